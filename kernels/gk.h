@@ -1,0 +1,107 @@
+/*-------------------------------------------------------------------------
+ *
+ * gk.h
+ *	  What every structure of kernels/ shares: entries, intervals, operations.
+ *
+ * The files of this folder know nothing of PostgreSQL.  They are written in
+ * the common subset of C99 and CUDA C++: gcc makes loops of their functions,
+ * nvcc makes kernels of them.
+ *
+ * An entry is a key of one or two 64-bit words and a tie word t:
+ *
+ *	  w0, w1	key bits, compared as unsigned numbers; w1 is 0 in structures
+ *				of one key word
+ *	  t			bits 63..56: the last (up to 8) bits of the key
+ *				bits 55..48: zero
+ *				bits 47..0: heap TID, block number << 16 | offset number
+ *
+ * Entries are ordered by (w0, w1, t), so that a key of up to 72 or 136 bits
+ * and the TID behind it are one number.  Entries of a structure are unique.
+ * t = UINT64_MAX never occurs in an entry: structures pad with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GK_H
+#define GK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define GK_FN static __host__ __device__ inline
+#else
+#define GK_FN static inline
+#endif
+
+/* What may go wrong in a kernel-side call; the caller turns it into words. */
+typedef enum GkStatus
+{
+	GK_OK = 0,
+	GK_NO_MEMORY				/* nothing was changed */
+} GkStatus;
+
+typedef struct GkEntry
+{
+	uint64_t	w0;
+	uint64_t	w1;
+	uint64_t	t;
+} GkEntry;
+
+#define GK_TID_MASK		UINT64_C(0x0000FFFFFFFFFFFF)
+#define GK_SPILL_BITS	8
+#define GK_SPILL_SHIFT	(64 - GK_SPILL_BITS)
+
+/* All entries e with lo <= e <= hi. */
+typedef struct GkInterval
+{
+	GkEntry		lo;
+	GkEntry		hi;
+} GkInterval;
+
+/*
+ * One change.  order = sequence number << 1 | is_delete: of several operations
+ * on one entry the highest sequence number is the last word.
+ */
+typedef struct GkOp
+{
+	GkEntry		e;
+	uint64_t	order;
+} GkOp;
+
+#define GK_OP_INSERT	UINT64_C(0)
+#define GK_OP_DELETE	UINT64_C(1)
+
+/*
+ * A scan in progress over disjoint intervals in ascending order.  Forward, the
+ * scan is about to enter interval next, backward it is about to enter interval
+ * next - 1 (so a fresh backward scan has next == n).  If inside is set, the
+ * interval has been entered already and the scan goes on strictly behind the
+ * entry at.
+ */
+typedef struct GkScan
+{
+	const GkInterval *intervals;
+	int64_t		n;
+	int64_t		next;
+	bool		inside;
+	GkEntry		at;
+} GkScan;
+
+GK_FN bool
+gk_less(const GkEntry *a, const GkEntry *b)
+{
+	if (a->w0 != b->w0)
+		return a->w0 < b->w0;
+	if (a->w1 != b->w1)
+		return a->w1 < b->w1;
+	return a->t < b->t;
+}
+
+GK_FN bool
+gk_equal(const GkEntry *a, const GkEntry *b)
+{
+	return a->w0 == b->w0 && a->w1 == b->w1 && a->t == b->t;
+}
+
+#endif							/* GK_H */

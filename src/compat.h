@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between PostgreSQL 15 and later, all of them in one place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_COMPAT_H
+#define GPUDS_COMPAT_H
+
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+#include "storage/proc.h"
+#include "utils/rel.h"
+
+#if PG_VERSION_NUM < 150000
+#error "gpuds needs PostgreSQL 15 or later"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#include "storage/relfilelocator.h"
+#define RelationLocator(rel)	((rel)->rd_locator)
+#else
+#include "storage/relfilenode.h"
+#define RelFileLocator			RelFileNode
+#define RelFileLocatorEquals	RelFileNodeEquals
+#define RelFileNumber			Oid
+#define relNumber				relNode
+#define spcOid					spcNode
+#define dbOid					dbNode
+#define RelationLocator(rel)	((rel)->rd_node)
+#endif
+
+/* A backend's number, from 0 to MaxBackends - 1. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsMyBackendIndex()	(MyProcNumber)
+#else
+#define GpudsMyBackendIndex()	(MyBackendId - 1)
+#endif
+
+/* A new block at the end of a relation, zeroed and exclusively locked. */
+static inline Buffer
+gpuds_extend(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+#else
+	Buffer		buffer;
+	bool		lock = !RELATION_IS_LOCAL(rel);
+
+	if (lock)
+		LockRelationForExtension(rel, ExclusiveLock);
+	buffer = ReadBuffer(rel, P_NEW);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (lock)
+		UnlockRelationForExtension(rel, ExclusiveLock);
+	return buffer;
+#endif
+}
+
+#if PG_VERSION_NUM < 160000
+#include "storage/lmgr.h"
+#endif
+
+#endif							/* GPUDS_COMPAT_H */

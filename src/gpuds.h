@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuds.h
+ *	  What every room of src/ may use: settings, errors, stop points.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_H
+#define GPUDS_H
+
+#include "postgres.h"
+
+#include "compat.h"
+#include "kernels/gk.h"
+
+/* gpuds.device */
+typedef enum GpudsDeviceChoice
+{
+	GPUDS_DEVICE_AUTO,
+	GPUDS_DEVICE_CPU,
+	GPUDS_DEVICE_CUDA
+} GpudsDeviceChoice;
+
+extern int	gpuds_device;
+extern int	gpuds_host_memory;	/* megabytes */
+
+/*
+ * Errors out with a HINT unless the library was preloaded.  Every entry point
+ * that a user can reach calls it before it touches shared memory.
+ */
+extern void gpuds_require_preload(void);
+
+/*
+ * Stop points: in builds with GPUDS_STOP_POINTS a test can hold a backend at a
+ * named place (see admin/stop.c).  Never reached under a lock that the test
+ * itself needs; elsewhere they compile to nothing.
+ */
+#ifdef GPUDS_STOP_POINTS
+extern void gpuds_stop_point(const char *name);
+#else
+#define gpuds_stop_point(name) ((void) 0)
+#endif
+
+#endif							/* GPUDS_H */
