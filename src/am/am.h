@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * am.h
+ *	  The index access methods' shared declarations.
+ *
+ * Every access method of gpuds shares all files of this folder; handler.c
+ * holds what differs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_AM_H
+#define GPUDS_AM_H
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+
+#include "gpuds.h"
+#include "key/key.h"
+
+/* Strategy numbers are btree's, so that core's assumptions about them hold. */
+#define GPUDS_NSTRATEGIES	5
+
+#define GPUDS_DEFAULT_FILLFACTOR	90
+#define GPUDS_MIN_FILLFACTOR		50
+
+/* reloptions of an index */
+typedef struct GpudsOptions
+{
+	int32		vl_len_;		/* varlena header (do not touch directly!) */
+	int			fillfactor;		/* percent of a bulk-built node to fill */
+} GpudsOptions;
+
+#define GpudsGetFillfactor(index) \
+	((index)->rd_options ? ((GpudsOptions *) (index)->rd_options)->fillfactor \
+	 : GPUDS_DEFAULT_FILLFACTOR)
+
+/*
+ * What a backend remembers of an index in rd_amcache: derived from the catalogs
+ * and from the metapage, both fixed for the life of a relation file.
+ */
+typedef struct GpudsIndexInfo
+{
+	GpudsKeyLayout layout;
+	uint64		file_id;		/* of the metapage */
+} GpudsIndexInfo;
+
+/* handler.c */
+extern const GpudsIndexInfo *gpuds_index_info(Relation index);
+
+/* build.c */
+extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
+extern void gpuds_build_empty(Relation index);
+extern char *gpuds_build_phase_name(int64 phase);
+extern PGDLLEXPORT void gpuds_build_worker(dsm_segment *seg, shm_toc *toc);
+
+/* insert.c */
+extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+						 Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
+						 IndexInfo *indexInfo);
+extern void gpuds_insert_flush(Relation index);
+extern void gpuds_insert_flush_all(void);
+extern void gpuds_insert_init(void);
+
+/* scan.c */
+extern IndexScanDesc gpuds_beginscan(Relation index, int nkeys, int norderbys);
+extern void gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
+extern bool gpuds_gettuple(IndexScanDesc scan, ScanDirection dir);
+extern int64 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm);
+extern void gpuds_markpos(IndexScanDesc scan);
+extern void gpuds_restrpos(IndexScanDesc scan);
+extern void gpuds_endscan(IndexScanDesc scan);
+
+/* vacuum.c */
+extern IndexBulkDeleteResult *gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+												IndexBulkDeleteCallback callback, void *state);
+extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats);
+
+/* cost.c */
+extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
+								Cost *startup, Cost *total, Selectivity *selectivity,
+								double *correlation, double *pages);
+
+/* options.c */
+extern void gpuds_define_reloptions(void);
+extern bytea *gpuds_options(Datum reloptions, bool validate);
+
+/* validate.c */
+extern bool gpuds_validate(Oid opclassoid);
+
+#endif							/* GPUDS_AM_H */
