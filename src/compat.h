@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
 
@@ -58,9 +59,5 @@ gpuds_extend(Relation rel)
 	return buffer;
 #endif
 }
-
-#if PG_VERSION_NUM < 160000
-#include "storage/lmgr.h"
-#endif
 
 #endif							/* GPUDS_COMPAT_H */

@@ -37,6 +37,7 @@ extern void gpuds_require_preload(void);
  */
 #ifdef GPUDS_STOP_POINTS
 extern void gpuds_stop_point(const char *name);
+extern void gpuds_stop_define_guc(void);
 #else
 #define gpuds_stop_point(name) ((void) 0)
 #endif
