@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuds.c
+ *	  Library start: settings, shared memory, hooks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+
+#include "admin/admin.h"
+#include "am/am.h"
+#include "device/device.h"
+#include "journal/journal.h"
+#include "mirror/mirror.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+int			gpuds_device = GPUDS_DEVICE_AUTO;
+int			gpuds_host_memory = 1024;
+
+static const struct config_enum_entry device_options[] = {
+	{"auto", GPUDS_DEVICE_AUTO, false},
+	{"cpu", GPUDS_DEVICE_CPU, false},
+	{NULL, 0, false}
+};
+
+static bool preloaded = false;
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+void
+gpuds_require_preload(void)
+{
+	if (!preloaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("gpuds must be loaded via shared_preload_libraries"),
+				 errhint("Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
+}
+
+static void
+shmem_request(void)
+{
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+
+	RequestAddinShmemSpace(gpuds_journal_shmem_size());
+	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
+	RequestAddinShmemSpace(gpuds_device_shmem_size());
+	RequestNamedLWLockTranche("gpuds_registry", 1);
+}
+
+static void
+shmem_startup(void)
+{
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	gpuds_journal_shmem_init();
+	gpuds_device_shmem_init();
+	gpuds_mirror_shmem_init();
+	LWLockRelease(AddinShmemInitLock);
+}
+
+static void
+define_settings(void)
+{
+	DefineCustomEnumVariable("gpuds.device",
+							 "Device that answers index scans.",
+							 "\"auto\" takes the best device there is.",
+							 &gpuds_device, GPUDS_DEVICE_AUTO, device_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+
+	/* Without shared memory of ours there is nothing to size. */
+	if (preloaded)
+		DefineCustomIntVariable("gpuds.host_memory",
+								"Memory reserved for mirrors on the CPU device.",
+								"Untouched pages of it cost nothing.",
+								&gpuds_host_memory, 1024, 8, MAX_KILOBYTES,
+								PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+#ifdef GPUDS_STOP_POINTS
+	gpuds_stop_define_guc();
+#endif
+	MarkGUCPrefixReserved("gpuds");
+}
+
+void
+_PG_init(void)
+{
+	preloaded = process_shared_preload_libraries_in_progress;
+
+	define_settings();
+	gpuds_define_reloptions();
+
+	if (!preloaded)
+		return;
+
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = shmem_request;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = shmem_startup;
+
+	gpuds_insert_init();
+	gpuds_admin_init();
+}

@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * mirror.h
+ *	  Mirrors: search structures derived from journals, kept on a device.
+ *
+ * A mirror belongs to a relation file, named by its RelFileLocator and the
+ * file_id of its metapage (a recycled file number has another file_id).
+ * Permanent and unlogged indexes have theirs in a fixed array in shared
+ * memory; a temporary index has one in the backend that owns it.
+ *
+ * Barrier rule: a scan first notes how far the journal goes, after its snapshot
+ * was taken, then makes the mirror catch up to there, then probes.  All entries
+ * of transactions that the snapshot can see were in the journal before the
+ * snapshot existed.
+ *
+ * One process at a time, the applier, may change a mirror; who wants to become
+ * applier waits on the condition variable, interruptibly.  Readers never wait.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_MIRROR_H
+#define GPUDS_MIRROR_H
+
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+
+#include "device/device.h"
+#include "gpuds.h"
+#include "journal/journal.h"
+#include "key/key.h"
+
+#define GPUDS_MAX_MIRRORS	1024
+
+/* Counters since the mirror's slot was assigned; all but loads best effort. */
+typedef struct GpudsMirrorStats
+{
+	pg_atomic_uint64 scans;		/* (re)scans started */
+	pg_atomic_uint64 batches;	/* device calls that answered scans */
+	pg_atomic_uint64 probes;	/* intervals asked for */
+	pg_atomic_uint64 entries;	/* entries returned */
+	pg_atomic_uint64 applied;	/* operations applied by catch-up */
+	pg_atomic_uint64 loads;		/* bulk loads from the journal */
+	pg_atomic_uint64 fallbacks; /* scans answered from the journal */
+} GpudsMirrorStats;
+
+#define GPUDS_NSTATS	(sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
+
+typedef struct GpudsMirror
+{
+	pg_atomic_uint64 serial;	/* names the assignment of this slot to a
+								 * file; 0: unassigned.  Changed only by the
+								 * applier holding the registry lock */
+	pg_atomic_uint64 synced;	/* the journal's change counter when the last
+								 * complete catch-up began; 0: look */
+	pg_atomic_uint64 last_use;	/* registry clock at the last scan */
+
+	/* identity; valid while serial stays the same */
+	RelFileLocator locator;
+	uint64		file_id;
+	Oid			index_oid;
+
+	/* applier; mutex protects the field, being applier protects the rest */
+	slock_t		mutex;
+	int			applier;		/* backend index + 1, 0: nobody */
+	ConditionVariable applier_left;
+
+	bool		loaded;			/* tree and pos are valid */
+	GpudsJournalPos pos;		/* applied up to here */
+	uint64		owner;			/* the tree's name among pins */
+	GpudsDeviceTree tree;
+	GpudsMirrorStats stats;
+} GpudsMirror;
+
+/* What a scan remembers of the mirror it uses. */
+typedef struct GpudsMirrorRef
+{
+	GpudsMirror *mirror;		/* NULL: answer from the journal */
+	uint64		serial;
+} GpudsMirrorRef;
+
+/* The index as the mirror rooms need it: key layout and identity. */
+typedef struct GpudsMirrorSource
+{
+	Relation	index;
+	const GpudsKeyLayout *layout;
+	uint64		file_id;
+	int			fillfactor;
+} GpudsMirrorSource;
+
+/* registry.c */
+extern Size gpuds_mirror_shmem_size(void);
+extern void gpuds_mirror_shmem_init(void);
+extern GpudsMirror *gpuds_mirror_lookup(Relation index, uint64 file_id, bool create);
+extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator);
+extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
+extern void gpuds_mirror_release(GpudsMirror *mirror);
+extern void gpuds_mirror_discard(GpudsMirror *mirror);
+extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
+extern void gpuds_mirror_forget(RelFileLocator locator);
+extern void gpuds_mirror_touch(GpudsMirror *mirror);
+extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 probes, uint64 entries);
+extern void gpuds_mirror_count_flush(void);
+
+/* catchup.c */
+extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
+extern bool gpuds_mirror_load_now(const GpudsMirrorSource *source);
+
+/* fallback.c */
+extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward,
+								GkEntry *out, int64 cap, bool *end);
+
+/* probe.c: mirror or journal, whichever answers */
+extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan,
+						 bool forward, GkEntry *out, int64 cap, bool *end);
+
+#endif							/* GPUDS_MIRROR_H */
