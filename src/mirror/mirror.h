@@ -91,7 +91,7 @@ typedef struct GpudsMirrorSource
 /* registry.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
-extern GpudsMirror *gpuds_mirror_lookup(Relation index, uint64 file_id, bool create);
+extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
 extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator);
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
@@ -99,12 +99,13 @@ extern void gpuds_mirror_discard(GpudsMirror *mirror);
 extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
 extern void gpuds_mirror_forget(RelFileLocator locator);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
-extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 probes, uint64 entries);
+extern void gpuds_mirror_tick(void);
+extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
+							   uint64 entries);
 extern void gpuds_mirror_count_flush(void);
 
 /* catchup.c */
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
-extern bool gpuds_mirror_load_now(const GpudsMirrorSource *source);
 
 /* fallback.c */
 extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward,

@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * device.c
+ *	  The CPU device: trees in the shared arena or in a private one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <sys/mman.h>
+
+#include "miscadmin.h"
+#include "storage/shmem.h"
+
+#include "device/cpu.h"
+#include "device/device.h"
+
+static GkArena *shared_arena = NULL;
+static GkPinSlot *shared_pins = NULL;
+
+static GkArena *private_arena = NULL;
+static GkPinSlot private_pin;
+
+static size_t
+arena_bytes(void)
+{
+	return (size_t) gpuds_host_memory * 1024 * 1024;
+}
+
+Size
+gpuds_device_shmem_size(void)
+{
+	Size		size = mul_size(MaxBackends, sizeof(GkPinSlot));
+
+	/* Room to align the arena and the pins to their natural boundaries. */
+	return add_size(add_size(size, arena_bytes()), GK_CHUNK_BYTES + sizeof(GkPinSlot));
+}
+
+void
+gpuds_device_shmem_init(void)
+{
+	bool		found;
+	char	   *memory = ShmemInitStruct("gpuds device", gpuds_device_shmem_size(), &found);
+
+	shared_arena = (GkArena *) TYPEALIGN(GK_CHUNK_BYTES, memory);
+	shared_pins = (GkPinSlot *) ((char *) shared_arena + arena_bytes());
+	if (!found)
+	{
+		gk_arena_init(shared_arena, arena_bytes());
+		memset(shared_pins, 0, MaxBackends * sizeof(GkPinSlot));
+	}
+}
+
+/*
+ * The private arena is address space until it is touched.  Mapping it may
+ * fail; the caller falls back to the journal then.
+ */
+static GkArena *
+get_private_arena(void)
+{
+	if (private_arena == NULL)
+	{
+		void	   *memory = mmap(NULL, arena_bytes() + GK_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+								  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return NULL;
+		private_arena = (GkArena *) TYPEALIGN(GK_CHUNK_BYTES, memory);
+		gk_arena_init(private_arena, arena_bytes());
+	}
+	return private_arena;
+}
+
+static inline GkArena *
+tree_arena(const GpudsDeviceTree *tree)
+{
+	return tree->kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
+}
+
+static inline GkPinSlot *
+my_pin(const GpudsDeviceTree *tree)
+{
+	return tree->kind == GPUDS_ON_CPU ? &shared_pins[GpudsMyBackendIndex()] : &private_pin;
+}
+
+static uint64
+oldest_pin(const GpudsDeviceTree *tree, uint64 owner)
+{
+	return tree->kind == GPUDS_ON_CPU ? gk_oldest_pin(shared_pins, MaxBackends, owner)
+		: gk_oldest_pin(&private_pin, 1, owner);
+}
+
+size_t
+gpuds_device_memory_used(GpudsDeviceKind kind)
+{
+	if (kind == GPUDS_ON_CPU)
+		return gk_arena_used(shared_arena);
+	return private_arena ? gk_arena_used(private_arena) : 0;
+}
+
+size_t
+gpuds_device_memory_size(GpudsDeviceKind kind)
+{
+	GkArena    *arena = kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
+
+	return arena ? gk_arena_size(arena) : 0;
+}
+
+void
+gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind)
+{
+	tree->kind = kind;
+	gbt_init(&tree->tree, 1);
+	gbt_withdraw(&tree->tree);
+}
+
+GkStatus
+gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords, int fill_percent)
+{
+	GkArena    *arena = tree_arena(tree);
+
+	load->tree = tree;
+	if (arena == NULL)
+		return GK_NO_MEMORY;
+	gbt_init(&tree->tree, nwords);
+	gbt_withdraw(&tree->tree);
+	return gbt_build_begin(arena, &tree->tree, &load->build, fill_percent);
+}
+
+GkStatus
+gpuds_device_load_add(GpudsDeviceLoad *load, const GkEntry *entries, int64 n)
+{
+	return gbt_build_add(&load->build, entries, n);
+}
+
+GkStatus
+gpuds_device_load_end(GpudsDeviceLoad *load)
+{
+	return gbt_build_finish(&load->build);
+}
+
+void
+gpuds_device_load_cancel(GpudsDeviceLoad *load)
+{
+	gbt_build_cancel(&load->build);
+}
+
+GkStatus
+gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const GkOp *ops, int64 n)
+{
+	GkArena    *arena = tree_arena(tree);
+	GkStatus	status = gbt_apply(arena, &tree->tree, ops, n, NULL, NULL);
+
+	gbt_reclaim(arena, &tree->tree, oldest_pin(tree, owner));
+	return status;
+}
+
+int64
+gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *serial, uint64 expected,
+				  GkScan *scan, bool forward, GkEntry *out, int64 cap)
+{
+	GkPinSlot  *pin = my_pin(tree);
+	GbtView		view;
+	int64		n = -1;
+
+	gk_pin(pin, owner, &tree->tree.version);
+	if (pg_atomic_read_u64(serial) == expected && gbt_view(tree_arena(tree), &tree->tree, &view))
+		n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
+	gk_unpin(pin);
+	return n;
+}
+
+void
+gpuds_device_drop(GpudsDeviceTree *tree, uint64 owner)
+{
+	uint64		version;
+
+	gbt_withdraw(&tree->tree);
+	version = __atomic_load_n(&tree->tree.version, __ATOMIC_SEQ_CST);
+	while (oldest_pin(tree, owner) < version)
+		pg_usleep(20);
+	if (tree->kind == GPUDS_ON_CPU || private_arena != NULL)
+		gbt_release(tree_arena(tree), &tree->tree);
+}
+
+size_t
+gpuds_device_bytes(const GpudsDeviceTree *tree)
+{
+	return gk_space_bytes(&tree->tree.space);
+}
+
+uint64
+gpuds_device_entries(const GpudsDeviceTree *tree)
+{
+	return __atomic_load_n(&tree->tree.nentries, __ATOMIC_RELAXED);
+}
+
+bool
+gpuds_device_verify(const GpudsDeviceTree *tree, char *why, size_t whylen)
+{
+	return gbt_verify(tree_arena(tree), &tree->tree, why, whylen);
+}

@@ -1,0 +1,484 @@
+/*-------------------------------------------------------------------------
+ *
+ * registry.c
+ *	  Which file has which mirror: slots, appliers, eviction.
+ *
+ * Locking order: being applier of a mirror, then the registry lock.  Nobody
+ * waits to become applier while holding the registry lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "mirror/mirror.h"
+
+typedef struct RegistryEntry
+{
+	RelFileLocator locator;		/* hash key */
+	int			slot;
+} RegistryEntry;
+
+typedef struct PrivateEntry
+{
+	RelFileLocator locator;		/* hash key */
+	GpudsMirror *mirror;
+} PrivateEntry;
+
+typedef struct Registry
+{
+	pg_atomic_uint64 clock;		/* moves with every load; orders last uses */
+	uint64		last_serial;	/* under the registry lock */
+	GpudsMirror slot[GPUDS_MAX_MIRRORS];
+} Registry;
+
+static Registry *registry = NULL;
+static HTAB *registry_hash = NULL;
+static LWLock *registry_lock = NULL;
+
+/* Mirrors of this backend's temporary indexes. */
+static HTAB *private_hash = NULL;
+static uint64 private_serial = 0;
+
+/* Counts not yet added to a mirror's shared counters. */
+static struct
+{
+	GpudsMirrorRef ref;
+	uint64		scans;
+	uint64		batches;
+	uint64		probes;
+	uint64		entries;
+}			pending;
+
+Size
+gpuds_mirror_shmem_size(void)
+{
+	return add_size(MAXALIGN(sizeof(Registry)),
+					hash_estimate_size(GPUDS_MAX_MIRRORS, sizeof(RegistryEntry)));
+}
+
+static void
+mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
+{
+	memset(mirror, 0, sizeof(GpudsMirror));
+	pg_atomic_init_u64(&mirror->serial, 0);
+	pg_atomic_init_u64(&mirror->synced, 0);
+	pg_atomic_init_u64(&mirror->last_use, 0);
+	SpinLockInit(&mirror->mutex);
+	ConditionVariableInit(&mirror->applier_left);
+	mirror->owner = owner;
+	for (int i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	gpuds_device_init(&mirror->tree, kind);
+}
+
+void
+gpuds_mirror_shmem_init(void)
+{
+	bool		found;
+	HASHCTL		info;
+
+	registry = ShmemInitStruct("gpuds mirrors", sizeof(Registry), &found);
+	if (!found)
+	{
+		pg_atomic_init_u64(&registry->clock, 1);
+		registry->last_serial = 0;
+		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+			mirror_init(&registry->slot[i], GPUDS_ON_CPU, i + 1);
+	}
+	info.keysize = sizeof(RelFileLocator);
+	info.entrysize = sizeof(RegistryEntry);
+	registry_hash = ShmemInitHash("gpuds mirror names", GPUDS_MAX_MIRRORS, GPUDS_MAX_MIRRORS, &info,
+								  HASH_ELEM | HASH_BLOBS);
+	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
+}
+
+/*
+ * Becomes the mirror's applier.  Without wait, returns false if there is one.
+ * Waiting can be interrupted.  The caller must release also on error.
+ */
+bool
+gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
+{
+	bool		got;
+
+	for (;;)
+	{
+		SpinLockAcquire(&mirror->mutex);
+		got = mirror->applier == 0;
+		if (got)
+			mirror->applier = GpudsMyBackendIndex() + 1;
+		SpinLockRelease(&mirror->mutex);
+		if (got || !wait)
+			break;
+		ConditionVariableSleep(&mirror->applier_left, PG_WAIT_EXTENSION);
+	}
+	if (wait)
+		ConditionVariableCancelSleep();
+	return got;
+}
+
+void
+gpuds_mirror_release(GpudsMirror *mirror)
+{
+	SpinLockAcquire(&mirror->mutex);
+	Assert(mirror->applier == GpudsMyBackendIndex() + 1);
+	mirror->applier = 0;
+	SpinLockRelease(&mirror->mutex);
+	ConditionVariableBroadcast(&mirror->applier_left);
+}
+
+/*
+ * Throws the mirror's structure away.  The caller is the applier.
+ */
+void
+gpuds_mirror_discard(GpudsMirror *mirror)
+{
+	pg_atomic_write_u64(&mirror->synced, 0);
+	mirror->loaded = false;
+	memset(&mirror->pos, 0, sizeof(mirror->pos));
+	gpuds_device_drop(&mirror->tree, mirror->owner);
+}
+
+/*
+ * Makes an unassigned or discarded mirror the one of a file.  The caller is
+ * the applier or the only one to know the mirror.
+ */
+static void
+assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
+{
+	mirror->locator = RelationLocator(index);
+	mirror->file_id = file_id;
+	mirror->index_oid = RelationGetRelid(index);
+	for (int i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
+	pg_write_barrier();
+	pg_atomic_write_u64(&mirror->serial, serial);
+}
+
+static bool
+lookup_private(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
+{
+	PrivateEntry *entry;
+	GpudsMirror *mirror;
+	bool		found;
+
+	if (private_hash == NULL)
+	{
+		HASHCTL		info;
+
+		info.keysize = sizeof(RelFileLocator);
+		info.entrysize = sizeof(PrivateEntry);
+		info.hcxt = TopMemoryContext;
+		private_hash = hash_create("gpuds private mirrors", 16, &info,
+								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	entry = hash_search(private_hash, &RelationLocator(index), HASH_FIND, NULL);
+	if (entry == NULL && !create)
+		return false;
+	if (entry == NULL)
+	{
+		mirror = MemoryContextAlloc(TopMemoryContext, sizeof(GpudsMirror));
+		mirror_init(mirror, GPUDS_ON_CPU_PRIVATE, ++private_serial);
+		entry = hash_search(private_hash, &RelationLocator(index), HASH_ENTER, &found);
+		entry->mirror = mirror;
+		assign(mirror, index, file_id, private_serial);
+	}
+	else if (entry->mirror->file_id != file_id)
+	{
+		gpuds_mirror_discard(entry->mirror);
+		assign(entry->mirror, index, file_id, ++private_serial);
+	}
+	ref->mirror = entry->mirror;
+	ref->serial = pg_atomic_read_u64(&entry->mirror->serial);
+	return true;
+}
+
+/*
+ * A slot for a new assignment, its applier being us; -1 if all are busy.  The
+ * caller holds the registry lock exclusively.
+ */
+static int
+take_slot(void)
+{
+	int			victim = -1;
+	uint64		oldest = PG_UINT64_MAX;
+
+	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+	{
+		GpudsMirror *mirror = &registry->slot[i];
+		uint64		last_use = pg_atomic_read_u64(&mirror->last_use);
+
+		if (pg_atomic_read_u64(&mirror->serial) == 0)
+			last_use = 0;
+		if (mirror->applier == 0 && last_use < oldest)
+		{
+			victim = i;
+			oldest = last_use;
+			if (last_use == 0)
+				break;
+		}
+	}
+	if (victim < 0 || !gpuds_mirror_acquire(&registry->slot[victim], false))
+		return -1;
+	if (pg_atomic_read_u64(&registry->slot[victim].serial) != 0)
+	{
+		pg_atomic_write_u64(&registry->slot[victim].serial, 0);
+		hash_search(registry_hash, &registry->slot[victim].locator, HASH_REMOVE, NULL);
+		gpuds_mirror_discard(&registry->slot[victim]);
+	}
+	return victim;
+}
+
+/* The caller holds the registry lock. */
+static bool
+lookup_shared(RelFileLocator *locator, uint64 file_id, GpudsMirrorRef *ref)
+{
+	RegistryEntry *entry = hash_search(registry_hash, locator, HASH_FIND, NULL);
+
+	if (entry == NULL || registry->slot[entry->slot].file_id != file_id)
+		return false;
+	ref->mirror = &registry->slot[entry->slot];
+	ref->serial = pg_atomic_read_u64(&ref->mirror->serial);
+	return true;
+}
+
+/*
+ * Finds the mirror of an index file.  False, and ref->mirror is NULL: without
+ * create if the file has none, with create if every slot is busy right now.
+ */
+bool
+gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
+{
+	RegistryEntry *entry;
+	bool		found;
+	int			slot;
+
+	ref->mirror = NULL;
+	ref->serial = 0;
+	if (RelationUsesLocalBuffers(index))
+		return lookup_private(index, file_id, create, ref);
+
+	LWLockAcquire(registry_lock, LW_SHARED);
+	found = lookup_shared(&RelationLocator(index), file_id, ref);
+	LWLockRelease(registry_lock);
+	if (found || !create)
+		return found;
+
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	if (lookup_shared(&RelationLocator(index), file_id, ref))
+	{
+		LWLockRelease(registry_lock);
+		return true;
+	}
+	entry = hash_search(registry_hash, &RelationLocator(index), HASH_FIND, NULL);
+	if (entry)
+	{
+		/* The file number was recycled; so is the slot, if nobody is at it. */
+		slot = entry->slot;
+		if (!gpuds_mirror_acquire(&registry->slot[slot], false))
+			slot = -1;
+		else
+		{
+			pg_atomic_write_u64(&registry->slot[slot].serial, 0);
+			gpuds_mirror_discard(&registry->slot[slot]);
+		}
+	}
+	else
+	{
+		slot = take_slot();
+		if (slot >= 0)
+		{
+			entry = hash_search(registry_hash, &RelationLocator(index), HASH_ENTER, NULL);
+			entry->slot = slot;
+		}
+	}
+	if (slot >= 0)
+	{
+		ref->mirror = &registry->slot[slot];
+		ref->serial = ++registry->last_serial;
+		assign(ref->mirror, index, file_id, ref->serial);
+		gpuds_mirror_release(ref->mirror);
+	}
+	LWLockRelease(registry_lock);
+	return slot >= 0;
+}
+
+/*
+ * The shared mirror of a file, whatever its file_id, or NULL.
+ */
+GpudsMirror *
+gpuds_mirror_find(RelFileLocator locator)
+{
+	RegistryEntry *entry;
+	GpudsMirror *mirror = NULL;
+
+	LWLockAcquire(registry_lock, LW_SHARED);
+	entry = hash_search(registry_hash, &locator, HASH_FIND, NULL);
+	if (entry)
+		mirror = &registry->slot[entry->slot];
+	LWLockRelease(registry_lock);
+	return mirror;
+}
+
+/*
+ * Gives up the mirror of a file that is about to go.  Harmless if the file
+ * stays after all: the next scan loads it again.
+ */
+void
+gpuds_mirror_forget(RelFileLocator locator)
+{
+	RegistryEntry *entry;
+
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	entry = hash_search(registry_hash, &locator, HASH_FIND, NULL);
+	if (entry && gpuds_mirror_acquire(&registry->slot[entry->slot], false))
+	{
+		GpudsMirror *mirror = &registry->slot[entry->slot];
+
+		pg_atomic_write_u64(&mirror->serial, 0);
+		hash_search(registry_hash, &locator, HASH_REMOVE, NULL);
+		gpuds_mirror_discard(mirror);
+		gpuds_mirror_release(mirror);
+	}
+	LWLockRelease(registry_lock);
+
+	if (private_hash)
+	{
+		PrivateEntry *private = hash_search(private_hash, &locator, HASH_FIND, NULL);
+
+		if (private)
+		{
+			gpuds_mirror_count_flush();
+			gpuds_mirror_discard(private->mirror);
+			pfree(private->mirror);
+			hash_search(private_hash, &locator, HASH_REMOVE, NULL);
+		}
+	}
+}
+
+/*
+ * Evicts the least recently used loaded mirror, other than keep, that nobody
+ * is applying to.  False if there is none.
+ */
+static bool
+evict_shared(GpudsMirror *keep)
+{
+	for (;;)
+	{
+		GpudsMirror *victim = NULL;
+		uint64		oldest = PG_UINT64_MAX;
+
+		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+		{
+			GpudsMirror *mirror = &registry->slot[i];
+			uint64		last_use = pg_atomic_read_u64(&mirror->last_use);
+
+			if (mirror != keep && mirror->loaded && mirror->applier == 0 && last_use < oldest)
+			{
+				victim = mirror;
+				oldest = last_use;
+			}
+		}
+		if (victim == NULL)
+			return false;
+		if (gpuds_mirror_acquire(victim, false))
+		{
+			bool		loaded = victim->loaded;
+
+			if (loaded)
+				gpuds_mirror_discard(victim);
+			gpuds_mirror_release(victim);
+			if (loaded)
+				return true;
+		}
+	}
+}
+
+static bool
+evict_private(GpudsMirror *keep)
+{
+	HASH_SEQ_STATUS status;
+	PrivateEntry *entry;
+
+	hash_seq_init(&status, private_hash);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->mirror != keep && entry->mirror->loaded)
+		{
+			gpuds_mirror_discard(entry->mirror);
+			hash_seq_term(&status);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+gpuds_mirror_evict_one(GpudsMirror *keep)
+{
+	return keep->tree.kind == GPUDS_ON_CPU ? evict_shared(keep) : evict_private(keep);
+}
+
+/*
+ * Notes that a mirror is in use.  The clock only moves with loads, so that
+ * scans share the cache line of last_use.
+ */
+void
+gpuds_mirror_touch(GpudsMirror *mirror)
+{
+	uint64		now = pg_atomic_read_u64(&registry->clock);
+
+	if (pg_atomic_read_u64(&mirror->last_use) != now)
+		pg_atomic_write_u64(&mirror->last_use, now);
+}
+
+/*
+ * Tells the clock that a mirror was loaded.
+ */
+void
+gpuds_mirror_tick(void)
+{
+	pg_atomic_fetch_add_u64(&registry->clock, 1);
+}
+
+/*
+ * Counts work of a scan.  Counts are kept in the backend and handed over when
+ * it turns to another mirror or ends its transaction.
+ */
+void
+gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes, uint64 entries)
+{
+	if (pending.ref.mirror != ref->mirror || pending.ref.serial != ref->serial)
+	{
+		gpuds_mirror_count_flush();
+		pending.ref = *ref;
+	}
+	pending.scans += scans;
+	pending.batches += batches;
+	pending.probes += probes;
+	pending.entries += entries;
+}
+
+void
+gpuds_mirror_count_flush(void)
+{
+	GpudsMirror *mirror = pending.ref.mirror;
+
+	if (mirror && pg_atomic_read_u64(&mirror->serial) == pending.ref.serial)
+	{
+		pg_atomic_fetch_add_u64(&mirror->stats.scans, pending.scans);
+		pg_atomic_fetch_add_u64(&mirror->stats.batches, pending.batches);
+		pg_atomic_fetch_add_u64(&mirror->stats.probes, pending.probes);
+		pg_atomic_fetch_add_u64(&mirror->stats.entries, pending.entries);
+	}
+	memset(&pending, 0, sizeof(pending));
+}
