@@ -9,10 +9,15 @@
  * one NULL bit and the code, most significant first; the last column's NULL
  * bit stands after its code instead of before it, so that a single-column key
  * fills its words and has its NULL bit in the spill (see kernels/gk.h).  A
- * NULL's code is all zeros if it sorts first in the index, else all ones.
+ * NULL's code is all zeros if it sorts first in the index, else all ones; its
+ * NULL bit is 0 if it sorts first, else 1, and a value's is the opposite.
  *
- * Limits: 8 columns and 16 bytes of codes.  Keys of up to 72 bits take one
- * word, up to 136 bits two.
+ * The string stands at the left of one of 72 bits (w0 and the spill, the top
+ * byte of t) or, if it is longer than that, of 136 bits (w0, w1 and the
+ * spill).  The bits behind it are zero.  Places in a key are counted from the
+ * right end of these 72 or 136 bits: place 0 is the spill's lowest bit.
+ *
+ * Limits: 8 columns, and 136 bits with their NULL bits.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,40 +25,40 @@
 #define GPUDS_KEY_H
 
 #include "access/skey.h"
+#include "nodes/parsenodes.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
 #include "kernels/gk.h"
 
-#define GPUDS_KEY_MAX_COLUMNS	8
-#define GPUDS_KEY_MAX_BITS		136
+#define GPUDS_KEY_MAX_COLUMNS 8
+#define GPUDS_KEY_MAX_BITS 136
 
 /* A code of up to 128 bits, right-aligned. */
 typedef unsigned __int128 GpudsCode;
 
 typedef struct GpudsKeyColumn
 {
-	Oid			type;			/* base type of the column (opclass input) */
-	uint8		kind;			/* which encoding, see encode.c */
-	uint8		bits;			/* length of the code, 1..128 */
-	uint8		shift;			/* code's lowest bit in the key, counted from
-								 * the key's end */
-	uint8		null_shift;		/* NULL bit's place, counted likewise */
-	bool		descending;
-	bool		nulls_first;
+	Oid type;         /* base type of the column (opclass input) */
+	uint8 kind;       /* GpudsKeyKind, see code.h */
+	uint8 bits;       /* length of the code, 1..128 */
+	uint8 shift;      /* place of the code's lowest bit */
+	uint8 null_shift; /* place of the NULL bit */
+	bool descending;
+	bool nulls_first;
 } GpudsKeyColumn;
 
 typedef struct GpudsKeyLayout
 {
-	int			ncolumns;
-	int			nwords;			/* 1 or 2 */
-	int			nbits;			/* codes and NULL bits */
+	int ncolumns;
+	int nwords; /* 1 if nbits <= 72, else 2 */
+	int nbits;  /* codes and NULL bits */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
 
 /*
- * A condition on a column that the intervals do not express: the entry's code
- * must be in one of the ranges.
+ * A condition on columns that the intervals do not express: the entry's codes
+ * must be in given sets.
  */
 typedef struct GpudsKeyFilter GpudsKeyFilter;
 
@@ -61,31 +66,38 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
  * What a set of scan keys asks for: entries in the disjoint, ascending
  * intervals that pass the filter (NULL: all do).  recheck: the answer may hold
  * more than was asked for, the executor must look again.
+ *
+ * A lone interval lies in single, so that it needs no allocation: a key set
+ * must stay where it was filled in.
  */
 typedef struct GpudsKeySet
 {
 	GkInterval *intervals;
-	int64		nintervals;
+	int64 nintervals;
 	GpudsKeyFilter *filter;
-	bool		recheck;
+	bool recheck;
+	GkInterval single;
 } GpudsKeySet;
 
-/* layout.c: ERRCODE_FEATURE_NOT_SUPPORTED naming column and limit */
+/* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 
 /* encode.c */
-extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values,
-							 const bool *isnull, ItemPointer tid, GkEntry *entry);
+extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
+							 ItemPointer tid, GkEntry *entry);
 
-/* bounds.c: allocates in the current memory context */
+/* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry);
 
+/* enum.c */
+extern void gpuds_key_after_alter_enum(AlterEnumStmt *stmt);
+
 static inline void
 gpuds_entry_tid(const GkEntry *entry, ItemPointer tid)
 {
-	uint64		bits = entry->t & GK_TID_MASK;
+	uint64 bits = entry->t & GK_TID_MASK;
 
 	ItemPointerSet(tid, (BlockNumber) (bits >> 16), (OffsetNumber) (bits & 0xFFFF));
 }
@@ -96,4 +108,4 @@ gpuds_tid_bits(ItemPointer tid)
 	return (uint64) ItemPointerGetBlockNumber(tid) << 16 | ItemPointerGetOffsetNumber(tid);
 }
 
-#endif							/* GPUDS_KEY_H */
+#endif /* GPUDS_KEY_H */

@@ -1,0 +1,132 @@
+/* src/gpuds--0.1.0.sql */
+
+\echo Use "CREATE EXTENSION gpuds" to load this file. \quit
+
+-- ---------------------------------------------------------------------------
+-- Access method and operator classes
+--
+-- Families, classes and strategy numbers are btree's.  A family has all the
+-- operators that btree's has: the planner then treats the two alike.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpu_btree_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+CREATE ACCESS METHOD gpu_btree TYPE INDEX HANDLER gpu_btree_handler;
+
+COMMENT ON ACCESS METHOD gpu_btree IS 'B+tree on a device, changed and probed in batches';
+
+CREATE OPERATOR FAMILY bool_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING gpu_btree FAMILY bool_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY char_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING gpu_btree FAMILY char_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY integer_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY integer_ops USING gpu_btree ADD
+	OPERATOR 1 < (int2, int4), OPERATOR 2 <= (int2, int4), OPERATOR 3 = (int2, int4), OPERATOR 4 >= (int2, int4), OPERATOR 5 > (int2, int4),
+	OPERATOR 1 < (int2, int8), OPERATOR 2 <= (int2, int8), OPERATOR 3 = (int2, int8), OPERATOR 4 >= (int2, int8), OPERATOR 5 > (int2, int8),
+	OPERATOR 1 < (int4, int2), OPERATOR 2 <= (int4, int2), OPERATOR 3 = (int4, int2), OPERATOR 4 >= (int4, int2), OPERATOR 5 > (int4, int2),
+	OPERATOR 1 < (int4, int8), OPERATOR 2 <= (int4, int8), OPERATOR 3 = (int4, int8), OPERATOR 4 >= (int4, int8), OPERATOR 5 > (int4, int8),
+	OPERATOR 1 < (int8, int2), OPERATOR 2 <= (int8, int2), OPERATOR 3 = (int8, int2), OPERATOR 4 >= (int8, int2), OPERATOR 5 > (int8, int2),
+	OPERATOR 1 < (int8, int4), OPERATOR 2 <= (int8, int4), OPERATOR 3 = (int8, int4), OPERATOR 4 >= (int8, int4), OPERATOR 5 > (int8, int4);
+
+CREATE OPERATOR FAMILY oid_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING gpu_btree FAMILY oid_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY xid8_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_btree FAMILY xid8_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY pg_lsn_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING gpu_btree FAMILY pg_lsn_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY money_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING gpu_btree FAMILY money_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY float_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING gpu_btree FAMILY float_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING gpu_btree FAMILY float_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY float_ops USING gpu_btree ADD
+	OPERATOR 1 < (float4, float8), OPERATOR 2 <= (float4, float8), OPERATOR 3 = (float4, float8), OPERATOR 4 >= (float4, float8), OPERATOR 5 > (float4, float8),
+	OPERATOR 1 < (float8, float4), OPERATOR 2 <= (float8, float4), OPERATOR 3 = (float8, float4), OPERATOR 4 >= (float8, float4), OPERATOR 5 > (float8, float4);
+
+CREATE OPERATOR FAMILY datetime_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY datetime_ops USING gpu_btree ADD
+	OPERATOR 1 < (date, timestamp), OPERATOR 2 <= (date, timestamp), OPERATOR 3 = (date, timestamp), OPERATOR 4 >= (date, timestamp), OPERATOR 5 > (date, timestamp),
+	OPERATOR 1 < (date, timestamptz), OPERATOR 2 <= (date, timestamptz), OPERATOR 3 = (date, timestamptz), OPERATOR 4 >= (date, timestamptz), OPERATOR 5 > (date, timestamptz),
+	OPERATOR 1 < (timestamp, date), OPERATOR 2 <= (timestamp, date), OPERATOR 3 = (timestamp, date), OPERATOR 4 >= (timestamp, date), OPERATOR 5 > (timestamp, date),
+	OPERATOR 1 < (timestamp, timestamptz), OPERATOR 2 <= (timestamp, timestamptz), OPERATOR 3 = (timestamp, timestamptz), OPERATOR 4 >= (timestamp, timestamptz), OPERATOR 5 > (timestamp, timestamptz),
+	OPERATOR 1 < (timestamptz, date), OPERATOR 2 <= (timestamptz, date), OPERATOR 3 = (timestamptz, date), OPERATOR 4 >= (timestamptz, date), OPERATOR 5 > (timestamptz, date),
+	OPERATOR 1 < (timestamptz, timestamp), OPERATOR 2 <= (timestamptz, timestamp), OPERATOR 3 = (timestamptz, timestamp), OPERATOR 4 >= (timestamptz, timestamp), OPERATOR 5 > (timestamptz, timestamp);
+
+CREATE OPERATOR FAMILY time_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING gpu_btree FAMILY time_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY timetz_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING gpu_btree FAMILY timetz_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY interval_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING gpu_btree FAMILY interval_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY uuid_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING gpu_btree FAMILY uuid_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY macaddr_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING gpu_btree FAMILY macaddr_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY macaddr8_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING gpu_btree FAMILY macaddr8_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY enum_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY enum_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;

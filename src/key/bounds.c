@@ -1,0 +1,691 @@
+/*-------------------------------------------------------------------------
+ *
+ * bounds.c
+ *	  Scan keys as intervals of entries and a filter.
+ *
+ * The keys on one column are intersected to a set of codes.  The sets of the
+ * leading columns make the intervals, as far as all but the last of them hold
+ * points only; the sets of other columns make the filter.  Sets are worked out
+ * in ascending codes, and turned around at the end where the column is DESC.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "key/code.h"
+
+/* Sets of further columns multiply the intervals up to this many. */
+#define MAX_PRODUCT 1000000
+
+/*
+ * The codes that a column may have, and whether it may be NULL.  Codes of up
+ * to 64 bits that are all points are kept as such: big arrays make them.
+ */
+typedef struct CodeSet
+{
+	bool constrained;       /* else everything is in, and the rest is unset */
+	bool null;              /* NULL is in */
+	int64 n;                /* of points or ranges */
+	uint64 *points;         /* ascending; or NULL */
+	GpudsCodeRange *ranges; /* ascending, disjoint; may be &single */
+	GpudsCodeRange single;
+} CodeSet;
+
+typedef struct FilterColumn
+{
+	GpudsKeyColumn column;
+	CodeSet set; /* of stored codes */
+} FilterColumn;
+
+struct GpudsKeyFilter
+{
+	int nwords;
+	int ncolumns;
+	FilterColumn column[GPUDS_KEY_MAX_COLUMNS];
+};
+
+/* The making of intervals: state that all levels of the product share. */
+typedef struct Product
+{
+	const GpudsKeyLayout *layout;
+	CodeSet *sets;
+	int ncolumns;        /* that make intervals */
+	GpudsKeyString rest; /* ones in the bits behind these columns */
+	GkInterval *next;    /* where the next interval goes */
+} Product;
+
+#define ST_SORT sort_ranges
+#define ST_ELEMENT_TYPE GpudsCodeRange
+#define ST_COMPARE(a, b) ((a)->lo < (b)->lo ? -1 : (a)->lo > (b)->lo)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define ST_SORT sort_points
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+static void *
+alloc_array(int64 n, size_t size)
+{
+	return MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * size);
+}
+
+static void
+set_single(CodeSet *set, const GpudsCodeRange *range)
+{
+	set->constrained = true;
+	set->null = false;
+	set->n = 1;
+	set->points = NULL;
+	set->single = *range;
+	set->ranges = &set->single;
+}
+
+static void
+set_copy(CodeSet *to, const CodeSet *from)
+{
+	*to = *from;
+	if (from->ranges == &from->single)
+		to->ranges = &to->single;
+}
+
+static GpudsCodeRange
+set_item(const CodeSet *set, int64 i)
+{
+	GpudsCodeRange range;
+
+	if (set->points == NULL)
+		return set->ranges[i];
+	range.lo = range.hi = set->points[i];
+	return range;
+}
+
+/* Leaves in the set what is in the range too; NULL is not. */
+static void
+intersect_range(CodeSet *set, const GpudsCodeRange *range)
+{
+	int64 kept = 0;
+
+	if (!set->constrained)
+	{
+		set_single(set, range);
+		return;
+	}
+	set->null = false;
+	for (int64 i = 0; i < set->n; i++)
+	{
+		GpudsCodeRange item = set_item(set, i);
+
+		item.lo = Max(item.lo, range->lo);
+		item.hi = Min(item.hi, range->hi);
+		if (item.lo > item.hi)
+			continue;
+		if (set->points != NULL)
+			set->points[kept++] = (uint64) item.lo;
+		else
+			set->ranges[kept++] = item;
+	}
+	set->n = kept;
+}
+
+/* Leaves in the set what is in the other too, which has no NULL. */
+static void
+intersect_set(CodeSet *set, const CodeSet *other)
+{
+	CodeSet both = { .constrained = true };
+	int64 i = 0;
+	int64 j = 0;
+
+	if (!set->constrained)
+	{
+		set_copy(set, other);
+		return;
+	}
+
+	/* every overlap ends where an item of one of them does */
+	if (set->points != NULL || other->points != NULL)
+		both.points = alloc_array(set->n + other->n, sizeof(uint64));
+	else
+		both.ranges = alloc_array(set->n + other->n, sizeof(GpudsCodeRange));
+	while (i < set->n && j < other->n)
+	{
+		GpudsCodeRange a = set_item(set, i);
+		GpudsCodeRange b = set_item(other, j);
+		GpudsCodeRange item;
+
+		item.lo = Max(a.lo, b.lo);
+		item.hi = Min(a.hi, b.hi);
+		if (item.lo <= item.hi)
+		{
+			if (both.points != NULL)
+				both.points[both.n++] = (uint64) item.lo;
+			else
+				both.ranges[both.n++] = item;
+		}
+		if (a.hi <= b.hi)
+			i++;
+		else
+			j++;
+	}
+	set_copy(set, &both);
+}
+
+static void
+intersect_null(CodeSet *set)
+{
+	if (!set->constrained)
+		set->null = true;
+	set->constrained = true;
+	set->n = 0;
+}
+
+/*
+ * The codes whose values are in the strategy's relation to the constant at the
+ * cut; false if there are none.  If the cut is fuzzy, a superset of them.
+ */
+static bool
+cut_range(const GpudsCut *cut, StrategyNumber strategy, GpudsCode max, GpudsCodeRange *range)
+{
+	range->lo = 0;
+	range->hi = max;
+
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			if (cut->above)
+				return true;
+			if (cut->fuzzy)
+				range->hi = cut->last;
+			else if (cut->exact && strategy == BTLessEqualStrategyNumber)
+				range->hi = cut->code;
+			else if (cut->code == 0)
+				return false;
+			else
+				range->hi = cut->code - 1;
+			return true;
+		case BTEqualStrategyNumber:
+			if (!cut->exact && !cut->fuzzy)
+				return false;
+			range->lo = cut->code;
+			range->hi = cut->fuzzy ? cut->last : cut->code;
+			return true;
+		case BTGreaterEqualStrategyNumber:
+		case BTGreaterStrategyNumber:
+			if (cut->above)
+				return false;
+			range->lo = cut->code;
+			if (cut->exact && strategy == BTGreaterStrategyNumber)
+			{
+				if (cut->code == max)
+					return false;
+				range->lo++;
+			}
+			return true;
+		default:
+			elog(ERROR, "unrecognized strategy number: %d", strategy);
+			return false;
+	}
+}
+
+static void
+sort_unique_points(CodeSet *set)
+{
+	uint64 *points = set->points;
+	int64 kept = 0;
+	bool ascending = true;
+
+	for (int64 i = 1; i < set->n && ascending; i++)
+		ascending = points[i - 1] < points[i];
+	if (ascending)
+		return;
+
+	sort_points(points, set->n);
+	for (int64 i = 1; i < set->n; i++)
+	{
+		if (points[i] != points[kept])
+			points[++kept] = points[i];
+	}
+	set->n = kept + 1;
+}
+
+/* Sorts the ranges and makes one of those that overlap. */
+static void
+sort_merge_ranges(CodeSet *set)
+{
+	GpudsCodeRange *ranges = set->ranges;
+	int64 kept = 0;
+
+	if (set->n < 2)
+		return;
+	sort_ranges(ranges, set->n);
+	for (int64 i = 1; i < set->n; i++)
+	{
+		if (ranges[i].lo > ranges[kept].hi)
+			ranges[++kept] = ranges[i];
+		else
+			ranges[kept].hi = Max(ranges[kept].hi, ranges[i].hi);
+	}
+	set->n = kept + 1;
+}
+
+/* Adds one element's codes to an array's set. */
+static inline void
+add_element(CodeSet *set, const GpudsCut *cut, StrategyNumber strategy, GpudsCode max)
+{
+	GpudsCodeRange range;
+
+	if (set->points != NULL)
+	{
+		if (cut->exact)
+			set->points[set->n++] = (uint64) cut->code;
+	}
+	else if (!cut_range(cut, strategy, max, &range))
+		return;
+	else if (strategy == BTEqualStrategyNumber)
+		set->ranges[set->n++] = range;
+	else if (set->n == 0)
+		set_single(set, &range);
+	else
+	{
+		/* these all begin or all end at the same end: the widest is the union */
+		set->single.lo = Min(set->single.lo, range.lo);
+		set->single.hi = Max(set->single.hi, range.hi);
+	}
+}
+
+/*
+ * The codes in the strategy's relation to any element of the array.  NULL
+ * elements have none.  Sets *fuzzy if the set is too large.
+ */
+static void
+set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber strategy, Datum value,
+			 CodeSet *set, bool *fuzzy)
+{
+	ArrayType *array = DatumGetArrayTypeP(value);
+	int64 n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	char *at = ARR_DATA_PTR(array);
+	GpudsCode max = gpuds_ones(column->bits);
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+
+	memset(set, 0, sizeof(*set));
+	set->constrained = true;
+	if (n == 0)
+		return;
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
+
+	if (strategy == BTEqualStrategyNumber)
+	{
+		bool points = column->bits <= 64 && (constant != GPUDS_KIND_TIMESTAMPTZ || constant == column->kind);
+
+		if (points)
+			set->points = alloc_array(n, sizeof(uint64));
+		else
+			set->ranges = alloc_array(n, sizeof(GpudsCodeRange));
+	}
+
+	for (int64 i = 0; i < n; i++)
+	{
+		GpudsCut cut;
+
+		if (bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0)
+			continue;
+		gpuds_cut(column->kind, constant, fetch_att(at, typbyval, typlen), &cut);
+		add_element(set, &cut, strategy, max);
+		*fuzzy |= cut.fuzzy;
+		at = att_addlength_pointer(at, typlen, at);
+		at = (char *) att_align_nominal(at, typalign);
+	}
+
+	if (set->points != NULL)
+		sort_unique_points(set);
+	else
+		sort_merge_ranges(set);
+	if ((Pointer) array != DatumGetPointer(value))
+		pfree(array);
+}
+
+/* Narrows a column's set by a key. */
+static void
+apply_key(Relation index, const GpudsKeyLayout *layout, ScanKey key, CodeSet *sets, bool *recheck)
+{
+	int i = key->sk_attno - 1;
+	const GpudsKeyColumn *column;
+	CodeSet *set = &sets[i];
+	GpudsKeyKind constant;
+	GpudsCode max;
+	GpudsCodeRange range;
+	GpudsCut cut;
+
+	Assert(i >= 0 && i < layout->ncolumns);
+	Assert((key->sk_flags & (SK_ROW_HEADER | SK_ROW_MEMBER | SK_ORDER_BY)) == 0);
+	column = &layout->column[i];
+	max = gpuds_ones(column->bits);
+
+	if (key->sk_flags & SK_SEARCHNULL)
+	{
+		intersect_null(set);
+		return;
+	}
+	if (key->sk_flags & SK_SEARCHNOTNULL)
+	{
+		range.lo = 0;
+		range.hi = max;
+		intersect_range(set, &range);
+		return;
+	}
+	if (key->sk_flags & SK_ISNULL)
+	{
+		/* the operators are strict */
+		set->constrained = true;
+		set->null = false;
+		set->n = 0;
+		return;
+	}
+
+	if (!OidIsValid(key->sk_subtype) || key->sk_subtype == index->rd_opcintype[i])
+		constant = column->kind;
+	else
+	{
+		constant = gpuds_key_kind(key->sk_subtype);
+		if (!gpuds_kinds_compare(column->kind, constant))
+			elog(ERROR, "cannot search column %d of index \"%s\" for type %u", i + 1,
+				 RelationGetRelationName(index), key->sk_subtype);
+	}
+
+	if (key->sk_flags & SK_SEARCHARRAY)
+	{
+		CodeSet array;
+
+		set_of_array(column, constant, key->sk_strategy, key->sk_argument, &array, recheck);
+		intersect_set(set, &array);
+		return;
+	}
+
+	gpuds_cut(column->kind, constant, key->sk_argument, &cut);
+	*recheck |= cut.fuzzy;
+	if (cut_range(&cut, key->sk_strategy, max, &range))
+		intersect_range(set, &range);
+	else
+	{
+		set->constrained = true;
+		set->null = false;
+		set->n = 0;
+	}
+}
+
+/* From ascending codes to those that a DESC column stores. */
+static void
+complement_set(CodeSet *set, int bits)
+{
+	GpudsCode ones = gpuds_ones(bits);
+
+	for (int64 i = 0, j = set->n - 1; i <= j; i++, j--)
+	{
+		if (set->points != NULL)
+		{
+			uint64 point = set->points[i];
+
+			set->points[i] = set->points[j] ^ (uint64) ones;
+			set->points[j] = point ^ (uint64) ones;
+		}
+		else
+		{
+			GpudsCodeRange a = set->ranges[i];
+			GpudsCodeRange b = set->ranges[j];
+
+			set->ranges[i].lo = b.hi ^ ones;
+			set->ranges[i].hi = b.lo ^ ones;
+			set->ranges[j].lo = a.hi ^ ones;
+			set->ranges[j].hi = a.lo ^ ones;
+		}
+	}
+}
+
+static bool
+set_is_points(const CodeSet *set)
+{
+	if (set->points == NULL)
+	{
+		for (int64 i = 0; i < set->n; i++)
+		{
+			if (set->ranges[i].lo != set->ranges[i].hi)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Ones in the places below end, down to the end of the key's nbits. */
+static GpudsKeyString
+ones_behind(const GpudsKeyLayout *layout, int end)
+{
+	int begin = 64 * layout->nwords + GK_SPILL_BITS - layout->nbits;
+	GpudsKeyString key = { 0, 0 };
+
+	if (end > GK_SPILL_BITS)
+	{
+		int low = Max(begin - GK_SPILL_BITS, 0);
+
+		key.high = gpuds_ones(end - GK_SPILL_BITS) & ~gpuds_ones(low);
+	}
+	if (begin < GK_SPILL_BITS)
+		key.spill = (uint64) (gpuds_ones(Min(end, GK_SPILL_BITS)) & ~gpuds_ones(begin));
+	return key;
+}
+
+/* Writes an interval from lo to hi, hi ending with the highest of what may be behind it. */
+static inline void
+emit(Product *product, const GpudsKeyString *lo, const GpudsKeyString *hi)
+{
+	int nwords = product->layout->nwords;
+	GpudsKeyString end;
+
+	end.high = hi->high | product->rest.high;
+	end.spill = hi->spill | product->rest.spill;
+	gpuds_key_to_entry(lo, nwords, 0, &product->next->lo);
+	gpuds_key_to_entry(&end, nwords, GK_TID_MASK, &product->next->hi);
+	product->next++;
+}
+
+/* Writes the intervals of all keys that begin with the prefix of i columns. */
+static void
+multiply(Product *product, int i, const GpudsKeyString *prefix)
+{
+	const GpudsKeyColumn *column = &product->layout->column[i];
+	const CodeSet *set = &product->sets[i];
+	bool last = i == product->ncolumns - 1;
+
+	if (set->null && column->nulls_first)
+	{
+		GpudsKeyString key = *prefix;
+
+		gpuds_key_put_null(&key, column);
+		if (last)
+			emit(product, &key, &key);
+		else
+			multiply(product, i + 1, &key);
+	}
+	for (int64 j = 0; j < set->n; j++)
+	{
+		GpudsCodeRange item = set_item(set, j);
+		GpudsKeyString lo = *prefix;
+
+		gpuds_key_put_code(&lo, column, item.lo);
+		if (!last)
+			multiply(product, i + 1, &lo);
+		else
+		{
+			GpudsKeyString hi = *prefix;
+
+			gpuds_key_put_code(&hi, column, item.hi);
+			emit(product, &lo, &hi);
+		}
+	}
+	if (set->null && !column->nulls_first)
+	{
+		GpudsKeyString key = *prefix;
+
+		gpuds_key_put_null(&key, column);
+		if (last)
+			emit(product, &key, &key);
+		else
+			multiply(product, i + 1, &key);
+	}
+}
+
+/* The filter of the columns from the first on that have conditions, or NULL. */
+static GpudsKeyFilter *
+make_filter(const GpudsKeyLayout *layout, const CodeSet *sets, int first)
+{
+	GpudsKeyFilter *filter = NULL;
+
+	for (int i = first; i < layout->ncolumns; i++)
+	{
+		FilterColumn *column;
+
+		if (!sets[i].constrained)
+			continue;
+		if (filter == NULL)
+		{
+			filter = palloc(sizeof(GpudsKeyFilter));
+			filter->nwords = layout->nwords;
+			filter->ncolumns = 0;
+		}
+		column = &filter->column[filter->ncolumns++];
+		column->column = layout->column[i];
+		set_copy(&column->set, &sets[i]);
+	}
+	return filter;
+}
+
+/*
+ * Works out which entries the scan keys ask for.  What is not in set itself is
+ * allocated in the current memory context and kept until that is reset; scalar
+ * keys on leading columns allocate nothing.  No keys ask for all entries.
+ *
+ * Depends on TimeZone if keys compare timestamptz with its relatives, and only
+ * then may set recheck.
+ */
+void
+gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
+{
+	CodeSet sets[GPUDS_KEY_MAX_COLUMNS];
+	GpudsKeyString nothing = { 0, 0 };
+	Product product;
+	int64 n = 1;
+	int end;
+
+	set->intervals = &set->single;
+	set->nintervals = 0;
+	set->filter = NULL;
+	set->recheck = false;
+
+	for (int i = 0; i < layout->ncolumns; i++)
+		sets[i].constrained = false;
+	for (int i = 0; i < nkeys; i++)
+	{
+		CodeSet *narrowed = &sets[keys[i].sk_attno - 1];
+
+		apply_key(index, layout, &keys[i], sets, &set->recheck);
+		if (narrowed->n == 0 && !narrowed->null)
+			return;
+	}
+
+	product.layout = layout;
+	product.sets = sets;
+	product.ncolumns = 0;
+	end = 64 * layout->nwords + GK_SPILL_BITS;
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &layout->column[i];
+		int64 items;
+
+		if (!sets[i].constrained)
+			break;
+		items = sets[i].n + sets[i].null;
+		if (i > 0 && items > 1 && items > MAX_PRODUCT / n)
+			break;
+		n *= items;
+		product.ncolumns++;
+		end = Min(column->shift, column->null_shift);
+		if (!set_is_points(&sets[i]))
+			break;
+	}
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		if (sets[i].constrained && layout->column[i].descending)
+			complement_set(&sets[i], layout->column[i].bits);
+	}
+
+	if (n > 1)
+		set->intervals = alloc_array(n, sizeof(GkInterval));
+	product.next = set->intervals;
+	product.rest = ones_behind(layout, end);
+	if (product.ncolumns == 0)
+		emit(&product, &nothing, &nothing);
+	else
+		multiply(&product, 0, &nothing);
+	Assert(product.next == set->intervals + n);
+
+	set->nintervals = n;
+	set->filter = make_filter(layout, sets, product.ncolumns);
+}
+
+static bool
+set_contains(const CodeSet *set, GpudsCode code)
+{
+	int64 lo = 0;
+	int64 hi = set->n;
+
+	/* the first item that does not end before code */
+	while (lo < hi)
+	{
+		int64 middle = (lo + hi) / 2;
+
+		if (set_item(set, middle).hi < code)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo < set->n && set_item(set, lo).lo <= code;
+}
+
+/* Does an entry from the intervals belong to the answer?  A NULL filter is not allowed. */
+bool
+gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry)
+{
+	GpudsKeyString key;
+
+	key.high = entry->w0;
+	if (filter->nwords == 2)
+		key.high = key.high << 64 | entry->w1;
+	key.spill = entry->t >> GK_SPILL_SHIFT;
+
+	for (int i = 0; i < filter->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &filter->column[i].column;
+		const CodeSet *set = &filter->column[i].set;
+
+		if (gpuds_key_get(&key, column->null_shift, 1) == gpuds_null_bit(column))
+		{
+			if (!set->null)
+				return false;
+		}
+		else if (!set_contains(set, gpuds_key_get(&key, column->shift, column->bits)))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * code.h
+ *	  Inside the key room: codes of values, places in a key, cuts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_KEY_CODE_H
+#define GPUDS_KEY_CODE_H
+
+#include "postgres.h"
+
+#include <math.h>
+
+#include "datatype/timestamp.h"
+#include "port/pg_bswap.h"
+#include "utils/cash.h"
+#include "utils/date.h"
+#include "utils/inet.h"
+#include "utils/pg_lsn.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+#include "utils/xid8.h"
+
+#include "key/key.h"
+
+/*
+ * How a type's values become codes.  Kinds of one group compare with each
+ * other, as the members of btree's operator families do.
+ */
+typedef enum GpudsKeyKind
+{
+	GPUDS_KIND_NONE, /* not a type that we index */
+	GPUDS_KIND_BOOL,
+	GPUDS_KIND_CHAR,
+	GPUDS_KIND_INT2,
+	GPUDS_KIND_INT4,
+	GPUDS_KIND_INT8,
+	GPUDS_KIND_OID,
+	GPUDS_KIND_FLOAT4,
+	GPUDS_KIND_FLOAT8,
+	GPUDS_KIND_DATE,
+	GPUDS_KIND_TIME,
+	GPUDS_KIND_TIMETZ,
+	GPUDS_KIND_TIMESTAMP,
+	GPUDS_KIND_TIMESTAMPTZ,
+	GPUDS_KIND_INTERVAL,
+	GPUDS_KIND_UUID,
+	GPUDS_KIND_MACADDR,
+	GPUDS_KIND_MACADDR8,
+	GPUDS_KIND_ENUM,
+	GPUDS_KIND_MONEY,
+	GPUDS_KIND_PG_LSN,
+	GPUDS_KIND_XID8
+} GpudsKeyKind;
+
+/* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
+#define GPUDS_INTERVAL_BITS 74
+
+#define GPUDS_ENUM_LABEL_SORTS(label) (((label) &1) == 0)
+
+/*
+ * Where a constant falls among the codes of a column, whose type may be
+ * another than the constant's.  Codes are ascending ones here, DESC or not.
+ */
+typedef struct GpudsCut
+{
+	GpudsCode code; /* lowest code whose value is >= the constant */
+	GpudsCode last; /* fuzzy: highest code that may be equal */
+	bool above;     /* all values are < the constant */
+	bool exact;     /* code's value = the constant */
+	bool fuzzy;     /* codes in code..last may be on either side */
+} GpudsCut;
+
+/* Codes lo..hi, lo <= hi. */
+typedef struct GpudsCodeRange
+{
+	GpudsCode lo;
+	GpudsCode hi;
+} GpudsCodeRange;
+
+/* A key without its TID: high is w0, or w0 and w1. */
+typedef struct GpudsKeyString
+{
+	GpudsCode high;
+	uint64 spill;
+} GpudsKeyString;
+
+/* layout.c */
+extern GpudsKeyKind gpuds_key_kind(Oid type);
+extern int gpuds_kind_bits(GpudsKeyKind kind);
+extern bool gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b);
+
+/* cut.c */
+extern void gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut);
+
+/* enum.c */
+extern void gpuds_enum_check_type(Oid type);
+extern void gpuds_enum_reject_label(Oid label) pg_attribute_noreturn();
+
+static inline GpudsCode
+gpuds_ones(int bits)
+{
+	return bits >= 128 ? ~(GpudsCode) 0 : ((GpudsCode) 1 << bits) - 1;
+}
+
+static inline uint64
+gpuds_signed_code(int64 value)
+{
+	return (uint64) value ^ (UINT64_C(1) << 63);
+}
+
+/*
+ * IEEE numbers: setting the sign bit of what is not negative and complementing
+ * what is makes them ascend as unsigned numbers.  -0 equals 0, and NaN is
+ * equal to itself and above all else.
+ */
+static inline uint64
+gpuds_float8_code(float8 value)
+{
+	uint64 bits;
+
+	if (unlikely(isnan(value)))
+		return UINT64_MAX;
+	if (value == 0)
+		value = 0;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static inline uint32
+gpuds_float4_code(float4 value)
+{
+	uint32 bits;
+
+	if (unlikely(isnan(value)))
+		return PG_UINT32_MAX;
+	if (value == 0)
+		value = 0;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+}
+
+/*
+ * The code of a value.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum label
+ * that does not sort by its OID.
+ */
+static inline GpudsCode
+gpuds_code(GpudsKeyKind kind, Datum value)
+{
+	switch (kind)
+	{
+		case GPUDS_KIND_BOOL:
+			return DatumGetBool(value);
+		case GPUDS_KIND_CHAR:
+			return (uint8) DatumGetChar(value);
+		case GPUDS_KIND_INT2:
+			return (uint16) DatumGetInt16(value) ^ (1 << 15);
+		case GPUDS_KIND_INT4:
+			return (uint32) DatumGetInt32(value) ^ (UINT32_C(1) << 31);
+		case GPUDS_KIND_DATE:
+			return (uint32) DatumGetDateADT(value) ^ (UINT32_C(1) << 31);
+		case GPUDS_KIND_INT8:
+		case GPUDS_KIND_TIME:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+		case GPUDS_KIND_MONEY:
+			return gpuds_signed_code(DatumGetInt64(value));
+		case GPUDS_KIND_OID:
+			return DatumGetObjectId(value);
+		case GPUDS_KIND_FLOAT4:
+			return gpuds_float4_code(DatumGetFloat4(value));
+		case GPUDS_KIND_FLOAT8:
+			return gpuds_float8_code(DatumGetFloat8(value));
+		case GPUDS_KIND_TIMETZ:
+		{
+			/* by GMT, equal ones by zone */
+			const TimeTzADT *t = DatumGetTimeTzADTP(value);
+			int64 gmt = t->time + t->zone * USECS_PER_SEC;
+
+			return (GpudsCode) gpuds_signed_code(gmt) << 32 | ((uint32) t->zone ^ (UINT32_C(1) << 31));
+		}
+		case GPUDS_KIND_INTERVAL:
+		{
+			/* the length, a month taken as 30 days */
+			const Interval *i = DatumGetIntervalP(value);
+			__int128 days = (__int128) i->month * DAYS_PER_MONTH + i->day;
+
+			return (GpudsCode) (days * USECS_PER_DAY + i->time + ((__int128) 1 << (GPUDS_INTERVAL_BITS - 1)));
+		}
+		case GPUDS_KIND_UUID:
+		{
+			uint64 words[2];
+
+			memcpy(words, DatumGetUUIDP(value)->data, sizeof(words));
+			return (GpudsCode) pg_ntoh64(words[0]) << 64 | pg_ntoh64(words[1]);
+		}
+		case GPUDS_KIND_MACADDR:
+		{
+			const macaddr *m = DatumGetMacaddrP(value);
+
+			return (uint64) m->a << 40 | (uint64) m->b << 32 | (uint64) m->c << 24 | (uint64) m->d << 16 |
+				   (uint64) m->e << 8 | (uint64) m->f;
+		}
+		case GPUDS_KIND_MACADDR8:
+		{
+			const macaddr8 *m = DatumGetMacaddr8P(value);
+
+			return (uint64) m->a << 56 | (uint64) m->b << 48 | (uint64) m->c << 40 | (uint64) m->d << 32 |
+				   (uint64) m->e << 24 | (uint64) m->f << 16 | (uint64) m->g << 8 | (uint64) m->h;
+		}
+		case GPUDS_KIND_ENUM:
+			if (unlikely(!GPUDS_ENUM_LABEL_SORTS(DatumGetObjectId(value))))
+				gpuds_enum_reject_label(DatumGetObjectId(value));
+			return DatumGetObjectId(value);
+		case GPUDS_KIND_PG_LSN:
+			return DatumGetLSN(value);
+		case GPUDS_KIND_XID8:
+			return U64FromFullTransactionId(DatumGetFullTransactionId(value));
+		case GPUDS_KIND_NONE:
+			break;
+	}
+	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
+	pg_unreachable();
+}
+
+/* Puts bits in at a place, which were zero. */
+static inline void
+gpuds_key_put(GpudsKeyString *key, GpudsCode bits, int place)
+{
+	if (place >= GK_SPILL_BITS)
+		key->high |= bits << (place - GK_SPILL_BITS);
+	else
+	{
+		key->high |= bits >> (GK_SPILL_BITS - place);
+		key->spill |= (uint64) (bits << place) & ((1 << GK_SPILL_BITS) - 1);
+	}
+}
+
+/* Takes nbits bits from a place. */
+static inline GpudsCode
+gpuds_key_get(const GpudsKeyString *key, int place, int nbits)
+{
+	GpudsCode bits;
+
+	if (place >= GK_SPILL_BITS)
+		bits = key->high >> (place - GK_SPILL_BITS);
+	else
+		bits = key->high << (GK_SPILL_BITS - place) | key->spill >> place;
+	return bits & gpuds_ones(nbits);
+}
+
+/* The NULL bit of a column's NULLs; its values have the opposite. */
+static inline GpudsCode
+gpuds_null_bit(const GpudsKeyColumn *column)
+{
+	return column->nulls_first ? 0 : 1;
+}
+
+/* Puts a column's value in, code being the one stored (complemented if DESC). */
+static inline void
+gpuds_key_put_code(GpudsKeyString *key, const GpudsKeyColumn *column, GpudsCode code)
+{
+	gpuds_key_put(key, code, column->shift);
+	gpuds_key_put(key, 1 - gpuds_null_bit(column), column->null_shift);
+}
+
+static inline void
+gpuds_key_put_null(GpudsKeyString *key, const GpudsKeyColumn *column)
+{
+	if (!column->nulls_first)
+	{
+		gpuds_key_put(key, gpuds_ones(column->bits), column->shift);
+		gpuds_key_put(key, 1, column->null_shift);
+	}
+}
+
+static inline void
+gpuds_key_to_entry(const GpudsKeyString *key, int nwords, uint64 tid, GkEntry *entry)
+{
+	if (nwords == 1)
+	{
+		entry->w0 = (uint64) key->high;
+		entry->w1 = 0;
+	}
+	else
+	{
+		entry->w0 = (uint64) (key->high >> 64);
+		entry->w1 = (uint64) key->high;
+	}
+	entry->t = key->spill << GK_SPILL_SHIFT | tid;
+}
+
+#endif /* GPUDS_KEY_CODE_H */

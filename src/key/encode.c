@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * encode.c
+ *	  Entries from the column values of heap rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "key/code.h"
+
+/*
+ * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum
+ * label that does not sort by its OID.  Allocates nothing.
+ */
+void
+gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull, ItemPointer tid,
+				 GkEntry *entry)
+{
+	GpudsKeyString key = { 0, 0 };
+
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &layout->column[i];
+
+		if (isnull[i])
+			gpuds_key_put_null(&key, column);
+		else
+		{
+			GpudsCode code = gpuds_code(column->kind, values[i]);
+
+			if (column->descending)
+				code ^= gpuds_ones(column->bits);
+			gpuds_key_put_code(&key, column, code);
+		}
+	}
+	gpuds_key_to_entry(&key, layout->nwords, gpuds_tid_bits(tid), entry);
+}

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * layout.c
+ *	  Which types make keys, and where an index's columns lie in its key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "key/code.h"
+
+static const uint8 kind_bits[] = {
+	[GPUDS_KIND_BOOL] = 1,         [GPUDS_KIND_CHAR] = 8,
+	[GPUDS_KIND_INT2] = 16,        [GPUDS_KIND_INT4] = 32,
+	[GPUDS_KIND_INT8] = 64,        [GPUDS_KIND_OID] = 32,
+	[GPUDS_KIND_FLOAT4] = 32,      [GPUDS_KIND_FLOAT8] = 64,
+	[GPUDS_KIND_DATE] = 32,        [GPUDS_KIND_TIME] = 64,
+	[GPUDS_KIND_TIMETZ] = 96,      [GPUDS_KIND_TIMESTAMP] = 64,
+	[GPUDS_KIND_TIMESTAMPTZ] = 64, [GPUDS_KIND_INTERVAL] = GPUDS_INTERVAL_BITS,
+	[GPUDS_KIND_UUID] = 128,       [GPUDS_KIND_MACADDR] = 48,
+	[GPUDS_KIND_MACADDR8] = 64,    [GPUDS_KIND_ENUM] = 32,
+	[GPUDS_KIND_MONEY] = 64,       [GPUDS_KIND_PG_LSN] = 64,
+	[GPUDS_KIND_XID8] = 64,
+};
+
+/* The kind of a type or, for a domain, of what it is over. */
+GpudsKeyKind
+gpuds_key_kind(Oid type)
+{
+	Oid base;
+
+	switch (type)
+	{
+		case BOOLOID:
+			return GPUDS_KIND_BOOL;
+		case CHAROID:
+			return GPUDS_KIND_CHAR;
+		case INT2OID:
+			return GPUDS_KIND_INT2;
+		case INT4OID:
+			return GPUDS_KIND_INT4;
+		case INT8OID:
+			return GPUDS_KIND_INT8;
+		case OIDOID:
+			return GPUDS_KIND_OID;
+		case FLOAT4OID:
+			return GPUDS_KIND_FLOAT4;
+		case FLOAT8OID:
+			return GPUDS_KIND_FLOAT8;
+		case DATEOID:
+			return GPUDS_KIND_DATE;
+		case TIMEOID:
+			return GPUDS_KIND_TIME;
+		case TIMETZOID:
+			return GPUDS_KIND_TIMETZ;
+		case TIMESTAMPOID:
+			return GPUDS_KIND_TIMESTAMP;
+		case TIMESTAMPTZOID:
+			return GPUDS_KIND_TIMESTAMPTZ;
+		case INTERVALOID:
+			return GPUDS_KIND_INTERVAL;
+		case UUIDOID:
+			return GPUDS_KIND_UUID;
+		case MACADDROID:
+			return GPUDS_KIND_MACADDR;
+		case MACADDR8OID:
+			return GPUDS_KIND_MACADDR8;
+		case ANYENUMOID:
+			return GPUDS_KIND_ENUM;
+		case MONEYOID:
+			return GPUDS_KIND_MONEY;
+		case PG_LSNOID:
+			return GPUDS_KIND_PG_LSN;
+		case XID8OID:
+			return GPUDS_KIND_XID8;
+	}
+
+	base = getBaseType(type);
+	if (base != type)
+		return gpuds_key_kind(base);
+	return type_is_enum(type) ? GPUDS_KIND_ENUM : GPUDS_KIND_NONE;
+}
+
+/* Length of a kind's codes. */
+int
+gpuds_kind_bits(GpudsKeyKind kind)
+{
+	return kind_bits[kind];
+}
+
+/* Can a column of kind a be searched for a constant of kind b? */
+bool
+gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
+{
+	switch (a)
+	{
+		case GPUDS_KIND_NONE:
+			return false;
+		case GPUDS_KIND_INT2:
+		case GPUDS_KIND_INT4:
+		case GPUDS_KIND_INT8:
+			return b == GPUDS_KIND_INT2 || b == GPUDS_KIND_INT4 || b == GPUDS_KIND_INT8;
+		case GPUDS_KIND_FLOAT4:
+		case GPUDS_KIND_FLOAT8:
+			return b == GPUDS_KIND_FLOAT4 || b == GPUDS_KIND_FLOAT8;
+		case GPUDS_KIND_DATE:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+			return b == GPUDS_KIND_DATE || b == GPUDS_KIND_TIMESTAMP || b == GPUDS_KIND_TIMESTAMPTZ;
+		default:
+			return a == b;
+	}
+}
+
+/*
+ * What only the making of an index needs to look at: that the operator class
+ * orders as the codes do, and that an enum's labels can be told apart by OID.
+ */
+static void
+check_new_column(Relation index, int i, const GpudsKeyColumn *column)
+{
+	Oid input = index->rd_opcintype[i];
+	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_EQ_OPR);
+
+	if (entry->lt_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTLessStrategyNumber) ||
+		entry->eq_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTEqualStrategyNumber))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operator class for column \"%s\" of index \"%s\" does not order as type %s does",
+						NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname),
+						RelationGetRelationName(index), format_type_be(column->type)),
+				 errhint("Use the default operator class.")));
+
+	if (column->kind == GPUDS_KIND_ENUM)
+		gpuds_enum_check_type(column->type);
+}
+
+/*
+ * Works out the layout of an index's key, which depends on the catalogs alone.
+ * An index that is just being made is looked at more closely; the share lock
+ * then taken on an enum type, until the transaction ends, keeps labels from
+ * being added meanwhile.
+ *
+ * Raises ERRCODE_TOO_MANY_COLUMNS, ERRCODE_PROGRAM_LIMIT_EXCEEDED or
+ * ERRCODE_FEATURE_NOT_SUPPORTED, naming the column.
+ */
+void
+gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
+{
+	TupleDesc desc = RelationGetDescr(index);
+	bool making = index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready;
+	int ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+	int place;
+
+	memset(layout, 0, sizeof(*layout));
+	if (ncolumns > GPUDS_KEY_MAX_COLUMNS)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("index \"%s\" has too many columns, column \"%s\" is one too many",
+							   RelationGetRelationName(index),
+							   NameStr(TupleDescAttr(desc, GPUDS_KEY_MAX_COLUMNS)->attname)),
+						errdetail("A key takes at most %d bytes in at most %d columns.",
+								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		GpudsKeyColumn *column = &layout->column[i];
+		int16 option = index->rd_indoption[i];
+
+		column->type = index->rd_opcintype[i];
+		if (column->type == ANYENUMOID)
+			column->type = TupleDescAttr(desc, i)->atttypid;
+		column->kind = gpuds_key_kind(column->type);
+		column->bits = gpuds_kind_bits(column->kind);
+		column->descending = (option & INDOPTION_DESC) != 0;
+		column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
+
+		if (column->kind == GPUDS_KIND_NONE)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key",
+								   NameStr(TupleDescAttr(desc, i)->attname), RelationGetRelationName(index),
+								   format_type_be(column->type)),
+							errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
+
+		layout->nbits += column->bits + 1;
+		if (layout->nbits > GPUDS_KEY_MAX_BITS)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("key of index \"%s\" is too wide at column \"%s\"",
+							RelationGetRelationName(index), NameStr(TupleDescAttr(desc, i)->attname)),
+					 errdetail("A key takes at most %d bytes in at most %d columns.",
+							   (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
+
+		/* Domains do for encoding, but what follows wants what is below them. */
+		if (column->kind == GPUDS_KIND_ENUM || making)
+			column->type = getBaseType(column->type);
+		if (making)
+			check_new_column(index, i, column);
+	}
+
+	layout->ncolumns = ncolumns;
+	layout->nwords = layout->nbits <= 64 + GK_SPILL_BITS ? 1 : 2;
+
+	place = 64 * layout->nwords + GK_SPILL_BITS;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		GpudsKeyColumn *column = &layout->column[i];
+		bool last = i == ncolumns - 1;
+
+		if (!last)
+			column->null_shift = --place;
+		place -= column->bits;
+		column->shift = place;
+		if (last)
+			column->null_shift = --place;
+	}
+}
