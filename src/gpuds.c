@@ -14,7 +14,6 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
-#include "admin/admin.h"
 #include "am/am.h"
 #include "device/device.h"
 #include "journal/journal.h"
@@ -22,16 +21,14 @@
 
 PG_MODULE_MAGIC;
 
-void		_PG_init(void);
+void _PG_init(void);
 
-int			gpuds_device = GPUDS_DEVICE_AUTO;
-int			gpuds_host_memory = 1024;
+int gpuds_device = GPUDS_DEVICE_AUTO;
+int gpuds_host_memory = 1024;
 
-static const struct config_enum_entry device_options[] = {
-	{"auto", GPUDS_DEVICE_AUTO, false},
-	{"cpu", GPUDS_DEVICE_CPU, false},
-	{NULL, 0, false}
-};
+static const struct config_enum_entry device_options[] = { { "auto", GPUDS_DEVICE_AUTO, false },
+														   { "cpu", GPUDS_DEVICE_CPU, false },
+														   { NULL, 0, false } };
 
 static bool preloaded = false;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -44,7 +41,8 @@ gpuds_require_preload(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("gpuds must be loaded via shared_preload_libraries"),
-				 errhint("Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
+				 errhint(
+					 "Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
 }
 
 static void
@@ -75,23 +73,20 @@ shmem_startup(void)
 static void
 define_settings(void)
 {
-	DefineCustomEnumVariable("gpuds.device",
-							 "Device that answers index scans.",
-							 "\"auto\" takes the best device there is.",
-							 &gpuds_device, GPUDS_DEVICE_AUTO, device_options,
-							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("gpuds.device", "Device that answers index scans.",
+							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_DEVICE_AUTO,
+							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	/* Without shared memory of ours there is nothing to size. */
 	if (preloaded)
-		DefineCustomIntVariable("gpuds.host_memory",
-								"Memory reserved for mirrors on the CPU device.",
-								"Untouched pages of it cost nothing.",
-								&gpuds_host_memory, 1024, 8, MAX_KILOBYTES,
-								PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.host_memory", "Memory reserved for mirrors on the CPU device.",
+								"Untouched pages of it cost nothing.", &gpuds_host_memory, 1024, 8,
+								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 #ifdef GPUDS_STOP_POINTS
 	gpuds_stop_define_guc();
 #endif
-	MarkGUCPrefixReserved("gpuds");
+	if (preloaded)
+		MarkGUCPrefixReserved("gpuds");
 }
 
 void
@@ -110,6 +105,5 @@ _PG_init(void)
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
 
-	gpuds_insert_init();
-	gpuds_admin_init();
+	gpuds_hooks_init();
 }

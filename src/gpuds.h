@@ -21,14 +21,17 @@ typedef enum GpudsDeviceChoice
 	GPUDS_DEVICE_CUDA
 } GpudsDeviceChoice;
 
-extern int	gpuds_device;
-extern int	gpuds_host_memory;	/* megabytes */
+extern int gpuds_device;
+extern int gpuds_host_memory; /* megabytes */
 
 /*
  * Errors out with a HINT unless the library was preloaded.  Every entry point
  * that a user can reach calls it before it touches shared memory.
  */
 extern void gpuds_require_preload(void);
+
+/* hooks.c */
+extern void gpuds_hooks_init(void);
 
 /*
  * Stop points: in builds with GPUDS_STOP_POINTS a test can hold a backend at a
@@ -42,4 +45,4 @@ extern void gpuds_stop_define_guc(void);
 #define gpuds_stop_point(name) ((void) 0)
 #endif
 
-#endif							/* GPUDS_H */
+#endif /* GPUDS_H */

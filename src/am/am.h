@@ -21,21 +21,20 @@
 #include "key/key.h"
 
 /* Strategy numbers are btree's, so that core's assumptions about them hold. */
-#define GPUDS_NSTRATEGIES	5
+#define GPUDS_NSTRATEGIES 5
 
-#define GPUDS_DEFAULT_FILLFACTOR	90
-#define GPUDS_MIN_FILLFACTOR		50
+#define GPUDS_DEFAULT_FILLFACTOR 90
+#define GPUDS_MIN_FILLFACTOR 50
 
 /* reloptions of an index */
 typedef struct GpudsOptions
 {
-	int32		vl_len_;		/* varlena header (do not touch directly!) */
-	int			fillfactor;		/* percent of a bulk-built node to fill */
+	int32 vl_len_;  /* varlena header (do not touch directly!) */
+	int fillfactor; /* percent of a bulk-built node to fill */
 } GpudsOptions;
 
 #define GpudsGetFillfactor(index) \
-	((index)->rd_options ? ((GpudsOptions *) (index)->rd_options)->fillfactor \
-	 : GPUDS_DEFAULT_FILLFACTOR)
+	((index)->rd_options ? ((GpudsOptions *) (index)->rd_options)->fillfactor : GPUDS_DEFAULT_FILLFACTOR)
 
 /*
  * What a backend remembers of an index in rd_amcache: derived from the catalogs
@@ -44,7 +43,7 @@ typedef struct GpudsOptions
 typedef struct GpudsIndexInfo
 {
 	GpudsKeyLayout layout;
-	uint64		file_id;		/* of the metapage */
+	uint64 file_id; /* of the metapage */
 } GpudsIndexInfo;
 
 /* handler.c */
@@ -57,12 +56,13 @@ extern char *gpuds_build_phase_name(int64 phase);
 extern PGDLLEXPORT void gpuds_build_worker(dsm_segment *seg, shm_toc *toc);
 
 /* insert.c */
-extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
-						 Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
-						 IndexInfo *indexInfo);
+extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+						 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo);
 extern void gpuds_insert_flush(Relation index);
-extern void gpuds_insert_flush_all(void);
-extern void gpuds_insert_init(void);
+extern void gpuds_insert_flush_all(bool final);
+extern void gpuds_insert_forget(void);
+extern void gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent);
+extern void gpuds_insert_subabort(SubTransactionId subid);
 
 /* scan.c */
 extern IndexScanDesc gpuds_beginscan(Relation index, int nkeys, int norderbys);
@@ -79,9 +79,8 @@ extern IndexBulkDeleteResult *gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulk
 extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats);
 
 /* cost.c */
-extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
-								Cost *startup, Cost *total, Selectivity *selectivity,
-								double *correlation, double *pages);
+extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
+								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 
 /* options.c */
 extern void gpuds_define_reloptions(void);
@@ -90,4 +89,4 @@ extern bytea *gpuds_options(Datum reloptions, bool validate);
 /* validate.c */
 extern bool gpuds_validate(Oid opclassoid);
 
-#endif							/* GPUDS_AM_H */
+#endif /* GPUDS_AM_H */

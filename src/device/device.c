@@ -30,7 +30,7 @@ arena_bytes(void)
 Size
 gpuds_device_shmem_size(void)
 {
-	Size		size = mul_size(MaxBackends, sizeof(GkPinSlot));
+	Size size = mul_size(MaxBackends, sizeof(GkPinSlot));
 
 	/* Room to align the arena and the pins to their natural boundaries. */
 	return add_size(add_size(size, arena_bytes()), GK_CHUNK_BYTES + sizeof(GkPinSlot));
@@ -39,8 +39,8 @@ gpuds_device_shmem_size(void)
 void
 gpuds_device_shmem_init(void)
 {
-	bool		found;
-	char	   *memory = ShmemInitStruct("gpuds device", gpuds_device_shmem_size(), &found);
+	bool found;
+	char *memory = ShmemInitStruct("gpuds device", gpuds_device_shmem_size(), &found);
 
 	shared_arena = (GkArena *) TYPEALIGN(GK_CHUNK_BYTES, memory);
 	shared_pins = (GkPinSlot *) ((char *) shared_arena + arena_bytes());
@@ -60,8 +60,8 @@ get_private_arena(void)
 {
 	if (private_arena == NULL)
 	{
-		void	   *memory = mmap(NULL, arena_bytes() + GK_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-								  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *memory = mmap(NULL, arena_bytes() + GK_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (memory == MAP_FAILED)
 			return NULL;
@@ -87,7 +87,7 @@ static uint64
 oldest_pin(const GpudsDeviceTree *tree, uint64 owner)
 {
 	return tree->kind == GPUDS_ON_CPU ? gk_oldest_pin(shared_pins, MaxBackends, owner)
-		: gk_oldest_pin(&private_pin, 1, owner);
+									  : gk_oldest_pin(&private_pin, 1, owner);
 }
 
 size_t
@@ -101,7 +101,7 @@ gpuds_device_memory_used(GpudsDeviceKind kind)
 size_t
 gpuds_device_memory_size(GpudsDeviceKind kind)
 {
-	GkArena    *arena = kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
+	GkArena *arena = kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
 
 	return arena ? gk_arena_size(arena) : 0;
 }
@@ -117,7 +117,7 @@ gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind)
 GkStatus
 gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
-	GkArena    *arena = tree_arena(tree);
+	GkArena *arena = tree_arena(tree);
 
 	load->tree = tree;
 	if (arena == NULL)
@@ -148,8 +148,8 @@ gpuds_device_load_cancel(GpudsDeviceLoad *load)
 GkStatus
 gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const GkOp *ops, int64 n)
 {
-	GkArena    *arena = tree_arena(tree);
-	GkStatus	status = gbt_apply(arena, &tree->tree, ops, n, NULL, NULL);
+	GkArena *arena = tree_arena(tree);
+	GkStatus status = gbt_apply(arena, &tree->tree, ops, n, NULL, NULL);
 
 	gbt_reclaim(arena, &tree->tree, oldest_pin(tree, owner));
 	return status;
@@ -159,9 +159,9 @@ int64
 gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *serial, uint64 expected,
 				  GkScan *scan, bool forward, GkEntry *out, int64 cap)
 {
-	GkPinSlot  *pin = my_pin(tree);
-	GbtView		view;
-	int64		n = -1;
+	GkPinSlot *pin = my_pin(tree);
+	GbtView view;
+	int64 n = -1;
 
 	gk_pin(pin, owner, &tree->tree.version);
 	if (pg_atomic_read_u64(serial) == expected && gbt_view(tree_arena(tree), &tree->tree, &view))
@@ -173,7 +173,7 @@ gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *s
 void
 gpuds_device_drop(GpudsDeviceTree *tree, uint64 owner)
 {
-	uint64		version;
+	uint64 version;
 
 	gbt_withdraw(&tree->tree);
 	version = __atomic_load_n(&tree->tree.version, __ATOMIC_SEQ_CST);

@@ -23,14 +23,14 @@
 
 typedef enum GpudsDeviceKind
 {
-	GPUDS_ON_CPU,				/* shared arena */
-	GPUDS_ON_CPU_PRIVATE		/* this backend's own arena */
+	GPUDS_ON_CPU,        /* shared arena */
+	GPUDS_ON_CPU_PRIVATE /* this backend's own arena */
 } GpudsDeviceKind;
 
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	GbtTree		tree;
+	GbtTree tree;
 } GpudsDeviceTree;
 
 /* shared memory (arena.c) */
@@ -49,7 +49,7 @@ extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind);
 typedef struct GpudsDeviceLoad
 {
 	GpudsDeviceTree *tree;
-	GbtBuild	build;
+	GbtBuild build;
 } GpudsDeviceLoad;
 
 extern GkStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords,
@@ -81,4 +81,4 @@ extern uint64 gpuds_device_entries(const GpudsDeviceTree *tree);
 /* Checks the structure's invariants; the caller is the applier. */
 extern bool gpuds_device_verify(const GpudsDeviceTree *tree, char *why, size_t whylen);
 
-#endif							/* GPUDS_DEVICE_H */
+#endif /* GPUDS_DEVICE_H */

@@ -23,21 +23,21 @@
 #include "mirror/mirror.h"
 
 /* Operations applied at a time: bounds the nodes that exist twice. */
-#define APPLY_PIECE		(128 * 1024)
+#define APPLY_PIECE (128 * 1024)
 
 /* At least this many operations are collected before they are sorted. */
-#define MIN_BATCH		(1024 * 1024)
+#define MIN_BATCH (1024 * 1024)
 
 /* Entries of a base handed to the device at a time. */
-#define LOAD_PIECE		4096
+#define LOAD_PIECE 4096
 
 /* A growing array of operations. */
 typedef struct OpBatch
 {
-	GkOp	   *ops;
-	int64		n;
-	int64		size;
-	int64		limit;
+	GkOp *ops;
+	int64 n;
+	int64 size;
+	int64 limit;
 	MemoryContext context;
 } OpBatch;
 
@@ -72,7 +72,7 @@ batch_add_page(OpBatch *batch, const GpudsJournalPage *page, int nwords)
 
 	if (batch->n + page->nrecords > batch->size)
 	{
-		int64		size = Max(batch->size * 2, 1024);
+		int64 size = Max(batch->size * 2, 1024);
 
 		size = Max(size, batch->n + page->nrecords);
 		if (batch->ops == NULL)
@@ -84,13 +84,13 @@ batch_add_page(OpBatch *batch, const GpudsJournalPage *page, int nwords)
 	for (int i = 0; i < page->nrecords; i++, at += GpudsRecordSize(nwords))
 	{
 		const GpudsRecord *record = (const GpudsRecord *) at;
-		GkOp	   *op = &batch->ops[batch->n];
+		GkOp *op = &batch->ops[batch->n];
 
 		if (record->flags & GPUDS_RECORD_DEAD)
 			continue;
 		gpuds_record_entry(record, nwords, &op->e);
 		op->order = (page->first + i) << 1 |
-			(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+					(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
 		batch->n++;
 	}
 }
@@ -99,7 +99,7 @@ batch_add_page(OpBatch *batch, const GpudsJournalPage *page, int nwords)
 static void
 batch_sort(OpBatch *batch)
 {
-	GkOp	   *scratch;
+	GkOp *scratch;
 
 	if (batch->n < 2)
 		return;
@@ -115,11 +115,11 @@ batch_sort(OpBatch *batch)
 static bool
 apply_batch(GpudsMirror *mirror, const OpBatch *batch)
 {
-	int64		done = 0;
+	int64 done = 0;
 
 	while (done < batch->n)
 	{
-		int64		n = Min(batch->n - done, APPLY_PIECE);
+		int64 n = Min(batch->n - done, APPLY_PIECE);
 
 		if (gpuds_device_apply(&mirror->tree, mirror->owner, batch->ops + done, n) == GK_NO_MEMORY)
 		{
@@ -164,7 +164,7 @@ read_batch(GpudsJournalReader *reader, int nwords, OpBatch *batch, bool *end)
 typedef enum CatchUpResult
 {
 	CAUGHT_UP,
-	STALE,						/* the journal no longer holds what is missing */
+	STALE, /* the journal no longer holds what is missing */
 	NO_ROOM
 } CatchUpResult;
 
@@ -176,8 +176,8 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	GpudsJournalReader *reader = gpuds_reader_open_after(source->index, &mirror->pos);
 	CatchUpResult result = CAUGHT_UP;
-	bool		end = false;
-	OpBatch		batch;
+	bool end = false;
+	OpBatch batch;
 
 	batch_init(&batch);
 	while (!end)
@@ -207,9 +207,9 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 typedef struct LoadSink
 {
 	GpudsDeviceLoad *load;
-	GkStatus	status;
-	int			n;
-	GkEntry		entries[LOAD_PIECE];
+	GkStatus status;
+	int n;
+	GkEntry entries[LOAD_PIECE];
 } LoadSink;
 
 static void
@@ -262,11 +262,11 @@ sink_ops_before(LoadSink *sink, const OpBatch *ops, int64 *at, const GkEntry *li
 static CatchUpResult
 merge_load(GpudsJournalReader *base, int nwords, const OpBatch *ops, GpudsDeviceLoad *load)
 {
-	LoadSink   *sink = palloc(sizeof(LoadSink));
+	LoadSink *sink = palloc(sizeof(LoadSink));
 	CatchUpResult result = CAUGHT_UP;
-	int64		at = 0;
-	bool		more = true;
-	GkStatus	status;
+	int64 at = 0;
+	bool more = true;
+	GkStatus status;
 
 	sink->load = load;
 	sink->status = GK_OK;
@@ -294,7 +294,7 @@ merge_load(GpudsJournalReader *base, int nwords, const OpBatch *ops, GpudsDevice
 				for (int i = 0; i < page.nrecords; i++, record_at += GpudsRecordSize(nwords))
 				{
 					const GpudsRecord *record = (const GpudsRecord *) record_at;
-					GkEntry		entry;
+					GkEntry entry;
 
 					if (record->flags & GPUDS_RECORD_DEAD)
 						continue;
@@ -328,15 +328,15 @@ cancel_load(int code, Datum arg)
 static CatchUpResult
 load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
-	int			nwords = source->layout->nwords;
+	int nwords = source->layout->nwords;
 	GpudsJournalReader *base = gpuds_reader_open(source->index);
 	GpudsJournalReader *lanes;
 	const GpudsMetaData *meta = gpuds_reader_meta(base);
 	GpudsJournalPos pos;
 	GpudsDeviceLoad load;
 	CatchUpResult result;
-	OpBatch		batch;
-	bool		end;
+	OpBatch batch;
+	bool end;
 
 	for (int i = 0; i < GPUDS_LANES; i++)
 	{
@@ -388,9 +388,9 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 static size_t
 estimate_bytes(const GpudsMirrorSource *source)
 {
-	double		pages = RelationGetNumberOfBlocks(source->index);
-	double		entries = pages * GpudsPageCapacity(source->layout->nwords);
-	double		entry_bytes = 8 * (source->layout->nwords + 1);
+	double pages = RelationGetNumberOfBlocks(source->index);
+	double entries = pages * GpudsPageCapacity(source->layout->nwords);
+	double entry_bytes = 8 * (source->layout->nwords + 1);
 
 	return (size_t) (entries * entry_bytes * 1.25 * 100 / source->fillfactor);
 }
@@ -402,8 +402,8 @@ estimate_bytes(const GpudsMirrorSource *source)
 static bool
 load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
-	size_t		size = gpuds_device_memory_size(mirror->tree.kind);
-	size_t		wanted = estimate_bytes(source);
+	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	size_t wanted = estimate_bytes(source);
 
 	/* The journal may hold garbage: only what cannot fit at all is hopeless. */
 	if (wanted / 4 > size)
@@ -465,12 +465,11 @@ warn_fallback(Relation index)
 	if (warned)
 		return;
 	warned = true;
-	ereport(WARNING,
-			(errcode(ERRCODE_OUT_OF_MEMORY),
-			 errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
-					RelationGetRelationName(index)),
-			 errdetail("Scans that read the journal are slow. This is reported once a session."),
-			 errhint("Increase gpuds.host_memory.")));
+	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
+					  errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
+							 RelationGetRelationName(index)),
+					  errdetail("Scans that read the journal are slow. This is reported once a session."),
+					  errhint("Increase gpuds.host_memory.")));
 }
 
 /*
@@ -484,10 +483,10 @@ void
 gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
 	GpudsMirror *mirror;
-	uint64		changes;
-	bool		recovery = RecoveryInProgress();
-	bool		done = false;
-	bool		ok = false;
+	uint64 changes;
+	bool recovery = RecoveryInProgress();
+	bool done = false;
+	bool ok = false;
 
 	changes = gpuds_journal_changes(source->index) + 1;
 	if (ref->mirror && pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && !recovery &&

@@ -19,14 +19,14 @@
 
 typedef struct Window
 {
-	GkOp	   *ops;
-	GkOp	   *scratch;
-	int64		n;
-	int64		size;			/* of both arrays */
-	int64		keep;			/* operations to keep when full */
-	bool		forward;
-	bool		cut;			/* operations beyond bound were dropped */
-	GkEntry		bound;			/* last entry known completely */
+	GkOp *ops;
+	GkOp *scratch;
+	int64 n;
+	int64 size; /* of both arrays */
+	int64 keep; /* operations to keep when full */
+	bool forward;
+	bool cut;      /* operations beyond bound were dropped */
+	GkEntry bound; /* last entry known completely */
 } Window;
 
 /* Sorts, keeps the last word on each entry, and drops what is too far away. */
@@ -41,7 +41,7 @@ window_reduce(Window *window)
 		window->bound = window->ops[window->keep - 1].e;
 	else
 	{
-		int64		drop = window->n - window->keep;
+		int64 drop = window->n - window->keep;
 
 		memmove(window->ops, window->ops + drop, window->keep * sizeof(GkOp));
 		window->bound = window->ops[0].e;
@@ -64,12 +64,12 @@ window_wants(const Window *window, const GkEntry *entry)
 static int64
 interval_of(const GkScan *scan, const GkEntry *entry)
 {
-	int64		lo = 0;
-	int64		hi = scan->n;
+	int64 lo = 0;
+	int64 hi = scan->n;
 
 	while (lo < hi)
 	{
-		int64		mid = lo + (hi - lo) / 2;
+		int64 mid = lo + (hi - lo) / 2;
 
 		if (gk_less(&scan->intervals[mid].hi, entry))
 			lo = mid + 1;
@@ -85,7 +85,7 @@ interval_of(const GkScan *scan, const GkEntry *entry)
 static bool
 scan_wants(const GkScan *scan, bool forward, const GkEntry *entry)
 {
-	int64		interval = interval_of(scan, entry);
+	int64 interval = interval_of(scan, entry);
 
 	if (interval < 0)
 		return false;
@@ -97,7 +97,7 @@ scan_wants(const GkScan *scan, bool forward, const GkEntry *entry)
 static void
 read_window(const GpudsMirrorSource *source, const GkScan *scan, Window *window)
 {
-	int			nwords = source->layout->nwords;
+	int nwords = source->layout->nwords;
 	GpudsJournalReader *reader;
 	GpudsJournalPage page;
 	GpudsReadResult result;
@@ -109,14 +109,14 @@ restart:
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
 		/* Base records are older than those of the lanes. */
-		uint64		age = page.kind == GPUDS_PAGE_BASE ? 0 : page.first + 1;
+		uint64 age = page.kind == GPUDS_PAGE_BASE ? 0 : page.first + 1;
 		const char *at = page.records;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
 		{
 			const GpudsRecord *record = (const GpudsRecord *) at;
-			GkOp	   *op = &window->ops[window->n];
+			GkOp *op = &window->ops[window->n];
 
 			if (record->flags & GPUDS_RECORD_DEAD)
 				continue;
@@ -124,7 +124,7 @@ restart:
 			if (!window_wants(window, &op->e) || !scan_wants(scan, window->forward, &op->e))
 				continue;
 			op->order = (page.kind == GPUDS_PAGE_BASE ? 0 : age + i) << 1 |
-				(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+						(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
 			if (++window->n == window->size)
 				window_reduce(window);
 		}
@@ -140,12 +140,12 @@ restart:
  * them, as gpuds_device_scan does.  *end: there are no more.
  */
 int64
-gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward, GkEntry *out,
-				   int64 cap, bool *end)
+gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward, GkEntry *out, int64 cap,
+				   bool *end)
 {
-	Window		window;
-	int64		n = 0;
-	bool		full = false;
+	Window window;
+	int64 n = 0;
+	bool full = false;
 
 	window.forward = forward;
 	window.keep = Max(cap, 1024) * 2;

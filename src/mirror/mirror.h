@@ -30,44 +30,44 @@
 #include "journal/journal.h"
 #include "key/key.h"
 
-#define GPUDS_MAX_MIRRORS	1024
+#define GPUDS_MAX_MIRRORS 1024
 
 /* Counters since the mirror's slot was assigned; all but loads best effort. */
 typedef struct GpudsMirrorStats
 {
-	pg_atomic_uint64 scans;		/* (re)scans started */
-	pg_atomic_uint64 batches;	/* device calls that answered scans */
-	pg_atomic_uint64 probes;	/* intervals asked for */
-	pg_atomic_uint64 entries;	/* entries returned */
-	pg_atomic_uint64 applied;	/* operations applied by catch-up */
-	pg_atomic_uint64 loads;		/* bulk loads from the journal */
+	pg_atomic_uint64 scans;     /* (re)scans started */
+	pg_atomic_uint64 batches;   /* device calls that answered scans */
+	pg_atomic_uint64 probes;    /* intervals asked for */
+	pg_atomic_uint64 entries;   /* entries returned */
+	pg_atomic_uint64 applied;   /* operations applied by catch-up */
+	pg_atomic_uint64 loads;     /* bulk loads from the journal */
 	pg_atomic_uint64 fallbacks; /* scans answered from the journal */
 } GpudsMirrorStats;
 
-#define GPUDS_NSTATS	(sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
+#define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
 
 typedef struct GpudsMirror
 {
-	pg_atomic_uint64 serial;	/* names the assignment of this slot to a
+	pg_atomic_uint64 serial;   /* names the assignment of this slot to a
 								 * file; 0: unassigned.  Changed only by the
 								 * applier holding the registry lock */
-	pg_atomic_uint64 synced;	/* the journal's change counter when the last
+	pg_atomic_uint64 synced;   /* the journal's change counter when the last
 								 * complete catch-up began; 0: look */
-	pg_atomic_uint64 last_use;	/* registry clock at the last scan */
+	pg_atomic_uint64 last_use; /* registry clock at the last scan */
 
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
-	uint64		file_id;
-	Oid			index_oid;
+	uint64 file_id;
+	Oid index_oid;
 
 	/* applier; mutex protects the field, being applier protects the rest */
-	slock_t		mutex;
-	int			applier;		/* backend index + 1, 0: nobody */
+	slock_t mutex;
+	int applier; /* backend index + 1, 0: nobody */
 	ConditionVariable applier_left;
 
-	bool		loaded;			/* tree and pos are valid */
-	GpudsJournalPos pos;		/* applied up to here */
-	uint64		owner;			/* the tree's name among pins */
+	bool loaded;         /* tree and pos are valid */
+	GpudsJournalPos pos; /* applied up to here */
+	uint64 owner;        /* the tree's name among pins */
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
 } GpudsMirror;
@@ -75,17 +75,17 @@ typedef struct GpudsMirror
 /* What a scan remembers of the mirror it uses. */
 typedef struct GpudsMirrorRef
 {
-	GpudsMirror *mirror;		/* NULL: answer from the journal */
-	uint64		serial;
+	GpudsMirror *mirror; /* NULL: answer from the journal */
+	uint64 serial;
 } GpudsMirrorRef;
 
 /* The index as the mirror rooms need it: key layout and identity. */
 typedef struct GpudsMirrorSource
 {
-	Relation	index;
+	Relation index;
 	const GpudsKeyLayout *layout;
-	uint64		file_id;
-	int			fillfactor;
+	uint64 file_id;
+	int fillfactor;
 } GpudsMirrorSource;
 
 /* registry.c */
@@ -108,11 +108,11 @@ extern void gpuds_mirror_count_flush(void);
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
 
 /* fallback.c */
-extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward,
-								GkEntry *out, int64 cap, bool *end);
+extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward, GkEntry *out,
+								int64 cap, bool *end);
 
 /* probe.c: mirror or journal, whichever answers */
-extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan,
-						 bool forward, GkEntry *out, int64 cap, bool *end);
+extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
+						 GkEntry *out, int64 cap, bool *end);
 
-#endif							/* GPUDS_MIRROR_H */
+#endif /* GPUDS_MIRROR_H */

@@ -10,7 +10,7 @@
 #include "mirror/mirror.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
-#define PROBE_ATTEMPTS	3
+#define PROBE_ATTEMPTS 3
 
 /*
  * Fetches the next entries of a scan into out[cap], in order.  *end: there are
@@ -18,14 +18,14 @@
  * the mirror went away meanwhile.
  */
 int64
-gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
-			GkEntry *out, int64 cap, bool *end)
+gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward, GkEntry *out,
+			int64 cap, bool *end)
 {
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
 		GpudsMirror *mirror = ref->mirror;
-		int64		n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->serial, ref->serial,
-										  scan, forward, out, cap);
+		int64 n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->serial, ref->serial, scan, forward,
+									out, cap);
 
 		if (n >= 0)
 		{

@@ -22,20 +22,20 @@
 
 typedef struct RegistryEntry
 {
-	RelFileLocator locator;		/* hash key */
-	int			slot;
+	RelFileLocator locator; /* hash key */
+	int slot;
 } RegistryEntry;
 
 typedef struct PrivateEntry
 {
-	RelFileLocator locator;		/* hash key */
+	RelFileLocator locator; /* hash key */
 	GpudsMirror *mirror;
 } PrivateEntry;
 
 typedef struct Registry
 {
-	pg_atomic_uint64 clock;		/* moves with every load; orders last uses */
-	uint64		last_serial;	/* under the registry lock */
+	pg_atomic_uint64 clock; /* moves with every load; orders last uses */
+	uint64 last_serial;     /* under the registry lock */
 	GpudsMirror slot[GPUDS_MAX_MIRRORS];
 } Registry;
 
@@ -51,17 +51,16 @@ static uint64 private_serial = 0;
 static struct
 {
 	GpudsMirrorRef ref;
-	uint64		scans;
-	uint64		batches;
-	uint64		probes;
-	uint64		entries;
-}			pending;
+	uint64 scans;
+	uint64 batches;
+	uint64 probes;
+	uint64 entries;
+} pending;
 
 Size
 gpuds_mirror_shmem_size(void)
 {
-	return add_size(MAXALIGN(sizeof(Registry)),
-					hash_estimate_size(GPUDS_MAX_MIRRORS, sizeof(RegistryEntry)));
+	return add_size(MAXALIGN(sizeof(Registry)), hash_estimate_size(GPUDS_MAX_MIRRORS, sizeof(RegistryEntry)));
 }
 
 static void
@@ -82,8 +81,8 @@ mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 void
 gpuds_mirror_shmem_init(void)
 {
-	bool		found;
-	HASHCTL		info;
+	bool found;
+	HASHCTL info;
 
 	registry = ShmemInitStruct("gpuds mirrors", sizeof(Registry), &found);
 	if (!found)
@@ -107,7 +106,7 @@ gpuds_mirror_shmem_init(void)
 bool
 gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
 {
-	bool		got;
+	bool got;
 
 	for (;;)
 	{
@@ -164,22 +163,33 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
 	pg_atomic_write_u64(&mirror->serial, serial);
 }
 
+/*
+ * Takes a slot from its file.  The caller is its applier and holds the registry
+ * lock exclusively.
+ */
+static void
+unassign(GpudsMirror *mirror)
+{
+	pg_atomic_write_u64(&mirror->serial, 0);
+	hash_search(registry_hash, &mirror->locator, HASH_REMOVE, NULL);
+	gpuds_mirror_discard(mirror);
+}
+
 static bool
 lookup_private(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
 {
 	PrivateEntry *entry;
 	GpudsMirror *mirror;
-	bool		found;
+	bool found;
 
 	if (private_hash == NULL)
 	{
-		HASHCTL		info;
+		HASHCTL info;
 
 		info.keysize = sizeof(RelFileLocator);
 		info.entrysize = sizeof(PrivateEntry);
 		info.hcxt = TopMemoryContext;
-		private_hash = hash_create("gpuds private mirrors", 16, &info,
-								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		private_hash = hash_create("gpuds private mirrors", 16, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	entry = hash_search(private_hash, &RelationLocator(index), HASH_FIND, NULL);
 	if (entry == NULL && !create)
@@ -209,13 +219,13 @@ lookup_private(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
 static int
 take_slot(void)
 {
-	int			victim = -1;
-	uint64		oldest = PG_UINT64_MAX;
+	int victim = -1;
+	uint64 oldest = PG_UINT64_MAX;
 
 	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
 	{
 		GpudsMirror *mirror = &registry->slot[i];
-		uint64		last_use = pg_atomic_read_u64(&mirror->last_use);
+		uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
 		if (pg_atomic_read_u64(&mirror->serial) == 0)
 			last_use = 0;
@@ -230,12 +240,31 @@ take_slot(void)
 	if (victim < 0 || !gpuds_mirror_acquire(&registry->slot[victim], false))
 		return -1;
 	if (pg_atomic_read_u64(&registry->slot[victim].serial) != 0)
-	{
-		pg_atomic_write_u64(&registry->slot[victim].serial, 0);
-		hash_search(registry_hash, &registry->slot[victim].locator, HASH_REMOVE, NULL);
-		gpuds_mirror_discard(&registry->slot[victim]);
-	}
+		unassign(&registry->slot[victim]);
 	return victim;
+}
+
+/*
+ * Gives up the mirrors that an index's earlier files had, if nobody is at
+ * them.  The caller holds the registry lock exclusively.
+ */
+static void
+forget_earlier_files(Relation index)
+{
+	RelFileLocator *locator = &RelationLocator(index);
+
+	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+	{
+		GpudsMirror *mirror = &registry->slot[i];
+
+		if (pg_atomic_read_u64(&mirror->serial) != 0 && mirror->index_oid == RelationGetRelid(index) &&
+			mirror->locator.dbOid == locator->dbOid && !RelFileLocatorEquals(mirror->locator, *locator) &&
+			gpuds_mirror_acquire(mirror, false))
+		{
+			unassign(mirror);
+			gpuds_mirror_release(mirror);
+		}
+	}
 }
 
 /* The caller holds the registry lock. */
@@ -259,8 +288,8 @@ bool
 gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
 {
 	RegistryEntry *entry;
-	bool		found;
-	int			slot;
+	bool found;
+	int slot;
 
 	ref->mirror = NULL;
 	ref->serial = 0;
@@ -294,6 +323,7 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 	}
 	else
 	{
+		forget_earlier_files(index);
 		slot = take_slot();
 		if (slot >= 0)
 		{
@@ -344,9 +374,7 @@ gpuds_mirror_forget(RelFileLocator locator)
 	{
 		GpudsMirror *mirror = &registry->slot[entry->slot];
 
-		pg_atomic_write_u64(&mirror->serial, 0);
-		hash_search(registry_hash, &locator, HASH_REMOVE, NULL);
-		gpuds_mirror_discard(mirror);
+		unassign(mirror);
 		gpuds_mirror_release(mirror);
 	}
 	LWLockRelease(registry_lock);
@@ -375,12 +403,12 @@ evict_shared(GpudsMirror *keep)
 	for (;;)
 	{
 		GpudsMirror *victim = NULL;
-		uint64		oldest = PG_UINT64_MAX;
+		uint64 oldest = PG_UINT64_MAX;
 
 		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
 		{
 			GpudsMirror *mirror = &registry->slot[i];
-			uint64		last_use = pg_atomic_read_u64(&mirror->last_use);
+			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
 			if (mirror != keep && mirror->loaded && mirror->applier == 0 && last_use < oldest)
 			{
@@ -392,7 +420,7 @@ evict_shared(GpudsMirror *keep)
 			return false;
 		if (gpuds_mirror_acquire(victim, false))
 		{
-			bool		loaded = victim->loaded;
+			bool loaded = victim->loaded;
 
 			if (loaded)
 				gpuds_mirror_discard(victim);
@@ -435,7 +463,7 @@ gpuds_mirror_evict_one(GpudsMirror *keep)
 void
 gpuds_mirror_touch(GpudsMirror *mirror)
 {
-	uint64		now = pg_atomic_read_u64(&registry->clock);
+	uint64 now = pg_atomic_read_u64(&registry->clock);
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * handler.c
+ *	  Access method handlers, and what a backend remembers of an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "commands/vacuum.h"
+#include "fmgr.h"
+#include "utils/memutils.h"
+
+#include "am/am.h"
+#include "journal/journal.h"
+
+PG_FUNCTION_INFO_V1(gpu_btree_handler);
+
+/*
+ * Handler of gpu_btree.
+ *
+ * amcanunique is false: a duplicate check would have to be synchronous with
+ * all other sessions, which is what appending to a journal avoids.
+ * amcanreturn is NULL: an answer without heap visit needs an interlock with
+ * VACUUM.  ampredlocks is false: core locks the whole index for SERIALIZABLE.
+ */
+Datum
+gpu_btree_handler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
+
+	routine->amstrategies = GPUDS_NSTRATEGIES;
+	routine->amsupport = 0;
+	routine->amoptsprocnum = 0;
+	routine->amcanorder = true;
+	routine->amcanorderbyop = false;
+	routine->amcanbackward = true;
+	routine->amcanunique = false;
+	routine->amcanmulticol = true;
+	routine->amoptionalkey = true;
+	routine->amsearcharray = true;
+	routine->amsearchnulls = true;
+	routine->amstorage = false;
+	routine->amclusterable = true;
+	routine->ampredlocks = false;
+	routine->amcanparallel = false;
+#if PG_VERSION_NUM >= 170000
+	routine->amcanbuildparallel = true;
+#endif
+	routine->amcaninclude = false;
+	routine->amusemaintenanceworkmem = true;
+#if PG_VERSION_NUM >= 160000
+	routine->amsummarizing = false;
+#endif
+	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL;
+	routine->amkeytype = InvalidOid;
+
+	routine->ambuild = gpuds_build;
+	routine->ambuildempty = gpuds_build_empty;
+	routine->aminsert = gpuds_insert;
+	routine->ambulkdelete = gpuds_bulk_delete;
+	routine->amvacuumcleanup = gpuds_vacuum_cleanup;
+	routine->amcanreturn = NULL;
+	routine->amcostestimate = gpuds_cost_estimate;
+	routine->amoptions = gpuds_options;
+	routine->amproperty = NULL;
+	routine->ambuildphasename = gpuds_build_phase_name;
+	routine->amvalidate = gpuds_validate;
+	routine->amadjustmembers = NULL;
+	routine->ambeginscan = gpuds_beginscan;
+	routine->amrescan = gpuds_rescan;
+	routine->amgettuple = gpuds_gettuple;
+	routine->amgetbitmap = gpuds_getbitmap;
+	routine->amendscan = gpuds_endscan;
+	routine->ammarkpos = gpuds_markpos;
+	routine->amrestrpos = gpuds_restrpos;
+	routine->amestimateparallelscan = NULL;
+	routine->aminitparallelscan = NULL;
+	routine->amparallelrescan = NULL;
+
+	PG_RETURN_POINTER(routine);
+}
+
+/*
+ * What is derived once per relcache entry.  The pointer is good until the next
+ * invalidation: copy what has to live longer.  The index file must exist.
+ */
+const GpudsIndexInfo *
+gpuds_index_info(Relation index)
+{
+	GpudsIndexInfo *info = index->rd_amcache;
+
+	if (info == NULL)
+	{
+		GpudsMetaData meta;
+		GpudsKeyLayout layout;
+
+		gpuds_require_preload();
+		gpuds_key_layout(index, &layout);
+		gpuds_journal_read_meta(index, &meta);
+		if (meta.nwords != layout.nwords || meta.key_bits != layout.nbits)
+			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+							errmsg("index \"%s\" has keys of %d bits in its journal but %d in the catalogs",
+								   RelationGetRelationName(index), meta.key_bits, layout.nbits),
+							errdetail("Block %u is the metapage.", GPUDS_META_BLKNO),
+							errhint("REINDEX the index.")));
+
+		info = MemoryContextAlloc(index->rd_indexcxt, sizeof(GpudsIndexInfo));
+		info->layout = layout;
+		info->file_id = meta.file_id;
+		index->rd_amcache = info;
+	}
+	return info;
+}

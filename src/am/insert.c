@@ -1,0 +1,278 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert.c
+ *	  Index inserts, buffered in the transaction.
+ *
+ * A transaction's new entries are kept in backend memory and appended to the
+ * journal together: before the transaction's own scans of the index, before
+ * commit and prepare, before a plan that may start workers, before a utility
+ * statement that may look at or replace the file, and when the buffer is full.
+ * Until then no other session can want them: their rows are not committed.
+ *
+ * A buffer belongs to a relation file, not to an index: entries made for a file
+ * that was replaced meanwhile must not go to the new one.  The index stays
+ * locked until the end of the (sub)transaction, as long as it has entries in
+ * a buffer, so that nobody else moves the file.
+ *
+ * Entries of a subtransaction that rolls back are dropped at once: from then
+ * on VACUUM may give their TIDs to other rows.  Marks say which entries belong
+ * to which subtransaction; they nest, so they are a stack.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "am/am.h"
+#include "journal/journal.h"
+#include "mirror/mirror.h"
+
+/* Entries a buffer holds at most: 1.5 MB. */
+#define BUFFER_LIMIT 65536
+#define BUFFER_START 32
+
+typedef struct BufferMark
+{
+	SubTransactionId subid;
+	int start; /* number of its first entry */
+} BufferMark;
+
+typedef struct InsertBuffer
+{
+	struct InsertBuffer *next;
+	RelFileLocator locator;
+	Oid index_oid;
+	int nwords;
+	int n;
+	int size;
+	GkEntry *entries;
+	int nmarks;
+	int marks_size;
+	BufferMark *marks; /* strictly ascending starts, the last one is
+								 * the current subtransaction's if it has any */
+} InsertBuffer;
+
+/* This transaction's buffers, last used first; in TopTransactionContext. */
+static InsertBuffer *buffers = NULL;
+
+/* Are there entries in any of them? */
+static bool anything_buffered = false;
+
+static InsertBuffer *
+find_buffer(const RelFileLocator *locator)
+{
+	InsertBuffer **link;
+
+	for (link = &buffers; *link; link = &(*link)->next)
+	{
+		InsertBuffer *buffer = *link;
+
+		if (RelFileLocatorEquals(buffer->locator, *locator))
+		{
+			*link = buffer->next;
+			buffer->next = buffers;
+			buffers = buffer;
+			return buffer;
+		}
+	}
+	return NULL;
+}
+
+static InsertBuffer *
+make_buffer(Relation index, int nwords)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	InsertBuffer *buffer = palloc0(sizeof(InsertBuffer));
+
+	buffer->locator = RelationLocator(index);
+	buffer->index_oid = RelationGetRelid(index);
+	buffer->nwords = nwords;
+	buffer->size = BUFFER_START;
+	buffer->entries = palloc(buffer->size * sizeof(GkEntry));
+	buffer->marks_size = 4;
+	buffer->marks = palloc(buffer->marks_size * sizeof(BufferMark));
+	buffer->next = buffers;
+	buffers = buffer;
+	MemoryContextSwitchTo(old);
+	return buffer;
+}
+
+/* Makes the entries that follow the current subtransaction's. */
+static void
+mark_current(InsertBuffer *buffer)
+{
+	SubTransactionId subid = GetCurrentSubTransactionId();
+
+	if (buffer->nmarks > 0 && buffer->marks[buffer->nmarks - 1].subid == subid)
+		return;
+	LockRelationOid(buffer->index_oid, RowExclusiveLock);
+	if (buffer->nmarks == buffer->marks_size)
+	{
+		buffer->marks_size *= 2;
+		buffer->marks = repalloc(buffer->marks, buffer->marks_size * sizeof(BufferMark));
+	}
+	buffer->marks[buffer->nmarks].subid = subid;
+	buffer->marks[buffer->nmarks].start = buffer->n;
+	buffer->nmarks++;
+}
+
+static void
+empty_buffer(InsertBuffer *buffer)
+{
+	buffer->n = 0;
+	buffer->nmarks = 0;
+}
+
+static void
+append_buffer(Relation index, InsertBuffer *buffer)
+{
+	if (buffer->n == 0)
+		return;
+	gpuds_stop_point("insert-buffered-flush");
+	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n, 0);
+	empty_buffer(buffer);
+}
+
+/*
+ * aminsert.  Always returns false: the index is never unique.
+ *
+ * For a constraint that looks for conflicting rows of other, uncommitted
+ * transactions the entry is appended at once.
+ */
+bool
+gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo)
+{
+	const GpudsIndexInfo *info = gpuds_index_info(index);
+	InsertBuffer *buffer;
+	GkEntry entry;
+
+	gpuds_key_encode(&info->layout, values, isnull, tid, &entry);
+	if (indexInfo->ii_ExclusionOps != NULL)
+	{
+		gpuds_journal_append(index, info->layout.nwords, &entry, 1, 0);
+		return false;
+	}
+
+	buffer = find_buffer(&RelationLocator(index));
+	if (buffer == NULL)
+		buffer = make_buffer(index, info->layout.nwords);
+	else if (buffer->n == BUFFER_LIMIT)
+		append_buffer(index, buffer);
+	if (buffer->n == buffer->size)
+	{
+		buffer->entries = repalloc(buffer->entries, 2 * buffer->size * sizeof(GkEntry));
+		buffer->size *= 2;
+	}
+	mark_current(buffer);
+	buffer->entries[buffer->n++] = entry;
+	anything_buffered = true;
+	return false;
+}
+
+/*
+ * Appends what the transaction has buffered for the index's current file.
+ * The caller has the index open and locked.
+ */
+void
+gpuds_insert_flush(Relation index)
+{
+	InsertBuffer *buffer;
+
+	if (!anything_buffered)
+		return;
+	buffer = find_buffer(&RelationLocator(index));
+	if (buffer)
+		append_buffer(index, buffer);
+}
+
+/*
+ * Appends everything the transaction has buffered.  Entries for a file that is
+ * not its index's current one are kept if the replacement may still be rolled
+ * back, and dropped at the end of the transaction.
+ */
+void
+gpuds_insert_flush_all(bool final)
+{
+	bool kept = false;
+
+	if (!anything_buffered)
+		return;
+	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
+	{
+		Relation index;
+
+		if (buffer->n == 0)
+			continue;
+		/* Locked since the entries came; NULL if dropped by ourselves. */
+		index = try_relation_open(buffer->index_oid, NoLock);
+		if (index && RelFileLocatorEquals(RelationLocator(index), buffer->locator))
+			append_buffer(index, buffer);
+		else if (final)
+			empty_buffer(buffer);
+		else
+			kept = true;
+		if (index)
+			relation_close(index, NoLock);
+	}
+	anything_buffered = kept;
+}
+
+/*
+ * The transaction is over; its memory goes with it.
+ */
+void
+gpuds_insert_forget(void)
+{
+	buffers = NULL;
+	anything_buffered = false;
+}
+
+/*
+ * A subtransaction's entries become its parent's.
+ */
+void
+gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent)
+{
+	if (!anything_buffered)
+		return;
+	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
+	{
+		BufferMark *last;
+
+		if (buffer->nmarks == 0)
+			continue;
+		last = &buffer->marks[buffer->nmarks - 1];
+		if (last->subid != subid)
+			continue;
+		if (buffer->nmarks > 1 && last[-1].subid == parent)
+			buffer->nmarks--;
+		else
+			last->subid = parent;
+	}
+}
+
+/*
+ * A rolled-back subtransaction's entries are dropped.  Those already appended
+ * are dead entries like others; VACUUM finds them in the journal.
+ */
+void
+gpuds_insert_subabort(SubTransactionId subid)
+{
+	if (!anything_buffered)
+		return;
+	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
+	{
+		/* Children that were never committed go with their parent. */
+		while (buffer->nmarks > 0 && buffer->marks[buffer->nmarks - 1].subid >= subid)
+		{
+			buffer->nmarks--;
+			buffer->n = buffer->marks[buffer->nmarks].start;
+		}
+	}
+}

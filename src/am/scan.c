@@ -1,0 +1,338 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  Index scans: scan keys to intervals, intervals to chunks of entries.
+ *
+ * A scan holds nothing between calls but the entries of its current chunk and
+ * the entry it stands on; it goes on behind that entry in whatever version of
+ * the mirror is current by then.  With an MVCC snapshot that is enough: what
+ * the snapshot sees was in the mirror at the barrier and stays there while
+ * the snapshot lives; whatever else appears is the heap's to reject.
+ *
+ * Other snapshots do not forgive a TID that VACUUM freed and somebody reused
+ * between probe and heap visit, so their scans ask for a recheck.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "am/am.h"
+#include "kernels/sort.h"
+#include "mirror/mirror.h"
+
+/* Entries fetched at a time: few at first, for LIMIT and one-key scans. */
+#define FIRST_CHUNK 16
+#define CHUNK_GROWTH 4
+#define MAX_CHUNK 4096
+
+/* TIDs sorted at a time for a bitmap. */
+#define BITMAP_PIECE (1024 * 1024)
+
+typedef enum ScanPlace
+{
+	PLACE_FRESH,  /* nothing fetched yet */
+	PLACE_BEFORE, /* before the first entry */
+	PLACE_ON,     /* on the current entry */
+	PLACE_AFTER   /* behind the last entry */
+} ScanPlace;
+
+typedef struct ScanMark
+{
+	ScanPlace place;
+	GkEntry current;
+	uint64 chunk_serial;
+	int64 at;
+} ScanMark;
+
+typedef struct GpudsScanState
+{
+	GpudsIndexInfo info;
+	GpudsMirrorSource source;
+	GpudsMirrorRef ref;
+
+	MemoryContext key_context; /* of set */
+	GpudsKeySet set;
+	bool synced; /* barrier passed since the last rescan */
+
+	ScanPlace place;
+	GkEntry current; /* if place is PLACE_ON */
+
+	GkScan scan;  /* goes on behind the chunk */
+	bool forward; /* direction of chunk and scan */
+	bool end;     /* nothing behind the chunk */
+	GkEntry *chunk;
+	int64 chunk_size;
+	int64 nchunk;
+	int64 at;            /* next entry of the chunk to return */
+	int64 fetch;         /* entries to fetch next time */
+	uint64 chunk_serial; /* names the chunk's contents */
+	ScanMark mark;
+} GpudsScanState;
+
+IndexScanDesc
+gpuds_beginscan(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	GpudsScanState *state = palloc0(sizeof(GpudsScanState));
+
+	state->info = *gpuds_index_info(index);
+	state->source.index = index;
+	state->source.layout = &state->info.layout;
+	state->source.file_id = state->info.file_id;
+	state->source.fillfactor = GpudsGetFillfactor(index);
+	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
+	state->chunk_size = FIRST_CHUNK;
+	state->chunk = palloc(state->chunk_size * sizeof(GkEntry));
+	scan->opaque = state;
+	return scan;
+}
+
+void
+gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	GpudsScanState *state = scan->opaque;
+	MemoryContext old;
+
+	if (keys && scan->numberOfKeys > 0)
+		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+
+	MemoryContextReset(state->key_context);
+	old = MemoryContextSwitchTo(state->key_context);
+	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
+	MemoryContextSwitchTo(old);
+
+	state->synced = false;
+	state->place = PLACE_FRESH;
+	state->nchunk = state->at = 0;
+	state->fetch = FIRST_CHUNK;
+	state->mark.place = PLACE_FRESH;
+	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !IsMVCCSnapshot(scan->xs_snapshot));
+}
+
+/*
+ * Makes sure that all that the snapshot may see is in the mirror.
+ */
+static void
+barrier(IndexScanDesc scan, GpudsScanState *state)
+{
+	gpuds_insert_flush(scan->indexRelation);
+	gpuds_stop_point("scan-before-probe");
+	gpuds_mirror_sync(&state->source, &state->ref);
+	gpuds_mirror_count(&state->ref, 1, 0, state->set.nintervals, 0);
+	state->synced = true;
+}
+
+static void
+scan_from_start(GpudsScanState *state, bool forward)
+{
+	state->scan.intervals = state->set.intervals;
+	state->scan.n = state->set.nintervals;
+	state->scan.next = forward ? 0 : state->set.nintervals;
+	state->scan.inside = false;
+}
+
+/* Number of the interval that holds the entry. */
+static int64
+interval_of(const GpudsKeySet *set, const GkEntry *entry)
+{
+	int64 lo = 0;
+	int64 hi = set->nintervals - 1;
+
+	while (lo < hi)
+	{
+		int64 mid = lo + (hi - lo) / 2;
+
+		if (gk_less(&set->intervals[mid].hi, entry))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * Sets the scan up to go on from its place in a direction, without a chunk.
+ */
+static void
+scan_from_place(GpudsScanState *state, bool forward)
+{
+	state->forward = forward;
+	state->nchunk = state->at = 0;
+	state->end = false;
+	scan_from_start(state, forward);
+	switch (state->place)
+	{
+		case PLACE_FRESH:
+			break;
+		case PLACE_BEFORE:
+			state->end = !forward;
+			break;
+		case PLACE_AFTER:
+			state->end = forward;
+			break;
+		case PLACE_ON:
+			state->scan.inside = true;
+			state->scan.at = state->current;
+			state->scan.next = interval_of(&state->set, &state->current) + (forward ? 0 : 1);
+			break;
+	}
+}
+
+static void
+fetch_chunk(GpudsScanState *state)
+{
+	if (state->chunk_size < state->fetch)
+	{
+		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GkEntry));
+		state->chunk_size = state->fetch;
+	}
+	state->nchunk = gpuds_probe(&state->source, &state->ref, &state->scan, state->forward, state->chunk,
+								state->fetch, &state->end);
+	state->at = 0;
+	state->chunk_serial++;
+	state->fetch = Min(state->fetch * CHUNK_GROWTH, MAX_CHUNK);
+	gpuds_stop_point("scan-probed");
+}
+
+bool
+gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	GpudsScanState *state = scan->opaque;
+	bool forward = !ScanDirectionIsBackward(dir);
+
+	if (!state->synced)
+		barrier(scan, state);
+	if (state->place == PLACE_FRESH || state->forward != forward)
+		scan_from_place(state, forward);
+
+	for (;;)
+	{
+		while (state->at < state->nchunk)
+		{
+			const GkEntry *entry = &state->chunk[state->at++];
+
+			if (state->set.filter && !gpuds_key_filter_pass(state->set.filter, entry))
+				continue;
+			state->current = *entry;
+			state->place = PLACE_ON;
+			gpuds_entry_tid(entry, &scan->xs_heaptid);
+			return true;
+		}
+		if (state->end || state->scan.n == 0)
+		{
+			state->place = forward ? PLACE_AFTER : PLACE_BEFORE;
+			return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+		fetch_chunk(state);
+	}
+}
+
+/*
+ * Adds TIDs to the bitmap in heap order.
+ */
+static void
+add_to_bitmap(TIDBitmap *tbm, uint64 *tids, uint64 *scratch, int64 n, bool recheck)
+{
+	ItemPointerData pointers[256];
+	int npointers = 0;
+
+	gk_sort_u64(tids, scratch, n);
+	for (int64 i = 0; i < n; i++)
+	{
+		ItemPointerSet(&pointers[npointers], (BlockNumber) (tids[i] >> 16),
+					   (OffsetNumber) (tids[i] & 0xFFFF));
+		if (++npointers == lengthof(pointers))
+		{
+			tbm_add_tuples(tbm, pointers, npointers, recheck);
+			npointers = 0;
+		}
+	}
+	if (npointers > 0)
+		tbm_add_tuples(tbm, pointers, npointers, recheck);
+}
+
+int64
+gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	GpudsScanState *state = scan->opaque;
+	int64 size = FIRST_CHUNK;
+	int64 ntids = 0;
+	int64 total = 0;
+	uint64 *tids = palloc(size * sizeof(uint64));
+
+	barrier(scan, state);
+	scan_from_place(state, true);
+	state->fetch = Max(state->fetch, Min(state->set.nintervals, MAX_CHUNK));
+	while (!state->end && state->scan.n > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		fetch_chunk(state);
+		if (ntids + state->nchunk > size)
+		{
+			size = Max(size * 2, ntids + state->nchunk);
+			tids = repalloc_huge(tids, size * sizeof(uint64));
+		}
+		for (int64 i = 0; i < state->nchunk; i++)
+		{
+			if (state->set.filter && !gpuds_key_filter_pass(state->set.filter, &state->chunk[i]))
+				continue;
+			tids[ntids++] = state->chunk[i].t & GK_TID_MASK;
+		}
+		if (ntids >= BITMAP_PIECE || state->end)
+		{
+			uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(ntids, 1) * sizeof(uint64));
+
+			add_to_bitmap(tbm, tids, scratch, ntids, scan->xs_recheck);
+			pfree(scratch);
+			total += ntids;
+			ntids = 0;
+		}
+	}
+	pfree(tids);
+	return total;
+}
+
+void
+gpuds_markpos(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	state->mark.place = state->place;
+	state->mark.current = state->current;
+	state->mark.chunk_serial = state->chunk_serial;
+	state->mark.at = state->at;
+}
+
+/*
+ * Back to the mark; at no cost if its chunk is still at hand, as in merge
+ * joins over short runs of equal keys.
+ */
+void
+gpuds_restrpos(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	state->place = state->mark.place;
+	state->current = state->mark.current;
+	if (state->mark.chunk_serial == state->chunk_serial && state->place == PLACE_ON && state->nchunk > 0)
+		state->at = state->mark.at;
+	else if (state->place != PLACE_FRESH)
+		scan_from_place(state, state->forward);
+}
+
+void
+gpuds_endscan(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	MemoryContextDelete(state->key_context);
+	pfree(state->chunk);
+	pfree(state);
+}
