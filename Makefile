@@ -27,6 +27,18 @@ ifdef STOP_POINTS
 PG_CPPFLAGS += -DGPUDS_STOP_POINTS
 endif
 
+# Bitcode would only serve JIT inlining of functions that no expression calls.
+override with_llvm = no
+
+NVCC ?= $(shell command -v nvcc 2>/dev/null)
+ifeq ($(filter clean distclean,$(MAKECMDGOALS)),)
+ifeq ($(CUDA),no)
+$(info gpuds: CUDA=no, building for the CPU device only)
+else ifeq ($(NVCC),)
+$(info gpuds: nvcc was not found, building for the CPU device only)
+endif
+endif
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
