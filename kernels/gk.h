@@ -28,35 +28,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * GK_FN: a function of both machines.  GK_INLINE: the same, always inlined, so
+ * that a constant argument (the number of key words, the direction) makes a
+ * version of its own.  GK_HOST_FN: memory is allocated and freed by the host.
+ */
 #ifdef __CUDACC__
 #define GK_FN static __host__ __device__ inline
+#define GK_INLINE static __host__ __device__ __forceinline__
 #else
 #define GK_FN static inline
+#define GK_INLINE static inline __attribute__((always_inline))
 #endif
+#define GK_HOST_FN static inline
 
 /* What may go wrong in a kernel-side call; the caller turns it into words. */
 typedef enum GkStatus
 {
 	GK_OK = 0,
-	GK_NO_MEMORY				/* nothing was changed */
+	GK_NO_MEMORY /* nothing was changed */
 } GkStatus;
 
 typedef struct GkEntry
 {
-	uint64_t	w0;
-	uint64_t	w1;
-	uint64_t	t;
+	uint64_t w0;
+	uint64_t w1;
+	uint64_t t;
 } GkEntry;
 
-#define GK_TID_MASK		UINT64_C(0x0000FFFFFFFFFFFF)
-#define GK_SPILL_BITS	8
-#define GK_SPILL_SHIFT	(64 - GK_SPILL_BITS)
+#define GK_TID_MASK UINT64_C(0x0000FFFFFFFFFFFF)
+#define GK_SPILL_BITS 8
+#define GK_SPILL_SHIFT (64 - GK_SPILL_BITS)
 
 /* All entries e with lo <= e <= hi. */
 typedef struct GkInterval
 {
-	GkEntry		lo;
-	GkEntry		hi;
+	GkEntry lo;
+	GkEntry hi;
 } GkInterval;
 
 /*
@@ -65,12 +73,12 @@ typedef struct GkInterval
  */
 typedef struct GkOp
 {
-	GkEntry		e;
-	uint64_t	order;
+	GkEntry e;
+	uint64_t order;
 } GkOp;
 
-#define GK_OP_INSERT	UINT64_C(0)
-#define GK_OP_DELETE	UINT64_C(1)
+#define GK_OP_INSERT UINT64_C(0)
+#define GK_OP_DELETE UINT64_C(1)
 
 /*
  * A scan in progress over disjoint intervals in ascending order.  Forward, the
@@ -82,10 +90,10 @@ typedef struct GkOp
 typedef struct GkScan
 {
 	const GkInterval *intervals;
-	int64_t		n;
-	int64_t		next;
-	bool		inside;
-	GkEntry		at;
+	int64_t n;
+	int64_t next;
+	bool inside;
+	GkEntry at;
 } GkScan;
 
 GK_FN bool
@@ -104,4 +112,4 @@ gk_equal(const GkEntry *a, const GkEntry *b)
 	return a->w0 == b->w0 && a->w1 == b->w1 && a->t == b->t;
 }
 
-#endif							/* GK_H */
+#endif /* GK_H */

@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * arena.h
+ *	  Memory that many structures share, in chunks and units.
+ *
+ * An arena is one piece of memory, mapped by every process that uses it; its
+ * header lies at its start.  It is cut into chunks of 64 kB, and these into
+ * units of 64 bytes.  A GkRef is the number of a unit, counted from the
+ * arena's start; the header's own units make 0 a reference that never occurs.
+ *
+ * Chunks are handed to spaces.  A space is the memory of one structure: only
+ * one process at a time allocates from it or frees into it (the caller holds
+ * a lock), while the arena's own operations are lock-free.  A space keeps its
+ * chunks until it is released as a whole.
+ *
+ * The links of free chunks, and of a space's chunks, lie in a table behind the
+ * header, so that memory never used is never touched.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GK_ARENA_H
+#define GK_ARENA_H
+
+#include "kernels/gk.h"
+
+#define GK_UNIT_BYTES 64
+#define GK_CHUNK_BYTES 65536
+#define GK_CHUNK_UNITS (GK_CHUNK_BYTES / GK_UNIT_BYTES)
+#define GK_MAX_UNITS 8                    /* the largest piece that gk_alloc gives */
+#define GK_MAX_CHUNKS (UINT64_C(1) << 22) /* 256 GB: more has no GkRef */
+
+typedef uint32_t GkRef;
+
+typedef struct GkArena
+{
+	uint64_t nchunks; /* all chunks, the header's too */
+	uint64_t first;   /* first chunk behind the header and the table */
+	uint64_t fresh;   /* atomic: first chunk that nobody ever had */
+	uint64_t stack;   /* atomic: change counter << 32 | top free chunk, 0: none */
+	uint64_t inuse;   /* atomic: chunks that spaces hold */
+	uint64_t reserved[3];
+} GkArena;
+
+typedef struct GkSpace
+{
+	uint32_t chunks;  /* newest chunk of the list, 0: none */
+	uint32_t oldest;  /* last chunk of the list */
+	uint32_t nchunks; /* atomic: others look at it */
+	GkRef bump;       /* units of the newest chunk not handed out yet ... */
+	GkRef bump_end;   /* ... end here */
+	GkRef free[GK_MAX_UNITS + 1];
+} GkSpace;
+
+/* The memory of a reference. */
+GK_FN void *
+gk_at(const void *base, GkRef ref)
+{
+	return (void *) ((unsigned char *) base + (size_t) ref * GK_UNIT_BYTES);
+}
+
+/* The table of links, one a chunk. */
+GK_HOST_FN uint32_t *
+gk_arena_links(const GkArena *arena)
+{
+	return (uint32_t *) (arena + 1);
+}
+
+/*
+ * Make an arena of bytes at arena, which must be aligned to 64 bytes.  Only
+ * the header is written.
+ */
+GK_HOST_FN void
+gk_arena_init(GkArena *arena, size_t bytes)
+{
+	uint64_t nchunks = bytes / GK_CHUNK_BYTES;
+
+	if (nchunks > GK_MAX_CHUNKS)
+		nchunks = GK_MAX_CHUNKS;
+	arena->nchunks = nchunks;
+	arena->first = (sizeof(GkArena) + nchunks * sizeof(uint32_t) + GK_CHUNK_BYTES - 1) / GK_CHUNK_BYTES;
+	arena->fresh = arena->first;
+	arena->stack = 0;
+	arena->inuse = 0;
+	arena->reserved[0] = arena->reserved[1] = arena->reserved[2] = 0;
+}
+
+/* Bytes that spaces can get in all. */
+GK_HOST_FN size_t
+gk_arena_size(const GkArena *arena)
+{
+	return arena->nchunks > arena->first ? (size_t) (arena->nchunks - arena->first) * GK_CHUNK_BYTES : 0;
+}
+
+/* Bytes that spaces hold. */
+GK_HOST_FN size_t
+gk_arena_used(const GkArena *arena)
+{
+	return (size_t) __atomic_load_n(&arena->inuse, __ATOMIC_RELAXED) * GK_CHUNK_BYTES;
+}
+
+/*
+ * Take a chunk; 0: there is none.  The counter in the stack's upper half keeps
+ * a compare-and-swap from mistaking a chunk that went and came back for one
+ * that stayed.
+ */
+GK_HOST_FN uint32_t
+gk_chunk_take(GkArena *arena)
+{
+	uint32_t *links = gk_arena_links(arena);
+	uint64_t top = __atomic_load_n(&arena->stack, __ATOMIC_ACQUIRE);
+	uint64_t fresh;
+
+	while ((uint32_t) top != 0)
+	{
+		uint64_t next = __atomic_load_n(&links[(uint32_t) top], __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&arena->stack, &top, ((top >> 32) + 1) << 32 | next, false,
+										__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		{
+			__atomic_fetch_add(&arena->inuse, 1, __ATOMIC_RELAXED);
+			return (uint32_t) top;
+		}
+	}
+	fresh = __atomic_load_n(&arena->fresh, __ATOMIC_RELAXED);
+	while (fresh < arena->nchunks)
+	{
+		if (__atomic_compare_exchange_n(&arena->fresh, &fresh, fresh + 1, false, __ATOMIC_RELAXED,
+										__ATOMIC_RELAXED))
+		{
+			__atomic_fetch_add(&arena->inuse, 1, __ATOMIC_RELAXED);
+			return (uint32_t) fresh;
+		}
+	}
+	return 0;
+}
+
+GK_HOST_FN void
+gk_space_init(GkSpace *space)
+{
+	space->chunks = space->oldest = 0;
+	__atomic_store_n(&space->nchunks, 0, __ATOMIC_RELAXED);
+	space->bump = space->bump_end = 0;
+	for (int i = 0; i <= GK_MAX_UNITS; i++)
+		space->free[i] = 0;
+}
+
+/* Give all chunks back at once; the space is empty then. */
+GK_HOST_FN void
+gk_space_release(GkArena *arena, GkSpace *space)
+{
+	if (space->chunks != 0)
+	{
+		uint32_t *links = gk_arena_links(arena);
+		uint64_t top = __atomic_load_n(&arena->stack, __ATOMIC_RELAXED);
+		uint64_t mine = space->chunks;
+		uint64_t n = space->nchunks;
+
+		do
+			__atomic_store_n(&links[space->oldest], (uint32_t) top, __ATOMIC_RELAXED);
+		while (!__atomic_compare_exchange_n(&arena->stack, &top, ((top >> 32) + 1) << 32 | mine, false,
+											__ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+		__atomic_fetch_sub(&arena->inuse, n, __ATOMIC_RELAXED);
+	}
+	gk_space_init(space);
+}
+
+/* Bytes of the chunks that the space holds. */
+GK_HOST_FN size_t
+gk_space_bytes(const GkSpace *space)
+{
+	return (size_t) __atomic_load_n(&space->nchunks, __ATOMIC_RELAXED) * GK_CHUNK_BYTES;
+}
+
+/* Give a piece of this many units back to its space. */
+GK_HOST_FN void
+gk_free(GkArena *arena, GkSpace *space, GkRef ref, int units)
+{
+	*(GkRef *) gk_at(arena, ref) = space->free[units];
+	space->free[units] = ref;
+}
+
+/*
+ * A piece of 1 .. GK_MAX_UNITS units, contents undefined; 0: out of memory.
+ * What was freed before is used first, and the rest of a larger piece when
+ * there is no other way.
+ */
+GK_HOST_FN GkRef
+gk_alloc(GkArena *arena, GkSpace *space, int units)
+{
+	GkRef ref = space->free[units];
+	uint32_t chunk;
+
+#ifdef GK_ALLOC_FAILS
+	if (GK_ALLOC_FAILS())
+		return 0;
+#endif
+	if (ref != 0)
+	{
+		space->free[units] = *(GkRef *) gk_at(arena, ref);
+		return ref;
+	}
+	if (space->bump_end - space->bump >= (GkRef) units)
+	{
+		ref = space->bump;
+		space->bump += units;
+		return ref;
+	}
+	chunk = gk_chunk_take(arena);
+	if (chunk != 0)
+	{
+		/* the end of the last chunk is not large enough: it becomes free space */
+		if (space->bump < space->bump_end)
+			gk_free(arena, space, space->bump, space->bump_end - space->bump);
+		__atomic_store_n(&gk_arena_links(arena)[chunk], space->chunks, __ATOMIC_RELAXED);
+		if (space->chunks == 0)
+			space->oldest = chunk;
+		space->chunks = chunk;
+		__atomic_store_n(&space->nchunks, space->nchunks + 1, __ATOMIC_RELAXED);
+		ref = (GkRef) chunk * GK_CHUNK_UNITS;
+		space->bump = ref + units;
+		space->bump_end = ref + GK_CHUNK_UNITS;
+		return ref;
+	}
+	for (int larger = units + 1; larger <= GK_MAX_UNITS; larger++)
+	{
+		ref = space->free[larger];
+		if (ref != 0)
+		{
+			space->free[larger] = *(GkRef *) gk_at(arena, ref);
+			gk_free(arena, space, ref + units, larger - units);
+			return ref;
+		}
+	}
+	return 0;
+}
+
+#endif /* GK_ARENA_H */

@@ -1,0 +1,258 @@
+/*-------------------------------------------------------------------------
+ *
+ * common.h
+ *	  What the kernel tests share: an arena, random entries, and a model of a
+ *	  tree, which is a sorted array.
+ *
+ * A failed CHECK says where and ends the program with status 1.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TEST_KERNELS_COMMON_H
+#define TEST_KERNELS_COMMON_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/btree.h"
+#include "kernels/sort.h"
+
+#define CHECK(condition)                                                    \
+	do                                                                      \
+	{                                                                       \
+		if (!(condition))                                                   \
+		{                                                                   \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                        \
+		}                                                                   \
+	} while (0)
+
+static uint64_t test_seed = 1;
+
+static inline uint64_t
+test_random(void)
+{
+	uint64_t z = (test_seed += UINT64_C(0x9E3779B97F4A7C15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return z ^ (z >> 31);
+}
+
+static inline uint64_t
+test_below(uint64_t n)
+{
+	return test_random() % n;
+}
+
+static inline GkArena *
+test_arena(size_t bytes)
+{
+	void *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+
+	CHECK(memory != NULL);
+	gk_arena_init((GkArena *) memory, bytes);
+	return (GkArena *) memory;
+}
+
+/* Distributions of keys. */
+enum
+{
+	KEYS_RANDOM,
+	KEYS_DENSE,
+	KEYS_FEW,
+	KEYS_ONE,
+	KEYS_CLUSTERED,
+	KEYS_EDGES,
+	KEYS_KINDS
+};
+
+/* A random entry out of about range different ones. */
+static inline GkEntry
+test_entry(int kind, int nwords, uint64_t range)
+{
+	uint64_t k = test_below(range);
+	GkEntry e = { 0, 0, 0 };
+
+	switch (kind)
+	{
+		case KEYS_RANDOM:
+			e.w0 = k * UINT64_C(0x9E3779B97F4A7C15);
+			e.w1 = k * UINT64_C(0xD1B54A32D192ED03);
+			e.t = k;
+			break;
+		case KEYS_DENSE:
+			e.w0 = k;
+			e.w1 = UINT64_C(1) << 63 | k;
+			e.t = k << 16 | 1;
+			break;
+		case KEYS_FEW:
+			e.w0 = k % 5 << 60;
+			e.w1 = k % 2;
+			e.t = k;
+			break;
+		case KEYS_ONE:
+			e.w0 = 42;
+			e.t = k;
+			break;
+		case KEYS_CLUSTERED:
+			e.w0 = (k % 17) * UINT64_C(0x0101010101010101) + k % 1000;
+			e.w1 = k / 1000 % 7 << 40;
+			e.t = (k & 1) << 60 | k;
+			break;
+		default:
+			e.w0 = k % 3 == 0 ? 0 : k % 3 == 1 ? UINT64_MAX : UINT64_MAX - k;
+			e.w1 = k % 2 ? UINT64_MAX : 0;
+			e.t = k % 5 == 0 ? UINT64_MAX - 1 - k : k / 15;
+			break;
+	}
+	if (nwords == 1)
+		e.w1 = 0;
+	return e;
+}
+
+static inline int
+test_compare(const void *a, const void *b)
+{
+	return gk_less((const GkEntry *) a, (const GkEntry *) b)
+			   ? -1
+			   : gk_less((const GkEntry *) b, (const GkEntry *) a);
+}
+
+/* A set of entries as an array. */
+typedef struct Model
+{
+	GkEntry *e;
+	int64_t n;
+	int64_t cap;
+} Model;
+
+static inline void
+model_init(Model *m, int64_t cap)
+{
+	m->e = (GkEntry *) malloc((size_t) (cap > 0 ? cap : 1) * sizeof(GkEntry));
+	CHECK(m->e != NULL);
+	m->n = 0;
+	m->cap = cap;
+}
+
+/* How many entries are before e. */
+static inline int64_t
+model_rank(const Model *m, const GkEntry *e)
+{
+	int64_t lo = 0;
+	int64_t hi = m->n;
+
+	while (lo < hi)
+	{
+		int64_t mid = (lo + hi) / 2;
+
+		if (gk_less(&m->e[mid], e))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Apply ascending operations. */
+static inline void
+model_apply(Model *m, const GkOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+{
+	Model to;
+	int64_t i = 0;
+
+	model_init(&to, m->n + n);
+	*inserted = *deleted = 0;
+	for (int64_t o = 0; o < n; o++)
+	{
+		bool there;
+
+		while (i < m->n && gk_less(&m->e[i], &ops[o].e))
+			to.e[to.n++] = m->e[i++];
+		there = i < m->n && gk_equal(&m->e[i], &ops[o].e);
+		if (ops[o].order & 1)
+		{
+			i += there;
+			*deleted += there;
+		}
+		else
+		{
+			if (!there)
+				to.e[to.n++] = ops[o].e;
+			*inserted += !there;
+		}
+	}
+	while (i < m->n)
+		to.e[to.n++] = m->e[i++];
+	free(m->e);
+	*m = to;
+}
+
+/* Fill with up to n different random entries. */
+static inline void
+model_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
+{
+	model_init(m, n);
+	for (int64_t i = 0; i < n; i++)
+		m->e[i] = test_entry(kind, nwords, range);
+	qsort(m->e, (size_t) n, sizeof(GkEntry), test_compare);
+	m->n = gk_unique_entries(m->e, n);
+}
+
+/* Up to n ascending random operations. */
+static inline int64_t
+test_ops(GkOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
+{
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		ops[i].e = test_entry(kind, nwords, range);
+		ops[i].order = (uint64_t) i << 1 | (test_below(100) < (uint64_t) delete_percent);
+	}
+	qsort(ops, (size_t) n, sizeof(GkOp), test_compare);
+	for (int64_t i = 0; i < n; i++)
+	{
+		if (kept == 0 || !gk_equal(&ops[kept - 1].e, &ops[i].e))
+			ops[kept++] = ops[i];
+	}
+	return kept;
+}
+
+static inline void
+test_verify(const GkArena *arena, const GbtTree *tree)
+{
+	char why[200] = "";
+
+	if (!gbt_verify(arena, tree, why, sizeof(why)))
+	{
+		fprintf(stderr, "verify: %s\n", why);
+		exit(1);
+	}
+}
+
+/* Bulk build of a model's entries in pieces. */
+static inline GkStatus
+test_build(GkArena *arena, GbtTree *tree, const Model *m, int fill)
+{
+	GbtBuild build;
+	GkStatus status = gbt_build_begin(arena, tree, &build, fill);
+
+	for (int64_t i = 0; i < m->n && status == GK_OK;)
+	{
+		int64_t k = 1 + (int64_t) test_below(1000);
+
+		k = k < m->n - i ? k : m->n - i;
+		status = gbt_build_add(&build, m->e + i, k);
+		i += k;
+	}
+	if (status == GK_OK)
+		status = gbt_build_finish(&build);
+	if (status != GK_OK)
+		gbt_build_cancel(&build);
+	return status;
+}
+
+#endif /* TEST_KERNELS_COMMON_H */

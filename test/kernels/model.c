@@ -1,0 +1,220 @@
+/*-------------------------------------------------------------------------
+ *
+ * model.c
+ *	  Trees against a sorted array: builds, batches, scans, counts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "common.h"
+
+#define CAP 100
+
+/* Random disjoint ascending intervals around the model's entries. */
+static int64_t
+random_intervals(const Model *m, GkInterval *intervals, int64_t n, int kind, int nwords, uint64_t range)
+{
+	GkEntry *ends = (GkEntry *) malloc((size_t) n * 2 * sizeof(GkEntry));
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < 2 * n; i++)
+	{
+		ends[i] = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
+											: test_entry(kind, nwords, range);
+		if (test_below(4) == 0)
+			ends[i].t = test_below(2) ? 0 : UINT64_MAX - 1;
+		if (test_below(40) == 0)
+			ends[i].t = UINT64_MAX;
+	}
+	qsort(ends, (size_t) n * 2, sizeof(GkEntry), test_compare);
+	for (int64_t i = 0; i + 1 < 2 * n;)
+	{
+		GkEntry lo = ends[i];
+		GkEntry hi = test_below(3) ? lo : ends[i + 1];
+
+		if (test_below(50) == 0)
+			hi = lo, hi.t = lo.t == 0 ? 0 : lo.t - 1; /* empty */
+		if (kept == 0 || gk_less(&intervals[kept - 1].hi, &lo))
+		{
+			intervals[kept].lo = lo;
+			intervals[kept].hi = hi;
+			kept++;
+		}
+		i += gk_equal(&lo, &hi) ? 1 : 2;
+	}
+	free(ends);
+	return kept;
+}
+
+/* All intervals, in steps of random size, forward and backward. */
+static void
+check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int64_t n)
+{
+	GkEntry out[CAP];
+
+	for (int forward = 0; forward < 2; forward++)
+	{
+		GkScan scan = { intervals, n, forward ? 0 : n, false, { 0, 0, 0 } };
+		int64_t cap = 1 + (int64_t) test_below(CAP);
+		int64_t got = 0;
+		int64_t at = 0;
+
+		for (int64_t i = 0; i < n; i++)
+		{
+			const GkInterval *iv = &intervals[forward ? i : n - 1 - i];
+			int64_t from = model_rank(m, &iv->lo);
+			int64_t to = model_rank(m, &iv->hi);
+
+			if (to < m->n && gk_equal(&m->e[to], &iv->hi))
+				to++;
+			for (int64_t k = 0; k < to - from; k++)
+			{
+				if (at == got)
+				{
+					got = gbt_scan(view, &scan, forward, out, cap);
+					at = 0;
+					CHECK(got > 0);
+				}
+				CHECK(gk_equal(&out[at], &m->e[forward ? from + k : to - 1 - k]));
+				at++;
+				if (at == got && test_below(10) == 0)
+				{
+					cap = 1 + (int64_t) test_below(CAP);
+					got = at = 0;
+				}
+			}
+		}
+		CHECK(at == got);
+		CHECK(gbt_scan(view, &scan, forward, out, cap) == 0);
+	}
+}
+
+static void
+check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, int nwords, uint64_t range)
+{
+	GkInterval intervals[300];
+	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+	GbtView view;
+	uint64_t expected = 0;
+	int64_t n;
+
+	test_verify(arena, tree);
+	CHECK(gbt_entries(tree) == (uint64_t) m->n);
+	CHECK(gbt_view(arena, tree, &view));
+	CHECK(gbt_count(&view, &all, 1) == (uint64_t) m->n);
+	check_scan(&view, m, &all, 1);
+	n = random_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, nwords, range);
+	check_scan(&view, m, intervals, n);
+	for (int64_t i = 0; i < n; i++)
+	{
+		int64_t to = model_rank(m, &intervals[i].hi);
+		int64_t from = model_rank(m, &intervals[i].lo);
+
+		if (to < m->n && gk_equal(&m->e[to], &intervals[i].hi))
+			to++;
+		expected += (uint64_t) (to > from ? to - from : 0);
+	}
+	CHECK(gbt_count(&view, intervals, n) == expected);
+}
+
+static void
+run(int kind, int nwords, int64_t size, int batches)
+{
+	GkArena *arena = test_arena((size_t) (64 + size / 50) * GK_CHUNK_BYTES);
+	uint64_t range = (uint64_t) size * 2 + 10;
+	GkOp *ops = (GkOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GkOp));
+	GbtTree tree;
+	Model m;
+
+	memset(&tree, 0, sizeof(tree));
+	gbt_init(&tree, nwords);
+	CHECK(tree.version == 1);
+	model_fill(&m, size, kind, nwords, range);
+	CHECK(test_build(arena, &tree, &m, 50 + (int) test_below(51)) == GK_OK);
+	check_tree(arena, &tree, &m, kind, nwords, range);
+	for (int b = 0; b < batches; b++)
+	{
+		static const int percents[] = { 0, 10, 50, 90, 100 };
+		int64_t limits[] = { 1, 3, 20, 200, size + 1000 };
+		int64_t n = 1 + (int64_t) test_below((uint64_t) limits[test_below(5)]);
+		int64_t inserted, deleted, model_inserted, model_deleted;
+		uint64_t version = tree.version;
+
+		if (test_below(10) == 0)
+		{
+			/* a dense run of what is there: delete it all */
+			int64_t from = m.n > 0 ? (int64_t) test_below((uint64_t) m.n) : 0;
+
+			n = n < m.n - from ? n : m.n - from;
+			for (int64_t i = 0; i < n; i++)
+			{
+				ops[i].e = m.e[from + i];
+				ops[i].order = GK_OP_DELETE;
+			}
+		}
+		else
+			n = test_ops(ops, n, kind, nwords, range, percents[test_below(5)]);
+		CHECK(gbt_apply(arena, &tree, ops, n, &inserted, &deleted) == GK_OK);
+		model_apply(&m, ops, n, &model_inserted, &model_deleted);
+		CHECK(inserted == model_inserted && deleted == model_deleted);
+		CHECK(tree.version == version + (inserted + deleted > 0));
+		check_tree(arena, &tree, &m, kind, nwords, range);
+		if (test_below(2))
+		{
+			gbt_reclaim(arena, &tree, UINT64_MAX);
+			CHECK(tree.retired.head == 0);
+			test_verify(arena, &tree);
+		}
+	}
+	for (int64_t i = 0; i < m.n; i++)
+	{
+		ops[i].e = m.e[i];
+		ops[i].order = GK_OP_DELETE;
+	}
+	if (m.n > 0)
+	{
+		int64_t inserted, deleted;
+
+		CHECK(gbt_apply(arena, &tree, ops, m.n, &inserted, &deleted) == GK_OK);
+		CHECK(deleted == m.n && (tree.head >> 32 & 0xFF) == 0);
+		m.n = 0;
+		check_tree(arena, &tree, &m, kind, nwords, range);
+	}
+	{
+		uint64_t version = tree.version;
+		GbtView view;
+
+		CHECK(gbt_withdraw(&tree) == version + 1);
+		CHECK(!gbt_view(arena, &tree, &view));
+		gbt_release(arena, &tree);
+		CHECK(gk_arena_used(arena) == 0);
+		gbt_init(&tree, 3 - nwords);
+		CHECK(tree.version == version + 2);
+		CHECK(gbt_view(arena, &tree, &view) && view.nwords == 3 - nwords);
+	}
+	free(m.e);
+	free(ops);
+	free(arena);
+}
+
+int
+main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 1;
+
+	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	for (int r = 0; r < rounds; r++)
+	{
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			for (int nwords = 1; nwords <= 2; nwords++)
+			{
+				for (int64_t size = 0; size < 40; size++)
+					run(kind, nwords, size, 10);
+				run(kind, nwords, 100 + (int64_t) test_below(200), 60);
+				run(kind, nwords, 3000, 60);
+			}
+		}
+	}
+	printf("model: ok\n");
+	return 0;
+}

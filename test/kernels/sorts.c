@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * sorts.c
+ *	  Sorting entries, operations and words, against qsort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "common.h"
+
+static int
+compare_ops(const void *a, const void *b)
+{
+	const GkOp *x = (const GkOp *) a;
+	const GkOp *y = (const GkOp *) b;
+	int c = test_compare(&x->e, &y->e);
+
+	return c != 0 ? c : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int
+compare_words(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Shapes of the input, on top of the distributions of keys. */
+static void
+shape(GkOp *ops, int64_t n, int how)
+{
+	if (how == 0)
+		return;
+	if (how < 4)
+		qsort(ops, (size_t) n, sizeof(GkOp), compare_ops);
+	if (how == 2)
+	{
+		for (int64_t i = 0; i < n / 2; i++)
+		{
+			GkOp x = ops[i];
+
+			ops[i] = ops[n - 1 - i];
+			ops[n - 1 - i] = x;
+		}
+	}
+	else if (how == 3 && n > 0)
+		ops[test_below((uint64_t) n)].e.w0 ^= UINT64_C(1) << test_below(64);
+	else if (how == 4)
+	{
+		/* few at the far end of the range: the highest bits tell nothing */
+		for (int64_t i = 0; i < n; i++)
+			ops[i].e.w0 = test_below(100) ? ops[i].e.w0 & 0xFFF : ops[i].e.w0;
+	}
+}
+
+static void
+run(int64_t n, int kind, int nwords, int how, uint64_t range)
+{
+	size_t room = (size_t) n + 1;
+	GkOp *ops = (GkOp *) malloc(room * sizeof(GkOp));
+	GkOp *sorted = (GkOp *) malloc(room * sizeof(GkOp));
+	GkOp *scratch = (GkOp *) malloc(room * sizeof(GkOp));
+	GkEntry *entries = (GkEntry *) malloc(room * sizeof(GkEntry));
+	uint64_t *words = (uint64_t *) malloc(room * sizeof(uint64_t));
+	uint64_t *sorted_words = (uint64_t *) malloc(room * sizeof(uint64_t));
+	int64_t kept, distinct = 0;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		ops[i].e = test_entry(kind, nwords, range);
+		ops[i].order = test_random() >> test_below(60);
+	}
+	shape(ops, n, how);
+	for (int64_t i = 0; i < n; i++)
+	{
+		entries[i] = ops[i].e;
+		words[i] = sorted_words[i] = ops[i].e.w0 ^ ops[i].e.t;
+		sorted[i] = ops[i];
+	}
+	qsort(sorted, (size_t) n, sizeof(GkOp), compare_ops);
+	qsort(sorted_words, (size_t) n, sizeof(uint64_t), compare_words);
+	gk_sort_ops(ops, scratch, n);
+	gk_sort_entries(entries, (GkEntry *) scratch, n);
+	gk_sort_u64(words, (uint64_t *) scratch, n);
+	for (int64_t i = 0; i < n; i++)
+	{
+		CHECK(gk_equal(&ops[i].e, &sorted[i].e) && ops[i].order == sorted[i].order);
+		CHECK(gk_equal(&entries[i], &sorted[i].e));
+		CHECK(words[i] == sorted_words[i]);
+		distinct += i == 0 || !gk_equal(&sorted[i - 1].e, &sorted[i].e);
+	}
+	kept = gk_last_ops(ops, n);
+	CHECK(kept == distinct);
+	CHECK(gk_unique_entries(entries, n) == distinct);
+	for (int64_t i = 0, k = 0; i < n; i++)
+	{
+		if (i + 1 < n && gk_equal(&sorted[i].e, &sorted[i + 1].e))
+			continue;
+		CHECK(gk_equal(&ops[k].e, &sorted[i].e) && ops[k].order == sorted[i].order);
+		CHECK(gk_equal(&entries[k], &sorted[i].e));
+		k++;
+	}
+	free(ops);
+	free(sorted);
+	free(scratch);
+	free(entries);
+	free(words);
+	free(sorted_words);
+}
+
+int
+main(void)
+{
+	static const int64_t sizes[] = { 0, 1, 2, 23, 24, 25, 63, 64, 65, 500, 5000, 60000 };
+
+	for (int kind = 0; kind < KEYS_KINDS; kind++)
+	{
+		for (int how = 0; how < 5; how++)
+		{
+			for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+			{
+				run(sizes[s], kind, 1 + (int) test_below(2), how, 1 + (uint64_t) sizes[s] * 4);
+				run(sizes[s], kind, 1 + (int) test_below(2), how, 10);
+			}
+		}
+	}
+	printf("sorts: ok\n");
+	return 0;
+}

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * speed.c
+ *	  How fast the kernels are on this machine.  Not a test.
+ *
+ *	  usage: speed [millions of entries]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <time.h>
+
+#include "common.h"
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
+}
+
+static void
+report(const char *what, double ns, double per, const char *unit)
+{
+	printf("%-44s %9.1f ns %s  (%.1f ms)\n", what, ns / per, unit, ns / 1e6);
+}
+
+static void
+probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const char *what)
+{
+	GkInterval *intervals = (GkInterval *) malloc((size_t) nprobes * sizeof(GkInterval));
+	GkEntry *keys = (GkEntry *) malloc((size_t) nprobes * 2 * sizeof(GkEntry));
+	GkEntry *out = (GkEntry *) malloc(4096 * sizeof(GkEntry));
+	double best_scan = 1e18, best_count = 1e18, best_one = 1e18;
+	char label[100];
+	uint64_t sum = 0;
+
+	for (int round = 0; round < 5; round++)
+	{
+		GkScan scan;
+		double start;
+		int64_t got;
+
+		for (int64_t i = 0; i < nprobes; i++)
+			keys[i] = e[test_below((uint64_t) n)];
+		start = now();
+		for (int64_t i = 0; i < nprobes; i++)
+		{
+			GkInterval one = { keys[i], keys[i] };
+			GkScan s = { &one, 1, 0, false, { 0, 0, 0 } };
+
+			one.lo.t = 0;
+			one.hi.t = GK_TID_MASK;
+			sum += (uint64_t) gbt_scan(view, &s, true, out, 1);
+		}
+		if (now() - start < best_one)
+			best_one = now() - start;
+		gk_sort_entries(keys, keys + nprobes, nprobes);
+		for (int64_t i = 0; i < nprobes; i++)
+		{
+			intervals[i].lo = intervals[i].hi = keys[i];
+			intervals[i].lo.t = 0;
+			intervals[i].hi.t = GK_TID_MASK;
+		}
+		scan.intervals = intervals;
+		scan.n = nprobes;
+		scan.next = 0;
+		scan.inside = false;
+		start = now();
+		while ((got = gbt_scan(view, &scan, true, out, 4096)) > 0)
+			sum += (uint64_t) got;
+		if (now() - start < best_scan)
+			best_scan = now() - start;
+		start = now();
+		sum += gbt_count(view, intervals, nprobes);
+		if (now() - start < best_count)
+			best_count = now() - start;
+	}
+	snprintf(label, sizeof(label), "%s: single random lookups", what);
+	report(label, best_one, (double) nprobes, "a lookup");
+	snprintf(label, sizeof(label), "%s: scan, batch of %lld", what, (long long) nprobes);
+	report(label, best_scan, (double) nprobes, "a probe");
+	snprintf(label, sizeof(label), "%s: count, batch of %lld", what, (long long) nprobes);
+	report(label, best_count, (double) nprobes, "a probe");
+	if (sum == 0)
+		printf("nothing found\n");
+	free(intervals);
+	free(keys);
+	free(out);
+}
+
+static void
+tree(int64_t n, int nwords, const char *what, bool few)
+{
+	GkArena *arena = test_arena((size_t) n * 80 + (64 << 20));
+	GkEntry *e = (GkEntry *) malloc((size_t) n * 2 * sizeof(GkEntry));
+	GkEntry *out = (GkEntry *) malloc(4096 * sizeof(GkEntry));
+	GkOp *ops = (GkOp *) malloc((size_t) n * sizeof(GkOp));
+	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 } };
+	GbtTree t;
+	GbtView view;
+	GbtBuild build;
+	int64_t inserted, deleted, got;
+	double start;
+	char label[100];
+
+	if (nwords == 1)
+		all.hi.w1 = 0;
+	for (int64_t i = 0; i < n; i++)
+	{
+		e[i].w0 = few ? test_below(5) : test_random();
+		e[i].w1 = nwords == 2 ? test_random() : 0;
+		e[i].t = (uint64_t) (i / 100) << 16 | (uint64_t) (i % 100 + 1);
+	}
+	start = now();
+	gk_sort_entries(e, e + n, n);
+	snprintf(label, sizeof(label), "%s: sort entries", what);
+	report(label, now() - start, (double) n, "an entry");
+	memset(&t, 0, sizeof(t));
+	for (int round = 0; round < 2; round++)
+	{
+		if (round == 1)
+		{
+			gbt_withdraw(&t);
+			gbt_release(arena, &t);
+		}
+		gbt_init(&t, nwords);
+		start = now();
+		gbt_build_begin(arena, &t, &build, 90);
+		CHECK(gbt_build_add(&build, e, n) == GK_OK);
+		CHECK(gbt_build_finish(&build) == GK_OK);
+		snprintf(label, sizeof(label), "%s: bulk build%s", what, round == 0 ? ", memory untouched" : "");
+		report(label, now() - start, (double) n, "an entry");
+	}
+	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) gk_space_bytes(&t.space) / (double) n,
+		   (int) (t.head >> 32 & 0xFF));
+	gbt_view(arena, &t, &view);
+	if (!few)
+	{
+		probes(&view, e, n, 100000, what);
+		probes(&view, e, n, 1000, what);
+	}
+	start = now();
+	while ((got = gbt_scan(&view, &scan, true, out, 4096)) == 4096)
+		;
+	snprintf(label, sizeof(label), "%s: scan of everything", what);
+	report(label, now() - start, (double) n, "an entry");
+	for (int64_t size = 1; size <= n / 10; size *= size < 10000 ? 100 : 10)
+	{
+		int rounds = size == 1 ? 20000 : size == 100 ? 500 : 4;
+		double total = 0;
+
+		for (int r = 0; r < rounds; r++)
+		{
+			for (int64_t i = 0; i < size; i++)
+			{
+				ops[i].e = e[test_below((uint64_t) n)];
+				ops[i].e.t ^= 1 << 10;
+				ops[i].order = GK_OP_INSERT;
+			}
+			gk_sort_ops(ops, (GkOp *) (e + n), size);
+			got = gk_last_ops(ops, size);
+			start = now();
+			CHECK(gbt_apply(arena, &t, ops, got, &inserted, &deleted) == GK_OK);
+			gbt_reclaim(arena, &t, UINT64_MAX);
+			total += now() - start;
+		}
+		snprintf(label, sizeof(label), "%s: apply %lld random inserts", what, (long long) size);
+		report(label, total / rounds, (double) size, "an op");
+	}
+	start = now();
+	for (int r = 0; r < 100000; r++)
+	{
+		ops[0].e.w0 = ops[0].e.w1 = UINT64_MAX;
+		if (nwords == 1)
+			ops[0].e.w1 = 0;
+		ops[0].e.t = (uint64_t) r;
+		ops[0].order = GK_OP_INSERT;
+		CHECK(gbt_apply(arena, &t, ops, 1, &inserted, &deleted) == GK_OK);
+		gbt_reclaim(arena, &t, UINT64_MAX);
+	}
+	snprintf(label, sizeof(label), "%s: apply 1 ascending insert", what);
+	report(label, (now() - start) / 1, 100000, "an op");
+	start = now();
+	for (int64_t i = 0; i < n / 5; i++)
+	{
+		ops[i].e = e[i * 5];
+		ops[i].order = GK_OP_DELETE;
+	}
+	start = now();
+	CHECK(gbt_apply(arena, &t, ops, n / 5, &inserted, &deleted) == GK_OK);
+	snprintf(label, sizeof(label), "%s: apply deletes of every fifth", what);
+	report(label, now() - start, (double) (n / 5), "an op");
+	start = now();
+	test_verify(arena, &t);
+	snprintf(label, sizeof(label), "%s: verify", what);
+	report(label, now() - start, (double) n, "an entry");
+	free(arena);
+	free(e);
+	free(out);
+	free(ops);
+}
+
+int
+main(int argc, char **argv)
+{
+	int64_t n = (int64_t) (1e6 * (argc > 1 ? atof(argv[1]) : 5));
+	uint64_t *a = (uint64_t *) malloc((size_t) n * 2 * sizeof(uint64_t));
+	double start;
+
+	for (int64_t i = 0; i < n; i++)
+		a[i] = test_random() & GK_TID_MASK;
+	start = now();
+	gk_sort_u64(a, a + n, n);
+	report("sort words", now() - start, (double) n, "a word");
+	free(a);
+	tree(n, 1, "one word", false);
+	tree(n, 2, "two words", false);
+	tree(n, 1, "five keys", true);
+	return 0;
+}
