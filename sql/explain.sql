@@ -1,0 +1,60 @@
+-- Which index the planner takes where a table has both kinds.
+\set test test_explain
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+CREATE TABLE t (id int, k bigint, v int);
+INSERT INTO t SELECT i, (i::bigint * 7919) % 100003, i % 10 FROM generate_series(1, 100000) i;
+CREATE INDEX t_btree ON t (k);
+CREATE INDEX t_gpu ON t USING gpu_btree (k);
+VACUUM ANALYZE t;
+
+-- the indexes that a plan names
+CREATE FUNCTION indexes_of(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(DISTINCT m[1], ', ') FROM regexp_matches(plan_of(query), 't_(btree|gpu)\y', 'g') m
+$$;
+
+-- one key stays with btree
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k = 42;
+EXPLAIN (COSTS OFF) SELECT v FROM t WHERE k = 42 AND v = 1;
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k > 42 ORDER BY k LIMIT 1;
+-- what btree answers from the index alone, too
+EXPLAIN (COSTS OFF) SELECT k FROM t WHERE k = 42;
+
+-- sets of keys come to the gpu
+SELECT indexes_of(format('SELECT * FROM t WHERE k = ANY (%L)', (SELECT array_agg(i) FROM generate_series(1, 1000) i)));
+SELECT indexes_of(format('SELECT sum(v) FROM t WHERE k = ANY (%L)', (SELECT array_agg(i * 7) FROM generate_series(1, 5000) i)));
+PREPARE p(bigint[]) AS SELECT sum(v) FROM t WHERE k = ANY ($1);
+SELECT array_agg(i * 3) AS keys FROM generate_series(1, 1000) i \gset
+SELECT indexes_of(format('EXECUTE p(%L)', :'keys'));
+DEALLOCATE p;
+
+-- alone, it serves every query that btree would
+DROP INDEX t_btree;
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k = 42;
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k BETWEEN 42 AND 50 AND v = 3;
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k > 42 ORDER BY k LIMIT 1;
+EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k DESC LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT max(k) FROM t;
+EXPLAIN (COSTS OFF) SELECT * FROM generate_series(1, 3) g, t WHERE k = g;
+-- but not one for which a sequential scan is better
+EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k > 42;
+EXPLAIN (COSTS OFF) SELECT sum(v) FROM t;
+
+-- estimates follow the statistics
+CREATE FUNCTION estimated_rows(query text) RETURNS float LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows';
+END $$;
+SET enable_seqscan = off;
+SELECT estimated_rows('SELECT * FROM t WHERE k = 42'),
+	estimated_rows('SELECT * FROM t WHERE k < 50000') BETWEEN 48000 AND 52000 AS half,
+	estimated_rows('SELECT * FROM t WHERE k IN (1, 2, 3, 4)'),
+	estimated_rows('SELECT * FROM t WHERE k IS NULL');
+
+-- what EXPLAIN ANALYZE counts
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM t WHERE k = 42;

@@ -1,0 +1,36 @@
+-- gpuds.* settings.
+\set test test_settings
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+SELECT name, vartype, context, enumvals, unit FROM pg_settings
+WHERE name IN ('gpuds.device', 'gpuds.host_memory') ORDER BY name;
+
+CREATE TABLE t (id int, k bigint);
+INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+
+-- the same answers whatever the device
+SET gpuds.device = cpu;
+SELECT same('SELECT * FROM t WHERE k > 500', 't_k');
+SET gpuds.device = auto;
+SELECT same('SELECT * FROM t WHERE k > 500', 't_k');
+BEGIN;
+SET LOCAL gpuds.device = 'CPU';
+INSERT INTO t VALUES (0, 501);
+SELECT same('SELECT * FROM t WHERE k > 500', 't_k');
+COMMIT;
+SHOW gpuds.device;
+
+-- bad values
+SET gpuds.device = 'tpu';
+SET gpuds.device = '';
+SET gpuds.device = 1;
+SHOW gpuds.device;
+SET gpuds.host_memory = '1GB';
+ALTER SYSTEM SET gpuds.host_memory = -1;
+ALTER SYSTEM SET gpuds.host_memory = 'much';
+
+-- the prefix is ours
+SET gpuds.no_such_setting = 1;
