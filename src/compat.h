@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
@@ -21,38 +22,38 @@
 
 #if PG_VERSION_NUM >= 160000
 #include "storage/relfilelocator.h"
-#define RelationLocator(rel)	((rel)->rd_locator)
+#define RelationLocator(rel) ((rel)->rd_locator)
 #else
 #include "storage/relfilenode.h"
-#define RelFileLocator			RelFileNode
-#define RelFileLocatorEquals	RelFileNodeEquals
-#define RelFileNumber			Oid
-#define relNumber				relNode
-#define spcOid					spcNode
-#define dbOid					dbNode
-#define RelationLocator(rel)	((rel)->rd_node)
+#define RelFileLocator RelFileNode
+#define RelFileLocatorEquals RelFileNodeEquals
+#define RelFileNumber Oid
+#define relNumber relNode
+#define spcOid spcNode
+#define dbOid dbNode
+#define RelationLocator(rel) ((rel)->rd_node)
 #endif
 
 /* A backend's number, from 0 to MaxBackends - 1. */
 #if PG_VERSION_NUM >= 170000
-#define GpudsMyBackendIndex()	(MyProcNumber)
+#define GpudsMyBackendIndex() (MyProcNumber)
 #else
-#define GpudsMyBackendIndex()	(MyBackendId - 1)
+#define GpudsMyBackendIndex() (MyBackendId - 1)
 #endif
 
-/* A new block at the end of a relation, zeroed and exclusively locked. */
+/* A new block at the end of a relation's fork, zeroed and exclusively locked. */
 static inline Buffer
-gpuds_extend(Relation rel)
+gpuds_extend_fork(Relation rel, ForkNumber fork)
 {
 #if PG_VERSION_NUM >= 160000
-	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+	return ExtendBufferedRel(BMR_REL(rel), fork, NULL, EB_LOCK_FIRST);
 #else
-	Buffer		buffer;
-	bool		lock = !RELATION_IS_LOCAL(rel);
+	Buffer buffer;
+	bool lock = !RELATION_IS_LOCAL(rel);
 
 	if (lock)
 		LockRelationForExtension(rel, ExclusiveLock);
-	buffer = ReadBuffer(rel, P_NEW);
+	buffer = ReadBufferExtended(rel, fork, P_NEW, RBM_NORMAL, NULL);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	if (lock)
 		UnlockRelationForExtension(rel, ExclusiveLock);
@@ -60,4 +61,28 @@ gpuds_extend(Relation rel)
 #endif
 }
 
-#endif							/* GPUDS_COMPAT_H */
+static inline Buffer
+gpuds_extend(Relation rel)
+{
+	return gpuds_extend_fork(rel, MAIN_FORKNUM);
+}
+
+/* Reads exactly so many bytes. */
+static inline void
+gpuds_buffile_read(BufFile *file, void *data, size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	BufFileReadExact(file, data, size);
+#else
+	if (BufFileRead(file, data, size) != size)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from a temporary file: %m")));
+#endif
+}
+
+#if PG_VERSION_NUM >= 180000
+#define gpuds_vacuum_delay() vacuum_delay_point(false)
+#else
+#define gpuds_vacuum_delay() vacuum_delay_point()
+#endif
+
+#endif /* GPUDS_COMPAT_H */

@@ -36,91 +36,91 @@
 
 #include "kernels/gk.h"
 
-#define GPUDS_LANES				4
-#define GPUDS_META_BLKNO		0
-#define GPUDS_MAGIC				0x47445331	/* "GDS1" */
-#define GPUDS_FORMAT_VERSION	1
-#define GPUDS_PAGE_ID			0xFF94	/* last two bytes of every page */
+#define GPUDS_LANES 4
+#define GPUDS_META_BLKNO 0
+#define GPUDS_MAGIC 0x47445331 /* "GDS1" */
+#define GPUDS_FORMAT_VERSION 1
+#define GPUDS_PAGE_ID 0xFF94 /* last two bytes of every page */
 
 /* Kinds of page. */
-#define GPUDS_PAGE_META			1
-#define GPUDS_PAGE_BASE			2
-#define GPUDS_PAGE_LANE			3
-#define GPUDS_PAGE_FREE			4
+#define GPUDS_PAGE_META 1
+#define GPUDS_PAGE_BASE 2
+#define GPUDS_PAGE_LANE 3
+#define GPUDS_PAGE_FREE 4
 
 typedef struct GpudsPageOpaqueData
 {
-	uint64		first;			/* number of the page's first record: in its
+	uint64 first;      /* number of the page's first record: in its
 								 * lane, or in its base */
-	uint64		generation;		/* of the base the page belongs to; of lane
+	uint64 generation; /* of the base the page belongs to; of lane
 								 * and free pages: when it was initialized */
-	BlockNumber next;			/* next page of the chain, or invalid */
-	uint16		spare;			/* zero */
-	uint8		kind;			/* GPUDS_PAGE_xxx */
-	uint8		lane;			/* lane number, 0 in base pages */
-	uint16		spare2[3];		/* zero */
-	uint16		page_id;		/* GPUDS_PAGE_ID */
+	BlockNumber next;  /* next page of the chain, or invalid */
+	uint16 spare;      /* zero */
+	uint8 kind;        /* GPUDS_PAGE_xxx */
+	uint8 lane;        /* lane number, 0 in base pages */
+	uint16 spare2[3];  /* zero */
+	uint16 page_id;    /* GPUDS_PAGE_ID */
 } GpudsPageOpaqueData;
 
 typedef GpudsPageOpaqueData *GpudsPageOpaque;
 
-#define GpudsPageGetOpaque(page) \
-	((GpudsPageOpaque) PageGetSpecialPointer(page))
+#define GpudsPageGetOpaque(page) ((GpudsPageOpaque) PageGetSpecialPointer(page))
 
 /*
  * A record.  16 bytes in indexes of one key word, 24 with two.
  */
 typedef struct GpudsRecord
 {
-	uint8		flags;			/* GPUDS_RECORD_xxx */
-	uint8		spill;			/* last key bits, GkEntry.t >> GK_SPILL_SHIFT */
-	uint16		offset;			/* heap TID */
-	uint32		block;
-	uint64		word[FLEXIBLE_ARRAY_MEMBER];	/* one or two key words */
+	uint8 flags;   /* GPUDS_RECORD_xxx */
+	uint8 spill;   /* last key bits, GkEntry.t >> GK_SPILL_SHIFT */
+	uint16 offset; /* heap TID */
+	uint32 block;
+	uint64 word[FLEXIBLE_ARRAY_MEMBER]; /* one or two key words */
 } GpudsRecord;
 
-#define GPUDS_RECORD_TOMBSTONE	0x01	/* ends an earlier record's life */
-#define GPUDS_RECORD_DEAD		0x02	/* marked by VACUUM: ignore */
+#define GPUDS_RECORD_TOMBSTONE 0x01 /* ends an earlier record's life */
+#define GPUDS_RECORD_DEAD 0x02      /* marked by VACUUM: ignore */
 
-#define GpudsRecordSize(nwords)	(offsetof(GpudsRecord, word) + 8 * (nwords))
+#define GpudsRecordSize(nwords) (offsetof(GpudsRecord, word) + 8 * (nwords))
 #define GpudsPageRecord(page, i, nwords) \
-	((GpudsRecord *) (PageGetContents(page) + (i) * GpudsRecordSize(nwords)))
+	((GpudsRecord *) (PageGetContents(page) + (i) *GpudsRecordSize(nwords)))
 #define GpudsPageCount(page, nwords) \
 	((int) ((((PageHeader) (page))->pd_lower - MAXALIGN(SizeOfPageHeaderData)) / GpudsRecordSize(nwords)))
-#define GpudsPageCapacity(nwords) \
-	((int) ((BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(GpudsPageOpaqueData))) / GpudsRecordSize(nwords)))
-#define GPUDS_MAX_RECORDS_PER_PAGE	GpudsPageCapacity(1)
+#define GpudsPageCapacity(nwords)                                                               \
+	((int) ((BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(GpudsPageOpaqueData))) / \
+			GpudsRecordSize(nwords)))
+#define GPUDS_MAX_RECORDS_PER_PAGE GpudsPageCapacity(1)
 
 /* Where a lane starts, and a hint where it ends. */
 typedef struct GpudsLaneMeta
 {
-	BlockNumber head;			/* first page, invalid if the lane is empty */
-	BlockNumber tail_hint;		/* some page of the lane, not far from the end */
-	uint64		first;			/* number of the first record of head */
+	BlockNumber head;      /* first page, invalid if the lane is empty */
+	BlockNumber tail_hint; /* some page of the lane, not far from the end */
+	uint64 first;          /* number of the first record of head */
 } GpudsLaneMeta;
 
 typedef struct GpudsMetaData
 {
-	uint32		magic;
-	uint16		version;
-	uint8		structure;		/* GPUDS_STRUCTURE_xxx */
-	uint8		nwords;			/* key words of a record, 1 or 2 */
-	uint64		file_id;		/* random, given at creation: tells a recycled
+	uint32 magic;
+	uint16 version;
+	uint8 structure;       /* GPUDS_STRUCTURE_xxx */
+	uint8 nwords;          /* key words of a record, 1 or 2 */
+	uint64 file_id;        /* random, given at creation: tells a recycled
 								 * file number from the file it once was */
-	uint64		generation;		/* counts bases; raised by compaction */
-	BlockNumber base_head;		/* first page of the base, or invalid */
+	uint64 generation;     /* counts bases; raised by compaction */
+	BlockNumber base_head; /* first page of the base, or invalid */
 	BlockNumber base_pages;
-	uint64		base_records;
-	uint64		live_records;	/* as the last VACUUM or build counted them */
-	uint64		garbage;		/* dead records and tombstones, ditto */
-	uint16		key_bits;		/* of the key layout, to catch a mismatch */
-	uint16		spare[3];		/* zero */
+	uint64 base_records;
+	uint64 live_records; /* as the last VACUUM or build counted them */
+	uint64 garbage;      /* dead records and tombstones, ditto */
+	uint16 key_bits;     /* of the key layout, to catch a mismatch */
+	uint16 spare[3];     /* zero */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
 
-#define GPUDS_STRUCTURE_BTREE	1
+#define GPUDS_STRUCTURE_BTREE 1
 
-#define GpudsPageGetMeta(page)	((GpudsMetaData *) PageGetContents(page))
+#define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
 
 /*
  * How far somebody has read: all records of lane l numbered below count[l].
@@ -129,7 +129,7 @@ typedef struct GpudsMetaData
  */
 typedef struct GpudsJournalPos
 {
-	uint64		count[GPUDS_LANES];
+	uint64 count[GPUDS_LANES];
 	BlockNumber block[GPUDS_LANES];
 } GpudsJournalPos;
 
@@ -137,20 +137,20 @@ typedef struct GpudsJournalPos
 typedef struct GpudsJournalPage
 {
 	BlockNumber blkno;
-	uint8		kind;			/* GPUDS_PAGE_BASE or GPUDS_PAGE_LANE */
-	uint8		lane;
-	uint64		first;			/* number of record[0] */
-	int			nrecords;
-	char	   *records;		/* nrecords * GpudsRecordSize(nwords) bytes */
+	uint8 kind; /* GPUDS_PAGE_BASE or GPUDS_PAGE_LANE */
+	uint8 lane;
+	uint64 first; /* number of record[0] */
+	int nrecords;
+	char *records; /* nrecords * GpudsRecordSize(nwords) bytes */
 } GpudsJournalPage;
 
 typedef struct GpudsJournalReader GpudsJournalReader;
 
 typedef enum GpudsReadResult
 {
-	GPUDS_READ_PAGE,			/* *page was filled */
-	GPUDS_READ_END,				/* everything was read; position is final */
-	GPUDS_READ_STALE			/* the chain was replaced under the reader by a
+	GPUDS_READ_PAGE, /* *page was filled */
+	GPUDS_READ_END,  /* everything was read; position is final */
+	GPUDS_READ_STALE /* the chain was replaced under the reader by a
 								 * compaction: start again with a new reader */
 } GpudsReadResult;
 
@@ -167,20 +167,38 @@ extern void gpuds_journal_shmem_init(void);
 extern uint64 gpuds_journal_changes(Relation index);
 
 /* metapage (meta.c) */
-extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure,
-								 int nwords, int key_bits);
+extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
 extern void gpuds_page_check(Relation index, Buffer buffer, int nwords);
 extern Buffer gpuds_page_new(Relation index);
-extern void gpuds_record_form(GpudsRecord *record, const GkEntry *entry, int nwords, uint8 flags);
-extern void gpuds_record_entry(const GpudsRecord *record, int nwords, GkEntry *entry);
+
+/* Makes an entry's record, GpudsRecordSize(nwords) bytes. */
+static inline void
+gpuds_record_form(GpudsRecord *record, const GkEntry *entry, int nwords, uint8 flags)
+{
+	record->flags = flags;
+	record->spill = entry->t >> GK_SPILL_SHIFT;
+	record->offset = entry->t & 0xFFFF;
+	record->block = (entry->t >> 16) & 0xFFFFFFFF;
+	record->word[0] = entry->w0;
+	if (nwords > 1)
+		record->word[1] = entry->w1;
+}
+
+/* The entry of a record. */
+static inline void
+gpuds_record_entry(const GpudsRecord *record, int nwords, GkEntry *entry)
+{
+	entry->w0 = record->word[0];
+	entry->w1 = nwords > 1 ? record->word[1] : 0;
+	entry->t = (uint64) record->spill << GK_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
+}
 
 /* append.c */
-extern void gpuds_journal_append(Relation index, int nwords, const GkEntry *entries,
-								 int64 n, uint8 flags);
+extern void gpuds_journal_append(Relation index, int nwords, const GkEntry *entries, int64 n, uint8 flags);
 extern void gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed,
 							   GpudsLaneMeta fresh[GPUDS_LANES]);
 
@@ -200,8 +218,8 @@ extern void gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int6
 extern void gpuds_base_end(GpudsBaseWriter *writer, BlockNumber *head, BlockNumber *pages, uint64 *records);
 
 /* vacuum marks (mark.c) and compaction (compact.c) */
-extern void gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
-									  int nwords, IndexBulkDeleteCallback callback, void *state);
+extern void gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int nwords,
+									  IndexBulkDeleteCallback callback, void *state);
 extern void gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int nwords);
 
-#endif							/* GPUDS_JOURNAL_H */
+#endif /* GPUDS_JOURNAL_H */

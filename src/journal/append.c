@@ -1,0 +1,434 @@
+/*-------------------------------------------------------------------------
+ *
+ * append.c
+ *	  Appending records to the lanes, and sealing them for a compaction.
+ *
+ * A lane's tail is its page without a next page.  Only the holder of the tail's
+ * exclusive lock may append or link; a page that has a next page never changes
+ * again except for dead marks.  The first record of a linked page is always
+ * numbered one above the last of the page before.  Locks are taken in the order
+ * tail, new page, metapage; a lane's first page is made under the metapage's
+ * lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/inval.h"
+
+#include "journal/internal.h"
+
+/* Entries that are grouped by lane at a time. */
+#define APPEND_CHUNK 32768
+#define APPEND_SMALL 64
+
+/* The metapage's tail hint is renewed each time a lane has grown by so many pages. */
+#define TAIL_HINT_PAGES 64
+
+/*
+ * Where this backend last saw the tails of an index's lanes.  A page that has
+ * become something else since is noticed under its lock.
+ */
+#define NTAILS 64
+
+typedef struct TailCache
+{
+	RelFileLocator locator;
+	Oid relid;
+	BlockNumber tail[GPUDS_LANES];
+} TailCache;
+
+static TailCache tails[NTAILS];
+static bool tails_ready = false;
+
+/* Forgets the tails of an index, or of all (InvalidOid). */
+void
+gpuds_forget_tails(Oid relid)
+{
+	for (int i = 0; i < NTAILS; i++)
+	{
+		if (relid == InvalidOid || tails[i].relid == relid)
+			tails[i].relid = InvalidOid;
+	}
+}
+
+/* Files are dropped and their numbers used again: forget what relcache forgets. */
+static void
+relcache_callback(Datum arg, Oid relid)
+{
+	gpuds_forget_tails(relid);
+}
+
+static TailCache *
+tails_of(Relation index)
+{
+	const RelFileLocator *locator = &RelationLocator(index);
+	Oid relid = RelationGetRelid(index);
+	TailCache *cache;
+
+	if (!tails_ready)
+	{
+		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+		tails_ready = true;
+	}
+
+	cache = &tails[murmurhash32(relid) % NTAILS];
+	if (cache->relid != relid || !RelFileLocatorEquals(cache->locator, *locator))
+	{
+		cache->relid = relid;
+		cache->locator = *locator;
+		for (int lane = 0; lane < GPUDS_LANES; lane++)
+			cache->tail[lane] = InvalidBlockNumber;
+	}
+	return cache;
+}
+
+/*
+ * Makes the first page of an empty lane.  Returns it locked, or InvalidBuffer if
+ * somebody else was faster.
+ */
+static Buffer
+create_lane(Relation index, int lane)
+{
+	Buffer metabuf = ReadBuffer(index, GPUDS_META_BLKNO);
+	Buffer buffer = InvalidBuffer;
+	GpudsMetaData *meta;
+
+	LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, metabuf);
+	if (GpudsPageGetMeta(BufferGetPage(metabuf))->lane[lane].head == InvalidBlockNumber)
+	{
+		GenericXLogState *state;
+
+		buffer = gpuds_page_new(index);
+		state = GenericXLogStart(index);
+		meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, metabuf, 0));
+		gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), GPUDS_PAGE_LANE,
+						lane, meta->generation, meta->lane[lane].first);
+		meta->lane[lane].head = BufferGetBlockNumber(buffer);
+		meta->lane[lane].tail_hint = BufferGetBlockNumber(buffer);
+		GenericXLogFinish(state);
+	}
+	UnlockReleaseBuffer(metabuf);
+	return buffer;
+}
+
+/*
+ * Locks the tail page of a lane and returns its buffer.  Looks where this
+ * backend last saw it, then at the metapage's hint, then at the lane's head,
+ * and walks from there.  Makes the lane if it is empty and create is set, else
+ * returns InvalidBuffer.  nwords 0: not known, not checked.
+ */
+static Buffer
+lock_tail(Relation index, int nwords, int lane, int mode, bool create)
+{
+	TailCache *cache = tails_of(index);
+	BlockNumber blkno = cache->tail[lane];
+	BlockNumber from = GPUDS_META_BLKNO;
+	uint64 expect = 0;
+	uint64 generation = 0;
+	int looked = 0;
+
+	for (;;)
+	{
+		Buffer buffer;
+		GpudsPageOpaque opaque;
+		uint64 count;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (blkno == InvalidBlockNumber)
+		{
+			GpudsMetaData meta;
+
+			gpuds_journal_read_meta(index, &meta);
+			if (nwords > 0 && meta.nwords != nwords)
+				gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
+								meta.nwords, nwords);
+			if (meta.lane[lane].head == InvalidBlockNumber)
+			{
+				if (!create)
+					return InvalidBuffer;
+				buffer = create_lane(index, lane);
+				if (buffer == InvalidBuffer)
+					continue;
+				cache->tail[lane] = BufferGetBlockNumber(buffer);
+				return buffer;
+			}
+
+			/* the hint first; when that was no good the head; that must be good, as long as it is the head */
+			if (meta.generation != generation)
+				looked = 0;
+			generation = meta.generation;
+			if (looked >= 2)
+				gpuds_corrupted(index, GPUDS_META_BLKNO, "Block %u is not the head of lane %d.",
+								meta.lane[lane].head, lane);
+			blkno = looked == 0 ? meta.lane[lane].tail_hint : meta.lane[lane].head;
+			looked++;
+			from = GPUDS_META_BLKNO;
+			gpuds_block_check(index, from, blkno);
+		}
+
+		buffer = ReadBuffer(index, blkno);
+		LockBuffer(buffer, mode);
+		gpuds_page_check(index, buffer, nwords);
+		opaque = GpudsPageGetOpaque(BufferGetPage(buffer));
+		if (opaque->kind != GPUDS_PAGE_LANE || opaque->lane != lane ||
+			(from != GPUDS_META_BLKNO && opaque->first < expect))
+		{
+			/* compaction has freed it: start again */
+			UnlockReleaseBuffer(buffer);
+			blkno = InvalidBlockNumber;
+			continue;
+		}
+
+		if (opaque->next == InvalidBlockNumber)
+		{
+			cache->tail[lane] = blkno;
+			return buffer;
+		}
+
+		/* numbers must grow, or a damaged link could lead us round for ever */
+		count = ((PageHeader) BufferGetPage(buffer))->pd_lower > MAXALIGN(SizeOfPageHeaderData) ? 1 : 0;
+		if (count == 0)
+			gpuds_corrupted(index, blkno, "The page is empty but not the last of its lane.");
+		expect = opaque->first + count;
+		from = blkno;
+		blkno = opaque->next;
+		UnlockReleaseBuffer(buffer);
+		gpuds_block_check(index, from, blkno);
+	}
+}
+
+/* Notes in the metapage where a lane's tail is; the caller has the tail locked. */
+static void
+renew_tail_hint(Relation index, int lane, BlockNumber tail)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GenericXLogState *state;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, buffer);
+	state = GenericXLogStart(index);
+	GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0))->lane[lane].tail_hint = tail;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Appends n finished records to one lane. */
+static void
+append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
+{
+	const int size = GpudsRecordSize(nwords);
+	const int capacity = GpudsPageCapacity(nwords);
+	TailCache *cache;
+	Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true);
+
+	while (n > 0)
+	{
+		GenericXLogState *state;
+		Buffer fresh[GPUDS_MAX_NEW_PAGES];
+		int nfresh = 0;
+		int here = Min(n, capacity - GpudsPageCount(BufferGetPage(buffer), nwords));
+		GpudsPageOpaque opaque;
+		Page page;
+		uint64 first;
+		uint64 before;
+
+		if (n > here)
+		{
+			int64 pages = (n - here + capacity - 1) / capacity;
+
+			nfresh = Min(pages, GPUDS_MAX_NEW_PAGES);
+			for (int i = 0; i < nfresh; i++)
+				fresh[i] = gpuds_page_new(index);
+		}
+
+		state = GenericXLogStart(index);
+		page = GenericXLogRegisterBuffer(state, buffer, 0);
+		gpuds_page_store(page, records, here, nwords);
+		opaque = GpudsPageGetOpaque(page);
+		before = opaque->first;
+		first = before + GpudsPageCount(page, nwords);
+		records += (Size) here * size;
+		n -= here;
+		for (int i = 0; i < nfresh; i++)
+		{
+			opaque->next = BufferGetBlockNumber(fresh[i]);
+			here = Min(n, capacity);
+			page = GenericXLogRegisterBuffer(state, fresh[i], GENERIC_XLOG_FULL_IMAGE);
+			gpuds_page_init(page, GPUDS_PAGE_LANE, lane, opaque->generation, first);
+			gpuds_page_store(page, records, here, nwords);
+			opaque = GpudsPageGetOpaque(page);
+			first += here;
+			records += (Size) here * size;
+			n -= here;
+		}
+		GenericXLogFinish(state);
+
+		if (nfresh > 0)
+		{
+			const uint64 step = (uint64) TAIL_HINT_PAGES * capacity;
+
+			UnlockReleaseBuffer(buffer);
+			for (int i = 0; i < nfresh - 1; i++)
+				UnlockReleaseBuffer(fresh[i]);
+			buffer = fresh[nfresh - 1];
+			first = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
+			if (before / step != first / step)
+				renew_tail_hint(index, lane, BufferGetBlockNumber(buffer));
+		}
+	}
+
+	/* looked up again: a relcache message may have come while we waited for locks */
+	cache = tails_of(index);
+	cache->tail[lane] = BufferGetBlockNumber(buffer);
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Appends entries, in any order, as records with the given flags.  Several
+ * entries of one TID keep their order.  When it returns everything is in WAL
+ * (not flushed) and the change counter has moved.  Locks one lane's tail at a
+ * time; an error may leave part of the entries appended.
+ */
+void
+gpuds_journal_append(Relation index, int nwords, const GkEntry *entries, int64 n, uint8 flags)
+{
+	const int size = GpudsRecordSize(nwords);
+	union
+	{
+		char bytes[APPEND_SMALL * GpudsRecordSize(2)];
+		uint64 align;
+	} small;
+	char *records = small.bytes;
+
+	if (n <= 0)
+		return;
+
+	if (n == 1)
+	{
+		gpuds_record_form((GpudsRecord *) records, entries, nwords, flags);
+		append_lane(index, nwords, GpudsEntryLane(entries), records, 1);
+		gpuds_journal_count_change(index);
+		return;
+	}
+
+	if (n > APPEND_SMALL)
+		records = palloc(Min(n, APPEND_CHUNK) * size);
+
+	while (n > 0)
+	{
+		int chunk = Min(n, APPEND_CHUNK);
+		int count[GPUDS_LANES] = { 0 };
+		int start[GPUDS_LANES];
+		int place[GPUDS_LANES];
+		int sum = 0;
+
+		for (int i = 0; i < chunk; i++)
+			count[GpudsEntryLane(&entries[i])]++;
+		for (int lane = 0; lane < GPUDS_LANES; lane++)
+		{
+			start[lane] = place[lane] = sum;
+			sum += count[lane];
+		}
+		for (int i = 0; i < chunk; i++)
+		{
+			int at = place[GpudsEntryLane(&entries[i])]++;
+
+			gpuds_record_form((GpudsRecord *) (records + (Size) at * size), &entries[i], nwords, flags);
+		}
+
+		/* backends that append much at a time start with different lanes */
+		for (int i = 0; i < GPUDS_LANES; i++)
+		{
+			int lane = (i + MyProcPid) % GPUDS_LANES;
+
+			if (count[lane] > 0)
+				append_lane(index, nwords, lane, records + (Size) start[lane] * size, count[lane]);
+		}
+		entries += chunk;
+		n -= chunk;
+	}
+
+	if (records != small.bytes)
+		pfree(records);
+	gpuds_journal_count_change(index);
+}
+
+/*
+ * Where the lanes end now: everything appended before the call is below.  Share
+ * locks, one page at a time.
+ */
+void
+gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end)
+{
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		Buffer buffer = lock_tail(index, meta->nwords, lane, BUFFER_LOCK_SHARE, false);
+
+		end->count[lane] = 0;
+		end->block[lane] = InvalidBlockNumber;
+		if (buffer != InvalidBuffer)
+		{
+			Page page = BufferGetPage(buffer);
+
+			end->count[lane] = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, meta->nwords);
+			end->block[lane] = BufferGetBlockNumber(buffer);
+			UnlockReleaseBuffer(buffer);
+		}
+	}
+}
+
+/*
+ * Makes every lane go on on a fresh page.  *sealed: the numbers where the fresh
+ * pages begin; fresh: what the lanes' entries in the metapage will be when
+ * everything before is gone (head invalid: the lane was empty).  The metapage
+ * stays as it is.  Only VACUUM calls it, so that there is one at a time.
+ */
+void
+gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed, GpudsLaneMeta fresh[GPUDS_LANES])
+{
+	GpudsMetaData meta;
+
+	gpuds_journal_read_meta(index, &meta);
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, false);
+		Page page;
+		uint64 first;
+
+		sealed->count[lane] = 0;
+		sealed->block[lane] = InvalidBlockNumber;
+		fresh[lane].head = InvalidBlockNumber;
+		fresh[lane].tail_hint = InvalidBlockNumber;
+		fresh[lane].first = 0;
+		if (buffer == InvalidBuffer)
+			continue;
+
+		/* an empty tail is as good as a fresh page */
+		page = BufferGetPage(buffer);
+		first = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, nwords);
+		if (GpudsPageCount(page, nwords) > 0)
+		{
+			Buffer next = gpuds_page_new(index);
+			GenericXLogState *state = GenericXLogStart(index);
+
+			page = GenericXLogRegisterBuffer(state, buffer, 0);
+			GpudsPageGetOpaque(page)->next = BufferGetBlockNumber(next);
+			page = GenericXLogRegisterBuffer(state, next, GENERIC_XLOG_FULL_IMAGE);
+			gpuds_page_init(page, GPUDS_PAGE_LANE, lane, meta.generation + 1, first);
+			GenericXLogFinish(state);
+			UnlockReleaseBuffer(buffer);
+			buffer = next;
+		}
+		sealed->count[lane] = first;
+		sealed->block[lane] = BufferGetBlockNumber(buffer);
+		fresh[lane].head = BufferGetBlockNumber(buffer);
+		fresh[lane].tail_hint = BufferGetBlockNumber(buffer);
+		fresh[lane].first = first;
+		UnlockReleaseBuffer(buffer);
+	}
+}

@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * base.c
+ *	  Writing a base: sorted entries in, a chain of full pages out.
+ *
+ * Pages are made in private memory and go to shared buffers up to
+ * MAX_GENERIC_XLOG_PAGES at a time, one generic WAL record for all of them if
+ * pages are logged.  A page's link has to name the page that comes next, so the
+ * first block of the following group is taken ahead; it belongs to no chain and
+ * is known to nobody else, so that no lock needs to be held on it.
+ *
+ * Until the metapage refers to the chain only a sweep can find its pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "journal/internal.h"
+
+struct GpudsBaseWriter
+{
+	Relation index;
+	int nwords;
+	uint64 generation;
+	bool log_pages;
+	BlockNumber head;
+	BlockNumber ahead; /* block taken for the first page of the group */
+	BlockNumber pages; /* written */
+	uint64 records;    /* added */
+	int npages;        /* in the group; the last may be filling up */
+	int room;          /* records that still fit in it */
+	char *next;        /* where the next one goes */
+	PGAlignedBlock group[MAX_GENERIC_XLOG_PAGES];
+};
+
+/*
+ * Starts writing a base of the given generation.  log_pages: WAL-log pages as
+ * they are written and reuse free ones; otherwise they go to the end of the
+ * file and the caller logs the whole index when it is done.
+ */
+GpudsBaseWriter *
+gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages)
+{
+	GpudsBaseWriter *writer = palloc(sizeof(GpudsBaseWriter));
+
+	memset(writer, 0, offsetof(GpudsBaseWriter, group));
+	writer->index = index;
+	writer->nwords = nwords;
+	writer->generation = generation;
+	writer->log_pages = log_pages;
+	writer->head = InvalidBlockNumber;
+	writer->ahead = InvalidBlockNumber;
+	return writer;
+}
+
+/* A locked page for the writer to fill. */
+static Buffer
+new_page(GpudsBaseWriter *writer)
+{
+	return writer->log_pages ? gpuds_page_new(writer->index) : gpuds_extend(writer->index);
+}
+
+/* Ends the filling of the group's last page. */
+static void
+finish_page(GpudsBaseWriter *writer)
+{
+	if (writer->npages > 0)
+	{
+		Page page = (Page) writer->group[writer->npages - 1].data;
+
+		((PageHeader) page)->pd_lower = writer->next - (char *) page;
+	}
+}
+
+/* Writes the group's pages; more: a further page will follow. */
+static void
+write_group(GpudsBaseWriter *writer, bool more)
+{
+	Buffer buffers[MAX_GENERIC_XLOG_PAGES];
+	GenericXLogState *state = NULL;
+	BlockNumber next = InvalidBlockNumber;
+
+	CHECK_FOR_INTERRUPTS();
+
+	for (int i = 0; i < writer->npages; i++)
+	{
+		if (i == 0 && writer->ahead != InvalidBlockNumber)
+		{
+			buffers[i] = ReadBuffer(writer->index, writer->ahead);
+			LockBuffer(buffers[i], BUFFER_LOCK_EXCLUSIVE);
+		}
+		else
+			buffers[i] = new_page(writer);
+	}
+	if (more)
+	{
+		Buffer buffer = new_page(writer);
+
+		next = BufferGetBlockNumber(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+
+	if (writer->log_pages)
+		state = GenericXLogStart(writer->index);
+	for (int i = 0; i < writer->npages; i++)
+	{
+		Page image = (Page) writer->group[i].data;
+		Page page = state ? GenericXLogRegisterBuffer(state, buffers[i], GENERIC_XLOG_FULL_IMAGE)
+						  : BufferGetPage(buffers[i]);
+
+		GpudsPageGetOpaque(image)->next = i + 1 < writer->npages ? BufferGetBlockNumber(buffers[i + 1])
+																 : next;
+		memcpy(page, image, BLCKSZ);
+	}
+	if (state)
+		GenericXLogFinish(state);
+
+	if (writer->head == InvalidBlockNumber)
+		writer->head = BufferGetBlockNumber(buffers[0]);
+	for (int i = 0; i < writer->npages; i++)
+	{
+		if (!state)
+			MarkBufferDirty(buffers[i]);
+		UnlockReleaseBuffer(buffers[i]);
+	}
+	writer->pages += writer->npages;
+	writer->npages = 0;
+	writer->ahead = next;
+}
+
+/*
+ * Adds entries: ascending, without duplicates, and above all that were added
+ * before.
+ */
+void
+gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n)
+{
+	const int nwords = writer->nwords;
+
+	while (n > 0)
+	{
+		int here;
+
+		if (writer->room == 0)
+		{
+			Page page;
+
+			finish_page(writer);
+			if (writer->npages == MAX_GENERIC_XLOG_PAGES)
+				write_group(writer, true);
+			page = (Page) writer->group[writer->npages++].data;
+			gpuds_page_init(page, GPUDS_PAGE_BASE, 0, writer->generation, writer->records);
+			writer->next = PageGetContents(page);
+			writer->room = GpudsPageCapacity(nwords);
+		}
+
+		here = Min(n, writer->room);
+		if (nwords == 1)
+		{
+			for (int i = 0; i < here; i++)
+				gpuds_record_form((GpudsRecord *) (writer->next + i * GpudsRecordSize(1)), &entries[i], 1, 0);
+		}
+		else
+		{
+			for (int i = 0; i < here; i++)
+				gpuds_record_form((GpudsRecord *) (writer->next + i * GpudsRecordSize(2)), &entries[i], 2, 0);
+		}
+		writer->next += here * GpudsRecordSize(nwords);
+		writer->room -= here;
+		writer->records += here;
+		entries += here;
+		n -= here;
+	}
+}
+
+/*
+ * Writes what is left and frees the writer.  *head is invalid and *pages 0 if
+ * nothing was added.
+ */
+void
+gpuds_base_end(GpudsBaseWriter *writer, BlockNumber *head, BlockNumber *pages, uint64 *records)
+{
+	if (writer->npages > 0)
+	{
+		finish_page(writer);
+		write_group(writer, false);
+	}
+	*head = writer->head;
+	*pages = writer->pages;
+	*records = writer->records;
+	pfree(writer);
+}

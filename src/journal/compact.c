@@ -1,0 +1,401 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact.c
+ *	  VACUUM's cleanup: compaction of the journal and the sweep of its pages.
+ *
+ * Compaction, while inserts and scans go on:
+ *
+ *	  1. seal the lanes: each goes on on a fresh page;
+ *	  2. write a new base, of the next generation, from everything before that;
+ *	  3. switch the metapage, in one record: new base, lanes start at the fresh
+ *		 pages;
+ *	  4. sweep: every block that cannot be reached any more becomes free.
+ *
+ * A crash or an error before 3 leaves the lanes as long as they were and some
+ * pages of a base that nothing refers to; after 3 it leaves old pages.  The next
+ * VACUUM's sweep frees either, and it does so before it starts a compaction of
+ * its own, so that a generation number given to pages that were orphaned can be
+ * given again.
+ *
+ * What can be reached is seen from a page alone: base pages of the metapage's
+ * generation, and lane pages numbered from the lane's first record on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "journal/internal.h"
+#include "journal/runs.h"
+#include "kernels/sort.h"
+
+/* When compaction pays: share of garbage in all records, and pages' worth of it. */
+#define COMPACT_GARBAGE_SHARE 0.4
+#define COMPACT_GARBAGE_PAGES 4
+
+#define OUT_ENTRIES 2048
+
+/* The base that is being replaced, as a source of the merge. */
+typedef struct OldBase
+{
+	Relation index;
+	GpudsJournalReader *reader;
+	int nwords;
+	GkEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
+} OldBase;
+
+/* Lane records, sorted in memory; what does not fit goes to runs in a file. */
+typedef struct LaneSort
+{
+	int nwords;
+	GkOp *ops;
+	GkOp *scratch;
+	int64 n;
+	int64 capacity;
+	GkEntry *entries; /* the sorted operations, deletions marked */
+	int64 nentries;
+} LaneSort;
+
+static void
+pg_attribute_noreturn() compacted_under_us(Relation index)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("index \"%s\" was compacted by another process", RelationGetRelationName(index))));
+}
+
+/* GpudsSourceNext of the old base: its next live entries. */
+static int
+old_base_next(void *arg, const GkEntry **entries)
+{
+	OldBase *base = arg;
+	GpudsJournalPage page;
+	int n = 0;
+
+	while (n == 0)
+	{
+		gpuds_vacuum_delay();
+		switch (gpuds_reader_next(base->reader, &page))
+		{
+			case GPUDS_READ_PAGE:
+				break;
+			case GPUDS_READ_END:
+				return 0;
+			case GPUDS_READ_STALE:
+				compacted_under_us(base->index);
+		}
+		if (page.kind != GPUDS_PAGE_BASE)
+			return 0;
+		for (int i = 0; i < page.nrecords; i++)
+		{
+			GpudsRecord *record = (GpudsRecord *) (page.records + i * GpudsRecordSize(base->nwords));
+
+			if (record->flags == 0)
+				gpuds_record_entry(record, base->nwords, &base->entries[n++]);
+		}
+	}
+	*entries = base->entries;
+	return n;
+}
+
+/* Sorts what is in memory; of operations on one entry the last stays. */
+static void
+sort_lanes(LaneSort *sort)
+{
+	if (sort->n == 0)
+		return;
+	if (sort->scratch == NULL)
+		sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
+	gk_sort_ops(sort->ops, sort->scratch, sort->n);
+	sort->n = gk_last_ops(sort->ops, sort->n);
+
+	/* an entry is shorter than an operation: they fit in the scratch memory */
+	sort->entries = (GkEntry *) sort->scratch;
+	for (int64 i = 0; i < sort->n; i++)
+	{
+		sort->entries[i] = sort->ops[i].e;
+		if (sort->ops[i].order & GK_OP_DELETE)
+			sort->entries[i].t |= GPUDS_RUN_DELETED;
+	}
+	sort->nentries = sort->n;
+	sort->n = 0;
+}
+
+/*
+ * Adds all records of the lanes before *sealed to the merge: runs of *file, in
+ * the order in which they were appended, and what is last from memory.
+ */
+static void
+read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sealed, LaneSort *sort,
+		   GpudsMerge *merge, BufFile **file)
+{
+	GpudsJournalReader *reader;
+	GpudsJournalPos start;
+	GpudsJournalPage page;
+	GpudsReadResult result;
+	int64 total = 0;
+	int64 spilled = 0;
+
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		start.count[lane] = meta->lane[lane].first;
+		start.block[lane] = meta->lane[lane].head;
+		total += sealed->count[lane] - Min(sealed->count[lane], meta->lane[lane].first);
+	}
+
+	sort->nwords = meta->nwords;
+	sort->capacity = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp));
+	sort->capacity = Max(Min(sort->capacity, total), GPUDS_MAX_RECORDS_PER_PAGE);
+	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
+
+	reader = gpuds_reader_open_after(index, &start);
+	gpuds_reader_stop_at(reader, sealed);
+	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
+	{
+		gpuds_vacuum_delay();
+		if (sort->n + page.nrecords > sort->capacity)
+		{
+			if (*file == NULL)
+				*file = BufFileCreateTemp(false);
+			sort_lanes(sort);
+			gpuds_run_write(*file, sort->entries, sort->nentries, sort->nwords);
+			gpuds_merge_run(merge, *file, spilled, sort->nentries);
+			spilled += sort->nentries;
+			sort->nentries = 0;
+		}
+		for (int i = 0; i < page.nrecords; i++)
+		{
+			GpudsRecord *record = (GpudsRecord *) (page.records + i * GpudsRecordSize(sort->nwords));
+			GkOp *op = &sort->ops[sort->n];
+
+			if (record->flags & GPUDS_RECORD_DEAD)
+				continue;
+			gpuds_record_entry(record, sort->nwords, &op->e);
+			op->order = (uint64) sort->n << 1 |
+						(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+			sort->n++;
+		}
+	}
+	if (result == GPUDS_READ_STALE)
+		compacted_under_us(index);
+	gpuds_reader_close(reader);
+
+	sort_lanes(sort);
+	gpuds_merge_array(merge, sort->entries, sort->nentries);
+}
+
+/* Makes the metapage refer to the new base and to the lanes' fresh pages. */
+static void
+switch_meta(Relation index, const GpudsMetaData *before, const GpudsLaneMeta *fresh, BlockNumber head,
+			BlockNumber pages, uint64 records)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GenericXLogState *state;
+	GpudsMetaData *meta;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, buffer);
+	state = GenericXLogStart(index);
+	meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
+	if (meta->generation != before->generation)
+		compacted_under_us(index);
+
+	meta->generation = before->generation + 1;
+	meta->base_head = head;
+	meta->base_pages = pages;
+	meta->base_records = records;
+	meta->live_records = records;
+	meta->garbage = 0;
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		/* a lane that was empty then may have begun since: it stays as it is */
+		if (fresh[lane].head == InvalidBlockNumber)
+			continue;
+		meta->lane[lane].head = fresh[lane].head;
+		meta->lane[lane].first = fresh[lane].first;
+
+		/* a hint given since the lanes were sealed is behind the fresh page */
+		if (meta->lane[lane].tail_hint == before->lane[lane].tail_hint)
+			meta->lane[lane].tail_hint = fresh[lane].tail_hint;
+	}
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Replaces base and lanes by a new base. */
+static void
+compact(Relation index, int nwords)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds compaction",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	GpudsJournalPos sealed;
+	GpudsLaneMeta fresh[GPUDS_LANES];
+	GpudsMetaData before;
+	GpudsBaseWriter *writer;
+	GpudsMerge *merge;
+	OldBase *base = palloc(sizeof(OldBase));
+	LaneSort *sort = palloc0(sizeof(LaneSort));
+	GkEntry *out = palloc(OUT_ENTRIES * sizeof(GkEntry));
+	BufFile *file = NULL;
+	BlockNumber head;
+	BlockNumber pages;
+	uint64 records;
+	int64 n;
+
+	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
+	gpuds_journal_read_meta(index, &before);
+	gpuds_journal_seal(index, nwords, &sealed, fresh);
+	gpuds_stop_point("compact-sealed");
+
+	merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
+	base->index = index;
+	base->nwords = nwords;
+	base->reader = gpuds_reader_open(index);
+	gpuds_merge_source(merge, old_base_next, base);
+	read_lanes(index, &before, &sealed, sort, merge, &file);
+
+	writer = gpuds_base_begin(index, nwords, before.generation + 1, true);
+	while ((n = gpuds_merge_next(merge, out, OUT_ENTRIES)) > 0)
+		gpuds_base_add(writer, out, n);
+	gpuds_base_end(writer, &head, &pages, &records);
+	gpuds_stop_point("compact-written");
+
+	switch_meta(index, &before, fresh, head, pages, records);
+	gpuds_stop_point("compact-switched");
+
+	if (file)
+		BufFileClose(file);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+/* Can nothing reach this page, and is it not free yet? */
+static bool
+unreachable(const GpudsMetaData *meta, Page page)
+{
+	GpudsPageOpaque opaque;
+
+	if (PageIsNew(page))
+		return true;
+	opaque = GpudsPageGetOpaque(page);
+	if (opaque->kind == GPUDS_PAGE_BASE)
+		return opaque->generation != meta->generation;
+	return opaque->kind == GPUDS_PAGE_LANE && opaque->first < meta->lane[opaque->lane].first;
+}
+
+/*
+ * Frees all blocks that cannot be reached, and tells the free space map of all
+ * free ones, since it is not WAL-logged.  Returns how many are free now; adds to
+ * *newly how many were not before.
+ */
+static BlockNumber
+sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
+{
+	Relation index = info->index;
+	GpudsMetaData meta;
+	BlockNumber nblocks;
+	BlockNumber nfree = 0;
+
+	gpuds_journal_read_meta(index, &meta);
+
+	/*
+	 * Under the extension lock, because whoever extends the file holds it until
+	 * he has locked the new block; so every block we look at has been linked by
+	 * the time we get its lock, or never will be.
+	 */
+	if (!RELATION_IS_LOCAL(index))
+		LockRelationForExtension(index, ExclusiveLock);
+	nblocks = RelationGetNumberOfBlocks(index);
+	if (!RELATION_IS_LOCAL(index))
+		UnlockRelationForExtension(index, ExclusiveLock);
+
+	for (BlockNumber blkno = GPUDS_META_BLKNO + 1; blkno < nblocks; blkno++)
+	{
+		Buffer buffer;
+		bool is_free;
+		bool garbage;
+
+		gpuds_vacuum_delay();
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, blkno, RBM_NORMAL, info->strategy);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		if (!PageIsNew(BufferGetPage(buffer)))
+			gpuds_page_check(index, buffer, nwords);
+		garbage = unreachable(&meta, BufferGetPage(buffer));
+		if (garbage)
+		{
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			garbage = unreachable(&meta, BufferGetPage(buffer));
+			if (garbage)
+			{
+				GenericXLogState *state = GenericXLogStart(index);
+
+				gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE),
+								GPUDS_PAGE_FREE, 0, meta.generation, 0);
+				GenericXLogFinish(state);
+				(*newly)++;
+			}
+		}
+		is_free = !PageIsNew(BufferGetPage(buffer)) &&
+				  GpudsPageGetOpaque(BufferGetPage(buffer))->kind == GPUDS_PAGE_FREE;
+		UnlockReleaseBuffer(buffer);
+		if (is_free)
+		{
+			RecordFreeIndexPage(index, blkno);
+			nfree++;
+		}
+	}
+	IndexFreeSpaceMapVacuum(index);
+	return nfree;
+}
+
+/*
+ * Cleanup after the bulk deletes of a VACUUM, or without any (estimated_count
+ * is set then).  Compacts if the journal is garbage for a good part, frees pages
+ * that nothing refers to, and fills in num_pages, pages_newly_deleted,
+ * pages_deleted, pages_free and the number of entries.
+ */
+void
+gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int nwords)
+{
+	Relation index = info->index;
+	GpudsMetaData meta;
+	GpudsJournalPos end;
+	uint64 total;
+	bool pays;
+
+	gpuds_journal_read_meta(index, &meta);
+	if (meta.nwords != nwords)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
+						meta.nwords, nwords);
+	gpuds_journal_end(index, &meta, &end);
+	total = meta.base_records;
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+		total += end.count[lane] - meta.lane[lane].first;
+
+	pays = meta.garbage > total * COMPACT_GARBAGE_SHARE &&
+		   meta.garbage > (uint64) COMPACT_GARBAGE_PAGES * GpudsPageCapacity(nwords);
+	if (pays || !stats->estimated_count)
+	{
+		BlockNumber newly = 0;
+		BlockNumber nfree = sweep(info, nwords, &newly);
+
+		if (pays)
+		{
+			compact(index, nwords);
+			nfree = sweep(info, nwords, &newly);
+		}
+		stats->pages_newly_deleted += newly;
+		stats->pages_deleted = nfree;
+		stats->pages_free = nfree;
+	}
+
+	stats->num_pages = RelationGetNumberOfBlocks(index);
+	if (stats->estimated_count)
+		stats->num_index_tuples = total > meta.garbage ? total - meta.garbage : 0;
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What the journal's files share among themselves and with the build.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_JOURNAL_INTERNAL_H
+#define GPUDS_JOURNAL_INTERNAL_H
+
+#include "access/generic_xlog.h"
+#include "storage/bufmgr.h"
+
+#include "gpuds.h"
+#include "journal/journal.h"
+
+/* A tail page and the new pages of one record: what generic WAL can take. */
+#define GPUDS_MAX_NEW_PAGES (MAX_GENERIC_XLOG_PAGES - 1)
+
+/* The lane that all records of an entry's TID are in. */
+#define GpudsEntryLane(entry) ((int) (((entry)->t >> 16) % GPUDS_LANES))
+
+/* journal.c */
+extern void gpuds_journal_count_change(Relation index);
+
+/* page.c */
+extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...) pg_attribute_noreturn()
+	pg_attribute_printf(3, 4);
+extern void gpuds_page_store(Page page, const char *records, int n, int nwords);
+extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno);
+
+/* meta.c */
+extern void gpuds_meta_check(Relation index, Buffer buffer);
+extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage);
+extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records);
+
+/* append.c */
+extern void gpuds_forget_tails(Oid relid);
+extern void gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end);
+
+/* read.c */
+extern void gpuds_reader_set_strategy(GpudsJournalReader *reader, BufferAccessStrategy strategy);
+
+#endif /* GPUDS_JOURNAL_INTERNAL_H */

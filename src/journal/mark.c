@@ -1,0 +1,257 @@
+/*-------------------------------------------------------------------------
+ *
+ * mark.c
+ *	  VACUUM's bulk delete: which TIDs are dead, tombstones and dead marks.
+ *
+ * Works on batches of whole pages.  For each batch the tombstones are appended
+ * first and the records marked afterwards: whoever crashes between the two
+ * leaves records that the next VACUUM asks for and marks again, while a mark
+ * without a tombstone would leave a mirror with an entry that nobody ever
+ * removes.
+ *
+ * Pages cannot move meanwhile: compaction is VACUUM's too, and VACUUM has a lock
+ * on the table that excludes another one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/vacuum.h"
+
+#include "journal/internal.h"
+#include "kernels/sort.h"
+
+/* Records of a batch: their places in it must fit the 16 bits that TIDs leave in a word. */
+#define BATCH_RECORDS 65536
+#define BATCH_PAGES (BATCH_RECORDS / 128)
+
+typedef struct BatchPage
+{
+	BlockNumber blkno;
+	uint8 kind;
+	uint8 lane;
+	uint64 first; /* number of its first record */
+	int start;    /* place of its first record in the batch */
+	int nrecords;
+	bool any_dead;
+} BatchPage;
+
+typedef struct BulkDelete
+{
+	Relation index;
+	int nwords;
+	IndexBulkDeleteCallback callback;
+	void *state;
+	BufferAccessStrategy strategy;
+
+	/* the batch */
+	int npages;
+	int nrecords;
+	int64 nkeys;
+	BatchPage pages[BATCH_PAGES];
+	uint64 *keys; /* of live records: TID << 16 | place */
+	uint64 *scratch;
+	char *records;    /* copies of all records, in place order */
+	bool *dead;       /* by place */
+	GkEntry *entries; /* of the dead ones */
+
+	/* counted so far */
+	uint64 live;
+	uint64 removed;
+	uint64 garbage;
+} BulkDelete;
+
+/* Sets the dead mark on the batch's dead records of one page. */
+static void
+mark_page(BulkDelete *bulk, const BatchPage *batch)
+{
+	const int nwords = bulk->nwords;
+	const int size = GpudsRecordSize(nwords);
+	Buffer buffer;
+	Page page;
+	GpudsPageOpaque opaque;
+	GenericXLogState *state;
+
+	buffer = ReadBufferExtended(bulk->index, MAIN_FORKNUM, batch->blkno, RBM_NORMAL, bulk->strategy);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_page_check(bulk->index, buffer, nwords);
+	page = BufferGetPage(buffer);
+	opaque = GpudsPageGetOpaque(page);
+	if (opaque->kind != batch->kind || opaque->lane != batch->lane || opaque->first != batch->first ||
+		GpudsPageCount(page, nwords) < batch->nrecords)
+		gpuds_corrupted(bulk->index, batch->blkno, "The page changed while VACUUM was working on it.");
+
+	state = GenericXLogStart(bulk->index);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	for (int i = 0; i < batch->nrecords; i++)
+	{
+		GpudsRecord *record;
+
+		if (!bulk->dead[batch->start + i])
+			continue;
+		record = GpudsPageRecord(page, i, nwords);
+		if (record->flags != 0 || memcmp(record, bulk->records + (Size) (batch->start + i) * size, size) != 0)
+			gpuds_corrupted(bulk->index, batch->blkno, "A record changed while VACUUM was working on it.");
+		record->flags |= GPUDS_RECORD_DEAD;
+	}
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Asks for the batch's TIDs, in TID order, and removes what is dead. */
+static void
+finish_batch(BulkDelete *bulk)
+{
+	int64 ndead = 0;
+
+	gk_sort_u64(bulk->keys, bulk->scratch, bulk->nkeys);
+	memset(bulk->dead, 0, bulk->nrecords);
+	for (int64 i = 0; i < bulk->nkeys; i++)
+	{
+		uint64 key = bulk->keys[i];
+		ItemPointerData tid;
+
+		ItemPointerSet(&tid, (BlockNumber) (key >> 32), (OffsetNumber) (key >> 16));
+		if (bulk->callback(&tid, bulk->state))
+		{
+			bulk->dead[key & 0xFFFF] = true;
+			ndead++;
+		}
+	}
+
+	bulk->live += bulk->nkeys - ndead;
+	bulk->removed += ndead;
+	bulk->garbage += 2 * ndead;
+
+	if (ndead > 0)
+	{
+		GkEntry *entry = bulk->entries;
+
+		for (int p = 0; p < bulk->npages; p++)
+		{
+			BatchPage *page = &bulk->pages[p];
+
+			for (int i = page->start; i < page->start + page->nrecords; i++)
+			{
+				if (!bulk->dead[i])
+					continue;
+				gpuds_record_entry((GpudsRecord *) (bulk->records + (Size) i * GpudsRecordSize(bulk->nwords)),
+								   bulk->nwords, entry++);
+				page->any_dead = true;
+			}
+		}
+		gpuds_journal_append(bulk->index, bulk->nwords, bulk->entries, ndead, GPUDS_RECORD_TOMBSTONE);
+
+		gpuds_stop_point("bulk-delete-tombstoned");
+
+		for (int p = 0; p < bulk->npages; p++)
+		{
+			if (bulk->pages[p].any_dead)
+			{
+				gpuds_vacuum_delay();
+				mark_page(bulk, &bulk->pages[p]);
+			}
+		}
+	}
+
+	bulk->npages = 0;
+	bulk->nrecords = 0;
+	bulk->nkeys = 0;
+}
+
+/* Takes a page's records into the batch. */
+static void
+take_page(BulkDelete *bulk, const GpudsJournalPage *page)
+{
+	const int nwords = bulk->nwords;
+	BatchPage *batch = &bulk->pages[bulk->npages++];
+	int place = bulk->nrecords;
+
+	batch->blkno = page->blkno;
+	batch->kind = page->kind;
+	batch->lane = page->lane;
+	batch->first = page->first;
+	batch->start = place;
+	batch->nrecords = page->nrecords;
+	batch->any_dead = false;
+	memcpy(bulk->records + (Size) place * GpudsRecordSize(nwords), page->records,
+		   page->nrecords * GpudsRecordSize(nwords));
+
+	for (int i = 0; i < page->nrecords; i++, place++)
+	{
+		GpudsRecord *record = (GpudsRecord *) (page->records + i * GpudsRecordSize(nwords));
+
+		if (record->flags == 0)
+			bulk->keys[bulk->nkeys++] = (uint64) record->block << 32 | (uint64) record->offset << 16 | place;
+		else
+			bulk->garbage++;
+	}
+	bulk->nrecords = place;
+}
+
+/*
+ * Bulk delete as indexam.sgml has it: calls the callback for every entry that
+ * was in the journal when the call began, once for each, and removes those that
+ * it says are dead.  When it returns the tombstones of all of them are in the
+ * journal.  A callback that never says so just gets to see every TID.
+ *
+ * Fills in num_pages, num_index_tuples and adds to tuples_removed; notes the
+ * counts in the metapage.  Locks one page at a time.
+ */
+void
+gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int nwords,
+						  IndexBulkDeleteCallback callback, void *state)
+{
+	Relation index = info->index;
+	BulkDelete *bulk = palloc0(sizeof(BulkDelete));
+	GpudsJournalReader *reader;
+	GpudsJournalPos end;
+	GpudsJournalPage page;
+	GpudsReadResult result;
+
+	bulk->index = index;
+	bulk->nwords = nwords;
+	bulk->callback = callback;
+	bulk->state = state;
+	bulk->strategy = info->strategy;
+	bulk->keys = palloc(BATCH_RECORDS * sizeof(uint64));
+	bulk->scratch = palloc(BATCH_RECORDS * sizeof(uint64));
+	bulk->records = palloc((Size) BATCH_RECORDS * GpudsRecordSize(nwords));
+	bulk->dead = palloc(BATCH_RECORDS);
+	bulk->entries = palloc(BATCH_RECORDS * sizeof(GkEntry));
+
+	reader = gpuds_reader_open(index);
+	gpuds_reader_set_strategy(reader, info->strategy);
+	if (gpuds_reader_meta(reader)->nwords != nwords)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
+						gpuds_reader_meta(reader)->nwords, nwords);
+	gpuds_journal_end(index, gpuds_reader_meta(reader), &end);
+	gpuds_reader_stop_at(reader, &end);
+
+	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
+	{
+		gpuds_vacuum_delay();
+		if (bulk->npages == BATCH_PAGES || bulk->nrecords + page.nrecords > BATCH_RECORDS)
+			finish_batch(bulk);
+		take_page(bulk, &page);
+	}
+	if (result == GPUDS_READ_STALE)
+		elog(ERROR, "index \"%s\" was compacted during VACUUM", RelationGetRelationName(index));
+	gpuds_reader_close(reader);
+	finish_batch(bulk);
+
+	gpuds_stop_point("bulk-delete-done");
+
+	stats->num_pages = RelationGetNumberOfBlocks(index);
+	stats->estimated_count = false;
+	stats->num_index_tuples = bulk->live;
+	stats->tuples_removed += bulk->removed;
+	gpuds_meta_set_counts(index, bulk->live, bulk->garbage);
+
+	pfree(bulk->keys);
+	pfree(bulk->scratch);
+	pfree(bulk->records);
+	pfree(bulk->dead);
+	pfree(bulk->entries);
+	pfree(bulk);
+}

@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * meta.c
+ *	  The metapage: block 0 of every index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+#include "journal/internal.h"
+
+/*
+ * Writes the metapage of an empty index as block 0 of a fork that has no block
+ * yet.  In the init fork it is WAL-logged at once, in the main fork it is not:
+ * the build logs all pages when it ends (gpuds_meta_finish_build).
+ */
+void
+gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits)
+{
+	Buffer buffer;
+	Page page;
+	GpudsMetaData *meta;
+	uint64 file_id;
+
+	if (!pg_strong_random(&file_id, sizeof(file_id)))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
+
+	/* a table truncated in the transaction that made it keeps its file numbers */
+	gpuds_forget_tails(RelationGetRelid(index));
+
+	buffer = gpuds_extend_fork(index, fork);
+	if (BufferGetBlockNumber(buffer) != GPUDS_META_BLKNO)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+
+	START_CRIT_SECTION();
+	page = BufferGetPage(buffer);
+	gpuds_page_init(page, GPUDS_PAGE_META, 0, 0, 0);
+	meta = GpudsPageGetMeta(page);
+	memset(meta, 0, sizeof(*meta));
+	meta->magic = GPUDS_MAGIC;
+	meta->version = GPUDS_FORMAT_VERSION;
+	meta->structure = structure;
+	meta->nwords = nwords;
+	meta->file_id = file_id;
+	meta->generation = 1;
+	meta->base_head = InvalidBlockNumber;
+	meta->key_bits = key_bits;
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		meta->lane[lane].head = InvalidBlockNumber;
+		meta->lane[lane].tail_hint = InvalidBlockNumber;
+	}
+	((PageHeader) page)->pd_lower += MAXALIGN(sizeof(*meta));
+	MarkBufferDirty(buffer);
+	if (fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+
+	UnlockReleaseBuffer(buffer);
+	if (fork == MAIN_FORKNUM)
+		gpuds_journal_count_change(index);
+}
+
+/*
+ * Raises ERRCODE_INDEX_CORRUPTED unless the buffer, which the caller has locked,
+ * holds a metapage that this library can work with.
+ */
+void
+gpuds_meta_check(Relation index, Buffer buffer)
+{
+	GpudsMetaData *meta;
+
+	gpuds_page_check(index, buffer, 0);
+	meta = GpudsPageGetMeta(BufferGetPage(buffer));
+	if (((PageHeader) BufferGetPage(buffer))->pd_lower <
+		MAXALIGN(SizeOfPageHeaderData) + MAXALIGN(sizeof(*meta)))
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The metapage is too short.");
+	if (meta->magic != GPUDS_MAGIC)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The magic number is 0x%08X instead of 0x%08X.", meta->magic,
+						GPUDS_MAGIC);
+	if (meta->version != GPUDS_FORMAT_VERSION)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The format version is %u, this library knows version %u.",
+						meta->version, GPUDS_FORMAT_VERSION);
+	if (meta->nwords < 1 || meta->nwords > 2)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The number of key words is %u.", meta->nwords);
+}
+
+/*
+ * Copies the metapage's data.  Takes and releases a share lock on block 0;
+ * raises ERRCODE_INDEX_CORRUPTED if it is not a metapage of this version.
+ */
+void
+gpuds_journal_read_meta(Relation index, GpudsMetaData *meta)
+{
+	Buffer buffer;
+
+	if (RelationGetNumberOfBlocks(index) == 0)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has no metapage.");
+
+	buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	gpuds_meta_check(index, buffer);
+	*meta = *GpudsPageGetMeta(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Notes in the metapage what VACUUM counted.  One generic WAL record. */
+void
+gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GpudsMetaData *meta;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, buffer);
+	meta = GpudsPageGetMeta(BufferGetPage(buffer));
+	if (meta->live_records != live || meta->garbage != garbage)
+	{
+		GenericXLogState *state = GenericXLogStart(index);
+
+		meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
+		meta->live_records = live;
+		meta->garbage = garbage;
+		GenericXLogFinish(state);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Ends a build: hangs the base into the metapage and WAL-logs all pages of the
+ * index if it needs WAL.  Nobody else can see the relation file yet.
+ */
+void
+gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GpudsMetaData *meta;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	meta = GpudsPageGetMeta(BufferGetPage(buffer));
+	meta->base_head = head;
+	meta->base_pages = pages;
+	meta->base_records = records;
+	meta->live_records = records;
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+
+	if (RelationNeedsWAL(index))
+		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+}

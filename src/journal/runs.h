@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * runs.h
+ *	  Sorting more entries than fit in memory: runs in temporary files, and
+ *	  the merge of runs, arrays and other sorted sources.
+ *
+ * A source may say of an entry that it is deleted (GPUDS_RUN_DELETED); of equal
+ * entries the one of the source with the highest number is the last word.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_RUNS_H
+#define GPUDS_RUNS_H
+
+#include "storage/buffile.h"
+
+#include "gpuds.h"
+
+/* A bit of GkEntry.t that entries leave zero.  Does not count in comparisons. */
+#define GPUDS_RUN_DELETED (UINT64CONST(1) << 48)
+
+typedef struct GpudsMerge GpudsMerge;
+
+/*
+ * Gives the next entries of a source: points *entries at them, valid until the
+ * next call, and returns how many there are, 0 at the end.
+ */
+typedef int (*GpudsSourceNext)(void *arg, const GkEntry **entries);
+
+extern void gpuds_run_write(BufFile *file, const GkEntry *entries, int64 n, int nwords);
+
+extern GpudsMerge *gpuds_merge_begin(int nwords, Size memory);
+extern void gpuds_merge_source(GpudsMerge *merge, GpudsSourceNext next, void *arg);
+extern void gpuds_merge_array(GpudsMerge *merge, const GkEntry *entries, int64 n);
+extern void gpuds_merge_run(GpudsMerge *merge, BufFile *file, int64 first, int64 count);
+extern void gpuds_merge_runs(GpudsMerge *merge, BufFile *file, int64 records, int64 run_records);
+extern int64 gpuds_merge_next(GpudsMerge *merge, GkEntry *out, int64 cap);
+extern void gpuds_merge_end(GpudsMerge *merge);
+
+#endif /* GPUDS_RUNS_H */
