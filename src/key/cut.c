@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "common/int.h"
 #include "pgtime.h"
 
 #include "key/code.h"
@@ -146,19 +147,24 @@ cut_local_at_timestamptz(GpudsKeyKind column, TimestampTz value, GpudsCut *cut)
 		return;
 	}
 
-	/* finite timestamps end eight days before int64 does */
+	/* zones are less than a week from UTC, int64 ends eight days behind the last timestamp */
 	local = value - zone * USECS_PER_SEC;
 	if (column == GPUDS_KIND_DATE)
 	{
 		int64 days = floor_days(local);
 
-		cut->code = date_code(days - FUZZ_DAYS);
+		/* dates that no timestamp reaches are above all finite ones */
+		cut->code = date_code(Min(days - FUZZ_DAYS, TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE));
 		cut->last = date_code(days + FUZZ_DAYS + 1);
 	}
 	else
 	{
+		int64 last;
+
+		if (pg_add_s64_overflow(local, FUZZ_DAYS * USECS_PER_DAY, &last))
+			last = DT_NOEND;
 		cut->code = gpuds_signed_code(local - FUZZ_DAYS * USECS_PER_DAY);
-		cut->last = gpuds_signed_code(local + FUZZ_DAYS * USECS_PER_DAY);
+		cut->last = gpuds_signed_code(last);
 	}
 }
 

@@ -34,8 +34,8 @@
 #define GPUDS_KEY_MAX_COLUMNS 8
 #define GPUDS_KEY_MAX_BITS 136
 
-/* A code of up to 128 bits, right-aligned. */
-typedef unsigned __int128 GpudsCode;
+/* A code of up to 128 bits, right-aligned.  palloc aligns to less than 16 bytes. */
+typedef unsigned __int128 GpudsCode pg_attribute_aligned(MAXIMUM_ALIGNOF);
 
 typedef struct GpudsKeyColumn
 {
