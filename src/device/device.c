@@ -122,8 +122,8 @@ gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords
 	load->tree = tree;
 	if (arena == NULL)
 		return GK_NO_MEMORY;
-	gbt_init(&tree->tree, nwords);
-	gbt_withdraw(&tree->tree);
+	/* Not gbt_init: that would show readers an empty tree. */
+	tree->tree.nwords = nwords;
 	return gbt_build_begin(arena, &tree->tree, &load->build, fill_percent);
 }
 
@@ -149,7 +149,9 @@ GkStatus
 gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const GkOp *ops, int64 n)
 {
 	GkArena *arena = tree_arena(tree);
-	GkStatus status = gbt_apply(arena, &tree->tree, ops, n, NULL, NULL);
+	int64 inserted;
+	int64 deleted;
+	GkStatus status = gbt_apply(arena, &tree->tree, ops, n, &inserted, &deleted);
 
 	gbt_reclaim(arena, &tree->tree, oldest_pin(tree, owner));
 	return status;
@@ -192,7 +194,7 @@ gpuds_device_bytes(const GpudsDeviceTree *tree)
 uint64
 gpuds_device_entries(const GpudsDeviceTree *tree)
 {
-	return __atomic_load_n(&tree->tree.nentries, __ATOMIC_RELAXED);
+	return gbt_entries(&tree->tree);
 }
 
 bool
