@@ -1,0 +1,165 @@
+# What the TAP tests of gpuds share.
+
+package GpudsTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(
+  new_node same_answers check_index check_all_indexes scan_sql index_sql
+  start_pgbench finish_pgbench script_file random_seed stop_points
+);
+
+# A node with gpuds preloaded, started, with the extension in database postgres.
+# conf: further lines of postgresql.conf; streaming: for standbys.
+sub new_node
+{
+	my ($name, %opt) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(allows_streaming => $opt{streaming} // 0);
+	$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 4\n") unless $opt{streaming};
+	$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'gpuds'
+gpuds.host_memory = 256MB
+max_prepared_transactions = 20
+max_connections = 40
+autovacuum = off
+max_wal_size = 512MB
+log_statement = none
+END
+	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpuds') unless $opt{no_extension};
+	return $node;
+}
+
+# A query as planner settings make it: without indexes, or with nothing but
+sub scan_sql
+{
+	my ($query) = @_;
+	return "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SET enable_seqscan = on; $query;";
+}
+
+sub index_sql
+{
+	my ($query, $how) = @_;
+	my $bitmap = ($how // 'index') eq 'bitmap' ? 'on' : 'off';
+	my $plain = $bitmap eq 'on' ? 'off' : 'on';
+	return "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = $bitmap; SET enable_indexscan = $plain; $query;";
+}
+
+# Every query gives the same by sequential scan, index scan and bitmap scan, in one
+# snapshot.  Queries with ORDER BY are not tried as bitmap scans.  One test.
+sub same_answers
+{
+	my ($node, $name, @queries) = @_;
+	my @wrong;
+
+	for my $query (@queries)
+	{
+		my $sql = "BEGIN ISOLATION LEVEL REPEATABLE READ;\n\\echo == seq\n" . scan_sql($query);
+		my @ways = $query =~ /ORDER BY/ && $query !~ /string_agg/ ? ('index') : ('index', 'bitmap');
+		for my $how (@ways)
+		{
+			$sql .= "\n\\echo == $how\n" . index_sql($query, $how);
+		}
+		$sql .= "\n\\echo == plan\n" . index_sql("EXPLAIN (COSTS OFF) $query");
+		my $out = $node->safe_psql('postgres', "$sql\nCOMMIT;");
+		my %answer;
+		my $at;
+		for my $line (split /\n/, $out)
+		{
+			if ($line =~ /^== (\w+)$/) { $at = $1; $answer{$at} = ''; }
+			else { $answer{$at} .= "$line\n"; }
+		}
+		for my $how (@ways)
+		{
+			push @wrong, "$query\n  seq:    $answer{seq}  $how:  $answer{$how}" if $answer{$how} ne $answer{seq};
+		}
+		push @wrong, "$query\n  does not use an index:\n$answer{plan}" if $answer{plan} !~ /Index Scan/;
+	}
+	ok(!@wrong, $name) or diag(join("\n", @wrong));
+	return;
+}
+
+# gpuds_index_check with the heap.  One test.
+sub check_index
+{
+	my ($node, $index, $name) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT gpuds_index_check('$index', true)");
+
+	ok($rc == 0, $name // "$index passes the check") or diag($err);
+	return;
+}
+
+# All gpu_btree indexes of the database.  One test.
+sub check_all_indexes
+{
+	my ($node, $name, $db) = @_;
+	my ($rc, $out, $err) = $node->psql($db // 'postgres', <<'END');
+SELECT count(gpuds_index_check(c.oid::regclass, true)::text)
+  FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
+ WHERE a.amname = 'gpu_btree' AND c.relkind = 'i' AND i.indisvalid
+END
+
+	ok($rc == 0, $name) or diag($err);
+	return;
+}
+
+# A file with the text of a pgbench script
+sub script_file
+{
+	my ($name, $text) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir() . "/$name.sql";
+
+	append_to_file($file, $text);
+	return $file;
+}
+
+# start_pgbench(node, options, [file, weight] ...): runs in the background
+sub start_pgbench
+{
+	my ($node, $options, @files) = @_;
+	my @command = ('pgbench', '-n', '-h', $node->host, '-p', $node->port, split(/ /, $options),
+		(map { ('-f', "$_->[0]\@$_->[1]") } @files), 'postgres');
+	my $bench = { out => '', in => '' };
+
+	$bench->{harness} = IPC::Run::start(\@command, '<', \$bench->{in}, '>', \$bench->{out}, '2>&1');
+	return $bench;
+}
+
+# Waits for its end; returns whether no client failed
+sub finish_pgbench
+{
+	my ($bench) = @_;
+
+	my $ok = $bench->{harness}->finish;
+	$ok = 0 if $bench->{out} =~ /ERROR|aborted in command|number of failed transactions: [1-9]/;
+	return $ok;
+}
+
+# Tests that draw random numbers say which, and take them from GPUDS_TEST_SEED
+sub random_seed
+{
+	my $seed = $ENV{GPUDS_TEST_SEED} // int(rand(1 << 30));
+
+	srand($seed);
+	note("GPUDS_TEST_SEED=$seed");
+	return $seed;
+}
+
+# Whether the library was built with STOP_POINTS=1
+sub stop_points
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', "LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.stop_at'") eq '1';
+}
+
+1;
