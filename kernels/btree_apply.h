@@ -292,7 +292,7 @@ gbt_apply_node(GbtWriter *w, GkRef ref, int level, const GkEntry *low, bool last
  * Apply a batch of operations, strictly ascending by entry, and publish the
  * result as a new version (none if nothing changed).  Inserting what is there
  * and deleting what is not change nothing.  *inserted and *deleted get the
- * numbers of entries that came and went.  Replaced nodes are queued for
+ * numbers of entries that came and went; they may be NULL.  Replaced nodes are queued for
  * gbt_reclaim.  GK_NO_MEMORY: the tree is as it was, the new nodes are given
  * back.  The caller is the only one that changes the tree.
  */
@@ -304,15 +304,19 @@ gbt_apply(GkArena *arena, GbtTree *tree, const GkOp *ops, int64_t n, int64_t *in
 	int height = (int) (head >> 32 & 0xFF);
 	GkRef root = (GkRef) head;
 	GkEntry lowest = { 0, 0, 0 };
+	int64_t came = 0;
+	int64_t went = 0;
 	bool ok = true;
 
-	*inserted = 0;
-	*deleted = 0;
+	if (inserted != NULL)
+		*inserted = 0;
+	if (deleted != NULL)
+		*deleted = 0;
 	if (n <= 0)
 		return GK_OK;
 	gbt_writer_init(&w, arena, tree, GBT_FANOUT, true);
 	if (height > 0)
-		ok = gbt_apply_node(&w, root, height - 1, &lowest, true, ops, n, inserted, deleted);
+		ok = gbt_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
 	else
 	{
 		w.low = lowest;
@@ -321,10 +325,10 @@ gbt_apply(GkArena *arena, GbtTree *tree, const GkOp *ops, int64_t n, int64_t *in
 			if ((ops[o].order & 1) == GK_OP_DELETE)
 				continue;
 			ok = gbt_push_entry(&w, &ops[o].e);
-			(*inserted)++;
+			came++;
 		}
 	}
-	if (ok && *inserted + *deleted > 0)
+	if (ok && came + went > 0)
 	{
 		ok = gbt_writer_finish(&w, &root, &height);
 		while (ok && height > 1 && gbt_header_n(gbt_node(arena, root)[0]) == 1)
@@ -336,12 +340,10 @@ gbt_apply(GkArena *arena, GbtTree *tree, const GkOp *ops, int64_t n, int64_t *in
 			height--;
 		}
 	}
-	if (!ok || *inserted + *deleted == 0)
+	if (!ok || came + went == 0)
 	{
 		gbt_queue_free(arena, tree, &w.fresh, true, UINT64_MAX);
 		gbt_queue_free(arena, tree, &w.retired, false, UINT64_MAX);
-		*inserted = 0;
-		*deleted = 0;
 		return ok ? GK_OK : GK_NO_MEMORY;
 	}
 	gbt_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
@@ -353,8 +355,11 @@ gbt_apply(GkArena *arena, GbtTree *tree, const GkOp *ops, int64_t n, int64_t *in
 			((GbtQueueUnit *) gk_at(arena, tree->retired.tail))->next = w.retired.head;
 		tree->retired.tail = w.retired.tail;
 	}
-	gbt_publish(tree, gbt_make_head(w.nw, height, root),
-				tree->count + (uint64_t) *inserted - (uint64_t) *deleted);
+	gbt_publish(tree, gbt_make_head(w.nw, height, root), tree->count + (uint64_t) came - (uint64_t) went);
+	if (inserted != NULL)
+		*inserted = came;
+	if (deleted != NULL)
+		*deleted = went;
 	return GK_OK;
 }
 

@@ -348,7 +348,8 @@ gbt_writer_finish(GbtWriter *w, GkRef *root, int *height)
 /*
  * Begin to build a tree that has no entries yet and holds no memory.  Leaves
  * and inner nodes are filled to fill_percent (50 to 100).  The tree stays as
- * it is until gbt_build_finish.
+ * it is until gbt_build_finish.  That may also be a tree that was withdrawn and
+ * released: then tree->nwords is the caller's to set before.
  */
 GK_HOST_FN GkStatus
 gbt_build_begin(GkArena *arena, GbtTree *tree, GbtBuild *build, int fill_percent)

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * cpu_neon.c
+ *	  The CPU device's loops with NEON.
+ *
+ *-------------------------------------------------------------------------
+ */
+#if defined(__aarch64__)
+
+#define GK_SIMD_NEON
+#define CPU_SET neon
+#include "device/cpu_loops.h"
+
+#else
+
+#include "device/cpu.h"
+
+const GpudsCpuKernels gpuds_cpu_neon = { "neon", NULL, NULL };
+
+#endif

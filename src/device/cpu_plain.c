@@ -1,0 +1,10 @@
+/*-------------------------------------------------------------------------
+ *
+ * cpu_plain.c
+ *	  The CPU device's loops with no vector instructions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define GK_SIMD_PLAIN
+#define CPU_SET plain
+#include "device/cpu_loops.h"
