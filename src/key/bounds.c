@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "kernels/sort.h"
 #include "key/code.h"
 
 /* Sets of further columns multiply the intervals up to this many. */
@@ -62,13 +63,6 @@ typedef struct Product
 #define ST_SORT sort_ranges
 #define ST_ELEMENT_TYPE GpudsCodeRange
 #define ST_COMPARE(a, b) ((a)->lo < (b)->lo ? -1 : (a)->lo > (b)->lo)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-#define ST_SORT sort_points
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"
@@ -242,6 +236,7 @@ sort_unique_points(CodeSet *set)
 {
 	uint64 *points = set->points;
 	int64 kept = 0;
+	uint64 *scratch;
 	bool ascending = true;
 
 	for (int64 i = 1; i < set->n && ascending; i++)
@@ -249,7 +244,9 @@ sort_unique_points(CodeSet *set)
 	if (ascending)
 		return;
 
-	sort_points(points, set->n);
+	scratch = alloc_array(set->n, sizeof(uint64));
+	gk_sort_u64(points, scratch, set->n);
+	pfree(scratch);
 	for (int64 i = 1; i < set->n; i++)
 	{
 		if (points[i] != points[kept])
@@ -304,6 +301,61 @@ add_element(CodeSet *set, const GpudsCut *cut, StrategyNumber strategy, GpudsCod
 }
 
 /*
+ * Points of an array of integers without NULLs, for columns whose codes are
+ * such integers plus a bias; those that the column cannot hold are left out.
+ * This is what big arrays mostly are.  False: the array is not of that sort.
+ */
+static bool
+add_integers(const GpudsKeyColumn *column, GpudsKeyKind constant, const char *data, int64 n, CodeSet *set)
+{
+	const int64 max = (int64) (UINT64_MAX >> (65 - column->bits));
+	const int64 min = -max - 1;
+	const uint64 bias = UINT64_C(1) << (column->bits - 1);
+	uint64 *points = set->points;
+	int64 kept = 0;
+
+#define ADD_INTEGERS(type)                      \
+	for (int64 i = 0; i < n; i++)               \
+	{                                           \
+		int64 value = ((const type *) data)[i]; \
+                                                \
+		points[kept] = (uint64) value + bias;   \
+		kept += value >= min && value <= max;   \
+	}
+
+	switch (constant)
+	{
+		case GPUDS_KIND_INT2:
+			ADD_INTEGERS(int16);
+			break;
+		case GPUDS_KIND_INT4:
+			ADD_INTEGERS(int32);
+			break;
+		case GPUDS_KIND_INT8:
+			ADD_INTEGERS(int64);
+			break;
+		case GPUDS_KIND_DATE:
+			if (column->kind != constant)
+				return false;
+			ADD_INTEGERS(int32);
+			break;
+		case GPUDS_KIND_TIME:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+		case GPUDS_KIND_MONEY:
+			if (column->kind != constant)
+				return false;
+			ADD_INTEGERS(int64);
+			break;
+		default:
+			return false;
+	}
+#undef ADD_INTEGERS
+	set->n = kept;
+	return true;
+}
+
+/*
  * The codes in the strategy's relation to any element of the array.  NULL
  * elements have none.  Sets *fuzzy if the set is too large.
  */
@@ -336,6 +388,8 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 			set->ranges = alloc_array(n, sizeof(GpudsCodeRange));
 	}
 
+	if (set->points != NULL && bitmap == NULL && add_integers(column, constant, at, n, set))
+		n = 0;
 	for (int64 i = 0; i < n; i++)
 	{
 		GpudsCut cut;
@@ -500,50 +554,80 @@ emit(Product *product, const GpudsKeyString *lo, const GpudsKeyString *hi)
 	product->next++;
 }
 
+/*
+ * Writes the intervals of a last column's points behind a prefix, the common
+ * case of codes that lie in one word.
+ */
+static void
+emit_points(Product *product, const GpudsKeyString *prefix, const GpudsKeyColumn *column, const CodeSet *set)
+{
+	GpudsKeyString key = *prefix;
+	int shift = column->shift - GK_SPILL_BITS;
+	GkInterval *interval = product->next;
+	GkInterval frame;
+
+	gpuds_key_put_code(&key, column, 0);
+	emit(product, &key, &key);
+	frame = *interval;
+	for (int64 i = 0; i < set->n; i++, interval++)
+	{
+		*interval = frame;
+		interval->lo.w0 |= set->points[i] << shift;
+		interval->hi.w0 |= set->points[i] << shift;
+	}
+	product->next = interval;
+}
+
+static void multiply(Product *product, int i, const GpudsKeyString *prefix);
+
+/* Goes on behind column i, whose item makes keys begin with lo to hi. */
+static inline void
+multiply_behind(Product *product, int i, const GpudsKeyString *lo, const GpudsKeyString *hi)
+{
+	if (i == product->ncolumns - 1)
+		emit(product, lo, hi);
+	else
+		multiply(product, i + 1, lo);
+}
+
+static void
+multiply_null(Product *product, int i, const GpudsKeyString *prefix)
+{
+	GpudsKeyString key = *prefix;
+
+	gpuds_key_put_null(&key, &product->layout->column[i]);
+	multiply_behind(product, i, &key, &key);
+}
+
 /* Writes the intervals of all keys that begin with the prefix of i columns. */
 static void
 multiply(Product *product, int i, const GpudsKeyString *prefix)
 {
 	const GpudsKeyColumn *column = &product->layout->column[i];
 	const CodeSet *set = &product->sets[i];
-	bool last = i == product->ncolumns - 1;
 
 	if (set->null && column->nulls_first)
-	{
-		GpudsKeyString key = *prefix;
+		multiply_null(product, i, prefix);
 
-		gpuds_key_put_null(&key, column);
-		if (last)
-			emit(product, &key, &key);
-		else
-			multiply(product, i + 1, &key);
-	}
-	for (int64 j = 0; j < set->n; j++)
+	if (i == product->ncolumns - 1 && set->points != NULL && set->n > 0 && product->layout->nwords == 1 &&
+		column->shift >= GK_SPILL_BITS)
+		emit_points(product, prefix, column, set);
+	else
 	{
-		GpudsCodeRange item = set_item(set, j);
-		GpudsKeyString lo = *prefix;
-
-		gpuds_key_put_code(&lo, column, item.lo);
-		if (!last)
-			multiply(product, i + 1, &lo);
-		else
+		for (int64 j = 0; j < set->n; j++)
 		{
+			GpudsCodeRange item = set_item(set, j);
+			GpudsKeyString lo = *prefix;
 			GpudsKeyString hi = *prefix;
 
+			gpuds_key_put_code(&lo, column, item.lo);
 			gpuds_key_put_code(&hi, column, item.hi);
-			emit(product, &lo, &hi);
+			multiply_behind(product, i, &lo, &hi);
 		}
 	}
-	if (set->null && !column->nulls_first)
-	{
-		GpudsKeyString key = *prefix;
 
-		gpuds_key_put_null(&key, column);
-		if (last)
-			emit(product, &key, &key);
-		else
-			multiply(product, i + 1, &key);
-	}
+	if (set->null && !column->nulls_first)
+		multiply_null(product, i, prefix);
 }
 
 /* The filter of the columns from the first on that have conditions, or NULL. */
