@@ -148,20 +148,20 @@ bool
 gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 			 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo)
 {
-	const GpudsIndexInfo *info = gpuds_index_info(index);
+	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
 	InsertBuffer *buffer;
 	GkEntry entry;
 
-	gpuds_key_encode(&info->layout, values, isnull, tid, &entry);
+	gpuds_key_encode(&layout, values, isnull, tid, &entry);
 	if (indexInfo->ii_ExclusionOps != NULL)
 	{
-		gpuds_journal_append(index, info->layout.nwords, &entry, 1, 0);
+		gpuds_journal_append(index, layout.nwords, &entry, 1, 0);
 		return false;
 	}
 
 	buffer = find_buffer(&RelationLocator(index));
 	if (buffer == NULL)
-		buffer = make_buffer(index, info->layout.nwords);
+		buffer = make_buffer(index, layout.nwords);
 	else if (buffer->n == BUFFER_LIMIT)
 		append_buffer(index, buffer);
 	if (buffer->n == buffer->size)

@@ -176,6 +176,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	GpudsJournalReader *reader = gpuds_reader_open_after(source->index, &mirror->pos);
 	CatchUpResult result = CAUGHT_UP;
+	GpudsJournalPos pos;
 	bool end = false;
 	OpBatch batch;
 
@@ -196,7 +197,8 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 			result = NO_ROOM;
 			break;
 		}
-		gpuds_reader_position(reader, &mirror->pos);
+		gpuds_reader_position(reader, &pos);
+		gpuds_mirror_set_position(mirror, &pos);
 	}
 	batch_free(&batch);
 	gpuds_reader_close(reader);
@@ -374,8 +376,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	batch_free(&batch);
 	if (result == CAUGHT_UP)
 	{
-		mirror->pos = pos;
-		mirror->loaded = true;
+		gpuds_mirror_set_position(mirror, &pos);
 		pg_atomic_fetch_add_u64(&mirror->stats.loads, 1);
 		gpuds_mirror_tick();
 	}
@@ -405,8 +406,11 @@ load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
 	size_t wanted = estimate_bytes(source);
 
-	/* The journal may hold garbage: only what cannot fit at all is hopeless. */
-	if (wanted / 4 > size)
+	/*
+	 * The estimate counts garbage as well, so it may be far too high; but what
+	 * did not fit when the memory was empty needs not be tried again.
+	 */
+	if (wanted / 4 > size || (mirror->hopeless > 0 && wanted >= mirror->hopeless))
 		return false;
 	while (size - gpuds_device_memory_used(mirror->tree.kind) < Min(wanted, size) &&
 		   gpuds_mirror_evict_one(mirror))
@@ -421,7 +425,11 @@ load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 				break;
 			case NO_ROOM:
 				if (!gpuds_mirror_evict_one(mirror))
+				{
+					if (gpuds_device_memory_used(mirror->tree.kind) < size / 16)
+						mirror->hopeless = wanted;
 					return false;
+				}
 				break;
 		}
 		CHECK_FOR_INTERRUPTS();
@@ -473,6 +481,26 @@ warn_fallback(Relation index)
 }
 
 /*
+ * Has the mirror all that the journal holds now?  For standbys, where nobody
+ * counts changes: looks at the tail pages, without becoming applier.
+ */
+static bool
+nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror)
+{
+	GpudsJournalReader *reader;
+	GpudsJournalPage page;
+	GpudsJournalPos pos;
+	bool current;
+
+	if (!gpuds_mirror_get_position(mirror, &pos))
+		return false;
+	reader = gpuds_reader_open_after(source->index, &pos);
+	current = gpuds_reader_next(reader, &page) == GPUDS_READ_END;
+	gpuds_reader_close(reader);
+	return current;
+}
+
+/*
  * The barrier: when it returns, ref names a mirror that has all records that
  * were in the journal when it was called, or NULL if no mirror can be had.
  *
@@ -502,7 +530,7 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 			return;
 		mirror = ref->mirror;
 		gpuds_mirror_touch(mirror);
-		if (!recovery && pg_atomic_read_u64(&mirror->synced) == changes)
+		if (recovery ? nothing_new(source, mirror) : pg_atomic_read_u64(&mirror->synced) == changes)
 			return;
 
 		gpuds_mirror_acquire(mirror, true);

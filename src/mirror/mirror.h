@@ -65,8 +65,9 @@ typedef struct GpudsMirror
 	int applier; /* backend index + 1, 0: nobody */
 	ConditionVariable applier_left;
 
-	bool loaded;         /* tree and pos are valid */
-	GpudsJournalPos pos; /* applied up to here */
+	bool loaded;         /* tree and pos are valid; changes under mutex */
+	GpudsJournalPos pos; /* applied up to here; changes under mutex */
+	size_t hopeless;     /* 0, or: bytes that did not fit even alone */
 	uint64 owner;        /* the tree's name among pins */
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
@@ -95,6 +96,8 @@ extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, Gpu
 extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator);
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
+extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
+extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern void gpuds_mirror_discard(GpudsMirror *mirror);
 extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
 extern void gpuds_mirror_forget(RelFileLocator locator);

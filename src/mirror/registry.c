@@ -135,14 +135,43 @@ gpuds_mirror_release(GpudsMirror *mirror)
 }
 
 /*
+ * The applier has brought the mirror up to here.
+ */
+void
+gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
+{
+	SpinLockAcquire(&mirror->mutex);
+	mirror->pos = *pos;
+	mirror->loaded = true;
+	SpinLockRelease(&mirror->mutex);
+}
+
+/*
+ * How far a mirror has been brought up; false: it is not loaded.
+ */
+bool
+gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos)
+{
+	bool loaded;
+
+	SpinLockAcquire(&mirror->mutex);
+	loaded = mirror->loaded;
+	*pos = mirror->pos;
+	SpinLockRelease(&mirror->mutex);
+	return loaded;
+}
+
+/*
  * Throws the mirror's structure away.  The caller is the applier.
  */
 void
 gpuds_mirror_discard(GpudsMirror *mirror)
 {
 	pg_atomic_write_u64(&mirror->synced, 0);
+	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
+	SpinLockRelease(&mirror->mutex);
 	gpuds_device_drop(&mirror->tree, mirror->owner);
 }
 
@@ -156,6 +185,7 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
+	mirror->hopeless = 0;
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
