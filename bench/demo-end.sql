@@ -12,7 +12,7 @@ CALL demo.compare('accounts of one branch', 'SELECT count(*), count(DISTINCT aid
 	WHERE aid BETWEEN 700001 AND 800000', 'pgbench_accounts_aid');
 
 -- The extension's own check: pages, structure, every visible row.
-SELECT :'am' <> 'btree' AS check \gset
+SELECT to_regprocedure('gpuds_index_check(regclass, boolean)') IS NOT NULL AS check \gset
 \if :check
 SELECT clock_timestamp() AS t0 \gset
 SELECT gpuds_index_check(c.oid::regclass, true)

@@ -54,6 +54,14 @@ need_packages()
 		die "apt-get install failed"
 }
 
+make_workplace()
+{
+	work=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-bench.XXXXXX") || die "cannot create a directory"
+	build=$work/build
+	mkdir "$build" "$work/log"
+	chmod 755 "$work"
+}
+
 # prepare: packages, working directory, a private PostgreSQL with the extension built into it.
 prepare()
 {
