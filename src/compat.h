@@ -85,4 +85,18 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define gpuds_vacuum_delay() vacuum_delay_point()
 #endif
 
+/* Does the role own the relation? */
+#if PG_VERSION_NUM >= 160000
+#define GpudsOwnsRelation(relid, roleid) object_ownercheck(RelationRelationId, relid, roleid)
+#else
+#define GpudsOwnsRelation(relid, roleid) pg_class_ownercheck(relid, roleid)
+#endif
+
+/* What core does since 17 before it runs functions as a table's owner. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsRestrictSearchPath() RestrictSearchPath()
+#else
+#define GpudsRestrictSearchPath() ((void) 0)
+#endif
+
 #endif /* GPUDS_COMPAT_H */

@@ -130,3 +130,69 @@ CREATE OPERATOR FAMILY enum_ops USING gpu_btree;
 
 CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY enum_ops AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+-- ---------------------------------------------------------------------------
+-- Administration
+--
+-- Check, load and evict ask for ownership of the table themselves.  The views
+-- show to everybody what pg_stat_all_indexes would show of the same indexes.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpuds_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_check(regclass, boolean) IS
+	'raise an error if something is wrong with an index';
+
+CREATE FUNCTION gpuds_index_load(index regclass) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; false if there is no room';
+
+CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
+
+CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
+		OUT memory_used bigint, OUT worker_pid integer, OUT state text)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
+		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches bigint, OUT probes bigint,
+		OUT entries_returned bigint, OUT applied_operations bigint, OUT loads bigint,
+		OUT device_time double precision, OUT fallbacks bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW gpuds_devices AS
+	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state
+	FROM gpuds_device_state() d;
+
+CREATE VIEW gpuds_indexes AS
+	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
+		pg_catalog.substr(a.amname::text, 5) AS structure,
+		s.device, s.state, s.entries, s.bytes, s.journal_position, s.applied_position
+	FROM pg_catalog.pg_index x
+		JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
+		JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+		JOIN pg_catalog.pg_am a ON a.oid = i.relam
+		LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+		CROSS JOIN LATERAL gpuds_index_state(x.indexrelid) s
+	WHERE a.amname = 'gpu_btree' AND i.relkind = 'i';
+
+CREATE VIEW gpuds_stat_indexes AS
+	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
+		s.scans, s.batches, s.probes, s.entries_returned, s.applied_operations, s.loads, s.device_time,
+		s.fallbacks
+	FROM pg_catalog.pg_index x
+		JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
+		JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+		JOIN pg_catalog.pg_am a ON a.oid = i.relam
+		LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
+	WHERE a.amname = 'gpu_btree' AND i.relkind = 'i';
+
+GRANT SELECT ON gpuds_devices, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

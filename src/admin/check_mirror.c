@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * check_mirror.c
+ *	  gpuds_index_check's second part: the mirror against the journal.
+ *
+ * The check makes itself the mirror's applier, so that the mirror stays as it
+ * is, and compares all of it with the journal as of the mirror's position.
+ * Scans that need the mirror to catch up wait for as long as that takes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+
+#include "admin/admin.h"
+
+/* Entries fetched from the mirror at a time. */
+#define CHUNK 4096
+
+/* How often to start again when the mirror was evicted or the journal compacted. */
+#define MAX_ATTEMPTS 10
+
+typedef enum Verdict
+{
+	MIRROR_GOOD,
+	MIRROR_GONE, /* evicted or overtaken by a compaction: nothing was learned */
+	MIRROR_LACKS,
+	MIRROR_HAS_EXTRA
+} Verdict;
+
+/* Compares the mirror's entries with the journal's.  *where: the first that differs. */
+static Verdict
+compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
+{
+	GpudsMirror *mirror = ref->mirror;
+	GpudsEntries *stream = gpuds_entries_open(source->index, &mirror->pos);
+	GkEntry *chunk = palloc(CHUNK * sizeof(GkEntry));
+	GkInterval all;
+	GkScan scan;
+	int64 n = 0;
+	int64 at = 0;
+	bool more = true;
+	Verdict verdict = MIRROR_GOOD;
+
+	memset(&all, 0, sizeof(all));
+	all.hi.w0 = PG_UINT64_MAX;
+	all.hi.w1 = source->layout->nwords > 1 ? PG_UINT64_MAX : 0;
+	all.hi.t = UINT64CONST(0xFF) << GK_SPILL_SHIFT | GK_TID_MASK;
+	memset(&scan, 0, sizeof(scan));
+	scan.intervals = &all;
+	scan.n = 1;
+
+	for (;;)
+	{
+		GpudsEntriesResult result;
+		GkEntry entry;
+		bool doubtful;
+
+		result = gpuds_entries_next(stream, &entry, &doubtful);
+		if (result == GPUDS_ENTRIES_STALE)
+		{
+			verdict = MIRROR_GONE;
+			break;
+		}
+		if (at == n && more)
+		{
+			CHECK_FOR_INTERRUPTS();
+			n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->serial, ref->serial, &scan, true,
+								  chunk, CHUNK);
+			if (n < 0)
+			{
+				verdict = MIRROR_GONE;
+				break;
+			}
+			more = n == CHUNK;
+			at = 0;
+		}
+
+		if (at < n && (result == GPUDS_ENTRIES_END || gk_less(&chunk[at], &entry)))
+		{
+			*where = chunk[at];
+			verdict = MIRROR_HAS_EXTRA;
+			break;
+		}
+		if (result == GPUDS_ENTRIES_END)
+			break;
+		if (at < n && gk_equal(&chunk[at], &entry))
+			at++;
+		else if (!doubtful)
+		{
+			*where = entry;
+			verdict = MIRROR_LACKS;
+			break;
+		}
+	}
+	pfree(chunk);
+	gpuds_entries_close(stream);
+	return verdict;
+}
+
+/* Checks the mirror; the caller is its applier. */
+static Verdict
+examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
+{
+	GpudsMirror *mirror = ref->mirror;
+	char why[200];
+
+	if (pg_atomic_read_u64(&mirror->serial) != ref->serial || !mirror->loaded)
+		return MIRROR_GONE;
+	if (!gpuds_device_verify(&mirror->tree, why, sizeof(why)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("the mirror of index \"%s\" is damaged", RelationGetRelationName(source->index)),
+				 errdetail_internal("%s", why),
+				 errhint("Call gpuds_index_evict; the next scan loads it again.")));
+	return compare(source, ref, where);
+}
+
+static void
+release_on_error(int code, Datum arg)
+{
+	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
+}
+
+/*
+ * Checks the index's mirror, which is loaded first if need be.  Raises
+ * ERRCODE_INDEX_CORRUPTED for the first violation.  If no mirror can be had
+ * there is nothing to check.
+ *
+ * A catch-up that was interrupted leaves a mirror that is ahead of its position
+ * in part; the next catch-up puts that right.  So one that differs gets a second
+ * chance.
+ */
+void
+gpuds_check_mirror(const GpudsMirrorSource *source)
+{
+	const char *name = RelationGetRelationName(source->index);
+	int wrong = 0;
+
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		GpudsMirrorRef ref = { NULL, 0 };
+		ItemPointerData tid;
+		GkEntry where;
+		Verdict verdict = MIRROR_GONE;
+
+		gpuds_mirror_sync(source, &ref);
+		if (ref.mirror == NULL)
+		{
+			ereport(DEBUG1, (errmsg_internal("index \"%s\" has no mirror to check", name)));
+			return;
+		}
+
+		gpuds_mirror_acquire(ref.mirror, true);
+		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+		{
+			verdict = examine(source, &ref, &where);
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+		gpuds_mirror_release(ref.mirror);
+
+		if (verdict == MIRROR_GOOD)
+			return;
+		if (verdict == MIRROR_GONE || ++wrong == 1)
+			continue;
+		gpuds_entry_tid(&where, &tid);
+		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+						errmsg("the mirror of index \"%s\" does not agree with its journal", name),
+						verdict == MIRROR_LACKS
+							? errdetail_internal("It lacks the entry of row (%u,%u).",
+												 ItemPointerGetBlockNumberNoCheck(&tid),
+												 ItemPointerGetOffsetNumberNoCheck(&tid))
+							: errdetail_internal("It has an entry of row (%u,%u) that the journal has not.",
+												 ItemPointerGetBlockNumberNoCheck(&tid),
+												 ItemPointerGetOffsetNumberNoCheck(&tid)),
+						errhint("Call gpuds_index_evict; the next scan loads the mirror again.")));
+	}
+	ereport(DEBUG1, (errmsg_internal("the mirror of index \"%s\" does not stay for long enough to be checked",
+									 name)));
+}

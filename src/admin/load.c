@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.c
+ *	  gpuds_index_load and gpuds_index_evict.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "fmgr.h"
+#include "storage/ipc.h"
+
+#include "admin/admin.h"
+
+PG_FUNCTION_INFO_V1(gpuds_index_load);
+PG_FUNCTION_INFO_V1(gpuds_index_evict);
+
+/*
+ * gpuds_index_load(index regclass) returns boolean
+ *
+ * Loads the index's mirror, or brings it up to date.  False: there is no room
+ * for it, or no index file (an unlogged index on a standby).
+ */
+Datum
+gpuds_index_load(PG_FUNCTION_ARGS)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
+	GpudsMirrorRef ref = { NULL, 0 };
+
+	if (gpuds_admin_has_file(index))
+	{
+		GpudsIndexInfo info = *gpuds_index_info(index);
+		GpudsMirrorSource source;
+
+		source.index = index;
+		source.layout = &info.layout;
+		source.file_id = info.file_id;
+		source.fillfactor = GpudsGetFillfactor(index);
+		gpuds_mirror_sync(&source, &ref);
+	}
+	gpuds_admin_close(index, heap);
+	PG_RETURN_BOOL(ref.mirror != NULL);
+}
+
+static void
+release_on_error(int code, Datum arg)
+{
+	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
+}
+
+/*
+ * gpuds_index_evict(index regclass) returns boolean
+ *
+ * Gives the memory of the index's mirror back, after waiting for whoever is
+ * loading it or bringing it up to date.  False: it was not loaded.
+ */
+Datum
+gpuds_index_evict(PG_FUNCTION_ARGS)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
+	GpudsMirrorRef ref;
+	bool evicted = false;
+
+	if (gpuds_admin_has_file(index) &&
+		gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, false, &ref))
+	{
+		gpuds_mirror_acquire(ref.mirror, true);
+		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+		{
+			if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial && ref.mirror->loaded)
+			{
+				gpuds_mirror_discard(ref.mirror);
+				evicted = true;
+			}
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+		gpuds_mirror_release(ref.mirror);
+	}
+	gpuds_admin_close(index, heap);
+	PG_RETURN_BOOL(evicted);
+}
