@@ -99,4 +99,16 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsRestrictSearchPath() ((void) 0)
 #endif
 
+/* EXPLAIN's count of index searches. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsCountSearch(scan)               \
+	do                                       \
+	{                                        \
+		if ((scan)->instrument)              \
+			(scan)->instrument->nsearches++; \
+	} while (0)
+#else
+#define GpudsCountSearch(scan) ((void) 0)
+#endif
+
 #endif /* GPUDS_COMPAT_H */

@@ -36,6 +36,9 @@
 #define BUFFER_LIMIT 65536
 #define BUFFER_START 32
 
+/* Entries that all buffers together hold before they are all appended: 24 MB. */
+#define TOTAL_LIMIT 1048576
+
 typedef struct BufferMark
 {
 	SubTransactionId subid;
@@ -60,8 +63,8 @@ typedef struct InsertBuffer
 /* This transaction's buffers, last used first; in TopTransactionContext. */
 static InsertBuffer *buffers = NULL;
 
-/* Are there entries in any of them? */
-static bool anything_buffered = false;
+/* Entries in all of them. */
+static int64 total_buffered = 0;
 
 static InsertBuffer *
 find_buffer(const RelFileLocator *locator)
@@ -124,8 +127,20 @@ mark_current(InsertBuffer *buffer)
 static void
 empty_buffer(InsertBuffer *buffer)
 {
+	total_buffered -= buffer->n;
 	buffer->n = 0;
 	buffer->nmarks = 0;
+}
+
+/* Gives back what an empty buffer grew to; a transaction may have many. */
+static void
+shrink_buffer(InsertBuffer *buffer)
+{
+	if (buffer->size == BUFFER_START)
+		return;
+	pfree(buffer->entries);
+	buffer->size = BUFFER_START;
+	buffer->entries = MemoryContextAlloc(TopTransactionContext, buffer->size * sizeof(GkEntry));
 }
 
 static void
@@ -164,6 +179,8 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 		buffer = make_buffer(index, layout.nwords);
 	else if (buffer->n == BUFFER_LIMIT)
 		append_buffer(index, buffer);
+	else if (total_buffered >= TOTAL_LIMIT)
+		gpuds_insert_flush_all(false);
 	if (buffer->n == buffer->size)
 	{
 		buffer->entries = repalloc(buffer->entries, 2 * buffer->size * sizeof(GkEntry));
@@ -171,7 +188,7 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	}
 	mark_current(buffer);
 	buffer->entries[buffer->n++] = entry;
-	anything_buffered = true;
+	total_buffered++;
 	return false;
 }
 
@@ -184,7 +201,7 @@ gpuds_insert_flush(Relation index)
 {
 	InsertBuffer *buffer;
 
-	if (!anything_buffered)
+	if (total_buffered == 0)
 		return;
 	buffer = find_buffer(&RelationLocator(index));
 	if (buffer)
@@ -199,9 +216,7 @@ gpuds_insert_flush(Relation index)
 void
 gpuds_insert_flush_all(bool final)
 {
-	bool kept = false;
-
-	if (!anything_buffered)
+	if (total_buffered == 0)
 		return;
 	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
 	{
@@ -212,15 +227,15 @@ gpuds_insert_flush_all(bool final)
 		/* Locked since the entries came; NULL if dropped by ourselves. */
 		index = try_relation_open(buffer->index_oid, NoLock);
 		if (index && RelFileLocatorEquals(RelationLocator(index), buffer->locator))
+		{
 			append_buffer(index, buffer);
+			shrink_buffer(buffer);
+		}
 		else if (final)
 			empty_buffer(buffer);
-		else
-			kept = true;
 		if (index)
 			relation_close(index, NoLock);
 	}
-	anything_buffered = kept;
 }
 
 /*
@@ -230,7 +245,7 @@ void
 gpuds_insert_forget(void)
 {
 	buffers = NULL;
-	anything_buffered = false;
+	total_buffered = 0;
 }
 
 /*
@@ -239,7 +254,7 @@ gpuds_insert_forget(void)
 void
 gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent)
 {
-	if (!anything_buffered)
+	if (total_buffered == 0)
 		return;
 	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
 	{
@@ -264,7 +279,7 @@ gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent)
 void
 gpuds_insert_subabort(SubTransactionId subid)
 {
-	if (!anything_buffered)
+	if (total_buffered == 0)
 		return;
 	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
 	{
@@ -272,6 +287,7 @@ gpuds_insert_subabort(SubTransactionId subid)
 		while (buffer->nmarks > 0 && buffer->marks[buffer->nmarks - 1].subid >= subid)
 		{
 			buffer->nmarks--;
+			total_buffered -= buffer->n - buffer->marks[buffer->nmarks].start;
 			buffer->n = buffer->marks[buffer->nmarks].start;
 		}
 	}

@@ -19,6 +19,7 @@
 #include "access/relscan.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -121,6 +122,8 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 static void
 barrier(IndexScanDesc scan, GpudsScanState *state)
 {
+	pgstat_count_index_scan(scan->indexRelation);
+	GpudsCountSearch(scan);
 	gpuds_insert_flush(scan->indexRelation);
 	gpuds_stop_point("scan-before-probe");
 	gpuds_mirror_sync(&state->source, &state->ref);
