@@ -1,0 +1,104 @@
+# Reads what psql answered to a script of DifferentialScript.pm, and compares.
+
+package DifferentialAnswers;
+
+use strict;
+use warnings;
+
+# What is the same but reads differently: names of the twins, equal values of a type, places in the script
+sub _normal
+{
+	my ($line) = @_;
+
+	$line =~ s/^psql:[^ ]*?:\d+: //;
+	$line =~ s/\bt[gb](_\w+)?\b/'t' . ($1 \/\/ '')/ge;
+	$line =~ s/(^|\|)-0(?=$|\|)/${1}0/g;
+	$line =~ s/(^|\|)(?:1 mon|720:00:00)(?=$|\|)/${1}30 days/g;
+	$line =~ s/ at character \d+$//;
+	return $line;
+}
+
+# Reads psql's output.  Returns a line for everything that is wrong, and the counts
+# compared (answers), asked (queries that could use the index) and planned (did).
+sub compare
+{
+	my ($file) = @_;
+	my %counts = (compared => 0, asked => 0, planned => 0);
+	my (%blocks, @order, $block, @wrong, $finished);
+
+	open(my $fh, '<', $file) or return (["cannot read $file"], \%counts);
+	while (my $line = <$fh>)
+	{
+		chomp $line;
+		if ($line =~ /^@@ (\d+) (\w+) (\w+)$/)
+		{
+			$finished = 1 if $2 eq 'end';
+			$block = { number => $1, variant => $2, mode => $3, lines => [] };
+			push @order, $1 unless $blocks{$1};
+			push @{ $blocks{$1} }, $block;
+		}
+		elsif ($line eq '@@')
+		{
+			undef $block;
+		}
+		elsif ($block)
+		{
+			push @{ $block->{lines} }, _normal($line);
+			push @wrong, "block $block->{number} $block->{variant}: $line"
+			  if $line =~ /(ERROR|PANIC|FATAL): .*(gpuds|corrupt|could not read|cache lookup failed|index_check)|server closed|lost/;
+		}
+		elsif ($line =~ /(ERROR|FATAL|PANIC): / && $line !~ /current transaction is aborted|division by zero|must not be prepared|savepoint .* does not exist/)
+		{
+			push @wrong, $line;
+		}
+	}
+	close $fh;
+	push @wrong, 'the script did not come to its end' unless $finished;
+
+	for my $number (@order)
+	{
+		my @answers = grep { $_->{mode} ne 'plan' } @{ $blocks{$number} };
+		for my $plan (grep { $_->{mode} eq 'plan' } @{ $blocks{$number} })
+		{
+			my $text = join("\n", @{ $plan->{lines} });
+			next if $text =~ /ERROR|One-Time Filter: false|never executed/;
+			$counts{asked}++;
+			$counts{planned}++ if $text =~ /\bt\w*_idx\b/;
+		}
+		my $reference = shift @answers;
+		my $expected = _answer($reference);
+		for my $answer (@answers)
+		{
+			$counts{compared}++;
+			my $got = _answer($answer);
+			next if $got eq $expected;
+			# The first twin's error ended the transaction for both
+			next if $expected =~ /^ERROR/m && $got =~ /\AERROR:  current transaction is aborted[^\n]*\z/;
+			push @wrong, "block $number: $answer->{variant} differs from $reference->{variant}: " . _difference($expected, $got);
+		}
+	}
+	return (\@wrong, \%counts);
+}
+
+sub _answer
+{
+	my ($block) = @_;
+	my @lines = @{ $block->{lines} };
+
+	@lines = sort @lines if $block->{mode} eq 'set';
+	return join("\n", @lines);
+}
+
+sub _difference
+{
+	my ($expected, $got) = @_;
+	my @expected = split /\n/, $expected;
+	my @got = split /\n/, $got;
+	my $i = 0;
+
+	$i++ while $i < @expected && $i < @got && $expected[$i] eq $got[$i];
+	return sprintf('%d lines, expected %d; line %d is "%s", expected "%s"',
+		scalar @got, scalar @expected, $i + 1, $got[$i] // '(none)', $expected[$i] // '(none)');
+}
+
+1;
