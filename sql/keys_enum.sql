@@ -44,6 +44,7 @@ CREATE INDEX t_d ON t USING gpu_btree (d);
 CREATE TABLE e (m mood);
 CREATE INDEX CONCURRENTLY e_m ON e USING gpu_btree (m);
 DROP TABLE e;
+DROP INDEX t_b;
 -- Casting to text and back to a new type is the way out.
 CREATE TYPE mood2 AS ENUM ('sad', 'fine', 'content', 'happy', 'ecstatic', 'dead');
 ALTER TABLE t ALTER m TYPE mood2 USING m::text::mood2;

@@ -66,7 +66,7 @@ SELECT count(*), sum(t.id), sum(o.id) FROM o JOIN t USING (k);
 -- and from a function that such a statement calls while it inserts
 CREATE FUNCTION joined() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN (SELECT count(*) FROM o JOIN t USING (k) WHERE t.id < 0);
+	RETURN (SELECT count(*) FILTER (WHERE t.id < 0) FROM o JOIN t USING (k));
 END $$;
 INSERT INTO t SELECT -joined(), i * 3 FROM generate_series(101, 105) i;
 SELECT id FROM t WHERE k IN (303, 306, 309, 312, 315) AND id < 0 ORDER BY id DESC;

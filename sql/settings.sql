@@ -29,8 +29,10 @@ SET gpuds.device = '';
 SET gpuds.device = 1;
 SHOW gpuds.device;
 SET gpuds.host_memory = '1GB';
+\set VERBOSITY sqlstate
 ALTER SYSTEM SET gpuds.host_memory = -1;
 ALTER SYSTEM SET gpuds.host_memory = 'much';
+\set VERBOSITY default
 
 -- the prefix is ours
 SET gpuds.no_such_setting = 1;
