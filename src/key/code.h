@@ -96,7 +96,7 @@ extern void gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, G
 
 /* enum.c */
 extern void gpuds_enum_check_type(Oid type);
-extern void gpuds_enum_reject_label(Oid label) pg_attribute_noreturn();
+extern void gpuds_enum_reject_label(Oid label) __attribute__((noreturn));
 
 static inline GpudsCode
 gpuds_ones(int bits)
