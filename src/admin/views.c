@@ -173,7 +173,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 	const char *state = "not loaded";
 	bool known = false;
 	Datum values[6];
-	bool isnull[6] = { true, false, true, true, true, true };
+	bool isnull[6] = { true, false, true, false, true, true };
 
 	gpuds_require_preload();
 	index = open_if_free(indexid);
@@ -211,9 +211,8 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		}
 		else if (report.has_applier)
 			state = "loading";
-		values[3] = Int64GetDatum(report.bytes);
-		isnull[3] = false;
 	}
+	values[3] = Int64GetDatum(known ? report.bytes : 0);
 	values[1] = CStringGetTextDatum(state);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
 }
