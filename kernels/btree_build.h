@@ -284,7 +284,7 @@ gbt_put_inner(GbtWriter *w, int level, int k)
 }
 
 /* Append an entry. */
-GK_INLINE bool
+GK_HOST_FN bool
 gbt_push_entry(GbtWriter *w, const GkEntry *e)
 {
 	w->entry[w->nentries++] = *e;

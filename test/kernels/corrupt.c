@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * corrupt.c
+ *	  gbt_verify finds every kind of damage.
+ *
+ * Each case spoils one thing in a sound tree, expects a complaint that names
+ * it, and puts it right again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "common.h"
+
+static GkArena *arena;
+static GbtTree tree;
+static int ncases;
+
+static void
+expect(const char *complaint)
+{
+	char why[200] = "";
+
+	if (gbt_verify(arena, &tree, why, sizeof(why)) || strstr(why, complaint) == NULL)
+	{
+		fprintf(stderr, "expected \"%s\", got \"%s\"\n", complaint, why);
+		exit(1);
+	}
+	ncases++;
+}
+
+/* Set a word of 32 or 64 bits to something else for a moment. */
+#define SPOIL(word, value, complaint)               \
+	do                                              \
+	{                                               \
+		__typeof__(word) sound = (word);            \
+		CHECK(sound != (__typeof__(word)) (value)); \
+		(word) = (__typeof__(word)) (value);        \
+		expect(complaint);                          \
+		(word) = sound;                             \
+		test_verify(arena, &tree);                  \
+	} while (0)
+
+static uint64_t *
+node_at(GkRef ref)
+{
+	return (uint64_t *) gk_at(arena, ref);
+}
+
+static void
+run(int kind, int nw)
+{
+	Model m;
+	GkOp op;
+	int64_t inserted, deleted;
+	uint64_t *root, *inner, *leaf;
+	uint32_t *children, *inner_children;
+	GbtQueueUnit *queue;
+	int n;
+
+	memset(&tree, 0, sizeof(tree));
+	gbt_init(&tree, nw);
+	model_fill(&m, 1000, kind, nw, 2000);
+	CHECK(test_build(arena, &tree, &m, 80) == GK_OK);
+	op.e = m.e[5];
+	op.order = GK_OP_DELETE;
+	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == GK_OK && deleted == 1);
+	gbt_reclaim(arena, &tree, UINT64_MAX);
+	op.order = GK_OP_INSERT;
+	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == GK_OK && inserted == 1);
+	test_verify(arena, &tree);
+
+	root = node_at((GkRef) tree.head);
+	children = (uint32_t *) (root + 8 * nw);
+	CHECK((tree.head >> 32 & 0xFF) >= 3 && gbt_header_n(root[0]) >= 2);
+	inner = node_at(children[0]);
+	while (gbt_header_level(inner[0]) > 1)
+		inner = node_at(gbt_children(inner, nw)[0]);
+	inner_children = (uint32_t *) (inner + 8 * nw);
+	n = gbt_header_n(inner[0]);
+	leaf = node_at(inner_children[1]);
+
+	/* leaves: order, separators, unused places */
+	SPOIL(leaf[8 * nw], UINT64_MAX, "entries");
+	{
+		GkEntry a, b;
+
+		gbt_leaf_entry(leaf, 0, nw, &a);
+		gbt_leaf_entry(leaf, 1, nw, &b);
+		leaf[0] = b.w0, leaf[8 * nw] = b.t;
+		leaf[1] = a.w0, leaf[1 + 8 * nw] = a.t;
+		if (nw == 2)
+			leaf[8] = b.w1, leaf[9] = a.w1;
+		expect("out of order");
+		leaf[0] = a.w0, leaf[8 * nw] = a.t;
+		leaf[1] = b.w0, leaf[1 + 8 * nw] = b.t;
+		if (nw == 2)
+			leaf[8] = a.w1, leaf[9] = b.w1;
+		test_verify(arena, &tree);
+	}
+	{
+		GkEntry a, b;
+		uint64_t *before = node_at(inner_children[0]);
+		int last = gbt_leaf_n(before, nw) - 1;
+
+		/* the last entry of the leaf before moves up to the first of this one, and the other way round */
+		gbt_leaf_entry(before, last, nw, &a);
+		gbt_leaf_entry(leaf, 0, nw, &b);
+		before[last] = b.w0, before[last + 8 * nw] = b.t;
+		if (nw == 2)
+			before[8 + last] = b.w1;
+		expect("not below the separator after it");
+		before[last] = a.w0, before[last + 8 * nw] = a.t;
+		if (nw == 2)
+			before[8 + last] = a.w1;
+		leaf[0] = a.w0, leaf[8 * nw] = a.t;
+		if (nw == 2)
+			leaf[8] = a.w1;
+		expect("below the separator before it");
+		leaf[0] = b.w0, leaf[8 * nw] = b.t;
+		if (nw == 2)
+			leaf[8] = b.w1;
+		test_verify(arena, &tree);
+	}
+	if (gbt_leaf_n(leaf, nw) < GBT_FANOUT)
+		SPOIL(leaf[GBT_FANOUT - 1], 1, "not all ones");
+
+	/* inner nodes */
+	SPOIL(inner[0], inner[0] + 1, n == GBT_FANOUT ? "children" : "is");
+	SPOIL(inner[0], inner[0] - 1, "");
+	SPOIL(inner[0], inner[0] + (1 << 8), "says level");
+	SPOIL(inner[0], inner[0] ^ UINT64_C(1) << (16 + n - 1), "marks a tie");
+	SPOIL(inner_children[GBT_FANOUT + 1], inner_children[GBT_FANOUT + 1] + 1, "counts");
+	SPOIL(inner_children[1], inner_children[0], "used twice");
+	SPOIL(inner_children[1], 1, "outside the tree's memory");
+	SPOIL(inner_children[1], UINT32_MAX, "outside the tree's memory");
+	if (kind == KEYS_ONE)
+	{
+		uint64_t *ext = node_at(gbt_header_ext(inner[0]));
+
+		CHECK(gbt_header_ties(inner[0]) != 0);
+		SPOIL(ext[1], 0, "tie without a tie word");
+		SPOIL(ext[1], UINT64_MAX, "out of order");
+		SPOIL(inner[0], inner[0] & 0xFFFFFFFF, "without ties or ties without one");
+		SPOIL(inner[0], (inner[0] & 0xFFFFFFFF) | UINT64_C(1) << 32, "extension at unit 1 is outside");
+	}
+	else
+	{
+		CHECK(gbt_header_ties(inner[0]) == 0);
+		SPOIL(inner[0], inner[0] | UINT64_C(5) << 32, "without ties or ties without one");
+		SPOIL(inner[2], inner[1], "");
+		SPOIL(inner[1], UINT64_MAX, "");
+	}
+	if (n < GBT_FANOUT)
+	{
+		SPOIL(inner_children[n], inner_children[0], "not clean");
+		SPOIL(inner_children[GBT_FANOUT + n], 1, "not clean");
+		SPOIL(inner[n], 1, "not clean");
+	}
+
+	/* the tree's own words */
+	SPOIL(tree.count, tree.count + 1, "entries instead of");
+	SPOIL(tree.head, tree.head + (UINT64_C(1) << 32), "says level");
+	SPOIL(tree.head, tree.head ^ UINT64_C(3) << 40, "key words");
+	SPOIL(tree.head, tree.head & ~UINT64_C(0xFFFFFFFF), "root at unit 0");
+	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | children[1], "");
+
+	/* memory: queue, free lists, chunks */
+	queue = (GbtQueueUnit *) gk_at(arena, tree.retired.head);
+	SPOIL(queue->item[0], (UINT64_C(1) + (uint64_t) nw) << 32 | inner_children[0], "used twice");
+	SPOIL(queue->item[0], 99, "piece of 0 units");
+	SPOIL(queue->version, tree.version + 1, "out of order");
+	SPOIL(queue->n, queue->n - 1, "units are lost");
+	SPOIL(queue->n, 100, "has 100 items");
+	SPOIL(tree.retired.tail, tree.retired.head + 1, "queue's end");
+	SPOIL(tree.retired.head, 0, "");
+	CHECK(tree.space.free[1] != 0);
+	SPOIL(tree.space.free[1], 0, "units are lost");
+	SPOIL(tree.space.free[1], (GkRef) tree.head, "used twice");
+	SPOIL(tree.space.bump, tree.space.bump + 1, "units are lost");
+	SPOIL(tree.space.bump, tree.space.bump - 1, "used twice");
+	SPOIL(tree.space.nchunks, tree.space.nchunks + 1, "chunks instead of");
+	SPOIL(tree.space.nchunks, 0, "list of chunks is broken");
+	SPOIL(tree.space.chunks, 0, "");
+
+	free(m.e);
+	gbt_withdraw(&tree);
+	gbt_release(arena, &tree);
+	CHECK(gk_arena_used(arena) == 0);
+}
+
+int
+main(void)
+{
+	arena = test_arena(64 * GK_CHUNK_BYTES);
+	for (int nw = 1; nw <= 2; nw++)
+	{
+		run(KEYS_DENSE, nw);
+		run(KEYS_RANDOM, nw);
+		run(KEYS_ONE, nw);
+	}
+	printf("corrupt: ok, %d kinds of damage\n", ncases);
+	free(arena);
+	return 0;
+}

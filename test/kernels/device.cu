@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * device.cu
+ *	  Everything that runs on a GPU compiles for one: a lookup, a range and a
+ *	  count a thread, by the functions that the CPU uses.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "kernels/btree.h"
+#include "kernels/sort.h"
+
+/* One entry for each interval; found[i] is 0 or 1. */
+__global__ void
+lookup(GbtView view, const GkInterval *intervals, int64_t n, GkEntry *out, int64_t *found)
+{
+	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+	{
+		GkScan scan = { intervals + i, 1, 0, false, { 0, 0, 0 } };
+
+		found[i] = gbt_scan(&view, &scan, true, out + i, 1);
+	}
+}
+
+/* Up to cap entries of each interval, in the direction asked for. */
+__global__ void
+range(GbtView view, const GkInterval *intervals, int64_t n, bool forward, GkEntry *out, int64_t cap,
+	  int64_t *found)
+{
+	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+	{
+		GkScan scan = { intervals + i, 1, forward ? 0 : 1, false, { 0, 0, 0 } };
+
+		found[i] = gbt_scan(&view, &scan, forward, out + i * cap, cap);
+	}
+}
+
+/* How many entries each interval holds. */
+__global__ void
+count(GbtView view, const GkInterval *intervals, int64_t n, uint64_t *counts)
+{
+	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		counts[i] = gbt_count(&view, intervals + i, 1);
+}
+
+/* The host's part of the headers is used too, so that the compiler looks at all of it. */
+bool
+host_part(GkArena *arena, GbtTree *tree, GkPinSlot *slot, GkEntry *entries, GkOp *ops, int64_t n)
+{
+	GbtBuild build;
+	GbtView view;
+	char why[100];
+	int64_t inserted, deleted;
+	bool ok;
+
+	gk_sort_entries(entries, entries + n, n);
+	gk_sort_ops(ops, ops + n, n);
+	gk_sort_u64(&entries->w0, &entries->w0 + n, n);
+	gbt_init(tree, 1);
+	ok = gbt_build_begin(arena, tree, &build, 90) == GK_OK &&
+		 gbt_build_add(&build, entries, gk_unique_entries(entries, n)) == GK_OK &&
+		 gbt_build_finish(&build) == GK_OK;
+	if (!ok)
+		gbt_build_cancel(&build);
+	ok = ok && gbt_apply(arena, tree, ops, gk_last_ops(ops, n), &inserted, &deleted) == GK_OK;
+	gk_pin(slot, 1, &tree->version);
+	ok = ok && gbt_view(arena, tree, &view) && gbt_verify(arena, tree, why, sizeof(why));
+	gk_unpin(slot);
+	gbt_reclaim(arena, tree, gk_oldest_pin(slot, 1, 1));
+	gbt_withdraw(tree);
+	gbt_release(arena, tree);
+	return ok && gbt_entries(tree) == 0 && gk_arena_used(arena) <= gk_arena_size(arena);
+}

@@ -1,0 +1,184 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory.c
+ *	  Running out of memory at every single allocation, and in small arenas.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdint.h>
+#include <stdbool.h>
+
+static int64_t allocations_left = INT64_MAX;
+
+static bool
+allocation_fails(void)
+{
+	return allocations_left-- <= 0;
+}
+
+#define GK_ALLOC_FAILS allocation_fails
+
+#include "common.h"
+
+/* The tree holds what the model does, and no memory is lost. */
+static void
+check_same(const GkArena *arena, const GbtTree *tree, const Model *m, int nwords)
+{
+	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 } };
+	GkEntry *out = (GkEntry *) malloc((size_t) (m->n + 1) * sizeof(GkEntry));
+	GbtView view;
+
+	test_verify(arena, tree);
+	CHECK(gbt_view(arena, tree, &view));
+	CHECK(gbt_scan(&view, &scan, true, out, m->n + 1) == m->n);
+	for (int64_t i = 0; i < m->n; i++)
+		CHECK(gk_equal(&out[i], &m->e[i]));
+	free(out);
+}
+
+static void
+fail_build(int kind, int nwords, int64_t size)
+{
+	GkArena *arena = test_arena(64 * GK_CHUNK_BYTES);
+	GbtTree tree;
+	Model m;
+
+	memset(&tree, 0, sizeof(tree));
+	gbt_init(&tree, nwords);
+	model_fill(&m, size, kind, nwords, (uint64_t) size * 3 + 1);
+	for (int64_t k = 0;; k++)
+	{
+		GkStatus status;
+		Model empty = { NULL, 0, 0 };
+
+		allocations_left = k;
+		status = test_build(arena, &tree, &m, 80);
+		allocations_left = INT64_MAX;
+		if (status == GK_OK)
+			break;
+		CHECK(status == GK_NO_MEMORY && gk_arena_used(arena) == 0 && tree.version == 1);
+		check_same(arena, &tree, &empty, nwords);
+	}
+	check_same(arena, &tree, &m, nwords);
+	free(m.e);
+	free(arena);
+}
+
+static void
+fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
+{
+	GkArena *arena = test_arena(64 * GK_CHUNK_BYTES);
+	GkOp *ops = (GkOp *) malloc((size_t) nops * sizeof(GkOp));
+	uint64_t range = (uint64_t) size * 2 + 10;
+	GbtTree tree;
+	Model m;
+
+	memset(&tree, 0, sizeof(tree));
+	gbt_init(&tree, nwords);
+	model_fill(&m, size, kind, nwords, range);
+	CHECK(test_build(arena, &tree, &m, 80) == GK_OK);
+	for (int round = 0; round < 3; round++)
+	{
+		int64_t n = test_ops(ops, nops, kind, nwords, range, delete_percent);
+		int64_t inserted, deleted;
+		uint64_t version = tree.version;
+
+		for (int64_t k = 0;; k += 1 + k / 50)
+		{
+			GkStatus status;
+
+			allocations_left = k;
+			status = gbt_apply(arena, &tree, ops, n, &inserted, &deleted);
+			allocations_left = INT64_MAX;
+			if (status == GK_OK)
+				break;
+			CHECK(status == GK_NO_MEMORY && tree.version == version && inserted == 0 && deleted == 0);
+			check_same(arena, &tree, &m, nwords);
+		}
+		model_apply(&m, ops, n, &inserted, &deleted);
+		check_same(arena, &tree, &m, nwords);
+		if (round == 1)
+			gbt_reclaim(arena, &tree, UINT64_MAX);
+		check_same(arena, &tree, &m, nwords);
+	}
+	gbt_withdraw(&tree);
+	gbt_release(arena, &tree);
+	CHECK(gk_arena_used(arena) == 0);
+	free(m.e);
+	free(ops);
+	free(arena);
+}
+
+/* A real end of memory: two trees in an arena of a few chunks. */
+static void
+small_arena(int nwords)
+{
+	GkArena *arena = test_arena(6 * GK_CHUNK_BYTES + 100);
+	GbtTree trees[2];
+	Model models[2];
+	GkOp ops[500];
+	int failures = 0;
+
+	CHECK(gk_arena_size(arena) == 5 * GK_CHUNK_BYTES);
+	memset(trees, 0, sizeof(trees));
+	for (int i = 0; i < 2; i++)
+	{
+		gbt_init(&trees[i], nwords);
+		model_init(&models[i], 0);
+	}
+	for (int round = 0; round < 400; round++)
+	{
+		int i = (int) test_below(2);
+		int64_t n = test_ops(ops, 1 + (int64_t) test_below(500), round % 2 ? KEYS_RANDOM : KEYS_ONE, nwords,
+							 20000, failures % 3 == 2 ? 80 : 10);
+		int64_t inserted, deleted;
+		GkStatus status = gbt_apply(arena, &trees[i], ops, n, &inserted, &deleted);
+
+		if (status == GK_OK)
+			model_apply(&models[i], ops, n, &inserted, &deleted);
+		else
+		{
+			failures++;
+			gbt_reclaim(arena, &trees[i], UINT64_MAX);
+		}
+		check_same(arena, &trees[i], &models[i], nwords);
+		if (status != GK_OK && failures % 10 == 9)
+		{
+			/* the other one leaves */
+			gbt_withdraw(&trees[1 - i]);
+			gbt_release(arena, &trees[1 - i]);
+			gbt_init(&trees[1 - i], nwords);
+			models[1 - i].n = 0;
+			CHECK(gk_arena_used(arena) == gk_space_bytes(&trees[i].space));
+		}
+	}
+	CHECK(failures > 10);
+	for (int i = 0; i < 2; i++)
+	{
+		gbt_withdraw(&trees[i]);
+		gbt_release(arena, &trees[i]);
+		free(models[i].e);
+	}
+	CHECK(gk_arena_used(arena) == 0);
+	free(arena);
+}
+
+int
+main(void)
+{
+	for (int nwords = 1; nwords <= 2; nwords++)
+	{
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			fail_build(kind, nwords, 300);
+			fail_apply(kind, nwords, 0, 40, 0);
+			fail_apply(kind, nwords, 300, 1, 50);
+			fail_apply(kind, nwords, 300, 60, 50);
+			fail_apply(kind, nwords, 300, 900, 95);
+		}
+		small_arena(nwords);
+	}
+	printf("memory: ok\n");
+	return 0;
+}

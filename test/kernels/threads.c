@@ -1,0 +1,217 @@
+/*-------------------------------------------------------------------------
+ *
+ * threads.c
+ *	  Readers against writers, for the thread sanitizer and for answers that
+ *	  mix versions.
+ *
+ * Two writers, each with a tree of its own in a common arena, apply batches,
+ * reclaim, and now and then withdraw their tree and build it anew.  A batch
+ * puts in or takes out all GROUP entries of a key, so that a reader must find
+ * all of them or none; and the number of keys in the tree is told by a single
+ * entry at the end.
+ *
+ *	  usage: threads [seconds]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "common.h"
+
+#include "device/cpu.h"
+
+#define READERS 8
+#define TREES 2
+#define KEYS 500
+#define GROUP 10
+#define LAST_KEY UINT64_C(1000000)
+
+static GkArena *arena;
+static GbtTree trees[TREES];
+static GkPinSlot pins[READERS];
+static int stop;
+static uint64_t answers;
+
+static uint64_t
+next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static void *
+reader(void *arg)
+{
+	int me = (int) (intptr_t) arg;
+	uint64_t random = (uint64_t) me * 77 + 1;
+	int nvariants;
+	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&nvariants);
+	GkEntry out[KEYS * GROUP + 2];
+	GkInterval intervals[KEYS];
+	uint64_t done = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+	{
+		int t = (int) (next_random(&random) % TREES);
+		const GpudsCpuKernels *kernels = variants[next_random(&random) % (uint64_t) nvariants];
+		bool forward = next_random(&random) % 2 != 0;
+		GbtView view;
+
+		gk_pin(&pins[me], (uint64_t) t + 1, &trees[t].version);
+		if (gbt_view(arena, &trees[t], &view))
+		{
+			GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+			GkScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 } };
+			int64_t n = 0, got;
+			int nkeys = 0;
+
+			/* everything, in pieces */
+			do
+			{
+				got = kernels->scan(&view, &scan, forward, out + n, 300);
+				n += got;
+			} while (got == 300);
+			CHECK(kernels->count(&view, &all, 1) == (uint64_t) n);
+			if (n > 0)
+			{
+				const GkEntry *last = &out[forward ? n - 1 : 0];
+
+				CHECK(n % GROUP == 1 && last->w0 == LAST_KEY && last->t == (uint64_t) n / GROUP);
+			}
+			for (int64_t i = 1; i < n; i++)
+				CHECK(forward ? gk_less(&out[i - 1], &out[i]) : gk_less(&out[i], &out[i - 1]));
+
+			/* keys */
+			for (uint64_t key = next_random(&random) % 20; key < KEYS; key += 1 + next_random(&random) % 20)
+			{
+				intervals[nkeys].lo.w0 = intervals[nkeys].hi.w0 = key;
+				intervals[nkeys].lo.w1 = 0;
+				intervals[nkeys].hi.w1 = view.nwords == 2 ? UINT64_MAX : 0;
+				intervals[nkeys].lo.t = 0;
+				intervals[nkeys].hi.t = UINT64_MAX;
+				nkeys++;
+			}
+			scan.intervals = intervals;
+			scan.n = nkeys;
+			scan.next = forward ? 0 : nkeys;
+			scan.inside = false;
+			got = kernels->scan(&view, &scan, forward, out, KEYS * GROUP + 1);
+			CHECK(got % GROUP == 0);
+			for (int64_t i = 0; i < got; i += GROUP)
+				CHECK(out[i].w0 == out[i + GROUP - 1].w0);
+			CHECK(kernels->count(&view, intervals, nkeys) == (uint64_t) got);
+			done++;
+		}
+		gk_unpin(&pins[me]);
+	}
+	__atomic_fetch_add(&answers, done, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* All entries of a key, or the single entry that counts the keys. */
+static int64_t
+key_ops(GkOp *ops, uint64_t key, int nwords, bool delete)
+{
+	for (uint64_t i = 0; i < GROUP; i++)
+	{
+		ops[i].e.w0 = key;
+		ops[i].e.w1 = nwords == 2 ? i % 3 : 0;
+		ops[i].e.t = i / (nwords == 2 ? 3 : 1) * 7;
+		ops[i].order = delete;
+	}
+	qsort(ops, GROUP, sizeof(GkOp), test_compare);
+	return GROUP;
+}
+
+static void *
+writer(void *arg)
+{
+	int t = (int) (intptr_t) arg;
+	GbtTree *tree = &trees[t];
+	uint64_t random = (uint64_t) t * 1001 + 5;
+	static GkOp all_ops[TREES][KEYS * GROUP + 4];
+	GkOp *ops = all_ops[t];
+	bool there[KEYS] = { false };
+	uint64_t nkeys = 0;
+	int nwords = (int) tree->nwords;
+	int64_t inserted, deleted;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+	{
+		int64_t n = 0;
+		uint64_t before = nkeys;
+		uint64_t step = 1 + next_random(&random) % (next_random(&random) % 2 ? 5 : 200);
+
+		if (next_random(&random) % 50 == 0)
+		{
+			uint64_t version = gbt_withdraw(tree);
+
+			while (gk_oldest_pin(pins, READERS, (uint64_t) t + 1) < version)
+				sched_yield();
+			gbt_release(arena, tree);
+			nwords = 3 - nwords;
+			gbt_init(tree, nwords);
+			memset(there, 0, sizeof(there));
+			before = nkeys = 0;
+		}
+		for (uint64_t key = next_random(&random) % KEYS; key < KEYS; key += step)
+		{
+			n += key_ops(ops + n, key, nwords, there[key]);
+			there[key] = !there[key];
+			nkeys += there[key] ? 1 : UINT64_MAX;
+		}
+		for (int i = 0; i < 2; i++)
+		{
+			uint64_t which = (i == 0) == (before < nkeys) ? before : nkeys;
+
+			if (before == nkeys)
+				continue;
+			ops[n].e.w0 = LAST_KEY;
+			ops[n].e.w1 = 0;
+			ops[n].e.t = which;
+			ops[n].order = which == before;
+			n++;
+		}
+		CHECK(gbt_apply(arena, tree, ops, n, &inserted, &deleted) == GK_OK);
+		gbt_reclaim(arena, tree, gk_oldest_pin(pins, READERS, (uint64_t) t + 1));
+		if (next_random(&random) % 20 == 0)
+			test_verify(arena, tree);
+	}
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct timespec pause = { argc > 1 ? atoi(argv[1]) : 5, 0 };
+	pthread_t threads[READERS + TREES];
+	int n = 0;
+
+	arena = test_arena(512 * GK_CHUNK_BYTES);
+	(void) gpuds_cpu_kernels();
+	for (int t = 0; t < TREES; t++)
+		gbt_init(&trees[t], 1 + t);
+	for (int i = 0; i < TREES; i++)
+		CHECK(pthread_create(&threads[n++], NULL, writer, (void *) (intptr_t) i) == 0);
+	for (int i = 0; i < READERS; i++)
+		CHECK(pthread_create(&threads[n++], NULL, reader, (void *) (intptr_t) i) == 0);
+	nanosleep(&pause, NULL);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < n; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	CHECK(answers > 0);
+	for (int t = 0; t < TREES; t++)
+	{
+		CHECK(gk_oldest_pin(pins, READERS, (uint64_t) t + 1) == UINT64_MAX);
+		gbt_reclaim(arena, &trees[t], UINT64_MAX);
+		test_verify(arena, &trees[t]);
+		gbt_withdraw(&trees[t]);
+		gbt_release(arena, &trees[t]);
+	}
+	CHECK(gk_arena_used(arena) == 0);
+	printf("threads: ok, %llu answers\n", (unsigned long long) answers);
+	free(arena);
+	return 0;
+}
