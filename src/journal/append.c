@@ -224,11 +224,11 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 	const int size = GpudsRecordSize(nwords);
 	const int capacity = GpudsPageCapacity(nwords);
 	TailCache *cache;
+	GpudsDelta delta;
 	Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true);
 
 	while (n > 0)
 	{
-		GenericXLogState *state;
 		Buffer fresh[GPUDS_MAX_NEW_PAGES];
 		int nfresh = 0;
 		int here = Min(n, capacity - GpudsPageCount(BufferGetPage(buffer), nwords));
@@ -246,19 +246,30 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 				fresh[i] = gpuds_page_new(index);
 		}
 
-		state = GenericXLogStart(index);
-		page = GenericXLogRegisterBuffer(state, buffer, 0);
-		gpuds_page_store(page, records, here, nwords);
+		page = BufferGetPage(buffer);
 		opaque = GpudsPageGetOpaque(page);
 		before = opaque->first;
-		first = before + GpudsPageCount(page, nwords);
-		records += (Size) here * size;
-		n -= here;
+		first = before + GpudsPageCount(page, nwords) + here;
+		delta.length = 0;
+
+		START_CRIT_SECTION();
+		if (here > 0)
+		{
+			int lower = ((PageHeader) page)->pd_lower;
+
+			gpuds_page_store(page, records, here, nwords);
+			gpuds_delta_add(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+			gpuds_delta_add(&delta, page, lower, here * size);
+			records += (Size) here * size;
+			n -= here;
+		}
 		for (int i = 0; i < nfresh; i++)
 		{
 			opaque->next = BufferGetBlockNumber(fresh[i]);
+			if (i == 0)
+				gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
 			here = Min(n, capacity);
-			page = GenericXLogRegisterBuffer(state, fresh[i], GENERIC_XLOG_FULL_IMAGE);
+			page = BufferGetPage(fresh[i]);
 			gpuds_page_init(page, GPUDS_PAGE_LANE, lane, opaque->generation, first);
 			gpuds_page_store(page, records, here, nwords);
 			opaque = GpudsPageGetOpaque(page);
@@ -266,7 +277,8 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 			records += (Size) here * size;
 			n -= here;
 		}
-		GenericXLogFinish(state);
+		gpuds_log_pages(index, buffer, &delta, fresh, nfresh);
+		END_CRIT_SECTION();
 
 		if (nfresh > 0)
 		{
@@ -414,13 +426,15 @@ gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed, GpudsLan
 		if (GpudsPageCount(page, nwords) > 0)
 		{
 			Buffer next = gpuds_page_new(index);
-			GenericXLogState *state = GenericXLogStart(index);
+			GpudsDelta delta;
 
-			page = GenericXLogRegisterBuffer(state, buffer, 0);
+			delta.length = 0;
+			START_CRIT_SECTION();
 			GpudsPageGetOpaque(page)->next = BufferGetBlockNumber(next);
-			page = GenericXLogRegisterBuffer(state, next, GENERIC_XLOG_FULL_IMAGE);
-			gpuds_page_init(page, GPUDS_PAGE_LANE, lane, meta.generation + 1, first);
-			GenericXLogFinish(state);
+			gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
+			gpuds_page_init(BufferGetPage(next), GPUDS_PAGE_LANE, lane, meta.generation + 1, first);
+			gpuds_log_pages(index, buffer, &delta, &next, 1);
+			END_CRIT_SECTION();
 			UnlockReleaseBuffer(buffer);
 			buffer = next;
 		}

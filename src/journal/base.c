@@ -79,7 +79,6 @@ static void
 write_group(GpudsBaseWriter *writer, bool more)
 {
 	Buffer buffers[MAX_GENERIC_XLOG_PAGES];
-	GenericXLogState *state = NULL;
 	BlockNumber next = InvalidBlockNumber;
 
 	CHECK_FOR_INTERRUPTS();
@@ -103,25 +102,26 @@ write_group(GpudsBaseWriter *writer, bool more)
 	}
 
 	if (writer->log_pages)
-		state = GenericXLogStart(writer->index);
+		START_CRIT_SECTION();
 	for (int i = 0; i < writer->npages; i++)
 	{
 		Page image = (Page) writer->group[i].data;
-		Page page = state ? GenericXLogRegisterBuffer(state, buffers[i], GENERIC_XLOG_FULL_IMAGE)
-						  : BufferGetPage(buffers[i]);
 
 		GpudsPageGetOpaque(image)->next = i + 1 < writer->npages ? BufferGetBlockNumber(buffers[i + 1])
 																 : next;
-		memcpy(page, image, BLCKSZ);
+		memcpy(BufferGetPage(buffers[i]), image, BLCKSZ);
 	}
-	if (state)
-		GenericXLogFinish(state);
+	if (writer->log_pages)
+	{
+		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, writer->npages);
+		END_CRIT_SECTION();
+	}
 
 	if (writer->head == InvalidBlockNumber)
 		writer->head = BufferGetBlockNumber(buffers[0]);
 	for (int i = 0; i < writer->npages; i++)
 	{
-		if (!state)
+		if (!writer->log_pages)
 			MarkBufferDirty(buffers[i]);
 		UnlockReleaseBuffer(buffers[i]);
 	}

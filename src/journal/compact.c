@@ -333,11 +333,10 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 			garbage = unreachable(&meta, BufferGetPage(buffer));
 			if (garbage)
 			{
-				GenericXLogState *state = GenericXLogStart(index);
-
-				gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE),
-								GPUDS_PAGE_FREE, 0, meta.generation, 0);
-				GenericXLogFinish(state);
+				START_CRIT_SECTION();
+				gpuds_page_init(BufferGetPage(buffer), GPUDS_PAGE_FREE, 0, meta.generation, 0);
+				gpuds_log_pages(index, InvalidBuffer, NULL, &buffer, 1);
+				END_CRIT_SECTION();
 				(*newly)++;
 			}
 		}

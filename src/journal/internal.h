@@ -29,6 +29,21 @@ extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, 
 extern void gpuds_page_store(Page page, const char *records, int n, int nwords);
 extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno);
 
+/* wal.c */
+typedef struct GpudsDelta
+{
+	int length;             /* of what is used */
+	char data[BLCKSZ + 64]; /* a page's worth and three fragment heads */
+} GpudsDelta;
+
+extern void gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length);
+extern void gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer *fresh,
+							int nfresh);
+
+/* A page's next link, counted from its start. */
+#define GPUDS_NEXT_OFFSET \
+	(BLCKSZ - MAXALIGN(sizeof(GpudsPageOpaqueData)) + offsetof(GpudsPageOpaqueData, next))
+
 /* meta.c */
 extern void gpuds_meta_check(Relation index, Buffer buffer);
 extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage);

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "commands/vacuum.h"
+#include "miscadmin.h"
 
 #include "journal/internal.h"
 #include "kernels/sort.h"
@@ -70,7 +71,7 @@ mark_page(BulkDelete *bulk, const BatchPage *batch)
 	Buffer buffer;
 	Page page;
 	GpudsPageOpaque opaque;
-	GenericXLogState *state;
+	GpudsDelta delta;
 
 	buffer = ReadBufferExtended(bulk->index, MAIN_FORKNUM, batch->blkno, RBM_NORMAL, bulk->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -81,20 +82,29 @@ mark_page(BulkDelete *bulk, const BatchPage *batch)
 		GpudsPageCount(page, nwords) < batch->nrecords)
 		gpuds_corrupted(bulk->index, batch->blkno, "The page changed while VACUUM was working on it.");
 
-	state = GenericXLogStart(bulk->index);
-	page = GenericXLogRegisterBuffer(state, buffer, 0);
 	for (int i = 0; i < batch->nrecords; i++)
 	{
-		GpudsRecord *record;
+		GpudsRecord *record = GpudsPageRecord(page, i, nwords);
+
+		if (bulk->dead[batch->start + i] &&
+			(record->flags != 0 ||
+			 memcmp(record, bulk->records + (Size) (batch->start + i) * size, size) != 0))
+			gpuds_corrupted(bulk->index, batch->blkno, "A record changed while VACUUM was working on it.");
+	}
+
+	delta.length = 0;
+	START_CRIT_SECTION();
+	for (int i = 0; i < batch->nrecords; i++)
+	{
+		GpudsRecord *record = GpudsPageRecord(page, i, nwords);
 
 		if (!bulk->dead[batch->start + i])
 			continue;
-		record = GpudsPageRecord(page, i, nwords);
-		if (record->flags != 0 || memcmp(record, bulk->records + (Size) (batch->start + i) * size, size) != 0)
-			gpuds_corrupted(bulk->index, batch->blkno, "A record changed while VACUUM was working on it.");
 		record->flags |= GPUDS_RECORD_DEAD;
+		gpuds_delta_add(&delta, page, (char *) &record->flags - (char *) page, sizeof(record->flags));
 	}
-	GenericXLogFinish(state);
+	gpuds_log_pages(bulk->index, buffer, &delta, NULL, 0);
+	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);
 }
 

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * wal.c
+ *	  Generic WAL records of changes made in place.
+ *
+ * access/generic_xlog.h copies every page twice and finds out what changed by
+ * comparing all of its bytes; appending one record of 16 bytes would spend most
+ * of its time on that.  We know what we change.  So pages of records are changed
+ * in place, in a critical section, and the record is assembled here: resource
+ * manager RM_GENERIC_ID, and for each page either a full image or a delta of
+ * fragments (offset, length, bytes) as generic_redo applies them.  Replay is
+ * core's and needs no library.
+ *
+ * The hole between pd_lower and pd_upper of a page must be all zeros, as replay
+ * makes it so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/rmgr.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+
+#include "journal/internal.h"
+
+/* Adds a changed range of a page, in bytes, to a delta. */
+void
+gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length)
+{
+	uint16 head[2] = { offset, length };
+
+	Assert(delta->length + sizeof(head) + length <= sizeof(delta->data));
+	memcpy(delta->data + delta->length, head, sizeof(head));
+	memcpy(delta->data + delta->length + sizeof(head), (char *) page + offset, length);
+	delta->length += sizeof(head) + length;
+}
+
+/*
+ * Marks buffers dirty and, if the relation needs WAL, logs them in one record:
+ * the first, if valid, by its delta, nfresh others by full images.  The caller
+ * holds exclusive locks on them and is in the critical section in which it
+ * changed the pages.
+ */
+void
+gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer *fresh, int nfresh)
+{
+	int id = 0;
+	XLogRecPtr lsn;
+
+	Assert(CritSectionCount > 0);
+	Assert(nfresh + (changed != InvalidBuffer) <= MAX_GENERIC_XLOG_PAGES);
+
+	if (changed != InvalidBuffer)
+		MarkBufferDirty(changed);
+	for (int i = 0; i < nfresh; i++)
+		MarkBufferDirty(fresh[i]);
+	if (!RelationNeedsWAL(index))
+		return;
+
+	XLogBeginInsert();
+	if (changed != InvalidBuffer)
+	{
+		XLogRegisterBuffer(id, changed, REGBUF_STANDARD);
+		XLogRegisterBufData(id++, delta->data, delta->length);
+	}
+	for (int i = 0; i < nfresh; i++)
+		XLogRegisterBuffer(id++, fresh[i], REGBUF_FORCE_IMAGE | REGBUF_STANDARD);
+	lsn = XLogInsert(RM_GENERIC_ID, 0);
+
+	if (changed != InvalidBuffer)
+		PageSetLSN(BufferGetPage(changed), lsn);
+	for (int i = 0; i < nfresh; i++)
+		PageSetLSN(BufferGetPage(fresh[i]), lsn);
+}
