@@ -106,7 +106,6 @@ $(cat "$work/log/initdb")"
 			checkpoint_timeout = 1h
 			max_connections = 40
 			jit = off
-			random_page_cost = 1.1
 			log_min_messages = warning
 		END
 		if [ "$am" != btree ]; then

@@ -58,6 +58,7 @@ sub commas { my $n = shift; 1 while $n =~ s/^(\d+)(\d{3})/$1,$2/; return $n; }
 sub number
 {
 	my $v = shift;
+	return '0' if $v == 0;
 	return $v >= 1000 ? commas(sprintf('%.0f', $v)) : sprintf($v >= 100 ? '%.0f' : $v >= 10 ? '%.1f' : '%.3g', $v);
 }
 
@@ -68,7 +69,8 @@ my @table;
 sub line
 {
 	my ($work, $unit, $bt, $gp, $kind, $target) = @_;
-	return unless defined $bt && defined $gp && $bt > 0 && $gp > 0;
+	return unless defined $bt && defined $gp && $bt > 0;
+	$gp = max($gp, 0);    # a difference within the noise
 	my $ratio = $kind eq 'faster' ? $bt / $gp : $gp / $bt;
 	my $reached = !defined $target ? undef : $kind eq 'part' ? $ratio <= $target : $ratio >= $target;
 	push @table,
@@ -248,7 +250,7 @@ if (@table)
 	my ($data, $n) = ('', 0);
 	for (reverse @table)
 	{
-		my $gain = $_->{kind} eq 'part' ? 1 / $_->{ratio} : $_->{ratio};
+		my $gain = $_->{kind} eq 'part' ? 1 / max($_->{ratio}, 0.01) : $_->{ratio};
 		my $goal = !defined $_->{target} ? 'NaN' : $_->{kind} eq 'part' ? 1 / $_->{target} : $_->{target};
 		(my $label = $_->{work}) =~ s/[`"]//g;
 		$data .= sprintf("%d %.4f %s \"%s\"\n", ++$n, $gain, $goal, $label);
@@ -262,7 +264,7 @@ set logscale x
 set yrange [0.3:$n.7]
 set rmargin 4
 set xrange [0.1:*]
-set xtics (0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
+set xtics (0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 100)
 set grid x
 set arrow from 1,0.3 to 1,$n.7 nohead lc rgb "#000000"
 unset key
