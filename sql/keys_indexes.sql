@@ -58,3 +58,18 @@ CREATE INDEX r_c ON r USING gpu_btree (c);
 ANALYZE r;
 SELECT same('SELECT * FROM r WHERE c = ''pg_class''::regclass', 'r_c');
 SELECT same('SELECT * FROM r WHERE c < 5000', 'r_c');
+
+-- keys that are known at run time only, one after the other
+CREATE TABLE s (id int, k smallint, d date);
+INSERT INTO s SELECT i, i % 500 - 250, date '2021-11-01' + i % 20 FROM generate_series(1, 2000) i;
+CREATE INDEX s_k ON s USING gpu_btree (k);
+CREATE INDEX s_d ON s USING gpu_btree (d DESC);
+ANALYZE s;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SET TimeZone = 'America/New_York';
+SELECT same('SELECT s.id, x FROM (VALUES (NULL::bigint), (-250), (100000), (7), (-4294967289), (NULL), (7)) v(x) JOIN s ON k = x', 's_k');
+SELECT same('SELECT x, count(id) FROM (VALUES (NULL::bigint), (-250), (100000), (7), (-100000), (249)) v(x) LEFT JOIN s ON k > x GROUP BY x', 's_k');
+SELECT same('SELECT x, count(id) FROM (VALUES (NULL::int[]), (''{}''), (''{NULL}''), (''{7,NULL,9,100000}''), (''{1}'')) v(x) LEFT JOIN s ON k = ANY (x) GROUP BY x', 's_k');
+SELECT same('SELECT x, count(id) FROM (VALUES (''2021-11-07 00:00-04''::timestamptz), (''2021-11-08 00:00-05''), (''infinity''), (''2021-11-08 00:00-04'')) v(x) LEFT JOIN s ON d = x GROUP BY x', 's_d');

@@ -308,7 +308,7 @@ add_element(CodeSet *set, const GpudsCut *cut, StrategyNumber strategy, GpudsCod
 static bool
 add_integers(const GpudsKeyColumn *column, GpudsKeyKind constant, const char *data, int64 n, CodeSet *set)
 {
-	const int64 max = (int64) (UINT64_MAX >> (65 - column->bits));
+	const int64 max = (int64) gpuds_ones(column->bits - 1);
 	const int64 min = -max - 1;
 	const uint64 bias = UINT64_C(1) << (column->bits - 1);
 	uint64 *points = set->points;

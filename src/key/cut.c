@@ -43,7 +43,7 @@ static void
 cut_integer(GpudsKeyKind column, int64 value, GpudsCut *cut)
 {
 	int bits = gpuds_kind_bits(column);
-	int64 max = (int64) (UINT64_MAX >> (65 - bits));
+	int64 max = (int64) gpuds_ones(bits - 1);
 
 	if (value > max)
 		cut->above = true;
