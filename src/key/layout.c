@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
@@ -155,7 +156,8 @@ void
 gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 {
 	TupleDesc desc = RelationGetDescr(index);
-	bool making = index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready;
+	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
+				  !RecoveryInProgress();
 	int ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
 	int place;
 
