@@ -111,6 +111,11 @@ for (['steady', ''], ['after checkpoint', ', right after a checkpoint'])
 	line("WAL of it in all$words", 'MB', map({ my $v = value('insert', $_, "$item wal"); defined $v ? $v / 1e6 : undef }
 			'bt', 'gp'), 'part');
 }
+{
+	my @both = map { my ($tax, $next) = (less_plain('steady', $_), value('insert', $_, 'next query'));
+		defined $tax && defined $next ? $tax + $next : undef } qw(bt gp);
+	line('index tax and the next query, which catches up', 'ms', @both, 'part');
+}
 line("single-row transactions, $_ client" . ($_ > 1 ? 's' : ''), 'tps', value('single_row', 'bt', "$_ clients"),
 	value('single_row', 'gp', "$_ clients"), 'rate', 1.0)
   for 1, 4;
