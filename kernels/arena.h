@@ -182,7 +182,7 @@ gk_free(GkArena *arena, GkSpace *space, GkRef ref, int units)
 /*
  * A piece of 1 .. GK_MAX_UNITS units, contents undefined; 0: out of memory.
  * What was freed before is used first, and the rest of a larger piece when
- * there is no other way.
+ * there is no other way.  Tests define GK_ALLOC_FAILS to make it fail at will.
  */
 GK_HOST_FN GkRef
 gk_alloc(GkArena *arena, GkSpace *space, int units)

@@ -154,6 +154,10 @@ gbt_probe_next(GbtProbe *p, const GbtView *view, const bool forward, const int n
 	p->far_bound = f->far_bound && f->at == f->end;
 	if (++depth < leaf_depth)
 	{
+		/* the node after this one, too, in time for the next call that gets here */
+		if (f->at != f->end)
+			gbt_prefetch(view->base,
+						 gbt_children(gbt_node(view->base, f->ref), nw)[f->at + (forward ? 1 : -1)], nw);
 		for (; depth < leaf_depth; depth++)
 			gbt_probe_step(p, view, depth, forward, nw);
 		gbt_probe_ahead(p, view, leaf_depth - 1, forward, nw);

@@ -310,6 +310,8 @@ main(int argc, char **argv)
 					run(kind, nwords, size, 10);
 				run(kind, nwords, 100 + (int64_t) test_below(200), 60);
 				run(kind, nwords, 3000, 60);
+				if (r == 0)
+					run(kind, nwords, 60000, 6);
 				check_resume(kind, nwords, 2000, true);
 				check_resume(kind, nwords, 2000, false);
 			}
