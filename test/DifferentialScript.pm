@@ -309,7 +309,7 @@ sub _random_query
 	my $first = $self->{columns}[0];
 	my $kind = _weighted(
 		30, 'rows', 10, 'count', 16, 'ordered', $TYPES{ $first->{type} }{minmax} ? 6 : 0, 'minmax',
-		8, 'nestloop', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self');
+		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self');
 	my $where = $self->_where;
 	my $noplan = !$self->_usable($where);
 	my $predicate = $self->{predicate};
@@ -344,6 +344,12 @@ sub _random_query
 		my $join = _weighted(5, 'JOIN', 3, 'LEFT JOIN', $kind eq 'merge' ? 1 : 0, 'RIGHT JOIN');
 		my $list = _chance(0.5) ? 'count(*), sum({T}.v)' : 'p.n, {T}.id';
 		$self->_query("SELECT $list FROM {P} p $join {T} ON $e = p.k$extra", kind => $kind, noplan => $kind eq 'merge' || $join eq 'RIGHT JOIN');
+	}
+	elsif ($kind eq 'nothing')
+	{
+		# No column is asked for: core would take an index-only scan for possible
+		my $filter = $predicate ? " WHERE $predicate" : '';
+		$self->_query(_one("SELECT count(*) FROM {T}$filter", "SELECT 1 FROM {T}$filter LIMIT 7", "SELECT EXISTS (SELECT FROM {T}$filter)"), noplan => 1);
 	}
 	elsif ($kind eq 'exists')
 	{
