@@ -99,6 +99,13 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsRestrictSearchPath() ((void) 0)
 #endif
 
+/* Tells the planner to avoid a path; before 18 its cost alone does that. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsDisablePath(path) ((path)->disabled_nodes++)
+#else
+#define GpudsDisablePath(path) ((void) 0)
+#endif
+
 /* EXPLAIN's count of index searches. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsCountSearch(scan)               \

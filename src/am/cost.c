@@ -30,6 +30,9 @@
 #define SETUP_OPERATORS 200
 #define PROBE_OPERATORS 10
 
+/* More than what enable_seqscan = off adds. */
+#define NEVER_COST 1.0e12
+
 /* A returned entry costs this share of nbtree's cpu_index_tuple_cost. */
 #define ENTRY_SHARE 0.5
 
@@ -92,6 +95,18 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 			 qual_cost.startup;
 	*startup = set_up + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
 	*total = *startup + costs.numIndexTuples * cpu_index_tuple_cost * ENTRY_SHARE;
+
+	/*
+	 * Core plans an index-only scan where no column is needed at all, whatever
+	 * amcanreturn says.  It would trust the visibility map without the interlock
+	 * with VACUUM that this takes.
+	 */
+	if (path->path.pathtype == T_IndexOnlyScan)
+	{
+		GpudsDisablePath(&path->path);
+		*startup += NEVER_COST;
+		*total += NEVER_COST;
+	}
 	*selectivity = costs.indexSelectivity;
 	*correlation = leading_correlation(root, index);
 	*pages = 1;

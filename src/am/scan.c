@@ -209,6 +209,11 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 	GpudsScanState *state = scan->opaque;
 	bool forward = !ScanDirectionIsBackward(dir);
 
+	if (scan->xs_want_itup)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("index \"%s\" does not support index-only scans",
+							   RelationGetRelationName(scan->indexRelation)),
+						errhint("Set enable_indexonlyscan to off.")));
 	if (!state->synced)
 		barrier(scan, state);
 	if (state->place == PLACE_FRESH || state->forward != forward)

@@ -51,7 +51,6 @@ extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumbe
 
 /* append.c */
 extern void gpuds_forget_tails(Oid relid);
-extern void gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end);
 
 /* read.c */
 extern void gpuds_reader_set_strategy(GpudsJournalReader *reader, BufferAccessStrategy strategy);

@@ -201,6 +201,7 @@ gpuds_record_entry(const GpudsRecord *record, int nwords, GkEntry *entry)
 extern void gpuds_journal_append(Relation index, int nwords, const GkEntry *entries, int64 n, uint8 flags);
 extern void gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed,
 							   GpudsLaneMeta fresh[GPUDS_LANES]);
+extern void gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end);
 
 /* read.c */
 extern GpudsJournalReader *gpuds_reader_open(Relation index);

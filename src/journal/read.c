@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "miscadmin.h"
 
 #include "journal/internal.h"
@@ -177,6 +178,23 @@ stale_or_corrupted(GpudsJournalReader *reader, BlockNumber blkno, const char *wh
 	return GPUDS_READ_STALE;
 }
 
+/* Raises ERRCODE_INDEX_CORRUPTED if a record's TID cannot be one. */
+static void
+check_tids(GpudsJournalReader *reader, const GpudsJournalPage *page)
+{
+	const int size = GpudsRecordSize(reader->meta.nwords);
+	const char *at = page->records;
+
+	for (int i = 0; i < page->nrecords; i++, at += size)
+	{
+		const GpudsRecord *record = (const GpudsRecord *) at;
+
+		if (record->offset < FirstOffsetNumber || record->offset > MaxHeapTuplesPerPage)
+			gpuds_corrupted(reader->index, page->blkno, "Record " UINT64_FORMAT " has TID (%u,%u).",
+							page->first + i, record->block, record->offset);
+	}
+}
+
 /* Reads the next page of the base.  *done: there is none. */
 static GpudsReadResult
 next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
@@ -217,6 +235,7 @@ next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 	page->first = opaque.first;
 	page->nrecords = n;
 	page->records = reader->records.data;
+	check_tids(reader, page);
 	reader->expect += n;
 	reader->blkno = opaque.next;
 	return GPUDS_READ_PAGE;
@@ -310,6 +329,7 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 			page->first = *want;
 			page->nrecords = take;
 			page->records = reader->records.data;
+			check_tids(reader, page);
 			*want += take;
 			return GPUDS_READ_PAGE;
 		}

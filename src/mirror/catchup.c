@@ -384,16 +384,23 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 }
 
 /*
- * Bytes that a structure with the journal's entries will need, roughly.
+ * Bytes that a structure with all of the journal's records would need, roughly;
+ * *generation says of which base.
  */
 static size_t
-estimate_bytes(const GpudsMirrorSource *source)
+estimate_bytes(const GpudsMirrorSource *source, uint64 *generation)
 {
-	double pages = RelationGetNumberOfBlocks(source->index);
-	double entries = pages * GpudsPageCapacity(source->layout->nwords);
-	double entry_bytes = 8 * (source->layout->nwords + 1);
+	GpudsMetaData meta;
+	GpudsJournalPos end;
+	double records;
 
-	return (size_t) (entries * entry_bytes * 1.25 * 100 / source->fillfactor);
+	gpuds_journal_read_meta(source->index, &meta);
+	gpuds_journal_end(source->index, &meta, &end);
+	records = meta.base_records;
+	for (int i = 0; i < GPUDS_LANES; i++)
+		records += end.count[i] > meta.lane[i].first ? end.count[i] - meta.lane[i].first : 0;
+	*generation = meta.generation;
+	return (size_t) (records * 8 * (source->layout->nwords + 1) * 1.25 * 100 / source->fillfactor);
 }
 
 /*
@@ -404,13 +411,16 @@ static bool
 load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
-	size_t wanted = estimate_bytes(source);
+	uint64 generation;
+	size_t wanted = estimate_bytes(source, &generation);
 
 	/*
 	 * The estimate counts garbage as well, so it may be far too high; but what
-	 * did not fit when the memory was empty needs not be tried again.
+	 * did not fit when the memory was empty needs not be tried again until
+	 * compaction has taken the garbage away.
 	 */
-	if (wanted / 4 > size || (mirror->hopeless > 0 && wanted >= mirror->hopeless))
+	if (wanted / 4 > size || (mirror->hopeless_bytes > 0 && mirror->hopeless_generation == generation &&
+							  wanted >= mirror->hopeless_bytes))
 		return false;
 	while (size - gpuds_device_memory_used(mirror->tree.kind) < Min(wanted, size) &&
 		   gpuds_mirror_evict_one(mirror))
@@ -427,7 +437,10 @@ load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 				if (!gpuds_mirror_evict_one(mirror))
 				{
 					if (gpuds_device_memory_used(mirror->tree.kind) < size / 16)
-						mirror->hopeless = wanted;
+					{
+						mirror->hopeless_bytes = wanted;
+						mirror->hopeless_generation = generation;
+					}
 					return false;
 				}
 				break;

@@ -65,10 +65,11 @@ typedef struct GpudsMirror
 	int applier; /* backend index + 1, 0: nobody */
 	ConditionVariable applier_left;
 
-	bool loaded;         /* tree and pos are valid; changes under mutex */
-	GpudsJournalPos pos; /* applied up to here; changes under mutex */
-	size_t hopeless;     /* 0, or: bytes that did not fit even alone */
-	uint64 owner;        /* the tree's name among pins */
+	bool loaded;                /* tree and pos are valid; changes under mutex */
+	GpudsJournalPos pos;        /* applied up to here; changes under mutex */
+	size_t hopeless_bytes;      /* 0, or: estimate that did not fit even alone */
+	uint64 hopeless_generation; /* of the base that it was made for */
+	uint64 owner;               /* the tree's name among pins */
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
 } GpudsMirror;

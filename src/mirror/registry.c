@@ -185,7 +185,7 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	mirror->hopeless = 0;
+	mirror->hopeless_bytes = 0;
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
