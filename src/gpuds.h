@@ -17,8 +17,7 @@
 typedef enum GpudsDeviceChoice
 {
 	GPUDS_DEVICE_AUTO,
-	GPUDS_DEVICE_CPU,
-	GPUDS_DEVICE_CUDA
+	GPUDS_DEVICE_CPU
 } GpudsDeviceChoice;
 
 extern int gpuds_device;
