@@ -166,8 +166,12 @@ gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *s
 	int64 n = -1;
 
 	gk_pin(pin, owner, &tree->tree.version);
-	if (pg_atomic_read_u64(serial) == expected && gbt_view(tree_arena(tree), &tree->tree, &view))
-		n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
+	if (pg_atomic_read_u64(serial) == expected)
+	{
+		pg_read_barrier();
+		if (gbt_view(tree_arena(tree), &tree->tree, &view))
+			n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
+	}
 	gk_unpin(pin);
 	return n;
 }

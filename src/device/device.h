@@ -63,8 +63,8 @@ extern GkStatus gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const Gk
 
 /*
  * The next entries of a scan, at most cap; fewer: the scan is at its end.
- * -1: the tree was withdrawn or, at the time of the pin, *serial was not
- * expected any more (the tree serves another index by now).
+ * -1: the tree was withdrawn or, at the time of the pin, *serial was not what
+ * was expected (the tree is incomplete, or serves another index by now).
  */
 extern int64 gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *serial,
 							   uint64 expected, GkScan *scan, bool forward, GkEntry *out, int64 cap);

@@ -561,7 +561,11 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 					pg_atomic_write_u64(&mirror->synced, 0);
 					ok = bring_up(source, mirror);
 					if (ok)
+					{
+						pg_write_barrier();
+						pg_atomic_write_u64(&mirror->readable, ref->serial);
 						pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
+					}
 				}
 				done = true;
 			}

@@ -51,6 +51,9 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 serial;   /* names the assignment of this slot to a
 								 * file; 0: unassigned.  Changed only by the
 								 * applier holding the registry lock */
+	pg_atomic_uint64 readable; /* serial while the tree holds all that any scan
+								* that synced before may ask for, else 0: a
+								* load publishes before it is complete */
 	pg_atomic_uint64 synced;   /* the journal's change counter when the last
 								 * complete catch-up began; 0: look */
 	pg_atomic_uint64 last_use; /* registry clock at the last scan */

@@ -24,8 +24,8 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
 		GpudsMirror *mirror = ref->mirror;
-		int64 n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->serial, ref->serial, scan, forward,
-									out, cap);
+		int64 n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->readable, ref->serial, scan,
+									forward, out, cap);
 
 		if (n >= 0)
 		{
