@@ -136,7 +136,7 @@ gbt_verify_node(GbtVerify *v, GkRef ref, int level, const GkEntry *low, const Gk
 	{
 		GkEntry child_low = *low;
 		GkEntry child_high;
-		uint64_t child_count;
+		uint64_t child_count = 0;
 
 		if (i >= n)
 		{

@@ -79,11 +79,12 @@ static void
 write_group(GpudsBaseWriter *writer, bool more)
 {
 	Buffer buffers[MAX_GENERIC_XLOG_PAGES];
+	const int npages = writer->npages;
 	BlockNumber next = InvalidBlockNumber;
 
 	CHECK_FOR_INTERRUPTS();
 
-	for (int i = 0; i < writer->npages; i++)
+	for (int i = 0; i < npages; i++)
 	{
 		if (i == 0 && writer->ahead != InvalidBlockNumber)
 		{
@@ -103,29 +104,28 @@ write_group(GpudsBaseWriter *writer, bool more)
 
 	if (writer->log_pages)
 		START_CRIT_SECTION();
-	for (int i = 0; i < writer->npages; i++)
+	for (int i = 0; i < npages; i++)
 	{
 		Page image = (Page) writer->group[i].data;
 
-		GpudsPageGetOpaque(image)->next = i + 1 < writer->npages ? BufferGetBlockNumber(buffers[i + 1])
-																 : next;
+		GpudsPageGetOpaque(image)->next = i + 1 < npages ? BufferGetBlockNumber(buffers[i + 1]) : next;
 		memcpy(BufferGetPage(buffers[i]), image, BLCKSZ);
 	}
 	if (writer->log_pages)
 	{
-		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, writer->npages);
+		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, npages);
 		END_CRIT_SECTION();
 	}
 
 	if (writer->head == InvalidBlockNumber)
 		writer->head = BufferGetBlockNumber(buffers[0]);
-	for (int i = 0; i < writer->npages; i++)
+	for (int i = 0; i < npages; i++)
 	{
 		if (!writer->log_pages)
 			MarkBufferDirty(buffers[i]);
 		UnlockReleaseBuffer(buffers[i]);
 	}
-	writer->pages += writer->npages;
+	writer->pages += npages;
 	writer->npages = 0;
 	writer->ahead = next;
 }
