@@ -22,6 +22,8 @@
 
 #include "kernels/btree_build.h"
 
+#define GBT_AHEAD 16
+
 /* Note a node of the old tree (or one written too early) as replaced. */
 GK_HOST_FN bool
 gbt_retire(GbtWriter *w, GkRef ref, int level)
@@ -237,6 +239,38 @@ gbt_apply_leaf(GbtWriter *w, GkRef ref, const GkOp *ops, int64_t nops, int64_t *
 }
 
 /*
+ * Start loading what the next operations will want, by descending the old tree
+ * with GBT_AHEAD of them together: one at a time each would wait for memory.
+ * Where they mostly meet in the same leaves there is nothing to win, and a
+ * longer stretch of operations is passed over.
+ */
+GK_INLINE void
+gbt_apply_ahead(GbtWriter *w, const GkOp *ops, const int nw)
+{
+	GkRef refs[GBT_AHEAD];
+	int n = w->ops_end - ops < GBT_AHEAD ? (int) (w->ops_end - ops) : GBT_AHEAD;
+	int leaves = 1;
+
+	for (int i = 0; i < n; i++)
+		refs[i] = (GkRef) w->tree->head;
+	for (int level = (int) (w->tree->head >> 32 & 0xFF) - 1; level > 0; level--)
+	{
+		for (int i = 0; i < n; i++)
+		{
+			const uint64_t *node = gbt_node(w->arena, refs[i]);
+
+			refs[i] = gbt_children(node, nw)[gbt_inner_rank(w->arena, node, &ops[i].e, nw)];
+			gbt_prefetch(w->arena, refs[i], nw);
+		}
+	}
+	for (int i = 1; i < n; i++)
+		leaves += refs[i] != refs[i - 1];
+	w->ahead = ops + n;
+	if (leaves < GBT_AHEAD / 2)
+		w->ahead += w->ops_end - w->ahead < 16 * GBT_AHEAD ? w->ops_end - w->ahead : 16 * GBT_AHEAD;
+}
+
+/*
  * Take a node apart into the writer, changed by the operations that fall into
  * it.  low separates it from what is before it; last: it is at the tree's
  * right edge.  Recursion is as deep as the tree.
@@ -264,8 +298,6 @@ gbt_apply_node(GbtWriter *w, GkRef ref, int level, const GkEntry *low, bool last
 			end[i] = nops;
 			if (i < n - 1)
 				end[i] = start + gbt_ops_before(ops + start, nops - start, &child[i + 1].low);
-			if (end[i] > start)
-				gbt_prefetch(w->arena, child[i].ref, w->nw);
 			start = end[i];
 		}
 		start = 0;
@@ -273,6 +305,13 @@ gbt_apply_node(GbtWriter *w, GkRef ref, int level, const GkEntry *low, bool last
 		{
 			if (end[i] > start || gbt_must_open(w, level - 1))
 			{
+				if (end[i] > start && ops + start >= w->ahead)
+				{
+					if (w->nw == 1)
+						gbt_apply_ahead(w, ops + start, 1);
+					else
+						gbt_apply_ahead(w, ops + start, 2);
+				}
 				if (!gbt_apply_node(w, child[i].ref, level - 1, &child[i].low, last && i == n - 1,
 									ops + start, end[i] - start, inserted, deleted))
 					return false;
@@ -315,6 +354,8 @@ gbt_apply(GkArena *arena, GbtTree *tree, const GkOp *ops, int64_t n, int64_t *in
 	if (n <= 0)
 		return GK_OK;
 	gbt_writer_init(&w, arena, tree, GBT_FANOUT, true);
+	w.ops_end = ops + n;
+	w.ahead = n > 1 ? ops : w.ops_end;
 	if (height > 0)
 		ok = gbt_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
 	else

@@ -44,6 +44,8 @@ typedef struct GbtWriter
 	uint64_t version; /* version to be published */
 	GbtQueue fresh;
 	GbtQueue retired;
+	const GkOp *ahead; /* operations up to here are being loaded for */
+	const GkOp *ops_end;
 	int nentries;
 	GkEntry low; /* separator before the first entry held */
 	GkEntry entry[GBT_LEVEL_CAP];
@@ -152,6 +154,7 @@ gbt_writer_init(GbtWriter *w, GkArena *arena, GbtTree *tree, int target, bool tr
 	w->version = tree->version + 1;
 	w->fresh.head = w->fresh.tail = 0;
 	w->retired.head = w->retired.tail = 0;
+	w->ahead = w->ops_end = NULL;
 	w->nentries = 0;
 	for (int l = 0; l <= GBT_MAX_HEIGHT; l++)
 		w->level[l].n = 0;
