@@ -210,6 +210,7 @@ switch_meta(Relation index, const GpudsMetaData *before, const GpudsLaneMeta *fr
 	meta->base_records = records;
 	meta->live_records = records;
 	meta->garbage = 0;
+	meta->sweep_due = 1;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		/* a lane that was empty then may have begun since: it stays as it is */
@@ -350,6 +351,8 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 		}
 	}
 	IndexFreeSpaceMapVacuum(index);
+	if (meta.sweep_due)
+		gpuds_meta_swept(index);
 	return nfree;
 }
 
@@ -379,7 +382,7 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 
 	pays = meta.garbage > total * COMPACT_GARBAGE_SHARE &&
 		   meta.garbage > (uint64) COMPACT_GARBAGE_PAGES * GpudsPageCapacity(nwords);
-	if (pays || !stats->estimated_count)
+	if (pays || meta.sweep_due || !stats->estimated_count)
 	{
 		BlockNumber newly = 0;
 		BlockNumber nfree = sweep(info, nwords, &newly);

@@ -114,7 +114,8 @@ typedef struct GpudsMetaData
 	uint64 live_records; /* as the last VACUUM or build counted them */
 	uint64 garbage;      /* dead records and tombstones, ditto */
 	uint16 key_bits;     /* of the key layout, to catch a mismatch */
-	uint16 spare[3];     /* zero */
+	uint16 sweep_due;    /* 1: a compaction's old pages may not be free yet */
+	uint16 spare[2];     /* zero */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
 

@@ -53,7 +53,8 @@ CHECK_OFFSET(GpudsMetaData, base_records, 32);
 CHECK_OFFSET(GpudsMetaData, live_records, 40);
 CHECK_OFFSET(GpudsMetaData, garbage, 48);
 CHECK_OFFSET(GpudsMetaData, key_bits, 56);
-CHECK_OFFSET(GpudsMetaData, spare, 58);
+CHECK_OFFSET(GpudsMetaData, sweep_due, 58);
+CHECK_OFFSET(GpudsMetaData, spare, 60);
 CHECK_OFFSET(GpudsMetaData, lane, 64);
 
 /* One lane's share of a heap block number: mark the TID's place in GkEntry.t. */

@@ -132,6 +132,21 @@ gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Notes that no page is left that a compaction made unreachable. */
+void
+gpuds_meta_swept(Relation index)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GenericXLogState *state;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, buffer);
+	state = GenericXLogStart(index);
+	GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0))->sweep_due = 0;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
 /*
  * Ends a build: hangs the base into the metapage and WAL-logs all pages of the
  * index if it needs WAL.  Nobody else can see the relation file yet.
