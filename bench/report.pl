@@ -133,6 +133,8 @@ if (defined $cold)
 		target_ns_per_entry => 100
 	};
 }
+my $memory = value('memory', 'gp', 'structure');
+$more{memory} = { bytes => $memory, bytes_per_entry => $memory / $machine{rows} } if defined $memory;
 my @sizes = sort { $a <=> $b } map { /^(\d+) index$/ ? $1 : () } keys %{ $runs{break_even} || {} };
 for my $n (@sizes)
 {
@@ -214,6 +216,7 @@ if (@sizes)
 	  ? "`= ANY`: gpu_btree is the faster one from $more{break_even}{keys} keys on.\n"
 	  : "`= ANY`: btree is the faster one at every size up to $sizes[-1] keys.\n";
 }
+$foot .= sprintf("The structure in memory takes %.1f bytes an entry.\n", $more{memory}{bytes_per_entry}) if $more{memory};
 write_file('figures.md', "$text\n$foot");
 print "\n$text\n$foot\nWritten to $out.\n";
 
