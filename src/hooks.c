@@ -13,6 +13,7 @@
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 #include "tcop/utility.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -107,12 +108,39 @@ utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessU
 		gpuds_key_after_alter_enum((AlterEnumStmt *) statement);
 }
 
+static bool
+on_conflict(Plan *plan)
+{
+	return plan && IsA(plan, ModifyTable) && ((ModifyTable *) plan)->onConflictAction != ONCONFLICT_NONE;
+}
+
+/* Does the statement, or an INSERT in one of its WITH queries, have ON CONFLICT? */
+static bool
+inserts_speculatively(PlannedStmt *stmt)
+{
+	ListCell *lc;
+
+	if (on_conflict(stmt->planTree))
+		return true;
+	if (stmt->hasModifyingCTE)
+	{
+		foreach (lc, stmt->subplans)
+		{
+			if (on_conflict(lfirst(lc)))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Workers do not see the leader's buffers: they must be empty before. */
 static void
 executor_start(QueryDesc *queryDesc, int eflags)
 {
 	if (queryDesc->plannedstmt->parallelModeNeeded)
 		gpuds_insert_flush_all(false);
+	if (inserts_speculatively(queryDesc->plannedstmt))
+		gpuds_insert_speculative();
 
 	if (prev_executor_start)
 		prev_executor_start(queryDesc, eflags);

@@ -60,6 +60,7 @@ extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointe
 						 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo);
 extern void gpuds_insert_flush(Relation index);
 extern void gpuds_insert_flush_all(bool final);
+extern void gpuds_insert_speculative(void);
 extern void gpuds_insert_forget(void);
 extern void gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent);
 extern void gpuds_insert_subabort(SubTransactionId subid);

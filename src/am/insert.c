@@ -66,6 +66,9 @@ static InsertBuffer *buffers = NULL;
 /* Entries in all of them. */
 static int64 total_buffered = 0;
 
+/* May rows of this transaction die before it ends?  Then nothing is buffered. */
+static bool speculative = false;
+
 static InsertBuffer *
 find_buffer(const RelFileLocator *locator)
 {
@@ -154,6 +157,17 @@ append_buffer(Relation index, InsertBuffer *buffer)
 }
 
 /*
+ * The transaction inserts speculatively (ON CONFLICT).  A row that loses to a
+ * conflicting one is dead at once, and VACUUM may give its TID to another row
+ * while we go on: its entry must be in the journal before that.
+ */
+void
+gpuds_insert_speculative(void)
+{
+	speculative = true;
+}
+
+/*
  * aminsert.  Always returns false: the index is never unique.
  *
  * For a constraint that looks for conflicting rows of other, uncommitted
@@ -168,7 +182,7 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	GkEntry entry;
 
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
-	if (indexInfo->ii_ExclusionOps != NULL)
+	if (speculative || indexInfo->ii_ExclusionOps != NULL)
 	{
 		gpuds_journal_append(index, layout.nwords, &entry, 1, 0);
 		return false;
@@ -246,6 +260,7 @@ gpuds_insert_forget(void)
 {
 	buffers = NULL;
 	total_buffered = 0;
+	speculative = false;
 }
 
 /*

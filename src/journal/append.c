@@ -135,7 +135,6 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 	{
 		Buffer buffer;
 		GpudsPageOpaque opaque;
-		uint64 count;
 
 		CHECK_FOR_INTERRUPTS();
 
@@ -191,10 +190,9 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 		}
 
 		/* numbers must grow, or a damaged link could lead us round for ever */
-		count = ((PageHeader) BufferGetPage(buffer))->pd_lower > MAXALIGN(SizeOfPageHeaderData) ? 1 : 0;
-		if (count == 0)
+		if (((PageHeader) BufferGetPage(buffer))->pd_lower <= MAXALIGN(SizeOfPageHeaderData))
 			gpuds_corrupted(index, blkno, "The page is empty but not the last of its lane.");
-		expect = opaque->first + count;
+		expect = opaque->first + 1;
 		from = blkno;
 		blkno = opaque->next;
 		UnlockReleaseBuffer(buffer);

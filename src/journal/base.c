@@ -3,11 +3,12 @@
  * base.c
  *	  Writing a base: sorted entries in, a chain of full pages out.
  *
- * Pages are made in private memory and go to shared buffers up to
- * MAX_GENERIC_XLOG_PAGES at a time, one generic WAL record for all of them if
- * pages are logged.  A page's link has to name the page that comes next, so the
- * first block of the following group is taken ahead; it belongs to no chain and
- * is known to nobody else, so that no lock needs to be held on it.
+ * Pages are made in private memory and go to shared buffers GROUP_PAGES at a
+ * time, one generic WAL record for all of them if pages are logged.  A page's
+ * link has to name the page that comes next, so the first block of the following
+ * group is taken ahead.  It becomes an empty page of the new base in the same
+ * record: the free space map may give a block to two backends, and what keeps
+ * the second off is that the page no longer says that it is free.
  *
  * Until the metapage refers to the chain only a sweep can find its pages.
  *
@@ -18,6 +19,9 @@
 #include "miscadmin.h"
 
 #include "journal/internal.h"
+
+/* The page taken ahead goes into the record as well. */
+#define GROUP_PAGES (MAX_GENERIC_XLOG_PAGES - 1)
 
 struct GpudsBaseWriter
 {
@@ -32,7 +36,7 @@ struct GpudsBaseWriter
 	int npages;        /* in the group; the last may be filling up */
 	int room;          /* records that still fit in it */
 	char *next;        /* where the next one goes */
-	PGAlignedBlock group[MAX_GENERIC_XLOG_PAGES];
+	PGAlignedBlock group[GROUP_PAGES];
 };
 
 /*
@@ -78,13 +82,13 @@ finish_page(GpudsBaseWriter *writer)
 static void
 write_group(GpudsBaseWriter *writer, bool more)
 {
-	Buffer buffers[MAX_GENERIC_XLOG_PAGES];
+	Buffer buffers[GROUP_PAGES + 1];
 	const int npages = writer->npages;
-	BlockNumber next = InvalidBlockNumber;
+	const int nbuffers = npages + (more ? 1 : 0);
 
 	CHECK_FOR_INTERRUPTS();
 
-	for (int i = 0; i < npages; i++)
+	for (int i = 0; i < nbuffers; i++)
 	{
 		if (i == 0 && writer->ahead != InvalidBlockNumber)
 		{
@@ -94,40 +98,35 @@ write_group(GpudsBaseWriter *writer, bool more)
 		else
 			buffers[i] = new_page(writer);
 	}
-	if (more)
-	{
-		Buffer buffer = new_page(writer);
 
-		next = BufferGetBlockNumber(buffer);
-		UnlockReleaseBuffer(buffer);
-	}
-
-	if (writer->log_pages)
-		START_CRIT_SECTION();
+	START_CRIT_SECTION();
 	for (int i = 0; i < npages; i++)
 	{
 		Page image = (Page) writer->group[i].data;
 
-		GpudsPageGetOpaque(image)->next = i + 1 < npages ? BufferGetBlockNumber(buffers[i + 1]) : next;
+		GpudsPageGetOpaque(image)->next = i + 1 < nbuffers ? BufferGetBlockNumber(buffers[i + 1])
+														   : InvalidBlockNumber;
 		memcpy(BufferGetPage(buffers[i]), image, BLCKSZ);
 	}
+	if (more)
+		gpuds_page_init(BufferGetPage(buffers[npages]), GPUDS_PAGE_BASE, 0, writer->generation,
+						writer->records);
 	if (writer->log_pages)
+		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, nbuffers);
+	else
 	{
-		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, npages);
-		END_CRIT_SECTION();
+		for (int i = 0; i < nbuffers; i++)
+			MarkBufferDirty(buffers[i]);
 	}
+	END_CRIT_SECTION();
 
 	if (writer->head == InvalidBlockNumber)
 		writer->head = BufferGetBlockNumber(buffers[0]);
-	for (int i = 0; i < npages; i++)
-	{
-		if (!writer->log_pages)
-			MarkBufferDirty(buffers[i]);
+	writer->ahead = more ? BufferGetBlockNumber(buffers[npages]) : InvalidBlockNumber;
+	for (int i = 0; i < nbuffers; i++)
 		UnlockReleaseBuffer(buffers[i]);
-	}
 	writer->pages += npages;
 	writer->npages = 0;
-	writer->ahead = next;
 }
 
 /*
@@ -148,7 +147,7 @@ gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n)
 			Page page;
 
 			finish_page(writer);
-			if (writer->npages == MAX_GENERIC_XLOG_PAGES)
+			if (writer->npages == GROUP_PAGES)
 				write_group(writer, true);
 			page = (Page) writer->group[writer->npages++].data;
 			gpuds_page_init(page, GPUDS_PAGE_BASE, 0, writer->generation, writer->records);

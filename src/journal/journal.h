@@ -52,8 +52,8 @@ typedef struct GpudsPageOpaqueData
 {
 	uint64 first;      /* number of the page's first record: in its
 								 * lane, or in its base */
-	uint64 generation; /* of the base the page belongs to; of lane
-								 * and free pages: when it was initialized */
+	uint64 generation; /* of the base the page belongs to; for
+						 * information only in lane and free pages */
 	BlockNumber next;  /* next page of the chain, or invalid */
 	uint16 spare;      /* zero */
 	uint8 kind;        /* GPUDS_PAGE_xxx */

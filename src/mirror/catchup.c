@@ -543,7 +543,8 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 			return;
 		mirror = ref->mirror;
 		gpuds_mirror_touch(mirror);
-		if (recovery ? nothing_new(source, mirror) : pg_atomic_read_u64(&mirror->synced) == changes)
+		if (recovery ? pg_atomic_read_u64(&mirror->readable) == ref->serial && nothing_new(source, mirror)
+					 : pg_atomic_read_u64(&mirror->synced) == changes)
 			return;
 
 		gpuds_mirror_acquire(mirror, true);
