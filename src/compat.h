@@ -67,6 +67,10 @@ gpuds_extend(Relation rel)
 	return gpuds_extend_fork(rel, MAIN_FORKNUM);
 }
 
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 /* Reads exactly so many bytes. */
 static inline void
 gpuds_buffile_read(BufFile *file, void *data, size_t size)

@@ -61,8 +61,8 @@ typedef struct LaneSort
 	int64 nentries;
 } LaneSort;
 
-static void
-pg_attribute_noreturn() compacted_under_us(Relation index)
+pg_noreturn static void
+compacted_under_us(Relation index)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("index \"%s\" was compacted by another process", RelationGetRelationName(index))));

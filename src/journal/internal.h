@@ -24,7 +24,7 @@
 extern void gpuds_journal_count_change(Relation index);
 
 /* page.c */
-extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...) pg_attribute_noreturn()
+pg_noreturn extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...)
 	pg_attribute_printf(3, 4);
 extern void gpuds_page_store(Page page, const char *records, int n, int nwords);
 extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno);
