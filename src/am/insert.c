@@ -66,8 +66,8 @@ static InsertBuffer *buffers = NULL;
 /* Entries in all of them. */
 static int64 total_buffered = 0;
 
-/* May rows of this transaction die before it ends?  Then nothing is buffered. */
-static bool speculative = false;
+/* For the rest of the transaction nothing is buffered. */
+static bool append_at_once = false;
 
 static InsertBuffer *
 find_buffer(const RelFileLocator *locator)
@@ -164,7 +164,7 @@ append_buffer(Relation index, InsertBuffer *buffer)
 void
 gpuds_insert_speculative(void)
 {
-	speculative = true;
+	append_at_once = true;
 }
 
 /*
@@ -182,7 +182,7 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	GkEntry entry;
 
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
-	if (speculative || indexInfo->ii_ExclusionOps != NULL)
+	if (append_at_once || indexInfo->ii_ExclusionOps != NULL)
 	{
 		gpuds_journal_append(index, layout.nwords, &entry, 1, 0);
 		return false;
@@ -230,6 +230,9 @@ gpuds_insert_flush(Relation index)
 void
 gpuds_insert_flush_all(bool final)
 {
+	/* Other libraries may insert when they are told of the end after us. */
+	if (final)
+		append_at_once = true;
 	if (total_buffered == 0)
 		return;
 	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
@@ -260,7 +263,7 @@ gpuds_insert_forget(void)
 {
 	buffers = NULL;
 	total_buffered = 0;
-	speculative = false;
+	append_at_once = false;
 }
 
 /*
