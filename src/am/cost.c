@@ -78,6 +78,62 @@ leading_correlation(PlannerInfo *root, IndexOptInfo *index)
 	return correlation;
 }
 
+/* Does the condition leave one value of its column, or some single ones? */
+static bool
+is_equality(IndexOptInfo *index, int column, Expr *clause)
+{
+	Oid op;
+
+	if (IsA(clause, NullTest))
+		return ((NullTest *) clause)->nulltesttype == IS_NULL;
+	if (IsA(clause, OpExpr))
+		op = ((OpExpr *) clause)->opno;
+	else if (IsA(clause, ScalarArrayOpExpr))
+		op = ((ScalarArrayOpExpr *) clause)->opno;
+	else
+		return false;
+	return get_op_opfamily_strategy(op, index->opfamily[column]) == BTEqualStrategyNumber;
+}
+
+/*
+ * The conditions that bound the scan: those on the leading columns, up to the
+ * first that has no equality.  Conditions on other columns are filters; their
+ * number is added to *nfilters.
+ */
+static List *
+bounding_quals(IndexPath *path, int *nfilters)
+{
+	List *quals = NIL;
+	int column = 0;
+	bool equality = false;
+	ListCell *lc;
+
+	foreach (lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+		ListCell *lq;
+
+		if (clause->indexcol == column + 1 && equality)
+		{
+			column++;
+			equality = false;
+		}
+		foreach (lq, clause->indexquals)
+		{
+			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lq);
+
+			if (clause->indexcol != column)
+				(*nfilters)++;
+			else
+			{
+				quals = lappend(quals, rinfo);
+				equality |= is_equality(path->indexinfo, column, rinfo->clause);
+			}
+		}
+	}
+	return quals;
+}
+
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)
@@ -85,16 +141,22 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	IndexOptInfo *index = path->indexinfo;
 	GenericCosts costs;
 	QualCost qual_cost;
-	Cost set_up;
+	List *quals;
+	Selectivity bounded;
+	double entries;
+	int nfilters = 0;
 
 	MemSet(&costs, 0, sizeof(costs));
 	genericcostestimate(root, path, loop_count, &costs);
 	cost_qual_eval(&qual_cost, get_quals_from_indexclauses(path->indexclauses), root);
 
-	set_up = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
-			 qual_cost.startup;
-	*startup = set_up + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
-	*total = *startup + costs.numIndexTuples * cpu_index_tuple_cost * ENTRY_SHARE;
+	quals = add_predicate_to_index_quals(index, bounding_quals(path, &nfilters));
+	bounded = clauselist_selectivity(root, quals, index->rel->relid, JOIN_INNER, NULL);
+	entries = Min(bounded * index->rel->tuples, index->tuples);
+
+	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
+			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
+	*total = *startup + entries * (cpu_index_tuple_cost * ENTRY_SHARE + nfilters * cpu_operator_cost);
 
 	/*
 	 * Core plans an index-only scan where no column is needed at all, whatever

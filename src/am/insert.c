@@ -69,6 +69,16 @@ static int64 total_buffered = 0;
 /* For the rest of the transaction nothing is buffered. */
 static bool append_at_once = false;
 
+/* Counts the transactions that had buffers: tells what was remembered in which. */
+static uint64 buffers_serial = 0;
+
+/* What a statement remembers in IndexInfo.ii_AmCache, so as not to search. */
+typedef struct BufferRef
+{
+	InsertBuffer *buffer;
+	uint64 serial;
+} BufferRef;
+
 static InsertBuffer *
 find_buffer(const RelFileLocator *locator)
 {
@@ -106,6 +116,24 @@ make_buffer(Relation index, int nwords)
 	buffers = buffer;
 	MemoryContextSwitchTo(old);
 	return buffer;
+}
+
+/* The buffer of an index for a statement that inserts into it. */
+static InsertBuffer *
+statement_buffer(Relation index, int nwords, IndexInfo *indexInfo)
+{
+	BufferRef *ref = indexInfo->ii_AmCache;
+
+	if (ref && ref->serial == buffers_serial &&
+		RelFileLocatorEquals(ref->buffer->locator, RelationLocator(index)))
+		return ref->buffer;
+	if (ref == NULL)
+		ref = indexInfo->ii_AmCache = MemoryContextAlloc(indexInfo->ii_Context, sizeof(BufferRef));
+	ref->buffer = find_buffer(&RelationLocator(index));
+	if (ref->buffer == NULL)
+		ref->buffer = make_buffer(index, nwords);
+	ref->serial = buffers_serial;
+	return ref->buffer;
 }
 
 /* Makes the entries that follow the current subtransaction's. */
@@ -188,10 +216,8 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 		return false;
 	}
 
-	buffer = find_buffer(&RelationLocator(index));
-	if (buffer == NULL)
-		buffer = make_buffer(index, layout.nwords);
-	else if (buffer->n == BUFFER_LIMIT)
+	buffer = statement_buffer(index, layout.nwords, indexInfo);
+	if (buffer->n == BUFFER_LIMIT)
 		append_buffer(index, buffer);
 	else if (total_buffered >= TOTAL_LIMIT)
 		gpuds_insert_flush_all(false);
@@ -261,6 +287,7 @@ gpuds_insert_flush_all(bool final)
 void
 gpuds_insert_forget(void)
 {
+	buffers_serial++;
 	buffers = NULL;
 	total_buffered = 0;
 	append_at_once = false;
