@@ -87,6 +87,10 @@ same_answers($node, 'answers at rest',
 	'SELECT count(*), sum(id) FROM t WHERE k >= 0', 'SELECT count(*), sum(id) FROM t WHERE k < 0',
 	"SELECT count(*), sum(id) FROM t WHERE d > date '2026-01-10'", 'SELECT k FROM t WHERE k > 10 ORDER BY k LIMIT 100');
 
+# Autovacuum has its hands in it too from here on
+$node->append_conf('postgresql.conf', "autovacuum = on\nautovacuum_naptime = 1s\nautovacuum_vacuum_threshold = 20\nautovacuum_vacuum_scale_factor = 0.01\n");
+$node->reload;
+
 # The same, with the mirror thrown away and loaded by whoever comes next
 push @scripts, [ script_file('evict', "SELECT gpuds_index_evict('t_k'); SELECT gpuds_index_evict('t_d_v');\n"), 2 ],
   [ script_file('load', "SELECT gpuds_index_load('t_k');\n"), 1 ],

@@ -103,6 +103,23 @@ SKIP:
 	$gate->quit;
 }
 check_index($node, 't_k', 'the index is whole at the end');
+
+# A backend that dies takes the server's shared memory with it; all is set up anew
+$node->append_conf('postgresql.conf', 'restart_after_crash = on');
+$node->reload;
+for my $round (1 .. 3)
+{
+	my $victim = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
+
+	$victim->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\nINSERT INTO t SELECT 4000000 + i, i FROM generate_series(1, 50000) i; SELECT count(*) FROM t WHERE k > 0;\n");
+	select(undef, undef, undef, 0.05 * $round);
+	kill 'KILL', $pid;
+	eval { $victim->quit };
+	ok($node->poll_query_until('postgres', 'SELECT 1', '1'), "the server comes back after a kill ($round)");
+	same_answers($node, "answers after a kill ($round)", 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000', 'SELECT count(*) FROM t WHERE k >= 0');
+	check_index($node, 't_k', "the index is whole after a kill ($round)");
+}
 $node->stop;
 
 done_testing();
