@@ -137,6 +137,12 @@ RESET enable_indexscan;
 RESET enable_bitmapscan;
 RESET enable_mergejoin;
 
+-- groups, windows and distinct values from the order alone
+SELECT same('SELECT k, count(*) FROM t GROUP BY k ORDER BY k', 't_k', true);
+SELECT same('SELECT k, row_number() OVER (ORDER BY k DESC) FROM t', 't_k', true);
+SELECT same('SELECT DISTINCT k FROM t ORDER BY k', 't_k', true);
+SELECT same('SELECT k, id FROM t ORDER BY k, id LIMIT 500', 't_k');
+
 -- a merge append over two ordered scans
 SET enable_seqscan = off;
 SET enable_sort = off;

@@ -258,6 +258,30 @@ CALL in_steps();
 RESET enable_seqscan;
 SELECT same('SELECT * FROM t WHERE k > 110000', 't_k');
 
+-- a loop over the index that commits under way, and changes what it reads
+CREATE PROCEDURE in_a_loop() LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	n int := 0;
+BEGIN
+	FOR r IN SELECT k FROM t WHERE k > 111000 ORDER BY k LOOP
+		n := n + 1;
+		INSERT INTO t VALUES (n, r.k + 1000);
+		DELETE FROM t WHERE k = r.k;
+		IF n % 4 = 0 THEN
+			COMMIT;
+		ELSIF n % 6 = 1 THEN
+			ROLLBACK;
+		END IF;
+	END LOOP;
+END $$;
+INSERT INTO t SELECT i, 111000 + i FROM generate_series(1, 20) i;
+SET enable_seqscan = off;
+CALL in_a_loop();
+RESET enable_seqscan;
+SELECT k FROM t WHERE k > 111000 ORDER BY k;
+SELECT same('SELECT * FROM t WHERE k > 111000', 't_k');
+
 -- repeatable read sees its own rows and no others
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM t WHERE k > 120000;
@@ -277,12 +301,32 @@ PREPARE TRANSACTION 'gpuds_one';
 BEGIN;
 INSERT INTO t SELECT i, 132000 + i FROM generate_series(1, 10) i;
 PREPARE TRANSACTION 'gpuds_two';
+BEGIN;
+CREATE TABLE p (k int);
+CREATE INDEX p_k ON p USING gpu_btree (k);
+INSERT INTO p SELECT generate_series(1, 1000);
+DO 'BEGIN ASSERT (SELECT count(*) FROM p WHERE k > 900) = 100; END';
+INSERT INTO p SELECT generate_series(1001, 2000);
+PREPARE TRANSACTION 'gpuds_three';
+BEGIN;
+CREATE INDEX s_k_desc ON s USING gpu_btree (k DESC);
+DROP INDEX s_k;
+INSERT INTO s VALUES (2500);
+PREPARE TRANSACTION 'gpuds_four';
+\else
+CREATE TABLE p (k int);
+CREATE INDEX p_k ON p USING gpu_btree (k);
+INSERT INTO p SELECT generate_series(1, 2000);
 \endif
 SELECT same('SELECT * FROM t WHERE k > 130000', 't_k');
 \if :can_prepare
 COMMIT PREPARED 'gpuds_one';
 ROLLBACK PREPARED 'gpuds_two';
+COMMIT PREPARED 'gpuds_three';
+ROLLBACK PREPARED 'gpuds_four';
 \else
 INSERT INTO t SELECT i, 130000 + i FROM generate_series(1, 10) i;
 \endif
 SELECT same('SELECT * FROM t WHERE k > 130000', 't_k');
+SELECT same('SELECT * FROM p WHERE k > 900', 'p_k');
+SELECT same('SELECT * FROM s WHERE k > 0', 's_k');
