@@ -11,7 +11,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 random_seed();
-my $primary = new_node('primary', streaming => 1);
+# Replay compares every page it changes with an image of what it should be
+my $primary = new_node('primary', streaming => 1, conf => "wal_consistency_checking = 'generic'\n");
 
 $primary->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k bigint, v int);
