@@ -699,7 +699,7 @@ sub _choose_shape
 		my $domain = _weighted(3, _int(1, 6), 5, _int(10, 300), 3, 100000);
 		push @{ $self->{base} }, {
 			name => 'k' . (1 + @{ $self->{base} // [] }), type => $type, domain => $domain,
-			stride => _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 92233720368547, $type eq 'int4' ? 1 : 0, 20011),
+			stride => _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 9223372036854, $type eq 'int4' ? 1 : 0, 20011),
 			nulls => _weighted(4, 0, 3, 0.05, 1, 0.5), specials => _weighted(4, 0.02, 1, 0, 1, 0.3) };
 		$self->{base}[-1]{origin} = _chance(0.5) ? int($domain / 2) * $self->{base}[-1]{stride} : 0;
 		last if @{ $self->{base} } >= $wanted;
