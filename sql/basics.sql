@@ -58,7 +58,7 @@ SELECT same('SELECT * FROM t WHERE 2490 < k', 't_k');
 SELECT same('SELECT * FROM t WHERE k > 5 AND k > 10::smallint AND k >= 7 AND k < 40 AND k < 30::int AND k <= 50', 't_k');
 SELECT same('SELECT * FROM t WHERE k >= 10 AND k > 10 AND k < 20 AND k <= 20', 't_k');
 SELECT same('SELECT * FROM t WHERE k = 5 AND k = 5::int', 't_k');
-SELECT same('SELECT * FROM t WHERE k = 5 AND k = 6::int', 't_k');
+SELECT same('SELECT * FROM t WHERE k IN (5, 7) AND k = 6::int', 't_k');
 SELECT same('SELECT * FROM t WHERE k = 5 AND k > 5::int', 't_k');
 SELECT same('SELECT * FROM t WHERE k = 5 AND k >= 5::int', 't_k');
 SELECT same('SELECT * FROM t WHERE k IN (1, 5, 9, 12) AND k > 4 AND k < 12', 't_k');

@@ -38,11 +38,14 @@ CREATE INDEX t_b ON t (m);
 ALTER TYPE mood ADD VALUE 'content' BEFORE 'happy';
 ALTER TYPE mood ADD VALUE 'dead';
 
--- Types with such labels are refused, used or not.
-CREATE INDEX t_m ON t USING gpu_btree (m);
-CREATE INDEX t_d ON t USING gpu_btree (d);
+-- Types with such labels are refused, used or not.  (Servers from 17 on empty
+-- search_path while they make an index.)
 CREATE TABLE e (m mood);
-CREATE INDEX CONCURRENTLY e_m ON e USING gpu_btree (m);
+SET search_path = public;
+CREATE INDEX t_m ON test_keys_enum.t USING gpu_btree (m);
+CREATE INDEX t_d ON test_keys_enum.t USING gpu_btree (d);
+CREATE INDEX CONCURRENTLY e_m ON test_keys_enum.e USING gpu_btree (m);
+SET search_path = test_keys_enum, public;
 DROP TABLE e;
 DROP INDEX t_b;
 -- Casting to text and back to a new type is the way out.
@@ -62,5 +65,6 @@ ALTER TYPE color ADD VALUE 'yellow' BEFORE 'green';
 ROLLBACK;
 BEGIN;
 ALTER TYPE color ADD VALUE 'yellow' BEFORE 'green';
-CREATE INDEX c_v ON c USING gpu_btree (v);
+SET LOCAL search_path = public;
+CREATE INDEX c_v ON test_keys_enum.c USING gpu_btree (v);
 ROLLBACK;

@@ -3,6 +3,7 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
+SET DateStyle = 'ISO, MDY';
 
 CREATE TABLE t (id int, a int, b bigint, f float8, ts timestamp, x text);
 INSERT INTO t SELECT i, CASE WHEN i % 10 > 0 THEN i * 7 % 1000 END, -i, CASE i % 5 WHEN 0 THEN 'NaN' ELSE i / 3.0 END,
