@@ -270,7 +270,7 @@ int64
 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 {
 	GpudsScanState *state = scan->opaque;
-	int64 size = FIRST_CHUNK;
+	int64 size = Max(FIRST_CHUNK, Min(state->set.nintervals, BITMAP_PIECE));
 	int64 ntids = 0;
 	int64 total = 0;
 	uint64 *tids = palloc(size * sizeof(uint64));
