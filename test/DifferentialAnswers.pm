@@ -86,7 +86,6 @@ sub _answer
 	my ($block) = @_;
 	my @lines = @{ $block->{lines} };
 
-	# When COPY fails psql takes its data for statements
 	return 'aborted' if grep { /ERROR:  current transaction is aborted/ } @lines;
 	@lines = sort @lines if $block->{mode} eq 'set';
 	return join("\n", @lines);

@@ -433,6 +433,7 @@ sub _cursors
 	my $name = 'c' . ++$self->{statements};
 
 	$self->_say('BEGIN;') if $own;
+	local $self->{in_block} = 1;
 	for my $variant (qw(seq btree gpu))
 	{
 		$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(_index_settings('ordered'));
@@ -496,7 +497,8 @@ sub _insert
 	my $conflict = $self->{exclusion} && _chance(0.8) ? ' ON CONFLICT DO NOTHING' : '';
 
 	return unless $n;
-	if (!$self->{exclusion} && _chance(0.35))
+	# In an aborted transaction psql would take the data of a COPY for statements
+	if (!$self->{exclusion} && (!$self->{in_block} || $self->{goes_on} eq 'on') && _chance(0.4))
 	{
 		my @lines = map { join("\t", map { $_ // '\N' } $self->_row) } 1 .. $n;
 		$self->_both('COPY {T} (' . join(', ', @columns) . ') FROM stdin', @lines, '\.');
@@ -769,13 +771,14 @@ sub _generate
 	my $persistence;
 
 	$self->_choose_shape;
+	$self->{goes_on} = $self->{exclusion} || _chance(0.3) ? 'on' : 'off';
 	$persistence = $self->{temporary} ? 'TEMP ' : $self->{unlogged} ? 'UNLOGGED ' : '';
 	my $columns = join('', map { ", $_->{name} " . _sql_type($_->{type}) } @{ $self->{base} });
 	my $first = $self->{columns}[0];
 
 	$self->_say("-- seed $self->{seed}", 'SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", "SET extra_float_digits = 1;",
 		# where errors are part of the game a transaction goes on after them
-		'\set ON_ERROR_ROLLBACK ' . ($self->{exclusion} || _chance(0.15) ? 'on' : 'off'),
+		"\\set ON_ERROR_ROLLBACK $self->{goes_on}",
 		'DROP SCHEMA IF EXISTS diff CASCADE;', 'CREATE SCHEMA diff;', 'SET search_path = diff, public;',
 		"CREATE TYPE diff_enum AS ENUM ('label3', 'label0', 'label5', 'label1', 'label2');", "ALTER TYPE diff_enum ADD VALUE 'label4';");
 	for my $twin (qw(g b))
