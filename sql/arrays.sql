@@ -17,6 +17,10 @@ SELECT same('SELECT * FROM t WHERE k = ANY (''{7,7,7,7,4,4,7}'')', 't_k');
 SELECT same('SELECT * FROM t WHERE k = ANY (''{99999999,-1,-99999999}'')', 't_k');
 SELECT same('SELECT * FROM t WHERE k = ANY (''{9223372036854775807,-9223372036854775808,0}'')', 't_k');
 
+-- arrays of two dimensions, and with other bounds
+SELECT same('SELECT * FROM t WHERE k = ANY (''{{7,4},{NULL,12}}'')', 't_k');
+SELECT same('SELECT * FROM t WHERE k = ANY (''[5:7]={7,12,4}'')', 't_k');
+
 -- arrays of the family's other types, and values that the column cannot hold
 SELECT same('SELECT * FROM t WHERE k = ANY (''{7,4,-3,NULL}''::int[])', 't_k');
 SELECT same('SELECT * FROM t WHERE k = ANY (''{7,4,-3}''::smallint[])', 't_k');

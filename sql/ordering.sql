@@ -89,6 +89,18 @@ SELECT same('SELECT a, b, c FROM m WHERE c BETWEEN 1000 AND 1500 ORDER BY a, b D
 SELECT same('SELECT a, b, c FROM m WHERE a > 4 AND c BETWEEN 1000 AND 1500 ORDER BY a DESC, b NULLS FIRST, c DESC LIMIT 30', 'm_abc', true);
 SELECT same('SELECT DISTINCT a FROM m ORDER BY a', 'm_abc', true);
 
+-- arrays within the order, whether the planner relies on it or not
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT digest_of('SELECT a, b, c FROM m WHERE a IN (9, 3, 5) AND b IN (70, 1, 30) ORDER BY a, b DESC NULLS LAST, c', true)
+	= digest_of('SELECT a, b, c FROM m WHERE a + 0 IN (9, 3, 5) AND b + 0 IN (70, 1, 30) ORDER BY a, b DESC NULLS LAST, c', true) AS same;
+SELECT digest_of('SELECT a, b, c FROM m WHERE a = 3 AND b IN (70, 1, 30) ORDER BY a DESC, b NULLS FIRST, c DESC', true)
+	= digest_of('SELECT a, b, c FROM m WHERE a + 0 = 3 AND b + 0 IN (70, 1, 30) ORDER BY a DESC, b NULLS FIRST, c DESC', true) AS same;
+SELECT digest_of('SELECT a, b, c FROM m WHERE a > 2 AND b IN (70, 1, 30) AND c % 2 = 0 ORDER BY a, b DESC NULLS LAST, c LIMIT 20', true)
+	= digest_of('SELECT a, b, c FROM m WHERE a + 0 > 2 AND b + 0 IN (70, 1, 30) AND c % 2 = 0 ORDER BY a, b DESC NULLS LAST, c LIMIT 20', true) AS same;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+
 -- merge joins: duplicates on both sides make the inner scan go back to a mark
 CREATE TABLE o (id int, k int);
 INSERT INTO o SELECT i, i % 400 * 10 FROM generate_series(1, 1200) i;

@@ -148,6 +148,31 @@ SELECT same('SELECT * FROM tmp WHERE k > 0', 'tmp_k');
 INSERT INTO tmp SELECT i, i FROM generate_series(1, 100) i;
 SELECT same('SELECT * FROM tmp WHERE k > 0', 'tmp_k');
 
+-- several indexes cleaned by several workers, in more than one pass where the
+-- server remembers dead rows as an array
+CREATE TABLE many (id int, k int, d date) WITH (autovacuum_enabled = off);
+CREATE INDEX many_id ON many USING gpu_btree (id);
+CREATE INDEX many_k ON many USING gpu_btree (k DESC);
+CREATE INDEX many_kd ON many USING gpu_btree (k, d);
+INSERT INTO many SELECT i, i % 1000, date '2000-01-01' + i % 500 FROM generate_series(1, 200000) i;
+DELETE FROM many WHERE id % 100 <> 0;
+SET maintenance_work_mem = '1MB';
+SET min_parallel_index_scan_size = 0;
+SET vacuum_cost_delay = '1ms';
+SET vacuum_cost_limit = 10000;
+CALL wait_for_snapshots();
+VACUUM (PARALLEL 2) many;
+RESET maintenance_work_mem;
+RESET min_parallel_index_scan_size;
+RESET vacuum_cost_delay;
+RESET vacuum_cost_limit;
+INSERT INTO many SELECT -i, i % 3000, date '2010-01-01' + i % 500 FROM generate_series(1, 30000) i;
+SELECT same('SELECT * FROM many WHERE id BETWEEN -500 AND 5000', 'many_id');
+SELECT same('SELECT * FROM many WHERE k = 400 AND d > ''2001-01-01''', 'many_kd');
+SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'many\__%' ORDER BY relname;
+DROP INDEX many_kd;
+SELECT same('SELECT k FROM many WHERE k < 1200 ORDER BY k DESC', 'many_k', true);
+
 -- what VACUUM and ANALYZE leave in the catalog
 VACUUM ANALYZE rounds;
 SELECT reltuples, relpages = pg_relation_size(oid) / 8192 AS pages FROM pg_class WHERE oid = 'rounds_k'::regclass;
