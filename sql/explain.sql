@@ -42,6 +42,17 @@ EXPLAIN (COSTS OFF) SELECT * FROM generate_series(1, 3) g, t WHERE k = g;
 EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k > 42;
 EXPLAIN (COSTS OFF) SELECT sum(v) FROM t;
 
+-- a condition bounds a scan only if those of the columns before it do
+CREATE TABLE events (account int, at int, v int);
+INSERT INTO events SELECT (i * 7919) % 1009, i, i % 10 FROM generate_series(1, 50000) i;
+CREATE INDEX events_account_at ON events USING gpu_btree (account, at);
+CREATE INDEX events_at ON events USING gpu_btree (at);
+VACUUM ANALYZE events;
+SELECT substring(plan_of('SELECT sum(v) FROM events WHERE at BETWEEN 1000 AND 1100') FROM 'events_(\w+)');
+SELECT substring(plan_of('SELECT sum(v) FROM events WHERE account = 5 AND at BETWEEN 1000 AND 30000') FROM 'events_(\w+)');
+SELECT substring(plan_of('SELECT * FROM events WHERE account = 5 ORDER BY at LIMIT 3') FROM 'events_(\w+)');
+SELECT substring(plan_of('SELECT * FROM events ORDER BY at LIMIT 3') FROM 'events_(\w+)');
+
 -- estimates follow the statistics
 CREATE FUNCTION estimated_rows(query text) RETURNS float LANGUAGE plpgsql AS $$
 DECLARE
