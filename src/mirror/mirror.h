@@ -30,7 +30,7 @@
 #include "journal/journal.h"
 #include "key/key.h"
 
-#define GPUDS_MAX_MIRRORS 1024
+#define GPUDS_MAX_MIRRORS 4096
 
 /* Counters since the mirror's slot was assigned; all but loads best effort. */
 typedef struct GpudsMirrorStats
