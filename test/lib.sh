@@ -478,16 +478,40 @@ finish()
 	exit $([ "${total#* }" = 0 ] && echo 0 || echo 1)
 }
 
-# Runs on every exit.  Our processes are those whose data directory is below
-# $work, and our own children.
+tracks=()
+
+# Runs a function in the background, in a process group of its own.
+start_track()
+{
+	set -m
+	"$1" &
+	tracks+=($!)
+	set +m
+}
+
+# Waits for all of them; unlike a command in the foreground, signals interrupt it.
+# Returns the last one's status.
+wait_tracks()
+{
+	local rc
+
+	wait "${tracks[@]}"
+	rc=$?
+	tracks=()
+	return $rc
+}
+
+# Runs on every exit.  Our processes are the tracks' groups, and servers whose
+# data directory is below $work.
 leave()
 {
 	local rc=$? pidfile pid
 
 	trap - EXIT INT TERM HUP
-	for pid in $(jobs -p); do
-		kill -TERM -- "$pid" 2>/dev/null
+	for pid in "${tracks[@]}"; do
+		kill -TERM -- -"$pid" 2>/dev/null
 	done
+	[ ${#tracks[@]} = 0 ] || sleep 1
 	while read -r pidfile; do
 		pid=$(head -1 "$pidfile" 2>/dev/null)
 		[ -n "$pid" ] && kill -QUIT "$pid" 2>/dev/null
