@@ -3,8 +3,9 @@
  * btree_probe.h
  *	  Reading a version of a tree: scans and counts.
  *
- * A probe is one interval on its way through the tree.  At every inner node it
- * notes which children the interval covers, so that moving on to the next leaf
+ * A probe is one interval on its way through the tree.  Probes of neighbouring
+ * intervals go down together until they part.  From there each notes at every
+ * inner node which children the interval covers, so that moving on to the next leaf
  * needs no comparison, and no look at a leaf that has nothing to offer.
  *
  * A scan is resumed by value: its GkScan may be used with a newer version of
@@ -41,8 +42,9 @@ typedef struct GbtProbe
 	bool empty;
 	bool near_bound; /* of the leaf */
 	bool far_bound;
+	int top;                       /* levels above the first frame of the path */
 	GkRef ref;                     /* the node it has come to */
-	GbtFrame path[GBT_MAX_HEIGHT]; /* from the root to the leaf's parent */
+	GbtFrame path[GBT_MAX_HEIGHT]; /* from level top to the leaf's parent */
 } GbtProbe;
 
 /*
@@ -74,13 +76,12 @@ gbt_previous(GkEntry *e, const int nw)
 
 /* The probe for the interval that the scan is at, i intervals further on. */
 GK_INLINE void
-gbt_probe_init(GbtProbe *p, const GbtView *view, const GkScan *scan, int64_t i, const bool forward,
-			   const int nw)
+gbt_probe_init(GbtProbe *p, const GkScan *scan, int64_t i, const bool forward, const int nw)
 {
-	const GkInterval *interval = &scan->intervals[forward ? scan->next + i : scan->next - 1 - i];
+	GkInterval interval = gk_scan_interval(scan, forward ? scan->next + i : scan->next - 1 - i);
 
-	p->lo = interval->lo;
-	p->hi = interval->hi;
+	p->lo = interval.lo;
+	p->hi = interval.hi;
 	p->empty = false;
 	if (i == 0 && scan->inside)
 	{
@@ -98,7 +99,59 @@ gbt_probe_init(GbtProbe *p, const GbtView *view, const GkScan *scan, int64_t i, 
 	if (gk_less(&p->hi, &p->lo))
 		p->empty = true;
 	p->near_bound = p->far_bound = true;
-	p->ref = view->root;
+}
+
+/*
+ * Does an interval that begins in child at of a node end there?  Looks at the
+ * first key word only: false means that it may still be so.
+ */
+GK_INLINE bool
+gbt_same_child(const uint64_t *node, int at, const GkEntry *far, const bool forward)
+{
+	if (forward)
+		return at == gbt_header_n(node[0]) - 1 || far->w0 < node[1 + at];
+	return at == 0 || far->w0 > node[at];
+}
+
+/*
+ * Go down for all probes at once, as far as they go the same way.  Intervals
+ * that follow each other share most of the tree's upper levels.  Returns the
+ * number of levels.
+ */
+GK_INLINE int
+gbt_probes_common(GbtProbe *probes, int lanes, const GbtView *view, const bool forward, const int nw)
+{
+	GkRef ref = view->root;
+	int first = 0;
+	int last = lanes - 1;
+	int depth = 0;
+
+	while (first < last && probes[first].empty)
+		first++;
+	while (last > first && probes[last].empty)
+		last--;
+	if (!probes[first].empty)
+	{
+		const GkEntry *lo = &probes[forward ? first : last].lo;
+		const GkEntry *hi = &probes[forward ? last : first].hi;
+
+		for (; depth < view->height - 1; depth++)
+		{
+			const uint64_t *node = gbt_node(view->base, ref);
+			int at = gbt_inner_rank(view->base, node, lo, nw);
+
+			if (!gbt_same_child(node, at, hi, true) && gbt_inner_rank(view->base, node, hi, nw) != at)
+				break;
+			ref = gbt_children(node, nw)[at];
+			gbt_prefetch(view->base, ref, nw);
+		}
+	}
+	for (int i = 0; i < lanes; i++)
+	{
+		probes[i].ref = ref;
+		probes[i].top = depth;
+	}
+	return depth;
 }
 
 /* One step down: into the child where the scan of the interval goes on. */
@@ -115,7 +168,12 @@ gbt_probe_step(GbtProbe *p, const GbtView *view, int depth, const bool forward, 
 	f->near_bound = p->near_bound;
 	f->far_bound = p->far_bound;
 	f->at = (uint8_t) (p->near_bound ? gbt_inner_rank(view->base, node, near, nw) : forward ? 0 : last);
-	f->end = (uint8_t) (p->far_bound ? gbt_inner_rank(view->base, node, far, nw) : forward ? last : 0);
+	if (!p->far_bound)
+		f->end = (uint8_t) (forward ? last : 0);
+	else if (p->near_bound && gbt_same_child(node, f->at, far, forward))
+		f->end = f->at;
+	else
+		f->end = (uint8_t) gbt_inner_rank(view->base, node, far, nw);
 	p->far_bound = p->far_bound && f->at == f->end;
 	p->ref = gbt_children(node, nw)[f->at];
 	gbt_prefetch(view->base, p->ref, nw);
@@ -143,9 +201,9 @@ gbt_probe_next(GbtProbe *p, const GbtView *view, const bool forward, const int n
 	int depth = leaf_depth - 1;
 	GbtFrame *f;
 
-	while (depth >= 0 && p->path[depth].at == p->path[depth].end)
+	while (depth >= p->top && p->path[depth].at == p->path[depth].end)
 		depth--;
-	if (depth < 0)
+	if (depth < p->top)
 		return false;
 	f = &p->path[depth];
 	f->at = (uint8_t) (forward ? f->at + 1 : f->at - 1);
@@ -174,7 +232,7 @@ gbt_probe_emit(GbtProbe *p, const GbtView *view, GkEntry *out, int64_t cap, cons
 {
 	int64_t done = 0;
 
-	if (view->height > 1)
+	if (view->height - 1 > p->top)
 		gbt_probe_ahead(p, view, view->height - 2, forward, nw);
 	do
 	{
@@ -216,8 +274,9 @@ gbt_scan_any(const GbtView *view, GkScan *scan, GkEntry *out, int64_t cap, const
 		if (lanes == 0)
 			break;
 		for (int i = 0; i < lanes; i++)
-			gbt_probe_init(&probes[i], view, scan, i, forward, nw);
-		for (int depth = 0; depth < view->height - 1; depth++)
+			gbt_probe_init(&probes[i], scan, i, forward, nw);
+		for (int depth = gbt_probes_common(probes, lanes, view, forward, nw); depth < view->height - 1;
+			 depth++)
 		{
 			for (int i = 0; i < lanes; i++)
 				gbt_probe_step(&probes[i], view, depth, forward, nw);

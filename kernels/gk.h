@@ -86,6 +86,10 @@ typedef struct GkOp
  * next - 1 (so a fresh backward scan has next == n).  If inside is set, the
  * interval has been entered already and the scan goes on strictly behind the
  * entry at.
+ *
+ * Many intervals of one shape, as equality with many keys makes them, need not
+ * be spelled out: with words set, interval i is intervals[0] with words[i]
+ * or'ed into w0 of both ends.
  */
 typedef struct GkScan
 {
@@ -94,6 +98,7 @@ typedef struct GkScan
 	int64_t next;
 	bool inside;
 	GkEntry at;
+	const uint64_t *words; /* see below; usually NULL */
 } GkScan;
 
 GK_FN bool
@@ -110,6 +115,40 @@ GK_FN bool
 gk_equal(const GkEntry *a, const GkEntry *b)
 {
 	return a->w0 == b->w0 && a->w1 == b->w1 && a->t == b->t;
+}
+
+/* Interval i of a scan. */
+GK_FN GkInterval
+gk_scan_interval(const GkScan *scan, int64_t i)
+{
+	GkInterval interval = scan->intervals[scan->words ? 0 : i];
+
+	if (scan->words)
+	{
+		interval.lo.w0 |= scan->words[i];
+		interval.hi.w0 |= scan->words[i];
+	}
+	return interval;
+}
+
+/* Number of the first interval of a scan that does not end before e; n: none. */
+GK_FN int64_t
+gk_scan_find(const GkScan *scan, const GkEntry *e)
+{
+	int64_t lo = 0;
+	int64_t hi = scan->n;
+
+	while (lo < hi)
+	{
+		int64_t middle = lo + (hi - lo) / 2;
+		GkInterval interval = gk_scan_interval(scan, middle);
+
+		if (gk_less(&interval.hi, e))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
 }
 
 #endif /* GK_H */

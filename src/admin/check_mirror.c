@@ -50,6 +50,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 	all.hi.t = UINT64CONST(0xFF) << GK_SPILL_SHIFT | GK_TID_MASK;
 	memset(&scan, 0, sizeof(scan));
 	scan.intervals = &all;
+	scan.words = NULL;
 	scan.n = 1;
 
 	for (;;)

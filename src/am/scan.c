@@ -135,28 +135,10 @@ static void
 scan_from_start(GpudsScanState *state, bool forward)
 {
 	state->scan.intervals = state->set.intervals;
+	state->scan.words = state->set.words;
 	state->scan.n = state->set.nintervals;
 	state->scan.next = forward ? 0 : state->set.nintervals;
 	state->scan.inside = false;
-}
-
-/* Number of the interval that holds the entry. */
-static int64
-interval_of(const GpudsKeySet *set, const GkEntry *entry)
-{
-	int64 lo = 0;
-	int64 hi = set->nintervals - 1;
-
-	while (lo < hi)
-	{
-		int64 mid = lo + (hi - lo) / 2;
-
-		if (gk_less(&set->intervals[mid].hi, entry))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 /*
@@ -182,7 +164,7 @@ scan_from_place(GpudsScanState *state, bool forward)
 		case PLACE_ON:
 			state->scan.inside = true;
 			state->scan.at = state->current;
-			state->scan.next = interval_of(&state->set, &state->current) + (forward ? 0 : 1);
+			state->scan.next = gk_scan_find(&state->scan, &state->current) + (forward ? 0 : 1);
 			break;
 	}
 }

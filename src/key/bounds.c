@@ -630,6 +630,31 @@ multiply(Product *product, int i, const GpudsKeyString *prefix)
 		multiply_null(product, i, prefix);
 }
 
+/* Are the intervals of the first column's set alike but for their first word? */
+static bool
+words_suffice(const GpudsKeyLayout *layout, const CodeSet *set)
+{
+	return layout->nwords == 1 && set->points != NULL && !set->null &&
+		   layout->column[0].shift >= GK_SPILL_BITS;
+}
+
+/* Makes the words of the first column's points, in place, and the frame around them. */
+static void
+frame_words(Product *product, GpudsKeySet *set)
+{
+	const GpudsKeyColumn *column = &product->layout->column[0];
+	GpudsKeyString key = { 0, 0 };
+	uint64 *words = product->sets[0].points;
+	int shift = column->shift - GK_SPILL_BITS;
+
+	gpuds_key_put_code(&key, column, 0);
+	product->next = &set->single;
+	emit(product, &key, &key);
+	for (int64 i = 0; i < product->sets[0].n; i++)
+		words[i] <<= shift;
+	set->words = words;
+}
+
 /* The filter of the columns from the first on that have conditions, or NULL. */
 static GpudsKeyFilter *
 make_filter(const GpudsKeyLayout *layout, const CodeSet *sets, int first)
@@ -674,6 +699,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 
 	set->intervals = &set->single;
 	set->nintervals = 0;
+	set->words = NULL;
 	set->filter = NULL;
 	set->recheck = false;
 
@@ -714,15 +740,20 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 			complement_set(&sets[i], layout->column[i].bits);
 	}
 
-	if (n > 1)
-		set->intervals = alloc_array(n, sizeof(GkInterval));
-	product.next = set->intervals;
 	product.rest = ones_behind(layout, end);
-	if (product.ncolumns == 0)
-		emit(&product, &nothing, &nothing);
+	if (n > 1 && product.ncolumns == 1 && words_suffice(layout, &sets[0]))
+		frame_words(&product, set);
 	else
-		multiply(&product, 0, &nothing);
-	Assert(product.next == set->intervals + n);
+	{
+		if (n > 1)
+			set->intervals = alloc_array(n, sizeof(GkInterval));
+		product.next = set->intervals;
+		if (product.ncolumns == 0)
+			emit(&product, &nothing, &nothing);
+		else
+			multiply(&product, 0, &nothing);
+		Assert(product.next == set->intervals + n);
+	}
 
 	set->nintervals = n;
 	set->filter = make_filter(layout, sets, product.ncolumns);

@@ -74,6 +74,7 @@ typedef struct GpudsKeySet
 {
 	GkInterval *intervals;
 	int64 nintervals;
+	uint64 *words; /* NULL, or as in GkScan */
 	GpudsKeyFilter *filter;
 	bool recheck;
 	GkInterval single;

@@ -58,27 +58,17 @@ window_wants(const Window *window, const GkEntry *entry)
 	return window->forward ? !gk_less(&window->bound, entry) : !gk_less(entry, &window->bound);
 }
 
-/*
- * The interval that holds the entry, or -1; by binary search.
- */
+/* The interval that holds the entry, or -1. */
 static int64
 interval_of(const GkScan *scan, const GkEntry *entry)
 {
-	int64 lo = 0;
-	int64 hi = scan->n;
+	int64 found = gk_scan_find(scan, entry);
+	GkInterval interval;
 
-	while (lo < hi)
-	{
-		int64 mid = lo + (hi - lo) / 2;
-
-		if (gk_less(&scan->intervals[mid].hi, entry))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < scan->n && !gk_less(entry, &scan->intervals[lo].lo))
-		return lo;
-	return -1;
+	if (found == scan->n)
+		return -1;
+	interval = gk_scan_interval(scan, found);
+	return gk_less(entry, &interval.lo) ? -1 : found;
 }
 
 /* Is the entry still to come in the scan? */

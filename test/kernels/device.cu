@@ -17,7 +17,7 @@ lookup(GbtView view, const GkInterval *intervals, int64_t n, GkEntry *out, int64
 
 	if (i < n)
 	{
-		GkScan scan = { intervals + i, 1, 0, false, { 0, 0, 0 } };
+		GkScan scan = { intervals + i, 1, 0, false, { 0, 0, 0 }, NULL };
 
 		found[i] = gbt_scan(&view, &scan, true, out + i, 1);
 	}
@@ -32,7 +32,7 @@ range(GbtView view, const GkInterval *intervals, int64_t n, bool forward, GkEntr
 
 	if (i < n)
 	{
-		GkScan scan = { intervals + i, 1, forward ? 0 : 1, false, { 0, 0, 0 } };
+		GkScan scan = { intervals + i, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 
 		found[i] = gbt_scan(&view, &scan, forward, out + i * cap, cap);
 	}

@@ -97,7 +97,7 @@ check_scan(const GbtView *view, const GkInterval *iv, bool forward, int64_t cap,
 		   int64_t found)
 {
 	GkEntry mine[RANGE];
-	GkScan scan = { iv, 1, forward ? 0 : 1, false, { 0, 0, 0 } };
+	GkScan scan = { iv, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	int64_t n = gbt_scan(view, &scan, forward, mine, cap);
 
 	CHECK(n == found);

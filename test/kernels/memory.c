@@ -25,7 +25,7 @@ static void
 check_same(const GkArena *arena, const GbtTree *tree, const Model *m, int nwords)
 {
 	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 } };
+	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GkEntry *out = (GkEntry *) malloc((size_t) (m->n + 1) * sizeof(GkEntry));
 	GbtView view;
 

@@ -60,15 +60,19 @@ random_intervals(const Model *m, GkInterval *intervals, int64_t n, int kind, int
 	return kept;
 }
 
-/* All intervals, in steps of random size, forward and backward. */
+/*
+ * All intervals, in steps of random size, forward and backward.  With words the
+ * scan gets these and the frame instead of the intervals, which say the same.
+ */
 static void
-check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int64_t n)
+check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int64_t n,
+		   const GkInterval *frame, const uint64_t *words)
 {
 	GkEntry out[CAP];
 
 	for (int forward = 0; forward < 2; forward++)
 	{
-		GkScan scan = { intervals, n, forward ? 0 : n, false, { 0, 0, 0 } };
+		GkScan scan = { words ? frame : intervals, n, forward ? 0 : n, false, { 0, 0, 0 }, words };
 		int64_t cap = 1 + (int64_t) test_below(CAP);
 		int64_t got = 0;
 		int64_t at = 0;
@@ -103,6 +107,46 @@ check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int
 	}
 }
 
+static int
+compare_words(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Equality with many first words, of entries that are there and others. */
+static void
+check_words(const GbtView *view, const Model *m, int kind, int nwords, uint64_t range)
+{
+	GkInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
+						 { test_below(2), nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+	GkInterval intervals[150];
+	uint64_t words[150];
+	int64_t n = 1 + (int64_t) test_below(150);
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		words[i] = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)].w0
+											 : test_entry(kind, nwords, range).w0;
+		words[i] &= ~frame.hi.w0;
+	}
+	qsort(words, (size_t) n, sizeof(uint64_t), compare_words);
+	for (int64_t i = 0; i < n; i++)
+	{
+		if (kept > 0 && words[i] == words[kept - 1])
+			continue;
+		words[kept] = words[i];
+		intervals[kept] = frame;
+		intervals[kept].lo.w0 |= words[i];
+		intervals[kept].hi.w0 |= words[i];
+		kept++;
+	}
+	check_scan(view, m, intervals, kept, &frame, words);
+}
+
 static void
 check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, int nwords, uint64_t range)
 {
@@ -116,9 +160,10 @@ check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, 
 	CHECK(gbt_entries(tree) == (uint64_t) m->n);
 	CHECK(gbt_view(arena, tree, &view));
 	CHECK(kernels()->count(&view, &all, 1) == (uint64_t) m->n);
-	check_scan(&view, m, &all, 1);
+	check_scan(&view, m, &all, 1, NULL, NULL);
 	n = random_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, nwords, range);
-	check_scan(&view, m, intervals, n);
+	check_scan(&view, m, intervals, n, NULL, NULL);
+	check_words(&view, m, kind, nwords, range);
 	for (int64_t i = 0; i < n; i++)
 	{
 		int64_t to = model_rank(m, &intervals[i].hi);
@@ -141,7 +186,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	GkArena *arena = test_arena((size_t) (64 + size / 20) * GK_CHUNK_BYTES);
 	uint64_t range = (uint64_t) size * 2 + 10;
 	GkInterval all[2];
-	GkScan scan = { all, 2, forward ? 0 : 2, false, { 0, 0, 0 } };
+	GkScan scan = { all, 2, forward ? 0 : 2, false, { 0, 0, 0 }, NULL };
 	GkEntry out[CAP];
 	GkOp ops[200];
 	GkEntry last = { 0, 0, 0 };

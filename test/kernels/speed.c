@@ -48,7 +48,7 @@ probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const 
 		for (int64_t i = 0; i < nprobes; i++)
 		{
 			GkInterval one = { keys[i], keys[i] };
-			GkScan s = { &one, 1, 0, false, { 0, 0, 0 } };
+			GkScan s = { &one, 1, 0, false, { 0, 0, 0 }, NULL };
 
 			one.lo.t = 0;
 			one.hi.t = GK_TID_MASK;
@@ -64,6 +64,7 @@ probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const 
 			intervals[i].hi.t = GK_TID_MASK;
 		}
 		scan.intervals = intervals;
+		scan.words = NULL;
 		scan.n = nprobes;
 		scan.next = 0;
 		scan.inside = false;
@@ -98,7 +99,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	GkEntry *out = (GkEntry *) malloc(4096 * sizeof(GkEntry));
 	GkOp *ops = (GkOp *) malloc((size_t) n * sizeof(GkOp));
 	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
-	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 } };
+	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GbtTree t;
 	GbtView view;
 	GbtBuild build;

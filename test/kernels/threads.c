@@ -63,7 +63,7 @@ reader(void *arg)
 		if (gbt_view(arena, &trees[t], &view))
 		{
 			GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-			GkScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 } };
+			GkScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 			int64_t n = 0, got;
 			int nkeys = 0;
 
@@ -94,6 +94,7 @@ reader(void *arg)
 				nkeys++;
 			}
 			scan.intervals = intervals;
+			scan.words = NULL;
 			scan.n = nkeys;
 			scan.next = forward ? 0 : nkeys;
 			scan.inside = false;
