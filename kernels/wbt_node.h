@@ -255,24 +255,36 @@ wbt_inner_set(uint64_t *node, int i, const GkEntry *separator, WbtRef ref, uint6
 	node[WBT_INNER_T + i] = i > 0 ? separator->t : 0;
 }
 
+/* Make place i, which no child has, unused. */
+GK_INLINE void
+wbt_inner_clear(uint64_t *node, int i)
+{
+	node[i] = UINT64_MAX;
+	node[WBT_LINKS + i] = 0;
+	node[WBT_INNER_W1 + i] = node[WBT_INNER_T + i] = 0;
+}
+
+/* Set the header of a node of n children; bit i of details: separator i has more than w0. */
+GK_INLINE void
+wbt_inner_set_header(uint64_t *node, int n, unsigned details)
+{
+	node[0] = (uint64_t) details << 8 | (uint64_t) n;
+}
+
 /* Make the header of a node of n children and pad what is behind them. */
 GK_INLINE void
 wbt_inner_finish(uint64_t *node, int n)
 {
-	uint64_t header = (uint64_t) n;
+	unsigned details = 0;
 
 	for (int i = 1; i < n; i++)
 	{
 		if ((node[WBT_INNER_W1 + i] | node[WBT_INNER_T + i]) != 0)
-			header |= UINT64_C(1) << (8 + i);
+			details |= 1u << i;
 	}
 	for (int i = n; i < WBT_FANOUT; i++)
-	{
-		node[i] = UINT64_MAX;
-		node[WBT_LINKS + i] = 0;
-		node[WBT_INNER_W1 + i] = node[WBT_INNER_T + i] = 0;
-	}
-	node[0] = header;
+		wbt_inner_clear(node, i);
+	wbt_inner_set_header(node, n, details);
 }
 
 /* Is separator i, whose w0 is that of x, not above x? */
