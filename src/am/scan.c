@@ -106,6 +106,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	MemoryContextReset(state->key_context);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
+	gpuds_key_set_sort(&state->set);
 	MemoryContextSwitchTo(old);
 
 	state->synced = false;

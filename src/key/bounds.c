@@ -23,6 +23,9 @@
 /* Sets of further columns multiply the intervals up to this many. */
 #define MAX_PRODUCT 1000000
 
+/* So many points are worth leaving unsorted. */
+#define MIN_UNSORTED 4096
+
 /*
  * The codes that a column may have, and whether it may be NULL.  Codes of up
  * to 64 bits that are all points are kept as such: big arrays make them.
@@ -32,7 +35,8 @@ typedef struct CodeSet
 	bool constrained;       /* else everything is in, and the rest is unset */
 	bool null;              /* NULL is in */
 	int64 n;                /* of points or ranges */
-	uint64 *points;         /* ascending; or NULL */
+	uint64 *points;         /* ascending unless arrived; or NULL */
+	bool arrived;           /* points are as they came, with duplicates */
 	GpudsCodeRange *ranges; /* ascending, disjoint; may be &single */
 	GpudsCodeRange single;
 } CodeSet;
@@ -80,6 +84,7 @@ set_single(CodeSet *set, const GpudsCodeRange *range)
 	set->null = false;
 	set->n = 1;
 	set->points = NULL;
+	set->arrived = false;
 	set->single = *range;
 	set->ranges = &set->single;
 }
@@ -101,6 +106,38 @@ set_item(const CodeSet *set, int64 i)
 		return set->ranges[i];
 	range.lo = range.hi = set->points[i];
 	return range;
+}
+
+/* Sorts and leaves one of each; returns how many. */
+static int64
+sort_unique(uint64 *points, int64 n)
+{
+	int64 kept = 0;
+	uint64 *scratch;
+	bool ascending = true;
+
+	for (int64 i = 1; i < n && ascending; i++)
+		ascending = points[i - 1] < points[i];
+	if (ascending)
+		return n;
+
+	scratch = alloc_array(n, sizeof(uint64));
+	gk_sort_u64(points, scratch, n);
+	pfree(scratch);
+	for (int64 i = 1; i < n; i++)
+	{
+		if (points[i] != points[kept])
+			points[++kept] = points[i];
+	}
+	return kept + 1;
+}
+
+static void
+sort_points(CodeSet *set)
+{
+	if (set->arrived)
+		set->n = sort_unique(set->points, set->n);
+	set->arrived = false;
 }
 
 /* Leaves in the set what is in the range too; NULL is not. */
@@ -133,7 +170,7 @@ intersect_range(CodeSet *set, const GpudsCodeRange *range)
 
 /* Leaves in the set what is in the other too, which has no NULL. */
 static void
-intersect_set(CodeSet *set, const CodeSet *other)
+intersect_set(CodeSet *set, CodeSet *other)
 {
 	CodeSet both = { .constrained = true };
 	int64 i = 0;
@@ -144,6 +181,9 @@ intersect_set(CodeSet *set, const CodeSet *other)
 		set_copy(set, other);
 		return;
 	}
+
+	sort_points(set);
+	sort_points(other);
 
 	/* every overlap ends where an item of one of them does */
 	if (set->points != NULL || other->points != NULL)
@@ -229,30 +269,6 @@ cut_range(const GpudsCut *cut, StrategyNumber strategy, GpudsCode max, GpudsCode
 			elog(ERROR, "unrecognized strategy number: %d", strategy);
 			return false;
 	}
-}
-
-static void
-sort_unique_points(CodeSet *set)
-{
-	uint64 *points = set->points;
-	int64 kept = 0;
-	uint64 *scratch;
-	bool ascending = true;
-
-	for (int64 i = 1; i < set->n && ascending; i++)
-		ascending = points[i - 1] < points[i];
-	if (ascending)
-		return;
-
-	scratch = alloc_array(set->n, sizeof(uint64));
-	gk_sort_u64(points, scratch, set->n);
-	pfree(scratch);
-	for (int64 i = 1; i < set->n; i++)
-	{
-		if (points[i] != points[kept])
-			points[++kept] = points[i];
-	}
-	set->n = kept + 1;
 }
 
 /* Sorts the ranges and makes one of those that overlap. */
@@ -404,7 +420,7 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 	}
 
 	if (set->points != NULL)
-		sort_unique_points(set);
+		set->arrived = true;
 	else
 		sort_merge_ranges(set);
 	if ((Pointer) array != DatumGetPointer(value))
@@ -480,7 +496,7 @@ apply_key(Relation index, const GpudsKeyLayout *layout, ScanKey key, CodeSet *se
 	}
 }
 
-/* From ascending codes to those that a DESC column stores. */
+/* To the codes that a DESC column stores; ascending stays ascending. */
 static void
 complement_set(CodeSet *set, int bits)
 {
@@ -638,6 +654,23 @@ words_suffice(const GpudsKeyLayout *layout, const CodeSet *set)
 		   layout->column[0].shift >= GK_SPILL_BITS;
 }
 
+/*
+ * Are they all that the keys ask for, and so many that they had better be left
+ * as they came?
+ */
+static bool
+stay_unsorted(const GpudsKeyLayout *layout, const CodeSet *sets)
+{
+	if (!sets[0].constrained || sets[0].n < MIN_UNSORTED || !words_suffice(layout, &sets[0]))
+		return false;
+	for (int i = 1; i < layout->ncolumns; i++)
+	{
+		if (sets[i].constrained)
+			return false;
+	}
+	return true;
+}
+
 /* Makes the words of the first column's points, in place, and the frame around them. */
 static void
 frame_words(Product *product, GpudsKeySet *set)
@@ -653,6 +686,7 @@ frame_words(Product *product, GpudsKeySet *set)
 	for (int64 i = 0; i < product->sets[0].n; i++)
 		words[i] <<= shift;
 	set->words = words;
+	set->sorted = !product->sets[0].arrived;
 }
 
 /* The filter of the columns from the first on that have conditions, or NULL. */
@@ -700,11 +734,16 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->intervals = &set->single;
 	set->nintervals = 0;
 	set->words = NULL;
+	set->sorted = true;
 	set->filter = NULL;
 	set->recheck = false;
 
 	for (int i = 0; i < layout->ncolumns; i++)
+	{
 		sets[i].constrained = false;
+		sets[i].arrived = false;
+		sets[i].n = 0;
+	}
 	for (int i = 0; i < nkeys; i++)
 	{
 		CodeSet *narrowed = &sets[keys[i].sk_attno - 1];
@@ -712,6 +751,12 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 		apply_key(index, layout, &keys[i], sets, &set->recheck);
 		if (narrowed->n == 0 && !narrowed->null)
 			return;
+	}
+
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		if (i > 0 || !stay_unsorted(layout, sets))
+			sort_points(&sets[i]);
 	}
 
 	product.layout = layout;
@@ -757,6 +802,16 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 
 	set->nintervals = n;
 	set->filter = make_filter(layout, sets, product.ncolumns);
+}
+
+/* Puts the set's words in order and leaves one of each. */
+void
+gpuds_key_set_sort(GpudsKeySet *set)
+{
+	if (set->sorted)
+		return;
+	set->nintervals = sort_unique(set->words, set->nintervals);
+	set->sorted = true;
 }
 
 static bool

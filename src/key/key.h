@@ -67,6 +67,10 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
  * intervals that pass the filter (NULL: all do).  recheck: the answer may hold
  * more than was asked for, the executor must look again.
  *
+ * Many words may come unsorted and with duplicates: sorting them is a third of
+ * the work of making them, and a device may not need it.  gpuds_key_set_sort
+ * puts them right.
+ *
  * A lone interval lies in single, so that it needs no allocation: a key set
  * must stay where it was filled in.
  */
@@ -75,6 +79,7 @@ typedef struct GpudsKeySet
 	GkInterval *intervals;
 	int64 nintervals;
 	uint64 *words; /* NULL, or as in GkScan */
+	bool sorted;   /* else the words are as they came */
 	GpudsKeyFilter *filter;
 	bool recheck;
 	GkInterval single;
@@ -90,6 +95,7 @@ extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);
+extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry);
 
 /* enum.c */
