@@ -218,7 +218,7 @@ template <int stretch, bool tids> struct GpuScanWrite
 
 /* Working memory for requests whose input and output are not longer than piece_bytes. */
 static inline bool
-gpu_scan_open(GpuScanLane *lane, size_t piece_bytes)
+gpu_scan_lane_open(GpuScanLane *lane, size_t piece_bytes)
 {
 	size_t piece = (piece_bytes + 255) / 256 * 256;
 	int64_t n = (int64_t) (piece / sizeof(uint64_t));
@@ -249,7 +249,7 @@ gpu_scan_open(GpuScanLane *lane, size_t piece_bytes)
 }
 
 static inline void
-gpu_scan_close(GpuScanLane *lane)
+gpu_scan_lane_close(GpuScanLane *lane)
 {
 	gpu_event_close(&lane->started);
 	gpu_event_close(&lane->stopped);
@@ -319,9 +319,10 @@ gpu_scan_write(GpuScanLane *lane, const WbtView *view, const GpuRequest *r, int6
 
 /*
  * Do a scan.  staging is the staging memory as the host sees it.  Sets
- * everything of the request but done; all of it is there when this returns.
+ * everything of the request but status and done; all of it is there when this
+ * returns, with GPU_OK or GPU_DEVICE_LOST.
  */
-static inline void
+static inline uint32_t
 gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, GpuRequest *r)
 {
 	GpuStream *s = &lane->stream;
@@ -364,9 +365,8 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, G
 	r->launches = s->launches;
 	r->batch = 1;
 	r->bus_bytes = s->bus_bytes;
-	r->status = s->status;
 	if (!gpu_ok(s))
-		return;
+		return s->status;
 	r->found = found;
 	r->inside = found == r->cap;
 	if (r->inside)
@@ -376,6 +376,7 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, G
 	}
 	else
 		r->next = r->forward ? r->n : 0;
+	return GPU_OK;
 }
 
 /*

@@ -1,0 +1,302 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_scan.cu
+ *	  Scan requests of both kinds, against a sorted array: entries and sorted
+ *	  TIDs, both directions, intervals and words, stopping and going on anywhere.
+ *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
+ *
+ *	  usage: gpu_scan [rounds [seed]]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "kernels/gpu/scan.h"
+#include "wbt.h"
+
+#define PIECE 65536
+#define REQUESTS 40
+
+/* Staging memory of a request: the request itself, its input, its output. */
+struct Slot
+{
+	GpuRequest request;
+	unsigned char input[PIECE];
+	unsigned char output[PIECE];
+};
+
+/* A scan in progress, and how much of its answer has come. */
+struct Progress
+{
+	GkInterval *intervals; /* in full, also of words */
+	int64_t n;
+	int64_t interval; /* where the next entry comes from, in scan order ... */
+	int64_t entry;    /* ... and which of its entries that is */
+	bool ended;
+};
+
+static GpuScanLane large;
+static GpuSmallLane small;
+static Slot *slots;
+
+static int
+compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* A random scan into a slot. */
+static void
+start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t range, int64_t most)
+{
+	GpuRequest *r = &slot->request;
+
+	memset((void *) slot, 0xA5, sizeof(*slot));
+	memset((void *) r, 0, sizeof(*r));
+	r->kind = GPU_SCAN;
+	r->forward = test_below(2);
+	r->words = test_below(3) == 0;
+	r->input = (uint64_t) (slot->input - (unsigned char *) slots);
+	r->output = (uint64_t) (slot->output - (unsigned char *) slots);
+	p->intervals = (GkInterval *) malloc((size_t) most * sizeof(GkInterval));
+	CHECK(p->intervals != NULL);
+	if (r->words)
+	{
+		GkInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
+							 { 0, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+		uint64_t *words = (uint64_t *) (slot->input + sizeof(frame));
+		int64_t asked = 1 + (int64_t) test_below((uint64_t) most);
+
+		for (int64_t i = 0; i < asked; i++)
+			words[i] = test_bound(m, kind, nwords, range).w0;
+		qsort(words, (size_t) asked, sizeof(uint64_t), compare_u64);
+		p->n = 0;
+		for (int64_t i = 0; i < asked; i++)
+		{
+			if (i > 0 && words[i] == words[p->n - 1])
+				continue;
+			words[p->n] = words[i];
+			p->intervals[p->n] = frame;
+			p->intervals[p->n].lo.w0 = p->intervals[p->n].hi.w0 = words[i];
+			p->n++;
+		}
+		memcpy(slot->input, &frame, sizeof(frame));
+	}
+	else
+	{
+		p->n = test_intervals(m, p->intervals, (int64_t) test_below((uint64_t) most / 2 + 1), kind, nwords,
+							  range);
+		memcpy(slot->input, p->intervals, (size_t) p->n * sizeof(GkInterval));
+	}
+	r->n = p->n;
+	r->next = r->forward ? 0 : p->n;
+	p->interval = p->entry = 0;
+	p->ended = false;
+}
+
+/* The model's next entry of a scan; false: there is none. */
+static bool
+next_entry(Progress *p, const Model *m, bool forward, GkEntry *e)
+{
+	for (; p->interval < p->n; p->interval++, p->entry = 0)
+	{
+		int64_t first;
+		int64_t inside = test_inside(m, &p->intervals[forward ? p->interval : p->n - 1 - p->interval],
+									 &first);
+
+		if (p->entry < inside)
+		{
+			*e = m->e[forward ? first + p->entry : first + inside - 1 - p->entry];
+			p->entry++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Compares what a request has found with the model. */
+static void
+check(Slot *slot, Progress *p, const Model *m)
+{
+	const GpuRequest *r = &slot->request;
+	const GkEntry *out = (const GkEntry *) slot->output;
+	const uint64_t *got = (const uint64_t *) slot->output;
+	uint64_t *tids = (uint64_t *) malloc((size_t) r->cap * sizeof(uint64_t));
+	int64_t n = 0;
+	GkEntry e;
+
+	CHECK(tids != NULL && r->status == GPU_OK && r->found >= 0 && r->found <= r->cap);
+	while (n < r->cap && next_entry(p, m, r->forward, &e))
+	{
+		if (r->form == GPU_ENTRIES)
+			CHECK(n < r->found && gk_equal(&out[n], &e));
+		tids[n++] = e.t & GK_TID_MASK;
+	}
+	CHECK(n == r->found);
+	if (r->form == GPU_SORTED_TIDS)
+	{
+		qsort(tids, (size_t) n, sizeof(uint64_t), compare_u64);
+		CHECK(memcmp(tids, got, (size_t) n * sizeof(uint64_t)) == 0);
+		CHECK(got[n] == UINT64_C(0xA5A5A5A5A5A5A5A5) || r->cap > n);
+	}
+	free(tids);
+	p->ended = n < r->cap;
+	CHECK(r->inside == !p->ended);
+	if (p->ended)
+		CHECK(r->next == (r->forward ? r->n : 0));
+}
+
+static void
+run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
+{
+	int64_t most = test_below(2) ? 20 : PIECE / (int64_t) sizeof(GkInterval) - 1;
+	Progress p;
+
+	start(&slots[0], &p, m, kind, view->nwords, range, most);
+	while (!p.ended)
+	{
+		GpuRequest *r = &slots[0].request;
+
+		r->form = test_below(2) ? GPU_ENTRIES : GPU_SORTED_TIDS;
+		r->cap = 1 + (int64_t) test_below(PIECE / sizeof(GkEntry));
+		if (test_below(3) == 0)
+			r->cap = 1 + r->cap % 50 + m->n / 10;
+		memset(slots[0].output, 0xA5, PIECE);
+		r->status = gpu_scan_large(&large, view, (unsigned char *) slots, r);
+		check(&slots[0], &p, m);
+	}
+	free(p.intervals);
+}
+
+static void
+run_small(const WbtView *views, const Model *const *models, const int *kinds, const uint64_t *ranges,
+		  int trees)
+{
+	Progress progress[REQUESTS];
+	int tree[REQUESTS];
+	int left = REQUESTS;
+
+	for (int i = 0; i < REQUESTS; i++)
+	{
+		tree[i] = (int) test_below((uint64_t) trees);
+		start(&slots[i], &progress[i], models[tree[i]], kinds[tree[i]], views[tree[i]].nwords,
+			  ranges[tree[i]], GPU_SMALL_INTERVALS);
+	}
+	while (left > 0)
+	{
+		GpuRequest *requests[REQUESTS];
+		WbtView some[REQUESTS];
+		int number[REQUESTS];
+		int n = 0;
+
+		for (int i = 0; i < REQUESTS; i++)
+		{
+			if (progress[i].ended || test_below(3) == 0)
+				continue;
+			slots[i].request.cap = 1 + (int64_t) test_below(test_below(2) ? 3 : GPU_SMALL_ENTRIES);
+			slots[i].request.done = 0;
+			CHECK(gpu_is_small(&slots[i].request));
+			memset(slots[i].output, 0xA5, PIECE);
+			some[n] = views[tree[i]];
+			requests[n] = &slots[i].request;
+			number[n++] = i;
+			if (test_below(20) == 0)
+				break;
+		}
+		if (n == 0)
+			continue;
+		gpu_small_launch(&small, some, requests, n, (unsigned char *) slots,
+						 (unsigned char *) gpu_device_address(slots));
+		for (int i = 0; i < n; i++)
+		{
+			while (gpu_acquire_system(&requests[i]->done) == 0)
+			{
+				if (gpu_small_finished(&small))
+					CHECK(gpu_ok(&small.stream) && gpu_acquire_system(&requests[i]->done) == 1);
+			}
+			CHECK(requests[i]->batch == (uint32_t) n);
+			check(&slots[number[i]], &progress[number[i]], models[tree[number[i]]]);
+			left -= progress[number[i]].ended;
+		}
+		CHECK(gpu_finish(&small.stream));
+	}
+	for (int i = 0; i < REQUESTS; i++)
+		free(progress[i].intervals);
+}
+
+/* A tree of the model in the device's memory. */
+static size_t
+device_tree(WbtView *view, const Model *m, int nwords)
+{
+	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * WBT_UNIT_BYTES;
+	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
+
+	test_wbt(view, m, nwords, test_below(2));
+	CHECK(there != NULL);
+	gpu_copy_bus(&large.stream, there, view->base, bytes);
+	CHECK(gpu_finish(&large.stream));
+	free((void *) view->base);
+	view->base = there;
+	return bytes;
+}
+
+int
+main(int argc, char **argv)
+{
+	enum
+	{
+		TREES = 8
+	};
+	int rounds = argc > 1 ? atoi(argv[1]) : 1;
+	char why[200] = "";
+	GpuCard card;
+
+	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	if (!gpu_card(0, &card, why, sizeof(why)))
+	{
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	CHECK(gpu_scan_lane_open(&large, PIECE) && gpu_small_open(&small));
+	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
+	CHECK(slots != NULL);
+	for (int r = 0; r < rounds; r++)
+	{
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
+			WbtView views[TREES];
+			size_t bytes[TREES];
+			Model models[TREES];
+			const Model *model[TREES];
+			int kinds[TREES];
+			uint64_t ranges[TREES];
+
+			for (int t = 0; t < TREES; t++)
+			{
+				int nwords = 1 + (int) test_below(2);
+
+				kinds[t] = kind;
+				ranges[t] = (uint64_t) sizes[t] * 2 + 10;
+				model_fill(&models[t], sizes[t], kind, nwords, ranges[t]);
+				model[t] = &models[t];
+				bytes[t] = device_tree(&views[t], &models[t], nwords);
+				for (int i = 0; i < 10; i++)
+					run_large(&views[t], &models[t], kind, ranges[t]);
+			}
+			run_small(views, model, kinds, ranges, TREES);
+			for (int t = 0; t < TREES; t++)
+			{
+				gpu_free((void *) views[t].base, bytes[t]);
+				free(models[t].e);
+			}
+		}
+	}
+	CHECK(gpu_ok(&large.stream) && gpu_ok(&small.stream));
+	gpu_host_free(slots);
+	gpu_scan_lane_close(&large);
+	gpu_small_close(&small);
+	printf("gpu_scan: ok on %s\n", card.name);
+	return 0;
+}
