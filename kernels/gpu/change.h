@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * change.h
+ *	  What the thread of the engine that changes trees calls.
+ *
+ * One thread at a time uses a GpuChange and the trees that it changes; readers
+ * are beside it: they pin the tree's version (kernels/pins.h, gpu_tree_version),
+ * take the view, and may use what it shows until they give up the pin.
+ * All calls return when the device has done what was asked.
+ *
+ *	  tree.h	GpuTree, gpu_change_open/close, gpu_tree_view
+ *	  load.h	gpu_tree_load_begin/add/end/cancel, gpu_tree_withdraw/drop
+ *	  apply.h	gpu_tree_apply, gpu_tree_reclaim
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_CHANGE_H
+#define GPU_CHANGE_H
+
+#include "kernels/gpu/tree.h"
+#include "kernels/gpu/load.h"
+#include "kernels/gpu/apply.h"
+
+#endif /* GPU_CHANGE_H */

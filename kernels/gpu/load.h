@@ -1,0 +1,478 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.h
+ *	  Building trees in device memory: from sorted entries that come in pieces,
+ *	  and from unsorted ones in device memory.
+ *
+ * Leaf i of a load begins with entry wbt_fill_start(i), and lies in the load's
+ * chunks at place i: so nothing has to be noted about leaves until all are
+ * there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_LOAD_H
+#define GPU_LOAD_H
+
+#include "kernels/gpu/tree.h"
+#include "kernels/wbt_apply.h"
+
+/*
+ * Inner levels.
+ */
+
+template <int nw> struct GpuBuildInner
+{
+	unsigned char *base;
+	WbtList children;
+	WbtList parents;
+	WbtFree free;
+	uint32_t first; /* number of the level's first node among those taken */
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		int64_t node = i / WBT_FANOUT;
+
+		wbt_build_inner(base, &children, &parents, node, (int) (i % WBT_FANOUT),
+						wbt_free_take(&free, first + (uint32_t) node), nw);
+	}
+};
+
+/* Nodes of the inner levels above so many leaves. */
+static inline int64_t
+gpu_inner_nodes(int64_t leaves)
+{
+	int64_t sum = 0;
+
+	while (leaves > 1)
+		sum += leaves = wbt_nodes(leaves);
+	return sum;
+}
+
+/* Lists of the levels above n leaves. */
+static inline int
+gpu_scratch_levels(GpuScratch *scratch, WbtList *levels, int64_t n, uint32_t nwords)
+{
+	int height = 1;
+
+	while (n > 1)
+	{
+		n = wbt_nodes(n);
+		gpu_scratch_list(scratch, &levels[height++], n, nwords);
+	}
+	return height;
+}
+
+/*
+ * Build the inner levels above levels[0], which is not empty; the nodes must be
+ * free.  The root comes into the page; sets the tree's height and numbers of nodes, not its view.
+ */
+static inline void
+gpu_build_inner(GpuChange *c, GpuTree *tree, WbtList *levels, int height)
+{
+	uint32_t taken = 0;
+
+	tree->level_n[0] = (uint32_t) levels[0].n;
+	for (int level = 1; level < height; level++)
+	{
+		int64_t n = levels[level].n;
+		WbtFree free = gpu_nodes_free(&tree->inners);
+
+		if (tree->nwords == 1)
+		{
+			GpuBuildInner<1> build = { c->pool->base, levels[level - 1], levels[level], free, taken };
+
+			gpu_launch(&c->stream, n * WBT_FANOUT, build);
+		}
+		else
+		{
+			GpuBuildInner<2> build = { c->pool->base, levels[level - 1], levels[level], free, taken };
+
+			gpu_launch(&c->stream, n * WBT_FANOUT, build);
+		}
+		tree->level_n[level] = (uint32_t) n;
+		taken += (uint32_t) n;
+	}
+	for (int level = height; level < WBT_MAX_HEIGHT; level++)
+		tree->level_n[level] = 0;
+	tree->inners.nfree -= taken;
+	tree->inners.live = taken;
+	tree->leaves.live = (uint32_t) levels[0].n;
+	tree->height = height;
+	gpu_copy_bus(&c->stream, &c->page->root, levels[height - 1].ref, sizeof(WbtRef));
+}
+
+/*
+ * Leaves.
+ */
+
+/* Entries, ascending: some that were left over, then a piece, or arrays in an order given by numbers. */
+struct GpuSource
+{
+	const GkEntry *carry;
+	uint64_t ncarry;
+	const GkEntry *piece; /* NULL: see below */
+	const uint64_t *w0;   /* in order */
+	const uint64_t *w1;   /* to be looked up by number */
+	const uint64_t *t;
+	const uint32_t *number;
+
+	template <int nw> GPU_FN GkEntry entry(uint64_t i) const
+	{
+		GkEntry e;
+
+		if (i < ncarry)
+			return carry[i];
+		if (piece != NULL)
+			return piece[i - ncarry];
+		e.w0 = w0[i];
+		e.w1 = nw == 2 ? w1[number[i]] : 0;
+		e.t = t[number[i]];
+		return e;
+	}
+};
+
+/* The leaves of a load. */
+struct GpuLeaves
+{
+	const uint32_t *chunks; /* from the one that has leaf first on */
+	uint64_t first;
+	uint64_t total; /* entries so far */
+	uint32_t fill_percent;
+	uint32_t per_chunk;
+	uint32_t units;
+
+	GPU_FN WbtRef ref(uint64_t leaf) const
+	{
+		return chunks[leaf / per_chunk - first / per_chunk] * GPU_CHUNK_UNITS +
+			   (uint32_t) (leaf % per_chunk) * units;
+	}
+
+	GPU_FN uint64_t start(uint64_t leaf) const
+	{
+		uint64_t at = wbt_fill_start(leaf, fill_percent);
+
+		return at < total ? at : total;
+	}
+};
+
+template <int nw> struct GpuBuildLeaf
+{
+	unsigned char *base;
+	GpuLeaves leaves;
+	GpuSource source;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		uint64_t leaf = leaves.first + (uint64_t) i / WBT_FANOUT;
+		int p = (int) (i % WBT_FANOUT);
+		uint64_t start = leaves.start(leaf);
+		uint64_t *node = wbt_node(base, leaves.ref(leaf));
+
+		if (start + (uint64_t) p < leaves.start(leaf + 1))
+		{
+			GkEntry e = source.template entry<nw>(start - leaves.start(leaves.first) + (uint64_t) p);
+
+			wbt_leaf_set(node, p, &e, nw);
+		}
+		else
+		{
+			wbt_leaf_clear(node, p, nw);
+		}
+	}
+};
+
+template <int nw> struct GpuListLeaf
+{
+	unsigned char *base;
+	GpuLeaves leaves;
+	WbtList list;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		GkEntry separator = { 0, 0, 0 };
+		WbtRef ref = leaves.ref((uint64_t) i);
+
+		if (i > 0)
+			separator = wbt_leaf_separator(base, leaves.ref((uint64_t) i - 1), ref, nw);
+		wbt_list_set_separator(&list, i, &separator, nw);
+		list.ref[i] = ref;
+		list.before[i] = (uint32_t) leaves.start((uint64_t) i);
+		if (i == list.n - 1)
+			list.before[i + 1] = (uint32_t) leaves.total;
+	}
+};
+
+/* Leaves that the first total entries fill. */
+static inline uint64_t
+gpu_load_full_leaves(const GpuLoad *load, uint64_t total)
+{
+	uint64_t leaves = total * 100 / (WBT_FANOUT * load->fill_percent);
+
+	while (wbt_fill_start(leaves + 1, load->fill_percent) <= total)
+		leaves++;
+	while (wbt_fill_start(leaves, load->fill_percent) > total)
+		leaves--;
+	return leaves;
+}
+
+static inline GpuLeaves
+gpu_load_leaves(const GpuTree *tree, const uint32_t *chunks, uint64_t first, uint64_t total)
+{
+	GpuLeaves leaves = {
+		chunks, first, total, tree->load.fill_percent, gpu_nodes_per_chunk(&tree->leaves), tree->leaves.units
+	};
+
+	return leaves;
+}
+
+/* Chunks for so many leaves in all. */
+static inline bool
+gpu_load_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves)
+{
+	std::vector<uint32_t> &chunks = tree->load.chunks;
+	size_t had = chunks.size();
+
+	while (chunks.size() * gpu_nodes_per_chunk(&tree->leaves) < leaves)
+	{
+		uint32_t chunk = gpu_pool_take(c->pool);
+
+		if (chunk == 0)
+		{
+			while (chunks.size() > had)
+			{
+				gpu_pool_give(c->pool, chunks.back(), 1);
+				chunks.pop_back();
+			}
+			return false;
+		}
+		chunks.push_back(chunk);
+	}
+	return true;
+}
+
+/* Send the numbers of the load's chunks, from chunk first on, to the device. */
+static inline void
+gpu_load_send_chunks(GpuChange *c, const GpuTree *tree, uint32_t *to, size_t first)
+{
+	size_t n = tree->load.chunks.size() - first;
+
+	if (n == 0)
+		return;
+	memcpy(c->page->chunks, &tree->load.chunks[first], n * sizeof(uint32_t));
+	gpu_copy_bus(&c->stream, to, c->page->chunks, n * sizeof(uint32_t));
+}
+
+/* Write leaves from number first on. */
+static inline void
+gpu_load_write(GpuChange *c, const GpuTree *tree, const GpuLeaves &leaves, uint64_t n,
+			   const GpuSource &source)
+{
+	if (tree->nwords == 1)
+	{
+		GpuBuildLeaf<1> build = { c->pool->base, leaves, source };
+
+		gpu_launch(&c->stream, (int64_t) n * WBT_FANOUT, build);
+	}
+	else
+	{
+		GpuBuildLeaf<2> build = { c->pool->base, leaves, source };
+
+		gpu_launch(&c->stream, (int64_t) n * WBT_FANOUT, build);
+	}
+}
+
+/*
+ * Begin to load a tree, which must not be there.
+ */
+static inline GpuStatus
+gpu_tree_load_begin(GpuChange *c, GpuTree *tree, uint32_t nwords, uint32_t fill_percent)
+{
+	if (tree->nwords != 0)
+		return GPU_WITHDRAWN;
+	if (!gpu_tree_init(c, tree, nwords) ||
+		!gpu_run_take(c->pool, &tree->load.carry, WBT_FANOUT * sizeof(GkEntry)))
+	{
+		gpu_tree_release(c, tree);
+		return GPU_NO_MEMORY;
+	}
+	tree->loading = true;
+	tree->load.fill_percent = fill_percent;
+	return gpu_change_status(c);
+}
+
+/*
+ * Add n entries, which lie in host memory that the device can use; all of a
+ * load are strictly ascending.
+ */
+static inline GpuStatus
+gpu_tree_load_add(GpuChange *c, GpuTree *tree, const GkEntry *entries, int64_t n)
+{
+	GpuLoad *load = &tree->load;
+	uint64_t total = load->entries + (uint64_t) n;
+	uint64_t first = load->leaves;
+	uint64_t ncarry = load->entries - wbt_fill_start(first, load->fill_percent);
+	size_t bytes = (size_t) n * sizeof(GkEntry);
+	uint64_t leaves;
+	uint64_t left;
+	size_t chunk;
+
+	if (!tree->loading)
+		return GPU_WITHDRAWN;
+	if (n <= 0)
+		return gpu_change_status(c);
+	if (total >= WBT_MAX_ENTRIES)
+		return GPU_NO_MEMORY;
+	leaves = gpu_load_full_leaves(load, total);
+	left = total - wbt_fill_start(leaves, load->fill_percent);
+	chunk = (size_t) first / gpu_nodes_per_chunk(&tree->leaves);
+	if (!gpu_load_reserve(c, tree, leaves))
+		return GPU_NO_MEMORY;
+	bytes += (load->chunks.size() - chunk) * sizeof(uint32_t);
+	if (bytes > gpu_run_bytes(&load->piece))
+	{
+		gpu_run_give(c->pool, &load->piece);
+		if (!gpu_run_take(c->pool, &load->piece, bytes))
+			return GPU_NO_MEMORY;
+	}
+
+	GkEntry *piece = (GkEntry *) load->piece.at;
+	uint32_t *chunks = (uint32_t *) (piece + n);
+	GkEntry *carry = (GkEntry *) load->carry.at;
+	GpuSource source = { carry, ncarry, piece, NULL, NULL, NULL, NULL };
+
+	gpu_load_send_chunks(c, tree, chunks, chunk);
+	gpu_copy_bus(&c->stream, piece, entries, (size_t) n * sizeof(GkEntry));
+	gpu_load_write(c, tree, gpu_load_leaves(tree, chunks, first, total), leaves - first, source);
+	if (leaves == first)
+		gpu_copy(&c->stream, carry + ncarry, piece, (size_t) n * sizeof(GkEntry));
+	else
+		gpu_copy(&c->stream, carry, piece + ((uint64_t) n - left), left * sizeof(GkEntry));
+	gpu_finish(&c->stream);
+	load->entries = total;
+	load->leaves = leaves;
+	return gpu_change_status(c);
+}
+
+/* Working memory of the end of a load. */
+struct GpuLoadEnd
+{
+	uint32_t *chunks;
+	WbtList levels[WBT_MAX_HEIGHT];
+	int height;
+};
+
+static inline void
+gpu_load_end_layout(GpuScratch *scratch, GpuLoadEnd *end, const GpuTree *tree, int64_t leaves)
+{
+	end->chunks = gpu_scratch<uint32_t>(scratch, (int64_t) tree->load.chunks.size());
+	gpu_scratch_list(scratch, &end->levels[0], leaves, tree->nwords);
+	end->height = gpu_scratch_levels(scratch, end->levels, leaves, tree->nwords);
+}
+
+/* Levels above leaves that are all written, and what remains of their chunks. */
+static inline void
+gpu_load_finish(GpuChange *c, GpuTree *tree, GpuLoadEnd *end, const GpuLeaves &leaves)
+{
+	uint32_t per_chunk = gpu_nodes_per_chunk(&tree->leaves);
+	uint32_t nchunks = (uint32_t) tree->load.chunks.size();
+	uint32_t n = (uint32_t) end->levels[0].n;
+
+	if (tree->nwords == 1)
+	{
+		GpuListLeaf<1> list = { c->pool->base, leaves, end->levels[0] };
+
+		gpu_launch(&c->stream, n, list);
+	}
+	else
+	{
+		GpuListLeaf<2> list = { c->pool->base, leaves, end->levels[0] };
+
+		gpu_launch(&c->stream, n, list);
+	}
+	gpu_build_inner(c, tree, end->levels, end->height);
+	gpu_finish(&c->stream);
+	/* the page has the chunks of the inner nodes in between */
+	memcpy(c->page->chunks, tree->load.chunks.data(), nchunks * sizeof(uint32_t));
+	gpu_nodes_push(c, &tree->leaves, 0, nchunks, nchunks * per_chunk - n);
+	gpu_finish(&c->stream);
+	tree->root = c->page->root;
+}
+
+/* All entries are there: publish the tree. */
+static inline GpuStatus
+gpu_tree_load_end(GpuChange *c, GpuTree *tree)
+{
+	GpuLoad *load = &tree->load;
+	uint64_t total = load->entries;
+	uint64_t leaves = load->leaves;
+	uint64_t ncarry = total - wbt_fill_start(leaves, load->fill_percent);
+	GpuRun run;
+
+	if (!tree->loading)
+		return GPU_WITHDRAWN;
+	gpu_run_give(c->pool, &load->piece);
+	if (ncarry > 0)
+		leaves++;
+	if (leaves > 0)
+	{
+		GpuScratch scratch = { NULL, 0 };
+		GpuSource source = { (const GkEntry *) load->carry.at, ncarry, NULL, NULL, NULL, NULL, NULL };
+		GpuLoadEnd end;
+
+		if (!gpu_load_reserve(c, tree, leaves) ||
+			!gpu_tree_reserve(c, tree, 0, (uint64_t) gpu_inner_nodes((int64_t) leaves), 0, 0))
+			return GPU_NO_MEMORY;
+		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
+		if (!gpu_run_take(c->pool, &run, scratch.used))
+			return GPU_NO_MEMORY;
+		scratch.at = (unsigned char *) run.at;
+		scratch.used = 0;
+		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
+		gpu_finish(&c->stream);
+		gpu_load_send_chunks(c, tree, end.chunks, 0);
+		if (ncarry > 0)
+		{
+			size_t chunk = (size_t) load->leaves / gpu_nodes_per_chunk(&tree->leaves);
+
+			gpu_load_write(c, tree, gpu_load_leaves(tree, end.chunks + chunk, load->leaves, total), 1,
+						   source);
+		}
+		gpu_load_finish(c, tree, &end, gpu_load_leaves(tree, end.chunks, 0, total));
+		gpu_run_give(c->pool, &run);
+	}
+	if (!gpu_change_ok(c))
+		return gpu_change_status(c);
+	tree->chunks.insert(tree->chunks.end(), load->chunks.begin(), load->chunks.end());
+	load->chunks.clear();
+	gpu_run_give(c->pool, &load->carry);
+	tree->loading = false;
+	gpu_tree_publish(tree, total);
+	return GPU_OK;
+}
+
+/* Give up a load. */
+static inline GpuStatus
+gpu_tree_load_cancel(GpuChange *c, GpuTree *tree)
+{
+	if (!tree->loading)
+		return GPU_WITHDRAWN;
+	gpu_tree_release(c, tree);
+	return gpu_change_status(c);
+}
+
+/* Readers find no tree any more; those that pinned it go on. */
+static inline void
+gpu_tree_withdraw(GpuTree *tree)
+{
+	gpu_tree_set_head(tree, 0, 0);
+}
+
+/* Give all memory of a tree back that was withdrawn, and that nobody pins. */
+static inline GpuStatus
+gpu_tree_drop(GpuChange *c, GpuTree *tree)
+{
+	gpu_tree_release(c, tree);
+	return gpu_change_status(c);
+}
+
+#endif /* GPU_LOAD_H */

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.h
+ *	  Device memory for trees: one range, cut into chunks of 2 MB.
+ *
+ * Nodes are named by their unit number in the range (wbt_node.h).  Chunk 0 is
+ * never handed out, so that no node is number 0.  Single chunks, for nodes, come
+ * from the low end, runs of neighbouring chunks, for arrays, from the high end:
+ * so runs, which come and go, find each other's room again.
+ *
+ * Which chunks are taken is known to the host only; whoever gives chunks back
+ * has seen to it that the device no longer uses them.  Safe with threads.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_POOL_H
+#define GPU_POOL_H
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "kernels/gpu/machine.h"
+#include "kernels/wbt_node.h"
+
+#define GPU_CHUNK_BYTES ((size_t) 2 << 20)
+#define GPU_CHUNK_UNITS ((uint32_t) (GPU_CHUNK_BYTES / WBT_UNIT_BYTES))
+
+/* More have no unit numbers. */
+#define GPU_MAX_CHUNKS ((size_t) (UINT64_C(0x100000000) / GPU_CHUNK_UNITS))
+
+struct GpuPool
+{
+	unsigned char *base = NULL; /* in device memory */
+	size_t bytes = 0;
+	uint32_t nchunks = 0; /* chunk 0 too */
+	std::atomic<uint32_t> used{ 0 };
+	std::atomic<int64_t> fail_after{ -1 }; /* so many allocations succeed, the next fails; < 0: none fails */
+	std::mutex lock;
+	std::vector<bool> taken;
+	uint32_t lowest = 1; /* no chunk before it is free */
+};
+
+/* Take the range from the card; false: it has not so much. */
+static inline bool
+gpu_pool_open(GpuPool *pool, size_t bytes)
+{
+	size_t nchunks = bytes / GPU_CHUNK_BYTES;
+
+	if (nchunks > GPU_MAX_CHUNKS)
+		nchunks = GPU_MAX_CHUNKS;
+	if (nchunks < 2)
+		return false;
+	pool->bytes = nchunks * GPU_CHUNK_BYTES;
+	pool->base = (unsigned char *) gpu_alloc(pool->bytes);
+	if (pool->base == NULL)
+		return false;
+	pool->nchunks = (uint32_t) nchunks;
+	pool->used = 0;
+	pool->taken.assign(nchunks, false);
+	pool->lowest = 1;
+	return true;
+}
+
+static inline void
+gpu_pool_close(GpuPool *pool)
+{
+	gpu_free(pool->base, pool->bytes);
+	pool->base = NULL;
+	pool->nchunks = 0;
+}
+
+/* Bytes that can be taken in all, and that are taken. */
+static inline size_t
+gpu_pool_total(const GpuPool *pool)
+{
+	return pool->nchunks > 0 ? (size_t) (pool->nchunks - 1) * GPU_CHUNK_BYTES : 0;
+}
+
+static inline size_t
+gpu_pool_used(const GpuPool *pool)
+{
+	return (size_t) pool->used.load(std::memory_order_relaxed) * GPU_CHUNK_BYTES;
+}
+
+static inline void *
+gpu_pool_at(const GpuPool *pool, uint32_t chunk)
+{
+	return pool->base + (size_t) chunk * GPU_CHUNK_BYTES;
+}
+
+/* Is this the allocation that is to fail? */
+static inline bool
+gpu_pool_fails(GpuPool *pool)
+{
+	if (pool->fail_after < 0)
+		return false;
+	return pool->fail_after-- == 0;
+}
+
+/* A chunk; 0: there is none. */
+static inline uint32_t
+gpu_pool_take(GpuPool *pool)
+{
+	std::lock_guard<std::mutex> guard(pool->lock);
+
+	if (gpu_pool_fails(pool))
+		return 0;
+	for (uint32_t chunk = pool->lowest; chunk < pool->nchunks; chunk++)
+	{
+		if (!pool->taken[chunk])
+		{
+			pool->taken[chunk] = true;
+			pool->lowest = chunk + 1;
+			pool->used++;
+			return chunk;
+		}
+	}
+	pool->lowest = pool->nchunks;
+	return 0;
+}
+
+/* The first of n neighbouring chunks; 0: there are none. */
+static inline uint32_t
+gpu_pool_take_run(GpuPool *pool, uint32_t n)
+{
+	std::lock_guard<std::mutex> guard(pool->lock);
+	uint32_t found = 0;
+
+	if (gpu_pool_fails(pool))
+		return 0;
+	for (uint32_t chunk = pool->nchunks; chunk-- > 1;)
+	{
+		found = pool->taken[chunk] ? 0 : found + 1;
+		if (found == n)
+		{
+			for (uint32_t i = 0; i < n; i++)
+				pool->taken[chunk + i] = true;
+			pool->used += n;
+			return chunk;
+		}
+	}
+	return 0;
+}
+
+/* Give chunks back. */
+static inline void
+gpu_pool_give(GpuPool *pool, uint32_t chunk, uint32_t n)
+{
+	std::lock_guard<std::mutex> guard(pool->lock);
+
+	for (uint32_t i = 0; i < n; i++)
+		pool->taken[chunk + i] = false;
+	if (chunk < pool->lowest)
+		pool->lowest = chunk;
+	pool->used -= n;
+}
+
+/*
+ * An array in a run of chunks of its own.
+ */
+struct GpuRun
+{
+	void *at = NULL; /* device memory, NULL: none */
+	uint32_t chunk = 0;
+	uint32_t n = 0;
+};
+
+static inline bool
+gpu_run_take(GpuPool *pool, GpuRun *run, size_t bytes)
+{
+	size_t n = (bytes + GPU_CHUNK_BYTES - 1) / GPU_CHUNK_BYTES;
+
+	*run = GpuRun();
+	if (n == 0 || n >= pool->nchunks)
+		return false;
+	run->chunk = gpu_pool_take_run(pool, (uint32_t) n);
+	if (run->chunk == 0)
+		return false;
+	run->n = (uint32_t) n;
+	run->at = gpu_pool_at(pool, run->chunk);
+	return true;
+}
+
+static inline void
+gpu_run_give(GpuPool *pool, GpuRun *run)
+{
+	if (run->at != NULL)
+		gpu_pool_give(pool, run->chunk, run->n);
+	*run = GpuRun();
+}
+
+static inline size_t
+gpu_run_bytes(const GpuRun *run)
+{
+	return (size_t) run->n * GPU_CHUNK_BYTES;
+}
+
+#endif /* GPU_POOL_H */

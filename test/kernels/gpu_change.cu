@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_change.cu
+ *	  Loading and changing trees in device memory, against a sorted array:
+ *	  batches of all sizes and kinds, versions that are still read, memory running
+ *	  out anywhere, damage that the check must find.
+ *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
+ *
+ *	  usage: gpu_change [small | rounds [seed]]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "kernels/gpu/change.h"
+#include "wbt.h"
+
+#define MOST 20000 /* entries of a tree, operations of a batch */
+#define HELD 3     /* versions that are read beside the newest */
+
+static GpuPool pool;
+static GpuChange change;
+static GkEntry *staging; /* MOST * 2 entries or operations, seen by the device */
+static uint64_t *ranks;
+static int passed;
+
+/* A version that is pinned. */
+struct Held
+{
+	uint64_t version; /* 0: none */
+	WbtView view;
+	Model model;
+};
+
+/* The entry of each rank. */
+struct ReadAll
+{
+	WbtView view;
+	GkEntry *out;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		WbtPosition p;
+
+		wbt_select(&view, (uint64_t) i, &p);
+		out[i] = wbt_leaf_entry(wbt_node(view.base, p.leaf), p.place, view.nwords);
+	}
+};
+
+/* The rank of each probe. */
+struct ReadRanks
+{
+	WbtView view;
+	const GkEntry *probes;
+	uint64_t *out;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		out[i] = view.nwords == 1 ? wbt_rank(&view, &probes[i], 1) : wbt_rank(&view, &probes[i], 2);
+	}
+};
+
+static void
+finish(void)
+{
+	if (!gpu_finish(&change.stream))
+	{
+		fprintf(stderr, "%s\n", change.stream.why);
+		exit(1);
+	}
+}
+
+/* Is what readers see the model? */
+static void
+check_view(const WbtView *view, const Model *m, int kind, uint64_t range)
+{
+	const int64_t nprobes = 200;
+
+	CHECK(view->entries == (uint64_t) m->n);
+	CHECK((view->height == 0) == (m->n == 0));
+	for (int64_t from = 0; from < m->n; from += MOST)
+	{
+		int64_t n = m->n < MOST ? m->n : MOST;
+
+		memset((void *) staging, 0xA5, (size_t) n * sizeof(GkEntry));
+		gpu_launch(&change.stream, n, ReadAll{ *view, staging });
+		finish();
+		for (int64_t i = 0; i < n; i++)
+			CHECK(gk_equal(&staging[i], &m->e[i]));
+	}
+	for (int64_t i = 0; i < nprobes; i++)
+		staging[i] = test_bound(m, kind, view->nwords, range);
+	gpu_launch(&change.stream, nprobes, ReadRanks{ *view, staging, ranks });
+	finish();
+	for (int64_t i = 0; i < nprobes; i++)
+		CHECK(ranks[i] == (uint64_t) model_rank(m, &staging[i]));
+	passed++;
+}
+
+static void
+check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
+{
+	WbtView view;
+
+	CHECK(gpu_tree_view(tree, &pool, &view));
+	check_view(&view, m, kind, range);
+}
+
+static GpuStatus
+load(GpuTree *tree, const Model *m, int nwords)
+{
+	GpuStatus status = gpu_tree_load_begin(&change, tree, (uint32_t) nwords, 50 + (uint32_t) test_below(51));
+
+	for (int64_t i = 0; i < m->n && status == GPU_OK;)
+	{
+		int64_t k = 1 + (int64_t) test_below(test_below(2) ? 10 : 5000);
+
+		k = k < m->n - i ? k : m->n - i;
+		memcpy((void *) staging, m->e + i, (size_t) k * sizeof(GkEntry));
+		status = gpu_tree_load_add(&change, tree, staging, k);
+		i += k;
+	}
+	if (status == GPU_OK)
+		status = gpu_tree_load_end(&change, tree);
+	if (status != GPU_OK && tree->nwords != 0)
+		CHECK(gpu_tree_load_cancel(&change, tree) == GPU_OK);
+	return status;
+}
+
+static int
+compare_ops(const void *a, const void *b)
+{
+	const GkOp *x = (const GkOp *) a;
+	const GkOp *y = (const GkOp *) b;
+	int order = test_compare(&x->e, &y->e);
+
+	return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+/* Kinds of batches. */
+enum
+{
+	BATCH_RANDOM,    /* any entries */
+	BATCH_SHUFFLED,  /* ... of any order */
+	BATCH_SORTED,    /* ... ascending, no duplicates */
+	BATCH_ASCENDING, /* behind all that is there */
+	BATCH_TOGETHER,  /* into few leaves */
+	BATCH_EMPTYING,  /* delete all that is there */
+	BATCH_KINDS
+};
+
+static int64_t
+make_batch(GkOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords, uint64_t range)
+{
+	uint64_t base = test_below(range);
+	int deletes = (int) test_below(101);
+
+	if (batch == BATCH_EMPTYING)
+		n = m->n < MOST ? m->n : MOST;
+	if (batch == BATCH_SORTED)
+		return test_ops(ops, n, kind, nwords, range, deletes);
+	for (int64_t i = 0; i < n; i++)
+	{
+		bool deletes_it = test_below(100) < (uint64_t) deletes;
+
+		if (batch == BATCH_EMPTYING)
+		{
+			ops[i].e = m->e[n - 1 - i];
+			deletes_it = true;
+		}
+		else if (batch == BATCH_ASCENDING)
+		{
+			GkEntry last = m->n > 0 ? m->e[m->n - 1] : GkEntry{ 0, 0, 0 };
+
+			ops[i].e = last;
+			ops[i].e.t = last.t < UINT64_MAX - 1 - (uint64_t) i ? last.t + 1 + (uint64_t) i : UINT64_MAX - 1;
+			deletes_it = false;
+		}
+		else if (batch == BATCH_TOGETHER && m->n > 0)
+		{
+			ops[i].e = m->e[(base + test_below(20)) % (uint64_t) m->n];
+			ops[i].e.t = test_below(2) && ops[i].e.t < UINT64_MAX - 200 ? ops[i].e.t + test_below(100)
+																		: ops[i].e.t;
+		}
+		else
+		{
+			ops[i].e = test_entry(kind, nwords, range);
+		}
+		ops[i].order = (uint64_t) i << 1 | deletes_it;
+	}
+	if (batch == BATCH_SHUFFLED)
+	{
+		for (int64_t i = n; i > 1; i--)
+		{
+			int64_t j = (int64_t) test_below((uint64_t) i);
+			GkOp swap = ops[i - 1];
+
+			ops[i - 1] = ops[j];
+			ops[j] = swap;
+		}
+	}
+	return n;
+}
+
+/* Applies to both; status of the device's. */
+static GpuStatus
+apply(GpuTree *tree, Model *m, GkOp *ops, int64_t n)
+{
+	int64_t inserted, deleted, there_inserted, there_deleted;
+	GpuStatus status;
+
+	memcpy((void *) staging, ops, (size_t) n * sizeof(GkOp));
+	status = gpu_tree_apply(&change, tree, (const GkOp *) staging, n, &there_inserted, &there_deleted);
+	if (status != GPU_OK)
+		return status;
+	qsort(ops, (size_t) n, sizeof(GkOp), compare_ops);
+	n = gk_last_ops(ops, n);
+	model_apply(m, ops, n, &inserted, &deleted);
+	CHECK(inserted == there_inserted);
+	CHECK(deleted == there_deleted);
+	return status;
+}
+
+static void
+copy_model(Model *to, const Model *from)
+{
+	model_init(to, from->n);
+	memcpy((void *) to->e, from->e, (size_t) from->n * sizeof(GkEntry));
+	to->n = from->n;
+}
+
+static void
+hold(Held *held, GpuTree *tree, const Model *m)
+{
+	if (held->version != 0)
+		free(held->model.e);
+	held->version = *gpu_tree_version(tree);
+	CHECK(gpu_tree_view(tree, &pool, &held->view));
+	copy_model(&held->model, m);
+}
+
+/* What has been given up is used again. */
+static void
+reclaim(GpuTree *tree, const Held *held)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (int i = 0; i < HELD; i++)
+	{
+		if (held[i].version != 0 && held[i].version < oldest)
+			oldest = held[i].version;
+	}
+	gpu_tree_reclaim(&change, tree, oldest);
+}
+
+static void
+test_random_changes(int kind, int nwords, int steps, int64_t most)
+{
+	uint64_t range = 1 + test_below((uint64_t) most * 2);
+	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	Held held[HELD] = {};
+	GpuTree tree;
+	WbtView view;
+	Model m;
+
+	CHECK(ops != NULL);
+	model_fill(&m, (int64_t) test_below((uint64_t) most), kind, nwords, range);
+	CHECK(!gpu_tree_view(&tree, &pool, &view));
+	CHECK(load(&tree, &m, nwords) == GPU_OK);
+	check_tree(&tree, &m, kind, range);
+	for (int i = 0; i < steps; i++)
+	{
+		int64_t n = 1 + (int64_t) test_below(test_below(3) == 0 ? 5 : test_below(2) ? 300 : (uint64_t) most);
+		int batch = (int) test_below(BATCH_KINDS);
+
+		if (m.n + n > MOST)
+			batch = BATCH_EMPTYING;
+		if (test_below(3) == 0)
+			hold(&held[test_below(HELD)], &tree, &m);
+		n = make_batch(ops, n, batch, &m, kind, nwords, range);
+		CHECK(apply(&tree, &m, ops, n) == GPU_OK);
+		if (test_below(2))
+			reclaim(&tree, held);
+		check_tree(&tree, &m, kind, range);
+		for (int h = 0; h < HELD; h++)
+		{
+			if (held[h].version != 0)
+				check_view(&held[h].view, &held[h].model, kind, range);
+		}
+	}
+	for (int h = 0; h < HELD; h++)
+	{
+		if (held[h].version != 0)
+			free(held[h].model.e);
+	}
+	gpu_tree_withdraw(&tree);
+	CHECK(!gpu_tree_view(&tree, &pool, &view));
+	CHECK(gpu_tree_bytes(&tree) == gpu_pool_used(&pool));
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
+	CHECK(gpu_tree_bytes(&tree) == 0 && gpu_pool_used(&pool) == 0);
+	free(m.e);
+	free(ops);
+}
+
+/* Memory runs out at every allocation there is. */
+static void
+test_no_memory(int kind, int nwords)
+{
+	uint64_t range = 20000;
+	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	GpuStatus status = GPU_NO_MEMORY;
+	int failures = 0;
+	GpuTree tree;
+	Model m;
+
+	CHECK(ops != NULL);
+	model_fill(&m, 8000, kind, nwords, range);
+	for (int after = 0; status != GPU_OK; after++)
+	{
+		pool.fail_after = after;
+		status = load(&tree, &m, nwords);
+		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+		CHECK((gpu_pool_used(&pool) == 0) == (status != GPU_OK));
+		failures += status != GPU_OK;
+	}
+	CHECK(failures >= 3);
+	for (int step = 0; step < 4; step++)
+	{
+		status = GPU_NO_MEMORY;
+		for (int after = 0; status != GPU_OK; after++)
+		{
+			int64_t n = make_batch(ops, 4000, step % 2 ? BATCH_RANDOM : BATCH_ASCENDING, &m, kind, nwords,
+								   range);
+
+			pool.fail_after = after;
+			status = apply(&tree, &m, ops, n);
+			CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+			pool.fail_after = -1;
+			check_tree(&tree, &m, kind, range);
+			CHECK(gpu_tree_bytes(&tree) == gpu_pool_used(&pool));
+			failures += status != GPU_OK;
+		}
+		if (step < 3)
+			gpu_tree_reclaim(&change, &tree, UINT64_MAX);
+	}
+	pool.fail_after = -1;
+	gpu_tree_withdraw(&tree);
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
+	CHECK(gpu_pool_used(&pool) == 0);
+	free(m.e);
+	free(ops);
+	passed += failures;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool small = argc > 1 && strcmp(argv[1], "small") == 0;
+	int rounds = argc > 1 && !small ? atoi(argv[1]) : 3;
+	char why[200];
+	GpuCard card;
+
+	if (argc > 2)
+		test_seed = (uint64_t) strtoull(argv[2], NULL, 10);
+	if (!gpu_card(0, &card, why, sizeof(why)))
+	{
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	CHECK(gpu_use(0));
+	CHECK(gpu_pool_open(&pool, (size_t) 600 << 20));
+	CHECK(gpu_change_open(&change, &pool));
+	staging = (GkEntry *) gpu_host_alloc((size_t) MOST * sizeof(GkOp));
+	ranks = (uint64_t *) gpu_host_alloc((size_t) MOST * sizeof(uint64_t));
+	CHECK(staging != NULL && ranks != NULL);
+	for (int round = 0; round < (small ? 1 : rounds); round++)
+	{
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			for (int nwords = 1; nwords <= 2; nwords++)
+			{
+				test_random_changes(kind, nwords, small ? 3 : 12, small ? 300 : MOST / 4);
+				if (!small)
+					test_random_changes(kind, nwords, 20, 100);
+			}
+		}
+		for (int nwords = 1; nwords <= 2 && !small; nwords++)
+			test_no_memory((int) test_below(KEYS_KINDS), nwords);
+	}
+	gpu_host_free(ranks);
+	gpu_host_free(staging);
+	gpu_change_close(&change);
+	gpu_pool_close(&pool);
+	printf("%d passed, 0 failed\n", passed);
+	return 0;
+}
