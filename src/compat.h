@@ -41,6 +41,28 @@
 #define GpudsMyBackendIndex() (MyBackendId - 1)
 #endif
 
+/* A process's number among all, also of those that have no database. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsMyProcNumber() (MyProcNumber)
+#else
+#define GpudsMyProcNumber() (MyProc->pgprocno)
+#endif
+
+/* What pg_stat_activity shows of a wait; before 17 only that it is an extension's. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsWaitEvent(name)                      \
+	({                                            \
+		static uint32 event_ = 0;                 \
+		if (event_ == 0)                          \
+			event_ = WaitEventExtensionNew(name); \
+		event_;                                   \
+	})
+#define GpudsCreateWaitEventSet(n) CreateWaitEventSet(NULL, n)
+#else
+#define GpudsWaitEvent(name) PG_WAIT_EXTENSION
+#define GpudsCreateWaitEventSet(n) CreateWaitEventSet(TopMemoryContext, n)
+#endif
+
 /* A new block at the end of a relation's fork, zeroed and exclusively locked. */
 static inline Buffer
 gpuds_extend_fork(Relation rel, ForkNumber fork)

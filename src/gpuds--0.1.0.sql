@@ -155,20 +155,21 @@ CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
 
 CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
-		OUT memory_used bigint, OUT worker_pid integer, OUT state text)
+		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
-		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint)
+		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches bigint, OUT probes bigint,
 		OUT entries_returned bigint, OUT applied_operations bigint, OUT loads bigint,
-		OUT device_time double precision, OUT fallbacks bigint)
+		OUT device_time double precision, OUT fallbacks bigint, OUT launches bigint,
+		OUT mean_batch double precision, OUT bus_bytes bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE VIEW gpuds_devices AS
-	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state
+	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail
 	FROM gpuds_device_state() d;
 
 CREATE VIEW gpuds_indexes AS
@@ -186,7 +187,7 @@ CREATE VIEW gpuds_indexes AS
 CREATE VIEW gpuds_stat_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
 		s.scans, s.batches, s.probes, s.entries_returned, s.applied_operations, s.loads, s.device_time,
-		s.fallbacks
+		s.fallbacks, s.launches, s.mean_batch, s.bus_bytes
 	FROM pg_catalog.pg_index x
 		JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
 		JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid

@@ -25,9 +25,12 @@ void _PG_init(void);
 
 int gpuds_device = GPUDS_DEVICE_AUTO;
 int gpuds_host_memory = 1024;
+int gpuds_device_memory_mb = 0;
+int gpuds_staging_memory_mb = 64;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_DEVICE_AUTO, false },
 														   { "cpu", GPUDS_DEVICE_CPU, false },
+														   { "cuda", GPUDS_DEVICE_CUDA, false },
 														   { NULL, 0, false } };
 
 static bool preloaded = false;
@@ -79,11 +82,23 @@ define_settings(void)
 
 	/* Without shared memory of ours there is nothing to size. */
 	if (preloaded)
+	{
 		DefineCustomIntVariable("gpuds.host_memory", "Memory reserved for mirrors on the CPU device.",
 								"Untouched pages of it cost nothing.", &gpuds_host_memory, 1024, 8,
 								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for mirrors on the CUDA device.",
+								"0 takes three quarters of what is free when the first index is loaded.",
+								&gpuds_device_memory_mb, 0, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB,
+								NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.staging_memory",
+								"Shared memory through which data go to the CUDA device and back.",
+								"It is only reserved where the device's library is installed.",
+								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
+								NULL, NULL);
+	}
 #ifdef GPUDS_STOP_POINTS
 	gpuds_stop_define_guc();
+	gpuds_fault_define_guc();
 #endif
 	if (preloaded)
 		MarkGUCPrefixReserved("gpuds");
@@ -100,6 +115,7 @@ _PG_init(void)
 	if (!preloaded)
 		return;
 
+	gpuds_worker_register();
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;

@@ -16,12 +16,15 @@
 /* gpuds.device */
 typedef enum GpudsDeviceChoice
 {
-	GPUDS_DEVICE_AUTO,
-	GPUDS_DEVICE_CPU
+	GPUDS_DEVICE_AUTO, /* CUDA if there is one, else the CPU */
+	GPUDS_DEVICE_CPU,
+	GPUDS_DEVICE_CUDA
 } GpudsDeviceChoice;
 
 extern int gpuds_device;
-extern int gpuds_host_memory; /* megabytes */
+extern int gpuds_host_memory;      /* megabytes, as the next two */
+extern int gpuds_device_memory_mb; /* 0: as much as is there */
+extern int gpuds_staging_memory_mb;
 
 /*
  * Errors out with a HINT unless the library was preloaded.  Every entry point

@@ -17,7 +17,7 @@
 #include "admin/admin.h"
 
 /* Entries fetched from the mirror at a time. */
-#define CHUNK 4096
+#define CHUNK 16384
 
 /* How often to start again when the mirror was evicted or the journal compacted. */
 #define MAX_ATTEMPTS 10
@@ -68,8 +68,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 		if (at == n && more)
 		{
 			CHECK_FOR_INTERRUPTS();
-			n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->serial, ref->serial, &scan, true,
-								  chunk, CHUNK);
+			n = gpuds_device_scan(&mirror->tree, &mirror->serial, ref->serial, &scan, true, chunk, CHUNK);
 			if (n < 0)
 			{
 				verdict = MIRROR_GONE;
@@ -108,14 +107,21 @@ examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 	GpudsMirror *mirror = ref->mirror;
 	char why[200];
 
-	if (pg_atomic_read_u64(&mirror->serial) != ref->serial || !mirror->loaded)
+	if (pg_atomic_read_u64(&mirror->serial) != ref->serial || !gpuds_mirror_is_loaded(mirror))
 		return MIRROR_GONE;
-	if (!gpuds_device_verify(&mirror->tree, why, sizeof(why)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("the mirror of index \"%s\" is damaged", RelationGetRelationName(source->index)),
-				 errdetail_internal("%s", why),
-				 errhint("Call gpuds_index_evict; the next scan loads it again.")));
+	switch (gpuds_device_verify(&mirror->tree, why, sizeof(why)))
+	{
+		case GPUDS_TREE_GOOD:
+			break;
+		case GPUDS_TREE_GONE:
+			return MIRROR_GONE;
+		case GPUDS_TREE_DAMAGED:
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("the mirror of index \"%s\" is damaged", RelationGetRelationName(source->index)),
+					 errdetail_internal("%s", why),
+					 errhint("Call gpuds_index_evict; the next scan loads it again.")));
+	}
 	return compare(source, ref, where);
 }
 
@@ -126,16 +132,54 @@ release_on_error(int code, Datum arg)
 }
 
 /*
- * Checks the index's mirror, which is loaded first if need be.  Raises
- * ERRCODE_INDEX_CORRUPTED for the first violation.  If no mirror can be had
- * there is nothing to check.
+ * Examines a mirror as its applier; if synced, only one whose last catch-up came
+ * to its end.
+ */
+static Verdict
+acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool synced, GkEntry *where)
+{
+	Verdict verdict = MIRROR_GONE;
+
+	gpuds_mirror_acquire(ref->mirror, true);
+	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	{
+		if (!synced || pg_atomic_read_u64(&ref->mirror->synced) != 0)
+			verdict = examine(source, ref, where);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	gpuds_mirror_release(ref->mirror);
+	gpuds_mirror_count(ref, 0, 0, 0, 0);
+	return verdict;
+}
+
+static void
+report_difference(const char *name, Verdict verdict, const GkEntry *where)
+{
+	ItemPointerData tid;
+
+	gpuds_entry_tid(where, &tid);
+	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+					errmsg("the mirror of index \"%s\" does not agree with its journal", name),
+					verdict == MIRROR_LACKS
+						? errdetail_internal("It lacks the entry of row (%u,%u).",
+											 ItemPointerGetBlockNumberNoCheck(&tid),
+											 ItemPointerGetOffsetNumberNoCheck(&tid))
+						: errdetail_internal("It has an entry of row (%u,%u) that the journal has not.",
+											 ItemPointerGetBlockNumberNoCheck(&tid),
+											 ItemPointerGetOffsetNumberNoCheck(&tid)),
+					errhint("Call gpuds_index_evict; the next scan loads the mirror again.")));
+}
+
+/*
+ * Checks the mirror that the session's scans use; it is loaded first if need be.
+ * *kind is that of its device.  If no mirror can be had there is nothing to check.
  *
  * A catch-up that was interrupted leaves a mirror that is ahead of its position
  * in part; the next catch-up puts that right.  So one that differs gets a second
  * chance.
  */
-void
-gpuds_check_mirror(const GpudsMirrorSource *source)
+static void
+check_own(const GpudsMirrorSource *source, int *kind)
 {
 	const char *name = RelationGetRelationName(source->index);
 	int wrong = 0;
@@ -143,9 +187,8 @@ gpuds_check_mirror(const GpudsMirrorSource *source)
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
 		GpudsMirrorRef ref = { NULL, 0 };
-		ItemPointerData tid;
 		GkEntry where;
-		Verdict verdict = MIRROR_GONE;
+		Verdict verdict;
 
 		gpuds_mirror_sync(source, &ref);
 		if (ref.mirror == NULL)
@@ -153,31 +196,40 @@ gpuds_check_mirror(const GpudsMirrorSource *source)
 			ereport(DEBUG1, (errmsg_internal("index \"%s\" has no mirror to check", name)));
 			return;
 		}
-
-		gpuds_mirror_acquire(ref.mirror, true);
-		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
-		{
-			verdict = examine(source, &ref, &where);
-		}
-		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
-		gpuds_mirror_release(ref.mirror);
-
+		*kind = ref.mirror->tree.kind;
+		verdict = acquire_and_examine(source, &ref, false, &where);
 		if (verdict == MIRROR_GOOD)
 			return;
-		if (verdict == MIRROR_GONE || ++wrong == 1)
-			continue;
-		gpuds_entry_tid(&where, &tid);
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-						errmsg("the mirror of index \"%s\" does not agree with its journal", name),
-						verdict == MIRROR_LACKS
-							? errdetail_internal("It lacks the entry of row (%u,%u).",
-												 ItemPointerGetBlockNumberNoCheck(&tid),
-												 ItemPointerGetOffsetNumberNoCheck(&tid))
-							: errdetail_internal("It has an entry of row (%u,%u) that the journal has not.",
-												 ItemPointerGetBlockNumberNoCheck(&tid),
-												 ItemPointerGetOffsetNumberNoCheck(&tid)),
-						errhint("Call gpuds_index_evict; the next scan loads the mirror again.")));
+		if (verdict != MIRROR_GONE && ++wrong > 1)
+			report_difference(name, verdict, &where);
 	}
 	ereport(DEBUG1, (errmsg_internal("the mirror of index \"%s\" does not stay for long enough to be checked",
 									 name)));
+}
+
+/*
+ * Checks the index's mirrors: the one that the session uses, and what other
+ * devices have, as far as it is.  Raises ERRCODE_INDEX_CORRUPTED for the first
+ * violation.
+ */
+void
+gpuds_check_mirror(const GpudsMirrorSource *source)
+{
+	int own = -1;
+
+	check_own(source, &own);
+	if (RelationUsesLocalBuffers(source->index))
+		return;
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		GpudsMirrorRef ref;
+		GkEntry where;
+		Verdict verdict;
+
+		if (kind == own || !gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))
+			continue;
+		verdict = acquire_and_examine(source, &ref, true, &where);
+		if (verdict == MIRROR_LACKS || verdict == MIRROR_HAS_EXTRA)
+			report_difference(RelationGetRelationName(source->index), verdict, &where);
+	}
 }

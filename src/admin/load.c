@@ -18,8 +18,9 @@ PG_FUNCTION_INFO_V1(gpuds_index_evict);
 /*
  * gpuds_index_load(index regclass) returns boolean
  *
- * Loads the index's mirror, or brings it up to date.  False: there is no room
- * for it, or no index file (an unlogged index on a standby).
+ * Loads the index's mirror onto the session's device, or brings it up to date.
+ * False: there is no room for it on any device, or no index file (an unlogged
+ * index on a standby).
  */
 Datum
 gpuds_index_load(PG_FUNCTION_ARGS)
@@ -37,6 +38,10 @@ gpuds_index_load(PG_FUNCTION_ARGS)
 		source.layout = &info.layout;
 		source.file_id = info.file_id;
 		source.fillfactor = GpudsGetFillfactor(index);
+		/* Asked for by name: a device that had no room is asked again. */
+		if (gpuds_mirror_lookup(index, info.file_id, GPUDS_ON_CUDA, false, &ref))
+			pg_atomic_write_u64(&ref.mirror->rest_until, 0);
+		ref.mirror = NULL;
 		gpuds_mirror_sync(&source, &ref);
 	}
 	gpuds_admin_close(index, heap);
@@ -49,34 +54,49 @@ release_on_error(int code, Datum arg)
 	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
 }
 
+/* Gives the memory of a mirror back.  False: it was not loaded. */
+static bool
+evict(GpudsMirrorRef *ref)
+{
+	bool evicted = false;
+
+	gpuds_mirror_acquire(ref->mirror, true);
+	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	{
+		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && ref->mirror->loaded)
+		{
+			evicted = gpuds_mirror_is_loaded(ref->mirror);
+			(void) gpuds_mirror_discard(ref->mirror);
+		}
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	gpuds_mirror_release(ref->mirror);
+	return evicted;
+}
+
 /*
  * gpuds_index_evict(index regclass) returns boolean
  *
- * Gives the memory of the index's mirror back, after waiting for whoever is
- * loading it or bringing it up to date.  False: it was not loaded.
+ * Gives the memory of the index's mirrors back, after waiting for whoever is
+ * loading one or bringing it up to date.  False: none was loaded.
  */
 Datum
 gpuds_index_evict(PG_FUNCTION_ARGS)
 {
 	Relation heap;
 	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
-	GpudsMirrorRef ref;
+	int nkinds = RelationUsesLocalBuffers(index) ? 1 : GPUDS_SHARED_KINDS;
 	bool evicted = false;
 
-	if (gpuds_admin_has_file(index) &&
-		gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, false, &ref))
+	if (gpuds_admin_has_file(index))
 	{
-		gpuds_mirror_acquire(ref.mirror, true);
-		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+		for (int kind = 0; kind < nkinds; kind++)
 		{
-			if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial && ref.mirror->loaded)
-			{
-				gpuds_mirror_discard(ref.mirror);
-				evicted = true;
-			}
+			GpudsMirrorRef ref;
+
+			if (gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, kind, false, &ref))
+				evicted |= evict(&ref);
 		}
-		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
-		gpuds_mirror_release(ref.mirror);
 	}
 	gpuds_admin_close(index, heap);
 	PG_RETURN_BOOL(evicted);

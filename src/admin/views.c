@@ -54,23 +54,59 @@ make_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
 }
 
+static void
+add_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
+}
+
+static const char *
+device_name(GpudsDeviceKind kind)
+{
+	return kind == GPUDS_ON_CUDA ? "cuda" : "cpu";
+}
+
 /*
- * gpuds_device_state(): the CPU device.
+ * gpuds_device_state(): the CPU device, and the CUDA device if its library is
+ * installed.
  */
 Datum
 gpuds_device_state(PG_FUNCTION_ARGS)
 {
-	Datum values[6];
-	bool isnull[6] = { false };
+	Datum values[7];
+	bool isnull[7] = { false };
+	GpudsCudaInfo info;
 
 	gpuds_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
 	values[0] = CStringGetTextDatum("cpu");
 	values[1] = CStringGetTextDatum("cpu");
 	values[2] = Int64GetDatum(gpuds_device_memory_size(GPUDS_ON_CPU));
 	values[3] = Int64GetDatum(gpuds_device_memory_used(GPUDS_ON_CPU));
 	isnull[4] = true; /* backends do its work themselves */
 	values[5] = CStringGetTextDatum("ready");
-	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
+	isnull[6] = true;
+	add_row(fcinfo, values, isnull);
+
+	if (gpuds_queue)
+	{
+		gpuds_queue_info(&info);
+		values[0] = CStringGetTextDatum(info.name[0] ? info.name : "cuda");
+		values[1] = CStringGetTextDatum("cuda");
+		values[2] = Int64GetDatum(info.memory_total);
+		values[3] = Int64GetDatum(info.memory_used);
+		values[4] = Int32GetDatum(info.pid);
+		isnull[4] = info.pid == 0;
+		values[5] = CStringGetTextDatum(info.state == CUDA_READY      ? "ready"
+										: info.state == CUDA_STARTING ? "starting"
+																	  : "absent");
+		values[6] = CStringGetTextDatum(info.detail);
+		isnull[6] = info.detail[0] == '\0';
+		add_row(fcinfo, values, isnull);
+	}
+	return (Datum) 0;
 }
 
 /* Copies what a mirror says of itself.  False: it has been given to another file. */
@@ -83,7 +119,7 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	pg_read_barrier();
 	same = serial != 0 && RelFileLocatorEquals(mirror->locator, *locator);
 	report->file_id = mirror->file_id;
-	report->loaded = mirror->loaded;
+	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
 	report->entries = gpuds_device_entries(&mirror->tree);
 	report->bytes = gpuds_device_bytes(&mirror->tree);
@@ -120,66 +156,74 @@ open_if_free(Oid indexid)
 	return NULL;
 }
 
+/* The mirrors of an index, as far as we can see them. */
+typedef struct Mirrors
+{
+	RelFileLocator locator;
+	GpudsMirror *mirror[GPUDS_SHARED_KINDS]; /* NULL: there is none */
+} Mirrors;
+
 /*
- * The mirror of an index, NULL if there is none that we could see.  index is
- * NULL if it could not be opened; then only a shared mirror can be found, by
- * what the catalog says of the file.
+ * index is NULL if it could not be opened; then only shared mirrors can be found,
+ * by what the catalog says of the file.
  */
-static GpudsMirror *
-find_mirror(Oid indexid, Relation index, RelFileLocator *locator)
+static void
+find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
 {
 	HeapTuple tuple;
 	Form_pg_class class;
 
+	memset(mirrors, 0, sizeof(Mirrors));
 	if (index)
 	{
-		*locator = RelationLocator(index);
+		mirrors->locator = RelationLocator(index);
 		if (RelationUsesLocalBuffers(index))
 		{
 			GpudsMirrorRef ref;
 
-			gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, false, &ref);
-			return ref.mirror;
+			gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, GPUDS_ON_CPU_PRIVATE, false, &ref);
+			mirrors->mirror[GPUDS_ON_CPU] = ref.mirror;
+			return;
 		}
 	}
 	else
 	{
 		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexid));
 		if (!HeapTupleIsValid(tuple))
-			return NULL;
+			return;
 		class = (Form_pg_class) GETSTRUCT(tuple);
-		locator->spcOid = OidIsValid(class->reltablespace) ? class->reltablespace : MyDatabaseTableSpace;
-		locator->dbOid = MyDatabaseId;
-		locator->relNumber = class->relfilenode;
+		mirrors->locator.spcOid = OidIsValid(class->reltablespace) ? class->reltablespace
+																   : MyDatabaseTableSpace;
+		mirrors->locator.dbOid = MyDatabaseId;
+		mirrors->locator.relNumber = class->relfilenode;
 		ReleaseSysCache(tuple);
 	}
-	return gpuds_mirror_find(*locator);
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+		mirrors->mirror[kind] = gpuds_mirror_find(mirrors->locator, kind);
 }
 
 /*
  * gpuds_index_state(oid): device, state, entries, bytes, position of the
- * journal, applied position.  Positions count the records that the journal's
- * lanes ever had; NULL if the index is locked right now, or is another
- * session's.
+ * journal, applied position.  A row for each device that has the index or is
+ * loading it; one without a device if there is none.  Positions count the
+ * records that the journal's lanes ever had; NULL if the index is locked right
+ * now, or is another session's.
  */
 Datum
 gpuds_index_state(PG_FUNCTION_ARGS)
 {
 	Oid indexid = PG_GETARG_OID(0);
 	Relation index;
-	RelFileLocator locator;
-	GpudsMirror *mirror;
-	MirrorReport report;
-	const char *state = "not loaded";
-	bool known = false;
+	Mirrors mirrors;
+	uint64 file_id = 0;
 	Datum values[6];
 	bool isnull[6] = { true, false, true, false, true, true };
+	int nrows = 0;
 
 	gpuds_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
 	index = open_if_free(indexid);
-	mirror = find_mirror(indexid, index, &locator);
-	if (mirror)
-		known = read_mirror(mirror, &locator, &report);
+	find_mirrors(indexid, index, &mirrors);
 
 	if (index)
 	{
@@ -193,58 +237,92 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 			position += end.count[lane];
 		values[4] = Int64GetDatum(position);
 		isnull[4] = false;
-		/* A mirror of a file that once had this number. */
-		if (known && report.file_id != meta.file_id)
-			known = false;
-		relation_close(index, AccessShareLock);
+		file_id = meta.file_id;
 	}
 
-	if (known)
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
-		if (report.loaded)
-		{
-			values[0] = CStringGetTextDatum("cpu");
-			values[2] = Int64GetDatum(report.entries);
-			values[5] = Int64GetDatum(report.position);
-			isnull[0] = isnull[2] = isnull[5] = false;
-			state = report.has_applier ? "applying" : "loaded";
-		}
-		else if (report.has_applier)
-			state = "loading";
+		MirrorReport report;
+
+		if (!mirrors.mirror[kind] || !read_mirror(mirrors.mirror[kind], &mirrors.locator, &report))
+			continue;
+		/* A mirror of a file that once had this number. */
+		if (index && report.file_id != file_id)
+			continue;
+		if (!report.loaded && !report.has_applier)
+			continue;
+		values[0] = CStringGetTextDatum(device_name(kind));
+		values[1] = CStringGetTextDatum(!report.loaded       ? "loading"
+										: report.has_applier ? "applying"
+															 : "loaded");
+		values[2] = Int64GetDatum(report.entries);
+		values[3] = Int64GetDatum(report.bytes);
+		values[5] = Int64GetDatum(report.position);
+		isnull[0] = isnull[2] = isnull[5] = !report.loaded;
+		add_row(fcinfo, values, isnull);
+		nrows++;
 	}
-	values[3] = Int64GetDatum(known ? report.bytes : 0);
-	values[1] = CStringGetTextDatum(state);
-	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
+	if (nrows == 0)
+	{
+		values[1] = CStringGetTextDatum("not loaded");
+		values[3] = Int64GetDatum(0);
+		isnull[0] = isnull[2] = isnull[5] = true;
+		add_row(fcinfo, values, isnull);
+	}
+	if (index)
+		relation_close(index, AccessShareLock);
+	return (Datum) 0;
 }
 
 /*
  * gpuds_index_stats(oid): scans, batches, probes, entries returned, operations
- * applied, loads, device time, fall-backs, since the mirror was first asked for.
+ * applied, loads, device time in ms, fall-backs, launches, mean number of scans
+ * in the launches of small scans, bytes to and from the device; since the mirrors
+ * were first asked for, all devices together.
  */
 Datum
 gpuds_index_stats(PG_FUNCTION_ARGS)
 {
 	Oid indexid = PG_GETARG_OID(0);
 	Relation index;
-	RelFileLocator locator;
-	GpudsMirror *mirror;
-	MirrorReport report;
-	Datum values[8];
-	bool isnull[8] = { false };
+	Mirrors mirrors;
+	uint64 stats[GPUDS_NSTATS] = { 0 };
+	double small_launches;
+	Datum values[11];
+	bool isnull[11] = { false };
 
 	gpuds_require_preload();
 	gpuds_mirror_count_flush();
 	index = open_if_free(indexid);
-	mirror = find_mirror(indexid, index, &locator);
+	find_mirrors(indexid, index, &mirrors);
 	if (index)
 		relation_close(index, AccessShareLock);
-	if (!mirror || !read_mirror(mirror, &locator, &report))
-		memset(&report, 0, sizeof(report));
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		MirrorReport report;
 
-	StaticAssertStmt(GPUDS_NSTATS == 7, "gpuds_stat_indexes shows all counters");
-	for (int i = 0; i < 6; i++)
-		values[i] = Int64GetDatum(report.stats[i]);
-	isnull[6] = true; /* the CPU device does not measure its time */
-	values[7] = Int64GetDatum(report.stats[6]);
+		if (!mirrors.mirror[kind] || !read_mirror(mirrors.mirror[kind], &mirrors.locator, &report))
+			continue;
+		for (int i = 0; i < GPUDS_NSTATS; i++)
+			stats[i] += report.stats[i];
+	}
+
+#define STAT(name) (stats[offsetof(GpudsMirrorStats, name) / sizeof(pg_atomic_uint64)])
+	small_launches = (double) STAT(small_part) / GPUDS_LAUNCH;
+	values[0] = Int64GetDatum(STAT(scans));
+	values[1] = Int64GetDatum(STAT(batches));
+	values[2] = Int64GetDatum(STAT(probes));
+	values[3] = Int64GetDatum(STAT(entries));
+	values[4] = Int64GetDatum(STAT(applied));
+	values[5] = Int64GetDatum(STAT(loads));
+	/* The CPU device does not measure its time. */
+	values[6] = Float8GetDatum(STAT(device_ns) / 1e6);
+	isnull[6] = mirrors.mirror[GPUDS_ON_CUDA] == NULL;
+	values[7] = Int64GetDatum(STAT(fallbacks));
+	values[8] = Int64GetDatum(STAT(launches) + (int64) (small_launches + 0.5));
+	values[9] = Float8GetDatum(small_launches > 0 ? STAT(small) / small_launches : 0);
+	isnull[9] = STAT(small) == 0;
+	values[10] = Int64GetDatum(STAT(bus_bytes));
+#undef STAT
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
 }

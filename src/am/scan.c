@@ -32,8 +32,19 @@
 #define CHUNK_GROWTH 4
 #define MAX_CHUNK 4096
 
+/*
+ * The same for a GPU.  A round trip costs as much as a thousand entries, and all
+ * that goes with others into one launch costs about the same.
+ */
+#define FIRST_GPU_CHUNK 64
+#define SMALL_GPU_CHUNK GPU_SMALL_ENTRIES
+#define MAX_GPU_CHUNK (64 * 1024)
+
 /* TIDs sorted at a time for a bitmap. */
 #define BITMAP_PIECE (1024 * 1024)
+
+/* TIDs that a GPU is asked for first if they are those of a range. */
+#define FIRST_TIDS (32 * 1024)
 
 typedef enum ScanPlace
 {
@@ -88,7 +99,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->source.file_id = state->info.file_id;
 	state->source.fillfactor = GpudsGetFillfactor(index);
 	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
-	state->chunk_size = FIRST_CHUNK;
+	state->chunk_size = FIRST_GPU_CHUNK;
 	state->chunk = palloc(state->chunk_size * sizeof(GkEntry));
 	scan->opaque = state;
 	return scan;
@@ -106,7 +117,6 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	MemoryContextReset(state->key_context);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
-	gpuds_key_set_sort(&state->set);
 	MemoryContextSwitchTo(old);
 
 	state->synced = false;
@@ -115,6 +125,12 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	state->fetch = FIRST_CHUNK;
 	state->mark.place = PLACE_FRESH;
 	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !IsMVCCSnapshot(scan->xs_snapshot));
+}
+
+static bool
+on_gpu(const GpudsScanState *state)
+{
+	return state->ref.mirror && state->ref.mirror->tree.kind == GPUDS_ON_CUDA;
 }
 
 /*
@@ -129,6 +145,8 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	gpuds_stop_point("scan-before-probe");
 	gpuds_mirror_sync(&state->source, &state->ref);
 	gpuds_mirror_count(&state->ref, 1, 0, state->set.nintervals, 0);
+	if (on_gpu(state))
+		state->fetch = FIRST_GPU_CHUNK;
 	state->synced = true;
 }
 
@@ -182,7 +200,12 @@ fetch_chunk(GpudsScanState *state)
 								state->fetch, &state->end);
 	state->at = 0;
 	state->chunk_serial++;
-	state->fetch = Min(state->fetch * CHUNK_GROWTH, MAX_CHUNK);
+	if (!on_gpu(state))
+		state->fetch = Min(state->fetch * CHUNK_GROWTH, MAX_CHUNK);
+	else if (state->fetch < SMALL_GPU_CHUNK)
+		state->fetch = SMALL_GPU_CHUNK;
+	else
+		state->fetch = Min(state->fetch * CHUNK_GROWTH * CHUNK_GROWTH, MAX_GPU_CHUNK);
 	gpuds_stop_point("scan-probed");
 }
 
@@ -198,7 +221,10 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 							   RelationGetRelationName(scan->indexRelation)),
 						errhint("Set enable_indexonlyscan to off.")));
 	if (!state->synced)
+	{
+		gpuds_key_set_sort(&state->set);
 		barrier(scan, state);
+	}
 	if (state->place == PLACE_FRESH || state->forward != forward)
 		scan_from_place(state, forward);
 
@@ -226,15 +252,14 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 }
 
 /*
- * Adds TIDs to the bitmap in heap order.
+ * Adds TIDs to the bitmap; ascending ones are cheapest.
  */
 static void
-add_to_bitmap(TIDBitmap *tbm, uint64 *tids, uint64 *scratch, int64 n, bool recheck)
+add_to_bitmap(TIDBitmap *tbm, const uint64 *tids, int64 n, bool recheck)
 {
 	ItemPointerData pointers[256];
 	int npointers = 0;
 
-	gk_sort_u64(tids, scratch, n);
 	for (int64 i = 0; i < n; i++)
 	{
 		ItemPointerSet(&pointers[npointers], (BlockNumber) (tids[i] >> 16),
@@ -249,18 +274,63 @@ add_to_bitmap(TIDBitmap *tbm, uint64 *tids, uint64 *scratch, int64 n, bool reche
 		tbm_add_tuples(tbm, pointers, npointers, recheck);
 }
 
-int64
-gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+static void
+sort_into_bitmap(TIDBitmap *tbm, uint64 *tids, int64 n, bool recheck)
 {
-	GpudsScanState *state = scan->opaque;
-	int64 size = Max(FIRST_CHUNK, Min(state->set.nintervals, BITMAP_PIECE));
+	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
+
+	gk_sort_u64(tids, scratch, n);
+	pfree(scratch);
+	add_to_bitmap(tbm, tids, n, recheck);
+}
+
+/*
+ * The bitmap from a device that sorts TIDs itself.  Gets as far as that device
+ * lasts; returns how many there were.
+ */
+static int64
+sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
+{
+	int64 total = 0;
+	int64 n = 0;
+	int64 size;
+	uint64 *tids;
+
+	/* A little more than there are keys, so that the end is seen to be one. */
+	size = Min(Max(FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE);
+	tids = MemoryContextAllocHuge(CurrentMemoryContext, size * sizeof(uint64));
+	while (!state->end && state->scan.n > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		n = gpuds_probe_tids(&state->ref, &state->scan, tids, size, &state->end);
+		if (n < 0)
+			break;
+		add_to_bitmap(tbm, tids, n, scan->xs_recheck);
+		total += n;
+		if (n == size && size < BITMAP_PIECE)
+		{
+			size = Min(size * CHUNK_GROWTH, BITMAP_PIECE);
+			pfree(tids);
+			tids = MemoryContextAllocHuge(CurrentMemoryContext, size * sizeof(uint64));
+		}
+	}
+	pfree(tids);
+	return total;
+}
+
+/*
+ * The bitmap from chunks of entries.  Goes on from where the scan is.
+ */
+static int64
+collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
+{
+	bool sorts = on_gpu(state) && state->set.filter == NULL;
+	int64 size = Max(FIRST_GPU_CHUNK, Min(state->set.nintervals, BITMAP_PIECE));
 	int64 ntids = 0;
 	int64 total = 0;
 	uint64 *tids = palloc(size * sizeof(uint64));
 
-	barrier(scan, state);
-	scan_from_place(state, true);
-	state->fetch = Max(state->fetch, Min(state->set.nintervals, MAX_CHUNK));
+	state->fetch = sorts ? SMALL_GPU_CHUNK : Max(state->fetch, Min(state->set.nintervals, MAX_CHUNK));
 	while (!state->end && state->scan.n > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -278,15 +348,40 @@ gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 		}
 		if (ntids >= BITMAP_PIECE || state->end)
 		{
-			uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(ntids, 1) * sizeof(uint64));
-
-			add_to_bitmap(tbm, tids, scratch, ntids, scan->xs_recheck);
-			pfree(scratch);
+			sort_into_bitmap(tbm, tids, ntids, scan->xs_recheck);
 			total += ntids;
 			ntids = 0;
 		}
+		/* More than a small scan gives: the rest by larger ones. */
+		else if (sorts)
+			total += sorted_bitmap(scan, state, tbm);
 	}
+	if (ntids > 0)
+		sort_into_bitmap(tbm, tids, ntids, scan->xs_recheck);
 	pfree(tids);
+	return total + ntids;
+}
+
+int64
+gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	GpudsScanState *state = scan->opaque;
+	int64 total = 0;
+
+	barrier(scan, state);
+	scan_from_place(state, true);
+	/* Here the order of the keys does not matter. */
+	if (on_gpu(state) && state->set.filter == NULL && state->set.nintervals > GPU_SMALL_INTERVALS)
+		total = sorted_bitmap(scan, state, tbm);
+	if (!state->end && !state->set.sorted)
+	{
+		/* From the beginning, in order: what is in the bitmap already may stay. */
+		gpuds_key_set_sort(&state->set);
+		scan_from_place(state, true);
+		total = 0;
+	}
+	if (!state->end)
+		total += collected_bitmap(scan, state, tbm);
 	return total;
 }
 

@@ -1,208 +1,153 @@
 /*-------------------------------------------------------------------------
  *
  * device.c
- *	  The CPU device: trees in the shared arena or in a private one.
+ *	  Passes what is asked of a tree on to the device that has it.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
-#include <sys/mman.h>
+#include "device/internal.h"
 
-#include "miscadmin.h"
-#include "storage/shmem.h"
+/* Operations applied at a time on a CPU: bounds the nodes that exist twice. */
+#define CPU_APPLY_SIZE (128 * 1024)
 
-#include "device/cpu.h"
-#include "device/device.h"
-
-static GkArena *shared_arena = NULL;
-static GkPinSlot *shared_pins = NULL;
-
-static GkArena *private_arena = NULL;
-static GkPinSlot private_pin;
-
-static size_t
-arena_bytes(void)
-{
-	return (size_t) gpuds_host_memory * 1024 * 1024;
-}
+GpudsDeviceWork gpuds_device_work;
 
 Size
 gpuds_device_shmem_size(void)
 {
-	Size size = mul_size(MaxBackends, sizeof(GkPinSlot));
-
-	/* Room to align the arena and the pins to their natural boundaries. */
-	return add_size(add_size(size, arena_bytes()), GK_CHUNK_BYTES + sizeof(GkPinSlot));
+	return add_size(gpuds_arena_shmem_size(), gpuds_queue_shmem_size());
 }
 
 void
 gpuds_device_shmem_init(void)
 {
-	bool found;
-	char *memory = ShmemInitStruct("gpuds device", gpuds_device_shmem_size(), &found);
-
-	shared_arena = (GkArena *) TYPEALIGN(GK_CHUNK_BYTES, memory);
-	shared_pins = (GkPinSlot *) ((char *) shared_arena + arena_bytes());
-	if (!found)
-	{
-		gk_arena_init(shared_arena, arena_bytes());
-		memset(shared_pins, 0, MaxBackends * sizeof(GkPinSlot));
-	}
-}
-
-/*
- * The private arena is address space until it is touched.  Mapping it may
- * fail; the caller falls back to the journal then.
- */
-static GkArena *
-get_private_arena(void)
-{
-	if (private_arena == NULL)
-	{
-		void *memory = mmap(NULL, arena_bytes() + GK_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (memory == MAP_FAILED)
-			return NULL;
-		private_arena = (GkArena *) TYPEALIGN(GK_CHUNK_BYTES, memory);
-		gk_arena_init(private_arena, arena_bytes());
-	}
-	return private_arena;
-}
-
-static inline GkArena *
-tree_arena(const GpudsDeviceTree *tree)
-{
-	return tree->kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
-}
-
-static inline GkPinSlot *
-my_pin(const GpudsDeviceTree *tree)
-{
-	return tree->kind == GPUDS_ON_CPU ? &shared_pins[GpudsMyBackendIndex()] : &private_pin;
-}
-
-static uint64
-oldest_pin(const GpudsDeviceTree *tree, uint64 owner)
-{
-	return tree->kind == GPUDS_ON_CPU ? gk_oldest_pin(shared_pins, MaxBackends, owner)
-									  : gk_oldest_pin(&private_pin, 1, owner);
+	gpuds_arena_shmem_init();
+	gpuds_queue_shmem_init();
 }
 
 size_t
 gpuds_device_memory_used(GpudsDeviceKind kind)
 {
-	if (kind == GPUDS_ON_CPU)
-		return gk_arena_used(shared_arena);
-	return private_arena ? gk_arena_used(private_arena) : 0;
+	return kind == GPUDS_ON_CUDA ? gpuds_cuda_memory_used() : gpuds_arena_memory_used(kind);
 }
 
 size_t
 gpuds_device_memory_size(GpudsDeviceKind kind)
 {
-	GkArena *arena = kind == GPUDS_ON_CPU ? shared_arena : get_private_arena();
-
-	return arena ? gk_arena_size(arena) : 0;
+	return kind == GPUDS_ON_CUDA ? gpuds_cuda_memory_size() : gpuds_arena_memory_size(kind);
 }
 
 void
-gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind)
+gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 {
 	tree->kind = kind;
-	gbt_init(&tree->tree, 1);
-	gbt_withdraw(&tree->tree);
+	gpuds_arena_init(tree, number);
+	gpuds_cuda_init(tree, number);
 }
 
-GkStatus
+GpudsDeviceKind
+gpuds_device_wanted(void)
+{
+	return gpuds_device != GPUDS_DEVICE_CPU && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+}
+
+GpudsDeviceStatus
 gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
-	GkArena *arena = tree_arena(tree);
-
 	load->tree = tree;
-	if (arena == NULL)
-		return GK_NO_MEMORY;
-	/* Not gbt_init: that would show readers an empty tree. */
-	tree->tree.nwords = nwords;
-	return gbt_build_begin(arena, &tree->tree, &load->build, fill_percent);
+	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_begin(load, nwords, fill_percent)
+									   : gpuds_arena_load_begin(load, nwords, fill_percent);
 }
 
-GkStatus
-gpuds_device_load_add(GpudsDeviceLoad *load, const GkEntry *entries, int64 n)
+GpudsDeviceStatus
+gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	return gbt_build_add(&load->build, entries, n);
+	Assert(n <= load->room_size);
+	return load->tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_add(load, n) : gpuds_arena_load_add(load, n);
 }
 
-GkStatus
+GpudsDeviceStatus
 gpuds_device_load_end(GpudsDeviceLoad *load)
 {
-	return gbt_build_finish(&load->build);
+	return load->tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_end(load) : gpuds_arena_load_end(load);
 }
 
 void
 gpuds_device_load_cancel(GpudsDeviceLoad *load)
 {
-	gbt_build_cancel(&load->build);
+	if (load->tree == NULL)
+		return;
+	if (load->tree->kind == GPUDS_ON_CUDA)
+		gpuds_cuda_load_cancel(load);
+	else
+		gpuds_arena_load_cancel(load);
 }
 
-GkStatus
-gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const GkOp *ops, int64 n)
+bool
+gpuds_device_sorts(const GpudsDeviceTree *tree)
 {
-	GkArena *arena = tree_arena(tree);
-	int64 inserted;
-	int64 deleted;
-	GkStatus status = gbt_apply(arena, &tree->tree, ops, n, &inserted, &deleted);
-
-	gbt_reclaim(arena, &tree->tree, oldest_pin(tree, owner));
-	return status;
+	return tree->kind == GPUDS_ON_CUDA;
 }
 
 int64
-gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *serial, uint64 expected,
-				  GkScan *scan, bool forward, GkEntry *out, int64 cap)
+gpuds_device_apply_size(const GpudsDeviceTree *tree)
 {
-	GkPinSlot *pin = my_pin(tree);
-	GbtView view;
-	int64 n = -1;
-
-	gk_pin(pin, owner, &tree->tree.version);
-	if (pg_atomic_read_u64(serial) == expected)
-	{
-		pg_read_barrier();
-		if (gbt_view(tree_arena(tree), &tree->tree, &view))
-			n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
-	}
-	gk_unpin(pin);
-	return n;
+	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_apply_size() : CPU_APPLY_SIZE;
 }
 
-void
-gpuds_device_drop(GpudsDeviceTree *tree, uint64 owner)
+GpudsDeviceStatus
+gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n)
 {
-	uint64 version;
+	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_apply(tree, ops, n) : gpuds_arena_apply(tree, ops, n);
+}
 
-	gbt_withdraw(&tree->tree);
-	version = __atomic_load_n(&tree->tree.version, __ATOMIC_SEQ_CST);
-	while (oldest_pin(tree, owner) < version)
-		pg_usleep(20);
-	if (tree->kind == GPUDS_ON_CPU || private_arena != NULL)
-		gbt_release(tree_arena(tree), &tree->tree);
+int64
+gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+				  bool forward, GkEntry *out, int64 cap)
+{
+	/* Read once: the slot may be given to a mirror of another kind. */
+	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_scan(tree, serial, expected, scan, forward, out, cap)
+									   : gpuds_arena_scan(tree, serial, expected, scan, forward, out, cap);
+}
+
+int64
+gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+					   uint64 *tids, int64 cap)
+{
+	return gpuds_cuda_scan_tids(tree, serial, expected, scan, tids, cap);
+}
+
+bool
+gpuds_device_drop(GpudsDeviceTree *tree)
+{
+	if (tree->kind == GPUDS_ON_CUDA)
+		return gpuds_cuda_drop(tree);
+	gpuds_arena_drop(tree);
+	return true;
 }
 
 size_t
-gpuds_device_bytes(const GpudsDeviceTree *tree)
+gpuds_device_bytes(GpudsDeviceTree *tree)
 {
+	if (tree->kind == GPUDS_ON_CUDA)
+		return gpuds_device_usable(tree) ? pg_atomic_read_u64(&tree->cuda.bytes) : 0;
 	return gk_space_bytes(&tree->tree.space);
 }
 
 uint64
-gpuds_device_entries(const GpudsDeviceTree *tree)
+gpuds_device_entries(GpudsDeviceTree *tree)
 {
+	if (tree->kind == GPUDS_ON_CUDA)
+		return pg_atomic_read_u64(&tree->cuda.entries);
 	return gbt_entries(&tree->tree);
 }
 
-bool
-gpuds_device_verify(const GpudsDeviceTree *tree, char *why, size_t whylen)
+GpudsDeviceVerdict
+gpuds_device_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
-	return gbt_verify(tree_arena(tree), &tree->tree, why, whylen);
+	if (tree->kind == GPUDS_ON_CUDA)
+		return gpuds_cuda_verify(tree, why, whylen);
+	return gpuds_arena_verify(tree, why, whylen) ? GPUDS_TREE_GOOD : GPUDS_TREE_DAMAGED;
 }

@@ -4,14 +4,34 @@
  *	  What a mirror asks of the device that holds its structure.
  *
  * A device keeps one GpudsDeviceTree per mirror.  The functions that change
- * the tree (load_*, apply, withdraw, release) are called by one process at a
- * time, the mirror's applier; scan, count and verify by anybody at any time,
- * also while a change is under way: they see the version that was published
- * last.  None of them raises an error or checks for interrupts, so that a pin
- * is never held over a longjmp.
+ * the tree (load_*, apply, drop) are called by one process at a time, the
+ * mirror's applier; scan and verify by anybody at any time, also while a change
+ * is under way: they see the version that was published last.
  *
- * The CPU device runs everything in the calling backend, on an arena in the
- * main shared memory segment, or in private memory for temporary indexes.
+ * The CPU device (arena.c) runs everything in the calling backend, on an arena
+ * in the main shared memory segment, or in private memory for temporary
+ * indexes.  There, no function raises an error or checks for interrupts, so that
+ * a pin is never held over a longjmp.
+ *
+ * The CUDA device (cuda.c) is another process (queue.h, worker.c).  A tree there
+ * is known by its number, and pins are the engine's: a backend holds none.  So
+ * scan, load_begin, load_add, load_end, apply and verify wait interruptibly, and
+ * an interrupt may raise an error.  What was asked for may then be done a little
+ * later, or not at all, but not after anything that is asked of the same tree
+ * from then on.  That means:
+ *	  - A scan has no effect to undo.
+ *	  - An apply that was interrupted may have changed the tree.  The mirror's
+ *		position has not moved, so the same operations are applied again.
+ *	  - A load is begun and ended within PG_ENSURE_ERROR_CLEANUP of load_cancel.
+ *		load_cancel and drop do not raise errors nor check for interrupts; they
+ *		wait for some seconds at most.  If that is not enough, tree->cuda.epoch
+ *		remains, and drop or load_begin try again.
+ *	  - The caller holds no lock or pin that others need to make progress.  A
+ *		mirror's applier is released by error cleanup.
+ *
+ * The device may be lost at any time: its process ends, or says so.  Then all
+ * trees of that epoch are gone (gpuds_device_usable), scans say "withdrawn",
+ * the other functions GPUDS_DEVICE_LOST.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,64 +41,163 @@
 #include "gpuds.h"
 #include "kernels/btree.h"
 
+#include "device/queue.h"
+
 typedef enum GpudsDeviceKind
 {
 	GPUDS_ON_CPU,        /* shared arena */
+	GPUDS_ON_CUDA,       /* GPU memory */
 	GPUDS_ON_CPU_PRIVATE /* this backend's own arena */
 } GpudsDeviceKind;
 
+/* Kinds that all sessions share: a file may have a mirror on each. */
+#define GPUDS_SHARED_KINDS 2
+
+typedef enum GpudsDeviceStatus
+{
+	GPUDS_DEVICE_OK,
+	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed */
+	GPUDS_DEVICE_LOST
+} GpudsDeviceStatus;
+
+typedef struct GpudsCudaTree
+{
+	uint32 number;
+	pg_atomic_uint64 epoch; /* worker that may hold memory for it, 0: none */
+	pg_atomic_uint64 entries;
+	pg_atomic_uint64 bytes;
+} GpudsCudaTree;
+
+/*
+ * The parts of all kinds stay in place when a mirror's slot changes its kind:
+ * readers that are late may still pin the CPU tree's version.
+ */
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	GbtTree tree;
+	uint64 owner; /* its name among pins */
+	GbtTree tree; /* on a CPU device */
+	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
-/* shared memory (arena.c) */
+/* A small scan of a launch of n counts as 1/n of it. */
+#define GPUDS_LAUNCH 720720
+
+/* What the CUDA device has done for this backend since whoever counts it did. */
+typedef struct GpudsDeviceWork
+{
+	uint64 small;      /* scans that shared launches */
+	uint64 small_part; /* their part of them, in 1 / GPUDS_LAUNCH */
+	uint64 launches;   /* other kernels launched */
+	uint64 device_ns;
+	uint64 bus_bytes;
+} GpudsDeviceWork;
+
+extern GpudsDeviceWork gpuds_device_work;
+
+/* shared memory (arena.c, queue.c) */
 extern Size gpuds_device_shmem_size(void);
 extern void gpuds_device_shmem_init(void);
 extern size_t gpuds_device_memory_used(GpudsDeviceKind kind);
 extern size_t gpuds_device_memory_size(GpudsDeviceKind kind);
 
 /*
- * A tree in zeroed memory starts out withdrawn.  The owner number names the
- * tree among pins; it is unique among live trees of a kind and not 0.
+ * A tree in zeroed memory starts out withdrawn.  number names it among pins and
+ * on the GPU: unique among live trees, not 0 but less than GPU_MAX_TREES + 1.
  */
-extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind);
+extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number);
 
-/* Bulk load: entries strictly ascending over all calls.  The tree is withdrawn. */
+/* Is what the tree holds still there?  False only on a CUDA device that was lost. */
+static inline bool
+gpuds_device_usable(GpudsDeviceTree *tree)
+{
+	uint64 epoch;
+
+	if (tree->kind != GPUDS_ON_CUDA)
+		return true;
+	epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	return epoch != 0 && epoch == gpuds_queue_epoch();
+}
+
+/* Does the device hold memory for a tree, though its mirror may not be loaded? */
+static inline bool
+gpuds_device_holds(GpudsDeviceTree *tree)
+{
+	return tree->kind == GPUDS_ON_CUDA && gpuds_device_usable(tree);
+}
+
+/* The device that the session's scans should use. */
+extern GpudsDeviceKind gpuds_device_wanted(void);
+
+/* Bulk load.  The tree is withdrawn. */
 typedef struct GpudsDeviceLoad
 {
-	GpudsDeviceTree *tree;
+	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
+	GkEntry *room;         /* for the next entries */
+	int64 room_size;
 	GbtBuild build;
+	GpudsRun run;
 } GpudsDeviceLoad;
 
-extern GkStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords,
-										int fill_percent);
-extern GkStatus gpuds_device_load_add(GpudsDeviceLoad *load, const GkEntry *entries, int64 n);
-extern GkStatus gpuds_device_load_end(GpudsDeviceLoad *load);
+/*
+ * Begins a load; *load must be zero.  Then, until all are in: put up to
+ * room_size entries into room (which may move), strictly ascending over all
+ * calls, and call load_add.
+ */
+extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords,
+												 int fill_percent);
+extern GpudsDeviceStatus gpuds_device_load_add(GpudsDeviceLoad *load, int64 n);
+extern GpudsDeviceStatus gpuds_device_load_end(GpudsDeviceLoad *load);
+/* Harmless if the load was not begun or has ended. */
 extern void gpuds_device_load_cancel(GpudsDeviceLoad *load);
 
-/* Operations strictly ascending by entry. */
-extern GkStatus gpuds_device_apply(GpudsDeviceTree *tree, uint64 owner, const GkOp *ops, int64 n);
+/*
+ * Does the device sort operations itself?  Then apply takes them in any order,
+ * as of the journal, and the highest order of an entry has the last word.  Else
+ * strictly ascending by entry.
+ */
+extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
+
+/* Operations to apply at a time, at most. */
+extern int64 gpuds_device_apply_size(const GpudsDeviceTree *tree);
+extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n);
 
 /*
  * The next entries of a scan, at most cap; fewer: the scan is at its end.
  * -1: the tree was withdrawn or, at the time of the pin, *serial was not what
- * was expected (the tree is incomplete, or serves another index by now).
+ * was expected (the tree is incomplete, or serves another index by now).  Then
+ * the scan has not moved.
  */
-extern int64 gpuds_device_scan(const GpudsDeviceTree *tree, uint64 owner, pg_atomic_uint64 *serial,
-							   uint64 expected, GkScan *scan, bool forward, GkEntry *out, int64 cap);
+extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+							   bool forward, GkEntry *out, int64 cap);
+
+/*
+ * A piece of a forward scan for those who want the TIDs only (GkEntry.t &
+ * GK_TID_MASK), ascending: at most cap, fewer also where there are more.  At the
+ * end of the scan, scan->next is scan->n.  -1 as above.  For devices that sort.
+ */
+extern int64 gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+									GkScan *scan, uint64 *tids, int64 cap);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for
- * the readers that still have it pinned (they are never slow).
+ * the readers that still have it pinned (they are never slow).  False: the
+ * device was not done in time, it may hold the memory for a little longer.
  */
-extern void gpuds_device_drop(GpudsDeviceTree *tree, uint64 owner);
+extern bool gpuds_device_drop(GpudsDeviceTree *tree);
 
-extern size_t gpuds_device_bytes(const GpudsDeviceTree *tree);
-extern uint64 gpuds_device_entries(const GpudsDeviceTree *tree);
+/* Memory that the tree holds; what it has read from a device that is lost: none. */
+extern size_t gpuds_device_bytes(GpudsDeviceTree *tree);
+extern uint64 gpuds_device_entries(GpudsDeviceTree *tree);
+
+typedef enum GpudsDeviceVerdict
+{
+	GPUDS_TREE_GOOD,
+	GPUDS_TREE_DAMAGED, /* why says how */
+	GPUDS_TREE_GONE     /* withdrawn or lost: nothing was learned */
+} GpudsDeviceVerdict;
 
 /* Checks the structure's invariants; the caller is the applier. */
-extern bool gpuds_device_verify(const GpudsDeviceTree *tree, char *why, size_t whylen);
+extern GpudsDeviceVerdict gpuds_device_verify(GpudsDeviceTree *tree, char *why, size_t whylen);
 
 #endif /* GPUDS_DEVICE_H */

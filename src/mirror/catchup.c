@@ -5,6 +5,7 @@
  *
  * Records are read in journal order into an array of operations, sorted by
  * (entry, order), reduced to the last word on each entry and applied in pieces.
+ * A device that sorts itself gets them as they are, in pieces in journal order.
  * A piece that was applied without the rest does no harm: an entry that came
  * early belongs to a row that no snapshot of the time sees, and an entry that
  * left early belonged to a row that was dead for all.
@@ -18,18 +19,16 @@
 #include "storage/bufmgr.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "kernels/sort.h"
 #include "mirror/mirror.h"
 
-/* Operations applied at a time: bounds the nodes that exist twice. */
-#define APPLY_PIECE (128 * 1024)
-
 /* At least this many operations are collected before they are sorted. */
 #define MIN_BATCH (1024 * 1024)
 
-/* Entries of a base handed to the device at a time. */
-#define LOAD_PIECE 4096
+/* A GPU without room for a mirror is not asked again for so long. */
+#define REST_SECONDS 5
 
 /* A growing array of operations. */
 typedef struct OpBatch
@@ -41,7 +40,25 @@ typedef struct OpBatch
 	MemoryContext context;
 } OpBatch;
 
-static bool warned = false;
+/* What has been warned of in this session. */
+static bool warned_journal = false;
+static bool warned_room = false;
+static bool warned_device = false;
+
+/* How an attempt to change a mirror ended. */
+typedef enum ChangeResult
+{
+	CHANGED,
+	STALE,   /* the journal no longer holds what is missing */
+	NO_ROOM, /* of the device's memory */
+	LOST     /* with the device */
+} ChangeResult;
+
+static ChangeResult
+change_result(GpudsDeviceStatus status)
+{
+	return status == GPUDS_DEVICE_OK ? CHANGED : status == GPUDS_DEVICE_NO_MEMORY ? NO_ROOM : LOST;
+}
 
 static void
 batch_init(OpBatch *batch)
@@ -110,28 +127,32 @@ batch_sort(OpBatch *batch)
 }
 
 /*
- * Applies a sorted batch, evicting other mirrors for room.  False: no room.
+ * Applies a batch, in the order that the device wants, evicting other mirrors for
+ * room.
  */
-static bool
-apply_batch(GpudsMirror *mirror, const OpBatch *batch)
+static ChangeResult
+apply_batch(GpudsMirror *mirror, OpBatch *batch)
 {
+	int64 size = gpuds_device_apply_size(&mirror->tree);
 	int64 done = 0;
 
+	if (!gpuds_device_sorts(&mirror->tree))
+		batch_sort(batch);
 	while (done < batch->n)
 	{
-		int64 n = Min(batch->n - done, APPLY_PIECE);
+		int64 n = Min(batch->n - done, size);
+		ChangeResult result = change_result(gpuds_device_apply(&mirror->tree, batch->ops + done, n));
 
-		if (gpuds_device_apply(&mirror->tree, mirror->owner, batch->ops + done, n) == GK_NO_MEMORY)
-		{
-			if (!gpuds_mirror_evict_one(mirror))
-				return false;
-			continue;
-		}
-		done += n;
+		if (result == CHANGED)
+			done += n;
+		else if (result == LOST || !gpuds_mirror_evict_one(mirror))
+			return result;
 		CHECK_FOR_INTERRUPTS();
 	}
-	pg_atomic_fetch_add_u64(&mirror->stats.applied, batch->n);
-	return true;
+	/* What a load leaves to catch-up is part of the load. */
+	if (pg_atomic_read_u64(&mirror->readable) != 0)
+		pg_atomic_fetch_add_u64(&mirror->stats.applied, batch->n);
+	return CHANGED;
 }
 
 /*
@@ -161,21 +182,14 @@ read_batch(GpudsJournalReader *reader, int nwords, OpBatch *batch, bool *end)
 	return true;
 }
 
-typedef enum CatchUpResult
-{
-	CAUGHT_UP,
-	STALE, /* the journal no longer holds what is missing */
-	NO_ROOM
-} CatchUpResult;
-
 /*
  * Applies the records behind the mirror's position.
  */
-static CatchUpResult
+static ChangeResult
 catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	GpudsJournalReader *reader = gpuds_reader_open_after(source->index, &mirror->pos);
-	CatchUpResult result = CAUGHT_UP;
+	ChangeResult result = CHANGED;
 	GpudsJournalPos pos;
 	bool end = false;
 	OpBatch batch;
@@ -191,12 +205,9 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 		}
 		if (batch.n > 0)
 			gpuds_stop_point("catch-up-read");
-		batch_sort(&batch);
-		if (!apply_batch(mirror, &batch))
-		{
-			result = NO_ROOM;
+		result = apply_batch(mirror, &batch);
+		if (result != CHANGED)
 			break;
-		}
 		gpuds_reader_position(reader, &pos);
 		gpuds_mirror_set_position(mirror, &pos);
 	}
@@ -209,24 +220,23 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 typedef struct LoadSink
 {
 	GpudsDeviceLoad *load;
-	GkStatus status;
-	int n;
-	GkEntry entries[LOAD_PIECE];
+	ChangeResult result;
+	int64 n; /* in load->room */
 } LoadSink;
 
 static void
 sink_flush(LoadSink *sink)
 {
-	if (sink->status == GK_OK && sink->n > 0)
-		sink->status = gpuds_device_load_add(sink->load, sink->entries, sink->n);
+	if (sink->result == CHANGED && sink->n > 0)
+		sink->result = change_result(gpuds_device_load_add(sink->load, sink->n));
 	sink->n = 0;
 }
 
 static inline void
 sink_add(LoadSink *sink, const GkEntry *entry)
 {
-	sink->entries[sink->n++] = *entry;
-	if (sink->n == LOAD_PIECE)
+	sink->load->room[sink->n++] = *entry;
+	if (sink->n == sink->load->room_size)
 		sink_flush(sink);
 }
 
@@ -261,19 +271,14 @@ sink_ops_before(LoadSink *sink, const OpBatch *ops, int64 *at, const GkEntry *li
  * Merges the base, streamed from the reader, with the sorted operations of the
  * lanes into a new structure.
  */
-static CatchUpResult
+static ChangeResult
 merge_load(GpudsJournalReader *base, int nwords, const OpBatch *ops, GpudsDeviceLoad *load)
 {
-	LoadSink *sink = palloc(sizeof(LoadSink));
-	CatchUpResult result = CAUGHT_UP;
+	LoadSink sink = { load, CHANGED, 0 };
 	int64 at = 0;
 	bool more = true;
-	GkStatus status;
 
-	sink->load = load;
-	sink->status = GK_OK;
-	sink->n = 0;
-	while (more && sink->status == GK_OK)
+	while (more && sink.result == CHANGED)
 	{
 		GpudsJournalPage page;
 		const char *record_at;
@@ -281,7 +286,6 @@ merge_load(GpudsJournalReader *base, int nwords, const OpBatch *ops, GpudsDevice
 		switch (gpuds_reader_next(base, &page))
 		{
 			case GPUDS_READ_STALE:
-				pfree(sink);
 				return STALE;
 			case GPUDS_READ_END:
 				more = false;
@@ -301,20 +305,16 @@ merge_load(GpudsJournalReader *base, int nwords, const OpBatch *ops, GpudsDevice
 					if (record->flags & GPUDS_RECORD_DEAD)
 						continue;
 					gpuds_record_entry(record, nwords, &entry);
-					if (!sink_ops_before(sink, ops, &at, &entry))
-						sink_add(sink, &entry);
+					if (!sink_ops_before(&sink, ops, &at, &entry))
+						sink_add(&sink, &entry);
 				}
 				break;
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-	sink_ops_before(sink, ops, &at, NULL);
-	sink_flush(sink);
-	status = sink->status;
-	if (status != GK_OK)
-		result = NO_ROOM;
-	pfree(sink);
-	return result;
+	sink_ops_before(&sink, ops, &at, NULL);
+	sink_flush(&sink);
+	return sink.result;
 }
 
 static void
@@ -324,10 +324,11 @@ cancel_load(int code, Datum arg)
 }
 
 /*
- * Loads base and lanes into an empty mirror.  If the lanes hold more than fits
- * the batch, the rest is left to catch_up.
+ * Loads base and lanes into an empty mirror.  What the lanes hold more than fits
+ * the batch is left to catch_up.  So are all the lanes if the device sorts: it
+ * does so faster than we.
  */
-static CatchUpResult
+static ChangeResult
 load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	int nwords = source->layout->nwords;
@@ -336,7 +337,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	const GpudsMetaData *meta = gpuds_reader_meta(base);
 	GpudsJournalPos pos;
 	GpudsDeviceLoad load;
-	CatchUpResult result;
+	ChangeResult result = CHANGED;
 	OpBatch batch;
 	bool end;
 
@@ -348,33 +349,37 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 	/* Lanes first, so that the base can be streamed past them. */
 	batch_init(&batch);
-	lanes = gpuds_reader_open_after(source->index, &pos);
-	if (!read_batch(lanes, nwords, &batch, &end))
-		result = STALE;
-	else
+	if (!gpuds_device_sorts(&mirror->tree))
 	{
-		gpuds_reader_position(lanes, &pos);
-		batch_sort(&batch);
-		gpuds_stop_point("load-base-read");
-		if (gpuds_device_load_begin(&mirror->tree, &load, nwords, source->fillfactor) != GK_OK)
-			result = NO_ROOM;
+		lanes = gpuds_reader_open_after(source->index, &pos);
+		if (!read_batch(lanes, nwords, &batch, &end))
+			result = STALE;
 		else
 		{
-			PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
-			{
-				result = merge_load(base, nwords, &batch, &load);
-				if (result == CAUGHT_UP && gpuds_device_load_end(&load) != GK_OK)
-					result = NO_ROOM;
-			}
-			PG_END_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
-			if (result != CAUGHT_UP)
-				gpuds_device_load_cancel(&load);
+			gpuds_reader_position(lanes, &pos);
+			batch_sort(&batch);
 		}
+		gpuds_reader_close(lanes);
 	}
-	gpuds_reader_close(lanes);
+	if (result == CHANGED)
+	{
+		gpuds_stop_point("load-base-read");
+		memset(&load, 0, sizeof(load));
+		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
+		{
+			result = change_result(gpuds_device_load_begin(&mirror->tree, &load, nwords, source->fillfactor));
+			if (result == CHANGED)
+				result = merge_load(base, nwords, &batch, &load);
+			if (result == CHANGED)
+				result = change_result(gpuds_device_load_end(&load));
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
+		if (result != CHANGED)
+			gpuds_device_load_cancel(&load);
+	}
 	gpuds_reader_close(base);
 	batch_free(&batch);
-	if (result == CAUGHT_UP)
+	if (result == CHANGED)
 	{
 		gpuds_mirror_set_position(mirror, &pos);
 		pg_atomic_fetch_add_u64(&mirror->stats.loads, 1);
@@ -404,10 +409,30 @@ estimate_bytes(const GpudsMirrorSource *source, uint64 *generation)
 }
 
 /*
+ * There was no room although nothing else is to be evicted: notes when another
+ * attempt makes sense.
+ */
+static void
+note_no_room(GpudsMirror *mirror, size_t wanted, uint64 generation)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+	size_t size = gpuds_device_memory_size(kind);
+
+	/* What a GPU lacks may be with another program, or come back any moment. */
+	if (kind == GPUDS_ON_CUDA && wanted < size / 2)
+		return;
+	if (gpuds_device_memory_used(kind) < size / 16)
+	{
+		mirror->hopeless_bytes = wanted;
+		mirror->hopeless_generation = generation;
+	}
+}
+
+/*
  * Makes room as far as eviction can, then loads.  Several attempts: the
  * journal may be compacted meanwhile, and the estimate is only that.
  */
-static bool
+static ChangeResult
 load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
@@ -421,56 +446,51 @@ load(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	 */
 	if (wanted / 4 > size || (mirror->hopeless_bytes > 0 && mirror->hopeless_generation == generation &&
 							  wanted >= mirror->hopeless_bytes))
-		return false;
-	while (size - gpuds_device_memory_used(mirror->tree.kind) < Min(wanted, size) &&
+		return NO_ROOM;
+	while (size < gpuds_device_memory_used(mirror->tree.kind) + Min(wanted, size) &&
 		   gpuds_mirror_evict_one(mirror))
 		;
 	for (;;)
 	{
-		switch (load_once(source, mirror))
+		ChangeResult result = load_once(source, mirror);
+
+		if (result == CHANGED || result == LOST)
+			return result;
+		if (result == NO_ROOM && !gpuds_mirror_evict_one(mirror))
 		{
-			case CAUGHT_UP:
-				return true;
-			case STALE:
-				break;
-			case NO_ROOM:
-				if (!gpuds_mirror_evict_one(mirror))
-				{
-					if (gpuds_device_memory_used(mirror->tree.kind) < size / 16)
-					{
-						mirror->hopeless_bytes = wanted;
-						mirror->hopeless_generation = generation;
-					}
-					return false;
-				}
-				break;
+			note_no_room(mirror, wanted, generation);
+			return NO_ROOM;
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
 /*
- * Brings the mirror to the journal's end; the caller is the applier.  False:
- * there is no room for it.
+ * Brings the mirror to the journal's end; the caller is the applier.  The result
+ * is not STALE.
  */
-static bool
+static ChangeResult
 bring_up(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	for (;;)
 	{
-		if (!mirror->loaded && !load(source, mirror))
-			return false;
-		switch (catch_up(source, mirror))
+		ChangeResult result;
+
+		if (!gpuds_mirror_is_loaded(mirror))
 		{
-			case CAUGHT_UP:
-				return true;
-			case STALE:
-				gpuds_mirror_discard(mirror);
-				break;
-			case NO_ROOM:
-				gpuds_mirror_discard(mirror);
-				return false;
+			/* Its device may have been lost since it was. */
+			if (mirror->loaded)
+				(void) gpuds_mirror_discard(mirror);
+			result = load(source, mirror);
+			if (result != CHANGED)
+				return result;
 		}
+		result = catch_up(source, mirror);
+		if (result == CHANGED)
+			return CHANGED;
+		(void) gpuds_mirror_discard(mirror);
+		if (result != STALE)
+			return result;
 	}
 }
 
@@ -481,16 +501,47 @@ release_on_error(int code, Datum arg)
 }
 
 static void
-warn_fallback(Relation index)
+warn_journal(Relation index)
 {
-	if (warned)
+	if (warned_journal)
 		return;
-	warned = true;
+	warned_journal = true;
 	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
 					  errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
 							 RelationGetRelationName(index)),
 					  errdetail("Scans that read the journal are slow. This is reported once a session."),
 					  errhint("Increase gpuds.host_memory.")));
+}
+
+static void
+warn_room(Relation index)
+{
+	if (warned_room)
+		return;
+	warned_room = true;
+	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
+					  errmsg("no GPU memory for the mirror of index \"%s\", using the CPU device instead",
+							 RelationGetRelationName(index)),
+					  errdetail("This is reported once a session."),
+					  errhint("Increase gpuds.device_memory, or set gpuds.device to \"cpu\".")));
+}
+
+static void
+warn_device(void)
+{
+	GpudsCudaInfo info;
+
+	if (warned_device)
+		return;
+	warned_device = true;
+	if (gpuds_queue)
+		gpuds_queue_info(&info);
+	ereport(WARNING, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					  errmsg("there is no CUDA device to use, using the CPU device instead"),
+					  gpuds_queue == NULL ? errdetail("The library gpuds_cuda is not installed.")
+					  : info.detail[0]    ? errdetail("The device worker says: %s.", info.detail)
+										  : errdetail("The device worker does not run."),
+					  errhint("Set gpuds.device to \"auto\" or \"cpu\".")));
 }
 
 /*
@@ -513,6 +564,120 @@ nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	return current;
 }
 
+/* Does the mirror have all that the journal's change counter stands for? */
+static bool
+is_synced(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool recovery, uint64 changes)
+{
+	GpudsMirror *mirror = ref->mirror;
+
+	if (!gpuds_device_usable(&mirror->tree))
+		return false;
+	if (recovery)
+		return pg_atomic_read_u64(&mirror->readable) == ref->serial && nothing_new(source, mirror);
+	return pg_atomic_read_u64(&mirror->synced) == changes;
+}
+
+/* Is the mirror's device to be left alone for now? */
+static bool
+is_resting(GpudsMirror *mirror)
+{
+	uint64 until = pg_atomic_read_u64(&mirror->rest_until);
+
+	return until != 0 && !gpuds_mirror_is_loaded(mirror) && GetCurrentTimestamp() < (TimestampTz) until;
+}
+
+/*
+ * The barrier for one kind of device.  If the result is not CHANGED, ref is of
+ * no use; ref->mirror is the one that could not be had, NULL if there was no slot
+ * for it.
+ */
+static ChangeResult
+sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
+	bool recovery = RecoveryInProgress();
+	uint64 changes = gpuds_journal_changes(source->index) + 1;
+	ChangeResult result = NO_ROOM;
+	GpudsMirror *mirror;
+	bool done = false;
+
+	while (!done)
+	{
+		if (!gpuds_mirror_lookup(source->index, source->file_id, kind, true, ref))
+			return NO_ROOM;
+		mirror = ref->mirror;
+		gpuds_mirror_touch(mirror);
+		if (is_synced(source, ref, recovery, changes))
+			return CHANGED;
+		if (is_resting(mirror))
+			break;
+
+		gpuds_mirror_acquire(mirror, true);
+		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		{
+			/* The slot may have been given to another file meanwhile. */
+			if (pg_atomic_read_u64(&mirror->serial) == ref->serial)
+			{
+				/* Counter first, pages after: never synced too far. */
+				changes = gpuds_journal_changes(source->index) + 1;
+				if (!recovery && is_synced(source, ref, false, changes))
+					result = CHANGED;
+				else if (!is_resting(mirror))
+				{
+					pg_atomic_write_u64(&mirror->synced, 0);
+					result = bring_up(source, mirror);
+					gpuds_mirror_count(ref, 0, 0, 0, 0);
+					if (result == CHANGED)
+					{
+						pg_write_barrier();
+						pg_atomic_write_u64(&mirror->readable, ref->serial);
+						pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
+					}
+					else if (result == NO_ROOM && kind == GPUDS_ON_CUDA)
+						pg_atomic_write_u64(&mirror->rest_until,
+											GetCurrentTimestamp() + REST_SECONDS * USECS_PER_SEC);
+				}
+				done = true;
+			}
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		gpuds_mirror_release(mirror);
+	}
+	if (result != CHANGED)
+		pg_atomic_fetch_add_u64(&mirror->stats.fallbacks, 1);
+	return result;
+}
+
+/*
+ * The barrier on the CUDA device.  False: the session has to do without.  A
+ * device that is lost is worth a second attempt, if the session insists on it.
+ */
+static bool
+sync_on_cuda(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	bool insist = gpuds_device == GPUDS_DEVICE_CUDA;
+
+	for (int attempt = 0; attempt < 2; attempt++)
+	{
+		uint64 epoch = insist ? gpuds_queue_wait_ready() : gpuds_queue_epoch();
+
+		if (epoch == 0)
+			break;
+		switch (sync_on(source, GPUDS_ON_CUDA, ref))
+		{
+			case CHANGED:
+				return true;
+			case NO_ROOM:
+				warn_room(source->index);
+				return false;
+			default:
+				break;
+		}
+	}
+	if (insist)
+		warn_device();
+	return false;
+}
+
 /*
  * The barrier: when it returns, ref names a mirror that has all records that
  * were in the journal when it was called, or NULL if no mirror can be had.
@@ -523,61 +688,27 @@ nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror)
 void
 gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
-	GpudsMirror *mirror;
-	uint64 changes;
-	bool recovery = RecoveryInProgress();
-	bool done = false;
-	bool ok = false;
+	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
+																   : gpuds_device_wanted();
 
-	changes = gpuds_journal_changes(source->index) + 1;
-	if (ref->mirror && pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && !recovery &&
-		pg_atomic_read_u64(&ref->mirror->synced) == changes)
+	if (ref->mirror && ref->mirror->tree.kind == kind &&
+		pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && !RecoveryInProgress() &&
+		is_synced(source, ref, false, gpuds_journal_changes(source->index) + 1))
 	{
 		gpuds_mirror_touch(ref->mirror);
 		return;
 	}
 
-	while (!done)
+	if (kind != GPUDS_ON_CPU_PRIVATE && gpuds_device != GPUDS_DEVICE_CPU)
 	{
-		if (!gpuds_mirror_lookup(source->index, source->file_id, true, ref))
+		if (sync_on_cuda(source, ref))
 			return;
-		mirror = ref->mirror;
-		gpuds_mirror_touch(mirror);
-		if (recovery ? pg_atomic_read_u64(&mirror->readable) == ref->serial && nothing_new(source, mirror)
-					 : pg_atomic_read_u64(&mirror->synced) == changes)
-			return;
-
-		gpuds_mirror_acquire(mirror, true);
-		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
-		{
-			/* The slot may have been given to another file meanwhile. */
-			if (pg_atomic_read_u64(&mirror->serial) == ref->serial)
-			{
-				/* Counter first, pages after: never synced too far. */
-				changes = gpuds_journal_changes(source->index) + 1;
-				if (!recovery && pg_atomic_read_u64(&mirror->synced) == changes)
-					ok = true;
-				else
-				{
-					pg_atomic_write_u64(&mirror->synced, 0);
-					ok = bring_up(source, mirror);
-					if (ok)
-					{
-						pg_write_barrier();
-						pg_atomic_write_u64(&mirror->readable, ref->serial);
-						pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
-					}
-				}
-				done = true;
-			}
-		}
-		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
-		gpuds_mirror_release(mirror);
+		kind = GPUDS_ON_CPU;
 	}
-	if (!ok)
+	if (sync_on(source, kind, ref) != CHANGED)
 	{
-		pg_atomic_fetch_add_u64(&ref->mirror->stats.fallbacks, 1);
-		warn_fallback(source->index);
+		if (ref->mirror)
+			warn_journal(source->index);
 		ref->mirror = NULL;
 	}
 }

@@ -4,9 +4,11 @@
  *	  Mirrors: search structures derived from journals, kept on a device.
  *
  * A mirror belongs to a relation file, named by its RelFileLocator and the
- * file_id of its metapage (a recycled file number has another file_id).
- * Permanent and unlogged indexes have theirs in a fixed array in shared
- * memory; a temporary index has one in the backend that owns it.
+ * file_id of its metapage (a recycled file number has another file_id), and to
+ * a kind of device: a file may have one on the CPU and one on a GPU, brought up
+ * and evicted each on its own.  Permanent and unlogged indexes have theirs in a
+ * fixed array in shared memory; a temporary index has one in the backend that
+ * owns it.
  *
  * Barrier rule: a scan first notes how far the journal goes, after its snapshot
  * was taken, then makes the mirror catch up to there, then probes.  All entries
@@ -41,7 +43,13 @@ typedef struct GpudsMirrorStats
 	pg_atomic_uint64 entries;   /* entries returned */
 	pg_atomic_uint64 applied;   /* operations applied by catch-up */
 	pg_atomic_uint64 loads;     /* bulk loads from the journal */
-	pg_atomic_uint64 fallbacks; /* scans answered from the journal */
+	pg_atomic_uint64 fallbacks; /* scans that went to another device, or to the journal */
+	/* as in GpudsDeviceWork */
+	pg_atomic_uint64 small;
+	pg_atomic_uint64 small_part;
+	pg_atomic_uint64 launches;
+	pg_atomic_uint64 device_ns;
+	pg_atomic_uint64 bus_bytes;
 } GpudsMirrorStats;
 
 #define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
@@ -68,14 +76,22 @@ typedef struct GpudsMirror
 	int applier; /* backend index + 1, 0: nobody */
 	ConditionVariable applier_left;
 
-	bool loaded;                /* tree and pos are valid; changes under mutex */
-	GpudsJournalPos pos;        /* applied up to here; changes under mutex */
-	size_t hopeless_bytes;      /* 0, or: estimate that did not fit even alone */
-	uint64 hopeless_generation; /* of the base that it was made for */
-	uint64 owner;               /* the tree's name among pins */
+	bool loaded;                 /* tree and pos are valid, if the tree is still
+								 * usable; changes under mutex */
+	GpudsJournalPos pos;         /* applied up to here; changes under mutex */
+	size_t hopeless_bytes;       /* 0, or: estimate that did not fit even alone */
+	uint64 hopeless_generation;  /* of the base that it was made for */
+	pg_atomic_uint64 rest_until; /* no attempt to load before this time, 0: any time */
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
 } GpudsMirror;
+
+/* Is the mirror there?  Certain for its applier only. */
+static inline bool
+gpuds_mirror_is_loaded(GpudsMirror *mirror)
+{
+	return mirror->loaded && gpuds_device_usable(&mirror->tree);
+}
 
 /* What a scan remembers of the mirror it uses. */
 typedef struct GpudsMirrorRef
@@ -96,13 +112,14 @@ typedef struct GpudsMirrorSource
 /* registry.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
-extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
-extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator);
+extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
+								GpudsMirrorRef *ref);
+extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
-extern void gpuds_mirror_discard(GpudsMirror *mirror);
+extern bool gpuds_mirror_discard(GpudsMirror *mirror);
 extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
 extern void gpuds_mirror_forget(RelFileLocator locator);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
@@ -121,5 +138,6 @@ extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, b
 /* probe.c: mirror or journal, whichever answers */
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
 						 GkEntry *out, int64 cap, bool *end);
+extern int64 gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, uint64 *tids, int64 cap, bool *end);
 
 #endif /* GPUDS_MIRROR_H */

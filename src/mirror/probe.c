@@ -24,8 +24,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
 		GpudsMirror *mirror = ref->mirror;
-		int64 n = gpuds_device_scan(&mirror->tree, mirror->owner, &mirror->readable, ref->serial, scan,
-									forward, out, cap);
+		int64 n = gpuds_device_scan(&mirror->tree, &mirror->readable, ref->serial, scan, forward, out, cap);
 
 		if (n >= 0)
 		{
@@ -36,4 +35,26 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 		gpuds_mirror_sync(source, ref);
 	}
 	return gpuds_journal_scan(source, scan, forward, out, cap, end);
+}
+
+/*
+ * The TIDs of a piece of a forward scan, ascending, from a device that sorts;
+ * *end: that was the last piece.  -1: not to be had, the scan has not moved, and
+ * gpuds_probe will do.
+ */
+int64
+gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, uint64 *tids, int64 cap, bool *end)
+{
+	GpudsMirror *mirror = ref->mirror;
+	int64 n;
+
+	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree))
+		return -1;
+	n = gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, tids, cap);
+	if (n >= 0)
+	{
+		gpuds_mirror_count(ref, 0, 1, 0, n);
+		*end = scan->next >= scan->n;
+	}
+	return n;
 }

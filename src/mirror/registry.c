@@ -20,11 +20,20 @@
 
 #include "mirror/mirror.h"
 
+typedef struct RegistryKey
+{
+	RelFileLocator locator;
+	uint32 kind;
+} RegistryKey;
+
 typedef struct RegistryEntry
 {
-	RelFileLocator locator; /* hash key */
+	RegistryKey key;
 	int slot;
 } RegistryEntry;
+
+StaticAssertDecl(sizeof(RegistryKey) == sizeof(RelFileLocator) + sizeof(uint32), "a key has no padding");
+StaticAssertDecl(GPUDS_MAX_MIRRORS <= GPU_MAX_TREES, "a slot's number is a tree's");
 
 typedef struct PrivateEntry
 {
@@ -55,6 +64,7 @@ static struct
 	uint64 batches;
 	uint64 probes;
 	uint64 entries;
+	GpudsDeviceWork work;
 } pending;
 
 Size
@@ -73,10 +83,10 @@ mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
-	mirror->owner = owner;
+	pg_atomic_init_u64(&mirror->rest_until, 0);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
-	gpuds_device_init(&mirror->tree, kind);
+	gpuds_device_init(&mirror->tree, kind, owner);
 }
 
 void
@@ -93,7 +103,7 @@ gpuds_mirror_shmem_init(void)
 		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
 			mirror_init(&registry->slot[i], GPUDS_ON_CPU, i + 1);
 	}
-	info.keysize = sizeof(RelFileLocator);
+	info.keysize = sizeof(RegistryKey);
 	info.entrysize = sizeof(RegistryEntry);
 	registry_hash = ShmemInitHash("gpuds mirror names", GPUDS_MAX_MIRRORS, GPUDS_MAX_MIRRORS, &info,
 								  HASH_ELEM | HASH_BLOBS);
@@ -163,19 +173,21 @@ gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos)
 }
 
 /*
- * Throws the mirror's structure away.  The caller is the applier.
+ * Throws the mirror's structure away.  The caller is the applier.  False: the
+ * memory is not back yet.
  */
-void
+bool
 gpuds_mirror_discard(GpudsMirror *mirror)
 {
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->readable, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
+	pg_atomic_write_u64(&mirror->rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);
-	gpuds_device_drop(&mirror->tree, mirror->owner);
+	return gpuds_device_drop(&mirror->tree);
 }
 
 /*
@@ -183,12 +195,14 @@ gpuds_mirror_discard(GpudsMirror *mirror)
  * the applier or the only one to know the mirror.
  */
 static void
-assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
+assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
 {
+	mirror->tree.kind = kind;
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
 	mirror->hopeless_bytes = 0;
+	pg_atomic_write_u64(&mirror->rest_until, 0);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
@@ -196,16 +210,27 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, uint64 serial)
 	pg_atomic_write_u64(&mirror->serial, serial);
 }
 
+/* The entry of a file's mirror on a device.  The caller holds the registry lock. */
+static RegistryEntry *
+find_entry(const RelFileLocator *locator, GpudsDeviceKind kind, HASHACTION action)
+{
+	RegistryKey key;
+
+	key.locator = *locator;
+	key.kind = kind;
+	return hash_search(registry_hash, &key, action, NULL);
+}
+
 /*
  * Takes a slot from its file.  The caller is its applier and holds the registry
  * lock exclusively.
  */
-static void
+static bool
 unassign(GpudsMirror *mirror)
 {
 	pg_atomic_write_u64(&mirror->serial, 0);
-	hash_search(registry_hash, &mirror->locator, HASH_REMOVE, NULL);
-	gpuds_mirror_discard(mirror);
+	(void) find_entry(&mirror->locator, mirror->tree.kind, HASH_REMOVE);
+	return gpuds_mirror_discard(mirror);
 }
 
 static bool
@@ -233,12 +258,12 @@ lookup_private(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
 		mirror_init(mirror, GPUDS_ON_CPU_PRIVATE, ++private_serial);
 		entry = hash_search(private_hash, &RelationLocator(index), HASH_ENTER, &found);
 		entry->mirror = mirror;
-		assign(mirror, index, file_id, private_serial);
+		assign(mirror, index, file_id, GPUDS_ON_CPU_PRIVATE, private_serial);
 	}
 	else if (entry->mirror->file_id != file_id)
 	{
-		gpuds_mirror_discard(entry->mirror);
-		assign(entry->mirror, index, file_id, ++private_serial);
+		(void) gpuds_mirror_discard(entry->mirror);
+		assign(entry->mirror, index, file_id, GPUDS_ON_CPU_PRIVATE, ++private_serial);
 	}
 	ref->mirror = entry->mirror;
 	ref->serial = pg_atomic_read_u64(&entry->mirror->serial);
@@ -254,14 +279,16 @@ take_slot(void)
 {
 	int victim = -1;
 	uint64 oldest = PG_UINT64_MAX;
+	bool dropped = true;
 
 	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
 	{
 		GpudsMirror *mirror = &registry->slot[i];
 		uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
+		/* Free slots first; of those, the ones that a device is done with. */
 		if (pg_atomic_read_u64(&mirror->serial) == 0)
-			last_use = 0;
+			last_use = gpuds_device_holds(&mirror->tree) ? 1 : 0;
 		if (mirror->applier == 0 && last_use < oldest)
 		{
 			victim = i;
@@ -273,7 +300,14 @@ take_slot(void)
 	if (victim < 0 || !gpuds_mirror_acquire(&registry->slot[victim], false))
 		return -1;
 	if (pg_atomic_read_u64(&registry->slot[victim].serial) != 0)
-		unassign(&registry->slot[victim]);
+		dropped = unassign(&registry->slot[victim]);
+	else if (gpuds_device_holds(&registry->slot[victim].tree))
+		dropped = gpuds_mirror_discard(&registry->slot[victim]);
+	if (!dropped)
+	{
+		gpuds_mirror_release(&registry->slot[victim]);
+		return -1;
+	}
 	return victim;
 }
 
@@ -294,7 +328,7 @@ forget_earlier_files(Relation index)
 			mirror->locator.dbOid == locator->dbOid && !RelFileLocatorEquals(mirror->locator, *locator) &&
 			gpuds_mirror_acquire(mirror, false))
 		{
-			unassign(mirror);
+			(void) unassign(mirror);
 			gpuds_mirror_release(mirror);
 		}
 	}
@@ -302,9 +336,9 @@ forget_earlier_files(Relation index)
 
 /* The caller holds the registry lock. */
 static bool
-lookup_shared(RelFileLocator *locator, uint64 file_id, GpudsMirrorRef *ref)
+lookup_shared(RelFileLocator *locator, uint64 file_id, GpudsDeviceKind kind, GpudsMirrorRef *ref)
 {
-	RegistryEntry *entry = hash_search(registry_hash, locator, HASH_FIND, NULL);
+	RegistryEntry *entry = find_entry(locator, kind, HASH_FIND);
 
 	if (entry == NULL || registry->slot[entry->slot].file_id != file_id)
 		return false;
@@ -314,11 +348,12 @@ lookup_shared(RelFileLocator *locator, uint64 file_id, GpudsMirrorRef *ref)
 }
 
 /*
- * Finds the mirror of an index file.  False, and ref->mirror is NULL: without
- * create if the file has none, with create if every slot is busy right now.
+ * Finds the mirror of an index file on a kind of device (a temporary index has
+ * one only).  False, and ref->mirror is NULL: without create if the file has
+ * none, with create if every slot is busy right now.
  */
 bool
-gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
+gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
 {
 	RegistryEntry *entry;
 	bool found;
@@ -330,18 +365,18 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 		return lookup_private(index, file_id, create, ref);
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&RelationLocator(index), file_id, ref);
+	found = lookup_shared(&RelationLocator(index), file_id, kind, ref);
 	LWLockRelease(registry_lock);
 	if (found || !create)
 		return found;
 
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	if (lookup_shared(&RelationLocator(index), file_id, ref))
+	if (lookup_shared(&RelationLocator(index), file_id, kind, ref))
 	{
 		LWLockRelease(registry_lock);
 		return true;
 	}
-	entry = hash_search(registry_hash, &RelationLocator(index), HASH_FIND, NULL);
+	entry = find_entry(&RelationLocator(index), kind, HASH_FIND);
 	if (entry)
 	{
 		/* The file number was recycled; so is the slot, if nobody is at it. */
@@ -351,7 +386,8 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 		else
 		{
 			pg_atomic_write_u64(&registry->slot[slot].serial, 0);
-			gpuds_mirror_discard(&registry->slot[slot]);
+			/* What a device does not give back in time, the next load drops. */
+			(void) gpuds_mirror_discard(&registry->slot[slot]);
 		}
 	}
 	else
@@ -360,7 +396,7 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 		slot = take_slot();
 		if (slot >= 0)
 		{
-			entry = hash_search(registry_hash, &RelationLocator(index), HASH_ENTER, NULL);
+			entry = find_entry(&RelationLocator(index), kind, HASH_ENTER);
 			entry->slot = slot;
 		}
 	}
@@ -368,7 +404,7 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 	{
 		ref->mirror = &registry->slot[slot];
 		ref->serial = ++registry->last_serial;
-		assign(ref->mirror, index, file_id, ref->serial);
+		assign(ref->mirror, index, file_id, kind, ref->serial);
 		gpuds_mirror_release(ref->mirror);
 	}
 	LWLockRelease(registry_lock);
@@ -376,16 +412,16 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef 
 }
 
 /*
- * The shared mirror of a file, whatever its file_id, or NULL.
+ * The shared mirror of a file on a kind of device, whatever its file_id, or NULL.
  */
 GpudsMirror *
-gpuds_mirror_find(RelFileLocator locator)
+gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 {
 	RegistryEntry *entry;
 	GpudsMirror *mirror = NULL;
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	entry = hash_search(registry_hash, &locator, HASH_FIND, NULL);
+	entry = find_entry(&locator, kind, HASH_FIND);
 	if (entry)
 		mirror = &registry->slot[entry->slot];
 	LWLockRelease(registry_lock);
@@ -393,22 +429,24 @@ gpuds_mirror_find(RelFileLocator locator)
 }
 
 /*
- * Gives up the mirror of a file that is about to go.  Harmless if the file
+ * Gives up the mirrors of a file that is about to go.  Harmless if the file
  * stays after all: the next scan loads it again.
  */
 void
 gpuds_mirror_forget(RelFileLocator locator)
 {
-	RegistryEntry *entry;
-
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	entry = hash_search(registry_hash, &locator, HASH_FIND, NULL);
-	if (entry && gpuds_mirror_acquire(&registry->slot[entry->slot], false))
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
-		GpudsMirror *mirror = &registry->slot[entry->slot];
+		RegistryEntry *entry = find_entry(&locator, kind, HASH_FIND);
 
-		unassign(mirror);
-		gpuds_mirror_release(mirror);
+		if (entry && gpuds_mirror_acquire(&registry->slot[entry->slot], false))
+		{
+			GpudsMirror *mirror = &registry->slot[entry->slot];
+
+			(void) unassign(mirror);
+			gpuds_mirror_release(mirror);
+		}
 	}
 	LWLockRelease(registry_lock);
 
@@ -419,16 +457,24 @@ gpuds_mirror_forget(RelFileLocator locator)
 		if (private)
 		{
 			gpuds_mirror_count_flush();
-			gpuds_mirror_discard(private->mirror);
+			(void) gpuds_mirror_discard(private->mirror);
 			pfree(private->mirror);
 			hash_search(private_hash, &locator, HASH_REMOVE, NULL);
 		}
 	}
 }
 
+/* Is there memory to be had by evicting the mirror? */
+static bool
+evictable(GpudsMirror *mirror)
+{
+	return mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
+}
+
 /*
- * Evicts the least recently used loaded mirror, other than keep, that nobody
- * is applying to.  False if there is none.
+ * Evicts the least recently used loaded mirror of the same device as keep, but
+ * not keep, that nobody is applying to.  False if there is none, or if its
+ * memory does not come back.
  */
 static bool
 evict_shared(GpudsMirror *keep)
@@ -443,7 +489,8 @@ evict_shared(GpudsMirror *keep)
 			GpudsMirror *mirror = &registry->slot[i];
 			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
-			if (mirror != keep && mirror->loaded && mirror->applier == 0 && last_use < oldest)
+			if (mirror != keep && mirror->tree.kind == keep->tree.kind && evictable(mirror) &&
+				mirror->applier == 0 && last_use < oldest)
 			{
 				victim = mirror;
 				oldest = last_use;
@@ -453,13 +500,12 @@ evict_shared(GpudsMirror *keep)
 			return false;
 		if (gpuds_mirror_acquire(victim, false))
 		{
-			bool loaded = victim->loaded;
+			bool right = victim->tree.kind == keep->tree.kind && evictable(victim);
+			bool dropped = right && gpuds_mirror_discard(victim);
 
-			if (loaded)
-				gpuds_mirror_discard(victim);
 			gpuds_mirror_release(victim);
-			if (loaded)
-				return true;
+			if (right)
+				return dropped;
 		}
 	}
 }
@@ -475,7 +521,7 @@ evict_private(GpudsMirror *keep)
 	{
 		if (entry->mirror != keep && entry->mirror->loaded)
 		{
-			gpuds_mirror_discard(entry->mirror);
+			(void) gpuds_mirror_discard(entry->mirror);
 			hash_seq_term(&status);
 			return true;
 		}
@@ -486,7 +532,7 @@ evict_private(GpudsMirror *keep)
 bool
 gpuds_mirror_evict_one(GpudsMirror *keep)
 {
-	return keep->tree.kind == GPUDS_ON_CPU ? evict_shared(keep) : evict_private(keep);
+	return keep->tree.kind == GPUDS_ON_CPU_PRIVATE ? evict_private(keep) : evict_shared(keep);
 }
 
 /*
@@ -512,7 +558,8 @@ gpuds_mirror_tick(void)
 }
 
 /*
- * Counts work of a scan.  Counts are kept in the backend and handed over when
+ * Counts work of a scan, and what the device did for this backend since the last
+ * call, which must have been for this mirror.  Counts are kept in the backend and handed over when
  * it turns to another mirror or ends its transaction.
  */
 void
@@ -527,6 +574,12 @@ gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 pro
 	pending.batches += batches;
 	pending.probes += probes;
 	pending.entries += entries;
+	pending.work.small += gpuds_device_work.small;
+	pending.work.small_part += gpuds_device_work.small_part;
+	pending.work.launches += gpuds_device_work.launches;
+	pending.work.device_ns += gpuds_device_work.device_ns;
+	pending.work.bus_bytes += gpuds_device_work.bus_bytes;
+	memset(&gpuds_device_work, 0, sizeof(gpuds_device_work));
 }
 
 void
@@ -540,6 +593,14 @@ gpuds_mirror_count_flush(void)
 		pg_atomic_fetch_add_u64(&mirror->stats.batches, pending.batches);
 		pg_atomic_fetch_add_u64(&mirror->stats.probes, pending.probes);
 		pg_atomic_fetch_add_u64(&mirror->stats.entries, pending.entries);
+		if (mirror->tree.kind == GPUDS_ON_CUDA)
+		{
+			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
+			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);
+			pg_atomic_fetch_add_u64(&mirror->stats.launches, pending.work.launches);
+			pg_atomic_fetch_add_u64(&mirror->stats.device_ns, pending.work.device_ns);
+			pg_atomic_fetch_add_u64(&mirror->stats.bus_bytes, pending.work.bus_bytes);
+		}
 	}
 	memset(&pending, 0, sizeof(pending));
 }

@@ -1,0 +1,470 @@
+/*-------------------------------------------------------------------------
+ *
+ * cuda.c
+ *	  The CUDA device: what is asked of a tree becomes requests to the worker.
+ *
+ * Small requests travel in the mailbox, others with a run of staging units.
+ * What is too large for one request goes in several.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "device/internal.h"
+
+/* Entries of a bulk load, operations of an apply that go with one request. */
+#define LOAD_ROOM ((int64) (GPUDS_PIECE_BYTES / sizeof(GkEntry)))
+#define APPLY_SIZE ((int64) (GPUDS_PIECE_BYTES / sizeof(GkOp)))
+#define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GkOp)))
+
+/* A scan takes so much staging memory if there is not as much as it would like. */
+#define LEAST_RUN ((size_t) 2 * GPUDS_UNIT_BYTES)
+
+size_t
+gpuds_cuda_memory_used(void)
+{
+	GpudsCudaInfo info;
+
+	if (gpuds_queue == NULL)
+		return 0;
+	gpuds_queue_info(&info);
+	return info.memory_used;
+}
+
+size_t
+gpuds_cuda_memory_size(void)
+{
+	GpudsCudaInfo info;
+
+	if (gpuds_queue == NULL)
+		return 0;
+	gpuds_queue_info(&info);
+	return info.memory_total;
+}
+
+void
+gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
+{
+	/* Those of temporary indexes have larger numbers and are never on a GPU. */
+	tree->cuda.number = (uint32) (number - 1);
+	pg_atomic_init_u64(&tree->cuda.epoch, 0);
+	pg_atomic_init_u64(&tree->cuda.entries, 0);
+	pg_atomic_init_u64(&tree->cuda.bytes, 0);
+}
+
+static void
+count_work(const GpuRequest *request)
+{
+	if (gpu_is_small(request))
+	{
+		gpuds_device_work.small++;
+		gpuds_device_work.small_part += GPUDS_LAUNCH / Max(request->batch, 1);
+	}
+	else
+		gpuds_device_work.launches += request->launches;
+	gpuds_device_work.device_ns += request->device_ns;
+	gpuds_device_work.bus_bytes += request->bus_bytes;
+}
+
+static void
+note_size(GpudsDeviceTree *tree, const GpuRequest *request)
+{
+	pg_atomic_write_u64(&tree->cuda.entries, request->entries);
+	pg_atomic_write_u64(&tree->cuda.bytes, request->bytes);
+}
+
+/* The engine has nothing under the tree's number any more. */
+static void
+note_gone(GpudsDeviceTree *tree)
+{
+	pg_atomic_write_u64(&tree->cuda.epoch, 0);
+	pg_atomic_write_u64(&tree->cuda.entries, 0);
+	pg_atomic_write_u64(&tree->cuda.bytes, 0);
+}
+
+static GpudsDeviceStatus
+device_status(uint32 status)
+{
+	switch (status)
+	{
+		case GPU_OK:
+			return GPUDS_DEVICE_OK;
+		case GPU_NO_MEMORY:
+			return GPUDS_DEVICE_NO_MEMORY;
+		default:
+			return GPUDS_DEVICE_LOST;
+	}
+}
+
+/*
+ * Sends a change of a tree that the mailbox has been filled with, and notes the
+ * tree's new size.
+ */
+static GpudsDeviceStatus
+send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch)
+{
+	GpudsDeviceStatus status;
+
+	mailbox->request.tree = tree->cuda.number;
+	if (!gpuds_mailbox_send(mailbox, run, epoch, false))
+		return GPUDS_DEVICE_LOST;
+	status = device_status(mailbox->request.status);
+	if (status == GPUDS_DEVICE_OK)
+		note_size(tree, &mailbox->request);
+	count_work(&mailbox->request);
+	gpuds_mailbox_close(mailbox);
+	return status;
+}
+
+/*
+ * Lets the engine forget the tree.  False: it did not say in time that it has.
+ */
+static bool
+send_patiently(GpudsDeviceTree *tree, GpuRequestKind kind)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox;
+
+	if (epoch != 0 && epoch == gpuds_queue_epoch())
+	{
+		mailbox = gpuds_mailbox_open(epoch, true);
+		if (mailbox)
+		{
+			mailbox->request.kind = kind;
+			mailbox->request.tree = tree->cuda.number;
+			if (gpuds_mailbox_send(mailbox, NULL, epoch, true))
+				gpuds_mailbox_close(mailbox);
+			else
+				mailbox = NULL;
+		}
+		if (mailbox == NULL && epoch == gpuds_queue_epoch())
+			return false;
+	}
+	note_gone(tree);
+	return true;
+}
+
+bool
+gpuds_cuda_drop(GpudsDeviceTree *tree)
+{
+	return send_patiently(tree, GPU_DROP);
+}
+
+/*
+ * Loads
+ */
+
+GpudsDeviceStatus
+gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
+{
+	GpudsDeviceTree *tree = load->tree;
+	uint64 epoch = gpuds_queue_epoch();
+	GpudsMailbox *mailbox;
+	GpudsDeviceStatus status;
+
+	/* What a load or a drop that was given up has left behind. */
+	if (!gpuds_cuda_drop(tree))
+		return GPUDS_DEVICE_LOST;
+	mailbox = gpuds_mailbox_open(epoch, false);
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	mailbox->request.kind = GPU_LOAD_BEGIN;
+	mailbox->request.nwords = nwords;
+	mailbox->request.fill_percent = fill_percent;
+	pg_atomic_write_u64(&tree->cuda.epoch, epoch);
+	status = send_change(tree, mailbox, NULL, epoch);
+	if (status == GPUDS_DEVICE_OK)
+	{
+		gpuds_run_take(&load->run, GPUDS_UNIT_BYTES, GPUDS_PIECE_BYTES);
+		load->room = (GkEntry *) gpuds_run_memory(&load->run);
+		load->room_size = Min(LOAD_ROOM, load->run.n * GPUDS_UNIT_BYTES / sizeof(GkEntry));
+	}
+	return status;
+}
+
+static GpudsDeviceStatus
+send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
+{
+	GpudsDeviceTree *tree = load->tree;
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	mailbox->request.kind = kind;
+	mailbox->request.n = n;
+	if (n > 0)
+		mailbox->request.input = gpuds_staging_offset(load->room);
+	return send_change(tree, mailbox, n > 0 ? &load->run : NULL, epoch);
+}
+
+GpudsDeviceStatus
+gpuds_cuda_load_add(GpudsDeviceLoad *load, int64 n)
+{
+	return send_load(load, GPU_LOAD_ADD, n);
+}
+
+GpudsDeviceStatus
+gpuds_cuda_load_end(GpudsDeviceLoad *load)
+{
+	GpudsDeviceStatus status = send_load(load, GPU_LOAD_END, 0);
+
+	if (status == GPUDS_DEVICE_OK)
+	{
+		gpuds_run_give(&load->run);
+		load->tree = NULL;
+	}
+	return status;
+}
+
+void
+gpuds_cuda_load_cancel(GpudsDeviceLoad *load)
+{
+	gpuds_run_give(&load->run);
+	(void) send_patiently(load->tree, GPU_LOAD_CANCEL);
+	load->tree = NULL;
+}
+
+/*
+ * Changes
+ */
+
+int64
+gpuds_cuda_apply_size(void)
+{
+	return APPLY_SIZE;
+}
+
+GpudsDeviceStatus
+gpuds_cuda_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+	GpudsDeviceStatus status;
+	GpudsRun run = { 0, 0 };
+	char *input;
+
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	if (n <= INLINE_OPS)
+		input = mailbox->data;
+	else
+	{
+		gpuds_run_take(&run, n * sizeof(GkOp), n * sizeof(GkOp));
+		input = gpuds_run_memory(&run);
+	}
+	memcpy(input, ops, n * sizeof(GkOp));
+	mailbox->request.kind = GPU_APPLY;
+	mailbox->request.n = n;
+	mailbox->request.input = gpuds_staging_offset(input);
+	status = send_change(tree, mailbox, run.n > 0 ? &run : NULL, epoch);
+	gpuds_run_give(&run);
+	return status;
+}
+
+/*
+ * Scans
+ */
+
+/* What is the same for all requests of a scan. */
+typedef struct ScanCall
+{
+	GpudsDeviceTree *tree;
+	pg_atomic_uint64 *serial;
+	uint64 expected;
+	uint64 epoch;
+	GpuForm form;
+	bool forward;
+	char *out; /* entries or TIDs */
+	size_t item_bytes;
+} ScanCall;
+
+static void
+begin_call(ScanCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, bool forward)
+{
+	call->tree = tree;
+	call->serial = serial;
+	call->expected = expected;
+	/* If another epoch is served by now, the tree is gone. */
+	call->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	call->forward = forward;
+}
+
+static size_t
+input_bytes(const GkScan *scan, int64 n)
+{
+	return scan->words ? sizeof(GkInterval) + n * sizeof(uint64) : n * sizeof(GkInterval);
+}
+
+static int64
+intervals_for(const GkScan *scan, size_t bytes)
+{
+	return scan->words ? (bytes - sizeof(GkInterval)) / sizeof(uint64) : bytes / sizeof(GkInterval);
+}
+
+static void
+copy_intervals(const GkScan *scan, int64 first, int64 n, char *input)
+{
+	if (scan->words)
+	{
+		memcpy(input, scan->intervals, sizeof(GkInterval));
+		memcpy(input + sizeof(GkInterval), scan->words + first, n * sizeof(uint64));
+	}
+	else
+		memcpy(input, scan->intervals + first, n * sizeof(GkInterval));
+}
+
+/*
+ * Asks for up to cap items of the next n intervals.  Where the input and the
+ * output lie has been seen to.  Returns how many came; -1: none can be had.
+ */
+static int64
+ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, int64 n, int64 cap, int64 done,
+	char *input, char *output)
+{
+	GpuRequest *request = &mailbox->request;
+	int64 first = call->forward ? scan->next : scan->next - n;
+	int64 found = -1;
+
+	copy_intervals(scan, first, n, input);
+	request->kind = GPU_SCAN;
+	request->tree = call->tree->cuda.number;
+	request->form = call->form;
+	request->forward = call->forward;
+	request->words = scan->words != NULL;
+	request->guarded = true;
+	request->guard = (const uint64 *) &call->serial->value;
+	request->expected = call->expected;
+	request->input = gpuds_staging_offset(input);
+	request->output = gpuds_staging_offset(output);
+	request->n = n;
+	request->cap = cap;
+	request->next = call->forward ? 0 : n;
+	request->inside = scan->inside;
+	request->at = scan->at;
+	if (!gpuds_mailbox_send(mailbox, run, call->epoch, false))
+		return -1;
+	if (request->status == GPU_OK)
+	{
+		found = request->found;
+		memcpy(call->out + done * call->item_bytes, output, found * call->item_bytes);
+		if (found < cap)
+		{
+			scan->next = call->forward ? first + n : first;
+			scan->inside = false;
+		}
+		else
+		{
+			scan->next = first + request->next;
+			scan->inside = request->inside;
+			scan->at = request->at;
+		}
+		count_work(request);
+	}
+	gpuds_mailbox_close(mailbox);
+	return found;
+}
+
+/*
+ * The next items of a scan, by one request: at most cap, maybe fewer although
+ * there are more.  -1: none can be had.
+ */
+static int64
+ask_once(const ScanCall *call, GkScan *scan, int64 done, int64 cap)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
+	int64 n = call->forward ? scan->n - scan->next : scan->next;
+	GpudsRun run = { 0, 0 };
+	size_t need;
+	size_t half;
+	int64 found;
+
+	if (mailbox == NULL)
+		return -1;
+	if (call->form == GPU_ENTRIES && cap <= GPU_SMALL_ENTRIES)
+		return ask(call, mailbox, NULL, scan, Min(n, GPU_SMALL_INTERVALS), cap, done, mailbox->data,
+				   mailbox->data + GPUDS_INLINE_INPUT);
+
+	/* An interval has an entry or so. */
+	n = Min(n, Max(cap, GPU_SMALL_INTERVALS));
+	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES));
+	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
+	need = input_bytes(scan, n) + cap * call->item_bytes;
+	gpuds_run_take(&run, Min(need, LEAST_RUN), need);
+	half = run.n * GPUDS_UNIT_BYTES / 2;
+	if (need > 2 * half)
+	{
+		n = Min(n, intervals_for(scan, half));
+		cap = Min(cap, half / call->item_bytes);
+	}
+	found = ask(call, mailbox, &run, scan, n, cap, done, gpuds_run_memory(&run),
+				gpuds_run_memory(&run) + MAXALIGN(input_bytes(scan, n)));
+	gpuds_run_give(&run);
+	return found;
+}
+
+int64
+gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan, bool forward,
+				GkEntry *out, int64 cap)
+{
+	ScanCall call;
+	GkScan start = *scan;
+	int64 done = 0;
+
+	begin_call(&call, tree, serial, expected, forward);
+	call.form = GPU_ENTRIES;
+	call.out = (char *) out;
+	call.item_bytes = sizeof(GkEntry);
+	while (done < cap && (forward ? scan->next < scan->n : scan->next > 0))
+	{
+		int64 found = ask_once(&call, scan, done, cap - done);
+
+		if (found < 0)
+		{
+			*scan = start;
+			return -1;
+		}
+		done += found;
+	}
+	return done;
+}
+
+int64
+gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+					 uint64 *tids, int64 cap)
+{
+	ScanCall call;
+
+	begin_call(&call, tree, serial, expected, true);
+	call.form = GPU_SORTED_TIDS;
+	call.out = (char *) tids;
+	call.item_bytes = sizeof(uint64);
+	return ask_once(&call, scan, 0, cap);
+}
+
+GpudsDeviceVerdict
+gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+	GpudsDeviceVerdict verdict = GPUDS_TREE_GONE;
+
+	if (mailbox == NULL)
+		return GPUDS_TREE_GONE;
+	mailbox->request.kind = GPU_VERIFY;
+	mailbox->request.tree = tree->cuda.number;
+	mailbox->request.output = gpuds_staging_offset(mailbox->data);
+	mailbox->request.cap = Min(whylen, sizeof(mailbox->data));
+	mailbox->data[0] = '\0';
+	if (!gpuds_mailbox_send(mailbox, NULL, epoch, false))
+		return GPUDS_TREE_GONE;
+	if (mailbox->request.status == GPU_OK)
+		verdict = GPUDS_TREE_GOOD;
+	else if (mailbox->request.status == GPU_DAMAGED)
+	{
+		verdict = GPUDS_TREE_DAMAGED;
+		strlcpy(why, mailbox->data, whylen);
+	}
+	gpuds_mailbox_close(mailbox);
+	return verdict;
+}

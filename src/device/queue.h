@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue.h
+ *	  How backends and the process that owns the GPU hand requests to and fro.
+ *
+ * Every backend has a mailbox, so it has one request under way at most.  A
+ * mailbox holds the request and the data of a small one; larger data lie in a
+ * run of staging units that goes with the request.  Both are staging memory,
+ * which the GPU reads and writes itself.
+ *
+ *	  IDLE		the backend's: it may fill the mailbox
+ *	  POSTED	filled; its bit in queue->posted tells the worker
+ *	  RUNNING	the worker has taken it; request and run are the engine's
+ *				until request.done is 1
+ *	  DONE		the worker has seen that it is done
+ *	  ABANDONED	the backend has lost interest in a RUNNING one: when it is done,
+ *				the worker frees its run and makes the mailbox IDLE
+ *
+ *	  IDLE -> POSTED			backend
+ *	  POSTED -> IDLE			backend takes it back: the worker never saw it
+ *	  POSTED -> RUNNING			worker
+ *	  RUNNING -> DONE			worker, compare and exchange
+ *	  RUNNING -> ABANDONED		backend, compare and exchange
+ *	  RUNNING, DONE -> IDLE		backend has taken the answer
+ *	  ABANDONED -> IDLE			worker
+ *
+ * The answer to a scan is taken as soon as request.done is 1, which the GPU sets
+ * itself; other answers when the state is DONE, for the worker accounts for
+ * memory before that.
+ *
+ * Nobody waits for a worker that is not there.  queue->serving is the epoch of
+ * the worker that takes requests, else 0.  A backend posts, then looks at
+ * serving; a worker that ends clears serving, then answers all that is posted
+ * or running with GPU_DEVICE_LOST.  One of them sees the other.  A new worker
+ * has a new epoch; trees of an earlier epoch are gone.
+ *
+ * Likewise for sleep: a backend sets its bit in queue->sleepers, then looks at
+ * its request once more; the worker finishes a request, then looks at the bit
+ * and sets the latch.  The worker sets queue->worker_asleep, then looks for
+ * posted requests once more.
+ *
+ * The order in which requests of one tree reach the engine is that of their
+ * posting: a backend that gives up (and lets another become applier) has
+ * either taken its request back, or the worker had handed it over before.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_QUEUE_H
+#define GPUDS_QUEUE_H
+
+#include "gpuds.h"
+
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+
+#include "kernels/gpu/engine.h"
+
+/* Staging memory is handed out in runs of such units. */
+#define GPUDS_UNIT_BYTES (256 * 1024)
+
+/* No request's input or output is longer; a run has room for both. */
+#define GPUDS_PIECE_BYTES (8 * 1024 * 1024)
+#define GPUDS_RUN_UNITS (2 * GPUDS_PIECE_BYTES / GPUDS_UNIT_BYTES)
+
+typedef enum GpudsMailboxState
+{
+	MAILBOX_IDLE,
+	MAILBOX_POSTED,
+	MAILBOX_RUNNING,
+	MAILBOX_DONE,
+	MAILBOX_ABANDONED
+} GpudsMailboxState;
+
+/* A run of staging units; n = 0: none. */
+typedef struct GpudsRun
+{
+	uint32 first;
+	uint32 n;
+} GpudsRun;
+
+/* What a test makes go wrong with a request (GPUDS_STOP_POINTS builds). */
+typedef enum GpudsFault
+{
+	FAULT_NONE,
+	FAULT_STICKY,    /* the device is lost before the request gets there */
+	FAULT_NO_MEMORY, /* the next allocation of tree memory fails */
+	FAULT_HOLD       /* the worker keeps the request until it is abandoned */
+} GpudsFault;
+
+/* Room for the input and then for the output of the largest small scan. */
+#define GPUDS_INLINE_INPUT (GPU_SMALL_INTERVALS * sizeof(GkInterval))
+#define GPUDS_INLINE_BYTES (GPUDS_INLINE_INPUT + GPU_SMALL_ENTRIES * sizeof(GkEntry))
+
+typedef struct GpudsMailbox
+{
+	union
+	{
+		GpuRequest request;
+		char pad_request[256];
+	};
+	/* not in the lines that the GPU writes */
+	pg_atomic_uint32 state;
+	int procno;   /* of the backend, for its latch */
+	GpudsRun run; /* goes with the request */
+	uint32 fault; /* GpudsFault */
+	char pad[256 - 20];
+	char data[GPUDS_INLINE_BYTES];
+} GpudsMailbox;
+
+StaticAssertDecl(sizeof(GpudsMailbox) == 8192, "a mailbox has 8 kB");
+
+typedef enum GpudsCudaState
+{
+	CUDA_ABSENT,   /* there is none, for good; detail says why */
+	CUDA_STARTING, /* the worker is on its way, or will be started again */
+	CUDA_READY
+} GpudsCudaState;
+
+/* What the worker says of itself; a copy is taken with gpuds_queue_info. */
+typedef struct GpudsCudaInfo
+{
+	GpudsCudaState state;
+	TimestampTz since; /* of the state */
+	int pid;           /* 0: no worker */
+	char name[128];    /* of the card */
+	char detail[256];  /* why it is absent or had to be restarted */
+	size_t memory_total;
+	size_t memory_used; /* by trees */
+} GpudsCudaInfo;
+
+typedef struct GpudsQueue
+{
+	pg_atomic_uint64 serving;       /* epoch of the worker that takes requests, else 0 */
+	pg_atomic_uint32 worker_asleep; /* needs its latch set */
+	int worker_procno;              /* valid while serving */
+
+	slock_t info_mutex;
+	GpudsCudaInfo info;
+	uint64 epoch; /* last one given; the worker's */
+	ConditionVariable info_changed;
+
+	slock_t run_mutex;
+	ConditionVariable run_freed;
+	uint32 nunits;
+	uint32 nmailboxes;
+	uint32 nwords; /* of the bitmaps */
+
+	/*
+	 * A bit a mailbox: posted[nwords], then sleepers[nwords]; and a byte a unit,
+	 * 1 if it is taken.
+	 */
+	pg_atomic_uint64 bits[FLEXIBLE_ARRAY_MEMBER];
+} GpudsQueue;
+
+extern bool gpuds_cuda_installed; /* the engine's library is there */
+extern GpudsQueue *gpuds_queue;   /* NULL: it is not */
+
+/* for both sides */
+extern Size gpuds_queue_shmem_size(void);
+extern void gpuds_queue_shmem_init(void);
+extern char *gpuds_staging_memory(size_t *bytes);
+extern GpudsMailbox *gpuds_mailbox(int i);
+extern void gpuds_run_give(GpudsRun *run);
+extern void gpuds_queue_info(GpudsCudaInfo *info);
+
+static inline pg_atomic_uint64 *
+gpuds_queue_posted(int i)
+{
+	return &gpuds_queue->bits[i / 64];
+}
+
+static inline pg_atomic_uint64 *
+gpuds_queue_sleepers(int i)
+{
+	return &gpuds_queue->bits[gpuds_queue->nwords + i / 64];
+}
+
+#define GpudsQueueBit(i) (UINT64CONST(1) << ((i) % 64))
+
+/* The epoch that is being served, 0: none. */
+static inline uint64
+gpuds_queue_epoch(void)
+{
+	return gpuds_queue ? pg_atomic_read_u64(&gpuds_queue->serving) : 0;
+}
+
+/*
+ * For backends.  In the order of their use:
+ *
+ * gpuds_mailbox_open gives this backend's mailbox, after waiting for a request
+ * that was abandoned; the request's fields are zero.  NULL: epoch is not being
+ * served.
+ *
+ * gpuds_run_take takes from least to most bytes of staging memory, waiting for
+ * as long as there is not as much.  At most one run at a time.
+ *
+ * gpuds_mailbox_send posts the request and waits for the answer.  False: it did
+ * not get there (GPU_DEVICE_LOST is possible as an answer, too).  Then the mailbox
+ * is closed.  The run stays the caller's, except if an error is raised: then it
+ * has been taken care of, and run->n is 0.
+ *
+ * gpuds_mailbox_close ends the use of the answer.  No error may be raised
+ * between send and close.
+ *
+ * Waits check for interrupts, and so may raise errors, if patient is false.  With
+ * patient set they do not, but give up after some seconds: for cleanup.
+ */
+extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
+extern void gpuds_run_take(GpudsRun *run, size_t least, size_t most);
+extern char *gpuds_run_memory(const GpudsRun *run);
+extern uint64 gpuds_staging_offset(const void *p);
+extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool patient);
+extern void gpuds_mailbox_close(GpudsMailbox *mailbox);
+
+/*
+ * The epoch that is being served; waits a little for a worker that is just
+ * starting.  0: there is none.
+ */
+extern uint64 gpuds_queue_wait_ready(void);
+
+/* worker.c */
+extern void gpuds_worker_register(void);
+extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
+
+#ifdef GPUDS_STOP_POINTS
+extern void gpuds_fault_define_guc(void);
+#endif
+
+#endif /* GPUDS_QUEUE_H */

@@ -1,0 +1,565 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  The process that owns the GPU: takes requests from mailboxes, hands them
+ *	  to the engine, sees to it that they are answered.
+ *
+ * Backends never touch CUDA.  Only this process loads the engine's library, and
+ * only its main thread calls PostgreSQL; the engine's threads have all signals
+ * blocked.
+ *
+ * However the process ends, worker_exit answers what is under way: first it says
+ * that nobody serves, then it closes the engine, after which nothing writes to
+ * staging memory any more, then it goes through the mailboxes.  (A process that
+ * is killed cannot; then the postmaster restarts all of them.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/ps_status.h"
+#include "utils/timestamp.h"
+
+#include "device/queue.h"
+
+#define ENGINE_LIBRARY "gpuds_cuda"
+
+/* Stay awake for so long after the last request. */
+#define LINGER_US 1000
+
+/* A process that lost its GPU is started again after this. */
+#define RESTART_SECONDS 1
+
+/* Where a request is that the worker has taken. */
+typedef enum Whereabouts
+{
+	NOT_TAKEN,
+	KEPT,   /* by us: no lane was free, or a test wants it so */
+	MERGED, /* in a launch of small requests */
+	SUBMITTED
+} Whereabouts;
+
+static const GpuEngineApi *api = NULL;
+static GpuEngine *engine = NULL;
+
+static uint8 *whereabouts = NULL; /* of each mailbox's request */
+static uint64 *taken = NULL;      /* bits of mailboxes that are not NOT_TAKEN */
+static uint64 *watched = NULL;    /* of those, the ones that wait for us */
+
+/* Small requests that wait for a lane. */
+static int *kept = NULL;
+static int nkept = 0;
+
+static void
+engine_path(char *path, size_t size)
+{
+	snprintf(path, size, "%s/%s%s", pkglib_path, ENGINE_LIBRARY, DLSUFFIX);
+}
+
+/*
+ * Called when the library is preloaded.  Without the engine there is no worker
+ * and no staging memory.
+ */
+void
+gpuds_worker_register(void)
+{
+	char path[MAXPGPATH];
+	BackgroundWorker worker;
+
+	engine_path(path, sizeof(path));
+	if (access(path, R_OK) != 0)
+		return;
+	gpuds_cuda_installed = true;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+	worker.bgw_restart_time = RESTART_SECONDS;
+	strlcpy(worker.bgw_library_name, "gpuds", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "gpuds_worker_main", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "gpuds device worker", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "gpuds device worker", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+}
+
+static void
+tell_state(GpudsCudaState state, int pid, const char *detail)
+{
+	GpudsCudaInfo *info = &gpuds_queue->info;
+	TimestampTz now = GetCurrentTimestamp();
+
+	SpinLockAcquire(&gpuds_queue->info_mutex);
+	info->state = state;
+	info->since = now;
+	info->pid = pid;
+	if (detail)
+		strlcpy(info->detail, detail, sizeof(info->detail));
+	if (state != CUDA_READY)
+		info->memory_used = 0;
+	SpinLockRelease(&gpuds_queue->info_mutex);
+	ConditionVariableBroadcast(&gpuds_queue->info_changed);
+}
+
+static void
+tell_memory(void)
+{
+	GpuEngineInfo now;
+
+	api->info(engine, &now);
+	SpinLockAcquire(&gpuds_queue->info_mutex);
+	strlcpy(gpuds_queue->info.name, now.name, sizeof(gpuds_queue->info.name));
+	gpuds_queue->info.memory_total = now.memory_total;
+	gpuds_queue->info.memory_used = now.memory_used;
+	SpinLockRelease(&gpuds_queue->info_mutex);
+}
+
+/*
+ * Answers
+ */
+
+/* Wakes the mailbox's owner, if it sleeps. */
+static void
+wake(int i)
+{
+	if (pg_atomic_read_u64(gpuds_queue_sleepers(i)) & GpudsQueueBit(i))
+	{
+		pg_atomic_fetch_and_u64(gpuds_queue_sleepers(i), ~GpudsQueueBit(i));
+		SetLatch(&GetPGProcByNumber(gpuds_mailbox(i)->procno)->procLatch);
+	}
+}
+
+/* The mailbox's request need not wait for a lane any more. */
+static void
+drop_kept(int i)
+{
+	int n = 0;
+
+	for (int at = 0; at < nkept; at++)
+	{
+		if (kept[at] != i)
+			kept[n++] = kept[at];
+	}
+	nkept = n;
+}
+
+/* The mailbox's request was abandoned and is no longer the engine's. */
+static void
+clear_away(int i)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox(i);
+
+	gpuds_run_give(&mailbox->run);
+	pg_memory_barrier();
+	pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
+	pg_memory_barrier();
+	wake(i);
+}
+
+/*
+ * Sees whether a taken request has come to its end.  True: it is no longer our
+ * concern.
+ */
+static bool
+finish(int i)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox(i);
+	uint32 state = pg_atomic_read_u32(&mailbox->state);
+
+	if (state == MAILBOX_RUNNING || state == MAILBOX_ABANDONED)
+	{
+		bool done = __atomic_load_n(&mailbox->request.done, __ATOMIC_ACQUIRE) != 0;
+
+		if (!done && !(state == MAILBOX_ABANDONED && whereabouts[i] == KEPT))
+			return false;
+		if (whereabouts[i] == SUBMITTED && mailbox->request.kind != GPU_SCAN)
+			tell_memory();
+		if (state == MAILBOX_RUNNING && pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_DONE))
+			wake(i);
+		if (state == MAILBOX_ABANDONED)
+			clear_away(i);
+	}
+	/* Else the answer has been taken; there may even be a new request. */
+	if (whereabouts[i] == KEPT)
+		drop_kept(i);
+	whereabouts[i] = NOT_TAKEN;
+	taken[i / 64] &= ~GpudsQueueBit(i);
+	watched[i / 64] &= ~GpudsQueueBit(i);
+	return true;
+}
+
+/* Goes through what is under way: all of it, or what somebody waits for. */
+static bool
+finish_some(bool all)
+{
+	bool any = false;
+
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+	{
+		uint64 look = taken[word];
+
+		if (look != 0 && !all)
+			look &= watched[word] | pg_atomic_read_u64(gpuds_queue_sleepers(word * 64));
+		while (look != 0)
+		{
+			int i = word * 64 + __builtin_ctzll(look);
+
+			look &= look - 1;
+			any |= finish(i);
+		}
+	}
+	return any;
+}
+
+static bool
+any_taken(void)
+{
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+	{
+		if (taken[word] != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Answers all that is posted or under way, now that no engine is left. */
+static void
+give_up_all(void)
+{
+	for (int i = 0; i < gpuds_queue->nmailboxes; i++)
+	{
+		GpudsMailbox *mailbox = gpuds_mailbox(i);
+		uint32 state = MAILBOX_POSTED;
+
+		(void) pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING);
+		state = pg_atomic_read_u32(&mailbox->state);
+		if (state == MAILBOX_RUNNING)
+		{
+			if (__atomic_load_n(&mailbox->request.done, __ATOMIC_ACQUIRE) == 0)
+			{
+				mailbox->request.status = GPU_DEVICE_LOST;
+				__atomic_store_n(&mailbox->request.done, 1, __ATOMIC_RELEASE);
+			}
+			if (pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_DONE))
+				wake(i);
+		}
+		if (state == MAILBOX_ABANDONED)
+			clear_away(i);
+	}
+}
+
+static void
+worker_exit(int code, Datum arg)
+{
+	GpudsCudaInfo info;
+
+	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	pg_memory_barrier();
+	if (engine)
+		api->close(engine);
+	engine = NULL;
+	give_up_all();
+	gpuds_queue_info(&info);
+	tell_state(code == 0 ? CUDA_ABSENT : CUDA_STARTING, 0, NULL);
+}
+
+/*
+ * Requests
+ */
+
+#ifdef GPUDS_STOP_POINTS
+static void
+inject_fault(GpudsFault fault)
+{
+	if (fault == FAULT_STICKY)
+		api->inject(engine, GPU_INJECT_STICKY);
+	else if (fault == FAULT_NO_MEMORY)
+		api->inject(engine, GPU_INJECT_NO_MEMORY);
+}
+#endif
+
+/* Takes the request of a mailbox whose bit was set. */
+static void
+take(int i)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox(i);
+	uint32 state = MAILBOX_POSTED;
+
+	/* An earlier request of this mailbox must have been answered. */
+	if (whereabouts[i] != NOT_TAKEN && !finish(i))
+		return;
+	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING))
+		return; /* taken back */
+	taken[i / 64] |= GpudsQueueBit(i);
+#ifdef GPUDS_STOP_POINTS
+	if (mailbox->fault == FAULT_HOLD)
+	{
+		whereabouts[i] = KEPT;
+		return;
+	}
+	inject_fault(mailbox->fault);
+#endif
+	if (gpu_is_small(&mailbox->request))
+	{
+		whereabouts[i] = KEPT;
+		kept[nkept++] = i;
+	}
+	else
+	{
+		whereabouts[i] = SUBMITTED;
+		watched[i / 64] |= GpudsQueueBit(i);
+		api->submit(engine, &mailbox->request);
+	}
+}
+
+static bool
+take_posted(void)
+{
+	bool any = false;
+
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+	{
+		uint64 posted;
+
+		if (pg_atomic_read_u64(gpuds_queue_posted(word * 64)) == 0)
+			continue;
+		any = true;
+		posted = pg_atomic_exchange_u64(gpuds_queue_posted(word * 64), 0);
+		while (posted != 0)
+		{
+			take(word * 64 + __builtin_ctzll(posted));
+			posted &= posted - 1;
+		}
+	}
+	return any;
+}
+
+/*
+ * Launches the small requests that have come together, as many as there are
+ * free lanes for.
+ */
+static void
+launch_kept(void)
+{
+	int done = 0;
+
+	while (done < nkept)
+	{
+		GpuRequest *requests[GPU_SMALL_BATCH];
+		int n = Min(nkept - done, GPU_SMALL_BATCH);
+
+		for (int i = 0; i < n; i++)
+			requests[i] = &gpuds_mailbox(kept[done + i])->request;
+		if (!api->small(engine, requests, n))
+			break;
+		for (int i = 0; i < n; i++)
+			whereabouts[kept[done + i]] = MERGED;
+		done += n;
+	}
+	nkept -= done;
+	if (nkept > 0)
+		memmove(kept, kept + done, nkept * sizeof(int));
+}
+
+/*
+ * Start and end
+ */
+
+/* Says why there is no device, and ends for good. */
+static void
+no_device(const char *why)
+{
+	tell_state(CUDA_ABSENT, 0, why);
+	ereport(LOG, (errmsg("gpuds found no CUDA device it can use: %s", why),
+				  errdetail("Index scans use the CPU device.")));
+	proc_exit(0);
+}
+
+static void
+open_engine(void)
+{
+	char path[MAXPGPATH];
+	char why[256] = "";
+	const GpuEngineApi *(*get_api)(void);
+	GpuEngineOptions options;
+	void *library;
+	sigset_t all;
+	sigset_t old;
+
+	engine_path(path, sizeof(path));
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		no_device(dlerror());
+	get_api = (const GpuEngineApi *(*) (void) ) dlsym(library, "gpuds_gpu_engine");
+	api = get_api ? get_api() : NULL;
+	if (api == NULL || api->abi != GPU_ENGINE_ABI)
+	{
+		snprintf(why, sizeof(why), "\"%s\" is of another version", path);
+		no_device(why);
+	}
+
+	memset(&options, 0, sizeof(options));
+	options.memory = (size_t) gpuds_device_memory_mb * 1024 * 1024;
+	options.staging = gpuds_staging_memory(&options.staging_bytes);
+	options.piece_bytes = GPUDS_PIECE_BYTES;
+#ifdef GPUDS_STOP_POINTS
+	options.emulate_failures = true;
+#endif
+	/* Signals are this thread's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	engine = api->open(&options, why, sizeof(why));
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (engine == NULL)
+		no_device(why);
+}
+
+static void
+start_serving(void)
+{
+	GpuEngineInfo info;
+
+	api->info(engine, &info);
+	tell_memory();
+	tell_state(CUDA_READY, MyProcPid, "");
+	gpuds_queue->worker_procno = GpudsMyProcNumber();
+	gpuds_queue->epoch++;
+	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
+	pg_memory_barrier();
+	pg_atomic_write_u64(&gpuds_queue->serving, gpuds_queue->epoch);
+	ConditionVariableBroadcast(&gpuds_queue->info_changed);
+	ereport(LOG,
+			(errmsg("gpuds uses %s (compute capability %d.%d, driver for CUDA %d.%d, %zu MB for indexes)",
+					info.name, info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10,
+					info.memory_total / (1024 * 1024))));
+}
+
+static void
+handle_signals(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (ShutdownRequestPending)
+	{
+		/* Not 0: if only we were asked to end, the postmaster starts another. */
+		tell_state(CUDA_STARTING, 0, "it was shut down");
+		proc_exit(1);
+	}
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+}
+
+static void
+check_lost(void)
+{
+	char why[256] = "";
+
+	if (!api->lost(engine, why, sizeof(why)))
+		return;
+	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	tell_state(CUDA_STARTING, 0, why);
+	ereport(LOG, (errmsg("gpuds lost its CUDA device: %s", why),
+				  errdetail("Indexes on the device are loaded again when they are needed."),
+				  errhint("The driver's log may say more. The device worker is started again.")));
+	proc_exit(1);
+}
+
+/* Sleeps until there is something to do. */
+static void
+sleep_until_called(WaitEventSet *set)
+{
+	WaitEvent events[3];
+	bool called;
+
+	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 1);
+	pg_memory_barrier();
+	called = finish_some(true);
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+		called |= pg_atomic_read_u64(gpuds_queue_posted(word * 64)) != 0;
+	if (!called)
+	{
+		(void) WaitEventSetWait(set, -1, events, lengthof(events), GpudsWaitEvent("GpudsWorkerMain"));
+		ResetLatch(MyLatch);
+	}
+	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
+}
+
+static void
+serve(void)
+{
+	WaitEventSet *set = GpudsCreateWaitEventSet(3);
+	instr_time last;
+	instr_time now;
+
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, WL_SOCKET_READABLE, api->wake_fd(engine), NULL, NULL);
+
+	INSTR_TIME_SET_CURRENT(last);
+	for (;;)
+	{
+		bool busy = take_posted();
+		bool flying;
+
+		if (nkept > 0)
+			launch_kept();
+		flying = api->in_flight(engine) > 0;
+		if (busy || flying || any_taken())
+			api->poll(engine);
+		busy |= finish_some(false);
+		check_lost();
+		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
+			handle_signals();
+		if (busy)
+		{
+			INSTR_TIME_SET_CURRENT(last);
+			continue;
+		}
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, last);
+		sched_yield();
+		if (flying || nkept > 0 || INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
+			continue;
+		sleep_until_called(set);
+	}
+}
+
+void
+gpuds_worker_main(Datum arg)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+
+	tell_state(CUDA_STARTING, MyProcPid, NULL);
+	before_shmem_exit(worker_exit, (Datum) 0);
+	/* Bits of requests that the last worker answered at its end. */
+	give_up_all();
+
+	whereabouts = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes);
+	taken = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
+	watched = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
+	kept = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
+
+	open_engine();
+	start_serving();
+	serve();
+}
