@@ -19,22 +19,9 @@
 #include "kernels/gpu/tree.h"
 #include "kernels/wbt_apply.h"
 
-/* Operations of one w0 that one thread puts in order. */
-#define GPU_SHORT_TIE 32
-
-/* Threads that look over a batch. */
-#define GPU_SHAPE_THREADS (1 << 17)
-
 /*
  * Sorting.
  */
-
-GPU_FN void
-gpu_shape_add(uint64_t *to, uint64_t bits)
-{
-	if ((bits & ~*(volatile uint64_t *) to) != 0)
-		gpu_atomic_or64(to, bits);
-}
 
 /* What is known of a batch before it is sorted. */
 struct GpuFindShape
@@ -115,12 +102,13 @@ struct GpuSortNext
 	}
 };
 
-/* Put operations of the same w0 in order, where they are few. */
+/* Put operations in order whose w0 are equal from bit shift on, where they are few. */
 struct GpuSortTies
 {
 	const GkOp *ops;
 	int64_t n;
 	const uint64_t *key;
+	int shift;
 	uint32_t *number;
 	GpuShape *shape;
 
@@ -134,11 +122,12 @@ struct GpuSortTies
 
 	GPU_FN void operator()(int64_t i) const
 	{
+		uint64_t high = key[i] >> shift;
 		int64_t end = i + 1;
 
-		if (i > 0 && key[i - 1] == key[i])
+		if (i > 0 && key[i - 1] >> shift == high)
 			return;
-		while (end < n && key[end] == key[i])
+		while (end < n && key[end] >> shift == high)
 		{
 			if (end - i == GPU_SHORT_TIE)
 			{
@@ -450,12 +439,8 @@ template <int nw> struct GpuWriteSame
 /* Working memory until it is known how large the new version is. */
 struct GpuApply
 {
-	GpuShape *shape;
+	GpuSort sort;
 	GpuTotals *totals;
-	uint64_t *key;
-	uint64_t *other_key;
-	uint32_t *number;
-	uint32_t *other_number;
 	WbtBatch batch;
 	WbtList levels[WBT_MAX_HEIGHT]; /* of the tree as it was */
 	uint32_t *start[WBT_MAX_HEIGHT];
@@ -470,12 +455,9 @@ gpu_apply_layout(GpuScratch *scratch, GpuApply *a, GpuChange *c, const GpuTree *
 	int64_t leaves = tree->height > 0 ? tree->level_n[0] : 1;
 	int height = tree->height > 0 ? tree->height : 1;
 
-	a->shape = gpu_scratch<GpuShape>(scratch, 1);
+	gpu_sort_layout(scratch, &a->sort, n);
+	gpu_scratch_temp(scratch, &c->stream, (n > leaves ? n : leaves) + 1);
 	a->totals = gpu_scratch<GpuTotals>(scratch, 1);
-	a->key = gpu_scratch<uint64_t>(scratch, n);
-	a->other_key = gpu_scratch<uint64_t>(scratch, n);
-	a->number = gpu_scratch<uint32_t>(scratch, n);
-	a->other_number = gpu_scratch<uint32_t>(scratch, n);
 	a->batch.n = n;
 	a->batch.w0 = gpu_scratch<uint64_t>(scratch, n);
 	a->batch.w1 = tree->nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
@@ -496,23 +478,14 @@ gpu_apply_layout(GpuScratch *scratch, GpuApply *a, GpuChange *c, const GpuTree *
 	a->pieces = gpu_scratch<uint32_t>(scratch, leaves + 1);
 	a->touched = gpu_scratch<uint8_t>(scratch, leaves);
 	a->taken = gpu_scratch<uint64_t>(scratch, n + 1);
-	gpu_scratch_temp(scratch, &c->stream, (n > leaves ? n : leaves) + 1);
-}
-
-/* Lowest and highest bit that are set, + 1; none: both 0. */
-static inline void
-gpu_bit_range(uint64_t bits, int *low, int *high)
-{
-	*low = bits ? __builtin_ctzll(bits) : 0;
-	*high = bits ? 64 - __builtin_clzll(bits) : 0;
 }
 
 /*
- * Sort by all words that vary.  The numbers lie in a->number in the order of
- * backward order, if order was ascending, and else are sorted by that first.
+ * Sort by all words that vary.  Operations of ascending order are numbered
+ * backward, so that of those on one entry the last comes first.
  */
 static inline void
-gpu_apply_sort_words(GpuStream *s, GpuApply *a, const GkOp *ops, int64_t n, const GpuShape *shape)
+gpu_apply_sort_words(GpuStream *s, GpuSort *sort, const GkOp *ops, int64_t n, const GpuShape *shape)
 {
 	bool first = true;
 
@@ -523,12 +496,12 @@ gpu_apply_sort_words(GpuStream *s, GpuApply *a, const GkOp *ops, int64_t n, cons
 		if (shape->varying[word] == 0 && word > 0)
 			continue;
 		if (first)
-			gpu_launch(s, n, GpuSortFirst{ ops, n, a->key, a->number, word, !shape->disordered });
+			gpu_launch(s, n, GpuSortFirst{ ops, n, sort->key, sort->number, word, !shape->disordered });
 		else
-			gpu_launch(s, n, GpuSortNext{ ops, a->key, a->number, word });
+			gpu_launch(s, n, GpuSortNext{ ops, sort->key, sort->number, word });
 		first = false;
 		gpu_bit_range(shape->varying[word], &low, &high);
-		gpu_sort_pairs(s, &a->key, &a->other_key, &a->number, &a->other_number, n, low, high);
+		gpu_sort_by(s, sort, n, low, high);
 	}
 }
 
@@ -537,12 +510,13 @@ static inline void
 gpu_apply_sort(GpuChange *c, GpuApply *a, const GkOp *ops, int64_t n, uint32_t nwords)
 {
 	GpuStream *s = &c->stream;
+	GpuSort *sort = &a->sort;
 	GpuShape *shape = &c->page->shape;
 	const uint32_t *number = NULL;
 
-	gpu_fill(s, a->shape, 0, sizeof(GpuShape));
-	gpu_launch(s, n < GPU_SHAPE_THREADS ? n : GPU_SHAPE_THREADS, GpuFindShape{ ops, n, a->shape });
-	gpu_copy_bus(s, shape, a->shape, sizeof(GpuShape));
+	gpu_fill(s, sort->shape, 0, sizeof(GpuShape));
+	gpu_launch(s, n < GPU_SHAPE_THREADS ? n : GPU_SHAPE_THREADS, GpuFindShape{ ops, n, sort->shape });
+	gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
 	if (!gpu_finish(s))
 		return;
 	if (shape->unsorted)
@@ -552,17 +526,19 @@ gpu_apply_sort(GpuChange *c, GpuApply *a, const GkOp *ops, int64_t n, uint32_t n
 		gpu_bit_range(shape->varying[0], &low, &high);
 		if (low < high)
 		{
-			/* most w0 are alone or have few equals */
-			gpu_launch(s, n, GpuSortFirst{ ops, n, a->key, a->number, 0, !shape->disordered });
-			gpu_sort_pairs(s, &a->key, &a->other_key, &a->number, &a->other_number, n, low, high);
-			gpu_launch(s, n, GpuSortTies{ ops, n, a->key, a->number, a->shape });
-			gpu_copy_bus(s, shape, a->shape, sizeof(GpuShape));
+			/* the highest bits of w0 are mostly enough */
+			int enough = gpu_enough_bits(n, low, high);
+
+			gpu_launch(s, n, GpuSortFirst{ ops, n, sort->key, sort->number, 0, !shape->disordered });
+			gpu_sort_by(s, sort, n, enough, high);
+			gpu_launch(s, n, GpuSortTies{ ops, n, sort->key, enough, sort->number, sort->shape });
+			gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
 			if (!gpu_finish(s))
 				return;
 		}
 		if (low == high || shape->long_tie)
-			gpu_apply_sort_words(s, a, ops, n, shape);
-		number = a->number;
+			gpu_apply_sort_words(s, sort, ops, n, shape);
+		number = sort->number;
 	}
 	if (nwords == 1)
 		gpu_launch(s, n, GpuGather<1>{ ops, number, a->batch });
@@ -697,17 +673,6 @@ gpu_apply_make(GpuChange *c, GpuTree *tree, GpuApply *a, GpuApplied *to, uint64_
 	}
 	gpu_tree_publish(tree, entries);
 	tree->retired.push_back({ tree->version, tree->leaves.retired_to, tree->inners.retired_to });
-}
-
-/* Working memory of a layout. */
-static inline bool
-gpu_scratch_take(GpuPool *pool, GpuRun *run, GpuScratch *scratch)
-{
-	if (!gpu_run_take(pool, run, scratch->used))
-		return false;
-	scratch->at = (unsigned char *) run->at;
-	scratch->used = 0;
-	return true;
 }
 
 /* A batch of any size, planned already. */

@@ -16,6 +16,15 @@
 #include "kernels/gpu/tree.h"
 #include "kernels/wbt_apply.h"
 
+/* Entries or operations that are equal so far, and that one thread puts in order. */
+#define GPU_SHORT_TIE 32
+
+/* Bits to sort n random numbers by are those of n and so many. */
+#define GPU_SPARE_BITS 10
+
+/* Threads that look over entries or operations. */
+#define GPU_SHAPE_THREADS (1 << 17)
+
 /*
  * Inner levels.
  */
@@ -398,6 +407,18 @@ gpu_load_finish(GpuChange *c, GpuTree *tree, GpuLoadEnd *end, const GpuLeaves &l
 	tree->root = c->page->root;
 }
 
+static inline void
+gpu_load_publish(GpuChange *c, GpuTree *tree)
+{
+	GpuLoad *load = &tree->load;
+
+	tree->chunks.insert(tree->chunks.end(), load->chunks.begin(), load->chunks.end());
+	load->chunks.clear();
+	gpu_run_give(c->pool, &load->carry);
+	tree->loading = false;
+	gpu_tree_publish(tree, load->entries);
+}
+
 /* All entries are there: publish the tree. */
 static inline GpuStatus
 gpu_tree_load_end(GpuChange *c, GpuTree *tree)
@@ -423,10 +444,8 @@ gpu_tree_load_end(GpuChange *c, GpuTree *tree)
 			!gpu_tree_reserve(c, tree, 0, (uint64_t) gpu_inner_nodes((int64_t) leaves), 0, 0))
 			return GPU_NO_MEMORY;
 		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
-		if (!gpu_run_take(c->pool, &run, scratch.used))
+		if (!gpu_scratch_take(c->pool, &run, &scratch))
 			return GPU_NO_MEMORY;
-		scratch.at = (unsigned char *) run.at;
-		scratch.used = 0;
 		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
 		gpu_finish(&c->stream);
 		gpu_load_send_chunks(c, tree, end.chunks, 0);
@@ -442,11 +461,7 @@ gpu_tree_load_end(GpuChange *c, GpuTree *tree)
 	}
 	if (!gpu_change_ok(c))
 		return gpu_change_status(c);
-	tree->chunks.insert(tree->chunks.end(), load->chunks.begin(), load->chunks.end());
-	load->chunks.clear();
-	gpu_run_give(c->pool, &load->carry);
-	tree->loading = false;
-	gpu_tree_publish(tree, total);
+	gpu_load_publish(c, tree);
 	return GPU_OK;
 }
 
@@ -457,6 +472,242 @@ gpu_tree_load_cancel(GpuChange *c, GpuTree *tree)
 	if (!tree->loading)
 		return GPU_WITHDRAWN;
 	gpu_tree_release(c, tree);
+	return gpu_change_status(c);
+}
+
+/*
+ * Building at once.
+ */
+
+GPU_FN void
+gpu_shape_add(uint64_t *to, uint64_t bits)
+{
+	if ((bits & ~*(volatile uint64_t *) to) != 0)
+		gpu_atomic_or64(to, bits);
+}
+
+/* What is known of unsorted entries. */
+struct GpuFindArrays
+{
+	const uint64_t *w0;
+	const uint64_t *w1; /* NULL: one key word */
+	const uint64_t *t;
+	int64_t n;
+	GpuShape *shape; /* disordered: t is not ascending */
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		uint64_t varying[3] = { 0, 0, 0 };
+		uint32_t disordered = 0;
+
+		for (; i < n; i += GPU_SHAPE_THREADS)
+		{
+			varying[0] |= w0[i] ^ w0[0];
+			varying[1] |= w1 ? w1[i] ^ w1[0] : 0;
+			varying[2] |= t[i] ^ t[0];
+			disordered |= i > 0 && t[i - 1] >= t[i] ? 1 : 0;
+		}
+		for (int w = 0; w < 3; w++)
+			gpu_shape_add(&shape->varying[w], varying[w]);
+		if (disordered)
+			shape->disordered = 1;
+	}
+};
+
+/* Words in the order of numbers; NULL: make the numbers, too. */
+struct GpuPickWords
+{
+	const uint64_t *words;
+	const uint32_t *number;
+	uint64_t *key;
+	uint32_t *first;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		if (number == NULL)
+			first[i] = (uint32_t) i;
+		key[i] = words[number ? number[i] : i];
+	}
+};
+
+/* Put entries whose keys are equal from bit shift on in order, where they are few. */
+struct GpuSortEqualKeys
+{
+	uint64_t *key;
+	uint32_t *number;
+	int64_t n;
+	int shift;
+	GpuShape *shape;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		uint64_t high = key[i] >> shift;
+		int64_t end = i + 1;
+
+		if (i > 0 && key[i - 1] >> shift == high)
+			return;
+		while (end < n && key[end] >> shift == high)
+		{
+			if (end - i == GPU_SHORT_TIE)
+			{
+				shape->long_tie = 1;
+				return;
+			}
+			end++;
+		}
+		for (int64_t j = i + 1; j < end; j++)
+		{
+			uint64_t x = key[j];
+			uint32_t y = number[j];
+			int64_t k = j;
+
+			for (; k > i && key[k - 1] > x; k--)
+			{
+				key[k] = key[k - 1];
+				number[k] = number[k - 1];
+			}
+			key[k] = x;
+			number[k] = y;
+		}
+	}
+};
+
+/* Working memory of a sort. */
+struct GpuSort
+{
+	GpuShape *shape;
+	uint64_t *key;
+	uint64_t *other_key;
+	uint32_t *number;
+	uint32_t *other_number;
+};
+
+static inline void
+gpu_sort_layout(GpuScratch *scratch, GpuSort *sort, int64_t n)
+{
+	sort->shape = gpu_scratch<GpuShape>(scratch, 1);
+	sort->key = gpu_scratch<uint64_t>(scratch, n);
+	sort->other_key = gpu_scratch<uint64_t>(scratch, n);
+	sort->number = gpu_scratch<uint32_t>(scratch, n);
+	sort->other_number = gpu_scratch<uint32_t>(scratch, n);
+}
+
+/* Lowest and highest bit that are set, + 1; none: both 0. */
+static inline void
+gpu_bit_range(uint64_t bits, int *low, int *high)
+{
+	*low = bits ? __builtin_ctzll(bits) : 0;
+	*high = bits ? 64 - __builtin_clzll(bits) : 0;
+}
+
+/*
+ * Of the bits low .. high - 1 that tell n numbers apart, the lowest to sort by
+ * if what is equal from there on can be put in order afterwards: so many that
+ * few of random numbers are.
+ */
+static inline int
+gpu_enough_bits(int64_t n, int low, int high)
+{
+	int bits = (64 - __builtin_clzll((uint64_t) n) + GPU_SPARE_BITS + 7) / 8 * 8;
+
+	return high - bits > low ? high - bits : low;
+}
+
+static inline void
+gpu_sort_by(GpuStream *s, GpuSort *sort, int64_t n, int low, int high)
+{
+	gpu_sort_pairs(s, &sort->key, &sort->other_key, &sort->number, &sort->other_number, n, low, high);
+}
+
+/* The order of n unsorted entries, and their w0 in that order. */
+static inline void
+gpu_build_sort(GpuChange *c, GpuSort *sort, const uint64_t *w0, const uint64_t *w1, const uint64_t *t,
+			   int64_t n)
+{
+	GpuStream *s = &c->stream;
+	GpuShape *shape = &c->page->shape;
+	const uint64_t *words[] = { w0, w1, t };
+	const uint32_t *number = NULL;
+	int low, high, enough;
+
+	gpu_fill(s, sort->shape, 0, sizeof(GpuShape));
+	gpu_launch(s, n < GPU_SHAPE_THREADS ? n : GPU_SHAPE_THREADS, GpuFindArrays{ w0, w1, t, n, sort->shape });
+	gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
+	if (!gpu_finish(s))
+		return;
+	for (int word = 2; word > 0; word--)
+	{
+		if (shape->varying[word] == 0 || (word == 2 && !shape->disordered))
+			continue;
+		gpu_launch(s, n, GpuPickWords{ words[word], number, sort->key, sort->number });
+		gpu_bit_range(shape->varying[word], &low, &high);
+		gpu_sort_by(s, sort, n, low, high);
+		number = sort->number;
+	}
+	gpu_launch(s, n, GpuPickWords{ w0, number, sort->key, sort->number });
+	gpu_bit_range(shape->varying[0], &low, &high);
+	enough = gpu_enough_bits(n, low, high);
+	gpu_sort_by(s, sort, n, enough, high);
+	if (enough == low)
+		return;
+	gpu_launch(s, n, GpuSortEqualKeys{ sort->key, sort->number, n, enough, sort->shape });
+	gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
+	if (gpu_finish(s) && shape->long_tie)
+	{
+		/* where that was not done the keys are still in the order of the words before */
+		gpu_sort_by(s, sort, n, low, high);
+	}
+}
+
+/*
+ * Build a tree, which must not be there, of n different entries in device
+ * memory, in any order.  w1 is NULL for one key word.
+ */
+static inline GpuStatus
+gpu_tree_build(GpuChange *c, GpuTree *tree, const uint64_t *w0, const uint64_t *w1, const uint64_t *t,
+			   int64_t n, uint32_t fill_percent)
+{
+	GpuStatus status = gpu_tree_load_begin(c, tree, w1 ? 2 : 1, fill_percent);
+	GpuScratch scratch = { NULL, 0 };
+	GpuLoad *load = &tree->load;
+	GpuLoadEnd end;
+	GpuSort sort;
+	GpuRun run;
+
+	if (status != GPU_OK || n == 0)
+		return status == GPU_OK ? gpu_tree_load_end(c, tree) : status;
+	load->entries = (uint64_t) n;
+	load->leaves = gpu_load_full_leaves(load, (uint64_t) n);
+	if (wbt_fill_start(load->leaves, fill_percent) < (uint64_t) n)
+		load->leaves++;
+	if ((uint64_t) n >= WBT_MAX_ENTRIES || n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->leaves) ||
+		!gpu_tree_reserve(c, tree, 0, (uint64_t) gpu_inner_nodes((int64_t) load->leaves), 0, 0))
+	{
+		gpu_tree_release(c, tree);
+		return GPU_NO_MEMORY;
+	}
+	gpu_sort_layout(&scratch, &sort, n);
+	gpu_scratch_temp(&scratch, &c->stream, n);
+	gpu_load_end_layout(&scratch, &end, tree, (int64_t) load->leaves);
+	if (!gpu_scratch_take(c->pool, &run, &scratch))
+	{
+		gpu_tree_release(c, tree);
+		return GPU_NO_MEMORY;
+	}
+	gpu_sort_layout(&scratch, &sort, n);
+	gpu_scratch_temp(&scratch, &c->stream, n);
+	gpu_load_end_layout(&scratch, &end, tree, (int64_t) load->leaves);
+	gpu_build_sort(c, &sort, w0, w1, t, n);
+
+	GpuSource source = { NULL, 0, NULL, sort.key, w1, t, sort.number };
+	GpuLeaves leaves = gpu_load_leaves(tree, end.chunks, 0, (uint64_t) n);
+
+	gpu_load_send_chunks(c, tree, end.chunks, 0);
+	gpu_load_write(c, tree, leaves, load->leaves, source);
+	gpu_load_finish(c, tree, &end, leaves);
+	gpu_run_give(c->pool, &run);
+	if (gpu_change_ok(c))
+		gpu_load_publish(c, tree);
 	return gpu_change_status(c);
 }
 

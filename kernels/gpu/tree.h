@@ -257,6 +257,17 @@ gpu_scratch_list(GpuScratch *scratch, WbtList *list, int64_t n, uint32_t nwords)
 	list->before = gpu_scratch<uint32_t>(scratch, n + 1);
 }
 
+/* Working memory of a layout. */
+static inline bool
+gpu_scratch_take(GpuPool *pool, GpuRun *run, GpuScratch *scratch)
+{
+	if (!gpu_run_take(pool, run, scratch->used))
+		return false;
+	scratch->at = (unsigned char *) run->at;
+	scratch->used = 0;
+	return true;
+}
+
 /* Memory for the stream's sorts, scans and selects of up to n items. */
 static inline void
 gpu_scratch_temp(GpuScratch *scratch, GpuStream *s, int64_t n)

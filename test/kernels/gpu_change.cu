@@ -300,6 +300,45 @@ test_random_changes(int kind, int nwords, int steps, int64_t most)
 	free(ops);
 }
 
+/* Building from arrays in any order. */
+static void
+test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
+{
+	uint64_t *words = (uint64_t *) gpu_host_alloc((size_t) (n + 1) * 3 * sizeof(uint64_t));
+	bool ascending = test_below(2);
+	GpuTree tree;
+	Model m;
+
+	CHECK(words != NULL);
+	model_fill(&m, n, kind, nwords, range);
+	/* what has no ties need not have t ascending */
+	for (int64_t i = m.n; i > 1; i--)
+	{
+		int64_t j = (int64_t) test_below((uint64_t) i);
+		GkEntry swap = m.e[i - 1];
+
+		m.e[i - 1] = m.e[j];
+		m.e[j] = swap;
+	}
+	for (int64_t i = 0; i < m.n; i++)
+	{
+		if (ascending)
+			m.e[i].t = (uint64_t) i;
+		words[i] = m.e[i].w0;
+		words[m.n + i] = m.e[i].w1;
+		words[2 * m.n + i] = m.e[i].t;
+	}
+	qsort(m.e, (size_t) m.n, sizeof(GkEntry), test_compare);
+	CHECK(gpu_tree_build(&change, &tree, words, nwords == 2 ? words + m.n : NULL, words + 2 * m.n, m.n,
+						 50 + (uint32_t) test_below(51)) == GPU_OK);
+	check_tree(&tree, &m, kind, range);
+	gpu_tree_withdraw(&tree);
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
+	CHECK(gpu_pool_used(&pool) == 0);
+	gpu_host_free(words);
+	free(m.e);
+}
+
 /* Memory runs out at every allocation there is. */
 static void
 test_no_memory(int kind, int nwords)
@@ -378,6 +417,7 @@ main(int argc, char **argv)
 			for (int nwords = 1; nwords <= 2; nwords++)
 			{
 				test_random_changes(kind, nwords, small ? 3 : 12, small ? 300 : MOST / 4);
+				test_build_at_once(kind, nwords, small ? 200 : 10000, 1 + test_below(100000));
 				if (!small)
 					test_random_changes(kind, nwords, 20, 100);
 			}
