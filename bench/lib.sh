@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 #
-# bench/lib.sh: what bench/demo and bench/run share: a private build of the
-# extension and a throw-away server with it.  Sourced, never run.
+# bench/lib.sh: what bench/demo, bench/run and bench/gpu share: a private build
+# of the extension, a throw-away server with it, and ways to measure.  Sourced,
+# never run.
 #
 # Packages, the copies of the tree and of PostgreSQL's programs, and the user
 # that owns the server (postgres, if we are root) are test/lib.sh's.  Neither
@@ -104,7 +105,7 @@ $(cat "$work/log/initdb")"
 			max_wal_size = 16GB
 			min_wal_size = 2GB
 			checkpoint_timeout = 1h
-			max_connections = 40
+			max_connections = 100
 			jit = off
 			log_min_messages = warning
 		END
@@ -136,6 +137,82 @@ server_down()
 sql()
 {
 	"$bindir/psql" -X -q -v ON_ERROR_STOP=1 "$@"
+}
+
+#
+# Measuring: every value goes to $raw, a line of section, item, side, round, value
+# and unit.  Sides are the schemas bt (btree), gp (gpu_btree) and plain (no index).
+#
+
+record()
+{
+	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$@" >>"$raw"
+}
+
+run()
+{
+	sql "$@" >"$work/log/run" 2>&1 || die "$(tail -15 "$work/log/run")
+$(tail -5 "$work/log/server")"
+}
+
+# collect: the values that functions left in bench.raw.
+collect()
+{
+	sql -At -F $'\t' -c "SELECT * FROM bench.raw" >>"$raw" || exit 1
+	run -c "TRUNCATE bench.raw"
+}
+
+# timed SECTION ITEM SIDE ROUND SQL: milliseconds and bytes of WAL of one statement, in a session of its own.
+timed()
+{
+	local values
+
+	values=$(sql -At -F ' ' <<-END
+		SELECT clock_timestamp() AS t0, pg_current_wal_insert_lsn() AS l0 \gset
+		$5;
+		SELECT extract(epoch FROM clock_timestamp() - :'t0') * 1000, pg_current_wal_insert_lsn() - :'l0';
+	END
+	) || exit 1
+	values=${values##*$'\n'}
+	record "$1" "$2" "$3" "$4" "${values% *}" ms
+	record "$1" "$2 wal" "$3" "$4" "${values#* }" bytes
+}
+
+# tps SECTION ITEM SIDE ROUND CLIENTS SCRIPT: transactions a second of pgbench, for $seconds
+tps()
+{
+	local value threads
+
+	threads=$(nproc)
+	[ "$threads" -lt "$5" ] || threads=$5
+	value=$(PGOPTIONS="-c search_path=$3 -c synchronous_commit=off" "$bindir/pgbench" -n -M prepared -c "$5" -j "$threads" \
+		-T "$seconds" -D n="$rows" -f "$work/$6" 2>"$work/log/run" |
+		sed -n 's/^tps = \([0-9.]*\) (without.*/\1/p')
+	[ -n "$value" ] || die "pgbench: $(tail -5 "$work/log/run")"
+	record "$1" "$2" "$3" "$4" "$value" tps
+}
+
+method() { if [ "$1" = bt ]; then echo btree; else echo "$am"; fi; }
+
+# sides ROUND: both, each first in every second round.
+sides() { if [ $(($1 % 2)) = 0 ]; then echo bt gp; else echo gp bt; fi; }
+
+# figures CPU: the report, of what is in $raw, into $out.
+figures()
+{
+	local settings
+
+	settings=$(sql -At -c "SELECT json_object_agg(name, current_setting(name)) FROM pg_settings WHERE name IN
+		('shared_buffers', 'maintenance_work_mem', 'max_parallel_maintenance_workers', 'fsync', 'synchronous_commit',
+		 'gpuds.device', 'gpuds.host_memory', 'gpuds.device_memory', 'gpuds.staging_memory')")
+	{
+		printf '%s\t%s\n' cpu "$1" cpus "$(nproc)" memory_mb "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
+			system "$(. /etc/os-release && echo "$PRETTY_NAME")" kernel "$(uname -sr | sed "s/-.*//")" \
+			postgresql "$(sql -At -c "SHOW server_version" | sed 's/ .*//')" access_method "$am" \
+			gpuds "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$here/gpuds.control")" \
+			date "$(date -u +%F)" rows "$rows" rounds "$rounds" keys "$keys" bulk "$bulk" settings "$settings"
+	} >"$work/machine.tsv"
+	perl "$here/bench/report.pl" "$raw" "$work/machine.tsv" "$out" || die "the report failed"
 }
 
 # Runs on every exit.

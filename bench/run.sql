@@ -4,9 +4,8 @@
 -- Variables: am, sets (arrays of keys), keys (a set's size).  bench.src(i, k)
 -- is filled: k is a random-looking bigint, a function of i that pgbench has
 -- too (hash_murmur2), so that its scripts can ask for keys that are there.
-
--- One measured value.
-CREATE UNLOGGED TABLE bench.raw (section text, item text, side text, round int, value float8, unit text);
+--
+\ir common.sql
 
 CREATE UNLOGGED TABLE bench.keyset (id int, keys bigint[]);
 ALTER TABLE bench.keyset ALTER keys SET STORAGE external;
@@ -99,16 +98,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION bench.allow(way text) RETURNS void LANGUAGE plpgsql AS
-$$
-BEGIN
-	PERFORM set_config('enable_seqscan', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
-		set_config('enable_indexscan', (way <> 'bitmap')::text, false),
-		set_config('enable_indexonlyscan', (way <> 'bitmap')::text, false),
-		set_config('enable_bitmapscan', (way <> 'index')::text, false);
-END
-$$;
-
 /*
  * One statement with every size of key set, both sides and ways alternating.
  */
@@ -138,13 +127,6 @@ BEGIN
 		COMMIT;
 	END LOOP;
 END
-$$;
-
--- A node's time within EXPLAIN ANALYZE.
-CREATE FUNCTION bench.node_ms(plan jsonb, node text) RETURNS float8 LANGUAGE sql AS
-$$
-	SELECT sum((n->>'Actual Total Time')::float8)
-	FROM jsonb_path_query(plan, 'strict $.**?(@."Node Type" == $node)', jsonb_build_object('node', node)) n
 $$;
 
 -- The index side alone: the bitmap's node for all keys, and btree's index-only count.

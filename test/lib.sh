@@ -1,11 +1,13 @@
-# test/lib.sh: what test/run is made of.  Sourced, never run.
+# test/lib.sh: what test/run, test/gpu and the bench are made of: a copy of the
+# tree, copies of the server, servers, parts side by side, and the end.  Sourced,
+# never run.
 #
 # Globals that the functions set and share:
 #   here      the checkout, set by the caller
 #   work      directory of this run, removed at the end
 #   build     copy of the tree in which everything is built
 #   pg_config of the server that we build for
-#   pg_root   prefix under which the server's installation was copied
+#   pg_root   prefix under which the server's installation was copied (use_root)
 #   bindir    programs of that copy
 #   pgxs      its lib/pgxs/src
 #   user      user that builds and tests, "postgres" if we are root
@@ -60,7 +62,7 @@ install_packages()
 	if wants static; then
 		wanted+=(clang-format-14 clang-tidy-14)
 	fi
-	if wants kernels; then
+	if wants kernels || wants '*_cuda'; then
 		wanted+=(g++)
 	fi
 	if [ -z "${PG_CONFIG-}" ]; then
@@ -125,14 +127,21 @@ copy_tree()
 	fi
 }
 
+# use_root NAME: which copy of the server's installation is meant from here on.
+use_root()
+{
+	pg_root=$work/$1
+	bindir=$pg_root$("$pg_config" --bindir)
+}
+
 # A server finds its files relative to its programs, so a copy of an installation
 # works wherever it lies.  Programs are copied, the rest are links to the files.
+# copy_postgres [NAME]: a copy to use from here on; "pg" if no name is given.
 copy_postgres()
 {
 	local dir option
 
-	pg_root=$work/pg
-	bindir=$pg_root$("$pg_config" --bindir)
+	use_root "${1:-pg}"
 	for option in --pkglibdir --sharedir; do
 		dir=$("$pg_config" $option)
 		mkdir -p "$pg_root$dir"
@@ -147,28 +156,6 @@ copy_postgres()
 	cp -a "$("$pg_config" --bindir)/." "$bindir/"
 	pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
 	[ -z "$user" ] || chown -R -h "$user:" "$work"
-}
-
-# Both forms are built, the one without stop points to see that it compiles; the
-# other one is tested.
-build_all()
-{
-	local make=(make -s -C "$build" -j2 WERROR=1 with_llvm=no PG_CONFIG="$pg_config")
-
-	note "building"
-	if [ -x "$(command -v nvcc)" ]; then :; else make+=(CUDA=no); fi
-	(
-		as_user "${make[@]}" && as_user "${make[@]}" clean && as_user "${make[@]}" STOP_POINTS=1 &&
-			as_user "${make[@]}" STOP_POINTS=1 install DESTDIR="$pg_root"
-	) >"$work/log/build" 2>&1 </dev/null
-	local rc=$?
-	if [ $rc != 0 ]; then
-		cat "$work/log/build"
-		echo "build 0 1" >> "$work/results"
-	else
-		echo "build 1 0" >> "$work/results"
-	fi
-	return $rc
 }
 
 #
@@ -236,231 +223,6 @@ run_part()
 		cat "$log"
 	} > "$log.shown"
 	cat "$log.shown"
-}
-
-# Tells from pg_regress's output, in the form of 15 or in TAP, what passed.
-count_regress()
-{
-	awk '/^not ok / || /\.\.\. FAILED/ {failed++; next}
-		/^ok / || /\.\.\. ok/ {passed++}
-		END {printf "%d passed, %d failed\n", passed, failed}' "$1"
-}
-
-# pg_regress NAME PROGRAM SCHEDULE_DIR test ...
-regress_with()
-{
-	local name=$1 program=$2 dir=$3 rc
-
-	shift 3
-	as_user mkdir -p "$work/$name/out"
-	(cd "$work/$name" && as_user "$program" --bindir="$bindir" --inputdir="$dir" --outputdir="$work/$name/out" \
-		--dlpath="$pg_root$("$pg_config" --pkglibdir)" --host="$PGHOST" --port=5432 --user=postgres \
-		--dbname="${name}_test" "$@") >"$work/$name/output" 2>&1
-	rc=$?
-	cat "$work/$name/output"
-	if [ $rc != 0 ]; then
-		head -${GPUDS_TEST_DIFF_LINES:-400} "$work/$name/out/regression.diffs" 2>/dev/null
-	fi
-	count_regress "$work/$name/output"
-	return $rc
-}
-
-# Names of the files of $1 with ending $2, as many as REGRESS lets through.
-chosen()
-{
-	local file name
-
-	for file in "$1"/*."$2"; do
-		[ -e "$file" ] || continue
-		name=$(basename "$file" ".$2")
-		[ -z "${REGRESS-}" ] || [[ " $REGRESS " = *" $name "* ]] || continue
-		echo "$name"
-	done
-}
-
-part_regress()
-{
-	local tests rc
-
-	mapfile -t tests < <(chosen "$build/sql" sql)
-	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
-	start_server regress || return 1
-	regress_with regress "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
-	rc=$?
-	crash_check regress || rc=1
-	stop_server regress
-	return $rc
-}
-
-part_isolation()
-{
-	local tests rc
-
-	mapfile -t tests < <(chosen "$build/test/isolation/specs" spec)
-	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
-	start_server isolation 'autovacuum = off' || return 1
-	regress_with isolation "$pgxs/test/isolation/pg_isolation_regress" "$build/test/isolation" \
-		--load-extension=gpuds "${tests[@]}"
-	rc=$?
-	crash_check isolation || rc=1
-	stop_server isolation
-	return $rc
-}
-
-# A crash that the tests did not notice, or an assertion, is a failure too.
-crash_check()
-{
-	if grep -E 'was terminated by signal|TRAP:|PANIC' "$work/log/$1.server"; then
-		return 1
-	fi
-}
-
-# One TAP file; called with the test's environment set up.
-tap_one()
-{
-	local file=$1 name
-
-	name=$(basename "$file" .pl)
-	mkdir -p "$work/tap/$name"
-	cd "$work/tap/$name" || exit 1
-	local began=$SECONDS rc passed failed
-	TESTDIR=$PWD TESTDATADIR=$PWD/data TESTLOGDIR=$PWD/log \
-		perl -I "$pgxs/test/perl" -I "$build/test/t" "$file" >out 2>&1 </dev/null
-	rc=$?
-	passed=$(grep -c '^ok ' out)
-	failed=$(grep -c '^not ok ' out)
-	if [ $rc != 0 ] && [ "$failed" = 0 ]; then failed=1; fi
-	echo "$passed $failed" > counts
-	if [ "$failed" = 0 ]; then
-		echo "$name: $passed passed ($((SECONDS - began)) s)"
-		[ -n "${GPUDS_TEST_KEEP-}" ] || rm -rf tmp_check data
-	else
-		echo "$name: $passed passed, $failed failed ($((SECONDS - began)) s)"
-		grep -v '^ok ' out | tail -60
-		for log in tmp_check/log/*.log log/*.log; do
-			[ -e "$log" ] || continue
-			grep -E 'was terminated by signal|TRAP:|PANIC' "$log" | head -5
-		done
-	fi
-}
-
-part_tap()
-{
-	local file files=() total
-
-	for file in "$build"/test/t/*.pl; do
-		[ -z "${TESTS-}" ] || [[ " $TESTS " = *" $(basename "$file" | cut -c1-3) "* ]] || continue
-		files+=("$file")
-	done
-	perl -MIPC::Run -e 1 2>/dev/null || { echo "Perl's IPC::Run is missing"; return 1; }
-	export work build pgxs bindir
-	export PG_REGRESS=$pgxs/test/regress/pg_regress PG_TEST_PORT_DIR=$work/ports
-	export -f tap_one
-	# Two at a time, as the machine of the tests has two cores
-	as_user mkdir -p "$work/tap"
-	printf '%s\n' "${files[@]}" | as_user env GPUDS_TEST_KEEP="${GPUDS_TEST_KEEP-}" xargs -P 2 -I{} bash -c 'tap_one {}'
-	total=$(cat "$work"/tap/*/counts | awk '{p += $1; f += $2} END {print p + 0, f + 0}')
-	echo "${total% *} passed, ${total#* } failed"
-	[ "${total#* }" = 0 ]
-}
-
-part_differential()
-{
-	local rc
-
-	start_server differential 'gpuds.host_memory = 256' "autovacuum = off" || return 1
-	as_user env GPUDS_TEST_SERVER=1 perl "$build/test/differential" --keep "$work/differential/failed" \
-		${differential_args[@]+"${differential_args[@]}"}
-	rc=$?
-	crash_check differential || rc=1
-	stop_server differential
-	if [ -d "$work/differential/failed" ]; then
-		local kept
-
-		kept=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-differential.XXXXXX")
-		cp -r "$work/differential/failed/." "$kept/"
-		echo "the scripts that failed are in $kept"
-	fi
-	return $rc
-}
-
-part_kernels()
-{
-	[ -x "$build/test/kernels/run" ] || { echo "0 passed, 0 failed"; return 0; }
-	as_user "$build/test/kernels/run"
-}
-
-part_static()
-{
-	local passed=0 failed=0 files=() sources=() format tidy flags file
-
-	cd "$build" || return 1
-	mapfile -t files < <(find kernels src test -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort)
-	mapfile -t sources < <(find src -name '*.c' | sort)
-
-	result()
-	{
-		if [ "$2" = 0 ]; then
-			passed=$((passed + 1))
-		else
-			failed=$((failed + 1))
-			echo "static: $1 failed"
-		fi
-	}
-
-	# Layout of the sources; another version of clang-format lays out differently
-	format=$(command -v clang-format-14 || true)
-	if [ -n "$format" ]; then
-		as_user "$format" --dry-run -Werror "${files[@]}"
-		result formatting $?
-	else
-		echo "static: clang-format-14 not found, formatting not checked"
-	fi
-
-	# test/clang-tidy.yaml says which checks, and why not the others
-	tidy=$(command -v clang-tidy-14 || true)
-	if [ -n "$tidy" ]; then
-		flags=(-std=gnu11 -D_GNU_SOURCE -DGPUDS_STOP_POINTS -I. -Isrc "-I$("$pg_config" --includedir-server)")
-		if printf '%s\n' "${sources[@]}" | as_user xargs -P 2 -n 4 sh -c '
-			tidy=$1 config=$2 flags=$3
-			shift 3
-			"$tidy" --quiet --config-file="$config" --warnings-as-errors="*" "$@" -- $flags 2>&1' \
-			static "$tidy" "$build/test/clang-tidy.yaml" "${flags[*]}" >"$work/log/tidy"; then
-			result clang-tidy 0
-		else
-			# Only the findings; the paths that lead to them are in the log
-			sed "s|$build/||" "$work/log/tidy" | grep -E ' (error|warning): ' | sort -u
-			result clang-tidy 1
-		fi
-	else
-		echo "static: clang-tidy-14 not found"
-	fi
-
-	# Shell and Perl that at least parse
-	for file in test/run test/lib.sh test/versions .ci/run bench/run bench/demo test/kernels/run; do
-		[ -e "$file" ] || continue
-		case $(head -1 "$file") in
-			*perl*) perl -c "$file" 2>&1 | grep -v 'syntax OK'; perl -c "$file" 2>/dev/null ;;
-			*python*) python3 -m py_compile "$file" ;;
-			*) bash -n "$file" ;;
-		esac
-		result "$file" $?
-	done
-	perl -c test/differential 2>/dev/null
-	result test/differential $?
-
-	# The structures are one source for gcc and nvcc
-	if command -v nvcc >/dev/null; then
-		for file in $(find kernels test/kernels -name '*.cu' | sort); do
-			as_user nvcc -c -I. -std=c++17 -Werror all-warnings -o "$work/nvcc.o" "$file"
-			result "nvcc $file" $?
-		done
-	else
-		echo "static: nvcc not found, CUDA sources not compiled"
-	fi
-
-	echo "$passed passed, $failed failed"
-	[ $failed = 0 ]
 }
 
 #

@@ -34,9 +34,9 @@ typedef struct CodeSet
 {
 	bool constrained;       /* else everything is in, and the rest is unset */
 	bool null;              /* NULL is in */
+	bool arrived;           /* points are as they came, with duplicates */
 	int64 n;                /* of points or ranges */
 	uint64 *points;         /* ascending unless arrived; or NULL */
-	bool arrived;           /* points are as they came, with duplicates */
 	GpudsCodeRange *ranges; /* ascending, disjoint; may be &single */
 	GpudsCodeRange single;
 } CodeSet;
@@ -173,6 +173,7 @@ static void
 intersect_set(CodeSet *set, CodeSet *other)
 {
 	CodeSet both = { .constrained = true };
+	const bool points = set->constrained && (set->points != NULL || other->points != NULL);
 	int64 i = 0;
 	int64 j = 0;
 
@@ -186,7 +187,7 @@ intersect_set(CodeSet *set, CodeSet *other)
 	sort_points(other);
 
 	/* every overlap ends where an item of one of them does */
-	if (set->points != NULL || other->points != NULL)
+	if (points)
 		both.points = alloc_array(set->n + other->n, sizeof(uint64));
 	else
 		both.ranges = alloc_array(set->n + other->n, sizeof(GpudsCodeRange));
@@ -200,7 +201,7 @@ intersect_set(CodeSet *set, CodeSet *other)
 		item.hi = Min(a.hi, b.hi);
 		if (item.lo <= item.hi)
 		{
-			if (both.points != NULL)
+			if (points)
 				both.points[both.n++] = (uint64) item.lo;
 			else
 				both.ranges[both.n++] = item;

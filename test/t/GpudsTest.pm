@@ -13,7 +13,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_node same_answers check_index check_all_indexes scan_sql index_sql
-  start_pgbench finish_pgbench script_file random_seed stop_points
+  start_pgbench finish_pgbench script_file random_seed stop_points on_cuda
 );
 
 # A node with gpuds preloaded, started, with the extension in database postgres.
@@ -34,10 +34,20 @@ autovacuum = off
 max_wal_size = 512MB
 log_statement = none
 END
+	if (on_cuda())
+	{
+		$node->append_conf('postgresql.conf', "gpuds.device = cuda\ngpuds.device_memory = 256MB\ngpuds.staging_memory = 64MB\n");
+	}
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpuds') unless $opt{no_extension};
 	return $node;
+}
+
+# Whether the tests are run for the CUDA device
+sub on_cuda
+{
+	return ($ENV{GPUDS_TEST_DEVICE} // 'cpu') eq 'cuda';
 }
 
 # A query as planner settings make it: without indexes, or with nothing but

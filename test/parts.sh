@@ -1,0 +1,340 @@
+# test/parts.sh: the parts that test/run and test/gpu put together, and what only
+# they need.  Sourced after test/lib.sh, never run.
+#
+# The parts named *_cuda run what the part of that name does with gpuds.device =
+# cuda, on the installation that has the engine library.
+#
+# Globals beside those of test/lib.sh:
+#   device    cpu, or cuda in the parts that say so
+#   jobs      processors to keep busy
+#   differential_args   arguments for test/differential
+
+device=cpu
+jobs=2
+differential_args=()
+
+# For the rest of this part: the installation with the engine library.
+on_cuda()
+{
+	device=cuda
+	use_root engine
+}
+
+# start_tested NAME [setting ...]: a server for a part, with the part's device.
+start_tested()
+{
+	local name=$1 state='' tries=0
+
+	shift
+	[ $device = cpu ] || set -- "$@" 'gpuds.device_memory = 1GB'
+	start_server "$name" "gpuds.device = $device" "$@" || return 1
+	[ $device = cuda ] || return 0
+	while [ "$state" != ready ]; do
+		state=$(as_user psql -XAtq -c 'CREATE EXTENSION IF NOT EXISTS gpuds' \
+			-c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1)
+		[ $((tries += 1)) -lt 300 ] || { echo "the device is not ready: $state"; tail -20 "$work/log/$name.server"; return 1; }
+		sleep 0.1
+	done
+}
+
+# A crash that the tests did not notice, or an assertion, is a failure too.
+crash_check()
+{
+	if grep -E 'was terminated by signal|TRAP:|PANIC' "$work/log/$1.server"; then
+		return 1
+	fi
+}
+
+# Ends a part's server; an unnoticed crash or loss of the device is a failure.
+end_tested()
+{
+	local name=$1 rc=0
+
+	if [ $device = cuda ]; then
+		as_user psql -XAtq -c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1 | grep -qx ready ||
+			{ echo "the device is not ready any more"; tail -20 "$work/log/$name.server"; rc=1; }
+	fi
+	crash_check "$name" || rc=1
+	stop_server "$name"
+	return $rc
+}
+
+#
+# pg_regress and the isolation tester
+#
+
+# Tells from pg_regress's output, in the form of 15 or in TAP, what passed.
+count_regress()
+{
+	awk '/^not ok / || /\.\.\. FAILED/ {failed++; next}
+		/^ok / || /\.\.\. ok/ {passed++}
+		END {printf "%d passed, %d failed\n", passed, failed}' "$1"
+}
+
+# regress_with NAME PROGRAM DIR TEST ...
+regress_with()
+{
+	local name=$1 program=$2 dir=$3 rc
+
+	shift 3
+	as_user mkdir -p "$work/$name/out"
+	(cd "$work/$name" && as_user "$program" --bindir="$bindir" --inputdir="$dir" --outputdir="$work/$name/out" \
+		--dlpath="$pg_root$("$pg_config" --pkglibdir)" --host="$PGHOST" --port=5432 --user=postgres \
+		--dbname="${name%_cuda}_test" "$@") >"$work/$name/output" 2>&1
+	rc=$?
+	cat "$work/$name/output"
+	if [ $rc != 0 ]; then
+		head -${GPUDS_TEST_DIFF_LINES:-400} "$work/$name/out/regression.diffs" 2>/dev/null
+	fi
+	count_regress "$work/$name/output"
+	return $rc
+}
+
+# Names of the files of $1 with ending $2, as many as REGRESS lets through.
+chosen()
+{
+	local file name
+
+	for file in "$1"/*."$2"; do
+		[ -e "$file" ] || continue
+		name=$(basename "$file" ".$2")
+		[ -z "${REGRESS-}" ] || [[ " $REGRESS " = *" $name "* ]] || continue
+		echo "$name"
+	done
+}
+
+regress_part()
+{
+	local name=$1 tests rc
+
+	mapfile -t tests < <(chosen "$build/sql" sql)
+	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
+	start_tested "$name" || return 1
+	regress_with "$name" "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
+	rc=$?
+	end_tested "$name" || rc=1
+	return $rc
+}
+
+part_regress()
+{
+	regress_part regress
+}
+
+# The output must be that of the CPU device, if the part regress has been run too.
+part_regress_cuda()
+{
+	local rc
+
+	on_cuda
+	regress_part regress_cuda
+	rc=$?
+	if [ -d "$work/regress/out/results" ]; then
+		diff -r "$work/regress/out/results" "$work/regress_cuda/out/results" || rc=1
+	fi
+	return $rc
+}
+
+isolation_part()
+{
+	local name=$1 tests rc
+
+	mapfile -t tests < <(chosen "$build/test/isolation/specs" spec)
+	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
+	start_tested "$name" 'autovacuum = off' || return 1
+	regress_with "$name" "$pgxs/test/isolation/pg_isolation_regress" "$build/test/isolation" \
+		--load-extension=gpuds "${tests[@]}"
+	rc=$?
+	end_tested "$name" || rc=1
+	return $rc
+}
+
+part_isolation()
+{
+	isolation_part isolation
+}
+
+part_isolation_cuda()
+{
+	on_cuda
+	isolation_part isolation_cuda
+}
+
+#
+# TAP
+#
+
+# One TAP file; called with the test's environment set up.
+tap_one()
+{
+	local file=$1 name
+
+	name=$(basename "$file" .pl)
+	mkdir -p "$tap_dir/$name"
+	cd "$tap_dir/$name" || exit 1
+	local began=$SECONDS rc passed failed
+	TESTDIR=$PWD TESTDATADIR=$PWD/data TESTLOGDIR=$PWD/log \
+		perl -I "$pgxs/test/perl" -I "$build/test/t" "$file" >out 2>&1 </dev/null
+	rc=$?
+	passed=$(grep -c '^ok ' out)
+	failed=$(grep -c '^not ok ' out)
+	if [ $rc != 0 ] && [ "$failed" = 0 ]; then failed=1; fi
+	echo "$passed $failed" > counts
+	if [ "$failed" = 0 ]; then
+		echo "$name: $passed passed ($((SECONDS - began)) s)"
+		[ -n "${GPUDS_TEST_KEEP-}" ] || rm -rf tmp_check data
+	else
+		echo "$name: $passed passed, $failed failed ($((SECONDS - began)) s)"
+		grep -v '^ok ' out | tail -60
+		for log in tmp_check/log/*.log log/*.log; do
+			[ -e "$log" ] || continue
+			grep -E 'was terminated by signal|TRAP:|PANIC' "$log" | head -5
+		done
+	fi
+}
+
+# As many files at a time as there are processors.
+tap_part()
+{
+	local file files=() total
+
+	export tap_dir=$work/$1
+	for file in "$build"/test/t/*.pl; do
+		[ -z "${TESTS-}" ] || [[ " $TESTS " = *" $(basename "$file" | cut -c1-3) "* ]] || continue
+		files+=("$file")
+	done
+	perl -MIPC::Run -e 1 2>/dev/null || { echo "Perl's IPC::Run is missing"; return 1; }
+	export work build pgxs bindir
+	export PG_REGRESS=$pgxs/test/regress/pg_regress PG_TEST_PORT_DIR=$work/ports
+	export -f tap_one
+	as_user mkdir -p "$tap_dir"
+	printf '%s\n' "${files[@]}" | as_user env GPUDS_TEST_KEEP="${GPUDS_TEST_KEEP-}" GPUDS_TEST_DEVICE=$device \
+		xargs -P "$jobs" -I{} bash -c 'tap_one {}'
+	total=$(cat "$tap_dir"/*/counts | awk '{p += $1; f += $2} END {print p + 0, f + 0}')
+	echo "${total% *} passed, ${total#* } failed"
+	[ "${total#* }" = 0 ]
+}
+
+part_tap()
+{
+	tap_part tap
+}
+
+part_tap_cuda()
+{
+	on_cuda
+	tap_part tap_cuda
+}
+
+#
+# Random scripts
+#
+
+# differential_part NAME [argument of test/differential ...]
+differential_part()
+{
+	local name=$1 rc kept
+
+	shift
+	start_tested "$name" 'gpuds.host_memory = 256' 'autovacuum = off' || return 1
+	as_user env GPUDS_TEST_SERVER=1 perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
+		"$@" ${differential_args[@]+"${differential_args[@]}"}
+	rc=$?
+	end_tested "$name" || rc=1
+	if [ -d "$work/$name/failed" ]; then
+		kept=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-differential.XXXXXX")
+		cp -r "$work/$name/failed/." "$kept/"
+		echo "the scripts that failed are in $kept"
+	fi
+	return $rc
+}
+
+part_differential()
+{
+	differential_part differential
+}
+
+part_differential_cuda()
+{
+	on_cuda
+	differential_part differential_cuda --seed 1001 --scripts 80
+}
+
+#
+# Without a server
+#
+
+part_kernels()
+{
+	as_user "$build/test/kernels/run"
+}
+
+part_static()
+{
+	local passed=0 failed=0 files=() sources=() format tidy flags file
+
+	cd "$build" || return 1
+	mapfile -t files < <(find kernels src test bench -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort)
+	mapfile -t sources < <(find src -name '*.c' | sort)
+
+	result()
+	{
+		if [ "$2" = 0 ]; then
+			passed=$((passed + 1))
+		else
+			failed=$((failed + 1))
+			echo "static: $1 failed"
+		fi
+	}
+
+	# Layout of the sources; another version of clang-format lays out differently
+	format=$(command -v clang-format-14 || true)
+	if [ -n "$format" ]; then
+		as_user "$format" --dry-run -Werror "${files[@]}"
+		result formatting $?
+	else
+		echo "static: clang-format-14 not found, formatting not checked"
+	fi
+
+	# test/clang-tidy.yaml says which checks, and why not the others
+	tidy=$(command -v clang-tidy-14 || true)
+	if [ -n "$tidy" ]; then
+		flags=(-std=gnu11 -D_GNU_SOURCE -DGPUDS_STOP_POINTS -I. -Isrc "-I$("$pg_config" --includedir-server)")
+		if printf '%s\n' "${sources[@]}" | as_user xargs -P 2 -n 4 sh -c '
+			tidy=$1 config=$2 flags=$3
+			shift 3
+			"$tidy" --quiet --config-file="$config" --warnings-as-errors="*" "$@" -- $flags 2>&1' \
+			static "$tidy" "$build/test/clang-tidy.yaml" "${flags[*]}" >"$work/log/tidy"; then
+			result clang-tidy 0
+		else
+			# Only the findings; the paths that lead to them are in the log
+			sed "s|$build/||" "$work/log/tidy" | grep -E ' (error|warning): ' | sort -u
+			result clang-tidy 1
+		fi
+	else
+		echo "static: clang-tidy-14 not found"
+	fi
+
+	# Shell and Perl that at least parse
+	for file in test/run test/gpu test/*.sh test/versions .ci/run bench/run bench/demo bench/*.sh bench/*.pl test/kernels/run \
+		test/differential; do
+		case $(head -1 "$file") in
+			*perl*) perl -c "$file" 2>&1 | grep -v 'syntax OK'; perl -c "$file" 2>/dev/null ;;
+			*) bash -n "$file" ;;
+		esac
+		result "$file" $?
+	done
+
+	# The structures are one source for gcc and nvcc
+	if command -v nvcc >/dev/null; then
+		for file in $(find kernels test/kernels bench -name '*.cu' | sort); do
+			as_user nvcc -c -arch=sm_90 -I. -Itest/kernels -std=c++17 -Werror all-warnings -o "$work/nvcc.o" "$file"
+			result "nvcc $file" $?
+		done
+	else
+		echo "static: nvcc not found, CUDA sources not compiled"
+	fi
+
+	echo "$passed passed, $failed failed"
+	[ $failed = 0 ]
+}
