@@ -4,6 +4,10 @@
 #   make install                                install (root)
 #   make installcheck                           regression tests on a running server
 #
+# gpuds_cuda.so, the library that the device worker loads, is built where nvcc is
+# found: for the cards of CUDA_ARCHS that this nvcc knows, with PTX for later ones.
+# CUDA=no leaves it out; CUDA=emulated makes one for tests that needs no GPU.
+#
 # WERROR=1 makes warnings errors, STOP_POINTS=1 compiles in the stop points
 # that the concurrency tests hold backends at.
 
@@ -30,11 +34,21 @@ endif
 # Bitcode would only serve JIT inlining of functions that no expression calls.
 override with_llvm = no
 
-NVCC ?= $(shell command -v nvcc 2>/dev/null)
+NVCC ?= $(firstword $(shell command -v nvcc /usr/local/cuda/bin/nvcc 2>/dev/null))
+CUDA_ARCHS ?= 80 86 89 90 100 120
+ENGINE = gpuds_cuda.so
+EXTRA_CLEAN = $(ENGINE)
+ifeq ($(CUDA),no)
+ENGINE =
+else ifneq ($(CUDA),emulated)
+ifeq ($(NVCC),)
+ENGINE =
+endif
+endif
 ifeq ($(filter clean distclean,$(MAKECMDGOALS)),)
 ifeq ($(CUDA),no)
 $(info gpuds: CUDA=no, building for the CPU device only)
-else ifeq ($(NVCC),)
+else ifeq ($(ENGINE),)
 $(info gpuds: nvcc was not found, building for the CPU device only)
 endif
 endif
@@ -44,3 +58,38 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 $(OBJS): $(wildcard kernels/*.h src/*.h src/*/*.h)
+
+ENGINE_SOURCE = $(srcdir)/kernels/gpu/engine.cu
+ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(STOP_POINTS),-DGPUDS_STOP_POINTS)
+ENGINE_WARNINGS = -Wall -Wextra $(if $(WERROR),-Werror)
+
+ifneq ($(ENGINE),)
+all: $(ENGINE)
+install: install-engine
+uninstall: uninstall-engine
+endif
+
+ifeq ($(CUDA),emulated)
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*.h $(srcdir)/kernels/gpu/*.h)
+	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -shared -pthread \
+		-o $@ $<
+else
+known := $(if $(ENGINE),$(shell $(NVCC) --list-gpu-arch 2>/dev/null))
+archs := $(foreach arch,$(CUDA_ARCHS),$(if $(filter compute_$(arch),$(known)),$(arch)))
+targets := $(foreach arch,$(archs),-gencode arch=compute_$(arch),code=sm_$(arch)) \
+	$(foreach arch,$(lastword $(archs)),-gencode arch=compute_$(arch),code=compute_$(arch))
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*.h $(srcdir)/kernels/gpu/*.h)
+	$(NVCC) $(ENGINE_FLAGS) $(if $(WERROR),-Werror all-warnings) $(targets) --threads 0 -cudart static -shared \
+		-Xcompiler -fPIC,-fvisibility=hidden,$(subst $(space),$(comma),$(strip $(ENGINE_WARNINGS))) \
+		-Xlinker --exclude-libs,ALL -o $@ $<
+endif
+
+.PHONY: install-engine uninstall-engine
+install-engine: $(ENGINE) installdirs
+	$(INSTALL_SHLIB) $(ENGINE) '$(DESTDIR)$(pkglibdir)/$(ENGINE)'
+uninstall-engine:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(ENGINE)'

@@ -62,6 +62,9 @@ gpu_scan_position(const WbtView *view, GpuStart start, uint64_t k, bool forward,
 		wbt_select(view, forward ? start + k : start - k, p);
 	else
 	{
+		p->rank = 0;
+		p->parent = 0;
+		p->at = 0;
 		p->leaf = leaf;
 		p->place = (int) ((uint32_t) start + (forward ? (uint32_t) k : -(uint32_t) k));
 	}
