@@ -8,13 +8,15 @@
  * one random page, as nbtree is charged for its leaf: a scan for one key then
  * costs a little more than nbtree's, and a scan for several keys much less.
  * Repeated scans (a nested loop) pay the fixed amount once, for the mirror is
- * in memory then.  Selectivities and correlation come from core's statistics.
+ * in memory then.  On a GPU every scan has to get there and back, which is
+ * what they pay each time.  Selectivities and correlation come from core's statistics.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -25,10 +27,14 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
+#include "device/device.h"
 
 /* In units of cpu_operator_cost: about 2 us for a scan's set-up, 0.1 us a probe. */
 #define SETUP_OPERATORS 200
 #define PROBE_OPERATORS 10
+
+/* In the same units: there and back between a backend and a GPU, some 15 us. */
+#define ROUND_TRIP_OPERATORS 1500
 
 /* More than what enable_seqscan = off adds. */
 #define NEVER_COST 1.0e12
@@ -156,6 +162,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
 			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
+	if (gpuds_device_wanted() == GPUDS_ON_CUDA && get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
+		*startup += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	*total = *startup + entries * (cpu_index_tuple_cost * ENTRY_SHARE + nfilters * cpu_operator_cost);
 
 	/*
