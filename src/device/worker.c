@@ -227,17 +227,6 @@ finish_some(bool all)
 	return any;
 }
 
-static bool
-any_taken(void)
-{
-	for (int word = 0; word < gpuds_queue->nwords; word++)
-	{
-		if (taken[word] != 0)
-			return true;
-	}
-	return false;
-}
-
 /* Answers all that is posted or under way, now that no engine is left. */
 static void
 give_up_all(void)
@@ -517,13 +506,11 @@ serve(void)
 	for (;;)
 	{
 		bool busy = take_posted();
-		bool flying;
 
 		if (nkept > 0)
 			launch_kept();
-		flying = api->in_flight(engine) > 0;
-		if (busy || flying || any_taken())
-			api->poll(engine);
+		/* Also when nothing is under way: it empties what woke us. */
+		api->poll(engine);
 		busy |= finish_some(false);
 		check_lost();
 		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
@@ -536,7 +523,7 @@ serve(void)
 		INSTR_TIME_SET_CURRENT(now);
 		INSTR_TIME_SUBTRACT(now, last);
 		sched_yield();
-		if (flying || nkept > 0 || INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
+		if (api->in_flight(engine) > 0 || nkept > 0 || INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
 			continue;
 		sleep_until_called(set);
 	}
