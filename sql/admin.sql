@@ -10,8 +10,8 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 ALTER TABLE t SET (autovacuum_enabled = false);
 
 -- what a mirror's life looks like
-CREATE VIEW s AS SELECT indexrelname, structure, device, state, entries, bytes > 0 AS has_bytes,
-	journal_position, applied_position FROM gpuds_indexes WHERE schemaname = 'test_admin' ORDER BY indexrelname;
+CREATE VIEW s AS SELECT indexrelname, structure, device IN ('cpu', 'cuda') AS on_device, state, entries,
+	bytes > 0 AS has_bytes, journal_position, applied_position FROM gpuds_indexes WHERE schemaname = 'test_admin' ORDER BY indexrelname;
 SELECT * FROM s;
 SELECT gpuds_index_evict('t_k');
 SELECT gpuds_index_load('t_k');
@@ -36,7 +36,7 @@ ROLLBACK;
 
 -- counters
 CREATE VIEW c AS SELECT scans, batches > 0 AS batches, probes, entries_returned, applied_operations, loads,
-	device_time, fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass;
+	(device_time IS NULL) = (coalesce(bus_bytes, 0) = 0) AS timed_on_gpu, fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass;
 SELECT * FROM c;
 SELECT count(*) FROM t WHERE k IN (1, 2, 3);
 SELECT count(*) FROM t WHERE k BETWEEN 501 AND 510;
@@ -134,7 +134,10 @@ SELECT gpuds_index_check('unlogged_k', true);
 SELECT gpuds_index_load('unlogged_k');
 
 -- devices
-SELECT name, kind, memory_total > 0 AS total, memory_used > 0 AS used, worker_pid, state FROM gpuds_devices;
+SELECT name, kind, memory_total > 0 AS total, memory_used >= 0 AS used, worker_pid, state, detail
+FROM gpuds_devices WHERE kind = 'cpu';
+SELECT count(*) FROM gpuds_devices WHERE kind NOT IN ('cpu', 'cuda') OR memory_used > memory_total
+	OR state NOT IN ('ready', 'starting', 'absent');
 
 -- wrong objects
 CREATE INDEX t_btree ON t (k);

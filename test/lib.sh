@@ -123,7 +123,7 @@ copy_tree()
 		(cd "$here" && git -c safe.directory='*' ls-files -co --exclude-standard -z |
 			tar --null -T - --ignore-failed-read -cf - 2>/dev/null) | tar -xf - -C "$build"
 	else
-		tar -C "$here" --exclude=.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . | tar -xf - -C "$build"
+		tar -C "$here" --exclude='./.*' --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . | tar -xf - -C "$build"
 	fi
 }
 
