@@ -100,7 +100,6 @@ struct GpuEngine
 	uint64_t launches = 0;
 	uint64_t merged = 0;
 	std::atomic<bool> lost{ false };
-	std::atomic<bool> injected{ false };
 	std::atomic<bool> woken{ false };
 	std::mutex why_mutex;
 	char why[200] = "";
@@ -317,11 +316,6 @@ run_changer(GpuEngine *engine)
 	gpu_use(engine->options.ordinal);
 	while ((request = next_request(&engine->changes)) != NULL)
 	{
-		if (engine->injected.exchange(false))
-		{
-			gpu_inject_fault(&engine->change.stream);
-			note_status(engine, &engine->change.stream);
-		}
 		if (engine->lost)
 			answer(request, GPU_DEVICE_LOST);
 		else
@@ -472,15 +466,21 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 	info->merged = engine->merged;
 }
 
+/* A fault has happened when this returns: on a stream of the caller's thread. */
 static void
 engine_inject(GpuEngine *engine, GpuInjection what)
 {
+	GpuStream *stream = &engine->lane[0].gpu.stream;
+
 	if (!engine->options.emulate_failures)
 		return;
 	if (what == GPU_INJECT_NO_MEMORY)
 		engine->pool.fail_after = 0;
 	else
-		engine->injected = true;
+	{
+		gpu_inject_fault(stream);
+		note_status(engine, stream);
+	}
 }
 
 /* Threads of ours leave all signals to the process's main thread. */
