@@ -276,15 +276,8 @@ worker_exit(int code, Datum arg)
 static void
 inject_fault(GpudsFault fault)
 {
-	char why[256];
-
 	if (fault == FAULT_STICKY)
-	{
-		/* The request that brought it finds the device lost. */
 		api->inject(engine, GPU_INJECT_STICKY);
-		for (int i = 0; i < 2000 && !api->lost(engine, why, sizeof(why)); i++)
-			pg_usleep(1000);
-	}
 	else if (fault == FAULT_NO_MEMORY)
 		api->inject(engine, GPU_INJECT_NO_MEMORY);
 }
