@@ -418,6 +418,7 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool pati
 	Sent sent = { mailbox, run };
 
 	mailbox->procno = GpudsMyProcNumber();
+	mailbox->epoch = epoch;
 	if (run)
 		mailbox->run = *run;
 	mailbox->request.done = 0;

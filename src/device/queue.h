@@ -102,9 +102,10 @@ typedef struct GpudsMailbox
 	/* not in the lines that the GPU writes */
 	pg_atomic_uint32 state;
 	int procno;   /* of the backend, for its latch */
+	uint64 epoch; /* of the worker that it was meant for */
 	GpudsRun run; /* goes with the request */
 	uint32 fault; /* GpudsFault */
-	char pad[256 - 20];
+	char pad[256 - 28];
 	char data[GPUDS_INLINE_BYTES];
 } GpudsMailbox;
 

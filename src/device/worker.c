@@ -134,6 +134,13 @@ tell_memory(void)
  * Answers
  */
 
+static void
+answer_lost(GpudsMailbox *mailbox)
+{
+	mailbox->request.status = GPU_DEVICE_LOST;
+	__atomic_store_n(&mailbox->request.done, 1, __ATOMIC_RELEASE);
+}
+
 /* Wakes the mailbox's owner, if it sleeps. */
 static void
 wake(int i)
@@ -241,10 +248,7 @@ give_up_all(void)
 		if (state == MAILBOX_RUNNING)
 		{
 			if (__atomic_load_n(&mailbox->request.done, __ATOMIC_ACQUIRE) == 0)
-			{
-				mailbox->request.status = GPU_DEVICE_LOST;
-				__atomic_store_n(&mailbox->request.done, 1, __ATOMIC_RELEASE);
-			}
+				answer_lost(mailbox);
 			if (pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_DONE))
 				wake(i);
 		}
@@ -296,6 +300,14 @@ take(int i)
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING))
 		return; /* taken back */
 	taken[i / 64] |= GpudsQueueBit(i);
+	if (mailbox->epoch != gpuds_queue->epoch)
+	{
+		/* Meant for an earlier worker, whose trees are gone. */
+		answer_lost(mailbox);
+		whereabouts[i] = SUBMITTED;
+		(void) finish(i);
+		return;
+	}
 #ifdef GPUDS_STOP_POINTS
 	if (mailbox->fault == FAULT_HOLD)
 	{
