@@ -17,17 +17,7 @@
 #ifndef GPU_BATCH_H
 #define GPU_BATCH_H
 
-#include <cuda_runtime.h>
-
-#include "kernels/wbt_probe.h"
-
-#define GPU_TILE 8
-#define GPU_ALL_LANES 0xFFFFFFFFu
-
-/* Probes that a tile has under way. */
-#ifndef GPU_TILE_PROBES
-#define GPU_TILE_PROBES 8
-#endif
+#include "kernels/gpu/tile.h"
 
 #define GPU_BATCH_BLOCK 256
 
@@ -38,50 +28,6 @@ gpu_batch_blocks(int64_t n, int probes)
 	int64_t a_block = (int64_t) GPU_BATCH_BLOCK / GPU_TILE * probes;
 
 	return (unsigned) ((n + a_block - 1) / a_block);
-}
-
-__device__ __forceinline__ int
-gpu_tile_lane(void)
-{
-	return (int) (threadIdx.x % GPU_TILE);
-}
-
-/* Where the tile's lanes are in a ballot. */
-__device__ __forceinline__ int
-gpu_tile_shift(void)
-{
-	return (int) (threadIdx.x & (32 - GPU_TILE));
-}
-
-/* This lane's 16 bytes of the line at ref. */
-__device__ __forceinline__ ulonglong2
-gpu_tile_load(const unsigned char *base, WbtRef ref)
-{
-	return __ldg((const ulonglong2 *) (base + (size_t) ref * WBT_UNIT_BYTES) + gpu_tile_lane());
-}
-
-/* Word i of the line's upper half, low part. */
-__device__ __forceinline__ uint32_t
-gpu_tile_upper(const ulonglong2 &line, int i)
-{
-	return __shfl_sync(GPU_ALL_LANES, (uint32_t) ((i & 1) ? line.y : line.x), GPU_TILE / 2 + (i >> 1),
-					   GPU_TILE);
-}
-
-__device__ __forceinline__ uint64_t
-gpu_tile_upper64(const ulonglong2 &line, int i)
-{
-	return __shfl_sync(GPU_ALL_LANES, (i & 1) ? line.y : line.x, GPU_TILE / 2 + (i >> 1), GPU_TILE);
-}
-
-/* How many of the separators 1 .. 7 of an inner node's line have w0 <= this: the child, unless w0 ties. */
-__device__ __forceinline__ int
-gpu_tile_rank(const ulonglong2 &line, uint64_t w0)
-{
-	unsigned even = __ballot_sync(GPU_ALL_LANES, line.x <= w0) >> gpu_tile_shift() & 0xE;
-	unsigned odd = __ballot_sync(GPU_ALL_LANES, line.y <= w0) >> gpu_tile_shift() & 0xF;
-
-	return __popc(even << 4 | odd);
 }
 
 /*

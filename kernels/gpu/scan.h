@@ -23,6 +23,9 @@
 
 #include "kernels/gpu/machine.h"
 #include "kernels/wbt_probe.h"
+#ifndef GPU_EMULATED
+#include "kernels/gpu/tile.h"
+#endif
 
 /*
  * Where the entries of an interval are, as one number.  If all of them are in
@@ -427,21 +430,6 @@ gpu_small_finished(GpuSmallLane *lane)
 	return gpu_finished(&lane->stream);
 }
 
-/* Locate interval i of a small request, in scan order. */
-GPU_FN uint64_t
-gpu_small_locate(const GpuSmallItem &item, int i, GpuStart *start)
-{
-	const GkScan *scan = &item.scan;
-	GkInterval interval = item.first;
-
-	*start = 0;
-	if (i > 0)
-		interval = gk_scan_interval(scan, item.forward ? scan->next + i : scan->next - 1 - i);
-	if (item.view.nwords == 1)
-		return gpu_scan_locate(&item.view, &interval, item.forward, 1, start);
-	return gpu_scan_locate(&item.view, &interval, item.forward, 2, start);
-}
-
 /* Entry o of the output, which is the k-th of an interval. */
 GPU_FN GkEntry
 gpu_small_write(const GpuSmallItem &item, GpuStart start, uint64_t k, int64_t o)
@@ -490,6 +478,21 @@ gpu_small_intervals(const GpuSmallItem &item)
 
 #ifdef GPU_EMULATED
 
+/* Locate interval i of a small request, in scan order. */
+static inline uint64_t
+gpu_small_locate(const GpuSmallItem &item, int i, GpuStart *start)
+{
+	const GkScan *scan = &item.scan;
+	GkInterval interval = item.first;
+
+	*start = 0;
+	if (i > 0)
+		interval = gk_scan_interval(scan, item.forward ? scan->next + i : scan->next - 1 - i);
+	if (item.view.nwords == 1)
+		return gpu_scan_locate(&item.view, &interval, item.forward, 1, start);
+	return gpu_scan_locate(&item.view, &interval, item.forward, 2, start);
+}
+
 static inline void
 gpu_small_run(const GpuSmallItem &item, int batch)
 {
@@ -532,47 +535,104 @@ gpu_nanoseconds(void)
 	return ns;
 }
 
-/* A block, which is a warp, for each request; a lane for each interval, then for each entry. */
+/* Threads of a request; a pair of tiles locates an interval. */
+#define GPU_SMALL_BLOCK 128
+#define GPU_SMALL_PAIRS (GPU_SMALL_BLOCK / GPU_TILE / 2)
+
+/* A place between entries, as a tile finds it. */
+struct GpuSmallBound
+{
+	uint64_t rank;
+	WbtRef leaf;
+	int place;
+};
+
+/*
+ * Both ends of the intervals of a small request, by all threads of a block, in
+ * their order of being scanned.  A descent waits for one line a level.
+ */
+__device__ __forceinline__ void
+gpu_small_bounds(const GpuSmallItem &item, int n, GpuSmallBound (*bounds)[2])
+{
+	int pair = (int) threadIdx.x / GPU_TILE / 2;
+	int end = (int) threadIdx.x / GPU_TILE % 2;
+
+	for (int first = 0; first < n; first += GPU_SMALL_PAIRS)
+	{
+		int i = first + pair;
+		GkInterval interval = item.first;
+		GpuSmallBound bound;
+		GkEntry x;
+
+		if (i > 0 && i < n)
+			interval = gk_scan_interval(&item.scan,
+										item.forward ? item.scan.next + i : item.scan.next - 1 - i);
+		x = end ? wbt_after(&interval.hi) : interval.lo;
+		bound.rank = gpu_tile_lower_bound(item.view, x, &bound.leaf, &bound.place);
+		/* an interval that ends before it begins has no entries */
+		if (end && gk_less(&interval.hi, &interval.lo))
+			bound.rank = 0;
+		if (i < n && gpu_tile_lane() == 0)
+			bounds[i][end] = bound;
+	}
+}
+
+/* A block for each request: tiles locate its intervals, then each thread writes entries. */
 template <int max>
-__global__ void __launch_bounds__(32) gpu_small_kernel(const __grid_constant__ GpuSmallItems<max> items)
+__global__ void
+__launch_bounds__(GPU_SMALL_BLOCK) gpu_small_kernel(const __grid_constant__ GpuSmallItems<max> items)
 {
 	const GpuSmallItem &item = items.item[blockIdx.x];
+	__shared__ GpuSmallBound bounds[GPU_SMALL_INTERVALS][2];
 	__shared__ uint64_t offsets[GPU_SMALL_INTERVALS + 1];
 	__shared__ GpuStart starts[GPU_SMALL_INTERVALS];
 	uint64_t ns = gpu_nanoseconds();
-	int lane = (int) threadIdx.x;
+	int thread = (int) threadIdx.x;
 	int n = gpu_small_intervals(item);
-	uint64_t count = 0;
-	uint64_t sum;
 	int64_t found;
 	int last = 0;
 	GkEntry at = { 0, 0, 0 };
 
-	starts[lane] = 0;
-	if (lane < n)
-		count = gpu_small_locate(item, lane, &starts[lane]);
-	sum = count;
-	for (int d = 1; d < 32; d *= 2)
+	gpu_small_bounds(item, n, bounds);
+	__syncthreads();
+	if (thread < GPU_SMALL_INTERVALS)
 	{
-		uint64_t before = __shfl_up_sync(0xFFFFFFFF, sum, d);
+		uint64_t count = 0;
 
-		if (lane >= d)
-			sum += before;
+		if (thread < n && bounds[thread][0].rank < bounds[thread][1].rank)
+		{
+			const GpuSmallBound *b = bounds[thread];
+			uint64_t skip;
+
+			count = b[1].rank - b[0].rank;
+			skip = item.forward ? 0 : count - 1;
+			if (b[0].leaf == b[1].leaf)
+				starts[thread] = (uint64_t) b[0].leaf << 32 | ((uint64_t) b[0].place + skip);
+			else
+				starts[thread] = b[0].rank + skip;
+		}
+		for (int d = 1; d < 32; d *= 2)
+		{
+			uint64_t before = __shfl_up_sync(GPU_ALL_LANES, count, d);
+
+			if (thread >= d)
+				count += before;
+		}
+		offsets[thread + 1] = count;
+		if (thread == 0)
+			offsets[0] = 0;
 	}
-	offsets[lane + 1] = sum;
-	if (lane == 0)
-		offsets[0] = 0;
-	sum = __shfl_sync(0xFFFFFFFF, sum, 31);
-	__syncwarp();
-	found = sum < (uint64_t) item.cap ? (int64_t) sum : item.cap;
-	for (int64_t o = lane; o < found; o += 32)
+	__syncthreads();
+	found = offsets[GPU_SMALL_INTERVALS] < (uint64_t) item.cap ? (int64_t) offsets[GPU_SMALL_INTERVALS]
+															   : item.cap;
+	for (int64_t o = thread; o < found; o += GPU_SMALL_BLOCK)
 	{
 		last = (int) gpu_scan_find(offsets, n, (uint64_t) o);
 		at = gpu_small_write(item, starts[last], (uint64_t) o - offsets[last], o);
 	}
-	__syncwarp();
-	/* the lane that wrote the last entry knows it */
-	if (lane == (found > 0 ? (int) ((found - 1) % 32) : 0))
+	__syncthreads();
+	/* the thread that wrote the last entry knows it */
+	if (thread == (found > 0 ? (int) ((found - 1) % GPU_SMALL_BLOCK) : 0))
 	{
 		gpu_small_answer(item, n, found, last, at, (int) gridDim.x, gpu_nanoseconds() - ns);
 		gpu_release_system(&item.request->done, 1);
@@ -586,7 +646,7 @@ gpu_small_start(GpuSmallLane *lane, const GpuSmallItem *items, int n)
 	GpuSmallItems<max> copy;
 
 	memcpy(copy.item, items, (size_t) n * sizeof(GpuSmallItem));
-	gpu_small_kernel<max><<<(unsigned) n, 32, 0, lane->stream.stream>>>(copy);
+	gpu_small_kernel<max><<<(unsigned) n, GPU_SMALL_BLOCK, 0, lane->stream.stream>>>(copy);
 	gpu_check(&lane->stream, "launch", cudaGetLastError());
 }
 
