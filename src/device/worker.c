@@ -368,7 +368,12 @@ launch_kept(void)
 		for (int i = 0; i < n; i++)
 			requests[i] = &gpuds_mailbox(kept[done + i])->request;
 		if (!api->small(engine, requests, n))
-			break;
+		{
+			/* Asking the driver which lanes are free costs as much as a launch. */
+			api->poll(engine);
+			if (!api->small(engine, requests, n))
+				break;
+		}
 		for (int i = 0; i < n; i++)
 			whereabouts[kept[done + i]] = MERGED;
 		done += n;
@@ -522,7 +527,8 @@ serve(void)
 		if (nkept > 0)
 			launch_kept();
 		/* Also when nothing is under way: it empties what woke us. */
-		api->poll(engine);
+		if (!busy)
+			api->poll(engine);
 		busy |= finish_some(false);
 		check_lost();
 		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
