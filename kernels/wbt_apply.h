@@ -1,20 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * wbt_apply.h
- *	  Applying a large batch of changes to the GPU's tree: the parts of one
- *	  operation, one run and one leaf.
+ *	  Applying a batch of changes to the GPU's tree by path copying: the parts
+ *	  of one operation, one changed node, one new node.
  *
  * Operations are sorted by entry; of several on one entry only the first counts.
- * Those that fall into the same leaf are a run.  Where an entry of the leaf or of
- * the run comes to lie among the entries of the leaf's successors follows from
- * its place in the leaf and from how many operations before it in the run have
- * an effect: so all entries are put in their places independently of each
- * other, however long a run is.
+ * Those that fall into the same leaf are a run.  What of a run has an effect
+ * makes a change: the leaf is replaced by pieces, as many as its entries then
+ * take, none if none is left.  From there on level by level: changes of
+ * children of one node are a run, and that node's change.  Whatever is not above
+ * a change is part of both versions.
  *
- * A leaf that changes is replaced by pieces: as many leaves as its entries
- * take, none if none is left.  Entries are spread over them evenly, but in the
- * last leaf of the tree all pieces but the last are full, so that ascending
- * inserts leave full leaves behind.
+ * What lies at a given place of a piece follows from prefix sums, so every place
+ * of every new node is found for itself, however long a run is.  The entries
+ * before a child follow from what the operations before it have added: so
+ * nothing has to be known of its neighbours.
+ *
+ * Things are spread over pieces evenly, but at the right edge of the tree all
+ * pieces but the last are full, so that ascending inserts leave full nodes behind.
+ *
+ * The separator of the first piece is the one that its node had: what remains
+ * of a change's range may begin higher, but nobody has to know.
+ *
+ * Levels from the tree's height on have one node that is not there (ref 0), the
+ * parent of a root that has been replaced by several pieces.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,46 +32,99 @@
 
 #include "kernels/wbt_build.h"
 
-/* Bits of WbtBatch.kind. */
-#define WBT_DELETES 1
-#define WBT_OVERRULED 2 /* not the first on its entry */
+/* Threads that make a node together, each some of its places. */
+#ifdef __CUDACC__
+#define WBT_LANES WBT_FANOUT
+#else
+#define WBT_LANES 1
+#endif
+
+#define WBT_LEVELS (WBT_MAX_HEIGHT + 1)
 
 /* What an operation adds to WbtBatch.sum. */
 #define WBT_INSERTED (UINT64_C(1) << 32)
 #define WBT_DELETED UINT64_C(1)
 
+/* Bit of place: the node is the last of its level. */
+#define WBT_LAST 0x80
+
 typedef struct WbtBatch
 {
+	int64_t n;
 	uint64_t *w0;
 	uint64_t *w1; /* trees of two key words only */
 	uint64_t *t;
-	uint8_t *kind;
-	uint32_t *leaf; /* number of the leaf in the tree, from the left */
-	uint8_t *order; /* 2 * entries of the leaf before the operation's, + 1 if it is there */
-	uint32_t *head; /* n + 1: how many runs begin before this operation */
-	uint64_t *sum;  /* n + 1: what the operations before this one have inserted and deleted */
-	uint32_t *run;  /* first operation of each run */
-	int64_t n;
+	uint8_t *deletes; /* not an insert? */
+	WbtRef *leaf;
+	WbtRef *parent;  /* of the leaf */
+	uint8_t *place;  /* of the leaf in its parent, WBT_LAST */
+	uint8_t *order;  /* 2 * entries of the leaf before the operation's, + 1 if it is there */
+	uint32_t *head;  /* n + 1: how many runs begin before this operation */
+	uint64_t *sum;   /* n + 1: what the operations before this one have inserted and deleted */
+	uint32_t *run;   /* first operation of each run; one more */
+	uint64_t *taken; /* n + 1: pieces << 32 | changes of the runs before this one */
 } WbtBatch;
 
-/* Number of the first child of each node of a level, counted in the level below. */
-typedef struct WbtStarts
+/* The nodes of one level that are replaced, from left to right. */
+typedef struct WbtChanges
 {
-	const uint32_t *level[WBT_MAX_HEIGHT]; /* from level 1 */
-} WbtStarts;
+	uint32_t *op;    /* first operation, one more: all operations */
+	uint32_t *to;    /* leaves: end of the run's operations */
+	uint32_t *first; /* first piece, one more: all pieces */
+	uint32_t *after; /* entries or children of all its pieces */
+	WbtRef *node;
+	WbtRef *parent;
+	uint8_t *place; /* in the parent, WBT_LAST */
+} WbtChanges;
 
-/* A run and what becomes of its leaf. */
-typedef struct WbtRun
+/* The nodes that replace them. */
+typedef struct WbtPieces
 {
-	int64_t from; /* operations */
-	int64_t to;
-	uint32_t leaf;
-	bool changes;
-	bool last;      /* the leaf is the last of the tree */
-	int64_t before; /* entries of the leaf */
-	int64_t after;  /* ... and of its pieces */
-	int64_t pieces;
-} WbtRun;
+	uint64_t *w0; /* separators; not for the first piece of a change */
+	uint64_t *w1;
+	uint64_t *t;
+	WbtRef *ref;
+	uint32_t *before; /* entries in the pieces before it of the same change */
+	uint32_t *change;
+} WbtPieces;
+
+/* How many there are of a level, and what comes of it all. */
+typedef struct WbtCounts
+{
+	uint32_t changes[WBT_LEVELS];
+	uint32_t pieces[WBT_LEVELS];
+	uint64_t sum; /* inserted << 32 | deleted */
+	WbtRef root;
+	uint32_t height;
+	uint32_t single; /* roots of one child, made and given up */
+} WbtCounts;
+
+/* The path of each operation: nodes and places from level 1 on; NULL: it is looked up again. */
+typedef struct WbtPath
+{
+	WbtRef *parent; /* (level - 1) * n + operation */
+	uint8_t *place;
+} WbtPath;
+
+/* Making the pieces of a level. */
+typedef struct WbtLevel
+{
+	WbtView view;
+	WbtBatch batch;
+	WbtPath path;
+	WbtFree leaves; /* unused nodes */
+	WbtFree inners;
+	WbtRef *retired_leaves; /* where the replaced nodes go */
+	WbtRef *retired_inners;
+	WbtCounts *counts;
+	WbtChanges below; /* level - 1 */
+	WbtPieces children;
+	uint32_t *head; /* one more than changes below: how many runs begin before */
+	uint32_t *run;  /* first change below of each run; one more */
+	WbtChanges here;
+	WbtPieces pieces;
+	int level;
+} WbtLevel;
 
 GK_INLINE GkEntry
 wbt_batch_entry(const WbtBatch *batch, int64_t j, const int nw)
@@ -75,15 +137,15 @@ wbt_batch_entry(const WbtBatch *batch, int64_t j, const int nw)
 	return e;
 }
 
-/* Take operation j out of the order that it was sorted into. */
+/* Set operation j of the sorted batch. */
 GK_INLINE void
-wbt_apply_gather(const WbtBatch *batch, int64_t j, const GkOp *op, const int nw)
+wbt_apply_set(const WbtBatch *batch, int64_t j, const GkOp *op, const int nw)
 {
 	batch->w0[j] = op->e.w0;
 	if (nw == 2)
 		batch->w1[j] = op->e.w1;
 	batch->t[j] = op->e.t;
-	batch->kind[j] = (uint8_t) (op->order & 1);
+	batch->deletes[j] = (uint8_t) (op->order & 1);
 }
 
 /* Is operation j on the same entry as the one before it? */
@@ -92,49 +154,6 @@ wbt_apply_overruled(const WbtBatch *batch, int64_t j, const int nw)
 {
 	return j > 0 && batch->t[j] == batch->t[j - 1] && batch->w0[j] == batch->w0[j - 1] &&
 		   (nw == 1 || batch->w1[j] == batch->w1[j - 1]);
-}
-
-/* Find the leaf of operation j, and what the operation does to it. */
-GK_INLINE void
-wbt_apply_find(const WbtView *view, const WbtStarts *starts, const WbtBatch *batch, int64_t j, const int nw)
-{
-	GkEntry e = wbt_batch_entry(batch, j, nw);
-	WbtRef ref = view->root;
-	uint32_t number = 0;
-	uint64_t effect = 0;
-	bool there = false;
-	int place = 0;
-
-	for (int level = view->height - 1; level > 0; level--)
-	{
-		const uint64_t *node = wbt_node(view->base, ref);
-		int i = wbt_inner_rank(node, &e, nw);
-
-		number = starts->level[level][number] + (uint32_t) i;
-		ref = wbt_link_ref(wbt_inner_link(node, i));
-	}
-	if (view->height > 0)
-	{
-		const uint64_t *leaf = wbt_node(view->base, ref);
-
-		place = wbt_leaf_rank(leaf, &e, nw);
-		if (place < WBT_FANOUT)
-		{
-			GkEntry at = wbt_leaf_entry(leaf, place, nw);
-
-			there = gk_equal(&at, &e);
-		}
-	}
-	if (!wbt_apply_overruled(batch, j, nw))
-	{
-		if (batch->kind[j] & WBT_DELETES)
-			effect = there ? WBT_DELETED : 0;
-		else
-			effect = there ? 0 : WBT_INSERTED;
-	}
-	batch->leaf[j] = number;
-	batch->order[j] = (uint8_t) (2 * place + (there ? 1 : 0));
-	batch->sum[j] = effect;
 }
 
 /* How many entries operations from .. to - 1 add, when sum has been summed up. */
@@ -146,105 +165,549 @@ wbt_apply_net(const WbtBatch *batch, int64_t from, int64_t to)
 	return (int64_t) (sum >> 32) - (int64_t) (uint32_t) sum;
 }
 
-/* Run r; leaves are those of the tree before the change. */
-GK_INLINE WbtRun
-wbt_apply_run(const WbtBatch *batch, const WbtList *leaves, int64_t r)
-{
-	WbtRun run;
-
-	run.from = batch->run[r];
-	run.to = r + 1 < batch->head[batch->n] ? batch->run[r + 1] : batch->n;
-	run.leaf = batch->leaf[run.from];
-	run.changes = batch->sum[run.to] != batch->sum[run.from];
-	run.last = run.leaf == leaves->n - 1;
-	run.before = leaves->before[run.leaf + 1] - leaves->before[run.leaf];
-	run.after = run.before + wbt_apply_net(batch, run.from, run.to);
-	run.pieces = wbt_nodes(run.after);
-	return run;
-}
-
-/* First of a run's entries in piece q. */
+/* First of n things in piece q of k. */
 GK_INLINE int64_t
-wbt_piece_start(const WbtRun *run, int64_t q)
+wbt_piece_start(int64_t q, int64_t n, int64_t k, bool last)
 {
-	if (run->last)
-		return q < run->pieces ? q * WBT_FANOUT : run->after;
-	return wbt_spread(q, run->after, run->pieces);
-}
-
-/* The piece that a run's entry number at comes to lie in. */
-GK_INLINE int64_t
-wbt_piece_of(const WbtRun *run, int64_t at)
-{
-	return run->last ? at / WBT_FANOUT : wbt_spread_node(at, run->after, run->pieces);
+	if (last)
+		return q < k ? q * WBT_FANOUT : n;
+	return wbt_spread(q, n, k);
 }
 
 /*
- * Where entry i of the run's leaf comes to lie among the entries of the
- * pieces, -1: it is deleted.
+ * Leaves, from operations.
  */
-GK_INLINE int64_t
-wbt_apply_place_old(const WbtBatch *batch, const WbtRun *run, int i)
-{
-	int64_t lo = run->from;
-	int64_t hi = run->to;
 
-	/* the first operation that is not on an entry before it */
+/* Find the leaf of operation j, and what the operation does to it. */
+GK_INLINE void
+wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, int64_t j, const int nw)
+{
+	GkEntry e = wbt_batch_entry(batch, j, nw);
+	WbtRef ref = view->root;
+	WbtRef parent = 0;
+	uint64_t effect = 0;
+	uint8_t last = WBT_LAST;
+	uint8_t at = 0;
+	bool there = false;
+	int place = 0;
+
+	for (int level = view->height - 1; level > 0; level--)
+	{
+		const uint64_t *node = wbt_node(view->base, ref);
+		int i = wbt_inner_rank(node, &e, nw);
+
+		if (i + 1 < wbt_inner_n(node))
+			last = 0;
+		at = (uint8_t) i;
+		parent = ref;
+		ref = wbt_link_ref(wbt_inner_link(node, i));
+		if (path->parent)
+		{
+			path->parent[(level - 1) * batch->n + j] = parent;
+			path->place[(level - 1) * batch->n + j] = at;
+		}
+	}
+	if (view->height > 0)
+	{
+		const uint64_t *leaf = wbt_node(view->base, ref);
+
+		place = wbt_leaf_rank(leaf, &e, nw);
+		if (place < WBT_FANOUT)
+		{
+			GkEntry found = wbt_leaf_entry(leaf, place, nw);
+
+			there = gk_equal(&found, &e);
+		}
+	}
+	if (wbt_apply_overruled(batch, j, nw))
+	{
+		/* it comes behind its entry, whether that stays or not */
+		place += there ? 1 : 0;
+		there = false;
+	}
+	else if (batch->deletes[j])
+	{
+		effect = there ? WBT_DELETED : 0;
+	}
+	else
+	{
+		effect = there ? 0 : WBT_INSERTED;
+	}
+	batch->leaf[j] = ref;
+	batch->parent[j] = parent;
+	batch->place[j] = at | last;
+	batch->order[j] = (uint8_t) (2 * place + (there ? 1 : 0));
+	batch->sum[j] = effect;
+}
+
+/* Does a run begin with operation j?  j is one of 0 .. n. */
+GK_INLINE void
+wbt_apply_head(const WbtBatch *batch, int64_t j)
+{
+	if (j < batch->n)
+	{
+		batch->head[j] = j == 0 || batch->leaf[j - 1] != batch->leaf[j] ? 1 : 0;
+	}
+	else
+	{
+		batch->head[j] = 0;
+		batch->sum[j] = 0;
+	}
+}
+
+/* When head has been summed up: list the run that begins with operation j. */
+GK_INLINE void
+wbt_apply_list_run(const WbtBatch *batch, int64_t j)
+{
+	if (batch->head[j + 1] != batch->head[j])
+		batch->run[batch->head[j]] = (uint32_t) j;
+	if (j == batch->n - 1)
+		batch->run[batch->head[j + 1]] = (uint32_t) batch->n;
+}
+
+/* Entries that the leaf of run r has afterwards; -1: nothing changes. */
+GK_INLINE int64_t
+wbt_apply_after(const WbtView *view, const WbtBatch *batch, int64_t r, const int nw)
+{
+	uint32_t from = batch->run[r];
+	uint32_t to = batch->run[r + 1];
+	WbtRef leaf = batch->leaf[from];
+
+	if (batch->sum[from] == batch->sum[to])
+		return -1;
+	return (leaf != 0 ? wbt_leaf_n(wbt_node(view->base, leaf), nw) : 0) + wbt_apply_net(batch, from, to);
+}
+
+/* When sum has been summed up: what run r takes.  r is one of 0 .. n. */
+GK_INLINE void
+wbt_apply_plan(const WbtView *view, const WbtBatch *batch, int64_t r, const int nw)
+{
+	int64_t after = r < (int64_t) batch->head[batch->n] ? wbt_apply_after(view, batch, r, nw) : -1;
+
+	batch->taken[r] = after >= 0 ? (uint64_t) wbt_nodes(after) << 32 | 1 : 0;
+}
+
+/*
+ * When taken has been summed up: operation j lists a piece of its run, the first
+ * one also the change.  A run has at most one piece more than operations.
+ */
+GK_INLINE void
+wbt_apply_list_pieces(const WbtLevel *l, int64_t j, const int nw)
+{
+	const WbtBatch *batch = &l->batch;
+	const WbtChanges *here = &l->here;
+	int64_t r = (int64_t) batch->head[j + 1] - 1;
+	uint32_t from = batch->run[r];
+	uint32_t change = (uint32_t) batch->taken[r];
+	uint32_t first = (uint32_t) (batch->taken[r] >> 32);
+	uint32_t end = (uint32_t) (batch->taken[r + 1] >> 32);
+	uint32_t q = (uint32_t) (j - from) + 1;
+
+	if (j == 0)
+	{
+		uint64_t all = batch->taken[batch->head[batch->n]];
+
+		l->counts->changes[0] = (uint32_t) all;
+		l->counts->pieces[0] = (uint32_t) (all >> 32);
+		l->counts->sum = batch->sum[batch->n];
+		here->op[(uint32_t) all] = (uint32_t) batch->n;
+		here->first[(uint32_t) all] = (uint32_t) (all >> 32);
+	}
+	if (batch->sum[from] == batch->sum[batch->run[r + 1]])
+		return;
+	if (j == from)
+	{
+		here->op[change] = from;
+		here->to[change] = batch->run[r + 1];
+		here->first[change] = first;
+		here->after[change] = (uint32_t) wbt_apply_after(&l->view, batch, r, nw);
+		here->node[change] = batch->leaf[from];
+		here->parent[change] = batch->parent[from];
+		here->place[change] = batch->place[from];
+		l->retired_leaves[change] = batch->leaf[from];
+		if (first < end)
+			l->pieces.change[first] = change;
+	}
+	if (first + q < end)
+		l->pieces.change[first + q] = change;
+}
+
+/* Entry number at of those of a change's pieces. */
+GK_INLINE GkEntry
+wbt_apply_entry(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
+{
+	const WbtBatch *batch = &l->batch;
+	int64_t from = l->here.op[change];
+	int64_t lo = from;
+	int64_t hi = l->here.to[change];
+
+	/* the first operation that more than at entries are before */
 	while (lo < hi)
 	{
 		int64_t middle = lo + (hi - lo) / 2;
 
-		if (batch->order[middle] < 2 * i + 1)
-			lo = middle + 1;
-		else
+		if (batch->order[middle] / 2 + wbt_apply_net(batch, from, middle) > at)
 			hi = middle;
+		else
+			lo = middle + 1;
 	}
-	if (lo < run->to && batch->order[lo] == 2 * i + 1 &&
-		(uint32_t) (batch->sum[lo + 1] - batch->sum[lo]) != 0)
-		return -1;
-	return i + wbt_apply_net(batch, run->from, lo);
+	if (lo > from && batch->sum[lo] - batch->sum[lo - 1] == WBT_INSERTED &&
+		batch->order[lo - 1] / 2 + wbt_apply_net(batch, from, lo - 1) == at)
+		return wbt_batch_entry(batch, lo - 1, nw);
+	return wbt_leaf_entry(wbt_node(l->view.base, l->here.node[change]),
+						  (int) (at - wbt_apply_net(batch, from, lo)), nw);
 }
 
-/* Where the entry of operation j comes to lie, -1: it is not inserted. */
-GK_INLINE int64_t
-wbt_apply_place_new(const WbtBatch *batch, const WbtRun *run, int64_t j)
+/* Make a leaf. */
+GK_INLINE void
+wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane, const int nw)
 {
-	if (batch->sum[j + 1] - batch->sum[j] != WBT_INSERTED)
-		return -1;
-	return batch->order[j] / 2 + wbt_apply_net(batch, run->from, j);
+	uint32_t change = l->pieces.change[piece];
+	uint32_t first = l->here.first[change];
+	int64_t q = piece - first;
+	int64_t k = l->here.first[change + 1] - first;
+	int64_t after = l->here.after[change];
+	bool last = (l->here.place[change] & WBT_LAST) != 0;
+	int64_t start = wbt_piece_start(q, after, k, last);
+	int64_t end = wbt_piece_start(q + 1, after, k, last);
+	WbtRef ref = wbt_free_take(&l->leaves, piece);
+	uint64_t *leaf = wbt_node(base, ref);
+
+	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
+	{
+		if (start + p < end)
+		{
+			GkEntry e = wbt_apply_entry(l, change, start + p, nw);
+
+			wbt_leaf_set(leaf, p, &e, nw);
+			if (p == 0 && q > 0)
+			{
+				GkEntry left = wbt_apply_entry(l, change, start - 1, nw);
+				GkEntry separator = wbt_between(&left, &e);
+
+				l->pieces.w0[piece] = separator.w0;
+				if (nw == 2)
+					l->pieces.w1[piece] = separator.w1;
+				l->pieces.t[piece] = separator.t;
+			}
+		}
+		else
+		{
+			wbt_leaf_clear(leaf, p, nw);
+		}
+	}
+	if (lane == 0)
+	{
+		l->pieces.ref[piece] = ref;
+		l->pieces.before[piece] = (uint32_t) start;
+	}
 }
 
 /*
- * Put the run's entry number at into its piece; refs are taken from a stack,
- * from number first on.  Returns the piece, if the entry is its first, else -1.
+ * Inner levels, from the level below.
  */
-GK_INLINE int64_t
-wbt_apply_put(unsigned char *base, const WbtRun *run, int64_t at, const GkEntry *e, const WbtFree *free,
-			  uint32_t first, const int nw)
-{
-	int64_t piece = wbt_piece_of(run, at);
-	int64_t start = wbt_piece_start(run, piece);
-	int64_t end = wbt_piece_start(run, piece + 1);
-	uint64_t *leaf = wbt_node(base, wbt_free_take(free, first + (uint32_t) piece));
 
-	wbt_leaf_set(leaf, (int) (at - start), e, nw);
-	if (at == end - 1)
-	{
-		for (int i = (int) (end - start); i < WBT_FANOUT; i++)
-			wbt_leaf_clear(leaf, i, nw);
-	}
-	return at == start ? piece : -1;
+/* Does a run begin with change c below?  c goes up to the number of changes, at least. */
+GK_INLINE void
+wbt_level_head(const WbtLevel *l, int64_t c)
+{
+	l->head[c] = c < l->counts->changes[l->level - 1] &&
+						 (c == 0 || l->below.parent[c - 1] != l->below.parent[c])
+					 ? 1
+					 : 0;
 }
 
-/* The separator between two neighbouring leaves. */
-GK_INLINE GkEntry
-wbt_leaf_separator(const unsigned char *base, WbtRef left, WbtRef right, const int nw)
+/* When head has been summed up: list the run that begins with change c below. */
+GK_INLINE void
+wbt_level_list_run(const WbtLevel *l, int64_t c)
 {
-	const uint64_t *leaf = wbt_node(base, left);
-	GkEntry last = wbt_leaf_entry(leaf, wbt_leaf_n(leaf, nw) - 1, nw);
-	GkEntry first = wbt_leaf_entry(wbt_node(base, right), 0, nw);
+	uint32_t n = l->counts->changes[l->level - 1];
 
-	return wbt_between(&last, &first);
+	if (c >= n)
+		return;
+	if (l->head[c + 1] != l->head[c])
+		l->run[l->head[c]] = (uint32_t) c;
+	if (c == n - 1)
+	{
+		l->run[l->head[n]] = n;
+		l->counts->changes[l->level] = l->head[n];
+	}
+}
+
+/* The nodes of inner levels below this one that were replaced or made. */
+GK_INLINE uint32_t
+wbt_level_retired(const WbtLevel *l)
+{
+	uint32_t n = 0;
+
+	for (int i = 1; i < l->level && i < l->view.height; i++)
+		n += l->counts->changes[i];
+	return n;
+}
+
+GK_INLINE uint32_t
+wbt_level_made(const WbtLevel *l)
+{
+	uint32_t n = 0;
+
+	for (int i = 1; i < l->level; i++)
+		n += l->counts->pieces[i];
+	return n;
+}
+
+/* The parent of the node of this level in which operation j is, and its place there. */
+GK_INLINE WbtRef
+wbt_level_parent(const WbtLevel *l, int64_t j, uint8_t *place, const int nw)
+{
+	WbtRef ref = l->view.root;
+	WbtRef parent = 0;
+
+	*place = 0;
+	if (l->level >= l->view.height - 1)
+		return 0;
+	if (l->path.parent)
+	{
+		*place = l->path.place[l->level * l->batch.n + j];
+		return l->path.parent[l->level * l->batch.n + j];
+	}
+
+	GkEntry e = wbt_batch_entry(&l->batch, j, nw);
+
+	for (int level = l->view.height - 1; level > l->level; level--)
+	{
+		const uint64_t *node = wbt_node(l->view.base, ref);
+		int i = wbt_inner_rank(node, &e, nw);
+
+		*place = (uint8_t) i;
+		parent = ref;
+		ref = wbt_link_ref(wbt_inner_link(node, i));
+	}
+	return parent;
+}
+
+/* The change of run r: what it takes.  r goes up to the number of runs, at least. */
+GK_INLINE void
+wbt_level_plan(const WbtLevel *l, int64_t r, const int nw)
+{
+	const WbtChanges *below = &l->below;
+	const WbtChanges *here = &l->here;
+	uint32_t n = l->counts->changes[l->level];
+	uint8_t place;
+
+	here->first[r] = 0;
+	if (r == n)
+		here->op[r] = (uint32_t) l->batch.n;
+	if (r < n)
+	{
+		uint32_t from = l->run[r];
+		uint32_t to = l->run[r + 1];
+		uint32_t j = below->op[from];
+		WbtRef node = below->parent[from];
+		int64_t after = node != 0 ? wbt_inner_n(wbt_node(l->view.base, node)) : 1;
+
+		after += (int64_t) (below->first[to] - below->first[from]) - (int64_t) (to - from);
+		here->op[r] = j;
+		here->first[r] = (uint32_t) wbt_nodes(after);
+		here->after[r] = (uint32_t) after;
+		here->node[r] = node;
+		here->parent[r] = wbt_level_parent(l, j, &place, nw);
+		here->place[r] = place | (below->place[to - 1] & WBT_LAST);
+		if (node != 0)
+			l->retired_inners[wbt_level_retired(l) + (uint32_t) r] = node;
+	}
+}
+
+/*
+ * When first has been summed up: number i lists a piece; for i < changes the
+ * first one of change i, then for piece i - changes below one of the others.  A
+ * run has at most one piece more than there are pieces below.
+ */
+GK_INLINE void
+wbt_level_list_pieces(const WbtLevel *l, int64_t i)
+{
+	const WbtChanges *here = &l->here;
+	uint32_t n = l->counts->changes[l->level];
+	uint32_t change;
+	uint32_t q = 0;
+
+	if (i == 0)
+		l->counts->pieces[l->level] = here->first[n];
+	if (i < n)
+	{
+		change = (uint32_t) i;
+	}
+	else
+	{
+		uint32_t child = (uint32_t) (i - n);
+
+		if (child >= l->counts->pieces[l->level - 1])
+			return;
+		change = l->head[l->children.change[child] + 1] - 1;
+		q = child - l->below.first[l->run[change]] + 1;
+	}
+	if (here->first[change] + q < here->first[change + 1])
+		l->pieces.change[here->first[change] + q] = change;
+}
+
+/* A child of a change's pieces. */
+typedef struct WbtChild
+{
+	GkEntry separator;
+	WbtRef ref;
+	uint32_t before; /* entries in the children of the change's pieces before it */
+} WbtChild;
+
+/* Child number at. */
+GK_INLINE WbtChild
+wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
+{
+	const WbtChanges *below = &l->below;
+	uint32_t from = l->run[change];
+	uint32_t lo = from;
+	uint32_t hi = l->run[change + 1];
+	uint32_t first = below->first[from];
+	const uint64_t *node = wbt_node(l->view.base, l->here.node[change]);
+	int64_t place = at;
+	WbtChild child;
+
+	/* the first change below whose pieces are all behind it */
+	while (lo < hi)
+	{
+		uint32_t middle = lo + (hi - lo) / 2;
+
+		if ((below->place[middle] & ~WBT_LAST) + (int64_t) (below->first[middle] - first) -
+				(int64_t) (middle - from) >
+			at)
+			hi = middle;
+		else
+			lo = middle + 1;
+	}
+	if (lo > from)
+	{
+		uint32_t c = lo - 1;
+		int old = below->place[c] & ~WBT_LAST;
+		int64_t q = at - (old + (int64_t) (below->first[c] - first) - (int64_t) (c - from));
+		int64_t k = below->first[c + 1] - below->first[c];
+
+		if (q < k)
+		{
+			uint32_t piece = below->first[c] + (uint32_t) q;
+
+			if (q == 0)
+			{
+				child.separator.w0 = child.separator.w1 = child.separator.t = 0;
+				if (old > 0)
+					child.separator = wbt_inner_separator(node, old, nw);
+			}
+			else
+			{
+				child.separator.w0 = l->children.w0[piece];
+				child.separator.w1 = nw == 2 ? l->children.w1[piece] : 0;
+				child.separator.t = l->children.t[piece];
+			}
+			child.ref = l->children.ref[piece];
+			child.before = l->children.before[piece] +
+						   (uint32_t) wbt_apply_net(&l->batch, below->op[from], below->op[c]);
+			if (old > 0)
+				child.before += (uint32_t) wbt_link_before(wbt_inner_link(node, old));
+			return child;
+		}
+		place = old + 1 + (q - k);
+	}
+
+	uint64_t link = wbt_inner_link(node, (int) place);
+
+	child.separator = wbt_inner_separator(node, (int) place, nw);
+	child.ref = wbt_link_ref(link);
+	child.before = (uint32_t) wbt_link_before(link) +
+				   (uint32_t) wbt_apply_net(&l->batch, below->op[from], below->op[lo]);
+	return child;
+}
+
+/*
+ * Make a lane's places of an inner node; returns the details of their
+ * separators.  The header is to be set with those of all lanes.
+ */
+GK_INLINE unsigned
+wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane, int *n, const int nw)
+{
+	uint32_t change = l->pieces.change[piece];
+	uint32_t first = l->here.first[change];
+	int64_t q = piece - first;
+	int64_t k = l->here.first[change + 1] - first;
+	int64_t after = l->here.after[change];
+	bool last = (l->here.place[change] & WBT_LAST) != 0;
+	int64_t start = wbt_piece_start(q, after, k, last);
+	int64_t end = wbt_piece_start(q + 1, after, k, last);
+	WbtRef ref = wbt_free_take(&l->inners, wbt_level_made(l) + piece);
+	uint64_t *node = wbt_node(base, ref);
+	WbtChild front = { { 0, 0, 0 }, 0, 0 };
+	unsigned details = 0;
+
+	*n = (int) (end - start);
+	if (q > 0)
+		front = wbt_level_child(l, change, start, nw);
+	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
+	{
+		if (p < *n)
+		{
+			WbtChild child = wbt_level_child(l, change, start + p, nw);
+
+			wbt_inner_set(node, p, &child.separator, child.ref, child.before - front.before, nw);
+			if (p > 0 && (child.separator.w1 | child.separator.t) != 0)
+				details |= 1u << p;
+		}
+		else
+		{
+			wbt_inner_clear(node, p);
+		}
+	}
+	if (lane == 0)
+	{
+		l->pieces.w0[piece] = front.separator.w0;
+		if (nw == 2)
+			l->pieces.w1[piece] = front.separator.w1;
+		l->pieces.t[piece] = front.separator.t;
+		l->pieces.ref[piece] = ref;
+		l->pieces.before[piece] = front.before;
+	}
+	return details;
+}
+
+/* Is this level the last one to be made? */
+GK_INLINE bool
+wbt_level_top(const WbtLevel *l)
+{
+	return l->level >= l->view.height - 1 && l->counts->pieces[l->level] <= 1;
+}
+
+/* The pieces of the top level are there: what is the root? */
+GK_INLINE void
+wbt_level_finish(const WbtLevel *l)
+{
+	WbtCounts *counts = l->counts;
+	WbtRef root = 0;
+	uint32_t height = 0;
+	uint32_t single = 0;
+
+	if (counts->pieces[l->level] > 0)
+	{
+		root = l->pieces.ref[0];
+		height = (uint32_t) l->level + 1;
+	}
+	while (height > 1 && wbt_inner_n(wbt_node(l->view.base, root)) == 1)
+	{
+		uint32_t at = wbt_level_retired(l) + single++;
+
+		if (l->level < l->view.height)
+			at += counts->changes[l->level];
+		l->retired_inners[at] = root;
+		root = wbt_link_ref(wbt_inner_link(wbt_node(l->view.base, root), 0));
+		height--;
+	}
+	counts->root = root;
+	counts->height = height;
+	counts->single = single;
 }
 
 #endif /* WBT_APPLY_H */

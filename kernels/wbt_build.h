@@ -71,13 +71,6 @@ wbt_spread(int64_t i, int64_t n, int64_t k)
 	return (int64_t) ((uint64_t) i * (uint64_t) n / (uint64_t) k);
 }
 
-/* The node of k that gets thing i of n. */
-GK_INLINE int64_t
-wbt_spread_node(int64_t i, int64_t n, int64_t k)
-{
-	return (int64_t) (((uint64_t) (i + 1) * (uint64_t) k - 1) / (uint64_t) n);
-}
-
 /* First entry of leaf i of a load of so much fill. */
 GK_INLINE uint64_t
 wbt_fill_start(uint64_t i, uint32_t fill_percent)
@@ -134,28 +127,15 @@ wbt_build_inner(unsigned char *base, const WbtList *children, const WbtList *par
 	}
 }
 
-/*
- * Place p of node i of a list of inner nodes: its child there, if there is one,
- * goes into the list of the level below, whose nodes start[i] .. start[i + 1] - 1
- * are the children.
- */
-GK_INLINE void
-wbt_open_inner(const unsigned char *base, const WbtList *parents, const uint32_t *start,
-			   const WbtList *children, int64_t i, int p, const int nw)
+/* The separator between two neighbouring leaves. */
+GK_INLINE GkEntry
+wbt_leaf_separator(const unsigned char *base, WbtRef left, WbtRef right, const int nw)
 {
-	const uint64_t *node = wbt_node(base, parents->ref[i]);
+	const uint64_t *leaf = wbt_node(base, left);
+	GkEntry last = wbt_leaf_entry(leaf, wbt_leaf_n(leaf, nw) - 1, nw);
+	GkEntry first = wbt_leaf_entry(wbt_node(base, right), 0, nw);
 
-	if (p < wbt_inner_n(node))
-	{
-		uint64_t link = wbt_inner_link(node, p);
-		GkEntry separator = p > 0 ? wbt_inner_separator(node, p, nw) : wbt_list_separator(parents, i, nw);
-
-		wbt_list_set_separator(children, start[i] + p, &separator, nw);
-		children->ref[start[i] + p] = wbt_link_ref(link);
-		children->before[start[i] + p] = parents->before[i] + (uint32_t) wbt_link_before(link);
-	}
-	if (i == parents->n - 1 && p == 0)
-		children->before[children->n] = parents->before[i + 1];
+	return wbt_between(&last, &first);
 }
 
 #endif /* WBT_BUILD_H */

@@ -3,12 +3,17 @@
  * apply.h
  *	  Applying operations to a tree in device memory.
  *
- * A batch is sorted, each operation finds its leaf, and leaves that change are
- * replaced by new ones (wbt_apply.h).  The inner levels are built anew above the
- * list of all leaves; leaves without changes are part of both versions.
+ * Batches of up to GPU_SMALL_OPS operations take one launch of one block, which
+ * reads them from host memory, and says there when it is done.  The host sees to
+ * it before that there are as many unused nodes as the batch may take.
  *
- * The host waits for the device three times: to learn how the operations are to
- * be sorted, to learn how many nodes the new version takes, and for the end.
+ * Larger ones take a few launches for the leaves and for each level of many
+ * nodes; one block makes the rest.  The host waits for the device three times:
+ * to learn which bits the operations are to be sorted by, to learn how many
+ * leaves they take, and for the end.  All in between is of the sizes that they
+ * may have at most; the device knows better and does no more than it must.
+ *
+ * The functions of one item are in wbt_apply.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,15 +24,23 @@
 #include "kernels/gpu/tree.h"
 #include "kernels/wbt_apply.h"
 
+/* Batches of so many operations take one launch. */
+#define GPU_SMALL_OPS 1024
+
+/* A level of so many nodes at most is made by one block. */
+#define GPU_SMALL_LEVEL 1024
+
 /*
  * Sorting.
  */
 
-/* What is known of a batch before it is sorted. */
+/* What is known of a batch before it is sorted; and its keys, to sort by w0. */
 struct GpuFindShape
 {
 	const GkOp *ops;
 	int64_t n;
+	uint64_t *key;
+	uint32_t *number;
 	GpuShape *shape;
 
 	GPU_FN void operator()(int64_t i) const
@@ -41,6 +54,8 @@ struct GpuFindShape
 		{
 			GkOp op = ops[i];
 
+			key[i] = op.e.w0;
+			number[i] = (uint32_t) i;
 			varying[0] |= op.e.w0 ^ first.e.w0;
 			varying[1] |= op.e.w1 ^ first.e.w1;
 			varying[2] |= op.e.t ^ first.e.t;
@@ -159,325 +174,363 @@ template <int nw> struct GpuGather
 	{
 		GkOp op = ops[number ? number[i] : i];
 
-		wbt_apply_gather(&batch, i, &op, nw);
+		wbt_apply_set(&batch, i, &op, nw);
 	}
 };
 
 /*
- * Finding leaves.
+ * The phases of a level.  All of one phase are done before the next begins.
+ */
+enum GpuPhase
+{
+	GPU_FIND, /* from here for each operation ... */
+	GPU_HEAD, /* ... and one more; then head and sum are summed up */
+	GPU_RUN,
+	GPU_PLAN, /* one more; then taken is summed up */
+	GPU_LIST,
+	GPU_LEAF,       /* for each lane of each new leaf */
+	GPU_LEVEL_HEAD, /* for each change below, and one more; then head is summed up */
+	GPU_LEVEL_RUN,
+	GPU_LEVEL_PLAN, /* for each change, and one more; then first is summed up */
+	GPU_LEVEL_LIST, /* for each change and each piece below */
+	GPU_LEVEL_NODE  /* for each lane of each new node */
+};
+
+template <int nw, GpuPhase phase>
+GPU_FN void
+gpu_phase(const WbtLevel &l, int64_t i)
+{
+	unsigned char *base = (unsigned char *) (uintptr_t) l.view.base;
+
+	if (phase == GPU_FIND)
+		wbt_apply_find(&l.view, &l.batch, &l.path, i, nw);
+	if (phase == GPU_HEAD)
+		wbt_apply_head(&l.batch, i);
+	if (phase == GPU_RUN)
+		wbt_apply_list_run(&l.batch, i);
+	if (phase == GPU_PLAN)
+		wbt_apply_plan(&l.view, &l.batch, i, nw);
+	if (phase == GPU_LIST)
+		wbt_apply_list_pieces(&l, i, nw);
+	if (phase == GPU_LEAF && i / WBT_LANES < l.counts->pieces[0])
+		wbt_apply_leaf(&l, base, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES), nw);
+	if (phase == GPU_LEVEL_HEAD)
+		wbt_level_head(&l, i);
+	if (phase == GPU_LEVEL_RUN)
+		wbt_level_list_run(&l, i);
+	if (phase == GPU_LEVEL_PLAN)
+		wbt_level_plan(&l, i, nw);
+	if (phase == GPU_LEVEL_LIST)
+		wbt_level_list_pieces(&l, i);
+	if (phase == GPU_LEVEL_NODE && i / WBT_LANES < l.counts->pieces[l.level])
+	{
+		uint32_t piece = (uint32_t) (i / WBT_LANES);
+		int lane = (int) (i % WBT_LANES);
+		int n;
+		unsigned details = gpu_tile_or(wbt_level_inner(&l, base, piece, lane, &n, nw));
+
+		if (lane == 0)
+			wbt_inner_set_header(wbt_node(base, l.pieces.ref[piece]), n, details);
+	}
+}
+
+template <int nw, GpuPhase phase> struct GpuLaunchPhase
+{
+	WbtLevel l;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		gpu_phase<nw, phase>(l, i);
+	}
+};
+
+template <int nw, GpuPhase phase>
+static inline void
+gpu_launch_phase(GpuStream *s, const WbtLevel &l, int64_t n)
+{
+	gpu_launch(s, n, GpuLaunchPhase<nw, phase>{ l });
+}
+
+/* All levels: of two neighbouring ones the arrays are at hand. */
+struct GpuLevels
+{
+	WbtLevel common;
+	WbtChanges changes[2];
+	WbtPieces pieces[2];
+
+	GPU_FN WbtLevel at(int level) const
+	{
+		WbtLevel l = common;
+
+		l.below = changes[(level + 1) & 1];
+		l.children = pieces[(level + 1) & 1];
+		l.here = changes[level & 1];
+		l.pieces = pieces[level & 1];
+		l.level = level;
+		return l;
+	}
+};
+
+/* The inner levels from this one on, and the root. */
+template <int nw>
+GPU_FN void
+gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	WbtCounts *counts = levels.common.counts;
+
+	for (;; level++)
+	{
+		WbtLevel l = levels.at(level);
+		int64_t below = counts->changes[level - 1];
+		int64_t children = counts->pieces[level - 1];
+		int64_t n;
+
+		/* is the level below the top? */
+		l.level = level - 1;
+		if (wbt_level_top(&l))
+			break;
+		l.level = level;
+		block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
+		block.scan(l.head, below + 1);
+		block.each(below, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_RUN>(l, i); });
+		n = counts->changes[level];
+		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_PLAN>(l, i); });
+		block.scan(l.here.first, n + 1);
+		block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
+		n = counts->pieces[level];
+		block.each(n * WBT_LANES, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
+	}
+	block.each(1,
+			   [&](int64_t)
+			   {
+				   WbtLevel top = levels.at(level - 1);
+
+				   wbt_level_finish(&top);
+			   });
+}
+
+template <int nw> struct GpuTopLevels
+{
+	GpuLevels levels;
+	int level;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		gpu_block_levels<nw>(block, levels, level);
+	}
+};
+
+/*
+ * Working memory.
  */
 
-struct GpuCountChildren
+static inline void
+gpu_batch_layout(GpuScratch *scratch, WbtBatch *batch, int64_t n, uint32_t nwords)
 {
-	const unsigned char *base;
-	WbtList list;
-	uint32_t *start;
+	batch->n = n;
+	batch->w0 = gpu_scratch<uint64_t>(scratch, n);
+	batch->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
+	batch->t = gpu_scratch<uint64_t>(scratch, n);
+	batch->deletes = gpu_scratch<uint8_t>(scratch, n);
+	batch->leaf = gpu_scratch<WbtRef>(scratch, n);
+	batch->parent = gpu_scratch<WbtRef>(scratch, n);
+	batch->place = gpu_scratch<uint8_t>(scratch, n);
+	batch->order = gpu_scratch<uint8_t>(scratch, n);
+	batch->head = gpu_scratch<uint32_t>(scratch, n + 1);
+	batch->sum = gpu_scratch<uint64_t>(scratch, n + 1);
+	batch->run = gpu_scratch<uint32_t>(scratch, n + 1);
+	batch->taken = gpu_scratch<uint64_t>(scratch, n + 1);
+}
 
-	GPU_FN void operator()(int64_t i) const
-	{
-		start[i] = i < list.n ? (uint32_t) wbt_inner_n(wbt_node(base, list.ref[i])) : 0;
-	}
+static inline void
+gpu_changes_layout(GpuScratch *scratch, WbtChanges *changes, int64_t n)
+{
+	changes->op = gpu_scratch<uint32_t>(scratch, n + 1);
+	changes->to = gpu_scratch<uint32_t>(scratch, n);
+	changes->first = gpu_scratch<uint32_t>(scratch, n + 1);
+	changes->after = gpu_scratch<uint32_t>(scratch, n);
+	changes->node = gpu_scratch<WbtRef>(scratch, n);
+	changes->parent = gpu_scratch<WbtRef>(scratch, n);
+	changes->place = gpu_scratch<uint8_t>(scratch, n);
+}
+
+static inline void
+gpu_pieces_layout(GpuScratch *scratch, WbtPieces *pieces, int64_t n, uint32_t nwords)
+{
+	pieces->w0 = gpu_scratch<uint64_t>(scratch, n);
+	pieces->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
+	pieces->t = gpu_scratch<uint64_t>(scratch, n);
+	pieces->ref = gpu_scratch<WbtRef>(scratch, n);
+	pieces->before = gpu_scratch<uint32_t>(scratch, n);
+	pieces->change = gpu_scratch<uint32_t>(scratch, n);
+}
+
+/* What a batch may change at most. */
+struct GpuBounds
+{
+	int64_t changes[WBT_LEVELS];
+	int64_t pieces[WBT_LEVELS];
+	int64_t inner_changes; /* in all */
+	int64_t inner_pieces;
+	int levels;
 };
 
-template <int nw> struct GpuOpenInner
+/* ... if it changes so many leaves and makes so many more of them. */
+static inline GpuBounds
+gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 {
-	const unsigned char *base;
-	WbtList parents;
-	const uint32_t *start;
-	WbtList children;
+	GpuBounds b = {};
 
-	GPU_FN void operator()(int64_t i) const
+	b.changes[0] = changes;
+	b.pieces[0] = changes + more;
+	b.levels = 1;
+	while (b.levels < tree->height || more > 0)
 	{
-		wbt_open_inner(base, &parents, start, &children, i / WBT_FANOUT, (int) (i % WBT_FANOUT), nw);
-	}
-};
-
-/* The list of the root's level. */
-struct GpuListRoot
-{
-	WbtList list;
-	WbtRef root;
-	uint32_t entries;
-
-	GPU_FN void operator()(int64_t) const
-	{
-		list.w0[0] = list.t[0] = 0;
-		if (list.w1)
-			list.w1[0] = 0;
-		list.ref[0] = root;
-		list.before[0] = 0;
-		list.before[1] = entries;
-	}
-};
-
-template <int nw> struct GpuFindLeaf
-{
-	WbtView view;
-	WbtStarts starts;
-	WbtBatch batch;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		wbt_apply_find(&view, &starts, &batch, i, nw);
-	}
-};
-
-struct GpuFindHeads
-{
-	WbtBatch batch;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		if (i == batch.n)
-			batch.head[i] = batch.sum[i] = 0;
+		if (b.levels < tree->height)
+		{
+			if (changes > tree->level_n[b.levels])
+				changes = tree->level_n[b.levels];
+			if (more > (more + (WBT_FANOUT - 1) * changes) / WBT_FANOUT)
+				more = (more + (WBT_FANOUT - 1) * changes) / WBT_FANOUT;
+		}
 		else
-			batch.head[i] = i == 0 || batch.leaf[i - 1] != batch.leaf[i] ? 1 : 0;
+		{
+			changes = 1;
+			more = wbt_nodes(1 + more) - 1;
+		}
+		b.changes[b.levels] = changes;
+		b.pieces[b.levels] = changes + more;
+		b.inner_changes += changes;
+		b.inner_pieces += changes + more;
+		b.levels++;
 	}
-};
+	return b;
+}
 
-struct GpuListRuns
+/* Arrays of all levels: even and odd ones share theirs. */
+static inline void
+gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, uint32_t nwords)
 {
-	WbtBatch batch;
-
-	GPU_FN void operator()(int64_t i) const
+	for (int i = 0; i < 2; i++)
 	{
-		if (batch.head[i + 1] != batch.head[i])
-			batch.run[batch.head[i]] = (uint32_t) i;
+		int64_t changes = 0;
+		int64_t pieces = 0;
+
+		for (int level = i; level < b->levels; level += 2)
+		{
+			changes = b->changes[level] > changes ? b->changes[level] : changes;
+			pieces = b->pieces[level] > pieces ? b->pieces[level] : pieces;
+		}
+		gpu_changes_layout(scratch, &levels->changes[i], changes);
+		gpu_pieces_layout(scratch, &levels->pieces[i], pieces, nwords);
 	}
-};
+	levels->common.head = gpu_scratch<uint32_t>(scratch, b->changes[0] + 1);
+	levels->common.run = gpu_scratch<uint32_t>(scratch, b->changes[0] + 1);
+}
+
+/* What the levels of a batch have in common; arrays follow. */
+static inline void
+gpu_levels_init(GpuChange *c, const GpuTree *tree, WbtLevel *l)
+{
+	l->view.base = c->pool->base;
+	l->view.entries = tree->entries.load();
+	l->view.root = tree->root;
+	l->view.height = tree->height;
+	l->view.nwords = (int) tree->nwords;
+}
+
+/* Where nodes come from and go to, when there are enough. */
+static inline void
+gpu_levels_nodes(const GpuTree *tree, WbtLevel *l)
+{
+	l->leaves = gpu_nodes_free(&tree->leaves);
+	l->inners = gpu_nodes_free(&tree->inners);
+	l->retired_leaves = tree->leaves.retired.at + tree->leaves.retired_to;
+	l->retired_inners = tree->inners.retired.at + tree->inners.retired_to;
+}
+
+/* Unused nodes, and room for replaced ones. */
+static inline bool
+gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
+{
+	return gpu_tree_reserve(c, tree, (uint64_t) b->pieces[0], (uint64_t) b->inner_pieces,
+							(uint64_t) b->changes[0], (uint64_t) b->inner_changes + WBT_LEVELS);
+}
+
+/* The new version is there, and the page has its counts: publish it. */
+static inline void
+gpu_apply_publish(GpuChange *c, GpuTree *tree)
+{
+	const WbtCounts *counts = &c->page->counts;
+	uint64_t entries = tree->entries.load() + (counts->sum >> 32) - (uint32_t) counts->sum;
+	uint32_t made = 0;
+	uint32_t retired = counts->single;
+
+	tree->leaves.nfree -= counts->pieces[0];
+	tree->leaves.retired_to += tree->height > 0 ? counts->changes[0] : 0;
+	for (int level = 0; level < WBT_MAX_HEIGHT; level++)
+	{
+		if (level > 0)
+			made += counts->pieces[level];
+		if (level > 0 && level < tree->height)
+			retired += counts->changes[level];
+		if (level < tree->height)
+			tree->level_n[level] += counts->pieces[level] - counts->changes[level];
+		else
+			tree->level_n[level] = counts->pieces[level];
+		if (level >= (int) counts->height)
+			tree->level_n[level] = 0;
+	}
+	tree->inners.nfree -= made;
+	tree->inners.retired_to += retired;
+	tree->inners.live += made - retired;
+	tree->leaves.live = tree->level_n[0];
+	tree->root = counts->root;
+	tree->height = (int) counts->height;
+	gpu_tree_publish(tree, entries);
+	tree->retired.push_back({ tree->version, tree->leaves.retired_to, tree->inners.retired_to });
+}
 
 /*
- * Planning: how many pieces each leaf becomes.
+ * Large batches.
  */
-struct GpuPlan
-{
-	WbtBatch batch;
-	WbtList leaves;
-	uint32_t *pieces; /* of each leaf, 1 before this; leaves.n + 1 */
-	uint8_t *touched; /* is the leaf replaced?  0 before this */
-	uint64_t *taken;  /* of each run: new leaves << 32 | leaves replaced; batch.n + 1 */
-
-	GPU_FN void operator()(int64_t r) const
-	{
-		uint64_t here = 0;
-
-		if (r < (int64_t) batch.head[batch.n])
-		{
-			WbtRun run = wbt_apply_run(&batch, &leaves, r);
-
-			/* an empty tree has one leaf, of no memory */
-			if (run.changes || leaves.ref[run.leaf] == 0)
-			{
-				here = (uint64_t) run.pieces << 32 | (leaves.ref[run.leaf] != 0 ? 1 : 0);
-				pieces[run.leaf] = (uint32_t) run.pieces;
-				touched[run.leaf] = 1;
-			}
-		}
-		taken[r] = here;
-		if (r == 0)
-		{
-			pieces[leaves.n] = 0;
-			taken[batch.n] = 0;
-		}
-	}
-};
-
-struct GpuSetOne
-{
-	uint32_t *at;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		at[i] = 1;
-	}
-};
 
 struct GpuSumUp
 {
 	WbtBatch batch;
-	WbtList leaves;
-	const uint32_t *pieces;
-	const uint64_t *taken;
 	GpuTotals *totals;
 
-	GPU_FN void operator()(int64_t) const
+	GPU_FN void operator()(int64_t r) const
 	{
-		totals->sum = batch.sum[batch.n];
-		totals->pieces = taken[batch.n];
-		totals->runs = batch.head[batch.n];
-		totals->leaves = pieces[leaves.n];
-	}
-};
-
-/*
- * Writing the new leaves and their list.
- */
-
-struct GpuWrite
-{
-	unsigned char *base;
-	WbtBatch batch;
-	WbtList leaves;        /* of the tree as it was */
-	WbtList to;            /* of the new one; before has entries, to be summed up */
-	const uint32_t *place; /* of each old leaf's first piece in the new list */
-	const uint64_t *taken; /* before each run, see GpuPlan */
-	const uint8_t *touched;
-	WbtFree free;
-	WbtRef *retired;
-	uint32_t *piece_at; /* of each new leaf: place in the list << 1 | not the first of its run */
-
-	/* Entry number at of a run. */
-	template <int nw> GPU_FN void put(const WbtRun &run, int64_t r, int64_t at, const GkEntry &e) const
-	{
-		uint32_t first = (uint32_t) (taken[r] >> 32);
-		int64_t piece = wbt_apply_put(base, &run, at, &e, &free, first, nw);
-
-		if (piece >= 0)
+		if (r == batch.n)
 		{
-			uint32_t number = first + (uint32_t) piece;
-			uint32_t y = place[run.leaf] + (uint32_t) piece;
-
-			to.ref[y] = wbt_free_take(&free, number);
-			to.before[y] = (uint32_t) (wbt_piece_start(&run, piece + 1) - wbt_piece_start(&run, piece));
-			piece_at[number] = y << 1 | (piece > 0 ? 1 : 0);
-			if (piece == 0)
-			{
-				GkEntry separator = wbt_list_separator(&leaves, run.leaf, nw);
-
-				wbt_list_set_separator(&to, y, &separator, nw);
-			}
+			totals->sum = batch.sum[r];
+			totals->taken = batch.taken[r];
+		}
+		else if (batch.taken[r + 1] - batch.taken[r] == 1)
+		{
+			gpu_atomic_count(&totals->gone);
 		}
 	}
 };
 
-/* Entries of leaves that are replaced. */
-template <int nw> struct GpuWriteOld
-{
-	GpuWrite write;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		int64_t r = i / WBT_FANOUT;
-		int p = (int) (i % WBT_FANOUT);
-		WbtRun run = wbt_apply_run(&write.batch, &write.leaves, r);
-		WbtRef ref = write.leaves.ref[run.leaf];
-
-		if (!run.changes || ref == 0)
-			return;
-		if (p == 0)
-			write.retired[(uint32_t) write.taken[r]] = ref;
-		if (p < run.before)
-		{
-			int64_t at = wbt_apply_place_old(&write.batch, &run, p);
-
-			if (at >= 0)
-				write.put<nw>(run, r, at, wbt_leaf_entry(wbt_node(write.base, ref), p, nw));
-		}
-	}
-};
-
-/* Entries that are inserted. */
-template <int nw> struct GpuWriteNew
-{
-	GpuWrite write;
-
-	GPU_FN void operator()(int64_t j) const
-	{
-		int64_t r = (int64_t) write.batch.head[j + 1] - 1;
-		WbtRun run = wbt_apply_run(&write.batch, &write.leaves, r);
-		int64_t at = wbt_apply_place_new(&write.batch, &run, j);
-
-		if (at >= 0)
-			write.put<nw>(run, r, at, wbt_batch_entry(&write.batch, j, nw));
-	}
-};
-
-/* Separators of the new leaves that have none yet. */
-template <int nw> struct GpuWriteSeparator
-{
-	GpuWrite write;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		uint32_t y = write.piece_at[i] >> 1;
-
-		if (write.piece_at[i] & 1)
-		{
-			GkEntry separator = wbt_leaf_separator(write.base, write.to.ref[y - 1], write.to.ref[y], nw);
-
-			wbt_list_set_separator(&write.to, y, &separator, nw);
-		}
-	}
-};
-
-/* Leaves that stay. */
-template <int nw> struct GpuWriteSame
-{
-	GpuWrite write;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		uint32_t y = write.place[i];
-
-		if (i == 0)
-			write.to.before[write.to.n] = 0;
-		if (!write.touched[i])
-		{
-			GkEntry separator = wbt_list_separator(&write.leaves, i, nw);
-
-			wbt_list_set_separator(&write.to, y, &separator, nw);
-			write.to.ref[y] = write.leaves.ref[i];
-			write.to.before[y] = write.leaves.before[i + 1] - write.leaves.before[i];
-		}
-	}
-};
-
-/*
- * The whole.
- */
-
-/* Working memory until it is known how large the new version is. */
+/* Working memory until it is known what the batch takes. */
 struct GpuApply
 {
 	GpuSort sort;
 	GpuTotals *totals;
 	WbtBatch batch;
-	WbtList levels[WBT_MAX_HEIGHT]; /* of the tree as it was */
-	uint32_t *start[WBT_MAX_HEIGHT];
-	uint32_t *pieces;
-	uint8_t *touched;
-	uint64_t *taken;
+	WbtCounts *counts;
 };
 
 static inline void
 gpu_apply_layout(GpuScratch *scratch, GpuApply *a, GpuChange *c, const GpuTree *tree, int64_t n)
 {
-	int64_t leaves = tree->height > 0 ? tree->level_n[0] : 1;
-	int height = tree->height > 0 ? tree->height : 1;
-
 	gpu_sort_layout(scratch, &a->sort, n);
-	gpu_scratch_temp(scratch, &c->stream, (n > leaves ? n : leaves) + 1);
 	a->totals = gpu_scratch<GpuTotals>(scratch, 1);
-	a->batch.n = n;
-	a->batch.w0 = gpu_scratch<uint64_t>(scratch, n);
-	a->batch.w1 = tree->nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
-	a->batch.t = gpu_scratch<uint64_t>(scratch, n);
-	a->batch.kind = gpu_scratch<uint8_t>(scratch, n);
-	a->batch.leaf = gpu_scratch<uint32_t>(scratch, n);
-	a->batch.order = gpu_scratch<uint8_t>(scratch, n);
-	a->batch.head = gpu_scratch<uint32_t>(scratch, n + 1);
-	a->batch.sum = gpu_scratch<uint64_t>(scratch, n + 1);
-	a->batch.run = gpu_scratch<uint32_t>(scratch, n);
-	for (int level = 0; level < height; level++)
-	{
-		int64_t nodes = level > 0 ? tree->level_n[level] : leaves;
-
-		gpu_scratch_list(scratch, &a->levels[level], nodes, tree->nwords);
-		a->start[level] = gpu_scratch<uint32_t>(scratch, nodes + 1);
-	}
-	a->pieces = gpu_scratch<uint32_t>(scratch, leaves + 1);
-	a->touched = gpu_scratch<uint8_t>(scratch, leaves);
-	a->taken = gpu_scratch<uint64_t>(scratch, n + 1);
+	gpu_batch_layout(scratch, &a->batch, n, tree->nwords);
+	a->counts = gpu_scratch<WbtCounts>(scratch, 1);
+	gpu_scratch_temp(scratch, &c->stream, n + 1);
 }
 
 /*
@@ -505,200 +558,156 @@ gpu_apply_sort_words(GpuStream *s, GpuSort *sort, const GkOp *ops, int64_t n, co
 	}
 }
 
-/* Bring the operations in order, into a->batch. */
+/* Bring the operations in order, into the batch; sort->shape is to be looked at for long ties. */
+template <int nw>
 static inline void
-gpu_apply_sort(GpuChange *c, GpuApply *a, const GkOp *ops, int64_t n, uint32_t nwords)
+gpu_apply_sort(GpuChange *c, GpuApply *a, const GkOp *ops)
 {
 	GpuStream *s = &c->stream;
 	GpuSort *sort = &a->sort;
 	GpuShape *shape = &c->page->shape;
+	int64_t n = a->batch.n;
 	const uint32_t *number = NULL;
+	int low, high;
 
 	gpu_fill(s, sort->shape, 0, sizeof(GpuShape));
-	gpu_launch(s, n < GPU_SHAPE_THREADS ? n : GPU_SHAPE_THREADS, GpuFindShape{ ops, n, sort->shape });
+	gpu_launch(s, n < GPU_SHAPE_THREADS ? n : GPU_SHAPE_THREADS,
+			   GpuFindShape{ ops, n, sort->key, sort->number, sort->shape });
 	gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
 	if (!gpu_finish(s))
 		return;
 	if (shape->unsorted)
 	{
-		int low, high;
-
 		gpu_bit_range(shape->varying[0], &low, &high);
 		if (low < high)
 		{
 			/* the highest bits of w0 are mostly enough */
 			int enough = gpu_enough_bits(n, low, high);
 
-			gpu_launch(s, n, GpuSortFirst{ ops, n, sort->key, sort->number, 0, !shape->disordered });
 			gpu_sort_by(s, sort, n, enough, high);
 			gpu_launch(s, n, GpuSortTies{ ops, n, sort->key, enough, sort->number, sort->shape });
-			gpu_copy_bus(s, shape, sort->shape, sizeof(GpuShape));
-			if (!gpu_finish(s))
-				return;
 		}
-		if (low == high || shape->long_tie)
+		else
+		{
 			gpu_apply_sort_words(s, sort, ops, n, shape);
+		}
 		number = sort->number;
 	}
-	if (nwords == 1)
-		gpu_launch(s, n, GpuGather<1>{ ops, number, a->batch });
-	else
-		gpu_launch(s, n, GpuGather<2>{ ops, number, a->batch });
+	gpu_launch(s, n, GpuGather<nw>{ ops, number, a->batch });
 }
 
-/* List the nodes of all levels, from the root down. */
+/* Find out what the sorted batch takes; it comes into the page. */
+template <int nw>
 static inline void
-gpu_apply_list(GpuChange *c, GpuApply *a, const GpuTree *tree)
+gpu_apply_plan(GpuChange *c, GpuApply *a, const WbtLevel &l, GpuTotals *totals)
 {
 	GpuStream *s = &c->stream;
-	int top = tree->height > 0 ? tree->height - 1 : 0;
-
-	gpu_launch(s, 1, GpuListRoot{ a->levels[top], tree->root, (uint32_t) tree->entries.load() });
-	for (int level = top; level > 0; level--)
-	{
-		const WbtList &list = a->levels[level];
-
-		gpu_launch(s, list.n + 1, GpuCountChildren{ c->pool->base, list, a->start[level] });
-		gpu_scan(s, a->start[level], a->start[level], list.n + 1);
-		if (tree->nwords == 1)
-			gpu_launch(s, list.n * WBT_FANOUT,
-					   GpuOpenInner<1>{ c->pool->base, list, a->start[level], a->levels[level - 1] });
-		else
-			gpu_launch(s, list.n * WBT_FANOUT,
-					   GpuOpenInner<2>{ c->pool->base, list, a->start[level], a->levels[level - 1] });
-	}
-}
-
-/* Find the leaves, the runs, and what becomes of them; the totals come into the page. */
-static inline void
-gpu_apply_plan(GpuChange *c, GpuApply *a, const GpuTree *tree)
-{
-	GpuStream *s = &c->stream;
-	const WbtList &leaves = a->levels[0];
 	int64_t n = a->batch.n;
-	WbtView view = { c->pool->base, tree->entries.load(), tree->root, tree->height, (int) tree->nwords };
-	WbtStarts starts = {};
 
-	for (int level = 1; level < tree->height; level++)
-		starts.level[level] = a->start[level];
-	if (tree->nwords == 1)
-		gpu_launch(s, n, GpuFindLeaf<1>{ view, starts, a->batch });
-	else
-		gpu_launch(s, n, GpuFindLeaf<2>{ view, starts, a->batch });
-	gpu_launch(s, n + 1, GpuFindHeads{ a->batch });
+	gpu_launch_phase<nw, GPU_FIND>(s, l, n);
+	gpu_launch_phase<nw, GPU_HEAD>(s, l, n + 1);
 	gpu_scan(s, a->batch.head, a->batch.head, n + 1);
 	gpu_scan(s, a->batch.sum, a->batch.sum, n + 1);
-	gpu_launch(s, n, GpuListRuns{ a->batch });
-	gpu_launch(s, leaves.n, GpuSetOne{ a->pieces });
-	gpu_fill(s, a->touched, 0, (size_t) leaves.n);
-	gpu_launch(s, n, GpuPlan{ a->batch, leaves, a->pieces, a->touched, a->taken });
-	gpu_scan(s, a->pieces, a->pieces, leaves.n + 1);
-	gpu_scan(s, a->taken, a->taken, n + 1);
-	gpu_launch(s, 1, GpuSumUp{ a->batch, leaves, a->pieces, a->taken, a->totals });
+	gpu_launch_phase<nw, GPU_RUN>(s, l, n);
+	gpu_launch_phase<nw, GPU_PLAN>(s, l, n + 1);
+	gpu_scan(s, a->batch.taken, a->batch.taken, n + 1);
+	gpu_fill(s, a->totals, 0, sizeof(GpuTotals));
+	gpu_launch(s, n + 1, GpuSumUp{ a->batch, a->totals });
 	gpu_copy_bus(s, &c->page->totals, a->totals, sizeof(GpuTotals));
+	gpu_copy_bus(s, &c->page->shape, a->sort.shape, sizeof(GpuShape));
+	gpu_finish(s);
+	*totals = c->page->totals;
+}
+
+/* Make the new version; its counts come into the page. */
+template <int nw>
+static inline void
+gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
+{
+	GpuStream *s = &c->stream;
+	WbtLevel l = levels.at(0);
+	int level = 1;
+
+	gpu_fill(s, l.counts, 0, sizeof(WbtCounts));
+	gpu_launch_phase<nw, GPU_LIST>(s, l, l.batch.n);
+	gpu_launch_phase<nw, GPU_LEAF>(s, l, b->pieces[0] * WBT_LANES);
+	for (; level < b->levels &&
+		   (b->changes[level - 1] > GPU_SMALL_LEVEL || b->pieces[level - 1] > GPU_SMALL_LEVEL);
+		 level++)
+	{
+		int64_t below = b->changes[level - 1];
+
+		l = levels.at(level);
+		gpu_launch_phase<nw, GPU_LEVEL_HEAD>(s, l, below + 1);
+		gpu_scan(s, l.head, l.head, below + 1);
+		gpu_launch_phase<nw, GPU_LEVEL_RUN>(s, l, below);
+		gpu_launch_phase<nw, GPU_LEVEL_PLAN>(s, l, b->changes[level] + 1);
+		gpu_scan(s, l.here.first, l.here.first, b->changes[level] + 1);
+		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->pieces[level - 1]);
+		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * WBT_LANES);
+	}
+	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level });
+	gpu_copy_bus(s, &c->page->counts, l.counts, sizeof(WbtCounts));
 	gpu_finish(s);
 }
 
-/* Working memory of the new version. */
-struct GpuApplied
+/* A batch that is in order and planned. */
+template <int nw>
+static inline GpuStatus
+gpu_apply_planned(GpuChange *c, GpuTree *tree, const WbtLevel &common, const GpuTotals *totals)
 {
-	WbtList levels[WBT_MAX_HEIGHT];
-	uint32_t *piece_at;
-	int height;
-};
+	uint64_t entries = tree->entries.load() + (totals->sum >> 32) - (uint32_t) totals->sum;
+	int64_t changes = (uint32_t) totals->taken;
+	GpuBounds bounds = gpu_apply_bounds(tree, changes,
+										(int64_t) (totals->taken >> 32) - changes + totals->gone);
+	GpuScratch scratch = { NULL, 0 };
+	GpuLevels levels;
+	GpuRun run;
 
-static inline void
-gpu_applied_layout(GpuScratch *scratch, GpuApplied *to, const GpuTree *tree, const GpuTotals *totals)
-{
-	gpu_scratch_list(scratch, &to->levels[0], totals->leaves, tree->nwords);
-	to->height = gpu_scratch_levels(scratch, to->levels, totals->leaves, tree->nwords);
-	to->piece_at = gpu_scratch<uint32_t>(scratch, (int64_t) (totals->pieces >> 32));
+	levels.common = common;
+	gpu_levels_layout(&scratch, &levels, &bounds, tree->nwords);
+	if (entries >= WBT_MAX_ENTRIES || !gpu_apply_reserve(c, tree, &bounds) ||
+		!gpu_scratch_take(c->pool, &run, &scratch))
+		return GPU_NO_MEMORY;
+	gpu_levels_layout(&scratch, &levels, &bounds, tree->nwords);
+	gpu_levels_nodes(tree, &levels.common);
+	gpu_apply_make<nw>(c, levels, &bounds);
+	gpu_run_give(c->pool, &run);
+	if (gpu_change_ok(c))
+		gpu_apply_publish(c, tree);
+	return gpu_change_status(c);
 }
 
 template <int nw>
-static inline void
-gpu_apply_write(GpuStream *s, const GpuWrite &write, const GpuTotals *totals)
-{
-	gpu_launch(s, (int64_t) totals->runs * WBT_FANOUT, GpuWriteOld<nw>{ write });
-	gpu_launch(s, write.batch.n, GpuWriteNew<nw>{ write });
-	gpu_launch(s, (int64_t) (totals->pieces >> 32), GpuWriteSeparator<nw>{ write });
-	gpu_launch(s, write.leaves.n, GpuWriteSame<nw>{ write });
-	gpu_scan(s, write.to.before, write.to.before, write.to.n + 1);
-}
-
-/* Make the new version's nodes, note which ones it replaces, and publish it. */
-static inline void
-gpu_apply_make(GpuChange *c, GpuTree *tree, GpuApply *a, GpuApplied *to, uint64_t entries)
-{
-	GpuStream *s = &c->stream;
-	GpuTotals totals = c->page->totals;
-	GpuWrite write = { c->pool->base,
-					   a->batch,
-					   a->levels[0],
-					   to->levels[0],
-					   a->pieces,
-					   a->taken,
-					   a->touched,
-					   gpu_nodes_free(&tree->leaves),
-					   tree->leaves.retired.at + tree->leaves.retired_to,
-					   to->piece_at };
-	uint32_t inners = 0;
-
-	if (tree->nwords == 1)
-		gpu_apply_write<1>(s, write, &totals);
-	else
-		gpu_apply_write<2>(s, write, &totals);
-	for (int level = 1; level < tree->height; level++)
-	{
-		gpu_copy(s, tree->inners.retired.at + tree->inners.retired_to + inners, a->levels[level].ref,
-				 tree->level_n[level] * sizeof(WbtRef));
-		inners += tree->level_n[level];
-	}
-	tree->leaves.nfree -= (uint32_t) (totals.pieces >> 32);
-	tree->leaves.retired_to += (uint32_t) totals.pieces;
-	tree->inners.retired_to += inners;
-	if (totals.leaves > 0)
-	{
-		gpu_build_inner(c, tree, to->levels, to->height);
-		gpu_finish(s);
-		tree->root = c->page->root;
-	}
-	else
-	{
-		gpu_finish(s);
-		memset(tree->level_n, 0, sizeof(tree->level_n));
-		tree->leaves.live = tree->inners.live = 0;
-		tree->height = 0;
-		tree->root = 0;
-	}
-	gpu_tree_publish(tree, entries);
-	tree->retired.push_back({ tree->version, tree->leaves.retired_to, tree->inners.retired_to });
-}
-
-/* A batch of any size, planned already. */
 static inline GpuStatus
-gpu_apply_planned(GpuChange *c, GpuTree *tree, GpuApply *a)
+gpu_apply_large(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, GpuTotals *totals)
 {
-	const GpuTotals totals = c->page->totals;
-	uint64_t entries = tree->entries.load() + (totals.sum >> 32) - (uint32_t) totals.sum;
 	GpuScratch scratch = { NULL, 0 };
-	GpuApplied to;
+	WbtLevel l = {};
+	GpuStatus status;
+	GpuApply a;
 	GpuRun run;
 
-	/* nothing to do? */
-	if (totals.sum == 0)
-		return gpu_change_status(c);
-	if (entries >= WBT_MAX_ENTRIES ||
-		!gpu_tree_reserve(c, tree, totals.pieces >> 32, (uint64_t) gpu_inner_nodes(totals.leaves),
-						  (uint32_t) totals.pieces, tree->inners.live))
+	gpu_apply_layout(&scratch, &a, c, tree, n);
+	if (!gpu_scratch_take(c->pool, &run, &scratch))
 		return GPU_NO_MEMORY;
-	gpu_applied_layout(&scratch, &to, tree, &totals);
-	if (scratch.used > 0 && !gpu_scratch_take(c->pool, &run, &scratch))
-		return GPU_NO_MEMORY;
-	gpu_applied_layout(&scratch, &to, tree, &totals);
-	gpu_apply_make(c, tree, a, &to, entries);
+	gpu_apply_layout(&scratch, &a, c, tree, n);
+	gpu_levels_init(c, tree, &l);
+	l.batch = a.batch;
+	l.counts = a.counts;
+	gpu_apply_sort<nw>(c, &a, ops);
+	gpu_apply_plan<nw>(c, &a, l, totals);
+	if (gpu_change_ok(c) && c->page->shape.long_tie)
+	{
+		gpu_apply_sort_words(&c->stream, &a.sort, ops, n, &c->page->shape);
+		gpu_launch(&c->stream, n, GpuGather<nw>{ ops, a.sort.number, a.batch });
+		gpu_apply_plan<nw>(c, &a, l, totals);
+	}
+	status = gpu_change_status(c);
+	if (status == GPU_OK && totals->sum != 0)
+		status = gpu_apply_planned<nw>(c, tree, l, totals);
 	gpu_run_give(c->pool, &run);
-	return gpu_change_status(c);
+	return status;
 }
 
 /*
@@ -709,29 +718,207 @@ static inline GpuStatus
 gpu_tree_apply_large(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t *inserted,
 					 int64_t *deleted)
 {
-	GpuScratch scratch = { NULL, 0 };
-	GpuApply a;
-	GpuRun run;
+	GpuTotals totals = {};
 	GpuStatus status;
 
-	gpu_apply_layout(&scratch, &a, c, tree, n);
-	if (!gpu_scratch_take(c->pool, &run, &scratch))
+	*inserted = *deleted = 0;
+	if (n >= GPU_MAX_ITEMS)
 		return GPU_NO_MEMORY;
-	gpu_apply_layout(&scratch, &a, c, tree, n);
-	gpu_apply_sort(c, &a, ops, n, tree->nwords);
-	gpu_apply_list(c, &a, tree);
-	gpu_apply_plan(c, &a, tree);
-	status = gpu_change_ok(c) ? gpu_apply_planned(c, tree, &a) : gpu_change_status(c);
-	gpu_run_give(c->pool, &run);
+	status = tree->nwords == 1 ? gpu_apply_large<1>(c, tree, ops, n, &totals)
+							   : gpu_apply_large<2>(c, tree, ops, n, &totals);
 	if (status == GPU_OK)
 	{
-		*inserted = (int64_t) (c->page->totals.sum >> 32);
-		*deleted = (int64_t) (uint32_t) c->page->totals.sum;
+		*inserted = (int64_t) (totals.sum >> 32);
+		*deleted = (int64_t) (uint32_t) totals.sum;
 	}
 	return status;
 }
 
-/* The same for operations in host memory that the device can use. */
+/*
+ * Small batches.
+ */
+
+/* Working memory of a batch of GPU_SMALL_OPS. */
+struct GpuSmall
+{
+	GpuLevels levels;
+	GkOp *ops;
+};
+
+static inline void
+gpu_small_apply_layout(GpuScratch *scratch, GpuSmall *small)
+{
+	GpuTree any;
+	GpuBounds bounds = gpu_apply_bounds(&any, GPU_SMALL_OPS, GPU_SMALL_OPS);
+	WbtLevel *l = &small->levels.common;
+
+	/* every level may have as much to change as the leaves */
+	bounds.levels = 2;
+	bounds.changes[1] = bounds.changes[0];
+	bounds.pieces[1] = bounds.pieces[0];
+	small->ops = gpu_scratch<GkOp>(scratch, GPU_SMALL_OPS);
+	gpu_batch_layout(scratch, &l->batch, GPU_SMALL_OPS, 2);
+	gpu_levels_layout(scratch, &small->levels, &bounds, 2);
+	l->path.parent = gpu_scratch<WbtRef>(scratch, GPU_SMALL_OPS * WBT_LEVELS);
+	l->path.place = gpu_scratch<uint8_t>(scratch, GPU_SMALL_OPS * WBT_LEVELS);
+	l->counts = gpu_scratch<WbtCounts>(scratch, 1);
+}
+
+template <int nw> struct GpuApplySmall
+{
+	GpuSmall small;
+	const GkOp *from; /* host memory */
+	int n;
+	GpuPage *page;
+
+	/* Is operation x before y, both having been copied? */
+	GPU_FN bool less(unsigned x, unsigned y) const
+	{
+		const GkOp *a = &small.ops[x];
+		const GkOp *b = &small.ops[y];
+
+		return gk_less(&a->e, &b->e) || (gk_equal(&a->e, &b->e) && a->order > b->order);
+	}
+
+	/* Sort into the batch: a bitonic network, over places of operations. */
+	GPU_FN void sort(GpuBlock &block) const
+	{
+		const WbtBatch *batch = &small.levels.common.batch;
+		uint64_t *key = (uint64_t *) block.shared;
+		uint16_t *place = (uint16_t *) (key + GPU_SMALL_OPS);
+		volatile uint32_t *unsorted = (uint32_t *) (place + GPU_SMALL_OPS);
+		int size = 1;
+
+		while (size < n)
+			size *= 2;
+		block.each(size,
+				   [&](int64_t i)
+				   {
+					   place[i] = (uint16_t) i;
+					   key[i] = i < n ? small.ops[i].e.w0 : UINT64_MAX;
+					   if (i == 0)
+						   *unsorted = 0;
+				   });
+		block.each(n,
+				   [&](int64_t i)
+				   {
+					   if (i > 0 && !less((unsigned) i - 1, (unsigned) i))
+						   *unsorted = 1;
+				   });
+		for (int k = 2; k <= size && *unsorted; k *= 2)
+		{
+			for (int j = k / 2; j > 0; j /= 2)
+			{
+				block.each(size / 2,
+						   [&](int64_t i)
+						   {
+							   int64_t a = i / j * 2 * j + i % j;
+							   int64_t b = a + j;
+							   bool swap;
+
+							   /* places from n on are the highest */
+							   if (key[a] != key[b])
+								   swap = key[b] < key[a];
+							   else if (place[a] >= n || place[b] >= n)
+								   swap = place[a] >= n && place[b] < n;
+							   else
+								   swap = less(place[b], place[a]);
+							   if (swap == ((a & k) == 0))
+							   {
+								   uint64_t x = key[a];
+								   uint16_t y = place[a];
+
+								   key[a] = key[b];
+								   place[a] = place[b];
+								   key[b] = x;
+								   place[b] = y;
+							   }
+						   });
+			}
+		}
+		block.each(n, [&](int64_t i) { wbt_apply_set(batch, i, &small.ops[place[i]], nw); });
+	}
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		WbtLevel l = small.levels.at(0);
+		const WbtBatch *batch = &l.batch;
+
+		block.each(sizeof(WbtCounts) / sizeof(uint32_t), [&](int64_t i) { ((uint32_t *) l.counts)[i] = 0; });
+		block.each(n, [&](int64_t i) { small.ops[i] = from[i]; });
+		sort(block);
+		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
+		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_HEAD>(l, i); });
+		block.scan(batch->head, n + 1);
+		block.scan(batch->sum, n + 1);
+		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_RUN>(l, i); });
+		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_PLAN>(l, i); });
+		block.scan(batch->taken, n + 1);
+		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
+		if (l.counts->changes[0] > 0)
+		{
+			block.each((int64_t) l.counts->pieces[0] * WBT_LANES,
+					   [&](int64_t i) { gpu_phase<nw, GPU_LEAF>(l, i); });
+			gpu_block_levels<nw>(block, small.levels, 1);
+		}
+		block.each(sizeof(WbtCounts) / sizeof(uint32_t),
+				   [&](int64_t i) { ((uint32_t *) &page->counts)[i] = ((uint32_t *) l.counts)[i]; });
+		block.each(1, [&](int64_t) { gpu_release_system(&page->done, 1); });
+	}
+};
+
+/* Wait for the block to say that it is done; it may also have failed. */
+static inline void
+gpu_small_wait(GpuChange *c)
+{
+	for (unsigned turn = 1; gpu_acquire_system(&c->page->done) == 0; turn++)
+	{
+		if (turn % 4096 == 0 && gpu_finished(&c->stream) && gpu_acquire_system(&c->page->done) == 0)
+		{
+			gpu_fail(&c->stream, "kernel", "no answer");
+			return;
+		}
+	}
+}
+
+/* Up to GPU_SMALL_OPS operations, which lie in host memory that the device can use. */
+static inline GpuStatus
+gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, int64_t *inserted, int64_t *deleted)
+{
+	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
+	GpuScratch scratch = { c->small, 0 };
+	WbtCounts *counts = &c->page->counts;
+	GpuSmall small;
+
+	if (tree->entries.load() + (uint64_t) n >= WBT_MAX_ENTRIES || !gpu_apply_reserve(c, tree, &bounds))
+		return GPU_NO_MEMORY;
+	gpu_small_apply_layout(&scratch, &small);
+	small.levels.common.batch.n = n;
+	gpu_levels_init(c, tree, &small.levels.common);
+	gpu_levels_nodes(tree, &small.levels.common);
+	c->page->done = 0;
+	if (tree->nwords == 1)
+		gpu_launch_block(&c->stream, GpuApplySmall<1>{ small, ops, n, c->device_page });
+	else
+		gpu_launch_block(&c->stream, GpuApplySmall<2>{ small, ops, n, c->device_page });
+	c->stream.bus_bytes += (uint64_t) n * sizeof(GkOp);
+	if (gpu_change_ok(c))
+		gpu_small_wait(c);
+	if (gpu_change_ok(c))
+	{
+		*inserted = (int64_t) (counts->sum >> 32);
+		*deleted = (int64_t) (uint32_t) counts->sum;
+		if (counts->sum != 0)
+			gpu_apply_publish(c, tree);
+	}
+	return gpu_change_status(c);
+}
+
+/*
+ * Apply operations that lie in host memory that the device can use, in any
+ * order: of several on one entry the one of the highest order counts.
+ * GPU_NO_MEMORY: nothing was changed.
+ */
 static inline GpuStatus
 gpu_tree_apply(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
 {
@@ -743,6 +930,8 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t 
 		return GPU_WITHDRAWN;
 	if (n <= 0)
 		return gpu_change_status(c);
+	if (n <= GPU_SMALL_OPS)
+		return gpu_tree_apply_small(c, tree, ops, (int) n, inserted, deleted);
 	if (!gpu_run_take(c->pool, &run, (size_t) n * sizeof(GkOp)))
 		return GPU_NO_MEMORY;
 	gpu_copy_bus(&c->stream, run.at, ops, (size_t) n * sizeof(GkOp));
@@ -783,6 +972,29 @@ gpu_tree_reclaim(GpuChange *c, GpuTree *tree, uint64_t oldest)
 		tree->leaves.retired_from = tree->leaves.retired_to = 0;
 		tree->inners.retired_from = tree->inners.retired_to = 0;
 	}
+}
+
+/*
+ * The changing thread.
+ */
+
+static inline bool
+gpu_change_open(GpuChange *c, GpuPool *pool)
+{
+	GpuScratch scratch = { NULL, 0 };
+	GpuSmall small;
+
+	memset((void *) c, 0, sizeof(*c));
+	c->pool = pool;
+	if (!gpu_stream_open(&c->stream, false))
+		return false;
+	gpu_small_apply_layout(&scratch, &small);
+	c->page = (GpuPage *) gpu_host_alloc(sizeof(GpuPage));
+	c->device_page = c->page ? (GpuPage *) gpu_device_address(c->page) : NULL;
+	c->chunks = (uint32_t *) gpu_alloc(sizeof(c->page->chunks));
+	c->small = (unsigned char *) gpu_alloc(scratch.used);
+	c->small_bytes = scratch.used;
+	return c->device_page != NULL && c->chunks != NULL && c->small != NULL;
 }
 
 #endif /* GPU_APPLY_H */

@@ -14,7 +14,7 @@
 #define GPU_LOAD_H
 
 #include "kernels/gpu/tree.h"
-#include "kernels/wbt_apply.h"
+#include "kernels/wbt_build.h"
 
 /* Entries or operations that are equal so far, and that one thread puts in order. */
 #define GPU_SHORT_TIE 32
@@ -482,7 +482,10 @@ gpu_tree_load_cancel(GpuChange *c, GpuTree *tree)
 GPU_FN void
 gpu_shape_add(uint64_t *to, uint64_t bits)
 {
-	if ((bits & ~*(volatile uint64_t *) to) != 0)
+	bool first;
+
+	bits = gpu_warp_or(bits, &first);
+	if (first && (bits & ~*(volatile uint64_t *) to) != 0)
 		gpu_atomic_or64(to, bits);
 }
 

@@ -152,6 +152,54 @@ gpu_atomic_min(uint32_t *p, uint32_t v)
 #endif
 }
 
+/* Add 1. */
+GPU_FN void
+gpu_atomic_count(uint32_t *p)
+{
+#ifdef __CUDA_ARCH__
+	unsigned mask = __activemask();
+
+	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
+		atomicAdd(p, (uint32_t) __popc(mask));
+#else
+	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+/*
+ * Bits of all threads that are here together, a warp at most; for one of them
+ * (*first) on behalf of all.
+ */
+GPU_FN uint64_t
+gpu_warp_or(uint64_t v, bool *first)
+{
+#ifdef __CUDA_ARCH__
+	unsigned mask = __activemask();
+	uint32_t low = __reduce_or_sync(mask, (uint32_t) v);
+	uint32_t high = __reduce_or_sync(mask, (uint32_t) (v >> 32));
+
+	*first = (threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1;
+	return (uint64_t) high << 32 | low;
+#else
+	*first = true;
+	return v;
+#endif
+}
+
+/*
+ * Bits of 8 neighbouring threads, the first of which has a number divisible by
+ * 8; emulated, there is but one.
+ */
+GPU_FN unsigned
+gpu_tile_or(unsigned v)
+{
+#ifdef __CUDA_ARCH__
+	return __reduce_or_sync(0xFFu << (threadIdx.x & 24), v);
+#else
+	return v;
+#endif
+}
+
 /* What this thread wrote before is seen by whoever on the device sees v. */
 GPU_FN void
 gpu_fence(void)
@@ -610,6 +658,110 @@ gpu_launch(GpuStream *s, int64_t n, const F &f)
 	if (!gpu_ok(s))
 		return;
 	gpu_kernel<F, block><<<(unsigned) ((n + block - 1) / block), block, 0, s->stream>>>(f, n);
+	gpu_check(s, "launch", cudaGetLastError());
+#endif
+}
+
+/*
+ * A launch of one block, whose threads go through a function together.  f is an
+ * object with a GPU_FN void operator()(GpuBlock &block) const.
+ */
+#define GPU_BLOCK_THREADS 512
+#define GPU_BLOCK_SHARED 16384
+
+struct GpuBlock
+{
+	unsigned char *shared; /* GPU_BLOCK_SHARED bytes */
+
+	/* Calls g(i) for each i from 0 to n - 1, each in one of the threads, and waits for all. */
+	template <typename G> GPU_FN void each(int64_t n, const G &g)
+	{
+#ifdef __CUDA_ARCH__
+		for (int64_t i = threadIdx.x; i < n; i += GPU_BLOCK_THREADS)
+			g(i);
+		__syncthreads();
+#else
+		for (int64_t i = 0; i < n; i++)
+			g(i);
+#endif
+	}
+
+	/* at[i] = sum of at[0 .. i - 1]; uses the shared memory. */
+	template <typename T> GPU_FN void scan(T *at, int64_t n)
+	{
+		T sum = 0;
+
+#ifdef __CUDA_ARCH__
+		T *warps = (T *) shared;
+		unsigned lane = threadIdx.x & 31;
+		unsigned warp = threadIdx.x / 32;
+
+		for (int64_t from = 0; from < n; from += GPU_BLOCK_THREADS)
+		{
+			int64_t i = from + threadIdx.x;
+			T v = i < n ? at[i] : 0;
+			T up = v;
+			T before = 0;
+
+			for (int step = 1; step < 32; step *= 2)
+			{
+				T other = __shfl_up_sync(0xFFFFFFFFu, up, step);
+
+				if (lane >= (unsigned) step)
+					up += other;
+			}
+			if (lane == 31)
+				warps[warp] = up;
+			__syncthreads();
+			for (unsigned w = 0; w < GPU_BLOCK_THREADS / 32; w++)
+			{
+				if (w == warp)
+					before = sum;
+				sum += warps[w];
+			}
+			if (i < n)
+				at[i] = before + up - v;
+			__syncthreads();
+		}
+#else
+		for (int64_t i = 0; i < n; i++)
+		{
+			T v = at[i];
+
+			at[i] = sum;
+			sum += v;
+		}
+#endif
+	}
+};
+
+#ifndef GPU_EMULATED
+template <typename F>
+__global__ void
+__launch_bounds__(GPU_BLOCK_THREADS) gpu_block_kernel(const F f)
+{
+	__shared__ __align__(16) unsigned char shared[GPU_BLOCK_SHARED];
+	GpuBlock block = { shared };
+
+	f(block);
+}
+#endif
+
+template <typename F>
+static inline void
+gpu_launch_block(GpuStream *s, const F &f)
+{
+	s->launches++;
+#ifdef GPU_EMULATED
+	std::vector<uint64_t> shared(GPU_BLOCK_SHARED / sizeof(uint64_t));
+	GpuBlock block = { (unsigned char *) shared.data() };
+
+	if (gpu_usable(s))
+		f(block);
+#else
+	if (!gpu_ok(s))
+		return;
+	gpu_block_kernel<F><<<1, GPU_BLOCK_THREADS, 0, s->stream>>>(f);
 	gpu_check(s, "launch", cudaGetLastError());
 #endif
 }

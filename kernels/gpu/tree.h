@@ -14,7 +14,7 @@
 #define GPU_TREE_H
 
 #include "kernels/gpu/pool.h"
-#include "kernels/wbt_build.h"
+#include "kernels/wbt_apply.h"
 
 /* Refs that an array holds before it needs a run of its own. */
 #define GPU_FEW_REFS ((uint32_t) (GPU_CHUNK_BYTES / sizeof(WbtRef) / 4))
@@ -28,13 +28,12 @@ struct GpuShape
 	uint32_t long_tie;   /* sorted by w0: more are equal than can be put in order at once */
 };
 
-/* ... and about the change that they make. */
+/* ... and what the batch takes. */
 struct GpuTotals
 {
-	uint64_t sum;    /* inserted << 32 | deleted */
-	uint64_t pieces; /* new leaves << 32 | leaves replaced */
-	uint32_t runs;
-	uint32_t leaves; /* of the new tree */
+	uint64_t sum;   /* inserted << 32 | deleted */
+	uint64_t taken; /* new leaves << 32 | leaves replaced */
+	uint32_t gone;  /* leaves replaced by none */
 };
 
 /* Host memory that the device can use. */
@@ -42,6 +41,8 @@ struct GpuPage
 {
 	GpuShape shape;
 	GpuTotals totals;
+	WbtCounts counts;
+	uint32_t done; /* a small batch is done */
 	WbtRef root;
 	uint32_t chunks[GPU_MAX_CHUNKS];
 };
@@ -53,6 +54,9 @@ struct GpuChange
 	GpuPool *pool;
 	GpuPage *page;        /* as the host sees it */
 	GpuPage *device_page; /* ... and the device */
+	uint32_t *chunks;     /* device memory for as many as the page has */
+	unsigned char *small; /* ... and for small batches */
+	size_t small_bytes;
 };
 
 /* Refs in device memory. */
@@ -122,24 +126,16 @@ struct GpuTree
  * The changing thread.
  */
 
-static inline bool
-gpu_change_open(GpuChange *c, GpuPool *pool)
-{
-	memset((void *) c, 0, sizeof(*c));
-	c->pool = pool;
-	if (!gpu_stream_open(&c->stream, false))
-		return false;
-	c->page = (GpuPage *) gpu_host_alloc(sizeof(GpuPage));
-	c->device_page = c->page ? (GpuPage *) gpu_device_address(c->page) : NULL;
-	return c->device_page != NULL;
-}
-
 static inline void
 gpu_change_close(GpuChange *c)
 {
 	gpu_host_free(c->page);
+	gpu_free(c->chunks, sizeof(c->page->chunks));
+	gpu_free(c->small, c->small_bytes);
 	gpu_stream_close(&c->stream);
 	c->page = NULL;
+	c->chunks = NULL;
+	c->small = NULL;
 }
 
 static inline bool
@@ -366,9 +362,10 @@ gpu_nodes_missing(const GpuNodes *nodes, uint64_t need)
 static inline void
 gpu_nodes_push(GpuChange *c, GpuNodes *nodes, uint32_t first, uint32_t n, uint32_t count)
 {
-	GpuPushChunks push = { nodes->free.at + nodes->nfree, c->device_page->chunks + first, n, nodes->units,
+	GpuPushChunks push = { nodes->free.at + nodes->nfree, c->chunks + first, n, nodes->units,
 						   gpu_nodes_per_chunk(nodes) };
 
+	gpu_copy_bus(&c->stream, c->chunks + first, c->page->chunks + first, n * sizeof(uint32_t));
 	gpu_launch(&c->stream, count, push);
 	nodes->nfree += count;
 }
