@@ -45,8 +45,29 @@
 #define WBT_INSERTED (UINT64_C(1) << 32)
 #define WBT_DELETED UINT64_C(1)
 
-/* Bit of place: the node is the last of its level. */
+/*
+ * A node's place in its parent (3 bits), how many entries or children it has (4
+ * bits), and whether it is the last of its level, in a byte.
+ */
 #define WBT_LAST 0x80
+
+GK_INLINE uint8_t
+wbt_place(int place, int n, bool last)
+{
+	return (uint8_t) (place | n << 3 | (last ? WBT_LAST : 0));
+}
+
+GK_INLINE int
+wbt_place_of(uint8_t byte)
+{
+	return byte & 7;
+}
+
+GK_INLINE int
+wbt_place_n(uint8_t byte)
+{
+	return byte >> 3 & 15;
+}
 
 typedef struct WbtBatch
 {
@@ -74,7 +95,7 @@ typedef struct WbtChanges
 	uint32_t *after; /* entries or children of all its pieces */
 	WbtRef *node;
 	WbtRef *parent;
-	uint8_t *place; /* in the parent, WBT_LAST */
+	uint8_t *place; /* wbt_place */
 } WbtChanges;
 
 /* The nodes that replace them. */
@@ -99,7 +120,10 @@ typedef struct WbtCounts
 	uint32_t single; /* roots of one child, made and given up */
 } WbtCounts;
 
-/* The path of each operation: nodes and places from level 1 on; NULL: it is looked up again. */
+/*
+ * The path of each operation: from level 1 on the node, and the place of the one
+ * below it; NULL: it is looked up again.
+ */
 typedef struct WbtPath
 {
 	WbtRef *parent; /* (level - 1) * n + operation */
@@ -165,12 +189,23 @@ wbt_apply_net(const WbtBatch *batch, int64_t from, int64_t to)
 	return (int64_t) (sum >> 32) - (int64_t) (uint32_t) sum;
 }
 
+/* The same modulo 2^32. */
+GK_INLINE uint32_t
+wbt_apply_net32(const WbtBatch *batch, uint32_t from, uint32_t to)
+{
+	uint64_t sum = batch->sum[to] - batch->sum[from];
+
+	return (uint32_t) (sum >> 32) - (uint32_t) sum;
+}
+
 /* First of n things in piece q of k. */
 GK_INLINE int64_t
 wbt_piece_start(int64_t q, int64_t n, int64_t k, bool last)
 {
+	if (q == 0 || q == k)
+		return q == 0 ? 0 : n;
 	if (last)
-		return q < k ? q * WBT_FANOUT : n;
+		return q * WBT_FANOUT;
 	return wbt_spread(q, n, k);
 }
 
@@ -186,9 +221,10 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 	WbtRef ref = view->root;
 	WbtRef parent = 0;
 	uint64_t effect = 0;
-	uint8_t last = WBT_LAST;
-	uint8_t at = 0;
+	bool last = true;
 	bool there = false;
+	int at = 0;
+	int n = 0;
 	int place = 0;
 
 	for (int level = view->height - 1; level > 0; level--)
@@ -197,20 +233,21 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 		int i = wbt_inner_rank(node, &e, nw);
 
 		if (i + 1 < wbt_inner_n(node))
-			last = 0;
-		at = (uint8_t) i;
+			last = false;
+		at = i;
 		parent = ref;
 		ref = wbt_link_ref(wbt_inner_link(node, i));
 		if (path->parent)
 		{
 			path->parent[(level - 1) * batch->n + j] = parent;
-			path->place[(level - 1) * batch->n + j] = at;
+			path->place[(level - 1) * batch->n + j] = (uint8_t) at;
 		}
 	}
 	if (view->height > 0)
 	{
 		const uint64_t *leaf = wbt_node(view->base, ref);
 
+		n = wbt_leaf_n(leaf, nw);
 		place = wbt_leaf_rank(leaf, &e, nw);
 		if (place < WBT_FANOUT)
 		{
@@ -235,7 +272,7 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 	}
 	batch->leaf[j] = ref;
 	batch->parent[j] = parent;
-	batch->place[j] = at | last;
+	batch->place[j] = wbt_place(at, n, last);
 	batch->order[j] = (uint8_t) (2 * place + (there ? 1 : 0));
 	batch->sum[j] = effect;
 }
@@ -267,22 +304,21 @@ wbt_apply_list_run(const WbtBatch *batch, int64_t j)
 
 /* Entries that the leaf of run r has afterwards; -1: nothing changes. */
 GK_INLINE int64_t
-wbt_apply_after(const WbtView *view, const WbtBatch *batch, int64_t r, const int nw)
+wbt_apply_after(const WbtBatch *batch, int64_t r)
 {
 	uint32_t from = batch->run[r];
 	uint32_t to = batch->run[r + 1];
-	WbtRef leaf = batch->leaf[from];
 
 	if (batch->sum[from] == batch->sum[to])
 		return -1;
-	return (leaf != 0 ? wbt_leaf_n(wbt_node(view->base, leaf), nw) : 0) + wbt_apply_net(batch, from, to);
+	return wbt_place_n(batch->place[from]) + wbt_apply_net(batch, from, to);
 }
 
 /* When sum has been summed up: what run r takes.  r is one of 0 .. n. */
 GK_INLINE void
-wbt_apply_plan(const WbtView *view, const WbtBatch *batch, int64_t r, const int nw)
+wbt_apply_plan(const WbtBatch *batch, int64_t r)
 {
-	int64_t after = r < (int64_t) batch->head[batch->n] ? wbt_apply_after(view, batch, r, nw) : -1;
+	int64_t after = r < (int64_t) batch->head[batch->n] ? wbt_apply_after(batch, r) : -1;
 
 	batch->taken[r] = after >= 0 ? (uint64_t) wbt_nodes(after) << 32 | 1 : 0;
 }
@@ -292,7 +328,7 @@ wbt_apply_plan(const WbtView *view, const WbtBatch *batch, int64_t r, const int 
  * one also the change.  A run has at most one piece more than operations.
  */
 GK_INLINE void
-wbt_apply_list_pieces(const WbtLevel *l, int64_t j, const int nw)
+wbt_apply_list_pieces(const WbtLevel *l, int64_t j)
 {
 	const WbtBatch *batch = &l->batch;
 	const WbtChanges *here = &l->here;
@@ -320,7 +356,7 @@ wbt_apply_list_pieces(const WbtLevel *l, int64_t j, const int nw)
 		here->op[change] = from;
 		here->to[change] = batch->run[r + 1];
 		here->first[change] = first;
-		here->after[change] = (uint32_t) wbt_apply_after(&l->view, batch, r, nw);
+		here->after[change] = (uint32_t) wbt_apply_after(batch, r);
 		here->node[change] = batch->leaf[from];
 		here->parent[change] = batch->parent[from];
 		here->place[change] = batch->place[from];
@@ -334,28 +370,28 @@ wbt_apply_list_pieces(const WbtLevel *l, int64_t j, const int nw)
 
 /* Entry number at of those of a change's pieces. */
 GK_INLINE GkEntry
-wbt_apply_entry(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
+wbt_apply_entry(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 {
 	const WbtBatch *batch = &l->batch;
-	int64_t from = l->here.op[change];
-	int64_t lo = from;
-	int64_t hi = l->here.to[change];
+	uint32_t from = l->here.op[change];
+	uint32_t lo = from;
+	uint32_t hi = l->here.to[change];
 
 	/* the first operation that more than at entries are before */
 	while (lo < hi)
 	{
-		int64_t middle = lo + (hi - lo) / 2;
+		uint32_t middle = lo + (hi - lo) / 2;
 
-		if (batch->order[middle] / 2 + wbt_apply_net(batch, from, middle) > at)
+		if (batch->order[middle] / 2 + wbt_apply_net32(batch, from, middle) > at)
 			hi = middle;
 		else
 			lo = middle + 1;
 	}
 	if (lo > from && batch->sum[lo] - batch->sum[lo - 1] == WBT_INSERTED &&
-		batch->order[lo - 1] / 2 + wbt_apply_net(batch, from, lo - 1) == at)
+		batch->order[lo - 1] / 2 + wbt_apply_net32(batch, from, lo - 1) == at)
 		return wbt_batch_entry(batch, lo - 1, nw);
 	return wbt_leaf_entry(wbt_node(l->view.base, l->here.node[change]),
-						  (int) (at - wbt_apply_net(batch, from, lo)), nw);
+						  (int) (at - wbt_apply_net32(batch, from, lo)), nw);
 }
 
 /* Make a leaf. */
@@ -377,12 +413,12 @@ wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane,
 	{
 		if (start + p < end)
 		{
-			GkEntry e = wbt_apply_entry(l, change, start + p, nw);
+			GkEntry e = wbt_apply_entry(l, change, (uint32_t) (start + p), nw);
 
 			wbt_leaf_set(leaf, p, &e, nw);
 			if (p == 0 && q > 0)
 			{
-				GkEntry left = wbt_apply_entry(l, change, start - 1, nw);
+				GkEntry left = wbt_apply_entry(l, change, (uint32_t) (start - 1), nw);
 				GkEntry separator = wbt_between(&left, &e);
 
 				l->pieces.w0[piece] = separator.w0;
@@ -457,7 +493,7 @@ wbt_level_made(const WbtLevel *l)
 
 /* The parent of the node of this level in which operation j is, and its place there. */
 GK_INLINE WbtRef
-wbt_level_parent(const WbtLevel *l, int64_t j, uint8_t *place, const int nw)
+wbt_level_parent(const WbtLevel *l, int64_t j, int *place, const int nw)
 {
 	WbtRef ref = l->view.root;
 	WbtRef parent = 0;
@@ -478,7 +514,7 @@ wbt_level_parent(const WbtLevel *l, int64_t j, uint8_t *place, const int nw)
 		const uint64_t *node = wbt_node(l->view.base, ref);
 		int i = wbt_inner_rank(node, &e, nw);
 
-		*place = (uint8_t) i;
+		*place = i;
 		parent = ref;
 		ref = wbt_link_ref(wbt_inner_link(node, i));
 	}
@@ -492,7 +528,7 @@ wbt_level_plan(const WbtLevel *l, int64_t r, const int nw)
 	const WbtChanges *below = &l->below;
 	const WbtChanges *here = &l->here;
 	uint32_t n = l->counts->changes[l->level];
-	uint8_t place;
+	int place;
 
 	here->first[r] = 0;
 	if (r == n)
@@ -511,7 +547,7 @@ wbt_level_plan(const WbtLevel *l, int64_t r, const int nw)
 		here->after[r] = (uint32_t) after;
 		here->node[r] = node;
 		here->parent[r] = wbt_level_parent(l, j, &place, nw);
-		here->place[r] = place | (below->place[to - 1] & WBT_LAST);
+		here->place[r] = wbt_place(place, 0, (below->place[to - 1] & WBT_LAST) != 0);
 		if (node != 0)
 			l->retired_inners[wbt_level_retired(l) + (uint32_t) r] = node;
 	}
@@ -557,9 +593,16 @@ typedef struct WbtChild
 	uint32_t before; /* entries in the children of the change's pieces before it */
 } WbtChild;
 
+/* Number of the first child of the pieces of change c below, counted from its run's start. */
+GK_INLINE uint32_t
+wbt_level_place(const WbtChanges *below, uint32_t c, uint32_t from, uint32_t first)
+{
+	return (uint32_t) wbt_place_of(below->place[c]) + (below->first[c] - first) - (c - from);
+}
+
 /* Child number at. */
 GK_INLINE WbtChild
-wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
+wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 {
 	const WbtChanges *below = &l->below;
 	uint32_t from = l->run[change];
@@ -567,7 +610,7 @@ wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
 	uint32_t hi = l->run[change + 1];
 	uint32_t first = below->first[from];
 	const uint64_t *node = wbt_node(l->view.base, l->here.node[change]);
-	int64_t place = at;
+	uint32_t place = at;
 	WbtChild child;
 
 	/* the first change below whose pieces are all behind it */
@@ -575,9 +618,7 @@ wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
 	{
 		uint32_t middle = lo + (hi - lo) / 2;
 
-		if ((below->place[middle] & ~WBT_LAST) + (int64_t) (below->first[middle] - first) -
-				(int64_t) (middle - from) >
-			at)
+		if (wbt_level_place(below, middle, from, first) > at)
 			hi = middle;
 		else
 			lo = middle + 1;
@@ -585,13 +626,13 @@ wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
 	if (lo > from)
 	{
 		uint32_t c = lo - 1;
-		int old = below->place[c] & ~WBT_LAST;
-		int64_t q = at - (old + (int64_t) (below->first[c] - first) - (int64_t) (c - from));
-		int64_t k = below->first[c + 1] - below->first[c];
+		int old = wbt_place_of(below->place[c]);
+		uint32_t q = at - wbt_level_place(below, c, from, first);
+		uint32_t k = below->first[c + 1] - below->first[c];
 
 		if (q < k)
 		{
-			uint32_t piece = below->first[c] + (uint32_t) q;
+			uint32_t piece = below->first[c] + q;
 
 			if (q == 0)
 			{
@@ -607,12 +648,12 @@ wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
 			}
 			child.ref = l->children.ref[piece];
 			child.before = l->children.before[piece] +
-						   (uint32_t) wbt_apply_net(&l->batch, below->op[from], below->op[c]);
+						   wbt_apply_net32(&l->batch, below->op[from], below->op[c]);
 			if (old > 0)
 				child.before += (uint32_t) wbt_link_before(wbt_inner_link(node, old));
 			return child;
 		}
-		place = old + 1 + (q - k);
+		place = (uint32_t) old + 1 + (q - k);
 	}
 
 	uint64_t link = wbt_inner_link(node, (int) place);
@@ -620,7 +661,7 @@ wbt_level_child(const WbtLevel *l, uint32_t change, int64_t at, const int nw)
 	child.separator = wbt_inner_separator(node, (int) place, nw);
 	child.ref = wbt_link_ref(link);
 	child.before = (uint32_t) wbt_link_before(link) +
-				   (uint32_t) wbt_apply_net(&l->batch, below->op[from], below->op[lo]);
+				   wbt_apply_net32(&l->batch, below->op[from], below->op[lo]);
 	return child;
 }
 
@@ -646,12 +687,12 @@ wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane
 
 	*n = (int) (end - start);
 	if (q > 0)
-		front = wbt_level_child(l, change, start, nw);
+		front = wbt_level_child(l, change, (uint32_t) start, nw);
 	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
 	{
 		if (p < *n)
 		{
-			WbtChild child = wbt_level_child(l, change, start + p, nw);
+			WbtChild child = wbt_level_child(l, change, (uint32_t) (start + p), nw);
 
 			wbt_inner_set(node, p, &child.separator, child.ref, child.before - front.before, nw);
 			if (p > 0 && (child.separator.w1 | child.separator.t) != 0)

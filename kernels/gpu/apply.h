@@ -209,9 +209,9 @@ gpu_phase(const WbtLevel &l, int64_t i)
 	if (phase == GPU_RUN)
 		wbt_apply_list_run(&l.batch, i);
 	if (phase == GPU_PLAN)
-		wbt_apply_plan(&l.view, &l.batch, i, nw);
+		wbt_apply_plan(&l.batch, i);
 	if (phase == GPU_LIST)
-		wbt_apply_list_pieces(&l, i, nw);
+		wbt_apply_list_pieces(&l, i);
 	if (phase == GPU_LEAF && i / WBT_LANES < l.counts->pieces[0])
 		wbt_apply_leaf(&l, base, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES), nw);
 	if (phase == GPU_LEVEL_HEAD)
