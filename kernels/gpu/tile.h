@@ -33,11 +33,14 @@ gpu_tile_shift(void)
 	return (int) (threadIdx.x & (32 - GPU_TILE));
 }
 
-/* This lane's 16 bytes of the line at ref. */
+/*
+ * This lane's 16 bytes of the line at ref.  An ordinary load: a kernel that stays
+ * may find new nodes where it has read old ones.
+ */
 __device__ __forceinline__ ulonglong2
 gpu_tile_load(const unsigned char *base, WbtRef ref)
 {
-	return __ldg((const ulonglong2 *) (base + (size_t) ref * WBT_UNIT_BYTES) + gpu_tile_lane());
+	return ((const ulonglong2 *) (base + (size_t) ref * WBT_UNIT_BYTES))[gpu_tile_lane()];
 }
 
 /* Word i of the line's upper half, low part. */
