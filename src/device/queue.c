@@ -23,11 +23,13 @@
 #include "device/queue.h"
 
 /*
- * How a backend waits: the answer to a small request takes some 10 us, less than
- * a sleep and a wake-up; when it takes longer, others want the CPU.
+ * How a backend waits.  The answer to a small request takes some 10 us: less than
+ * a sleep and a wake-up, and a wake-up costs the worker, for which all sessions
+ * wait, more than a request does.  So it looks again and again, but lets others
+ * run in between: with more sessions than CPUs they have what to do.
  */
-#define SPIN_US 20
-#define YIELD_US 100
+#define SPIN_US 2
+#define YIELD_US 1000
 #define SPINS_PER_LOOK 16
 
 /* A wait that must not be interrupted gives up after this. */

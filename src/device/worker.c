@@ -31,6 +31,7 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
+#include "storage/s_lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -43,6 +44,13 @@
 
 /* Stay awake for so long after the last request. */
 #define LINGER_US 1000
+
+/*
+ * With fewer CPUs than this the worker gives way to others in every idle turn.
+ * With more it does not: whoever got the CPU would keep it for a while, and all
+ * sessions wait for the worker.
+ */
+#define CPUS_TO_HOLD_ONE 4
 
 /* A process that lost its GPU is started again after this. */
 #define RESTART_SECONDS 1
@@ -508,9 +516,19 @@ sleep_until_called(WaitEventSet *set)
 	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
 }
 
+static bool
+may_hold_cpu(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) >= CPUS_TO_HOLD_ONE;
+}
+
 static void
 serve(void)
 {
+	bool give_way = !may_hold_cpu();
 	WaitEventSet *set = GpudsCreateWaitEventSet(3);
 	instr_time last;
 	instr_time now;
@@ -540,7 +558,10 @@ serve(void)
 		}
 		INSTR_TIME_SET_CURRENT(now);
 		INSTR_TIME_SUBTRACT(now, last);
-		sched_yield();
+		if (give_way)
+			sched_yield();
+		else
+			SPIN_DELAY();
 		if (api->in_flight(engine) > 0 || nkept > 0 || INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
 			continue;
 		sleep_until_called(set);
