@@ -16,10 +16,15 @@
  */
 #include "gpuds.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "access/relscan.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
+#include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -42,6 +47,9 @@
 
 /* TIDs sorted at a time for a bitmap. */
 #define BITMAP_PIECE (1024 * 1024)
+
+/* So many keys make a bitmap whose memory is worth keeping for the next one. */
+#define MANY_KEYS (64 * 1024)
 
 /* TIDs that a GPU is asked for first if they are those of a range. */
 #define FIRST_TIDS (32 * 1024)
@@ -285,6 +293,33 @@ sort_into_bitmap(TIDBitmap *tbm, uint64 *tids, int64 n, bool recheck)
 }
 
 /*
+ * A query's bitmap and keys take some ten megabytes.  By default glibc's malloc
+ * gives them back at the end, and half of the time that the next query's bitmap
+ * takes goes into getting new pages.  Its own dynamic thresholds would end at
+ * these values.
+ */
+static void
+keep_freed_memory(void)
+{
+#ifdef __GLIBC__
+	static bool done = false;
+
+	if (!done)
+	{
+		done = true;
+		mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
+		mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
+	}
+#endif
+}
+
+static void
+free_tids(int code, Datum arg)
+{
+	gpuds_device_free_tids((GpudsTids *) DatumGetPointer(arg));
+}
+
+/*
  * The bitmap from a device that sorts TIDs itself.  Gets as far as that device
  * lasts; returns how many there were.
  */
@@ -292,29 +327,28 @@ static int64
 sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 {
 	int64 total = 0;
-	int64 n = 0;
-	int64 size;
-	uint64 *tids;
-
 	/* A little more than there are keys, so that the end is seen to be one. */
-	size = Min(Max(FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE);
-	tids = MemoryContextAllocHuge(CurrentMemoryContext, size * sizeof(uint64));
+	int64 cap = Min(Max(FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE);
+
+	if (state->set.nintervals >= MANY_KEYS)
+		keep_freed_memory();
 	while (!state->end && state->scan.n > 0)
 	{
+		GpudsTids tids;
+
 		CHECK_FOR_INTERRUPTS();
-		n = gpuds_probe_tids(&state->ref, &state->scan, tids, size, &state->end);
-		if (n < 0)
+		if (!gpuds_probe_tids(&state->ref, &state->scan, cap, &tids, &state->end))
 			break;
-		add_to_bitmap(tbm, tids, n, scan->xs_recheck);
-		total += n;
-		if (n == size && size < BITMAP_PIECE)
+		PG_ENSURE_ERROR_CLEANUP(free_tids, PointerGetDatum(&tids));
 		{
-			size = Min(size * CHUNK_GROWTH, BITMAP_PIECE);
-			pfree(tids);
-			tids = MemoryContextAllocHuge(CurrentMemoryContext, size * sizeof(uint64));
+			add_to_bitmap(tbm, tids.tids, tids.n, scan->xs_recheck);
 		}
+		PG_END_ENSURE_ERROR_CLEANUP(free_tids, PointerGetDatum(&tids));
+		gpuds_device_free_tids(&tids);
+		total += tids.n;
+		if (tids.n == cap)
+			cap = Min(cap * CHUNK_GROWTH, BITMAP_PIECE);
 	}
-	pfree(tids);
 	return total;
 }
 

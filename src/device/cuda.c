@@ -275,7 +275,6 @@ typedef struct ScanCall
 	uint64 epoch;
 	GpuForm form;
 	bool forward;
-	char *out; /* entries or TIDs */
 	size_t item_bytes;
 } ScanCall;
 
@@ -315,16 +314,16 @@ copy_intervals(const GkScan *scan, int64 first, int64 n, char *input)
 }
 
 /*
- * Asks for up to cap items of the next n intervals.  Where the input and the
- * output lie has been seen to.  Returns how many came; -1: none can be had.
+ * Asks for up to cap items of the next n intervals, and moves the scan behind
+ * what was found.  NULL: none can be had.  Else the answer is in output, and the
+ * mailbox is to be closed.
  */
-static int64
-ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, int64 n, int64 cap, int64 done,
-	char *input, char *output)
+static GpuRequest *
+ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, int64 n, int64 cap, char *input,
+	char *output)
 {
 	GpuRequest *request = &mailbox->request;
 	int64 first = call->forward ? scan->next : scan->next - n;
-	int64 found = -1;
 
 	copy_intervals(scan, first, n, input);
 	request->kind = GPU_SCAN;
@@ -343,62 +342,106 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, in
 	request->inside = scan->inside;
 	request->at = scan->at;
 	if (!gpuds_mailbox_send(mailbox, run, call->epoch, false))
-		return -1;
-	if (request->status == GPU_OK)
+		return NULL;
+	if (request->status != GPU_OK)
+	{
+		gpuds_mailbox_close(mailbox);
+		return NULL;
+	}
+	if (request->found < cap)
+	{
+		scan->next = call->forward ? first + n : first;
+		scan->inside = false;
+	}
+	else
+	{
+		scan->next = first + request->next;
+		scan->inside = request->inside;
+		scan->at = request->at;
+	}
+	count_work(request);
+	return request;
+}
+
+static int64
+intervals_left(const ScanCall *call, const GkScan *scan)
+{
+	return call->forward ? scan->n - scan->next : scan->next;
+}
+
+/* A scan that the mailbox has room for.  Returns how many came; -1: none can be had. */
+static int64
+ask_small(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, GkEntry *out, int64 cap)
+{
+	char *output = mailbox->data + GPUDS_INLINE_INPUT;
+	int64 n = Min(intervals_left(call, scan), GPU_SMALL_INTERVALS);
+	GpuRequest *request = ask(call, mailbox, NULL, scan, n, cap, mailbox->data, output);
+	int64 found = -1;
+
+	if (request)
 	{
 		found = request->found;
-		memcpy(call->out + done * call->item_bytes, output, found * call->item_bytes);
-		if (found < cap)
-		{
-			scan->next = call->forward ? first + n : first;
-			scan->inside = false;
-		}
-		else
-		{
-			scan->next = first + request->next;
-			scan->inside = request->inside;
-			scan->at = request->at;
-		}
-		count_work(request);
+		memcpy(out, output, found * sizeof(GkEntry));
+		gpuds_mailbox_close(mailbox);
 	}
-	gpuds_mailbox_close(mailbox);
 	return found;
 }
 
 /*
- * The next items of a scan, by one request: at most cap, maybe fewer although
- * there are more.  -1: none can be had.
+ * Any other scan.  Returns how many items came, in the memory of *run, which is the
+ * caller's to give back; -1: none can be had, and no run.
  */
 static int64
-ask_once(const ScanCall *call, GkScan *scan, int64 done, int64 cap)
+ask_large(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, int64 cap, GpudsRun *run)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
-	int64 n = call->forward ? scan->n - scan->next : scan->next;
-	GpudsRun run = { 0, 0 };
+	int64 n = intervals_left(call, scan);
+	GpuRequest *request;
 	size_t need;
 	size_t half;
-	int64 found;
-
-	if (mailbox == NULL)
-		return -1;
-	if (call->form == GPU_ENTRIES && cap <= GPU_SMALL_ENTRIES)
-		return ask(call, mailbox, NULL, scan, Min(n, GPU_SMALL_INTERVALS), cap, done, mailbox->data,
-				   mailbox->data + GPUDS_INLINE_INPUT);
+	int64 found = -1;
 
 	/* An interval has an entry or so. */
 	n = Min(n, Max(cap, GPU_SMALL_INTERVALS));
 	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES));
 	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
 	need = input_bytes(scan, n) + cap * call->item_bytes;
-	gpuds_run_take(&run, Min(need, LEAST_RUN), need);
-	half = run.n * GPUDS_UNIT_BYTES / 2;
+	gpuds_run_take(run, Min(need, LEAST_RUN), need);
+	half = (size_t) run->n * GPUDS_UNIT_BYTES / 2;
 	if (need > 2 * half)
 	{
 		n = Min(n, intervals_for(scan, half));
 		cap = Min(cap, half / call->item_bytes);
 	}
-	found = ask(call, mailbox, &run, scan, n, cap, done, gpuds_run_memory(&run),
-				gpuds_run_memory(&run) + MAXALIGN(input_bytes(scan, n)));
+	request = ask(call, mailbox, run, scan, n, cap, gpuds_run_memory(run) + cap * call->item_bytes,
+				  gpuds_run_memory(run));
+	if (request)
+	{
+		found = request->found;
+		gpuds_mailbox_close(mailbox);
+	}
+	else
+		gpuds_run_give(run);
+	return found;
+}
+
+/*
+ * The next entries of a scan, by one request: at most cap, maybe fewer although
+ * there are more.  -1: none can be had.
+ */
+static int64
+ask_entries(const ScanCall *call, GkScan *scan, GkEntry *out, int64 cap)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
+	GpudsRun run = { 0, 0 };
+	int64 found;
+
+	if (mailbox == NULL)
+		return -1;
+	if (cap <= GPU_SMALL_ENTRIES)
+		return ask_small(call, mailbox, scan, out, cap);
+	found = ask_large(call, mailbox, scan, cap, &run);
+	if (found > 0)
+		memcpy(out, gpuds_run_memory(&run), found * sizeof(GkEntry));
 	gpuds_run_give(&run);
 	return found;
 }
@@ -413,11 +456,10 @@ gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected
 
 	begin_call(&call, tree, serial, expected, forward);
 	call.form = GPU_ENTRIES;
-	call.out = (char *) out;
 	call.item_bytes = sizeof(GkEntry);
-	while (done < cap && (forward ? scan->next < scan->n : scan->next > 0))
+	while (done < cap && intervals_left(&call, scan) > 0)
 	{
-		int64 found = ask_once(&call, scan, done, cap - done);
+		int64 found = ask_entries(&call, scan, out + done, cap - done);
 
 		if (found < 0)
 		{
@@ -429,17 +471,26 @@ gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected
 	return done;
 }
 
-int64
+bool
 gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-					 uint64 *tids, int64 cap)
+					 int64 cap, GpudsTids *tids)
 {
 	ScanCall call;
+	GpudsMailbox *mailbox;
 
 	begin_call(&call, tree, serial, expected, true);
 	call.form = GPU_SORTED_TIDS;
-	call.out = (char *) tids;
 	call.item_bytes = sizeof(uint64);
-	return ask_once(&call, scan, 0, cap);
+	memset(tids, 0, sizeof(GpudsTids));
+	mailbox = gpuds_mailbox_open(call.epoch, false);
+	if (mailbox == NULL)
+		return false;
+	tids->n = ask_large(&call, mailbox, scan, cap, &tids->run);
+	if (tids->n < 0)
+		return false;
+	gpuds_run_shrink(&tids->run, tids->n * sizeof(uint64));
+	tids->tids = (const uint64 *) gpuds_run_memory(&tids->run);
+	return true;
 }
 
 GpudsDeviceVerdict

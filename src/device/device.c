@@ -112,11 +112,17 @@ gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expect
 									   : gpuds_arena_scan(tree, serial, expected, scan, forward, out, cap);
 }
 
-int64
+bool
 gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-					   uint64 *tids, int64 cap)
+					   int64 cap, GpudsTids *tids)
 {
-	return gpuds_cuda_scan_tids(tree, serial, expected, scan, tids, cap);
+	return gpuds_cuda_scan_tids(tree, serial, expected, scan, cap, tids);
+}
+
+void
+gpuds_device_free_tids(GpudsTids *tids)
+{
+	gpuds_run_give(&tids->run);
 }
 
 bool

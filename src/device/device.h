@@ -171,13 +171,23 @@ extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *o
 extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
 							   bool forward, GkEntry *out, int64 cap);
 
+/* TIDs where the device has put them. */
+typedef struct GpudsTids
+{
+	const uint64 *tids; /* GkEntry.t & GK_TID_MASK, ascending */
+	int64 n;
+	GpudsRun run;
+} GpudsTids;
+
 /*
- * A piece of a forward scan for those who want the TIDs only (GkEntry.t &
- * GK_TID_MASK), ascending: at most cap, fewer also where there are more.  At the
- * end of the scan, scan->next is scan->n.  -1 as above.  For devices that sort.
+ * A piece of a forward scan for those who want the TIDs only: at most cap, fewer
+ * also where there are more.  At the end of the scan, scan->next is scan->n.  False
+ * as -1 above.  For devices that sort.  What is in *tids is to be freed soon, and
+ * before anything else is asked of the device, also after an error.
  */
-extern int64 gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-									GkScan *scan, uint64 *tids, int64 cap);
+extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+								   GkScan *scan, int64 cap, GpudsTids *tids);
+extern void gpuds_device_free_tids(GpudsTids *tids);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for

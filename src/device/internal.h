@@ -38,8 +38,8 @@ extern int64 gpuds_cuda_apply_size(void);
 extern GpudsDeviceStatus gpuds_cuda_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n);
 extern int64 gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
 							 bool forward, GkEntry *out, int64 cap);
-extern int64 gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-								  GkScan *scan, uint64 *tids, int64 cap);
+extern bool gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+								 GkScan *scan, int64 cap, GpudsTids *tids);
 extern bool gpuds_cuda_drop(GpudsDeviceTree *tree);
 extern GpudsDeviceVerdict gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen);
 

@@ -237,6 +237,20 @@ gpuds_run_give(GpudsRun *run)
 	ConditionVariableBroadcast(&gpuds_queue->run_freed);
 }
 
+void
+gpuds_run_shrink(GpudsRun *run, size_t bytes)
+{
+	uint32 n = (bytes + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
+	GpudsRun rest;
+
+	if (n >= run->n)
+		return;
+	rest.first = run->first + n;
+	rest.n = run->n - n;
+	run->n = n;
+	gpuds_run_give(&rest);
+}
+
 char *
 gpuds_run_memory(const GpudsRun *run)
 {

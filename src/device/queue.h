@@ -194,7 +194,8 @@ gpuds_queue_epoch(void)
  * served.
  *
  * gpuds_run_take takes from least to most bytes of staging memory, waiting for
- * as long as there is not as much.  At most one run at a time.
+ * as long as there is not as much.  At most one run at a time.  gpuds_run_shrink
+ * leaves the first so many bytes of it.
  *
  * gpuds_mailbox_send posts the request and waits for the answer.  False: it did
  * not get there (GPU_DEVICE_LOST is possible as an answer, too).  Then the mailbox
@@ -209,6 +210,7 @@ gpuds_queue_epoch(void)
  */
 extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
 extern void gpuds_run_take(GpudsRun *run, size_t least, size_t most);
+extern void gpuds_run_shrink(GpudsRun *run, size_t bytes);
 extern char *gpuds_run_memory(const GpudsRun *run);
 extern uint64 gpuds_staging_offset(const void *p);
 extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool patient);

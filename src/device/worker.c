@@ -360,31 +360,34 @@ take_posted(void)
 }
 
 /*
- * Launches the small requests that have come together, as many as there are
- * free lanes for.
+ * Hands over the small requests that have come together, as many as there is
+ * room for.
  */
 static void
-launch_kept(void)
+post_kept(void)
 {
 	int done = 0;
+	bool polled = false;
 
 	while (done < nkept)
 	{
 		GpuRequest *requests[GPU_SMALL_BATCH];
 		int n = Min(nkept - done, GPU_SMALL_BATCH);
+		int took;
 
 		for (int i = 0; i < n; i++)
 			requests[i] = &gpuds_mailbox(kept[done + i])->request;
-		if (!api->small(engine, requests, n))
-		{
-			/* Asking the driver which lanes are free costs as much as a launch. */
-			api->poll(engine);
-			if (!api->small(engine, requests, n))
-				break;
-		}
-		for (int i = 0; i < n; i++)
+		took = api->small(engine, requests, n);
+		for (int i = 0; i < took; i++)
 			whereabouts[kept[done + i]] = MERGED;
-		done += n;
+		done += took;
+		if (took < n)
+		{
+			if (polled)
+				break;
+			api->poll(engine);
+			polled = true;
+		}
 	}
 	nkept -= done;
 	if (nkept > 0)
@@ -543,7 +546,7 @@ serve(void)
 		bool busy = take_posted();
 
 		if (nkept > 0)
-			launch_kept();
+			post_kept();
 		/* Also when nothing is under way: it empties what woke us. */
 		if (!busy)
 			api->poll(engine);

@@ -138,6 +138,6 @@ extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, b
 /* probe.c: mirror or journal, whichever answers */
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
 						 GkEntry *out, int64 cap, bool *end);
-extern int64 gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, uint64 *tids, int64 cap, bool *end);
+extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);
 
 #endif /* GPUDS_MIRROR_H */

@@ -39,22 +39,18 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 
 /*
  * The TIDs of a piece of a forward scan, ascending, from a device that sorts;
- * *end: that was the last piece.  -1: not to be had, the scan has not moved, and
- * gpuds_probe will do.
+ * *end: that was the last piece.  False: not to be had, the scan has not moved,
+ * and gpuds_probe will do.  What is in *tids is to be freed.
  */
-int64
-gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, uint64 *tids, int64 cap, bool *end)
+bool
+gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end)
 {
 	GpudsMirror *mirror = ref->mirror;
-	int64 n;
 
-	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree))
-		return -1;
-	n = gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, tids, cap);
-	if (n >= 0)
-	{
-		gpuds_mirror_count(ref, 0, 1, 0, n);
-		*end = scan->next >= scan->n;
-	}
-	return n;
+	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree) ||
+		!gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, cap, tids))
+		return false;
+	gpuds_mirror_count(ref, 0, 1, 0, tids->n);
+	*end = scan->next >= scan->n;
+	return true;
 }
