@@ -8,9 +8,10 @@
  * take the view, and may use what it shows until they give up the pin.
  * All calls return when the device has done what was asked.
  *
- *	  tree.h	GpuTree, gpu_change_open/close, gpu_tree_view
+ *	  tree.h	GpuTree, gpu_change_close, gpu_tree_view
  *	  load.h	gpu_tree_load_begin/add/end/cancel, gpu_tree_withdraw/drop
- *	  apply.h	gpu_tree_apply, gpu_tree_reclaim
+ *	  apply.h	gpu_change_open, gpu_tree_apply, gpu_tree_reclaim
+ *	  verify.h	gpu_tree_verify
  *
  *-------------------------------------------------------------------------
  */
@@ -20,5 +21,6 @@
 #include "kernels/gpu/tree.h"
 #include "kernels/gpu/load.h"
 #include "kernels/gpu/apply.h"
+#include "kernels/gpu/verify.h"
 
 #endif /* GPU_CHANGE_H */

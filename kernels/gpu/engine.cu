@@ -43,13 +43,6 @@
 #include "kernels/gpu/scan.h"
 #include "kernels/pins.h"
 
-/* Until trees can be checked on the device; replaced by change.h's. */
-static inline GpuStatus
-gpu_tree_verify(GpuChange *, GpuTree *, char *, size_t)
-{
-	return GPU_OK;
-}
-
 /* Scans, and launches of small scans, that run beside each other. */
 #define SCANNERS 3
 #define LANES 4

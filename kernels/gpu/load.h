@@ -412,7 +412,7 @@ gpu_load_publish(GpuChange *c, GpuTree *tree)
 {
 	GpuLoad *load = &tree->load;
 
-	tree->chunks.insert(tree->chunks.end(), load->chunks.begin(), load->chunks.end());
+	tree->leaves.chunks.insert(tree->leaves.chunks.end(), load->chunks.begin(), load->chunks.end());
 	load->chunks.clear();
 	gpu_run_give(c->pool, &load->carry);
 	tree->loading = false;

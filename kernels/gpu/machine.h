@@ -284,9 +284,14 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 {
 	memset(card, 0, sizeof(*card));
 #ifdef GPU_EMULATED
-	(void) why;
-	(void) whylen;
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
 	(void) ordinal;
+	if (visible && *visible == '\0')
+	{
+		snprintf(why, whylen, "no CUDA-capable device is detected (emulated)");
+		return false;
+	}
 	snprintf(card->name, sizeof(card->name), "emulated GPU");
 	card->memory_total = card->memory_free = (size_t) 1 << 30;
 	card->multiprocessors = 1;

@@ -36,12 +36,21 @@ struct GpuTotals
 	uint32_t gone;  /* leaves replaced by none */
 };
 
+/* What a check has found. */
+struct GpuFinding
+{
+	uint32_t faults;
+	uint32_t fault; /* the first: WbtFault ... */
+	WbtRef ref;     /* ... of this node */
+};
+
 /* Host memory that the device can use. */
 struct GpuPage
 {
 	GpuShape shape;
 	GpuTotals totals;
 	WbtCounts counts;
+	GpuFinding finding;
 	uint32_t done; /* a small batch is done */
 	WbtRef root;
 	uint32_t chunks[GPU_MAX_CHUNKS];
@@ -71,6 +80,7 @@ struct GpuRefs
 struct GpuNodes
 {
 	uint32_t units = 0;
+	std::vector<uint32_t> chunks;
 	uint32_t live = 0; /* in the current version */
 	GpuRefs free;
 	uint32_t nfree = 0;
@@ -113,8 +123,7 @@ struct GpuTree
 	uint32_t level_n[WBT_MAX_HEIGHT] = {}; /* nodes of each level */
 	GpuNodes leaves;
 	GpuNodes inners;
-	GpuRun first;                 /* chunk that small arrays of refs share */
-	std::vector<uint32_t> chunks; /* of nodes */
+	GpuRun first; /* chunk that small arrays of refs share */
 	std::vector<GpuRetired> retired;
 	GpuLoad load;
 };
@@ -212,7 +221,7 @@ gpu_tree_publish(GpuTree *tree, uint64_t entries)
 static inline uint64_t
 gpu_tree_bytes(const GpuTree *tree)
 {
-	uint64_t bytes = tree->chunks.size() * GPU_CHUNK_BYTES;
+	uint64_t bytes = (tree->leaves.chunks.size() + tree->inners.chunks.size()) * GPU_CHUNK_BYTES;
 
 	bytes += tree->load.chunks.size() * GPU_CHUNK_BYTES;
 	bytes += gpu_run_bytes(&tree->first);
@@ -416,7 +425,8 @@ gpu_tree_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves, uint64_t inners, 
 			gpu_pool_give(c->pool, c->page->chunks[--taken], 1);
 		return false;
 	}
-	tree->chunks.insert(tree->chunks.end(), c->page->chunks, c->page->chunks + taken);
+	tree->leaves.chunks.insert(tree->leaves.chunks.end(), c->page->chunks, c->page->chunks + nleaves);
+	tree->inners.chunks.insert(tree->inners.chunks.end(), c->page->chunks + nleaves, c->page->chunks + taken);
 	gpu_nodes_push(c, &tree->leaves, 0, nleaves, nleaves * gpu_nodes_per_chunk(&tree->leaves));
 	gpu_nodes_push(c, &tree->inners, nleaves, ninners, ninners * gpu_nodes_per_chunk(&tree->inners));
 	return true;
@@ -427,7 +437,9 @@ static inline void
 gpu_tree_release(GpuChange *c, GpuTree *tree)
 {
 	gpu_finish(&c->stream);
-	for (uint32_t chunk : tree->chunks)
+	for (uint32_t chunk : tree->leaves.chunks)
+		gpu_pool_give(c->pool, chunk, 1);
+	for (uint32_t chunk : tree->inners.chunks)
 		gpu_pool_give(c->pool, chunk, 1);
 	for (uint32_t chunk : tree->load.chunks)
 		gpu_pool_give(c->pool, chunk, 1);
@@ -438,7 +450,6 @@ gpu_tree_release(GpuChange *c, GpuTree *tree)
 	gpu_run_give(c->pool, &tree->inners.retired.run);
 	gpu_run_give(c->pool, &tree->load.carry);
 	gpu_run_give(c->pool, &tree->load.piece);
-	tree->chunks.clear();
 	tree->retired.clear();
 	tree->leaves = GpuNodes();
 	tree->inners = GpuNodes();

@@ -96,9 +96,23 @@ check_view(const WbtView *view, const Model *m, int kind, uint64_t range)
 }
 
 static void
+verify(GpuTree *tree)
+{
+	char why[200];
+
+	if (gpu_tree_verify(&change, tree, why, sizeof(why)) != GPU_OK)
+	{
+		fprintf(stderr, "verify: %s %s\n", why, change.stream.why);
+		exit(1);
+	}
+}
+
+static void
 check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
 {
 	WbtView view;
+
+	verify(tree);
 
 	CHECK(gpu_tree_view(tree, &pool, &view));
 	check_view(&view, m, kind, range);
@@ -300,6 +314,131 @@ test_random_changes(int kind, int nwords, int steps, int64_t most)
 	free(ops);
 }
 
+/*
+ * Damage.
+ */
+
+/* Exchange a word of device memory with one of the host's. */
+struct Exchange
+{
+	uint64_t *at;
+	uint64_t *word;
+
+	GPU_FN void operator()(int64_t) const
+	{
+		uint64_t old = *at;
+
+		*at = *word;
+		*word = old;
+	}
+};
+
+struct Peek
+{
+	const uint64_t *at;
+	uint64_t *word;
+
+	GPU_FN void operator()(int64_t) const
+	{
+		*word = *at;
+	}
+};
+
+static uint64_t
+peek(const uint64_t *at)
+{
+	gpu_launch(&change.stream, 1, Peek{ at, ranks });
+	finish();
+	return *ranks;
+}
+
+/* With this word in device memory the check must say so; after that all is as before. */
+static void
+check_damage(GpuTree *tree, uint64_t *at, uint64_t word, const char *words)
+{
+	char why[200];
+
+	*ranks = word;
+	gpu_launch(&change.stream, 1, Exchange{ at, ranks });
+	finish();
+	word = *ranks;
+	if (gpu_tree_verify(&change, tree, why, sizeof(why)) != GPU_DAMAGED || strstr(why, words) == NULL)
+	{
+		fprintf(stderr, "\"%s\" instead of \"%s\"\n", why, words);
+		exit(1);
+	}
+	*ranks = word;
+	gpu_launch(&change.stream, 1, Exchange{ at, ranks });
+	finish();
+	verify(tree);
+	passed++;
+}
+
+static void
+test_damage(int nwords)
+{
+	GpuTree tree;
+	WbtView view;
+	Model m;
+	char why[200];
+	uint64_t *inner, *leaf, *t;
+	uint64_t link;
+	int n;
+
+	model_fill(&m, 5000, KEYS_RANDOM, nwords, UINT64_C(1) << 40);
+	CHECK(load(&tree, &m, nwords) == GPU_OK);
+	CHECK(gpu_tree_view(&tree, &pool, &view));
+	verify(&tree);
+	/* down the left edge: one level above the leaves, and a leaf that is full enough */
+	inner = wbt_node(view.base, view.root);
+	for (int level = view.height - 1; level > 1; level--)
+		inner = wbt_node(view.base, wbt_link_ref(peek(inner + WBT_LINKS)));
+	link = peek(inner + WBT_LINKS + 1);
+	leaf = wbt_node(view.base, wbt_link_ref(link));
+	t = leaf + nwords * WBT_FANOUT;
+	for (n = 0; n < WBT_FANOUT && peek(t + n) != UINT64_MAX; n++)
+		;
+	CHECK(n >= 4);
+	check_damage(&tree, leaf, peek(leaf + 1) + 1, "out of order");
+	check_damage(&tree, leaf + 2, 0, "out of order");
+	check_damage(&tree, leaf, peek(inner + 1) - 1, "below the separator");
+	check_damage(&tree, leaf + n - 1, peek(inner + 2), "not below the separator");
+	check_damage(&tree, t + n - 1, UINT64_MAX, "as many entries");
+	if (n < WBT_FANOUT)
+		check_damage(&tree, leaf + n, 5, "not clear");
+	check_damage(&tree, inner, peek(inner) + 1, "");
+	check_damage(&tree, inner, peek(inner) | UINT64_C(1) << 9, "does not fit its separators");
+	check_damage(&tree, inner + 1, peek(inner + 2), "");
+	check_damage(&tree, inner + WBT_INNER_T + 1, 1, "does not fit its separators");
+	check_damage(&tree, inner + WBT_LINKS + 1, link + (UINT64_C(1) << 32), "as many entries");
+	check_damage(&tree, inner + WBT_LINKS + 1, link & 0xFFFFFFFF, "numbers of entries before");
+	check_damage(&tree, inner + WBT_LINKS + 1, link + 1, "not the place of a node");
+	check_damage(&tree, inner + WBT_LINKS + 1, link & ~UINT64_C(0xFFFFFFFF), "not the place of a node");
+	check_damage(&tree, inner + WBT_LINKS + 1,
+				 (link & ~UINT64_C(0xFFFFFFFF)) | (uint32_t) peek(inner + WBT_LINKS), "is used twice");
+	/* a node that is free and in use, and one that nobody has */
+	CHECK(tree.leaves.nfree >= 2);
+	check_damage(&tree, (uint64_t *) tree.leaves.free.at,
+				 (peek((uint64_t *) tree.leaves.free.at) & ~UINT64_C(0xFFFFFFFF)) | wbt_link_ref(link),
+				 "is used twice");
+	tree.leaves.nfree--;
+	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
+	CHECK(strstr(why, "leaves") != NULL);
+	tree.leaves.nfree++;
+	tree.level_n[0]++;
+	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
+	tree.level_n[0]--;
+	pool.fail_after = 0;
+	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_NO_MEMORY);
+	pool.fail_after = -1;
+	verify(&tree);
+	gpu_tree_withdraw(&tree);
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
+	CHECK(gpu_pool_used(&pool) == 0);
+	free(m.e);
+	passed += 3;
+}
+
 /* Building from arrays in any order. */
 static void
 test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
@@ -422,6 +561,8 @@ main(int argc, char **argv)
 					test_random_changes(kind, nwords, 20, 100);
 			}
 		}
+		for (int nwords = 1; nwords <= 2; nwords++)
+			test_damage(nwords);
 		for (int nwords = 1; nwords <= 2 && !small; nwords++)
 			test_no_memory((int) test_below(KEYS_KINDS), nwords);
 	}
