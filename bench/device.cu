@@ -260,8 +260,8 @@ template <int nw>
 static void
 points(Bench *b, const WbtView &view, const uint64_t *w0, const uint64_t *w1, uint64_t *answers)
 {
-	gpu_batch_points<nw, 4>
-		<<<gpu_batch_blocks(b->probes, 4), GPU_BATCH_BLOCK, 0, b->stream.stream>>>(view, w0, w1, answers,
+	gpu_batch_points<nw, 6>
+		<<<gpu_batch_blocks(b->probes, 6), GPU_BATCH_BLOCK, 0, b->stream.stream>>>(view, w0, w1, answers,
 																				   b->probes);
 	gpu_check(&b->stream, "launch", cudaGetLastError());
 }

@@ -166,7 +166,7 @@ run(int kind, int nwords, int64_t size)
 	view.base = there;
 	if (nwords == 1)
 	{
-		check_points<1, 4>(view, &m, kind, range);
+		check_points<1, 6>(view, &m, kind, range);
 		check_points<1, 8>(view, &m, kind, range);
 		check_counts<2>(view, &m, kind, range);
 		check_counts<4>(view, &m, kind, range);
@@ -174,7 +174,7 @@ run(int kind, int nwords, int64_t size)
 	}
 	else
 	{
-		check_points<2, 4>(view, &m, kind, range);
+		check_points<2, 6>(view, &m, kind, range);
 		check_points<2, 8>(view, &m, kind, range);
 	}
 	gpu_free(there, bytes);

@@ -1,0 +1,159 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_block.h
+ *	  Scans of up to some hundred intervals by one block of threads: one launch,
+ *	  input and output in host memory.  For GPUs only; part of scan.h.
+ *
+ * What takes time in such scans is not the work but the waiting between its steps,
+ * copies and launches.  If the output turns out to be too long, only its
+ * length is told, and starts and offsets are left for the steps of a larger scan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_SCAN_BLOCK_H
+#define GPU_SCAN_BLOCK_H
+
+#define GPU_SCAN_BLOCK 1024         /* threads, and intervals at most */
+#define GPU_SCAN_BLOCK_ENTRIES 4096 /* output at most; a power of 2 */
+
+/* Ascending, by all threads of a block: n is a power of 2. */
+__device__ __forceinline__ void
+gpu_scan_block_sort(uint64_t *list, int n)
+{
+	for (int size = 2; size <= n; size *= 2)
+	{
+		for (int distance = size / 2; distance > 0; distance /= 2)
+		{
+			__syncthreads();
+			for (int k = (int) threadIdx.x; k < n / 2; k += GPU_SCAN_BLOCK)
+			{
+				int low = k / distance * distance * 2 + k % distance;
+				int high = low + distance;
+				uint64_t a = list[low];
+				uint64_t b = list[high];
+
+				if ((a > b) == ((low & size) == 0))
+				{
+					list[low] = b;
+					list[high] = a;
+				}
+			}
+		}
+	}
+	__syncthreads();
+}
+
+/* The sum of the block's values up to and with this thread's. */
+__device__ __forceinline__ uint64_t
+gpu_scan_block_sum(uint64_t value, uint64_t *sums)
+{
+	int lane = (int) threadIdx.x % 32;
+	int warp = (int) threadIdx.x / 32;
+
+	for (int d = 1; d < 32; d *= 2)
+	{
+		uint64_t before = __shfl_up_sync(0xFFFFFFFF, value, d);
+
+		if (lane >= d)
+			value += before;
+	}
+	if (lane == 31)
+		sums[warp] = value;
+	__syncthreads();
+	for (int w = 0; w < warp; w++)
+		value += sums[w];
+	return value;
+}
+
+/* write has the output in host memory, and neither found nor full yet. */
+template <bool tids>
+__global__ void
+__launch_bounds__(GPU_SCAN_BLOCK, 1)
+	gpu_scan_block_kernel(const GpuScanLocate locate, GpuScanWrite<1, tids> write, int64_t cap)
+{
+	__shared__ uint64_t sums[GPU_SCAN_BLOCK / 32];
+	__shared__ uint64_t offsets[GPU_SCAN_BLOCK + 1];
+	__shared__ uint64_t list[tids ? GPU_SCAN_BLOCK_ENTRIES : 1];
+	int thread = (int) threadIdx.x;
+	int n = (int) locate.n;
+	GpuStart start = 0;
+	uint64_t total;
+	uint64_t *out = write.sorted;
+
+	total = gpu_scan_block_sum(locate.locate(thread, &start), sums);
+	offsets[thread + 1] = total;
+	if (thread == 0)
+		offsets[0] = 0;
+	if (thread < n)
+		locate.starts[thread] = start;
+	__syncthreads();
+	total = offsets[GPU_SCAN_BLOCK];
+	if (thread == 0)
+		write.summary->total = total;
+	write.found = total < (uint64_t) cap ? (int64_t) total : cap;
+	if (write.found > GPU_SCAN_BLOCK_ENTRIES)
+	{
+		for (int i = thread; i <= n; i += GPU_SCAN_BLOCK)
+			locate.counts[i] = offsets[i];
+		return;
+	}
+	write.full = write.found == cap;
+	write.offsets = offsets;
+	if (tids)
+		write.sorted = list;
+	for (int64_t o = thread; o < write.found; o += GPU_SCAN_BLOCK)
+		write(o);
+	if (tids)
+	{
+		int padded = 1;
+
+		while (padded < write.found)
+			padded *= 2;
+		for (int i = (int) write.found + thread; i < padded; i += GPU_SCAN_BLOCK)
+			list[i] = UINT64_MAX;
+		gpu_scan_block_sort(list, padded);
+		for (int i = thread; i < write.found; i += GPU_SCAN_BLOCK)
+			out[i] = list[i];
+	}
+}
+
+/*
+ * Do a scan this way: lane->summary has the total then, and *written says whether the
+ * output is written, too.  False: nothing was done, there are too many intervals.
+ */
+template <bool tids>
+static inline bool
+gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *staging, const GpuRequest *r, int64_t n,
+			   bool *written)
+{
+	GpuStream *s = &lane->stream;
+	unsigned char *there = (unsigned char *) gpu_device_address(staging);
+	GpuScanLocate locate = { *view, GkScan(), r->forward, lane->starts, lane->offsets, n };
+	GpuScanWrite<1, tids> write = { *view,
+									r->forward,
+									lane->starts,
+									lane->offsets,
+									n,
+									0,
+									false,
+									(GkEntry *) (there + r->output),
+									(uint64_t *) (there + r->output),
+									lane->summary_there };
+
+	if (n > GPU_SCAN_BLOCK || there == NULL || !gpu_ok(s))
+		return false;
+	locate.scan.intervals = (const GkInterval *) (there + r->input);
+	locate.scan.words = r->words ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
+	locate.scan.n = r->n;
+	locate.scan.next = r->next;
+	locate.scan.inside = r->inside;
+	locate.scan.at = r->at;
+	s->launches++;
+	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GkInterval));
+	gpu_scan_block_kernel<tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
+	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
+		*written = lane->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;
+	return true;
+}
+
+#endif /* GPU_SCAN_BLOCK_H */
