@@ -6,14 +6,14 @@
  *
  * One thread, the changer, does all that changes trees.  A few others, the
  * scanners, do the scans that are too large to be merged; each has a stream and
- * buffers of its own.  Small scans are launched by the caller's thread, on one
- * of a few lanes; the GPU itself marks them done, and their senders may use
+ * buffers of its own.  Small scans are posted by the caller's thread to a resident
+ * kernel (resident.h); the GPU itself marks them done, and their senders may use
  * them again from then on.  So nobody looks at a request that was handed to
  * the GPU but to answer it when the GPU is lost.
  *
  * Whoever reads a tree first pins its version (pins.h), then tests the guard,
  * then takes a view; and unpins when the GPU is through: a scanner after its
- * request, a lane when its launch has ended.  The changer frees what no pin
+ * request, a slot when it has been acknowledged.  The changer frees what no pin
  * protects.
  *
  * Everything ends with the first CUDA error that is not about memory: then
@@ -41,13 +41,13 @@
 #include "kernels/gpu/machine.h"
 #include "kernels/gpu/pool.h"
 #include "kernels/gpu/scan.h"
+#include "kernels/gpu/resident.h"
 #include "kernels/pins.h"
 
-/* Scans, and launches of small scans, that run beside each other. */
+/* Large scans that run beside each other. */
 #define SCANNERS 3
-#define LANES 4
 
-#define PINS (SCANNERS + LANES * GPU_SMALL_BATCH)
+#define PINS (SCANNERS + GPU_RESIDENT_SLOTS)
 
 /* Nanoseconds between two looks at pins that a change waits for. */
 #define PIN_WAIT_NS 20000
@@ -61,14 +61,6 @@ struct RequestQueue
 	bool closed = false;
 };
 
-/* A launch of small scans. */
-struct Lane
-{
-	GpuSmallLane gpu;
-	GpuRequest *request[GPU_SMALL_BATCH];
-	int n = 0; /* 0: the lane is free */
-};
-
 struct GpuEngine
 {
 	GpuEngineOptions options;
@@ -78,7 +70,7 @@ struct GpuEngine
 	bool registered = false;
 	GpuPool pool;
 	GpuTree tree[GPU_MAX_TREES];
-	GkPinSlot pin[PINS]; /* scanners', then lanes' */
+	GkPinSlot pin[PINS]; /* scanners', then slots' */
 	RequestQueue changes;
 	RequestQueue scans;
 	std::thread changer;
@@ -87,8 +79,8 @@ struct GpuEngine
 	GpuEvent change_began;
 	GpuEvent change_ended;
 	GpuScanLane scan_lane[SCANNERS];
-	Lane lane[LANES];
-	int busy_lanes = 0;
+	GpuResident resident;
+	GpuRequest *posted[GPU_RESIDENT_SLOTS]; /* what is in each slot */
 	int wake_fd = -1;
 	uint64_t launches = 0;
 	uint64_t merged = 0;
@@ -343,69 +335,54 @@ engine_submit(GpuEngine *engine, GpuRequest *request)
 	queue->filled.notify_one();
 }
 
-static bool
+static int
 engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 {
-	WbtView view[GPU_SMALL_BATCH];
-	GkPinSlot *pins;
-	Lane *lane = NULL;
+	GpuResident *resident = &engine->resident;
+	int taken = 0;
+	int slot;
 
-	if (engine->lost)
+	for (; taken < n && !engine->lost && (slot = gpu_resident_slot(resident)) >= 0; taken++)
 	{
-		for (int i = 0; i < n; i++)
-			answer(requests[i], GPU_DEVICE_LOST);
-		return true;
-	}
-	for (int i = 0; i < LANES && lane == NULL; i++)
-	{
-		if (engine->lane[i].n == 0)
-			lane = &engine->lane[i];
-	}
-	if (lane == NULL)
-		return false;
+		GkPinSlot *pin = &engine->pin[SCANNERS + slot];
+		WbtView view;
 
-	pins = &engine->pin[SCANNERS + (lane - engine->lane) * GPU_SMALL_BATCH];
-	for (int i = 0; i < n; i++)
-	{
-		if (pin_view(engine, &pins[lane->n], requests[i], &view[lane->n]))
-			lane->request[lane->n++] = requests[i];
+		if (pin_view(engine, pin, requests[taken], &view))
+		{
+			engine->posted[slot] = requests[taken];
+			engine->merged++;
+			gpu_resident_post(resident, slot, &view, requests[taken], n);
+		}
 		else
 		{
-			gk_unpin(&pins[lane->n]);
-			answer(requests[i], GPU_WITHDRAWN);
+			gk_unpin(pin);
+			answer(requests[taken], GPU_WITHDRAWN);
 		}
 	}
-	if (lane->n > 0)
-	{
-		gpu_small_launch(&lane->gpu, view, lane->request, lane->n, (unsigned char *) engine->options.staging,
-						 engine->staging_device);
-		engine->busy_lanes++;
+	while (taken < n && engine->lost)
+		answer(requests[taken++], GPU_DEVICE_LOST);
+	if (taken > 0)
 		engine->launches++;
-		engine->merged += (uint64_t) lane->n;
-	}
-	return true;
+	gpu_resident_keep(resident, engine->pool.base);
+	return taken;
 }
 
 /*
- * A launch has ended.  If the GPU is lost, it may not have come to answer all
- * of its requests; a sender that had its answer and has sent the next
- * request loses nothing by the same news.
+ * The GPU is lost, and may not have come to answer what is posted.  A sender that
+ * had its answer and has sent the next request loses nothing by the same news.
  */
 static void
-end_lane(GpuEngine *engine, Lane *lane)
+give_up_posted(GpuEngine *engine)
 {
-	GkPinSlot *pins = &engine->pin[SCANNERS + (lane - engine->lane) * GPU_SMALL_BATCH];
-
-	note_status(engine, &lane->gpu.stream);
-	for (int i = 0; i < lane->n; i++)
+	for (uint32_t left = engine->resident.busy; left != 0; left &= left - 1)
 	{
-		gk_unpin(&pins[i]);
-		if (lane->gpu.stream.status != GPU_OK &&
-			__atomic_load_n(&lane->request[i]->done, __ATOMIC_ACQUIRE) == 0)
-			answer(lane->request[i], GPU_DEVICE_LOST);
+		int slot = __builtin_ctz(left);
+
+		gk_unpin(&engine->pin[SCANNERS + slot]);
+		if (__atomic_load_n(&engine->posted[slot]->done, __ATOMIC_ACQUIRE) == 0)
+			answer(engine->posted[slot], GPU_DEVICE_LOST);
 	}
-	lane->n = 0;
-	engine->busy_lanes--;
+	engine->resident.busy = 0;
 }
 
 static void
@@ -416,17 +393,18 @@ engine_poll(GpuEngine *engine)
 	/* Emptied before woken is: a wake in between is not lost. */
 	if (engine->woken && read(engine->wake_fd, &count, sizeof(count)) > 0)
 		engine->woken = false;
-	for (int i = 0; i < LANES && engine->busy_lanes > 0; i++)
-	{
-		if (engine->lane[i].n > 0 && gpu_small_finished(&engine->lane[i].gpu))
-			end_lane(engine, &engine->lane[i]);
-	}
+	for (uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base); ended != 0;
+		 ended &= ended - 1)
+		gk_unpin(&engine->pin[SCANNERS + __builtin_ctz(ended)]);
+	note_status(engine, &engine->resident.stream);
+	if (engine->lost)
+		give_up_posted(engine);
 }
 
 static int
 engine_in_flight(GpuEngine *engine)
 {
-	return engine->busy_lanes;
+	return __builtin_popcount(engine->resident.busy);
 }
 
 static int
@@ -463,7 +441,7 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 static void
 engine_inject(GpuEngine *engine, GpuInjection what)
 {
-	GpuStream *stream = &engine->lane[0].gpu.stream;
+	GpuStream *stream = &engine->resident.stream;
 
 	if (!engine->options.emulate_failures)
 		return;
@@ -514,12 +492,7 @@ engine_close(GpuEngine *engine)
 			engine->scanner[i].join();
 		gpu_scan_lane_close(&engine->scan_lane[i]);
 	}
-	for (int i = 0; i < LANES; i++)
-	{
-		if (engine->lane[i].n > 0)
-			gpu_finish(&engine->lane[i].gpu.stream);
-		gpu_small_close(&engine->lane[i].gpu);
-	}
+	gpu_resident_close(&engine->resident);
 	gpu_event_close(&engine->change_began);
 	gpu_event_close(&engine->change_ended);
 	gpu_change_close(&engine->change);
@@ -555,8 +528,8 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		 gpu_event_open(&engine->change.stream, &engine->change_ended);
 	for (int i = 0; i < SCANNERS; i++)
 		ok = ok && gpu_scan_lane_open(&engine->scan_lane[i], engine->options.piece_bytes);
-	for (int i = 0; i < LANES; i++)
-		ok = ok && gpu_small_open(&engine->lane[i].gpu);
+	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,
+								 engine->staging_device);
 	if (!ok)
 	{
 		snprintf(why, whylen, "not enough memory on %s for buffers", engine->card.name);

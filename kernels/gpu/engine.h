@@ -16,7 +16,8 @@
  *	  - submit: any request; threads of the engine do the work.  Loads, applies,
  *		drops and checks are done one after the other in the order of submission;
  *		scans beside them and beside each other.
- *	  - small: several small scans (gpu_is_small) of any sessions in one launch.
+ *	  - small: several small scans (gpu_is_small) of any sessions at once, to a
+ *		resident kernel.
  *		They are done when done says so, which the GPU itself sets.
  * Both return at once and are to be called by one thread.
  *
@@ -30,158 +31,154 @@
 
 #include "kernels/gk.h"
 
-#ifdef __cplusplus
-extern "C"
-{
-#endif
-
 #define GPU_ENGINE_ABI 1
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 4096
 
-/* Scans of at most so many intervals and entries can go together in one launch. */
+/* Scans of at most so many intervals and entries are small. */
 #define GPU_SMALL_INTERVALS 32
 #define GPU_SMALL_ENTRIES 256
 
-/* Requests of one launch. */
+/* Requests handed over in one call of small. */
 #define GPU_SMALL_BATCH 64
 
-	typedef enum GpuRequestKind
-	{
-		GPU_SCAN,        /* the next entries of a scan */
-		GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped */
-		GPU_LOAD_ADD,    /* input: GkEntry[n], strictly ascending over all calls */
-		GPU_LOAD_END,    /* publish */
-		GPU_LOAD_CANCEL, /* give everything back */
-		GPU_APPLY,       /* input: GkOp[n] in any order; the highest order of an
+typedef enum GpuRequestKind
+{
+	GPU_SCAN,        /* the next entries of a scan */
+	GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped */
+	GPU_LOAD_ADD,    /* input: GkEntry[n], strictly ascending over all calls */
+	GPU_LOAD_END,    /* publish */
+	GPU_LOAD_CANCEL, /* give everything back */
+	GPU_APPLY,       /* input: GkOp[n] in any order; the highest order of an
 					  * entry has the last word */
-		GPU_DROP,        /* withdraw the tree, wait for its scans, give all memory back */
-		GPU_VERIFY       /* check the structure; output: text of cap bytes */
-	} GpuRequestKind;
+	GPU_DROP,        /* withdraw the tree, wait for its scans, give all memory back */
+	GPU_VERIFY       /* check the structure; output: text of cap bytes */
+} GpuRequestKind;
 
-	/* What a scan's output consists of. */
-	typedef enum GpuForm
-	{
-		GPU_ENTRIES,    /* GkEntry, in the scan's order */
-		GPU_SORTED_TIDS /* uint64_t, entry's t & GK_TID_MASK, ascending */
-	} GpuForm;
+/* What a scan's output consists of. */
+typedef enum GpuForm
+{
+	GPU_ENTRIES,    /* GkEntry, in the scan's order */
+	GPU_SORTED_TIDS /* uint64_t, entry's t & GK_TID_MASK, ascending */
+} GpuForm;
 
-	typedef enum GpuStatus
-	{
-		GPU_OK,
-		GPU_WITHDRAWN,  /* there is no such tree, or *guard is not what was expected */
-		GPU_NO_MEMORY,  /* of the device; nothing was changed */
-		GPU_DAMAGED,    /* GPU_VERIFY found something; output says what */
-		GPU_DEVICE_LOST /* all requests fail from now on */
-	} GpuStatus;
+typedef enum GpuStatus
+{
+	GPU_OK,
+	GPU_WITHDRAWN,  /* there is no such tree, or *guard is not what was expected */
+	GPU_NO_MEMORY,  /* of the device; nothing was changed */
+	GPU_DAMAGED,    /* GPU_VERIFY found something; output says what */
+	GPU_DEVICE_LOST /* all requests fail from now on */
+} GpuStatus;
 
-	/*
+/*
  * One request.  input and output are offsets in bytes into the staging memory,
  * multiples of 8.
  */
-	typedef struct GpuRequest
-	{
-		/* set by the sender */
-		uint32_t kind; /* GpuRequestKind */
-		uint32_t tree;
-		uint32_t form;         /* GpuForm of a scan's output */
-		uint32_t nwords;       /* GPU_LOAD_BEGIN: key words, 1 or 2 */
-		uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
-		bool forward;          /* scans */
-		bool words;            /* input: one GkInterval, then uint64_t[n] to be or'ed into
+typedef struct GpuRequest
+{
+	/* set by the sender */
+	uint32_t kind; /* GpuRequestKind */
+	uint32_t tree;
+	uint32_t form;         /* GpuForm of a scan's output */
+	uint32_t nwords;       /* GPU_LOAD_BEGIN: key words, 1 or 2 */
+	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
+	bool forward;          /* scans */
+	bool words;            /* input: one GkInterval, then uint64_t[n] to be or'ed into
 				 * w0 of its ends; else input: GkInterval[n] */
-		bool guarded;
-		uint64_t input;
-		uint64_t output;
-		int64_t n;             /* intervals, entries or operations */
-		int64_t cap;           /* scans: entries that output has room for, at least 1 */
-		const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
-		uint64_t expected;     /* ... *guard has this value */
+	bool guarded;
+	uint64_t input;
+	uint64_t output;
+	int64_t n;             /* intervals, entries or operations */
+	int64_t cap;           /* scans: entries that output has room for, at least 1 */
+	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
+	uint64_t expected;     /* ... *guard has this value */
 
-		/* a scan's progress as in GkScan, taken and handed back */
-		int64_t next;
-		GkEntry at;
-		bool inside;
+	/* a scan's progress as in GkScan, taken and handed back */
+	int64_t next;
+	GkEntry at;
+	bool inside;
 
-		/* set by the engine */
-		uint32_t status;    /* GpuStatus */
-		int64_t found;      /* scans: entries in output, less than cap: the scan is at
+	/* set by the engine */
+	uint32_t status;    /* GpuStatus */
+	int64_t found;      /* scans: entries in output, less than cap: the scan is at
 					* its end.  GPU_APPLY: entries inserted */
-		int64_t deleted;    /* GPU_APPLY */
-		uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
-		uint64_t bytes;     /* of device memory that the tree holds: likewise */
-		uint32_t launches;  /* kernels launched for this request; small: 0 */
-		uint32_t batch;     /* requests in its launch; small only, else 1 */
-		uint64_t device_ns; /* time on the device */
-		uint64_t bus_bytes; /* to and from it */
-		uint32_t done;      /* atomic; set last */
-	} GpuRequest;
+	int64_t deleted;    /* GPU_APPLY */
+	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
+	uint64_t bytes;     /* of device memory that the tree holds: likewise */
+	uint32_t launches;  /* kernels launched for this request; small: 0 */
+	uint32_t batch;     /* requests that were handed over with it; else than small: 1 */
+	uint64_t device_ns; /* time on the device */
+	uint64_t bus_bytes; /* to and from it */
+	uint32_t done;      /* atomic; set last */
+} GpuRequest;
 
-	/* May a scan go together with others in one launch? */
-	GK_FN bool gpu_is_small(const GpuRequest *request)
-	{
-		return request->kind == GPU_SCAN && request->form == GPU_ENTRIES &&
-			   request->n <= GPU_SMALL_INTERVALS && request->cap <= GPU_SMALL_ENTRIES;
-	}
+/* May a scan go together with others in one launch? */
+GK_FN bool
+gpu_is_small(const GpuRequest *request)
+{
+	return request->kind == GPU_SCAN && request->form == GPU_ENTRIES && request->n <= GPU_SMALL_INTERVALS &&
+		   request->cap <= GPU_SMALL_ENTRIES;
+}
 
-	typedef struct GpuEngine GpuEngine;
+typedef struct GpuEngine GpuEngine;
 
-	typedef struct GpuEngineOptions
-	{
-		int ordinal;   /* which GPU */
-		size_t memory; /* bytes of the pool, 0: three quarters of what is free.
+typedef struct GpuEngineOptions
+{
+	int ordinal;   /* which GPU */
+	size_t memory; /* bytes of the pool, 0: three quarters of what is free.
 							* Taken from the card at the first GPU_LOAD_BEGIN */
-		void *staging; /* page-aligned */
-		size_t staging_bytes;
-		size_t piece_bytes;    /* no request's input or output is longer than this */
-		bool emulate_failures; /* test builds: inject is allowed */
-	} GpuEngineOptions;
+	void *staging; /* page-aligned */
+	size_t staging_bytes;
+	size_t piece_bytes;    /* no request's input or output is longer than this */
+	bool emulate_failures; /* test builds: inject is allowed */
+} GpuEngineOptions;
 
-	typedef struct GpuEngineInfo
-	{
-		char name[128]; /* of the card */
-		int major;      /* compute capability */
-		int minor;
-		int driver;          /* CUDA version that the driver supports, 13000 for 13.0 */
-		size_t memory_total; /* of the pool; before it is there, what it would be */
-		size_t memory_used;  /* atomic snapshot: held by trees */
-		uint64_t launches;   /* small launches so far */
-		uint64_t merged;     /* requests in them */
-	} GpuEngineInfo;
+typedef struct GpuEngineInfo
+{
+	char name[128]; /* of the card */
+	int major;      /* compute capability */
+	int minor;
+	int driver;          /* CUDA version that the driver supports, 13000 for 13.0 */
+	size_t memory_total; /* of the pool; before it is there, what it would be */
+	size_t memory_used;  /* atomic snapshot: held by trees */
+	uint64_t launches;   /* calls of small so far that took any */
+	uint64_t merged;     /* requests in them */
+} GpuEngineInfo;
 
-	typedef enum GpuInjection
-	{
-		GPU_INJECT_STICKY,   /* a kernel that faults: the context is lost for good */
-		GPU_INJECT_NO_MEMORY /* the next allocation of tree memory fails */
-	} GpuInjection;
+typedef enum GpuInjection
+{
+	GPU_INJECT_STICKY,   /* a kernel that faults: the context is lost for good */
+	GPU_INJECT_NO_MEMORY /* the next allocation of tree memory fails */
+} GpuInjection;
 
-	typedef struct GpuEngineApi
-	{
-		uint32_t abi; /* GPU_ENGINE_ABI */
-		/* NULL: why says what is missing, in words for the server's log */
-		GpuEngine *(*open)(const GpuEngineOptions *options, char *why, size_t whylen);
-		/* Ends all threads; requests in flight are given up without an answer. */
-		void (*close)(GpuEngine *engine);
-		void (*info)(GpuEngine *engine, GpuEngineInfo *info);
-		/* Readable when a submitted request has been done since the last poll. */
-		int (*wake_fd)(GpuEngine *engine);
-		void (*submit)(GpuEngine *engine, GpuRequest *request);
-		/* Launches up to GPU_SMALL_BATCH; false: no lane is free, try after a poll. */
-		bool (*small)(GpuEngine *engine, GpuRequest *const *requests, int n);
-		/* Frees lanes and versions no longer in use, empties wake_fd. */
-		void (*poll)(GpuEngine *engine);
-		/* Small launches not finished yet. */
-		int (*in_flight)(GpuEngine *engine);
-		/* False while all is well; else why has the CUDA error, in words. */
-		bool (*lost)(GpuEngine *engine, char *why, size_t whylen);
-		void (*inject)(GpuEngine *engine, GpuInjection what);
-	} GpuEngineApi;
-
-	extern const GpuEngineApi *gpuds_gpu_engine(void);
+typedef struct GpuEngineApi
+{
+	uint32_t abi; /* GPU_ENGINE_ABI */
+	/* NULL: why says what is missing, in words for the server's log */
+	GpuEngine *(*open)(const GpuEngineOptions *options, char *why, size_t whylen);
+	/* Ends all threads; requests in flight are given up without an answer. */
+	void (*close)(GpuEngine *engine);
+	void (*info)(GpuEngine *engine, GpuEngineInfo *info);
+	/* Readable when a submitted request has been done since the last poll. */
+	int (*wake_fd)(GpuEngine *engine);
+	void (*submit)(GpuEngine *engine, GpuRequest *request);
+	/* Takes the first ones, up to GPU_SMALL_BATCH, for which there is room now; how many. */
+	int (*small)(GpuEngine *engine, GpuRequest *const *requests, int n);
+	/* Frees room and versions no longer in use, empties wake_fd. */
+	void (*poll)(GpuEngine *engine);
+	/* Small requests whose room is not free yet. */
+	int (*in_flight)(GpuEngine *engine);
+	/* False while all is well; else why has the CUDA error, in words. */
+	bool (*lost)(GpuEngine *engine, char *why, size_t whylen);
+	void (*inject)(GpuEngine *engine, GpuInjection what);
+} GpuEngineApi;
 
 #ifdef __cplusplus
-}
+extern "C" const GpuEngineApi *gpuds_gpu_engine(void);
+#else
+extern const GpuEngineApi *gpuds_gpu_engine(void);
 #endif
 
 #endif /* GPU_ENGINE_H */

@@ -12,6 +12,7 @@
  *-------------------------------------------------------------------------
  */
 #include "kernels/gpu/scan.h"
+#include "kernels/gpu/resident.h"
 #include "wbt.h"
 
 #define PIECE 65536
@@ -36,7 +37,7 @@ struct Progress
 };
 
 static GpuScanLane large;
-static GpuSmallLane small;
+static GpuResident resident;
 static Slot *slots;
 static int passed = 0;
 
@@ -172,24 +173,31 @@ run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
 	free(p.intervals);
 }
 
+/* Posts a request, waiting for a slot. */
 static void
-run_small(const WbtView *views, const Model *const *models, const int *kinds, const uint64_t *ranges,
-		  int trees)
+post(const WbtView *view, GpuRequest *r, int batch)
+{
+	int slot;
+
+	while ((slot = gpu_resident_slot(&resident)) < 0)
+	{
+		gpu_resident_poll(&resident, view->base);
+		CHECK(gpu_ok(&resident.stream));
+	}
+	gpu_resident_post(&resident, slot, view, r, batch);
+	gpu_resident_keep(&resident, view->base);
+}
+
+static void
+run_small(const WbtView *view, const Model *m, int kind, uint64_t range)
 {
 	Progress progress[REQUESTS];
-	int tree[REQUESTS];
 	int left = REQUESTS;
 
 	for (int i = 0; i < REQUESTS; i++)
-	{
-		tree[i] = (int) test_below((uint64_t) trees);
-		start(&slots[i], &progress[i], models[tree[i]], kinds[tree[i]], views[tree[i]].nwords,
-			  ranges[tree[i]], GPU_SMALL_INTERVALS);
-	}
+		start(&slots[i], &progress[i], m, kind, view->nwords, range, GPU_SMALL_INTERVALS);
 	while (left > 0)
 	{
-		GpuRequest *requests[REQUESTS];
-		WbtView some[REQUESTS];
 		int number[REQUESTS];
 		int n = 0;
 
@@ -201,29 +209,32 @@ run_small(const WbtView *views, const Model *const *models, const int *kinds, co
 			slots[i].request.done = 0;
 			CHECK(gpu_is_small(&slots[i].request));
 			memset(slots[i].output, 0xA5, PIECE);
-			some[n] = views[tree[i]];
-			requests[n] = &slots[i].request;
 			number[n++] = i;
 			if (test_below(20) == 0)
 				break;
 		}
-		if (n == 0)
-			continue;
-		gpu_small_launch(&small, some, requests, n, (unsigned char *) slots,
-						 (unsigned char *) gpu_device_address(slots));
+		for (int i = 0; i < n; i++)
+			post(view, &slots[number[i]].request, n);
 		for (int i = 0; i < n; i++)
 		{
-			while (gpu_acquire_system(&requests[i]->done) == 0)
+			GpuRequest *r = &slots[number[i]].request;
+
+			while (gpu_acquire_system(&r->done) == 0)
 			{
-				if (gpu_small_finished(&small))
-					CHECK(gpu_ok(&small.stream) && gpu_acquire_system(&requests[i]->done) == 1);
+				gpu_resident_poll(&resident, view->base);
+				CHECK(gpu_ok(&resident.stream));
 			}
-			CHECK(requests[i]->batch == (uint32_t) n);
-			check(&slots[number[i]], &progress[number[i]], models[tree[number[i]]]);
+			CHECK(r->batch == (uint32_t) n);
+			check(&slots[number[i]], &progress[number[i]], m);
 			left -= progress[number[i]].ended;
 		}
-		CHECK(gpu_finish(&small.stream));
+		/* now and then long enough for the kernel to leave */
+		if (test_below(200) == 0)
+			CHECK(gpu_finish(&resident.stream));
 	}
+	while (resident.busy != 0)
+		gpu_resident_poll(&resident, view->base);
+	CHECK(gpu_finish(&resident.stream));
 	for (int i = 0; i < REQUESTS; i++)
 		free(progress[i].intervals);
 }
@@ -262,9 +273,10 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s\n", why);
 		return 1;
 	}
-	CHECK(gpu_scan_lane_open(&large, PIECE) && gpu_small_open(&small));
+	CHECK(gpu_scan_lane_open(&large, PIECE));
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
+	CHECK(gpu_resident_open(&resident, (unsigned char *) slots, (unsigned char *) gpu_device_address(slots)));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
@@ -273,18 +285,14 @@ main(int argc, char **argv)
 			WbtView views[TREES];
 			size_t bytes[TREES];
 			Model models[TREES];
-			const Model *model[TREES];
-			int kinds[TREES];
 			uint64_t ranges[TREES];
 
 			for (int t = 0; t < TREES; t++)
 			{
 				int nwords = 1 + (int) test_below(2);
 
-				kinds[t] = kind;
 				ranges[t] = (uint64_t) sizes[t] * 2 + 10;
 				model_fill(&models[t], sizes[t], kind, nwords, ranges[t]);
-				model[t] = &models[t];
 				bytes[t] = device_tree(&views[t], &models[t], nwords);
 				for (int i = 0; i < (few ? 1 : 10); i++)
 				{
@@ -292,19 +300,19 @@ main(int argc, char **argv)
 					passed++;
 				}
 			}
-			run_small(views, model, kinds, ranges, TREES);
-			passed++;
 			for (int t = 0; t < TREES; t++)
 			{
+				run_small(&views[t], &models[t], kind, ranges[t]);
+				passed++;
 				gpu_free((void *) views[t].base, bytes[t]);
 				free(models[t].e);
 			}
 		}
 	}
-	CHECK(gpu_ok(&large.stream) && gpu_ok(&small.stream));
-	gpu_host_free(slots);
+	CHECK(gpu_ok(&large.stream) && gpu_ok(&resident.stream));
 	gpu_scan_lane_close(&large);
-	gpu_small_close(&small);
+	gpu_resident_close(&resident);
+	gpu_host_free(slots);
 	printf("%s\n%d passed, 0 failed\n", card.name, passed);
 	return 0;
 }
