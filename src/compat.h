@@ -89,6 +89,13 @@ gpuds_extend(Relation rel)
 	return gpuds_extend_fork(rel, MAIN_FORKNUM);
 }
 
+/* A page that is written past shared buffers. */
+#if PG_VERSION_NUM >= 160000
+typedef PGIOAlignedBlock GpudsIOBlock;
+#else
+typedef PGAlignedBlock GpudsIOBlock;
+#endif
+
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif

@@ -45,7 +45,8 @@ crash_check()
 	fi
 }
 
-# Ends a part's server; an unnoticed crash or loss of the device is a failure.
+# Ends a part's server; an unnoticed crash, loss of the device or answer by another
+# device is a failure.
 end_tested()
 {
 	local name=$1 rc=0
@@ -53,6 +54,7 @@ end_tested()
 	if [ $device = cuda ]; then
 		as_user psql -XAtq -c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1 | grep -qx ready ||
 			{ echo "the device is not ready any more"; tail -20 "$work/log/$name.server"; rc=1; }
+		if grep -E 'instead$|lost its CUDA device' "$work/log/$name.server"; then rc=1; fi
 	fi
 	crash_check "$name" || rc=1
 	stop_server "$name"
@@ -316,8 +318,8 @@ part_static()
 	fi
 
 	# Shell and Perl that at least parse
-	for file in test/run test/gpu test/*.sh test/versions .ci/run bench/run bench/demo bench/*.sh bench/*.pl test/kernels/run \
-		test/differential; do
+	for file in test/run test/gpu test/*.sh test/versions test/kernels/run test/differential \
+		bench/run bench/gpu bench/device bench/demo bench/*.sh bench/*.pl; do
 		case $(head -1 "$file") in
 			*perl*) perl -c "$file" 2>&1 | grep -v 'syntax OK'; perl -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;

@@ -4,13 +4,13 @@
  *	  CREATE INDEX: scan the heap, sort the entries, write them as a base.
  *
  * The participants of a parallel build scan the heap together.  Each collects
- * entries in its share of maintenance_work_mem, sorts and spills them as runs
- * when it is full, and in the end leaves the rest sorted: workers as a last run,
- * the leader in memory.  The leader merges all of that into the base.  A serial
- * build is a build whose only participant is the leader.
+ * entries in its share of maintenance_work_mem, and sorts and spills them as runs
+ * when it is full and in the end.  Then the leader cuts the merge of all runs into
+ * as many parts as there are participants, and each writes one of them (parts.c).
  *
- * The index's pages are not WAL-logged while they are written but all together
- * at the end (gpuds_meta_finish_build).
+ * A serial build has its last run in memory, and its index's pages are not
+ * WAL-logged while they are written but all together at the end
+ * (gpuds_meta_finish_build).
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +30,7 @@
 #include "pgstat.h"
 #include "storage/condition_variable.h"
 #include "storage/sharedfileset.h"
+#include "storage/smgr.h"
 #include "storage/spin.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
@@ -37,6 +38,7 @@
 #include "utils/wait_event.h"
 
 #include "am/am.h"
+#include "am/parts.h"
 #include "journal/internal.h"
 #include "journal/runs.h"
 #include "kernels/sort.h"
@@ -52,38 +54,46 @@
 #define KEY_WAL_USAGE UINT64CONST(0x6755000000000003)
 #define KEY_BUFFER_USAGE UINT64CONST(0x6755000000000004)
 
-/* Entries that the leader hands from the merge to the base writer at a time. */
+/* Entries that a serial build hands from the merge to the base writer at a time. */
 #define MERGE_ENTRIES 2048
 
-/* What a participant has left behind in its run file. */
-typedef struct ParticipantRuns
+/*
+ * A participant of a parallel build.  Its runs lie in a file of its own, and behind
+ * them their lengths.
+ */
+typedef struct Participant
 {
-	int64 records;     /* in all its runs; 0: there is no file */
-	int64 run_records; /* in each run but the last */
-} ParticipantRuns;
+	int64 records;  /* in all its runs; 0: there is no file */
+	int nruns;      /* of them; set, with records, when it has scanned and sorted */
+	GpudsPart part; /* that it is to write */
+} Participant;
 
 /*
  * State of a parallel build in shared memory; the parallel table scan's
- * description follows it.  Participant i < nworkers is a worker, the last is
- * the leader.
+ * description follows it.  Participant i is worker i; the leader comes behind the
+ * workers that were launched.
  */
 typedef struct BuildShared
 {
 	Oid heap;
 	Oid index;
 	bool concurrent;
-	int nparticipants;     /* planned */
-	SharedFileSet fileset; /* of the workers' run files */
-	ConditionVariable done_cv;
-	slock_t mutex; /* protects what follows */
-	int ndone;
+	bool log_pages;        /* the index needs WAL */
+	int planned;           /* participants */
+	SharedFileSet fileset; /* of the run files */
+	ConditionVariable changed_cv;
+	pg_atomic_uint64 written; /* entries */
+	slock_t mutex;            /* protects what follows */
+	int nparticipants;        /* 0: there are no parts yet */
+	int nsorted;
+	int nwritten;
 	double heap_tuples;
 	bool broken_hot_chain;
-	ParticipantRuns runs[FLEXIBLE_ARRAY_MEMBER];
+	Participant participant[FLEXIBLE_ARRAY_MEMBER]; /* and one for the end */
 } BuildShared;
 
-#define SharedTableScan(shared, nparticipants) \
-	((ParallelTableScanDesc) ((char *) (shared) + shared_scan_offset(nparticipants)))
+#define SharedTableScan(shared, planned) \
+	((ParallelTableScanDesc) ((char *) (shared) + shared_scan_offset(planned)))
 
 /* What one participant collects. */
 typedef struct Collector
@@ -93,10 +103,14 @@ typedef struct Collector
 	GkEntry *scratch;
 	int64 n;
 	int64 capacity;
+	int64 full;             /* spill when there are so many */
+	BlockNumber block;      /* of the last entry's row */
 	BufFile *file;          /* NULL: nothing was spilled yet */
-	SharedFileSet *fileset; /* where a worker makes it, NULL: private */
+	SharedFileSet *fileset; /* where it is made, NULL: private */
 	int participant;
-	ParticipantRuns runs;
+	int64 spilled; /* entries */
+	int nruns;
+	int64 *run_records; /* of each run */
 } Collector;
 
 /* The leader's side of a parallel build. */
@@ -110,10 +124,10 @@ typedef struct BuildLeader
 } BuildLeader;
 
 static Size
-shared_scan_offset(int nparticipants)
+shared_scan_offset(int planned)
 {
 	return BUFFERALIGN(
-		add_size(offsetof(BuildShared, runs), mul_size(sizeof(ParticipantRuns), nparticipants)));
+		add_size(offsetof(BuildShared, participant), mul_size(sizeof(Participant), planned + 1)));
 }
 
 static void
@@ -132,6 +146,8 @@ collector_init(Collector *collector, Relation heap, Relation index, int64 kiloby
 	gpuds_key_layout(index, &collector->layout);
 	collector->capacity = kilobytes * 1024 / (2 * sizeof(GkEntry));
 	collector->capacity = Max(Min(collector->capacity, most), 1024);
+	collector->full = collector->capacity - MaxHeapTuplesPerPage;
+	collector->block = InvalidBlockNumber;
 	collector->entries = MemoryContextAllocHuge(CurrentMemoryContext, collector->capacity * sizeof(GkEntry));
 }
 
@@ -140,14 +156,14 @@ collector_sort(Collector *collector)
 {
 	if (collector->scratch == NULL && collector->n > 0)
 		collector->scratch = MemoryContextAllocHuge(CurrentMemoryContext,
-													(collector->runs.records > 0 ? collector->capacity
-																				 : collector->n) *
+													(collector->spilled > 0 ? collector->capacity
+																			: collector->n) *
 														sizeof(GkEntry));
 	gk_sort_entries(collector->entries, collector->scratch, collector->n);
 	collector->n = gk_unique_entries(collector->entries, collector->n);
 }
 
-/* Writes what was collected as a run.  Only a participant's last run may be shorter than others. */
+/* Writes what was collected and sorted as a run. */
 static void
 collector_spill(Collector *collector)
 {
@@ -165,8 +181,53 @@ collector_spill(Collector *collector)
 	}
 
 	gpuds_run_write(collector->file, collector->entries, collector->n, collector->layout.nwords);
-	collector->runs.records += collector->n;
+	if (collector->run_records == NULL)
+		collector->run_records = palloc(sizeof(int64));
+	else
+		collector->run_records = repalloc_huge(collector->run_records,
+											   (collector->nruns + 1) * sizeof(int64));
+	collector->run_records[collector->nruns++] = collector->n;
+	collector->spilled += collector->n;
 	collector->n = 0;
+}
+
+/* Spills what is left, and leaves the file to the other participants. */
+static void
+collector_export(Collector *collector)
+{
+	if (collector->n > 0)
+		collector_spill(collector);
+	if (collector->file == NULL)
+		return;
+	BufFileWrite(collector->file, collector->run_records, collector->nruns * sizeof(int64));
+	BufFileExportFileSet(collector->file);
+	BufFileClose(collector->file);
+	collector->file = NULL;
+}
+
+/*
+ * Makes room.  Entries of one page of the table stay together in a run: tuples of
+ * one HOT chain may give the same entry, which must not be in two runs.
+ */
+static void
+collector_full(Collector *collector, ItemPointer tid)
+{
+	if (ItemPointerGetBlockNumber(tid) == collector->block)
+	{
+		if (collector->n < collector->capacity)
+			return;
+		collector->capacity += MaxHeapTuplesPerPage;
+		collector->entries = repalloc_huge(collector->entries, collector->capacity * sizeof(GkEntry));
+		if (collector->scratch)
+			pfree(collector->scratch);
+		collector->scratch = NULL;
+		return;
+	}
+	if (collector->scratch == NULL)
+		collector->scratch = MemoryContextAllocHuge(CurrentMemoryContext,
+													collector->capacity * sizeof(GkEntry));
+	collector_sort(collector);
+	collector_spill(collector);
 }
 
 /* Takes one heap tuple. */
@@ -175,16 +236,10 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull, boo
 {
 	Collector *collector = arg;
 
-	if (collector->n == collector->capacity)
-	{
-		if (collector->scratch == NULL)
-			collector->scratch = MemoryContextAllocHuge(CurrentMemoryContext,
-														collector->capacity * sizeof(GkEntry));
-		gk_sort_entries(collector->entries, collector->scratch, collector->n);
-		collector->runs.run_records = collector->n;
-		collector_spill(collector);
-	}
+	if (collector->n >= collector->full)
+		collector_full(collector, tid);
 	gpuds_key_encode(&collector->layout, values, isnull, tid, &collector->entries[collector->n++]);
+	collector->block = ItemPointerGetBlockNumber(tid);
 }
 
 static void
@@ -194,6 +249,8 @@ collector_free(Collector *collector)
 		BufFileClose(collector->file);
 	if (collector->scratch)
 		pfree(collector->scratch);
+	if (collector->run_records)
+		pfree(collector->run_records);
 	pfree(collector->entries);
 }
 
@@ -213,18 +270,107 @@ collect(Collector *collector, Relation heap, Relation index, IndexInfo *indexInf
 	return heap_tuples;
 }
 
-/* Tells the leader that a participant is done. */
+/* Tells the leader that a participant has scanned and sorted. */
 static void
-report_done(BuildShared *shared, Collector *collector, double heap_tuples, IndexInfo *indexInfo)
+report_sorted(BuildShared *shared, Collector *collector, double heap_tuples, IndexInfo *indexInfo)
 {
+	Participant *participant = &shared->participant[collector->participant];
+
 	SpinLockAcquire(&shared->mutex);
-	shared->ndone++;
+	shared->nsorted++;
 	shared->heap_tuples += heap_tuples;
 	if (indexInfo->ii_BrokenHotChain)
 		shared->broken_hot_chain = true;
-	shared->runs[collector->participant] = collector->runs;
+	participant->records = collector->spilled;
+	participant->nruns = collector->nruns;
 	SpinLockRelease(&shared->mutex);
-	ConditionVariableSignal(&shared->done_cv);
+	ConditionVariableBroadcast(&shared->changed_cv);
+}
+
+/* Waits until a counter has reached what is expected; returns its value. */
+static int
+wait_for(BuildShared *shared, const int *counter, int expected)
+{
+	int value;
+
+	for (;;)
+	{
+		SpinLockAcquire(&shared->mutex);
+		value = *counter;
+		SpinLockRelease(&shared->mutex);
+		if (value >= expected)
+			break;
+		ConditionVariableSleep(&shared->changed_cv, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+	}
+	ConditionVariableCancelSleep();
+	return value;
+}
+
+/*
+ * All runs of all participants.  files gets an open file, or NULL, of each
+ * participant.
+ */
+static GpudsSortedRun *
+open_runs(BuildShared *shared, int nparticipants, int nwords, BufFile **files, int *nruns)
+{
+	GpudsSortedRun *runs;
+	int n = 0;
+
+	for (int i = 0; i < nparticipants; i++)
+		n += shared->participant[i].nruns;
+	runs = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(GpudsSortedRun));
+	*nruns = n;
+	n = 0;
+	for (int i = 0; i < nparticipants; i++)
+	{
+		const Participant *participant = &shared->participant[i];
+		char name[MAXPGPATH];
+		int64 first = 0;
+
+		files[i] = NULL;
+		if (participant->records == 0)
+			continue;
+		run_file_name(name, i);
+		files[i] = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
+		if (BufFileSeek(files[i], 0, participant->records * GpudsRecordSize(nwords), SEEK_SET) != 0)
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+		for (int r = 0; r < participant->nruns; r++, n++)
+		{
+			runs[n].file = files[i];
+			runs[n].first = first;
+			gpuds_buffile_read(files[i], &runs[n].count, sizeof(int64));
+			first += runs[n].count;
+		}
+	}
+	return runs;
+}
+
+/* A participant's share of the writing. */
+static void
+write_part(BuildShared *shared, Relation index, int nwords, int nparticipants, int i)
+{
+	BufFile **files = palloc(nparticipants * sizeof(BufFile *));
+	GpudsPart *parts = palloc((nparticipants + 1) * sizeof(GpudsPart));
+	int nruns;
+	GpudsSortedRun *runs = open_runs(shared, nparticipants, nwords, files, &nruns);
+
+	for (int p = 0; p <= nparticipants; p++)
+		parts[p] = shared->participant[p].part;
+	gpuds_part_write(index, runs, nruns, nwords, parts, nparticipants, i, shared->log_pages,
+					 (Size) maintenance_work_mem * 1024 / nparticipants / 2, &shared->written);
+	for (int p = 0; p < nparticipants; p++)
+	{
+		if (files[p])
+			BufFileClose(files[p]);
+	}
+	pfree(runs);
+	pfree(parts);
+	pfree(files);
+
+	SpinLockAcquire(&shared->mutex);
+	shared->nwritten++;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->changed_cv);
 }
 
 /*
@@ -255,7 +401,7 @@ begin_parallel(Relation heap, Relation index, bool concurrent, int nworkers)
 	BuildShared *shared;
 	Size shared_size;
 	Size query_size = debug_query_string ? strlen(debug_query_string) + 1 : 0;
-	int nparticipants = nworkers + 1;
+	int planned = nworkers + 1;
 
 	EnterParallelMode();
 	pcxt = CreateParallelContext("gpuds", "gpuds_build_worker", nworkers);
@@ -264,8 +410,7 @@ begin_parallel(Relation heap, Relation index, bool concurrent, int nworkers)
 	/* every tuple version that somebody may still see, or what is visible now and nothing else */
 	leader->snapshot = concurrent ? RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
 
-	shared_size = add_size(shared_scan_offset(nparticipants),
-						   table_parallelscan_estimate(heap, leader->snapshot));
+	shared_size = add_size(shared_scan_offset(planned), table_parallelscan_estimate(heap, leader->snapshot));
 	shm_toc_estimate_chunk(&pcxt->estimator, shared_size);
 	shm_toc_estimate_chunk(&pcxt->estimator, mul_size(sizeof(WalUsage), nworkers));
 	shm_toc_estimate_chunk(&pcxt->estimator, mul_size(sizeof(BufferUsage), nworkers));
@@ -286,15 +431,17 @@ begin_parallel(Relation heap, Relation index, bool concurrent, int nworkers)
 	}
 
 	shared = shm_toc_allocate(pcxt->toc, shared_size);
-	memset(shared, 0, shared_scan_offset(nparticipants));
+	memset(shared, 0, shared_scan_offset(planned));
 	shared->heap = RelationGetRelid(heap);
 	shared->index = RelationGetRelid(index);
 	shared->concurrent = concurrent;
-	shared->nparticipants = nparticipants;
+	shared->log_pages = RelationNeedsWAL(index);
+	shared->planned = planned;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
-	ConditionVariableInit(&shared->done_cv);
+	ConditionVariableInit(&shared->changed_cv);
+	pg_atomic_init_u64(&shared->written, 0);
 	SpinLockInit(&shared->mutex);
-	table_parallelscan_initialize(heap, SharedTableScan(shared, nparticipants), leader->snapshot);
+	table_parallelscan_initialize(heap, SharedTableScan(shared, planned), leader->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_SHARED, shared);
 	leader->shared = shared;
 
@@ -333,6 +480,7 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 	IndexInfo *indexInfo;
 	Collector collector;
 	double heap_tuples;
+	int nparticipants;
 
 	debug_query_string = shm_toc_lookup(toc, KEY_QUERY_TEXT, true);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
@@ -346,21 +494,19 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 	InstrStartParallelQuery();
 
 	SharedFileSetAttach(&shared->fileset, seg);
-	collector_init(&collector, heap, index, maintenance_work_mem / shared->nparticipants);
+	collector_init(&collector, heap, index, maintenance_work_mem / shared->planned);
 	collector.fileset = &shared->fileset;
 	collector.participant = ParallelWorkerNumber;
 	indexInfo = BuildIndexInfo(index);
 	indexInfo->ii_Concurrent = shared->concurrent;
 	heap_tuples = collect(&collector, heap, index, indexInfo, false,
-						  SharedTableScan(shared, shared->nparticipants));
-	if (collector.runs.run_records == 0)
-		collector.runs.run_records = collector.n;
-	if (collector.n > 0)
-		collector_spill(&collector);
-	if (collector.file)
-		BufFileExportFileSet(collector.file);
-	report_done(shared, &collector, heap_tuples, indexInfo);
+						  SharedTableScan(shared, shared->planned));
+	collector_export(&collector);
+	report_sorted(shared, &collector, heap_tuples, indexInfo);
 	collector_free(&collector);
+
+	nparticipants = wait_for(shared, &shared->nparticipants, 1);
+	write_part(shared, index, collector.layout.nwords, nparticipants, ParallelWorkerNumber);
 
 	wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 	buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
@@ -370,75 +516,86 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 	table_close(heap, heap_lock);
 }
 
-/* Waits until all participants have scanned and sorted. */
-static void
-wait_for_participants(BuildLeader *leader)
+/*
+ * The leader's side of the writing: says who writes what, writes its own part, waits
+ * for the others.  Returns the number of entries.
+ */
+static uint64
+write_parts(Relation index, int nwords, BuildShared *shared, int nparticipants)
 {
-	BuildShared *shared = leader->shared;
-	int expected = leader->pcxt->nworkers_launched + 1;
+	BufFile **files = palloc(nparticipants * sizeof(BufFile *));
+	GpudsPart *parts = palloc((nparticipants + 1) * sizeof(GpudsPart));
+	int nruns;
+	GpudsSortedRun *runs = open_runs(shared, nparticipants, nwords, files, &nruns);
+	BlockNumber end;
+	uint64 entries;
 
-	for (;;)
+	gpuds_parts_plan(runs, nruns, nwords, parts, nparticipants);
+	entries = parts[nparticipants].before;
+	end = parts[nparticipants].block;
+	for (int p = 0; p < nparticipants; p++)
 	{
-		int ndone;
-
-		SpinLockAcquire(&shared->mutex);
-		ndone = shared->ndone;
-		SpinLockRelease(&shared->mutex);
-		if (ndone == expected)
-			break;
-		ConditionVariableSleep(&shared->done_cv, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+		if (files[p])
+			BufFileClose(files[p]);
 	}
-	ConditionVariableCancelSleep();
+	pfree(runs);
+	pfree(files);
+
+	/* the last block first, so that the file has all its blocks */
+	if (entries > 0)
+	{
+		static GpudsIOBlock zeros;
+
+		smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, end - 1, zeros.data, true);
+	}
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, entries);
+
+	SpinLockAcquire(&shared->mutex);
+	for (int p = 0; p <= nparticipants; p++)
+		shared->participant[p].part = parts[p];
+	shared->nparticipants = nparticipants;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->changed_cv);
+	pfree(parts);
+
+	write_part(shared, index, nwords, nparticipants, nparticipants - 1);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, pg_atomic_read_u64(&shared->written));
+	wait_for(shared, &shared->nwritten, nparticipants);
+	gpuds_meta_finish_build(index, entries > 0 ? GPUDS_META_BLKNO + 1 : InvalidBlockNumber,
+							end - GPUDS_META_BLKNO - 1, entries, true);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, entries);
+	return entries;
 }
 
-/* Merges what the participants have left into the base; returns the number of entries. */
+/* A serial build's writing; returns the number of entries. */
 static uint64
-write_base(Relation index, Collector *own, BuildLeader *leader)
+write_base(Relation index, Collector *own)
 {
 	const int nwords = own->layout.nwords;
 	GpudsBaseWriter *writer;
 	BlockNumber head;
 	BlockNumber pages;
 	uint64 records;
-	int64 total = own->runs.records + own->n;
 	int64 done = 0;
-	bool merged = own->runs.records > 0;
 
-	if (leader)
-	{
-		for (int i = 0; i < leader->pcxt->nworkers_launched; i++)
-		{
-			total += leader->shared->runs[i].records;
-			merged = merged || leader->shared->runs[i].records > 0;
-		}
-	}
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, total);
-
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, own->spilled + own->n);
 	writer = gpuds_base_begin(index, nwords, 1, false);
-	if (!merged)
+	if (own->spilled == 0)
 		gpuds_base_add(writer, own->entries, own->n);
 	else
 	{
 		GpudsMerge *merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
 		GkEntry *entries = palloc(MERGE_ENTRIES * sizeof(GkEntry));
-		int nfiles = leader ? leader->pcxt->nworkers_launched : 0;
-		BufFile **files = palloc0((nfiles + 1) * sizeof(BufFile *));
+		GpudsSortedRun run = { .file = own->file };
 		int64 n;
 
-		gpuds_merge_runs(merge, own->file, own->runs.records, own->runs.run_records);
-		gpuds_merge_array(merge, own->entries, own->n);
-		for (int i = 0; i < nfiles; i++)
+		for (int r = 0; r < own->nruns; r++)
 		{
-			ParticipantRuns *runs = &leader->shared->runs[i];
-			char name[MAXPGPATH];
-
-			if (runs->records == 0)
-				continue;
-			run_file_name(name, i);
-			files[i] = BufFileOpenFileSet(&leader->shared->fileset.fs, name, O_RDONLY, false);
-			gpuds_merge_runs(merge, files[i], runs->records, runs->run_records);
+			run.count = own->run_records[r];
+			gpuds_merge_run(merge, &run);
+			run.first += run.count;
 		}
+		gpuds_merge_array(merge, own->entries, own->n);
 		while ((n = gpuds_merge_next(merge, entries, MERGE_ENTRIES)) > 0)
 		{
 			gpuds_base_add(writer, entries, n);
@@ -446,16 +603,10 @@ write_base(Relation index, Collector *own, BuildLeader *leader)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 		}
 		gpuds_merge_end(merge);
-		for (int i = 0; i < nfiles; i++)
-		{
-			if (files[i])
-				BufFileClose(files[i]);
-		}
-		pfree(files);
 		pfree(entries);
 	}
 	gpuds_base_end(writer, &head, &pages, &records);
-	gpuds_meta_finish_build(index, head, pages, records);
+	gpuds_meta_finish_build(index, head, pages, records, false);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, records);
 	return records;
 }
@@ -507,28 +658,35 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	{
 		BuildShared *shared = leader->shared;
 		IndexInfo *own_info = BuildIndexInfo(index);
+		int nparticipants = leader->pcxt->nworkers_launched + 1;
 		double heap_tuples;
 
 		own_info->ii_Concurrent = indexInfo->ii_Concurrent;
-		collector.participant = shared->nparticipants - 1;
+		collector.fileset = &shared->fileset;
+		collector.participant = nparticipants - 1;
 		heap_tuples = collect(&collector, heap, index, own_info, true,
-							  SharedTableScan(shared, shared->nparticipants));
-		report_done(shared, &collector, heap_tuples, own_info);
+							  SharedTableScan(shared, shared->planned));
+		collector_export(&collector);
+		report_sorted(shared, &collector, heap_tuples, own_info);
 
 		/* a worker that never started must not be waited for */
 		WaitForParallelWorkersToAttach(leader->pcxt);
-		wait_for_participants(leader);
+		wait_for(shared, &shared->nsorted, nparticipants);
 		result->heap_tuples = shared->heap_tuples;
 		if (shared->broken_hot_chain)
 			indexInfo->ii_BrokenHotChain = true;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
+		result->index_tuples = write_parts(index, layout.nwords, shared, nparticipants);
+		collector_free(&collector);
+		end_parallel(leader);
 	}
 	else
+	{
 		result->heap_tuples = collect(&collector, heap, index, indexInfo, true, NULL);
-
-	result->index_tuples = write_base(index, &collector, leader);
-	collector_free(&collector);
-	if (leader)
-		end_parallel(leader);
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
+		result->index_tuples = write_base(index, &collector);
+		collector_free(&collector);
+	}
 	return result;
 }
 

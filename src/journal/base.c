@@ -10,13 +10,18 @@
  * record: the free space map may give a block to two backends, and what keeps
  * the second off is that the page no longer says that it is free.
  *
+ * The participants of a parallel build write parts of one base, each to blocks of
+ * its own that it knows from the start.
+ *
  * Until the metapage refers to the chain only a sweep can find its pages.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xloginsert.h"
 #include "miscadmin.h"
+#include "storage/smgr.h"
 
 #include "journal/internal.h"
 
@@ -31,6 +36,8 @@ struct GpudsBaseWriter
 	bool log_pages;
 	BlockNumber head;
 	BlockNumber ahead; /* block taken for the first page of the group */
+	BlockNumber place; /* of the group, if blocks are given; else invalid */
+	BlockNumber end;   /* behind the last block of all parts, if they are */
 	BlockNumber pages; /* written */
 	uint64 records;    /* added */
 	int npages;        /* in the group; the last may be filling up */
@@ -56,6 +63,25 @@ gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages)
 	writer->log_pages = log_pages;
 	writer->head = InvalidBlockNumber;
 	writer->ahead = InvalidBlockNumber;
+	writer->place = InvalidBlockNumber;
+	return writer;
+}
+
+/*
+ * Starts writing a part of a first base: to the blocks from first on, in a file
+ * that reaches to end already, behind which there are no more parts.  All pages
+ * but the part's last are filled up, so that everybody can work out who needs
+ * how many.
+ */
+GpudsBaseWriter *
+gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end, uint64 records_before,
+					  bool log_pages)
+{
+	GpudsBaseWriter *writer = gpuds_base_begin(index, nwords, 1, log_pages);
+
+	writer->place = first;
+	writer->end = end;
+	writer->records = records_before;
 	return writer;
 }
 
@@ -78,6 +104,45 @@ finish_page(GpudsBaseWriter *writer)
 	}
 }
 
+/* Writes the group's pages to the blocks that they were given. */
+static void
+write_group_in_place(GpudsBaseWriter *writer)
+{
+	static GpudsIOBlock zeros;
+	Buffer buffers[GROUP_PAGES];
+	BlockNumber blocks[GROUP_PAGES];
+	Page pages[GROUP_PAGES];
+	const int npages = writer->npages;
+
+	for (int i = 0; i < npages; i++)
+	{
+		blocks[i] = writer->place + i;
+		/* that the disk is full had better come out now */
+		smgrwrite(RelationGetSmgr(writer->index), MAIN_FORKNUM, blocks[i], zeros.data, true);
+		buffers[i] = ReadBufferExtended(writer->index, MAIN_FORKNUM, blocks[i], RBM_ZERO_AND_LOCK, NULL);
+		pages[i] = BufferGetPage(buffers[i]);
+	}
+
+	START_CRIT_SECTION();
+	for (int i = 0; i < npages; i++)
+	{
+		Page image = (Page) writer->group[i].data;
+
+		GpudsPageGetOpaque(image)->next = blocks[i] + 1 < writer->end ? blocks[i] + 1 : InvalidBlockNumber;
+		memcpy(pages[i], image, BLCKSZ);
+		MarkBufferDirty(buffers[i]);
+	}
+	if (writer->log_pages)
+		log_newpages(&RelationLocator(writer->index), MAIN_FORKNUM, npages, blocks, pages, true);
+	END_CRIT_SECTION();
+
+	for (int i = 0; i < npages; i++)
+		UnlockReleaseBuffer(buffers[i]);
+	writer->place += npages;
+	writer->pages += npages;
+	writer->npages = 0;
+}
+
 /* Writes the group's pages; more: a further page will follow. */
 static void
 write_group(GpudsBaseWriter *writer, bool more)
@@ -88,6 +153,11 @@ write_group(GpudsBaseWriter *writer, bool more)
 
 	CHECK_FOR_INTERRUPTS();
 
+	if (writer->place != InvalidBlockNumber)
+	{
+		write_group_in_place(writer);
+		return;
+	}
 	for (int i = 0; i < nbuffers; i++)
 	{
 		if (i == 0 && writer->ahead != InvalidBlockNumber)
@@ -176,7 +246,7 @@ gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n)
 
 /*
  * Writes what is left and frees the writer.  *head is invalid and *pages 0 if
- * nothing was added.
+ * nothing was added; a part has no head of its own.
  */
 void
 gpuds_base_end(GpudsBaseWriter *writer, BlockNumber *head, BlockNumber *pages, uint64 *records)

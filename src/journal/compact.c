@@ -159,11 +159,16 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 		gpuds_vacuum_delay();
 		if (sort->n + page.nrecords > sort->capacity)
 		{
+			GpudsSortedRun run;
+
 			if (*file == NULL)
 				*file = BufFileCreateTemp(false);
 			sort_lanes(sort);
 			gpuds_run_write(*file, sort->entries, sort->nentries, sort->nwords);
-			gpuds_merge_run(merge, *file, spilled, sort->nentries);
+			run.file = *file;
+			run.first = spilled;
+			run.count = sort->nentries;
+			gpuds_merge_run(merge, &run);
 			spilled += sort->nentries;
 			sort->nentries = 0;
 		}

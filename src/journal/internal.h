@@ -48,7 +48,8 @@ extern void gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, c
 extern void gpuds_meta_check(Relation index, Buffer buffer);
 extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage);
 extern void gpuds_meta_swept(Relation index);
-extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records);
+extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
+									bool logged);
 
 /* append.c */
 extern void gpuds_forget_tails(Oid relid);

@@ -216,6 +216,8 @@ extern void gpuds_reader_close(GpudsJournalReader *reader);
 /* base.c: writing a base, sorted entries in, pages out */
 typedef struct GpudsBaseWriter GpudsBaseWriter;
 extern GpudsBaseWriter *gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages);
+extern GpudsBaseWriter *gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end,
+											  uint64 records_before, bool log_pages);
 extern void gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n);
 extern void gpuds_base_end(GpudsBaseWriter *writer, BlockNumber *head, BlockNumber *pages, uint64 *records);
 

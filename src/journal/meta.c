@@ -148,11 +148,12 @@ gpuds_meta_swept(Relation index)
 }
 
 /*
- * Ends a build: hangs the base into the metapage and WAL-logs all pages of the
- * index if it needs WAL.  Nobody else can see the relation file yet.
+ * Ends a build: hangs the base into the metapage and, if the index needs WAL, logs
+ * the metapage and all pages that were not logged before.  Nobody else can see the
+ * relation file yet.
  */
 void
-gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records)
+gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records, bool logged)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GpudsMetaData *meta;
@@ -167,5 +168,5 @@ gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uin
 	UnlockReleaseBuffer(buffer);
 
 	if (RelationNeedsWAL(index))
-		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+		log_newpage_range(index, MAIN_FORKNUM, 0, logged ? 1 : RelationGetNumberOfBlocks(index), true);
 }

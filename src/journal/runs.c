@@ -74,6 +74,51 @@ gpuds_run_write(BufFile *file, const GkEntry *entries, int64 n, int nwords)
 	}
 }
 
+static void
+read_at(BufFile *file, int64 offset, void *data, Size size)
+{
+	if (BufFileSeek(file, 0, offset, SEEK_SET) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+	gpuds_buffile_read(file, data, size);
+}
+
+/* Reads the entry of a run at position i. */
+void
+gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GkEntry *entry)
+{
+	const int size = GpudsRecordSize(nwords);
+	union
+	{
+		char bytes[GpudsRecordSize(2)];
+		uint64 align;
+	} packed;
+
+	Assert(i >= 0 && i < run->count);
+	read_at(run->file, (run->first + i) * size, packed.bytes, size);
+	gpuds_record_entry((const GpudsRecord *) packed.bytes, nwords, entry);
+}
+
+/* How many entries of the run are below the bound. */
+int64
+gpuds_run_below(const GpudsSortedRun *run, int nwords, const GkEntry *bound)
+{
+	int64 lo = 0;
+	int64 hi = run->count;
+
+	while (lo < hi)
+	{
+		int64 middle = (lo + hi) / 2;
+		GkEntry entry;
+
+		gpuds_run_entry(run, middle, nwords, &entry);
+		if (gk_less(&entry, bound))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
 /*
  * Starts a merge, in the current memory context.  memory, in bytes, is what its
  * read buffers may take (each gets a minimum anyway).
@@ -126,18 +171,15 @@ gpuds_merge_array(GpudsMerge *merge, const GkEntry *entries, int64 n)
 	source->end = entries + n;
 }
 
-/*
- * Adds a run: count records of a file, behind first others (all runs of a file
- * were written by gpuds_run_write).
- */
+/* Adds a run, or a part of one. */
 void
-gpuds_merge_run(GpudsMerge *merge, BufFile *file, int64 first, int64 count)
+gpuds_merge_run(GpudsMerge *merge, const GpudsSortedRun *run)
 {
 	Source *source = add_source(merge);
 
-	source->file = file;
-	source->offset = first * GpudsRecordSize(merge->nwords);
-	source->left = count;
+	source->file = run->file;
+	source->offset = run->first * GpudsRecordSize(merge->nwords);
+	source->left = run->count;
 }
 
 /*
@@ -148,7 +190,11 @@ void
 gpuds_merge_runs(GpudsMerge *merge, BufFile *file, int64 records, int64 run_records)
 {
 	for (int64 first = 0; first < records; first += run_records)
-		gpuds_merge_run(merge, file, first, Min(run_records, records - first));
+	{
+		GpudsSortedRun run = { file, first, Min(run_records, records - first) };
+
+		gpuds_merge_run(merge, &run);
+	}
 }
 
 /* Makes the source's next entry available; false if there is none. */
@@ -171,9 +217,7 @@ refill(GpudsMerge *merge, Source *source)
 	n = Min(source->left, merge->read_entries);
 	if (source->buffer == NULL)
 		source->buffer = palloc(merge->read_entries * sizeof(GkEntry));
-	if (BufFileSeek(source->file, 0, source->offset, SEEK_SET) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
-	gpuds_buffile_read(source->file, merge->packed, (Size) n * size);
+	read_at(source->file, source->offset, merge->packed, (Size) n * size);
 	for (int i = 0; i < n; i++)
 	{
 		const GpudsRecord *record = (const GpudsRecord *) (merge->packed + (Size) i * size);

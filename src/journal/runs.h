@@ -27,12 +27,23 @@ typedef struct GpudsMerge GpudsMerge;
  */
 typedef int (*GpudsSourceNext)(void *arg, const GkEntry **entries);
 
+/* A sorted run: count records of a file, behind first others. */
+typedef struct GpudsSortedRun
+{
+	BufFile *file;
+	int64 first;
+	int64 count;
+} GpudsSortedRun;
+
 extern void gpuds_run_write(BufFile *file, const GkEntry *entries, int64 n, int nwords);
+
+extern void gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GkEntry *entry);
+extern int64 gpuds_run_below(const GpudsSortedRun *run, int nwords, const GkEntry *bound);
 
 extern GpudsMerge *gpuds_merge_begin(int nwords, Size memory);
 extern void gpuds_merge_source(GpudsMerge *merge, GpudsSourceNext next, void *arg);
 extern void gpuds_merge_array(GpudsMerge *merge, const GkEntry *entries, int64 n);
-extern void gpuds_merge_run(GpudsMerge *merge, BufFile *file, int64 first, int64 count);
+extern void gpuds_merge_run(GpudsMerge *merge, const GpudsSortedRun *run);
 extern void gpuds_merge_runs(GpudsMerge *merge, BufFile *file, int64 records, int64 run_records);
 extern int64 gpuds_merge_next(GpudsMerge *merge, GkEntry *out, int64 cap);
 extern void gpuds_merge_end(GpudsMerge *merge);

@@ -8,6 +8,8 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# 014 does the like for the memory of a GPU
+plan(skip_all => 'about the CPU device') if on_cuda();
 my $node = new_node('eviction', conf => "gpuds.host_memory = 8MB\n");
 my $rows = 120_000;
 

@@ -41,7 +41,7 @@ for my $case (
 }
 
 is($node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t')), '900', 'the table can be read');
-is($node->safe_psql('postgres', "LOAD 'gpuds'; SHOW gpuds.device"), 'auto', 'SHOW works');
+is($node->safe_psql('postgres', "LOAD 'gpuds'; SHOW gpuds.device"), on_cuda() ? 'cuda' : 'auto', 'SHOW works');
 is($node->safe_psql('postgres', 'DROP INDEX t_k; INSERT INTO t VALUES (1); SELECT count(*) FROM t'), '901', 'the index can be dropped');
 
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'gpuds'");

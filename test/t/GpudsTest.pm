@@ -13,7 +13,8 @@ use Test::More;
 
 our @EXPORT = qw(
   new_node same_answers check_index check_all_indexes scan_sql index_sql
-  start_pgbench finish_pgbench script_file random_seed stop_points on_cuda
+  start_pgbench finish_pgbench script_file random_seed stop_points
+  on_cuda need_cuda device_ready device_memory forget_mirrors
 );
 
 # A node with gpuds preloaded, started, with the extension in database postgres.
@@ -41,6 +42,7 @@ END
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpuds') unless $opt{no_extension};
+	device_ready($node) if on_cuda() && !$opt{no_extension};
 	return $node;
 }
 
@@ -48,6 +50,47 @@ END
 sub on_cuda
 {
 	return ($ENV{GPUDS_TEST_DEVICE} // 'cpu') eq 'cuda';
+}
+
+# At the head of a test that is about the CUDA device
+sub need_cuda
+{
+	plan(skip_all => 'only with gpuds.device = cuda') unless on_cuda();
+	return;
+}
+
+# Waits until a worker serves the device
+sub device_ready
+{
+	my ($node) = @_;
+
+	for my $try (1 .. 300)
+	{
+		my ($rc, $out) = eval { $node->psql('postgres', "SELECT state FROM gpuds_devices WHERE kind = 'cuda'") };
+		return if defined $rc && $rc == 0 && $out eq 'ready';
+		select(undef, undef, undef, 0.1);
+	}
+	die 'the device does not get ready';
+}
+
+# What trees hold of the GPU's memory
+sub device_memory
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', "SELECT memory_used FROM gpuds_devices WHERE kind = 'cuda'");
+}
+
+# Evicts every mirror; then the device's memory is at its baseline.  One test.
+sub forget_mirrors
+{
+	my ($node, $name) = @_;
+
+	$node->safe_psql('postgres', <<'END');
+SELECT gpuds_index_evict(c.oid::regclass) FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+ WHERE a.amname = 'gpu_btree' AND c.relkind = 'i'
+END
+	is(device_memory($node), '0', "$name: device memory is back at the baseline");
+	return;
 }
 
 # A query as planner settings make it: without indexes, or with nothing but
