@@ -121,13 +121,13 @@ typedef struct WbtCounts
 } WbtCounts;
 
 /*
- * The path of each operation: from level 1 on the node, and the place of the one
- * below it; NULL: it is looked up again.
+ * The path of each operation: from level 1 on the node, the place of the one
+ * below it, and the number of all below it; NULL: it is looked up again.
  */
 typedef struct WbtPath
 {
 	WbtRef *parent; /* (level - 1) * n + operation */
-	uint8_t *place;
+	uint8_t *place; /* wbt_place */
 } WbtPath;
 
 /* Making the pieces of a level. */
@@ -213,6 +213,31 @@ wbt_piece_start(int64_t q, int64_t n, int64_t k, bool last)
  * Leaves, from operations.
  */
 
+/*
+ * The child of an inner node in which x is or would be, for a search that waits
+ * for memory and nothing else: all that may be wanted is loaded at once.
+ */
+GK_INLINE int
+wbt_apply_step(const uint64_t *node, const GkEntry *x, WbtRef *ref, int *n, const int nw)
+{
+	uint64_t word[2 * WBT_FANOUT];
+	int at = 0;
+
+	for (int i = 0; i < 2 * WBT_FANOUT; i++)
+		word[i] = node[i];
+	*n = wbt_header_n(word[0]);
+	*ref = wbt_link_ref(word[WBT_LINKS]);
+	for (int i = 1; i < WBT_FANOUT; i++)
+	{
+		if (word[i] < x->w0 || (word[i] == x->w0 && wbt_inner_tie(node, i, x, nw)))
+		{
+			at = i;
+			*ref = wbt_link_ref(word[WBT_LINKS + i]);
+		}
+	}
+	return at;
+}
+
 /* Find the leaf of operation j, and what the operation does to it. */
 GK_INLINE void
 wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, int64_t j, const int nw)
@@ -230,17 +255,26 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 	for (int level = view->height - 1; level > 0; level--)
 	{
 		const uint64_t *node = wbt_node(view->base, ref);
-		int i = wbt_inner_rank(node, &e, nw);
+		int children;
 
-		if (i + 1 < wbt_inner_n(node))
-			last = false;
-		at = i;
 		parent = ref;
-		ref = wbt_link_ref(wbt_inner_link(node, i));
+		if (path->parent)
+		{
+			at = wbt_apply_step(node, &e, &ref, &children, nw);
+		}
+		else
+		{
+			/* neighbours read the same nodes: it takes fewer instructions */
+			at = wbt_inner_rank(node, &e, nw);
+			children = wbt_inner_n(node);
+			ref = wbt_link_ref(wbt_inner_link(node, at));
+		}
+		if (at + 1 < children)
+			last = false;
 		if (path->parent)
 		{
 			path->parent[(level - 1) * batch->n + j] = parent;
-			path->place[(level - 1) * batch->n + j] = (uint8_t) at;
+			path->place[(level - 1) * batch->n + j] = wbt_place(at, children, false);
 		}
 	}
 	if (view->height > 0)
@@ -394,20 +428,56 @@ wbt_apply_entry(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 						  (int) (at - wbt_apply_net32(batch, from, lo)), nw);
 }
 
-/* Make a leaf. */
-GK_INLINE void
-wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane, const int nw)
+/* Where a piece of its change begins and ends. */
+GK_INLINE uint32_t
+wbt_piece_range(const WbtLevel *l, uint32_t piece, int64_t *start, int64_t *end)
 {
 	uint32_t change = l->pieces.change[piece];
 	uint32_t first = l->here.first[change];
-	int64_t q = piece - first;
 	int64_t k = l->here.first[change + 1] - first;
 	int64_t after = l->here.after[change];
 	bool last = (l->here.place[change] & WBT_LAST) != 0;
-	int64_t start = wbt_piece_start(q, after, k, last);
-	int64_t end = wbt_piece_start(q + 1, after, k, last);
-	WbtRef ref = wbt_free_take(&l->leaves, piece);
-	uint64_t *leaf = wbt_node(base, ref);
+
+	*start = wbt_piece_start(piece - first, after, k, last);
+	*end = wbt_piece_start(piece - first + 1, after, k, last);
+	return change;
+}
+
+GK_INLINE void
+wbt_piece_set_separator(const WbtPieces *pieces, uint32_t piece, const GkEntry *e, const int nw)
+{
+	pieces->w0[piece] = e->w0;
+	if (nw == 2)
+		pieces->w1[piece] = e->w1;
+	pieces->t[piece] = e->t;
+}
+
+/* What the level above has to know of a new leaf. */
+GK_INLINE void
+wbt_apply_piece(const WbtLevel *l, uint32_t piece, const int nw)
+{
+	int64_t start, end;
+	uint32_t change = wbt_piece_range(l, piece, &start, &end);
+
+	if (start > 0)
+	{
+		GkEntry left = wbt_apply_entry(l, change, (uint32_t) start - 1, nw);
+		GkEntry right = wbt_apply_entry(l, change, (uint32_t) start, nw);
+		GkEntry separator = wbt_between(&left, &right);
+
+		wbt_piece_set_separator(&l->pieces, piece, &separator, nw);
+	}
+	l->pieces.ref[piece] = wbt_free_take(&l->leaves, piece);
+	l->pieces.before[piece] = (uint32_t) start;
+}
+
+/* Make a lane's places of a leaf. */
+GK_INLINE void
+wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane, const int nw)
+{
+	int64_t start, end;
+	uint32_t change = wbt_piece_range(l, piece, &start, &end);
+	uint64_t *leaf = wbt_node(base, wbt_free_take(&l->leaves, piece));
 
 	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
 	{
@@ -416,26 +486,11 @@ wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane,
 			GkEntry e = wbt_apply_entry(l, change, (uint32_t) (start + p), nw);
 
 			wbt_leaf_set(leaf, p, &e, nw);
-			if (p == 0 && q > 0)
-			{
-				GkEntry left = wbt_apply_entry(l, change, (uint32_t) (start - 1), nw);
-				GkEntry separator = wbt_between(&left, &e);
-
-				l->pieces.w0[piece] = separator.w0;
-				if (nw == 2)
-					l->pieces.w1[piece] = separator.w1;
-				l->pieces.t[piece] = separator.t;
-			}
 		}
 		else
 		{
 			wbt_leaf_clear(leaf, p, nw);
 		}
-	}
-	if (lane == 0)
-	{
-		l->pieces.ref[piece] = ref;
-		l->pieces.before[piece] = (uint32_t) start;
 	}
 }
 
@@ -503,7 +558,7 @@ wbt_level_parent(const WbtLevel *l, int64_t j, int *place, const int nw)
 		return 0;
 	if (l->path.parent)
 	{
-		*place = l->path.place[l->level * l->batch.n + j];
+		*place = wbt_place_of(l->path.place[l->level * l->batch.n + j]);
 		return l->path.parent[l->level * l->batch.n + j];
 	}
 
@@ -539,8 +594,12 @@ wbt_level_plan(const WbtLevel *l, int64_t r, const int nw)
 		uint32_t to = l->run[r + 1];
 		uint32_t j = below->op[from];
 		WbtRef node = below->parent[from];
-		int64_t after = node != 0 ? wbt_inner_n(wbt_node(l->view.base, node)) : 1;
+		int64_t after = 1;
 
+		if (node != 0 && l->path.parent)
+			after = wbt_place_n(l->path.place[(l->level - 1) * l->batch.n + j]);
+		else if (node != 0)
+			after = wbt_inner_n(wbt_node(l->view.base, node));
 		after += (int64_t) (below->first[to] - below->first[from]) - (int64_t) (to - from);
 		here->op[r] = j;
 		here->first[r] = (uint32_t) wbt_nodes(after);
@@ -665,6 +724,24 @@ wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 	return child;
 }
 
+/* What the level above has to know of a new inner node. */
+GK_INLINE void
+wbt_level_piece(const WbtLevel *l, uint32_t piece, const int nw)
+{
+	int64_t start, end;
+	uint32_t change = wbt_piece_range(l, piece, &start, &end);
+
+	l->pieces.before[piece] = 0;
+	if (start > 0)
+	{
+		WbtChild front = wbt_level_child(l, change, (uint32_t) start, nw);
+
+		wbt_piece_set_separator(&l->pieces, piece, &front.separator, nw);
+		l->pieces.before[piece] = front.before;
+	}
+	l->pieces.ref[piece] = wbt_free_take(&l->inners, wbt_level_made(l) + piece);
+}
+
 /*
  * Make a lane's places of an inner node; returns the details of their
  * separators.  The header is to be set with those of all lanes.
@@ -672,29 +749,20 @@ wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 GK_INLINE unsigned
 wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane, int *n, const int nw)
 {
-	uint32_t change = l->pieces.change[piece];
-	uint32_t first = l->here.first[change];
-	int64_t q = piece - first;
-	int64_t k = l->here.first[change + 1] - first;
-	int64_t after = l->here.after[change];
-	bool last = (l->here.place[change] & WBT_LAST) != 0;
-	int64_t start = wbt_piece_start(q, after, k, last);
-	int64_t end = wbt_piece_start(q + 1, after, k, last);
-	WbtRef ref = wbt_free_take(&l->inners, wbt_level_made(l) + piece);
-	uint64_t *node = wbt_node(base, ref);
-	WbtChild front = { { 0, 0, 0 }, 0, 0 };
+	int64_t start, end;
+	uint32_t change = wbt_piece_range(l, piece, &start, &end);
+	uint64_t *node = wbt_node(base, wbt_free_take(&l->inners, wbt_level_made(l) + piece));
+	uint32_t before = start > 0 ? wbt_level_child(l, change, (uint32_t) start, nw).before : 0;
 	unsigned details = 0;
 
 	*n = (int) (end - start);
-	if (q > 0)
-		front = wbt_level_child(l, change, (uint32_t) start, nw);
 	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
 	{
 		if (p < *n)
 		{
 			WbtChild child = wbt_level_child(l, change, (uint32_t) (start + p), nw);
 
-			wbt_inner_set(node, p, &child.separator, child.ref, child.before - front.before, nw);
+			wbt_inner_set(node, p, &child.separator, child.ref, child.before - before, nw);
 			if (p > 0 && (child.separator.w1 | child.separator.t) != 0)
 				details |= 1u << p;
 		}
@@ -703,23 +771,7 @@ wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane
 			wbt_inner_clear(node, p);
 		}
 	}
-	if (lane == 0)
-	{
-		l->pieces.w0[piece] = front.separator.w0;
-		if (nw == 2)
-			l->pieces.w1[piece] = front.separator.w1;
-		l->pieces.t[piece] = front.separator.t;
-		l->pieces.ref[piece] = ref;
-		l->pieces.before[piece] = front.before;
-	}
 	return details;
-}
-
-/* Is this level the last one to be made? */
-GK_INLINE bool
-wbt_level_top(const WbtLevel *l)
-{
-	return l->level >= l->view.height - 1 && l->counts->pieces[l->level] <= 1;
 }
 
 /* The pieces of the top level are there: what is the root? */

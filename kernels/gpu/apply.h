@@ -27,6 +27,9 @@
 /* Batches of so many operations take one launch. */
 #define GPU_SMALL_OPS 1024
 
+/* Threads that make the nodes of a small batch. */
+#define GPU_SMALL_MAKERS 32768
+
 /* A level of so many nodes at most is made by one block. */
 #define GPU_SMALL_LEVEL 1024
 
@@ -196,6 +199,19 @@ enum GpuPhase
 	GPU_LEVEL_NODE  /* for each lane of each new node */
 };
 
+template <int nw>
+GPU_FN void
+gpu_make_inner(const WbtLevel &l, uint32_t piece, int lane)
+{
+	unsigned char *base = (unsigned char *) (uintptr_t) l.view.base;
+	int n;
+	unsigned details = gpu_tile_or(wbt_level_inner(&l, base, piece, lane, &n, nw));
+
+	if (lane == 0)
+		wbt_inner_set_header(wbt_node(base, wbt_free_take(&l.inners, wbt_level_made(&l) + piece)), n,
+							 details);
+}
+
 template <int nw, GpuPhase phase>
 GPU_FN void
 gpu_phase(const WbtLevel &l, int64_t i)
@@ -213,7 +229,11 @@ gpu_phase(const WbtLevel &l, int64_t i)
 	if (phase == GPU_LIST)
 		wbt_apply_list_pieces(&l, i);
 	if (phase == GPU_LEAF && i / WBT_LANES < l.counts->pieces[0])
+	{
+		if (i % WBT_LANES == 0)
+			wbt_apply_piece(&l, (uint32_t) (i / WBT_LANES), nw);
 		wbt_apply_leaf(&l, base, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES), nw);
+	}
 	if (phase == GPU_LEVEL_HEAD)
 		wbt_level_head(&l, i);
 	if (phase == GPU_LEVEL_RUN)
@@ -224,13 +244,9 @@ gpu_phase(const WbtLevel &l, int64_t i)
 		wbt_level_list_pieces(&l, i);
 	if (phase == GPU_LEVEL_NODE && i / WBT_LANES < l.counts->pieces[l.level])
 	{
-		uint32_t piece = (uint32_t) (i / WBT_LANES);
-		int lane = (int) (i % WBT_LANES);
-		int n;
-		unsigned details = gpu_tile_or(wbt_level_inner(&l, base, piece, lane, &n, nw));
-
-		if (lane == 0)
-			wbt_inner_set_header(wbt_node(base, l.pieces.ref[piece]), n, details);
+		if (i % WBT_LANES == 0)
+			wbt_level_piece(&l, (uint32_t) (i / WBT_LANES), nw);
+		gpu_make_inner<nw>(l, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES));
 	}
 }
 
@@ -251,64 +267,137 @@ gpu_launch_phase(GpuStream *s, const WbtLevel &l, int64_t n)
 	gpu_launch(s, n, GpuLaunchPhase<nw, phase>{ l });
 }
 
-/* All levels: of two neighbouring ones the arrays are at hand. */
+/*
+ * The arrays of all levels.  Those of level i begin i strides behind those of the
+ * leaves; if in_turn, even and odd levels share theirs, and each is made as
+ * soon as its pieces are known.
+ */
 struct GpuLevels
 {
 	WbtLevel common;
-	WbtChanges changes[2];
-	WbtPieces pieces[2];
+	WbtChanges changes;
+	WbtPieces pieces;
+	uint32_t change_stride;
+	uint32_t piece_stride;
+	bool in_turn;
+
+	GPU_FN WbtChanges changes_at(int level) const
+	{
+		int64_t at = (int64_t) (in_turn ? level & 1 : level) * change_stride;
+		WbtChanges c = { changes.op + at,   changes.to + at,     changes.first + at, changes.after + at,
+						 changes.node + at, changes.parent + at, changes.place + at };
+
+		return c;
+	}
+
+	GPU_FN WbtPieces pieces_at(int level) const
+	{
+		int64_t at = (int64_t) (in_turn ? level & 1 : level) * piece_stride;
+		WbtPieces p = { pieces.w0 + at,     pieces.w1 ? pieces.w1 + at : NULL,
+						pieces.t + at,      pieces.ref + at,
+						pieces.before + at, pieces.change + at };
+
+		return p;
+	}
 
 	GPU_FN WbtLevel at(int level) const
 	{
 		WbtLevel l = common;
+		int64_t run = in_turn ? 0 : (int64_t) level * change_stride;
 
-		l.below = changes[(level + 1) & 1];
-		l.children = pieces[(level + 1) & 1];
-		l.here = changes[level & 1];
-		l.pieces = pieces[level & 1];
+		l.here = changes_at(level);
+		l.pieces = pieces_at(level);
+		if (level > 0)
+		{
+			l.below = changes_at(level - 1);
+			l.children = pieces_at(level - 1);
+		}
+		l.head = common.head + run;
+		l.run = common.run + run;
 		l.level = level;
 		return l;
 	}
 };
 
-/* The inner levels from this one on, and the root. */
-template <int nw>
-GPU_FN void
-gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
+/* Is the level below this one the last? */
+GPU_FN bool
+gpu_levels_done(const GpuLevels &levels, int level)
 {
-	WbtCounts *counts = levels.common.counts;
+	const WbtLevel *l = &levels.common;
 
-	for (;; level++)
-	{
-		WbtLevel l = levels.at(level);
-		int64_t below = counts->changes[level - 1];
-		int64_t children = counts->pieces[level - 1];
-		int64_t n;
-
-		/* is the level below the top? */
-		l.level = level - 1;
-		if (wbt_level_top(&l))
-			break;
-		l.level = level;
-		block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
-		block.scan(l.head, below + 1);
-		block.each(below, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_RUN>(l, i); });
-		n = counts->changes[level];
-		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_PLAN>(l, i); });
-		block.scan(l.here.first, n + 1);
-		block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
-		n = counts->pieces[level];
-		block.each(n * WBT_LANES, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
-	}
-	block.each(1,
-			   [&](int64_t)
-			   {
-				   WbtLevel top = levels.at(level - 1);
-
-				   wbt_level_finish(&top);
-			   });
+	return level >= l->view.height && l->counts->pieces[level - 1] <= 1;
 }
 
+/* A level with one change below: by one thread. */
+template <int nw>
+GPU_FN void
+gpu_one_change(const GpuLevels &levels, int level)
+{
+	WbtLevel l = levels.at(level);
+	uint32_t children = l.counts->pieces[level - 1];
+
+	l.head[0] = 0;
+	l.head[1] = 1;
+	gpu_phase<nw, GPU_LEVEL_RUN>(l, 0);
+	gpu_phase<nw, GPU_LEVEL_PLAN>(l, 0);
+	gpu_phase<nw, GPU_LEVEL_PLAN>(l, 1);
+	l.here.first[1] = l.here.first[0];
+	l.here.first[0] = 0;
+	for (uint32_t i = 0; i < 1 + children; i++)
+		gpu_phase<nw, GPU_LEVEL_LIST>(l, i);
+	if (!levels.in_turn)
+	{
+		for (uint32_t i = 0; i < l.counts->pieces[level]; i++)
+			wbt_level_piece(&l, i, nw);
+	}
+}
+
+/* Any level. */
+template <int nw>
+GPU_FN void
+gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	WbtLevel l = levels.at(level);
+	int64_t below = l.counts->changes[level - 1];
+	int64_t children = l.counts->pieces[level - 1];
+	int64_t n;
+
+	block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
+	block.scan(l.head, below + 1);
+	block.each(below, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_RUN>(l, i); });
+	n = l.counts->changes[level];
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_PLAN>(l, i); });
+	block.scan(l.here.first, n + 1);
+	block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
+	if (!levels.in_turn)
+		block.each(l.counts->pieces[level], [&](int64_t i) { wbt_level_piece(&l, (uint32_t) i, nw); });
+}
+
+/* The inner levels from this one on; returns the first that there is not. */
+template <int nw>
+GPU_FN int
+gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	const WbtCounts *counts = levels.common.counts;
+
+	for (; !gpu_levels_done(levels, level); level++)
+	{
+		if (counts->changes[level - 1] == 1 && counts->pieces[level - 1] <= 4)
+			block.each(1, [&](int64_t) { gpu_one_change<nw>(levels, level); });
+		else
+			gpu_block_level<nw>(block, levels, level);
+		if (levels.in_turn)
+		{
+			WbtLevel l = levels.at(level);
+
+			block.each((int64_t) counts->pieces[level] * WBT_LANES,
+					   [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
+		}
+	}
+	return level;
+}
+
+/* The last levels of a large batch. */
 template <int nw> struct GpuTopLevels
 {
 	GpuLevels levels;
@@ -316,7 +405,15 @@ template <int nw> struct GpuTopLevels
 
 	GPU_FN void operator()(GpuBlock &block) const
 	{
-		gpu_block_levels<nw>(block, levels, level);
+		int end = gpu_block_levels<nw>(block, levels, level);
+
+		block.each(1,
+				   [&](int64_t)
+				   {
+					   WbtLevel top = levels.at(end - 1);
+
+					   wbt_level_finish(&top);
+				   });
 	}
 };
 
@@ -324,7 +421,7 @@ template <int nw> struct GpuTopLevels
  * Working memory.
  */
 
-static inline void
+GPU_FN void
 gpu_batch_layout(GpuScratch *scratch, WbtBatch *batch, int64_t n, uint32_t nwords)
 {
 	batch->n = n;
@@ -342,7 +439,7 @@ gpu_batch_layout(GpuScratch *scratch, WbtBatch *batch, int64_t n, uint32_t nword
 	batch->taken = gpu_scratch<uint64_t>(scratch, n + 1);
 }
 
-static inline void
+GPU_FN void
 gpu_changes_layout(GpuScratch *scratch, WbtChanges *changes, int64_t n)
 {
 	changes->op = gpu_scratch<uint32_t>(scratch, n + 1);
@@ -354,15 +451,21 @@ gpu_changes_layout(GpuScratch *scratch, WbtChanges *changes, int64_t n)
 	changes->place = gpu_scratch<uint8_t>(scratch, n);
 }
 
-static inline void
-gpu_pieces_layout(GpuScratch *scratch, WbtPieces *pieces, int64_t n, uint32_t nwords)
+GPU_FN void
+gpu_pieces_layout(GpuScratch *scratch, WbtPieces *pieces, int64_t n)
+{
+	pieces->ref = gpu_scratch<WbtRef>(scratch, n);
+	pieces->before = gpu_scratch<uint32_t>(scratch, n);
+	pieces->change = gpu_scratch<uint32_t>(scratch, n);
+}
+
+/* ... and separators, which not many pieces have. */
+GPU_FN void
+gpu_separators_layout(GpuScratch *scratch, WbtPieces *pieces, int64_t n, uint32_t nwords)
 {
 	pieces->w0 = gpu_scratch<uint64_t>(scratch, n);
 	pieces->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
 	pieces->t = gpu_scratch<uint64_t>(scratch, n);
-	pieces->ref = gpu_scratch<WbtRef>(scratch, n);
-	pieces->before = gpu_scratch<uint32_t>(scratch, n);
-	pieces->change = gpu_scratch<uint32_t>(scratch, n);
 }
 
 /* What a batch may change at most. */
@@ -411,21 +514,22 @@ gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 static inline void
 gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, uint32_t nwords)
 {
-	for (int i = 0; i < 2; i++)
-	{
-		int64_t changes = 0;
-		int64_t pieces = 0;
+	int64_t changes = 0;
+	int64_t pieces = 0;
 
-		for (int level = i; level < b->levels; level += 2)
-		{
-			changes = b->changes[level] > changes ? b->changes[level] : changes;
-			pieces = b->pieces[level] > pieces ? b->pieces[level] : pieces;
-		}
-		gpu_changes_layout(scratch, &levels->changes[i], changes);
-		gpu_pieces_layout(scratch, &levels->pieces[i], pieces, nwords);
+	for (int level = 0; level < b->levels; level++)
+	{
+		changes = b->changes[level] > changes ? b->changes[level] : changes;
+		pieces = b->pieces[level] > pieces ? b->pieces[level] : pieces;
 	}
-	levels->common.head = gpu_scratch<uint32_t>(scratch, b->changes[0] + 1);
-	levels->common.run = gpu_scratch<uint32_t>(scratch, b->changes[0] + 1);
+	levels->in_turn = true;
+	levels->change_stride = (uint32_t) changes + 1;
+	levels->piece_stride = (uint32_t) pieces;
+	gpu_changes_layout(scratch, &levels->changes, 2 * (changes + 1));
+	gpu_pieces_layout(scratch, &levels->pieces, 2 * pieces);
+	gpu_separators_layout(scratch, &levels->pieces, 2 * pieces, nwords);
+	levels->common.head = gpu_scratch<uint32_t>(scratch, changes + 1);
+	levels->common.run = gpu_scratch<uint32_t>(scratch, changes + 1);
 }
 
 /* What the levels of a batch have in common; arrays follow. */
@@ -646,7 +750,7 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->pieces[level - 1]);
 		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * WBT_LANES);
 	}
-	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level });
+	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level }, GPU_BLOCK_THREADS, 0);
 	gpu_copy_bus(s, &c->page->counts, l.counts, sizeof(WbtCounts));
 	gpu_finish(s);
 }
@@ -738,132 +842,311 @@ gpu_tree_apply_large(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, in
  * Small batches.
  */
 
-/* Working memory of a batch of GPU_SMALL_OPS. */
+/* Working memory of a small batch. */
 struct GpuSmall
 {
 	GpuLevels levels;
 	GkOp *ops;
+	uint64_t *key; /* for sorting */
+	uint16_t *place;
+	WbtRef *leaves; /* copies of the stacks' ends */
+	WbtRef *inners;
+	uint32_t *flags; /* unsorted; blocks that are done; first level that there is not */
 };
 
-static inline void
-gpu_small_apply_layout(GpuScratch *scratch, GpuSmall *small)
+/* ... and how much of it there is. */
+struct GpuSmallSize
 {
-	GpuTree any;
-	GpuBounds bounds = gpu_apply_bounds(&any, GPU_SMALL_OPS, GPU_SMALL_OPS);
-	WbtLevel *l = &small->levels.common;
+	int n; /* operations */
+	int height;
+	int levels; /* that may be made */
+	uint32_t nwords;
+	uint32_t leaves; /* that may be taken */
+	uint32_t inners;
+};
 
-	/* every level may have as much to change as the leaves */
-	bounds.levels = 2;
-	bounds.changes[1] = bounds.changes[0];
-	bounds.pieces[1] = bounds.pieces[0];
-	small->ops = gpu_scratch<GkOp>(scratch, GPU_SMALL_OPS);
-	gpu_batch_layout(scratch, &l->batch, GPU_SMALL_OPS, 2);
-	gpu_levels_layout(scratch, &small->levels, &bounds, 2);
-	l->path.parent = gpu_scratch<WbtRef>(scratch, GPU_SMALL_OPS * WBT_LEVELS);
-	l->path.place = gpu_scratch<uint8_t>(scratch, GPU_SMALL_OPS * WBT_LEVELS);
+/* The part that is best in the block's own memory. */
+GPU_FN void
+gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
+{
+	WbtLevel *l = &small->levels.common;
+	int64_t n = size.n;
+
+	gpu_batch_layout(scratch, &l->batch, n, size.nwords);
+	small->ops = gpu_scratch<GkOp>(scratch, n);
+	small->key = gpu_scratch<uint64_t>(scratch, 2 * n);
+	small->place = gpu_scratch<uint16_t>(scratch, 2 * n);
+	small->leaves = gpu_scratch<WbtRef>(scratch, size.leaves);
+	small->inners = gpu_scratch<WbtRef>(scratch, size.inners);
+	small->flags = gpu_scratch<uint32_t>(scratch, 3);
+	small->levels.in_turn = false;
+	small->levels.change_stride = (uint32_t) n + 1;
+	small->levels.piece_stride = 2 * (uint32_t) n;
+	gpu_changes_layout(scratch, &small->levels.changes, size.levels * (n + 1));
+	gpu_pieces_layout(scratch, &small->levels.pieces, size.levels * 2 * n);
+	l->head = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
+	l->run = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
+	l->path.parent = gpu_scratch<WbtRef>(scratch, size.height * n);
+	l->path.place = gpu_scratch<uint8_t>(scratch, size.height * n);
 	l->counts = gpu_scratch<WbtCounts>(scratch, 1);
 }
 
-template <int nw> struct GpuApplySmall
+/* The most that a small batch takes. */
+static inline GpuSmallSize
+gpu_small_most(void)
 {
-	GpuSmall small;
+	GpuSmallSize size = { GPU_SMALL_OPS, WBT_MAX_HEIGHT, WBT_LEVELS, 2, 0, 0 };
+
+	return size;
+}
+
+/* What the kernels of a small batch are given. */
+struct GpuSmallBatch
+{
+	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
+	GpuSmallSize size;
 	const GkOp *from; /* host memory */
-	int n;
 	GpuPage *page;
 
-	/* Is operation x before y, both having been copied? */
-	GPU_FN bool less(unsigned x, unsigned y) const
+	/* The working memory. */
+	GPU_FN GpuSmall memory(unsigned char *shared) const
 	{
-		const GkOp *a = &small.ops[x];
-		const GkOp *b = &small.ops[y];
+		GpuScratch scratch = { shared, 0 };
+		GpuSmall own = small;
 
-		return gk_less(&a->e, &b->e) || (gk_equal(&a->e, &b->e) && a->order > b->order);
+		if (small.ops == NULL)
+			gpu_small_layout(&scratch, &own, size);
+		return own;
 	}
+};
 
-	/* Sort into the batch: a bitonic network, over places of operations. */
-	GPU_FN void sort(GpuBlock &block) const
+/* Is operation x before y?  Of operations on one entry the one of the highest order is. */
+GPU_FN bool
+gpu_op_less(const GkOp *x, const GkOp *y)
+{
+	return gk_less(&x->e, &y->e) || (gk_equal(&x->e, &y->e) && x->order > y->order);
+}
+
+/* One step of a bitonic network. */
+GPU_FN void
+gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
+{
+	int64_t a = i / j * 2 * j + i % j;
+	int64_t b = a + j;
+	uint64_t key_a = small.key[a];
+	uint64_t key_b = small.key[b];
+	uint16_t place_a = small.place[a];
+	uint16_t place_b = small.place[b];
+	bool swap;
+
+	/* places from n on are the highest */
+	if (key_a != key_b)
+		swap = key_b < key_a;
+	else if (place_a >= n || place_b >= n)
+		swap = place_a >= n && place_b < n;
+	else
+		swap = gpu_op_less(&small.ops[place_b], &small.ops[place_a]);
+	if (swap == ((a & k) == 0))
 	{
-		const WbtBatch *batch = &small.levels.common.batch;
-		uint64_t *key = (uint64_t *) block.shared;
-		uint16_t *place = (uint16_t *) (key + GPU_SMALL_OPS);
-		volatile uint32_t *unsorted = (uint32_t *) (place + GPU_SMALL_OPS);
-		int size = 1;
+		small.key[a] = key_b;
+		small.key[b] = key_a;
+		small.place[a] = place_b;
+		small.place[b] = place_a;
+	}
+}
 
-		while (size < n)
-			size *= 2;
-		block.each(size,
-				   [&](int64_t i)
+/* Read the operations, and sort them into the batch. */
+template <int nw>
+GPU_FN void
+gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GkOp *from, int n)
+{
+	const WbtBatch *batch = &small.levels.common.batch;
+	volatile uint32_t *unsorted = small.flags;
+	int size = 1;
+
+	while (size < n)
+		size *= 2;
+	block.each(sizeof(WbtCounts) / sizeof(uint32_t) + 3,
+			   [&](int64_t i)
+			   {
+				   if (i < 3)
+					   small.flags[i] = 0;
+				   else
+					   ((uint32_t *) small.levels.common.counts)[i - 3] = 0;
+			   });
+	block.each(n,
+			   [&](int64_t i)
+			   {
+				   small.ops[i] = from[i];
+				   small.key[i] = small.ops[i].e.w0;
+				   small.place[i] = (uint16_t) i;
+			   });
+	block.each(size,
+			   [&](int64_t i)
+			   {
+				   if (i >= n)
 				   {
-					   place[i] = (uint16_t) i;
-					   key[i] = i < n ? small.ops[i].e.w0 : UINT64_MAX;
-					   if (i == 0)
-						   *unsorted = 0;
-				   });
-		block.each(n,
-				   [&](int64_t i)
+					   small.key[i] = UINT64_MAX;
+					   small.place[i] = (uint16_t) i;
+				   }
+				   else if (i > 0 && !gpu_op_less(&small.ops[i - 1], &small.ops[i]))
 				   {
-					   if (i > 0 && !less((unsigned) i - 1, (unsigned) i))
-						   *unsorted = 1;
-				   });
-		for (int k = 2; k <= size && *unsorted; k *= 2)
+					   *unsorted = 1;
+				   }
+			   });
+	if (*unsorted)
+	{
+		for (int k = 2; k <= size; k *= 2)
 		{
 			for (int j = k / 2; j > 0; j /= 2)
-			{
-				block.each(size / 2,
-						   [&](int64_t i)
-						   {
-							   int64_t a = i / j * 2 * j + i % j;
-							   int64_t b = a + j;
-							   bool swap;
-
-							   /* places from n on are the highest */
-							   if (key[a] != key[b])
-								   swap = key[b] < key[a];
-							   else if (place[a] >= n || place[b] >= n)
-								   swap = place[a] >= n && place[b] < n;
-							   else
-								   swap = less(place[b], place[a]);
-							   if (swap == ((a & k) == 0))
-							   {
-								   uint64_t x = key[a];
-								   uint16_t y = place[a];
-
-								   key[a] = key[b];
-								   place[a] = place[b];
-								   key[b] = x;
-								   place[b] = y;
-							   }
-						   });
-			}
+				block.each(size / 2, [&](int64_t i) { gpu_bitonic_step(small, n, i, j, k); });
 		}
-		block.each(n, [&](int64_t i) { wbt_apply_set(batch, i, &small.ops[place[i]], nw); });
 	}
+	block.each(n, [&](int64_t i) { wbt_apply_set(batch, i, &small.ops[small.place[i]], nw); });
+}
+
+/* What becomes of the leaves and of the levels above; returns the first that there is not. */
+template <int nw>
+GPU_FN int
+gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
+{
+	WbtLevel l = levels.at(0);
+	const WbtBatch *batch = &l.batch;
+
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_HEAD>(l, i); });
+	block.scan(batch->head, n + 1);
+	block.scan(batch->sum, n + 1);
+	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_RUN>(l, i); });
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_PLAN>(l, i); });
+	block.scan(batch->taken, n + 1);
+	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
+	if (l.counts->changes[0] == 0)
+		return 1;
+	block.each(l.counts->pieces[0], [&](int64_t i) { wbt_apply_piece(&l, (uint32_t) i, nw); });
+	return gpu_block_levels<nw>(block, levels, 1);
+}
+
+/* Make lane i of all pieces, counted from the leaves up. */
+template <int nw>
+GPU_FN void
+gpu_small_make(const GpuLevels &levels, int64_t i)
+{
+	int64_t piece = i / WBT_LANES;
+	int lane = (int) (i % WBT_LANES);
+	int level = 0;
+
+	while (piece >= levels.common.counts->pieces[level])
+		piece -= levels.common.counts->pieces[level++];
+
+	WbtLevel l = levels.at(level);
+
+	if (level == 0)
+		wbt_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) piece, lane, nw);
+	else
+		gpu_make_inner<nw>(l, (uint32_t) piece, lane);
+}
+
+GPU_FN int64_t
+gpu_small_pieces(const GpuLevels &levels, int end)
+{
+	int64_t n = 0;
+
+	for (int level = 0; level < end; level++)
+		n += levels.common.counts->pieces[level];
+	return n;
+}
+
+/* All nodes are made: find the root. */
+GPU_FN void
+gpu_small_root(const GpuLevels &levels, int end)
+{
+	WbtLevel top = levels.at(end - 1);
+
+	if (levels.common.counts->changes[0] > 0)
+		wbt_level_finish(&top);
+}
+
+/* Copies of the unused nodes that come next. */
+GPU_FN WbtFree
+gpu_small_refs(GpuBlock &block, const WbtFree &free, WbtRef *to, uint32_t n)
+{
+	WbtFree copy = { to, n };
+
+	block.each(n, [&](int64_t i) { to[n - 1 - i] = wbt_free_take(&free, (uint32_t) i); });
+	return copy;
+}
+
+/* All of a very small batch: one launch. */
+template <int nw> struct GpuApplySmallest
+{
+	GpuSmallBatch batch;
 
 	GPU_FN void operator()(GpuBlock &block) const
 	{
-		WbtLevel l = small.levels.at(0);
-		const WbtBatch *batch = &l.batch;
+		GpuSmall small = batch.memory(block.shared);
+		WbtLevel l;
+		int end;
 
-		block.each(sizeof(WbtCounts) / sizeof(uint32_t), [&](int64_t i) { ((uint32_t *) l.counts)[i] = 0; });
-		block.each(n, [&](int64_t i) { small.ops[i] = from[i]; });
-		sort(block);
-		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
-		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_HEAD>(l, i); });
-		block.scan(batch->head, n + 1);
-		block.scan(batch->sum, n + 1);
-		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_RUN>(l, i); });
-		block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_PLAN>(l, i); });
-		block.scan(batch->taken, n + 1);
-		block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
-		if (l.counts->changes[0] > 0)
+		small.levels.common.leaves = gpu_small_refs(block, small.levels.common.leaves, small.leaves,
+													batch.size.leaves);
+		small.levels.common.inners = gpu_small_refs(block, small.levels.common.inners, small.inners,
+													batch.size.inners);
+		gpu_small_sort<nw>(block, small, batch.from, batch.size.n);
+		l = small.levels.at(0);
+		block.each(batch.size.n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
+		end = gpu_small_plan<nw>(block, small.levels, batch.size.n);
+		block.each(gpu_small_pieces(small.levels, end) * WBT_LANES,
+				   [&](int64_t i) { gpu_small_make<nw>(small.levels, i); });
+		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
+		block.each(sizeof(WbtCounts) / sizeof(uint32_t), [&](int64_t i)
+				   { ((uint32_t *) &batch.page->counts)[i] = ((uint32_t *) small.levels.common.counts)[i]; });
+		block.each(1, [&](int64_t) { gpu_release_system(&batch.page->done, 1); });
+	}
+};
+
+/* The same in four launches: sort, */
+template <int nw> struct GpuSmallSort
+{
+	GpuSmallBatch batch;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		gpu_small_sort<nw>(block, batch.small, batch.from, batch.size.n);
+	}
+};
+
+/* ... find (GpuLaunchPhase), plan, */
+template <int nw> struct GpuSmallPlan
+{
+	GpuSmallBatch batch;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		int end = gpu_small_plan<nw>(block, batch.small.levels, batch.size.n);
+
+		block.each(1, [&](int64_t) { batch.small.flags[2] = (uint32_t) end; });
+	}
+};
+
+/* ... make; the last thread of all tells the host. */
+template <int nw> struct GpuSmallMake
+{
+	GpuSmallBatch batch;
+	int64_t threads;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		int end = (int) batch.small.flags[2];
+		int64_t n = gpu_small_pieces(batch.small.levels, end) * WBT_LANES;
+
+		for (int64_t at = i; at < n; at += threads)
+			gpu_small_make<nw>(batch.small.levels, at);
+		if (gpu_last_of(&batch.small.flags[1], (uint32_t) threads))
 		{
-			block.each((int64_t) l.counts->pieces[0] * WBT_LANES,
-					   [&](int64_t i) { gpu_phase<nw, GPU_LEAF>(l, i); });
-			gpu_block_levels<nw>(block, small.levels, 1);
+			gpu_small_root(batch.small.levels, end);
+			batch.page->counts = *batch.small.levels.common.counts;
+			gpu_release_system(&batch.page->done, 1);
 		}
-		block.each(sizeof(WbtCounts) / sizeof(uint32_t),
-				   [&](int64_t i) { ((uint32_t *) &page->counts)[i] = ((uint32_t *) l.counts)[i]; });
-		block.each(1, [&](int64_t) { gpu_release_system(&page->done, 1); });
 	}
 };
 
@@ -881,26 +1164,61 @@ gpu_small_wait(GpuChange *c)
 	}
 }
 
+/* Launch what a small batch takes. */
+template <int nw>
+static inline void
+gpu_small_launch(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, const GpuBounds *b)
+{
+	GpuStream *s = &c->stream;
+	GpuScratch scratch = { NULL, 0 };
+	GpuScratch separators = { c->small, 0 };
+	GpuSmallBatch batch = {};
+	GpuLevels *levels = &batch.small.levels;
+	int64_t lanes = (b->pieces[0] + b->inner_pieces) * WBT_LANES;
+	int64_t threads = lanes < GPU_SMALL_MAKERS ? lanes : GPU_SMALL_MAKERS;
+	GpuSmall own;
+
+	batch.from = ops;
+	batch.page = c->device_page;
+	batch.size = {
+		n, tree->height, b->levels, tree->nwords, (uint32_t) b->pieces[0], (uint32_t) b->inner_pieces
+	};
+	gpu_separators_layout(&separators, &levels->pieces, b->levels * 2 * (int64_t) n, tree->nwords);
+	own.levels.pieces = levels->pieces;
+	gpu_small_layout(&scratch, &own, batch.size);
+	levels->common.batch.n = n;
+	gpu_levels_init(c, tree, &levels->common);
+	gpu_levels_nodes(tree, &levels->common);
+	if (scratch.used <= GPU_BLOCK_SHARED)
+	{
+		int block = (n * WBT_FANOUT + 31) / 32 * 32;
+
+		block = block < 64 ? 64 : block < GPU_BLOCK_THREADS ? block : GPU_BLOCK_THREADS;
+		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used);
+		return;
+	}
+	batch.size.leaves = batch.size.inners = 0;
+	gpu_small_layout(&separators, &batch.small, batch.size);
+	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, 0);
+	gpu_launch<32>(s, n, GpuLaunchPhase<nw, GPU_FIND>{ levels->at(0) });
+	gpu_launch_block(s, GpuSmallPlan<nw>{ batch }, GPU_BLOCK_THREADS, 0);
+	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });
+}
+
 /* Up to GPU_SMALL_OPS operations, which lie in host memory that the device can use. */
 static inline GpuStatus
 gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, int64_t *inserted, int64_t *deleted)
 {
 	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
-	GpuScratch scratch = { c->small, 0 };
 	WbtCounts *counts = &c->page->counts;
-	GpuSmall small;
 
 	if (tree->entries.load() + (uint64_t) n >= WBT_MAX_ENTRIES || !gpu_apply_reserve(c, tree, &bounds))
 		return GPU_NO_MEMORY;
-	gpu_small_apply_layout(&scratch, &small);
-	small.levels.common.batch.n = n;
-	gpu_levels_init(c, tree, &small.levels.common);
-	gpu_levels_nodes(tree, &small.levels.common);
 	c->page->done = 0;
 	if (tree->nwords == 1)
-		gpu_launch_block(&c->stream, GpuApplySmall<1>{ small, ops, n, c->device_page });
+		gpu_small_launch<1>(c, tree, ops, n, &bounds);
 	else
-		gpu_launch_block(&c->stream, GpuApplySmall<2>{ small, ops, n, c->device_page });
+		gpu_small_launch<2>(c, tree, ops, n, &bounds);
 	c->stream.bus_bytes += (uint64_t) n * sizeof(GkOp);
 	if (gpu_change_ok(c))
 		gpu_small_wait(c);
@@ -988,7 +1306,8 @@ gpu_change_open(GpuChange *c, GpuPool *pool)
 	c->pool = pool;
 	if (!gpu_stream_open(&c->stream, false))
 		return false;
-	gpu_small_apply_layout(&scratch, &small);
+	gpu_separators_layout(&scratch, &small.levels.pieces, (int64_t) WBT_LEVELS * 2 * GPU_SMALL_OPS, 2);
+	gpu_small_layout(&scratch, &small, gpu_small_most());
 	c->page = (GpuPage *) gpu_host_alloc(sizeof(GpuPage));
 	c->device_page = c->page ? (GpuPage *) gpu_device_address(c->page) : NULL;
 	c->chunks = (uint32_t *) gpu_alloc(sizeof(c->page->chunks));

@@ -167,6 +167,30 @@ gpu_atomic_count(uint32_t *p)
 }
 
 /*
+ * Is this the last of n threads of a launch to come here?  All of them must; what
+ * they wrote before is seen by the last.
+ */
+GPU_FN bool
+gpu_last_of(uint32_t *count, uint32_t n)
+{
+#ifdef __CUDA_ARCH__
+	unsigned mask = __activemask();
+	uint32_t here = (uint32_t) __popc(mask);
+	bool last = false;
+
+	__threadfence();
+	__syncwarp(mask);
+	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
+		last = atomicAdd(count, here) + here == n;
+	if (last)
+		__threadfence();
+	return last;
+#else
+	return __atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL) == n;
+#endif
+}
+
+/*
  * Bits of all threads that are here together, a warp at most; for one of them
  * (*first) on behalf of all.
  */
@@ -672,17 +696,17 @@ gpu_launch(GpuStream *s, int64_t n, const F &f)
  * object with a GPU_FN void operator()(GpuBlock &block) const.
  */
 #define GPU_BLOCK_THREADS 512
-#define GPU_BLOCK_SHARED 16384
 
 struct GpuBlock
 {
-	unsigned char *shared; /* GPU_BLOCK_SHARED bytes */
+	unsigned char *shared; /* as many bytes as the launch says */
+	uint64_t *sums;        /* 32 words for scan */
 
 	/* Calls g(i) for each i from 0 to n - 1, each in one of the threads, and waits for all. */
 	template <typename G> GPU_FN void each(int64_t n, const G &g)
 	{
 #ifdef __CUDA_ARCH__
-		for (int64_t i = threadIdx.x; i < n; i += GPU_BLOCK_THREADS)
+		for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
 			g(i);
 		__syncthreads();
 #else
@@ -691,17 +715,17 @@ struct GpuBlock
 #endif
 	}
 
-	/* at[i] = sum of at[0 .. i - 1]; uses the shared memory. */
+	/* at[i] = sum of at[0 .. i - 1] */
 	template <typename T> GPU_FN void scan(T *at, int64_t n)
 	{
 		T sum = 0;
 
 #ifdef __CUDA_ARCH__
-		T *warps = (T *) shared;
+		T *warps = (T *) sums;
 		unsigned lane = threadIdx.x & 31;
 		unsigned warp = threadIdx.x / 32;
 
-		for (int64_t from = 0; from < n; from += GPU_BLOCK_THREADS)
+		for (int64_t from = 0; from < n; from += blockDim.x)
 		{
 			int64_t i = from + threadIdx.x;
 			T v = i < n ? at[i] : 0;
@@ -718,7 +742,7 @@ struct GpuBlock
 			if (lane == 31)
 				warps[warp] = up;
 			__syncthreads();
-			for (unsigned w = 0; w < GPU_BLOCK_THREADS / 32; w++)
+			for (unsigned w = 0; w < blockDim.x / 32; w++)
 			{
 				if (w == warp)
 					before = sum;
@@ -745,28 +769,39 @@ template <typename F>
 __global__ void
 __launch_bounds__(GPU_BLOCK_THREADS) gpu_block_kernel(const F f)
 {
-	__shared__ __align__(16) unsigned char shared[GPU_BLOCK_SHARED];
-	GpuBlock block = { shared };
+	extern __shared__ __align__(16) unsigned char shared[];
+	__shared__ uint64_t sums[32];
+	GpuBlock block = { shared, sums };
 
 	f(block);
 }
 #endif
 
+/* threads: a multiple of 32, at most GPU_BLOCK_THREADS; shared memory: at most GPU_BLOCK_SHARED. */
+#define GPU_BLOCK_SHARED 98304
+
 template <typename F>
 static inline void
-gpu_launch_block(GpuStream *s, const F &f)
+gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared)
 {
 	s->launches++;
 #ifdef GPU_EMULATED
-	std::vector<uint64_t> shared(GPU_BLOCK_SHARED / sizeof(uint64_t));
-	GpuBlock block = { (unsigned char *) shared.data() };
+	std::vector<uint64_t> memory(shared / sizeof(uint64_t) + 1);
+	GpuBlock block = { (unsigned char *) memory.data(), NULL };
 
+	(void) threads;
 	if (gpu_usable(s))
 		f(block);
 #else
 	if (!gpu_ok(s))
 		return;
-	gpu_block_kernel<F><<<1, GPU_BLOCK_THREADS, 0, s->stream>>>(f);
+	/* beyond 48 kB a kernel has to be told */
+	if (shared > 49152 &&
+		!gpu_check(s, "shared memory",
+				   cudaFuncSetAttribute(gpu_block_kernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+										GPU_BLOCK_SHARED)))
+		return;
+	gpu_block_kernel<F><<<1, (unsigned) threads, shared, s->stream>>>(f);
 	gpu_check(s, "launch", cudaGetLastError());
 #endif
 }

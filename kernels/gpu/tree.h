@@ -242,12 +242,12 @@ struct GpuScratch
 };
 
 template <typename T>
-static inline T *
+GPU_FN T *
 gpu_scratch(GpuScratch *scratch, int64_t n)
 {
 	size_t at = scratch->used;
 
-	scratch->used += ((size_t) n * sizeof(T) + 255) / 256 * 256;
+	scratch->used += ((size_t) n * sizeof(T) + 15) / 16 * 16;
 	return scratch->at ? (T *) (scratch->at + at) : NULL;
 }
 
