@@ -44,6 +44,9 @@
 #define GPU_RESIDENT_DROWSY_NS 100000
 #define GPU_RESIDENT_DOZE_NS 1000
 
+/* A block asks whether the kernel is to leave at every so many looks at its slot. */
+#define GPU_RESIDENT_LOOKS 16
+
 /* The host asks the driver for errors at every so many polls. */
 #define GPU_RESIDENT_POLLS 256
 
@@ -314,13 +317,17 @@ gpu_nanoseconds(void)
 }
 
 /*
- * Having seen a message: from now on also what the host wrote before it, and nodes
- * that other kernels made before that.
+ * Load a word of host memory, and from then on see what the host wrote before it,
+ * and nodes that other kernels made before that.  A fence after an ordinary load
+ * would do the same, but takes a microsecond.
  */
-__device__ __forceinline__ void
-gpu_acquire_all(void)
+__device__ __forceinline__ uint64_t
+gpu_resident_load(const uint64_t *p)
 {
-	asm volatile("fence.acq_rel.sys;" ::: "memory");
+	uint64_t word;
+
+	asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(word) : "l"(p) : "memory");
+	return word;
 }
 
 /* Threads of a request; a pair of tiles locates an interval. */
@@ -376,25 +383,31 @@ gpu_resident_bounds(const GpuResidentItem &item, int n, GpuResidentBound (*bound
 	}
 }
 
+/* The number of an interval's entries, and where they are. */
+__device__ __forceinline__ uint64_t
+gpu_resident_count(const GpuResidentBound *bounds, bool forward, GpuStart *start)
+{
+	uint64_t count;
+	uint64_t skip;
+
+	if (bounds[0].rank >= bounds[1].rank)
+		return 0;
+	count = bounds[1].rank - bounds[0].rank;
+	skip = forward ? 0 : count - 1;
+	if (bounds[0].leaf == bounds[1].leaf)
+		*start = (uint64_t) bounds[0].leaf << 32 | ((uint64_t) bounds[0].place + skip);
+	else
+		*start = bounds[0].rank + skip;
+	return count;
+}
+
 /* Where the entries of each interval are, and how many are before them in the output; by a warp. */
 __device__ __forceinline__ void
 gpu_resident_offsets(const GpuResidentItem &item, int n, GpuResidentShared *shared)
 {
 	int i = (int) threadIdx.x;
-	uint64_t count = 0;
+	uint64_t count = i < n ? gpu_resident_count(shared->bounds[i], item.forward, &shared->starts[i]) : 0;
 
-	if (i < n && shared->bounds[i][0].rank < shared->bounds[i][1].rank)
-	{
-		const GpuResidentBound *b = shared->bounds[i];
-		uint64_t skip;
-
-		count = b[1].rank - b[0].rank;
-		skip = item.forward ? 0 : count - 1;
-		if (b[0].leaf == b[1].leaf)
-			shared->starts[i] = (uint64_t) b[0].leaf << 32 | ((uint64_t) b[0].place + skip);
-		else
-			shared->starts[i] = b[0].rank + skip;
-	}
 	for (int d = 1; d < 32; d *= 2)
 	{
 		uint64_t before = __shfl_up_sync(GPU_ALL_LANES, count, d);
@@ -414,22 +427,35 @@ gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
 	const GpuResidentItem &item = shared->item;
 	int thread = (int) threadIdx.x;
 	int n = gpu_resident_intervals(item);
+	uint64_t total = 0;
+	GpuStart start = 0;
 	int64_t found;
 	int last = 0;
 	GkEntry at = { 0, 0, 0 };
 
 	gpu_resident_bounds(item, n, shared->bounds);
 	__syncthreads();
-	if (thread < GPU_SMALL_INTERVALS)
-		gpu_resident_offsets(item, n, shared);
-	__syncthreads();
-	found = shared->offsets[GPU_SMALL_INTERVALS] < (uint64_t) item.cap
-				? (int64_t) shared->offsets[GPU_SMALL_INTERVALS]
-				: item.cap;
+	if (n == 1)
+		total = gpu_resident_count(shared->bounds[0], item.forward, &start);
+	else if (n > 1)
+	{
+		if (thread < GPU_SMALL_INTERVALS)
+			gpu_resident_offsets(item, n, shared);
+		__syncthreads();
+		total = shared->offsets[GPU_SMALL_INTERVALS];
+	}
+	found = total < (uint64_t) item.cap ? (int64_t) total : item.cap;
 	for (int64_t o = thread; o < found; o += GPU_RESIDENT_BLOCK)
 	{
-		last = (int) gpu_scan_find(shared->offsets, n, (uint64_t) o);
-		at = gpu_resident_write(item, shared->starts[last], (uint64_t) o - shared->offsets[last], o);
+		uint64_t k = (uint64_t) o;
+
+		if (n > 1)
+		{
+			last = (int) gpu_scan_find(shared->offsets, n, k);
+			start = shared->starts[last];
+			k -= shared->offsets[last];
+		}
+		at = gpu_resident_write(item, start, k, o);
 	}
 	__syncthreads();
 	/* the thread that wrote the last entry knows it */
@@ -463,13 +489,12 @@ gpu_resident_await(const GpuResidentBoard *board, GpuResidentState *state, uint3
 				   uint64_t began, GpuResidentShared *shared)
 {
 	int lane = (int) threadIdx.x;
-	const volatile uint64_t *slot = board->slot[blockIdx.x];
+	const uint64_t *slot = board->slot[blockIdx.x];
 	uint64_t since = gpu_nanoseconds();
 
-	for (;;)
+	for (unsigned looks = 1;; looks++)
 	{
-		bool leaves = lane == RESIDENT_WORDS && gpu_resident_leaves(board, state, kernel, began);
-		uint64_t word = lane < RESIDENT_WORDS ? slot[lane] : (uint64_t) number << 32;
+		uint64_t word = lane < RESIDENT_WORDS ? gpu_resident_load(&slot[lane]) : (uint64_t) number << 32;
 
 		if (__all_sync(GPU_ALL_LANES, (uint32_t) (word >> 32) == number))
 		{
@@ -477,7 +502,8 @@ gpu_resident_await(const GpuResidentBoard *board, GpuResidentState *state, uint3
 				shared->word[lane] = (uint32_t) word;
 			return true;
 		}
-		if (__any_sync(GPU_ALL_LANES, leaves))
+		if (looks % GPU_RESIDENT_LOOKS == 0 &&
+			__any_sync(GPU_ALL_LANES, lane == 0 && gpu_resident_leaves(board, state, kernel, began)))
 			return false;
 		if (blockIdx.x > 0 && gpu_nanoseconds() - since > GPU_RESIDENT_DROWSY_NS)
 			__nanosleep(GPU_RESIDENT_DOZE_NS);
@@ -506,7 +532,6 @@ __launch_bounds__(GPU_RESIDENT_BLOCK)
 		__syncthreads();
 		if (!shared.posted)
 			break;
-		gpu_acquire_all();
 		if (threadIdx.x == 0)
 			gpu_resident_decode(&shared.item, shared.word, &board->first[blockIdx.x], base, there);
 		__syncthreads();
