@@ -84,7 +84,7 @@ like($log, qr/gpuds uses /, 'killed: and that the GPU is in use again');
 $pid = worker_pid();
 $session = $node->background_psql('postgres', on_error_stop => 0);
 my $before = $session->query(index_sql($queries[0]));
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+kill 'TERM', $pid;
 is($session->query(index_sql($queries[0])), $before, 'ended: a session has its answer');
 ok($node->poll_query_until('postgres', "SELECT worker_pid IS NOT NULL AND worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"),
 	'ended: there is another worker');
