@@ -100,7 +100,8 @@ set encoding utf8
 ${data}EOD
 set terminal svg size 1060,$height font "sans,12" background "white" noenhanced
 set output "$out/device.svg"
-set title "$machine{card}, @{[commas($machine{entries})]} entries: billions a second (red: the target)"
+set tmargin 3
+set label "$machine{card}, @{[commas($machine{entries})]} entries: billions a second (red: the target)" at screen 0.5, graph 1 center offset 0, 1.2
 set yrange [0.3:$n.7]
 set xrange [0:*]
 set rmargin 4
