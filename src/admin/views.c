@@ -13,6 +13,8 @@
  */
 #include "gpuds.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/namespace.h"
@@ -319,7 +321,7 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	values[6] = Float8GetDatum(STAT(device_ns) / 1e6);
 	isnull[6] = mirrors.mirror[GPUDS_ON_CUDA] == NULL;
 	values[7] = Int64GetDatum(STAT(fallbacks));
-	values[8] = Int64GetDatum(STAT(launches) + (int64) (small_launches + 0.5));
+	values[8] = Int64GetDatum(STAT(launches) + (int64) rint(small_launches));
 	values[9] = Float8GetDatum(small_launches > 0 ? STAT(small) / small_launches : 0);
 	isnull[9] = STAT(small) == 0;
 	values[10] = Int64GetDatum(STAT(bus_bytes));

@@ -357,7 +357,7 @@ write_part(BuildShared *shared, Relation index, int nwords, int nparticipants, i
 	for (int p = 0; p <= nparticipants; p++)
 		parts[p] = shared->participant[p].part;
 	gpuds_part_write(index, runs, nruns, nwords, parts, nparticipants, i, shared->log_pages,
-					 (Size) maintenance_work_mem * 1024 / nparticipants / 2, &shared->written);
+					 (Size) maintenance_work_mem * 1024 / Max(nparticipants, 1) / 2, &shared->written);
 	for (int p = 0; p < nparticipants; p++)
 	{
 		if (files[p])

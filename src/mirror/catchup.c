@@ -534,6 +534,7 @@ warn_device(void)
 	if (warned_device)
 		return;
 	warned_device = true;
+	info.detail[0] = '\0';
 	if (gpuds_queue)
 		gpuds_queue_info(&info);
 	ereport(WARNING, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
