@@ -32,12 +32,13 @@
 
 #include "kernels/wbt_build.h"
 
-/* Threads that make a node together, each some of its places. */
+/* Threads that make a node together, each some neighbouring places. */
 #ifdef __CUDACC__
-#define WBT_LANES WBT_FANOUT
+#define WBT_LANES 4
 #else
 #define WBT_LANES 1
 #endif
+#define WBT_LANE_PLACES (WBT_FANOUT / WBT_LANES)
 
 #define WBT_LEVELS (WBT_MAX_HEIGHT + 1)
 
@@ -238,6 +239,24 @@ wbt_apply_step(const uint64_t *node, const GkEntry *x, WbtRef *ref, int *n, cons
 	return at;
 }
 
+/* The place of x in a leaf, and the number of its entries; true: x is there. */
+GK_INLINE bool
+wbt_apply_leaf_place(const uint64_t *leaf, const GkEntry *x, int *place, int *n, const int nw)
+{
+	bool there = false;
+
+	*place = *n = 0;
+	for (int i = 0; i < WBT_FANOUT; i++)
+	{
+		GkEntry e = wbt_leaf_entry(leaf, i, nw);
+
+		*n += e.t != UINT64_MAX;
+		*place += gk_less(&e, x);
+		there = there || gk_equal(&e, x);
+	}
+	return there;
+}
+
 /* Find the leaf of operation j, and what the operation does to it. */
 GK_INLINE void
 wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, int64_t j, const int nw)
@@ -279,16 +298,7 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 	}
 	if (view->height > 0)
 	{
-		const uint64_t *leaf = wbt_node(view->base, ref);
-
-		n = wbt_leaf_n(leaf, nw);
-		place = wbt_leaf_rank(leaf, &e, nw);
-		if (place < WBT_FANOUT)
-		{
-			GkEntry found = wbt_leaf_entry(leaf, place, nw);
-
-			there = gk_equal(&found, &e);
-		}
+		there = wbt_apply_leaf_place(wbt_node(view->base, ref), &e, &place, &n, nw);
 	}
 	if (wbt_apply_overruled(batch, j, nw))
 	{
@@ -402,30 +412,42 @@ wbt_apply_list_pieces(const WbtLevel *l, int64_t j)
 		l->pieces.change[first + q] = change;
 }
 
-/* Entry number at of those of a change's pieces. */
-GK_INLINE GkEntry
-wbt_apply_entry(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
+/* How many entries of a change's pieces are before operation j. */
+GK_INLINE uint32_t
+wbt_apply_before(const WbtBatch *batch, uint32_t from, uint32_t j)
 {
-	const WbtBatch *batch = &l->batch;
-	uint32_t from = l->here.op[change];
+	return batch->order[j] / 2 + wbt_apply_net32(batch, from, j);
+}
+
+/* The first operation of a change that more than at entries of its pieces are before. */
+GK_INLINE uint32_t
+wbt_apply_seek(const WbtBatch *batch, uint32_t from, uint32_t to, uint32_t at)
+{
 	uint32_t lo = from;
-	uint32_t hi = l->here.to[change];
 
-	/* the first operation that more than at entries are before */
-	while (lo < hi)
+	while (lo < to)
 	{
-		uint32_t middle = lo + (hi - lo) / 2;
+		uint32_t middle = lo + (to - lo) / 2;
 
-		if (batch->order[middle] / 2 + wbt_apply_net32(batch, from, middle) > at)
-			hi = middle;
+		if (wbt_apply_before(batch, from, middle) > at)
+			to = middle;
 		else
 			lo = middle + 1;
 	}
-	if (lo > from && batch->sum[lo] - batch->sum[lo - 1] == WBT_INSERTED &&
-		batch->order[lo - 1] / 2 + wbt_apply_net32(batch, from, lo - 1) == at)
-		return wbt_batch_entry(batch, lo - 1, nw);
-	return wbt_leaf_entry(wbt_node(l->view.base, l->here.node[change]),
-						  (int) (at - wbt_apply_net32(batch, from, lo)), nw);
+	return lo;
+}
+
+/* Entry number at of a change's pieces; op is what wbt_apply_seek finds. */
+GK_INLINE GkEntry
+wbt_apply_entry(const WbtLevel *l, const uint64_t *leaf, uint32_t from, uint32_t op, uint32_t at,
+				const int nw)
+{
+	const WbtBatch *batch = &l->batch;
+
+	if (op > from && batch->sum[op] - batch->sum[op - 1] == WBT_INSERTED &&
+		wbt_apply_before(batch, from, op - 1) == at)
+		return wbt_batch_entry(batch, op - 1, nw);
+	return wbt_leaf_entry(leaf, (int) (at - wbt_apply_net32(batch, from, op)), nw);
 }
 
 /* Where a piece of its change begins and ends. */
@@ -461,8 +483,13 @@ wbt_apply_piece(const WbtLevel *l, uint32_t piece, const int nw)
 
 	if (start > 0)
 	{
-		GkEntry left = wbt_apply_entry(l, change, (uint32_t) start - 1, nw);
-		GkEntry right = wbt_apply_entry(l, change, (uint32_t) start, nw);
+		const uint64_t *leaf = wbt_node(l->view.base, l->here.node[change]);
+		uint32_t from = l->here.op[change];
+		uint32_t to = l->here.to[change];
+		uint32_t at = (uint32_t) start;
+		GkEntry left = wbt_apply_entry(l, leaf, from, wbt_apply_seek(&l->batch, from, to, at - 1), at - 1,
+									   nw);
+		GkEntry right = wbt_apply_entry(l, leaf, from, wbt_apply_seek(&l->batch, from, to, at), at, nw);
 		GkEntry separator = wbt_between(&left, &right);
 
 		wbt_piece_set_separator(&l->pieces, piece, &separator, nw);
@@ -478,13 +505,22 @@ wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane,
 	int64_t start, end;
 	uint32_t change = wbt_piece_range(l, piece, &start, &end);
 	uint64_t *leaf = wbt_node(base, wbt_free_take(&l->leaves, piece));
+	const uint64_t *old = wbt_node(base, l->here.node[change]);
+	uint32_t from = l->here.op[change];
+	uint32_t to = l->here.to[change];
+	uint32_t op = wbt_apply_seek(&l->batch, from, to, (uint32_t) start + (uint32_t) (lane * WBT_LANE_PLACES));
 
-	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
+	for (int p = lane * WBT_LANE_PLACES; p < (lane + 1) * WBT_LANE_PLACES; p++)
 	{
-		if (start + p < end)
-		{
-			GkEntry e = wbt_apply_entry(l, change, (uint32_t) (start + p), nw);
+		uint32_t at = (uint32_t) (start + p);
 
+		if (at < end)
+		{
+			GkEntry e;
+
+			while (op < to && wbt_apply_before(&l->batch, from, op) <= at)
+				op++;
+			e = wbt_apply_entry(l, old, from, op, at, nw);
 			wbt_leaf_set(leaf, p, &e, nw);
 		}
 		else
@@ -659,29 +695,36 @@ wbt_level_place(const WbtChanges *below, uint32_t c, uint32_t from, uint32_t fir
 	return (uint32_t) wbt_place_of(below->place[c]) + (below->first[c] - first) - (c - from);
 }
 
-/* Child number at. */
+/* The first change below of a run whose pieces are all behind child number at. */
+GK_INLINE uint32_t
+wbt_level_seek(const WbtChanges *below, uint32_t from, uint32_t to, uint32_t at)
+{
+	uint32_t first = below->first[from];
+	uint32_t lo = from;
+
+	while (lo < to)
+	{
+		uint32_t middle = lo + (to - lo) / 2;
+
+		if (wbt_level_place(below, middle, from, first) > at)
+			to = middle;
+		else
+			lo = middle + 1;
+	}
+	return lo;
+}
+
+/* Child number at of the pieces of a change; lo is what wbt_level_seek finds. */
 GK_INLINE WbtChild
-wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
+wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t lo, uint32_t at, const int nw)
 {
 	const WbtChanges *below = &l->below;
 	uint32_t from = l->run[change];
-	uint32_t lo = from;
-	uint32_t hi = l->run[change + 1];
 	uint32_t first = below->first[from];
 	const uint64_t *node = wbt_node(l->view.base, l->here.node[change]);
 	uint32_t place = at;
 	WbtChild child;
 
-	/* the first change below whose pieces are all behind it */
-	while (lo < hi)
-	{
-		uint32_t middle = lo + (hi - lo) / 2;
-
-		if (wbt_level_place(below, middle, from, first) > at)
-			hi = middle;
-		else
-			lo = middle + 1;
-	}
 	if (lo > from)
 	{
 		uint32_t c = lo - 1;
@@ -724,6 +767,14 @@ wbt_level_child(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
 	return child;
 }
 
+GK_INLINE WbtChild
+wbt_level_front(const WbtLevel *l, uint32_t change, uint32_t at, const int nw)
+{
+	uint32_t lo = wbt_level_seek(&l->below, l->run[change], l->run[change + 1], at);
+
+	return wbt_level_child(l, change, lo, at, nw);
+}
+
 /* What the level above has to know of a new inner node. */
 GK_INLINE void
 wbt_level_piece(const WbtLevel *l, uint32_t piece, const int nw)
@@ -734,7 +785,7 @@ wbt_level_piece(const WbtLevel *l, uint32_t piece, const int nw)
 	l->pieces.before[piece] = 0;
 	if (start > 0)
 	{
-		WbtChild front = wbt_level_child(l, change, (uint32_t) start, nw);
+		WbtChild front = wbt_level_front(l, change, (uint32_t) start, nw);
 
 		wbt_piece_set_separator(&l->pieces, piece, &front.separator, nw);
 		l->pieces.before[piece] = front.before;
@@ -752,16 +803,25 @@ wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane
 	int64_t start, end;
 	uint32_t change = wbt_piece_range(l, piece, &start, &end);
 	uint64_t *node = wbt_node(base, wbt_free_take(&l->inners, wbt_level_made(l) + piece));
-	uint32_t before = start > 0 ? wbt_level_child(l, change, (uint32_t) start, nw).before : 0;
+	uint32_t before = start > 0 ? wbt_level_front(l, change, (uint32_t) start, nw).before : 0;
+	uint32_t from = l->run[change];
+	uint32_t to = l->run[change + 1];
+	uint32_t first = l->below.first[from];
+	uint32_t lo = wbt_level_seek(&l->below, from, to, (uint32_t) start + (uint32_t) (lane * WBT_LANE_PLACES));
 	unsigned details = 0;
 
 	*n = (int) (end - start);
-	for (int p = lane; p < WBT_FANOUT; p += WBT_LANES)
+	for (int p = lane * WBT_LANE_PLACES; p < (lane + 1) * WBT_LANE_PLACES; p++)
 	{
+		uint32_t at = (uint32_t) (start + p);
+
 		if (p < *n)
 		{
-			WbtChild child = wbt_level_child(l, change, (uint32_t) (start + p), nw);
+			WbtChild child;
 
+			while (lo < to && wbt_level_place(&l->below, lo, from, first) <= at)
+				lo++;
+			child = wbt_level_child(l, change, lo, at, nw);
 			wbt_inner_set(node, p, &child.separator, child.ref, child.before - before, nw);
 			if (p > 0 && (child.separator.w1 | child.separator.t) != 0)
 				details |= 1u << p;
@@ -772,6 +832,39 @@ wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane
 		}
 	}
 	return details;
+}
+
+/*
+ * All that is to be known of this level if only the node on the path of
+ * operation j changes, by one child that is replaced by one: it gets one piece.
+ * So it is on all levels above it, which can be done at the same time; retired
+ * and made are what the levels below this one have replaced and made.
+ */
+GK_INLINE void
+wbt_level_single(const WbtLevel *l, uint32_t j, uint32_t retired, uint32_t made, const int nw)
+{
+	const WbtChanges *here = &l->here;
+	int64_t path = (l->level - 1) * l->batch.n + j;
+	int place;
+
+	l->head[0] = 0;
+	l->head[1] = 1;
+	l->run[0] = 0;
+	l->run[1] = 1;
+	here->op[0] = j;
+	here->op[1] = (uint32_t) l->batch.n;
+	here->first[0] = 0;
+	here->first[1] = 1;
+	here->after[0] = (uint32_t) wbt_place_n(l->path.place[path]);
+	here->node[0] = l->path.parent[path];
+	here->parent[0] = wbt_level_parent(l, j, &place, nw);
+	here->place[0] = wbt_place(place, 0, false);
+	l->pieces.change[0] = 0;
+	l->pieces.before[0] = 0;
+	l->pieces.ref[0] = wbt_free_take(&l->inners, made);
+	l->retired_inners[retired] = here->node[0];
+	l->counts->changes[l->level] = 1;
+	l->counts->pieces[l->level] = 1;
 }
 
 /* The pieces of the top level are there: what is the root? */

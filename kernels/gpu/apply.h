@@ -373,6 +373,27 @@ gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
 		block.each(l.counts->pieces[level], [&](int64_t i) { wbt_level_piece(&l, (uint32_t) i, nw); });
 }
 
+/* All levels from this one on, if but one node changes on each. */
+template <int nw>
+GPU_FN int
+gpu_single_levels(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	WbtLevel first = levels.at(level);
+	uint32_t op = first.below.op[0];
+	uint32_t retired = wbt_level_retired(&first);
+	uint32_t made = wbt_level_made(&first);
+	int height = levels.common.view.height;
+
+	block.each(height - level,
+			   [&](int64_t i)
+			   {
+				   WbtLevel l = levels.at(level + (int) i);
+
+				   wbt_level_single(&l, op, retired + (uint32_t) i, made + (uint32_t) i, nw);
+			   });
+	return height;
+}
+
 /* The inner levels from this one on; returns the first that there is not. */
 template <int nw>
 GPU_FN int
@@ -382,6 +403,9 @@ gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
 
 	for (; !gpu_levels_done(levels, level); level++)
 	{
+		if (!levels.in_turn && level < levels.common.view.height && counts->changes[level - 1] == 1 &&
+			counts->pieces[level - 1] == 1)
+			return gpu_single_levels<nw>(block, levels, level);
 		if (counts->changes[level - 1] == 1 && counts->pieces[level - 1] <= 4)
 			block.each(1, [&](int64_t) { gpu_one_change<nw>(levels, level); });
 		else
@@ -865,6 +889,15 @@ struct GpuSmallSize
 	uint32_t inners;
 };
 
+/* The part that sorting takes. */
+GPU_FN void
+gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
+{
+	small->ops = gpu_scratch<GkOp>(scratch, n);
+	small->key = gpu_scratch<uint64_t>(scratch, 2 * (int64_t) n);
+	small->place = gpu_scratch<uint16_t>(scratch, 2 * (int64_t) n);
+}
+
 /* The part that is best in the block's own memory. */
 GPU_FN void
 gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
@@ -873,9 +906,7 @@ gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
 	int64_t n = size.n;
 
 	gpu_batch_layout(scratch, &l->batch, n, size.nwords);
-	small->ops = gpu_scratch<GkOp>(scratch, n);
-	small->key = gpu_scratch<uint64_t>(scratch, 2 * n);
-	small->place = gpu_scratch<uint16_t>(scratch, 2 * n);
+	gpu_small_sort_layout(scratch, small, size.n);
 	small->leaves = gpu_scratch<WbtRef>(scratch, size.leaves);
 	small->inners = gpu_scratch<WbtRef>(scratch, size.inners);
 	small->flags = gpu_scratch<uint32_t>(scratch, 3);
@@ -1066,14 +1097,26 @@ gpu_small_root(const GpuLevels &levels, int end)
 		wbt_level_finish(&top);
 }
 
-/* Copies of the unused nodes that come next. */
-GPU_FN WbtFree
-gpu_small_refs(GpuBlock &block, const WbtFree &free, WbtRef *to, uint32_t n)
+/* Copy the unused nodes that come next. */
+GPU_FN void
+gpu_small_refs(GpuBlock &block, GpuSmall *small, const GpuSmallSize &size)
 {
-	WbtFree copy = { to, n };
+	WbtLevel *l = &small->levels.common;
+	WbtFree leaves = { small->leaves, size.leaves };
+	WbtFree inners = { small->inners, size.inners };
 
-	block.each(n, [&](int64_t i) { to[n - 1 - i] = wbt_free_take(&free, (uint32_t) i); });
-	return copy;
+	block.each((int64_t) size.leaves + size.inners,
+			   [&](int64_t i)
+			   {
+				   uint32_t inner = (uint32_t) i - size.leaves;
+
+				   if (i < size.leaves)
+					   small->leaves[size.leaves - 1 - i] = wbt_free_take(&l->leaves, (uint32_t) i);
+				   else
+					   small->inners[size.inners - 1 - inner] = wbt_free_take(&l->inners, inner);
+			   });
+	l->leaves = leaves;
+	l->inners = inners;
 }
 
 /* All of a very small batch: one launch. */
@@ -1087,10 +1130,7 @@ template <int nw> struct GpuApplySmallest
 		WbtLevel l;
 		int end;
 
-		small.levels.common.leaves = gpu_small_refs(block, small.levels.common.leaves, small.leaves,
-													batch.size.leaves);
-		small.levels.common.inners = gpu_small_refs(block, small.levels.common.inners, small.inners,
-													batch.size.inners);
+		gpu_small_refs(block, &small, batch.size);
 		gpu_small_sort<nw>(block, small, batch.from, batch.size.n);
 		l = small.levels.at(0);
 		block.each(batch.size.n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
@@ -1111,7 +1151,11 @@ template <int nw> struct GpuSmallSort
 
 	GPU_FN void operator()(GpuBlock &block) const
 	{
-		gpu_small_sort<nw>(block, batch.small, batch.from, batch.size.n);
+		GpuScratch scratch = { block.shared, 0 };
+		GpuSmall small = batch.small;
+
+		gpu_small_sort_layout(&scratch, &small, batch.size.n);
+		gpu_small_sort<nw>(block, small, batch.from, batch.size.n);
 	}
 };
 
@@ -1172,6 +1216,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, const GpuB
 	GpuStream *s = &c->stream;
 	GpuScratch scratch = { NULL, 0 };
 	GpuScratch separators = { c->small, 0 };
+	GpuScratch sort = { NULL, 0 };
 	GpuSmallBatch batch = {};
 	GpuLevels *levels = &batch.small.levels;
 	int64_t lanes = (b->pieces[0] + b->inner_pieces) * WBT_LANES;
@@ -1199,7 +1244,8 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, const GpuB
 	}
 	batch.size.leaves = batch.size.inners = 0;
 	gpu_small_layout(&separators, &batch.small, batch.size);
-	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, 0);
+	gpu_small_sort_layout(&sort, &own, n);
+	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used);
 	gpu_launch<32>(s, n, GpuLaunchPhase<nw, GPU_FIND>{ levels->at(0) });
 	gpu_launch_block(s, GpuSmallPlan<nw>{ batch }, GPU_BLOCK_THREADS, 0);
 	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });

@@ -68,6 +68,7 @@ struct GpuStream
 	void *temp;      /* device memory for sorts, scans and selects: the owner
 					   * sees to it that there is gpu_temp_bytes of it */
 	size_t temp_bytes;
+	int64_t temp_items; /* that temp_bytes are for, if the owner wants to know */
 	uint32_t launches;  /* kernels since the owner set it to 0 */
 	uint64_t bus_bytes; /* copied from and to the host, likewise */
 };
@@ -211,14 +212,14 @@ gpu_warp_or(uint64_t v, bool *first)
 }
 
 /*
- * Bits of 8 neighbouring threads, the first of which has a number divisible by
- * 8; emulated, there is but one.
+ * Bits of 4 neighbouring threads, the first of which has a number divisible by
+ * 4; emulated, there is but one.
  */
 GPU_FN unsigned
 gpu_tile_or(unsigned v)
 {
 #ifdef __CUDA_ARCH__
-	return __reduce_or_sync(0xFFu << (threadIdx.x & 24), v);
+	return __reduce_or_sync(0xFu << (threadIdx.x & 28), v);
 #else
 	return v;
 #endif

@@ -277,7 +277,9 @@ gpu_scratch_take(GpuPool *pool, GpuRun *run, GpuScratch *scratch)
 static inline void
 gpu_scratch_temp(GpuScratch *scratch, GpuStream *s, int64_t n)
 {
-	s->temp_bytes = gpu_temp_bytes(n);
+	if (s->temp_items != n)
+		s->temp_bytes = gpu_temp_bytes(n);
+	s->temp_items = n;
 	s->temp = gpu_scratch<unsigned char>(scratch, (int64_t) s->temp_bytes);
 }
 
