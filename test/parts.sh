@@ -30,7 +30,7 @@ start_tested()
 	start_server "$name" "gpuds.device = $device" "$@" || return 1
 	[ $device = cuda ] || return 0
 	while [ "$state" != ready ]; do
-		state=$(as_user psql -XAtq -c 'CREATE EXTENSION IF NOT EXISTS gpuds' \
+		state=$(as_user env PGOPTIONS='-c client_min_messages=error' psql -XAtq -c 'CREATE EXTENSION IF NOT EXISTS gpuds' \
 			-c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1)
 		[ $((tries += 1)) -lt 300 ] || { echo "the device is not ready: $state"; tail -20 "$work/log/$name.server"; return 1; }
 		sleep 0.1

@@ -68,8 +68,8 @@ kill 'KILL', $pid;
 eval { $session->quit };
 for my $try (1 .. 300)
 {
-	my $rc = eval { $node->psql('postgres', 'SELECT 1') };
-	last if defined $rc && $rc == 0;
+	my ($rc, $now) = eval { $node->psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'") };
+	last if defined $rc && $rc == 0 && $now ne '' && $now ne $pid;
 	select(undef, undef, undef, 0.1);
 }
 device_ready($node);
