@@ -25,11 +25,21 @@
 /*
  * How a backend waits.  The answer to a small request takes some 10 us: less than
  * a sleep and a wake-up, and a wake-up costs the worker, for which all sessions
- * wait, more than a request does.  So it looks again and again, but lets others
- * run in between: with more sessions than CPUs they have what to do.
+ * wait, more than a request does.  So it looks again and again, and soon lets
+ * others run in between: sooner if there are more sessions than CPUs, for then
+ * they have what to do.
  */
-#define SPIN_US 2
+#define SPIN_US 10
+#define SPIN_CROWDED_US 2
 #define YIELD_US 1000
+
+/*
+ * Who lets others run and gets the CPU back only after so long has met somebody
+ * who computes.  Then the next waits are sleeps: a process that wakes up goes
+ * before those.
+ */
+#define KEPT_OFF_US 1000
+#define SLEEPS_THEN 100
 #define SPINS_PER_LOOK 16
 
 /* A wait that must not be interrupted gives up after this. */
@@ -101,6 +111,7 @@ gpuds_queue_shmem_init(void)
 		memset(gpuds_queue, 0, queue_bytes());
 		pg_atomic_init_u64(&gpuds_queue->serving, 0);
 		pg_atomic_init_u32(&gpuds_queue->worker_asleep, 0);
+		pg_atomic_init_u32(&gpuds_queue->crowded, 0);
 		SpinLockInit(&gpuds_queue->info_mutex);
 		gpuds_queue->info.state = CUDA_STARTING;
 		gpuds_queue->info.since = GetCurrentTimestamp();
@@ -326,6 +337,20 @@ abandon(int code, Datum arg)
 		gpuds_run_give(sent->run);
 }
 
+/* Lets others run.  True: for long. */
+static bool
+kept_off_by_yield(void)
+{
+	instr_time began;
+	instr_time now;
+
+	INSTR_TIME_SET_CURRENT(began);
+	sched_yield();
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, began);
+	return INSTR_TIME_GET_MICROSEC(now) >= KEPT_OFF_US;
+}
+
 static void
 give_nothing_up(int code, Datum arg)
 {
@@ -339,14 +364,17 @@ static bool
 wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool patient,
 		   pg_on_exit_callback give_up, Datum arg)
 {
+	static int sleeps = 0;
 	int me = GpudsMyBackendIndex();
 	instr_time began;
 	instr_time now;
+	int spin;
 	bool slept = false;
 	bool there = false;
 
 	if (is_there(mailbox))
 		return true;
+	spin = pg_atomic_read_u32(&gpuds_queue->crowded) ? SPIN_CROWDED_US : SPIN_US;
 	INSTR_TIME_SET_CURRENT(began);
 	for (;;)
 	{
@@ -360,8 +388,15 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 		INSTR_TIME_SUBTRACT(now, began);
 		if (INSTR_TIME_GET_MICROSEC(now) > YIELD_US)
 			break;
-		if (INSTR_TIME_GET_MICROSEC(now) > SPIN_US)
-			sched_yield();
+		if (INSTR_TIME_GET_MICROSEC(now) <= spin)
+			continue;
+		if (sleeps > 0)
+		{
+			sleeps--;
+			break;
+		}
+		if (kept_off_by_yield())
+			sleeps = SLEEPS_THEN;
 	}
 
 	for (;;)

@@ -135,6 +135,7 @@ typedef struct GpudsQueue
 	pg_atomic_uint64 serving;       /* epoch of the worker that takes requests, else 0 */
 	pg_atomic_uint32 worker_asleep; /* needs its latch set */
 	int worker_procno;              /* valid while serving */
+	pg_atomic_uint32 crowded;       /* more sessions send requests than there are CPUs */
 
 	slock_t info_mutex;
 	GpudsCudaInfo info;

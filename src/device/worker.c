@@ -46,11 +46,30 @@
 #define LINGER_US 1000
 
 /*
+ * Who is kept from the CPU for so long shares it with somebody who computes.
+ * For a while the worker then sleeps whenever it is idle: a process that wakes up
+ * goes before those.
+ */
+#define KEPT_OFF_US 1000
+#define AVOID_US (100 * 1000)
+
+/*
  * With fewer CPUs than this the worker gives way to others in every idle turn.
  * With more it does not: whoever got the CPU would keep it for a while, and all
  * sessions wait for the worker.
  */
 #define CPUS_TO_HOLD_ONE 4
+
+/*
+ * Small requests are posted at once if few sessions send them.  If many do, they
+ * share what posting costs: one request for every so many sessions is waited for,
+ * but not for longer than this.
+ */
+#define SESSIONS_A_REQUEST 10
+#define COLLECT_US 10
+
+/* Turns of the main loop after which the sessions are counted anew. */
+#define TURNS_A_COUNT 4096
 
 /* A process that lost its GPU is started again after this. */
 #define RESTART_SECONDS 1
@@ -71,9 +90,13 @@ static uint8 *whereabouts = NULL; /* of each mailbox's request */
 static uint64 *taken = NULL;      /* bits of mailboxes that are not NOT_TAKEN */
 static uint64 *watched = NULL;    /* of those, the ones that wait for us */
 
-/* Small requests that wait for a lane. */
+/* Small requests that wait to be posted. */
 static int *kept = NULL;
 static int nkept = 0;
+static int nwanted = 0;       /* worth posting together */
+static instr_time kept_since; /* there have been any */
+
+static int ncpus = 1;
 
 static void
 engine_path(char *path, size_t size)
@@ -337,6 +360,19 @@ take(int i)
 	}
 }
 
+/* All lines that a small request makes us look at are in other CPUs' caches. */
+static void
+prefetch_mailbox(int i)
+{
+	const GpudsMailbox *mailbox = gpuds_mailbox(i);
+
+	__builtin_prefetch(&mailbox->state, 1);
+	__builtin_prefetch(mailbox);
+	__builtin_prefetch((const char *) mailbox + 64);
+	__builtin_prefetch((const char *) mailbox + 128);
+	__builtin_prefetch(mailbox->data);
+}
+
 static bool
 take_posted(void)
 {
@@ -350,6 +386,8 @@ take_posted(void)
 			continue;
 		any = true;
 		posted = pg_atomic_exchange_u64(gpuds_queue_posted(word * 64), 0);
+		for (uint64 ahead = posted; ahead != 0; ahead &= ahead - 1)
+			prefetch_mailbox(word * 64 + __builtin_ctzll(ahead));
 		while (posted != 0)
 		{
 			take(word * 64 + __builtin_ctzll(posted));
@@ -519,34 +557,74 @@ sleep_until_called(WaitEventSet *set)
 	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
 }
 
-static bool
-may_hold_cpu(void)
+static int
+count_cpus(void)
 {
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) >= CPUS_TO_HOLD_ONE;
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+}
+
+/*
+ * Counts the sessions that have sent requests since the last time, to know how
+ * to serve as many.
+ */
+static void
+count_sessions(void)
+{
+	int sessions = 0;
+
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+		sessions += __builtin_popcountll(taken[word]);
+	(void) finish_some(true);
+	nwanted = sessions / SESSIONS_A_REQUEST;
+	pg_atomic_write_u32(&gpuds_queue->crowded, ncpus < CPUS_TO_HOLD_ONE || sessions > ncpus);
+}
+
+/* Have enough small requests come together, or waited for long enough? */
+static bool
+collected(void)
+{
+	instr_time now;
+
+	if (nkept >= nwanted)
+		return true;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, kept_since);
+	return INSTR_TIME_GET_MICROSEC(now) >= COLLECT_US;
 }
 
 static void
 serve(void)
 {
-	bool give_way = !may_hold_cpu();
 	WaitEventSet *set = GpudsCreateWaitEventSet(3);
-	instr_time last;
+	instr_time last; /* time when there was work to do */
 	instr_time now;
+	instr_time idle_turn;
+	instr_time kept_off; /* time when somebody else had the CPU for long */
+	instr_time elapsed;
+	uint32 turn = 0;
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	AddWaitEventToSet(set, WL_SOCKET_READABLE, api->wake_fd(engine), NULL, NULL);
 
+	count_sessions();
 	INSTR_TIME_SET_CURRENT(last);
+	INSTR_TIME_SET_ZERO(kept_off);
 	for (;;)
 	{
+		bool none_kept = nkept == 0;
 		bool busy = take_posted();
 
 		if (nkept > 0)
-			post_kept();
+		{
+			if (none_kept)
+				INSTR_TIME_SET_CURRENT(kept_since);
+			if (collected())
+				post_kept();
+		}
 		/* Also when nothing is under way: it empties what woke us. */
 		if (!busy)
 			api->poll(engine);
@@ -554,19 +632,34 @@ serve(void)
 		check_lost();
 		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
 			handle_signals();
+		if (++turn % TURNS_A_COUNT == 0)
+			count_sessions();
 		if (busy)
 		{
 			INSTR_TIME_SET_CURRENT(last);
 			continue;
 		}
-		INSTR_TIME_SET_CURRENT(now);
-		INSTR_TIME_SUBTRACT(now, last);
-		if (give_way)
+		INSTR_TIME_SET_CURRENT(idle_turn);
+		if (ncpus < CPUS_TO_HOLD_ONE)
 			sched_yield();
 		else
 			SPIN_DELAY();
-		if (api->in_flight(engine) > 0 || nkept > 0 || INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
+		INSTR_TIME_SET_CURRENT(now);
+		elapsed = now;
+		INSTR_TIME_SUBTRACT(elapsed, idle_turn);
+		if (INSTR_TIME_GET_MICROSEC(elapsed) >= KEPT_OFF_US)
+			kept_off = now;
+		if (api->in_flight(engine) > 0 || nkept > 0)
 			continue;
+		elapsed = now;
+		INSTR_TIME_SUBTRACT(elapsed, kept_off);
+		if (INSTR_TIME_GET_MICROSEC(elapsed) >= AVOID_US)
+		{
+			INSTR_TIME_SUBTRACT(now, last);
+			if (INSTR_TIME_GET_MICROSEC(now) < LINGER_US)
+				continue;
+		}
+		count_sessions();
 		sleep_until_called(set);
 	}
 }
@@ -588,6 +681,7 @@ gpuds_worker_main(Datum arg)
 	watched = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
 	kept = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
 
+	ncpus = count_cpus();
 	open_engine();
 	start_serving();
 	serve();
