@@ -42,6 +42,9 @@
 
 #define WBT_LEVELS (WBT_MAX_HEIGHT + 1)
 
+/* So few things are looked at one by one. */
+#define WBT_NEAR 3
+
 /* What an operation adds to WbtBatch.sum. */
 #define WBT_INSERTED (UINT64_C(1) << 32)
 #define WBT_DELETED UINT64_C(1)
@@ -119,6 +122,7 @@ typedef struct WbtCounts
 	WbtRef root;
 	uint32_t height;
 	uint32_t single; /* roots of one child, made and given up */
+	uint32_t gone;   /* leaves replaced by none */
 } WbtCounts;
 
 /*
@@ -283,10 +287,15 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 		}
 		else
 		{
+			uint64_t link;
+
 			/* neighbours read the same nodes: it takes fewer instructions */
 			at = wbt_inner_rank(node, &e, nw);
 			children = wbt_inner_n(node);
-			ref = wbt_link_ref(wbt_inner_link(node, at));
+			link = wbt_inner_link(node, at);
+			ref = wbt_link_ref(link);
+			if (level == 1 && at + 1 < children)
+				n = (int) (wbt_link_before(wbt_inner_link(node, at + 1)) - wbt_link_before(link));
 		}
 		if (at + 1 < children)
 			last = false;
@@ -296,9 +305,23 @@ wbt_apply_find(const WbtView *view, const WbtBatch *batch, const WbtPath *path, 
 			path->place[(level - 1) * batch->n + j] = wbt_place(at, children, false);
 		}
 	}
-	if (view->height > 0)
+	if (view->height > 0 && path->parent)
 	{
 		there = wbt_apply_leaf_place(wbt_node(view->base, ref), &e, &place, &n, nw);
+	}
+	else if (view->height > 0)
+	{
+		const uint64_t *leaf = wbt_node(view->base, ref);
+
+		if (n == 0)
+			n = wbt_leaf_n(leaf, nw);
+		place = wbt_leaf_rank(leaf, &e, nw);
+		if (place < n)
+		{
+			GkEntry found = wbt_leaf_entry(leaf, place, nw);
+
+			there = gk_equal(&found, &e);
+		}
 	}
 	if (wbt_apply_overruled(batch, j, nw))
 	{
@@ -425,7 +448,7 @@ wbt_apply_seek(const WbtBatch *batch, uint32_t from, uint32_t to, uint32_t at)
 {
 	uint32_t lo = from;
 
-	while (lo < to)
+	while (lo + WBT_NEAR < to)
 	{
 		uint32_t middle = lo + (to - lo) / 2;
 
@@ -434,6 +457,8 @@ wbt_apply_seek(const WbtBatch *batch, uint32_t from, uint32_t to, uint32_t at)
 		else
 			lo = middle + 1;
 	}
+	while (lo < to && wbt_apply_before(batch, from, lo) <= at)
+		lo++;
 	return lo;
 }
 
@@ -702,7 +727,7 @@ wbt_level_seek(const WbtChanges *below, uint32_t from, uint32_t to, uint32_t at)
 	uint32_t first = below->first[from];
 	uint32_t lo = from;
 
-	while (lo < to)
+	while (lo + WBT_NEAR < to)
 	{
 		uint32_t middle = lo + (to - lo) / 2;
 
@@ -711,6 +736,8 @@ wbt_level_seek(const WbtChanges *below, uint32_t from, uint32_t to, uint32_t at)
 		else
 			lo = middle + 1;
 	}
+	while (lo < to && wbt_level_place(below, lo, from, first) <= at)
+		lo++;
 	return lo;
 }
 

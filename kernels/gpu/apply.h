@@ -225,7 +225,11 @@ gpu_phase(const WbtLevel &l, int64_t i)
 	if (phase == GPU_RUN)
 		wbt_apply_list_run(&l.batch, i);
 	if (phase == GPU_PLAN)
+	{
 		wbt_apply_plan(&l.batch, i);
+		if (l.batch.taken[i] == 1)
+			gpu_atomic_count(&l.counts->gone);
+	}
 	if (phase == GPU_LIST)
 		wbt_apply_list_pieces(&l, i);
 	if (phase == GPU_LEAF && i / WBT_LANES < l.counts->pieces[0])
@@ -623,30 +627,10 @@ gpu_apply_publish(GpuChange *c, GpuTree *tree)
  * Large batches.
  */
 
-struct GpuSumUp
-{
-	WbtBatch batch;
-	GpuTotals *totals;
-
-	GPU_FN void operator()(int64_t r) const
-	{
-		if (r == batch.n)
-		{
-			totals->sum = batch.sum[r];
-			totals->taken = batch.taken[r];
-		}
-		else if (batch.taken[r + 1] - batch.taken[r] == 1)
-		{
-			gpu_atomic_count(&totals->gone);
-		}
-	}
-};
-
 /* Working memory until it is known what the batch takes. */
 struct GpuApply
 {
 	GpuSort sort;
-	GpuTotals *totals;
 	WbtBatch batch;
 	WbtCounts *counts;
 };
@@ -655,7 +639,6 @@ static inline void
 gpu_apply_layout(GpuScratch *scratch, GpuApply *a, GpuChange *c, const GpuTree *tree, int64_t n)
 {
 	gpu_sort_layout(scratch, &a->sort, n);
-	a->totals = gpu_scratch<GpuTotals>(scratch, 1);
 	gpu_batch_layout(scratch, &a->batch, n, tree->nwords);
 	a->counts = gpu_scratch<WbtCounts>(scratch, 1);
 	gpu_scratch_temp(scratch, &c->stream, n + 1);
@@ -737,11 +720,12 @@ gpu_apply_plan(GpuChange *c, GpuApply *a, const WbtLevel &l, GpuTotals *totals)
 	gpu_scan(s, a->batch.head, a->batch.head, n + 1);
 	gpu_scan(s, a->batch.sum, a->batch.sum, n + 1);
 	gpu_launch_phase<nw, GPU_RUN>(s, l, n);
+	gpu_fill(s, a->counts, 0, sizeof(WbtCounts));
 	gpu_launch_phase<nw, GPU_PLAN>(s, l, n + 1);
 	gpu_scan(s, a->batch.taken, a->batch.taken, n + 1);
-	gpu_fill(s, a->totals, 0, sizeof(GpuTotals));
-	gpu_launch(s, n + 1, GpuSumUp{ a->batch, a->totals });
-	gpu_copy_bus(s, &c->page->totals, a->totals, sizeof(GpuTotals));
+	gpu_copy_bus(s, &c->page->totals.sum, a->batch.sum + n, sizeof(uint64_t));
+	gpu_copy_bus(s, &c->page->totals.taken, a->batch.taken + n, sizeof(uint64_t));
+	gpu_copy_bus(s, &c->page->totals.gone, &a->counts->gone, sizeof(uint32_t));
 	gpu_copy_bus(s, &c->page->shape, a->sort.shape, sizeof(GpuShape));
 	gpu_finish(s);
 	*totals = c->page->totals;
@@ -962,8 +946,9 @@ gpu_op_less(const GkOp *x, const GkOp *y)
 GPU_FN void
 gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 {
-	int64_t a = i / j * 2 * j + i % j;
-	int64_t b = a + j;
+	unsigned low = (unsigned) i & (unsigned) (j - 1); /* j and k are powers of 2 */
+	unsigned a = ((unsigned) i - low) * 2 + low;
+	unsigned b = a + (unsigned) j;
 	uint64_t key_a = small.key[a];
 	uint64_t key_b = small.key[b];
 	uint16_t place_a = small.place[a];
@@ -977,7 +962,7 @@ gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 		swap = place_a >= n && place_b < n;
 	else
 		swap = gpu_op_less(&small.ops[place_b], &small.ops[place_a]);
-	if (swap == ((a & k) == 0))
+	if (swap == ((a & (unsigned) k) == 0))
 	{
 		small.key[a] = key_b;
 		small.key[b] = key_a;

@@ -20,7 +20,7 @@
 #define GPU_SHORT_TIE 32
 
 /* Bits to sort n random numbers by are those of n and so many. */
-#define GPU_SPARE_BITS 10
+#define GPU_SPARE_BITS 8
 
 /* Threads that look over entries or operations. */
 #define GPU_SHAPE_THREADS (1 << 17)
