@@ -32,13 +32,16 @@
 
 #include "kernels/wbt_build.h"
 
-/* Threads that make a node together, each some neighbouring places. */
+/* Threads that make a leaf or an inner node together, each some neighbouring places. */
 #ifdef __CUDACC__
-#define WBT_LANES 4
+#define WBT_LEAF_LANES 4
+#define WBT_INNER_LANES 8
 #else
-#define WBT_LANES 1
+#define WBT_LEAF_LANES 1
+#define WBT_INNER_LANES 1
 #endif
-#define WBT_LANE_PLACES (WBT_FANOUT / WBT_LANES)
+#define WBT_LEAF_PLACES (WBT_FANOUT / WBT_LEAF_LANES)
+#define WBT_INNER_PLACES (WBT_FANOUT / WBT_INNER_LANES)
 
 #define WBT_LEVELS (WBT_MAX_HEIGHT + 1)
 
@@ -118,7 +121,9 @@ typedef struct WbtCounts
 {
 	uint32_t changes[WBT_LEVELS];
 	uint32_t pieces[WBT_LEVELS];
-	uint64_t sum; /* inserted << 32 | deleted */
+	uint32_t retired[WBT_LEVELS + 1]; /* inner nodes of lower levels: replaced ... */
+	uint32_t made[WBT_LEVELS + 1];    /* ... and made */
+	uint64_t sum;                     /* inserted << 32 | deleted */
 	WbtRef root;
 	uint32_t height;
 	uint32_t single; /* roots of one child, made and given up */
@@ -533,9 +538,9 @@ wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane,
 	const uint64_t *old = wbt_node(base, l->here.node[change]);
 	uint32_t from = l->here.op[change];
 	uint32_t to = l->here.to[change];
-	uint32_t op = wbt_apply_seek(&l->batch, from, to, (uint32_t) start + (uint32_t) (lane * WBT_LANE_PLACES));
+	uint32_t op = wbt_apply_seek(&l->batch, from, to, (uint32_t) start + (uint32_t) (lane * WBT_LEAF_PLACES));
 
-	for (int p = lane * WBT_LANE_PLACES; p < (lane + 1) * WBT_LANE_PLACES; p++)
+	for (int p = lane * WBT_LEAF_PLACES; p < (lane + 1) * WBT_LEAF_PLACES; p++)
 	{
 		uint32_t at = (uint32_t) (start + p);
 
@@ -558,6 +563,22 @@ wbt_apply_leaf(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane,
 /*
  * Inner levels, from the level below.
  */
+
+/* Note how many nodes of this level are replaced, and how many are made. */
+GK_INLINE void
+wbt_level_set_changes(const WbtLevel *l, uint32_t n)
+{
+	l->counts->changes[l->level] = n;
+	l->counts->retired[l->level + 1] = l->counts->retired[l->level] +
+									   (l->level > 0 && l->level < l->view.height ? n : 0);
+}
+
+GK_INLINE void
+wbt_level_set_pieces(const WbtLevel *l, uint32_t n)
+{
+	l->counts->pieces[l->level] = n;
+	l->counts->made[l->level + 1] = l->counts->made[l->level] + (l->level > 0 ? n : 0);
+}
 
 /* Does a run begin with change c below?  c goes up to the number of changes, at least. */
 GK_INLINE void
@@ -582,29 +603,8 @@ wbt_level_list_run(const WbtLevel *l, int64_t c)
 	if (c == n - 1)
 	{
 		l->run[l->head[n]] = n;
-		l->counts->changes[l->level] = l->head[n];
+		wbt_level_set_changes(l, l->head[n]);
 	}
-}
-
-/* The nodes of inner levels below this one that were replaced or made. */
-GK_INLINE uint32_t
-wbt_level_retired(const WbtLevel *l)
-{
-	uint32_t n = 0;
-
-	for (int i = 1; i < l->level && i < l->view.height; i++)
-		n += l->counts->changes[i];
-	return n;
-}
-
-GK_INLINE uint32_t
-wbt_level_made(const WbtLevel *l)
-{
-	uint32_t n = 0;
-
-	for (int i = 1; i < l->level; i++)
-		n += l->counts->pieces[i];
-	return n;
 }
 
 /* The parent of the node of this level in which operation j is, and its place there. */
@@ -669,7 +669,7 @@ wbt_level_plan(const WbtLevel *l, int64_t r, const int nw)
 		here->parent[r] = wbt_level_parent(l, j, &place, nw);
 		here->place[r] = wbt_place(place, 0, (below->place[to - 1] & WBT_LAST) != 0);
 		if (node != 0)
-			l->retired_inners[wbt_level_retired(l) + (uint32_t) r] = node;
+			l->retired_inners[l->counts->retired[l->level] + (uint32_t) r] = node;
 	}
 }
 
@@ -687,7 +687,7 @@ wbt_level_list_pieces(const WbtLevel *l, int64_t i)
 	uint32_t q = 0;
 
 	if (i == 0)
-		l->counts->pieces[l->level] = here->first[n];
+		wbt_level_set_pieces(l, here->first[n]);
 	if (i < n)
 	{
 		change = (uint32_t) i;
@@ -817,7 +817,7 @@ wbt_level_piece(const WbtLevel *l, uint32_t piece, const int nw)
 		wbt_piece_set_separator(&l->pieces, piece, &front.separator, nw);
 		l->pieces.before[piece] = front.before;
 	}
-	l->pieces.ref[piece] = wbt_free_take(&l->inners, wbt_level_made(l) + piece);
+	l->pieces.ref[piece] = wbt_free_take(&l->inners, l->counts->made[l->level] + piece);
 }
 
 /*
@@ -829,16 +829,17 @@ wbt_level_inner(const WbtLevel *l, unsigned char *base, uint32_t piece, int lane
 {
 	int64_t start, end;
 	uint32_t change = wbt_piece_range(l, piece, &start, &end);
-	uint64_t *node = wbt_node(base, wbt_free_take(&l->inners, wbt_level_made(l) + piece));
+	uint64_t *node = wbt_node(base, wbt_free_take(&l->inners, l->counts->made[l->level] + piece));
 	uint32_t before = start > 0 ? wbt_level_front(l, change, (uint32_t) start, nw).before : 0;
 	uint32_t from = l->run[change];
 	uint32_t to = l->run[change + 1];
 	uint32_t first = l->below.first[from];
-	uint32_t lo = wbt_level_seek(&l->below, from, to, (uint32_t) start + (uint32_t) (lane * WBT_LANE_PLACES));
+	uint32_t lo = wbt_level_seek(&l->below, from, to,
+								 (uint32_t) start + (uint32_t) (lane * WBT_INNER_PLACES));
 	unsigned details = 0;
 
 	*n = (int) (end - start);
-	for (int p = lane * WBT_LANE_PLACES; p < (lane + 1) * WBT_LANE_PLACES; p++)
+	for (int p = lane * WBT_INNER_PLACES; p < (lane + 1) * WBT_INNER_PLACES; p++)
 	{
 		uint32_t at = (uint32_t) (start + p);
 
@@ -892,6 +893,8 @@ wbt_level_single(const WbtLevel *l, uint32_t j, uint32_t retired, uint32_t made,
 	l->retired_inners[retired] = here->node[0];
 	l->counts->changes[l->level] = 1;
 	l->counts->pieces[l->level] = 1;
+	l->counts->retired[l->level + 1] = retired + 1;
+	l->counts->made[l->level + 1] = made + 1;
 }
 
 /* The pieces of the top level are there: what is the root? */
@@ -910,10 +913,8 @@ wbt_level_finish(const WbtLevel *l)
 	}
 	while (height > 1 && wbt_inner_n(wbt_node(l->view.base, root)) == 1)
 	{
-		uint32_t at = wbt_level_retired(l) + single++;
+		uint32_t at = counts->retired[l->level + 1] + single++;
 
-		if (l->level < l->view.height)
-			at += counts->changes[l->level];
 		l->retired_inners[at] = root;
 		root = wbt_link_ref(wbt_inner_link(wbt_node(l->view.base, root), 0));
 		height--;

@@ -208,7 +208,7 @@ gpu_make_inner(const WbtLevel &l, uint32_t piece, int lane)
 	unsigned details = gpu_tile_or(wbt_level_inner(&l, base, piece, lane, &n, nw));
 
 	if (lane == 0)
-		wbt_inner_set_header(wbt_node(base, wbt_free_take(&l.inners, wbt_level_made(&l) + piece)), n,
+		wbt_inner_set_header(wbt_node(base, wbt_free_take(&l.inners, l.counts->made[l.level] + piece)), n,
 							 details);
 }
 
@@ -232,11 +232,11 @@ gpu_phase(const WbtLevel &l, int64_t i)
 	}
 	if (phase == GPU_LIST)
 		wbt_apply_list_pieces(&l, i);
-	if (phase == GPU_LEAF && i / WBT_LANES < l.counts->pieces[0])
+	if (phase == GPU_LEAF && i / WBT_LEAF_LANES < l.counts->pieces[0])
 	{
-		if (i % WBT_LANES == 0)
-			wbt_apply_piece(&l, (uint32_t) (i / WBT_LANES), nw);
-		wbt_apply_leaf(&l, base, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES), nw);
+		if (i % WBT_LEAF_LANES == 0)
+			wbt_apply_piece(&l, (uint32_t) (i / WBT_LEAF_LANES), nw);
+		wbt_apply_leaf(&l, base, (uint32_t) (i / WBT_LEAF_LANES), (int) (i % WBT_LEAF_LANES), nw);
 	}
 	if (phase == GPU_LEVEL_HEAD)
 		wbt_level_head(&l, i);
@@ -246,11 +246,11 @@ gpu_phase(const WbtLevel &l, int64_t i)
 		wbt_level_plan(&l, i, nw);
 	if (phase == GPU_LEVEL_LIST)
 		wbt_level_list_pieces(&l, i);
-	if (phase == GPU_LEVEL_NODE && i / WBT_LANES < l.counts->pieces[l.level])
+	if (phase == GPU_LEVEL_NODE && i / WBT_INNER_LANES < l.counts->pieces[l.level])
 	{
-		if (i % WBT_LANES == 0)
-			wbt_level_piece(&l, (uint32_t) (i / WBT_LANES), nw);
-		gpu_make_inner<nw>(l, (uint32_t) (i / WBT_LANES), (int) (i % WBT_LANES));
+		if (i % WBT_INNER_LANES == 0)
+			wbt_level_piece(&l, (uint32_t) (i / WBT_INNER_LANES), nw);
+		gpu_make_inner<nw>(l, (uint32_t) (i / WBT_INNER_LANES), (int) (i % WBT_INNER_LANES));
 	}
 }
 
@@ -384,8 +384,8 @@ gpu_single_levels(GpuBlock &block, const GpuLevels &levels, int level)
 {
 	WbtLevel first = levels.at(level);
 	uint32_t op = first.below.op[0];
-	uint32_t retired = wbt_level_retired(&first);
-	uint32_t made = wbt_level_made(&first);
+	uint32_t retired = first.counts->retired[level];
+	uint32_t made = first.counts->made[level];
 	int height = levels.common.view.height;
 
 	block.each(height - level,
@@ -418,7 +418,7 @@ gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
 		{
 			WbtLevel l = levels.at(level);
 
-			block.each((int64_t) counts->pieces[level] * WBT_LANES,
+			block.each((int64_t) counts->pieces[level] * WBT_INNER_LANES,
 					   [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
 		}
 	}
@@ -742,7 +742,7 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 
 	gpu_fill(s, l.counts, 0, sizeof(WbtCounts));
 	gpu_launch_phase<nw, GPU_LIST>(s, l, l.batch.n);
-	gpu_launch_phase<nw, GPU_LEAF>(s, l, b->pieces[0] * WBT_LANES);
+	gpu_launch_phase<nw, GPU_LEAF>(s, l, b->pieces[0] * WBT_LEAF_LANES);
 	for (; level < b->levels &&
 		   (b->changes[level - 1] > GPU_SMALL_LEVEL || b->pieces[level - 1] > GPU_SMALL_LEVEL);
 		 level++)
@@ -756,7 +756,7 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 		gpu_launch_phase<nw, GPU_LEVEL_PLAN>(s, l, b->changes[level] + 1);
 		gpu_scan(s, l.here.first, l.here.first, b->changes[level] + 1);
 		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->pieces[level - 1]);
-		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * WBT_LANES);
+		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * WBT_INNER_LANES);
 	}
 	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level }, GPU_BLOCK_THREADS, 0);
 	gpu_copy_bus(s, &c->page->counts, l.counts, sizeof(WbtCounts));
@@ -1042,34 +1042,42 @@ gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
 	return gpu_block_levels<nw>(block, levels, 1);
 }
 
-/* Make lane i of all pieces, counted from the leaves up. */
-template <int nw>
-GPU_FN void
-gpu_small_make(const GpuLevels &levels, int64_t i)
+/* Lanes of all nodes to be made. */
+GPU_FN int64_t
+gpu_small_lanes(const GpuLevels &levels, int end)
 {
-	int64_t piece = i / WBT_LANES;
-	int lane = (int) (i % WBT_LANES);
-	int level = 0;
+	const WbtCounts *counts = levels.common.counts;
 
-	while (piece >= levels.common.counts->pieces[level])
-		piece -= levels.common.counts->pieces[level++];
-
-	WbtLevel l = levels.at(level);
-
-	if (level == 0)
-		wbt_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) piece, lane, nw);
-	else
-		gpu_make_inner<nw>(l, (uint32_t) piece, lane);
+	return (int64_t) counts->pieces[0] * WBT_LEAF_LANES + (int64_t) counts->made[end] * WBT_INNER_LANES;
 }
 
-GPU_FN int64_t
-gpu_small_pieces(const GpuLevels &levels, int end)
+/* Make what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
+template <int nw>
+GPU_FN void
+gpu_small_make(const GpuLevels &levels, int end, int64_t i)
 {
-	int64_t n = 0;
+	const WbtCounts *counts = levels.common.counts;
+	int64_t inners = (int64_t) counts->made[end] * WBT_INNER_LANES;
+	int level = 1;
 
-	for (int level = 0; level < end; level++)
-		n += levels.common.counts->pieces[level];
-	return n;
+	if (i < inners)
+	{
+		while (i >= (int64_t) counts->made[level + 1] * WBT_INNER_LANES)
+			level++;
+		i -= (int64_t) counts->made[level] * WBT_INNER_LANES;
+
+		WbtLevel l = levels.at(level);
+
+		gpu_make_inner<nw>(l, (uint32_t) (i / WBT_INNER_LANES), (int) (i % WBT_INNER_LANES));
+	}
+	else
+	{
+		WbtLevel l = levels.at(0);
+
+		i -= inners;
+		wbt_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) (i / WBT_LEAF_LANES),
+					   (int) (i % WBT_LEAF_LANES), nw);
+	}
 }
 
 /* All nodes are made: find the root. */
@@ -1120,8 +1128,8 @@ template <int nw> struct GpuApplySmallest
 		l = small.levels.at(0);
 		block.each(batch.size.n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
 		end = gpu_small_plan<nw>(block, small.levels, batch.size.n);
-		block.each(gpu_small_pieces(small.levels, end) * WBT_LANES,
-				   [&](int64_t i) { gpu_small_make<nw>(small.levels, i); });
+		block.each(gpu_small_lanes(small.levels, end),
+				   [&](int64_t i) { gpu_small_make<nw>(small.levels, end, i); });
 		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
 		block.each(sizeof(WbtCounts) / sizeof(uint32_t), [&](int64_t i)
 				   { ((uint32_t *) &batch.page->counts)[i] = ((uint32_t *) small.levels.common.counts)[i]; });
@@ -1166,10 +1174,10 @@ template <int nw> struct GpuSmallMake
 	GPU_FN void operator()(int64_t i) const
 	{
 		int end = (int) batch.small.flags[2];
-		int64_t n = gpu_small_pieces(batch.small.levels, end) * WBT_LANES;
+		int64_t n = gpu_small_lanes(batch.small.levels, end);
 
 		for (int64_t at = i; at < n; at += threads)
-			gpu_small_make<nw>(batch.small.levels, at);
+			gpu_small_make<nw>(batch.small.levels, end, at);
 		if (gpu_last_of(&batch.small.flags[1], (uint32_t) threads))
 		{
 			gpu_small_root(batch.small.levels, end);
@@ -1204,7 +1212,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, const GpuB
 	GpuScratch sort = { NULL, 0 };
 	GpuSmallBatch batch = {};
 	GpuLevels *levels = &batch.small.levels;
-	int64_t lanes = (b->pieces[0] + b->inner_pieces) * WBT_LANES;
+	int64_t lanes = (b->pieces[0] + b->inner_pieces) * WBT_INNER_LANES;
 	int64_t threads = lanes < GPU_SMALL_MAKERS ? lanes : GPU_SMALL_MAKERS;
 	GpuSmall own;
 

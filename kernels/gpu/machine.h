@@ -212,14 +212,14 @@ gpu_warp_or(uint64_t v, bool *first)
 }
 
 /*
- * Bits of 4 neighbouring threads, the first of which has a number divisible by
- * 4; emulated, there is but one.
+ * Bits of 8 neighbouring threads, the first of which has a number divisible by
+ * 8; emulated, there is but one.
  */
 GPU_FN unsigned
 gpu_tile_or(unsigned v)
 {
 #ifdef __CUDA_ARCH__
-	return __reduce_or_sync(0xFu << (threadIdx.x & 28), v);
+	return __reduce_or_sync(0xFFu << (threadIdx.x & 24), v);
 #else
 	return v;
 #endif
