@@ -19,7 +19,6 @@
  */
 #include "postgres.h"
 
-#include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/smgr.h"
 
@@ -110,30 +109,30 @@ write_group_in_place(GpudsBaseWriter *writer)
 {
 	static GpudsIOBlock zeros;
 	Buffer buffers[GROUP_PAGES];
-	BlockNumber blocks[GROUP_PAGES];
-	Page pages[GROUP_PAGES];
 	const int npages = writer->npages;
 
 	for (int i = 0; i < npages; i++)
 	{
-		blocks[i] = writer->place + i;
+		BlockNumber block = writer->place + i;
+
 		/* that the disk is full had better come out now */
-		smgrwrite(RelationGetSmgr(writer->index), MAIN_FORKNUM, blocks[i], zeros.data, true);
-		buffers[i] = ReadBufferExtended(writer->index, MAIN_FORKNUM, blocks[i], RBM_ZERO_AND_LOCK, NULL);
-		pages[i] = BufferGetPage(buffers[i]);
+		smgrwrite(RelationGetSmgr(writer->index), MAIN_FORKNUM, block, zeros.data, true);
+		buffers[i] = ReadBufferExtended(writer->index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, NULL);
 	}
 
 	START_CRIT_SECTION();
 	for (int i = 0; i < npages; i++)
 	{
 		Page image = (Page) writer->group[i].data;
+		BlockNumber next = writer->place + i + 1;
 
-		GpudsPageGetOpaque(image)->next = blocks[i] + 1 < writer->end ? blocks[i] + 1 : InvalidBlockNumber;
-		memcpy(pages[i], image, BLCKSZ);
-		MarkBufferDirty(buffers[i]);
+		GpudsPageGetOpaque(image)->next = next < writer->end ? next : InvalidBlockNumber;
+		memcpy(BufferGetPage(buffers[i]), image, BLCKSZ);
+		if (!writer->log_pages)
+			MarkBufferDirty(buffers[i]);
 	}
 	if (writer->log_pages)
-		log_newpages(&RelationLocator(writer->index), MAIN_FORKNUM, npages, blocks, pages, true);
+		gpuds_log_pages(writer->index, InvalidBuffer, NULL, buffers, npages);
 	END_CRIT_SECTION();
 
 	for (int i = 0; i < npages; i++)
