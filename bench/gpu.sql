@@ -2,12 +2,13 @@
 -- gpu.sql: tables and functions of bench/gpu
 --
 -- Variables: rows, sets (arrays of keys), keys (a set's size).  Row i has the key
--- bench.key(i), which looks random; pgbench can compute it too.
+-- bench.key(i), which looks random; pgbench can compute it too.  (The fifth power is
+-- a permutation of the numbers below that prime.)
 --
 \ir common.sql
 
 CREATE FUNCTION bench.key(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-$$ SELECT i * 98765432101 % 137438953447 $$;
+$$ SELECT (i * i % 2147483647) * (i * i % 2147483647) % 2147483647 * i % 2147483647 * 2147483629 $$;
 
 CREATE UNLOGGED TABLE bench.keyset (id int, keys bigint[]);
 ALTER TABLE bench.keyset ALTER keys SET STORAGE external;
