@@ -63,7 +63,9 @@ evict(GpudsMirrorRef *ref)
 	gpuds_mirror_acquire(ref->mirror, true);
 	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
 	{
-		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && ref->mirror->loaded)
+		/* A device may also hold what an interrupted load has left. */
+		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial &&
+			(ref->mirror->loaded || gpuds_device_holds(&ref->mirror->tree)))
 		{
 			evicted = gpuds_mirror_is_loaded(ref->mirror);
 			(void) gpuds_mirror_discard(ref->mirror);
