@@ -3,9 +3,11 @@
  * apply.h
  *	  Applying operations to a tree in device memory.
  *
- * Batches of up to GPU_SMALL_OPS operations take one launch of one block, which
- * reads them from host memory, and says there when it is done.  The host sees to
- * it before that there are as many unused nodes as the batch may take.
+ * Batches of up to GPU_SMALL_OPS operations are read from host memory by the
+ * device, which says there when it is done.  They take one launch of one block if
+ * what is planned fits into the block's own memory (about 100 operations), else
+ * four launches.  The host sees to it before that there are as many unused nodes
+ * as the batch may take.
  *
  * Larger ones take a few launches for the leaves and for each level of many
  * nodes; one block makes the rest.  The host waits for the device three times:

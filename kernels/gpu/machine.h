@@ -37,8 +37,6 @@
 #include <cuda_runtime.h>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
 #include <sched.h>
 #endif
 
@@ -55,7 +53,7 @@
 /* Threads of a block, if a launch does not say otherwise. */
 #define GPU_BLOCK 256
 
-/* Items that one sort, scan or select can have. */
+/* Items that one sort or scan can have. */
 #define GPU_MAX_ITEMS INT32_MAX
 
 struct GpuStream
@@ -65,7 +63,7 @@ struct GpuStream
 #endif
 	uint32_t status; /* GpuStatus: GPU_OK or GPU_DEVICE_LOST */
 	char why[200];   /* of the first error */
-	void *temp;      /* device memory for sorts, scans and selects: the owner
+	void *temp;      /* device memory for sorts and scans: the owner
 					   * sees to it that there is gpu_temp_bytes of it */
 	size_t temp_bytes;
 	int64_t temp_items; /* that temp_bytes are for, if the owner wants to know */
@@ -109,16 +107,6 @@ gpu_atomic_add(uint32_t *p, uint32_t v)
 #endif
 }
 
-GPU_FN uint64_t
-gpu_atomic_add64(uint64_t *p, uint64_t v)
-{
-#ifdef __CUDA_ARCH__
-	return atomicAdd((unsigned long long *) p, (unsigned long long) v);
-#else
-	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
-#endif
-}
-
 GPU_FN uint32_t
 gpu_atomic_or(uint32_t *p, uint32_t v)
 {
@@ -136,20 +124,6 @@ gpu_atomic_or64(uint64_t *p, uint64_t v)
 	return atomicOr((unsigned long long *) p, (unsigned long long) v);
 #else
 	return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
-#endif
-}
-
-GPU_FN uint32_t
-gpu_atomic_min(uint32_t *p, uint32_t v)
-{
-#ifdef __CUDA_ARCH__
-	return atomicMin(p, v);
-#else
-	uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
-
-	while (v < old && !__atomic_compare_exchange_n(p, &old, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-	return old;
 #endif
 }
 
@@ -222,17 +196,6 @@ gpu_tile_or(unsigned v)
 	return __reduce_or_sync(0xFFu << (threadIdx.x & 24), v);
 #else
 	return v;
-#endif
-}
-
-/* What this thread wrote before is seen by whoever on the device sees v. */
-GPU_FN void
-gpu_fence(void)
-{
-#ifdef __CUDA_ARCH__
-	__threadfence();
-#else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
 
@@ -457,19 +420,6 @@ gpu_event_record(GpuStream *s, GpuEvent *e)
 #else
 	if (gpu_ok(s))
 		gpu_check(s, "event", cudaEventRecord(e->event, s->stream));
-#endif
-}
-
-/* What is asked of s from now on waits for the event, which another stream recorded. */
-static inline void
-gpu_event_await(GpuStream *s, GpuEvent *e)
-{
-#ifdef GPU_EMULATED
-	(void) e;
-	gpu_usable(s);
-#else
-	if (gpu_ok(s))
-		gpu_check(s, "event", cudaStreamWaitEvent(s->stream, e->event, 0));
 #endif
 }
 
@@ -835,7 +785,7 @@ gpu_inject_fault(GpuStream *s)
 }
 
 /*
- * Sorts, scans and selects of up to GPU_MAX_ITEMS items.  All of them take
+ * Sorts and scans of up to GPU_MAX_ITEMS items.  All of them take
  * their working memory from s->temp.
  */
 
@@ -872,14 +822,6 @@ gpu_cub_scan(void *temp, size_t *bytes, const T *in, T *out, int64_t n, cudaStre
 	return cub::DeviceScan::ExclusiveSum(temp, *bytes, in, out, (int) n, stream);
 }
 
-static inline cudaError_t
-gpu_cub_select(void *temp, size_t *bytes, const unsigned char *flags, uint32_t *out, uint32_t *count,
-			   int64_t n, cudaStream_t stream)
-{
-	return cub::DeviceSelect::Flagged(temp, *bytes, thrust::counting_iterator<uint32_t>(0), flags, out, count,
-									  (int) n, stream);
-}
-
 /* How much working memory n items take at most. */
 static inline size_t
 gpu_temp_bytes(int64_t n)
@@ -887,14 +829,13 @@ gpu_temp_bytes(int64_t n)
 	cub::DoubleBuffer<uint64_t> keys(NULL, NULL);
 	cub::DoubleBuffer<uint32_t> values(NULL, NULL);
 	size_t most = 256;
-	size_t bytes[5] = { 0, 0, 0, 0, 0 };
+	size_t bytes[4] = { 0, 0, 0, 0 };
 
 	gpu_cub_sort_pairs(NULL, &bytes[0], &keys, &values, n, 0, 64, NULL);
 	gpu_cub_sort(NULL, &bytes[1], &keys, n, 0, 64, NULL);
 	gpu_cub_scan(NULL, &bytes[2], (const uint32_t *) NULL, (uint32_t *) NULL, n, NULL);
 	gpu_cub_scan(NULL, &bytes[3], (const uint64_t *) NULL, (uint64_t *) NULL, n, NULL);
-	gpu_cub_select(NULL, &bytes[4], NULL, NULL, NULL, n, NULL);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 4; i++)
 		most = bytes[i] > most ? bytes[i] : most;
 	return most;
 }
@@ -995,29 +936,6 @@ gpu_scan(GpuStream *s, const T *in, T *out, int64_t n)
 #else
 	if (gpu_ok(s))
 		gpu_check(s, "scan", gpu_cub_scan(s->temp, &s->temp_bytes, in, out, n, s->stream));
-#endif
-}
-
-/* out = the numbers i whose flag is not 0, ascending; *count, in device memory: how many. */
-static inline void
-gpu_select(GpuStream *s, const unsigned char *flags, uint32_t *out, uint32_t *count, int64_t n)
-{
-	s->launches++;
-#ifdef GPU_EMULATED
-	if (!gpu_usable(s))
-		return;
-
-	uint32_t found = 0;
-
-	for (int64_t i = 0; i < n; i++)
-	{
-		if (flags[i])
-			out[found++] = (uint32_t) i;
-	}
-	*count = found;
-#else
-	if (gpu_ok(s))
-		gpu_check(s, "select", gpu_cub_select(s->temp, &s->temp_bytes, flags, out, count, n, s->stream));
 #endif
 }
 

@@ -6,7 +6,7 @@
  * A tree's memory: chunks of leaves, chunks of inner nodes, and per kind of node
  * two arrays of refs: nodes that are free, a stack, and nodes that versions have
  * replaced, oldest version first.  Chunks go back to the pool when the tree is
- * dropped or has become empty.
+ * dropped.
  *
  *-------------------------------------------------------------------------
  */
@@ -273,7 +273,7 @@ gpu_scratch_take(GpuPool *pool, GpuRun *run, GpuScratch *scratch)
 	return true;
 }
 
-/* Memory for the stream's sorts, scans and selects of up to n items. */
+/* Memory for the stream's sorts and scans of up to n items. */
 static inline void
 gpu_scratch_temp(GpuScratch *scratch, GpuStream *s, int64_t n)
 {
