@@ -126,6 +126,7 @@ CREATE PROCEDURE bench.round_trip(n int, rounds int) LANGUAGE plpgsql AS
 $$
 DECLARE
 	side text;
+	keys bigint[];
 	key bigint;
 	plan jsonb;
 	times float8[];
@@ -139,8 +140,8 @@ BEGIN
 	FOR round IN 0 .. rounds LOOP
 		FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
 			times := '{}';
-			FOR i IN 1 .. n LOOP
-				SELECT keys[round * n + i] INTO key FROM bench.keyset WHERE id = 1;
+			SELECT s.keys[round * n + 1 : (round + 1) * n] INTO keys FROM bench.keyset s WHERE id = 1;
+			FOREACH key IN ARRAY keys LOOP
 				EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE one_%s(%s)', side, key) INTO plan;
 				times := times || bench.node_ms(plan, 'Index Scan') * 1000;
 			END LOOP;

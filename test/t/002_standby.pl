@@ -46,6 +46,14 @@ sub compare_sides
 	return;
 }
 
+# Built by several processes at once
+$primary->safe_psql('postgres', <<'END');
+ALTER TABLE t SET (parallel_workers = 3);
+SET max_parallel_maintenance_workers = 3;
+CREATE INDEX t_parallel ON t USING gpu_btree (v, id);
+END
+push @queries, 'SELECT v, id FROM t WHERE v = 42 ORDER BY v, id LIMIT 50';
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 same_answers($standby, 'standby: right from the start', @queries);
 compare_sides('primary and standby agree from the start');
 

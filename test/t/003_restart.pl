@@ -44,6 +44,19 @@ $node->safe_psql('postgres', 'INSERT INTO u SELECT i FROM generate_series(1, 500
 is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '100', 'its index works after the reset');
 check_index($node, 'u_k', 'the index of the unlogged table is whole');
 
+# An index that several processes have written
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE p AS SELECT i * 7919 % 100000 AS k FROM generate_series(0, 99999) i;
+ALTER TABLE p SET (parallel_workers = 3);
+SET max_parallel_maintenance_workers = 3;
+CHECKPOINT;
+CREATE INDEX p_k ON p USING gpu_btree (k);
+END
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', index_sql('SELECT count(*), sum(k) FROM p WHERE k >= 0')), '100000|4999950000', 'an index built in parallel survives a crash');
+check_index($node, 'p_k', 'and is whole');
+
 # An unlogged table truncated and rebuilt, then reset again
 $node->safe_psql('postgres', 'TRUNCATE u; INSERT INTO u SELECT i FROM generate_series(1, 50) i; REINDEX TABLE u');
 $node->stop('immediate');
