@@ -65,7 +65,7 @@ struct GpuEngine
 {
 	GpuEngineOptions options;
 	GpuCard card;
-	size_t memory; /* of the pool, once there is one */
+	std::atomic<size_t> memory{ 0 }; /* that trees can have, or could */
 	unsigned char *staging_device = NULL;
 	bool registered = false;
 	GpuPool pool;
@@ -198,7 +198,10 @@ open_pool(GpuEngine *engine)
 			return false;
 		engine->memory = card.memory_free / 4 * 3;
 	}
-	return gpu_pool_open(&engine->pool, engine->memory);
+	if (!gpu_pool_open(&engine->pool, engine->memory))
+		return false;
+	engine->memory = gpu_pool_total(&engine->pool);
+	return true;
 }
 
 static uint64_t
@@ -363,7 +366,8 @@ engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 		answer(requests[taken++], GPU_DEVICE_LOST);
 	if (taken > 0)
 		engine->launches++;
-	gpu_resident_keep(resident, engine->pool.base);
+	if (resident->busy != 0)
+		gpu_resident_keep(resident, engine->pool.base);
 	return taken;
 }
 
@@ -385,6 +389,16 @@ give_up_posted(GpuEngine *engine)
 	engine->resident.busy = 0;
 }
 
+/* Ends the pins of requests that the GPU is through with. */
+static void
+free_slots(GpuEngine *engine)
+{
+	uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base);
+
+	for (; ended != 0; ended &= ended - 1)
+		gk_unpin(&engine->pin[SCANNERS + __builtin_ctz(ended)]);
+}
+
 static void
 engine_poll(GpuEngine *engine)
 {
@@ -393,9 +407,9 @@ engine_poll(GpuEngine *engine)
 	/* Emptied before woken is: a wake in between is not lost. */
 	if (engine->woken && read(engine->wake_fd, &count, sizeof(count)) > 0)
 		engine->woken = false;
-	for (uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base); ended != 0;
-		 ended &= ended - 1)
-		gk_unpin(&engine->pin[SCANNERS + __builtin_ctz(ended)]);
+	/* What is posted is about a tree, so there is a pool. */
+	if (engine->resident.busy != 0)
+		free_slots(engine);
 	note_status(engine, &engine->resident.stream);
 	if (engine->lost)
 		give_up_posted(engine);
@@ -431,7 +445,7 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 	info->major = engine->card.major;
 	info->minor = engine->card.minor;
 	info->driver = engine->card.driver;
-	info->memory_total = engine->pool.base ? gpu_pool_total(&engine->pool) : engine->memory;
+	info->memory_total = engine->memory;
 	info->memory_used = gpu_pool_used(&engine->pool);
 	info->launches = engine->launches;
 	info->merged = engine->merged;

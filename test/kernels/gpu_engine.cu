@@ -1,0 +1,478 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_engine.cu
+ *	  The engine as its worker drives it: many requests under way at once, loads,
+ *	  changes, drops and scans of both kinds beside each other, versions and guards,
+ *	  and in the end a lost device.
+ *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU, where the thread
+ *	  sanitizer has its eye on it.
+ *
+ *	  usage: gpu_engine [small | turns [seed]]
+ *
+ * A scan may see any version from the one at its handing over to the one at its
+ * end, so a tree's versions are kept for as long as a scan of it is under way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "common.h"
+#include "kernels/gpu/engine.cu"
+
+#define TREES 4
+#define SENDERS 24 /* requests under way at most, a scan each */
+#define PIECE 65536
+#define MOST 1500     /* operations of a batch, entries of a load */
+#define VERSIONS 4096 /* that a tree has between two drops */
+
+/* A sender's staging memory. */
+struct Mailbox
+{
+	GpuRequest request;
+	unsigned char input[PIECE];
+	unsigned char output[PIECE];
+};
+
+/* What all senders share, with the staging memory. */
+struct Staging
+{
+	uint64_t guard[TREES]; /* 0, or serial of the tree's life */
+	Mailbox scan[SENDERS];
+	Mailbox change[TREES];
+};
+
+struct Tree
+{
+	int nwords;
+	int kind;
+	uint64_t serial;
+	Model *version; /* of this life */
+	int nversions;  /* 0: there is no tree */
+	bool changing;  /* the request in its mailbox is under way */
+	Model next;     /* what it makes of the last version */
+	int64_t inserted;
+	int64_t deleted;
+	int scans; /* under way */
+};
+
+struct Sent
+{
+	int tree;    /* -1: nothing is under way */
+	bool kept;   /* handed over by small, which had no room yet */
+	int version; /* at the handing over */
+	uint64_t serial;
+	GkInterval interval;
+};
+
+static Staging *staging;
+static const GpuEngineApi *api;
+static GpuEngine *engine;
+static Tree tree[TREES];
+static Sent sent[SENDERS];
+static int64_t passed = 0;
+static int64_t withdrawn = 0;
+
+static uint64_t
+offset(const void *p)
+{
+	return (uint64_t) ((const unsigned char *) p - (const unsigned char *) staging);
+}
+
+static bool
+is_done(const GpuRequest *r)
+{
+	return __atomic_load_n(&r->done, __ATOMIC_ACQUIRE) == 1;
+}
+
+static void
+submit_change(int t, GpuRequestKind kind, int64_t n)
+{
+	GpuRequest *r = &staging->change[t].request;
+
+	memset((void *) r, 0, sizeof(*r));
+	r->kind = kind;
+	r->tree = (uint32_t) t;
+	r->nwords = (uint32_t) tree[t].nwords;
+	r->fill_percent = 50 + (uint32_t) test_below(51);
+	r->input = offset(staging->change[t].input);
+	r->output = offset(staging->change[t].output);
+	r->n = n;
+	r->cap = PIECE;
+	tree[t].changing = true;
+	api->submit(engine, r);
+}
+
+/* Waits for a tree's change. */
+static void
+await_change(int t, uint32_t status)
+{
+	while (!is_done(&staging->change[t].request))
+		api->poll(engine);
+	CHECK(staging->change[t].request.status == status);
+	tree[t].changing = false;
+}
+
+static void
+load(int t)
+{
+	GkEntry *e = (GkEntry *) staging->change[t].input;
+	Model m;
+
+	tree[t].nwords = 1 + (int) test_below(2);
+	tree[t].kind = (int) test_below(KEYS_KINDS);
+	model_fill(&m, (int64_t) test_below(MOST), tree[t].kind, tree[t].nwords, 2 * MOST);
+	submit_change(t, GPU_LOAD_BEGIN, 0);
+	await_change(t, GPU_OK);
+	for (int64_t done = 0; done < m.n;)
+	{
+		int64_t n = 1 + (int64_t) test_below((uint64_t) (m.n - done));
+
+		memcpy(e, m.e + done, (size_t) n * sizeof(GkEntry));
+		submit_change(t, GPU_LOAD_ADD, n);
+		await_change(t, GPU_OK);
+		done += n;
+	}
+	submit_change(t, GPU_LOAD_END, 0);
+	await_change(t, GPU_OK);
+	CHECK(staging->change[t].request.entries == (uint64_t) m.n);
+	tree[t].version[0] = m;
+	tree[t].nversions = 1;
+	__atomic_store_n(&staging->guard[t], ++tree[t].serial, __ATOMIC_RELEASE);
+}
+
+/* Gives a tree up while scans of it may be under way, as an eviction does. */
+static void
+drop(int t)
+{
+	__atomic_store_n(&staging->guard[t], 0, __ATOMIC_RELEASE);
+	submit_change(t, GPU_DROP, 0);
+	await_change(t, GPU_OK);
+	CHECK(staging->change[t].request.bytes == 0);
+}
+
+static void
+forget_versions(int t)
+{
+	for (int v = 0; v < tree[t].nversions; v++)
+		free(tree[t].version[v].e);
+	tree[t].nversions = 0;
+}
+
+static void
+start_apply(int t)
+{
+	static GkOp ops[MOST];
+	static GkOp scratch[MOST];
+	const Model *last = &tree[t].version[tree[t].nversions - 1];
+	int64_t n = 1 + (int64_t) test_below(test_below(4) == 0 ? MOST : 40);
+	int bias = (int) test_below(5);
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		bool there = last->n > 0 && test_below(2) == 0;
+
+		ops[i].e = there ? last->e[test_below((uint64_t) last->n)]
+						 : test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
+		ops[i].order = (uint64_t) i << 1 | (test_below(5) < (uint64_t) bias);
+	}
+	memcpy(staging->change[t].input, ops, (size_t) n * sizeof(GkOp));
+	submit_change(t, GPU_APPLY, n);
+	gk_sort_ops(ops, scratch, n);
+	n = gk_last_ops(ops, n);
+	model_init(&tree[t].next, last->n);
+	memcpy(tree[t].next.e, last->e, (size_t) last->n * sizeof(GkEntry));
+	tree[t].next.n = last->n;
+	model_apply(&tree[t].next, ops, n, &tree[t].inserted, &tree[t].deleted);
+}
+
+static void
+finish_apply(int t)
+{
+	const GpuRequest *r = &staging->change[t].request;
+
+	CHECK(r->status == GPU_OK);
+	CHECK(r->found == tree[t].inserted && r->deleted == tree[t].deleted);
+	CHECK(r->entries == (uint64_t) tree[t].next.n);
+	CHECK(tree[t].nversions < VERSIONS);
+	tree[t].version[tree[t].nversions++] = tree[t].next;
+	tree[t].changing = false;
+	passed++;
+}
+
+/* One interval, whose answer fits the output. */
+static void
+start_scan(int i)
+{
+	Mailbox *m = &staging->scan[i];
+	GpuRequest *r = &m->request;
+	int t = (int) test_below(TREES);
+	GkInterval iv;
+
+	if (tree[t].nversions == 0)
+		return;
+	iv.lo = test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
+	iv.hi = test_below(2) ? iv.lo : test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
+	if (gk_less(&iv.hi, &iv.lo))
+	{
+		GkEntry swap = iv.lo;
+
+		iv.lo = iv.hi;
+		iv.hi = swap;
+	}
+	memset((void *) r, 0, sizeof(*r));
+	memcpy(m->input, &iv, sizeof(iv));
+	r->kind = GPU_SCAN;
+	r->form = GPU_ENTRIES;
+	r->tree = (uint32_t) t;
+	r->forward = test_below(2) == 0;
+	r->guarded = true;
+	r->guard = &staging->guard[t];
+	r->expected = tree[t].serial;
+	r->input = offset(m->input);
+	r->output = offset(m->output);
+	r->n = 1;
+	r->next = r->forward ? 0 : 1;
+	r->cap = test_below(3) ? 1 + (int64_t) test_below(GPU_SMALL_ENTRIES) : PIECE / (int64_t) sizeof(GkEntry);
+	sent[i].tree = t;
+	sent[i].serial = tree[t].serial;
+	sent[i].version = tree[t].nversions - 1;
+	sent[i].interval = iv;
+	sent[i].kept = gpu_is_small(r);
+	tree[t].scans++;
+	if (!sent[i].kept)
+		api->submit(engine, r);
+}
+
+static bool
+is_answer(const Model *m, const GpuRequest *r, const GkInterval *iv, const GkEntry *out)
+{
+	int64_t from = model_rank(m, &iv->lo);
+	int64_t to = model_rank(m, &iv->hi);
+	int64_t n;
+
+	if (to < m->n && gk_equal(&m->e[to], &iv->hi))
+		to++;
+	n = to - from < r->cap ? to - from : r->cap;
+	if (r->found != n)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+	{
+		if (!gk_equal(&out[i], &m->e[r->forward ? from + i : to - 1 - i]))
+			return false;
+	}
+	return true;
+}
+
+static void
+finish_scan(int i)
+{
+	const Mailbox *m = &staging->scan[i];
+	const Tree *of = &tree[sent[i].tree];
+	bool right = false;
+
+	if (m->request.status == GPU_WITHDRAWN)
+	{
+		/* only if the tree was dropped since */
+		CHECK(of->serial != sent[i].serial || staging->guard[sent[i].tree] != sent[i].serial);
+		withdrawn++;
+	}
+	else
+	{
+		CHECK(m->request.status == GPU_OK && of->serial == sent[i].serial);
+		for (int v = sent[i].version; v < of->nversions && !right; v++)
+			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GkEntry *) m->output);
+		/* published, but its request has not been looked at */
+		if (!right && of->changing)
+			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GkEntry *) m->output);
+		CHECK(right);
+	}
+	tree[sent[i].tree].scans--;
+	sent[i].tree = -1;
+	passed++;
+}
+
+/* Hands over the small scans that wait. */
+static void
+post_kept(void)
+{
+	GpuRequest *requests[GPU_SMALL_BATCH];
+	int number[GPU_SMALL_BATCH];
+	int n = 0;
+	int took;
+
+	for (int i = 0; i < SENDERS; i++)
+	{
+		if (sent[i].tree >= 0 && sent[i].kept)
+		{
+			number[n] = i;
+			requests[n++] = &staging->scan[i].request;
+		}
+	}
+	took = n > 0 ? api->small(engine, requests, n) : 0;
+	for (int i = 0; i < took; i++)
+		sent[number[i]].kept = false;
+}
+
+static void
+look(void)
+{
+	api->poll(engine);
+	for (int i = 0; i < SENDERS; i++)
+	{
+		if (sent[i].tree >= 0 && !sent[i].kept && is_done(&staging->scan[i].request))
+			finish_scan(i);
+	}
+	for (int t = 0; t < TREES; t++)
+	{
+		if (tree[t].changing && is_done(&staging->change[t].request))
+			finish_apply(t);
+	}
+}
+
+static void
+settle(void)
+{
+	bool busy;
+
+	do
+	{
+		busy = false;
+		post_kept();
+		look();
+		for (int i = 0; i < SENDERS; i++)
+			busy |= sent[i].tree >= 0;
+		for (int t = 0; t < TREES; t++)
+			busy |= tree[t].changing;
+	} while (busy);
+}
+
+static void
+run(int turns)
+{
+	for (int turn = 0; turn < turns; turn++)
+	{
+		int t = (int) test_below(TREES);
+
+		for (int i = 0; i < SENDERS; i++)
+		{
+			if (sent[i].tree < 0 && test_below(3) == 0)
+				start_scan(i);
+		}
+		post_kept();
+		if (tree[t].nversions == 0)
+			load(t);
+		else if (!tree[t].changing && (tree[t].nversions == VERSIONS || test_below(100) == 0))
+		{
+			drop(t);
+			/* those that are under way are still compared */
+			settle();
+			forget_versions(t);
+		}
+		else if (!tree[t].changing)
+			start_apply(t);
+		look();
+	}
+	settle();
+	for (int t = 0; t < TREES; t++)
+	{
+		if (tree[t].nversions == 0)
+			continue;
+		submit_change(t, GPU_VERIFY, 0);
+		await_change(t, GPU_OK);
+		passed++;
+	}
+}
+
+/* Loses the device with requests under way: all are answered. */
+static void
+lose(void)
+{
+	char why[200] = "";
+	int lost = 0;
+
+	CHECK(!api->lost(engine, why, sizeof(why)));
+	for (int t = 0; t < TREES; t++)
+		load(t);
+	for (int i = 0; i < SENDERS; i++)
+		start_scan(i);
+	post_kept();
+	api->inject(engine, GPU_INJECT_STICKY);
+	CHECK(api->lost(engine, why, sizeof(why)) && why[0] != '\0');
+	for (int i = 0; i < SENDERS; i++)
+	{
+		if (sent[i].tree < 0)
+			continue;
+		while (!is_done(&staging->scan[i].request))
+		{
+			post_kept();
+			api->poll(engine);
+		}
+		lost += staging->scan[i].request.status == GPU_DEVICE_LOST;
+	}
+	submit_change(0, GPU_VERIFY, 0);
+	await_change(0, GPU_DEVICE_LOST);
+	start_scan(0);
+	while (!is_done(&staging->scan[0].request))
+	{
+		post_kept();
+		api->poll(engine);
+	}
+	CHECK(staging->scan[0].request.status == GPU_DEVICE_LOST);
+	passed += 1 + (lost > 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	bool few = argc > 1 && strcmp(argv[1], "small") == 0;
+	int turns = few ? 2000 : 100000 * (argc > 1 ? atoi(argv[1]) : 5);
+	GpuEngineOptions options;
+	GpuEngineInfo info;
+	char why[200] = "";
+
+	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	staging = (Staging *) aligned_alloc(4096, (sizeof(Staging) + 4095) / 4096 * 4096);
+	CHECK(staging != NULL);
+	memset((void *) staging, 0, sizeof(Staging));
+	for (int i = 0; i < SENDERS; i++)
+		sent[i].tree = -1;
+	for (int t = 0; t < TREES; t++)
+	{
+		tree[t].version = (Model *) malloc(VERSIONS * sizeof(Model));
+		CHECK(tree[t].version != NULL);
+	}
+	memset(&options, 0, sizeof(options));
+	options.memory = (size_t) 256 << 20;
+	options.staging = staging;
+	options.staging_bytes = (sizeof(Staging) + 4095) / 4096 * 4096;
+	options.piece_bytes = PIECE;
+	options.emulate_failures = true;
+	api = gpuds_gpu_engine();
+	CHECK(api->abi == GPU_ENGINE_ABI);
+	engine = api->open(&options, why, sizeof(why));
+	if (engine == NULL)
+	{
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	run(turns);
+	for (int t = 0; t < TREES; t++)
+	{
+		if (tree[t].nversions > 0)
+			drop(t);
+		forget_versions(t);
+	}
+	api->info(engine, &info);
+	CHECK(info.memory_used == 0);
+	/* the sanitizer for kernels would report the fault as a finding */
+	if (!few)
+		lose();
+	api->close(engine);
+	for (int t = 0; t < TREES; t++)
+	{
+		forget_versions(t);
+		free(tree[t].version);
+	}
+	free(staging);
+	printf("%s, %lld scans met a drop\n%lld passed, 0 failed\n", info.name, (long long) withdrawn,
+		   (long long) passed);
+	return 0;
+}
