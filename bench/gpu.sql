@@ -146,7 +146,7 @@ BEGIN
 				times := times || bench.node_ms(plan, 'Index Scan') * 1000;
 			END LOOP;
 			EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(v) FROM unnest($1) x JOIN %I.t ON k = x', side)
-				INTO plan USING (SELECT keys[1 : 10 * n] FROM bench.keyset WHERE id = round + 1);
+				INTO plan USING (SELECT s.keys[1 : 10 * n] FROM bench.keyset s WHERE id = round + 1);
 			IF round > 0 THEN
 				INSERT INTO bench.raw
 				SELECT 'round_trip', p.name, side, round, percentile_cont(p.part) WITHIN GROUP (ORDER BY x), 'us'
