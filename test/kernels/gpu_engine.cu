@@ -7,7 +7,7 @@
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU, where the thread
  *	  sanitizer has its eye on it.
  *
- *	  usage: gpu_engine [small | turns [seed]]
+ *	  usage: gpu_engine [small | rounds [seed]]
  *
  * A scan may see any version from the one at its handing over to the one at its
  * end, so a tree's versions are kept for as long as a scan of it is under way.
@@ -344,10 +344,11 @@ settle(void)
 	} while (busy);
 }
 
+/* Until so many answers have been compared. */
 static void
-run(int turns)
+run(int64_t answers)
 {
-	for (int turn = 0; turn < turns; turn++)
+	while (passed < answers)
 	{
 		int t = (int) test_below(TREES);
 
@@ -423,7 +424,7 @@ int
 main(int argc, char **argv)
 {
 	bool few = argc > 1 && strcmp(argv[1], "small") == 0;
-	int turns = few ? 2000 : 100000 * (argc > 1 ? atoi(argv[1]) : 5);
+	int64_t answers = few ? 300 : 20000 * (argc > 1 ? atoi(argv[1]) : 5);
 	GpuEngineOptions options;
 	GpuEngineInfo info;
 	char why[200] = "";
@@ -453,7 +454,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s\n", why);
 		return 1;
 	}
-	run(turns);
+	run(answers);
 	for (int t = 0; t < TREES; t++)
 	{
 		if (tree[t].nversions > 0)
