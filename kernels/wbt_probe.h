@@ -2,7 +2,7 @@
  *
  * wbt_probe.h
  *	  Reading a version of the GPU's tree: descents, ranks, steps along the
- *	  leaves, and scans by one thread.
+ *	  leaves, and where an interval's entries are.
  *
  * A position is a place between entries: rank entries are before it.  It knows
  * its leaf and that leaf's parent, so that a step to a neighbour is a link in
@@ -135,33 +135,6 @@ wbt_previous_leaf(const WbtView *view, WbtPosition *p)
 	return true;
 }
 
-/* How many entries x there are with lo <= x <= hi.  The two descents are one until they part. */
-GK_INLINE uint64_t
-wbt_count(const WbtView *view, const GkInterval *interval, const int nw)
-{
-	GkEntry hi = wbt_after(&interval->hi);
-	WbtRef a = view->root;
-	WbtRef b = view->root;
-	uint64_t count = 0;
-
-	if (view->height == 0 || gk_less(&interval->hi, &interval->lo))
-		return 0;
-	for (int level = view->height - 1; level > 0; level--)
-	{
-		const uint64_t *node = wbt_node(view->base, a);
-		uint64_t from = wbt_inner_link(node, wbt_inner_rank(node, &interval->lo, nw));
-		uint64_t to;
-
-		node = wbt_node(view->base, b);
-		to = wbt_inner_link(node, wbt_inner_rank(node, &hi, nw));
-		a = wbt_link_ref(from);
-		b = wbt_link_ref(to);
-		count += wbt_link_before(to) - wbt_link_before(from);
-	}
-	count += (uint64_t) wbt_leaf_rank(wbt_node(view->base, b), &hi, nw);
-	return count - (uint64_t) wbt_leaf_rank(wbt_node(view->base, a), &interval->lo, nw);
-}
-
 /*
  * Where an interval begins, and how many entries it has.  An interval that ends
  * in the leaf in which it begins takes one descent, another two.
@@ -210,89 +183,6 @@ wbt_scan_interval(const GkScan *scan, int64_t i, bool forward, GkInterval *inter
 		}
 	}
 	return !gk_less(&interval->hi, &interval->lo);
-}
-
-/*
- * Write up to cap entries of an interval; returns their number.  If it is cap
- * there may be more.
- */
-GK_INLINE int64_t
-wbt_emit(const WbtView *view, const GkInterval *interval, GkEntry *out, int64_t cap, const bool forward,
-		 const int nw)
-{
-	WbtPosition p;
-	GkEntry hi = wbt_after(&interval->hi);
-	int64_t done = 0;
-
-	if (view->height == 0)
-		return 0;
-	wbt_lower_bound(view, forward ? &interval->lo : &hi, &p, nw);
-	while (done < cap)
-	{
-		const uint64_t *leaf = wbt_node(view->base, p.leaf);
-
-		if (forward)
-		{
-			int n = wbt_leaf_n(leaf, nw);
-			int to = wbt_leaf_rank(leaf, &hi, nw);
-
-			for (; p.place < to && done < cap; p.place++)
-				out[done++] = wbt_leaf_entry(leaf, p.place, nw);
-			if (to < n || done == cap || !wbt_next_leaf(view, &p, n))
-				break;
-		}
-		else
-		{
-			int from = wbt_leaf_rank(leaf, &interval->lo, nw);
-
-			for (; p.place > from && done < cap; p.place--)
-				out[done++] = wbt_leaf_entry(leaf, p.place - 1, nw);
-			if (from > 0 || done == cap || !wbt_previous_leaf(view, &p))
-				break;
-		}
-	}
-	return done;
-}
-
-GK_INLINE int64_t
-wbt_scan_any(const WbtView *view, GkScan *scan, GkEntry *out, int64_t cap, const bool forward, const int nw)
-{
-	int64_t done = 0;
-
-	while (forward ? scan->next < scan->n : scan->next > 0)
-	{
-		GkInterval interval;
-
-		if (wbt_scan_interval(scan, forward ? scan->next : scan->next - 1, forward, &interval))
-			done += wbt_emit(view, &interval, out + done, cap - done, forward, nw);
-		if (done == cap)
-		{
-			scan->inside = true;
-			scan->at = out[done - 1];
-			break;
-		}
-		scan->inside = false;
-		scan->next += forward ? 1 : -1;
-	}
-	return done;
-}
-
-/*
- * The next entries of a scan, in its order, at most cap, at least 1.  Fewer than
- * cap: the scan is at its end.  What gbt_scan is to the CPU's tree.
- */
-GK_FN int64_t
-wbt_scan(const WbtView *view, GkScan *scan, bool forward, GkEntry *out, int64_t cap)
-{
-	if (view->nwords == 1)
-	{
-		if (forward)
-			return wbt_scan_any(view, scan, out, cap, true, 1);
-		return wbt_scan_any(view, scan, out, cap, false, 1);
-	}
-	if (forward)
-		return wbt_scan_any(view, scan, out, cap, true, 2);
-	return wbt_scan_any(view, scan, out, cap, false, 2);
 }
 
 #endif /* WBT_PROBE_H */

@@ -33,7 +33,7 @@
 #define SETUP_OPERATORS 200
 #define PROBE_OPERATORS 10
 
-/* In the same units: there and back between a backend and a GPU, 6 to 9 us. */
+/* In the same units: there and back between a backend and a GPU, some 8 us. */
 #define ROUND_TRIP_OPERATORS 1500
 
 /* More than what enable_seqscan = off adds. */

@@ -81,7 +81,7 @@ check_scan(const WbtView *view, const Model *m, const GkInterval *intervals, int
 			{
 				if (at == got)
 				{
-					got = wbt_scan(view, &scan, forward, out, cap);
+					got = test_wbt_scan(view, &scan, forward, out, cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -95,7 +95,7 @@ check_scan(const WbtView *view, const Model *m, const GkInterval *intervals, int
 			}
 		}
 		CHECK(at == got);
-		CHECK(wbt_scan(view, &scan, forward, out, cap) == 0);
+		CHECK(test_wbt_scan(view, &scan, forward, out, cap) == 0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 }
@@ -113,7 +113,7 @@ check_intervals(const WbtView *view, const Model *m, int kind, uint64_t range)
 		int64_t inside = test_inside(m, &intervals[i], &first);
 		WbtPosition p;
 
-		CHECK(wbt_count(view, &intervals[i], view->nwords) == (uint64_t) inside);
+		CHECK(test_wbt_count(view, &intervals[i], view->nwords) == (uint64_t) inside);
 		CHECK(wbt_locate(view, &intervals[i], &p, view->nwords) == (uint64_t) inside);
 		if (inside > 0)
 			CHECK(p.rank + (uint64_t) p.place == (uint64_t) first);
