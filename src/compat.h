@@ -139,6 +139,15 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsDisablePath(path) ((void) 0)
 #endif
 
+/* Parameters of ExecutorRun. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define GpudsExecutorRunArgs queryDesc, direction, count
+#else
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool execute_once
+#define GpudsExecutorRunArgs queryDesc, direction, count, execute_once
+#endif
+
 /* EXPLAIN's count of index searches. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsCountSearch(scan)               \

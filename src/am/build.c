@@ -640,6 +640,7 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
+	gpuds_insert_discard(index);
 	gpuds_journal_create(index, MAIN_FORKNUM, GPUDS_STRUCTURE_BTREE, layout.nwords, layout.nbits);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */
