@@ -10,9 +10,10 @@
  *		must be the one that the index makes of this row;
  *	  - only rows that the snapshot does not see: some row of the chain must have
  *		the entry's key.  Not each of them: when the index was made, the chain may
- *		have had older members with other keys.  If the index has expressions or a
- *		predicate nothing is compared, for they must not be evaluated for rows that
- *		nobody sees: what such a row refers to may be gone;
+ *		have had older members with other keys.  Expressions and the predicate must
+ *		not be evaluated for rows that nobody sees, for what such a row refers to
+ *		may be gone: so the predicate is left out, and if there are expressions
+ *		nothing is compared;
  *	  - nothing: a line pointer that is dead or unused, or no block.
  *
  * Others go on meanwhile.  A row that the snapshot sees stays, but any other may
@@ -55,7 +56,6 @@ typedef struct EntriesCheck
 
 	/* the index's expressions and predicate */
 	IndexInfo *info;
-	bool computed; /* there are some */
 	EState *estate;
 	ExprContext *context;
 	ExprState *predicate;
@@ -116,9 +116,9 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 	return result == GPUDS_ENTRIES_END;
 }
 
-/* Would the row in the slot, if it had the entry's TID, have this entry? */
+/* Would the row in the slot, if it had the entry's TID, have this entry?  visible: the snapshot sees it. */
 static bool
-row_has_entry(EntriesCheck *check, const GkEntry *entry)
+row_has_entry(EntriesCheck *check, const GkEntry *entry, bool visible)
 {
 	Datum values[INDEX_MAX_KEYS];
 	bool isnull[INDEX_MAX_KEYS];
@@ -127,7 +127,7 @@ row_has_entry(EntriesCheck *check, const GkEntry *entry)
 
 	ResetExprContext(check->context);
 	check->context->ecxt_scantuple = check->slot;
-	if (check->predicate && !ExecQual(check->predicate, check->context))
+	if (visible && check->predicate && !ExecQual(check->predicate, check->context))
 		return false;
 	FormIndexDatum(check->info, check->slot, check->estate, values, isnull);
 	gpuds_entry_tid(entry, &tid);
@@ -152,15 +152,15 @@ entry_agrees(EntriesCheck *check, const GkEntry *entry)
 	}
 
 	if (table_index_fetch_tuple(check->fetch, &tid, check->snapshot, check->slot, &more, NULL))
-		return row_has_entry(check, entry);
-	if (check->computed)
+		return row_has_entry(check, entry, true);
+	if (check->info->ii_Expressions != NIL)
 		return true;
 
 	gpuds_entry_tid(entry, &tid);
 	more = false;
 	while (table_index_fetch_tuple(check->fetch, &tid, SnapshotAny, check->slot, &more, NULL))
 	{
-		agrees = row_has_entry(check, entry);
+		agrees = row_has_entry(check, entry, false);
 		if (agrees || !more)
 			break;
 	}
@@ -297,7 +297,6 @@ gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, Snapshot sna
 	check->fetch = table_index_fetch_begin(heap);
 	check->slot = table_slot_create(heap, NULL);
 	check->info = BuildIndexInfo(source->index);
-	check->computed = check->info->ii_Expressions != NIL || check->info->ii_Predicate != NIL;
 	check->estate = CreateExecutorState();
 	check->context = GetPerTupleExprContext(check->estate);
 	check->context->ecxt_scantuple = check->slot;

@@ -113,7 +113,7 @@ case('unused line pointers', 'SELECT 1');
 case('rows of other keys', 'INSERT INTO t SELECT i, -i, true FROM generate_series(1, 10) i', %all);
 case('a row that does not satisfy the predicate', "UPDATE t SET active = active WHERE k = -1; UPDATE t SET active = false WHERE k = -2", %all);
 # An open transaction keeps them from being pruned
-case('deleted rows', "BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'hold'; DELETE FROM t WHERE k < 0", t_one => 1, t_two => 1);
+case('deleted rows', "BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'hold'; DELETE FROM t WHERE k < 0", t_one => 1, t_two => 1, t_partial => 1);
 $primary->safe_psql('postgres', "COMMIT PREPARED 'hold'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) t");
 
 # Entries of rows of older definitions, aborted ones, HOT chains
