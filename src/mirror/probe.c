@@ -1,25 +1,82 @@
 /*-------------------------------------------------------------------------
  *
  * probe.c
- *	  Answers a scan from the mirror, or from the journal if there is none.
+ *	  Answers a scan from the mirror, or from the journal if there is none, and
+ *	  says beforehand which of them it will be.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
+
+#include "utils/timestamp.h"
 
 #include "mirror/mirror.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
+/* What a kind of device will do about a scan, as far as is known without trying. */
+static GpudsOutlook
+outlook_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entries)
+{
+	/* no structure takes less for an entry than its key and its TID */
+	double least = entries * sizeof(uint64) * (source->layout->nwords + 1);
+	GpudsMirrorRef ref;
+
+	if (gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))
+	{
+		GpudsMirror *mirror = ref.mirror;
+		GpudsJournalPos pos;
+		uint64 rest_until = pg_atomic_read_u64(&mirror->rest_until);
+
+		/* Read without the applier's leave: what is out of date errs for one plan. */
+		if (gpuds_mirror_get_position(mirror, &pos) && gpuds_device_usable(&mirror->tree))
+			return GPUDS_MIRROR_LOADED;
+		if (rest_until != 0 && GetCurrentTimestamp() < (TimestampTz) rest_until)
+			return GPUDS_MIRROR_NONE;
+		if (mirror->hopeless_bytes > 0)
+		{
+			GpudsMetaData meta;
+
+			/* a compaction gives it another chance */
+			gpuds_journal_read_meta(source->index, &meta);
+			if (meta.generation == mirror->hopeless_generation)
+				return GPUDS_MIRROR_NONE;
+		}
+	}
+	return least > gpuds_device_memory_size(kind) ? GPUDS_MIRROR_NONE : GPUDS_MIRROR_TO_LOAD;
+}
+
 /*
- * Fetches the next entries of a scan into out[cap], in order.  *end: there are
- * no more behind them.  ref comes from gpuds_mirror_sync; it is synced again if
- * the mirror went away meanwhile.
+ * What the next scan of the index, of about so many entries, will be answered
+ * from in this session.  A guess for the planner; reads a page at most, and
+ * takes the registry lock for a moment.
+ */
+GpudsOutlook
+gpuds_mirror_outlook(const GpudsMirrorSource *source, double entries)
+{
+	GpudsOutlook outlook;
+
+	if (RelationUsesLocalBuffers(source->index))
+		return outlook_on(source, GPUDS_ON_CPU_PRIVATE, entries);
+	if (gpuds_device_wanted() == GPUDS_ON_CUDA)
+	{
+		outlook = outlook_on(source, GPUDS_ON_CUDA, entries);
+		if (outlook != GPUDS_MIRROR_NONE)
+			return outlook;
+	}
+	return outlook_on(source, GPUDS_ON_CPU, entries);
+}
+
+/*
+ * Fetches the next entries of a scan into out[cap], in order; fewer than cap do
+ * not mean the end.  *end: there are no more behind them.  ref comes from
+ * gpuds_mirror_sync; it is synced again if the mirror went away meanwhile.  A
+ * scan that has come to read the journal stays there until its next sync.
  */
 int64
-gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward, GkEntry *out,
-			int64 cap, bool *end)
+gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback, GkScan *scan,
+			bool forward, GkEntry *out, int64 cap, bool *end)
 {
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
@@ -34,7 +91,12 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 		}
 		gpuds_mirror_sync(source, ref);
 	}
-	return gpuds_journal_scan(source, scan, forward, out, cap, end);
+	if (ref->mirror)
+	{
+		pg_atomic_fetch_add_u64(&ref->mirror->stats.fallbacks, 1);
+		ref->mirror = NULL;
+	}
+	return gpuds_fallback_scan(fallback, source, scan, forward, out, cap, end);
 }
 
 /*
