@@ -171,7 +171,7 @@ reads_journal(IndexOptInfo *index)
 	info = gpuds_index_info(source.index);
 	source.layout = &info->layout;
 	source.file_id = info->file_id;
-	reads = gpuds_mirror_outlook(&source, index->tuples) == GPUDS_MIRROR_NONE;
+	reads = !gpuds_mirror_expected(&source, index->tuples);
 	index_close(source.index, NoLock);
 	return reads;
 }

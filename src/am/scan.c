@@ -163,8 +163,7 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	GpudsCountSearch(scan);
 	gpuds_insert_flush(scan->indexRelation);
 	gpuds_stop_point("scan-before-probe");
-	if (gpuds_fallback_has_all(state->fallback) &&
-		gpuds_mirror_outlook(&state->source, 0) != GPUDS_MIRROR_LOADED)
+	if (gpuds_fallback_has_all(state->fallback) && !gpuds_mirror_present(&state->source))
 		state->ref.mirror = NULL;
 	else
 		gpuds_mirror_sync(&state->source, &state->ref);

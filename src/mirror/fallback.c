@@ -605,6 +605,7 @@ sort_once(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan
 	sort->base = gpuds_reader_open(source->index);
 
 	read_lanes(sort);
+	gpuds_stop_point("journal-scan-lanes");
 	if (!sort->stale)
 	{
 		memset(&fallback->sorted, 0, sizeof(Sorted));

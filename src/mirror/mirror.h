@@ -143,14 +143,8 @@ extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSourc
 extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /* probe.c: mirror or journal, whichever answers */
-typedef enum GpudsOutlook
-{
-	GPUDS_MIRROR_LOADED,  /* there is a mirror */
-	GPUDS_MIRROR_TO_LOAD, /* the next scan will try to load it */
-	GPUDS_MIRROR_NONE     /* as things are, the next scan reads the journal */
-} GpudsOutlook;
-
-extern GpudsOutlook gpuds_mirror_outlook(const GpudsMirrorSource *source, double entries);
+extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
+extern bool gpuds_mirror_expected(const GpudsMirrorSource *source, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GkScan *scan, bool forward, GkEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);

@@ -15,57 +15,73 @@
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
-/* What a kind of device will do about a scan, as far as is known without trying. */
-static GpudsOutlook
-outlook_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entries)
+/* Has a kind of device the mirror? */
+static bool
+present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
+	GpudsJournalPos pos;
+
+	return gpuds_mirror_lookup(source->index, source->file_id, kind, false, ref) &&
+		   gpuds_mirror_get_position(ref->mirror, &pos) && gpuds_device_usable(&ref->mirror->tree);
+}
+
+/* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
+static bool
+expected_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entries)
 {
 	/* no structure takes less for an entry than its key and its TID */
 	double least = entries * sizeof(uint64) * (source->layout->nwords + 1);
 	GpudsMirrorRef ref;
 
-	if (gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))
+	if (present_on(source, kind, &ref))
+		return true;
+	if (ref.mirror)
 	{
-		GpudsMirror *mirror = ref.mirror;
-		GpudsJournalPos pos;
-		uint64 rest_until = pg_atomic_read_u64(&mirror->rest_until);
+		uint64 rest_until = pg_atomic_read_u64(&ref.mirror->rest_until);
 
-		/* Read without the applier's leave: what is out of date errs for one plan. */
-		if (gpuds_mirror_get_position(mirror, &pos) && gpuds_device_usable(&mirror->tree))
-			return GPUDS_MIRROR_LOADED;
 		if (rest_until != 0 && GetCurrentTimestamp() < (TimestampTz) rest_until)
-			return GPUDS_MIRROR_NONE;
-		if (mirror->hopeless_bytes > 0)
+			return false;
+
+		/* Read without being applier: what is out of date errs for one plan. */
+		if (ref.mirror->hopeless_bytes > 0)
 		{
 			GpudsMetaData meta;
 
 			/* a compaction gives it another chance */
 			gpuds_journal_read_meta(source->index, &meta);
-			if (meta.generation == mirror->hopeless_generation)
-				return GPUDS_MIRROR_NONE;
+			if (meta.generation == ref.mirror->hopeless_generation)
+				return false;
 		}
 	}
-	return least > gpuds_device_memory_size(kind) ? GPUDS_MIRROR_NONE : GPUDS_MIRROR_TO_LOAD;
+	return least <= gpuds_device_memory_size(kind);
 }
 
 /*
- * What the next scan of the index, of about so many entries, will be answered
- * from in this session.  A guess for the planner; reads a page at most, and
- * takes the registry lock for a moment.
+ * Is there a mirror of the index for this session?  No guarantee that it will be
+ * there a moment later.  Reads no page.
  */
-GpudsOutlook
-gpuds_mirror_outlook(const GpudsMirrorSource *source, double entries)
+bool
+gpuds_mirror_present(const GpudsMirrorSource *source)
 {
-	GpudsOutlook outlook;
+	GpudsMirrorRef ref;
 
 	if (RelationUsesLocalBuffers(source->index))
-		return outlook_on(source, GPUDS_ON_CPU_PRIVATE, entries);
-	if (gpuds_device_wanted() == GPUDS_ON_CUDA)
-	{
-		outlook = outlook_on(source, GPUDS_ON_CUDA, entries);
-		if (outlook != GPUDS_MIRROR_NONE)
-			return outlook;
-	}
-	return outlook_on(source, GPUDS_ON_CPU, entries);
+		return present_on(source, GPUDS_ON_CPU_PRIVATE, &ref);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && present_on(source, GPUDS_ON_CUDA, &ref)) ||
+		   present_on(source, GPUDS_ON_CPU, &ref);
+}
+
+/*
+ * Will the next scan of the index, of about so many entries, have a mirror, or will
+ * it read the journal?  A guess for the planner; reads one page at most.
+ */
+bool
+gpuds_mirror_expected(const GpudsMirrorSource *source, double entries)
+{
+	if (RelationUsesLocalBuffers(source->index))
+		return expected_on(source, GPUDS_ON_CPU_PRIVATE, entries);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && expected_on(source, GPUDS_ON_CUDA, entries)) ||
+		   expected_on(source, GPUDS_ON_CPU, entries);
 }
 
 /*
