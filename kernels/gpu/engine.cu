@@ -553,10 +553,11 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 }
 
 static GpuEngine *
-engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
+engine_open(const GpuEngineOptions *options, bool *hopeless, char *why, size_t whylen)
 {
 	GpuEngine *engine = new (std::nothrow) GpuEngine();
 
+	*hopeless = false;
 	if (engine == NULL)
 	{
 		snprintf(why, whylen, "out of memory");
@@ -565,6 +566,7 @@ engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
 	engine->options = *options;
 	if (!prepare(engine, why, whylen))
 	{
+		*hopeless = engine->card.hopeless;
 		engine_close(engine);
 		return NULL;
 	}
