@@ -699,11 +699,12 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 }
 
 static GpuEngine *
-engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
+engine_open(const GpuEngineOptions *options, bool *hopeless, char *why, size_t whylen)
 {
 	GpuEngine *engine = new (std::nothrow) GpuEngine();
 	bool ready = false;
 
+	*hopeless = false;
 	if (engine == NULL)
 	{
 		snprintf(why, whylen, "out of memory");
@@ -714,6 +715,7 @@ engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
 	if (!ready)
 	{
 		(void) engine_lost(engine, why, whylen);
+		*hopeless = engine->card.hopeless;
 		(void) engine_close(engine, OPEN_PATIENCE_NS);
 		return NULL;
 	}

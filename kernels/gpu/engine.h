@@ -174,8 +174,11 @@ typedef enum GpuInjection
 typedef struct GpuEngineApi
 {
 	uint32_t abi; /* GPU_ENGINE_ABI */
-	/* NULL: why says what is missing, in words for the server's log */
-	GpuEngine *(*open)(const GpuEngineOptions *options, char *why, size_t whylen);
+	/*
+	 * NULL: why says what is missing, in words for the server's log; *hopeless is set
+	 * if it is nothing that comes back: no driver, no card, one that is too old.
+	 */
+	GpuEngine *(*open)(const GpuEngineOptions *options, bool *hopeless, char *why, size_t whylen);
 	/*
 	 * Requests in flight are given up without an answer.  Waits for the GPU to come
 	 * to an end with them, for at most so long (0: it is known to hang).  True: nothing

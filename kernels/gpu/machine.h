@@ -54,6 +54,9 @@
 /* Threads of a block, if a launch does not say otherwise. */
 #define GPU_BLOCK 256
 
+/* Machine code is made for cards of this compute capability and later. */
+#define GPU_LEAST_CAPABILITY 8
+
 /* Items that one sort or scan can have. */
 #define GPU_MAX_ITEMS INT32_MAX
 
@@ -91,6 +94,7 @@ struct GpuCard
 	size_t memory_total;
 	size_t memory_free;
 	int multiprocessors;
+	bool hopeless; /* there is none that could be used, now or later */
 };
 
 /*
@@ -292,6 +296,7 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 	if (visible && *visible == '\0')
 	{
 		snprintf(why, whylen, "no CUDA-capable device is detected (emulated)");
+		card->hopeless = true;
 		return false;
 	}
 	snprintf(card->name, sizeof(card->name), "emulated GPU");
@@ -317,6 +322,15 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 	if (error != cudaSuccess)
 	{
 		snprintf(why, whylen, "%s", cudaGetErrorString(error));
+		card->hopeless = error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ||
+						 error == cudaErrorStubLibrary;
+		return false;
+	}
+	if (prop.major < GPU_LEAST_CAPABILITY)
+	{
+		snprintf(why, whylen, "%s has compute capability %d.%d, %d.0 is needed", prop.name, prop.major,
+				 prop.minor, GPU_LEAST_CAPABILITY);
+		card->hopeless = true;
 		return false;
 	}
 	memcpy(card->name, prop.name, sizeof(card->name) - 1);

@@ -427,6 +427,7 @@ main(int argc, char **argv)
 	int64_t answers = few ? 300 : 20000 * (argc > 1 ? atoi(argv[1]) : 5);
 	GpuEngineOptions options;
 	GpuEngineInfo info;
+	bool hopeless;
 	char why[200] = "";
 
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
@@ -448,7 +449,7 @@ main(int argc, char **argv)
 	options.emulate_failures = true;
 	api = gpuds_gpu_engine();
 	CHECK(api->abi == GPU_ENGINE_ABI);
-	engine = api->open(&options, why, sizeof(why));
+	engine = api->open(&options, &hopeless, why, sizeof(why));
 	if (engine == NULL)
 	{
 		fprintf(stderr, "%s\n", why);
