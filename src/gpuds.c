@@ -27,6 +27,7 @@ int gpuds_device = GPUDS_DEVICE_AUTO;
 int gpuds_host_memory = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
+int gpuds_device_timeout = 60;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_DEVICE_AUTO, false },
 														   { "cpu", GPUDS_DEVICE_CPU, false },
@@ -95,6 +96,10 @@ define_settings(void)
 								"It is only reserved where the device's library is installed.",
 								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
 								NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_timeout",
+								"Time after which a CUDA device that does not answer is given up.",
+								"0 waits for ever.", &gpuds_device_timeout, 60, 0, INT_MAX / 1000, PGC_SIGHUP,
+								GUC_UNIT_S, NULL, NULL, NULL);
 	}
 #ifdef GPUDS_STOP_POINTS
 	gpuds_stop_define_guc();
