@@ -674,7 +674,7 @@ open_failed(const char *why)
 	proc_exit(1);
 }
 
-/* Attempts that fail follow each other after 1, 2, 4 ... seconds. */
+/* Attempts that fail follow each other after 1, 2, 4 ... seconds, or when settings are read again. */
 static void
 wait_for_attempt(void)
 {
@@ -687,13 +687,16 @@ wait_for_attempt(void)
 	until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 										1000 * (Min(1 << Min(failures - 1, 16), MAX_DELAY_SECONDS) -
 												RESTART_SECONDS));
-	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until)) > 0)
+	while (!ConfigReloadPending && (left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until)) > 0)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left,
 						 GpudsWaitEvent("GpudsWorkerDelay"));
 		ResetLatch(MyLatch);
-		handle_signals();
+		CHECK_FOR_INTERRUPTS();
+		if (ShutdownRequestPending)
+			proc_exit(1);
 	}
+	handle_signals();
 }
 
 static void
