@@ -120,13 +120,17 @@ extern void gpuds_mirror_release(GpudsMirror *mirror);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
-extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
+extern GpudsMirror *gpuds_mirror_slot(int number);
+extern GpudsMirror *gpuds_mirror_private_loaded(GpudsMirror *keep);
 extern void gpuds_mirror_forget(RelFileLocator locator);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);
 extern void gpuds_mirror_count_flush(void);
+
+/* evict.c */
+extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
 
 /* catchup.c */
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);

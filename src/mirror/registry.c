@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * registry.c
- *	  Which file has which mirror: slots, appliers, eviction.
+ *	  Which file has which mirror: slots, appliers.
  *
  * Locking order: being applier of a mirror, then the registry lock.  Nobody
  * waits to become applier while holding the registry lock.
@@ -464,75 +464,35 @@ gpuds_mirror_forget(RelFileLocator locator)
 	}
 }
 
-/* Is there memory to be had by evicting the mirror? */
-static bool
-evictable(GpudsMirror *mirror)
-{
-	return mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
-}
-
 /*
- * Evicts the least recently used loaded mirror of the same device as keep, but
- * not keep, that nobody is applying to.  False if there is none, or if its
- * memory does not come back.
+ * The shared mirrors, numbered from 0 on, whether assigned or not; NULL behind the
+ * last one.
  */
-static bool
-evict_shared(GpudsMirror *keep)
+GpudsMirror *
+gpuds_mirror_slot(int number)
 {
-	for (;;)
-	{
-		GpudsMirror *victim = NULL;
-		uint64 oldest = PG_UINT64_MAX;
-
-		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
-		{
-			GpudsMirror *mirror = &registry->slot[i];
-			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
-
-			if (mirror != keep && mirror->tree.kind == keep->tree.kind && evictable(mirror) &&
-				mirror->applier == 0 && last_use < oldest)
-			{
-				victim = mirror;
-				oldest = last_use;
-			}
-		}
-		if (victim == NULL)
-			return false;
-		if (gpuds_mirror_acquire(victim, false))
-		{
-			bool right = victim->tree.kind == keep->tree.kind && evictable(victim);
-			bool dropped = right && gpuds_mirror_discard(victim);
-
-			gpuds_mirror_release(victim);
-			if (right)
-				return dropped;
-		}
-	}
+	return number < GPUDS_MAX_MIRRORS ? &registry->slot[number] : NULL;
 }
 
-static bool
-evict_private(GpudsMirror *keep)
+/* A loaded private mirror of this backend other than keep, or NULL. */
+GpudsMirror *
+gpuds_mirror_private_loaded(GpudsMirror *keep)
 {
 	HASH_SEQ_STATUS status;
 	PrivateEntry *entry;
 
+	if (private_hash == NULL)
+		return NULL;
 	hash_seq_init(&status, private_hash);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (entry->mirror != keep && entry->mirror->loaded)
 		{
-			(void) gpuds_mirror_discard(entry->mirror);
 			hash_seq_term(&status);
-			return true;
+			return entry->mirror;
 		}
 	}
-	return false;
-}
-
-bool
-gpuds_mirror_evict_one(GpudsMirror *keep)
-{
-	return keep->tree.kind == GPUDS_ON_CPU_PRIVATE ? evict_private(keep) : evict_shared(keep);
+	return NULL;
 }
 
 /*
