@@ -29,7 +29,7 @@
 static const char *const stop_names[] = {
 	"insert-buffered-flush", "bulk-delete-tombstoned", "bulk-delete-done", "compact-sealed",
 	"compact-written",       "compact-switched",       "catch-up-read",    "load-base-read",
-	"scan-probed",           "scan-before-probe",      "device-waiting",
+	"scan-probed",           "scan-before-probe",      "device-waiting",   "mirror-acquired",
 };
 
 static char *stop_at = NULL;

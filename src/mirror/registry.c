@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * registry.c
- *	  Which file has which mirror: slots, appliers.
+ *	  Which file has which mirror: slots.
  *
  * Locking order: being applier of a mirror, then the registry lock.  Nobody
  * waits to become applier while holding the registry lock.
@@ -83,7 +83,8 @@ mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
-	pg_atomic_init_u64(&mirror->rest_until, 0);
+	pg_atomic_init_u32(&mirror->waiters, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	gpuds_device_init(&mirror->tree, kind, owner);
@@ -108,41 +109,7 @@ gpuds_mirror_shmem_init(void)
 	registry_hash = ShmemInitHash("gpuds mirror names", GPUDS_MAX_MIRRORS, GPUDS_MAX_MIRRORS, &info,
 								  HASH_ELEM | HASH_BLOBS);
 	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
-}
-
-/*
- * Becomes the mirror's applier.  Without wait, returns false if there is one.
- * Waiting can be interrupted.  The caller must release also on error.
- */
-bool
-gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
-{
-	bool got;
-
-	for (;;)
-	{
-		SpinLockAcquire(&mirror->mutex);
-		got = mirror->applier == 0;
-		if (got)
-			mirror->applier = GpudsMyBackendIndex() + 1;
-		SpinLockRelease(&mirror->mutex);
-		if (got || !wait)
-			break;
-		ConditionVariableSleep(&mirror->applier_left, PG_WAIT_EXTENSION);
-	}
-	if (wait)
-		ConditionVariableCancelSleep();
-	return got;
-}
-
-void
-gpuds_mirror_release(GpudsMirror *mirror)
-{
-	SpinLockAcquire(&mirror->mutex);
-	Assert(mirror->applier == GpudsMyBackendIndex() + 1);
-	mirror->applier = 0;
-	SpinLockRelease(&mirror->mutex);
-	ConditionVariableBroadcast(&mirror->applier_left);
+	gpuds_room_shmem_init();
 }
 
 /*
@@ -182,9 +149,9 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->readable, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
-	pg_atomic_write_u64(&mirror->rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
+	mirror->news = true;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);
 	return gpuds_device_drop(&mirror->tree);
@@ -201,8 +168,7 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	mirror->hopeless_bytes = 0;
-	pg_atomic_write_u64(&mirror->rest_until, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
@@ -506,6 +472,7 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
+	gpuds_room_used(mirror);
 }
 
 /*
