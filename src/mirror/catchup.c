@@ -81,7 +81,10 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 			break;
 		}
 		if (batch.n > 0)
+		{
 			gpuds_stop_point("catch-up-read");
+			mirror->ahead = true;
+		}
 		result = apply_batch(mirror, &batch, (how & GPUDS_ASKED) != 0, &size);
 		if (result != GPUDS_UP)
 			break;

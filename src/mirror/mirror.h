@@ -101,6 +101,7 @@ typedef struct GpudsMirror
 	bool loaded;         /* tree and pos are valid, if the tree is still
 								 * usable; changes under mutex */
 	GpudsJournalPos pos; /* applied up to here; changes under mutex */
+	bool ahead;          /* and some operations behind pos, perhaps */
 	GpudsRoom room;
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;

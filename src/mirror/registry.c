@@ -120,6 +120,7 @@ gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
 {
 	SpinLockAcquire(&mirror->mutex);
 	mirror->pos = *pos;
+	mirror->ahead = false;
 	mirror->loaded = true;
 	SpinLockRelease(&mirror->mutex);
 }
