@@ -34,6 +34,13 @@
 #define RelationLocator(rel) ((rel)->rd_node)
 #endif
 
+/* Did the transaction in progress give the relation another file? */
+#if PG_VERSION_NUM >= 160000
+#define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#else
+#define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#endif
+
 /* A backend's number, from 0 to MaxBackends - 1. */
 #if PG_VERSION_NUM >= 170000
 #define GpudsMyBackendIndex() (MyProcNumber)

@@ -147,7 +147,7 @@ COMMENT ON FUNCTION gpuds_index_check(regclass, boolean) IS
 CREATE FUNCTION gpuds_index_load(index regclass) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; false if there is no room';
+COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; an error if there is no room';
 
 CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;

@@ -59,6 +59,7 @@ shmem_request(void)
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_registry", 1);
+	RequestNamedLWLockTranche("gpuds_room", 1);
 }
 
 static void

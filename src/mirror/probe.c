@@ -102,6 +102,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 		if (n >= 0)
 		{
 			gpuds_mirror_count(ref, 0, 1, 0, n);
+			gpuds_mirror_touch(mirror);
 			*end = n < cap;
 			return n;
 		}
@@ -129,6 +130,7 @@ gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, 
 		!gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, cap, tids))
 		return false;
 	gpuds_mirror_count(ref, 0, 1, 0, tids->n);
+	gpuds_mirror_touch(mirror);
 	*end = scan->next >= scan->n;
 	return true;
 }

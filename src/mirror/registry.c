@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * registry.c
- *	  Which file has which mirror: slots, appliers, eviction.
+ *	  Which file has which mirror: slots.
  *
  * Locking order: being applier of a mirror, then the registry lock.  Nobody
  * waits to become applier while holding the registry lock.
@@ -83,7 +83,8 @@ mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
-	pg_atomic_init_u64(&mirror->rest_until, 0);
+	pg_atomic_init_u32(&mirror->waiters, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	gpuds_device_init(&mirror->tree, kind, owner);
@@ -108,41 +109,7 @@ gpuds_mirror_shmem_init(void)
 	registry_hash = ShmemInitHash("gpuds mirror names", GPUDS_MAX_MIRRORS, GPUDS_MAX_MIRRORS, &info,
 								  HASH_ELEM | HASH_BLOBS);
 	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
-}
-
-/*
- * Becomes the mirror's applier.  Without wait, returns false if there is one.
- * Waiting can be interrupted.  The caller must release also on error.
- */
-bool
-gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
-{
-	bool got;
-
-	for (;;)
-	{
-		SpinLockAcquire(&mirror->mutex);
-		got = mirror->applier == 0;
-		if (got)
-			mirror->applier = GpudsMyBackendIndex() + 1;
-		SpinLockRelease(&mirror->mutex);
-		if (got || !wait)
-			break;
-		ConditionVariableSleep(&mirror->applier_left, PG_WAIT_EXTENSION);
-	}
-	if (wait)
-		ConditionVariableCancelSleep();
-	return got;
-}
-
-void
-gpuds_mirror_release(GpudsMirror *mirror)
-{
-	SpinLockAcquire(&mirror->mutex);
-	Assert(mirror->applier == GpudsMyBackendIndex() + 1);
-	mirror->applier = 0;
-	SpinLockRelease(&mirror->mutex);
-	ConditionVariableBroadcast(&mirror->applier_left);
+	gpuds_room_shmem_init();
 }
 
 /*
@@ -153,6 +120,7 @@ gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
 {
 	SpinLockAcquire(&mirror->mutex);
 	mirror->pos = *pos;
+	mirror->ahead = false;
 	mirror->loaded = true;
 	SpinLockRelease(&mirror->mutex);
 }
@@ -182,9 +150,9 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->readable, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
-	pg_atomic_write_u64(&mirror->rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
+	mirror->news = true;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);
 	return gpuds_device_drop(&mirror->tree);
@@ -201,8 +169,7 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	mirror->hopeless_bytes = 0;
-	pg_atomic_write_u64(&mirror->rest_until, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
@@ -464,75 +431,35 @@ gpuds_mirror_forget(RelFileLocator locator)
 	}
 }
 
-/* Is there memory to be had by evicting the mirror? */
-static bool
-evictable(GpudsMirror *mirror)
-{
-	return mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
-}
-
 /*
- * Evicts the least recently used loaded mirror of the same device as keep, but
- * not keep, that nobody is applying to.  False if there is none, or if its
- * memory does not come back.
+ * The shared mirrors, numbered from 0 on, whether assigned or not; NULL behind the
+ * last one.
  */
-static bool
-evict_shared(GpudsMirror *keep)
+GpudsMirror *
+gpuds_mirror_slot(int number)
 {
-	for (;;)
-	{
-		GpudsMirror *victim = NULL;
-		uint64 oldest = PG_UINT64_MAX;
-
-		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
-		{
-			GpudsMirror *mirror = &registry->slot[i];
-			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
-
-			if (mirror != keep && mirror->tree.kind == keep->tree.kind && evictable(mirror) &&
-				mirror->applier == 0 && last_use < oldest)
-			{
-				victim = mirror;
-				oldest = last_use;
-			}
-		}
-		if (victim == NULL)
-			return false;
-		if (gpuds_mirror_acquire(victim, false))
-		{
-			bool right = victim->tree.kind == keep->tree.kind && evictable(victim);
-			bool dropped = right && gpuds_mirror_discard(victim);
-
-			gpuds_mirror_release(victim);
-			if (right)
-				return dropped;
-		}
-	}
+	return number < GPUDS_MAX_MIRRORS ? &registry->slot[number] : NULL;
 }
 
-static bool
-evict_private(GpudsMirror *keep)
+/* A loaded private mirror of this backend other than keep, or NULL. */
+GpudsMirror *
+gpuds_mirror_private_loaded(GpudsMirror *keep)
 {
 	HASH_SEQ_STATUS status;
 	PrivateEntry *entry;
 
+	if (private_hash == NULL)
+		return NULL;
 	hash_seq_init(&status, private_hash);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
 		if (entry->mirror != keep && entry->mirror->loaded)
 		{
-			(void) gpuds_mirror_discard(entry->mirror);
 			hash_seq_term(&status);
-			return true;
+			return entry->mirror;
 		}
 	}
-	return false;
-}
-
-bool
-gpuds_mirror_evict_one(GpudsMirror *keep)
-{
-	return keep->tree.kind == GPUDS_ON_CPU_PRIVATE ? evict_private(keep) : evict_shared(keep);
+	return NULL;
 }
 
 /*
@@ -546,6 +473,7 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
+	gpuds_room_used(mirror);
 }
 
 /*
