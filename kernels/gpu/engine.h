@@ -34,7 +34,7 @@
 #define GPU_ENGINE_ABI 1
 
 /* Trees are named by numbers below this. */
-#define GPU_MAX_TREES 4096
+#define GPU_MAX_TREES 65536
 
 /* Scans of at most so many intervals and entries are small. */
 #define GPU_SMALL_INTERVALS 32
