@@ -49,6 +49,7 @@ is($out, "0|$partitions\n1|$partitions\n2|$partitions\n3|$partitions\n4|$partiti
 unlike($err, qr/ERROR/, 'without an error') or diag($err);
 
 # Many sessions, files that come and go
+$node->safe_psql('postgres', q{CREATE FUNCTION rebuild(p int) RETURNS void LANGUAGE plpgsql AS $$BEGIN EXECUTE format('REINDEX INDEX t_%s_k_idx', p); END$$});
 my $bench = start_pgbench($node, '-c 8 -j 2 -T 6', [ script_file('look', <<"END"), 8 ],
 \\set p random(1, $partitions)
 \\set k random(0, 99)
@@ -58,9 +59,7 @@ SELECT 1 / (count(*) = 1)::int FROM t WHERE p = :p AND k = :k;
 END
 	[ script_file('build', <<"END"), 1 ]);
 \\set p random(1, $partitions)
-SELECT pg_advisory_lock(:p);
-REINDEX INDEX t_:p\_k_idx;
-SELECT pg_advisory_unlock(:p);
+SELECT rebuild(:p);
 END
 ok(finish_pgbench($bench), 'clients that take slots from each other have right answers') or diag($bench->{out});
 check_all_indexes($node, 'indexes are whole');
@@ -96,12 +95,12 @@ CREATE INDEX waits_k ON waits USING gpu_btree (k);
 SELECT gpuds_index_load('waits_k');
 CREATE INDEX other_k ON other USING gpu_btree (k);
 END
-		my $worker = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpuds device worker'");
-		kill('STOP', $worker);
-		my ($in, $said) = ("SET application_name = 'dropper';\nDROP TABLE waits;\n\\q\n", '');
-		my $dropper = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres') ], '<', \$in, '>', \$said, '2>&1');
+		my $worker = $node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'");
+		kill('STOP', $worker) or die 'the worker is not there';
+		my $said = '';
+		my $dropper = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', "SET application_name = 'dropper'", '-c', 'DROP TABLE waits' ], '<', \undef, '>', \$said, '2>&1');
 		my $waiting = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dropper' AND wait_event_type IS NOT NULL AND query LIKE 'DROP%'};
-		$node->poll_query_until('postgres', $waiting, '1');
+		$node->poll_query_until('postgres', $waiting, '1') or die 'the drop does not wait';
 		$out = $node->safe_psql('postgres', 'SET gpuds.device = cpu; ' . index_sql('SELECT count(*) FROM other WHERE k > 50') . " $waiting");
 		kill('CONT', $worker);
 		$dropper->finish;

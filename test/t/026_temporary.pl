@@ -68,7 +68,7 @@ stays_bounded('DISCARD TEMP', "CREATE TEMP TABLE t (k int, v int); CREATE INDEX 
 $session->query('CREATE TEMP TABLE t (k int, v int) ON COMMIT DELETE ROWS; CREATE INDEX t_k ON t USING gpu_btree (k);');
 stays_bounded('ON COMMIT DELETE ROWS', "BEGIN; $fill $query COMMIT;");
 $session->query('DROP TABLE t;');
-stays_bounded('many tables, one after the other', join(' ', map { my $s = "BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k); $fill $query COMMIT; ALTER TABLE t RENAME TO t$_; TRUNCATE t$_;"; $s } (1 .. 3)) . ' DROP TABLE t1, t2, t3;');
+stays_bounded('many tables, one after the other', join(' ', map { my $s = "BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX ON t USING gpu_btree (k); $fill $query COMMIT; ALTER TABLE t RENAME TO t$_; TRUNCATE t$_;"; $s } (1 .. 3)) . ' DROP TABLE t1, t2, t3;');
 $session->quit;
 
 # A mirror that goes gives its memory back at once, beside others that stay
