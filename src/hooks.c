@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "executor/executor.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
@@ -35,11 +36,14 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			gpuds_insert_before_commit(TopSubTransactionId);
+			gpuds_private_pre_commit();
 			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			gpuds_private_abort();
+			/* FALLTHROUGH */
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PREPARE:
 			gpuds_insert_after_end(TopSubTransactionId);
 			gpuds_mirror_count_flush();
@@ -53,7 +57,10 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
 		gpuds_insert_before_commit(subid);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
 		gpuds_insert_after_end(subid);
+		gpuds_private_subabort();
+	}
 }
 
 /*
@@ -209,8 +216,8 @@ executor_finish(QueryDesc *queryDesc)
 }
 
 /*
- * A dropped index gives its mirror's memory back at once.  If the drop is
- * rolled back, the next scan loads the mirror again.
+ * A dropped index gives its mirrors' memory back at once, and so do those of a
+ * dropped database.  If the drop is rolled back, the next scan loads the mirror again.
  */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
@@ -224,10 +231,12 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 
 		if (rel && rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam &&
 			rel->rd_indam->aminsert == gpuds_insert)
-			gpuds_mirror_forget(RelationLocator(rel));
+			gpuds_mirror_forget(rel);
 		if (rel)
 			RelationClose(rel);
 	}
+	else if (access == OAT_DROP && classId == DatabaseRelationId)
+		gpuds_mirror_forget_database(objectId);
 }
 
 void

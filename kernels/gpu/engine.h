@@ -42,7 +42,7 @@
 #define GPU_ENGINE_ABI 2
 
 /* Trees are named by numbers below this. */
-#define GPU_MAX_TREES 4096
+#define GPU_MAX_TREES 65536
 
 /* A tree has no more entries: their ranks are numbers of 32 bits. */
 #define GPU_MAX_ENTRIES UINT64_C(0xFFFFFFFE)

@@ -23,9 +23,9 @@ refuse(Relation index)
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
 			 errdetail("There is no room for it on any device that the session may use."),
-			 errhint("Increase %s.", RelationUsesLocalBuffers(index) || gpuds_device == GPUDS_DEVICE_CPU
-										 ? "gpuds.host_memory"
-										 : "gpuds.device_memory or gpuds.host_memory")));
+			 errhint("Increase %s.", RelationUsesLocalBuffers(index)      ? "gpuds.temp_memory"
+									 : gpuds_device == GPUDS_DEVICE_CPU ? "gpuds.host_memory"
+																		: "gpuds.device_memory or gpuds.host_memory")));
 }
 
 /*

@@ -166,12 +166,7 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 	size_t bytes;
 
 	if (mirror->tree.kind == GPUDS_ON_CPU_PRIVATE)
-	{
-		victim = gpuds_mirror_private_loaded(mirror);
-		if (victim)
-			(void) gpuds_mirror_discard(victim);
-		return victim != NULL;
-	}
+		return gpuds_private_evict_one(mirror);
 	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
 	{
 		if (gpuds_mirror_acquire(victim, false))

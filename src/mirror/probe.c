@@ -8,8 +8,6 @@
  */
 #include "gpuds.h"
 
-#include "utils/timestamp.h"
-
 #include "mirror/mirror.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
@@ -33,26 +31,12 @@ expected_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entrie
 	double least = entries * sizeof(uint64) * (source->layout->nwords + 1);
 	GpudsMirrorRef ref;
 
+	/* Read without being applier: what is out of date errs for one plan. */
+	if (gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) &&
+		gpuds_room_resting(ref.mirror))
+		return false;
 	if (present_on(source, kind, &ref))
 		return true;
-	if (ref.mirror)
-	{
-		uint64 rest_until = pg_atomic_read_u64(&ref.mirror->rest_until);
-
-		if (rest_until != 0 && GetCurrentTimestamp() < (TimestampTz) rest_until)
-			return false;
-
-		/* Read without being applier: what is out of date errs for one plan. */
-		if (ref.mirror->hopeless_bytes > 0)
-		{
-			GpudsMetaData meta;
-
-			/* a compaction gives it another chance */
-			gpuds_journal_read_meta(source->index, &meta);
-			if (meta.generation == ref.mirror->hopeless_generation)
-				return false;
-		}
-	}
 	return least <= gpuds_device_memory_size(kind);
 }
 
@@ -73,7 +57,7 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 
 /*
  * Will the next scan of the index, of about so many entries, have a mirror, or will
- * it read the journal?  A guess for the planner; reads one page at most.
+ * it read the journal?  A guess for the planner; reads no page.
  */
 bool
 gpuds_mirror_expected(const GpudsMirrorSource *source, double entries)
