@@ -26,7 +26,7 @@ start_tested()
 	local name=$1 state='' tries=0
 
 	shift
-	[ $device = cpu ] || set -- "$@" 'gpuds.device_memory = 1GB'
+	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "$@"
 	start_server "$name" "gpuds.device = $device" "$@" || return 1
 	[ $device = cuda ] || return 0
 	while [ "$state" != ready ]; do
@@ -232,17 +232,33 @@ part_tap_cuda()
 # Random scripts
 #
 
+# start_differential NAME: the two servers of test/differential.  The second has memory for a few
+# indexes only, and subscribes to the first.
+start_differential()
+{
+	local settings=('autovacuum = off' 'max_connections = 200' 'max_locks_per_transaction = 128' 'max_prepared_transactions = 64'
+		'max_worker_processes = 64' 'max_replication_slots = 40' 'max_logical_replication_workers = 40'
+		'max_sync_workers_per_subscription = 2' 'wal_retrieve_retry_interval = 100ms' 'allow_in_place_tablespaces = on')
+
+	start_tested "$1_other" 'gpuds.host_memory = 8' 'gpuds.device_memory = 24' "${settings[@]}" || return 1
+	other=$PGHOST
+	start_tested "$1" 'gpuds.host_memory = 256' 'wal_level = logical' 'max_wal_senders = 40' 'logical_decoding_work_mem = 64kB' "${settings[@]}"
+}
+
 # differential_part NAME [argument of test/differential ...]
 differential_part()
 {
-	local name=$1 rc kept
+	local name=$1 rc kept other
 
 	shift
-	start_tested "$name" 'gpuds.host_memory = 256' 'autovacuum = off' || return 1
-	as_user env GPUDS_TEST_SERVER=1 perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
+	start_differential "$name" || return 1
+	as_user env GPUDS_TEST_SERVER=1 GPUDS_TEST_OTHER="$other" perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
 		"$@" ${differential_args[@]+"${differential_args[@]}"}
 	rc=$?
 	end_tested "$name" || rc=1
+	# There indexes are meant not to fit
+	crash_check "${name}_other" || rc=1
+	stop_server "${name}_other"
 	if [ -d "$work/$name/failed" ]; then
 		kept=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-differential.XXXXXX")
 		cp -r "$work/$name/failed/." "$kept/"
