@@ -18,6 +18,7 @@ sub _choose_shape
 
 	$self->SUPER::_choose_shape;
 	delete $self->{exclusion};
+	$self->{events} = 1;
 	return;
 }
 

@@ -152,6 +152,7 @@ sub run
 	my (@wrong, $n);
 
 	open(my $log, '>', $out) or die "$out: $!";
+	$control->query("SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts WHERE database = current_database() \\gexec");
 	$control->query(join('', map { "$_;\n" } $self->_set_up));
 	$_->query("SET search_path = diff, public; SET enable_seqscan = off; SET deadlock_timeout = '100ms';") for @sessions;
 	for my $round (@{ $self->{rounds} })
@@ -201,7 +202,8 @@ sub _interleave
 
 		while (!defined($answer = $sessions->[$i]->answer(0.01)))
 		{
-			return 0 if $control->query("SELECT pg_isolation_test_session_is_blocked(" . $sessions->[$i]->backend . ", '{$backends}');") eq 't';
+			# Also by a prepared transaction, which has no session
+			return 0 if $control->query('SELECT cardinality(pg_blocking_pids(' . $sessions->[$i]->backend . ")) > 0 OR pg_isolation_test_session_is_blocked(" . $sessions->[$i]->backend . ", '{$backends}');") eq 't';
 		}
 		print $log "round $n, session ", $i + 1, ": $sent[$i]\n", $answer eq '' ? '' : "$answer\n";
 		if ($answer =~ /ERROR/)

@@ -45,7 +45,7 @@ sub _tables
 
 	$self->SUPER::_tables;
 	return if $self->{exclusion};
-	if (_chance(0.25))
+	if (_chance($self->{events} ? 0 : 0.25))
 	{
 		for my $twin (qw(g b))
 		{
