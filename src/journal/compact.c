@@ -27,6 +27,7 @@
 
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "postmaster/autovacuum.h"
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
@@ -75,6 +76,16 @@ typedef struct LaneSort
 	GkEntry *entries; /* the sorted operations, deletions marked */
 	int64 nentries;
 } LaneSort;
+
+/* Memory for sorting and merging, in bytes. */
+static int64
+memory_limit(void)
+{
+	int kilobytes = GpudsIsAutovacuum() && autovacuum_work_mem != -1 ? autovacuum_work_mem
+																	 : maintenance_work_mem;
+
+	return (int64) kilobytes * 1024;
+}
 
 pg_noreturn static void
 compacted_under_us(Relation index)
@@ -163,7 +174,7 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	}
 
 	sort->nwords = meta->nwords;
-	sort->capacity = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp));
+	sort->capacity = memory_limit() / (2 * sizeof(GkOp));
 	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT), GPUDS_MAX_RECORDS_PER_PAGE);
 	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
 
@@ -275,7 +286,7 @@ compact(Relation index, int nwords)
 	gpuds_journal_seal(index, nwords, &sealed, fresh);
 	gpuds_stop_point("compact-sealed");
 
-	merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
+	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
 	base->index = index;
 	base->nwords = nwords;
 	base->reader = gpuds_reader_open(index);
