@@ -396,7 +396,7 @@ SELECT gpuds_index_check('swapped_a', true), gpuds_index_check('swapped_b', true
 
 -- memory: bounded over all indexes of a statement, and gone with it
 CREATE TABLE many (part int, k int, n int) PARTITION BY LIST (part);
-SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%s)', i, i) FROM generate_series(1, 15) i \gexec
+SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%s)', i, i) FROM generate_series(1, 10) i \gexec
 CREATE INDEX ON many USING gpu_btree (k);
 CREATE INDEX ON many USING gpu_btree (n);
 CREATE FUNCTION collected_mb() RETURNS int LANGUAGE sql VOLATILE AS $$
@@ -406,22 +406,22 @@ $$;
 BEGIN;
 INSERT INTO many
 	SELECT p, i, CASE WHEN i < 66000 THEN i ELSE collected_mb() END
-	FROM generate_series(1, 15) p, generate_series(1, 66000) i;
+	FROM generate_series(1, 10) p, generate_series(1, 66000) i;
 SELECT max(n) <= 25 AS bounded FROM many WHERE k = 66000;
 SELECT collected_mb() = 0 AS released;
 COMMIT;
 SELECT same('SELECT count(*) FROM many_1 WHERE k BETWEEN 1000 AND 2000', 'many_1_k_idx');
-SELECT same('SELECT count(*), sum(k) FROM many_15 WHERE k > 65000', 'many_15_k_idx');
+SELECT same('SELECT count(*), sum(k) FROM many_10 WHERE k > 65000', 'many_10_k_idx');
 -- rows that come by turns
 TRUNCATE many;
-INSERT INTO many SELECT i % 15 + 1, i, i FROM generate_series(1, 30000) i;
+INSERT INTO many SELECT i % 10 + 1, i, i FROM generate_series(1, 30000) i;
 SELECT same('SELECT * FROM many_7 WHERE k > 25000', 'many_7_k_idx');
 SELECT count(gpuds_index_check(indexrelid::regclass, true)::text) FROM pg_index
 WHERE indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'many'::regclass);
 
 -- locks on indexes go with the statement, as btree's do
 BEGIN;
-INSERT INTO many SELECT i % 15 + 1, -i, i FROM generate_series(1, 300) i;
+INSERT INTO many SELECT i % 10 + 1, -i, i FROM generate_series(1, 300) i;
 COPY many FROM stdin;
 1	-1	1
 2	-1	1

@@ -63,15 +63,16 @@ typedef struct GpudsInsertScope
 	GpudsInsertBuffer *buffers;
 
 	/* the row whose entries came last */
-	Oid row_heap; /* invalid: none */
+	Oid row_heap; /* invalid: it is not known */
 	ItemPointerData row;
-	Buffer pinned; /* its page, if it is undecided */
-	GpudsInsertBuffer *undecided;
+	bool speculative;             /* it was */
+	GpudsInsertBuffer *undecided; /* what has its entries, if it was */
 
-	/* the page that was looked at last, not pinned */
-	Buffer recent;
-	BlockNumber recent_block;
-	Oid recent_heap;
+	/* its page, pinned; invalid: none is */
+	Buffer page;
+	Oid page_heap;
+	BlockNumber page_block;
+	RelFileLocator page_locator;
 } GpudsInsertScope;
 
 /* handler.c */

@@ -28,14 +28,15 @@
  *
  * A row inserted speculatively (ON CONFLICT) may lose.  It is dead then, and
  * as soon as VACUUM has been there its TID may be another row's: an entry
- * appended after that would be a wrong one.  So the last such row of a scope is
- * undecided until the next row comes or somebody wants the entries.  That long
- * we hold a pin on its page of the table, taken before the row can lose: without
- * a cleanup lock nobody prunes the page, an item that is not pruned is not
- * VACUUM's, and so the TID cannot get another row.  Then the row itself tells:
- * it was killed (drop the entries), it was confirmed (they are like others), or
- * neither yet (append them at once).  Every row is looked at when it comes,
- * whatever the plan is, so it does not matter who inserts speculatively.
+ * appended after that would be a wrong one.  So such a row is undecided until
+ * the next row comes or somebody wants the entries.  That long we hold a pin on
+ * its page of the table, taken before the row can lose: without a cleanup lock
+ * nobody prunes the page, an item that is not pruned is not VACUUM's, and so the
+ * TID cannot get another row.  Then the row itself tells: it was killed (drop
+ * the entries), it was confirmed (they are like others), or neither yet (append
+ * them at once).  Every row is looked at when it comes, whatever the plan is, so
+ * it does not matter who inserts speculatively; rows that follow each other are
+ * mostly on one page, which stays pinned, as COPY has it.
  *
  *-------------------------------------------------------------------------
  */
@@ -297,55 +298,57 @@ append_buffer(GpudsInsertBuffer *buffer, bool last)
 		empty_buffer(buffer);
 }
 
-/* A page of a table, pinned for the scope. */
-static Buffer
-pin_page(GpudsInsertScope *scope, Relation heap, BlockNumber block)
+static void
+release_page(GpudsInsertScope *scope)
 {
 	ResourceOwner old = CurrentResourceOwner;
 
+	if (!BufferIsValid(scope->page))
+		return;
 	CurrentResourceOwner = scope->owner;
-	if (!BufferIsValid(scope->recent) || scope->recent_block != block ||
-		scope->recent_heap != RelationGetRelid(heap) ||
-		!ReadRecentBuffer(RelationLocator(heap), MAIN_FORKNUM, block, scope->recent))
-		scope->recent = ReadBuffer(heap, block);
+	ReleaseBuffer(scope->page);
 	CurrentResourceOwner = old;
-	scope->recent_block = block;
-	scope->recent_heap = RelationGetRelid(heap);
-	return scope->recent;
+	scope->page = InvalidBuffer;
+	scope->row_heap = InvalidOid;
 }
 
+/* Pins the page of a table's row for the scope, instead of the one that it has. */
 static void
-unpin_page(GpudsInsertScope *scope, Buffer page)
+hold_page(GpudsInsertScope *scope, Relation heap, BlockNumber block)
 {
 	ResourceOwner old = CurrentResourceOwner;
 
+	if (BufferIsValid(scope->page) && scope->page_block == block &&
+		scope->page_heap == RelationGetRelid(heap) &&
+		RelFileLocatorEquals(scope->page_locator, RelationLocator(heap)))
+		return;
+	release_page(scope);
 	CurrentResourceOwner = scope->owner;
-	ReleaseBuffer(page);
+	scope->page = ReadBuffer(heap, block);
 	CurrentResourceOwner = old;
+	scope->page_heap = RelationGetRelid(heap);
+	scope->page_block = block;
+	scope->page_locator = RelationLocator(heap);
+
+	/* whoever was pruning it is through after this, and nobody can begin to */
+	LockBuffer(scope->page, BUFFER_LOCK_SHARE);
+	LockBuffer(scope->page, BUFFER_LOCK_UNLOCK);
 }
 
-/* What has become of a row; its page is pinned. */
-static void
-look_at_row(Buffer page, ItemPointer tid, bool *speculative, bool *killed)
+/*
+ * The header of the scope's row, on the page that it holds.  Needs no lock: only we
+ * change what we look at, and while we have the pin nobody moves it.
+ */
+static HeapTupleHeader
+row_header(const GpudsInsertScope *scope)
 {
-	ItemId item;
-	HeapTupleHeader tuple;
+	Page page = BufferGetPage(scope->page);
+	ItemId item = PageGetItemId(page, ItemPointerGetOffsetNumber(&scope->row));
 
-	LockBuffer(page, BUFFER_LOCK_SHARE);
-	item = PageGetItemId(BufferGetPage(page), ItemPointerGetOffsetNumber(tid));
 	if (!ItemIdIsNormal(item))
-		elog(ERROR, "row (%u,%u) is gone while its index entry is inserted", ItemPointerGetBlockNumber(tid),
-			 ItemPointerGetOffsetNumber(tid));
-	tuple = (HeapTupleHeader) PageGetItem(BufferGetPage(page), item);
-	*speculative = HeapTupleHeaderIsSpeculative(tuple);
-	*killed = !TransactionIdIsValid(HeapTupleHeaderGetRawXmin(tuple));
-	LockBuffer(page, BUFFER_LOCK_UNLOCK);
-}
-
-static bool
-is_row(Oid heap_oid, const ItemPointerData *row, Relation heap, ItemPointer tid)
-{
-	return heap_oid == RelationGetRelid(heap) && ItemPointerEquals(unconstify(ItemPointerData *, row), tid);
+		elog(ERROR, "row (%u,%u) is gone while its index entries are inserted",
+			 ItemPointerGetBlockNumber(&scope->row), ItemPointerGetOffsetNumber(&scope->row));
+	return (HeapTupleHeader) PageGetItem(page, item);
 }
 
 /* After it the scope has no undecided row. */
@@ -353,14 +356,15 @@ static void
 decide(GpudsInsertScope *scope)
 {
 	GpudsInsertBuffer *buffer = scope->undecided;
-	bool speculative;
+	HeapTupleHeader row;
 	bool killed;
+	bool speculative;
 
-	if (!BufferIsValid(scope->pinned))
+	if (buffer == NULL)
 		return;
-	look_at_row(scope->pinned, &scope->row, &speculative, &killed);
-	unpin_page(scope, scope->pinned);
-	scope->pinned = InvalidBuffer;
+	row = row_header(scope);
+	killed = !TransactionIdIsValid(HeapTupleHeaderGetRawXmin(row));
+	speculative = HeapTupleHeaderIsSpeculative(row);
 	scope->row_heap = InvalidOid;
 	scope->undecided = NULL;
 	for (; buffer; buffer = buffer->also_undecided)
@@ -377,29 +381,21 @@ decide(GpudsInsertScope *scope)
 }
 
 /*
- * Is the row that is being inserted a speculative one?  If so it is the scope's
- * undecided row from now on, if it is not already.
+ * Is the row that is being inserted, which is the scope's from now on, a speculative
+ * one?
  */
 static bool
-undecided_row(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
+is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
 {
-	Buffer page;
-	bool speculative;
-	bool killed;
-
-	/* seen for another index, and a row of ours that is not speculative stays so */
-	if (is_row(scope->row_heap, &scope->row, heap, tid))
-		return BufferIsValid(scope->pinned);
-
-	page = pin_page(scope, heap, ItemPointerGetBlockNumber(tid));
-	look_at_row(page, tid, &speculative, &killed);
-	scope->row_heap = RelationGetRelid(heap);
-	scope->row = *tid;
-	if (speculative)
-		scope->pinned = page;
-	else
-		unpin_page(scope, page);
-	return speculative;
+	/* not seen for another index just now */
+	if (scope->row_heap != RelationGetRelid(heap) || !ItemPointerEquals(&scope->row, tid))
+	{
+		hold_page(scope, heap, ItemPointerGetBlockNumber(tid));
+		scope->row_heap = RelationGetRelid(heap);
+		scope->row = *tid;
+		scope->speculative = HeapTupleHeaderIsSpeculative(row_header(scope));
+	}
+	return scope->speculative;
 }
 
 /* Makes room for an entry; index has the buffer's file. */
@@ -452,11 +448,12 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	}
 
 	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
-	if (buffer->undecided || !is_row(scope->row_heap, &scope->row, heap, tid))
+	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
+							 !ItemPointerEquals(&scope->row, tid)))
 		decide(scope);
 	if (buffer->n == buffer->size)
 		make_room(buffer, index);
-	if (undecided_row(scope, heap, tid))
+	if (is_speculative(scope, heap, tid))
 	{
 		buffer->undecided = true;
 		buffer->also_undecided = scope->undecided;
@@ -495,6 +492,7 @@ gpuds_insert_flush_all(void)
 	for (GpudsInsertScope *scope = scopes; scope && total_size > 0; scope = scope->outer)
 	{
 		decide(scope);
+		release_page(scope);
 		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 		{
 			append_buffer(buffer, false);
@@ -557,6 +555,7 @@ gpuds_insert_append(GpudsInsertScope *scope)
 	Assert(scopes == scope);
 
 	decide(scope);
+	release_page(scope);
 	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 	{
 		append_buffer(buffer, true);
@@ -633,7 +632,7 @@ gpuds_insert_after_end(SubTransactionId subid)
 		scope->context = NULL;
 		scope->buffers = NULL;
 		scope->undecided = NULL;
-		scope->pinned = InvalidBuffer;
+		scope->page = InvalidBuffer;
 	}
 	if (total_size > 0)
 		memset(buckets, 0, sizeof(buckets));
