@@ -5,7 +5,7 @@
  *	  how long the first changes beside them take.  For a GPU: emulated, it says
  *	  nothing.
  *
- *	  usage: gpu_latency [senders [seconds [entries]]]
+ *	  usage: gpu_latency [small | senders [seconds [entries]]]
  *
  * Senders look up single keys of one tree, one after the other; the main thread does
  * as the device worker.  Prints the distribution of their waits.
@@ -228,15 +228,16 @@ report(const char *name)
 int
 main(int argc, char **argv)
 {
-	double seconds = argc > 2 ? atof(argv[2]) : 5;
+	bool few = argc > 1 && strcmp(argv[1], "small") == 0;
+	double seconds = few ? 0.1 : argc > 2 ? atof(argv[2]) : 4;
 	std::thread sender[MOST_SENDERS];
 	GpuEngineOptions options;
 	char why[200] = "";
 	bool hopeless;
 	double first;
 
-	senders = argc > 1 ? atoi(argv[1]) : senders;
-	entries = argc > 3 ? strtoull(argv[3], NULL, 10) : entries;
+	senders = few ? 2 : argc > 1 ? atoi(argv[1]) : senders;
+	entries = few ? 10000 : argc > 3 ? strtoull(argv[3], NULL, 10) : entries;
 	CHECK(senders > 0 && senders <= MOST_SENDERS && entries > 0);
 	staging = (Staging *) aligned_alloc(4096, (sizeof(Staging) + 4095) / 4096 * 4096);
 	CHECK(staging != NULL);
