@@ -497,6 +497,8 @@ inject_fault(GpudsFault fault)
 		api->inject(engine, GPU_INJECT_STICKY);
 	else if (fault == FAULT_NO_MEMORY)
 		api->inject(engine, GPU_INJECT_NO_MEMORY);
+	else if (fault == FAULT_BAD_ALLOC)
+		api->inject(engine, GPU_INJECT_BAD_ALLOC);
 	else if (fault == FAULT_HANG)
 		api->inject(engine, GPU_INJECT_HANG);
 	while (fault == FAULT_STUCK)
