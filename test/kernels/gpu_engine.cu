@@ -146,12 +146,24 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	api->submit(engine, r);
 }
 
+/* Waits for an answer, which comes unless the device is lost. */
+static void
+await_answer(const GpuRequest *r)
+{
+	char why[200];
+
+	while (!is_done(r))
+	{
+		api->poll(engine);
+		CHECK(!api->lost(engine, why, sizeof(why)));
+	}
+}
+
 /* Waits for a tree's change. */
 static void
 await_change(int t, uint32_t status)
 {
-	while (!is_done(&staging->change[t].request))
-		api->poll(engine);
+	await_answer(&staging->change[t].request);
 	CHECK(staging->change[t].request.status == status);
 	tree[t].changing = false;
 }
@@ -512,8 +524,7 @@ try_apply(int t)
 	uint32_t status;
 
 	start_apply(t);
-	while (!is_done(&staging->change[t].request))
-		api->poll(engine);
+	await_answer(&staging->change[t].request);
 	status = staging->change[t].request.status;
 	if (status == GPU_OK)
 		finish_apply(t);
@@ -545,15 +556,13 @@ no_host_memory(void)
 	/* each allocation there is, of any of the engine's threads */
 	for (int64_t fail = 0;; fail++)
 	{
-		char why[200];
 		uint32_t status;
 
 		drop(0);
 		forget_versions(0);
 		new_fails_after = fail;
 		submit_change(0, GPU_LOAD_BEGIN, 0);
-		while (!is_done(&staging->change[0].request))
-			api->poll(engine);
+		await_answer(&staging->change[0].request);
 		status = staging->change[0].request.status;
 		for (int64_t n = 0; n < 300000 && status == GPU_OK; n += PIECE / (int64_t) sizeof(GkEntry))
 		{
@@ -565,19 +574,16 @@ no_host_memory(void)
 				e[i].w1 = e[i].t = 0;
 			}
 			submit_change(0, GPU_LOAD_ADD, PIECE / (int64_t) sizeof(GkEntry));
-			while (!is_done(&staging->change[0].request))
-				api->poll(engine);
+			await_answer(&staging->change[0].request);
 			status = staging->change[0].request.status;
 		}
 		if (status == GPU_OK)
 		{
 			submit_change(0, GPU_LOAD_END, 0);
-			while (!is_done(&staging->change[0].request))
-				api->poll(engine);
+			await_answer(&staging->change[0].request);
 			status = staging->change[0].request.status;
 		}
 		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
-		CHECK(!api->lost(engine, why, sizeof(why)));
 		if (status == GPU_OK && new_fails_after >= 0)
 			break;
 		CHECK(status == GPU_NO_MEMORY && fail < 100);
@@ -690,8 +696,7 @@ hang_kernel(void)
 	while (api->oldest_ns(engine) < 30000000)
 		api->poll(engine);
 	(void) send_small(1);
-	while (!is_done(&staging->scan[1].request))
-		api->poll(engine);
+	await_answer(&staging->scan[1].request);
 	finish_scan(1);
 	CHECK(api->oldest_ns(engine) >= 30000000);
 	CHECK(!api->close(engine, 10000000));
