@@ -678,13 +678,12 @@ gpuds_mailbox_close(GpudsMailbox *mailbox)
 }
 
 #ifdef GPUDS_STOP_POINTS
-static const struct config_enum_entry fault_options[] = { { "none", FAULT_NONE, false },
-														  { "sticky", FAULT_STICKY, false },
-														  { "no_memory", FAULT_NO_MEMORY, false },
-														  { "hold", FAULT_HOLD, false },
-														  { "hang", FAULT_HANG, false },
-														  { "stuck", FAULT_STUCK, false },
-														  { NULL, 0, false } };
+static const struct config_enum_entry fault_options[] = {
+	{ "none", FAULT_NONE, false },           { "sticky", FAULT_STICKY, false },
+	{ "no_memory", FAULT_NO_MEMORY, false }, { "bad_alloc", FAULT_BAD_ALLOC, false },
+	{ "hold", FAULT_HOLD, false },           { "hang", FAULT_HANG, false },
+	{ "stuck", FAULT_STUCK, false },         { NULL, 0, false }
+};
 
 /* Defines gpuds.device_fault; to be called once, when the library is loaded. */
 void

@@ -90,6 +90,7 @@ typedef enum GpudsFault
 	FAULT_NONE,
 	FAULT_STICKY,    /* the device is lost before the request gets there */
 	FAULT_NO_MEMORY, /* the next allocation of tree memory fails */
+	FAULT_BAD_ALLOC, /* the next allocation of the worker's memory for a tree fails */
 	FAULT_HOLD,      /* the worker keeps the request until it is abandoned */
 	FAULT_HANG,      /* the GPU never comes to an end with the request */
 	FAULT_STUCK      /* the worker is held up in a call of the engine */

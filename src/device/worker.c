@@ -417,11 +417,14 @@ static int64
 call_limit_ms(void)
 {
 	int64 limit = gpuds_device_timeout > 0 ? (int64) gpuds_device_timeout * 1000 : PG_INT64_MAX;
+	sigset_t pending;
 
 	if (phase == OPENING)
 		limit = Max(limit, OPEN_MS);
-	/* A server that is stopped does not wait for a GPU. */
-	if (phase == CLOSING || ShutdownRequestPending)
+	/* A server that is stopped does not wait for a GPU.  While it is opened signals are blocked. */
+	sigemptyset(&pending);
+	(void) sigpending(&pending);
+	if (phase == CLOSING || ShutdownRequestPending || sigismember(&pending, SIGTERM))
 		limit = Min(limit, CLOSED_MS);
 	return limit;
 }
@@ -497,10 +500,15 @@ inject_fault(GpudsFault fault)
 		api->inject(engine, GPU_INJECT_STICKY);
 	else if (fault == FAULT_NO_MEMORY)
 		api->inject(engine, GPU_INJECT_NO_MEMORY);
+	else if (fault == FAULT_BAD_ALLOC)
+		api->inject(engine, GPU_INJECT_BAD_ALLOC);
 	else if (fault == FAULT_HANG)
 		api->inject(engine, GPU_INJECT_HANG);
-	while (fault == FAULT_STUCK)
-		pause();
+	else if (fault == FAULT_STUCK)
+	{
+		for (;;)
+			pause();
+	}
 	leave_engine();
 }
 #endif

@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 need_cuda();
-my $node = new_node('staging', conf => "gpuds.staging_memory = 64MB\n");
+my $node = new_node('staging', conf => "gpuds.staging_memory = 64MB\nmax_parallel_workers_per_gather = 0\n");
 plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
 
 my $rows = 400_000;
@@ -57,7 +57,9 @@ sub start_query
 sub waits
 {
 	my ($session, $type) = @_;
-	return $node->poll_query_until('postgres', "SELECT wait_event_type = '$type' FROM pg_stat_activity WHERE pid = $session->{pid}");
+	return 1 if $node->poll_query_until('postgres', "SELECT wait_event_type = '$type' FROM pg_stat_activity WHERE pid = $session->{pid}");
+	diag($node->safe_psql('postgres', 'SELECT pid, state, wait_event_type, wait_event, query FROM pg_stat_activity'));
+	return 0;
 }
 
 sub answer_of
