@@ -78,8 +78,8 @@ get_private_arena(void)
 	if (private_arena == NULL)
 	{
 		size_t bytes = private_bytes() + GK_CHUNK_BYTES;
-		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+							-1, 0);
 
 		if (memory == MAP_FAILED)
 			return NULL;
