@@ -27,6 +27,7 @@ int gpuds_device = GPUDS_DEVICE_AUTO;
 int gpuds_host_memory = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
+int gpuds_device_timeout = 60;
 int gpuds_temp_memory = 64;
 int gpuds_max_mirrors = 16384;
 
@@ -63,6 +64,7 @@ shmem_request(void)
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_registry", 1);
+	RequestNamedLWLockTranche("gpuds_room", 1);
 }
 
 static void
@@ -100,6 +102,10 @@ define_settings(void)
 								"It is only reserved where the device's library is installed.",
 								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
 								NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_timeout",
+								"Time after which a CUDA device that does not answer is given up.",
+								"0 waits for ever.", &gpuds_device_timeout, 60, 0, INT_MAX / 1000, PGC_SIGHUP,
+								GUC_UNIT_S, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.temp_memory",
 								"Memory of each session for mirrors of its temporary indexes.",
 								"It is taken when it is needed, and given back.", &gpuds_temp_memory, 64, 1,

@@ -641,6 +641,7 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
+	gpuds_insert_discard(index);
 	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
 	gpuds_mirror_forget(index);
 	gpuds_journal_create(index, MAIN_FORKNUM, GPUDS_STRUCTURE_BTREE, layout.nwords, layout.nbits);

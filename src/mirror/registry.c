@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * registry.c
- *	  Which file has which mirror: slots, appliers, eviction.
+ *	  Which file has which mirror: slots.
  *
  * A slot is assigned to a file (it has a serial, and is in the chains by which
  * files and indexes are looked up), or on the free list, or in the hands of its
@@ -112,7 +112,8 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
-	pg_atomic_init_u64(&mirror->rest_until, 0);
+	pg_atomic_init_u32(&mirror->waiters, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	gpuds_device_init(&mirror->tree, kind, owner);
@@ -138,54 +139,21 @@ gpuds_mirror_shmem_init(void)
 			file_chains[i] = NO_SLOT;
 	}
 	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
+	gpuds_room_shmem_init();
 }
 
 /*
- * The slots of the shared registry that were ever taken; *n: how many.  Whoever
- * goes through them finds unassigned ones too, and what a slot is assigned to may
- * change unless he is its applier.
+ * The slots of the shared registry that were ever taken, numbered from 0 on; NULL
+ * behind the last one.  Whoever goes through them finds unassigned ones too, and
+ * what a slot is assigned to may change unless he is its applier.
  */
 GpudsMirror *
-gpuds_mirror_slots(int *n)
+gpuds_mirror_slot(int number)
 {
-	*n = (int) pg_atomic_read_u32(&registry->nused);
+	if (number >= (int) pg_atomic_read_u32(&registry->nused))
+		return NULL;
 	pg_read_barrier();
-	return registry->slot;
-}
-
-/*
- * Becomes the mirror's applier.  Without wait, returns false if there is one.
- * Waiting can be interrupted.  The caller must release also on error.
- */
-bool
-gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
-{
-	bool got;
-
-	for (;;)
-	{
-		SpinLockAcquire(&mirror->mutex);
-		got = mirror->applier == 0;
-		if (got)
-			mirror->applier = GpudsMyBackendIndex() + 1;
-		SpinLockRelease(&mirror->mutex);
-		if (got || !wait)
-			break;
-		ConditionVariableSleep(&mirror->applier_left, PG_WAIT_EXTENSION);
-	}
-	if (wait)
-		ConditionVariableCancelSleep();
-	return got;
-}
-
-void
-gpuds_mirror_release(GpudsMirror *mirror)
-{
-	SpinLockAcquire(&mirror->mutex);
-	Assert(mirror->applier == GpudsMyBackendIndex() + 1);
-	mirror->applier = 0;
-	SpinLockRelease(&mirror->mutex);
-	ConditionVariableBroadcast(&mirror->applier_left);
+	return &registry->slot[number];
 }
 
 /*
@@ -196,6 +164,7 @@ gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
 {
 	SpinLockAcquire(&mirror->mutex);
 	mirror->pos = *pos;
+	mirror->ahead = false;
 	mirror->loaded = true;
 	SpinLockRelease(&mirror->mutex);
 }
@@ -225,9 +194,9 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->readable, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
-	pg_atomic_write_u64(&mirror->rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
+	mirror->news = true;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);
 	return gpuds_device_drop(&mirror->tree);
@@ -244,8 +213,7 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDe
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	mirror->hopeless_bytes = 0;
-	pg_atomic_write_u64(&mirror->rest_until, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
@@ -707,12 +675,10 @@ gpuds_mirror_forget(Relation index)
 void
 gpuds_mirror_forget_database(Oid database)
 {
-	int n;
-	GpudsMirror *slots = gpuds_mirror_slots(&n);
+	GpudsMirror *mirror;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		GpudsMirror *mirror = &slots[i];
 		bool detached;
 
 		/* looked at without the lock, then with it */
@@ -727,60 +693,6 @@ gpuds_mirror_forget_database(Oid database)
 	}
 }
 
-/* Is there memory to be had by evicting the mirror? */
-static bool
-evictable(GpudsMirror *mirror)
-{
-	return mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
-}
-
-/*
- * Evicts the least recently used loaded mirror of the same device as keep, but
- * not keep, that nobody is applying to.  False if there is none, or if its
- * memory does not come back.
- */
-static bool
-evict_shared(GpudsMirror *keep)
-{
-	for (;;)
-	{
-		GpudsMirror *victim = NULL;
-		uint64 oldest = PG_UINT64_MAX;
-		int nslots;
-		GpudsMirror *slots = gpuds_mirror_slots(&nslots);
-
-		for (int i = 0; i < nslots; i++)
-		{
-			GpudsMirror *mirror = &slots[i];
-			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
-
-			if (mirror != keep && mirror->tree.kind == keep->tree.kind && evictable(mirror) &&
-				mirror->applier == 0 && last_use < oldest)
-			{
-				victim = mirror;
-				oldest = last_use;
-			}
-		}
-		if (victim == NULL)
-			return false;
-		if (gpuds_mirror_acquire(victim, false))
-		{
-			bool right = victim->tree.kind == keep->tree.kind && evictable(victim);
-			bool dropped = right && gpuds_mirror_discard(victim);
-
-			gpuds_mirror_release(victim);
-			if (right)
-				return dropped;
-		}
-	}
-}
-
-bool
-gpuds_mirror_evict_one(GpudsMirror *keep)
-{
-	return keep->tree.kind == GPUDS_ON_CPU_PRIVATE ? gpuds_private_evict_one(keep) : evict_shared(keep);
-}
-
 /*
  * Notes that a mirror is in use.  The clock only moves with loads, so that
  * scans share the cache line of last_use.
@@ -792,6 +704,7 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
+	gpuds_room_used(mirror);
 }
 
 /*
