@@ -125,6 +125,13 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define gpuds_vacuum_delay() vacuum_delay_point()
 #endif
 
+/* Is this one of autovacuum's workers? */
+#if PG_VERSION_NUM >= 170000
+#define GpudsIsAutovacuum() AmAutoVacuumWorkerProcess()
+#else
+#define GpudsIsAutovacuum() IsAutoVacuumWorkerProcess()
+#endif
+
 /* Does the role own the relation? */
 #if PG_VERSION_NUM >= 160000
 #define GpudsOwnsRelation(relid, roleid) object_ownercheck(RelationRelationId, relid, roleid)
@@ -144,6 +151,15 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsDisablePath(path) ((path)->disabled_nodes++)
 #else
 #define GpudsDisablePath(path) ((void) 0)
+#endif
+
+/* Parameters of ExecutorRun. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define GpudsExecutorRunArgs queryDesc, direction, count
+#else
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool execute_once
+#define GpudsExecutorRunArgs queryDesc, direction, count, execute_once
 #endif
 
 /* EXPLAIN's count of index searches. */

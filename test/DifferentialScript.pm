@@ -8,7 +8,12 @@
 #   @@                         ends it
 #
 # Blocks of one number must be equal: line by line (MODE list) or as multisets
-# (MODE set).  MODE plan is an EXPLAIN in which the index is looked for.
+# (MODE set).  MODE plan is an EXPLAIN in which the index is looked for, MODE timed
+# a statement that may run into statement_timeout: no answer is expected of it.
+#
+# This is the class "plain"; the other classes of DifferentialClasses.pm are
+# derived from it.  They override its steps, whose names begin with an underscore:
+# _choose_shape, _preamble, _tables, _step, _block_step, _maintain, _finish.
 
 package DifferentialScript;
 
@@ -20,13 +25,16 @@ use lib $FindBin::RealBin;
 
 use DifferentialTypes;
 
+use Exporter 'import';
+our @EXPORT_OK = qw(_int _one _chance _weighted _literal _sql_type _for_table);
+
 # new(seed => N, am => NAME, types => [ names of indexable types ], version => of the server)
 sub new
 {
 	my ($class, %args) = @_;
 	my $self = bless {
 		seed => $args{seed}, am => $args{am}, version => $args{version} // 15,
-		out => [], number => 0, id => 0, statements => 0, in_block => 0
+		out => [], number => 0, id => 0, statements => 0, in_block => 0, stages => []
 	}, $class;
 	my %known = map { $_ => 1 } @{ $args{types} // [ map { $_->{name} } values %TYPES ] };
 
@@ -36,11 +44,50 @@ sub new
 	return $self;
 }
 
+# What is run, as a list of stages that follow each other: each is a list of texts,
+# for psql sessions side by side.  The first of them has the blocks that are
+# compared; of the others only their errors count.
+sub stages
+{
+	my ($self) = @_;
+	my @out = @{ $self->{out} };
+
+	return [ @{ $self->{stages} }, [ join("\n", @out) . "\n" ] ];
+}
+
+# Ends a stage; the given texts are run beside it
+sub _end_stage
+{
+	my ($self, @beside) = @_;
+
+	push @{ $self->{stages} }, [ join("\n", splice(@{ $self->{out} })) . "\n", @beside ];
+	return;
+}
+
+# The whole script to read; with one session and one stage it is what psql gets
 sub text
 {
 	my ($self) = @_;
-	return join("\n", @{ $self->{out} }) . "\n";
+	my $stages = $self->stages;
+	my $text = '';
+	my $stage = 0;
+
+	return $stages->[0][0] if @$stages == 1 && @{ $stages->[0] } == 1;
+	for my $sessions (@$stages)
+	{
+		my $session = 0;
+
+		$stage++;
+		$text .= "-- stage $stage, session " . ++$session . "\n$_" for @$sessions;
+	}
+	return $text;
 }
+
+# Where it runs: the server "main", or "other", which has little memory
+sub server { return 'main'; }
+
+# Messages of errors outside of blocks that mean nothing
+sub harmless { return qr/current transaction is aborted|division by zero|must not be prepared|(?:savepoint|cursor) .* does not exist/; }
 
 #
 # Random choices
@@ -576,6 +623,12 @@ sub _change
 	return;
 }
 
+# What else there may be in a transaction: pairs weight, kind; and to do it, which
+# returns whether the kind is known
+sub _begun { return; }
+sub _block_kinds { return (); }
+sub _block_step { return 0; }
+
 # A transaction: changes, queries, savepoints, and an end of some kind
 sub _block
 {
@@ -585,10 +638,13 @@ sub _block
 
 	$self->_say(_one('BEGIN;', 'BEGIN;', 'BEGIN ISOLATION LEVEL REPEATABLE READ;', 'BEGIN ISOLATION LEVEL SERIALIZABLE;'));
 	$self->{in_block} = 1;
+	$self->_begun;
 	for my $step (1 .. _int(2, 9))
 	{
-		my $kind = _weighted(12, 'change', 8, 'query', 5, 'savepoint', 4, 'rollback', 2, 'release', 1, 'cursor', 1, 'truncate', 1, 'reindex');
-		if ($kind eq 'change') { $self->_change; }
+		my $kind = _weighted(12, 'change', 8, 'query', 5, 'savepoint', 4, 'rollback', 2, 'release', 1, 'cursor', 1, 'truncate', 1, 'reindex',
+			$self->_block_kinds);
+		if ($self->_block_step($kind)) { }
+		elsif ($kind eq 'change') { $self->_change; }
 		elsif ($kind eq 'query') { $self->_random_query; }
 		elsif ($kind eq 'savepoint')
 		{
@@ -734,10 +790,12 @@ sub _choose_shape
 	return;
 }
 
+# Makes it only if it is not there when that is asked for
 sub _create_index
 {
-	my ($self) = @_;
-	my $concurrently = !$self->{temporary} && !$self->{partitioned} && _chance(0.2) ? ' CONCURRENTLY' : '';
+	my ($self, $if_missing) = @_;
+	my $missing = $if_missing ? ' IF NOT EXISTS' : '';
+	my $concurrently = !$self->{temporary} && !$self->{in_block} && !$self->{partitioned} && _chance(0.2) ? ' CONCURRENTLY' : '';
 	my $options = _chance(0.2) ? ' WITH (fillfactor = ' . _int(50, 100) . ')' : '';
 	my $list = join(', ', map { $_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST') } @{ $self->{columns} });
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
@@ -748,7 +806,7 @@ sub _create_index
 		$self->_both_ams("ALTER TABLE {T} ADD CONSTRAINT {I} EXCLUDE USING {AM} ($with)$where");
 		return;
 	}
-	$self->_both_ams("CREATE INDEX$concurrently {I} ON {T} USING {AM} ($list)$options$where");
+	$self->_both_ams("CREATE INDEX$concurrently$missing {I} ON {T} USING {AM} ($list)$options$where");
 	return;
 }
 
@@ -765,35 +823,80 @@ sub _both_ams
 	return;
 }
 
-sub _generate
+# Columns of the tables, as CREATE TABLE has them
+sub _column_list
 {
 	my ($self) = @_;
-	my $persistence;
+	return 'id int, v int' . join('', map { ", $_->{name} " . _sql_type($_->{type}) } @{ $self->{base} }) . ', pad text';
+}
 
-	$self->_choose_shape;
-	$self->{goes_on} = $self->{exclusion} || _chance(0.3) ? 'on' : 'off';
-	$persistence = $self->{temporary} ? 'TEMP ' : $self->{unlogged} ? 'UNLOGGED ' : '';
-	my $columns = join('', map { ", $_->{name} " . _sql_type($_->{type}) } @{ $self->{base} });
-	my $first = $self->{columns}[0];
+# What a session needs to be told, also after a \connect
+sub _session
+{
+	my ($self) = @_;
 
-	$self->_say("-- seed $self->{seed}", 'SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", "SET extra_float_digits = 1;",
-		# where errors are part of the game a transaction goes on after them
-		"\\set ON_ERROR_ROLLBACK $self->{goes_on}",
-		'DROP SCHEMA IF EXISTS diff CASCADE;', 'CREATE SCHEMA diff;', 'SET search_path = diff, public;',
-		"CREATE TYPE diff_enum AS ENUM ('label3', 'label0', 'label5', 'label1', 'label2');", "ALTER TYPE diff_enum ADD VALUE 'label4';");
+	$self->_say('SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", 'SET extra_float_digits = 1;', 'SET search_path = diff, public;');
+	return;
+}
+
+sub _preamble
+{
+	my ($self) = @_;
+
+	$self->_say('-- ' . $self->name . ", seed $self->{seed}");
+	$self->_session;
+	# where errors are part of the game a transaction goes on after them
+	$self->_say("\\set ON_ERROR_ROLLBACK $self->{goes_on}", 'DROP SCHEMA IF EXISTS diff CASCADE;', 'CREATE SCHEMA diff;');
+	$self->_types;
+	return;
+}
+
+sub _types
+{
+	my ($self) = @_;
+
+	$self->_say("CREATE TYPE diff_enum AS ENUM ('label3', 'label0', 'label5', 'label1', 'label2');", "ALTER TYPE diff_enum ADD VALUE 'label4';");
+	return;
+}
+
+# The twins, without indexes
+sub _tables
+{
+	my ($self) = @_;
+	my $persistence = $self->{temporary} ? 'TEMP ' : $self->{unlogged} ? 'UNLOGGED ' : '';
+	my $options = $self->{on_commit} ? " ON COMMIT $self->{on_commit}" : '';
+
 	for my $twin (qw(g b))
 	{
-		$self->_say("CREATE ${persistence}TABLE t$twin (id int, v int$columns, pad text)" . ($self->{partitioned} ? ' PARTITION BY HASH (id);' : ';'));
+		$self->_say("CREATE ${persistence}TABLE t$twin (" . $self->_column_list . ')' . ($self->{partitioned} ? ' PARTITION BY HASH (id)' : '') . "$options;");
 		if ($self->{partitioned})
 		{
 			$self->_say("CREATE TABLE t${twin}_p$_ PARTITION OF t$twin FOR VALUES WITH (MODULUS 3, REMAINDER $_);") for 0 .. 2;
 		}
 	}
-	$self->_say("CREATE TABLE p (n int, k " . _sql_type($first->{type}) . ');');
-	my $n = 0;
-	$self->_say('INSERT INTO p VALUES ' . join(', ', map { '(' . ++$n . ', ' . _literal($self->_value($first), $first->{type}) . ')' } 1 .. _int(1, 30)) . ';');
+	return;
+}
 
-	my $rows = _weighted(2, _int(0, 3), 3, _int(10, 100), 5, _int(200, 1500), 1, _int(3000, 8000));
+# The table of probe values
+sub _probes
+{
+	my ($self) = @_;
+	my $first = $self->{columns}[0];
+	my $n = 0;
+
+	$self->_say('CREATE TABLE p (n int, k ' . _sql_type($first->{type}) . ');');
+	$self->_say('INSERT INTO p VALUES ' . join(', ', map { '(' . ++$n . ', ' . _literal($self->_value($first), $first->{type}) . ')' } 1 .. _int(1, 30)) . ';');
+	return;
+}
+
+sub _row_count { return _weighted(2, _int(0, 3), 3, _int(10, 100), 5, _int(200, 1500), 1, _int(3000, 8000)); }
+
+# Rows and index, in either order
+sub _fill
+{
+	my ($self) = @_;
+	my $rows = $self->_row_count;
+
 	if (_chance(0.4))
 	{
 		$self->_create_index;
@@ -805,28 +908,72 @@ sub _generate
 		$self->_create_index;
 	}
 	$self->_both('ANALYZE {T}') if _chance(0.7);
+	return;
+}
 
-	for my $step (1 .. _int(10, 22))
-	{
-		my $kind = _weighted(10, 'query', 8, 'change', 6, 'block', 7, 'maintain', 2, 'cursors');
-		if ($kind eq 'query') { $self->_random_query for 1 .. 2; }
-		elsif ($kind eq 'change') { $self->_change; $self->_random_query if _chance(0.7); }
-		elsif ($kind eq 'block') { $self->_block; $self->_random_query if _chance(0.6); }
-		elsif ($kind eq 'maintain') { $self->_maintain; $self->_random_query; }
-		else { $self->_cursors; }
-	}
+sub _step
+{
+	my ($self) = @_;
+	my $kind = _weighted(10, 'query', 8, 'change', 6, 'block', 7, 'maintain', 2, 'cursors');
+
+	if ($kind eq 'query') { $self->_random_query for 1 .. 2; }
+	elsif ($kind eq 'change') { $self->_change; $self->_random_query if _chance(0.7); }
+	elsif ($kind eq 'block') { $self->_block; $self->_random_query if _chance(0.6); }
+	elsif ($kind eq 'maintain') { $self->_maintain; $self->_random_query; }
+	else { $self->_cursors; }
+	return;
+}
+
+# Everything is looked at once more
+sub _final_queries
+{
+	my ($self) = @_;
 
 	$self->_query('SELECT * FROM {T}', noplan => 1);
 	$self->_query('SELECT id, v, ' . $self->_key_list . ' FROM {T} WHERE ' . $self->_where(usable => 1)) for 1 .. 2;
 	$self->_query('SELECT ' . $self->_key_list . ' FROM {T}' . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ' ORDER BY '
 		  . $self->_order_by(scalar @{ $self->{columns} }), mode => 'list', kind => 'ordered', noplan => $self->{partitioned});
-	if ($self->{am} eq 'gpu_btree')
-	{
-		$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relname ~ '^tg.*_idx\$' AND pg_table_is_visible(oid);");
-	}
+	return;
+}
+
+sub _check
+{
+	my ($self) = @_;
+
+	return unless $self->{am} eq 'gpu_btree';
+	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relname ~ '^tg.*_idx\$' AND pg_table_is_visible(oid);");
+	return;
+}
+
+sub _end
+{
+	my ($self) = @_;
+
 	$self->_say('SET client_min_messages = error;', 'DROP SCHEMA diff CASCADE;', '\echo @@ 0 end list', '\echo @@');
 	return;
 }
+
+# The class's name
+sub name { return 'plain'; }
+
+sub _generate
+{
+	my ($self) = @_;
+
+	$self->_choose_shape;
+	$self->{goes_on} = $self->{exclusion} || _chance(0.3) ? 'on' : 'off';
+	$self->_preamble;
+	$self->_tables;
+	$self->_probes;
+	$self->_fill;
+	$self->_step for 1 .. $self->_step_count;
+	$self->_final_queries;
+	$self->_check;
+	$self->_end;
+	return;
+}
+
+sub _step_count { return _int(10, 22); }
 
 sub _load
 {

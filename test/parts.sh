@@ -8,10 +8,12 @@
 #   device    cpu, or cuda in the parts that say so
 #   jobs      processors to keep busy
 #   differential_args   arguments for test/differential
+#   soak_args           arguments for test/soak.pl
 
 device=cpu
 jobs=2
 differential_args=()
+soak_args=()
 
 # For the rest of this part: the installation with the engine library.
 on_cuda()
@@ -26,7 +28,7 @@ start_tested()
 	local name=$1 state='' tries=0
 
 	shift
-	[ $device = cpu ] || set -- "$@" 'gpuds.device_memory = 1GB'
+	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "$@"
 	start_server "$name" "gpuds.device = $device" "$@" || return 1
 	[ $device = cuda ] || return 0
 	while [ "$state" != ready ]; do
@@ -232,17 +234,33 @@ part_tap_cuda()
 # Random scripts
 #
 
+# start_differential NAME: the two servers of test/differential.  The second has memory for a few
+# indexes only, and subscribes to the first.
+start_differential()
+{
+	local settings=('autovacuum = off' 'max_connections = 200' 'max_locks_per_transaction = 128' 'max_prepared_transactions = 64'
+		'max_worker_processes = 64' 'max_replication_slots = 40' 'max_logical_replication_workers = 40'
+		'jit = off' 'max_sync_workers_per_subscription = 2' 'wal_retrieve_retry_interval = 100ms' 'allow_in_place_tablespaces = on')
+
+	start_tested "$1_other" 'gpuds.host_memory = 8' 'gpuds.device_memory = 24' "${settings[@]}" || return 1
+	other=$PGHOST
+	start_tested "$1" 'gpuds.host_memory = 256' 'wal_level = logical' 'max_wal_senders = 40' 'logical_decoding_work_mem = 64kB' "${settings[@]}"
+}
+
 # differential_part NAME [argument of test/differential ...]
 differential_part()
 {
-	local name=$1 rc kept
+	local name=$1 rc kept other
 
 	shift
-	start_tested "$name" 'gpuds.host_memory = 256' 'autovacuum = off' || return 1
-	as_user env GPUDS_TEST_SERVER=1 perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
+	start_differential "$name" || return 1
+	as_user env GPUDS_TEST_SERVER=1 GPUDS_TEST_OTHER="$other" perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
 		"$@" ${differential_args[@]+"${differential_args[@]}"}
 	rc=$?
 	end_tested "$name" || rc=1
+	# There indexes are meant not to fit
+	crash_check "${name}_other" || rc=1
+	stop_server "${name}_other"
 	if [ -d "$work/$name/failed" ]; then
 		kept=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-differential.XXXXXX")
 		cp -r "$work/$name/failed/." "$kept/"
@@ -260,6 +278,37 @@ part_differential_cuda()
 {
 	on_cuda
 	differential_part differential_cuda --seed 1001 --scripts 80
+}
+
+#
+# A while of everything at once
+#
+
+# soak_part NAME [argument of test/soak.pl ...]
+soak_part()
+{
+	local name=$1 rc
+
+	shift
+	start_tested "$name" 'gpuds.host_memory = 512' 'jit = off' 'shared_buffers = 256MB' "max_wal_size = 4GB" || return 1
+	as_user mkdir -p "$work/$name/output"
+	as_user perl "$build/test/soak.pl" --dir "$work/$name/output" --log "$work/log/$name.server" --device "$device" \
+		"$@" ${soak_args[@]+"${soak_args[@]}"}
+	rc=$?
+	crash_check "$name" || rc=1
+	stop_server "$name"
+	return $rc
+}
+
+part_soak()
+{
+	soak_part soak --seconds 15
+}
+
+part_soak_cuda()
+{
+	on_cuda
+	soak_part soak_cuda --seconds 20 --restart 5
 }
 
 #

@@ -19,13 +19,13 @@ PG_FUNCTION_INFO_V1(gpuds_index_evict);
 static void
 refuse(Relation index)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OUT_OF_MEMORY),
-			 errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
-			 errdetail("There is no room for it on any device that the session may use."),
-			 errhint("Increase %s.", RelationUsesLocalBuffers(index) || gpuds_device == GPUDS_DEVICE_CPU
-										 ? "gpuds.host_memory"
-										 : "gpuds.device_memory or gpuds.host_memory")));
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+					errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
+					errdetail("There is no room for it on any device that the session may use."),
+					errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
+											: gpuds_device == GPUDS_DEVICE_CPU
+												? "gpuds.host_memory"
+												: "gpuds.device_memory or gpuds.host_memory")));
 }
 
 /*

@@ -51,7 +51,7 @@ gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 uint64
 gpuds_device_max_entries(GpudsDeviceKind kind)
 {
-	return UINT32_MAX;
+	return kind == GPUDS_ON_CUDA ? GPU_MAX_ENTRIES : UINT32_MAX;
 }
 
 GpudsDeviceKind

@@ -144,6 +144,7 @@ typedef struct GpudsDeviceLoad
 	int64 room_size;
 	GbtBuild build;
 	GpudsRun run;
+	GkEntry *buffer; /* NULL: room is in run */
 } GpudsDeviceLoad;
 
 /*

@@ -166,12 +166,7 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 	size_t bytes;
 
 	if (mirror->tree.kind == GPUDS_ON_CPU_PRIVATE)
-	{
-		victim = gpuds_mirror_private_loaded(mirror);
-		if (victim)
-			(void) gpuds_mirror_discard(victim);
-		return victim != NULL;
-	}
+		return gpuds_private_evict_one(mirror);
 	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
 	{
 		if (gpuds_mirror_acquire(victim, false))
@@ -302,6 +297,23 @@ gpuds_room_refuse_size(GpudsMirror *mirror)
 {
 	mirror->room.too_large = true;
 	rest(mirror, GetCurrentTimestamp() + FAILED_REST, 0);
+}
+
+/*
+ * The index's journal may have shrunk: it is of use to ask for room again.
+ */
+void
+gpuds_room_ask_again(Relation index)
+{
+	if (RelationUsesLocalBuffers(index))
+		return;
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), kind);
+
+		if (mirror)
+			pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	}
 }
 
 /*

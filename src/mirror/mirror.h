@@ -3,12 +3,15 @@
  * mirror.h
  *	  Mirrors: search structures derived from journals, kept on a device.
  *
- * A mirror belongs to a relation file, named by its RelFileLocator and the
- * file_id of its metapage (a recycled file number has another file_id), and to
+ * A mirror belongs to a relation file, named by its RelFileLocator, the file_id
+ * of its metapage (a recycled file number has another file_id) and the life of its
+ * database (files of a database made from a template have their originals' file_id,
+ * and a database made again may have the numbers it once had), and to
  * a kind of device: a file may have one on the CPU and one on a GPU, brought up
- * and evicted each on its own.  Permanent and unlogged indexes have theirs in a
- * fixed array in shared memory; a temporary index has one in the backend that
- * owns it.
+ * and evicted each on its own.  Permanent and unlogged indexes have theirs in an
+ * array in shared memory (registry.c); a temporary index has one in the backend
+ * that owns it (private.c).  The memory of a GpudsMirror is a mirror's for ever:
+ * its serial says which one, so that a reference can be out of date, never dangle.
  *
  * Barrier rule: a scan first notes how far the journal goes, after its snapshot
  * was taken, then makes the mirror catch up to there, then probes.  All entries
@@ -32,8 +35,6 @@
 #include "gpuds.h"
 #include "journal/journal.h"
 #include "key/key.h"
-
-#define GPUDS_MAX_MIRRORS 4096
 
 /* Counters since the mirror's slot was assigned; all but loads best effort. */
 typedef struct GpudsMirrorStats
@@ -88,7 +89,12 @@ typedef struct GpudsMirror
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
+	TransactionId database_life; /* see registry.c; of shared mirrors */
 	Oid index_oid;
+
+	/* the registry's, under its lock: next slot of the chain, of the free list */
+	int next_of_file;
+	int next_of_index;
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;
@@ -133,6 +139,9 @@ typedef struct GpudsMirrorSource
 /* registry.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
+extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
+extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind,
+								uint64 serial);
 extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
 								GpudsMirrorRef *ref);
 extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
@@ -140,8 +149,8 @@ extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
 extern GpudsMirror *gpuds_mirror_slot(int number);
-extern GpudsMirror *gpuds_mirror_private_loaded(GpudsMirror *keep);
-extern void gpuds_mirror_forget(RelFileLocator locator);
+extern void gpuds_mirror_forget(Relation index);
+extern void gpuds_mirror_forget_database(Oid database);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
@@ -157,6 +166,14 @@ extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
 extern bool gpuds_mirror_take(GpudsMirror *mirror);
 extern void gpuds_mirror_decline(GpudsMirror *mirror);
 
+/* private.c: mirrors of temporary indexes */
+extern bool gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
+extern void gpuds_private_forget(Oid index);
+extern bool gpuds_private_evict_one(GpudsMirror *keep);
+extern void gpuds_private_pre_commit(void);
+extern void gpuds_private_abort(void);
+extern void gpuds_private_subabort(void);
+
 /* evict.c */
 extern void gpuds_room_shmem_init(void);
 extern void gpuds_room_init(GpudsRoom *room);
@@ -165,6 +182,7 @@ extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
 extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern void gpuds_room_ask_again(Relation index);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
 
@@ -172,13 +190,22 @@ extern void gpuds_room_used(GpudsMirror *mirror);
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
 extern bool gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
 
-/* fallback.c */
-extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward, GkEntry *out,
-								int64 cap, bool *end);
+/* fallback.c: scans that the journal answers */
+typedef struct GpudsFallback GpudsFallback;
+
+extern GpudsFallback *gpuds_fallback_begin(void);
+extern void gpuds_fallback_next_keys(GpudsFallback *fallback);
+extern void gpuds_fallback_reset(GpudsFallback *fallback);
+extern bool gpuds_fallback_has_all(const GpudsFallback *fallback);
+extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GkScan *scan,
+								 bool forward, GkEntry *out, int64 cap, bool *end);
+extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /* probe.c: mirror or journal, whichever answers */
-extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
-						 GkEntry *out, int64 cap, bool *end);
+extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
+extern bool gpuds_mirror_expected(const GpudsMirrorSource *source, double entries);
+extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
+						 GkScan *scan, bool forward, GkEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);
 
 #endif /* GPUDS_MIRROR_H */

@@ -50,7 +50,8 @@ warn_journal(Relation index)
 					  errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
 							 RelationGetRelationName(index)),
 					  errdetail("Scans that read the journal are slow. This is reported once a session."),
-					  errhint("Increase gpuds.host_memory.")));
+					  errhint("Increase %s.",
+							  RelationUsesLocalBuffers(index) ? "gpuds.temp_memory" : "gpuds.host_memory")));
 }
 
 static void

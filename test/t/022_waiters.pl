@@ -24,7 +24,7 @@ SKIP:
 
 	my $sessions = 60;
 	my $gate = $node->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 12)');
+	$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 15)');
 
 	# One brings the mirror up, the others wait for it; none of them needs to be applier
 	my $applier = $node->background_psql('postgres');
@@ -39,7 +39,7 @@ SKIP:
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT 1 / %' AND wait_event_type = 'Extension'"), 'all are let go');
 	my $appliers = $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
 	is($appliers, '0', 'and none had to become applier to look');
-	$gate->query_safe('SELECT pg_advisory_unlock(7160, 12)');
+	$gate->query_safe('SELECT pg_advisory_unlock(7160, 15)');
 	ok(finish_pgbench($herd), 'all have the right answer') or diag($herd->{out});
 	$applier->quit;
 	$gate->quit;

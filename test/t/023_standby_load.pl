@@ -41,7 +41,7 @@ is($standby->safe_psql('postgres', "$free $query"), $primary->safe_psql('postgre
 # Waiters are let go together, though replay goes on meanwhile
 $primary->safe_psql('postgres', 'INSERT INTO t SELECT 300000 + i, 1 FROM generate_series(1, 100) i');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 12)');
+$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 15)');
 my $applier = $standby->background_psql('postgres');
 $applier->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\n$query;\n");
 ok($standby->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), 'an applier is held');
