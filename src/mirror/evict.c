@@ -300,6 +300,23 @@ gpuds_room_refuse_size(GpudsMirror *mirror)
 }
 
 /*
+ * The index's journal may have shrunk: it is of use to ask for room again.
+ */
+void
+gpuds_room_ask_again(Relation index)
+{
+	if (RelationUsesLocalBuffers(index))
+		return;
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), kind);
+
+		if (mirror)
+			pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	}
+}
+
+/*
  * Is it of no use yet to ask for room for the mirror again?
  */
 bool

@@ -182,6 +182,7 @@ extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
 extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern void gpuds_room_ask_again(Relation index);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
 
