@@ -28,7 +28,7 @@
 /* A loaded mirror that is used is kept for so many times the time of its load ... */
 #define PROTECTION 10
 /* ... and for so long at least. */
-#define LEAST_PROTECTION (1 * USECS_PER_SEC)
+#define LEAST_PROTECTION (100 * INT64CONST(1000))
 
 /* A mirror counts as used for so long after a scan, and as long as its load took. */
 #define LEAST_IDLE (100 * INT64CONST(1000))
