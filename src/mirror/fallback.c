@@ -148,7 +148,7 @@ drop_sorted(GpudsFallback *fallback)
 void
 gpuds_fallback_next_keys(GpudsFallback *fallback)
 {
-	if (fallback->extent != EXTENT_ALL)
+	if (fallback->extent == EXTENT_NEAR || fallback->extent == EXTENT_SCAN)
 		drop_sorted(fallback);
 }
 
@@ -156,7 +156,8 @@ gpuds_fallback_next_keys(GpudsFallback *fallback)
 void
 gpuds_fallback_reset(GpudsFallback *fallback)
 {
-	drop_sorted(fallback);
+	if (fallback->extent != EXTENT_NOTHING)
+		drop_sorted(fallback);
 	fallback->passes = 0;
 }
 
