@@ -92,7 +92,8 @@ sub _utility_statement
 
 	push @list, (2, 'CLUSTER {T} USING {I}') unless $self->{predicate};
 	push @list, (4, 'ALTER INDEX {I} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
-		2, 'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
+		# With rows that an event trigger inserts before, its rollback leaves PostgreSQL's own indexes wrong
+		$self->{events} ? 0 : 2, 'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
 		2, 'ALTER TABLE {T} SET ' . _one('LOGGED', 'UNLOGGED')) unless $self->{temporary};
 	return _weighted(@list);
 }
