@@ -511,11 +511,12 @@ bench_snapshot(Bench *b, const Entries &e)
 	const int64_t n = std::min<int64_t>(1000000, e.n / 10 + 1);
 	int64_t m = b->probes;
 	GkOp *ops = (GkOp *) gpu_host_alloc((size_t) n * sizeof(GkOp));
+	const GkOp *there = (const GkOp *) gpu_device_address(ops);
 	uint64_t *probes = bench_alloc<uint64_t>(m);
 	uint64_t *answers = bench_alloc<uint64_t>(m);
 	double ms[3] = { 0, 0, 0 };
 
-	BENCH_CHECK(ops != NULL);
+	BENCH_CHECK(ops != NULL && there != NULL);
 	gpu_launch(&b->stream, m, Probes{ b->seed + 400, true, e.n, e.w0, NULL, probes, NULL });
 	for (int held = 0; held < 2; held++)
 	{
@@ -542,7 +543,7 @@ bench_snapshot(Bench *b, const Entries &e)
 				if (i & 1)
 					gone[pick] = 1;
 			}
-			BENCH_CHECK(gpu_tree_apply(&b->change, tree, ops, n, &inserted, &deleted) == GPU_OK);
+			BENCH_CHECK(gpu_tree_apply(&b->change, tree, ops, there, n, &inserted, &deleted) == GPU_OK);
 			if (!held)
 				gpu_tree_reclaim(&b->change, tree, UINT64_MAX);
 		}

@@ -268,7 +268,8 @@ bench_change_small(BenchChange *b, GpuTree *tree, const char *work, size_t n, si
 	std::vector<GkEntry> go;
 	std::vector<double> times;
 	GkOp *ops = (GkOp *) gpu_host_alloc(n * sizeof(GkOp));
-	bool same = ops != NULL && bench_change_build(b, tree);
+	const GkOp *there = ops != NULL ? (const GkOp *) gpu_device_address(ops) : NULL;
+	bool same = there != NULL && bench_change_build(b, tree);
 
 	for (size_t batch = 0; batch < batches && same; batch++)
 	{
@@ -292,7 +293,7 @@ bench_change_small(BenchChange *b, GpuTree *tree, const char *work, size_t n, si
 			}
 		}
 		start = bench_change_now();
-		same = gpu_tree_apply(&b->change, tree, ops, (int64_t) n, &inserted, &deleted) == GPU_OK;
+		same = gpu_tree_apply(&b->change, tree, ops, there, (int64_t) n, &inserted, &deleted) == GPU_OK;
 		times.push_back(bench_change_now() - start);
 		gpu_tree_reclaim(&b->change, tree, UINT64_MAX);
 	}

@@ -4,14 +4,16 @@
  *	  Memory that many structures share, in chunks and units.
  *
  * An arena is one piece of memory, mapped by every process that uses it; its
- * header lies at its start.  It is cut into chunks of 64 kB, and these into
+ * header lies at its start.  It is cut into chunks of 8 kB, and these into
  * units of 64 bytes.  A GkRef is the number of a unit, counted from the
  * arena's start; the header's own units make 0 a reference that never occurs.
  *
  * Chunks are handed to spaces.  A space is the memory of one structure: only
  * one process at a time allocates from it or frees into it (the caller holds
  * a lock), while the arena's own operations are lock-free.  A space keeps its
- * chunks until it is released as a whole.
+ * chunks until it is released as a whole.  A chunk is as small as it is so that a
+ * structure of a few entries takes no more; a large one takes a chunk for every
+ * few hundred entries, which costs nothing beside filling it.
  *
  * The links of free chunks, and of a space's chunks, lie in a table behind the
  * header, so that memory never used is never touched.
@@ -24,10 +26,10 @@
 #include "kernels/gk.h"
 
 #define GK_UNIT_BYTES 64
-#define GK_CHUNK_BYTES 65536
+#define GK_CHUNK_BYTES 8192
 #define GK_CHUNK_UNITS (GK_CHUNK_BYTES / GK_UNIT_BYTES)
 #define GK_MAX_UNITS 8                    /* the largest piece that gk_alloc gives */
-#define GK_MAX_CHUNKS (UINT64_C(1) << 22) /* 256 GB: more has no GkRef */
+#define GK_MAX_CHUNKS (UINT64_C(1) << 25) /* 256 GB: more has no GkRef */
 
 typedef uint32_t GkRef;
 
@@ -169,6 +171,36 @@ GK_HOST_FN size_t
 gk_space_bytes(const GkSpace *space)
 {
 	return (size_t) __atomic_load_n(&space->nchunks, __ATOMIC_RELAXED) * GK_CHUNK_BYTES;
+}
+
+/*
+ * Chunks of a space that lie beside each other, the next ones of its list from *at
+ * on, which begins as space->chunks.  Returns how many, 0 at the end; *first is the
+ * one at the lowest address.
+ */
+GK_HOST_FN uint32_t
+gk_space_run(const GkArena *arena, uint32_t *at, uint32_t *first)
+{
+	const uint32_t *links = gk_arena_links(arena);
+	uint32_t low = *at;
+	uint32_t high = *at;
+	uint32_t next = *at;
+
+	if (next == 0)
+		return 0;
+	for (;;)
+	{
+		next = __atomic_load_n(&links[next], __ATOMIC_RELAXED);
+		if (next != 0 && next == low - 1)
+			low = next;
+		else if (next == high + 1)
+			high = next;
+		else
+			break;
+	}
+	*at = next;
+	*first = low;
+	return high - low + 1;
 }
 
 /* Give a piece of this many units back to its space. */

@@ -12,6 +12,8 @@
  * within it.  So time is linear in the input for any distribution: each round
  * uses up varying bits, of which there are few.
  *
+ * Words can also be split in place, for sorting them in pieces.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GK_SORT_H
@@ -251,6 +253,60 @@ gk_sort_u64(uint64_t *a, uint64_t *scratch, int64_t n)
 	GkSortCounts counts;
 
 	gk_sort_1(a, scratch, n, &counts);
+}
+
+#define GK_SPLIT_BITS 8
+#define GK_SPLIT (1 << GK_SPLIT_BITS)
+
+/*
+ * Put words in the order of their highest bits that vary, in place: bucket b is
+ * from start[b] to start[b + 1].  For who sorts more words than he has scratch
+ * memory or patience for.  False: all words are equal.
+ */
+GK_HOST_FN bool
+gk_split_u64(uint64_t *a, int64_t n, int64_t start[GK_SPLIT + 1])
+{
+	int64_t at[GK_SPLIT];
+	uint64_t varying = 0;
+	int shift;
+
+	for (int64_t i = 1; i < n; i++)
+		varying |= a[i] ^ a[0];
+	if (varying == 0)
+		return false;
+	shift = 64 - __builtin_clzll(varying) - GK_SPLIT_BITS;
+	if (shift < 0)
+		shift = 0;
+
+	memset(at, 0, sizeof(at));
+	for (int64_t i = 0; i < n; i++)
+		at[a[i] >> shift & (GK_SPLIT - 1)]++;
+	start[0] = 0;
+	for (int b = 0; b < GK_SPLIT; b++)
+	{
+		start[b + 1] = start[b] + at[b];
+		at[b] = start[b];
+	}
+
+	/* every word that is out of place takes another one's place, until one belongs here */
+	for (unsigned b = 0; b < GK_SPLIT; b++)
+	{
+		while (at[b] < start[b + 1])
+		{
+			uint64_t x = a[at[b]];
+			unsigned own;
+
+			while ((own = (unsigned) (x >> shift & (GK_SPLIT - 1))) != b)
+			{
+				uint64_t other = a[at[own]];
+
+				a[at[own]++] = x;
+				x = other;
+			}
+			a[at[b]++] = x;
+		}
+	}
+	return true;
 }
 
 /* Of sorted entries keep one of each; returns how many. */

@@ -130,3 +130,63 @@ CREATE INDEX s_k_desc ON s USING gpu_btree (k DESC);
 DROP INDEX s_k;
 SELECT same('SELECT * FROM s WHERE k = ANY (''{-7,7,32768,100000,-4000,NULL}''::int[])', 's_k_desc');
 SELECT same('SELECT * FROM s WHERE k > ANY (''{4990,4995}''::int[])', 's_k_desc');
+
+-- what work_mem does not hold goes in batches, which join at their ends
+SET work_mem = '64kB';
+CREATE TABLE mn AS SELECT i AS id, nullif(i % 40, 7) AS a, i / 40 % 40 AS b FROM generate_series(0, 10200) i;
+CREATE INDEX mn_bai ON mn USING gpu_btree (b DESC, a NULLS FIRST, id);
+ANALYZE mn;
+SELECT array_agg(i) AS ids FROM generate_series(10200, 1, -1) i \gset
+SELECT array_agg((i * 7919) % 30011) AS scattered FROM generate_series(1, 9000) i \gset
+SELECT same(format('SELECT * FROM mn WHERE b IN (0, 37, 39) AND a IN (1, 2, 3) AND id = ANY (%L)', :'ids'), 'mn_bai');
+SELECT same(format('SELECT * FROM mn WHERE b IN (39, 38, 37, 3) AND a IS NULL AND id = ANY (%L)', :'ids'), 'mn_bai');
+SELECT same(format('SELECT * FROM mn WHERE b = 39 AND a = 1 AND id = ANY (%L)', :'scattered'), 'mn_bai');
+SELECT same(format('SELECT * FROM mn WHERE b = ANY (%L) AND a = 1 AND id < 5000', :'scattered'), 'mn_bai');
+CREATE TABLE pairs (a bigint, b bigint, c int);
+INSERT INTO pairs SELECT (i * 7919) % 30011, i % 3, i FROM generate_series(1, 30000) i;
+CREATE INDEX pairs_a_b ON pairs USING gpu_btree (a DESC, b);
+ANALYZE pairs;
+SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b = 1 ORDER BY a DESC', :'scattered'), 'pairs_a_b', true);
+SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b = 1 ORDER BY a', :'scattered'), 'pairs_a_b', true);
+SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b IN (0, 1)', :'scattered'), 'pairs_a_b');
+SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b IN (0, 1) AND a = ANY (%L)', :'scattered', :'ids'), 'pairs_a_b');
+SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND a BETWEEN 100 AND 25000 AND b = 2', :'scattered'), 'pairs_a_b');
+-- to and fro over the ends
+CREATE FUNCTION walk(keys bigint[], plain bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	c SCROLL CURSOR FOR SELECT a, b, c FROM pairs WHERE a = ANY (keys) AND b = 1 ORDER BY a DESC;
+	step int;
+	r record;
+	answer text := '';
+BEGIN
+	PERFORM set_config('enable_indexscan', (NOT plain)::text, true), set_config('enable_seqscan', plain::text, true),
+		set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', plain::text, true);
+	OPEN c;
+	FOREACH step IN ARRAY '{1, 330, 20, -25, 400, -380, 1500, -700, 10, 2000, -1, -3000, -1, 1, 1023, 1024, -1024, 1025, -1}'::int[] LOOP
+		MOVE RELATIVE step FROM c;
+		FETCH RELATIVE 0 FROM c INTO r;
+		answer := answer || step || ':' || coalesce(r::text, 'none') || ' ';
+	END LOOP;
+	CLOSE c;
+	PERFORM set_config('enable_indexscan', 'on', true), set_config('enable_seqscan', 'on', true),
+		set_config('enable_bitmapscan', 'on', true), set_config('enable_sort', 'on', true);
+	RETURN answer;
+END $$;
+SET plan_cache_mode = force_custom_plan;
+SELECT walk(:'scattered', false) = walk(:'scattered', true) AS same, length(walk(:'scattered', true)) > 300 AS long;
+RESET plan_cache_mode;
+-- marks of a merge join, in batches other than the present one
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_material = off;
+CREATE TABLE outer_side AS SELECT i, i * 3 / 10 AS a FROM generate_series(1, 90000) i;
+ANALYZE outer_side;
+SELECT plan_of(format('SELECT count(*), sum(i), sum(c) FROM outer_side o JOIN pairs p ON p.a = o.a WHERE p.a = ANY (%L) AND b = 1', :'scattered')) ~ 'Merge Join.*pairs_a_b' AS marks;
+SELECT count(*), sum(i), sum(c) FROM outer_side o JOIN pairs p ON p.a = o.a WHERE p.a = ANY (:'scattered') AND b = 1;
+RESET enable_hashjoin;
+SET enable_mergejoin = off;
+SET enable_indexscan = off;
+RESET enable_seqscan;
+SELECT count(*), sum(i), sum(c) FROM outer_side o JOIN pairs p ON p.a = o.a WHERE p.a = ANY (:'scattered') AND b = 1;

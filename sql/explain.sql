@@ -74,3 +74,79 @@ SET enable_indexscan = off;
 SELECT count(*) FROM t WHERE k = 42;
 SELECT pg_stat_get_xact_numscans('t_gpu'::regclass) >= 3 AS scans,
 	pg_stat_get_xact_tuples_returned('t_gpu'::regclass) >= 4 AS tuples;
+RESET enable_seqscan;
+RESET enable_indexscan;
+
+-- a partial index serves where no column is needed: core then plans nothing but an index-only
+-- scan, which there is not
+CREATE TABLE jobs (id int, k int, active bool, late bool, pad text);
+INSERT INTO jobs SELECT i, (i * 7919) % 20011, i % 1000 = 999, i % 50 = 0, repeat('x', 200) FROM generate_series(1, 20000) i;
+CREATE INDEX jobs_active ON jobs USING gpu_btree (k) WHERE active;
+CREATE INDEX jobs_late ON jobs USING gpu_btree (k) WHERE late;
+VACUUM ANALYZE jobs;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM jobs WHERE late;
+SELECT count(*) FROM jobs WHERE late;
+EXPLAIN (COSTS OFF) SELECT 1 FROM jobs WHERE active LIMIT 1;
+SELECT 1 FROM jobs WHERE active LIMIT 1;
+EXPLAIN (COSTS OFF) SELECT EXISTS (SELECT FROM jobs WHERE active);
+SELECT EXISTS (SELECT FROM jobs WHERE active);
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM jobs WHERE active;
+SELECT count(*) FROM jobs WHERE active;
+RESET enable_bitmapscan;
+-- the whole table is left to a sequential scan, whatever it costs
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM events;
+RESET enable_seqscan;
+-- plans and costs are those of a server that does not think of index-only scans
+CREATE FUNCTION costs_of(query text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan;
+END $$;
+CREATE TABLE queries (query text);
+INSERT INTO queries VALUES
+	('SELECT count(*) FROM jobs WHERE active'),
+	('SELECT count(*) FROM jobs WHERE late'),
+	('SELECT count(*) FROM jobs WHERE active AND late'),
+	('SELECT count(*) FROM jobs WHERE active OR late'),
+	('SELECT 1 FROM jobs WHERE active'),
+	('SELECT 1 FROM jobs WHERE active LIMIT 1'),
+	('SELECT 1 FROM jobs WHERE active ORDER BY k LIMIT 3'),
+	('SELECT EXISTS (SELECT FROM jobs WHERE active AND k > 100)'),
+	('SELECT count(*) FROM jobs WHERE active AND k BETWEEN 1 AND 100'),
+	('SELECT count(*) FROM jobs WHERE active OR k = 7'),
+	('SELECT count(*) FROM generate_series(1, 3) g, jobs WHERE active'),
+	('SELECT count(*) FROM generate_series(1, 3) g, LATERAL (SELECT count(*) FROM jobs WHERE active AND g > 1) j'),
+	('SELECT count(*) FROM generate_series(1, 3) g, jobs WHERE active AND k = g'),
+	('SELECT count(*) FROM jobs'),
+	('SELECT count(*) FROM events');
+CREATE FUNCTION differing(workers text, bitmaps text, parallel_setup text) RETURNS SETOF text LANGUAGE plpgsql
+SET min_parallel_table_scan_size = 0 AS $$
+DECLARE
+	q text;
+	costs text;
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', workers, true), set_config('enable_bitmapscan', bitmaps, true),
+		set_config('parallel_setup_cost', parallel_setup, true);
+	FOR q IN SELECT query FROM queries LOOP
+		PERFORM set_config('enable_indexonlyscan', 'on', true);
+		costs := costs_of(q)::text;
+		PERFORM set_config('enable_indexonlyscan', 'off', true);
+		IF costs <> costs_of(q)::text THEN
+			RETURN NEXT q || costs || costs_of(q)::text;
+		END IF;
+	END LOOP;
+	PERFORM set_config('enable_indexonlyscan', 'on', true), set_config('max_parallel_workers_per_gather', '0', true),
+		set_config('enable_bitmapscan', 'on', true), set_config('parallel_setup_cost', '1000', true);
+END $$;
+SELECT differing('0', 'on', '1000');
+SELECT differing('0', 'off', '1000');
+SELECT differing('2', 'on', '0');
+SELECT differing('2', 'off', '0');
+-- btree's index-only scans are not touched
+CREATE INDEX jobs_btree ON jobs (k) WHERE active;
+VACUUM ANALYZE jobs;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM jobs WHERE active;

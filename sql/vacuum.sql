@@ -169,7 +169,7 @@ RESET vacuum_cost_limit;
 INSERT INTO many SELECT -i, i % 3000, date '2010-01-01' + i % 500 FROM generate_series(1, 30000) i;
 SELECT same('SELECT * FROM many WHERE id BETWEEN -500 AND 5000', 'many_id');
 SELECT same('SELECT * FROM many WHERE k = 400 AND d > ''2001-01-01''', 'many_kd');
-SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'many\__%' ORDER BY relname;
+SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'many\__%' AND relnamespace = 'test_vacuum'::regnamespace ORDER BY relname;
 DROP INDEX many_kd;
 SELECT same('SELECT k FROM many WHERE k < 1200 ORDER BY k DESC', 'many_k', true);
 

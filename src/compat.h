@@ -34,6 +34,13 @@
 #define RelationLocator(rel) ((rel)->rd_node)
 #endif
 
+/* Did the transaction in progress give the relation another file? */
+#if PG_VERSION_NUM >= 160000
+#define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#else
+#define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#endif
+
 /* A backend's number, from 0 to MaxBackends - 1. */
 #if PG_VERSION_NUM >= 170000
 #define GpudsMyBackendIndex() (MyProcNumber)
@@ -118,6 +125,13 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define gpuds_vacuum_delay() vacuum_delay_point()
 #endif
 
+/* Is this one of autovacuum's workers? */
+#if PG_VERSION_NUM >= 170000
+#define GpudsIsAutovacuum() AmAutoVacuumWorkerProcess()
+#else
+#define GpudsIsAutovacuum() IsAutoVacuumWorkerProcess()
+#endif
+
 /* Does the role own the relation? */
 #if PG_VERSION_NUM >= 160000
 #define GpudsOwnsRelation(relid, roleid) object_ownercheck(RelationRelationId, relid, roleid)
@@ -137,6 +151,15 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsDisablePath(path) ((path)->disabled_nodes++)
 #else
 #define GpudsDisablePath(path) ((void) 0)
+#endif
+
+/* Parameters of ExecutorRun. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define GpudsExecutorRunArgs queryDesc, direction, count
+#else
+#define GpudsExecutorRunParams QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool execute_once
+#define GpudsExecutorRunArgs queryDesc, direction, count, execute_once
 #endif
 
 /* EXPLAIN's count of index searches. */

@@ -147,7 +147,7 @@ COMMENT ON FUNCTION gpuds_index_check(regclass, boolean) IS
 CREATE FUNCTION gpuds_index_load(index regclass) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; false if there is no room';
+COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; an error if there is no room';
 
 CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -155,7 +155,8 @@ CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
 
 CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
-		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text) RETURNS SETOF record
+		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text,
+		OUT since timestamptz, OUT losses bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
@@ -169,7 +170,8 @@ CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches 
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE VIEW gpuds_devices AS
-	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail
+	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail,
+		d.since, d.losses
 	FROM gpuds_device_state() d;
 
 CREATE VIEW gpuds_indexes AS

@@ -27,11 +27,17 @@ int gpuds_device = GPUDS_DEVICE_AUTO;
 int gpuds_host_memory = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
+int gpuds_device_timeout = 60;
+int gpuds_temp_memory = 64;
+int gpuds_max_mirrors = 16384;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_DEVICE_AUTO, false },
 														   { "cpu", GPUDS_DEVICE_CPU, false },
 														   { "cuda", GPUDS_DEVICE_CUDA, false },
 														   { NULL, 0, false } };
+
+/* A CPU device's memory is not larger than this (GK_MAX_CHUNKS), in megabytes. */
+#define MAX_TEMP_MEMORY (256 * 1024)
 
 static bool preloaded = false;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -58,6 +64,7 @@ shmem_request(void)
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_registry", 1);
+	RequestNamedLWLockTranche("gpuds_room", 1);
 }
 
 static void
@@ -95,6 +102,19 @@ define_settings(void)
 								"It is only reserved where the device's library is installed.",
 								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
 								NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_timeout",
+								"Time after which a CUDA device that does not answer is given up.",
+								"0 waits for ever.", &gpuds_device_timeout, 60, 0, INT_MAX / 1000, PGC_SIGHUP,
+								GUC_UNIT_S, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.temp_memory",
+								"Memory of each session for mirrors of its temporary indexes.",
+								"It is taken when it is needed, and given back.", &gpuds_temp_memory, 64, 1,
+								MAX_TEMP_MEMORY, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
+								"An index has one on each device that it is used on. Those not used for long "
+								"make room for others. Temporary indexes do not count.",
+								&gpuds_max_mirrors, 16384, 16, GPU_MAX_TREES, PGC_POSTMASTER, 0, NULL, NULL,
+								NULL);
 	}
 #ifdef GPUDS_STOP_POINTS
 	gpuds_stop_define_guc();

@@ -2,7 +2,7 @@
  *
  * hooks.c
  *	  What the library watches in a backend: ends of transactions, utility
- *	  statements, plans that may start workers, drops of indexes.
+ *	  statements, plans that change tables or may start workers, drops of indexes.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "executor/executor.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
@@ -22,7 +23,8 @@
 #include "mirror/mirror.h"
 
 static ProcessUtility_hook_type prev_utility = NULL;
-static ExecutorStart_hook_type prev_executor_start = NULL;
+static ExecutorRun_hook_type prev_executor_run = NULL;
+static ExecutorFinish_hook_type prev_executor_finish = NULL;
 static object_access_hook_type prev_object_access = NULL;
 
 static void
@@ -33,14 +35,17 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			gpuds_insert_flush_all(true);
+			gpuds_insert_before_commit(TopSubTransactionId);
+			gpuds_private_pre_commit();
 			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			gpuds_private_abort();
+			/* FALLTHROUGH */
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PREPARE:
-			gpuds_insert_forget();
+			gpuds_insert_after_end(TopSubTransactionId);
 			gpuds_mirror_count_flush();
 			break;
 	}
@@ -49,16 +54,19 @@ xact_callback(XactEvent event, void *arg)
 static void
 subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_COMMIT_SUB)
-		gpuds_insert_subcommit(subid, parent);
+	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
+		gpuds_insert_before_commit(subid);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
-		gpuds_insert_subabort(subid);
+	{
+		gpuds_insert_after_end(subid);
+		gpuds_private_subabort();
+	}
 }
 
 /*
- * Statements that neither look at index files nor replace them: they leave the
- * insert buffers alone, so that a transaction of many small statements still
- * appends once.
+ * Statements that neither look at index files nor replace them, but may run
+ * statements that insert, or be run by functions of such.  Around all others
+ * nothing is collected.
  */
 static bool
 leaves_files_alone(Node *statement)
@@ -90,67 +98,126 @@ leaves_files_alone(Node *statement)
 }
 
 static void
-utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
-		ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+next_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
+			 ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	Node *statement = pstmt->utilityStmt;
-	bool enum_altered = IsA(statement, AlterEnumStmt);
-
-	if (!leaves_files_alone(statement))
-		gpuds_insert_flush_all(false);
-
 	if (prev_utility)
 		prev_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+}
+
+static void
+utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
+		ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	Node *statement = pstmt->utilityStmt;
+	bool copies_in = IsA(statement, CopyStmt) && ((CopyStmt *) statement)->is_from;
+	bool barrier = !leaves_files_alone(statement);
+	bool enum_altered = IsA(statement, AlterEnumStmt);
+
+	if (barrier || copies_in)
+	{
+		GpudsInsertScope scope;
+
+		if (barrier)
+			gpuds_insert_flush_all();
+		gpuds_insert_begin(&scope, barrier);
+		PG_TRY();
+		{
+			next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+			gpuds_insert_append(&scope);
+		}
+		PG_FINALLY();
+		{
+			gpuds_insert_end(&scope);
+		}
+		PG_END_TRY();
+	}
+	else
+		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 
 	if (enum_altered)
 		gpuds_key_after_alter_enum((AlterEnumStmt *) statement);
 }
 
-static bool
-on_conflict(Plan *plan)
-{
-	return plan && IsA(plan, ModifyTable) && ((ModifyTable *) plan)->onConflictAction != ONCONFLICT_NONE;
-}
-
-/* Does the statement, or an INSERT in one of its WITH queries, have ON CONFLICT? */
-static bool
-inserts_speculatively(PlannedStmt *stmt)
-{
-	ListCell *lc;
-
-	if (on_conflict(stmt->planTree))
-		return true;
-	if (stmt->hasModifyingCTE)
-	{
-		foreach (lc, stmt->subplans)
-		{
-			if (on_conflict(lfirst(lc)))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Workers do not see the leader's buffers: they must be empty before. */
 static void
-executor_start(QueryDesc *queryDesc, int eflags)
+next_executor_run(GpudsExecutorRunParams)
 {
-	if (queryDesc->plannedstmt->parallelModeNeeded)
-		gpuds_insert_flush_all(false);
-	if (inserts_speculatively(queryDesc->plannedstmt))
-		gpuds_insert_speculative();
-
-	if (prev_executor_start)
-		prev_executor_start(queryDesc, eflags);
+	if (prev_executor_run)
+		prev_executor_run(GpudsExecutorRunArgs);
 	else
-		standard_ExecutorStart(queryDesc, eflags);
+		standard_ExecutorRun(GpudsExecutorRunArgs);
 }
 
 /*
- * A dropped index gives its mirror's memory back at once.  If the drop is
- * rolled back, the next scan loads the mirror again.
+ * Workers do not see what the leader has collected: it must be appended before.
+ */
+static void
+executor_run(GpudsExecutorRunParams)
+{
+	if (queryDesc->plannedstmt->parallelModeNeeded)
+		gpuds_insert_flush_all();
+
+	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
+	{
+		GpudsInsertScope scope;
+
+		gpuds_insert_begin(&scope, false);
+		PG_TRY();
+		{
+			next_executor_run(GpudsExecutorRunArgs);
+			gpuds_insert_append(&scope);
+		}
+		PG_FINALLY();
+		{
+			gpuds_insert_end(&scope);
+		}
+		PG_END_TRY();
+	}
+	else
+		next_executor_run(GpudsExecutorRunArgs);
+}
+
+static void
+next_executor_finish(QueryDesc *queryDesc)
+{
+	if (prev_executor_finish)
+		prev_executor_finish(queryDesc);
+	else
+		standard_ExecutorFinish(queryDesc);
+}
+
+/*
+ * Runs what is left of WITH queries that change tables, then triggers, whose
+ * statements have scopes of their own.
+ */
+static void
+executor_finish(QueryDesc *queryDesc)
+{
+	if (queryDesc->plannedstmt->hasModifyingCTE)
+	{
+		GpudsInsertScope scope;
+
+		gpuds_insert_begin(&scope, false);
+		PG_TRY();
+		{
+			next_executor_finish(queryDesc);
+			gpuds_insert_append(&scope);
+		}
+		PG_FINALLY();
+		{
+			gpuds_insert_end(&scope);
+		}
+		PG_END_TRY();
+	}
+	else
+		next_executor_finish(queryDesc);
+}
+
+/*
+ * A dropped index gives its mirrors' memory back at once, and so do those of a
+ * dropped database.  If the drop is rolled back, the next scan loads the mirror again.
  */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
@@ -164,10 +231,12 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 
 		if (rel && rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam &&
 			rel->rd_indam->aminsert == gpuds_insert)
-			gpuds_mirror_forget(RelationLocator(rel));
+			gpuds_mirror_forget(rel);
 		if (rel)
 			RelationClose(rel);
 	}
+	else if (access == OAT_DROP && classId == DatabaseRelationId)
+		gpuds_mirror_forget_database(objectId);
 }
 
 void
@@ -177,8 +246,10 @@ gpuds_hooks_init(void)
 	RegisterSubXactCallback(subxact_callback, NULL);
 	prev_utility = ProcessUtility_hook;
 	ProcessUtility_hook = utility;
-	prev_executor_start = ExecutorStart_hook;
-	ExecutorStart_hook = executor_start;
+	prev_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = executor_run;
+	prev_executor_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = executor_finish;
 	prev_object_access = object_access_hook;
 	object_access_hook = object_access;
 }

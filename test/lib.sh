@@ -73,6 +73,9 @@ install_packages()
 			[ -n "$major" ] || die "no package of a PostgreSQL server found"
 		fi
 		wanted+=("postgresql-$major" "postgresql-server-dev-$major")
+		if wants 'tap*'; then
+			wanted+=("postgresql-$major-repack")
+		fi
 	fi
 	for p in "${wanted[@]}"; do
 		installed "$p" || missing+=("$p")

@@ -12,12 +12,13 @@
 #include "kernels/gpu/apply_small.h"
 
 /*
- * Apply operations that lie in host memory that the device can use, in any
- * order: of several on one entry the one of the highest order counts.
- * GPU_NO_MEMORY: nothing was changed.
+ * Apply operations that lie in host memory that the device can use, at ops, or
+ * as the device sees them at there, in any order: of several on one entry the
+ * one of the highest order counts.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was changed.
  */
 static inline GpuStatus
-gpu_tree_apply(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+gpu_tree_apply(GpuChange *c, GpuTree *tree, const GkOp *ops, const GkOp *there, int64_t n, int64_t *inserted,
+			   int64_t *deleted)
 {
 	GpuStatus status;
 	GpuRun run;
@@ -27,8 +28,9 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t 
 		return GPU_WITHDRAWN;
 	if (n <= 0)
 		return gpu_change_status(c);
-	if (n <= GPU_SMALL_OPS)
-		return gpu_tree_apply_small(c, tree, ops, (int) n, inserted, deleted);
+	/* a large batch counts before it makes anything */
+	if (n <= GPU_SMALL_OPS && tree->entries.load() + (uint64_t) n <= GPU_MAX_ENTRIES)
+		return gpu_tree_apply_small(c, tree, there, (int) n, inserted, deleted);
 	if (!gpu_run_take(c->pool, &run, (size_t) n * sizeof(GkOp)))
 		return GPU_NO_MEMORY;
 	gpu_copy_bus(&c->stream, run.at, ops, (size_t) n * sizeof(GkOp));

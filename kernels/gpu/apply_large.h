@@ -319,8 +319,9 @@ gpu_apply_planned(GpuChange *c, GpuTree *tree, const WbtLevel &common, const Gpu
 
 	levels.common = common;
 	gpu_levels_layout(&scratch, &levels, &bounds, tree->nwords);
-	if (entries >= WBT_MAX_ENTRIES || !gpu_apply_reserve(c, tree, &bounds) ||
-		!gpu_scratch_take(c->pool, &run, &scratch))
+	if (entries > GPU_MAX_ENTRIES)
+		return GPU_TOO_LARGE;
+	if (!gpu_apply_reserve(c, tree, &bounds) || !gpu_scratch_take(c->pool, &run, &scratch))
 		return GPU_NO_MEMORY;
 	gpu_levels_layout(&scratch, &levels, &bounds, tree->nwords);
 	gpu_levels_nodes(tree, &levels.common);
@@ -365,7 +366,8 @@ gpu_apply_large(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, GpuTota
 
 /*
  * Apply operations that lie in device memory, in any order: of several on one
- * entry the one of the highest order counts.  GPU_NO_MEMORY: nothing was changed.
+ * entry the one of the highest order counts.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing
+ * was changed.
  */
 static inline GpuStatus
 gpu_tree_apply_large(GpuChange *c, GpuTree *tree, const GkOp *ops, int64_t n, int64_t *inserted,

@@ -418,11 +418,12 @@ gpu_levels_nodes(const GpuTree *tree, WbtLevel *l)
 	l->retired_inners = tree->inners.retired.at + tree->inners.retired_to;
 }
 
-/* Unused nodes, and room for replaced ones. */
+/* Unused nodes, and room for replaced ones and to note the version. */
 static inline bool
 gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
 {
-	return gpu_tree_reserve(c, tree, (uint64_t) b->pieces[0], (uint64_t) b->inner_pieces,
+	return gpu_pool_list(c->pool, &tree->retired, 1) &&
+		   gpu_tree_reserve(c, tree, (uint64_t) b->pieces[0], (uint64_t) b->inner_pieces,
 							(uint64_t) b->changes[0], (uint64_t) b->inner_changes + WBT_LEVELS);
 }
 

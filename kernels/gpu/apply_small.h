@@ -95,7 +95,7 @@ struct GpuSmallBatch
 {
 	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
 	GpuSmallSize size;
-	const GkOp *from; /* host memory */
+	const GkOp *from; /* host memory, as the device sees it */
 	GpuPage *page;
 
 	/* The working memory. */
@@ -419,14 +419,17 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, const GpuB
 	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });
 }
 
-/* Up to GPU_SMALL_OPS operations, which lie in host memory that the device can use. */
+/*
+ * Up to GPU_SMALL_OPS operations, which lie in host memory where the device sees
+ * them at ops, into a tree that can have so many more.
+ */
 static inline GpuStatus
 gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GkOp *ops, int n, int64_t *inserted, int64_t *deleted)
 {
 	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
 	WbtCounts *counts = &c->page->counts;
 
-	if (tree->entries.load() + (uint64_t) n >= WBT_MAX_ENTRIES || !gpu_apply_reserve(c, tree, &bounds))
+	if (!gpu_apply_reserve(c, tree, &bounds))
 		return GPU_NO_MEMORY;
 	c->page->done = 0;
 	if (tree->nwords == 1)

@@ -9,24 +9,29 @@
  * buffers of its own.  Small scans are posted by the caller's thread to a resident
  * kernel (resident.h); the GPU itself marks them done, and their senders may use
  * them again from then on.  So nobody looks at a request that was handed to
- * the GPU but to answer it when the GPU is lost.
+ * the GPU.
  *
  * Whoever reads a tree first pins its version (pins.h), then tests the guard,
  * then takes a view; and unpins when the GPU is through: a scanner after its
  * request, a slot when it has been acknowledged.  The changer frees what no pin
  * protects.
  *
- * Everything ends with the first CUDA error that is not about memory: then
- * every request is answered GPU_DEVICE_LOST until the engine is closed.
+ * Everything ends with the first CUDA error that is not about memory, and with
+ * an exception that nobody expects.  From then on nothing is answered: what was
+ * asked of the GPU before may still go on.  Close waits for that, and ends the context;
+ * only then the requests are their senders'.  If the GPU does not come to rest, close
+ * leaves threads, memory and engine as they are to the end of the process.
+ *
+ * What may need memory of the process makes sure of it first (gpu_pool_list), and
+ * requests wait in a list of their own links.
  *
  *-------------------------------------------------------------------------
  */
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #include <errno.h>
@@ -47,17 +52,28 @@
 /* Large scans that run beside each other. */
 #define SCANNERS 3
 
-#define PINS (SCANNERS + GPU_RESIDENT_SLOTS)
+/* The changer is the last of the threads. */
+#define CHANGER SCANNERS
+#define THREADS (SCANNERS + 1)
+
+#define PINS (SCANNERS + GPU_BOARD_SLOTS)
 
 /* Nanoseconds between two looks at pins that a change waits for. */
 #define PIN_WAIT_NS 20000
+
+/* ... and between two at what closing waits for. */
+#define CLOSE_WAIT_NS 20000
+
+/* What a device may take to come to rest that could not be opened. */
+#define OPEN_PATIENCE_NS UINT64_C(10000000000)
 
 /* Requests on their way to the threads of one kind. */
 struct RequestQueue
 {
 	std::mutex mutex;
 	std::condition_variable filled;
-	std::deque<GpuRequest *> requests;
+	GpuRequest *first = NULL;
+	GpuRequest *last = NULL;
 	bool closed = false;
 };
 
@@ -73,43 +89,92 @@ struct GpuEngine
 	GkPinSlot pin[PINS]; /* scanners', then slots' */
 	RequestQueue changes;
 	RequestQueue scans;
-	std::thread changer;
-	std::thread scanner[SCANNERS];
+	std::thread thread[THREADS];
+	std::atomic<int> running{ 0 };        /* threads that have not ended */
+	std::atomic<uint64_t> began[THREADS]; /* when each began its request, 0: it has none */
 	GpuChange change;
 	GpuEvent change_began;
 	GpuEvent change_ended;
 	GpuScanLane scan_lane[SCANNERS];
 	GpuResident resident;
-	GpuRequest *posted[GPU_RESIDENT_SLOTS]; /* what is in each slot */
+	uint64_t posted_at[GPU_BOARD_SLOTS]; /* when what is in each slot was */
 	int wake_fd = -1;
 	uint64_t launches = 0;
 	uint64_t merged = 0;
 	std::atomic<bool> lost{ false };
+	std::atomic<bool> closing{ false };
 	std::atomic<bool> woken{ false };
+	std::atomic<bool> hang{ false }; /* the next request does */
+	uint32_t *hung_until = NULL;     /* host memory; never set */
 	std::mutex why_mutex;
 	char why[200] = "";
 };
 
-/* From the first error on there is nothing to be had from the device. */
+static uint64_t
+now_ns(void)
+{
+	return (uint64_t) std::chrono::duration_cast<std::chrono::nanoseconds>(
+			   std::chrono::steady_clock::now().time_since_epoch())
+		.count();
+}
+
+/* From now on there is nothing to be had from the device. */
+static void
+lose(GpuEngine *engine, const char *why)
+{
+	std::lock_guard<std::mutex> guard(engine->why_mutex);
+
+	if (engine->lost)
+		return;
+	snprintf(engine->why, sizeof(engine->why), "%s", why);
+	engine->lost = true;
+}
+
 static void
 note_status(GpuEngine *engine, const GpuStream *stream)
 {
-	if (stream->status == GPU_OK || engine->lost)
-		return;
-	std::lock_guard<std::mutex> guard(engine->why_mutex);
-	if (!engine->lost)
+	if (stream->status != GPU_OK)
+		lose(engine, stream->why);
+}
+
+/* Calls f.  An exception loses the device: who knows what was left undone. */
+template <typename F>
+static void
+guarded(GpuEngine *engine, const F &f)
+{
+	try
 	{
-		snprintf(engine->why, sizeof(engine->why), "%s", stream->why);
-		engine->lost = true;
+		f();
+	}
+	catch (const std::exception &error)
+	{
+		lose(engine, error.what());
+	}
+	catch (...)
+	{
+		lose(engine, "unknown exception");
 	}
 }
 
 /* The request is the sender's again. */
 static void
-answer(GpuRequest *request, uint32_t status)
+give_back(GpuRequest *request, uint32_t status)
 {
 	request->status = status;
 	__atomic_store_n(&request->done, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Answers a request that a stream worked on, if all of the stream's work is known
+ * to be done; else nobody knows when the request can be used again.
+ */
+static void
+answer(GpuEngine *engine, GpuStream *stream, GpuRequest *request, uint32_t status)
+{
+	if (gpu_finish(stream))
+		give_back(request, status);
+	else
+		note_status(engine, stream);
 }
 
 /* Makes wake_fd readable, if it is not since the last poll. */
@@ -131,12 +196,26 @@ next_request(RequestQueue *queue)
 	std::unique_lock<std::mutex> lock(queue->mutex);
 	GpuRequest *request;
 
-	queue->filled.wait(lock, [queue] { return queue->closed || !queue->requests.empty(); });
+	queue->filled.wait(lock, [queue] { return queue->closed || queue->first != NULL; });
 	if (queue->closed)
 		return NULL;
-	request = queue->requests.front();
-	queue->requests.pop_front();
+	request = queue->first;
+	queue->first = request->next_queued;
 	return request;
+}
+
+static void
+append_request(RequestQueue *queue, GpuRequest *request)
+{
+	std::lock_guard<std::mutex> guard(queue->mutex);
+
+	request->next_queued = NULL;
+	if (queue->first == NULL)
+		queue->first = request;
+	else
+		queue->last->next_queued = request;
+	queue->last = request;
+	queue->filled.notify_one();
 }
 
 static void
@@ -173,10 +252,11 @@ scan(GpuEngine *engine, int number, GpuRequest *request)
 
 	request->batch = 1;
 	if (pin_view(engine, pin, request, &view))
-		status = gpu_scan_large(lane, &view, (unsigned char *) engine->options.staging, request);
-	gk_unpin(pin);
-	note_status(engine, &lane->stream);
-	answer(request, status);
+		status = gpu_scan_large(lane, &view, (unsigned char *) engine->options.staging,
+								engine->staging_device, request);
+	if (gpu_ok(&lane->stream))
+		gk_unpin(pin);
+	answer(engine, &lane->stream, request, status);
 }
 
 /*
@@ -210,8 +290,11 @@ oldest_pin(GpuEngine *engine, uint32_t number)
 	return gk_oldest_pin(engine->pin, PINS, (uint64_t) number + 1);
 }
 
-/* Takes a tree out of service, and its memory back when its readers are through. */
-static void
+/*
+ * Takes a tree out of service, and its memory back when its readers are through.
+ * False: the engine came to its end before they were.
+ */
+static bool
 drop_tree(GpuEngine *engine, uint32_t number)
 {
 	GpuTree *tree = &engine->tree[number];
@@ -219,15 +302,24 @@ drop_tree(GpuEngine *engine, uint32_t number)
 
 	gpu_tree_withdraw(tree);
 	version = __atomic_load_n(gpu_tree_version(tree), __ATOMIC_SEQ_CST);
-	while (oldest_pin(engine, number) < version && !engine->lost)
+	while (oldest_pin(engine, number) < version)
+	{
+		/* who closes does not poll, so some pins may stay */
+		if (engine->lost || engine->closing)
+			return false;
 		std::this_thread::sleep_for(std::chrono::nanoseconds(PIN_WAIT_NS));
+	}
 	gpu_tree_drop(&engine->change, tree);
+	return true;
 }
 
 static uint32_t
 load_begin(GpuEngine *engine, GpuRequest *request)
 {
-	drop_tree(engine, request->tree);
+	if (request->n > 0 && (uint64_t) request->n > GPU_MAX_ENTRIES)
+		return GPU_TOO_LARGE;
+	if (!drop_tree(engine, request->tree))
+		return GPU_DEVICE_LOST;
 	if (!open_pool(engine))
 		return GPU_NO_MEMORY;
 	return gpu_tree_load_begin(&engine->change, &engine->tree[request->tree], request->nwords,
@@ -239,9 +331,10 @@ apply(GpuEngine *engine, GpuRequest *request)
 {
 	GpuTree *tree = &engine->tree[request->tree];
 	const GkOp *ops = (const GkOp *) ((const unsigned char *) engine->options.staging + request->input);
+	const GkOp *there = (const GkOp *) (engine->staging_device + request->input);
 
 	gpu_tree_reclaim(&engine->change, tree, oldest_pin(engine, request->tree));
-	return gpu_tree_apply(&engine->change, tree, ops, request->n, &request->found, &request->deleted);
+	return gpu_tree_apply(&engine->change, tree, ops, there, request->n, &request->found, &request->deleted);
 }
 
 /* Does what a request asks of a tree; returns its status. */
@@ -267,8 +360,7 @@ dispatch(GpuEngine *engine, GpuRequest *request)
 		case GPU_VERIFY:
 			return gpu_tree_verify(c, tree, (char *) staging + request->output, (size_t) request->cap);
 		default:
-			drop_tree(engine, request->tree);
-			return GPU_OK;
+			return drop_tree(engine, request->tree) ? GPU_OK : GPU_DEVICE_LOST;
 	}
 }
 
@@ -285,63 +377,67 @@ change(GpuEngine *engine, GpuRequest *request)
 	gpu_event_record(stream, &engine->change_began);
 	status = dispatch(engine, request);
 	gpu_event_record(stream, &engine->change_ended);
-	gpu_finish(stream);
-	note_status(engine, stream);
+	/* nobody knows how far a lost device came; and what was given up is not answered */
+	if (!gpu_finish(stream) || status == GPU_DEVICE_LOST)
+	{
+		note_status(engine, stream);
+		return;
+	}
 	request->batch = 1;
 	request->entries = gpu_tree_view(tree, &engine->pool, &view) ? view.entries : 0;
 	request->bytes = gpu_tree_bytes(tree);
 	request->launches = stream->launches;
 	request->device_ns = gpu_event_ns(stream, &engine->change_began, &engine->change_ended);
 	request->bus_bytes = stream->bus_bytes;
-	answer(request, engine->lost ? (uint32_t) GPU_DEVICE_LOST : status);
+	answer(engine, stream, request, status);
 }
 
+/* What each of the threads does. */
 static void
-run_changer(GpuEngine *engine)
+run_thread(GpuEngine *engine, int number)
 {
+	RequestQueue *queue = number == CHANGER ? &engine->changes : &engine->scans;
+	GpuStream *stream = number == CHANGER ? &engine->change.stream : &engine->scan_lane[number].stream;
 	GpuRequest *request;
 
 	gpu_use(engine->options.ordinal);
-	while ((request = next_request(&engine->changes)) != NULL)
+	while ((request = next_request(queue)) != NULL)
 	{
 		if (engine->lost)
-			answer(request, GPU_DEVICE_LOST);
-		else
+			continue;
+		engine->began[number] = now_ns();
+		if (engine->hang.exchange(false))
+			gpu_launch(stream, 1, GpuHang{ (uint32_t *) gpu_device_address(engine->hung_until) });
+		if (number == CHANGER)
 			change(engine, request);
-		wake(engine);
-	}
-}
-
-static void
-run_scanner(GpuEngine *engine, int number)
-{
-	GpuRequest *request;
-
-	gpu_use(engine->options.ordinal);
-	while ((request = next_request(&engine->scans)) != NULL)
-	{
-		if (engine->lost)
-			answer(request, GPU_DEVICE_LOST);
 		else
 			scan(engine, number, request);
+		engine->began[number] = 0;
 		wake(engine);
 	}
+}
+
+static void
+thread_main(GpuEngine *engine, int number)
+{
+	guarded(engine, [&] { run_thread(engine, number); });
+	if (engine->lost)
+		wake(engine);
+	engine->running--;
 }
 
 static void
 engine_submit(GpuEngine *engine, GpuRequest *request)
 {
-	RequestQueue *queue = request->kind == GPU_SCAN ? &engine->scans : &engine->changes;
-	std::lock_guard<std::mutex> guard(queue->mutex);
-
-	queue->requests.push_back(request);
-	queue->filled.notify_one();
+	guarded(engine,
+			[&] { append_request(request->kind == GPU_SCAN ? &engine->scans : &engine->changes, request); });
 }
 
 static int
 engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 {
 	GpuResident *resident = &engine->resident;
+	uint64_t now = now_ns();
 	int taken = 0;
 	int slot;
 
@@ -350,43 +446,24 @@ engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 		GkPinSlot *pin = &engine->pin[SCANNERS + slot];
 		WbtView view;
 
-		if (pin_view(engine, pin, requests[taken], &view))
-		{
-			engine->posted[slot] = requests[taken];
-			engine->merged++;
-			gpu_resident_post(resident, slot, &view, requests[taken], n);
-		}
-		else
+		if (!pin_view(engine, pin, requests[taken], &view))
 		{
 			gk_unpin(pin);
-			answer(requests[taken], GPU_WITHDRAWN);
+			give_back(requests[taken], GPU_WITHDRAWN);
+			continue;
 		}
+		engine->posted_at[slot] = now;
+		engine->merged++;
+		if (engine->hang.load(std::memory_order_relaxed) && engine->hang.exchange(false))
+			gpu_board_lose(&resident->poster, slot);
+		else
+			gpu_resident_post(resident, slot, &view, requests[taken], n);
 	}
-	while (taken < n && engine->lost)
-		answer(requests[taken++], GPU_DEVICE_LOST);
 	if (taken > 0)
 		engine->launches++;
-	if (resident->busy != 0)
+	if (resident->poster.busy != 0)
 		gpu_resident_keep(resident, engine->pool.base);
 	return taken;
-}
-
-/*
- * The GPU is lost, and may not have come to answer what is posted.  A sender that
- * had its answer and has sent the next request loses nothing by the same news.
- */
-static void
-give_up_posted(GpuEngine *engine)
-{
-	for (uint32_t left = engine->resident.busy; left != 0; left &= left - 1)
-	{
-		int slot = __builtin_ctz(left);
-
-		gk_unpin(&engine->pin[SCANNERS + slot]);
-		if (__atomic_load_n(&engine->posted[slot]->done, __ATOMIC_ACQUIRE) == 0)
-			answer(engine->posted[slot], GPU_DEVICE_LOST);
-	}
-	engine->resident.busy = 0;
 }
 
 /* Ends the pins of requests that the GPU is through with. */
@@ -408,17 +485,38 @@ engine_poll(GpuEngine *engine)
 	if (engine->woken && read(engine->wake_fd, &count, sizeof(count)) > 0)
 		engine->woken = false;
 	/* What is posted is about a tree, so there is a pool. */
-	if (engine->resident.busy != 0)
+	if (engine->resident.poster.busy != 0)
 		free_slots(engine);
 	note_status(engine, &engine->resident.stream);
-	if (engine->lost)
-		give_up_posted(engine);
 }
 
 static int
 engine_in_flight(GpuEngine *engine)
 {
-	return __builtin_popcount(engine->resident.busy);
+	return __builtin_popcount(engine->resident.poster.busy);
+}
+
+static uint64_t
+engine_oldest_ns(GpuEngine *engine)
+{
+	uint64_t now = now_ns();
+	uint64_t oldest = now;
+
+	for (int i = 0; i < THREADS; i++)
+	{
+		uint64_t began = engine->began[i];
+
+		if (began != 0 && began < oldest)
+			oldest = began;
+	}
+	for (uint32_t left = engine->resident.poster.busy; left != 0; left &= left - 1)
+	{
+		int slot = __builtin_ctz(left);
+
+		if (engine->posted_at[slot] < oldest && !gpu_board_acknowledged(&engine->resident.poster, slot))
+			oldest = engine->posted_at[slot];
+	}
+	return now - oldest;
 }
 
 static int
@@ -459,12 +557,21 @@ engine_inject(GpuEngine *engine, GpuInjection what)
 
 	if (!engine->options.emulate_failures)
 		return;
-	if (what == GPU_INJECT_NO_MEMORY)
-		engine->pool.fail_after = 0;
-	else
+	switch (what)
 	{
-		gpu_inject_fault(stream);
-		note_status(engine, stream);
+		case GPU_INJECT_STICKY:
+			gpu_inject_fault(stream);
+			note_status(engine, stream);
+			break;
+		case GPU_INJECT_NO_MEMORY:
+			engine->pool.fail_after = 0;
+			break;
+		case GPU_INJECT_BAD_ALLOC:
+			engine->pool.fail_list = 0;
+			break;
+		case GPU_INJECT_HANG:
+			engine->hang = true;
+			break;
 	}
 }
 
@@ -480,11 +587,13 @@ start_threads(GpuEngine *engine, char *why, size_t whylen)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	try
 	{
-		engine->changer = std::thread(run_changer, engine);
-		for (int i = 0; i < SCANNERS; i++)
-			engine->scanner[i] = std::thread(run_scanner, engine, i);
+		for (int i = 0; i < THREADS; i++)
+		{
+			engine->thread[i] = std::thread(thread_main, engine, i);
+			engine->running++;
+		}
 	}
-	catch (const std::system_error &error)
+	catch (const std::exception &error)
 	{
 		snprintf(why, whylen, "could not start a thread: %s", error.what());
 		started = false;
@@ -493,29 +602,63 @@ start_threads(GpuEngine *engine, char *why, size_t whylen)
 	return started;
 }
 
-static void
-engine_close(GpuEngine *engine)
+/* Have all threads ended, and all streams come to rest? */
+static bool
+at_rest(GpuEngine *engine)
 {
-	close_queue(&engine->changes);
-	close_queue(&engine->scans);
-	if (engine->changer.joinable())
-		engine->changer.join();
+	bool quiet = engine->running == 0;
+
+	/* a stream is its thread's as long as there is the thread */
+	for (int i = 0; i < SCANNERS && quiet; i++)
+		quiet = gpu_quiet(&engine->scan_lane[i].stream);
+	return quiet && gpu_quiet(&engine->change.stream) && gpu_quiet(&engine->resident.stream);
+}
+
+/* Ends an engine whose device is at rest. */
+static void
+release(GpuEngine *engine)
+{
 	for (int i = 0; i < SCANNERS; i++)
-	{
-		if (engine->scanner[i].joinable())
-			engine->scanner[i].join();
 		gpu_scan_lane_close(&engine->scan_lane[i]);
-	}
 	gpu_resident_close(&engine->resident);
 	gpu_event_close(&engine->change_began);
 	gpu_event_close(&engine->change_ended);
 	gpu_change_close(&engine->change);
 	gpu_pool_close(&engine->pool);
+	gpu_host_free(engine->hung_until);
 	if (engine->registered)
 		gpu_unregister(engine->options.staging);
+}
+
+static bool
+engine_close(GpuEngine *engine, uint64_t patience_ns)
+{
+	uint64_t began = now_ns();
+	bool quiet;
+
+	engine->closing = true;
+	close_queue(&engine->changes);
+	close_queue(&engine->scans);
+	gpu_resident_end(&engine->resident);
+	while (!(quiet = at_rest(engine)) && now_ns() - began < patience_ns)
+		std::this_thread::sleep_for(std::chrono::nanoseconds(CLOSE_WAIT_NS));
+	for (int i = 0; i < THREADS; i++)
+	{
+		if (engine->thread[i].joinable() && quiet)
+			engine->thread[i].join();
+		else if (engine->thread[i].joinable())
+			engine->thread[i].detach();
+	}
+	if (!quiet)
+		return false;
+	release(engine);
+	/* What an error has left under way ends with the context. */
+	if (engine->lost && !gpu_reset())
+		return false;
 	if (engine->wake_fd >= 0)
 		close(engine->wake_fd);
 	delete engine;
+	return true;
 }
 
 /* What must be there before the first request.  On failure, why says what is missing. */
@@ -524,6 +667,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 {
 	bool ok;
 
+	gpu_load_all();
 	if (!gpu_card(engine->options.ordinal, &engine->card, why, whylen))
 		return false;
 	engine->memory = engine->options.memory > 0 ? engine->options.memory : engine->card.memory_free / 4 * 3;
@@ -537,7 +681,9 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		snprintf(why, whylen, "could not make an event counter: %s", strerror(errno));
 		return false;
 	}
-	ok = engine->staging_device != NULL && gpu_change_open(&engine->change, &engine->pool) &&
+	engine->hung_until = (uint32_t *) gpu_host_alloc(sizeof(uint32_t));
+	ok = engine->staging_device != NULL && engine->hung_until != NULL &&
+		 gpu_change_open(&engine->change, &engine->pool) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_began) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_ended);
 	for (int i = 0; i < SCANNERS; i++)
@@ -553,19 +699,24 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 }
 
 static GpuEngine *
-engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
+engine_open(const GpuEngineOptions *options, bool *hopeless, char *why, size_t whylen)
 {
 	GpuEngine *engine = new (std::nothrow) GpuEngine();
+	bool ready = false;
 
+	*hopeless = false;
 	if (engine == NULL)
 	{
 		snprintf(why, whylen, "out of memory");
 		return NULL;
 	}
 	engine->options = *options;
-	if (!prepare(engine, why, whylen))
+	guarded(engine, [&] { ready = prepare(engine, why, whylen); });
+	if (!ready)
 	{
-		engine_close(engine);
+		(void) engine_lost(engine, why, whylen);
+		*hopeless = engine->card.hopeless;
+		(void) engine_close(engine, OPEN_PATIENCE_NS);
 		return NULL;
 	}
 	return engine;
@@ -574,9 +725,9 @@ engine_open(const GpuEngineOptions *options, char *why, size_t whylen)
 extern "C" __attribute__((visibility("default"))) const GpuEngineApi *
 gpuds_gpu_engine(void)
 {
-	static const GpuEngineApi api = { GPU_ENGINE_ABI,   engine_open,   engine_close, engine_info,
-									  engine_wake_fd,   engine_submit, engine_small, engine_poll,
-									  engine_in_flight, engine_lost,   engine_inject };
+	static const GpuEngineApi api = { GPU_ENGINE_ABI,   engine_open,   engine_close,     engine_info,
+									  engine_wake_fd,   engine_submit, engine_small,     engine_poll,
+									  engine_in_flight, engine_lost,   engine_oldest_ns, engine_inject };
 
 	return &api;
 }

@@ -24,6 +24,14 @@
  * A scan sees the tree's version that was current when it was handed over or a
  * later one.  Versions that scans still use are kept.
  *
+ * A request is answered (done = 1) only when nothing on the GPU reads or writes
+ * its memory any more.  So when the device is lost (lost says so), requests that
+ * are under way, and all that are handed over later, are not answered: the sender
+ * has them back when close has returned true.  If it returns false, only the end
+ * of the process stops the GPU.
+ *
+ * No function of the engine throws.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPU_ENGINE_H
@@ -31,10 +39,13 @@
 
 #include "kernels/gk.h"
 
-#define GPU_ENGINE_ABI 1
+#define GPU_ENGINE_ABI 2
 
 /* Trees are named by numbers below this. */
-#define GPU_MAX_TREES 4096
+#define GPU_MAX_TREES 65536
+
+/* A tree has no more entries: their ranks are numbers of 32 bits. */
+#define GPU_MAX_ENTRIES UINT64_C(0xFFFFFFFE)
 
 /* Scans of at most so many intervals and entries are small. */
 #define GPU_SMALL_INTERVALS 32
@@ -46,7 +57,8 @@
 typedef enum GpuRequestKind
 {
 	GPU_SCAN,        /* the next entries of a scan */
-	GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped */
+	GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped.  n: entries
+					  * that will come at least, 0: not known */
 	GPU_LOAD_ADD,    /* input: GkEntry[n], strictly ascending over all calls */
 	GPU_LOAD_END,    /* publish */
 	GPU_LOAD_CANCEL, /* give everything back */
@@ -67,9 +79,10 @@ typedef enum GpuStatus
 {
 	GPU_OK,
 	GPU_WITHDRAWN,  /* there is no such tree, or *guard is not what was expected */
-	GPU_NO_MEMORY,  /* of the device; nothing was changed */
+	GPU_NO_MEMORY,  /* of the device, or of the process; nothing was changed */
+	GPU_TOO_LARGE,  /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
 	GPU_DAMAGED,    /* GPU_VERIFY found something; output says what */
-	GPU_DEVICE_LOST /* all requests fail from now on */
+	GPU_DEVICE_LOST /* not the engine's answer: the sender's to all that it gets back from close */
 } GpuStatus;
 
 /*
@@ -112,6 +125,9 @@ typedef struct GpuRequest
 	uint64_t device_ns; /* time on the device */
 	uint64_t bus_bytes; /* to and from it */
 	uint32_t done;      /* atomic; set last */
+
+	/* the engine's, from the handing over until done is 1 */
+	struct GpuRequest *next_queued;
 } GpuRequest;
 
 /* May a scan go together with others in one launch? */
@@ -149,17 +165,28 @@ typedef struct GpuEngineInfo
 
 typedef enum GpuInjection
 {
-	GPU_INJECT_STICKY,   /* a kernel that faults: the context is lost for good */
-	GPU_INJECT_NO_MEMORY /* the next allocation of tree memory fails */
+	GPU_INJECT_STICKY,    /* a kernel that faults: the context is lost for good */
+	GPU_INJECT_NO_MEMORY, /* the next allocation of tree memory fails */
+	GPU_INJECT_BAD_ALLOC, /* the next allocation of the process's memory for a tree fails */
+	GPU_INJECT_HANG       /* the next request that is handed over never comes to an end */
 } GpuInjection;
 
 typedef struct GpuEngineApi
 {
 	uint32_t abi; /* GPU_ENGINE_ABI */
-	/* NULL: why says what is missing, in words for the server's log */
-	GpuEngine *(*open)(const GpuEngineOptions *options, char *why, size_t whylen);
-	/* Ends all threads; requests in flight are given up without an answer. */
-	void (*close)(GpuEngine *engine);
+	/*
+	 * NULL: why says what is missing, in words for the server's log; *hopeless is set
+	 * if it is nothing that comes back: no driver, no card, one that is too old.
+	 */
+	GpuEngine *(*open)(const GpuEngineOptions *options, bool *hopeless, char *why, size_t whylen);
+	/*
+	 * Requests in flight are given up without an answer.  Waits for the GPU to come
+	 * to an end with them, for at most so long (0: it is known to hang).  True: nothing
+	 * writes to the staging memory any more, and all is released.  False: the GPU
+	 * is left to itself; the requests' memory can be used again only when this process
+	 * has ended, which is to be by _exit: exit handlers wait for the GPU, too.
+	 */
+	bool (*close)(GpuEngine *engine, uint64_t patience_ns);
 	void (*info)(GpuEngine *engine, GpuEngineInfo *info);
 	/* Readable when a submitted request has been done since the last poll. */
 	int (*wake_fd)(GpuEngine *engine);
@@ -170,8 +197,16 @@ typedef struct GpuEngineApi
 	void (*poll)(GpuEngine *engine);
 	/* Small requests whose room is not free yet. */
 	int (*in_flight)(GpuEngine *engine);
-	/* False while all is well; else why has the CUDA error, in words. */
+	/*
+	 * False while all is well; else why says what happened, in words.  Then nothing is
+	 * answered any more: close.
+	 */
 	bool (*lost)(GpuEngine *engine, char *why, size_t whylen);
+	/*
+	 * For how long the GPU has had the oldest request that it has not come to an end
+	 * with; 0: it has none.  Requests that wait for others to be begun do not count.
+	 */
+	uint64_t (*oldest_ns)(GpuEngine *engine);
 	void (*inject)(GpuEngine *engine, GpuInjection what);
 } GpuEngineApi;
 

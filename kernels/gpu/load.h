@@ -240,8 +240,12 @@ gpu_load_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves)
 {
 	std::vector<uint32_t> &chunks = tree->load.chunks;
 	size_t had = chunks.size();
+	size_t need = (size_t) ((leaves + gpu_nodes_per_chunk(&tree->leaves) - 1) /
+							gpu_nodes_per_chunk(&tree->leaves));
 
-	while (chunks.size() * gpu_nodes_per_chunk(&tree->leaves) < leaves)
+	if (need >= c->pool->nchunks || (need > had && !gpu_pool_list(c->pool, &chunks, need - had)))
+		return false;
+	while (chunks.size() < need)
 	{
 		uint32_t chunk = gpu_pool_take(c->pool);
 
@@ -329,8 +333,8 @@ gpu_tree_load_add(GpuChange *c, GpuTree *tree, const GkEntry *entries, int64_t n
 		return GPU_WITHDRAWN;
 	if (n <= 0)
 		return gpu_change_status(c);
-	if (total >= WBT_MAX_ENTRIES)
-		return GPU_NO_MEMORY;
+	if (total > GPU_MAX_ENTRIES)
+		return GPU_TOO_LARGE;
 	leaves = gpu_load_full_leaves(load, total);
 	left = total - wbt_fill_start(leaves, load->fill_percent);
 	chunk = (size_t) first / gpu_nodes_per_chunk(&tree->leaves);
@@ -412,8 +416,8 @@ gpu_load_publish(GpuChange *c, GpuTree *tree)
 {
 	GpuLoad *load = &tree->load;
 
-	tree->leaves.chunks.insert(tree->leaves.chunks.end(), load->chunks.begin(), load->chunks.end());
-	load->chunks.clear();
+	/* a tree that is being loaded has no other leaves */
+	tree->leaves.chunks.swap(load->chunks);
 	gpu_run_give(c->pool, &load->carry);
 	tree->loading = false;
 	gpu_tree_publish(tree, load->entries);
@@ -683,7 +687,7 @@ gpu_tree_build(GpuChange *c, GpuTree *tree, const uint64_t *w0, const uint64_t *
 	load->leaves = gpu_load_full_leaves(load, (uint64_t) n);
 	if (wbt_fill_start(load->leaves, fill_percent) < (uint64_t) n)
 		load->leaves++;
-	if ((uint64_t) n >= WBT_MAX_ENTRIES || n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->leaves) ||
+	if (n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->leaves) ||
 		!gpu_tree_reserve(c, tree, 0, (uint64_t) gpu_inner_nodes((int64_t) load->leaves), 0, 0))
 	{
 		gpu_tree_release(c, tree);

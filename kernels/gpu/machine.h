@@ -14,7 +14,8 @@
  * Errors stay with the stream: after the first one its status is not GPU_OK,
  * why says what happened, and everything else asked of it does nothing.  All
  * CUDA errors count as GPU_DEVICE_LOST: the context is lost for good, or a
- * program error shows.
+ * program error shows.  What was asked before the error may go on: only gpu_quiet
+ * tells, or the end of the context (gpu_reset).
  *
  *-------------------------------------------------------------------------
  */
@@ -30,9 +31,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <vector>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #else
 #include <cuda_runtime.h>
 #include <cub/device/device_radix_sort.cuh>
@@ -52,6 +53,9 @@
 
 /* Threads of a block, if a launch does not say otherwise. */
 #define GPU_BLOCK 256
+
+/* Machine code is made for cards of this compute capability and later. */
+#define GPU_LEAST_CAPABILITY 8
 
 /* Items that one sort or scan can have. */
 #define GPU_MAX_ITEMS INT32_MAX
@@ -90,6 +94,7 @@ struct GpuCard
 	size_t memory_total;
 	size_t memory_free;
 	int multiprocessors;
+	bool hopeless; /* there is none that could be used, now or later */
 };
 
 /*
@@ -266,6 +271,19 @@ gpu_check(GpuStream *s, const char *what, cudaError_t error)
  * The card.  Each thread that uses it calls gpu_use once.
  */
 
+/*
+ * To be called before anything else.  The driver loads a kernel when it is first
+ * launched, if it is let, and waits for kernels that are running then: for one
+ * that stays.  So all are loaded at once, whatever the environment says.
+ */
+static inline void
+gpu_load_all(void)
+{
+#ifndef GPU_EMULATED
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+#endif
+}
+
 /* Is there a card of this number?  If not, why says why not. */
 static inline bool
 gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
@@ -278,6 +296,7 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 	if (visible && *visible == '\0')
 	{
 		snprintf(why, whylen, "no CUDA-capable device is detected (emulated)");
+		card->hopeless = true;
 		return false;
 	}
 	snprintf(card->name, sizeof(card->name), "emulated GPU");
@@ -303,6 +322,15 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 	if (error != cudaSuccess)
 	{
 		snprintf(why, whylen, "%s", cudaGetErrorString(error));
+		card->hopeless = error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ||
+						 error == cudaErrorStubLibrary;
+		return false;
+	}
+	if (prop.major < GPU_LEAST_CAPABILITY)
+	{
+		snprintf(why, whylen, "%s has compute capability %d.%d, %d.0 is needed", prop.name, prop.major,
+				 prop.minor, GPU_LEAST_CAPABILITY);
+		card->hopeless = true;
 		return false;
 	}
 	memcpy(card->name, prop.name, sizeof(card->name) - 1);
@@ -385,6 +413,33 @@ gpu_finished(GpuStream *s)
 		return false;
 	gpu_check(s, "kernel", error);
 	return true;
+#endif
+}
+
+/* Is nothing under way any more, be it done or, after an error, given up by the device? */
+static inline bool
+gpu_quiet(const GpuStream *s)
+{
+#ifdef GPU_EMULATED
+	(void) s;
+	return true;
+#else
+	return s->stream == NULL || cudaStreamQuery(s->stream) != cudaErrorNotReady;
+#endif
+}
+
+/*
+ * Ends the thread's context, with all streams and memory of the device.  True:
+ * nothing that was asked of it goes on.
+ */
+static inline bool
+gpu_reset(void)
+{
+#ifdef GPU_EMULATED
+	gpu_emulated_lost = false;
+	return true;
+#else
+	return cudaDeviceReset() == cudaSuccess;
 #endif
 }
 
@@ -737,12 +792,14 @@ gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared)
 {
 	s->launches++;
 #ifdef GPU_EMULATED
-	std::vector<uint64_t> memory(shared / sizeof(uint64_t) + 1);
-	GpuBlock block = { (unsigned char *) memory.data(), NULL };
+	GpuBlock block = { (unsigned char *) calloc(shared + 1, 1), NULL };
 
 	(void) threads;
+	if (block.shared == NULL)
+		gpu_fail(s, "launch", "out of memory");
 	if (gpu_usable(s))
 		f(block);
+	free(block.shared);
 #else
 	if (!gpu_ok(s))
 		return;
@@ -784,6 +841,23 @@ gpu_inject_fault(GpuStream *s)
 #endif
 }
 
+/* A kernel that does not come to an end before *end is set, in host memory. */
+struct GpuHang
+{
+	const uint32_t *end;
+
+	GPU_FN void operator()(int64_t) const
+	{
+#ifdef __CUDA_ARCH__
+		while (*(const volatile uint32_t *) end == 0)
+			__nanosleep(1000);
+#elif defined(GPU_EMULATED)
+		while (__atomic_load_n(end, __ATOMIC_ACQUIRE) == 0)
+			usleep(1000);
+#endif
+	}
+};
+
 /*
  * Sorts and scans of up to GPU_MAX_ITEMS items.  All of them take
  * their working memory from s->temp.
@@ -794,8 +868,7 @@ gpu_inject_fault(GpuStream *s)
 static inline size_t
 gpu_temp_bytes(int64_t n)
 {
-	(void) n;
-	return 256;
+	return 256 + (size_t) n * sizeof(uint32_t);
 }
 
 #else
@@ -859,16 +932,16 @@ gpu_sort_pairs(GpuStream *s, uint64_t **keys, uint64_t **other_keys, uint32_t **
 		return;
 
 	uint64_t mask = (high - low >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (high - low)) - 1) << low;
-	std::vector<uint32_t> order((size_t) n);
+	uint32_t *order = (uint32_t *) s->temp;
 
 	for (int64_t i = 0; i < n; i++)
-		order[(size_t) i] = (uint32_t) i;
-	std::stable_sort(order.begin(), order.end(),
+		order[i] = (uint32_t) i;
+	std::stable_sort(order, order + n,
 					 [&](uint32_t a, uint32_t b) { return ((*keys)[a] & mask) < ((*keys)[b] & mask); });
 	for (int64_t i = 0; i < n; i++)
 	{
-		(*other_keys)[i] = (*keys)[order[(size_t) i]];
-		(*other_values)[i] = (*values)[order[(size_t) i]];
+		(*other_keys)[i] = (*keys)[order[i]];
+		(*other_values)[i] = (*values)[order[i]];
 	}
 	std::swap(*keys, *other_keys);
 	std::swap(*values, *other_values);

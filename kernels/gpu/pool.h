@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "kernels/gpu/machine.h"
@@ -36,10 +37,20 @@ struct GpuPool
 	uint32_t nchunks = 0; /* chunk 0 too */
 	std::atomic<uint32_t> used{ 0 };
 	std::atomic<int64_t> fail_after{ -1 }; /* so many allocations succeed, the next fails; < 0: none fails */
+	std::atomic<int64_t> fail_list{ -1 };  /* likewise, of lists of the process's */
 	std::mutex lock;
 	std::vector<bool> taken;
 	uint32_t lowest = 1; /* no chunk before it is free */
 };
+
+/* Is this the allocation that is to fail? */
+static inline bool
+gpu_pool_fails(std::atomic<int64_t> *fail_after)
+{
+	if (*fail_after < 0)
+		return false;
+	return (*fail_after)-- == 0;
+}
 
 /* Take the range from the card; false: it has not so much. */
 static inline bool
@@ -51,14 +62,46 @@ gpu_pool_open(GpuPool *pool, size_t bytes)
 		nchunks = GPU_MAX_CHUNKS;
 	if (nchunks < 2)
 		return false;
+	try
+	{
+		pool->taken.assign(nchunks, false);
+	}
+	catch (const std::bad_alloc &)
+	{
+		return false;
+	}
 	pool->bytes = nchunks * GPU_CHUNK_BYTES;
 	pool->base = (unsigned char *) gpu_alloc(pool->bytes);
 	if (pool->base == NULL)
 		return false;
 	pool->nchunks = (uint32_t) nchunks;
 	pool->used = 0;
-	pool->taken.assign(nchunks, false);
 	pool->lowest = 1;
+	return true;
+}
+
+/*
+ * Makes room for n more items of a list in the process's memory; false: there is
+ * none.  Called before anything is changed: no list grows otherwise.
+ */
+template <typename T>
+static inline bool
+gpu_pool_list(GpuPool *pool, std::vector<T> *list, size_t n)
+{
+	size_t size = list->size() + n;
+
+	if (gpu_pool_fails(&pool->fail_list))
+		return false;
+	if (size <= list->capacity())
+		return true;
+	try
+	{
+		list->reserve(size > 2 * list->capacity() ? size : 2 * list->capacity());
+	}
+	catch (const std::bad_alloc &)
+	{
+		return false;
+	}
 	return true;
 }
 
@@ -89,22 +132,13 @@ gpu_pool_at(const GpuPool *pool, uint32_t chunk)
 	return pool->base + (size_t) chunk * GPU_CHUNK_BYTES;
 }
 
-/* Is this the allocation that is to fail? */
-static inline bool
-gpu_pool_fails(GpuPool *pool)
-{
-	if (pool->fail_after < 0)
-		return false;
-	return pool->fail_after-- == 0;
-}
-
 /* A chunk; 0: there is none. */
 static inline uint32_t
 gpu_pool_take(GpuPool *pool)
 {
 	std::lock_guard<std::mutex> guard(pool->lock);
 
-	if (gpu_pool_fails(pool))
+	if (gpu_pool_fails(&pool->fail_after))
 		return 0;
 	for (uint32_t chunk = pool->lowest; chunk < pool->nchunks; chunk++)
 	{
@@ -127,7 +161,7 @@ gpu_pool_take_run(GpuPool *pool, uint32_t n)
 	std::lock_guard<std::mutex> guard(pool->lock);
 	uint32_t found = 0;
 
-	if (gpu_pool_fails(pool))
+	if (gpu_pool_fails(&pool->fail_after))
 		return 0;
 	for (uint32_t chunk = pool->nchunks; chunk-- > 1;)
 	{

@@ -5,20 +5,13 @@
  *
  * A launch takes longer than the lookup of a key, on both sides of the bus.  So
  * a kernel of a few blocks stays on the GPU while requests keep coming, each
- * block looking at a slot of its own on a board in host memory.  The host posts
- * a request by writing the slot; the block reads the rest from the request's
+ * block looking at a slot of its own on a board in host memory (board.h).  The host
+ * posts a request by writing the slot; the block reads the rest from the request's
  * place in the staging memory, answers it there, and acknowledges the slot.
  *
- * A slot is 16 words of 8 bytes.  The upper half of each word is the number of
- * the post, the lower half a part of the message: as a word is written and read
- * as one, a block that sees the new number in all words has the whole message,
- * in one trip over the bus.
- *
- * The kernel leaves when nothing was posted for GPU_RESIDENT_IDLE_NS, and after
- * GPU_RESIDENT_LIFE_NS in any case: whatever waits for the whole device waits no
- * longer than that.  Its last block says so on the board; the host then launches
- * the next one if a post has not been acknowledged.  Blocks count the posts that
- * they have served in device memory, so the next one goes on where this one ended.
+ * No kernel stays for longer than GPU_BOARD_LIFE_NS: whatever waits for the whole
+ * device waits no longer than two of them take, for the next one may be in the
+ * stream already.
  *
  * A block locates its request's intervals by tiles (tile.h), a sum over the
  * numbers of their entries says which is the i-th, and each thread writes some
@@ -29,23 +22,15 @@
 #ifndef GPU_RESIDENT_H
 #define GPU_RESIDENT_H
 
+#include "kernels/gpu/board.h"
 #include "kernels/gpu/scan.h"
 #ifndef GPU_EMULATED
 #include "kernels/gpu/tile.h"
 #endif
 
-/* Requests that can be under way at a time. */
-#define GPU_RESIDENT_SLOTS 32
-
-#define GPU_RESIDENT_IDLE_NS 1000000
-#define GPU_RESIDENT_LIFE_NS 20000000
-
 /* A block without posts for so long looks less often. */
 #define GPU_RESIDENT_DROWSY_NS 100000
 #define GPU_RESIDENT_DOZE_NS 1000
-
-/* A block asks whether the kernel is to leave at every so many looks at its slot. */
-#define GPU_RESIDENT_LOOKS 16
 
 /* The host asks the driver for errors at every so many polls. */
 #define GPU_RESIDENT_POLLS 256
@@ -67,41 +52,29 @@ enum GpuResidentWord
 	RESIDENT_WORDS = RESIDENT_HI + 4
 };
 
+static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
+
 #define GPU_RESIDENT_FORWARD (1u << 16)
 #define GPU_RESIDENT_HAS_WORDS (1u << 17)
 #define GPU_RESIDENT_SPELLED (1u << 18)
 
-/* What host and device tell each other; in host memory. */
+/* The board, and what does not find room in a slot; in host memory. */
 struct GpuResidentBoard
 {
-	uint64_t slot[GPU_RESIDENT_SLOTS][RESIDENT_WORDS]; /* number of the post << 32 | word */
-	GkInterval first[GPU_RESIDENT_SLOTS];              /* the interval that the scan is at, less what it has
-												  * seen of it; lo > hi: none */
-	uint32_t acknowledged[GPU_RESIDENT_SLOTS];         /* last post that was served */
-	uint32_t gone;                                     /* the last kernel that has left */
-	uint32_t leave;                                    /* not 0: the kernel is to leave */
-};
-
-/* What blocks tell each other; in device memory. */
-struct GpuResidentState
-{
-	uint32_t served[GPU_RESIDENT_SLOTS]; /* last post that was served */
-	uint64_t last;                       /* when */
-	uint32_t leaving;                    /* the kernel that is leaving */
-	uint32_t left;                       /* its blocks that have left */
+	GpuBoard board;
+	GkInterval first[GPU_BOARD_SLOTS]; /* the interval that the scan is at, less what it has
+										* seen of it; lo > hi: none */
 };
 
 struct GpuResident
 {
 	GpuStream stream;
+	GpuPoster poster;
 	GpuResidentBoard *board;       /* as the host sees it */
 	GpuResidentBoard *board_there; /* ... and the device */
-	GpuResidentState *state;       /* device memory */
+	GpuBoardState *state;          /* device memory */
 	unsigned char *staging;        /* as the host sees it */
 	unsigned char *there;          /* ... and the device */
-	uint32_t posted[GPU_RESIDENT_SLOTS];
-	uint32_t busy;   /* a bit a slot: posted, and not known to be acknowledged */
-	uint32_t kernel; /* number of the last one launched */
 	uint32_t polls;
 };
 
@@ -283,26 +256,102 @@ gpu_resident_serve(const GpuResidentItem &item)
 	gpu_release_system(&item.request->done, 1);
 }
 
+/*
+ * One thread that does as all blocks, one after the other: each of them leaves when
+ * it has found nothing.
+ */
+struct GpuResidentVisit
+{
+	int number;
+	uint32_t word[GPU_BOARD_WORDS];
+	bool idle;
+
+	int slot() const
+	{
+		return number;
+	}
+
+	uint64_t now() const
+	{
+		return idle ? UINT64_MAX : 0;
+	}
+
+	template <typename F> bool agree(const F &f) const
+	{
+		return f();
+	}
+
+	template <typename F> void once(const F &f) const
+	{
+		f();
+	}
+
+	template <typename F> bool one_says(const F &f) const
+	{
+		return f();
+	}
+
+	bool look(const uint64_t *slot, uint32_t post, const uint64_t *, uint32_t, bool *leaves)
+	{
+		/* a block before this one may have said so */
+		*leaves = false;
+		idle = false;
+		for (int i = 0; i < GPU_BOARD_WORDS; i++)
+		{
+			idle |= slot[i] >> 32 != post;
+			word[i] = (uint32_t) slot[i];
+		}
+		return !idle;
+	}
+
+	uint64_t load(const uint64_t *p) const
+	{
+		return *p;
+	}
+
+	uint32_t load_host(const uint32_t *p) const
+	{
+		return *p;
+	}
+
+	void store(uint64_t *p, uint64_t v) const
+	{
+		*p = v;
+	}
+
+	void store_host(uint32_t *p, uint32_t v) const
+	{
+		*p = v;
+	}
+
+	void announce() const
+	{
+	}
+
+	void rest(uint64_t) const
+	{
+	}
+};
+
 /* The kernel's visit: everything that is posted. */
 static inline void
 gpu_resident_start(GpuResident *r, const unsigned char *base)
 {
 	GpuResidentBoard *board = r->board_there;
 
-	for (int i = 0; i < GPU_RESIDENT_SLOTS && gpu_usable(&r->stream); i++)
+	for (int i = 0; i < GPU_BOARD_SLOTS && gpu_usable(&r->stream); i++)
 	{
-		uint32_t word[RESIDENT_WORDS];
-		GpuResidentItem item;
+		GpuResidentVisit visit = { i, {}, false };
 
-		if (board->slot[i][0] >> 32 == r->state->served[i])
-			continue;
-		for (int k = 0; k < RESIDENT_WORDS; k++)
-			word[k] = (uint32_t) board->slot[i][k];
-		gpu_resident_decode(&item, word, &board->first[i], base, r->there);
-		gpu_resident_serve(item);
-		board->acknowledged[i] = ++r->state->served[i];
+		gpu_board_stay(visit, &board->board, r->state, r->poster.kernel,
+					   [&]
+					   {
+						   GpuResidentItem item;
+
+						   gpu_resident_decode(&item, visit.word, &board->first[i], base, r->there);
+						   gpu_resident_serve(item);
+					   });
 	}
-	board->gone = r->kernel;
 }
 
 #else
@@ -346,8 +395,8 @@ struct GpuResidentBound
 struct GpuResidentShared
 {
 	GpuResidentItem item;
-	uint32_t word[RESIDENT_WORDS];
-	bool posted;
+	uint32_t word[GPU_BOARD_WORDS];
+	bool agreed;
 	GpuResidentBound bounds[GPU_SMALL_INTERVALS][2];
 	uint64_t offsets[GPU_SMALL_INTERVALS + 1];
 	GpuStart starts[GPU_SMALL_INTERVALS];
@@ -466,94 +515,117 @@ gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
 	}
 }
 
-/* Is the kernel to leave?  Block 0 decides. */
-__device__ __forceinline__ bool
-gpu_resident_leaves(const GpuResidentBoard *board, GpuResidentState *state, uint32_t kernel, uint64_t began)
+/* A block as board.h wants it; its first warp looks at the board, and agrees for all. */
+struct GpuResidentMachine
 {
-	if (blockIdx.x == 0)
-	{
-		uint64_t now = gpu_nanoseconds();
-		uint64_t last = *(volatile uint64_t *) &state->last;
-		uint64_t since = last > began ? last : began;
+	GpuResidentShared *shared;
 
-		if (now - began > GPU_RESIDENT_LIFE_NS || (now > since && now - since > GPU_RESIDENT_IDLE_NS) ||
-			*(const volatile uint32_t *) &board->leave != 0)
-			*(volatile uint32_t *) &state->leaving = kernel;
+	__device__ __forceinline__ int slot() const
+	{
+		return (int) blockIdx.x;
 	}
-	return *(volatile uint32_t *) &state->leaving == kernel;
-}
 
-/* Wait for the block's next message, by a warp; false: the kernel leaves. */
-__device__ __forceinline__ bool
-gpu_resident_await(const GpuResidentBoard *board, GpuResidentState *state, uint32_t number, uint32_t kernel,
-				   uint64_t began, GpuResidentShared *shared)
-{
-	int lane = (int) threadIdx.x;
-	const uint64_t *slot = board->slot[blockIdx.x];
-	uint64_t since = gpu_nanoseconds();
-
-	for (unsigned looks = 1;; looks++)
+	__device__ __forceinline__ uint64_t now() const
 	{
-		uint64_t word = lane < RESIDENT_WORDS ? gpu_resident_load(&slot[lane]) : (uint64_t) number << 32;
+		return gpu_nanoseconds();
+	}
 
-		if (__all_sync(GPU_ALL_LANES, (uint32_t) (word >> 32) == number))
+	template <typename F> __device__ __forceinline__ bool agree(const F &f) const
+	{
+		if (threadIdx.x < 32)
 		{
-			if (lane < RESIDENT_WORDS)
-				shared->word[lane] = (uint32_t) word;
-			return true;
+			bool answer = f();
+
+			if (threadIdx.x == 0)
+				shared->agreed = answer;
 		}
-		if (looks % GPU_RESIDENT_LOOKS == 0 &&
-			__any_sync(GPU_ALL_LANES, lane == 0 && gpu_resident_leaves(board, state, kernel, began)))
+		__syncthreads();
+		return shared->agreed;
+	}
+
+	template <typename F> __device__ __forceinline__ void once(const F &f) const
+	{
+		if (threadIdx.x == 0)
+			f();
+	}
+
+	template <typename F> __device__ __forceinline__ bool one_says(const F &f) const
+	{
+		return __any_sync(GPU_ALL_LANES, threadIdx.x == 0 && f()) != 0;
+	}
+
+	/* A lane a word, and one for *leaving: all of them wait together. */
+	__device__ __forceinline__ bool look(const uint64_t *slot, uint32_t number, const uint64_t *leaving,
+										 uint32_t kernel, bool *leaves) const
+	{
+		int lane = (int) threadIdx.x;
+		uint64_t word = 0;
+
+		if (lane <= GPU_BOARD_WORDS)
+			word = gpu_resident_load(lane < GPU_BOARD_WORDS ? &slot[lane] : leaving);
+		*leaves = __any_sync(GPU_ALL_LANES, lane == GPU_BOARD_WORDS && word == kernel) != 0;
+		if (!__all_sync(GPU_ALL_LANES, lane >= GPU_BOARD_WORDS || (uint32_t) (word >> 32) == number))
 			return false;
-		if (blockIdx.x > 0 && gpu_nanoseconds() - since > GPU_RESIDENT_DROWSY_NS)
+		if (lane < GPU_BOARD_WORDS)
+			shared->word[lane] = (uint32_t) word;
+		return true;
+	}
+
+	__device__ __forceinline__ uint64_t load(const uint64_t *p) const
+	{
+		return *(const volatile uint64_t *) p;
+	}
+
+	__device__ __forceinline__ uint32_t load_host(const uint32_t *p) const
+	{
+		return *(const volatile uint32_t *) p;
+	}
+
+	__device__ __forceinline__ void store(uint64_t *p, uint64_t v) const
+	{
+		*(volatile uint64_t *) p = v;
+	}
+
+	/*
+	 * No fence: what the host is to see before it was written before the answer's
+	 * (gpu_release_system), and what the block has read it has used.
+	 */
+	__device__ __forceinline__ void store_host(uint32_t *p, uint32_t v) const
+	{
+		*(volatile uint32_t *) p = v;
+	}
+
+	__device__ __forceinline__ void announce() const
+	{
+		__threadfence_system();
+	}
+
+	__device__ __forceinline__ void rest(uint64_t ns) const
+	{
+		if (blockIdx.x > 0 && ns > GPU_RESIDENT_DROWSY_NS)
 			__nanosleep(GPU_RESIDENT_DOZE_NS);
 	}
-}
+};
 
 /* A block for each slot. */
 __global__ void
 __launch_bounds__(GPU_RESIDENT_BLOCK)
-	gpu_resident_kernel(GpuResidentBoard *board, GpuResidentState *state, const unsigned char *base,
+	gpu_resident_kernel(GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
 						unsigned char *there, uint32_t kernel)
 {
 	__shared__ GpuResidentShared shared;
-	uint32_t number = state->served[blockIdx.x];
-	uint64_t began = gpu_nanoseconds();
+	GpuResidentMachine machine = { &shared };
 
-	for (;;)
-	{
-		if (threadIdx.x < 32)
-		{
-			bool posted = gpu_resident_await(board, state, number + 1, kernel, began, &shared);
-
-			if (threadIdx.x == 0)
-				shared.posted = posted;
-		}
-		__syncthreads();
-		if (!shared.posted)
-			break;
-		if (threadIdx.x == 0)
-			gpu_resident_decode(&shared.item, shared.word, &board->first[blockIdx.x], base, there);
-		__syncthreads();
-		gpu_resident_serve(&shared, gpu_nanoseconds());
-		__syncthreads();
-		number++;
-		if (threadIdx.x == 0)
-		{
-			*(volatile uint64_t *) &state->last = gpu_nanoseconds();
-			*(volatile uint32_t *) &board->acknowledged[blockIdx.x] = number;
-		}
-	}
-	if (threadIdx.x == 0)
-	{
-		state->served[blockIdx.x] = number;
-		__threadfence();
-		if (atomicAdd(&state->left, 1) == gridDim.x - 1)
-		{
-			state->left = 0;
-			gpu_release_system(&board->gone, kernel);
-		}
-	}
+	gpu_board_stay(machine, &board->board, state, kernel,
+				   [&]
+				   {
+					   if (threadIdx.x == 0)
+						   gpu_resident_decode(&shared.item, shared.word, &board->first[blockIdx.x], base,
+											   there);
+					   __syncthreads();
+					   gpu_resident_serve(&shared, gpu_nanoseconds());
+					   __syncthreads();
+				   });
 }
 
 static inline void
@@ -561,9 +633,10 @@ gpu_resident_start(GpuResident *r, const unsigned char *base)
 {
 	if (!gpu_ok(&r->stream))
 		return;
-	gpu_resident_kernel<<<GPU_RESIDENT_SLOTS, GPU_RESIDENT_BLOCK, 0, r->stream.stream>>>(r->board_there,
-																						 r->state, base,
-																						 r->there, r->kernel);
+	gpu_resident_kernel<<<GPU_BOARD_SLOTS, GPU_RESIDENT_BLOCK, 0, r->stream.stream>>>(r->board_there,
+																					  r->state, base,
+																					  r->there,
+																					  r->poster.kernel);
 	gpu_check(&r->stream, "launch", cudaGetLastError());
 }
 
@@ -580,21 +653,27 @@ gpu_resident_open(GpuResident *r, unsigned char *staging, unsigned char *there)
 	r->there = there;
 	r->board = (GpuResidentBoard *) gpu_host_alloc(sizeof(GpuResidentBoard));
 	r->board_there = r->board ? (GpuResidentBoard *) gpu_device_address(r->board) : NULL;
-	r->state = (GpuResidentState *) gpu_alloc(sizeof(GpuResidentState));
+	r->state = (GpuBoardState *) gpu_alloc(sizeof(GpuBoardState));
 	if (r->board_there == NULL || r->state == NULL)
 		return false;
-	gpu_fill(&r->stream, r->state, 0, sizeof(GpuResidentState));
+	r->poster.board = &r->board->board;
+	gpu_fill(&r->stream, r->state, 0, sizeof(GpuBoardState));
 	return gpu_finish(&r->stream);
 }
 
-/* Ends the kernel first: nothing writes to the staging memory after this. */
+/* Asks the kernel to leave; its stream comes to an end then. */
+static inline void
+gpu_resident_end(GpuResident *r)
+{
+	if (r->board)
+		gpu_board_end(&r->board->board);
+}
+
+/* The kernel has left (gpu_quiet), or there was none. */
 static inline void
 gpu_resident_close(GpuResident *r)
 {
-	if (r->board)
-		__atomic_store_n(&r->board->leave, 1, __ATOMIC_RELEASE);
-	gpu_finish(&r->stream);
-	gpu_free(r->state, sizeof(GpuResidentState));
+	gpu_free(r->state, sizeof(GpuBoardState));
 	gpu_host_free(r->board);
 	gpu_stream_close(&r->stream);
 	memset((void *) r, 0, sizeof(*r));
@@ -604,53 +683,39 @@ gpu_resident_close(GpuResident *r)
 static inline int
 gpu_resident_slot(const GpuResident *r)
 {
-	return r->busy == UINT32_MAX ? -1 : __builtin_ctz(~r->busy);
+	return gpu_board_slot(&r->poster);
 }
 
 /* Post a request, one of batch, in a free slot.  When all are posted, gpu_resident_keep must follow. */
 static inline void
 gpu_resident_post(GpuResident *resident, int slot, const WbtView *view, const GpuRequest *r, int batch)
 {
-	uint64_t number = ++resident->posted[slot];
-	uint32_t word[RESIDENT_WORDS];
+	uint32_t word[GPU_BOARD_WORDS];
 
 	gpu_resident_encode(resident, view, r, batch, word, &resident->board->first[slot]);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	for (int i = 0; i < RESIDENT_WORDS; i++)
-		__atomic_store_n(&resident->board->slot[slot][i], number << 32 | word[i], __ATOMIC_RELAXED);
-	resident->busy |= 1u << slot;
+	gpu_board_post(&resident->poster, slot, word);
 }
 
 /* Sees to it that a kernel serves what is posted; base is the pool's. */
 static inline void
 gpu_resident_keep(GpuResident *r, const unsigned char *base)
 {
-	if (r->busy != 0 && gpu_acquire_system(&r->board->gone) == r->kernel)
-	{
-		r->kernel++;
+	if (gpu_board_follow(&r->poster))
 		gpu_resident_start(r, base);
-	}
 }
 
 /*
  * Returns a bit for each slot that has become free.  If the device is lost,
- * stream.status says so, and busy which slots had no answer.
+ * stream.status says so.
  */
 static inline uint32_t
 gpu_resident_poll(GpuResident *r, const unsigned char *base)
 {
-	uint32_t ended = 0;
+	uint32_t ended;
 
 	gpu_resident_keep(r, base);
-	for (uint32_t left = r->busy; left != 0; left &= left - 1)
-	{
-		int slot = __builtin_ctz(left);
-
-		if (gpu_acquire_system(&r->board->acknowledged[slot]) == r->posted[slot])
-			ended |= 1u << slot;
-	}
-	r->busy &= ~ended;
-	if (r->busy != 0 && ++r->polls % GPU_RESIDENT_POLLS == 0)
+	ended = gpu_board_collect(&r->poster);
+	if (r->poster.busy != 0 && ++r->polls % GPU_RESIDENT_POLLS == 0)
 		gpu_finished(&r->stream);
 	return ended;
 }

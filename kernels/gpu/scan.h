@@ -334,12 +334,13 @@ gpu_scan_block(GpuScanLane *, const WbtView *, unsigned char *, const GpuRequest
 #endif
 
 /*
- * Do a scan.  staging is the staging memory as the host sees it.  Sets
- * everything of the request but status and done; all of it is there when this
- * returns, with GPU_OK or GPU_DEVICE_LOST.
+ * Do a scan.  staging and there are the staging memory as host and device see it.
+ * Sets everything of the request but status and done.  GPU_OK: all of it is there,
+ * and the lane is at rest.  GPU_DEVICE_LOST: nothing is known of either.
  */
 static inline uint32_t
-gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, GpuRequest *r)
+gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, unsigned char *there,
+			   GpuRequest *r)
 {
 	GpuStream *s = &lane->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
@@ -353,8 +354,8 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, G
 		bool tids = r->form == GPU_SORTED_TIDS;
 		bool written = false;
 
-		if (!(tids ? gpu_scan_block<true>(lane, view, staging, r, n, &written)
-				   : gpu_scan_block<false>(lane, view, staging, r, n, &written)))
+		if (!(tids ? gpu_scan_block<true>(lane, view, there, r, n, &written)
+				   : gpu_scan_block<false>(lane, view, there, r, n, &written)))
 		{
 			GpuScanLocate locate = { *view, GkScan(), r->forward, lane->starts, lane->offsets, n };
 

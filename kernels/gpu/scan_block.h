@@ -120,14 +120,14 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 /*
  * Do a scan this way: lane->summary has the total then, and *written says whether the
  * output is written, too.  False: nothing was done, there are too many intervals.
+ * there is the staging memory as the device sees it.
  */
 template <bool tids>
 static inline bool
-gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *staging, const GpuRequest *r, int64_t n,
+gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *there, const GpuRequest *r, int64_t n,
 			   bool *written)
 {
 	GpuStream *s = &lane->stream;
-	unsigned char *there = (unsigned char *) gpu_device_address(staging);
 	GpuScanLocate locate = { *view, GkScan(), r->forward, lane->starts, lane->offsets, n };
 	GpuScanWrite<1, tids> write = { *view,
 									r->forward,
@@ -140,7 +140,7 @@ gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *staging, c
 									(uint64_t *) (there + r->output),
 									lane->summary_there };
 
-	if (n > GPU_SCAN_BLOCK || there == NULL || !gpu_ok(s))
+	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
 	locate.scan.intervals = (const GkInterval *) (there + r->input);
 	locate.scan.words = r->words ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;

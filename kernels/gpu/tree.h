@@ -128,6 +128,8 @@ struct GpuTree
 	GpuLoad load;
 };
 
+static_assert(GPU_MAX_ENTRIES == WBT_MAX_ENTRIES - 1, "what a tree can have is what engine.h says");
+
 /* bit 63: there is a tree; bits 47..40 key words, 39..32 height, 31..0 root. */
 #define GPU_HEAD_VALID (UINT64_C(1) << 63)
 
@@ -407,7 +409,9 @@ gpu_tree_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves, uint64_t inners, 
 	uint32_t taken = 0;
 	bool room;
 
-	if ((uint64_t) nleaves + ninners >= c->pool->nchunks)
+	if ((uint64_t) nleaves + ninners >= c->pool->nchunks ||
+		!gpu_pool_list(c->pool, &tree->leaves.chunks, nleaves) ||
+		!gpu_pool_list(c->pool, &tree->inners.chunks, ninners))
 		return false;
 	/* an earlier launch may still be reading the page */
 	if (nleaves + ninners > 0)

@@ -29,6 +29,17 @@ extern void gpuds_check_mirror(const GpudsMirrorSource *source);
 /* check_heap.c */
 extern void gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
 
+/* check_entries.c */
+extern void gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
+
+/* Entries in, the same entries ascending out (sorter.c). */
+typedef struct GpudsSorter GpudsSorter;
+
+extern GpudsSorter *gpuds_sorter_begin(int nwords);
+extern void gpuds_sorter_add(GpudsSorter *sorter, const GkEntry *entry);
+extern int64 gpuds_sorter_next(GpudsSorter *sorter, GkEntry *out, int64 cap);
+extern void gpuds_sorter_end(GpudsSorter *sorter);
+
 /*
  * The entries that a journal holds, ascending (entries.c).
  *

@@ -21,8 +21,9 @@
 PG_FUNCTION_INFO_V1(gpuds_index_check);
 
 /*
- * A snapshot whose visible rows must all have entries.  It is a new one in READ
- * COMMITTED; otherwise it may be older than the index allows.
+ * A snapshot whose visible rows must all have entries, and entries of their own
+ * keys only.  It is a new one in READ COMMITTED; otherwise it may be older than
+ * the index allows.
  */
 static Snapshot
 take_snapshot(Relation index)
@@ -60,6 +61,7 @@ check(Relation heap, Relation index, bool heapallindexed)
 	if (heapallindexed)
 	{
 		gpuds_check_heap(heap, &source, snapshot);
+		gpuds_check_entries(heap, &source, snapshot);
 		UnregisterSnapshot(snapshot);
 	}
 }
@@ -68,8 +70,8 @@ check(Relation heap, Relation index, bool heapallindexed)
  * gpuds_index_check(index regclass, heapallindexed boolean)
  *
  * Checks the journal's pages, the mirror against the journal and, if
- * heapallindexed, that every row visible now has its entry.  Raises
- * ERRCODE_INDEX_CORRUPTED for the first violation.
+ * heapallindexed, that every row visible now has its entry, and every entry a row
+ * with its key, or none.  Raises ERRCODE_INDEX_CORRUPTED for the first violation.
  *
  * Takes AccessShareLock on table and index: reading and writing go on, also
  * VACUUM, and it works on a standby.  The owner's functions in the index's

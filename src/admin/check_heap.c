@@ -10,30 +10,19 @@
  */
 #include "gpuds.h"
 
-#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
-#include "miscadmin.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "admin/admin.h"
-#include "journal/internal.h"
-#include "journal/runs.h"
-#include "kernels/sort.h"
 
-/* Entries taken from the merge at a time. */
+/* Entries taken from the sorter at a time. */
 #define CHUNK 4096
 
 typedef struct HeapEntries
 {
 	const GpudsKeyLayout *layout;
-	GkEntry *entries;
-	GkEntry *scratch;
-	int64 n;
-	int64 capacity;
-	BufFile *file; /* NULL: all of them fit in memory */
-	int64 spilled; /* in runs of capacity */
+	GpudsSorter *sorter;
 } HeapEntries;
 
 /* Takes the entry of a row. */
@@ -41,17 +30,10 @@ static void
 take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	HeapEntries *rows = arg;
+	GkEntry entry;
 
-	if (rows->n == rows->capacity)
-	{
-		if (rows->file == NULL)
-			rows->file = BufFileCreateTemp(false);
-		gk_sort_entries(rows->entries, rows->scratch, rows->n);
-		gpuds_run_write(rows->file, rows->entries, rows->n, rows->layout->nwords);
-		rows->spilled += rows->n;
-		rows->n = 0;
-	}
-	gpuds_key_encode(rows->layout, values, isnull, tid, &rows->entries[rows->n++]);
+	gpuds_key_encode(rows->layout, values, isnull, tid, &entry);
+	gpuds_sorter_add(rows->sorter, &entry);
 }
 
 /* Collects the entries of all rows that the snapshot sees. */
@@ -59,13 +41,7 @@ static void
 collect(HeapEntries *rows, Relation heap, Relation index, Snapshot snapshot)
 {
 	IndexInfo *info = BuildIndexInfo(index);
-	int64 most = (int64) RelationGetNumberOfBlocks(heap) * MaxHeapTuplesPerPage;
 	TableScanDesc scan;
-
-	rows->capacity = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkEntry));
-	rows->capacity = Max(Min(rows->capacity, most), CHUNK);
-	rows->entries = MemoryContextAllocHuge(CurrentMemoryContext, rows->capacity * sizeof(GkEntry));
-	rows->scratch = MemoryContextAllocHuge(CurrentMemoryContext, rows->capacity * sizeof(GkEntry));
 
 	/*
 	 * As the first scan of CREATE INDEX CONCURRENTLY: with a snapshot of ours,
@@ -78,7 +54,6 @@ collect(HeapEntries *rows, Relation heap, Relation index, Snapshot snapshot)
 	info->ii_ExclusionStrats = NULL;
 	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
 	table_index_build_scan(heap, index, info, true, false, take_row, rows, scan);
-	gk_sort_entries(rows->entries, rows->scratch, rows->n);
 }
 
 /* The journal's entries, with the one that the stream has come to. */
@@ -147,34 +122,24 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 {
 	HeapEntries rows;
 	Journal journal;
-	GpudsMerge *merge;
 	GkEntry *chunk = palloc(CHUNK * sizeof(GkEntry));
 	int64 n;
 
-	memset(&rows, 0, sizeof(rows));
 	rows.layout = source->layout;
+	rows.sorter = gpuds_sorter_begin(source->layout->nwords);
 	collect(&rows, heap, source->index, snapshot);
 
 	memset(&journal, 0, sizeof(journal));
 	journal.index = source->index;
 	journal_next(&journal);
 
-	merge = gpuds_merge_begin(source->layout->nwords, (Size) maintenance_work_mem * 1024 / 4);
-	if (rows.file)
-		gpuds_merge_runs(merge, rows.file, rows.spilled, rows.capacity);
-	gpuds_merge_array(merge, rows.entries, rows.n);
-	while ((n = gpuds_merge_next(merge, chunk, CHUNK)) > 0)
+	while ((n = gpuds_sorter_next(rows.sorter, chunk, CHUNK)) > 0)
 	{
-		CHECK_FOR_INTERRUPTS();
 		for (int64 i = 0; i < n; i++)
 			look_for(&journal, heap, &chunk[i]);
 	}
-	gpuds_merge_end(merge);
 
 	gpuds_entries_close(journal.stream);
-	if (rows.file)
-		BufFileClose(rows.file);
-	pfree(rows.entries);
-	pfree(rows.scratch);
+	gpuds_sorter_end(rows.sorter);
 	pfree(chunk);
 }

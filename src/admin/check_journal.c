@@ -326,8 +326,9 @@ check_meta(JournalCheck *check)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO,
 						"Keys have %u bits in %u words here, %d in %d by the definition.", meta->key_bits,
 						meta->nwords, check->layout->nbits, check->layout->nwords);
-	if (meta->sweep_due > 1 || meta->spare[0] != 0 || meta->spare[1] != 0)
-		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The metapage has spare fields that are not zero.");
+	if (meta->sweep_due > 1)
+		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The metapage's mark for a sweep is %u.",
+						meta->sweep_due);
 	if (meta->generation == 0)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The generation is 0.");
 }

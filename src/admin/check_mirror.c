@@ -143,7 +143,7 @@ acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool s
 	gpuds_mirror_acquire(ref->mirror, true);
 	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
 	{
-		if (!synced || pg_atomic_read_u64(&ref->mirror->synced) != 0)
+		if (!synced || (pg_atomic_read_u64(&ref->mirror->readable) == ref->serial && !ref->mirror->ahead))
 			verdict = examine(source, ref, where);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));

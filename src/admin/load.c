@@ -15,37 +15,48 @@
 PG_FUNCTION_INFO_V1(gpuds_index_load);
 PG_FUNCTION_INFO_V1(gpuds_index_evict);
 
+/* There is no mirror to be had, although it was asked for by name. */
+static void
+refuse(Relation index)
+{
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+					errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
+					errdetail("There is no room for it on any device that the session may use."),
+					errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
+											: gpuds_device == GPUDS_DEVICE_CPU
+												? "gpuds.host_memory"
+												: "gpuds.device_memory or gpuds.host_memory")));
+}
+
 /*
  * gpuds_index_load(index regclass) returns boolean
  *
- * Loads the index's mirror onto the session's device, or brings it up to date.
- * False: there is no room for it on any device, or no index file (an unlogged
- * index on a standby).
+ * Loads the index's mirror onto the session's device, or brings it up to date, and
+ * waits for that.  Raises an error if there is no room for it on any device.
+ * False: there is no index file (an unlogged index on a standby).
  */
 Datum
 gpuds_index_load(PG_FUNCTION_ARGS)
 {
 	Relation heap;
 	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
-	GpudsMirrorRef ref = { NULL, 0 };
+	bool has_file = gpuds_admin_has_file(index);
 
-	if (gpuds_admin_has_file(index))
+	if (has_file)
 	{
 		GpudsIndexInfo info = *gpuds_index_info(index);
+		GpudsMirrorRef ref = { NULL, 0 };
 		GpudsMirrorSource source;
 
 		source.index = index;
 		source.layout = &info.layout;
 		source.file_id = info.file_id;
 		source.fillfactor = GpudsGetFillfactor(index);
-		/* Asked for by name: a device that had no room is asked again. */
-		if (gpuds_mirror_lookup(index, info.file_id, GPUDS_ON_CUDA, false, &ref))
-			pg_atomic_write_u64(&ref.mirror->rest_until, 0);
-		ref.mirror = NULL;
-		gpuds_mirror_sync(&source, &ref);
+		if (!gpuds_mirror_load(&source, &ref))
+			refuse(index);
 	}
 	gpuds_admin_close(index, heap);
-	PG_RETURN_BOOL(ref.mirror != NULL);
+	PG_RETURN_BOOL(has_file);
 }
 
 static void

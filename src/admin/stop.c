@@ -27,9 +27,14 @@
 
 /* numbers count from 1 */
 static const char *const stop_names[] = {
-	"insert-buffered-flush", "bulk-delete-tombstoned", "bulk-delete-done", "compact-sealed",
-	"compact-written",       "compact-switched",       "catch-up-read",    "load-base-read",
-	"scan-probed",           "scan-before-probe",      "device-waiting",
+	"insert-buffered-flush", "bulk-delete-tombstoned",
+	"bulk-delete-done",      "compact-sealed",
+	"compact-written",       "compact-switched",
+	"catch-up-read",         "load-base-read",
+	"scan-probed",           "scan-before-probe",
+	"device-waiting",        "check-entries-read",
+	"journal-scan-lanes",    "load-begun",
+	"mirror-acquired",
 };
 
 static char *stop_at = NULL;

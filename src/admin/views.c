@@ -77,8 +77,8 @@ device_name(GpudsDeviceKind kind)
 Datum
 gpuds_device_state(PG_FUNCTION_ARGS)
 {
-	Datum values[7];
-	bool isnull[7] = { false };
+	Datum values[9];
+	bool isnull[9] = { false };
 	GpudsCudaInfo info;
 
 	gpuds_require_preload();
@@ -90,6 +90,8 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 	isnull[4] = true; /* backends do its work themselves */
 	values[5] = CStringGetTextDatum("ready");
 	isnull[6] = true;
+	isnull[7] = true; /* it was always there */
+	isnull[8] = true;
 	add_row(fcinfo, values, isnull);
 
 	if (gpuds_queue)
@@ -106,6 +108,10 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 																	  : "absent");
 		values[6] = CStringGetTextDatum(info.detail);
 		isnull[6] = info.detail[0] == '\0';
+		values[7] = TimestampTzGetDatum(info.since);
+		isnull[7] = false;
+		values[8] = Int64GetDatum(info.losses);
+		isnull[8] = false;
 		add_row(fcinfo, values, isnull);
 	}
 	return (Datum) 0;

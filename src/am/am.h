@@ -16,6 +16,7 @@
 #include "access/parallel.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
+#include "utils/resowner.h"
 
 #include "gpuds.h"
 #include "key/key.h"
@@ -46,6 +47,34 @@ typedef struct GpudsIndexInfo
 	uint64 file_id; /* of the metapage */
 } GpudsIndexInfo;
 
+/*
+ * While it is open, new entries may be collected in it (insert.c).  It lies on the
+ * stack of whoever opens it; its fields are insert.c's.
+ */
+typedef struct GpudsInsertBuffer GpudsInsertBuffer;
+typedef struct GpudsInsertScope
+{
+	struct GpudsInsertScope *outer;
+	bool barred;            /* nothing is collected */
+	uint64 serial;          /* names it */
+	SubTransactionId subid; /* that opened it */
+	ResourceOwner owner;    /* of locks and pins */
+	MemoryContext context;  /* of buffers; NULL: there was none yet */
+	GpudsInsertBuffer *buffers;
+
+	/* the row whose entries came last */
+	Oid row_heap; /* invalid: it is not known */
+	ItemPointerData row;
+	bool speculative;             /* it was */
+	GpudsInsertBuffer *undecided; /* what has its entries, if it was */
+
+	/* its page, pinned; invalid: none is */
+	Buffer page;
+	Oid page_heap;
+	BlockNumber page_block;
+	RelFileLocator page_locator;
+} GpudsInsertScope;
+
 /* handler.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 
@@ -59,11 +88,13 @@ extern PGDLLEXPORT void gpuds_build_worker(dsm_segment *seg, shm_toc *toc);
 extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 						 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo);
 extern void gpuds_insert_flush(Relation index);
-extern void gpuds_insert_flush_all(bool final);
-extern void gpuds_insert_speculative(void);
-extern void gpuds_insert_forget(void);
-extern void gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent);
-extern void gpuds_insert_subabort(SubTransactionId subid);
+extern void gpuds_insert_flush_all(void);
+extern void gpuds_insert_discard(Relation index);
+extern void gpuds_insert_begin(GpudsInsertScope *scope, bool barrier);
+extern void gpuds_insert_append(GpudsInsertScope *scope);
+extern void gpuds_insert_end(GpudsInsertScope *scope);
+extern void gpuds_insert_before_commit(SubTransactionId subid);
+extern void gpuds_insert_after_end(SubTransactionId subid);
 
 /* scan.c */
 extern IndexScanDesc gpuds_beginscan(Relation index, int nkeys, int norderbys);

@@ -42,6 +42,7 @@
 #include "journal/internal.h"
 #include "journal/runs.h"
 #include "kernels/sort.h"
+#include "mirror/mirror.h"
 
 /* Phases in pg_stat_progress_create_index; 1 is PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE. */
 #define PHASE_SCAN 2
@@ -640,6 +641,9 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
+	gpuds_insert_discard(index);
+	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
+	gpuds_mirror_forget(index);
 	gpuds_journal_create(index, MAIN_FORKNUM, GPUDS_STRUCTURE_BTREE, layout.nwords, layout.nbits);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */

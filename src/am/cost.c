@@ -11,9 +11,14 @@
  * in memory then.  On a GPU every scan has to get there and back, which is
  * what they pay each time.  Selectivities and correlation come from core's statistics.
  *
+ * Where no mirror is to be had, scans read the whole journal (mirror/fallback.c), and
+ * that is what they cost then.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
+
+#include <math.h>
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
@@ -21,13 +26,15 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/spccache.h"
 #include "utils/syscache.h"
 
 #include "am/am.h"
-#include "device/device.h"
+#include "mirror/mirror.h"
 
 /* In units of cpu_operator_cost: about 2 us for a scan's set-up, 0.1 us a probe. */
 #define SETUP_OPERATORS 200
@@ -35,6 +42,16 @@
 
 /* In the same units: there and back between a backend and a GPU, some 8 us. */
 #define ROUND_TRIP_OPERATORS 1500
+
+/* Reading a record of the journal and seeing that it is not wanted. */
+#define RECORD_OPERATORS 4
+
+/* Comparisons of a sort, and of a search in what was sorted, in a file perhaps. */
+#define SORT_OPERATORS 0.5
+#define SEARCH_OPERATORS 20
+
+/* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
+#define JOURNAL_PASSES 3
 
 /* More than what enable_seqscan = off adds. */
 #define NEVER_COST 1.0e12
@@ -140,6 +157,81 @@ bounding_quals(IndexPath *path, int *nfilters)
 	return quals;
 }
 
+/* Will a scan read the journal? */
+static bool
+reads_journal(IndexOptInfo *index)
+{
+	GpudsMirrorSource source = { 0 };
+	const GpudsIndexInfo *info;
+	bool reads;
+
+	if (index->hypothetical)
+		return false;
+	source.index = index_open(index->indexoid, NoLock);
+	info = gpuds_index_info(source.index);
+	source.layout = &info->layout;
+	source.file_id = info->file_id;
+	reads = !gpuds_mirror_expected(&source, index->tuples);
+	index_close(source.index, NoLock);
+	return reads;
+}
+
+/*
+ * What reading the journal adds to each of so many scans for a number of intervals
+ * and entries: the first passes look for what these scans want, then all is
+ * sorted and searched.
+ */
+static Cost
+journal_cost(IndexOptInfo *index, double loop_count, double intervals, double entries)
+{
+	double records = Max(index->tuples, 2);
+	double depth = log(records) / log(2);
+	double passes = Min(loop_count, JOURNAL_PASSES);
+	double page_cost;
+	Cost cost;
+
+	get_tablespace_page_costs(index->reltablespace, NULL, &page_cost);
+	cost = passes * (index->pages * page_cost + records * RECORD_OPERATORS * cpu_operator_cost);
+	if (loop_count >= JOURNAL_PASSES)
+		cost += records * depth * SORT_OPERATORS * cpu_operator_cost;
+	else
+		cost += loop_count * entries * depth * SORT_OPERATORS * cpu_operator_cost;
+	return cost / Max(loop_count, 1) + intervals * depth * SEARCH_OPERATORS * cpu_operator_cost;
+}
+
+/*
+ * Core makes an index-only path where no column is needed at all, whatever
+ * amcanreturn says.  That plan would trust the visibility map without the
+ * interlock with VACUUM that this takes, so it must never be chosen; but core makes
+ * no other path then, and the bitmap scan is made from this one.  So the paths that
+ * would be there without it are made here, as core does: a plain index scan, if
+ * conditions, predicate or order give reason for one, and the bitmap scan.
+ */
+static void
+add_other_paths(PlannerInfo *root, IndexPath *path, double loop_count)
+{
+	IndexOptInfo *index = path->indexinfo;
+	RelOptInfo *rel = index->rel;
+	Relids outer = PATH_REQ_OUTER(&path->path);
+	IndexPath *plain;
+
+	if (path->indexclauses == NIL && path->path.pathkeys == NIL && !index->predOK)
+		return;
+	plain = makeNode(IndexPath);
+	*plain = *path;
+	plain->path.pathtype = T_IndexScan;
+	cost_index(plain, root, loop_count, false);
+	add_path(rel, &plain->path);
+
+	if (plain->path.pathkeys != NIL && plain->indexselectivity >= 1.0)
+		return;
+	if (outer == NULL)
+		outer = rel->lateral_relids;
+	add_path(rel, (Path *) create_bitmap_heap_path(root, rel, &plain->path, outer, loop_count, 0));
+	if (rel->consider_parallel && outer == NULL)
+		create_partial_bitmap_paths(root, rel, &plain->path);
+}
+
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)
@@ -166,13 +258,20 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 		*startup += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	*total = *startup + entries * (cpu_index_tuple_cost * ENTRY_SHARE + nfilters * cpu_operator_cost);
 
-	/*
-	 * Core plans an index-only scan where no column is needed at all, whatever
-	 * amcanreturn says.  It would trust the visibility map without the interlock
-	 * with VACUUM that this takes.
-	 */
+	if (reads_journal(index))
+	{
+		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);
+
+		*startup += cost;
+		*total += cost;
+	}
+
 	if (path->path.pathtype == T_IndexOnlyScan)
 	{
+		add_other_paths(root, path, loop_count);
+
+		/* chosen by whatever accident, it had better be a plan that works */
+		path->path.pathtype = T_IndexScan;
 		GpudsDisablePath(&path->path);
 		*startup += NEVER_COST;
 		*total += NEVER_COST;

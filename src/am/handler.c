@@ -52,7 +52,8 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 #if PG_VERSION_NUM >= 160000
 	routine->amsummarizing = false;
 #endif
-	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL;
+	/* Compaction is cleanup's, also after a bulk delete: so not only the conditional kind. */
+	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	routine->amkeytype = InvalidOid;
 
 	routine->ambuild = gpuds_build;

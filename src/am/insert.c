@@ -1,339 +1,640 @@
 /*-------------------------------------------------------------------------
  *
  * insert.c
- *	  Index inserts, buffered in the transaction.
+ *	  Index inserts, collected in the statement.
  *
- * A transaction's new entries are kept in backend memory and appended to the
- * journal together: before the transaction's own scans of the index, before
- * commit and prepare, before a plan that may start workers, before a utility
- * statement that may look at or replace the file, and when the buffer is full.
- * Until then no other session can want them: their rows are not committed.
+ * A statement's new entries are kept in backend memory and appended to the
+ * journal together.  They live in a scope, which is opened around the run of a
+ * plan that changes tables and around COPY FROM (hooks.c), and nothing outlives
+ * its scope:
  *
- * A buffer belongs to a relation file, not to an index: entries made for a file
- * that was replaced meanwhile must not go to the new one.  The index stays
- * locked until the end of the (sub)transaction, as long as it has entries in
- * a buffer, so that nobody else moves the file.
+ *	- the scope ends normally: everything in it is appended;
+ *	- it ends by an error: what is left in it is dropped, and with the error
+ *	  goes the (sub)transaction that made the rows.  That is not taken on trust:
+ *	  a (sub)transaction that nevertheless wants to commit is refused.
  *
- * Entries of a subtransaction that rolls back are dropped at once: from then
- * on VACUUM may give their TIDs to other rows.  Marks say which entries belong
- * to which subtransaction; they nest, so they are a stack.
+ * Scopes nest as statements do.  aminsert collects only in the innermost one and
+ * only in the subtransaction that opened it, so all entries of a scope are of
+ * one subtransaction, and none of them can be rolled back without an error's
+ * leaving the scope.  While a utility statement runs there is a barrier: nothing
+ * is collected in it, whatever it calls.  What inserts without a scope (logical
+ * replication, other libraries) appends at once.
+ *
+ * A buffer belongs to a relation file, not to an index.  It holds a lock on the
+ * index, so that no other session moves the file.  If our own session did, who
+ * has the file now is looked up when the entries are appended; they are dropped
+ * only when the scope ends and nobody has it.  A build empties the buffers of
+ * its file: it has read the rows itself.
+ *
+ * A row inserted speculatively (ON CONFLICT) may lose.  It is dead then, and
+ * as soon as VACUUM has been there its TID may be another row's: an entry
+ * appended after that would be a wrong one.  So such a row is undecided until
+ * the next row comes or somebody wants the entries.  That long we hold a pin on
+ * its page of the table, taken before the row can lose: without a cleanup lock
+ * nobody prunes the page, an item that is not pruned is not VACUUM's, and so the
+ * TID cannot get another row.  Then the row itself tells: it was killed (drop
+ * the entries), it was confirmed (they are like others), or neither yet (append
+ * them at once).  Every row is looked at when it comes, whatever the plan is, so
+ * it does not matter who inserts speculatively; rows that follow each other are
+ * mostly on one page, which stays pinned, as COPY has it.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "am/am.h"
 #include "journal/journal.h"
-#include "mirror/mirror.h"
 
 /* Entries a buffer holds at most: 1.5 MB. */
 #define BUFFER_LIMIT 65536
 #define BUFFER_START 32
 
-/* Entries that all buffers together hold before they are all appended: 24 MB. */
+/* Entries that all buffers together have room for at most: 24 MB. */
 #define TOTAL_LIMIT 1048576
 
-typedef struct BufferMark
+struct GpudsInsertBuffer
 {
-	SubTransactionId subid;
-	int start; /* number of its first entry */
-} BufferMark;
-
-typedef struct InsertBuffer
-{
-	struct InsertBuffer *next;
+	GpudsInsertBuffer *next;  /* of the scope */
+	GpudsInsertBuffer *chain; /* of the hash bucket */
+	GpudsInsertBuffer *also_undecided;
+	GpudsInsertScope *scope;
 	RelFileLocator locator;
+	bool temp;      /* of a temporary index: its locator may be a permanent one's, too */
+	bool undecided; /* the last entry is of the scope's undecided row */
 	Oid index_oid;
 	int nwords;
 	int n;
 	int size;
 	GkEntry *entries;
-	int nmarks;
-	int marks_size;
-	BufferMark *marks; /* strictly ascending starts, the last one is
-								 * the current subtransaction's if it has any */
-} InsertBuffer;
+};
 
-/* This transaction's buffers, last used first; in TopTransactionContext. */
-static InsertBuffer *buffers = NULL;
+/* Innermost scope. */
+static GpudsInsertScope *scopes = NULL;
 
-/* Entries in all of them. */
-static int64 total_buffered = 0;
+/* Names a scope as long as the backend lives. */
+static uint64 scope_serial = 0;
 
-/* For the rest of the transaction nothing is buffered. */
-static bool append_at_once = false;
+/* All buffers by their file; of those of one file the innermost scope's comes first. */
+#define NBUCKETS 1024
+static GpudsInsertBuffer *buckets[NBUCKETS];
 
-/* Counts the transactions that had buffers: tells what was remembered in which. */
-static uint64 buffers_serial = 0;
+/* Entries in all buffers, and for how many there is room. */
+static int64 total_entries = 0;
+static int64 total_size = 0;
+
+/* The outermost subtransaction whose entries an error has dropped; it must roll back. */
+static SubTransactionId dropped_in = InvalidSubTransactionId;
 
 /* What a statement remembers in IndexInfo.ii_AmCache, so as not to search. */
 typedef struct BufferRef
 {
-	InsertBuffer *buffer;
-	uint64 serial;
+	GpudsInsertBuffer *buffer;
+	uint64 serial; /* of its scope */
 } BufferRef;
 
-static InsertBuffer *
-find_buffer(const RelFileLocator *locator)
+static GpudsInsertBuffer **
+bucket_of(const RelFileLocator *locator)
 {
-	InsertBuffer **link;
+	return &buckets[murmurhash32(locator->relNumber) % NBUCKETS];
+}
 
-	for (link = &buffers; *link; link = &(*link)->next)
+static bool
+has_file(Relation index, const GpudsInsertBuffer *buffer)
+{
+	return RelFileLocatorEquals(RelationLocator(index), buffer->locator) &&
+		   RelationUsesLocalBuffers(index) == buffer->temp;
+}
+
+/* Takes or releases a buffer's lock for its scope, whoever is running now. */
+static void
+scope_lock(GpudsInsertScope *scope, Oid index_oid, bool take)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	CurrentResourceOwner = scope->owner;
+	if (take)
+		LockRelationOid(index_oid, RowExclusiveLock);
+	else
+		UnlockRelationOid(index_oid, RowExclusiveLock);
+	CurrentResourceOwner = old;
+}
+
+static GpudsInsertBuffer *
+make_buffer(GpudsInsertScope *scope, Relation index, int nwords)
+{
+	GpudsInsertBuffer **bucket = bucket_of(&RelationLocator(index));
+	GpudsInsertBuffer *buffer;
+
+	scope_lock(scope, RelationGetRelid(index), true);
+	if (scope->context == NULL)
+		scope->context = AllocSetContextCreate(TopTransactionContext, "gpuds inserts",
+											   ALLOCSET_DEFAULT_SIZES);
+	buffer = MemoryContextAllocZero(scope->context, sizeof(GpudsInsertBuffer));
+	buffer->scope = scope;
+	buffer->locator = RelationLocator(index);
+	buffer->temp = RelationUsesLocalBuffers(index);
+	buffer->index_oid = RelationGetRelid(index);
+	buffer->nwords = nwords;
+	buffer->next = scope->buffers;
+	scope->buffers = buffer;
+	buffer->chain = *bucket;
+	*bucket = buffer;
+	return buffer;
+}
+
+/* The buffer of an index in a scope. */
+static GpudsInsertBuffer *
+scope_buffer(GpudsInsertScope *scope, Relation index, int nwords, IndexInfo *indexInfo)
+{
+	BufferRef *ref = indexInfo->ii_AmCache;
+	GpudsInsertBuffer *buffer;
+
+	if (ref && ref->serial == scope->serial && has_file(index, ref->buffer))
+		return ref->buffer;
+
+	/* those of other scopes that have the same file come behind ours */
+	buffer = *bucket_of(&RelationLocator(index));
+	while (buffer && !has_file(index, buffer))
+		buffer = buffer->chain;
+	if (buffer == NULL || buffer->scope != scope)
+		buffer = make_buffer(scope, index, nwords);
+
+	if (ref == NULL)
+		ref = indexInfo->ii_AmCache = MemoryContextAlloc(indexInfo->ii_Context, sizeof(BufferRef));
+	ref->buffer = buffer;
+	ref->serial = scope->serial;
+	return buffer;
+}
+
+/*
+ * The index of our database that has a buffer's file; InvalidOid if there is none.
+ */
+static Oid
+find_file(const GpudsInsertBuffer *buffer)
+{
+	Oid tablespace = buffer->locator.spcOid;
+	Oid found = InvalidOid;
+	Relation classes = table_open(RelationRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key[2];
+	HeapTuple tuple;
+
+	/* as pg_class has it */
+	if (tablespace == MyDatabaseTableSpace)
+		tablespace = InvalidOid;
+	ScanKeyInit(&key[0], Anum_pg_class_reltablespace, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(tablespace));
+	ScanKeyInit(&key[1], Anum_pg_class_relfilenode, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(buffer->locator.relNumber));
+	scan = systable_beginscan(classes, ClassTblspcRelfilenodeIndexId, true, NULL, 2, key);
+	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		InsertBuffer *buffer = *link;
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(tuple);
 
-		if (RelFileLocatorEquals(buffer->locator, *locator))
-		{
-			*link = buffer->next;
-			buffer->next = buffers;
-			buffers = buffer;
-			return buffer;
-		}
+		if (class->relkind != RELKIND_INDEX)
+			continue;
+		if (buffer->temp ? isTempNamespace(class->relnamespace)
+						 : class->relpersistence != RELPERSISTENCE_TEMP)
+			found = class->oid;
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return found;
+}
+
+/*
+ * Opens the index that has a buffer's file, to be closed without giving up its
+ * lock; NULL if there is none.
+ */
+static Relation
+open_file(const GpudsInsertBuffer *buffer)
+{
+	Relation index = try_relation_open(buffer->index_oid, NoLock); /* the buffer has locked it */
+	Oid oid;
+
+	if (index && has_file(index, buffer))
+		return index;
+	if (index)
+		relation_close(index, NoLock);
+
+	/* our own session gave the file to another index, by whatever way */
+	while (OidIsValid(oid = find_file(buffer)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		index = try_relation_open(oid, RowExclusiveLock);
+		if (index && has_file(index, buffer))
+			return index;
+		if (index)
+			relation_close(index, RowExclusiveLock);
 	}
 	return NULL;
 }
 
-static InsertBuffer *
-make_buffer(Relation index, int nwords)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	InsertBuffer *buffer = palloc0(sizeof(InsertBuffer));
-
-	buffer->locator = RelationLocator(index);
-	buffer->index_oid = RelationGetRelid(index);
-	buffer->nwords = nwords;
-	buffer->size = BUFFER_START;
-	buffer->entries = palloc(buffer->size * sizeof(GkEntry));
-	buffer->marks_size = 4;
-	buffer->marks = palloc(buffer->marks_size * sizeof(BufferMark));
-	buffer->next = buffers;
-	buffers = buffer;
-	MemoryContextSwitchTo(old);
-	return buffer;
-}
-
-/* The buffer of an index for a statement that inserts into it. */
-static InsertBuffer *
-statement_buffer(Relation index, int nwords, IndexInfo *indexInfo)
-{
-	BufferRef *ref = indexInfo->ii_AmCache;
-
-	if (ref && ref->serial == buffers_serial &&
-		RelFileLocatorEquals(ref->buffer->locator, RelationLocator(index)))
-		return ref->buffer;
-	if (ref == NULL)
-		ref = indexInfo->ii_AmCache = MemoryContextAlloc(indexInfo->ii_Context, sizeof(BufferRef));
-	ref->buffer = find_buffer(&RelationLocator(index));
-	if (ref->buffer == NULL)
-		ref->buffer = make_buffer(index, nwords);
-	ref->serial = buffers_serial;
-	return ref->buffer;
-}
-
-/* Makes the entries that follow the current subtransaction's. */
+/*
+ * Appends entries.  Core has looked for serializable transactions that read the
+ * index before it called us; one that came since has not seen these entries, so
+ * look again.  One that comes later sees them.
+ */
 static void
-mark_current(InsertBuffer *buffer)
+append(Relation index, int nwords, const GkEntry *entries, int n)
 {
-	SubTransactionId subid = GetCurrentSubTransactionId();
-
-	if (buffer->nmarks > 0 && buffer->marks[buffer->nmarks - 1].subid == subid)
-		return;
-	LockRelationOid(buffer->index_oid, RowExclusiveLock);
-	if (buffer->nmarks == buffer->marks_size)
-	{
-		buffer->marks_size *= 2;
-		buffer->marks = repalloc(buffer->marks, buffer->marks_size * sizeof(BufferMark));
-	}
-	buffer->marks[buffer->nmarks].subid = subid;
-	buffer->marks[buffer->nmarks].start = buffer->n;
-	buffer->nmarks++;
+	gpuds_journal_append(index, nwords, entries, n, 0);
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 
 static void
-empty_buffer(InsertBuffer *buffer)
+empty_buffer(GpudsInsertBuffer *buffer)
 {
-	total_buffered -= buffer->n;
+	Assert(!buffer->undecided);
+	total_entries -= buffer->n;
 	buffer->n = 0;
-	buffer->nmarks = 0;
 }
 
-/* Gives back what an empty buffer grew to; a transaction may have many. */
+/* The buffer has no undecided entry; index has its file. */
 static void
-shrink_buffer(InsertBuffer *buffer)
-{
-	if (buffer->size == BUFFER_START)
-		return;
-	pfree(buffer->entries);
-	buffer->size = BUFFER_START;
-	buffer->entries = MemoryContextAlloc(TopTransactionContext, buffer->size * sizeof(GkEntry));
-}
-
-static void
-append_buffer(Relation index, InsertBuffer *buffer)
+append_to(Relation index, GpudsInsertBuffer *buffer)
 {
 	if (buffer->n == 0)
 		return;
 	gpuds_stop_point("insert-buffered-flush");
-	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n, 0);
+	append(index, buffer->nwords, buffer->entries, buffer->n);
 	empty_buffer(buffer);
 }
 
 /*
- * The transaction inserts speculatively (ON CONFLICT).  A row that loses to a
- * conflicting one is dead at once, and VACUUM may give its TID to another row
- * while we go on: its entry must be in the journal before that.
+ * The same for whoever has the file.  If nobody has: the entries stay as long as
+ * the file may come back, by rollback of a subtransaction; last says that there
+ * is none any more.
  */
-void
-gpuds_insert_speculative(void)
+static void
+append_buffer(GpudsInsertBuffer *buffer, bool last)
 {
-	append_at_once = true;
+	Relation index;
+
+	if (buffer->n == 0)
+		return;
+	index = open_file(buffer);
+	if (index)
+	{
+		append_to(index, buffer);
+		relation_close(index, NoLock);
+	}
+	else if (last)
+		empty_buffer(buffer);
+}
+
+static void
+release_page(GpudsInsertScope *scope)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	if (!BufferIsValid(scope->page))
+		return;
+	CurrentResourceOwner = scope->owner;
+	ReleaseBuffer(scope->page);
+	CurrentResourceOwner = old;
+	scope->page = InvalidBuffer;
+	scope->row_heap = InvalidOid;
+}
+
+/* Pins the page of a table's row for the scope, instead of the one that it has. */
+static void
+hold_page(GpudsInsertScope *scope, Relation heap, BlockNumber block)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	if (BufferIsValid(scope->page) && scope->page_block == block &&
+		scope->page_heap == RelationGetRelid(heap) &&
+		RelFileLocatorEquals(scope->page_locator, RelationLocator(heap)))
+		return;
+	release_page(scope);
+	CurrentResourceOwner = scope->owner;
+	scope->page = ReadBuffer(heap, block);
+	CurrentResourceOwner = old;
+	scope->page_heap = RelationGetRelid(heap);
+	scope->page_block = block;
+	scope->page_locator = RelationLocator(heap);
+
+	/* whoever was pruning it is through after this, and nobody can begin to */
+	LockBuffer(scope->page, BUFFER_LOCK_SHARE);
+	LockBuffer(scope->page, BUFFER_LOCK_UNLOCK);
+}
+
+/*
+ * The header of the scope's row, on the page that it holds.  Needs no lock: only we
+ * change what we look at, and while we have the pin nobody moves it.
+ */
+static HeapTupleHeader
+row_header(const GpudsInsertScope *scope)
+{
+	Page page = BufferGetPage(scope->page);
+	ItemId item = PageGetItemId(page, ItemPointerGetOffsetNumber(&scope->row));
+
+	if (!ItemIdIsNormal(item))
+		elog(ERROR, "row (%u,%u) is gone while its index entries are inserted",
+			 ItemPointerGetBlockNumber(&scope->row), ItemPointerGetOffsetNumber(&scope->row));
+	return (HeapTupleHeader) PageGetItem(page, item);
+}
+
+/* After it the scope has no undecided row. */
+static void
+decide(GpudsInsertScope *scope)
+{
+	GpudsInsertBuffer *buffer = scope->undecided;
+	HeapTupleHeader row;
+	bool killed;
+	bool speculative;
+
+	if (buffer == NULL)
+		return;
+	row = row_header(scope);
+	killed = !TransactionIdIsValid(HeapTupleHeaderGetRawXmin(row));
+	speculative = HeapTupleHeaderIsSpeculative(row);
+	scope->row_heap = InvalidOid;
+	scope->undecided = NULL;
+	for (; buffer; buffer = buffer->also_undecided)
+	{
+		buffer->undecided = false;
+		if (killed)
+		{
+			buffer->n--;
+			total_entries--;
+		}
+		else if (speculative)
+			append_buffer(buffer, false);
+	}
+}
+
+/*
+ * Is the row that is being inserted, which is the scope's from now on, a speculative
+ * one?
+ */
+static bool
+is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
+{
+	/* not seen for another index just now */
+	if (scope->row_heap != RelationGetRelid(heap) || !ItemPointerEquals(&scope->row, tid))
+	{
+		hold_page(scope, heap, ItemPointerGetBlockNumber(tid));
+		scope->row_heap = RelationGetRelid(heap);
+		scope->row = *tid;
+		scope->speculative = HeapTupleHeaderIsSpeculative(row_header(scope));
+	}
+	return scope->speculative;
+}
+
+/* Makes room for an entry; index has the buffer's file. */
+static void
+make_room(GpudsInsertBuffer *buffer, Relation index)
+{
+	int size = Max(2 * buffer->size, BUFFER_START);
+
+	if (size > BUFFER_LIMIT)
+	{
+		append_to(index, buffer);
+		return;
+	}
+	if (total_size + size - buffer->size > TOTAL_LIMIT)
+	{
+		append_to(index, buffer);
+		gpuds_insert_flush_all();
+		size = BUFFER_START;
+	}
+	if (buffer->entries == NULL)
+		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GkEntry));
+	else
+		buffer->entries = repalloc(buffer->entries, size * sizeof(GkEntry));
+	total_size += size - buffer->size;
+	buffer->size = size;
 }
 
 /*
  * aminsert.  Always returns false: the index is never unique.
  *
  * For a constraint that looks for conflicting rows of other, uncommitted
- * transactions the entry is appended at once.
+ * transactions the entry is appended at once.  For tables of other access methods,
+ * too: what is said above about speculative rows is heap's.
  */
 bool
 gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 			 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo)
 {
 	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
-	InsertBuffer *buffer;
+	GpudsInsertScope *scope = scopes;
+	GpudsInsertBuffer *buffer;
 	GkEntry entry;
 
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
-	if (append_at_once || indexInfo->ii_ExclusionOps != NULL)
+	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
+		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
 	{
-		gpuds_journal_append(index, layout.nwords, &entry, 1, 0);
+		append(index, layout.nwords, &entry, 1);
 		return false;
 	}
 
-	buffer = statement_buffer(index, layout.nwords, indexInfo);
-	if (buffer->n == BUFFER_LIMIT)
-		append_buffer(index, buffer);
-	else if (total_buffered >= TOTAL_LIMIT)
-		gpuds_insert_flush_all(false);
+	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
+	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
+							 !ItemPointerEquals(&scope->row, tid)))
+		decide(scope);
 	if (buffer->n == buffer->size)
+		make_room(buffer, index);
+	if (is_speculative(scope, heap, tid))
 	{
-		buffer->entries = repalloc(buffer->entries, 2 * buffer->size * sizeof(GkEntry));
-		buffer->size *= 2;
+		buffer->undecided = true;
+		buffer->also_undecided = scope->undecided;
+		scope->undecided = buffer;
 	}
-	mark_current(buffer);
 	buffer->entries[buffer->n++] = entry;
-	total_buffered++;
+	total_entries++;
 	return false;
 }
 
 /*
- * Appends what the transaction has buffered for the index's current file.
- * The caller has the index open and locked.
+ * Appends what is collected for the index's file, in all scopes.  The caller has
+ * the index open and locked.
  */
 void
 gpuds_insert_flush(Relation index)
 {
-	InsertBuffer *buffer;
-
-	if (total_buffered == 0)
+	if (total_entries == 0)
 		return;
-	buffer = find_buffer(&RelationLocator(index));
-	if (buffer)
-		append_buffer(index, buffer);
-}
-
-/*
- * Appends everything the transaction has buffered.  Entries for a file that is
- * not its index's current one are kept if the replacement may still be rolled
- * back, and dropped at the end of the transaction.
- */
-void
-gpuds_insert_flush_all(bool final)
-{
-	/* Other libraries may insert when they are told of the end after us. */
-	if (final)
-		append_at_once = true;
-	if (total_buffered == 0)
-		return;
-	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
+	for (GpudsInsertBuffer *buffer = *bucket_of(&RelationLocator(index)); buffer; buffer = buffer->chain)
 	{
-		Relation index;
-
-		if (buffer->n == 0)
+		if (!has_file(index, buffer))
 			continue;
-		/* Locked since the entries came; NULL if dropped by ourselves. */
-		index = try_relation_open(buffer->index_oid, NoLock);
-		if (index && RelFileLocatorEquals(RelationLocator(index), buffer->locator))
-		{
-			append_buffer(index, buffer);
-			shrink_buffer(buffer);
-		}
-		else if (final)
-			empty_buffer(buffer);
-		if (index)
-			relation_close(index, NoLock);
+		if (buffer->undecided)
+			decide(buffer->scope);
+		append_to(index, buffer);
 	}
 }
 
 /*
- * The transaction is over; its memory goes with it.
+ * Appends everything, of all scopes, and gives its memory back.
  */
 void
-gpuds_insert_forget(void)
+gpuds_insert_flush_all(void)
 {
-	buffers_serial++;
-	buffers = NULL;
-	total_buffered = 0;
-	append_at_once = false;
-}
-
-/*
- * A subtransaction's entries become its parent's.
- */
-void
-gpuds_insert_subcommit(SubTransactionId subid, SubTransactionId parent)
-{
-	if (total_buffered == 0)
-		return;
-	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
+	for (GpudsInsertScope *scope = scopes; scope && total_size > 0; scope = scope->outer)
 	{
-		BufferMark *last;
-
-		if (buffer->nmarks == 0)
-			continue;
-		last = &buffer->marks[buffer->nmarks - 1];
-		if (last->subid != subid)
-			continue;
-		if (buffer->nmarks > 1 && last[-1].subid == parent)
-			buffer->nmarks--;
-		else
-			last->subid = parent;
-	}
-}
-
-/*
- * A rolled-back subtransaction's entries are dropped.  Those already appended
- * are dead entries like others; VACUUM finds them in the journal.
- */
-void
-gpuds_insert_subabort(SubTransactionId subid)
-{
-	if (total_buffered == 0)
-		return;
-	for (InsertBuffer *buffer = buffers; buffer; buffer = buffer->next)
-	{
-		/* Children that were never committed go with their parent. */
-		while (buffer->nmarks > 0 && buffer->marks[buffer->nmarks - 1].subid >= subid)
+		decide(scope);
+		release_page(scope);
+		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 		{
-			buffer->nmarks--;
-			total_buffered -= buffer->n - buffer->marks[buffer->nmarks].start;
-			buffer->n = buffer->marks[buffer->nmarks].start;
+			append_buffer(buffer, false);
+			if (buffer->n > 0 || buffer->entries == NULL)
+				continue;
+			pfree(buffer->entries);
+			buffer->entries = NULL;
+			total_size -= buffer->size;
+			buffer->size = 0;
 		}
 	}
+}
+
+/*
+ * The index is about to be built in its file, from the rows that there are: what is
+ * collected for the file is of no more use, or of rows that are gone.
+ */
+void
+gpuds_insert_discard(Relation index)
+{
+	for (GpudsInsertBuffer *buffer = *bucket_of(&RelationLocator(index)); buffer; buffer = buffer->chain)
+	{
+		GpudsInsertBuffer **link = &buffer->scope->undecided;
+
+		if (!has_file(index, buffer))
+			continue;
+		while (*link && *link != buffer)
+			link = &(*link)->also_undecided;
+		if (*link)
+			*link = buffer->also_undecided;
+		buffer->undecided = false;
+		empty_buffer(buffer);
+	}
+}
+
+/*
+ * Opens a scope; a barrier is one in which, and in whose inner ones, nothing is
+ * collected.  scope is the caller's, who calls gpuds_insert_end however what it
+ * is opened for ends.
+ */
+void
+gpuds_insert_begin(GpudsInsertScope *scope, bool barrier)
+{
+	memset(scope, 0, sizeof(*scope));
+	scope->outer = scopes;
+	scope->barred = barrier || (scopes && scopes->barred);
+	scope->serial = ++scope_serial;
+	scope->subid = GetCurrentSubTransactionId();
+	scope->owner = CurrentResourceOwner;
+	scopes = scope;
+}
+
+/*
+ * What the innermost scope was opened for has ended normally: appends what is in
+ * it and releases its locks.
+ */
+void
+gpuds_insert_append(GpudsInsertScope *scope)
+{
+	Assert(scopes == scope);
+
+	decide(scope);
+	release_page(scope);
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		append_buffer(buffer, true);
+		scope_lock(scope, buffer->index_oid, false);
+	}
+}
+
+/*
+ * Closes the innermost scope.  What is left in it is dropped: an error came before
+ * the end of gpuds_insert_append.  Locks and pins are then those of the transaction's
+ * cleanup.  Raises no error.
+ */
+void
+gpuds_insert_end(GpudsInsertScope *scope)
+{
+	bool dropped = false;
+
+	Assert(scopes == scope);
+
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		GpudsInsertBuffer **link = bucket_of(&buffer->locator);
+
+		while (*link != buffer)
+			link = &(*link)->chain;
+		*link = buffer->chain;
+		dropped |= buffer->n > 0;
+		total_entries -= buffer->n;
+		total_size -= buffer->size;
+	}
+	if (scope->context)
+		MemoryContextDelete(scope->context);
+	scopes = scope->outer;
+
+	if (dropped && (dropped_in == InvalidSubTransactionId || scope->subid < dropped_in))
+		dropped_in = scope->subid;
+}
+
+/*
+ * A subtransaction, or with TopSubTransactionId the transaction, is about to commit.
+ * Raises an error if entries of its rows are not in the journal, which takes somebody
+ * who catches errors and goes on as if nothing had happened.
+ */
+void
+gpuds_insert_before_commit(SubTransactionId subid)
+{
+	if (dropped_in != InvalidSubTransactionId && dropped_in >= subid)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot commit rows of a statement that failed")));
+	if (subid != TopSubTransactionId)
+		return;
+	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
+	{
+		if (scope->buffers)
+			elog(ERROR, "transaction ends within a statement that inserts");
+	}
+}
+
+/*
+ * A subtransaction has rolled back, or with TopSubTransactionId the transaction is
+ * over.
+ */
+void
+gpuds_insert_after_end(SubTransactionId subid)
+{
+	if (dropped_in >= subid)
+		dropped_in = InvalidSubTransactionId;
+	if (subid != TopSubTransactionId)
+		return;
+
+	/* scopes that are left: the process ends without going back through their callers */
+	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
+	{
+		scope->context = NULL;
+		scope->buffers = NULL;
+		scope->undecided = NULL;
+		scope->page = InvalidBuffer;
+	}
+	if (total_size > 0)
+		memset(buckets, 0, sizeof(buckets));
+	total_entries = total_size = 0;
 }

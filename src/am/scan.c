@@ -12,6 +12,10 @@
  * Other snapshots do not forgive a TID that VACUUM freed and somebody reused
  * between probe and heap visit, so their scans ask for a recheck.
  *
+ * Intervals come in batches (key.h), in the scan's direction; a chunk's entries are
+ * of one batch.  Where there is no mirror the journal answers (fallback.c), and what
+ * was read of it is kept from one rescan to the next.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -75,6 +79,7 @@ typedef struct GpudsScanState
 	GpudsIndexInfo info;
 	GpudsMirrorSource source;
 	GpudsMirrorRef ref;
+	GpudsFallback *fallback;
 
 	MemoryContext key_context; /* of set */
 	GpudsKeySet set;
@@ -83,9 +88,9 @@ typedef struct GpudsScanState
 	ScanPlace place;
 	GkEntry current; /* if place is PLACE_ON */
 
-	GkScan scan;  /* goes on behind the chunk */
+	GkScan scan;  /* of the set's batch; goes on behind the chunk */
 	bool forward; /* direction of chunk and scan */
-	bool end;     /* nothing behind the chunk */
+	bool end;     /* nothing of the batch behind the chunk */
 	GkEntry *chunk;
 	int64 chunk_size;
 	int64 nchunk;
@@ -107,6 +112,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->source.file_id = state->info.file_id;
 	state->source.fillfactor = GpudsGetFillfactor(index);
 	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
+	state->fallback = gpuds_fallback_begin();
 	state->chunk_size = FIRST_GPU_CHUNK;
 	state->chunk = palloc(state->chunk_size * sizeof(GkEntry));
 	scan->opaque = state;
@@ -126,6 +132,10 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
 	MemoryContextSwitchTo(old);
+	if (scan->xs_snapshot != NULL && IsMVCCSnapshot(scan->xs_snapshot))
+		gpuds_fallback_next_keys(state->fallback);
+	else
+		gpuds_fallback_reset(state->fallback);
 
 	state->synced = false;
 	state->place = PLACE_FRESH;
@@ -142,7 +152,9 @@ on_gpu(const GpudsScanState *state)
 }
 
 /*
- * Makes sure that all that the snapshot may see is in the mirror.
+ * Makes sure that all that the snapshot may see is in the mirror, or says that
+ * the journal answers.  A scan that has all of the journal's entries at hand needs
+ * neither, and leaves them only for a mirror that others have loaded.
  */
 static void
 barrier(IndexScanDesc scan, GpudsScanState *state)
@@ -151,8 +163,11 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	GpudsCountSearch(scan);
 	gpuds_insert_flush(scan->indexRelation);
 	gpuds_stop_point("scan-before-probe");
-	gpuds_mirror_sync(&state->source, &state->ref);
-	gpuds_mirror_count(&state->ref, 1, 0, state->set.nintervals, 0);
+	if (gpuds_fallback_has_all(state->fallback) && !gpuds_mirror_present(&state->source))
+		state->ref.mirror = NULL;
+	else
+		gpuds_mirror_sync(&state->source, &state->ref);
+	gpuds_mirror_count(&state->ref, 1, 0, state->set.total, 0);
 	if (on_gpu(state))
 		state->fetch = FIRST_GPU_CHUNK;
 	state->synced = true;
@@ -168,31 +183,62 @@ scan_from_start(GpudsScanState *state, bool forward)
 	state->scan.inside = false;
 }
 
+/* Turns to the batch of intervals that has the one of a number. */
+static bool
+turn_to(GpudsScanState *state, int64 number)
+{
+	if (!gpuds_key_set_turn(&state->set, number))
+		return false;
+	gpuds_fallback_next_keys(state->fallback);
+	return true;
+}
+
+/* Goes on with the next batch in the scan's direction; false: this was the last one. */
+static bool
+next_batch(GpudsScanState *state)
+{
+	if (!turn_to(state, state->forward ? state->set.first + state->set.nintervals : state->set.first - 1))
+		return false;
+	scan_from_start(state, state->forward);
+	state->nchunk = state->at = 0;
+	state->end = false;
+	return true;
+}
+
 /*
  * Sets the scan up to go on from its place in a direction, without a chunk.
  */
 static void
 scan_from_place(GpudsScanState *state, bool forward)
 {
+	int64 number = 0; /* of the interval to go on with */
+
 	state->forward = forward;
 	state->nchunk = state->at = 0;
 	state->end = false;
-	scan_from_start(state, forward);
 	switch (state->place)
 	{
 		case PLACE_FRESH:
+			number = forward ? 0 : state->set.total - 1;
 			break;
 		case PLACE_BEFORE:
 			state->end = !forward;
 			break;
 		case PLACE_AFTER:
+			number = state->set.total - 1;
 			state->end = forward;
 			break;
 		case PLACE_ON:
-			state->scan.inside = true;
-			state->scan.at = state->current;
-			state->scan.next = gk_scan_find(&state->scan, &state->current) + (forward ? 0 : 1);
+			number = gpuds_key_set_find(&state->set, &state->current);
 			break;
+	}
+	(void) turn_to(state, number);
+	scan_from_start(state, forward);
+	if (state->place == PLACE_ON)
+	{
+		state->scan.inside = true;
+		state->scan.at = state->current;
+		state->scan.next = number - state->set.first + (forward ? 0 : 1);
 	}
 }
 
@@ -204,8 +250,8 @@ fetch_chunk(GpudsScanState *state)
 		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GkEntry));
 		state->chunk_size = state->fetch;
 	}
-	state->nchunk = gpuds_probe(&state->source, &state->ref, &state->scan, state->forward, state->chunk,
-								state->fetch, &state->end);
+	state->nchunk = gpuds_probe(&state->source, &state->ref, state->fallback, &state->scan, state->forward,
+								state->chunk, state->fetch, &state->end);
 	state->at = 0;
 	state->chunk_serial++;
 	if (!on_gpu(state))
@@ -249,7 +295,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 			gpuds_entry_tid(entry, &scan->xs_heaptid);
 			return true;
 		}
-		if (state->end || state->scan.n == 0)
+		if ((state->end || state->scan.n == 0) && !next_batch(state))
 		{
 			state->place = forward ? PLACE_AFTER : PLACE_BEFORE;
 			return false;
@@ -404,18 +450,21 @@ gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 
 	barrier(scan, state);
 	scan_from_place(state, true);
-	/* Here the order of the keys does not matter. */
-	if (on_gpu(state) && state->set.filter == NULL && state->set.nintervals > GPU_SMALL_INTERVALS)
-		total = sorted_bitmap(scan, state, tbm);
-	if (!state->end && !state->set.sorted)
+	do
 	{
-		/* From the beginning, in order: what is in the bitmap already may stay. */
-		gpuds_key_set_sort(&state->set);
-		scan_from_place(state, true);
-		total = 0;
-	}
-	if (!state->end)
-		total += collected_bitmap(scan, state, tbm);
+		/* Here the order of the keys does not matter. */
+		if (on_gpu(state) && state->set.filter == NULL && state->set.nintervals > GPU_SMALL_INTERVALS)
+			total += sorted_bitmap(scan, state, tbm);
+		if (!state->end && !state->set.sorted)
+		{
+			/* From the beginning, in order: what is in the bitmap already may stay. */
+			gpuds_key_set_sort(&state->set);
+			scan_from_place(state, true);
+			total = 0;
+		}
+		if (!state->end)
+			total += collected_bitmap(scan, state, tbm);
+	} while (next_batch(state));
 	return total;
 }
 
@@ -452,6 +501,7 @@ gpuds_endscan(IndexScanDesc scan)
 {
 	GpudsScanState *state = scan->opaque;
 
+	gpuds_fallback_end(state->fallback);
 	MemoryContextDelete(state->key_context);
 	pfree(state->chunk);
 	pfree(state);

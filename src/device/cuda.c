@@ -4,11 +4,15 @@
  *	  The CUDA device: what is asked of a tree becomes requests to the worker.
  *
  * Small requests travel in the mailbox, others with a run of staging units.
- * What is too large for one request goes in several.
+ * What is too large for one request goes in several.  Nobody holds a run while it
+ * waits for anything but its request; a load, which waits for a disk between two
+ * requests, does so in memory of its own, or in units set aside for loads.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
+
+#include "utils/memutils.h"
 
 #include "device/internal.h"
 
@@ -16,6 +20,9 @@
 #define LOAD_ROOM ((int64) (GPUDS_PIECE_BYTES / sizeof(GkEntry)))
 #define APPLY_SIZE ((int64) (GPUDS_PIECE_BYTES / sizeof(GkOp)))
 #define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GkOp)))
+
+/* What a load collects in memory of its own before it asks for a run. */
+#define LOAD_BUFFER ((size_t) 2 * 1024 * 1024)
 
 /* A scan takes so much staging memory if there is not as much as it would like. */
 #define LEAST_RUN ((size_t) 2 * GPUDS_UNIT_BYTES)
@@ -91,6 +98,8 @@ device_status(uint32 status)
 			return GPUDS_DEVICE_OK;
 		case GPU_NO_MEMORY:
 			return GPUDS_DEVICE_NO_MEMORY;
+		case GPU_TOO_LARGE:
+			return GPUDS_DEVICE_TOO_LARGE;
 		default:
 			return GPUDS_DEVICE_LOST;
 	}
@@ -175,9 +184,18 @@ gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	status = send_change(tree, mailbox, NULL, epoch);
 	if (status == GPUDS_DEVICE_OK)
 	{
-		gpuds_run_take(&load->run, GPUDS_UNIT_BYTES, GPUDS_PIECE_BYTES);
-		load->room = (GkEntry *) gpuds_run_memory(&load->run);
-		load->room_size = Min(LOAD_ROOM, load->run.n * GPUDS_UNIT_BYTES / sizeof(GkEntry));
+		if (gpuds_run_keep(&load->run, GPUDS_PIECE_BYTES))
+		{
+			load->room = (GkEntry *) gpuds_run_memory(&load->run);
+			load->room_size = Min(LOAD_ROOM, load->run.n * GPUDS_UNIT_BYTES / sizeof(GkEntry));
+		}
+		else
+		{
+			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER);
+			load->room = load->buffer;
+			load->room_size = LOAD_BUFFER / sizeof(GkEntry);
+		}
+		gpuds_stop_point("load-begun");
 	}
 	return status;
 }
@@ -189,13 +207,34 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 
+	GpudsDeviceStatus status;
+
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
+	if (n > 0 && load->buffer)
+	{
+		gpuds_run_take(&load->run, n * sizeof(GkEntry), n * sizeof(GkEntry));
+		memcpy(gpuds_run_memory(&load->run), load->buffer, n * sizeof(GkEntry));
+	}
 	mailbox->request.kind = kind;
 	mailbox->request.n = n;
 	if (n > 0)
-		mailbox->request.input = gpuds_staging_offset(load->room);
-	return send_change(tree, mailbox, n > 0 ? &load->run : NULL, epoch);
+		mailbox->request.input = gpuds_staging_offset(gpuds_run_memory(&load->run));
+	status = send_change(tree, mailbox, n > 0 ? &load->run : NULL, epoch);
+	if (load->buffer)
+		gpuds_run_give(&load->run);
+	return status;
+}
+
+/* Gives back what entries were collected in. */
+static void
+free_room(GpudsDeviceLoad *load)
+{
+	gpuds_run_give(&load->run);
+	if (load->buffer)
+		pfree(load->buffer);
+	load->buffer = NULL;
+	load->room = NULL;
 }
 
 GpudsDeviceStatus
@@ -211,7 +250,7 @@ gpuds_cuda_load_end(GpudsDeviceLoad *load)
 
 	if (status == GPUDS_DEVICE_OK)
 	{
-		gpuds_run_give(&load->run);
+		free_room(load);
 		load->tree = NULL;
 	}
 	return status;
@@ -220,7 +259,7 @@ gpuds_cuda_load_end(GpudsDeviceLoad *load)
 void
 gpuds_cuda_load_cancel(GpudsDeviceLoad *load)
 {
-	gpuds_run_give(&load->run);
+	free_room(load);
 	(void) send_patiently(load->tree, GPU_LOAD_CANCEL);
 	load->tree = NULL;
 }

@@ -47,6 +47,13 @@ gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 	gpuds_cuda_init(tree, number);
 }
 
+/* Nodes of both kinds of trees count the entries below a child in 32 bits. */
+uint64
+gpuds_device_max_entries(GpudsDeviceKind kind)
+{
+	return kind == GPUDS_ON_CUDA ? GPU_MAX_ENTRIES : UINT32_MAX;
+}
+
 GpudsDeviceKind
 gpuds_device_wanted(void)
 {

@@ -57,7 +57,8 @@ typedef enum GpudsDeviceStatus
 {
 	GPUDS_DEVICE_OK,
 	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed */
-	GPUDS_DEVICE_LOST
+	GPUDS_DEVICE_LOST,
+	GPUDS_DEVICE_TOO_LARGE /* more entries than a tree can have; nothing was changed */
 } GpudsDeviceStatus;
 
 typedef struct GpudsCudaTree
@@ -126,6 +127,12 @@ gpuds_device_holds(GpudsDeviceTree *tree)
 	return tree->kind == GPUDS_ON_CUDA && gpuds_device_usable(tree);
 }
 
+/*
+ * Entries that a tree can have at most, whatever the memory.  Nobody needs to
+ * begin a load of more.
+ */
+extern uint64 gpuds_device_max_entries(GpudsDeviceKind kind);
+
 /* The device that the session's scans should use. */
 extern GpudsDeviceKind gpuds_device_wanted(void);
 
@@ -137,6 +144,7 @@ typedef struct GpudsDeviceLoad
 	int64 room_size;
 	GbtBuild build;
 	GpudsRun run;
+	GkEntry *buffer; /* NULL: room is in run */
 } GpudsDeviceLoad;
 
 /*

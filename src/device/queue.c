@@ -57,8 +57,17 @@ GpudsQueue *gpuds_queue = NULL;
 static char *staging = NULL; /* mailboxes, then units */
 static uint8 *units = NULL;
 
+/* Of so many units one is for those who keep them for long. */
+#define LONG_SHARE 4
+
+/* What is worth keeping, in units. */
+#define LONG_LEAST 4
+
+#define NOBODY (-1)
+
 #ifdef GPUDS_STOP_POINTS
 static int device_fault = FAULT_NONE;
+int gpuds_device_open_failures = 0;
 #endif
 
 static size_t
@@ -117,8 +126,10 @@ gpuds_queue_shmem_init(void)
 		gpuds_queue->info.since = GetCurrentTimestamp();
 		ConditionVariableInit(&gpuds_queue->info_changed);
 		SpinLockInit(&gpuds_queue->run_mutex);
-		ConditionVariableInit(&gpuds_queue->run_freed);
+		gpuds_queue->first_in_line = NOBODY;
+		gpuds_queue->last_in_line = NOBODY;
 		gpuds_queue->nunits = unit_count();
+		gpuds_queue->nlong = gpuds_queue->nunits / LONG_SHARE;
 		gpuds_queue->nmailboxes = MaxBackends;
 		gpuds_queue->nwords = (MaxBackends + 63) / 64;
 		for (int i = 0; i < 2 * gpuds_queue->nwords; i++)
@@ -185,38 +196,153 @@ gpuds_queue_wait_ready(void)
 
 /*
  * Staging memory
+ *
+ * Runs are handed out in the order in which they are asked for.  Who has to wait
+ * stands in line, and whoever gives units back serves the first in line, as often
+ * as there is enough for it.  Nobody overtakes, so that those who need a long run
+ * come to their turn, and nobody is woken up for nothing.
+ *
+ * A run is kept for no longer than a request takes, so the line moves on.  Loads,
+ * which like to have one for their whole length, have a part of the memory of
+ * their own, and do without if it is taken.
  */
 
-/* Takes the first run of at least least units, up to most of them. */
+/* Takes the first run of at least least units, up to most of them, below unit end.  run_mutex is held. */
 static bool
-take_units(GpudsRun *run, uint32 least, uint32 most)
+take_units(GpudsRun *run, uint32 from, uint32 end, uint32 least, uint32 most)
 {
-	uint32 nunits = gpuds_queue->nunits;
-	uint32 from = 0;
-
-	SpinLockAcquire(&gpuds_queue->run_mutex);
-	while (from + least <= nunits)
+	while (from + least <= end)
 	{
-		const uint8 *next = memchr(units + from, 0, nunits - from);
+		const uint8 *next = memchr(units + from, 0, end - from);
 		uint32 n = 0;
 
 		if (next == NULL)
 			break;
 		from = next - units;
-		while (n < most && from + n < nunits && units[from + n] == 0)
+		while (n < most && from + n < end && units[from + n] == 0)
 			n++;
 		if (n >= least)
 		{
 			memset(units + from, 1, n);
-			SpinLockRelease(&gpuds_queue->run_mutex);
 			run->first = from;
 			run->n = n;
 			return true;
 		}
 		from += n;
 	}
-	SpinLockRelease(&gpuds_queue->run_mutex);
 	return false;
+}
+
+/* The same anywhere; what others keep for long, last. */
+static bool
+take_any_units(GpudsRun *run, uint32 least, uint32 most)
+{
+	return take_units(run, gpuds_queue->nlong, gpuds_queue->nunits, least, most) ||
+		   take_units(run, 0, gpuds_queue->nunits, least, most);
+}
+
+/* run_mutex is held. */
+static void
+join_line(int i)
+{
+	GpudsRunWait *wait = &gpuds_mailbox(i)->wait;
+
+	wait->in_line = true;
+	wait->before = gpuds_queue->last_in_line;
+	wait->after = NOBODY;
+	if (wait->before != NOBODY)
+		gpuds_mailbox(wait->before)->wait.after = i;
+	else
+		gpuds_queue->first_in_line = i;
+	gpuds_queue->last_in_line = i;
+}
+
+/* run_mutex is held. */
+static void
+leave_line(int i)
+{
+	GpudsRunWait *wait = &gpuds_mailbox(i)->wait;
+
+	wait->in_line = false;
+	if (wait->before != NOBODY)
+		gpuds_mailbox(wait->before)->wait.after = wait->after;
+	else
+		gpuds_queue->first_in_line = wait->after;
+	if (wait->after != NOBODY)
+		gpuds_mailbox(wait->after)->wait.before = wait->before;
+	else
+		gpuds_queue->last_in_line = wait->before;
+}
+
+/*
+ * Serves the first in line, if that is possible; returns its procno, to be woken
+ * up, or NOBODY.  run_mutex is held.
+ */
+static int
+serve_first(void)
+{
+	int first = gpuds_queue->first_in_line;
+	GpudsRunWait *wait;
+
+	if (first == NOBODY)
+		return NOBODY;
+	wait = &gpuds_mailbox(first)->wait;
+	if (!take_any_units(&wait->run, wait->least, wait->most))
+		return NOBODY;
+	leave_line(first);
+	return wait->procno;
+}
+
+/* Goes on serving the line, after procno was.  Releases run_mutex. */
+static void
+serve_line(int procno)
+{
+	SpinLockRelease(&gpuds_queue->run_mutex);
+	while (procno != NOBODY)
+	{
+		SetLatch(&GetPGProcByNumber(procno)->procLatch);
+		SpinLockAcquire(&gpuds_queue->run_mutex);
+		procno = serve_first();
+		SpinLockRelease(&gpuds_queue->run_mutex);
+	}
+}
+
+/* Takes the run that this backend was given in line.  False: it is not its turn yet. */
+static bool
+take_given(GpudsRun *run)
+{
+	GpudsRunWait *wait = &gpuds_mailbox(GpudsMyBackendIndex())->wait;
+	bool given;
+
+	SpinLockAcquire(&gpuds_queue->run_mutex);
+	given = !wait->in_line;
+	if (given)
+	{
+		*run = wait->run;
+		wait->run.n = 0;
+	}
+	SpinLockRelease(&gpuds_queue->run_mutex);
+	return given;
+}
+
+/* Gives up waiting, also after the backend has come to its turn. */
+static void
+give_up_waiting(int code, Datum arg)
+{
+	int me = GpudsMyBackendIndex();
+	GpudsRun run;
+
+	SpinLockAcquire(&gpuds_queue->run_mutex);
+	if (gpuds_mailbox(me)->wait.in_line)
+	{
+		leave_line(me);
+		/* Who comes next may need less. */
+		serve_line(serve_first());
+		return;
+	}
+	SpinLockRelease(&gpuds_queue->run_mutex);
+	if (take_given(&run))
+		gpuds_run_give(&run);
 }
 
 void
@@ -224,15 +350,50 @@ gpuds_run_take(GpudsRun *run, size_t least, size_t most)
 {
 	uint32 nmost = (most + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
 	uint32 nleast = (least + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
+	int me = GpudsMyBackendIndex();
+	GpudsRunWait *wait = &gpuds_mailbox(me)->wait;
+	bool taken;
 
-	Assert(nleast > 0 && nleast <= gpuds_queue->nunits);
+	Assert(nleast > 0 && nleast <= gpuds_queue->nunits - gpuds_queue->nlong);
 	nmost = Max(Min(nmost, GPUDS_RUN_UNITS), nleast);
-	if (take_units(run, nleast, nmost))
+
+	SpinLockAcquire(&gpuds_queue->run_mutex);
+	taken = gpuds_queue->first_in_line == NOBODY && take_any_units(run, nleast, nmost);
+	if (!taken)
+	{
+		wait->procno = GpudsMyProcNumber();
+		wait->least = nleast;
+		wait->most = nmost;
+		wait->run.n = 0;
+		join_line(me);
+	}
+	SpinLockRelease(&gpuds_queue->run_mutex);
+	if (taken)
 		return;
-	ConditionVariablePrepareToSleep(&gpuds_queue->run_freed);
-	while (!take_units(run, nleast, nmost))
-		ConditionVariableSleep(&gpuds_queue->run_freed, GpudsWaitEvent("GpudsStaging"));
-	ConditionVariableCancelSleep();
+
+	PG_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
+	{
+		while (!take_given(run))
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, GpudsWaitEvent("GpudsStaging"));
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
+}
+
+bool
+gpuds_run_keep(GpudsRun *run, size_t most)
+{
+	uint32 n = Min(most / GPUDS_UNIT_BYTES, GPUDS_RUN_UNITS);
+	bool taken;
+
+	SpinLockAcquire(&gpuds_queue->run_mutex);
+	taken = gpuds_queue->first_in_line == NOBODY &&
+			take_units(run, 0, gpuds_queue->nlong, LONG_LEAST, Max(n, LONG_LEAST));
+	SpinLockRelease(&gpuds_queue->run_mutex);
+	return taken;
 }
 
 /* Harmless for a run of none.  Also for the worker. */
@@ -243,9 +404,8 @@ gpuds_run_give(GpudsRun *run)
 		return;
 	SpinLockAcquire(&gpuds_queue->run_mutex);
 	memset(units + run->first, 0, run->n);
-	SpinLockRelease(&gpuds_queue->run_mutex);
 	run->n = 0;
-	ConditionVariableBroadcast(&gpuds_queue->run_freed);
+	serve_line(serve_first());
 }
 
 void
@@ -451,6 +611,7 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	memset(&mailbox->request, 0, sizeof(GpuRequest));
 	mailbox->run.n = 0;
 	mailbox->fault = FAULT_NONE;
+	mailbox->lost = false;
 #ifdef GPUDS_STOP_POINTS
 	/* Goes with one request, and not with one that cleans up. */
 	if (device_fault != FAULT_NONE && !patient)
@@ -495,10 +656,17 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool pati
 		PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(&sent));
 	}
 #endif
-	if (wait_until(mailbox, is_answered, patient, abandon, PointerGetDatum(&sent)))
-		return true;
-	abandon(0, PointerGetDatum(&sent));
-	return false;
+	if (!wait_until(mailbox, is_answered, patient, abandon, PointerGetDatum(&sent)))
+	{
+		abandon(0, PointerGetDatum(&sent));
+		return false;
+	}
+	if (mailbox->lost)
+	{
+		gpuds_mailbox_close(mailbox);
+		return false;
+	}
+	return true;
 }
 
 void
@@ -510,11 +678,12 @@ gpuds_mailbox_close(GpudsMailbox *mailbox)
 }
 
 #ifdef GPUDS_STOP_POINTS
-static const struct config_enum_entry fault_options[] = { { "none", FAULT_NONE, false },
-														  { "sticky", FAULT_STICKY, false },
-														  { "no_memory", FAULT_NO_MEMORY, false },
-														  { "hold", FAULT_HOLD, false },
-														  { NULL, 0, false } };
+static const struct config_enum_entry fault_options[] = {
+	{ "none", FAULT_NONE, false },           { "sticky", FAULT_STICKY, false },
+	{ "no_memory", FAULT_NO_MEMORY, false }, { "bad_alloc", FAULT_BAD_ALLOC, false },
+	{ "hold", FAULT_HOLD, false },           { "hang", FAULT_HANG, false },
+	{ "stuck", FAULT_STUCK, false },         { NULL, 0, false }
+};
 
 /* Defines gpuds.device_fault; to be called once, when the library is loaded. */
 void
@@ -523,5 +692,8 @@ gpuds_fault_define_guc(void)
 	DefineCustomEnumVariable("gpuds.device_fault", "Fault that this session's next request to the GPU meets.",
 							 "It then is \"none\" again.", &device_fault, FAULT_NONE, fault_options,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuds.device_open_failures", "Attempts in a row to open the GPU that fail.",
+							"Counted from the last time that it was there.", &gpuds_device_open_failures, 0,
+							0, 1000, PGC_SIGHUP, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 }
 #endif

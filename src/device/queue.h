@@ -30,9 +30,14 @@
  *
  * Nobody waits for a worker that is not there.  queue->serving is the epoch of
  * the worker that takes requests, else 0.  A backend posts, then looks at
- * serving; a worker that ends clears serving, then answers all that is posted
- * or running with GPU_DEVICE_LOST.  One of them sees the other.  A new worker
+ * serving; a worker that ends clears serving, then marks all that is posted
+ * or running as lost.  One of them sees the other.  A new worker
  * has a new epoch; trees of an earlier epoch are gone.
+ *
+ * A GPU that hangs may write to the memory of its requests, to mailboxes as well as
+ * to runs, until the worker's process has ended, although they are lost and their
+ * backends have them back.  So nobody looks at a request that is lost, and nothing
+ * is sent before there is another worker.
  *
  * Likewise for sleep: a backend sets its bit in queue->sleepers, then looks at
  * its request once more; the worker finishes a request, then looks at the bit
@@ -85,8 +90,26 @@ typedef enum GpudsFault
 	FAULT_NONE,
 	FAULT_STICKY,    /* the device is lost before the request gets there */
 	FAULT_NO_MEMORY, /* the next allocation of tree memory fails */
-	FAULT_HOLD       /* the worker keeps the request until it is abandoned */
+	FAULT_BAD_ALLOC, /* the next allocation of the worker's memory for a tree fails */
+	FAULT_HOLD,      /* the worker keeps the request until it is abandoned */
+	FAULT_HANG,      /* the GPU never comes to an end with the request */
+	FAULT_STUCK      /* the worker is held up in a call of the engine */
 } GpudsFault;
+
+/*
+ * A backend's place in the line for staging memory: between two others, named by
+ * the numbers of their mailboxes, -1: none.  Under run_mutex.
+ */
+typedef struct GpudsRunWait
+{
+	bool in_line;
+	int32 before;
+	int32 after;
+	int procno;
+	uint32 least; /* units */
+	uint32 most;
+	GpudsRun run; /* what it was given when it came to its turn */
+} GpudsRunWait;
 
 /* Room for the input and then for the output of the largest small scan. */
 #define GPUDS_INLINE_INPUT (GPU_SMALL_INTERVALS * sizeof(GkInterval))
@@ -105,7 +128,10 @@ typedef struct GpudsMailbox
 	uint64 epoch; /* of the worker that it was meant for */
 	GpudsRun run; /* goes with the request */
 	uint32 fault; /* GpudsFault */
-	char pad[256 - 28];
+	bool lost;    /* the worker has ended: request is not to be looked at */
+	char pad_state[64 - 32];
+	GpudsRunWait wait;
+	char pad_wait[192 - sizeof(GpudsRunWait)];
 	char data[GPUDS_INLINE_BYTES];
 } GpudsMailbox;
 
@@ -124,6 +150,7 @@ typedef struct GpudsCudaInfo
 	GpudsCudaState state;
 	TimestampTz since; /* of the state */
 	int pid;           /* 0: no worker */
+	uint64 losses;     /* times that it was lost */
 	char name[128];    /* of the card */
 	char detail[256];  /* why it is absent or had to be restarted */
 	size_t memory_total;
@@ -142,9 +169,13 @@ typedef struct GpudsQueue
 	uint64 epoch; /* last one given; the worker's */
 	ConditionVariable info_changed;
 
+	uint32 open_failures; /* attempts to open the device, in a row; the worker's */
+
 	slock_t run_mutex;
-	ConditionVariable run_freed;
+	int32 first_in_line; /* who waits for staging memory: mailboxes, -1: nobody */
+	int32 last_in_line;
 	uint32 nunits;
+	uint32 nlong; /* the first so many are for those who keep them for long */
 	uint32 nmailboxes;
 	uint32 nwords; /* of the bitmaps */
 
@@ -195,8 +226,11 @@ gpuds_queue_epoch(void)
  * served.
  *
  * gpuds_run_take takes from least to most bytes of staging memory, waiting for
- * as long as there is not as much.  At most one run at a time.  gpuds_run_shrink
- * leaves the first so many bytes of it.
+ * as long as there is not as much; who came first is served first.  At most one
+ * run at a time, and not for longer than a request and the reading of its answer
+ * take.  gpuds_run_shrink leaves the first so many bytes of it.  gpuds_run_keep
+ * takes, without waiting, up to so many bytes that may be kept for as long as
+ * one likes; false: there are none.
  *
  * gpuds_mailbox_send posts the request and waits for the answer.  False: it did
  * not get there (GPU_DEVICE_LOST is possible as an answer, too).  Then the mailbox
@@ -211,6 +245,7 @@ gpuds_queue_epoch(void)
  */
 extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
 extern void gpuds_run_take(GpudsRun *run, size_t least, size_t most);
+extern bool gpuds_run_keep(GpudsRun *run, size_t most);
 extern void gpuds_run_shrink(GpudsRun *run, size_t bytes);
 extern char *gpuds_run_memory(const GpudsRun *run);
 extern uint64 gpuds_staging_offset(const void *p);
@@ -228,6 +263,7 @@ extern void gpuds_worker_register(void);
 extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
 
 #ifdef GPUDS_STOP_POINTS
+extern int gpuds_device_open_failures; /* that many attempts in a row fail */
 extern void gpuds_fault_define_guc(void);
 #endif
 

@@ -13,6 +13,25 @@
  * staging memory any more, then it goes through the mailboxes.  (A process that
  * is killed cannot; then the postmaster restarts all of them.)
  *
+ * A GPU that hangs holds nobody for longer than gpuds.device_timeout.  The main
+ * thread sees that the GPU does not come to an end with a request (check_hung).
+ * And if the main thread itself is held up, because a call of the engine does not
+ * return, another thread, the watchdog, ends the process in its place.  PostgreSQL's
+ * code knows no threads, but it does not mind which one runs it, as long as there is
+ * only one: the watchdog takes over with one atomic exchange, which succeeds only
+ * while the main thread is in the engine (enter_engine), and from which the main
+ * thread does not return (leave_engine).
+ *
+ * Then the GPU is left to itself, and may go on writing until the process has
+ * ended.  That is harmless (see queue.h).  The process must not run exit handlers
+ * then, which wait for the GPU: end_at_once.  When shared memory has been left in
+ * order the postmaster takes that for any other end with status 1, and starts
+ * the worker again.
+ *
+ * A device that cannot be opened is tried again, by a process that has not
+ * touched CUDA before: the driver remembers how it was at the first attempt.
+ * Only where no GPU can be expected, the worker ends for good.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -41,6 +60,9 @@
 #include "device/queue.h"
 
 #define ENGINE_LIBRARY "gpuds_cuda"
+
+#define NS_PER_MS UINT64CONST(1000000)
+#define NS_PER_S UINT64CONST(1000000000)
 
 /* Stay awake for so long after the last request. */
 #define LINGER_US 1000
@@ -74,6 +96,19 @@
 /* A process that lost its GPU is started again after this. */
 #define RESTART_SECONDS 1
 
+/* Attempts to open a device that fail are this far apart in the end. */
+#define MAX_DELAY_SECONDS 60
+
+/* How long a driver may take to open a device, at least. */
+#define OPEN_MS (60 * 1000)
+
+/* How long the engine may wait for a GPU that is wanted no more; and until it must be back. */
+#define CLOSE_MS (10 * 1000)
+#define CLOSED_MS (CLOSE_MS + 5 * 1000)
+
+/* Time between two looks of the watchdog; or at requests, while the worker sleeps. */
+#define LOOK_MS 1000
+
 /* Where a request is that the worker has taken. */
 typedef enum Whereabouts
 {
@@ -97,6 +132,27 @@ static int nwanted = 0;       /* worth posting together */
 static instr_time kept_since; /* there have been any */
 
 static int ncpus = 1;
+
+/* What the main thread is at. */
+typedef enum Phase
+{
+	OPENING,
+	SERVING,
+	CLOSING
+} Phase;
+
+static volatile Phase phase = OPENING;
+
+/*
+ * Odd while the main thread is in the engine, another number each time.  Only the
+ * main thread changes it, but to TAKEN_OVER.
+ */
+static pg_atomic_uint64 crossing;
+
+#define TAKEN_OVER UINT64_MAX
+
+/* The process ends without exit handlers. */
+static bool end_at_once = false;
 
 static void
 engine_path(char *path, size_t size)
@@ -130,6 +186,22 @@ gpuds_worker_register(void)
 	RegisterBackgroundWorker(&worker);
 }
 
+static inline void
+enter_engine(void)
+{
+	pg_atomic_write_u64(&crossing, pg_atomic_read_u64(&crossing) + 1);
+}
+
+/* Does not return if the watchdog has taken over. */
+static inline void
+leave_engine(void)
+{
+	uint64 inside = pg_atomic_read_u64(&crossing);
+
+	while (inside == TAKEN_OVER || !pg_atomic_compare_exchange_u64(&crossing, &inside, inside + 1))
+		pause();
+}
+
 static void
 tell_state(GpudsCudaState state, int pid, const char *detail)
 {
@@ -137,8 +209,9 @@ tell_state(GpudsCudaState state, int pid, const char *detail)
 	TimestampTz now = GetCurrentTimestamp();
 
 	SpinLockAcquire(&gpuds_queue->info_mutex);
+	if (info->state != state)
+		info->since = now;
 	info->state = state;
-	info->since = now;
 	info->pid = pid;
 	if (detail)
 		strlcpy(info->detail, detail, sizeof(info->detail));
@@ -168,7 +241,7 @@ tell_memory(void)
 static void
 answer_lost(GpudsMailbox *mailbox)
 {
-	mailbox->request.status = GPU_DEVICE_LOST;
+	mailbox->lost = true;
 	__atomic_store_n(&mailbox->request.done, 1, __ATOMIC_RELEASE);
 }
 
@@ -265,7 +338,7 @@ finish_some(bool all)
 	return any;
 }
 
-/* Answers all that is posted or under way, now that no engine is left. */
+/* Answers all that is posted or under way, now that nobody serves. */
 static void
 give_up_all(void)
 {
@@ -291,16 +364,127 @@ give_up_all(void)
 static void
 worker_exit(int code, Datum arg)
 {
-	GpudsCudaInfo info;
-
 	pg_atomic_write_u64(&gpuds_queue->serving, 0);
 	pg_memory_barrier();
 	if (engine)
-		api->close(engine);
-	engine = NULL;
+	{
+		GpuEngine *closing = engine;
+
+		engine = NULL;
+		phase = CLOSING;
+		enter_engine();
+		end_at_once |= !api->close(closing, CLOSE_MS * NS_PER_MS);
+		leave_engine();
+	}
 	give_up_all();
-	gpuds_queue_info(&info);
 	tell_state(code == 0 ? CUDA_ABSENT : CUDA_STARTING, 0, NULL);
+}
+
+/* The last thing that proc_exit calls before exit handlers. */
+static void
+process_exit(int code, Datum arg)
+{
+	if (end_at_once)
+		_exit(code);
+}
+
+/*
+ * The device is lost: says so, and ends the process, whose successor may find it
+ * again.  hangs: nothing is waited for.
+ */
+pg_noreturn static void
+lose_device(const char *why, bool hangs)
+{
+	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	SpinLockAcquire(&gpuds_queue->info_mutex);
+	gpuds_queue->info.losses++;
+	SpinLockRelease(&gpuds_queue->info_mutex);
+	tell_state(CUDA_STARTING, 0, why);
+	end_at_once = true;
+	if (hangs)
+	{
+		engine = NULL;
+		give_up_all();
+	}
+	ereport(LOG, (errmsg("gpuds lost its CUDA device: %s", why),
+				  errdetail("Indexes on the device are loaded again when they are needed."),
+				  errhint("The driver's log may say more. The device worker is started again.")));
+	proc_exit(1);
+}
+
+/* For how long a call of the engine may last. */
+static int64
+call_limit_ms(void)
+{
+	int64 limit = gpuds_device_timeout > 0 ? (int64) gpuds_device_timeout * 1000 : PG_INT64_MAX;
+	sigset_t pending;
+
+	if (phase == OPENING)
+		limit = Max(limit, OPEN_MS);
+	/* A server that is stopped does not wait for a GPU.  While it is opened signals are blocked. */
+	sigemptyset(&pending);
+	(void) sigpending(&pending);
+	if (phase == CLOSING || ShutdownRequestPending || sigismember(&pending, SIGTERM))
+		limit = Min(limit, CLOSED_MS);
+	return limit;
+}
+
+/*
+ * The watchdog: a thread that looks whether the main thread comes back from the
+ * engine, and else does what it would do if it did.
+ */
+static void *
+watch_main_thread(void *arg)
+{
+	uint64 seen = 0;
+	instr_time since;
+
+	INSTR_TIME_SET_CURRENT(since);
+	for (;;)
+	{
+		uint64 now_at;
+		instr_time elapsed;
+
+		usleep(LOOK_MS * 1000);
+		now_at = pg_atomic_read_u64(&crossing);
+		INSTR_TIME_SET_CURRENT(elapsed);
+		if (now_at % 2 == 0 || now_at != seen)
+		{
+			seen = now_at;
+			since = elapsed;
+			continue;
+		}
+		INSTR_TIME_SUBTRACT(elapsed, since);
+		if ((int64) INSTR_TIME_GET_MILLISEC(elapsed) < call_limit_ms() ||
+			!pg_atomic_compare_exchange_u64(&crossing, &seen, TAKEN_OVER))
+			continue;
+
+		/* From here on this thread is the one that runs PostgreSQL's code. */
+		PG_exception_stack = NULL;
+		error_context_stack = NULL;
+		lose_device("the driver does not come back from a call", true);
+	}
+	return NULL;
+}
+
+static void
+start_watchdog(void)
+{
+	pthread_t thread;
+	sigset_t all;
+	sigset_t old;
+	int error;
+
+	/* Signals are the main thread's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, watch_main_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0)
+	{
+		errno = error;
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("could not start a thread: %m")));
+	}
 }
 
 /*
@@ -311,10 +495,21 @@ worker_exit(int code, Datum arg)
 static void
 inject_fault(GpudsFault fault)
 {
+	enter_engine();
 	if (fault == FAULT_STICKY)
 		api->inject(engine, GPU_INJECT_STICKY);
 	else if (fault == FAULT_NO_MEMORY)
 		api->inject(engine, GPU_INJECT_NO_MEMORY);
+	else if (fault == FAULT_BAD_ALLOC)
+		api->inject(engine, GPU_INJECT_BAD_ALLOC);
+	else if (fault == FAULT_HANG)
+		api->inject(engine, GPU_INJECT_HANG);
+	else if (fault == FAULT_STUCK)
+	{
+		for (;;)
+			pause();
+	}
+	leave_engine();
 }
 #endif
 
@@ -345,7 +540,8 @@ take(int i)
 		whereabouts[i] = KEPT;
 		return;
 	}
-	inject_fault(mailbox->fault);
+	if (mailbox->fault != FAULT_NONE)
+		inject_fault(mailbox->fault);
 #endif
 	if (gpu_is_small(&mailbox->request))
 	{
@@ -356,7 +552,9 @@ take(int i)
 	{
 		whereabouts[i] = SUBMITTED;
 		watched[i / 64] |= GpudsQueueBit(i);
+		enter_engine();
 		api->submit(engine, &mailbox->request);
+		leave_engine();
 	}
 }
 
@@ -415,7 +613,9 @@ post_kept(void)
 
 		for (int i = 0; i < n; i++)
 			requests[i] = &gpuds_mailbox(kept[done + i])->request;
+		enter_engine();
 		took = api->small(engine, requests, n);
+		leave_engine();
 		for (int i = 0; i < took; i++)
 			whereabouts[kept[done + i]] = MERGED;
 		done += took;
@@ -423,7 +623,9 @@ post_kept(void)
 		{
 			if (polled)
 				break;
+			enter_engine();
 			api->poll(engine);
+			leave_engine();
 			polled = true;
 		}
 	}
@@ -436,6 +638,23 @@ post_kept(void)
  * Start and end
  */
 
+static void
+handle_signals(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (ShutdownRequestPending)
+	{
+		/* Not 0: if only we were asked to end, the postmaster starts another. */
+		tell_state(CUDA_STARTING, 0, "it was shut down");
+		proc_exit(1);
+	}
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+}
+
 /* Says why there is no device, and ends for good. */
 static void
 no_device(const char *why)
@@ -446,11 +665,54 @@ no_device(const char *why)
 	proc_exit(0);
 }
 
+/* The device could not be opened now.  Ends the process; its successor tries again. */
+static void
+open_failed(const char *why)
+{
+	GpudsCudaInfo info;
+
+	gpuds_queue->open_failures++;
+	gpuds_queue_info(&info);
+	tell_state(CUDA_STARTING, 0, why);
+	/* Once for each reason: it may be tried for hours. */
+	if (strcmp(info.detail, why) != 0)
+		ereport(LOG, (errmsg("gpuds could not open its CUDA device: %s", why),
+					  errdetail("Index scans use the CPU device meanwhile."),
+					  errhint("It is tried again, every minute in the end.")));
+	proc_exit(1);
+}
+
+/* Attempts that fail follow each other after 1, 2, 4 ... seconds, or when settings are read again. */
+static void
+wait_for_attempt(void)
+{
+	uint32 failures = gpuds_queue->open_failures;
+	TimestampTz until;
+	long left;
+
+	if (failures < 2)
+		return; /* the postmaster has waited */
+	until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+										1000 * (Min(1 << Min(failures - 1, 16), MAX_DELAY_SECONDS) -
+												RESTART_SECONDS));
+	while (!ConfigReloadPending && (left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until)) > 0)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left,
+						 GpudsWaitEvent("GpudsWorkerDelay"));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ShutdownRequestPending)
+			proc_exit(1);
+	}
+	handle_signals();
+}
+
 static void
 open_engine(void)
 {
 	char path[MAXPGPATH];
 	char why[256] = "";
+	bool hopeless = false;
 	const GpuEngineApi *(*get_api)(void);
 	GpuEngineOptions options;
 	void *library;
@@ -475,14 +737,24 @@ open_engine(void)
 	options.piece_bytes = GPUDS_PIECE_BYTES;
 #ifdef GPUDS_STOP_POINTS
 	options.emulate_failures = true;
+	if (gpuds_queue->open_failures < gpuds_device_open_failures)
+		open_failed("an attempt that was to fail");
 #endif
 	/* Signals are this thread's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	engine = api->open(&options, why, sizeof(why));
+	enter_engine();
+	engine = api->open(&options, &hopeless, why, sizeof(why));
+	leave_engine();
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (engine == NULL)
-		no_device(why);
+	{
+		/* Where there was a card before, there may be one again. */
+		if (hopeless && gpuds_queue->epoch == 0)
+			no_device(why);
+		else
+			open_failed(why);
+	}
 }
 
 static void
@@ -495,6 +767,8 @@ start_serving(void)
 	tell_state(CUDA_READY, MyProcPid, "");
 	gpuds_queue->worker_procno = GpudsMyProcNumber();
 	gpuds_queue->epoch++;
+	gpuds_queue->open_failures = 0;
+	phase = SERVING;
 	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
 	pg_memory_barrier();
 	pg_atomic_write_u64(&gpuds_queue->serving, gpuds_queue->epoch);
@@ -506,35 +780,36 @@ start_serving(void)
 }
 
 static void
-handle_signals(void)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (ShutdownRequestPending)
-	{
-		/* Not 0: if only we were asked to end, the postmaster starts another. */
-		tell_state(CUDA_STARTING, 0, "it was shut down");
-		proc_exit(1);
-	}
-	if (ConfigReloadPending)
-	{
-		ConfigReloadPending = false;
-		ProcessConfigFile(PGC_SIGHUP);
-	}
-}
-
-static void
 check_lost(void)
 {
 	char why[256] = "";
 
-	if (!api->lost(engine, why, sizeof(why)))
+	if (api->lost(engine, why, sizeof(why)))
+		lose_device(why, false);
+}
+
+static void
+check_hung(void)
+{
+	char why[256];
+
+	if (gpuds_device_timeout == 0 || api->oldest_ns(engine) < gpuds_device_timeout * NS_PER_S)
 		return;
-	pg_atomic_write_u64(&gpuds_queue->serving, 0);
-	tell_state(CUDA_STARTING, 0, why);
-	ereport(LOG, (errmsg("gpuds lost its CUDA device: %s", why),
-				  errdetail("Indexes on the device are loaded again when they are needed."),
-				  errhint("The driver's log may say more. The device worker is started again.")));
-	proc_exit(1);
+	snprintf(why, sizeof(why), "it did not come to an end with a request within gpuds.device_timeout (%d s)",
+			 gpuds_device_timeout);
+	lose_device(why, true);
+}
+
+/* Is anything under way that must come to an end? */
+static bool
+any_taken(void)
+{
+	for (int word = 0; word < gpuds_queue->nwords; word++)
+	{
+		if (taken[word] != 0)
+			return true;
+	}
+	return false;
 }
 
 /* Sleeps until there is something to do. */
@@ -551,7 +826,8 @@ sleep_until_called(WaitEventSet *set)
 		called |= pg_atomic_read_u64(gpuds_queue_posted(word * 64)) != 0;
 	if (!called)
 	{
-		(void) WaitEventSetWait(set, -1, events, lengthof(events), GpudsWaitEvent("GpudsWorkerMain"));
+		(void) WaitEventSetWait(set, any_taken() ? LOOK_MS : -1, events, lengthof(events),
+								GpudsWaitEvent("GpudsWorkerMain"));
 		ResetLatch(MyLatch);
 	}
 	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
@@ -627,13 +903,20 @@ serve(void)
 		}
 		/* Also when nothing is under way: it empties what woke us. */
 		if (!busy)
+		{
+			enter_engine();
 			api->poll(engine);
+			leave_engine();
+		}
 		busy |= finish_some(false);
 		check_lost();
 		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
 			handle_signals();
 		if (++turn % TURNS_A_COUNT == 0)
+		{
 			count_sessions();
+			check_hung();
+		}
 		if (busy)
 		{
 			INSTR_TIME_SET_CURRENT(last);
@@ -660,6 +943,7 @@ serve(void)
 				continue;
 		}
 		count_sessions();
+		check_hung();
 		sleep_until_called(set);
 	}
 }
@@ -671,7 +955,9 @@ gpuds_worker_main(Datum arg)
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
 
+	pg_atomic_init_u64(&crossing, 0);
 	tell_state(CUDA_STARTING, MyProcPid, NULL);
+	on_proc_exit(process_exit, (Datum) 0);
 	before_shmem_exit(worker_exit, (Datum) 0);
 	/* Bits of requests that the last worker answered at its end. */
 	give_up_all();
@@ -682,6 +968,8 @@ gpuds_worker_main(Datum arg)
 	kept = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
 
 	ncpus = count_cpus();
+	wait_for_attempt();
+	start_watchdog();
 	open_engine();
 	start_serving();
 	serve();

@@ -12,10 +12,11 @@
  *	  4. sweep: every block that cannot be reached any more becomes free.
  *
  * A crash or an error before 3 leaves the lanes as long as they were and some
- * pages of a base that nothing refers to; after 3 it leaves old pages.  The next
- * VACUUM's sweep frees either, and it does so before it starts a compaction of
- * its own, so that a generation number given to pages that were orphaned can be
- * given again.
+ * pages of a base that nothing refers to; after 3 it leaves old pages.  Before
+ * any of this the metapage is marked, in a record of its own, and it stays so
+ * until a sweep has come to its end.  A VACUUM that finds the mark sweeps before
+ * it starts a compaction, so that a generation number given to pages that were
+ * orphaned can be given again; one that does not find it need not sweep.
  *
  * What can be reached is seen from a page alone: base pages of the metapage's
  * generation, and lane pages numbered from the lane's first record on.
@@ -26,6 +27,8 @@
 
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "postmaster/autovacuum.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -37,6 +40,19 @@
 /* When compaction pays: share of garbage in all records, and pages' worth of it. */
 #define COMPACT_GARBAGE_SHARE 0.4
 #define COMPACT_GARBAGE_PAGES 4
+
+/*
+ * Or lanes that have grown to this share of the base, and so many pages' worth.
+ * Loading a record from a lane costs some twenty times as much as from the
+ * base, so lanes are kept a fraction of it; and since a base only gets written
+ * again when so much has come that it grows by that share, a record is written
+ * five times in the long run, whatever the size of the index.
+ */
+#define COMPACT_LANES_SHARE 0.25
+#define COMPACT_LANES_PAGES 64
+
+/* Records that are sorted at a time at most: nobody can interrupt that. */
+#define MAX_SORT (4 * 1024 * 1024)
 
 #define OUT_ENTRIES 2048
 
@@ -60,6 +76,16 @@ typedef struct LaneSort
 	GkEntry *entries; /* the sorted operations, deletions marked */
 	int64 nentries;
 } LaneSort;
+
+/* Memory for sorting and merging, in bytes. */
+static int64
+memory_limit(void)
+{
+	int kilobytes = GpudsIsAutovacuum() && autovacuum_work_mem != -1 ? autovacuum_work_mem
+																	 : maintenance_work_mem;
+
+	return (int64) kilobytes * 1024;
+}
 
 pg_noreturn static void
 compacted_under_us(Relation index)
@@ -148,8 +174,8 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	}
 
 	sort->nwords = meta->nwords;
-	sort->capacity = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp));
-	sort->capacity = Max(Min(sort->capacity, total), GPUDS_MAX_RECORDS_PER_PAGE);
+	sort->capacity = memory_limit() / (2 * sizeof(GkOp));
+	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT), GPUDS_MAX_RECORDS_PER_PAGE);
 	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
 
 	reader = gpuds_reader_open_after(index, &start);
@@ -253,12 +279,14 @@ compact(Relation index, int nwords)
 	uint64 records;
 	int64 n;
 
+	gpuds_meta_sweep_due(index);
+
 	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
 	gpuds_journal_read_meta(index, &before);
 	gpuds_journal_seal(index, nwords, &sealed, fresh);
 	gpuds_stop_point("compact-sealed");
 
-	merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
+	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
 	base->index = index;
 	base->nwords = nwords;
 	base->reader = gpuds_reader_open(index);
@@ -267,7 +295,10 @@ compact(Relation index, int nwords)
 
 	writer = gpuds_base_begin(index, nwords, before.generation + 1, true);
 	while ((n = gpuds_merge_next(merge, out, OUT_ENTRIES)) > 0)
+	{
+		gpuds_vacuum_delay();
 		gpuds_base_add(writer, out, n);
+	}
 	gpuds_base_end(writer, &head, &pages, &records);
 	gpuds_stop_point("compact-written");
 
@@ -356,53 +387,90 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 		}
 	}
 	IndexFreeSpaceMapVacuum(index);
-	if (meta.sweep_due)
-		gpuds_meta_swept(index);
+	if (meta.sweep_due || meta.unreached != nfree)
+		gpuds_meta_swept(index, nfree);
 	return nfree;
 }
 
 /*
+ * Does compaction pay?  Either much of the journal is garbage, or the lanes are long
+ * for a base of that size, garbage or not.
+ */
+static bool
+compaction_pays(const GpudsMetaData *meta, uint64 in_lanes)
+{
+	const uint64 page = GpudsPageCapacity(meta->nwords);
+	uint64 total = meta->base_records + in_lanes;
+
+	if (meta->garbage > total * COMPACT_GARBAGE_SHARE && meta->garbage > COMPACT_GARBAGE_PAGES * page)
+		return true;
+	return in_lanes > meta->base_records * COMPACT_LANES_SHARE && in_lanes > COMPACT_LANES_PAGES * page;
+}
+
+/*
+ * May there be pages that are neither reachable nor free, or free ones that
+ * nobody finds?  The free space map is not WAL-logged: after a crash, and on a
+ * server that was a standby, it may be empty.
+ */
+static bool
+sweep_pays(Relation index, const GpudsMetaData *meta)
+{
+	if (meta->sweep_due)
+		return true;
+	return meta->unreached > 0 && GetPageWithFreeSpace(index, BLCKSZ / 2) == InvalidBlockNumber;
+}
+
+/* Records in the lanes at present. */
+static uint64
+count_lanes(Relation index, const GpudsMetaData *meta)
+{
+	GpudsJournalPos end;
+	uint64 n = 0;
+
+	gpuds_journal_end(index, meta, &end);
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+		n += end.count[lane] - meta->lane[lane].first;
+	return n;
+}
+
+/*
  * Cleanup after the bulk deletes of a VACUUM, or without any (estimated_count
- * is set then).  Compacts if the journal is garbage for a good part, frees pages
- * that nothing refers to, and fills in num_pages, pages_newly_deleted,
- * pages_deleted, pages_free and the number of entries.
+ * is set then).  Compacts if that pays, frees pages that nothing refers to if there
+ * may be any, and fills in num_pages, pages_newly_deleted, pages_deleted,
+ * pages_free and the number of entries.
  */
 void
 gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int nwords)
 {
 	Relation index = info->index;
 	GpudsMetaData meta;
-	GpudsJournalPos end;
-	uint64 total;
-	bool pays;
+	BlockNumber newly = 0;
+	BlockNumber nfree;
+	uint64 in_lanes;
 
 	gpuds_journal_read_meta(index, &meta);
 	if (meta.nwords != nwords)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
 						meta.nwords, nwords);
-	gpuds_journal_end(index, &meta, &end);
-	total = meta.base_records;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		total += end.count[lane] - meta.lane[lane].first;
 
-	pays = meta.garbage > total * COMPACT_GARBAGE_SHARE &&
-		   meta.garbage > (uint64) COMPACT_GARBAGE_PAGES * GpudsPageCapacity(nwords);
-	if (pays || meta.sweep_due || !stats->estimated_count)
+	nfree = meta.unreached;
+	if (sweep_pays(index, &meta))
+		nfree = sweep(info, nwords, &newly);
+	in_lanes = count_lanes(index, &meta);
+	if (compaction_pays(&meta, in_lanes))
 	{
-		BlockNumber newly = 0;
-		BlockNumber nfree = sweep(info, nwords, &newly);
-
-		if (pays)
-		{
-			compact(index, nwords);
-			nfree = sweep(info, nwords, &newly);
-		}
-		stats->pages_newly_deleted += newly;
-		stats->pages_deleted = nfree;
-		stats->pages_free = nfree;
+		compact(index, nwords);
+		nfree = sweep(info, nwords, &newly);
+		gpuds_journal_read_meta(index, &meta);
+		in_lanes = count_lanes(index, &meta);
 	}
-
+	stats->pages_newly_deleted += newly;
+	stats->pages_deleted = nfree;
+	stats->pages_free = nfree;
 	stats->num_pages = RelationGetNumberOfBlocks(index);
+
+	/* the metapage knows of no garbage that came since the last bulk delete */
 	if (stats->estimated_count)
-		stats->num_index_tuples = total > meta.garbage ? total - meta.garbage : 0;
+		stats->num_index_tuples = meta.base_records + in_lanes -
+								  Min(meta.garbage, in_lanes + meta.base_records);
 }

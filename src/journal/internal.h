@@ -46,8 +46,9 @@ extern void gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, c
 
 /* meta.c */
 extern void gpuds_meta_check(Relation index, Buffer buffer);
-extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage);
-extern void gpuds_meta_swept(Relation index);
+extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage, BlockNumber unreached);
+extern void gpuds_meta_sweep_due(Relation index);
+extern void gpuds_meta_swept(Relation index, BlockNumber nfree);
 extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
 									bool logged);
 

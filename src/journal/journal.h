@@ -111,11 +111,12 @@ typedef struct GpudsMetaData
 	BlockNumber base_head; /* first page of the base, or invalid */
 	BlockNumber base_pages;
 	uint64 base_records;
-	uint64 live_records; /* as the last VACUUM or build counted them */
-	uint64 garbage;      /* dead records and tombstones, ditto */
-	uint16 key_bits;     /* of the key layout, to catch a mismatch */
-	uint16 sweep_due;    /* 1: a compaction's old pages may not be free yet */
-	uint16 spare[2];     /* zero */
+	uint64 live_records;   /* as the last VACUUM or build counted them */
+	uint64 garbage;        /* dead records and tombstones, ditto */
+	uint16 key_bits;       /* of the key layout, to catch a mismatch */
+	uint16 sweep_due;      /* 1: there may be pages that are neither
+								 * reachable nor free */
+	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
 

@@ -54,7 +54,7 @@ CHECK_OFFSET(GpudsMetaData, live_records, 40);
 CHECK_OFFSET(GpudsMetaData, garbage, 48);
 CHECK_OFFSET(GpudsMetaData, key_bits, 56);
 CHECK_OFFSET(GpudsMetaData, sweep_due, 58);
-CHECK_OFFSET(GpudsMetaData, spare, 60);
+CHECK_OFFSET(GpudsMetaData, unreached, 60);
 CHECK_OFFSET(GpudsMetaData, lane, 64);
 
 /* One lane's share of a heap block number: mark the TID's place in GkEntry.t. */

@@ -56,6 +56,14 @@ typedef struct BulkDelete
 	bool *dead;       /* by place */
 	GkEntry *entries; /* of the dead ones */
 
+	/*
+	 * Blocks of the file when we began that are in a chain, and the page of each
+	 * lane that was read last.
+	 */
+	BlockNumber nblocks;
+	BlockNumber reached;
+	BlockNumber last[GPUDS_LANES];
+
 	/* counted so far */
 	uint64 live;
 	uint64 removed;
@@ -199,6 +207,14 @@ take_page(BulkDelete *bulk, const GpudsJournalPage *page)
 	bulk->nrecords = place;
 }
 
+/* Notes that a page is in a chain. */
+static void
+reach(BulkDelete *bulk, BlockNumber blkno)
+{
+	if (blkno < bulk->nblocks)
+		bulk->reached++;
+}
+
 /*
  * Bulk delete as indexam.sgml has it: calls the callback for every entry that
  * was in the journal when the call began, once for each, and removes those that
@@ -230,6 +246,14 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	bulk->dead = palloc(BATCH_RECORDS);
 	bulk->entries = palloc(BATCH_RECORDS * sizeof(GkEntry));
 
+	/*
+	 * The length first: whoever has extended the file by then holds the metapage
+	 * or a tail until the block is linked, so by the time that we have seen where
+	 * the lanes end it is in a chain, or lost.
+	 */
+	bulk->nblocks = RelationGetNumberOfBlocks(index);
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+		bulk->last[lane] = InvalidBlockNumber;
 	reader = gpuds_reader_open(index);
 	gpuds_reader_set_strategy(reader, info->strategy);
 	if (gpuds_reader_meta(reader)->nwords != nwords)
@@ -244,11 +268,21 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 		if (bulk->npages == BATCH_PAGES || bulk->nrecords + page.nrecords > BATCH_RECORDS)
 			finish_batch(bulk);
 		take_page(bulk, &page);
+		reach(bulk, page.blkno);
+		if (page.kind == GPUDS_PAGE_LANE)
+			bulk->last[page.lane] = page.blkno;
 	}
 	if (result == GPUDS_READ_STALE)
 		elog(ERROR, "index \"%s\" was compacted during VACUUM", RelationGetRelationName(index));
 	gpuds_reader_close(reader);
 	finish_batch(bulk);
+
+	/* an empty tail is a page of its lane, too */
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		if (end.block[lane] != InvalidBlockNumber && end.block[lane] != bulk->last[lane])
+			reach(bulk, end.block[lane]);
+	}
 
 	gpuds_stop_point("bulk-delete-done");
 
@@ -256,7 +290,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	stats->estimated_count = false;
 	stats->num_index_tuples = bulk->live;
 	stats->tuples_removed += bulk->removed;
-	gpuds_meta_set_counts(index, bulk->live, bulk->garbage);
+	gpuds_meta_set_counts(index, bulk->live, bulk->garbage, bulk->nblocks - 1 - bulk->reached);
 
 	pfree(bulk->keys);
 	pfree(bulk->scratch);

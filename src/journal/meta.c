@@ -110,9 +110,13 @@ gpuds_journal_read_meta(Relation index, GpudsMetaData *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Notes in the metapage what VACUUM counted.  One generic WAL record. */
+/*
+ * Notes in the metapage what VACUUM's bulk delete counted.  Free pages only become
+ * fewer between two sweeps, so if more blocks than before are unreached some
+ * of them were lost, and a sweep is due.  One generic WAL record.
+ */
 void
-gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage)
+gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage, BlockNumber unreached)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GpudsMetaData *meta;
@@ -120,31 +124,54 @@ gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage)
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	gpuds_meta_check(index, buffer);
 	meta = GpudsPageGetMeta(BufferGetPage(buffer));
-	if (meta->live_records != live || meta->garbage != garbage)
+	if (meta->live_records != live || meta->garbage != garbage || meta->unreached != unreached)
 	{
 		GenericXLogState *state = GenericXLogStart(index);
 
 		meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
 		meta->live_records = live;
 		meta->garbage = garbage;
+		if (unreached > meta->unreached)
+			meta->sweep_due = 1;
+		meta->unreached = unreached;
 		GenericXLogFinish(state);
 	}
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Notes that no page is left that a compaction made unreachable. */
-void
-gpuds_meta_swept(Relation index)
+static void
+set_sweep(Relation index, uint16 due, BlockNumber unreached)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GenericXLogState *state;
+	GpudsMetaData *meta;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	gpuds_meta_check(index, buffer);
 	state = GenericXLogStart(index);
-	GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0))->sweep_due = 0;
+	meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
+	meta->sweep_due = due;
+	if (!due)
+		meta->unreached = unreached;
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Notes that from now on pages may be orphaned: whoever is about to make such pages
+ * calls it first, so that the record is before theirs.
+ */
+void
+gpuds_meta_sweep_due(Relation index)
+{
+	set_sweep(index, 1, 0);
+}
+
+/* Notes that every page is reachable or free, and how many are free. */
+void
+gpuds_meta_swept(Relation index, BlockNumber nfree)
+{
+	set_sweep(index, 0, nfree);
 }
 
 /*

@@ -12,6 +12,9 @@
 
 #include "journal/internal.h"
 
+/* Pages that the free space map proposes and that are looked at for one new page. */
+#define MAX_CANDIDATES 8
+
 /*
  * Raises ERRCODE_INDEX_CORRUPTED for a block of an index.  The format and its
  * arguments make the detail: what is wrong, a full sentence.
@@ -98,6 +101,17 @@ gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno)
 		gpuds_corrupted(index, from, "It links to block %u, which is not a page of records.", blkno);
 }
 
+/* Says a page, which the caller has locked, that it is free? */
+static bool
+page_is_free(Page page)
+{
+	if (PageIsNew(page))
+		return true;
+	return PageGetSpecialSize(page) == MAXALIGN(sizeof(GpudsPageOpaqueData)) &&
+		   GpudsPageGetOpaque(page)->page_id == GPUDS_PAGE_ID &&
+		   GpudsPageGetOpaque(page)->kind == GPUDS_PAGE_FREE;
+}
+
 /*
  * Finds or makes a page that belongs to no chain.  Returns its buffer pinned and
  * exclusively locked; the page is all zeros or of kind GPUDS_PAGE_FREE and the
@@ -106,39 +120,45 @@ gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno)
  *
  * May be called with pages locked: a page found in the free space map is taken
  * only if its lock is free, and nobody can wait for us behind a new page's.
+ *
+ * The map is not WAL-logged: after a crash, or on a server that was a standby, it
+ * may say anything.  Asking for a candidate takes it out of the map, so a wrong
+ * one costs one look, ever; but the caller may hold the lock that all inserting
+ * backends want, so there are only so many looks, and then the file grows.
  */
 Buffer
 gpuds_page_new(Relation index)
 {
-	for (;;)
+	BlockNumber busy[MAX_CANDIDATES];
+	int nbusy = 0;
+	Buffer found = InvalidBuffer;
+
+	for (int i = 0; i < MAX_CANDIDATES && found == InvalidBuffer; i++)
 	{
 		BlockNumber blkno = GetFreeIndexPage(index);
 		Buffer buffer;
 
 		if (blkno == InvalidBlockNumber)
 			break;
-
-		/* the map is not WAL-logged: after a crash it may say anything */
 		if (blkno == GPUDS_META_BLKNO || blkno >= RelationGetNumberOfBlocks(index))
 			continue;
 
 		buffer = ReadBuffer(index, blkno);
-		if (ConditionalLockBuffer(buffer))
-		{
-			Page page = BufferGetPage(buffer);
-
-			if (PageIsNew(page))
-				return buffer;
-			if (PageGetSpecialSize(page) == MAXALIGN(sizeof(GpudsPageOpaqueData)) &&
-				GpudsPageGetOpaque(page)->page_id == GPUDS_PAGE_ID &&
-				GpudsPageGetOpaque(page)->kind == GPUDS_PAGE_FREE)
-				return buffer;
+		if (!ConditionalLockBuffer(buffer))
+			busy[nbusy++] = blkno;
+		else if (page_is_free(BufferGetPage(buffer)))
+			found = buffer;
+		else
 			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		}
-		ReleaseBuffer(buffer);
+		if (found == InvalidBuffer)
+			ReleaseBuffer(buffer);
 	}
 
-	return gpuds_extend(index);
+	/* somebody is only writing or checking them, as far as we know: the next one may look again */
+	for (int i = 0; i < nbusy; i++)
+		RecordFreeIndexPage(index, busy[i]);
+
+	return found != InvalidBuffer ? found : gpuds_extend(index);
 }
 
 /* Puts n records behind those of a page; the caller has seen that they fit. */

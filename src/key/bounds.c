@@ -8,11 +8,16 @@
  * points only; the sets of other columns make the filter.  Sets are worked out
  * in ascending codes, and turned around at the end where the column is DESC.
  *
+ * A set takes about the memory of the array it comes from.  Intervals take
+ * several times as much and their product any multiple, so they are made in
+ * batches.  Nothing here takes long without looking for interrupts.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/tupmacs.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -25,6 +30,13 @@
 
 /* So many points are worth leaving unsorted. */
 #define MIN_UNSORTED 4096
+
+/* Words sorted at a time: bounds the scratch memory, and is a moment's work. */
+#define SORT_PIECE (1024 * 1024)
+
+/* Intervals of a batch, whatever work_mem says. */
+#define MIN_BATCH 1024
+#define MAX_BATCH (1024 * 1024)
 
 /*
  * The codes that a column may have, and whether it may be NULL.  Codes of up
@@ -54,19 +66,26 @@ struct GpudsKeyFilter
 	FilterColumn column[GPUDS_KEY_MAX_COLUMNS];
 };
 
-/* The making of intervals: state that all levels of the product share. */
-typedef struct Product
+/*
+ * The making of intervals.  They are numbered in their order; an interval's
+ * number has a digit for each column, the number of the column's item.
+ */
+typedef struct GpudsKeyProduct
 {
 	const GpudsKeyLayout *layout;
 	CodeSet *sets;
-	int ncolumns;        /* that make intervals */
-	GpudsKeyString rest; /* ones in the bits behind these columns */
-	GkInterval *next;    /* where the next interval goes */
+	int ncolumns;                        /* that make intervals */
+	int64 behind[GPUDS_KEY_MAX_COLUMNS]; /* intervals of one item of a column */
+	GpudsKeyString rest;                 /* ones in the bits behind these columns */
+	int64 skip;                          /* intervals to leave out before the next one */
+	GkInterval *next;                    /* where the next interval goes */
+	GkInterval *end;                     /* of what is wanted */
 } Product;
 
 #define ST_SORT sort_ranges
 #define ST_ELEMENT_TYPE GpudsCodeRange
 #define ST_COMPARE(a, b) ((a)->lo < (b)->lo ? -1 : (a)->lo > (b)->lo)
+#define ST_CHECK_FOR_INTERRUPTS
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"
@@ -108,6 +127,22 @@ set_item(const CodeSet *set, int64 i)
 	return range;
 }
 
+/* Sorts words; scratch has room for SORT_PIECE of them. */
+static void
+sort_words(uint64 *words, int64 n, uint64 *scratch)
+{
+	int64 start[GK_SPLIT + 1];
+
+	CHECK_FOR_INTERRUPTS();
+	if (n <= SORT_PIECE)
+		gk_sort_u64(words, scratch, n);
+	else if (gk_split_u64(words, n, start))
+	{
+		for (int i = 0; i < GK_SPLIT; i++)
+			sort_words(words + start[i], start[i + 1] - start[i], scratch);
+	}
+}
+
 /* Sorts and leaves one of each; returns how many. */
 static int64
 sort_unique(uint64 *points, int64 n)
@@ -121,8 +156,8 @@ sort_unique(uint64 *points, int64 n)
 	if (ascending)
 		return n;
 
-	scratch = alloc_array(n, sizeof(uint64));
-	gk_sort_u64(points, scratch, n);
+	scratch = alloc_array(Min(n, SORT_PIECE), sizeof(uint64));
+	sort_words(points, n, scratch);
 	pfree(scratch);
 	for (int64 i = 1; i < n; i++)
 	{
@@ -168,12 +203,11 @@ intersect_range(CodeSet *set, const GpudsCodeRange *range)
 	set->n = kept;
 }
 
-/* Leaves in the set what is in the other too, which has no NULL. */
+/* Leaves in the set what is in the other too, which has no NULL and is given up. */
 static void
 intersect_set(CodeSet *set, CodeSet *other)
 {
 	CodeSet both = { .constrained = true };
-	const bool points = set->constrained && (set->points != NULL || other->points != NULL);
 	int64 i = 0;
 	int64 j = 0;
 
@@ -186,9 +220,14 @@ intersect_set(CodeSet *set, CodeSet *other)
 	sort_points(set);
 	sort_points(other);
 
-	/* every overlap ends where an item of one of them does */
-	if (points)
-		both.points = alloc_array(set->n + other->n, sizeof(uint64));
+	/*
+	 * Every overlap ends where an item of one of them does.  An overlap with a
+	 * point is that point, so it can take the place of one that was looked at.
+	 */
+	if (set->points != NULL)
+		both.points = set->points;
+	else if (other->points != NULL)
+		both.points = other->points;
 	else
 		both.ranges = alloc_array(set->n + other->n, sizeof(GpudsCodeRange));
 	while (i < set->n && j < other->n)
@@ -197,11 +236,12 @@ intersect_set(CodeSet *set, CodeSet *other)
 		GpudsCodeRange b = set_item(other, j);
 		GpudsCodeRange item;
 
+		CHECK_FOR_INTERRUPTS();
 		item.lo = Max(a.lo, b.lo);
 		item.hi = Min(a.hi, b.hi);
 		if (item.lo <= item.hi)
 		{
-			if (points)
+			if (both.points != NULL)
 				both.points[both.n++] = (uint64) item.lo;
 			else
 				both.ranges[both.n++] = item;
@@ -210,6 +250,15 @@ intersect_set(CodeSet *set, CodeSet *other)
 			i++;
 		else
 			j++;
+	}
+	for (int k = 0; k < 2; k++)
+	{
+		CodeSet *old = k == 0 ? set : other;
+
+		if (old->points != NULL && old->points != both.points)
+			pfree(old->points);
+		else if (old->points == NULL && old->ranges != NULL && old->ranges != &old->single)
+			pfree(old->ranges);
 	}
 	set_copy(set, &both);
 }
@@ -411,6 +460,7 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 	{
 		GpudsCut cut;
 
+		CHECK_FOR_INTERRUPTS();
 		if (bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0)
 			continue;
 		gpuds_cut(column->kind, constant, fetch_att(at, typbyval, typlen), &cut);
@@ -572,11 +622,12 @@ emit(Product *product, const GpudsKeyString *lo, const GpudsKeyString *hi)
 }
 
 /*
- * Writes the intervals of a last column's points behind a prefix, the common
+ * Writes the intervals of n of a last column's points behind a prefix, the common
  * case of codes that lie in one word.
  */
 static void
-emit_points(Product *product, const GpudsKeyString *prefix, const GpudsKeyColumn *column, const CodeSet *set)
+emit_points(Product *product, const GpudsKeyString *prefix, const GpudsKeyColumn *column,
+			const uint64 *points, int64 n)
 {
 	GpudsKeyString key = *prefix;
 	int shift = column->shift - GK_SPILL_BITS;
@@ -586,65 +637,80 @@ emit_points(Product *product, const GpudsKeyString *prefix, const GpudsKeyColumn
 	gpuds_key_put_code(&key, column, 0);
 	emit(product, &key, &key);
 	frame = *interval;
-	for (int64 i = 0; i < set->n; i++, interval++)
+	for (int64 i = 0; i < n; i++, interval++)
 	{
 		*interval = frame;
-		interval->lo.w0 |= set->points[i] << shift;
-		interval->hi.w0 |= set->points[i] << shift;
+		interval->lo.w0 |= points[i] << shift;
+		interval->hi.w0 |= points[i] << shift;
 	}
 	product->next = interval;
 }
 
-static void multiply(Product *product, int i, const GpudsKeyString *prefix);
-
-/* Goes on behind column i, whose item makes keys begin with lo to hi. */
-static inline void
-multiply_behind(Product *product, int i, const GpudsKeyString *lo, const GpudsKeyString *hi)
-{
-	if (i == product->ncolumns - 1)
-		emit(product, lo, hi);
-	else
-		multiply(product, i + 1, lo);
-}
-
-static void
-multiply_null(Product *product, int i, const GpudsKeyString *prefix)
-{
-	GpudsKeyString key = *prefix;
-
-	gpuds_key_put_null(&key, &product->layout->column[i]);
-	multiply_behind(product, i, &key, &key);
-}
-
-/* Writes the intervals of all keys that begin with the prefix of i columns. */
+/*
+ * Writes the intervals of all keys that begin with the prefix of i columns, but
+ * for those to leave out, as far as they are wanted.
+ */
 static void
 multiply(Product *product, int i, const GpudsKeyString *prefix)
 {
 	const GpudsKeyColumn *column = &product->layout->column[i];
 	const CodeSet *set = &product->sets[i];
+	const bool last = i == product->ncolumns - 1;
+	const bool in_word = set->points != NULL && product->layout->nwords == 1 &&
+						 column->shift >= GK_SPILL_BITS;
+	const int64 null_before = set->null && column->nulls_first;
+	const int64 items = set->n + set->null;
+	int64 j = product->skip / product->behind[i];
 
-	if (set->null && column->nulls_first)
-		multiply_null(product, i, prefix);
-
-	if (i == product->ncolumns - 1 && set->points != NULL && set->n > 0 && product->layout->nwords == 1 &&
-		column->shift >= GK_SPILL_BITS)
-		emit_points(product, prefix, column, set);
-	else
+	product->skip %= product->behind[i];
+	while (j < items && product->next < product->end)
 	{
-		for (int64 j = 0; j < set->n; j++)
+		int64 at = j - null_before; /* in the set, or outside of it: NULL */
+		GpudsKeyString lo = *prefix;
+		GpudsKeyString hi = *prefix;
+
+		if (last && in_word && at >= 0 && at < set->n)
 		{
-			GpudsCodeRange item = set_item(set, j);
-			GpudsKeyString lo = *prefix;
-			GpudsKeyString hi = *prefix;
+			int64 n = Min(set->n - at, product->end - product->next);
+
+			emit_points(product, prefix, column, set->points + at, n);
+			j += n;
+			continue;
+		}
+		if (at < 0 || at >= set->n)
+		{
+			gpuds_key_put_null(&lo, column);
+			gpuds_key_put_null(&hi, column);
+		}
+		else
+		{
+			GpudsCodeRange item = set_item(set, at);
 
 			gpuds_key_put_code(&lo, column, item.lo);
 			gpuds_key_put_code(&hi, column, item.hi);
-			multiply_behind(product, i, &lo, &hi);
 		}
+		if (last)
+			emit(product, &lo, &hi);
+		else
+			multiply(product, i + 1, &lo);
+		j++;
 	}
+}
 
-	if (set->null && !column->nulls_first)
-		multiply_null(product, i, prefix);
+/* Writes n intervals, from the one with a number on. */
+static void
+write_intervals(Product *product, int64 first, GkInterval *intervals, int64 n)
+{
+	GpudsKeyString nothing = { 0, 0 };
+
+	product->skip = first;
+	product->next = intervals;
+	product->end = intervals + n;
+	if (product->ncolumns == 0)
+		emit(product, &nothing, &nothing);
+	else
+		multiply(product, 0, &nothing);
+	Assert(product->next == product->end);
 }
 
 /* Are the intervals of the first column's set alike but for their first word? */
@@ -686,8 +752,22 @@ frame_words(Product *product, GpudsKeySet *set)
 	emit(product, &key, &key);
 	for (int64 i = 0; i < product->sets[0].n; i++)
 		words[i] <<= shift;
-	set->words = words;
+	set->words = set->all_words = words;
 	set->sorted = !product->sets[0].arrived;
+	set->batch = set->sorted ? MAX_BATCH : Max(set->total, 1);
+}
+
+/* A product that can be kept. */
+static Product *
+keep_product(const Product *product)
+{
+	Product *kept = palloc(sizeof(Product));
+
+	*kept = *product;
+	kept->sets = palloc(product->ncolumns * sizeof(CodeSet));
+	for (int i = 0; i < product->ncolumns; i++)
+		set_copy(&kept->sets[i], &product->sets[i]);
+	return kept;
 }
 
 /* The filter of the columns from the first on that have conditions, or NULL. */
@@ -718,7 +798,8 @@ make_filter(const GpudsKeyLayout *layout, const CodeSet *sets, int first)
 /*
  * Works out which entries the scan keys ask for.  What is not in set itself is
  * allocated in the current memory context and kept until that is reset; scalar
- * keys on leading columns allocate nothing.  No keys ask for all entries.
+ * keys on leading columns allocate nothing.  No keys ask for all entries.  The
+ * layout must live as long as the set.
  *
  * Depends on TimeZone if keys compare timestamptz with its relatives, and only
  * then may set recheck.
@@ -727,24 +808,21 @@ void
 gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
 {
 	CodeSet sets[GPUDS_KEY_MAX_COLUMNS];
-	GpudsKeyString nothing = { 0, 0 };
 	Product product;
 	int64 n = 1;
 	int end;
 
 	set->intervals = &set->single;
 	set->nintervals = 0;
-	set->words = NULL;
+	set->words = set->all_words = NULL;
 	set->sorted = true;
 	set->filter = NULL;
 	set->recheck = false;
+	set->total = set->first = 0;
+	set->batch = 1;
+	set->product = NULL;
 
-	for (int i = 0; i < layout->ncolumns; i++)
-	{
-		sets[i].constrained = false;
-		sets[i].arrived = false;
-		sets[i].n = 0;
-	}
+	memset(sets, 0, layout->ncolumns * sizeof(CodeSet));
 	for (int i = 0; i < nkeys; i++)
 	{
 		CodeSet *narrowed = &sets[keys[i].sk_attno - 1];
@@ -787,32 +865,88 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	}
 
 	product.rest = ones_behind(layout, end);
-	if (n > 1 && product.ncolumns == 1 && words_suffice(layout, &sets[0]))
-		frame_words(&product, set);
-	else
+	for (int64 i = product.ncolumns - 1, behind = 1; i >= 0; i--)
 	{
-		if (n > 1)
-			set->intervals = alloc_array(n, sizeof(GkInterval));
-		product.next = set->intervals;
-		if (product.ncolumns == 0)
-			emit(&product, &nothing, &nothing);
-		else
-			multiply(&product, 0, &nothing);
-		Assert(product.next == set->intervals + n);
+		product.behind[i] = behind;
+		behind *= sets[i].n + sets[i].null;
 	}
 
-	set->nintervals = n;
+	set->total = n;
+	if (n > 1 && product.ncolumns == 1 && words_suffice(layout, &sets[0]))
+	{
+		frame_words(&product, set);
+		set->nintervals = Min(n, set->batch);
+	}
+	else
+	{
+		set->batch = Min(Max((int64) work_mem * 1024 / (int64) sizeof(GkInterval), MIN_BATCH), MAX_BATCH);
+		set->nintervals = Min(n, set->batch);
+		if (n > 1)
+			set->intervals = alloc_array(set->nintervals, sizeof(GkInterval));
+		if (n > set->nintervals)
+			set->product = keep_product(&product);
+		write_intervals(&product, 0, set->intervals, set->nintervals);
+	}
 	set->filter = make_filter(layout, sets, product.ncolumns);
 }
 
-/* Puts the set's words in order and leaves one of each. */
+/* Puts the set's words in order, leaves one of each, and goes to the first batch. */
 void
 gpuds_key_set_sort(GpudsKeySet *set)
 {
 	if (set->sorted)
 		return;
-	set->nintervals = sort_unique(set->words, set->nintervals);
+	set->total = sort_unique(set->all_words, set->total);
 	set->sorted = true;
+	set->batch = MAX_BATCH;
+	set->nintervals = Min(set->total, set->batch);
+}
+
+/*
+ * Makes the batch with the interval of a number the one at hand, if that is
+ * one of the set's.  False: it is already.
+ */
+bool
+gpuds_key_set_turn(GpudsKeySet *set, int64 number)
+{
+	int64 first = number / set->batch * set->batch;
+
+	if (first == set->first || number < 0 || number >= set->total)
+		return false;
+	set->first = first;
+	set->nintervals = Min(set->batch, set->total - first);
+	if (set->all_words)
+		set->words = set->all_words + first;
+	else
+		write_intervals(set->product, first, set->intervals, set->nintervals);
+	return true;
+}
+
+/*
+ * Number of the first interval, of all, that does not end before the entry.  The
+ * set's words must be sorted.
+ */
+int64
+gpuds_key_set_find(const GpudsKeySet *set, const GkEntry *entry)
+{
+	GkScan scan = { .intervals = set->intervals, .n = set->total, .words = set->all_words };
+	int64 lo = 0;
+	int64 hi = set->total;
+
+	if (set->product == NULL)
+		return gk_scan_find(&scan, entry);
+	while (lo < hi)
+	{
+		int64 middle = lo + (hi - lo) / 2;
+		GkInterval interval;
+
+		write_intervals(set->product, middle, &interval, 1);
+		if (gk_less(&interval.hi, entry))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
 }
 
 static bool

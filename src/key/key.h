@@ -63,25 +63,34 @@ typedef struct GpudsKeyLayout
 typedef struct GpudsKeyFilter GpudsKeyFilter;
 
 /*
- * What a set of scan keys asks for: entries in the disjoint, ascending
- * intervals that pass the filter (NULL: all do).  recheck: the answer may hold
- * more than was asked for, the executor must look again.
+ * What a set of scan keys asks for: entries in total disjoint, ascending intervals
+ * that pass the filter (NULL: all do).  recheck: the answer may hold more than
+ * was asked for, the executor must look again.
  *
- * Many words may come unsorted and with duplicates: sorting them is a third of
- * the work of making them, and a device may not need it.  gpuds_key_set_sort
- * puts them right.
+ * Arrays make many intervals, arrays on several columns their product, so only a
+ * batch of them is at hand, of a size that work_mem allows: the intervals numbered
+ * from first on.  gpuds_key_set_turn goes to another batch.
+ *
+ * Many words may come unsorted and with duplicates, all in one batch: sorting them
+ * is a third of the work of making them, and a device may not need it.
+ * gpuds_key_set_sort puts them right.
  *
  * A lone interval lies in single, so that it needs no allocation: a key set
  * must stay where it was filled in.
  */
 typedef struct GpudsKeySet
 {
-	GkInterval *intervals;
+	GkInterval *intervals; /* of the batch, as in GkScan */
 	int64 nintervals;
-	uint64 *words; /* NULL, or as in GkScan */
-	bool sorted;   /* else the words are as they came */
+	uint64 *words;
+	bool sorted; /* else the words are as they came */
 	GpudsKeyFilter *filter;
 	bool recheck;
+	int64 total;
+	int64 first;
+	int64 batch;                     /* most intervals of a batch */
+	uint64 *all_words;               /* NULL, or the words of all batches */
+	struct GpudsKeyProduct *product; /* makes the batches; NULL: there is one */
 	GkInterval single;
 } GpudsKeySet;
 
@@ -96,6 +105,8 @@ extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, 
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);
 extern void gpuds_key_set_sort(GpudsKeySet *set);
+extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
+extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GkEntry *entry);
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry);
 
 /* enum.c */

@@ -3,20 +3,24 @@
  * mirror.h
  *	  Mirrors: search structures derived from journals, kept on a device.
  *
- * A mirror belongs to a relation file, named by its RelFileLocator and the
- * file_id of its metapage (a recycled file number has another file_id), and to
+ * A mirror belongs to a relation file, named by its RelFileLocator, the file_id
+ * of its metapage (a recycled file number has another file_id) and the life of its
+ * database (files of a database made from a template have their originals' file_id,
+ * and a database made again may have the numbers it once had), and to
  * a kind of device: a file may have one on the CPU and one on a GPU, brought up
- * and evicted each on its own.  Permanent and unlogged indexes have theirs in a
- * fixed array in shared memory; a temporary index has one in the backend that
- * owns it.
+ * and evicted each on its own.  Permanent and unlogged indexes have theirs in an
+ * array in shared memory (registry.c); a temporary index has one in the backend
+ * that owns it (private.c).  The memory of a GpudsMirror is a mirror's for ever:
+ * its serial says which one, so that a reference can be out of date, never dangle.
  *
  * Barrier rule: a scan first notes how far the journal goes, after its snapshot
  * was taken, then makes the mirror catch up to there, then probes.  All entries
  * of transactions that the snapshot can see were in the journal before the
  * snapshot existed.
  *
- * One process at a time, the applier, may change a mirror; who wants to become
- * applier waits on the condition variable, interruptibly.  Readers never wait.
+ * One process at a time, the applier, may change a mirror; who needs it changed
+ * waits on the condition variable, interruptibly, until it has been or until he
+ * can become applier himself.  Readers never wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,8 +35,6 @@
 #include "gpuds.h"
 #include "journal/journal.h"
 #include "key/key.h"
-
-#define GPUDS_MAX_MIRRORS 4096
 
 /* Counters since the mirror's slot was assigned; all but loads best effort. */
 typedef struct GpudsMirrorStats
@@ -54,6 +56,23 @@ typedef struct GpudsMirrorStats
 
 #define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
 
+/*
+ * A mirror and the memory of its device (evict.c).  Written by the mirror's
+ * applier, but for used_at; read by everybody.  Times are TimestampTz.
+ */
+typedef struct GpudsRoom
+{
+	pg_atomic_uint64 reserved;        /* bytes promised to a load; gone with the applier */
+	pg_atomic_uint64 used_at;         /* a scan was here, about then */
+	pg_atomic_uint64 protected_until; /* a load of another may not evict it before ... */
+	pg_atomic_uint64 load_us;         /* ... unless it was not used for so long */
+	pg_atomic_uint64 rest_until;      /* there was no room: do not ask before ... */
+	pg_atomic_uint64 rest_bytes;      /* ... unless so much is free */
+	bool too_large;                   /* that was why it was refused */
+	int refusals;                     /* in a row, of loads that had begun */
+	double entry_bytes;               /* of a loaded entry, 0: not known yet */
+} GpudsRoom;
+
 typedef struct GpudsMirror
 {
 	pg_atomic_uint64 serial;   /* names the assignment of this slot to a
@@ -63,25 +82,33 @@ typedef struct GpudsMirror
 								* that synced before may ask for, else 0: a
 								* load publishes before it is complete */
 	pg_atomic_uint64 synced;   /* the journal's change counter when the last
-								 * complete catch-up began; 0: look */
+								 * complete catch-up began: all that was counted
+								 * by then is there; 0: look */
 	pg_atomic_uint64 last_use; /* registry clock at the last scan */
 
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
+	TransactionId database_life; /* see registry.c; of shared mirrors */
 	Oid index_oid;
+
+	/* the registry's, under its lock: next slot of the chain, of the free list */
+	int next_of_file;
+	int next_of_index;
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;
-	int applier; /* backend index + 1, 0: nobody */
+	int applier;  /* backend index + 1, 0: nobody */
+	bool offered; /* the applier would have a loader take its place */
+	bool news;    /* what waiters look at has changed under this applier */
 	ConditionVariable applier_left;
+	pg_atomic_uint32 waiters; /* scans that wait for the applier */
 
-	bool loaded;                 /* tree and pos are valid, if the tree is still
+	bool loaded;         /* tree and pos are valid, if the tree is still
 								 * usable; changes under mutex */
-	GpudsJournalPos pos;         /* applied up to here; changes under mutex */
-	size_t hopeless_bytes;       /* 0, or: estimate that did not fit even alone */
-	uint64 hopeless_generation;  /* of the base that it was made for */
-	pg_atomic_uint64 rest_until; /* no attempt to load before this time, 0: any time */
+	GpudsJournalPos pos; /* applied up to here; changes under mutex */
+	bool ahead;          /* and some operations behind pos, perhaps */
+	GpudsRoom room;
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
 } GpudsMirror;
@@ -112,32 +139,72 @@ typedef struct GpudsMirrorSource
 /* registry.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
+extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
+extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind,
+								uint64 serial);
 extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
 								GpudsMirrorRef *ref);
 extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
-extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
-extern void gpuds_mirror_release(GpudsMirror *mirror);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
-extern bool gpuds_mirror_evict_one(GpudsMirror *keep);
-extern void gpuds_mirror_forget(RelFileLocator locator);
+extern GpudsMirror *gpuds_mirror_slot(int number);
+extern void gpuds_mirror_forget(Relation index);
+extern void gpuds_mirror_forget_database(Oid database);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);
 extern void gpuds_mirror_count_flush(void);
 
-/* catchup.c */
-extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
+/* applier.c */
+extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
+extern void gpuds_mirror_release(GpudsMirror *mirror);
+extern bool gpuds_mirror_is_mine(GpudsMirror *mirror);
+extern bool gpuds_mirror_set_offer(GpudsMirror *mirror, bool offered);
+extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
+extern bool gpuds_mirror_take(GpudsMirror *mirror);
+extern void gpuds_mirror_decline(GpudsMirror *mirror);
 
-/* fallback.c */
-extern int64 gpuds_journal_scan(const GpudsMirrorSource *source, GkScan *scan, bool forward, GkEntry *out,
-								int64 cap, bool *end);
+/* private.c: mirrors of temporary indexes */
+extern bool gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
+extern void gpuds_private_forget(Oid index);
+extern bool gpuds_private_evict_one(GpudsMirror *keep);
+extern void gpuds_private_pre_commit(void);
+extern void gpuds_private_abort(void);
+extern void gpuds_private_subabort(void);
+
+/* evict.c */
+extern void gpuds_room_shmem_init(void);
+extern void gpuds_room_init(GpudsRoom *room);
+extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
+extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
+extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
+extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
+extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern bool gpuds_room_resting(GpudsMirror *mirror);
+extern void gpuds_room_used(GpudsMirror *mirror);
+
+/* sync.c */
+extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
+extern bool gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
+
+/* fallback.c: scans that the journal answers */
+typedef struct GpudsFallback GpudsFallback;
+
+extern GpudsFallback *gpuds_fallback_begin(void);
+extern void gpuds_fallback_next_keys(GpudsFallback *fallback);
+extern void gpuds_fallback_reset(GpudsFallback *fallback);
+extern bool gpuds_fallback_has_all(const GpudsFallback *fallback);
+extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GkScan *scan,
+								 bool forward, GkEntry *out, int64 cap, bool *end);
+extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /* probe.c: mirror or journal, whichever answers */
-extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward,
-						 GkEntry *out, int64 cap, bool *end);
+extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
+extern bool gpuds_mirror_expected(const GpudsMirrorSource *source, double entries);
+extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
+						 GkScan *scan, bool forward, GkEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);
 
 #endif /* GPUDS_MIRROR_H */

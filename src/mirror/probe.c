@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * probe.c
- *	  Answers a scan from the mirror, or from the journal if there is none.
+ *	  Answers a scan from the mirror, or from the journal if there is none, and
+ *	  says beforehand which of them it will be.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,14 +13,70 @@
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
+/* Has a kind of device the mirror? */
+static bool
+present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
+	GpudsJournalPos pos;
+
+	return gpuds_mirror_lookup(source->index, source->file_id, kind, false, ref) &&
+		   gpuds_mirror_get_position(ref->mirror, &pos) && gpuds_device_usable(&ref->mirror->tree);
+}
+
+/* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
+static bool
+expected_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entries)
+{
+	/* no structure takes less for an entry than its key and its TID */
+	double least = entries * sizeof(uint64) * (source->layout->nwords + 1);
+	GpudsMirrorRef ref;
+
+	/* Read without being applier: what is out of date errs for one plan. */
+	if (gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) &&
+		gpuds_room_resting(ref.mirror))
+		return false;
+	if (present_on(source, kind, &ref))
+		return true;
+	return least <= gpuds_device_memory_size(kind);
+}
+
 /*
- * Fetches the next entries of a scan into out[cap], in order.  *end: there are
- * no more behind them.  ref comes from gpuds_mirror_sync; it is synced again if
- * the mirror went away meanwhile.
+ * Is there a mirror of the index for this session?  No guarantee that it will be
+ * there a moment later.  Reads no page.
+ */
+bool
+gpuds_mirror_present(const GpudsMirrorSource *source)
+{
+	GpudsMirrorRef ref;
+
+	if (RelationUsesLocalBuffers(source->index))
+		return present_on(source, GPUDS_ON_CPU_PRIVATE, &ref);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && present_on(source, GPUDS_ON_CUDA, &ref)) ||
+		   present_on(source, GPUDS_ON_CPU, &ref);
+}
+
+/*
+ * Will the next scan of the index, of about so many entries, have a mirror, or will
+ * it read the journal?  A guess for the planner; reads no page.
+ */
+bool
+gpuds_mirror_expected(const GpudsMirrorSource *source, double entries)
+{
+	if (RelationUsesLocalBuffers(source->index))
+		return expected_on(source, GPUDS_ON_CPU_PRIVATE, entries);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && expected_on(source, GPUDS_ON_CUDA, entries)) ||
+		   expected_on(source, GPUDS_ON_CPU, entries);
+}
+
+/*
+ * Fetches the next entries of a scan into out[cap], in order; fewer than cap do
+ * not mean the end.  *end: there are no more behind them.  ref comes from
+ * gpuds_mirror_sync; it is synced again if the mirror went away meanwhile.  A
+ * scan that has come to read the journal stays there until its next sync.
  */
 int64
-gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, bool forward, GkEntry *out,
-			int64 cap, bool *end)
+gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback, GkScan *scan,
+			bool forward, GkEntry *out, int64 cap, bool *end)
 {
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
@@ -29,12 +86,18 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkScan *scan, 
 		if (n >= 0)
 		{
 			gpuds_mirror_count(ref, 0, 1, 0, n);
+			gpuds_mirror_touch(mirror);
 			*end = n < cap;
 			return n;
 		}
 		gpuds_mirror_sync(source, ref);
 	}
-	return gpuds_journal_scan(source, scan, forward, out, cap, end);
+	if (ref->mirror)
+	{
+		pg_atomic_fetch_add_u64(&ref->mirror->stats.fallbacks, 1);
+		ref->mirror = NULL;
+	}
+	return gpuds_fallback_scan(fallback, source, scan, forward, out, cap, end);
 }
 
 /*
@@ -51,6 +114,7 @@ gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, 
 		!gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, cap, tids))
 		return false;
 	gpuds_mirror_count(ref, 0, 1, 0, tids->n);
+	gpuds_mirror_touch(mirror);
 	*end = scan->next >= scan->n;
 	return true;
 }

@@ -1,60 +1,71 @@
 /*-------------------------------------------------------------------------
  *
  * registry.c
- *	  Which file has which mirror: slots, appliers, eviction.
+ *	  Which file has which mirror: slots.
+ *
+ * A slot is assigned to a file (it has a serial, and is in the chains by which
+ * files and indexes are looked up), or on the free list, or in the hands of its
+ * applier, who is about to put it into one of the two.  A slot is taken from its
+ * file in three steps: it is detached, under the registry lock and as applier;
+ * then, without the lock, its structure is discarded, which may have to wait for
+ * readers or a device; then it gets on the free list, under the lock again.  So
+ * nobody finds a slot that is half dropped, and nobody waits for a drop who has
+ * not asked for it.
+ *
+ * Slots are initialized when they are taken for the first time: memory that was
+ * never needed is never touched.
  *
  * Locking order: being applier of a mirror, then the registry lock.  Nobody
- * waits to become applier while holding the registry lock.
+ * waits to become applier while holding the registry lock, nor for anything else.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
+#include "access/htup_details.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/pg_bitutils.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
+#include "utils/inval.h"
+#include "utils/syscache.h"
 
 #include "mirror/mirror.h"
 
-typedef struct RegistryKey
-{
-	RelFileLocator locator;
-	uint32 kind;
-} RegistryKey;
+/* Slots looked at for one to reuse before the best of them is taken. */
+#define VICTIM_SAMPLE 64
 
-typedef struct RegistryEntry
-{
-	RegistryKey key;
-	int slot;
-} RegistryEntry;
+/* Earlier files of an index that are forgotten at a time. */
+#define MAX_EARLIER 16
 
-StaticAssertDecl(sizeof(RegistryKey) == sizeof(RelFileLocator) + sizeof(uint32), "a key has no padding");
-StaticAssertDecl(GPUDS_MAX_MIRRORS <= GPU_MAX_TREES, "a slot's number is a tree's");
-
-typedef struct PrivateEntry
-{
-	RelFileLocator locator; /* hash key */
-	GpudsMirror *mirror;
-} PrivateEntry;
+#define NO_SLOT (-1)
 
 typedef struct Registry
 {
 	pg_atomic_uint64 clock; /* moves with every load; orders last uses */
-	uint64 last_serial;     /* under the registry lock */
-	GpudsMirror slot[GPUDS_MAX_MIRRORS];
+	pg_atomic_uint32 nused; /* slots that were ever taken; grows under the lock */
+
+	/* under the registry lock */
+	uint64 last_serial;
+	int free_first; /* slots that hold no memory are taken from here ... */
+	int free_last;  /* ... others, which a device is not done with, wait here */
+	int hand;       /* where the next look for a slot to reuse begins */
+	GpudsMirror slot[FLEXIBLE_ARRAY_MEMBER];
 } Registry;
 
 static Registry *registry = NULL;
-static HTAB *registry_hash = NULL;
 static LWLock *registry_lock = NULL;
 
-/* Mirrors of this backend's temporary indexes. */
-static HTAB *private_hash = NULL;
-static uint64 private_serial = 0;
+/* Heads of the chains of assigned slots, in shared memory, under the registry lock. */
+static int *file_chains = NULL;  /* by RelFileLocator */
+static int *index_chains = NULL; /* by database and index OID */
+
+/* Which life of its database this session is in; see database_life. */
+static TransactionId my_database_life;
+static bool my_database_life_valid = false;
 
 /* Counts not yet added to a mirror's shared counters. */
 static struct
@@ -67,14 +78,32 @@ static struct
 	GpudsDeviceWork work;
 } pending;
 
+/* A power of two. */
+static uint32
+nchains(void)
+{
+	return pg_nextpower2_32(gpuds_max_mirrors);
+}
+
+static Size
+slots_size(void)
+{
+	return MAXALIGN(add_size(offsetof(Registry, slot), mul_size(gpuds_max_mirrors, sizeof(GpudsMirror))));
+}
+
+/* Shared memory that the registry needs, in bytes. */
 Size
 gpuds_mirror_shmem_size(void)
 {
-	return add_size(MAXALIGN(sizeof(Registry)), hash_estimate_size(GPUDS_MAX_MIRRORS, sizeof(RegistryEntry)));
+	return add_size(slots_size(), mul_size(nchains(), 2 * sizeof(int)));
 }
 
-static void
-mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
+/*
+ * Makes an unassigned mirror of memory.  owner is its number among those of its
+ * kind's device, as of gpuds_device_init.
+ */
+void
+gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 {
 	memset(mirror, 0, sizeof(GpudsMirror));
 	pg_atomic_init_u64(&mirror->serial, 0);
@@ -83,66 +112,48 @@ mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
-	pg_atomic_init_u64(&mirror->rest_until, 0);
+	pg_atomic_init_u32(&mirror->waiters, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	gpuds_device_init(&mirror->tree, kind, owner);
 }
 
+/* Creates or finds the registry.  The caller holds AddinShmemInitLock. */
 void
 gpuds_mirror_shmem_init(void)
 {
 	bool found;
-	HASHCTL info;
 
-	registry = ShmemInitStruct("gpuds mirrors", sizeof(Registry), &found);
+	registry = ShmemInitStruct("gpuds mirrors", gpuds_mirror_shmem_size(), &found);
+	file_chains = (int *) ((char *) registry + slots_size());
+	index_chains = file_chains + nchains();
 	if (!found)
 	{
 		pg_atomic_init_u64(&registry->clock, 1);
+		pg_atomic_init_u32(&registry->nused, 0);
 		registry->last_serial = 0;
-		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
-			mirror_init(&registry->slot[i], GPUDS_ON_CPU, i + 1);
+		registry->free_first = registry->free_last = NO_SLOT;
+		registry->hand = 0;
+		for (uint32 i = 0; i < 2 * nchains(); i++)
+			file_chains[i] = NO_SLOT;
 	}
-	info.keysize = sizeof(RegistryKey);
-	info.entrysize = sizeof(RegistryEntry);
-	registry_hash = ShmemInitHash("gpuds mirror names", GPUDS_MAX_MIRRORS, GPUDS_MAX_MIRRORS, &info,
-								  HASH_ELEM | HASH_BLOBS);
 	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
+	gpuds_room_shmem_init();
 }
 
 /*
- * Becomes the mirror's applier.  Without wait, returns false if there is one.
- * Waiting can be interrupted.  The caller must release also on error.
+ * The slots of the shared registry that were ever taken, numbered from 0 on; NULL
+ * behind the last one.  Whoever goes through them finds unassigned ones too, and
+ * what a slot is assigned to may change unless he is its applier.
  */
-bool
-gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
+GpudsMirror *
+gpuds_mirror_slot(int number)
 {
-	bool got;
-
-	for (;;)
-	{
-		SpinLockAcquire(&mirror->mutex);
-		got = mirror->applier == 0;
-		if (got)
-			mirror->applier = GpudsMyBackendIndex() + 1;
-		SpinLockRelease(&mirror->mutex);
-		if (got || !wait)
-			break;
-		ConditionVariableSleep(&mirror->applier_left, PG_WAIT_EXTENSION);
-	}
-	if (wait)
-		ConditionVariableCancelSleep();
-	return got;
-}
-
-void
-gpuds_mirror_release(GpudsMirror *mirror)
-{
-	SpinLockAcquire(&mirror->mutex);
-	Assert(mirror->applier == GpudsMyBackendIndex() + 1);
-	mirror->applier = 0;
-	SpinLockRelease(&mirror->mutex);
-	ConditionVariableBroadcast(&mirror->applier_left);
+	if (number >= (int) pg_atomic_read_u32(&registry->nused))
+		return NULL;
+	pg_read_barrier();
+	return &registry->slot[number];
 }
 
 /*
@@ -153,6 +164,7 @@ gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
 {
 	SpinLockAcquire(&mirror->mutex);
 	mirror->pos = *pos;
+	mirror->ahead = false;
 	mirror->loaded = true;
 	SpinLockRelease(&mirror->mutex);
 }
@@ -182,27 +194,26 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->readable, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
-	pg_atomic_write_u64(&mirror->rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
+	mirror->news = true;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);
 	return gpuds_device_drop(&mirror->tree);
 }
 
 /*
- * Makes an unassigned or discarded mirror the one of a file.  The caller is
- * the applier or the only one to know the mirror.
+ * Makes an unassigned, discarded mirror the one of a file.  The caller is the
+ * applier or the only one to know the mirror.
  */
-static void
-assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
+void
+gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
 {
 	mirror->tree.kind = kind;
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	mirror->hopeless_bytes = 0;
-	pg_atomic_write_u64(&mirror->rest_until, 0);
+	gpuds_room_init(&mirror->room);
 	for (int i = 0; i < GPUDS_NSTATS; i++)
 		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
 	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
@@ -210,329 +221,476 @@ assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind
 	pg_atomic_write_u64(&mirror->serial, serial);
 }
 
-/* The entry of a file's mirror on a device.  The caller holds the registry lock. */
-static RegistryEntry *
-find_entry(const RelFileLocator *locator, GpudsDeviceKind kind, HASHACTION action)
-{
-	RegistryKey key;
+/*
+ * Identity
+ */
 
-	key.locator = *locator;
-	key.kind = kind;
-	return hash_search(registry_hash, &key, action, NULL);
+static void
+database_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	my_database_life_valid = false;
 }
 
 /*
- * Takes a slot from its file.  The caller is its applier and holds the registry
- * lock exclusively.
+ * Names the life of this session's database: a database that is dropped and made
+ * again with the same OID, from files that are the same but for what was done to
+ * them since they were copied, is another one.
+ *
+ * It is the transaction that wrote the row of pg_database.  Every CREATE DATABASE
+ * is a transaction of its own, and a standby has the same row as its primary.
+ * Other statements that write the row (ALTER DATABASE, GRANT) change it, too, which
+ * costs a load of each mirror and is right for SET TABLESPACE, which copies files.
+ * Sessions notice as they do any change of a catalog.
  */
-static bool
-unassign(GpudsMirror *mirror)
+static TransactionId
+database_life(void)
 {
-	pg_atomic_write_u64(&mirror->serial, 0);
-	(void) find_entry(&mirror->locator, mirror->tree.kind, HASH_REMOVE);
-	return gpuds_mirror_discard(mirror);
+	static bool watching = false;
+
+	if (!watching)
+	{
+		CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
+		watching = true;
+	}
+	if (!my_database_life_valid)
+	{
+		HeapTuple tuple;
+
+		my_database_life_valid = true; /* unless it changes while we look */
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+		{
+			my_database_life_valid = false;
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		}
+		/* freezing leaves the number as it is */
+		my_database_life = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		ReleaseSysCache(tuple);
+	}
+	return my_database_life;
 }
 
-static bool
-lookup_private(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
+/*
+ * Chains.  The caller holds the registry lock, exclusively if he changes them.
+ */
+
+static int *
+file_chain(const RelFileLocator *locator)
 {
-	PrivateEntry *entry;
-	GpudsMirror *mirror;
-	bool found;
+	uint32 hash = murmurhash32((uint32) locator->relNumber ^ murmurhash32((uint32) locator->dbOid));
 
-	if (private_hash == NULL)
+	return &file_chains[hash & (nchains() - 1)];
+}
+
+static int *
+index_chain(Oid database, Oid index)
+{
+	return &index_chains[murmurhash32(index ^ murmurhash32(database)) & (nchains() - 1)];
+}
+
+/* The mirror of a file on a device, whatever its file_id and its database's life, or NULL. */
+static GpudsMirror *
+find_file(const RelFileLocator *locator, GpudsDeviceKind kind)
+{
+	for (int i = *file_chain(locator); i != NO_SLOT; i = registry->slot[i].next_of_file)
 	{
-		HASHCTL info;
+		GpudsMirror *mirror = &registry->slot[i];
 
-		info.keysize = sizeof(RelFileLocator);
-		info.entrysize = sizeof(PrivateEntry);
-		info.hcxt = TopMemoryContext;
-		private_hash = hash_create("gpuds private mirrors", 16, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		if (mirror->tree.kind == kind && RelFileLocatorEquals(mirror->locator, *locator))
+			return mirror;
 	}
-	entry = hash_search(private_hash, &RelationLocator(index), HASH_FIND, NULL);
-	if (entry == NULL && !create)
+	return NULL;
+}
+
+static void
+link_slot(GpudsMirror *mirror)
+{
+	int *file = file_chain(&mirror->locator);
+	int *index = index_chain(mirror->locator.dbOid, mirror->index_oid);
+
+	mirror->next_of_file = *file;
+	mirror->next_of_index = *index;
+	*file = *index = mirror - registry->slot;
+}
+
+static void
+unlink_slot(GpudsMirror *mirror)
+{
+	int self = mirror - registry->slot;
+	int *link;
+
+	for (link = file_chain(&mirror->locator); *link != self; link = &registry->slot[*link].next_of_file)
+		;
+	*link = mirror->next_of_file;
+	for (link = index_chain(mirror->locator.dbOid, mirror->index_oid); *link != self;
+		 link = &registry->slot[*link].next_of_index)
+		;
+	*link = mirror->next_of_index;
+}
+
+/*
+ * Taking slots and giving them up
+ */
+
+/* Does an unassigned slot hold memory, for a device was not done in time? */
+static bool
+is_undropped(GpudsMirror *mirror)
+{
+	return gpuds_device_holds(&mirror->tree);
+}
+
+/*
+ * Takes an assigned slot from its file, if nobody is applying to it.  True: the
+ * caller is its applier, and to discard it after letting the lock go (see
+ * dispose).  The caller holds the registry lock exclusively.
+ */
+static bool
+detach(GpudsMirror *mirror)
+{
+	if (!gpuds_mirror_acquire(mirror, false))
 		return false;
-	if (entry == NULL)
-	{
-		mirror = MemoryContextAlloc(TopMemoryContext, sizeof(GpudsMirror));
-		mirror_init(mirror, GPUDS_ON_CPU_PRIVATE, ++private_serial);
-		entry = hash_search(private_hash, &RelationLocator(index), HASH_ENTER, &found);
-		entry->mirror = mirror;
-		assign(mirror, index, file_id, GPUDS_ON_CPU_PRIVATE, private_serial);
-	}
-	else if (entry->mirror->file_id != file_id)
-	{
-		(void) gpuds_mirror_discard(entry->mirror);
-		assign(entry->mirror, index, file_id, GPUDS_ON_CPU_PRIVATE, ++private_serial);
-	}
-	ref->mirror = entry->mirror;
-	ref->serial = pg_atomic_read_u64(&entry->mirror->serial);
+	Assert(pg_atomic_read_u64(&mirror->serial) != 0);
+	pg_atomic_write_u64(&mirror->serial, 0);
+	unlink_slot(mirror);
 	return true;
 }
 
 /*
- * A slot for a new assignment, its applier being us; -1 if all are busy.  The
- * caller holds the registry lock exclusively.
+ * Puts a slot on the free list.  The caller is its applier and holds the registry
+ * lock exclusively.
  */
-static int
-take_slot(void)
+static void
+put_free(GpudsMirror *mirror)
 {
-	int victim = -1;
-	uint64 oldest = PG_UINT64_MAX;
-	bool dropped = true;
+	int self = mirror - registry->slot;
+	bool last = is_undropped(mirror);
 
-	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+	mirror->next_of_file = NO_SLOT;
+	if (registry->free_first == NO_SLOT)
+		registry->free_first = registry->free_last = self;
+	else if (last)
 	{
-		GpudsMirror *mirror = &registry->slot[i];
-		uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
-
-		/* Free slots first; of those, the ones that a device is done with. */
-		if (pg_atomic_read_u64(&mirror->serial) == 0)
-			last_use = gpuds_device_holds(&mirror->tree) ? 1 : 0;
-		if (mirror->applier == 0 && last_use < oldest)
-		{
-			victim = i;
-			oldest = last_use;
-			if (last_use == 0)
-				break;
-		}
+		registry->slot[registry->free_last].next_of_file = self;
+		registry->free_last = self;
 	}
-	if (victim < 0 || !gpuds_mirror_acquire(&registry->slot[victim], false))
-		return -1;
-	if (pg_atomic_read_u64(&registry->slot[victim].serial) != 0)
-		dropped = unassign(&registry->slot[victim]);
-	else if (gpuds_device_holds(&registry->slot[victim].tree))
-		dropped = gpuds_mirror_discard(&registry->slot[victim]);
-	if (!dropped)
+	else
 	{
-		gpuds_mirror_release(&registry->slot[victim]);
-		return -1;
+		mirror->next_of_file = registry->free_first;
+		registry->free_first = self;
 	}
-	return victim;
 }
 
 /*
- * Gives up the mirrors that an index's earlier files had, if nobody is at
- * them.  The caller holds the registry lock exclusively.
+ * Discards a detached mirror and puts its slot on the free list.  The caller is its
+ * applier, until the end, and does not hold the registry lock.  Raises no error.
+ */
+static void
+dispose(GpudsMirror *mirror)
+{
+	/* What a device does not give back in time, whoever takes the slot drops. */
+	(void) gpuds_mirror_discard(mirror);
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	put_free(mirror);
+	LWLockRelease(registry_lock);
+	gpuds_mirror_release(mirror);
+}
+
+/* A slot of the free list, its applier being us, or NULL.  The lock is held exclusively. */
+static GpudsMirror *
+take_free(void)
+{
+	int before = NO_SLOT;
+
+	/* Who waited for the mirror that it was may just be noticing: then another one. */
+	for (int i = registry->free_first; i != NO_SLOT; before = i, i = registry->slot[i].next_of_file)
+	{
+		GpudsMirror *mirror = &registry->slot[i];
+
+		if (!gpuds_mirror_acquire(mirror, false))
+			continue;
+		if (before == NO_SLOT)
+			registry->free_first = mirror->next_of_file;
+		else
+			registry->slot[before].next_of_file = mirror->next_of_file;
+		if (registry->free_last == i)
+			registry->free_last = before;
+		return mirror;
+	}
+	return NULL;
+}
+
+/* A slot that was never taken, its applier being us, or NULL.  The lock is held exclusively. */
+static GpudsMirror *
+take_fresh(void)
+{
+	int n = (int) pg_atomic_read_u32(&registry->nused);
+	GpudsMirror *mirror = &registry->slot[n];
+
+	if (n == gpuds_max_mirrors)
+		return NULL;
+	gpuds_mirror_init(mirror, GPUDS_ON_CPU, n + 1);
+	(void) gpuds_mirror_acquire(mirror, false);
+	pg_write_barrier();
+	pg_atomic_write_u32(&registry->nused, n + 1);
+	return mirror;
+}
+
+/*
+ * An assigned slot that has not been used for long, detached, or NULL if all are
+ * busy.  Looks at some of them only, going round: what was used longest ago of all
+ * is not worth a look at all.  The lock is held exclusively.
+ */
+static GpudsMirror *
+take_victim(void)
+{
+	int looked = 0;
+
+	while (looked < gpuds_max_mirrors)
+	{
+		GpudsMirror *victim = NULL;
+		uint64 oldest = PG_UINT64_MAX;
+
+		for (int i = 0; i < VICTIM_SAMPLE && looked < gpuds_max_mirrors; i++, looked++)
+		{
+			GpudsMirror *mirror = &registry->slot[registry->hand];
+			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
+
+			registry->hand = (registry->hand + 1) % gpuds_max_mirrors;
+			if (pg_atomic_read_u64(&mirror->serial) != 0 && mirror->applier == 0 && last_use < oldest)
+			{
+				victim = mirror;
+				oldest = last_use;
+			}
+		}
+		if (victim && detach(victim))
+			return victim;
+	}
+	return NULL;
+}
+
+/*
+ * A slot for a new assignment, discarded, its applier being us; NULL if all are
+ * busy.  The caller does not hold the registry lock.
+ */
+static GpudsMirror *
+take_slot(void)
+{
+	GpudsMirror *mirror = NULL;
+
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	if (registry->free_first != NO_SLOT && !is_undropped(&registry->slot[registry->free_first]))
+		mirror = take_free();
+	if (mirror == NULL)
+		mirror = take_fresh();
+	if (mirror == NULL)
+		mirror = take_free();
+	if (mirror == NULL)
+		mirror = take_victim();
+	LWLockRelease(registry_lock);
+
+	if (mirror && (mirror->loaded || is_undropped(mirror)) && !gpuds_mirror_discard(mirror))
+	{
+		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+		put_free(mirror);
+		LWLockRelease(registry_lock);
+		gpuds_mirror_release(mirror);
+		mirror = NULL;
+	}
+	return mirror;
+}
+
+/*
+ * Gives up the mirrors that an index's earlier files had, if nobody is at them.
  */
 static void
 forget_earlier_files(Relation index)
 {
-	RelFileLocator *locator = &RelationLocator(index);
+	const RelFileLocator *locator = &RelationLocator(index);
+	GpudsMirror *earlier[MAX_EARLIER];
+	int n = 0;
+	int next;
 
-	for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	for (int i = *index_chain(locator->dbOid, RelationGetRelid(index)); i != NO_SLOT && n < MAX_EARLIER;
+		 i = next)
 	{
 		GpudsMirror *mirror = &registry->slot[i];
 
-		if (pg_atomic_read_u64(&mirror->serial) != 0 && mirror->index_oid == RelationGetRelid(index) &&
-			mirror->locator.dbOid == locator->dbOid && !RelFileLocatorEquals(mirror->locator, *locator) &&
-			gpuds_mirror_acquire(mirror, false))
-		{
-			(void) unassign(mirror);
-			gpuds_mirror_release(mirror);
-		}
+		next = mirror->next_of_index;
+		if (mirror->index_oid == RelationGetRelid(index) && mirror->locator.dbOid == locator->dbOid &&
+			!RelFileLocatorEquals(mirror->locator, *locator) && detach(mirror))
+			earlier[n++] = mirror;
 	}
+	LWLockRelease(registry_lock);
+	for (int i = 0; i < n; i++)
+		dispose(earlier[i]);
 }
 
-/* The caller holds the registry lock. */
-static bool
-lookup_shared(RelFileLocator *locator, uint64 file_id, GpudsDeviceKind kind, GpudsMirrorRef *ref)
-{
-	RegistryEntry *entry = find_entry(locator, kind, HASH_FIND);
+/*
+ * Lookups
+ */
 
-	if (entry == NULL || registry->slot[entry->slot].file_id != file_id)
+/* The mirror of just this file.  The caller holds the registry lock. */
+static bool
+lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId life, GpudsDeviceKind kind,
+			  GpudsMirrorRef *ref)
+{
+	GpudsMirror *mirror = find_file(locator, kind);
+
+	if (mirror == NULL || mirror->file_id != file_id || mirror->database_life != life)
 		return false;
-	ref->mirror = &registry->slot[entry->slot];
-	ref->serial = pg_atomic_read_u64(&ref->mirror->serial);
+	ref->mirror = mirror;
+	ref->serial = pg_atomic_read_u64(&mirror->serial);
 	return true;
+}
+
+/*
+ * Makes or finds the mirror of a file.  False: every slot is busy.
+ */
+static bool
+create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
+	const RelFileLocator *locator = &RelationLocator(index);
+
+	forget_earlier_files(index);
+	for (;;)
+	{
+		GpudsMirror *mirror = take_slot();
+		GpudsMirror *former;
+
+		if (mirror == NULL)
+			return false;
+		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+		if (lookup_shared(locator, file_id, life, kind, ref))
+		{
+			/* somebody else was faster */
+			put_free(mirror);
+			LWLockRelease(registry_lock);
+			gpuds_mirror_release(mirror);
+			return true;
+		}
+
+		/* the file number was recycled: the file that had it is gone */
+		former = find_file(locator, kind);
+		if (former == NULL || detach(former))
+		{
+			ref->mirror = mirror;
+			ref->serial = ++registry->last_serial;
+			mirror->database_life = life;
+			gpuds_mirror_assign(mirror, index, file_id, kind, ref->serial);
+			link_slot(mirror);
+			LWLockRelease(registry_lock);
+			gpuds_mirror_release(mirror);
+			if (former)
+				dispose(former);
+			return true;
+		}
+		put_free(mirror);
+		LWLockRelease(registry_lock);
+		gpuds_mirror_release(mirror);
+
+		/* somebody is at it, evicting it most likely */
+		gpuds_mirror_acquire(former, true);
+		gpuds_mirror_release(former);
+	}
 }
 
 /*
  * Finds the mirror of an index file on a kind of device (a temporary index has
  * one only).  False, and ref->mirror is NULL: without create if the file has
  * none, with create if every slot is busy right now.
+ *
+ * Called in a transaction, without locks but those on relations.
  */
 bool
 gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
 {
-	RegistryEntry *entry;
+	TransactionId life = database_life();
 	bool found;
-	int slot;
 
 	ref->mirror = NULL;
 	ref->serial = 0;
 	if (RelationUsesLocalBuffers(index))
-		return lookup_private(index, file_id, create, ref);
+		return gpuds_private_lookup(index, file_id, create, ref);
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&RelationLocator(index), file_id, kind, ref);
+	found = lookup_shared(&RelationLocator(index), file_id, life, kind, ref);
 	LWLockRelease(registry_lock);
 	if (found || !create)
 		return found;
-
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	if (lookup_shared(&RelationLocator(index), file_id, kind, ref))
-	{
-		LWLockRelease(registry_lock);
-		return true;
-	}
-	entry = find_entry(&RelationLocator(index), kind, HASH_FIND);
-	if (entry)
-	{
-		/* The file number was recycled; so is the slot, if nobody is at it. */
-		slot = entry->slot;
-		if (!gpuds_mirror_acquire(&registry->slot[slot], false))
-			slot = -1;
-		else
-		{
-			pg_atomic_write_u64(&registry->slot[slot].serial, 0);
-			/* What a device does not give back in time, the next load drops. */
-			(void) gpuds_mirror_discard(&registry->slot[slot]);
-		}
-	}
-	else
-	{
-		forget_earlier_files(index);
-		slot = take_slot();
-		if (slot >= 0)
-		{
-			entry = find_entry(&RelationLocator(index), kind, HASH_ENTER);
-			entry->slot = slot;
-		}
-	}
-	if (slot >= 0)
-	{
-		ref->mirror = &registry->slot[slot];
-		ref->serial = ++registry->last_serial;
-		assign(ref->mirror, index, file_id, kind, ref->serial);
-		gpuds_mirror_release(ref->mirror);
-	}
-	LWLockRelease(registry_lock);
-	return slot >= 0;
+	return create_shared(index, file_id, life, kind, ref);
 }
 
 /*
- * The shared mirror of a file on a kind of device, whatever its file_id, or NULL.
+ * The shared mirror of a file of this database on a kind of device, whatever its
+ * file_id, or NULL.
  */
 GpudsMirror *
 gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 {
-	RegistryEntry *entry;
-	GpudsMirror *mirror = NULL;
+	TransactionId life = database_life();
+	GpudsMirror *mirror;
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	entry = find_entry(&locator, kind, HASH_FIND);
-	if (entry)
-		mirror = &registry->slot[entry->slot];
+	mirror = find_file(&locator, kind);
+	if (mirror && mirror->database_life != life)
+		mirror = NULL;
 	LWLockRelease(registry_lock);
 	return mirror;
 }
 
 /*
- * Gives up the mirrors of a file that is about to go.  Harmless if the file
- * stays after all: the next scan loads it again.
+ * Gives up the mirrors of an index's file, which is about to go or to be rebuilt.
+ * Harmless if it stays after all: the next scan loads it again.
  */
 void
-gpuds_mirror_forget(RelFileLocator locator)
+gpuds_mirror_forget(Relation index)
 {
+	GpudsMirror *mirror[GPUDS_SHARED_KINDS];
+
+	if (RelationUsesLocalBuffers(index))
+	{
+		gpuds_private_forget(RelationGetRelid(index));
+		return;
+	}
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
-		RegistryEntry *entry = find_entry(&locator, kind, HASH_FIND);
-
-		if (entry && gpuds_mirror_acquire(&registry->slot[entry->slot], false))
-		{
-			GpudsMirror *mirror = &registry->slot[entry->slot];
-
-			(void) unassign(mirror);
-			gpuds_mirror_release(mirror);
-		}
+		mirror[kind] = find_file(&RelationLocator(index), kind);
+		if (mirror[kind] && !detach(mirror[kind]))
+			mirror[kind] = NULL;
 	}
 	LWLockRelease(registry_lock);
-
-	if (private_hash)
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
-		PrivateEntry *private = hash_search(private_hash, &locator, HASH_FIND, NULL);
-
-		if (private)
-		{
-			gpuds_mirror_count_flush();
-			(void) gpuds_mirror_discard(private->mirror);
-			pfree(private->mirror);
-			hash_search(private_hash, &locator, HASH_REMOVE, NULL);
-		}
+		if (mirror[kind])
+			dispose(mirror[kind]);
 	}
-}
-
-/* Is there memory to be had by evicting the mirror? */
-static bool
-evictable(GpudsMirror *mirror)
-{
-	return mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
 }
 
 /*
- * Evicts the least recently used loaded mirror of the same device as keep, but
- * not keep, that nobody is applying to.  False if there is none, or if its
- * memory does not come back.
+ * Gives up all mirrors of a database that is about to go.  Only to have the memory
+ * back soon: a database made again does not take them for its own (database_life).
  */
-static bool
-evict_shared(GpudsMirror *keep)
+void
+gpuds_mirror_forget_database(Oid database)
 {
-	for (;;)
+	GpudsMirror *mirror;
+
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		GpudsMirror *victim = NULL;
-		uint64 oldest = PG_UINT64_MAX;
+		bool detached;
 
-		for (int i = 0; i < GPUDS_MAX_MIRRORS; i++)
-		{
-			GpudsMirror *mirror = &registry->slot[i];
-			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
-
-			if (mirror != keep && mirror->tree.kind == keep->tree.kind && evictable(mirror) &&
-				mirror->applier == 0 && last_use < oldest)
-			{
-				victim = mirror;
-				oldest = last_use;
-			}
-		}
-		if (victim == NULL)
-			return false;
-		if (gpuds_mirror_acquire(victim, false))
-		{
-			bool right = victim->tree.kind == keep->tree.kind && evictable(victim);
-			bool dropped = right && gpuds_mirror_discard(victim);
-
-			gpuds_mirror_release(victim);
-			if (right)
-				return dropped;
-		}
+		/* looked at without the lock, then with it */
+		if (pg_atomic_read_u64(&mirror->serial) == 0 || mirror->locator.dbOid != database)
+			continue;
+		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+		detached = pg_atomic_read_u64(&mirror->serial) != 0 && mirror->locator.dbOid == database &&
+				   detach(mirror);
+		LWLockRelease(registry_lock);
+		if (detached)
+			dispose(mirror);
 	}
-}
-
-static bool
-evict_private(GpudsMirror *keep)
-{
-	HASH_SEQ_STATUS status;
-	PrivateEntry *entry;
-
-	hash_seq_init(&status, private_hash);
-	while ((entry = hash_seq_search(&status)) != NULL)
-	{
-		if (entry->mirror != keep && entry->mirror->loaded)
-		{
-			(void) gpuds_mirror_discard(entry->mirror);
-			hash_seq_term(&status);
-			return true;
-		}
-	}
-	return false;
-}
-
-bool
-gpuds_mirror_evict_one(GpudsMirror *keep)
-{
-	return keep->tree.kind == GPUDS_ON_CPU_PRIVATE ? evict_private(keep) : evict_shared(keep);
 }
 
 /*
@@ -546,6 +704,7 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
+	gpuds_room_used(mirror);
 }
 
 /*

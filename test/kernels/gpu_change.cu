@@ -19,6 +19,7 @@
 static GpuPool pool;
 static GpuChange change;
 static GkEntry *staging; /* MOST * 2 entries or operations, seen by the device */
+static GkEntry *there;   /* ... at this address; emulated: other memory */
 static uint64_t *ranks;
 static int passed;
 
@@ -222,7 +223,18 @@ apply(GpuTree *tree, Model *m, GkOp *ops, int64_t n)
 	GpuStatus status;
 
 	memcpy((void *) staging, ops, (size_t) n * sizeof(GkOp));
-	status = gpu_tree_apply(&change, tree, (const GkOp *) staging, n, &there_inserted, &there_deleted);
+#ifdef GPU_EMULATED
+	/* copies are made by the host's address, all other reading is done by the device's */
+	if (n <= GPU_SMALL_OPS && tree->entries + (uint64_t) n <= GPU_MAX_ENTRIES)
+	{
+		memcpy((void *) there, ops, (size_t) n * sizeof(GkOp));
+		memset((void *) staging, 0xA5, (size_t) n * sizeof(GkOp));
+	}
+	else
+		memset((void *) there, 0xA5, (size_t) n * sizeof(GkOp));
+#endif
+	status = gpu_tree_apply(&change, tree, (const GkOp *) staging, (const GkOp *) there, n, &there_inserted,
+							&there_deleted);
 	if (status != GPU_OK)
 		return status;
 	qsort(ops, (size_t) n, sizeof(GkOp), compare_ops);
@@ -478,9 +490,9 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 	free(m.e);
 }
 
-/* Memory runs out at every allocation there is. */
+/* Memory runs out at every allocation there is: the device's, or the process's for lists. */
 static void
-test_no_memory(int kind, int nwords)
+test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 {
 	uint64_t range = 20000;
 	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
@@ -493,13 +505,13 @@ test_no_memory(int kind, int nwords)
 	model_fill(&m, 8000, kind, nwords, range);
 	for (int after = 0; status != GPU_OK; after++)
 	{
-		pool.fail_after = after;
+		*fail = after;
 		status = load(&tree, &m, nwords);
 		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
 		CHECK((gpu_pool_used(&pool) == 0) == (status != GPU_OK));
 		failures += status != GPU_OK;
 	}
-	CHECK(failures >= 3);
+	CHECK(failures >= (fail == &pool.fail_after ? 3 : 1));
 	for (int step = 0; step < 4; step++)
 	{
 		status = GPU_NO_MEMORY;
@@ -508,10 +520,10 @@ test_no_memory(int kind, int nwords)
 			int64_t n = make_batch(ops, 4000, step % 2 ? BATCH_RANDOM : BATCH_ASCENDING, &m, kind, nwords,
 								   range);
 
-			pool.fail_after = after;
+			*fail = after;
 			status = apply(&tree, &m, ops, n);
 			CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
-			pool.fail_after = -1;
+			*fail = -1;
 			check_tree(&tree, &m, kind, range);
 			CHECK(gpu_tree_bytes(&tree) == gpu_pool_used(&pool));
 			failures += status != GPU_OK;
@@ -519,13 +531,70 @@ test_no_memory(int kind, int nwords)
 		if (step < 3)
 			gpu_tree_reclaim(&change, &tree, UINT64_MAX);
 	}
-	pool.fail_after = -1;
+	*fail = -1;
 	gpu_tree_withdraw(&tree);
 	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
 	CHECK(gpu_pool_used(&pool) == 0);
 	free(m.e);
 	free(ops);
 	passed += failures;
+}
+
+/* A tree that says it has almost as many entries as one can have. */
+static void
+test_too_large(int nwords)
+{
+	const int64_t sizes[] = { 10, 500, GPU_SMALL_OPS + 500 };
+	const uint64_t range = 20000;
+	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	GpuTree tree;
+	Model m;
+
+	CHECK(ops != NULL);
+	model_fill(&m, 3000, KEYS_DENSE, nwords, range);
+	CHECK(load(&tree, &m, nwords) == GPU_OK);
+	for (int64_t n : sizes)
+	{
+		size_t bytes = gpu_tree_bytes(&tree);
+		uint64_t entries = tree.entries;
+
+		/* new ones */
+		for (int64_t i = 0; i < n; i++)
+		{
+			ops[i].e = test_entry(KEYS_DENSE, nwords, 1);
+			ops[i].e.w0 = range + (uint64_t) i;
+			ops[i].order = (uint64_t) i << 1;
+		}
+		tree.entries = GPU_MAX_ENTRIES - (uint64_t) n + 1;
+		CHECK(apply(&tree, &m, ops, n) == GPU_TOO_LARGE);
+		CHECK(gpu_tree_bytes(&tree) == bytes);
+		/* there is room if others go */
+		for (int64_t i = 0; i < n; i += 2)
+		{
+			ops[i].e = m.e[i];
+			ops[i].order |= 1;
+		}
+		CHECK(apply(&tree, &m, ops, n) == GPU_OK);
+		CHECK(tree.entries == GPU_MAX_ENTRIES - (uint64_t) n + 1);
+		gpu_tree_set_head(&tree, tree.head, entries);
+		check_tree(&tree, &m, KEYS_DENSE, range);
+		/* and the other way round, so that the next turn finds none of them */
+		for (int64_t i = 0; i < n; i++)
+			ops[i].order ^= 1;
+		CHECK(apply(&tree, &m, ops, n) == GPU_OK);
+		check_tree(&tree, &m, KEYS_DENSE, range);
+	}
+	gpu_tree_withdraw(&tree);
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
+	/* a load */
+	CHECK(gpu_tree_load_begin(&change, &tree, (uint32_t) nwords, 90) == GPU_OK);
+	tree.load.entries = GPU_MAX_ENTRIES - 9;
+	CHECK(gpu_tree_load_add(&change, &tree, staging, 10) == GPU_TOO_LARGE);
+	CHECK(gpu_tree_load_cancel(&change, &tree) == GPU_OK);
+	CHECK(gpu_pool_used(&pool) == 0);
+	free(m.e);
+	free(ops);
+	passed++;
 }
 
 int
@@ -548,7 +617,12 @@ main(int argc, char **argv)
 	CHECK(gpu_change_open(&change, &pool));
 	staging = (GkEntry *) gpu_host_alloc((size_t) MOST * sizeof(GkOp));
 	ranks = (uint64_t *) gpu_host_alloc((size_t) MOST * sizeof(uint64_t));
-	CHECK(staging != NULL && ranks != NULL);
+#ifdef GPU_EMULATED
+	there = (GkEntry *) gpu_host_alloc((size_t) MOST * sizeof(GkOp));
+#else
+	there = (GkEntry *) gpu_device_address(staging);
+#endif
+	CHECK(staging != NULL && ranks != NULL && there != NULL);
 	for (int round = 0; round < (small ? 1 : rounds); round++)
 	{
 		for (int kind = 0; kind < KEYS_KINDS; kind++)
@@ -564,8 +638,15 @@ main(int argc, char **argv)
 		for (int nwords = 1; nwords <= 2; nwords++)
 			test_damage(nwords);
 		for (int nwords = 1; nwords <= 2 && !small; nwords++)
-			test_no_memory((int) test_below(KEYS_KINDS), nwords);
+		{
+			test_no_memory((int) test_below(KEYS_KINDS), nwords, &pool.fail_after);
+			test_no_memory((int) test_below(KEYS_KINDS), nwords, &pool.fail_list);
+			test_too_large(nwords);
+		}
 	}
+#ifdef GPU_EMULATED
+	gpu_host_free(there);
+#endif
 	gpu_host_free(ranks);
 	gpu_host_free(staging);
 	gpu_change_close(&change);

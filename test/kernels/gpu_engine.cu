@@ -2,12 +2,16 @@
  *
  * gpu_engine.cu
  *	  The engine as its worker drives it: many requests under way at once, loads,
- *	  changes, drops and scans of both kinds beside each other, versions and guards,
- *	  and in the end a lost device.
+ *	  changes, drops and scans of both kinds beside each other, versions and guards;
+ *	  memory of the process that runs out, closing while a drop waits, and in the
+ *	  end a device that is lost and one that hangs.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU, where the thread
  *	  sanitizer has its eye on it.
  *
- *	  usage: gpu_engine [small | rounds [seed]]
+ *	  usage: gpu_engine [small | hang | rounds [seed]]
+ *
+ * A device that was lost cannot be opened again by the process, but an emulated
+ * one: so on a GPU what happens when it hangs is a run of its own.
  *
  * A scan may see any version from the one at its handing over to the one at its
  * end, so a tree's versions are kept for as long as a scan of it is under way.
@@ -22,6 +26,9 @@
 #define PIECE 65536
 #define MOST 1500     /* operations of a batch, entries of a load */
 #define VERSIONS 4096 /* that a tree has between two drops */
+
+/* What closing may take. */
+#define PATIENCE_NS UINT64_C(60000000000)
 
 /* A sender's staging memory. */
 struct Mailbox
@@ -67,8 +74,47 @@ static const GpuEngineApi *api;
 static GpuEngine *engine;
 static Tree tree[TREES];
 static Sent sent[SENDERS];
+static GpuEngineOptions options;
 static int64_t passed = 0;
 static int64_t withdrawn = 0;
+
+#ifdef GPU_EMULATED
+/* So many allocations of the process's memory succeed, the next one fails; < 0: none fails. */
+static std::atomic<int64_t> new_fails_after(-1);
+
+void *
+operator new(size_t bytes)
+{
+	int64_t after = new_fails_after;
+	void *p;
+
+	while (after >= 0 && !new_fails_after.compare_exchange_weak(after, after - 1))
+		;
+	p = after == 0 ? NULL : malloc(bytes);
+	if (p == NULL)
+		throw std::bad_alloc();
+	return p;
+}
+
+/* Who asks in this way can do without. */
+void *
+operator new(size_t bytes, const std::nothrow_t &) noexcept
+{
+	return malloc(bytes);
+}
+
+void
+operator delete(void *p) noexcept
+{
+	free(p);
+}
+
+void
+operator delete(void *p, size_t) noexcept
+{
+	free(p);
+}
+#endif
 
 static uint64_t
 offset(const void *p)
@@ -100,12 +146,24 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	api->submit(engine, r);
 }
 
+/* Waits for an answer, which comes unless the device is lost. */
+static void
+await_answer(const GpuRequest *r)
+{
+	char why[200];
+
+	while (!is_done(r))
+	{
+		api->poll(engine);
+		CHECK(!api->lost(engine, why, sizeof(why)));
+	}
+}
+
 /* Waits for a tree's change. */
 static void
 await_change(int t, uint32_t status)
 {
-	while (!is_done(&staging->change[t].request))
-		api->poll(engine);
+	await_answer(&staging->change[t].request);
 	CHECK(staging->change[t].request.status == status);
 	tree[t].changing = false;
 }
@@ -199,7 +257,7 @@ finish_apply(int t)
 
 /* One interval, whose answer fits the output. */
 static void
-start_scan(int i)
+start_scan(int i, bool small)
 {
 	Mailbox *m = &staging->scan[i];
 	GpuRequest *r = &m->request;
@@ -230,7 +288,8 @@ start_scan(int i)
 	r->output = offset(m->output);
 	r->n = 1;
 	r->next = r->forward ? 0 : 1;
-	r->cap = test_below(3) ? 1 + (int64_t) test_below(GPU_SMALL_ENTRIES) : PIECE / (int64_t) sizeof(GkEntry);
+	r->cap = small || test_below(3) ? 1 + (int64_t) test_below(GPU_SMALL_ENTRIES)
+									: PIECE / (int64_t) sizeof(GkEntry);
 	sent[i].tree = t;
 	sent[i].serial = tree[t].serial;
 	sent[i].version = tree[t].nversions - 1;
@@ -355,7 +414,7 @@ run(int64_t answers)
 		for (int i = 0; i < SENDERS; i++)
 		{
 			if (sent[i].tree < 0 && test_below(3) == 0)
-				start_scan(i);
+				start_scan(i, false);
 		}
 		post_kept();
 		if (tree[t].nversions == 0)
@@ -382,65 +441,286 @@ run(int64_t answers)
 	}
 }
 
-/* Loses the device with requests under way: all are answered. */
+/* Opens the engine; all trees are empty. */
+static void
+open_engine(void)
+{
+	char why[200] = "";
+	bool hopeless;
+
+	engine = api->open(&options, &hopeless, why, sizeof(why));
+	if (engine == NULL)
+	{
+		fprintf(stderr, "%s\n", why);
+		exit(1);
+	}
+	for (int t = 0; t < TREES; t++)
+	{
+		forget_versions(t);
+		tree[t].changing = false;
+		tree[t].scans = 0;
+		staging->guard[t] = 0;
+	}
+	for (int i = 0; i < SENDERS; i++)
+		sent[i].tree = -1;
+}
+
+/* Posts a small scan of one of the trees, all of which are there; of which one. */
+static int
+send_small(int i)
+{
+	start_scan(i, true);
+	CHECK(sent[i].tree >= 0 && sent[i].kept);
+	post_kept();
+	CHECK(!sent[i].kept);
+	return sent[i].tree;
+}
+
+static void
+load_all(void)
+{
+	for (int t = 0; t < TREES; t++)
+		load(t);
+}
+
+/* Waits until a thread of the engine has taken up what was submitted. */
+static void
+await_begin(RequestQueue *queue)
+{
+	bool begun = false;
+
+	while (!begun)
+	{
+		std::lock_guard<std::mutex> guard(queue->mutex);
+
+		begun = queue->first == NULL;
+	}
+}
+
+/* A drop waits for a scan that is done, but for the engine nobody polls: closing does not wait with it. */
+static void
+close_beside_drop(void)
+{
+	int t;
+
+	open_engine();
+	load_all();
+	t = send_small(0);
+	while (!is_done(&staging->scan[0].request))
+		sched_yield();
+	staging->guard[t] = 0;
+	submit_change(t, GPU_DROP, 0);
+	await_begin(&engine->changes);
+	CHECK(!is_done(&staging->change[t].request));
+	CHECK(api->close(engine, PATIENCE_NS));
+	CHECK(!is_done(&staging->change[t].request));
+	passed++;
+}
+
+/* A batch for a tree, whatever comes of it; the version that it makes, if any, is noted. */
+static uint32_t
+try_apply(int t)
+{
+	uint32_t status;
+
+	start_apply(t);
+	await_answer(&staging->change[t].request);
+	status = staging->change[t].request.status;
+	if (status == GPU_OK)
+		finish_apply(t);
+	else
+		free(tree[t].next.e);
+	tree[t].changing = false;
+	return status;
+}
+
+/* The process's memory runs out: the request is answered so, and nothing was changed. */
+static void
+no_host_memory(void)
+{
+	GpuEngineInfo before, after;
+
+	open_engine();
+	load(0);
+	CHECK(try_apply(0) == GPU_OK);
+	api->info(engine, &before);
+	api->inject(engine, GPU_INJECT_BAD_ALLOC);
+	CHECK(try_apply(0) == GPU_NO_MEMORY);
+	api->info(engine, &after);
+	CHECK(before.memory_used == after.memory_used);
+	CHECK(try_apply(0) == GPU_OK);
+	submit_change(0, GPU_VERIFY, 0);
+	await_change(0, GPU_OK);
+	passed++;
+#ifdef GPU_EMULATED
+	/* each allocation there is, of any of the engine's threads */
+	for (int64_t fail = 0;; fail++)
+	{
+		uint32_t status;
+
+		drop(0);
+		forget_versions(0);
+		new_fails_after = fail;
+		submit_change(0, GPU_LOAD_BEGIN, 0);
+		await_answer(&staging->change[0].request);
+		status = staging->change[0].request.status;
+		for (int64_t n = 0; n < 300000 && status == GPU_OK; n += PIECE / (int64_t) sizeof(GkEntry))
+		{
+			GkEntry *e = (GkEntry *) staging->change[0].input;
+
+			for (int64_t i = 0; i < PIECE / (int64_t) sizeof(GkEntry); i++)
+			{
+				e[i].w0 = (uint64_t) (n + i);
+				e[i].w1 = e[i].t = 0;
+			}
+			submit_change(0, GPU_LOAD_ADD, PIECE / (int64_t) sizeof(GkEntry));
+			await_answer(&staging->change[0].request);
+			status = staging->change[0].request.status;
+		}
+		if (status == GPU_OK)
+		{
+			submit_change(0, GPU_LOAD_END, 0);
+			await_answer(&staging->change[0].request);
+			status = staging->change[0].request.status;
+		}
+		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+		if (status == GPU_OK && new_fails_after >= 0)
+			break;
+		CHECK(status == GPU_NO_MEMORY && fail < 100);
+		passed++;
+	}
+	new_fails_after = -1;
+#endif
+	drop(0);
+	api->info(engine, &after);
+	CHECK(after.memory_used == 0);
+	CHECK(api->close(engine, PATIENCE_NS));
+}
+
+/* A load of more entries than a tree can have is refused before anything is done. */
+static void
+too_large(void)
+{
+	GpuEngineInfo before, after;
+
+	open_engine();
+	load(0);
+	api->info(engine, &before);
+	submit_change(0, GPU_LOAD_BEGIN, (int64_t) GPU_MAX_ENTRIES + 1);
+	await_change(0, GPU_TOO_LARGE);
+	api->info(engine, &after);
+	CHECK(before.memory_used == after.memory_used);
+	drop(0);
+	submit_change(0, GPU_LOAD_BEGIN, (int64_t) GPU_MAX_ENTRIES);
+	await_change(0, GPU_OK);
+	submit_change(0, GPU_LOAD_CANCEL, 0);
+	await_change(0, GPU_OK);
+	CHECK(api->close(engine, PATIENCE_NS));
+	passed++;
+}
+
+/*
+ * Loses the device with requests under way.  Those that it had not finished are
+ * not answered; when the engine is closed they are ours, and nobody writes to them.
+ */
 static void
 lose(void)
 {
 	char why[200] = "";
-	int lost = 0;
+	bool ours[SENDERS];
 
+	open_engine();
 	CHECK(!api->lost(engine, why, sizeof(why)));
-	for (int t = 0; t < TREES; t++)
-		load(t);
+	load_all();
 	for (int i = 0; i < SENDERS; i++)
-		start_scan(i);
+		start_scan(i, false);
 	post_kept();
 	api->inject(engine, GPU_INJECT_STICKY);
 	CHECK(api->lost(engine, why, sizeof(why)) && why[0] != '\0');
-	for (int i = 0; i < SENDERS; i++)
-	{
-		if (sent[i].tree < 0)
-			continue;
-		while (!is_done(&staging->scan[i].request))
-		{
-			post_kept();
-			api->poll(engine);
-		}
-		lost += staging->scan[i].request.status == GPU_DEVICE_LOST;
-	}
-	submit_change(0, GPU_VERIFY, 0);
-	await_change(0, GPU_DEVICE_LOST);
-	start_scan(0);
-	while (!is_done(&staging->scan[0].request))
+	for (int i = 0; i < 1000; i++)
 	{
 		post_kept();
-		api->poll(engine);
+		look();
 	}
-	CHECK(staging->scan[0].request.status == GPU_DEVICE_LOST);
-	passed += 1 + (lost > 0);
+	submit_change(0, GPU_VERIFY, 0);
+	for (int i = 0; i < 1000; i++)
+		api->poll(engine);
+	CHECK(!is_done(&staging->change[0].request));
+	CHECK(api->close(engine, PATIENCE_NS));
+	for (int i = 0; i < SENDERS; i++)
+	{
+		ours[i] = sent[i].tree >= 0 && !is_done(&staging->scan[i].request);
+		if (ours[i])
+			memset((void *) &staging->scan[i], 0xA5, sizeof(Mailbox));
+	}
+	usleep(20000);
+	for (int i = 0; i < SENDERS; i++)
+	{
+		const unsigned char *p = (const unsigned char *) &staging->scan[i];
+
+		for (size_t at = 0; ours[i] && at < sizeof(Mailbox); at++)
+			CHECK(p[at] == 0xA5);
+	}
+	passed++;
+}
+
+/* A request of a kind that the board serves hangs: its age tells, others go on. */
+static void
+hang_small(void)
+{
+	open_engine();
+	CHECK(api->oldest_ns(engine) == 0);
+	load_all();
+	api->inject(engine, GPU_INJECT_HANG);
+	(void) send_small(0);
+	(void) send_small(1);
+	while (!is_done(&staging->scan[1].request) || api->in_flight(engine) > 1)
+		api->poll(engine);
+	finish_scan(1);
+	while (api->oldest_ns(engine) < 30000000)
+		api->poll(engine);
+	CHECK(!is_done(&staging->scan[0].request) && api->in_flight(engine) == 1);
+	CHECK(api->close(engine, PATIENCE_NS));
+	passed++;
+}
+
+/* A kernel hangs: its request has an age, the others are served, and closing gives up. */
+static void
+hang_kernel(void)
+{
+	open_engine();
+	load_all();
+	CHECK(api->oldest_ns(engine) == 0);
+	api->inject(engine, GPU_INJECT_HANG);
+	submit_change(0, GPU_VERIFY, 0);
+	while (api->oldest_ns(engine) < 30000000)
+		api->poll(engine);
+	(void) send_small(1);
+	await_answer(&staging->scan[1].request);
+	finish_scan(1);
+	CHECK(api->oldest_ns(engine) >= 30000000);
+	CHECK(!api->close(engine, 10000000));
+	CHECK(!is_done(&staging->change[0].request));
+	passed++;
 }
 
 int
 main(int argc, char **argv)
 {
 	bool few = argc > 1 && strcmp(argv[1], "small") == 0;
+	bool hang = argc > 1 && strcmp(argv[1], "hang") == 0;
 	int64_t answers = few ? 300 : 20000 * (argc > 1 ? atoi(argv[1]) : 5);
-	GpuEngineOptions options;
 	GpuEngineInfo info;
-	char why[200] = "";
 
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	staging = (Staging *) aligned_alloc(4096, (sizeof(Staging) + 4095) / 4096 * 4096);
 	CHECK(staging != NULL);
 	memset((void *) staging, 0, sizeof(Staging));
-	for (int i = 0; i < SENDERS; i++)
-		sent[i].tree = -1;
 	for (int t = 0; t < TREES; t++)
 	{
 		tree[t].version = (Model *) malloc(VERSIONS * sizeof(Model));
 		CHECK(tree[t].version != NULL);
 	}
-	memset(&options, 0, sizeof(options));
 	options.memory = (size_t) 256 << 20;
 	options.staging = staging;
 	options.staging_bytes = (sizeof(Staging) + 4095) / 4096 * 4096;
@@ -448,32 +728,45 @@ main(int argc, char **argv)
 	options.emulate_failures = true;
 	api = gpuds_gpu_engine();
 	CHECK(api->abi == GPU_ENGINE_ABI);
-	engine = api->open(&options, why, sizeof(why));
-	if (engine == NULL)
+	open_engine();
+	if (!hang)
 	{
-		fprintf(stderr, "%s\n", why);
-		return 1;
-	}
-	run(answers);
-	for (int t = 0; t < TREES; t++)
-	{
-		if (tree[t].nversions > 0)
-			drop(t);
-		forget_versions(t);
+		run(answers);
+		for (int t = 0; t < TREES; t++)
+		{
+			if (tree[t].nversions > 0)
+				drop(t);
+			forget_versions(t);
+		}
 	}
 	api->info(engine, &info);
 	CHECK(info.memory_used == 0);
-	/* the sanitizer for kernels would report the fault as a finding */
-	if (!few)
-		lose();
-	api->close(engine);
+	CHECK(api->close(engine, PATIENCE_NS));
+	if (!hang)
+	{
+		close_beside_drop();
+		no_host_memory();
+		too_large();
+		hang_small();
+		/* the sanitizer for kernels would report the fault as a finding */
+		if (!few)
+			lose();
+	}
+#ifdef GPU_EMULATED
+	hang = !few;
+#endif
+	if (hang)
+		hang_kernel();
+	printf("%s, %lld scans met a drop\n%lld passed, 0 failed\n", info.name, (long long) withdrawn,
+		   (long long) passed);
+	fflush(stdout);
+	if (hang)
+		_exit(0);
 	for (int t = 0; t < TREES; t++)
 	{
 		forget_versions(t);
 		free(tree[t].version);
 	}
 	free(staging);
-	printf("%s, %lld scans met a drop\n%lld passed, 0 failed\n", info.name, (long long) withdrawn,
-		   (long long) passed);
 	return 0;
 }

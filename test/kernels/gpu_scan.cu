@@ -38,6 +38,7 @@ struct Progress
 
 static GpuScanLane large;
 static GpuResident resident;
+static unsigned char *there; /* slots, as the device sees them */
 static Slot *slots;
 static int passed = 0;
 
@@ -167,7 +168,7 @@ run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
 		if (test_below(3) == 0)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
-		r->status = gpu_scan_large(&large, view, (unsigned char *) slots, r);
+		r->status = gpu_scan_large(&large, view, (unsigned char *) slots, there, r);
 		check(&slots[0], &p, m);
 	}
 	free(p.intervals);
@@ -232,7 +233,7 @@ run_small(const WbtView *view, const Model *m, int kind, uint64_t range)
 		if (test_below(200) == 0)
 			CHECK(gpu_finish(&resident.stream));
 	}
-	while (resident.busy != 0)
+	while (resident.poster.busy != 0)
 		gpu_resident_poll(&resident, view->base);
 	CHECK(gpu_finish(&resident.stream));
 	for (int i = 0; i < REQUESTS; i++)
@@ -276,7 +277,8 @@ main(int argc, char **argv)
 	CHECK(gpu_scan_lane_open(&large, PIECE));
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
-	CHECK(gpu_resident_open(&resident, (unsigned char *) slots, (unsigned char *) gpu_device_address(slots)));
+	there = (unsigned char *) gpu_device_address(slots);
+	CHECK(there != NULL && gpu_resident_open(&resident, (unsigned char *) slots, there));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
@@ -309,7 +311,8 @@ main(int argc, char **argv)
 			}
 		}
 	}
-	CHECK(gpu_ok(&large.stream) && gpu_ok(&resident.stream));
+	gpu_resident_end(&resident);
+	CHECK(gpu_finish(&large.stream) && gpu_finish(&resident.stream));
 	gpu_scan_lane_close(&large);
 	gpu_resident_close(&resident);
 	gpu_host_free(slots);

@@ -164,9 +164,68 @@ small_arena(int nwords)
 	free(arena);
 }
 
+/* Runs of neighbouring chunks are all of a space's chunks, and no others. */
+static void
+runs(void)
+{
+	enum
+	{
+		CHUNKS = 200
+	};
+	GkArena *arena = test_arena((CHUNKS + 1) * GK_CHUNK_BYTES);
+	GkSpace spaces[3];
+	unsigned char owner[CHUNKS + 2];
+	unsigned longest = 0;
+
+	memset(owner, 0, sizeof(owner));
+	for (int s = 0; s < 3; s++)
+		gk_space_init(&spaces[s]);
+	for (int round = 0; round < 200; round++)
+	{
+		int s = (int) test_below(3);
+		int n = (int) test_below(40);
+
+		/* whole chunks, in whatever order they come back in */
+		for (int i = 0; i < n * (GK_CHUNK_UNITS / GK_MAX_UNITS); i++)
+		{
+			GkRef ref = gk_alloc(arena, &spaces[s], GK_MAX_UNITS);
+
+			if (ref == 0)
+				break;
+			owner[ref / GK_CHUNK_UNITS] = (unsigned char) (s + 1);
+		}
+		for (int t = 0; t < 3; t++)
+		{
+			uint32_t at = spaces[t].chunks;
+			uint32_t first;
+			uint32_t length;
+			uint32_t total = 0;
+
+			while ((length = gk_space_run(arena, &at, &first)) > 0)
+			{
+				for (uint32_t i = 0; i < length; i++)
+					CHECK(owner[first + i] == t + 1);
+				longest = length > longest ? length : longest;
+				total += length;
+			}
+			CHECK(total == spaces[t].nchunks);
+		}
+		s = (int) test_below(3);
+		if (test_below(2))
+		{
+			gk_space_release(arena, &spaces[s]);
+			for (int i = 0; i < CHUNKS + 2; i++)
+				owner[i] = owner[i] == s + 1 ? 0 : owner[i];
+		}
+	}
+	CHECK(longest > 10);
+	free(arena);
+}
+
 int
 main(void)
 {
+	runs();
 	for (int nwords = 1; nwords <= 2; nwords++)
 	{
 		for (int kind = 0; kind < KEYS_KINDS; kind++)

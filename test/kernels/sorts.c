@@ -54,6 +54,22 @@ shape(GkOp *ops, int64_t n, int how)
 	}
 }
 
+/* Sorts by splitting alone. */
+static void
+split_sort(uint64_t *words, int64_t n)
+{
+	int64_t start[GK_SPLIT + 1];
+
+	if (n < 2 || !gk_split_u64(words, n, start))
+		return;
+	CHECK(start[0] == 0 && start[GK_SPLIT] == n);
+	for (int b = 0; b < GK_SPLIT; b++)
+	{
+		CHECK(start[b] <= start[b + 1] && start[b + 1] - start[b] < n);
+		split_sort(words + start[b], start[b + 1] - start[b]);
+	}
+}
+
 static void
 run(int64_t n, int kind, int nwords, int how, uint64_t range)
 {
@@ -64,6 +80,7 @@ run(int64_t n, int kind, int nwords, int how, uint64_t range)
 	GkEntry *entries = (GkEntry *) malloc(room * sizeof(GkEntry));
 	uint64_t *words = (uint64_t *) malloc(room * sizeof(uint64_t));
 	uint64_t *sorted_words = (uint64_t *) malloc(room * sizeof(uint64_t));
+	uint64_t *split_words = (uint64_t *) malloc(room * sizeof(uint64_t));
 	int64_t kept, distinct = 0;
 
 	for (int64_t i = 0; i < n; i++)
@@ -75,7 +92,7 @@ run(int64_t n, int kind, int nwords, int how, uint64_t range)
 	for (int64_t i = 0; i < n; i++)
 	{
 		entries[i] = ops[i].e;
-		words[i] = sorted_words[i] = ops[i].e.w0 ^ ops[i].e.t;
+		words[i] = sorted_words[i] = split_words[i] = ops[i].e.w0 ^ ops[i].e.t;
 		sorted[i] = ops[i];
 	}
 	qsort(sorted, (size_t) n, sizeof(GkOp), compare_ops);
@@ -83,11 +100,13 @@ run(int64_t n, int kind, int nwords, int how, uint64_t range)
 	gk_sort_ops(ops, scratch, n);
 	gk_sort_entries(entries, (GkEntry *) scratch, n);
 	gk_sort_u64(words, (uint64_t *) scratch, n);
+	split_sort(split_words, n);
 	for (int64_t i = 0; i < n; i++)
 	{
 		CHECK(gk_equal(&ops[i].e, &sorted[i].e) && ops[i].order == sorted[i].order);
 		CHECK(gk_equal(&entries[i], &sorted[i].e));
 		CHECK(words[i] == sorted_words[i]);
+		CHECK(split_words[i] == sorted_words[i]);
 		distinct += i == 0 || !gk_equal(&sorted[i - 1].e, &sorted[i].e);
 	}
 	kept = gk_last_ops(ops, n);
@@ -107,6 +126,7 @@ run(int64_t n, int kind, int nwords, int how, uint64_t range)
 	free(entries);
 	free(words);
 	free(sorted_words);
+	free(split_words);
 }
 
 int

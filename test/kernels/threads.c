@@ -190,7 +190,7 @@ main(int argc, char **argv)
 	pthread_t threads[READERS + TREES];
 	int n = 0;
 
-	arena = test_arena(512 * GK_CHUNK_BYTES);
+	arena = test_arena((size_t) 32 << 20);
 	(void) gpuds_cpu_kernels();
 	for (int t = 0; t < TREES; t++)
 		gbt_init(&trees[t], 1 + t);

@@ -93,16 +93,22 @@ SKIP:
 {
 	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
 
-	# The allocation that fails is that of a load, and of a catch-up
-	my $fault = "SET client_min_messages = error; SET gpuds.device_fault = 'no_memory';";
-	is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k < 1000')), '1000', 'a load without memory: right answer');
-	is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', 'a load without memory: the next one works');
-	$node->safe_psql('postgres', 'INSERT INTO t3 SELECT 2000000 + j, j FROM generate_series(1, 30000) j');
-	is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k > 2000000')), '30000', 'a catch-up without memory: right answer');
-	is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', 'a catch-up without memory: the next one works');
-	same_answers($node, 'without memory: right answers', 'SELECT count(*), sum(v) FROM t3 WHERE k >= 0');
-	check_index($node, 't3_k');
-	forget_mirrors($node, 'without memory');
+	# The allocation that fails is that of a load, and of a catch-up; the memory the GPU's or the worker's
+	my $pid = $node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'");
+	for my $kind ('no_memory', 'bad_alloc')
+	{
+		my $fault = "SET client_min_messages = error; SET gpuds.device_fault = '$kind';";
+		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k < 1000')), '1000', "a load, $kind: right answer");
+		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', "a load, $kind: the next one works");
+		$node->safe_psql('postgres', 'INSERT INTO t3 SELECT 2000000 + j, j FROM generate_series(1, 30000) j');
+		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k > 2000000')), '30000', "a catch-up, $kind: right answer");
+		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', "a catch-up, $kind: the next one works");
+		same_answers($node, "$kind: right answers", 'SELECT count(*), sum(v) FROM t3 WHERE k >= 0');
+		check_index($node, 't3_k');
+		forget_mirrors($node, $kind);
+		$node->safe_psql('postgres', 'DELETE FROM t3 WHERE k > 2000000');
+	}
+	is($node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'"), $pid, 'without memory: the worker goes on');
 }
 
 # Everybody wants it at once

@@ -1,0 +1,337 @@
+/*-------------------------------------------------------------------------
+ *
+ * evict.c
+ *	  The memory of a device: which mirrors get it, and from whom it is taken.
+ *
+ * A load reserves what it is going to need before it reads anything, so that
+ * loads at the same time do not push each other out.  What is reserved belongs
+ * to the mirror's applier and goes with it.
+ *
+ * Who needs room takes it from the least recently used mirrors, but a mirror
+ * that was loaded stays for a time in proportion to what its load has cost, as
+ * long as it is used: loading takes a tenth of the time at most, however many
+ * indexes want memory that does not suffice for all.  If there is not enough to
+ * be had, nobody is evicted, and the mirror that was refused remembers it: its
+ * scans do without, and do not ask again before that makes sense.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lwlock.h"
+#include "utils/timestamp.h"
+
+#include "mirror/mirror.h"
+
+/* A loaded mirror that is used is kept for so many times the time of its load ... */
+#define PROTECTION 10
+/* ... and for so long at least. */
+#define LEAST_PROTECTION (1 * USECS_PER_SEC)
+
+/* A mirror counts as used for so long after a scan, and as long as its load took. */
+#define LEAST_IDLE (100 * INT64CONST(1000))
+
+/* Uses within that time are noted once. */
+#define USED_GRAIN (10 * INT64CONST(1000))
+
+/* Scans of the same statement look at the clock so often. */
+#define USES_A_LOOK 16
+
+/* How long a mirror rests that was refused, or whose load or catch-up failed. */
+#define LEAST_REST (100 * INT64CONST(1000))
+#define REFUSED_REST (1 * USECS_PER_SEC)
+#define FAILED_REST (5 * USECS_PER_SEC)
+#define MAX_DOUBLINGS 6
+
+static LWLock *room_lock = NULL;
+
+void
+gpuds_room_shmem_init(void)
+{
+	room_lock = &GetNamedLWLockTranche("gpuds_room")[0].lock;
+}
+
+/* Makes a mirror one that nothing is known about. */
+void
+gpuds_room_init(GpudsRoom *room)
+{
+	pg_atomic_init_u64(&room->reserved, 0);
+	pg_atomic_init_u64(&room->used_at, 0);
+	pg_atomic_init_u64(&room->protected_until, 0);
+	pg_atomic_init_u64(&room->load_us, 0);
+	pg_atomic_init_u64(&room->rest_until, 0);
+	pg_atomic_init_u64(&room->rest_bytes, 0);
+	room->too_large = false;
+	room->refusals = 0;
+	room->entry_bytes = 0;
+}
+
+/* Bytes that are not in use, whoever they may be reserved for. */
+static size_t
+free_bytes(GpudsDeviceKind kind)
+{
+	size_t size = gpuds_device_memory_size(kind);
+	size_t used = gpuds_device_memory_used(kind);
+
+	return size > used ? size - used : 0;
+}
+
+/* Bytes in use, or reserved by others than that mirror. */
+static size_t
+committed_bytes(GpudsMirror *except)
+{
+	GpudsDeviceKind kind = except->tree.kind;
+	size_t sum = gpuds_device_memory_used(kind);
+	GpudsMirror *mirror;
+
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		size_t reserved = pg_atomic_read_u64(&mirror->room.reserved);
+		size_t bytes;
+
+		if (reserved == 0 || mirror == except || mirror->tree.kind != kind)
+			continue;
+		bytes = gpuds_device_bytes(&mirror->tree);
+		if (reserved > bytes)
+			sum += reserved - bytes;
+	}
+	return sum;
+}
+
+/* Has the mirror not yet earned what its load has cost? */
+static bool
+is_protected(GpudsMirror *mirror, TimestampTz now)
+{
+	TimestampTz idle = Max(LEAST_IDLE, (int64) pg_atomic_read_u64(&mirror->room.load_us));
+
+	return now < (TimestampTz) pg_atomic_read_u64(&mirror->room.protected_until) &&
+		   now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) < idle;
+}
+
+/* May the mirror be evicted in favour of keep?  Certain for its applier only. */
+static bool
+is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
+{
+	bool holds = mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
+
+	return mirror != keep && mirror->tree.kind == keep->tree.kind && holds &&
+		   (asked || !is_protected(mirror, now));
+}
+
+/*
+ * The mirror to evict in favour of keep: the one whose last use was noted
+ * longest ago.  *bytes: of all that might be evicted.
+ */
+static GpudsMirror *
+find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	GpudsMirror *victim = NULL;
+	uint64 oldest = PG_UINT64_MAX;
+	uint64 oldest_at = PG_UINT64_MAX;
+	GpudsMirror *mirror;
+
+	*bytes = 0;
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		uint64 last_use;
+		uint64 used_at;
+
+		if (mirror->applier != 0 || !is_evictable(mirror, keep, now, asked))
+			continue;
+		*bytes += gpuds_device_bytes(&mirror->tree);
+		last_use = pg_atomic_read_u64(&mirror->last_use);
+		used_at = pg_atomic_read_u64(&mirror->room.used_at);
+		if (last_use < oldest || (last_use == oldest && used_at < oldest_at))
+		{
+			victim = mirror;
+			oldest = last_use;
+			oldest_at = used_at;
+		}
+	}
+	return victim;
+}
+
+/*
+ * Evicts a mirror of the same device in favour of this one, whose applier the
+ * caller is.  asked: also one that is protected.  False: there is none, or its
+ * memory does not come back.
+ */
+bool
+gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
+{
+	GpudsMirror *victim;
+	size_t bytes;
+
+	if (mirror->tree.kind == GPUDS_ON_CPU_PRIVATE)
+		return gpuds_private_evict_one(mirror);
+	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
+	{
+		if (gpuds_mirror_acquire(victim, false))
+		{
+			bool right = is_evictable(victim, mirror, GetCurrentTimestamp(), asked);
+			bool dropped = right && gpuds_mirror_discard(victim);
+
+			gpuds_mirror_release(victim);
+			if (right)
+				return dropped;
+		}
+	}
+	return false;
+}
+
+/*
+ * Reserves memory for a load of the mirror, whose applier the caller is, and
+ * evicts others for it; nobody if there is enough, or if it would not help.
+ * asked: also those that are protected.  False: it cannot be had.
+ */
+bool
+gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
+{
+	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	size_t wanted;
+	size_t to_be_had;
+
+	if (bytes > size)
+		return false;
+	if (mirror->tree.kind != GPUDS_ON_CPU_PRIVATE)
+	{
+		LWLockAcquire(room_lock, LW_EXCLUSIVE);
+		wanted = committed_bytes(mirror) + bytes;
+		if (wanted > size)
+		{
+			(void) find_victim(mirror, asked, &to_be_had);
+			if (to_be_had < wanted - size)
+			{
+				LWLockRelease(room_lock);
+				return false;
+			}
+		}
+		pg_atomic_write_u64(&mirror->room.reserved, bytes);
+		LWLockRelease(room_lock);
+	}
+	while (committed_bytes(mirror) + bytes > size)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!gpuds_room_evict_one(mirror, asked))
+		{
+			pg_atomic_write_u64(&mirror->room.reserved, 0);
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, was loaded, and how long that took.
+ */
+void
+gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	mirror->room.refusals = 0;
+	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	pg_atomic_write_u64(&mirror->room.load_us, usecs);
+	pg_atomic_write_u64(&mirror->room.used_at, now);
+	pg_atomic_write_u64(&mirror->room.protected_until, now + Max(PROTECTION * usecs, LEAST_PROTECTION));
+}
+
+/* Scans do without the mirror until then, or until so much is free, if that is not 0. */
+static void
+rest(GpudsMirror *mirror, TimestampTz until, size_t bytes)
+{
+	pg_atomic_write_u64(&mirror->room.protected_until, 0);
+	pg_atomic_write_u64(&mirror->room.rest_bytes, bytes);
+	pg_atomic_write_u64(&mirror->room.rest_until, until);
+	SpinLockAcquire(&mirror->mutex);
+	mirror->news = true;
+	SpinLockRelease(&mirror->mutex);
+}
+
+/*
+ * Notes that there was no room for the mirror, whose applier the caller is.
+ * wanted: bytes that are needed, 0 if that is not known.  tried: not a decision
+ * beforehand, the device has said so.
+ */
+void
+gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+	size_t size = gpuds_device_memory_size(kind);
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz until = now + FAILED_REST;
+
+	if (tried)
+	{
+		until = now + (FAILED_REST << Min(mirror->room.refusals, MAX_DOUBLINGS));
+		mirror->room.refusals++;
+		/* What is free has not been enough. */
+		wanted = Max(wanted, free_bytes(kind) + size / 16);
+	}
+	else if (wanted <= size && kind != GPUDS_ON_CPU_PRIVATE)
+	{
+		GpudsMirror *other;
+
+		/* Until the first of the others has earned its cost. */
+		until = now + REFUSED_REST;
+		for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
+		{
+			if (other != mirror && other->tree.kind == kind && other->loaded && is_protected(other, now))
+				until = Min(until, (TimestampTz) pg_atomic_read_u64(&other->room.protected_until));
+		}
+		until = Max(until, now + LEAST_REST);
+	}
+	mirror->room.too_large = false;
+	rest(mirror, until, wanted <= size ? wanted : 0);
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, has more entries than the
+ * device can have with any memory.
+ */
+void
+gpuds_room_refuse_size(GpudsMirror *mirror)
+{
+	mirror->room.too_large = true;
+	rest(mirror, GetCurrentTimestamp() + FAILED_REST, 0);
+}
+
+/*
+ * Is it of no use yet to ask for room for the mirror again?
+ */
+bool
+gpuds_room_resting(GpudsMirror *mirror)
+{
+	TimestampTz until = pg_atomic_read_u64(&mirror->room.rest_until);
+	size_t bytes;
+
+	if (until == 0 || GetCurrentTimestamp() >= until)
+		return false;
+	bytes = pg_atomic_read_u64(&mirror->room.rest_bytes);
+	return bytes == 0 || free_bytes(mirror->tree.kind) < bytes;
+}
+
+/*
+ * Notes that a scan uses the mirror, about now.  Cheap: looks at the clock once a
+ * statement and once in several calls.
+ */
+void
+gpuds_room_used(GpudsMirror *mirror)
+{
+	static GpudsMirror *last = NULL;
+	static TimestampTz last_statement = 0;
+	static int uses = 0;
+	TimestampTz now;
+
+	if (mirror == last && last_statement == GetCurrentStatementStartTimestamp() && ++uses < USES_A_LOOK)
+		return;
+	last = mirror;
+	last_statement = GetCurrentStatementStartTimestamp();
+	uses = 0;
+	now = GetCurrentTimestamp();
+	if (now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) >= USED_GRAIN)
+		pg_atomic_write_u64(&mirror->room.used_at, now);
+}

@@ -1,0 +1,77 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What the parts that bring a mirror up share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_MIRROR_INTERNAL_H
+#define GPUDS_MIRROR_INTERNAL_H
+
+#include "mirror/mirror.h"
+
+/*
+ * Records read at a time by a catch-up: what an interruption costs at most.  Work
+ * that is larger is left to a loader.
+ */
+#define GPUDS_PIECE_RECORDS (256 * 1024)
+
+/* How an attempt to bring a mirror up ended. */
+typedef enum GpudsBringUp
+{
+	GPUDS_UP,
+	GPUDS_STALE,     /* the journal no longer holds what is missing */
+	GPUDS_NO_ROOM,   /* the mirror has noted it */
+	GPUDS_TOO_LARGE, /* more entries than the device can have, ditto */
+	GPUDS_LOST,      /* with the device */
+	GPUDS_LONG       /* not done: there is work for a loader */
+} GpudsBringUp;
+
+/* How to go about it. */
+#define GPUDS_ASKED 0x01 /* by name: loads also in place of mirrors that are protected */
+#define GPUDS_ALONE 0x02 /* long work, too */
+
+/* A growing array of operations (opbatch.c). */
+typedef struct GpudsOpBatch
+{
+	GkOp *ops;
+	int64 n;
+	int64 size;
+	int64 limit;
+	MemoryContext context;
+} GpudsOpBatch;
+
+extern void gpuds_ops_init(GpudsOpBatch *batch, int64 limit);
+extern void gpuds_ops_free(GpudsOpBatch *batch);
+extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool *end);
+extern void gpuds_ops_sort(GpudsOpBatch *batch);
+
+/* load.c */
+extern double gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *entries);
+extern GpudsBringUp gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how);
+
+/* catchup.c */
+extern GpudsBringUp gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
+
+static inline GpudsBringUp
+gpuds_bring_up_result(GpudsDeviceStatus status)
+{
+	switch (status)
+	{
+		case GPUDS_DEVICE_OK:
+			return GPUDS_UP;
+		case GPUDS_DEVICE_NO_MEMORY:
+			return GPUDS_NO_ROOM;
+		case GPUDS_DEVICE_TOO_LARGE:
+			return GPUDS_TOO_LARGE;
+		default:
+			return GPUDS_LOST;
+	}
+}
+
+/* loader.c */
+extern bool gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
+extern void gpuds_loader_check(void);
+extern PGDLLEXPORT void gpuds_loader_main(Datum arg);
+
+#endif /* GPUDS_MIRROR_INTERNAL_H */

@@ -1,0 +1,313 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.c
+ *	  Loads a mirror from the journal.
+ *
+ * What the load will need is estimated and reserved before anything is read:
+ * either there is room, and the journal is streamed once, or the mirror notes
+ * that there is none.  A second time is for an estimate that was wrong; then
+ * more is known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "storage/ipc.h"
+
+#include "mirror/internal.h"
+
+/* At least this many operations of the lanes are merged with the base. */
+#define MIN_BATCH (1024 * 1024)
+
+/* Part of the memory that is left for the changes that follow a load. */
+#define SPARE_SHARE 32
+
+/* A structure's memory comes in pieces of so much. */
+#define CPU_GRAIN ((size_t) 64 * 1024)
+#define CUDA_GRAIN ((size_t) 2 * 1024 * 1024)
+
+/* Fewer entries than that say nothing about the size of one. */
+#define ENTRIES_TO_LEARN_FROM 10000
+
+/* Streams merged entries to the device in pieces. */
+typedef struct LoadSink
+{
+	GpudsDeviceLoad *load;
+	GpudsBringUp result;
+	int64 n;     /* in load->room */
+	int64 total; /* handed on */
+} LoadSink;
+
+static void
+sink_flush(LoadSink *sink)
+{
+	if (sink->result == GPUDS_UP && sink->n > 0)
+		sink->result = gpuds_bring_up_result(gpuds_device_load_add(sink->load, sink->n));
+	sink->total += sink->n;
+	sink->n = 0;
+}
+
+static inline void
+sink_add(LoadSink *sink, const GkEntry *entry)
+{
+	sink->load->room[sink->n++] = *entry;
+	if (sink->n == sink->load->room_size)
+		sink_flush(sink);
+}
+
+/*
+ * Hands on the inserted entries of ops[*at ..] that come before limit (NULL:
+ * all).  Returns true if an operation for limit itself was met: it has the
+ * last word on it.
+ */
+static bool
+sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GkEntry *limit)
+{
+	for (; *at < ops->n; (*at)++)
+	{
+		const GkOp *op = &ops->ops[*at];
+
+		if (limit && !gk_less(&op->e, limit))
+		{
+			if (!gk_equal(&op->e, limit))
+				return false;
+			if ((op->order & 1) == GK_OP_INSERT)
+				sink_add(sink, &op->e);
+			(*at)++;
+			return true;
+		}
+		if ((op->order & 1) == GK_OP_INSERT)
+			sink_add(sink, &op->e);
+	}
+	return false;
+}
+
+/*
+ * Merges the base, streamed from the reader, with the sorted operations of the
+ * lanes into a new structure.
+ */
+static GpudsBringUp
+merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsDeviceLoad *load, int64 *total)
+{
+	LoadSink sink = { load, GPUDS_UP, 0, 0 };
+	int64 at = 0;
+	bool more = true;
+
+	while (more && sink.result == GPUDS_UP)
+	{
+		GpudsJournalPage page;
+		const char *record_at;
+
+		switch (gpuds_reader_next(base, &page))
+		{
+			case GPUDS_READ_STALE:
+				return GPUDS_STALE;
+			case GPUDS_READ_END:
+				more = false;
+				break;
+			case GPUDS_READ_PAGE:
+				if (page.kind != GPUDS_PAGE_BASE)
+				{
+					more = false;
+					break;
+				}
+				record_at = page.records;
+				for (int i = 0; i < page.nrecords; i++, record_at += GpudsRecordSize(nwords))
+				{
+					const GpudsRecord *record = (const GpudsRecord *) record_at;
+					GkEntry entry;
+
+					if (record->flags & GPUDS_RECORD_DEAD)
+						continue;
+					gpuds_record_entry(record, nwords, &entry);
+					if (!sink_ops_before(&sink, ops, &at, &entry))
+						sink_add(&sink, &entry);
+				}
+				break;
+		}
+		*total = sink.total;
+		CHECK_FOR_INTERRUPTS();
+		gpuds_loader_check();
+	}
+	sink_ops_before(&sink, ops, &at, NULL);
+	sink_flush(&sink);
+	*total = sink.total;
+	return sink.result;
+}
+
+static void
+cancel_load(int code, Datum arg)
+{
+	gpuds_device_load_cancel((GpudsDeviceLoad *) DatumGetPointer(arg));
+}
+
+/*
+ * Notes what an entry of the load, which is at its end in one way or another,
+ * takes of memory.
+ */
+static void
+learn(GpudsMirror *mirror, int64 entries)
+{
+	size_t bytes = gpuds_device_bytes(&mirror->tree);
+
+	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > 0)
+		mirror->room.entry_bytes = (double) bytes / entries;
+}
+
+/*
+ * Loads base and lanes into an empty mirror.  What the lanes hold more than fits
+ * the batch is left to catch_up.  So are all the lanes if the device sorts: it
+ * does so faster than we.
+ */
+static GpudsBringUp
+load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
+{
+	int nwords = source->layout->nwords;
+	GpudsJournalReader *base = gpuds_reader_open(source->index);
+	GpudsJournalReader *lanes;
+	const GpudsMetaData *meta = gpuds_reader_meta(base);
+	GpudsJournalPos pos;
+	GpudsDeviceLoad load;
+	GpudsBringUp result = GPUDS_UP;
+	GpudsOpBatch batch;
+	int64 total = 0;
+	bool end;
+
+	for (int i = 0; i < GPUDS_LANES; i++)
+	{
+		pos.count[i] = meta->lane[i].first;
+		pos.block[i] = meta->lane[i].head;
+	}
+
+	/* Lanes first, so that the base can be streamed past them. */
+	gpuds_ops_init(&batch, Max(MIN_BATCH, (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp))));
+	if (!gpuds_device_sorts(&mirror->tree))
+	{
+		lanes = gpuds_reader_open_after(source->index, &pos);
+		if (!gpuds_ops_read(&batch, lanes, nwords, &end))
+			result = GPUDS_STALE;
+		else
+		{
+			gpuds_reader_position(lanes, &pos);
+			gpuds_ops_sort(&batch);
+		}
+		gpuds_reader_close(lanes);
+	}
+	if (result == GPUDS_UP)
+	{
+		gpuds_stop_point("load-base-read");
+		memset(&load, 0, sizeof(load));
+		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
+		{
+			result = gpuds_bring_up_result(
+				gpuds_device_load_begin(&mirror->tree, &load, nwords, source->fillfactor));
+			if (result == GPUDS_UP)
+				result = merge_load(base, nwords, &batch, &load, &total);
+			if (result == GPUDS_UP)
+				result = gpuds_bring_up_result(gpuds_device_load_end(&load));
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
+		learn(mirror, total);
+		if (result != GPUDS_UP)
+			gpuds_device_load_cancel(&load);
+	}
+	gpuds_reader_close(base);
+	gpuds_ops_free(&batch);
+	if (result == GPUDS_UP)
+	{
+		gpuds_mirror_set_position(mirror, &pos);
+		pg_atomic_fetch_add_u64(&mirror->stats.loads, 1);
+		gpuds_mirror_tick();
+	}
+	return result;
+}
+
+/*
+ * Bytes that a structure with all of the journal's entries would need: as the
+ * last load found, else roughly.  *entries: how many there are, as far as VACUUM
+ * has counted those that are not any more.
+ */
+double
+gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *entries)
+{
+	size_t grain = mirror->tree.kind == GPUDS_ON_CUDA ? CUDA_GRAIN : CPU_GRAIN;
+	double entry_bytes = mirror->room.entry_bytes;
+	GpudsMetaData meta;
+	GpudsJournalPos end;
+
+	gpuds_journal_read_meta(source->index, &meta);
+	gpuds_journal_end(source->index, &meta, &end);
+	*entries = meta.base_records;
+	for (int i = 0; i < GPUDS_LANES; i++)
+		*entries += end.count[i] > meta.lane[i].first ? end.count[i] - meta.lane[i].first : 0;
+	*entries -= Min(meta.garbage, *entries);
+	if (entry_bytes == 0)
+		entry_bytes = 8 * (source->layout->nwords + 1) * 1.25 * 100 / source->fillfactor;
+	return *entries * entry_bytes + grain;
+}
+
+/*
+ * Loads the mirror, which is empty and whose applier the caller is.  The result is
+ * not GPUDS_STALE.
+ */
+GpudsBringUp
+gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+	bool asked = (how & GPUDS_ASKED) != 0;
+	bool again = false;
+
+	for (;;)
+	{
+		size_t size = gpuds_device_memory_size(kind);
+		uint64 entries;
+		double need = gpuds_mirror_need(source, mirror, &entries);
+		GpudsBringUp result;
+		instr_time began;
+		instr_time elapsed;
+
+		if (entries > gpuds_device_max_entries(kind))
+		{
+			gpuds_room_refuse_size(mirror);
+			return GPUDS_TOO_LARGE;
+		}
+		if (need > size || !gpuds_room_reserve(mirror, Min(need + size / SPARE_SHARE, size), asked))
+		{
+			gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), false);
+			return GPUDS_NO_ROOM;
+		}
+		/* What is reserved passes to the loader. */
+		if (entries > GPUDS_PIECE_RECORDS && !(how & GPUDS_ALONE))
+			return GPUDS_LONG;
+
+		INSTR_TIME_SET_CURRENT(began);
+		result = load_once(source, mirror);
+		INSTR_TIME_SET_CURRENT(elapsed);
+		INSTR_TIME_SUBTRACT(elapsed, began);
+		switch (result)
+		{
+			case GPUDS_UP:
+				gpuds_room_loaded(mirror, INSTR_TIME_GET_MICROSEC(elapsed));
+				return result;
+			case GPUDS_STALE:
+				break;
+			case GPUDS_NO_ROOM:
+				/* Changes of other mirrors, or arrays that the device needs while it builds. */
+				if (again || !gpuds_room_evict_one(mirror, asked))
+				{
+					gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), true);
+					return result;
+				}
+				again = true;
+				break;
+			case GPUDS_TOO_LARGE:
+				gpuds_room_refuse_size(mirror);
+				return result;
+			default:
+				return result;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}

@@ -1,0 +1,301 @@
+/*-------------------------------------------------------------------------
+ *
+ * loader.c
+ *	  The loader: a process that brings one mirror up, whoever waits for it.
+ *
+ * An applier that finds more to do than a query should wait for starts a loader
+ * and offers it its place (applier.c).  From then on the query waits like all
+ * others, and if it is cancelled the work goes on.  If there is no loader to be
+ * had, or if the loader cannot see the index, the applier does the work itself:
+ * a loader is never needed.
+ *
+ * A loader waits for no lock: the session that it works for may hold one that
+ * conflicts.  It has AccessShareLock on table and index, so that the file stays,
+ * and makes way for others who want these locks, or the database, for themselves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "tcop/tcopprot.h"
+#include "utils/timestamp.h"
+
+#include "mirror/internal.h"
+
+/* How often an applier looks what has become of the loader that it has started. */
+#define LOOK_MS 50
+
+/* A loader that has not begun after so long is not waited for any more. */
+#define START_TIMEOUT (10 * USECS_PER_SEC)
+
+/* How often a loader looks whether it is in somebody's way. */
+#define CHECK_INTERVAL (500 * INT64CONST(1000))
+
+/* What a loader is told. */
+typedef struct LoaderOrder
+{
+	Oid database;
+	Oid index;
+	RelFileLocator locator;
+	uint32 kind;
+	int how;
+	int nwords;
+	int fillfactor;
+	uint64 file_id;
+} LoaderOrder;
+
+StaticAssertDecl(sizeof(LoaderOrder) <= BGW_EXTRALEN, "an order fits");
+
+/* In a loader: what it works on. */
+static GpudsMirror *my_mirror = NULL;
+static Oid my_heap = InvalidOid;
+static Oid my_index = InvalidOid;
+static TimestampTz next_check = 0;
+
+/*
+ * Can other sessions open the index and find the same file?
+ */
+static bool
+is_visible_to_all(Relation index)
+{
+	return !RelationUsesLocalBuffers(index) && index->rd_createSubid == InvalidSubTransactionId &&
+		   !GpudsHasNewFile(index);
+}
+
+static bool
+start_loader(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, BackgroundWorkerHandle **handle)
+{
+	LoaderOrder order;
+	BackgroundWorker worker;
+
+	memset(&order, 0, sizeof(order));
+	order.database = MyDatabaseId;
+	order.index = RelationGetRelid(source->index);
+	order.locator = RelationLocator(source->index);
+	order.kind = kind;
+	order.how = how;
+	order.nwords = source->layout->nwords;
+	order.fillfactor = source->fillfactor;
+	order.file_id = source->file_id;
+
+	memset(&worker, 0, sizeof(worker));
+	snprintf(worker.bgw_name, BGW_MAXLEN, "gpuds loader for index %u of database %u", order.index,
+			 order.database);
+	snprintf(worker.bgw_type, BGW_MAXLEN, "gpuds loader");
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	snprintf(worker.bgw_library_name, sizeof(worker.bgw_library_name), "gpuds");
+	snprintf(worker.bgw_function_name, sizeof(worker.bgw_function_name), "gpuds_loader_main");
+	memcpy(worker.bgw_extra, &order, sizeof(order));
+	worker.bgw_notify_pid = MyProcPid;
+	return RegisterDynamicBackgroundWorker(&worker, handle);
+}
+
+/*
+ * Has a loader take the caller's place as the mirror's applier.  False: there is
+ * no loader to be had, the caller still is the applier.  May be interrupted.
+ */
+bool
+gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
+{
+	GpudsMirror *mirror = ref->mirror;
+	BackgroundWorkerHandle *handle;
+	TimestampTz give_up;
+	bool handed_over;
+
+	if (!is_visible_to_all(source->index))
+		return false;
+	(void) gpuds_mirror_set_offer(mirror, true);
+	if (!start_loader(source, mirror->tree.kind, how, &handle))
+	{
+		(void) gpuds_mirror_set_offer(mirror, false);
+		return false;
+	}
+
+	give_up = GetCurrentTimestamp() + START_TIMEOUT;
+	while (gpuds_mirror_is_offered(mirror))
+	{
+		BgwHandleStatus status;
+		pid_t pid;
+
+		(void) ConditionVariableTimedSleep(&mirror->applier_left, LOOK_MS,
+										   GpudsWaitEvent("GpudsLoaderStart"));
+		status = GetBackgroundWorkerPid(handle, &pid);
+		if (status == BGWH_NOT_YET_STARTED && GetCurrentTimestamp() >= give_up)
+			TerminateBackgroundWorker(handle);
+		else if (status != BGWH_STOPPED && status != BGWH_POSTMASTER_DIED)
+			continue;
+		break;
+	}
+	ConditionVariableCancelSleep();
+	handed_over = !gpuds_mirror_set_offer(mirror, false);
+	pfree(handle);
+	return handed_over;
+}
+
+/*
+ * Opens the index of an order with its table, if that is possible at once and it
+ * has the file that was meant.
+ */
+static Relation
+open_index(const LoaderOrder *order)
+{
+	Relation index;
+	GpudsMetaData meta;
+
+	my_heap = IndexGetRelation(order->index, true);
+	if (!OidIsValid(my_heap) || !ConditionalLockRelationOid(my_heap, AccessShareLock))
+		return NULL;
+	if (!ConditionalLockRelationOid(order->index, AccessShareLock))
+		return NULL;
+	my_index = order->index;
+	index = try_relation_open(order->index, NoLock);
+	if (index == NULL)
+		return NULL;
+	/* The table that we have locked is the index's, and the file the mirror's. */
+	if (IndexGetRelation(order->index, true) == my_heap &&
+		RelFileLocatorEquals(RelationLocator(index), order->locator))
+	{
+		gpuds_journal_read_meta(index, &meta);
+		if (meta.file_id == order->file_id)
+			return index;
+	}
+	relation_close(index, NoLock);
+	return NULL;
+}
+
+static void
+release_on_error(int code, Datum arg)
+{
+	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
+}
+
+/*
+ * Brings the mirror up, if nobody else is at it.
+ */
+static void
+carry_out(const LoaderOrder *order, Relation index)
+{
+	GpudsKeyLayout layout;
+	GpudsMirrorSource source;
+	GpudsMirrorRef ref;
+
+	/* All that bringing up asks of the layout. */
+	memset(&layout, 0, sizeof(layout));
+	layout.nwords = order->nwords;
+	source.index = index;
+	source.layout = &layout;
+	source.file_id = order->file_id;
+	source.fillfactor = order->fillfactor;
+	if (!gpuds_mirror_lookup(index, order->file_id, order->kind, false, &ref) ||
+		!gpuds_mirror_take(ref.mirror))
+		return;
+	my_mirror = ref.mirror;
+	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	{
+		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)
+			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	gpuds_mirror_release(ref.mirror);
+	my_mirror = NULL;
+}
+
+void
+gpuds_loader_main(Datum arg)
+{
+	LoaderOrder order;
+	Relation index;
+
+	memcpy(&order, MyBgworkerEntry->bgw_extra, sizeof(order));
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(order.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
+
+	StartTransactionCommand();
+	index = open_index(&order);
+	if (index)
+	{
+		char *activity = psprintf("loading index %s", RelationGetRelationName(index));
+
+		pgstat_report_activity(STATE_RUNNING, activity);
+		carry_out(&order, index);
+	}
+	else
+	{
+		GpudsMirror *mirror = gpuds_mirror_find(order.locator, order.kind);
+
+		/* Our locks first: whoever waits for us may want to change the table. */
+		CommitTransactionCommand();
+		if (mirror)
+			gpuds_mirror_decline(mirror);
+		return;
+	}
+	relation_close(index, NoLock);
+	CommitTransactionCommand();
+}
+
+/*
+ * Could we have that lock, beside the ones that we have?  Not if somebody waits
+ * for a lock that conflicts with it.
+ */
+static bool
+is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
+{
+	if (LockAcquire(tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	LockRelease(tag, mode, false);
+	return true;
+}
+
+static bool
+is_relation_free(Oid relid)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	return is_lock_free(&tag, RowShareLock);
+}
+
+/*
+ * In a loader: is somebody waiting for us?  Raises an error if so, which ends the
+ * loader.  In other processes it does nothing.
+ *
+ * DROP DATABASE, and CREATE DATABASE with ours as template, hold a lock on the
+ * database while they wait for all others to leave it.  Table and index are
+ * given up only if no scan waits for the mirror: it would hold them, too, and
+ * have to do the work again.
+ */
+void
+gpuds_loader_check(void)
+{
+	TimestampTz now;
+	LOCKTAG tag;
+
+	if (my_mirror == NULL)
+		return;
+	now = GetCurrentTimestamp();
+	if (now < next_check)
+		return;
+	next_check = now + CHECK_INTERVAL;
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (is_lock_free(&tag, RowExclusiveLock) && (pg_atomic_read_u32(&my_mirror->waiters) > 0 ||
+												 (is_relation_free(my_heap) && is_relation_free(my_index))))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling load of the mirror of index %u", my_index),
+			 errdetail("Somebody waits for a lock that the loader holds.")));
+}

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * opbatch.c
+ *	  Records of the journal as operations on a mirror.
+ *
+ * They are collected in journal order.  A device that does not sort gets them
+ * sorted by (entry, order) and reduced to the last word on each entry.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "utils/memutils.h"
+
+#include "kernels/sort.h"
+#include "mirror/internal.h"
+
+/*
+ * An empty batch that is full when it has limit operations, or a page's worth
+ * more.  Allocates in the current memory context.
+ */
+void
+gpuds_ops_init(GpudsOpBatch *batch, int64 limit)
+{
+	batch->ops = NULL;
+	batch->n = batch->size = 0;
+	batch->limit = limit;
+	batch->context = CurrentMemoryContext;
+}
+
+void
+gpuds_ops_free(GpudsOpBatch *batch)
+{
+	if (batch->ops)
+		pfree(batch->ops);
+	batch->ops = NULL;
+	batch->n = batch->size = 0;
+}
+
+/*
+ * Adds the records of a page.  A record that VACUUM marked dead is ignored; its
+ * tombstone comes later in the same lane.
+ */
+static void
+add_page(GpudsOpBatch *batch, const GpudsJournalPage *page, int nwords)
+{
+	const char *at = page->records;
+
+	if (batch->n + page->nrecords > batch->size)
+	{
+		int64 size = Max(batch->size * 2, 1024);
+
+		size = Max(size, batch->n + page->nrecords);
+		if (batch->ops == NULL)
+			batch->ops = MemoryContextAllocHuge(batch->context, size * sizeof(GkOp));
+		else
+			batch->ops = repalloc_huge(batch->ops, size * sizeof(GkOp));
+		batch->size = size;
+	}
+	for (int i = 0; i < page->nrecords; i++, at += GpudsRecordSize(nwords))
+	{
+		const GpudsRecord *record = (const GpudsRecord *) at;
+		GkOp *op = &batch->ops[batch->n];
+
+		if (record->flags & GPUDS_RECORD_DEAD)
+			continue;
+		gpuds_record_entry(record, nwords, &op->e);
+		op->order = (page->first + i) << 1 |
+					(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+		batch->n++;
+	}
+}
+
+/*
+ * Reads on from the reader until its end or until the batch is full.  Returns
+ * false if the journal was compacted away under the reader.
+ */
+bool
+gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool *end)
+{
+	GpudsJournalPage page;
+
+	*end = false;
+	while (batch->n < batch->limit)
+	{
+		switch (gpuds_reader_next(reader, &page))
+		{
+			case GPUDS_READ_PAGE:
+				add_page(batch, &page, nwords);
+				break;
+			case GPUDS_READ_END:
+				*end = true;
+				return true;
+			case GPUDS_READ_STALE:
+				return false;
+		}
+		gpuds_loader_check();
+	}
+	return true;
+}
+
+/* Sorts the batch and keeps the last word on each entry. */
+void
+gpuds_ops_sort(GpudsOpBatch *batch)
+{
+	GkOp *scratch;
+
+	if (batch->n < 2)
+		return;
+	scratch = MemoryContextAllocHuge(batch->context, batch->n * sizeof(GkOp));
+	gk_sort_ops(batch->ops, scratch, batch->n);
+	pfree(scratch);
+	batch->n = gk_last_ops(batch->ops, batch->n);
+}

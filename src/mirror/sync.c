@@ -1,0 +1,376 @@
+/*-------------------------------------------------------------------------
+ *
+ * sync.c
+ *	  The barrier: a scan waits until a mirror has what its snapshot may see.
+ *
+ * A scan needs no more than what the journal held when it began.  As soon as the
+ * mirror has that, the scan goes on, without having been applier; if the mirror
+ * cannot get that far, it hears of it in the same way and does without.  Only
+ * where nobody is at it the scan becomes applier.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+
+#include "mirror/internal.h"
+
+/* What has been warned of in this session. */
+static bool warned_journal = false;
+static bool warned_room = false;
+static bool warned_large = false;
+static bool warned_device = false;
+
+/* What a scan needs. */
+typedef struct Goal
+{
+	bool recovery;
+	uint64 changes;      /* the journal's change counter + 1, outside of recovery */
+	bool has_end;        /* in recovery: */
+	GpudsJournalPos end; /* of the journal, known if the scan had to wait */
+} Goal;
+
+static void
+release_on_error(int code, Datum arg)
+{
+	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
+}
+
+static void
+warn_journal(Relation index)
+{
+	if (warned_journal)
+		return;
+	warned_journal = true;
+	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
+					  errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
+							 RelationGetRelationName(index)),
+					  errdetail("Scans that read the journal are slow. This is reported once a session."),
+					  errhint("Increase %s.",
+							  RelationUsesLocalBuffers(index) ? "gpuds.temp_memory" : "gpuds.host_memory")));
+}
+
+static void
+warn_room(Relation index)
+{
+	if (warned_room)
+		return;
+	warned_room = true;
+	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
+					  errmsg("no GPU memory for the mirror of index \"%s\", using the CPU device instead",
+							 RelationGetRelationName(index)),
+					  errdetail("This is reported once a session."),
+					  errhint("Increase gpuds.device_memory, or set gpuds.device to \"cpu\".")));
+}
+
+static void
+warn_large(Relation index)
+{
+	if (warned_large)
+		return;
+	warned_large = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("index \"%s\" has too many entries for the CUDA device, using the CPU device instead",
+					RelationGetRelationName(index)),
+			 errdetail("A mirror there has at most " UINT64_FORMAT
+					   " entries. This is reported once a session.",
+					   gpuds_device_max_entries(GPUDS_ON_CUDA)),
+			 errhint("Partition the table, or set gpuds.device to \"cpu\".")));
+}
+
+static void
+warn_device(void)
+{
+	GpudsCudaInfo info;
+
+	if (warned_device)
+		return;
+	warned_device = true;
+	info.detail[0] = '\0';
+	if (gpuds_queue)
+		gpuds_queue_info(&info);
+	ereport(WARNING, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					  errmsg("there is no CUDA device to use, using the CPU device instead"),
+					  gpuds_queue == NULL ? errdetail("The library gpuds_cuda is not installed.")
+					  : info.detail[0]    ? errdetail("The device worker says: %s.", info.detail)
+										  : errdetail("The device worker does not run."),
+					  errhint("Set gpuds.device to \"auto\" or \"cpu\".")));
+}
+
+/*
+ * Has the mirror all that the journal holds now?  For standbys, where nobody
+ * counts changes: looks at the tail pages, without becoming applier.
+ */
+static bool
+nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror)
+{
+	GpudsJournalReader *reader;
+	GpudsJournalPage page;
+	GpudsJournalPos pos;
+	bool current;
+
+	if (!gpuds_mirror_get_position(mirror, &pos))
+		return false;
+	reader = gpuds_reader_open_after(source->index, &pos);
+	current = gpuds_reader_next(reader, &page) == GPUDS_READ_END;
+	gpuds_reader_close(reader);
+	return current;
+}
+
+/* Has the mirror come to that position? */
+static bool
+has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
+{
+	GpudsJournalPos pos;
+
+	if (!gpuds_mirror_get_position(mirror, &pos))
+		return false;
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		if (pos.count[lane] < end->count[lane])
+			return false;
+	}
+	return true;
+}
+
+/* Does the mirror have what the scan needs? */
+static bool
+is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goal)
+{
+	GpudsMirror *mirror = ref->mirror;
+
+	if (!gpuds_device_usable(&mirror->tree))
+		return false;
+	if (!goal->recovery)
+		return pg_atomic_read_u64(&mirror->synced) >= goal->changes;
+	if (pg_atomic_read_u64(&mirror->readable) != ref->serial)
+		return false;
+	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror);
+}
+
+static void
+set_goal(const GpudsMirrorSource *source, Goal *goal)
+{
+	goal->recovery = RecoveryInProgress();
+	goal->has_end = false;
+	goal->changes = gpuds_journal_changes(source->index) + 1;
+}
+
+static void
+stop_waiting(int code, Datum arg)
+{
+	GpudsMirror *mirror = (GpudsMirror *) DatumGetPointer(arg);
+
+	pg_atomic_fetch_sub_u32(&mirror->waiters, 1);
+}
+
+/*
+ * Waits until the scan can go on, or decide.  True: it has become the applier.
+ * heeds_rest: the mirror's having been refused memory is a decision.
+ */
+static bool
+wait_for_mirror(const GpudsMirrorSource *source, GpudsMirrorRef *ref, Goal *goal, bool heeds_rest)
+{
+	GpudsMirror *mirror = ref->mirror;
+	bool got = gpuds_mirror_acquire(mirror, false);
+
+	if (got)
+		return true;
+	/* Others append and replay goes on; what is there now is enough. */
+	if (goal->recovery && !goal->has_end)
+	{
+		GpudsMetaData meta;
+
+		gpuds_journal_read_meta(source->index, &meta);
+		gpuds_journal_end(source->index, &meta, &goal->end);
+		goal->has_end = true;
+	}
+	pg_atomic_fetch_add_u32(&mirror->waiters, 1);
+	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(mirror));
+	{
+		while (pg_atomic_read_u64(&mirror->serial) == ref->serial && !is_reached(source, ref, goal) &&
+			   !(heeds_rest && gpuds_room_resting(mirror)))
+		{
+			got = gpuds_mirror_acquire(mirror, false);
+			if (got)
+				break;
+			/* Whoever was woken in our place may have been cancelled: look again. */
+			(void) ConditionVariableTimedSleep(&mirror->applier_left, 1000,
+											   GpudsWaitEvent("GpudsMirrorLoad"));
+		}
+		ConditionVariableCancelSleep();
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(mirror));
+	stop_waiting(0, PointerGetDatum(mirror));
+	return got;
+}
+
+/* Why a mirror rests. */
+static GpudsBringUp
+refusal(GpudsMirror *mirror)
+{
+	return mirror->room.too_large ? GPUDS_TOO_LARGE : GPUDS_NO_ROOM;
+}
+
+/*
+ * The barrier for one kind of device.  If the result is not GPUDS_UP, ref is of
+ * no use; ref->mirror is the one that could not be had, NULL if there was no slot
+ * for it.
+ */
+static GpudsBringUp
+sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMirrorRef *ref)
+{
+	bool heeds_rest = !(how & GPUDS_ASKED);
+	GpudsBringUp result = GPUDS_NO_ROOM;
+	GpudsMirror *mirror;
+	bool done = false;
+	Goal goal;
+
+	set_goal(source, &goal);
+	if (kind == GPUDS_ON_CPU_PRIVATE)
+		how |= GPUDS_ALONE;
+	while (!done)
+	{
+		if (!gpuds_mirror_lookup(source->index, source->file_id, kind, true, ref))
+			return GPUDS_NO_ROOM;
+		mirror = ref->mirror;
+		gpuds_mirror_touch(mirror);
+		if (is_reached(source, ref, &goal))
+			return GPUDS_UP;
+		if (heeds_rest && gpuds_room_resting(mirror))
+		{
+			result = refusal(mirror);
+			break;
+		}
+		if (!wait_for_mirror(source, ref, &goal, heeds_rest))
+			continue;
+
+		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		{
+			gpuds_stop_point("mirror-acquired");
+			/* The slot may have been given to another file meanwhile. */
+			if (pg_atomic_read_u64(&mirror->serial) == ref->serial)
+			{
+				done = true;
+				if (is_reached(source, ref, &goal))
+					result = GPUDS_UP;
+				else if (heeds_rest && gpuds_room_resting(mirror))
+					result = refusal(mirror);
+				else
+				{
+					result = gpuds_mirror_bring_up(source, ref, how);
+					if (result == GPUDS_LONG)
+					{
+						/* Once: what a loader could not do, we do. */
+						how |= GPUDS_ALONE;
+						if (gpuds_loader_hand_over(source, ref, how))
+						{
+							heeds_rest = true;
+							done = false;
+						}
+						else
+							result = gpuds_mirror_bring_up(source, ref, how);
+					}
+				}
+			}
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		gpuds_mirror_release(mirror);
+	}
+	if (result != GPUDS_UP)
+		pg_atomic_fetch_add_u64(&mirror->stats.fallbacks, 1);
+	return result;
+}
+
+/*
+ * The barrier on the CUDA device.  False: the session has to do without.  A
+ * device that is lost is worth a second attempt, if the session insists on it.
+ */
+static bool
+sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
+{
+	bool insist = gpuds_device == GPUDS_DEVICE_CUDA;
+
+	for (int attempt = 0; attempt < 2; attempt++)
+	{
+		uint64 epoch = insist ? gpuds_queue_wait_ready() : gpuds_queue_epoch();
+
+		if (epoch == 0)
+			break;
+		switch (sync_on(source, GPUDS_ON_CUDA, how, ref))
+		{
+			case GPUDS_UP:
+				return true;
+			case GPUDS_NO_ROOM:
+				warn_room(source->index);
+				return false;
+			case GPUDS_TOO_LARGE:
+				warn_large(source->index);
+				return false;
+			default:
+				break;
+		}
+	}
+	if (insist)
+		warn_device();
+	return false;
+}
+
+static bool
+sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
+{
+	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE : GPUDS_ON_CPU;
+
+	if (kind == GPUDS_ON_CPU && gpuds_device != GPUDS_DEVICE_CPU && sync_on_cuda(source, how, ref))
+		return true;
+	return sync_on(source, kind, how, ref) == GPUDS_UP;
+}
+
+/*
+ * The barrier: when it returns, ref names a mirror that has all records that
+ * were in the journal when it was called, or NULL if no mirror can be had.
+ *
+ * Called after the snapshot was taken, holding no locks but those on relations;
+ * may wait for another applier, interruptibly.
+ */
+void
+gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
+																   : gpuds_device_wanted();
+
+	if (ref->mirror && ref->mirror->tree.kind == kind &&
+		pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
+	{
+		Goal goal;
+
+		set_goal(source, &goal);
+		if (!goal.recovery && is_reached(source, ref, &goal))
+		{
+			gpuds_mirror_touch(ref->mirror);
+			return;
+		}
+	}
+	if (!sync_somewhere(source, 0, ref))
+	{
+		if (ref->mirror)
+			warn_journal(source->index);
+		ref->mirror = NULL;
+	}
+}
+
+/*
+ * The same for somebody who asks for the mirror by name: others are evicted for it
+ * although they are in use, and a device that had no room is asked again.  False:
+ * there is no mirror to be had.
+ */
+bool
+gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	return sync_somewhere(source, GPUDS_ASKED, ref);
+}

@@ -1,0 +1,196 @@
+# Loads and catch-ups that take longer than the query that asked for them: a loader
+# goes on when the query is cancelled, and backends do without it where it cannot help.
+
+use strict;
+use warnings;
+
+use GpudsTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('loader');
+my $rows = 300_000;
+
+plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+
+$node->safe_psql('postgres', <<"END");
+CREATE TABLE t (k bigint, v int);
+INSERT INTO t SELECT i::bigint * 7919 % $rows, i FROM generate_series(0, $rows - 1) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+END
+
+# Everybody stops at these points while a gate holds their locks, but for the sessions
+# that say they do not
+my %number = ('catch-up-read' => 7, 'load-base-read' => 8);
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.stop_at = 'catch-up-read, load-base-read'");
+$node->reload;
+my $free = "SET gpuds.stop_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
+my $query = 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 1999';
+my $right = $node->safe_psql('postgres', scan_sql($query));
+
+sub gate
+{
+	my ($point, $db) = @_;
+	my $gate = $node->background_psql($db // 'postgres');
+
+	$gate->query_safe("SELECT pg_advisory_lock(7160, $number{$point})");
+	return $gate;
+}
+
+# The pid of the loader, once it is held
+sub held_loader
+{
+	my ($name, $db) = @_;
+
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpuds loader' AND wait_event_type = 'Lock'"), "$name: a loader is at it");
+	return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpuds loader'");
+}
+
+sub no_loader
+{
+	my ($name) = @_;
+
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'gpuds loader'"), "$name: the loader ends");
+	return;
+}
+
+sub stat_of
+{
+	my ($column) = @_;
+	return $node->safe_psql('postgres', "SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
+}
+
+sub position_of
+{
+	return $node->safe_psql('postgres', "SELECT applied_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass");
+}
+
+sub is_up
+{
+	my ($name) = @_;
+	ok($node->poll_query_until('postgres', "SELECT state = 'loaded' AND applied_position = journal_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass"), $name);
+	return;
+}
+
+my ($rc, $out, $err);
+
+# A load
+my $gate = gate('load-base-read');
+($rc, $out, $err) = $node->psql('postgres', "$free SET statement_timeout = '1s'; $query");
+like($err, qr/canceling statement due to statement timeout/, 'a query does not wait for longer than it may');
+held_loader('load');
+$gate->quit;
+is_up('the load goes on without the query');
+is(stat_of('loads'), '1', 'one load');
+no_loader('load');
+is($node->safe_psql('postgres', "$free $query"), $right, 'right answer');
+is(stat_of('loads'), '1', 'without another load');
+
+# A catch-up: the query does the first piece, the rest is left
+$node->safe_psql('postgres', "INSERT INTO t SELECT 1000000 + i, 1 FROM generate_series(1, 700000) i");
+my $before = position_of();
+$gate = gate('catch-up-read');
+($rc, $out, $err) = $node->psql('postgres', "$free SET statement_timeout = '3s'; $query");
+like($err, qr/canceling statement due to statement timeout/, 'nor for a catch-up');
+held_loader('catch-up');
+cmp_ok(position_of(), '>', $before, 'a piece was applied');
+$gate->quit;
+is_up('the rest is applied without the query');
+no_loader('catch-up');
+is(stat_of('loads'), '1', 'without another load');
+is($node->safe_psql('postgres', "$free SELECT count(*), sum(v) FROM t WHERE k > 1000000"), '700000|700000', 'right answer');
+
+# A loader that is terminated: the query does the work
+$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
+$gate = gate('load-base-read');
+my $asker = $node->background_psql('postgres');
+$asker->query_until(qr/go/, "$free\n\\echo go\n$query;\n");
+my $pid = held_loader('terminated');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+is_up('the query loads instead of a loader that was terminated');
+$gate->quit;
+$asker->quit;
+no_loader('terminated');
+
+# Somebody wants the table for himself: the loader gives way
+$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
+$gate = gate('load-base-read');
+$node->psql('postgres', "$free SET statement_timeout = '1s'; $query");
+held_loader('in the way');
+my $alter = $node->background_psql('postgres');
+$alter->query_until(qr/go/, "\\echo go\nALTER TABLE t ADD w int;\n");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = 't'::regclass AND NOT granted"), 'ALTER TABLE waits');
+my $offset = -s $node->logfile;
+$gate->quit;
+no_loader('in the way');
+$alter->quit;
+like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/, 'a loader gives way to ALTER TABLE');
+
+# DROP DATABASE
+for my $force ('', ' WITH (FORCE)')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE d");
+	$node->safe_psql('d', <<"END");
+CREATE EXTENSION gpuds;
+CREATE TABLE t (k bigint, v int);
+INSERT INTO t SELECT i, i FROM generate_series(1, $rows) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+END
+	$gate = gate('load-base-read', 'd');
+	$node->psql('d', "$free SET statement_timeout = '1s'; $query");
+	held_loader("DROP DATABASE$force");
+	if ($force)
+	{
+		($rc, $out, $err) = $node->psql('postgres', "DROP DATABASE d$force");
+		is($rc, 0, "DROP DATABASE$force") or diag($err);
+		eval { $gate->quit };
+	}
+	else
+	{
+		# It waits for 5 s; the loader has begun before, and ends when it may go on
+		my $drop = $node->background_psql('postgres');
+		$drop->query_until(qr/go/, "\\echo go\nDROP DATABASE d;\n");
+		ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass AND mode = 'AccessExclusiveLock' AND granted"), 'DROP DATABASE waits');
+		$offset = -s $node->logfile;
+		$gate->quit;
+		no_loader('DROP DATABASE');
+		$drop->quit;
+		like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/, 'a loader gives way to DROP DATABASE');
+		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_database WHERE datname = 'd'"), '0', 'DROP DATABASE');
+	}
+}
+
+# Nobody else can see the index, or have a lock on it
+is($node->safe_psql('postgres', <<"END"), $right, 'an index of the same transaction');
+$free
+BEGIN;
+CREATE TABLE same (k bigint, v int);
+INSERT INTO same SELECT k, v FROM t WHERE k < 1000000;
+CREATE INDEX same_k ON same USING gpu_btree (k);
+SELECT count(*), sum(v) FROM same WHERE k BETWEEN 100 AND 1999;
+COMMIT;
+END
+$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
+is($node->safe_psql('postgres', "$free BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; $query; COMMIT"), $right, 'a table that the transaction has locked');
+is($node->safe_psql('postgres', "$free BEGIN; REINDEX INDEX t_k; $query; ROLLBACK"), $right, 'a file that the transaction has made');
+is($node->safe_psql('postgres', "$free $query"), $right, 'and the one from before');
+no_loader('at the end');
+
+# A server that is stopped
+$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
+$gate = gate('load-base-read');
+$node->psql('postgres', "$free SET statement_timeout = '1s'; $query");
+held_loader('stopped');
+ok($node->stop('fast', fail_ok => 1), 'the server stops while a loader is at work');
+eval { $gate->quit };
+
+# Without room for another process
+$node->append_conf('postgresql.conf', "max_logical_replication_workers = 0\nmax_parallel_workers = 0\nmax_worker_processes = " . (on_cuda() ? 1 : 0));
+$node->start;
+device_ready($node) if on_cuda();
+is($node->safe_psql('postgres', "$free $query"), $right, 'without a worker slot the query loads');
+is(stat_of('loads'), '1', 'itself');
+check_index($node, 't_k');
+$node->stop;
+
+done_testing();

@@ -1,0 +1,138 @@
+# A GPU that hangs: after gpuds.device_timeout it counts as lost.  Sessions have their
+# answers from the CPU, the worker ends without a crash although it cannot wait for
+# the GPU, and the device serves again.  A server with a GPU that hangs can be stopped.
+
+use strict;
+use warnings;
+
+use GpudsTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+need_cuda();
+my $node = new_node('hangs', conf => "gpuds.device_timeout = 2s\nrestart_after_crash = off\n");
+plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+
+my $rows = 100_000;
+my @queries = (
+	'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 500 AND 900',
+	"SELECT count(*), sum(v) FROM t WHERE k = ANY ('{1,10,100,1000,10000}')",
+	'SELECT count(*), sum(v) FROM t WHERE k >= 0');
+
+$node->safe_psql('postgres', <<"END");
+CREATE TABLE t (k bigint, v int);
+INSERT INTO t SELECT i::bigint * 7919 % $rows, i FROM generate_series(1, $rows) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+CREATE TABLE s (k bigint);
+INSERT INTO s SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX s_k ON s USING gpu_btree (k);
+END
+
+sub device
+{
+	my ($what) = @_;
+	return $node->safe_psql('postgres', "SELECT $what FROM gpuds_devices WHERE kind = 'cuda'");
+}
+
+# What the log says since the last call
+my $read = 0;
+
+sub new_log
+{
+	my $log = substr(slurp_file($node->logfile), $read);
+
+	$read += length $log;
+	return $log;
+}
+
+sub served_again
+{
+	my ($name) = @_;
+
+	device_ready($node);
+	same_answers($node, "$name: right answers", @queries);
+	is($node->safe_psql('postgres', "SELECT device, state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
+		'cuda|loaded', "$name: from the GPU");
+	check_index($node, 't_k', "$name: the index is whole");
+	forget_mirrors($node, $name);
+	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
+	return;
+}
+
+# A session with a query under way
+sub start_query
+{
+	my ($settings, $query) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+
+	$session->query_until(qr/go/, "SET client_min_messages = error; $settings;\n\\echo go\n" . index_sql($query) . "\n");
+	return $session;
+}
+
+sub answer_of
+{
+	my ($session) = @_;
+	my $answer = $session->query("\\echo -\n") =~ s/\s*-\s*$//r;
+
+	$session->quit;
+	return $answer =~ s/^\s+//r;
+}
+
+served_again('at first');
+
+# What hangs is the GPU, in a request of each kind; or the worker, in a call of the driver
+my $losses = 0;
+for my $case (
+	[ 'one-key scan', 'hang', "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ],
+	[ 'long scan', 'hang', "SELECT gpuds_index_load('t_k')", 'SELECT count(*) FROM t WHERE k >= 0', $rows ],
+	[ 'load', 'hang', "SELECT gpuds_index_evict('s_k')", 'SELECT count(*) FROM s WHERE k <= 500', '500' ],
+	[ 'catch-up', 'hang', "SELECT gpuds_index_load('s_k'); INSERT INTO s SELECT 100000 + i FROM generate_series(1, 5000) i",
+		'SELECT count(*) FROM s WHERE k BETWEEN 100001 AND 200000', '5000' ],
+	[ 'call', 'stuck', "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ])
+{
+	my ($name, $fault, $prepare, $query, $expected) = @$case;
+	my $pid = device('worker_pid');
+
+	new_log();
+	$node->safe_psql('postgres', $prepare);
+
+	# Somebody else waits already, and somebody asks meanwhile
+	my $right = $node->safe_psql('postgres', scan_sql($queries[0]));
+	my $held = start_query("SET gpuds.device_fault = 'hold'", $queries[0]);
+	my $victim = start_query("SET gpuds.device_fault = '$fault'", $query);
+	my $answer = $node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql($queries[0]));
+	is($answer, $right, "$name hangs: another session has its answer");
+	ok($node->poll_query_until('postgres', "SELECT losses = $losses + 1 FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: the device counts as lost");
+	$losses++;
+	is(answer_of($victim), $expected, "$name hangs: right answer");
+	is(answer_of($held), $right, "$name hangs: right answer for one who waited");
+	ok($node->poll_query_until('postgres', "SELECT worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: there is another worker");
+	like(new_log(), $fault eq 'hang' ? qr/LOG:  gpuds lost its CUDA device: .*gpuds\.device_timeout/ : qr/LOG:  gpuds lost its CUDA device: the driver does not come back/,
+		"$name hangs: the log says why");
+	served_again("$name hangs");
+	is($node->safe_psql('postgres', index_sql($query)), $expected, "$name hangs: right answer from the next worker");
+}
+check_index($node, 's_k');
+
+# Without a deadline sessions wait, and can be cancelled; the server can be stopped
+for my $fault ('hang', 'stuck')
+{
+	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 0\n");
+	$node->reload;
+	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
+	ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'gpuds.device_timeout'"), "$fault: no deadline");
+	my ($rc, $out, $err) = $node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '4s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+	like($err, qr/canceling statement due to statement timeout/, "$fault without a deadline: a statement can be cancelled");
+	is(device('losses'), $losses, "$fault without a deadline: nothing is given up");
+	my $began = time;
+	$node->stop('fast');
+	cmp_ok(time - $began, '<', 50, "$fault: the server can be stopped");
+	$node->start;
+	$losses = 0;
+	served_again("$fault, restarted");
+}
+$node->stop;
+unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/, 'nothing crashed');
+
+done_testing();
