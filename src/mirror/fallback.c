@@ -224,7 +224,7 @@ sorted_add(Sorted *sorted, const GkEntry *entries, int64 n, Size memory)
 		gpuds_run_write(sorted->file, entries, n, sorted->nwords);
 	else
 	{
-		if (sorted->n + n > sorted->size)
+		if (sorted->entries == NULL || sorted->n + n > sorted->size)
 		{
 			int64 size = Max(sorted->size * 2, sorted->n + n);
 
