@@ -343,7 +343,8 @@ gpuds_room_used(GpudsMirror *mirror)
 	static int uses = 0;
 	TimestampTz now;
 
-	if (mirror->tree.owner == last && last_statement == GetCurrentStatementStartTimestamp() && ++uses < USES_A_LOOK)
+	if (mirror->tree.owner == last && last_statement == GetCurrentStatementStartTimestamp() &&
+		++uses < USES_A_LOOK)
 		return;
 	last = mirror->tree.owner;
 	last_statement = GetCurrentStatementStartTimestamp();
