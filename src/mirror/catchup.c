@@ -42,11 +42,9 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 
 		if (result == GPUDS_UP)
 			done += n;
-		else if (result != GPUDS_NO_ROOM)
-			return result;
-		else if (n > LEAST_APPLY)
+		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY)
 			*size = Max(n / 2, LEAST_APPLY);
-		else if (!gpuds_room_evict_one(mirror, asked))
+		else if (result != GPUDS_NO_ROOM || !gpuds_room_evict_one(mirror, asked))
 			return result;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_loader_check();

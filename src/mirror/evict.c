@@ -338,14 +338,15 @@ gpuds_room_resting(GpudsMirror *mirror)
 void
 gpuds_room_used(GpudsMirror *mirror)
 {
-	static GpudsMirror *last = NULL;
+	static uint64 last = 0;
 	static TimestampTz last_statement = 0;
 	static int uses = 0;
 	TimestampTz now;
 
-	if (mirror == last && last_statement == GetCurrentStatementStartTimestamp() && ++uses < USES_A_LOOK)
+	if (mirror->tree.owner == last && last_statement == GetCurrentStatementStartTimestamp() &&
+		++uses < USES_A_LOOK)
 		return;
-	last = mirror;
+	last = mirror->tree.owner;
 	last_statement = GetCurrentStatementStartTimestamp();
 	uses = 0;
 	now = GetCurrentTimestamp();

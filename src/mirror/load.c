@@ -279,7 +279,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_room_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (need > size || !gpuds_room_reserve(mirror, Min(need + size / SPARE_SHARE, size), asked))
+		if (need > size || !gpuds_room_reserve(mirror, Min((size_t) need + size / SPARE_SHARE, size), asked))
 		{
 			gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), false);
 			return GPUDS_NO_ROOM;
