@@ -156,7 +156,7 @@ COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory 
 
 CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
 		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text,
-		OUT since timestamptz, OUT losses bigint) RETURNS SETOF record
+		OUT since timestamptz, OUT losses bigint, OUT staging_used bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
@@ -171,7 +171,7 @@ CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches 
 
 CREATE VIEW gpuds_devices AS
 	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail,
-		d.since, d.losses
+		d.since, d.losses, d.staging_used
 	FROM gpuds_device_state() d;
 
 CREATE VIEW gpuds_indexes AS

@@ -40,7 +40,8 @@ sub errors
 	return map { "beside: $_" } @wrong;
 }
 
-# Reads psql's output.  Returns a line for everything that is wrong, and the counts
+# A timeout just when a statement goes from being parsed to being run reads as a user's
+# request.  Reads psql's output.  Returns a line for everything that is wrong, and the counts
 # compared (answers), asked (queries that could use the index) and planned (did).
 # Errors outside of blocks are wrong unless they look like $harmless.
 sub compare
@@ -68,7 +69,7 @@ sub compare
 		{
 			push @{ $block->{lines} }, _normal($line);
 			push @wrong, "block $block->{number} $block->{variant}: $line"
-			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/canceling statement due to statement timeout|$harmless/);
+			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/canceling statement due to (?:statement timeout|user request)|$harmless/);
 		}
 		elsif (_wrong_line($line, $harmless))
 		{

@@ -731,7 +731,7 @@ sub _maintain
 	}
 	elsif (($kind eq 'evict' || $kind eq 'load') && $self->{am} eq 'gpu_btree')
 	{
-		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relname ~ '^tg.*_idx\$' AND pg_table_is_visible(oid);");
+		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
 	}
 	return;
 }
@@ -941,7 +941,7 @@ sub _check
 	my ($self) = @_;
 
 	return unless $self->{am} eq 'gpu_btree';
-	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relname ~ '^tg.*_idx\$' AND pg_table_is_visible(oid);");
+	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
 	return;
 }
 

@@ -174,7 +174,7 @@ sub run
 	}
 	if ($self->{am} eq 'gpu_btree')
 	{
-		my $answer = $control->query("SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class WHERE relkind = 'i' AND relname ~ '^tg.*_idx\$' AND pg_table_is_visible(oid);");
+		my $answer = $control->query("SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
 		push @wrong, $answer if $answer =~ /ERROR/;
 	}
 	$control->query('DROP SCHEMA diff CASCADE;');

@@ -75,7 +75,7 @@ sub _rounds
 	my ($self) = @_;
 	my $first = $self->{columns}[0]{expr};
 	my $rounds = _int(20, 30);
-	my $file = _one('TRUNCATE {T}', 'REINDEX INDEX {I}', 'REINDEX TABLE {T}');
+	my $file = _one('', 'REINDEX INDEX {I}; ', 'REINDEX TABLE {T}; ');
 	my $value = join('', map { ', ' . DifferentialScript::_literal($self->_value($_), $_->{type}) } @{ $self->{base} });
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
@@ -83,13 +83,13 @@ sub _rounds
 	my $number;
 
 	$self->_settings(seqscan => 0);
-	$self->_both("DO \$\$ BEGIN FOR i IN 1 .. 3 LOOP $file; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 50) i; PERFORM $first FROM {T}$where ORDER BY $first; END LOOP; END \$\$");
+	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. 3 LOOP TRUNCATE {T}; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 20000) i; ${file}PERFORM $first FROM {T}$where ORDER BY $first; COMMIT; END LOOP; END \$\$");
 	$self->_say("$memory \\gset before_");
-	$self->_both("DO \$\$ BEGIN FOR i IN 1 .. $rounds LOOP $file; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 50) i; PERFORM $first FROM {T}$where ORDER BY $first; END LOOP; END \$\$");
+	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. $rounds LOOP TRUNCATE {T}; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 20000) i; ${file}PERFORM $first FROM {T}$where ORDER BY $first; COMMIT; END LOOP; END \$\$");
 	$self->_say("$memory \\gset after_");
 	$number = ++$self->{number};
 	$self->_say("\\echo @@ $number seq list", '\echo few', '\echo @@',
-		"\\echo @@ $number gpu list", "SELECT CASE WHEN :after_rss - :before_rss < 30000 THEN 'few' ELSE (:after_rss - :before_rss) || ' kB for $rounds files' END;", '\echo @@');
+		"\\echo @@ $number gpu list", "SELECT CASE WHEN :after_rss - :before_rss < 6000 THEN 'few' ELSE (:after_rss - :before_rss) || ' kB for $rounds files' END;", '\echo @@');
 	$self->_random_query;
 	return;
 }

@@ -26,7 +26,7 @@ sub _choose_shape
 }
 
 sub _row_count { return _int(500, 1500); }
-sub _step_count { return _int(8, 14); }
+sub _step_count { return _int(6, 10); }
 
 # Enough rows that a load takes milliseconds
 sub _fill
@@ -34,7 +34,7 @@ sub _fill
 	my ($self) = @_;
 
 	$self->SUPER::_fill;
-	$self->_multiply(_int(2, 5));
+	$self->_multiply(_int(2, 4));
 	return;
 }
 

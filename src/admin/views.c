@@ -77,8 +77,8 @@ device_name(GpudsDeviceKind kind)
 Datum
 gpuds_device_state(PG_FUNCTION_ARGS)
 {
-	Datum values[9];
-	bool isnull[9] = { false };
+	Datum values[10];
+	bool isnull[10] = { false };
 	GpudsCudaInfo info;
 
 	gpuds_require_preload();
@@ -92,6 +92,7 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 	isnull[6] = true;
 	isnull[7] = true; /* it was always there */
 	isnull[8] = true;
+	isnull[9] = true; /* nothing goes anywhere */
 	add_row(fcinfo, values, isnull);
 
 	if (gpuds_queue)
@@ -112,6 +113,8 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 		isnull[7] = false;
 		values[8] = Int64GetDatum(info.losses);
 		isnull[8] = false;
+		values[9] = Int64GetDatum(gpuds_staging_used());
+		isnull[9] = false;
 		add_row(fcinfo, values, isnull);
 	}
 	return (Datum) 0;

@@ -408,6 +408,17 @@ gpuds_run_give(GpudsRun *run)
 	serve_line(serve_first());
 }
 
+/* Bytes of staging memory that are taken, mailboxes aside.  A look without the lock, for the view. */
+size_t
+gpuds_staging_used(void)
+{
+	size_t n = 0;
+
+	for (uint32 i = 0; i < gpuds_queue->nunits; i++)
+		n += units[i];
+	return n * GPUDS_UNIT_BYTES;
+}
+
 void
 gpuds_run_shrink(GpudsRun *run, size_t bytes)
 {

@@ -196,6 +196,7 @@ extern char *gpuds_staging_memory(size_t *bytes);
 extern GpudsMailbox *gpuds_mailbox(int i);
 extern void gpuds_run_give(GpudsRun *run);
 extern void gpuds_queue_info(GpudsCudaInfo *info);
+extern size_t gpuds_staging_used(void);
 
 static inline pg_atomic_uint64 *
 gpuds_queue_posted(int i)
