@@ -46,7 +46,6 @@ typedef struct GkArena
 typedef struct GkSpace
 {
 	uint32_t chunks;  /* newest chunk of the list, 0: none */
-	uint32_t oldest;  /* last chunk of the list */
 	uint32_t nchunks; /* atomic: others look at it */
 	GkRef bump;       /* units of the newest chunk not handed out yet ... */
 	GkRef bump_end;   /* ... end here */
@@ -139,14 +138,17 @@ gk_chunk_take(GkArena *arena)
 GK_HOST_FN void
 gk_space_init(GkSpace *space)
 {
-	space->chunks = space->oldest = 0;
+	space->chunks = 0;
 	__atomic_store_n(&space->nchunks, 0, __ATOMIC_RELAXED);
 	space->bump = space->bump_end = 0;
 	for (int i = 0; i <= GK_MAX_UNITS; i++)
 		space->free[i] = 0;
 }
 
-/* Give all chunks back at once; the space is empty then. */
+/*
+ * Give all chunks back at once; the space is empty then.  The oldest is taken first
+ * next time, so that chunks which followed each other in memory do so again.
+ */
 GK_HOST_FN void
 gk_space_release(GkArena *arena, GkSpace *space)
 {
@@ -154,12 +156,22 @@ gk_space_release(GkArena *arena, GkSpace *space)
 	{
 		uint32_t *links = gk_arena_links(arena);
 		uint64_t top = __atomic_load_n(&arena->stack, __ATOMIC_RELAXED);
-		uint64_t mine = space->chunks;
+		uint32_t newest = space->chunks;
+		uint32_t oldest = newest;
+		uint32_t next = __atomic_load_n(&links[newest], __ATOMIC_RELAXED);
 		uint64_t n = space->nchunks;
 
+		while (next != 0)
+		{
+			uint32_t after = __atomic_load_n(&links[next], __ATOMIC_RELAXED);
+
+			__atomic_store_n(&links[next], oldest, __ATOMIC_RELAXED);
+			oldest = next;
+			next = after;
+		}
 		do
-			__atomic_store_n(&links[space->oldest], (uint32_t) top, __ATOMIC_RELAXED);
-		while (!__atomic_compare_exchange_n(&arena->stack, &top, ((top >> 32) + 1) << 32 | mine, false,
+			__atomic_store_n(&links[newest], (uint32_t) top, __ATOMIC_RELAXED);
+		while (!__atomic_compare_exchange_n(&arena->stack, &top, ((top >> 32) + 1) << 32 | oldest, false,
 											__ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 		__atomic_fetch_sub(&arena->inuse, n, __ATOMIC_RELAXED);
 	}
@@ -244,8 +256,6 @@ gk_alloc(GkArena *arena, GkSpace *space, int units)
 		if (space->bump < space->bump_end)
 			gk_free(arena, space, space->bump, space->bump_end - space->bump);
 		__atomic_store_n(&gk_arena_links(arena)[chunk], space->chunks, __ATOMIC_RELAXED);
-		if (space->chunks == 0)
-			space->oldest = chunk;
 		space->chunks = chunk;
 		__atomic_store_n(&space->nchunks, space->nchunks + 1, __ATOMIC_RELAXED);
 		ref = (GkRef) chunk * GK_CHUNK_UNITS;

@@ -235,7 +235,7 @@ gbt_verify_all(GbtVerify *v)
 		if (v->owned[chunk * (GK_CHUNK_UNITS / 64)] != 0)
 			return gbt_wrong(v, "chunk %llu is twice in the list of chunks", (unsigned long long) chunk);
 		memset(&v->owned[chunk * (GK_CHUNK_UNITS / 64)], 0xFF, GK_CHUNK_UNITS / 8);
-		chunk = chunk == space->oldest ? 0 : gk_arena_links(v->arena)[chunk];
+		chunk = gk_arena_links(v->arena)[chunk];
 	}
 	if (nchunks != space->nchunks)
 		return gbt_wrong(v, "%u chunks instead of %u", nchunks, space->nchunks);
