@@ -5,7 +5,7 @@
 \i :prelude
 
 SELECT name, vartype, context, enumvals, unit FROM pg_settings
-WHERE name IN ('gpuds.device', 'gpuds.device_memory', 'gpuds.host_memory', 'gpuds.staging_memory') ORDER BY name;
+WHERE name IN ('gpuds.device', 'gpuds.device_memory', 'gpuds.device_timeout', 'gpuds.host_memory', 'gpuds.staging_memory') ORDER BY name;
 
 CREATE TABLE t (id int, k bigint);
 INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i;
@@ -43,6 +43,7 @@ ALTER SYSTEM SET gpuds.host_memory = 'much';
 ALTER SYSTEM SET gpuds.device_memory = -1;
 ALTER SYSTEM SET gpuds.device_memory = '1 byte too many';
 ALTER SYSTEM SET gpuds.staging_memory = 0;
+ALTER SYSTEM SET gpuds.device_timeout = -1;
 \set VERBOSITY default
 
 -- the prefix is ours

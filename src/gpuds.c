@@ -43,6 +43,12 @@ static bool preloaded = false;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
+bool
+gpuds_is_preloaded(void)
+{
+	return preloaded;
+}
+
 void
 gpuds_require_preload(void)
 {

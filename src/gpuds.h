@@ -34,6 +34,7 @@ extern int gpuds_max_mirrors;
  * that a user can reach calls it before it touches shared memory.
  */
 extern void gpuds_require_preload(void);
+extern bool gpuds_is_preloaded(void);
 
 /* hooks.c */
 extern void gpuds_hooks_init(void);

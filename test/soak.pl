@@ -204,7 +204,7 @@ sub start_loop
 
 # Errors that the sessions are meant to have: of cancelled statements and their parallel workers,
 # and of an index that went while somebody was about to evict it
-my $expected = qr/canceling statement due to|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not map dynamic shared memory segment|could not open relation with OID/;
+my $expected = qr/canceling statement due to|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|open relation with OID)|is not a PostgreSQL backend process/;
 
 # Statements, and a line of each error that is not expected
 sub say_sql

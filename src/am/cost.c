@@ -161,18 +161,14 @@ bounding_quals(IndexPath *path, int *nfilters)
 static bool
 reads_journal(IndexOptInfo *index)
 {
-	GpudsMirrorSource source = { 0 };
-	const GpudsIndexInfo *info;
+	Relation rel;
 	bool reads;
 
 	if (index->hypothetical)
 		return false;
-	source.index = index_open(index->indexoid, NoLock);
-	info = gpuds_index_info(source.index);
-	source.layout = &info->layout;
-	source.file_id = info->file_id;
-	reads = !gpuds_mirror_expected(&source, index->tuples);
-	index_close(source.index, NoLock);
+	rel = index_open(index->indexoid, NoLock);
+	reads = !gpuds_mirror_expected(rel, index->tuples);
+	index_close(rel, NoLock);
 	return reads;
 }
 

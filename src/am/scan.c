@@ -123,6 +123,7 @@ void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
 	GpudsScanState *state = scan->opaque;
+	const bool mvcc = IsMVCCSnapshot(scan->xs_snapshot);
 	MemoryContext old;
 
 	if (keys && scan->numberOfKeys > 0)
@@ -132,7 +133,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
 	MemoryContextSwitchTo(old);
-	if (scan->xs_snapshot != NULL && IsMVCCSnapshot(scan->xs_snapshot))
+	if (mvcc)
 		gpuds_fallback_next_keys(state->fallback);
 	else
 		gpuds_fallback_reset(state->fallback);
@@ -142,7 +143,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	state->nchunk = state->at = 0;
 	state->fetch = FIRST_CHUNK;
 	state->mark.place = PLACE_FRESH;
-	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !IsMVCCSnapshot(scan->xs_snapshot));
+	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc);
 }
 
 static bool

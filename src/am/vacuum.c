@@ -9,6 +9,7 @@
 
 #include "am/am.h"
 #include "journal/journal.h"
+#include "mirror/mirror.h"
 
 /*
  * ambulkdelete.  When it returns, the tombstones of everything removed are in
@@ -40,5 +41,6 @@ gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = true;
 	}
 	gpuds_journal_cleanup(info, stats, gpuds_index_info(info->index)->layout.nwords);
+	gpuds_room_ask_again(info->index);
 	return stats;
 }

@@ -208,6 +208,8 @@ static void
 intersect_set(CodeSet *set, CodeSet *other)
 {
 	CodeSet both = { .constrained = true };
+	uint64 *points;
+	GpudsCodeRange *ranges = NULL;
 	int64 i = 0;
 	int64 j = 0;
 
@@ -224,12 +226,9 @@ intersect_set(CodeSet *set, CodeSet *other)
 	 * Every overlap ends where an item of one of them does.  An overlap with a
 	 * point is that point, so it can take the place of one that was looked at.
 	 */
-	if (set->points != NULL)
-		both.points = set->points;
-	else if (other->points != NULL)
-		both.points = other->points;
-	else
-		both.ranges = alloc_array(set->n + other->n, sizeof(GpudsCodeRange));
+	points = set->points != NULL ? set->points : other->points;
+	if (points == NULL)
+		ranges = alloc_array(set->n + other->n, sizeof(GpudsCodeRange));
 	while (i < set->n && j < other->n)
 	{
 		GpudsCodeRange a = set_item(set, i);
@@ -241,10 +240,10 @@ intersect_set(CodeSet *set, CodeSet *other)
 		item.hi = Min(a.hi, b.hi);
 		if (item.lo <= item.hi)
 		{
-			if (both.points != NULL)
-				both.points[both.n++] = (uint64) item.lo;
+			if (points != NULL)
+				points[both.n++] = (uint64) item.lo;
 			else
-				both.ranges[both.n++] = item;
+				ranges[both.n++] = item;
 		}
 		if (a.hi <= b.hi)
 			i++;
@@ -255,11 +254,13 @@ intersect_set(CodeSet *set, CodeSet *other)
 	{
 		CodeSet *old = k == 0 ? set : other;
 
-		if (old->points != NULL && old->points != both.points)
+		if (old->points != NULL && old->points != points)
 			pfree(old->points);
 		else if (old->points == NULL && old->ranges != NULL && old->ranges != &old->single)
 			pfree(old->ranges);
 	}
+	both.points = points;
+	both.ranges = ranges;
 	set_copy(set, &both);
 }
 
@@ -938,7 +939,7 @@ gpuds_key_set_find(const GpudsKeySet *set, const GkEntry *entry)
 	while (lo < hi)
 	{
 		int64 middle = lo + (hi - lo) / 2;
-		GkInterval interval;
+		GkInterval interval = { { 0 } };
 
 		write_intervals(set->product, middle, &interval, 1);
 		if (gk_less(&interval.hi, entry))

@@ -28,7 +28,7 @@
 /* A loaded mirror that is used is kept for so many times the time of its load ... */
 #define PROTECTION 10
 /* ... and for so long at least. */
-#define LEAST_PROTECTION (1 * USECS_PER_SEC)
+#define LEAST_PROTECTION (100 * INT64CONST(1000))
 
 /* A mirror counts as used for so long after a scan, and as long as its load took. */
 #define LEAST_IDLE (100 * INT64CONST(1000))
@@ -297,6 +297,23 @@ gpuds_room_refuse_size(GpudsMirror *mirror)
 {
 	mirror->room.too_large = true;
 	rest(mirror, GetCurrentTimestamp() + FAILED_REST, 0);
+}
+
+/*
+ * The index's journal may have shrunk: it is of use to ask for room again.
+ */
+void
+gpuds_room_ask_again(Relation index)
+{
+	if (RelationUsesLocalBuffers(index))
+		return;
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), kind);
+
+		if (mirror)
+			pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	}
 }
 
 /*

@@ -148,7 +148,7 @@ drop_sorted(GpudsFallback *fallback)
 void
 gpuds_fallback_next_keys(GpudsFallback *fallback)
 {
-	if (fallback->extent != EXTENT_ALL)
+	if (fallback->extent == EXTENT_NEAR || fallback->extent == EXTENT_SCAN)
 		drop_sorted(fallback);
 }
 
@@ -156,7 +156,8 @@ gpuds_fallback_next_keys(GpudsFallback *fallback)
 void
 gpuds_fallback_reset(GpudsFallback *fallback)
 {
-	drop_sorted(fallback);
+	if (fallback->extent != EXTENT_NOTHING)
+		drop_sorted(fallback);
 	fallback->passes = 0;
 }
 
@@ -223,7 +224,7 @@ sorted_add(Sorted *sorted, const GkEntry *entries, int64 n, Size memory)
 		gpuds_run_write(sorted->file, entries, n, sorted->nwords);
 	else
 	{
-		if (sorted->n + n > sorted->size)
+		if (sorted->entries == NULL || sorted->n + n > sorted->size)
 		{
 			int64 size = Max(sorted->size * 2, sorted->n + n);
 

@@ -182,6 +182,7 @@ extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
 extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern void gpuds_room_ask_again(Relation index);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
 
@@ -202,7 +203,7 @@ extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /* probe.c: mirror or journal, whichever answers */
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
-extern bool gpuds_mirror_expected(const GpudsMirrorSource *source, double entries);
+extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GkScan *scan, bool forward, GkEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);

@@ -13,31 +13,21 @@
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
-/* Has a kind of device the mirror? */
 static bool
-present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+is_there(GpudsMirror *mirror)
 {
 	GpudsJournalPos pos;
 
-	return gpuds_mirror_lookup(source->index, source->file_id, kind, false, ref) &&
-		   gpuds_mirror_get_position(ref->mirror, &pos) && gpuds_device_usable(&ref->mirror->tree);
+	return gpuds_mirror_get_position(mirror, &pos) && gpuds_device_usable(&mirror->tree);
 }
 
-/* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
+/* Has a kind of device the mirror? */
 static bool
-expected_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entries)
+present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
 {
-	/* no structure takes less for an entry than its key and its TID */
-	double least = entries * sizeof(uint64) * (source->layout->nwords + 1);
 	GpudsMirrorRef ref;
 
-	/* Read without being applier: what is out of date errs for one plan. */
-	if (gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) &&
-		gpuds_room_resting(ref.mirror))
-		return false;
-	if (present_on(source, kind, &ref))
-		return true;
-	return least <= gpuds_device_memory_size(kind);
+	return gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) && is_there(ref.mirror);
 }
 
 /*
@@ -47,25 +37,46 @@ expected_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, double entrie
 bool
 gpuds_mirror_present(const GpudsMirrorSource *source)
 {
-	GpudsMirrorRef ref;
-
 	if (RelationUsesLocalBuffers(source->index))
-		return present_on(source, GPUDS_ON_CPU_PRIVATE, &ref);
-	return (gpuds_device_wanted() == GPUDS_ON_CUDA && present_on(source, GPUDS_ON_CUDA, &ref)) ||
-		   present_on(source, GPUDS_ON_CPU, &ref);
+		return present_on(source, GPUDS_ON_CPU_PRIVATE);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && present_on(source, GPUDS_ON_CUDA)) ||
+		   present_on(source, GPUDS_ON_CPU);
+}
+
+/* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
+static bool
+expected_on(Relation index, GpudsDeviceKind kind, double bytes)
+{
+	GpudsMirror *mirror;
+
+	if (kind != GPUDS_ON_CPU_PRIVATE && (mirror = gpuds_mirror_find(RelationLocator(index), kind)) != NULL)
+	{
+		if (is_there(mirror))
+			return true;
+		if (gpuds_room_resting(mirror))
+			return false;
+	}
+	return bytes <= gpuds_device_memory_size(kind);
 }
 
 /*
- * Will the next scan of the index, of about so many entries, have a mirror, or will
- * it read the journal?  A guess for the planner; reads no page.
+ * Will the next scan of an index of about so many entries have a mirror, or will it
+ * read the journal?  A guess for the planner, which must not fail because an index is
+ * damaged: reads no page, and takes the file's number for its identity.
  */
 bool
-gpuds_mirror_expected(const GpudsMirrorSource *source, double entries)
+gpuds_mirror_expected(Relation index, double entries)
 {
-	if (RelationUsesLocalBuffers(source->index))
-		return expected_on(source, GPUDS_ON_CPU_PRIVATE, entries);
-	return (gpuds_device_wanted() == GPUDS_ON_CUDA && expected_on(source, GPUDS_ON_CUDA, entries)) ||
-		   expected_on(source, GPUDS_ON_CPU, entries);
+	/* no structure takes less for an entry than a word of its key and the TID */
+	double bytes = entries * 2 * sizeof(uint64);
+
+	/* That the library was not preloaded is for the scan to say. */
+	if (!gpuds_is_preloaded())
+		return true;
+	if (RelationUsesLocalBuffers(index))
+		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
+	return (gpuds_device_wanted() == GPUDS_ON_CUDA && expected_on(index, GPUDS_ON_CUDA, bytes)) ||
+		   expected_on(index, GPUDS_ON_CPU, bytes);
 }
 
 /*

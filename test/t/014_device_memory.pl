@@ -28,14 +28,24 @@ sub on_gpu
 	return $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = 'cuda' AND state = 'loaded'");
 }
 
-# In turn: each is on the GPU when it is asked, the one that was asked first is not any more
+# In turn: each gets onto the GPU when it is asked for, as soon as the others have been
+# there for long enough, and the one that was asked first is not there any more
 my ($rc, $out, $err);
 for my $i (1 .. 6, 1 .. 6)
 {
-	($rc, $out, $err) = $node->psql('postgres', index_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
 	my $right = $node->safe_psql('postgres', scan_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
-	is($out . $err, $right, "t$i: right answer, without a word");
-	is(on_gpu("t${i}_k"), '1', "t$i: from the GPU");
+	my ($there, $wrong) = (0, 0);
+
+	for my $try (1 .. 100)
+	{
+		($rc, $out, $err) = $node->psql('postgres', index_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
+		$wrong++ if $out ne $right;
+		$there = on_gpu("t${i}_k");
+		last if $there && $err eq '';
+		select(undef, undef, undef, 0.1);
+	}
+	is($wrong, 0, "t$i: right answers");
+	is("$there$err", '1', "t$i: from the GPU, without a word");
 }
 is(on_gpu('t1_k'), '0', 'the first one had to make room');
 cmp_ok(device_memory($node), '<=', 16 * 1024 * 1024, 'the memory is not exceeded');
