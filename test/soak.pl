@@ -474,7 +474,7 @@ sub spread
 print 'lookups: ', spread(@quiet), "\n";
 print 'lookups beside a load, an eviction or a restart: ', spread(@loading), "\n";
 print 'writing transactions: ', spread(@{ $all{write} }), "\n";
-print "$restarts restarts of the worker, $cancels statements cancelled, " . ($watched // 0) . " looks at the views\n";
+print "$restarts restarts of the worker" . (@away ? ' (' . join(', ', map { sprintf('%.1f s', $_->[2] - $_->[1]) } grep { $_->[0] == 1 } @away) . ')' : '') . ", $cancels statements cancelled, " . ($watched // 0) . " looks at the views\n";
 printf "%d lookups over %d ms that waited for no load%s\n", scalar @slow, $latency_ms // 50,
   @slow ? ': ' . join(', ', map { sprintf('%.0f ms of t%d at %.1f s', $_->[0] / 1000, $_->[1], $_->[2]) } (sort { $b->[0] <=> $a->[0] } @slow)[ 0 .. min(4, $#slow) ]) : '';
 
