@@ -110,6 +110,18 @@ is_protected(GpudsMirror *mirror, TimestampTz now)
 		   now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) < idle;
 }
 
+/*
+ * The same for a mirror of this session's own, which nobody else uses: what the
+ * statement in progress has not used, it need not find there.
+ */
+bool
+gpuds_room_needed_now(GpudsMirror *mirror)
+{
+	return (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) + USED_GRAIN >=
+			   GetCurrentStatementStartTimestamp() &&
+		   is_protected(mirror, GetCurrentTimestamp());
+}
+
 /* May the mirror be evicted in favour of keep?  Certain for its applier only. */
 static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
@@ -166,7 +178,7 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 	size_t bytes;
 
 	if (mirror->tree.kind == GPUDS_ON_CPU_PRIVATE)
-		return gpuds_private_evict_one(mirror);
+		return gpuds_private_evict_one(mirror, asked);
 	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
 	{
 		if (gpuds_mirror_acquire(victim, false))
@@ -271,7 +283,9 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		/* What is free has not been enough. */
 		wanted = Max(wanted, free_bytes(kind) + size / 16);
 	}
-	else if (wanted <= size && kind != GPUDS_ON_CPU_PRIVATE)
+	else if (wanted <= size && kind == GPUDS_ON_CPU_PRIVATE)
+		until = now + LEAST_REST;
+	else if (wanted <= size)
 	{
 		GpudsMirror *other;
 

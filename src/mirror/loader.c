@@ -133,11 +133,14 @@ gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int
 		(void) ConditionVariableTimedSleep(&mirror->applier_left, LOOK_MS,
 										   GpudsWaitEvent("GpudsLoaderStart"));
 		status = GetBackgroundWorkerPid(handle, &pid);
-		if (status == BGWH_NOT_YET_STARTED && GetCurrentTimestamp() >= give_up)
+		if (status == BGWH_STOPPED || status == BGWH_POSTMASTER_DIED)
+			break;
+		/* It waits to be started, or for a lock on a catalog, perhaps one of ours. */
+		if (GetCurrentTimestamp() >= give_up)
+		{
 			TerminateBackgroundWorker(handle);
-		else if (status != BGWH_STOPPED && status != BGWH_POSTMASTER_DIED)
-			continue;
-		break;
+			break;
+		}
 	}
 	ConditionVariableCancelSleep();
 	handed_over = !gpuds_mirror_set_offer(mirror, false);

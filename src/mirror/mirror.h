@@ -169,7 +169,7 @@ extern void gpuds_mirror_decline(GpudsMirror *mirror);
 /* private.c: mirrors of temporary indexes */
 extern bool gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
 extern void gpuds_private_forget(Oid index);
-extern bool gpuds_private_evict_one(GpudsMirror *keep);
+extern bool gpuds_private_evict_one(GpudsMirror *keep, bool asked);
 extern void gpuds_private_pre_commit(void);
 extern void gpuds_private_abort(void);
 extern void gpuds_private_subabort(void);
@@ -185,6 +185,7 @@ extern void gpuds_room_refuse_size(GpudsMirror *mirror);
 extern void gpuds_room_ask_again(Relation index);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
+extern bool gpuds_room_needed_now(GpudsMirror *mirror);
 
 /* sync.c */
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);

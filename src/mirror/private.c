@@ -204,11 +204,11 @@ gpuds_private_forget(Oid index)
 }
 
 /*
- * Gives the memory of the least recently used mirror back, but not of keep.
- * False: there is none.
+ * Gives the memory of the least recently used mirror back, but not of keep.  asked:
+ * also of one that the statement in progress needs.  False: there is none.
  */
 bool
-gpuds_private_evict_one(GpudsMirror *keep)
+gpuds_private_evict_one(GpudsMirror *keep, bool asked)
 {
 	HASH_SEQ_STATUS status;
 	PrivateEntry *entry;
@@ -221,7 +221,8 @@ gpuds_private_evict_one(GpudsMirror *keep)
 		GpudsMirror *mirror = &entry->private->mirror;
 		uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
-		if (mirror != keep && mirror->loaded && last_use < oldest)
+		if (mirror != keep && mirror->loaded && last_use < oldest &&
+			(asked || !gpuds_room_needed_now(mirror)))
 		{
 			victim = mirror;
 			oldest = last_use;

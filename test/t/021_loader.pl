@@ -174,6 +174,10 @@ $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
 is($node->safe_psql('postgres', "$free BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; $query; COMMIT"), $right, 'a table that the transaction has locked');
 is($node->safe_psql('postgres', "$free BEGIN; REINDEX INDEX t_k; $query; ROLLBACK"), $right, 'a file that the transaction has made');
 is($node->safe_psql('postgres', "$free $query"), $right, 'and the one from before');
+
+# The loader cannot even connect, for it waits for a lock that the transaction has on a catalog
+$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
+is($node->safe_psql('postgres', "$free SET statement_timeout = '60s'; BEGIN; REINDEX INDEX pg_class_oid_index; $query; COMMIT"), $right, 'a catalog that the transaction has locked');
 no_loader('at the end');
 
 # A server that is stopped

@@ -148,6 +148,25 @@ COMMIT;
 SELECT gpuds_index_check('t_k', true) IS NULL;
 END
 is($out, "5\n$rows\n6\n7\n10008\n10009\n10010\n30011\nf", 'a cursor goes on when the drop of its index has failed');
+
+# Indexes of one statement that do not fit together: they do not evict each other at every turn
+$out = $node->safe_psql('postgres', <<'END');
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_material = off;
+SET enable_mergejoin = off;
+SET client_min_messages = error;
+SET gpuds.temp_memory = '4MB';
+CREATE TEMP TABLE a AS SELECT g AS x FROM generate_series(1, 100000) g;
+CREATE TEMP TABLE b AS SELECT g AS x FROM generate_series(1, 100000) g;
+CREATE TEMP TABLE o AS SELECT g * 7919 % 100000 + 1 AS x FROM generate_series(1, 1000) g;
+CREATE INDEX a_x ON a USING gpu_btree (x);
+CREATE INDEX b_x ON b USING gpu_btree (x);
+ANALYZE a, b, o;
+SELECT count(*) FROM o JOIN a USING (x) JOIN b USING (x);
+SELECT sum(loads) < 200, sum(fallbacks) > 0 FROM gpuds_stat_indexes WHERE indexrelname IN ('a_x', 'b_x');
+END
+is($out, "1000\nt|t", 'indexes of one statement that do not fit together');
 $node->stop;
 
 done_testing();
