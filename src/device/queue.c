@@ -617,6 +617,8 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	if (epoch == 0 || gpuds_queue_epoch() != epoch)
 		return NULL;
 	mailbox = gpuds_mailbox(GpudsMyBackendIndex());
+	/* What is to be waited for may be another process's, which has ended. */
+	mailbox->procno = GpudsMyProcNumber();
 	if (!wait_until(mailbox, is_idle, patient, give_nothing_up, (Datum) 0))
 		return NULL;
 	memset(&mailbox->request, 0, sizeof(GpuRequest));
@@ -640,7 +642,6 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool pati
 	int me = GpudsMyBackendIndex();
 	Sent sent = { mailbox, run };
 
-	mailbox->procno = GpudsMyProcNumber();
 	mailbox->epoch = epoch;
 	if (run)
 		mailbox->run = *run;
