@@ -157,6 +157,24 @@ for my $fault ('hang', 'stuck')
 	$losses = 0;
 	served_again("$fault, restarted");
 }
+
+# If the postmaster dies, the worker does not stay: another server could not start
+for my $fault ('hang', 'stuck')
+{
+	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
+	my $pid = device('worker_pid');
+	$node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '1s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+	$node->kill9;
+	my $started = 0;
+	for (my $try = 0; $try < 20 && !$started; $try++)
+	{
+		sleep 1;
+		$started = $node->start(fail_ok => 1);
+	}
+	ok($started, "$fault: the worker ends with the postmaster");
+	kill('KILL', $pid) && sleep(1) && $node->start unless $started;
+	served_again("$fault, postmaster died");
+}
 $node->stop;
 unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/, 'nothing crashed');
 
