@@ -104,6 +104,19 @@ gpuds_queue_shmem_size(void)
 	return add_size(MAXALIGN(queue_bytes()), add_size(staging_bytes(), STAGING_ALIGN));
 }
 
+/*
+ * What a worker said that ended for good; the postmaster's.  After a crash of the
+ * server there is new shared memory, but no new worker to say it again.
+ */
+static GpudsCudaInfo absence;
+
+static void
+remember_absence(int code, Datum arg)
+{
+	if (gpuds_queue->info.state == CUDA_ABSENT)
+		absence = gpuds_queue->info;
+}
+
 void
 gpuds_queue_shmem_init(void)
 {
@@ -124,6 +137,9 @@ gpuds_queue_shmem_init(void)
 		SpinLockInit(&gpuds_queue->info_mutex);
 		gpuds_queue->info.state = CUDA_STARTING;
 		gpuds_queue->info.since = GetCurrentTimestamp();
+		if (absence.since != 0)
+			gpuds_queue->info = absence;
+		on_shmem_exit(remember_absence, (Datum) 0);
 		ConditionVariableInit(&gpuds_queue->info_changed);
 		SpinLockInit(&gpuds_queue->run_mutex);
 		gpuds_queue->first_in_line = NOBODY;
@@ -617,6 +633,8 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	if (epoch == 0 || gpuds_queue_epoch() != epoch)
 		return NULL;
 	mailbox = gpuds_mailbox(GpudsMyBackendIndex());
+	/* What is to be waited for may be another process's, which has ended. */
+	mailbox->procno = GpudsMyProcNumber();
 	if (!wait_until(mailbox, is_idle, patient, give_nothing_up, (Datum) 0))
 		return NULL;
 	memset(&mailbox->request, 0, sizeof(GpuRequest));
@@ -640,7 +658,6 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool pati
 	int me = GpudsMyBackendIndex();
 	Sent sent = { mailbox, run };
 
-	mailbox->procno = GpudsMyProcNumber();
 	mailbox->epoch = epoch;
 	if (run)
 		mailbox->run = *run;

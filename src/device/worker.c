@@ -49,6 +49,7 @@
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/pmsignal.h"
 #include "storage/proc.h"
 #include "storage/s_lock.h"
 #include "tcop/tcopprot.h"
@@ -431,7 +432,9 @@ call_limit_ms(void)
 
 /*
  * The watchdog: a thread that looks whether the main thread comes back from the
- * engine, and else does what it would do if it did.
+ * engine, and else does what it would do if it did.  Or whether the main thread has
+ * been left alone by a postmaster that died: then nothing is waited for, because as
+ * long as we are there no other server can start.
  */
 static void *
 watch_main_thread(void *arg)
@@ -446,6 +449,9 @@ watch_main_thread(void *arg)
 		instr_time elapsed;
 
 		usleep(LOOK_MS * 1000);
+		/* Asked directly: signals, by which it is known otherwise, may be blocked. */
+		if (!PostmasterIsAliveInternal())
+			_exit(1);
 		now_at = pg_atomic_read_u64(&crossing);
 		INSTR_TIME_SET_CURRENT(elapsed);
 		if (now_at % 2 == 0 || now_at != seen)

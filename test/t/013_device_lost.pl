@@ -173,6 +173,17 @@ like(slurp_file($node->logfile), qr/LOG:  gpuds found no CUDA device it can use:
 ($rc, $out, $err) = $node->psql('postgres', 'SET gpuds.device = auto; SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0');
 is("$out $err", "$rows ", 'no GPU: auto says nothing');
 is($node->safe_psql('postgres', "SELECT worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"), 't|t', 'no GPU: the view says why');
+
+# The worker has ended for good, also if the server crashes
+$node->append_conf('postgresql.conf', "restart_after_crash = on\n");
+$node->reload;
+my $victim = $node->background_psql('postgres', on_error_stop => 0);
+my $victim_pid = $victim->query_safe('SELECT pg_backend_pid()');
+kill 'KILL', $victim_pid;
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim_pid");
+eval { $victim->quit };
+is($node->safe_psql('postgres', "SELECT state, worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"),
+	'absent|t|t', 'no GPU, after a crash: the view says so');
 $node->restart;
 served_again('a GPU again');
 $node->stop;

@@ -115,6 +115,31 @@ for my $case (
 }
 check_index($node, 's_k');
 
+# Who gets the mailbox of a session that ended while its request hung waits for that
+# request, and is woken up: although it is another process, and the second to leave
+# gives the next session its place among processes.
+$node->append_conf('postgresql.conf', "gpuds.device_timeout = 15s\n");
+$node->reload;
+$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
+my @leaving = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+my @pids = map { $_->query_safe('SELECT pg_backend_pid()') } @leaving;
+$leaving[0]->query_until(qr/go/, "SET gpuds.device_fault = 'hang';\n\\echo go\n" . index_sql('SELECT count(*) FROM s WHERE k = 7') . "\n");
+ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pids[0]"), 'a request hangs');
+for my $pid (@pids)
+{
+	kill 'TERM', $pid;
+	for (my $try = 0; $try < 1000 && kill(0, $pid); $try++)
+	{
+		select(undef, undef, undef, 0.01);
+	}
+}
+my ($late_rc, $late, $late_err) = $node->psql('postgres', "SET statement_timeout = '60s'; SET client_min_messages = error; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+is($late, '1', 'the next owner of its mailbox is woken up') or diag($late_err);
+eval { $_->quit } for @leaving;
+$losses++;
+is(device('losses'), $losses, 'because the device counts as lost');
+served_again('a mailbox changed hands');
+
 # Without a deadline sessions wait, and can be cancelled; the server can be stopped
 for my $fault ('hang', 'stuck')
 {
@@ -131,6 +156,24 @@ for my $fault ('hang', 'stuck')
 	$node->start;
 	$losses = 0;
 	served_again("$fault, restarted");
+}
+
+# If the postmaster dies, the worker does not stay: another server could not start
+for my $fault ('hang', 'stuck')
+{
+	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
+	my $pid = device('worker_pid');
+	$node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '1s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+	$node->kill9;
+	my $started = 0;
+	for (my $try = 0; $try < 20 && !$started; $try++)
+	{
+		sleep 1;
+		$started = $node->start(fail_ok => 1);
+	}
+	ok($started, "$fault: the worker ends with the postmaster");
+	kill('KILL', $pid) && sleep(1) && $node->start unless $started;
+	served_again("$fault, postmaster died");
 }
 $node->stop;
 unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/, 'nothing crashed');
