@@ -26,11 +26,12 @@ typedef struct JournalCheck
 	BufferAccessStrategy strategy;
 	bool stale;
 	GpudsMetaData meta;
-	BlockNumber nblocks; /* of the file, as last seen */
-	BlockNumber size;    /* blocks that there is room for in reached */
-	bool *reached;       /* by block: in a chain */
-	uint64 records;      /* in all chains */
-	PGAlignedBlock page; /* the present page's copy */
+	BlockNumber nblocks;     /* of the file, as last seen */
+	BlockNumber size;        /* blocks that there is room for in reached */
+	bool *reached;           /* by block: in a chain */
+	uint64 records;          /* in all chains */
+	uint64 end[GPUDS_LANES]; /* number of the record behind each lane's last one */
+	PGAlignedBlock page;     /* the present page's copy */
 } JournalCheck;
 
 /*
@@ -217,6 +218,8 @@ check_tail_hint(JournalCheck *check, int lane)
 	BlockNumber blkno = meta->lane[lane].tail_hint;
 	uint64 expect = 0;
 
+	if (meta->lane[lane].head == InvalidBlockNumber)
+		return true;
 	for (;;)
 	{
 		GpudsPageOpaque opaque;
@@ -231,13 +234,17 @@ check_tail_hint(JournalCheck *check, int lane)
 		if (opaque->kind != GPUDS_PAGE_LANE || opaque->lane != lane ||
 			(from != GPUDS_META_BLKNO && opaque->first < expect))
 			return true;
+
+		/* a freed page that the hint still named, and that the lane got again after we read it */
+		if (opaque->first >= check->end[lane])
+			return true;
 		expect = opaque->first + 1;
 		from = blkno;
 		blkno = opaque->next;
 	}
 }
 
-/* Checks a lane up to its present end.  False: a compaction came. */
+/* Checks a lane up to its present end, but for its tail hint.  False: a compaction came. */
 static bool
 check_lane(JournalCheck *check, int lane)
 {
@@ -283,7 +290,8 @@ check_lane(JournalCheck *check, int lane)
 		blkno = opaque->next;
 	}
 	check->records += expect - meta->lane[lane].first;
-	return check_tail_hint(check, lane);
+	check->end[lane] = expect;
+	return true;
 }
 
 /*
@@ -353,6 +361,12 @@ check_once(JournalCheck *check)
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		if (!check_lane(check, lane))
+			return false;
+	}
+	gpuds_stop_point("check-lanes-read");
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		if (!check_tail_hint(check, lane))
 			return false;
 	}
 	if (meta->live_records > check->records || meta->garbage > check->records - meta->live_records)

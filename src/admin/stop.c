@@ -34,7 +34,8 @@ static const char *const stop_names[] = {
 	"scan-probed",           "scan-before-probe",
 	"device-waiting",        "check-entries-read",
 	"journal-scan-lanes",    "load-begun",
-	"mirror-acquired",
+	"mirror-acquired",       "compact-begun",
+	"check-lanes-read",
 };
 
 static char *stop_at = NULL;

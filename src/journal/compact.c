@@ -283,6 +283,7 @@ compact(Relation index, int nwords)
 
 	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
 	gpuds_journal_read_meta(index, &before);
+	gpuds_stop_point("compact-begun");
 	gpuds_journal_seal(index, nwords, &sealed, fresh);
 	gpuds_stop_point("compact-sealed");
 
