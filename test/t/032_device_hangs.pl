@@ -170,6 +170,7 @@ for my $fault ('hang', 'stuck')
 	{
 		sleep 1;
 		$started = $node->start(fail_ok => 1);
+		$node->kill9 unless $started; # it is said to have started all the same
 	}
 	ok($started, "$fault: the worker ends with the postmaster");
 	kill('KILL', $pid) && sleep(1) && $node->start unless $started;
