@@ -82,8 +82,8 @@ gpuds_extend_fork(Relation rel, ForkNumber fork)
 
 	if (lock)
 		LockRelationForExtension(rel, ExclusiveLock);
-	buffer = ReadBufferExtended(rel, fork, P_NEW, RBM_NORMAL, NULL);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	/* Locked before anybody else can read it, whatever the free space map says of it. */
+	buffer = ReadBufferExtended(rel, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL);
 	if (lock)
 		UnlockRelationForExtension(rel, ExclusiveLock);
 	return buffer;
