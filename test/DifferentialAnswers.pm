@@ -69,7 +69,7 @@ sub compare
 		{
 			push @{ $block->{lines} }, _normal($line);
 			push @wrong, "block $block->{number} $block->{variant}: $line"
-			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/canceling statement due to (?:statement timeout|user request)|$harmless/);
+			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/canceling statement due to (?:statement timeout|user request)|current transaction is aborted|$harmless/);
 		}
 		elsif (_wrong_line($line, $harmless))
 		{

@@ -60,9 +60,9 @@ sub _timed
 
 	$milliseconds //= _weighted(4, _int(1, 3), 3, _int(3, 10), 1, _int(10, 50));
 	$self->_say("SAVEPOINT $name;") if $self->{in_block};
-	$self->_say("SET statement_timeout = $milliseconds;", "\\echo @@ $number gpu timed", "$sql;", '\echo @@');
-	$self->_say("ROLLBACK TO $name;") if $self->{in_block};
-	$self->_say('SET statement_timeout = 0;');
+	# What ends the time can be cancelled, too: so it is said again.  ROLLBACK TO takes the setting back.
+	$self->_say("SET statement_timeout = $milliseconds;", "\\echo @@ $number gpu timed", "$sql;",
+		($self->{in_block} ? ("ROLLBACK TO $name;") x 5 : ('SET statement_timeout = 0;') x 5), '\echo @@');
 	return;
 }
 
@@ -135,7 +135,7 @@ sub _step
 
 		$self->_say('BEGIN;', "SET LOCAL statement_timeout = " . _int(5, 30) . ';', "\\echo @@ $number gpu timed",
 			"INSERT INTO t$_ (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM t$_ WHERE id < 20000000;") for qw(b);
-		$self->_say("INSERT INTO tg (id, v$keys) SELECT id, v$keys FROM tb WHERE id BETWEEN $offset AND $offset + 9999999;", 'COMMIT;', '\echo @@');
+		$self->_say("INSERT INTO tg (id, v$keys) SELECT id, v$keys FROM tb WHERE id BETWEEN $offset AND $offset + 9999999;", ('COMMIT;') x 5, '\echo @@');
 	}
 	elsif ($kind eq 'maintain')
 	{
