@@ -603,8 +603,11 @@ void
 gpuds_insert_before_commit(SubTransactionId subid)
 {
 	if (dropped_in != InvalidSubTransactionId && dropped_in >= subid)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-						errmsg("cannot commit rows of a statement that failed")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot commit rows of a statement that failed"),
+				 errdetail("Their index entries were dropped with the statement."),
+				 errhint("Roll the transaction back, or the subtransaction that the statement was in.")));
 	if (subid != TopSubTransactionId)
 		return;
 	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
