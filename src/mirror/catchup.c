@@ -3,12 +3,13 @@
  * catchup.c
  *	  Brings a mirror up to the journal's end.
  *
- * The records behind the mirror's position are applied in journal order, a piece
- * after the other; the position follows after each, so that whoever is
- * interrupted has not worked in vain.  A piece that was applied without the rest
- * does no harm: an entry that came early belongs to a row that no snapshot of the
- * time sees, and an entry that left early belonged to a row that was dead for
- * all.
+ * The records behind the mirror's position are applied in journal order, a batch
+ * after the other.  The position follows after each batch, so an interruption
+ * costs at most one of them: a small one in a session, which its user may cancel,
+ * and a large one in a loader, because a batch is sorted and a large one touches
+ * each leaf less often.  A batch that was applied without the rest does no harm:
+ * an entry that came early belongs to a row that no snapshot of the time sees, and
+ * an entry that left early belonged to a row that was dead for all.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +22,9 @@
 
 /* Operations that are applied at a time where memory is short. */
 #define LEAST_APPLY 1024
+
+/* Operations in a loader's batch where maintenance_work_mem is small. */
+#define LEAST_LOADER_BATCH (INT64CONST(1024) * 1024)
 
 /*
  * Applies a batch in the order that the device wants.  If there is no room, then
@@ -56,8 +60,20 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 }
 
 /*
- * Applies the records behind the mirror's position, but leaves to a loader what is
- * more than a piece.
+ * Operations that a batch may have: in a loader as many as maintenance_work_mem
+ * holds twice, once to sort from and once to sort into.
+ */
+static int64
+batch_limit(int how)
+{
+	if (!(how & GPUDS_LOADER))
+		return GPUDS_PIECE_RECORDS;
+	return Max(LEAST_LOADER_BATCH, (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GkOp)));
+}
+
+/*
+ * Applies the records behind the mirror's position, but leaves all of them to a
+ * loader if they are more than a piece.
  */
 static GpudsBringUp
 catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
@@ -69,13 +85,18 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 	bool end = false;
 	GpudsOpBatch batch;
 
-	gpuds_ops_init(&batch, GPUDS_PIECE_RECORDS);
+	gpuds_ops_init(&batch, batch_limit(how));
 	while (!end)
 	{
 		batch.n = 0;
 		if (!gpuds_ops_read(&batch, reader, source->layout->nwords, &end))
 		{
 			result = GPUDS_STALE;
+			break;
+		}
+		if (!end && !(how & GPUDS_ALONE))
+		{
+			result = GPUDS_LONG;
 			break;
 		}
 		if (batch.n > 0)
@@ -88,11 +109,6 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 			break;
 		gpuds_reader_position(reader, &pos);
 		gpuds_mirror_set_position(mirror, &pos);
-		if (!end && !(how & GPUDS_ALONE))
-		{
-			result = GPUDS_LONG;
-			break;
-		}
 	}
 	gpuds_ops_free(&batch);
 	gpuds_reader_close(reader);
@@ -161,8 +177,7 @@ load_and_catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 /*
  * Brings the mirror, whose applier the caller is, to the journal's end, and tells
  * scans.  Without GPUDS_ALONE, GPUDS_LONG says that there is more to do than a
- * backend should do while its query waits; what was done stays.  The result is
- * not GPUDS_STALE.
+ * backend should do while its query waits.  The result is not GPUDS_STALE.
  */
 GpudsBringUp
 gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)

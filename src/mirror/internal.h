@@ -11,8 +11,8 @@
 #include "mirror/mirror.h"
 
 /*
- * Records read at a time by a catch-up: what an interruption costs at most.  Work
- * that is larger is left to a loader.
+ * Records in a batch of a session's catch-up: what an interruption costs at most.
+ * Work that is larger is left to a loader.
  */
 #define GPUDS_PIECE_RECORDS (256 * 1024)
 
@@ -28,8 +28,9 @@ typedef enum GpudsBringUp
 } GpudsBringUp;
 
 /* How to go about it. */
-#define GPUDS_ASKED 0x01 /* by name: loads also in place of mirrors that are protected */
-#define GPUDS_ALONE 0x02 /* long work, too */
+#define GPUDS_ASKED 0x01  /* by name: loads also in place of mirrors that are protected */
+#define GPUDS_ALONE 0x02  /* long work, too */
+#define GPUDS_LOADER 0x04 /* in large batches: no user cancels a loader */
 
 /* A growing array of operations (opbatch.c). */
 typedef struct GpudsOpBatch

@@ -209,7 +209,7 @@ carry_out(const LoaderOrder *order, Relation index)
 	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
 	{
 		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)
-			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE);
+			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE | GPUDS_LOADER);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
 	gpuds_mirror_release(ref.mirror);
