@@ -183,8 +183,9 @@ run_for(double seconds)
 		turn();
 }
 
+/* Prints what the senders waited since the last time. */
 static void
-report(const char *name)
+print_waits(const char *name)
 {
 	const double part[] = { 0.5, 0.99, 0.999, 0.9999 };
 	static uint64_t waits[MOST_US + 1];
@@ -223,6 +224,21 @@ report(const char *name)
 	printf(", most %llu us; 50 us and more: %llu, 100: %llu, 500: %llu, 1000: %llu; %u kernels so far\n",
 		   (unsigned long long) most, (unsigned long long) over[0], (unsigned long long) over[1],
 		   (unsigned long long) over[2], (unsigned long long) over[3], engine->resident.poster.kernel);
+}
+
+/* In a thread of its own: the senders go on, and would wait for the main thread. */
+static void
+report(const char *name)
+{
+	std::atomic<bool> printed(false);
+	std::thread printer([&] {
+		print_waits(name);
+		printed = true;
+	});
+
+	while (!printed)
+		turn();
+	printer.join();
 }
 
 int
