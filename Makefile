@@ -8,7 +8,7 @@
 # found: for the cards of CUDA_ARCHS that this nvcc knows, with PTX for later ones.
 # CUDA=no leaves it out; CUDA=emulated makes one for tests that needs no GPU.
 #
-# WERROR=1 makes warnings errors, STOP_POINTS=1 compiles in the stop points
+# WERROR=1 makes warnings errors, INJECTION_POINTS=1 compiles in the injection points
 # that the concurrency tests hold backends at.
 
 MODULE_big = gpuds
@@ -27,8 +27,8 @@ PG_CFLAGS = -std=gnu11 -O3 -Wextra -Wno-unused-parameter -Wno-sign-compare \
 ifdef WERROR
 PG_CFLAGS += -Werror
 endif
-ifdef STOP_POINTS
-PG_CPPFLAGS += -DGPUDS_STOP_POINTS
+ifdef INJECTION_POINTS
+PG_CPPFLAGS += -DGPUDS_INJECTION_POINTS
 endif
 
 # Bitcode would only serve JIT inlining of functions that no expression calls.
@@ -57,10 +57,10 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS): $(wildcard kernels/*.h src/*.h src/*/*.h)
+$(OBJS): $(wildcard kernels/*/*.h src/*.h src/*/*.h)
 
 ENGINE_SOURCE = $(srcdir)/kernels/gpu/engine.cu
-ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(STOP_POINTS),-DGPUDS_STOP_POINTS)
+ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(INJECTION_POINTS),-DGPUDS_INJECTION_POINTS)
 ENGINE_WARNINGS = -Wall -Wextra $(if $(WERROR),-Werror)
 
 ifneq ($(ENGINE),)
@@ -70,7 +70,7 @@ uninstall: uninstall-engine
 endif
 
 ifeq ($(CUDA),emulated)
-$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*.h $(srcdir)/kernels/gpu/*.h)
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*/*.h)
 	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -shared -pthread \
 		-o $@ $<
 else
@@ -82,7 +82,7 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 
-$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*.h $(srcdir)/kernels/gpu/*.h)
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*/*.h)
 	$(NVCC) $(ENGINE_FLAGS) $(if $(WERROR),-Werror all-warnings) $(targets) --threads 0 -cudart static -shared \
 		-Xcompiler -fPIC,-fvisibility=hidden,$(subst $(space),$(comma),$(strip $(ENGINE_WARNINGS))) \
 		-Xlinker --exclude-libs,ALL -o $@ $<

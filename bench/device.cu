@@ -14,7 +14,7 @@
  */
 #include "bench/device.h"
 #include "bench/device_change.h"
-#include "kernels/gpu/batch.h"
+#include "bench/batch.h"
 
 /* Series of random numbers. */
 enum
@@ -52,7 +52,7 @@ struct Make
 };
 
 /* The rest of an entry from its number before it was sorted. */
-GK_FN uint64_t
+KERNEL_FN uint64_t
 entry_t(uint32_t number)
 {
 	return (uint64_t) number << 16 | 1;
@@ -138,7 +138,7 @@ static void
 load(Bench *b, const Entries &e, GpuTree *tree)
 {
 	const int64_t piece = 1 << 20;
-	GkEntry *buffer = (GkEntry *) gpu_host_alloc((size_t) piece * sizeof(GkEntry));
+	GpudsEntry *buffer = (GpudsEntry *) gpu_host_alloc((size_t) piece * sizeof(GpudsEntry));
 
 	BENCH_CHECK(buffer != NULL);
 	BENCH_CHECK(gpu_tree_load_begin(&b->change, tree, (uint32_t) e.nw, 90) == GPU_OK);
@@ -215,19 +215,19 @@ struct Search
 /* A thread for each probe: for probes that are nearly in order. */
 struct Lookup
 {
-	WbtView view;
+	BtreeView view;
 	const uint64_t *probes;
 	uint64_t *answers;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		GkEntry x = { probes[i], 0, 0 };
+		GpudsEntry x = { probes[i], 0, 0 };
 		const uint64_t *leaf;
-		WbtPosition p;
+		BtreePosition p;
 
-		wbt_lower_bound(&view, &x, &p, 1);
-		leaf = wbt_node(view.base, p.leaf);
-		answers[i] = p.place < WBT_FANOUT && leaf[p.place] == x.w0 ? leaf[WBT_FANOUT + p.place]
+		btree_lower_bound(&view, &x, &p, 1);
+		leaf = btree_node(view.base, p.leaf);
+		answers[i] = p.place < BTREE_FANOUT && leaf[p.place] == x.w0 ? leaf[BTREE_FANOUT + p.place]
 																   : GPU_NOT_FOUND;
 	}
 };
@@ -258,7 +258,7 @@ check_points(Bench *b, const Entries &e, const uint64_t *probes, const uint64_t 
 /* All lookups of a batch. */
 template <int nw>
 static void
-points(Bench *b, const WbtView &view, const uint64_t *w0, const uint64_t *w1, uint64_t *answers)
+points(Bench *b, const BtreeView &view, const uint64_t *w0, const uint64_t *w1, uint64_t *answers)
 {
 	gpu_batch_points<nw, 6>
 		<<<gpu_batch_blocks(b->probes, 6), GPU_BATCH_BLOCK, 0, b->stream.stream>>>(view, w0, w1, answers,
@@ -270,11 +270,11 @@ points(Bench *b, const WbtView &view, const uint64_t *w0, const uint64_t *w1, ui
 static double
 point_bytes(int nw)
 {
-	return nw == 1 ? 2 * WBT_LINE_BYTES + 16 : 2 * WBT_LINE_BYTES + WBT_UNIT_BYTES + 24;
+	return nw == 1 ? 2 * BTREE_LINE_BYTES + 16 : 2 * BTREE_LINE_BYTES + BTREE_UNIT_BYTES + 24;
 }
 
 static void
-bench_points(Bench *b, const Entries &e, const WbtView &view)
+bench_points(Bench *b, const Entries &e, const BtreeView &view)
 {
 	int64_t m = b->probes;
 	uint64_t *probes = bench_alloc<uint64_t>(m);
@@ -324,7 +324,7 @@ bench_points(Bench *b, const Entries &e, const WbtView &view)
 
 /* Sorting by the upper 16 bits first: answers come in the order of the sorted keys. */
 static void
-bench_sorted(Bench *b, const Entries &e, const WbtView &view)
+bench_sorted(Bench *b, const Entries &e, const BtreeView &view)
 {
 	int64_t m = b->probes;
 	uint64_t *probes = bench_alloc<uint64_t>(m);
@@ -389,7 +389,7 @@ struct Ranges
 };
 
 static void
-bench_counts(Bench *b, const Entries &e, const WbtView &view)
+bench_counts(Bench *b, const Entries &e, const BtreeView &view)
 {
 	const int64_t lengths[] = { 32, 1000, 0 };
 	int64_t m = b->probes;
@@ -433,7 +433,7 @@ bench_counts(Bench *b, const Entries &e, const WbtView &view)
 		}
 		b->wrong += wrong;
 		bench_rate(b, "count of entries, " + what, m, ms, 4,
-				   (double) m * ((length && length <= 32 ? 3 : 4) * WBT_LINE_BYTES + 20), (uint64_t) m);
+				   (double) m * ((length && length <= 32 ? 3 : 4) * BTREE_LINE_BYTES + 20), (uint64_t) m);
 	}
 	bench_free(lo, m);
 	bench_free(hi, m);
@@ -441,7 +441,7 @@ bench_counts(Bench *b, const Entries &e, const WbtView &view)
 }
 
 static void
-bench_ranges(Bench *b, const Entries &e, const WbtView &view)
+bench_ranges(Bench *b, const Entries &e, const BtreeView &view)
 {
 	const int length = 32;
 	int64_t m = b->probes / 2;
@@ -491,7 +491,7 @@ bench_ranges(Bench *b, const Entries &e, const WbtView &view)
 		b->wrong += wrong;
 		/* leaves that 32 entries of 7.2 a leaf lie in, the node above them, input, output */
 		bench_rate(b, "range of 32 entries, entries returned", m, ms, 1,
-				   (double) m * ((1 + 31 / 7.2 + 1) * WBT_LINE_BYTES + 16 + 4 + length * 16), (uint64_t) out);
+				   (double) m * ((1 + 31 / 7.2 + 1) * BTREE_LINE_BYTES + 16 + 4 + length * 16), (uint64_t) out);
 	}
 	bench_free(lo, m);
 	bench_free(hi, m);
@@ -510,8 +510,8 @@ bench_snapshot(Bench *b, const Entries &e)
 	const int batches = 4;
 	const int64_t n = std::min<int64_t>(1000000, e.n / 10 + 1);
 	int64_t m = b->probes;
-	GkOp *ops = (GkOp *) gpu_host_alloc((size_t) n * sizeof(GkOp));
-	const GkOp *there = (const GkOp *) gpu_device_address(ops);
+	GpudsOp *ops = (GpudsOp *) gpu_host_alloc((size_t) n * sizeof(GpudsOp));
+	const GpudsOp *there = (const GpudsOp *) gpu_device_address(ops);
 	uint64_t *probes = bench_alloc<uint64_t>(m);
 	uint64_t *answers = bench_alloc<uint64_t>(m);
 	double ms[3] = { 0, 0, 0 };
@@ -522,7 +522,7 @@ bench_snapshot(Bench *b, const Entries &e)
 	{
 		std::vector<char> gone((size_t) e.n, 0);
 		GpuTree *tree = new GpuTree;
-		WbtView first, now;
+		BtreeView first, now;
 
 		load(b, e, tree);
 		BENCH_CHECK(gpu_tree_view(tree, &b->pool, &first));
@@ -550,7 +550,7 @@ bench_snapshot(Bench *b, const Entries &e)
 		BENCH_CHECK(gpu_tree_view(tree, &b->pool, &now) && now.root != first.root);
 		for (int old = 0; old <= held; old++)
 		{
-			const WbtView *view = old ? &first : &now;
+			const BtreeView *view = old ? &first : &now;
 
 			gpu_fill(&b->stream, answers, 0xA5, (size_t) m * sizeof(uint64_t));
 			ms[held + old] = bench_time(b, [&] { points<1>(b, *view, probes, NULL, answers); });
@@ -671,7 +671,7 @@ main(int argc, char **argv)
 	{
 		Entries e;
 		GpuTree *tree = new GpuTree;
-		WbtView view;
+		BtreeView view;
 
 		make_entries(b, &e, nw);
 		load(b, e, tree);

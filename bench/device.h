@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/gpu/change.h"
+#include "kernels/btree/change_gpu.h"
 
 /* A line of the result. */
 struct BenchRow
@@ -56,7 +56,7 @@ struct Bench
 	} while (0)
 
 /* Random numbers: number i of a series, no two alike within one. */
-GK_FN uint64_t
+KERNEL_FN uint64_t
 bench_random(uint64_t series, uint64_t i)
 {
 	uint64_t z = series * UINT64_C(0xD1342543DE82EF95) + i * UINT64_C(0x9E3779B97F4A7C15);

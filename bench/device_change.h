@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/gpu/change.h"
-#include "kernels/wbt_probe.h"
+#include "kernels/btree/change_gpu.h"
+#include "kernels/btree/probe.h"
 
 /* One line of the result; better: is more of it better? */
 typedef void (*BenchChangeRow)(const char *work, double value, const char *unit, double to_reach,
@@ -32,8 +32,8 @@ struct BenchChange
 	GpuChange change;
 	BenchChangeRow row;
 	std::mt19937_64 random;
-	std::vector<GkEntry> unsorted; /* as they go into the tree */
-	std::vector<GkEntry> sorted;
+	std::vector<GpudsEntry> unsorted; /* as they go into the tree */
+	std::vector<GpudsEntry> sorted;
 	uint64_t *device_words; /* w0, then t */
 	uint64_t next_t;
 };
@@ -52,18 +52,18 @@ bench_change_median(std::vector<double> &times)
 }
 
 static inline bool
-bench_change_less(const GkEntry &a, const GkEntry &b)
+bench_change_less(const GpudsEntry &a, const GpudsEntry &b)
 {
-	return gk_less(&a, &b);
+	return entry_less(&a, &b);
 }
 
 /* Sort on all cores. */
 static inline void
-bench_change_sort(std::vector<GkEntry> *entries)
+bench_change_sort(std::vector<GpudsEntry> *entries)
 {
 	size_t n = entries->size();
 	size_t parts = 16;
-	GkEntry *e = entries->data();
+	GpudsEntry *e = entries->data();
 	std::vector<std::thread> threads;
 
 	for (size_t i = 0; i < parts; i++)
@@ -86,10 +86,10 @@ bench_change_sort(std::vector<GkEntry> *entries)
 	}
 }
 
-static inline GkEntry
+static inline GpudsEntry
 bench_change_entry(BenchChange *b)
 {
-	GkEntry e = { b->random(), 0, b->next_t++ << 16 | 1 };
+	GpudsEntry e = { b->random(), 0, b->next_t++ << 16 | 1 };
 
 	return e;
 }
@@ -97,16 +97,16 @@ bench_change_entry(BenchChange *b)
 /* The entry of each rank. */
 struct BenchChangeRead
 {
-	WbtView view;
-	GkEntry *out;
+	BtreeView view;
+	GpudsEntry *out;
 	int64_t first;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		WbtPosition p;
+		BtreePosition p;
 
-		wbt_select(&view, (uint64_t) (first + i), &p);
-		out[i] = wbt_leaf_entry(wbt_node(view.base, p.leaf), p.place, view.nwords);
+		btree_select(&view, (uint64_t) (first + i), &p);
+		out[i] = btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);
 	}
 };
 
@@ -116,10 +116,10 @@ bench_change_verify(BenchChange *b, const GpuTree *tree)
 {
 	const int64_t piece = 1 << 22;
 	int64_t n = (int64_t) b->sorted.size();
-	GkEntry *host = (GkEntry *) gpu_host_alloc((size_t) piece * sizeof(GkEntry));
-	GkEntry *device = (GkEntry *) gpu_alloc((size_t) piece * sizeof(GkEntry));
+	GpudsEntry *host = (GpudsEntry *) gpu_host_alloc((size_t) piece * sizeof(GpudsEntry));
+	GpudsEntry *device = (GpudsEntry *) gpu_alloc((size_t) piece * sizeof(GpudsEntry));
 	bool same = host != NULL && device != NULL;
-	WbtView view;
+	BtreeView view;
 
 	same = same && gpu_tree_view(tree, b->pool, &view) && view.entries == (uint64_t) n;
 	for (int64_t first = 0; first < n && same; first += piece)
@@ -127,11 +127,11 @@ bench_change_verify(BenchChange *b, const GpuTree *tree)
 		int64_t k = n - first < piece ? n - first : piece;
 
 		gpu_launch(&b->change.stream, k, BenchChangeRead{ view, device, first });
-		gpu_copy_bus(&b->change.stream, host, device, (size_t) k * sizeof(GkEntry));
+		gpu_copy_bus(&b->change.stream, host, device, (size_t) k * sizeof(GpudsEntry));
 		same = gpu_finish(&b->change.stream) &&
-			   memcmp(host, &b->sorted[(size_t) first], (size_t) k * sizeof(GkEntry)) == 0;
+			   memcmp(host, &b->sorted[(size_t) first], (size_t) k * sizeof(GpudsEntry)) == 0;
 	}
-	gpu_free(device, (size_t) piece * sizeof(GkEntry));
+	gpu_free(device, (size_t) piece * sizeof(GpudsEntry));
 	gpu_host_free(host);
 	return same;
 }
@@ -190,10 +190,10 @@ bench_change_builds(BenchChange *b, GpuTree *tree)
 
 /* What becomes of the sorted array when new entries come and others go, both sorted. */
 static inline void
-bench_change_model(BenchChange *b, const std::vector<GkEntry> &come, const std::vector<GkEntry> &go)
+bench_change_model(BenchChange *b, const std::vector<GpudsEntry> &come, const std::vector<GpudsEntry> &go)
 {
-	std::vector<GkEntry> left;
-	std::vector<GkEntry> all;
+	std::vector<GpudsEntry> left;
+	std::vector<GpudsEntry> all;
 
 	left.reserve(b->sorted.size());
 	std::set_difference(b->sorted.begin(), b->sorted.end(), go.begin(), go.end(), std::back_inserter(left),
@@ -208,12 +208,12 @@ static inline bool
 bench_change_large(BenchChange *b, GpuTree *tree, const char *work, size_t n, int delete_percent,
 				   double to_reach)
 {
-	std::vector<GkEntry> before = b->sorted;
-	std::vector<GkEntry> come;
-	std::vector<GkEntry> go;
-	std::vector<GkOp> ops(n);
+	std::vector<GpudsEntry> before = b->sorted;
+	std::vector<GpudsEntry> come;
+	std::vector<GpudsEntry> go;
+	std::vector<GpudsOp> ops(n);
 	std::vector<double> times;
-	GkOp *device = (GkOp *) gpu_alloc(n * sizeof(GkOp));
+	GpudsOp *device = (GpudsOp *) gpu_alloc(n * sizeof(GpudsOp));
 	bool same = device != NULL;
 
 	for (size_t i = 0; i < n; i++)
@@ -234,7 +234,7 @@ bench_change_large(BenchChange *b, GpuTree *tree, const char *work, size_t n, in
 	}
 	bench_change_sort(&come);
 	bench_change_sort(&go);
-	gpu_copy_bus(&b->change.stream, device, ops.data(), n * sizeof(GkOp));
+	gpu_copy_bus(&b->change.stream, device, ops.data(), n * sizeof(GpudsOp));
 	same = same && gpu_finish(&b->change.stream);
 	for (int i = 0; i < 6 && same; i++)
 	{
@@ -255,7 +255,7 @@ bench_change_large(BenchChange *b, GpuTree *tree, const char *work, size_t n, in
 		b->row(work, (double) n / bench_change_median(times) / 1e9, "G/s", to_reach, same);
 	}
 	b->sorted.swap(before);
-	gpu_free(device, n * sizeof(GkOp));
+	gpu_free(device, n * sizeof(GpudsOp));
 	return same;
 }
 
@@ -263,12 +263,12 @@ bench_change_large(BenchChange *b, GpuTree *tree, const char *work, size_t n, in
 static inline bool
 bench_change_small(BenchChange *b, GpuTree *tree, const char *work, size_t n, size_t batches, double to_reach)
 {
-	std::vector<GkEntry> before = b->sorted;
-	std::vector<GkEntry> come;
-	std::vector<GkEntry> go;
+	std::vector<GpudsEntry> before = b->sorted;
+	std::vector<GpudsEntry> come;
+	std::vector<GpudsEntry> go;
 	std::vector<double> times;
-	GkOp *ops = (GkOp *) gpu_host_alloc(n * sizeof(GkOp));
-	const GkOp *there = ops != NULL ? (const GkOp *) gpu_device_address(ops) : NULL;
+	GpudsOp *ops = (GpudsOp *) gpu_host_alloc(n * sizeof(GpudsOp));
+	const GpudsOp *there = ops != NULL ? (const GpudsOp *) gpu_device_address(ops) : NULL;
 	bool same = there != NULL && bench_change_build(b, tree);
 
 	for (size_t batch = 0; batch < batches && same; batch++)

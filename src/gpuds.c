@@ -23,7 +23,7 @@ PG_MODULE_MAGIC;
 
 void _PG_init(void);
 
-int gpuds_device = GPUDS_DEVICE_AUTO;
+int gpuds_device = GPUDS_CHOICE_AUTO;
 int gpuds_host_memory = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
@@ -31,12 +31,12 @@ int gpuds_device_timeout = 60;
 int gpuds_temp_memory = 64;
 int gpuds_max_mirrors = 16384;
 
-static const struct config_enum_entry device_options[] = { { "auto", GPUDS_DEVICE_AUTO, false },
-														   { "cpu", GPUDS_DEVICE_CPU, false },
-														   { "cuda", GPUDS_DEVICE_CUDA, false },
+static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
+														   { "cpu", GPUDS_CHOICE_CPU, false },
+														   { "cuda", GPUDS_CHOICE_CUDA, false },
 														   { NULL, 0, false } };
 
-/* A CPU device's memory is not larger than this (GK_MAX_CHUNKS), in megabytes. */
+/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS), in megabytes. */
 #define MAX_TEMP_MEMORY (256 * 1024)
 
 static bool preloaded = false;
@@ -90,7 +90,7 @@ static void
 define_settings(void)
 {
 	DefineCustomEnumVariable("gpuds.device", "Device that answers index scans.",
-							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_DEVICE_AUTO,
+							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_CHOICE_AUTO,
 							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	/* Without shared memory of ours there is nothing to size. */
@@ -122,8 +122,8 @@ define_settings(void)
 								&gpuds_max_mirrors, 16384, 16, GPU_MAX_TREES, PGC_POSTMASTER, 0, NULL, NULL,
 								NULL);
 	}
-#ifdef GPUDS_STOP_POINTS
-	gpuds_stop_define_guc();
+#ifdef GPUDS_INJECTION_POINTS
+	gpuds_injection_define_guc();
 	gpuds_fault_define_guc();
 #endif
 	if (preloaded)

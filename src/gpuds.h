@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpuds.h
- *	  What every room of src/ may use: settings, errors, stop points.
+ *	  What every room of src/ may use: settings, errors, injection points.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,14 +11,14 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "kernels/gk.h"
+#include "kernels/core/entry.h"
 
 /* gpuds.device */
 typedef enum GpudsDeviceChoice
 {
-	GPUDS_DEVICE_AUTO, /* CUDA if there is one, else the CPU */
-	GPUDS_DEVICE_CPU,
-	GPUDS_DEVICE_CUDA
+	GPUDS_CHOICE_AUTO, /* CUDA if there is one, else the CPU */
+	GPUDS_CHOICE_CPU,
+	GPUDS_CHOICE_CUDA
 } GpudsDeviceChoice;
 
 extern int gpuds_device;
@@ -40,15 +40,15 @@ extern bool gpuds_is_preloaded(void);
 extern void gpuds_hooks_init(void);
 
 /*
- * Stop points: in builds with GPUDS_STOP_POINTS a test can hold a backend at a
- * named place (see admin/stop.c).  Never reached under a lock that the test
+ * Injection points: in builds with GPUDS_INJECTION_POINTS a test can hold a backend at a
+ * named place (see injection.c).  Never reached under a lock that the test
  * itself needs; elsewhere they compile to nothing.
  */
-#ifdef GPUDS_STOP_POINTS
-extern void gpuds_stop_point(const char *name);
-extern void gpuds_stop_define_guc(void);
+#ifdef GPUDS_INJECTION_POINTS
+extern void gpuds_injection_point(const char *name);
+extern void gpuds_injection_define_guc(void);
 #else
-#define gpuds_stop_point(name) ((void) 0)
+#define gpuds_injection_point(name) ((void) 0)
 #endif
 
 #endif /* GPUDS_H */

@@ -351,7 +351,7 @@ part_static()
 	# test/clang-tidy.yaml says which checks, and why not the others
 	tidy=$(command -v clang-tidy-14 || true)
 	if [ -n "$tidy" ]; then
-		flags=(-std=gnu11 -D_GNU_SOURCE -DGPUDS_STOP_POINTS -I. -Isrc "-I$("$pg_config" --includedir-server)")
+		flags=(-std=gnu11 -D_GNU_SOURCE -DGPUDS_INJECTION_POINTS -I. -Isrc "-I$("$pg_config" --includedir-server)")
 		if printf '%s\n' "${sources[@]}" | as_user xargs -P 2 -n 4 sh -c '
 			tidy=$1 config=$2 flags=$3
 			shift 3

@@ -41,13 +41,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "kernels/gpu/change.h"
+#include "kernels/btree/change_gpu.h"
 #include "kernels/gpu/engine.h"
 #include "kernels/gpu/machine.h"
 #include "kernels/gpu/pool.h"
 #include "kernels/gpu/scan.h"
 #include "kernels/gpu/resident.h"
-#include "kernels/pins.h"
+#include "kernels/core/pins.h"
 
 /* Large scans that run beside each other. */
 #define SCANNERS 3
@@ -86,7 +86,7 @@ struct GpuEngine
 	bool registered = false;
 	GpuPool pool;
 	GpuTree tree[GPU_MAX_TREES];
-	GkPinSlot pin[PINS]; /* scanners', then slots' */
+	PinSlot pin[PINS]; /* scanners', then slots' */
 	RequestQueue changes;
 	RequestQueue scans;
 	std::thread thread[THREADS];
@@ -95,7 +95,7 @@ struct GpuEngine
 	GpuChange change;
 	GpuEvent change_began;
 	GpuEvent change_ended;
-	GpuScanLane scan_lane[SCANNERS];
+	GpuScanStream scan_lane[SCANNERS];
 	GpuResident resident;
 	uint64_t posted_at[GPU_BOARD_SLOTS]; /* when what is in each slot was */
 	int wake_fd = -1;
@@ -232,11 +232,11 @@ close_queue(RequestQueue *queue)
  * sender expects.  The pin is the caller's to take back either way.
  */
 static bool
-pin_view(GpuEngine *engine, GkPinSlot *pin, const GpuRequest *request, WbtView *view)
+pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, BtreeView *view)
 {
 	GpuTree *tree = &engine->tree[request->tree];
 
-	gk_pin(pin, (uint64_t) request->tree + 1, gpu_tree_version(tree));
+	pin_version(pin, (uint64_t) request->tree + 1, gpu_tree_version(tree));
 	if (request->guarded && __atomic_load_n(request->guard, __ATOMIC_ACQUIRE) != request->expected)
 		return false;
 	return gpu_tree_view(tree, &engine->pool, view);
@@ -245,17 +245,17 @@ pin_view(GpuEngine *engine, GkPinSlot *pin, const GpuRequest *request, WbtView *
 static void
 scan(GpuEngine *engine, int number, GpuRequest *request)
 {
-	GpuScanLane *lane = &engine->scan_lane[number];
-	GkPinSlot *pin = &engine->pin[number];
+	GpuScanStream *lane = &engine->scan_lane[number];
+	PinSlot *pin = &engine->pin[number];
 	uint32_t status = GPU_WITHDRAWN;
-	WbtView view;
+	BtreeView view;
 
 	request->batch = 1;
 	if (pin_view(engine, pin, request, &view))
 		status = gpu_scan_large(lane, &view, (unsigned char *) engine->options.staging,
 								engine->staging_device, request);
 	if (gpu_ok(&lane->stream))
-		gk_unpin(pin);
+		pin_release(pin);
 	answer(engine, &lane->stream, request, status);
 }
 
@@ -287,7 +287,7 @@ open_pool(GpuEngine *engine)
 static uint64_t
 oldest_pin(GpuEngine *engine, uint32_t number)
 {
-	return gk_oldest_pin(engine->pin, PINS, (uint64_t) number + 1);
+	return pin_oldest(engine->pin, PINS, (uint64_t) number + 1);
 }
 
 /*
@@ -330,8 +330,8 @@ static uint32_t
 apply(GpuEngine *engine, GpuRequest *request)
 {
 	GpuTree *tree = &engine->tree[request->tree];
-	const GkOp *ops = (const GkOp *) ((const unsigned char *) engine->options.staging + request->input);
-	const GkOp *there = (const GkOp *) (engine->staging_device + request->input);
+	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
+	const GpudsOp *there = (const GpudsOp *) (engine->staging_device + request->input);
 
 	gpu_tree_reclaim(&engine->change, tree, oldest_pin(engine, request->tree));
 	return gpu_tree_apply(&engine->change, tree, ops, there, request->n, &request->found, &request->deleted);
@@ -350,7 +350,7 @@ dispatch(GpuEngine *engine, GpuRequest *request)
 		case GPU_LOAD_BEGIN:
 			return load_begin(engine, request);
 		case GPU_LOAD_ADD:
-			return gpu_tree_load_add(c, tree, (const GkEntry *) (staging + request->input), request->n);
+			return gpu_tree_load_add(c, tree, (const GpudsEntry *) (staging + request->input), request->n);
 		case GPU_LOAD_END:
 			return gpu_tree_load_end(c, tree);
 		case GPU_LOAD_CANCEL:
@@ -370,7 +370,7 @@ change(GpuEngine *engine, GpuRequest *request)
 	GpuStream *stream = &engine->change.stream;
 	GpuTree *tree = &engine->tree[request->tree];
 	uint32_t status;
-	WbtView view;
+	BtreeView view;
 
 	stream->launches = 0;
 	stream->bus_bytes = 0;
@@ -443,12 +443,12 @@ engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 
 	for (; taken < n && !engine->lost && (slot = gpu_resident_slot(resident)) >= 0; taken++)
 	{
-		GkPinSlot *pin = &engine->pin[SCANNERS + slot];
-		WbtView view;
+		PinSlot *pin = &engine->pin[SCANNERS + slot];
+		BtreeView view;
 
 		if (!pin_view(engine, pin, requests[taken], &view))
 		{
-			gk_unpin(pin);
+			pin_release(pin);
 			give_back(requests[taken], GPU_WITHDRAWN);
 			continue;
 		}
@@ -473,7 +473,7 @@ free_slots(GpuEngine *engine)
 	uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base);
 
 	for (; ended != 0; ended &= ended - 1)
-		gk_unpin(&engine->pin[SCANNERS + __builtin_ctz(ended)]);
+		pin_release(&engine->pin[SCANNERS + __builtin_ctz(ended)]);
 }
 
 static void
@@ -619,7 +619,7 @@ static void
 release(GpuEngine *engine)
 {
 	for (int i = 0; i < SCANNERS; i++)
-		gpu_scan_lane_close(&engine->scan_lane[i]);
+		gpu_scan_stream_close(&engine->scan_lane[i]);
 	gpu_resident_close(&engine->resident);
 	gpu_event_close(&engine->change_began);
 	gpu_event_close(&engine->change_ended);
@@ -687,7 +687,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		 gpu_event_open(&engine->change.stream, &engine->change_began) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_ended);
 	for (int i = 0; i < SCANNERS; i++)
-		ok = ok && gpu_scan_lane_open(&engine->scan_lane[i], engine->options.piece_bytes);
+		ok = ok && gpu_scan_stream_open(&engine->scan_lane[i], engine->options.piece_bytes);
 	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,
 								 engine->staging_device);
 	if (!ok)

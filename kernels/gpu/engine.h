@@ -37,7 +37,7 @@
 #ifndef GPU_ENGINE_H
 #define GPU_ENGINE_H
 
-#include "kernels/gk.h"
+#include "kernels/core/entry.h"
 
 #define GPU_ENGINE_ABI 2
 
@@ -59,10 +59,10 @@ typedef enum GpuRequestKind
 	GPU_SCAN,        /* the next entries of a scan */
 	GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped.  n: entries
 					  * that will come at least, 0: not known */
-	GPU_LOAD_ADD,    /* input: GkEntry[n], strictly ascending over all calls */
+	GPU_LOAD_ADD,    /* input: GpudsEntry[n], strictly ascending over all calls */
 	GPU_LOAD_END,    /* publish */
 	GPU_LOAD_CANCEL, /* give everything back */
-	GPU_APPLY,       /* input: GkOp[n] in any order; the highest order of an
+	GPU_APPLY,       /* input: GpudsOp[n] in any order; the highest order of an
 					  * entry has the last word */
 	GPU_DROP,        /* withdraw the tree, wait for its scans, give all memory back */
 	GPU_VERIFY       /* check the structure; output: text of cap bytes */
@@ -71,8 +71,8 @@ typedef enum GpuRequestKind
 /* What a scan's output consists of. */
 typedef enum GpuForm
 {
-	GPU_ENTRIES,    /* GkEntry, in the scan's order */
-	GPU_SORTED_TIDS /* uint64_t, entry's t & GK_TID_MASK, ascending */
+	GPU_ENTRIES,    /* GpudsEntry, in the scan's order */
+	GPU_SORTED_TIDS /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -98,8 +98,8 @@ typedef struct GpuRequest
 	uint32_t nwords;       /* GPU_LOAD_BEGIN: key words, 1 or 2 */
 	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
 	bool forward;          /* scans */
-	bool words;            /* input: one GkInterval, then uint64_t[n] to be or'ed into
-				 * w0 of its ends; else input: GkInterval[n] */
+	bool words;            /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
+				 * w0 of its ends; else input: GpudsInterval[n] */
 	bool guarded;
 	uint64_t input;
 	uint64_t output;
@@ -108,9 +108,9 @@ typedef struct GpuRequest
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
-	/* a scan's progress as in GkScan, taken and handed back */
+	/* a scan's progress as in GpudsScan, taken and handed back */
 	int64_t next;
-	GkEntry at;
+	GpudsEntry at;
 	bool inside;
 
 	/* set by the engine */
@@ -131,7 +131,7 @@ typedef struct GpuRequest
 } GpuRequest;
 
 /* May a scan go together with others in one launch? */
-GK_FN bool
+KERNEL_FN bool
 gpu_is_small(const GpuRequest *request)
 {
 	return request->kind == GPU_SCAN && request->form == GPU_ENTRIES && request->n <= GPU_SMALL_INTERVALS &&

@@ -41,7 +41,7 @@
 #include <sched.h>
 #endif
 
-#include "kernels/gk.h"
+#include "kernels/core/entry.h"
 #include "kernels/gpu/engine.h"
 
 /* A member function that runs on the device (emulated: on the CPU). */

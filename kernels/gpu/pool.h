@@ -3,7 +3,7 @@
  * pool.h
  *	  Device memory for trees: one range, cut into chunks of 2 MB.
  *
- * Nodes are named by their unit number in the range (wbt_node.h).  Chunk 0 is
+ * Nodes are named by their unit number in the range (btree_node.h).  Chunk 0 is
  * never handed out, so that no node is number 0.  Single chunks, for nodes, come
  * from the low end, runs of neighbouring chunks, for arrays, from the high end:
  * so runs, which come and go, find each other's room again.
@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "kernels/gpu/machine.h"
-#include "kernels/wbt_node.h"
+#include "kernels/btree/node.h"
 
 #define GPU_CHUNK_BYTES ((size_t) 2 << 20)
-#define GPU_CHUNK_UNITS ((uint32_t) (GPU_CHUNK_BYTES / WBT_UNIT_BYTES))
+#define GPU_CHUNK_UNITS ((uint32_t) (GPU_CHUNK_BYTES / BTREE_UNIT_BYTES))
 
 /* More have no unit numbers. */
 #define GPU_MAX_CHUNKS ((size_t) (UINT64_C(0x100000000) / GPU_CHUNK_UNITS))
@@ -156,7 +156,7 @@ gpu_pool_take(GpuPool *pool)
 
 /* The first of n neighbouring chunks; 0: there are none. */
 static inline uint32_t
-gpu_pool_take_run(GpuPool *pool, uint32_t n)
+gpu_pool_take_span(GpuPool *pool, uint32_t n)
 {
 	std::lock_guard<std::mutex> guard(pool->lock);
 	uint32_t found = 0;
@@ -193,7 +193,7 @@ gpu_pool_give(GpuPool *pool, uint32_t chunk, uint32_t n)
 /*
  * An array in a run of chunks of its own.
  */
-struct GpuRun
+struct GpuSpan
 {
 	void *at = NULL; /* device memory, NULL: none */
 	uint32_t chunk = 0;
@@ -201,14 +201,14 @@ struct GpuRun
 };
 
 static inline bool
-gpu_run_take(GpuPool *pool, GpuRun *run, size_t bytes)
+gpu_span_take(GpuPool *pool, GpuSpan *run, size_t bytes)
 {
 	size_t n = (bytes + GPU_CHUNK_BYTES - 1) / GPU_CHUNK_BYTES;
 
-	*run = GpuRun();
+	*run = GpuSpan();
 	if (n == 0 || n >= pool->nchunks)
 		return false;
-	run->chunk = gpu_pool_take_run(pool, (uint32_t) n);
+	run->chunk = gpu_pool_take_span(pool, (uint32_t) n);
 	if (run->chunk == 0)
 		return false;
 	run->n = (uint32_t) n;
@@ -217,15 +217,15 @@ gpu_run_take(GpuPool *pool, GpuRun *run, size_t bytes)
 }
 
 static inline void
-gpu_run_give(GpuPool *pool, GpuRun *run)
+gpu_span_give(GpuPool *pool, GpuSpan *run)
 {
 	if (run->at != NULL)
 		gpu_pool_give(pool, run->chunk, run->n);
-	*run = GpuRun();
+	*run = GpuSpan();
 }
 
 static inline size_t
-gpu_run_bytes(const GpuRun *run)
+gpu_span_bytes(const GpuSpan *run)
 {
 	return (size_t) run->n * GPU_CHUNK_BYTES;
 }

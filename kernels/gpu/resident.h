@@ -25,7 +25,7 @@
 #include "kernels/gpu/board.h"
 #include "kernels/gpu/scan.h"
 #ifndef GPU_EMULATED
-#include "kernels/gpu/tile.h"
+#include "kernels/btree/probe_tile.h"
 #endif
 
 /* A block without posts for so long looks less often. */
@@ -62,7 +62,7 @@ static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
 struct GpuResidentBoard
 {
 	GpuBoard board;
-	GkInterval first[GPU_BOARD_SLOTS]; /* the interval that the scan is at, less what it has
+	GpudsInterval first[GPU_BOARD_SLOTS]; /* the interval that the scan is at, less what it has
 										* seen of it; lo > hi: none */
 };
 
@@ -81,32 +81,32 @@ struct GpuResident
 /* A request as a block sees it; pointers are the device's. */
 struct GpuResidentItem
 {
-	WbtView view;
-	GkScan scan;
-	GkInterval first;
+	BtreeView view;
+	GpudsScan scan;
+	GpudsInterval first;
 	GpuRequest *request;
-	GkEntry *out;
+	GpudsEntry *out;
 	int32_t cap;
 	int32_t batch;
 	bool forward;
 };
 
 /* Entry o of the output, which is the k-th of an interval. */
-GPU_FN GkEntry
+GPU_FN GpudsEntry
 gpu_resident_write(const GpuResidentItem &item, GpuStart start, uint64_t k, int64_t o)
 {
-	WbtPosition p;
-	GkEntry e;
+	BtreePosition p;
+	GpudsEntry e;
 
 	gpu_scan_position(&item.view, start, k, item.forward, &p);
-	e = wbt_leaf_entry(wbt_node(item.view.base, p.leaf), p.place, item.view.nwords);
+	e = btree_leaf_entry(btree_node(item.view.base, p.leaf), p.place, item.view.nwords);
 	item.out[o] = e;
 	return e;
 }
 
 /* The request's answer but for done; at and last belong to the last entry of the output. */
 GPU_FN void
-gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last, const GkEntry &at,
+gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last, const GpudsEntry &at,
 					uint64_t ns)
 {
 	GpuRequest *r = item.request;
@@ -122,8 +122,8 @@ gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last,
 	r->found = found;
 	r->batch = (uint32_t) item.batch;
 	r->bus_bytes = RESIDENT_WORDS * sizeof(uint64_t) +
-				   (uint64_t) (n > 1 ? n : 0) * (item.scan.words ? sizeof(uint64_t) : sizeof(GkInterval)) +
-				   (uint64_t) found * sizeof(GkEntry);
+				   (uint64_t) (n > 1 ? n : 0) * (item.scan.words ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
+				   (uint64_t) found * sizeof(GpudsEntry);
 	r->launches = 0;
 	r->device_ns = ns;
 	r->status = GPU_OK;
@@ -140,11 +140,11 @@ gpu_resident_intervals(const GpuResidentItem &item)
 
 /* The request that a message is about. */
 GPU_FN void
-gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GkInterval *first,
+gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInterval *first,
 					const unsigned char *base, unsigned char *there)
 {
 	uint32_t tree = word[RESIDENT_TREE];
-	GkInterval *intervals = (GkInterval *) (there + (size_t) word[RESIDENT_INPUT] * 8);
+	GpudsInterval *intervals = (GpudsInterval *) (there + (size_t) word[RESIDENT_INPUT] * 8);
 
 	item->view.base = base;
 	item->view.entries = word[RESIDENT_ENTRIES];
@@ -157,7 +157,7 @@ gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GkInterva
 	item->scan.n = word[RESIDENT_SCAN] & 0xFFFF;
 	item->scan.next = word[RESIDENT_SCAN] >> 16;
 	item->request = (GpuRequest *) (there + (size_t) word[RESIDENT_REQUEST] * 8);
-	item->out = (GkEntry *) (there + (size_t) word[RESIDENT_OUTPUT] * 8);
+	item->out = (GpudsEntry *) (there + (size_t) word[RESIDENT_OUTPUT] * 8);
 	item->cap = (int32_t) (word[RESIDENT_ROOM] & 0xFFFF);
 	item->batch = (int32_t) (word[RESIDENT_ROOM] >> 16);
 	if (tree & GPU_RESIDENT_SPELLED)
@@ -177,11 +177,11 @@ gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GkInterva
  * is at.
  */
 static inline void
-gpu_resident_encode(const GpuResident *resident, const WbtView *view, const GpuRequest *r, int batch,
-					uint32_t *word, GkInterval *first)
+gpu_resident_encode(const GpuResident *resident, const BtreeView *view, const GpuRequest *r, int batch,
+					uint32_t *word, GpudsInterval *first)
 {
-	const GkInterval *intervals = (const GkInterval *) (resident->staging + r->input);
-	GkScan scan;
+	const GpudsInterval *intervals = (const GpudsInterval *) (resident->staging + r->input);
+	GpudsScan scan;
 
 	memset(first, 0, sizeof(*first));
 	scan.intervals = intervals;
@@ -192,7 +192,7 @@ gpu_resident_encode(const GpuResident *resident, const WbtView *view, const GpuR
 	scan.at = r->at;
 	if (r->forward ? r->next < r->n : r->next > 0)
 	{
-		if (!wbt_scan_interval(&scan, r->forward ? r->next : r->next - 1, r->forward, first))
+		if (!btree_scan_interval(&scan, r->forward ? r->next : r->next - 1, r->forward, first))
 		{
 			first->lo.w0 = first->lo.w1 = first->lo.t = UINT64_MAX;
 			first->hi.w0 = first->hi.w1 = first->hi.t = 0;
@@ -224,12 +224,12 @@ gpu_resident_encode(const GpuResident *resident, const WbtView *view, const GpuR
 static inline uint64_t
 gpu_resident_locate(const GpuResidentItem &item, int i, GpuStart *start)
 {
-	const GkScan *scan = &item.scan;
-	GkInterval interval = item.first;
+	const GpudsScan *scan = &item.scan;
+	GpudsInterval interval = item.first;
 
 	*start = 0;
 	if (i > 0)
-		interval = gk_scan_interval(scan, item.forward ? scan->next + i : scan->next - 1 - i);
+		interval = entry_scan_interval(scan, item.forward ? scan->next + i : scan->next - 1 - i);
 	if (item.view.nwords == 1)
 		return gpu_scan_locate(&item.view, &interval, item.forward, 1, start);
 	return gpu_scan_locate(&item.view, &interval, item.forward, 2, start);
@@ -241,7 +241,7 @@ gpu_resident_serve(const GpuResidentItem &item)
 	int n = gpu_resident_intervals(item);
 	int64_t found = 0;
 	int last = 0;
-	GkEntry at = { 0, 0, 0 };
+	GpudsEntry at = { 0, 0, 0 };
 
 	for (int i = 0; i < n && found < item.cap; i++)
 	{
@@ -387,7 +387,7 @@ gpu_resident_load(const uint64_t *p)
 struct GpuResidentBound
 {
 	uint64_t rank;
-	WbtRef leaf;
+	BtreeRef leaf;
 	int place;
 };
 
@@ -415,17 +415,17 @@ gpu_resident_bounds(const GpuResidentItem &item, int n, GpuResidentBound (*bound
 	for (int first = 0; first < n; first += GPU_RESIDENT_PAIRS)
 	{
 		int i = first + pair;
-		GkInterval interval = item.first;
+		GpudsInterval interval = item.first;
 		GpuResidentBound bound;
-		GkEntry x;
+		GpudsEntry x;
 
 		if (i > 0 && i < n)
-			interval = gk_scan_interval(&item.scan,
-										item.forward ? item.scan.next + i : item.scan.next - 1 - i);
-		x = end ? wbt_after(&interval.hi) : interval.lo;
+			interval = entry_scan_interval(&item.scan,
+										   item.forward ? item.scan.next + i : item.scan.next - 1 - i);
+		x = end ? btree_after(&interval.hi) : interval.lo;
 		bound.rank = gpu_tile_lower_bound(item.view, x, &bound.leaf, &bound.place);
 		/* an interval that ends before it begins has no entries */
-		if (end && gk_less(&interval.hi, &interval.lo))
+		if (end && entry_less(&interval.hi, &interval.lo))
 			bound.rank = 0;
 		if (i < n && gpu_tile_lane() == 0)
 			bounds[i][end] = bound;
@@ -480,7 +480,7 @@ gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
 	GpuStart start = 0;
 	int64_t found;
 	int last = 0;
-	GkEntry at = { 0, 0, 0 };
+	GpudsEntry at = { 0, 0, 0 };
 
 	gpu_resident_bounds(item, n, shared->bounds);
 	__syncthreads();
@@ -688,7 +688,7 @@ gpu_resident_slot(const GpuResident *r)
 
 /* Post a request, one of batch, in a free slot.  When all are posted, gpu_resident_keep must follow. */
 static inline void
-gpu_resident_post(GpuResident *resident, int slot, const WbtView *view, const GpuRequest *r, int batch)
+gpu_resident_post(GpuResident *resident, int slot, const BtreeView *view, const GpuRequest *r, int batch)
 {
 	uint32_t word[GPU_BOARD_WORDS];
 

@@ -19,7 +19,7 @@
 #define GPU_SCAN_H
 
 #include "kernels/gpu/machine.h"
-#include "kernels/wbt_probe.h"
+#include "kernels/btree/probe.h"
 
 /*
  * Where the entries of an interval are, as one number.  If all of them are in
@@ -33,16 +33,17 @@ typedef uint64_t GpuStart;
 
 /* Locate an interval; returns the number of its entries. */
 GPU_FN uint64_t
-gpu_scan_locate(const WbtView *view, const GkInterval *interval, bool forward, const int nw, GpuStart *start)
+gpu_scan_locate(const BtreeView *view, const GpudsInterval *interval, bool forward, const int nw,
+				GpuStart *start)
 {
-	WbtPosition p;
-	uint64_t count = wbt_locate(view, interval, &p, nw);
+	BtreePosition p;
+	uint64_t count = btree_locate(view, interval, &p, nw);
 	uint64_t skip = forward || count == 0 ? 0 : count - 1;
 
 	if (count == 0)
 		*start = 0;
-	else if ((uint64_t) p.place + count <= WBT_FANOUT &&
-			 wbt_leaf_n(wbt_node(view->base, p.leaf), nw) >= p.place + (int) count)
+	else if ((uint64_t) p.place + count <= BTREE_FANOUT &&
+			 btree_leaf_n(btree_node(view->base, p.leaf), nw) >= p.place + (int) count)
 		*start = (uint64_t) p.leaf << 32 | ((uint64_t) p.place + skip);
 	else
 		*start = p.rank + (uint64_t) p.place + skip;
@@ -51,12 +52,12 @@ gpu_scan_locate(const WbtView *view, const GkInterval *interval, bool forward, c
 
 /* The position of the k-th entry of an interval, in the scan's direction. */
 GPU_FN void
-gpu_scan_position(const WbtView *view, GpuStart start, uint64_t k, bool forward, WbtPosition *p)
+gpu_scan_position(const BtreeView *view, GpuStart start, uint64_t k, bool forward, BtreePosition *p)
 {
-	WbtRef leaf = (WbtRef) (start >> 32);
+	BtreeRef leaf = (BtreeRef) (start >> 32);
 
 	if (leaf == 0)
-		wbt_select(view, forward ? start + k : start - k, p);
+		btree_select(view, forward ? start + k : start - k, p);
 	else
 	{
 		p->rank = 0;
@@ -95,10 +96,10 @@ struct GpuScanSummary
 {
 	uint64_t total; /* entries of all intervals */
 	int64_t last;   /* interval of the last entry in the output, counted in scan order ... */
-	GkEntry at;     /* ... and that entry */
+	GpudsEntry at;  /* ... and that entry */
 };
 
-struct GpuScanLane
+struct GpuScanStream
 {
 	GpuStream stream;
 	GpuEvent started;
@@ -118,8 +119,8 @@ struct GpuScanLane
 /* Pass 1: locate interval i in scan order. */
 struct GpuScanLocate
 {
-	WbtView view;
-	GkScan scan;
+	BtreeView view;
+	GpudsScan scan;
 	bool forward;
 	GpuStart *starts;
 	uint64_t *counts;
@@ -127,11 +128,11 @@ struct GpuScanLocate
 
 	GPU_FN uint64_t locate(int64_t i, GpuStart *start) const
 	{
-		GkInterval interval;
+		GpudsInterval interval;
 
 		*start = 0;
 		if (i >= n ||
-			!wbt_scan_interval(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
+			!btree_scan_interval(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
 			return 0;
 		if (view.nwords == 1)
 			return gpu_scan_locate(&view, &interval, forward, 1, start);
@@ -151,14 +152,14 @@ struct GpuScanLocate
 /* Pass 2: entries i * stretch and what follows. */
 template <int stretch, bool tids> struct GpuScanWrite
 {
-	WbtView view;
+	BtreeView view;
 	bool forward;
 	const GpuStart *starts;
 	const uint64_t *offsets;
 	int64_t n;
 	int64_t found;
 	bool full; /* found is the room that there is: say where the scan stops */
-	GkEntry *entries;
+	GpudsEntry *entries;
 	uint64_t *sorted;
 	GpuScanSummary *summary;
 
@@ -171,7 +172,7 @@ template <int stretch, bool tids> struct GpuScanWrite
 		{
 			int64_t at = gpu_scan_find(offsets, n, (uint64_t) o);
 			int64_t stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
-			WbtPosition p;
+			BtreePosition p;
 
 			gpu_scan_position(&view, starts[at], (uint64_t) o - offsets[at], forward, &p);
 			for (;;)
@@ -184,36 +185,36 @@ template <int stretch, bool tids> struct GpuScanWrite
 		}
 	}
 
-	GPU_FN void write(const WbtPosition &p, int64_t o, int64_t at) const
+	GPU_FN void write(const BtreePosition &p, int64_t o, int64_t at) const
 	{
-		const uint64_t *leaf = wbt_node(view.base, p.leaf);
+		const uint64_t *leaf = btree_node(view.base, p.leaf);
 
 		if (tids)
-			sorted[o] = leaf[view.nwords * WBT_FANOUT + p.place] & GK_TID_MASK;
+			sorted[o] = leaf[view.nwords * BTREE_FANOUT + p.place] & ENTRY_TID_MASK;
 		else
-			entries[o] = wbt_leaf_entry(leaf, p.place, view.nwords);
+			entries[o] = btree_leaf_entry(leaf, p.place, view.nwords);
 		if (full && o == found - 1)
 		{
 			summary->last = at;
-			summary->at = wbt_leaf_entry(leaf, p.place, view.nwords);
+			summary->at = btree_leaf_entry(leaf, p.place, view.nwords);
 		}
 	}
 
 	/* To the next entry of the same interval, which is there. */
-	GPU_FN void step(WbtPosition *p) const
+	GPU_FN void step(BtreePosition *p) const
 	{
 		if (forward)
 		{
-			const uint64_t *leaf = wbt_node(view.base, p->leaf);
+			const uint64_t *leaf = btree_node(view.base, p->leaf);
 
 			p->place++;
-			if (p->place == WBT_FANOUT || leaf[view.nwords * WBT_FANOUT + p->place] == UINT64_MAX)
-				wbt_next_leaf(&view, p, p->place);
+			if (p->place == BTREE_FANOUT || leaf[view.nwords * BTREE_FANOUT + p->place] == UINT64_MAX)
+				btree_next_leaf(&view, p, p->place);
 		}
 		else
 		{
 			if (p->place == 0)
-				wbt_previous_leaf(&view, p);
+				btree_previous_leaf(&view, p);
 			p->place--;
 		}
 	}
@@ -221,7 +222,7 @@ template <int stretch, bool tids> struct GpuScanWrite
 
 /* Working memory for requests whose input and output are not longer than piece_bytes. */
 static inline bool
-gpu_scan_lane_open(GpuScanLane *lane, size_t piece_bytes)
+gpu_scan_stream_open(GpuScanStream *lane, size_t piece_bytes)
 {
 	size_t piece = (piece_bytes + 255) / 256 * 256;
 	int64_t n = (int64_t) (piece / sizeof(uint64_t));
@@ -252,7 +253,7 @@ gpu_scan_lane_open(GpuScanLane *lane, size_t piece_bytes)
 }
 
 static inline void
-gpu_scan_lane_close(GpuScanLane *lane)
+gpu_scan_stream_close(GpuScanStream *lane)
 {
 	gpu_event_close(&lane->started);
 	gpu_event_close(&lane->stopped);
@@ -265,13 +266,13 @@ gpu_scan_lane_close(GpuScanLane *lane)
 
 /* The part of the input that the rest of the scan needs; *scan then refers to device memory. */
 static inline void
-gpu_scan_copy_in(GpuScanLane *lane, const unsigned char *staging, const GpuRequest *r, GkScan *scan)
+gpu_scan_copy_in(GpuScanStream *lane, const unsigned char *staging, const GpuRequest *r, GpudsScan *scan)
 {
 	const unsigned char *from = staging + r->input;
 	int64_t first = r->forward ? r->next : 0;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 
-	scan->intervals = (const GkInterval *) lane->input;
+	scan->intervals = (const GpudsInterval *) lane->input;
 	scan->n = r->n;
 	scan->next = r->next;
 	scan->inside = r->inside;
@@ -279,26 +280,26 @@ gpu_scan_copy_in(GpuScanLane *lane, const unsigned char *staging, const GpuReque
 	scan->words = NULL;
 	if (r->words)
 	{
-		size_t skip = sizeof(GkInterval) + (size_t) first * sizeof(uint64_t);
+		size_t skip = sizeof(GpudsInterval) + (size_t) first * sizeof(uint64_t);
 
-		scan->words = (const uint64_t *) (lane->input + sizeof(GkInterval));
-		gpu_copy_bus(&lane->stream, lane->input, from, sizeof(GkInterval));
+		scan->words = (const uint64_t *) (lane->input + sizeof(GpudsInterval));
+		gpu_copy_bus(&lane->stream, lane->input, from, sizeof(GpudsInterval));
 		gpu_copy_bus(&lane->stream, lane->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
 	}
 	else
 	{
-		size_t skip = (size_t) first * sizeof(GkInterval);
+		size_t skip = (size_t) first * sizeof(GpudsInterval);
 
-		gpu_copy_bus(&lane->stream, lane->input + skip, from + skip, (size_t) n * sizeof(GkInterval));
+		gpu_copy_bus(&lane->stream, lane->input + skip, from + skip, (size_t) n * sizeof(GpudsInterval));
 	}
 }
 
 template <bool tids>
 static inline void
-gpu_scan_write(GpuScanLane *lane, const WbtView *view, const GpuRequest *r, int64_t n, int64_t found)
+gpu_scan_write(GpuScanStream *lane, const BtreeView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
 	bool full = found == r->cap;
-	GkEntry *entries = (GkEntry *) lane->output;
+	GpudsEntry *entries = (GpudsEntry *) lane->output;
 	uint64_t *sorted = (uint64_t *) lane->output;
 
 	/* mostly single entries: a thread each; long intervals: fewer descents */
@@ -324,7 +325,7 @@ gpu_scan_write(GpuScanLane *lane, const WbtView *view, const GpuRequest *r, int6
 
 template <bool tids>
 static inline bool
-gpu_scan_block(GpuScanLane *, const WbtView *, unsigned char *, const GpuRequest *, int64_t, bool *)
+gpu_scan_block(GpuScanStream *, const BtreeView *, unsigned char *, const GpuRequest *, int64_t, bool *)
 {
 	return false;
 }
@@ -339,7 +340,7 @@ gpu_scan_block(GpuScanLane *, const WbtView *, unsigned char *, const GpuRequest
  * and the lane is at rest.  GPU_DEVICE_LOST: nothing is known of either.
  */
 static inline uint32_t
-gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, unsigned char *there,
+gpu_scan_large(GpuScanStream *lane, const BtreeView *view, unsigned char *staging, unsigned char *there,
 			   GpuRequest *r)
 {
 	GpuStream *s = &lane->stream;
@@ -357,7 +358,7 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, u
 		if (!(tids ? gpu_scan_block<true>(lane, view, there, r, n, &written)
 				   : gpu_scan_block<false>(lane, view, there, r, n, &written)))
 		{
-			GpuScanLocate locate = { *view, GkScan(), r->forward, lane->starts, lane->offsets, n };
+			GpuScanLocate locate = { *view, GpudsScan(), r->forward, lane->starts, lane->offsets, n };
 
 			gpu_scan_copy_in(lane, staging, r, &locate.scan);
 			gpu_launch(s, n + 1, locate);
@@ -368,7 +369,7 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, u
 		if (gpu_ok(s))
 			found = lane->summary->total < (uint64_t) r->cap ? (int64_t) lane->summary->total : r->cap;
 		if (written)
-			s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GkEntry));
+			s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GpudsEntry));
 		else if (tids)
 		{
 			uint64_t *sorted = (uint64_t *) lane->output;
@@ -381,7 +382,7 @@ gpu_scan_large(GpuScanLane *lane, const WbtView *view, unsigned char *staging, u
 		else
 		{
 			gpu_scan_write<false>(lane, view, r, n, found);
-			gpu_copy_bus(s, staging + r->output, lane->output, (size_t) found * sizeof(GkEntry));
+			gpu_copy_bus(s, staging + r->output, lane->output, (size_t) found * sizeof(GpudsEntry));
 		}
 	}
 	gpu_event_record(s, &lane->stopped);

@@ -124,11 +124,11 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
  */
 template <bool tids>
 static inline bool
-gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *there, const GpuRequest *r, int64_t n,
-			   bool *written)
+gpu_scan_block(GpuScanStream *lane, const BtreeView *view, unsigned char *there, const GpuRequest *r,
+			   int64_t n, bool *written)
 {
 	GpuStream *s = &lane->stream;
-	GpuScanLocate locate = { *view, GkScan(), r->forward, lane->starts, lane->offsets, n };
+	GpuScanLocate locate = { *view, GpudsScan(), r->forward, lane->starts, lane->offsets, n };
 	GpuScanWrite<1, tids> write = { *view,
 									r->forward,
 									lane->starts,
@@ -136,20 +136,20 @@ gpu_scan_block(GpuScanLane *lane, const WbtView *view, unsigned char *there, con
 									n,
 									0,
 									false,
-									(GkEntry *) (there + r->output),
+									(GpudsEntry *) (there + r->output),
 									(uint64_t *) (there + r->output),
 									lane->summary_there };
 
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
-	locate.scan.intervals = (const GkInterval *) (there + r->input);
+	locate.scan.intervals = (const GpudsInterval *) (there + r->input);
 	locate.scan.words = r->words ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
 	locate.scan.n = r->n;
 	locate.scan.next = r->next;
 	locate.scan.inside = r->inside;
 	locate.scan.at = r->at;
 	s->launches++;
-	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GkInterval));
+	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GpudsInterval));
 	gpu_scan_block_kernel<tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
 	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
 		*written = lane->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;

@@ -36,8 +36,8 @@ extern void gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, 
 typedef struct GpudsSorter GpudsSorter;
 
 extern GpudsSorter *gpuds_sorter_begin(int nwords);
-extern void gpuds_sorter_add(GpudsSorter *sorter, const GkEntry *entry);
-extern int64 gpuds_sorter_next(GpudsSorter *sorter, GkEntry *out, int64 cap);
+extern void gpuds_sorter_add(GpudsSorter *sorter, const GpudsEntry *entry);
+extern int64 gpuds_sorter_next(GpudsSorter *sorter, GpudsEntry *out, int64 cap);
 extern void gpuds_sorter_end(GpudsSorter *sorter);
 
 /*
@@ -56,7 +56,7 @@ typedef enum GpudsEntriesResult
 } GpudsEntriesResult;
 
 extern GpudsEntries *gpuds_entries_open(Relation index, const GpudsJournalPos *end);
-extern GpudsEntriesResult gpuds_entries_next(GpudsEntries *stream, GkEntry *entry, bool *doubtful);
+extern GpudsEntriesResult gpuds_entries_next(GpudsEntries *stream, GpudsEntry *entry, bool *doubtful);
 extern void gpuds_entries_close(GpudsEntries *stream);
 
 #endif /* GPUDS_ADMIN_H */

@@ -34,7 +34,7 @@
 
 #include "admin/admin.h"
 #include "journal/internal.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 /* Entries taken from the sorter at a time. */
 #define CHUNK 4096
@@ -61,33 +61,33 @@ typedef struct EntriesCheck
 	ExprState *predicate;
 
 	int nsuspects;
-	GkEntry suspects[MAX_SUSPECTS];
+	GpudsEntry suspects[MAX_SUSPECTS];
 } EntriesCheck;
 
 /*
  * An entry as another one that sorts by TID first: the TID is moved before the key.
  * It is one of two words, whatever the index's entries are.
  */
-static GkEntry
-by_tid(const GkEntry *entry)
+static GpudsEntry
+by_tid(const GpudsEntry *entry)
 {
-	GkEntry moved;
+	GpudsEntry moved;
 
-	moved.w0 = (entry->t & GK_TID_MASK) << 16 | entry->w0 >> 48;
+	moved.w0 = (entry->t & ENTRY_TID_MASK) << 16 | entry->w0 >> 48;
 	moved.w1 = entry->w0 << 16 | entry->w1 >> 48;
-	moved.t = (entry->t & ~GK_TID_MASK) | (entry->w1 & GK_TID_MASK);
+	moved.t = (entry->t & ~ENTRY_TID_MASK) | (entry->w1 & ENTRY_TID_MASK);
 	return moved;
 }
 
 /* Puts the TID back to its place. */
-static GkEntry
-by_key(const GkEntry *moved)
+static GpudsEntry
+by_key(const GpudsEntry *moved)
 {
-	GkEntry entry;
+	GpudsEntry entry;
 
 	entry.w0 = moved->w0 << 48 | moved->w1 >> 16;
-	entry.w1 = moved->w1 << 48 | (moved->t & GK_TID_MASK);
-	entry.t = (moved->t & ~GK_TID_MASK) | moved->w0 >> 16;
+	entry.w1 = moved->w1 << 48 | (moved->t & ENTRY_TID_MASK);
+	entry.t = (moved->t & ~ENTRY_TID_MASK) | moved->w0 >> 16;
 	return entry;
 }
 
@@ -99,7 +99,7 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 	GpudsEntries *stream;
 	GpudsEntriesResult result;
 	GpudsMetaData meta;
-	GkEntry entry;
+	GpudsEntry entry;
 	bool doubtful;
 
 	gpuds_journal_read_meta(index, &meta);
@@ -107,7 +107,7 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 	stream = gpuds_entries_open(index, &check->as_of);
 	while ((result = gpuds_entries_next(stream, &entry, &doubtful)) == GPUDS_ENTRIES_NEXT)
 	{
-		GkEntry moved = by_tid(&entry);
+		GpudsEntry moved = by_tid(&entry);
 
 		if (!doubtful)
 			gpuds_sorter_add(sorter, &moved);
@@ -118,12 +118,12 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 
 /* Would the row in the slot, if it had the entry's TID, have this entry?  visible: the snapshot sees it. */
 static bool
-row_has_entry(EntriesCheck *check, const GkEntry *entry, bool visible)
+row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
 {
 	Datum values[INDEX_MAX_KEYS];
 	bool isnull[INDEX_MAX_KEYS];
 	ItemPointerData tid;
-	GkEntry own;
+	GpudsEntry own;
 
 	ResetExprContext(check->context);
 	check->context->ecxt_scantuple = check->slot;
@@ -132,12 +132,12 @@ row_has_entry(EntriesCheck *check, const GkEntry *entry, bool visible)
 	FormIndexDatum(check->info, check->slot, check->estate, values, isnull);
 	gpuds_entry_tid(entry, &tid);
 	gpuds_key_encode(check->source->layout, values, isnull, &tid, &own);
-	return gk_equal(&own, entry);
+	return entry_equal(&own, entry);
 }
 
 /* Looks up an entry in the table. */
 static bool
-entry_agrees(EntriesCheck *check, const GkEntry *entry)
+entry_agrees(EntriesCheck *check, const GpudsEntry *entry)
 {
 	ItemPointerData tid;
 	bool more = false;
@@ -168,7 +168,7 @@ entry_agrees(EntriesCheck *check, const GkEntry *entry)
 }
 
 pg_noreturn static void
-report(EntriesCheck *check, const GkEntry *entry)
+report(EntriesCheck *check, const GpudsEntry *entry)
 {
 	ItemPointerData tid;
 
@@ -192,8 +192,8 @@ static bool
 try_suspects(EntriesCheck *check)
 {
 	const int nwords = check->source->layout->nwords;
-	GkEntry *suspects = check->suspects;
-	GkEntry *scratch;
+	GpudsEntry *suspects = check->suspects;
+	GpudsEntry *scratch;
 	bool *acquitted;
 	GpudsJournalReader *reader;
 	GpudsJournalPage page;
@@ -202,8 +202,8 @@ try_suspects(EntriesCheck *check)
 	if (check->nsuspects == 0)
 		return true;
 
-	scratch = palloc(check->nsuspects * sizeof(GkEntry));
-	gk_sort_entries(suspects, scratch, check->nsuspects);
+	scratch = palloc(check->nsuspects * sizeof(GpudsEntry));
+	sort_entries(suspects, scratch, check->nsuspects);
 	pfree(scratch);
 	acquitted = palloc0(check->nsuspects);
 
@@ -213,7 +213,7 @@ try_suspects(EntriesCheck *check)
 		for (int i = 0; i < page.nrecords; i++)
 		{
 			const GpudsRecord *record = (const GpudsRecord *) (page.records + i * GpudsRecordSize(nwords));
-			GkEntry entry;
+			GpudsEntry entry;
 			int lo = 0;
 			int hi = check->nsuspects;
 
@@ -224,12 +224,12 @@ try_suspects(EntriesCheck *check)
 			{
 				int middle = (lo + hi) / 2;
 
-				if (gk_less(&suspects[middle], &entry))
+				if (entry_less(&suspects[middle], &entry))
 					lo = middle + 1;
 				else
 					hi = middle;
 			}
-			if (lo < check->nsuspects && gk_equal(&suspects[lo], &entry))
+			if (lo < check->nsuspects && entry_equal(&suspects[lo], &entry))
 				acquitted[lo] = true;
 		}
 	}
@@ -253,18 +253,18 @@ static bool
 check_once(EntriesCheck *check)
 {
 	GpudsSorter *sorter = gpuds_sorter_begin(2);
-	GkEntry *chunk = palloc(CHUNK * sizeof(GkEntry));
+	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
 	bool known;
 	int64 n;
 
 	check->nsuspects = 0;
 	known = collect(check, sorter);
-	gpuds_stop_point("check-entries-read");
+	gpuds_injection_point("check-entries-read");
 	while (known && (n = gpuds_sorter_next(sorter, chunk, CHUNK)) > 0)
 	{
 		for (int64 i = 0; known && i < n; i++)
 		{
-			GkEntry entry = by_key(&chunk[i]);
+			GpudsEntry entry = by_key(&chunk[i]);
 
 			CHECK_FOR_INTERRUPTS();
 			if (entry_agrees(check, &entry))

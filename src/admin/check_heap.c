@@ -30,7 +30,7 @@ static void
 take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	HeapEntries *rows = arg;
-	GkEntry entry;
+	GpudsEntry entry;
 
 	gpuds_key_encode(rows->layout, values, isnull, tid, &entry);
 	gpuds_sorter_add(rows->sorter, &entry);
@@ -62,7 +62,7 @@ typedef struct Journal
 	Relation index;
 	GpudsEntries *stream;
 	bool end;
-	GkEntry entry; /* unless end */
+	GpudsEntry entry; /* unless end */
 } Journal;
 
 /* Moves on to the next entry that is no doubtful one. */
@@ -94,13 +94,13 @@ journal_next(Journal *journal)
 }
 
 static void
-look_for(Journal *journal, Relation heap, const GkEntry *entry)
+look_for(Journal *journal, Relation heap, const GpudsEntry *entry)
 {
 	ItemPointerData tid;
 
-	while (!journal->end && gk_less(&journal->entry, entry))
+	while (!journal->end && entry_less(&journal->entry, entry))
 		journal_next(journal);
-	if (!journal->end && gk_equal(&journal->entry, entry))
+	if (!journal->end && entry_equal(&journal->entry, entry))
 		return;
 
 	gpuds_entry_tid(entry, &tid);
@@ -122,7 +122,7 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 {
 	HeapEntries rows;
 	Journal journal;
-	GkEntry *chunk = palloc(CHUNK * sizeof(GkEntry));
+	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
 	int64 n;
 
 	rows.layout = source->layout;

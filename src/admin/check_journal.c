@@ -22,7 +22,7 @@ typedef struct JournalCheck
 {
 	Relation index;
 	const GpudsKeyLayout *layout;
-	GkEntry unused; /* bits that no entry has */
+	GpudsEntry unused; /* bits that no entry has */
 	BufferAccessStrategy strategy;
 	bool stale;
 	GpudsMetaData meta;
@@ -57,15 +57,15 @@ static bool pg_attribute_printf(3, 4) violated(JournalCheck *check, BlockNumber 
 
 /* The bits of an entry that stand behind the key: below its last bit, above the TID. */
 static void
-find_unused_bits(const GpudsKeyLayout *layout, GkEntry *unused)
+find_unused_bits(const GpudsKeyLayout *layout, GpudsEntry *unused)
 {
-	int bits = 64 * layout->nwords + GK_SPILL_BITS - layout->nbits;
-	int of_spill = Min(bits, GK_SPILL_BITS);
+	int bits = 64 * layout->nwords + ENTRY_SPILL_BITS - layout->nbits;
+	int of_spill = Min(bits, ENTRY_SPILL_BITS);
 	uint64 word = (UINT64CONST(1) << (bits - of_spill)) - 1;
 
 	unused->w0 = layout->nwords == 1 ? word : 0;
 	unused->w1 = layout->nwords == 1 ? 0 : word;
-	unused->t = ((UINT64CONST(1) << of_spill) - 1) << GK_SPILL_SHIFT;
+	unused->t = ((UINT64CONST(1) << of_spill) - 1) << ENTRY_SPILL_SHIFT;
 }
 
 /* Sees how long the file is now. */
@@ -134,7 +134,7 @@ next_page(JournalCheck *check, BlockNumber from, BlockNumber blkno)
 
 /* Checks one record of the present page; its place there counts from 0. */
 static void
-check_record(JournalCheck *check, BlockNumber blkno, int place, GkEntry *entry)
+check_record(JournalCheck *check, BlockNumber blkno, int place, GpudsEntry *entry)
 {
 	Page page = (Page) check->page.data;
 	GpudsPageOpaque opaque = GpudsPageGetOpaque(page);
@@ -165,7 +165,7 @@ check_base(JournalCheck *check)
 	BlockNumber blkno = meta->base_head;
 	BlockNumber pages = 0;
 	uint64 records = 0;
-	GkEntry previous = { 0, 0, 0 };
+	GpudsEntry previous = { 0, 0, 0 };
 
 	while (blkno != InvalidBlockNumber)
 	{
@@ -183,10 +183,10 @@ check_base(JournalCheck *check)
 			return violated(check, blkno, "A page of the base is empty.");
 		for (int i = 0; i < n; i++)
 		{
-			GkEntry entry;
+			GpudsEntry entry;
 
 			check_record(check, blkno, i, &entry);
-			if (records + i > 0 && !gk_less(&previous, &entry))
+			if (records + i > 0 && !entry_less(&previous, &entry))
 				gpuds_corrupted(check->index, blkno, "Record %d is not above the one before it.", i);
 			previous = entry;
 		}
@@ -280,7 +280,7 @@ check_lane(JournalCheck *check, int lane)
 			return violated(check, blkno, "The page is empty but not the last of its lane.");
 		for (int i = 0; i < n; i++)
 		{
-			GkEntry entry;
+			GpudsEntry entry;
 
 			check_record(check, blkno, i, &entry);
 		}
@@ -363,7 +363,7 @@ check_once(JournalCheck *check)
 		if (!check_lane(check, lane))
 			return false;
 	}
-	gpuds_stop_point("check-lanes-read");
+	gpuds_injection_point("check-lanes-read");
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		if (!check_tail_hint(check, lane))

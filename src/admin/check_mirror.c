@@ -32,13 +32,13 @@ typedef enum Verdict
 
 /* Compares the mirror's entries with the journal's.  *where: the first that differs. */
 static Verdict
-compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
+compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 {
 	GpudsMirror *mirror = ref->mirror;
 	GpudsEntries *stream = gpuds_entries_open(source->index, &mirror->pos);
-	GkEntry *chunk = palloc(CHUNK * sizeof(GkEntry));
-	GkInterval all;
-	GkScan scan;
+	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
+	GpudsInterval all;
+	GpudsScan scan;
 	int64 n = 0;
 	int64 at = 0;
 	bool more = true;
@@ -47,7 +47,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 	memset(&all, 0, sizeof(all));
 	all.hi.w0 = PG_UINT64_MAX;
 	all.hi.w1 = source->layout->nwords > 1 ? PG_UINT64_MAX : 0;
-	all.hi.t = UINT64CONST(0xFF) << GK_SPILL_SHIFT | GK_TID_MASK;
+	all.hi.t = UINT64CONST(0xFF) << ENTRY_SPILL_SHIFT | ENTRY_TID_MASK;
 	memset(&scan, 0, sizeof(scan));
 	scan.intervals = &all;
 	scan.words = NULL;
@@ -56,7 +56,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 	for (;;)
 	{
 		GpudsEntriesResult result;
-		GkEntry entry;
+		GpudsEntry entry;
 		bool doubtful;
 
 		result = gpuds_entries_next(stream, &entry, &doubtful);
@@ -78,7 +78,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 			at = 0;
 		}
 
-		if (at < n && (result == GPUDS_ENTRIES_END || gk_less(&chunk[at], &entry)))
+		if (at < n && (result == GPUDS_ENTRIES_END || entry_less(&chunk[at], &entry)))
 		{
 			*where = chunk[at];
 			verdict = MIRROR_HAS_EXTRA;
@@ -86,7 +86,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 		}
 		if (result == GPUDS_ENTRIES_END)
 			break;
-		if (at < n && gk_equal(&chunk[at], &entry))
+		if (at < n && entry_equal(&chunk[at], &entry))
 			at++;
 		else if (!doubtful)
 		{
@@ -102,7 +102,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
 
 /* Checks the mirror; the caller is its applier. */
 static Verdict
-examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GkEntry *where)
+examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 {
 	GpudsMirror *mirror = ref->mirror;
 	char why[200];
@@ -136,7 +136,7 @@ release_on_error(int code, Datum arg)
  * to its end.
  */
 static Verdict
-acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool synced, GkEntry *where)
+acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool synced, GpudsEntry *where)
 {
 	Verdict verdict = MIRROR_GONE;
 
@@ -153,7 +153,7 @@ acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool s
 }
 
 static void
-report_difference(const char *name, Verdict verdict, const GkEntry *where)
+report_difference(const char *name, Verdict verdict, const GpudsEntry *where)
 {
 	ItemPointerData tid;
 
@@ -187,7 +187,7 @@ check_own(const GpudsMirrorSource *source, int *kind)
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
 		GpudsMirrorRef ref = { NULL, 0 };
-		GkEntry where;
+		GpudsEntry where;
 		Verdict verdict;
 
 		gpuds_mirror_sync(source, &ref);
@@ -223,7 +223,7 @@ gpuds_check_mirror(const GpudsMirrorSource *source)
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
 		GpudsMirrorRef ref;
-		GkEntry where;
+		GpudsEntry where;
 		Verdict verdict;
 
 		if (kind == own || !gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))

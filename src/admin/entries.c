@@ -16,10 +16,10 @@
 
 #include "admin/admin.h"
 #include "journal/internal.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 /*
- * GkOp.order here: position << 2 | dead << 1 | delete.  The highest one is the
+ * GpudsOp.order here: position << 2 | dead << 1 | delete.  The highest one is the
  * last word on an entry, as everywhere.
  */
 #define ORDER_DEAD UINT64CONST(2)
@@ -44,14 +44,14 @@ struct GpudsEntries
 	GpudsJournalPos end;
 	bool begun;
 	bool has_lower; /* entries up to lower are done with */
-	GkEntry lower;
+	GpudsEntry lower;
 	bool cut; /* the window ends at bound, there is more */
-	GkEntry bound;
+	GpudsEntry bound;
 	int64 size;
 	int64 n;
 	int64 at;
-	GkOp *ops;
-	GkOp *scratch;
+	GpudsOp *ops;
+	GpudsOp *scratch;
 };
 
 /*
@@ -85,10 +85,10 @@ gpuds_entries_open(Relation index, const GpudsJournalPos *end)
 		else
 			total += stream->end.count[lane] - meta->lane[lane].first;
 	}
-	most = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp));
+	most = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GpudsOp));
 	stream->size = Max(Min(total + 1, most), MIN_WINDOW);
-	stream->ops = MemoryContextAllocHuge(CurrentMemoryContext, stream->size * sizeof(GkOp));
-	stream->scratch = MemoryContextAllocHuge(CurrentMemoryContext, stream->size * sizeof(GkOp));
+	stream->ops = MemoryContextAllocHuge(CurrentMemoryContext, stream->size * sizeof(GpudsOp));
+	stream->scratch = MemoryContextAllocHuge(CurrentMemoryContext, stream->size * sizeof(GpudsOp));
 	return stream;
 }
 
@@ -104,8 +104,8 @@ gpuds_entries_close(GpudsEntries *stream)
 static void
 sort_window(GpudsEntries *stream)
 {
-	gk_sort_ops(stream->ops, stream->scratch, stream->n);
-	stream->n = gk_last_ops(stream->ops, stream->n);
+	sort_ops(stream->ops, stream->scratch, stream->n);
+	stream->n = sort_last_ops(stream->ops, stream->n);
 }
 
 /* Makes room in a full window: half of it stays, unless it had repetitions. */
@@ -142,16 +142,16 @@ read_window(GpudsEntries *stream)
 		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
 		{
 			const GpudsRecord *record = (const GpudsRecord *) at;
-			GkOp *op = &stream->ops[stream->n];
+			GpudsOp *op = &stream->ops[stream->n];
 
 			gpuds_record_entry(record, nwords, &op->e);
-			if (stream->has_lower && !gk_less(&stream->lower, &op->e))
+			if (stream->has_lower && !entry_less(&stream->lower, &op->e))
 				continue;
-			if (stream->cut && gk_less(&stream->bound, &op->e))
+			if (stream->cut && entry_less(&stream->bound, &op->e))
 				continue;
 			op->order = (page.first + i) << ORDER_SHIFT;
 			if (record->flags & GPUDS_RECORD_TOMBSTONE)
-				op->order |= GK_OP_DELETE;
+				op->order |= GPUDS_OP_DELETE;
 			if (record->flags & GPUDS_RECORD_DEAD)
 				op->order |= ORDER_DEAD;
 			if (++stream->n == stream->size)
@@ -195,13 +195,13 @@ base_record(GpudsEntries *stream)
 
 /* Gives the next entry. */
 GpudsEntriesResult
-gpuds_entries_next(GpudsEntries *stream, GkEntry *entry, bool *doubtful)
+gpuds_entries_next(GpudsEntries *stream, GpudsEntry *entry, bool *doubtful)
 {
 	for (;;)
 	{
 		const GpudsRecord *record;
-		const GkOp *op;
-		GkEntry from_base;
+		const GpudsOp *op;
+		GpudsEntry from_base;
 
 		if (!stream->begun && !stream->stale)
 			read_window(stream);
@@ -211,7 +211,7 @@ gpuds_entries_next(GpudsEntries *stream, GkEntry *entry, bool *doubtful)
 		if (record)
 			gpuds_record_entry(record, stream->nwords, &from_base);
 
-		if (stream->at == stream->n && stream->cut && (!record || gk_less(&stream->bound, &from_base)))
+		if (stream->at == stream->n && stream->cut && (!record || entry_less(&stream->bound, &from_base)))
 		{
 			stream->has_lower = true;
 			stream->lower = stream->bound;
@@ -220,13 +220,13 @@ gpuds_entries_next(GpudsEntries *stream, GkEntry *entry, bool *doubtful)
 		}
 
 		op = stream->at < stream->n ? &stream->ops[stream->at] : NULL;
-		if (op && (!record || !gk_less(&from_base, &op->e)))
+		if (op && (!record || !entry_less(&from_base, &op->e)))
 		{
 			/* Whatever the base says of the entry, the lanes say it later. */
-			if (record && gk_equal(&from_base, &op->e))
+			if (record && entry_equal(&from_base, &op->e))
 				stream->at_record++;
 			stream->at++;
-			if (op->order & GK_OP_DELETE)
+			if (op->order & GPUDS_OP_DELETE)
 				continue;
 			*entry = op->e;
 			*doubtful = (op->order & ORDER_DEAD) != 0;

@@ -15,7 +15,7 @@
 
 #include "admin/admin.h"
 #include "journal/runs.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 #define START_ENTRIES 4096
 
@@ -25,7 +25,7 @@
 struct GpudsSorter
 {
 	int nwords;
-	GkEntry *entries;
+	GpudsEntry *entries;
 	int64 n;
 	int64 allocated;
 	int64 capacity; /* of memory, and entries of a run */
@@ -39,27 +39,27 @@ GpudsSorter *
 gpuds_sorter_begin(int nwords)
 {
 	GpudsSorter *sorter = palloc0(sizeof(GpudsSorter));
-	int64 most = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkEntry));
+	int64 most = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GpudsEntry));
 
 	sorter->nwords = nwords;
 	sorter->allocated = START_ENTRIES;
 	sorter->capacity = Max(Min(most, MAX_ENTRIES), START_ENTRIES);
-	sorter->entries = palloc(sorter->allocated * sizeof(GkEntry));
+	sorter->entries = palloc(sorter->allocated * sizeof(GpudsEntry));
 	return sorter;
 }
 
 static void
 sort(GpudsSorter *sorter)
 {
-	GkEntry *scratch = MemoryContextAllocHuge(CurrentMemoryContext, (sorter->n + 1) * sizeof(GkEntry));
+	GpudsEntry *scratch = MemoryContextAllocHuge(CurrentMemoryContext, (sorter->n + 1) * sizeof(GpudsEntry));
 
-	gk_sort_entries(sorter->entries, scratch, sorter->n);
+	sort_entries(sorter->entries, scratch, sorter->n);
 	pfree(scratch);
 }
 
 /* Adds an entry. */
 void
-gpuds_sorter_add(GpudsSorter *sorter, const GkEntry *entry)
+gpuds_sorter_add(GpudsSorter *sorter, const GpudsEntry *entry)
 {
 	Assert(sorter->merge == NULL);
 	if (sorter->n == sorter->capacity)
@@ -74,14 +74,14 @@ gpuds_sorter_add(GpudsSorter *sorter, const GkEntry *entry)
 	else if (sorter->n == sorter->allocated)
 	{
 		sorter->allocated = Min(2 * sorter->allocated, sorter->capacity);
-		sorter->entries = repalloc_huge(sorter->entries, sorter->allocated * sizeof(GkEntry));
+		sorter->entries = repalloc_huge(sorter->entries, sorter->allocated * sizeof(GpudsEntry));
 	}
 	sorter->entries[sorter->n++] = *entry;
 }
 
 /* Gives the next up to cap entries, without duplicates.  Returns their number, 0 at the end. */
 int64
-gpuds_sorter_next(GpudsSorter *sorter, GkEntry *out, int64 cap)
+gpuds_sorter_next(GpudsSorter *sorter, GpudsEntry *out, int64 cap)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (sorter->merge == NULL)

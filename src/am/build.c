@@ -41,7 +41,7 @@
 #include "am/parts.h"
 #include "journal/internal.h"
 #include "journal/runs.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 #include "mirror/mirror.h"
 
 /* Phases in pg_stat_progress_create_index; 1 is PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE. */
@@ -100,8 +100,8 @@ typedef struct BuildShared
 typedef struct Collector
 {
 	GpudsKeyLayout layout;
-	GkEntry *entries;
-	GkEntry *scratch;
+	GpudsEntry *entries;
+	GpudsEntry *scratch;
 	int64 n;
 	int64 capacity;
 	int64 full;             /* spill when there are so many */
@@ -145,11 +145,12 @@ collector_init(Collector *collector, Relation heap, Relation index, int64 kiloby
 
 	memset(collector, 0, sizeof(*collector));
 	gpuds_key_layout(index, &collector->layout);
-	collector->capacity = kilobytes * 1024 / (2 * sizeof(GkEntry));
+	collector->capacity = kilobytes * 1024 / (2 * sizeof(GpudsEntry));
 	collector->capacity = Max(Min(collector->capacity, most), 1024);
 	collector->full = collector->capacity - MaxHeapTuplesPerPage;
 	collector->block = InvalidBlockNumber;
-	collector->entries = MemoryContextAllocHuge(CurrentMemoryContext, collector->capacity * sizeof(GkEntry));
+	collector->entries = MemoryContextAllocHuge(CurrentMemoryContext,
+												collector->capacity * sizeof(GpudsEntry));
 }
 
 static void
@@ -159,9 +160,9 @@ collector_sort(Collector *collector)
 		collector->scratch = MemoryContextAllocHuge(CurrentMemoryContext,
 													(collector->spilled > 0 ? collector->capacity
 																			: collector->n) *
-														sizeof(GkEntry));
-	gk_sort_entries(collector->entries, collector->scratch, collector->n);
-	collector->n = gk_unique_entries(collector->entries, collector->n);
+														sizeof(GpudsEntry));
+	sort_entries(collector->entries, collector->scratch, collector->n);
+	collector->n = sort_unique_entries(collector->entries, collector->n);
 }
 
 /* Writes what was collected and sorted as a run. */
@@ -218,7 +219,7 @@ collector_full(Collector *collector, ItemPointer tid)
 		if (collector->n < collector->capacity)
 			return;
 		collector->capacity += MaxHeapTuplesPerPage;
-		collector->entries = repalloc_huge(collector->entries, collector->capacity * sizeof(GkEntry));
+		collector->entries = repalloc_huge(collector->entries, collector->capacity * sizeof(GpudsEntry));
 		if (collector->scratch)
 			pfree(collector->scratch);
 		collector->scratch = NULL;
@@ -226,7 +227,7 @@ collector_full(Collector *collector, ItemPointer tid)
 	}
 	if (collector->scratch == NULL)
 		collector->scratch = MemoryContextAllocHuge(CurrentMemoryContext,
-													collector->capacity * sizeof(GkEntry));
+													collector->capacity * sizeof(GpudsEntry));
 	collector_sort(collector);
 	collector_spill(collector);
 }
@@ -586,7 +587,7 @@ write_base(Relation index, Collector *own)
 	else
 	{
 		GpudsMerge *merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
-		GkEntry *entries = palloc(MERGE_ENTRIES * sizeof(GkEntry));
+		GpudsEntry *entries = palloc(MERGE_ENTRIES * sizeof(GpudsEntry));
 		GpudsSortedRun run = { .file = own->file };
 		int64 n;
 

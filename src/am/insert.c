@@ -80,7 +80,7 @@ struct GpudsInsertBuffer
 	int nwords;
 	int n;
 	int size;
-	GkEntry *entries;
+	GpudsEntry *entries;
 };
 
 /* Innermost scope. */
@@ -251,7 +251,7 @@ open_file(const GpudsInsertBuffer *buffer)
  * look again.  One that comes later sees them.
  */
 static void
-append(Relation index, int nwords, const GkEntry *entries, int n)
+append(Relation index, int nwords, const GpudsEntry *entries, int n)
 {
 	gpuds_journal_append(index, nwords, entries, n, 0);
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
@@ -271,7 +271,7 @@ append_to(Relation index, GpudsInsertBuffer *buffer)
 {
 	if (buffer->n == 0)
 		return;
-	gpuds_stop_point("insert-buffered-flush");
+	gpuds_injection_point("insert-buffered-flush");
 	append(index, buffer->nwords, buffer->entries, buffer->n);
 	empty_buffer(buffer);
 }
@@ -416,9 +416,9 @@ make_room(GpudsInsertBuffer *buffer, Relation index)
 		size = BUFFER_START;
 	}
 	if (buffer->entries == NULL)
-		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GkEntry));
+		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GpudsEntry));
 	else
-		buffer->entries = repalloc(buffer->entries, size * sizeof(GkEntry));
+		buffer->entries = repalloc(buffer->entries, size * sizeof(GpudsEntry));
 	total_size += size - buffer->size;
 	buffer->size = size;
 }
@@ -437,7 +437,7 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
 	GpudsInsertScope *scope = scopes;
 	GpudsInsertBuffer *buffer;
-	GkEntry entry;
+	GpudsEntry entry;
 
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
 	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||

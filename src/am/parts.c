@@ -11,7 +11,7 @@
 
 #include "am/parts.h"
 #include "journal/internal.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 /* Entries looked at for each part: it comes out within some percent of its share. */
 #define SAMPLES 256
@@ -21,7 +21,7 @@
 
 /* Takes an entry of every step of them; returns how many. */
 static int64
-sample(const GpudsSortedRun *runs, int nruns, int nwords, int64 step, GkEntry *samples, int64 most)
+sample(const GpudsSortedRun *runs, int nruns, int nwords, int64 step, GpudsEntry *samples, int64 most)
 {
 	int64 n = 0;
 
@@ -42,14 +42,14 @@ gpuds_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *p
 	BlockNumber block = GPUDS_META_BLKNO + 1;
 	int64 nsamples;
 	int64 most;
-	GkEntry *samples;
+	GpudsEntry *samples;
 
 	for (int r = 0; r < nruns; r++)
 		total += runs[r].count;
 	most = (int64) nparts * SAMPLES + nruns;
-	samples = palloc(2 * most * sizeof(GkEntry));
+	samples = palloc(2 * most * sizeof(GpudsEntry));
 	nsamples = sample(runs, nruns, nwords, Max(total / ((uint64) nparts * SAMPLES), 1), samples, most);
-	gk_sort_entries(samples, samples + most, nsamples);
+	sort_entries(samples, samples + most, nsamples);
 
 	memset(parts, 0, (nparts + 1) * sizeof(GpudsPart));
 	parts[nparts].before = total;
@@ -77,7 +77,7 @@ gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwor
 	GpudsBaseWriter *writer = gpuds_base_begin_part(index, nwords, parts[i].block, parts[nparts].block,
 													parts[i].before, log_pages);
 	GpudsMerge *merge = gpuds_merge_begin(nwords, memory);
-	GkEntry *entries = palloc(MERGE_ENTRIES * sizeof(GkEntry));
+	GpudsEntry *entries = palloc(MERGE_ENTRIES * sizeof(GpudsEntry));
 	BlockNumber head;
 	BlockNumber pages;
 	uint64 records;

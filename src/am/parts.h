@@ -19,7 +19,7 @@
 /* Where a part begins; it ends where the next one begins. */
 typedef struct GpudsPart
 {
-	GkEntry from;      /* its entries are not below this */
+	GpudsEntry from;   /* its entries are not below this */
 	uint64 before;     /* entries of all parts before it */
 	BlockNumber block; /* its first one */
 } GpudsPart;

@@ -33,7 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 #include "mirror/mirror.h"
 
 /* Entries fetched at a time: few at first, for LIMIT and one-key scans. */
@@ -69,7 +69,7 @@ typedef enum ScanPlace
 typedef struct ScanMark
 {
 	ScanPlace place;
-	GkEntry current;
+	GpudsEntry current;
 	uint64 chunk_serial;
 	int64 at;
 } ScanMark;
@@ -86,12 +86,12 @@ typedef struct GpudsScanState
 	bool synced; /* barrier passed since the last rescan */
 
 	ScanPlace place;
-	GkEntry current; /* if place is PLACE_ON */
+	GpudsEntry current; /* if place is PLACE_ON */
 
-	GkScan scan;  /* of the set's batch; goes on behind the chunk */
-	bool forward; /* direction of chunk and scan */
-	bool end;     /* nothing of the batch behind the chunk */
-	GkEntry *chunk;
+	GpudsScan scan; /* of the set's batch; goes on behind the chunk */
+	bool forward;   /* direction of chunk and scan */
+	bool end;       /* nothing of the batch behind the chunk */
+	GpudsEntry *chunk;
 	int64 chunk_size;
 	int64 nchunk;
 	int64 at;            /* next entry of the chunk to return */
@@ -114,7 +114,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
 	state->fallback = gpuds_fallback_begin();
 	state->chunk_size = FIRST_GPU_CHUNK;
-	state->chunk = palloc(state->chunk_size * sizeof(GkEntry));
+	state->chunk = palloc(state->chunk_size * sizeof(GpudsEntry));
 	scan->opaque = state;
 	return scan;
 }
@@ -163,7 +163,7 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	pgstat_count_index_scan(scan->indexRelation);
 	GpudsCountSearch(scan);
 	gpuds_insert_flush(scan->indexRelation);
-	gpuds_stop_point("scan-before-probe");
+	gpuds_injection_point("scan-before-probe");
 	if (gpuds_fallback_has_all(state->fallback) && !gpuds_mirror_present(&state->source))
 		state->ref.mirror = NULL;
 	else
@@ -248,7 +248,7 @@ fetch_chunk(GpudsScanState *state)
 {
 	if (state->chunk_size < state->fetch)
 	{
-		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GkEntry));
+		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GpudsEntry));
 		state->chunk_size = state->fetch;
 	}
 	state->nchunk = gpuds_probe(&state->source, &state->ref, state->fallback, &state->scan, state->forward,
@@ -261,7 +261,7 @@ fetch_chunk(GpudsScanState *state)
 		state->fetch = SMALL_GPU_CHUNK;
 	else
 		state->fetch = Min(state->fetch * CHUNK_GROWTH * CHUNK_GROWTH, MAX_GPU_CHUNK);
-	gpuds_stop_point("scan-probed");
+	gpuds_injection_point("scan-probed");
 }
 
 bool
@@ -287,7 +287,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 	{
 		while (state->at < state->nchunk)
 		{
-			const GkEntry *entry = &state->chunk[state->at++];
+			const GpudsEntry *entry = &state->chunk[state->at++];
 
 			if (state->set.filter && !gpuds_key_filter_pass(state->set.filter, entry))
 				continue;
@@ -334,7 +334,7 @@ sort_into_bitmap(TIDBitmap *tbm, uint64 *tids, int64 n, bool recheck)
 {
 	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
 
-	gk_sort_u64(tids, scratch, n);
+	sort_u64(tids, scratch, n);
 	pfree(scratch);
 	add_to_bitmap(tbm, tids, n, recheck);
 }
@@ -425,7 +425,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 		{
 			if (state->set.filter && !gpuds_key_filter_pass(state->set.filter, &state->chunk[i]))
 				continue;
-			tids[ntids++] = state->chunk[i].t & GK_TID_MASK;
+			tids[ntids++] = state->chunk[i].t & ENTRY_TID_MASK;
 		}
 		if (ntids >= BITMAP_PIECE || state->end)
 		{

@@ -16,7 +16,7 @@
 #pragma GCC target("avx2,bmi,popcnt")
 #endif
 
-#define GK_SIMD_AVX2
+#define SIMD_AVX2
 #define CPU_SET avx2
 #include "device/cpu_loops.h"
 
@@ -28,7 +28,7 @@
 
 #else
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 const GpudsCpuKernels gpuds_cpu_avx2 = { "avx2", NULL, NULL };
 

@@ -16,7 +16,7 @@
 #pragma GCC target("avx512f,avx2,bmi,popcnt")
 #endif
 
-#define GK_SIMD_AVX512
+#define SIMD_AVX512
 #define CPU_SET avx512
 #include "device/cpu_loops.h"
 
@@ -28,7 +28,7 @@
 
 #else
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 const GpudsCpuKernels gpuds_cpu_avx512 = { "avx512", NULL, NULL };
 

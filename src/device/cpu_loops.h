@@ -4,11 +4,11 @@
  *	  The body of one set of the CPU device's loops.
  *
  * A file that includes it has set the target of the functions that follow,
- * GK_SIMD_..., and CPU_SET, the set's name.
+ * SIMD_..., and CPU_SET, the set's name.
  *
  *-------------------------------------------------------------------------
  */
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 #define CPU_NAME_(set) gpuds_cpu_##set
 #define CPU_NAME(set) CPU_NAME_(set)
@@ -16,13 +16,13 @@
 #define CPU_STRING(set) CPU_STRING_(set)
 
 static int64_t
-scan(const GbtView *view, GkScan *scan, bool forward, GkEntry *out, int64_t cap)
+scan(const GbtView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
 	return gbt_scan(view, scan, forward, out, cap);
 }
 
 static uint64_t
-count(const GbtView *view, const GkInterval *intervals, int64_t n)
+count(const GbtView *view, const GpudsInterval *intervals, int64_t n)
 {
 	return gbt_count(view, intervals, n);
 }

@@ -7,13 +7,13 @@
  */
 #if defined(__aarch64__)
 
-#define GK_SIMD_NEON
+#define SIMD_NEON
 #define CPU_SET neon
 #include "device/cpu_loops.h"
 
 #else
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 const GpudsCpuKernels gpuds_cpu_neon = { "neon", NULL, NULL };
 

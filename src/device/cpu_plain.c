@@ -5,6 +5,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#define GK_SIMD_PLAIN
+#define SIMD_PLAIN
 #define CPU_SET plain
 #include "device/cpu_loops.h"

@@ -16,7 +16,7 @@
 #pragma GCC target("sse4.2")
 #endif
 
-#define GK_SIMD_SSE42
+#define SIMD_SSE42
 #define CPU_SET sse42
 #include "device/cpu_loops.h"
 
@@ -28,7 +28,7 @@
 
 #else
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 const GpudsCpuKernels gpuds_cpu_sse42 = { "sse42", NULL, NULL };
 

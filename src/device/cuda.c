@@ -3,8 +3,8 @@
  * cuda.c
  *	  The CUDA device: what is asked of a tree becomes requests to the worker.
  *
- * Small requests travel in the mailbox, others with a run of staging units.
- * What is too large for one request goes in several.  Nobody holds a run while it
+ * Small requests travel in the mailbox, others with a span of staging units.
+ * What is too large for one request goes in several.  Nobody holds a span while it
  * waits for anything but its request; a load, which waits for a disk between two
  * requests, does so in memory of its own, or in units set aside for loads.
  *
@@ -17,11 +17,11 @@
 #include "device/internal.h"
 
 /* Entries of a bulk load, operations of an apply that go with one request. */
-#define LOAD_ROOM ((int64) (GPUDS_PIECE_BYTES / sizeof(GkEntry)))
-#define APPLY_SIZE ((int64) (GPUDS_PIECE_BYTES / sizeof(GkOp)))
-#define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GkOp)))
+#define LOAD_ROOM ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsEntry)))
+#define APPLY_SIZE ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsOp)))
+#define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GpudsOp)))
 
-/* What a load collects in memory of its own before it asks for a run. */
+/* What a load collects in memory of its own before it asks for a span. */
 #define LOAD_BUFFER ((size_t) 2 * 1024 * 1024)
 
 /* A scan takes so much staging memory if there is not as much as it would like. */
@@ -110,12 +110,12 @@ device_status(uint32 status)
  * tree's new size.
  */
 static GpudsDeviceStatus
-send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch)
+send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch)
 {
 	GpudsDeviceStatus status;
 
 	mailbox->request.tree = tree->cuda.number;
-	if (!gpuds_mailbox_send(mailbox, run, epoch, false))
+	if (!gpuds_mailbox_send(mailbox, span, epoch, false))
 		return GPUDS_DEVICE_LOST;
 	status = device_status(mailbox->request.status);
 	if (status == GPUDS_DEVICE_OK)
@@ -184,18 +184,18 @@ gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	status = send_change(tree, mailbox, NULL, epoch);
 	if (status == GPUDS_DEVICE_OK)
 	{
-		if (gpuds_run_keep(&load->run, GPUDS_PIECE_BYTES))
+		if (gpuds_staging_keep(&load->span, GPUDS_PIECE_BYTES))
 		{
-			load->room = (GkEntry *) gpuds_run_memory(&load->run);
-			load->room_size = Min(LOAD_ROOM, load->run.n * GPUDS_UNIT_BYTES / sizeof(GkEntry));
+			load->room = (GpudsEntry *) gpuds_staging_at(&load->span);
+			load->room_size = Min(LOAD_ROOM, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
 		}
 		else
 		{
 			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER);
 			load->room = load->buffer;
-			load->room_size = LOAD_BUFFER / sizeof(GkEntry);
+			load->room_size = LOAD_BUFFER / sizeof(GpudsEntry);
 		}
-		gpuds_stop_point("load-begun");
+		gpuds_injection_point("load-begun");
 	}
 	return status;
 }
@@ -213,16 +213,16 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 		return GPUDS_DEVICE_LOST;
 	if (n > 0 && load->buffer)
 	{
-		gpuds_run_take(&load->run, n * sizeof(GkEntry), n * sizeof(GkEntry));
-		memcpy(gpuds_run_memory(&load->run), load->buffer, n * sizeof(GkEntry));
+		gpuds_staging_take(&load->span, n * sizeof(GpudsEntry), n * sizeof(GpudsEntry));
+		memcpy(gpuds_staging_at(&load->span), load->buffer, n * sizeof(GpudsEntry));
 	}
 	mailbox->request.kind = kind;
 	mailbox->request.n = n;
 	if (n > 0)
-		mailbox->request.input = gpuds_staging_offset(gpuds_run_memory(&load->run));
-	status = send_change(tree, mailbox, n > 0 ? &load->run : NULL, epoch);
+		mailbox->request.input = gpuds_staging_offset(gpuds_staging_at(&load->span));
+	status = send_change(tree, mailbox, n > 0 ? &load->span : NULL, epoch);
 	if (load->buffer)
-		gpuds_run_give(&load->run);
+		gpuds_staging_give(&load->span);
 	return status;
 }
 
@@ -230,7 +230,7 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 static void
 free_room(GpudsDeviceLoad *load)
 {
-	gpuds_run_give(&load->run);
+	gpuds_staging_give(&load->span);
 	if (load->buffer)
 		pfree(load->buffer);
 	load->buffer = NULL;
@@ -275,12 +275,12 @@ gpuds_cuda_apply_size(void)
 }
 
 GpudsDeviceStatus
-gpuds_cuda_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n)
+gpuds_cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
 	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 	GpudsDeviceStatus status;
-	GpudsRun run = { 0, 0 };
+	GpudsStagingSpan span = { 0, 0 };
 	char *input;
 
 	if (mailbox == NULL)
@@ -289,15 +289,15 @@ gpuds_cuda_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n)
 		input = mailbox->data;
 	else
 	{
-		gpuds_run_take(&run, n * sizeof(GkOp), n * sizeof(GkOp));
-		input = gpuds_run_memory(&run);
+		gpuds_staging_take(&span, n * sizeof(GpudsOp), n * sizeof(GpudsOp));
+		input = gpuds_staging_at(&span);
 	}
-	memcpy(input, ops, n * sizeof(GkOp));
+	memcpy(input, ops, n * sizeof(GpudsOp));
 	mailbox->request.kind = GPU_APPLY;
 	mailbox->request.n = n;
 	mailbox->request.input = gpuds_staging_offset(input);
-	status = send_change(tree, mailbox, run.n > 0 ? &run : NULL, epoch);
-	gpuds_run_give(&run);
+	status = send_change(tree, mailbox, span.n > 0 ? &span : NULL, epoch);
+	gpuds_staging_give(&span);
 	return status;
 }
 
@@ -329,27 +329,27 @@ begin_call(ScanCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint
 }
 
 static size_t
-input_bytes(const GkScan *scan, int64 n)
+input_bytes(const GpudsScan *scan, int64 n)
 {
-	return scan->words ? sizeof(GkInterval) + n * sizeof(uint64) : n * sizeof(GkInterval);
+	return scan->words ? sizeof(GpudsInterval) + n * sizeof(uint64) : n * sizeof(GpudsInterval);
 }
 
 static int64
-intervals_for(const GkScan *scan, size_t bytes)
+intervals_for(const GpudsScan *scan, size_t bytes)
 {
-	return scan->words ? (bytes - sizeof(GkInterval)) / sizeof(uint64) : bytes / sizeof(GkInterval);
+	return scan->words ? (bytes - sizeof(GpudsInterval)) / sizeof(uint64) : bytes / sizeof(GpudsInterval);
 }
 
 static void
-copy_intervals(const GkScan *scan, int64 first, int64 n, char *input)
+copy_intervals(const GpudsScan *scan, int64 first, int64 n, char *input)
 {
 	if (scan->words)
 	{
-		memcpy(input, scan->intervals, sizeof(GkInterval));
-		memcpy(input + sizeof(GkInterval), scan->words + first, n * sizeof(uint64));
+		memcpy(input, scan->intervals, sizeof(GpudsInterval));
+		memcpy(input + sizeof(GpudsInterval), scan->words + first, n * sizeof(uint64));
 	}
 	else
-		memcpy(input, scan->intervals + first, n * sizeof(GkInterval));
+		memcpy(input, scan->intervals + first, n * sizeof(GpudsInterval));
 }
 
 /*
@@ -358,8 +358,8 @@ copy_intervals(const GkScan *scan, int64 first, int64 n, char *input)
  * mailbox is to be closed.
  */
 static GpuRequest *
-ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, int64 n, int64 cap, char *input,
-	char *output)
+ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsScan *scan, int64 n, int64 cap,
+	char *input, char *output)
 {
 	GpuRequest *request = &mailbox->request;
 	int64 first = call->forward ? scan->next : scan->next - n;
@@ -380,7 +380,7 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, in
 	request->next = call->forward ? 0 : n;
 	request->inside = scan->inside;
 	request->at = scan->at;
-	if (!gpuds_mailbox_send(mailbox, run, call->epoch, false))
+	if (!gpuds_mailbox_send(mailbox, span, call->epoch, false))
 		return NULL;
 	if (request->status != GPU_OK)
 	{
@@ -403,14 +403,14 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsRun *run, GkScan *scan, in
 }
 
 static int64
-intervals_left(const ScanCall *call, const GkScan *scan)
+intervals_left(const ScanCall *call, const GpudsScan *scan)
 {
 	return call->forward ? scan->n - scan->next : scan->next;
 }
 
 /* A scan that the mailbox has room for.  Returns how many came; -1: none can be had. */
 static int64
-ask_small(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, GkEntry *out, int64 cap)
+ask_small(const ScanCall *call, GpudsMailbox *mailbox, GpudsScan *scan, GpudsEntry *out, int64 cap)
 {
 	char *output = mailbox->data + GPUDS_INLINE_INPUT;
 	int64 n = Min(intervals_left(call, scan), GPU_SMALL_INTERVALS);
@@ -420,18 +420,18 @@ ask_small(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, GkEntry *ou
 	if (request)
 	{
 		found = request->found;
-		memcpy(out, output, found * sizeof(GkEntry));
+		memcpy(out, output, found * sizeof(GpudsEntry));
 		gpuds_mailbox_close(mailbox);
 	}
 	return found;
 }
 
 /*
- * Any other scan.  Returns how many items came, in the memory of *run, which is the
- * caller's to give back; -1: none can be had, and no run.
+ * Any other scan.  Returns how many items came, in the memory of *span, which is the
+ * caller's to give back; -1: none can be had, and no span.
  */
 static int64
-ask_large(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, int64 cap, GpudsRun *run)
+ask_large(const ScanCall *call, GpudsMailbox *mailbox, GpudsScan *scan, int64 cap, GpudsStagingSpan *span)
 {
 	int64 n = intervals_left(call, scan);
 	GpuRequest *request;
@@ -444,22 +444,22 @@ ask_large(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, int64 cap, 
 	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES));
 	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
 	need = input_bytes(scan, n) + cap * call->item_bytes;
-	gpuds_run_take(run, Min(need, LEAST_RUN), need);
-	half = (size_t) run->n * GPUDS_UNIT_BYTES / 2;
+	gpuds_staging_take(span, Min(need, LEAST_RUN), need);
+	half = (size_t) span->n * GPUDS_UNIT_BYTES / 2;
 	if (need > 2 * half)
 	{
 		n = Min(n, intervals_for(scan, half));
 		cap = Min(cap, half / call->item_bytes);
 	}
-	request = ask(call, mailbox, run, scan, n, cap, gpuds_run_memory(run) + cap * call->item_bytes,
-				  gpuds_run_memory(run));
+	request = ask(call, mailbox, span, scan, n, cap, gpuds_staging_at(span) + cap * call->item_bytes,
+				  gpuds_staging_at(span));
 	if (request)
 	{
 		found = request->found;
 		gpuds_mailbox_close(mailbox);
 	}
 	else
-		gpuds_run_give(run);
+		gpuds_staging_give(span);
 	return found;
 }
 
@@ -468,34 +468,34 @@ ask_large(const ScanCall *call, GpudsMailbox *mailbox, GkScan *scan, int64 cap, 
  * there are more.  -1: none can be had.
  */
 static int64
-ask_entries(const ScanCall *call, GkScan *scan, GkEntry *out, int64 cap)
+ask_entries(const ScanCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap)
 {
 	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
-	GpudsRun run = { 0, 0 };
+	GpudsStagingSpan span = { 0, 0 };
 	int64 found;
 
 	if (mailbox == NULL)
 		return -1;
 	if (cap <= GPU_SMALL_ENTRIES)
 		return ask_small(call, mailbox, scan, out, cap);
-	found = ask_large(call, mailbox, scan, cap, &run);
+	found = ask_large(call, mailbox, scan, cap, &span);
 	if (found > 0)
-		memcpy(out, gpuds_run_memory(&run), found * sizeof(GkEntry));
-	gpuds_run_give(&run);
+		memcpy(out, gpuds_staging_at(&span), found * sizeof(GpudsEntry));
+	gpuds_staging_give(&span);
 	return found;
 }
 
 int64
-gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan, bool forward,
-				GkEntry *out, int64 cap)
+gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
+				bool forward, GpudsEntry *out, int64 cap)
 {
 	ScanCall call;
-	GkScan start = *scan;
+	GpudsScan start = *scan;
 	int64 done = 0;
 
 	begin_call(&call, tree, serial, expected, forward);
 	call.form = GPU_ENTRIES;
-	call.item_bytes = sizeof(GkEntry);
+	call.item_bytes = sizeof(GpudsEntry);
 	while (done < cap && intervals_left(&call, scan) > 0)
 	{
 		int64 found = ask_entries(&call, scan, out + done, cap - done);
@@ -511,7 +511,7 @@ gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected
 }
 
 bool
-gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
 					 int64 cap, GpudsTids *tids)
 {
 	ScanCall call;
@@ -524,11 +524,11 @@ gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 exp
 	mailbox = gpuds_mailbox_open(call.epoch, false);
 	if (mailbox == NULL)
 		return false;
-	tids->n = ask_large(&call, mailbox, scan, cap, &tids->run);
+	tids->n = ask_large(&call, mailbox, scan, cap, &tids->span);
 	if (tids->n < 0)
 		return false;
-	gpuds_run_shrink(&tids->run, tids->n * sizeof(uint64));
-	tids->tids = (const uint64 *) gpuds_run_memory(&tids->run);
+	gpuds_staging_shrink(&tids->span, tids->n * sizeof(uint64));
+	tids->tids = (const uint64 *) gpuds_staging_at(&tids->span);
 	return true;
 }
 

@@ -57,7 +57,7 @@ gpuds_device_max_entries(GpudsDeviceKind kind)
 GpudsDeviceKind
 gpuds_device_wanted(void)
 {
-	return gpuds_device != GPUDS_DEVICE_CPU && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+	return gpuds_device != GPUDS_CHOICE_CPU && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
 }
 
 GpudsDeviceStatus
@@ -105,14 +105,14 @@ gpuds_device_apply_size(const GpudsDeviceTree *tree)
 }
 
 GpudsDeviceStatus
-gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n)
+gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
 	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_apply(tree, ops, n) : gpuds_arena_apply(tree, ops, n);
 }
 
 int64
-gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-				  bool forward, GkEntry *out, int64 cap)
+gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
+				  bool forward, GpudsEntry *out, int64 cap)
 {
 	/* Read once: the slot may be given to a mirror of another kind. */
 	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_scan(tree, serial, expected, scan, forward, out, cap)
@@ -120,7 +120,7 @@ gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expect
 }
 
 bool
-gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
+gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
 					   int64 cap, GpudsTids *tids)
 {
 	return gpuds_cuda_scan_tids(tree, serial, expected, scan, cap, tids);
@@ -129,7 +129,7 @@ gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 e
 void
 gpuds_device_free_tids(GpudsTids *tids)
 {
-	gpuds_run_give(&tids->run);
+	gpuds_staging_give(&tids->span);
 }
 
 bool
@@ -146,7 +146,7 @@ gpuds_device_bytes(GpudsDeviceTree *tree)
 {
 	if (tree->kind == GPUDS_ON_CUDA)
 		return gpuds_device_usable(tree) ? pg_atomic_read_u64(&tree->cuda.bytes) : 0;
-	return gk_space_bytes(&tree->tree.space);
+	return arena_space_bytes(&tree->tree.space);
 }
 
 uint64

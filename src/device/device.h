@@ -39,7 +39,7 @@
 #define GPUDS_DEVICE_H
 
 #include "gpuds.h"
-#include "kernels/btree.h"
+#include "kernels/btree/gbt.h"
 
 #include "device/queue.h"
 
@@ -140,11 +140,11 @@ extern GpudsDeviceKind gpuds_device_wanted(void);
 typedef struct GpudsDeviceLoad
 {
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
-	GkEntry *room;         /* for the next entries */
+	GpudsEntry *room;      /* for the next entries */
 	int64 room_size;
 	GbtBuild build;
-	GpudsRun run;
-	GkEntry *buffer; /* NULL: room is in run */
+	GpudsStagingSpan span;
+	GpudsEntry *buffer; /* NULL: room is in span */
 } GpudsDeviceLoad;
 
 /*
@@ -168,7 +168,7 @@ extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 
 /* Operations to apply at a time, at most. */
 extern int64 gpuds_device_apply_size(const GpudsDeviceTree *tree);
-extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n);
+extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
 
 /*
  * The next entries of a scan, at most cap; fewer: the scan is at its end.
@@ -176,15 +176,15 @@ extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GkOp *o
  * was expected (the tree is incomplete, or serves another index by now).  Then
  * the scan has not moved.
  */
-extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-							   bool forward, GkEntry *out, int64 cap);
+extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+							   GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
 
 /* TIDs where the device has put them. */
 typedef struct GpudsTids
 {
-	const uint64 *tids; /* GkEntry.t & GK_TID_MASK, ascending */
+	const uint64 *tids; /* GpudsEntry.t & ENTRY_TID_MASK, ascending */
 	int64 n;
-	GpudsRun run;
+	GpudsStagingSpan span;
 } GpudsTids;
 
 /*
@@ -194,7 +194,7 @@ typedef struct GpudsTids
  * before anything else is asked of the device, also after an error.
  */
 extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-								   GkScan *scan, int64 cap, GpudsTids *tids);
+								   GpudsScan *scan, int64 cap, GpudsTids *tids);
 extern void gpuds_device_free_tids(GpudsTids *tids);
 
 /*

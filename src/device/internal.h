@@ -20,9 +20,9 @@ extern GpudsDeviceStatus gpuds_arena_load_begin(GpudsDeviceLoad *load, int nword
 extern GpudsDeviceStatus gpuds_arena_load_add(GpudsDeviceLoad *load, int64 n);
 extern GpudsDeviceStatus gpuds_arena_load_end(GpudsDeviceLoad *load);
 extern void gpuds_arena_load_cancel(GpudsDeviceLoad *load);
-extern GpudsDeviceStatus gpuds_arena_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n);
-extern int64 gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-							  bool forward, GkEntry *out, int64 cap);
+extern GpudsDeviceStatus gpuds_arena_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+extern int64 gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+							  GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
 extern void gpuds_arena_drop(GpudsDeviceTree *tree);
 extern bool gpuds_arena_verify(const GpudsDeviceTree *tree, char *why, size_t whylen);
 
@@ -35,11 +35,11 @@ extern GpudsDeviceStatus gpuds_cuda_load_add(GpudsDeviceLoad *load, int64 n);
 extern GpudsDeviceStatus gpuds_cuda_load_end(GpudsDeviceLoad *load);
 extern void gpuds_cuda_load_cancel(GpudsDeviceLoad *load);
 extern int64 gpuds_cuda_apply_size(void);
-extern GpudsDeviceStatus gpuds_cuda_apply(GpudsDeviceTree *tree, const GkOp *ops, int64 n);
-extern int64 gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GkScan *scan,
-							 bool forward, GkEntry *out, int64 cap);
+extern GpudsDeviceStatus gpuds_cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+extern int64 gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+							 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
 extern bool gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-								 GkScan *scan, int64 cap, GpudsTids *tids);
+								 GpudsScan *scan, int64 cap, GpudsTids *tids);
 extern bool gpuds_cuda_drop(GpudsDeviceTree *tree);
 extern GpudsDeviceVerdict gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen);
 

@@ -65,7 +65,7 @@ static uint8 *units = NULL;
 
 #define NOBODY (-1)
 
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 static int device_fault = FAULT_NONE;
 int gpuds_device_open_failures = 0;
 #endif
@@ -141,7 +141,7 @@ gpuds_queue_shmem_init(void)
 			gpuds_queue->info = absence;
 		on_shmem_exit(remember_absence, (Datum) 0);
 		ConditionVariableInit(&gpuds_queue->info_changed);
-		SpinLockInit(&gpuds_queue->run_mutex);
+		SpinLockInit(&gpuds_queue->staging_mutex);
 		gpuds_queue->first_in_line = NOBODY;
 		gpuds_queue->last_in_line = NOBODY;
 		gpuds_queue->nunits = unit_count();
@@ -215,17 +215,17 @@ gpuds_queue_wait_ready(void)
  *
  * Runs are handed out in the order in which they are asked for.  Who has to wait
  * stands in line, and whoever gives units back serves the first in line, as often
- * as there is enough for it.  Nobody overtakes, so that those who need a long run
+ * as there is enough for it.  Nobody overtakes, so that those who need a long span
  * come to their turn, and nobody is woken up for nothing.
  *
- * A run is kept for no longer than a request takes, so the line moves on.  Loads,
+ * A span is kept for no longer than a request takes, so the line moves on.  Loads,
  * which like to have one for their whole length, have a part of the memory of
  * their own, and do without if it is taken.
  */
 
-/* Takes the first run of at least least units, up to most of them, below unit end.  run_mutex is held. */
+/* Takes the first span of at least least units, up to most of them, below unit end.  staging_mutex is held. */
 static bool
-take_units(GpudsRun *run, uint32 from, uint32 end, uint32 least, uint32 most)
+take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32 most)
 {
 	while (from + least <= end)
 	{
@@ -240,8 +240,8 @@ take_units(GpudsRun *run, uint32 from, uint32 end, uint32 least, uint32 most)
 		if (n >= least)
 		{
 			memset(units + from, 1, n);
-			run->first = from;
-			run->n = n;
+			span->first = from;
+			span->n = n;
 			return true;
 		}
 		from += n;
@@ -251,17 +251,17 @@ take_units(GpudsRun *run, uint32 from, uint32 end, uint32 least, uint32 most)
 
 /* The same anywhere; what others keep for long, last. */
 static bool
-take_any_units(GpudsRun *run, uint32 least, uint32 most)
+take_any_units(GpudsStagingSpan *span, uint32 least, uint32 most)
 {
-	return take_units(run, gpuds_queue->nlong, gpuds_queue->nunits, least, most) ||
-		   take_units(run, 0, gpuds_queue->nunits, least, most);
+	return take_units(span, gpuds_queue->nlong, gpuds_queue->nunits, least, most) ||
+		   take_units(span, 0, gpuds_queue->nunits, least, most);
 }
 
-/* run_mutex is held. */
+/* staging_mutex is held. */
 static void
 join_line(int i)
 {
-	GpudsRunWait *wait = &gpuds_mailbox(i)->wait;
+	GpudsStagingWait *wait = &gpuds_mailbox(i)->wait;
 
 	wait->in_line = true;
 	wait->before = gpuds_queue->last_in_line;
@@ -273,11 +273,11 @@ join_line(int i)
 	gpuds_queue->last_in_line = i;
 }
 
-/* run_mutex is held. */
+/* staging_mutex is held. */
 static void
 leave_line(int i)
 {
-	GpudsRunWait *wait = &gpuds_mailbox(i)->wait;
+	GpudsStagingWait *wait = &gpuds_mailbox(i)->wait;
 
 	wait->in_line = false;
 	if (wait->before != NOBODY)
@@ -292,52 +292,52 @@ leave_line(int i)
 
 /*
  * Serves the first in line, if that is possible; returns its procno, to be woken
- * up, or NOBODY.  run_mutex is held.
+ * up, or NOBODY.  staging_mutex is held.
  */
 static int
 serve_first(void)
 {
 	int first = gpuds_queue->first_in_line;
-	GpudsRunWait *wait;
+	GpudsStagingWait *wait;
 
 	if (first == NOBODY)
 		return NOBODY;
 	wait = &gpuds_mailbox(first)->wait;
-	if (!take_any_units(&wait->run, wait->least, wait->most))
+	if (!take_any_units(&wait->span, wait->least, wait->most))
 		return NOBODY;
 	leave_line(first);
 	return wait->procno;
 }
 
-/* Goes on serving the line, after procno was.  Releases run_mutex. */
+/* Goes on serving the line, after procno was.  Releases staging_mutex. */
 static void
 serve_line(int procno)
 {
-	SpinLockRelease(&gpuds_queue->run_mutex);
+	SpinLockRelease(&gpuds_queue->staging_mutex);
 	while (procno != NOBODY)
 	{
 		SetLatch(&GetPGProcByNumber(procno)->procLatch);
-		SpinLockAcquire(&gpuds_queue->run_mutex);
+		SpinLockAcquire(&gpuds_queue->staging_mutex);
 		procno = serve_first();
-		SpinLockRelease(&gpuds_queue->run_mutex);
+		SpinLockRelease(&gpuds_queue->staging_mutex);
 	}
 }
 
-/* Takes the run that this backend was given in line.  False: it is not its turn yet. */
+/* Takes the span that this backend was given in line.  False: it is not its turn yet. */
 static bool
-take_given(GpudsRun *run)
+take_given(GpudsStagingSpan *span)
 {
-	GpudsRunWait *wait = &gpuds_mailbox(GpudsMyBackendIndex())->wait;
+	GpudsStagingWait *wait = &gpuds_mailbox(GpudsMyBackendIndex())->wait;
 	bool given;
 
-	SpinLockAcquire(&gpuds_queue->run_mutex);
+	SpinLockAcquire(&gpuds_queue->staging_mutex);
 	given = !wait->in_line;
 	if (given)
 	{
-		*run = wait->run;
-		wait->run.n = 0;
+		*span = wait->span;
+		wait->span.n = 0;
 	}
-	SpinLockRelease(&gpuds_queue->run_mutex);
+	SpinLockRelease(&gpuds_queue->staging_mutex);
 	return given;
 }
 
@@ -346,9 +346,9 @@ static void
 give_up_waiting(int code, Datum arg)
 {
 	int me = GpudsMyBackendIndex();
-	GpudsRun run;
+	GpudsStagingSpan span;
 
-	SpinLockAcquire(&gpuds_queue->run_mutex);
+	SpinLockAcquire(&gpuds_queue->staging_mutex);
 	if (gpuds_mailbox(me)->wait.in_line)
 	{
 		leave_line(me);
@@ -356,40 +356,40 @@ give_up_waiting(int code, Datum arg)
 		serve_line(serve_first());
 		return;
 	}
-	SpinLockRelease(&gpuds_queue->run_mutex);
-	if (take_given(&run))
-		gpuds_run_give(&run);
+	SpinLockRelease(&gpuds_queue->staging_mutex);
+	if (take_given(&span))
+		gpuds_staging_give(&span);
 }
 
 void
-gpuds_run_take(GpudsRun *run, size_t least, size_t most)
+gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
 {
 	uint32 nmost = (most + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
 	uint32 nleast = (least + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
 	int me = GpudsMyBackendIndex();
-	GpudsRunWait *wait = &gpuds_mailbox(me)->wait;
+	GpudsStagingWait *wait = &gpuds_mailbox(me)->wait;
 	bool taken;
 
 	Assert(nleast > 0 && nleast <= gpuds_queue->nunits - gpuds_queue->nlong);
 	nmost = Max(Min(nmost, GPUDS_RUN_UNITS), nleast);
 
-	SpinLockAcquire(&gpuds_queue->run_mutex);
-	taken = gpuds_queue->first_in_line == NOBODY && take_any_units(run, nleast, nmost);
+	SpinLockAcquire(&gpuds_queue->staging_mutex);
+	taken = gpuds_queue->first_in_line == NOBODY && take_any_units(span, nleast, nmost);
 	if (!taken)
 	{
 		wait->procno = GpudsMyProcNumber();
 		wait->least = nleast;
 		wait->most = nmost;
-		wait->run.n = 0;
+		wait->span.n = 0;
 		join_line(me);
 	}
-	SpinLockRelease(&gpuds_queue->run_mutex);
+	SpinLockRelease(&gpuds_queue->staging_mutex);
 	if (taken)
 		return;
 
 	PG_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
 	{
-		while (!take_given(run))
+		while (!take_given(span))
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, GpudsWaitEvent("GpudsStaging"));
 			ResetLatch(MyLatch);
@@ -400,27 +400,27 @@ gpuds_run_take(GpudsRun *run, size_t least, size_t most)
 }
 
 bool
-gpuds_run_keep(GpudsRun *run, size_t most)
+gpuds_staging_keep(GpudsStagingSpan *span, size_t most)
 {
 	uint32 n = Min(most / GPUDS_UNIT_BYTES, GPUDS_RUN_UNITS);
 	bool taken;
 
-	SpinLockAcquire(&gpuds_queue->run_mutex);
+	SpinLockAcquire(&gpuds_queue->staging_mutex);
 	taken = gpuds_queue->first_in_line == NOBODY &&
-			take_units(run, 0, gpuds_queue->nlong, LONG_LEAST, Max(n, LONG_LEAST));
-	SpinLockRelease(&gpuds_queue->run_mutex);
+			take_units(span, 0, gpuds_queue->nlong, LONG_LEAST, Max(n, LONG_LEAST));
+	SpinLockRelease(&gpuds_queue->staging_mutex);
 	return taken;
 }
 
-/* Harmless for a run of none.  Also for the worker. */
+/* Harmless for a span of none.  Also for the worker. */
 void
-gpuds_run_give(GpudsRun *run)
+gpuds_staging_give(GpudsStagingSpan *span)
 {
-	if (run->n == 0)
+	if (span->n == 0)
 		return;
-	SpinLockAcquire(&gpuds_queue->run_mutex);
-	memset(units + run->first, 0, run->n);
-	run->n = 0;
+	SpinLockAcquire(&gpuds_queue->staging_mutex);
+	memset(units + span->first, 0, span->n);
+	span->n = 0;
 	serve_line(serve_first());
 }
 
@@ -436,23 +436,23 @@ gpuds_staging_used(void)
 }
 
 void
-gpuds_run_shrink(GpudsRun *run, size_t bytes)
+gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 {
 	uint32 n = (bytes + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
-	GpudsRun rest;
+	GpudsStagingSpan rest;
 
-	if (n >= run->n)
+	if (n >= span->n)
 		return;
-	rest.first = run->first + n;
-	rest.n = run->n - n;
-	run->n = n;
-	gpuds_run_give(&rest);
+	rest.first = span->first + n;
+	rest.n = span->n - n;
+	span->n = n;
+	gpuds_staging_give(&rest);
 }
 
 char *
-gpuds_run_memory(const GpudsRun *run)
+gpuds_staging_at(const GpudsStagingSpan *span)
 {
-	return staging + mailbox_bytes() + (size_t) run->first * GPUDS_UNIT_BYTES;
+	return staging + mailbox_bytes() + (size_t) span->first * GPUDS_UNIT_BYTES;
 }
 
 /*
@@ -491,11 +491,11 @@ wake_worker(void)
 typedef struct Sent
 {
 	GpudsMailbox *mailbox;
-	GpudsRun *run;
+	GpudsStagingSpan *span;
 } Sent;
 
 /*
- * Gives up a request that was sent.  Whoever has it last frees its run.
+ * Gives up a request that was sent.  Whoever has it last frees its span.
  */
 static void
 abandon(int code, Datum arg)
@@ -512,19 +512,19 @@ abandon(int code, Datum arg)
 		state = MAILBOX_RUNNING;
 		if (pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_ABANDONED))
 		{
-			if (sent->run)
-				sent->run->n = 0;
+			if (sent->span)
+				sent->span->n = 0;
 			wake_worker();
 			return;
 		}
 		Assert(state == MAILBOX_DONE);
 		pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
 	}
-	if (sent->run)
-		gpuds_run_give(sent->run);
+	if (sent->span)
+		gpuds_staging_give(sent->span);
 }
 
-/* Lets others run.  True: for long. */
+/* Lets others span.  True: for long. */
 static bool
 kept_off_by_yield(void)
 {
@@ -638,10 +638,10 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	if (!wait_until(mailbox, is_idle, patient, give_nothing_up, (Datum) 0))
 		return NULL;
 	memset(&mailbox->request, 0, sizeof(GpuRequest));
-	mailbox->run.n = 0;
+	mailbox->span.n = 0;
 	mailbox->fault = FAULT_NONE;
 	mailbox->lost = false;
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 	/* Goes with one request, and not with one that cleans up. */
 	if (device_fault != FAULT_NONE && !patient)
 	{
@@ -653,14 +653,14 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 }
 
 bool
-gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool patient)
+gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
 {
 	int me = GpudsMyBackendIndex();
-	Sent sent = { mailbox, run };
+	Sent sent = { mailbox, span };
 
 	mailbox->epoch = epoch;
-	if (run)
-		mailbox->run = *run;
+	if (span)
+		mailbox->span = *span;
 	mailbox->request.done = 0;
 	pg_write_barrier();
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_POSTED);
@@ -674,12 +674,12 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool pati
 		/* A worker has taken it, and will answer. */
 	}
 	wake_worker();
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 	if (!patient)
 	{
 		PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(&sent));
 		{
-			gpuds_stop_point("device-waiting");
+			gpuds_injection_point("device-waiting");
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(&sent));
 	}
@@ -705,7 +705,7 @@ gpuds_mailbox_close(GpudsMailbox *mailbox)
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
 }
 
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 static const struct config_enum_entry fault_options[] = {
 	{ "none", FAULT_NONE, false },           { "sticky", FAULT_STICKY, false },
 	{ "no_memory", FAULT_NO_MEMORY, false }, { "bad_alloc", FAULT_BAD_ALLOC, false },

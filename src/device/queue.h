@@ -5,16 +5,16 @@
  *
  * Every backend has a mailbox, so it has one request under way at most.  A
  * mailbox holds the request and the data of a small one; larger data lie in a
- * run of staging units that goes with the request.  Both are staging memory,
+ * span of staging units that goes with the request.  Both are staging memory,
  * which the GPU reads and writes itself.
  *
  *	  IDLE		the backend's: it may fill the mailbox
  *	  POSTED	filled; its bit in queue->posted tells the worker
- *	  RUNNING	the worker has taken it; request and run are the engine's
+ *	  RUNNING	the worker has taken it; request and span are the engine's
  *				until request.done is 1
  *	  DONE		the worker has seen that it is done
  *	  ABANDONED	the backend has lost interest in a RUNNING one: when it is done,
- *				the worker frees its run and makes the mailbox IDLE
+ *				the worker frees its span and makes the mailbox IDLE
  *
  *	  IDLE -> POSTED			backend
  *	  POSTED -> IDLE			backend takes it back: the worker never saw it
@@ -64,7 +64,7 @@
 /* Staging memory is handed out in runs of such units. */
 #define GPUDS_UNIT_BYTES (256 * 1024)
 
-/* No request's input or output is longer; a run has room for both. */
+/* No request's input or output is longer; a span has room for both. */
 #define GPUDS_PIECE_BYTES (8 * 1024 * 1024)
 #define GPUDS_RUN_UNITS (2 * GPUDS_PIECE_BYTES / GPUDS_UNIT_BYTES)
 
@@ -77,14 +77,14 @@ typedef enum GpudsMailboxState
 	MAILBOX_ABANDONED
 } GpudsMailboxState;
 
-/* A run of staging units; n = 0: none. */
-typedef struct GpudsRun
+/* A span of staging units; n = 0: none. */
+typedef struct GpudsStagingSpan
 {
 	uint32 first;
 	uint32 n;
-} GpudsRun;
+} GpudsStagingSpan;
 
-/* What a test makes go wrong with a request (GPUDS_STOP_POINTS builds). */
+/* What a test makes go wrong with a request (GPUDS_INJECTION_POINTS builds). */
 typedef enum GpudsFault
 {
 	FAULT_NONE,
@@ -98,9 +98,9 @@ typedef enum GpudsFault
 
 /*
  * A backend's place in the line for staging memory: between two others, named by
- * the numbers of their mailboxes, -1: none.  Under run_mutex.
+ * the numbers of their mailboxes, -1: none.  Under staging_mutex.
  */
-typedef struct GpudsRunWait
+typedef struct GpudsStagingWait
 {
 	bool in_line;
 	int32 before;
@@ -108,12 +108,12 @@ typedef struct GpudsRunWait
 	int procno;
 	uint32 least; /* units */
 	uint32 most;
-	GpudsRun run; /* what it was given when it came to its turn */
-} GpudsRunWait;
+	GpudsStagingSpan span; /* what it was given when it came to its turn */
+} GpudsStagingWait;
 
 /* Room for the input and then for the output of the largest small scan. */
-#define GPUDS_INLINE_INPUT (GPU_SMALL_INTERVALS * sizeof(GkInterval))
-#define GPUDS_INLINE_BYTES (GPUDS_INLINE_INPUT + GPU_SMALL_ENTRIES * sizeof(GkEntry))
+#define GPUDS_INLINE_INPUT (GPU_SMALL_INTERVALS * sizeof(GpudsInterval))
+#define GPUDS_INLINE_BYTES (GPUDS_INLINE_INPUT + GPU_SMALL_ENTRIES * sizeof(GpudsEntry))
 
 typedef struct GpudsMailbox
 {
@@ -124,14 +124,14 @@ typedef struct GpudsMailbox
 	};
 	/* not in the lines that the GPU writes */
 	pg_atomic_uint32 state;
-	int procno;   /* of the backend, for its latch */
-	uint64 epoch; /* of the worker that it was meant for */
-	GpudsRun run; /* goes with the request */
-	uint32 fault; /* GpudsFault */
-	bool lost;    /* the worker has ended: request is not to be looked at */
+	int procno;            /* of the backend, for its latch */
+	uint64 epoch;          /* of the worker that it was meant for */
+	GpudsStagingSpan span; /* goes with the request */
+	uint32 fault;          /* GpudsFault */
+	bool lost;             /* the worker has ended: request is not to be looked at */
 	char pad_state[64 - 32];
-	GpudsRunWait wait;
-	char pad_wait[192 - sizeof(GpudsRunWait)];
+	GpudsStagingWait wait;
+	char pad_wait[192 - sizeof(GpudsStagingWait)];
 	char data[GPUDS_INLINE_BYTES];
 } GpudsMailbox;
 
@@ -171,7 +171,7 @@ typedef struct GpudsQueue
 
 	uint32 open_failures; /* attempts to open the device, in a row; the worker's */
 
-	slock_t run_mutex;
+	slock_t staging_mutex;
 	int32 first_in_line; /* who waits for staging memory: mailboxes, -1: nobody */
 	int32 last_in_line;
 	uint32 nunits;
@@ -194,7 +194,7 @@ extern Size gpuds_queue_shmem_size(void);
 extern void gpuds_queue_shmem_init(void);
 extern char *gpuds_staging_memory(size_t *bytes);
 extern GpudsMailbox *gpuds_mailbox(int i);
-extern void gpuds_run_give(GpudsRun *run);
+extern void gpuds_staging_give(GpudsStagingSpan *span);
 extern void gpuds_queue_info(GpudsCudaInfo *info);
 extern size_t gpuds_staging_used(void);
 
@@ -226,17 +226,17 @@ gpuds_queue_epoch(void)
  * that was abandoned; the request's fields are zero.  NULL: epoch is not being
  * served.
  *
- * gpuds_run_take takes from least to most bytes of staging memory, waiting for
+ * gpuds_staging_take takes from least to most bytes of staging memory, waiting for
  * as long as there is not as much; who came first is served first.  At most one
- * run at a time, and not for longer than a request and the reading of its answer
- * take.  gpuds_run_shrink leaves the first so many bytes of it.  gpuds_run_keep
+ * span at a time, and not for longer than a request and the reading of its answer
+ * take.  gpuds_staging_shrink leaves the first so many bytes of it.  gpuds_staging_keep
  * takes, without waiting, up to so many bytes that may be kept for as long as
  * one likes; false: there are none.
  *
  * gpuds_mailbox_send posts the request and waits for the answer.  False: it did
  * not get there (GPU_DEVICE_LOST is possible as an answer, too).  Then the mailbox
- * is closed.  The run stays the caller's, except if an error is raised: then it
- * has been taken care of, and run->n is 0.
+ * is closed.  The span stays the caller's, except if an error is raised: then it
+ * has been taken care of, and span->n is 0.
  *
  * gpuds_mailbox_close ends the use of the answer.  No error may be raised
  * between send and close.
@@ -245,12 +245,12 @@ gpuds_queue_epoch(void)
  * patient set they do not, but give up after some seconds: for cleanup.
  */
 extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
-extern void gpuds_run_take(GpudsRun *run, size_t least, size_t most);
-extern bool gpuds_run_keep(GpudsRun *run, size_t most);
-extern void gpuds_run_shrink(GpudsRun *run, size_t bytes);
-extern char *gpuds_run_memory(const GpudsRun *run);
+extern void gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most);
+extern bool gpuds_staging_keep(GpudsStagingSpan *span, size_t most);
+extern void gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes);
+extern char *gpuds_staging_at(const GpudsStagingSpan *span);
 extern uint64 gpuds_staging_offset(const void *p);
-extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsRun *run, uint64 epoch, bool patient);
+extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient);
 extern void gpuds_mailbox_close(GpudsMailbox *mailbox);
 
 /*
@@ -263,7 +263,7 @@ extern uint64 gpuds_queue_wait_ready(void);
 extern void gpuds_worker_register(void);
 extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
 
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 extern int gpuds_device_open_failures; /* that many attempts in a row fail */
 extern void gpuds_fault_define_guc(void);
 #endif

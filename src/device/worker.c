@@ -277,7 +277,7 @@ clear_away(int i)
 {
 	GpudsMailbox *mailbox = gpuds_mailbox(i);
 
-	gpuds_run_give(&mailbox->run);
+	gpuds_staging_give(&mailbox->span);
 	pg_memory_barrier();
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
 	pg_memory_barrier();
@@ -497,7 +497,7 @@ start_watchdog(void)
  * Requests
  */
 
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 static void
 inject_fault(GpudsFault fault)
 {
@@ -540,7 +540,7 @@ take(int i)
 		(void) finish(i);
 		return;
 	}
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 	if (mailbox->fault == FAULT_HOLD)
 	{
 		whereabouts[i] = KEPT;
@@ -741,7 +741,7 @@ open_engine(void)
 	options.memory = (size_t) gpuds_device_memory_mb * 1024 * 1024;
 	options.staging = gpuds_staging_memory(&options.staging_bytes);
 	options.piece_bytes = GPUDS_PIECE_BYTES;
-#ifdef GPUDS_STOP_POINTS
+#ifdef GPUDS_INJECTION_POINTS
 	options.emulate_failures = true;
 	if (gpuds_queue->open_failures < gpuds_device_open_failures)
 		open_failed("an attempt that was to fail");

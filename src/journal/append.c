@@ -305,7 +305,7 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
  * time; an error may leave part of the entries appended.
  */
 void
-gpuds_journal_append(Relation index, int nwords, const GkEntry *entries, int64 n, uint8 flags)
+gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
 {
 	const int size = GpudsRecordSize(nwords);
 	union

@@ -203,7 +203,7 @@ write_group(GpudsBaseWriter *writer, bool more)
  * before.
  */
 void
-gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n)
+gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n)
 {
 	const int nwords = writer->nwords;
 

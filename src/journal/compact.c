@@ -35,7 +35,7 @@
 
 #include "journal/internal.h"
 #include "journal/runs.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 /* When compaction pays: share of garbage in all records, and pages' worth of it. */
 #define COMPACT_GARBAGE_SHARE 0.4
@@ -62,18 +62,18 @@ typedef struct OldBase
 	Relation index;
 	GpudsJournalReader *reader;
 	int nwords;
-	GkEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
+	GpudsEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
 } OldBase;
 
 /* Lane records, sorted in memory; what does not fit goes to runs in a file. */
 typedef struct LaneSort
 {
 	int nwords;
-	GkOp *ops;
-	GkOp *scratch;
+	GpudsOp *ops;
+	GpudsOp *scratch;
 	int64 n;
 	int64 capacity;
-	GkEntry *entries; /* the sorted operations, deletions marked */
+	GpudsEntry *entries; /* the sorted operations, deletions marked */
 	int64 nentries;
 } LaneSort;
 
@@ -96,7 +96,7 @@ compacted_under_us(Relation index)
 
 /* GpudsSourceNext of the old base: its next live entries. */
 static int
-old_base_next(void *arg, const GkEntry **entries)
+old_base_next(void *arg, const GpudsEntry **entries)
 {
 	OldBase *base = arg;
 	GpudsJournalPage page;
@@ -135,16 +135,16 @@ sort_lanes(LaneSort *sort)
 	if (sort->n == 0)
 		return;
 	if (sort->scratch == NULL)
-		sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
-	gk_sort_ops(sort->ops, sort->scratch, sort->n);
-	sort->n = gk_last_ops(sort->ops, sort->n);
+		sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GpudsOp));
+	sort_ops(sort->ops, sort->scratch, sort->n);
+	sort->n = sort_last_ops(sort->ops, sort->n);
 
 	/* an entry is shorter than an operation: they fit in the scratch memory */
-	sort->entries = (GkEntry *) sort->scratch;
+	sort->entries = (GpudsEntry *) sort->scratch;
 	for (int64 i = 0; i < sort->n; i++)
 	{
 		sort->entries[i] = sort->ops[i].e;
-		if (sort->ops[i].order & GK_OP_DELETE)
+		if (sort->ops[i].order & GPUDS_OP_DELETE)
 			sort->entries[i].t |= GPUDS_RUN_DELETED;
 	}
 	sort->nentries = sort->n;
@@ -174,9 +174,9 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	}
 
 	sort->nwords = meta->nwords;
-	sort->capacity = memory_limit() / (2 * sizeof(GkOp));
+	sort->capacity = memory_limit() / (2 * sizeof(GpudsOp));
 	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT), GPUDS_MAX_RECORDS_PER_PAGE);
-	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GkOp));
+	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GpudsOp));
 
 	reader = gpuds_reader_open_after(index, &start);
 	gpuds_reader_stop_at(reader, sealed);
@@ -201,13 +201,13 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 		for (int i = 0; i < page.nrecords; i++)
 		{
 			GpudsRecord *record = (GpudsRecord *) (page.records + i * GpudsRecordSize(sort->nwords));
-			GkOp *op = &sort->ops[sort->n];
+			GpudsOp *op = &sort->ops[sort->n];
 
 			if (record->flags & GPUDS_RECORD_DEAD)
 				continue;
 			gpuds_record_entry(record, sort->nwords, &op->e);
 			op->order = (uint64) sort->n << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			sort->n++;
 		}
 	}
@@ -272,7 +272,7 @@ compact(Relation index, int nwords)
 	GpudsMerge *merge;
 	OldBase *base = palloc(sizeof(OldBase));
 	LaneSort *sort = palloc0(sizeof(LaneSort));
-	GkEntry *out = palloc(OUT_ENTRIES * sizeof(GkEntry));
+	GpudsEntry *out = palloc(OUT_ENTRIES * sizeof(GpudsEntry));
 	BufFile *file = NULL;
 	BlockNumber head;
 	BlockNumber pages;
@@ -283,9 +283,9 @@ compact(Relation index, int nwords)
 
 	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
 	gpuds_journal_read_meta(index, &before);
-	gpuds_stop_point("compact-begun");
+	gpuds_injection_point("compact-begun");
 	gpuds_journal_seal(index, nwords, &sealed, fresh);
-	gpuds_stop_point("compact-sealed");
+	gpuds_injection_point("compact-sealed");
 
 	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
 	base->index = index;
@@ -301,10 +301,10 @@ compact(Relation index, int nwords)
 		gpuds_base_add(writer, out, n);
 	}
 	gpuds_base_end(writer, &head, &pages, &records);
-	gpuds_stop_point("compact-written");
+	gpuds_injection_point("compact-written");
 
 	switch_meta(index, &before, fresh, head, pages, records);
-	gpuds_stop_point("compact-switched");
+	gpuds_injection_point("compact-switched");
 
 	if (file)
 		BufFileClose(file);

@@ -34,7 +34,7 @@
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
-#include "kernels/gk.h"
+#include "kernels/core/entry.h"
 
 #define GPUDS_LANES 4
 #define GPUDS_META_BLKNO 0
@@ -72,7 +72,7 @@ typedef GpudsPageOpaqueData *GpudsPageOpaque;
 typedef struct GpudsRecord
 {
 	uint8 flags;   /* GPUDS_RECORD_xxx */
-	uint8 spill;   /* last key bits, GkEntry.t >> GK_SPILL_SHIFT */
+	uint8 spill;   /* last key bits, GpudsEntry.t >> ENTRY_SPILL_SHIFT */
 	uint16 offset; /* heap TID */
 	uint32 block;
 	uint64 word[FLEXIBLE_ARRAY_MEMBER]; /* one or two key words */
@@ -179,10 +179,10 @@ extern Buffer gpuds_page_new(Relation index);
 
 /* Makes an entry's record, GpudsRecordSize(nwords) bytes. */
 static inline void
-gpuds_record_form(GpudsRecord *record, const GkEntry *entry, int nwords, uint8 flags)
+gpuds_record_form(GpudsRecord *record, const GpudsEntry *entry, int nwords, uint8 flags)
 {
 	record->flags = flags;
-	record->spill = entry->t >> GK_SPILL_SHIFT;
+	record->spill = entry->t >> ENTRY_SPILL_SHIFT;
 	record->offset = entry->t & 0xFFFF;
 	record->block = (entry->t >> 16) & 0xFFFFFFFF;
 	record->word[0] = entry->w0;
@@ -192,15 +192,15 @@ gpuds_record_form(GpudsRecord *record, const GkEntry *entry, int nwords, uint8 f
 
 /* The entry of a record. */
 static inline void
-gpuds_record_entry(const GpudsRecord *record, int nwords, GkEntry *entry)
+gpuds_record_entry(const GpudsRecord *record, int nwords, GpudsEntry *entry)
 {
 	entry->w0 = record->word[0];
 	entry->w1 = nwords > 1 ? record->word[1] : 0;
-	entry->t = (uint64) record->spill << GK_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
+	entry->t = (uint64) record->spill << ENTRY_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
 }
 
 /* append.c */
-extern void gpuds_journal_append(Relation index, int nwords, const GkEntry *entries, int64 n, uint8 flags);
+extern void gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags);
 extern void gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed,
 							   GpudsLaneMeta fresh[GPUDS_LANES]);
 extern void gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end);
@@ -219,7 +219,7 @@ typedef struct GpudsBaseWriter GpudsBaseWriter;
 extern GpudsBaseWriter *gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages);
 extern GpudsBaseWriter *gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end,
 											  uint64 records_before, bool log_pages);
-extern void gpuds_base_add(GpudsBaseWriter *writer, const GkEntry *entries, int64 n);
+extern void gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n);
 extern void gpuds_base_end(GpudsBaseWriter *writer, BlockNumber *head, BlockNumber *pages, uint64 *records);
 
 /* vacuum marks (mark.c) and compaction (compact.c) */

@@ -57,7 +57,7 @@ CHECK_OFFSET(GpudsMetaData, sweep_due, 58);
 CHECK_OFFSET(GpudsMetaData, unreached, 60);
 CHECK_OFFSET(GpudsMetaData, lane, 64);
 
-/* One lane's share of a heap block number: mark the TID's place in GkEntry.t. */
-StaticAssertDecl(GK_TID_MASK == ((UINT64CONST(1) << 48) - 1), "a TID takes 48 bits");
+/* One lane's share of a heap block number: mark the TID's place in GpudsEntry.t. */
+StaticAssertDecl(ENTRY_TID_MASK == ((UINT64CONST(1) << 48) - 1), "a TID takes 48 bits");
 StaticAssertDecl((GPUDS_LANES & (GPUDS_LANES - 1)) == 0, "the number of lanes must be a power of two");
 StaticAssertDecl(GPUDS_MAX_RECORDS_PER_PAGE <= PG_UINT16_MAX, "record indexes are 16 bits");

@@ -20,7 +20,7 @@
 #include "miscadmin.h"
 
 #include "journal/internal.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 
 /* Records of a batch: their places in it must fit the 16 bits that TIDs leave in a word. */
 #define BATCH_RECORDS 65536
@@ -52,9 +52,9 @@ typedef struct BulkDelete
 	BatchPage pages[BATCH_PAGES];
 	uint64 *keys; /* of live records: TID << 16 | place */
 	uint64 *scratch;
-	char *records;    /* copies of all records, in place order */
-	bool *dead;       /* by place */
-	GkEntry *entries; /* of the dead ones */
+	char *records;       /* copies of all records, in place order */
+	bool *dead;          /* by place */
+	GpudsEntry *entries; /* of the dead ones */
 
 	/*
 	 * Blocks of the file when we began that are in a chain, and the page of each
@@ -122,7 +122,7 @@ finish_batch(BulkDelete *bulk)
 {
 	int64 ndead = 0;
 
-	gk_sort_u64(bulk->keys, bulk->scratch, bulk->nkeys);
+	sort_u64(bulk->keys, bulk->scratch, bulk->nkeys);
 	memset(bulk->dead, 0, bulk->nrecords);
 	for (int64 i = 0; i < bulk->nkeys; i++)
 	{
@@ -143,7 +143,7 @@ finish_batch(BulkDelete *bulk)
 
 	if (ndead > 0)
 	{
-		GkEntry *entry = bulk->entries;
+		GpudsEntry *entry = bulk->entries;
 
 		for (int p = 0; p < bulk->npages; p++)
 		{
@@ -160,7 +160,7 @@ finish_batch(BulkDelete *bulk)
 		}
 		gpuds_journal_append(bulk->index, bulk->nwords, bulk->entries, ndead, GPUDS_RECORD_TOMBSTONE);
 
-		gpuds_stop_point("bulk-delete-tombstoned");
+		gpuds_injection_point("bulk-delete-tombstoned");
 
 		for (int p = 0; p < bulk->npages; p++)
 		{
@@ -244,7 +244,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	bulk->scratch = palloc(BATCH_RECORDS * sizeof(uint64));
 	bulk->records = palloc((Size) BATCH_RECORDS * GpudsRecordSize(nwords));
 	bulk->dead = palloc(BATCH_RECORDS);
-	bulk->entries = palloc(BATCH_RECORDS * sizeof(GkEntry));
+	bulk->entries = palloc(BATCH_RECORDS * sizeof(GpudsEntry));
 
 	/*
 	 * The length first: whoever has extended the file by then holds the metapage
@@ -284,7 +284,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 			reach(bulk, end.block[lane]);
 	}
 
-	gpuds_stop_point("bulk-delete-done");
+	gpuds_injection_point("bulk-delete-done");
 
 	stats->num_pages = RelationGetNumberOfBlocks(index);
 	stats->estimated_count = false;

@@ -27,14 +27,14 @@
 
 typedef struct Source
 {
-	const GkEntry *at; /* the source's next entries */
-	const GkEntry *end;
+	const GpudsEntry *at; /* the source's next entries */
+	const GpudsEntry *end;
 	GpudsSourceNext next; /* NULL: an array, or a run of file */
 	void *arg;
 	BufFile *file;
 	int64 offset; /* of what is not read yet, in bytes */
 	int64 left;   /* records not read yet */
-	GkEntry *buffer;
+	GpudsEntry *buffer;
 } Source;
 
 struct GpudsMerge
@@ -51,7 +51,7 @@ struct GpudsMerge
 
 /* Appends a sorted run to a temporary file. */
 void
-gpuds_run_write(BufFile *file, const GkEntry *entries, int64 n, int nwords)
+gpuds_run_write(BufFile *file, const GpudsEntry *entries, int64 n, int nwords)
 {
 	const int size = GpudsRecordSize(nwords);
 	union
@@ -84,7 +84,7 @@ read_at(BufFile *file, int64 offset, void *data, Size size)
 
 /* Reads the entry of a run at position i. */
 void
-gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GkEntry *entry)
+gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GpudsEntry *entry)
 {
 	const int size = GpudsRecordSize(nwords);
 	union
@@ -100,7 +100,7 @@ gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GkEntry *entry)
 
 /* How many entries of the run are below the bound. */
 int64
-gpuds_run_below(const GpudsSortedRun *run, int nwords, const GkEntry *bound)
+gpuds_run_below(const GpudsSortedRun *run, int nwords, const GpudsEntry *bound)
 {
 	int64 lo = 0;
 	int64 hi = run->count;
@@ -108,10 +108,10 @@ gpuds_run_below(const GpudsSortedRun *run, int nwords, const GkEntry *bound)
 	while (lo < hi)
 	{
 		int64 middle = (lo + hi) / 2;
-		GkEntry entry;
+		GpudsEntry entry;
 
 		gpuds_run_entry(run, middle, nwords, &entry);
-		if (gk_less(&entry, bound))
+		if (entry_less(&entry, bound))
 			lo = middle + 1;
 		else
 			hi = middle;
@@ -163,7 +163,7 @@ gpuds_merge_source(GpudsMerge *merge, GpudsSourceNext next, void *arg)
 
 /* Adds a sorted array, which must live as long as the merge. */
 void
-gpuds_merge_array(GpudsMerge *merge, const GkEntry *entries, int64 n)
+gpuds_merge_array(GpudsMerge *merge, const GpudsEntry *entries, int64 n)
 {
 	Source *source = add_source(merge);
 
@@ -216,7 +216,7 @@ refill(GpudsMerge *merge, Source *source)
 
 	n = Min(source->left, merge->read_entries);
 	if (source->buffer == NULL)
-		source->buffer = palloc(merge->read_entries * sizeof(GkEntry));
+		source->buffer = palloc(merge->read_entries * sizeof(GpudsEntry));
 	read_at(source->file, source->offset, merge->packed, (Size) n * size);
 	for (int i = 0; i < n; i++)
 	{
@@ -235,7 +235,7 @@ refill(GpudsMerge *merge, Source *source)
 }
 
 static inline bool
-same_entry(const GkEntry *a, const GkEntry *b)
+same_entry(const GpudsEntry *a, const GpudsEntry *b)
 {
 	return a->w0 == b->w0 && a->w1 == b->w1 && ((a->t ^ b->t) & ~GPUDS_RUN_DELETED) == 0;
 }
@@ -244,8 +244,8 @@ same_entry(const GkEntry *a, const GkEntry *b)
 static inline bool
 comes_before(const GpudsMerge *merge, int a, int b)
 {
-	const GkEntry *ea = merge->sources[a].at;
-	const GkEntry *eb = merge->sources[b].at;
+	const GpudsEntry *ea = merge->sources[a].at;
+	const GpudsEntry *eb = merge->sources[b].at;
 	uint64 ta;
 	uint64 tb;
 
@@ -283,7 +283,7 @@ play(GpudsMerge *merge, int node)
 static void
 start_merge(GpudsMerge *merge)
 {
-	Size entries = merge->memory / sizeof(GkEntry) / Max(merge->nsources, 1);
+	Size entries = merge->memory / sizeof(GpudsEntry) / Max(merge->nsources, 1);
 
 	merge->read_entries = Min(Max(entries, MIN_READ_ENTRIES), MAX_READ_ENTRIES);
 	merge->packed = palloc((Size) merge->read_entries * GpudsRecordSize(merge->nwords));
@@ -323,7 +323,7 @@ advance(GpudsMerge *merge)
  * and deleted ones.  Returns their number, 0 at the end.
  */
 int64
-gpuds_merge_next(GpudsMerge *merge, GkEntry *out, int64 cap)
+gpuds_merge_next(GpudsMerge *merge, GpudsEntry *out, int64 cap)
 {
 	int64 n = 0;
 
@@ -335,7 +335,7 @@ gpuds_merge_next(GpudsMerge *merge, GkEntry *out, int64 cap)
 	while (n < cap)
 	{
 		const Source *source = &merge->sources[merge->tree[0]];
-		GkEntry entry;
+		GpudsEntry entry;
 
 		if (source->at == source->end)
 			break;

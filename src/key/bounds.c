@@ -22,7 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 #include "key/code.h"
 
 /* Sets of further columns multiply the intervals up to this many. */
@@ -78,8 +78,8 @@ typedef struct GpudsKeyProduct
 	int64 behind[GPUDS_KEY_MAX_COLUMNS]; /* intervals of one item of a column */
 	GpudsKeyString rest;                 /* ones in the bits behind these columns */
 	int64 skip;                          /* intervals to leave out before the next one */
-	GkInterval *next;                    /* where the next interval goes */
-	GkInterval *end;                     /* of what is wanted */
+	GpudsInterval *next;                 /* where the next interval goes */
+	GpudsInterval *end;                  /* of what is wanted */
 } Product;
 
 #define ST_SORT sort_ranges
@@ -131,14 +131,14 @@ set_item(const CodeSet *set, int64 i)
 static void
 sort_words(uint64 *words, int64 n, uint64 *scratch)
 {
-	int64 start[GK_SPLIT + 1];
+	int64 start[SORT_SPLIT + 1];
 
 	CHECK_FOR_INTERRUPTS();
 	if (n <= SORT_PIECE)
-		gk_sort_u64(words, scratch, n);
-	else if (gk_split_u64(words, n, start))
+		sort_u64(words, scratch, n);
+	else if (sort_split_words(words, n, start))
 	{
-		for (int i = 0; i < GK_SPLIT; i++)
+		for (int i = 0; i < SORT_SPLIT; i++)
 			sort_words(words + start[i], start[i + 1] - start[i], scratch);
 	}
 }
@@ -594,17 +594,17 @@ set_is_points(const CodeSet *set)
 static GpudsKeyString
 ones_behind(const GpudsKeyLayout *layout, int end)
 {
-	int begin = 64 * layout->nwords + GK_SPILL_BITS - layout->nbits;
+	int begin = 64 * layout->nwords + ENTRY_SPILL_BITS - layout->nbits;
 	GpudsKeyString key = { 0, 0 };
 
-	if (end > GK_SPILL_BITS)
+	if (end > ENTRY_SPILL_BITS)
 	{
-		int low = Max(begin - GK_SPILL_BITS, 0);
+		int low = Max(begin - ENTRY_SPILL_BITS, 0);
 
-		key.high = gpuds_ones(end - GK_SPILL_BITS) & ~gpuds_ones(low);
+		key.high = gpuds_ones(end - ENTRY_SPILL_BITS) & ~gpuds_ones(low);
 	}
-	if (begin < GK_SPILL_BITS)
-		key.spill = (uint64) (gpuds_ones(Min(end, GK_SPILL_BITS)) & ~gpuds_ones(begin));
+	if (begin < ENTRY_SPILL_BITS)
+		key.spill = (uint64) (gpuds_ones(Min(end, ENTRY_SPILL_BITS)) & ~gpuds_ones(begin));
 	return key;
 }
 
@@ -618,7 +618,7 @@ emit(Product *product, const GpudsKeyString *lo, const GpudsKeyString *hi)
 	end.high = hi->high | product->rest.high;
 	end.spill = hi->spill | product->rest.spill;
 	gpuds_key_to_entry(lo, nwords, 0, &product->next->lo);
-	gpuds_key_to_entry(&end, nwords, GK_TID_MASK, &product->next->hi);
+	gpuds_key_to_entry(&end, nwords, ENTRY_TID_MASK, &product->next->hi);
 	product->next++;
 }
 
@@ -631,9 +631,9 @@ emit_points(Product *product, const GpudsKeyString *prefix, const GpudsKeyColumn
 			const uint64 *points, int64 n)
 {
 	GpudsKeyString key = *prefix;
-	int shift = column->shift - GK_SPILL_BITS;
-	GkInterval *interval = product->next;
-	GkInterval frame;
+	int shift = column->shift - ENTRY_SPILL_BITS;
+	GpudsInterval *interval = product->next;
+	GpudsInterval frame;
 
 	gpuds_key_put_code(&key, column, 0);
 	emit(product, &key, &key);
@@ -658,7 +658,7 @@ multiply(Product *product, int i, const GpudsKeyString *prefix)
 	const CodeSet *set = &product->sets[i];
 	const bool last = i == product->ncolumns - 1;
 	const bool in_word = set->points != NULL && product->layout->nwords == 1 &&
-						 column->shift >= GK_SPILL_BITS;
+						 column->shift >= ENTRY_SPILL_BITS;
 	const int64 null_before = set->null && column->nulls_first;
 	const int64 items = set->n + set->null;
 	int64 j = product->skip / product->behind[i];
@@ -700,7 +700,7 @@ multiply(Product *product, int i, const GpudsKeyString *prefix)
 
 /* Writes n intervals, from the one with a number on. */
 static void
-write_intervals(Product *product, int64 first, GkInterval *intervals, int64 n)
+write_intervals(Product *product, int64 first, GpudsInterval *intervals, int64 n)
 {
 	GpudsKeyString nothing = { 0, 0 };
 
@@ -719,7 +719,7 @@ static bool
 words_suffice(const GpudsKeyLayout *layout, const CodeSet *set)
 {
 	return layout->nwords == 1 && set->points != NULL && !set->null &&
-		   layout->column[0].shift >= GK_SPILL_BITS;
+		   layout->column[0].shift >= ENTRY_SPILL_BITS;
 }
 
 /*
@@ -746,7 +746,7 @@ frame_words(Product *product, GpudsKeySet *set)
 	const GpudsKeyColumn *column = &product->layout->column[0];
 	GpudsKeyString key = { 0, 0 };
 	uint64 *words = product->sets[0].points;
-	int shift = column->shift - GK_SPILL_BITS;
+	int shift = column->shift - ENTRY_SPILL_BITS;
 
 	gpuds_key_put_code(&key, column, 0);
 	product->next = &set->single;
@@ -842,7 +842,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	product.layout = layout;
 	product.sets = sets;
 	product.ncolumns = 0;
-	end = 64 * layout->nwords + GK_SPILL_BITS;
+	end = 64 * layout->nwords + ENTRY_SPILL_BITS;
 	for (int i = 0; i < layout->ncolumns; i++)
 	{
 		const GpudsKeyColumn *column = &layout->column[i];
@@ -880,10 +880,10 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	}
 	else
 	{
-		set->batch = Min(Max((int64) work_mem * 1024 / (int64) sizeof(GkInterval), MIN_BATCH), MAX_BATCH);
+		set->batch = Min(Max((int64) work_mem * 1024 / (int64) sizeof(GpudsInterval), MIN_BATCH), MAX_BATCH);
 		set->nintervals = Min(n, set->batch);
 		if (n > 1)
-			set->intervals = alloc_array(set->nintervals, sizeof(GkInterval));
+			set->intervals = alloc_array(set->nintervals, sizeof(GpudsInterval));
 		if (n > set->nintervals)
 			set->product = keep_product(&product);
 		write_intervals(&product, 0, set->intervals, set->nintervals);
@@ -928,21 +928,21 @@ gpuds_key_set_turn(GpudsKeySet *set, int64 number)
  * set's words must be sorted.
  */
 int64
-gpuds_key_set_find(const GpudsKeySet *set, const GkEntry *entry)
+gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry)
 {
-	GkScan scan = { .intervals = set->intervals, .n = set->total, .words = set->all_words };
+	GpudsScan scan = { .intervals = set->intervals, .n = set->total, .words = set->all_words };
 	int64 lo = 0;
 	int64 hi = set->total;
 
 	if (set->product == NULL)
-		return gk_scan_find(&scan, entry);
+		return entry_scan_find(&scan, entry);
 	while (lo < hi)
 	{
 		int64 middle = lo + (hi - lo) / 2;
-		GkInterval interval = { { 0 } };
+		GpudsInterval interval = { { 0 } };
 
 		write_intervals(set->product, middle, &interval, 1);
-		if (gk_less(&interval.hi, entry))
+		if (entry_less(&interval.hi, entry))
 			lo = middle + 1;
 		else
 			hi = middle;
@@ -971,14 +971,14 @@ set_contains(const CodeSet *set, GpudsCode code)
 
 /* Does an entry from the intervals belong to the answer?  A NULL filter is not allowed. */
 bool
-gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry)
+gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry)
 {
 	GpudsKeyString key;
 
 	key.high = entry->w0;
 	if (filter->nwords == 2)
 		key.high = key.high << 64 | entry->w1;
-	key.spill = entry->t >> GK_SPILL_SHIFT;
+	key.spill = entry->t >> ENTRY_SPILL_SHIFT;
 
 	for (int i = 0; i < filter->ncolumns; i++)
 	{

@@ -228,12 +228,12 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 static inline void
 gpuds_key_put(GpudsKeyString *key, GpudsCode bits, int place)
 {
-	if (place >= GK_SPILL_BITS)
-		key->high |= bits << (place - GK_SPILL_BITS);
+	if (place >= ENTRY_SPILL_BITS)
+		key->high |= bits << (place - ENTRY_SPILL_BITS);
 	else
 	{
-		key->high |= bits >> (GK_SPILL_BITS - place);
-		key->spill |= (uint64) (bits << place) & ((1 << GK_SPILL_BITS) - 1);
+		key->high |= bits >> (ENTRY_SPILL_BITS - place);
+		key->spill |= (uint64) (bits << place) & ((1 << ENTRY_SPILL_BITS) - 1);
 	}
 }
 
@@ -243,10 +243,10 @@ gpuds_key_get(const GpudsKeyString *key, int place, int nbits)
 {
 	GpudsCode bits;
 
-	if (place >= GK_SPILL_BITS)
-		bits = key->high >> (place - GK_SPILL_BITS);
+	if (place >= ENTRY_SPILL_BITS)
+		bits = key->high >> (place - ENTRY_SPILL_BITS);
 	else
-		bits = key->high << (GK_SPILL_BITS - place) | key->spill >> place;
+		bits = key->high << (ENTRY_SPILL_BITS - place) | key->spill >> place;
 	return bits & gpuds_ones(nbits);
 }
 
@@ -276,7 +276,7 @@ gpuds_key_put_null(GpudsKeyString *key, const GpudsKeyColumn *column)
 }
 
 static inline void
-gpuds_key_to_entry(const GpudsKeyString *key, int nwords, uint64 tid, GkEntry *entry)
+gpuds_key_to_entry(const GpudsKeyString *key, int nwords, uint64 tid, GpudsEntry *entry)
 {
 	if (nwords == 1)
 	{
@@ -288,7 +288,7 @@ gpuds_key_to_entry(const GpudsKeyString *key, int nwords, uint64 tid, GkEntry *e
 		entry->w0 = (uint64) (key->high >> 64);
 		entry->w1 = (uint64) key->high;
 	}
-	entry->t = key->spill << GK_SPILL_SHIFT | tid;
+	entry->t = key->spill << ENTRY_SPILL_SHIFT | tid;
 }
 
 #endif /* GPUDS_KEY_CODE_H */

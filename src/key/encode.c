@@ -15,7 +15,7 @@
  */
 void
 gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull, ItemPointer tid,
-				 GkEntry *entry)
+				 GpudsEntry *entry)
 {
 	GpudsKeyString key = { 0, 0 };
 

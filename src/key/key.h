@@ -8,7 +8,7 @@
  * does (bits complemented for DESC).  The key is a bit string: for each column
  * one NULL bit and the code, most significant first; the last column's NULL
  * bit stands after its code instead of before it, so that a single-column key
- * fills its words and has its NULL bit in the spill (see kernels/gk.h).  A
+ * fills its words and has its NULL bit in the spill (see kernels/core/entry.h).  A
  * NULL's code is all zeros if it sorts first in the index, else all ones; its
  * NULL bit is 0 if it sorts first, else 1, and a value's is the opposite.
  *
@@ -29,7 +29,7 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-#include "kernels/gk.h"
+#include "kernels/core/entry.h"
 
 #define GPUDS_KEY_MAX_COLUMNS 8
 #define GPUDS_KEY_MAX_BITS 136
@@ -80,7 +80,7 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
  */
 typedef struct GpudsKeySet
 {
-	GkInterval *intervals; /* of the batch, as in GkScan */
+	GpudsInterval *intervals; /* of the batch, as in GpudsScan */
 	int64 nintervals;
 	uint64 *words;
 	bool sorted; /* else the words are as they came */
@@ -91,7 +91,7 @@ typedef struct GpudsKeySet
 	int64 batch;                     /* most intervals of a batch */
 	uint64 *all_words;               /* NULL, or the words of all batches */
 	struct GpudsKeyProduct *product; /* makes the batches; NULL: there is one */
-	GkInterval single;
+	GpudsInterval single;
 } GpudsKeySet;
 
 /* layout.c */
@@ -99,23 +99,23 @@ extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
-							 ItemPointer tid, GkEntry *entry);
+							 ItemPointer tid, GpudsEntry *entry);
 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);
 extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
-extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GkEntry *entry);
-extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GkEntry *entry);
+extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry);
+extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);
 
 /* enum.c */
 extern void gpuds_key_after_alter_enum(AlterEnumStmt *stmt);
 
 static inline void
-gpuds_entry_tid(const GkEntry *entry, ItemPointer tid)
+gpuds_entry_tid(const GpudsEntry *entry, ItemPointer tid)
 {
-	uint64 bits = entry->t & GK_TID_MASK;
+	uint64 bits = entry->t & ENTRY_TID_MASK;
 
 	ItemPointerSet(tid, (BlockNumber) (bits >> 16), (OffsetNumber) (bits & 0xFFFF));
 }

@@ -207,9 +207,9 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	}
 
 	layout->ncolumns = ncolumns;
-	layout->nwords = layout->nbits <= 64 + GK_SPILL_BITS ? 1 : 2;
+	layout->nwords = layout->nbits <= 64 + ENTRY_SPILL_BITS ? 1 : 2;
 
-	place = 64 * layout->nwords + GK_SPILL_BITS;
+	place = 64 * layout->nwords + ENTRY_SPILL_BITS;
 	for (int i = 0; i < ncolumns; i++)
 	{
 		GpudsKeyColumn *column = &layout->column[i];

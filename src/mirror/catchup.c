@@ -68,7 +68,7 @@ batch_limit(int how)
 {
 	if (!(how & GPUDS_LOADER))
 		return GPUDS_PIECE_RECORDS;
-	return Max(LEAST_LOADER_BATCH, (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GkOp)));
+	return Max(LEAST_LOADER_BATCH, (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GpudsOp)));
 }
 
 /*
@@ -101,7 +101,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 		}
 		if (batch.n > 0)
 		{
-			gpuds_stop_point("catch-up-read");
+			gpuds_injection_point("catch-up-read");
 			mirror->ahead = true;
 		}
 		result = apply_batch(mirror, &batch, (how & GPUDS_ASKED) != 0, &size);

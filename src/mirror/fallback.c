@@ -31,7 +31,7 @@
 #include "utils/memutils.h"
 
 #include "journal/runs.h"
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 #include "mirror/mirror.h"
 
 /* After so many passes the next one sorts all of the index, if that may be kept. */
@@ -44,7 +44,7 @@
 #define MAX_RUN (1024 * 1024)
 
 /* What a run's reading takes in a merge, at least. */
-#define RUN_READ_MEMORY (128 * sizeof(GkEntry))
+#define RUN_READ_MEMORY (128 * sizeof(GpudsEntry))
 
 /* Entries that a merge gives, and that are read from a file, at a time. */
 #define BLOCK_ENTRIES 512
@@ -63,11 +63,11 @@ typedef struct Sorted
 {
 	int nwords;
 	int64 n;
-	GkEntry *entries; /* if in memory */
-	int64 size;       /* allocated */
-	BufFile *file;    /* else records */
-	int64 block;      /* of which entries are in buffer; -1: none */
-	GkEntry *buffer;
+	GpudsEntry *entries; /* if in memory */
+	int64 size;          /* allocated */
+	BufFile *file;       /* else records */
+	int64 block;         /* of which entries are in buffer; -1: none */
+	GpudsEntry *buffer;
 	char *packed;
 } Sorted;
 
@@ -77,18 +77,18 @@ struct GpudsFallback
 	MemoryContext context; /* of all that is at hand; NULL: not needed so far */
 	Extent extent;
 	Sorted sorted;
-	int64 place;   /* in sorted, where the scan left */
-	bool forward;  /* direction of the last call */
-	GkScan left;   /* the scan as that call left it */
-	bool near_end; /* EXTENT_NEAR: nothing is behind these in that direction */
-	int passes;    /* over the journal for this scan */
+	int64 place;    /* in sorted, where the scan left */
+	bool forward;   /* direction of the last call */
+	GpudsScan left; /* the scan as that call left it */
+	bool near_end;  /* EXTENT_NEAR: nothing is behind these in that direction */
+	int passes;     /* over the journal for this scan */
 };
 
 /* The making of a sorted answer. */
 typedef struct Sort
 {
 	const GpudsMirrorSource *source;
-	const GkScan *only; /* entries in its intervals; NULL: all */
+	const GpudsScan *only; /* entries in its intervals; NULL: all */
 	Size memory;
 	GpudsJournalReader *base;
 	bool stale;
@@ -98,8 +98,8 @@ typedef struct Sort
 	int64 nolder;
 
 	/* lane records: in memory, and in runs in the order of arrival */
-	GkOp *ops;
-	GkOp *scratch;
+	GpudsOp *ops;
+	GpudsOp *scratch;
 	int64 n;
 	int64 size;
 	BufFile *file;
@@ -108,8 +108,8 @@ typedef struct Sort
 	int nruns;
 	int max_runs;
 
-	GkEntry page[GPUDS_MAX_RECORDS_PER_PAGE];
-	GkEntry block[BLOCK_ENTRIES];
+	GpudsEntry page[GPUDS_MAX_RECORDS_PER_PAGE];
+	GpudsEntry block[BLOCK_ENTRIES];
 } Sort;
 
 static Size
@@ -179,7 +179,7 @@ gpuds_fallback_end(GpudsFallback *fallback)
 }
 
 /* Entry i of those at hand; valid until the next call. */
-static inline const GkEntry *
+static inline const GpudsEntry *
 sorted_entry(Sorted *sorted, int64 i)
 {
 	const int size = GpudsRecordSize(sorted->nwords);
@@ -207,9 +207,9 @@ sorted_entry(Sorted *sorted, int64 i)
 
 /* Adds entries behind all others; goes over to a file when memory, in bytes, is full. */
 static void
-sorted_add(Sorted *sorted, const GkEntry *entries, int64 n, Size memory)
+sorted_add(Sorted *sorted, const GpudsEntry *entries, int64 n, Size memory)
 {
-	if (sorted->file == NULL && (sorted->n + n) * sizeof(GkEntry) > memory)
+	if (sorted->file == NULL && (sorted->n + n) * sizeof(GpudsEntry) > memory)
 	{
 		sorted->file = BufFileCreateTemp(false);
 		gpuds_run_write(sorted->file, sorted->entries, sorted->n, sorted->nwords);
@@ -217,7 +217,7 @@ sorted_add(Sorted *sorted, const GkEntry *entries, int64 n, Size memory)
 			pfree(sorted->entries);
 		sorted->entries = NULL;
 		sorted->block = -1;
-		sorted->buffer = palloc(BLOCK_ENTRIES * sizeof(GkEntry));
+		sorted->buffer = palloc(BLOCK_ENTRIES * sizeof(GpudsEntry));
 		sorted->packed = palloc(BLOCK_ENTRIES * GpudsRecordSize(sorted->nwords));
 	}
 	if (sorted->file)
@@ -229,22 +229,22 @@ sorted_add(Sorted *sorted, const GkEntry *entries, int64 n, Size memory)
 			int64 size = Max(sorted->size * 2, sorted->n + n);
 
 			if (sorted->entries)
-				sorted->entries = repalloc_huge(sorted->entries, size * sizeof(GkEntry));
+				sorted->entries = repalloc_huge(sorted->entries, size * sizeof(GpudsEntry));
 			else
-				sorted->entries = palloc(size * sizeof(GkEntry));
+				sorted->entries = palloc(size * sizeof(GpudsEntry));
 			sorted->size = size;
 		}
-		memcpy(sorted->entries + sorted->n, entries, n * sizeof(GkEntry));
+		memcpy(sorted->entries + sorted->n, entries, n * sizeof(GpudsEntry));
 	}
 	sorted->n += n;
 }
 
 static inline bool
-comes_before(Sorted *sorted, int64 i, const GkEntry *bound, bool through)
+comes_before(Sorted *sorted, int64 i, const GpudsEntry *bound, bool through)
 {
-	const GkEntry *entry = sorted_entry(sorted, i);
+	const GpudsEntry *entry = sorted_entry(sorted, i);
 
-	return through ? !gk_less(bound, entry) : gk_less(entry, bound);
+	return through ? !entry_less(bound, entry) : entry_less(entry, bound);
 }
 
 /*
@@ -252,7 +252,7 @@ comes_before(Sorted *sorted, int64 i, const GkEntry *bound, bool through)
  * behind it.  Looks around near first, a place from 0 to n.
  */
 static int64
-find_place(Sorted *sorted, int64 near, const GkEntry *bound, bool through)
+find_place(Sorted *sorted, int64 near, const GpudsEntry *bound, bool through)
 {
 	int64 lo = 0;
 	int64 hi = sorted->n;
@@ -292,32 +292,32 @@ find_place(Sorted *sorted, int64 near, const GkEntry *bound, bool through)
 
 /* Where the scan goes on: the place of the next entry that it may want, or -1 or n. */
 static int64
-next_place(Sorted *sorted, int64 near, const GkScan *scan, bool forward)
+next_place(Sorted *sorted, int64 near, const GpudsScan *scan, bool forward)
 {
-	GkInterval interval;
+	GpudsInterval interval;
 
 	if (scan->inside)
 		return forward ? find_place(sorted, near, &scan->at, true)
 					   : find_place(sorted, near, &scan->at, false) - 1;
 	if (forward ? scan->next >= scan->n : scan->next <= 0)
 		return forward ? sorted->n : -1;
-	interval = gk_scan_interval(scan, forward ? scan->next : scan->next - 1);
+	interval = entry_scan_interval(scan, forward ? scan->next : scan->next - 1);
 	return forward ? find_place(sorted, near, &interval.lo, false)
 				   : find_place(sorted, near, &interval.hi, true) - 1;
 }
 
 /* Number of the first interval that does not end before the entry, hint being likely. */
 static int64
-find_interval(const GkScan *scan, int64 hint, const GkEntry *entry)
+find_interval(const GpudsScan *scan, int64 hint, const GpudsEntry *entry)
 {
 	if (hint >= 0 && hint < scan->n)
 	{
-		GkInterval interval = gk_scan_interval(scan, hint);
+		GpudsInterval interval = entry_scan_interval(scan, hint);
 
-		if (!gk_less(entry, &interval.lo) && !gk_less(&interval.hi, entry))
+		if (!entry_less(entry, &interval.lo) && !entry_less(&interval.hi, entry))
 			return hint;
 	}
-	return gk_scan_find(scan, entry);
+	return entry_scan_find(scan, entry);
 }
 
 /*
@@ -325,20 +325,20 @@ find_interval(const GkScan *scan, int64 hint, const GkEntry *entry)
  * behind them.
  */
 static int64
-take_entries(GpudsFallback *fallback, GkScan *scan, bool forward, GkEntry *out, int64 cap)
+take_entries(GpudsFallback *fallback, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap)
 {
 	Sorted *sorted = &fallback->sorted;
 	int64 place = next_place(sorted, Min(fallback->place, sorted->n), scan, forward);
 	int64 current = -1; /* interval that was looked at last */
 	int64 last = 0;     /* interval of the last entry taken */
 	int64 n = 0;
-	GkInterval interval = { { 0 } };
+	GpudsInterval interval = { { 0 } };
 
 	while (n < cap && place >= 0 && place < sorted->n)
 	{
-		const GkEntry *entry = sorted_entry(sorted, place);
+		const GpudsEntry *entry = sorted_entry(sorted, place);
 
-		if (current < 0 || gk_less(entry, &interval.lo) || gk_less(&interval.hi, entry))
+		if (current < 0 || entry_less(entry, &interval.lo) || entry_less(&interval.hi, entry))
 		{
 			int64 found = find_interval(scan, current < 0 ? -1 : current + (forward ? 1 : -1), entry);
 			bool within = found < scan->n;
@@ -346,8 +346,8 @@ take_entries(GpudsFallback *fallback, GkScan *scan, bool forward, GkEntry *out, 
 			CHECK_FOR_INTERRUPTS();
 			if (within)
 			{
-				interval = gk_scan_interval(scan, found);
-				within = !gk_less(entry, &interval.lo);
+				interval = entry_scan_interval(scan, found);
+				within = !entry_less(entry, &interval.lo);
 			}
 			if (!within)
 			{
@@ -359,7 +359,7 @@ take_entries(GpudsFallback *fallback, GkScan *scan, bool forward, GkEntry *out, 
 					place = forward ? sorted->n : -1;
 					break;
 				}
-				interval = gk_scan_interval(scan, found);
+				interval = entry_scan_interval(scan, found);
 				place = forward ? find_place(sorted, place, &interval.lo, false)
 								: find_place(sorted, place, &interval.hi, true) - 1;
 				current = found;
@@ -385,15 +385,15 @@ take_entries(GpudsFallback *fallback, GkScan *scan, bool forward, GkEntry *out, 
 
 /* Is the entry in one of the intervals? */
 static bool
-in_intervals(const GkScan *scan, const GkEntry *entry)
+in_intervals(const GpudsScan *scan, const GpudsEntry *entry)
 {
-	int64 found = gk_scan_find(scan, entry);
-	GkInterval interval;
+	int64 found = entry_scan_find(scan, entry);
+	GpudsInterval interval;
 
 	if (found == scan->n)
 		return false;
-	interval = gk_scan_interval(scan, found);
-	return !gk_less(entry, &interval.lo);
+	interval = entry_scan_interval(scan, found);
+	return !entry_less(entry, &interval.lo);
 }
 
 /*
@@ -402,7 +402,7 @@ in_intervals(const GkScan *scan, const GkEntry *entry)
 
 /* GpudsSourceNext of the base: its next entries that are wanted. */
 static int
-next_of_base(void *arg, const GkEntry **entries)
+next_of_base(void *arg, const GpudsEntry **entries)
 {
 	Sort *sort = arg;
 	int nwords = sort->source->layout->nwords;
@@ -438,17 +438,17 @@ next_of_base(void *arg, const GkEntry **entries)
  * Sorts the operations in memory and turns them into entries in the scratch
  * memory, deletions marked.
  */
-static const GkEntry *
+static const GpudsEntry *
 sort_run(Sort *sort)
 {
-	GkEntry *entries = (GkEntry *) sort->scratch;
+	GpudsEntry *entries = (GpudsEntry *) sort->scratch;
 
-	gk_sort_ops(sort->ops, sort->scratch, sort->n);
-	sort->n = gk_last_ops(sort->ops, sort->n);
+	sort_ops(sort->ops, sort->scratch, sort->n);
+	sort->n = sort_last_ops(sort->ops, sort->n);
 	for (int64 i = 0; i < sort->n; i++)
 	{
 		entries[i] = sort->ops[i].e;
-		if ((sort->ops[i].order & 1) == GK_OP_DELETE)
+		if ((sort->ops[i].order & 1) == GPUDS_OP_DELETE)
 			entries[i].t |= GPUDS_RUN_DELETED;
 	}
 	return entries;
@@ -459,7 +459,7 @@ static void
 write_run(Sort *sort)
 {
 	int nwords = sort->source->layout->nwords;
-	const GkEntry *entries = sort_run(sort);
+	const GpudsEntry *entries = sort_run(sort);
 	GpudsSortedRun *run = &sort->runs[sort->nruns++];
 
 	if (sort->file == NULL)
@@ -493,7 +493,7 @@ merge_runs(Sort *sort, Sorted *output, Size read_memory, Size output_memory)
 		gpuds_merge_run(merge, &sort->runs[i]);
 	if (sort->n > 0)
 	{
-		const GkEntry *entries = sort_run(sort);
+		const GpudsEntry *entries = sort_run(sort);
 
 		gpuds_merge_array(merge, entries, sort->n);
 	}
@@ -565,7 +565,7 @@ read_lanes(Sort *sort)
 		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
 		{
 			const GpudsRecord *record = (const GpudsRecord *) at;
-			GkOp *op = &sort->ops[sort->n];
+			GpudsOp *op = &sort->ops[sort->n];
 
 			if (record->flags & GPUDS_RECORD_DEAD)
 				continue;
@@ -574,7 +574,7 @@ read_lanes(Sort *sort)
 				continue;
 			/* of records of one entry the later comes behind the earlier, in memory and by runs */
 			op->order = (uint64) sort->n << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			sort->n++;
 		}
 	}
@@ -588,7 +588,7 @@ read_lanes(Sort *sort)
  * journal.  False: a compaction was in the way, nothing is at hand.
  */
 static bool
-sort_once(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan *only)
+sort_once(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *only)
 {
 	Sort *sort = palloc0(sizeof(Sort));
 	Size memory = sort_memory();
@@ -598,15 +598,15 @@ sort_once(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan
 	sort->only = only;
 	sort->memory = memory;
 	/* half of the memory each for the operations and their sort, and for a merge */
-	sort->size = Max(Min(memory / 4 / sizeof(GkOp), MAX_RUN), GPUDS_MAX_RECORDS_PER_PAGE);
-	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GkOp));
-	sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GkOp));
+	sort->size = Max(Min(memory / 4 / sizeof(GpudsOp), MAX_RUN), GPUDS_MAX_RECORDS_PER_PAGE);
+	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GpudsOp));
+	sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GpudsOp));
 	sort->max_runs = memory / 4 / RUN_READ_MEMORY;
 	sort->runs = palloc(sort->max_runs * sizeof(GpudsSortedRun));
 	sort->base = gpuds_reader_open(source->index);
 
 	read_lanes(sort);
-	gpuds_stop_point("journal-scan-lanes");
+	gpuds_injection_point("journal-scan-lanes");
 	if (!sort->stale)
 	{
 		memset(&fallback->sorted, 0, sizeof(Sorted));
@@ -641,7 +641,7 @@ sort_once(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan
 }
 
 static void
-sort_all(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan *only)
+sort_all(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *only)
 {
 	do
 		drop_sorted(fallback);
@@ -657,22 +657,22 @@ sort_all(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan 
 /* The operations nearest to the scan's position. */
 typedef struct Window
 {
-	GkOp *ops;
-	GkOp *scratch;
+	GpudsOp *ops;
+	GpudsOp *scratch;
 	int64 n;
 	int64 size; /* of both arrays */
 	int64 keep; /* operations to keep when full */
 	bool forward;
-	bool cut;      /* operations beyond bound were dropped */
-	GkEntry bound; /* last entry known completely */
+	bool cut;         /* operations beyond bound were dropped */
+	GpudsEntry bound; /* last entry known completely */
 } Window;
 
 /* Sorts, keeps the last word on each entry, and drops what is too far away. */
 static void
 window_reduce(Window *window)
 {
-	gk_sort_ops(window->ops, window->scratch, window->n);
-	window->n = gk_last_ops(window->ops, window->n);
+	sort_ops(window->ops, window->scratch, window->n);
+	window->n = sort_last_ops(window->ops, window->n);
 	if (window->n <= window->keep)
 		return;
 	if (window->forward)
@@ -681,7 +681,7 @@ window_reduce(Window *window)
 	{
 		int64 drop = window->n - window->keep;
 
-		memmove(window->ops, window->ops + drop, window->keep * sizeof(GkOp));
+		memmove(window->ops, window->ops + drop, window->keep * sizeof(GpudsOp));
 		window->bound = window->ops[0].e;
 	}
 	window->n = window->keep;
@@ -689,33 +689,33 @@ window_reduce(Window *window)
 }
 
 static bool
-window_wants(const Window *window, const GkEntry *entry)
+window_wants(const Window *window, const GpudsEntry *entry)
 {
 	if (!window->cut)
 		return true;
-	return window->forward ? !gk_less(&window->bound, entry) : !gk_less(entry, &window->bound);
+	return window->forward ? !entry_less(&window->bound, entry) : !entry_less(entry, &window->bound);
 }
 
 /* Is the entry still to come in the scan? */
 static bool
-scan_wants(const GkScan *scan, bool forward, const GkEntry *entry)
+scan_wants(const GpudsScan *scan, bool forward, const GpudsEntry *entry)
 {
-	int64 found = gk_scan_find(scan, entry);
-	GkInterval interval;
+	int64 found = entry_scan_find(scan, entry);
+	GpudsInterval interval;
 
 	if (found == scan->n)
 		return false;
-	interval = gk_scan_interval(scan, found);
-	if (gk_less(entry, &interval.lo))
+	interval = entry_scan_interval(scan, found);
+	if (entry_less(entry, &interval.lo))
 		return false;
 	if (scan->inside)
-		return forward ? gk_less(&scan->at, entry) : gk_less(entry, &scan->at);
+		return forward ? entry_less(&scan->at, entry) : entry_less(entry, &scan->at);
 	return forward ? found >= scan->next : found < scan->next;
 }
 
 /* False: a compaction was in the way. */
 static bool
-read_window(const GpudsMirrorSource *source, const GkScan *scan, Window *window)
+read_window(const GpudsMirrorSource *source, const GpudsScan *scan, Window *window)
 {
 	int nwords = source->layout->nwords;
 	GpudsJournalReader *reader = gpuds_reader_open(source->index);
@@ -734,7 +734,7 @@ read_window(const GpudsMirrorSource *source, const GkScan *scan, Window *window)
 		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
 		{
 			const GpudsRecord *record = (const GpudsRecord *) at;
-			GkOp *op = &window->ops[window->n];
+			GpudsOp *op = &window->ops[window->n];
 
 			if (record->flags & GPUDS_RECORD_DEAD)
 				continue;
@@ -742,7 +742,7 @@ read_window(const GpudsMirrorSource *source, const GkScan *scan, Window *window)
 			if (!window_wants(window, &op->e) || !scan_wants(scan, window->forward, &op->e))
 				continue;
 			op->order = (page.kind == GPUDS_PAGE_BASE ? 0 : age + i) << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			if (++window->n == window->size)
 				window_reduce(window);
 		}
@@ -757,7 +757,7 @@ read_window(const GpudsMirrorSource *source, const GkScan *scan, Window *window)
  * is at hand then if it came fresh and nothing was cut.
  */
 static void
-sort_near(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan *scan, bool forward)
+sort_near(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *scan, bool forward)
 {
 	bool fresh = !scan->inside && scan->next == (forward ? 0 : scan->n);
 	Sorted *sorted = &fallback->sorted;
@@ -765,25 +765,25 @@ sort_near(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan
 
 	drop_sorted(fallback);
 	window.forward = forward;
-	window.size = Min(sort_memory() / (2 * sizeof(GkOp)), MAX_RUN);
+	window.size = Min(sort_memory() / (2 * sizeof(GpudsOp)), MAX_RUN);
 	window.keep = window.size / 2;
-	window.ops = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GkOp));
-	window.scratch = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GkOp));
+	window.ops = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GpudsOp));
+	window.scratch = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GpudsOp));
 	while (!read_window(source, scan, &window))
 		;
 
 	/* an entry is shorter than an operation: it overwrites only what was read */
 	pfree(window.scratch);
 	sorted->nwords = source->layout->nwords;
-	sorted->entries = (GkEntry *) window.ops;
+	sorted->entries = (GpudsEntry *) window.ops;
 	for (int64 i = 0; i < window.n; i++)
 	{
-		GkOp op = window.ops[i];
+		GpudsOp op = window.ops[i];
 
-		if ((op.order & 1) == GK_OP_INSERT)
+		if ((op.order & 1) == GPUDS_OP_INSERT)
 			sorted->entries[sorted->n++] = op.e;
 	}
-	sorted->entries = repalloc_huge(sorted->entries, Max(sorted->n, 1) * sizeof(GkEntry));
+	sorted->entries = repalloc_huge(sorted->entries, Max(sorted->n, 1) * sizeof(GpudsEntry));
 	fallback->forward = forward;
 	fallback->left = *scan;
 	fallback->place = forward ? 0 : sorted->n;
@@ -794,12 +794,12 @@ sort_near(GpudsFallback *fallback, const GpudsMirrorSource *source, const GkScan
 
 /* Is the scan where the last call for it left it? */
 static bool
-is_where_left(const GpudsFallback *fallback, const GkScan *scan, bool forward)
+is_where_left(const GpudsFallback *fallback, const GpudsScan *scan, bool forward)
 {
-	const GkScan *left = &fallback->left;
+	const GpudsScan *left = &fallback->left;
 
 	return forward == fallback->forward && scan->next == left->next && scan->inside == left->inside &&
-		   (!scan->inside || gk_equal(&scan->at, &left->at));
+		   (!scan->inside || entry_equal(&scan->at, &left->at));
 }
 
 /*
@@ -810,8 +810,8 @@ is_where_left(const GpudsFallback *fallback, const GkScan *scan, bool forward)
  * Interruptible; raises what reading the journal and temporary files do.  Holds no lock or pin between calls.
  */
 int64
-gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GkScan *scan, bool forward,
-					GkEntry *out, int64 cap, bool *end)
+gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GpudsScan *scan, bool forward,
+					GpudsEntry *out, int64 cap, bool *end)
 {
 	MemoryContext old;
 	int64 n = 0;

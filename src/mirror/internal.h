@@ -35,7 +35,7 @@ typedef enum GpudsBringUp
 /* A growing array of operations (opbatch.c). */
 typedef struct GpudsOpBatch
 {
-	GkOp *ops;
+	GpudsOp *ops;
 	int64 n;
 	int64 size;
 	int64 limit;

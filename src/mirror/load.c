@@ -50,7 +50,7 @@ sink_flush(LoadSink *sink)
 }
 
 static inline void
-sink_add(LoadSink *sink, const GkEntry *entry)
+sink_add(LoadSink *sink, const GpudsEntry *entry)
 {
 	sink->load->room[sink->n++] = *entry;
 	if (sink->n == sink->load->room_size)
@@ -63,22 +63,22 @@ sink_add(LoadSink *sink, const GkEntry *entry)
  * last word on it.
  */
 static bool
-sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GkEntry *limit)
+sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GpudsEntry *limit)
 {
 	for (; *at < ops->n; (*at)++)
 	{
-		const GkOp *op = &ops->ops[*at];
+		const GpudsOp *op = &ops->ops[*at];
 
-		if (limit && !gk_less(&op->e, limit))
+		if (limit && !entry_less(&op->e, limit))
 		{
-			if (!gk_equal(&op->e, limit))
+			if (!entry_equal(&op->e, limit))
 				return false;
-			if ((op->order & 1) == GK_OP_INSERT)
+			if ((op->order & 1) == GPUDS_OP_INSERT)
 				sink_add(sink, &op->e);
 			(*at)++;
 			return true;
 		}
-		if ((op->order & 1) == GK_OP_INSERT)
+		if ((op->order & 1) == GPUDS_OP_INSERT)
 			sink_add(sink, &op->e);
 	}
 	return false;
@@ -117,7 +117,7 @@ merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsD
 				for (int i = 0; i < page.nrecords; i++, record_at += GpudsRecordSize(nwords))
 				{
 					const GpudsRecord *record = (const GpudsRecord *) record_at;
-					GkEntry entry;
+					GpudsEntry entry;
 
 					if (record->flags & GPUDS_RECORD_DEAD)
 						continue;
@@ -189,7 +189,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	}
 
 	/* Lanes first, so that the base can be streamed past them. */
-	gpuds_ops_init(&batch, Max(MIN_BATCH, (int64) maintenance_work_mem * 1024 / (2 * sizeof(GkOp))));
+	gpuds_ops_init(&batch, Max(MIN_BATCH, (int64) maintenance_work_mem * 1024 / (2 * sizeof(GpudsOp))));
 	if (!gpuds_device_sorts(&mirror->tree))
 	{
 		lanes = gpuds_reader_open_after(source->index, &pos);
@@ -204,7 +204,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	}
 	if (result == GPUDS_UP)
 	{
-		gpuds_stop_point("load-base-read");
+		gpuds_injection_point("load-base-read");
 		memset(&load, 0, sizeof(load));
 		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
 		{

@@ -198,15 +198,15 @@ extern GpudsFallback *gpuds_fallback_begin(void);
 extern void gpuds_fallback_next_keys(GpudsFallback *fallback);
 extern void gpuds_fallback_reset(GpudsFallback *fallback);
 extern bool gpuds_fallback_has_all(const GpudsFallback *fallback);
-extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GkScan *scan,
-								 bool forward, GkEntry *out, int64 cap, bool *end);
+extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GpudsScan *scan,
+								 bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /* probe.c: mirror or journal, whichever answers */
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
-						 GkScan *scan, bool forward, GkEntry *out, int64 cap, bool *end);
-extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end);
+						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
+extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);
 
 #endif /* GPUDS_MIRROR_H */

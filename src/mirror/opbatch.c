@@ -12,7 +12,7 @@
 
 #include "utils/memutils.h"
 
-#include "kernels/sort.h"
+#include "kernels/core/sort.h"
 #include "mirror/internal.h"
 
 /*
@@ -52,21 +52,21 @@ add_page(GpudsOpBatch *batch, const GpudsJournalPage *page, int nwords)
 
 		size = Max(size, batch->n + page->nrecords);
 		if (batch->ops == NULL)
-			batch->ops = MemoryContextAllocHuge(batch->context, size * sizeof(GkOp));
+			batch->ops = MemoryContextAllocHuge(batch->context, size * sizeof(GpudsOp));
 		else
-			batch->ops = repalloc_huge(batch->ops, size * sizeof(GkOp));
+			batch->ops = repalloc_huge(batch->ops, size * sizeof(GpudsOp));
 		batch->size = size;
 	}
 	for (int i = 0; i < page->nrecords; i++, at += GpudsRecordSize(nwords))
 	{
 		const GpudsRecord *record = (const GpudsRecord *) at;
-		GkOp *op = &batch->ops[batch->n];
+		GpudsOp *op = &batch->ops[batch->n];
 
 		if (record->flags & GPUDS_RECORD_DEAD)
 			continue;
 		gpuds_record_entry(record, nwords, &op->e);
 		op->order = (page->first + i) << 1 |
-					(record->flags & GPUDS_RECORD_TOMBSTONE ? GK_OP_DELETE : GK_OP_INSERT);
+					(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 		batch->n++;
 	}
 }
@@ -103,12 +103,12 @@ gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool
 void
 gpuds_ops_sort(GpudsOpBatch *batch)
 {
-	GkOp *scratch;
+	GpudsOp *scratch;
 
 	if (batch->n < 2)
 		return;
-	scratch = MemoryContextAllocHuge(batch->context, batch->n * sizeof(GkOp));
-	gk_sort_ops(batch->ops, scratch, batch->n);
+	scratch = MemoryContextAllocHuge(batch->context, batch->n * sizeof(GpudsOp));
+	sort_ops(batch->ops, scratch, batch->n);
 	pfree(scratch);
-	batch->n = gk_last_ops(batch->ops, batch->n);
+	batch->n = sort_last_ops(batch->ops, batch->n);
 }

@@ -86,8 +86,8 @@ gpuds_mirror_expected(Relation index, double entries)
  * scan that has come to read the journal stays there until its next sync.
  */
 int64
-gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback, GkScan *scan,
-			bool forward, GkEntry *out, int64 cap, bool *end)
+gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback, GpudsScan *scan,
+			bool forward, GpudsEntry *out, int64 cap, bool *end)
 {
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
@@ -117,7 +117,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
  * and gpuds_probe will do.  What is in *tids is to be freed.
  */
 bool
-gpuds_probe_tids(GpudsMirrorRef *ref, GkScan *scan, int64 cap, GpudsTids *tids, bool *end)
+gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end)
 {
 	GpudsMirror *mirror = ref->mirror;
 

@@ -252,7 +252,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 
 		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
 		{
-			gpuds_stop_point("mirror-acquired");
+			gpuds_injection_point("mirror-acquired");
 			/* The slot may have been given to another file meanwhile. */
 			if (pg_atomic_read_u64(&mirror->serial) == ref->serial)
 			{
@@ -294,7 +294,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 static bool
 sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
-	bool insist = gpuds_device == GPUDS_DEVICE_CUDA;
+	bool insist = gpuds_device == GPUDS_CHOICE_CUDA;
 
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
@@ -326,7 +326,7 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
 	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE : GPUDS_ON_CPU;
 
-	if (kind == GPUDS_ON_CPU && gpuds_device != GPUDS_DEVICE_CPU && sync_on_cuda(source, how, ref))
+	if (kind == GPUDS_ON_CPU && gpuds_device != GPUDS_CHOICE_CPU && sync_on_cuda(source, how, ref))
 		return true;
 	return sync_on(source, kind, how, ref) == GPUDS_UP;
 }

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/btree.h"
-#include "kernels/sort.h"
+#include "kernels/btree/gbt.h"
+#include "kernels/core/sort.h"
 
 #define CHECK(condition)                                                    \
 	do                                                                      \
@@ -46,14 +46,14 @@ test_below(uint64_t n)
 	return test_random() % n;
 }
 
-static inline GkArena *
+static inline Arena *
 test_arena(size_t bytes)
 {
 	void *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
 
 	CHECK(memory != NULL);
-	gk_arena_init((GkArena *) memory, bytes);
-	return (GkArena *) memory;
+	arena_init((Arena *) memory, bytes);
+	return (Arena *) memory;
 }
 
 /* Distributions of keys. */
@@ -69,11 +69,11 @@ enum
 };
 
 /* A random entry out of about range different ones. */
-static inline GkEntry
+static inline GpudsEntry
 test_entry(int kind, int nwords, uint64_t range)
 {
 	uint64_t k = test_below(range);
-	GkEntry e = { 0, 0, 0 };
+	GpudsEntry e = { 0, 0, 0 };
 
 	switch (kind)
 	{
@@ -115,15 +115,15 @@ test_entry(int kind, int nwords, uint64_t range)
 static inline int
 test_compare(const void *a, const void *b)
 {
-	return gk_less((const GkEntry *) a, (const GkEntry *) b)
+	return entry_less((const GpudsEntry *) a, (const GpudsEntry *) b)
 			   ? -1
-			   : gk_less((const GkEntry *) b, (const GkEntry *) a);
+			   : entry_less((const GpudsEntry *) b, (const GpudsEntry *) a);
 }
 
 /* A set of entries as an array. */
 typedef struct Model
 {
-	GkEntry *e;
+	GpudsEntry *e;
 	int64_t n;
 	int64_t cap;
 } Model;
@@ -131,7 +131,7 @@ typedef struct Model
 static inline void
 model_init(Model *m, int64_t cap)
 {
-	m->e = (GkEntry *) malloc((size_t) (cap > 0 ? cap : 1) * sizeof(GkEntry));
+	m->e = (GpudsEntry *) malloc((size_t) (cap > 0 ? cap : 1) * sizeof(GpudsEntry));
 	CHECK(m->e != NULL);
 	m->n = 0;
 	m->cap = cap;
@@ -139,7 +139,7 @@ model_init(Model *m, int64_t cap)
 
 /* How many entries are before e. */
 static inline int64_t
-model_rank(const Model *m, const GkEntry *e)
+model_rank(const Model *m, const GpudsEntry *e)
 {
 	int64_t lo = 0;
 	int64_t hi = m->n;
@@ -148,7 +148,7 @@ model_rank(const Model *m, const GkEntry *e)
 	{
 		int64_t mid = (lo + hi) / 2;
 
-		if (gk_less(&m->e[mid], e))
+		if (entry_less(&m->e[mid], e))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -158,7 +158,7 @@ model_rank(const Model *m, const GkEntry *e)
 
 /* Apply ascending operations. */
 static inline void
-model_apply(Model *m, const GkOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+model_apply(Model *m, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
 {
 	Model to;
 	int64_t i = 0;
@@ -169,9 +169,9 @@ model_apply(Model *m, const GkOp *ops, int64_t n, int64_t *inserted, int64_t *de
 	{
 		bool there;
 
-		while (i < m->n && gk_less(&m->e[i], &ops[o].e))
+		while (i < m->n && entry_less(&m->e[i], &ops[o].e))
 			to.e[to.n++] = m->e[i++];
-		there = i < m->n && gk_equal(&m->e[i], &ops[o].e);
+		there = i < m->n && entry_equal(&m->e[i], &ops[o].e);
 		if (ops[o].order & 1)
 		{
 			i += there;
@@ -197,13 +197,13 @@ model_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
 	model_init(m, n);
 	for (int64_t i = 0; i < n; i++)
 		m->e[i] = test_entry(kind, nwords, range);
-	qsort(m->e, (size_t) n, sizeof(GkEntry), test_compare);
-	m->n = gk_unique_entries(m->e, n);
+	qsort(m->e, (size_t) n, sizeof(GpudsEntry), test_compare);
+	m->n = sort_unique_entries(m->e, n);
 }
 
 /* Up to n ascending random operations. */
 static inline int64_t
-test_ops(GkOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
+test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
 {
 	int64_t kept = 0;
 
@@ -212,17 +212,17 @@ test_ops(GkOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_
 		ops[i].e = test_entry(kind, nwords, range);
 		ops[i].order = (uint64_t) i << 1 | (test_below(100) < (uint64_t) delete_percent);
 	}
-	qsort(ops, (size_t) n, sizeof(GkOp), test_compare);
+	qsort(ops, (size_t) n, sizeof(GpudsOp), test_compare);
 	for (int64_t i = 0; i < n; i++)
 	{
-		if (kept == 0 || !gk_equal(&ops[kept - 1].e, &ops[i].e))
+		if (kept == 0 || !entry_equal(&ops[kept - 1].e, &ops[i].e))
 			ops[kept++] = ops[i];
 	}
 	return kept;
 }
 
 static inline void
-test_verify(const GkArena *arena, const GbtTree *tree)
+test_verify(const Arena *arena, const GbtTree *tree)
 {
 	char why[200] = "";
 
@@ -234,13 +234,13 @@ test_verify(const GkArena *arena, const GbtTree *tree)
 }
 
 /* Bulk build of a model's entries in pieces. */
-static inline GkStatus
-test_build(GkArena *arena, GbtTree *tree, const Model *m, int fill)
+static inline KernelStatus
+test_build(Arena *arena, GbtTree *tree, const Model *m, int fill)
 {
 	GbtBuild build;
-	GkStatus status = gbt_build_begin(arena, tree, &build, fill);
+	KernelStatus status = gbt_build_begin(arena, tree, &build, fill);
 
-	for (int64_t i = 0; i < m->n && status == GK_OK;)
+	for (int64_t i = 0; i < m->n && status == KERNEL_OK;)
 	{
 		int64_t k = 1 + (int64_t) test_below(1000);
 
@@ -248,9 +248,9 @@ test_build(GkArena *arena, GbtTree *tree, const Model *m, int fill)
 		status = gbt_build_add(&build, m->e + i, k);
 		i += k;
 	}
-	if (status == GK_OK)
+	if (status == KERNEL_OK)
 		status = gbt_build_finish(&build);
-	if (status != GK_OK)
+	if (status != KERNEL_OK)
 		gbt_build_cancel(&build);
 	return status;
 }

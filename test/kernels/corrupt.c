@@ -10,7 +10,7 @@
  */
 #include "common.h"
 
-static GkArena *arena;
+static Arena *arena;
 static GbtTree tree;
 static int ncases;
 
@@ -40,16 +40,16 @@ expect(const char *complaint)
 	} while (0)
 
 static uint64_t *
-node_at(GkRef ref)
+node_at(ArenaRef ref)
 {
-	return (uint64_t *) gk_at(arena, ref);
+	return (uint64_t *) arena_at(arena, ref);
 }
 
 static void
 run(int kind, int nw)
 {
 	Model m;
-	GkOp op;
+	GpudsOp op;
 	int64_t inserted, deleted;
 	uint64_t *root, *inner, *leaf;
 	uint32_t *children, *inner_children;
@@ -59,16 +59,16 @@ run(int kind, int nw)
 	memset(&tree, 0, sizeof(tree));
 	gbt_init(&tree, nw);
 	model_fill(&m, 1000, kind, nw, 2000);
-	CHECK(test_build(arena, &tree, &m, 80) == GK_OK);
+	CHECK(test_build(arena, &tree, &m, 80) == KERNEL_OK);
 	op.e = m.e[5];
-	op.order = GK_OP_DELETE;
-	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == GK_OK && deleted == 1);
+	op.order = GPUDS_OP_DELETE;
+	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && deleted == 1);
 	gbt_reclaim(arena, &tree, UINT64_MAX);
-	op.order = GK_OP_INSERT;
-	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == GK_OK && inserted == 1);
+	op.order = GPUDS_OP_INSERT;
+	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && inserted == 1);
 	test_verify(arena, &tree);
 
-	root = node_at((GkRef) tree.head);
+	root = node_at((ArenaRef) tree.head);
 	children = (uint32_t *) (root + 8 * nw);
 	CHECK((tree.head >> 32 & 0xFF) >= 3 && gbt_header_n(root[0]) >= 2);
 	inner = node_at(children[0]);
@@ -81,7 +81,7 @@ run(int kind, int nw)
 	/* leaves: order, separators, unused places */
 	SPOIL(leaf[8 * nw], UINT64_MAX, "entries");
 	{
-		GkEntry a, b;
+		GpudsEntry a, b;
 
 		gbt_leaf_entry(leaf, 0, nw, &a);
 		gbt_leaf_entry(leaf, 1, nw, &b);
@@ -97,7 +97,7 @@ run(int kind, int nw)
 		test_verify(arena, &tree);
 	}
 	{
-		GkEntry a, b;
+		GpudsEntry a, b;
 		uint64_t *before = node_at(inner_children[0]);
 		int last = gbt_leaf_n(before, nw) - 1;
 
@@ -164,7 +164,7 @@ run(int kind, int nw)
 	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | children[1], "");
 
 	/* memory: queue, free lists, chunks */
-	queue = (GbtQueueUnit *) gk_at(arena, tree.retired.head);
+	queue = (GbtQueueUnit *) arena_at(arena, tree.retired.head);
 	SPOIL(queue->item[0], (UINT64_C(1) + (uint64_t) nw) << 32 | inner_children[0], "used twice");
 	SPOIL(queue->item[0], 99, "piece of 0 units");
 	SPOIL(queue->version, tree.version + 1, "out of order");
@@ -174,7 +174,7 @@ run(int kind, int nw)
 	SPOIL(tree.retired.head, 0, "");
 	CHECK(tree.space.free[1] != 0);
 	SPOIL(tree.space.free[1], 0, "units are lost");
-	SPOIL(tree.space.free[1], (GkRef) tree.head, "used twice");
+	SPOIL(tree.space.free[1], (ArenaRef) tree.head, "used twice");
 	SPOIL(tree.space.bump, tree.space.bump + 1, "units are lost");
 	SPOIL(tree.space.bump, tree.space.bump - 1, "used twice");
 	SPOIL(tree.space.nchunks, tree.space.nchunks + 1, "chunks instead of");
@@ -184,13 +184,13 @@ run(int kind, int nw)
 	free(m.e);
 	gbt_withdraw(&tree);
 	gbt_release(arena, &tree);
-	CHECK(gk_arena_used(arena) == 0);
+	CHECK(arena_used(arena) == 0);
 }
 
 int
 main(void)
 {
-	arena = test_arena(64 * GK_CHUNK_BYTES);
+	arena = test_arena(64 * ARENA_CHUNK_BYTES);
 	for (int nw = 1; nw <= 2; nw++)
 	{
 		run(KEYS_DENSE, nw);

@@ -6,18 +6,18 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "kernels/btree.h"
-#include "kernels/sort.h"
+#include "kernels/btree/gbt.h"
+#include "kernels/core/sort.h"
 
 /* One entry for each interval; found[i] is 0 or 1. */
 __global__ void
-lookup(GbtView view, const GkInterval *intervals, int64_t n, GkEntry *out, int64_t *found)
+lookup(GbtView view, const GpudsInterval *intervals, int64_t n, GpudsEntry *out, int64_t *found)
 {
 	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < n)
 	{
-		GkScan scan = { intervals + i, 1, 0, false, { 0, 0, 0 }, NULL };
+		GpudsScan scan = { intervals + i, 1, 0, false, { 0, 0, 0 }, NULL };
 
 		found[i] = gbt_scan(&view, &scan, true, out + i, 1);
 	}
@@ -25,14 +25,14 @@ lookup(GbtView view, const GkInterval *intervals, int64_t n, GkEntry *out, int64
 
 /* Up to cap entries of each interval, in the direction asked for. */
 __global__ void
-range(GbtView view, const GkInterval *intervals, int64_t n, bool forward, GkEntry *out, int64_t cap,
+range(GbtView view, const GpudsInterval *intervals, int64_t n, bool forward, GpudsEntry *out, int64_t cap,
 	  int64_t *found)
 {
 	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < n)
 	{
-		GkScan scan = { intervals + i, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
+		GpudsScan scan = { intervals + i, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 
 		found[i] = gbt_scan(&view, &scan, forward, out + i * cap, cap);
 	}
@@ -40,7 +40,7 @@ range(GbtView view, const GkInterval *intervals, int64_t n, bool forward, GkEntr
 
 /* How many entries each interval holds. */
 __global__ void
-count(GbtView view, const GkInterval *intervals, int64_t n, uint64_t *counts)
+count(GbtView view, const GpudsInterval *intervals, int64_t n, uint64_t *counts)
 {
 	int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -50,7 +50,7 @@ count(GbtView view, const GkInterval *intervals, int64_t n, uint64_t *counts)
 
 /* The host's part of the headers is used too, so that the compiler looks at all of it. */
 bool
-host_part(GkArena *arena, GbtTree *tree, GkPinSlot *slot, GkEntry *entries, GkOp *ops, int64_t n)
+host_part(Arena *arena, GbtTree *tree, PinSlot *slot, GpudsEntry *entries, GpudsOp *ops, int64_t n)
 {
 	GbtBuild build;
 	GbtView view;
@@ -58,21 +58,21 @@ host_part(GkArena *arena, GbtTree *tree, GkPinSlot *slot, GkEntry *entries, GkOp
 	int64_t inserted, deleted;
 	bool ok;
 
-	gk_sort_entries(entries, entries + n, n);
-	gk_sort_ops(ops, ops + n, n);
-	gk_sort_u64(&entries->w0, &entries->w0 + n, n);
+	sort_entries(entries, entries + n, n);
+	sort_ops(ops, ops + n, n);
+	sort_u64(&entries->w0, &entries->w0 + n, n);
 	gbt_init(tree, 1);
-	ok = gbt_build_begin(arena, tree, &build, 90) == GK_OK &&
-		 gbt_build_add(&build, entries, gk_unique_entries(entries, n)) == GK_OK &&
-		 gbt_build_finish(&build) == GK_OK;
+	ok = gbt_build_begin(arena, tree, &build, 90) == KERNEL_OK &&
+		 gbt_build_add(&build, entries, sort_unique_entries(entries, n)) == KERNEL_OK &&
+		 gbt_build_finish(&build) == KERNEL_OK;
 	if (!ok)
 		gbt_build_cancel(&build);
-	ok = ok && gbt_apply(arena, tree, ops, gk_last_ops(ops, n), &inserted, &deleted) == GK_OK;
-	gk_pin(slot, 1, &tree->version);
+	ok = ok && gbt_apply(arena, tree, ops, sort_last_ops(ops, n), &inserted, &deleted) == KERNEL_OK;
+	pin_version(slot, 1, &tree->version);
 	ok = ok && gbt_view(arena, tree, &view) && gbt_verify(arena, tree, why, sizeof(why));
-	gk_unpin(slot);
-	gbt_reclaim(arena, tree, gk_oldest_pin(slot, 1, 1));
+	pin_release(slot);
+	gbt_reclaim(arena, tree, pin_oldest(slot, 1, 1));
 	gbt_withdraw(tree);
 	gbt_release(arena, tree);
-	return ok && gbt_entries(tree) == 0 && gk_arena_used(arena) <= gk_arena_size(arena);
+	return ok && gbt_entries(tree) == 0 && arena_used(arena) <= arena_size(arena);
 }

@@ -60,18 +60,18 @@ host_copy(T *device, size_t n)
 
 /* The view of a copy of the arena in device memory. */
 static GbtView
-device_view(const GkArena *arena, const GbtView *view)
+device_view(const Arena *arena, const GbtView *view)
 {
 	GbtView copy = *view;
 
-	copy.base = device_copy((const unsigned char *) arena, gk_arena_size(arena));
+	copy.base = device_copy((const unsigned char *) arena, arena_size(arena));
 	return copy;
 }
 
-static GkInterval
-random_interval(const GkEntry *e, int64_t n, int kind, int nwords)
+static GpudsInterval
+random_interval(const GpudsEntry *e, int64_t n, int kind, int nwords)
 {
-	GkInterval iv;
+	GpudsInterval iv;
 
 	iv.lo = n > 0 && test_below(2) ? e[test_below((uint64_t) n)]
 								   : test_entry(kind, nwords, (uint64_t) n * 2 + 1);
@@ -81,9 +81,9 @@ random_interval(const GkEntry *e, int64_t n, int kind, int nwords)
 		iv.lo.t = 0;
 		iv.hi.t = UINT64_MAX - 1;
 	}
-	if (gk_less(&iv.hi, &iv.lo))
+	if (entry_less(&iv.hi, &iv.lo))
 	{
-		GkEntry swap = iv.lo;
+		GpudsEntry swap = iv.lo;
 
 		iv.lo = iv.hi;
 		iv.hi = swap;
@@ -93,16 +93,16 @@ random_interval(const GkEntry *e, int64_t n, int kind, int nwords)
 
 /* Scans one interval here and compares with what the device found. */
 static void
-check_scan(const GbtView *view, const GkInterval *iv, bool forward, int64_t cap, const GkEntry *out,
+check_scan(const GbtView *view, const GpudsInterval *iv, bool forward, int64_t cap, const GpudsEntry *out,
 		   int64_t found)
 {
-	GkEntry mine[RANGE];
-	GkScan scan = { iv, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
+	GpudsEntry mine[RANGE];
+	GpudsScan scan = { iv, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	int64_t n = gbt_scan(view, &scan, forward, mine, cap);
 
 	CHECK(n == found);
 	for (int64_t i = 0; i < n; i++)
-		CHECK(gk_equal(&mine[i], &out[i]));
+		CHECK(entry_equal(&mine[i], &out[i]));
 }
 
 static void
@@ -110,35 +110,35 @@ test_tree(int kind, int nwords, int64_t n)
 {
 	const int nprobes = 20000;
 	int grid = (nprobes + BLOCK - 1) / BLOCK;
-	GkArena *arena = test_arena((size_t) n * 200 + (4 << 20));
-	GkEntry *e = (GkEntry *) malloc((size_t) (n + 1) * sizeof(GkEntry) * 2);
-	GkOp *ops = (GkOp *) malloc((size_t) (n + 1) * sizeof(GkOp) * 2);
-	GkInterval *iv = (GkInterval *) malloc(nprobes * sizeof(GkInterval));
+	Arena *arena = test_arena((size_t) n * 200 + (4 << 20));
+	GpudsEntry *e = (GpudsEntry *) malloc((size_t) (n + 1) * sizeof(GpudsEntry) * 2);
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) (n + 1) * sizeof(GpudsOp) * 2);
+	GpudsInterval *iv = (GpudsInterval *) malloc(nprobes * sizeof(GpudsInterval));
 	GbtTree tree;
 	GbtBuild build;
 	GbtView view, there;
 	int64_t inserted, deleted, nops = n / 3;
-	GkInterval *d_iv;
-	GkEntry *out;
+	GpudsInterval *d_iv;
+	GpudsEntry *out;
 	int64_t *found;
 	uint64_t *counts;
 
 	for (int64_t i = 0; i < n; i++)
 		e[i] = test_entry(kind, nwords, (uint64_t) n * 2 + 1);
-	gk_sort_entries(e, e + n, n);
-	n = gk_unique_entries(e, n);
+	sort_entries(e, e + n, n);
+	n = sort_unique_entries(e, n);
 	memset(&tree, 0, sizeof(tree));
 	gbt_init(&tree, nwords);
-	CHECK(gbt_build_begin(arena, &tree, &build, 90) == GK_OK);
-	CHECK(gbt_build_add(&build, e, n) == GK_OK);
-	CHECK(gbt_build_finish(&build) == GK_OK);
+	CHECK(gbt_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
+	CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(gbt_build_finish(&build) == KERNEL_OK);
 	for (int64_t i = 0; i < nops; i++)
 	{
 		ops[i].e = test_entry(kind, nwords, (uint64_t) n * 2 + 1);
 		ops[i].order = (uint64_t) i << 1 | test_below(2);
 	}
-	gk_sort_ops(ops, ops + nops, nops);
-	CHECK(gbt_apply(arena, &tree, ops, gk_last_ops(ops, nops), &inserted, &deleted) == GK_OK);
+	sort_ops(ops, ops + nops, nops);
+	CHECK(gbt_apply(arena, &tree, ops, sort_last_ops(ops, nops), &inserted, &deleted) == KERNEL_OK);
 
 	CHECK(gbt_view(arena, &tree, &view));
 	there = device_view(arena, &view);
@@ -146,7 +146,7 @@ test_tree(int kind, int nwords, int64_t n)
 		iv[i] = random_interval(e, n, kind, nwords);
 	d_iv = device_copy(iv, nprobes);
 
-	out = device_copy((GkEntry *) NULL, nprobes);
+	out = device_copy((GpudsEntry *) NULL, nprobes);
 	found = device_copy((int64_t *) NULL, nprobes);
 	lookup<<<grid, BLOCK>>>(there, d_iv, nprobes, out, found);
 	CUDA(cudaGetLastError());
@@ -160,7 +160,7 @@ test_tree(int kind, int nwords, int64_t n)
 
 	for (int forward = 0; forward < 2; forward++)
 	{
-		out = device_copy((GkEntry *) NULL, (size_t) nprobes * RANGE);
+		out = device_copy((GpudsEntry *) NULL, (size_t) nprobes * RANGE);
 		found = device_copy((int64_t *) NULL, nprobes);
 		range<<<grid, BLOCK>>>(there, d_iv, nprobes, forward == 1, out, RANGE, found);
 		CUDA(cudaGetLastError());
@@ -195,14 +195,14 @@ static void
 time_lookups(int64_t n)
 {
 	const int64_t nprobes = 20000000;
-	GkArena *arena = test_arena((size_t) n * 30 + (64 << 20));
-	GkEntry *e = (GkEntry *) malloc((size_t) n * sizeof(GkEntry) * 2);
-	GkInterval *iv = (GkInterval *) malloc((size_t) nprobes * sizeof(GkInterval));
+	Arena *arena = test_arena((size_t) n * 30 + (64 << 20));
+	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * sizeof(GpudsEntry) * 2);
+	GpudsInterval *iv = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
 	GbtTree tree;
 	GbtBuild build;
 	GbtView view, there;
-	GkInterval *d_iv;
-	GkEntry *out;
+	GpudsInterval *d_iv;
+	GpudsEntry *out;
 	int64_t *found;
 	float best = 1e30f;
 	cudaEvent_t start, stop;
@@ -213,22 +213,22 @@ time_lookups(int64_t n)
 		e[i].w1 = 0;
 		e[i].t = (uint64_t) i << 16 | 1;
 	}
-	gk_sort_entries(e, e + n, n);
+	sort_entries(e, e + n, n);
 	memset(&tree, 0, sizeof(tree));
 	gbt_init(&tree, 1);
-	CHECK(gbt_build_begin(arena, &tree, &build, 90) == GK_OK);
-	CHECK(gbt_build_add(&build, e, n) == GK_OK);
-	CHECK(gbt_build_finish(&build) == GK_OK);
+	CHECK(gbt_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
+	CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(gbt_build_finish(&build) == KERNEL_OK);
 	CHECK(gbt_view(arena, &tree, &view));
 	there = device_view(arena, &view);
 	for (int64_t i = 0; i < nprobes; i++)
 	{
 		iv[i].lo = iv[i].hi = e[test_below((uint64_t) n)];
 		iv[i].lo.t = 0;
-		iv[i].hi.t = GK_TID_MASK;
+		iv[i].hi.t = ENTRY_TID_MASK;
 	}
 	d_iv = device_copy(iv, (size_t) nprobes);
-	out = device_copy((GkEntry *) NULL, (size_t) nprobes);
+	out = device_copy((GpudsEntry *) NULL, (size_t) nprobes);
 	found = device_copy((int64_t *) NULL, (size_t) nprobes);
 	CUDA(cudaEventCreate(&start));
 	CUDA(cudaEventCreate(&stop));
@@ -249,7 +249,7 @@ time_lookups(int64_t n)
 	for (int64_t i = 0; i < nprobes; i++)
 		CHECK(found[i] == 1 && out[i].w0 == iv[i].lo.w0);
 	printf("%lld entries, %.1f bytes each, %lld random lookups: %.2f ms, %.2f G/s\n", (long long) n,
-		   (double) gk_arena_used(arena) / (double) n, (long long) nprobes, best,
+		   (double) arena_used(arena) / (double) n, (long long) nprobes, best,
 		   (double) nprobes / best / 1e6);
 }
 

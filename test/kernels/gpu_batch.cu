@@ -10,9 +10,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "kernels/gpu/batch.h"
+#include "bench/batch.h"
 #include "kernels/gpu/machine.h"
-#include "wbt.h"
+#include "tree.h"
 
 #define PROBES 3000
 #define CAP 40
@@ -46,13 +46,13 @@ finish(void)
 
 template <int nw, int tile_probes>
 static void
-check_points(const WbtView &view, const Model *m, int kind, uint64_t range)
+check_points(const BtreeView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 
 	for (int64_t i = 0; i < n; i++)
 	{
-		GkEntry e = test_bound(m, kind, nw, range);
+		GpudsEntry e = test_bound(m, kind, nw, range);
 
 		lo[i] = e.w0;
 		hi[i] = e.w1;
@@ -63,7 +63,7 @@ check_points(const WbtView &view, const Model *m, int kind, uint64_t range)
 	finish();
 	for (int64_t i = 0; i < n; i++)
 	{
-		GkEntry e = { lo[i], nw == 2 ? hi[i] : 0, 0 };
+		GpudsEntry e = { lo[i], nw == 2 ? hi[i] : 0, 0 };
 		int64_t rank = model_rank(m, &e);
 		bool there = rank < m->n && m->e[rank].w0 == e.w0 && m->e[rank].w1 == e.w1;
 
@@ -77,8 +77,8 @@ make_ranges(const Model *m, int kind, uint64_t range, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
 	{
-		GkEntry a = test_bound(m, kind, 1, range);
-		GkEntry b = test_below(3) ? test_bound(m, kind, 1, range) : a;
+		GpudsEntry a = test_bound(m, kind, 1, range);
+		GpudsEntry b = test_below(3) ? test_bound(m, kind, 1, range) : a;
 		bool ordered = a.w0 <= b.w0 || test_below(20) == 0;
 
 		lo[i] = ordered ? a.w0 : b.w0;
@@ -94,14 +94,14 @@ make_ranges(const Model *m, int kind, uint64_t range, int64_t n)
 static int64_t
 inside(const Model *m, int64_t i, int64_t *first)
 {
-	GkInterval interval = { { lo[i], 0, 0 }, { hi[i], 0, UINT64_MAX } };
+	GpudsInterval interval = { { lo[i], 0, 0 }, { hi[i], 0, UINT64_MAX } };
 
 	return test_inside(m, &interval, first);
 }
 
 template <int tile_ranges>
 static void
-check_counts(const WbtView &view, const Model *m, int kind, uint64_t range)
+check_counts(const BtreeView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 
@@ -119,7 +119,7 @@ check_counts(const WbtView &view, const Model *m, int kind, uint64_t range)
 }
 
 static void
-check_ranges(const WbtView &view, const Model *m, int kind, uint64_t range)
+check_ranges(const BtreeView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 	int cap = 1 + (int) test_below(CAP);
@@ -150,13 +150,13 @@ static void
 run(int kind, int nwords, int64_t size)
 {
 	uint64_t range = (uint64_t) size * 2 + 10;
-	WbtView view;
+	BtreeView view;
 	Model m;
 	size_t bytes;
 	unsigned char *there;
 
 	model_fill(&m, size, kind, nwords, range);
-	bytes = (size_t) (m.n * 10 + 64) * 4 * WBT_UNIT_BYTES;
+	bytes = (size_t) (m.n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	there = (unsigned char *) gpu_alloc(bytes);
 	CHECK(there != NULL);
 	test_wbt(&view, &m, nwords, test_below(2));

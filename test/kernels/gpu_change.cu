@@ -10,16 +10,16 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "kernels/gpu/change.h"
-#include "wbt.h"
+#include "kernels/btree/change_gpu.h"
+#include "tree.h"
 
 #define MOST 20000 /* entries of a tree, operations of a batch */
 #define HELD 3     /* versions that are read beside the newest */
 
 static GpuPool pool;
 static GpuChange change;
-static GkEntry *staging; /* MOST * 2 entries or operations, seen by the device */
-static GkEntry *there;   /* ... at this address; emulated: other memory */
+static GpudsEntry *staging; /* MOST * 2 entries or operations, seen by the device */
+static GpudsEntry *there;   /* ... at this address; emulated: other memory */
 static uint64_t *ranks;
 static int passed;
 
@@ -27,35 +27,35 @@ static int passed;
 struct Held
 {
 	uint64_t version; /* 0: none */
-	WbtView view;
+	BtreeView view;
 	Model model;
 };
 
 /* The entry of each rank. */
 struct ReadAll
 {
-	WbtView view;
-	GkEntry *out;
+	BtreeView view;
+	GpudsEntry *out;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		WbtPosition p;
+		BtreePosition p;
 
-		wbt_select(&view, (uint64_t) i, &p);
-		out[i] = wbt_leaf_entry(wbt_node(view.base, p.leaf), p.place, view.nwords);
+		btree_select(&view, (uint64_t) i, &p);
+		out[i] = btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);
 	}
 };
 
 /* The rank of each probe. */
 struct ReadRanks
 {
-	WbtView view;
-	const GkEntry *probes;
+	BtreeView view;
+	const GpudsEntry *probes;
 	uint64_t *out;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		out[i] = view.nwords == 1 ? wbt_rank(&view, &probes[i], 1) : wbt_rank(&view, &probes[i], 2);
+		out[i] = view.nwords == 1 ? btree_rank(&view, &probes[i], 1) : btree_rank(&view, &probes[i], 2);
 	}
 };
 
@@ -71,7 +71,7 @@ finish(void)
 
 /* Is what readers see the model? */
 static void
-check_view(const WbtView *view, const Model *m, int kind, uint64_t range)
+check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	const int64_t nprobes = 200;
 
@@ -81,11 +81,11 @@ check_view(const WbtView *view, const Model *m, int kind, uint64_t range)
 	{
 		int64_t n = m->n < MOST ? m->n : MOST;
 
-		memset((void *) staging, 0xA5, (size_t) n * sizeof(GkEntry));
+		memset((void *) staging, 0xA5, (size_t) n * sizeof(GpudsEntry));
 		gpu_launch(&change.stream, n, ReadAll{ *view, staging });
 		finish();
 		for (int64_t i = 0; i < n; i++)
-			CHECK(gk_equal(&staging[i], &m->e[i]));
+			CHECK(entry_equal(&staging[i], &m->e[i]));
 	}
 	for (int64_t i = 0; i < nprobes; i++)
 		staging[i] = test_bound(m, kind, view->nwords, range);
@@ -111,7 +111,7 @@ verify(GpuTree *tree)
 static void
 check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
 {
-	WbtView view;
+	BtreeView view;
 
 	verify(tree);
 
@@ -129,7 +129,7 @@ load(GpuTree *tree, const Model *m, int nwords)
 		int64_t k = 1 + (int64_t) test_below(test_below(2) ? 10 : 5000);
 
 		k = k < m->n - i ? k : m->n - i;
-		memcpy((void *) staging, m->e + i, (size_t) k * sizeof(GkEntry));
+		memcpy((void *) staging, m->e + i, (size_t) k * sizeof(GpudsEntry));
 		status = gpu_tree_load_add(&change, tree, staging, k);
 		i += k;
 	}
@@ -143,8 +143,8 @@ load(GpuTree *tree, const Model *m, int nwords)
 static int
 compare_ops(const void *a, const void *b)
 {
-	const GkOp *x = (const GkOp *) a;
-	const GkOp *y = (const GkOp *) b;
+	const GpudsOp *x = (const GpudsOp *) a;
+	const GpudsOp *y = (const GpudsOp *) b;
 	int order = test_compare(&x->e, &y->e);
 
 	return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
@@ -163,7 +163,7 @@ enum
 };
 
 static int64_t
-make_batch(GkOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords, uint64_t range)
+make_batch(GpudsOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords, uint64_t range)
 {
 	uint64_t base = test_below(range);
 	int deletes = (int) test_below(101);
@@ -183,7 +183,7 @@ make_batch(GkOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords
 		}
 		else if (batch == BATCH_ASCENDING)
 		{
-			GkEntry last = m->n > 0 ? m->e[m->n - 1] : GkEntry{ 0, 0, 0 };
+			GpudsEntry last = m->n > 0 ? m->e[m->n - 1] : GpudsEntry{ 0, 0, 0 };
 
 			ops[i].e = last;
 			ops[i].e.t = last.t < UINT64_MAX - 1 - (uint64_t) i ? last.t + 1 + (uint64_t) i : UINT64_MAX - 1;
@@ -206,7 +206,7 @@ make_batch(GkOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords
 		for (int64_t i = n; i > 1; i--)
 		{
 			int64_t j = (int64_t) test_below((uint64_t) i);
-			GkOp swap = ops[i - 1];
+			GpudsOp swap = ops[i - 1];
 
 			ops[i - 1] = ops[j];
 			ops[j] = swap;
@@ -217,28 +217,28 @@ make_batch(GkOp *ops, int64_t n, int batch, const Model *m, int kind, int nwords
 
 /* Applies to both; status of the device's. */
 static GpuStatus
-apply(GpuTree *tree, Model *m, GkOp *ops, int64_t n)
+apply(GpuTree *tree, Model *m, GpudsOp *ops, int64_t n)
 {
 	int64_t inserted, deleted, there_inserted, there_deleted;
 	GpuStatus status;
 
-	memcpy((void *) staging, ops, (size_t) n * sizeof(GkOp));
+	memcpy((void *) staging, ops, (size_t) n * sizeof(GpudsOp));
 #ifdef GPU_EMULATED
 	/* copies are made by the host's address, all other reading is done by the device's */
 	if (n <= GPU_SMALL_OPS && tree->entries + (uint64_t) n <= GPU_MAX_ENTRIES)
 	{
-		memcpy((void *) there, ops, (size_t) n * sizeof(GkOp));
-		memset((void *) staging, 0xA5, (size_t) n * sizeof(GkOp));
+		memcpy((void *) there, ops, (size_t) n * sizeof(GpudsOp));
+		memset((void *) staging, 0xA5, (size_t) n * sizeof(GpudsOp));
 	}
 	else
-		memset((void *) there, 0xA5, (size_t) n * sizeof(GkOp));
+		memset((void *) there, 0xA5, (size_t) n * sizeof(GpudsOp));
 #endif
-	status = gpu_tree_apply(&change, tree, (const GkOp *) staging, (const GkOp *) there, n, &there_inserted,
+	status = gpu_tree_apply(&change, tree, (const GpudsOp *) staging, (const GpudsOp *) there, n, &there_inserted,
 							&there_deleted);
 	if (status != GPU_OK)
 		return status;
-	qsort(ops, (size_t) n, sizeof(GkOp), compare_ops);
-	n = gk_last_ops(ops, n);
+	qsort(ops, (size_t) n, sizeof(GpudsOp), compare_ops);
+	n = sort_last_ops(ops, n);
 	model_apply(m, ops, n, &inserted, &deleted);
 	CHECK(inserted == there_inserted);
 	CHECK(deleted == there_deleted);
@@ -249,7 +249,7 @@ static void
 copy_model(Model *to, const Model *from)
 {
 	model_init(to, from->n);
-	memcpy((void *) to->e, from->e, (size_t) from->n * sizeof(GkEntry));
+	memcpy((void *) to->e, from->e, (size_t) from->n * sizeof(GpudsEntry));
 	to->n = from->n;
 }
 
@@ -281,10 +281,10 @@ static void
 test_random_changes(int kind, int nwords, int steps, int64_t most)
 {
 	uint64_t range = 1 + test_below((uint64_t) most * 2);
-	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) MOST * sizeof(GpudsOp));
 	Held held[HELD] = {};
 	GpuTree tree;
-	WbtView view;
+	BtreeView view;
 	Model m;
 
 	CHECK(ops != NULL);
@@ -390,7 +390,7 @@ static void
 test_damage(int nwords)
 {
 	GpuTree tree;
-	WbtView view;
+	BtreeView view;
 	Model m;
 	char why[200];
 	uint64_t *inner, *leaf, *t;
@@ -402,13 +402,13 @@ test_damage(int nwords)
 	CHECK(gpu_tree_view(&tree, &pool, &view));
 	verify(&tree);
 	/* down the left edge: one level above the leaves, and a leaf that is full enough */
-	inner = wbt_node(view.base, view.root);
+	inner = btree_node(view.base, view.root);
 	for (int level = view.height - 1; level > 1; level--)
-		inner = wbt_node(view.base, wbt_link_ref(peek(inner + WBT_LINKS)));
-	link = peek(inner + WBT_LINKS + 1);
-	leaf = wbt_node(view.base, wbt_link_ref(link));
-	t = leaf + nwords * WBT_FANOUT;
-	for (n = 0; n < WBT_FANOUT && peek(t + n) != UINT64_MAX; n++)
+		inner = btree_node(view.base, btree_link_ref(peek(inner + BTREE_LINKS)));
+	link = peek(inner + BTREE_LINKS + 1);
+	leaf = btree_node(view.base, btree_link_ref(link));
+	t = leaf + nwords * BTREE_FANOUT;
+	for (n = 0; n < BTREE_FANOUT && peek(t + n) != UINT64_MAX; n++)
 		;
 	CHECK(n >= 4);
 	check_damage(&tree, leaf, peek(leaf + 1) + 1, "out of order");
@@ -416,22 +416,22 @@ test_damage(int nwords)
 	check_damage(&tree, leaf, peek(inner + 1) - 1, "below the separator");
 	check_damage(&tree, leaf + n - 1, peek(inner + 2), "not below the separator");
 	check_damage(&tree, t + n - 1, UINT64_MAX, "as many entries");
-	if (n < WBT_FANOUT)
+	if (n < BTREE_FANOUT)
 		check_damage(&tree, leaf + n, 5, "not clear");
 	check_damage(&tree, inner, peek(inner) + 1, "");
 	check_damage(&tree, inner, peek(inner) | UINT64_C(1) << 9, "does not fit its separators");
 	check_damage(&tree, inner + 1, peek(inner + 2), "");
-	check_damage(&tree, inner + WBT_INNER_T + 1, 1, "does not fit its separators");
-	check_damage(&tree, inner + WBT_LINKS + 1, link + (UINT64_C(1) << 32), "as many entries");
-	check_damage(&tree, inner + WBT_LINKS + 1, link & 0xFFFFFFFF, "numbers of entries before");
-	check_damage(&tree, inner + WBT_LINKS + 1, link + 1, "not the place of a node");
-	check_damage(&tree, inner + WBT_LINKS + 1, link & ~UINT64_C(0xFFFFFFFF), "not the place of a node");
-	check_damage(&tree, inner + WBT_LINKS + 1,
-				 (link & ~UINT64_C(0xFFFFFFFF)) | (uint32_t) peek(inner + WBT_LINKS), "is used twice");
+	check_damage(&tree, inner + BTREE_INNER_T + 1, 1, "does not fit its separators");
+	check_damage(&tree, inner + BTREE_LINKS + 1, link + (UINT64_C(1) << 32), "as many entries");
+	check_damage(&tree, inner + BTREE_LINKS + 1, link & 0xFFFFFFFF, "numbers of entries before");
+	check_damage(&tree, inner + BTREE_LINKS + 1, link + 1, "not the place of a node");
+	check_damage(&tree, inner + BTREE_LINKS + 1, link & ~UINT64_C(0xFFFFFFFF), "not the place of a node");
+	check_damage(&tree, inner + BTREE_LINKS + 1,
+				 (link & ~UINT64_C(0xFFFFFFFF)) | (uint32_t) peek(inner + BTREE_LINKS), "is used twice");
 	/* a node that is free and in use, and one that nobody has */
 	CHECK(tree.leaves.nfree >= 2);
 	check_damage(&tree, (uint64_t *) tree.leaves.free.at,
-				 (peek((uint64_t *) tree.leaves.free.at) & ~UINT64_C(0xFFFFFFFF)) | wbt_link_ref(link),
+				 (peek((uint64_t *) tree.leaves.free.at) & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(link),
 				 "is used twice");
 	tree.leaves.nfree--;
 	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
@@ -466,7 +466,7 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 	for (int64_t i = m.n; i > 1; i--)
 	{
 		int64_t j = (int64_t) test_below((uint64_t) i);
-		GkEntry swap = m.e[i - 1];
+		GpudsEntry swap = m.e[i - 1];
 
 		m.e[i - 1] = m.e[j];
 		m.e[j] = swap;
@@ -479,7 +479,7 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 		words[m.n + i] = m.e[i].w1;
 		words[2 * m.n + i] = m.e[i].t;
 	}
-	qsort(m.e, (size_t) m.n, sizeof(GkEntry), test_compare);
+	qsort(m.e, (size_t) m.n, sizeof(GpudsEntry), test_compare);
 	CHECK(gpu_tree_build(&change, &tree, words, nwords == 2 ? words + m.n : NULL, words + 2 * m.n, m.n,
 						 50 + (uint32_t) test_below(51)) == GPU_OK);
 	check_tree(&tree, &m, kind, range);
@@ -495,7 +495,7 @@ static void
 test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 {
 	uint64_t range = 20000;
-	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) MOST * sizeof(GpudsOp));
 	GpuStatus status = GPU_NO_MEMORY;
 	int failures = 0;
 	GpuTree tree;
@@ -546,7 +546,7 @@ test_too_large(int nwords)
 {
 	const int64_t sizes[] = { 10, 500, GPU_SMALL_OPS + 500 };
 	const uint64_t range = 20000;
-	GkOp *ops = (GkOp *) malloc((size_t) MOST * sizeof(GkOp));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) MOST * sizeof(GpudsOp));
 	GpuTree tree;
 	Model m;
 
@@ -615,12 +615,12 @@ main(int argc, char **argv)
 	CHECK(gpu_use(0));
 	CHECK(gpu_pool_open(&pool, (size_t) 600 << 20));
 	CHECK(gpu_change_open(&change, &pool));
-	staging = (GkEntry *) gpu_host_alloc((size_t) MOST * sizeof(GkOp));
+	staging = (GpudsEntry *) gpu_host_alloc((size_t) MOST * sizeof(GpudsOp));
 	ranks = (uint64_t *) gpu_host_alloc((size_t) MOST * sizeof(uint64_t));
 #ifdef GPU_EMULATED
-	there = (GkEntry *) gpu_host_alloc((size_t) MOST * sizeof(GkOp));
+	there = (GpudsEntry *) gpu_host_alloc((size_t) MOST * sizeof(GpudsOp));
 #else
-	there = (GkEntry *) gpu_device_address(staging);
+	there = (GpudsEntry *) gpu_device_address(staging);
 #endif
 	CHECK(staging != NULL && ranks != NULL && there != NULL);
 	for (int round = 0; round < (small ? 1 : rounds); round++)

@@ -66,7 +66,7 @@ struct Sent
 	bool kept;   /* handed over by small, which had no room yet */
 	int version; /* at the handing over */
 	uint64_t serial;
-	GkInterval interval;
+	GpudsInterval interval;
 };
 
 static Staging *staging;
@@ -171,7 +171,7 @@ await_change(int t, uint32_t status)
 static void
 load(int t)
 {
-	GkEntry *e = (GkEntry *) staging->change[t].input;
+	GpudsEntry *e = (GpudsEntry *) staging->change[t].input;
 	Model m;
 
 	tree[t].nwords = 1 + (int) test_below(2);
@@ -183,7 +183,7 @@ load(int t)
 	{
 		int64_t n = 1 + (int64_t) test_below((uint64_t) (m.n - done));
 
-		memcpy(e, m.e + done, (size_t) n * sizeof(GkEntry));
+		memcpy(e, m.e + done, (size_t) n * sizeof(GpudsEntry));
 		submit_change(t, GPU_LOAD_ADD, n);
 		await_change(t, GPU_OK);
 		done += n;
@@ -217,8 +217,8 @@ forget_versions(int t)
 static void
 start_apply(int t)
 {
-	static GkOp ops[MOST];
-	static GkOp scratch[MOST];
+	static GpudsOp ops[MOST];
+	static GpudsOp scratch[MOST];
 	const Model *last = &tree[t].version[tree[t].nversions - 1];
 	int64_t n = 1 + (int64_t) test_below(test_below(4) == 0 ? MOST : 40);
 	int bias = (int) test_below(5);
@@ -231,12 +231,12 @@ start_apply(int t)
 						 : test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
 		ops[i].order = (uint64_t) i << 1 | (test_below(5) < (uint64_t) bias);
 	}
-	memcpy(staging->change[t].input, ops, (size_t) n * sizeof(GkOp));
+	memcpy(staging->change[t].input, ops, (size_t) n * sizeof(GpudsOp));
 	submit_change(t, GPU_APPLY, n);
-	gk_sort_ops(ops, scratch, n);
-	n = gk_last_ops(ops, n);
+	sort_ops(ops, scratch, n);
+	n = sort_last_ops(ops, n);
 	model_init(&tree[t].next, last->n);
-	memcpy(tree[t].next.e, last->e, (size_t) last->n * sizeof(GkEntry));
+	memcpy(tree[t].next.e, last->e, (size_t) last->n * sizeof(GpudsEntry));
 	tree[t].next.n = last->n;
 	model_apply(&tree[t].next, ops, n, &tree[t].inserted, &tree[t].deleted);
 }
@@ -262,15 +262,15 @@ start_scan(int i, bool small)
 	Mailbox *m = &staging->scan[i];
 	GpuRequest *r = &m->request;
 	int t = (int) test_below(TREES);
-	GkInterval iv;
+	GpudsInterval iv;
 
 	if (tree[t].nversions == 0)
 		return;
 	iv.lo = test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
 	iv.hi = test_below(2) ? iv.lo : test_entry(tree[t].kind, tree[t].nwords, 2 * MOST);
-	if (gk_less(&iv.hi, &iv.lo))
+	if (entry_less(&iv.hi, &iv.lo))
 	{
-		GkEntry swap = iv.lo;
+		GpudsEntry swap = iv.lo;
 
 		iv.lo = iv.hi;
 		iv.hi = swap;
@@ -289,7 +289,7 @@ start_scan(int i, bool small)
 	r->n = 1;
 	r->next = r->forward ? 0 : 1;
 	r->cap = small || test_below(3) ? 1 + (int64_t) test_below(GPU_SMALL_ENTRIES)
-									: PIECE / (int64_t) sizeof(GkEntry);
+									: PIECE / (int64_t) sizeof(GpudsEntry);
 	sent[i].tree = t;
 	sent[i].serial = tree[t].serial;
 	sent[i].version = tree[t].nversions - 1;
@@ -301,20 +301,20 @@ start_scan(int i, bool small)
 }
 
 static bool
-is_answer(const Model *m, const GpuRequest *r, const GkInterval *iv, const GkEntry *out)
+is_answer(const Model *m, const GpuRequest *r, const GpudsInterval *iv, const GpudsEntry *out)
 {
 	int64_t from = model_rank(m, &iv->lo);
 	int64_t to = model_rank(m, &iv->hi);
 	int64_t n;
 
-	if (to < m->n && gk_equal(&m->e[to], &iv->hi))
+	if (to < m->n && entry_equal(&m->e[to], &iv->hi))
 		to++;
 	n = to - from < r->cap ? to - from : r->cap;
 	if (r->found != n)
 		return false;
 	for (int64_t i = 0; i < n; i++)
 	{
-		if (!gk_equal(&out[i], &m->e[r->forward ? from + i : to - 1 - i]))
+		if (!entry_equal(&out[i], &m->e[r->forward ? from + i : to - 1 - i]))
 			return false;
 	}
 	return true;
@@ -337,10 +337,10 @@ finish_scan(int i)
 	{
 		CHECK(m->request.status == GPU_OK && of->serial == sent[i].serial);
 		for (int v = sent[i].version; v < of->nversions && !right; v++)
-			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GkEntry *) m->output);
+			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
 		/* published, but its request has not been looked at */
 		if (!right && of->changing)
-			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GkEntry *) m->output);
+			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
 		CHECK(right);
 	}
 	tree[sent[i].tree].scans--;
@@ -564,16 +564,16 @@ no_host_memory(void)
 		submit_change(0, GPU_LOAD_BEGIN, 0);
 		await_answer(&staging->change[0].request);
 		status = staging->change[0].request.status;
-		for (int64_t n = 0; n < 300000 && status == GPU_OK; n += PIECE / (int64_t) sizeof(GkEntry))
+		for (int64_t n = 0; n < 300000 && status == GPU_OK; n += PIECE / (int64_t) sizeof(GpudsEntry))
 		{
-			GkEntry *e = (GkEntry *) staging->change[0].input;
+			GpudsEntry *e = (GpudsEntry *) staging->change[0].input;
 
-			for (int64_t i = 0; i < PIECE / (int64_t) sizeof(GkEntry); i++)
+			for (int64_t i = 0; i < PIECE / (int64_t) sizeof(GpudsEntry); i++)
 			{
 				e[i].w0 = (uint64_t) (n + i);
 				e[i].w1 = e[i].t = 0;
 			}
-			submit_change(0, GPU_LOAD_ADD, PIECE / (int64_t) sizeof(GkEntry));
+			submit_change(0, GPU_LOAD_ADD, PIECE / (int64_t) sizeof(GpudsEntry));
 			await_answer(&staging->change[0].request);
 			status = staging->change[0].request.status;
 		}

@@ -22,8 +22,8 @@
 struct Mailbox
 {
 	GpuRequest request;
-	GkInterval input;
-	GkEntry output[4];
+	GpudsInterval input;
+	GpudsEntry output[4];
 	uint32_t posted; /* atomic */
 	uint64_t wrong;
 	uint32_t waits[MOST_US + 1]; /* a count for each microsecond */
@@ -149,7 +149,7 @@ static double
 apply_us(int64_t n)
 {
 	static uint64_t next = 0;
-	GkOp *ops = (GkOp *) staging->piece;
+	GpudsOp *ops = (GpudsOp *) staging->piece;
 
 	for (int64_t i = 0; i < n; i++)
 		ops[i] = { { UINT64_C(1) << 40 | next++, 0, 1 }, (uint64_t) i << 1 };
@@ -159,8 +159,8 @@ apply_us(int64_t n)
 static void
 load(void)
 {
-	GkEntry *e = (GkEntry *) staging->piece;
-	uint64_t room = PIECE / sizeof(GkEntry);
+	GpudsEntry *e = (GpudsEntry *) staging->piece;
+	uint64_t room = PIECE / sizeof(GpudsEntry);
 
 	(void) change_us(GPU_LOAD_BEGIN, 0);
 	for (uint64_t at = 0; at < entries; at += room)

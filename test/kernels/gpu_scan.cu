@@ -13,7 +13,7 @@
  */
 #include "kernels/gpu/scan.h"
 #include "kernels/gpu/resident.h"
-#include "wbt.h"
+#include "tree.h"
 
 #define PIECE 65536
 #define REQUESTS 40
@@ -29,14 +29,14 @@ struct Slot
 /* A scan in progress, and how much of its answer has come. */
 struct Progress
 {
-	GkInterval *intervals; /* in full, also of words */
+	GpudsInterval *intervals; /* in full, also of words */
 	int64_t n;
 	int64_t interval; /* where the next entry comes from, in scan order ... */
 	int64_t entry;    /* ... and which of its entries that is */
 	bool ended;
 };
 
-static GpuScanLane large;
+static GpuScanStream large;
 static GpuResident resident;
 static unsigned char *there; /* slots, as the device sees them */
 static Slot *slots;
@@ -64,11 +64,11 @@ start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t ra
 	r->words = test_below(3) == 0;
 	r->input = (uint64_t) (slot->input - (unsigned char *) slots);
 	r->output = (uint64_t) (slot->output - (unsigned char *) slots);
-	p->intervals = (GkInterval *) malloc((size_t) most * sizeof(GkInterval));
+	p->intervals = (GpudsInterval *) malloc((size_t) most * sizeof(GpudsInterval));
 	CHECK(p->intervals != NULL);
 	if (r->words)
 	{
-		GkInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
+		GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 							 { 0, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 		uint64_t *words = (uint64_t *) (slot->input + sizeof(frame));
 		int64_t asked = 1 + (int64_t) test_below((uint64_t) most);
@@ -92,7 +92,7 @@ start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t ra
 	{
 		p->n = test_intervals(m, p->intervals, (int64_t) test_below((uint64_t) most / 2 + 1), kind, nwords,
 							  range);
-		memcpy(slot->input, p->intervals, (size_t) p->n * sizeof(GkInterval));
+		memcpy(slot->input, p->intervals, (size_t) p->n * sizeof(GpudsInterval));
 	}
 	r->n = p->n;
 	r->next = r->forward ? 0 : p->n;
@@ -102,7 +102,7 @@ start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t ra
 
 /* The model's next entry of a scan; false: there is none. */
 static bool
-next_entry(Progress *p, const Model *m, bool forward, GkEntry *e)
+next_entry(Progress *p, const Model *m, bool forward, GpudsEntry *e)
 {
 	for (; p->interval < p->n; p->interval++, p->entry = 0)
 	{
@@ -125,18 +125,18 @@ static void
 check(Slot *slot, Progress *p, const Model *m)
 {
 	const GpuRequest *r = &slot->request;
-	const GkEntry *out = (const GkEntry *) slot->output;
+	const GpudsEntry *out = (const GpudsEntry *) slot->output;
 	const uint64_t *got = (const uint64_t *) slot->output;
 	uint64_t *tids = (uint64_t *) malloc((size_t) r->cap * sizeof(uint64_t));
 	int64_t n = 0;
-	GkEntry e;
+	GpudsEntry e;
 
 	CHECK(tids != NULL && r->status == GPU_OK && r->found >= 0 && r->found <= r->cap);
 	while (n < r->cap && next_entry(p, m, r->forward, &e))
 	{
 		if (r->form == GPU_ENTRIES)
-			CHECK(n < r->found && gk_equal(&out[n], &e));
-		tids[n++] = e.t & GK_TID_MASK;
+			CHECK(n < r->found && entry_equal(&out[n], &e));
+		tids[n++] = e.t & ENTRY_TID_MASK;
 	}
 	CHECK(n == r->found);
 	if (r->form == GPU_SORTED_TIDS)
@@ -153,9 +153,9 @@ check(Slot *slot, Progress *p, const Model *m)
 }
 
 static void
-run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
+run_large(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
-	int64_t most = test_below(2) ? 20 : PIECE / (int64_t) sizeof(GkInterval) - 1;
+	int64_t most = test_below(2) ? 20 : PIECE / (int64_t) sizeof(GpudsInterval) - 1;
 	Progress p;
 
 	start(&slots[0], &p, m, kind, view->nwords, range, most);
@@ -164,7 +164,7 @@ run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
 		GpuRequest *r = &slots[0].request;
 
 		r->form = test_below(2) ? GPU_ENTRIES : GPU_SORTED_TIDS;
-		r->cap = 1 + (int64_t) test_below(PIECE / sizeof(GkEntry));
+		r->cap = 1 + (int64_t) test_below(PIECE / sizeof(GpudsEntry));
 		if (test_below(3) == 0)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
@@ -176,7 +176,7 @@ run_large(const WbtView *view, const Model *m, int kind, uint64_t range)
 
 /* Posts a request, waiting for a slot. */
 static void
-post(const WbtView *view, GpuRequest *r, int batch)
+post(const BtreeView *view, GpuRequest *r, int batch)
 {
 	int slot;
 
@@ -190,7 +190,7 @@ post(const WbtView *view, GpuRequest *r, int batch)
 }
 
 static void
-run_small(const WbtView *view, const Model *m, int kind, uint64_t range)
+run_small(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	Progress progress[REQUESTS];
 	int left = REQUESTS;
@@ -242,9 +242,9 @@ run_small(const WbtView *view, const Model *m, int kind, uint64_t range)
 
 /* A tree of the model in the device's memory. */
 static size_t
-device_tree(WbtView *view, const Model *m, int nwords)
+device_tree(BtreeView *view, const Model *m, int nwords)
 {
-	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * WBT_UNIT_BYTES;
+	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
 
 	test_wbt(view, m, nwords, test_below(2));
@@ -274,7 +274,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s\n", why);
 		return 1;
 	}
-	CHECK(gpu_scan_lane_open(&large, PIECE));
+	CHECK(gpu_scan_stream_open(&large, PIECE));
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
 	there = (unsigned char *) gpu_device_address(slots);
@@ -284,7 +284,7 @@ main(int argc, char **argv)
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
 		{
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
-			WbtView views[TREES];
+			BtreeView views[TREES];
 			size_t bytes[TREES];
 			Model models[TREES];
 			uint64_t ranges[TREES];
@@ -313,7 +313,7 @@ main(int argc, char **argv)
 	}
 	gpu_resident_end(&resident);
 	CHECK(gpu_finish(&large.stream) && gpu_finish(&resident.stream));
-	gpu_scan_lane_close(&large);
+	gpu_scan_stream_close(&large);
 	gpu_resident_close(&resident);
 	gpu_host_free(slots);
 	printf("%s\n%d passed, 0 failed\n", card.name, passed);

@@ -16,31 +16,31 @@ allocation_fails(void)
 	return allocations_left-- <= 0;
 }
 
-#define GK_ALLOC_FAILS allocation_fails
+#define ARENA_ALLOC_FAILS allocation_fails
 
 #include "common.h"
 
 /* The tree holds what the model does, and no memory is lost. */
 static void
-check_same(const GkArena *arena, const GbtTree *tree, const Model *m, int nwords)
+check_same(const Arena *arena, const GbtTree *tree, const Model *m, int nwords)
 {
-	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
-	GkEntry *out = (GkEntry *) malloc((size_t) (m->n + 1) * sizeof(GkEntry));
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
+	GpudsEntry *out = (GpudsEntry *) malloc((size_t) (m->n + 1) * sizeof(GpudsEntry));
 	GbtView view;
 
 	test_verify(arena, tree);
 	CHECK(gbt_view(arena, tree, &view));
 	CHECK(gbt_scan(&view, &scan, true, out, m->n + 1) == m->n);
 	for (int64_t i = 0; i < m->n; i++)
-		CHECK(gk_equal(&out[i], &m->e[i]));
+		CHECK(entry_equal(&out[i], &m->e[i]));
 	free(out);
 }
 
 static void
 fail_build(int kind, int nwords, int64_t size)
 {
-	GkArena *arena = test_arena(64 * GK_CHUNK_BYTES);
+	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
 	GbtTree tree;
 	Model m;
 
@@ -49,15 +49,15 @@ fail_build(int kind, int nwords, int64_t size)
 	model_fill(&m, size, kind, nwords, (uint64_t) size * 3 + 1);
 	for (int64_t k = 0;; k++)
 	{
-		GkStatus status;
+		KernelStatus status;
 		Model empty = { NULL, 0, 0 };
 
 		allocations_left = k;
 		status = test_build(arena, &tree, &m, 80);
 		allocations_left = INT64_MAX;
-		if (status == GK_OK)
+		if (status == KERNEL_OK)
 			break;
-		CHECK(status == GK_NO_MEMORY && gk_arena_used(arena) == 0 && tree.version == 1);
+		CHECK(status == KERNEL_NO_MEMORY && arena_used(arena) == 0 && tree.version == 1);
 		check_same(arena, &tree, &empty, nwords);
 	}
 	check_same(arena, &tree, &m, nwords);
@@ -68,8 +68,8 @@ fail_build(int kind, int nwords, int64_t size)
 static void
 fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 {
-	GkArena *arena = test_arena(64 * GK_CHUNK_BYTES);
-	GkOp *ops = (GkOp *) malloc((size_t) nops * sizeof(GkOp));
+	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) nops * sizeof(GpudsOp));
 	uint64_t range = (uint64_t) size * 2 + 10;
 	GbtTree tree;
 	Model m;
@@ -77,7 +77,7 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	memset(&tree, 0, sizeof(tree));
 	gbt_init(&tree, nwords);
 	model_fill(&m, size, kind, nwords, range);
-	CHECK(test_build(arena, &tree, &m, 80) == GK_OK);
+	CHECK(test_build(arena, &tree, &m, 80) == KERNEL_OK);
 	for (int round = 0; round < 3; round++)
 	{
 		int64_t n = test_ops(ops, nops, kind, nwords, range, delete_percent);
@@ -86,14 +86,14 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 
 		for (int64_t k = 0;; k += 1 + k / 50)
 		{
-			GkStatus status;
+			KernelStatus status;
 
 			allocations_left = k;
 			status = gbt_apply(arena, &tree, ops, n, &inserted, &deleted);
 			allocations_left = INT64_MAX;
-			if (status == GK_OK)
+			if (status == KERNEL_OK)
 				break;
-			CHECK(status == GK_NO_MEMORY && tree.version == version && inserted == 0 && deleted == 0);
+			CHECK(status == KERNEL_NO_MEMORY && tree.version == version && inserted == 0 && deleted == 0);
 			check_same(arena, &tree, &m, nwords);
 		}
 		model_apply(&m, ops, n, &inserted, &deleted);
@@ -104,7 +104,7 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	}
 	gbt_withdraw(&tree);
 	gbt_release(arena, &tree);
-	CHECK(gk_arena_used(arena) == 0);
+	CHECK(arena_used(arena) == 0);
 	free(m.e);
 	free(ops);
 	free(arena);
@@ -114,13 +114,13 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 static void
 small_arena(int nwords)
 {
-	GkArena *arena = test_arena(6 * GK_CHUNK_BYTES + 100);
+	Arena *arena = test_arena(6 * ARENA_CHUNK_BYTES + 100);
 	GbtTree trees[2];
 	Model models[2];
-	GkOp ops[500];
+	GpudsOp ops[500];
 	int failures = 0;
 
-	CHECK(gk_arena_size(arena) == 5 * GK_CHUNK_BYTES);
+	CHECK(arena_size(arena) == 5 * ARENA_CHUNK_BYTES);
 	memset(trees, 0, sizeof(trees));
 	for (int i = 0; i < 2; i++)
 	{
@@ -133,9 +133,9 @@ small_arena(int nwords)
 		int64_t n = test_ops(ops, 1 + (int64_t) test_below(500), round % 2 ? KEYS_RANDOM : KEYS_ONE, nwords,
 							 20000, failures % 3 == 2 ? 80 : 10);
 		int64_t inserted, deleted;
-		GkStatus status = gbt_apply(arena, &trees[i], ops, n, &inserted, &deleted);
+		KernelStatus status = gbt_apply(arena, &trees[i], ops, n, &inserted, &deleted);
 
-		if (status == GK_OK)
+		if (status == KERNEL_OK)
 			model_apply(&models[i], ops, n, &inserted, &deleted);
 		else
 		{
@@ -143,14 +143,14 @@ small_arena(int nwords)
 			gbt_reclaim(arena, &trees[i], UINT64_MAX);
 		}
 		check_same(arena, &trees[i], &models[i], nwords);
-		if (status != GK_OK && failures % 10 == 9)
+		if (status != KERNEL_OK && failures % 10 == 9)
 		{
 			/* the other one leaves */
 			gbt_withdraw(&trees[1 - i]);
 			gbt_release(arena, &trees[1 - i]);
 			gbt_init(&trees[1 - i], nwords);
 			models[1 - i].n = 0;
-			CHECK(gk_arena_used(arena) == gk_space_bytes(&trees[i].space));
+			CHECK(arena_used(arena) == arena_space_bytes(&trees[i].space));
 		}
 	}
 	CHECK(failures > 10);
@@ -160,7 +160,7 @@ small_arena(int nwords)
 		gbt_release(arena, &trees[i]);
 		free(models[i].e);
 	}
-	CHECK(gk_arena_used(arena) == 0);
+	CHECK(arena_used(arena) == 0);
 	free(arena);
 }
 
@@ -172,27 +172,27 @@ runs(void)
 	{
 		CHUNKS = 200
 	};
-	GkArena *arena = test_arena((CHUNKS + 1) * GK_CHUNK_BYTES);
-	GkSpace spaces[3];
+	Arena *arena = test_arena((CHUNKS + 1) * ARENA_CHUNK_BYTES);
+	ArenaSpace spaces[3];
 	unsigned char owner[CHUNKS + 2];
 	unsigned longest = 0;
 
 	memset(owner, 0, sizeof(owner));
 	for (int s = 0; s < 3; s++)
-		gk_space_init(&spaces[s]);
+		arena_space_init(&spaces[s]);
 	for (int round = 0; round < 200; round++)
 	{
 		int s = (int) test_below(3);
 		int n = (int) test_below(40);
 
 		/* whole chunks, in whatever order they come back in */
-		for (int i = 0; i < n * (GK_CHUNK_UNITS / GK_MAX_UNITS); i++)
+		for (int i = 0; i < n * (ARENA_CHUNK_UNITS / ARENA_MAX_UNITS); i++)
 		{
-			GkRef ref = gk_alloc(arena, &spaces[s], GK_MAX_UNITS);
+			ArenaRef ref = arena_alloc(arena, &spaces[s], ARENA_MAX_UNITS);
 
 			if (ref == 0)
 				break;
-			owner[ref / GK_CHUNK_UNITS] = (unsigned char) (s + 1);
+			owner[ref / ARENA_CHUNK_UNITS] = (unsigned char) (s + 1);
 		}
 		for (int t = 0; t < 3; t++)
 		{
@@ -201,7 +201,7 @@ runs(void)
 			uint32_t length;
 			uint32_t total = 0;
 
-			while ((length = gk_space_run(arena, &at, &first)) > 0)
+			while ((length = arena_space_stretch(arena, &at, &first)) > 0)
 			{
 				for (uint32_t i = 0; i < length; i++)
 					CHECK(owner[first + i] == t + 1);
@@ -213,7 +213,7 @@ runs(void)
 		s = (int) test_below(3);
 		if (test_below(2))
 		{
-			gk_space_release(arena, &spaces[s]);
+			arena_space_release(arena, &spaces[s]);
 			for (int i = 0; i < CHUNKS + 2; i++)
 				owner[i] = owner[i] == s + 1 ? 0 : owner[i];
 		}

@@ -10,7 +10,7 @@
  */
 #include "common.h"
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 #define CAP 100
 
@@ -26,9 +26,9 @@ kernels(void)
 
 /* Random disjoint ascending intervals around the model's entries. */
 static int64_t
-random_intervals(const Model *m, GkInterval *intervals, int64_t n, int kind, int nwords, uint64_t range)
+random_intervals(const Model *m, GpudsInterval *intervals, int64_t n, int kind, int nwords, uint64_t range)
 {
-	GkEntry *ends = (GkEntry *) malloc((size_t) n * 2 * sizeof(GkEntry));
+	GpudsEntry *ends = (GpudsEntry *) malloc((size_t) n * 2 * sizeof(GpudsEntry));
 	int64_t kept = 0;
 
 	for (int64_t i = 0; i < 2 * n; i++)
@@ -40,21 +40,21 @@ random_intervals(const Model *m, GkInterval *intervals, int64_t n, int kind, int
 		if (test_below(40) == 0)
 			ends[i].t = UINT64_MAX;
 	}
-	qsort(ends, (size_t) n * 2, sizeof(GkEntry), test_compare);
+	qsort(ends, (size_t) n * 2, sizeof(GpudsEntry), test_compare);
 	for (int64_t i = 0; i + 1 < 2 * n;)
 	{
-		GkEntry lo = ends[i];
-		GkEntry hi = test_below(3) ? lo : ends[i + 1];
+		GpudsEntry lo = ends[i];
+		GpudsEntry hi = test_below(3) ? lo : ends[i + 1];
 
 		if (test_below(50) == 0)
 			hi = lo, hi.t = lo.t == 0 ? 0 : lo.t - 1; /* empty */
-		if (kept == 0 || gk_less(&intervals[kept - 1].hi, &lo))
+		if (kept == 0 || entry_less(&intervals[kept - 1].hi, &lo))
 		{
 			intervals[kept].lo = lo;
 			intervals[kept].hi = hi;
 			kept++;
 		}
-		i += gk_equal(&lo, &hi) ? 1 : 2;
+		i += entry_equal(&lo, &hi) ? 1 : 2;
 	}
 	free(ends);
 	return kept;
@@ -65,25 +65,25 @@ random_intervals(const Model *m, GkInterval *intervals, int64_t n, int kind, int
  * scan gets these and the frame instead of the intervals, which say the same.
  */
 static void
-check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int64_t n,
-		   const GkInterval *frame, const uint64_t *words)
+check_scan(const GbtView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+		   const GpudsInterval *frame, const uint64_t *words)
 {
-	GkEntry out[CAP];
+	GpudsEntry out[CAP];
 
 	for (int forward = 0; forward < 2; forward++)
 	{
-		GkScan scan = { words ? frame : intervals, n, forward ? 0 : n, false, { 0, 0, 0 }, words };
+		GpudsScan scan = { words ? frame : intervals, n, forward ? 0 : n, false, { 0, 0, 0 }, words };
 		int64_t cap = 1 + (int64_t) test_below(CAP);
 		int64_t got = 0;
 		int64_t at = 0;
 
 		for (int64_t i = 0; i < n; i++)
 		{
-			const GkInterval *iv = &intervals[forward ? i : n - 1 - i];
+			const GpudsInterval *iv = &intervals[forward ? i : n - 1 - i];
 			int64_t from = model_rank(m, &iv->lo);
 			int64_t to = model_rank(m, &iv->hi);
 
-			if (to < m->n && gk_equal(&m->e[to], &iv->hi))
+			if (to < m->n && entry_equal(&m->e[to], &iv->hi))
 				to++;
 			for (int64_t k = 0; k < to - from; k++)
 			{
@@ -93,7 +93,7 @@ check_scan(const GbtView *view, const Model *m, const GkInterval *intervals, int
 					at = 0;
 					CHECK(got > 0);
 				}
-				CHECK(gk_equal(&out[at], &m->e[forward ? from + k : to - 1 - k]));
+				CHECK(entry_equal(&out[at], &m->e[forward ? from + k : to - 1 - k]));
 				at++;
 				if (at == got && test_below(10) == 0)
 				{
@@ -120,9 +120,9 @@ compare_words(const void *a, const void *b)
 static void
 check_words(const GbtView *view, const Model *m, int kind, int nwords, uint64_t range)
 {
-	GkInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
+	GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 						 { test_below(2), nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-	GkInterval intervals[150];
+	GpudsInterval intervals[150];
 	uint64_t words[150];
 	int64_t n = 1 + (int64_t) test_below(150);
 	int64_t kept = 0;
@@ -148,10 +148,10 @@ check_words(const GbtView *view, const Model *m, int kind, int nwords, uint64_t 
 }
 
 static void
-check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, int nwords, uint64_t range)
+check_tree(const Arena *arena, const GbtTree *tree, const Model *m, int kind, int nwords, uint64_t range)
 {
-	GkInterval intervals[300];
-	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+	GpudsInterval intervals[300];
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GbtView view;
 	uint64_t expected = 0;
 	int64_t n;
@@ -169,7 +169,7 @@ check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, 
 		int64_t to = model_rank(m, &intervals[i].hi);
 		int64_t from = model_rank(m, &intervals[i].lo);
 
-		if (to < m->n && gk_equal(&m->e[to], &intervals[i].hi))
+		if (to < m->n && entry_equal(&m->e[to], &intervals[i].hi))
 			to++;
 		expected += (uint64_t) (to > from ? to - from : 0);
 	}
@@ -183,13 +183,13 @@ check_tree(const GkArena *arena, const GbtTree *tree, const Model *m, int kind, 
 static void
 check_resume(int kind, int nwords, int64_t size, bool forward)
 {
-	GkArena *arena = test_arena((size_t) (64 + size / 20) * GK_CHUNK_BYTES);
+	Arena *arena = test_arena((size_t) (64 + size / 20) * ARENA_CHUNK_BYTES);
 	uint64_t range = (uint64_t) size * 2 + 10;
-	GkInterval all[2];
-	GkScan scan = { all, 2, forward ? 0 : 2, false, { 0, 0, 0 }, NULL };
-	GkEntry out[CAP];
-	GkOp ops[200];
-	GkEntry last = { 0, 0, 0 };
+	GpudsInterval all[2];
+	GpudsScan scan = { all, 2, forward ? 0 : 2, false, { 0, 0, 0 }, NULL };
+	GpudsEntry out[CAP];
+	GpudsOp ops[200];
+	GpudsEntry last = { 0, 0, 0 };
 	GbtTree tree;
 	Model m, kept;
 	bool first = true;
@@ -197,7 +197,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	memset(&tree, 0, sizeof(tree));
 	gbt_init(&tree, nwords);
 	model_fill(&m, size, kind, nwords, range);
-	CHECK(test_build(arena, &tree, &m, 90) == GK_OK);
+	CHECK(test_build(arena, &tree, &m, 90) == KERNEL_OK);
 	all[0].lo.w0 = all[0].lo.w1 = all[0].lo.t = 0;
 	all[0].hi = m.e[m.n / 2];
 	all[1].lo = all[0].hi;
@@ -206,7 +206,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	all[1].hi.w1 = nwords == 2 ? UINT64_MAX : 0;
 	/* kept: entries that no batch deletes, and that are there from the start */
 	model_init(&kept, m.n);
-	memcpy(kept.e, m.e, (size_t) m.n * sizeof(GkEntry));
+	memcpy(kept.e, m.e, (size_t) m.n * sizeof(GpudsEntry));
 	kept.n = m.n;
 	for (int64_t seen = 0;;)
 	{
@@ -218,16 +218,16 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		got = kernels()->scan(&view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
-			CHECK(first || (forward ? gk_less(&last, &out[i]) : gk_less(&out[i], &last)));
+			CHECK(first || (forward ? entry_less(&last, &out[i]) : entry_less(&out[i], &last)));
 			last = out[i];
 			first = false;
-			CHECK(model_rank(&m, &out[i]) < m.n && gk_equal(&m.e[model_rank(&m, &out[i])], &out[i]));
+			CHECK(model_rank(&m, &out[i]) < m.n && entry_equal(&m.e[model_rank(&m, &out[i])], &out[i]));
 			if (seen < kept.n)
 			{
-				const GkEntry *next = &kept.e[forward ? seen : kept.n - 1 - seen];
+				const GpudsEntry *next = &kept.e[forward ? seen : kept.n - 1 - seen];
 
-				CHECK(forward ? !gk_less(next, &out[i]) : !gk_less(&out[i], next));
-				seen += gk_equal(next, &out[i]);
+				CHECK(forward ? !entry_less(next, &out[i]) : !entry_less(&out[i], next));
+				seen += entry_equal(next, &out[i]);
 			}
 		}
 		if (got < cap)
@@ -240,17 +240,17 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		{
 			int64_t at = model_rank(&kept, &ops[i].e);
 
-			if ((ops[i].order & 1) && at < kept.n && gk_equal(&kept.e[at], &ops[i].e))
+			if ((ops[i].order & 1) && at < kept.n && entry_equal(&kept.e[at], &ops[i].e))
 			{
 				/* half of what is deleted was promised: forget it, unless it was seen */
 				if (test_below(2) || (forward ? at < seen : at >= kept.n - seen))
 					continue;
-				memmove(&kept.e[at], &kept.e[at + 1], (size_t) (kept.n - at - 1) * sizeof(GkEntry));
+				memmove(&kept.e[at], &kept.e[at + 1], (size_t) (kept.n - at - 1) * sizeof(GpudsEntry));
 				kept.n--;
 			}
 			ops[k++] = ops[i];
 		}
-		CHECK(gbt_apply(arena, &tree, ops, k, &inserted, &deleted) == GK_OK);
+		CHECK(gbt_apply(arena, &tree, ops, k, &inserted, &deleted) == KERNEL_OK);
 		model_apply(&m, ops, k, &inserted, &deleted);
 		gbt_reclaim(arena, &tree, UINT64_MAX);
 	}
@@ -262,9 +262,9 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 static void
 run(int kind, int nwords, int64_t size, int batches)
 {
-	GkArena *arena = test_arena((size_t) (64 + size / 50) * GK_CHUNK_BYTES);
+	Arena *arena = test_arena((size_t) (64 + size / 50) * ARENA_CHUNK_BYTES);
 	uint64_t range = (uint64_t) size * 2 + 10;
-	GkOp *ops = (GkOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GkOp));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GpudsOp));
 	GbtTree tree;
 	Model m;
 
@@ -272,7 +272,7 @@ run(int kind, int nwords, int64_t size, int batches)
 	gbt_init(&tree, nwords);
 	CHECK(tree.version == 1);
 	model_fill(&m, size, kind, nwords, range);
-	CHECK(test_build(arena, &tree, &m, 50 + (int) test_below(51)) == GK_OK);
+	CHECK(test_build(arena, &tree, &m, 50 + (int) test_below(51)) == KERNEL_OK);
 	check_tree(arena, &tree, &m, kind, nwords, range);
 	for (int b = 0; b < batches; b++)
 	{
@@ -291,12 +291,12 @@ run(int kind, int nwords, int64_t size, int batches)
 			for (int64_t i = 0; i < n; i++)
 			{
 				ops[i].e = m.e[from + i];
-				ops[i].order = GK_OP_DELETE;
+				ops[i].order = GPUDS_OP_DELETE;
 			}
 		}
 		else
 			n = test_ops(ops, n, kind, nwords, range, percents[test_below(5)]);
-		CHECK(gbt_apply(arena, &tree, ops, n, &inserted, &deleted) == GK_OK);
+		CHECK(gbt_apply(arena, &tree, ops, n, &inserted, &deleted) == KERNEL_OK);
 		model_apply(&m, ops, n, &model_inserted, &model_deleted);
 		CHECK(inserted == model_inserted && deleted == model_deleted);
 		CHECK(tree.version == version + (inserted + deleted > 0));
@@ -311,13 +311,13 @@ run(int kind, int nwords, int64_t size, int batches)
 	for (int64_t i = 0; i < m.n; i++)
 	{
 		ops[i].e = m.e[i];
-		ops[i].order = GK_OP_DELETE;
+		ops[i].order = GPUDS_OP_DELETE;
 	}
 	if (m.n > 0)
 	{
 		int64_t inserted, deleted;
 
-		CHECK(gbt_apply(arena, &tree, ops, m.n, &inserted, &deleted) == GK_OK);
+		CHECK(gbt_apply(arena, &tree, ops, m.n, &inserted, &deleted) == KERNEL_OK);
 		CHECK(deleted == m.n && (tree.head >> 32 & 0xFF) == 0);
 		m.n = 0;
 		check_tree(arena, &tree, &m, kind, nwords, range);
@@ -329,7 +329,7 @@ run(int kind, int nwords, int64_t size, int batches)
 		CHECK(gbt_withdraw(&tree) == version + 1);
 		CHECK(!gbt_view(arena, &tree, &view));
 		gbt_release(arena, &tree);
-		CHECK(gk_arena_used(arena) == 0);
+		CHECK(arena_used(arena) == 0);
 		gbt_init(&tree, 3 - nwords);
 		CHECK(tree.version == version + 2);
 		CHECK(gbt_view(arena, &tree, &view) && view.nwords == 3 - nwords);

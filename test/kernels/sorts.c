@@ -10,8 +10,8 @@
 static int
 compare_ops(const void *a, const void *b)
 {
-	const GkOp *x = (const GkOp *) a;
-	const GkOp *y = (const GkOp *) b;
+	const GpudsOp *x = (const GpudsOp *) a;
+	const GpudsOp *y = (const GpudsOp *) b;
 	int c = test_compare(&x->e, &y->e);
 
 	return c != 0 ? c : x->order < y->order ? -1 : x->order > y->order;
@@ -28,17 +28,17 @@ compare_words(const void *a, const void *b)
 
 /* Shapes of the input, on top of the distributions of keys. */
 static void
-shape(GkOp *ops, int64_t n, int how)
+shape(GpudsOp *ops, int64_t n, int how)
 {
 	if (how == 0)
 		return;
 	if (how < 4)
-		qsort(ops, (size_t) n, sizeof(GkOp), compare_ops);
+		qsort(ops, (size_t) n, sizeof(GpudsOp), compare_ops);
 	if (how == 2)
 	{
 		for (int64_t i = 0; i < n / 2; i++)
 		{
-			GkOp x = ops[i];
+			GpudsOp x = ops[i];
 
 			ops[i] = ops[n - 1 - i];
 			ops[n - 1 - i] = x;
@@ -58,12 +58,12 @@ shape(GkOp *ops, int64_t n, int how)
 static void
 split_sort(uint64_t *words, int64_t n)
 {
-	int64_t start[GK_SPLIT + 1];
+	int64_t start[SORT_SPLIT + 1];
 
-	if (n < 2 || !gk_split_u64(words, n, start))
+	if (n < 2 || !sort_split_words(words, n, start))
 		return;
-	CHECK(start[0] == 0 && start[GK_SPLIT] == n);
-	for (int b = 0; b < GK_SPLIT; b++)
+	CHECK(start[0] == 0 && start[SORT_SPLIT] == n);
+	for (int b = 0; b < SORT_SPLIT; b++)
 	{
 		CHECK(start[b] <= start[b + 1] && start[b + 1] - start[b] < n);
 		split_sort(words + start[b], start[b + 1] - start[b]);
@@ -74,10 +74,10 @@ static void
 run(int64_t n, int kind, int nwords, int how, uint64_t range)
 {
 	size_t room = (size_t) n + 1;
-	GkOp *ops = (GkOp *) malloc(room * sizeof(GkOp));
-	GkOp *sorted = (GkOp *) malloc(room * sizeof(GkOp));
-	GkOp *scratch = (GkOp *) malloc(room * sizeof(GkOp));
-	GkEntry *entries = (GkEntry *) malloc(room * sizeof(GkEntry));
+	GpudsOp *ops = (GpudsOp *) malloc(room * sizeof(GpudsOp));
+	GpudsOp *sorted = (GpudsOp *) malloc(room * sizeof(GpudsOp));
+	GpudsOp *scratch = (GpudsOp *) malloc(room * sizeof(GpudsOp));
+	GpudsEntry *entries = (GpudsEntry *) malloc(room * sizeof(GpudsEntry));
 	uint64_t *words = (uint64_t *) malloc(room * sizeof(uint64_t));
 	uint64_t *sorted_words = (uint64_t *) malloc(room * sizeof(uint64_t));
 	uint64_t *split_words = (uint64_t *) malloc(room * sizeof(uint64_t));
@@ -95,29 +95,29 @@ run(int64_t n, int kind, int nwords, int how, uint64_t range)
 		words[i] = sorted_words[i] = split_words[i] = ops[i].e.w0 ^ ops[i].e.t;
 		sorted[i] = ops[i];
 	}
-	qsort(sorted, (size_t) n, sizeof(GkOp), compare_ops);
+	qsort(sorted, (size_t) n, sizeof(GpudsOp), compare_ops);
 	qsort(sorted_words, (size_t) n, sizeof(uint64_t), compare_words);
-	gk_sort_ops(ops, scratch, n);
-	gk_sort_entries(entries, (GkEntry *) scratch, n);
-	gk_sort_u64(words, (uint64_t *) scratch, n);
+	sort_ops(ops, scratch, n);
+	sort_entries(entries, (GpudsEntry *) scratch, n);
+	sort_u64(words, (uint64_t *) scratch, n);
 	split_sort(split_words, n);
 	for (int64_t i = 0; i < n; i++)
 	{
-		CHECK(gk_equal(&ops[i].e, &sorted[i].e) && ops[i].order == sorted[i].order);
-		CHECK(gk_equal(&entries[i], &sorted[i].e));
+		CHECK(entry_equal(&ops[i].e, &sorted[i].e) && ops[i].order == sorted[i].order);
+		CHECK(entry_equal(&entries[i], &sorted[i].e));
 		CHECK(words[i] == sorted_words[i]);
 		CHECK(split_words[i] == sorted_words[i]);
-		distinct += i == 0 || !gk_equal(&sorted[i - 1].e, &sorted[i].e);
+		distinct += i == 0 || !entry_equal(&sorted[i - 1].e, &sorted[i].e);
 	}
-	kept = gk_last_ops(ops, n);
+	kept = sort_last_ops(ops, n);
 	CHECK(kept == distinct);
-	CHECK(gk_unique_entries(entries, n) == distinct);
+	CHECK(sort_unique_entries(entries, n) == distinct);
 	for (int64_t i = 0, k = 0; i < n; i++)
 	{
-		if (i + 1 < n && gk_equal(&sorted[i].e, &sorted[i + 1].e))
+		if (i + 1 < n && entry_equal(&sorted[i].e, &sorted[i + 1].e))
 			continue;
-		CHECK(gk_equal(&ops[k].e, &sorted[i].e) && ops[k].order == sorted[i].order);
-		CHECK(gk_equal(&entries[k], &sorted[i].e));
+		CHECK(entry_equal(&ops[k].e, &sorted[i].e) && ops[k].order == sorted[i].order);
+		CHECK(entry_equal(&entries[k], &sorted[i].e));
 		k++;
 	}
 	free(ops);

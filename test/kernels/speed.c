@@ -27,18 +27,18 @@ report(const char *what, double ns, double per, const char *unit)
 }
 
 static void
-probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const char *what)
+probes(const GbtView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
 {
-	GkInterval *intervals = (GkInterval *) malloc((size_t) nprobes * sizeof(GkInterval));
-	GkEntry *keys = (GkEntry *) malloc((size_t) nprobes * 2 * sizeof(GkEntry));
-	GkEntry *out = (GkEntry *) malloc(4096 * sizeof(GkEntry));
+	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
+	GpudsEntry *keys = (GpudsEntry *) malloc((size_t) nprobes * 2 * sizeof(GpudsEntry));
+	GpudsEntry *out = (GpudsEntry *) malloc(4096 * sizeof(GpudsEntry));
 	double best_scan = 1e18, best_count = 1e18, best_one = 1e18;
 	char label[100];
 	uint64_t sum = 0;
 
 	for (int round = 0; round < 5; round++)
 	{
-		GkScan scan;
+		GpudsScan scan;
 		double start;
 		int64_t got;
 
@@ -47,21 +47,21 @@ probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const 
 		start = now();
 		for (int64_t i = 0; i < nprobes; i++)
 		{
-			GkInterval one = { keys[i], keys[i] };
-			GkScan s = { &one, 1, 0, false, { 0, 0, 0 }, NULL };
+			GpudsInterval one = { keys[i], keys[i] };
+			GpudsScan s = { &one, 1, 0, false, { 0, 0, 0 }, NULL };
 
 			one.lo.t = 0;
-			one.hi.t = GK_TID_MASK;
+			one.hi.t = ENTRY_TID_MASK;
 			sum += (uint64_t) gbt_scan(view, &s, true, out, 1);
 		}
 		if (now() - start < best_one)
 			best_one = now() - start;
-		gk_sort_entries(keys, keys + nprobes, nprobes);
+		sort_entries(keys, keys + nprobes, nprobes);
 		for (int64_t i = 0; i < nprobes; i++)
 		{
 			intervals[i].lo = intervals[i].hi = keys[i];
 			intervals[i].lo.t = 0;
-			intervals[i].hi.t = GK_TID_MASK;
+			intervals[i].hi.t = ENTRY_TID_MASK;
 		}
 		scan.intervals = intervals;
 		scan.words = NULL;
@@ -94,12 +94,12 @@ probes(const GbtView *view, const GkEntry *e, int64_t n, int64_t nprobes, const 
 static void
 tree(int64_t n, int nwords, const char *what, bool few)
 {
-	GkArena *arena = test_arena((size_t) n * 80 + (64 << 20));
-	GkEntry *e = (GkEntry *) malloc((size_t) n * 2 * sizeof(GkEntry));
-	GkEntry *out = (GkEntry *) malloc(4096 * sizeof(GkEntry));
-	GkOp *ops = (GkOp *) malloc((size_t) n * sizeof(GkOp));
-	GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
-	GkScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
+	Arena *arena = test_arena((size_t) n * 80 + (64 << 20));
+	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * 2 * sizeof(GpudsEntry));
+	GpudsEntry *out = (GpudsEntry *) malloc(4096 * sizeof(GpudsEntry));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) n * sizeof(GpudsOp));
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GbtTree t;
 	GbtView view;
 	GbtBuild build;
@@ -116,7 +116,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		e[i].t = (uint64_t) (i / 100) << 16 | (uint64_t) (i % 100 + 1);
 	}
 	start = now();
-	gk_sort_entries(e, e + n, n);
+	sort_entries(e, e + n, n);
 	snprintf(label, sizeof(label), "%s: sort entries", what);
 	report(label, now() - start, (double) n, "an entry");
 	memset(&t, 0, sizeof(t));
@@ -130,12 +130,12 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		gbt_init(&t, nwords);
 		start = now();
 		gbt_build_begin(arena, &t, &build, 90);
-		CHECK(gbt_build_add(&build, e, n) == GK_OK);
-		CHECK(gbt_build_finish(&build) == GK_OK);
+		CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
+		CHECK(gbt_build_finish(&build) == KERNEL_OK);
 		snprintf(label, sizeof(label), "%s: bulk build%s", what, round == 0 ? ", memory untouched" : "");
 		report(label, now() - start, (double) n, "an entry");
 	}
-	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) gk_space_bytes(&t.space) / (double) n,
+	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) arena_space_bytes(&t.space) / (double) n,
 		   (int) (t.head >> 32 & 0xFF));
 	gbt_view(arena, &t, &view);
 	if (!few)
@@ -159,12 +159,12 @@ tree(int64_t n, int nwords, const char *what, bool few)
 			{
 				ops[i].e = e[test_below((uint64_t) n)];
 				ops[i].e.t ^= 1 << 10;
-				ops[i].order = GK_OP_INSERT;
+				ops[i].order = GPUDS_OP_INSERT;
 			}
-			gk_sort_ops(ops, (GkOp *) (e + n), size);
-			got = gk_last_ops(ops, size);
+			sort_ops(ops, (GpudsOp *) (e + n), size);
+			got = sort_last_ops(ops, size);
 			start = now();
-			CHECK(gbt_apply(arena, &t, ops, got, &inserted, &deleted) == GK_OK);
+			CHECK(gbt_apply(arena, &t, ops, got, &inserted, &deleted) == KERNEL_OK);
 			gbt_reclaim(arena, &t, UINT64_MAX);
 			total += now() - start;
 		}
@@ -178,8 +178,8 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		if (nwords == 1)
 			ops[0].e.w1 = 0;
 		ops[0].e.t = (uint64_t) r;
-		ops[0].order = GK_OP_INSERT;
-		CHECK(gbt_apply(arena, &t, ops, 1, &inserted, &deleted) == GK_OK);
+		ops[0].order = GPUDS_OP_INSERT;
+		CHECK(gbt_apply(arena, &t, ops, 1, &inserted, &deleted) == KERNEL_OK);
 		gbt_reclaim(arena, &t, UINT64_MAX);
 	}
 	snprintf(label, sizeof(label), "%s: apply 1 ascending insert", what);
@@ -188,10 +188,10 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	for (int64_t i = 0; i < n / 5; i++)
 	{
 		ops[i].e = e[i * 5];
-		ops[i].order = GK_OP_DELETE;
+		ops[i].order = GPUDS_OP_DELETE;
 	}
 	start = now();
-	CHECK(gbt_apply(arena, &t, ops, n / 5, &inserted, &deleted) == GK_OK);
+	CHECK(gbt_apply(arena, &t, ops, n / 5, &inserted, &deleted) == KERNEL_OK);
 	snprintf(label, sizeof(label), "%s: apply deletes of every fifth", what);
 	report(label, now() - start, (double) (n / 5), "an op");
 	start = now();
@@ -212,9 +212,9 @@ main(int argc, char **argv)
 	double start;
 
 	for (int64_t i = 0; i < n; i++)
-		a[i] = test_random() & GK_TID_MASK;
+		a[i] = test_random() & ENTRY_TID_MASK;
 	start = now();
-	gk_sort_u64(a, a + n, n);
+	sort_u64(a, a + n, n);
 	report("sort words", now() - start, (double) n, "a word");
 	free(a);
 	tree(n, 1, "one word", false);

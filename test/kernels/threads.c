@@ -20,7 +20,7 @@
 
 #include "common.h"
 
-#include "device/cpu.h"
+#include "device/cpu_dispatch.h"
 
 #define READERS 8
 #define TREES 2
@@ -28,9 +28,9 @@
 #define GROUP 10
 #define LAST_KEY UINT64_C(1000000)
 
-static GkArena *arena;
+static Arena *arena;
 static GbtTree trees[TREES];
-static GkPinSlot pins[READERS];
+static PinSlot pins[READERS];
 static int stop;
 static uint64_t answers;
 
@@ -48,8 +48,8 @@ reader(void *arg)
 	uint64_t random = (uint64_t) me * 77 + 1;
 	int nvariants;
 	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&nvariants);
-	GkEntry out[KEYS * GROUP + 2];
-	GkInterval intervals[KEYS];
+	GpudsEntry out[KEYS * GROUP + 2];
+	GpudsInterval intervals[KEYS];
 	uint64_t done = 0;
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
@@ -59,11 +59,11 @@ reader(void *arg)
 		bool forward = next_random(&random) % 2 != 0;
 		GbtView view;
 
-		gk_pin(&pins[me], (uint64_t) t + 1, &trees[t].version);
+		pin_version(&pins[me], (uint64_t) t + 1, &trees[t].version);
 		if (gbt_view(arena, &trees[t], &view))
 		{
-			GkInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-			GkScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
+			GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+			GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 			int64_t n = 0, got;
 			int nkeys = 0;
 
@@ -76,12 +76,12 @@ reader(void *arg)
 			CHECK(kernels->count(&view, &all, 1) == (uint64_t) n);
 			if (n > 0)
 			{
-				const GkEntry *last = &out[forward ? n - 1 : 0];
+				const GpudsEntry *last = &out[forward ? n - 1 : 0];
 
 				CHECK(n % GROUP == 1 && last->w0 == LAST_KEY && last->t == (uint64_t) n / GROUP);
 			}
 			for (int64_t i = 1; i < n; i++)
-				CHECK(forward ? gk_less(&out[i - 1], &out[i]) : gk_less(&out[i], &out[i - 1]));
+				CHECK(forward ? entry_less(&out[i - 1], &out[i]) : entry_less(&out[i], &out[i - 1]));
 
 			/* keys */
 			for (uint64_t key = next_random(&random) % 20; key < KEYS; key += 1 + next_random(&random) % 20)
@@ -105,7 +105,7 @@ reader(void *arg)
 			CHECK(kernels->count(&view, intervals, nkeys) == (uint64_t) got);
 			done++;
 		}
-		gk_unpin(&pins[me]);
+		pin_release(&pins[me]);
 	}
 	__atomic_fetch_add(&answers, done, __ATOMIC_RELAXED);
 	return NULL;
@@ -113,7 +113,7 @@ reader(void *arg)
 
 /* All entries of a key, or the single entry that counts the keys. */
 static int64_t
-key_ops(GkOp *ops, uint64_t key, int nwords, bool delete)
+key_ops(GpudsOp *ops, uint64_t key, int nwords, bool delete)
 {
 	for (uint64_t i = 0; i < GROUP; i++)
 	{
@@ -122,7 +122,7 @@ key_ops(GkOp *ops, uint64_t key, int nwords, bool delete)
 		ops[i].e.t = i / (nwords == 2 ? 3 : 1) * 7;
 		ops[i].order = delete;
 	}
-	qsort(ops, GROUP, sizeof(GkOp), test_compare);
+	qsort(ops, GROUP, sizeof(GpudsOp), test_compare);
 	return GROUP;
 }
 
@@ -132,8 +132,8 @@ writer(void *arg)
 	int t = (int) (intptr_t) arg;
 	GbtTree *tree = &trees[t];
 	uint64_t random = (uint64_t) t * 1001 + 5;
-	static GkOp all_ops[TREES][KEYS * GROUP + 4];
-	GkOp *ops = all_ops[t];
+	static GpudsOp all_ops[TREES][KEYS * GROUP + 4];
+	GpudsOp *ops = all_ops[t];
 	bool there[KEYS] = { false };
 	uint64_t nkeys = 0;
 	int nwords = (int) tree->nwords;
@@ -149,7 +149,7 @@ writer(void *arg)
 		{
 			uint64_t version = gbt_withdraw(tree);
 
-			while (gk_oldest_pin(pins, READERS, (uint64_t) t + 1) < version)
+			while (pin_oldest(pins, READERS, (uint64_t) t + 1) < version)
 				sched_yield();
 			gbt_release(arena, tree);
 			nwords = 3 - nwords;
@@ -175,8 +175,8 @@ writer(void *arg)
 			ops[n].order = which == before;
 			n++;
 		}
-		CHECK(gbt_apply(arena, tree, ops, n, &inserted, &deleted) == GK_OK);
-		gbt_reclaim(arena, tree, gk_oldest_pin(pins, READERS, (uint64_t) t + 1));
+		CHECK(gbt_apply(arena, tree, ops, n, &inserted, &deleted) == KERNEL_OK);
+		gbt_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
 		if (next_random(&random) % 20 == 0)
 			test_verify(arena, tree);
 	}
@@ -205,13 +205,13 @@ main(int argc, char **argv)
 	CHECK(answers > 0);
 	for (int t = 0; t < TREES; t++)
 	{
-		CHECK(gk_oldest_pin(pins, READERS, (uint64_t) t + 1) == UINT64_MAX);
+		CHECK(pin_oldest(pins, READERS, (uint64_t) t + 1) == UINT64_MAX);
 		gbt_reclaim(arena, &trees[t], UINT64_MAX);
 		test_verify(arena, &trees[t]);
 		gbt_withdraw(&trees[t]);
 		gbt_release(arena, &trees[t]);
 	}
-	CHECK(gk_arena_used(arena) == 0);
+	CHECK(arena_used(arena) == 0);
 	printf("threads: ok, %llu answers\n", (unsigned long long) answers);
 	free(arena);
 	return 0;

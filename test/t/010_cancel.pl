@@ -63,7 +63,7 @@ check_index($node, 't_k', 'after interrupted VACUUMs the index is whole');
 # At exact places
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	my $gate = $node->background_psql('postgres');
 	my $query = 'SELECT count(*) FROM t WHERE k BETWEEN 1000 AND 1999';
@@ -84,7 +84,7 @@ SKIP:
 			$gate->query_safe("SELECT pg_advisory_lock(7160, $number)");
 			my $victim = $node->background_psql('postgres', on_error_stop => 0);
 			my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-			$victim->query_until(qr/go/, "SET gpuds.stop_at = '$point'; SET enable_seqscan = off; SET enable_bitmapscan = off;\n\\echo go\n$sql;\n");
+			$victim->query_until(qr/go/, "SET gpuds.wait_at = '$point'; SET enable_seqscan = off; SET enable_bitmapscan = off;\n\\echo go\n$sql;\n");
 			ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), "$point: held");
 
 			# Somebody else is not held up by a reader, nor fails

@@ -93,7 +93,7 @@ served_again('ended');
 
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	# The GPU goes away under a request of each kind; the session has its answer anyway
 	my $fault = "SET client_min_messages = error; SET gpuds.device_fault = 'sticky';";

@@ -101,7 +101,7 @@ forget_mirrors($node, 'after growing');
 
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	# The allocation that fails is that of a load, and of a catch-up; the memory the GPU's or the worker's
 	my $pid = $node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'");

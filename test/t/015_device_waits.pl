@@ -46,7 +46,7 @@ intact('at first');
 
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	# The worker holds the request; the backend's wait ends one way or the other
 	for my $case ([ 'a small scan', $small ], [ 'a large scan', $large ])
@@ -88,14 +88,14 @@ SKIP:
 		}
 	}
 
-	# At the stop point between posting a request and waiting for it
+	# At the injection point between posting a request and waiting for it
 	my $gate = $node->background_psql('postgres');
 	for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 	{
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 11)');
 		my $victim = $node->background_psql('postgres', on_error_stop => 0);
 		my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-		$victim->query_until(qr/go/, "SET gpuds.stop_at = 'device-waiting'; SET enable_seqscan = off;\n\\echo go\n$large;\n");
+		$victim->query_until(qr/go/, "SET gpuds.wait_at = 'device-waiting'; SET enable_seqscan = off;\n\\echo go\n$large;\n");
 		ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), "$way: held");
 		$node->safe_psql('postgres', "SELECT $way($pid)");
 		ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"), "$way: lets it go");

@@ -41,14 +41,14 @@ if (!on_cuda())
 
 	SKIP:
 	{
-		skip 'not built with STOP_POINTS=1', 5 unless stop_points($node);
+		skip 'not built with INJECTION_POINTS=1', 5 unless injection_points($node);
 
 		# A load has what it needs from its beginning on
 		my $gate = $node->background_psql('postgres');
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 8)');
 		my $loader = $node->background_psql('postgres');
 		my $pid = $loader->query_safe('SELECT pg_backend_pid()');
-		$loader->query_until(qr/go/, "SET gpuds.stop_at = 'load-base-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM a WHERE k < 100;\n");
+		$loader->query_until(qr/go/, "SET gpuds.wait_at = 'load-base-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM a WHERE k < 100;\n");
 		ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), 'a load is held');
 		my $before = loads();
 		is($node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql('SELECT count(*) FROM b WHERE k < 100')), '100', 'another does without');

@@ -11,7 +11,7 @@ use Test::More;
 my $node = new_node('loader');
 my $rows = 300_000;
 
-plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
 $node->safe_psql('postgres', <<"END");
 CREATE TABLE t (k bigint, v int);
@@ -22,9 +22,9 @@ END
 # Everybody stops at these points while a gate holds their locks, but for the sessions
 # that say they do not
 my %number = ('catch-up-read' => 7, 'load-base-read' => 8);
-$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.stop_at = 'catch-up-read, load-base-read'");
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'catch-up-read, load-base-read'");
 $node->reload;
-my $free = "SET gpuds.stop_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
+my $free = "SET gpuds.wait_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
 my $query = 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 1999';
 my $right = $node->safe_psql('postgres', scan_sql($query));
 

@@ -20,7 +20,7 @@ END
 
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	my $sessions = 60;
 	my $gate = $node->background_psql('postgres');
@@ -29,9 +29,9 @@ SKIP:
 	# One brings the mirror up, the others wait for it; none of them needs to be applier
 	my $applier = $node->background_psql('postgres');
 	my $pid = $applier->query_safe('SELECT pg_backend_pid()');
-	$applier->query_until(qr/go/, "SET gpuds.stop_at = 'catch-up-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM t WHERE k = 0;\n");
+	$applier->query_until(qr/go/, "SET gpuds.wait_at = 'catch-up-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM t WHERE k = 0;\n");
 	ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), 'an applier is held');
-	local $ENV{PGOPTIONS} = "-c gpuds.stop_at=mirror-acquired -c enable_seqscan=off";
+	local $ENV{PGOPTIONS} = "-c gpuds.wait_at=mirror-acquired -c enable_seqscan=off";
 	my $herd = start_pgbench($node, "-c $sessions -j 2 -t 1", [ script_file('look', "SELECT 1 / (count(*) = 1)::int FROM t WHERE k = 0;\n"), 1 ]);
 	$ENV{PGOPTIONS} = '';
 	ok($node->poll_query_until('postgres', "SELECT count(*) = $sessions FROM pg_stat_activity WHERE query LIKE 'SELECT 1 / %' AND wait_event_type = 'Extension'"), "$sessions sessions wait for it");

@@ -11,7 +11,7 @@ use Test::More;
 
 my $primary = new_node('primary', streaming => 1);
 
-plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($primary);
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($primary);
 $primary->safe_psql('postgres', <<'END');
 CREATE TABLE t (k bigint, v int);
 INSERT INTO t SELECT i, i FROM generate_series(1, 300000) i;
@@ -20,11 +20,11 @@ END
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\ngpuds.stop_at = 'catch-up-read, load-base-read'\n");
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\ngpuds.wait_at = 'catch-up-read, load-base-read'\n");
 $standby->start;
 device_ready($standby) if on_cuda();
 
-my $free = "SET gpuds.stop_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
+my $free = "SET gpuds.wait_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
 my $query = 'SELECT count(*), sum(v) FROM t WHERE k > 299000';
 my $up = "SELECT state = 'loaded' AND applied_position = journal_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass";
 
@@ -46,7 +46,7 @@ my $applier = $standby->background_psql('postgres');
 $applier->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\n$query;\n");
 ok($standby->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), 'an applier is held');
 my @waiting = map { $standby->background_psql('postgres') } 1 .. 5;
-$_->query_until(qr/go/, "SET gpuds.stop_at = 'mirror-acquired'; SET enable_seqscan = off;\n\\echo go\n$query;\n") for @waiting;
+$_->query_until(qr/go/, "SET gpuds.wait_at = 'mirror-acquired'; SET enable_seqscan = off;\n\\echo go\n$query;\n") for @waiting;
 ok($standby->poll_query_until('postgres', "SELECT count(*) = 5 FROM pg_stat_activity WHERE query LIKE 'SELECT count%k > 299000%' AND wait_event_type = 'Extension'"), 'others wait for it');
 $primary->safe_psql('postgres', 'INSERT INTO t SELECT 400000 + i, 1 FROM generate_series(1, 100) i');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));

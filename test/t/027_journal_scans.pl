@@ -171,14 +171,14 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'no
 # A compaction replaces the journal under a scan
 SKIP:
 {
-	skip 'not built with STOP_POINTS=1', 1 unless stop_points($node);
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	$node->safe_psql('postgres', 'CREATE TABLE c AS SELECT id, k FROM big WHERE id <= 500000; CREATE INDEX c_k ON c USING gpu_btree (k); DELETE FROM c WHERE id % 2 = 0');
 	my $query = "SELECT count(*), md5(string_agg(k || ':' || id, ',')) FROM (SELECT k, id FROM c ORDER BY k) q";
 	my $right = $node->safe_psql('postgres', scan_sql($query));
 	$session->query_safe('SELECT pg_advisory_lock(7160, 13)');
 	my $scan = $node->background_psql('postgres');
-	$scan->query_until(qr/go/, "SET gpuds.stop_at = 'journal-scan-lanes'; SET work_mem = '1MB'; $only\n\\echo go\n$query;\n\\echo done\n");
+	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'journal-scan-lanes'; SET work_mem = '1MB'; $only\n\\echo go\n$query;\n\\echo done\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), 'a scan is held in the middle of its sort');
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
 	my $generation = $node->safe_psql('postgres', q{SELECT count(*) FROM c});

@@ -61,7 +61,7 @@ same_answers($node, 'answers after TIDs were reused', 'SELECT count(*), sum(k) F
 # without anything to delete
 SKIP:
 {
-	skip 'built without STOP_POINTS', 7 unless stop_points($node);
+	skip 'built without INJECTION_POINTS', 7 unless injection_points($node);
 
 	for my $way ('cancel', 'crash')
 	{
@@ -69,7 +69,7 @@ SKIP:
 		my $gate = $node->background_psql('postgres');
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 5)');
 		my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
-		$vacuum->query_until(qr/begun/, "SET gpuds.stop_at = 'compact-written';\n\\echo begun\nVACUUM (PARALLEL 0) p;\n");
+		$vacuum->query_until(qr/begun/, "SET gpuds.wait_at = 'compact-written';\n\\echo begun\nVACUUM (PARALLEL 0) p;\n");
 		$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
 			or die 'VACUUM did not get to its compaction';
 		if ($way eq 'cancel')

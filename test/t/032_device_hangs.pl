@@ -12,7 +12,7 @@ use Time::HiRes qw(time);
 
 need_cuda();
 my $node = new_node('hangs', conf => "gpuds.device_timeout = 2s\nrestart_after_crash = off\n");
-plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
 my $rows = 100_000;
 my @queries = (

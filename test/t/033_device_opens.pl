@@ -11,7 +11,7 @@ use Time::HiRes qw(time);
 
 need_cuda();
 my $node = new_node('opens', no_extension => 1);
-plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
 sub set_failures
 {

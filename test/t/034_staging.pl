@@ -10,7 +10,7 @@ use Test::More;
 
 need_cuda();
 my $node = new_node('staging', conf => "gpuds.staging_memory = 64MB\nmax_parallel_workers_per_gather = 0\n");
-plan(skip_all => 'not built with STOP_POINTS=1') unless stop_points($node);
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
 my $rows = 400_000;
 my $loads = 8;
@@ -100,7 +100,7 @@ sub start_change
 # Loads held up between two pieces, as if by their disk.  Nobody else stops at a point.
 my $gate = $node->background_psql('postgres');
 $gate->query_safe('SELECT pg_advisory_lock(7160, n) FROM generate_series(1, 31) n');
-my @loading = map { start_query("SELECT count(*) FROM l$_ WHERE k > 0", "SET gpuds.stop_at = 'load-begun'") } 1 .. $loads;
+my @loading = map { start_query("SELECT count(*) FROM l$_ WHERE k > 0", "SET gpuds.wait_at = 'load-begun'") } 1 .. $loads;
 ok(waits($_, 'Lock'), 'a load waits') for @loading;
 for my $query (any_of(100000), any_of(320000), $short)
 {

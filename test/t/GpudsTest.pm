@@ -13,7 +13,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_node same_answers check_index check_all_indexes scan_sql index_sql
-  start_pgbench finish_pgbench script_file random_seed stop_points
+  start_pgbench finish_pgbench script_file random_seed injection_points
   on_cuda need_cuda device_ready device_memory forget_mirrors
 );
 
@@ -208,11 +208,11 @@ sub random_seed
 	return $seed;
 }
 
-# Whether the library was built with STOP_POINTS=1
-sub stop_points
+# Whether the library was built with INJECTION_POINTS=1
+sub injection_points
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', "LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.stop_at'") eq '1';
+	return $node->safe_psql('postgres', "LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.wait_at'") eq '1';
 }
 
 1;

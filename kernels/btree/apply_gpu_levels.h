@@ -1,0 +1,464 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_levels.h
+ *	  What changes of all sizes are made of: the phases of a level, working
+ *	  memory, unused nodes, and publishing.
+ *
+ * The functions of one item are in btree_apply.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BTREE_APPLY_GPU_LEVELS_H
+#define BTREE_APPLY_GPU_LEVELS_H
+
+#include "kernels/btree/build_gpu.h"
+#include "kernels/btree/tree_gpu.h"
+#include "kernels/btree/apply_steps.h"
+
+/* A level of so many nodes at most is made by one block. */
+#define GPU_SMALL_LEVEL 1024
+
+/*
+ * The phases of a level.  All of one phase are done before the next begins.
+ */
+enum GpuPhase
+{
+	GPU_FIND, /* from here for each operation ... */
+	GPU_HEAD, /* ... and one more; then head and sum are summed up */
+	GPU_RUN,
+	GPU_PLAN, /* one more; then taken is summed up */
+	GPU_LIST,
+	GPU_LEAF,       /* for each lane of each new leaf */
+	GPU_LEVEL_HEAD, /* for each change below, and one more; then head is summed up */
+	GPU_LEVEL_RUN,
+	GPU_LEVEL_PLAN, /* for each change, and one more; then first is summed up */
+	GPU_LEVEL_LIST, /* for each change and each piece below */
+	GPU_LEVEL_NODE  /* for each lane of each new node */
+};
+
+template <int nw>
+GPU_FN void
+gpu_make_inner(const BtreeLevel &l, uint32_t piece, int lane)
+{
+	unsigned char *base = (unsigned char *) (uintptr_t) l.view.base;
+	int n;
+	unsigned details = gpu_tile_or(btree_level_inner(&l, base, piece, lane, &n, nw));
+
+	if (lane == 0)
+		btree_inner_set_header(btree_node(base, btree_free_take(&l.inners, l.counts->made[l.level] + piece)),
+							   n, details);
+}
+
+template <int nw, GpuPhase phase>
+GPU_FN void
+gpu_phase(const BtreeLevel &l, int64_t i)
+{
+	unsigned char *base = (unsigned char *) (uintptr_t) l.view.base;
+
+	if (phase == GPU_FIND)
+		btree_apply_find(&l.view, &l.batch, &l.path, i, nw);
+	if (phase == GPU_HEAD)
+		btree_apply_head(&l.batch, i);
+	if (phase == GPU_RUN)
+		btree_apply_list_run(&l.batch, i);
+	if (phase == GPU_PLAN)
+	{
+		btree_apply_plan(&l.batch, i);
+		if (l.batch.taken[i] == 1)
+			gpu_atomic_count(&l.counts->gone);
+	}
+	if (phase == GPU_LIST)
+		btree_apply_list_pieces(&l, i);
+	if (phase == GPU_LEAF && i / BTREE_LEAF_LANES < l.counts->pieces[0])
+	{
+		if (i % BTREE_LEAF_LANES == 0)
+			btree_apply_piece(&l, (uint32_t) (i / BTREE_LEAF_LANES), nw);
+		btree_apply_leaf(&l, base, (uint32_t) (i / BTREE_LEAF_LANES), (int) (i % BTREE_LEAF_LANES), nw);
+	}
+	if (phase == GPU_LEVEL_HEAD)
+		btree_level_head(&l, i);
+	if (phase == GPU_LEVEL_RUN)
+		btree_level_list_run(&l, i);
+	if (phase == GPU_LEVEL_PLAN)
+		btree_level_plan(&l, i, nw);
+	if (phase == GPU_LEVEL_LIST)
+		btree_level_list_pieces(&l, i);
+	if (phase == GPU_LEVEL_NODE && i / BTREE_INNER_LANES < l.counts->pieces[l.level])
+	{
+		if (i % BTREE_INNER_LANES == 0)
+			btree_level_piece(&l, (uint32_t) (i / BTREE_INNER_LANES), nw);
+		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_LANES), (int) (i % BTREE_INNER_LANES));
+	}
+}
+
+template <int nw, GpuPhase phase> struct GpuLaunchPhase
+{
+	BtreeLevel l;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		gpu_phase<nw, phase>(l, i);
+	}
+};
+
+template <int nw, GpuPhase phase>
+static inline void
+gpu_launch_phase(GpuStream *s, const BtreeLevel &l, int64_t n)
+{
+	gpu_launch(s, n, GpuLaunchPhase<nw, phase>{ l });
+}
+
+/*
+ * The arrays of all levels.  Those of level i begin i strides behind those of the
+ * leaves; if in_turn, even and odd levels share theirs, and each is made as
+ * soon as its pieces are known.
+ */
+struct GpuLevels
+{
+	BtreeLevel common;
+	BtreeChanges changes;
+	BtreePieces pieces;
+	uint32_t change_stride;
+	uint32_t piece_stride;
+	bool in_turn;
+
+	GPU_FN BtreeChanges changes_at(int level) const
+	{
+		int64_t at = (int64_t) (in_turn ? level & 1 : level) * change_stride;
+		BtreeChanges c = { changes.op + at,   changes.to + at,     changes.first + at, changes.after + at,
+						   changes.node + at, changes.parent + at, changes.place + at };
+
+		return c;
+	}
+
+	GPU_FN BtreePieces pieces_at(int level) const
+	{
+		int64_t at = (int64_t) (in_turn ? level & 1 : level) * piece_stride;
+		BtreePieces p = { pieces.w0 + at,     pieces.w1 ? pieces.w1 + at : NULL,
+						  pieces.t + at,      pieces.ref + at,
+						  pieces.before + at, pieces.change + at };
+
+		return p;
+	}
+
+	GPU_FN BtreeLevel at(int level) const
+	{
+		BtreeLevel l = common;
+		int64_t run = in_turn ? 0 : (int64_t) level * change_stride;
+
+		l.here = changes_at(level);
+		l.pieces = pieces_at(level);
+		if (level > 0)
+		{
+			l.below = changes_at(level - 1);
+			l.children = pieces_at(level - 1);
+		}
+		l.head = common.head + run;
+		l.run = common.run + run;
+		l.level = level;
+		return l;
+	}
+};
+
+/* Is the level below this one the last? */
+GPU_FN bool
+gpu_levels_done(const GpuLevels &levels, int level)
+{
+	const BtreeLevel *l = &levels.common;
+
+	return level >= l->view.height && l->counts->pieces[level - 1] <= 1;
+}
+
+/* A level with one change below: by one thread. */
+template <int nw>
+GPU_FN void
+gpu_one_change(const GpuLevels &levels, int level)
+{
+	BtreeLevel l = levels.at(level);
+	uint32_t children = l.counts->pieces[level - 1];
+
+	l.head[0] = 0;
+	l.head[1] = 1;
+	gpu_phase<nw, GPU_LEVEL_RUN>(l, 0);
+	gpu_phase<nw, GPU_LEVEL_PLAN>(l, 0);
+	gpu_phase<nw, GPU_LEVEL_PLAN>(l, 1);
+	l.here.first[1] = l.here.first[0];
+	l.here.first[0] = 0;
+	for (uint32_t i = 0; i < 1 + children; i++)
+		gpu_phase<nw, GPU_LEVEL_LIST>(l, i);
+	if (!levels.in_turn)
+	{
+		for (uint32_t i = 0; i < l.counts->pieces[level]; i++)
+			btree_level_piece(&l, i, nw);
+	}
+}
+
+/* Any level. */
+template <int nw>
+GPU_FN void
+gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	BtreeLevel l = levels.at(level);
+	int64_t below = l.counts->changes[level - 1];
+	int64_t children = l.counts->pieces[level - 1];
+	int64_t n;
+
+	block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
+	block.scan(l.head, below + 1);
+	block.each(below, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_RUN>(l, i); });
+	n = l.counts->changes[level];
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_PLAN>(l, i); });
+	block.scan(l.here.first, n + 1);
+	block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
+	if (!levels.in_turn)
+		block.each(l.counts->pieces[level], [&](int64_t i) { btree_level_piece(&l, (uint32_t) i, nw); });
+}
+
+/* All levels from this one on, if but one node changes on each. */
+template <int nw>
+GPU_FN int
+gpu_single_levels(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	BtreeLevel first = levels.at(level);
+	uint32_t op = first.below.op[0];
+	uint32_t retired = first.counts->retired[level];
+	uint32_t made = first.counts->made[level];
+	int height = levels.common.view.height;
+
+	block.each(height - level,
+			   [&](int64_t i)
+			   {
+				   BtreeLevel l = levels.at(level + (int) i);
+
+				   btree_level_single(&l, op, retired + (uint32_t) i, made + (uint32_t) i, nw);
+			   });
+	return height;
+}
+
+/* The inner levels from this one on; returns the first that there is not. */
+template <int nw>
+GPU_FN int
+gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
+{
+	const BtreeCounts *counts = levels.common.counts;
+
+	for (; !gpu_levels_done(levels, level); level++)
+	{
+		if (!levels.in_turn && level < levels.common.view.height && counts->changes[level - 1] == 1 &&
+			counts->pieces[level - 1] == 1)
+			return gpu_single_levels<nw>(block, levels, level);
+		if (counts->changes[level - 1] == 1 && counts->pieces[level - 1] <= 4)
+			block.each(1, [&](int64_t) { gpu_one_change<nw>(levels, level); });
+		else
+			gpu_block_level<nw>(block, levels, level);
+		if (levels.in_turn)
+		{
+			BtreeLevel l = levels.at(level);
+
+			block.each((int64_t) counts->pieces[level] * BTREE_INNER_LANES,
+					   [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
+		}
+	}
+	return level;
+}
+
+/* The last levels of a large batch. */
+template <int nw> struct GpuTopLevels
+{
+	GpuLevels levels;
+	int level;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		int end = gpu_block_levels<nw>(block, levels, level);
+
+		block.each(1,
+				   [&](int64_t)
+				   {
+					   BtreeLevel top = levels.at(end - 1);
+
+					   btree_level_finish(&top);
+				   });
+	}
+};
+
+/*
+ * Working memory.
+ */
+
+GPU_FN void
+gpu_batch_layout(GpuScratch *scratch, BtreeBatch *batch, int64_t n, uint32_t nwords)
+{
+	batch->n = n;
+	batch->w0 = gpu_scratch<uint64_t>(scratch, n);
+	batch->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
+	batch->t = gpu_scratch<uint64_t>(scratch, n);
+	batch->deletes = gpu_scratch<uint8_t>(scratch, n);
+	batch->leaf = gpu_scratch<BtreeRef>(scratch, n);
+	batch->parent = gpu_scratch<BtreeRef>(scratch, n);
+	batch->place = gpu_scratch<uint8_t>(scratch, n);
+	batch->order = gpu_scratch<uint8_t>(scratch, n);
+	batch->head = gpu_scratch<uint32_t>(scratch, n + 1);
+	batch->sum = gpu_scratch<uint64_t>(scratch, n + 1);
+	batch->run = gpu_scratch<uint32_t>(scratch, n + 1);
+	batch->taken = gpu_scratch<uint64_t>(scratch, n + 1);
+}
+
+GPU_FN void
+gpu_changes_layout(GpuScratch *scratch, BtreeChanges *changes, int64_t n)
+{
+	changes->op = gpu_scratch<uint32_t>(scratch, n + 1);
+	changes->to = gpu_scratch<uint32_t>(scratch, n);
+	changes->first = gpu_scratch<uint32_t>(scratch, n + 1);
+	changes->after = gpu_scratch<uint32_t>(scratch, n);
+	changes->node = gpu_scratch<BtreeRef>(scratch, n);
+	changes->parent = gpu_scratch<BtreeRef>(scratch, n);
+	changes->place = gpu_scratch<uint8_t>(scratch, n);
+}
+
+GPU_FN void
+gpu_pieces_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n)
+{
+	pieces->ref = gpu_scratch<BtreeRef>(scratch, n);
+	pieces->before = gpu_scratch<uint32_t>(scratch, n);
+	pieces->change = gpu_scratch<uint32_t>(scratch, n);
+}
+
+/* ... and separators, which not many pieces have. */
+GPU_FN void
+gpu_separators_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n, uint32_t nwords)
+{
+	pieces->w0 = gpu_scratch<uint64_t>(scratch, n);
+	pieces->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
+	pieces->t = gpu_scratch<uint64_t>(scratch, n);
+}
+
+/* What a batch may change at most. */
+struct GpuBounds
+{
+	int64_t changes[BTREE_LEVELS];
+	int64_t pieces[BTREE_LEVELS];
+	int64_t inner_changes; /* in all */
+	int64_t inner_pieces;
+	int levels;
+};
+
+/* ... if it changes so many leaves and makes so many more of them. */
+static inline GpuBounds
+gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
+{
+	GpuBounds b = {};
+
+	b.changes[0] = changes;
+	b.pieces[0] = changes + more;
+	b.levels = 1;
+	while (b.levels < tree->height || more > 0)
+	{
+		if (b.levels < tree->height)
+		{
+			if (changes > tree->level_n[b.levels])
+				changes = tree->level_n[b.levels];
+			if (more > (more + (BTREE_FANOUT - 1) * changes) / BTREE_FANOUT)
+				more = (more + (BTREE_FANOUT - 1) * changes) / BTREE_FANOUT;
+		}
+		else
+		{
+			changes = 1;
+			more = btree_nodes(1 + more) - 1;
+		}
+		b.changes[b.levels] = changes;
+		b.pieces[b.levels] = changes + more;
+		b.inner_changes += changes;
+		b.inner_pieces += changes + more;
+		b.levels++;
+	}
+	return b;
+}
+
+/* Arrays of all levels: even and odd ones share theirs. */
+static inline void
+gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, uint32_t nwords)
+{
+	int64_t changes = 0;
+	int64_t pieces = 0;
+
+	for (int level = 0; level < b->levels; level++)
+	{
+		changes = b->changes[level] > changes ? b->changes[level] : changes;
+		pieces = b->pieces[level] > pieces ? b->pieces[level] : pieces;
+	}
+	levels->in_turn = true;
+	levels->change_stride = (uint32_t) changes + 1;
+	levels->piece_stride = (uint32_t) pieces;
+	gpu_changes_layout(scratch, &levels->changes, 2 * (changes + 1));
+	gpu_pieces_layout(scratch, &levels->pieces, 2 * pieces);
+	gpu_separators_layout(scratch, &levels->pieces, 2 * pieces, nwords);
+	levels->common.head = gpu_scratch<uint32_t>(scratch, changes + 1);
+	levels->common.run = gpu_scratch<uint32_t>(scratch, changes + 1);
+}
+
+/* What the levels of a batch have in common; arrays follow. */
+static inline void
+gpu_levels_init(GpuChange *c, const GpuTree *tree, BtreeLevel *l)
+{
+	l->view.base = c->pool->base;
+	l->view.entries = tree->entries.load();
+	l->view.root = tree->root;
+	l->view.height = tree->height;
+	l->view.nwords = (int) tree->nwords;
+}
+
+/* Where nodes come from and go to, when there are enough. */
+static inline void
+gpu_levels_nodes(const GpuTree *tree, BtreeLevel *l)
+{
+	l->leaves = gpu_nodes_free(&tree->leaves);
+	l->inners = gpu_nodes_free(&tree->inners);
+	l->retired_leaves = tree->leaves.retired.at + tree->leaves.retired_to;
+	l->retired_inners = tree->inners.retired.at + tree->inners.retired_to;
+}
+
+/* Unused nodes, and room for replaced ones and to note the version. */
+static inline bool
+gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
+{
+	return gpu_pool_list(c->pool, &tree->retired, 1) &&
+		   gpu_tree_reserve(c, tree, (uint64_t) b->pieces[0], (uint64_t) b->inner_pieces,
+							(uint64_t) b->changes[0], (uint64_t) b->inner_changes + BTREE_LEVELS);
+}
+
+/* The new version is there, and the page has its counts: publish it. */
+static inline void
+gpu_apply_publish(GpuChange *c, GpuTree *tree)
+{
+	const BtreeCounts *counts = &c->page->counts;
+	uint64_t entries = tree->entries.load() + (counts->sum >> 32) - (uint32_t) counts->sum;
+	uint32_t made = 0;
+	uint32_t retired = counts->single;
+
+	tree->leaves.nfree -= counts->pieces[0];
+	tree->leaves.retired_to += tree->height > 0 ? counts->changes[0] : 0;
+	for (int level = 0; level < BTREE_MAX_HEIGHT; level++)
+	{
+		if (level > 0)
+			made += counts->pieces[level];
+		if (level > 0 && level < tree->height)
+			retired += counts->changes[level];
+		if (level < tree->height)
+			tree->level_n[level] += counts->pieces[level] - counts->changes[level];
+		else
+			tree->level_n[level] = counts->pieces[level];
+		if (level >= (int) counts->height)
+			tree->level_n[level] = 0;
+	}
+	tree->inners.nfree -= made;
+	tree->inners.retired_to += retired;
+	tree->inners.live += made - retired;
+	tree->leaves.live = tree->level_n[0];
+	tree->root = counts->root;
+	tree->height = (int) counts->height;
+	gpu_tree_publish(tree, entries);
+	tree->retired.push_back({ tree->version, tree->leaves.retired_to, tree->inners.retired_to });
+}
+
+#endif /* BTREE_APPLY_GPU_LEVELS_H */

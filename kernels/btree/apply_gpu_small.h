@@ -1,0 +1,453 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_small.h
+ *	  Small batches of operations.
+ *
+ * They are read from host memory by the device, which says there when it is done.
+ * They take one launch of one block if what is planned fits into the block's own
+ * memory (about 100 operations), else four launches.  The host sees to it before
+ * that there are as many unused nodes as the batch may take.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BTREE_APPLY_GPU_SMALL_H
+#define BTREE_APPLY_GPU_SMALL_H
+
+#include "kernels/btree/apply_gpu_levels.h"
+
+/* Batches of so many operations are small. */
+#define GPU_SMALL_OPS 1024
+
+/* Threads that make the nodes of a small batch. */
+#define GPU_SMALL_MAKERS 32768
+
+/*
+ * Small batches.
+ */
+
+/* Working memory of a small batch. */
+struct GpuSmall
+{
+	GpuLevels levels;
+	GpudsOp *ops;
+	uint64_t *key; /* for sorting */
+	uint16_t *place;
+	BtreeRef *leaves; /* copies of the stacks' ends */
+	BtreeRef *inners;
+	uint32_t *flags; /* unsorted; blocks that are done; first level that there is not */
+};
+
+/* ... and how much of it there is. */
+struct GpuSmallSize
+{
+	int n; /* operations */
+	int height;
+	int levels; /* that may be made */
+	uint32_t nwords;
+	uint32_t leaves; /* that may be taken */
+	uint32_t inners;
+};
+
+/* The part that sorting takes. */
+GPU_FN void
+gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
+{
+	small->ops = gpu_scratch<GpudsOp>(scratch, n);
+	small->key = gpu_scratch<uint64_t>(scratch, 2 * (int64_t) n);
+	small->place = gpu_scratch<uint16_t>(scratch, 2 * (int64_t) n);
+}
+
+/* The part that is best in the block's own memory. */
+GPU_FN void
+gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
+{
+	BtreeLevel *l = &small->levels.common;
+	int64_t n = size.n;
+
+	gpu_batch_layout(scratch, &l->batch, n, size.nwords);
+	gpu_small_sort_layout(scratch, small, size.n);
+	small->leaves = gpu_scratch<BtreeRef>(scratch, size.leaves);
+	small->inners = gpu_scratch<BtreeRef>(scratch, size.inners);
+	small->flags = gpu_scratch<uint32_t>(scratch, 3);
+	small->levels.in_turn = false;
+	small->levels.change_stride = (uint32_t) n + 1;
+	small->levels.piece_stride = 2 * (uint32_t) n;
+	gpu_changes_layout(scratch, &small->levels.changes, size.levels * (n + 1));
+	gpu_pieces_layout(scratch, &small->levels.pieces, size.levels * 2 * n);
+	l->head = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
+	l->run = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
+	l->path.parent = gpu_scratch<BtreeRef>(scratch, size.height * n);
+	l->path.place = gpu_scratch<uint8_t>(scratch, size.height * n);
+	l->counts = gpu_scratch<BtreeCounts>(scratch, 1);
+}
+
+/* The most that a small batch takes. */
+static inline GpuSmallSize
+gpu_small_most(void)
+{
+	GpuSmallSize size = { GPU_SMALL_OPS, BTREE_MAX_HEIGHT, BTREE_LEVELS, 2, 0, 0 };
+
+	return size;
+}
+
+/* What the kernels of a small batch are given. */
+struct GpuSmallBatch
+{
+	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
+	GpuSmallSize size;
+	const GpudsOp *from; /* host memory, as the device sees it */
+	GpuPage *page;
+
+	/* The working memory. */
+	GPU_FN GpuSmall memory(unsigned char *shared) const
+	{
+		GpuScratch scratch = { shared, 0 };
+		GpuSmall own = small;
+
+		if (small.ops == NULL)
+			gpu_small_layout(&scratch, &own, size);
+		return own;
+	}
+};
+
+/* Is operation x before y?  Of operations on one entry the one of the highest order is. */
+GPU_FN bool
+gpu_op_less(const GpudsOp *x, const GpudsOp *y)
+{
+	return entry_less(&x->e, &y->e) || (entry_equal(&x->e, &y->e) && x->order > y->order);
+}
+
+/* One step of a bitonic network. */
+GPU_FN void
+gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
+{
+	unsigned low = (unsigned) i & (unsigned) (j - 1); /* j and k are powers of 2 */
+	unsigned a = ((unsigned) i - low) * 2 + low;
+	unsigned b = a + (unsigned) j;
+	uint64_t key_a = small.key[a];
+	uint64_t key_b = small.key[b];
+	uint16_t place_a = small.place[a];
+	uint16_t place_b = small.place[b];
+	bool swap;
+
+	/* places from n on are the highest */
+	if (key_a != key_b)
+		swap = key_b < key_a;
+	else if (place_a >= n || place_b >= n)
+		swap = place_a >= n && place_b < n;
+	else
+		swap = gpu_op_less(&small.ops[place_b], &small.ops[place_a]);
+	if (swap == ((a & (unsigned) k) == 0))
+	{
+		small.key[a] = key_b;
+		small.key[b] = key_a;
+		small.place[a] = place_b;
+		small.place[b] = place_a;
+	}
+}
+
+/* Read the operations, and sort them into the batch. */
+template <int nw>
+GPU_FN void
+gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int n)
+{
+	const BtreeBatch *batch = &small.levels.common.batch;
+	volatile uint32_t *unsorted = small.flags;
+	int size = 1;
+
+	while (size < n)
+		size *= 2;
+	block.each(sizeof(BtreeCounts) / sizeof(uint32_t) + 3,
+			   [&](int64_t i)
+			   {
+				   if (i < 3)
+					   small.flags[i] = 0;
+				   else
+					   ((uint32_t *) small.levels.common.counts)[i - 3] = 0;
+			   });
+	block.each(n,
+			   [&](int64_t i)
+			   {
+				   small.ops[i] = from[i];
+				   small.key[i] = small.ops[i].e.w0;
+				   small.place[i] = (uint16_t) i;
+			   });
+	block.each(size,
+			   [&](int64_t i)
+			   {
+				   if (i >= n)
+				   {
+					   small.key[i] = UINT64_MAX;
+					   small.place[i] = (uint16_t) i;
+				   }
+				   else if (i > 0 && !gpu_op_less(&small.ops[i - 1], &small.ops[i]))
+				   {
+					   *unsorted = 1;
+				   }
+			   });
+	if (*unsorted)
+	{
+		for (int k = 2; k <= size; k *= 2)
+		{
+			for (int j = k / 2; j > 0; j /= 2)
+				block.each(size / 2, [&](int64_t i) { gpu_bitonic_step(small, n, i, j, k); });
+		}
+	}
+	block.each(n, [&](int64_t i) { btree_apply_set(batch, i, &small.ops[small.place[i]], nw); });
+}
+
+/* What becomes of the leaves and of the levels above; returns the first that there is not. */
+template <int nw>
+GPU_FN int
+gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
+{
+	BtreeLevel l = levels.at(0);
+	const BtreeBatch *batch = &l.batch;
+
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_HEAD>(l, i); });
+	block.scan(batch->head, n + 1);
+	block.scan(batch->sum, n + 1);
+	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_RUN>(l, i); });
+	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_PLAN>(l, i); });
+	block.scan(batch->taken, n + 1);
+	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
+	if (l.counts->changes[0] == 0)
+		return 1;
+	block.each(l.counts->pieces[0], [&](int64_t i) { btree_apply_piece(&l, (uint32_t) i, nw); });
+	return gpu_block_levels<nw>(block, levels, 1);
+}
+
+/* Lanes of all nodes to be made. */
+GPU_FN int64_t
+gpu_small_lanes(const GpuLevels &levels, int end)
+{
+	const BtreeCounts *counts = levels.common.counts;
+
+	return (int64_t) counts->pieces[0] * BTREE_LEAF_LANES + (int64_t) counts->made[end] * BTREE_INNER_LANES;
+}
+
+/* Make what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
+template <int nw>
+GPU_FN void
+gpu_small_make(const GpuLevels &levels, int end, int64_t i)
+{
+	const BtreeCounts *counts = levels.common.counts;
+	int64_t inners = (int64_t) counts->made[end] * BTREE_INNER_LANES;
+	int level = 1;
+
+	if (i < inners)
+	{
+		while (i >= (int64_t) counts->made[level + 1] * BTREE_INNER_LANES)
+			level++;
+		i -= (int64_t) counts->made[level] * BTREE_INNER_LANES;
+
+		BtreeLevel l = levels.at(level);
+
+		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_LANES), (int) (i % BTREE_INNER_LANES));
+	}
+	else
+	{
+		BtreeLevel l = levels.at(0);
+
+		i -= inners;
+		btree_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) (i / BTREE_LEAF_LANES),
+						 (int) (i % BTREE_LEAF_LANES), nw);
+	}
+}
+
+/* All nodes are made: find the root. */
+GPU_FN void
+gpu_small_root(const GpuLevels &levels, int end)
+{
+	BtreeLevel top = levels.at(end - 1);
+
+	if (levels.common.counts->changes[0] > 0)
+		btree_level_finish(&top);
+}
+
+/* Copy the unused nodes that come next. */
+GPU_FN void
+gpu_small_refs(GpuBlock &block, GpuSmall *small, const GpuSmallSize &size)
+{
+	BtreeLevel *l = &small->levels.common;
+	BtreeFree leaves = { small->leaves, size.leaves };
+	BtreeFree inners = { small->inners, size.inners };
+
+	block.each((int64_t) size.leaves + size.inners,
+			   [&](int64_t i)
+			   {
+				   uint32_t inner = (uint32_t) i - size.leaves;
+
+				   if (i < size.leaves)
+					   small->leaves[size.leaves - 1 - i] = btree_free_take(&l->leaves, (uint32_t) i);
+				   else
+					   small->inners[size.inners - 1 - inner] = btree_free_take(&l->inners, inner);
+			   });
+	l->leaves = leaves;
+	l->inners = inners;
+}
+
+/* All of a very small batch: one launch. */
+template <int nw> struct GpuApplySmallest
+{
+	GpuSmallBatch batch;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		GpuSmall small = batch.memory(block.shared);
+		BtreeLevel l;
+		int end;
+
+		gpu_small_refs(block, &small, batch.size);
+		gpu_small_sort<nw>(block, small, batch.from, batch.size.n);
+		l = small.levels.at(0);
+		block.each(batch.size.n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
+		end = gpu_small_plan<nw>(block, small.levels, batch.size.n);
+		block.each(gpu_small_lanes(small.levels, end),
+				   [&](int64_t i) { gpu_small_make<nw>(small.levels, end, i); });
+		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
+		block.each(sizeof(BtreeCounts) / sizeof(uint32_t), [&](int64_t i)
+				   { ((uint32_t *) &batch.page->counts)[i] = ((uint32_t *) small.levels.common.counts)[i]; });
+		block.each(1, [&](int64_t) { gpu_release_system(&batch.page->done, 1); });
+	}
+};
+
+/* The same in four launches: sort, */
+template <int nw> struct GpuSmallSort
+{
+	GpuSmallBatch batch;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		GpuScratch scratch = { block.shared, 0 };
+		GpuSmall small = batch.small;
+
+		gpu_small_sort_layout(&scratch, &small, batch.size.n);
+		gpu_small_sort<nw>(block, small, batch.from, batch.size.n);
+	}
+};
+
+/* ... find (GpuLaunchPhase), plan, */
+template <int nw> struct GpuSmallPlan
+{
+	GpuSmallBatch batch;
+
+	GPU_FN void operator()(GpuBlock &block) const
+	{
+		int end = gpu_small_plan<nw>(block, batch.small.levels, batch.size.n);
+
+		block.each(1, [&](int64_t) { batch.small.flags[2] = (uint32_t) end; });
+	}
+};
+
+/* ... make; the last thread of all tells the host. */
+template <int nw> struct GpuSmallMake
+{
+	GpuSmallBatch batch;
+	int64_t threads;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		int end = (int) batch.small.flags[2];
+		int64_t n = gpu_small_lanes(batch.small.levels, end);
+
+		for (int64_t at = i; at < n; at += threads)
+			gpu_small_make<nw>(batch.small.levels, end, at);
+		if (gpu_last_of(&batch.small.flags[1], (uint32_t) threads))
+		{
+			gpu_small_root(batch.small.levels, end);
+			batch.page->counts = *batch.small.levels.common.counts;
+			gpu_release_system(&batch.page->done, 1);
+		}
+	}
+};
+
+/* Wait for the block to say that it is done; it may also have failed. */
+static inline void
+gpu_small_wait(GpuChange *c)
+{
+	for (unsigned turn = 1; gpu_acquire_system(&c->page->done) == 0; turn++)
+	{
+		if (turn % 4096 == 0 && gpu_finished(&c->stream) && gpu_acquire_system(&c->page->done) == 0)
+		{
+			gpu_fail(&c->stream, "kernel", "no answer");
+			return;
+		}
+	}
+}
+
+/* Launch what a small batch takes. */
+template <int nw>
+static inline void
+gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const GpuBounds *b)
+{
+	GpuStream *s = &c->stream;
+	GpuScratch scratch = { NULL, 0 };
+	GpuScratch separators = { c->small, 0 };
+	GpuScratch sort = { NULL, 0 };
+	GpuSmallBatch batch = {};
+	GpuLevels *levels = &batch.small.levels;
+	int64_t lanes = (b->pieces[0] + b->inner_pieces) * BTREE_INNER_LANES;
+	int64_t threads = lanes < GPU_SMALL_MAKERS ? lanes : GPU_SMALL_MAKERS;
+	GpuSmall own;
+
+	batch.from = ops;
+	batch.page = c->device_page;
+	batch.size = {
+		n, tree->height, b->levels, tree->nwords, (uint32_t) b->pieces[0], (uint32_t) b->inner_pieces
+	};
+	gpu_separators_layout(&separators, &levels->pieces, b->levels * 2 * (int64_t) n, tree->nwords);
+	own.levels.pieces = levels->pieces;
+	gpu_small_layout(&scratch, &own, batch.size);
+	levels->common.batch.n = n;
+	gpu_levels_init(c, tree, &levels->common);
+	gpu_levels_nodes(tree, &levels->common);
+	if (scratch.used <= GPU_BLOCK_SHARED)
+	{
+		int block = (n * BTREE_FANOUT + 31) / 32 * 32;
+
+		block = block < 64 ? 64 : block < GPU_BLOCK_THREADS ? block : GPU_BLOCK_THREADS;
+		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used);
+		return;
+	}
+	batch.size.leaves = batch.size.inners = 0;
+	gpu_small_layout(&separators, &batch.small, batch.size);
+	gpu_small_sort_layout(&sort, &own, n);
+	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used);
+	gpu_launch<32>(s, n, GpuLaunchPhase<nw, GPU_FIND>{ levels->at(0) });
+	gpu_launch_block(s, GpuSmallPlan<nw>{ batch }, GPU_BLOCK_THREADS, 0);
+	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });
+}
+
+/*
+ * Up to GPU_SMALL_OPS operations, which lie in host memory where the device sees
+ * them at ops, into a tree that can have so many more.
+ */
+static inline GpuStatus
+gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int64_t *inserted,
+					 int64_t *deleted)
+{
+	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
+	BtreeCounts *counts = &c->page->counts;
+
+	if (!gpu_apply_reserve(c, tree, &bounds))
+		return GPU_NO_MEMORY;
+	c->page->done = 0;
+	if (tree->nwords == 1)
+		gpu_small_launch<1>(c, tree, ops, n, &bounds);
+	else
+		gpu_small_launch<2>(c, tree, ops, n, &bounds);
+	c->stream.bus_bytes += (uint64_t) n * sizeof(GpudsOp);
+	if (gpu_change_ok(c))
+		gpu_small_wait(c);
+	if (gpu_change_ok(c))
+	{
+		*inserted = (int64_t) (counts->sum >> 32);
+		*deleted = (int64_t) (uint32_t) counts->sum;
+		if (counts->sum != 0)
+			gpu_apply_publish(c, tree);
+	}
+	return gpu_change_status(c);
+}
+
+#endif /* BTREE_APPLY_GPU_SMALL_H */

@@ -1,0 +1,438 @@
+/*-------------------------------------------------------------------------
+ *
+ * btree_apply.h
+ *	  Applying a batch of changes, and freeing what versions have replaced.
+ *
+ * The old tree is walked from left to right, but only where there are
+ * operations: other subtrees become items of the new tree as they are.  A
+ * touched node is taken apart into the writer's level (btree_build.h), and put
+ * together again there.
+ *
+ * What a level holds when the next subtree is to be added as it is must be
+ * written first.  Less than half a node is then joined with its left
+ * neighbour, which is always at hand: either as the last item of the level
+ * above, or inside the last item of some level further up.  Only the first
+ * contents of a tree have no left neighbour; for them the next subtree is
+ * opened.  So the cost is linear in the nodes touched, plus a neighbour each.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GBT_APPLY_H
+#define GBT_APPLY_H
+
+#include "kernels/btree/gbt_build.h"
+
+#define GBT_AHEAD 16
+
+/* Note a node of the old tree (or one written too early) as replaced. */
+HOST_FN bool
+gbt_retire(GbtWriter *w, ArenaRef ref, int level)
+{
+	if (level > 0)
+	{
+		uint64_t header = gbt_node(w->arena, ref)[0];
+
+		if (gbt_header_ties(header) != 0 && !gbt_queue_push(w, &w->retired, gbt_header_ext(header), 1))
+			return false;
+	}
+	return gbt_queue_push(w, &w->retired, ref, gbt_node_units(w->nw));
+}
+
+/* Take a leaf apart. */
+HOST_FN int
+gbt_open_leaf(const GbtWriter *w, ArenaRef ref, GpudsEntry *out)
+{
+	const uint64_t *leaf = gbt_node(w->arena, ref);
+	int n = gbt_leaf_n(leaf, w->nw);
+
+	for (int i = 0; i < n; i++)
+		gbt_leaf_entry(leaf, i, w->nw, &out[i]);
+	return n;
+}
+
+/* Take an inner node apart; low separates it from what is before it. */
+HOST_FN int
+gbt_open_inner(const GbtWriter *w, ArenaRef ref, const GpudsEntry *low, GbtItem *out)
+{
+	const uint64_t *node = gbt_node(w->arena, ref);
+	const uint32_t *children = gbt_children(node, w->nw);
+	const uint32_t *counts = gbt_counts(node, w->nw);
+	int n = gbt_header_n(node[0]);
+
+	for (int i = 0; i < n; i++)
+	{
+		out[i].ref = children[i];
+		out[i].count = counts[i];
+		if (i == 0)
+			out[i].low = *low;
+		else
+			gbt_separator(w->arena, node, i - 1, w->nw, &out[i].low);
+	}
+	return n;
+}
+
+HOST_FN int
+gbt_level_size(const GbtWriter *w, int level)
+{
+	return level == 0 ? w->nentries : w->level[level].n;
+}
+
+/* Write all that a level holds, as one node or two of equal size. */
+HOST_FN bool
+gbt_put_all(GbtWriter *w, int level)
+{
+	int n = gbt_level_size(w, level);
+	int k = n > GBT_FANOUT ? (n + 1) / 2 : n;
+
+	while (n > 0)
+	{
+		if (!(level == 0 ? gbt_put_leaf(w, k) : gbt_put_inner(w, level, k)))
+			return false;
+		n -= k;
+		k = n;
+	}
+	return true;
+}
+
+/*
+ * A level holds less than half a node: put the contents of its left neighbour
+ * before it, if there is one.
+ */
+HOST_FN bool
+gbt_join_left(GbtWriter *w, int level)
+{
+	int from = gbt_writer_next(w, level + 1);
+
+	if (from < 0)
+		return true;
+	for (; from > level; from--)
+	{
+		GbtLevel *above = &w->level[from];
+		GbtItem last = above->item[--above->n];
+
+		if (from == 1)
+		{
+			GpudsEntry left[GBT_FANOUT];
+			int n = gbt_open_leaf(w, last.ref, left);
+
+			memmove(&w->entry[n], w->entry, (size_t) w->nentries * sizeof(GpudsEntry));
+			memcpy(w->entry, left, (size_t) n * sizeof(GpudsEntry));
+			w->nentries += n;
+			w->low = last.low;
+		}
+		else
+		{
+			GbtLevel *below = &w->level[from - 1];
+			GbtItem left[GBT_FANOUT];
+			int n = gbt_open_inner(w, last.ref, &last.low, left);
+
+			memmove(&below->item[n], below->item, (size_t) below->n * sizeof(GbtItem));
+			memcpy(below->item, left, (size_t) n * sizeof(GbtItem));
+			below->n += n;
+		}
+		if (!gbt_retire(w, last.ref, from - 1))
+			return false;
+	}
+	return true;
+}
+
+/* Write what all levels below this one hold. */
+HOST_FN bool
+gbt_close_below(GbtWriter *w, int level)
+{
+	for (int l = 0; l < level; l++)
+	{
+		int n = gbt_level_size(w, l);
+
+		if (n > 0 && n < GBT_MIN && !gbt_join_left(w, l))
+			return false;
+		if (!gbt_put_all(w, l))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Must the next subtree, whose root is of this level, be opened, because what
+ * the writer holds makes no node of that level and has no left neighbour?
+ */
+HOST_FN bool
+gbt_must_open(const GbtWriter *w, int level)
+{
+	int top = -1;
+
+	if (gbt_writer_next(w, level + 1) >= 0)
+		return false;
+	for (int l = 0; l <= level; l++)
+	{
+		if (gbt_level_size(w, l) > 0)
+			top = l;
+	}
+	return top >= 0 && (top < level || gbt_level_size(w, level) < GBT_MIN);
+}
+
+/* How many of the operations come before e. */
+HOST_FN int64_t
+gbt_ops_before(const GpudsOp *ops, int64_t n, const GpudsEntry *e)
+{
+	int64_t lo = 0;
+	int64_t step = 1;
+	int64_t hi;
+
+	while (step <= n && entry_less(&ops[step - 1].e, e))
+	{
+		lo = step;
+		step *= 2;
+	}
+	hi = step <= n ? step - 1 : n;
+	while (lo < hi)
+	{
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (entry_less(&ops[mid].e, e))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Merge a leaf's entries with operations. */
+HOST_FN bool
+gbt_apply_leaf(GbtWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int64_t *inserted,
+			   int64_t *deleted)
+{
+	GpudsEntry old[GBT_FANOUT];
+	int n = gbt_open_leaf(w, ref, old);
+	int i = 0;
+
+	for (int64_t o = 0; o < nops; o++)
+	{
+		bool there;
+
+		while (i < n && entry_less(&old[i], &ops[o].e))
+		{
+			if (!gbt_push_entry(w, &old[i++]))
+				return false;
+		}
+		there = i < n && entry_equal(&old[i], &ops[o].e);
+		if ((ops[o].order & 1) == GPUDS_OP_DELETE)
+		{
+			if (there)
+			{
+				i++;
+				(*deleted)++;
+			}
+		}
+		else if (!there)
+		{
+			if (!gbt_push_entry(w, &ops[o].e))
+				return false;
+			(*inserted)++;
+		}
+	}
+	while (i < n)
+	{
+		if (!gbt_push_entry(w, &old[i++]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Start loading what the next operations will want, by descending the old tree
+ * with GBT_AHEAD of them together: one at a time each would wait for memory.
+ * Where they mostly meet in the same leaves there is nothing to win, and a
+ * longer stretch of operations is passed over.
+ */
+KERNEL_INLINE void
+gbt_apply_ahead(GbtWriter *w, const GpudsOp *ops, const int nw)
+{
+	ArenaRef refs[GBT_AHEAD];
+	int n = w->ops_end - ops < GBT_AHEAD ? (int) (w->ops_end - ops) : GBT_AHEAD;
+	int leaves = 1;
+
+	for (int i = 0; i < n; i++)
+		refs[i] = (ArenaRef) w->tree->head;
+	for (int level = (int) (w->tree->head >> 32 & 0xFF) - 1; level > 0; level--)
+	{
+		for (int i = 0; i < n; i++)
+		{
+			const uint64_t *node = gbt_node(w->arena, refs[i]);
+
+			refs[i] = gbt_children(node, nw)[gbt_inner_rank(w->arena, node, &ops[i].e, nw)];
+			gbt_prefetch(w->arena, refs[i], nw);
+		}
+	}
+	for (int i = 1; i < n; i++)
+		leaves += refs[i] != refs[i - 1];
+	w->ahead = ops + n;
+	if (leaves < GBT_AHEAD / 2)
+		w->ahead += w->ops_end - w->ahead < 16 * GBT_AHEAD ? w->ops_end - w->ahead : 16 * GBT_AHEAD;
+}
+
+/*
+ * Take a node apart into the writer, changed by the operations that fall into
+ * it.  low separates it from what is before it; last: it is at the tree's
+ * right edge.  Recursion is as deep as the tree.
+ */
+HOST_FN bool
+gbt_apply_node(GbtWriter *w, ArenaRef ref, int level, const GpudsEntry *low, bool last, const GpudsOp *ops,
+			   int64_t nops, int64_t *inserted, int64_t *deleted)
+{
+	if (level == 0)
+	{
+		if (w->nentries == 0)
+			w->low = *low;
+		if (!gbt_apply_leaf(w, ref, ops, nops, inserted, deleted))
+			return false;
+	}
+	else
+	{
+		GbtItem child[GBT_FANOUT];
+		int64_t end[GBT_FANOUT];
+		int n = gbt_open_inner(w, ref, low, child);
+		int64_t start = 0;
+
+		for (int i = 0; i < n; i++)
+		{
+			end[i] = nops;
+			if (i < n - 1)
+				end[i] = start + gbt_ops_before(ops + start, nops - start, &child[i + 1].low);
+			start = end[i];
+		}
+		start = 0;
+		for (int i = 0; i < n; i++)
+		{
+			if (end[i] > start || gbt_must_open(w, level - 1))
+			{
+				if (end[i] > start && ops + start >= w->ahead)
+				{
+					if (w->nw == 1)
+						gbt_apply_ahead(w, ops + start, 1);
+					else
+						gbt_apply_ahead(w, ops + start, 2);
+				}
+				if (!gbt_apply_node(w, child[i].ref, level - 1, &child[i].low, last && i == n - 1,
+									ops + start, end[i] - start, inserted, deleted))
+					return false;
+			}
+			else if (!gbt_close_below(w, level) || !gbt_push_item(w, level, &child[i]))
+				return false;
+			start = end[i];
+		}
+	}
+	/* keep the boundary after this node where it makes sense */
+	if (!last && gbt_level_size(w, level) >= GBT_MIN && !gbt_put_all(w, level))
+		return false;
+	return gbt_retire(w, ref, level);
+}
+
+/*
+ * Apply a batch of operations, strictly ascending by entry, and publish the
+ * result as a new version (none if nothing changed).  Inserting what is there
+ * and deleting what is not change nothing.  *inserted and *deleted get the
+ * numbers of entries that came and went; they may be NULL.  Replaced nodes are queued for
+ * gbt_reclaim.  KERNEL_NO_MEMORY: the tree is as it was, the new nodes are given
+ * back.  The caller is the only one that changes the tree.
+ */
+HOST_FN KernelStatus
+gbt_apply(Arena *arena, GbtTree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+{
+	GbtWriter w;
+	uint64_t head = tree->head;
+	int height = (int) (head >> 32 & 0xFF);
+	ArenaRef root = (ArenaRef) head;
+	GpudsEntry lowest = { 0, 0, 0 };
+	int64_t came = 0;
+	int64_t went = 0;
+	bool ok = true;
+
+	if (inserted != NULL)
+		*inserted = 0;
+	if (deleted != NULL)
+		*deleted = 0;
+	if (n <= 0)
+		return KERNEL_OK;
+	gbt_writer_init(&w, arena, tree, GBT_FANOUT, true);
+	w.ops_end = ops + n;
+	w.ahead = n > 1 ? ops : w.ops_end;
+	if (height > 0)
+		ok = gbt_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
+	else
+	{
+		w.low = lowest;
+		for (int64_t o = 0; ok && o < n; o++)
+		{
+			if ((ops[o].order & 1) == GPUDS_OP_DELETE)
+				continue;
+			ok = gbt_push_entry(&w, &ops[o].e);
+			came++;
+		}
+	}
+	if (ok && came + went > 0)
+	{
+		ok = gbt_writer_finish(&w, &root, &height);
+		while (ok && height > 1 && gbt_header_n(gbt_node(arena, root)[0]) == 1)
+		{
+			ArenaRef child = gbt_children(gbt_node(arena, root), w.nw)[0];
+
+			ok = gbt_retire(&w, root, height - 1);
+			root = child;
+			height--;
+		}
+	}
+	if (!ok || came + went == 0)
+	{
+		gbt_queue_free(arena, tree, &w.fresh, true, UINT64_MAX);
+		gbt_queue_free(arena, tree, &w.retired, false, UINT64_MAX);
+		return ok ? KERNEL_OK : KERNEL_NO_MEMORY;
+	}
+	gbt_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
+	if (w.retired.head != 0)
+	{
+		if (tree->retired.head == 0)
+			tree->retired.head = w.retired.head;
+		else
+			((GbtQueueUnit *) arena_at(arena, tree->retired.tail))->next = w.retired.head;
+		tree->retired.tail = w.retired.tail;
+	}
+	gbt_publish(tree, gbt_make_head(w.nw, height, root), tree->count + (uint64_t) came - (uint64_t) went);
+	if (inserted != NULL)
+		*inserted = came;
+	if (deleted != NULL)
+		*deleted = went;
+	return KERNEL_OK;
+}
+
+/*
+ * Free the nodes that no pin can reach.  oldest_pin is pin_oldest's answer,
+ * taken after the newest version was published.
+ */
+HOST_FN void
+gbt_reclaim(Arena *arena, GbtTree *tree, uint64_t oldest_pin)
+{
+	gbt_queue_free(arena, tree, &tree->retired, true, oldest_pin);
+}
+
+/*
+ * Publish that there is no tree any more: from now on gbt_view says no.  Its
+ * memory stays until gbt_release.  Returns the version: gbt_release may be
+ * called when no pin is older.
+ */
+HOST_FN uint64_t
+gbt_withdraw(GbtTree *tree)
+{
+	gbt_publish(tree, 0, 0);
+	return tree->version;
+}
+
+/* Give all memory of a withdrawn tree back. */
+HOST_FN void
+gbt_release(Arena *arena, GbtTree *tree)
+{
+	arena_space_release(arena, &tree->space);
+	tree->retired.head = tree->retired.tail = 0;
+}
+
+#endif /* GBT_APPLY_H */

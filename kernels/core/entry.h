@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * gk.h
+ *	  What every structure of kernels/ shares: entries, intervals, operations.
+ *
+ * The files of this folder know nothing of PostgreSQL.  They are written in
+ * the common subset of C99 and CUDA C++: gcc makes loops of their functions,
+ * nvcc makes kernels of them.
+ *
+ * An entry is a key of one or two 64-bit words and a tie word t:
+ *
+ *	  w0, w1	key bits, compared as unsigned numbers; w1 is 0 in structures
+ *				of one key word
+ *	  t			bits 63..56: the last (up to 8) bits of the key
+ *				bits 55..48: zero
+ *				bits 47..0: heap TID, block number << 16 | offset number
+ *
+ * Entries are ordered by (w0, w1, t), so that a key of up to 72 or 136 bits
+ * and the TID behind it are one number.  Entries of a structure are unique.
+ * t = UINT64_MAX never occurs in an entry: structures pad with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef KERNELS_ENTRY_H
+#define KERNELS_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * KERNEL_FN: a function of both machines.  KERNEL_INLINE: the same, always inlined, so
+ * that a constant argument (the number of key words, the direction) makes a
+ * version of its own.  HOST_FN: memory is allocated and freed by the host.
+ */
+#ifdef __CUDACC__
+#define KERNEL_FN static __host__ __device__ inline
+#define KERNEL_INLINE static __host__ __device__ __forceinline__
+#else
+#define KERNEL_FN static inline
+#define KERNEL_INLINE static inline __attribute__((always_inline))
+#endif
+#define HOST_FN static inline
+
+/* What may go wrong in a kernel-side call; the caller turns it into words. */
+typedef enum KernelStatus
+{
+	KERNEL_OK = 0,
+	KERNEL_NO_MEMORY /* nothing was changed */
+} KernelStatus;
+
+typedef struct GpudsEntry
+{
+	uint64_t w0;
+	uint64_t w1;
+	uint64_t t;
+} GpudsEntry;
+
+#define ENTRY_TID_MASK UINT64_C(0x0000FFFFFFFFFFFF)
+#define ENTRY_SPILL_BITS 8
+#define ENTRY_SPILL_SHIFT (64 - ENTRY_SPILL_BITS)
+
+/* All entries e with lo <= e <= hi. */
+typedef struct GpudsInterval
+{
+	GpudsEntry lo;
+	GpudsEntry hi;
+} GpudsInterval;
+
+/*
+ * One change.  order = sequence number << 1 | is_delete: of several operations
+ * on one entry the highest sequence number is the last word.
+ */
+typedef struct GpudsOp
+{
+	GpudsEntry e;
+	uint64_t order;
+} GpudsOp;
+
+#define GPUDS_OP_INSERT UINT64_C(0)
+#define GPUDS_OP_DELETE UINT64_C(1)
+
+/*
+ * A scan in progress over disjoint intervals in ascending order.  Forward, the
+ * scan is about to enter interval next, backward it is about to enter interval
+ * next - 1 (so a fresh backward scan has next == n).  If inside is set, the
+ * interval has been entered already and the scan goes on strictly behind the
+ * entry at.
+ *
+ * Many intervals of one shape, as equality with many keys makes them, need not
+ * be spelled out: with words set, interval i is intervals[0] with words[i]
+ * or'ed into w0 of both ends.
+ */
+typedef struct GpudsScan
+{
+	const GpudsInterval *intervals;
+	int64_t n;
+	int64_t next;
+	bool inside;
+	GpudsEntry at;
+	const uint64_t *words; /* see below; usually NULL */
+} GpudsScan;
+
+KERNEL_FN bool
+entry_less(const GpudsEntry *a, const GpudsEntry *b)
+{
+	if (a->w0 != b->w0)
+		return a->w0 < b->w0;
+	if (a->w1 != b->w1)
+		return a->w1 < b->w1;
+	return a->t < b->t;
+}
+
+KERNEL_FN bool
+entry_equal(const GpudsEntry *a, const GpudsEntry *b)
+{
+	return a->w0 == b->w0 && a->w1 == b->w1 && a->t == b->t;
+}
+
+/* Interval i of a scan. */
+KERNEL_FN GpudsInterval
+entry_scan_interval(const GpudsScan *scan, int64_t i)
+{
+	GpudsInterval interval = scan->intervals[scan->words ? 0 : i];
+
+	if (scan->words)
+	{
+		interval.lo.w0 |= scan->words[i];
+		interval.hi.w0 |= scan->words[i];
+	}
+	return interval;
+}
+
+/* Number of the first interval of a scan that does not end before e; n: none. */
+KERNEL_FN int64_t
+entry_scan_find(const GpudsScan *scan, const GpudsEntry *e)
+{
+	int64_t lo = 0;
+	int64_t hi = scan->n;
+
+	while (lo < hi)
+	{
+		int64_t middle = lo + (hi - lo) / 2;
+		GpudsInterval interval = entry_scan_interval(scan, middle);
+
+		if (entry_less(&interval.hi, e))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+#endif /* KERNELS_ENTRY_H */

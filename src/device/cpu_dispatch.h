@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * cpu.h
+ *	  The loops of the CPU device, one set for each instruction set.
+ *
+ * Plain C: the kernel tests use it without PostgreSQL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CPU_H
+#define GPUDS_CPU_H
+
+#include "kernels/btree/gbt.h"
+
+/* gbt_scan and gbt_count, compiled for one instruction set. */
+typedef struct GpudsCpuKernels
+{
+	const char *name;
+	int64_t (*scan)(const GbtView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
+	uint64_t (*count)(const GbtView *view, const GpudsInterval *intervals, int64_t n);
+} GpudsCpuKernels;
+
+/* Sets that the compiler could not make have no functions. */
+extern const GpudsCpuKernels gpuds_cpu_plain;
+extern const GpudsCpuKernels gpuds_cpu_sse42;
+extern const GpudsCpuKernels gpuds_cpu_avx2;
+extern const GpudsCpuKernels gpuds_cpu_avx512;
+extern const GpudsCpuKernels gpuds_cpu_neon;
+
+/* The sets that this machine can run, the best one first; n of them. */
+extern const GpudsCpuKernels *const *gpuds_cpu_variants(int *n);
+
+/* The best set for this machine; chosen at the first call. */
+extern const GpudsCpuKernels *gpuds_cpu_kernels(void);
+
+#endif /* GPUDS_CPU_H */
