@@ -171,8 +171,8 @@ void
 gpuds_arena_init(GpudsDeviceTree *tree, uint64 number)
 {
 	tree->owner = number;
-	gbt_init(&tree->tree, 1);
-	gbt_withdraw(&tree->tree);
+	cpu_btree_init(&tree->tree, 1);
+	cpu_btree_withdraw(&tree->tree);
 }
 
 static GpudsDeviceStatus
@@ -190,9 +190,9 @@ gpuds_arena_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 
 	if (arena)
 	{
-		/* Not gbt_init: that would show readers an empty tree. */
+		/* Not cpu_btree_init: that would show readers an empty tree. */
 		tree->tree.nwords = nwords;
-		status = gbt_build_begin(arena, &tree->tree, &load->build, fill_percent);
+		status = cpu_btree_build_begin(arena, &tree->tree, &load->build, fill_percent);
 	}
 	if (status != KERNEL_OK)
 	{
@@ -209,13 +209,13 @@ gpuds_arena_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 GpudsDeviceStatus
 gpuds_arena_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	return device_status(gbt_build_add(&load->build, load->room, n));
+	return device_status(cpu_btree_build_add(&load->build, load->room, n));
 }
 
 GpudsDeviceStatus
 gpuds_arena_load_end(GpudsDeviceLoad *load)
 {
-	KernelStatus status = gbt_build_finish(&load->build);
+	KernelStatus status = cpu_btree_build_finish(&load->build);
 
 	if (status == KERNEL_OK)
 	{
@@ -234,7 +234,7 @@ gpuds_arena_load_cancel(GpudsDeviceLoad *load)
 
 	if (private)
 		give_pages_back(&load->tree->tree.space);
-	gbt_build_cancel(&load->build);
+	cpu_btree_build_cancel(&load->build);
 	if (private)
 	{
 		private_loads--;
@@ -256,8 +256,8 @@ gpuds_arena_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 	/* an empty tree does not keep the private arena mapped */
 	if (arena == NULL)
 		return GPUDS_DEVICE_NO_MEMORY;
-	status = gbt_apply(arena, &tree->tree, ops, n, &inserted, &deleted);
-	gbt_reclaim(arena, &tree->tree, oldest_pin(tree, tree->owner));
+	status = cpu_btree_apply(arena, &tree->tree, ops, n, &inserted, &deleted);
+	cpu_btree_reclaim(arena, &tree->tree, oldest_pin(tree, tree->owner));
 	return device_status(status);
 }
 
@@ -267,7 +267,7 @@ gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expecte
 {
 	PinSlot *pin = my_pin(tree);
 	Arena *arena = tree_arena(tree);
-	GbtView view;
+	CpuBtreeView view;
 	int64 n = -1;
 
 	if (arena == NULL)
@@ -276,7 +276,7 @@ gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expecte
 	if (pg_atomic_read_u64(serial) == expected)
 	{
 		pg_read_barrier();
-		if (gbt_view(arena, &tree->tree, &view))
+		if (cpu_btree_view(arena, &tree->tree, &view))
 			n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
 	}
 	pin_release(pin);
@@ -288,16 +288,16 @@ gpuds_arena_drop(GpudsDeviceTree *tree)
 {
 	uint64 version;
 
-	gbt_withdraw(&tree->tree);
+	cpu_btree_withdraw(&tree->tree);
 	version = __atomic_load_n(&tree->tree.version, __ATOMIC_SEQ_CST);
 	while (oldest_pin(tree, tree->owner) < version)
 		pg_usleep(20);
 	if (tree->kind == GPUDS_ON_CPU)
-		gbt_release(shared_arena, &tree->tree);
+		cpu_btree_release(shared_arena, &tree->tree);
 	else if (private_arena)
 	{
 		give_pages_back(&tree->tree.space);
-		gbt_release(private_arena, &tree->tree);
+		cpu_btree_release(private_arena, &tree->tree);
 		unmap_if_unused();
 	}
 }
@@ -308,5 +308,5 @@ gpuds_arena_verify(const GpudsDeviceTree *tree, char *why, size_t whylen)
 	const Arena *arena = tree_arena(tree);
 
 	/* no arena: an empty tree, and nothing to look at */
-	return arena == NULL || gbt_verify(arena, &tree->tree, why, whylen);
+	return arena == NULL || cpu_btree_verify(arena, &tree->tree, why, whylen);
 }

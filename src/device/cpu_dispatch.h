@@ -10,14 +10,14 @@
 #ifndef GPUDS_CPU_H
 #define GPUDS_CPU_H
 
-#include "kernels/btree/gbt.h"
+#include "kernels/btree/cpu.h"
 
-/* gbt_scan and gbt_count, compiled for one instruction set. */
+/* cpu_btree_scan and cpu_btree_count, compiled for one instruction set. */
 typedef struct GpudsCpuKernels
 {
 	const char *name;
-	int64_t (*scan)(const GbtView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
-	uint64_t (*count)(const GbtView *view, const GpudsInterval *intervals, int64_t n);
+	int64_t (*scan)(const CpuBtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
+	uint64_t (*count)(const CpuBtreeView *view, const GpudsInterval *intervals, int64_t n);
 } GpudsCpuKernels;
 
 /* Sets that the compiler could not make have no functions. */

@@ -16,15 +16,15 @@
 #define CPU_STRING(set) CPU_STRING_(set)
 
 static int64_t
-scan(const GbtView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+scan(const CpuBtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
-	return gbt_scan(view, scan, forward, out, cap);
+	return cpu_btree_scan(view, scan, forward, out, cap);
 }
 
 static uint64_t
-count(const GbtView *view, const GpudsInterval *intervals, int64_t n)
+count(const CpuBtreeView *view, const GpudsInterval *intervals, int64_t n)
 {
-	return gbt_count(view, intervals, n);
+	return cpu_btree_count(view, intervals, n);
 }
 
 const GpudsCpuKernels CPU_NAME(CPU_SET) = { CPU_STRING(CPU_SET), scan, count };

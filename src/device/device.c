@@ -154,7 +154,7 @@ gpuds_device_entries(GpudsDeviceTree *tree)
 {
 	if (tree->kind == GPUDS_ON_CUDA)
 		return pg_atomic_read_u64(&tree->cuda.entries);
-	return gbt_entries(&tree->tree);
+	return cpu_btree_entries(&tree->tree);
 }
 
 GpudsDeviceVerdict

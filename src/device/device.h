@@ -39,7 +39,7 @@
 #define GPUDS_DEVICE_H
 
 #include "gpuds.h"
-#include "kernels/btree/gbt.h"
+#include "kernels/btree/cpu.h"
 
 #include "device/queue.h"
 
@@ -76,8 +76,8 @@ typedef struct GpudsCudaTree
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	uint64 owner; /* its name among pins */
-	GbtTree tree; /* on a CPU device */
+	uint64 owner;  /* its name among pins */
+	CpuBtree tree; /* on a CPU device */
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
@@ -142,7 +142,7 @@ typedef struct GpudsDeviceLoad
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
 	GpudsEntry *room;      /* for the next entries */
 	int64 room_size;
-	GbtBuild build;
+	CpuBtreeBuild build;
 	GpudsStagingSpan span;
 	GpudsEntry *buffer; /* NULL: room is in span */
 } GpudsDeviceLoad;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/btree/gbt.h"
+#include "kernels/btree/cpu.h"
 #include "kernels/core/sort.h"
 
 #define CHECK(condition)                                                    \
@@ -222,11 +222,11 @@ test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int dele
 }
 
 static inline void
-test_verify(const Arena *arena, const GbtTree *tree)
+test_verify(const Arena *arena, const CpuBtree *tree)
 {
 	char why[200] = "";
 
-	if (!gbt_verify(arena, tree, why, sizeof(why)))
+	if (!cpu_btree_verify(arena, tree, why, sizeof(why)))
 	{
 		fprintf(stderr, "verify: %s\n", why);
 		exit(1);
@@ -235,23 +235,23 @@ test_verify(const Arena *arena, const GbtTree *tree)
 
 /* Bulk build of a model's entries in pieces. */
 static inline KernelStatus
-test_build(Arena *arena, GbtTree *tree, const Model *m, int fill)
+test_build(Arena *arena, CpuBtree *tree, const Model *m, int fill)
 {
-	GbtBuild build;
-	KernelStatus status = gbt_build_begin(arena, tree, &build, fill);
+	CpuBtreeBuild build;
+	KernelStatus status = cpu_btree_build_begin(arena, tree, &build, fill);
 
 	for (int64_t i = 0; i < m->n && status == KERNEL_OK;)
 	{
 		int64_t k = 1 + (int64_t) test_below(1000);
 
 		k = k < m->n - i ? k : m->n - i;
-		status = gbt_build_add(&build, m->e + i, k);
+		status = cpu_btree_build_add(&build, m->e + i, k);
 		i += k;
 	}
 	if (status == KERNEL_OK)
-		status = gbt_build_finish(&build);
+		status = cpu_btree_build_finish(&build);
 	if (status != KERNEL_OK)
-		gbt_build_cancel(&build);
+		cpu_btree_build_cancel(&build);
 	return status;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * corrupt.c
- *	  gbt_verify finds every kind of damage.
+ *	  cpu_btree_verify finds every kind of damage.
  *
  * Each case spoils one thing in a sound tree, expects a complaint that names
  * it, and puts it right again.
@@ -11,7 +11,7 @@
 #include "common.h"
 
 static Arena *arena;
-static GbtTree tree;
+static CpuBtree tree;
 static int ncases;
 
 static void
@@ -19,7 +19,7 @@ expect(const char *complaint)
 {
 	char why[200] = "";
 
-	if (gbt_verify(arena, &tree, why, sizeof(why)) || strstr(why, complaint) == NULL)
+	if (cpu_btree_verify(arena, &tree, why, sizeof(why)) || strstr(why, complaint) == NULL)
 	{
 		fprintf(stderr, "expected \"%s\", got \"%s\"\n", complaint, why);
 		exit(1);
@@ -53,29 +53,29 @@ run(int kind, int nw)
 	int64_t inserted, deleted;
 	uint64_t *root, *inner, *leaf;
 	uint32_t *children, *inner_children;
-	GbtQueueUnit *queue;
+	CpuBtreeQueueUnit *queue;
 	int n;
 
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nw);
+	cpu_btree_init(&tree, nw);
 	model_fill(&m, 1000, kind, nw, 2000);
 	CHECK(test_build(arena, &tree, &m, 80) == KERNEL_OK);
 	op.e = m.e[5];
 	op.order = GPUDS_OP_DELETE;
-	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && deleted == 1);
-	gbt_reclaim(arena, &tree, UINT64_MAX);
+	CHECK(cpu_btree_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && deleted == 1);
+	cpu_btree_reclaim(arena, &tree, UINT64_MAX);
 	op.order = GPUDS_OP_INSERT;
-	CHECK(gbt_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && inserted == 1);
+	CHECK(cpu_btree_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && inserted == 1);
 	test_verify(arena, &tree);
 
 	root = node_at((ArenaRef) tree.head);
 	children = (uint32_t *) (root + 8 * nw);
-	CHECK((tree.head >> 32 & 0xFF) >= 3 && gbt_header_n(root[0]) >= 2);
+	CHECK((tree.head >> 32 & 0xFF) >= 3 && cpu_btree_header_n(root[0]) >= 2);
 	inner = node_at(children[0]);
-	while (gbt_header_level(inner[0]) > 1)
-		inner = node_at(gbt_children(inner, nw)[0]);
+	while (cpu_btree_header_level(inner[0]) > 1)
+		inner = node_at(cpu_btree_children(inner, nw)[0]);
 	inner_children = (uint32_t *) (inner + 8 * nw);
-	n = gbt_header_n(inner[0]);
+	n = cpu_btree_header_n(inner[0]);
 	leaf = node_at(inner_children[1]);
 
 	/* leaves: order, separators, unused places */
@@ -83,8 +83,8 @@ run(int kind, int nw)
 	{
 		GpudsEntry a, b;
 
-		gbt_leaf_entry(leaf, 0, nw, &a);
-		gbt_leaf_entry(leaf, 1, nw, &b);
+		cpu_btree_leaf_entry(leaf, 0, nw, &a);
+		cpu_btree_leaf_entry(leaf, 1, nw, &b);
 		leaf[0] = b.w0, leaf[8 * nw] = b.t;
 		leaf[1] = a.w0, leaf[1 + 8 * nw] = a.t;
 		if (nw == 2)
@@ -99,11 +99,11 @@ run(int kind, int nw)
 	{
 		GpudsEntry a, b;
 		uint64_t *before = node_at(inner_children[0]);
-		int last = gbt_leaf_n(before, nw) - 1;
+		int last = cpu_btree_leaf_n(before, nw) - 1;
 
 		/* the last entry of the leaf before moves up to the first of this one, and the other way round */
-		gbt_leaf_entry(before, last, nw, &a);
-		gbt_leaf_entry(leaf, 0, nw, &b);
+		cpu_btree_leaf_entry(before, last, nw, &a);
+		cpu_btree_leaf_entry(leaf, 0, nw, &b);
 		before[last] = b.w0, before[last + 8 * nw] = b.t;
 		if (nw == 2)
 			before[8 + last] = b.w1;
@@ -120,23 +120,23 @@ run(int kind, int nw)
 			leaf[8] = b.w1;
 		test_verify(arena, &tree);
 	}
-	if (gbt_leaf_n(leaf, nw) < GBT_FANOUT)
-		SPOIL(leaf[GBT_FANOUT - 1], 1, "not all ones");
+	if (cpu_btree_leaf_n(leaf, nw) < CPU_BTREE_FANOUT)
+		SPOIL(leaf[CPU_BTREE_FANOUT - 1], 1, "not all ones");
 
 	/* inner nodes */
-	SPOIL(inner[0], inner[0] + 1, n == GBT_FANOUT ? "children" : "is");
+	SPOIL(inner[0], inner[0] + 1, n == CPU_BTREE_FANOUT ? "children" : "is");
 	SPOIL(inner[0], inner[0] - 1, "");
 	SPOIL(inner[0], inner[0] + (1 << 8), "says level");
 	SPOIL(inner[0], inner[0] ^ UINT64_C(1) << (16 + n - 1), "marks a tie");
-	SPOIL(inner_children[GBT_FANOUT + 1], inner_children[GBT_FANOUT + 1] + 1, "counts");
+	SPOIL(inner_children[CPU_BTREE_FANOUT + 1], inner_children[CPU_BTREE_FANOUT + 1] + 1, "counts");
 	SPOIL(inner_children[1], inner_children[0], "used twice");
 	SPOIL(inner_children[1], 1, "outside the tree's memory");
 	SPOIL(inner_children[1], UINT32_MAX, "outside the tree's memory");
 	if (kind == KEYS_ONE)
 	{
-		uint64_t *ext = node_at(gbt_header_ext(inner[0]));
+		uint64_t *ext = node_at(cpu_btree_header_ext(inner[0]));
 
-		CHECK(gbt_header_ties(inner[0]) != 0);
+		CHECK(cpu_btree_header_ties(inner[0]) != 0);
 		SPOIL(ext[1], 0, "tie without a tie word");
 		SPOIL(ext[1], UINT64_MAX, "out of order");
 		SPOIL(inner[0], inner[0] & 0xFFFFFFFF, "without ties or ties without one");
@@ -144,15 +144,15 @@ run(int kind, int nw)
 	}
 	else
 	{
-		CHECK(gbt_header_ties(inner[0]) == 0);
+		CHECK(cpu_btree_header_ties(inner[0]) == 0);
 		SPOIL(inner[0], inner[0] | UINT64_C(5) << 32, "without ties or ties without one");
 		SPOIL(inner[2], inner[1], "");
 		SPOIL(inner[1], UINT64_MAX, "");
 	}
-	if (n < GBT_FANOUT)
+	if (n < CPU_BTREE_FANOUT)
 	{
 		SPOIL(inner_children[n], inner_children[0], "not clean");
-		SPOIL(inner_children[GBT_FANOUT + n], 1, "not clean");
+		SPOIL(inner_children[CPU_BTREE_FANOUT + n], 1, "not clean");
 		SPOIL(inner[n], 1, "not clean");
 	}
 
@@ -164,7 +164,7 @@ run(int kind, int nw)
 	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | children[1], "");
 
 	/* memory: queue, free lists, chunks */
-	queue = (GbtQueueUnit *) arena_at(arena, tree.retired.head);
+	queue = (CpuBtreeQueueUnit *) arena_at(arena, tree.retired.head);
 	SPOIL(queue->item[0], (UINT64_C(1) + (uint64_t) nw) << 32 | inner_children[0], "used twice");
 	SPOIL(queue->item[0], 99, "piece of 0 units");
 	SPOIL(queue->version, tree.version + 1, "out of order");
@@ -182,8 +182,8 @@ run(int kind, int nw)
 	SPOIL(tree.space.chunks, 0, "");
 
 	free(m.e);
-	gbt_withdraw(&tree);
-	gbt_release(arena, &tree);
+	cpu_btree_withdraw(&tree);
+	cpu_btree_release(arena, &tree);
 	CHECK(arena_used(arena) == 0);
 }
 

@@ -59,10 +59,10 @@ host_copy(T *device, size_t n)
 }
 
 /* The view of a copy of the arena in device memory. */
-static GbtView
-device_view(const Arena *arena, const GbtView *view)
+static CpuBtreeView
+device_view(const Arena *arena, const CpuBtreeView *view)
 {
-	GbtView copy = *view;
+	CpuBtreeView copy = *view;
 
 	copy.base = device_copy((const unsigned char *) arena, arena_size(arena));
 	return copy;
@@ -93,12 +93,12 @@ random_interval(const GpudsEntry *e, int64_t n, int kind, int nwords)
 
 /* Scans one interval here and compares with what the device found. */
 static void
-check_scan(const GbtView *view, const GpudsInterval *iv, bool forward, int64_t cap, const GpudsEntry *out,
+check_scan(const CpuBtreeView *view, const GpudsInterval *iv, bool forward, int64_t cap, const GpudsEntry *out,
 		   int64_t found)
 {
 	GpudsEntry mine[RANGE];
 	GpudsScan scan = { iv, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
-	int64_t n = gbt_scan(view, &scan, forward, mine, cap);
+	int64_t n = cpu_btree_scan(view, &scan, forward, mine, cap);
 
 	CHECK(n == found);
 	for (int64_t i = 0; i < n; i++)
@@ -114,9 +114,9 @@ test_tree(int kind, int nwords, int64_t n)
 	GpudsEntry *e = (GpudsEntry *) malloc((size_t) (n + 1) * sizeof(GpudsEntry) * 2);
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) (n + 1) * sizeof(GpudsOp) * 2);
 	GpudsInterval *iv = (GpudsInterval *) malloc(nprobes * sizeof(GpudsInterval));
-	GbtTree tree;
-	GbtBuild build;
-	GbtView view, there;
+	CpuBtree tree;
+	CpuBtreeBuild build;
+	CpuBtreeView view, there;
 	int64_t inserted, deleted, nops = n / 3;
 	GpudsInterval *d_iv;
 	GpudsEntry *out;
@@ -128,19 +128,19 @@ test_tree(int kind, int nwords, int64_t n)
 	sort_entries(e, e + n, n);
 	n = sort_unique_entries(e, n);
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nwords);
-	CHECK(gbt_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
-	CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
-	CHECK(gbt_build_finish(&build) == KERNEL_OK);
+	cpu_btree_init(&tree, nwords);
+	CHECK(cpu_btree_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
+	CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
 	for (int64_t i = 0; i < nops; i++)
 	{
 		ops[i].e = test_entry(kind, nwords, (uint64_t) n * 2 + 1);
 		ops[i].order = (uint64_t) i << 1 | test_below(2);
 	}
 	sort_ops(ops, ops + nops, nops);
-	CHECK(gbt_apply(arena, &tree, ops, sort_last_ops(ops, nops), &inserted, &deleted) == KERNEL_OK);
+	CHECK(cpu_btree_apply(arena, &tree, ops, sort_last_ops(ops, nops), &inserted, &deleted) == KERNEL_OK);
 
-	CHECK(gbt_view(arena, &tree, &view));
+	CHECK(cpu_btree_view(arena, &tree, &view));
 	there = device_view(arena, &view);
 	for (int i = 0; i < nprobes; i++)
 		iv[i] = random_interval(e, n, kind, nwords);
@@ -178,7 +178,7 @@ test_tree(int kind, int nwords, int64_t n)
 	CUDA(cudaGetLastError());
 	counts = host_copy(counts, nprobes);
 	for (int i = 0; i < nprobes; i++)
-		CHECK(counts[i] == gbt_count(&view, &iv[i], 1));
+		CHECK(counts[i] == cpu_btree_count(&view, &iv[i], 1));
 	free(counts);
 	passed++;
 
@@ -198,9 +198,9 @@ time_lookups(int64_t n)
 	Arena *arena = test_arena((size_t) n * 30 + (64 << 20));
 	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * sizeof(GpudsEntry) * 2);
 	GpudsInterval *iv = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
-	GbtTree tree;
-	GbtBuild build;
-	GbtView view, there;
+	CpuBtree tree;
+	CpuBtreeBuild build;
+	CpuBtreeView view, there;
 	GpudsInterval *d_iv;
 	GpudsEntry *out;
 	int64_t *found;
@@ -215,11 +215,11 @@ time_lookups(int64_t n)
 	}
 	sort_entries(e, e + n, n);
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, 1);
-	CHECK(gbt_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
-	CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
-	CHECK(gbt_build_finish(&build) == KERNEL_OK);
-	CHECK(gbt_view(arena, &tree, &view));
+	cpu_btree_init(&tree, 1);
+	CHECK(cpu_btree_build_begin(arena, &tree, &build, 90) == KERNEL_OK);
+	CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
+	CHECK(cpu_btree_view(arena, &tree, &view));
 	there = device_view(arena, &view);
 	for (int64_t i = 0; i < nprobes; i++)
 	{

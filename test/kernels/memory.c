@@ -22,16 +22,16 @@ allocation_fails(void)
 
 /* The tree holds what the model does, and no memory is lost. */
 static void
-check_same(const Arena *arena, const GbtTree *tree, const Model *m, int nwords)
+check_same(const Arena *arena, const CpuBtree *tree, const Model *m, int nwords)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GpudsEntry *out = (GpudsEntry *) malloc((size_t) (m->n + 1) * sizeof(GpudsEntry));
-	GbtView view;
+	CpuBtreeView view;
 
 	test_verify(arena, tree);
-	CHECK(gbt_view(arena, tree, &view));
-	CHECK(gbt_scan(&view, &scan, true, out, m->n + 1) == m->n);
+	CHECK(cpu_btree_view(arena, tree, &view));
+	CHECK(cpu_btree_scan(&view, &scan, true, out, m->n + 1) == m->n);
 	for (int64_t i = 0; i < m->n; i++)
 		CHECK(entry_equal(&out[i], &m->e[i]));
 	free(out);
@@ -41,11 +41,11 @@ static void
 fail_build(int kind, int nwords, int64_t size)
 {
 	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
-	GbtTree tree;
+	CpuBtree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nwords);
+	cpu_btree_init(&tree, nwords);
 	model_fill(&m, size, kind, nwords, (uint64_t) size * 3 + 1);
 	for (int64_t k = 0;; k++)
 	{
@@ -71,11 +71,11 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) nops * sizeof(GpudsOp));
 	uint64_t range = (uint64_t) size * 2 + 10;
-	GbtTree tree;
+	CpuBtree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nwords);
+	cpu_btree_init(&tree, nwords);
 	model_fill(&m, size, kind, nwords, range);
 	CHECK(test_build(arena, &tree, &m, 80) == KERNEL_OK);
 	for (int round = 0; round < 3; round++)
@@ -89,7 +89,7 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 			KernelStatus status;
 
 			allocations_left = k;
-			status = gbt_apply(arena, &tree, ops, n, &inserted, &deleted);
+			status = cpu_btree_apply(arena, &tree, ops, n, &inserted, &deleted);
 			allocations_left = INT64_MAX;
 			if (status == KERNEL_OK)
 				break;
@@ -99,11 +99,11 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 		model_apply(&m, ops, n, &inserted, &deleted);
 		check_same(arena, &tree, &m, nwords);
 		if (round == 1)
-			gbt_reclaim(arena, &tree, UINT64_MAX);
+			cpu_btree_reclaim(arena, &tree, UINT64_MAX);
 		check_same(arena, &tree, &m, nwords);
 	}
-	gbt_withdraw(&tree);
-	gbt_release(arena, &tree);
+	cpu_btree_withdraw(&tree);
+	cpu_btree_release(arena, &tree);
 	CHECK(arena_used(arena) == 0);
 	free(m.e);
 	free(ops);
@@ -115,7 +115,7 @@ static void
 small_arena(int nwords)
 {
 	Arena *arena = test_arena(6 * ARENA_CHUNK_BYTES + 100);
-	GbtTree trees[2];
+	CpuBtree trees[2];
 	Model models[2];
 	GpudsOp ops[500];
 	int failures = 0;
@@ -124,7 +124,7 @@ small_arena(int nwords)
 	memset(trees, 0, sizeof(trees));
 	for (int i = 0; i < 2; i++)
 	{
-		gbt_init(&trees[i], nwords);
+		cpu_btree_init(&trees[i], nwords);
 		model_init(&models[i], 0);
 	}
 	for (int round = 0; round < 400; round++)
@@ -133,22 +133,22 @@ small_arena(int nwords)
 		int64_t n = test_ops(ops, 1 + (int64_t) test_below(500), round % 2 ? KEYS_RANDOM : KEYS_ONE, nwords,
 							 20000, failures % 3 == 2 ? 80 : 10);
 		int64_t inserted, deleted;
-		KernelStatus status = gbt_apply(arena, &trees[i], ops, n, &inserted, &deleted);
+		KernelStatus status = cpu_btree_apply(arena, &trees[i], ops, n, &inserted, &deleted);
 
 		if (status == KERNEL_OK)
 			model_apply(&models[i], ops, n, &inserted, &deleted);
 		else
 		{
 			failures++;
-			gbt_reclaim(arena, &trees[i], UINT64_MAX);
+			cpu_btree_reclaim(arena, &trees[i], UINT64_MAX);
 		}
 		check_same(arena, &trees[i], &models[i], nwords);
 		if (status != KERNEL_OK && failures % 10 == 9)
 		{
 			/* the other one leaves */
-			gbt_withdraw(&trees[1 - i]);
-			gbt_release(arena, &trees[1 - i]);
-			gbt_init(&trees[1 - i], nwords);
+			cpu_btree_withdraw(&trees[1 - i]);
+			cpu_btree_release(arena, &trees[1 - i]);
+			cpu_btree_init(&trees[1 - i], nwords);
 			models[1 - i].n = 0;
 			CHECK(arena_used(arena) == arena_space_bytes(&trees[i].space));
 		}
@@ -156,8 +156,8 @@ small_arena(int nwords)
 	CHECK(failures > 10);
 	for (int i = 0; i < 2; i++)
 	{
-		gbt_withdraw(&trees[i]);
-		gbt_release(arena, &trees[i]);
+		cpu_btree_withdraw(&trees[i]);
+		cpu_btree_release(arena, &trees[i]);
 		free(models[i].e);
 	}
 	CHECK(arena_used(arena) == 0);

@@ -65,7 +65,7 @@ random_intervals(const Model *m, GpudsInterval *intervals, int64_t n, int kind, 
  * scan gets these and the frame instead of the intervals, which say the same.
  */
 static void
-check_scan(const GbtView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+check_scan(const CpuBtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 		   const GpudsInterval *frame, const uint64_t *words)
 {
 	GpudsEntry out[CAP];
@@ -118,7 +118,7 @@ compare_words(const void *a, const void *b)
 
 /* Equality with many first words, of entries that are there and others. */
 static void
-check_words(const GbtView *view, const Model *m, int kind, int nwords, uint64_t range)
+check_words(const CpuBtreeView *view, const Model *m, int kind, int nwords, uint64_t range)
 {
 	GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 						 { test_below(2), nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
@@ -148,17 +148,17 @@ check_words(const GbtView *view, const Model *m, int kind, int nwords, uint64_t 
 }
 
 static void
-check_tree(const Arena *arena, const GbtTree *tree, const Model *m, int kind, int nwords, uint64_t range)
+check_tree(const Arena *arena, const CpuBtree *tree, const Model *m, int kind, int nwords, uint64_t range)
 {
 	GpudsInterval intervals[300];
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-	GbtView view;
+	CpuBtreeView view;
 	uint64_t expected = 0;
 	int64_t n;
 
 	test_verify(arena, tree);
-	CHECK(gbt_entries(tree) == (uint64_t) m->n);
-	CHECK(gbt_view(arena, tree, &view));
+	CHECK(cpu_btree_entries(tree) == (uint64_t) m->n);
+	CHECK(cpu_btree_view(arena, tree, &view));
 	CHECK(kernels()->count(&view, &all, 1) == (uint64_t) m->n);
 	check_scan(&view, m, &all, 1, NULL, NULL);
 	n = random_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, nwords, range);
@@ -190,12 +190,12 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	GpudsEntry out[CAP];
 	GpudsOp ops[200];
 	GpudsEntry last = { 0, 0, 0 };
-	GbtTree tree;
+	CpuBtree tree;
 	Model m, kept;
 	bool first = true;
 
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nwords);
+	cpu_btree_init(&tree, nwords);
 	model_fill(&m, size, kind, nwords, range);
 	CHECK(test_build(arena, &tree, &m, 90) == KERNEL_OK);
 	all[0].lo.w0 = all[0].lo.w1 = all[0].lo.t = 0;
@@ -211,10 +211,10 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	for (int64_t seen = 0;;)
 	{
 		int64_t cap = 1 + (int64_t) test_below(CAP);
-		GbtView view;
+		CpuBtreeView view;
 		int64_t got, n, inserted, deleted, k = 0;
 
-		CHECK(gbt_view(arena, &tree, &view));
+		CHECK(cpu_btree_view(arena, &tree, &view));
 		got = kernels()->scan(&view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
@@ -250,9 +250,9 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 			}
 			ops[k++] = ops[i];
 		}
-		CHECK(gbt_apply(arena, &tree, ops, k, &inserted, &deleted) == KERNEL_OK);
+		CHECK(cpu_btree_apply(arena, &tree, ops, k, &inserted, &deleted) == KERNEL_OK);
 		model_apply(&m, ops, k, &inserted, &deleted);
-		gbt_reclaim(arena, &tree, UINT64_MAX);
+		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
 	}
 	free(m.e);
 	free(kept.e);
@@ -265,11 +265,11 @@ run(int kind, int nwords, int64_t size, int batches)
 	Arena *arena = test_arena((size_t) (64 + size / 50) * ARENA_CHUNK_BYTES);
 	uint64_t range = (uint64_t) size * 2 + 10;
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GpudsOp));
-	GbtTree tree;
+	CpuBtree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
-	gbt_init(&tree, nwords);
+	cpu_btree_init(&tree, nwords);
 	CHECK(tree.version == 1);
 	model_fill(&m, size, kind, nwords, range);
 	CHECK(test_build(arena, &tree, &m, 50 + (int) test_below(51)) == KERNEL_OK);
@@ -296,14 +296,14 @@ run(int kind, int nwords, int64_t size, int batches)
 		}
 		else
 			n = test_ops(ops, n, kind, nwords, range, percents[test_below(5)]);
-		CHECK(gbt_apply(arena, &tree, ops, n, &inserted, &deleted) == KERNEL_OK);
+		CHECK(cpu_btree_apply(arena, &tree, ops, n, &inserted, &deleted) == KERNEL_OK);
 		model_apply(&m, ops, n, &model_inserted, &model_deleted);
 		CHECK(inserted == model_inserted && deleted == model_deleted);
 		CHECK(tree.version == version + (inserted + deleted > 0));
 		check_tree(arena, &tree, &m, kind, nwords, range);
 		if (test_below(2))
 		{
-			gbt_reclaim(arena, &tree, UINT64_MAX);
+			cpu_btree_reclaim(arena, &tree, UINT64_MAX);
 			CHECK(tree.retired.head == 0);
 			test_verify(arena, &tree);
 		}
@@ -317,22 +317,22 @@ run(int kind, int nwords, int64_t size, int batches)
 	{
 		int64_t inserted, deleted;
 
-		CHECK(gbt_apply(arena, &tree, ops, m.n, &inserted, &deleted) == KERNEL_OK);
+		CHECK(cpu_btree_apply(arena, &tree, ops, m.n, &inserted, &deleted) == KERNEL_OK);
 		CHECK(deleted == m.n && (tree.head >> 32 & 0xFF) == 0);
 		m.n = 0;
 		check_tree(arena, &tree, &m, kind, nwords, range);
 	}
 	{
 		uint64_t version = tree.version;
-		GbtView view;
+		CpuBtreeView view;
 
-		CHECK(gbt_withdraw(&tree) == version + 1);
-		CHECK(!gbt_view(arena, &tree, &view));
-		gbt_release(arena, &tree);
+		CHECK(cpu_btree_withdraw(&tree) == version + 1);
+		CHECK(!cpu_btree_view(arena, &tree, &view));
+		cpu_btree_release(arena, &tree);
 		CHECK(arena_used(arena) == 0);
-		gbt_init(&tree, 3 - nwords);
+		cpu_btree_init(&tree, 3 - nwords);
 		CHECK(tree.version == version + 2);
-		CHECK(gbt_view(arena, &tree, &view) && view.nwords == 3 - nwords);
+		CHECK(cpu_btree_view(arena, &tree, &view) && view.nwords == 3 - nwords);
 	}
 	free(m.e);
 	free(ops);

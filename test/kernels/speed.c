@@ -27,7 +27,7 @@ report(const char *what, double ns, double per, const char *unit)
 }
 
 static void
-probes(const GbtView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
+probes(const CpuBtreeView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
 {
 	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
 	GpudsEntry *keys = (GpudsEntry *) malloc((size_t) nprobes * 2 * sizeof(GpudsEntry));
@@ -52,7 +52,7 @@ probes(const GbtView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, con
 
 			one.lo.t = 0;
 			one.hi.t = ENTRY_TID_MASK;
-			sum += (uint64_t) gbt_scan(view, &s, true, out, 1);
+			sum += (uint64_t) cpu_btree_scan(view, &s, true, out, 1);
 		}
 		if (now() - start < best_one)
 			best_one = now() - start;
@@ -69,12 +69,12 @@ probes(const GbtView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, con
 		scan.next = 0;
 		scan.inside = false;
 		start = now();
-		while ((got = gbt_scan(view, &scan, true, out, 4096)) > 0)
+		while ((got = cpu_btree_scan(view, &scan, true, out, 4096)) > 0)
 			sum += (uint64_t) got;
 		if (now() - start < best_scan)
 			best_scan = now() - start;
 		start = now();
-		sum += gbt_count(view, intervals, nprobes);
+		sum += cpu_btree_count(view, intervals, nprobes);
 		if (now() - start < best_count)
 			best_count = now() - start;
 	}
@@ -100,9 +100,9 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) n * sizeof(GpudsOp));
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
-	GbtTree t;
-	GbtView view;
-	GbtBuild build;
+	CpuBtree t;
+	CpuBtreeView view;
+	CpuBtreeBuild build;
 	int64_t inserted, deleted, got;
 	double start;
 	char label[100];
@@ -124,27 +124,27 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	{
 		if (round == 1)
 		{
-			gbt_withdraw(&t);
-			gbt_release(arena, &t);
+			cpu_btree_withdraw(&t);
+			cpu_btree_release(arena, &t);
 		}
-		gbt_init(&t, nwords);
+		cpu_btree_init(&t, nwords);
 		start = now();
-		gbt_build_begin(arena, &t, &build, 90);
-		CHECK(gbt_build_add(&build, e, n) == KERNEL_OK);
-		CHECK(gbt_build_finish(&build) == KERNEL_OK);
+		cpu_btree_build_begin(arena, &t, &build, 90);
+		CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
+		CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
 		snprintf(label, sizeof(label), "%s: bulk build%s", what, round == 0 ? ", memory untouched" : "");
 		report(label, now() - start, (double) n, "an entry");
 	}
 	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) arena_space_bytes(&t.space) / (double) n,
 		   (int) (t.head >> 32 & 0xFF));
-	gbt_view(arena, &t, &view);
+	cpu_btree_view(arena, &t, &view);
 	if (!few)
 	{
 		probes(&view, e, n, 100000, what);
 		probes(&view, e, n, 1000, what);
 	}
 	start = now();
-	while ((got = gbt_scan(&view, &scan, true, out, 4096)) == 4096)
+	while ((got = cpu_btree_scan(&view, &scan, true, out, 4096)) == 4096)
 		;
 	snprintf(label, sizeof(label), "%s: scan of everything", what);
 	report(label, now() - start, (double) n, "an entry");
@@ -164,8 +164,8 @@ tree(int64_t n, int nwords, const char *what, bool few)
 			sort_ops(ops, (GpudsOp *) (e + n), size);
 			got = sort_last_ops(ops, size);
 			start = now();
-			CHECK(gbt_apply(arena, &t, ops, got, &inserted, &deleted) == KERNEL_OK);
-			gbt_reclaim(arena, &t, UINT64_MAX);
+			CHECK(cpu_btree_apply(arena, &t, ops, got, &inserted, &deleted) == KERNEL_OK);
+			cpu_btree_reclaim(arena, &t, UINT64_MAX);
 			total += now() - start;
 		}
 		snprintf(label, sizeof(label), "%s: apply %lld random inserts", what, (long long) size);
@@ -179,8 +179,8 @@ tree(int64_t n, int nwords, const char *what, bool few)
 			ops[0].e.w1 = 0;
 		ops[0].e.t = (uint64_t) r;
 		ops[0].order = GPUDS_OP_INSERT;
-		CHECK(gbt_apply(arena, &t, ops, 1, &inserted, &deleted) == KERNEL_OK);
-		gbt_reclaim(arena, &t, UINT64_MAX);
+		CHECK(cpu_btree_apply(arena, &t, ops, 1, &inserted, &deleted) == KERNEL_OK);
+		cpu_btree_reclaim(arena, &t, UINT64_MAX);
 	}
 	snprintf(label, sizeof(label), "%s: apply 1 ascending insert", what);
 	report(label, (now() - start) / 1, 100000, "an op");
@@ -191,7 +191,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		ops[i].order = GPUDS_OP_DELETE;
 	}
 	start = now();
-	CHECK(gbt_apply(arena, &t, ops, n / 5, &inserted, &deleted) == KERNEL_OK);
+	CHECK(cpu_btree_apply(arena, &t, ops, n / 5, &inserted, &deleted) == KERNEL_OK);
 	snprintf(label, sizeof(label), "%s: apply deletes of every fifth", what);
 	report(label, now() - start, (double) (n / 5), "an op");
 	start = now();

@@ -29,7 +29,7 @@
 #define LAST_KEY UINT64_C(1000000)
 
 static Arena *arena;
-static GbtTree trees[TREES];
+static CpuBtree trees[TREES];
 static PinSlot pins[READERS];
 static int stop;
 static uint64_t answers;
@@ -57,10 +57,10 @@ reader(void *arg)
 		int t = (int) (next_random(&random) % TREES);
 		const GpudsCpuKernels *kernels = variants[next_random(&random) % (uint64_t) nvariants];
 		bool forward = next_random(&random) % 2 != 0;
-		GbtView view;
+		CpuBtreeView view;
 
 		pin_version(&pins[me], (uint64_t) t + 1, &trees[t].version);
-		if (gbt_view(arena, &trees[t], &view))
+		if (cpu_btree_view(arena, &trees[t], &view))
 		{
 			GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 			GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
@@ -130,7 +130,7 @@ static void *
 writer(void *arg)
 {
 	int t = (int) (intptr_t) arg;
-	GbtTree *tree = &trees[t];
+	CpuBtree *tree = &trees[t];
 	uint64_t random = (uint64_t) t * 1001 + 5;
 	static GpudsOp all_ops[TREES][KEYS * GROUP + 4];
 	GpudsOp *ops = all_ops[t];
@@ -147,13 +147,13 @@ writer(void *arg)
 
 		if (next_random(&random) % 50 == 0)
 		{
-			uint64_t version = gbt_withdraw(tree);
+			uint64_t version = cpu_btree_withdraw(tree);
 
 			while (pin_oldest(pins, READERS, (uint64_t) t + 1) < version)
 				sched_yield();
-			gbt_release(arena, tree);
+			cpu_btree_release(arena, tree);
 			nwords = 3 - nwords;
-			gbt_init(tree, nwords);
+			cpu_btree_init(tree, nwords);
 			memset(there, 0, sizeof(there));
 			before = nkeys = 0;
 		}
@@ -175,8 +175,8 @@ writer(void *arg)
 			ops[n].order = which == before;
 			n++;
 		}
-		CHECK(gbt_apply(arena, tree, ops, n, &inserted, &deleted) == KERNEL_OK);
-		gbt_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
+		CHECK(cpu_btree_apply(arena, tree, ops, n, &inserted, &deleted) == KERNEL_OK);
+		cpu_btree_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
 		if (next_random(&random) % 20 == 0)
 			test_verify(arena, tree);
 	}
@@ -193,7 +193,7 @@ main(int argc, char **argv)
 	arena = test_arena((size_t) 32 << 20);
 	(void) gpuds_cpu_kernels();
 	for (int t = 0; t < TREES; t++)
-		gbt_init(&trees[t], 1 + t);
+		cpu_btree_init(&trees[t], 1 + t);
 	for (int i = 0; i < TREES; i++)
 		CHECK(pthread_create(&threads[n++], NULL, writer, (void *) (intptr_t) i) == 0);
 	for (int i = 0; i < READERS; i++)
@@ -206,10 +206,10 @@ main(int argc, char **argv)
 	for (int t = 0; t < TREES; t++)
 	{
 		CHECK(pin_oldest(pins, READERS, (uint64_t) t + 1) == UINT64_MAX);
-		gbt_reclaim(arena, &trees[t], UINT64_MAX);
+		cpu_btree_reclaim(arena, &trees[t], UINT64_MAX);
 		test_verify(arena, &trees[t]);
-		gbt_withdraw(&trees[t]);
-		gbt_release(arena, &trees[t]);
+		cpu_btree_withdraw(&trees[t]);
+		cpu_btree_release(arena, &trees[t]);
 	}
 	CHECK(arena_used(arena) == 0);
 	printf("threads: ok, %llu answers\n", (unsigned long long) answers);

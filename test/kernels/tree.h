@@ -266,7 +266,7 @@ test_wbt_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64
 
 /*
  * The next entries of a scan, in its order, at most cap, at least 1.  Fewer than
- * cap: the scan is at its end.  What gbt_scan is to the CPU's tree.
+ * cap: the scan is at its end.  What cpu_btree_scan is to the CPU's tree.
  */
 KERNEL_FN int64_t
 test_wbt_scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)

@@ -17,47 +17,48 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GBT_APPLY_H
-#define GBT_APPLY_H
+#ifndef CPU_BTREE_APPLY_H
+#define CPU_BTREE_APPLY_H
 
-#include "kernels/btree/gbt_build.h"
+#include "kernels/btree/cpu_build.h"
 
-#define GBT_AHEAD 16
+#define CPU_BTREE_AHEAD 16
 
 /* Note a node of the old tree (or one written too early) as replaced. */
 HOST_FN bool
-gbt_retire(GbtWriter *w, ArenaRef ref, int level)
+cpu_btree_retire(CpuBtreeWriter *w, ArenaRef ref, int level)
 {
 	if (level > 0)
 	{
-		uint64_t header = gbt_node(w->arena, ref)[0];
+		uint64_t header = cpu_btree_node(w->arena, ref)[0];
 
-		if (gbt_header_ties(header) != 0 && !gbt_queue_push(w, &w->retired, gbt_header_ext(header), 1))
+		if (cpu_btree_header_ties(header) != 0 &&
+			!cpu_btree_queue_push(w, &w->retired, cpu_btree_header_ext(header), 1))
 			return false;
 	}
-	return gbt_queue_push(w, &w->retired, ref, gbt_node_units(w->nw));
+	return cpu_btree_queue_push(w, &w->retired, ref, cpu_btree_node_units(w->nw));
 }
 
 /* Take a leaf apart. */
 HOST_FN int
-gbt_open_leaf(const GbtWriter *w, ArenaRef ref, GpudsEntry *out)
+cpu_btree_open_leaf(const CpuBtreeWriter *w, ArenaRef ref, GpudsEntry *out)
 {
-	const uint64_t *leaf = gbt_node(w->arena, ref);
-	int n = gbt_leaf_n(leaf, w->nw);
+	const uint64_t *leaf = cpu_btree_node(w->arena, ref);
+	int n = cpu_btree_leaf_n(leaf, w->nw);
 
 	for (int i = 0; i < n; i++)
-		gbt_leaf_entry(leaf, i, w->nw, &out[i]);
+		cpu_btree_leaf_entry(leaf, i, w->nw, &out[i]);
 	return n;
 }
 
 /* Take an inner node apart; low separates it from what is before it. */
 HOST_FN int
-gbt_open_inner(const GbtWriter *w, ArenaRef ref, const GpudsEntry *low, GbtItem *out)
+cpu_btree_open_inner(const CpuBtreeWriter *w, ArenaRef ref, const GpudsEntry *low, CpuBtreeItem *out)
 {
-	const uint64_t *node = gbt_node(w->arena, ref);
-	const uint32_t *children = gbt_children(node, w->nw);
-	const uint32_t *counts = gbt_counts(node, w->nw);
-	int n = gbt_header_n(node[0]);
+	const uint64_t *node = cpu_btree_node(w->arena, ref);
+	const uint32_t *children = cpu_btree_children(node, w->nw);
+	const uint32_t *counts = cpu_btree_counts(node, w->nw);
+	int n = cpu_btree_header_n(node[0]);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -66,27 +67,27 @@ gbt_open_inner(const GbtWriter *w, ArenaRef ref, const GpudsEntry *low, GbtItem 
 		if (i == 0)
 			out[i].low = *low;
 		else
-			gbt_separator(w->arena, node, i - 1, w->nw, &out[i].low);
+			cpu_btree_separator(w->arena, node, i - 1, w->nw, &out[i].low);
 	}
 	return n;
 }
 
 HOST_FN int
-gbt_level_size(const GbtWriter *w, int level)
+cpu_btree_level_size(const CpuBtreeWriter *w, int level)
 {
 	return level == 0 ? w->nentries : w->level[level].n;
 }
 
 /* Write all that a level holds, as one node or two of equal size. */
 HOST_FN bool
-gbt_put_all(GbtWriter *w, int level)
+cpu_btree_put_all(CpuBtreeWriter *w, int level)
 {
-	int n = gbt_level_size(w, level);
-	int k = n > GBT_FANOUT ? (n + 1) / 2 : n;
+	int n = cpu_btree_level_size(w, level);
+	int k = n > CPU_BTREE_FANOUT ? (n + 1) / 2 : n;
 
 	while (n > 0)
 	{
-		if (!(level == 0 ? gbt_put_leaf(w, k) : gbt_put_inner(w, level, k)))
+		if (!(level == 0 ? cpu_btree_put_leaf(w, k) : cpu_btree_put_inner(w, level, k)))
 			return false;
 		n -= k;
 		k = n;
@@ -99,21 +100,21 @@ gbt_put_all(GbtWriter *w, int level)
  * before it, if there is one.
  */
 HOST_FN bool
-gbt_join_left(GbtWriter *w, int level)
+cpu_btree_join_left(CpuBtreeWriter *w, int level)
 {
-	int from = gbt_writer_next(w, level + 1);
+	int from = cpu_btree_writer_next(w, level + 1);
 
 	if (from < 0)
 		return true;
 	for (; from > level; from--)
 	{
-		GbtLevel *above = &w->level[from];
-		GbtItem last = above->item[--above->n];
+		CpuBtreeLevel *above = &w->level[from];
+		CpuBtreeItem last = above->item[--above->n];
 
 		if (from == 1)
 		{
-			GpudsEntry left[GBT_FANOUT];
-			int n = gbt_open_leaf(w, last.ref, left);
+			GpudsEntry left[CPU_BTREE_FANOUT];
+			int n = cpu_btree_open_leaf(w, last.ref, left);
 
 			memmove(&w->entry[n], w->entry, (size_t) w->nentries * sizeof(GpudsEntry));
 			memcpy(w->entry, left, (size_t) n * sizeof(GpudsEntry));
@@ -122,15 +123,15 @@ gbt_join_left(GbtWriter *w, int level)
 		}
 		else
 		{
-			GbtLevel *below = &w->level[from - 1];
-			GbtItem left[GBT_FANOUT];
-			int n = gbt_open_inner(w, last.ref, &last.low, left);
+			CpuBtreeLevel *below = &w->level[from - 1];
+			CpuBtreeItem left[CPU_BTREE_FANOUT];
+			int n = cpu_btree_open_inner(w, last.ref, &last.low, left);
 
-			memmove(&below->item[n], below->item, (size_t) below->n * sizeof(GbtItem));
-			memcpy(below->item, left, (size_t) n * sizeof(GbtItem));
+			memmove(&below->item[n], below->item, (size_t) below->n * sizeof(CpuBtreeItem));
+			memcpy(below->item, left, (size_t) n * sizeof(CpuBtreeItem));
 			below->n += n;
 		}
-		if (!gbt_retire(w, last.ref, from - 1))
+		if (!cpu_btree_retire(w, last.ref, from - 1))
 			return false;
 	}
 	return true;
@@ -138,15 +139,15 @@ gbt_join_left(GbtWriter *w, int level)
 
 /* Write what all levels below this one hold. */
 HOST_FN bool
-gbt_close_below(GbtWriter *w, int level)
+cpu_btree_close_below(CpuBtreeWriter *w, int level)
 {
 	for (int l = 0; l < level; l++)
 	{
-		int n = gbt_level_size(w, l);
+		int n = cpu_btree_level_size(w, l);
 
-		if (n > 0 && n < GBT_MIN && !gbt_join_left(w, l))
+		if (n > 0 && n < CPU_BTREE_MIN && !cpu_btree_join_left(w, l))
 			return false;
-		if (!gbt_put_all(w, l))
+		if (!cpu_btree_put_all(w, l))
 			return false;
 	}
 	return true;
@@ -157,23 +158,23 @@ gbt_close_below(GbtWriter *w, int level)
  * the writer holds makes no node of that level and has no left neighbour?
  */
 HOST_FN bool
-gbt_must_open(const GbtWriter *w, int level)
+cpu_btree_must_open(const CpuBtreeWriter *w, int level)
 {
 	int top = -1;
 
-	if (gbt_writer_next(w, level + 1) >= 0)
+	if (cpu_btree_writer_next(w, level + 1) >= 0)
 		return false;
 	for (int l = 0; l <= level; l++)
 	{
-		if (gbt_level_size(w, l) > 0)
+		if (cpu_btree_level_size(w, l) > 0)
 			top = l;
 	}
-	return top >= 0 && (top < level || gbt_level_size(w, level) < GBT_MIN);
+	return top >= 0 && (top < level || cpu_btree_level_size(w, level) < CPU_BTREE_MIN);
 }
 
 /* How many of the operations come before e. */
 HOST_FN int64_t
-gbt_ops_before(const GpudsOp *ops, int64_t n, const GpudsEntry *e)
+cpu_btree_ops_before(const GpudsOp *ops, int64_t n, const GpudsEntry *e)
 {
 	int64_t lo = 0;
 	int64_t step = 1;
@@ -199,11 +200,11 @@ gbt_ops_before(const GpudsOp *ops, int64_t n, const GpudsEntry *e)
 
 /* Merge a leaf's entries with operations. */
 HOST_FN bool
-gbt_apply_leaf(GbtWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int64_t *inserted,
-			   int64_t *deleted)
+cpu_btree_apply_leaf(CpuBtreeWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int64_t *inserted,
+					 int64_t *deleted)
 {
-	GpudsEntry old[GBT_FANOUT];
-	int n = gbt_open_leaf(w, ref, old);
+	GpudsEntry old[CPU_BTREE_FANOUT];
+	int n = cpu_btree_open_leaf(w, ref, old);
 	int i = 0;
 
 	for (int64_t o = 0; o < nops; o++)
@@ -212,7 +213,7 @@ gbt_apply_leaf(GbtWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int
 
 		while (i < n && entry_less(&old[i], &ops[o].e))
 		{
-			if (!gbt_push_entry(w, &old[i++]))
+			if (!cpu_btree_push_entry(w, &old[i++]))
 				return false;
 		}
 		there = i < n && entry_equal(&old[i], &ops[o].e);
@@ -226,14 +227,14 @@ gbt_apply_leaf(GbtWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int
 		}
 		else if (!there)
 		{
-			if (!gbt_push_entry(w, &ops[o].e))
+			if (!cpu_btree_push_entry(w, &ops[o].e))
 				return false;
 			(*inserted)++;
 		}
 	}
 	while (i < n)
 	{
-		if (!gbt_push_entry(w, &old[i++]))
+		if (!cpu_btree_push_entry(w, &old[i++]))
 			return false;
 	}
 	return true;
@@ -241,15 +242,15 @@ gbt_apply_leaf(GbtWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int
 
 /*
  * Start loading what the next operations will want, by descending the old tree
- * with GBT_AHEAD of them together: one at a time each would wait for memory.
+ * with CPU_BTREE_AHEAD of them together: one at a time each would wait for memory.
  * Where they mostly meet in the same leaves there is nothing to win, and a
  * longer stretch of operations is passed over.
  */
 KERNEL_INLINE void
-gbt_apply_ahead(GbtWriter *w, const GpudsOp *ops, const int nw)
+cpu_btree_apply_ahead(CpuBtreeWriter *w, const GpudsOp *ops, const int nw)
 {
-	ArenaRef refs[GBT_AHEAD];
-	int n = w->ops_end - ops < GBT_AHEAD ? (int) (w->ops_end - ops) : GBT_AHEAD;
+	ArenaRef refs[CPU_BTREE_AHEAD];
+	int n = w->ops_end - ops < CPU_BTREE_AHEAD ? (int) (w->ops_end - ops) : CPU_BTREE_AHEAD;
 	int leaves = 1;
 
 	for (int i = 0; i < n; i++)
@@ -258,17 +259,18 @@ gbt_apply_ahead(GbtWriter *w, const GpudsOp *ops, const int nw)
 	{
 		for (int i = 0; i < n; i++)
 		{
-			const uint64_t *node = gbt_node(w->arena, refs[i]);
+			const uint64_t *node = cpu_btree_node(w->arena, refs[i]);
 
-			refs[i] = gbt_children(node, nw)[gbt_inner_rank(w->arena, node, &ops[i].e, nw)];
-			gbt_prefetch(w->arena, refs[i], nw);
+			refs[i] = cpu_btree_children(node, nw)[cpu_btree_inner_rank(w->arena, node, &ops[i].e, nw)];
+			cpu_btree_prefetch(w->arena, refs[i], nw);
 		}
 	}
 	for (int i = 1; i < n; i++)
 		leaves += refs[i] != refs[i - 1];
 	w->ahead = ops + n;
-	if (leaves < GBT_AHEAD / 2)
-		w->ahead += w->ops_end - w->ahead < 16 * GBT_AHEAD ? w->ops_end - w->ahead : 16 * GBT_AHEAD;
+	if (leaves < CPU_BTREE_AHEAD / 2)
+		w->ahead += w->ops_end - w->ahead < 16 * CPU_BTREE_AHEAD ? w->ops_end - w->ahead
+																 : 16 * CPU_BTREE_AHEAD;
 }
 
 /*
@@ -277,55 +279,55 @@ gbt_apply_ahead(GbtWriter *w, const GpudsOp *ops, const int nw)
  * right edge.  Recursion is as deep as the tree.
  */
 HOST_FN bool
-gbt_apply_node(GbtWriter *w, ArenaRef ref, int level, const GpudsEntry *low, bool last, const GpudsOp *ops,
-			   int64_t nops, int64_t *inserted, int64_t *deleted)
+cpu_btree_apply_node(CpuBtreeWriter *w, ArenaRef ref, int level, const GpudsEntry *low, bool last,
+					 const GpudsOp *ops, int64_t nops, int64_t *inserted, int64_t *deleted)
 {
 	if (level == 0)
 	{
 		if (w->nentries == 0)
 			w->low = *low;
-		if (!gbt_apply_leaf(w, ref, ops, nops, inserted, deleted))
+		if (!cpu_btree_apply_leaf(w, ref, ops, nops, inserted, deleted))
 			return false;
 	}
 	else
 	{
-		GbtItem child[GBT_FANOUT];
-		int64_t end[GBT_FANOUT];
-		int n = gbt_open_inner(w, ref, low, child);
+		CpuBtreeItem child[CPU_BTREE_FANOUT];
+		int64_t end[CPU_BTREE_FANOUT];
+		int n = cpu_btree_open_inner(w, ref, low, child);
 		int64_t start = 0;
 
 		for (int i = 0; i < n; i++)
 		{
 			end[i] = nops;
 			if (i < n - 1)
-				end[i] = start + gbt_ops_before(ops + start, nops - start, &child[i + 1].low);
+				end[i] = start + cpu_btree_ops_before(ops + start, nops - start, &child[i + 1].low);
 			start = end[i];
 		}
 		start = 0;
 		for (int i = 0; i < n; i++)
 		{
-			if (end[i] > start || gbt_must_open(w, level - 1))
+			if (end[i] > start || cpu_btree_must_open(w, level - 1))
 			{
 				if (end[i] > start && ops + start >= w->ahead)
 				{
 					if (w->nw == 1)
-						gbt_apply_ahead(w, ops + start, 1);
+						cpu_btree_apply_ahead(w, ops + start, 1);
 					else
-						gbt_apply_ahead(w, ops + start, 2);
+						cpu_btree_apply_ahead(w, ops + start, 2);
 				}
-				if (!gbt_apply_node(w, child[i].ref, level - 1, &child[i].low, last && i == n - 1,
-									ops + start, end[i] - start, inserted, deleted))
+				if (!cpu_btree_apply_node(w, child[i].ref, level - 1, &child[i].low, last && i == n - 1,
+										  ops + start, end[i] - start, inserted, deleted))
 					return false;
 			}
-			else if (!gbt_close_below(w, level) || !gbt_push_item(w, level, &child[i]))
+			else if (!cpu_btree_close_below(w, level) || !cpu_btree_push_item(w, level, &child[i]))
 				return false;
 			start = end[i];
 		}
 	}
 	/* keep the boundary after this node where it makes sense */
-	if (!last && gbt_level_size(w, level) >= GBT_MIN && !gbt_put_all(w, level))
+	if (!last && cpu_btree_level_size(w, level) >= CPU_BTREE_MIN && !cpu_btree_put_all(w, level))
 		return false;
-	return gbt_retire(w, ref, level);
+	return cpu_btree_retire(w, ref, level);
 }
 
 /*
@@ -333,13 +335,14 @@ gbt_apply_node(GbtWriter *w, ArenaRef ref, int level, const GpudsEntry *low, boo
  * result as a new version (none if nothing changed).  Inserting what is there
  * and deleting what is not change nothing.  *inserted and *deleted get the
  * numbers of entries that came and went; they may be NULL.  Replaced nodes are queued for
- * gbt_reclaim.  KERNEL_NO_MEMORY: the tree is as it was, the new nodes are given
+ * cpu_btree_reclaim.  KERNEL_NO_MEMORY: the tree is as it was, the new nodes are given
  * back.  The caller is the only one that changes the tree.
  */
 HOST_FN KernelStatus
-gbt_apply(Arena *arena, GbtTree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted,
+				int64_t *deleted)
 {
-	GbtWriter w;
+	CpuBtreeWriter w;
 	uint64_t head = tree->head;
 	int height = (int) (head >> 32 & 0xFF);
 	ArenaRef root = (ArenaRef) head;
@@ -354,11 +357,11 @@ gbt_apply(Arena *arena, GbtTree *tree, const GpudsOp *ops, int64_t n, int64_t *i
 		*deleted = 0;
 	if (n <= 0)
 		return KERNEL_OK;
-	gbt_writer_init(&w, arena, tree, GBT_FANOUT, true);
+	cpu_btree_writer_init(&w, arena, tree, CPU_BTREE_FANOUT, true);
 	w.ops_end = ops + n;
 	w.ahead = n > 1 ? ops : w.ops_end;
 	if (height > 0)
-		ok = gbt_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
+		ok = cpu_btree_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
 	else
 	{
 		w.low = lowest;
@@ -366,38 +369,39 @@ gbt_apply(Arena *arena, GbtTree *tree, const GpudsOp *ops, int64_t n, int64_t *i
 		{
 			if ((ops[o].order & 1) == GPUDS_OP_DELETE)
 				continue;
-			ok = gbt_push_entry(&w, &ops[o].e);
+			ok = cpu_btree_push_entry(&w, &ops[o].e);
 			came++;
 		}
 	}
 	if (ok && came + went > 0)
 	{
-		ok = gbt_writer_finish(&w, &root, &height);
-		while (ok && height > 1 && gbt_header_n(gbt_node(arena, root)[0]) == 1)
+		ok = cpu_btree_writer_finish(&w, &root, &height);
+		while (ok && height > 1 && cpu_btree_header_n(cpu_btree_node(arena, root)[0]) == 1)
 		{
-			ArenaRef child = gbt_children(gbt_node(arena, root), w.nw)[0];
+			ArenaRef child = cpu_btree_children(cpu_btree_node(arena, root), w.nw)[0];
 
-			ok = gbt_retire(&w, root, height - 1);
+			ok = cpu_btree_retire(&w, root, height - 1);
 			root = child;
 			height--;
 		}
 	}
 	if (!ok || came + went == 0)
 	{
-		gbt_queue_free(arena, tree, &w.fresh, true, UINT64_MAX);
-		gbt_queue_free(arena, tree, &w.retired, false, UINT64_MAX);
+		cpu_btree_queue_free(arena, tree, &w.fresh, true, UINT64_MAX);
+		cpu_btree_queue_free(arena, tree, &w.retired, false, UINT64_MAX);
 		return ok ? KERNEL_OK : KERNEL_NO_MEMORY;
 	}
-	gbt_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
+	cpu_btree_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
 	if (w.retired.head != 0)
 	{
 		if (tree->retired.head == 0)
 			tree->retired.head = w.retired.head;
 		else
-			((GbtQueueUnit *) arena_at(arena, tree->retired.tail))->next = w.retired.head;
+			((CpuBtreeQueueUnit *) arena_at(arena, tree->retired.tail))->next = w.retired.head;
 		tree->retired.tail = w.retired.tail;
 	}
-	gbt_publish(tree, gbt_make_head(w.nw, height, root), tree->count + (uint64_t) came - (uint64_t) went);
+	cpu_btree_publish(tree, cpu_btree_make_head(w.nw, height, root),
+					  tree->count + (uint64_t) came - (uint64_t) went);
 	if (inserted != NULL)
 		*inserted = came;
 	if (deleted != NULL)
@@ -410,29 +414,29 @@ gbt_apply(Arena *arena, GbtTree *tree, const GpudsOp *ops, int64_t n, int64_t *i
  * taken after the newest version was published.
  */
 HOST_FN void
-gbt_reclaim(Arena *arena, GbtTree *tree, uint64_t oldest_pin)
+cpu_btree_reclaim(Arena *arena, CpuBtree *tree, uint64_t oldest_pin)
 {
-	gbt_queue_free(arena, tree, &tree->retired, true, oldest_pin);
+	cpu_btree_queue_free(arena, tree, &tree->retired, true, oldest_pin);
 }
 
 /*
- * Publish that there is no tree any more: from now on gbt_view says no.  Its
- * memory stays until gbt_release.  Returns the version: gbt_release may be
+ * Publish that there is no tree any more: from now on cpu_btree_view says no.  Its
+ * memory stays until cpu_btree_release.  Returns the version: cpu_btree_release may be
  * called when no pin is older.
  */
 HOST_FN uint64_t
-gbt_withdraw(GbtTree *tree)
+cpu_btree_withdraw(CpuBtree *tree)
 {
-	gbt_publish(tree, 0, 0);
+	cpu_btree_publish(tree, 0, 0);
 	return tree->version;
 }
 
 /* Give all memory of a withdrawn tree back. */
 HOST_FN void
-gbt_release(Arena *arena, GbtTree *tree)
+cpu_btree_release(Arena *arena, CpuBtree *tree)
 {
 	arena_space_release(arena, &tree->space);
 	tree->retired.head = tree->retired.tail = 0;
 }
 
-#endif /* GBT_APPLY_H */
+#endif /* CPU_BTREE_APPLY_H */

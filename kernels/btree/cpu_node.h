@@ -3,7 +3,7 @@
  * btree_node.h
  *	  The tree's types, the layout of its nodes, and the search in one node.
  *
- * A tree is of one or two key words (nw).  Its nodes are of GBT_FANOUT 8 and
+ * A tree is of one or two key words (nw).  Its nodes are of CPU_BTREE_FANOUT 8 and
  * never change once a version that contains them is published.  All leaves
  * are at level 0 and at the same depth.
  *
@@ -25,36 +25,36 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GBT_NODE_H
-#define GBT_NODE_H
+#ifndef CPU_BTREE_NODE_H
+#define CPU_BTREE_NODE_H
 
 #include "kernels/cpu/arena.h"
 #include "kernels/core/entry.h"
 #include "kernels/cpu/simd.h"
 
-#define GBT_FANOUT 8
-#define GBT_MIN (GBT_FANOUT / 2)
-#define GBT_MAX_HEIGHT 24
+#define CPU_BTREE_FANOUT 8
+#define CPU_BTREE_MIN (CPU_BTREE_FANOUT / 2)
+#define CPU_BTREE_MAX_HEIGHT 24
 
 /*
  * Nodes that a version has replaced, oldest first: a chain of units of
- * GbtQueueUnit.
+ * CpuBtreeQueueUnit.
  */
-typedef struct GbtQueue
+typedef struct CpuBtreeQueue
 {
 	ArenaRef head;
 	ArenaRef tail;
-} GbtQueue;
+} CpuBtreeQueue;
 
-#define GBT_QUEUE_ITEMS 6
+#define CPU_BTREE_QUEUE_ITEMS 6
 
-typedef struct GbtQueueUnit
+typedef struct CpuBtreeQueueUnit
 {
 	uint64_t version; /* the version that replaced the items */
 	ArenaRef next;
 	uint32_t n;
-	uint64_t item[GBT_QUEUE_ITEMS]; /* units << 32 | reference */
-} GbtQueueUnit;
+	uint64_t item[CPU_BTREE_QUEUE_ITEMS]; /* units << 32 | reference */
+} CpuBtreeQueueUnit;
 
 /*
  * A tree.  head is one word, so that a reader gets root, height and width of
@@ -62,7 +62,7 @@ typedef struct GbtQueueUnit
  * key words, 39..32 height, 31..0 root.  The version only ever rises, over all
  * lives of the struct.
  */
-typedef struct GbtTree
+typedef struct CpuBtree
 {
 	uint64_t head;    /* atomic, published before version */
 	uint64_t version; /* atomic */
@@ -70,72 +70,72 @@ typedef struct GbtTree
 	uint32_t nwords;
 	uint32_t reserved;
 	ArenaSpace space;
-	GbtQueue retired;
-} GbtTree;
+	CpuBtreeQueue retired;
+} CpuBtree;
 
-#define GBT_HEAD_VALID (UINT64_C(1) << 63)
+#define CPU_BTREE_HEAD_VALID (UINT64_C(1) << 63)
 
 /* One version of a tree, as a reader sees it.  height 0: no entries. */
-typedef struct GbtView
+typedef struct CpuBtreeView
 {
 	const unsigned char *base; /* the arena */
 	ArenaRef root;
 	int height;
 	int nwords;
-} GbtView;
+} CpuBtreeView;
 
 /* The header word of an inner node. */
 KERNEL_INLINE int
-gbt_header_n(uint64_t header)
+cpu_btree_header_n(uint64_t header)
 {
 	return (int) (header & 0xFF);
 }
 
 KERNEL_INLINE int
-gbt_header_level(uint64_t header)
+cpu_btree_header_level(uint64_t header)
 {
 	return (int) (header >> 8 & 0xFF);
 }
 
 KERNEL_INLINE unsigned
-gbt_header_ties(uint64_t header)
+cpu_btree_header_ties(uint64_t header)
 {
 	return (unsigned) (header >> 16 & 0xFF);
 }
 
 KERNEL_INLINE ArenaRef
-gbt_header_ext(uint64_t header)
+cpu_btree_header_ext(uint64_t header)
 {
 	return (ArenaRef) (header >> 32);
 }
 
 KERNEL_INLINE const uint64_t *
-gbt_node(const void *base, ArenaRef ref)
+cpu_btree_node(const void *base, ArenaRef ref)
 {
 	return (const uint64_t *) arena_at(base, ref);
 }
 
 KERNEL_INLINE const uint32_t *
-gbt_children(const uint64_t *node, const int nw)
+cpu_btree_children(const uint64_t *node, const int nw)
 {
 	return (const uint32_t *) (node + 8 * nw);
 }
 
 KERNEL_INLINE const uint32_t *
-gbt_counts(const uint64_t *node, const int nw)
+cpu_btree_counts(const uint64_t *node, const int nw)
 {
-	return (const uint32_t *) (node + 8 * nw) + GBT_FANOUT;
+	return (const uint32_t *) (node + 8 * nw) + CPU_BTREE_FANOUT;
 }
 
 KERNEL_INLINE int
-gbt_node_units(const int nw)
+cpu_btree_node_units(const int nw)
 {
 	return 1 + nw;
 }
 
 /* Start loading a node. */
 KERNEL_INLINE void
-gbt_prefetch(const void *base, ArenaRef ref, const int nw)
+cpu_btree_prefetch(const void *base, ArenaRef ref, const int nw)
 {
 	const unsigned char *p = (const unsigned char *) arena_at(base, ref);
 
@@ -147,7 +147,7 @@ gbt_prefetch(const void *base, ArenaRef ref, const int nw)
 
 /* Which of a leaf's places are before x, and which of them equal it. */
 KERNEL_INLINE void
-gbt_leaf_compare(const uint64_t *leaf, const GpudsEntry *x, const int nw, unsigned *lt, unsigned *eq)
+cpu_btree_leaf_compare(const uint64_t *leaf, const GpudsEntry *x, const int nw, unsigned *lt, unsigned *eq)
 {
 	unsigned lt0, eq0, lt1, eq1;
 
@@ -165,7 +165,7 @@ gbt_leaf_compare(const uint64_t *leaf, const GpudsEntry *x, const int nw, unsign
 
 /* Entries of a leaf: its unused places are the highest number there is. */
 KERNEL_INLINE int
-gbt_leaf_n(const uint64_t *leaf, const int nw)
+cpu_btree_leaf_n(const uint64_t *leaf, const int nw)
 {
 	unsigned lt, eq;
 
@@ -175,11 +175,11 @@ gbt_leaf_n(const uint64_t *leaf, const int nw)
 
 /* How many of a leaf's entries are before x; with or_equal also x itself. */
 KERNEL_INLINE int
-gbt_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw, const bool or_equal)
+cpu_btree_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw, const bool or_equal)
 {
 	unsigned lt, eq;
 
-	gbt_leaf_compare(leaf, x, nw, &lt, &eq);
+	cpu_btree_leaf_compare(leaf, x, nw, &lt, &eq);
 	if (or_equal && x->t != UINT64_MAX)
 		lt |= eq;
 	return SIMD_LOW_ONES(lt);
@@ -187,7 +187,7 @@ gbt_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw, const boo
 
 /* The child of an inner node in which x is or would be. */
 KERNEL_INLINE int
-gbt_inner_rank(const void *base, const uint64_t *node, const GpudsEntry *x, const int nw)
+cpu_btree_inner_rank(const void *base, const uint64_t *node, const GpudsEntry *x, const int nw)
 {
 	uint64_t header = node[0];
 	unsigned lt, eq, le;
@@ -202,21 +202,21 @@ gbt_inner_rank(const void *base, const uint64_t *node, const GpudsEntry *x, cons
 		eq &= eq1;
 	}
 	le = lt | eq;
-	eq &= gbt_header_ties(header) << 1;
+	eq &= cpu_btree_header_ties(header) << 1;
 	if (eq != 0)
 	{
 		unsigned tlt, teq;
 
-		simd_compare8(gbt_node(base, gbt_header_ext(header)), x->t, &tlt, &teq);
+		simd_compare8(cpu_btree_node(base, cpu_btree_header_ext(header)), x->t, &tlt, &teq);
 		le &= ~(eq & ~(tlt | teq));
 	}
 	/* place 0 is the header; separators that are not there count as higher */
-	return SIMD_LOW_ONES(le >> 1 & ((1u << (gbt_header_n(header) - 1)) - 1));
+	return SIMD_LOW_ONES(le >> 1 & ((1u << (cpu_btree_header_n(header) - 1)) - 1));
 }
 
 /* Entry i of a leaf. */
 KERNEL_INLINE void
-gbt_leaf_entry(const uint64_t *leaf, int i, const int nw, GpudsEntry *e)
+cpu_btree_leaf_entry(const uint64_t *leaf, int i, const int nw, GpudsEntry *e)
 {
 	e->w0 = leaf[i];
 	e->w1 = nw == 2 ? leaf[8 + i] : 0;
@@ -225,20 +225,20 @@ gbt_leaf_entry(const uint64_t *leaf, int i, const int nw, GpudsEntry *e)
 
 /* Separator i of an inner node. */
 KERNEL_INLINE void
-gbt_separator(const void *base, const uint64_t *node, int i, const int nw, GpudsEntry *e)
+cpu_btree_separator(const void *base, const uint64_t *node, int i, const int nw, GpudsEntry *e)
 {
 	uint64_t header = node[0];
 
 	e->w0 = node[1 + i];
 	e->w1 = nw == 2 ? node[9 + i] : 0;
 	e->t = 0;
-	if (gbt_header_ties(header) >> i & 1)
-		e->t = gbt_node(base, gbt_header_ext(header))[1 + i];
+	if (cpu_btree_header_ties(header) >> i & 1)
+		e->t = cpu_btree_node(base, cpu_btree_header_ext(header))[1 + i];
 }
 
 /* What separates two neighbours: no more of the right one than it takes. */
 KERNEL_INLINE GpudsEntry
-gbt_between(const GpudsEntry *left, const GpudsEntry *right)
+cpu_btree_between(const GpudsEntry *left, const GpudsEntry *right)
 {
 	GpudsEntry e = *right;
 
@@ -247,4 +247,4 @@ gbt_between(const GpudsEntry *left, const GpudsEntry *right)
 	return e;
 }
 
-#endif /* GBT_NODE_H */
+#endif /* CPU_BTREE_NODE_H */

@@ -6,61 +6,61 @@
  * The writer makes a tree from left to right.  For every level it holds what
  * is to become nodes of that level: entries for leaves, items (child, number
  * of entries, separator before it) for inner nodes.  When a level holds
- * GBT_MIN more than a node gets, a node is written and becomes an item of the
+ * CPU_BTREE_MIN more than a node gets, a node is written and becomes an item of the
  * level above; so what is left at any time is enough for one more node, or two
  * of equal size.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GBT_BUILD_H
-#define GBT_BUILD_H
+#ifndef CPU_BTREE_BUILD_H
+#define CPU_BTREE_BUILD_H
 
 #include <string.h>
 
-#include "kernels/btree/gbt_node.h"
+#include "kernels/btree/cpu_node.h"
 
-#define GBT_LEVEL_CAP 16
+#define CPU_BTREE_LEVEL_CAP 16
 
-typedef struct GbtItem
+typedef struct CpuBtreeItem
 {
 	ArenaRef ref;
 	uint64_t count;
 	GpudsEntry low; /* separator before it */
-} GbtItem;
+} CpuBtreeItem;
 
-typedef struct GbtLevel
+typedef struct CpuBtreeLevel
 {
 	int n;
-	GbtItem item[GBT_LEVEL_CAP];
-} GbtLevel;
+	CpuBtreeItem item[CPU_BTREE_LEVEL_CAP];
+} CpuBtreeLevel;
 
-typedef struct GbtWriter
+typedef struct CpuBtreeWriter
 {
 	Arena *arena;
-	GbtTree *tree;
+	CpuBtree *tree;
 	int nw;
 	int target;       /* entries of a leaf, items of an inner node */
 	bool track;       /* note new and replaced nodes */
 	uint64_t version; /* version to be published */
-	GbtQueue fresh;
-	GbtQueue retired;
+	CpuBtreeQueue fresh;
+	CpuBtreeQueue retired;
 	const GpudsOp *ahead; /* operations up to here are being loaded for */
 	const GpudsOp *ops_end;
 	int nentries;
 	GpudsEntry low; /* separator before the first entry held */
-	GpudsEntry entry[GBT_LEVEL_CAP];
-	GbtLevel level[GBT_MAX_HEIGHT + 1]; /* level[l]: items of nodes of level l; level[0] unused */
-} GbtWriter;
+	GpudsEntry entry[CPU_BTREE_LEVEL_CAP];
+	CpuBtreeLevel level[CPU_BTREE_MAX_HEIGHT + 1]; /* level[l]: items of nodes of level l; level[0] unused */
+} CpuBtreeWriter;
 
-typedef struct GbtBuild
+typedef struct CpuBtreeBuild
 {
-	GbtWriter writer;
+	CpuBtreeWriter writer;
 	uint64_t count;
-} GbtBuild;
+} CpuBtreeBuild;
 
 /* Put new contents in the tree's head, then move its version. */
 HOST_FN void
-gbt_publish(GbtTree *tree, uint64_t head, uint64_t count)
+cpu_btree_publish(CpuBtree *tree, uint64_t head, uint64_t count)
 {
 	__atomic_store_n(&tree->count, count, __ATOMIC_RELAXED);
 	__atomic_store_n(&tree->head, head, __ATOMIC_RELEASE);
@@ -68,9 +68,9 @@ gbt_publish(GbtTree *tree, uint64_t head, uint64_t count)
 }
 
 HOST_FN uint64_t
-gbt_make_head(int nwords, int height, ArenaRef root)
+cpu_btree_make_head(int nwords, int height, ArenaRef root)
 {
-	return GBT_HEAD_VALID | (uint64_t) nwords << 40 | (uint64_t) height << 32 | root;
+	return CPU_BTREE_HEAD_VALID | (uint64_t) nwords << 40 | (uint64_t) height << 32 | root;
 }
 
 /*
@@ -79,29 +79,29 @@ gbt_make_head(int nwords, int height, ArenaRef root)
  * on).
  */
 HOST_FN void
-gbt_init(GbtTree *tree, int nwords)
+cpu_btree_init(CpuBtree *tree, int nwords)
 {
 	tree->nwords = nwords;
 	tree->reserved = 0;
 	arena_space_init(&tree->space);
 	tree->retired.head = tree->retired.tail = 0;
-	gbt_publish(tree, gbt_make_head(nwords, 0, 0), 0);
+	cpu_btree_publish(tree, cpu_btree_make_head(nwords, 0, 0), 0);
 }
 
 /* Entries of the newest version. */
 HOST_FN uint64_t
-gbt_entries(const GbtTree *tree)
+cpu_btree_entries(const CpuBtree *tree)
 {
 	return __atomic_load_n(&tree->count, __ATOMIC_RELAXED);
 }
 
 /* Append a piece of memory to a queue of the tree; false: out of memory. */
 HOST_FN bool
-gbt_queue_push(GbtWriter *w, GbtQueue *queue, ArenaRef ref, int units)
+cpu_btree_queue_push(CpuBtreeWriter *w, CpuBtreeQueue *queue, ArenaRef ref, int units)
 {
-	GbtQueueUnit *unit = (GbtQueueUnit *) arena_at(w->arena, queue->tail);
+	CpuBtreeQueueUnit *unit = (CpuBtreeQueueUnit *) arena_at(w->arena, queue->tail);
 
-	if (queue->tail == 0 || unit->n == GBT_QUEUE_ITEMS)
+	if (queue->tail == 0 || unit->n == CPU_BTREE_QUEUE_ITEMS)
 	{
 		ArenaRef next = arena_alloc(w->arena, &w->tree->space, 1);
 
@@ -112,7 +112,7 @@ gbt_queue_push(GbtWriter *w, GbtQueue *queue, ArenaRef ref, int units)
 		else
 			unit->next = next;
 		queue->tail = next;
-		unit = (GbtQueueUnit *) arena_at(w->arena, next);
+		unit = (CpuBtreeQueueUnit *) arena_at(w->arena, next);
 		unit->version = w->version;
 		unit->next = 0;
 		unit->n = 0;
@@ -126,12 +126,12 @@ gbt_queue_push(GbtWriter *w, GbtQueue *queue, ArenaRef ref, int units)
  * versions that replaced them are up to limit.
  */
 HOST_FN void
-gbt_queue_free(Arena *arena, GbtTree *tree, GbtQueue *queue, bool with_items, uint64_t limit)
+cpu_btree_queue_free(Arena *arena, CpuBtree *tree, CpuBtreeQueue *queue, bool with_items, uint64_t limit)
 {
 	while (queue->head != 0)
 	{
 		ArenaRef ref = queue->head;
-		GbtQueueUnit *unit = (GbtQueueUnit *) arena_at(arena, ref);
+		CpuBtreeQueueUnit *unit = (CpuBtreeQueueUnit *) arena_at(arena, ref);
 
 		if (unit->version > limit)
 			return;
@@ -144,7 +144,7 @@ gbt_queue_free(Arena *arena, GbtTree *tree, GbtQueue *queue, bool with_items, ui
 }
 
 HOST_FN void
-gbt_writer_init(GbtWriter *w, Arena *arena, GbtTree *tree, int target, bool track)
+cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuBtree *tree, int target, bool track)
 {
 	w->arena = arena;
 	w->tree = tree;
@@ -156,17 +156,17 @@ gbt_writer_init(GbtWriter *w, Arena *arena, GbtTree *tree, int target, bool trac
 	w->retired.head = w->retired.tail = 0;
 	w->ahead = w->ops_end = NULL;
 	w->nentries = 0;
-	for (int l = 0; l <= GBT_MAX_HEIGHT; l++)
+	for (int l = 0; l <= CPU_BTREE_MAX_HEIGHT; l++)
 		w->level[l].n = 0;
 }
 
 /* Memory for a new node or extension; 0: none. */
 HOST_FN ArenaRef
-gbt_new(GbtWriter *w, int units)
+cpu_btree_new(CpuBtreeWriter *w, int units)
 {
 	ArenaRef ref = arena_alloc(w->arena, &w->tree->space, units);
 
-	if (ref != 0 && w->track && !gbt_queue_push(w, &w->fresh, ref, units))
+	if (ref != 0 && w->track && !cpu_btree_queue_push(w, &w->fresh, ref, units))
 	{
 		arena_free(w->arena, &w->tree->space, ref, units);
 		return 0;
@@ -174,29 +174,29 @@ gbt_new(GbtWriter *w, int units)
 	return ref;
 }
 
-HOST_FN bool gbt_put_inner(GbtWriter *w, int level, int k);
+HOST_FN bool cpu_btree_put_inner(CpuBtreeWriter *w, int level, int k);
 
 /* Append an item to what becomes nodes of a level. */
 HOST_FN bool
-gbt_push_item(GbtWriter *w, int level, const GbtItem *item)
+cpu_btree_push_item(CpuBtreeWriter *w, int level, const CpuBtreeItem *item)
 {
-	GbtLevel *l = &w->level[level];
+	CpuBtreeLevel *l = &w->level[level];
 
 	l->item[l->n++] = *item;
-	if (l->n >= w->target + GBT_MIN)
-		return gbt_put_inner(w, level, w->target);
+	if (l->n >= w->target + CPU_BTREE_MIN)
+		return cpu_btree_put_inner(w, level, w->target);
 	return true;
 }
 
 /* Make a leaf of the first k entries held. */
 HOST_FN bool
-gbt_put_leaf(GbtWriter *w, int k)
+cpu_btree_put_leaf(CpuBtreeWriter *w, int k)
 {
 	const int nw = w->nw;
-	GbtItem item;
+	CpuBtreeItem item;
 	uint64_t *leaf;
 
-	item.ref = gbt_new(w, gbt_node_units(nw));
+	item.ref = cpu_btree_new(w, cpu_btree_node_units(nw));
 	if (item.ref == 0)
 		return false;
 	item.count = (uint64_t) k;
@@ -209,7 +209,7 @@ gbt_put_leaf(GbtWriter *w, int k)
 			leaf[8 + i] = w->entry[i].w1;
 		leaf[8 * nw + i] = w->entry[i].t;
 	}
-	for (int i = k; i < GBT_FANOUT; i++)
+	for (int i = k; i < CPU_BTREE_FANOUT; i++)
 	{
 		leaf[i] = UINT64_MAX;
 		if (nw == 2)
@@ -217,40 +217,40 @@ gbt_put_leaf(GbtWriter *w, int k)
 		leaf[8 * nw + i] = UINT64_MAX;
 	}
 	if (w->nentries > k)
-		w->low = gbt_between(&w->entry[k - 1], &w->entry[k]);
+		w->low = cpu_btree_between(&w->entry[k - 1], &w->entry[k]);
 	w->nentries -= k;
 	for (int i = 0; i < w->nentries; i++)
 		w->entry[i] = w->entry[k + i];
-	return gbt_push_item(w, 1, &item);
+	return cpu_btree_push_item(w, 1, &item);
 }
 
 /* Make an inner node of the first k items of a level. */
 HOST_FN bool
-gbt_put_inner(GbtWriter *w, int level, int k)
+cpu_btree_put_inner(CpuBtreeWriter *w, int level, int k)
 {
 	const int nw = w->nw;
-	GbtLevel *l = &w->level[level];
-	GbtItem item;
+	CpuBtreeLevel *l = &w->level[level];
+	CpuBtreeItem item;
 	uint64_t *node;
 	uint64_t *ext = NULL;
 	uint32_t *children;
 	unsigned ties = 0;
 	ArenaRef extref = 0;
 
-	if (level >= GBT_MAX_HEIGHT)
+	if (level >= CPU_BTREE_MAX_HEIGHT)
 		return false;
 	for (int i = 1; i < k; i++)
 		ties |= (unsigned) (l->item[i].low.t != 0) << (i - 1);
 	if (ties != 0)
 	{
-		extref = gbt_new(w, 1);
+		extref = cpu_btree_new(w, 1);
 		if (extref == 0)
 			return false;
 		ext = (uint64_t *) arena_at(w->arena, extref);
-		for (int i = 0; i < GBT_FANOUT; i++)
+		for (int i = 0; i < CPU_BTREE_FANOUT; i++)
 			ext[i] = i > 0 && i < k ? l->item[i].low.t : 0;
 	}
-	item.ref = gbt_new(w, gbt_node_units(nw));
+	item.ref = cpu_btree_new(w, cpu_btree_node_units(nw));
 	if (item.ref == 0)
 	{
 		if (extref != 0 && !w->track)
@@ -264,45 +264,45 @@ gbt_put_inner(GbtWriter *w, int level, int k)
 	node[0] = (uint64_t) k | (uint64_t) level << 8 | (uint64_t) ties << 16 | (uint64_t) extref << 32;
 	if (nw == 2)
 		node[8] = 0;
-	for (int i = 1; i < GBT_FANOUT; i++)
+	for (int i = 1; i < CPU_BTREE_FANOUT; i++)
 	{
 		node[i] = i < k ? l->item[i].low.w0 : UINT64_MAX;
 		if (nw == 2)
 			node[8 + i] = i < k ? l->item[i].low.w1 : UINT64_MAX;
 	}
-	for (int i = 0; i < GBT_FANOUT; i++)
+	for (int i = 0; i < CPU_BTREE_FANOUT; i++)
 	{
 		uint64_t count = i < k ? l->item[i].count : 0;
 
 		if (count > UINT32_MAX)
 			return false;
 		children[i] = i < k ? l->item[i].ref : 0;
-		children[GBT_FANOUT + i] = (uint32_t) count;
+		children[CPU_BTREE_FANOUT + i] = (uint32_t) count;
 		item.count += count;
 	}
 	l->n -= k;
 	for (int i = 0; i < l->n; i++)
 		l->item[i] = l->item[k + i];
-	return gbt_push_item(w, level + 1, &item);
+	return cpu_btree_push_item(w, level + 1, &item);
 }
 
 /* Append an entry. */
 HOST_FN bool
-gbt_push_entry(GbtWriter *w, const GpudsEntry *e)
+cpu_btree_push_entry(CpuBtreeWriter *w, const GpudsEntry *e)
 {
 	w->entry[w->nentries++] = *e;
-	if (w->nentries >= w->target + GBT_MIN)
-		return gbt_put_leaf(w, w->target);
+	if (w->nentries >= w->target + CPU_BTREE_MIN)
+		return cpu_btree_put_leaf(w, w->target);
 	return true;
 }
 
 /* The lowest level from this one upwards that holds anything, -1: none. */
 HOST_FN int
-gbt_writer_next(const GbtWriter *w, int level)
+cpu_btree_writer_next(const CpuBtreeWriter *w, int level)
 {
 	if (level <= 0 && w->nentries > 0)
 		return 0;
-	for (int l = level > 1 ? level : 1; l <= GBT_MAX_HEIGHT; l++)
+	for (int l = level > 1 ? level : 1; l <= CPU_BTREE_MAX_HEIGHT; l++)
 	{
 		if (w->level[l].n > 0)
 			return l;
@@ -315,20 +315,20 @@ gbt_writer_next(const GbtWriter *w, int level)
  * Returns the root and its height, 0 if there are no entries.
  */
 HOST_FN bool
-gbt_writer_finish(GbtWriter *w, ArenaRef *root, int *height)
+cpu_btree_writer_finish(CpuBtreeWriter *w, ArenaRef *root, int *height)
 {
 	*root = 0;
 	*height = 0;
 	while (w->nentries > 0)
 	{
-		if (!gbt_put_leaf(w, w->nentries > GBT_FANOUT ? w->target : w->nentries))
+		if (!cpu_btree_put_leaf(w, w->nentries > CPU_BTREE_FANOUT ? w->target : w->nentries))
 			return false;
 	}
-	for (int l = 1; l <= GBT_MAX_HEIGHT; l++)
+	for (int l = 1; l <= CPU_BTREE_MAX_HEIGHT; l++)
 	{
-		GbtLevel *level = &w->level[l];
+		CpuBtreeLevel *level = &w->level[l];
 
-		if (gbt_writer_next(w, l + 1) < 0)
+		if (cpu_btree_writer_next(w, l + 1) < 0)
 		{
 			if (level->n == 0)
 				return true;
@@ -341,7 +341,7 @@ gbt_writer_finish(GbtWriter *w, ArenaRef *root, int *height)
 		}
 		while (level->n > 0)
 		{
-			if (!gbt_put_inner(w, l, level->n > GBT_FANOUT ? w->target : level->n))
+			if (!cpu_btree_put_inner(w, l, level->n > CPU_BTREE_FANOUT ? w->target : level->n))
 				return false;
 		}
 	}
@@ -351,34 +351,34 @@ gbt_writer_finish(GbtWriter *w, ArenaRef *root, int *height)
 /*
  * Begin to build a tree that has no entries yet and holds no memory.  Leaves
  * and inner nodes are filled to fill_percent (50 to 100).  The tree stays as
- * it is until gbt_build_finish.  That may also be a tree that was withdrawn and
+ * it is until cpu_btree_build_finish.  That may also be a tree that was withdrawn and
  * released: then tree->nwords is the caller's to set before.
  */
 HOST_FN KernelStatus
-gbt_build_begin(Arena *arena, GbtTree *tree, GbtBuild *build, int fill_percent)
+cpu_btree_build_begin(Arena *arena, CpuBtree *tree, CpuBtreeBuild *build, int fill_percent)
 {
-	int target = (GBT_FANOUT * fill_percent + 50) / 100;
+	int target = (CPU_BTREE_FANOUT * fill_percent + 50) / 100;
 
-	target = target < GBT_MIN ? GBT_MIN : target > GBT_FANOUT ? GBT_FANOUT : target;
-	gbt_writer_init(&build->writer, arena, tree, target, false);
+	target = target < CPU_BTREE_MIN ? CPU_BTREE_MIN : target > CPU_BTREE_FANOUT ? CPU_BTREE_FANOUT : target;
+	cpu_btree_writer_init(&build->writer, arena, tree, target, false);
 	build->count = 0;
 	return KERNEL_OK;
 }
 
 /*
  * Add entries, strictly ascending over all calls.  After KERNEL_NO_MEMORY only
- * gbt_build_cancel may follow.
+ * cpu_btree_build_cancel may follow.
  */
 HOST_FN KernelStatus
-gbt_build_add(GbtBuild *build, const GpudsEntry *e, int64_t n)
+cpu_btree_build_add(CpuBtreeBuild *build, const GpudsEntry *e, int64_t n)
 {
-	GbtWriter *w = &build->writer;
+	CpuBtreeWriter *w = &build->writer;
 
 	if (n > 0 && w->nentries == 0)
 		w->low = e[0];
 	for (int64_t i = 0; i < n; i++)
 	{
-		if (!gbt_push_entry(w, &e[i]))
+		if (!cpu_btree_push_entry(w, &e[i]))
 			return KERNEL_NO_MEMORY;
 	}
 	build->count += (uint64_t) n;
@@ -387,23 +387,23 @@ gbt_build_add(GbtBuild *build, const GpudsEntry *e, int64_t n)
 
 /* Give everything back; the tree stays empty. */
 HOST_FN void
-gbt_build_cancel(GbtBuild *build)
+cpu_btree_build_cancel(CpuBtreeBuild *build)
 {
 	arena_space_release(build->writer.arena, &build->writer.tree->space);
 }
 
-/* Publish what was added; after KERNEL_NO_MEMORY call gbt_build_cancel. */
+/* Publish what was added; after KERNEL_NO_MEMORY call cpu_btree_build_cancel. */
 HOST_FN KernelStatus
-gbt_build_finish(GbtBuild *build)
+cpu_btree_build_finish(CpuBtreeBuild *build)
 {
-	GbtWriter *w = &build->writer;
+	CpuBtreeWriter *w = &build->writer;
 	ArenaRef root;
 	int height;
 
-	if (!gbt_writer_finish(w, &root, &height))
+	if (!cpu_btree_writer_finish(w, &root, &height))
 		return KERNEL_NO_MEMORY;
-	gbt_publish(w->tree, gbt_make_head(w->nw, height, root), build->count);
+	cpu_btree_publish(w->tree, cpu_btree_make_head(w->nw, height, root), build->count);
 	return KERNEL_OK;
 }
 
-#endif /* GBT_BUILD_H */
+#endif /* CPU_BTREE_BUILD_H */

@@ -8,24 +8,24 @@
  * caller holds a lock); what it does becomes visible in one step.
  *
  *	  btree_node.h		types, layout, search in a node
- *	  btree_probe.h		gbt_view, gbt_scan, gbt_count
- *	  btree_build.h		gbt_init, gbt_build_*
- *	  btree_apply.h		gbt_apply, gbt_reclaim, gbt_withdraw, gbt_release
- *	  btree_verify.h	gbt_verify
+ *	  btree_probe.h		cpu_btree_view, cpu_btree_scan, cpu_btree_count
+ *	  btree_build.h		cpu_btree_init, cpu_btree_build_*
+ *	  btree_apply.h		cpu_btree_apply, cpu_btree_reclaim, cpu_btree_withdraw, cpu_btree_release
+ *	  btree_verify.h	cpu_btree_verify
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GBT_H
-#define GBT_H
+#ifndef CPU_BTREE_H
+#define CPU_BTREE_H
 
 #include "kernels/cpu/arena.h"
 #include "kernels/core/entry.h"
 #include "kernels/core/pins.h"
 
-#include "kernels/btree/gbt_node.h"
-#include "kernels/btree/gbt_probe.h"
-#include "kernels/btree/gbt_build.h"
-#include "kernels/btree/gbt_apply.h"
-#include "kernels/btree/gbt_verify.h"
+#include "kernels/btree/cpu_node.h"
+#include "kernels/btree/cpu_probe.h"
+#include "kernels/btree/cpu_build.h"
+#include "kernels/btree/cpu_apply.h"
+#include "kernels/btree/cpu_verify.h"
 
-#endif /* GBT_H */
+#endif /* CPU_BTREE_H */
