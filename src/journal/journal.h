@@ -156,7 +156,7 @@ typedef enum GpudsReadResult
 								 * compaction: start again with a new reader */
 } GpudsReadResult;
 
-/* shared memory (journal.c): the change counters */
+/* shared memory (changes.c): the change counters */
 extern Size gpuds_journal_shmem_size(void);
 extern void gpuds_journal_shmem_init(void);
 
@@ -171,6 +171,8 @@ extern uint64 gpuds_journal_changes(Relation index);
 /* metapage (meta.c) */
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
+extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
+									   bool logged);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
