@@ -51,6 +51,7 @@ shmem_startup(void)
 	gpuds_journal_shmem_init();
 	gpuds_device_shmem_init();
 	gpuds_mirror_shmem_init();
+	gpuds_room_shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 

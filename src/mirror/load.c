@@ -129,7 +129,7 @@ merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsD
 		}
 		*total = sink.total;
 		CHECK_FOR_INTERRUPTS();
-		gpuds_loader_check();
+		gpuds_make_way_check();
 	}
 	sink_ops_before(&sink, ops, &at, NULL);
 	sink_flush(&sink);

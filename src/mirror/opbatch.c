@@ -94,7 +94,7 @@ gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool
 			case GPUDS_READ_STALE:
 				return false;
 		}
-		gpuds_loader_check();
+		gpuds_make_way_check();
 	}
 	return true;
 }
