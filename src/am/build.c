@@ -39,7 +39,7 @@
 
 #include "am/am.h"
 #include "am/parts.h"
-#include "journal/internal.h"
+#include "journal/journal.h"
 #include "journal/runs.h"
 #include "kernels/core/sort.h"
 #include "mirror/mirror.h"

@@ -143,8 +143,23 @@ typedef struct GpudsJournalPage
 	uint8 lane;
 	uint64 first; /* number of record[0] */
 	int nrecords;
+	int nwords;
 	char *records; /* nrecords * GpudsRecordSize(nwords) bytes */
 } GpudsJournalPage;
+
+/*
+ * Goes through a page's records: zeroed but for page, then gpuds_record_next gives
+ * one after the other.
+ */
+typedef struct GpudsRecordIterator
+{
+	const GpudsJournalPage *page;
+	int next;
+	/* the record that the iterator stands on */
+	GpudsEntry entry;
+	uint64 number; /* in its lane, or in its base */
+	uint8 flags;   /* GPUDS_RECORD_xxx */
+} GpudsRecordIterator;
 
 typedef struct GpudsJournalReader GpudsJournalReader;
 
@@ -199,6 +214,23 @@ gpuds_record_entry(const GpudsRecord *record, int nwords, GpudsEntry *entry)
 	entry->w0 = record->word[0];
 	entry->w1 = nwords > 1 ? record->word[1] : 0;
 	entry->t = (uint64) record->spill << ENTRY_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
+}
+
+/* Moves on to the page's next record; false: there is none. */
+static inline bool
+gpuds_record_next(GpudsRecordIterator *iterator)
+{
+	const GpudsJournalPage *page = iterator->page;
+	const GpudsRecord *record;
+
+	if (iterator->next >= page->nrecords)
+		return false;
+	record = (const GpudsRecord *) (page->records + iterator->next * GpudsRecordSize(page->nwords));
+	gpuds_record_entry(record, page->nwords, &iterator->entry);
+	iterator->number = page->first + iterator->next;
+	iterator->flags = record->flags;
+	iterator->next++;
+	return true;
 }
 
 /* append.c */

@@ -89,7 +89,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 	while (!end)
 	{
 		batch.n = 0;
-		if (!gpuds_ops_read(&batch, reader, source->layout->nwords, &end))
+		if (!gpuds_ops_read(&batch, reader, &end))
 		{
 			result = GPUDS_STALE;
 			break;

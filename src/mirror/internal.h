@@ -53,7 +53,7 @@ typedef struct GpudsOpBatch
 
 extern void gpuds_ops_init(GpudsOpBatch *batch, int64 limit);
 extern void gpuds_ops_free(GpudsOpBatch *batch);
-extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool *end);
+extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end);
 extern void gpuds_ops_sort(GpudsOpBatch *batch);
 
 /* load.c */

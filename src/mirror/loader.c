@@ -167,12 +167,6 @@ open_index(const LoaderOrder *order, Oid *heap)
 	return NULL;
 }
 
-static void
-release_on_error(int code, Datum arg)
-{
-	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
-}
-
 /*
  * Brings the mirror up, if nobody else is at it.
  */
@@ -194,12 +188,12 @@ carry_out(const LoaderOrder *order, Oid heap, Relation index)
 		!gpuds_mirror_take(ref.mirror))
 		return;
 	gpuds_make_way_begin(ref.mirror, heap, RelationGetRelid(index));
-	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
 		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)
 			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE | GPUDS_LOADER);
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	gpuds_mirror_release(ref.mirror);
 	gpuds_make_way_end();
 }

@@ -164,6 +164,7 @@ extern void gpuds_mirror_count_flush(void);
 /* applier.c */
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
+extern void gpuds_mirror_release_on_error(int code, Datum mirror);
 extern bool gpuds_mirror_is_mine(GpudsMirror *mirror);
 extern bool gpuds_mirror_set_offer(GpudsMirror *mirror, bool offered);
 extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
@@ -208,7 +209,21 @@ extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSourc
 								 bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern void gpuds_fallback_end(GpudsFallback *fallback);
 
+/*
+ * How many entries it is best to ask for at a time (probe.c), whoever answers.
+ */
+typedef struct GpudsProbeSizes
+{
+	int first;           /* few, for LIMIT and one-key scans; then */
+	int small;           /* as many as cost about the same; then */
+	int growth;          /* so many times as many */
+	int most;            /* up to so many */
+	int small_intervals; /* of so many intervals a device that sorts TIDs is not asked for them */
+} GpudsProbeSizes;
+
 /* probe.c: mirror or journal, whichever answers */
+extern const GpudsProbeSizes *gpuds_probe_sizes(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_sorts_tids(const GpudsMirrorRef *ref);
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
