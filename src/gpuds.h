@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "kernels/core/entry.h"
 
-/* gpuds.device */
+/* gpuds.device (the settings are in settings.c) */
 typedef enum GpudsDeviceChoice
 {
 	GPUDS_CHOICE_AUTO, /* CUDA if there is one, else the CPU */
@@ -35,6 +35,8 @@ extern int gpuds_max_mirrors;
  */
 extern void gpuds_require_preload(void);
 extern bool gpuds_is_preloaded(void);
+
+extern void gpuds_settings_define(void);
 
 /* hooks.c */
 extern void gpuds_hooks_init(void);

@@ -33,7 +33,6 @@
 #include "miscadmin.h"
 
 #include "admin/admin.h"
-#include "journal/internal.h"
 #include "kernels/core/sort.h"
 
 /* Entries taken from the sorter at a time. */
@@ -191,7 +190,6 @@ report(EntriesCheck *check, const GpudsEntry *entry)
 static bool
 try_suspects(EntriesCheck *check)
 {
-	const int nwords = check->source->layout->nwords;
 	GpudsEntry *suspects = check->suspects;
 	GpudsEntry *scratch;
 	bool *acquitted;
@@ -210,26 +208,25 @@ try_suspects(EntriesCheck *check)
 	reader = gpuds_reader_open_after(check->source->index, &check->as_of);
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
-		for (int i = 0; i < page.nrecords; i++)
+		GpudsRecordIterator record = { .page = &page };
+
+		while (gpuds_record_next(&record))
 		{
-			const GpudsRecord *record = (const GpudsRecord *) (page.records + i * GpudsRecordSize(nwords));
-			GpudsEntry entry;
 			int lo = 0;
 			int hi = check->nsuspects;
 
-			if (!(record->flags & GPUDS_RECORD_TOMBSTONE))
+			if (!(record.flags & GPUDS_RECORD_TOMBSTONE))
 				continue;
-			gpuds_record_entry(record, nwords, &entry);
 			while (lo < hi)
 			{
 				int middle = (lo + hi) / 2;
 
-				if (entry_less(&suspects[middle], &entry))
+				if (entry_less(&suspects[middle], &record.entry))
 					lo = middle + 1;
 				else
 					hi = middle;
 			}
-			if (lo < check->nsuspects && entry_equal(&suspects[lo], &entry))
+			if (lo < check->nsuspects && entry_equal(&suspects[lo], &record.entry))
 				acquitted[lo] = true;
 		}
 	}

@@ -125,12 +125,6 @@ examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 	return compare(source, ref, where);
 }
 
-static void
-release_on_error(int code, Datum arg)
-{
-	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
-}
-
 /*
  * Examines a mirror as its applier; if synced, only one whose last catch-up came
  * to its end.
@@ -141,12 +135,12 @@ acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool s
 	Verdict verdict = MIRROR_GONE;
 
 	gpuds_mirror_acquire(ref->mirror, true);
-	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	{
 		if (!synced || (pg_atomic_read_u64(&ref->mirror->readable) == ref->serial && !ref->mirror->ahead))
 			verdict = examine(source, ref, where);
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	gpuds_mirror_release(ref->mirror);
 	gpuds_mirror_count(ref, 0, 0, 0, 0);
 	return verdict;

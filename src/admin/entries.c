@@ -15,7 +15,6 @@
 #include "utils/memutils.h"
 
 #include "admin/admin.h"
-#include "journal/internal.h"
 #include "kernels/core/sort.h"
 
 /*
@@ -125,7 +124,6 @@ cut_window(GpudsEntries *stream)
 static void
 read_window(GpudsEntries *stream)
 {
-	const int nwords = stream->nwords;
 	GpudsJournalReader *reader = gpuds_reader_open_after(stream->index, &stream->start);
 	GpudsJournalPage page;
 	GpudsReadResult result;
@@ -136,23 +134,22 @@ read_window(GpudsEntries *stream)
 	stream->cut = false;
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
-		const char *at = page.records;
+		GpudsRecordIterator record = { .page = &page };
 
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
+		while (gpuds_record_next(&record))
 		{
-			const GpudsRecord *record = (const GpudsRecord *) at;
 			GpudsOp *op = &stream->ops[stream->n];
 
-			gpuds_record_entry(record, nwords, &op->e);
-			if (stream->has_lower && !entry_less(&stream->lower, &op->e))
+			if (stream->has_lower && !entry_less(&stream->lower, &record.entry))
 				continue;
-			if (stream->cut && entry_less(&stream->bound, &op->e))
+			if (stream->cut && entry_less(&stream->bound, &record.entry))
 				continue;
-			op->order = (page.first + i) << ORDER_SHIFT;
-			if (record->flags & GPUDS_RECORD_TOMBSTONE)
+			op->e = record.entry;
+			op->order = record.number << ORDER_SHIFT;
+			if (record.flags & GPUDS_RECORD_TOMBSTONE)
 				op->order |= GPUDS_OP_DELETE;
-			if (record->flags & GPUDS_RECORD_DEAD)
+			if (record.flags & GPUDS_RECORD_DEAD)
 				op->order |= ORDER_DEAD;
 			if (++stream->n == stream->size)
 				cut_window(stream);

@@ -59,12 +59,6 @@ gpuds_index_load(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(has_file);
 }
 
-static void
-release_on_error(int code, Datum arg)
-{
-	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
-}
-
 /* Gives the memory of a mirror back.  False: it was not loaded. */
 static bool
 evict(GpudsMirrorRef *ref)
@@ -72,7 +66,7 @@ evict(GpudsMirrorRef *ref)
 	bool evicted = false;
 
 	gpuds_mirror_acquire(ref->mirror, true);
-	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	{
 		/* A device may also hold what an interrupted load has left. */
 		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial &&
@@ -82,7 +76,7 @@ evict(GpudsMirrorRef *ref)
 			(void) gpuds_mirror_discard(ref->mirror);
 		}
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref->mirror));
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	gpuds_mirror_release(ref->mirror);
 	return evicted;
 }

@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "admin/admin.h"
-#include "journal/internal.h"
 
 PG_FUNCTION_INFO_V1(gpuds_device_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);

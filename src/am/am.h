@@ -75,7 +75,7 @@ typedef struct GpudsInsertScope
 	RelFileLocator page_locator;
 } GpudsInsertScope;
 
-/* handler.c */
+/* info.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 
 /* build.c */

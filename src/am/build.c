@@ -10,7 +10,7 @@
  *
  * A serial build has its last run in memory, and its index's pages are not
  * WAL-logged while they are written but all together at the end
- * (gpuds_meta_finish_build).
+ * (gpuds_journal_finish_build).
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +39,7 @@
 
 #include "am/am.h"
 #include "am/parts.h"
-#include "journal/internal.h"
+#include "journal/journal.h"
 #include "journal/runs.h"
 #include "kernels/core/sort.h"
 #include "mirror/mirror.h"
@@ -563,8 +563,8 @@ write_parts(Relation index, int nwords, BuildShared *shared, int nparticipants)
 	write_part(shared, index, nwords, nparticipants, nparticipants - 1);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, pg_atomic_read_u64(&shared->written));
 	wait_for(shared, &shared->nwritten, nparticipants);
-	gpuds_meta_finish_build(index, entries > 0 ? GPUDS_META_BLKNO + 1 : InvalidBlockNumber,
-							end - GPUDS_META_BLKNO - 1, entries, true);
+	gpuds_journal_finish_build(index, entries > 0 ? GPUDS_META_BLKNO + 1 : InvalidBlockNumber,
+							   end - GPUDS_META_BLKNO - 1, entries, true);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, entries);
 	return entries;
 }
@@ -608,7 +608,7 @@ write_base(Relation index, Collector *own)
 		pfree(entries);
 	}
 	gpuds_base_end(writer, &head, &pages, &records);
-	gpuds_meta_finish_build(index, head, pages, records, false);
+	gpuds_journal_finish_build(index, head, pages, records, false);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, records);
 	return records;
 }

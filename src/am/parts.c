@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 
 #include "am/parts.h"
-#include "journal/internal.h"
+#include "journal/journal.h"
 #include "kernels/core/sort.h"
 
 /* Entries looked at for each part: it comes out within some percent of its share. */

@@ -36,18 +36,11 @@
 #include "kernels/core/sort.h"
 #include "mirror/mirror.h"
 
-/* Entries fetched at a time: few at first, for LIMIT and one-key scans. */
-#define FIRST_CHUNK 16
-#define CHUNK_GROWTH 4
-#define MAX_CHUNK 4096
+/* Entries that a chunk has room for to begin with. */
+#define FIRST_CHUNK_SIZE 64
 
-/*
- * The same for a GPU.  A round trip costs as much as a thousand entries, and all
- * that goes with others into one launch costs about the same.
- */
-#define FIRST_GPU_CHUNK 64
-#define SMALL_GPU_CHUNK GPU_SMALL_ENTRIES
-#define MAX_GPU_CHUNK (64 * 1024)
+/* Entries that a bitmap's first chunk has at most where there are many keys. */
+#define MAX_FIRST_CHUNK 4096
 
 /* TIDs sorted at a time for a bitmap. */
 #define BITMAP_PIECE (1024 * 1024)
@@ -55,8 +48,9 @@
 /* So many keys make a bitmap whose memory is worth keeping for the next one. */
 #define MANY_KEYS (64 * 1024)
 
-/* TIDs that a GPU is asked for first if they are those of a range. */
+/* TIDs that a device is asked for first if they are those of a range; then so many times as many. */
 #define FIRST_TIDS (32 * 1024)
+#define TIDS_GROWTH 4
 
 typedef enum ScanPlace
 {
@@ -113,7 +107,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->source.fillfactor = GpudsGetFillfactor(index);
 	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
 	state->fallback = gpuds_fallback_begin();
-	state->chunk_size = FIRST_GPU_CHUNK;
+	state->chunk_size = FIRST_CHUNK_SIZE;
 	state->chunk = palloc(state->chunk_size * sizeof(GpudsEntry));
 	scan->opaque = state;
 	return scan;
@@ -141,15 +135,15 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	state->synced = false;
 	state->place = PLACE_FRESH;
 	state->nchunk = state->at = 0;
-	state->fetch = FIRST_CHUNK;
 	state->mark.place = PLACE_FRESH;
 	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc);
 }
 
+/* Can the mirror's device sort the TIDs that the scan wants? */
 static bool
-on_gpu(const GpudsScanState *state)
+device_sorts(const GpudsScanState *state)
 {
-	return state->ref.mirror && state->ref.mirror->tree.kind == GPUDS_ON_CUDA;
+	return state->set.filter == NULL && gpuds_probe_sorts_tids(&state->ref);
 }
 
 /*
@@ -169,8 +163,7 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	else
 		gpuds_mirror_sync(&state->source, &state->ref);
 	gpuds_mirror_count(&state->ref, 1, 0, state->set.total, 0);
-	if (on_gpu(state))
-		state->fetch = FIRST_GPU_CHUNK;
+	state->fetch = gpuds_probe_sizes(&state->ref)->first;
 	state->synced = true;
 }
 
@@ -246,6 +239,8 @@ scan_from_place(GpudsScanState *state, bool forward)
 static void
 fetch_chunk(GpudsScanState *state)
 {
+	const GpudsProbeSizes *sizes;
+
 	if (state->chunk_size < state->fetch)
 	{
 		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GpudsEntry));
@@ -255,12 +250,11 @@ fetch_chunk(GpudsScanState *state)
 								state->chunk, state->fetch, &state->end);
 	state->at = 0;
 	state->chunk_serial++;
-	if (!on_gpu(state))
-		state->fetch = Min(state->fetch * CHUNK_GROWTH, MAX_CHUNK);
-	else if (state->fetch < SMALL_GPU_CHUNK)
-		state->fetch = SMALL_GPU_CHUNK;
+	sizes = gpuds_probe_sizes(&state->ref);
+	if (state->fetch < sizes->small)
+		state->fetch = sizes->small;
 	else
-		state->fetch = Min(state->fetch * CHUNK_GROWTH * CHUNK_GROWTH, MAX_GPU_CHUNK);
+		state->fetch = Min(state->fetch * sizes->growth, sizes->most);
 	gpuds_injection_point("scan-probed");
 }
 
@@ -394,7 +388,7 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 		gpuds_device_free_tids(&tids);
 		total += tids.n;
 		if (tids.n == cap)
-			cap = Min(cap * CHUNK_GROWTH, BITMAP_PIECE);
+			cap = Min(cap * TIDS_GROWTH, BITMAP_PIECE);
 	}
 	return total;
 }
@@ -405,13 +399,14 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 static int64
 collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 {
-	bool sorts = on_gpu(state) && state->set.filter == NULL;
-	int64 size = Max(FIRST_GPU_CHUNK, Min(state->set.nintervals, BITMAP_PIECE));
+	const GpudsProbeSizes *sizes = gpuds_probe_sizes(&state->ref);
+	bool sorts = device_sorts(state);
+	int64 size = Max(FIRST_CHUNK_SIZE, Min(state->set.nintervals, BITMAP_PIECE));
 	int64 ntids = 0;
 	int64 total = 0;
 	uint64 *tids = palloc(size * sizeof(uint64));
 
-	state->fetch = sorts ? SMALL_GPU_CHUNK : Max(state->fetch, Min(state->set.nintervals, MAX_CHUNK));
+	state->fetch = sorts ? sizes->small : Max(state->fetch, Min(state->set.nintervals, MAX_FIRST_CHUNK));
 	while (!state->end && state->scan.n > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -454,7 +449,7 @@ gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 	do
 	{
 		/* Here the order of the keys does not matter. */
-		if (on_gpu(state) && state->set.filter == NULL && state->set.nintervals > GPU_SMALL_INTERVALS)
+		if (device_sorts(state) && state->set.nintervals > gpuds_probe_sizes(&state->ref)->small_intervals)
 			total += sorted_bitmap(scan, state, tbm);
 		if (!state->end && !state->set.sorted)
 		{

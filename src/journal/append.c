@@ -14,9 +14,7 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
-#include "utils/inval.h"
 
 #include "journal/internal.h"
 
@@ -26,64 +24,6 @@
 
 /* The metapage's tail hint is renewed each time a lane has grown by so many pages. */
 #define TAIL_HINT_PAGES 64
-
-/*
- * Where this backend last saw the tails of an index's lanes.  A page that has
- * become something else since is noticed under its lock.
- */
-#define NTAILS 64
-
-typedef struct TailCache
-{
-	RelFileLocator locator;
-	Oid relid;
-	BlockNumber tail[GPUDS_LANES];
-} TailCache;
-
-static TailCache tails[NTAILS];
-static bool tails_ready = false;
-
-/* Forgets the tails of an index, or of all (InvalidOid). */
-void
-gpuds_forget_tails(Oid relid)
-{
-	for (int i = 0; i < NTAILS; i++)
-	{
-		if (relid == InvalidOid || tails[i].relid == relid)
-			tails[i].relid = InvalidOid;
-	}
-}
-
-/* Files are dropped and their numbers used again: forget what relcache forgets. */
-static void
-relcache_callback(Datum arg, Oid relid)
-{
-	gpuds_forget_tails(relid);
-}
-
-static TailCache *
-tails_of(Relation index)
-{
-	const RelFileLocator *locator = &RelationLocator(index);
-	Oid relid = RelationGetRelid(index);
-	TailCache *cache;
-
-	if (!tails_ready)
-	{
-		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
-		tails_ready = true;
-	}
-
-	cache = &tails[murmurhash32(relid) % NTAILS];
-	if (cache->relid != relid || !RelFileLocatorEquals(cache->locator, *locator))
-	{
-		cache->relid = relid;
-		cache->locator = *locator;
-		for (int lane = 0; lane < GPUDS_LANES; lane++)
-			cache->tail[lane] = InvalidBlockNumber;
-	}
-	return cache;
-}
 
 /*
  * Makes the first page of an empty lane.  Returns it locked, or InvalidBuffer if
@@ -124,8 +64,8 @@ create_lane(Relation index, int lane)
 static Buffer
 lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 {
-	TailCache *cache = tails_of(index);
-	BlockNumber blkno = cache->tail[lane];
+	GpudsTails *tails = gpuds_tails_of(index);
+	BlockNumber blkno = tails->tail[lane];
 	BlockNumber from = GPUDS_META_BLKNO;
 	uint64 expect = 0;
 	uint64 generation = 0;
@@ -153,7 +93,7 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 				buffer = create_lane(index, lane);
 				if (buffer == InvalidBuffer)
 					continue;
-				cache->tail[lane] = BufferGetBlockNumber(buffer);
+				tails->tail[lane] = BufferGetBlockNumber(buffer);
 				return buffer;
 			}
 
@@ -185,7 +125,7 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 
 		if (opaque->next == InvalidBlockNumber)
 		{
-			cache->tail[lane] = blkno;
+			tails->tail[lane] = blkno;
 			return buffer;
 		}
 
@@ -221,7 +161,7 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 {
 	const int size = GpudsRecordSize(nwords);
 	const int capacity = GpudsPageCapacity(nwords);
-	TailCache *cache;
+	GpudsTails *tails;
 	GpudsDelta delta;
 	Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true);
 
@@ -293,8 +233,8 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 	}
 
 	/* looked up again: a relcache message may have come while we waited for locks */
-	cache = tails_of(index);
-	cache->tail[lane] = BufferGetBlockNumber(buffer);
+	tails = gpuds_tails_of(index);
+	tails->tail[lane] = BufferGetBlockNumber(buffer);
 	UnlockReleaseBuffer(buffer);
 }
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * journal.c
+ * changes.c
  *	  The change counters: has anything been appended to an index?
  *
  * A fixed array of counters in shared memory; an index file's counter is found

@@ -61,7 +61,6 @@ typedef struct OldBase
 {
 	Relation index;
 	GpudsJournalReader *reader;
-	int nwords;
 	GpudsEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
 } OldBase;
 
@@ -104,6 +103,8 @@ old_base_next(void *arg, const GpudsEntry **entries)
 
 	while (n == 0)
 	{
+		GpudsRecordIterator record = { .page = &page };
+
 		gpuds_vacuum_delay();
 		switch (gpuds_reader_next(base->reader, &page))
 		{
@@ -116,12 +117,10 @@ old_base_next(void *arg, const GpudsEntry **entries)
 		}
 		if (page.kind != GPUDS_PAGE_BASE)
 			return 0;
-		for (int i = 0; i < page.nrecords; i++)
+		while (gpuds_record_next(&record))
 		{
-			GpudsRecord *record = (GpudsRecord *) (page.records + i * GpudsRecordSize(base->nwords));
-
-			if (record->flags == 0)
-				gpuds_record_entry(record, base->nwords, &base->entries[n++]);
+			if (record.flags == 0)
+				base->entries[n++] = record.entry;
 		}
 	}
 	*entries = base->entries;
@@ -182,6 +181,8 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	gpuds_reader_stop_at(reader, sealed);
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
+		GpudsRecordIterator record = { .page = &page };
+
 		gpuds_vacuum_delay();
 		if (sort->n + page.nrecords > sort->capacity)
 		{
@@ -198,16 +199,15 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 			spilled += sort->nentries;
 			sort->nentries = 0;
 		}
-		for (int i = 0; i < page.nrecords; i++)
+		while (gpuds_record_next(&record))
 		{
-			GpudsRecord *record = (GpudsRecord *) (page.records + i * GpudsRecordSize(sort->nwords));
 			GpudsOp *op = &sort->ops[sort->n];
 
-			if (record->flags & GPUDS_RECORD_DEAD)
+			if (record.flags & GPUDS_RECORD_DEAD)
 				continue;
-			gpuds_record_entry(record, sort->nwords, &op->e);
+			op->e = record.entry;
 			op->order = (uint64) sort->n << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
+						(record.flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			sort->n++;
 		}
 	}
@@ -289,7 +289,6 @@ compact(Relation index, int nwords)
 
 	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
 	base->index = index;
-	base->nwords = nwords;
 	base->reader = gpuds_reader_open(index);
 	gpuds_merge_source(merge, old_base_next, base);
 	read_lanes(index, &before, &sealed, sort, merge, &file);

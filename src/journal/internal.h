@@ -20,7 +20,7 @@
 /* The lane that all records of an entry's TID are in. */
 #define GpudsEntryLane(entry) ((int) (((entry)->t >> 16) % GPUDS_LANES))
 
-/* journal.c */
+/* changes.c */
 extern void gpuds_journal_count_change(Relation index);
 
 /* page.c */
@@ -49,11 +49,17 @@ extern void gpuds_meta_check(Relation index, Buffer buffer);
 extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage, BlockNumber unreached);
 extern void gpuds_meta_sweep_due(Relation index);
 extern void gpuds_meta_swept(Relation index, BlockNumber nfree);
-extern void gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
-									bool logged);
 
-/* append.c */
-extern void gpuds_forget_tails(Oid relid);
+/* tails.c */
+typedef struct GpudsTails
+{
+	RelFileLocator locator;
+	Oid relid; /* invalid: forgotten */
+	BlockNumber tail[GPUDS_LANES];
+} GpudsTails;
+
+extern GpudsTails *gpuds_tails_of(Relation index);
+extern void gpuds_tails_forget(Oid relid);
 
 /* read.c */
 extern void gpuds_reader_set_strategy(GpudsJournalReader *reader, BufferAccessStrategy strategy);

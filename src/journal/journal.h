@@ -143,8 +143,23 @@ typedef struct GpudsJournalPage
 	uint8 lane;
 	uint64 first; /* number of record[0] */
 	int nrecords;
+	int nwords;
 	char *records; /* nrecords * GpudsRecordSize(nwords) bytes */
 } GpudsJournalPage;
+
+/*
+ * Goes through a page's records: zeroed but for page, then gpuds_record_next gives
+ * one after the other.
+ */
+typedef struct GpudsRecordIterator
+{
+	const GpudsJournalPage *page;
+	int next;
+	/* the record that the iterator stands on */
+	GpudsEntry entry;
+	uint64 number; /* in its lane, or in its base */
+	uint8 flags;   /* GPUDS_RECORD_xxx */
+} GpudsRecordIterator;
 
 typedef struct GpudsJournalReader GpudsJournalReader;
 
@@ -156,7 +171,7 @@ typedef enum GpudsReadResult
 								 * compaction: start again with a new reader */
 } GpudsReadResult;
 
-/* shared memory (journal.c): the change counters */
+/* shared memory (changes.c): the change counters */
 extern Size gpuds_journal_shmem_size(void);
 extern void gpuds_journal_shmem_init(void);
 
@@ -171,6 +186,8 @@ extern uint64 gpuds_journal_changes(Relation index);
 /* metapage (meta.c) */
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
+extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
+									   bool logged);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
@@ -197,6 +214,23 @@ gpuds_record_entry(const GpudsRecord *record, int nwords, GpudsEntry *entry)
 	entry->w0 = record->word[0];
 	entry->w1 = nwords > 1 ? record->word[1] : 0;
 	entry->t = (uint64) record->spill << ENTRY_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
+}
+
+/* Moves on to the page's next record; false: there is none. */
+static inline bool
+gpuds_record_next(GpudsRecordIterator *iterator)
+{
+	const GpudsJournalPage *page = iterator->page;
+	const GpudsRecord *record;
+
+	if (iterator->next >= page->nrecords)
+		return false;
+	record = (const GpudsRecord *) (page->records + iterator->next * GpudsRecordSize(page->nwords));
+	gpuds_record_entry(record, page->nwords, &iterator->entry);
+	iterator->number = page->first + iterator->next;
+	iterator->flags = record->flags;
+	iterator->next++;
+	return true;
 }
 
 /* append.c */

@@ -183,6 +183,7 @@ take_page(BulkDelete *bulk, const GpudsJournalPage *page)
 {
 	const int nwords = bulk->nwords;
 	BatchPage *batch = &bulk->pages[bulk->npages++];
+	GpudsRecordIterator record = { .page = page };
 	int place = bulk->nrecords;
 
 	batch->blkno = page->blkno;
@@ -195,12 +196,10 @@ take_page(BulkDelete *bulk, const GpudsJournalPage *page)
 	memcpy(bulk->records + (Size) place * GpudsRecordSize(nwords), page->records,
 		   page->nrecords * GpudsRecordSize(nwords));
 
-	for (int i = 0; i < page->nrecords; i++, place++)
+	for (; gpuds_record_next(&record); place++)
 	{
-		GpudsRecord *record = (GpudsRecord *) (page->records + i * GpudsRecordSize(nwords));
-
-		if (record->flags == 0)
-			bulk->keys[bulk->nkeys++] = (uint64) record->block << 32 | (uint64) record->offset << 16 | place;
+		if (record.flags == 0)
+			bulk->keys[bulk->nkeys++] = (record.entry.t & ENTRY_TID_MASK) << 16 | place;
 		else
 			bulk->garbage++;
 	}

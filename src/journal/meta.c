@@ -16,7 +16,7 @@
 /*
  * Writes the metapage of an empty index as block 0 of a fork that has no block
  * yet.  In the init fork it is WAL-logged at once, in the main fork it is not:
- * the build logs all pages when it ends (gpuds_meta_finish_build).
+ * the build logs all pages when it ends (gpuds_journal_finish_build).
  */
 void
 gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits)
@@ -30,7 +30,7 @@ gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nword
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 
 	/* a table truncated in the transaction that made it keeps its file numbers */
-	gpuds_forget_tails(RelationGetRelid(index));
+	gpuds_tails_forget(RelationGetRelid(index));
 
 	buffer = gpuds_extend_fork(index, fork);
 	if (BufferGetBlockNumber(buffer) != GPUDS_META_BLKNO)
@@ -180,7 +180,7 @@ gpuds_meta_swept(Relation index, BlockNumber nfree)
  * relation file yet.
  */
 void
-gpuds_meta_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records, bool logged)
+gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records, bool logged)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GpudsMetaData *meta;

@@ -234,6 +234,7 @@ next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 	page->lane = 0;
 	page->first = opaque.first;
 	page->nrecords = n;
+	page->nwords = nwords;
 	page->records = reader->records.data;
 	check_tids(reader, page);
 	reader->expect += n;
@@ -328,6 +329,7 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 			page->lane = lane;
 			page->first = *want;
 			page->nrecords = take;
+			page->nwords = nwords;
 			page->records = reader->records.data;
 			check_tids(reader, page);
 			*want += take;

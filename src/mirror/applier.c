@@ -72,6 +72,16 @@ gpuds_mirror_release(GpudsMirror *mirror)
 		ConditionVariableSignal(&mirror->applier_left);
 }
 
+/*
+ * gpuds_mirror_release for PG_ENSURE_ERROR_CLEANUP: the mirror is the argument.
+ */
+void
+gpuds_mirror_release_on_error(int code, Datum mirror)
+{
+	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(mirror));
+}
+
+/* Are we the mirror's applier? */
 bool
 gpuds_mirror_is_mine(GpudsMirror *mirror)
 {

@@ -51,7 +51,7 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 		else if (result != GPUDS_NO_ROOM || !gpuds_room_evict_one(mirror, asked))
 			return result;
 		CHECK_FOR_INTERRUPTS();
-		gpuds_loader_check();
+		gpuds_make_way_check();
 	}
 	/* What a load leaves to catch-up is part of the load. */
 	if (pg_atomic_read_u64(&mirror->readable) != 0)
@@ -89,7 +89,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 	while (!end)
 	{
 		batch.n = 0;
-		if (!gpuds_ops_read(&batch, reader, source->layout->nwords, &end))
+		if (!gpuds_ops_read(&batch, reader, &end))
 		{
 			result = GPUDS_STALE;
 			break;

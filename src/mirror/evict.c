@@ -18,31 +18,16 @@
  */
 #include "gpuds.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
 
-#include "mirror/mirror.h"
-
-/* A loaded mirror that is used is kept for so many times the time of its load ... */
-#define PROTECTION 10
-/* ... and for so long at least. */
-#define LEAST_PROTECTION (100 * INT64CONST(1000))
-
-/* A mirror counts as used for so long after a scan, and as long as its load took. */
-#define LEAST_IDLE (100 * INT64CONST(1000))
-
-/* Uses within that time are noted once. */
-#define USED_GRAIN (10 * INT64CONST(1000))
-
-/* Scans of the same statement look at the clock so often. */
-#define USES_A_LOOK 16
+#include "mirror/internal.h"
 
 /* How long a mirror rests that was refused, or whose load or catch-up failed. */
-#define LEAST_REST (100 * INT64CONST(1000))
-#define REFUSED_REST (1 * USECS_PER_SEC)
-#define FAILED_REST (5 * USECS_PER_SEC)
+#define LEAST_REST_US (100 * INT64CONST(1000))
+#define REFUSED_REST_US (1 * USECS_PER_SEC)
+#define FAILED_REST_US (5 * USECS_PER_SEC)
 #define MAX_DOUBLINGS 6
 
 static LWLock *room_lock = NULL;
@@ -51,31 +36,6 @@ void
 gpuds_room_shmem_init(void)
 {
 	room_lock = &GetNamedLWLockTranche("gpuds_room")[0].lock;
-}
-
-/* Makes a mirror one that nothing is known about. */
-void
-gpuds_room_init(GpudsRoom *room)
-{
-	pg_atomic_init_u64(&room->reserved, 0);
-	pg_atomic_init_u64(&room->used_at, 0);
-	pg_atomic_init_u64(&room->protected_until, 0);
-	pg_atomic_init_u64(&room->load_us, 0);
-	pg_atomic_init_u64(&room->rest_until, 0);
-	pg_atomic_init_u64(&room->rest_bytes, 0);
-	room->too_large = false;
-	room->refusals = 0;
-	room->entry_bytes = 0;
-}
-
-/* Bytes that are not in use, whoever they may be reserved for. */
-static size_t
-free_bytes(GpudsDeviceKind kind)
-{
-	size_t size = gpuds_device_memory_size(kind);
-	size_t used = gpuds_device_memory_used(kind);
-
-	return size > used ? size - used : 0;
 }
 
 /* Bytes in use, or reserved by others than that mirror. */
@@ -100,28 +60,6 @@ committed_bytes(GpudsMirror *except)
 	return sum;
 }
 
-/* Has the mirror not yet earned what its load has cost? */
-static bool
-is_protected(GpudsMirror *mirror, TimestampTz now)
-{
-	TimestampTz idle = Max(LEAST_IDLE, (int64) pg_atomic_read_u64(&mirror->room.load_us));
-
-	return now < (TimestampTz) pg_atomic_read_u64(&mirror->room.protected_until) &&
-		   now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) < idle;
-}
-
-/*
- * The same for a mirror of this session's own, which nobody else uses: what the
- * statement in progress has not used, it need not find there.
- */
-bool
-gpuds_room_needed_now(GpudsMirror *mirror)
-{
-	return (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) + USED_GRAIN >=
-			   GetCurrentStatementStartTimestamp() &&
-		   is_protected(mirror, GetCurrentTimestamp());
-}
-
 /* May the mirror be evicted in favour of keep?  Certain for its applier only. */
 static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
@@ -129,7 +67,7 @@ is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked
 	bool holds = mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
 
 	return mirror != keep && mirror->tree.kind == keep->tree.kind && holds &&
-		   (asked || !is_protected(mirror, now));
+		   (asked || !gpuds_room_is_protected(mirror, now));
 }
 
 /*
@@ -236,21 +174,6 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 	return true;
 }
 
-/*
- * Notes that the mirror, whose applier the caller is, was loaded, and how long that took.
- */
-void
-gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	mirror->room.refusals = 0;
-	pg_atomic_write_u64(&mirror->room.rest_until, 0);
-	pg_atomic_write_u64(&mirror->room.load_us, usecs);
-	pg_atomic_write_u64(&mirror->room.used_at, now);
-	pg_atomic_write_u64(&mirror->room.protected_until, now + Max(PROTECTION * usecs, LEAST_PROTECTION));
-}
-
 /* Scans do without the mirror until then, or until so much is free, if that is not 0. */
 static void
 rest(GpudsMirror *mirror, TimestampTz until, size_t bytes)
@@ -274,29 +197,30 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 	GpudsDeviceKind kind = mirror->tree.kind;
 	size_t size = gpuds_device_memory_size(kind);
 	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz until = now + FAILED_REST;
+	TimestampTz until = now + FAILED_REST_US;
 
 	if (tried)
 	{
-		until = now + (FAILED_REST << Min(mirror->room.refusals, MAX_DOUBLINGS));
+		until = now + (FAILED_REST_US << Min(mirror->room.refusals, MAX_DOUBLINGS));
 		mirror->room.refusals++;
 		/* What is free has not been enough. */
-		wanted = Max(wanted, free_bytes(kind) + size / 16);
+		wanted = Max(wanted, gpuds_room_free_bytes(kind) + size / 16);
 	}
 	else if (wanted <= size && kind == GPUDS_ON_CPU_PRIVATE)
-		until = now + LEAST_REST;
+		until = now + LEAST_REST_US;
 	else if (wanted <= size)
 	{
 		GpudsMirror *other;
 
 		/* Until the first of the others has earned its cost. */
-		until = now + REFUSED_REST;
+		until = now + REFUSED_REST_US;
 		for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 		{
-			if (other != mirror && other->tree.kind == kind && other->loaded && is_protected(other, now))
+			if (other != mirror && other->tree.kind == kind && other->loaded &&
+				gpuds_room_is_protected(other, now))
 				until = Min(until, (TimestampTz) pg_atomic_read_u64(&other->room.protected_until));
 		}
-		until = Max(until, now + LEAST_REST);
+		until = Max(until, now + LEAST_REST_US);
 	}
 	mirror->room.too_large = false;
 	rest(mirror, until, wanted <= size ? wanted : 0);
@@ -310,7 +234,7 @@ void
 gpuds_room_refuse_size(GpudsMirror *mirror)
 {
 	mirror->room.too_large = true;
-	rest(mirror, GetCurrentTimestamp() + FAILED_REST, 0);
+	rest(mirror, GetCurrentTimestamp() + FAILED_REST_US, 0);
 }
 
 /*
@@ -328,42 +252,4 @@ gpuds_room_ask_again(Relation index)
 		if (mirror)
 			pg_atomic_write_u64(&mirror->room.rest_until, 0);
 	}
-}
-
-/*
- * Is it of no use yet to ask for room for the mirror again?
- */
-bool
-gpuds_room_resting(GpudsMirror *mirror)
-{
-	TimestampTz until = pg_atomic_read_u64(&mirror->room.rest_until);
-	size_t bytes;
-
-	if (until == 0 || GetCurrentTimestamp() >= until)
-		return false;
-	bytes = pg_atomic_read_u64(&mirror->room.rest_bytes);
-	return bytes == 0 || free_bytes(mirror->tree.kind) < bytes;
-}
-
-/*
- * Notes that a scan uses the mirror, about now.  Cheap: looks at the clock once a
- * statement and once in several calls.
- */
-void
-gpuds_room_used(GpudsMirror *mirror)
-{
-	static uint64 last = 0;
-	static TimestampTz last_statement = 0;
-	static int uses = 0;
-	TimestampTz now;
-
-	if (mirror->tree.owner == last && last_statement == GetCurrentStatementStartTimestamp() &&
-		++uses < USES_A_LOOK)
-		return;
-	last = mirror->tree.owner;
-	last_statement = GetCurrentStatementStartTimestamp();
-	uses = 0;
-	now = GetCurrentTimestamp();
-	if (now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) >= USED_GRAIN)
-		pg_atomic_write_u64(&mirror->room.used_at, now);
 }

@@ -405,29 +405,25 @@ static int
 next_of_base(void *arg, const GpudsEntry **entries)
 {
 	Sort *sort = arg;
-	int nwords = sort->source->layout->nwords;
 	GpudsJournalPage page;
 	int n = 0;
 
 	while (n == 0 && !sort->stale)
 	{
 		GpudsReadResult result = gpuds_reader_next(sort->base, &page);
-		const char *at = page.records;
+		GpudsRecordIterator record = { .page = &page };
 
 		CHECK_FOR_INTERRUPTS();
 		if (result == GPUDS_READ_STALE)
 			sort->stale = true;
 		if (result != GPUDS_READ_PAGE || page.kind != GPUDS_PAGE_BASE)
 			return 0;
-		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
+		while (gpuds_record_next(&record))
 		{
-			const GpudsRecord *record = (const GpudsRecord *) at;
-
-			if (record->flags & GPUDS_RECORD_DEAD)
+			if (record.flags & GPUDS_RECORD_DEAD)
 				continue;
-			gpuds_record_entry(record, nwords, &sort->page[n]);
-			if (sort->only == NULL || in_intervals(sort->only, &sort->page[n]))
-				n++;
+			if (sort->only == NULL || in_intervals(sort->only, &record.entry))
+				sort->page[n++] = record.entry;
 		}
 	}
 	*entries = sort->page;
@@ -537,7 +533,6 @@ merge_early(Sort *sort)
 static void
 read_lanes(Sort *sort)
 {
-	int nwords = sort->source->layout->nwords;
 	const GpudsMetaData *meta = gpuds_reader_meta(sort->base);
 	GpudsJournalReader *reader;
 	GpudsJournalPos start;
@@ -552,7 +547,7 @@ read_lanes(Sort *sort)
 	reader = gpuds_reader_open_after(sort->source->index, &start);
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
-		const char *at = page.records;
+		GpudsRecordIterator record = { .page = &page };
 
 		CHECK_FOR_INTERRUPTS();
 		if (sort->n + page.nrecords > sort->size)
@@ -562,19 +557,18 @@ read_lanes(Sort *sort)
 			else
 				write_run(sort);
 		}
-		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
+		while (gpuds_record_next(&record))
 		{
-			const GpudsRecord *record = (const GpudsRecord *) at;
 			GpudsOp *op = &sort->ops[sort->n];
 
-			if (record->flags & GPUDS_RECORD_DEAD)
+			if (record.flags & GPUDS_RECORD_DEAD)
 				continue;
-			gpuds_record_entry(record, nwords, &op->e);
-			if (sort->only && !in_intervals(sort->only, &op->e))
+			if (sort->only && !in_intervals(sort->only, &record.entry))
 				continue;
+			op->e = record.entry;
 			/* of records of one entry the later comes behind the earlier, in memory and by runs */
 			op->order = (uint64) sort->n << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
+						(record.flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			sort->n++;
 		}
 	}
@@ -717,7 +711,6 @@ scan_wants(const GpudsScan *scan, bool forward, const GpudsEntry *entry)
 static bool
 read_window(const GpudsMirrorSource *source, const GpudsScan *scan, Window *window)
 {
-	int nwords = source->layout->nwords;
 	GpudsJournalReader *reader = gpuds_reader_open(source->index);
 	GpudsJournalPage page;
 	GpudsReadResult result;
@@ -727,22 +720,21 @@ read_window(const GpudsMirrorSource *source, const GpudsScan *scan, Window *wind
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
 		/* Base records are older than those of the lanes. */
-		uint64 age = page.kind == GPUDS_PAGE_BASE ? 0 : page.first + 1;
-		const char *at = page.records;
+		bool base = page.kind == GPUDS_PAGE_BASE;
+		GpudsRecordIterator record = { .page = &page };
 
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < page.nrecords; i++, at += GpudsRecordSize(nwords))
+		while (gpuds_record_next(&record))
 		{
-			const GpudsRecord *record = (const GpudsRecord *) at;
 			GpudsOp *op = &window->ops[window->n];
 
-			if (record->flags & GPUDS_RECORD_DEAD)
+			if (record.flags & GPUDS_RECORD_DEAD)
 				continue;
-			gpuds_record_entry(record, nwords, &op->e);
-			if (!window_wants(window, &op->e) || !scan_wants(scan, window->forward, &op->e))
+			if (!window_wants(window, &record.entry) || !scan_wants(scan, window->forward, &record.entry))
 				continue;
-			op->order = (page.kind == GPUDS_PAGE_BASE ? 0 : age + i) << 1 |
-						(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
+			op->e = record.entry;
+			op->order = (base ? 0 : record.number + 1) << 1 |
+						(record.flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 			if (++window->n == window->size)
 				window_reduce(window);
 		}

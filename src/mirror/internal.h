@@ -1,14 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * internal.h
- *	  What the parts that bring a mirror up share.
+ *	  What the mirrors' files share among themselves.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_MIRROR_INTERNAL_H
 #define GPUDS_MIRROR_INTERNAL_H
 
+#include "datatype/timestamp.h"
+
 #include "mirror/mirror.h"
+
+/* database_life.c */
+extern TransactionId gpuds_database_life(void);
+
+/* room.c */
+extern size_t gpuds_room_free_bytes(GpudsDeviceKind kind);
+extern bool gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now);
 
 /*
  * Records in a batch of a session's catch-up: what an interruption costs at most.
@@ -44,7 +53,7 @@ typedef struct GpudsOpBatch
 
 extern void gpuds_ops_init(GpudsOpBatch *batch, int64 limit);
 extern void gpuds_ops_free(GpudsOpBatch *batch);
-extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool *end);
+extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end);
 extern void gpuds_ops_sort(GpudsOpBatch *batch);
 
 /* load.c */
@@ -70,9 +79,13 @@ gpuds_bring_up_result(GpudsDeviceStatus status)
 	}
 }
 
+/* make_way.c */
+extern void gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Oid index);
+extern void gpuds_make_way_end(void);
+extern void gpuds_make_way_check(void);
+
 /* loader.c */
 extern bool gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
-extern void gpuds_loader_check(void);
 extern PGDLLEXPORT void gpuds_loader_main(Datum arg);
 
 #endif /* GPUDS_MIRROR_INTERNAL_H */

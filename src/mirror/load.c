@@ -89,7 +89,7 @@ sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GpudsE
  * lanes into a new structure.
  */
 static GpudsBringUp
-merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsDeviceLoad *load, int64 *total)
+merge_load(GpudsJournalReader *base, const GpudsOpBatch *ops, GpudsDeviceLoad *load, int64 *total)
 {
 	LoadSink sink = { load, GPUDS_UP, 0, 0 };
 	int64 at = 0;
@@ -98,7 +98,7 @@ merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsD
 	while (more && sink.result == GPUDS_UP)
 	{
 		GpudsJournalPage page;
-		const char *record_at;
+		GpudsRecordIterator record = { .page = &page };
 
 		switch (gpuds_reader_next(base, &page))
 		{
@@ -113,23 +113,18 @@ merge_load(GpudsJournalReader *base, int nwords, const GpudsOpBatch *ops, GpudsD
 					more = false;
 					break;
 				}
-				record_at = page.records;
-				for (int i = 0; i < page.nrecords; i++, record_at += GpudsRecordSize(nwords))
+				while (gpuds_record_next(&record))
 				{
-					const GpudsRecord *record = (const GpudsRecord *) record_at;
-					GpudsEntry entry;
-
-					if (record->flags & GPUDS_RECORD_DEAD)
+					if (record.flags & GPUDS_RECORD_DEAD)
 						continue;
-					gpuds_record_entry(record, nwords, &entry);
-					if (!sink_ops_before(&sink, ops, &at, &entry))
-						sink_add(&sink, &entry);
+					if (!sink_ops_before(&sink, ops, &at, &record.entry))
+						sink_add(&sink, &record.entry);
 				}
 				break;
 		}
 		*total = sink.total;
 		CHECK_FOR_INTERRUPTS();
-		gpuds_loader_check();
+		gpuds_make_way_check();
 	}
 	sink_ops_before(&sink, ops, &at, NULL);
 	sink_flush(&sink);
@@ -193,7 +188,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	if (!gpuds_device_sorts(&mirror->tree))
 	{
 		lanes = gpuds_reader_open_after(source->index, &pos);
-		if (!gpuds_ops_read(&batch, lanes, nwords, &end))
+		if (!gpuds_ops_read(&batch, lanes, &end))
 			result = GPUDS_STALE;
 		else
 		{
@@ -211,7 +206,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 			result = gpuds_bring_up_result(
 				gpuds_device_load_begin(&mirror->tree, &load, nwords, source->fillfactor));
 			if (result == GPUDS_UP)
-				result = merge_load(base, nwords, &batch, &load, &total);
+				result = merge_load(base, &batch, &load, &total);
 			if (result == GPUDS_UP)
 				result = gpuds_bring_up_result(gpuds_device_load_end(&load));
 		}

@@ -11,7 +11,7 @@
  *
  * A loader waits for no lock: the session that it works for may hold one that
  * conflicts.  It has AccessShareLock on table and index, so that the file stays,
- * and makes way for others who want these locks, or the database, for themselves.
+ * and makes way for others (make_way.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -20,14 +20,12 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/timestamp.h"
 
@@ -37,10 +35,7 @@
 #define LOOK_MS 50
 
 /* A loader that has not begun after so long is not waited for any more. */
-#define START_TIMEOUT (10 * USECS_PER_SEC)
-
-/* How often a loader looks whether it is in somebody's way. */
-#define CHECK_INTERVAL (500 * INT64CONST(1000))
+#define START_TIMEOUT_US (10 * USECS_PER_SEC)
 
 /* What a loader is told. */
 typedef struct LoaderOrder
@@ -56,12 +51,6 @@ typedef struct LoaderOrder
 } LoaderOrder;
 
 StaticAssertDecl(sizeof(LoaderOrder) <= BGW_EXTRALEN, "an order fits");
-
-/* In a loader: what it works on. */
-static GpudsMirror *my_mirror = NULL;
-static Oid my_heap = InvalidOid;
-static Oid my_index = InvalidOid;
-static TimestampTz next_check = 0;
 
 /*
  * Can other sessions open the index and find the same file?
@@ -124,7 +113,7 @@ gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int
 		return false;
 	}
 
-	give_up = GetCurrentTimestamp() + START_TIMEOUT;
+	give_up = GetCurrentTimestamp() + START_TIMEOUT_US;
 	while (gpuds_mirror_is_offered(mirror))
 	{
 		BgwHandleStatus status;
@@ -150,25 +139,24 @@ gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int
 
 /*
  * Opens the index of an order with its table, if that is possible at once and it
- * has the file that was meant.
+ * has the file that was meant, else returns NULL.  *heap: the table.
  */
 static Relation
-open_index(const LoaderOrder *order)
+open_index(const LoaderOrder *order, Oid *heap)
 {
 	Relation index;
 	GpudsMetaData meta;
 
-	my_heap = IndexGetRelation(order->index, true);
-	if (!OidIsValid(my_heap) || !ConditionalLockRelationOid(my_heap, AccessShareLock))
+	*heap = IndexGetRelation(order->index, true);
+	if (!OidIsValid(*heap) || !ConditionalLockRelationOid(*heap, AccessShareLock))
 		return NULL;
 	if (!ConditionalLockRelationOid(order->index, AccessShareLock))
 		return NULL;
-	my_index = order->index;
 	index = try_relation_open(order->index, NoLock);
 	if (index == NULL)
 		return NULL;
 	/* The table that we have locked is the index's, and the file the mirror's. */
-	if (IndexGetRelation(order->index, true) == my_heap &&
+	if (IndexGetRelation(order->index, true) == *heap &&
 		RelFileLocatorEquals(RelationLocator(index), order->locator))
 	{
 		gpuds_journal_read_meta(index, &meta);
@@ -179,17 +167,11 @@ open_index(const LoaderOrder *order)
 	return NULL;
 }
 
-static void
-release_on_error(int code, Datum arg)
-{
-	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
-}
-
 /*
  * Brings the mirror up, if nobody else is at it.
  */
 static void
-carry_out(const LoaderOrder *order, Relation index)
+carry_out(const LoaderOrder *order, Oid heap, Relation index)
 {
 	GpudsKeyLayout layout;
 	GpudsMirrorSource source;
@@ -205,15 +187,15 @@ carry_out(const LoaderOrder *order, Relation index)
 	if (!gpuds_mirror_lookup(index, order->file_id, order->kind, false, &ref) ||
 		!gpuds_mirror_take(ref.mirror))
 		return;
-	my_mirror = ref.mirror;
-	PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	gpuds_make_way_begin(ref.mirror, heap, RelationGetRelid(index));
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
 		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)
 			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE | GPUDS_LOADER);
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(ref.mirror));
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	gpuds_mirror_release(ref.mirror);
-	my_mirror = NULL;
+	gpuds_make_way_end();
 }
 
 void
@@ -221,6 +203,7 @@ gpuds_loader_main(Datum arg)
 {
 	LoaderOrder order;
 	Relation index;
+	Oid heap;
 
 	memcpy(&order, MyBgworkerEntry->bgw_extra, sizeof(order));
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -229,13 +212,13 @@ gpuds_loader_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(order.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
 
 	StartTransactionCommand();
-	index = open_index(&order);
+	index = open_index(&order, &heap);
 	if (index)
 	{
 		char *activity = psprintf("loading index %s", RelationGetRelationName(index));
 
 		pgstat_report_activity(STATE_RUNNING, activity);
-		carry_out(&order, index);
+		carry_out(&order, heap, index);
 	}
 	else
 	{
@@ -249,56 +232,4 @@ gpuds_loader_main(Datum arg)
 	}
 	relation_close(index, NoLock);
 	CommitTransactionCommand();
-}
-
-/*
- * Could we have that lock, beside the ones that we have?  Not if somebody waits
- * for a lock that conflicts with it.
- */
-static bool
-is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
-{
-	if (LockAcquire(tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return false;
-	LockRelease(tag, mode, false);
-	return true;
-}
-
-static bool
-is_relation_free(Oid relid)
-{
-	LOCKTAG tag;
-
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	return is_lock_free(&tag, RowShareLock);
-}
-
-/*
- * In a loader: is somebody waiting for us?  Raises an error if so, which ends the
- * loader.  In other processes it does nothing.
- *
- * DROP DATABASE, and CREATE DATABASE with ours as template, hold a lock on the
- * database while they wait for all others to leave it.  Table and index are
- * given up only if no scan waits for the mirror: it would hold them, too, and
- * have to do the work again.
- */
-void
-gpuds_loader_check(void)
-{
-	TimestampTz now;
-	LOCKTAG tag;
-
-	if (my_mirror == NULL)
-		return;
-	now = GetCurrentTimestamp();
-	if (now < next_check)
-		return;
-	next_check = now + CHECK_INTERVAL;
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	if (is_lock_free(&tag, RowExclusiveLock) && (pg_atomic_read_u32(&my_mirror->waiters) > 0 ||
-												 (is_relation_free(my_heap) && is_relation_free(my_index))))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling load of the mirror of index %u", my_index),
-			 errdetail("Somebody waits for a lock that the loader holds.")));
 }

@@ -57,7 +57,7 @@ typedef struct GpudsMirrorStats
 #define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
 
 /*
- * A mirror and the memory of its device (evict.c).  Written by the mirror's
+ * A mirror and the memory of its device (room.c).  Written by the mirror's
  * applier, but for used_at; read by everybody.  Times are TimestampTz.
  */
 typedef struct GpudsRoom
@@ -89,7 +89,7 @@ typedef struct GpudsMirror
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
-	TransactionId database_life; /* see registry.c; of shared mirrors */
+	TransactionId database_life; /* see database_life.c; of shared mirrors */
 	Oid index_oid;
 
 	/* the registry's, under its lock: next slot of the chain, of the free list */
@@ -136,23 +136,27 @@ typedef struct GpudsMirrorSource
 	int fillfactor;
 } GpudsMirrorSource;
 
-/* registry.c */
-extern Size gpuds_mirror_shmem_size(void);
-extern void gpuds_mirror_shmem_init(void);
+/* mirror.c */
 extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
 extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind,
 								uint64 serial);
-extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
-								GpudsMirrorRef *ref);
-extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
+
+/* registry.c */
+extern Size gpuds_mirror_shmem_size(void);
+extern void gpuds_mirror_shmem_init(void);
+extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
+								GpudsMirrorRef *ref);
+extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
 extern GpudsMirror *gpuds_mirror_slot(int number);
 extern void gpuds_mirror_forget(Relation index);
 extern void gpuds_mirror_forget_database(Oid database);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
+
+/* count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);
 extern void gpuds_mirror_count_flush(void);
@@ -160,6 +164,7 @@ extern void gpuds_mirror_count_flush(void);
 /* applier.c */
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
+extern void gpuds_mirror_release_on_error(int code, Datum mirror);
 extern bool gpuds_mirror_is_mine(GpudsMirror *mirror);
 extern bool gpuds_mirror_set_offer(GpudsMirror *mirror, bool offered);
 extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
@@ -174,18 +179,20 @@ extern void gpuds_private_pre_commit(void);
 extern void gpuds_private_abort(void);
 extern void gpuds_private_subabort(void);
 
-/* evict.c */
-extern void gpuds_room_shmem_init(void);
+/* room.c: what one mirror knows of its claim to memory */
 extern void gpuds_room_init(GpudsRoom *room);
-extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
-extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
-extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
-extern void gpuds_room_refuse_size(GpudsMirror *mirror);
-extern void gpuds_room_ask_again(Relation index);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
 extern bool gpuds_room_needed_now(GpudsMirror *mirror);
+
+/* evict.c: who gets memory, and from whom it is taken */
+extern void gpuds_room_shmem_init(void);
+extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
+extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
+extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
+extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern void gpuds_room_ask_again(Relation index);
 
 /* sync.c */
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
@@ -202,7 +209,21 @@ extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSourc
 								 bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern void gpuds_fallback_end(GpudsFallback *fallback);
 
+/*
+ * How many entries it is best to ask for at a time (probe.c), whoever answers.
+ */
+typedef struct GpudsProbeSizes
+{
+	int first;           /* few, for LIMIT and one-key scans; then */
+	int small;           /* as many as cost about the same; then */
+	int growth;          /* so many times as many */
+	int most;            /* up to so many */
+	int small_intervals; /* of so many intervals a device that sorts TIDs is not asked for them */
+} GpudsProbeSizes;
+
 /* probe.c: mirror or journal, whichever answers */
+extern const GpudsProbeSizes *gpuds_probe_sizes(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_sorts_tids(const GpudsMirrorRef *ref);
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,

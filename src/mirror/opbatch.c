@@ -42,9 +42,9 @@ gpuds_ops_free(GpudsOpBatch *batch)
  * tombstone comes later in the same lane.
  */
 static void
-add_page(GpudsOpBatch *batch, const GpudsJournalPage *page, int nwords)
+add_page(GpudsOpBatch *batch, const GpudsJournalPage *page)
 {
-	const char *at = page->records;
+	GpudsRecordIterator record = { .page = page };
 
 	if (batch->n + page->nrecords > batch->size)
 	{
@@ -57,16 +57,15 @@ add_page(GpudsOpBatch *batch, const GpudsJournalPage *page, int nwords)
 			batch->ops = repalloc_huge(batch->ops, size * sizeof(GpudsOp));
 		batch->size = size;
 	}
-	for (int i = 0; i < page->nrecords; i++, at += GpudsRecordSize(nwords))
+	while (gpuds_record_next(&record))
 	{
-		const GpudsRecord *record = (const GpudsRecord *) at;
 		GpudsOp *op = &batch->ops[batch->n];
 
-		if (record->flags & GPUDS_RECORD_DEAD)
+		if (record.flags & GPUDS_RECORD_DEAD)
 			continue;
-		gpuds_record_entry(record, nwords, &op->e);
-		op->order = (page->first + i) << 1 |
-					(record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
+		op->e = record.entry;
+		op->order = record.number << 1 |
+					(record.flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
 		batch->n++;
 	}
 }
@@ -76,7 +75,7 @@ add_page(GpudsOpBatch *batch, const GpudsJournalPage *page, int nwords)
  * false if the journal was compacted away under the reader.
  */
 bool
-gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool *end)
+gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end)
 {
 	GpudsJournalPage page;
 
@@ -86,7 +85,7 @@ gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool
 		switch (gpuds_reader_next(reader, &page))
 		{
 			case GPUDS_READ_PAGE:
-				add_page(batch, &page, nwords);
+				add_page(batch, &page);
 				break;
 			case GPUDS_READ_END:
 				*end = true;
@@ -94,7 +93,7 @@ gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, int nwords, bool
 			case GPUDS_READ_STALE:
 				return false;
 		}
-		gpuds_loader_check();
+		gpuds_make_way_check();
 	}
 	return true;
 }

@@ -13,6 +13,34 @@
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
+static const GpudsProbeSizes local_sizes = { .first = 16, .small = 64, .growth = 4, .most = 4096 };
+
+/*
+ * A round trip costs as much as a thousand entries, and all small scans that go
+ * into one launch cost about the same.
+ */
+static const GpudsProbeSizes remote_sizes = {
+	.first = 64,
+	.small = GPU_SMALL_ENTRIES,
+	.growth = 16,
+	.most = 64 * 1024,
+	.small_intervals = GPU_SMALL_INTERVALS,
+};
+
+/* How many entries to ask for at a time. */
+const GpudsProbeSizes *
+gpuds_probe_sizes(const GpudsMirrorRef *ref)
+{
+	return ref->mirror && ref->mirror->tree.kind == GPUDS_ON_CUDA ? &remote_sizes : &local_sizes;
+}
+
+/* May gpuds_probe_tids have an answer? */
+bool
+gpuds_probe_sorts_tids(const GpudsMirrorRef *ref)
+{
+	return ref->mirror && gpuds_device_sorts(&ref->mirror->tree);
+}
+
 static bool
 is_there(GpudsMirror *mirror)
 {

@@ -22,18 +22,13 @@
  */
 #include "gpuds.h"
 
-#include "access/htup_details.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/pg_bitutils.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "utils/inval.h"
-#include "utils/syscache.h"
 
-#include "mirror/mirror.h"
+#include "mirror/internal.h"
 
 /* Slots looked at for one to reuse before the best of them is taken. */
 #define VICTIM_SAMPLE 64
@@ -63,21 +58,6 @@ static LWLock *registry_lock = NULL;
 static int *file_chains = NULL;  /* by RelFileLocator */
 static int *index_chains = NULL; /* by database and index OID */
 
-/* Which life of its database this session is in; see database_life. */
-static TransactionId my_database_life;
-static bool my_database_life_valid = false;
-
-/* Counts not yet added to a mirror's shared counters. */
-static struct
-{
-	GpudsMirrorRef ref;
-	uint64 scans;
-	uint64 batches;
-	uint64 probes;
-	uint64 entries;
-	GpudsDeviceWork work;
-} pending;
-
 /* A power of two. */
 static uint32
 nchains(void)
@@ -96,27 +76,6 @@ Size
 gpuds_mirror_shmem_size(void)
 {
 	return add_size(slots_size(), mul_size(nchains(), 2 * sizeof(int)));
-}
-
-/*
- * Makes an unassigned mirror of memory.  owner is its number among those of its
- * kind's device, as of gpuds_device_init.
- */
-void
-gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
-{
-	memset(mirror, 0, sizeof(GpudsMirror));
-	pg_atomic_init_u64(&mirror->serial, 0);
-	pg_atomic_init_u64(&mirror->readable, 0);
-	pg_atomic_init_u64(&mirror->synced, 0);
-	pg_atomic_init_u64(&mirror->last_use, 0);
-	SpinLockInit(&mirror->mutex);
-	ConditionVariableInit(&mirror->applier_left);
-	pg_atomic_init_u32(&mirror->waiters, 0);
-	gpuds_room_init(&mirror->room);
-	for (int i = 0; i < GPUDS_NSTATS; i++)
-		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
-	gpuds_device_init(&mirror->tree, kind, owner);
 }
 
 /* Creates or finds the registry.  The caller holds AddinShmemInitLock. */
@@ -139,7 +98,6 @@ gpuds_mirror_shmem_init(void)
 			file_chains[i] = NO_SLOT;
 	}
 	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
-	gpuds_room_shmem_init();
 }
 
 /*
@@ -154,120 +112,6 @@ gpuds_mirror_slot(int number)
 		return NULL;
 	pg_read_barrier();
 	return &registry->slot[number];
-}
-
-/*
- * The applier has brought the mirror up to here.
- */
-void
-gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
-{
-	SpinLockAcquire(&mirror->mutex);
-	mirror->pos = *pos;
-	mirror->ahead = false;
-	mirror->loaded = true;
-	SpinLockRelease(&mirror->mutex);
-}
-
-/*
- * How far a mirror has been brought up; false: it is not loaded.
- */
-bool
-gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos)
-{
-	bool loaded;
-
-	SpinLockAcquire(&mirror->mutex);
-	loaded = mirror->loaded;
-	*pos = mirror->pos;
-	SpinLockRelease(&mirror->mutex);
-	return loaded;
-}
-
-/*
- * Throws the mirror's structure away.  The caller is the applier.  False: the
- * memory is not back yet.
- */
-bool
-gpuds_mirror_discard(GpudsMirror *mirror)
-{
-	/* Scans that still have it pinned are waited for when the tree is dropped. */
-	pg_atomic_write_u64(&mirror->readable, 0);
-	pg_atomic_write_u64(&mirror->synced, 0);
-	SpinLockAcquire(&mirror->mutex);
-	mirror->loaded = false;
-	mirror->news = true;
-	memset(&mirror->pos, 0, sizeof(mirror->pos));
-	SpinLockRelease(&mirror->mutex);
-	return gpuds_device_drop(&mirror->tree);
-}
-
-/*
- * Makes an unassigned, discarded mirror the one of a file.  The caller is the
- * applier or the only one to know the mirror.
- */
-void
-gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
-{
-	mirror->tree.kind = kind;
-	mirror->locator = RelationLocator(index);
-	mirror->file_id = file_id;
-	mirror->index_oid = RelationGetRelid(index);
-	gpuds_room_init(&mirror->room);
-	for (int i = 0; i < GPUDS_NSTATS; i++)
-		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
-	pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
-	pg_write_barrier();
-	pg_atomic_write_u64(&mirror->serial, serial);
-}
-
-/*
- * Identity
- */
-
-static void
-database_changed(Datum arg, int cacheid, uint32 hashvalue)
-{
-	my_database_life_valid = false;
-}
-
-/*
- * Names the life of this session's database: a database that is dropped and made
- * again with the same OID, from files that are the same but for what was done to
- * them since they were copied, is another one.
- *
- * It is the transaction that wrote the row of pg_database.  Every CREATE DATABASE
- * is a transaction of its own, and a standby has the same row as its primary.
- * Other statements that write the row (ALTER DATABASE, GRANT) change it, too, which
- * costs a load of each mirror and is right for SET TABLESPACE, which copies files.
- * Sessions notice as they do any change of a catalog.
- */
-static TransactionId
-database_life(void)
-{
-	static bool watching = false;
-
-	if (!watching)
-	{
-		CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
-		watching = true;
-	}
-	if (!my_database_life_valid)
-	{
-		HeapTuple tuple;
-
-		my_database_life_valid = true; /* unless it changes while we look */
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (!HeapTupleIsValid(tuple))
-		{
-			my_database_life_valid = false;
-			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-		}
-		/* freezing leaves the number as it is */
-		my_database_life = HeapTupleHeaderGetRawXmin(tuple->t_data);
-		ReleaseSysCache(tuple);
-	}
-	return my_database_life;
 }
 
 /*
@@ -577,6 +421,7 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 			ref->mirror = mirror;
 			ref->serial = ++registry->last_serial;
 			mirror->database_life = life;
+			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
 			gpuds_mirror_assign(mirror, index, file_id, kind, ref->serial);
 			link_slot(mirror);
 			LWLockRelease(registry_lock);
@@ -605,7 +450,7 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 bool
 gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
 {
-	TransactionId life = database_life();
+	TransactionId life = gpuds_database_life();
 	bool found;
 
 	ref->mirror = NULL;
@@ -628,7 +473,7 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 GpudsMirror *
 gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 {
-	TransactionId life = database_life();
+	TransactionId life = gpuds_database_life();
 	GpudsMirror *mirror;
 
 	LWLockAcquire(registry_lock, LW_SHARED);
@@ -670,7 +515,7 @@ gpuds_mirror_forget(Relation index)
 
 /*
  * Gives up all mirrors of a database that is about to go.  Only to have the memory
- * back soon: a database made again does not take them for its own (database_life).
+ * back soon: a database made again does not take them for its own (database_life.c).
  */
 void
 gpuds_mirror_forget_database(Oid database)
@@ -714,52 +559,4 @@ void
 gpuds_mirror_tick(void)
 {
 	pg_atomic_fetch_add_u64(&registry->clock, 1);
-}
-
-/*
- * Counts work of a scan, and what the device did for this backend since the last
- * call, which must have been for this mirror.  Counts are kept in the backend and handed over when
- * it turns to another mirror or ends its transaction.
- */
-void
-gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes, uint64 entries)
-{
-	if (pending.ref.mirror != ref->mirror || pending.ref.serial != ref->serial)
-	{
-		gpuds_mirror_count_flush();
-		pending.ref = *ref;
-	}
-	pending.scans += scans;
-	pending.batches += batches;
-	pending.probes += probes;
-	pending.entries += entries;
-	pending.work.small += gpuds_device_work.small;
-	pending.work.small_part += gpuds_device_work.small_part;
-	pending.work.launches += gpuds_device_work.launches;
-	pending.work.device_ns += gpuds_device_work.device_ns;
-	pending.work.bus_bytes += gpuds_device_work.bus_bytes;
-	memset(&gpuds_device_work, 0, sizeof(gpuds_device_work));
-}
-
-void
-gpuds_mirror_count_flush(void)
-{
-	GpudsMirror *mirror = pending.ref.mirror;
-
-	if (mirror && pg_atomic_read_u64(&mirror->serial) == pending.ref.serial)
-	{
-		pg_atomic_fetch_add_u64(&mirror->stats.scans, pending.scans);
-		pg_atomic_fetch_add_u64(&mirror->stats.batches, pending.batches);
-		pg_atomic_fetch_add_u64(&mirror->stats.probes, pending.probes);
-		pg_atomic_fetch_add_u64(&mirror->stats.entries, pending.entries);
-		if (mirror->tree.kind == GPUDS_ON_CUDA)
-		{
-			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
-			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);
-			pg_atomic_fetch_add_u64(&mirror->stats.launches, pending.work.launches);
-			pg_atomic_fetch_add_u64(&mirror->stats.device_ns, pending.work.device_ns);
-			pg_atomic_fetch_add_u64(&mirror->stats.bus_bytes, pending.work.bus_bytes);
-		}
-	}
-	memset(&pending, 0, sizeof(pending));
 }

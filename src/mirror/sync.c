@@ -35,12 +35,6 @@ typedef struct Goal
 } Goal;
 
 static void
-release_on_error(int code, Datum arg)
-{
-	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(arg));
-}
-
-static void
 warn_journal(Relation index)
 {
 	if (warned_journal)
@@ -250,7 +244,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 		if (!wait_for_mirror(source, ref, &goal, heeds_rest))
 			continue;
 
-		PG_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(mirror));
 		{
 			gpuds_injection_point("mirror-acquired");
 			/* The slot may have been given to another file meanwhile. */
@@ -279,7 +273,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 				}
 			}
 		}
-		PG_END_ENSURE_ERROR_CLEANUP(release_on_error, PointerGetDatum(mirror));
+		PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(mirror));
 		gpuds_mirror_release(mirror);
 	}
 	if (result != GPUDS_UP)

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * info.c
+ *	  What a backend remembers of an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "utils/memutils.h"
+
+#include "am/am.h"
+#include "journal/journal.h"
+
+/*
+ * What is derived once per relcache entry.  The pointer is good until the next
+ * invalidation: copy what has to live longer.  The index file must exist.
+ */
+const GpudsIndexInfo *
+gpuds_index_info(Relation index)
+{
+	GpudsIndexInfo *info = index->rd_amcache;
+
+	if (info == NULL)
+	{
+		GpudsMetaData meta;
+		GpudsKeyLayout layout;
+
+		gpuds_require_preload();
+		gpuds_key_layout(index, &layout);
+		gpuds_journal_read_meta(index, &meta);
+		if (meta.nwords != layout.nwords || meta.key_bits != layout.nbits)
+			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+							errmsg("index \"%s\" has keys of %d bits in its journal but %d in the catalogs",
+								   RelationGetRelationName(index), meta.key_bits, layout.nbits),
+							errdetail("Block %u is the metapage.", GPUDS_META_BLKNO),
+							errhint("REINDEX the index.")));
+
+		info = MemoryContextAlloc(index->rd_indexcxt, sizeof(GpudsIndexInfo));
+		info->layout = layout;
+		info->file_id = meta.file_id;
+		index->rd_amcache = info;
+	}
+	return info;
+}

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * count.c
+ *	  Counters of what scans have asked of a mirror, and what a device did for it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "mirror/mirror.h"
+
+/* Counts not yet added to a mirror's shared counters. */
+static struct
+{
+	GpudsMirrorRef ref;
+	uint64 scans;
+	uint64 batches;
+	uint64 probes;
+	uint64 entries;
+	GpudsDeviceWork work;
+} pending;
+
+/*
+ * Counts work of a scan, and what the device did for this backend since the last
+ * call, which must have been for this mirror.  Counts are kept in the backend and handed over when
+ * it turns to another mirror or ends its transaction.
+ */
+void
+gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes, uint64 entries)
+{
+	if (pending.ref.mirror != ref->mirror || pending.ref.serial != ref->serial)
+	{
+		gpuds_mirror_count_flush();
+		pending.ref = *ref;
+	}
+	pending.scans += scans;
+	pending.batches += batches;
+	pending.probes += probes;
+	pending.entries += entries;
+	pending.work.small += gpuds_device_work.small;
+	pending.work.small_part += gpuds_device_work.small_part;
+	pending.work.launches += gpuds_device_work.launches;
+	pending.work.device_ns += gpuds_device_work.device_ns;
+	pending.work.bus_bytes += gpuds_device_work.bus_bytes;
+	memset(&gpuds_device_work, 0, sizeof(gpuds_device_work));
+}
+
+/*
+ * Adds what is pending to the mirror's counters, if it is still the same mirror.
+ */
+void
+gpuds_mirror_count_flush(void)
+{
+	GpudsMirror *mirror = pending.ref.mirror;
+
+	if (mirror && pg_atomic_read_u64(&mirror->serial) == pending.ref.serial)
+	{
+		pg_atomic_fetch_add_u64(&mirror->stats.scans, pending.scans);
+		pg_atomic_fetch_add_u64(&mirror->stats.batches, pending.batches);
+		pg_atomic_fetch_add_u64(&mirror->stats.probes, pending.probes);
+		pg_atomic_fetch_add_u64(&mirror->stats.entries, pending.entries);
+		if (mirror->tree.kind == GPUDS_ON_CUDA)
+		{
+			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
+			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);
+			pg_atomic_fetch_add_u64(&mirror->stats.launches, pending.work.launches);
+			pg_atomic_fetch_add_u64(&mirror->stats.device_ns, pending.work.device_ns);
+			pg_atomic_fetch_add_u64(&mirror->stats.bus_bytes, pending.work.bus_bytes);
+		}
+	}
+	memset(&pending, 0, sizeof(pending));
+}

@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * mirror.c
+ *	  One mirror: its memory, its file, how far it has been brought up.
+ *
+ * What holds for shared mirrors (registry.c) and for private ones (private.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "mirror/internal.h"
+
+/*
+ * Makes an unassigned mirror of memory.  owner is its number among those of its
+ * kind's device, as of gpuds_device_init.
+ */
+void
+gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
+{
+	memset(mirror, 0, sizeof(GpudsMirror));
+	pg_atomic_init_u64(&mirror->serial, 0);
+	pg_atomic_init_u64(&mirror->readable, 0);
+	pg_atomic_init_u64(&mirror->synced, 0);
+	pg_atomic_init_u64(&mirror->last_use, 0);
+	SpinLockInit(&mirror->mutex);
+	ConditionVariableInit(&mirror->applier_left);
+	pg_atomic_init_u32(&mirror->waiters, 0);
+	gpuds_room_init(&mirror->room);
+	for (int i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	gpuds_device_init(&mirror->tree, kind, owner);
+}
+
+/*
+ * The applier has brought the mirror up to here.
+ */
+void
+gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos)
+{
+	SpinLockAcquire(&mirror->mutex);
+	mirror->pos = *pos;
+	mirror->ahead = false;
+	mirror->loaded = true;
+	SpinLockRelease(&mirror->mutex);
+}
+
+/*
+ * How far a mirror has been brought up; false: it is not loaded.
+ */
+bool
+gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos)
+{
+	bool loaded;
+
+	SpinLockAcquire(&mirror->mutex);
+	loaded = mirror->loaded;
+	*pos = mirror->pos;
+	SpinLockRelease(&mirror->mutex);
+	return loaded;
+}
+
+/*
+ * Throws the mirror's structure away.  The caller is the applier.  False: the
+ * memory is not back yet.
+ */
+bool
+gpuds_mirror_discard(GpudsMirror *mirror)
+{
+	/* Scans that still have it pinned are waited for when the tree is dropped. */
+	pg_atomic_write_u64(&mirror->readable, 0);
+	pg_atomic_write_u64(&mirror->synced, 0);
+	SpinLockAcquire(&mirror->mutex);
+	mirror->loaded = false;
+	mirror->news = true;
+	memset(&mirror->pos, 0, sizeof(mirror->pos));
+	SpinLockRelease(&mirror->mutex);
+	return gpuds_device_drop(&mirror->tree);
+}
+
+/*
+ * Makes an unassigned, discarded mirror the one of a file.  The caller is the
+ * applier or the only one to know the mirror.
+ */
+void
+gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
+{
+	mirror->tree.kind = kind;
+	mirror->locator = RelationLocator(index);
+	mirror->file_id = file_id;
+	mirror->index_oid = RelationGetRelid(index);
+	gpuds_room_init(&mirror->room);
+	for (int i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	pg_write_barrier();
+	pg_atomic_write_u64(&mirror->serial, serial);
+}

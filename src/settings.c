@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  The settings, and whether the library was preloaded.
+ *
+ * A library that was not preloaded has no shared memory, so it defines only the
+ * settings that need none, and every entry point refuses to work.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+#include "kernels/gpu/engine.h"
+
+int gpuds_device = GPUDS_CHOICE_AUTO;
+int gpuds_host_memory = 1024;
+int gpuds_device_memory_mb = 0;
+int gpuds_staging_memory_mb = 64;
+int gpuds_device_timeout = 60;
+int gpuds_temp_memory = 64;
+int gpuds_max_mirrors = 16384;
+
+static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
+														   { "cpu", GPUDS_CHOICE_CPU, false },
+														   { "cuda", GPUDS_CHOICE_CUDA, false },
+														   { NULL, 0, false } };
+
+/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS), in megabytes. */
+#define MAX_TEMP_MEMORY (256 * 1024)
+
+static bool preloaded = false;
+
+/* Whether the server has loaded the library at its start. */
+bool
+gpuds_is_preloaded(void)
+{
+	return preloaded;
+}
+
+void
+gpuds_require_preload(void)
+{
+	if (!preloaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("gpuds must be loaded via shared_preload_libraries"),
+				 errhint(
+					 "Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
+}
+
+/*
+ * Defines the settings, all but those of builds for tests; to be called once, when
+ * the library is loaded.
+ */
+void
+gpuds_settings_define(void)
+{
+	preloaded = process_shared_preload_libraries_in_progress;
+
+	DefineCustomEnumVariable("gpuds.device", "Device that answers index scans.",
+							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_CHOICE_AUTO,
+							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
+
+	/* Without shared memory of ours there is nothing to size. */
+	if (preloaded)
+	{
+		DefineCustomIntVariable("gpuds.host_memory", "Memory reserved for mirrors on the CPU device.",
+								"Untouched pages of it cost nothing.", &gpuds_host_memory, 1024, 8,
+								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for mirrors on the CUDA device.",
+								"0 takes three quarters of what is free when the first index is loaded.",
+								&gpuds_device_memory_mb, 0, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB,
+								NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.staging_memory",
+								"Shared memory through which data go to the CUDA device and back.",
+								"It is only reserved where the device's library is installed.",
+								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
+								NULL, NULL);
+		DefineCustomIntVariable("gpuds.device_timeout",
+								"Time after which a CUDA device that does not answer is given up.",
+								"0 waits for ever.", &gpuds_device_timeout, 60, 0, INT_MAX / 1000, PGC_SIGHUP,
+								GUC_UNIT_S, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.temp_memory",
+								"Memory of each session for mirrors of its temporary indexes.",
+								"It is taken when it is needed, and given back.", &gpuds_temp_memory, 64, 1,
+								MAX_TEMP_MEMORY, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
+								"An index has one on each device that it is used on. Those not used for long "
+								"make room for others. Temporary indexes do not count.",
+								&gpuds_max_mirrors, 16384, 16, GPU_MAX_TREES, PGC_POSTMASTER, 0, NULL, NULL,
+								NULL);
+	}
+}
