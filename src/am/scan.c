@@ -149,7 +149,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 static bool
 on_gpu(const GpudsScanState *state)
 {
-	return state->ref.mirror && state->ref.mirror->tree.kind == GPUDS_ON_CUDA;
+	return state->ref.mirror && gpuds_device_is_remote(state->ref.mirror->tree.kind);
 }
 
 /*
