@@ -258,12 +258,12 @@ gpu_apply_plan(GpuChange *c, GpuApply *a, const BtreeLevel &l, GpuTotals *totals
 
 	gpu_launch_phase<nw, GPU_FIND>(s, l, n);
 	gpu_launch_phase<nw, GPU_HEAD>(s, l, n + 1);
-	gpu_scan(s, a->batch.head, a->batch.head, n + 1);
-	gpu_scan(s, a->batch.sum, a->batch.sum, n + 1);
+	gpu_exclusive_sum(s, a->batch.head, a->batch.head, n + 1);
+	gpu_exclusive_sum(s, a->batch.sum, a->batch.sum, n + 1);
 	gpu_launch_phase<nw, GPU_RUN>(s, l, n);
 	gpu_fill(s, a->counts, 0, sizeof(BtreeCounts));
 	gpu_launch_phase<nw, GPU_PLAN>(s, l, n + 1);
-	gpu_scan(s, a->batch.taken, a->batch.taken, n + 1);
+	gpu_exclusive_sum(s, a->batch.taken, a->batch.taken, n + 1);
 	gpu_copy_bus(s, &c->page->totals.sum, a->batch.sum + n, sizeof(uint64_t));
 	gpu_copy_bus(s, &c->page->totals.taken, a->batch.taken + n, sizeof(uint64_t));
 	gpu_copy_bus(s, &c->page->totals.gone, &a->counts->gone, sizeof(uint32_t));
@@ -292,10 +292,10 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 
 		l = levels.at(level);
 		gpu_launch_phase<nw, GPU_LEVEL_HEAD>(s, l, below + 1);
-		gpu_scan(s, l.head, l.head, below + 1);
+		gpu_exclusive_sum(s, l.head, l.head, below + 1);
 		gpu_launch_phase<nw, GPU_LEVEL_RUN>(s, l, below);
 		gpu_launch_phase<nw, GPU_LEVEL_PLAN>(s, l, b->changes[level] + 1);
-		gpu_scan(s, l.here.first, l.here.first, b->changes[level] + 1);
+		gpu_exclusive_sum(s, l.here.first, l.here.first, b->changes[level] + 1);
 		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->pieces[level - 1]);
 		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * BTREE_INNER_LANES);
 	}

@@ -204,11 +204,11 @@ gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
 	int64_t n;
 
 	block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
-	block.scan(l.head, below + 1);
+	block.exclusive_sum(l.head, below + 1);
 	block.each(below, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_RUN>(l, i); });
 	n = l.counts->changes[level];
 	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_PLAN>(l, i); });
-	block.scan(l.here.first, n + 1);
+	block.exclusive_sum(l.here.first, n + 1);
 	block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
 	if (!levels.in_turn)
 		block.each(l.counts->pieces[level], [&](int64_t i) { btree_level_piece(&l, (uint32_t) i, nw); });

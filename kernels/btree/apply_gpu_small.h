@@ -205,11 +205,11 @@ gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
 	const BtreeBatch *batch = &l.batch;
 
 	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_HEAD>(l, i); });
-	block.scan(batch->head, n + 1);
-	block.scan(batch->sum, n + 1);
+	block.exclusive_sum(batch->head, n + 1);
+	block.exclusive_sum(batch->sum, n + 1);
 	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_RUN>(l, i); });
 	block.each(n + 1, [&](int64_t i) { gpu_phase<nw, GPU_PLAN>(l, i); });
-	block.scan(batch->taken, n + 1);
+	block.exclusive_sum(batch->taken, n + 1);
 	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
 	if (l.counts->changes[0] == 0)
 		return 1;
@@ -402,7 +402,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	levels->common.batch.n = n;
 	gpu_levels_init(c, tree, &levels->common);
 	gpu_levels_nodes(tree, &levels->common);
-	if (scratch.used <= GPU_BLOCK_SHARED)
+	if (scratch.used <= GPU_BLOCK_SHARED_BYTES)
 	{
 		int block = (n * BTREE_FANOUT + 31) / 32 * 32;
 

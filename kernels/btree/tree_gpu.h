@@ -13,7 +13,10 @@
 #ifndef BTREE_TREE_GPU_H
 #define BTREE_TREE_GPU_H
 
+#include <sched.h>
+
 #include "kernels/gpu/pool.h"
+#include "kernels/gpu/primitives.h"
 #include "kernels/btree/apply_steps.h"
 
 /* Refs that an array holds before it needs a run of its own. */

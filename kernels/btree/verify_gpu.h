@@ -231,7 +231,7 @@ gpu_verify_levels(GpuChange *c, const GpuTree *tree, GpuVerify *v)
 		if (level == 0)
 			break;
 		children.n = tree->level_n[level - 1];
-		gpu_scan(s, v->start, v->start, list.n + 1);
+		gpu_exclusive_sum(s, v->start, v->start, list.n + 1);
 		gpu_launch(s, 1, GpuVerifyCount{ list, v->start, (uint32_t) children.n, v->finding });
 		if (!gpu_verify_look(c, v))
 			return false;

@@ -18,7 +18,7 @@
 #ifndef GPU_SCAN_H
 #define GPU_SCAN_H
 
-#include "kernels/gpu/machine.h"
+#include "kernels/gpu/primitives.h"
 #include "kernels/btree/probe.h"
 
 /*
@@ -362,7 +362,7 @@ gpu_scan_large(GpuScanStream *lane, const BtreeView *view, unsigned char *stagin
 
 			gpu_scan_copy_in(lane, staging, r, &locate.scan);
 			gpu_launch(s, n + 1, locate);
-			gpu_scan(s, lane->offsets, lane->offsets, n + 1);
+			gpu_exclusive_sum(s, lane->offsets, lane->offsets, n + 1);
 			gpu_copy_bus(s, &lane->summary->total, &lane->offsets[n], sizeof(uint64_t));
 			gpu_finish(s);
 		}

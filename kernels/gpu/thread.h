@@ -1,0 +1,297 @@
+/*-------------------------------------------------------------------------
+ *
+ * thread.h
+ *	  What one thread of a kernel can do: atomics, fences, and what its warp
+ *	  and its block know together.
+ *
+ * Functions marked GPU_FN run on the device.  The same source is compiled for the
+ * CPU, where the emulation runs a kernel with one thread a block, so a warp and
+ * a block have one thread there.  nvcc compiles it for its host, too, but never
+ * calls it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_THREAD_H
+#define GPU_THREAD_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#define GPU_FN __host__ __device__ __forceinline__
+#else
+#define GPU_FN inline
+#endif
+
+#ifndef __CUDA_ARCH__
+#include <unistd.h>
+#endif
+
+/* Add; returns what was there before. */
+GPU_FN uint32_t gpu_atomic_add(uint32_t *p, uint32_t v);
+
+/* Set bits; returns what was there before. */
+GPU_FN uint32_t gpu_atomic_or(uint32_t *p, uint32_t v);
+GPU_FN uint64_t gpu_atomic_or64(uint64_t *p, uint64_t v);
+
+/* Add 1. */
+GPU_FN void gpu_atomic_count(uint32_t *p);
+
+/*
+ * Is this the last of n threads of a launch to come here?  All of them must; the
+ * last one sees what they wrote before.
+ */
+GPU_FN bool gpu_last_of(uint32_t *count, uint32_t n);
+
+/*
+ * The bits of all threads that are here together, a warp at most.  One of them
+ * gets *first, and acts for all.
+ */
+GPU_FN uint64_t gpu_warp_or(uint64_t v, bool *first);
+
+/*
+ * The bits of 8 neighbouring threads, the first of which has a number divisible
+ * by 8; emulated, there is one.
+ */
+GPU_FN unsigned gpu_tile_or(unsigned v);
+
+/* The sum of the warp's values up to and with this thread's.  All threads of the warp call it. */
+template <typename T> GPU_FN T gpu_warp_inclusive_sum(T value);
+
+/* This thread's number in its block, and how many there are in a block and in a warp. */
+GPU_FN unsigned gpu_block_thread(void);
+GPU_FN unsigned gpu_block_threads(void);
+GPU_FN unsigned gpu_warp_threads(void);
+
+/* Wait for all threads of the block, and see what they wrote. */
+GPU_FN void gpu_block_wait(void);
+
+/* Store into host memory; what this thread wrote before is seen by whoever sees v. */
+GPU_FN void gpu_release_system(uint32_t *p, uint32_t v);
+
+/* Load what gpu_release_system stores, or what the host has released. */
+GPU_FN uint32_t gpu_acquire_system(const uint32_t *p);
+
+/* Do nothing for about a microsecond (emulated: a millisecond). */
+GPU_FN void gpu_nap(void);
+
+#ifdef __CUDA_ARCH__
+
+GPU_FN uint32_t
+gpu_atomic_add(uint32_t *p, uint32_t v)
+{
+	return atomicAdd(p, v);
+}
+
+GPU_FN uint32_t
+gpu_atomic_or(uint32_t *p, uint32_t v)
+{
+	return atomicOr(p, v);
+}
+
+GPU_FN uint64_t
+gpu_atomic_or64(uint64_t *p, uint64_t v)
+{
+	return atomicOr((unsigned long long *) p, (unsigned long long) v);
+}
+
+GPU_FN void
+gpu_atomic_count(uint32_t *p)
+{
+	unsigned mask = __activemask();
+
+	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
+		atomicAdd(p, (uint32_t) __popc(mask));
+}
+
+GPU_FN bool
+gpu_last_of(uint32_t *count, uint32_t n)
+{
+	unsigned mask = __activemask();
+	uint32_t here = (uint32_t) __popc(mask);
+	bool last = false;
+
+	__threadfence();
+	__syncwarp(mask);
+	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
+		last = atomicAdd(count, here) + here == n;
+	if (last)
+		__threadfence();
+	return last;
+}
+
+GPU_FN uint64_t
+gpu_warp_or(uint64_t v, bool *first)
+{
+	unsigned mask = __activemask();
+	uint32_t low = __reduce_or_sync(mask, (uint32_t) v);
+	uint32_t high = __reduce_or_sync(mask, (uint32_t) (v >> 32));
+
+	*first = (threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1;
+	return (uint64_t) high << 32 | low;
+}
+
+GPU_FN unsigned
+gpu_tile_or(unsigned v)
+{
+	return __reduce_or_sync(0xFFu << (threadIdx.x & 24), v);
+}
+
+template <typename T>
+GPU_FN T
+gpu_warp_inclusive_sum(T value)
+{
+	unsigned lane = threadIdx.x & 31;
+
+	for (int distance = 1; distance < 32; distance *= 2)
+	{
+		T before = __shfl_up_sync(0xFFFFFFFFu, value, distance);
+
+		if (lane >= (unsigned) distance)
+			value += before;
+	}
+	return value;
+}
+
+GPU_FN unsigned
+gpu_block_thread(void)
+{
+	return threadIdx.x;
+}
+
+GPU_FN unsigned
+gpu_block_threads(void)
+{
+	return blockDim.x;
+}
+
+GPU_FN unsigned
+gpu_warp_threads(void)
+{
+	return 32;
+}
+
+GPU_FN void
+gpu_block_wait(void)
+{
+	__syncthreads();
+}
+
+GPU_FN void
+gpu_release_system(uint32_t *p, uint32_t v)
+{
+	__threadfence_system();
+	*(volatile uint32_t *) p = v;
+}
+
+GPU_FN uint32_t
+gpu_acquire_system(const uint32_t *p)
+{
+	uint32_t v = *(const volatile uint32_t *) p;
+
+	__threadfence_system();
+	return v;
+}
+
+GPU_FN void
+gpu_nap(void)
+{
+	__nanosleep(1000);
+}
+
+#else
+
+GPU_FN uint32_t
+gpu_atomic_add(uint32_t *p, uint32_t v)
+{
+	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN uint32_t
+gpu_atomic_or(uint32_t *p, uint32_t v)
+{
+	return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN uint64_t
+gpu_atomic_or64(uint64_t *p, uint64_t v)
+{
+	return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN void
+gpu_atomic_count(uint32_t *p)
+{
+	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+}
+
+GPU_FN bool
+gpu_last_of(uint32_t *count, uint32_t n)
+{
+	return __atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL) == n;
+}
+
+GPU_FN uint64_t
+gpu_warp_or(uint64_t v, bool *first)
+{
+	*first = true;
+	return v;
+}
+
+GPU_FN unsigned
+gpu_tile_or(unsigned v)
+{
+	return v;
+}
+
+template <typename T>
+GPU_FN T
+gpu_warp_inclusive_sum(T value)
+{
+	return value;
+}
+
+GPU_FN unsigned
+gpu_block_thread(void)
+{
+	return 0;
+}
+
+GPU_FN unsigned
+gpu_block_threads(void)
+{
+	return 1;
+}
+
+GPU_FN unsigned
+gpu_warp_threads(void)
+{
+	return 1;
+}
+
+GPU_FN void
+gpu_block_wait(void)
+{
+}
+
+GPU_FN void
+gpu_release_system(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+GPU_FN uint32_t
+gpu_acquire_system(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+GPU_FN void
+gpu_nap(void)
+{
+	usleep(1000);
+}
+
+#endif
+
+#endif /* GPU_THREAD_H */
