@@ -107,6 +107,8 @@ extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey 
 extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
 extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry);
+
+/* filter.c */
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);
 
 /* enum.c */
