@@ -9,8 +9,9 @@
 
 #include "miscadmin.h"
 
+#include "journal/journal.h"
 #include "journal/runs.h"
-#include "mirror/fallback.h"
+#include "mirror/sorted.h"
 
 /* Reads the block of the file that entry i is in. */
 void
