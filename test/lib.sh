@@ -127,7 +127,7 @@ copy_tree()
 			tar --null -T - --ignore-failed-read -cf - 2>/dev/null) | tar -xf - -C "$build"
 	else
 		tar -C "$here" --exclude='./.*' --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . | tar -xf - -C "$build"
-		cp "$here/.clang-format" "$build/"
+		cp -r "$here"/.clang-format "$here"/.clang-tidy "$here"/.githooks "$build/"
 	fi
 }
 
