@@ -20,6 +20,7 @@
 #include "utils/relcache.h"
 
 #include "am/am.h"
+#include "key/enum.h"
 #include "mirror/mirror.h"
 
 static ProcessUtility_hook_type prev_utility = NULL;

@@ -13,7 +13,6 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
-#include "access/parallel.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "utils/resowner.h"
@@ -82,7 +81,6 @@ extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
 extern void gpuds_build_empty(Relation index);
 extern char *gpuds_build_phase_name(int64 phase);
-extern PGDLLEXPORT void gpuds_build_worker(dsm_segment *seg, shm_toc *toc);
 
 /* insert.c */
 extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,

@@ -22,6 +22,7 @@
 #include "utils/uuid.h"
 #include "utils/xid8.h"
 
+#include "key/enum.h"
 #include "key/key.h"
 
 /*
@@ -57,8 +58,6 @@ typedef enum GpudsKeyKind
 /* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
 #define GPUDS_INTERVAL_BITS 74
 
-#define GPUDS_ENUM_LABEL_SORTS(label) (((label) &1) == 0)
-
 /*
  * Where a constant falls among the codes of a column, whose type may be
  * another than the constant's.  Codes are ascending ones here, DESC or not.
@@ -93,10 +92,6 @@ extern bool gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b);
 
 /* cut.c */
 extern void gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut);
-
-/* enum.c */
-extern void gpuds_enum_check_type(Oid type);
-extern void gpuds_enum_reject_label(Oid label) __attribute__((noreturn));
 
 static inline GpudsCode
 gpuds_ones(int bits)

@@ -30,7 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "key/code.h"
+#include "key/enum.h"
 
 /* Raises the error of a label that does not sort by its OID. */
 void

@@ -25,7 +25,6 @@
 #define GPUDS_KEY_H
 
 #include "access/skey.h"
-#include "nodes/parsenodes.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -107,10 +106,9 @@ extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey 
 extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
 extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry);
-extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);
 
-/* enum.c */
-extern void gpuds_key_after_alter_enum(AlterEnumStmt *stmt);
+/* filter.c */
+extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);
 
 static inline void
 gpuds_entry_tid(const GpudsEntry *entry, ItemPointer tid)

@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter.c
+ *	  Conditions on columns that the intervals do not express.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "key/set.h"
+
+typedef struct FilterColumn
+{
+	GpudsKeyColumn column;
+	GpudsCodeSet set; /* of stored codes */
+} FilterColumn;
+
+struct GpudsKeyFilter
+{
+	int nwords;
+	int ncolumns;
+	FilterColumn column[GPUDS_KEY_MAX_COLUMNS];
+};
+
+/* The filter of the columns from the first on that have conditions, or NULL. */
+GpudsKeyFilter *
+gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first)
+{
+	GpudsKeyFilter *filter = NULL;
+
+	for (int i = first; i < layout->ncolumns; i++)
+	{
+		FilterColumn *column;
+
+		if (!sets[i].constrained)
+			continue;
+		if (filter == NULL)
+		{
+			filter = palloc(sizeof(GpudsKeyFilter));
+			filter->nwords = layout->nwords;
+			filter->ncolumns = 0;
+		}
+		column = &filter->column[filter->ncolumns++];
+		column->column = layout->column[i];
+		gpuds_set_copy(&column->set, &sets[i]);
+	}
+	return filter;
+}
+
+static bool
+set_contains(const GpudsCodeSet *set, GpudsCode code)
+{
+	int64 lo = 0;
+	int64 hi = set->n;
+
+	/* the first item that does not end before code */
+	while (lo < hi)
+	{
+		int64 middle = (lo + hi) / 2;
+
+		if (gpuds_set_item(set, middle).hi < code)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo < set->n && gpuds_set_item(set, lo).lo <= code;
+}
+
+/* Does an entry from the intervals belong to the answer?  A NULL filter is not allowed. */
+bool
+gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry)
+{
+	GpudsKeyString key;
+
+	key.high = entry->w0;
+	if (filter->nwords == 2)
+		key.high = key.high << 64 | entry->w1;
+	key.spill = entry->t >> ENTRY_SPILL_SHIFT;
+
+	for (int i = 0; i < filter->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &filter->column[i].column;
+		const GpudsCodeSet *set = &filter->column[i].set;
+
+		if (gpuds_key_get(&key, column->null_shift, 1) == gpuds_null_bit(column))
+		{
+			if (!set->null)
+				return false;
+		}
+		else if (!set_contains(set, gpuds_key_get(&key, column->shift, column->bits)))
+			return false;
+	}
+	return true;
+}
