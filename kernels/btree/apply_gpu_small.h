@@ -96,7 +96,7 @@ struct GpuSmallBatch
 	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
 	GpuSmallSize size;
 	const GpudsOp *from; /* host memory, as the device sees it */
-	GpuPage *page;
+	GpuTreeReport *report;
 
 	/* The working memory. */
 	GPU_FN GpuSmall memory(unsigned char *shared) const
@@ -109,13 +109,6 @@ struct GpuSmallBatch
 		return own;
 	}
 };
-
-/* Is operation x before y?  Of operations on one entry the one of the highest order is. */
-GPU_FN bool
-gpu_op_less(const GpudsOp *x, const GpudsOp *y)
-{
-	return entry_less(&x->e, &y->e) || (entry_equal(&x->e, &y->e) && x->order > y->order);
-}
 
 /* One step of a bitonic network. */
 GPU_FN void
@@ -306,9 +299,11 @@ template <int nw> struct GpuApplySmallest
 		block.each(gpu_small_lanes(small.levels, end),
 				   [&](int64_t i) { gpu_small_make<nw>(small.levels, end, i); });
 		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
-		block.each(sizeof(BtreeCounts) / sizeof(uint32_t), [&](int64_t i)
-				   { ((uint32_t *) &batch.page->counts)[i] = ((uint32_t *) small.levels.common.counts)[i]; });
-		block.each(1, [&](int64_t) { gpu_release_system(&batch.page->done, 1); });
+		block.each(sizeof(BtreeCounts) / sizeof(uint32_t),
+				   [&](int64_t i) {
+					   ((uint32_t *) &batch.report->counts)[i] = ((uint32_t *) small.levels.common.counts)[i];
+				   });
+		block.each(1, [&](int64_t) { gpu_release_system(&batch.report->done, 1); });
 	}
 };
 
@@ -356,8 +351,8 @@ template <int nw> struct GpuSmallMake
 		if (gpu_last_of(&batch.small.flags[1], (uint32_t) threads))
 		{
 			gpu_small_root(batch.small.levels, end);
-			batch.page->counts = *batch.small.levels.common.counts;
-			gpu_release_system(&batch.page->done, 1);
+			batch.report->counts = *batch.small.levels.common.counts;
+			gpu_release_system(&batch.report->done, 1);
 		}
 	}
 };
@@ -366,9 +361,10 @@ template <int nw> struct GpuSmallMake
 static inline void
 gpu_small_wait(GpuChange *c)
 {
-	for (unsigned turn = 1; gpu_acquire_system(&c->page->done) == 0; turn++)
+	for (unsigned turn = 1; gpu_acquire_system(&gpu_tree_report(c)->done) == 0; turn++)
 	{
-		if (turn % 4096 == 0 && gpu_finished(&c->stream) && gpu_acquire_system(&c->page->done) == 0)
+		if (turn % 4096 == 0 && gpu_finished(&c->stream) &&
+			gpu_acquire_system(&gpu_tree_report(c)->done) == 0)
 		{
 			gpu_fail(&c->stream, "kernel", "no answer");
 			return;
@@ -383,7 +379,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 {
 	GpuStream *s = &c->stream;
 	GpuScratch scratch = { NULL, 0 };
-	GpuScratch separators = { c->small, 0 };
+	GpuScratch separators = { c->memory, 0 };
 	GpuScratch sort = { NULL, 0 };
 	GpuSmallBatch batch = {};
 	GpuLevels *levels = &batch.small.levels;
@@ -392,7 +388,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	GpuSmall own;
 
 	batch.from = ops;
-	batch.page = c->device_page;
+	batch.report = (GpuTreeReport *) c->device_report;
 	batch.size = {
 		n, tree->height, b->levels, tree->nwords, (uint32_t) b->pieces[0], (uint32_t) b->inner_pieces
 	};
@@ -402,18 +398,18 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	levels->common.batch.n = n;
 	gpu_levels_init(c, tree, &levels->common);
 	gpu_levels_nodes(tree, &levels->common);
-	if (scratch.used <= GPU_BLOCK_SHARED_BYTES)
+	if (scratch.used_bytes <= GPU_BLOCK_SHARED_BYTES)
 	{
 		int block = (n * BTREE_FANOUT + 31) / 32 * 32;
 
 		block = block < 64 ? 64 : block < GPU_BLOCK_THREADS ? block : GPU_BLOCK_THREADS;
-		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used);
+		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used_bytes);
 		return;
 	}
 	batch.size.leaves = batch.size.inners = 0;
 	gpu_small_layout(&separators, &batch.small, batch.size);
 	gpu_small_sort_layout(&sort, &own, n);
-	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used);
+	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used_bytes);
 	gpu_launch<32>(s, n, GpuLaunchPhase<nw, GPU_FIND>{ levels->at(0) });
 	gpu_launch_block(s, GpuSmallPlan<nw>{ batch }, GPU_BLOCK_THREADS, 0);
 	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });
@@ -428,11 +424,11 @@ gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int
 					 int64_t *deleted)
 {
 	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
-	BtreeCounts *counts = &c->page->counts;
+	BtreeCounts *counts = &gpu_tree_report(c)->counts;
 
 	if (!gpu_apply_reserve(c, tree, &bounds))
 		return GPU_NO_MEMORY;
-	c->page->done = 0;
+	gpu_tree_report(c)->done = 0;
 	if (tree->nwords == 1)
 		gpu_small_launch<1>(c, tree, ops, n, &bounds);
 	else
