@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * apply_levels.h
- *	  What changes of all sizes are made of: the phases of a level, working
- *	  memory, unused nodes, and publishing.
+ * apply_gpu_levels.h
+ *	  What batches of all sizes are made of: the phases of a level, working
+ *	  memory, free nodes, and publishing.
  *
- * The functions of one item are in btree_apply.h.
+ * What one thread does in a phase is in apply_leaf.h and apply_level.h.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef BTREE_APPLY_GPU_LEVELS_H
 #define BTREE_APPLY_GPU_LEVELS_H
 
-#include "kernels/btree/build_gpu.h"
 #include "kernels/btree/tree_gpu.h"
-#include "kernels/btree/apply_steps.h"
+#include "kernels/btree/apply_leaf.h"
+#include "kernels/btree/apply_level.h"
 
 /* A level of so many nodes at most is made by one block. */
 #define GPU_SMALL_LEVEL 1024
@@ -24,14 +24,14 @@
 enum GpuPhase
 {
 	GPU_FIND, /* from here for each operation ... */
-	GPU_HEAD, /* ... and one more; then head and sum are summed up */
+	GPU_HEAD, /* ... and one more; then head and sum become exclusive sums */
 	GPU_RUN,
-	GPU_PLAN, /* one more; then taken is summed up */
+	GPU_PLAN, /* one more; then taken becomes an exclusive sum */
 	GPU_LIST,
 	GPU_LEAF,       /* for each lane of each new leaf */
-	GPU_LEVEL_HEAD, /* for each change below, and one more; then head is summed up */
+	GPU_LEVEL_HEAD, /* for each change below, and one more; then head becomes an exclusive sum */
 	GPU_LEVEL_RUN,
-	GPU_LEVEL_PLAN, /* for each change, and one more; then first is summed up */
+	GPU_LEVEL_PLAN, /* for each change, and one more; then first becomes an exclusive sum */
 	GPU_LEVEL_LIST, /* for each change and each piece below */
 	GPU_LEVEL_NODE  /* for each lane of each new node */
 };

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * apply_small.h
- *	  Small batches of operations.
+ * apply_gpu_small.h
+ *	  Small batches of operations: the host waits for the device only once.
  *
- * They are read from host memory by the device, which says there when it is done.
- * They take one launch of one block if what is planned fits into the block's own
- * memory (about 100 operations), else four launches.  The host sees to it before
- * that there are as many unused nodes as the batch may take.
+ * The device reads the operations from host memory, and says there when it is
+ * done.  A batch takes one launch of one block if the plan fits into the block's own
+ * memory (about 100 operations), else four launches.  The host has reserved before
+ * as many free nodes as the batch may take.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,10 +20,6 @@
 
 /* Threads that make the nodes of a small batch. */
 #define GPU_SMALL_MAKERS 32768
-
-/*
- * Small batches.
- */
 
 /* Working memory of a small batch. */
 struct GpuSmall
@@ -48,7 +44,7 @@ struct GpuSmallSize
 	uint32_t inners;
 };
 
-/* The part that sorting takes. */
+/* The arrays that sorting takes. */
 GPU_FN void
 gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
 {
@@ -57,7 +53,7 @@ gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
 	small->place = gpu_scratch<uint16_t>(scratch, 2 * (int64_t) n);
 }
 
-/* The part that is best in the block's own memory. */
+/* The arrays that are best in the block's own memory. */
 GPU_FN void
 gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
 {
@@ -110,13 +106,10 @@ struct GpuSmallBatch
 	}
 };
 
-/* One step of a bitonic network. */
+/* A step of the sort (gpu_block_sort) of n operations: puts the places a and b in order. */
 GPU_FN void
-gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
+gpu_small_put(const GpuSmall &small, int n, int a, int b, bool ascending)
 {
-	unsigned low = (unsigned) i & (unsigned) (j - 1); /* j and k are powers of 2 */
-	unsigned a = ((unsigned) i - low) * 2 + low;
-	unsigned b = a + (unsigned) j;
 	uint64_t key_a = small.key[a];
 	uint64_t key_b = small.key[b];
 	uint16_t place_a = small.place[a];
@@ -130,7 +123,7 @@ gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 		swap = place_a >= n && place_b < n;
 	else
 		swap = gpu_op_less(&small.ops[place_b], &small.ops[place_a]);
-	if (swap == ((a & (unsigned) k) == 0))
+	if (swap == ascending)
 	{
 		small.key[a] = key_b;
 		small.key[b] = key_a;
@@ -139,7 +132,7 @@ gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 	}
 }
 
-/* Read the operations, and sort them into the batch. */
+/* Reads the operations, and sorts them into the batch. */
 template <int nw>
 GPU_FN void
 gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int n)
@@ -179,13 +172,7 @@ gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int 
 				   }
 			   });
 	if (*unsorted)
-	{
-		for (int k = 2; k <= size; k *= 2)
-		{
-			for (int j = k / 2; j > 0; j /= 2)
-				block.each(size / 2, [&](int64_t i) { gpu_bitonic_step(small, n, i, j, k); });
-		}
-	}
+		gpu_block_sort(size, [&](int a, int b, bool ascending) { gpu_small_put(small, n, a, b, ascending); });
 	block.each(n, [&](int64_t i) { btree_apply_set(batch, i, &small.ops[small.place[i]], nw); });
 }
 
@@ -219,7 +206,7 @@ gpu_small_lanes(const GpuLevels &levels, int end)
 	return (int64_t) counts->pieces[0] * BTREE_LEAF_LANES + (int64_t) counts->made[end] * BTREE_INNER_LANES;
 }
 
-/* Make what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
+/* Makes what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
 template <int nw>
 GPU_FN void
 gpu_small_make(const GpuLevels &levels, int end, int64_t i)
@@ -248,7 +235,7 @@ gpu_small_make(const GpuLevels &levels, int end, int64_t i)
 	}
 }
 
-/* All nodes are made: find the root. */
+/* All nodes are made: finds the root. */
 GPU_FN void
 gpu_small_root(const GpuLevels &levels, int end)
 {
@@ -258,7 +245,7 @@ gpu_small_root(const GpuLevels &levels, int end)
 		btree_level_finish(&top);
 }
 
-/* Copy the unused nodes that come next. */
+/* Copies the refs of the free nodes that come next. */
 GPU_FN void
 gpu_small_refs(GpuBlock &block, GpuSmall *small, const GpuSmallSize &size)
 {
@@ -357,7 +344,7 @@ template <int nw> struct GpuSmallMake
 	}
 };
 
-/* Wait for the block to say that it is done; it may also have failed. */
+/* Waits for the device to say that it is done; it may also have failed. */
 static inline void
 gpu_small_wait(GpuChange *c)
 {
@@ -372,7 +359,7 @@ gpu_small_wait(GpuChange *c)
 	}
 }
 
-/* Launch what a small batch takes. */
+/* Launches what a small batch takes. */
 template <int nw>
 static inline void
 gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const GpuBounds *b)
@@ -416,8 +403,8 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 }
 
 /*
- * Up to GPU_SMALL_OPS operations, which lie in host memory where the device sees
- * them at ops, into a tree that can have so many more.
+ * Applies up to GPU_SMALL_OPS operations, which the device sees at ops in host
+ * memory, to a tree that can have so many more entries.
  */
 static inline GpuStatus
 gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int64_t *inserted,
