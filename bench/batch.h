@@ -4,13 +4,12 @@
  *	  Batches of probes in any order, in device memory: points, ranges, counts.
  *	  For GPUs only.
  *
- * Probes in ascending order, as scan requests have them, are best done by
- * one thread each: neighbours read the same lines.  Here neighbours have nothing
- * in common, so what counts is to read each node at once and by few
- * instructions: a tile of 8 lanes reads a node's line together, 16 bytes a lane.
- * Lanes 0 to 3 have the separators or w0 then, lanes 4 to 7 the links, t, or
- * w1.  A tile works on several probes at a time, so that many lines are on their
- * way.
+ * The extension never asks for such batches: only bench/device and
+ * test/kernels/gpu_batch.cu call this.  Scan requests have probes in ascending order,
+ * for which one thread each is best, because neighbours read the same lines.  Here
+ * neighbours have nothing in common.  So a tile of 8 lanes (probe_tile.h) reads each
+ * node's line together, in few instructions.  A tile works on several probes at a
+ * time, so that many lines are on their way.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,8 +29,16 @@ gpu_batch_blocks(int64_t n, int probes)
 	return (unsigned) ((n + a_block - 1) / a_block);
 }
 
+/* The low part of word i of the line's upper half: a link's ref. */
+__device__ __forceinline__ uint32_t
+gpu_tile_upper(const ulonglong2 &line, int i)
+{
+	return __shfl_sync(GPU_ALL_LANES, (uint32_t) ((i & 1) ? line.y : line.x), GPU_TILE / 2 + (i >> 1),
+					   GPU_TILE);
+}
+
 /*
- * Descend with n probes of the tile, from ref[] to their leaves.  x[] are the
+ * Descends with n probes of the tile, from ref[] to their leaves.  x[] are the
  * same in all lanes of a tile.  If sums, before[] gets the number of entries
  * before the leaves.
  */
@@ -263,9 +270,9 @@ gpu_tile_select(const BtreeView &view, uint32_t rank, uint32_t *before, ulonglon
  */
 static __global__ void
 __launch_bounds__(GPU_BATCH_BLOCK)
-	gpu_batch_ranges(BtreeView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi, int cap,
-					 uint64_t *__restrict__ w0, uint64_t *__restrict__ t, uint32_t *__restrict__ found,
-					 int64_t n)
+	gpu_batch_ranges(BtreeView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi,
+					 int cap, uint64_t *__restrict__ w0, uint64_t *__restrict__ t,
+					 uint32_t *__restrict__ found, int64_t n)
 {
 	int64_t mine = ((int64_t) blockIdx.x * GPU_BATCH_BLOCK + threadIdx.x) / GPU_TILE;
 	int lane = gpu_tile_lane();

@@ -665,7 +665,7 @@ main(int argc, char **argv)
 	b->stream.temp = bench_alloc<unsigned char>((int64_t) temp);
 	b->stream.temp_bytes = temp;
 	BENCH_CHECK(gpu_pool_open(&b->pool, (size_t) b->entries * 200 + ((size_t) 1 << 30)));
-	BENCH_CHECK(gpu_change_open(&b->change, &b->pool));
+	BENCH_CHECK(gpu_tree_change_open(&b->change, &b->pool));
 	bandwidth = copy_bandwidth(b);
 	for (int nw = 1; nw <= 2; nw++)
 	{

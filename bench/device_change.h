@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/build_unsorted.h"
 #include "kernels/btree/change_gpu.h"
 #include "kernels/btree/probe.h"
 
@@ -146,7 +147,7 @@ bench_change_build(BenchChange *b, GpuTree *tree)
 		gpu_tree_withdraw(tree);
 		gpu_tree_drop(&b->change, tree);
 	}
-	return gpu_tree_build(&b->change, tree, b->device_words, NULL, b->device_words + n, n, 90) == GPU_OK;
+	return bench_build_unsorted(&b->change, tree, b->device_words, NULL, b->device_words + n, n, 90) == GPU_OK;
 }
 
 static inline bool
@@ -322,7 +323,7 @@ bench_change(GpuPool *pool, int64_t n, uint64_t seed, BenchChangeRow row)
 	b->row = row;
 	b->random.seed(seed);
 	b->next_t = 1;
-	if (!gpu_change_open(&b->change, pool))
+	if (!gpu_tree_change_open(&b->change, pool))
 		return false;
 	b->unsorted.reserve((size_t) n);
 	for (int64_t i = 0; i < n; i++)

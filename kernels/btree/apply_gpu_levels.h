@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * apply_levels.h
- *	  What changes of all sizes are made of: the phases of a level, working
- *	  memory, unused nodes, and publishing.
+ * apply_gpu_levels.h
+ *	  What batches of all sizes are made of: the phases of a level, working
+ *	  memory, free nodes, and publishing.
  *
- * The functions of one item are in btree_apply.h.
+ * What one thread does in a phase is in apply_leaf.h and apply_level.h.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef BTREE_APPLY_GPU_LEVELS_H
 #define BTREE_APPLY_GPU_LEVELS_H
 
-#include "kernels/btree/build_gpu.h"
 #include "kernels/btree/tree_gpu.h"
-#include "kernels/btree/apply_steps.h"
+#include "kernels/btree/apply_leaf.h"
+#include "kernels/btree/apply_level.h"
 
 /* A level of so many nodes at most is made by one block. */
 #define GPU_SMALL_LEVEL 1024
@@ -24,14 +24,14 @@
 enum GpuPhase
 {
 	GPU_FIND, /* from here for each operation ... */
-	GPU_HEAD, /* ... and one more; then head and sum are summed up */
+	GPU_HEAD, /* ... and one more; then head and sum become exclusive sums */
 	GPU_RUN,
-	GPU_PLAN, /* one more; then taken is summed up */
+	GPU_PLAN, /* one more; then taken becomes an exclusive sum */
 	GPU_LIST,
 	GPU_LEAF,       /* for each lane of each new leaf */
-	GPU_LEVEL_HEAD, /* for each change below, and one more; then head is summed up */
+	GPU_LEVEL_HEAD, /* for each change below, and one more; then head becomes an exclusive sum */
 	GPU_LEVEL_RUN,
-	GPU_LEVEL_PLAN, /* for each change, and one more; then first is summed up */
+	GPU_LEVEL_PLAN, /* for each change, and one more; then first becomes an exclusive sum */
 	GPU_LEVEL_LIST, /* for each change and each piece below */
 	GPU_LEVEL_NODE  /* for each lane of each new node */
 };
@@ -412,32 +412,37 @@ gpu_levels_init(GpuChange *c, const GpuTree *tree, BtreeLevel *l)
 static inline void
 gpu_levels_nodes(const GpuTree *tree, BtreeLevel *l)
 {
-	l->leaves = gpu_nodes_free(&tree->leaves);
-	l->inners = gpu_nodes_free(&tree->inners);
-	l->retired_leaves = tree->leaves.retired.at + tree->leaves.retired_to;
-	l->retired_inners = tree->inners.retired.at + tree->inners.retired_to;
+	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	const GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
+
+	l->leaves = gpu_tree_free(tree, GPU_TREE_LEAVES);
+	l->inners = gpu_tree_free(tree, GPU_TREE_INNERS);
+	l->retired_leaves = leaves->retired.at + leaves->retired_to;
+	l->retired_inners = inners->retired.at + inners->retired_to;
 }
 
-/* Unused nodes, and room for replaced ones and to note the version. */
+/* Nodes to be taken, and room for replaced ones and to note the version; false: out of memory. */
 static inline bool
 gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
 {
-	return gpu_pool_list(c->pool, &tree->retired, 1) &&
-		   gpu_tree_reserve(c, tree, (uint64_t) b->pieces[0], (uint64_t) b->inner_pieces,
-							(uint64_t) b->changes[0], (uint64_t) b->inner_changes + BTREE_LEVELS);
+	GpuDemand demand[GPU_TREE_KINDS] = {};
+
+	demand[GPU_TREE_LEAVES] = { (uint64_t) b->pieces[0], (uint64_t) b->changes[0] };
+	demand[GPU_TREE_INNERS] = { (uint64_t) b->inner_pieces, (uint64_t) b->inner_changes + BTREE_LEVELS };
+	return gpu_space_reserve(c, &tree->space, demand);
 }
 
-/* The new version is there, and the page has its counts: publish it. */
+/* The new version is there, and the report has its counts: publishes it. */
 static inline void
 gpu_apply_publish(GpuChange *c, GpuTree *tree)
 {
-	const BtreeCounts *counts = &c->page->counts;
+	const BtreeCounts *counts = &gpu_tree_report(c)->counts;
 	uint64_t entries = tree->entries.load() + (counts->sum >> 32) - (uint32_t) counts->sum;
+	GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
 	uint32_t made = 0;
 	uint32_t retired = counts->single;
 
-	tree->leaves.nfree -= counts->pieces[0];
-	tree->leaves.retired_to += tree->height > 0 ? counts->changes[0] : 0;
 	for (int level = 0; level < BTREE_MAX_HEIGHT; level++)
 	{
 		if (level > 0)
@@ -451,14 +456,14 @@ gpu_apply_publish(GpuChange *c, GpuTree *tree)
 		if (level >= (int) counts->height)
 			tree->level_n[level] = 0;
 	}
-	tree->inners.nfree -= made;
-	tree->inners.retired_to += retired;
-	tree->inners.live += made - retired;
-	tree->leaves.live = tree->level_n[0];
+	gpu_nodes_take(leaves, counts->pieces[0]);
+	gpu_nodes_retire(leaves, tree->height > 0 ? counts->changes[0] : 0);
+	gpu_nodes_take(inners, made);
+	gpu_nodes_retire(inners, retired);
 	tree->root = counts->root;
 	tree->height = (int) counts->height;
 	gpu_tree_publish(tree, entries);
-	tree->retired.push_back({ tree->version, tree->leaves.retired_to, tree->inners.retired_to });
+	gpu_space_note(&tree->space, tree->version);
 }
 
 #endif /* BTREE_APPLY_GPU_LEVELS_H */

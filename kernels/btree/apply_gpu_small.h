@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * apply_small.h
- *	  Small batches of operations.
+ * apply_gpu_small.h
+ *	  Small batches of operations: the host waits for the device only once.
  *
- * They are read from host memory by the device, which says there when it is done.
- * They take one launch of one block if what is planned fits into the block's own
- * memory (about 100 operations), else four launches.  The host sees to it before
- * that there are as many unused nodes as the batch may take.
+ * The device reads the operations from host memory, and says there when it is
+ * done.  A batch takes one launch of one block if the plan fits into the block's own
+ * memory (about 100 operations), else four launches.  The host has reserved before
+ * as many free nodes as the batch may take.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,10 +20,6 @@
 
 /* Threads that make the nodes of a small batch. */
 #define GPU_SMALL_MAKERS 32768
-
-/*
- * Small batches.
- */
 
 /* Working memory of a small batch. */
 struct GpuSmall
@@ -48,7 +44,7 @@ struct GpuSmallSize
 	uint32_t inners;
 };
 
-/* The part that sorting takes. */
+/* The arrays that sorting takes. */
 GPU_FN void
 gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
 {
@@ -57,7 +53,7 @@ gpu_small_sort_layout(GpuScratch *scratch, GpuSmall *small, int n)
 	small->place = gpu_scratch<uint16_t>(scratch, 2 * (int64_t) n);
 }
 
-/* The part that is best in the block's own memory. */
+/* The arrays that are best in the block's own memory. */
 GPU_FN void
 gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
 {
@@ -96,7 +92,7 @@ struct GpuSmallBatch
 	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
 	GpuSmallSize size;
 	const GpudsOp *from; /* host memory, as the device sees it */
-	GpuPage *page;
+	GpuTreeReport *report;
 
 	/* The working memory. */
 	GPU_FN GpuSmall memory(unsigned char *shared) const
@@ -110,20 +106,10 @@ struct GpuSmallBatch
 	}
 };
 
-/* Is operation x before y?  Of operations on one entry the one of the highest order is. */
-GPU_FN bool
-gpu_op_less(const GpudsOp *x, const GpudsOp *y)
-{
-	return entry_less(&x->e, &y->e) || (entry_equal(&x->e, &y->e) && x->order > y->order);
-}
-
-/* One step of a bitonic network. */
+/* A step of the sort (gpu_block_sort) of n operations: puts the places a and b in order. */
 GPU_FN void
-gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
+gpu_small_put(const GpuSmall &small, int n, int a, int b, bool ascending)
 {
-	unsigned low = (unsigned) i & (unsigned) (j - 1); /* j and k are powers of 2 */
-	unsigned a = ((unsigned) i - low) * 2 + low;
-	unsigned b = a + (unsigned) j;
 	uint64_t key_a = small.key[a];
 	uint64_t key_b = small.key[b];
 	uint16_t place_a = small.place[a];
@@ -137,7 +123,7 @@ gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 		swap = place_a >= n && place_b < n;
 	else
 		swap = gpu_op_less(&small.ops[place_b], &small.ops[place_a]);
-	if (swap == ((a & (unsigned) k) == 0))
+	if (swap == ascending)
 	{
 		small.key[a] = key_b;
 		small.key[b] = key_a;
@@ -146,7 +132,7 @@ gpu_bitonic_step(const GpuSmall &small, int n, int64_t i, int j, int k)
 	}
 }
 
-/* Read the operations, and sort them into the batch. */
+/* Reads the operations, and sorts them into the batch. */
 template <int nw>
 GPU_FN void
 gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int n)
@@ -186,13 +172,7 @@ gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int 
 				   }
 			   });
 	if (*unsorted)
-	{
-		for (int k = 2; k <= size; k *= 2)
-		{
-			for (int j = k / 2; j > 0; j /= 2)
-				block.each(size / 2, [&](int64_t i) { gpu_bitonic_step(small, n, i, j, k); });
-		}
-	}
+		gpu_block_sort(size, [&](int a, int b, bool ascending) { gpu_small_put(small, n, a, b, ascending); });
 	block.each(n, [&](int64_t i) { btree_apply_set(batch, i, &small.ops[small.place[i]], nw); });
 }
 
@@ -226,7 +206,7 @@ gpu_small_lanes(const GpuLevels &levels, int end)
 	return (int64_t) counts->pieces[0] * BTREE_LEAF_LANES + (int64_t) counts->made[end] * BTREE_INNER_LANES;
 }
 
-/* Make what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
+/* Makes what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
 template <int nw>
 GPU_FN void
 gpu_small_make(const GpuLevels &levels, int end, int64_t i)
@@ -255,7 +235,7 @@ gpu_small_make(const GpuLevels &levels, int end, int64_t i)
 	}
 }
 
-/* All nodes are made: find the root. */
+/* All nodes are made: finds the root. */
 GPU_FN void
 gpu_small_root(const GpuLevels &levels, int end)
 {
@@ -265,7 +245,7 @@ gpu_small_root(const GpuLevels &levels, int end)
 		btree_level_finish(&top);
 }
 
-/* Copy the unused nodes that come next. */
+/* Copies the refs of the free nodes that come next. */
 GPU_FN void
 gpu_small_refs(GpuBlock &block, GpuSmall *small, const GpuSmallSize &size)
 {
@@ -306,9 +286,11 @@ template <int nw> struct GpuApplySmallest
 		block.each(gpu_small_lanes(small.levels, end),
 				   [&](int64_t i) { gpu_small_make<nw>(small.levels, end, i); });
 		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
-		block.each(sizeof(BtreeCounts) / sizeof(uint32_t), [&](int64_t i)
-				   { ((uint32_t *) &batch.page->counts)[i] = ((uint32_t *) small.levels.common.counts)[i]; });
-		block.each(1, [&](int64_t) { gpu_release_system(&batch.page->done, 1); });
+		block.each(sizeof(BtreeCounts) / sizeof(uint32_t),
+				   [&](int64_t i) {
+					   ((uint32_t *) &batch.report->counts)[i] = ((uint32_t *) small.levels.common.counts)[i];
+				   });
+		block.each(1, [&](int64_t) { gpu_release_system(&batch.report->done, 1); });
 	}
 };
 
@@ -356,19 +338,20 @@ template <int nw> struct GpuSmallMake
 		if (gpu_last_of(&batch.small.flags[1], (uint32_t) threads))
 		{
 			gpu_small_root(batch.small.levels, end);
-			batch.page->counts = *batch.small.levels.common.counts;
-			gpu_release_system(&batch.page->done, 1);
+			batch.report->counts = *batch.small.levels.common.counts;
+			gpu_release_system(&batch.report->done, 1);
 		}
 	}
 };
 
-/* Wait for the block to say that it is done; it may also have failed. */
+/* Waits for the device to say that it is done; it may also have failed. */
 static inline void
 gpu_small_wait(GpuChange *c)
 {
-	for (unsigned turn = 1; gpu_acquire_system(&c->page->done) == 0; turn++)
+	for (unsigned turn = 1; gpu_acquire_system(&gpu_tree_report(c)->done) == 0; turn++)
 	{
-		if (turn % 4096 == 0 && gpu_finished(&c->stream) && gpu_acquire_system(&c->page->done) == 0)
+		if (turn % 4096 == 0 && gpu_finished(&c->stream) &&
+			gpu_acquire_system(&gpu_tree_report(c)->done) == 0)
 		{
 			gpu_fail(&c->stream, "kernel", "no answer");
 			return;
@@ -376,14 +359,14 @@ gpu_small_wait(GpuChange *c)
 	}
 }
 
-/* Launch what a small batch takes. */
+/* Launches what a small batch takes. */
 template <int nw>
 static inline void
 gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const GpuBounds *b)
 {
 	GpuStream *s = &c->stream;
 	GpuScratch scratch = { NULL, 0 };
-	GpuScratch separators = { c->small, 0 };
+	GpuScratch separators = { c->memory, 0 };
 	GpuScratch sort = { NULL, 0 };
 	GpuSmallBatch batch = {};
 	GpuLevels *levels = &batch.small.levels;
@@ -392,7 +375,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	GpuSmall own;
 
 	batch.from = ops;
-	batch.page = c->device_page;
+	batch.report = (GpuTreeReport *) c->device_report;
 	batch.size = {
 		n, tree->height, b->levels, tree->nwords, (uint32_t) b->pieces[0], (uint32_t) b->inner_pieces
 	};
@@ -402,37 +385,37 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	levels->common.batch.n = n;
 	gpu_levels_init(c, tree, &levels->common);
 	gpu_levels_nodes(tree, &levels->common);
-	if (scratch.used <= GPU_BLOCK_SHARED_BYTES)
+	if (scratch.used_bytes <= GPU_BLOCK_SHARED_BYTES)
 	{
 		int block = (n * BTREE_FANOUT + 31) / 32 * 32;
 
 		block = block < 64 ? 64 : block < GPU_BLOCK_THREADS ? block : GPU_BLOCK_THREADS;
-		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used);
+		gpu_launch_block(s, GpuApplySmallest<nw>{ batch }, block, scratch.used_bytes);
 		return;
 	}
 	batch.size.leaves = batch.size.inners = 0;
 	gpu_small_layout(&separators, &batch.small, batch.size);
 	gpu_small_sort_layout(&sort, &own, n);
-	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used);
+	gpu_launch_block(s, GpuSmallSort<nw>{ batch }, GPU_BLOCK_THREADS, sort.used_bytes);
 	gpu_launch<32>(s, n, GpuLaunchPhase<nw, GPU_FIND>{ levels->at(0) });
 	gpu_launch_block(s, GpuSmallPlan<nw>{ batch }, GPU_BLOCK_THREADS, 0);
 	gpu_launch<64>(s, threads, GpuSmallMake<nw>{ batch, threads });
 }
 
 /*
- * Up to GPU_SMALL_OPS operations, which lie in host memory where the device sees
- * them at ops, into a tree that can have so many more.
+ * Applies up to GPU_SMALL_OPS operations, which the device sees at ops in host
+ * memory, to a tree that can have so many more entries.
  */
 static inline GpuStatus
 gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int64_t *inserted,
 					 int64_t *deleted)
 {
 	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
-	BtreeCounts *counts = &c->page->counts;
+	BtreeCounts *counts = &gpu_tree_report(c)->counts;
 
 	if (!gpu_apply_reserve(c, tree, &bounds))
 		return GPU_NO_MEMORY;
-	c->page->done = 0;
+	gpu_tree_report(c)->done = 0;
 	if (tree->nwords == 1)
 		gpu_small_launch<1>(c, tree, ops, n, &bounds);
 	else

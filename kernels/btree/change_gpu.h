@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
- * change.h
- *	  What the thread of the engine that changes trees calls.
+ * change_gpu.h
+ *	  What the thread that changes trees in device memory calls.
  *
  * One thread at a time uses a GpuChange and the trees that it changes; readers
- * are beside it: they pin the tree's version (kernels/core/pins.h, gpu_tree_version),
- * take the view, and may use what it shows until they give up the pin.
- * All calls return when the device has done what was asked.
+ * are beside it (tree_gpu.h).  All calls return when the device has done what was
+ * asked.
  *
- *	  tree.h	GpuTree, gpu_change_close, gpu_tree_view
- *	  load.h	gpu_tree_load_begin/add/end/cancel, gpu_tree_withdraw/drop
- *	  apply.h	gpu_change_open, gpu_tree_apply, gpu_tree_reclaim
- *	  verify.h	gpu_tree_verify
+ *	  tree_gpu.h	GpuTree, gpu_tree_view, gpu_tree_reclaim/withdraw/drop
+ *	  build_gpu.h	gpu_tree_load_begin/add/end/cancel
+ *	  apply_gpu.h	gpu_tree_change_open, gpu_tree_apply
+ *	  verify_gpu.h	gpu_tree_verify
  *
  *-------------------------------------------------------------------------
  */

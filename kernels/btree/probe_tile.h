@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * tile.h
- *	  Tiles: 8 lanes of a warp that read a node's line together, 16 bytes a lane.
- *	  For GPUs only.
+ * probe_tile.h
+ *	  Searching a tree by tiles: 8 lanes of a warp read a node's line together, 16
+ *	  bytes a lane.  For GPUs only.
  *
- * Lanes 0 to 3 have the separators or w0 then, lanes 4 to 7 the links, or of
- * a leaf t (of two key words: w1).  All lanes of a warp take part in every
- * call.
+ * Lanes 0 to 3 then have the separators, or w0 of a leaf.  Lanes 4 to 7 have the
+ * links, or t of a leaf (w1, if there are two key words).  All lanes of a warp take
+ * part in every call.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +34,8 @@ gpu_tile_shift(void)
 }
 
 /*
- * This lane's 16 bytes of the line at ref.  An ordinary load: a kernel that stays
- * may find new nodes where it has read old ones.
+ * This lane's 16 bytes of the line at ref.  It must be an ordinary load, because a
+ * resident kernel may find new nodes where it has read old ones.
  */
 __device__ __forceinline__ ulonglong2
 gpu_tile_load(const unsigned char *base, BtreeRef ref)
@@ -43,14 +43,7 @@ gpu_tile_load(const unsigned char *base, BtreeRef ref)
 	return ((const ulonglong2 *) (base + (size_t) ref * BTREE_UNIT_BYTES))[gpu_tile_lane()];
 }
 
-/* Word i of the line's upper half, low part. */
-__device__ __forceinline__ uint32_t
-gpu_tile_upper(const ulonglong2 &line, int i)
-{
-	return __shfl_sync(GPU_ALL_LANES, (uint32_t) ((i & 1) ? line.y : line.x), GPU_TILE / 2 + (i >> 1),
-					   GPU_TILE);
-}
-
+/* Word i of the line's upper half. */
 __device__ __forceinline__ uint64_t
 gpu_tile_upper64(const ulonglong2 &line, int i)
 {

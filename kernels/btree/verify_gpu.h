@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * verify.h
+ * verify_gpu.h
  *	  Checking everything that a tree in device memory promises.
  *
- * Done by the device; see btree_verify.h.  The first fault that any of its threads
- * finds is put into words.
+ * The device does it, by the functions of verify.h.  The first fault that any of its
+ * threads finds is put into words.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +42,7 @@ gpu_fault_words(uint32_t fault)
 		case BTREE_NOT_CLEAR:
 			return "has unused places that are not clear";
 		case BTREE_BAD_LEVEL:
-			return "has siblings that nobody knows of";
+			return "has siblings that no parent links to";
 	}
 	return "is sound";
 }
@@ -57,7 +57,7 @@ gpu_note_fault(GpuFinding *finding, BtreeFault fault, BtreeRef ref)
 	}
 }
 
-/* Mark nodes as used, each for the first time. */
+/* Marks nodes as used; each must be so for the first time. */
 struct GpuMark
 {
 	const BtreeRef *ref;
@@ -160,6 +160,8 @@ struct GpuVerify
 static inline void
 gpu_verify_layout(GpuScratch *scratch, GpuVerify *v, GpuChange *c, const GpuTree *tree)
 {
+	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	const GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
 	int64_t most = 1;
 
 	for (int level = 0; level < tree->height; level++)
@@ -167,8 +169,8 @@ gpu_verify_layout(GpuScratch *scratch, GpuVerify *v, GpuChange *c, const GpuTree
 	v->finding = gpu_scratch<GpuFinding>(scratch, 1);
 	v->leaf_chunks = gpu_scratch<uint32_t>(scratch, c->pool->nchunks);
 	v->inner_chunks = gpu_scratch<uint32_t>(scratch, c->pool->nchunks);
-	v->leaf_words = tree->leaves.chunks.size() * gpu_nodes_per_chunk(&tree->leaves) / 32 + 1;
-	v->inner_words = tree->inners.chunks.size() * gpu_nodes_per_chunk(&tree->inners) / 32 + 1;
+	v->leaf_words = leaves->chunks.size() * gpu_nodes_per_chunk(leaves) / 32 + 1;
+	v->inner_words = inners->chunks.size() * gpu_nodes_per_chunk(inners) / 32 + 1;
 	v->leaves.marked = gpu_scratch<uint32_t>(scratch, (int64_t) v->leaf_words);
 	v->inners.marked = gpu_scratch<uint32_t>(scratch, (int64_t) v->inner_words);
 	for (int i = 0; i < 2; i++)
@@ -181,7 +183,7 @@ gpu_verify_layout(GpuScratch *scratch, GpuVerify *v, GpuChange *c, const GpuTree
 static inline void
 gpu_verify_own(GpuChange *c, const GpuNodes *nodes, BtreeOwned *owned, uint32_t *number, size_t words)
 {
-	uint32_t *host = c->page->chunks;
+	uint32_t *host = c->host_chunks;
 
 	gpu_finish(&c->stream);
 	memset(host, 0, c->pool->nchunks * sizeof(uint32_t));
@@ -192,15 +194,15 @@ gpu_verify_own(GpuChange *c, const GpuNodes *nodes, BtreeOwned *owned, uint32_t 
 	owned->number = number;
 	owned->nchunks = c->pool->nchunks;
 	owned->chunk_units = GPU_CHUNK_UNITS;
-	owned->units = nodes->units;
+	owned->units = nodes->node_units;
 }
 
 /* What has been found so far; false: something. */
 static inline bool
 gpu_verify_look(GpuChange *c, const GpuVerify *v)
 {
-	gpu_copy_bus(&c->stream, &c->page->finding, v->finding, sizeof(GpuFinding));
-	return gpu_finish(&c->stream) && c->page->finding.faults == 0;
+	gpu_copy_bus(&c->stream, &gpu_tree_report(c)->finding, v->finding, sizeof(GpuFinding));
+	return gpu_finish(&c->stream) && gpu_tree_report(c)->finding.faults == 0;
 }
 
 static inline void
@@ -247,7 +249,7 @@ gpu_verify_rest(GpuChange *c, const GpuNodes *nodes, const BtreeOwned *owned, co
 {
 	uint32_t retired = nodes->retired_to - nodes->retired_from;
 	uint64_t all = (uint64_t) nodes->chunks.size() * gpu_nodes_per_chunk(nodes);
-	uint64_t known = (uint64_t) nodes->live + nodes->nfree + retired;
+	uint64_t known = (uint64_t) nodes->nlive + nodes->nfree + retired;
 
 	gpu_verify_mark(c, v, owned, nodes->free.at, nodes->nfree);
 	gpu_verify_mark(c, v, owned, nodes->retired.at + nodes->retired_from, retired);
@@ -260,34 +262,36 @@ gpu_verify_rest(GpuChange *c, const GpuNodes *nodes, const BtreeOwned *owned, co
 }
 
 /*
- * Check a tree's newest version and its memory.  GPU_DAMAGED: why says what is
+ * Checks a tree's newest version and its memory.  GPU_DAMAGED: why says what is
  * wrong.  Takes working memory of about 30 bytes a leaf from the pool.
  */
 static inline GpuStatus
 gpu_tree_verify(GpuChange *c, GpuTree *tree, char *why, size_t whylen)
 {
+	const GpuFinding *finding = &gpu_tree_report(c)->finding;
+	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	const GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
 	GpuScratch scratch = { NULL, 0 };
 	GpuVerify v;
-	GpuSpan run;
+	GpuSpan span;
 	bool sound;
 
 	snprintf(why, whylen, "%s", "");
 	if (tree->nwords == 0 || tree->loading)
 		return GPU_WITHDRAWN;
 	gpu_verify_layout(&scratch, &v, c, tree);
-	if (!gpu_scratch_take(c->pool, &run, &scratch))
+	if (!gpu_scratch_take(c->pool, &span, &scratch))
 		return GPU_NO_MEMORY;
 	gpu_verify_layout(&scratch, &v, c, tree);
 	gpu_fill(&c->stream, v.finding, 0, sizeof(GpuFinding));
-	gpu_verify_own(c, &tree->leaves, &v.leaves, v.leaf_chunks, v.leaf_words);
-	gpu_verify_own(c, &tree->inners, &v.inners, v.inner_chunks, v.inner_words);
+	gpu_verify_own(c, leaves, &v.leaves, v.leaf_chunks, v.leaf_words);
+	gpu_verify_own(c, inners, &v.inners, v.inner_chunks, v.inner_words);
 	sound = tree->nwords == 1 ? gpu_verify_levels<1>(c, tree, &v) : gpu_verify_levels<2>(c, tree, &v);
-	sound = sound && gpu_verify_rest(c, &tree->leaves, &v.leaves, &v, "leaves", why, whylen) &&
-			gpu_verify_rest(c, &tree->inners, &v.inners, &v, "inner nodes", why, whylen);
-	gpu_span_give(c->pool, &run);
-	if (gpu_change_ok(c) && c->page->finding.faults != 0)
-		snprintf(why, whylen, "node at unit %u %s", c->page->finding.ref,
-				 gpu_fault_words(c->page->finding.fault));
+	sound = sound && gpu_verify_rest(c, leaves, &v.leaves, &v, "leaves", why, whylen) &&
+			gpu_verify_rest(c, inners, &v.inners, &v, "inner nodes", why, whylen);
+	gpu_span_give(c->pool, &span);
+	if (gpu_change_ok(c) && finding->faults != 0)
+		snprintf(why, whylen, "node at unit %u %s", finding->ref, gpu_fault_words(finding->fault));
 	if (!gpu_change_ok(c))
 		return gpu_change_status(c);
 	return sound ? GPU_OK : GPU_DAMAGED;

@@ -683,7 +683,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 	}
 	engine->hung_until = (uint32_t *) gpu_host_alloc(sizeof(uint32_t));
 	ok = engine->staging_device != NULL && engine->hung_until != NULL &&
-		 gpu_change_open(&engine->change, &engine->pool) &&
+		 gpu_tree_change_open(&engine->change, &engine->pool) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_began) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_ended);
 	for (int i = 0; i < SCANNERS; i++)

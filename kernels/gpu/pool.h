@@ -1,15 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * pool.h
- *	  Device memory for trees: one range, cut into chunks of 2 MB.
+ *	  Device memory for all structures: one range, cut into chunks of 2 MB.
  *
- * Nodes are named by their unit number in the range (btree_node.h).  Chunk 0 is
- * never handed out, so that no node is number 0.  Single chunks, for nodes, come
- * from the low end, runs of neighbouring chunks, for arrays, from the high end:
- * so runs, which come and go, find each other's room again.
+ * The range is counted in units of 64 bytes.  A GpuRef names a node by the unit
+ * that it begins at; chunk 0 is never handed out, so that no node is number 0.
  *
- * Which chunks are taken is known to the host only; whoever gives chunks back
- * has seen to it that the device no longer uses them.  Safe with threads.
+ * Single chunks, for nodes, come from the low end.  Spans of neighbouring chunks,
+ * for arrays, come from the high end: they come and go, and so find the room again
+ * that other spans have left.
+ *
+ * Only the host knows which chunks are taken.  A caller that gives chunks back has
+ * made sure that the device no longer uses them.  Safe with threads.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,22 +24,26 @@
 #include <vector>
 
 #include "kernels/gpu/machine.h"
-#include "kernels/btree/node.h"
 
 #define GPU_CHUNK_BYTES ((size_t) 2 << 20)
-#define GPU_CHUNK_UNITS ((uint32_t) (GPU_CHUNK_BYTES / BTREE_UNIT_BYTES))
+#define GPU_UNIT_BYTES 64
+#define GPU_CHUNK_UNITS ((uint32_t) (GPU_CHUNK_BYTES / GPU_UNIT_BYTES))
 
 /* More have no unit numbers. */
 #define GPU_MAX_CHUNKS ((size_t) (UINT64_C(0x100000000) / GPU_CHUNK_UNITS))
+
+/* Number of a unit from the pool's base, at which a node begins; 0: none. */
+typedef uint32_t GpuRef;
 
 struct GpuPool
 {
 	unsigned char *base = NULL; /* in device memory */
 	size_t bytes = 0;
-	uint32_t nchunks = 0; /* chunk 0 too */
-	std::atomic<uint32_t> used{ 0 };
-	std::atomic<int64_t> fail_after{ -1 }; /* so many allocations succeed, the next fails; < 0: none fails */
-	std::atomic<int64_t> fail_list{ -1 };  /* likewise, of lists of the process's */
+	uint32_t nchunks = 0; /* with chunk 0 */
+	std::atomic<uint32_t> used_chunks{ 0 };
+	/* For tests: so many allocations succeed, and the next one fails; < 0: none fails. */
+	std::atomic<int64_t> fail_after{ -1 };
+	std::atomic<int64_t> fail_list{ -1 }; /* likewise, of lists in the process's memory */
 	std::mutex lock;
 	std::vector<bool> taken;
 	uint32_t lowest = 1; /* no chunk before it is free */
@@ -52,7 +58,7 @@ gpu_pool_fails(std::atomic<int64_t> *fail_after)
 	return (*fail_after)-- == 0;
 }
 
-/* Take the range from the card; false: it has not so much. */
+/* Takes the range from the card; false: it has not so much. */
 static inline bool
 gpu_pool_open(GpuPool *pool, size_t bytes)
 {
@@ -75,7 +81,7 @@ gpu_pool_open(GpuPool *pool, size_t bytes)
 	if (pool->base == NULL)
 		return false;
 	pool->nchunks = (uint32_t) nchunks;
-	pool->used = 0;
+	pool->used_chunks = 0;
 	pool->lowest = 1;
 	return true;
 }
@@ -113,7 +119,7 @@ gpu_pool_close(GpuPool *pool)
 	pool->nchunks = 0;
 }
 
-/* Bytes that can be taken in all, and that are taken. */
+/* How many bytes can be taken in all, and how many are taken. */
 static inline size_t
 gpu_pool_total(const GpuPool *pool)
 {
@@ -123,7 +129,7 @@ gpu_pool_total(const GpuPool *pool)
 static inline size_t
 gpu_pool_used(const GpuPool *pool)
 {
-	return (size_t) pool->used.load(std::memory_order_relaxed) * GPU_CHUNK_BYTES;
+	return (size_t) pool->used_chunks.load(std::memory_order_relaxed) * GPU_CHUNK_BYTES;
 }
 
 static inline void *
@@ -132,7 +138,7 @@ gpu_pool_at(const GpuPool *pool, uint32_t chunk)
 	return pool->base + (size_t) chunk * GPU_CHUNK_BYTES;
 }
 
-/* A chunk; 0: there is none. */
+/* Takes a chunk; 0: there is none. */
 static inline uint32_t
 gpu_pool_take(GpuPool *pool)
 {
@@ -146,7 +152,7 @@ gpu_pool_take(GpuPool *pool)
 		{
 			pool->taken[chunk] = true;
 			pool->lowest = chunk + 1;
-			pool->used++;
+			pool->used_chunks++;
 			return chunk;
 		}
 	}
@@ -154,7 +160,7 @@ gpu_pool_take(GpuPool *pool)
 	return 0;
 }
 
-/* The first of n neighbouring chunks; 0: there are none. */
+/* Takes n neighbouring chunks, and returns the first; 0: there are none. */
 static inline uint32_t
 gpu_pool_take_span(GpuPool *pool, uint32_t n)
 {
@@ -170,14 +176,14 @@ gpu_pool_take_span(GpuPool *pool, uint32_t n)
 		{
 			for (uint32_t i = 0; i < n; i++)
 				pool->taken[chunk + i] = true;
-			pool->used += n;
+			pool->used_chunks += n;
 			return chunk;
 		}
 	}
 	return 0;
 }
 
-/* Give chunks back. */
+/* Gives n neighbouring chunks back. */
 static inline void
 gpu_pool_give(GpuPool *pool, uint32_t chunk, uint32_t n)
 {
@@ -187,47 +193,49 @@ gpu_pool_give(GpuPool *pool, uint32_t chunk, uint32_t n)
 		pool->taken[chunk + i] = false;
 	if (chunk < pool->lowest)
 		pool->lowest = chunk;
-	pool->used -= n;
+	pool->used_chunks -= n;
 }
 
 /*
- * An array in a run of chunks of its own.
+ * An array in neighbouring chunks of its own.
  */
 struct GpuSpan
 {
 	void *at = NULL; /* device memory, NULL: none */
 	uint32_t chunk = 0;
-	uint32_t n = 0;
+	uint32_t nchunks = 0;
 };
 
+/* Takes chunks for so many bytes; false: there are none. */
 static inline bool
-gpu_span_take(GpuPool *pool, GpuSpan *run, size_t bytes)
+gpu_span_take(GpuPool *pool, GpuSpan *span, size_t bytes)
 {
-	size_t n = (bytes + GPU_CHUNK_BYTES - 1) / GPU_CHUNK_BYTES;
+	size_t nchunks = (bytes + GPU_CHUNK_BYTES - 1) / GPU_CHUNK_BYTES;
 
-	*run = GpuSpan();
-	if (n == 0 || n >= pool->nchunks)
+	*span = GpuSpan();
+	if (nchunks == 0 || nchunks >= pool->nchunks)
 		return false;
-	run->chunk = gpu_pool_take_span(pool, (uint32_t) n);
-	if (run->chunk == 0)
+	span->chunk = gpu_pool_take_span(pool, (uint32_t) nchunks);
+	if (span->chunk == 0)
 		return false;
-	run->n = (uint32_t) n;
-	run->at = gpu_pool_at(pool, run->chunk);
+	span->nchunks = (uint32_t) nchunks;
+	span->at = gpu_pool_at(pool, span->chunk);
 	return true;
 }
 
+/* Gives the chunks back, if there are any. */
 static inline void
-gpu_span_give(GpuPool *pool, GpuSpan *run)
+gpu_span_give(GpuPool *pool, GpuSpan *span)
 {
-	if (run->at != NULL)
-		gpu_pool_give(pool, run->chunk, run->n);
-	*run = GpuSpan();
+	if (span->at != NULL)
+		gpu_pool_give(pool, span->chunk, span->nchunks);
+	*span = GpuSpan();
 }
 
 static inline size_t
-gpu_span_bytes(const GpuSpan *run)
+gpu_span_bytes(const GpuSpan *span)
 {
-	return (size_t) run->n * GPU_CHUNK_BYTES;
+	return (size_t) span->nchunks * GPU_CHUNK_BYTES;
 }
 
 #endif /* GPU_POOL_H */

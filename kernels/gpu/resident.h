@@ -457,14 +457,7 @@ gpu_resident_offsets(const GpuResidentItem &item, int n, GpuResidentShared *shar
 	int i = (int) threadIdx.x;
 	uint64_t count = i < n ? gpu_resident_count(shared->bounds[i], item.forward, &shared->starts[i]) : 0;
 
-	for (int d = 1; d < 32; d *= 2)
-	{
-		uint64_t before = __shfl_up_sync(GPU_ALL_LANES, count, d);
-
-		if (i >= d)
-			count += before;
-	}
-	shared->offsets[i + 1] = count;
+	shared->offsets[i + 1] = gpu_warp_inclusive_sum(count);
 	if (i == 0)
 		shared->offsets[0] = 0;
 }

@@ -16,62 +16,13 @@
 #define GPU_SCAN_BLOCK 1024         /* threads, and intervals at most */
 #define GPU_SCAN_BLOCK_ENTRIES 4096 /* output at most; a power of 2 */
 
-/* Ascending, by all threads of a block: n is a power of 2. */
-__device__ __forceinline__ void
-gpu_scan_block_sort(uint64_t *list, int n)
-{
-	for (int size = 2; size <= n; size *= 2)
-	{
-		for (int distance = size / 2; distance > 0; distance /= 2)
-		{
-			__syncthreads();
-			for (int k = (int) threadIdx.x; k < n / 2; k += GPU_SCAN_BLOCK)
-			{
-				int low = k / distance * distance * 2 + k % distance;
-				int high = low + distance;
-				uint64_t a = list[low];
-				uint64_t b = list[high];
-
-				if ((a > b) == ((low & size) == 0))
-				{
-					list[low] = b;
-					list[high] = a;
-				}
-			}
-		}
-	}
-	__syncthreads();
-}
-
-/* The sum of the block's values up to and with this thread's. */
-__device__ __forceinline__ uint64_t
-gpu_scan_block_sum(uint64_t value, uint64_t *sums)
-{
-	int lane = (int) threadIdx.x % 32;
-	int warp = (int) threadIdx.x / 32;
-
-	for (int d = 1; d < 32; d *= 2)
-	{
-		uint64_t before = __shfl_up_sync(0xFFFFFFFF, value, d);
-
-		if (lane >= d)
-			value += before;
-	}
-	if (lane == 31)
-		sums[warp] = value;
-	__syncthreads();
-	for (int w = 0; w < warp; w++)
-		value += sums[w];
-	return value;
-}
-
 /* write has the output in host memory, and neither found nor full yet. */
 template <bool tids>
 __global__ void
 __launch_bounds__(GPU_SCAN_BLOCK, 1)
 	gpu_scan_block_kernel(const GpuScanLocate locate, GpuScanWrite<1, tids> write, int64_t cap)
 {
-	__shared__ uint64_t sums[GPU_SCAN_BLOCK / 32];
+	__shared__ uint64_t warps[GPU_SCAN_BLOCK / 32];
 	__shared__ uint64_t offsets[GPU_SCAN_BLOCK + 1];
 	__shared__ uint64_t list[tids ? GPU_SCAN_BLOCK_ENTRIES : 1];
 	int thread = (int) threadIdx.x;
@@ -80,16 +31,15 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 	uint64_t total;
 	uint64_t *out = write.sorted;
 
-	total = gpu_scan_block_sum(locate.locate(thread, &start), sums);
-	offsets[thread + 1] = total;
-	if (thread == 0)
-		offsets[0] = 0;
+	offsets[thread] = gpu_block_exclusive_sum(locate.locate(thread, &start), warps, &total);
 	if (thread < n)
 		locate.starts[thread] = start;
-	__syncthreads();
-	total = offsets[GPU_SCAN_BLOCK];
 	if (thread == 0)
+	{
+		offsets[GPU_SCAN_BLOCK] = total;
 		write.summary->total = total;
+	}
+	__syncthreads();
 	write.found = total < (uint64_t) cap ? (int64_t) total : cap;
 	if (write.found > GPU_SCAN_BLOCK_ENTRIES)
 	{
@@ -111,7 +61,19 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 			padded *= 2;
 		for (int i = (int) write.found + thread; i < padded; i += GPU_SCAN_BLOCK)
 			list[i] = UINT64_MAX;
-		gpu_scan_block_sort(list, padded);
+		__syncthreads();
+		gpu_block_sort(padded,
+					   [&](int a, int b, bool ascending)
+					   {
+						   uint64_t x = list[a];
+						   uint64_t y = list[b];
+
+						   if ((x > y) == ascending)
+						   {
+							   list[a] = y;
+							   list[b] = x;
+						   }
+					   });
 		for (int i = thread; i < write.found; i += GPU_SCAN_BLOCK)
 			out[i] = list[i];
 	}

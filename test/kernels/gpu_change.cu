@@ -10,6 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "bench/build_unsorted.h"
 #include "kernels/btree/change_gpu.h"
 #include "tree.h"
 
@@ -233,8 +234,8 @@ apply(GpuTree *tree, Model *m, GpudsOp *ops, int64_t n)
 	else
 		memset((void *) there, 0xA5, (size_t) n * sizeof(GpudsOp));
 #endif
-	status = gpu_tree_apply(&change, tree, (const GpudsOp *) staging, (const GpudsOp *) there, n, &there_inserted,
-							&there_deleted);
+	status = gpu_tree_apply(&change, tree, (const GpudsOp *) staging, (const GpudsOp *) there, n,
+							&there_inserted, &there_deleted);
 	if (status != GPU_OK)
 		return status;
 	qsort(ops, (size_t) n, sizeof(GpudsOp), compare_ops);
@@ -394,6 +395,7 @@ test_damage(int nwords)
 	Model m;
 	char why[200];
 	uint64_t *inner, *leaf, *t;
+	GpuNodes *leaves;
 	uint64_t link;
 	int n;
 
@@ -402,6 +404,7 @@ test_damage(int nwords)
 	CHECK(gpu_tree_view(&tree, &pool, &view));
 	verify(&tree);
 	/* down the left edge: one level above the leaves, and a leaf that is full enough */
+	leaves = &tree.space.nodes[GPU_TREE_LEAVES];
 	inner = btree_node(view.base, view.root);
 	for (int level = view.height - 1; level > 1; level--)
 		inner = btree_node(view.base, btree_link_ref(peek(inner + BTREE_LINKS)));
@@ -429,14 +432,14 @@ test_damage(int nwords)
 	check_damage(&tree, inner + BTREE_LINKS + 1,
 				 (link & ~UINT64_C(0xFFFFFFFF)) | (uint32_t) peek(inner + BTREE_LINKS), "is used twice");
 	/* a node that is free and in use, and one that nobody has */
-	CHECK(tree.leaves.nfree >= 2);
-	check_damage(&tree, (uint64_t *) tree.leaves.free.at,
-				 (peek((uint64_t *) tree.leaves.free.at) & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(link),
+	CHECK(leaves->nfree >= 2);
+	check_damage(&tree, (uint64_t *) leaves->free.at,
+				 (peek((uint64_t *) leaves->free.at) & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(link),
 				 "is used twice");
-	tree.leaves.nfree--;
+	leaves->nfree--;
 	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
 	CHECK(strstr(why, "leaves") != NULL);
-	tree.leaves.nfree++;
+	leaves->nfree++;
 	tree.level_n[0]++;
 	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
 	tree.level_n[0]--;
@@ -480,8 +483,8 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 		words[2 * m.n + i] = m.e[i].t;
 	}
 	qsort(m.e, (size_t) m.n, sizeof(GpudsEntry), test_compare);
-	CHECK(gpu_tree_build(&change, &tree, words, nwords == 2 ? words + m.n : NULL, words + 2 * m.n, m.n,
-						 50 + (uint32_t) test_below(51)) == GPU_OK);
+	CHECK(bench_build_unsorted(&change, &tree, words, nwords == 2 ? words + m.n : NULL, words + 2 * m.n, m.n,
+							   50 + (uint32_t) test_below(51)) == GPU_OK);
 	check_tree(&tree, &m, kind, range);
 	gpu_tree_withdraw(&tree);
 	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
@@ -614,7 +617,7 @@ main(int argc, char **argv)
 	}
 	CHECK(gpu_use(0));
 	CHECK(gpu_pool_open(&pool, (size_t) 600 << 20));
-	CHECK(gpu_change_open(&change, &pool));
+	CHECK(gpu_tree_change_open(&change, &pool));
 	staging = (GpudsEntry *) gpu_host_alloc((size_t) MOST * sizeof(GpudsOp));
 	ranks = (uint64_t *) gpu_host_alloc((size_t) MOST * sizeof(uint64_t));
 #ifdef GPU_EMULATED
