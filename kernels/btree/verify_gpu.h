@@ -3,8 +3,6 @@
  * verify_gpu.h
  *	  Checking everything that a tree in device memory promises.
  *
- * The device does it, by the functions of verify.h.  The first fault that any of its
- * threads finds is put into words.
  *
  *-------------------------------------------------------------------------
  */
@@ -291,7 +289,8 @@ gpu_tree_verify(GpuChange *c, GpuTree *tree, char *why, size_t whylen)
 			gpu_verify_rest(c, inners, &v.inners, &v, "inner nodes", why, whylen);
 	gpu_span_give(c->pool, &span);
 	if (gpu_change_ok(c) && finding->faults != 0)
-		snprintf(why, whylen, "node at unit %u %s", finding->ref, gpu_fault_words(finding->fault));
+		snprintf(why, whylen, "node at unit %u %s", finding->ref,
+				 btree_fault_words((BtreeFault) finding->fault));
 	if (!gpu_change_ok(c))
 		return gpu_change_status(c);
 	return sound ? GPU_OK : GPU_DAMAGED;

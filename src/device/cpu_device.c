@@ -312,7 +312,7 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 {
 	PinSlot *pin = my_pin(tree);
 	Arena *arena = tree_arena(tree);
-	CpuBtreeView view;
+	BtreeView view;
 	int64 n = -1;
 
 	if (arena == NULL)
