@@ -23,9 +23,9 @@ refuse(Relation index)
 					errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
 					errdetail("There is no room for it on any device that the session may use."),
 					errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
-											: gpuds_device == GPUDS_CHOICE_CPU
-												? "gpuds.host_memory"
-												: "gpuds.device_memory or gpuds.host_memory")));
+											: gpuds_device_may_use(GPUDS_ON_CUDA)
+												? "gpuds.device_memory or gpuds.host_memory"
+												: "gpuds.host_memory")));
 }
 
 /*

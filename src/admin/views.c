@@ -63,12 +63,6 @@ add_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
-static const char *
-device_name(GpudsDeviceKind kind)
-{
-	return kind == GPUDS_ON_CUDA ? "cuda" : "cpu";
-}
-
 /*
  * gpuds_device_state(): the CPU device, and the CUDA device if its library is
  * installed.
@@ -261,7 +255,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 			continue;
 		if (!report.loaded && !report.has_applier)
 			continue;
-		values[0] = CStringGetTextDatum(device_name(kind));
+		values[0] = CStringGetTextDatum(gpuds_device_name(kind));
 		values[1] = CStringGetTextDatum(!report.loaded       ? "loading"
 										: report.has_applier ? "applying"
 															 : "loaded");

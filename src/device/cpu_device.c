@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * arena.c
+ * cpu_device.c
  *	  The CPU device: trees in the shared arena or in a private one.
  *
  * The private arena is address space of gpuds.temp_memory, taken when the first
@@ -22,6 +22,12 @@
 
 /* Entries handed to a build at a time. */
 #define LOAD_ROOM 4096
+
+/* Operations applied at a time: bounds the nodes that exist twice. */
+#define CPU_APPLY_SIZE (128 * 1024)
+
+/* A tree may hold so much that it does not use. */
+#define SLACK_BYTES ((size_t) 64 * 1024)
 
 static Arena *shared_arena = NULL;
 static PinSlot *shared_pins = NULL;
@@ -145,26 +151,65 @@ oldest_pin(const GpudsDeviceTree *tree, uint64 owner)
 									  : pin_oldest(&private_pin, 1, owner);
 }
 
-size_t
-gpuds_arena_memory_used(GpudsDeviceKind kind)
+static size_t
+shared_memory_used(void)
 {
-	if (kind == GPUDS_ON_CPU)
-		return arena_used(shared_arena);
+	return arena_used(shared_arena);
+}
+
+static size_t
+shared_memory_size(void)
+{
+	return arena_size(shared_arena);
+}
+
+static size_t
+private_memory_used(void)
+{
 	return private_arena ? arena_used(private_arena) : 0;
 }
 
-size_t
-gpuds_arena_memory_size(GpudsDeviceKind kind)
+static size_t
+private_memory_size(void)
 {
-	Arena *arena = kind == GPUDS_ON_CPU ? shared_arena : private_arena;
 	Arena imagined;
 
-	if (arena == NULL)
-	{
-		arena = &imagined;
-		arena_init(arena, private_bytes());
-	}
-	return arena_size(arena);
+	if (private_arena)
+		return arena_size(private_arena);
+	arena_init(&imagined, private_bytes());
+	return arena_size(&imagined);
+}
+
+/* Every session may use a CPU device, and falls back to it. */
+static bool
+cpu_chosen(bool by_name)
+{
+	return !by_name || gpuds_device == GPUDS_CHOICE_CPU;
+}
+
+static bool
+cpu_usable(GpudsDeviceTree *tree)
+{
+	return true;
+}
+
+/* A tree that is not loaded has no memory. */
+static bool
+cpu_holds(GpudsDeviceTree *tree)
+{
+	return false;
+}
+
+static size_t
+cpu_bytes(GpudsDeviceTree *tree)
+{
+	return arena_space_bytes(&tree->tree.space);
+}
+
+static uint64
+cpu_entries(GpudsDeviceTree *tree)
+{
+	return cpu_btree_entries(&tree->tree);
 }
 
 void
@@ -181,8 +226,8 @@ device_status(KernelStatus status)
 	return status == KERNEL_OK ? GPUDS_DEVICE_OK : GPUDS_DEVICE_NO_MEMORY;
 }
 
-GpudsDeviceStatus
-gpuds_arena_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
+static GpudsDeviceStatus
+cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
 	GpudsDeviceTree *tree = load->tree;
 	Arena *arena = tree_arena(tree);
@@ -206,14 +251,14 @@ gpuds_arena_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	return GPUDS_DEVICE_OK;
 }
 
-GpudsDeviceStatus
-gpuds_arena_load_add(GpudsDeviceLoad *load, int64 n)
+static GpudsDeviceStatus
+cpu_load_add(GpudsDeviceLoad *load, int64 n)
 {
 	return device_status(cpu_btree_build_add(&load->build, load->room, n));
 }
 
-GpudsDeviceStatus
-gpuds_arena_load_end(GpudsDeviceLoad *load)
+static GpudsDeviceStatus
+cpu_load_end(GpudsDeviceLoad *load)
 {
 	KernelStatus status = cpu_btree_build_finish(&load->build);
 
@@ -227,8 +272,8 @@ gpuds_arena_load_end(GpudsDeviceLoad *load)
 	return device_status(status);
 }
 
-void
-gpuds_arena_load_cancel(GpudsDeviceLoad *load)
+static void
+cpu_load_cancel(GpudsDeviceLoad *load)
 {
 	bool private = load->tree->kind == GPUDS_ON_CPU_PRIVATE;
 
@@ -245,8 +290,8 @@ gpuds_arena_load_cancel(GpudsDeviceLoad *load)
 	load->tree = NULL;
 }
 
-GpudsDeviceStatus
-gpuds_arena_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
+static GpudsDeviceStatus
+cpu_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
 	Arena *arena = tree_arena(tree);
 	int64 inserted;
@@ -261,9 +306,9 @@ gpuds_arena_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 	return device_status(status);
 }
 
-int64
-gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
-				 bool forward, GpudsEntry *out, int64 cap)
+static int64
+cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan, bool forward,
+		 GpudsEntry *out, int64 cap)
 {
 	PinSlot *pin = my_pin(tree);
 	Arena *arena = tree_arena(tree);
@@ -273,7 +318,7 @@ gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expecte
 	if (arena == NULL)
 		return -1;
 	pin_version(pin, tree->owner, &tree->tree.version);
-	if (pg_atomic_read_u64(serial) == expected)
+	if (pg_atomic_read_u64(guard) == expected)
 	{
 		pg_read_barrier();
 		if (cpu_btree_view(arena, &tree->tree, &view))
@@ -283,8 +328,8 @@ gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expecte
 	return n;
 }
 
-void
-gpuds_arena_drop(GpudsDeviceTree *tree)
+static bool
+cpu_drop(GpudsDeviceTree *tree)
 {
 	uint64 version;
 
@@ -300,13 +345,38 @@ gpuds_arena_drop(GpudsDeviceTree *tree)
 		cpu_btree_release(private_arena, &tree->tree);
 		unmap_if_unused();
 	}
+	return true;
 }
 
-bool
-gpuds_arena_verify(const GpudsDeviceTree *tree, char *why, size_t whylen)
+static GpudsDeviceVerdict
+cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
 	const Arena *arena = tree_arena(tree);
 
 	/* no arena: an empty tree, and nothing to look at */
-	return arena == NULL || cpu_btree_verify(arena, &tree->tree, why, whylen);
+	if (arena == NULL || cpu_btree_verify(arena, &tree->tree, why, whylen))
+		return GPUDS_TREE_GOOD;
+	return GPUDS_TREE_DAMAGED;
 }
+
+/* What both kinds have in common. */
+#define CPU_DEVICE_OPS                                                                               \
+	.name = "cpu", .max_entries = UINT32_MAX, /* nodes count the entries below a child in 32 bits */ \
+		.apply_size = CPU_APPLY_SIZE, .slack_bytes = SLACK_BYTES, .chosen = cpu_chosen,              \
+	.usable = cpu_usable, .holds = cpu_holds, .bytes = cpu_bytes, .entries = cpu_entries,            \
+	.load_begin = cpu_load_begin, .load_add = cpu_load_add, .load_end = cpu_load_end,                \
+	.load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan, .drop = cpu_drop,          \
+	.verify = cpu_verify
+
+const GpudsDeviceOps gpuds_shared_cpu_device = {
+	CPU_DEVICE_OPS,
+	.memory_used = shared_memory_used,
+	.memory_size = shared_memory_size,
+};
+
+const GpudsDeviceOps gpuds_private_cpu_device = {
+	CPU_DEVICE_OPS,
+	.private = true,
+	.memory_used = private_memory_used,
+	.memory_size = private_memory_size,
+};

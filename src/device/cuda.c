@@ -22,13 +22,24 @@
 #define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GpudsOp)))
 
 /* What a load collects in memory of its own before it asks for a span. */
-#define LOAD_BUFFER ((size_t) 2 * 1024 * 1024)
+#define LOAD_BUFFER_BYTES ((size_t) 2 * 1024 * 1024)
 
 /* A scan takes so much staging memory if there is not as much as it would like. */
-#define LEAST_RUN ((size_t) 2 * GPUDS_UNIT_BYTES)
+#define LEAST_SPAN_BYTES ((size_t) 2 * GPUDS_UNIT_BYTES)
 
-size_t
-gpuds_cuda_memory_used(void)
+/* Chunks for leaves, inner nodes and lists that a tree may not have filled yet. */
+#define SLACK_BYTES ((size_t) 3 * 2 * 1024 * 1024)
+
+GpudsDeviceWork gpuds_device_work;
+
+static bool
+cuda_chosen(bool by_name)
+{
+	return by_name ? gpuds_device == GPUDS_CHOICE_CUDA : gpuds_device != GPUDS_CHOICE_CPU;
+}
+
+static size_t
+cuda_memory_used(void)
 {
 	GpudsCudaInfo info;
 
@@ -38,8 +49,8 @@ gpuds_cuda_memory_used(void)
 	return info.memory_used;
 }
 
-size_t
-gpuds_cuda_memory_size(void)
+static size_t
+cuda_memory_size(void)
 {
 	GpudsCudaInfo info;
 
@@ -57,6 +68,27 @@ gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
 	pg_atomic_init_u64(&tree->cuda.epoch, 0);
 	pg_atomic_init_u64(&tree->cuda.entries, 0);
 	pg_atomic_init_u64(&tree->cuda.bytes, 0);
+}
+
+/* Is the epoch still served in which the tree was loaded? */
+static bool
+cuda_usable(GpudsDeviceTree *tree)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+
+	return epoch != 0 && epoch == gpuds_queue_epoch();
+}
+
+static size_t
+cuda_bytes(GpudsDeviceTree *tree)
+{
+	return cuda_usable(tree) ? pg_atomic_read_u64(&tree->cuda.bytes) : 0;
+}
+
+static uint64
+cuda_entries(GpudsDeviceTree *tree)
+{
+	return pg_atomic_read_u64(&tree->cuda.entries);
 }
 
 static void
@@ -153,8 +185,8 @@ send_patiently(GpudsDeviceTree *tree, GpuRequestKind kind)
 	return true;
 }
 
-bool
-gpuds_cuda_drop(GpudsDeviceTree *tree)
+static bool
+cuda_drop(GpudsDeviceTree *tree)
 {
 	return send_patiently(tree, GPU_DROP);
 }
@@ -163,8 +195,8 @@ gpuds_cuda_drop(GpudsDeviceTree *tree)
  * Loads
  */
 
-GpudsDeviceStatus
-gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
+static GpudsDeviceStatus
+cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
 	GpudsDeviceTree *tree = load->tree;
 	uint64 epoch = gpuds_queue_epoch();
@@ -172,7 +204,7 @@ gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	GpudsDeviceStatus status;
 
 	/* What a load or a drop that was given up has left behind. */
-	if (!gpuds_cuda_drop(tree))
+	if (!cuda_drop(tree))
 		return GPUDS_DEVICE_LOST;
 	mailbox = gpuds_mailbox_open(epoch, false);
 	if (mailbox == NULL)
@@ -191,9 +223,9 @@ gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 		}
 		else
 		{
-			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER);
+			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER_BYTES);
 			load->room = load->buffer;
-			load->room_size = LOAD_BUFFER / sizeof(GpudsEntry);
+			load->room_size = LOAD_BUFFER_BYTES / sizeof(GpudsEntry);
 		}
 		gpuds_injection_point("load-begun");
 	}
@@ -237,14 +269,14 @@ free_room(GpudsDeviceLoad *load)
 	load->room = NULL;
 }
 
-GpudsDeviceStatus
-gpuds_cuda_load_add(GpudsDeviceLoad *load, int64 n)
+static GpudsDeviceStatus
+cuda_load_add(GpudsDeviceLoad *load, int64 n)
 {
 	return send_load(load, GPU_LOAD_ADD, n);
 }
 
-GpudsDeviceStatus
-gpuds_cuda_load_end(GpudsDeviceLoad *load)
+static GpudsDeviceStatus
+cuda_load_end(GpudsDeviceLoad *load)
 {
 	GpudsDeviceStatus status = send_load(load, GPU_LOAD_END, 0);
 
@@ -256,8 +288,8 @@ gpuds_cuda_load_end(GpudsDeviceLoad *load)
 	return status;
 }
 
-void
-gpuds_cuda_load_cancel(GpudsDeviceLoad *load)
+static void
+cuda_load_cancel(GpudsDeviceLoad *load)
 {
 	free_room(load);
 	(void) send_patiently(load->tree, GPU_LOAD_CANCEL);
@@ -268,14 +300,8 @@ gpuds_cuda_load_cancel(GpudsDeviceLoad *load)
  * Changes
  */
 
-int64
-gpuds_cuda_apply_size(void)
-{
-	return APPLY_SIZE;
-}
-
-GpudsDeviceStatus
-gpuds_cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
+static GpudsDeviceStatus
+cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
 	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
@@ -309,7 +335,7 @@ gpuds_cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 typedef struct ScanCall
 {
 	GpudsDeviceTree *tree;
-	pg_atomic_uint64 *serial;
+	pg_atomic_uint64 *guard;
 	uint64 expected;
 	uint64 epoch;
 	GpuForm form;
@@ -318,10 +344,10 @@ typedef struct ScanCall
 } ScanCall;
 
 static void
-begin_call(ScanCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, bool forward)
+begin_call(ScanCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, bool forward)
 {
 	call->tree = tree;
-	call->serial = serial;
+	call->guard = guard;
 	call->expected = expected;
 	/* If another epoch is served by now, the tree is gone. */
 	call->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
@@ -371,7 +397,7 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsSc
 	request->forward = call->forward;
 	request->words = scan->words != NULL;
 	request->guarded = true;
-	request->guard = (const uint64 *) &call->serial->value;
+	request->guard = (const uint64 *) &call->guard->value;
 	request->expected = call->expected;
 	request->input = gpuds_staging_offset(input);
 	request->output = gpuds_staging_offset(output);
@@ -444,7 +470,7 @@ ask_large(const ScanCall *call, GpudsMailbox *mailbox, GpudsScan *scan, int64 ca
 	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES));
 	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
 	need = input_bytes(scan, n) + cap * call->item_bytes;
-	gpuds_staging_take(span, Min(need, LEAST_RUN), need);
+	gpuds_staging_take(span, Min(need, LEAST_SPAN_BYTES), need);
 	half = (size_t) span->n * GPUDS_UNIT_BYTES / 2;
 	if (need > 2 * half)
 	{
@@ -485,15 +511,15 @@ ask_entries(const ScanCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap)
 	return found;
 }
 
-int64
-gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
-				bool forward, GpudsEntry *out, int64 cap)
+static int64
+cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan, bool forward,
+		  GpudsEntry *out, int64 cap)
 {
 	ScanCall call;
 	GpudsScan start = *scan;
 	int64 done = 0;
 
-	begin_call(&call, tree, serial, expected, forward);
+	begin_call(&call, tree, guard, expected, forward);
 	call.form = GPU_ENTRIES;
 	call.item_bytes = sizeof(GpudsEntry);
 	while (done < cap && intervals_left(&call, scan) > 0)
@@ -510,14 +536,14 @@ gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected
 	return done;
 }
 
-bool
-gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
-					 int64 cap, GpudsTids *tids)
+static bool
+cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan, int64 cap,
+			   GpudsTids *tids)
 {
 	ScanCall call;
 	GpudsMailbox *mailbox;
 
-	begin_call(&call, tree, serial, expected, true);
+	begin_call(&call, tree, guard, expected, true);
 	call.form = GPU_SORTED_TIDS;
 	call.item_bytes = sizeof(uint64);
 	memset(tids, 0, sizeof(GpudsTids));
@@ -532,8 +558,8 @@ gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 exp
 	return true;
 }
 
-GpudsDeviceVerdict
-gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
+static GpudsDeviceVerdict
+cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
 	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
@@ -558,3 +584,28 @@ gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	gpuds_mailbox_close(mailbox);
 	return verdict;
 }
+
+const GpudsDeviceOps gpuds_cuda_device = {
+	.name = "cuda",
+	.remote = true,
+	.sorts = true,
+	.max_entries = GPU_MAX_ENTRIES,
+	.apply_size = APPLY_SIZE,
+	.slack_bytes = SLACK_BYTES,
+	.chosen = cuda_chosen,
+	.memory_used = cuda_memory_used,
+	.memory_size = cuda_memory_size,
+	.usable = cuda_usable,
+	.holds = cuda_usable,
+	.bytes = cuda_bytes,
+	.entries = cuda_entries,
+	.load_begin = cuda_load_begin,
+	.load_add = cuda_load_add,
+	.load_end = cuda_load_end,
+	.load_cancel = cuda_load_cancel,
+	.apply = cuda_apply,
+	.scan = cuda_scan,
+	.scan_tids = cuda_scan_tids,
+	.drop = cuda_drop,
+	.verify = cuda_verify,
+};

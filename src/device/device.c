@@ -9,10 +9,22 @@
 
 #include "device/internal.h"
 
-/* Operations applied at a time on a CPU: bounds the nodes that exist twice. */
-#define CPU_APPLY_SIZE (128 * 1024)
+static const GpudsDeviceOps *const devices[] = {
+	[GPUDS_ON_CPU] = &gpuds_shared_cpu_device,
+	[GPUDS_ON_CUDA] = &gpuds_cuda_device,
+	[GPUDS_ON_CPU_PRIVATE] = &gpuds_private_cpu_device,
+};
 
-GpudsDeviceWork gpuds_device_work;
+/* The kind is read once: the slot may be given to a mirror of another kind meanwhile. */
+static inline const GpudsDeviceOps *
+device_of(const GpudsDeviceTree *tree)
+{
+	return devices[tree->kind];
+}
+
+/*
+ * Devices
+ */
 
 Size
 gpuds_device_shmem_size(void)
@@ -27,17 +39,69 @@ gpuds_device_shmem_init(void)
 	gpuds_queue_shmem_init();
 }
 
+const char *
+gpuds_device_name(GpudsDeviceKind kind)
+{
+	return devices[kind]->name;
+}
+
+bool
+gpuds_device_is_remote(GpudsDeviceKind kind)
+{
+	return devices[kind]->remote;
+}
+
+bool
+gpuds_device_is_private(GpudsDeviceKind kind)
+{
+	return devices[kind]->private;
+}
+
+bool
+gpuds_device_may_use(GpudsDeviceKind kind)
+{
+	return devices[kind]->chosen(false);
+}
+
+bool
+gpuds_device_insists(GpudsDeviceKind kind)
+{
+	return devices[kind]->chosen(true);
+}
+
+GpudsDeviceKind
+gpuds_device_wanted(void)
+{
+	return gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+}
+
 size_t
 gpuds_device_memory_used(GpudsDeviceKind kind)
 {
-	return kind == GPUDS_ON_CUDA ? gpuds_cuda_memory_used() : gpuds_arena_memory_used(kind);
+	return devices[kind]->memory_used();
 }
 
 size_t
 gpuds_device_memory_size(GpudsDeviceKind kind)
 {
-	return kind == GPUDS_ON_CUDA ? gpuds_cuda_memory_size() : gpuds_arena_memory_size(kind);
+	return devices[kind]->memory_size();
 }
+
+uint64
+gpuds_device_max_entries(GpudsDeviceKind kind)
+{
+	return devices[kind]->max_entries;
+}
+
+size_t
+gpuds_device_slack_bytes(GpudsDeviceKind kind)
+{
+	return devices[kind]->slack_bytes;
+}
+
+/*
+ * Trees
+ */
 
 void
 gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
@@ -47,83 +111,89 @@ gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 	gpuds_cuda_init(tree, number);
 }
 
-/* Nodes of both kinds of trees count the entries below a child in 32 bits. */
-uint64
-gpuds_device_max_entries(GpudsDeviceKind kind)
+bool
+gpuds_device_usable(GpudsDeviceTree *tree)
 {
-	return kind == GPUDS_ON_CUDA ? GPU_MAX_ENTRIES : UINT32_MAX;
+	return device_of(tree)->usable(tree);
 }
 
-GpudsDeviceKind
-gpuds_device_wanted(void)
+bool
+gpuds_device_holds(GpudsDeviceTree *tree)
 {
-	return gpuds_device != GPUDS_CHOICE_CPU && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+	return device_of(tree)->holds(tree);
+}
+
+size_t
+gpuds_device_bytes(GpudsDeviceTree *tree)
+{
+	return device_of(tree)->bytes(tree);
+}
+
+uint64
+gpuds_device_entries(GpudsDeviceTree *tree)
+{
+	return device_of(tree)->entries(tree);
 }
 
 GpudsDeviceStatus
 gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
 	load->tree = tree;
-	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_begin(load, nwords, fill_percent)
-									   : gpuds_arena_load_begin(load, nwords, fill_percent);
+	return device_of(tree)->load_begin(load, nwords, fill_percent);
 }
 
 GpudsDeviceStatus
 gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
 	Assert(n <= load->room_size);
-	return load->tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_add(load, n) : gpuds_arena_load_add(load, n);
+	return device_of(load->tree)->load_add(load, n);
 }
 
 GpudsDeviceStatus
 gpuds_device_load_end(GpudsDeviceLoad *load)
 {
-	return load->tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_load_end(load) : gpuds_arena_load_end(load);
+	return device_of(load->tree)->load_end(load);
 }
 
 void
 gpuds_device_load_cancel(GpudsDeviceLoad *load)
 {
-	if (load->tree == NULL)
-		return;
-	if (load->tree->kind == GPUDS_ON_CUDA)
-		gpuds_cuda_load_cancel(load);
-	else
-		gpuds_arena_load_cancel(load);
+	if (load->tree)
+		device_of(load->tree)->load_cancel(load);
 }
 
 bool
 gpuds_device_sorts(const GpudsDeviceTree *tree)
 {
-	return tree->kind == GPUDS_ON_CUDA;
+	return device_of(tree)->sorts;
 }
 
 int64
 gpuds_device_apply_size(const GpudsDeviceTree *tree)
 {
-	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_apply_size() : CPU_APPLY_SIZE;
+	return device_of(tree)->apply_size;
 }
 
 GpudsDeviceStatus
 gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
-	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_apply(tree, ops, n) : gpuds_arena_apply(tree, ops, n);
+	return device_of(tree)->apply(tree, ops, n);
 }
 
 int64
-gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
+gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				  bool forward, GpudsEntry *out, int64 cap)
 {
-	/* Read once: the slot may be given to a mirror of another kind. */
-	return tree->kind == GPUDS_ON_CUDA ? gpuds_cuda_scan(tree, serial, expected, scan, forward, out, cap)
-									   : gpuds_arena_scan(tree, serial, expected, scan, forward, out, cap);
+	return device_of(tree)->scan(tree, guard, expected, scan, forward, out, cap);
 }
 
 bool
-gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected, GpudsScan *scan,
+gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 					   int64 cap, GpudsTids *tids)
 {
-	return gpuds_cuda_scan_tids(tree, serial, expected, scan, cap, tids);
+	const GpudsDeviceOps *device = device_of(tree);
+
+	return device->scan_tids && device->scan_tids(tree, guard, expected, scan, cap, tids);
 }
 
 void
@@ -135,32 +205,11 @@ gpuds_device_free_tids(GpudsTids *tids)
 bool
 gpuds_device_drop(GpudsDeviceTree *tree)
 {
-	if (tree->kind == GPUDS_ON_CUDA)
-		return gpuds_cuda_drop(tree);
-	gpuds_arena_drop(tree);
-	return true;
-}
-
-size_t
-gpuds_device_bytes(GpudsDeviceTree *tree)
-{
-	if (tree->kind == GPUDS_ON_CUDA)
-		return gpuds_device_usable(tree) ? pg_atomic_read_u64(&tree->cuda.bytes) : 0;
-	return arena_space_bytes(&tree->tree.space);
-}
-
-uint64
-gpuds_device_entries(GpudsDeviceTree *tree)
-{
-	if (tree->kind == GPUDS_ON_CUDA)
-		return pg_atomic_read_u64(&tree->cuda.entries);
-	return cpu_btree_entries(&tree->tree);
+	return device_of(tree)->drop(tree);
 }
 
 GpudsDeviceVerdict
 gpuds_device_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
-	if (tree->kind == GPUDS_ON_CUDA)
-		return gpuds_cuda_verify(tree, why, whylen);
-	return gpuds_arena_verify(tree, why, whylen) ? GPUDS_TREE_GOOD : GPUDS_TREE_DAMAGED;
+	return device_of(tree)->verify(tree, why, whylen);
 }

@@ -8,7 +8,7 @@
  * mirror's applier; scan and verify by anybody at any time, also while a change
  * is under way: they see the version that was published last.
  *
- * The CPU device (arena.c) runs everything in the calling backend, on an arena
+ * The CPU device (cpu_device.c) runs everything in the calling backend, on an arena
  * in the main shared memory segment, or in private memory for temporary
  * indexes.  There, no function raises an error or checks for interrupts, so that
  * a pin is never held over a longjmp.
@@ -96,11 +96,27 @@ typedef struct GpudsDeviceWork
 
 extern GpudsDeviceWork gpuds_device_work;
 
-/* shared memory (arena.c, queue.c) */
+/* shared memory (cpu_device.c, queue.c) */
 extern Size gpuds_device_shmem_size(void);
 extern void gpuds_device_shmem_init(void);
 extern size_t gpuds_device_memory_used(GpudsDeviceKind kind);
 extern size_t gpuds_device_memory_size(GpudsDeviceKind kind);
+
+/* What a kind of device is called in views. */
+extern const char *gpuds_device_name(GpudsDeviceKind kind);
+
+/* Does another process do the work, so that a call costs a round trip? */
+extern bool gpuds_device_is_remote(GpudsDeviceKind kind);
+
+/* Are its trees the calling backend's own? */
+extern bool gpuds_device_is_private(GpudsDeviceKind kind);
+
+/* Does gpuds.device let the session use the device; does it ask for it by name? */
+extern bool gpuds_device_may_use(GpudsDeviceKind kind);
+extern bool gpuds_device_insists(GpudsDeviceKind kind);
+
+/* Bytes that a tree may hold without using them. */
+extern size_t gpuds_device_slack_bytes(GpudsDeviceKind kind);
 
 /*
  * A tree in zeroed memory starts out withdrawn.  number names it among pins and
@@ -109,23 +125,10 @@ extern size_t gpuds_device_memory_size(GpudsDeviceKind kind);
 extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number);
 
 /* Is what the tree holds still there?  False only on a CUDA device that was lost. */
-static inline bool
-gpuds_device_usable(GpudsDeviceTree *tree)
-{
-	uint64 epoch;
+extern bool gpuds_device_usable(GpudsDeviceTree *tree);
 
-	if (tree->kind != GPUDS_ON_CUDA)
-		return true;
-	epoch = pg_atomic_read_u64(&tree->cuda.epoch);
-	return epoch != 0 && epoch == gpuds_queue_epoch();
-}
-
-/* Does the device hold memory for a tree, though its mirror may not be loaded? */
-static inline bool
-gpuds_device_holds(GpudsDeviceTree *tree)
-{
-	return tree->kind == GPUDS_ON_CUDA && gpuds_device_usable(tree);
-}
+/* May the device hold memory for the tree although its mirror is not loaded, and does it? */
+extern bool gpuds_device_holds(GpudsDeviceTree *tree);
 
 /*
  * Entries that a tree can have at most, whatever the memory.  Nobody needs to
@@ -172,11 +175,11 @@ extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp
 
 /*
  * The next entries of a scan, at most cap; fewer: the scan is at its end.
- * -1: the tree was withdrawn or, at the time of the pin, *serial was not what
+ * -1: the tree was withdrawn or, at the time of the pin, *guard was not what
  * was expected (the tree is incomplete, or serves another index by now).  Then
  * the scan has not moved.
  */
-extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							   GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
 
 /* TIDs where the device has put them. */
@@ -193,7 +196,7 @@ typedef struct GpudsTids
  * as -1 above.  For devices that sort.  What is in *tids is to be freed soon, and
  * before anything else is asked of the device, also after an error.
  */
-extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
+extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 								   GpudsScan *scan, int64 cap, GpudsTids *tids);
 extern void gpuds_device_free_tids(GpudsTids *tids);
 

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * internal.h
- *	  The functions of device.h, one set for each device.
+ *	  What a kind of device is: a row of properties and functions.
+ *
+ * device.c passes every function of device.h on through this table, and nobody
+ * else asks of which kind a tree is.  device.h says what the functions promise.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,37 +13,50 @@
 
 #include "device/device.h"
 
-/* arena.c: both kinds of CPU devices */
+typedef struct GpudsDeviceOps
+{
+	/* properties */
+	const char *name;
+	bool remote;        /* another process does the work: a call costs a round trip */
+	bool private;       /* its trees are this backend's own */
+	bool sorts;         /* apply takes operations in any order; there are scan_tids */
+	uint64 max_entries; /* of a tree */
+	int64 apply_size;   /* operations of one apply, at most */
+	size_t slack_bytes; /* that a tree may hold without using them */
+
+	/* of the device */
+	bool (*chosen)(bool by_name);
+	size_t (*memory_used)(void);
+	size_t (*memory_size)(void);
+
+	/* of a tree */
+	bool (*usable)(GpudsDeviceTree *tree);
+	bool (*holds)(GpudsDeviceTree *tree);
+	size_t (*bytes)(GpudsDeviceTree *tree);
+	uint64 (*entries)(GpudsDeviceTree *tree);
+	GpudsDeviceStatus (*load_begin)(GpudsDeviceLoad *load, int nwords, int fill_percent);
+	GpudsDeviceStatus (*load_add)(GpudsDeviceLoad *load, int64 n);
+	GpudsDeviceStatus (*load_end)(GpudsDeviceLoad *load);
+	void (*load_cancel)(GpudsDeviceLoad *load);
+	GpudsDeviceStatus (*apply)(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+	int64 (*scan)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+				  bool forward, GpudsEntry *out, int64 cap);
+	/* NULL unless the device sorts */
+	bool (*scan_tids)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+					  int64 cap, GpudsTids *tids);
+	bool (*drop)(GpudsDeviceTree *tree);
+	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
+} GpudsDeviceOps;
+
+/* cpu_device.c: both kinds of CPU devices */
+extern const GpudsDeviceOps gpuds_shared_cpu_device;
+extern const GpudsDeviceOps gpuds_private_cpu_device;
 extern Size gpuds_arena_shmem_size(void);
 extern void gpuds_arena_shmem_init(void);
-extern size_t gpuds_arena_memory_used(GpudsDeviceKind kind);
-extern size_t gpuds_arena_memory_size(GpudsDeviceKind kind);
 extern void gpuds_arena_init(GpudsDeviceTree *tree, uint64 number);
-extern GpudsDeviceStatus gpuds_arena_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent);
-extern GpudsDeviceStatus gpuds_arena_load_add(GpudsDeviceLoad *load, int64 n);
-extern GpudsDeviceStatus gpuds_arena_load_end(GpudsDeviceLoad *load);
-extern void gpuds_arena_load_cancel(GpudsDeviceLoad *load);
-extern GpudsDeviceStatus gpuds_arena_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
-extern int64 gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-							  GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
-extern void gpuds_arena_drop(GpudsDeviceTree *tree);
-extern bool gpuds_arena_verify(const GpudsDeviceTree *tree, char *why, size_t whylen);
 
 /* cuda.c */
-extern size_t gpuds_cuda_memory_used(void);
-extern size_t gpuds_cuda_memory_size(void);
+extern const GpudsDeviceOps gpuds_cuda_device;
 extern void gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number);
-extern GpudsDeviceStatus gpuds_cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent);
-extern GpudsDeviceStatus gpuds_cuda_load_add(GpudsDeviceLoad *load, int64 n);
-extern GpudsDeviceStatus gpuds_cuda_load_end(GpudsDeviceLoad *load);
-extern void gpuds_cuda_load_cancel(GpudsDeviceLoad *load);
-extern int64 gpuds_cuda_apply_size(void);
-extern GpudsDeviceStatus gpuds_cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
-extern int64 gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-							 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
-extern bool gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expected,
-								 GpudsScan *scan, int64 cap, GpudsTids *tids);
-extern bool gpuds_cuda_drop(GpudsDeviceTree *tree);
-extern GpudsDeviceVerdict gpuds_cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen);
 
 #endif /* GPUDS_DEVICE_INTERNAL_H */

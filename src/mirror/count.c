@@ -59,7 +59,7 @@ gpuds_mirror_count_flush(void)
 		pg_atomic_fetch_add_u64(&mirror->stats.batches, pending.batches);
 		pg_atomic_fetch_add_u64(&mirror->stats.probes, pending.probes);
 		pg_atomic_fetch_add_u64(&mirror->stats.entries, pending.entries);
-		if (mirror->tree.kind == GPUDS_ON_CUDA)
+		if (gpuds_device_is_remote(mirror->tree.kind))
 		{
 			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
 			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);

@@ -64,7 +64,7 @@ committed_bytes(GpudsMirror *except)
 static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
 {
-	bool holds = mirror->tree.kind == GPUDS_ON_CUDA ? gpuds_device_holds(&mirror->tree) : mirror->loaded;
+	bool holds = gpuds_device_holds(&mirror->tree) || gpuds_mirror_is_loaded(mirror);
 
 	return mirror != keep && mirror->tree.kind == keep->tree.kind && holds &&
 		   (asked || !gpuds_room_is_protected(mirror, now));
@@ -115,7 +115,7 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 	GpudsMirror *victim;
 	size_t bytes;
 
-	if (mirror->tree.kind == GPUDS_ON_CPU_PRIVATE)
+	if (gpuds_device_is_private(mirror->tree.kind))
 		return gpuds_private_evict_one(mirror, asked);
 	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
 	{
@@ -146,7 +146,7 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 
 	if (bytes > size)
 		return false;
-	if (mirror->tree.kind != GPUDS_ON_CPU_PRIVATE)
+	if (!gpuds_device_is_private(mirror->tree.kind))
 	{
 		LWLockAcquire(room_lock, LW_EXCLUSIVE);
 		wanted = committed_bytes(mirror) + bytes;
@@ -206,7 +206,7 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		/* What is free has not been enough. */
 		wanted = Max(wanted, gpuds_room_free_bytes(kind) + size / 16);
 	}
-	else if (wanted <= size && kind == GPUDS_ON_CPU_PRIVATE)
+	else if (wanted <= size && gpuds_device_is_private(kind))
 		until = now + LEAST_REST_US;
 	else if (wanted <= size)
 	{

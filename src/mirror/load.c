@@ -24,10 +24,6 @@
 /* Part of the memory that is left for the changes that follow a load. */
 #define SPARE_SHARE 32
 
-/* A structure may hold so much that it does not use: on a GPU chunks for leaves, inner nodes and lists. */
-#define CPU_GRAIN ((size_t) 64 * 1024)
-#define CUDA_GRAIN ((size_t) 3 * 2 * 1024 * 1024)
-
 /* Fewer entries than that say nothing about the size of one. */
 #define ENTRIES_TO_LEARN_FROM 10000
 
@@ -138,13 +134,6 @@ cancel_load(int code, Datum arg)
 	gpuds_device_load_cancel((GpudsDeviceLoad *) DatumGetPointer(arg));
 }
 
-/* What a structure may hold without using it. */
-static size_t
-grain(GpudsMirror *mirror)
-{
-	return mirror->tree.kind == GPUDS_ON_CUDA ? CUDA_GRAIN : CPU_GRAIN;
-}
-
 /*
  * Notes what an entry of the load, which is at its end in one way or another,
  * takes of memory.
@@ -153,9 +142,10 @@ static void
 learn(GpudsMirror *mirror, int64 entries)
 {
 	size_t bytes = gpuds_device_bytes(&mirror->tree);
+	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind);
 
-	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > grain(mirror))
-		mirror->room.entry_bytes = (double) (bytes - grain(mirror)) / entries;
+	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > slack)
+		mirror->room.entry_bytes = (double) (bytes - slack) / entries;
 }
 
 /*
@@ -246,7 +236,7 @@ gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *
 	*entries -= Min(meta.garbage, *entries);
 	if (entry_bytes == 0)
 		entry_bytes = 8 * (source->layout->nwords + 1) * 1.25 * 100 / source->fillfactor;
-	return *entries * entry_bytes + grain(mirror);
+	return *entries * entry_bytes + gpuds_device_slack_bytes(mirror->tree.kind);
 }
 
 /*

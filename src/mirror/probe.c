@@ -31,7 +31,7 @@ static const GpudsProbeSizes remote_sizes = {
 const GpudsProbeSizes *
 gpuds_probe_sizes(const GpudsMirrorRef *ref)
 {
-	return ref->mirror && ref->mirror->tree.kind == GPUDS_ON_CUDA ? &remote_sizes : &local_sizes;
+	return ref->mirror && gpuds_device_is_remote(ref->mirror->tree.kind) ? &remote_sizes : &local_sizes;
 }
 
 /* May gpuds_probe_tids have an answer? */
@@ -67,8 +67,7 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 {
 	if (RelationUsesLocalBuffers(source->index))
 		return present_on(source, GPUDS_ON_CPU_PRIVATE);
-	return (gpuds_device_wanted() == GPUDS_ON_CUDA && present_on(source, GPUDS_ON_CUDA)) ||
-		   present_on(source, GPUDS_ON_CPU);
+	return present_on(source, gpuds_device_wanted()) || present_on(source, GPUDS_ON_CPU);
 }
 
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
@@ -77,7 +76,7 @@ expected_on(Relation index, GpudsDeviceKind kind, double bytes)
 {
 	GpudsMirror *mirror;
 
-	if (kind != GPUDS_ON_CPU_PRIVATE && (mirror = gpuds_mirror_find(RelationLocator(index), kind)) != NULL)
+	if (!gpuds_device_is_private(kind) && (mirror = gpuds_mirror_find(RelationLocator(index), kind)) != NULL)
 	{
 		if (is_there(mirror))
 			return true;
@@ -103,8 +102,7 @@ gpuds_mirror_expected(Relation index, double entries)
 		return true;
 	if (RelationUsesLocalBuffers(index))
 		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
-	return (gpuds_device_wanted() == GPUDS_ON_CUDA && expected_on(index, GPUDS_ON_CUDA, bytes)) ||
-		   expected_on(index, GPUDS_ON_CPU, bytes);
+	return expected_on(index, gpuds_device_wanted(), bytes) || expected_on(index, GPUDS_ON_CPU, bytes);
 }
 
 /*

@@ -226,7 +226,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 	Goal goal;
 
 	set_goal(source, &goal);
-	if (kind == GPUDS_ON_CPU_PRIVATE)
+	if (gpuds_device_is_private(kind))
 		how |= GPUDS_ALONE;
 	while (!done)
 	{
@@ -288,7 +288,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 static bool
 sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
-	bool insist = gpuds_device == GPUDS_CHOICE_CUDA;
+	bool insist = gpuds_device_insists(GPUDS_ON_CUDA);
 
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
@@ -320,7 +320,8 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
 	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE : GPUDS_ON_CPU;
 
-	if (kind == GPUDS_ON_CPU && gpuds_device != GPUDS_CHOICE_CPU && sync_on_cuda(source, how, ref))
+	if (!gpuds_device_is_private(kind) && gpuds_device_may_use(GPUDS_ON_CUDA) &&
+		sync_on_cuda(source, how, ref))
 		return true;
 	return sync_on(source, kind, how, ref) == GPUDS_UP;
 }
