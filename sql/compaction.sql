@@ -13,20 +13,6 @@ BEGIN
 			FROM pg_read_binary_file(pg_relation_filepath(index), 0, 8192) page, generate_series(0, 7) i);
 END $$;
 
--- Waits until no other session of the database holds a snapshot that would
--- keep VACUUM from removing what was just deleted.
-CREATE PROCEDURE wait_for_snapshots() LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1..3000 LOOP
-		PERFORM pg_stat_clear_snapshot();
-		EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid()
-				AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL));
-		PERFORM pg_sleep(0.01);
-		COMMIT;
-	END LOOP;
-END $$;
-
 -- an index that only grows: from nothing, and by more than a quarter
 CREATE TABLE t (id int, k bigint) WITH (autovacuum_enabled = off);
 CREATE INDEX t_k ON t USING gpu_btree (k);

@@ -5,20 +5,6 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
--- Waits until no other session of the database holds a snapshot that would
--- keep VACUUM from removing what was just deleted.
-CREATE PROCEDURE wait_for_snapshots() LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1..3000 LOOP
-		PERFORM pg_stat_clear_snapshot();
-		EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid()
-				AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL));
-		PERFORM pg_sleep(0.01);
-		COMMIT;
-	END LOOP;
-END $$;
-
 CREATE TABLE t (id int, k bigint) WITH (autovacuum_enabled = off);
 INSERT INTO t SELECT i, (i * 7919) % 20011 FROM generate_series(1, 20000) i;
 CREATE INDEX t_k ON t USING gpu_btree (k);

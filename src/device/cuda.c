@@ -30,6 +30,8 @@
 /* Chunks for leaves, inner nodes and lists that a tree may not have filled yet. */
 #define SLACK_BYTES ((size_t) 3 * 2 * 1024 * 1024)
 
+GpudsDeviceWork gpuds_device_work;
+
 static bool
 cuda_chosen(bool by_name)
 {

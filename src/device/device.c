@@ -9,8 +9,6 @@
 
 #include "device/internal.h"
 
-GpudsDeviceWork gpuds_device_work;
-
 static const GpudsDeviceOps *const devices[] = {
 	[GPUDS_ON_CPU] = &gpuds_shared_cpu_device,
 	[GPUDS_ON_CUDA] = &gpuds_cuda_device,

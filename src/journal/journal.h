@@ -3,26 +3,26 @@
  * journal.h
  *	  The durable side of an index: WAL-logged pages of fixed-size records.
  *
- * Block 0 is the metapage.  Every other block is a page of records and belongs
- * to one of two kinds of chain, or is free:
+ * Block 0 is the metapage.  Every other block is free, or a page of records that belongs to
+ * one of two kinds of chains:
  *
- *	  base	the live entries at some moment, sorted, written in one go by the
- *			build or by compaction, never appended to;
- *	  lane	one of GPUDS_LANES tail chains, records in arrival order.
+ *	base	the live entries at some moment, sorted, written in one go by the build
+ *			or by compaction, never appended to;
+ *	lane	one of GPUDS_LANES tail chains, records in order of arrival.
  *
- * An entry whose TID is in heap block b only ever has records in lane
- * b % GPUDS_LANES, so that all records of one TID are totally ordered although
- * lanes are appended to concurrently.  Base records are older than any lane
- * record.  A tombstone ends the life of the same (key, TID) appended before.
+ * All records of an entry whose TID is in heap block b are in lane b % GPUDS_LANES.  So all
+ * records of one TID are totally ordered, although lanes are appended to concurrently.
+ * Records of the base are older than all records of lanes.  A tombstone ends the life of
+ * the same (key, TID) appended before.
  *
- * Within a lane records are numbered from 0 on, for the whole life of the
- * relation file; compaction drops the oldest but never renumbers.  A page's
- * opaque data says which records it holds (see GpudsPageOpaqueData), so that a
- * reader that followed a stale link to a recycled page notices and starts
- * again at the metapage.  src/README.md has the locking order and the proofs.
+ * The records of a lane are numbered from 0 on, for the life of the relation file.
+ * Compaction drops the oldest but never renumbers.  A page's opaque data says which records
+ * it holds (GpudsPageOpaqueData).  So a reader that followed a stale link to a recycled
+ * page notices, and starts again at the metapage.  src/README.md has the locking order and
+ * the proofs.
  *
- * All pages have the standard layout, pd_lower ends the records; all changes go
- * through generic WAL.
+ * All pages have the standard layout; pd_lower ends the records.  All changes go through
+ * generic WAL.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,16 +50,16 @@
 
 typedef struct GpudsPageOpaqueData
 {
-	uint64 first;      /* number of the page's first record: in its
-								 * lane, or in its base */
-	uint64 generation; /* of the base the page belongs to; for
-						 * information only in lane and free pages */
-	BlockNumber next;  /* next page of the chain, or invalid */
-	uint16 spare;      /* zero */
-	uint8 kind;        /* GPUDS_PAGE_xxx */
-	uint8 lane;        /* lane number, 0 in base pages */
-	uint16 spare2[3];  /* zero */
-	uint16 page_id;    /* GPUDS_PAGE_ID */
+	/* number of the page's first record, in its lane or in its base */
+	uint64 first;
+	/* of the page's base; in lane and free pages for information only */
+	uint64 generation;
+	BlockNumber next; /* next page of the chain, or invalid */
+	uint16 spare;     /* zero */
+	uint8 kind;       /* GPUDS_PAGE_xxx */
+	uint8 lane;       /* lane number, 0 in base pages */
+	uint16 spare2[3]; /* zero */
+	uint16 page_id;   /* GPUDS_PAGE_ID */
 } GpudsPageOpaqueData;
 
 typedef GpudsPageOpaqueData *GpudsPageOpaque;
@@ -103,19 +103,19 @@ typedef struct GpudsMetaData
 {
 	uint32 magic;
 	uint16 version;
-	uint8 structure;       /* GPUDS_STRUCTURE_xxx */
-	uint8 nwords;          /* key words of a record, 1 or 2 */
-	uint64 file_id;        /* random, given at creation: tells a recycled
-								 * file number from the file it once was */
+	uint8 structure; /* GPUDS_STRUCTURE_xxx */
+	uint8 nwords;    /* key words of a record, 1 or 2 */
+	/* random, given at creation: tells a recycled file number from the file it once was */
+	uint64 file_id;
 	uint64 generation;     /* counts bases; raised by compaction */
 	BlockNumber base_head; /* first page of the base, or invalid */
 	BlockNumber base_pages;
 	uint64 base_records;
-	uint64 live_records;   /* as the last VACUUM or build counted them */
-	uint64 garbage;        /* dead records and tombstones, ditto */
-	uint16 key_bits;       /* of the key layout, to catch a mismatch */
-	uint16 sweep_due;      /* 1: there may be pages that are neither
-								 * reachable nor free */
+	uint64 live_records; /* as the last VACUUM or build counted them */
+	uint64 garbage;      /* dead records and tombstones, ditto */
+	uint16 key_bits;     /* of the key layout, to catch a mismatch */
+	/* 1: there may be pages that are neither reachable nor free */
+	uint16 sweep_due;
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
@@ -125,7 +125,7 @@ typedef struct GpudsMetaData
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
 
 /*
- * How far somebody has read: all records of lane l numbered below count[l].
+ * How far a reader has read: all records of lane l numbered below count[l].
  * block[l] is the page that holds, or will be followed by the page that holds,
  * record count[l]; invalid: start at the metapage.
  */
@@ -167,8 +167,8 @@ typedef enum GpudsReadResult
 {
 	GPUDS_READ_PAGE, /* *page was filled */
 	GPUDS_READ_END,  /* everything was read; position is final */
-	GPUDS_READ_STALE /* the chain was replaced under the reader by a
-								 * compaction: start again with a new reader */
+	/* a compaction replaced the chain under the reader: start again with a new reader */
+	GPUDS_READ_STALE
 } GpudsReadResult;
 
 /* shared memory (changes.c): the change counters */

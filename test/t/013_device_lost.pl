@@ -17,51 +17,13 @@ my @queries = (
 	"SELECT count(*), sum(v) FROM t WHERE k = ANY ('{1,10,100,1000,10000}')",
 	'SELECT k FROM t WHERE k > 100 ORDER BY k LIMIT 20');
 
-$node->safe_psql('postgres', <<"END");
-CREATE TABLE t (k bigint, v int);
-INSERT INTO t SELECT i::bigint * 7919 % $rows, i FROM generate_series(1, $rows) i;
-CREATE INDEX t_k ON t USING gpu_btree (k);
-CREATE TABLE s (k bigint);
-INSERT INTO s SELECT i FROM generate_series(1, 1000) i;
-CREATE INDEX s_k ON s USING gpu_btree (k);
-END
+lossy_tables($node, $rows);
 
-sub worker_pid
-{
-	return $node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'");
-}
-
-# What the log says since the last call
-my $read = 0;
-
-sub new_log
-{
-	my $log = substr(slurp_file($node->logfile), $read);
-
-	$read += length $log;
-	return $log;
-}
-
-# The GPU has the mirror, and what it holds is right
-sub served_again
-{
-	my ($name) = @_;
-
-	device_ready($node);
-	same_answers($node, "$name: right answers", @queries);
-	is($node->safe_psql('postgres', "SELECT device, state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
-		'cuda|loaded', "$name: from the GPU");
-	check_index($node, 't_k', "$name: the index is whole");
-	forget_mirrors($node, $name);
-	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
-	return;
-}
-
-served_again('at first');
-like(new_log(), qr/LOG:  gpuds uses /, 'the log names the GPU');
+served_again($node, 'at first', @queries);
+like(new_log($node), qr/LOG:  gpuds uses /, 'the log names the GPU');
 
 # Killed: the postmaster restarts all, with a new worker
-my $pid = worker_pid();
+my $pid = device_state($node, 'worker_pid');
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query(index_sql($queries[0]));
 kill 'KILL', $pid;
@@ -74,14 +36,14 @@ for my $try (1 .. 300)
 }
 device_ready($node);
 is(device_memory($node), '0', 'killed: nothing is loaded after the restart');
-isnt(worker_pid(), $pid, 'killed: there is another worker');
-served_again('killed');
-my $log = new_log();
+isnt(device_state($node, 'worker_pid'), $pid, 'killed: there is another worker');
+served_again($node, 'killed', @queries);
+my $log = new_log($node);
 like($log, qr/gpuds device worker.* was terminated by signal 9/, 'killed: the log says so');
 like($log, qr/gpuds uses /, 'killed: and that the GPU is in use again');
 
 # Told to end: it is started again, sessions go on
-$pid = worker_pid();
+$pid = device_state($node, 'worker_pid');
 $session = $node->background_psql('postgres', on_error_stop => 0);
 my $before = $session->query(index_sql($queries[0]));
 kill 'TERM', $pid;
@@ -89,7 +51,7 @@ is($session->query(index_sql($queries[0])), $before, 'ended: a session has its a
 ok($node->poll_query_until('postgres', "SELECT worker_pid IS NOT NULL AND worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"),
 	'ended: there is another worker');
 $session->quit;
-served_again('ended');
+served_again($node, 'ended', @queries);
 
 SKIP:
 {
@@ -107,14 +69,14 @@ SKIP:
 	{
 		my ($prepare, $query, $expected) = @{ $case{$name} };
 
-		$pid = worker_pid();
-		new_log();
+		$pid = device_state($node, 'worker_pid');
+		new_log($node);
 		$node->safe_psql('postgres', $prepare);
 		is($node->safe_psql('postgres', "$fault " . index_sql($query)), $expected, "lost in a $name: right answer");
 		ok($node->poll_query_until('postgres', "SELECT coalesce(worker_pid <> $pid, true) FROM gpuds_devices WHERE kind = 'cuda'"),
 			"lost in a $name: the worker has gone");
-		like(new_log(), qr/LOG:  gpuds lost its CUDA device: \w/, "lost in a $name: the log says why");
-		served_again("lost in a $name");
+		like(new_log($node), qr/LOG:  gpuds lost its CUDA device: \w/, "lost in a $name: the log says why");
+		served_again($node, "lost in a $name", @queries);
 		is($node->safe_psql('postgres', index_sql($query)), $expected, "lost in a $name: right answer from the next worker");
 	}
 	check_index($node, 's_k');
@@ -149,10 +111,10 @@ END
 		[ script_file('insert', "\\set k random(1, 2000)\nINSERT INTO s VALUES (:k), (:k + 1);\n"), 5 ],
 		[ script_file('fault', "SET client_min_messages = error;\nSET gpuds.device_fault = 'sticky';\nSET enable_seqscan = off;\nSELECT count(*) FROM t WHERE k = 5;\nRESET ALL;\n"), 1 ]);
 	ok(finish_pgbench($bench), 'lost under load: every look agreed') or diag($bench->{out});
-	$log = new_log();
+	$log = new_log($node);
 	my $losses = () = $log =~ /gpuds lost its CUDA device/g;
 	cmp_ok($losses, '>', 2, 'lost under load: more than once');
-	served_again('lost under load');
+	served_again($node, 'lost under load', @queries);
 	check_all_indexes($node, 'lost under load: the indexes are whole');
 }
 
@@ -163,7 +125,7 @@ $node->stop;
 	$node->start;
 }
 $node->poll_query_until('postgres', "SELECT state = 'absent' FROM gpuds_devices WHERE kind = 'cuda'");
-new_log();
+new_log($node);
 my ($rc, $out, $err) = $node->psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0; SELECT count(*) FROM t WHERE k = 5');
 is($out, "$rows\n1", 'no GPU: right answers');
 my $warnings = () = $err =~ /WARNING:  there is no CUDA device to use, using the CPU device instead/g;
@@ -185,7 +147,7 @@ eval { $victim->quit };
 is($node->safe_psql('postgres', "SELECT state, worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"),
 	'absent|t|t', 'no GPU, after a crash: the view says so');
 $node->restart;
-served_again('a GPU again');
+served_again($node, 'a GPU again', @queries);
 $node->stop;
 
 done_testing();

@@ -20,45 +20,7 @@ my @queries = (
 	"SELECT count(*), sum(v) FROM t WHERE k = ANY ('{1,10,100,1000,10000}')",
 	'SELECT count(*), sum(v) FROM t WHERE k >= 0');
 
-$node->safe_psql('postgres', <<"END");
-CREATE TABLE t (k bigint, v int);
-INSERT INTO t SELECT i::bigint * 7919 % $rows, i FROM generate_series(1, $rows) i;
-CREATE INDEX t_k ON t USING gpu_btree (k);
-CREATE TABLE s (k bigint);
-INSERT INTO s SELECT i FROM generate_series(1, 1000) i;
-CREATE INDEX s_k ON s USING gpu_btree (k);
-END
-
-sub device
-{
-	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM gpuds_devices WHERE kind = 'cuda'");
-}
-
-# What the log says since the last call
-my $read = 0;
-
-sub new_log
-{
-	my $log = substr(slurp_file($node->logfile), $read);
-
-	$read += length $log;
-	return $log;
-}
-
-sub served_again
-{
-	my ($name) = @_;
-
-	device_ready($node);
-	same_answers($node, "$name: right answers", @queries);
-	is($node->safe_psql('postgres', "SELECT device, state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
-		'cuda|loaded', "$name: from the GPU");
-	check_index($node, 't_k', "$name: the index is whole");
-	forget_mirrors($node, $name);
-	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
-	return;
-}
+lossy_tables($node, $rows);
 
 # A session with a query under way
 sub start_query
@@ -79,7 +41,7 @@ sub answer_of
 	return $answer =~ s/^\s+//r;
 }
 
-served_again('at first');
+served_again($node, 'at first', @queries);
 
 # What hangs is the GPU, in a request of each kind; or the worker, in a call of the driver
 my $losses = 0;
@@ -92,9 +54,9 @@ for my $case (
 	[ 'call', 'stuck', "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ])
 {
 	my ($name, $fault, $prepare, $query, $expected) = @$case;
-	my $pid = device('worker_pid');
+	my $pid = device_state($node, 'worker_pid');
 
-	new_log();
+	new_log($node);
 	$node->safe_psql('postgres', $prepare);
 
 	# Somebody else waits already, and somebody asks meanwhile
@@ -108,9 +70,9 @@ for my $case (
 	is(answer_of($victim), $expected, "$name hangs: right answer");
 	is(answer_of($held), $right, "$name hangs: right answer for one who waited");
 	ok($node->poll_query_until('postgres', "SELECT worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: there is another worker");
-	like(new_log(), $fault eq 'hang' ? qr/LOG:  gpuds lost its CUDA device: .*gpuds\.device_timeout/ : qr/LOG:  gpuds lost its CUDA device: the driver does not come back/,
+	like(new_log($node), $fault eq 'hang' ? qr/LOG:  gpuds lost its CUDA device: .*gpuds\.device_timeout/ : qr/LOG:  gpuds lost its CUDA device: the driver does not come back/,
 		"$name hangs: the log says why");
-	served_again("$name hangs");
+	served_again($node, "$name hangs", @queries);
 	is($node->safe_psql('postgres', index_sql($query)), $expected, "$name hangs: right answer from the next worker");
 }
 check_index($node, 's_k');
@@ -137,8 +99,8 @@ my ($late_rc, $late, $late_err) = $node->psql('postgres', "SET statement_timeout
 is($late, '1', 'the next owner of its mailbox is woken up') or diag($late_err);
 eval { $_->quit } for @leaving;
 $losses++;
-is(device('losses'), $losses, 'because the device counts as lost');
-served_again('a mailbox changed hands');
+is(device_state($node, 'losses'), $losses, 'because the device counts as lost');
+served_again($node, 'a mailbox changed hands', @queries);
 
 # Without a deadline sessions wait, and can be cancelled; the server can be stopped
 for my $fault ('hang', 'stuck')
@@ -149,20 +111,20 @@ for my $fault ('hang', 'stuck')
 	ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'gpuds.device_timeout'"), "$fault: no deadline");
 	my ($rc, $out, $err) = $node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '4s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 	like($err, qr/canceling statement due to statement timeout/, "$fault without a deadline: a statement can be cancelled");
-	is(device('losses'), $losses, "$fault without a deadline: nothing is given up");
+	is(device_state($node, 'losses'), $losses, "$fault without a deadline: nothing is given up");
 	my $began = time;
 	$node->stop('fast');
 	cmp_ok(time - $began, '<', 50, "$fault: the server can be stopped");
 	$node->start;
 	$losses = 0;
-	served_again("$fault, restarted");
+	served_again($node, "$fault, restarted", @queries);
 }
 
 # If the postmaster dies, the worker does not stay: another server could not start
 for my $fault ('hang', 'stuck')
 {
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
-	my $pid = device('worker_pid');
+	my $pid = device_state($node, 'worker_pid');
 	$node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '1s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 	$node->kill9;
 	my $started = 0;
@@ -174,7 +136,7 @@ for my $fault ('hang', 'stuck')
 	}
 	ok($started, "$fault: the worker ends with the postmaster");
 	kill('KILL', $pid) && sleep(1) && $node->start unless $started;
-	served_again("$fault, postmaster died");
+	served_again($node, "$fault, postmaster died", @queries);
 }
 $node->stop;
 unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/, 'nothing crashed');

@@ -14,7 +14,8 @@ use Test::More;
 our @EXPORT = qw(
   new_node same_answers check_index check_all_indexes scan_sql index_sql
   start_pgbench finish_pgbench script_file random_seed injection_points
-  on_cuda need_cuda device_ready device_memory forget_mirrors
+  on_cuda need_cuda device_state device_ready device_memory forget_mirrors
+  lossy_tables served_again new_log
 );
 
 # A node with gpuds preloaded, started, with the extension in database postgres.
@@ -73,11 +74,61 @@ sub device_ready
 	die 'the device does not get ready';
 }
 
+# What gpuds_devices says of the CUDA device
+sub device_state
+{
+	my ($node, $columns) = @_;
+	return $node->safe_psql('postgres', "SELECT $columns FROM gpuds_devices WHERE kind = 'cuda'");
+}
+
 # What trees hold of the GPU's memory
 sub device_memory
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', "SELECT memory_used FROM gpuds_devices WHERE kind = 'cuda'");
+	return device_state($node, 'memory_used');
+}
+
+# Tables for tests that lose the device: t, of so many rows, and s, of 1,000
+sub lossy_tables
+{
+	my ($node, $rows) = @_;
+
+	$node->safe_psql('postgres', <<"END");
+CREATE TABLE t (k bigint, v int);
+INSERT INTO t SELECT i::bigint * 7919 % $rows, i FROM generate_series(1, $rows) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+CREATE TABLE s (k bigint);
+INSERT INTO s SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX s_k ON s USING gpu_btree (k);
+END
+	return;
+}
+
+# The GPU has the mirror of t_k again, and what it holds is right
+sub served_again
+{
+	my ($node, $name, @queries) = @_;
+
+	device_ready($node);
+	same_answers($node, "$name: right answers", @queries);
+	is($node->safe_psql('postgres', "SELECT device, state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
+		'cuda|loaded', "$name: from the GPU");
+	check_index($node, 't_k', "$name: the index is whole");
+	forget_mirrors($node, $name);
+	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
+	return;
+}
+
+# What a node's log says since the last call
+my %log_read;
+
+sub new_log
+{
+	my ($node) = @_;
+	my $log = substr(slurp_file($node->logfile), $log_read{ $node->name } // 0);
+
+	$log_read{ $node->name } += length $log;
+	return $log;
 }
 
 # Evicts every mirror; then the device's memory is at its baseline.  One test.
