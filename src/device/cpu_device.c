@@ -41,13 +41,13 @@ static PinSlot private_pin;
 static size_t
 arena_bytes(void)
 {
-	return (size_t) gpuds_host_memory * 1024 * 1024;
+	return (size_t) gpuds_host_memory_mb * 1024 * 1024;
 }
 
 static size_t
 private_bytes(void)
 {
-	return (size_t) gpuds_temp_memory * 1024 * 1024;
+	return (size_t) gpuds_temp_memory_mb * 1024 * 1024;
 }
 
 Size

@@ -417,7 +417,7 @@ lose_device(const char *why, bool hangs)
 static int64
 call_limit_ms(void)
 {
-	int64 limit = gpuds_device_timeout > 0 ? (int64) gpuds_device_timeout * 1000 : PG_INT64_MAX;
+	int64 limit = gpuds_device_timeout_s > 0 ? (int64) gpuds_device_timeout_s * 1000 : PG_INT64_MAX;
 	sigset_t pending;
 
 	if (phase == OPENING)
@@ -799,10 +799,10 @@ check_hung(void)
 {
 	char why[256];
 
-	if (gpuds_device_timeout == 0 || api->oldest_ns(engine) < gpuds_device_timeout * NS_PER_S)
+	if (gpuds_device_timeout_s == 0 || api->oldest_ns(engine) < gpuds_device_timeout_s * NS_PER_S)
 		return;
 	snprintf(why, sizeof(why), "it did not come to an end with a request within gpuds.device_timeout (%d s)",
-			 gpuds_device_timeout);
+			 gpuds_device_timeout_s);
 	lose_device(why, true);
 }
 

@@ -24,6 +24,9 @@
  * All pages have the standard layout, pd_lower ends the records; all changes go
  * through generic WAL.
  *
+ * In names, meta is the metapage's data, pos a position in the lanes, blkno a block
+ * number, nwords the number of 64-bit words of a key.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_JOURNAL_H
@@ -50,16 +53,16 @@
 
 typedef struct GpudsPageOpaqueData
 {
-	uint64 first;      /* number of the page's first record: in its
-								 * lane, or in its base */
-	uint64 generation; /* of the base the page belongs to; for
-						 * information only in lane and free pages */
-	BlockNumber next;  /* next page of the chain, or invalid */
-	uint16 spare;      /* zero */
-	uint8 kind;        /* GPUDS_PAGE_xxx */
-	uint8 lane;        /* lane number, 0 in base pages */
-	uint16 spare2[3];  /* zero */
-	uint16 page_id;    /* GPUDS_PAGE_ID */
+	/* number of the page's first record: in its lane, or in its base */
+	uint64 first;
+	/* of the base the page belongs to; for information only in lane and free pages */
+	uint64 generation;
+	BlockNumber next; /* next page of the chain, or invalid */
+	uint16 spare;     /* zero */
+	uint8 kind;       /* GPUDS_PAGE_xxx */
+	uint8 lane;       /* lane number, 0 in base pages */
+	uint16 spare2[3]; /* zero */
+	uint16 page_id;   /* GPUDS_PAGE_ID */
 } GpudsPageOpaqueData;
 
 typedef GpudsPageOpaqueData *GpudsPageOpaque;
@@ -103,19 +106,22 @@ typedef struct GpudsMetaData
 {
 	uint32 magic;
 	uint16 version;
-	uint8 structure;       /* GPUDS_STRUCTURE_xxx */
-	uint8 nwords;          /* key words of a record, 1 or 2 */
-	uint64 file_id;        /* random, given at creation: tells a recycled
-								 * file number from the file it once was */
+	uint8 structure; /* GPUDS_STRUCTURE_xxx */
+	uint8 nwords;    /* key words of a record, 1 or 2 */
+	/*
+	 * random, given at creation: tells a recycled file number from the file it once
+	 * was
+	 */
+	uint64 file_id;
 	uint64 generation;     /* counts bases; raised by compaction */
 	BlockNumber base_head; /* first page of the base, or invalid */
 	BlockNumber base_pages;
 	uint64 base_records;
-	uint64 live_records;   /* as the last VACUUM or build counted them */
-	uint64 garbage;        /* dead records and tombstones, ditto */
-	uint16 key_bits;       /* of the key layout, to catch a mismatch */
-	uint16 sweep_due;      /* 1: there may be pages that are neither
-								 * reachable nor free */
+	uint64 live_records; /* as the last VACUUM or build counted them */
+	uint64 garbage;      /* dead records and tombstones, ditto */
+	uint16 key_bits;     /* of the key layout, to catch a mismatch */
+	/* 1: there may be pages that are neither reachable nor free */
+	uint16 sweep_due;
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
@@ -167,8 +173,11 @@ typedef enum GpudsReadResult
 {
 	GPUDS_READ_PAGE, /* *page was filled */
 	GPUDS_READ_END,  /* everything was read; position is final */
-	GPUDS_READ_STALE /* the chain was replaced under the reader by a
-								 * compaction: start again with a new reader */
+	/*
+	 * the chain was replaced under the reader by a compaction: start again with a new
+	 * reader
+	 */
+	GPUDS_READ_STALE
 } GpudsReadResult;
 
 /* shared memory (changes.c): the change counters */

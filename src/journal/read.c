@@ -36,9 +36,9 @@ struct GpudsJournalReader
 	int phase;           /* PHASE_BASE, a lane, GPUDS_LANES at the end */
 	BlockNumber blkno;   /* next page to read, or invalid */
 	uint64 expect;       /* number of its first record, if known */
-	bool by_position;    /* blkno comes from a caller's position and
-								 * may be anything by now */
-	bool exact;          /* expect is known */
+	/* blkno comes from a caller's position and may be anything by now */
+	bool by_position;
+	bool exact; /* expect is known */
 	PGAlignedBlock records;
 };
 

@@ -62,7 +62,7 @@ gpuds_mirror_count_flush(void)
 		if (gpuds_device_is_remote(mirror->tree.kind))
 		{
 			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
-			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);
+			pg_atomic_fetch_add_u64(&mirror->stats.small_shares, pending.work.small_part);
 			pg_atomic_fetch_add_u64(&mirror->stats.launches, pending.work.launches);
 			pg_atomic_fetch_add_u64(&mirror->stats.device_ns, pending.work.device_ns);
 			pg_atomic_fetch_add_u64(&mirror->stats.bus_bytes, pending.work.bus_bytes);
