@@ -18,6 +18,7 @@
 #include "device/device.h"
 #include "journal/journal.h"
 #include "mirror/mirror.h"
+#include "structure.h"
 
 PG_MODULE_MAGIC;
 
@@ -124,6 +125,7 @@ define_settings(void)
 	}
 #ifdef GPUDS_INJECTION_POINTS
 	gpuds_injection_define_guc();
+	gpuds_structure_define_guc();
 	gpuds_fault_define_guc();
 #endif
 	if (preloaded)

@@ -48,7 +48,7 @@ typedef struct GpudsMirrorStats
 	pg_atomic_uint64 fallbacks; /* scans that went to another device, or to the journal */
 	/* as in GpudsDeviceWork */
 	pg_atomic_uint64 small;
-	pg_atomic_uint64 small_part;
+	pg_atomic_uint64 small_shares;
 	pg_atomic_uint64 launches;
 	pg_atomic_uint64 device_ns;
 	pg_atomic_uint64 bus_bytes;

@@ -250,7 +250,7 @@ test_wbt_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64
 	{
 		GpudsInterval interval;
 
-		if (btree_scan_interval(scan, forward ? scan->next : scan->next - 1, forward, &interval))
+		if (entry_scan_rest(scan, forward ? scan->next : scan->next - 1, forward, &interval))
 			done += test_wbt_emit(view, &interval, out + done, cap - done, forward, nw);
 		if (done == cap)
 		{
