@@ -35,9 +35,19 @@ typedef enum StructureCapability
 
 #define STRUCTURE_NUMBERS 16
 
-#define STRUCTURE_ROWS(ROW)     \
-	ROW(1, BTREE, btree, Btree, \
+/* Structures that are there for tests only. */
+#ifdef GPUDS_INJECTION_POINTS
+#define STRUCTURE_TEST_ROWS(ROW) \
+	ROW(15, ARRAY, array, Array, \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS)
+#else
+#define STRUCTURE_TEST_ROWS(ROW)
+#endif
+
+#define STRUCTURE_ROWS(ROW)                                                                                  \
+	ROW(1, BTREE, btree, Btree,                                                                              \
+		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS) \
+	STRUCTURE_TEST_ROWS(ROW)
 
 enum GpudsStructureNumber
 {
@@ -50,8 +60,14 @@ enum GpudsStructureNumber
 
 #ifdef STRUCTURES_ON_CPU
 #include "kernels/btree/structure_cpu.h"
+#ifdef GPUDS_INJECTION_POINTS
+#include "test/structures/array_cpu.h"
+#endif
 #endif
 
 #ifdef STRUCTURES_ON_GPU
 #include "kernels/btree/structure_gpu.h"
+#ifdef GPUDS_INJECTION_POINTS
+#include "test/structures/array_gpu.h"
+#endif
 #endif
