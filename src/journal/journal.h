@@ -106,7 +106,7 @@ typedef struct GpudsMetaData
 {
 	uint32 magic;
 	uint16 version;
-	uint8 structure; /* GPUDS_STRUCTURE_xxx */
+	uint8 structure; /* number in kernels/structures.h */
 	uint8 nwords;    /* key words of a record, 1 or 2 */
 	/*
 	 * random, given at creation: tells a recycled file number from the file it once
@@ -125,8 +125,6 @@ typedef struct GpudsMetaData
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
-
-#define GPUDS_STRUCTURE_BTREE 1
 
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
 

@@ -136,6 +136,7 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
 	r->tree = (uint32_t) t;
+	r->structure = GPUDS_STRUCTURE_BTREE;
 	r->nwords = (uint32_t) tree[t].nwords;
 	r->fill_percent = 50 + (uint32_t) test_below(51);
 	r->input = offset(staging->change[t].input);

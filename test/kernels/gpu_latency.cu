@@ -123,6 +123,7 @@ change_us(GpuRequestKind kind, int64_t n)
 
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
+	r->structure = GPUDS_STRUCTURE_BTREE;
 	r->nwords = 1;
 	r->fill_percent = 90;
 	r->input = r->output = offset(staging->piece);

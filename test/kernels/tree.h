@@ -82,7 +82,7 @@ test_wbt(BtreeView *view, const Model *m, int nwords, bool full)
 			for (int64_t k = 0; k < size; k++)
 			{
 				btree_inner_set(node, (int) k, &nodes[i + k].separator, nodes[i + k].ref, parent.entries,
-							  nwords);
+								nwords);
 				parent.entries += nodes[i + k].entries;
 			}
 			btree_inner_finish(node, (int) size);
@@ -104,7 +104,7 @@ static inline GpudsEntry
 test_bound(const Model *m, int kind, int nwords, uint64_t range)
 {
 	GpudsEntry e = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
-										  : test_entry(kind, nwords, range);
+											 : test_entry(kind, nwords, range);
 
 	switch (test_below(12))
 	{
@@ -203,8 +203,8 @@ test_wbt_count(const BtreeView *view, const GpudsInterval *interval, const int n
  * there may be more.
  */
 KERNEL_INLINE int64_t
-test_wbt_emit(const BtreeView *view, const GpudsInterval *interval, GpudsEntry *out, int64_t cap, const bool forward,
-			  const int nw)
+test_wbt_emit(const BtreeView *view, const GpudsInterval *interval, GpudsEntry *out, int64_t cap,
+			  const bool forward, const int nw)
 {
 	BtreePosition p;
 	GpudsEntry hi = btree_after(&interval->hi);
@@ -250,7 +250,7 @@ test_wbt_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64
 	{
 		GpudsInterval interval;
 
-		if (btree_scan_interval(scan, forward ? scan->next : scan->next - 1, forward, &interval))
+		if (entry_scan_rest(scan, forward ? scan->next : scan->next - 1, forward, &interval))
 			done += test_wbt_emit(view, &interval, out + done, cap - done, forward, nw);
 		if (done == cap)
 		{
