@@ -28,8 +28,8 @@ static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOIC
 														   { "cuda", GPUDS_CHOICE_CUDA, false },
 														   { NULL, 0, false } };
 
-/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS), in megabytes. */
-#define MAX_TEMP_MEMORY (256 * 1024)
+/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS). */
+#define MAX_TEMP_MEMORY_MB (256 * 1024)
 
 static bool preloaded = false;
 
@@ -86,7 +86,7 @@ gpuds_settings_define(void)
 		DefineCustomIntVariable("gpuds.temp_memory",
 								"Memory of each session for mirrors of its temporary indexes.",
 								"It is taken when it is needed, and given back.", &gpuds_temp_memory_mb, 64,
-								1, MAX_TEMP_MEMORY, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
+								1, MAX_TEMP_MEMORY_MB, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
 								"make room for others. Temporary indexes do not count.",

@@ -22,8 +22,8 @@ static struct
 
 /*
  * Counts work of a scan, and what the device did for this backend since the last
- * call, which must have been for this mirror.  Counts are kept in the backend and handed over when
- * it turns to another mirror or ends its transaction.
+ * call, which must have been for this mirror.  The backend keeps counts until it turns
+ * to another mirror or ends its transaction.
  */
 void
 gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes, uint64 entries)
