@@ -57,7 +57,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS): $(wildcard kernels/*/*.h src/*.h src/*/*.h)
+$(OBJS): $(wildcard kernels/*.h kernels/*/*.h src/*.h src/*/*.h test/structures/*.h)
 
 ENGINE_SOURCE = $(srcdir)/kernels/gpu/engine.cu
 ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(INJECTION_POINTS),-DGPUDS_INJECTION_POINTS)
@@ -70,7 +70,7 @@ uninstall: uninstall-engine
 endif
 
 ifeq ($(CUDA),emulated)
-$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*/*.h)
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(addprefix $(srcdir)/,kernels/*.h kernels/*/*.h test/structures/*.h))
 	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -shared -pthread \
 		-o $@ $<
 else
@@ -82,7 +82,7 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 
-$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(srcdir)/kernels/*/*.h)
+$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(addprefix $(srcdir)/,kernels/*.h kernels/*/*.h test/structures/*.h))
 	$(NVCC) $(ENGINE_FLAGS) $(if $(WERROR),-Werror all-warnings) $(targets) --threads 0 -cudart static -shared \
 		-Xcompiler -fPIC,-fvisibility=hidden,$(subst $(space),$(comma),$(strip $(ENGINE_WARNINGS))) \
 		-Xlinker --exclude-libs,ALL -o $@ $<

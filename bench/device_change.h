@@ -147,7 +147,8 @@ bench_change_build(BenchChange *b, GpuTree *tree)
 		gpu_tree_withdraw(tree);
 		gpu_tree_drop(&b->change, tree);
 	}
-	return bench_build_unsorted(&b->change, tree, b->device_words, NULL, b->device_words + n, n, 90) == GPU_OK;
+	return bench_build_unsorted(&b->change, tree, b->device_words, NULL, b->device_words + n, n, 90) ==
+		   GPU_OK;
 }
 
 static inline bool

@@ -20,6 +20,7 @@
 #include "device/device.h"
 #include "journal/journal.h"
 #include "mirror/mirror.h"
+#include "structure.h"
 
 PG_MODULE_MAGIC;
 
@@ -61,6 +62,7 @@ _PG_init(void)
 	gpuds_settings_define();
 #ifdef GPUDS_INJECTION_POINTS
 	gpuds_injection_define_guc();
+	gpuds_structure_define_guc();
 	gpuds_fault_define_guc();
 #endif
 	gpuds_define_reloptions();

@@ -22,11 +22,11 @@ typedef enum GpudsDeviceChoice
 } GpudsDeviceChoice;
 
 extern int gpuds_device;
-extern int gpuds_host_memory;      /* megabytes, as the next three */
+extern int gpuds_host_memory_mb;
 extern int gpuds_device_memory_mb; /* 0: as much as is there */
 extern int gpuds_staging_memory_mb;
-extern int gpuds_device_timeout; /* seconds, 0: none */
-extern int gpuds_temp_memory;
+extern int gpuds_device_timeout_s; /* seconds, 0: none */
+extern int gpuds_temp_memory_mb;
 extern int gpuds_max_mirrors;
 
 /*

@@ -16,11 +16,11 @@
 #include "kernels/gpu/engine.h"
 
 int gpuds_device = GPUDS_CHOICE_AUTO;
-int gpuds_host_memory = 1024;
+int gpuds_host_memory_mb = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
-int gpuds_device_timeout = 60;
-int gpuds_temp_memory = 64;
+int gpuds_device_timeout_s = 60;
+int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
@@ -28,8 +28,8 @@ static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOIC
 														   { "cuda", GPUDS_CHOICE_CUDA, false },
 														   { NULL, 0, false } };
 
-/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS), in megabytes. */
-#define MAX_TEMP_MEMORY (256 * 1024)
+/* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS). */
+#define MAX_TEMP_MEMORY_MB (256 * 1024)
 
 static bool preloaded = false;
 
@@ -68,7 +68,7 @@ gpuds_settings_define(void)
 	if (preloaded)
 	{
 		DefineCustomIntVariable("gpuds.host_memory", "Memory reserved for mirrors on the CPU device.",
-								"Untouched pages of it cost nothing.", &gpuds_host_memory, 1024, 8,
+								"Untouched pages of it cost nothing.", &gpuds_host_memory_mb, 1024, 8,
 								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for mirrors on the CUDA device.",
 								"0 takes three quarters of what is free when the first index is loaded.",
@@ -81,12 +81,12 @@ gpuds_settings_define(void)
 								NULL, NULL);
 		DefineCustomIntVariable("gpuds.device_timeout",
 								"Time after which a CUDA device that does not answer is given up.",
-								"0 waits for ever.", &gpuds_device_timeout, 60, 0, INT_MAX / 1000, PGC_SIGHUP,
-								GUC_UNIT_S, NULL, NULL, NULL);
+								"0 waits for ever.", &gpuds_device_timeout_s, 60, 0, INT_MAX / 1000,
+								PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.temp_memory",
 								"Memory of each session for mirrors of its temporary indexes.",
-								"It is taken when it is needed, and given back.", &gpuds_temp_memory, 64, 1,
-								MAX_TEMP_MEMORY, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
+								"It is taken when it is needed, and given back.", &gpuds_temp_memory_mb, 64,
+								1, MAX_TEMP_MEMORY_MB, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
 								"make room for others. Temporary indexes do not count.",

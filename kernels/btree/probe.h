@@ -159,30 +159,4 @@ btree_locate(const BtreeView *view, const GpudsInterval *interval, BtreePosition
 	return (uint64_t) (to - p->place);
 }
 
-/*
- * Interval i of a scan, less what the scan has been through of it already;
- * false: nothing is left of it.  first is the interval that the scan enters
- * first: next forward, next - 1 backward.
- */
-KERNEL_INLINE bool
-btree_scan_interval(const GpudsScan *scan, int64_t i, bool forward, GpudsInterval *interval)
-{
-	*interval = entry_scan_interval(scan, i);
-	if (scan->inside && i == (forward ? scan->next : scan->next - 1))
-	{
-		if (forward)
-		{
-			interval->lo = btree_after(&scan->at);
-		}
-		else
-		{
-			/* one less than at, which may borrow from the key words */
-			interval->hi = scan->at;
-			if (interval->hi.t-- == 0 && interval->hi.w1-- == 0 && interval->hi.w0-- == 0)
-				return false;
-		}
-	}
-	return !entry_less(&interval->hi, &interval->lo);
-}
-
 #endif /* BTREE_PROBE_H */

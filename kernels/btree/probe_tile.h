@@ -16,9 +16,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/btree/probe.h"
-
-#define GPU_TILE 8
-#define GPU_ALL_LANES 0xFFFFFFFFu
+#include "kernels/gpu/view.h"
 
 __device__ __forceinline__ int
 gpu_tile_lane(void)

@@ -46,20 +46,21 @@ typedef struct CpuBtreeQueueUnit
 } CpuBtreeQueueUnit;
 
 /*
- * A tree.  head is one word, so that a reader gets root, height and width of
+ * A tree; it begins as CpuTree does (kernels/cpu/structure.h).  head is one word, so that a reader gets root, height and width of
  * one and the same version: bit 63 set (else there is no tree), bit 48 which of
  * the counts is the version's, bits 47..40 key words, 39..32 height, 31..0 root.
  * The version only ever rises, over all lives of the struct.
  */
 typedef struct CpuBtree
 {
-	uint64_t head;     /* atomic, published before version */
-	uint64_t version;  /* atomic */
-	uint64_t count[2]; /* atomic: entries of this version and of the one before or after */
+	uint64_t head;    /* atomic, published before version */
+	uint64_t version; /* atomic */
+	uint64_t entries; /* atomic: of the newest version */
 	uint32_t nwords;
 	uint32_t reserved;
 	ArenaSpace space;
 	CpuBtreeQueue retired;
+	uint64_t count[2]; /* atomic: entries of this version and of the one before or after */
 } CpuBtree;
 
 #define CPU_BTREE_HEAD_VALID (UINT64_C(1) << 63)
@@ -106,6 +107,7 @@ cpu_btree_publish(CpuBtree *tree, uint64_t head, uint64_t count)
 
 	__atomic_store_n(&tree->count[place], count, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree->head, head | (uint64_t) place << 48, __ATOMIC_RELEASE);
+	__atomic_store_n(&tree->entries, count, __ATOMIC_RELAXED);
 	__atomic_store_n(&tree->version, tree->version + 1, __ATOMIC_SEQ_CST);
 }
 
@@ -128,9 +130,7 @@ cpu_btree_init(CpuBtree *tree, int nwords)
 HOST_FN uint64_t
 cpu_btree_entries(const CpuBtree *tree)
 {
-	uint64_t head = __atomic_load_n(&tree->head, __ATOMIC_ACQUIRE);
-
-	return __atomic_load_n(&tree->count[cpu_btree_head_count(head)], __ATOMIC_RELAXED);
+	return __atomic_load_n(&tree->entries, __ATOMIC_RELAXED);
 }
 
 /*

@@ -60,7 +60,7 @@ btree_fault_words(BtreeFault fault)
 		case BTREE_NOT_CLEAR:
 			return "has unused places that are not clear";
 		case BTREE_BAD_LEVEL:
-			return "has siblings that nobody knows of";
+			return "has siblings that no parent links to";
 	}
 	return "is sound";
 }

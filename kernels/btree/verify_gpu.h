@@ -12,39 +12,6 @@
 #include "kernels/btree/tree_gpu.h"
 #include "kernels/btree/verify.h"
 
-static inline const char *
-gpu_fault_words(uint32_t fault)
-{
-	switch ((BtreeFault) fault)
-	{
-		case BTREE_SOUND:
-			break;
-		case BTREE_BAD_REF:
-			return "is not the place of a node of its kind";
-		case BTREE_USED_TWICE:
-			return "is used twice";
-		case BTREE_BAD_SIZE:
-			return "has a wrong number of children";
-		case BTREE_BAD_COUNT:
-			return "has not as many entries as its parent says";
-		case BTREE_BAD_ORDER:
-			return "is out of order";
-		case BTREE_BELOW_SEPARATOR:
-			return "has an entry below the separator before it";
-		case BTREE_ABOVE_SEPARATOR:
-			return "is not below the separator after it";
-		case BTREE_BAD_BEFORE:
-			return "has wrong numbers of entries before its children";
-		case BTREE_BAD_DETAILS:
-			return "has a header that does not fit its separators";
-		case BTREE_NOT_CLEAR:
-			return "has unused places that are not clear";
-		case BTREE_BAD_LEVEL:
-			return "has siblings that no parent links to";
-	}
-	return "is sound";
-}
-
 GPU_FN void
 gpu_note_fault(GpuFinding *finding, BtreeFault fault, BtreeRef ref)
 {

@@ -133,6 +133,34 @@ entry_scan_interval(const GpudsScan *scan, int64_t i)
 	return interval;
 }
 
+/*
+ * Interval i of a scan, less what the scan has been through of it already;
+ * false: nothing is left of it.  first is the interval that the scan enters
+ * first: next forward, next - 1 backward.
+ */
+KERNEL_INLINE bool
+entry_scan_rest(const GpudsScan *scan, int64_t i, bool forward, GpudsInterval *interval)
+{
+	*interval = entry_scan_interval(scan, i);
+	if (scan->inside && i == (forward ? scan->next : scan->next - 1))
+	{
+		if (forward)
+		{
+			/* entries never have the highest t */
+			interval->lo = scan->at;
+			interval->lo.t++;
+		}
+		else
+		{
+			/* one less than at, which may borrow from the key words */
+			interval->hi = scan->at;
+			if (interval->hi.t-- == 0 && interval->hi.w1-- == 0 && interval->hi.w0-- == 0)
+				return false;
+		}
+	}
+	return !entry_less(&interval->hi, &interval->lo);
+}
+
 /* Number of the first interval of a scan that does not end before e; n: none. */
 KERNEL_FN int64_t
 entry_scan_find(const GpudsScan *scan, const GpudsEntry *e)

@@ -5,7 +5,7 @@
  *	  together behind engine.h.
  *
  * One thread, the changer, does all that changes trees.  A few others, the
- * scanners, do the scans that are too large to be merged; each has a stream and
+ * scanners, do the scans that are not small; each has a stream and
  * buffers of its own.  Small scans are posted by the caller's thread to a resident
  * kernel (resident.h); the GPU itself marks them done, and their senders may use
  * them again from then on.  So nobody looks at a request that was handed to
@@ -47,7 +47,10 @@
 #include "kernels/gpu/pool.h"
 #include "kernels/gpu/scan.h"
 #include "kernels/gpu/resident.h"
+#include "kernels/gpu/structure.h"
 #include "kernels/core/pins.h"
+#define STRUCTURES_ON_GPU
+#include "kernels/structures.h"
 
 /* Large scans that run beside each other. */
 #define SCANNERS 3
@@ -85,8 +88,9 @@ struct GpuEngine
 	unsigned char *staging_device = NULL;
 	bool registered = false;
 	GpuPool pool;
-	GpuTree tree[GPU_MAX_TREES];
-	PinSlot pin[PINS]; /* scanners', then slots' */
+	std::atomic<GpuStructure *> tree[GPU_MAX_TREES] = {}; /* NULL: nothing was ever loaded */
+	GpuStructure *made[GPU_MAX_TREES] = {}; /* the changer's: trees of all structures that it has been of */
+	PinSlot pin[PINS];                      /* scanners', then slots' */
 	RequestQueue changes;
 	RequestQueue scans;
 	std::thread thread[THREADS];
@@ -95,12 +99,10 @@ struct GpuEngine
 	GpuChange change;
 	GpuEvent change_began;
 	GpuEvent change_ended;
-	GpuScanStream scan_lane[SCANNERS];
+	GpuScanStream scan_stream[SCANNERS];
 	GpuResident resident;
 	uint64_t posted_at[GPU_BOARD_SLOTS]; /* when what is in each slot was */
 	int wake_fd = -1;
-	uint64_t launches = 0;
-	uint64_t merged = 0;
 	std::atomic<bool> lost{ false };
 	std::atomic<bool> closing{ false };
 	std::atomic<bool> woken{ false };
@@ -227,36 +229,86 @@ close_queue(RequestQueue *queue)
 	queue->filled.notify_all();
 }
 
+/* A new object for trees of a structure, NULL: no memory, or there is no such structure. */
+static GpuStructure *
+new_tree(uint32_t structure)
+{
+	switch (structure)
+	{
+#define STRUCTURE_CASE(number, NAME, name, Name, capabilities) \
+	case number:                                               \
+		return new (std::nothrow) Name##OnGpu(structure);
+		STRUCTURE_ROWS(STRUCTURE_CASE)
+#undef STRUCTURE_CASE
+	}
+	return NULL;
+}
+
+static GpuStructure *
+tree_of(GpuEngine *engine, const GpuRequest *request)
+{
+	return engine->tree[request->tree].load(std::memory_order_acquire);
+}
+
 /*
- * Pins the request's tree and takes a view of it.  False: it is not what the
+ * Makes the tree under the request's number one of the structure that is to be loaded;
+ * there is no tree now.  NULL: out of memory.  A reader may still look at the object
+ * that was there, so it stays until the engine is closed, unless it is used again.
+ */
+static GpuStructure *
+choose_structure(GpuEngine *engine, const GpuRequest *request)
+{
+	GpuStructure **made = &engine->made[request->tree];
+	GpuStructure *tree = *made;
+
+	while (tree != NULL && tree->number != request->structure)
+		tree = tree->other;
+	if (tree == NULL)
+	{
+		tree = new_tree(request->structure);
+		if (tree == NULL)
+			return NULL;
+		tree->other = *made;
+		*made = tree;
+	}
+	engine->tree[request->tree].store(tree, std::memory_order_release);
+	return tree;
+}
+
+/*
+ * Pins the request's tree and takes a view of it.  NULL: it is not what the
  * sender expects.  The pin is the caller's to take back either way.
  */
-static bool
-pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, BtreeView *view)
+static const GpuStructure *
+pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, GpuView *view)
 {
-	GpuTree *tree = &engine->tree[request->tree];
+	const GpuStructure *tree = tree_of(engine, request);
 
-	pin_version(pin, (uint64_t) request->tree + 1, gpu_tree_version(tree));
+	if (tree == NULL)
+		return NULL;
+	pin_version(pin, (uint64_t) request->tree + 1, tree->version());
 	if (request->guarded && __atomic_load_n(request->guard, __ATOMIC_ACQUIRE) != request->expected)
-		return false;
-	return gpu_tree_view(tree, &engine->pool, view);
+		return NULL;
+	return tree->view(&engine->pool, view) ? tree : NULL;
 }
 
 static void
 scan(GpuEngine *engine, int number, GpuRequest *request)
 {
-	GpuScanStream *lane = &engine->scan_lane[number];
+	GpuScanStream *stream = &engine->scan_stream[number];
 	PinSlot *pin = &engine->pin[number];
 	uint32_t status = GPU_WITHDRAWN;
-	BtreeView view;
+	const GpuStructure *tree;
+	GpuView view;
 
 	request->batch = 1;
-	if (pin_view(engine, pin, request, &view))
-		status = gpu_scan_large(lane, &view, (unsigned char *) engine->options.staging,
-								engine->staging_device, request);
-	if (gpu_ok(&lane->stream))
+	tree = pin_view(engine, pin, request, &view);
+	if (tree != NULL)
+		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->staging_device,
+							request);
+	if (gpu_ok(&stream->stream))
 		pin_release(pin);
-	answer(engine, &lane->stream, request, status);
+	answer(engine, &stream->stream, request, status);
 }
 
 /*
@@ -297,11 +349,13 @@ oldest_pin(GpuEngine *engine, uint32_t number)
 static bool
 drop_tree(GpuEngine *engine, uint32_t number)
 {
-	GpuTree *tree = &engine->tree[number];
+	GpuStructure *tree = engine->tree[number];
 	uint64_t version;
 
-	gpu_tree_withdraw(tree);
-	version = __atomic_load_n(gpu_tree_version(tree), __ATOMIC_SEQ_CST);
+	if (tree == NULL)
+		return true;
+	tree->withdraw();
+	version = __atomic_load_n(tree->version(), __ATOMIC_SEQ_CST);
 	while (oldest_pin(engine, number) < version)
 	{
 		/* who closes does not poll, so some pins may stay */
@@ -309,32 +363,35 @@ drop_tree(GpuEngine *engine, uint32_t number)
 			return false;
 		std::this_thread::sleep_for(std::chrono::nanoseconds(PIN_WAIT_NS));
 	}
-	gpu_tree_drop(&engine->change, tree);
+	(void) tree->drop(&engine->change);
 	return true;
 }
 
 static uint32_t
 load_begin(GpuEngine *engine, GpuRequest *request)
 {
+	GpuStructure *tree;
+
 	if (request->n > 0 && (uint64_t) request->n > GPU_MAX_ENTRIES)
 		return GPU_TOO_LARGE;
 	if (!drop_tree(engine, request->tree))
 		return GPU_DEVICE_LOST;
 	if (!open_pool(engine))
 		return GPU_NO_MEMORY;
-	return gpu_tree_load_begin(&engine->change, &engine->tree[request->tree], request->nwords,
-							   request->fill_percent);
+	tree = choose_structure(engine, request);
+	if (tree == NULL)
+		return GPU_NO_MEMORY;
+	return tree->load_begin(&engine->change, request->nwords, request->fill_percent);
 }
 
 static uint32_t
-apply(GpuEngine *engine, GpuRequest *request)
+apply(GpuEngine *engine, GpuStructure *tree, GpuRequest *request)
 {
-	GpuTree *tree = &engine->tree[request->tree];
 	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
 	const GpudsOp *there = (const GpudsOp *) (engine->staging_device + request->input);
 
-	gpu_tree_reclaim(&engine->change, tree, oldest_pin(engine, request->tree));
-	return gpu_tree_apply(&engine->change, tree, ops, there, request->n, &request->found, &request->deleted);
+	tree->reclaim(&engine->change, oldest_pin(engine, request->tree));
+	return tree->apply(&engine->change, ops, there, request->n, &request->found, &request->deleted);
 }
 
 /* Does what a request asks of a tree; returns its status. */
@@ -342,25 +399,27 @@ static uint32_t
 dispatch(GpuEngine *engine, GpuRequest *request)
 {
 	GpuChange *c = &engine->change;
-	GpuTree *tree = &engine->tree[request->tree];
+	GpuStructure *tree = tree_of(engine, request);
 	unsigned char *staging = (unsigned char *) engine->options.staging;
 
+	if (request->kind == GPU_LOAD_BEGIN)
+		return load_begin(engine, request);
+	if (request->kind == GPU_DROP)
+		return drop_tree(engine, request->tree) ? GPU_OK : GPU_DEVICE_LOST;
+	if (tree == NULL)
+		return GPU_WITHDRAWN;
 	switch (request->kind)
 	{
-		case GPU_LOAD_BEGIN:
-			return load_begin(engine, request);
 		case GPU_LOAD_ADD:
-			return gpu_tree_load_add(c, tree, (const GpudsEntry *) (staging + request->input), request->n);
+			return tree->load_add(c, (const GpudsEntry *) (staging + request->input), request->n);
 		case GPU_LOAD_END:
-			return gpu_tree_load_end(c, tree);
+			return tree->load_end(c);
 		case GPU_LOAD_CANCEL:
-			return gpu_tree_load_cancel(c, tree);
+			return tree->load_cancel(c);
 		case GPU_APPLY:
-			return apply(engine, request);
-		case GPU_VERIFY:
-			return gpu_tree_verify(c, tree, (char *) staging + request->output, (size_t) request->cap);
+			return apply(engine, tree, request);
 		default:
-			return drop_tree(engine, request->tree) ? GPU_OK : GPU_DEVICE_LOST;
+			return tree->verify(c, (char *) staging + request->output, (size_t) request->cap);
 	}
 }
 
@@ -368,9 +427,9 @@ static void
 change(GpuEngine *engine, GpuRequest *request)
 {
 	GpuStream *stream = &engine->change.stream;
-	GpuTree *tree = &engine->tree[request->tree];
+	const GpuStructure *tree;
 	uint32_t status;
-	BtreeView view;
+	GpuView view;
 
 	stream->launches = 0;
 	stream->bus_bytes = 0;
@@ -384,8 +443,9 @@ change(GpuEngine *engine, GpuRequest *request)
 		return;
 	}
 	request->batch = 1;
-	request->entries = gpu_tree_view(tree, &engine->pool, &view) ? view.entries : 0;
-	request->bytes = gpu_tree_bytes(tree);
+	tree = tree_of(engine, request);
+	request->entries = tree && tree->view(&engine->pool, &view) ? view.entries : 0;
+	request->bytes = tree ? tree->bytes() : 0;
 	request->launches = stream->launches;
 	request->device_ns = gpu_event_ns(stream, &engine->change_began, &engine->change_ended);
 	request->bus_bytes = stream->bus_bytes;
@@ -397,7 +457,7 @@ static void
 run_thread(GpuEngine *engine, int number)
 {
 	RequestQueue *queue = number == CHANGER ? &engine->changes : &engine->scans;
-	GpuStream *stream = number == CHANGER ? &engine->change.stream : &engine->scan_lane[number].stream;
+	GpuStream *stream = number == CHANGER ? &engine->change.stream : &engine->scan_stream[number].stream;
 	GpuRequest *request;
 
 	gpu_use(engine->options.ordinal);
@@ -444,23 +504,20 @@ engine_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 	for (; taken < n && !engine->lost && (slot = gpu_resident_slot(resident)) >= 0; taken++)
 	{
 		PinSlot *pin = &engine->pin[SCANNERS + slot];
-		BtreeView view;
+		GpuView view;
 
-		if (!pin_view(engine, pin, requests[taken], &view))
+		if (pin_view(engine, pin, requests[taken], &view) == NULL)
 		{
 			pin_release(pin);
 			give_back(requests[taken], GPU_WITHDRAWN);
 			continue;
 		}
 		engine->posted_at[slot] = now;
-		engine->merged++;
 		if (engine->hang.load(std::memory_order_relaxed) && engine->hang.exchange(false))
 			gpu_board_lose(&resident->poster, slot);
 		else
 			gpu_resident_post(resident, slot, &view, requests[taken], n);
 	}
-	if (taken > 0)
-		engine->launches++;
 	if (resident->poster.busy != 0)
 		gpu_resident_keep(resident, engine->pool.base);
 	return taken;
@@ -545,8 +602,6 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 	info->driver = engine->card.driver;
 	info->memory_total = engine->memory;
 	info->memory_used = gpu_pool_used(&engine->pool);
-	info->launches = engine->launches;
-	info->merged = engine->merged;
 }
 
 /* A fault has happened when this returns: on a stream of the caller's thread. */
@@ -610,7 +665,7 @@ at_rest(GpuEngine *engine)
 
 	/* a stream is its thread's as long as there is the thread */
 	for (int i = 0; i < SCANNERS && quiet; i++)
-		quiet = gpu_quiet(&engine->scan_lane[i].stream);
+		quiet = gpu_quiet(&engine->scan_stream[i].stream);
 	return quiet && gpu_quiet(&engine->change.stream) && gpu_quiet(&engine->resident.stream);
 }
 
@@ -619,12 +674,22 @@ static void
 release(GpuEngine *engine)
 {
 	for (int i = 0; i < SCANNERS; i++)
-		gpu_scan_stream_close(&engine->scan_lane[i]);
+		gpu_scan_stream_close(&engine->scan_stream[i]);
 	gpu_resident_close(&engine->resident);
 	gpu_event_close(&engine->change_began);
 	gpu_event_close(&engine->change_ended);
 	gpu_change_close(&engine->change);
 	gpu_pool_close(&engine->pool);
+	for (GpuStructure *tree : engine->made)
+	{
+		while (tree != NULL)
+		{
+			GpuStructure *other = tree->other;
+
+			delete tree;
+			tree = other;
+		}
+	}
 	gpu_host_free(engine->hung_until);
 	if (engine->registered)
 		gpu_unregister(engine->options.staging);
@@ -687,7 +752,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		 gpu_event_open(&engine->change.stream, &engine->change_began) &&
 		 gpu_event_open(&engine->change.stream, &engine->change_ended);
 	for (int i = 0; i < SCANNERS; i++)
-		ok = ok && gpu_scan_stream_open(&engine->scan_lane[i], engine->options.piece_bytes);
+		ok = ok && gpu_scan_stream_open(&engine->scan_stream[i], engine->options.piece_bytes);
 	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,
 								 engine->staging_device);
 	if (!ok)

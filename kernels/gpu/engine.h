@@ -39,7 +39,7 @@
 
 #include "kernels/core/entry.h"
 
-#define GPU_ENGINE_ABI 2
+#define GPU_ENGINE_ABI 3
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -96,6 +96,7 @@ typedef struct GpuRequest
 	uint32_t tree;
 	uint32_t form;         /* GpuForm of a scan's output */
 	uint32_t nwords;       /* GPU_LOAD_BEGIN: key words, 1 or 2 */
+	uint32_t structure;    /* GPU_LOAD_BEGIN: number in kernels/structures.h */
 	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
 	bool forward;          /* scans */
 	bool words;            /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
@@ -159,8 +160,6 @@ typedef struct GpuEngineInfo
 	int driver;          /* CUDA version that the driver supports, 13000 for 13.0 */
 	size_t memory_total; /* of the pool; before it is there, what it would be */
 	size_t memory_used;  /* atomic snapshot: held by trees */
-	uint64_t launches;   /* calls of small so far that took any */
-	uint64_t merged;     /* requests in them */
 } GpuEngineInfo;
 
 typedef enum GpuInjection

@@ -4,11 +4,11 @@
  *	  Scan requests on the GPU, one after the other on a lane's own stream.
  *
  * First each interval is located: where its entries begin, and how many there
- * are.  A sum over these numbers says which interval and which of its entries
+ * are.  The exclusive sums of these numbers say which interval and which of its entries
  * is the request's i-th.  Then the output is made, each thread finding its own
- * entries: by their rank, or, if all of an interval is in one leaf, in that
- * leaf.  So the work is spread evenly, whatever the lengths of the intervals
- * are.
+ * entries.  So the work is spread evenly, whatever the lengths of the intervals
+ * are.  How entries are found is the structure's affair: its probe (view.h) is the
+ * templates' parameter.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (resident.h).
@@ -19,54 +19,10 @@
 #define GPU_SCAN_H
 
 #include "kernels/gpu/primitives.h"
-#include "kernels/btree/probe.h"
-
-/*
- * Where the entries of an interval are, as one number.  If all of them are in
- * one leaf: its ref << 32 | place.  Else the rank, which is less than 2^32.
- * Of the first entry, or backward of the last one.
- */
-typedef uint64_t GpuStart;
+#include "kernels/gpu/view.h"
 
 /* Output entries that a thread makes if intervals are long. */
 #define GPU_SCAN_STRETCH 8
-
-/* Locate an interval; returns the number of its entries. */
-GPU_FN uint64_t
-gpu_scan_locate(const BtreeView *view, const GpudsInterval *interval, bool forward, const int nw,
-				GpuStart *start)
-{
-	BtreePosition p;
-	uint64_t count = btree_locate(view, interval, &p, nw);
-	uint64_t skip = forward || count == 0 ? 0 : count - 1;
-
-	if (count == 0)
-		*start = 0;
-	else if ((uint64_t) p.place + count <= BTREE_FANOUT &&
-			 btree_leaf_n(btree_node(view->base, p.leaf), nw) >= p.place + (int) count)
-		*start = (uint64_t) p.leaf << 32 | ((uint64_t) p.place + skip);
-	else
-		*start = p.rank + (uint64_t) p.place + skip;
-	return count;
-}
-
-/* The position of the k-th entry of an interval, in the scan's direction. */
-GPU_FN void
-gpu_scan_position(const BtreeView *view, GpuStart start, uint64_t k, bool forward, BtreePosition *p)
-{
-	BtreeRef leaf = (BtreeRef) (start >> 32);
-
-	if (leaf == 0)
-		btree_select(view, forward ? start + k : start - k, p);
-	else
-	{
-		p->rank = 0;
-		p->parent = 0;
-		p->at = 0;
-		p->leaf = leaf;
-		p->place = (int) ((uint32_t) start + (forward ? (uint32_t) k : -(uint32_t) k));
-	}
-}
 
 /* The interval whose offset is the last not above o: empty ones are passed over. */
 GPU_FN int64_t
@@ -117,9 +73,9 @@ struct GpuScanStream
 };
 
 /* Pass 1: locate interval i in scan order. */
-struct GpuScanLocate
+template <class Probe> struct GpuScanLocate
 {
-	BtreeView view;
+	typename Probe::View view;
 	GpudsScan scan;
 	bool forward;
 	GpuStart *starts;
@@ -132,11 +88,9 @@ struct GpuScanLocate
 
 		*start = 0;
 		if (i >= n ||
-			!btree_scan_interval(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
+			!entry_scan_rest(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
 			return 0;
-		if (view.nwords == 1)
-			return gpu_scan_locate(&view, &interval, forward, 1, start);
-		return gpu_scan_locate(&view, &interval, forward, 2, start);
+		return Probe::locate(view, &interval, forward, start);
 	}
 
 	GPU_FN void operator()(int64_t i) const
@@ -150,9 +104,9 @@ struct GpuScanLocate
 };
 
 /* Pass 2: entries i * stretch and what follows. */
-template <int stretch, bool tids> struct GpuScanWrite
+template <class Probe, int stretch, bool tids> struct GpuScanWrite
 {
-	BtreeView view;
+	typename Probe::View view;
 	bool forward;
 	const GpuStart *starts;
 	const uint64_t *offsets;
@@ -172,50 +126,29 @@ template <int stretch, bool tids> struct GpuScanWrite
 		{
 			int64_t at = gpu_scan_find(offsets, n, (uint64_t) o);
 			int64_t stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
-			BtreePosition p;
+			typename Probe::Position p;
 
-			gpu_scan_position(&view, starts[at], (uint64_t) o - offsets[at], forward, &p);
+			Probe::position(view, starts[at], (uint64_t) o - offsets[at], forward, &p);
 			for (;;)
 			{
 				write(p, o, at);
 				if (++o == stop)
 					break;
-				step(&p);
+				Probe::step(view, &p, forward);
 			}
 		}
 	}
 
-	GPU_FN void write(const BtreePosition &p, int64_t o, int64_t at) const
+	GPU_FN void write(const typename Probe::Position &p, int64_t o, int64_t at) const
 	{
-		const uint64_t *leaf = btree_node(view.base, p.leaf);
-
 		if (tids)
-			sorted[o] = leaf[view.nwords * BTREE_FANOUT + p.place] & ENTRY_TID_MASK;
+			sorted[o] = Probe::tid(view, p);
 		else
-			entries[o] = btree_leaf_entry(leaf, p.place, view.nwords);
+			entries[o] = Probe::entry(view, p);
 		if (full && o == found - 1)
 		{
 			summary->last = at;
-			summary->at = btree_leaf_entry(leaf, p.place, view.nwords);
-		}
-	}
-
-	/* To the next entry of the same interval, which is there. */
-	GPU_FN void step(BtreePosition *p) const
-	{
-		if (forward)
-		{
-			const uint64_t *leaf = btree_node(view.base, p->leaf);
-
-			p->place++;
-			if (p->place == BTREE_FANOUT || leaf[view.nwords * BTREE_FANOUT + p->place] == UINT64_MAX)
-				btree_next_leaf(&view, p, p->place);
-		}
-		else
-		{
-			if (p->place == 0)
-				btree_previous_leaf(&view, p);
-			p->place--;
+			summary->at = Probe::entry(view, p);
 		}
 	}
 };
@@ -294,9 +227,9 @@ gpu_scan_copy_in(GpuScanStream *lane, const unsigned char *staging, const GpuReq
 	}
 }
 
-template <bool tids>
+template <class Probe, bool tids>
 static inline void
-gpu_scan_write(GpuScanStream *lane, const BtreeView *view, const GpuRequest *r, int64_t n, int64_t found)
+gpu_scan_write(GpuScanStream *lane, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
 	bool full = found == r->cap;
 	GpudsEntry *entries = (GpudsEntry *) lane->output;
@@ -305,16 +238,18 @@ gpu_scan_write(GpuScanStream *lane, const BtreeView *view, const GpuRequest *r, 
 	/* mostly single entries: a thread each; long intervals: fewer descents */
 	if (found < 2 * n)
 	{
-		GpuScanWrite<1, tids> write = { *view, r->forward, lane->starts, lane->offsets, n,
-										found, full,       entries,      sorted,        lane->summary_there };
+		GpuScanWrite<Probe, 1, tids> write = {
+			Probe::open(*view), r->forward, lane->starts, lane->offsets, n, found, full, entries, sorted,
+			lane->summary_there
+		};
 
 		gpu_launch(&lane->stream, found, write);
 	}
 	else
 	{
-		GpuScanWrite<GPU_SCAN_STRETCH, tids> write = {
-			*view, r->forward, lane->starts, lane->offsets, n,
-			found, full,       entries,      sorted,        lane->summary_there
+		GpuScanWrite<Probe, GPU_SCAN_STRETCH, tids> write = {
+			Probe::open(*view), r->forward, lane->starts, lane->offsets, n, found, full, entries, sorted,
+			lane->summary_there
 		};
 
 		gpu_launch(&lane->stream, (found + GPU_SCAN_STRETCH - 1) / GPU_SCAN_STRETCH, write);
@@ -323,9 +258,9 @@ gpu_scan_write(GpuScanStream *lane, const BtreeView *view, const GpuRequest *r, 
 
 #ifdef GPU_EMULATED
 
-template <bool tids>
+template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *, const BtreeView *, unsigned char *, const GpuRequest *, int64_t, bool *)
+gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuRequest *, int64_t, bool *)
 {
 	return false;
 }
@@ -339,8 +274,9 @@ gpu_scan_block(GpuScanStream *, const BtreeView *, unsigned char *, const GpuReq
  * Sets everything of the request but status and done.  GPU_OK: all of it is there,
  * and the lane is at rest.  GPU_DEVICE_LOST: nothing is known of either.
  */
+template <class Probe>
 static inline uint32_t
-gpu_scan_large(GpuScanStream *lane, const BtreeView *view, unsigned char *staging, unsigned char *there,
+gpu_scan_large(GpuScanStream *lane, const GpuView *view, unsigned char *staging, unsigned char *there,
 			   GpuRequest *r)
 {
 	GpuStream *s = &lane->stream;
@@ -355,10 +291,11 @@ gpu_scan_large(GpuScanStream *lane, const BtreeView *view, unsigned char *stagin
 		bool tids = r->form == GPU_SORTED_TIDS;
 		bool written = false;
 
-		if (!(tids ? gpu_scan_block<true>(lane, view, there, r, n, &written)
-				   : gpu_scan_block<false>(lane, view, there, r, n, &written)))
+		if (!(tids ? gpu_scan_block<Probe, true>(lane, view, there, r, n, &written)
+				   : gpu_scan_block<Probe, false>(lane, view, there, r, n, &written)))
 		{
-			GpuScanLocate locate = { *view, GpudsScan(), r->forward, lane->starts, lane->offsets, n };
+			GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),   r->forward,
+											lane->starts,       lane->offsets, n };
 
 			gpu_scan_copy_in(lane, staging, r, &locate.scan);
 			gpu_launch(s, n + 1, locate);
@@ -375,13 +312,13 @@ gpu_scan_large(GpuScanStream *lane, const BtreeView *view, unsigned char *stagin
 			uint64_t *sorted = (uint64_t *) lane->output;
 			uint64_t *other = (uint64_t *) lane->other;
 
-			gpu_scan_write<true>(lane, view, r, n, found);
+			gpu_scan_write<Probe, true>(lane, view, r, n, found);
 			gpu_sort_keys(s, &sorted, &other, found, 0, 48);
 			gpu_copy_bus(s, staging + r->output, sorted, (size_t) found * sizeof(uint64_t));
 		}
 		else
 		{
-			gpu_scan_write<false>(lane, view, r, n, found);
+			gpu_scan_write<Probe, false>(lane, view, r, n, found);
 			gpu_copy_bus(s, staging + r->output, lane->output, (size_t) found * sizeof(GpudsEntry));
 		}
 	}

@@ -17,10 +17,10 @@
 #define GPU_SCAN_BLOCK_ENTRIES 4096 /* output at most; a power of 2 */
 
 /* write has the output in host memory, and neither found nor full yet. */
-template <bool tids>
+template <class Probe, bool tids>
 __global__ void
 __launch_bounds__(GPU_SCAN_BLOCK, 1)
-	gpu_scan_block_kernel(const GpuScanLocate locate, GpuScanWrite<1, tids> write, int64_t cap)
+	gpu_scan_block_kernel(const GpuScanLocate<Probe> locate, GpuScanWrite<Probe, 1, tids> write, int64_t cap)
 {
 	__shared__ uint64_t warps[GPU_SCAN_BLOCK / 32];
 	__shared__ uint64_t offsets[GPU_SCAN_BLOCK + 1];
@@ -84,23 +84,24 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
  * output is written, too.  False: nothing was done, there are too many intervals.
  * there is the staging memory as the device sees it.
  */
-template <bool tids>
+template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *lane, const BtreeView *view, unsigned char *there, const GpuRequest *r,
-			   int64_t n, bool *written)
+gpu_scan_block(GpuScanStream *lane, const GpuView *view, unsigned char *there, const GpuRequest *r, int64_t n,
+			   bool *written)
 {
 	GpuStream *s = &lane->stream;
-	GpuScanLocate locate = { *view, GpudsScan(), r->forward, lane->starts, lane->offsets, n };
-	GpuScanWrite<1, tids> write = { *view,
-									r->forward,
-									lane->starts,
-									lane->offsets,
-									n,
-									0,
-									false,
-									(GpudsEntry *) (there + r->output),
-									(uint64_t *) (there + r->output),
-									lane->summary_there };
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),   r->forward,
+									lane->starts,       lane->offsets, n };
+	GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
+										   r->forward,
+										   lane->starts,
+										   lane->offsets,
+										   n,
+										   0,
+										   false,
+										   (GpudsEntry *) (there + r->output),
+										   (uint64_t *) (there + r->output),
+										   lane->summary_there };
 
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
@@ -112,7 +113,7 @@ gpu_scan_block(GpuScanStream *lane, const BtreeView *view, unsigned char *there,
 	locate.scan.at = r->at;
 	s->launches++;
 	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GpudsInterval));
-	gpu_scan_block_kernel<tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
+	gpu_scan_block_kernel<Probe, tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
 	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
 		*written = lane->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;
 	return true;

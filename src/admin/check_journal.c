@@ -16,6 +16,7 @@
 
 #include "admin/admin.h"
 #include "journal/internal.h"
+#include "structure.h"
 
 typedef struct JournalCheck
 {
@@ -326,7 +327,7 @@ check_meta(JournalCheck *check)
 {
 	const GpudsMetaData *meta = &check->meta;
 
-	if (meta->structure != GPUDS_STRUCTURE_BTREE)
+	if (gpuds_structure(meta->structure) == NULL)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The structure is of unknown kind %u.",
 						meta->structure);
 	if (meta->nwords != check->layout->nwords || meta->key_bits != check->layout->nbits)

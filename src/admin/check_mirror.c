@@ -137,7 +137,7 @@ acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool s
 	gpuds_mirror_acquire(ref->mirror, true);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	{
-		if (!synced || (pg_atomic_read_u64(&ref->mirror->readable) == ref->serial && !ref->mirror->ahead))
+		if (!synced || (pg_atomic_read_u64(&ref->mirror->guard) == ref->serial && !ref->mirror->ahead))
 			verdict = examine(source, ref, where);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));

@@ -24,6 +24,7 @@
 #include "journal/journal.h"
 #include "journal/runs.h"
 #include "mirror/mirror.h"
+#include "structure.h"
 
 /* Entries that a serial build hands from the merge to the base writer at a time. */
 #define MERGE_ENTRIES 2048
@@ -115,7 +116,8 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	gpuds_insert_discard(index);
 	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
 	gpuds_mirror_forget(index);
-	gpuds_journal_create(index, MAIN_FORKNUM, GPUDS_STRUCTURE_BTREE, layout.nwords, layout.nbits);
+	gpuds_journal_create(index, MAIN_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
+						 layout.nwords, layout.nbits);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */
 	if (index->rd_amcache)
@@ -137,7 +139,8 @@ gpuds_build_empty(Relation index)
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
-	gpuds_journal_create(index, INIT_FORKNUM, GPUDS_STRUCTURE_BTREE, layout.nwords, layout.nbits);
+	gpuds_journal_create(index, INIT_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
+						 layout.nwords, layout.nbits);
 }
 
 /* ambuildphasename */

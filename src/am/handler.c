@@ -11,6 +11,7 @@
 #include "fmgr.h"
 
 #include "am/am.h"
+#include "structure.h"
 
 PG_FUNCTION_INFO_V1(gpu_btree_handler);
 
@@ -30,16 +31,16 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 	routine->amstrategies = GPUDS_NSTRATEGIES;
 	routine->amsupport = 0;
 	routine->amoptsprocnum = 0;
-	routine->amcanorder = true;
+	routine->amcanorder = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
 	routine->amcanorderbyop = false;
-	routine->amcanbackward = true;
+	routine->amcanbackward = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
 	routine->amcanunique = false;
 	routine->amcanmulticol = true;
 	routine->amoptionalkey = true;
 	routine->amsearcharray = true;
 	routine->amsearchnulls = true;
 	routine->amstorage = false;
-	routine->amclusterable = true;
+	routine->amclusterable = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
 	routine->ampredlocks = false;
 	routine->amcanparallel = false;
 #if PG_VERSION_NUM >= 170000

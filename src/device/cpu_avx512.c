@@ -30,6 +30,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_avx512 = { "avx512", NULL, NULL };
+const GpudsCpuKernels gpuds_cpu_avx512 = { .name = "avx512" };
 
 #endif

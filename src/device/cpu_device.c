@@ -19,12 +19,13 @@
 
 #include "device/cpu_dispatch.h"
 #include "device/internal.h"
+#include "structure.h"
 
 /* Entries handed to a build at a time. */
-#define LOAD_ROOM 4096
+#define LOAD_ENTRIES 4096
 
 /* Operations applied at a time: bounds the nodes that exist twice. */
-#define CPU_APPLY_SIZE (128 * 1024)
+#define APPLY_OPS (128 * 1024)
 
 /* A tree may hold so much that it does not use. */
 #define SLACK_BYTES ((size_t) 64 * 1024)
@@ -41,13 +42,13 @@ static PinSlot private_pin;
 static size_t
 arena_bytes(void)
 {
-	return (size_t) gpuds_host_memory * 1024 * 1024;
+	return (size_t) gpuds_host_memory_mb * 1024 * 1024;
 }
 
 static size_t
 private_bytes(void)
 {
-	return (size_t) gpuds_temp_memory * 1024 * 1024;
+	return (size_t) gpuds_temp_memory_mb * 1024 * 1024;
 }
 
 Size
@@ -203,21 +204,28 @@ cpu_holds(GpudsDeviceTree *tree)
 static size_t
 cpu_bytes(GpudsDeviceTree *tree)
 {
-	return arena_space_bytes(&tree->tree.space);
+	return arena_space_bytes(&tree->cpu.common.space);
 }
 
 static uint64
 cpu_entries(GpudsDeviceTree *tree)
 {
-	return cpu_btree_entries(&tree->tree);
+	return __atomic_load_n(&tree->cpu.common.entries, __ATOMIC_RELAXED);
 }
 
 void
 gpuds_arena_init(GpudsDeviceTree *tree, uint64 number)
 {
 	tree->owner = number;
-	cpu_btree_init(&tree->tree, 1);
-	cpu_btree_withdraw(&tree->tree);
+	arena_space_init(&tree->cpu.common.space);
+	cpu_tree_withdraw(&tree->cpu.common);
+}
+
+/* The functions of the tree's structure. */
+static inline const CpuStructure *
+cpu_structure(const GpudsDeviceTree *tree)
+{
+	return &gpuds_structure(tree->structure)->cpu;
 }
 
 static GpudsDeviceStatus
@@ -235,9 +243,9 @@ cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 
 	if (arena)
 	{
-		/* Not cpu_btree_init: that would show readers an empty tree. */
-		tree->tree.nwords = nwords;
-		status = cpu_btree_build_begin(arena, &tree->tree, &load->build, fill_percent);
+		memset((char *) &tree->cpu + sizeof(CpuTree), 0, sizeof(GpudsCpuTree) - sizeof(CpuTree));
+		status = cpu_structure(tree)->build_begin(arena, &tree->cpu.common, &load->build, nwords,
+												  fill_percent);
 	}
 	if (status != KERNEL_OK)
 	{
@@ -246,21 +254,21 @@ cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	}
 	if (tree->kind == GPUDS_ON_CPU_PRIVATE)
 		private_loads++;
-	load->room = palloc(LOAD_ROOM * sizeof(GpudsEntry));
-	load->room_size = LOAD_ROOM;
+	load->room = palloc(LOAD_ENTRIES * sizeof(GpudsEntry));
+	load->room_size = LOAD_ENTRIES;
 	return GPUDS_DEVICE_OK;
 }
 
 static GpudsDeviceStatus
 cpu_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	return device_status(cpu_btree_build_add(&load->build, load->room, n));
+	return device_status(cpu_structure(load->tree)->build_add(&load->build, load->room, n));
 }
 
 static GpudsDeviceStatus
 cpu_load_end(GpudsDeviceLoad *load)
 {
-	KernelStatus status = cpu_btree_build_finish(&load->build);
+	KernelStatus status = cpu_structure(load->tree)->build_finish(&load->build);
 
 	if (status == KERNEL_OK)
 	{
@@ -278,8 +286,8 @@ cpu_load_cancel(GpudsDeviceLoad *load)
 	bool private = load->tree->kind == GPUDS_ON_CPU_PRIVATE;
 
 	if (private)
-		give_pages_back(&load->tree->tree.space);
-	cpu_btree_build_cancel(&load->build);
+		give_pages_back(&load->tree->cpu.common.space);
+	cpu_structure(load->tree)->build_cancel(&load->build);
 	if (private)
 	{
 		private_loads--;
@@ -294,15 +302,14 @@ static GpudsDeviceStatus
 cpu_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
 	Arena *arena = tree_arena(tree);
-	int64 inserted;
-	int64 deleted;
+	const CpuStructure *structure = cpu_structure(tree);
 	KernelStatus status;
 
 	/* an empty tree does not keep the private arena mapped */
 	if (arena == NULL)
 		return GPUDS_DEVICE_NO_MEMORY;
-	status = cpu_btree_apply(arena, &tree->tree, ops, n, &inserted, &deleted);
-	cpu_btree_reclaim(arena, &tree->tree, oldest_pin(tree, tree->owner));
+	status = structure->apply(arena, &tree->cpu.common, ops, n);
+	structure->reclaim(arena, &tree->cpu.common, oldest_pin(tree, tree->owner));
 	return device_status(status);
 }
 
@@ -312,20 +319,28 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 {
 	PinSlot *pin = my_pin(tree);
 	Arena *arena = tree_arena(tree);
-	BtreeView view;
 	int64 n = -1;
 
 	if (arena == NULL)
 		return -1;
-	pin_version(pin, tree->owner, &tree->tree.version);
+	pin_version(pin, tree->owner, &tree->cpu.common.version);
 	if (pg_atomic_read_u64(guard) == expected)
 	{
 		pg_read_barrier();
-		if (cpu_btree_view(arena, &tree->tree, &view))
-			n = gpuds_cpu_kernels()->scan(&view, scan, forward, out, cap);
+		if (tree->cpu.common.head != 0)
+			n = gpuds_cpu_kernels()->scan_tree[tree->structure](arena, &tree->cpu.common, scan, forward, out,
+																cap);
 	}
 	pin_release(pin);
 	return n;
+}
+
+/* A tree that was never loaded has no structure, and no memory. */
+static void
+release(Arena *arena, GpudsDeviceTree *tree)
+{
+	if (tree->cpu.common.space.nchunks > 0)
+		cpu_structure(tree)->release(arena, &tree->cpu.common);
 }
 
 static bool
@@ -333,16 +348,16 @@ cpu_drop(GpudsDeviceTree *tree)
 {
 	uint64 version;
 
-	cpu_btree_withdraw(&tree->tree);
-	version = __atomic_load_n(&tree->tree.version, __ATOMIC_SEQ_CST);
+	cpu_tree_withdraw(&tree->cpu.common);
+	version = __atomic_load_n(&tree->cpu.common.version, __ATOMIC_SEQ_CST);
 	while (oldest_pin(tree, tree->owner) < version)
 		pg_usleep(20);
 	if (tree->kind == GPUDS_ON_CPU)
-		cpu_btree_release(shared_arena, &tree->tree);
+		release(shared_arena, tree);
 	else if (private_arena)
 	{
-		give_pages_back(&tree->tree.space);
-		cpu_btree_release(private_arena, &tree->tree);
+		give_pages_back(&tree->cpu.common.space);
+		release(private_arena, tree);
 		unmap_if_unused();
 	}
 	return true;
@@ -354,19 +369,18 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	const Arena *arena = tree_arena(tree);
 
 	/* no arena: an empty tree, and nothing to look at */
-	if (arena == NULL || cpu_btree_verify(arena, &tree->tree, why, whylen))
+	if (arena == NULL || cpu_structure(tree)->verify(arena, &tree->cpu.common, why, whylen))
 		return GPUDS_TREE_GOOD;
 	return GPUDS_TREE_DAMAGED;
 }
 
 /* What both kinds have in common. */
-#define CPU_DEVICE_OPS                                                                               \
-	.name = "cpu", .max_entries = UINT32_MAX, /* nodes count the entries below a child in 32 bits */ \
-		.apply_size = CPU_APPLY_SIZE, .slack_bytes = SLACK_BYTES, .chosen = cpu_chosen,              \
-	.usable = cpu_usable, .holds = cpu_holds, .bytes = cpu_bytes, .entries = cpu_entries,            \
-	.load_begin = cpu_load_begin, .load_add = cpu_load_add, .load_end = cpu_load_end,                \
-	.load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan, .drop = cpu_drop,          \
-	.verify = cpu_verify
+#define CPU_DEVICE_OPS                                                                                      \
+	.name = "cpu", .max_entries = UINT32_MAX, /* nodes count the entries below a child in 32 bits */        \
+		.apply_size = APPLY_OPS, .slack_bytes = SLACK_BYTES, .chosen = cpu_chosen, .usable = cpu_usable,    \
+	.holds = cpu_holds, .bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin,           \
+	.load_add = cpu_load_add, .load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, \
+	.scan = cpu_scan, .drop = cpu_drop, .verify = cpu_verify
 
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	CPU_DEVICE_OPS,

@@ -10,12 +10,18 @@
 #ifndef GPUDS_CPU_H
 #define GPUDS_CPU_H
 
-#include "kernels/btree/cpu.h"
+#define STRUCTURES_ON_CPU
+#include "kernels/cpu/structure.h"
+#include "kernels/structures.h"
 
-/* cpu_btree_scan and cpu_btree_count, compiled for one instruction set. */
+/*
+ * What is compiled for one instruction set: the scans of all structures, by number;
+ * cpu_btree_scan and cpu_btree_count of a view, which only tests call.
+ */
 typedef struct GpudsCpuKernels
 {
 	const char *name;
+	CpuScan scan_tree[STRUCTURE_NUMBERS];
 	int64_t (*scan)(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
 	uint64_t (*count)(const BtreeView *view, const GpudsInterval *intervals, int64_t n);
 } GpudsCpuKernels;

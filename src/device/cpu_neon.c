@@ -15,6 +15,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_neon = { "neon", NULL, NULL };
+const GpudsCpuKernels gpuds_cpu_neon = { .name = "neon" };
 
 #endif

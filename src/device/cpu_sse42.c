@@ -30,6 +30,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_sse42 = { "sse42", NULL, NULL };
+const GpudsCpuKernels gpuds_cpu_sse42 = { .name = "sse42" };
 
 #endif

@@ -17,8 +17,8 @@
 #include "device/internal.h"
 
 /* Entries of a bulk load, operations of an apply that go with one request. */
-#define LOAD_ROOM ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsEntry)))
-#define APPLY_SIZE ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsOp)))
+#define LOAD_ENTRIES ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsEntry)))
+#define APPLY_OPS ((int64) (GPUDS_PIECE_BYTES / sizeof(GpudsOp)))
 #define INLINE_OPS ((int64) (GPUDS_INLINE_BYTES / sizeof(GpudsOp)))
 
 /* What a load collects in memory of its own before it asks for a span. */
@@ -97,7 +97,7 @@ count_work(const GpuRequest *request)
 	if (gpu_is_small(request))
 	{
 		gpuds_device_work.small++;
-		gpuds_device_work.small_part += GPUDS_LAUNCH / Max(request->batch, 1);
+		gpuds_device_work.small_shares += GPUDS_LAUNCH / Max(request->batch, 1);
 	}
 	else
 		gpuds_device_work.launches += request->launches;
@@ -210,6 +210,7 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
 	mailbox->request.kind = GPU_LOAD_BEGIN;
+	mailbox->request.structure = tree->structure;
 	mailbox->request.nwords = nwords;
 	mailbox->request.fill_percent = fill_percent;
 	pg_atomic_write_u64(&tree->cuda.epoch, epoch);
@@ -219,7 +220,7 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 		if (gpuds_staging_keep(&load->span, GPUDS_PIECE_BYTES))
 		{
 			load->room = (GpudsEntry *) gpuds_staging_at(&load->span);
-			load->room_size = Min(LOAD_ROOM, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
+			load->room_size = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
 		}
 		else
 		{
@@ -590,7 +591,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.remote = true,
 	.sorts = true,
 	.max_entries = GPU_MAX_ENTRIES,
-	.apply_size = APPLY_SIZE,
+	.apply_size = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cuda_chosen,
 	.memory_used = cuda_memory_used,

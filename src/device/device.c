@@ -136,9 +136,11 @@ gpuds_device_entries(GpudsDeviceTree *tree)
 }
 
 GpudsDeviceStatus
-gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords, int fill_percent)
+gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure, int nwords,
+						int fill_percent)
 {
 	load->tree = tree;
+	tree->structure = structure;
 	return device_of(tree)->load_begin(load, nwords, fill_percent);
 }
 

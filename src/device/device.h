@@ -39,9 +39,10 @@
 #define GPUDS_DEVICE_H
 
 #include "gpuds.h"
-#include "kernels/btree/cpu.h"
 
 #include "device/queue.h"
+#define STRUCTURES_ON_CPU
+#include "kernels/structures.h"
 
 typedef enum GpudsDeviceKind
 {
@@ -69,6 +70,24 @@ typedef struct GpudsCudaTree
 	pg_atomic_uint64 bytes;
 } GpudsCudaTree;
 
+#define STRUCTURE_TREE(number, NAME, name, Name, capabilities) name##_cpu_tree name;
+#define STRUCTURE_BUILD(number, NAME, name, Name, capabilities) name##_cpu_build name;
+
+/* Room for a tree, and for a load, of any structure on a CPU device. */
+typedef union GpudsCpuTree
+{
+	CpuTree common;
+	STRUCTURE_ROWS(STRUCTURE_TREE)
+} GpudsCpuTree;
+
+typedef union GpudsCpuBuild
+{
+	STRUCTURE_ROWS(STRUCTURE_BUILD)
+} GpudsCpuBuild;
+
+#undef STRUCTURE_TREE
+#undef STRUCTURE_BUILD
+
 /*
  * The parts of all kinds stay in place when a mirror's slot changes its kind:
  * readers that are late may still pin the CPU tree's version.
@@ -76,8 +95,9 @@ typedef struct GpudsCudaTree
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	uint64 owner;  /* its name among pins */
-	CpuBtree tree; /* on a CPU device */
+	uint8 structure;  /* what was loaded last; changes only while it is withdrawn */
+	uint64 owner;     /* its name among pins */
+	GpudsCpuTree cpu; /* on a CPU device */
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
@@ -87,9 +107,9 @@ typedef struct GpudsDeviceTree
 /* What the CUDA device has done for this backend since whoever counts it did. */
 typedef struct GpudsDeviceWork
 {
-	uint64 small;      /* scans that shared launches */
-	uint64 small_part; /* their part of them, in 1 / GPUDS_LAUNCH */
-	uint64 launches;   /* other kernels launched */
+	uint64 small;        /* scans that shared launches */
+	uint64 small_shares; /* of launches that they were, in 1 / GPUDS_LAUNCH */
+	uint64 launches;     /* other kernels launched */
 	uint64 device_ns;
 	uint64 bus_bytes;
 } GpudsDeviceWork;
@@ -145,18 +165,18 @@ typedef struct GpudsDeviceLoad
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
 	GpudsEntry *room;      /* for the next entries */
 	int64 room_size;
-	CpuBtreeBuild build;
+	GpudsCpuBuild build;
 	GpudsStagingSpan span;
 	GpudsEntry *buffer; /* NULL: room is in span */
 } GpudsDeviceLoad;
 
 /*
- * Begins a load; *load must be zero.  Then, until all are in: put up to
+ * Begins a load of a structure, which must be one of this library; *load must be zero.  Then, until all are in: put up to
  * room_size entries into room (which may move), strictly ascending over all
  * calls, and call load_add.
  */
-extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int nwords,
-												 int fill_percent);
+extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
+												 int nwords, int fill_percent);
 extern GpudsDeviceStatus gpuds_device_load_add(GpudsDeviceLoad *load, int64 n);
 extern GpudsDeviceStatus gpuds_device_load_end(GpudsDeviceLoad *load);
 /* Harmless if the load was not begun or has ended. */

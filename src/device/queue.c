@@ -34,11 +34,10 @@
 #define YIELD_US 1000
 
 /*
- * Who lets others run and gets the CPU back only after so long has met somebody
- * who computes.  Then the next waits are sleeps: a process that wakes up goes
- * before those.
+ * A yield this long means that another process is using the CPU.  Then the next
+ * waits are sleeps: the scheduler prefers a process that wakes up.
  */
-#define KEPT_OFF_US 1000
+#define CPU_LOST_US 1000
 #define SLEEPS_THEN 100
 #define SPINS_PER_LOOK 16
 
@@ -526,7 +525,7 @@ abandon(int code, Datum arg)
 
 /* Lets others span.  True: for long. */
 static bool
-kept_off_by_yield(void)
+lost_cpu_by_yield(void)
 {
 	instr_time began;
 	instr_time now;
@@ -535,7 +534,7 @@ kept_off_by_yield(void)
 	sched_yield();
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, began);
-	return INSTR_TIME_GET_MICROSEC(now) >= KEPT_OFF_US;
+	return INSTR_TIME_GET_MICROSEC(now) >= CPU_LOST_US;
 }
 
 static void
@@ -582,7 +581,7 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 			sleeps--;
 			break;
 		}
-		if (kept_off_by_yield())
+		if (lost_cpu_by_yield())
 			sleeps = SLEEPS_THEN;
 	}
 

@@ -69,11 +69,10 @@
 #define LINGER_US 1000
 
 /*
- * Who is kept from the CPU for so long shares it with somebody who computes.
- * For a while the worker then sleeps whenever it is idle: a process that wakes up
- * goes before those.
+ * A yield this long means that another process is using the CPU.  For a while the
+ * worker then sleeps whenever it is idle: the scheduler prefers a process that wakes up.
  */
-#define KEPT_OFF_US 1000
+#define CPU_LOST_US 1000
 #define AVOID_US (100 * 1000)
 
 /*
@@ -110,27 +109,27 @@
 /* Time between two looks of the watchdog; or at requests, while the worker sleeps. */
 #define LOOK_MS 1000
 
-/* Where a request is that the worker has taken. */
-typedef enum Whereabouts
+/* How far a mailbox's request has come. */
+typedef enum RequestStage
 {
-	NOT_TAKEN,
-	KEPT,   /* by us: no lane was free, or a test wants it so */
-	MERGED, /* in a launch of small requests */
-	SUBMITTED
-} Whereabouts;
+	STAGE_NONE,     /* the worker has not taken it */
+	STAGE_WAITING,  /* it is to be posted to the resident kernel, or a test holds it */
+	STAGE_POSTED,   /* ... and has been */
+	STAGE_SUBMITTED /* a thread of the engine does it */
+} RequestStage;
 
 static const GpuEngineApi *api = NULL;
 static GpuEngine *engine = NULL;
 
-static uint8 *whereabouts = NULL; /* of each mailbox's request */
-static uint64 *taken = NULL;      /* bits of mailboxes that are not NOT_TAKEN */
-static uint64 *watched = NULL;    /* of those, the ones that wait for us */
+static uint8 *stage = NULL;    /* of each mailbox's request */
+static uint64 *taken = NULL;   /* bits of mailboxes that are not at STAGE_NONE */
+static uint64 *watched = NULL; /* of those, the ones that wait for us */
 
-/* Small requests that wait to be posted. */
-static int *kept = NULL;
-static int nkept = 0;
-static int nwanted = 0;       /* worth posting together */
-static instr_time kept_since; /* there have been any */
+/* Mailboxes of small requests that wait to be posted. */
+static int *waiting = NULL;
+static int nwaiting = 0;
+static int nwanted = 0;          /* worth posting together */
+static instr_time waiting_since; /* there have been any */
 
 static int ncpus = 1;
 
@@ -257,18 +256,18 @@ wake(int i)
 	}
 }
 
-/* The mailbox's request need not wait for a lane any more. */
+/* The mailbox's request need not wait for a slot any more. */
 static void
-drop_kept(int i)
+forget_waiting(int i)
 {
 	int n = 0;
 
-	for (int at = 0; at < nkept; at++)
+	for (int at = 0; at < nwaiting; at++)
 	{
-		if (kept[at] != i)
-			kept[n++] = kept[at];
+		if (waiting[at] != i)
+			waiting[n++] = waiting[at];
 	}
-	nkept = n;
+	nwaiting = n;
 }
 
 /* The mailbox's request was abandoned and is no longer the engine's. */
@@ -298,9 +297,9 @@ finish(int i)
 	{
 		bool done = __atomic_load_n(&mailbox->request.done, __ATOMIC_ACQUIRE) != 0;
 
-		if (!done && !(state == MAILBOX_ABANDONED && whereabouts[i] == KEPT))
+		if (!done && !(state == MAILBOX_ABANDONED && stage[i] == STAGE_WAITING))
 			return false;
-		if (whereabouts[i] == SUBMITTED && mailbox->request.kind != GPU_SCAN)
+		if (stage[i] == STAGE_SUBMITTED && mailbox->request.kind != GPU_SCAN)
 			tell_memory();
 		if (state == MAILBOX_RUNNING && pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_DONE))
 			wake(i);
@@ -308,9 +307,9 @@ finish(int i)
 			clear_away(i);
 	}
 	/* Else the answer has been taken; there may even be a new request. */
-	if (whereabouts[i] == KEPT)
-		drop_kept(i);
-	whereabouts[i] = NOT_TAKEN;
+	if (stage[i] == STAGE_WAITING)
+		forget_waiting(i);
+	stage[i] = STAGE_NONE;
 	taken[i / 64] &= ~GpudsQueueBit(i);
 	watched[i / 64] &= ~GpudsQueueBit(i);
 	return true;
@@ -417,7 +416,7 @@ lose_device(const char *why, bool hangs)
 static int64
 call_limit_ms(void)
 {
-	int64 limit = gpuds_device_timeout > 0 ? (int64) gpuds_device_timeout * 1000 : PG_INT64_MAX;
+	int64 limit = gpuds_device_timeout_s > 0 ? (int64) gpuds_device_timeout_s * 1000 : PG_INT64_MAX;
 	sigset_t pending;
 
 	if (phase == OPENING)
@@ -527,7 +526,7 @@ take(int i)
 	uint32 state = MAILBOX_POSTED;
 
 	/* An earlier request of this mailbox must have been answered. */
-	if (whereabouts[i] != NOT_TAKEN && !finish(i))
+	if (stage[i] != STAGE_NONE && !finish(i))
 		return;
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING))
 		return; /* taken back */
@@ -536,14 +535,14 @@ take(int i)
 	{
 		/* Meant for an earlier worker, whose trees are gone. */
 		answer_lost(mailbox);
-		whereabouts[i] = SUBMITTED;
+		stage[i] = STAGE_SUBMITTED;
 		(void) finish(i);
 		return;
 	}
 #ifdef GPUDS_INJECTION_POINTS
 	if (mailbox->fault == FAULT_HOLD)
 	{
-		whereabouts[i] = KEPT;
+		stage[i] = STAGE_WAITING;
 		return;
 	}
 	if (mailbox->fault != FAULT_NONE)
@@ -551,12 +550,12 @@ take(int i)
 #endif
 	if (gpu_is_small(&mailbox->request))
 	{
-		whereabouts[i] = KEPT;
-		kept[nkept++] = i;
+		stage[i] = STAGE_WAITING;
+		waiting[nwaiting++] = i;
 	}
 	else
 	{
-		whereabouts[i] = SUBMITTED;
+		stage[i] = STAGE_SUBMITTED;
 		watched[i / 64] |= GpudsQueueBit(i);
 		enter_engine();
 		api->submit(engine, &mailbox->request);
@@ -606,24 +605,24 @@ take_posted(void)
  * room for.
  */
 static void
-post_kept(void)
+post_waiting(void)
 {
 	int done = 0;
 	bool polled = false;
 
-	while (done < nkept)
+	while (done < nwaiting)
 	{
 		GpuRequest *requests[GPU_SMALL_BATCH];
-		int n = Min(nkept - done, GPU_SMALL_BATCH);
+		int n = Min(nwaiting - done, GPU_SMALL_BATCH);
 		int took;
 
 		for (int i = 0; i < n; i++)
-			requests[i] = &gpuds_mailbox(kept[done + i])->request;
+			requests[i] = &gpuds_mailbox(waiting[done + i])->request;
 		enter_engine();
 		took = api->small(engine, requests, n);
 		leave_engine();
 		for (int i = 0; i < took; i++)
-			whereabouts[kept[done + i]] = MERGED;
+			stage[waiting[done + i]] = STAGE_POSTED;
 		done += took;
 		if (took < n)
 		{
@@ -635,9 +634,9 @@ post_kept(void)
 			polled = true;
 		}
 	}
-	nkept -= done;
-	if (nkept > 0)
-		memmove(kept, kept + done, nkept * sizeof(int));
+	nwaiting -= done;
+	if (nwaiting > 0)
+		memmove(waiting, waiting + done, nwaiting * sizeof(int));
 }
 
 /*
@@ -799,10 +798,10 @@ check_hung(void)
 {
 	char why[256];
 
-	if (gpuds_device_timeout == 0 || api->oldest_ns(engine) < gpuds_device_timeout * NS_PER_S)
+	if (gpuds_device_timeout_s == 0 || api->oldest_ns(engine) < gpuds_device_timeout_s * NS_PER_S)
 		return;
 	snprintf(why, sizeof(why), "it did not come to an end with a request within gpuds.device_timeout (%d s)",
-			 gpuds_device_timeout);
+			 gpuds_device_timeout_s);
 	lose_device(why, true);
 }
 
@@ -870,10 +869,10 @@ collected(void)
 {
 	instr_time now;
 
-	if (nkept >= nwanted)
+	if (nwaiting >= nwanted)
 		return true;
 	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, kept_since);
+	INSTR_TIME_SUBTRACT(now, waiting_since);
 	return INSTR_TIME_GET_MICROSEC(now) >= COLLECT_US;
 }
 
@@ -884,7 +883,7 @@ serve(void)
 	instr_time last; /* time when there was work to do */
 	instr_time now;
 	instr_time idle_turn;
-	instr_time kept_off; /* time when somebody else had the CPU for long */
+	instr_time cpu_lost; /* time when somebody else had the CPU for long */
 	instr_time elapsed;
 	uint32 turn = 0;
 
@@ -894,18 +893,18 @@ serve(void)
 
 	count_sessions();
 	INSTR_TIME_SET_CURRENT(last);
-	INSTR_TIME_SET_ZERO(kept_off);
+	INSTR_TIME_SET_ZERO(cpu_lost);
 	for (;;)
 	{
-		bool none_kept = nkept == 0;
+		bool none_waited = nwaiting == 0;
 		bool busy = take_posted();
 
-		if (nkept > 0)
+		if (nwaiting > 0)
 		{
-			if (none_kept)
-				INSTR_TIME_SET_CURRENT(kept_since);
+			if (none_waited)
+				INSTR_TIME_SET_CURRENT(waiting_since);
 			if (collected())
-				post_kept();
+				post_waiting();
 		}
 		/* Also when nothing is under way: it empties what woke us. */
 		if (!busy)
@@ -936,12 +935,12 @@ serve(void)
 		INSTR_TIME_SET_CURRENT(now);
 		elapsed = now;
 		INSTR_TIME_SUBTRACT(elapsed, idle_turn);
-		if (INSTR_TIME_GET_MICROSEC(elapsed) >= KEPT_OFF_US)
-			kept_off = now;
-		if (api->in_flight(engine) > 0 || nkept > 0)
+		if (INSTR_TIME_GET_MICROSEC(elapsed) >= CPU_LOST_US)
+			cpu_lost = now;
+		if (api->in_flight(engine) > 0 || nwaiting > 0)
 			continue;
 		elapsed = now;
-		INSTR_TIME_SUBTRACT(elapsed, kept_off);
+		INSTR_TIME_SUBTRACT(elapsed, cpu_lost);
 		if (INSTR_TIME_GET_MICROSEC(elapsed) >= AVOID_US)
 		{
 			INSTR_TIME_SUBTRACT(now, last);
@@ -968,10 +967,10 @@ gpuds_worker_main(Datum arg)
 	/* Bits of requests that the last worker answered at its end. */
 	give_up_all();
 
-	whereabouts = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes);
+	stage = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes);
 	taken = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
 	watched = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
-	kept = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
+	waiting = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
 
 	ncpus = count_cpus();
 	wait_for_attempt();

@@ -24,6 +24,9 @@
  * All pages have the standard layout; pd_lower ends the records.  All changes go through
  * generic WAL.
  *
+ * In names, meta is the metapage's data, pos a position in the lanes, blkno a block
+ * number, nwords the number of 64-bit words of a key.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_JOURNAL_H
@@ -50,9 +53,9 @@
 
 typedef struct GpudsPageOpaqueData
 {
-	/* number of the page's first record, in its lane or in its base */
+	/* number of the page's first record: in its lane, or in its base */
 	uint64 first;
-	/* of the page's base; in lane and free pages for information only */
+	/* of the base the page belongs to; for information only in lane and free pages */
 	uint64 generation;
 	BlockNumber next; /* next page of the chain, or invalid */
 	uint16 spare;     /* zero */
@@ -103,9 +106,12 @@ typedef struct GpudsMetaData
 {
 	uint32 magic;
 	uint16 version;
-	uint8 structure; /* GPUDS_STRUCTURE_xxx */
+	uint8 structure; /* number in kernels/structures.h */
 	uint8 nwords;    /* key words of a record, 1 or 2 */
-	/* random, given at creation: tells a recycled file number from the file it once was */
+	/*
+	 * random, given at creation: tells a recycled file number from the file it once
+	 * was
+	 */
 	uint64 file_id;
 	uint64 generation;     /* counts bases; raised by compaction */
 	BlockNumber base_head; /* first page of the base, or invalid */
@@ -119,8 +125,6 @@ typedef struct GpudsMetaData
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
 } GpudsMetaData;
-
-#define GPUDS_STRUCTURE_BTREE 1
 
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
 
@@ -167,7 +171,10 @@ typedef enum GpudsReadResult
 {
 	GPUDS_READ_PAGE, /* *page was filled */
 	GPUDS_READ_END,  /* everything was read; position is final */
-	/* a compaction replaced the chain under the reader: start again with a new reader */
+	/*
+	 * the chain was replaced under the reader by a compaction: start again with a new
+	 * reader
+	 */
 	GPUDS_READ_STALE
 } GpudsReadResult;
 

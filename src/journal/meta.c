@@ -12,6 +12,7 @@
 #include "storage/lmgr.h"
 
 #include "journal/internal.h"
+#include "structure.h"
 
 /*
  * Writes the metapage of an empty index as block 0 of a fork that has no block
@@ -85,7 +86,7 @@ gpuds_meta_check(Relation index, Buffer buffer)
 	if (meta->version != GPUDS_FORMAT_VERSION)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The format version is %u, this library knows version %u.",
 						meta->version, GPUDS_FORMAT_VERSION);
-	if (meta->structure != GPUDS_STRUCTURE_BTREE)
+	if (gpuds_structure(meta->structure) == NULL)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The structure is of unknown kind %u.", meta->structure);
 	if (meta->nwords < 1 || meta->nwords > 2)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The number of key words is %u.", meta->nwords);

@@ -14,6 +14,7 @@
 
 #include "journal/internal.h"
 
+/* Indexes whose tails a backend remembers; those of one hash value push each other out. */
 #define NTAILS 64
 
 static GpudsTails tails[NTAILS];

@@ -54,7 +54,7 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 		gpuds_make_way_check();
 	}
 	/* What a load leaves to catch-up is part of the load. */
-	if (pg_atomic_read_u64(&mirror->readable) != 0)
+	if (pg_atomic_read_u64(&mirror->guard) != 0)
 		pg_atomic_fetch_add_u64(&mirror->stats.applied, batch->n);
 	return GPUDS_UP;
 }
@@ -192,7 +192,7 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 	if (result == GPUDS_UP)
 	{
 		pg_write_barrier();
-		pg_atomic_write_u64(&mirror->readable, ref->serial);
+		pg_atomic_write_u64(&mirror->guard, ref->serial);
 		pg_write_barrier();
 		pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
 		pg_atomic_write_u64(&mirror->room.rest_until, 0);

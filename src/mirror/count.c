@@ -22,8 +22,8 @@ static struct
 
 /*
  * Counts work of a scan, and what the device did for this backend since the last
- * call, which must have been for this mirror.  Counts are kept in the backend and handed over when
- * it turns to another mirror or ends its transaction.
+ * call, which must have been for this mirror.  The backend keeps counts until it turns
+ * to another mirror or ends its transaction.
  */
 void
 gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes, uint64 entries)
@@ -38,7 +38,7 @@ gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 pro
 	pending.probes += probes;
 	pending.entries += entries;
 	pending.work.small += gpuds_device_work.small;
-	pending.work.small_part += gpuds_device_work.small_part;
+	pending.work.small_shares += gpuds_device_work.small_shares;
 	pending.work.launches += gpuds_device_work.launches;
 	pending.work.device_ns += gpuds_device_work.device_ns;
 	pending.work.bus_bytes += gpuds_device_work.bus_bytes;
@@ -62,7 +62,7 @@ gpuds_mirror_count_flush(void)
 		if (gpuds_device_is_remote(mirror->tree.kind))
 		{
 			pg_atomic_fetch_add_u64(&mirror->stats.small, pending.work.small);
-			pg_atomic_fetch_add_u64(&mirror->stats.small_part, pending.work.small_part);
+			pg_atomic_fetch_add_u64(&mirror->stats.small_shares, pending.work.small_shares);
 			pg_atomic_fetch_add_u64(&mirror->stats.launches, pending.work.launches);
 			pg_atomic_fetch_add_u64(&mirror->stats.device_ns, pending.work.device_ns);
 			pg_atomic_fetch_add_u64(&mirror->stats.bus_bytes, pending.work.bus_bytes);

@@ -48,7 +48,7 @@ committed_bytes(GpudsMirror *except)
 
 	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		size_t reserved = pg_atomic_read_u64(&mirror->room.reserved);
+		size_t reserved = pg_atomic_read_u64(&mirror->room.reserved_bytes);
 		size_t bytes;
 
 		if (reserved == 0 || mirror == except || mirror->tree.kind != kind)
@@ -159,7 +159,7 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 				return false;
 			}
 		}
-		pg_atomic_write_u64(&mirror->room.reserved, bytes);
+		pg_atomic_write_u64(&mirror->room.reserved_bytes, bytes);
 		LWLockRelease(room_lock);
 	}
 	while (committed_bytes(mirror) + bytes > size)
@@ -167,7 +167,7 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 		CHECK_FOR_INTERRUPTS();
 		if (!gpuds_room_evict_one(mirror, asked))
 		{
-			pg_atomic_write_u64(&mirror->room.reserved, 0);
+			pg_atomic_write_u64(&mirror->room.reserved_bytes, 0);
 			return false;
 		}
 	}

@@ -15,7 +15,7 @@
 #define GPUDS_MAX_RUN_OPS (1024 * 1024)
 
 /* fallback_sort.c */
-extern Size gpuds_fallback_memory(void);
+extern Size gpuds_fallback_memory_bytes(void);
 extern bool gpuds_fallback_sort(const GpudsMirrorSource *source, const GpudsScan *only, GpudsSorted *sorted);
 
 /* fallback_near.c */

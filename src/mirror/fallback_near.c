@@ -119,7 +119,7 @@ gpuds_fallback_near(const GpudsMirrorSource *source, const GpudsScan *scan, bool
 	Window window;
 
 	window.forward = forward;
-	window.size = Min(gpuds_fallback_memory() / (2 * sizeof(GpudsOp)), GPUDS_MAX_RUN_OPS);
+	window.size = Min(gpuds_fallback_memory_bytes() / (2 * sizeof(GpudsOp)), GPUDS_MAX_RUN_OPS);
 	window.keep = window.size / 2;
 	window.ops = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GpudsOp));
 	window.scratch = MemoryContextAllocHuge(CurrentMemoryContext, window.size * sizeof(GpudsOp));

@@ -18,11 +18,11 @@
 #include "kernels/core/sort.h"
 #include "mirror/fallback.h"
 
-/* A sort takes at least this much memory, in bytes, whatever work_mem says. */
-#define MIN_MEMORY (512 * 1024)
+/* A sort takes at least this much memory, whatever work_mem says. */
+#define MIN_MEMORY_BYTES (512 * 1024)
 
 /* What a run's reading takes in a merge, at least. */
-#define RUN_READ_MEMORY (128 * sizeof(GpudsEntry))
+#define RUN_READ_BYTES (128 * sizeof(GpudsEntry))
 
 /* The making of a sorted answer. */
 typedef struct Sort
@@ -54,9 +54,9 @@ typedef struct Sort
 
 /* Bytes that a sort for a scan may take. */
 Size
-gpuds_fallback_memory(void)
+gpuds_fallback_memory_bytes(void)
 {
-	return Max((Size) work_mem * 1024, MIN_MEMORY);
+	return Max((Size) work_mem * 1024, MIN_MEMORY_BYTES);
 }
 
 /* Is the entry in one of the intervals? */
@@ -258,7 +258,7 @@ bool
 gpuds_fallback_sort(const GpudsMirrorSource *source, const GpudsScan *only, GpudsSorted *sorted)
 {
 	Sort *sort = palloc0(sizeof(Sort));
-	Size memory = gpuds_fallback_memory();
+	Size memory = gpuds_fallback_memory_bytes();
 	bool stale;
 
 	sort->source = source;
@@ -268,7 +268,7 @@ gpuds_fallback_sort(const GpudsMirrorSource *source, const GpudsScan *only, Gpud
 	sort->size = Max(Min(memory / 4 / sizeof(GpudsOp), GPUDS_MAX_RUN_OPS), GPUDS_MAX_RECORDS_PER_PAGE);
 	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GpudsOp));
 	sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->size * sizeof(GpudsOp));
-	sort->max_runs = memory / 4 / RUN_READ_MEMORY;
+	sort->max_runs = memory / 4 / RUN_READ_BYTES;
 	sort->runs = palloc(sort->max_runs * sizeof(GpudsSortedRun));
 	sort->base = gpuds_reader_open(source->index);
 

@@ -194,7 +194,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
 		{
 			result = gpuds_bring_up_result(
-				gpuds_device_load_begin(&mirror->tree, &load, nwords, source->fillfactor));
+				gpuds_device_load_begin(&mirror->tree, &load, meta->structure, nwords, source->fillfactor));
 			if (result == GPUDS_UP)
 				result = merge_load(base, &batch, &load, &total);
 			if (result == GPUDS_UP)

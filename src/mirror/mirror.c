@@ -20,7 +20,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 {
 	memset(mirror, 0, sizeof(GpudsMirror));
 	pg_atomic_init_u64(&mirror->serial, 0);
-	pg_atomic_init_u64(&mirror->readable, 0);
+	pg_atomic_init_u64(&mirror->guard, 0);
 	pg_atomic_init_u64(&mirror->synced, 0);
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	SpinLockInit(&mirror->mutex);
@@ -68,7 +68,7 @@ bool
 gpuds_mirror_discard(GpudsMirror *mirror)
 {
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
-	pg_atomic_write_u64(&mirror->readable, 0);
+	pg_atomic_write_u64(&mirror->guard, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;

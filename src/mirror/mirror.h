@@ -22,6 +22,9 @@
  * waits on the condition variable, interruptibly, until it has been or until he
  * can become applier himself.  Readers never wait.
  *
+ * In names, ref is a scan's reference to a mirror, ops are operations, tids are heap
+ * TIDs, pos is a position in the journal.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_MIRROR_H
@@ -48,7 +51,7 @@ typedef struct GpudsMirrorStats
 	pg_atomic_uint64 fallbacks; /* scans that went to another device, or to the journal */
 	/* as in GpudsDeviceWork */
 	pg_atomic_uint64 small;
-	pg_atomic_uint64 small_part;
+	pg_atomic_uint64 small_shares;
 	pg_atomic_uint64 launches;
 	pg_atomic_uint64 device_ns;
 	pg_atomic_uint64 bus_bytes;
@@ -62,7 +65,7 @@ typedef struct GpudsMirrorStats
  */
 typedef struct GpudsRoom
 {
-	pg_atomic_uint64 reserved;        /* bytes promised to a load; gone with the applier */
+	pg_atomic_uint64 reserved_bytes;  /* promised to a load; gone with the applier */
 	pg_atomic_uint64 used_at;         /* a scan was here, about then */
 	pg_atomic_uint64 protected_until; /* a load of another may not evict it before ... */
 	pg_atomic_uint64 load_us;         /* ... unless it was not used for so long */
@@ -75,15 +78,22 @@ typedef struct GpudsRoom
 
 typedef struct GpudsMirror
 {
-	pg_atomic_uint64 serial;   /* names the assignment of this slot to a
-								 * file; 0: unassigned.  Changed only by the
-								 * applier holding the registry lock */
-	pg_atomic_uint64 readable; /* serial while the tree holds all that any scan
-								* that synced before may ask for, else 0: a
-								* load publishes before it is complete */
-	pg_atomic_uint64 synced;   /* the journal's change counter when the last
-								 * complete catch-up began: all that was counted
-								 * by then is there; 0: look */
+	/*
+	 * names the assignment of this slot to a file; 0: unassigned.  Changed only by the
+	 * applier holding the registry lock
+	 */
+	pg_atomic_uint64 serial;
+	/*
+	 * what a scan's reference must have as its serial: the mirror's own while the tree
+	 * holds all that any scan that synced before may ask for, else 0, because a load
+	 * publishes before it is complete
+	 */
+	pg_atomic_uint64 guard;
+	/*
+	 * the journal's change counter when the last complete catch-up began: all that was
+	 * counted by then is there; 0: look
+	 */
+	pg_atomic_uint64 synced;
 	pg_atomic_uint64 last_use; /* registry clock at the last scan */
 
 	/* identity; valid while serial stays the same */
@@ -104,8 +114,8 @@ typedef struct GpudsMirror
 	ConditionVariable applier_left;
 	pg_atomic_uint32 waiters; /* scans that wait for the applier */
 
-	bool loaded;         /* tree and pos are valid, if the tree is still
-								 * usable; changes under mutex */
+	/* tree and pos are valid, if the tree is still usable; changes under mutex */
+	bool loaded;
 	GpudsJournalPos pos; /* applied up to here; changes under mutex */
 	bool ahead;          /* and some operations behind pos, perhaps */
 	GpudsRoom room;

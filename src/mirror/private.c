@@ -11,7 +11,7 @@
  * transaction commits, and forgotten when it fails.
  *
  * A GpudsMirror that was forgotten is kept for the next index, with another
- * serial: a scan may still know it, and finds that it is no longer readable.
+ * serial: a scan may still know it, and finds that it is another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,7 +50,7 @@ static bool any_in_doubt = false;
 static bool suspicion = false;
 
 /* The setting that the present mirrors were made under. */
-static int temp_memory = 0;
+static int temp_memory_mb = 0;
 
 /* Called also while a transaction ends, and for every relation. */
 static void
@@ -134,7 +134,7 @@ resize(void)
 	HASH_SEQ_STATUS status;
 	PrivateEntry *entry;
 
-	temp_memory = gpuds_temp_memory;
+	temp_memory_mb = gpuds_temp_memory_mb;
 	hash_seq_init(&status, entries);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		forget(entry);
@@ -156,7 +156,7 @@ gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef
 	{
 		if (suspicion)
 			forget_dead();
-		if (temp_memory != gpuds_temp_memory)
+		if (temp_memory_mb != gpuds_temp_memory_mb)
 			resize();
 	}
 	entry = hash_search(entries, &relid, HASH_FIND, NULL);

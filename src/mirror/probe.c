@@ -118,7 +118,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
 		GpudsMirror *mirror = ref->mirror;
-		int64 n = gpuds_device_scan(&mirror->tree, &mirror->readable, ref->serial, scan, forward, out, cap);
+		int64 n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
 
 		if (n >= 0)
 		{
@@ -148,7 +148,7 @@ gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tid
 	GpudsMirror *mirror = ref->mirror;
 
 	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree) ||
-		!gpuds_device_scan_tids(&mirror->tree, &mirror->readable, ref->serial, scan, cap, tids))
+		!gpuds_device_scan_tids(&mirror->tree, &mirror->guard, ref->serial, scan, cap, tids))
 		return false;
 	gpuds_mirror_count(ref, 0, 1, 0, tids->n);
 	gpuds_mirror_touch(mirror);

@@ -33,7 +33,7 @@
 void
 gpuds_room_init(GpudsRoom *room)
 {
-	pg_atomic_init_u64(&room->reserved, 0);
+	pg_atomic_init_u64(&room->reserved_bytes, 0);
 	pg_atomic_init_u64(&room->used_at, 0);
 	pg_atomic_init_u64(&room->protected_until, 0);
 	pg_atomic_init_u64(&room->load_us, 0);

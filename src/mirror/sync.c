@@ -142,7 +142,7 @@ is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goa
 		return false;
 	if (!goal->recovery)
 		return pg_atomic_read_u64(&mirror->synced) >= goal->changes;
-	if (pg_atomic_read_u64(&mirror->readable) != ref->serial)
+	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
 	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror);
 }

@@ -136,6 +136,7 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
 	r->tree = (uint32_t) t;
+	r->structure = GPUDS_STRUCTURE_BTREE;
 	r->nwords = (uint32_t) tree[t].nwords;
 	r->fill_percent = 50 + (uint32_t) test_below(51);
 	r->input = offset(staging->change[t].input);
@@ -337,7 +338,8 @@ finish_scan(int i)
 	{
 		CHECK(m->request.status == GPU_OK && of->serial == sent[i].serial);
 		for (int v = sent[i].version; v < of->nversions && !right; v++)
-			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
+			right = is_answer(&of->version[v], &m->request, &sent[i].interval,
+							  (const GpudsEntry *) m->output);
 		/* published, but its request has not been looked at */
 		if (!right && of->changing)
 			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GpudsEntry *) m->output);

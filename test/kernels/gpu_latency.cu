@@ -123,6 +123,7 @@ change_us(GpuRequestKind kind, int64_t n)
 
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
+	r->structure = GPUDS_STRUCTURE_BTREE;
 	r->nwords = 1;
 	r->fill_percent = 90;
 	r->input = r->output = offset(staging->piece);
@@ -231,10 +232,12 @@ static void
 report(const char *name)
 {
 	std::atomic<bool> printed(false);
-	std::thread printer([&] {
-		print_waits(name);
-		printed = true;
-	});
+	std::thread printer(
+		[&]
+		{
+			print_waits(name);
+			printed = true;
+		});
 
 	while (!printed)
 		turn();

@@ -69,7 +69,7 @@ start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t ra
 	if (r->words)
 	{
 		GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
-							 { 0, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+								{ 0, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 		uint64_t *words = (uint64_t *) (slot->input + sizeof(frame));
 		int64_t asked = 1 + (int64_t) test_below((uint64_t) most);
 
@@ -153,7 +153,7 @@ check(Slot *slot, Progress *p, const Model *m)
 }
 
 static void
-run_large(const BtreeView *view, const Model *m, int kind, uint64_t range)
+run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 {
 	int64_t most = test_below(2) ? 20 : PIECE / (int64_t) sizeof(GpudsInterval) - 1;
 	Progress p;
@@ -168,7 +168,7 @@ run_large(const BtreeView *view, const Model *m, int kind, uint64_t range)
 		if (test_below(3) == 0)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
-		r->status = gpu_scan_large(&large, view, (unsigned char *) slots, there, r);
+		r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, there, r);
 		check(&slots[0], &p, m);
 	}
 	free(p.intervals);
@@ -176,7 +176,7 @@ run_large(const BtreeView *view, const Model *m, int kind, uint64_t range)
 
 /* Posts a request, waiting for a slot. */
 static void
-post(const BtreeView *view, GpuRequest *r, int batch)
+post(const GpuView *view, GpuRequest *r, int batch)
 {
 	int slot;
 
@@ -190,7 +190,7 @@ post(const BtreeView *view, GpuRequest *r, int batch)
 }
 
 static void
-run_small(const BtreeView *view, const Model *m, int kind, uint64_t range)
+run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
 {
 	Progress progress[REQUESTS];
 	int left = REQUESTS;
@@ -242,17 +242,23 @@ run_small(const BtreeView *view, const Model *m, int kind, uint64_t range)
 
 /* A tree of the model in the device's memory. */
 static size_t
-device_tree(BtreeView *view, const Model *m, int nwords)
+device_tree(GpuView *view, const Model *m, int nwords)
 {
+	BtreeView tree;
 	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
 
-	test_tree(view, m, nwords, test_below(2));
+	test_tree(&tree, m, nwords, test_below(2));
 	CHECK(there != NULL);
-	gpu_copy_bus(&large.stream, there, view->base, bytes);
+	gpu_copy_bus(&large.stream, there, tree.base, bytes);
 	CHECK(gpu_finish(&large.stream));
-	free((void *) view->base);
+	free((void *) tree.base);
 	view->base = there;
+	view->entries = tree.entries;
+	view->structure = GPUDS_STRUCTURE_BTREE;
+	view->root = tree.root;
+	view->height = tree.height;
+	view->nwords = tree.nwords;
 	return bytes;
 }
 
@@ -284,7 +290,7 @@ main(int argc, char **argv)
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
 		{
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
-			BtreeView views[TREES];
+			GpuView views[TREES];
 			size_t bytes[TREES];
 			Model models[TREES];
 			uint64_t ranges[TREES];

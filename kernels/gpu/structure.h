@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * structure.h
+ *	  What a structure is on a GPU.
+ *
+ * A structure is a class NameOnGpu derived from GpuStructure, of which each object is
+ * a tree and is made with the structure's number, and its type Probe (view.h).  The engine's changer, one thread, calls what
+ * changes a tree, and what it calls returns when the device is through; view and scan
+ * are called by other threads beside it, which have pinned the version (pins.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_STRUCTURE_H
+#define GPU_STRUCTURE_H
+
+#include "kernels/gpu/engine.h"
+#include "kernels/gpu/pool.h"
+#include "kernels/gpu/scan.h"
+#include "kernels/gpu/view.h"
+
+struct GpuChange;
+
+struct GpuStructure
+{
+	const uint32_t number; /* in kernels/structures.h */
+	GpuStructure *other;   /* tree of another structure under the same number; the engine's */
+
+	explicit GpuStructure(uint32_t structure) : number(structure), other(NULL)
+	{
+	}
+
+	virtual ~GpuStructure()
+	{
+	}
+
+	/* What readers pin.  It only ever rises, over all loads and drops. */
+	virtual const uint64_t *version() const = 0;
+
+	/* The version's view; false: there is no tree. */
+	virtual bool view(const GpuPool *pool, GpuView *view) const = 0;
+
+	/* Answers a scan request: gpu_scan_large with the structure's probe. */
+	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+						  unsigned char *there, GpuRequest *request) const = 0;
+
+	/* Bytes of device memory that the tree holds. */
+	virtual uint64_t bytes() const = 0;
+
+	/*
+	 * A load: entries lie in host memory that the device can use, all of them strictly
+	 * ascending.  What cannot be loaded is cancelled, or dropped.
+	 */
+	virtual GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) = 0;
+	virtual GpuStatus load_add(GpuChange *c, const GpudsEntry *entries, int64_t n) = 0;
+	virtual GpuStatus load_end(GpuChange *c) = 0;
+	virtual GpuStatus load_cancel(GpuChange *c) = 0;
+
+	/*
+	 * Applies operations in any order, which the device sees at there, and publishes a
+	 * version.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was changed.
+	 */
+	virtual GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n,
+							int64_t *inserted, int64_t *deleted) = 0;
+
+	/* Uses again what versions have replaced, if no version older than oldest is pinned. */
+	virtual void reclaim(GpuChange *c, uint64_t oldest) = 0;
+
+	/* Readers find no tree any more; those that pinned it go on. */
+	virtual void withdraw() = 0;
+
+	/* Gives all memory of a withdrawn tree back that nobody pins. */
+	virtual GpuStatus drop(GpuChange *c) = 0;
+
+	/* GPU_DAMAGED: why says what is wrong with the newest version. */
+	virtual GpuStatus verify(GpuChange *c, char *why, size_t whylen) = 0;
+};
+
+#endif /* GPU_STRUCTURE_H */

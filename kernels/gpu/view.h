@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * view.h
+ *	  One version of a structure in device memory, as everybody sees it who does
+ *	  not know the structure.
+ *
+ * Scans (scan.h, scan_block.h) and the resident kernel know of a structure only its
+ * probe, a class of functions without data that is the parameter of their templates:
+ *
+ *	  View			one version, as the structure sees it
+ *	  Position		of an entry; steps lead to its neighbours
+ *
+ *	  View open(const GpuView &)
+ *	  uint64_t locate(view, const GpudsInterval *, forward, GpuStart *)
+ *					how many entries an interval has, and where the first one of
+ *					them is in the scan's direction
+ *	  void position(view, GpuStart, k, forward, Position *)
+ *					of the k-th entry of an interval, in the scan's direction
+ *	  void step(view, Position *, forward)
+ *					to the next entry of the interval, which is there
+ *	  GpudsEntry entry(view, const Position &)
+ *	  uint64_t tid(view, const Position &)
+ *					the entry's t & ENTRY_TID_MASK
+ *
+ * and for the resident kernel, in which a tile of GPU_TILE lanes does the work of a
+ * thread, so that their loads are one (all lanes of a warp call it):
+ *
+ *	  GpuBound tile_bound(view, const GpudsInterval &, bool end)
+ *					before the interval's first entry, or behind its last one; the
+ *					structure is not empty
+ *	  GpuStart start(const GpuBound *bounds, skip)
+ *					of the entry that has so many of the interval's before it
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_VIEW_H
+#define GPU_VIEW_H
+
+#include <stdint.h>
+
+/* What structure, root and height mean is the structure's affair, but for what is said here. */
+struct GpuView
+{
+	const unsigned char *base; /* the pool */
+	uint64_t entries;
+	uint32_t structure; /* number in kernels/structures.h, less than 2^8 */
+	uint32_t root;
+	int height; /* 0: there are no entries; less than 2^8 */
+	int nwords; /* key words */
+};
+
+/* Where an entry is, as one number. */
+typedef uint64_t GpuStart;
+
+/* A place between entries. */
+struct GpuBound
+{
+	uint64_t rank; /* entries before it */
+	uint32_t node; /* of the structure ... */
+	int place;     /* ... and the place in it */
+};
+
+/* Lanes of a tile. */
+#define GPU_TILE 8
+
+#define GPU_ALL_LANES 0xFFFFFFFFu
+
+#endif /* GPU_VIEW_H */

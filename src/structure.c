@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * structure.c
+ *	  The table of structures (kernels/structures.h) for src/.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "utils/guc.h"
+
+#include "structure.h"
+#define STRUCTURES_ON_CPU
+#include "kernels/structures.h"
+
+#define STRUCTURE_ENTRY(number, NAME, prefix, Name, can)             \
+	[number] = { .name = #prefix,                                    \
+				 .capabilities = (can),                              \
+				 .cpu = { .build_begin = prefix##_cpu_build_begin,   \
+						  .build_add = prefix##_cpu_build_add,       \
+						  .build_finish = prefix##_cpu_build_finish, \
+						  .build_cancel = prefix##_cpu_build_cancel, \
+						  .apply = prefix##_cpu_apply,               \
+						  .reclaim = prefix##_cpu_reclaim,           \
+						  .release = prefix##_cpu_release,           \
+						  .verify = prefix##_cpu_verify } },
+
+static const GpudsStructure structures[STRUCTURE_NUMBERS] = { STRUCTURE_ROWS(STRUCTURE_ENTRY) };
+
+const GpudsStructure *
+gpuds_structure(int number)
+{
+	if (number < 0 || number >= STRUCTURE_NUMBERS || structures[number].name == NULL)
+		return NULL;
+	return &structures[number];
+}
+
+bool
+gpuds_structure_can(int number, StructureCapability capability)
+{
+	return (structures[number].capabilities & capability) != 0;
+}
+
+#ifdef GPUDS_INJECTION_POINTS
+
+/* gpuds.test_structure; 0: the access method's own */
+static int test_structure = 0;
+
+uint8
+gpuds_structure_of_new_index(uint8 number)
+{
+	return test_structure != 0 ? test_structure : number;
+}
+
+/* Defines gpuds.test_structure; to be called once, when the library is loaded. */
+void
+gpuds_structure_define_guc(void)
+{
+#define STRUCTURE_OPTION(number, NAME, prefix, Name, can) { #prefix, number, false },
+	static const struct config_enum_entry options[] = { { "default", 0, false },
+														STRUCTURE_ROWS(STRUCTURE_OPTION){ NULL, 0, false } };
+
+	DefineCustomEnumVariable("gpuds.test_structure", "Structure of the indexes that the session creates.",
+							 "So that tests of an access method test another structure.", &test_structure, 0,
+							 options, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+}
+
+#else
+
+uint8
+gpuds_structure_of_new_index(uint8 number)
+{
+	return number;
+}
+
+#endif /* GPUDS_INJECTION_POINTS */
