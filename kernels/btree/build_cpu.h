@@ -19,9 +19,14 @@
 
 #include "kernels/btree/tree_cpu.h"
 
-/* Entries or children of a node at least, except of the root and at the right edge. */
+/*
+ * Nodes are at least half full, except the root and those at the right edge, where
+ * ascending inserts leave full nodes behind.
+ */
 #define CPU_BTREE_MIN (BTREE_FANOUT / 2)
-#define CPU_BTREE_LEVEL_CAP 16
+
+/* Most that a level holds: what a node gets, and what its left neighbour has. */
+#define CPU_BTREE_LEVEL_CAP (2 * BTREE_FANOUT)
 
 typedef struct CpuBtreeItem
 {

@@ -5,9 +5,9 @@
  *	  search in one node.
  *
  * A tree is of one or two key words (nw).  Nodes never change once a version
- * that contains them is published; all leaves are at the same depth.  The number
- * of 128-byte lines that a lookup brings in from memory limits lookups on a GPU:
- * so what a descent reads of a node is one line.
+ * that contains them is published; all leaves are at the same depth.  A lookup
+ * costs what it brings in from memory, on a GPU in lines of 128 bytes: so what a
+ * descent reads of a node is one line.
  *
  * Memory is counted in units of 64 bytes; a BtreeRef is the number of a unit
  * from the base, 0: none.  On a GPU nodes begin at a multiple of their line:
@@ -241,8 +241,8 @@ btree_inner_set_details(uint64_t *node, int i, const GpudsEntry *separator, cons
 }
 
 /*
- * Set child i.  btree_inner_finish must follow when all children are there;
- * different threads may set different ones.
+ * Set child i; different threads may set different ones.  Places that no child
+ * has must be cleared, and btree_inner_set_header must follow.
  */
 KERNEL_INLINE void
 btree_inner_set(uint64_t *node, int i, const GpudsEntry *separator, BtreeRef ref, uint64_t before,
@@ -282,25 +282,9 @@ btree_inner_set_header(uint64_t *node, int n, unsigned details)
 	node[0] = (uint64_t) details << 8 | (uint64_t) n;
 }
 
-/* Make the header of a node of n children and pad what is behind them. */
-KERNEL_INLINE void
-btree_inner_finish(uint64_t *node, int n)
-{
-	unsigned details = 0;
-
-	for (int i = 1; i < n; i++)
-	{
-		if ((node[BTREE_INNER_W1 + i] | node[BTREE_INNER_T + i]) != 0)
-			details |= 1u << i;
-	}
-	for (int i = n; i < BTREE_FANOUT; i++)
-		btree_inner_clear(node, i);
-	btree_inner_set_header(node, n, details);
-}
-
 /*
- * The search in one node.  A thread of a GPU halves what is left; a CPU compares
- * eight words at once.  The emulated GPU searches as a GPU does.
+ * The search in one node.  A thread of a GPU goes by halves, a CPU compares
+ * eight words at once.  The emulated GPU runs what a GPU does.
  */
 #if defined(__CUDACC__) || defined(GPU_EMULATED)
 
@@ -393,7 +377,7 @@ btree_leaf_n(const uint64_t *leaf, const int nw)
 	return SIMD_LOW_ONES(lt);
 }
 
-/* Which separators, as bits, are above x by the words behind w0? */
+/* Separators, as bits, that are above x by the words behind w0. */
 KERNEL_INLINE unsigned
 btree_inner_above(const uint64_t *node, const GpudsEntry *x, const int nw)
 {

@@ -128,17 +128,13 @@ btree_verify_leaf(const unsigned char *base, const BtreeList *list, int64_t i, c
 	return BTREE_SOUND;
 }
 
-/* Is separator p of an inner node what the header says, and between its neighbours? */
+/* Is separator p of an inner node between its neighbours? */
 KERNEL_INLINE BtreeFault
 btree_verify_separator(const uint64_t *node, const BtreeList *list, int64_t i, int p, const int nw)
 {
 	GpudsEntry e = btree_inner_separator(node, p, nw);
 	GpudsEntry before = p > 1 ? btree_inner_separator(node, p - 1, nw) : btree_list_separator(list, i, nw);
 
-	if (btree_header_details_mask(node[0]) != 0 &&
-		btree_header_details(node[0], p) !=
-			(((nw == 2 ? node[BTREE_INNER_W1 + p] : 0) | node[BTREE_INNER_T + p]) != 0))
-		return BTREE_BAD_DETAILS;
 	if ((p > 1 || i > 0) && !entry_less(&before, &e))
 		return BTREE_BAD_ORDER;
 	if (i + 1 < list->n)
@@ -151,9 +147,9 @@ btree_verify_separator(const uint64_t *node, const BtreeList *list, int64_t i, i
 	return BTREE_SOUND;
 }
 
-/* Inner node i of the list of its level. */
+/* The children of inner node i of the list of its level. */
 KERNEL_INLINE BtreeFault
-btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
+btree_verify_children(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
 {
 	const uint64_t *node = btree_node(base, list->ref[i]);
 	uint32_t entries = list->before[i + 1] - list->before[i];
@@ -173,8 +169,6 @@ btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, 
 		{
 			if (node[p] != UINT64_MAX || link != 0)
 				return BTREE_NOT_CLEAR;
-			if (details != 0 && (node[BTREE_INNER_W1 + p] | node[BTREE_INNER_T + p]) != 0)
-				return BTREE_NOT_CLEAR;
 			continue;
 		}
 		if (before >= entries ||
@@ -189,6 +183,33 @@ btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, 
 		}
 	}
 	return BTREE_SOUND;
+}
+
+/* Line 1 of an inner node whose children are sound, against the header. */
+KERNEL_INLINE BtreeFault
+btree_verify_details(const uint64_t *node, const int nw)
+{
+	int n = btree_inner_n(node);
+
+	for (int p = 0; p < BTREE_FANOUT; p++)
+	{
+		uint64_t words = (nw == 2 ? node[BTREE_INNER_W1 + p] : 0) | node[BTREE_INNER_T + p];
+
+		if (p >= n && (node[BTREE_INNER_W1 + p] | node[BTREE_INNER_T + p]) != 0)
+			return BTREE_NOT_CLEAR;
+		if (p > 0 && p < n && btree_header_details(node[0], p) != (words != 0))
+			return BTREE_BAD_DETAILS;
+	}
+	return BTREE_SOUND;
+}
+
+/* Inner node i of the list of its level, with line 1. */
+KERNEL_INLINE BtreeFault
+btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
+{
+	BtreeFault fault = btree_verify_children(base, list, i, nw);
+
+	return fault != BTREE_SOUND ? fault : btree_verify_details(btree_node(base, list->ref[i]), nw);
 }
 
 /*

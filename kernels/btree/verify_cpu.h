@@ -133,7 +133,12 @@ cpu_btree_verify_node(CpuBtreeVerify *v, const BtreeList *list, int64_t i, int l
 		!cpu_btree_mark(v, ref + 1, (level > 0 ? cpu_btree_inner_units(node[0]) : btree_leaf_units(nw)) - 1,
 						kind))
 		return false;
-	fault = level > 0 ? btree_verify_inner(base, list, i, nw) : btree_verify_leaf(base, list, i, nw);
+	if (level == 0)
+		fault = btree_verify_leaf(base, list, i, nw);
+	else if (btree_header_details_mask(node[0]) != 0)
+		fault = btree_verify_inner(base, list, i, nw);
+	else
+		fault = btree_verify_children(base, list, i, nw);
 	if (fault != BTREE_SOUND)
 		return cpu_btree_wrong(v, "%s at unit %u %s", kind, ref, btree_fault_words(fault));
 	n = level > 0 ? btree_inner_n(node) : btree_leaf_n(node, nw);

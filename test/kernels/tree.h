@@ -29,6 +29,22 @@ test_node_size(int64_t left, bool full)
 	return n < left ? n : left;
 }
 
+/* The header of a node of n children, and the places behind them. */
+static inline void
+test_inner_finish(uint64_t *node, int n)
+{
+	unsigned details = 0;
+
+	for (int i = 1; i < n; i++)
+	{
+		if ((node[BTREE_INNER_W1 + i] | node[BTREE_INNER_T + i]) != 0)
+			details |= 1u << i;
+	}
+	for (int i = n; i < BTREE_FANOUT; i++)
+		btree_inner_clear(node, i);
+	btree_inner_set_header(node, n, details);
+}
+
 /*
  * A tree of the model's entries in memory from malloc, view->base; nodes are full
  * or of random sizes.  Memory that no node has is filled with rubbish.
@@ -85,7 +101,7 @@ test_tree(BtreeView *view, const Model *m, int nwords, bool full)
 								nwords);
 				parent.entries += nodes[i + k].entries;
 			}
-			btree_inner_finish(node, (int) size);
+			test_inner_finish(node, (int) size);
 			nodes[to++] = parent;
 			next += 4;
 			i += size;
