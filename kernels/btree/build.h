@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * btree_build.h
- *	  Making nodes of the GPU's tree: leaves of sorted entries, and the inner
- *	  levels above a list of nodes.
+ * build.h
+ *	  Levels as lists of nodes, and making the inner level above a list.
  *
- * The functions do the part of one place of one node, so that neighbouring
- * threads write neighbouring words.  n things are spread over k nodes evenly:
+ * The functions that make nodes do the part of one place of one node, so that
+ * neighbouring threads of a GPU write neighbouring words; a CPU makes a node at a
+ * time (build_cpu.h).  n things are spread over k nodes evenly:
  * node i begins with thing i * n / k.
  *
  *-------------------------------------------------------------------------

@@ -1,22 +1,23 @@
 /*-------------------------------------------------------------------------
  *
- * btree_node.h
- *	  The tree of the GPU: its view, the layout of its nodes, and the search in
- *	  one node.
+ * node.h
+ *	  A B+tree on either machine: its view, the layout of its nodes, and the
+ *	  search in one node.
  *
  * A tree is of one or two key words (nw).  Nodes never change once a version
- * that contains them is published; all leaves are at the same depth.  What
- * limits lookups on a GPU is the number of 128-byte lines that each of them
- * brings in from memory: so what a descent reads of a node is one line.
+ * that contains them is published; all leaves are at the same depth.  A lookup
+ * costs what it brings in from memory, on a GPU in lines of 128 bytes: so what a
+ * descent reads of a node is one line.
  *
  * Memory is counted in units of 64 bytes; a BtreeRef is the number of a unit
- * from the pool's base, 0: none.  Nodes begin at a multiple of their line:
- * leaves and inner nodes come from chunks of their own.
+ * from the base, 0: none.  On a GPU nodes begin at a multiple of their line:
+ * leaves and inner nodes come from chunks of their own.  On a CPU they begin at
+ * any unit.
  *
  *	  leaf, 64 * (1 + nw) bytes:
  *				8 words w0, [8 words w1,] 8 words t; entries ascending, unused
  *				places all ones.
- *	  inner node, 256 bytes:
+ *	  inner node, 256 or 128 bytes:
  *		line 0	header, 7 words w0 of separators 1..7; 8 links
  *		line 1	8 words w1 of separators (nw 2 only), 8 words t of separators;
  *				place 0 of both is unused
@@ -25,7 +26,8 @@
  * of child i.  It is no more of child i's first entry than that takes: w1 and t
  * are 0 unless the words before them are equal at both sides.  The header says
  * for which separators they are not (details), so that line 1 is read for
- * duplicates only.  Unused separators have w0 all ones, unused links are 0.
+ * duplicates only.  Unused separators have w0 all ones, unused links are 0.  On a
+ * CPU a node without details has no line 1.
  *
  * A link has the child's ref in its low half; the high half is the number of
  * entries in the children before that one, so a rank is one addition a level.
@@ -37,6 +39,7 @@
 #define BTREE_NODE_H
 
 #include "kernels/core/entry.h"
+#include "kernels/cpu/simd.h"
 
 #define BTREE_FANOUT 8
 #define BTREE_UNIT_BYTES 64
@@ -49,7 +52,7 @@ typedef uint32_t BtreeRef;
 /* One version of a tree.  height 0: no entries; 1: the root is a leaf. */
 typedef struct BtreeView
 {
-	const unsigned char *base; /* the pool */
+	const unsigned char *base; /* the GPU's pool or the CPU's arena */
 	uint64_t entries;
 	BtreeRef root;
 	int height;
@@ -67,6 +70,7 @@ btree_leaf_units(const int nw)
 	return 1 + nw;
 }
 
+/* Units of an inner node with line 1; on a GPU all have it. */
 KERNEL_INLINE int
 btree_inner_units(void)
 {
@@ -150,40 +154,18 @@ btree_leaf_before(const uint64_t *leaf, int i, const GpudsEntry *x, const int nw
 	return leaf[nw * BTREE_FANOUT + i] < x->t;
 }
 
-/* How many of a leaf's entries are before x. */
-KERNEL_INLINE int
-btree_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw)
-{
-	int i = 0;
-
-	for (int step = BTREE_FANOUT / 2; step > 0; step /= 2)
-	{
-		if (btree_leaf_before(leaf, i + step - 1, x, nw))
-			i += step;
-	}
-	return i + (btree_leaf_before(leaf, i, x, nw) ? 1 : 0);
-}
-
-/* Entries of a leaf. */
-KERNEL_INLINE int
-btree_leaf_n(const uint64_t *leaf, const int nw)
-{
-	const uint64_t *t = leaf + nw * BTREE_FANOUT;
-	int i = 0;
-
-	for (int step = BTREE_FANOUT / 2; step > 0; step /= 2)
-	{
-		if (t[i + step - 1] != UINT64_MAX)
-			i += step;
-	}
-	return i + (t[i] != UINT64_MAX ? 1 : 0);
-}
-
 /* Children of an inner node, from its header. */
 KERNEL_INLINE int
 btree_header_n(uint64_t header)
 {
 	return (int) (header & 0xFF);
+}
+
+/* Which separators have more than w0: bit i for separator i. */
+KERNEL_INLINE unsigned
+btree_header_details_mask(uint64_t header)
+{
+	return (unsigned) (header >> 8 & 0xFF);
 }
 
 /* Does separator i have more than w0? */
@@ -241,28 +223,56 @@ btree_inner_separator(const uint64_t *node, int i, const int nw)
 	return e;
 }
 
+/* Line 0 of child i, whose separator begins with w0; that of child 0 is not stored. */
+KERNEL_INLINE void
+btree_inner_set_child(uint64_t *node, int i, uint64_t w0, BtreeRef ref, uint64_t before)
+{
+	if (i > 0)
+		node[i] = w0;
+	node[BTREE_LINKS + i] = btree_link(ref, before);
+}
+
+/* Line 1 of child i. */
+KERNEL_INLINE void
+btree_inner_set_details(uint64_t *node, int i, const GpudsEntry *separator, const int nw)
+{
+	node[BTREE_INNER_W1 + i] = i > 0 && nw == 2 ? separator->w1 : 0;
+	node[BTREE_INNER_T + i] = i > 0 ? separator->t : 0;
+}
+
 /*
- * Set child i; the separator of child 0 is not stored.  btree_inner_finish must
- * follow when all children are there; different threads may set different ones.
+ * Set child i; different threads may set different ones.  Places that no child
+ * has must be cleared, and btree_inner_set_header must follow.
  */
 KERNEL_INLINE void
 btree_inner_set(uint64_t *node, int i, const GpudsEntry *separator, BtreeRef ref, uint64_t before,
 				const int nw)
 {
-	if (i > 0)
-		node[i] = separator->w0;
-	node[BTREE_LINKS + i] = btree_link(ref, before);
-	node[BTREE_INNER_W1 + i] = i > 0 && nw == 2 ? separator->w1 : 0;
-	node[BTREE_INNER_T + i] = i > 0 ? separator->t : 0;
+	btree_inner_set_child(node, i, separator->w0, ref, before);
+	btree_inner_set_details(node, i, separator, nw);
+}
+
+/* Line 0 of place i, which no child has. */
+KERNEL_INLINE void
+btree_inner_clear_child(uint64_t *node, int i)
+{
+	node[i] = UINT64_MAX;
+	node[BTREE_LINKS + i] = 0;
+}
+
+/* Line 1 of place i, which no child has. */
+KERNEL_INLINE void
+btree_inner_clear_details(uint64_t *node, int i)
+{
+	node[BTREE_INNER_W1 + i] = node[BTREE_INNER_T + i] = 0;
 }
 
 /* Make place i, which no child has, unused. */
 KERNEL_INLINE void
 btree_inner_clear(uint64_t *node, int i)
 {
-	node[i] = UINT64_MAX;
-	node[BTREE_LINKS + i] = 0;
-	node[BTREE_INNER_W1 + i] = node[BTREE_INNER_T + i] = 0;
+	btree_inner_clear_child(node, i);
+	btree_inner_clear_details(node, i);
 }
 
 /* Set the header of a node of n children; bit i of details: separator i has more than w0. */
@@ -272,20 +282,39 @@ btree_inner_set_header(uint64_t *node, int n, unsigned details)
 	node[0] = (uint64_t) details << 8 | (uint64_t) n;
 }
 
-/* Make the header of a node of n children and pad what is behind them. */
-KERNEL_INLINE void
-btree_inner_finish(uint64_t *node, int n)
-{
-	unsigned details = 0;
+/*
+ * The search in one node.  A thread of a GPU goes by halves, a CPU compares
+ * eight words at once.  The emulated GPU runs what a GPU does.
+ */
+#if defined(__CUDACC__) || defined(GPU_EMULATED)
 
-	for (int i = 1; i < n; i++)
+/* How many of a leaf's entries are before x. */
+KERNEL_INLINE int
+btree_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw)
+{
+	int i = 0;
+
+	for (int step = BTREE_FANOUT / 2; step > 0; step /= 2)
 	{
-		if ((node[BTREE_INNER_W1 + i] | node[BTREE_INNER_T + i]) != 0)
-			details |= 1u << i;
+		if (btree_leaf_before(leaf, i + step - 1, x, nw))
+			i += step;
 	}
-	for (int i = n; i < BTREE_FANOUT; i++)
-		btree_inner_clear(node, i);
-	btree_inner_set_header(node, n, details);
+	return i + (btree_leaf_before(leaf, i, x, nw) ? 1 : 0);
+}
+
+/* Entries of a leaf. */
+KERNEL_INLINE int
+btree_leaf_n(const uint64_t *leaf, const int nw)
+{
+	const uint64_t *t = leaf + nw * BTREE_FANOUT;
+	int i = 0;
+
+	for (int step = BTREE_FANOUT / 2; step > 0; step /= 2)
+	{
+		if (t[i + step - 1] != UINT64_MAX)
+			i += step;
+	}
+	return i + (t[i] != UINT64_MAX ? 1 : 0);
 }
 
 /* Is separator i, whose w0 is that of x, not above x? */
@@ -318,6 +347,69 @@ btree_inner_rank(const uint64_t *node, const GpudsEntry *x, const int nw)
 	}
 	return i;
 }
+
+#else
+
+/* How many of a leaf's entries are before x. */
+KERNEL_INLINE int
+btree_leaf_rank(const uint64_t *leaf, const GpudsEntry *x, const int nw)
+{
+	unsigned lt, eq, lt_before, eq_before;
+
+	simd_compare8(leaf + nw * BTREE_FANOUT, x->t, &lt, &eq);
+	if (nw == 2)
+	{
+		simd_compare8(leaf + BTREE_FANOUT, x->w1, &lt_before, &eq_before);
+		lt = lt_before | (eq_before & lt);
+	}
+	simd_compare8(leaf, x->w0, &lt_before, &eq_before);
+	lt = lt_before | (eq_before & lt);
+	return SIMD_LOW_ONES(lt);
+}
+
+/* Entries of a leaf. */
+KERNEL_INLINE int
+btree_leaf_n(const uint64_t *leaf, const int nw)
+{
+	unsigned lt, eq;
+
+	simd_compare8(leaf + nw * BTREE_FANOUT, UINT64_MAX, &lt, &eq);
+	return SIMD_LOW_ONES(lt);
+}
+
+/* Separators, as bits, that are above x by the words behind w0. */
+KERNEL_INLINE unsigned
+btree_inner_above(const uint64_t *node, const GpudsEntry *x, const int nw)
+{
+	unsigned lt, eq, lt_before, eq_before;
+
+	simd_compare8(node + BTREE_INNER_T, x->t, &lt, &eq);
+	lt |= eq;
+	if (nw == 2)
+	{
+		simd_compare8(node + BTREE_INNER_W1, x->w1, &lt_before, &eq_before);
+		lt = lt_before | (eq_before & lt);
+	}
+	return ~lt;
+}
+
+/* The child in which x is or would be. */
+KERNEL_INLINE int
+btree_inner_rank(const uint64_t *node, const GpudsEntry *x, const int nw)
+{
+	uint64_t header = node[0];
+	unsigned lt, eq, ties;
+
+	simd_compare8(node, x->w0, &lt, &eq);
+	lt |= eq;
+	ties = eq & btree_header_details_mask(header);
+	if (ties != 0)
+		lt &= ~(ties & btree_inner_above(node, x, nw));
+	/* place 0 is the header; separators that are not there count as higher */
+	return SIMD_LOW_ONES(lt >> 1 & ((1u << (btree_header_n(header) - 1)) - 1));
+}
+
+#endif
 
 /* The child with the entry of this rank among the node's entries. */
 KERNEL_INLINE int

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * btree_probe.h
- *	  Reading a version of the GPU's tree: descents, ranks, steps along the
- *	  leaves, and where an interval's entries are.
+ * probe.h
+ *	  Reading a version of a tree on either machine: descents, ranks, steps along
+ *	  the leaves, and where an interval's entries are.
  *
  * A position is a place between entries: rank entries are before it.  It knows
  * its leaf and that leaf's parent, so that a step to a neighbour is a link in

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * btree_verify.h
- *	  Checking the GPU's tree: the parts of one node and of one ref.
+ * verify.h
+ *	  Checking a tree on either machine: the parts of one node and of one ref.
  *
- * The levels are gone through from the root down.  The list of a level says what
- * its nodes' parents promise of them: separators, and the numbers of entries
- * before them.  Every node that the tree uses, has unused or has replaced is
- * marked; as many as its chunks have must be, none twice.
+ * A tree is gone through from the root down.  A list of nodes of a level says what
+ * their parents promise of them: separators, and the numbers of entries before
+ * them.  The memory's side differs: verify_gpu.h marks nodes, verify_cpu.h units.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +30,40 @@ typedef enum BtreeFault
 	BTREE_NOT_CLEAR,   /* unused places */
 	BTREE_BAD_LEVEL    /* number of nodes of the level */
 } BtreeFault;
+
+/* What is wrong with a node, to follow its name. */
+HOST_FN const char *
+btree_fault_words(BtreeFault fault)
+{
+	switch (fault)
+	{
+		case BTREE_SOUND:
+			break;
+		case BTREE_BAD_REF:
+			return "is not the place of a node of its kind";
+		case BTREE_USED_TWICE:
+			return "is used twice";
+		case BTREE_BAD_SIZE:
+			return "has a wrong number of children";
+		case BTREE_BAD_COUNT:
+			return "has not as many entries as its parent says";
+		case BTREE_BAD_ORDER:
+			return "is out of order";
+		case BTREE_BELOW_SEPARATOR:
+			return "has an entry below the separator before it";
+		case BTREE_ABOVE_SEPARATOR:
+			return "is not below the separator after it";
+		case BTREE_BAD_BEFORE:
+			return "has wrong numbers of entries before its children";
+		case BTREE_BAD_DETAILS:
+			return "has a header that does not fit its separators";
+		case BTREE_NOT_CLEAR:
+			return "has unused places that are not clear";
+		case BTREE_BAD_LEVEL:
+			return "has siblings that nobody knows of";
+	}
+	return "is sound";
+}
 
 /* The nodes of one kind: which of the pool's chunks are theirs, and a bit a node. */
 typedef struct BtreeOwned
@@ -95,16 +128,13 @@ btree_verify_leaf(const unsigned char *base, const BtreeList *list, int64_t i, c
 	return BTREE_SOUND;
 }
 
-/* Is separator p of an inner node what the header says, and between its neighbours? */
+/* Is separator p of an inner node between its neighbours? */
 KERNEL_INLINE BtreeFault
 btree_verify_separator(const uint64_t *node, const BtreeList *list, int64_t i, int p, const int nw)
 {
 	GpudsEntry e = btree_inner_separator(node, p, nw);
 	GpudsEntry before = p > 1 ? btree_inner_separator(node, p - 1, nw) : btree_list_separator(list, i, nw);
-	uint64_t details = (nw == 2 ? node[BTREE_INNER_W1 + p] : 0) | node[BTREE_INNER_T + p];
 
-	if (btree_header_details(node[0], p) != (details != 0))
-		return BTREE_BAD_DETAILS;
 	if ((p > 1 || i > 0) && !entry_less(&before, &e))
 		return BTREE_BAD_ORDER;
 	if (i + 1 < list->n)
@@ -117,16 +147,19 @@ btree_verify_separator(const uint64_t *node, const BtreeList *list, int64_t i, i
 	return BTREE_SOUND;
 }
 
-/* Inner node i of the list of its level. */
+/* The children of inner node i of the list of its level. */
 KERNEL_INLINE BtreeFault
-btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
+btree_verify_children(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
 {
 	const uint64_t *node = btree_node(base, list->ref[i]);
 	uint32_t entries = list->before[i + 1] - list->before[i];
+	unsigned details = btree_header_details_mask(node[0]);
 	int n = btree_inner_n(node);
 
 	if (n < (list->n == 1 ? 2 : 1) || n > BTREE_FANOUT)
 		return BTREE_BAD_SIZE;
+	if (details >> n != 0 || (details & 1) != 0)
+		return BTREE_BAD_DETAILS;
 	for (int p = 0; p < BTREE_FANOUT; p++)
 	{
 		uint64_t link = btree_inner_link(node, p);
@@ -134,8 +167,7 @@ btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, 
 
 		if (p >= n)
 		{
-			if (node[p] != UINT64_MAX || link != 0 || node[BTREE_INNER_W1 + p] != 0 ||
-				node[BTREE_INNER_T + p] != 0)
+			if (node[p] != UINT64_MAX || link != 0)
 				return BTREE_NOT_CLEAR;
 			continue;
 		}
@@ -151,6 +183,33 @@ btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, 
 		}
 	}
 	return BTREE_SOUND;
+}
+
+/* Line 1 of an inner node whose children are sound, against the header. */
+KERNEL_INLINE BtreeFault
+btree_verify_details(const uint64_t *node, const int nw)
+{
+	int n = btree_inner_n(node);
+
+	for (int p = 0; p < BTREE_FANOUT; p++)
+	{
+		uint64_t words = (nw == 2 ? node[BTREE_INNER_W1 + p] : 0) | node[BTREE_INNER_T + p];
+
+		if (p >= n && (node[BTREE_INNER_W1 + p] | node[BTREE_INNER_T + p]) != 0)
+			return BTREE_NOT_CLEAR;
+		if (p > 0 && p < n && btree_header_details(node[0], p) != (words != 0))
+			return BTREE_BAD_DETAILS;
+	}
+	return BTREE_SOUND;
+}
+
+/* Inner node i of the list of its level, with line 1. */
+KERNEL_INLINE BtreeFault
+btree_verify_inner(const unsigned char *base, const BtreeList *list, int64_t i, const int nw)
+{
+	BtreeFault fault = btree_verify_children(base, list, i, nw);
+
+	return fault != BTREE_SOUND ? fault : btree_verify_details(btree_node(base, list->ref[i]), nw);
 }
 
 /*

@@ -14,39 +14,6 @@
 #include "kernels/btree/tree_gpu.h"
 #include "kernels/btree/verify.h"
 
-static inline const char *
-gpu_fault_words(uint32_t fault)
-{
-	switch ((BtreeFault) fault)
-	{
-		case BTREE_SOUND:
-			break;
-		case BTREE_BAD_REF:
-			return "is not the place of a node of its kind";
-		case BTREE_USED_TWICE:
-			return "is used twice";
-		case BTREE_BAD_SIZE:
-			return "has a wrong number of children";
-		case BTREE_BAD_COUNT:
-			return "has not as many entries as its parent says";
-		case BTREE_BAD_ORDER:
-			return "is out of order";
-		case BTREE_BELOW_SEPARATOR:
-			return "has an entry below the separator before it";
-		case BTREE_ABOVE_SEPARATOR:
-			return "is not below the separator after it";
-		case BTREE_BAD_BEFORE:
-			return "has wrong numbers of entries before its children";
-		case BTREE_BAD_DETAILS:
-			return "has a header that does not fit its separators";
-		case BTREE_NOT_CLEAR:
-			return "has unused places that are not clear";
-		case BTREE_BAD_LEVEL:
-			return "has siblings that no parent links to";
-	}
-	return "is sound";
-}
-
 GPU_FN void
 gpu_note_fault(GpuFinding *finding, BtreeFault fault, BtreeRef ref)
 {
@@ -291,7 +258,8 @@ gpu_tree_verify(GpuChange *c, GpuTree *tree, char *why, size_t whylen)
 			gpu_verify_rest(c, inners, &v.inners, &v, "inner nodes", why, whylen);
 	gpu_span_give(c->pool, &span);
 	if (gpu_change_ok(c) && finding->faults != 0)
-		snprintf(why, whylen, "node at unit %u %s", finding->ref, gpu_fault_words(finding->fault));
+		snprintf(why, whylen, "node at unit %u %s", finding->ref,
+				 btree_fault_words((BtreeFault) finding->fault));
 	if (!gpu_change_ok(c))
 		return gpu_change_status(c);
 	return sound ? GPU_OK : GPU_DAMAGED;

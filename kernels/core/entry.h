@@ -31,7 +31,8 @@
 /*
  * KERNEL_FN: a function of both machines.  KERNEL_INLINE: the same, always inlined, so
  * that a constant argument (the number of key words, the direction) makes a
- * version of its own.  HOST_FN: memory is allocated and freed by the host.
+ * version of its own.  HOST_FN, HOST_INLINE: the same two for functions that only
+ * the CPU runs.
  */
 #ifdef __CUDACC__
 #define KERNEL_FN static __host__ __device__ inline
@@ -41,6 +42,7 @@
 #define KERNEL_INLINE static inline __attribute__((always_inline))
 #endif
 #define HOST_FN static inline
+#define HOST_INLINE static inline __attribute__((always_inline))
 
 /* What may go wrong in a kernel-side call; the caller turns it into words. */
 typedef enum KernelStatus

@@ -267,7 +267,7 @@ gpuds_arena_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *serial, uint64 expecte
 {
 	PinSlot *pin = my_pin(tree);
 	Arena *arena = tree_arena(tree);
-	CpuBtreeView view;
+	BtreeView view;
 	int64 n = -1;
 
 	if (arena == NULL)

@@ -16,8 +16,8 @@
 typedef struct GpudsCpuKernels
 {
 	const char *name;
-	int64_t (*scan)(const CpuBtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
-	uint64_t (*count)(const CpuBtreeView *view, const GpudsInterval *intervals, int64_t n);
+	int64_t (*scan)(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
+	uint64_t (*count)(const BtreeView *view, const GpudsInterval *intervals, int64_t n);
 } GpudsCpuKernels;
 
 /* Sets that the compiler could not make have no functions. */

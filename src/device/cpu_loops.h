@@ -16,13 +16,13 @@
 #define CPU_STRING(set) CPU_STRING_(set)
 
 static int64_t
-scan(const CpuBtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
 	return cpu_btree_scan(view, scan, forward, out, cap);
 }
 
 static uint64_t
-count(const CpuBtreeView *view, const GpudsInterval *intervals, int64_t n)
+count(const BtreeView *view, const GpudsInterval *intervals, int64_t n)
 {
 	return cpu_btree_count(view, intervals, n);
 }

@@ -51,8 +51,8 @@ run(int kind, int nw)
 	Model m;
 	GpudsOp op;
 	int64_t inserted, deleted;
-	uint64_t *root, *inner, *leaf;
-	uint32_t *children, *inner_children;
+	uint64_t *root, *inner, *leaf, *links;
+	uint64_t *count;
 	CpuBtreeQueueUnit *queue;
 	int n;
 
@@ -68,23 +68,22 @@ run(int kind, int nw)
 	CHECK(cpu_btree_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && inserted == 1);
 	test_verify(arena, &tree);
 
-	root = node_at((ArenaRef) tree.head);
-	children = (uint32_t *) (root + 8 * nw);
-	CHECK((tree.head >> 32 & 0xFF) >= 3 && cpu_btree_header_n(root[0]) >= 2);
-	inner = node_at(children[0]);
-	while (cpu_btree_header_level(inner[0]) > 1)
-		inner = node_at(cpu_btree_children(inner, nw)[0]);
-	inner_children = (uint32_t *) (inner + 8 * nw);
-	n = cpu_btree_header_n(inner[0]);
-	leaf = node_at(inner_children[1]);
+	root = node_at(cpu_btree_head_root(tree.head));
+	CHECK(cpu_btree_head_height(tree.head) >= 3 && btree_inner_n(root) >= 2);
+	inner = root;
+	for (int level = cpu_btree_head_height(tree.head) - 1; level > 1; level--)
+		inner = node_at(btree_link_ref(btree_inner_link(inner, 0)));
+	links = inner + BTREE_LINKS;
+	n = btree_inner_n(inner);
+	leaf = node_at(btree_link_ref(links[1]));
 
 	/* leaves: order, separators, unused places */
 	SPOIL(leaf[8 * nw], UINT64_MAX, "entries");
 	{
 		GpudsEntry a, b;
 
-		cpu_btree_leaf_entry(leaf, 0, nw, &a);
-		cpu_btree_leaf_entry(leaf, 1, nw, &b);
+		a = btree_leaf_entry(leaf, 0, nw);
+		b = btree_leaf_entry(leaf, 1, nw);
 		leaf[0] = b.w0, leaf[8 * nw] = b.t;
 		leaf[1] = a.w0, leaf[1 + 8 * nw] = a.t;
 		if (nw == 2)
@@ -98,12 +97,12 @@ run(int kind, int nw)
 	}
 	{
 		GpudsEntry a, b;
-		uint64_t *before = node_at(inner_children[0]);
-		int last = cpu_btree_leaf_n(before, nw) - 1;
+		uint64_t *before = node_at(btree_link_ref(links[0]));
+		int last = btree_leaf_n(before, nw) - 1;
 
 		/* the last entry of the leaf before moves up to the first of this one, and the other way round */
-		cpu_btree_leaf_entry(before, last, nw, &a);
-		cpu_btree_leaf_entry(leaf, 0, nw, &b);
+		a = btree_leaf_entry(before, last, nw);
+		b = btree_leaf_entry(leaf, 0, nw);
 		before[last] = b.w0, before[last + 8 * nw] = b.t;
 		if (nw == 2)
 			before[8 + last] = b.w1;
@@ -120,52 +119,54 @@ run(int kind, int nw)
 			leaf[8] = b.w1;
 		test_verify(arena, &tree);
 	}
-	if (cpu_btree_leaf_n(leaf, nw) < CPU_BTREE_FANOUT)
-		SPOIL(leaf[CPU_BTREE_FANOUT - 1], 1, "not all ones");
+	if (btree_leaf_n(leaf, nw) < BTREE_FANOUT)
+		SPOIL(leaf[BTREE_FANOUT - 1], 1, "not clear");
 
 	/* inner nodes */
-	SPOIL(inner[0], inner[0] + 1, n == CPU_BTREE_FANOUT ? "children" : "is");
-	SPOIL(inner[0], inner[0] - 1, "");
-	SPOIL(inner[0], inner[0] + (1 << 8), "says level");
-	SPOIL(inner[0], inner[0] ^ UINT64_C(1) << (16 + n - 1), "marks a tie");
-	SPOIL(inner_children[CPU_BTREE_FANOUT + 1], inner_children[CPU_BTREE_FANOUT + 1] + 1, "counts");
-	SPOIL(inner_children[1], inner_children[0], "used twice");
-	SPOIL(inner_children[1], 1, "outside the tree's memory");
-	SPOIL(inner_children[1], UINT32_MAX, "outside the tree's memory");
+	SPOIL(inner[0], inner[0] + 1, n == BTREE_FANOUT ? "number of children" : "entries before its children");
+	SPOIL(inner[0], inner[0] - 1, kind == KEYS_ONE ? "does not fit its separators" : "not clear");
+	SPOIL(links[1], links[1] + (UINT64_C(1) << 32), "not as many entries");
+	SPOIL(links[1], btree_link(0, 0) | btree_link_ref(links[1]), "entries before its children");
+	SPOIL(links[1], btree_link(btree_link_ref(links[0]), btree_link_before(links[1])), "used twice");
+	SPOIL(links[1], btree_link(1, btree_link_before(links[1])), "outside the tree's memory");
+	SPOIL(links[1], btree_link(UINT32_MAX, btree_link_before(links[1])), "outside the tree's memory");
 	if (kind == KEYS_ONE)
 	{
-		uint64_t *ext = node_at(cpu_btree_header_ext(inner[0]));
-
-		CHECK(cpu_btree_header_ties(inner[0]) != 0);
-		SPOIL(ext[1], 0, "tie without a tie word");
-		SPOIL(ext[1], UINT64_MAX, "out of order");
-		SPOIL(inner[0], inner[0] & 0xFFFFFFFF, "without ties or ties without one");
-		SPOIL(inner[0], (inner[0] & 0xFFFFFFFF) | UINT64_C(1) << 32, "extension at unit 1 is outside");
+		CHECK(btree_header_details_mask(inner[0]) != 0);
+		SPOIL(inner[0], inner[0] ^ 1 << 8, "does not fit its separators");
+		SPOIL(inner[BTREE_INNER_T + 1], 0, "does not fit its separators");
+		SPOIL(inner[BTREE_INNER_T + 1], UINT64_MAX, "not below the separator after it");
+		SPOIL(inner[0], inner[0] & 0xFF, "out of order");
+		if (n < BTREE_FANOUT)
+			SPOIL(inner[BTREE_INNER_T + n], 1, "not clear");
 	}
 	else
 	{
-		CHECK(cpu_btree_header_ties(inner[0]) == 0);
-		SPOIL(inner[0], inner[0] | UINT64_C(5) << 32, "without ties or ties without one");
-		SPOIL(inner[2], inner[1], "");
+		CHECK(btree_header_details_mask(inner[0]) == 0);
+		SPOIL(inner[0], inner[0] | 1 << 8, "");
+		SPOIL(inner[0], inner[0] | 2 << 8, "");
+		SPOIL(inner[2], inner[1], "out of order");
 		SPOIL(inner[1], UINT64_MAX, "");
 	}
-	if (n < CPU_BTREE_FANOUT)
+	if (n < BTREE_FANOUT)
 	{
-		SPOIL(inner_children[n], inner_children[0], "not clean");
-		SPOIL(inner_children[CPU_BTREE_FANOUT + n], 1, "not clean");
-		SPOIL(inner[n], 1, "not clean");
+		SPOIL(links[n], links[0], "not clear");
+		SPOIL(links[n], btree_link(0, 1), "not clear");
+		SPOIL(inner[n], 1, "not clear");
 	}
 
 	/* the tree's own words */
-	SPOIL(tree.count, tree.count + 1, "entries instead of");
-	SPOIL(tree.head, tree.head + (UINT64_C(1) << 32), "says level");
+	count = &tree.count[cpu_btree_head_count(tree.head)];
+	SPOIL(*count, *count + 1, "not as many entries");
+	SPOIL(*count, BTREE_MAX_ENTRIES + 1, "entries");
+	SPOIL(tree.head, tree.head + (UINT64_C(1) << 32), "");
 	SPOIL(tree.head, tree.head ^ UINT64_C(3) << 40, "key words");
 	SPOIL(tree.head, tree.head & ~UINT64_C(0xFFFFFFFF), "root at unit 0");
-	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | children[1], "");
+	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(btree_inner_link(root, 1)), "");
 
 	/* memory: queue, free lists, chunks */
 	queue = (CpuBtreeQueueUnit *) arena_at(arena, tree.retired.head);
-	SPOIL(queue->item[0], (UINT64_C(1) + (uint64_t) nw) << 32 | inner_children[0], "used twice");
+	SPOIL(queue->item[0], (uint64_t) btree_leaf_units(nw) << 32 | btree_link_ref(links[0]), "used twice");
 	SPOIL(queue->item[0], 99, "piece of 0 units");
 	SPOIL(queue->version, tree.version + 1, "out of order");
 	SPOIL(queue->n, queue->n - 1, "units are lost");
@@ -175,7 +176,8 @@ run(int kind, int nw)
 	CHECK(tree.space.free[1] != 0);
 	SPOIL(tree.space.free[1], 0, "units are lost");
 	SPOIL(tree.space.free[1], (ArenaRef) tree.head, "used twice");
-	SPOIL(tree.space.bump, tree.space.bump + 1, "units are lost");
+	if (tree.space.bump < tree.space.bump_end)
+		SPOIL(tree.space.bump, tree.space.bump + 1, "units are lost");
 	SPOIL(tree.space.bump, tree.space.bump - 1, "used twice");
 	SPOIL(tree.space.nchunks, tree.space.nchunks + 1, "chunks instead of");
 	SPOIL(tree.space.nchunks, 0, "list of chunks is broken");

@@ -159,7 +159,7 @@ run(int kind, int nwords, int64_t size)
 	bytes = (size_t) (m.n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	there = (unsigned char *) gpu_alloc(bytes);
 	CHECK(there != NULL);
-	test_wbt(&view, &m, nwords, test_below(2));
+	test_tree(&view, &m, nwords, test_below(2));
 	gpu_copy_bus(&stream, there, view.base, bytes);
 	CHECK(gpu_finish(&stream));
 	free((void *) view.base);

@@ -247,7 +247,7 @@ device_tree(BtreeView *view, const Model *m, int nwords)
 	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
 
-	test_wbt(view, m, nwords, test_below(2));
+	test_tree(view, m, nwords, test_below(2));
 	CHECK(there != NULL);
 	gpu_copy_bus(&large.stream, there, view->base, bytes);
 	CHECK(gpu_finish(&large.stream));

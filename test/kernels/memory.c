@@ -27,7 +27,7 @@ check_same(const Arena *arena, const CpuBtree *tree, const Model *m, int nwords)
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GpudsEntry *out = (GpudsEntry *) malloc((size_t) (m->n + 1) * sizeof(GpudsEntry));
-	CpuBtreeView view;
+	BtreeView view;
 
 	test_verify(arena, tree);
 	CHECK(cpu_btree_view(arena, tree, &view));

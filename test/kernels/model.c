@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * model.c
- *	  Trees against a sorted array: builds, batches, scans, counts, by all
- *	  instruction sets of the machine.
+ *	  Trees against a sorted array: positions, ranks, scans and counts by all
+ *	  instruction sets of the machine, in trees that are built, changed by batches
+ *	  or made node by node.
  *
  *	  usage: model [rounds [seed]]
  *
  *-------------------------------------------------------------------------
  */
-#include "common.h"
+#include "tree.h"
 
 #include "device/cpu_dispatch.h"
 
@@ -24,40 +25,51 @@ kernels(void)
 	return variants[test_below((uint64_t) n)];
 }
 
-/* Random disjoint ascending intervals around the model's entries. */
-static int64_t
-random_intervals(const Model *m, GpudsInterval *intervals, int64_t n, int kind, int nwords, uint64_t range)
+/* Positions and ranks, and steps to the leaves beside. */
+static void
+check_positions(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
-	GpudsEntry *ends = (GpudsEntry *) malloc((size_t) n * 2 * sizeof(GpudsEntry));
-	int64_t kept = 0;
+	const int nw = view->nwords;
 
-	for (int64_t i = 0; i < 2 * n; i++)
+	for (int i = 0; i < 300; i++)
 	{
-		ends[i] = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
-											: test_entry(kind, nwords, range);
-		if (test_below(4) == 0)
-			ends[i].t = test_below(2) ? 0 : UINT64_MAX - 1;
-		if (test_below(40) == 0)
-			ends[i].t = UINT64_MAX;
+		GpudsEntry x = test_bound(m, kind, nw, range);
+		int64_t rank = model_rank(m, &x);
+		BtreePosition p;
+
+		CHECK(btree_rank(view, &x, nw) == (uint64_t) rank);
+		btree_lower_bound(view, &x, &p, nw);
+		CHECK(p.rank + (uint64_t) p.place == (uint64_t) rank);
+		CHECK((p.leaf == 0) == (m->n == 0));
 	}
-	qsort(ends, (size_t) n * 2, sizeof(GpudsEntry), test_compare);
-	for (int64_t i = 0; i + 1 < 2 * n;)
+	for (int i = 0; i < 100 && m->n > 0; i++)
 	{
-		GpudsEntry lo = ends[i];
-		GpudsEntry hi = test_below(3) ? lo : ends[i + 1];
+		uint64_t rank = test_below((uint64_t) m->n);
+		BtreePosition p, back;
+		GpudsEntry e;
+		int n;
 
-		if (test_below(50) == 0)
-			hi = lo, hi.t = lo.t == 0 ? 0 : lo.t - 1; /* empty */
-		if (kept == 0 || entry_less(&intervals[kept - 1].hi, &lo))
+		btree_select(view, rank, &p);
+		CHECK(p.rank + (uint64_t) p.place == rank);
+		e = btree_leaf_entry(btree_node(view->base, p.leaf), p.place, nw);
+		CHECK(entry_equal(&e, &m->e[rank]));
+		n = btree_leaf_n(btree_node(view->base, p.leaf), nw);
+		back = p;
+		if (btree_next_leaf(view, &p, n))
 		{
-			intervals[kept].lo = lo;
-			intervals[kept].hi = hi;
-			kept++;
+			CHECK(p.rank == back.rank + (uint64_t) n && p.place == 0);
+			e = btree_leaf_entry(btree_node(view->base, p.leaf), 0, nw);
+			CHECK(entry_equal(&e, &m->e[p.rank]));
+			CHECK(btree_previous_leaf(view, &p));
+			CHECK(p.leaf == back.leaf && p.rank == back.rank && p.place == n && p.at == back.at);
 		}
-		i += entry_equal(&lo, &hi) ? 1 : 2;
+		else
+			CHECK(back.rank + (uint64_t) n == (uint64_t) m->n);
+		p = back;
+		CHECK(btree_previous_leaf(view, &p) == (back.rank > 0));
+		if (back.rank > 0)
+			CHECK(p.rank + (uint64_t) p.place == back.rank);
 	}
-	free(ends);
-	return kept;
 }
 
 /*
@@ -65,7 +77,7 @@ random_intervals(const Model *m, GpudsInterval *intervals, int64_t n, int kind, 
  * scan gets these and the frame instead of the intervals, which say the same.
  */
 static void
-check_scan(const CpuBtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 		   const GpudsInterval *frame, const uint64_t *words)
 {
 	GpudsEntry out[CAP];
@@ -79,13 +91,10 @@ check_scan(const CpuBtreeView *view, const Model *m, const GpudsInterval *interv
 
 		for (int64_t i = 0; i < n; i++)
 		{
-			const GpudsInterval *iv = &intervals[forward ? i : n - 1 - i];
-			int64_t from = model_rank(m, &iv->lo);
-			int64_t to = model_rank(m, &iv->hi);
+			int64_t from;
+			int64_t inside = test_inside(m, &intervals[forward ? i : n - 1 - i], &from);
 
-			if (to < m->n && entry_equal(&m->e[to], &iv->hi))
-				to++;
-			for (int64_t k = 0; k < to - from; k++)
+			for (int64_t k = 0; k < inside; k++)
 			{
 				if (at == got)
 				{
@@ -93,7 +102,7 @@ check_scan(const CpuBtreeView *view, const Model *m, const GpudsInterval *interv
 					at = 0;
 					CHECK(got > 0);
 				}
-				CHECK(entry_equal(&out[at], &m->e[forward ? from + k : to - 1 - k]));
+				CHECK(entry_equal(&out[at], &m->e[forward ? from + k : from + inside - 1 - k]));
 				at++;
 				if (at == got && test_below(10) == 0)
 				{
@@ -104,6 +113,7 @@ check_scan(const CpuBtreeView *view, const Model *m, const GpudsInterval *interv
 		}
 		CHECK(at == got);
 		CHECK(kernels()->scan(view, &scan, forward, out, cap) == 0);
+		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 }
 
@@ -118,21 +128,17 @@ compare_words(const void *a, const void *b)
 
 /* Equality with many first words, of entries that are there and others. */
 static void
-check_words(const CpuBtreeView *view, const Model *m, int kind, int nwords, uint64_t range)
+check_words(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
-						 { test_below(2), nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+							{ test_below(2), view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GpudsInterval intervals[150];
 	uint64_t words[150];
 	int64_t n = 1 + (int64_t) test_below(150);
 	int64_t kept = 0;
 
 	for (int64_t i = 0; i < n; i++)
-	{
-		words[i] = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)].w0
-											 : test_entry(kind, nwords, range).w0;
-		words[i] &= ~frame.hi.w0;
-	}
+		words[i] = test_bound(m, kind, view->nwords, range).w0 & ~frame.hi.w0;
 	qsort(words, (size_t) n, sizeof(uint64_t), compare_words);
 	for (int64_t i = 0; i < n; i++)
 	{
@@ -147,33 +153,67 @@ check_words(const CpuBtreeView *view, const Model *m, int kind, int nwords, uint
 	check_scan(view, m, intervals, kept, &frame, words);
 }
 
+/* Random intervals: their entries, where they begin, and how many they have, each and in all. */
 static void
-check_tree(const Arena *arena, const CpuBtree *tree, const Model *m, int kind, int nwords, uint64_t range)
+check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval intervals[300];
-	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-	CpuBtreeView view;
 	uint64_t expected = 0;
-	int64_t n;
+	int64_t n = test_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, view->nwords, range);
+
+	check_scan(view, m, intervals, n, NULL, NULL);
+	for (int64_t i = 0; i < n; i++)
+	{
+		int64_t first;
+		int64_t inside = test_inside(m, &intervals[i], &first);
+		BtreePosition p;
+
+		CHECK(btree_locate(view, &intervals[i], &p, view->nwords) == (uint64_t) inside);
+		if (inside > 0)
+			CHECK(p.rank + (uint64_t) p.place == (uint64_t) first);
+		expected += (uint64_t) inside;
+	}
+	CHECK(kernels()->count(view, intervals, n) == expected);
+}
+
+/* Everything that reads. */
+static void
+check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
+{
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+
+	CHECK(view->entries == (uint64_t) m->n);
+	CHECK(kernels()->count(view, &all, 1) == (uint64_t) m->n);
+	check_scan(view, m, &all, 1, NULL, NULL);
+	check_positions(view, m, kind, range);
+	check_intervals(view, m, kind, range);
+	check_words(view, m, kind, range);
+}
+
+static void
+check_tree(const Arena *arena, const CpuBtree *tree, const Model *m, int kind, uint64_t range)
+{
+	BtreeView view;
 
 	test_verify(arena, tree);
 	CHECK(cpu_btree_entries(tree) == (uint64_t) m->n);
 	CHECK(cpu_btree_view(arena, tree, &view));
-	CHECK(kernels()->count(&view, &all, 1) == (uint64_t) m->n);
-	check_scan(&view, m, &all, 1, NULL, NULL);
-	n = random_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, nwords, range);
-	check_scan(&view, m, intervals, n, NULL, NULL);
-	check_words(&view, m, kind, nwords, range);
-	for (int64_t i = 0; i < n; i++)
-	{
-		int64_t to = model_rank(m, &intervals[i].hi);
-		int64_t from = model_rank(m, &intervals[i].lo);
+	check_view(&view, m, kind, range);
+}
 
-		if (to < m->n && entry_equal(&m->e[to], &intervals[i].hi))
-			to++;
-		expected += (uint64_t) (to > from ? to - from : 0);
-	}
-	CHECK(kernels()->count(&view, intervals, n) == expected);
+/* A tree of nodes of other sizes than batches leave behind. */
+static void
+run_made(int kind, int nwords, int64_t size)
+{
+	uint64_t range = (uint64_t) size * 2 + 10;
+	BtreeView view;
+	Model m;
+
+	model_fill(&m, size, kind, nwords, range);
+	test_tree(&view, &m, nwords, test_below(2));
+	check_view(&view, &m, kind, range);
+	free((void *) view.base);
+	free(m.e);
 }
 
 /*
@@ -211,7 +251,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	for (int64_t seen = 0;;)
 	{
 		int64_t cap = 1 + (int64_t) test_below(CAP);
-		CpuBtreeView view;
+		BtreeView view;
 		int64_t got, n, inserted, deleted, k = 0;
 
 		CHECK(cpu_btree_view(arena, &tree, &view));
@@ -273,7 +313,7 @@ run(int kind, int nwords, int64_t size, int batches)
 	CHECK(tree.version == 1);
 	model_fill(&m, size, kind, nwords, range);
 	CHECK(test_build(arena, &tree, &m, 50 + (int) test_below(51)) == KERNEL_OK);
-	check_tree(arena, &tree, &m, kind, nwords, range);
+	check_tree(arena, &tree, &m, kind, range);
 	for (int b = 0; b < batches; b++)
 	{
 		static const int percents[] = { 0, 10, 50, 90, 100 };
@@ -300,7 +340,7 @@ run(int kind, int nwords, int64_t size, int batches)
 		model_apply(&m, ops, n, &model_inserted, &model_deleted);
 		CHECK(inserted == model_inserted && deleted == model_deleted);
 		CHECK(tree.version == version + (inserted + deleted > 0));
-		check_tree(arena, &tree, &m, kind, nwords, range);
+		check_tree(arena, &tree, &m, kind, range);
 		if (test_below(2))
 		{
 			cpu_btree_reclaim(arena, &tree, UINT64_MAX);
@@ -318,13 +358,13 @@ run(int kind, int nwords, int64_t size, int batches)
 		int64_t inserted, deleted;
 
 		CHECK(cpu_btree_apply(arena, &tree, ops, m.n, &inserted, &deleted) == KERNEL_OK);
-		CHECK(deleted == m.n && (tree.head >> 32 & 0xFF) == 0);
+		CHECK(deleted == m.n && cpu_btree_head_height(tree.head) == 0);
 		m.n = 0;
-		check_tree(arena, &tree, &m, kind, nwords, range);
+		check_tree(arena, &tree, &m, kind, range);
 	}
 	{
 		uint64_t version = tree.version;
-		CpuBtreeView view;
+		BtreeView view;
 
 		CHECK(cpu_btree_withdraw(&tree) == version + 1);
 		CHECK(!cpu_btree_view(arena, &tree, &view));
@@ -352,7 +392,13 @@ main(int argc, char **argv)
 			for (int nwords = 1; nwords <= 2; nwords++)
 			{
 				for (int64_t size = 0; size < 40; size++)
+				{
+					run_made(kind, nwords, size);
 					run(kind, nwords, size, 10);
+				}
+				for (int i = 0; i < 10; i++)
+					run_made(kind, nwords, 40 + (int64_t) test_below(1000));
+				run_made(kind, nwords, 20000);
 				run(kind, nwords, 100 + (int64_t) test_below(200), 60);
 				run(kind, nwords, 3000, 60);
 				if (r == 0)

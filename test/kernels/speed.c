@@ -27,7 +27,7 @@ report(const char *what, double ns, double per, const char *unit)
 }
 
 static void
-probes(const CpuBtreeView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
+probes(const BtreeView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
 {
 	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
 	GpudsEntry *keys = (GpudsEntry *) malloc((size_t) nprobes * 2 * sizeof(GpudsEntry));
@@ -101,7 +101,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	CpuBtree t;
-	CpuBtreeView view;
+	BtreeView view;
 	CpuBtreeBuild build;
 	int64_t inserted, deleted, got;
 	double start;
@@ -136,7 +136,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		report(label, now() - start, (double) n, "an entry");
 	}
 	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) arena_space_bytes(&t.space) / (double) n,
-		   (int) (t.head >> 32 & 0xFF));
+		   (int) cpu_btree_head_height(t.head));
 	cpu_btree_view(arena, &t, &view);
 	if (!few)
 	{

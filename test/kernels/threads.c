@@ -57,12 +57,13 @@ reader(void *arg)
 		int t = (int) (next_random(&random) % TREES);
 		const GpudsCpuKernels *kernels = variants[next_random(&random) % (uint64_t) nvariants];
 		bool forward = next_random(&random) % 2 != 0;
-		CpuBtreeView view;
+		BtreeView view;
 
 		pin_version(&pins[me], (uint64_t) t + 1, &trees[t].version);
 		if (cpu_btree_view(arena, &trees[t], &view))
 		{
-			GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
+			GpudsInterval all = { { 0, 0, 0 },
+								  { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 			GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 			int64_t n = 0, got;
 			int nkeys = 0;

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * tree.h
- *	  For tests of the GPU's tree: trees made of a model, entry by entry, with
- *	  nodes of random sizes, and random intervals.
+ *	  Trees made of a model, entry by entry, with nodes of random sizes, as
+ *	  neither machine makes them; and random intervals.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TEST_KERNELS_WBT_H
-#define TEST_KERNELS_WBT_H
+#ifndef TEST_KERNELS_TREE_H
+#define TEST_KERNELS_TREE_H
 
 #include "common.h"
 
@@ -29,12 +29,28 @@ test_node_size(int64_t left, bool full)
 	return n < left ? n : left;
 }
 
+/* The header of a node of n children, and the places behind them. */
+static inline void
+test_inner_finish(uint64_t *node, int n)
+{
+	unsigned details = 0;
+
+	for (int i = 1; i < n; i++)
+	{
+		if ((node[BTREE_INNER_W1 + i] | node[BTREE_INNER_T + i]) != 0)
+			details |= 1u << i;
+	}
+	for (int i = n; i < BTREE_FANOUT; i++)
+		btree_inner_clear(node, i);
+	btree_inner_set_header(node, n, details);
+}
+
 /*
  * A tree of the model's entries in memory from malloc, view->base; nodes are full
  * or of random sizes.  Memory that no node has is filled with rubbish.
  */
 static inline void
-test_wbt(BtreeView *view, const Model *m, int nwords, bool full)
+test_tree(BtreeView *view, const Model *m, int nwords, bool full)
 {
 	size_t units = (size_t) (m->n * 10 + 64) * 4;
 	unsigned char *base = (unsigned char *) aligned_alloc(256, units * BTREE_UNIT_BYTES);
@@ -82,10 +98,10 @@ test_wbt(BtreeView *view, const Model *m, int nwords, bool full)
 			for (int64_t k = 0; k < size; k++)
 			{
 				btree_inner_set(node, (int) k, &nodes[i + k].separator, nodes[i + k].ref, parent.entries,
-							  nwords);
+								nwords);
 				parent.entries += nodes[i + k].entries;
 			}
-			btree_inner_finish(node, (int) size);
+			test_inner_finish(node, (int) size);
 			nodes[to++] = parent;
 			next += 4;
 			i += size;
@@ -104,7 +120,7 @@ static inline GpudsEntry
 test_bound(const Model *m, int kind, int nwords, uint64_t range)
 {
 	GpudsEntry e = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
-										  : test_entry(kind, nwords, range);
+											 : test_entry(kind, nwords, range);
 
 	switch (test_below(12))
 	{
@@ -171,115 +187,4 @@ test_inside(const Model *m, const GpudsInterval *interval, int64_t *first)
 	return to > *first ? to - *first : 0;
 }
 
-/* How many entries x there are with lo <= x <= hi.  The two descents are one until they part. */
-KERNEL_INLINE uint64_t
-test_wbt_count(const BtreeView *view, const GpudsInterval *interval, const int nw)
-{
-	GpudsEntry hi = btree_after(&interval->hi);
-	BtreeRef a = view->root;
-	BtreeRef b = view->root;
-	uint64_t count = 0;
-
-	if (view->height == 0 || entry_less(&interval->hi, &interval->lo))
-		return 0;
-	for (int level = view->height - 1; level > 0; level--)
-	{
-		const uint64_t *node = btree_node(view->base, a);
-		uint64_t from = btree_inner_link(node, btree_inner_rank(node, &interval->lo, nw));
-		uint64_t to;
-
-		node = btree_node(view->base, b);
-		to = btree_inner_link(node, btree_inner_rank(node, &hi, nw));
-		a = btree_link_ref(from);
-		b = btree_link_ref(to);
-		count += btree_link_before(to) - btree_link_before(from);
-	}
-	count += (uint64_t) btree_leaf_rank(btree_node(view->base, b), &hi, nw);
-	return count - (uint64_t) btree_leaf_rank(btree_node(view->base, a), &interval->lo, nw);
-}
-
-/*
- * Write up to cap entries of an interval; returns their number.  If it is cap
- * there may be more.
- */
-KERNEL_INLINE int64_t
-test_wbt_emit(const BtreeView *view, const GpudsInterval *interval, GpudsEntry *out, int64_t cap, const bool forward,
-			  const int nw)
-{
-	BtreePosition p;
-	GpudsEntry hi = btree_after(&interval->hi);
-	int64_t done = 0;
-
-	if (view->height == 0)
-		return 0;
-	btree_lower_bound(view, forward ? &interval->lo : &hi, &p, nw);
-	while (done < cap)
-	{
-		const uint64_t *leaf = btree_node(view->base, p.leaf);
-
-		if (forward)
-		{
-			int n = btree_leaf_n(leaf, nw);
-			int to = btree_leaf_rank(leaf, &hi, nw);
-
-			for (; p.place < to && done < cap; p.place++)
-				out[done++] = btree_leaf_entry(leaf, p.place, nw);
-			if (to < n || done == cap || !btree_next_leaf(view, &p, n))
-				break;
-		}
-		else
-		{
-			int from = btree_leaf_rank(leaf, &interval->lo, nw);
-
-			for (; p.place > from && done < cap; p.place--)
-				out[done++] = btree_leaf_entry(leaf, p.place - 1, nw);
-			if (from > 0 || done == cap || !btree_previous_leaf(view, &p))
-				break;
-		}
-	}
-	return done;
-}
-
-KERNEL_INLINE int64_t
-test_wbt_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
-				  const int nw)
-{
-	int64_t done = 0;
-
-	while (forward ? scan->next < scan->n : scan->next > 0)
-	{
-		GpudsInterval interval;
-
-		if (btree_scan_interval(scan, forward ? scan->next : scan->next - 1, forward, &interval))
-			done += test_wbt_emit(view, &interval, out + done, cap - done, forward, nw);
-		if (done == cap)
-		{
-			scan->inside = true;
-			scan->at = out[done - 1];
-			break;
-		}
-		scan->inside = false;
-		scan->next += forward ? 1 : -1;
-	}
-	return done;
-}
-
-/*
- * The next entries of a scan, in its order, at most cap, at least 1.  Fewer than
- * cap: the scan is at its end.  What cpu_btree_scan is to the CPU's tree.
- */
-KERNEL_FN int64_t
-test_wbt_scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
-{
-	if (view->nwords == 1)
-	{
-		if (forward)
-			return test_wbt_scan_any(view, scan, out, cap, true, 1);
-		return test_wbt_scan_any(view, scan, out, cap, false, 1);
-	}
-	if (forward)
-		return test_wbt_scan_any(view, scan, out, cap, true, 2);
-	return test_wbt_scan_any(view, scan, out, cap, false, 2);
-}
-
-#endif /* TEST_KERNELS_WBT_H */
+#endif /* TEST_KERNELS_TREE_H */

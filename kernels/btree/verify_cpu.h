@@ -1,23 +1,24 @@
 /*-------------------------------------------------------------------------
  *
- * btree_verify.h
- *	  Checking everything that a tree promises.
+ * verify_cpu.h
+ *	  Checking everything that a tree in an arena promises.
  *
- * Order, separators, occupancy, levels and counts are checked by walking the
- * tree; that memory is neither lost nor used twice, by marking every unit that
- * the tree, its queue of replaced nodes and its free lists hold, and comparing
- * with the chunks of its space.
+ * The nodes are checked by walking the tree (verify.h).  That memory is neither
+ * lost nor used twice is checked by marking every unit that the tree, its queue
+ * of replaced nodes and its free lists hold, and comparing with the chunks of its
+ * space.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CPU_BTREE_VERIFY_H
-#define CPU_BTREE_VERIFY_H
+#ifndef BTREE_VERIFY_CPU_H
+#define BTREE_VERIFY_CPU_H
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/btree/cpu_node.h"
+#include "kernels/btree/build_cpu.h"
+#include "kernels/btree/verify.h"
 
 typedef struct CpuBtreeVerify
 {
@@ -63,112 +64,110 @@ cpu_btree_mark(CpuBtreeVerify *v, ArenaRef ref, int units, const char *what)
 	return true;
 }
 
-/* A leaf whose entries must be in [low, high); high NULL: no limit. */
+/* Nodes side by side: what their parents promise of them, in a BtreeList. */
+typedef struct CpuBtreeSiblings
+{
+	uint64_t w0[BTREE_FANOUT + 2];
+	uint64_t w1[BTREE_FANOUT + 2];
+	uint64_t t[BTREE_FANOUT + 2];
+	BtreeRef ref[BTREE_FANOUT + 2];
+	uint32_t before[BTREE_FANOUT + 3];
+	BtreeList list;
+} CpuBtreeSiblings;
+
+HOST_FN void
+cpu_btree_siblings_init(CpuBtreeSiblings *siblings, int64_t n)
+{
+	siblings->list.w0 = siblings->w0;
+	siblings->list.w1 = siblings->w1;
+	siblings->list.t = siblings->t;
+	siblings->list.ref = siblings->ref;
+	siblings->list.before = siblings->before;
+	siblings->list.n = n;
+}
+
+/*
+ * The children of sound inner node i of a list, the first of them at place
+ * *first.  At either side is a place for the neighbour, if there is one, of which
+ * only the separators and the numbers of entries are used.
+ */
+HOST_FN void
+cpu_btree_siblings_open(CpuBtreeSiblings *children, const Arena *arena, const BtreeList *list, int64_t i,
+						int64_t *first, const int nw)
+{
+	const unsigned char *base = (const unsigned char *) arena;
+	int n = btree_inner_n(btree_node(base, list->ref[i]));
+	bool last = i + 1 == list->n;
+	uint32_t start[BTREE_FANOUT + 2];
+
+	*first = i > 0 ? 1 : 0;
+	start[i] = (uint32_t) *first;
+	cpu_btree_siblings_init(children, *first + n + (last ? 0 : 1));
+	for (int p = 0; p < n; p++)
+		btree_verify_open(base, list, start, &children->list, i, p, nw);
+	children->before[*first + n] = list->before[i + 1];
+	if (!last)
+	{
+		GpudsEntry high = btree_list_separator(list, i + 1, nw);
+
+		btree_list_set_separator(&children->list, *first + n, &high, nw);
+	}
+}
+
+/* Node i of a list and what is below it; right: at the tree's right edge.  Recursion is as deep as the tree. */
 HOST_FN bool
-cpu_btree_verify_leaf(CpuBtreeVerify *v, ArenaRef ref, const GpudsEntry *low, const GpudsEntry *high,
-					  bool may_be_small, uint64_t *count)
+cpu_btree_verify_node(CpuBtreeVerify *v, const BtreeList *list, int64_t i, int level, bool right)
 {
 	const int nw = (int) v->tree->nwords;
-	const uint64_t *leaf = cpu_btree_node(v->arena, ref);
-	int n = cpu_btree_leaf_n(leaf, nw);
-	GpudsEntry previous = { 0, 0, 0 };
+	const unsigned char *base = (const unsigned char *) v->arena;
+	const char *kind = level > 0 ? "inner node" : "leaf";
+	BtreeRef ref = list->ref[i];
+	const uint64_t *node = btree_node(base, ref);
+	CpuBtreeSiblings children;
+	BtreeFault fault;
+	int64_t first;
+	int n;
 
-	if (n < (may_be_small ? 1 : CPU_BTREE_MIN))
-		return cpu_btree_wrong(v, "leaf at unit %u has only %d entries", ref, n);
-	for (int i = 0; i < CPU_BTREE_FANOUT; i++)
+	/* the first unit before the rest: it says how many there are */
+	if (!cpu_btree_mark(v, ref, 1, kind) ||
+		!cpu_btree_mark(v, ref + 1, (level > 0 ? cpu_btree_inner_units(node[0]) : btree_leaf_units(nw)) - 1,
+						kind))
+		return false;
+	if (level == 0)
+		fault = btree_verify_leaf(base, list, i, nw);
+	else if (btree_header_details_mask(node[0]) != 0)
+		fault = btree_verify_inner(base, list, i, nw);
+	else
+		fault = btree_verify_children(base, list, i, nw);
+	if (fault != BTREE_SOUND)
+		return cpu_btree_wrong(v, "%s at unit %u %s", kind, ref, btree_fault_words(fault));
+	n = level > 0 ? btree_inner_n(node) : btree_leaf_n(node, nw);
+	if (n < CPU_BTREE_MIN && !right)
+		return cpu_btree_wrong(v, "%s at unit %u is less than half full", kind, ref);
+	if (level == 0)
+		return true;
+	cpu_btree_siblings_open(&children, v->arena, list, i, &first, nw);
+	for (int p = 0; p < n; p++)
 	{
-		GpudsEntry e;
-
-		cpu_btree_leaf_entry(leaf, i, nw, &e);
-		if (i >= n)
-		{
-			if (e.w0 != UINT64_MAX || (nw == 2 && e.w1 != UINT64_MAX) || e.t != UINT64_MAX)
-				return cpu_btree_wrong(v, "unused place %d of leaf at unit %u is not all ones", i, ref);
-			continue;
-		}
-		if (i > 0 && !entry_less(&previous, &e))
-			return cpu_btree_wrong(v, "entries %d and %d of leaf at unit %u are out of order", i - 1, i, ref);
-		if (entry_less(&e, low))
-			return cpu_btree_wrong(v, "entry %d of leaf at unit %u is below the separator before it", i, ref);
-		if (high != NULL && !entry_less(&e, high))
-			return cpu_btree_wrong(v, "entry %d of leaf at unit %u is not below the separator after it", i,
-								   ref);
-		previous = e;
+		if (!cpu_btree_verify_node(v, &children.list, first + p, level - 1, right && p == n - 1))
+			return false;
 	}
-	*count = (uint64_t) n;
 	return true;
 }
 
-/* A subtree; recursion is as deep as the tree. */
+/* All nodes of a tree that has some. */
 HOST_FN bool
-cpu_btree_verify_node(CpuBtreeVerify *v, ArenaRef ref, int level, const GpudsEntry *low,
-					  const GpudsEntry *high, bool root, bool right, uint64_t *count)
+cpu_btree_verify_root(CpuBtreeVerify *v)
 {
-	const int nw = (int) v->tree->nwords;
-	const uint64_t *node;
-	const uint32_t *children;
-	const uint32_t *counts;
-	unsigned ties;
-	int n;
+	GpudsEntry lowest = { 0, 0, 0 };
+	CpuBtreeSiblings root;
 
-	if (!cpu_btree_mark(v, ref, cpu_btree_node_units(nw), level > 0 ? "inner node" : "leaf"))
-		return false;
-	if (level == 0)
-		return cpu_btree_verify_leaf(v, ref, low, high, root || right, count);
-
-	node = cpu_btree_node(v->arena, ref);
-	children = cpu_btree_children(node, nw);
-	counts = cpu_btree_counts(node, nw);
-	n = cpu_btree_header_n(node[0]);
-	ties = cpu_btree_header_ties(node[0]);
-	if (cpu_btree_header_level(node[0]) != level)
-		return cpu_btree_wrong(v, "inner node at unit %u says level %d instead of %d", ref,
-							   cpu_btree_header_level(node[0]), level);
-	if (n > CPU_BTREE_FANOUT || n < (root ? 2 : right ? 1 : CPU_BTREE_MIN))
-		return cpu_btree_wrong(v, "inner node at unit %u has %d children", ref, n);
-	if (ties >> (n - 1) != 0)
-		return cpu_btree_wrong(v, "inner node at unit %u marks a tie that it has no separator for", ref);
-	if ((ties != 0) != (cpu_btree_header_ext(node[0]) != 0))
-		return cpu_btree_wrong(v, "inner node at unit %u has an extension without ties or ties without one",
-							   ref);
-	if (ties != 0 && !cpu_btree_mark(v, cpu_btree_header_ext(node[0]), 1, "extension"))
-		return false;
-	*count = 0;
-	for (int i = 0; i < CPU_BTREE_FANOUT; i++)
-	{
-		GpudsEntry child_low = *low;
-		GpudsEntry child_high;
-		uint64_t child_count = 0;
-
-		if (i >= n)
-		{
-			if (children[i] != 0 || counts[i] != 0 || node[i] != UINT64_MAX ||
-				(nw == 2 && node[8 + i] != UINT64_MAX))
-				return cpu_btree_wrong(v, "unused place %d of inner node at unit %u is not clean", i, ref);
-			continue;
-		}
-		if (i > 0)
-			cpu_btree_separator(v->arena, node, i - 1, nw, &child_low);
-		if (i < n - 1)
-			cpu_btree_separator(v->arena, node, i, nw, &child_high);
-		else if (high != NULL)
-			child_high = *high;
-		if (i < n - 1 && (ties >> i & 1) != 0 && child_high.t == 0)
-			return cpu_btree_wrong(v, "separator %d of inner node at unit %u is a tie without a tie word", i,
-								   ref);
-		if (entry_less(&child_low, low) || (i < n - 1 && !entry_less(&child_low, &child_high)) ||
-			(i < n - 1 && high != NULL && !entry_less(&child_high, high)))
-			return cpu_btree_wrong(v, "separator %d of inner node at unit %u is out of order", i, ref);
-		if (!cpu_btree_verify_node(v, children[i], level - 1, &child_low,
-								   i < n - 1 || high != NULL ? &child_high : NULL, false, right && i == n - 1,
-								   &child_count))
-			return false;
-		if (child_count != counts[i])
-			return cpu_btree_wrong(v, "inner node at unit %u counts %u entries below child %d that has %llu",
-								   ref, counts[i], i, (unsigned long long) child_count);
-		*count += child_count;
-	}
-	return true;
+	cpu_btree_siblings_init(&root, 1);
+	btree_list_set_separator(&root.list, 0, &lowest, (int) v->tree->nwords);
+	root.ref[0] = cpu_btree_head_root(v->tree->head);
+	root.before[0] = 0;
+	root.before[1] = (uint32_t) cpu_btree_entries(v->tree);
+	return cpu_btree_verify_node(v, &root.list, 0, cpu_btree_head_height(v->tree->head) - 1, true);
 }
 
 /* The pieces of memory that wait to be freed, and those that are free. */
@@ -227,9 +226,8 @@ cpu_btree_verify_all(CpuBtreeVerify *v)
 {
 	const ArenaSpace *space = &v->tree->space;
 	uint64_t head = v->tree->head;
-	int height = (int) (head >> 32 & 0xFF);
-	GpudsEntry lowest = { 0, 0, 0 };
-	uint64_t count = 0;
+	int height = cpu_btree_head_height(head);
+	uint64_t count = cpu_btree_entries(v->tree);
 	uint32_t nchunks = 0;
 
 	for (uint64_t chunk = space->chunks; chunk != 0; nchunks++)
@@ -247,17 +245,16 @@ cpu_btree_verify_all(CpuBtreeVerify *v)
 		return cpu_btree_wrong(v, "%u chunks instead of %u", nchunks, space->nchunks);
 	if (head & CPU_BTREE_HEAD_VALID)
 	{
-		if ((head >> 40 & 0xFF) != v->tree->nwords || v->tree->nwords < 1 || v->tree->nwords > 2)
-			return cpu_btree_wrong(v, "%u key words, but the head says %u", v->tree->nwords,
-								   (unsigned) (head >> 40 & 0xFF));
-		if (height > CPU_BTREE_MAX_HEIGHT || (height == 0) != ((ArenaRef) head == 0))
-			return cpu_btree_wrong(v, "height %d with root at unit %u", height, (ArenaRef) head);
-		if (height > 0 &&
-			!cpu_btree_verify_node(v, (ArenaRef) head, height - 1, &lowest, NULL, true, true, &count))
+		if ((uint32_t) cpu_btree_head_nwords(head) != v->tree->nwords || v->tree->nwords < 1 ||
+			v->tree->nwords > 2)
+			return cpu_btree_wrong(v, "%u key words, but the head says %d", v->tree->nwords,
+								   cpu_btree_head_nwords(head));
+		if (height > CPU_BTREE_MAX_HEIGHT || (height == 0) != (cpu_btree_head_root(head) == 0))
+			return cpu_btree_wrong(v, "height %d with root at unit %u", height, cpu_btree_head_root(head));
+		if (count > BTREE_MAX_ENTRIES || (height == 0 && count != 0))
+			return cpu_btree_wrong(v, "height %d with %llu entries", height, (unsigned long long) count);
+		if (height > 0 && !cpu_btree_verify_root(v))
 			return false;
-		if (count != v->tree->count)
-			return cpu_btree_wrong(v, "%llu entries instead of %llu", (unsigned long long) count,
-								   (unsigned long long) v->tree->count);
 	}
 	if (!cpu_btree_verify_free(v))
 		return false;
@@ -294,4 +291,4 @@ cpu_btree_verify(const Arena *arena, const CpuBtree *tree, char *why, size_t why
 	return ok;
 }
 
-#endif /* CPU_BTREE_VERIFY_H */
+#endif /* BTREE_VERIFY_CPU_H */

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * btree_apply.h
- *	  Applying a batch of changes, and freeing what versions have replaced.
+ * apply_cpu.h
+ *	  Applying a batch of changes on a CPU: one thread, from left to right.
  *
  * The old tree is walked from left to right, but only where there are
  * operations: other subtrees become items of the new tree as they are.  A
- * touched node is taken apart into the writer's level (btree_build.h), and put
+ * touched node is taken apart into the writer's level (build_cpu.h), and put
  * together again there.
  *
  * What a level holds when the next subtree is to be added as it is must be
@@ -17,57 +17,49 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CPU_BTREE_APPLY_H
-#define CPU_BTREE_APPLY_H
+#ifndef BTREE_APPLY_CPU_H
+#define BTREE_APPLY_CPU_H
 
-#include "kernels/btree/cpu_build.h"
+#include "kernels/btree/build_cpu.h"
 
 #define CPU_BTREE_AHEAD 16
 
 /* Note a node of the old tree (or one written too early) as replaced. */
 HOST_FN bool
-cpu_btree_retire(CpuBtreeWriter *w, ArenaRef ref, int level)
+cpu_btree_retire(CpuBtreeWriter *w, BtreeRef ref, int level)
 {
-	if (level > 0)
-	{
-		uint64_t header = cpu_btree_node(w->arena, ref)[0];
+	int units = level > 0 ? cpu_btree_inner_units(btree_node(w->arena, ref)[0]) : btree_leaf_units(w->nw);
 
-		if (cpu_btree_header_ties(header) != 0 &&
-			!cpu_btree_queue_push(w, &w->retired, cpu_btree_header_ext(header), 1))
-			return false;
-	}
-	return cpu_btree_queue_push(w, &w->retired, ref, cpu_btree_node_units(w->nw));
+	return cpu_btree_queue_push(w->arena, w->tree, &w->retired, w->version, ref, units);
 }
 
 /* Take a leaf apart. */
 HOST_FN int
-cpu_btree_open_leaf(const CpuBtreeWriter *w, ArenaRef ref, GpudsEntry *out)
+cpu_btree_open_leaf(const CpuBtreeWriter *w, BtreeRef ref, GpudsEntry *out)
 {
-	const uint64_t *leaf = cpu_btree_node(w->arena, ref);
-	int n = cpu_btree_leaf_n(leaf, w->nw);
+	const uint64_t *leaf = btree_node(w->arena, ref);
+	int n = btree_leaf_n(leaf, w->nw);
 
 	for (int i = 0; i < n; i++)
-		cpu_btree_leaf_entry(leaf, i, w->nw, &out[i]);
+		out[i] = btree_leaf_entry(leaf, i, w->nw);
 	return n;
 }
 
-/* Take an inner node apart; low separates it from what is before it. */
+/* Take an inner node apart. */
 HOST_FN int
-cpu_btree_open_inner(const CpuBtreeWriter *w, ArenaRef ref, const GpudsEntry *low, CpuBtreeItem *out)
+cpu_btree_open_inner(const CpuBtreeWriter *w, const CpuBtreeItem *item, CpuBtreeItem *out)
 {
-	const uint64_t *node = cpu_btree_node(w->arena, ref);
-	const uint32_t *children = cpu_btree_children(node, w->nw);
-	const uint32_t *counts = cpu_btree_counts(node, w->nw);
-	int n = cpu_btree_header_n(node[0]);
+	const uint64_t *node = btree_node(w->arena, item->ref);
+	int n = btree_inner_n(node);
 
 	for (int i = 0; i < n; i++)
 	{
-		out[i].ref = children[i];
-		out[i].count = counts[i];
-		if (i == 0)
-			out[i].low = *low;
-		else
-			cpu_btree_separator(w->arena, node, i - 1, w->nw, &out[i].low);
+		uint64_t link = btree_inner_link(node, i);
+		uint64_t end = i < n - 1 ? btree_link_before(btree_inner_link(node, i + 1)) : item->count;
+
+		out[i].ref = btree_link_ref(link);
+		out[i].count = end - btree_link_before(link);
+		out[i].low = i == 0 ? item->low : btree_inner_separator(node, i, w->nw);
 	}
 	return n;
 }
@@ -83,7 +75,7 @@ HOST_FN bool
 cpu_btree_put_all(CpuBtreeWriter *w, int level)
 {
 	int n = cpu_btree_level_size(w, level);
-	int k = n > CPU_BTREE_FANOUT ? (n + 1) / 2 : n;
+	int k = n > BTREE_FANOUT ? (n + 1) / 2 : n;
 
 	while (n > 0)
 	{
@@ -113,7 +105,7 @@ cpu_btree_join_left(CpuBtreeWriter *w, int level)
 
 		if (from == 1)
 		{
-			GpudsEntry left[CPU_BTREE_FANOUT];
+			GpudsEntry left[BTREE_FANOUT];
 			int n = cpu_btree_open_leaf(w, last.ref, left);
 
 			memmove(&w->entry[n], w->entry, (size_t) w->nentries * sizeof(GpudsEntry));
@@ -124,8 +116,8 @@ cpu_btree_join_left(CpuBtreeWriter *w, int level)
 		else
 		{
 			CpuBtreeLevel *below = &w->level[from - 1];
-			CpuBtreeItem left[CPU_BTREE_FANOUT];
-			int n = cpu_btree_open_inner(w, last.ref, &last.low, left);
+			CpuBtreeItem left[BTREE_FANOUT];
+			int n = cpu_btree_open_inner(w, &last, left);
 
 			memmove(&below->item[n], below->item, (size_t) below->n * sizeof(CpuBtreeItem));
 			memcpy(below->item, left, (size_t) n * sizeof(CpuBtreeItem));
@@ -200,10 +192,10 @@ cpu_btree_ops_before(const GpudsOp *ops, int64_t n, const GpudsEntry *e)
 
 /* Merge a leaf's entries with operations. */
 HOST_FN bool
-cpu_btree_apply_leaf(CpuBtreeWriter *w, ArenaRef ref, const GpudsOp *ops, int64_t nops, int64_t *inserted,
+cpu_btree_apply_leaf(CpuBtreeWriter *w, BtreeRef ref, const GpudsOp *ops, int64_t nops, int64_t *inserted,
 					 int64_t *deleted)
 {
-	GpudsEntry old[CPU_BTREE_FANOUT];
+	GpudsEntry old[BTREE_FANOUT];
 	int n = cpu_btree_open_leaf(w, ref, old);
 	int i = 0;
 
@@ -246,23 +238,23 @@ cpu_btree_apply_leaf(CpuBtreeWriter *w, ArenaRef ref, const GpudsOp *ops, int64_
  * Where they mostly meet in the same leaves there is nothing to win, and a
  * longer stretch of operations is passed over.
  */
-KERNEL_INLINE void
+HOST_INLINE void
 cpu_btree_apply_ahead(CpuBtreeWriter *w, const GpudsOp *ops, const int nw)
 {
-	ArenaRef refs[CPU_BTREE_AHEAD];
+	BtreeRef refs[CPU_BTREE_AHEAD];
 	int n = w->ops_end - ops < CPU_BTREE_AHEAD ? (int) (w->ops_end - ops) : CPU_BTREE_AHEAD;
 	int leaves = 1;
 
 	for (int i = 0; i < n; i++)
-		refs[i] = (ArenaRef) w->tree->head;
-	for (int level = (int) (w->tree->head >> 32 & 0xFF) - 1; level > 0; level--)
+		refs[i] = cpu_btree_head_root(w->tree->head);
+	for (int level = cpu_btree_head_height(w->tree->head) - 1; level > 0; level--)
 	{
 		for (int i = 0; i < n; i++)
 		{
-			const uint64_t *node = cpu_btree_node(w->arena, refs[i]);
+			const uint64_t *node = btree_node(w->arena, refs[i]);
 
-			refs[i] = cpu_btree_children(node, nw)[cpu_btree_inner_rank(w->arena, node, &ops[i].e, nw)];
-			cpu_btree_prefetch(w->arena, refs[i], nw);
+			refs[i] = btree_link_ref(btree_inner_link(node, btree_inner_rank(node, &ops[i].e, nw)));
+			cpu_btree_prefetch(w->arena, refs[i], level == 1, nw);
 		}
 	}
 	for (int i = 1; i < n; i++)
@@ -275,25 +267,24 @@ cpu_btree_apply_ahead(CpuBtreeWriter *w, const GpudsOp *ops, const int nw)
 
 /*
  * Take a node apart into the writer, changed by the operations that fall into
- * it.  low separates it from what is before it; last: it is at the tree's
- * right edge.  Recursion is as deep as the tree.
+ * it.  last: it is at the tree's right edge.  Recursion is as deep as the tree.
  */
 HOST_FN bool
-cpu_btree_apply_node(CpuBtreeWriter *w, ArenaRef ref, int level, const GpudsEntry *low, bool last,
-					 const GpudsOp *ops, int64_t nops, int64_t *inserted, int64_t *deleted)
+cpu_btree_apply_node(CpuBtreeWriter *w, const CpuBtreeItem *item, int level, bool last, const GpudsOp *ops,
+					 int64_t nops, int64_t *inserted, int64_t *deleted)
 {
 	if (level == 0)
 	{
 		if (w->nentries == 0)
-			w->low = *low;
-		if (!cpu_btree_apply_leaf(w, ref, ops, nops, inserted, deleted))
+			w->low = item->low;
+		if (!cpu_btree_apply_leaf(w, item->ref, ops, nops, inserted, deleted))
 			return false;
 	}
 	else
 	{
-		CpuBtreeItem child[CPU_BTREE_FANOUT];
-		int64_t end[CPU_BTREE_FANOUT];
-		int n = cpu_btree_open_inner(w, ref, low, child);
+		CpuBtreeItem child[BTREE_FANOUT];
+		int64_t end[BTREE_FANOUT];
+		int n = cpu_btree_open_inner(w, item, child);
 		int64_t start = 0;
 
 		for (int i = 0; i < n; i++)
@@ -315,8 +306,8 @@ cpu_btree_apply_node(CpuBtreeWriter *w, ArenaRef ref, int level, const GpudsEntr
 					else
 						cpu_btree_apply_ahead(w, ops + start, 2);
 				}
-				if (!cpu_btree_apply_node(w, child[i].ref, level - 1, &child[i].low, last && i == n - 1,
-										  ops + start, end[i] - start, inserted, deleted))
+				if (!cpu_btree_apply_node(w, &child[i], level - 1, last && i == n - 1, ops + start,
+										  end[i] - start, inserted, deleted))
 					return false;
 			}
 			else if (!cpu_btree_close_below(w, level) || !cpu_btree_push_item(w, level, &child[i]))
@@ -327,7 +318,7 @@ cpu_btree_apply_node(CpuBtreeWriter *w, ArenaRef ref, int level, const GpudsEntr
 	/* keep the boundary after this node where it makes sense */
 	if (!last && cpu_btree_level_size(w, level) >= CPU_BTREE_MIN && !cpu_btree_put_all(w, level))
 		return false;
-	return cpu_btree_retire(w, ref, level);
+	return cpu_btree_retire(w, item->ref, level);
 }
 
 /*
@@ -343,10 +334,9 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 				int64_t *deleted)
 {
 	CpuBtreeWriter w;
-	uint64_t head = tree->head;
-	int height = (int) (head >> 32 & 0xFF);
-	ArenaRef root = (ArenaRef) head;
-	GpudsEntry lowest = { 0, 0, 0 };
+	CpuBtreeItem whole = { cpu_btree_head_root(tree->head), cpu_btree_entries(tree), { 0, 0, 0 } };
+	int height = cpu_btree_head_height(tree->head);
+	BtreeRef root = whole.ref;
 	int64_t came = 0;
 	int64_t went = 0;
 	bool ok = true;
@@ -357,14 +347,14 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 		*deleted = 0;
 	if (n <= 0)
 		return KERNEL_OK;
-	cpu_btree_writer_init(&w, arena, tree, CPU_BTREE_FANOUT, true);
+	cpu_btree_writer_init(&w, arena, tree, BTREE_FANOUT, true);
 	w.ops_end = ops + n;
 	w.ahead = n > 1 ? ops : w.ops_end;
 	if (height > 0)
-		ok = cpu_btree_apply_node(&w, root, height - 1, &lowest, true, ops, n, &came, &went);
+		ok = cpu_btree_apply_node(&w, &whole, height - 1, true, ops, n, &came, &went);
 	else
 	{
-		w.low = lowest;
+		w.low = whole.low;
 		for (int64_t o = 0; ok && o < n; o++)
 		{
 			if ((ops[o].order & 1) == GPUDS_OP_DELETE)
@@ -376,9 +366,9 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 	if (ok && came + went > 0)
 	{
 		ok = cpu_btree_writer_finish(&w, &root, &height);
-		while (ok && height > 1 && cpu_btree_header_n(cpu_btree_node(arena, root)[0]) == 1)
+		while (ok && height > 1 && btree_inner_n(btree_node(arena, root)) == 1)
 		{
-			ArenaRef child = cpu_btree_children(cpu_btree_node(arena, root), w.nw)[0];
+			BtreeRef child = btree_link_ref(btree_inner_link(btree_node(arena, root), 0));
 
 			ok = cpu_btree_retire(&w, root, height - 1);
 			root = child;
@@ -392,16 +382,9 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 		return ok ? KERNEL_OK : KERNEL_NO_MEMORY;
 	}
 	cpu_btree_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
-	if (w.retired.head != 0)
-	{
-		if (tree->retired.head == 0)
-			tree->retired.head = w.retired.head;
-		else
-			((CpuBtreeQueueUnit *) arena_at(arena, tree->retired.tail))->next = w.retired.head;
-		tree->retired.tail = w.retired.tail;
-	}
+	cpu_btree_queue_join(arena, tree, &w.retired);
 	cpu_btree_publish(tree, cpu_btree_make_head(w.nw, height, root),
-					  tree->count + (uint64_t) came - (uint64_t) went);
+					  whole.count + (uint64_t) came - (uint64_t) went);
 	if (inserted != NULL)
 		*inserted = came;
 	if (deleted != NULL)
@@ -409,34 +392,4 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 	return KERNEL_OK;
 }
 
-/*
- * Free the nodes that no pin can reach.  oldest_pin is pin_oldest's answer,
- * taken after the newest version was published.
- */
-HOST_FN void
-cpu_btree_reclaim(Arena *arena, CpuBtree *tree, uint64_t oldest_pin)
-{
-	cpu_btree_queue_free(arena, tree, &tree->retired, true, oldest_pin);
-}
-
-/*
- * Publish that there is no tree any more: from now on cpu_btree_view says no.  Its
- * memory stays until cpu_btree_release.  Returns the version: cpu_btree_release may be
- * called when no pin is older.
- */
-HOST_FN uint64_t
-cpu_btree_withdraw(CpuBtree *tree)
-{
-	cpu_btree_publish(tree, 0, 0);
-	return tree->version;
-}
-
-/* Give all memory of a withdrawn tree back. */
-HOST_FN void
-cpu_btree_release(Arena *arena, CpuBtree *tree)
-{
-	arena_space_release(arena, &tree->space);
-	tree->retired.head = tree->retired.tail = 0;
-}
-
-#endif /* CPU_BTREE_APPLY_H */
+#endif /* BTREE_APPLY_CPU_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * btree_build.h
- *	  A new tree, the writer of nodes, and the bulk build.
+ * build_cpu.h
+ *	  The writer of nodes on a CPU, and the bulk build.
  *
  * The writer makes a tree from left to right.  For every level it holds what
  * is to become nodes of that level: entries for leaves, items (child, number
@@ -12,18 +12,25 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CPU_BTREE_BUILD_H
-#define CPU_BTREE_BUILD_H
+#ifndef BTREE_BUILD_CPU_H
+#define BTREE_BUILD_CPU_H
 
 #include <string.h>
 
-#include "kernels/btree/cpu_node.h"
+#include "kernels/btree/tree_cpu.h"
 
-#define CPU_BTREE_LEVEL_CAP 16
+/*
+ * Nodes are at least half full, except the root and those at the right edge, where
+ * ascending inserts leave full nodes behind.
+ */
+#define CPU_BTREE_MIN (BTREE_FANOUT / 2)
+
+/* Most that a level holds: what a node gets, and what its left neighbour has. */
+#define CPU_BTREE_LEVEL_CAP (2 * BTREE_FANOUT)
 
 typedef struct CpuBtreeItem
 {
-	ArenaRef ref;
+	BtreeRef ref;
 	uint64_t count;
 	GpudsEntry low; /* separator before it */
 } CpuBtreeItem;
@@ -58,91 +65,6 @@ typedef struct CpuBtreeBuild
 	uint64_t count;
 } CpuBtreeBuild;
 
-/* Put new contents in the tree's head, then move its version. */
-HOST_FN void
-cpu_btree_publish(CpuBtree *tree, uint64_t head, uint64_t count)
-{
-	__atomic_store_n(&tree->count, count, __ATOMIC_RELAXED);
-	__atomic_store_n(&tree->head, head, __ATOMIC_RELEASE);
-	__atomic_store_n(&tree->version, tree->version + 1, __ATOMIC_SEQ_CST);
-}
-
-HOST_FN uint64_t
-cpu_btree_make_head(int nwords, int height, ArenaRef root)
-{
-	return CPU_BTREE_HEAD_VALID | (uint64_t) nwords << 40 | (uint64_t) height << 32 | root;
-}
-
-/*
- * Make an empty tree of one or two key words.  The struct is either memory of
- * zeros (the version is 1 then) or a tree that was released (the version goes
- * on).
- */
-HOST_FN void
-cpu_btree_init(CpuBtree *tree, int nwords)
-{
-	tree->nwords = nwords;
-	tree->reserved = 0;
-	arena_space_init(&tree->space);
-	tree->retired.head = tree->retired.tail = 0;
-	cpu_btree_publish(tree, cpu_btree_make_head(nwords, 0, 0), 0);
-}
-
-/* Entries of the newest version. */
-HOST_FN uint64_t
-cpu_btree_entries(const CpuBtree *tree)
-{
-	return __atomic_load_n(&tree->count, __ATOMIC_RELAXED);
-}
-
-/* Append a piece of memory to a queue of the tree; false: out of memory. */
-HOST_FN bool
-cpu_btree_queue_push(CpuBtreeWriter *w, CpuBtreeQueue *queue, ArenaRef ref, int units)
-{
-	CpuBtreeQueueUnit *unit = (CpuBtreeQueueUnit *) arena_at(w->arena, queue->tail);
-
-	if (queue->tail == 0 || unit->n == CPU_BTREE_QUEUE_ITEMS)
-	{
-		ArenaRef next = arena_alloc(w->arena, &w->tree->space, 1);
-
-		if (next == 0)
-			return false;
-		if (queue->tail == 0)
-			queue->head = next;
-		else
-			unit->next = next;
-		queue->tail = next;
-		unit = (CpuBtreeQueueUnit *) arena_at(w->arena, next);
-		unit->version = w->version;
-		unit->next = 0;
-		unit->n = 0;
-	}
-	unit->item[unit->n++] = (uint64_t) units << 32 | ref;
-	return true;
-}
-
-/*
- * Free a queue's units, with_items also what is noted in them, as far as the
- * versions that replaced them are up to limit.
- */
-HOST_FN void
-cpu_btree_queue_free(Arena *arena, CpuBtree *tree, CpuBtreeQueue *queue, bool with_items, uint64_t limit)
-{
-	while (queue->head != 0)
-	{
-		ArenaRef ref = queue->head;
-		CpuBtreeQueueUnit *unit = (CpuBtreeQueueUnit *) arena_at(arena, ref);
-
-		if (unit->version > limit)
-			return;
-		queue->head = unit->next;
-		for (uint32_t i = 0; with_items && i < unit->n; i++)
-			arena_free(arena, &tree->space, (ArenaRef) unit->item[i], (int) (unit->item[i] >> 32));
-		arena_free(arena, &tree->space, ref, 1);
-	}
-	queue->tail = 0;
-}
-
 HOST_FN void
 cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuBtree *tree, int target, bool track)
 {
@@ -160,13 +82,13 @@ cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuBtree *tree, int targe
 		w->level[l].n = 0;
 }
 
-/* Memory for a new node or extension; 0: none. */
-HOST_FN ArenaRef
+/* Memory for a new node; 0: none. */
+HOST_FN BtreeRef
 cpu_btree_new(CpuBtreeWriter *w, int units)
 {
-	ArenaRef ref = arena_alloc(w->arena, &w->tree->space, units);
+	BtreeRef ref = arena_alloc(w->arena, &w->tree->space, units);
 
-	if (ref != 0 && w->track && !cpu_btree_queue_push(w, &w->fresh, ref, units))
+	if (ref != 0 && w->track && !cpu_btree_queue_push(w->arena, w->tree, &w->fresh, w->version, ref, units))
 	{
 		arena_free(w->arena, &w->tree->space, ref, units);
 		return 0;
@@ -196,90 +118,67 @@ cpu_btree_put_leaf(CpuBtreeWriter *w, int k)
 	CpuBtreeItem item;
 	uint64_t *leaf;
 
-	item.ref = cpu_btree_new(w, cpu_btree_node_units(nw));
+	item.ref = cpu_btree_new(w, btree_leaf_units(nw));
 	if (item.ref == 0)
 		return false;
 	item.count = (uint64_t) k;
 	item.low = w->low;
-	leaf = (uint64_t *) arena_at(w->arena, item.ref);
+	leaf = btree_node(w->arena, item.ref);
 	for (int i = 0; i < k; i++)
-	{
-		leaf[i] = w->entry[i].w0;
-		if (nw == 2)
-			leaf[8 + i] = w->entry[i].w1;
-		leaf[8 * nw + i] = w->entry[i].t;
-	}
-	for (int i = k; i < CPU_BTREE_FANOUT; i++)
-	{
-		leaf[i] = UINT64_MAX;
-		if (nw == 2)
-			leaf[8 + i] = UINT64_MAX;
-		leaf[8 * nw + i] = UINT64_MAX;
-	}
+		btree_leaf_set(leaf, i, &w->entry[i], nw);
+	for (int i = k; i < BTREE_FANOUT; i++)
+		btree_leaf_clear(leaf, i, nw);
 	if (w->nentries > k)
-		w->low = cpu_btree_between(&w->entry[k - 1], &w->entry[k]);
+		w->low = btree_between(&w->entry[k - 1], &w->entry[k]);
 	w->nentries -= k;
 	for (int i = 0; i < w->nentries; i++)
 		w->entry[i] = w->entry[k + i];
 	return cpu_btree_push_item(w, 1, &item);
 }
 
-/* Make an inner node of the first k items of a level. */
+/* Line 1 of an inner node of the first k items of a level. */
+HOST_FN void
+cpu_btree_put_details(uint64_t *node, const CpuBtreeLevel *l, int k, const int nw)
+{
+	for (int i = 0; i < k; i++)
+		btree_inner_set_details(node, i, &l->item[i].low, nw);
+	for (int i = k; i < BTREE_FANOUT; i++)
+		btree_inner_clear_details(node, i);
+}
+
+/* Make an inner node of the first k items of a level; false: no memory, or too many entries. */
 HOST_FN bool
 cpu_btree_put_inner(CpuBtreeWriter *w, int level, int k)
 {
-	const int nw = w->nw;
 	CpuBtreeLevel *l = &w->level[level];
 	CpuBtreeItem item;
 	uint64_t *node;
-	uint64_t *ext = NULL;
-	uint32_t *children;
-	unsigned ties = 0;
-	ArenaRef extref = 0;
+	uint64_t header;
+	unsigned details = 0;
 
 	if (level >= CPU_BTREE_MAX_HEIGHT)
 		return false;
 	for (int i = 1; i < k; i++)
-		ties |= (unsigned) (l->item[i].low.t != 0) << (i - 1);
-	if (ties != 0)
-	{
-		extref = cpu_btree_new(w, 1);
-		if (extref == 0)
-			return false;
-		ext = (uint64_t *) arena_at(w->arena, extref);
-		for (int i = 0; i < CPU_BTREE_FANOUT; i++)
-			ext[i] = i > 0 && i < k ? l->item[i].low.t : 0;
-	}
-	item.ref = cpu_btree_new(w, cpu_btree_node_units(nw));
+		details |= (unsigned) ((l->item[i].low.w1 | l->item[i].low.t) != 0) << i;
+	btree_inner_set_header(&header, k, details);
+	item.ref = cpu_btree_new(w, cpu_btree_inner_units(header));
 	if (item.ref == 0)
-	{
-		if (extref != 0 && !w->track)
-			arena_free(w->arena, &w->tree->space, extref, 1);
 		return false;
-	}
 	item.count = 0;
 	item.low = l->item[0].low;
-	node = (uint64_t *) arena_at(w->arena, item.ref);
-	children = (uint32_t *) (node + 8 * nw);
-	node[0] = (uint64_t) k | (uint64_t) level << 8 | (uint64_t) ties << 16 | (uint64_t) extref << 32;
-	if (nw == 2)
-		node[8] = 0;
-	for (int i = 1; i < CPU_BTREE_FANOUT; i++)
+	node = btree_node(w->arena, item.ref);
+	node[0] = header;
+	for (int i = 0; i < k; i++)
 	{
-		node[i] = i < k ? l->item[i].low.w0 : UINT64_MAX;
-		if (nw == 2)
-			node[8 + i] = i < k ? l->item[i].low.w1 : UINT64_MAX;
+		btree_inner_set_child(node, i, l->item[i].low.w0, l->item[i].ref, item.count);
+		item.count += l->item[i].count;
 	}
-	for (int i = 0; i < CPU_BTREE_FANOUT; i++)
-	{
-		uint64_t count = i < k ? l->item[i].count : 0;
-
-		if (count > UINT32_MAX)
-			return false;
-		children[i] = i < k ? l->item[i].ref : 0;
-		children[CPU_BTREE_FANOUT + i] = (uint32_t) count;
-		item.count += count;
-	}
+	for (int i = k; i < BTREE_FANOUT; i++)
+		btree_inner_clear_child(node, i);
+	if (item.count > BTREE_MAX_ENTRIES)
+		return false;
+	if (details != 0)
+		cpu_btree_put_details(node, l, k, w->nw);
 	l->n -= k;
 	for (int i = 0; i < l->n; i++)
 		l->item[i] = l->item[k + i];
@@ -315,13 +214,13 @@ cpu_btree_writer_next(const CpuBtreeWriter *w, int level)
  * Returns the root and its height, 0 if there are no entries.
  */
 HOST_FN bool
-cpu_btree_writer_finish(CpuBtreeWriter *w, ArenaRef *root, int *height)
+cpu_btree_writer_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)
 {
 	*root = 0;
 	*height = 0;
 	while (w->nentries > 0)
 	{
-		if (!cpu_btree_put_leaf(w, w->nentries > CPU_BTREE_FANOUT ? w->target : w->nentries))
+		if (!cpu_btree_put_leaf(w, w->nentries > BTREE_FANOUT ? w->target : w->nentries))
 			return false;
 	}
 	for (int l = 1; l <= CPU_BTREE_MAX_HEIGHT; l++)
@@ -341,7 +240,7 @@ cpu_btree_writer_finish(CpuBtreeWriter *w, ArenaRef *root, int *height)
 		}
 		while (level->n > 0)
 		{
-			if (!cpu_btree_put_inner(w, l, level->n > CPU_BTREE_FANOUT ? w->target : level->n))
+			if (!cpu_btree_put_inner(w, l, level->n > BTREE_FANOUT ? w->target : level->n))
 				return false;
 		}
 	}
@@ -357,9 +256,9 @@ cpu_btree_writer_finish(CpuBtreeWriter *w, ArenaRef *root, int *height)
 HOST_FN KernelStatus
 cpu_btree_build_begin(Arena *arena, CpuBtree *tree, CpuBtreeBuild *build, int fill_percent)
 {
-	int target = (CPU_BTREE_FANOUT * fill_percent + 50) / 100;
+	int target = (BTREE_FANOUT * fill_percent + 50) / 100;
 
-	target = target < CPU_BTREE_MIN ? CPU_BTREE_MIN : target > CPU_BTREE_FANOUT ? CPU_BTREE_FANOUT : target;
+	target = target < CPU_BTREE_MIN ? CPU_BTREE_MIN : target > BTREE_FANOUT ? BTREE_FANOUT : target;
 	cpu_btree_writer_init(&build->writer, arena, tree, target, false);
 	build->count = 0;
 	return KERNEL_OK;
@@ -397,7 +296,7 @@ HOST_FN KernelStatus
 cpu_btree_build_finish(CpuBtreeBuild *build)
 {
 	CpuBtreeWriter *w = &build->writer;
-	ArenaRef root;
+	BtreeRef root;
 	int height;
 
 	if (!cpu_btree_writer_finish(w, &root, &height))
@@ -406,4 +305,4 @@ cpu_btree_build_finish(CpuBtreeBuild *build)
 	return KERNEL_OK;
 }
 
-#endif /* CPU_BTREE_BUILD_H */
+#endif /* BTREE_BUILD_CPU_H */
