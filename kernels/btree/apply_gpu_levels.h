@@ -15,7 +15,7 @@
 #include "kernels/btree/apply_leaf.h"
 #include "kernels/btree/apply_level.h"
 
-/* A level of so many nodes at most is made by one block. */
+/* One block makes a level of at most so many nodes. */
 #define GPU_SMALL_LEVEL 1024
 
 /*
@@ -23,14 +23,14 @@
  */
 enum GpuPhase
 {
-	GPU_FIND, /* from here for each operation ... */
-	GPU_HEAD, /* ... and one more; then head and sum become exclusive sums */
-	GPU_RUN,
-	GPU_PLAN, /* one more; then taken becomes an exclusive sum */
-	GPU_LIST,
+	GPU_FIND,       /* for each operation */
+	GPU_HEAD,       /* for each operation, and one more; then head and sum become exclusive sums */
+	GPU_RUN,        /* for each operation */
+	GPU_PLAN,       /* for each operation, and one more; then taken becomes an exclusive sum */
+	GPU_LIST,       /* for each operation */
 	GPU_LEAF,       /* for each lane of each new leaf */
 	GPU_LEVEL_HEAD, /* for each change below, and one more; then head becomes an exclusive sum */
-	GPU_LEVEL_RUN,
+	GPU_LEVEL_RUN,  /* for each change below */
 	GPU_LEVEL_PLAN, /* for each change, and one more; then first becomes an exclusive sum */
 	GPU_LEVEL_LIST, /* for each change and each piece below */
 	GPU_LEVEL_NODE  /* for each lane of each new node */
@@ -110,8 +110,8 @@ gpu_launch_phase(GpuStream *s, const BtreeLevel &l, int64_t n)
 
 /*
  * The arrays of all levels.  Those of level i begin i strides behind those of the
- * leaves; if in_turn, even and odd levels share theirs, and each is made as
- * soon as its pieces are known.
+ * leaves.  If in_turn, all even levels share one array, and all odd ones; then the
+ * nodes of a level are made as soon as its pieces are known.
  */
 struct GpuLevels
 {
@@ -160,7 +160,7 @@ struct GpuLevels
 	}
 };
 
-/* Is the level below this one the last? */
+/* Is the level below this one the top? */
 GPU_FN bool
 gpu_levels_done(const GpuLevels &levels, int level)
 {
@@ -169,7 +169,7 @@ gpu_levels_done(const GpuLevels &levels, int level)
 	return level >= l->view.height && l->counts->pieces[level - 1] <= 1;
 }
 
-/* A level with one change below: by one thread. */
+/* One thread plans a level with one change below. */
 template <int nw>
 GPU_FN void
 gpu_one_change(const GpuLevels &levels, int level)
@@ -193,7 +193,7 @@ gpu_one_change(const GpuLevels &levels, int level)
 	}
 }
 
-/* Any level. */
+/* A block plans any level. */
 template <int nw>
 GPU_FN void
 gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
@@ -214,7 +214,7 @@ gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
 		block.each(l.counts->pieces[level], [&](int64_t i) { btree_level_piece(&l, (uint32_t) i, nw); });
 }
 
-/* All levels from this one on, if but one node changes on each. */
+/* A block plans all levels from this one on, if only one node changes on each. */
 template <int nw>
 GPU_FN int
 gpu_single_levels(GpuBlock &block, const GpuLevels &levels, int level)
@@ -235,7 +235,7 @@ gpu_single_levels(GpuBlock &block, const GpuLevels &levels, int level)
 	return height;
 }
 
-/* The inner levels from this one on; returns the first that there is not. */
+/* A block plans, or makes in turn, the inner levels from this one on; returns the level above the top. */
 template <int nw>
 GPU_FN int
 gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
@@ -262,7 +262,7 @@ gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
 	return level;
 }
 
-/* The last levels of a large batch. */
+/* The top levels of a large batch. */
 template <int nw> struct GpuTopLevels
 {
 	GpuLevels levels;
@@ -324,7 +324,7 @@ gpu_pieces_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n)
 	pieces->change = gpu_scratch<uint32_t>(scratch, n);
 }
 
-/* ... and separators, which not many pieces have. */
+/* ... and their separators, which need not be in fast memory: few pieces have one. */
 GPU_FN void
 gpu_separators_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n, uint32_t nwords)
 {
@@ -343,7 +343,7 @@ struct GpuBounds
 	int levels;
 };
 
-/* ... if it changes so many leaves and makes so many more of them. */
+/* The bounds if it changes so many leaves, and makes so many more than that. */
 static inline GpuBounds
 gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 {
@@ -375,7 +375,7 @@ gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 	return b;
 }
 
-/* Arrays of all levels: even and odd ones share theirs. */
+/* Arrays of all levels, in turn. */
 static inline void
 gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, uint32_t nwords)
 {
@@ -397,7 +397,7 @@ gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, ui
 	levels->common.run = gpu_scratch<uint32_t>(scratch, changes + 1);
 }
 
-/* What the levels of a batch have in common; arrays follow. */
+/* What all levels of a batch have in common, but for arrays. */
 static inline void
 gpu_levels_init(GpuChange *c, const GpuTree *tree, BtreeLevel *l)
 {
@@ -408,7 +408,7 @@ gpu_levels_init(GpuChange *c, const GpuTree *tree, BtreeLevel *l)
 	l->view.nwords = (int) tree->nwords;
 }
 
-/* Where nodes come from and go to, when there are enough. */
+/* Where new nodes come from, and where replaced ones go, after gpu_apply_reserve. */
 static inline void
 gpu_levels_nodes(const GpuTree *tree, BtreeLevel *l)
 {

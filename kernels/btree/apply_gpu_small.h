@@ -15,7 +15,7 @@
 
 #include "kernels/btree/apply_gpu_levels.h"
 
-/* Batches of so many operations are small. */
+/* Operations of a small batch, at most. */
 #define GPU_SMALL_OPS 1024
 
 /* Threads that make the nodes of a small batch. */
@@ -28,9 +28,9 @@ struct GpuSmall
 	GpudsOp *ops;
 	uint64_t *key; /* for sorting */
 	uint16_t *place;
-	BtreeRef *leaves; /* copies of the stacks' ends */
+	BtreeRef *leaves; /* copies of the free refs that come next */
 	BtreeRef *inners;
-	uint32_t *flags; /* unsorted; blocks that are done; first level that there is not */
+	uint32_t *flags; /* unsorted; threads that are done; the level above the top */
 };
 
 /* ... and how much of it there is. */
@@ -176,7 +176,7 @@ gpu_small_sort(GpuBlock &block, const GpuSmall &small, const GpudsOp *from, int 
 	block.each(n, [&](int64_t i) { btree_apply_set(batch, i, &small.ops[small.place[i]], nw); });
 }
 
-/* What becomes of the leaves and of the levels above; returns the first that there is not. */
+/* Plans the leaves and the levels above; returns the level above the top. */
 template <int nw>
 GPU_FN int
 gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
@@ -197,7 +197,7 @@ gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
 	return gpu_block_levels<nw>(block, levels, 1);
 }
 
-/* Lanes of all nodes to be made. */
+/* How many lanes make all nodes. */
 GPU_FN int64_t
 gpu_small_lanes(const GpuLevels &levels, int end)
 {

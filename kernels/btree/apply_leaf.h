@@ -24,8 +24,8 @@
 #include "kernels/btree/apply_steps.h"
 
 /*
- * The child of an inner node in which x is or would be, for a search that waits
- * for memory and nothing else: all that may be wanted is loaded at once.
+ * The child of an inner node in which x is or would be.  Loads at once all that
+ * may be wanted, because the caller waits for memory and nothing else.
  */
 KERNEL_INLINE int
 btree_apply_step(const uint64_t *node, const GpudsEntry *x, BtreeRef *ref, int *n, const int nw)
@@ -66,7 +66,7 @@ btree_apply_leaf_place(const uint64_t *leaf, const GpudsEntry *x, int *place, in
 	return there;
 }
 
-/* Find the leaf of operation j, and what the operation does to it. */
+/* Finds the leaf of operation j, and what the operation does to it. */
 KERNEL_INLINE void
 btree_apply_find(const BtreeView *view, const BtreeBatch *batch, const BtreePath *path, int64_t j,
 				 const int nw)
@@ -95,7 +95,7 @@ btree_apply_find(const BtreeView *view, const BtreeBatch *batch, const BtreePath
 		{
 			uint64_t link;
 
-			/* neighbours read the same nodes: it takes fewer instructions */
+			/* neighbouring threads read the same nodes, so instructions count more than loads */
 			at = btree_inner_rank(node, &e, nw);
 			children = btree_inner_n(node);
 			link = btree_inner_link(node, at);
@@ -131,7 +131,7 @@ btree_apply_find(const BtreeView *view, const BtreeBatch *batch, const BtreePath
 	}
 	if (btree_apply_overruled(batch, j, nw))
 	{
-		/* it comes behind its entry, whether that stays or not */
+		/* it is placed behind its entry, whether that stays or not */
 		place += there ? 1 : 0;
 		there = false;
 	}
@@ -165,7 +165,7 @@ btree_apply_head(const BtreeBatch *batch, int64_t j)
 	}
 }
 
-/* When head is an exclusive sum: list the run that begins with operation j. */
+/* Lists the run that begins with operation j.  head is an exclusive sum. */
 KERNEL_INLINE void
 btree_apply_list_run(const BtreeBatch *batch, int64_t j)
 {
@@ -187,7 +187,7 @@ btree_apply_after(const BtreeBatch *batch, int64_t r)
 	return btree_place_n(batch->place[from]) + btree_apply_net(batch, from, to);
 }
 
-/* When sum is an exclusive sum: what run r takes.  r is one of 0 .. n. */
+/* What run r takes.  sum is an exclusive sum; r is one of 0 .. n. */
 KERNEL_INLINE void
 btree_apply_plan(const BtreeBatch *batch, int64_t r)
 {
@@ -197,8 +197,9 @@ btree_apply_plan(const BtreeBatch *batch, int64_t r)
 }
 
 /*
- * When taken is an exclusive sum: operation j lists a piece of its run, the first
- * one also the change.  A run has at most one piece more than operations.
+ * Lists what operation j stands for.  The first operation of a run lists the change
+ * and piece 0, and operation number q lists piece q + 1, since a run has at most one
+ * piece more than operations.  taken is an exclusive sum.
  */
 KERNEL_INLINE void
 btree_apply_list_pieces(const BtreeLevel *l, int64_t j)
@@ -248,7 +249,7 @@ btree_apply_before(const BtreeBatch *batch, uint32_t from, uint32_t j)
 	return batch->order[j] / 2 + btree_apply_net32(batch, from, j);
 }
 
-/* The first operation of a change that more than at entries of its pieces are before. */
+/* The first operation of a change that has more than at entries of its pieces before it. */
 KERNEL_INLINE uint32_t
 btree_apply_seek(const BtreeBatch *batch, uint32_t from, uint32_t to, uint32_t at)
 {
@@ -306,7 +307,7 @@ btree_apply_piece(const BtreeLevel *l, uint32_t piece, const int nw)
 	l->pieces.before[piece] = (uint32_t) start;
 }
 
-/* Make a lane's places of a leaf. */
+/* Makes a lane's places of a leaf. */
 KERNEL_INLINE void
 btree_apply_leaf(const BtreeLevel *l, unsigned char *base, uint32_t piece, int lane, const int nw)
 {

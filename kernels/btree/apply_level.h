@@ -25,7 +25,7 @@
 
 #include "kernels/btree/apply_steps.h"
 
-/* Note how many nodes of this level are replaced, and how many are made. */
+/* Notes how many nodes of this level are replaced. */
 KERNEL_INLINE void
 btree_level_set_changes(const BtreeLevel *l, uint32_t n)
 {
@@ -34,6 +34,7 @@ btree_level_set_changes(const BtreeLevel *l, uint32_t n)
 									   (l->level > 0 && l->level < l->view.height ? n : 0);
 }
 
+/* Notes how many nodes of this level are made. */
 KERNEL_INLINE void
 btree_level_set_pieces(const BtreeLevel *l, uint32_t n)
 {
@@ -51,7 +52,7 @@ btree_level_head(const BtreeLevel *l, int64_t c)
 					 : 0;
 }
 
-/* When head is an exclusive sum: list the run that begins with change c below. */
+/* Lists the run that begins with change c below.  head is an exclusive sum. */
 KERNEL_INLINE void
 btree_level_list_run(const BtreeLevel *l, int64_t c)
 {
@@ -98,7 +99,7 @@ btree_level_parent(const BtreeLevel *l, int64_t j, int *place, const int nw)
 	return parent;
 }
 
-/* The change of run r: what it takes.  r goes up to the number of runs, at least. */
+/* Makes the change of run r.  r goes up to the number of runs, at least. */
 KERNEL_INLINE void
 btree_level_plan(const BtreeLevel *l, int64_t r, const int nw)
 {
@@ -135,9 +136,9 @@ btree_level_plan(const BtreeLevel *l, int64_t r, const int nw)
 }
 
 /*
- * When first is an exclusive sum: number i lists a piece; for i < changes the
- * first one of change i, then for piece i - changes below one of the others.  A
- * run has at most one piece more than there are pieces below.
+ * Lists a piece: for i < changes the first one of change i, from there on one of
+ * the others for piece i - changes below, since a run has at most one piece more than
+ * there are pieces below.  first is an exclusive sum.
  */
 KERNEL_INLINE void
 btree_level_list_pieces(const BtreeLevel *l, int64_t i)
@@ -282,8 +283,8 @@ btree_level_piece(const BtreeLevel *l, uint32_t piece, const int nw)
 }
 
 /*
- * Make a lane's places of an inner node; returns the details of their
- * separators.  The header is to be set with those of all lanes.
+ * Makes a lane's places of an inner node, and returns the details of their
+ * separators.  The caller sets the header, with those of all lanes.
  */
 KERNEL_INLINE unsigned
 btree_level_inner(const BtreeLevel *l, unsigned char *base, uint32_t piece, int lane, int *n, const int nw)
@@ -324,10 +325,10 @@ btree_level_inner(const BtreeLevel *l, unsigned char *base, uint32_t piece, int 
 }
 
 /*
- * All that is to be known of this level if only the node on the path of
- * operation j changes, by one child that is replaced by one: it gets one piece.
- * So it is on all levels above it, which can be done at the same time; retired
- * and made are what the levels below this one have replaced and made.
+ * Plans a level on which only the node on the path of operation j changes, because
+ * one child replaces one.  The node gets one piece, and so do those of all levels
+ * above, which can be planned at the same time.  retired and made are how many inner
+ * nodes the levels below this one have replaced and made.
  */
 KERNEL_INLINE void
 btree_level_single(const BtreeLevel *l, uint32_t j, uint32_t retired, uint32_t made, const int nw)

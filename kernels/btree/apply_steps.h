@@ -45,7 +45,7 @@
 
 #define BTREE_LEVELS (BTREE_MAX_HEIGHT + 1)
 
-/* So few things are looked at one by one. */
+/* A binary search looks at the last few things one by one. */
 #define BTREE_NEAR 3
 
 /* What an operation adds to BtreeBatch.sum. */
@@ -116,23 +116,23 @@ typedef struct BtreePieces
 	uint32_t *change;
 } BtreePieces;
 
-/* How many there are of a level, and what comes of it all. */
+/* How many changes and pieces each level has, and what comes of it all. */
 typedef struct BtreeCounts
 {
 	uint32_t changes[BTREE_LEVELS];
 	uint32_t pieces[BTREE_LEVELS];
-	uint32_t retired[BTREE_LEVELS + 1]; /* inner nodes of lower levels: replaced ... */
-	uint32_t made[BTREE_LEVELS + 1];    /* ... and made */
+	uint32_t retired[BTREE_LEVELS + 1]; /* inner nodes of lower levels that are replaced */
+	uint32_t made[BTREE_LEVELS + 1];    /* inner nodes of lower levels that are made */
 	uint64_t sum;                       /* inserted << 32 | deleted */
 	BtreeRef root;
 	uint32_t height;
-	uint32_t single; /* roots of one child, made and given up */
-	uint32_t gone;   /* leaves replaced by none */
+	uint32_t single; /* roots of one child: made, but retired at once */
+	uint32_t gone;   /* leaves that no leaf replaces */
 } BtreeCounts;
 
 /*
- * The path of each operation: from level 1 on the node, the place of the one
- * below it, and the number of all below it; NULL: it is looked up again.
+ * The path of each operation, from level 1 on: the node, the place of the child,
+ * and the number of children.  If the arrays are NULL, paths are looked up again.
  */
 typedef struct BtreePath
 {
@@ -146,14 +146,14 @@ typedef struct BtreeLevel
 	BtreeView view;
 	BtreeBatch batch;
 	BtreePath path;
-	BtreeFree leaves; /* unused nodes */
+	BtreeFree leaves; /* free nodes */
 	BtreeFree inners;
 	BtreeRef *retired_leaves; /* where the replaced nodes go */
 	BtreeRef *retired_inners;
 	BtreeCounts *counts;
 	BtreeChanges below; /* level - 1 */
 	BtreePieces children;
-	uint32_t *head; /* one more than changes below: how many runs begin before */
+	uint32_t *head; /* changes below, and one more: how many runs begin before it */
 	uint32_t *run;  /* first change below of each run; one more */
 	BtreeChanges here;
 	BtreePieces pieces;
@@ -171,7 +171,7 @@ btree_batch_entry(const BtreeBatch *batch, int64_t j, const int nw)
 	return e;
 }
 
-/* Set operation j of the sorted batch. */
+/* Sets operation j of the sorted batch. */
 KERNEL_INLINE void
 btree_apply_set(const BtreeBatch *batch, int64_t j, const GpudsOp *op, const int nw)
 {

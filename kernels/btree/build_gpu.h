@@ -265,7 +265,7 @@ gpu_load_write(GpuChange *c, const GpuTree *tree, const GpuLeaves &leaves, uint6
 }
 
 /*
- * Begins to load a tree, which must not be there.
+ * Begins to load a tree, which must not be there.  GPU_NO_MEMORY: it is still not.
  */
 static inline GpuStatus
 gpu_tree_load_begin(GpuChange *c, GpuTree *tree, uint32_t nwords, uint32_t fill_percent)

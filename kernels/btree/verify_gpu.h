@@ -3,6 +3,8 @@
  * verify_gpu.h
  *	  Checking everything that a tree in device memory promises.
  *
+ * The device does it, by the functions of verify.h.  The first fault that any of its
+ * threads finds is put into words.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +42,7 @@ struct GpuMark
 	}
 };
 
-/* Check the nodes of a level, and count the children of each. */
+/* Checks the nodes of a level, and counts the children of each. */
 template <int nw> struct GpuVerifyLevel
 {
 	const unsigned char *base;
@@ -144,7 +146,7 @@ gpu_verify_layout(GpuScratch *scratch, GpuVerify *v, GpuChange *c, const GpuTree
 	gpu_scratch_temp(scratch, &c->stream, most + 1);
 }
 
-/* Which chunks a kind of nodes has; no mark is set. */
+/* Sends to the device which chunks a kind of nodes has, and clears the marks. */
 static inline void
 gpu_verify_own(GpuChange *c, const GpuNodes *nodes, BtreeOwned *owned, uint32_t *number, size_t words)
 {
@@ -162,7 +164,7 @@ gpu_verify_own(GpuChange *c, const GpuNodes *nodes, BtreeOwned *owned, uint32_t 
 	owned->units = nodes->node_units;
 }
 
-/* What has been found so far; false: something. */
+/* Fetches what has been found so far; false: there is a fault. */
 static inline bool
 gpu_verify_look(GpuChange *c, const GpuVerify *v)
 {
@@ -176,7 +178,7 @@ gpu_verify_mark(GpuChange *c, const GpuVerify *v, const BtreeOwned *owned, const
 	gpu_launch(&c->stream, n, GpuMark{ refs, *owned, v->finding });
 }
 
-/* All levels; false: something is wrong, as finding says. */
+/* Checks all levels; false: there is a fault, which the report has. */
 template <int nw>
 static inline bool
 gpu_verify_levels(GpuChange *c, const GpuTree *tree, GpuVerify *v)
@@ -207,7 +209,7 @@ gpu_verify_levels(GpuChange *c, const GpuTree *tree, GpuVerify *v)
 	return gpu_verify_look(c, v);
 }
 
-/* Nodes of one kind that are unused or replaced; all together must be as many as there are. */
+/* Checks the nodes of one kind that are free or retired; with the live ones they must be all. */
 static inline bool
 gpu_verify_rest(GpuChange *c, const GpuNodes *nodes, const BtreeOwned *owned, const GpuVerify *v,
 				const char *kind, char *why, size_t whylen)
