@@ -341,7 +341,8 @@ finish_scan(int i)
 	{
 		CHECK(m->request.status == GPU_OK && of->serial == sent[i].serial);
 		for (int v = sent[i].version; v < of->nversions && !right; v++)
-			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
+			right = is_answer(&of->version[v], &m->request, &sent[i].interval,
+							  (const GpudsEntry *) m->output);
 		/* published, but its request has not been looked at */
 		if (!right && of->changing)
 			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
