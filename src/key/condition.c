@@ -63,13 +63,13 @@ cut_range(const GpudsCut *cut, StrategyNumber strategy, GpudsCode max, GpudsCode
 	}
 }
 
-/* Adds one element's codes to an array's set. */
+/* Adds one element's codes to an array's set, of points or of ranges. */
 static inline void
-add_element(GpudsCodeSet *set, const GpudsCut *cut, StrategyNumber strategy, GpudsCode max)
+add_element(GpudsCodeSet *set, bool points, const GpudsCut *cut, StrategyNumber strategy, GpudsCode max)
 {
 	GpudsCodeRange range;
 
-	if (set->points != NULL)
+	if (points)
 	{
 		if (cut->exact)
 			set->points[set->n++] = (uint64) cut->code;
@@ -160,6 +160,7 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 	int16 typlen;
 	bool typbyval;
 	char typalign;
+	bool points = false;
 
 	memset(set, 0, sizeof(*set));
 	set->constrained = true;
@@ -169,15 +170,14 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 
 	if (strategy == BTEqualStrategyNumber)
 	{
-		bool points = column->bits <= 64 && (constant != GPUDS_KIND_TIMESTAMPTZ || constant == column->kind);
-
+		points = column->bits <= 64 && (constant != GPUDS_KIND_TIMESTAMPTZ || constant == column->kind);
 		if (points)
 			set->points = gpuds_alloc_array(n, sizeof(uint64));
 		else
 			set->ranges = gpuds_alloc_array(n, sizeof(GpudsCodeRange));
 	}
 
-	if (set->points != NULL && bitmap == NULL && add_integers(column, constant, at, n, set))
+	if (points && bitmap == NULL && add_integers(column, constant, at, n, set))
 		n = 0;
 	for (int64 i = 0; i < n; i++)
 	{
@@ -187,13 +187,13 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 		if (bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0)
 			continue;
 		gpuds_cut(column->kind, constant, fetch_att(at, typbyval, typlen), &cut);
-		add_element(set, &cut, strategy, max);
+		add_element(set, points, &cut, strategy, max);
 		*fuzzy |= cut.fuzzy;
 		at = att_addlength_pointer(at, typlen, at);
 		at = (char *) att_align_nominal(at, typalign);
 	}
 
-	if (set->points != NULL)
+	if (points)
 		set->arrived = true;
 	else
 		gpuds_set_merge_ranges(set);
