@@ -184,7 +184,7 @@ struct Probes
 	}
 };
 
-/* The peer: binary search in the sorted keys. */
+/* For comparison: binary search in the sorted keys. */
 struct Search
 {
 	const uint64_t *keys;
@@ -228,7 +228,7 @@ struct Lookup
 		btree_lower_bound(&view, &x, &p, 1);
 		leaf = btree_node(view.base, p.leaf);
 		answers[i] = p.place < BTREE_FANOUT && leaf[p.place] == x.w0 ? leaf[BTREE_FANOUT + p.place]
-																   : GPU_NOT_FOUND;
+																	 : GPU_NOT_FOUND;
 	}
 };
 
@@ -491,7 +491,8 @@ bench_ranges(Bench *b, const Entries &e, const BtreeView &view)
 		b->wrong += wrong;
 		/* leaves that 32 entries of 7.2 a leaf lie in, the node above them, input, output */
 		bench_rate(b, "range of 32 entries, entries returned", m, ms, 1,
-				   (double) m * ((1 + 31 / 7.2 + 1) * BTREE_LINE_BYTES + 16 + 4 + length * 16), (uint64_t) out);
+				   (double) m * ((1 + 31 / 7.2 + 1) * BTREE_LINE_BYTES + 16 + 4 + length * 16),
+				   (uint64_t) out);
 	}
 	bench_free(lo, m);
 	bench_free(hi, m);
