@@ -184,7 +184,7 @@ struct Probes
 	}
 };
 
-/* The peer: binary search in the sorted keys. */
+/* For comparison: binary search in the sorted keys. */
 struct Search
 {
 	const uint64_t *keys;

@@ -3,10 +3,14 @@
  * device_change.h
  *	  Benchmark of building and changing a tree on a GPU, part of bench/device.
  *
- * Keys are random 64-bit numbers, t ascends in input order as TIDs of a table
- * do.  All that a tree contains in the end is compared with a sorted array that
- * the CPU has made.  Times are the host's, from the call to its return, with
- * the input in device memory (small batches: in host memory); median.
+ * Keys are random 64-bit numbers; t ascends in input order, as TIDs of a table do.
+ * Each tree is compared in the end with a sorted array that the CPU has made.
+ * Times are the host's medians, from the call to its return.  The input is in
+ * device memory; that of small batches is in host memory.
+ *
+ * The extension builds by loading sorted pieces and applies batches from host
+ * memory; "bulk build from unsorted" (build_unsorted.h) and the large batches, which
+ * are in device memory already, show what the device could do.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +27,7 @@
 #include "kernels/btree/change_gpu.h"
 #include "kernels/btree/probe.h"
 
-/* One line of the result; better: is more of it better? */
+/* Adds a line to the result; verified: the tree was what the CPU says. */
 typedef void (*BenchChangeRow)(const char *work, double value, const char *unit, double to_reach,
 							   bool verified);
 
@@ -190,7 +194,7 @@ bench_change_builds(BenchChange *b, GpuTree *tree)
 	return same;
 }
 
-/* What becomes of the sorted array when new entries come and others go, both sorted. */
+/* Adds new entries to the sorted array and takes others out, both sorted. */
 static inline void
 bench_change_model(BenchChange *b, const std::vector<GpudsEntry> &come, const std::vector<GpudsEntry> &go)
 {

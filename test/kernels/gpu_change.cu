@@ -431,7 +431,7 @@ test_damage(int nwords)
 	check_damage(&tree, inner + BTREE_LINKS + 1, link & ~UINT64_C(0xFFFFFFFF), "not the place of a node");
 	check_damage(&tree, inner + BTREE_LINKS + 1,
 				 (link & ~UINT64_C(0xFFFFFFFF)) | (uint32_t) peek(inner + BTREE_LINKS), "is used twice");
-	/* a node that is free and in use, and one that nobody has */
+	/* a node that is both free and in use, and one that is neither */
 	CHECK(leaves->nfree >= 2);
 	check_damage(&tree, (uint64_t *) leaves->free.at,
 				 (peek((uint64_t *) leaves->free.at) & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(link),
@@ -465,7 +465,7 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 
 	CHECK(words != NULL);
 	model_fill(&m, n, kind, nwords, range);
-	/* what has no ties need not have t ascending */
+	/* t need not ascend where there are no ties */
 	for (int64_t i = m.n; i > 1; i--)
 	{
 		int64_t j = (int64_t) test_below((uint64_t) i);
@@ -581,7 +581,7 @@ test_too_large(int nwords)
 		CHECK(tree.entries == GPU_MAX_ENTRIES - (uint64_t) n + 1);
 		gpu_tree_set_head(&tree, tree.head, entries);
 		check_tree(&tree, &m, KEYS_DENSE, range);
-		/* and the other way round, so that the next turn finds none of them */
+		/* and back again, so that the next turn finds none of them */
 		for (int64_t i = 0; i < n; i++)
 			ops[i].order ^= 1;
 		CHECK(apply(&tree, &m, ops, n) == GPU_OK);
