@@ -48,8 +48,7 @@ typedef struct CpuBtreeProbe
 HOST_INLINE void
 cpu_btree_probe_init(CpuBtreeProbe *p, const GpudsScan *scan, int64_t i, const bool forward)
 {
-	p->empty = !entry_scan_rest(scan, forward ? scan->next + i : scan->next - 1 - i, forward,
-									&p->interval);
+	p->empty = !entry_scan_rest(scan, forward ? scan->next + i : scan->next - 1 - i, forward, &p->interval);
 	p->near_bound = p->far_bound = true;
 }
 
