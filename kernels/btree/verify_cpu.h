@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/btree/build_cpu.h"
 #include "kernels/btree/verify.h"
@@ -75,9 +76,11 @@ typedef struct CpuBtreeSiblings
 	BtreeList list;
 } CpuBtreeSiblings;
 
+/* n places, none of which is a node yet. */
 HOST_FN void
 cpu_btree_siblings_init(CpuBtreeSiblings *siblings, int64_t n)
 {
+	memset(siblings, 0, sizeof(*siblings));
 	siblings->list.w0 = siblings->w0;
 	siblings->list.w1 = siblings->w1;
 	siblings->list.t = siblings->t;
