@@ -139,6 +139,48 @@ part_regress_cuda()
 	return $rc
 }
 
+# The same statements over another structure, the sorted array of test/structures: those
+# whose output does not show how large a structure is, or how it does its work.
+structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
+
+# The number of the structure that new indexes get.
+new_structure()
+{
+	as_user psql -XAtq -d "$1" -c 'CREATE TABLE structure_of (k int)' -c 'CREATE INDEX structure_of_k ON structure_of USING gpu_btree (k)' \
+		-c CHECKPOINT -c "SELECT get_byte(pg_read_binary_file(pg_relation_filepath('structure_of_k'), 30, 1), 0)" 2>&1
+}
+
+# structure_part NAME SEED
+structure_part()
+{
+	local name=$1 setting='gpuds.test_structure = array' tests number rc
+
+	mapfile -t tests < <(REGRESS=$structure_tests chosen "$build/sql" sql)
+	start_tested "$name" "$setting" || return 1
+	regress_with "$name" "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
+	rc=$?
+	number=$(new_structure "${name%_cuda}_test")
+	[ "$number" = 15 ] || { echo "indexes got the structure: $number"; rc=1; }
+	end_tested "$name" || rc=1
+	differential_part "${name}_differential" "$setting" -- --seed "$2" --scripts 12 >"$work/log/$name.differential" 2>&1 || rc=1
+	cat "$work/log/$name.differential"
+	{ count_regress "$work/$name/output"; cat "$work/log/$name.differential"; } |
+		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' |
+		awk '{p += $1; f += $2} END {printf "%d passed, %d failed\n", p, f}'
+	return $rc
+}
+
+part_structure()
+{
+	structure_part structure 2001
+}
+
+part_structure_cuda()
+{
+	on_cuda
+	structure_part structure_cuda 3001
+}
+
 isolation_part()
 {
 	local name=$1 tests rc
@@ -234,7 +276,7 @@ part_tap_cuda()
 # Random scripts
 #
 
-# start_differential NAME: the two servers of test/differential.  The second has memory for a few
+# start_differential NAME [setting ...]: the two servers of test/differential.  The second has memory for a few
 # indexes only, and subscribes to the first.
 start_differential()
 {
@@ -242,19 +284,27 @@ start_differential()
 		'max_worker_processes = 64' 'max_replication_slots = 40' 'max_logical_replication_workers = 40'
 		'jit = off' 'max_sync_workers_per_subscription = 2' 'wal_retrieve_retry_interval = 100ms' 'allow_in_place_tablespaces = on')
 
+	settings+=("${@:2}")
 	start_tested "$1_other" 'gpuds.host_memory = 8' 'gpuds.device_memory = 24' "${settings[@]}" || return 1
 	other=$PGHOST
 	# Room on the GPU for the indexes of all partitions: what goes to the CPU is a failure here
 	start_tested "$1" 'gpuds.host_memory = 256' 'gpuds.device_memory = 8GB' 'wal_level = logical' 'max_wal_senders = 40' 'logical_decoding_work_mem = 64kB' "${settings[@]}"
 }
 
-# differential_part NAME [argument of test/differential ...]
+# differential_part NAME [setting ... --] [argument of test/differential ...]
 differential_part()
 {
-	local name=$1 rc kept other
+	local name=$1 rc kept other settings=()
 
 	shift
-	start_differential "$name" || return 1
+	if [[ " $* " = *" -- "* ]]; then
+		while [ "$1" != -- ]; do
+			settings+=("$1")
+			shift
+		done
+		shift
+	fi
+	start_differential "$name" ${settings[@]+"${settings[@]}"} || return 1
 	as_user env GPUDS_TEST_SERVER=1 GPUDS_TEST_OTHER="$other" perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
 		"$@" ${differential_args[@]+"${differential_args[@]}"}
 	rc=$?

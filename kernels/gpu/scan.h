@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan.h
- *	  Scan requests on the GPU, one after the other on a lane's own stream.
+ *	  Scan requests on the GPU, one after the other on a stream of its own.
  *
  * First each interval is located: where its entries begin, and how many there
  * are.  The exclusive sums of these numbers say which interval and which of its entries
@@ -155,57 +155,57 @@ template <class Probe, int stretch, bool tids> struct GpuScanWrite
 
 /* Working memory for requests whose input and output are not longer than piece_bytes. */
 static inline bool
-gpu_scan_stream_open(GpuScanStream *lane, size_t piece_bytes)
+gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 {
 	size_t piece = (piece_bytes + 255) / 256 * 256;
 	int64_t n = (int64_t) (piece / sizeof(uint64_t));
 	size_t temp;
 	unsigned char *p;
 
-	memset((void *) lane, 0, sizeof(*lane));
-	if (!gpu_stream_open(&lane->stream, false) || !gpu_event_open(&lane->stream, &lane->started) ||
-		!gpu_event_open(&lane->stream, &lane->stopped))
+	memset((void *) stream, 0, sizeof(*stream));
+	if (!gpu_stream_open(&stream->stream, false) || !gpu_event_open(&stream->stream, &stream->started) ||
+		!gpu_event_open(&stream->stream, &stream->stopped))
 		return false;
 	temp = (gpu_temp_bytes(n + 1) + 255) / 256 * 256;
-	lane->piece_bytes = piece;
-	lane->memory_bytes = 5 * piece + 256 + temp;
-	lane->memory = gpu_alloc(lane->memory_bytes);
-	lane->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
-	if (lane->memory == NULL || lane->summary == NULL)
+	stream->piece_bytes = piece;
+	stream->memory_bytes = 5 * piece + 256 + temp;
+	stream->memory = gpu_alloc(stream->memory_bytes);
+	stream->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
+	if (stream->memory == NULL || stream->summary == NULL)
 		return false;
-	lane->summary_there = (GpuScanSummary *) gpu_device_address(lane->summary);
-	p = (unsigned char *) lane->memory;
-	lane->input = p;
-	lane->output = p += piece;
-	lane->other = p += piece;
-	lane->starts = (GpuStart *) (p += piece);
-	lane->offsets = (uint64_t *) (p += piece);
-	lane->stream.temp = p + piece + 256;
-	lane->stream.temp_bytes = temp;
-	return lane->summary_there != NULL;
+	stream->summary_there = (GpuScanSummary *) gpu_device_address(stream->summary);
+	p = (unsigned char *) stream->memory;
+	stream->input = p;
+	stream->output = p += piece;
+	stream->other = p += piece;
+	stream->starts = (GpuStart *) (p += piece);
+	stream->offsets = (uint64_t *) (p += piece);
+	stream->stream.temp = p + piece + 256;
+	stream->stream.temp_bytes = temp;
+	return stream->summary_there != NULL;
 }
 
 static inline void
-gpu_scan_stream_close(GpuScanStream *lane)
+gpu_scan_stream_close(GpuScanStream *stream)
 {
-	gpu_event_close(&lane->started);
-	gpu_event_close(&lane->stopped);
-	gpu_free(lane->memory, lane->memory_bytes);
-	if (lane->summary)
-		gpu_host_free(lane->summary);
-	gpu_stream_close(&lane->stream);
-	memset((void *) lane, 0, sizeof(*lane));
+	gpu_event_close(&stream->started);
+	gpu_event_close(&stream->stopped);
+	gpu_free(stream->memory, stream->memory_bytes);
+	if (stream->summary)
+		gpu_host_free(stream->summary);
+	gpu_stream_close(&stream->stream);
+	memset((void *) stream, 0, sizeof(*stream));
 }
 
 /* The part of the input that the rest of the scan needs; *scan then refers to device memory. */
 static inline void
-gpu_scan_copy_in(GpuScanStream *lane, const unsigned char *staging, const GpuRequest *r, GpudsScan *scan)
+gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r, GpudsScan *scan)
 {
 	const unsigned char *from = staging + r->input;
 	int64_t first = r->forward ? r->next : 0;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 
-	scan->intervals = (const GpudsInterval *) lane->input;
+	scan->intervals = (const GpudsInterval *) stream->input;
 	scan->n = r->n;
 	scan->next = r->next;
 	scan->inside = r->inside;
@@ -215,44 +215,56 @@ gpu_scan_copy_in(GpuScanStream *lane, const unsigned char *staging, const GpuReq
 	{
 		size_t skip = sizeof(GpudsInterval) + (size_t) first * sizeof(uint64_t);
 
-		scan->words = (const uint64_t *) (lane->input + sizeof(GpudsInterval));
-		gpu_copy_bus(&lane->stream, lane->input, from, sizeof(GpudsInterval));
-		gpu_copy_bus(&lane->stream, lane->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
+		scan->words = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
+		gpu_copy_bus(&stream->stream, stream->input, from, sizeof(GpudsInterval));
+		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
 	}
 	else
 	{
 		size_t skip = (size_t) first * sizeof(GpudsInterval);
 
-		gpu_copy_bus(&lane->stream, lane->input + skip, from + skip, (size_t) n * sizeof(GpudsInterval));
+		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(GpudsInterval));
 	}
 }
 
 template <class Probe, bool tids>
 static inline void
-gpu_scan_write(GpuScanStream *lane, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
+gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
 	bool full = found == r->cap;
-	GpudsEntry *entries = (GpudsEntry *) lane->output;
-	uint64_t *sorted = (uint64_t *) lane->output;
+	GpudsEntry *entries = (GpudsEntry *) stream->output;
+	uint64_t *sorted = (uint64_t *) stream->output;
 
 	/* mostly single entries: a thread each; long intervals: fewer descents */
 	if (found < 2 * n)
 	{
-		GpuScanWrite<Probe, 1, tids> write = {
-			Probe::open(*view), r->forward, lane->starts, lane->offsets, n, found, full, entries, sorted,
-			lane->summary_there
-		};
+		GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
+											   r->forward,
+											   stream->starts,
+											   stream->offsets,
+											   n,
+											   found,
+											   full,
+											   entries,
+											   sorted,
+											   stream->summary_there };
 
-		gpu_launch(&lane->stream, found, write);
+		gpu_launch(&stream->stream, found, write);
 	}
 	else
 	{
-		GpuScanWrite<Probe, GPU_SCAN_STRETCH, tids> write = {
-			Probe::open(*view), r->forward, lane->starts, lane->offsets, n, found, full, entries, sorted,
-			lane->summary_there
-		};
+		GpuScanWrite<Probe, GPU_SCAN_STRETCH, tids> write = { Probe::open(*view),
+															  r->forward,
+															  stream->starts,
+															  stream->offsets,
+															  n,
+															  found,
+															  full,
+															  entries,
+															  sorted,
+															  stream->summary_there };
 
-		gpu_launch(&lane->stream, (found + GPU_SCAN_STRETCH - 1) / GPU_SCAN_STRETCH, write);
+		gpu_launch(&stream->stream, (found + GPU_SCAN_STRETCH - 1) / GPU_SCAN_STRETCH, write);
 	}
 }
 
@@ -272,59 +284,59 @@ gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuReque
 /*
  * Do a scan.  staging and there are the staging memory as host and device see it.
  * Sets everything of the request but status and done.  GPU_OK: all of it is there,
- * and the lane is at rest.  GPU_DEVICE_LOST: nothing is known of either.
+ * and the stream is at rest.  GPU_DEVICE_LOST: nothing is known of either.
  */
 template <class Probe>
 static inline uint32_t
-gpu_scan_large(GpuScanStream *lane, const GpuView *view, unsigned char *staging, unsigned char *there,
+gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
 			   GpuRequest *r)
 {
-	GpuStream *s = &lane->stream;
+	GpuStream *s = &stream->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 	int64_t found = 0;
 
 	s->launches = 0;
 	s->bus_bytes = 0;
-	gpu_event_record(s, &lane->started);
+	gpu_event_record(s, &stream->started);
 	if (n > 0 && view->height > 0)
 	{
 		bool tids = r->form == GPU_SORTED_TIDS;
 		bool written = false;
 
-		if (!(tids ? gpu_scan_block<Probe, true>(lane, view, there, r, n, &written)
-				   : gpu_scan_block<Probe, false>(lane, view, there, r, n, &written)))
+		if (!(tids ? gpu_scan_block<Probe, true>(stream, view, there, r, n, &written)
+				   : gpu_scan_block<Probe, false>(stream, view, there, r, n, &written)))
 		{
-			GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),   r->forward,
-											lane->starts,       lane->offsets, n };
+			GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
+											stream->starts,     stream->offsets, n };
 
-			gpu_scan_copy_in(lane, staging, r, &locate.scan);
+			gpu_scan_copy_in(stream, staging, r, &locate.scan);
 			gpu_launch(s, n + 1, locate);
-			gpu_scan(s, lane->offsets, lane->offsets, n + 1);
-			gpu_copy_bus(s, &lane->summary->total, &lane->offsets[n], sizeof(uint64_t));
+			gpu_scan(s, stream->offsets, stream->offsets, n + 1);
+			gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));
 			gpu_finish(s);
 		}
 		if (gpu_ok(s))
-			found = lane->summary->total < (uint64_t) r->cap ? (int64_t) lane->summary->total : r->cap;
+			found = stream->summary->total < (uint64_t) r->cap ? (int64_t) stream->summary->total : r->cap;
 		if (written)
 			s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GpudsEntry));
 		else if (tids)
 		{
-			uint64_t *sorted = (uint64_t *) lane->output;
-			uint64_t *other = (uint64_t *) lane->other;
+			uint64_t *sorted = (uint64_t *) stream->output;
+			uint64_t *other = (uint64_t *) stream->other;
 
-			gpu_scan_write<Probe, true>(lane, view, r, n, found);
+			gpu_scan_write<Probe, true>(stream, view, r, n, found);
 			gpu_sort_keys(s, &sorted, &other, found, 0, 48);
 			gpu_copy_bus(s, staging + r->output, sorted, (size_t) found * sizeof(uint64_t));
 		}
 		else
 		{
-			gpu_scan_write<Probe, false>(lane, view, r, n, found);
-			gpu_copy_bus(s, staging + r->output, lane->output, (size_t) found * sizeof(GpudsEntry));
+			gpu_scan_write<Probe, false>(stream, view, r, n, found);
+			gpu_copy_bus(s, staging + r->output, stream->output, (size_t) found * sizeof(GpudsEntry));
 		}
 	}
-	gpu_event_record(s, &lane->stopped);
+	gpu_event_record(s, &stream->stopped);
 	gpu_finish(s);
-	r->device_ns = gpu_event_ns(s, &lane->started, &lane->stopped);
+	r->device_ns = gpu_event_ns(s, &stream->started, &stream->stopped);
 	r->launches = s->launches;
 	r->batch = 1;
 	r->bus_bytes = s->bus_bytes;
@@ -334,8 +346,8 @@ gpu_scan_large(GpuScanStream *lane, const GpuView *view, unsigned char *staging,
 	r->inside = found == r->cap;
 	if (r->inside)
 	{
-		r->next += r->forward ? lane->summary->last : -lane->summary->last;
-		r->at = lane->summary->at;
+		r->next += r->forward ? stream->summary->last : -stream->summary->last;
+		r->at = stream->summary->at;
 	}
 	else
 		r->next = r->forward ? r->n : 0;

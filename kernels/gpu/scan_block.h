@@ -118,28 +118,28 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 }
 
 /*
- * Do a scan this way: lane->summary has the total then, and *written says whether the
+ * Do a scan this way: stream->summary has the total then, and *written says whether the
  * output is written, too.  False: nothing was done, there are too many intervals.
  * there is the staging memory as the device sees it.
  */
 template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *lane, const GpuView *view, unsigned char *there, const GpuRequest *r, int64_t n,
-			   bool *written)
+gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there, const GpuRequest *r,
+			   int64_t n, bool *written)
 {
-	GpuStream *s = &lane->stream;
-	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),   r->forward,
-									lane->starts,       lane->offsets, n };
+	GpuStream *s = &stream->stream;
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
+									stream->starts,     stream->offsets, n };
 	GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
 										   r->forward,
-										   lane->starts,
-										   lane->offsets,
+										   stream->starts,
+										   stream->offsets,
 										   n,
 										   0,
 										   false,
 										   (GpudsEntry *) (there + r->output),
 										   (uint64_t *) (there + r->output),
-										   lane->summary_there };
+										   stream->summary_there };
 
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
@@ -153,7 +153,7 @@ gpu_scan_block(GpuScanStream *lane, const GpuView *view, unsigned char *there, c
 	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GpudsInterval));
 	gpu_scan_block_kernel<Probe, tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
 	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
-		*written = lane->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;
+		*written = stream->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;
 	return true;
 }
 

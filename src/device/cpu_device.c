@@ -27,6 +27,9 @@
 /* Operations applied at a time: bounds the nodes that exist twice. */
 #define APPLY_OPS (128 * 1024)
 
+/* Structures count entries in 32 bits. */
+#define MAX_ENTRIES UINT32_MAX
+
 /* A tree may hold so much that it does not use. */
 #define SLACK_BYTES ((size_t) 64 * 1024)
 
@@ -225,7 +228,10 @@ gpuds_arena_init(GpudsDeviceTree *tree, uint64 number)
 static inline const CpuStructure *
 cpu_structure(const GpudsDeviceTree *tree)
 {
-	return &gpuds_structure(tree->structure)->cpu;
+	const GpudsStructure *structure = gpuds_structure(tree->structure);
+
+	Assert(structure != NULL);
+	return &structure->cpu;
 }
 
 static GpudsDeviceStatus
@@ -374,23 +380,47 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	return GPUDS_TREE_DAMAGED;
 }
 
-/* What both kinds have in common. */
-#define CPU_DEVICE_OPS                                                                                      \
-	.name = "cpu", .max_entries = UINT32_MAX, /* nodes count the entries below a child in 32 bits */        \
-		.apply_size = APPLY_OPS, .slack_bytes = SLACK_BYTES, .chosen = cpu_chosen, .usable = cpu_usable,    \
-	.holds = cpu_holds, .bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin,           \
-	.load_add = cpu_load_add, .load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, \
-	.scan = cpu_scan, .drop = cpu_drop, .verify = cpu_verify
-
 const GpudsDeviceOps gpuds_shared_cpu_device = {
-	CPU_DEVICE_OPS,
+	.name = "cpu",
+	.max_entries = MAX_ENTRIES,
+	.apply_size = APPLY_OPS,
+	.slack_bytes = SLACK_BYTES,
+	.chosen = cpu_chosen,
 	.memory_used = shared_memory_used,
 	.memory_size = shared_memory_size,
+	.usable = cpu_usable,
+	.holds = cpu_holds,
+	.bytes = cpu_bytes,
+	.entries = cpu_entries,
+	.load_begin = cpu_load_begin,
+	.load_add = cpu_load_add,
+	.load_end = cpu_load_end,
+	.load_cancel = cpu_load_cancel,
+	.apply = cpu_apply,
+	.scan = cpu_scan,
+	.drop = cpu_drop,
+	.verify = cpu_verify,
 };
 
 const GpudsDeviceOps gpuds_private_cpu_device = {
-	CPU_DEVICE_OPS,
+	.name = "cpu",
 	.private = true,
+	.max_entries = MAX_ENTRIES,
+	.apply_size = APPLY_OPS,
+	.slack_bytes = SLACK_BYTES,
+	.chosen = cpu_chosen,
 	.memory_used = private_memory_used,
 	.memory_size = private_memory_size,
+	.usable = cpu_usable,
+	.holds = cpu_holds,
+	.bytes = cpu_bytes,
+	.entries = cpu_entries,
+	.load_begin = cpu_load_begin,
+	.load_add = cpu_load_add,
+	.load_end = cpu_load_end,
+	.load_cancel = cpu_load_cancel,
+	.apply = cpu_apply,
+	.scan = cpu_scan,
+	.drop = cpu_drop,
+	.verify = cpu_verify,
 };

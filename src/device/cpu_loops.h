@@ -30,5 +30,8 @@ count(const CpuBtreeView *view, const GpudsInterval *intervals, int64_t n)
 #define STRUCTURE_SCAN(number, NAME, name, Name, capabilities) [number] = name##_cpu_scan,
 
 const GpudsCpuKernels CPU_NAME(CPU_SET) = {
-	.name = CPU_STRING(CPU_SET), .scan_tree = { STRUCTURE_ROWS(STRUCTURE_SCAN) }, .scan = scan, .count = count
+	.name = CPU_STRING(CPU_SET),
+	.scan_tree = { STRUCTURE_ROWS(STRUCTURE_SCAN) },
+	.scan = scan,
+	.count = count,
 };

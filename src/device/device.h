@@ -171,9 +171,9 @@ typedef struct GpudsDeviceLoad
 } GpudsDeviceLoad;
 
 /*
- * Begins a load of a structure, which must be one of this library; *load must be zero.  Then, until all are in: put up to
- * room_size entries into room (which may move), strictly ascending over all
- * calls, and call load_add.
+ * Begins a load of a structure, which must be one of this library; *load must be zero.
+ * Then, until all are in: put up to room_size entries into room (which may move),
+ * strictly ascending over all calls, and call load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
 												 int nwords, int fill_percent);

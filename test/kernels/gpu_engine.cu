@@ -18,6 +18,9 @@
  *
  *-------------------------------------------------------------------------
  */
+/* Trees are B+trees and sorted arrays, in turn under the same numbers. */
+#define GPUDS_INJECTION_POINTS
+
 #include "common.h"
 #include "kernels/gpu/engine.cu"
 
@@ -136,7 +139,7 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
 	r->tree = (uint32_t) t;
-	r->structure = GPUDS_STRUCTURE_BTREE;
+	r->structure = test_below(3) == 0 ? GPUDS_STRUCTURE_ARRAY : GPUDS_STRUCTURE_BTREE;
 	r->nwords = (uint32_t) tree[t].nwords;
 	r->fill_percent = 50 + (uint32_t) test_below(51);
 	r->input = offset(staging->change[t].input);
@@ -338,7 +341,8 @@ finish_scan(int i)
 	{
 		CHECK(m->request.status == GPU_OK && of->serial == sent[i].serial);
 		for (int v = sent[i].version; v < of->nversions && !right; v++)
-			right = is_answer(&of->version[v], &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
+			right = is_answer(&of->version[v], &m->request, &sent[i].interval,
+							  (const GpudsEntry *) m->output);
 		/* published, but its request has not been looked at */
 		if (!right && of->changing)
 			right = is_answer(&of->next, &m->request, &sent[i].interval, (const GpudsEntry *) m->output);
@@ -548,7 +552,7 @@ no_host_memory(void)
 	api->inject(engine, GPU_INJECT_BAD_ALLOC);
 	CHECK(try_apply(0) == GPU_NO_MEMORY);
 	api->info(engine, &after);
-	CHECK(before.memory_used == after.memory_used);
+	CHECK(after.memory_used <= before.memory_used);
 	CHECK(try_apply(0) == GPU_OK);
 	submit_change(0, GPU_VERIFY, 0);
 	await_change(0, GPU_OK);
@@ -610,7 +614,7 @@ too_large(void)
 	submit_change(0, GPU_LOAD_BEGIN, (int64_t) GPU_MAX_ENTRIES + 1);
 	await_change(0, GPU_TOO_LARGE);
 	api->info(engine, &after);
-	CHECK(before.memory_used == after.memory_used);
+	CHECK(after.memory_used <= before.memory_used);
 	drop(0);
 	submit_change(0, GPU_LOAD_BEGIN, (int64_t) GPU_MAX_ENTRIES);
 	await_change(0, GPU_OK);

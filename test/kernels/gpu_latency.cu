@@ -232,10 +232,12 @@ static void
 report(const char *name)
 {
 	std::atomic<bool> printed(false);
-	std::thread printer([&] {
-		print_waits(name);
-		printed = true;
-	});
+	std::thread printer(
+		[&]
+		{
+			print_waits(name);
+			printed = true;
+		});
 
 	while (!printed)
 		turn();

@@ -11,6 +11,9 @@
  *
  *-------------------------------------------------------------------------
  */
+/* Trees are B+trees and sorted arrays. */
+#define GPUDS_INJECTION_POINTS
+
 #include "kernels/gpu/scan.h"
 #include "kernels/gpu/resident.h"
 #include "tree.h"
@@ -168,7 +171,10 @@ run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 		if (test_below(3) == 0)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
-		r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, there, r);
+		if (view->structure == GPUDS_STRUCTURE_ARRAY)
+			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, there, r);
+		else
+			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, there, r);
 		check(&slots[0], &p, m);
 	}
 	free(p.intervals);
@@ -262,6 +268,25 @@ device_tree(GpuView *view, const Model *m, int nwords)
 	return bytes;
 }
 
+/* A sorted array of the model in the device's memory. */
+static size_t
+device_array(GpuView *view, const Model *m, int nwords)
+{
+	size_t bytes = (size_t) m->n * sizeof(GpudsEntry) + ARRAY_UNIT_BYTES;
+	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
+
+	CHECK(there != NULL);
+	gpu_copy_bus(&large.stream, there, m->e, (size_t) m->n * sizeof(GpudsEntry));
+	CHECK(gpu_finish(&large.stream));
+	view->base = there;
+	view->entries = (uint64_t) m->n;
+	view->structure = GPUDS_STRUCTURE_ARRAY;
+	view->root = 0;
+	view->height = m->n > 0;
+	view->nwords = nwords;
+	return bytes;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -301,7 +326,8 @@ main(int argc, char **argv)
 
 				ranges[t] = (uint64_t) sizes[t] * 2 + 10;
 				model_fill(&models[t], sizes[t], kind, nwords, ranges[t]);
-				bytes[t] = device_tree(&views[t], &models[t], nwords);
+				bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
+											  : device_tree(&views[t], &models[t], nwords);
 				for (int i = 0; i < (few ? 1 : 10); i++)
 				{
 					run_large(&views[t], &models[t], kind, ranges[t]);

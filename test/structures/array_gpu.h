@@ -139,6 +139,9 @@ struct ArrayOnGpu : GpuStructure
 	{
 		std::lock_guard<std::mutex> guard(mutex);
 
+		/* what a load does to the span is nobody else's business */
+		if (!published)
+			return false;
 		view->base = pool->base;
 		view->entries = entries;
 		view->structure = number;
@@ -147,7 +150,7 @@ struct ArrayOnGpu : GpuStructure
 						 : 0;
 		view->height = entries > 0;
 		view->nwords = (int) nwords;
-		return published;
+		return true;
 	}
 
 	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
