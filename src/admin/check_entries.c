@@ -1,27 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * check_entries.c
- *	  gpuds_index_check's fourth part: every entry is of a row that has its key.
+ *	  gpuds_index_check's fourth part: every entry belongs to a row that has its key.
  *
- * The journal's entries are sorted by TID and looked up in the table.  What an
- * entry may find there:
+ * The journal's entries are sorted by TID and looked up in the table.  An entry may find
+ * one of these there:
  *
- *	  - a row that the snapshot sees, maybe behind others of a HOT chain: the entry
- *		must be the one that the index makes of this row;
- *	  - only rows that the snapshot does not see: some row of the chain must have
- *		the entry's key.  Not each of them: when the index was made, the chain may
- *		have had older members with other keys.  Expressions and the predicate must
- *		not be evaluated for rows that nobody sees, for what such a row refers to
- *		may be gone: so the predicate is left out, and if there are expressions
- *		nothing is compared;
- *	  - nothing: a line pointer that is dead or unused, or no block.
+ *	- A row that the snapshot sees, perhaps behind others of a HOT chain.  The entry must
+ *	  be the one that the index makes of this row.
+ *	- Only rows that the snapshot does not see.  Some row of the chain must have the
+ *	  entry's key.  Not every row needs to: when the index was made, the chain may have
+ *	  had older members with other keys.  Expressions and the predicate must not be
+ *	  evaluated for rows that no snapshot sees, because what such a row refers to may be
+ *	  gone.  So the predicate is left out, and with expressions nothing is compared.
+ *	- Nothing: a line pointer that is dead or unused, or no block.
  *
- * Others go on meanwhile.  A row that the snapshot sees stays, but any other may
- * be removed by VACUUM after we have read its entry, and its TID be given to a row
- * with another key.  The entry's tombstone was in the journal before that.  So what
- * does not agree is only suspect at first: if no tombstone of the entry was
- * appended between its being read and a moment after the look at the table,
- * it was there all the time, and is wrong.
+ * Other sessions go on meanwhile.  A row that the snapshot sees stays.  Any other row may
+ * be removed by VACUUM after its entry was read, and a row with another key may get its
+ * TID.  The entry's tombstone was in the journal before that.  So an entry that disagrees
+ * is only suspect at first.  If no tombstone of it was appended between reading it and a
+ * moment after looking at the table, it was there all the time, and is wrong.
  *
  *-------------------------------------------------------------------------
  */

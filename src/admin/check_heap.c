@@ -3,8 +3,8 @@
  * check_heap.c
  *	  gpuds_index_check's third part: every visible row has its entry.
  *
- * The entries that the rows should have are sorted, in maintenance_work_mem and
- * in temporary files, and looked for in the journal's, both in one pass.
+ * The entries that the rows should have are sorted, in maintenance_work_mem and temporary
+ * files, and compared with the journal's entries in one pass over both.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,11 +3,10 @@
  * check_journal.c
  *	  gpuds_index_check's first part: the journal's pages.
  *
- * Walks the base and the lanes from the metapage, page by page, each copied
- * under a share lock, and then looks at all the blocks that no chain led to.
- * Appends and VACUUM go on meanwhile.  A violation may come from a compaction
- * that freed the chain under the walk: if the metapage has changed its
- * generation, the check starts again.
+ * Walks the base and the lanes from the metapage, copies each page under a share lock, and
+ * then looks at all blocks that no chain led to.  Appends and VACUUM go on meanwhile.  A
+ * violation may come from a compaction that freed the chain under the walk: if the
+ * metapage's generation has changed, the check starts again.
  *
  *-------------------------------------------------------------------------
  */

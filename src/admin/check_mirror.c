@@ -3,9 +3,9 @@
  * check_mirror.c
  *	  gpuds_index_check's second part: the mirror against the journal.
  *
- * The check makes itself the mirror's applier, so that the mirror stays as it
- * is, and compares all of it with the journal as of the mirror's position.
- * Scans that need the mirror to catch up wait for as long as that takes.
+ * The check becomes the mirror's applier, so that the mirror stays as it is, and compares
+ * all of it with the journal as of the mirror's position.  Scans that need the mirror to
+ * catch up wait until the check is done.
  *
  *-------------------------------------------------------------------------
  */

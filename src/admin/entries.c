@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * entries.c
- *	  The entries that a journal holds as one ascending stream.
+ *	  The entries of a journal as one ascending stream.
  *
- * The base is sorted already and read once, a page at a time.  The lanes'
- * records are sorted in memory, in windows of maintenance_work_mem: if there
- * are more of them than fit, the lanes are read once for each window.
+ * The base is sorted already and is read once, a page at a time.  The records of the lanes
+ * are sorted in memory, in windows of maintenance_work_mem.  If they do not fit into one
+ * window, the lanes are read once for each.
  *
  *-------------------------------------------------------------------------
  */

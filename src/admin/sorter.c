@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * sorter.c
- *	  Entries in, the same entries ascending out.
+ *	  Sorts entries: in any order in, ascending out.
  *
- * Sorts in maintenance_work_mem; what does not fit goes to runs in a temporary
- * file.  Memory grows with what comes in.
+ * Sorts in maintenance_work_mem.  What does not fit goes to runs in a temporary file.  The
+ * memory grows with the input.
  *
  *-------------------------------------------------------------------------
  */

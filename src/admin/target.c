@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * target.c
- *	  The index that an administrative function is called for: is it one of
- *	  ours, and may the caller do that?
+ *	  Opens the index that an administrative function is called for, after checking
+ *	  that it is one of ours and that the caller may do that.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,10 +4,10 @@
  *	  The functions behind the views gpuds_devices, gpuds_indexes and
  *	  gpuds_stat_indexes.
  *
- * Anybody may call them: they tell no more of an index than its size and its
- * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for
- * nobody.  A mirror's fields are read without being its applier: each is one
- * word, but they may be of different moments.
+ * Every role may call them: they show no more of an index than its size and its
+ * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for nothing.  They
+ * read a mirror's fields without being its applier: each field is one word, but the fields
+ * may be from different moments.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * build.c
- *	  CREATE INDEX: scan the heap, sort the entries, write them as a base.
+ *	  CREATE INDEX: scans the heap, sorts the entries, writes them as a base.
  *
- * Entries are collected in maintenance_work_mem, and sorted and spilled as runs when
- * it is full (collect.c).  With workers all of that is shared (parallel.c).
+ * Entries are collected in maintenance_work_mem, then sorted and spilled as runs when it is
+ * full (collect.c).  With workers all of that is shared (parallel.c).
  *
- * A serial build has its last run in memory, and its index's pages are not
- * WAL-logged while they are written but all together at the end
- * (gpuds_journal_finish_build).
+ * A build without workers has its last run in memory.  Its pages are not WAL-logged while
+ * they are written, but all together at the end (gpuds_journal_finish_build).
  *
  *-------------------------------------------------------------------------
  */

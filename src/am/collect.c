@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * collect.c
- *	  A build's participant: takes the entries of the table's rows, sorts them, spills runs.
+ *	  A build's participant: collects the entries of the table's rows, sorts them,
+ *	  spills them as runs.
  *
  *-------------------------------------------------------------------------
  */

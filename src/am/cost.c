@@ -3,16 +3,16 @@
  * cost.c
  *	  Cost estimates.
  *
- * A scan costs a fixed amount to start, a little per probed interval and a
- * little per entry; a mirror has no pages to read.  The fixed amount is that of
- * one random page, as nbtree is charged for its leaf: a scan for one key then
- * costs a little more than nbtree's, and a scan for several keys much less.
- * Repeated scans (a nested loop) pay the fixed amount once, for the mirror is
- * in memory then.  On a GPU every scan has to get there and back, which is
- * what they pay each time.  Selectivities and correlation come from core's statistics.
+ * A scan costs a fixed amount to start, a little for each probed interval, and a little
+ * for each entry.  A mirror has no pages to read.  The fixed amount is that of one random
+ * page, which nbtree is charged for its leaf: a scan for one key then costs slightly more
+ * than nbtree's, and a scan for several keys much less.  Repeated scans (a nested loop)
+ * pay the fixed amount once, because the mirror is in memory after the first.  On a GPU
+ * each of them also pays for the round trip.  Selectivities and correlation come from
+ * core's statistics.
  *
- * Where no mirror is to be had, scans read the whole journal (mirror/fallback.c), and
- * that is what they cost then.
+ * If no mirror is to be had, scans read the whole journal (mirror/fallback.c), and that
+ * is what they cost.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,40 +3,37 @@
  * insert.c
  *	  Index inserts, collected in the statement.
  *
- * A statement's new entries are kept in backend memory and appended to the
- * journal together.  They live in a scope, which is opened around the run of a
- * plan that changes tables and around COPY FROM (hooks.c), and nothing outlives
- * its scope:
+ * A statement's new entries are kept in backend memory and appended to the journal
+ * together.  They live in a scope.  A scope surrounds the run of a plan that changes
+ * tables, and COPY FROM (hooks.c).  Nothing outlives its scope:
  *
- *	- the scope ends normally: everything in it is appended;
- *	- it ends by an error: what is left in it is dropped, and with the error
- *	  goes the (sub)transaction that made the rows.  That is not taken on trust:
- *	  a (sub)transaction that nevertheless wants to commit is refused.
+ *	- If the scope ends normally, everything in it is appended.
+ *	- If it ends by an error, what is left in it is dropped.  The (sub)transaction that
+ *	  made the rows ends with the same error.  That is not taken on trust: if the
+ *	  (sub)transaction wants to commit nevertheless, it is refused.
  *
- * Scopes nest as statements do.  aminsert collects only in the innermost one and
- * only in the subtransaction that opened it, so all entries of a scope are of
- * one subtransaction, and none of them can be rolled back without an error's
- * leaving the scope.  While a utility statement runs there is a barrier: nothing
- * is collected in it, whatever it calls.  What inserts without a scope (logical
- * replication, other libraries) appends at once.
+ * Scopes nest as statements do.  aminsert collects only in the innermost one, and only in
+ * the subtransaction that opened it.  So all entries of a scope belong to one
+ * subtransaction, and none of them can be rolled back unless an error leaves the scope.
+ * A utility statement sets up a barrier: nothing is collected while it runs, whatever it
+ * calls.  An insert without a scope (logical replication, other libraries) appends at
+ * once.
  *
- * A buffer belongs to a relation file, not to an index.  It holds a lock on the
- * index, so that no other session moves the file.  If our own session did, who
- * has the file now is looked up when the entries are appended; they are dropped
- * only when the scope ends and nobody has it.  A build empties the buffers of
- * its file: it has read the rows itself.
+ * A buffer belongs to a relation file, not to an index.  It holds a lock on the index, so
+ * that no other session moves the file.  If our own session moved it, the append looks up
+ * which index has the file now.  Entries are dropped only if the scope ends and no index
+ * has it.  A build empties the buffers of its file, because it has read the rows itself.
  *
- * A row inserted speculatively (ON CONFLICT) may lose.  It is dead then, and
- * as soon as VACUUM has been there its TID may be another row's: an entry
- * appended after that would be a wrong one.  So such a row is undecided until
- * the next row comes or somebody wants the entries.  That long we hold a pin on
- * its page of the table, taken before the row can lose: without a cleanup lock
- * nobody prunes the page, an item that is not pruned is not VACUUM's, and so the
- * TID cannot get another row.  Then the row itself tells: it was killed (drop
- * the entries), it was confirmed (they are like others), or neither yet (append
- * them at once).  Every row is looked at when it comes, whatever the plan is, so
- * it does not matter who inserts speculatively; rows that follow each other are
- * mostly on one page, which stays pinned, as COPY has it.
+ * A row inserted speculatively (ON CONFLICT) may lose.  It is dead then, and after VACUUM
+ * its TID may belong to another row: an entry appended after that would be wrong.  So
+ * such a row is undecided until the next row comes or the entries are wanted.  Until then
+ * the scope holds a pin on the row's page of the table, taken before the row can lose.
+ * Without a cleanup lock nobody prunes the page, VACUUM frees only items that were pruned,
+ * and so no other row gets the TID.  Then the row itself tells what to do: if it was
+ * killed, drop the entries; if it was confirmed, they are like others; if neither has
+ * happened yet, append them at once.  Every row is looked at when it comes, whatever the
+ * plan is, so it does not matter which node inserts speculatively.  Rows that follow each
+ * other are mostly on one page, which stays pinned, as in COPY.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,11 +3,11 @@
  * parallel.c
  *	  CREATE INDEX with parallel workers.
  *
- * The participants, the workers and the leader, scan the heap together.  Each
- * collects entries in its share of maintenance_work_mem, and sorts and spills them
- * as runs when it is full and in the end.  Then the leader cuts the merge of all runs
- * into as many parts as there are participants, and each writes one of them
- * (parts.c), WAL-logging the pages as it goes.
+ * The participants are the workers and the leader.  They scan the heap together.  Each
+ * collects entries in its share of maintenance_work_mem, and sorts and spills them as a run
+ * when its share is full, and at the end.  Then the leader cuts the merge of all runs into
+ * as many parts as there are participants.  Each participant writes one part (parts.c) and
+ * WAL-logs its pages.
  *
  *-------------------------------------------------------------------------
  */

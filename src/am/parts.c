@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * parts.c
- *	  The base of an index in parts that several processes write at once.
+ *	  Cuts the base of an index into parts and writes one of them.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * parts.h
  *	  The base of an index in parts that several processes write at once.
  *
- * A part is what lies between two entries in the merge of all runs.  Because no
- * entry is in two runs, the number of its entries, and so its place in the file and
- * in the numbering of records, is known before anybody has merged it.
+ * A part is what lies between two entries in the merge of all runs.  No entry is in two
+ * runs.  Therefore the number of its entries is known before it is merged, and with that
+ * its place in the file and in the numbering of records.
  *
  *-------------------------------------------------------------------------
  */

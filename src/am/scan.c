@@ -3,18 +3,18 @@
  * scan.c
  *	  Index scans: scan keys to intervals, intervals to chunks of entries.
  *
- * A scan holds nothing between calls but the entries of its current chunk and
- * the entry it stands on; it goes on behind that entry in whatever version of
- * the mirror is current by then.  With an MVCC snapshot that is enough: what
- * the snapshot sees was in the mirror at the barrier and stays there while
- * the snapshot lives; whatever else appears is the heap's to reject.
+ * Between calls, a scan holds only the entries of its current chunk and the entry it
+ * stands on.  It continues behind that entry in whatever version of the mirror is current
+ * then.  With an MVCC snapshot that is enough: what the snapshot sees was in the mirror at
+ * the barrier and stays there while the snapshot lives; the heap rejects whatever else
+ * appears.
  *
- * Other snapshots do not forgive a TID that VACUUM freed and somebody reused
- * between probe and heap visit, so their scans ask for a recheck.
+ * Other snapshots do not forgive a TID that was vacuumed and reused between probe and heap
+ * visit, so scans with them ask for a recheck.
  *
- * Intervals come in batches (key.h), in the scan's direction; a chunk's entries are
- * of one batch.  Where there is no mirror the journal answers (fallback.c), and what
- * was read of it is kept from one rescan to the next.
+ * Intervals come in batches (key.h), in the scan's direction; the entries of a chunk belong
+ * to one batch.  If there is no mirror, the journal answers (fallback.c), and what was read
+ * of it is kept from one rescan to the next.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * append.c
- *	  Appending records to the lanes, and sealing them for a compaction.
+ *	  Appends records to the lanes, and seals the lanes for a compaction.
  *
- * A lane's tail is its page without a next page.  Only the holder of the tail's
- * exclusive lock may append or link; a page that has a next page never changes
- * again except for dead marks.  The first record of a linked page is always
- * numbered one above the last of the page before.  Locks are taken in the order
- * tail, new page, metapage; a lane's first page is made under the metapage's
- * lock.
+ * The tail of a lane is its page without a next page.  Only the holder of the tail's
+ * exclusive lock may append or link.  A page that has a next page does not change again
+ * except for dead marks.  The first record of a linked page is numbered one above the
+ * last record of the page before.  Locks are taken in the order tail, new page, metapage;
+ * a lane's first page is made under the metapage's lock.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * base.c
- *	  Writing a base: sorted entries in, a chain of full pages out.
+ *	  Writes a base: sorted entries in, a chain of full pages out.
  *
- * Pages are made in private memory and go to shared buffers GROUP_PAGES at a
- * time, one generic WAL record for all of them if pages are logged.  A page's
- * link has to name the page that comes next, so the first block of the following
- * group is taken ahead.  It becomes an empty page of the new base in the same
- * record: the free space map may give a block to two backends, and what keeps
- * the second off is that the page no longer says that it is free.
+ * Pages are made in private memory and moved to shared buffers GROUP_PAGES at a time, with
+ * one generic WAL record for all of them if pages are logged.  A page's link names the page
+ * that comes next, so the first block of the following group is allocated ahead.  The same
+ * record makes it an empty page of the new base: the free space map may give a block to two
+ * backends, and the second one notices because the page no longer says that it is free.
  *
- * The participants of a parallel build write parts of one base, each to blocks of
- * its own that it knows from the start.
+ * The participants of a parallel build write parts of one base, each to blocks of its own
+ * that are known from the start.
  *
- * Until the metapage refers to the chain only a sweep can find its pages.
+ * Until the metapage refers to the chain, only a sweep can find its pages.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * changes.c
  *	  The change counters: has anything been appended to an index?
  *
- * A fixed array of counters in shared memory; an index file's counter is found
- * by hashing its RelFileLocator.  Files that share a counter see each other's
- * changes, which costs them a look at their tail pages and nothing else.
+ * The counters are a fixed array in shared memory.  An index file's counter is found by
+ * hashing its RelFileLocator.  Files that share a counter see each other's changes, which
+ * costs them a look at their tail pages and nothing else.
  *
  *-------------------------------------------------------------------------
  */

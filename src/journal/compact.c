@@ -3,23 +3,21 @@
  * compact.c
  *	  VACUUM's cleanup: compaction of the journal and the sweep of its pages.
  *
- * Compaction, while inserts and scans go on:
+ * Compaction takes four steps, while inserts and scans continue:
  *
- *	  1. seal the lanes: each goes on on a fresh page;
- *	  2. write a new base, of the next generation, from everything before that;
- *	  3. switch the metapage, in one record: new base, lanes start at the fresh
- *		 pages;
- *	  4. sweep: every block that cannot be reached any more becomes free.
+ *	1. Seal the lanes: each continues on a fresh page.
+ *	2. Write a new base, of the next generation, from everything before that.
+ *	3. Switch the metapage in one record: new base, lanes begin at the fresh pages.
+ *	4. Sweep: every block that can no longer be reached becomes free.
  *
- * A crash or an error before 3 leaves the lanes as long as they were and some
- * pages of a base that nothing refers to; after 3 it leaves old pages.  Before
- * any of this the metapage is marked, in a record of its own, and it stays so
- * until a sweep has come to its end.  A VACUUM that finds the mark sweeps before
- * it starts a compaction, so that a generation number given to pages that were
- * orphaned can be given again; one that does not find it need not sweep.
+ * A crash or an error before step 3 leaves longer lanes and some pages of a base that
+ * nothing refers to; after step 3 it leaves old pages.  Before step 1 the metapage is
+ * marked, in a record of its own, and the mark stays until a sweep has finished.  A VACUUM
+ * that finds the mark sweeps before it compacts, so the generation number of orphaned pages
+ * can be used again.  A VACUUM that does not find it need not sweep.
  *
- * What can be reached is seen from a page alone: base pages of the metapage's
- * generation, and lane pages numbered from the lane's first record on.
+ * A page alone tells whether it can be reached: base pages of the metapage's generation
+ * can, and lane pages numbered from the lane's first record on.
  *
  *-------------------------------------------------------------------------
  */

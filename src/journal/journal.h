@@ -3,26 +3,26 @@
  * journal.h
  *	  The durable side of an index: WAL-logged pages of fixed-size records.
  *
- * Block 0 is the metapage.  Every other block is a page of records and belongs
- * to one of two kinds of chain, or is free:
+ * Block 0 is the metapage.  Every other block is free, or a page of records that belongs to
+ * one of two kinds of chains:
  *
- *	  base	the live entries at some moment, sorted, written in one go by the
- *			build or by compaction, never appended to;
- *	  lane	one of GPUDS_LANES tail chains, records in arrival order.
+ *	base	the live entries at some moment, sorted, written in one go by the build
+ *			or by compaction, never appended to;
+ *	lane	one of GPUDS_LANES tail chains, records in order of arrival.
  *
- * An entry whose TID is in heap block b only ever has records in lane
- * b % GPUDS_LANES, so that all records of one TID are totally ordered although
- * lanes are appended to concurrently.  Base records are older than any lane
- * record.  A tombstone ends the life of the same (key, TID) appended before.
+ * All records of an entry whose TID is in heap block b are in lane b % GPUDS_LANES.  So all
+ * records of one TID are totally ordered, although lanes are appended to concurrently.
+ * Records of the base are older than all records of lanes.  A tombstone ends the life of
+ * the same (key, TID) appended before.
  *
- * Within a lane records are numbered from 0 on, for the whole life of the
- * relation file; compaction drops the oldest but never renumbers.  A page's
- * opaque data says which records it holds (see GpudsPageOpaqueData), so that a
- * reader that followed a stale link to a recycled page notices and starts
- * again at the metapage.  src/README.md has the locking order and the proofs.
+ * The records of a lane are numbered from 0 on, for the life of the relation file.
+ * Compaction drops the oldest but never renumbers.  A page's opaque data says which records
+ * it holds (GpudsPageOpaqueData).  So a reader that followed a stale link to a recycled
+ * page notices, and starts again at the metapage.  src/README.md has the locking order and
+ * the proofs.
  *
- * All pages have the standard layout, pd_lower ends the records; all changes go
- * through generic WAL.
+ * All pages have the standard layout; pd_lower ends the records.  All changes go through
+ * generic WAL.
  *
  * In names, meta is the metapage's data, pos a position in the lanes, blkno a block
  * number, nwords the number of 64-bit words of a key.
@@ -53,9 +53,9 @@
 
 typedef struct GpudsPageOpaqueData
 {
-	/* number of the page's first record: in its lane, or in its base */
+	/* number of the page's first record, in its lane or in its base */
 	uint64 first;
-	/* of the base the page belongs to; for information only in lane and free pages */
+	/* of the page's base; in lane and free pages for information only */
 	uint64 generation;
 	BlockNumber next; /* next page of the chain, or invalid */
 	uint16 spare;     /* zero */
@@ -108,10 +108,7 @@ typedef struct GpudsMetaData
 	uint16 version;
 	uint8 structure; /* number in kernels/structures.h */
 	uint8 nwords;    /* key words of a record, 1 or 2 */
-	/*
-	 * random, given at creation: tells a recycled file number from the file it once
-	 * was
-	 */
+	/* random, given at creation: tells a recycled file number from the file it once was */
 	uint64 file_id;
 	uint64 generation;     /* counts bases; raised by compaction */
 	BlockNumber base_head; /* first page of the base, or invalid */
@@ -129,7 +126,7 @@ typedef struct GpudsMetaData
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
 
 /*
- * How far somebody has read: all records of lane l numbered below count[l].
+ * How far a reader has read: all records of lane l numbered below count[l].
  * block[l] is the page that holds, or will be followed by the page that holds,
  * record count[l]; invalid: start at the metapage.
  */
@@ -171,10 +168,7 @@ typedef enum GpudsReadResult
 {
 	GPUDS_READ_PAGE, /* *page was filled */
 	GPUDS_READ_END,  /* everything was read; position is final */
-	/*
-	 * the chain was replaced under the reader by a compaction: start again with a new
-	 * reader
-	 */
+	/* a compaction replaced the chain under the reader: start again with a new reader */
 	GPUDS_READ_STALE
 } GpudsReadResult;
 

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * layout_check.c
- *	  Compile-time checks of every on-disk structure: sizes and offsets in
- *	  bytes.  A change here is a change of GPUDS_FORMAT_VERSION.
+ *	  Compile-time checks of every on-disk structure: sizes and offsets in bytes.
+ *
+ * Changing one of them means a new GPUDS_FORMAT_VERSION.
  *
  *-------------------------------------------------------------------------
  */

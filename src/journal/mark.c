@@ -1,16 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * mark.c
- *	  VACUUM's bulk delete: which TIDs are dead, tombstones and dead marks.
+ *	  VACUUM's bulk delete: finds dead TIDs, appends tombstones, marks records dead.
  *
- * Works on batches of whole pages.  For each batch the tombstones are appended
- * first and the records marked afterwards: whoever crashes between the two
- * leaves records that the next VACUUM asks for and marks again, while a mark
- * without a tombstone would leave a mirror with an entry that nobody ever
- * removes.
+ * It works on batches of whole pages.  For each batch the tombstones are appended first, and
+ * the records are marked afterwards.  A crash between the two leaves records that the next
+ * VACUUM asks about and marks again.  A mark without a tombstone would leave a mirror with
+ * an entry that is never removed.
  *
- * Pages cannot move meanwhile: compaction is VACUUM's too, and VACUUM has a lock
- * on the table that excludes another one.
+ * Pages cannot move meanwhile: compaction belongs to VACUUM, too, and VACUUM's lock on the
+ * table excludes another one.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * read.c
- *	  Reading the journal: the base, then the lanes, a page at a time.
+ *	  Reads the journal: the base, then the lanes, a page at a time.
  *
- * The reader holds no lock and no pin between pages: it copies a page's records
- * out under a share lock.  What keeps it right while compaction replaces chains
- * under it: a page belongs to the chain being read exactly if its kind, lane or
- * generation, and the number of its first record are the expected ones.  If they
- * are not, a metapage of another generation tells that a compaction was at work
- * (GPUDS_READ_STALE); with the same generation the chain is damaged.  Numbers
- * grow with each page, so that no reader walks in circles.
+ * The reader copies a page's records out under a share lock and holds no lock and no pin
+ * between pages.  Compaction may replace chains under it.  A page belongs to the chain being
+ * read exactly if its kind, its lane or generation, and the number of its first record are
+ * the expected ones.  If they are not, the metapage tells why: another generation means that
+ * a compaction was at work (GPUDS_READ_STALE); the same generation means that the chain is
+ * damaged.  Numbers grow with each page, so no reader walks in circles.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * runs.c
- *	  Runs in temporary files and the merge of sorted sources (see runs.h).
+ *	  Runs in temporary files, and the merge of sorted sources (see runs.h).
  *
- * In a file a run's entries have the form of journal records, so that a spilled
- * entry takes 16 or 24 bytes.  The runs of one sorter lie behind each other in
- * one file.
+ * In a file, the entries of a run have the form of journal records, so a spilled entry
+ * takes 16 or 24 bytes.  The runs of one sorter follow each other in one file.
  *
- * The merge is a tournament of losers: node i > 0 of the tree holds the source
- * that lost there, node 0 the overall winner; sources are the leaves.
+ * The merge is a tournament of losers.  Node i > 0 of the tree holds the source that lost
+ * there, node 0 the overall winner; sources are the leaves.
  *
  *-------------------------------------------------------------------------
  */

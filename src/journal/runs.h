@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * runs.h
- *	  Sorting more entries than fit in memory: runs in temporary files, and
- *	  the merge of runs, arrays and other sorted sources.
+ *	  Sorting more entries than fit in memory: runs in temporary files, and the
+ *	  merge of runs, arrays and other sorted sources.
  *
- * A source may say of an entry that it is deleted (GPUDS_RUN_DELETED); of equal
- * entries the one of the source with the highest number is the last word.
+ * A source may say that an entry is deleted (GPUDS_RUN_DELETED).  Of equal entries, the one
+ * from the source with the highest number counts.
  *
  *-------------------------------------------------------------------------
  */

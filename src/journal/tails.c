@@ -3,7 +3,7 @@
  * tails.c
  *	  Where this backend last saw the tails of an index's lanes.
  *
- * A hint: a page that has become something else since is noticed under its lock.
+ * That is only a hint.  If the page has become something else, its lock shows that.
  *
  *-------------------------------------------------------------------------
  */

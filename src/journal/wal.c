@@ -3,16 +3,15 @@
  * wal.c
  *	  Generic WAL records of changes made in place.
  *
- * access/generic_xlog.h copies every page twice and finds out what changed by
- * comparing all of its bytes; appending one record of 16 bytes would spend most
- * of its time on that.  We know what we change.  So pages of records are changed
- * in place, in a critical section, and the record is assembled here: resource
- * manager RM_GENERIC_ID, and for each page either a full image or a delta of
- * fragments (offset, length, bytes) as generic_redo applies them.  Replay is
- * core's and needs no library.
+ * access/generic_xlog.h copies every page twice and compares all of its bytes to find what
+ * changed.  For one appended record of 16 bytes that would take most of the time, and we
+ * know what we change.  So pages of records are changed in place, in a critical section, and
+ * the record is assembled here: resource manager RM_GENERIC_ID, and for each page either a
+ * full image or a delta of fragments (offset, length, bytes), as generic_redo applies them.
+ * Core replays it without the library.
  *
- * The hole between pd_lower and pd_upper of a page must be all zeros, as replay
- * makes it so.
+ * The hole between pd_lower and pd_upper of a page must be all zeros, because replay makes
+ * it so.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,15 +3,14 @@
  * bounds.c
  *	  Scan keys as intervals of entries and a filter.
  *
- * The keys on one column are intersected to a set of codes (condition.c, set.c).
- * The sets of the leading columns make the intervals (product.c), as far as all
- * but the last of them hold points only; the sets of other columns make the filter
- * (filter.c).  Sets are worked out in ascending codes, and turned around at the end
- * where the column is DESC.
+ * The keys on one column are intersected to a set of codes (condition.c, set.c).  The
+ * intervals are the product of the sets of the leading columns (product.c), up to the first
+ * set that holds more than points.  The sets of other columns become the filter (filter.c).
+ * Sets are computed in ascending codes, and reversed at the end if the column is DESC.
  *
- * A set takes about the memory of the array it comes from.  Intervals take
- * several times as much and their product any multiple, so they are made in
- * batches.  Nothing here takes long without looking for interrupts.
+ * A set takes about the memory of the array it comes from.  Intervals take several times as
+ * much, and their product any multiple, so they are made in batches.  Nothing here takes
+ * long without checking for interrupts.
  *
  *-------------------------------------------------------------------------
  */

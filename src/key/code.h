@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * code.h
- *	  Inside the key room: codes of values, places in a key, cuts.
+ *	  Inside the key room: the codes of values, their places in a key, and cuts.
+ *
+ * A cut is where a constant falls among the codes of a column.
  *
  *-------------------------------------------------------------------------
  */

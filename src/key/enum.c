@@ -3,10 +3,10 @@
  * enum.c
  *	  Keeps indexed enums sortable by the OIDs of their labels.
  *
- * Core gives a label an even OID if, among the even ones, it sorts by OID where
- * it sorts among the labels, else an odd one.  So even OIDs are codes.  Labels
- * of CREATE TYPE are even, and so is one that ADD VALUE puts last; one put
- * BEFORE or AFTER others mostly is not.  Indexes on types with odd labels are
+ * Core gives a label an even OID if its place by OID, among the labels with even OIDs, is
+ * its place in the enum's order; otherwise it gives an odd one.  So even OIDs serve as
+ * codes.  Labels of CREATE TYPE are even, and so is a label that ADD VALUE puts last.  One
+ * that is put BEFORE or AFTER others mostly is odd.  Indexes on types with odd labels are
  * refused, and so are odd labels for types that are indexed.
  *
  *-------------------------------------------------------------------------

@@ -3,19 +3,20 @@
  * key.h
  *	  Order-preserving encodings of index keys, and scan keys as intervals.
  *
- * Every column's value becomes a code of a fixed number of bits, compared as
- * unsigned, that orders and equals exactly as the type's btree operator class
- * does (bits complemented for DESC).  The key is a bit string: for each column
- * one NULL bit and the code, most significant first; the last column's NULL
- * bit stands after its code instead of before it, so that a single-column key
- * fills its words and has its NULL bit in the spill (see kernels/core/entry.h).  A
- * NULL's code is all zeros if it sorts first in the index, else all ones; its
- * NULL bit is 0 if it sorts first, else 1, and a value's is the opposite.
+ * A column's value becomes a code: a number with a fixed count of bits, compared as
+ * unsigned, that orders and equals exactly as the type's btree operator class does.  For
+ * DESC the bits are complemented.
  *
- * The string stands at the left of one of 72 bits (w0 and the spill, the top
- * byte of t) or, if it is longer than that, of 136 bits (w0, w1 and the
- * spill).  The bits behind it are zero.  Places in a key are counted from the
- * right end of these 72 or 136 bits: place 0 is the spill's lowest bit.
+ * A key is a bit string.  For each column it has one NULL bit and the code, most significant
+ * first.  Only in the last column the NULL bit follows the code, so that a key of one
+ * column fills its words and has its NULL bit in the spill (see kernels/core/entry.h).  A
+ * NULL that sorts first has the NULL bit 0 and a code of zeros; a NULL that sorts last has
+ * the NULL bit 1 and a code of ones.  A value has the opposite NULL bit.
+ *
+ * The string is left-aligned in 72 bits (w0 and the spill, the top byte of t), or, if it is
+ * longer, in 136 bits (w0, w1 and the spill).  The bits behind it are zero.  Places in a
+ * key are counted from the right end of these 72 or 136 bits: place 0 is the spill's
+ * lowest bit.
  *
  * Limits: 8 columns, and 136 bits with their NULL bits.
  *

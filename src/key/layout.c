@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * layout.c
- *	  Which types make keys, and where an index's columns lie in its key.
+ *	  Which types can be keys, and where an index's columns lie in its key.
  *
  *-------------------------------------------------------------------------
  */

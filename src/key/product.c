@@ -3,9 +3,9 @@
  * product.c
  *	  Intervals of entries, as the product of the leading columns' sets.
  *
- * Intervals take several times the memory of the sets that they come from, and
- * their product any multiple of it, so they are written in batches, from the
- * one with a number on.
+ * Intervals take several times the memory of the sets that they come from, and their
+ * product any multiple of it.  So they are numbered, and written in batches, each beginning
+ * with a given number.
  *
  *-------------------------------------------------------------------------
  */

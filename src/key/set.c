@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * set.c
- *	  Sets of codes: what a column may be.
+ *	  Sets of codes: the values that a column may have.
  *
- * Nothing here takes long without looking for interrupts.
+ * Nothing here takes long without checking for interrupts.
  *
  *-------------------------------------------------------------------------
  */
