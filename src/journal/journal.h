@@ -53,9 +53,9 @@
 
 typedef struct GpudsPageOpaqueData
 {
-	/* number of the page's first record: in its lane, or in its base */
+	/* number of the page's first record, in its lane or in its base */
 	uint64 first;
-	/* of the base the page belongs to; for information only in lane and free pages */
+	/* of the page's base; in lane and free pages for information only */
 	uint64 generation;
 	BlockNumber next; /* next page of the chain, or invalid */
 	uint16 spare;     /* zero */
@@ -108,10 +108,7 @@ typedef struct GpudsMetaData
 	uint16 version;
 	uint8 structure; /* number in kernels/structures.h */
 	uint8 nwords;    /* key words of a record, 1 or 2 */
-	/*
-	 * random, given at creation: tells a recycled file number from the file it once
-	 * was
-	 */
+	/* random, given at creation: tells a recycled file number from the file it once was */
 	uint64 file_id;
 	uint64 generation;     /* counts bases; raised by compaction */
 	BlockNumber base_head; /* first page of the base, or invalid */
@@ -171,10 +168,7 @@ typedef enum GpudsReadResult
 {
 	GPUDS_READ_PAGE, /* *page was filled */
 	GPUDS_READ_END,  /* everything was read; position is final */
-	/*
-	 * the chain was replaced under the reader by a compaction: start again with a new
-	 * reader
-	 */
+	/* a compaction replaced the chain under the reader: start again with a new reader */
 	GPUDS_READ_STALE
 } GpudsReadResult;
 
