@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * gk.h
+ * entry.h
  *	  What every structure of kernels/ shares: entries, intervals, operations.
  *
  * The files of this folder know nothing of PostgreSQL.  They are written in

@@ -3,10 +3,12 @@
  * structure.h
  *	  What a structure is on a GPU.
  *
- * A structure is a class NameOnGpu derived from GpuStructure, of which each object is
- * a tree and is made with the structure's number, and its type Probe (view.h).  The engine's changer, one thread, calls what
- * changes a tree, and what it calls returns when the device is through; view and scan
- * are called by other threads beside it, which have pinned the version (pins.h).
+ * A structure is a class NameOnGpu, derived from GpuStructure, and its type Probe
+ * (view.h).  An object of the class is one tree; it is made with the structure's number.
+ *
+ * One thread, the engine's changer, calls what changes a tree.  These functions return
+ * when the device is through.  Other threads call view and scan beside it, and have
+ * pinned the version (pins.h).
  *
  *-------------------------------------------------------------------------
  */

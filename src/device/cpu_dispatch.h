@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * cpu.h
+ * cpu_dispatch.h
  *	  The loops of the CPU device, one set for each instruction set.
  *
  * Plain C: the kernel tests use it without PostgreSQL.
