@@ -18,7 +18,8 @@ _Static_assert(offsetof(CpuBtree, head) == offsetof(CpuTree, head) &&
 				   offsetof(CpuBtree, version) == offsetof(CpuTree, version) &&
 				   offsetof(CpuBtree, entries) == offsetof(CpuTree, entries) &&
 				   offsetof(CpuBtree, nwords) == offsetof(CpuTree, nwords) &&
-				   offsetof(CpuBtree, space) == offsetof(CpuTree, space),
+				   offsetof(CpuBtree, space) == offsetof(CpuTree, space) &&
+				   offsetof(CpuBtree, retired) == sizeof(CpuTree),
 			   "a CpuBtree begins as a CpuTree does");
 
 HOST_FN KernelStatus

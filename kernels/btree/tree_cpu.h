@@ -17,6 +17,7 @@
 
 #include "kernels/btree/node.h"
 #include "kernels/cpu/arena.h"
+#include "kernels/cpu/structure.h"
 
 #if BTREE_UNIT_BYTES != ARENA_UNIT_BYTES
 #error "a BtreeRef must be an ArenaRef"
@@ -59,6 +60,7 @@ typedef struct CpuBtree
 	uint32_t nwords;
 	uint32_t reserved;
 	ArenaSpace space;
+	uint32_t padding; /* CpuTree ends here */
 	CpuBtreeQueue retired;
 	uint64_t count[2]; /* atomic: entries of this version and of the one before or after */
 } CpuBtree;
@@ -265,7 +267,7 @@ cpu_btree_reclaim(Arena *arena, CpuBtree *tree, uint64_t oldest_pin)
 HOST_FN uint64_t
 cpu_btree_withdraw(CpuBtree *tree)
 {
-	cpu_btree_publish(tree, 0, 0);
+	cpu_tree_withdraw((CpuTree *) tree);
 	return tree->version;
 }
 

@@ -256,6 +256,10 @@ cpu_btree_verify_all(CpuBtreeVerify *v)
 			return cpu_btree_wrong(v, "height %d with root at unit %u", height, cpu_btree_head_root(head));
 		if (count > BTREE_MAX_ENTRIES || (height == 0 && count != 0))
 			return cpu_btree_wrong(v, "height %d with %llu entries", height, (unsigned long long) count);
+		if (v->tree->count[cpu_btree_head_count(head)] != count)
+			return cpu_btree_wrong(v, "%llu entries, but the head's count says %llu",
+								   (unsigned long long) count,
+								   (unsigned long long) v->tree->count[cpu_btree_head_count(head)]);
 		if (height > 0 && !cpu_btree_verify_root(v))
 			return false;
 	}

@@ -5,7 +5,7 @@
  *
  * An arena is one piece of memory, mapped by every process that uses it; its
  * header lies at its start.  It is cut into chunks of 8 kB, and these into
- * units of 64 bytes.  A ArenaRef is the number of a unit, counted from the
+ * units of 64 bytes.  An ArenaRef is the number of a unit, counted from the
  * arena's start; the header's own units make 0 a reference that never occurs.
  *
  * Chunks are handed to spaces.  A space is the memory of one structure: only

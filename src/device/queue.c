@@ -523,7 +523,7 @@ abandon(int code, Datum arg)
 		gpuds_staging_give(sent->span);
 }
 
-/* Lets others span.  True: for long. */
+/* Lets other processes run.  True: for long. */
 static bool
 lost_cpu_by_yield(void)
 {

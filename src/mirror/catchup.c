@@ -23,9 +23,6 @@
 /* Operations that are applied at a time where memory is short. */
 #define LEAST_APPLY 1024
 
-/* Operations in a loader's batch where maintenance_work_mem is small. */
-#define LEAST_LOADER_BATCH (INT64CONST(1024) * 1024)
-
 /*
  * Applies a batch in the order that the device wants.  If there is no room, then
  * less at a time: what an apply replaces is free for the next one.  If even the
@@ -60,15 +57,13 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 }
 
 /*
- * Operations that a batch may have: in a loader as many as maintenance_work_mem
- * holds twice, once to sort from and once to sort into.
+ * Operations that a batch may have.  Only sorting here makes large ones worth while.
  */
 static int64
-batch_limit(int how)
+batch_limit(GpudsMirror *mirror, int how)
 {
-	if (!(how & GPUDS_LOADER))
-		return GPUDS_PIECE_RECORDS;
-	return Max(LEAST_LOADER_BATCH, (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GpudsOp)));
+	return (how & GPUDS_LOADER) && !gpuds_device_sorts(&mirror->tree) ? gpuds_ops_large()
+																	  : GPUDS_PIECE_RECORDS;
 }
 
 /*
@@ -85,7 +80,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 	bool end = false;
 	GpudsOpBatch batch;
 
-	gpuds_ops_init(&batch, batch_limit(how));
+	gpuds_ops_init(&batch, batch_limit(mirror, how));
 	while (!end)
 	{
 		batch.n = 0;

@@ -51,6 +51,7 @@ typedef struct GpudsOpBatch
 	MemoryContext context;
 } GpudsOpBatch;
 
+extern int64 gpuds_ops_large(void);
 extern void gpuds_ops_init(GpudsOpBatch *batch, int64 limit);
 extern void gpuds_ops_free(GpudsOpBatch *batch);
 extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end);

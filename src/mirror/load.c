@@ -18,9 +18,6 @@
 
 #include "mirror/internal.h"
 
-/* At least this many operations of the lanes are merged with the base. */
-#define MIN_BATCH (1024 * 1024)
-
 /* Part of the memory that is left for the changes that follow a load. */
 #define SPARE_SHARE 32
 
@@ -174,7 +171,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	}
 
 	/* Lanes first, so that the base can be streamed past them. */
-	gpuds_ops_init(&batch, Max(MIN_BATCH, (int64) maintenance_work_mem * 1024 / (2 * sizeof(GpudsOp))));
+	gpuds_ops_init(&batch, gpuds_ops_large());
 	if (!gpuds_device_sorts(&mirror->tree))
 	{
 		lanes = gpuds_reader_open_after(source->index, &pos);

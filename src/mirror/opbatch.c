@@ -10,10 +10,29 @@
  */
 #include "gpuds.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "kernels/core/sort.h"
 #include "mirror/internal.h"
+
+/* Operations in a large batch: at least, where maintenance_work_mem is small ... */
+#define LEAST_LARGE (INT64CONST(1024) * 1024)
+
+/* ... and at most: what is sorted in a moment, which nothing can interrupt. */
+#define MOST_LARGE (INT64CONST(4) * 1024 * 1024)
+
+/*
+ * How many operations a large batch has: as many as maintenance_work_mem holds twice,
+ * once to sort from and once to sort into, within limits.
+ */
+int64
+gpuds_ops_large(void)
+{
+	int64 fitting = (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GpudsOp));
+
+	return Min(Max(LEAST_LARGE, fitting), MOST_LARGE);
+}
 
 /*
  * An empty batch that is full when it has limit operations, or a page's worth
@@ -50,6 +69,8 @@ add_page(GpudsOpBatch *batch, const GpudsJournalPage *page)
 	{
 		int64 size = Max(batch->size * 2, 1024);
 
+		/* No more than a full batch and the page that fills it. */
+		size = Min(size, batch->limit + GPUDS_MAX_RECORDS_PER_PAGE);
 		size = Max(size, batch->n + page->nrecords);
 		if (batch->ops == NULL)
 			batch->ops = MemoryContextAllocHuge(batch->context, size * sizeof(GpudsOp));

@@ -67,7 +67,8 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 {
 	if (RelationUsesLocalBuffers(source->index))
 		return present_on(source, GPUDS_ON_CPU_PRIVATE);
-	return present_on(source, gpuds_device_wanted()) || present_on(source, GPUDS_ON_CPU);
+	return (gpuds_device_wanted() != GPUDS_ON_CPU && present_on(source, gpuds_device_wanted())) ||
+		   present_on(source, GPUDS_ON_CPU);
 }
 
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
@@ -102,7 +103,8 @@ gpuds_mirror_expected(Relation index, double entries)
 		return true;
 	if (RelationUsesLocalBuffers(index))
 		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
-	return expected_on(index, gpuds_device_wanted(), bytes) || expected_on(index, GPUDS_ON_CPU, bytes);
+	return (gpuds_device_wanted() != GPUDS_ON_CPU && expected_on(index, gpuds_device_wanted(), bytes)) ||
+		   expected_on(index, GPUDS_ON_CPU, bytes);
 }
 
 /*
