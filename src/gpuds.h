@@ -28,6 +28,7 @@ extern int gpuds_staging_memory_mb;
 extern int gpuds_device_timeout_s; /* seconds, 0: none */
 extern int gpuds_temp_memory_mb;
 extern int gpuds_max_mirrors;
+extern int gpuds_memtable_memory_mb; /* 0: no memtables */
 
 /*
  * Errors out with a HINT unless the library was preloaded.  Every entry point

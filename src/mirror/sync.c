@@ -132,16 +132,29 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 	return true;
 }
 
-/* Does the mirror have what the scan needs? */
+/* Has the mirror, together with its memtable, all that was appended until now? */
+static bool
+is_joined(GpudsMirrorRef *ref)
+{
+	uint64 joined = pg_atomic_read_u64(&ref->mirror->joined);
+
+	if (!gpuds_memtable_is_whole(joined) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
+		return false;
+	ref->memtable = joined;
+	return true;
+}
+
+/* Does the mirror have what the scan needs, or ref->memtable what it lacks? */
 static bool
 is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goal)
 {
 	GpudsMirror *mirror = ref->mirror;
 
+	ref->memtable = 0;
 	if (!gpuds_device_usable(&mirror->tree))
 		return false;
 	if (!goal->recovery)
-		return pg_atomic_read_u64(&mirror->synced) >= goal->changes;
+		return pg_atomic_read_u64(&mirror->synced) >= goal->changes || is_joined(ref);
 	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
 	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror);
