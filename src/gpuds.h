@@ -49,9 +49,15 @@ extern void gpuds_hooks_init(void);
  */
 #ifdef GPUDS_INJECTION_POINTS
 extern void gpuds_injection_point(const char *name);
+extern void gpuds_injection_point_of(const char *name, Oid database);
 extern void gpuds_injection_define_guc(void);
+
+/* gpuds.test_without_memtables: the session's scans bring mirrors up themselves */
+extern bool gpuds_without_memtables;
 #else
+#define gpuds_without_memtables false
 #define gpuds_injection_point(name) ((void) 0)
+#define gpuds_injection_point_of(name, database) ((void) 0)
 #endif
 
 #endif /* GPUDS_H */

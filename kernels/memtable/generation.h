@@ -167,7 +167,8 @@ generation_entries(const Generation *generation)
 HOST_FN uint32_t
 generation_alloc(Arena *arena, Generation *generation, uint32_t units)
 {
-	uint64_t bump = __atomic_load_n(&generation->bump, __ATOMIC_RELAXED);
+	/* who places a node in a chunk comes after whoever had the chunk before */
+	uint64_t bump = __atomic_load_n(&generation->bump, __ATOMIC_ACQUIRE);
 	uint32_t chunk = 0;
 
 	for (;;)
@@ -186,7 +187,7 @@ generation_alloc(Arena *arena, Generation *generation, uint32_t units)
 			end = first + GENERATION_CHUNK_UNITS;
 		}
 		if (!__atomic_compare_exchange_n(&generation->bump, &bump, (uint64_t) end << 32 | (first + units),
-										 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+										 false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			continue;
 		if (!fits)
 			generation_push_chunk(arena, generation, chunk);

@@ -12,6 +12,7 @@
 #include "storage/lwlock.h"
 
 #include "kernels/core/pins.h"
+#include "kernels/memtable/collect.h"
 #include "memtable/memtable.h"
 
 /* Operations of a generation at which the drainer begins the next one. */

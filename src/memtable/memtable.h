@@ -52,7 +52,7 @@
 #include "port/atomics.h"
 
 #include "gpuds.h"
-#include "kernels/memtable/collect.h"
+#include "kernels/core/entry.h"
 
 /* Chains of an index's journal that records are appended to (journal/journal.h). */
 #define GPUDS_LANES 4

@@ -90,13 +90,13 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	bool beyond;
 	int64 n = gpuds_drain_read(frozen, mirror->pos.count, ops, &beyond);
 
-	gpuds_injection_point("drain-apply");
+	gpuds_injection_point_of("drain-apply", frozen->file.locator.dbOid);
 	if (n > 0)
 		mirror->ahead = true;
 	if (gpuds_mirror_is_loaded(mirror) && gpuds_mirror_apply(mirror, ops, n, false, &size) == GPUDS_UP)
 	{
 		advance(mirror, frozen, beyond);
-		gpuds_injection_point("drain-applied");
+		gpuds_injection_point_of("drain-applied", frozen->file.locator.dbOid);
 	}
 	else
 		gpuds_memtable_leave(&mirror->joined);
