@@ -52,7 +52,7 @@ extern void gpuds_injection_point(const char *name);
 extern void gpuds_injection_point_of(const char *name, Oid database);
 extern void gpuds_injection_define_guc(void);
 
-/* gpuds.test_without_memtables: the session's scans bring mirrors up themselves */
+/* gpuds.test_without_memtables: the session puts nothing into memtables, and reads none */
 extern bool gpuds_without_memtables;
 #else
 #define gpuds_without_memtables false

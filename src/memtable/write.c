@@ -96,7 +96,7 @@ gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 	/* a full barrier: who waits for appenders sees us, or we see what he has done before */
 	(void) pg_atomic_fetch_add_u64(&gpuds_memtables.appenders[GpudsMyBackendIndex()].count, 1);
 	append.active = true;
-	append.many = n > MOST_RECORDS;
+	append.many = n > MOST_RECORDS || gpuds_without_memtables;
 	append.locator = *locator;
 	choose(look_up(locator, &append.moves));
 }

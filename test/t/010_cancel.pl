@@ -71,7 +71,7 @@ SKIP:
 	# point, its number, what brings a backend there
 	for my $case (
 		[ 'insert-buffered-flush', 1, 'INSERT INTO t SELECT 5000000 + i, i FROM generate_series(1, 100) i' ],
-		[ 'catch-up-read', 7, $query, 'INSERT INTO t SELECT 3000000 + i, i FROM generate_series(1, 100) i' ],
+		[ 'catch-up-read', 7, $query, 'SET gpuds.test_without_memtables = on; INSERT INTO t SELECT 3000000 + i, i FROM generate_series(1, 100) i' ],
 		[ 'load-base-read', 8, $query, "SELECT gpuds_index_evict('t_k')" ],
 		[ 'scan-before-probe', 10, $query ],
 		[ 'scan-probed', 9, $query ])

@@ -8,7 +8,7 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('waiters', conf => "max_connections = 120\ngpuds.host_memory = 8MB\ngpuds.device_memory = 16MB\n");
+my $node = new_node('waiters', conf => "max_connections = 120\ngpuds.memtable_memory = 0\ngpuds.host_memory = 8MB\ngpuds.device_memory = 16MB\n");
 
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (k bigint, v int);
