@@ -250,7 +250,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
 			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
-	if (gpuds_device_is_remote(gpuds_device_wanted()) &&
+	if (gpuds_device_is_remote(gpuds_device_wanted(costs.num_sa_scans)) &&
 		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
 		*startup += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	*total = *startup + entries * (cpu_index_tuple_cost * ENTRY_SHARE + nfilters * cpu_operator_cost);

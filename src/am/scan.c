@@ -161,7 +161,10 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 	if (gpuds_fallback_has_all(state->fallback) && !gpuds_mirror_present(&state->source))
 		state->ref.mirror = NULL;
 	else
+	{
+		state->ref.intervals = state->set.total;
 		gpuds_mirror_sync(&state->source, &state->ref);
+	}
 	gpuds_mirror_count(&state->ref, 1, 0, state->set.total, 0);
 	state->fetch = gpuds_probe_sizes(&state->ref)->first;
 	state->synced = true;

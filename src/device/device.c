@@ -9,6 +9,9 @@
 
 #include "device/internal.h"
 
+/* So many keys a GPU finds faster than a CPU, the round trip included. */
+#define MANY_INTERVALS 256
+
 static const GpudsDeviceOps *const devices[] = {
 	[GPUDS_ON_CPU] = &gpuds_shared_cpu_device,
 	[GPUDS_ON_CUDA] = &gpuds_cuda_device,
@@ -70,9 +73,12 @@ gpuds_device_insists(GpudsDeviceKind kind)
 }
 
 GpudsDeviceKind
-gpuds_device_wanted(void)
+gpuds_device_wanted(int64 intervals)
 {
-	return gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+	bool many = intervals >= MANY_INTERVALS || gpuds_device_insists(GPUDS_ON_CUDA);
+
+	return many && gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA
+																				   : GPUDS_ON_CPU;
 }
 
 size_t

@@ -156,8 +156,11 @@ extern bool gpuds_device_holds(GpudsDeviceTree *tree);
  */
 extern uint64 gpuds_device_max_entries(GpudsDeviceKind kind);
 
-/* The device that the session's scans should use. */
-extern GpudsDeviceKind gpuds_device_wanted(void);
+/*
+ * The device that the session's scans of so many intervals should use: with "auto", a GPU
+ * only for as many as make up for the round trip.
+ */
+extern GpudsDeviceKind gpuds_device_wanted(int64 intervals);
 
 /* Bulk load.  The tree is withdrawn. */
 typedef struct GpudsDeviceLoad

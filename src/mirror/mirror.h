@@ -144,6 +144,7 @@ typedef struct GpudsMirrorRef
 {
 	GpudsMirror *mirror; /* NULL: answer from the journal */
 	uint64 serial;
+	int64 intervals; /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable; /* that has what the mirror may lack, or 0: it has all that the scan needs */
 } GpudsMirrorRef;
 

@@ -55,6 +55,13 @@ is_there(GpudsMirror *mirror)
 	return gpuds_mirror_get_position(mirror, &pos) && gpuds_device_usable(&mirror->tree);
 }
 
+/* Are there scans of this session that use a GPU? */
+static bool
+uses_gpu(void)
+{
+	return gpuds_device_wanted(PG_INT64_MAX) == GPUDS_ON_CUDA;
+}
+
 /* Has a kind of device the mirror? */
 static bool
 present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
@@ -73,8 +80,7 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 {
 	if (RelationUsesLocalBuffers(source->index))
 		return present_on(source, GPUDS_ON_CPU_PRIVATE);
-	return (gpuds_device_wanted() != GPUDS_ON_CPU && present_on(source, gpuds_device_wanted())) ||
-		   present_on(source, GPUDS_ON_CPU);
+	return present_on(source, GPUDS_ON_CPU) || (uses_gpu() && present_on(source, GPUDS_ON_CUDA));
 }
 
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
@@ -109,8 +115,7 @@ gpuds_mirror_expected(Relation index, double entries)
 		return true;
 	if (RelationUsesLocalBuffers(index))
 		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
-	return (gpuds_device_wanted() != GPUDS_ON_CPU && expected_on(index, gpuds_device_wanted(), bytes)) ||
-		   expected_on(index, GPUDS_ON_CPU, bytes);
+	return expected_on(index, GPUDS_ON_CPU, bytes) || (uses_gpu() && expected_on(index, GPUDS_ON_CUDA, bytes));
 }
 
 /*

@@ -330,15 +330,24 @@ sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 	return false;
 }
 
+/*
+ * Under "auto" a scan that is faster on a CPU uses the GPU only if there is no memory
+ * for a mirror on the CPU device.
+ */
 static bool
 sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
-	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE : GPUDS_ON_CPU;
+	bool may_use_gpu = gpuds_device_may_use(GPUDS_ON_CUDA);
+	bool gpu_first = gpuds_device_insists(GPUDS_ON_CUDA) || gpuds_device_wanted(ref->intervals) == GPUDS_ON_CUDA;
 
-	if (!gpuds_device_is_private(kind) && gpuds_device_may_use(GPUDS_ON_CUDA) &&
-		sync_on_cuda(source, how, ref))
+	if (RelationUsesLocalBuffers(source->index))
+		return sync_on(source, GPUDS_ON_CPU_PRIVATE, how, ref) == GPUDS_UP;
+	if (may_use_gpu && gpu_first && sync_on_cuda(source, how, ref))
 		return true;
-	return sync_on(source, kind, how, ref) == GPUDS_UP;
+	if (sync_on(source, GPUDS_ON_CPU, how, ref) == GPUDS_UP)
+		return true;
+	return may_use_gpu && !gpu_first && gpuds_queue_epoch() != 0 &&
+		   sync_on(source, GPUDS_ON_CUDA, how, ref) == GPUDS_UP;
 }
 
 /*
@@ -352,7 +361,7 @@ void
 gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
 	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
-																   : gpuds_device_wanted();
+																   : gpuds_device_wanted(ref->intervals);
 
 	if (ref->mirror && ref->mirror->tree.kind == kind &&
 		pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
@@ -382,5 +391,13 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 bool
 gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
-	return sync_somewhere(source, GPUDS_ASKED, ref);
+	bool loaded;
+
+	/* Last the one for scans of many keys, which is the one that ref names. */
+	ref->intervals = 1;
+	loaded = sync_somewhere(source, GPUDS_ASKED, ref);
+	if (gpuds_device_wanted(1) == gpuds_device_wanted(PG_INT64_MAX))
+		return loaded;
+	ref->intervals = PG_INT64_MAX;
+	return sync_somewhere(source, GPUDS_ASKED, ref) || loaded;
 }
