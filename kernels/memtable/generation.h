@@ -48,6 +48,18 @@ typedef struct GenerationNode
 	uint32_t next[GENERATION_LEVELS]; /* atomic; as many as the node's height */
 } GenerationNode;
 
+/*
+ * An entry that somebody found to be of no use, with a stamp of his.  A generation
+ * only keeps kills in a list for who drains it; scans do not see them.
+ */
+typedef struct GenerationKill
+{
+	GpudsEntry entry;
+	uint64_t stamp;
+	uint32_t next; /* link, 0: the last one */
+	uint32_t reserved;
+} GenerationKill;
+
 typedef struct Generation
 {
 	uint64_t bump;    /* atomic: end << 32 | first unit of the newest chunk not handed out */
@@ -55,6 +67,8 @@ typedef struct Generation
 	uint32_t chunks;  /* atomic: newest chunk, 0: the generation has no memory */
 	uint32_t nchunks; /* atomic */
 	uint32_t filter;  /* its chunk */
+	uint32_t kills;   /* atomic: the newest kill, 0: none */
+	uint64_t nkills;  /* atomic */
 	uint32_t head[GENERATION_LEVELS]; /* atomic */
 } Generation;
 
@@ -331,6 +345,42 @@ generation_find(const Arena *arena, const Generation *generation, const GpudsEnt
 	for (int level = GENERATION_LEVELS - 1; level >= 0; level--)
 		at = generation_walk(arena, generation, at, level, entry, UINT64_MAX, next);
 	return at;
+}
+
+HOST_FN const GenerationKill *
+generation_kill_at(const Arena *arena, uint32_t link)
+{
+	return (const GenerationKill *) ((const char *) arena + (size_t) link * GENERATION_UNIT_BYTES);
+}
+
+/* The newest kill, or 0; those before it follow by next. */
+HOST_FN uint32_t
+generation_kills(const Generation *generation)
+{
+	return __atomic_load_n(&generation->kills, __ATOMIC_ACQUIRE);
+}
+
+/* Adds a kill.  *others: how many there were.  KERNEL_NO_MEMORY: nothing was changed. */
+HOST_FN KernelStatus
+generation_add_kill(Arena *arena, Generation *generation, const GpudsEntry *entry, uint64_t stamp,
+					uint64_t *others)
+{
+	uint32_t self = generation_alloc(arena, generation, sizeof(GenerationKill) / GENERATION_UNIT_BYTES);
+	GenerationKill *kill;
+	uint32_t newest;
+
+	if (self == 0)
+		return KERNEL_NO_MEMORY;
+	kill = (GenerationKill *) generation_kill_at(arena, self);
+	kill->entry = *entry;
+	kill->stamp = stamp;
+	newest = __atomic_load_n(&generation->kills, __ATOMIC_RELAXED);
+	do
+		kill->next = newest;
+	while (!__atomic_compare_exchange_n(&generation->kills, &newest, self, false, __ATOMIC_RELEASE,
+										__ATOMIC_RELAXED));
+	*others = __atomic_fetch_add(&generation->nkills, 1, __ATOMIC_RELAXED);
+	return KERNEL_OK;
 }
 
 #endif /* KERNELS_GENERATION_H */

@@ -30,7 +30,10 @@ typedef enum Verdict
 	MIRROR_HAS_EXTRA
 } Verdict;
 
-/* Compares the mirror's entries with the journal's.  *where: the first that differs. */
+/*
+ * Compares the mirror's entries with the journal's, but allows for as many to be missing as
+ * were killed.  *where: the first that differs.
+ */
 static Verdict
 compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 {
@@ -42,6 +45,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 	int64 n = 0;
 	int64 at = 0;
 	bool more = true;
+	uint64 missing = 0;
 	Verdict verdict = MIRROR_GOOD;
 
 	memset(&all, 0, sizeof(all));
@@ -88,7 +92,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 			break;
 		if (at < n && entry_equal(&chunk[at], &entry))
 			at++;
-		else if (!doubtful)
+		else if (!doubtful && ++missing > mirror->killed)
 		{
 			*where = entry;
 			verdict = MIRROR_LACKS;

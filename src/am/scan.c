@@ -42,6 +42,9 @@
 /* Entries that a bitmap's first chunk has at most where there are many keys. */
 #define MAX_FIRST_CHUNK 4096
 
+/* Dead entries that a scan remembers before it hands them on. */
+#define MAX_KILLED 128
+
 /* TIDs sorted at a time for a bitmap. */
 #define BITMAP_PIECE (1024 * 1024)
 
@@ -92,6 +95,10 @@ typedef struct GpudsScanState
 	int64 fetch;         /* entries to fetch next time */
 	uint64 chunk_serial; /* names the chunk's contents */
 	ScanMark mark;
+
+	GpudsKillMark kill_mark; /* of the chunk */
+	GpudsEntry *killed;      /* entries of the chunk whose rows are dead for everybody */
+	int nkilled;
 } GpudsScanState;
 
 IndexScanDesc
@@ -113,6 +120,24 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	return scan;
 }
 
+/* The row of the entry that the scan stands on is dead for everybody. */
+static void
+kill_current(GpudsScanState *state)
+{
+	if (state->killed == NULL)
+		state->killed = MemoryContextAlloc(GetMemoryChunkContext(state), MAX_KILLED * sizeof(GpudsEntry));
+	if (state->nkilled < MAX_KILLED)
+		state->killed[state->nkilled++] = state->current;
+}
+
+/* Hands the dead entries of the chunk on. */
+static void
+hand_on_killed(GpudsScanState *state)
+{
+	gpuds_probe_kill(&state->kill_mark, state->killed, state->nkilled);
+	state->nkilled = 0;
+}
+
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
@@ -123,6 +148,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	if (keys && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 
+	hand_on_killed(state);
 	MemoryContextReset(state->key_context);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
@@ -244,6 +270,8 @@ fetch_chunk(GpudsScanState *state)
 {
 	const GpudsProbeSizes *sizes;
 
+	hand_on_killed(state);
+	gpuds_probe_mark(&state->ref, &state->kill_mark);
 	if (state->chunk_size < state->fetch)
 	{
 		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GpudsEntry));
@@ -277,6 +305,8 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		gpuds_key_set_sort(&state->set);
 		barrier(scan, state);
 	}
+	if (scan->kill_prior_tuple && state->place == PLACE_ON)
+		kill_current(state);
 	if (state->place == PLACE_FRESH || state->forward != forward)
 		scan_from_place(state, forward);
 
@@ -509,8 +539,11 @@ gpuds_endscan(IndexScanDesc scan)
 {
 	GpudsScanState *state = scan->opaque;
 
+	hand_on_killed(state);
 	gpuds_fallback_end(state->fallback);
 	MemoryContextDelete(state->key_context);
 	pfree(state->chunk);
+	if (state->killed)
+		pfree(state->killed);
 	pfree(state);
 }

@@ -282,6 +282,8 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 			reach(bulk, end.block[lane]);
 	}
 
+	if (!RelationUsesLocalBuffers(index))
+		gpuds_memtable_bulk_deleted(&RelationLocator(index));
 	gpuds_injection_point("bulk-delete-done");
 
 	stats->num_pages = RelationGetNumberOfBlocks(index);

@@ -138,6 +138,8 @@ describe(GpudsMemtable *memtable, GpudsFrozen *frozen)
 		frozen->block[lane] = memtable->end_block[lane];
 	}
 	frozen->n = generation_entries(gpuds_memtable_generation(memtable, frozen->generation));
+	frozen->nkills = __atomic_load_n(&gpuds_memtable_generation(memtable, frozen->generation)->nkills,
+									 __ATOMIC_RELAXED);
 }
 
 /* What to do about a memtable that is in use. */
@@ -156,7 +158,9 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 	}
 	if (pg_atomic_read_u64(&memtable->oldest) == newest)
 	{
-		uint64 entries = generation_entries(gpuds_memtable_generation(memtable, newest));
+		const Generation *generation = gpuds_memtable_generation(memtable, newest);
+		uint64 entries = generation_entries(generation) +
+						 __atomic_load_n(&generation->nkills, __ATOMIC_RELAXED);
 
 		if (entries == 0 && pg_atomic_read_u32(&memtable->left) == 0)
 			return GPUDS_DRAIN_IDLE;
@@ -226,6 +230,27 @@ gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops
 		n++;
 	}
 	Assert(n <= frozen->n);
+	return n;
+}
+
+int64
+gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
+{
+	GpudsMemtable *memtable = gpuds_memtable_slot(frozen->serial);
+	uint64 stamp = pg_atomic_read_u64(&memtable->deletes);
+	const GenerationKill *kill;
+	int64 n = 0;
+
+	for (uint32 link = generation_kills(gpuds_memtable_generation(memtable, frozen->generation));
+		 link != 0 && n < frozen->nkills; link = kill->next)
+	{
+		kill = generation_kill_at(gpuds_memtables.arena, link);
+		if (kill->stamp != stamp)
+			continue;
+		ops[n].e = kill->entry;
+		ops[n].order = (uint64) n << 1 | GPUDS_OP_DELETE;
+		n++;
+	}
 	return n;
 }
 

@@ -36,6 +36,8 @@ typedef struct GpudsMemtable
 	pg_atomic_uint32 full; /* operations are missing */
 	pg_atomic_uint32 left; /* a mirror has left it */
 
+	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
+
 	/* One above the highest number that was put in, and the page of that record. */
 	pg_atomic_uint64 appended[GPUDS_LANES];
 	pg_atomic_uint32 block[GPUDS_LANES];

@@ -157,6 +157,7 @@ init_slot(GpudsMemtable *memtable)
 	pg_atomic_init_u64(&memtable->oldest, 1);
 	pg_atomic_init_u32(&memtable->full, 0);
 	pg_atomic_init_u32(&memtable->left, 0);
+	pg_atomic_init_u64(&memtable->deletes, 0);
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		pg_atomic_init_u64(&memtable->appended[lane], 0);

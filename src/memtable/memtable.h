@@ -117,6 +117,20 @@ extern void gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const
 extern void gpuds_memtable_end(void);
 
 /*
+ * kill.c: entries whose rows are dead for everybody leave the mirrors before VACUUM comes.
+ * A kill is a hint: it is not in the journal, and may be forgotten.  When VACUUM has
+ * been there, the heap may give the TID to a live row with the same key; so a kill carries a
+ * stamp from before its entry was read, and is void if a bulk delete has ended since.
+ */
+
+/* The present stamp of a memtable. */
+extern uint64 gpuds_memtable_stamp(uint64 serial);
+extern void gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *entries, int n);
+
+/* A bulk delete is about to return; its tombstones have been appended. */
+extern void gpuds_memtable_bulk_deleted(const RelFileLocator *locator);
+
+/*
  * read.c: what a memtable says to a scan.
  */
 
@@ -140,7 +154,8 @@ typedef struct GpudsFrozen
 	/* the position of a mirror that it has been applied to */
 	uint64 end[GPUDS_LANES];
 	BlockNumber block[GPUDS_LANES];
-	int64 n; /* its operations */
+	int64 n;      /* its operations */
+	int64 nkills; /* that it had when it was looked at */
 } GpudsFrozen;
 
 /* The calling process is the drainer, until it says that it is not. */
@@ -168,6 +183,9 @@ extern GpudsDrainStep gpuds_drain_step(int number, GpudsFrozen *frozen);
  * are not below frozen->end.
  */
 extern int64 gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond);
+
+/* The kills of a frozen generation that are not void, as deletions in any order; ops has room for nkills. */
+extern int64 gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops);
 
 /* Says of how many mirrors that are joined; -1: one of them has not had the generation. */
 typedef int (*GpudsDrainCheck)(const GpudsFrozen *frozen);

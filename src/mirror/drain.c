@@ -81,11 +81,32 @@ advance(GpudsMirror *mirror, const GpudsFrozen *frozen, bool beyond)
 	mirror->drained = frozen->generation + 1;
 }
 
+/*
+ * Deletes what has been killed.  If there is no room for that, the entries stay.  Not noted in
+ * the mirror's position: the journal has these entries.
+ */
+static void
+apply_kills(GpudsMirror *mirror, const GpudsFrozen *frozen, GpudsOp *ops, int64 *size)
+{
+	GpudsOpBatch batch;
+
+	gpuds_ops_init(&batch, frozen->nkills);
+	batch.ops = ops;
+	batch.n = gpuds_drain_read_kills(frozen, ops);
+	if (batch.n == 0)
+		return;
+	if (!gpuds_device_sorts(&mirror->tree))
+		gpuds_ops_sort(&batch);
+	mirror->killed += batch.n;
+	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, false, size);
+}
+
 /* The caller is the mirror's applier, and the mirror is joined and lacks the generation. */
 static void
 apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 {
-	GpudsOp *ops = MemoryContextAllocHuge(CurrentMemoryContext, Max(frozen->n, 1) * sizeof(GpudsOp));
+	int64 most = Max(Max(frozen->n, frozen->nkills), 1);
+	GpudsOp *ops = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(GpudsOp));
 	int64 size = gpuds_device_apply_size(&mirror->tree);
 	bool beyond;
 	int64 n = gpuds_drain_read(frozen, mirror->pos.count, ops, &beyond);
@@ -96,6 +117,7 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	if (gpuds_mirror_is_loaded(mirror) && gpuds_mirror_apply(mirror, ops, n, false, &size) == GPUDS_UP)
 	{
 		advance(mirror, frozen, beyond);
+		apply_kills(mirror, frozen, ops, &size);
 		gpuds_injection_point_of("drain-applied", frozen->file.locator.dbOid);
 	}
 	else

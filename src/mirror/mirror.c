@@ -74,6 +74,7 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	gpuds_memtable_leave(&mirror->joined);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
+	mirror->killed = 0;
 	mirror->news = true;
 	memset(&mirror->pos, 0, sizeof(mirror->pos));
 	SpinLockRelease(&mirror->mutex);

@@ -104,6 +104,7 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 joined;
 	uint64 joining; /* of the one that its applier is about to join */
 	uint64 drained; /* generations numbered below are in the mirror; while it is joined */
+	uint64 killed;  /* entries deleted that the journal still has, at most; the applier's */
 
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
@@ -257,6 +258,18 @@ extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);
+/*
+ * Kills (memtable/memtable.h).  A mark is taken before a probe; entries that the probe gave and whose
+ * rows are dead for everybody may be killed with it.
+ */
+typedef struct GpudsKillMark
+{
+	uint64 memtable;
+	uint64 stamp;
+} GpudsKillMark;
+
+extern void gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark);
+extern void gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n);
 extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
 
 #endif /* GPUDS_MIRROR_H */

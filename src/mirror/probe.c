@@ -220,6 +220,21 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 	return gpuds_fallback_scan(fallback, source, scan, forward, out, cap, end);
 }
 
+/* What kills of entries need that the next probe gives. */
+void
+gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark)
+{
+	mark->memtable = ref->mirror ? pg_atomic_read_u64(&ref->mirror->joined) : 0;
+	mark->stamp = mark->memtable ? gpuds_memtable_stamp(mark->memtable) : 0;
+}
+
+void
+gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n)
+{
+	if (mark->memtable != 0 && n > 0)
+		gpuds_memtable_kill(mark->memtable, mark->stamp, entries, n);
+}
+
 /*
  * The TIDs that the memtable adds to the rest of a scan, sorted, in palloc'd memory; those of
  * the mirror come from gpuds_probe_tids, called afterwards.  False: they are not to
