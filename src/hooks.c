@@ -42,12 +42,12 @@ xact_callback(XactEvent event, void *arg)
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
-			gpuds_memtable_end();
 			gpuds_private_abort();
 			/* FALLTHROUGH */
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PREPARE:
+			gpuds_memtable_end();
 			gpuds_insert_after_end(TopSubTransactionId);
 			gpuds_mirror_count_flush();
 			break;

@@ -109,9 +109,9 @@ gpuds_injection_define_guc(void)
 	DefineCustomStringVariable("gpuds.wait_at", "Injection points that this session waits at.",
 							   "A list of names; see src/injection.c.", &wait_at, "", PGC_USERSET,
 							   GUC_LIST_INPUT | GUC_NOT_IN_SAMPLE, wait_at_check, wait_at_assign, NULL);
-	DefineCustomBoolVariable("gpuds.test_without_memtables", "Makes the session do without memtables.",
-							 NULL, &gpuds_without_memtables, false, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL,
-							 NULL, NULL);
+	DefineCustomBoolVariable("gpuds.test_without_memtables", "Makes the session do without memtables.", NULL,
+							 &gpuds_without_memtables, false, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL,
+							 NULL);
 }
 
 /*

@@ -44,7 +44,7 @@
 typedef struct GenerationNode
 {
 	GpudsEntry entry;
-	uint64_t order;                    /* as GpudsOp's */
+	uint64_t order;                   /* as GpudsOp's */
 	uint32_t next[GENERATION_LEVELS]; /* atomic; as many as the node's height */
 } GenerationNode;
 
@@ -62,13 +62,13 @@ typedef struct GenerationKill
 
 typedef struct Generation
 {
-	uint64_t bump;    /* atomic: end << 32 | first unit of the newest chunk not handed out */
-	uint64_t entries; /* atomic: nodes */
-	uint32_t chunks;  /* atomic: newest chunk, 0: the generation has no memory */
-	uint32_t nchunks; /* atomic */
-	uint32_t filter;  /* its chunk */
-	uint32_t kills;   /* atomic: the newest kill, 0: none */
-	uint64_t nkills;  /* atomic */
+	uint64_t bump;                    /* atomic: end << 32 | first unit of the newest chunk not handed out */
+	uint64_t entries;                 /* atomic: nodes */
+	uint32_t chunks;                  /* atomic: newest chunk, 0: the generation has no memory */
+	uint32_t nchunks;                 /* atomic */
+	uint32_t filter;                  /* its chunk */
+	uint32_t kills;                   /* atomic: the newest kill, 0: none */
+	uint64_t nkills;                  /* atomic */
 	uint32_t head[GENERATION_LEVELS]; /* atomic */
 } Generation;
 
@@ -99,7 +99,8 @@ generation_hash(uint64_t x)
 HOST_FN int
 generation_height(const GpudsEntry *entry, uint64_t order)
 {
-	uint64_t random = generation_hash(entry->w0 ^ generation_hash(entry->w1 ^ generation_hash(entry->t + order)));
+	uint64_t random = generation_hash(entry->w0 ^
+									  generation_hash(entry->w1 ^ generation_hash(entry->t + order)));
 	int height = 1;
 
 	while (height < GENERATION_LEVELS && (random & 3) == 0)
@@ -290,7 +291,8 @@ generation_insert(Arena *arena, Generation *generation, const GpudsEntry *entry,
 	int height = generation_height(entry, order);
 	size_t bytes = offsetof(GenerationNode, next) + (size_t) height * sizeof(uint32_t);
 	uint32_t self = generation_alloc(arena, generation,
-									 (uint32_t) ((bytes + GENERATION_UNIT_BYTES - 1) / GENERATION_UNIT_BYTES));
+									 (uint32_t) ((bytes + GENERATION_UNIT_BYTES - 1) /
+												 GENERATION_UNIT_BYTES));
 	uint32_t before[GENERATION_LEVELS];
 	uint32_t next[GENERATION_LEVELS];
 	GenerationNode *node;

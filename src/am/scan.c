@@ -114,6 +114,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->source.fillfactor = GpudsGetFillfactor(index);
 	state->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys", ALLOCSET_SMALL_SIZES);
 	state->fallback = gpuds_fallback_begin();
+	state->ref.fresh.context = CurrentMemoryContext;
 	state->chunk_size = FIRST_CHUNK_SIZE;
 	state->chunk = palloc(state->chunk_size * sizeof(GpudsEntry));
 	scan->opaque = state;
@@ -125,7 +126,7 @@ static void
 kill_current(GpudsScanState *state)
 {
 	if (state->killed == NULL)
-		state->killed = MemoryContextAlloc(GetMemoryChunkContext(state), MAX_KILLED * sizeof(GpudsEntry));
+		state->killed = MemoryContextAlloc(state->ref.fresh.context, MAX_KILLED * sizeof(GpudsEntry));
 	if (state->nkilled < MAX_KILLED)
 		state->killed[state->nkilled++] = state->current;
 }
@@ -199,6 +200,7 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 static void
 scan_from_start(GpudsScanState *state, bool forward)
 {
+	gpuds_probe_forget(&state->ref);
 	state->scan.intervals = state->set.intervals;
 	state->scan.words = state->set.words;
 	state->scan.n = state->set.nintervals;
@@ -409,11 +411,13 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	if (state->set.nintervals >= MANY_KEYS)
 		keep_freed_memory();
 	if (!gpuds_probe_fresh_tids(&state->ref, &state->scan, &fresh, &nfresh))
-		return 0;
+		nfresh = -1;
 	if (nfresh > 0)
 		sort_into_bitmap(tbm, fresh, nfresh, scan->xs_recheck);
 	if (fresh)
 		pfree(fresh);
+	if (nfresh < 0)
+		return 0;
 	total += nfresh;
 	while (!state->end && state->scan.n > 0)
 	{
@@ -543,6 +547,8 @@ gpuds_endscan(IndexScanDesc scan)
 	gpuds_fallback_end(state->fallback);
 	MemoryContextDelete(state->key_context);
 	pfree(state->chunk);
+	if (state->ref.fresh.ops)
+		pfree(state->ref.fresh.ops);
 	if (state->killed)
 		pfree(state->killed);
 	pfree(state);

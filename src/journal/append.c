@@ -167,7 +167,9 @@ add_to_memtable(Relation index, int nwords, int lane, const char *records, int64
 		GpudsEntry entry;
 
 		gpuds_record_entry(record, nwords, &entry);
-		gpuds_memtable_add(lane, number + i, block, &entry, (record->flags & GPUDS_RECORD_TOMBSTONE) != 0);
+		if (!gpuds_memtable_add(lane, number + i, block, &entry,
+								(record->flags & GPUDS_RECORD_TOMBSTONE) != 0))
+			break;
 	}
 }
 

@@ -8,6 +8,11 @@
  * and the caller applies it to the mirrors; it is dropped, and when no reader has it
  * pinned any more its memory is given back.
  *
+ * A memtable that is full is not drained: a record of it may be missing below the ends,
+ * which an append of the time has not found room for.  It is retired, which needs no
+ * memory.  Whoever had no room has said so before its append was over, so it is enough to
+ * look after the grace period.
+ *
  * Grace periods.  A period is over when every append is over that was under way when it
  * began.  The drainer has one at a time, for all memtables together.
  *
@@ -60,30 +65,44 @@ gpuds_drainer_wake(void)
 		SetLatch(latch);
 }
 
-/* Is a period over?  Begins one if it has not begun. */
+static void
+begin_period(void)
+{
+	in_period = true;
+	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
+	for (int i = 0; i < MaxBackends; i++)
+		began_with[i] = pg_atomic_read_u64(&gpuds_memtables.appenders[i].count);
+}
+
+/* Is the period under way over? */
+static bool
+period_ends(void)
+{
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		if (began_with[i] % 2 == 0)
+			continue;
+		if (pg_atomic_read_u64(&gpuds_memtables.appenders[i].count) == began_with[i])
+			return false;
+		began_with[i] = 0;
+	}
+	return true;
+}
+
+/* Is a period over?  Begins one if it has not begun.  What was appended before it is seen after it. */
 static bool
 is_over(uint64 period)
 {
-	if (periods_over >= period)
-		return true;
-	if (!in_period)
+	if (periods_over < period)
 	{
-		in_period = true;
-		pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
-		for (int i = 0; i < MaxBackends; i++)
-			began_with[i] = pg_atomic_read_u64(&gpuds_memtables.appenders[i].count);
+		if (!in_period)
+			begin_period();
+		if (!period_ends())
+			return false;
+		in_period = false;
+		periods_over = pg_atomic_read_u64(&gpuds_memtables.shared->period);
 	}
-	for (int i = 0; i < MaxBackends; i++)
-	{
-		if (began_with[i] % 2 != 0)
-		{
-			if (pg_atomic_read_u64(&gpuds_memtables.appenders[i].count) == began_with[i])
-				return false;
-			began_with[i] = 0;
-		}
-	}
-	in_period = false;
-	periods_over = pg_atomic_read_u64(&gpuds_memtables.shared->period);
+	pg_memory_barrier();
 	return periods_over >= period;
 }
 
@@ -93,15 +112,6 @@ is_let_go(const GpudsMemtable *memtable)
 {
 	return pin_oldest(gpuds_memtables.pins, MaxBackends, memtable - gpuds_memtables.slots + 1) >=
 		   memtable->leaves_at;
-}
-
-/* Is it time for a new generation? */
-static bool
-is_due(GpudsMemtable *memtable, uint64 entries)
-{
-	if (entries >= GPUDS_DRAIN_ENTRIES || pg_atomic_read_u32(&memtable->full) != 0)
-		return true;
-	return TimestampDifferenceExceeds(memtable->begun, GetCurrentTimestamp(), DRAIN_AGE_MS);
 }
 
 /* Begins a new generation; false: no memory. */
@@ -142,12 +152,34 @@ describe(GpudsMemtable *memtable, GpudsFrozen *frozen)
 									 __ATOMIC_RELAXED);
 }
 
-/* What to do about a memtable that is in use. */
+/* Operations and kills of the newest generation. */
+static uint64
+count_newest(GpudsMemtable *memtable)
+{
+	const Generation *generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
+
+	return generation_entries(generation) + __atomic_load_n(&generation->nkills, __ATOMIC_RELAXED);
+}
+
+/* Is there anything for the mirrors in the newest generation, or has a mirror left? */
+static bool
+has_work(GpudsMemtable *memtable)
+{
+	return count_newest(memtable) > 0 || pg_atomic_read_u32(&memtable->left) != 0;
+}
+
+/* Is it time for a new generation? */
+static bool
+is_due(GpudsMemtable *memtable)
+{
+	return count_newest(memtable) >= GPUDS_DRAIN_ENTRIES ||
+		   TimestampDifferenceExceeds(memtable->begun, GetCurrentTimestamp(), DRAIN_AGE_MS);
+}
+
+/* What to do about a memtable that is in use.  The caller holds the lock exclusively. */
 static GpudsDrainStep
 next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 {
-	uint64 newest = pg_atomic_read_u64(&memtable->newest);
-
 	if (memtable->leaving)
 	{
 		if (!is_let_go(memtable))
@@ -156,22 +188,37 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 						gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->oldest) - 1));
 		memtable->leaving = false;
 	}
-	if (pg_atomic_read_u64(&memtable->oldest) == newest)
-	{
-		const Generation *generation = gpuds_memtable_generation(memtable, newest);
-		uint64 entries = generation_entries(generation) +
-						 __atomic_load_n(&generation->nkills, __ATOMIC_RELAXED);
-
-		if (entries == 0 && pg_atomic_read_u32(&memtable->left) == 0)
-			return GPUDS_DRAIN_IDLE;
-		if (!is_due(memtable, entries) || !is_over(memtable->period) || !begin_generation(memtable))
-			return GPUDS_DRAIN_LATER;
-	}
 	if (!is_over(memtable->period))
 		return GPUDS_DRAIN_LATER;
+	if (pg_atomic_read_u32(&memtable->full) != 0)
+	{
+		gpuds_memtable_retire(memtable);
+		return GPUDS_DRAIN_LATER;
+	}
+	if (pg_atomic_read_u64(&memtable->oldest) == pg_atomic_read_u64(&memtable->newest))
+	{
+		if (!has_work(memtable))
+			return GPUDS_DRAIN_IDLE;
+		/* without memory for another generation it is as good as full */
+		if (is_due(memtable) && !begin_generation(memtable))
+			gpuds_memtable_retire(memtable);
+		return GPUDS_DRAIN_LATER;
+	}
 	pg_atomic_write_u32(&memtable->left, 0);
 	describe(memtable, frozen);
 	return GPUDS_DRAIN_APPLY;
+}
+
+/* A look without the lock, at each of many: whoever changes what it sees wakes us afterwards. */
+static bool
+is_worth_a_look(GpudsMemtable *memtable)
+{
+	pg_read_barrier();
+	if (pg_atomic_read_u64(&memtable->serial) == 0)
+		return memtable->retired;
+	return memtable->leaving || pg_atomic_read_u32(&memtable->full) != 0 ||
+		   pg_atomic_read_u64(&memtable->oldest) != pg_atomic_read_u64(&memtable->newest) ||
+		   has_work(memtable);
 }
 
 GpudsDrainStep
@@ -179,22 +226,24 @@ gpuds_drain_step(int number, GpudsFrozen *frozen)
 {
 	GpudsMemtable *memtable = &gpuds_memtables.slots[number];
 	GpudsDrainStep step = GPUDS_DRAIN_IDLE;
+	bool free = false;
 
 	if (number >= (int) pg_atomic_read_u32(&gpuds_memtables.shared->nused))
 		return GPUDS_DRAIN_NONE;
-	pg_read_barrier();
+	if (!is_worth_a_look(memtable))
+		return GPUDS_DRAIN_IDLE;
+	/* Others make and retire memtables: not while we decide. */
+	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
 	if (memtable->retired)
 	{
-		if (!is_over(memtable->period) || !is_let_go(memtable))
-			return GPUDS_DRAIN_LATER;
-		gpuds_memtable_free(memtable);
-		return GPUDS_DRAIN_IDLE;
+		free = is_over(memtable->period) && is_let_go(memtable);
+		step = free ? GPUDS_DRAIN_IDLE : GPUDS_DRAIN_LATER;
 	}
-	/* Others make and retire memtables: not while we decide. */
-	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
-	if (pg_atomic_read_u64(&memtable->serial) != 0)
+	else if (pg_atomic_read_u64(&memtable->serial) != 0)
 		step = next_step(memtable, frozen);
 	LWLockRelease(gpuds_memtables.lock);
+	if (free)
+		gpuds_memtable_free(memtable);
 	return step;
 }
 
@@ -214,7 +263,7 @@ gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops
 	int64 n = 0;
 
 	*beyond = false;
-	for (uint32 link = generation_first(generation); link != 0;
+	for (uint32 link = generation_first(generation); link != 0 && n < frozen->n;
 		 link = generation_next(gpuds_memtables.arena, link))
 	{
 		const GenerationNode *node = generation_node(gpuds_memtables.arena, link);
@@ -229,7 +278,6 @@ gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops
 		ops[n].order = node->order;
 		n++;
 	}
-	Assert(n <= frozen->n);
 	return n;
 }
 

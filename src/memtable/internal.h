@@ -43,11 +43,11 @@ typedef struct GpudsMemtable
 	pg_atomic_uint32 block[GPUDS_LANES];
 
 	/* the drainer's, but for what its maker and who retires it set */
-	bool retired;      /* is to be freed */
-	bool leaving;      /* the generation before the oldest is to be dropped ... */
-	uint64 leaves_at;  /* ... when no pin is older than this version */
-	uint64 period;     /* grace period that has to be over before anything more is done */
-	TimestampTz begun; /* when the newest generation was begun */
+	bool retired;            /* is to be freed */
+	bool leaving;            /* the generation before the oldest is to be dropped ... */
+	uint64 leaves_at;        /* ... when no pin is older than this version */
+	uint64 period;           /* grace period that has to be over before anything more is done */
+	TimestampTz begun;       /* when the newest generation was begun */
 	uint64 end[GPUDS_LANES]; /* appended and block, as of then */
 	BlockNumber end_block[GPUDS_LANES];
 

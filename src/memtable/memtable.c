@@ -26,10 +26,11 @@
 
 GpudsMemtables gpuds_memtables;
 
+/* Room for the arena's header, at least. */
 static size_t
 arena_bytes(void)
 {
-	return (size_t) gpuds_memtable_memory_mb * 1024 * 1024;
+	return Max((size_t) gpuds_memtable_memory_mb * 1024 * 1024, ARENA_CHUNK_BYTES);
 }
 
 /* Shared memory that memtables need, in bytes. */
@@ -211,7 +212,8 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	pg_atomic_write_u64(&memtable->newest, number);
 	pg_atomic_write_u64(&memtable->oldest, number);
 	pg_atomic_write_u32(&memtable->full, 0);
-	pg_atomic_write_u32(&memtable->left, 0);
+	/* the drainer looks whether anybody joins at all */
+	pg_atomic_write_u32(&memtable->left, 1);
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		pg_atomic_write_u64(&memtable->appended[lane], 0);
@@ -222,11 +224,12 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	memtable->next = gpuds_memtables.chains[chain];
 	gpuds_memtables.chains[chain] = slot;
 	pg_write_barrier();
-	pg_atomic_write_u64(&memtable->serial, ++gpuds_memtables.shared->last_life << GPUDS_MEMTABLE_SLOT_BITS |
-											   (uint64) slot);
+	pg_atomic_write_u64(&memtable->serial,
+						++gpuds_memtables.shared->last_life << GPUDS_MEMTABLE_SLOT_BITS | (uint64) slot);
 	/* a full barrier: who appends from now on hears of it, what was appended before is in the pages */
 	pg_atomic_fetch_add_u64(&gpuds_memtables.moves[chain], 1);
 	memtable->period = gpuds_memtable_next_period();
+	gpuds_drainer_wake();
 	return true;
 }
 
@@ -278,6 +281,8 @@ gpuds_memtable_open(const GpudsFile *file)
 	GpudsMemtable *memtable;
 	uint64 serial = 0;
 
+	if (gpuds_memtable_memory_mb == 0)
+		return 0;
 	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
 	memtable = gpuds_memtable_find(&file->locator);
 	if (memtable && is_of(memtable, file) && pg_atomic_read_u32(&memtable->full) == 0)
@@ -320,8 +325,7 @@ gpuds_memtable_join(uint64 serial, uint64 oldest, pg_atomic_uint64 *joined)
 	bool join;
 
 	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
-	join = pg_atomic_read_u64(&memtable->serial) == serial &&
-		   pg_atomic_read_u64(&memtable->oldest) == oldest;
+	join = pg_atomic_read_u64(&memtable->serial) == serial && pg_atomic_read_u64(&memtable->oldest) == oldest;
 	if (join)
 		pg_atomic_write_u64(joined, serial);
 	LWLockRelease(gpuds_memtables.lock);

@@ -23,22 +23,23 @@
  * reads the memtable first and pins the mirror's version afterwards: what is moved
  * meanwhile it sees twice.
  *
- * A memtable without room for an operation is full: the operation, and all that come
- * later, are in the journal only.  Scans that begin then do not use it.  The mirrors
- * leave it when they are brought up from the journal, and join a new one.
+ * A memtable without room for an operation is full: the operation, and later ones, are
+ * in the journal only.  Scans that begin then do not use it, nothing of it is drained any
+ * more, and the mirrors leave it when they are brought up from the journal, and join a
+ * new one.
  *
  * Generations.  Operations go to the newest generation (kernels/memtable/generation.h).
- * The drainer begins a new one and waits until nobody inserts into the older one any more,
- * which is frozen then; when it is in the mirrors it is dropped, as soon as no reader has
- * it pinned.  Appenders announce, before they append, the file and the generation that
- * they will insert into.  Therefore:
+ * The drainer begins a new one and waits until all appends are over that had begun before:
+ * the older one is frozen then.  When it is in the mirrors it is dropped, as soon as no
+ * reader has it pinned.  Appenders choose the generation before they append.  Therefore:
  *
- *	  G1	When a generation is frozen, all records of the lanes numbered below the ends
- *			noted when the next one began are in it or in older ones.
+ *	  G1	When a generation is frozen and the memtable is not full, all records of the
+ *			lanes numbered below the ends noted when the next one began are in it or in
+ *			older ones.
  *
  * So these ends are the position of a mirror that the generation has been applied to.
- * For G1, no second generation begins as long as somebody appends who has not seen the
- * memtable.
+ * For G1, no second generation begins as long as an append is under way that had begun
+ * before the memtable was there.
  *
  * Only the drainer takes anything out of a memtable, freezes it, or frees it; there are
  * no memtables as long as it does not run.  Nothing here raises an error, except where it
@@ -110,9 +111,10 @@ extern void gpuds_memtable_begin(const RelFileLocator *locator, int64 n);
 
 /*
  * A record has been appended: number is its number in the lane, block its page.  To be
- * called before anything that may raise an error.
+ * called before anything that may raise an error.  False: nor need others be added that
+ * are in pages already.
  */
-extern void gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
+extern bool gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
 							   bool is_delete);
 extern void gpuds_memtable_end(void);
 

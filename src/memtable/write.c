@@ -93,6 +93,8 @@ set_full(GpudsMemtable *memtable)
 void
 gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 {
+	/* what an append left behind that somebody has caught the error of */
+	gpuds_memtable_end();
 	/* a full barrier: who waits for appenders sees us, or we see what he has done before */
 	(void) pg_atomic_fetch_add_u64(&gpuds_memtables.appenders[GpudsMyBackendIndex()].count, 1);
 	append.active = true;
@@ -130,7 +132,7 @@ note_end(GpudsMemtable *memtable, int lane, uint64 end, BlockNumber block)
 	}
 }
 
-void
+bool
 gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry, bool is_delete)
 {
 	GpudsMemtable *memtable;
@@ -138,21 +140,23 @@ gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry 
 
 	look_again();
 	if (append.serial == 0)
-		return;
+		return false;
 	memtable = gpuds_memtable_slot(append.serial);
 	if (append.many || generation_entries(append.generation) >= FULL_ENTRIES)
 		set_full(memtable);
 	if (pg_atomic_read_u32(&memtable->full) != 0)
-		return;
+		return false;
 	if (generation_insert(gpuds_memtables.arena, append.generation, entry,
-						  number << 1 | (is_delete ? GPUDS_OP_DELETE : GPUDS_OP_INSERT), &before) != KERNEL_OK)
+						  number << 1 | (is_delete ? GPUDS_OP_DELETE : GPUDS_OP_INSERT),
+						  &before) != KERNEL_OK)
 	{
 		set_full(memtable);
-		return;
+		return false;
 	}
 	note_end(memtable, lane, number + 1, block);
 	if (before == 0 || before + 1 == GPUDS_DRAIN_ENTRIES)
 		gpuds_drainer_wake();
+	return true;
 }
 
 void

@@ -33,7 +33,7 @@
  * operations applied at a time, for the next call as well.
  */
 GpudsBringUp
-gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, bool asked, int64 *size)
+gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how, int64 *size)
 {
 	int64 done = 0;
 
@@ -46,7 +46,8 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, bool ask
 			done += n;
 		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY)
 			*size = Max(n / 2, LEAST_APPLY);
-		else if (result != GPUDS_NO_ROOM || !gpuds_room_evict_one(mirror, asked))
+		else if (result != GPUDS_NO_ROOM || (how & GPUDS_MODEST) ||
+				 !gpuds_room_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 			return result;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_make_way_check();
@@ -102,7 +103,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 		}
 		if (!gpuds_device_sorts(&mirror->tree))
 			gpuds_ops_sort(&batch);
-		result = gpuds_mirror_apply(mirror, batch.ops, batch.n, (how & GPUDS_ASKED) != 0, &size);
+		result = gpuds_mirror_apply(mirror, batch.ops, batch.n, how, &size);
 		if (result != GPUDS_UP)
 			break;
 		gpuds_reader_position(reader, &pos);
@@ -249,7 +250,6 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 bool
 gpuds_mirror_settle(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
-	return pg_atomic_read_u64(&ref->mirror->serial) == ref->serial &&
-		   gpuds_mirror_is_loaded(ref->mirror) &&
+	return pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && gpuds_mirror_is_loaded(ref->mirror) &&
 		   gpuds_mirror_bring_up(source, ref, GPUDS_ALONE) == GPUDS_UP;
 }

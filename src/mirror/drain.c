@@ -5,11 +5,12 @@
  *	  mirrors.
  *
  * It works for all databases, and needs neither relations nor journals: what it
- * applies, and the position that a mirror has then, are in the memtable.  It never
- * waits for anybody: a memtable whose mirror has another applier has to wait.
+ * applies, and the position that a mirror has then, are in the memtable.  It waits for
+ * a device and for nothing else: a memtable whose mirror has another applier has to wait.
  *
  * A mirror that does not take a generation, because there is no memory or its device is
- * lost, leaves the memtable, and the next scan brings it up from the journal.
+ * lost, leaves the memtable, and the next scan brings it up from the journal.  No mirror is
+ * evicted for one that may have no scans.
  *
  * If the drainer fails it is started again, and goes on; what it has applied twice does
  * no harm.  While there is none, memtables fill up, and scans bring mirrors up
@@ -19,14 +20,14 @@
  */
 #include "gpuds.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "tcop/tcopprot.h"
+#include "storage/sinval.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "mirror/internal.h"
@@ -98,7 +99,7 @@ apply_kills(GpudsMirror *mirror, const GpudsFrozen *frozen, GpudsOp *ops, int64 
 	if (!gpuds_device_sorts(&mirror->tree))
 		gpuds_ops_sort(&batch);
 	mirror->killed += batch.n;
-	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, false, size);
+	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, GPUDS_MODEST, size);
 }
 
 /* The caller is the mirror's applier, and the mirror is joined and lacks the generation. */
@@ -114,7 +115,8 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	gpuds_injection_point_of("drain-apply", frozen->file.locator.dbOid);
 	if (n > 0)
 		mirror->ahead = true;
-	if (gpuds_mirror_is_loaded(mirror) && gpuds_mirror_apply(mirror, ops, n, false, &size) == GPUDS_UP)
+	if (gpuds_memtable_is_whole(frozen->serial) && gpuds_mirror_is_loaded(mirror) &&
+		gpuds_mirror_apply(mirror, ops, n, GPUDS_MODEST, &size) == GPUDS_UP)
 	{
 		advance(mirror, frozen, beyond);
 		apply_kills(mirror, frozen, ops, &size);
@@ -139,6 +141,7 @@ drain_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 	{
 		if (is_joined(ref.mirror, frozen) && ref.mirror->drained <= frozen->generation)
 			apply_to(ref.mirror, frozen);
+		gpuds_mirror_count(&ref, 0, 0, 0, 0);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	gpuds_mirror_release(ref.mirror);
@@ -215,7 +218,8 @@ gpuds_drainer_main(Datum arg)
 	MemoryContext context;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, die);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGINT, SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 	/* of no database, but a backend, as devices want it */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
@@ -230,6 +234,10 @@ gpuds_drainer_main(Datum arg)
 
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
+		if (ShutdownRequestPending)
+			proc_exit(0);
+		if (catchupInterruptPending)
+			ProcessCatchupInterrupt();
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;

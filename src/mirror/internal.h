@@ -39,6 +39,7 @@ typedef enum GpudsBringUp
 /* How to go about it. */
 #define GPUDS_ASKED 0x01  /* by name: loads also in place of mirrors that are protected */
 #define GPUDS_ALONE 0x02  /* long work, too */
+#define GPUDS_MODEST 0x08 /* no mirror is evicted for it */
 #define GPUDS_LOADER 0x04 /* in large batches: no user cancels a loader */
 
 /* A growing array of operations (opbatch.c). */
@@ -62,7 +63,7 @@ extern double gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mi
 extern GpudsBringUp gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how);
 
 /* catchup.c */
-extern GpudsBringUp gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 n, bool asked,
+extern GpudsBringUp gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 n, int how,
 									   int64 *size);
 extern GpudsBringUp gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
 
@@ -97,7 +98,7 @@ typedef struct GpudsMerge
 {
 	const GpudsEntry *old; /* of the mirror */
 	int64 nold;
-	bool old_end; /* there are no more */
+	bool old_end;         /* there are no more */
 	const GpudsOp *fresh; /* of the memtable: the last word on entries */
 	int64 nfresh;
 	bool fresh_end;

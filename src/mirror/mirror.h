@@ -140,6 +140,22 @@ gpuds_mirror_is_loaded(GpudsMirror *mirror)
 	return mirror->loaded && gpuds_device_usable(&mirror->tree);
 }
 
+/*
+ * What a memtable said to the rest of a scan.  Kept, it serves all further probes of the
+ * scan's intervals in one direction: what comes into the mirror later does not take
+ * anything away.
+ */
+typedef struct GpudsFresh
+{
+	MemoryContext context; /* of the scan */
+	GpudsOp *ops;          /* in the scan's direction; NULL: no memory yet */
+	int64 size;
+	int64 n;
+	bool all;        /* that there are */
+	bool forward;    /* direction */
+	uint64 memtable; /* that said so; 0: nothing is kept */
+} GpudsFresh;
+
 /* What a scan remembers of the mirror it uses. */
 typedef struct GpudsMirrorRef
 {
@@ -147,6 +163,7 @@ typedef struct GpudsMirrorRef
 	uint64 serial;
 	int64 intervals; /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable; /* that has what the mirror may lack, or 0: it has all that the scan needs */
+	GpudsFresh fresh;
 } GpudsMirrorRef;
 
 /* The index as the mirror rooms need it: key layout and identity. */
@@ -271,5 +288,12 @@ typedef struct GpudsKillMark
 extern void gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark);
 extern void gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n);
 extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
+
+/* The scan has other intervals, or starts from another place: what is kept is of no use. */
+static inline void
+gpuds_probe_forget(GpudsMirrorRef *ref)
+{
+	ref->fresh.memtable = 0;
+}
 
 #endif /* GPUDS_MIRROR_H */

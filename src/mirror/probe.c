@@ -8,16 +8,21 @@
  */
 #include "gpuds.h"
 
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
 #include "mirror/internal.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
 
-/* Operations of a memtable that a probe has room for without asking for memory. */
+/* Operations of a memtable that a scan has room for at first; grown so; and at most. */
 #define FEW_FRESH 64
+#define FRESH_GROWTH 16
+#define MOST_FRESH (64 * 1024)
 
-/* TIDs that a bitmap takes from a memtable, at most. */
-#define MOST_FRESH_TIDS (64 * 1024)
+/* Intervals in no order that a memtable is asked about at a time. */
+#define FRESH_INTERVALS (64 * 1024)
 
 static const GpudsProbeSizes local_sizes = { .first = 16, .small = 64, .growth = 4, .most = 4096 };
 
@@ -115,57 +120,115 @@ gpuds_mirror_expected(Relation index, double entries)
 		return true;
 	if (RelationUsesLocalBuffers(index))
 		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
-	return expected_on(index, GPUDS_ON_CPU, bytes) || (uses_gpu() && expected_on(index, GPUDS_ON_CUDA, bytes));
+	return expected_on(index, GPUDS_ON_CPU, bytes) ||
+		   (uses_gpu() && expected_on(index, GPUDS_ON_CUDA, bytes));
 }
 
 /*
- * What the memtable says to the rest of a scan, as memtable_collect.  A mirror that has
- * joined another memtable meanwhile has all that the scan needs, with that one.  -1: the
- * mirror has left its memtable.
+ * Does what the memtable said still hold, with the mirror as it was searched afterwards?
+ * A mirror that is brought up from the journal leaves its memtable first.
  */
-static int64
-collect(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted, GpudsOp *out, int64 cap)
+static bool
+still_joined(const GpudsMirrorRef *ref)
 {
-	int64 n = -1;
-
-	while (n < 0 && ref->memtable != 0)
-	{
-		n = gpuds_memtable_collect(ref->memtable, &ref->mirror->joined, scan, forward, sorted, out, cap);
-		if (n < 0)
-			ref->memtable = pg_atomic_read_u64(&ref->mirror->joined);
-	}
-	return n;
+	pg_read_barrier();
+	return pg_atomic_read_u64(&ref->mirror->joined) == ref->memtable;
 }
 
-/* The mirror's entries and the memtable's operations, together.  As gpuds_device_scan; *end as gpuds_probe. */
+/* Room for more operations than there was. */
+static void
+grow(GpudsFresh *fresh)
+{
+	int64 size = fresh->ops ? Min(fresh->size * FRESH_GROWTH, MOST_FRESH) : FEW_FRESH;
+
+	if (fresh->ops)
+		pfree(fresh->ops);
+	fresh->ops = NULL;
+	fresh->ops = MemoryContextAllocHuge(fresh->context, size * sizeof(GpudsOp));
+	fresh->size = size;
+}
+
+/*
+ * Asks the memtable about the rest of a scan, unless it has said all already.  sorted: the
+ * intervals are ascending.  False: the mirror has left the memtable.
+ */
+static bool
+ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted)
+{
+	GpudsFresh *fresh = &ref->fresh;
+
+	if (fresh->memtable == ref->memtable && fresh->all && fresh->forward == forward)
+		return true;
+	fresh->memtable = 0;
+	if (fresh->ops == NULL)
+		grow(fresh);
+	for (;;)
+	{
+		int64 n = gpuds_memtable_collect(ref->memtable, &ref->mirror->joined, scan, forward, sorted,
+										 fresh->ops, fresh->size);
+
+		if (n < 0)
+			return false;
+		fresh->all = n <= fresh->size;
+		fresh->n = Min(n, fresh->size);
+		if (fresh->all || fresh->size == MOST_FRESH)
+			break;
+		grow(fresh);
+	}
+	fresh->memtable = ref->memtable;
+	fresh->forward = forward;
+	return true;
+}
+
+/* The first of the operations that is behind what a scan has been through. */
+static int64
+first_ahead(const GpudsFresh *fresh, const GpudsScan *scan)
+{
+	int64 lo = 0;
+	int64 hi = scan->inside ? fresh->n : 0;
+
+	while (lo < hi)
+	{
+		int64 middle = lo + (hi - lo) / 2;
+		const GpudsEntry *e = &fresh->ops[middle].e;
+
+		if (fresh->forward ? entry_less(&scan->at, e) : entry_less(e, &scan->at))
+			hi = middle;
+		else
+			lo = middle + 1;
+	}
+	return lo;
+}
+
+/*
+ * The next entries of the mirror and its memtable together, as gpuds_device_scan; *end
+ * as gpuds_probe.
+ */
 static int64
 probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end)
 {
 	GpudsMirror *mirror = ref->mirror;
-	GpudsOp few[FEW_FRESH];
-	GpudsOp *fresh = few;
-	int64 room = Min(cap, FEW_FRESH);
+	const GpudsFresh *fresh = &ref->fresh;
+	GpudsScan before = *scan;
 	GpudsMerge merge;
-	GpudsScan before;
-	int64 n = collect(ref, scan, forward, true, fresh, room);
+	int64 n;
 
-	if (n > room && cap > room)
+	if (!ask_memtable(ref, scan, forward, true))
+		return -1;
+	gpuds_injection_point("memtable-collected");
+	n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
+	if (n < 0)
+		return -1;
+	if (!still_joined(ref))
 	{
-		room = cap;
-		fresh = MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(GpudsOp));
-		n = collect(ref, scan, forward, true, fresh, room);
+		*scan = before;
+		return -1;
 	}
-	if (n >= 0)
-	{
-		gpuds_injection_point("memtable-collected");
-		merge.fresh = fresh;
-		merge.nfresh = Min(n, room);
-		merge.fresh_end = n <= room;
-		before = *scan;
-		n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
-		*end = n < cap;
-	}
-	if (n >= 0 && merge.nfresh > 0)
+	*end = n < cap;
+	merge.fresh = fresh->ops + first_ahead(fresh, &before);
+	merge.nfresh = fresh->ops + fresh->n - merge.fresh;
+	merge.fresh_end = fresh->all;
+	if (merge.nfresh > 0)
 	{
 		GpudsEntry *old = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(GpudsEntry));
 
@@ -177,8 +240,6 @@ probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, 
 		n = gpuds_merge(&merge, scan, forward, out, cap, end);
 		pfree(old);
 	}
-	if (fresh != few)
-		pfree(fresh);
 	return n;
 }
 
@@ -210,6 +271,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 			gpuds_mirror_touch(mirror);
 			return n;
 		}
+		gpuds_probe_forget(ref);
 		gpuds_mirror_sync(source, ref);
 	}
 	if (ref->mirror)
@@ -238,34 +300,43 @@ gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n)
 /*
  * The TIDs that the memtable adds to the rest of a scan, sorted, in palloc'd memory; those of
  * the mirror come from gpuds_probe_tids, called afterwards.  False: they are not to
- * be had in this way, because some entries are gone or there are too many, but
- * from gpuds_probe.
+ * be had in this way, because some entries are gone or there are too many, but from
+ * gpuds_probe.
  */
 bool
 gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n)
 {
-	GpudsOp *fresh;
-	bool inserts = true;
+	GpudsFresh *fresh = &ref->fresh;
+	int64 size = 0;
 
 	*tids = NULL;
 	*n = 0;
-	if (ref->mirror == NULL || ref->memtable == 0 || gpuds_memtable_entries(ref->memtable) == 0)
-		return ref->mirror != NULL;
-	fresh = MemoryContextAllocHuge(CurrentMemoryContext, MOST_FRESH_TIDS * sizeof(GpudsOp));
-	*n = collect(ref, scan, true, false, fresh, MOST_FRESH_TIDS);
-	if (*n >= 0 && *n <= MOST_FRESH_TIDS)
+	if (ref->mirror == NULL)
+		return false;
+	if (ref->memtable == 0)
+		return true;
+	/* In pieces, because a search in no order takes its time and holds a pin. */
+	for (GpudsScan piece = *scan; piece.next < scan->n; piece.next = piece.n, piece.inside = false)
 	{
-		*tids = palloc(Max(*n, 1) * sizeof(uint64));
-		for (int64 i = 0; i < *n; i++)
+		CHECK_FOR_INTERRUPTS();
+		piece.n = Min(piece.next + FRESH_INTERVALS, scan->n);
+		gpuds_probe_forget(ref);
+		if (!ask_memtable(ref, &piece, true, false) || !fresh->all || *n + fresh->n > MOST_FRESH)
+			return false;
+		if (fresh->n == 0)
+			continue;
+		size = *n + fresh->n;
+		*tids = *tids ? repalloc(*tids, size * sizeof(uint64)) : palloc(size * sizeof(uint64));
+		for (int64 i = 0; i < fresh->n; i++)
 		{
-			inserts &= (fresh[i].order & GPUDS_OP_DELETE) == 0;
-			(*tids)[i] = fresh[i].e.t & ENTRY_TID_MASK;
+			if (fresh->ops[i].order & GPUDS_OP_DELETE)
+				return false;
+			(*tids)[(*n)++] = fresh->ops[i].e.t & ENTRY_TID_MASK;
 		}
 	}
-	else
-		inserts = false;
-	pfree(fresh);
-	return inserts;
+	/* not in the order of keys */
+	gpuds_probe_forget(ref);
+	return true;
 }
 
 /*
@@ -277,10 +348,17 @@ bool
 gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end)
 {
 	GpudsMirror *mirror = ref->mirror;
+	const GpudsScan before = *scan;
 
 	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree) ||
 		!gpuds_device_scan_tids(&mirror->tree, &mirror->guard, ref->serial, scan, cap, tids))
 		return false;
+	if (ref->memtable != 0 && !still_joined(ref))
+	{
+		gpuds_device_free_tids(tids);
+		*scan = before;
+		return false;
+	}
 	gpuds_mirror_count(ref, 0, 1, 0, tids->n);
 	gpuds_mirror_touch(mirror);
 	*end = scan->next >= scan->n;

@@ -194,6 +194,9 @@ detach(GpudsMirror *mirror)
 	if (!gpuds_mirror_acquire(mirror, false))
 		return false;
 	Assert(pg_atomic_read_u64(&mirror->serial) != 0);
+	/* From here on the drainer does not find it, so that no scan may rely on it any more. */
+	pg_atomic_write_u64(&mirror->guard, 0);
+	gpuds_memtable_leave(&mirror->joined);
 	pg_atomic_write_u64(&mirror->serial, 0);
 	unlink_slot(mirror);
 	return true;
@@ -502,32 +505,44 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 }
 
 /*
+ * Gives up the mirror of a file on a kind of device.  Nobody uses the file any more but
+ * the drainer, perhaps, which is waited for.
+ */
+static void
+forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
+{
+	for (;;)
+	{
+		GpudsMirror *mirror;
+		bool detached;
+
+		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+		mirror = find_file(locator, kind);
+		detached = mirror && detach(mirror);
+		LWLockRelease(registry_lock);
+		if (detached)
+			dispose(mirror);
+		if (mirror == NULL || detached)
+			break;
+		gpuds_mirror_acquire(mirror, true);
+		gpuds_mirror_release(mirror);
+	}
+}
+
+/*
  * Gives up the mirrors of an index's file, which is about to go or to be rebuilt.
  * Harmless if it stays after all: the next scan loads it again.
  */
 void
 gpuds_mirror_forget(Relation index)
 {
-	GpudsMirror *mirror[GPUDS_SHARED_KINDS];
-
 	if (RelationUsesLocalBuffers(index))
 	{
 		gpuds_private_forget(RelationGetRelid(index));
 		return;
 	}
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-	{
-		mirror[kind] = find_file(&RelationLocator(index), kind);
-		if (mirror[kind] && !detach(mirror[kind]))
-			mirror[kind] = NULL;
-	}
-	LWLockRelease(registry_lock);
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-	{
-		if (mirror[kind])
-			dispose(mirror[kind]);
-	}
+		forget_file(&RelationLocator(index), kind);
 }
 
 /*
@@ -541,17 +556,16 @@ gpuds_mirror_forget_database(Oid database)
 
 	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		bool detached;
+		RelFileLocator locator;
 
 		/* looked at without the lock, then with it */
 		if (pg_atomic_read_u64(&mirror->serial) == 0 || mirror->locator.dbOid != database)
 			continue;
-		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		detached = pg_atomic_read_u64(&mirror->serial) != 0 && mirror->locator.dbOid == database &&
-				   detach(mirror);
+		LWLockAcquire(registry_lock, LW_SHARED);
+		locator = mirror->locator;
 		LWLockRelease(registry_lock);
-		if (detached)
-			dispose(mirror);
+		if (locator.dbOid == database)
+			forget_file(&locator, mirror->tree.kind);
 	}
 }
 

@@ -139,6 +139,8 @@ is_joined(GpudsMirrorRef *ref)
 {
 	uint64 joined = pg_atomic_read_u64(&ref->mirror->joined);
 
+	/* joined before guard: of this mirror, not of one that the slot has had since */
+	pg_read_barrier();
 	if (!gpuds_memtable_is_whole(joined) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
 		return false;
 	ref->memtable = joined;
@@ -338,7 +340,8 @@ static bool
 sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
 	bool may_use_gpu = gpuds_device_may_use(GPUDS_ON_CUDA);
-	bool gpu_first = gpuds_device_insists(GPUDS_ON_CUDA) || gpuds_device_wanted(ref->intervals) == GPUDS_ON_CUDA;
+	bool gpu_first = gpuds_device_insists(GPUDS_ON_CUDA) ||
+					 gpuds_device_wanted(ref->intervals) == GPUDS_ON_CUDA;
 
 	if (RelationUsesLocalBuffers(source->index))
 		return sync_on(source, GPUDS_ON_CPU_PRIVATE, how, ref) == GPUDS_UP;
