@@ -56,15 +56,6 @@ gpuds_drainer_end(void)
 	gpuds_memtables.shared->drainer = NULL;
 }
 
-void
-gpuds_drainer_wake(void)
-{
-	Latch *latch = gpuds_memtables.shared->drainer;
-
-	if (latch)
-		SetLatch(latch);
-}
-
 static void
 begin_period(void)
 {

@@ -15,7 +15,7 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
+#include "storage/latch.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
@@ -196,6 +196,15 @@ give_slot(GpudsMemtable *memtable)
 {
 	memtable->next = gpuds_memtables.shared->free;
 	gpuds_memtables.shared->free = memtable - gpuds_memtables.slots;
+}
+
+void
+gpuds_drainer_wake(void)
+{
+	Latch *latch = gpuds_memtables.shared->drainer;
+
+	if (latch)
+		SetLatch(latch);
 }
 
 /* Makes a slot's memtable; false: no memory.  The caller holds the lock exclusively. */

@@ -85,6 +85,9 @@ extern uint64 gpuds_memtable_open(const GpudsFile *file);
 /* Is the memtable there, and has it all that was appended since it was? */
 extern bool gpuds_memtable_is_whole(uint64 serial);
 
+/* Wakes the drainer: there is something for it to do. */
+extern void gpuds_drainer_wake(void);
+
 /* Entries in a memtable. */
 extern uint64 gpuds_memtable_entries(uint64 serial);
 
@@ -163,9 +166,6 @@ typedef struct GpudsFrozen
 /* The calling process is the drainer, until it says that it is not. */
 extern void gpuds_drainer_begin(void);
 extern void gpuds_drainer_end(void);
-
-/* Wakes the drainer: there is something for it to do. */
-extern void gpuds_drainer_wake(void);
 
 /* What the drainer is to do about a memtable. */
 typedef enum GpudsDrainStep
