@@ -229,7 +229,13 @@ close_queue(RequestQueue *queue)
 	queue->filled.notify_all();
 }
 
-/* A new object for trees of a structure, NULL: no memory, or there is no such structure. */
+static bool
+has_structure(const GpuEngine *engine, uint32_t number)
+{
+	return number < STRUCTURE_NUMBERS && (STRUCTURE_BITS & ~engine->options.lacking) >> number & 1;
+}
+
+/* A new object for trees of a structure, which is one of this build; NULL: no memory. */
 static GpuStructure *
 new_tree(uint32_t structure)
 {
@@ -374,6 +380,8 @@ load_begin(GpuEngine *engine, GpuRequest *request)
 
 	if (request->n > 0 && (uint64_t) request->n > GPU_MAX_ENTRIES)
 		return GPU_TOO_LARGE;
+	if (!has_structure(engine, request->structure))
+		return GPU_NO_STRUCTURE;
 	if (!drop_tree(engine, request->tree))
 		return GPU_DEVICE_LOST;
 	if (!open_pool(engine))
@@ -418,8 +426,10 @@ dispatch(GpuEngine *engine, GpuRequest *request)
 			return tree->load_cancel(c);
 		case GPU_APPLY:
 			return apply(engine, tree, request);
-		default:
+		case GPU_VERIFY:
 			return tree->verify(c, (char *) staging + request->output, (size_t) request->cap);
+		default:
+			return GPU_NO_REQUEST;
 	}
 }
 
@@ -790,9 +800,10 @@ engine_open(const GpuEngineOptions *options, bool *hopeless, char *why, size_t w
 extern "C" __attribute__((visibility("default"))) const GpuEngineApi *
 gpuds_gpu_engine(void)
 {
-	static const GpuEngineApi api = { GPU_ENGINE_ABI,   engine_open,   engine_close,     engine_info,
-									  engine_wake_fd,   engine_submit, engine_small,     engine_poll,
-									  engine_in_flight, engine_lost,   engine_oldest_ns, engine_inject };
+	static const GpuEngineApi api = { GPU_ENGINE_ABI, STRUCTURE_BITS,   engine_open,   engine_close,
+									  engine_info,    engine_wake_fd,   engine_submit, engine_small,
+									  engine_poll,    engine_in_flight, engine_lost,   engine_oldest_ns,
+									  engine_inject };
 
 	return &api;
 }

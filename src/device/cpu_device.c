@@ -191,6 +191,13 @@ cpu_chosen(bool by_name)
 	return !by_name || gpuds_device == GPUDS_CHOICE_CPU;
 }
 
+/* Its structures are those of this library. */
+static bool
+cpu_has_structure(int structure)
+{
+	return true;
+}
+
 static bool
 cpu_usable(GpudsDeviceTree *tree)
 {
@@ -386,6 +393,7 @@ const GpudsDeviceOps gpuds_shared_cpu_device = {
 	.apply_size = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cpu_chosen,
+	.has_structure = cpu_has_structure,
 	.memory_used = shared_memory_used,
 	.memory_size = shared_memory_size,
 	.usable = cpu_usable,
@@ -409,6 +417,7 @@ const GpudsDeviceOps gpuds_private_cpu_device = {
 	.apply_size = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cpu_chosen,
+	.has_structure = cpu_has_structure,
 	.memory_used = private_memory_used,
 	.memory_size = private_memory_size,
 	.usable = cpu_usable,

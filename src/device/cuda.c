@@ -38,6 +38,13 @@ cuda_chosen(bool by_name)
 	return by_name ? gpuds_device == GPUDS_CHOICE_CUDA : gpuds_device != GPUDS_CHOICE_CPU;
 }
 
+/* The engine's library may be of another build than this one. */
+static bool
+cuda_has_structure(int structure)
+{
+	return gpuds_queue != NULL && (gpuds_queue->structures >> structure & 1) != 0;
+}
+
 static size_t
 cuda_memory_used(void)
 {
@@ -132,6 +139,8 @@ device_status(uint32 status)
 			return GPUDS_DEVICE_NO_MEMORY;
 		case GPU_TOO_LARGE:
 			return GPUDS_DEVICE_TOO_LARGE;
+		case GPU_NO_STRUCTURE:
+			return GPUDS_DEVICE_NO_STRUCTURE;
 		default:
 			return GPUDS_DEVICE_LOST;
 	}
@@ -594,6 +603,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.apply_size = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cuda_chosen,
+	.has_structure = cuda_has_structure,
 	.memory_used = cuda_memory_used,
 	.memory_size = cuda_memory_size,
 	.usable = cuda_usable,

@@ -93,6 +93,12 @@ gpuds_device_max_entries(GpudsDeviceKind kind)
 	return devices[kind]->max_entries;
 }
 
+bool
+gpuds_device_has_structure(GpudsDeviceKind kind, int structure)
+{
+	return devices[kind]->has_structure(structure);
+}
+
 size_t
 gpuds_device_slack_bytes(GpudsDeviceKind kind)
 {

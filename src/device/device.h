@@ -59,7 +59,8 @@ typedef enum GpudsDeviceStatus
 	GPUDS_DEVICE_OK,
 	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed */
 	GPUDS_DEVICE_LOST,
-	GPUDS_DEVICE_TOO_LARGE /* more entries than a tree can have; nothing was changed */
+	GPUDS_DEVICE_TOO_LARGE,   /* more entries than a tree can have; nothing was changed */
+	GPUDS_DEVICE_NO_STRUCTURE /* the device does not have that structure */
 } GpudsDeviceStatus;
 
 typedef struct GpudsCudaTree
@@ -155,6 +156,12 @@ extern bool gpuds_device_holds(GpudsDeviceTree *tree);
  * begin a load of more.
  */
 extern uint64 gpuds_device_max_entries(GpudsDeviceKind kind);
+
+/*
+ * Does the device have a structure, one of this library?  A load of another cannot
+ * begin.  The CUDA device may be of another build.
+ */
+extern bool gpuds_device_has_structure(GpudsDeviceKind kind, int structure);
 
 /* The device that the session's scans should use. */
 extern GpudsDeviceKind gpuds_device_wanted(void);

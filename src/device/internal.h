@@ -26,6 +26,7 @@ typedef struct GpudsDeviceOps
 
 	/* of the device */
 	bool (*chosen)(bool by_name);
+	bool (*has_structure)(int structure);
 	size_t (*memory_used)(void);
 	size_t (*memory_size)(void);
 

@@ -21,6 +21,7 @@
 #include <sched.h>
 
 #include "device/queue.h"
+#include "kernels/structures.h"
 
 /*
  * How a backend waits.  The answer to a small request takes some 10 us: less than
@@ -67,6 +68,7 @@ static uint8 *units = NULL;
 #ifdef GPUDS_INJECTION_POINTS
 static int device_fault = FAULT_NONE;
 int gpuds_device_open_failures = 0;
+int gpuds_device_lacks_structure = 0;
 #endif
 
 static size_t
@@ -722,5 +724,10 @@ gpuds_fault_define_guc(void)
 	DefineCustomIntVariable("gpuds.device_open_failures", "Attempts in a row to open the GPU that fail.",
 							"Counted from the last time that it was there.", &gpuds_device_open_failures, 0,
 							0, 1000, PGC_SIGHUP, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuds.device_lacks_structure",
+							"Structure that the engine does without, 0: none.",
+							"As if the engine's library were of another build.",
+							&gpuds_device_lacks_structure, 0, 0, STRUCTURE_NUMBERS - 1, PGC_SIGHUP,
+							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 }
 #endif

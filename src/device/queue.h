@@ -162,6 +162,7 @@ typedef struct GpudsQueue
 	pg_atomic_uint64 serving;       /* epoch of the worker that takes requests, else 0 */
 	pg_atomic_uint32 worker_asleep; /* needs its latch set */
 	int worker_procno;              /* valid while serving */
+	uint32 structures;              /* of its engine, as in GpuEngineApi; likewise */
 	pg_atomic_uint32 crowded;       /* more sessions send requests than there are CPUs */
 
 	slock_t info_mutex;
@@ -264,7 +265,8 @@ extern void gpuds_worker_register(void);
 extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
 
 #ifdef GPUDS_INJECTION_POINTS
-extern int gpuds_device_open_failures; /* that many attempts in a row fail */
+extern int gpuds_device_open_failures;   /* that many attempts in a row fail */
+extern int gpuds_device_lacks_structure; /* number of a structure that the engine does without */
 extern void gpuds_fault_define_guc(void);
 #endif
 

@@ -246,7 +246,14 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	GpudsDeviceKind kind = mirror->tree.kind;
 	bool asked = (how & GPUDS_ASKED) != 0;
 	bool again = false;
+	GpudsMetaData meta;
 
+	gpuds_journal_read_meta(source->index, &meta);
+	if (!gpuds_device_has_structure(kind, meta.structure))
+	{
+		gpuds_room_refuse_structure(mirror);
+		return GPUDS_NO_STRUCTURE;
+	}
 	for (;;)
 	{
 		size_t size = gpuds_device_memory_size(kind);
@@ -292,6 +299,9 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 				break;
 			case GPUDS_TOO_LARGE:
 				gpuds_room_refuse_size(mirror);
+				return result;
+			case GPUDS_NO_STRUCTURE:
+				gpuds_room_refuse_structure(mirror);
 				return result;
 			default:
 				return result;
