@@ -27,6 +27,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -41,12 +42,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "kernels/btree/change_gpu.h"
 #include "kernels/gpu/engine.h"
 #include "kernels/gpu/machine.h"
 #include "kernels/gpu/pool.h"
 #include "kernels/gpu/scan.h"
 #include "kernels/gpu/resident.h"
+#include "kernels/gpu/space.h"
 #include "kernels/gpu/structure.h"
 #include "kernels/core/pins.h"
 #define STRUCTURES_ON_GPU
@@ -736,6 +737,22 @@ engine_close(GpuEngine *engine, uint64_t patience_ns)
 	return true;
 }
 
+/* Opens what the changer works with, large enough for every structure. */
+static bool
+open_change(GpuEngine *engine)
+{
+	GpuChangeNeeds most = { 0, 0 };
+
+#define STRUCTURE_NEEDS(number, NAME, name, Name, capabilities)                                \
+	most.report_bytes = std::max(most.report_bytes, Name##OnGpu::change_needs().report_bytes); \
+	most.memory_bytes = std::max(most.memory_bytes, Name##OnGpu::change_needs().memory_bytes);
+	STRUCTURE_ROWS(STRUCTURE_NEEDS)
+#undef STRUCTURE_NEEDS
+	return gpu_change_open(&engine->change, &engine->pool, most.report_bytes, most.memory_bytes) &&
+		   gpu_event_open(&engine->change.stream, &engine->change_began) &&
+		   gpu_event_open(&engine->change.stream, &engine->change_ended);
+}
+
 /* What must be there before the first request.  On failure, why says what is missing. */
 static bool
 prepare(GpuEngine *engine, char *why, size_t whylen)
@@ -757,10 +774,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		return false;
 	}
 	engine->hung_until = (uint32_t *) gpu_host_alloc(sizeof(uint32_t));
-	ok = engine->staging_device != NULL && engine->hung_until != NULL &&
-		 gpu_tree_change_open(&engine->change, &engine->pool) &&
-		 gpu_event_open(&engine->change.stream, &engine->change_began) &&
-		 gpu_event_open(&engine->change.stream, &engine->change_ended);
+	ok = engine->staging_device != NULL && engine->hung_until != NULL && open_change(engine);
 	for (int i = 0; i < SCANNERS; i++)
 		ok = ok && gpu_scan_stream_open(&engine->scan_stream[i], engine->options.piece_bytes);
 	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,

@@ -17,7 +17,7 @@
 #include <new>
 #include <vector>
 
-#include "kernels/btree/change_gpu.h"
+#include "kernels/gpu/space.h"
 #include "kernels/gpu/structure.h"
 
 #define ARRAY_UNIT_BYTES 64
@@ -128,6 +128,11 @@ struct ArrayOnGpu : GpuStructure
 
 	explicit ArrayOnGpu(uint32_t structure) : GpuStructure(structure)
 	{
+	}
+
+	static GpuChangeNeeds change_needs()
+	{
+		return { 0, 0 };
 	}
 
 	const uint64_t *version() const override
