@@ -490,7 +490,7 @@ load_all(void)
 
 /* Waits until a thread of the engine has taken up what was submitted. */
 static void
-await_begin(RequestQueue *queue)
+await_begin(GpuRequestQueue *queue)
 {
 	bool begun = false;
 
