@@ -101,7 +101,7 @@ typedef struct GpuRequest
 	uint32_t structure;    /* GPU_LOAD_BEGIN: number in kernels/structures.h */
 	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
 	bool forward;          /* scans */
-	bool words;            /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
+	bool points;           /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
 				 * w0 of its ends; else input: GpudsInterval[n] */
 	bool guarded;
 	uint64_t input;

@@ -49,7 +49,7 @@ gpu_resident_encode(const GpuResident *resident, const GpuView *view, const GpuR
 
 	memset(first, 0, sizeof(*first));
 	scan.intervals = intervals;
-	scan.words = r->words ? (const uint64_t *) (intervals + 1) : NULL;
+	scan.points = r->points ? (const uint64_t *) (intervals + 1) : NULL;
 	scan.n = r->n;
 	scan.next = r->next;
 	scan.inside = r->inside;
@@ -68,7 +68,8 @@ gpu_resident_encode(const GpuResident *resident, const GpuView *view, const GpuR
 	word[RESIDENT_ROOT] = view->root;
 	word[RESIDENT_ENTRIES] = (uint32_t) view->entries;
 	word[RESIDENT_TREE] = (uint32_t) view->height | (uint32_t) view->nwords << 8 |
-						  (r->forward ? GPU_RESIDENT_FORWARD : 0) | (r->words ? GPU_RESIDENT_HAS_WORDS : 0) |
+						  (r->forward ? GPU_RESIDENT_FORWARD : 0) |
+						  (r->points ? GPU_RESIDENT_HAS_POINTS : 0) |
 						  (view->nwords == 1 ? GPU_RESIDENT_SPELLED : 0) | view->structure << 24;
 	word[RESIDENT_SCAN] = (uint32_t) r->n | (uint32_t) r->next << 16;
 	word[RESIDENT_ROOM] = (uint32_t) r->cap | (uint32_t) batch << 16;

@@ -36,7 +36,7 @@ enum GpuResidentWord
 	RESIDENT_OUTPUT,  /* offset */
 	RESIDENT_ROOT,
 	RESIDENT_ENTRIES, /* of the tree */
-	RESIDENT_TREE, /* height | key words << 8 | forward << 16 | words << 17 | spelled << 18 | structure << 24 */
+	RESIDENT_TREE, /* height | key words << 8 | forward << 16 | points << 17 | spelled << 18 | structure << 24 */
 	RESIDENT_SCAN, /* n | next << 16 */
 	RESIDENT_ROOM, /* cap | batch << 16 */
 	/* if spelled, the first interval of a tree of one key word; else it is in first[slot] */
@@ -48,7 +48,7 @@ enum GpuResidentWord
 static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
 
 #define GPU_RESIDENT_FORWARD (1u << 16)
-#define GPU_RESIDENT_HAS_WORDS (1u << 17)
+#define GPU_RESIDENT_HAS_POINTS (1u << 17)
 #define GPU_RESIDENT_SPELLED (1u << 18)
 
 /* The board, and what does not find room in a slot; in host memory. */
@@ -105,7 +105,8 @@ gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last,
 	r->found = found;
 	r->batch = (uint32_t) item.batch;
 	r->bus_bytes = RESIDENT_WORDS * sizeof(uint64_t) +
-				   (uint64_t) (n > 1 ? n : 0) * (item.scan.words ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
+				   (uint64_t) (n > 1 ? n : 0) *
+					   (item.scan.points ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
 				   (uint64_t) found * sizeof(GpudsEntry);
 	r->launches = 0;
 	r->device_ns = ns;
@@ -137,7 +138,7 @@ gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInte
 	item->view.structure = tree >> 24;
 	item->forward = (tree & GPU_RESIDENT_FORWARD) != 0;
 	item->scan.intervals = intervals;
-	item->scan.words = tree & GPU_RESIDENT_HAS_WORDS ? (const uint64_t *) (intervals + 1) : NULL;
+	item->scan.points = tree & GPU_RESIDENT_HAS_POINTS ? (const uint64_t *) (intervals + 1) : NULL;
 	item->scan.n = word[RESIDENT_SCAN] & 0xFFFF;
 	item->scan.next = word[RESIDENT_SCAN] >> 16;
 	item->request = (GpuRequest *) (there + (size_t) word[RESIDENT_REQUEST] * 8);

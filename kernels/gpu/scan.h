@@ -210,12 +210,12 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 	scan->next = r->next;
 	scan->inside = r->inside;
 	scan->at = r->at;
-	scan->words = NULL;
-	if (r->words)
+	scan->points = NULL;
+	if (r->points)
 	{
 		size_t skip = sizeof(GpudsInterval) + (size_t) first * sizeof(uint64_t);
 
-		scan->words = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
+		scan->points = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
 		gpu_copy_bus(&stream->stream, stream->input, from, sizeof(GpudsInterval));
 		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
 	}

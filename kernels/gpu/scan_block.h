@@ -106,13 +106,13 @@ gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there,
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
 	locate.scan.intervals = (const GpudsInterval *) (there + r->input);
-	locate.scan.words = r->words ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
+	locate.scan.points = r->points ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
 	locate.scan.n = r->n;
 	locate.scan.next = r->next;
 	locate.scan.inside = r->inside;
 	locate.scan.at = r->at;
 	s->launches++;
-	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GpudsInterval));
+	s->bus_bytes += (size_t) n * (r->points ? sizeof(uint64_t) : sizeof(GpudsInterval));
 	gpu_scan_block_kernel<Probe, tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
 	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
 		*written = stream->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;

@@ -171,7 +171,7 @@ static void
 scan_from_start(GpudsScanState *state, bool forward)
 {
 	state->scan.intervals = state->set.intervals;
-	state->scan.words = state->set.words;
+	state->scan.points = state->set.points;
 	state->scan.n = state->set.nintervals;
 	state->scan.next = forward ? 0 : state->set.nintervals;
 	state->scan.inside = false;

@@ -268,7 +268,7 @@ cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	if (tree->kind == GPUDS_ON_CPU_PRIVATE)
 		private_loads++;
 	load->room = palloc(LOAD_ENTRIES * sizeof(GpudsEntry));
-	load->room_size = LOAD_ENTRIES;
+	load->room_entries = LOAD_ENTRIES;
 	return GPUDS_DEVICE_OK;
 }
 
@@ -341,8 +341,7 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	{
 		pg_read_barrier();
 		if (tree->cpu.common.head != 0)
-			n = gpuds_cpu_kernels()->scan_tree[tree->structure](arena, &tree->cpu.common, scan, forward, out,
-																cap);
+			n = gpuds_cpu_kernels()->scan[tree->structure](arena, &tree->cpu.common, scan, forward, out, cap);
 	}
 	pin_release(pin);
 	return n;
@@ -390,7 +389,7 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	.name = "cpu",
 	.max_entries = MAX_ENTRIES,
-	.apply_size = APPLY_OPS,
+	.apply_ops = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cpu_chosen,
 	.has_structure = cpu_has_structure,
@@ -414,7 +413,7 @@ const GpudsDeviceOps gpuds_private_cpu_device = {
 	.name = "cpu",
 	.private = true,
 	.max_entries = MAX_ENTRIES,
-	.apply_size = APPLY_OPS,
+	.apply_ops = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cpu_chosen,
 	.has_structure = cpu_has_structure,

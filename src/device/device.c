@@ -153,7 +153,7 @@ gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int struct
 GpudsDeviceStatus
 gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	Assert(n <= load->room_size);
+	Assert(n <= load->room_entries);
 	return device_of(load->tree)->load_add(load, n);
 }
 
@@ -177,9 +177,9 @@ gpuds_device_sorts(const GpudsDeviceTree *tree)
 }
 
 int64
-gpuds_device_apply_size(const GpudsDeviceTree *tree)
+gpuds_device_apply_ops(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->apply_size;
+	return device_of(tree)->apply_ops;
 }
 
 GpudsDeviceStatus

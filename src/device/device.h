@@ -171,7 +171,7 @@ typedef struct GpudsDeviceLoad
 {
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
 	GpudsEntry *room;      /* for the next entries */
-	int64 room_size;
+	int64 room_entries;
 	GpudsCpuBuild build;
 	GpudsStagingSpan span;
 	GpudsEntry *buffer; /* NULL: room is in span */
@@ -179,7 +179,7 @@ typedef struct GpudsDeviceLoad
 
 /*
  * Begins a load of a structure, which must be one of this library; *load must be zero.
- * Then, until all are in: put up to room_size entries into room (which may move),
+ * Then, until all are in: put up to room_entries entries into room (which may move),
  * strictly ascending over all calls, and call load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
@@ -197,7 +197,7 @@ extern void gpuds_device_load_cancel(GpudsDeviceLoad *load);
 extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 
 /* Operations to apply at a time, at most. */
-extern int64 gpuds_device_apply_size(const GpudsDeviceTree *tree);
+extern int64 gpuds_device_apply_ops(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
 
 /*

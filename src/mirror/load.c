@@ -46,7 +46,7 @@ static inline void
 sink_add(LoadSink *sink, const GpudsEntry *entry)
 {
 	sink->load->room[sink->n++] = *entry;
-	if (sink->n == sink->load->room_size)
+	if (sink->n == sink->load->room_entries)
 		sink_flush(sink);
 }
 
