@@ -227,45 +227,36 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 	}
 }
 
+/* Pass 2, each thread making stretch entries. */
+template <class Probe, int stretch, bool tids>
+static inline void
+gpu_scan_write_stretches(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n,
+						 int64_t found)
+{
+	GpuScanWrite<Probe, stretch, tids> write;
+
+	write.view = Probe::open(*view);
+	write.forward = r->forward;
+	write.starts = stream->starts;
+	write.offsets = stream->offsets;
+	write.n = n;
+	write.found = found;
+	write.full = found == r->cap;
+	write.entries = (GpudsEntry *) stream->output;
+	write.sorted = (uint64_t *) stream->output;
+	write.summary = stream->summary_there;
+	gpu_launch(&stream->stream, (found + stretch - 1) / stretch, write);
+}
+
 template <class Probe, bool tids>
 static inline void
 gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
-	bool full = found == r->cap;
-	GpudsEntry *entries = (GpudsEntry *) stream->output;
-	uint64_t *sorted = (uint64_t *) stream->output;
-
 	/* mostly single entries: a thread each; long intervals: fewer descents */
 	if (found < 2 * n)
-	{
-		GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
-											   r->forward,
-											   stream->starts,
-											   stream->offsets,
-											   n,
-											   found,
-											   full,
-											   entries,
-											   sorted,
-											   stream->summary_there };
-
-		gpu_launch(&stream->stream, found, write);
-	}
+		gpu_scan_write_stretches<Probe, 1, tids>(stream, view, r, n, found);
 	else
-	{
-		GpuScanWrite<Probe, GPU_SCAN_STRETCH, tids> write = { Probe::open(*view),
-															  r->forward,
-															  stream->starts,
-															  stream->offsets,
-															  n,
-															  found,
-															  full,
-															  entries,
-															  sorted,
-															  stream->summary_there };
-
-		gpu_launch(&stream->stream, (found + GPU_SCAN_STRETCH - 1) / GPU_SCAN_STRETCH, write);
-	}
+		gpu_scan_write_stretches<Probe, GPU_SCAN_STRETCH, tids>(stream, view, r, n, found);
 }
 
 #ifdef GPU_EMULATED

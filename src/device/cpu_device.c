@@ -386,49 +386,23 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	return GPUDS_TREE_DAMAGED;
 }
 
+/* The two kinds differ in whose arena it is. */
+#define CPU_DEVICE                                                                                      \
+	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,      \
+	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .holds = cpu_holds, \
+	.bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add, \
+	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan,     \
+	.drop = cpu_drop, .verify = cpu_verify
+
 const GpudsDeviceOps gpuds_shared_cpu_device = {
-	.name = "cpu",
-	.max_entries = MAX_ENTRIES,
-	.apply_ops = APPLY_OPS,
-	.slack_bytes = SLACK_BYTES,
-	.chosen = cpu_chosen,
-	.has_structure = cpu_has_structure,
+	CPU_DEVICE,
 	.memory_used = shared_memory_used,
 	.memory_size = shared_memory_size,
-	.usable = cpu_usable,
-	.holds = cpu_holds,
-	.bytes = cpu_bytes,
-	.entries = cpu_entries,
-	.load_begin = cpu_load_begin,
-	.load_add = cpu_load_add,
-	.load_end = cpu_load_end,
-	.load_cancel = cpu_load_cancel,
-	.apply = cpu_apply,
-	.scan = cpu_scan,
-	.drop = cpu_drop,
-	.verify = cpu_verify,
 };
 
 const GpudsDeviceOps gpuds_private_cpu_device = {
-	.name = "cpu",
+	CPU_DEVICE,
 	.private = true,
-	.max_entries = MAX_ENTRIES,
-	.apply_ops = APPLY_OPS,
-	.slack_bytes = SLACK_BYTES,
-	.chosen = cpu_chosen,
-	.has_structure = cpu_has_structure,
 	.memory_used = private_memory_used,
 	.memory_size = private_memory_size,
-	.usable = cpu_usable,
-	.holds = cpu_holds,
-	.bytes = cpu_bytes,
-	.entries = cpu_entries,
-	.load_begin = cpu_load_begin,
-	.load_add = cpu_load_add,
-	.load_end = cpu_load_end,
-	.load_cancel = cpu_load_cancel,
-	.apply = cpu_apply,
-	.scan = cpu_scan,
-	.drop = cpu_drop,
-	.verify = cpu_verify,
 };
