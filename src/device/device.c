@@ -8,6 +8,7 @@
 #include "gpuds.h"
 
 #include "device/internal.h"
+#include "structure.h"
 
 static const GpudsDeviceOps *const devices[] = {
 	[GPUDS_ON_CPU] = &gpuds_shared_cpu_device,
@@ -103,6 +104,12 @@ size_t
 gpuds_device_slack_bytes(GpudsDeviceKind kind)
 {
 	return devices[kind]->slack_bytes;
+}
+
+double
+gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys)
+{
+	return gpuds_structure(structure)->cpu.entry_bytes(nwords, fill_percent, equal_keys);
 }
 
 /*
