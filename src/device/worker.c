@@ -412,8 +412,9 @@ lose_device(const char *why, bool hangs)
 		give_up_all();
 	}
 	ereport(LOG, (errmsg("gpuds lost its CUDA device: %s", why),
-				  errdetail("Indexes on the device are loaded again when they are needed."),
-				  errhint("The driver's log may say more. The device worker is started again.")));
+				  errdetail("The device worker is started again. Indexes on the device are loaded again when "
+							"they are needed."),
+				  errhint("The driver's log may say more.")));
 	proc_exit(1);
 }
 
@@ -687,8 +688,8 @@ open_failed(const char *why)
 	/* Once for each reason: it may be tried for hours. */
 	if (strcmp(info.detail, why) != 0)
 		ereport(LOG, (errmsg("gpuds could not open its CUDA device: %s", why),
-					  errdetail("Index scans use the CPU device meanwhile."),
-					  errhint("It is tried again, every minute in the end.")));
+					  errdetail("It is tried again, every minute in the end. Index scans use the CPU device "
+								"meanwhile.")));
 	proc_exit(1);
 }
 
@@ -787,11 +788,10 @@ compare_structures(void)
 	initStringInfo(&names);
 	STRUCTURE_ROWS(STRUCTURE_LACKS)
 #undef STRUCTURE_LACKS
-	ereport(LOG,
-			(errmsg("the library %s lacks structures of gpuds: %s", ENGINE_LIBRARY, names.data),
-			 errdetail("The two libraries are of different builds. Indexes with these structures use the "
-					   "CPU device."),
-			 errhint("Install both libraries from the same build and restart the server.")));
+	ereport(LOG, (errmsg("library \"%s\" lacks structures of gpuds: %s", ENGINE_LIBRARY, names.data),
+				  errdetail("The libraries are of different builds. Indexes with these structures use the "
+							"CPU device."),
+				  errhint("Install both libraries from the same build and restart the server.")));
 	pfree(names.data);
 }
 
