@@ -263,7 +263,7 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 	if (!gpu_register(engine->options.staging, engine->options.staging_bytes, why, whylen))
 		return false;
 	engine->registered = true;
-	engine->staging_device = (unsigned char *) gpu_device_address(engine->options.staging);
+	engine->device_staging = (unsigned char *) gpu_device_address(engine->options.staging);
 	engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (engine->wake_fd < 0)
 	{
@@ -271,11 +271,11 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		return false;
 	}
 	engine->hung_until = (uint32_t *) gpu_host_alloc(sizeof(uint32_t));
-	ok = engine->staging_device != NULL && engine->hung_until != NULL && gpu_changer_open(engine);
+	ok = engine->device_staging != NULL && engine->hung_until != NULL && gpu_changer_open(engine);
 	for (int i = 0; i < GPU_SCANNERS; i++)
 		ok = ok && gpu_scan_stream_open(&engine->scan_stream[i], engine->options.piece_bytes);
 	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,
-								 engine->staging_device);
+								 engine->device_staging);
 	if (!ok)
 	{
 		snprintf(why, whylen, "not enough memory on %s for buffers", engine->card.name);

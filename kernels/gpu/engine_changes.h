@@ -38,10 +38,10 @@ static inline uint32_t
 gpu_changer_apply(GpuEngine *engine, GpuStructure *tree, GpuRequest *request)
 {
 	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
-	const GpudsOp *there = (const GpudsOp *) (engine->staging_device + request->input);
+	const GpudsOp *device_ops = (const GpudsOp *) (engine->device_staging + request->input);
 
 	tree->reclaim(&engine->change, gpu_engine_oldest_pin(engine, request->tree));
-	return tree->apply(&engine->change, ops, there, request->n, &request->found, &request->deleted);
+	return tree->apply(&engine->change, ops, device_ops, request->n, &request->found, &request->deleted);
 }
 
 /* Does what a request asks of a tree; returns its status. */

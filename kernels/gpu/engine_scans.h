@@ -29,7 +29,7 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 	request->batch = 1;
 	tree = gpu_engine_pin_view(engine, pin, request, &view);
 	if (tree != NULL)
-		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->staging_device,
+		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
 							request);
 	if (gpu_ok(&stream->stream))
 		pin_release(pin);

@@ -41,12 +41,13 @@ struct GpuEngine
 	GpuEngineOptions options;
 	GpuCard card;
 	std::atomic<size_t> memory{ 0 }; /* that trees can have, or could */
-	unsigned char *staging_device = NULL;
+	unsigned char *device_staging = NULL;
 	bool registered = false;
 	GpuPool pool;
 	std::atomic<GpuStructure *> tree[GPU_MAX_TREES] = {}; /* NULL: nothing was ever loaded */
-	GpuStructure *made[GPU_MAX_TREES] = {}; /* the changer's: trees of all structures that it has been of */
-	PinSlot pin[GPU_ENGINE_PINS];           /* scanners', then slots' */
+	/* the changer's: lists of objects, one for each structure that the tree has been of */
+	GpuStructure *made[GPU_MAX_TREES] = {};
+	PinSlot pin[GPU_ENGINE_PINS]; /* scanners', then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;
 	std::thread thread[GPU_ENGINE_THREADS];

@@ -82,11 +82,11 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 /*
  * Do a scan this way: stream->summary has the total then, and *written says whether the
  * output is written, too.  False: nothing was done, there are too many intervals.
- * there is the staging memory as the device sees it.
+ * device_staging is the staging memory as the device sees it.
  */
 template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there, const GpuRequest *r,
+gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *device_staging, const GpuRequest *r,
 			   int64_t n, bool *written)
 {
 	GpuStream *s = &stream->stream;
@@ -99,13 +99,13 @@ gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there,
 										   n,
 										   0,
 										   false,
-										   (GpudsEntry *) (there + r->output),
-										   (uint64_t *) (there + r->output),
-										   stream->summary_there };
+										   (GpudsEntry *) (device_staging + r->output),
+										   (uint64_t *) (device_staging + r->output),
+										   stream->device_summary };
 
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
-	locate.scan.intervals = (const GpudsInterval *) (there + r->input);
+	locate.scan.intervals = (const GpudsInterval *) (device_staging + r->input);
 	locate.scan.points = r->points ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
 	locate.scan.n = r->n;
 	locate.scan.next = r->next;

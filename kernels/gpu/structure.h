@@ -54,7 +54,7 @@ struct GpuStructure
 
 	/* Answers a scan request: gpu_scan_large with the structure's probe. */
 	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
-						  unsigned char *there, GpuRequest *request) const = 0;
+						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
 	/* Bytes of device memory that the tree holds. */
 	virtual uint64_t bytes() const = 0;

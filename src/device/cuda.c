@@ -104,7 +104,7 @@ count_work(const GpuRequest *request)
 	if (gpu_is_small(request))
 	{
 		gpuds_device_work.small++;
-		gpuds_device_work.small_shares += GPUDS_LAUNCH / Max(request->batch, 1);
+		gpuds_device_work.small_shares += GPUDS_LAUNCH_SHARES / Max(request->batch, 1);
 	}
 	else
 		gpuds_device_work.launches += request->launches;

@@ -102,14 +102,14 @@ typedef struct GpudsDeviceTree
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
-/* A small scan of a launch of n counts as 1/n of it. */
-#define GPUDS_LAUNCH 720720
+/* A launch is counted in so many shares, divided among the small scans of it. */
+#define GPUDS_LAUNCH_SHARES 720720
 
 /* What the CUDA device has done for this backend since whoever counts it did. */
 typedef struct GpudsDeviceWork
 {
 	uint64 small;        /* scans that shared launches */
-	uint64 small_shares; /* of launches that they were, in 1 / GPUDS_LAUNCH */
+	uint64 small_shares; /* of launches: GPUDS_LAUNCH_SHARES are one */
 	uint64 launches;     /* other kernels launched */
 	uint64 device_ns;
 	uint64 bus_bytes;

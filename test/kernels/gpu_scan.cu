@@ -41,7 +41,7 @@ struct Progress
 
 static GpuScanStream large;
 static GpuResident resident;
-static unsigned char *there; /* slots, as the device sees them */
+static unsigned char *device_slots; /* slots, as the device sees them */
 static Slot *slots;
 static int passed = 0;
 
@@ -172,9 +172,9 @@ run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
 		if (view->structure == GPUDS_STRUCTURE_ARRAY)
-			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, there, r);
+			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 		else
-			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, there, r);
+			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 		check(&slots[0], &p, m);
 	}
 	free(p.intervals);
@@ -308,8 +308,8 @@ main(int argc, char **argv)
 	CHECK(gpu_scan_stream_open(&large, PIECE));
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
-	there = (unsigned char *) gpu_device_address(slots);
-	CHECK(there != NULL && gpu_resident_open(&resident, (unsigned char *) slots, there));
+	device_slots = (unsigned char *) gpu_device_address(slots);
+	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)

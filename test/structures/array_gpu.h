@@ -158,10 +158,10 @@ struct ArrayOnGpu : GpuStructure
 		return true;
 	}
 
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
-				  GpuRequest *request) const override
+	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+				  unsigned char *device_staging, GpuRequest *request) const override
 	{
-		return gpu_scan_large<Probe>(stream, view, staging, there, request);
+		return gpu_scan_large<Probe>(stream, view, staging, device_staging, request);
 	}
 
 	uint64_t bytes() const override
