@@ -19,6 +19,7 @@
 #include "am/am.h"
 #include "device/device.h"
 #include "journal/journal.h"
+#include "memtable/memtable.h"
 #include "mirror/mirror.h"
 #include "structure.h"
 
@@ -36,8 +37,10 @@ shmem_request(void)
 		prev_shmem_request_hook();
 
 	RequestAddinShmemSpace(gpuds_journal_shmem_size());
+	RequestAddinShmemSpace(gpuds_memtable_shmem_size());
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
+	RequestNamedLWLockTranche("gpuds_memtable", 1);
 	RequestNamedLWLockTranche("gpuds_registry", 1);
 	RequestNamedLWLockTranche("gpuds_room", 1);
 }
@@ -50,6 +53,7 @@ shmem_startup(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	gpuds_journal_shmem_init();
+	gpuds_memtable_shmem_init();
 	gpuds_device_shmem_init();
 	gpuds_mirror_shmem_init();
 	gpuds_room_shmem_init();
@@ -73,6 +77,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("gpuds");
 
 	gpuds_worker_register();
+	gpuds_drainer_register();
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;

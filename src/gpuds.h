@@ -28,6 +28,7 @@ extern int gpuds_staging_memory_mb;
 extern int gpuds_device_timeout_s; /* seconds, 0: none */
 extern int gpuds_temp_memory_mb;
 extern int gpuds_max_mirrors;
+extern int gpuds_memtable_memory_mb; /* 0: no memtables */
 
 /*
  * Errors out with a HINT unless the library was preloaded.  Every entry point
@@ -48,9 +49,15 @@ extern void gpuds_hooks_init(void);
  */
 #ifdef GPUDS_INJECTION_POINTS
 extern void gpuds_injection_point(const char *name);
+extern void gpuds_injection_point_of(const char *name, Oid database);
 extern void gpuds_injection_define_guc(void);
+
+/* gpuds.test_without_memtables: the session's scans bring mirrors up themselves */
+extern bool gpuds_without_memtables;
 #else
+#define gpuds_without_memtables false
 #define gpuds_injection_point(name) ((void) 0)
+#define gpuds_injection_point_of(name, database) ((void) 0)
 #endif
 
 #endif /* GPUDS_H */

@@ -21,6 +21,7 @@
 
 #include "am/am.h"
 #include "key/enum.h"
+#include "memtable/memtable.h"
 #include "mirror/mirror.h"
 
 static ProcessUtility_hook_type prev_utility = NULL;
@@ -41,6 +42,7 @@ xact_callback(XactEvent event, void *arg)
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			gpuds_memtable_end();
 			gpuds_private_abort();
 			/* FALLTHROUGH */
 		case XACT_EVENT_COMMIT:
@@ -59,6 +61,7 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 		gpuds_insert_before_commit(subid);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
+		gpuds_memtable_end();
 		gpuds_insert_after_end(subid);
 		gpuds_private_subabort();
 	}

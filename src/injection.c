@@ -33,8 +33,12 @@ static const char *const point_names[] = {
 	"device-waiting",        "check-entries-read",
 	"journal-scan-lanes",    "load-begun",
 	"mirror-acquired",       "compact-begun",
-	"check-lanes-read",
+	"check-lanes-read",      "memtable-joining",
+	"memtable-collected",    "drain-apply",
+	"drain-applied",
 };
+
+bool gpuds_without_memtables = false;
 
 static char *wait_at = NULL;
 static uint32 wait_mask = 0; /* bit n: wait at point n */
@@ -98,22 +102,25 @@ wait_at_assign(const char *newval, void *extra)
 		wait_mask = 0;
 }
 
-/* Defines gpuds.wait_at; to be called once, when the library is loaded. */
+/* Defines gpuds.wait_at and gpuds.test_without_memtables; to be called once, when the library is loaded. */
 void
 gpuds_injection_define_guc(void)
 {
 	DefineCustomStringVariable("gpuds.wait_at", "Injection points that this session waits at.",
 							   "A list of names; see src/injection.c.", &wait_at, "", PGC_USERSET,
 							   GUC_LIST_INPUT | GUC_NOT_IN_SAMPLE, wait_at_check, wait_at_assign, NULL);
+	DefineCustomBoolVariable("gpuds.test_without_memtables", "Makes scans bring mirrors up themselves.",
+							 NULL, &gpuds_without_memtables, false, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL,
+							 NULL, NULL);
 }
 
 /*
- * Waits here while somebody holds the point's advisory lock, if the session's
- * gpuds.wait_at names the point.  Needs a transaction, or at least a resource
- * owner, and must not be called in a critical section.
+ * Waits here while somebody holds the point's advisory lock of a database, if the
+ * process's gpuds.wait_at names the point.  For processes without a database, which
+ * read the setting from the configuration.
  */
 void
-gpuds_injection_point(const char *name)
+gpuds_injection_point_of(const char *name, Oid database)
 {
 	int number = point_number(name, strlen(name));
 	LOCKTAG tag;
@@ -123,9 +130,18 @@ gpuds_injection_point(const char *name)
 	if ((wait_mask & (uint32) 1 << number) == 0)
 		return;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, POINT_LOCK_CLASS, number, 2);
-	(void) LockAcquire(&tag, ShareLock, false, false);
-	LockRelease(&tag, ShareLock, false);
+	SET_LOCKTAG_ADVISORY(tag, database, POINT_LOCK_CLASS, number, 2);
+	(void) LockAcquire(&tag, ShareLock, true, false);
+	LockRelease(&tag, ShareLock, true);
+}
+
+/*
+ * The same in a session.  Must not be called in a critical section.
+ */
+void
+gpuds_injection_point(const char *name)
+{
+	gpuds_injection_point_of(name, MyDatabaseId);
 }
 
 #endif /* GPUDS_INJECTION_POINTS */

@@ -22,11 +22,15 @@ int gpuds_staging_memory_mb = 64;
 int gpuds_device_timeout_s = 60;
 int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
+int gpuds_memtable_memory_mb = 64;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
 														   { "cpu", GPUDS_CHOICE_CPU, false },
 														   { "cuda", GPUDS_CHOICE_CUDA, false },
 														   { NULL, 0, false } };
+
+/* More has no links (GENERATION_MAX_CHUNKS). */
+#define MAX_MEMTABLE_MEMORY_MB (32 * 1024)
 
 /* A CPU device's memory is not larger than this (ARENA_MAX_CHUNKS). */
 #define MAX_TEMP_MEMORY_MB (256 * 1024)
@@ -87,6 +91,12 @@ gpuds_settings_define(void)
 								"Memory of each session for mirrors of its temporary indexes.",
 								"It is taken when it is needed, and given back.", &gpuds_temp_memory_mb, 64,
 								1, MAX_TEMP_MEMORY_MB, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.memtable_memory",
+								"Memory reserved for changes that are not in the mirrors yet.",
+								"Scans find recent changes there. 0 makes scans bring mirrors up to date "
+								"themselves. Untouched pages of it cost nothing.",
+								&gpuds_memtable_memory_mb, 64, 0, MAX_MEMTABLE_MEMORY_MB, PGC_POSTMASTER,
+								GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
 								"make room for others. Temporary indexes do not count.",

@@ -135,6 +135,19 @@ arena_chunk_take(Arena *arena)
 	return 0;
 }
 
+/* Give a chunk back that is in no space. */
+HOST_FN void
+arena_chunk_give(Arena *arena, uint32_t chunk)
+{
+	uint64_t top = __atomic_load_n(&arena->stack, __ATOMIC_RELAXED);
+
+	do
+		__atomic_store_n(&arena_links(arena)[chunk], (uint32_t) top, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&arena->stack, &top, ((top >> 32) + 1) << 32 | chunk, false,
+										__ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	__atomic_fetch_sub(&arena->inuse, 1, __ATOMIC_RELAXED);
+}
+
 HOST_FN void
 arena_space_init(ArenaSpace *space)
 {

@@ -126,18 +126,19 @@ examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 }
 
 /*
- * Examines a mirror as its applier; if synced, only one whose last catch-up came
- * to its end.
+ * Examines a mirror as its applier, after bringing it to the journal's end; if as_it_is,
+ * without that, and only one that has exactly what the journal has up to its position.
  */
 static Verdict
-acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool synced, GpudsEntry *where)
+acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool as_it_is, GpudsEntry *where)
 {
 	Verdict verdict = MIRROR_GONE;
 
 	gpuds_mirror_acquire(ref->mirror, true);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	{
-		if (!synced || (pg_atomic_read_u64(&ref->mirror->guard) == ref->serial && !ref->mirror->ahead))
+		if (as_it_is ? pg_atomic_read_u64(&ref->mirror->guard) == ref->serial && !ref->mirror->ahead
+					 : gpuds_mirror_settle(source, ref))
 			verdict = examine(source, ref, where);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
@@ -180,7 +181,7 @@ check_own(const GpudsMirrorSource *source, int *kind)
 
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
-		GpudsMirrorRef ref = { NULL, 0 };
+		GpudsMirrorRef ref = { NULL };
 		GpudsEntry where;
 		Verdict verdict;
 

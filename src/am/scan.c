@@ -368,11 +368,20 @@ static int64
 sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 {
 	int64 total = 0;
+	uint64 *fresh;
+	int64 nfresh;
 	/* A little more than there are keys, so that the end is seen to be one. */
 	int64 cap = Min(Max(FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE);
 
 	if (state->set.nintervals >= MANY_KEYS)
 		keep_freed_memory();
+	if (!gpuds_probe_fresh_tids(&state->ref, &state->scan, &fresh, &nfresh))
+		return 0;
+	if (nfresh > 0)
+		sort_into_bitmap(tbm, fresh, nfresh, scan->xs_recheck);
+	if (fresh)
+		pfree(fresh);
+	total += nfresh;
 	while (!state->end && state->scan.n > 0)
 	{
 		GpudsTids tids;

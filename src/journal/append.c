@@ -139,7 +139,7 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 	}
 }
 
-/* Notes in the metapage where a lane's tail is; the caller has the tail locked. */
+/* Notes in the metapage where a lane's tail was a moment ago. */
 static void
 renew_tail_hint(Relation index, int lane, BlockNumber tail)
 {
@@ -154,97 +154,130 @@ renew_tail_hint(Relation index, int lane, BlockNumber tail)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Appends n finished records to one lane. */
+/* Puts records of a lane that have been appended into the index's memtable, if it has one. */
+static void
+add_to_memtable(Relation index, int nwords, int lane, const char *records, int64 n, uint64 number,
+				BlockNumber block)
+{
+	if (RelationUsesLocalBuffers(index))
+		return;
+	for (int64 i = 0; i < n; i++)
+	{
+		const GpudsRecord *record = (const GpudsRecord *) (records + i * GpudsRecordSize(nwords));
+		GpudsEntry entry;
+
+		gpuds_record_entry(record, nwords, &entry);
+		gpuds_memtable_add(lane, number + i, block, &entry, (record->flags & GPUDS_RECORD_TOMBSTONE) != 0);
+	}
+}
+
+/*
+ * Appends to a tail page, and to up to GPUDS_MAX_NEW_PAGES pages that it links behind it,
+ * what there is room for of n finished records.  *tail: the tail's buffer, locked, before
+ * and afterwards.  *number: that of the first record.  Returns how many were appended.
+ */
+static int64
+append_pages(Relation index, int nwords, int lane, const char *records, int64 n, Buffer *tail, uint64 *number)
+{
+	const int size = GpudsRecordSize(nwords);
+	const int capacity = GpudsPageCapacity(nwords);
+	const int64 before = n;
+	Page page = BufferGetPage(*tail);
+	GpudsPageOpaque opaque = GpudsPageGetOpaque(page);
+	int here = Min(n, capacity - GpudsPageCount(page, nwords));
+	Buffer fresh[GPUDS_MAX_NEW_PAGES];
+	int nfresh = 0;
+	GpudsDelta delta;
+	uint64 first;
+
+	if (n > here)
+	{
+		int64 pages = (n - here + capacity - 1) / capacity;
+
+		nfresh = Min(pages, GPUDS_MAX_NEW_PAGES);
+		for (int i = 0; i < nfresh; i++)
+			fresh[i] = gpuds_page_new(index);
+	}
+
+	*number = opaque->first + GpudsPageCount(page, nwords);
+	first = *number + here;
+	delta.length = 0;
+
+	START_CRIT_SECTION();
+	if (here > 0)
+	{
+		int lower = ((PageHeader) page)->pd_lower;
+
+		gpuds_page_store(page, records, here, nwords);
+		gpuds_delta_add(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+		gpuds_delta_add(&delta, page, lower, here * size);
+		records += (Size) here * size;
+		n -= here;
+	}
+	for (int i = 0; i < nfresh; i++)
+	{
+		opaque->next = BufferGetBlockNumber(fresh[i]);
+		if (i == 0)
+			gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
+		here = Min(n, capacity);
+		page = BufferGetPage(fresh[i]);
+		gpuds_page_init(page, GPUDS_PAGE_LANE, lane, opaque->generation, first);
+		gpuds_page_store(page, records, here, nwords);
+		opaque = GpudsPageGetOpaque(page);
+		first += here;
+		records += (Size) here * size;
+		n -= here;
+	}
+	gpuds_log_pages(index, *tail, &delta, fresh, nfresh);
+	END_CRIT_SECTION();
+
+	if (nfresh > 0)
+	{
+		UnlockReleaseBuffer(*tail);
+		for (int i = 0; i < nfresh - 1; i++)
+			UnlockReleaseBuffer(fresh[i]);
+		*tail = fresh[nfresh - 1];
+	}
+	return before - n;
+}
+
+/*
+ * Appends n finished records to one lane.  What is in pages is put into the memtable
+ * before anything that may raise an error: other records of the lane may already have
+ * been, and a mirror's position is one number.
+ */
 static void
 append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 {
 	const int size = GpudsRecordSize(nwords);
-	const int capacity = GpudsPageCapacity(nwords);
-	GpudsTails *tails;
-	GpudsDelta delta;
+	const uint64 step = (uint64) TAIL_HINT_PAGES * GpudsPageCapacity(nwords);
 	Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true);
+	uint64 before = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
+	uint64 after;
+	BlockNumber block;
+	uint64 number;
+	int64 done;
 
-	while (n > 0)
+	while ((done = append_pages(index, nwords, lane, records, n, &buffer, &number)) < n)
 	{
-		Buffer fresh[GPUDS_MAX_NEW_PAGES];
-		int nfresh = 0;
-		int here = Min(n, capacity - GpudsPageCount(BufferGetPage(buffer), nwords));
-		GpudsPageOpaque opaque;
-		Page page;
-		uint64 first;
-		uint64 before;
-
-		if (n > here)
-		{
-			int64 pages = (n - here + capacity - 1) / capacity;
-
-			nfresh = Min(pages, GPUDS_MAX_NEW_PAGES);
-			for (int i = 0; i < nfresh; i++)
-				fresh[i] = gpuds_page_new(index);
-		}
-
-		page = BufferGetPage(buffer);
-		opaque = GpudsPageGetOpaque(page);
-		before = opaque->first;
-		first = before + GpudsPageCount(page, nwords) + here;
-		delta.length = 0;
-
-		START_CRIT_SECTION();
-		if (here > 0)
-		{
-			int lower = ((PageHeader) page)->pd_lower;
-
-			gpuds_page_store(page, records, here, nwords);
-			gpuds_delta_add(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
-			gpuds_delta_add(&delta, page, lower, here * size);
-			records += (Size) here * size;
-			n -= here;
-		}
-		for (int i = 0; i < nfresh; i++)
-		{
-			opaque->next = BufferGetBlockNumber(fresh[i]);
-			if (i == 0)
-				gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
-			here = Min(n, capacity);
-			page = BufferGetPage(fresh[i]);
-			gpuds_page_init(page, GPUDS_PAGE_LANE, lane, opaque->generation, first);
-			gpuds_page_store(page, records, here, nwords);
-			opaque = GpudsPageGetOpaque(page);
-			first += here;
-			records += (Size) here * size;
-			n -= here;
-		}
-		gpuds_log_pages(index, buffer, &delta, fresh, nfresh);
-		END_CRIT_SECTION();
-
-		if (nfresh > 0)
-		{
-			const uint64 step = (uint64) TAIL_HINT_PAGES * capacity;
-
-			UnlockReleaseBuffer(buffer);
-			for (int i = 0; i < nfresh - 1; i++)
-				UnlockReleaseBuffer(fresh[i]);
-			buffer = fresh[nfresh - 1];
-			first = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
-			if (before / step != first / step)
-				renew_tail_hint(index, lane, BufferGetBlockNumber(buffer));
-		}
+		add_to_memtable(index, nwords, lane, records, done, number, BufferGetBlockNumber(buffer));
+		records += done * size;
+		n -= done;
 	}
-
-	/* looked up again: a relcache message may have come while we waited for locks */
-	tails = gpuds_tails_of(index);
-	tails->tail[lane] = BufferGetBlockNumber(buffer);
+	block = BufferGetBlockNumber(buffer);
+	after = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
 	UnlockReleaseBuffer(buffer);
+	add_to_memtable(index, nwords, lane, records, n, number, block);
+
+	/* looked up now: a relcache message may have come while we waited for locks */
+	gpuds_tails_of(index)->tail[lane] = block;
+	if (before / step != after / step)
+		renew_tail_hint(index, lane, block);
 }
 
-/*
- * Appends entries, in any order, as records with the given flags.  Several
- * entries of one TID keep their order.  When it returns everything is in WAL
- * (not flushed) and the change counter has moved.  Locks one lane's tail at a
- * time; an error may leave part of the entries appended.
- */
-void
-gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
+/* gpuds_journal_append's work on pages and in the memtable. */
+static void
+append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
 {
 	const int size = GpudsRecordSize(nwords);
 	union
@@ -254,14 +287,10 @@ gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int6
 	} small;
 	char *records = small.bytes;
 
-	if (n <= 0)
-		return;
-
 	if (n == 1)
 	{
 		gpuds_record_form((GpudsRecord *) records, entries, nwords, flags);
 		append_lane(index, nwords, GpudsEntryLane(entries), records, 1);
-		gpuds_journal_count_change(index);
 		return;
 	}
 
@@ -304,7 +333,24 @@ gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int6
 
 	if (records != small.bytes)
 		pfree(records);
+}
+
+/*
+ * Appends entries, in any order, as records with the given flags.  Several
+ * entries of one TID keep their order.  When it returns everything is in WAL
+ * (not flushed) and the change counter has moved.  Locks one lane's tail at a
+ * time; an error may leave part of the entries appended.
+ */
+void
+gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
+{
+	if (n <= 0)
+		return;
+	if (!RelationUsesLocalBuffers(index))
+		gpuds_memtable_begin(&RelationLocator(index), n);
+	append_all(index, nwords, entries, n, flags);
 	gpuds_journal_count_change(index);
+	gpuds_memtable_end();
 }
 
 /*

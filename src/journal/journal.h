@@ -38,8 +38,8 @@
 #include "utils/rel.h"
 
 #include "kernels/core/entry.h"
+#include "memtable/memtable.h"
 
-#define GPUDS_LANES 4
 #define GPUDS_META_BLKNO 0
 #define GPUDS_MAGIC 0x47445331 /* "GDS1" */
 #define GPUDS_FORMAT_VERSION 1

@@ -20,26 +20,27 @@
 
 #include "mirror/internal.h"
 
+/* Attempts to join a memtable that is drained meanwhile. */
+#define JOIN_ATTEMPTS 5
+
 /* Operations that are applied at a time where memory is short. */
 #define LEAST_APPLY 1024
 
 /*
- * Applies a batch in the order that the device wants.  If there is no room, then
- * less at a time: what an apply replaces is free for the next one.  If even the
- * least does not fit, others are evicted.  *size: operations applied at a time,
- * for the next batch as well.
+ * Applies operations in the order that the device wants; the caller is the mirror's
+ * applier.  If there is no room, then less at a time: what an apply replaces is free
+ * for the next one.  If even the least does not fit, others are evicted.  *size:
+ * operations applied at a time, for the next call as well.
  */
-static GpudsBringUp
-apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
+GpudsBringUp
+gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, bool asked, int64 *size)
 {
 	int64 done = 0;
 
-	if (!gpuds_device_sorts(&mirror->tree))
-		gpuds_ops_sort(batch);
-	while (done < batch->n)
+	while (done < nops)
 	{
-		int64 n = Min(batch->n - done, *size);
-		GpudsBringUp result = gpuds_bring_up_result(gpuds_device_apply(&mirror->tree, batch->ops + done, n));
+		int64 n = Min(nops - done, *size);
+		GpudsBringUp result = gpuds_bring_up_result(gpuds_device_apply(&mirror->tree, ops + done, n));
 
 		if (result == GPUDS_UP)
 			done += n;
@@ -52,7 +53,7 @@ apply_batch(GpudsMirror *mirror, GpudsOpBatch *batch, bool asked, int64 *size)
 	}
 	/* What a load leaves to catch-up is part of the load. */
 	if (pg_atomic_read_u64(&mirror->guard) != 0)
-		pg_atomic_fetch_add_u64(&mirror->stats.applied, batch->n);
+		pg_atomic_fetch_add_u64(&mirror->stats.applied, nops);
 	return GPUDS_UP;
 }
 
@@ -99,7 +100,9 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 			gpuds_injection_point("catch-up-read");
 			mirror->ahead = true;
 		}
-		result = apply_batch(mirror, &batch, (how & GPUDS_ASKED) != 0, &size);
+		if (!gpuds_device_sorts(&mirror->tree))
+			gpuds_ops_sort(&batch);
+		result = gpuds_mirror_apply(mirror, batch.ops, batch.n, (how & GPUDS_ASKED) != 0, &size);
 		if (result != GPUDS_UP)
 			break;
 		gpuds_reader_position(reader, &pos);
@@ -170,12 +173,10 @@ load_and_catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 }
 
 /*
- * Brings the mirror, whose applier the caller is, to the journal's end, and tells
- * scans.  Without GPUDS_ALONE, GPUDS_LONG says that there is more to do than a
- * backend should do while its query waits.  The result is not GPUDS_STALE.
+ * Brings the mirror to the journal's end, and tells scans.
  */
-GpudsBringUp
-gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
+static GpudsBringUp
+bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 {
 	GpudsMirror *mirror = ref->mirror;
 	bool recovery = RecoveryInProgress();
@@ -196,4 +197,59 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 		SpinLockRelease(&mirror->mutex);
 	}
 	return result;
+}
+
+/* The memtable of the mirror's file, for the mirror to join; 0: it has none. */
+static uint64
+open_memtable(GpudsMirror *mirror)
+{
+	GpudsFile file = { mirror->locator, mirror->file_id, mirror->database_life };
+
+	if (RecoveryInProgress() || gpuds_device_is_private(mirror->tree.kind))
+		return 0;
+	return gpuds_memtable_open(&file);
+}
+
+/*
+ * Brings the mirror, whose applier the caller is, to the journal's end, tells scans,
+ * and joins it to a memtable if there is one to be had.  Without GPUDS_ALONE, GPUDS_LONG
+ * says that there is more to do than a backend should do while its query waits.  The
+ * result is not GPUDS_STALE.
+ */
+GpudsBringUp
+gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
+{
+	GpudsMirror *mirror = ref->mirror;
+
+	for (int attempt = 0;; attempt++)
+	{
+		uint64 memtable = open_memtable(mirror);
+		uint64 oldest = gpuds_memtable_oldest(memtable);
+		GpudsBringUp result;
+
+		/* What the journal has next may overrule the memtable: no scan uses both. */
+		mirror->joining = memtable;
+		gpuds_memtable_leave(&mirror->joined);
+		gpuds_injection_point("memtable-joining");
+		result = bring_up_once(source, ref, how);
+		if (result != GPUDS_UP || memtable == 0)
+			return result;
+		mirror->drained = oldest;
+		if (gpuds_memtable_join(memtable, oldest, &mirror->joined) || attempt == JOIN_ATTEMPTS)
+			return result;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Brings a mirror to the journal's end, so that it has exactly what the journal has up to its
+ * position, until the caller, its applier, lets it go.  False: it is not the one that is
+ * meant, or cannot be brought up.
+ */
+bool
+gpuds_mirror_settle(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	return pg_atomic_read_u64(&ref->mirror->serial) == ref->serial &&
+		   gpuds_mirror_is_loaded(ref->mirror) &&
+		   gpuds_mirror_bring_up(source, ref, GPUDS_ALONE) == GPUDS_UP;
 }

@@ -63,6 +63,8 @@ extern double gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mi
 extern GpudsBringUp gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how);
 
 /* catchup.c */
+extern GpudsBringUp gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 n, bool asked,
+									   int64 *size);
 extern GpudsBringUp gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
 
 static inline GpudsBringUp
@@ -87,6 +89,25 @@ gpuds_bring_up_result(GpudsDeviceStatus status)
 extern void gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Oid index);
 extern void gpuds_make_way_end(void);
 extern void gpuds_make_way_check(void);
+
+/* drain.c */
+extern PGDLLEXPORT void gpuds_drainer_main(Datum arg);
+
+/* merge.c */
+
+/* Two sources of a scan's entries, each in the scan's direction. */
+typedef struct GpudsMerge
+{
+	const GpudsEntry *old; /* of the mirror */
+	int64 nold;
+	bool old_end; /* there are no more */
+	const GpudsOp *fresh; /* of the memtable: the last word on entries */
+	int64 nfresh;
+	bool fresh_end;
+} GpudsMerge;
+
+extern int64 gpuds_merge(const GpudsMerge *merge, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap,
+						 bool *end);
 
 /* loader.c */
 extern bool gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);

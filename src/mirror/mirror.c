@@ -23,6 +23,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->guard, 0);
 	pg_atomic_init_u64(&mirror->synced, 0);
 	pg_atomic_init_u64(&mirror->last_use, 0);
+	pg_atomic_init_u64(&mirror->joined, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);
@@ -70,6 +71,7 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->guard, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
+	gpuds_memtable_leave(&mirror->joined);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
 	mirror->news = true;

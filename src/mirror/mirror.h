@@ -18,6 +18,9 @@
  * of transactions that the snapshot can see were in the journal before the
  * snapshot existed.
  *
+ * A mirror that is joined to a memtable need not catch up: the scan finds there what
+ * the mirror lacks (memtable/memtable.h), and a background process brings the mirror up.
+ *
  * One process at a time, the applier, may change a mirror; who needs it changed
  * waits on the condition variable, interruptibly, until it has been or until he
  * can become applier himself.  Readers never wait.
@@ -38,6 +41,7 @@
 #include "gpuds.h"
 #include "journal/journal.h"
 #include "key/key.h"
+#include "memtable/memtable.h"
 
 /* Counters since the mirror's slot was assigned; all but loads best effort. */
 typedef struct GpudsMirrorStats
@@ -104,6 +108,11 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 synced;
 	pg_atomic_uint64 last_use; /* registry clock at the last scan */
 
+	/* serial of the memtable that the mirror is joined to, or 0 (memtable.h) */
+	pg_atomic_uint64 joined;
+	uint64 joining; /* of the one that its applier is about to join */
+	uint64 drained; /* generations numbered below are in the mirror; while it is joined */
+
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
@@ -143,6 +152,7 @@ typedef struct GpudsMirrorRef
 {
 	GpudsMirror *mirror; /* NULL: answer from the journal */
 	uint64 serial;
+	uint64 memtable; /* that has what the mirror may lack, or 0: it has all that the scan needs */
 } GpudsMirrorRef;
 
 /* The index as the mirror rooms need it: key layout and identity. */
@@ -173,6 +183,7 @@ extern void gpuds_mirror_forget(Relation index);
 extern void gpuds_mirror_forget_database(Oid database);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
+extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
 
 /* count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
@@ -213,6 +224,12 @@ extern void gpuds_room_refuse_size(GpudsMirror *mirror);
 extern void gpuds_room_refuse_structure(GpudsMirror *mirror);
 extern void gpuds_room_ask_again(Relation index);
 
+/* drain.c: the process that moves operations from memtables into mirrors */
+extern void gpuds_drainer_register(void);
+
+/* catchup.c */
+extern bool gpuds_mirror_settle(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
+
 /* sync.c */
 extern void gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
 extern bool gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
@@ -248,5 +265,6 @@ extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);
+extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
 
 #endif /* GPUDS_MIRROR_H */

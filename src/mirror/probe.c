@@ -8,10 +8,16 @@
  */
 #include "gpuds.h"
 
-#include "mirror/mirror.h"
+#include "mirror/internal.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3
+
+/* Operations of a memtable that a probe has room for without asking for memory. */
+#define FEW_FRESH 64
+
+/* TIDs that a bitmap takes from a memtable, at most. */
+#define MOST_FRESH_TIDS (64 * 1024)
 
 static const GpudsProbeSizes local_sizes = { .first = 16, .small = 64, .growth = 4, .most = 4096 };
 
@@ -108,6 +114,70 @@ gpuds_mirror_expected(Relation index, double entries)
 }
 
 /*
+ * What the memtable says to the rest of a scan, as memtable_collect.  A mirror that has
+ * joined another memtable meanwhile has all that the scan needs, with that one.  -1: the
+ * mirror has left its memtable.
+ */
+static int64
+collect(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted, GpudsOp *out, int64 cap)
+{
+	int64 n = -1;
+
+	while (n < 0 && ref->memtable != 0)
+	{
+		n = gpuds_memtable_collect(ref->memtable, &ref->mirror->joined, scan, forward, sorted, out, cap);
+		if (n < 0)
+			ref->memtable = pg_atomic_read_u64(&ref->mirror->joined);
+	}
+	return n;
+}
+
+/* The mirror's entries and the memtable's operations, together.  As gpuds_device_scan; *end as gpuds_probe. */
+static int64
+probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end)
+{
+	GpudsMirror *mirror = ref->mirror;
+	GpudsOp few[FEW_FRESH];
+	GpudsOp *fresh = few;
+	int64 room = Min(cap, FEW_FRESH);
+	GpudsMerge merge;
+	GpudsScan before;
+	int64 n = collect(ref, scan, forward, true, fresh, room);
+
+	if (n > room && cap > room)
+	{
+		room = cap;
+		fresh = MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(GpudsOp));
+		n = collect(ref, scan, forward, true, fresh, room);
+	}
+	if (n >= 0)
+	{
+		gpuds_injection_point("memtable-collected");
+		merge.fresh = fresh;
+		merge.nfresh = Min(n, room);
+		merge.fresh_end = n <= room;
+		before = *scan;
+		n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
+		*end = n < cap;
+	}
+	if (n >= 0 && merge.nfresh > 0)
+	{
+		GpudsEntry *old = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(GpudsEntry));
+
+		memcpy(old, out, n * sizeof(GpudsEntry));
+		merge.old = old;
+		merge.nold = n;
+		merge.old_end = *end;
+		*scan = before;
+		n = gpuds_merge(&merge, scan, forward, out, cap, end);
+		pfree(old);
+	}
+	if (fresh != few)
+		pfree(fresh);
+	return n;
+}
+
+/*
  * Fetches the next entries of a scan into out[cap], in order; fewer than cap do
  * not mean the end.  *end: there are no more behind them.  ref comes from
  * gpuds_mirror_sync; it is synced again if the mirror went away meanwhile.  A
@@ -120,13 +190,19 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 	for (int i = 0; ref->mirror && i < PROBE_ATTEMPTS; i++)
 	{
 		GpudsMirror *mirror = ref->mirror;
-		int64 n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
+		int64 n;
 
+		if (ref->memtable != 0)
+			n = probe_both(ref, scan, forward, out, cap, end);
+		else
+		{
+			n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
+			*end = n < cap;
+		}
 		if (n >= 0)
 		{
 			gpuds_mirror_count(ref, 0, 1, 0, n);
 			gpuds_mirror_touch(mirror);
-			*end = n < cap;
 			return n;
 		}
 		gpuds_mirror_sync(source, ref);
@@ -137,6 +213,39 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 		ref->mirror = NULL;
 	}
 	return gpuds_fallback_scan(fallback, source, scan, forward, out, cap, end);
+}
+
+/*
+ * The TIDs that the memtable adds to the rest of a scan, sorted, in palloc'd memory; those of
+ * the mirror come from gpuds_probe_tids, called afterwards.  False: they are not to
+ * be had in this way, because some entries are gone or there are too many, but
+ * from gpuds_probe.
+ */
+bool
+gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n)
+{
+	GpudsOp *fresh;
+	bool inserts = true;
+
+	*tids = NULL;
+	*n = 0;
+	if (ref->mirror == NULL || ref->memtable == 0 || gpuds_memtable_entries(ref->memtable) == 0)
+		return ref->mirror != NULL;
+	fresh = MemoryContextAllocHuge(CurrentMemoryContext, MOST_FRESH_TIDS * sizeof(GpudsOp));
+	*n = collect(ref, scan, true, false, fresh, MOST_FRESH_TIDS);
+	if (*n >= 0 && *n <= MOST_FRESH_TIDS)
+	{
+		*tids = palloc(Max(*n, 1) * sizeof(uint64));
+		for (int64 i = 0; i < *n; i++)
+		{
+			inserts &= (fresh[i].order & GPUDS_OP_DELETE) == 0;
+			(*tids)[i] = fresh[i].e.t & ENTRY_TID_MASK;
+		}
+	}
+	else
+		inserts = false;
+	pfree(fresh);
+	return inserts;
 }
 
 /*

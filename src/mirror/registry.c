@@ -385,6 +385,7 @@ lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId life,
 		return false;
 	ref->mirror = mirror;
 	ref->serial = pg_atomic_read_u64(&mirror->serial);
+	ref->memtable = 0;
 	return true;
 }
 
@@ -420,6 +421,7 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 		{
 			ref->mirror = mirror;
 			ref->serial = ++registry->last_serial;
+			ref->memtable = 0;
 			mirror->database_life = life;
 			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
 			gpuds_mirror_assign(mirror, index, file_id, kind, ref->serial);
@@ -455,6 +457,7 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 
 	ref->mirror = NULL;
 	ref->serial = 0;
+	ref->memtable = 0;
 	if (RelationUsesLocalBuffers(index))
 		return gpuds_private_lookup(index, file_id, create, ref);
 
@@ -482,6 +485,20 @@ gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 		mirror = NULL;
 	LWLockRelease(registry_lock);
 	return mirror;
+}
+
+/*
+ * The mirror of a file, of any database, on a kind of device.  False: there is none.
+ */
+bool
+gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
+	bool found;
+
+	LWLockAcquire(registry_lock, LW_SHARED);
+	found = lookup_shared(&file->locator, file->file_id, file->database_life, kind, ref);
+	LWLockRelease(registry_lock);
+	return found;
 }
 
 /*

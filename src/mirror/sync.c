@@ -30,6 +30,7 @@ static bool warned_device = false;
 typedef struct Goal
 {
 	bool recovery;
+	bool alone;          /* the mirror must have it, whatever is in a memtable */
 	uint64 changes;      /* the journal's change counter + 1, outside of recovery */
 	bool has_end;        /* in recovery: */
 	GpudsJournalPos end; /* of the journal, known if the scan had to wait */
@@ -148,25 +149,39 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 	return true;
 }
 
-/* Does the mirror have what the scan needs? */
+/* Has the mirror, together with its memtable, all that was appended until now? */
+static bool
+is_joined(GpudsMirrorRef *ref)
+{
+	uint64 joined = pg_atomic_read_u64(&ref->mirror->joined);
+
+	if (!gpuds_memtable_is_whole(joined) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
+		return false;
+	ref->memtable = joined;
+	return true;
+}
+
+/* Does the mirror have what the scan needs, or ref->memtable what it lacks? */
 static bool
 is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goal)
 {
 	GpudsMirror *mirror = ref->mirror;
 
+	ref->memtable = 0;
 	if (!gpuds_device_usable(&mirror->tree))
 		return false;
 	if (!goal->recovery)
-		return pg_atomic_read_u64(&mirror->synced) >= goal->changes;
+		return pg_atomic_read_u64(&mirror->synced) >= goal->changes || (!goal->alone && is_joined(ref));
 	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
 	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror);
 }
 
 static void
-set_goal(const GpudsMirrorSource *source, Goal *goal)
+set_goal(const GpudsMirrorSource *source, bool alone, Goal *goal)
 {
 	goal->recovery = RecoveryInProgress();
+	goal->alone = alone || gpuds_without_memtables;
 	goal->has_end = false;
 	goal->changes = gpuds_journal_changes(source->index) + 1;
 }
@@ -249,7 +264,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 	bool done = false;
 	Goal goal;
 
-	set_goal(source, &goal);
+	set_goal(source, (how & GPUDS_ASKED) != 0, &goal);
 	if (gpuds_device_is_private(kind))
 		how |= GPUDS_ALONE;
 	while (!done)
@@ -371,7 +386,7 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 	{
 		Goal goal;
 
-		set_goal(source, &goal);
+		set_goal(source, false, &goal);
 		if (!goal.recovery && is_reached(source, ref, &goal))
 		{
 			gpuds_mirror_touch(ref->mirror);

@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What a memtable is in shared memory, for the files of this room.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_MEMTABLE_INTERNAL_H
+#define GPUDS_MEMTABLE_INTERNAL_H
+
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+#include "kernels/core/pins.h"
+#include "kernels/memtable/collect.h"
+#include "memtable/memtable.h"
+
+/* Operations of a generation at which the drainer begins the next one. */
+#define GPUDS_DRAIN_ENTRIES 16384
+
+/* A serial is its memtable's slot below, and how often a memtable was made above. */
+#define GPUDS_MEMTABLE_SLOT_BITS 20
+
+typedef struct GpudsMemtable
+{
+	pg_atomic_uint64 serial; /* 0: not in the directory; changes under the lock */
+	GpudsFile file;          /* while serial stays the same */
+	int next;                /* of the chain, of the free list; under the lock */
+
+	uint64 version; /* atomic, for pins: moves when readers are to let go of something */
+
+	/* Numbers of generations; of number g is generation[g % MEMTABLE_GENERATIONS]. */
+	pg_atomic_uint64 newest; /* only ever rises, over all lives of the slot */
+	pg_atomic_uint64 oldest; /* changes under the lock */
+
+	pg_atomic_uint32 full; /* operations are missing */
+	pg_atomic_uint32 left; /* a mirror has left it */
+
+	/* One above the highest number that was put in, and the page of that record. */
+	pg_atomic_uint64 appended[GPUDS_LANES];
+	pg_atomic_uint32 block[GPUDS_LANES];
+
+	/* the drainer's, but for what its maker and who retires it set */
+	bool retired;      /* is to be freed */
+	bool leaving;      /* the generation before the oldest is to be dropped ... */
+	uint64 leaves_at;  /* ... when no pin is older than this version */
+	uint64 period;     /* grace period that has to be over before anything more is done */
+	TimestampTz begun; /* when the newest generation was begun */
+	uint64 end[GPUDS_LANES]; /* appended and block, as of then */
+	BlockNumber end_block[GPUDS_LANES];
+
+	Generation generation[MEMTABLE_GENERATIONS];
+} GpudsMemtable;
+
+/* Whether a backend appends: a cache line of its own. */
+typedef struct GpudsAppender
+{
+	pg_atomic_uint64 count; /* of its appends begun and ended: odd while it appends */
+	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
+} GpudsAppender;
+
+typedef struct GpudsMemtables
+{
+	LWLock *lock;
+	Arena *arena;
+	GpudsAppender *appenders; /* MaxBackends */
+	PinSlot *pins;            /* MaxBackends */
+	pg_atomic_uint64 *moves;  /* of the directory's chains: changes that appenders must hear of */
+	int *chains;              /* heads, under the lock */
+	struct GpudsMemtableShared *shared;
+	GpudsMemtable *slots;
+} GpudsMemtables;
+
+typedef struct GpudsMemtableShared
+{
+	Latch *volatile drainer; /* its latch, NULL: there is none */
+	pg_atomic_uint32 nused;  /* slots that were ever taken; grows under the lock */
+	pg_atomic_uint64 period; /* grace periods begun; the drainer's */
+
+	/* under the lock */
+	uint64 last_life;
+	int free;
+} GpudsMemtableShared;
+
+/* Where it all is, in this process. */
+extern GpudsMemtables gpuds_memtables;
+
+extern uint32 gpuds_memtable_hash(const RelFileLocator *locator);
+extern pg_atomic_uint64 *gpuds_memtable_moves(const RelFileLocator *locator);
+extern GpudsMemtable *gpuds_memtable_find(const RelFileLocator *locator);
+extern GpudsMemtable *gpuds_memtable_slot(uint64 serial);
+extern void gpuds_memtable_retire(GpudsMemtable *memtable);
+extern void gpuds_memtable_free(GpudsMemtable *memtable);
+extern uint64 gpuds_memtable_next_period(void);
+
+static inline Generation *
+gpuds_memtable_generation(GpudsMemtable *memtable, uint64 number)
+{
+	return &memtable->generation[number % MEMTABLE_GENERATIONS];
+}
+
+#endif /* GPUDS_MEMTABLE_INTERNAL_H */

@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable.h
+ *	  Memtables: what has been appended to an index and may not be in its mirrors yet.
+ *
+ * An index file with a mirror that is in use has a memtable in shared memory.  Whoever
+ * appends to the file's journal puts the same operations into the memtable before the
+ * append returns, hence before its transaction can commit.  Scans search memtable and
+ * mirror, and so never wait for anybody to bring the mirror up; a background process, the
+ * drainer, moves what is in the memtable into the mirrors (mirror/drain.c).
+ *
+ * A mirror is joined to a memtable (by its serial) after it has been brought up to the
+ * journal's end, which was looked for when the memtable was there already.  From then on,
+ * until the mirror leaves it:
+ *
+ *	  J1	Every operation whose append has returned is in the mirror, or in the
+ *			memtable, or in both.
+ *	  J2	The memtable's last word on an entry is the journal's, except where an
+ *			append is still under way.
+ *
+ * For J1, appenders look for a memtable after their pages have changed, and operations
+ * leave the memtable only when they are in all mirrors that are joined to it.  So a scan
+ * reads the memtable first and pins the mirror's version afterwards: what is moved
+ * meanwhile it sees twice.
+ *
+ * A memtable without room for an operation is full: the operation, and all that come
+ * later, are in the journal only.  Scans that begin then do not use it.  The mirrors
+ * leave it when they are brought up from the journal, and join a new one.
+ *
+ * Generations.  Operations go to the newest generation (kernels/memtable/generation.h).
+ * The drainer begins a new one and waits until nobody inserts into the older one any more,
+ * which is frozen then; when it is in the mirrors it is dropped, as soon as no reader has
+ * it pinned.  Appenders announce, before they append, the file and the generation that
+ * they will insert into.  Therefore:
+ *
+ *	  G1	When a generation is frozen, all records of the lanes numbered below the ends
+ *			noted when the next one began are in it or in older ones.
+ *
+ * So these ends are the position of a mirror that the generation has been applied to.
+ * For G1, no second generation begins as long as somebody appends who has not seen the
+ * memtable.
+ *
+ * Only the drainer takes anything out of a memtable, freezes it, or frees it; there are
+ * no memtables as long as it does not run.  Nothing here raises an error, except where it
+ * says so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_MEMTABLE_H
+#define GPUDS_MEMTABLE_H
+
+#include "port/atomics.h"
+
+#include "gpuds.h"
+#include "kernels/core/entry.h"
+
+/* Chains of an index's journal that records are appended to (journal/journal.h). */
+#define GPUDS_LANES 4
+
+/* The file that a memtable is of, as a mirror's. */
+typedef struct GpudsFile
+{
+	RelFileLocator locator;
+	uint64 file_id;
+	TransactionId database_life;
+} GpudsFile;
+
+/* shared memory (memtable.c) */
+extern Size gpuds_memtable_shmem_size(void);
+extern void gpuds_memtable_shmem_init(void);
+extern size_t gpuds_memtable_memory_used(void);
+
+/*
+ * memtable.c.  A memtable is named by its serial, which is never used again; 0 names
+ * none.
+ */
+
+/*
+ * The memtable of a file, which is made if there is none that is still of use.
+ * Returns its serial, or 0: there is no memory or no drainer.
+ */
+extern uint64 gpuds_memtable_open(const GpudsFile *file);
+
+/* Is the memtable there, and has it all that was appended since it was? */
+extern bool gpuds_memtable_is_whole(uint64 serial);
+
+/* Entries in a memtable. */
+extern uint64 gpuds_memtable_entries(uint64 serial);
+
+/*
+ * Joining, for a mirror's applier.  oldest is asked for before the journal is read
+ * and given to gpuds_memtable_join afterwards: if operations have left the memtable
+ * meanwhile, the mirror may lack some of them.  False: it does, or the memtable
+ * is gone.  *joined becomes the memtable's serial, 0 when the mirror leaves.
+ */
+extern uint64 gpuds_memtable_oldest(uint64 serial);
+extern bool gpuds_memtable_join(uint64 serial, uint64 oldest, pg_atomic_uint64 *joined);
+extern void gpuds_memtable_leave(pg_atomic_uint64 *joined);
+
+/*
+ * write.c: putting in what is appended.
+ */
+
+/*
+ * Announces an append of n records to a file, which goes on until
+ * gpuds_memtable_end.  To be called before pages change; cleanup of an error calls
+ * gpuds_memtable_end, too.
+ */
+extern void gpuds_memtable_begin(const RelFileLocator *locator, int64 n);
+
+/*
+ * A record has been appended: number is its number in the lane, block its page.  To be
+ * called before anything that may raise an error.
+ */
+extern void gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
+							   bool is_delete);
+extern void gpuds_memtable_end(void);
+
+/*
+ * read.c: what a memtable says to a scan.
+ */
+
+/*
+ * memtable_collect's answer.  -1: *joined, the serial of the memtable that a mirror is joined to,
+ * was another one, or the memtable is gone; then nothing was learned.
+ */
+extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, const GpudsScan *scan,
+									bool forward, bool sorted, GpudsOp *out, int64 cap);
+
+/*
+ * drain.c: the drainer's side.
+ */
+
+/* An operation of a frozen generation, as the mirrors take it. */
+typedef struct GpudsFrozen
+{
+	uint64 serial;     /* of its memtable */
+	uint64 generation; /* its number */
+	GpudsFile file;
+	/* the position of a mirror that it has been applied to */
+	uint64 end[GPUDS_LANES];
+	BlockNumber block[GPUDS_LANES];
+	int64 n; /* its operations */
+} GpudsFrozen;
+
+/* The calling process is the drainer, until it says that it is not. */
+extern void gpuds_drainer_begin(void);
+extern void gpuds_drainer_end(void);
+
+/* Wakes the drainer: there is something for it to do. */
+extern void gpuds_drainer_wake(void);
+
+/* What the drainer is to do about a memtable. */
+typedef enum GpudsDrainStep
+{
+	GPUDS_DRAIN_NONE,  /* there is no memtable of this number, nor of a higher one */
+	GPUDS_DRAIN_IDLE,  /* nothing, until somebody wakes it */
+	GPUDS_DRAIN_LATER, /* look again soon: somebody is at it, or it is not old enough */
+	GPUDS_DRAIN_APPLY  /* apply what is in *frozen to all mirrors that are joined, then drop it */
+} GpudsDrainStep;
+
+/* Memtables are numbered from 0 on. */
+extern GpudsDrainStep gpuds_drain_step(int number, GpudsFrozen *frozen);
+
+/*
+ * The last words of a frozen generation on all entries, ascending by entry, but for
+ * what a mirror at position has already.  ops has room for frozen->n.  *beyond: some
+ * are not below frozen->end.
+ */
+extern int64 gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond);
+
+/* Says of how many mirrors that are joined; -1: one of them has not had the generation. */
+typedef int (*GpudsDrainCheck)(const GpudsFrozen *frozen);
+
+/*
+ * Drops a frozen generation that is in all mirrors that are joined, as check, which is
+ * called under the memtables' lock, confirms.  If none is joined, the memtable is of no
+ * more use.
+ */
+extern void gpuds_drain_drop(const GpudsFrozen *frozen, GpudsDrainCheck check);
+
+#endif /* GPUDS_MEMTABLE_H */

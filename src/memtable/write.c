@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * write.c
+ *	  Puts into memtables what is appended to journals.
+ *
+ * An append goes like this: count it as begun, look for the file's memtable and its
+ * newest generation; append to pages; look whether the directory has changed; insert;
+ * count it as ended.
+ *
+ * The second look is for a memtable that is made while we append.  Either we see it, or
+ * our pages had changed before it was made, and whoever joins it reads them.  Such an
+ * append is over before the drainer begins a second generation, so that what it inserts
+ * is in the first (gpuds_memtable_next_period).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+
+#include "memtable/internal.h"
+
+/* An append of more records than this would only fill the memtable: it is for the journal alone. */
+#define MOST_RECORDS 8192
+
+/* Operations of a generation that the drainer has left for too long. */
+#define FULL_ENTRIES (16 * GPUDS_DRAIN_ENTRIES)
+
+/* Files whose memtables a backend remembers; those of one hash value push each other out. */
+#define NREMEMBERED 64
+
+typedef struct Remembered
+{
+	RelFileLocator locator;
+	uint64 moves;  /* of its chain; 0: nothing is remembered */
+	uint64 serial; /* 0: the file has no memtable */
+} Remembered;
+
+static Remembered remembered[NREMEMBERED];
+
+/* The append under way. */
+static struct
+{
+	bool active;
+	bool many; /* records */
+	RelFileLocator locator;
+	uint64 moves;           /* of the file's chain, when serial was looked up */
+	uint64 serial;          /* memtable to insert into, or 0 */
+	Generation *generation; /* of it */
+} append;
+
+/* The memtable of a file, or 0; *moves: its chain's, as of then. */
+static uint64
+look_up(const RelFileLocator *locator, uint64 *moves)
+{
+	Remembered *memory = &remembered[gpuds_memtable_hash(locator) % NREMEMBERED];
+	GpudsMemtable *memtable;
+
+	*moves = pg_atomic_read_u64(gpuds_memtable_moves(locator));
+	if (memory->moves == *moves && RelFileLocatorEquals(memory->locator, *locator))
+		return memory->serial;
+	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	*moves = pg_atomic_read_u64(gpuds_memtable_moves(locator));
+	memtable = gpuds_memtable_find(locator);
+	memory->serial = memtable ? pg_atomic_read_u64(&memtable->serial) : 0;
+	LWLockRelease(gpuds_memtables.lock);
+	memory->locator = *locator;
+	memory->moves = *moves;
+	return memory->serial;
+}
+
+/* What the append inserts into. */
+static void
+choose(uint64 serial)
+{
+	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
+
+	append.serial = serial;
+	append.generation = NULL;
+	if (serial != 0)
+		append.generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
+}
+
+/* Operations will be missing: scans that begin from now on hear of it. */
+static void
+set_full(GpudsMemtable *memtable)
+{
+	if (pg_atomic_read_u32(&memtable->full) == 0)
+		pg_atomic_write_u32(&memtable->full, 1);
+}
+
+void
+gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
+{
+	/* a full barrier: who waits for appenders sees us, or we see what he has done before */
+	(void) pg_atomic_fetch_add_u64(&gpuds_memtables.appenders[GpudsMyBackendIndex()].count, 1);
+	append.active = true;
+	append.many = n > MOST_RECORDS;
+	append.locator = *locator;
+	choose(look_up(locator, &append.moves));
+}
+
+/* Looks again, after pages have changed. */
+static void
+look_again(void)
+{
+	uint64 serial;
+
+	pg_memory_barrier();
+	if (pg_atomic_read_u64(gpuds_memtable_moves(&append.locator)) == append.moves)
+		return;
+	serial = look_up(&append.locator, &append.moves);
+	if (serial != append.serial)
+		choose(serial);
+}
+
+static void
+note_end(GpudsMemtable *memtable, int lane, uint64 end, BlockNumber block)
+{
+	uint64 before = pg_atomic_read_u64(&memtable->appended[lane]);
+
+	while (before < end)
+	{
+		if (pg_atomic_compare_exchange_u64(&memtable->appended[lane], &before, end))
+		{
+			pg_atomic_write_u32(&memtable->block[lane], block);
+			break;
+		}
+	}
+}
+
+void
+gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry, bool is_delete)
+{
+	GpudsMemtable *memtable;
+	uint64 before;
+
+	look_again();
+	if (append.serial == 0)
+		return;
+	memtable = gpuds_memtable_slot(append.serial);
+	if (append.many || generation_entries(append.generation) >= FULL_ENTRIES)
+		set_full(memtable);
+	if (pg_atomic_read_u32(&memtable->full) != 0)
+		return;
+	if (generation_insert(gpuds_memtables.arena, append.generation, entry,
+						  number << 1 | (is_delete ? GPUDS_OP_DELETE : GPUDS_OP_INSERT), &before) != KERNEL_OK)
+	{
+		set_full(memtable);
+		return;
+	}
+	note_end(memtable, lane, number + 1, block);
+	if (before == 0 || before + 1 == GPUDS_DRAIN_ENTRIES)
+		gpuds_drainer_wake();
+}
+
+void
+gpuds_memtable_end(void)
+{
+	if (!append.active)
+		return;
+	append.active = false;
+	(void) pg_atomic_fetch_add_u64(&gpuds_memtables.appenders[GpudsMyBackendIndex()].count, 1);
+}
