@@ -16,7 +16,7 @@ EXTENSION = gpuds
 DATA = src/gpuds--0.1.0.sql
 PGFILEDESC = "gpuds - index access methods whose search structures live on a GPU"
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c kernels/*/*.c)))
 
 REGRESS_OPTS = --inputdir=. --outputdir=.
 REGRESS = $(sort $(basename $(notdir $(wildcard sql/*.sql))))

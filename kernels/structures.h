@@ -56,6 +56,10 @@ enum GpudsStructureNumber
 #undef STRUCTURE_NUMBER
 };
 
+/* The structures of this build: a bit for each number. */
+#define STRUCTURE_BIT(number, NAME, name, Name, capabilities) | UINT32_C(1) << (number)
+#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_BIT))
+
 #endif /* KERNELS_STRUCTURES_H */
 
 #ifdef STRUCTURES_ON_CPU

@@ -16,7 +16,8 @@
 #define STRUCTURE_ENTRY(number, NAME, prefix, Name, can)             \
 	[number] = { .name = #prefix,                                    \
 				 .capabilities = (can),                              \
-				 .cpu = { .build_begin = prefix##_cpu_build_begin,   \
+				 .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
+						  .build_begin = prefix##_cpu_build_begin,   \
 						  .build_add = prefix##_cpu_build_add,       \
 						  .build_finish = prefix##_cpu_build_finish, \
 						  .build_cancel = prefix##_cpu_build_cancel, \

@@ -377,7 +377,7 @@ part_static()
 
 	cd "$build" || return 1
 	mapfile -t files < <(find kernels src test bench -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort)
-	mapfile -t sources < <(find src -name '*.c' | sort)
+	mapfile -t sources < <(find src kernels -name '*.c' | sort)
 
 	result()
 	{

@@ -43,16 +43,23 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *t
  * The changing thread.
  */
 
-/* gpu_change_open with as much memory as trees need. */
-static inline bool
-gpu_tree_change_open(GpuChange *c, GpuPool *pool)
+/* Device memory that a small batch works in. */
+static inline size_t
+gpu_tree_small_bytes()
 {
 	GpuScratch scratch = { NULL, 0 };
 	GpuSmall small;
 
 	gpu_separators_layout(&scratch, &small.levels.pieces, (int64_t) BTREE_LEVELS * 2 * GPU_SMALL_OPS, 2);
 	gpu_small_layout(&scratch, &small, gpu_small_most());
-	return gpu_change_open(c, pool, sizeof(GpuTreeReport), scratch.used_bytes);
+	return scratch.used_bytes;
+}
+
+/* gpu_change_open with as much memory as trees need. */
+static inline bool
+gpu_tree_change_open(GpuChange *c, GpuPool *pool)
+{
+	return gpu_change_open(c, pool, sizeof(GpuTreeReport), gpu_tree_small_bytes());
 }
 
 #endif /* BTREE_APPLY_GPU_H */

@@ -247,6 +247,15 @@ cpu_btree_writer_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)
 	return false;
 }
 
+/* Entries of a leaf, children of an inner node that a build makes. */
+HOST_FN int
+cpu_btree_target(int fill_percent)
+{
+	int target = (BTREE_FANOUT * fill_percent + 50) / 100;
+
+	return target < CPU_BTREE_MIN ? CPU_BTREE_MIN : target > BTREE_FANOUT ? BTREE_FANOUT : target;
+}
+
 /*
  * Begin to build a tree that has no entries yet and holds no memory.  Leaves
  * and inner nodes are filled to fill_percent (50 to 100).  The tree stays as
@@ -256,10 +265,7 @@ cpu_btree_writer_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)
 HOST_FN KernelStatus
 cpu_btree_build_begin(Arena *arena, CpuBtree *tree, CpuBtreeBuild *build, int fill_percent)
 {
-	int target = (BTREE_FANOUT * fill_percent + 50) / 100;
-
-	target = target < CPU_BTREE_MIN ? CPU_BTREE_MIN : target > BTREE_FANOUT ? BTREE_FANOUT : target;
-	cpu_btree_writer_init(&build->writer, arena, tree, target, false);
+	cpu_btree_writer_init(&build->writer, arena, tree, cpu_btree_target(fill_percent), false);
 	build->count = 0;
 	return KERNEL_OK;
 }

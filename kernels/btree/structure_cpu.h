@@ -22,6 +22,18 @@ _Static_assert(offsetof(CpuBtree, head) == offsetof(CpuTree, head) &&
 				   offsetof(CpuBtree, retired) == sizeof(CpuTree),
 			   "a CpuBtree begins as a CpuTree does");
 
+/* Separators between entries of one key need the inner node's second line. */
+HOST_FN double
+btree_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+{
+	double target = cpu_btree_target(fill_percent);
+	double leaf_bytes = btree_leaf_units(nwords) * BTREE_UNIT_BYTES;
+	double inner_bytes = equal_keys ? btree_inner_units() * BTREE_UNIT_BYTES : BTREE_LINE_BYTES;
+
+	/* of all levels: 1 / target^2 + 1 / target^3 + ... inner nodes an entry */
+	return leaf_bytes / target + inner_bytes / (target * (target - 1));
+}
+
 HOST_FN KernelStatus
 btree_cpu_build_begin(Arena *arena, CpuTree *tree, void *build, int nwords, int fill_percent)
 {

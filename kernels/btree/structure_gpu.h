@@ -136,6 +136,11 @@ struct BtreeOnGpu : GpuStructure
 	{
 	}
 
+	static GpuChangeNeeds change_needs()
+	{
+		return { sizeof(GpuTreeReport), gpu_tree_small_bytes() };
+	}
+
 	const uint64_t *version() const override
 	{
 		return gpu_tree_version(&tree);

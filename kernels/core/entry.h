@@ -90,7 +90,7 @@ typedef struct GpudsOp
  * entry at.
  *
  * Many intervals of one shape, as equality with many keys makes them, need not
- * be spelled out: with words set, interval i is intervals[0] with words[i]
+ * be spelled out: with points set, interval i is intervals[0] with points[i]
  * or'ed into w0 of both ends.
  */
 typedef struct GpudsScan
@@ -100,7 +100,7 @@ typedef struct GpudsScan
 	int64_t next;
 	bool inside;
 	GpudsEntry at;
-	const uint64_t *words; /* see below; usually NULL */
+	const uint64_t *points; /* see above; usually NULL */
 } GpudsScan;
 
 KERNEL_FN bool
@@ -123,12 +123,12 @@ entry_equal(const GpudsEntry *a, const GpudsEntry *b)
 KERNEL_FN GpudsInterval
 entry_scan_interval(const GpudsScan *scan, int64_t i)
 {
-	GpudsInterval interval = scan->intervals[scan->words ? 0 : i];
+	GpudsInterval interval = scan->intervals[scan->points ? 0 : i];
 
-	if (scan->words)
+	if (scan->points)
 	{
-		interval.lo.w0 |= scan->words[i];
-		interval.hi.w0 |= scan->words[i];
+		interval.lo.w0 |= scan->points[i];
+		interval.hi.w0 |= scan->points[i];
 	}
 	return interval;
 }

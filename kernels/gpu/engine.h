@@ -39,7 +39,7 @@
 
 #include "kernels/core/entry.h"
 
-#define GPU_ENGINE_ABI 3
+#define GPU_ENGINE_ABI 4
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -78,11 +78,13 @@ typedef enum GpuForm
 typedef enum GpuStatus
 {
 	GPU_OK,
-	GPU_WITHDRAWN,  /* there is no such tree, or *guard is not what was expected */
-	GPU_NO_MEMORY,  /* of the device, or of the process; nothing was changed */
-	GPU_TOO_LARGE,  /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
-	GPU_DAMAGED,    /* GPU_VERIFY found something; output says what */
-	GPU_DEVICE_LOST /* not the engine's answer: the sender's to all that it gets back from close */
+	GPU_WITHDRAWN,    /* there is no such tree, or *guard is not what was expected */
+	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed */
+	GPU_TOO_LARGE,    /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
+	GPU_NO_STRUCTURE, /* GPU_LOAD_BEGIN: this engine does not have that structure */
+	GPU_NO_REQUEST,   /* there is no such kind */
+	GPU_DAMAGED,      /* GPU_VERIFY found something; output says what */
+	GPU_DEVICE_LOST   /* not the engine's answer: the sender's to all that it gets back from close */
 } GpuStatus;
 
 /*
@@ -99,7 +101,7 @@ typedef struct GpuRequest
 	uint32_t structure;    /* GPU_LOAD_BEGIN: number in kernels/structures.h */
 	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
 	bool forward;          /* scans */
-	bool words;            /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
+	bool points;           /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
 				 * w0 of its ends; else input: GpudsInterval[n] */
 	bool guarded;
 	uint64_t input;
@@ -150,6 +152,7 @@ typedef struct GpuEngineOptions
 	size_t staging_bytes;
 	size_t piece_bytes;    /* no request's input or output is longer than this */
 	bool emulate_failures; /* test builds: inject is allowed */
+	uint32_t lacking;      /* test builds: structures to do without, as in GpuEngineApi */
 } GpuEngineOptions;
 
 typedef struct GpuEngineInfo
@@ -172,7 +175,8 @@ typedef enum GpuInjection
 
 typedef struct GpuEngineApi
 {
-	uint32_t abi; /* GPU_ENGINE_ABI */
+	uint32_t abi;        /* GPU_ENGINE_ABI */
+	uint32_t structures; /* that the library has: a bit for each number of kernels/structures.h */
 	/*
 	 * NULL: why says what is missing, in words for the server's log; *hopeless is set
 	 * if it is nothing that comes back: no driver, no card, one that is too old.

@@ -28,11 +28,11 @@ struct GpuResident
 {
 	GpuStream stream;
 	GpuPoster poster;
-	GpuResidentBoard *board;       /* as the host sees it */
-	GpuResidentBoard *board_there; /* ... and the device */
-	GpuBoardState *state;          /* device memory */
-	unsigned char *staging;        /* as the host sees it */
-	unsigned char *there;          /* ... and the device */
+	GpuResidentBoard *board;        /* as the host sees it */
+	GpuResidentBoard *device_board; /* ... and the device */
+	GpuBoardState *state;           /* device memory */
+	unsigned char *staging;         /* as the host sees it */
+	unsigned char *device_staging;  /* ... and the device */
 	uint32_t polls;
 };
 
@@ -49,7 +49,7 @@ gpu_resident_encode(const GpuResident *resident, const GpuView *view, const GpuR
 
 	memset(first, 0, sizeof(*first));
 	scan.intervals = intervals;
-	scan.words = r->words ? (const uint64_t *) (intervals + 1) : NULL;
+	scan.points = r->points ? (const uint64_t *) (intervals + 1) : NULL;
 	scan.n = r->n;
 	scan.next = r->next;
 	scan.inside = r->inside;
@@ -68,10 +68,11 @@ gpu_resident_encode(const GpuResident *resident, const GpuView *view, const GpuR
 	word[RESIDENT_ROOT] = view->root;
 	word[RESIDENT_ENTRIES] = (uint32_t) view->entries;
 	word[RESIDENT_TREE] = (uint32_t) view->height | (uint32_t) view->nwords << 8 |
-						  (r->forward ? GPU_RESIDENT_FORWARD : 0) | (r->words ? GPU_RESIDENT_HAS_WORDS : 0) |
-						  (view->nwords == 1 ? GPU_RESIDENT_SPELLED : 0) | view->structure << 24;
+						  (r->forward ? GPU_RESIDENT_FORWARD : 0) |
+						  (r->points ? GPU_RESIDENT_HAS_POINTS : 0) |
+						  (view->nwords == 1 ? GPU_RESIDENT_HAS_FIRST : 0) | view->structure << 24;
 	word[RESIDENT_SCAN] = (uint32_t) r->n | (uint32_t) r->next << 16;
-	word[RESIDENT_ROOM] = (uint32_t) r->cap | (uint32_t) batch << 16;
+	word[RESIDENT_CAP] = (uint32_t) r->cap | (uint32_t) batch << 16;
 	word[RESIDENT_LO] = (uint32_t) (first->lo.w0 >> 32);
 	word[RESIDENT_LO + 1] = (uint32_t) first->lo.w0;
 	word[RESIDENT_LO + 2] = (uint32_t) (first->lo.t >> 32);
@@ -82,19 +83,19 @@ gpu_resident_encode(const GpuResident *resident, const GpuView *view, const GpuR
 	word[RESIDENT_HI + 3] = (uint32_t) first->hi.t;
 }
 
-/* staging and there are the staging memory as host and device see it, in which all requests lie. */
+/* staging and device_staging are the staging memory as host and device see it, in which all requests lie. */
 static inline bool
-gpu_resident_open(GpuResident *r, unsigned char *staging, unsigned char *there)
+gpu_resident_open(GpuResident *r, unsigned char *staging, unsigned char *device_staging)
 {
 	memset((void *) r, 0, sizeof(*r));
 	if (!gpu_stream_open(&r->stream, true))
 		return false;
 	r->staging = staging;
-	r->there = there;
+	r->device_staging = device_staging;
 	r->board = (GpuResidentBoard *) gpu_host_alloc(sizeof(GpuResidentBoard));
-	r->board_there = r->board ? (GpuResidentBoard *) gpu_device_address(r->board) : NULL;
+	r->device_board = r->board ? (GpuResidentBoard *) gpu_device_address(r->board) : NULL;
 	r->state = (GpuBoardState *) gpu_alloc(sizeof(GpuBoardState));
-	if (r->board_there == NULL || r->state == NULL)
+	if (r->device_board == NULL || r->state == NULL)
 		return false;
 	r->poster.board = &r->board->board;
 	gpu_fill(&r->stream, r->state, 0, sizeof(GpuBoardState));
@@ -141,7 +142,7 @@ static inline void
 gpu_resident_keep(GpuResident *r, const unsigned char *base)
 {
 	if (gpu_board_follow(&r->poster))
-		gpu_resident_launch(&r->stream, r->board_there, r->state, base, r->there, r->poster.kernel);
+		gpu_resident_launch(&r->stream, r->device_board, r->state, base, r->device_staging, r->poster.kernel);
 }
 
 /*

@@ -24,9 +24,9 @@
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
 
-/* A block without posts for so long looks less often. */
-#define GPU_RESIDENT_DROWSY_NS 100000
-#define GPU_RESIDENT_DOZE_NS 1000
+/* A block without posts for so long looks less often, after a pause each time. */
+#define GPU_RESIDENT_IDLE_NS 100000
+#define GPU_RESIDENT_PAUSE_NS 1000
 
 /* Words of a message, and what they hold; offsets into the staging memory are in units of 8 bytes. */
 enum GpuResidentWord
@@ -36,10 +36,10 @@ enum GpuResidentWord
 	RESIDENT_OUTPUT,  /* offset */
 	RESIDENT_ROOT,
 	RESIDENT_ENTRIES, /* of the tree */
-	RESIDENT_TREE, /* height | key words << 8 | forward << 16 | words << 17 | spelled << 18 | structure << 24 */
+	RESIDENT_TREE, /* height | key words << 8 | forward << 16 | points << 17 | has first << 18 | structure << 24 */
 	RESIDENT_SCAN, /* n | next << 16 */
-	RESIDENT_ROOM, /* cap | batch << 16 */
-	/* if spelled, the first interval of a tree of one key word; else it is in first[slot] */
+	RESIDENT_CAP,  /* cap | batch << 16 */
+	/* the first interval, if the tree has one key word; else it is in first[slot] */
 	RESIDENT_LO,                   /* w0, t, of two words each */
 	RESIDENT_HI = RESIDENT_LO + 4, /* likewise */
 	RESIDENT_WORDS = RESIDENT_HI + 4
@@ -48,8 +48,8 @@ enum GpuResidentWord
 static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
 
 #define GPU_RESIDENT_FORWARD (1u << 16)
-#define GPU_RESIDENT_HAS_WORDS (1u << 17)
-#define GPU_RESIDENT_SPELLED (1u << 18)
+#define GPU_RESIDENT_HAS_POINTS (1u << 17)
+#define GPU_RESIDENT_HAS_FIRST (1u << 18)
 
 /* The board, and what does not find room in a slot; in host memory. */
 struct GpuResidentBoard
@@ -105,7 +105,8 @@ gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last,
 	r->found = found;
 	r->batch = (uint32_t) item.batch;
 	r->bus_bytes = RESIDENT_WORDS * sizeof(uint64_t) +
-				   (uint64_t) (n > 1 ? n : 0) * (item.scan.words ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
+				   (uint64_t) (n > 1 ? n : 0) *
+					   (item.scan.points ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
 				   (uint64_t) found * sizeof(GpudsEntry);
 	r->launches = 0;
 	r->device_ns = ns;
@@ -124,10 +125,10 @@ gpu_resident_intervals(const GpuResidentItem &item)
 /* The request that a message is about. */
 GPU_FN void
 gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInterval *first,
-					const unsigned char *base, unsigned char *there)
+					const unsigned char *base, unsigned char *device_staging)
 {
 	uint32_t tree = word[RESIDENT_TREE];
-	GpudsInterval *intervals = (GpudsInterval *) (there + (size_t) word[RESIDENT_INPUT] * 8);
+	GpudsInterval *intervals = (GpudsInterval *) (device_staging + (size_t) word[RESIDENT_INPUT] * 8);
 
 	item->view.base = base;
 	item->view.entries = word[RESIDENT_ENTRIES];
@@ -137,14 +138,14 @@ gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInte
 	item->view.structure = tree >> 24;
 	item->forward = (tree & GPU_RESIDENT_FORWARD) != 0;
 	item->scan.intervals = intervals;
-	item->scan.words = tree & GPU_RESIDENT_HAS_WORDS ? (const uint64_t *) (intervals + 1) : NULL;
+	item->scan.points = tree & GPU_RESIDENT_HAS_POINTS ? (const uint64_t *) (intervals + 1) : NULL;
 	item->scan.n = word[RESIDENT_SCAN] & 0xFFFF;
 	item->scan.next = word[RESIDENT_SCAN] >> 16;
-	item->request = (GpuRequest *) (there + (size_t) word[RESIDENT_REQUEST] * 8);
-	item->out = (GpudsEntry *) (there + (size_t) word[RESIDENT_OUTPUT] * 8);
-	item->cap = (int32_t) (word[RESIDENT_ROOM] & 0xFFFF);
-	item->batch = (int32_t) (word[RESIDENT_ROOM] >> 16);
-	if (tree & GPU_RESIDENT_SPELLED)
+	item->request = (GpuRequest *) (device_staging + (size_t) word[RESIDENT_REQUEST] * 8);
+	item->out = (GpudsEntry *) (device_staging + (size_t) word[RESIDENT_OUTPUT] * 8);
+	item->cap = (int32_t) (word[RESIDENT_CAP] & 0xFFFF);
+	item->batch = (int32_t) (word[RESIDENT_CAP] >> 16);
+	if (tree & GPU_RESIDENT_HAS_FIRST)
 	{
 		item->first.lo.w0 = (uint64_t) word[RESIDENT_LO] << 32 | word[RESIDENT_LO + 1];
 		item->first.lo.t = (uint64_t) word[RESIDENT_LO + 2] << 32 | word[RESIDENT_LO + 3];
@@ -287,13 +288,12 @@ struct GpuResidentVisit
 };
 
 /*
- * Launch the kernel of a number.  board, state, base, which is the pool's, and there,
- * which is the staging memory's, are as the device sees them.  Emulated, it serves all
- * that is posted.
+ * Launch the kernel of a number.  board, state and base, which is the pool's, are as
+ * the device sees them.  Emulated, it serves all that is posted.
  */
 static inline void
 gpu_resident_launch(GpuStream *s, GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-					unsigned char *there, uint32_t kernel)
+					unsigned char *device_staging, uint32_t kernel)
 {
 	for (int i = 0; i < GPU_BOARD_SLOTS && gpu_usable(s); i++)
 	{
@@ -304,7 +304,7 @@ gpu_resident_launch(GpuStream *s, GpuResidentBoard *board, GpuBoardState *state,
 					   {
 						   GpuResidentItem item;
 
-						   gpu_resident_decode(&item, visit.word, &board->first[i], base, there);
+						   gpu_resident_decode(&item, visit.word, &board->first[i], base, device_staging);
 						   gpu_resident_serve(item);
 					   });
 	}
@@ -557,8 +557,8 @@ struct GpuResidentMachine
 
 	__device__ __forceinline__ void rest(uint64_t ns) const
 	{
-		if (blockIdx.x > 0 && ns > GPU_RESIDENT_DROWSY_NS)
-			__nanosleep(GPU_RESIDENT_DOZE_NS);
+		if (blockIdx.x > 0 && ns > GPU_RESIDENT_IDLE_NS)
+			__nanosleep(GPU_RESIDENT_PAUSE_NS);
 	}
 };
 
@@ -566,7 +566,7 @@ struct GpuResidentMachine
 __global__ void
 __launch_bounds__(GPU_RESIDENT_BLOCK)
 	gpu_resident_kernel(GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-						unsigned char *there, uint32_t kernel)
+						unsigned char *device_staging, uint32_t kernel)
 {
 	__shared__ GpuResidentShared shared;
 	GpuResidentMachine machine = { &shared };
@@ -576,7 +576,7 @@ __launch_bounds__(GPU_RESIDENT_BLOCK)
 				   {
 					   if (threadIdx.x == 0)
 						   gpu_resident_decode(&shared.item, shared.word, &board->first[blockIdx.x], base,
-											   there);
+											   device_staging);
 					   __syncthreads();
 					   gpu_resident_serve(&shared, gpu_nanoseconds());
 					   __syncthreads();
@@ -585,12 +585,12 @@ __launch_bounds__(GPU_RESIDENT_BLOCK)
 
 static inline void
 gpu_resident_launch(GpuStream *s, GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-					unsigned char *there, uint32_t kernel)
+					unsigned char *device_staging, uint32_t kernel)
 {
 	if (!gpu_ok(s))
 		return;
-	gpu_resident_kernel<<<GPU_BOARD_SLOTS, GPU_RESIDENT_BLOCK, 0, s->stream>>>(board, state, base, there,
-																			   kernel);
+	gpu_resident_kernel<<<GPU_BOARD_SLOTS, GPU_RESIDENT_BLOCK, 0, s->stream>>>(board, state, base,
+																			   device_staging, kernel);
 	gpu_check(s, "launch", cudaGetLastError());
 }
 

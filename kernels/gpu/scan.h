@@ -68,8 +68,8 @@ struct GpuScanStream
 	unsigned char *other;  /* for sorting */
 	void *memory;          /* all of it */
 	size_t memory_bytes;
-	GpuScanSummary *summary;       /* host memory ... */
-	GpuScanSummary *summary_there; /* ... as the device sees it */
+	GpuScanSummary *summary;        /* host memory ... */
+	GpuScanSummary *device_summary; /* ... as the device sees it */
 };
 
 /* Pass 1: locate interval i in scan order. */
@@ -173,7 +173,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	stream->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
 	if (stream->memory == NULL || stream->summary == NULL)
 		return false;
-	stream->summary_there = (GpuScanSummary *) gpu_device_address(stream->summary);
+	stream->device_summary = (GpuScanSummary *) gpu_device_address(stream->summary);
 	p = (unsigned char *) stream->memory;
 	stream->input = p;
 	stream->output = p += piece;
@@ -182,7 +182,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	stream->offsets = (uint64_t *) (p += piece);
 	stream->stream.temp = p + piece + 256;
 	stream->stream.temp_bytes = temp;
-	return stream->summary_there != NULL;
+	return stream->device_summary != NULL;
 }
 
 static inline void
@@ -210,12 +210,12 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 	scan->next = r->next;
 	scan->inside = r->inside;
 	scan->at = r->at;
-	scan->words = NULL;
-	if (r->words)
+	scan->points = NULL;
+	if (r->points)
 	{
 		size_t skip = sizeof(GpudsInterval) + (size_t) first * sizeof(uint64_t);
 
-		scan->words = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
+		scan->points = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
 		gpu_copy_bus(&stream->stream, stream->input, from, sizeof(GpudsInterval));
 		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
 	}
@@ -227,45 +227,36 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 	}
 }
 
+/* Pass 2, each thread making stretch entries. */
+template <class Probe, int stretch, bool tids>
+static inline void
+gpu_scan_write_stretches(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n,
+						 int64_t found)
+{
+	GpuScanWrite<Probe, stretch, tids> write;
+
+	write.view = Probe::open(*view);
+	write.forward = r->forward;
+	write.starts = stream->starts;
+	write.offsets = stream->offsets;
+	write.n = n;
+	write.found = found;
+	write.full = found == r->cap;
+	write.entries = (GpudsEntry *) stream->output;
+	write.sorted = (uint64_t *) stream->output;
+	write.summary = stream->device_summary;
+	gpu_launch(&stream->stream, (found + stretch - 1) / stretch, write);
+}
+
 template <class Probe, bool tids>
 static inline void
 gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
-	bool full = found == r->cap;
-	GpudsEntry *entries = (GpudsEntry *) stream->output;
-	uint64_t *sorted = (uint64_t *) stream->output;
-
 	/* mostly single entries: a thread each; long intervals: fewer descents */
 	if (found < 2 * n)
-	{
-		GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
-											   r->forward,
-											   stream->starts,
-											   stream->offsets,
-											   n,
-											   found,
-											   full,
-											   entries,
-											   sorted,
-											   stream->summary_there };
-
-		gpu_launch(&stream->stream, found, write);
-	}
+		gpu_scan_write_stretches<Probe, 1, tids>(stream, view, r, n, found);
 	else
-	{
-		GpuScanWrite<Probe, GPU_SCAN_STRETCH, tids> write = { Probe::open(*view),
-															  r->forward,
-															  stream->starts,
-															  stream->offsets,
-															  n,
-															  found,
-															  full,
-															  entries,
-															  sorted,
-															  stream->summary_there };
-
-		gpu_launch(&stream->stream, (found + GPU_SCAN_STRETCH - 1) / GPU_SCAN_STRETCH, write);
-	}
+		gpu_scan_write_stretches<Probe, GPU_SCAN_STRETCH, tids>(stream, view, r, n, found);
 }
 
 #ifdef GPU_EMULATED
@@ -282,14 +273,14 @@ gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuReque
 #endif
 
 /*
- * Do a scan.  staging and there are the staging memory as host and device see it.
+ * Do a scan.  staging and device_staging are the staging memory as host and device see it.
  * Sets everything of the request but status and done.  GPU_OK: all of it is there,
  * and the stream is at rest.  GPU_DEVICE_LOST: nothing is known of either.
  */
 template <class Probe>
 static inline uint32_t
-gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
-			   GpuRequest *r)
+gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+			   unsigned char *device_staging, GpuRequest *r)
 {
 	GpuStream *s = &stream->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
@@ -303,8 +294,8 @@ gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 		bool tids = r->form == GPU_SORTED_TIDS;
 		bool written = false;
 
-		if (!(tids ? gpu_scan_block<Probe, true>(stream, view, there, r, n, &written)
-				   : gpu_scan_block<Probe, false>(stream, view, there, r, n, &written)))
+		if (!(tids ? gpu_scan_block<Probe, true>(stream, view, device_staging, r, n, &written)
+				   : gpu_scan_block<Probe, false>(stream, view, device_staging, r, n, &written)))
 		{
 			GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
 											stream->starts,     stream->offsets, n };

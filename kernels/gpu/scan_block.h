@@ -82,11 +82,11 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 /*
  * Do a scan this way: stream->summary has the total then, and *written says whether the
  * output is written, too.  False: nothing was done, there are too many intervals.
- * there is the staging memory as the device sees it.
+ * device_staging is the staging memory as the device sees it.
  */
 template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there, const GpuRequest *r,
+gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *device_staging, const GpuRequest *r,
 			   int64_t n, bool *written)
 {
 	GpuStream *s = &stream->stream;
@@ -99,20 +99,20 @@ gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *there,
 										   n,
 										   0,
 										   false,
-										   (GpudsEntry *) (there + r->output),
-										   (uint64_t *) (there + r->output),
-										   stream->summary_there };
+										   (GpudsEntry *) (device_staging + r->output),
+										   (uint64_t *) (device_staging + r->output),
+										   stream->device_summary };
 
 	if (n > GPU_SCAN_BLOCK || !gpu_ok(s))
 		return false;
-	locate.scan.intervals = (const GpudsInterval *) (there + r->input);
-	locate.scan.words = r->words ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
+	locate.scan.intervals = (const GpudsInterval *) (device_staging + r->input);
+	locate.scan.points = r->points ? (const uint64_t *) (locate.scan.intervals + 1) : NULL;
 	locate.scan.n = r->n;
 	locate.scan.next = r->next;
 	locate.scan.inside = r->inside;
 	locate.scan.at = r->at;
 	s->launches++;
-	s->bus_bytes += (size_t) n * (r->words ? sizeof(uint64_t) : sizeof(GpudsInterval));
+	s->bus_bytes += (size_t) n * (r->points ? sizeof(uint64_t) : sizeof(GpudsInterval));
 	gpu_scan_block_kernel<Probe, tids><<<1, GPU_SCAN_BLOCK, 0, s->stream>>>(locate, write, r->cap);
 	if (gpu_check(s, "launch", cudaGetLastError()) && gpu_finish(s))
 		*written = stream->summary->total <= GPU_SCAN_BLOCK_ENTRIES || r->cap <= GPU_SCAN_BLOCK_ENTRIES;

@@ -3,8 +3,12 @@
  * structure.h
  *	  What a structure is on a GPU.
  *
- * A structure is a class NameOnGpu, derived from GpuStructure, and its type Probe
- * (view.h).  An object of the class is one tree; it is made with the structure's number.
+ * A structure is a class NameOnGpu, derived from GpuStructure, with its type Probe
+ * (view.h) and a function of the class that says what changes need:
+ *
+ *	  static GpuChangeNeeds change_needs()
+ *
+ * An object of the class is one tree; it is made with the structure's number.
  *
  * One thread, the engine's changer, calls what changes a tree.  These functions return
  * when the device is through.  Other threads call view and scan beside it, and have
@@ -21,6 +25,13 @@
 #include "kernels/gpu/view.h"
 
 struct GpuChange;
+
+/* What a structure needs of the changing thread (GpuChange), at most. */
+struct GpuChangeNeeds
+{
+	size_t report_bytes; /* that the device tells the host of a change */
+	size_t memory_bytes; /* of the device: working memory of a small batch */
+};
 
 struct GpuStructure
 {
@@ -43,7 +54,7 @@ struct GpuStructure
 
 	/* Answers a scan request: gpu_scan_large with the structure's probe. */
 	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
-						  unsigned char *there, GpuRequest *request) const = 0;
+						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
 	/* Bytes of device memory that the tree holds. */
 	virtual uint64_t bytes() const = 0;

@@ -54,7 +54,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 	all.hi.t = UINT64CONST(0xFF) << ENTRY_SPILL_SHIFT | ENTRY_TID_MASK;
 	memset(&scan, 0, sizeof(scan));
 	scan.intervals = &all;
-	scan.words = NULL;
+	scan.points = NULL;
 	scan.n = 1;
 
 	for (;;)

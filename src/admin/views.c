@@ -312,7 +312,7 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	}
 
 #define STAT(name) (stats[offsetof(GpudsMirrorStats, name) / sizeof(pg_atomic_uint64)])
-	small_launches = (double) STAT(small_shares) / GPUDS_LAUNCH;
+	small_launches = (double) STAT(small_shares) / GPUDS_LAUNCH_SHARES;
 	values[0] = Int64GetDatum(STAT(scans));
 	values[1] = Int64GetDatum(STAT(batches));
 	values[2] = Int64GetDatum(STAT(probes));

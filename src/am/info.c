@@ -30,11 +30,12 @@ gpuds_index_info(Relation index)
 		gpuds_key_layout(index, &layout);
 		gpuds_journal_read_meta(index, &meta);
 		if (meta.nwords != layout.nwords || meta.key_bits != layout.nbits)
-			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-							errmsg("index \"%s\" has keys of %d bits in its journal but %d in the catalogs",
-								   RelationGetRelationName(index), meta.key_bits, layout.nbits),
-							errdetail("Block %u is the metapage.", GPUDS_META_BLKNO),
-							errhint("REINDEX the index.")));
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has keys of %d bits in its journal but %d in the catalogs",
+							RelationGetRelationName(index), meta.key_bits, layout.nbits),
+					 errdetail("The metapage is damaged, or a type has changed since the index was built."),
+					 errhint("Please REINDEX it.")));
 
 		info = MemoryContextAlloc(index->rd_indexcxt, sizeof(GpudsIndexInfo));
 		info->layout = layout;

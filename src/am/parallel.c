@@ -157,7 +157,7 @@ open_runs(BuildShared *shared, int nparticipants, int nwords, BufFile **files, i
 		gpuds_run_file_name(name, i);
 		files[i] = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
 		if (BufFileSeek(files[i], 0, participant->records * GpudsRecordSize(nwords), SEEK_SET) != 0)
-			ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
 		for (int r = 0; r < participant->nruns; r++, n++)
 		{
 			runs[n].file = files[i];

@@ -202,7 +202,7 @@ scan_from_start(GpudsScanState *state, bool forward)
 {
 	gpuds_probe_forget(&state->ref);
 	state->scan.intervals = state->set.intervals;
-	state->scan.words = state->set.words;
+	state->scan.points = state->set.points;
 	state->scan.n = state->set.nintervals;
 	state->scan.next = forward ? 0 : state->set.nintervals;
 	state->scan.inside = false;

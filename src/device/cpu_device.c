@@ -191,6 +191,13 @@ cpu_chosen(bool by_name)
 	return !by_name || gpuds_device == GPUDS_CHOICE_CPU;
 }
 
+/* Its structures are those of this library. */
+static bool
+cpu_has_structure(int structure)
+{
+	return true;
+}
+
 static bool
 cpu_usable(GpudsDeviceTree *tree)
 {
@@ -261,7 +268,7 @@ cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	if (tree->kind == GPUDS_ON_CPU_PRIVATE)
 		private_loads++;
 	load->room = palloc(LOAD_ENTRIES * sizeof(GpudsEntry));
-	load->room_size = LOAD_ENTRIES;
+	load->room_entries = LOAD_ENTRIES;
 	return GPUDS_DEVICE_OK;
 }
 
@@ -334,8 +341,7 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	{
 		pg_read_barrier();
 		if (tree->cpu.common.head != 0)
-			n = gpuds_cpu_kernels()->scan_tree[tree->structure](arena, &tree->cpu.common, scan, forward, out,
-																cap);
+			n = gpuds_cpu_kernels()->scan[tree->structure](arena, &tree->cpu.common, scan, forward, out, cap);
 	}
 	pin_release(pin);
 	return n;
@@ -380,47 +386,23 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	return GPUDS_TREE_DAMAGED;
 }
 
+/* The two kinds differ in whose arena it is. */
+#define CPU_DEVICE                                                                                      \
+	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,      \
+	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .holds = cpu_holds, \
+	.bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add, \
+	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan,     \
+	.drop = cpu_drop, .verify = cpu_verify
+
 const GpudsDeviceOps gpuds_shared_cpu_device = {
-	.name = "cpu",
-	.max_entries = MAX_ENTRIES,
-	.apply_size = APPLY_OPS,
-	.slack_bytes = SLACK_BYTES,
-	.chosen = cpu_chosen,
+	CPU_DEVICE,
 	.memory_used = shared_memory_used,
 	.memory_size = shared_memory_size,
-	.usable = cpu_usable,
-	.holds = cpu_holds,
-	.bytes = cpu_bytes,
-	.entries = cpu_entries,
-	.load_begin = cpu_load_begin,
-	.load_add = cpu_load_add,
-	.load_end = cpu_load_end,
-	.load_cancel = cpu_load_cancel,
-	.apply = cpu_apply,
-	.scan = cpu_scan,
-	.drop = cpu_drop,
-	.verify = cpu_verify,
 };
 
 const GpudsDeviceOps gpuds_private_cpu_device = {
-	.name = "cpu",
+	CPU_DEVICE,
 	.private = true,
-	.max_entries = MAX_ENTRIES,
-	.apply_size = APPLY_OPS,
-	.slack_bytes = SLACK_BYTES,
-	.chosen = cpu_chosen,
 	.memory_used = private_memory_used,
 	.memory_size = private_memory_size,
-	.usable = cpu_usable,
-	.holds = cpu_holds,
-	.bytes = cpu_bytes,
-	.entries = cpu_entries,
-	.load_begin = cpu_load_begin,
-	.load_add = cpu_load_add,
-	.load_end = cpu_load_end,
-	.load_cancel = cpu_load_cancel,
-	.apply = cpu_apply,
-	.scan = cpu_scan,
-	.drop = cpu_drop,
-	.verify = cpu_verify,
 };

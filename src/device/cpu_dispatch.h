@@ -16,14 +16,14 @@
 
 /*
  * What is compiled for one instruction set: the scans of all structures, by number;
- * cpu_btree_scan and cpu_btree_count of a view, which only tests call.
+ * cpu_btree_scan and cpu_btree_count, which only tests call.
  */
 typedef struct GpudsCpuKernels
 {
 	const char *name;
-	CpuScan scan_tree[STRUCTURE_NUMBERS];
-	int64_t (*scan)(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
-	uint64_t (*count)(const BtreeView *view, const GpudsInterval *intervals, int64_t n);
+	CpuScan scan[STRUCTURE_NUMBERS];
+	int64_t (*btree_scan)(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
+	uint64_t (*btree_count)(const BtreeView *view, const GpudsInterval *intervals, int64_t n);
 } GpudsCpuKernels;
 
 /* Sets that the compiler could not make have no functions. */

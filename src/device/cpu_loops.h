@@ -16,13 +16,13 @@
 #define CPU_STRING(set) CPU_STRING_(set)
 
 static int64_t
-scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+btree_scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
 	return cpu_btree_scan(view, scan, forward, out, cap);
 }
 
 static uint64_t
-count(const BtreeView *view, const GpudsInterval *intervals, int64_t n)
+btree_count(const BtreeView *view, const GpudsInterval *intervals, int64_t n)
 {
 	return cpu_btree_count(view, intervals, n);
 }
@@ -31,7 +31,7 @@ count(const BtreeView *view, const GpudsInterval *intervals, int64_t n)
 
 const GpudsCpuKernels CPU_NAME(CPU_SET) = {
 	.name = CPU_STRING(CPU_SET),
-	.scan_tree = { STRUCTURE_ROWS(STRUCTURE_SCAN) },
-	.scan = scan,
-	.count = count,
+	.scan = { STRUCTURE_ROWS(STRUCTURE_SCAN) },
+	.btree_scan = btree_scan,
+	.btree_count = btree_count,
 };

@@ -38,6 +38,13 @@ cuda_chosen(bool by_name)
 	return by_name ? gpuds_device == GPUDS_CHOICE_CUDA : gpuds_device != GPUDS_CHOICE_CPU;
 }
 
+/* The engine's library may be of another build than this one. */
+static bool
+cuda_has_structure(int structure)
+{
+	return gpuds_queue != NULL && (gpuds_queue->structures >> structure & 1) != 0;
+}
+
 static size_t
 cuda_memory_used(void)
 {
@@ -97,7 +104,7 @@ count_work(const GpuRequest *request)
 	if (gpu_is_small(request))
 	{
 		gpuds_device_work.small++;
-		gpuds_device_work.small_shares += GPUDS_LAUNCH / Max(request->batch, 1);
+		gpuds_device_work.small_shares += GPUDS_LAUNCH_SHARES / Max(request->batch, 1);
 	}
 	else
 		gpuds_device_work.launches += request->launches;
@@ -132,6 +139,8 @@ device_status(uint32 status)
 			return GPUDS_DEVICE_NO_MEMORY;
 		case GPU_TOO_LARGE:
 			return GPUDS_DEVICE_TOO_LARGE;
+		case GPU_NO_STRUCTURE:
+			return GPUDS_DEVICE_NO_STRUCTURE;
 		default:
 			return GPUDS_DEVICE_LOST;
 	}
@@ -220,13 +229,13 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 		if (gpuds_staging_keep(&load->span, GPUDS_PIECE_BYTES))
 		{
 			load->room = (GpudsEntry *) gpuds_staging_at(&load->span);
-			load->room_size = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
+			load->room_entries = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
 		}
 		else
 		{
 			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER_BYTES);
 			load->room = load->buffer;
-			load->room_size = LOAD_BUFFER_BYTES / sizeof(GpudsEntry);
+			load->room_entries = LOAD_BUFFER_BYTES / sizeof(GpudsEntry);
 		}
 		gpuds_injection_point("load-begun");
 	}
@@ -358,22 +367,22 @@ begin_call(ScanCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint6
 static size_t
 input_bytes(const GpudsScan *scan, int64 n)
 {
-	return scan->words ? sizeof(GpudsInterval) + n * sizeof(uint64) : n * sizeof(GpudsInterval);
+	return scan->points ? sizeof(GpudsInterval) + n * sizeof(uint64) : n * sizeof(GpudsInterval);
 }
 
 static int64
 intervals_for(const GpudsScan *scan, size_t bytes)
 {
-	return scan->words ? (bytes - sizeof(GpudsInterval)) / sizeof(uint64) : bytes / sizeof(GpudsInterval);
+	return scan->points ? (bytes - sizeof(GpudsInterval)) / sizeof(uint64) : bytes / sizeof(GpudsInterval);
 }
 
 static void
 copy_intervals(const GpudsScan *scan, int64 first, int64 n, char *input)
 {
-	if (scan->words)
+	if (scan->points)
 	{
 		memcpy(input, scan->intervals, sizeof(GpudsInterval));
-		memcpy(input + sizeof(GpudsInterval), scan->words + first, n * sizeof(uint64));
+		memcpy(input + sizeof(GpudsInterval), scan->points + first, n * sizeof(uint64));
 	}
 	else
 		memcpy(input, scan->intervals + first, n * sizeof(GpudsInterval));
@@ -396,7 +405,7 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsSc
 	request->tree = call->tree->cuda.number;
 	request->form = call->form;
 	request->forward = call->forward;
-	request->words = scan->words != NULL;
+	request->points = scan->points != NULL;
 	request->guarded = true;
 	request->guard = (const uint64 *) &call->guard->value;
 	request->expected = call->expected;
@@ -591,9 +600,10 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.remote = true,
 	.sorts = true,
 	.max_entries = GPU_MAX_ENTRIES,
-	.apply_size = APPLY_OPS,
+	.apply_ops = APPLY_OPS,
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cuda_chosen,
+	.has_structure = cuda_has_structure,
 	.memory_used = cuda_memory_used,
 	.memory_size = cuda_memory_size,
 	.usable = cuda_usable,

@@ -8,6 +8,7 @@
 #include "gpuds.h"
 
 #include "device/internal.h"
+#include "structure.h"
 
 /* So many keys a GPU finds faster than a CPU, the round trip included. */
 #define MANY_INTERVALS 256
@@ -99,10 +100,22 @@ gpuds_device_max_entries(GpudsDeviceKind kind)
 	return devices[kind]->max_entries;
 }
 
+bool
+gpuds_device_has_structure(GpudsDeviceKind kind, int structure)
+{
+	return devices[kind]->has_structure(structure);
+}
+
 size_t
 gpuds_device_slack_bytes(GpudsDeviceKind kind)
 {
 	return devices[kind]->slack_bytes;
+}
+
+double
+gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys)
+{
+	return gpuds_structure(structure)->cpu.entry_bytes(nwords, fill_percent, equal_keys);
 }
 
 /*
@@ -153,7 +166,7 @@ gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int struct
 GpudsDeviceStatus
 gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	Assert(n <= load->room_size);
+	Assert(n <= load->room_entries);
 	return device_of(load->tree)->load_add(load, n);
 }
 
@@ -177,9 +190,9 @@ gpuds_device_sorts(const GpudsDeviceTree *tree)
 }
 
 int64
-gpuds_device_apply_size(const GpudsDeviceTree *tree)
+gpuds_device_apply_ops(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->apply_size;
+	return device_of(tree)->apply_ops;
 }
 
 GpudsDeviceStatus

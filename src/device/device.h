@@ -59,7 +59,8 @@ typedef enum GpudsDeviceStatus
 	GPUDS_DEVICE_OK,
 	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed */
 	GPUDS_DEVICE_LOST,
-	GPUDS_DEVICE_TOO_LARGE /* more entries than a tree can have; nothing was changed */
+	GPUDS_DEVICE_TOO_LARGE,   /* more entries than a tree can have; nothing was changed */
+	GPUDS_DEVICE_NO_STRUCTURE /* the device does not have that structure */
 } GpudsDeviceStatus;
 
 typedef struct GpudsCudaTree
@@ -101,14 +102,14 @@ typedef struct GpudsDeviceTree
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
-/* A small scan of a launch of n counts as 1/n of it. */
-#define GPUDS_LAUNCH 720720
+/* A launch is counted in so many shares, divided among the small scans of it. */
+#define GPUDS_LAUNCH_SHARES 720720
 
 /* What the CUDA device has done for this backend since whoever counts it did. */
 typedef struct GpudsDeviceWork
 {
 	uint64 small;        /* scans that shared launches */
-	uint64 small_shares; /* of launches that they were, in 1 / GPUDS_LAUNCH */
+	uint64 small_shares; /* of launches: GPUDS_LAUNCH_SHARES are one */
 	uint64 launches;     /* other kernels launched */
 	uint64 device_ns;
 	uint64 bus_bytes;
@@ -157,6 +158,18 @@ extern bool gpuds_device_holds(GpudsDeviceTree *tree);
 extern uint64 gpuds_device_max_entries(GpudsDeviceKind kind);
 
 /*
+ * Does the device have a structure, one of this library?  A load of another cannot
+ * begin.  The CUDA device may be of another build.
+ */
+extern bool gpuds_device_has_structure(GpudsDeviceKind kind, int structure);
+
+/*
+ * Bytes that an entry of a tree that was just loaded takes, about, but for
+ * gpuds_device_slack_bytes.  equal_keys: there are entries of one key all over it.
+ */
+extern double gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys);
+
+/*
  * The device that the session's scans of so many intervals should use: with "auto", a GPU
  * only for as many as make up for the round trip.
  */
@@ -167,7 +180,7 @@ typedef struct GpudsDeviceLoad
 {
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
 	GpudsEntry *room;      /* for the next entries */
-	int64 room_size;
+	int64 room_entries;
 	GpudsCpuBuild build;
 	GpudsStagingSpan span;
 	GpudsEntry *buffer; /* NULL: room is in span */
@@ -175,7 +188,7 @@ typedef struct GpudsDeviceLoad
 
 /*
  * Begins a load of a structure, which must be one of this library; *load must be zero.
- * Then, until all are in: put up to room_size entries into room (which may move),
+ * Then, until all are in: put up to room_entries entries into room (which may move),
  * strictly ascending over all calls, and call load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
@@ -193,7 +206,7 @@ extern void gpuds_device_load_cancel(GpudsDeviceLoad *load);
 extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 
 /* Operations to apply at a time, at most. */
-extern int64 gpuds_device_apply_size(const GpudsDeviceTree *tree);
+extern int64 gpuds_device_apply_ops(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
 
 /*

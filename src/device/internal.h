@@ -21,11 +21,12 @@ typedef struct GpudsDeviceOps
 	bool private;       /* its trees are this backend's own */
 	bool sorts;         /* apply takes operations in any order; there are scan_tids */
 	uint64 max_entries; /* of a tree */
-	int64 apply_size;   /* operations of one apply, at most */
+	int64 apply_ops;    /* of one apply, at most */
 	size_t slack_bytes; /* that a tree may hold without using them */
 
 	/* of the device */
 	bool (*chosen)(bool by_name);
+	bool (*has_structure)(int structure);
 	size_t (*memory_used)(void);
 	size_t (*memory_size)(void);
 

@@ -21,6 +21,7 @@
 #include <sched.h>
 
 #include "device/queue.h"
+#include "kernels/structures.h"
 
 /*
  * How a backend waits.  The answer to a small request takes some 10 us: less than
@@ -56,17 +57,18 @@ GpudsQueue *gpuds_queue = NULL;
 static char *staging = NULL; /* mailboxes, then units */
 static uint8 *units = NULL;
 
-/* Of so many units one is for those who keep them for long. */
-#define LONG_SHARE 4
+/* Of so many units one may be kept for long. */
+#define KEEPABLE_SHARE 4
 
-/* What is worth keeping, in units. */
-#define LONG_LEAST 4
+/* Fewer are not worth keeping. */
+#define LEAST_KEPT_UNITS 4
 
 #define NOBODY (-1)
 
 #ifdef GPUDS_INJECTION_POINTS
 static int device_fault = FAULT_NONE;
 int gpuds_device_open_failures = 0;
+int gpuds_device_lacks_structure = 0;
 #endif
 
 static size_t
@@ -144,7 +146,7 @@ gpuds_queue_shmem_init(void)
 		gpuds_queue->first_in_line = NOBODY;
 		gpuds_queue->last_in_line = NOBODY;
 		gpuds_queue->nunits = unit_count();
-		gpuds_queue->nlong = gpuds_queue->nunits / LONG_SHARE;
+		gpuds_queue->nkeepable = gpuds_queue->nunits / KEEPABLE_SHARE;
 		gpuds_queue->nmailboxes = MaxBackends;
 		gpuds_queue->nwords = (MaxBackends + 63) / 64;
 		for (int i = 0; i < 2 * gpuds_queue->nwords; i++)
@@ -252,7 +254,7 @@ take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32
 static bool
 take_any_units(GpudsStagingSpan *span, uint32 least, uint32 most)
 {
-	return take_units(span, gpuds_queue->nlong, gpuds_queue->nunits, least, most) ||
+	return take_units(span, gpuds_queue->nkeepable, gpuds_queue->nunits, least, most) ||
 		   take_units(span, 0, gpuds_queue->nunits, least, most);
 }
 
@@ -369,8 +371,8 @@ gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
 	GpudsStagingWait *wait = &gpuds_mailbox(me)->wait;
 	bool taken;
 
-	Assert(nleast > 0 && nleast <= gpuds_queue->nunits - gpuds_queue->nlong);
-	nmost = Max(Min(nmost, GPUDS_RUN_UNITS), nleast);
+	Assert(nleast > 0 && nleast <= gpuds_queue->nunits - gpuds_queue->nkeepable);
+	nmost = Max(Min(nmost, GPUDS_SPAN_UNITS), nleast);
 
 	SpinLockAcquire(&gpuds_queue->staging_mutex);
 	taken = gpuds_queue->first_in_line == NOBODY && take_any_units(span, nleast, nmost);
@@ -401,12 +403,12 @@ gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
 bool
 gpuds_staging_keep(GpudsStagingSpan *span, size_t most)
 {
-	uint32 n = Min(most / GPUDS_UNIT_BYTES, GPUDS_RUN_UNITS);
+	uint32 n = Min(most / GPUDS_UNIT_BYTES, GPUDS_SPAN_UNITS);
 	bool taken;
 
 	SpinLockAcquire(&gpuds_queue->staging_mutex);
 	taken = gpuds_queue->first_in_line == NOBODY &&
-			take_units(span, 0, gpuds_queue->nlong, LONG_LEAST, Max(n, LONG_LEAST));
+			take_units(span, 0, gpuds_queue->nkeepable, LEAST_KEPT_UNITS, Max(n, LEAST_KEPT_UNITS));
 	SpinLockRelease(&gpuds_queue->staging_mutex);
 	return taken;
 }
@@ -722,5 +724,10 @@ gpuds_fault_define_guc(void)
 	DefineCustomIntVariable("gpuds.device_open_failures", "Attempts in a row to open the GPU that fail.",
 							"Counted from the last time that it was there.", &gpuds_device_open_failures, 0,
 							0, 1000, PGC_SIGHUP, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuds.device_lacks_structure",
+							"Structure that the engine does without, 0: none.",
+							"As if the engine's library were of another build.",
+							&gpuds_device_lacks_structure, 0, 0, STRUCTURE_NUMBERS - 1, PGC_SIGHUP,
+							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 }
 #endif

@@ -35,7 +35,7 @@
  * has a new epoch; trees of an earlier epoch are gone.
  *
  * A GPU that hangs may write to the memory of its requests, to mailboxes as well as
- * to runs, until the worker's process has ended, although they are lost and their
+ * to spans, until the worker's process has ended, although they are lost and their
  * backends have them back.  So nobody looks at a request that is lost, and nothing
  * is sent before there is another worker.
  *
@@ -61,12 +61,12 @@
 
 #include "kernels/gpu/engine.h"
 
-/* Staging memory is handed out in runs of such units. */
+/* Staging memory is handed out in spans of such units. */
 #define GPUDS_UNIT_BYTES (256 * 1024)
 
 /* No request's input or output is longer; a span has room for both. */
 #define GPUDS_PIECE_BYTES (8 * 1024 * 1024)
-#define GPUDS_RUN_UNITS (2 * GPUDS_PIECE_BYTES / GPUDS_UNIT_BYTES)
+#define GPUDS_SPAN_UNITS (2 * GPUDS_PIECE_BYTES / GPUDS_UNIT_BYTES)
 
 typedef enum GpudsMailboxState
 {
@@ -162,6 +162,7 @@ typedef struct GpudsQueue
 	pg_atomic_uint64 serving;       /* epoch of the worker that takes requests, else 0 */
 	pg_atomic_uint32 worker_asleep; /* needs its latch set */
 	int worker_procno;              /* valid while serving */
+	uint32 structures;              /* of its engine, as in GpuEngineApi; likewise */
 	pg_atomic_uint32 crowded;       /* more sessions send requests than there are CPUs */
 
 	slock_t info_mutex;
@@ -175,7 +176,7 @@ typedef struct GpudsQueue
 	int32 first_in_line; /* who waits for staging memory: mailboxes, -1: nobody */
 	int32 last_in_line;
 	uint32 nunits;
-	uint32 nlong; /* the first so many are for those who keep them for long */
+	uint32 nkeepable; /* the first so many may be kept for long */
 	uint32 nmailboxes;
 	uint32 nwords; /* of the bitmaps */
 
@@ -264,7 +265,8 @@ extern void gpuds_worker_register(void);
 extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
 
 #ifdef GPUDS_INJECTION_POINTS
-extern int gpuds_device_open_failures; /* that many attempts in a row fail */
+extern int gpuds_device_open_failures;   /* that many attempts in a row fail */
+extern int gpuds_device_lacks_structure; /* number of a structure that the engine does without */
 extern void gpuds_fault_define_guc(void);
 #endif
 

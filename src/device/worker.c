@@ -42,6 +42,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
@@ -59,6 +60,7 @@
 #include "utils/timestamp.h"
 
 #include "device/queue.h"
+#include "kernels/structures.h"
 
 #define ENGINE_LIBRARY "gpuds_cuda"
 
@@ -120,6 +122,9 @@ typedef enum RequestStage
 
 static const GpuEngineApi *api = NULL;
 static GpuEngine *engine = NULL;
+
+/* That the engine has, as in GpuEngineApi. */
+static uint32 structures = 0;
 
 static uint8 *stage = NULL;    /* of each mailbox's request */
 static uint64 *taken = NULL;   /* bits of mailboxes that are not at STAGE_NONE */
@@ -407,8 +412,9 @@ lose_device(const char *why, bool hangs)
 		give_up_all();
 	}
 	ereport(LOG, (errmsg("gpuds lost its CUDA device: %s", why),
-				  errdetail("Indexes on the device are loaded again when they are needed."),
-				  errhint("The driver's log may say more. The device worker is started again.")));
+				  errdetail("The device worker is started again. Indexes on the device are loaded again when "
+							"they are needed."),
+				  errhint("The driver's log may say more.")));
 	proc_exit(1);
 }
 
@@ -682,8 +688,8 @@ open_failed(const char *why)
 	/* Once for each reason: it may be tried for hours. */
 	if (strcmp(info.detail, why) != 0)
 		ereport(LOG, (errmsg("gpuds could not open its CUDA device: %s", why),
-					  errdetail("Index scans use the CPU device meanwhile."),
-					  errhint("It is tried again, every minute in the end.")));
+					  errdetail("It is tried again, every minute in the end. Index scans use the CPU device "
+								"meanwhile.")));
 	proc_exit(1);
 }
 
@@ -742,9 +748,11 @@ open_engine(void)
 	options.piece_bytes = GPUDS_PIECE_BYTES;
 #ifdef GPUDS_INJECTION_POINTS
 	options.emulate_failures = true;
+	options.lacking = (UINT32_C(1) << gpuds_device_lacks_structure) & ~UINT32_C(1);
 	if (gpuds_queue->open_failures < gpuds_device_open_failures)
 		open_failed("an attempt that was to fail");
 #endif
+	structures = api->structures & ~options.lacking;
 	/* Signals are this thread's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -762,6 +770,31 @@ open_engine(void)
 	}
 }
 
+/*
+ * Says so if the engine lacks structures of this library.  Indexes with others use the
+ * device all the same.
+ */
+static void
+compare_structures(void)
+{
+#define STRUCTURE_LACKS(number, NAME, name, Name, capabilities) \
+	if ((lacking >> (number) &1) != 0)                          \
+		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "", #name);
+	uint32 lacking = STRUCTURE_BITS & ~structures;
+	StringInfoData names;
+
+	if (lacking == 0)
+		return;
+	initStringInfo(&names);
+	STRUCTURE_ROWS(STRUCTURE_LACKS)
+#undef STRUCTURE_LACKS
+	ereport(LOG, (errmsg("library \"%s\" lacks structures of gpuds: %s", ENGINE_LIBRARY, names.data),
+				  errdetail("The libraries are of different builds. Indexes with these structures use the "
+							"CPU device."),
+				  errhint("Install both libraries from the same build and restart the server.")));
+	pfree(names.data);
+}
+
 static void
 start_serving(void)
 {
@@ -771,6 +804,7 @@ start_serving(void)
 	tell_memory();
 	tell_state(CUDA_READY, MyProcPid, "");
 	gpuds_queue->worker_procno = GpudsMyProcNumber();
+	gpuds_queue->structures = structures;
 	gpuds_queue->epoch++;
 	gpuds_queue->open_failures = 0;
 	phase = SERVING;
@@ -782,6 +816,7 @@ start_serving(void)
 			(errmsg("gpuds uses %s (compute capability %d.%d, driver for CUDA %d.%d, %zu MB for indexes)",
 					info.name, info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10,
 					info.memory_total / (1024 * 1024))));
+	compare_structures();
 }
 
 static void

@@ -77,7 +77,7 @@ static void
 read_at(BufFile *file, int64 offset, void *data, Size size)
 {
 	if (BufFileSeek(file, 0, offset, SEEK_SET) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
 	gpuds_buffile_read(file, data, size);
 }
 

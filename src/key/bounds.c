@@ -34,7 +34,7 @@
 static bool
 stay_unsorted(const GpudsKeyLayout *layout, const GpudsCodeSet *sets)
 {
-	if (!sets[0].constrained || sets[0].n < MIN_UNSORTED || !gpuds_words_suffice(layout, &sets[0]))
+	if (!sets[0].constrained || sets[0].n < MIN_UNSORTED || !gpuds_points_suffice(layout, &sets[0]))
 		return false;
 	for (int i = 1; i < layout->ncolumns; i++)
 	{
@@ -62,7 +62,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 
 	set->intervals = &set->single;
 	set->nintervals = 0;
-	set->words = set->all_words = NULL;
+	set->points = set->all_points = NULL;
 	set->sorted = true;
 	set->filter = NULL;
 	set->recheck = false;
@@ -94,9 +94,9 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 
 	n = gpuds_product_init(&product, layout, sets);
 	set->total = n;
-	if (n > 1 && product.ncolumns == 1 && gpuds_words_suffice(layout, &sets[0]))
+	if (n > 1 && product.ncolumns == 1 && gpuds_points_suffice(layout, &sets[0]))
 	{
-		set->words = set->all_words = gpuds_product_words(&product, &set->single);
+		set->points = set->all_points = gpuds_product_points(&product, &set->single);
 		set->sorted = !sets[0].arrived;
 		set->batch = set->sorted ? MAX_BATCH : n;
 		set->nintervals = Min(n, set->batch);
@@ -114,13 +114,13 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->filter = gpuds_key_filter(layout, sets, product.ncolumns);
 }
 
-/* Puts the set's words in order, leaves one of each, and goes to the first batch. */
+/* Puts the set's points in order, leaves one of each, and goes to the first batch. */
 void
 gpuds_key_set_sort(GpudsKeySet *set)
 {
 	if (set->sorted)
 		return;
-	set->total = gpuds_sort_unique_words(set->all_words, set->total);
+	set->total = gpuds_sort_unique_words(set->all_points, set->total);
 	set->sorted = true;
 	set->batch = MAX_BATCH;
 	set->nintervals = Min(set->total, set->batch);
@@ -139,8 +139,8 @@ gpuds_key_set_turn(GpudsKeySet *set, int64 number)
 		return false;
 	set->first = first;
 	set->nintervals = Min(set->batch, set->total - first);
-	if (set->all_words)
-		set->words = set->all_words + first;
+	if (set->all_points)
+		set->points = set->all_points + first;
 	else
 		gpuds_product_write(set->product, first, set->intervals, set->nintervals);
 	return true;
@@ -148,12 +148,12 @@ gpuds_key_set_turn(GpudsKeySet *set, int64 number)
 
 /*
  * Number of the first interval, of all, that does not end before the entry.  The
- * set's words must be sorted.
+ * set's points must be sorted.
  */
 int64
 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry)
 {
-	GpudsScan scan = { .intervals = set->intervals, .n = set->total, .words = set->all_words };
+	GpudsScan scan = { .intervals = set->intervals, .n = set->total, .points = set->all_points };
 	int64 lo = 0;
 	int64 hi = set->total;
 

@@ -71,7 +71,7 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
  * batch of them is at hand, of a size that work_mem allows: the intervals numbered
  * from first on.  gpuds_key_set_turn goes to another batch.
  *
- * Many words may come unsorted and with duplicates, all in one batch: sorting them
+ * Many points may come unsorted and with duplicates, all in one batch: sorting them
  * is a third of the work of making them, and a device may not need it.
  * gpuds_key_set_sort puts them right.
  *
@@ -82,14 +82,14 @@ typedef struct GpudsKeySet
 {
 	GpudsInterval *intervals; /* of the batch, as in GpudsScan */
 	int64 nintervals;
-	uint64 *words;
-	bool sorted; /* else the words are as they came */
+	uint64 *points;
+	bool sorted; /* else the points are as they came */
 	GpudsKeyFilter *filter;
 	bool recheck;
 	int64 total;
 	int64 first;
 	int64 batch;                     /* most intervals of a batch */
-	uint64 *all_words;               /* NULL, or the words of all batches */
+	uint64 *all_points;              /* NULL, or the points of all batches */
 	struct GpudsKeyProduct *product; /* makes the batches; NULL: there is one */
 	GpudsInterval single;
 } GpudsKeySet;

@@ -180,30 +180,30 @@ gpuds_product_write(GpudsKeyProduct *product, int64 first, GpudsInterval *interv
 
 /* Are the intervals of the first column's set alike but for their first word? */
 bool
-gpuds_words_suffice(const GpudsKeyLayout *layout, const GpudsCodeSet *set)
+gpuds_points_suffice(const GpudsKeyLayout *layout, const GpudsCodeSet *set)
 {
 	return layout->nwords == 1 && set->points != NULL && !set->null &&
 		   layout->column[0].shift >= ENTRY_SPILL_BITS;
 }
 
 /*
- * Makes the words of the first column's points, in place, and the frame around
- * them: the interval of the word 0.
+ * Makes of the first column's codes the points of a scan, in place, and the frame
+ * around them: the interval of the point 0.
  */
 uint64 *
-gpuds_product_words(GpudsKeyProduct *product, GpudsInterval *frame)
+gpuds_product_points(GpudsKeyProduct *product, GpudsInterval *frame)
 {
 	const GpudsKeyColumn *column = &product->layout->column[0];
 	GpudsKeyString key = { 0, 0 };
-	uint64 *words = product->sets[0].points;
+	uint64 *points = product->sets[0].points;
 	int shift = column->shift - ENTRY_SPILL_BITS;
 
 	gpuds_key_put_code(&key, column, 0);
 	product->next = frame;
 	emit(product, &key, &key);
 	for (int64 i = 0; i < product->sets[0].n; i++)
-		words[i] <<= shift;
-	return words;
+		points[i] <<= shift;
+	return points;
 }
 
 /* A product that can be kept. */

@@ -28,8 +28,8 @@ typedef struct GpudsKeyProduct
 
 extern int64 gpuds_product_init(GpudsKeyProduct *product, const GpudsKeyLayout *layout, GpudsCodeSet *sets);
 extern void gpuds_product_write(GpudsKeyProduct *product, int64 first, GpudsInterval *intervals, int64 n);
-extern bool gpuds_words_suffice(const GpudsKeyLayout *layout, const GpudsCodeSet *set);
-extern uint64 *gpuds_product_words(GpudsKeyProduct *product, GpudsInterval *frame);
+extern bool gpuds_points_suffice(const GpudsKeyLayout *layout, const GpudsCodeSet *set);
+extern uint64 *gpuds_product_points(GpudsKeyProduct *product, GpudsInterval *frame);
 extern GpudsKeyProduct *gpuds_product_keep(const GpudsKeyProduct *product);
 
 #endif /* GPUDS_KEY_PRODUCT_H */

@@ -77,7 +77,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
 	GpudsJournalReader *reader = gpuds_reader_open_after(source->index, &mirror->pos);
 	GpudsBringUp result = GPUDS_UP;
-	int64 size = gpuds_device_apply_size(&mirror->tree);
+	int64 size = gpuds_device_apply_ops(&mirror->tree);
 	GpudsJournalPos pos;
 	bool end = false;
 	GpudsOpBatch batch;

@@ -108,7 +108,7 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 {
 	int64 most = Max(Max(frozen->n, frozen->nkills), 1);
 	GpudsOp *ops = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(GpudsOp));
-	int64 size = gpuds_device_apply_size(&mirror->tree);
+	int64 size = gpuds_device_apply_ops(&mirror->tree);
 	bool beyond;
 	int64 n = gpuds_drain_read(frozen, mirror->pos.count, ops, &beyond);
 

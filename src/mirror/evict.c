@@ -222,7 +222,7 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		}
 		until = Max(until, now + LEAST_REST_US);
 	}
-	mirror->room.too_large = false;
+	mirror->room.refusal = GPUDS_REFUSED_MEMORY;
 	rest(mirror, until, wanted <= size ? wanted : 0);
 }
 
@@ -233,7 +233,18 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 void
 gpuds_room_refuse_size(GpudsMirror *mirror)
 {
-	mirror->room.too_large = true;
+	mirror->room.refusal = GPUDS_REFUSED_SIZE;
+	rest(mirror, GetCurrentTimestamp() + FAILED_REST_US, 0);
+}
+
+/*
+ * Notes that the device of the mirror, whose applier the caller is, does not have the
+ * index's structure.
+ */
+void
+gpuds_room_refuse_structure(GpudsMirror *mirror)
+{
+	mirror->room.refusal = GPUDS_REFUSED_STRUCTURE;
 	rest(mirror, GetCurrentTimestamp() + FAILED_REST_US, 0);
 }
 

@@ -133,7 +133,7 @@ write_run(Sort *sort)
 	if (sort->file == NULL)
 		sort->file = BufFileCreateTemp(false);
 	else if (BufFileSeek(sort->file, 0, sort->written * GpudsRecordSize(nwords), SEEK_SET) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
 	gpuds_run_write(sort->file, entries, sort->n, nwords);
 	run->file = sort->file;
 	run->first = sort->written;

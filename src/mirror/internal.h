@@ -29,11 +29,12 @@ extern bool gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now);
 typedef enum GpudsBringUp
 {
 	GPUDS_UP,
-	GPUDS_STALE,     /* the journal no longer holds what is missing */
-	GPUDS_NO_ROOM,   /* the mirror has noted it */
-	GPUDS_TOO_LARGE, /* more entries than the device can have, ditto */
-	GPUDS_LOST,      /* with the device */
-	GPUDS_LONG       /* not done: there is work for a loader */
+	GPUDS_STALE,        /* the journal no longer holds what is missing */
+	GPUDS_NO_ROOM,      /* the mirror has noted it */
+	GPUDS_TOO_LARGE,    /* more entries than the device can have, ditto */
+	GPUDS_NO_STRUCTURE, /* the device does not have the structure, ditto */
+	GPUDS_LOST,         /* with the device */
+	GPUDS_LONG          /* not done: there is work for a loader */
 } GpudsBringUp;
 
 /* How to go about it. */
@@ -78,6 +79,8 @@ gpuds_bring_up_result(GpudsDeviceStatus status)
 			return GPUDS_NO_ROOM;
 		case GPUDS_DEVICE_TOO_LARGE:
 			return GPUDS_TOO_LARGE;
+		case GPUDS_DEVICE_NO_STRUCTURE:
+			return GPUDS_NO_STRUCTURE;
 		default:
 			return GPUDS_LOST;
 	}

@@ -46,7 +46,7 @@ static inline void
 sink_add(LoadSink *sink, const GpudsEntry *entry)
 {
 	sink->load->room[sink->n++] = *entry;
-	if (sink->n == sink->load->room_size)
+	if (sink->n == sink->load->room_entries)
 		sink_flush(sink);
 }
 
@@ -215,8 +215,8 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 /*
  * Bytes that a structure with all of the journal's entries would need: as the
- * last load found, else roughly.  *entries: how many there are, as far as VACUUM
- * has counted those that are not any more.
+ * last load found, else as if many keys were equal, which costs more.  *entries: how
+ * many there are, as far as VACUUM has counted those that are not any more.
  */
 double
 gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *entries)
@@ -232,8 +232,36 @@ gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *
 		*entries += end.count[i] > meta.lane[i].first ? end.count[i] - meta.lane[i].first : 0;
 	*entries -= Min(meta.garbage, *entries);
 	if (entry_bytes == 0)
-		entry_bytes = 8 * (source->layout->nwords + 1) * 1.25 * 100 / source->fillfactor;
+		entry_bytes = gpuds_device_entry_bytes(meta.structure, source->layout->nwords, source->fillfactor,
+											   true);
 	return *entries * entry_bytes + gpuds_device_slack_bytes(mirror->tree.kind);
+}
+
+/* Reserves memory for a load that needs so many bytes, and to spare. */
+static bool
+reserve(GpudsMirror *mirror, double need, bool asked)
+{
+	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+
+	return need <= size && gpuds_room_reserve(mirror, Min((size_t) need + size / SPARE_SHARE, size), asked);
+}
+
+/*
+ * Reserves memory for the load of so many entries.  If so much as *need is not to be
+ * had, and it is a first guess, the keys may still be different ones, which need less:
+ * then *need becomes that.
+ */
+static bool
+reserve_for_load(const GpudsMirrorSource *source, GpudsMirror *mirror, int structure, uint64 entries,
+				 bool asked, double *need)
+{
+	if (reserve(mirror, *need, asked))
+		return true;
+	if (mirror->room.entry_bytes != 0)
+		return false;
+	*need = entries * gpuds_device_entry_bytes(structure, source->layout->nwords, source->fillfactor, false) +
+			gpuds_device_slack_bytes(mirror->tree.kind);
+	return reserve(mirror, *need, asked);
 }
 
 /*
@@ -246,10 +274,16 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	GpudsDeviceKind kind = mirror->tree.kind;
 	bool asked = (how & GPUDS_ASKED) != 0;
 	bool again = false;
+	GpudsMetaData meta;
 
+	gpuds_journal_read_meta(source->index, &meta);
+	if (!gpuds_device_has_structure(kind, meta.structure))
+	{
+		gpuds_room_refuse_structure(mirror);
+		return GPUDS_NO_STRUCTURE;
+	}
 	for (;;)
 	{
-		size_t size = gpuds_device_memory_size(kind);
 		uint64 entries;
 		double need = gpuds_mirror_need(source, mirror, &entries);
 		GpudsBringUp result;
@@ -261,7 +295,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_room_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (need > size || !gpuds_room_reserve(mirror, Min((size_t) need + size / SPARE_SHARE, size), asked))
+		if (!reserve_for_load(source, mirror, meta.structure, entries, asked, &need))
 		{
 			gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), false);
 			return GPUDS_NO_ROOM;
@@ -292,6 +326,9 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 				break;
 			case GPUDS_TOO_LARGE:
 				gpuds_room_refuse_size(mirror);
+				return result;
+			case GPUDS_NO_STRUCTURE:
+				gpuds_room_refuse_structure(mirror);
 				return result;
 			default:
 				return result;

@@ -88,5 +88,5 @@ gpuds_make_way_check(void)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling load of the mirror of index %u", my_index),
-			 errdetail("Somebody waits for a lock that the loader holds.")));
+			 errdetail("Another session waits for a lock that the loader holds.")));
 }

@@ -63,6 +63,14 @@ typedef struct GpudsMirrorStats
 
 #define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
 
+/* Why a mirror was refused. */
+typedef enum GpudsRefusal
+{
+	GPUDS_REFUSED_MEMORY,
+	GPUDS_REFUSED_SIZE,     /* more entries than the device can have with any memory */
+	GPUDS_REFUSED_STRUCTURE /* the device does not have the structure */
+} GpudsRefusal;
+
 /*
  * A mirror and the memory of its device (room.c).  Written by the mirror's
  * applier, but for used_at; read by everybody.  Times are TimestampTz.
@@ -75,7 +83,7 @@ typedef struct GpudsRoom
 	pg_atomic_uint64 load_us;         /* ... unless it was not used for so long */
 	pg_atomic_uint64 rest_until;      /* there was no room: do not ask before ... */
 	pg_atomic_uint64 rest_bytes;      /* ... unless so much is free */
-	bool too_large;                   /* that was why it was refused */
+	GpudsRefusal refusal;             /* why it was */
 	int refusals;                     /* in a row, of loads that had begun */
 	double entry_bytes;               /* of a loaded entry, 0: not known yet */
 } GpudsRoom;
@@ -232,6 +240,7 @@ extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
 extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_room_refuse_size(GpudsMirror *mirror);
+extern void gpuds_room_refuse_structure(GpudsMirror *mirror);
 extern void gpuds_room_ask_again(Relation index);
 
 /* drain.c: the process that moves operations from memtables into mirrors */

@@ -39,7 +39,7 @@ gpuds_room_init(GpudsRoom *room)
 	pg_atomic_init_u64(&room->load_us, 0);
 	pg_atomic_init_u64(&room->rest_until, 0);
 	pg_atomic_init_u64(&room->rest_bytes, 0);
-	room->too_large = false;
+	room->refusal = GPUDS_REFUSED_MEMORY;
 	room->refusals = 0;
 	room->entry_bytes = 0;
 }

@@ -25,7 +25,7 @@ gpuds_sorted_read(GpudsSorted *sorted, int64 i)
 	CHECK_FOR_INTERRUPTS();
 	sorted->block = -1;
 	if (BufFileSeek(sorted->file, 0, first * size, SEEK_SET) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
 	gpuds_buffile_read(sorted->file, sorted->packed, (Size) n * size);
 	for (int j = 0; j < n; j++)
 		gpuds_record_entry((const GpudsRecord *) (sorted->packed + j * size), sorted->nwords,

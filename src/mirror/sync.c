@@ -23,6 +23,7 @@
 static bool warned_journal = false;
 static bool warned_room = false;
 static bool warned_large = false;
+static bool warned_structure = false;
 static bool warned_device = false;
 
 /* What a scan needs. */
@@ -76,6 +77,21 @@ warn_large(Relation index)
 					   " entries. This is reported once a session.",
 					   gpuds_device_max_entries(GPUDS_ON_CUDA)),
 			 errhint("Partition the table, or set gpuds.device to \"cpu\".")));
+}
+
+static void
+warn_structure(Relation index)
+{
+	if (warned_structure)
+		return;
+	warned_structure = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the CUDA device lacks the structure of index \"%s\", using the CPU device instead",
+					RelationGetRelationName(index)),
+			 errdetail("The libraries gpuds and gpuds_cuda are of different builds. This is reported "
+					   "once a session."),
+			 errhint("Install both libraries from the same build and restart the server.")));
 }
 
 static void
@@ -225,7 +241,15 @@ wait_for_mirror(const GpudsMirrorSource *source, GpudsMirrorRef *ref, Goal *goal
 static GpudsBringUp
 refusal(GpudsMirror *mirror)
 {
-	return mirror->room.too_large ? GPUDS_TOO_LARGE : GPUDS_NO_ROOM;
+	switch (mirror->room.refusal)
+	{
+		case GPUDS_REFUSED_SIZE:
+			return GPUDS_TOO_LARGE;
+		case GPUDS_REFUSED_STRUCTURE:
+			return GPUDS_NO_STRUCTURE;
+		default:
+			return GPUDS_NO_ROOM;
+	}
 }
 
 /*
@@ -322,6 +346,9 @@ sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 				return false;
 			case GPUDS_TOO_LARGE:
 				warn_large(source->index);
+				return false;
+			case GPUDS_NO_STRUCTURE:
+				warn_structure(source->index);
 				return false;
 			default:
 				break;

@@ -490,7 +490,7 @@ load_all(void)
 
 /* Waits until a thread of the engine has taken up what was submitted. */
 static void
-await_begin(RequestQueue *queue)
+await_begin(GpuRequestQueue *queue)
 {
 	bool begun = false;
 
@@ -600,6 +600,24 @@ no_host_memory(void)
 	api->info(engine, &after);
 	CHECK(after.memory_used == 0);
 	CHECK(api->close(engine, PATIENCE_NS));
+}
+
+/* The engine says which structures it has, and begins no load of another. */
+static void
+no_structure(void)
+{
+	GpuEngineInfo info;
+
+	CHECK(api->structures == STRUCTURE_BITS);
+	options.lacking = STRUCTURE_BITS;
+	open_engine();
+	submit_change(0, GPU_LOAD_BEGIN, 0);
+	await_change(0, GPU_NO_STRUCTURE);
+	api->info(engine, &info);
+	CHECK(info.memory_used == 0);
+	CHECK(api->close(engine, PATIENCE_NS));
+	options.lacking = 0;
+	passed++;
 }
 
 /* A load of more entries than a tree can have is refused before anything is done. */
@@ -751,6 +769,7 @@ main(int argc, char **argv)
 	{
 		close_beside_drop();
 		no_host_memory();
+		no_structure();
 		too_large();
 		hang_small();
 		/* the sanitizer for kernels would report the fault as a finding */

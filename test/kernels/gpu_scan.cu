@@ -2,7 +2,7 @@
  *
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
- *	  TIDs, both directions, intervals and words, stopping and going on anywhere.
+ *	  TIDs, both directions, intervals and points, stopping and going on anywhere.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
@@ -32,7 +32,7 @@ struct Slot
 /* A scan in progress, and how much of its answer has come. */
 struct Progress
 {
-	GpudsInterval *intervals; /* in full, also of words */
+	GpudsInterval *intervals; /* in full, also of points */
 	int64_t n;
 	int64_t interval; /* where the next entry comes from, in scan order ... */
 	int64_t entry;    /* ... and which of its entries that is */
@@ -41,7 +41,7 @@ struct Progress
 
 static GpuScanStream large;
 static GpuResident resident;
-static unsigned char *there; /* slots, as the device sees them */
+static unsigned char *device_slots; /* slots, as the device sees them */
 static Slot *slots;
 static int passed = 0;
 
@@ -64,29 +64,29 @@ start(Slot *slot, Progress *p, const Model *m, int kind, int nwords, uint64_t ra
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = GPU_SCAN;
 	r->forward = test_below(2);
-	r->words = test_below(3) == 0;
+	r->points = test_below(3) == 0;
 	r->input = (uint64_t) (slot->input - (unsigned char *) slots);
 	r->output = (uint64_t) (slot->output - (unsigned char *) slots);
 	p->intervals = (GpudsInterval *) malloc((size_t) most * sizeof(GpudsInterval));
 	CHECK(p->intervals != NULL);
-	if (r->words)
+	if (r->points)
 	{
 		GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 								{ 0, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
-		uint64_t *words = (uint64_t *) (slot->input + sizeof(frame));
+		uint64_t *points = (uint64_t *) (slot->input + sizeof(frame));
 		int64_t asked = 1 + (int64_t) test_below((uint64_t) most);
 
 		for (int64_t i = 0; i < asked; i++)
-			words[i] = test_bound(m, kind, nwords, range).w0;
-		qsort(words, (size_t) asked, sizeof(uint64_t), compare_u64);
+			points[i] = test_bound(m, kind, nwords, range).w0;
+		qsort(points, (size_t) asked, sizeof(uint64_t), compare_u64);
 		p->n = 0;
 		for (int64_t i = 0; i < asked; i++)
 		{
-			if (i > 0 && words[i] == words[p->n - 1])
+			if (i > 0 && points[i] == points[p->n - 1])
 				continue;
-			words[p->n] = words[i];
+			points[p->n] = points[i];
 			p->intervals[p->n] = frame;
-			p->intervals[p->n].lo.w0 = p->intervals[p->n].hi.w0 = words[i];
+			p->intervals[p->n].lo.w0 = p->intervals[p->n].hi.w0 = points[i];
 			p->n++;
 		}
 		memcpy(slot->input, &frame, sizeof(frame));
@@ -172,9 +172,9 @@ run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
 		if (view->structure == GPUDS_STRUCTURE_ARRAY)
-			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, there, r);
+			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 		else
-			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, there, r);
+			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 		check(&slots[0], &p, m);
 	}
 	free(p.intervals);
@@ -308,8 +308,8 @@ main(int argc, char **argv)
 	CHECK(gpu_scan_stream_open(&large, PIECE));
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
-	there = (unsigned char *) gpu_device_address(slots);
-	CHECK(there != NULL && gpu_resident_open(&resident, (unsigned char *) slots, there));
+	device_slots = (unsigned char *) gpu_device_address(slots);
+	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * memory.c
- *	  Running out of memory at every single allocation, and in small arenas.
+ *	  Running out of memory at every single allocation, and in small arenas; how much a
+ *	  tree takes.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +20,7 @@ allocation_fails(void)
 #define ARENA_ALLOC_FAILS allocation_fails
 
 #include "common.h"
+#include "kernels/btree/structure_cpu.h"
 
 /* The tree holds what the model does, and no memory is lost. */
 static void
@@ -35,6 +37,35 @@ check_same(const Arena *arena, const CpuBtree *tree, const Model *m, int nwords)
 	for (int64_t i = 0; i < m->n; i++)
 		CHECK(entry_equal(&out[i], &m->e[i]));
 	free(out);
+}
+
+/* A tree takes as many bytes as the first guess of a load says. */
+static void
+guessed_size(int nwords, int fill_percent, bool equal_keys)
+{
+	const int64_t n = 100000;
+	double guess = (double) n * btree_cpu_entry_bytes(nwords, fill_percent, equal_keys);
+	Arena *arena = test_arena((size_t) (2 * guess));
+	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * sizeof(GpudsEntry));
+	CpuBtree tree;
+	CpuBtreeBuild build;
+	double bytes;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		e[i].w0 = (uint64_t) (equal_keys ? i / 1000 : i);
+		e[i].w1 = 0;
+		e[i].t = (uint64_t) i << 16;
+	}
+	memset(&tree, 0, sizeof(tree));
+	cpu_btree_init(&tree, nwords);
+	cpu_btree_build_begin(arena, &tree, &build, fill_percent);
+	CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
+	bytes = (double) arena_space_bytes(&tree.space);
+	CHECK(bytes < 1.02 * guess && bytes > 0.98 * guess);
+	free(e);
+	free(arena);
 }
 
 static void
@@ -237,6 +268,11 @@ main(void)
 			fail_apply(kind, nwords, 300, 900, 95);
 		}
 		small_arena(nwords);
+		for (int fill_percent = 50; fill_percent <= 100; fill_percent += 10)
+		{
+			guessed_size(nwords, fill_percent, false);
+			guessed_size(nwords, fill_percent, true);
+		}
 	}
 	printf("memory: ok\n");
 	return 0;

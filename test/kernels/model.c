@@ -73,18 +73,18 @@ check_positions(const BtreeView *view, const Model *m, int kind, uint64_t range)
 }
 
 /*
- * All intervals, in steps of random size, forward and backward.  With words the
+ * All intervals, in steps of random size, forward and backward.  With points the
  * scan gets these and the frame instead of the intervals, which say the same.
  */
 static void
 check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
-		   const GpudsInterval *frame, const uint64_t *words)
+		   const GpudsInterval *frame, const uint64_t *points)
 {
 	GpudsEntry out[CAP];
 
 	for (int forward = 0; forward < 2; forward++)
 	{
-		GpudsScan scan = { words ? frame : intervals, n, forward ? 0 : n, false, { 0, 0, 0 }, words };
+		GpudsScan scan = { points ? frame : intervals, n, forward ? 0 : n, false, { 0, 0, 0 }, points };
 		int64_t cap = 1 + (int64_t) test_below(CAP);
 		int64_t got = 0;
 		int64_t at = 0;
@@ -98,7 +98,7 @@ check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals
 			{
 				if (at == got)
 				{
-					got = kernels()->scan(view, &scan, forward, out, cap);
+					got = kernels()->btree_scan(view, &scan, forward, out, cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -112,7 +112,7 @@ check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals
 			}
 		}
 		CHECK(at == got);
-		CHECK(kernels()->scan(view, &scan, forward, out, cap) == 0);
+		CHECK(kernels()->btree_scan(view, &scan, forward, out, cap) == 0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 }
@@ -126,31 +126,31 @@ compare_words(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Equality with many first words, of entries that are there and others. */
+/* Equality with many points, of entries that are there and others. */
 static void
 check_words(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 							{ test_below(2), view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GpudsInterval intervals[150];
-	uint64_t words[150];
+	uint64_t points[150];
 	int64_t n = 1 + (int64_t) test_below(150);
 	int64_t kept = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		words[i] = test_bound(m, kind, view->nwords, range).w0 & ~frame.hi.w0;
-	qsort(words, (size_t) n, sizeof(uint64_t), compare_words);
+		points[i] = test_bound(m, kind, view->nwords, range).w0 & ~frame.hi.w0;
+	qsort(points, (size_t) n, sizeof(uint64_t), compare_words);
 	for (int64_t i = 0; i < n; i++)
 	{
-		if (kept > 0 && words[i] == words[kept - 1])
+		if (kept > 0 && points[i] == points[kept - 1])
 			continue;
-		words[kept] = words[i];
+		points[kept] = points[i];
 		intervals[kept] = frame;
-		intervals[kept].lo.w0 |= words[i];
-		intervals[kept].hi.w0 |= words[i];
+		intervals[kept].lo.w0 |= points[i];
+		intervals[kept].hi.w0 |= points[i];
 		kept++;
 	}
-	check_scan(view, m, intervals, kept, &frame, words);
+	check_scan(view, m, intervals, kept, &frame, points);
 }
 
 /* Random intervals: their entries, where they begin, and how many they have, each and in all. */
@@ -173,7 +173,7 @@ check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
 			CHECK(p.rank + (uint64_t) p.place == (uint64_t) first);
 		expected += (uint64_t) inside;
 	}
-	CHECK(kernels()->count(view, intervals, n) == expected);
+	CHECK(kernels()->btree_count(view, intervals, n) == expected);
 }
 
 /* Everything that reads. */
@@ -183,7 +183,7 @@ check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 
 	CHECK(view->entries == (uint64_t) m->n);
-	CHECK(kernels()->count(view, &all, 1) == (uint64_t) m->n);
+	CHECK(kernels()->btree_count(view, &all, 1) == (uint64_t) m->n);
 	check_scan(view, m, &all, 1, NULL, NULL);
 	check_positions(view, m, kind, range);
 	check_intervals(view, m, kind, range);
@@ -255,7 +255,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		int64_t got, n, inserted, deleted, k = 0;
 
 		CHECK(cpu_btree_view(arena, &tree, &view));
-		got = kernels()->scan(&view, &scan, forward, out, cap);
+		got = kernels()->btree_scan(&view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
 			CHECK(first || (forward ? entry_less(&last, &out[i]) : entry_less(&out[i], &last)));

@@ -64,7 +64,7 @@ probes(const BtreeView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, c
 			intervals[i].hi.t = ENTRY_TID_MASK;
 		}
 		scan.intervals = intervals;
-		scan.words = NULL;
+		scan.points = NULL;
 		scan.n = nprobes;
 		scan.next = 0;
 		scan.inside = false;

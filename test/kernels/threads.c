@@ -71,10 +71,10 @@ reader(void *arg)
 			/* everything, in pieces */
 			do
 			{
-				got = kernels->scan(&view, &scan, forward, out + n, 300);
+				got = kernels->btree_scan(&view, &scan, forward, out + n, 300);
 				n += got;
 			} while (got == 300);
-			CHECK(kernels->count(&view, &all, 1) == (uint64_t) n);
+			CHECK(kernels->btree_count(&view, &all, 1) == (uint64_t) n);
 			if (n > 0)
 			{
 				const GpudsEntry *last = &out[forward ? n - 1 : 0];
@@ -95,15 +95,15 @@ reader(void *arg)
 				nkeys++;
 			}
 			scan.intervals = intervals;
-			scan.words = NULL;
+			scan.points = NULL;
 			scan.n = nkeys;
 			scan.next = forward ? 0 : nkeys;
 			scan.inside = false;
-			got = kernels->scan(&view, &scan, forward, out, KEYS * GROUP + 1);
+			got = kernels->btree_scan(&view, &scan, forward, out, KEYS * GROUP + 1);
 			CHECK(got % GROUP == 0);
 			for (int64_t i = 0; i < got; i += GROUP)
 				CHECK(out[i].w0 == out[i + GROUP - 1].w0);
-			CHECK(kernels->count(&view, intervals, nkeys) == (uint64_t) got);
+			CHECK(kernels->btree_count(&view, intervals, nkeys) == (uint64_t) got);
 			done++;
 		}
 		pin_release(&pins[me]);

@@ -131,6 +131,16 @@ array_free_pages(Arena *arena, array_cpu_tree *tree, ArenaRef page, int level)
 	arena_free(arena, &tree->common.space, page, ARENA_MAX_UNITS);
 }
 
+/* Pages are full, and one of references has many. */
+HOST_FN double
+array_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+{
+	(void) nwords;
+	(void) fill_percent;
+	(void) equal_keys;
+	return (double) (ARRAY_PAGE_BYTES + 2 * sizeof(ArenaRef)) / (double) ARRAY_PAGE_ENTRIES;
+}
+
 HOST_FN void
 array_begin(array_cpu_build *build, Arena *arena, CpuTree *tree)
 {

@@ -17,7 +17,7 @@
 #include <new>
 #include <vector>
 
-#include "kernels/btree/change_gpu.h"
+#include "kernels/gpu/space.h"
 #include "kernels/gpu/structure.h"
 
 #define ARRAY_UNIT_BYTES 64
@@ -130,6 +130,11 @@ struct ArrayOnGpu : GpuStructure
 	{
 	}
 
+	static GpuChangeNeeds change_needs()
+	{
+		return { 0, 0 };
+	}
+
 	const uint64_t *version() const override
 	{
 		return &current;
@@ -153,10 +158,10 @@ struct ArrayOnGpu : GpuStructure
 		return true;
 	}
 
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
-				  GpuRequest *request) const override
+	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+				  unsigned char *device_staging, GpuRequest *request) const override
 	{
-		return gpu_scan_large<Probe>(stream, view, staging, there, request);
+		return gpu_scan_large<Probe>(stream, view, staging, device_staging, request);
 	}
 
 	uint64_t bytes() const override
