@@ -437,7 +437,8 @@ static inline void
 gpu_apply_publish(GpuChange *c, GpuTree *tree)
 {
 	const BtreeCounts *counts = &gpu_tree_report(c)->counts;
-	uint64_t entries = tree->entries.load() + (counts->sum >> 32) - (uint32_t) counts->sum;
+	uint64_t inserted = counts->sum >> 32;
+	uint64_t deleted = (uint32_t) counts->sum;
 	GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
 	GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
 	uint32_t made = 0;
@@ -462,7 +463,8 @@ gpu_apply_publish(GpuChange *c, GpuTree *tree)
 	gpu_nodes_retire(inners, retired);
 	tree->root = counts->root;
 	tree->height = (int) counts->height;
-	gpu_tree_publish(tree, entries);
+	tree->compact_rest -= inserted + deleted < tree->compact_rest ? inserted + deleted : tree->compact_rest;
+	gpu_tree_publish(tree, tree->entries.load() + inserted - deleted);
 	gpu_space_note(&tree->space, tree->version);
 }
 

@@ -202,6 +202,15 @@ gpu_load_full_leaves(const GpuLoad *load, uint64_t total)
 	return leaves;
 }
 
+/* ... and with one for what is left over. */
+static inline uint64_t
+gpu_load_all_leaves(const GpuLoad *load, uint64_t total)
+{
+	uint64_t leaves = gpu_load_full_leaves(load, total);
+
+	return btree_fill_start(leaves, load->fill_percent) < total ? leaves + 1 : leaves;
+}
+
 /* Leaves from number first on; chunks begin with its chunk. */
 static inline GpuLeaves
 gpu_load_leaves(const GpuTree *tree, const uint32_t *chunks, uint64_t first, uint64_t total)
@@ -355,6 +364,28 @@ gpu_load_end_layout(GpuScratch *scratch, GpuLoadEnd *end, const GpuTree *tree, i
 	end->height = gpu_scratch_levels(scratch, end->levels, leaves, tree->nwords);
 }
 
+/*
+ * Takes chunks for so many leaves in all, nodes for the levels above, and working
+ * memory in a span, and sends the numbers of the chunks to the device.  False: out of
+ * memory; chunks that were taken are the tree's.
+ */
+static inline bool
+gpu_load_end_take(GpuChange *c, GpuTree *tree, uint64_t leaves, GpuLoadEnd *end, GpuSpan *span)
+{
+	GpuScratch scratch = { NULL, 0 };
+
+	if (!gpu_load_reserve(c, tree, leaves) || !gpu_load_reserve_inners(c, tree, leaves))
+		return false;
+	gpu_load_end_layout(&scratch, end, tree, (int64_t) leaves);
+	if (!gpu_scratch_take(c->pool, span, &scratch))
+		return false;
+	gpu_load_end_layout(&scratch, end, tree, (int64_t) leaves);
+	/* an earlier copy may still be reading host_chunks */
+	gpu_finish(&c->stream);
+	gpu_load_send_chunks(c, tree, end->chunks, 0);
+	return true;
+}
+
 /* The levels above leaves that are all written; what remains of their chunks is free. */
 static inline void
 gpu_load_finish(GpuChange *c, GpuTree *tree, GpuLoadEnd *end, const GpuLeaves &leaves)
@@ -393,29 +424,22 @@ gpu_tree_load_end(GpuChange *c, GpuTree *tree)
 {
 	GpuLoad *load = &tree->load;
 	uint64_t total = load->entries;
-	uint64_t leaves = load->leaves;
-	uint64_t ncarry = total - btree_fill_start(leaves, load->fill_percent);
+	uint64_t leaves;
+	uint64_t ncarry;
 	GpuSpan span;
 
 	if (!tree->loading)
 		return GPU_WITHDRAWN;
+	leaves = gpu_load_all_leaves(load, total);
+	ncarry = total - btree_fill_start(load->leaves, load->fill_percent);
 	gpu_span_give(c->pool, &load->piece);
-	if (ncarry > 0)
-		leaves++;
 	if (leaves > 0)
 	{
-		GpuScratch scratch = { NULL, 0 };
 		GpuSource source = { (const GpudsEntry *) load->carry.at, ncarry, NULL };
 		GpuLoadEnd end;
 
-		if (!gpu_load_reserve(c, tree, leaves) || !gpu_load_reserve_inners(c, tree, leaves))
+		if (!gpu_load_end_take(c, tree, leaves, &end, &span))
 			return GPU_NO_MEMORY;
-		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
-		if (!gpu_scratch_take(c->pool, &span, &scratch))
-			return GPU_NO_MEMORY;
-		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
-		gpu_finish(&c->stream);
-		gpu_load_send_chunks(c, tree, end.chunks, 0);
 		if (ncarry > 0)
 		{
 			const GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];

@@ -389,9 +389,13 @@ apply(GpuEngine *engine, GpuStructure *tree, GpuRequest *request)
 {
 	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
 	const GpudsOp *there = (const GpudsOp *) (engine->staging_device + request->input);
+	uint32_t status;
 
 	tree->reclaim(&engine->change, oldest_pin(engine, request->tree));
-	return tree->apply(&engine->change, ops, there, request->n, &request->found, &request->deleted);
+	status = tree->apply(&engine->change, ops, there, request->n, &request->found, &request->deleted);
+	if (status == GPU_OK && tree->compact(&engine->change))
+		tree->reclaim(&engine->change, oldest_pin(engine, request->tree));
+	return status;
 }
 
 /* Does what a request asks of a tree; returns its status. */
