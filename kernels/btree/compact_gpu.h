@@ -4,25 +4,25 @@
  *	  Building a tree in device memory anew when deletes have left its nodes thin.
  *
  * An applier makes each changed node without looking at its neighbours, so it
- * joins none, and what empty nodes leave behind stays with the tree.  Instead, a
- * tree that wastes too much is built a second time, packed, in a space of its
- * own.  That is one new version.  The space before it goes back to the pool as a
- * whole when no reader pins an older version.  The entries are only copied
- * within device memory, which takes less time than joining neighbours would.
+ * joins none, and the memory of nodes that become empty stays with the tree.
+ * Instead, a tree that wastes too much is built a second time, packed, in a space of
+ * its own.  That is one new version.  The space before it goes back to the pool as
+ * a whole when no reader pins an older version.
  *
  * A tree is built anew if both are true:
- *	  - Less than 3 of 8 places are used of its leaves, or of the nodes above the
- *		leaves; or it has chunks for more leaves than it has entries.
- *	  - It needs fewer chunks of leaves then, and at least one.
+ *	  - Less than 3 of 8 places are used of the leaves, or of the nodes above the
+ *		leaves; or the tree has memory for more leaves than it has entries.
+ *	  - It will have fewer chunks of leaves than now.  A tree whose leaves fit one
+ *		chunk is left alone.
  *
- * So small trees are left alone, which have one chunk in any case.  Loads and this
- * fill at least 4 of 8 places, and splits leave no less.  So a quarter of the
- * entries must be deleted before a tree is built anew again.  Batches that replace
- * every leaf make twice as many leaves as the entries fill, and readers that pin
- * versions keep more.  So what is free or replaced counts only when there is far
- * more of it than that.
+ * Loads fill at least 4 of 8 places, as a tree built anew is filled too, and splits
+ * leave no less.  So at least a quarter of the entries must be deleted before the
+ * next time.  Memory that no leaf of the newest version uses counts only if there is
+ * much of it: a batch that replaces every leaf needs twice the memory for leaves,
+ * and readers that pin versions keep more.
  *
- * The counts are the host's: a tree that is not built anew costs no launch.
+ * The host knows the counts after each apply: a tree that is not built anew costs no
+ * launch.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@
 #include "kernels/btree/build_gpu.h"
 #include "kernels/btree/probe.h"
 
-/* Where memory was short, it is tried again after 1 operation for so many leaves' memory. */
+/* If memory is short, it is tried again after one operation for so many leaves, used or not. */
 #define GPU_COMPACT_REST 8
 
 /* All entries of a version; a source as gpu_load_write wants it. */
