@@ -3,7 +3,7 @@
  * build_unsorted.h
  *	  Building a tree at once from unsorted entries that are in device memory.
  *
- * The extension loads sorted entries in pieces (kernels/btree/build_gpu.h); only
+ * The extension adds sorted entries in batches (kernels/btree/build_gpu.h); only
  * bench/device and test/kernels/gpu_change.cu build this way.  Words are sorted from
  * t to w0, each order stable; numbers say which entry a key belongs to.
  *

@@ -50,7 +50,7 @@ gpu_tree_change_open(GpuChange *c, GpuPool *pool)
 	GpuScratch scratch = { NULL, 0 };
 	GpuSmall small;
 
-	gpu_separators_layout(&scratch, &small.levels.pieces, (int64_t) BTREE_LEVELS * 2 * GPU_SMALL_OPS, 2);
+	gpu_separators_layout(&scratch, &small.levels.parts, (int64_t) BTREE_LEVELS * 2 * GPU_SMALL_OPS, 2);
 	gpu_small_layout(&scratch, &small, gpu_small_most());
 	return gpu_change_open(c, pool, sizeof(GpuTreeReport), scratch.used_bytes);
 }

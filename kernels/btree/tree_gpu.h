@@ -67,7 +67,7 @@ struct GpuLoad
 	uint64_t entries = 0; /* added */
 	uint64_t leaves = 0;  /* complete */
 	GpuSpan carry;        /* entries that do not make a leaf yet */
-	GpuSpan piece;        /* entries copied from the host, and the chunks they go to */
+	GpuSpan input;        /* entries that are added, copied from the host, and the chunks they go to */
 };
 
 struct GpuTree
@@ -172,7 +172,7 @@ static inline uint64_t
 gpu_tree_bytes(const GpuTree *tree)
 {
 	return gpu_space_bytes(&tree->space) + gpu_space_bytes(&tree->replaced) +
-		   gpu_span_bytes(&tree->load.carry) + gpu_span_bytes(&tree->load.piece);
+		   gpu_span_bytes(&tree->load.carry) + gpu_span_bytes(&tree->load.input);
 }
 
 /*
@@ -187,7 +187,7 @@ gpu_tree_close(GpuChange *c, GpuTree *tree)
 	gpu_space_close(c, &tree->replaced);
 	tree->compact_rest = 0;
 	gpu_span_give(c->pool, &tree->load.carry);
-	gpu_span_give(c->pool, &tree->load.piece);
+	gpu_span_give(c->pool, &tree->load.input);
 	tree->load = GpuLoad();
 	tree->nwords = 0;
 	tree->loading = false;
