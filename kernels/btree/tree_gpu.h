@@ -5,8 +5,10 @@
  *	  reclaim, withdraw, drop.
  *
  * The nodes are in a space (kernels/gpu/space.h) with two kinds: leaves and inner
- * nodes.  A tree that was built anew (compact_gpu.h) has the space before it, too,
- * as long as versions in it are pinned.  One thread changes a tree.  Readers are beside it: they pin the version
+ * nodes.  A tree that was built anew (compact_gpu.h) also keeps the space before
+ * it as long as versions in that are pinned.
+ *
+ * One thread changes a tree.  Readers are beside it: they pin the version
  * (kernels/core/pins.h), take the view, and may use what it shows until they give
  * up the pin.
  *

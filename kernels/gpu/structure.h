@@ -65,8 +65,9 @@ struct GpuStructure
 							int64_t *inserted, int64_t *deleted) = 0;
 
 	/*
-	 * After an apply: makes less of memory that deletes have left thinly used, and
-	 * publishes that as a version.  True: it did, so reclaim may give much back.
+	 * After an apply: if deletes have left much memory unused, builds the tree anew
+	 * with less and publishes that as a version.  True: it did, so reclaim may give
+	 * memory back.
 	 */
 	virtual bool compact(GpuChange *)
 	{
