@@ -3,7 +3,7 @@
  * build_unsorted.h
  *	  Building a tree at once from unsorted entries that are in device memory.
  *
- * The extension loads sorted entries in pieces (kernels/btree/build_gpu.h); only
+ * The extension adds sorted entries in batches (kernels/btree/build_gpu.h); only
  * bench/device and test/kernels/gpu_change.cu build this way.  Words are sorted from
  * t to w0, each order stable; numbers say which entry a key belongs to.
  *
@@ -179,9 +179,7 @@ bench_build_unsorted(GpuChange *c, GpuTree *tree, const uint64_t *w0, const uint
 	if (status != GPU_OK || n == 0)
 		return status == GPU_OK ? gpu_tree_load_end(c, tree) : status;
 	load->entries = (uint64_t) n;
-	load->leaves = gpu_load_full_leaves(load, (uint64_t) n);
-	if (btree_fill_start(load->leaves, fill_percent) < (uint64_t) n)
-		load->leaves++;
+	load->leaves = gpu_load_all_leaves(load, (uint64_t) n);
 	if (n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->leaves) ||
 		!gpu_load_reserve_inners(c, tree, load->leaves))
 	{

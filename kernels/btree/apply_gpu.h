@@ -50,7 +50,7 @@ gpu_tree_small_bytes()
 	GpuScratch scratch = { NULL, 0 };
 	GpuSmall small;
 
-	gpu_separators_layout(&scratch, &small.levels.pieces, (int64_t) BTREE_LEVELS * 2 * GPU_SMALL_OPS, 2);
+	gpu_separators_layout(&scratch, &small.levels.parts, (int64_t) BTREE_LEVELS * 2 * GPU_SMALL_OPS, 2);
 	gpu_small_layout(&scratch, &small, gpu_small_most());
 	return scratch.used_bytes;
 }

@@ -85,9 +85,9 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 
 	gpu_fill(s, l.counts, 0, sizeof(BtreeCounts));
 	gpu_launch_phase<nw, GPU_LIST>(s, l, l.batch.n);
-	gpu_launch_phase<nw, GPU_LEAF>(s, l, b->pieces[0] * BTREE_LEAF_LANES);
+	gpu_launch_phase<nw, GPU_LEAF>(s, l, b->parts[0] * BTREE_LEAF_THREADS);
 	for (; level < b->levels &&
-		   (b->changes[level - 1] > GPU_SMALL_LEVEL || b->pieces[level - 1] > GPU_SMALL_LEVEL);
+		   (b->changes[level - 1] > GPU_SMALL_LEVEL || b->parts[level - 1] > GPU_SMALL_LEVEL);
 		 level++)
 	{
 		int64_t below = b->changes[level - 1];
@@ -98,8 +98,8 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 		gpu_launch_phase<nw, GPU_LEVEL_RUN>(s, l, below);
 		gpu_launch_phase<nw, GPU_LEVEL_PLAN>(s, l, b->changes[level] + 1);
 		gpu_exclusive_sum(s, l.here.first, l.here.first, b->changes[level] + 1);
-		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->pieces[level - 1]);
-		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->pieces[level] * BTREE_INNER_LANES);
+		gpu_launch_phase<nw, GPU_LEVEL_LIST>(s, l, b->changes[level] + b->parts[level - 1]);
+		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->parts[level] * BTREE_INNER_THREADS);
 	}
 	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level }, GPU_BLOCK_THREADS, 0);
 	gpu_copy_bus(s, &gpu_tree_report(c)->counts, l.counts, sizeof(BtreeCounts));

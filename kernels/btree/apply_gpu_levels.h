@@ -28,24 +28,24 @@ enum GpuPhase
 	GPU_RUN,        /* for each operation */
 	GPU_PLAN,       /* for each operation, and one more; then taken becomes an exclusive sum */
 	GPU_LIST,       /* for each operation */
-	GPU_LEAF,       /* for each lane of each new leaf */
+	GPU_LEAF,       /* for each thread of each new leaf */
 	GPU_LEVEL_HEAD, /* for each change below, and one more; then head becomes an exclusive sum */
 	GPU_LEVEL_RUN,  /* for each change below */
 	GPU_LEVEL_PLAN, /* for each change, and one more; then first becomes an exclusive sum */
-	GPU_LEVEL_LIST, /* for each change and each piece below */
-	GPU_LEVEL_NODE  /* for each lane of each new node */
+	GPU_LEVEL_LIST, /* for each change and each part below */
+	GPU_LEVEL_NODE  /* for each thread of each new node */
 };
 
 template <int nw>
 GPU_FN void
-gpu_make_inner(const BtreeLevel &l, uint32_t piece, int lane)
+gpu_make_inner(const BtreeLevel &l, uint32_t part, int thread)
 {
 	unsigned char *base = (unsigned char *) (uintptr_t) l.view.base;
 	int n;
-	unsigned details = gpu_tile_or(btree_level_inner(&l, base, piece, lane, &n, nw));
+	unsigned details = gpu_tile_or(btree_level_inner(&l, base, part, thread, &n, nw));
 
-	if (lane == 0)
-		btree_inner_set_header(btree_node(base, btree_free_take(&l.inners, l.counts->made[l.level] + piece)),
+	if (thread == 0)
+		btree_inner_set_header(btree_node(base, btree_free_take(&l.inners, l.counts->made[l.level] + part)),
 							   n, details);
 }
 
@@ -68,12 +68,12 @@ gpu_phase(const BtreeLevel &l, int64_t i)
 			gpu_atomic_count(&l.counts->gone);
 	}
 	if (phase == GPU_LIST)
-		btree_apply_list_pieces(&l, i);
-	if (phase == GPU_LEAF && i / BTREE_LEAF_LANES < l.counts->pieces[0])
+		btree_apply_list_parts(&l, i);
+	if (phase == GPU_LEAF && i / BTREE_LEAF_THREADS < l.counts->parts[0])
 	{
-		if (i % BTREE_LEAF_LANES == 0)
-			btree_apply_piece(&l, (uint32_t) (i / BTREE_LEAF_LANES), nw);
-		btree_apply_leaf(&l, base, (uint32_t) (i / BTREE_LEAF_LANES), (int) (i % BTREE_LEAF_LANES), nw);
+		if (i % BTREE_LEAF_THREADS == 0)
+			btree_apply_part(&l, (uint32_t) (i / BTREE_LEAF_THREADS), nw);
+		btree_apply_leaf(&l, base, (uint32_t) (i / BTREE_LEAF_THREADS), (int) (i % BTREE_LEAF_THREADS), nw);
 	}
 	if (phase == GPU_LEVEL_HEAD)
 		btree_level_head(&l, i);
@@ -82,12 +82,12 @@ gpu_phase(const BtreeLevel &l, int64_t i)
 	if (phase == GPU_LEVEL_PLAN)
 		btree_level_plan(&l, i, nw);
 	if (phase == GPU_LEVEL_LIST)
-		btree_level_list_pieces(&l, i);
-	if (phase == GPU_LEVEL_NODE && i / BTREE_INNER_LANES < l.counts->pieces[l.level])
+		btree_level_list_parts(&l, i);
+	if (phase == GPU_LEVEL_NODE && i / BTREE_INNER_THREADS < l.counts->parts[l.level])
 	{
-		if (i % BTREE_INNER_LANES == 0)
-			btree_level_piece(&l, (uint32_t) (i / BTREE_INNER_LANES), nw);
-		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_LANES), (int) (i % BTREE_INNER_LANES));
+		if (i % BTREE_INNER_THREADS == 0)
+			btree_level_part(&l, (uint32_t) (i / BTREE_INNER_THREADS), nw);
+		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_THREADS), (int) (i % BTREE_INNER_THREADS));
 	}
 }
 
@@ -111,15 +111,15 @@ gpu_launch_phase(GpuStream *s, const BtreeLevel &l, int64_t n)
 /*
  * The arrays of all levels.  Those of level i begin i strides behind those of the
  * leaves.  If in_turn, all even levels share one array, and all odd ones; then the
- * nodes of a level are made as soon as its pieces are known.
+ * nodes of a level are made as soon as its parts are known.
  */
 struct GpuLevels
 {
 	BtreeLevel common;
 	BtreeChanges changes;
-	BtreePieces pieces;
+	BtreeParts parts;
 	uint32_t change_stride;
-	uint32_t piece_stride;
+	uint32_t part_stride;
 	bool in_turn;
 
 	GPU_FN BtreeChanges changes_at(int level) const
@@ -131,12 +131,12 @@ struct GpuLevels
 		return c;
 	}
 
-	GPU_FN BtreePieces pieces_at(int level) const
+	GPU_FN BtreeParts parts_at(int level) const
 	{
-		int64_t at = (int64_t) (in_turn ? level & 1 : level) * piece_stride;
-		BtreePieces p = { pieces.w0 + at,     pieces.w1 ? pieces.w1 + at : NULL,
-						  pieces.t + at,      pieces.ref + at,
-						  pieces.before + at, pieces.change + at };
+		int64_t at = (int64_t) (in_turn ? level & 1 : level) * part_stride;
+		BtreeParts p = { parts.w0 + at,     parts.w1 ? parts.w1 + at : NULL,
+						 parts.t + at,      parts.ref + at,
+						 parts.before + at, parts.change + at };
 
 		return p;
 	}
@@ -147,11 +147,11 @@ struct GpuLevels
 		int64_t run = in_turn ? 0 : (int64_t) level * change_stride;
 
 		l.here = changes_at(level);
-		l.pieces = pieces_at(level);
+		l.parts = parts_at(level);
 		if (level > 0)
 		{
 			l.below = changes_at(level - 1);
-			l.children = pieces_at(level - 1);
+			l.children = parts_at(level - 1);
 		}
 		l.head = common.head + run;
 		l.run = common.run + run;
@@ -166,7 +166,7 @@ gpu_levels_done(const GpuLevels &levels, int level)
 {
 	const BtreeLevel *l = &levels.common;
 
-	return level >= l->view.height && l->counts->pieces[level - 1] <= 1;
+	return level >= l->view.height && l->counts->parts[level - 1] <= 1;
 }
 
 /* One thread plans a level with one change below. */
@@ -175,7 +175,7 @@ GPU_FN void
 gpu_one_change(const GpuLevels &levels, int level)
 {
 	BtreeLevel l = levels.at(level);
-	uint32_t children = l.counts->pieces[level - 1];
+	uint32_t children = l.counts->parts[level - 1];
 
 	l.head[0] = 0;
 	l.head[1] = 1;
@@ -188,8 +188,8 @@ gpu_one_change(const GpuLevels &levels, int level)
 		gpu_phase<nw, GPU_LEVEL_LIST>(l, i);
 	if (!levels.in_turn)
 	{
-		for (uint32_t i = 0; i < l.counts->pieces[level]; i++)
-			btree_level_piece(&l, i, nw);
+		for (uint32_t i = 0; i < l.counts->parts[level]; i++)
+			btree_level_part(&l, i, nw);
 	}
 }
 
@@ -200,7 +200,7 @@ gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
 {
 	BtreeLevel l = levels.at(level);
 	int64_t below = l.counts->changes[level - 1];
-	int64_t children = l.counts->pieces[level - 1];
+	int64_t children = l.counts->parts[level - 1];
 	int64_t n;
 
 	block.each(below + 1, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_HEAD>(l, i); });
@@ -211,7 +211,7 @@ gpu_block_level(GpuBlock &block, const GpuLevels &levels, int level)
 	block.exclusive_sum(l.here.first, n + 1);
 	block.each(n + children, [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_LIST>(l, i); });
 	if (!levels.in_turn)
-		block.each(l.counts->pieces[level], [&](int64_t i) { btree_level_piece(&l, (uint32_t) i, nw); });
+		block.each(l.counts->parts[level], [&](int64_t i) { btree_level_part(&l, (uint32_t) i, nw); });
 }
 
 /* A block plans all levels from this one on, if only one node changes on each. */
@@ -245,9 +245,9 @@ gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
 	for (; !gpu_levels_done(levels, level); level++)
 	{
 		if (!levels.in_turn && level < levels.common.view.height && counts->changes[level - 1] == 1 &&
-			counts->pieces[level - 1] == 1)
+			counts->parts[level - 1] == 1)
 			return gpu_single_levels<nw>(block, levels, level);
-		if (counts->changes[level - 1] == 1 && counts->pieces[level - 1] <= 4)
+		if (counts->changes[level - 1] == 1 && counts->parts[level - 1] <= 4)
 			block.each(1, [&](int64_t) { gpu_one_change<nw>(levels, level); });
 		else
 			gpu_block_level<nw>(block, levels, level);
@@ -255,7 +255,7 @@ gpu_block_levels(GpuBlock &block, const GpuLevels &levels, int level)
 		{
 			BtreeLevel l = levels.at(level);
 
-			block.each((int64_t) counts->pieces[level] * BTREE_INNER_LANES,
+			block.each((int64_t) counts->parts[level] * BTREE_INNER_THREADS,
 					   [&](int64_t i) { gpu_phase<nw, GPU_LEVEL_NODE>(l, i); });
 		}
 	}
@@ -317,29 +317,29 @@ gpu_changes_layout(GpuScratch *scratch, BtreeChanges *changes, int64_t n)
 }
 
 GPU_FN void
-gpu_pieces_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n)
+gpu_parts_layout(GpuScratch *scratch, BtreeParts *parts, int64_t n)
 {
-	pieces->ref = gpu_scratch<BtreeRef>(scratch, n);
-	pieces->before = gpu_scratch<uint32_t>(scratch, n);
-	pieces->change = gpu_scratch<uint32_t>(scratch, n);
+	parts->ref = gpu_scratch<BtreeRef>(scratch, n);
+	parts->before = gpu_scratch<uint32_t>(scratch, n);
+	parts->change = gpu_scratch<uint32_t>(scratch, n);
 }
 
-/* ... and their separators, which need not be in fast memory: few pieces have one. */
+/* ... and their separators, which need not be in fast memory: few parts have one. */
 GPU_FN void
-gpu_separators_layout(GpuScratch *scratch, BtreePieces *pieces, int64_t n, uint32_t nwords)
+gpu_separators_layout(GpuScratch *scratch, BtreeParts *parts, int64_t n, uint32_t nwords)
 {
-	pieces->w0 = gpu_scratch<uint64_t>(scratch, n);
-	pieces->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
-	pieces->t = gpu_scratch<uint64_t>(scratch, n);
+	parts->w0 = gpu_scratch<uint64_t>(scratch, n);
+	parts->w1 = nwords == 2 ? gpu_scratch<uint64_t>(scratch, n) : NULL;
+	parts->t = gpu_scratch<uint64_t>(scratch, n);
 }
 
 /* What a batch may change at most. */
 struct GpuBounds
 {
 	int64_t changes[BTREE_LEVELS];
-	int64_t pieces[BTREE_LEVELS];
+	int64_t parts[BTREE_LEVELS];
 	int64_t inner_changes; /* in all */
-	int64_t inner_pieces;
+	int64_t inner_parts;
 	int levels;
 };
 
@@ -350,7 +350,7 @@ gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 	GpuBounds b = {};
 
 	b.changes[0] = changes;
-	b.pieces[0] = changes + more;
+	b.parts[0] = changes + more;
 	b.levels = 1;
 	while (b.levels < tree->height || more > 0)
 	{
@@ -367,9 +367,9 @@ gpu_apply_bounds(const GpuTree *tree, int64_t changes, int64_t more)
 			more = btree_nodes(1 + more) - 1;
 		}
 		b.changes[b.levels] = changes;
-		b.pieces[b.levels] = changes + more;
+		b.parts[b.levels] = changes + more;
 		b.inner_changes += changes;
-		b.inner_pieces += changes + more;
+		b.inner_parts += changes + more;
 		b.levels++;
 	}
 	return b;
@@ -380,19 +380,19 @@ static inline void
 gpu_levels_layout(GpuScratch *scratch, GpuLevels *levels, const GpuBounds *b, uint32_t nwords)
 {
 	int64_t changes = 0;
-	int64_t pieces = 0;
+	int64_t parts = 0;
 
 	for (int level = 0; level < b->levels; level++)
 	{
 		changes = b->changes[level] > changes ? b->changes[level] : changes;
-		pieces = b->pieces[level] > pieces ? b->pieces[level] : pieces;
+		parts = b->parts[level] > parts ? b->parts[level] : parts;
 	}
 	levels->in_turn = true;
 	levels->change_stride = (uint32_t) changes + 1;
-	levels->piece_stride = (uint32_t) pieces;
+	levels->part_stride = (uint32_t) parts;
 	gpu_changes_layout(scratch, &levels->changes, 2 * (changes + 1));
-	gpu_pieces_layout(scratch, &levels->pieces, 2 * pieces);
-	gpu_separators_layout(scratch, &levels->pieces, 2 * pieces, nwords);
+	gpu_parts_layout(scratch, &levels->parts, 2 * parts);
+	gpu_separators_layout(scratch, &levels->parts, 2 * parts, nwords);
 	levels->common.head = gpu_scratch<uint32_t>(scratch, changes + 1);
 	levels->common.run = gpu_scratch<uint32_t>(scratch, changes + 1);
 }
@@ -427,8 +427,8 @@ gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
 {
 	GpuDemand demand[GPU_TREE_KINDS] = {};
 
-	demand[GPU_TREE_LEAVES] = { (uint64_t) b->pieces[0], (uint64_t) b->changes[0] };
-	demand[GPU_TREE_INNERS] = { (uint64_t) b->inner_pieces, (uint64_t) b->inner_changes + BTREE_LEVELS };
+	demand[GPU_TREE_LEAVES] = { (uint64_t) b->parts[0], (uint64_t) b->changes[0] };
+	demand[GPU_TREE_INNERS] = { (uint64_t) b->inner_parts, (uint64_t) b->inner_changes + BTREE_LEVELS };
 	return gpu_space_reserve(c, &tree->space, demand);
 }
 
@@ -437,7 +437,8 @@ static inline void
 gpu_apply_publish(GpuChange *c, GpuTree *tree)
 {
 	const BtreeCounts *counts = &gpu_tree_report(c)->counts;
-	uint64_t entries = tree->entries.load() + (counts->sum >> 32) - (uint32_t) counts->sum;
+	uint64_t inserted = counts->sum >> 32;
+	uint64_t deleted = (uint32_t) counts->sum;
 	GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
 	GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
 	uint32_t made = 0;
@@ -446,23 +447,24 @@ gpu_apply_publish(GpuChange *c, GpuTree *tree)
 	for (int level = 0; level < BTREE_MAX_HEIGHT; level++)
 	{
 		if (level > 0)
-			made += counts->pieces[level];
+			made += counts->parts[level];
 		if (level > 0 && level < tree->height)
 			retired += counts->changes[level];
 		if (level < tree->height)
-			tree->level_n[level] += counts->pieces[level] - counts->changes[level];
+			tree->level_n[level] += counts->parts[level] - counts->changes[level];
 		else
-			tree->level_n[level] = counts->pieces[level];
+			tree->level_n[level] = counts->parts[level];
 		if (level >= (int) counts->height)
 			tree->level_n[level] = 0;
 	}
-	gpu_nodes_take(leaves, counts->pieces[0]);
+	gpu_nodes_take(leaves, counts->parts[0]);
 	gpu_nodes_retire(leaves, tree->height > 0 ? counts->changes[0] : 0);
 	gpu_nodes_take(inners, made);
 	gpu_nodes_retire(inners, retired);
 	tree->root = counts->root;
 	tree->height = (int) counts->height;
-	gpu_tree_publish(tree, entries);
+	tree->compact_rest -= inserted + deleted < tree->compact_rest ? inserted + deleted : tree->compact_rest;
+	gpu_tree_publish(tree, tree->entries.load() + inserted - deleted);
 	gpu_space_note(&tree->space, tree->version);
 }
 

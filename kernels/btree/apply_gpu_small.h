@@ -67,9 +67,9 @@ gpu_small_layout(GpuScratch *scratch, GpuSmall *small, const GpuSmallSize &size)
 	small->flags = gpu_scratch<uint32_t>(scratch, 3);
 	small->levels.in_turn = false;
 	small->levels.change_stride = (uint32_t) n + 1;
-	small->levels.piece_stride = 2 * (uint32_t) n;
+	small->levels.part_stride = 2 * (uint32_t) n;
 	gpu_changes_layout(scratch, &small->levels.changes, size.levels * (n + 1));
-	gpu_pieces_layout(scratch, &small->levels.pieces, size.levels * 2 * n);
+	gpu_parts_layout(scratch, &small->levels.parts, size.levels * 2 * n);
 	l->head = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
 	l->run = gpu_scratch<uint32_t>(scratch, size.levels * (n + 1));
 	l->path.parent = gpu_scratch<BtreeRef>(scratch, size.height * n);
@@ -193,45 +193,49 @@ gpu_small_plan(GpuBlock &block, const GpuLevels &levels, int n)
 	block.each(n, [&](int64_t i) { gpu_phase<nw, GPU_LIST>(l, i); });
 	if (l.counts->changes[0] == 0)
 		return 1;
-	block.each(l.counts->pieces[0], [&](int64_t i) { btree_apply_piece(&l, (uint32_t) i, nw); });
+	block.each(l.counts->parts[0], [&](int64_t i) { btree_apply_part(&l, (uint32_t) i, nw); });
 	return gpu_block_levels<nw>(block, levels, 1);
 }
 
-/* How many lanes make all nodes. */
+/*
+ * How many shares all nodes have.  A share is what one of the threads makes that make a
+ * node together.
+ */
 GPU_FN int64_t
-gpu_small_lanes(const GpuLevels &levels, int end)
+gpu_small_shares(const GpuLevels &levels, int end)
 {
 	const BtreeCounts *counts = levels.common.counts;
 
-	return (int64_t) counts->pieces[0] * BTREE_LEAF_LANES + (int64_t) counts->made[end] * BTREE_INNER_LANES;
+	return (int64_t) counts->parts[0] * BTREE_LEAF_THREADS +
+		   (int64_t) counts->made[end] * BTREE_INNER_THREADS;
 }
 
-/* Makes what lane i of all nodes makes: first those of inner nodes, from level 1 up. */
+/* Makes share i of all nodes: first those of inner nodes, from level 1 up. */
 template <int nw>
 GPU_FN void
 gpu_small_make(const GpuLevels &levels, int end, int64_t i)
 {
 	const BtreeCounts *counts = levels.common.counts;
-	int64_t inners = (int64_t) counts->made[end] * BTREE_INNER_LANES;
+	int64_t inners = (int64_t) counts->made[end] * BTREE_INNER_THREADS;
 	int level = 1;
 
 	if (i < inners)
 	{
-		while (i >= (int64_t) counts->made[level + 1] * BTREE_INNER_LANES)
+		while (i >= (int64_t) counts->made[level + 1] * BTREE_INNER_THREADS)
 			level++;
-		i -= (int64_t) counts->made[level] * BTREE_INNER_LANES;
+		i -= (int64_t) counts->made[level] * BTREE_INNER_THREADS;
 
 		BtreeLevel l = levels.at(level);
 
-		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_LANES), (int) (i % BTREE_INNER_LANES));
+		gpu_make_inner<nw>(l, (uint32_t) (i / BTREE_INNER_THREADS), (int) (i % BTREE_INNER_THREADS));
 	}
 	else
 	{
 		BtreeLevel l = levels.at(0);
 
 		i -= inners;
-		btree_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) (i / BTREE_LEAF_LANES),
-						 (int) (i % BTREE_LEAF_LANES), nw);
+		btree_apply_leaf(&l, (unsigned char *) (uintptr_t) l.view.base, (uint32_t) (i / BTREE_LEAF_THREADS),
+						 (int) (i % BTREE_LEAF_THREADS), nw);
 	}
 }
 
@@ -283,7 +287,7 @@ template <int nw> struct GpuApplySmallest
 		l = small.levels.at(0);
 		block.each(batch.size.n, [&](int64_t i) { gpu_phase<nw, GPU_FIND>(l, i); });
 		end = gpu_small_plan<nw>(block, small.levels, batch.size.n);
-		block.each(gpu_small_lanes(small.levels, end),
+		block.each(gpu_small_shares(small.levels, end),
 				   [&](int64_t i) { gpu_small_make<nw>(small.levels, end, i); });
 		block.each(1, [&](int64_t) { gpu_small_root(small.levels, end); });
 		block.each(sizeof(BtreeCounts) / sizeof(uint32_t),
@@ -331,7 +335,7 @@ template <int nw> struct GpuSmallMake
 	GPU_FN void operator()(int64_t i) const
 	{
 		int end = (int) batch.small.flags[2];
-		int64_t n = gpu_small_lanes(batch.small.levels, end);
+		int64_t n = gpu_small_shares(batch.small.levels, end);
 
 		for (int64_t at = i; at < n; at += threads)
 			gpu_small_make<nw>(batch.small.levels, end, at);
@@ -370,17 +374,17 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	GpuScratch sort = { NULL, 0 };
 	GpuSmallBatch batch = {};
 	GpuLevels *levels = &batch.small.levels;
-	int64_t lanes = (b->pieces[0] + b->inner_pieces) * BTREE_INNER_LANES;
-	int64_t threads = lanes < GPU_SMALL_MAKERS ? lanes : GPU_SMALL_MAKERS;
+	int64_t shares = (b->parts[0] + b->inner_parts) * BTREE_INNER_THREADS;
+	int64_t threads = shares < GPU_SMALL_MAKERS ? shares : GPU_SMALL_MAKERS;
 	GpuSmall own;
 
 	batch.from = ops;
 	batch.report = (GpuTreeReport *) c->device_report;
 	batch.size = {
-		n, tree->height, b->levels, tree->nwords, (uint32_t) b->pieces[0], (uint32_t) b->inner_pieces
+		n, tree->height, b->levels, tree->nwords, (uint32_t) b->parts[0], (uint32_t) b->inner_parts
 	};
-	gpu_separators_layout(&separators, &levels->pieces, b->levels * 2 * (int64_t) n, tree->nwords);
-	own.levels.pieces = levels->pieces;
+	gpu_separators_layout(&separators, &levels->parts, b->levels * 2 * (int64_t) n, tree->nwords);
+	own.levels.parts = levels->parts;
 	gpu_small_layout(&scratch, &own, batch.size);
 	levels->common.batch.n = n;
 	gpu_levels_init(c, tree, &levels->common);

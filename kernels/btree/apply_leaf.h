@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * apply_leaf.h
- *	  Applying a batch of operations to the leaves: the part of one operation, of
- *	  one run, and of one new leaf.
+ *	  Applying a batch of operations to the leaves: what is done for one operation,
+ *	  one run, and one new leaf.
  *
  * In order, each for all before the next begins:
  *
@@ -12,9 +12,9 @@
  *								exclusive sums
  *	  btree_apply_list_run		operation
  *	  btree_apply_plan			run, and one more; then taken becomes an exclusive sum
- *	  btree_apply_list_pieces	operation; makes the changes and lists the pieces
- *	  btree_apply_piece			new leaf; takes the free leaves
- *	  btree_apply_leaf			lane of a new leaf; takes the old leaves
+ *	  btree_apply_list_parts	operation; makes the changes and lists the parts
+ *	  btree_apply_part			new leaf; takes the free leaves
+ *	  btree_apply_leaf			thread of a new leaf; takes the old leaves
  *
  *-------------------------------------------------------------------------
  */
@@ -198,11 +198,11 @@ btree_apply_plan(const BtreeBatch *batch, int64_t r)
 
 /*
  * Lists what operation j stands for.  The first operation of a run lists the change
- * and piece 0, and operation number q lists piece q + 1, since a run has at most one
- * piece more than operations.  taken is an exclusive sum.
+ * and part 0, and operation number q lists part q + 1, since a run has at most one
+ * part more than operations.  taken is an exclusive sum.
  */
 KERNEL_INLINE void
-btree_apply_list_pieces(const BtreeLevel *l, int64_t j)
+btree_apply_list_parts(const BtreeLevel *l, int64_t j)
 {
 	const BtreeBatch *batch = &l->batch;
 	const BtreeChanges *here = &l->here;
@@ -218,7 +218,7 @@ btree_apply_list_pieces(const BtreeLevel *l, int64_t j)
 		uint64_t all = batch->taken[batch->head[batch->n]];
 
 		l->counts->changes[0] = (uint32_t) all;
-		l->counts->pieces[0] = (uint32_t) (all >> 32);
+		l->counts->parts[0] = (uint32_t) (all >> 32);
 		l->counts->sum = batch->sum[batch->n];
 		here->op[(uint32_t) all] = (uint32_t) batch->n;
 		here->first[(uint32_t) all] = (uint32_t) (all >> 32);
@@ -236,20 +236,20 @@ btree_apply_list_pieces(const BtreeLevel *l, int64_t j)
 		here->place[change] = batch->place[from];
 		l->retired_leaves[change] = batch->leaf[from];
 		if (first < end)
-			l->pieces.change[first] = change;
+			l->parts.change[first] = change;
 	}
 	if (first + q < end)
-		l->pieces.change[first + q] = change;
+		l->parts.change[first + q] = change;
 }
 
-/* How many entries of a change's pieces are before operation j. */
+/* How many entries of a change's parts are before operation j. */
 KERNEL_INLINE uint32_t
 btree_apply_before(const BtreeBatch *batch, uint32_t from, uint32_t j)
 {
 	return batch->order[j] / 2 + btree_apply_net32(batch, from, j);
 }
 
-/* The first operation of a change that has more than at entries of its pieces before it. */
+/* The first operation of a change that has more than at entries of its parts before it. */
 KERNEL_INLINE uint32_t
 btree_apply_seek(const BtreeBatch *batch, uint32_t from, uint32_t to, uint32_t at)
 {
@@ -269,7 +269,7 @@ btree_apply_seek(const BtreeBatch *batch, uint32_t from, uint32_t to, uint32_t a
 	return lo;
 }
 
-/* Entry number at of a change's pieces; op is what btree_apply_seek finds. */
+/* Entry number at of a change's parts; op is what btree_apply_seek finds. */
 KERNEL_INLINE GpudsEntry
 btree_apply_entry(const BtreeLevel *l, const uint64_t *leaf, uint32_t from, uint32_t op, uint32_t at,
 				  const int nw)
@@ -284,10 +284,10 @@ btree_apply_entry(const BtreeLevel *l, const uint64_t *leaf, uint32_t from, uint
 
 /* What the level above has to know of a new leaf. */
 KERNEL_INLINE void
-btree_apply_piece(const BtreeLevel *l, uint32_t piece, const int nw)
+btree_apply_part(const BtreeLevel *l, uint32_t part, const int nw)
 {
 	int64_t start, end;
-	uint32_t change = btree_piece_range(l, piece, &start, &end);
+	uint32_t change = btree_part_range(l, part, &start, &end);
 
 	if (start > 0)
 	{
@@ -301,26 +301,26 @@ btree_apply_piece(const BtreeLevel *l, uint32_t piece, const int nw)
 											 nw);
 		GpudsEntry separator = btree_between(&left, &right);
 
-		btree_piece_set_separator(&l->pieces, piece, &separator, nw);
+		btree_part_set_separator(&l->parts, part, &separator, nw);
 	}
-	l->pieces.ref[piece] = btree_free_take(&l->leaves, piece);
-	l->pieces.before[piece] = (uint32_t) start;
+	l->parts.ref[part] = btree_free_take(&l->leaves, part);
+	l->parts.before[part] = (uint32_t) start;
 }
 
-/* Makes a lane's places of a leaf. */
+/* Makes a thread's places of a leaf. */
 KERNEL_INLINE void
-btree_apply_leaf(const BtreeLevel *l, unsigned char *base, uint32_t piece, int lane, const int nw)
+btree_apply_leaf(const BtreeLevel *l, unsigned char *base, uint32_t part, int thread, const int nw)
 {
 	int64_t start, end;
-	uint32_t change = btree_piece_range(l, piece, &start, &end);
-	uint64_t *leaf = btree_node(base, btree_free_take(&l->leaves, piece));
+	uint32_t change = btree_part_range(l, part, &start, &end);
+	uint64_t *leaf = btree_node(base, btree_free_take(&l->leaves, part));
 	const uint64_t *old = btree_node(base, l->here.node[change]);
 	uint32_t from = l->here.op[change];
 	uint32_t to = l->here.to[change];
 	uint32_t op = btree_apply_seek(&l->batch, from, to,
-								   (uint32_t) start + (uint32_t) (lane * BTREE_LEAF_PLACES));
+								   (uint32_t) start + (uint32_t) (thread * BTREE_LEAF_PLACES));
 
-	for (int p = lane * BTREE_LEAF_PLACES; p < (lane + 1) * BTREE_LEAF_PLACES; p++)
+	for (int p = thread * BTREE_LEAF_PLACES; p < (thread + 1) * BTREE_LEAF_PLACES; p++)
 	{
 		uint32_t at = (uint32_t) (start + p);
 

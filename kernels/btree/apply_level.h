@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * apply_level.h
- *	  Applying a batch of operations to an inner level: the part of one change, of
- *	  one run of changes, and of one new node.
+ *	  Applying a batch of operations to an inner level: what is done for one change,
+ *	  one run of changes, and one new node.
  *
- * A level takes the changes and pieces of the level below, and makes its own.  In
+ * A level takes the changes and parts of the level below, and makes its own.  In
  * order, each for all before the next begins:
  *
  *	  btree_level_head			change below, and one more; then head becomes an
  *								exclusive sum
  *	  btree_level_list_run		change below
  *	  btree_level_plan			run, and one more; then first becomes an exclusive sum
- *	  btree_level_list_pieces	change, and piece below
- *	  btree_level_piece			new node; takes the free inner nodes
- *	  btree_level_inner			lane of a new node; takes the old nodes
+ *	  btree_level_list_parts	change, and part below
+ *	  btree_level_part			new node; takes the free inner nodes
+ *	  btree_level_inner			thread of a new node; takes the old nodes
  *
  * btree_level_single does the same at once where a single path changes.  After the
  * top level, btree_level_finish finds the root.
@@ -36,9 +36,9 @@ btree_level_set_changes(const BtreeLevel *l, uint32_t n)
 
 /* Notes how many nodes of this level are made. */
 KERNEL_INLINE void
-btree_level_set_pieces(const BtreeLevel *l, uint32_t n)
+btree_level_set_parts(const BtreeLevel *l, uint32_t n)
 {
-	l->counts->pieces[l->level] = n;
+	l->counts->parts[l->level] = n;
 	l->counts->made[l->level + 1] = l->counts->made[l->level] + (l->level > 0 ? n : 0);
 }
 
@@ -136,12 +136,12 @@ btree_level_plan(const BtreeLevel *l, int64_t r, const int nw)
 }
 
 /*
- * Lists a piece: for i < changes the first one of change i, from there on one of
- * the others for piece i - changes below, since a run has at most one piece more than
- * there are pieces below.  first is an exclusive sum.
+ * Lists a part: for i < changes the first one of change i, from there on one of
+ * the others for part i - changes below, since a run has at most one part more than
+ * there are parts below.  first is an exclusive sum.
  */
 KERNEL_INLINE void
-btree_level_list_pieces(const BtreeLevel *l, int64_t i)
+btree_level_list_parts(const BtreeLevel *l, int64_t i)
 {
 	const BtreeChanges *here = &l->here;
 	uint32_t n = l->counts->changes[l->level];
@@ -149,7 +149,7 @@ btree_level_list_pieces(const BtreeLevel *l, int64_t i)
 	uint32_t q = 0;
 
 	if (i == 0)
-		btree_level_set_pieces(l, here->first[n]);
+		btree_level_set_parts(l, here->first[n]);
 	if (i < n)
 	{
 		change = (uint32_t) i;
@@ -158,31 +158,31 @@ btree_level_list_pieces(const BtreeLevel *l, int64_t i)
 	{
 		uint32_t child = (uint32_t) (i - n);
 
-		if (child >= l->counts->pieces[l->level - 1])
+		if (child >= l->counts->parts[l->level - 1])
 			return;
 		change = l->head[l->children.change[child] + 1] - 1;
 		q = child - l->below.first[l->run[change]] + 1;
 	}
 	if (here->first[change] + q < here->first[change + 1])
-		l->pieces.change[here->first[change] + q] = change;
+		l->parts.change[here->first[change] + q] = change;
 }
 
-/* A child of a change's pieces. */
+/* A child of a change's parts. */
 typedef struct BtreeChild
 {
 	GpudsEntry separator;
 	BtreeRef ref;
-	uint32_t before; /* entries in the children of the change's pieces before it */
+	uint32_t before; /* entries in the children of the change's parts before it */
 } BtreeChild;
 
-/* Number of the first child of the pieces of change c below, counted from its run's start. */
+/* Number of the first child of the parts of change c below, counted from its run's start. */
 KERNEL_INLINE uint32_t
 btree_level_place(const BtreeChanges *below, uint32_t c, uint32_t from, uint32_t first)
 {
 	return (uint32_t) btree_place_of(below->place[c]) + (below->first[c] - first) - (c - from);
 }
 
-/* The first change below of a run whose pieces are all behind child number at. */
+/* The first change below of a run whose parts are all behind child number at. */
 KERNEL_INLINE uint32_t
 btree_level_seek(const BtreeChanges *below, uint32_t from, uint32_t to, uint32_t at)
 {
@@ -203,7 +203,7 @@ btree_level_seek(const BtreeChanges *below, uint32_t from, uint32_t to, uint32_t
 	return lo;
 }
 
-/* Child number at of the pieces of a change; lo is what btree_level_seek finds. */
+/* Child number at of the parts of a change; lo is what btree_level_seek finds. */
 KERNEL_INLINE BtreeChild
 btree_level_child(const BtreeLevel *l, uint32_t change, uint32_t lo, uint32_t at, const int nw)
 {
@@ -223,7 +223,7 @@ btree_level_child(const BtreeLevel *l, uint32_t change, uint32_t lo, uint32_t at
 
 		if (q < k)
 		{
-			uint32_t piece = below->first[c] + q;
+			uint32_t part = below->first[c] + q;
 
 			if (q == 0)
 			{
@@ -233,12 +233,12 @@ btree_level_child(const BtreeLevel *l, uint32_t change, uint32_t lo, uint32_t at
 			}
 			else
 			{
-				child.separator.w0 = l->children.w0[piece];
-				child.separator.w1 = nw == 2 ? l->children.w1[piece] : 0;
-				child.separator.t = l->children.t[piece];
+				child.separator.w0 = l->children.w0[part];
+				child.separator.w1 = nw == 2 ? l->children.w1[part] : 0;
+				child.separator.t = l->children.t[part];
 			}
-			child.ref = l->children.ref[piece];
-			child.before = l->children.before[piece] +
+			child.ref = l->children.ref[part];
+			child.before = l->children.before[part] +
 						   btree_apply_net32(&l->batch, below->op[from], below->op[c]);
 			if (old > 0)
 				child.before += (uint32_t) btree_link_before(btree_inner_link(node, old));
@@ -266,42 +266,42 @@ btree_level_front(const BtreeLevel *l, uint32_t change, uint32_t at, const int n
 
 /* What the level above has to know of a new inner node. */
 KERNEL_INLINE void
-btree_level_piece(const BtreeLevel *l, uint32_t piece, const int nw)
+btree_level_part(const BtreeLevel *l, uint32_t part, const int nw)
 {
 	int64_t start, end;
-	uint32_t change = btree_piece_range(l, piece, &start, &end);
+	uint32_t change = btree_part_range(l, part, &start, &end);
 
-	l->pieces.before[piece] = 0;
+	l->parts.before[part] = 0;
 	if (start > 0)
 	{
 		BtreeChild front = btree_level_front(l, change, (uint32_t) start, nw);
 
-		btree_piece_set_separator(&l->pieces, piece, &front.separator, nw);
-		l->pieces.before[piece] = front.before;
+		btree_part_set_separator(&l->parts, part, &front.separator, nw);
+		l->parts.before[part] = front.before;
 	}
-	l->pieces.ref[piece] = btree_free_take(&l->inners, l->counts->made[l->level] + piece);
+	l->parts.ref[part] = btree_free_take(&l->inners, l->counts->made[l->level] + part);
 }
 
 /*
- * Makes a lane's places of an inner node, and returns the details of their
- * separators.  The caller sets the header, with those of all lanes.
+ * Makes a thread's places of an inner node, and returns the details of their
+ * separators.  The caller sets the header, with those of all threads.
  */
 KERNEL_INLINE unsigned
-btree_level_inner(const BtreeLevel *l, unsigned char *base, uint32_t piece, int lane, int *n, const int nw)
+btree_level_inner(const BtreeLevel *l, unsigned char *base, uint32_t part, int thread, int *n, const int nw)
 {
 	int64_t start, end;
-	uint32_t change = btree_piece_range(l, piece, &start, &end);
-	uint64_t *node = btree_node(base, btree_free_take(&l->inners, l->counts->made[l->level] + piece));
+	uint32_t change = btree_part_range(l, part, &start, &end);
+	uint64_t *node = btree_node(base, btree_free_take(&l->inners, l->counts->made[l->level] + part));
 	uint32_t before = start > 0 ? btree_level_front(l, change, (uint32_t) start, nw).before : 0;
 	uint32_t from = l->run[change];
 	uint32_t to = l->run[change + 1];
 	uint32_t first = l->below.first[from];
 	uint32_t lo = btree_level_seek(&l->below, from, to,
-								   (uint32_t) start + (uint32_t) (lane * BTREE_INNER_PLACES));
+								   (uint32_t) start + (uint32_t) (thread * BTREE_INNER_PLACES));
 	unsigned details = 0;
 
 	*n = (int) (end - start);
-	for (int p = lane * BTREE_INNER_PLACES; p < (lane + 1) * BTREE_INNER_PLACES; p++)
+	for (int p = thread * BTREE_INNER_PLACES; p < (thread + 1) * BTREE_INNER_PLACES; p++)
 	{
 		uint32_t at = (uint32_t) (start + p);
 
@@ -326,7 +326,7 @@ btree_level_inner(const BtreeLevel *l, unsigned char *base, uint32_t piece, int 
 
 /*
  * Plans a level on which only the node on the path of operation j changes, because
- * one child replaces one.  The node gets one piece, and so do those of all levels
+ * one child replaces one.  The node gets one part, and so do those of all levels
  * above, which can be planned at the same time.  retired and made are how many inner
  * nodes the levels below this one have replaced and made.
  */
@@ -349,17 +349,17 @@ btree_level_single(const BtreeLevel *l, uint32_t j, uint32_t retired, uint32_t m
 	here->node[0] = l->path.parent[path];
 	here->parent[0] = btree_level_parent(l, j, &place, nw);
 	here->place[0] = btree_place(place, 0, false);
-	l->pieces.change[0] = 0;
-	l->pieces.before[0] = 0;
-	l->pieces.ref[0] = btree_free_take(&l->inners, made);
+	l->parts.change[0] = 0;
+	l->parts.before[0] = 0;
+	l->parts.ref[0] = btree_free_take(&l->inners, made);
 	l->retired_inners[retired] = here->node[0];
 	l->counts->changes[l->level] = 1;
-	l->counts->pieces[l->level] = 1;
+	l->counts->parts[l->level] = 1;
 	l->counts->retired[l->level + 1] = retired + 1;
 	l->counts->made[l->level + 1] = made + 1;
 }
 
-/* The pieces of the top level are there: what is the root? */
+/* The parts of the top level are there: what is the root? */
 KERNEL_INLINE void
 btree_level_finish(const BtreeLevel *l)
 {
@@ -368,9 +368,9 @@ btree_level_finish(const BtreeLevel *l)
 	uint32_t height = 0;
 	uint32_t single = 0;
 
-	if (counts->pieces[l->level] > 0)
+	if (counts->parts[l->level] > 0)
 	{
-		root = l->pieces.ref[0];
+		root = l->parts.ref[0];
 		height = (uint32_t) l->level + 1;
 	}
 	while (height > 1 && btree_inner_n(btree_node(l->view.base, root)) == 1)

@@ -1,29 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * apply_steps.h
- *	  Applying a batch of operations to a tree by path copying: what the leaf
- *	  part (apply_leaf.h) and the level part (apply_level.h) share.
+ *	  Applying a batch of operations to a tree by path copying: what
+ *	  apply_leaf.h and apply_level.h share.
  *
  * Operations are sorted by entry; of several on one entry only the first counts.
  * A run is the operations that fall into one leaf.  A run that has an effect makes
- * a change: pieces replace the leaf, as many as its entries then take, and none if
- * no entry is left.  The levels above go the same way: a run is the changes of
- * children of one node, and makes that node's change.  Whatever is not above a
- * change is part of both versions.
+ * a change: new leaves, its parts, replace the leaf, as many as its entries then
+ * take, and none if no entry is left.  The levels above go the same way: a run is
+ * the changes of children of one node, and makes that node's change.  Whatever is
+ * not above a change belongs to both versions.
  *
  * Each thread makes some places of one new node on its own, however long the run
  * is.  What belongs at a place follows from exclusive sums; the number of entries
  * before a child follows from what the operations before it have added.  So no
  * thread has to know what its neighbours find.
  *
- * Things are spread over pieces evenly.  At the right edge of the tree all pieces
+ * Things are spread over parts evenly.  At the right edge of the tree all parts
  * but the last are full instead, so that ascending inserts leave full nodes behind.
  *
- * The first piece keeps the separator of the node that it replaces.  What is left
+ * The first part keeps the separator of the node that it replaces.  What is left
  * of the range may begin higher, but a lower separator is right, too.
  *
  * Levels from the tree's height on have one node that is not there (ref 0): the
- * parent of a root that several pieces have replaced.
+ * parent of a root that several parts have replaced.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,16 +32,16 @@
 
 #include "kernels/btree/build.h"
 
-/* Threads that make a leaf or an inner node together, each some neighbouring places. */
+/* Threads that make a leaf or an inner node together: each makes some neighbouring places. */
 #ifdef __CUDACC__
-#define BTREE_LEAF_LANES 4
-#define BTREE_INNER_LANES 8
+#define BTREE_LEAF_THREADS 4
+#define BTREE_INNER_THREADS 8
 #else
-#define BTREE_LEAF_LANES 1
-#define BTREE_INNER_LANES 1
+#define BTREE_LEAF_THREADS 1
+#define BTREE_INNER_THREADS 1
 #endif
-#define BTREE_LEAF_PLACES (BTREE_FANOUT / BTREE_LEAF_LANES)
-#define BTREE_INNER_PLACES (BTREE_FANOUT / BTREE_INNER_LANES)
+#define BTREE_LEAF_PLACES (BTREE_FANOUT / BTREE_LEAF_THREADS)
+#define BTREE_INNER_PLACES (BTREE_FANOUT / BTREE_INNER_THREADS)
 
 #define BTREE_LEVELS (BTREE_MAX_HEIGHT + 1)
 
@@ -90,7 +90,7 @@ typedef struct BtreeBatch
 	uint32_t *head;   /* n + 1: how many runs begin before this operation */
 	uint64_t *sum;    /* n + 1: what the operations before this one have inserted and deleted */
 	uint32_t *run;    /* first operation of each run; one more */
-	uint64_t *taken;  /* n + 1: pieces << 32 | changes of the runs before this one */
+	uint64_t *taken;  /* n + 1: parts << 32 | changes of the runs before this one */
 } BtreeBatch;
 
 /* The nodes of one level that are replaced, from left to right. */
@@ -98,29 +98,29 @@ typedef struct BtreeChanges
 {
 	uint32_t *op;    /* first operation, one more: all operations */
 	uint32_t *to;    /* leaves: end of the run's operations */
-	uint32_t *first; /* first piece, one more: all pieces */
-	uint32_t *after; /* entries or children of all its pieces */
+	uint32_t *first; /* first part, one more: all parts */
+	uint32_t *after; /* entries or children of all its parts */
 	BtreeRef *node;
 	BtreeRef *parent;
 	uint8_t *place; /* btree_place */
 } BtreeChanges;
 
-/* The nodes that replace them. */
-typedef struct BtreePieces
+/* The nodes that replace them: their parts. */
+typedef struct BtreeParts
 {
-	uint64_t *w0; /* separators; not for the first piece of a change */
+	uint64_t *w0; /* separators; not for the first part of a change */
 	uint64_t *w1;
 	uint64_t *t;
 	BtreeRef *ref;
-	uint32_t *before; /* entries in the pieces before it of the same change */
+	uint32_t *before; /* entries in the parts before it of the same change */
 	uint32_t *change;
-} BtreePieces;
+} BtreeParts;
 
-/* How many changes and pieces each level has, and what comes of it all. */
+/* How many changes and parts each level has, and what comes of it all. */
 typedef struct BtreeCounts
 {
 	uint32_t changes[BTREE_LEVELS];
-	uint32_t pieces[BTREE_LEVELS];
+	uint32_t parts[BTREE_LEVELS];
 	uint32_t retired[BTREE_LEVELS + 1]; /* inner nodes of lower levels that are replaced */
 	uint32_t made[BTREE_LEVELS + 1];    /* inner nodes of lower levels that are made */
 	uint64_t sum;                       /* inserted << 32 | deleted */
@@ -140,7 +140,7 @@ typedef struct BtreePath
 	uint8_t *place;   /* btree_place */
 } BtreePath;
 
-/* Making the pieces of a level. */
+/* Making the parts of a level. */
 typedef struct BtreeLevel
 {
 	BtreeView view;
@@ -152,11 +152,11 @@ typedef struct BtreeLevel
 	BtreeRef *retired_inners;
 	BtreeCounts *counts;
 	BtreeChanges below; /* level - 1 */
-	BtreePieces children;
+	BtreeParts children;
 	uint32_t *head; /* changes below, and one more: how many runs begin before it */
 	uint32_t *run;  /* first change below of each run; one more */
 	BtreeChanges here;
-	BtreePieces pieces;
+	BtreeParts parts;
 	int level;
 } BtreeLevel;
 
@@ -208,9 +208,9 @@ btree_apply_net32(const BtreeBatch *batch, uint32_t from, uint32_t to)
 	return (uint32_t) (sum >> 32) - (uint32_t) sum;
 }
 
-/* First of n things in piece q of k. */
+/* First of n things in part q of k. */
 KERNEL_INLINE int64_t
-btree_piece_start(int64_t q, int64_t n, int64_t k, bool last)
+btree_part_start(int64_t q, int64_t n, int64_t k, bool last)
 {
 	if (q == 0 || q == k)
 		return q == 0 ? 0 : n;
@@ -219,28 +219,28 @@ btree_piece_start(int64_t q, int64_t n, int64_t k, bool last)
 	return btree_spread(q, n, k);
 }
 
-/* Where a piece of its change begins and ends. */
+/* Where a part of its change begins and ends. */
 KERNEL_INLINE uint32_t
-btree_piece_range(const BtreeLevel *l, uint32_t piece, int64_t *start, int64_t *end)
+btree_part_range(const BtreeLevel *l, uint32_t part, int64_t *start, int64_t *end)
 {
-	uint32_t change = l->pieces.change[piece];
+	uint32_t change = l->parts.change[part];
 	uint32_t first = l->here.first[change];
 	int64_t k = l->here.first[change + 1] - first;
 	int64_t after = l->here.after[change];
 	bool last = (l->here.place[change] & BTREE_LAST) != 0;
 
-	*start = btree_piece_start(piece - first, after, k, last);
-	*end = btree_piece_start(piece - first + 1, after, k, last);
+	*start = btree_part_start(part - first, after, k, last);
+	*end = btree_part_start(part - first + 1, after, k, last);
 	return change;
 }
 
 KERNEL_INLINE void
-btree_piece_set_separator(const BtreePieces *pieces, uint32_t piece, const GpudsEntry *e, const int nw)
+btree_part_set_separator(const BtreeParts *parts, uint32_t part, const GpudsEntry *e, const int nw)
 {
-	pieces->w0[piece] = e->w0;
+	parts->w0[part] = e->w0;
 	if (nw == 2)
-		pieces->w1[piece] = e->w1;
-	pieces->t[piece] = e->t;
+		parts->w1[part] = e->w1;
+	parts->t[part] = e->t;
 }
 
 #endif /* BTREE_APPLY_STEPS_H */

@@ -3,10 +3,10 @@
  * build.h
  *	  Levels as lists of nodes, and making the inner level above a list.
  *
- * The functions that make nodes do the part of one place of one node, so that
- * neighbouring threads of a GPU write neighbouring words; a CPU makes a node at a
- * time (build_cpu.h).  n things are spread over k nodes evenly:
- * node i begins with thing i * n / k.
+ * The functions that make nodes make one place of one node, so that neighbouring
+ * threads of a GPU write neighbouring words; a CPU makes a node at a time
+ * (build_cpu.h).  n things are spread over k nodes evenly: node i begins with thing
+ * i * n / k.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * build_gpu.h
- *	  Loading trees into device memory, from sorted entries that come in pieces.
+ *	  Loading trees into device memory, from sorted entries that are added in batches.
  *
  * Leaf i of a load begins with entry btree_fill_start(i), and is at place i of the
  * tree's chunks of leaves.  So nothing is noted about leaves until all are there.
@@ -103,18 +103,18 @@ gpu_build_inner(GpuChange *c, GpuTree *tree, BtreeList *levels, int height)
  */
 
 /*
- * Entries of leaves, ascending: some that were left over, then a piece.  A source
+ * Entries of leaves, ascending: some that were left over, then the input.  A source
  * has a function entry, which returns entry number i from the first leaf's on.
  */
 struct GpuSource
 {
 	const GpudsEntry *carry;
 	uint64_t ncarry;
-	const GpudsEntry *piece;
+	const GpudsEntry *input;
 
 	template <int nw> GPU_FN GpudsEntry entry(uint64_t i) const
 	{
-		return i < ncarry ? carry[i] : piece[i - ncarry];
+		return i < ncarry ? carry[i] : input[i - ncarry];
 	}
 };
 
@@ -200,6 +200,15 @@ gpu_load_full_leaves(const GpuLoad *load, uint64_t total)
 	while (btree_fill_start(leaves, load->fill_percent) > total)
 		leaves--;
 	return leaves;
+}
+
+/* ... and with one for what is left over. */
+static inline uint64_t
+gpu_load_all_leaves(const GpuLoad *load, uint64_t total)
+{
+	uint64_t leaves = gpu_load_full_leaves(load, total);
+
+	return btree_fill_start(leaves, load->fill_percent) < total ? leaves + 1 : leaves;
 }
 
 /* Leaves from number first on; chunks begin with its chunk. */
@@ -312,25 +321,25 @@ gpu_tree_load_add(GpuChange *c, GpuTree *tree, const GpudsEntry *entries, int64_
 	if (!gpu_load_reserve(c, tree, leaves))
 		return GPU_NO_MEMORY;
 	bytes += (nodes->chunks.size() - chunk) * sizeof(uint32_t);
-	if (bytes > gpu_span_bytes(&load->piece))
+	if (bytes > gpu_span_bytes(&load->input))
 	{
-		gpu_span_give(c->pool, &load->piece);
-		if (!gpu_span_take(c->pool, &load->piece, bytes))
+		gpu_span_give(c->pool, &load->input);
+		if (!gpu_span_take(c->pool, &load->input, bytes))
 			return GPU_NO_MEMORY;
 	}
 
-	GpudsEntry *piece = (GpudsEntry *) load->piece.at;
-	uint32_t *chunks = (uint32_t *) (piece + n);
+	GpudsEntry *input = (GpudsEntry *) load->input.at;
+	uint32_t *chunks = (uint32_t *) (input + n);
 	GpudsEntry *carry = (GpudsEntry *) load->carry.at;
-	GpuSource source = { carry, ncarry, piece };
+	GpuSource source = { carry, ncarry, input };
 
 	gpu_load_send_chunks(c, tree, chunks, chunk);
-	gpu_copy_bus(&c->stream, piece, entries, (size_t) n * sizeof(GpudsEntry));
+	gpu_copy_bus(&c->stream, input, entries, (size_t) n * sizeof(GpudsEntry));
 	gpu_load_write(c, tree, gpu_load_leaves(tree, chunks, first, total), leaves - first, source);
 	if (leaves == first)
-		gpu_copy(&c->stream, carry + ncarry, piece, (size_t) n * sizeof(GpudsEntry));
+		gpu_copy(&c->stream, carry + ncarry, input, (size_t) n * sizeof(GpudsEntry));
 	else
-		gpu_copy(&c->stream, carry, piece + ((uint64_t) n - left), left * sizeof(GpudsEntry));
+		gpu_copy(&c->stream, carry, input + ((uint64_t) n - left), left * sizeof(GpudsEntry));
 	gpu_finish(&c->stream);
 	load->entries = total;
 	load->leaves = leaves;
@@ -353,6 +362,28 @@ gpu_load_end_layout(GpuScratch *scratch, GpuLoadEnd *end, const GpuTree *tree, i
 	end->chunks = gpu_scratch<uint32_t>(scratch, (int64_t) nchunks);
 	gpu_scratch_list(scratch, &end->levels[0], leaves, tree->nwords);
 	end->height = gpu_scratch_levels(scratch, end->levels, leaves, tree->nwords);
+}
+
+/*
+ * Takes chunks for so many leaves in all, nodes for the levels above, and working
+ * memory in a span, and sends the numbers of the chunks to the device.  False: out of
+ * memory; chunks that were taken are the tree's.
+ */
+static inline bool
+gpu_load_end_take(GpuChange *c, GpuTree *tree, uint64_t leaves, GpuLoadEnd *end, GpuSpan *span)
+{
+	GpuScratch scratch = { NULL, 0 };
+
+	if (!gpu_load_reserve(c, tree, leaves) || !gpu_load_reserve_inners(c, tree, leaves))
+		return false;
+	gpu_load_end_layout(&scratch, end, tree, (int64_t) leaves);
+	if (!gpu_scratch_take(c->pool, span, &scratch))
+		return false;
+	gpu_load_end_layout(&scratch, end, tree, (int64_t) leaves);
+	/* an earlier copy may still be reading host_chunks */
+	gpu_finish(&c->stream);
+	gpu_load_send_chunks(c, tree, end->chunks, 0);
+	return true;
 }
 
 /* The levels above leaves that are all written; what remains of their chunks is free. */
@@ -393,29 +424,22 @@ gpu_tree_load_end(GpuChange *c, GpuTree *tree)
 {
 	GpuLoad *load = &tree->load;
 	uint64_t total = load->entries;
-	uint64_t leaves = load->leaves;
-	uint64_t ncarry = total - btree_fill_start(leaves, load->fill_percent);
+	uint64_t leaves;
+	uint64_t ncarry;
 	GpuSpan span;
 
 	if (!tree->loading)
 		return GPU_WITHDRAWN;
-	gpu_span_give(c->pool, &load->piece);
-	if (ncarry > 0)
-		leaves++;
+	leaves = gpu_load_all_leaves(load, total);
+	ncarry = total - btree_fill_start(load->leaves, load->fill_percent);
+	gpu_span_give(c->pool, &load->input);
 	if (leaves > 0)
 	{
-		GpuScratch scratch = { NULL, 0 };
 		GpuSource source = { (const GpudsEntry *) load->carry.at, ncarry, NULL };
 		GpuLoadEnd end;
 
-		if (!gpu_load_reserve(c, tree, leaves) || !gpu_load_reserve_inners(c, tree, leaves))
+		if (!gpu_load_end_take(c, tree, leaves, &end, &span))
 			return GPU_NO_MEMORY;
-		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
-		if (!gpu_scratch_take(c->pool, &span, &scratch))
-			return GPU_NO_MEMORY;
-		gpu_load_end_layout(&scratch, &end, tree, (int64_t) leaves);
-		gpu_finish(&c->stream);
-		gpu_load_send_chunks(c, tree, end.chunks, 0);
 		if (ncarry > 0)
 		{
 			const GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];

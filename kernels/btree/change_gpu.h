@@ -10,6 +10,7 @@
  *	  tree_gpu.h	GpuTree, gpu_tree_view, gpu_tree_reclaim/withdraw/drop
  *	  build_gpu.h	gpu_tree_load_begin/add/end/cancel
  *	  apply_gpu.h	gpu_tree_change_open, gpu_tree_apply
+ *	  compact_gpu.h	gpu_tree_compact
  *	  verify_gpu.h	gpu_tree_verify
  *
  *-------------------------------------------------------------------------
@@ -20,6 +21,7 @@
 #include "kernels/btree/tree_gpu.h"
 #include "kernels/btree/build_gpu.h"
 #include "kernels/btree/apply_gpu.h"
+#include "kernels/btree/compact_gpu.h"
 #include "kernels/btree/verify_gpu.h"
 
 #endif /* BTREE_CHANGE_GPU_H */

@@ -197,6 +197,11 @@ struct BtreeOnGpu : GpuStructure
 		return gpu_tree_apply(c, &tree, ops, there, n, inserted, deleted);
 	}
 
+	bool compact(GpuChange *c) override
+	{
+		return gpu_tree_compact(c, &tree);
+	}
+
 	void reclaim(GpuChange *c, uint64_t oldest) override
 	{
 		gpu_tree_reclaim(c, &tree, oldest);

@@ -5,7 +5,10 @@
  *	  reclaim, withdraw, drop.
  *
  * The nodes are in a space (kernels/gpu/space.h) with two kinds: leaves and inner
- * nodes.  One thread changes a tree.  Readers are beside it: they pin the version
+ * nodes.  A tree that was built anew (compact_gpu.h) also keeps the space before
+ * it as long as versions in that are pinned.
+ *
+ * One thread changes a tree.  Readers are beside it: they pin the version
  * (kernels/core/pins.h), take the view, and may use what it shows until they give
  * up the pin.
  *
@@ -66,7 +69,7 @@ struct GpuLoad
 	uint64_t entries = 0; /* added */
 	uint64_t leaves = 0;  /* complete */
 	GpuSpan carry;        /* entries that do not make a leaf yet */
-	GpuSpan piece;        /* entries copied from the host, and the chunks they go to */
+	GpuSpan input;        /* entries that are added, copied from the host, and the chunks they go to */
 };
 
 struct GpuTree
@@ -83,6 +86,9 @@ struct GpuTree
 	BtreeRef root = 0;
 	uint32_t level_n[BTREE_MAX_HEIGHT] = {}; /* nodes of each level */
 	GpuSpace space;
+	GpuSpace replaced;         /* the space of versions before replaced_by; closed: there is none */
+	uint64_t replaced_by = 0;  /* version */
+	uint64_t compact_rest = 0; /* operations to apply before gpu_tree_compact tries again */
 	GpuLoad load;
 };
 
@@ -167,8 +173,8 @@ gpu_tree_publish(GpuTree *tree, uint64_t entries)
 static inline uint64_t
 gpu_tree_bytes(const GpuTree *tree)
 {
-	return gpu_space_bytes(&tree->space) + gpu_span_bytes(&tree->load.carry) +
-		   gpu_span_bytes(&tree->load.piece);
+	return gpu_space_bytes(&tree->space) + gpu_space_bytes(&tree->replaced) +
+		   gpu_span_bytes(&tree->load.carry) + gpu_span_bytes(&tree->load.input);
 }
 
 /*
@@ -180,8 +186,10 @@ static inline void
 gpu_tree_close(GpuChange *c, GpuTree *tree)
 {
 	gpu_space_close(c, &tree->space);
+	gpu_space_close(c, &tree->replaced);
+	tree->compact_rest = 0;
 	gpu_span_give(c->pool, &tree->load.carry);
-	gpu_span_give(c->pool, &tree->load.piece);
+	gpu_span_give(c->pool, &tree->load.input);
 	tree->load = GpuLoad();
 	tree->nwords = 0;
 	tree->loading = false;
@@ -203,11 +211,16 @@ gpu_tree_open(GpuChange *c, GpuTree *tree, uint32_t nwords)
 	return true;
 }
 
-/* Uses the nodes again that versions up to oldest have replaced; UINT64_MAX: no version is pinned. */
+/*
+ * Uses the nodes again that versions up to oldest have replaced, and gives the space back
+ * that one of them has.  UINT64_MAX: no version is pinned.
+ */
 static inline void
 gpu_tree_reclaim(GpuChange *c, GpuTree *tree, uint64_t oldest)
 {
 	gpu_space_reclaim(c, &tree->space, oldest);
+	if (tree->replaced.nkinds > 0 && tree->replaced_by <= oldest)
+		gpu_space_close(c, &tree->replaced);
 }
 
 /* Readers find no tree any more; those that pinned it go on. */

@@ -39,9 +39,13 @@ gpu_changer_apply(GpuEngine *engine, GpuStructure *tree, GpuRequest *request)
 {
 	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
 	const GpudsOp *device_ops = (const GpudsOp *) (engine->device_staging + request->input);
+	uint32_t status;
 
 	tree->reclaim(&engine->change, gpu_engine_oldest_pin(engine, request->tree));
-	return tree->apply(&engine->change, ops, device_ops, request->n, &request->found, &request->deleted);
+	status = tree->apply(&engine->change, ops, device_ops, request->n, &request->found, &request->deleted);
+	if (status == GPU_OK && tree->compact(&engine->change))
+		tree->reclaim(&engine->change, gpu_engine_oldest_pin(engine, request->tree));
+	return status;
 }
 
 /* Does what a request asks of a tree; returns its status. */

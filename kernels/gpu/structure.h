@@ -75,6 +75,16 @@ struct GpuStructure
 	virtual GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n,
 							int64_t *inserted, int64_t *deleted) = 0;
 
+	/*
+	 * After an apply: if deletes have left much memory unused, builds the tree anew
+	 * with less and publishes that as a version.  True: it did, so reclaim may give
+	 * memory back.
+	 */
+	virtual bool compact(GpuChange *)
+	{
+		return false;
+	}
+
 	/* Uses again what versions have replaced, if no version older than oldest is pinned. */
 	virtual void reclaim(GpuChange *c, uint64_t oldest) = 0;
 

@@ -2,8 +2,9 @@
  *
  * gpu_change.cu
  *	  Loading and changing trees in device memory, against a sorted array:
- *	  batches of all sizes and kinds, versions that are still read, memory running
- *	  out anywhere, damage that the check must find.
+ *	  batches of all sizes and kinds, versions that are still read, trees that
+ *	  deletes have left thin, memory running out anywhere, damage that the check
+ *	  must find.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_change [small | rounds [seed]]
@@ -14,8 +15,9 @@
 #include "kernels/btree/change_gpu.h"
 #include "tree.h"
 
-#define MOST 20000 /* entries of a tree, operations of a batch */
-#define HELD 3     /* versions that are read beside the newest */
+#define MOST 20000  /* entries of a tree, operations of a batch */
+#define HELD 3      /* versions that are read beside the newest */
+#define WIDE 200000 /* entries of a tree that is built anew */
 
 static GpuPool pool;
 static GpuChange change;
@@ -32,17 +34,18 @@ struct Held
 	Model model;
 };
 
-/* The entry of each rank. */
+/* The entries from a rank on. */
 struct ReadAll
 {
 	BtreeView view;
+	int64_t from;
 	GpudsEntry *out;
 
 	GPU_FN void operator()(int64_t i) const
 	{
 		BtreePosition p;
 
-		btree_select(&view, (uint64_t) i, &p);
+		btree_select(&view, (uint64_t) (from + i), &p);
 		out[i] = btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);
 	}
 };
@@ -80,13 +83,13 @@ check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
 	CHECK((view->height == 0) == (m->n == 0));
 	for (int64_t from = 0; from < m->n; from += MOST)
 	{
-		int64_t n = m->n < MOST ? m->n : MOST;
+		int64_t n = m->n - from < MOST ? m->n - from : MOST;
 
 		memset((void *) staging, 0xA5, (size_t) n * sizeof(GpudsEntry));
-		gpu_launch(&change.stream, n, ReadAll{ *view, staging });
+		gpu_launch(&change.stream, n, ReadAll{ *view, from, staging });
 		finish();
 		for (int64_t i = 0; i < n; i++)
-			CHECK(entry_equal(&staging[i], &m->e[i]));
+			CHECK(entry_equal(&staging[i], &m->e[from + i]));
 	}
 	for (int64_t i = 0; i < nprobes; i++)
 		staging[i] = test_bound(m, kind, view->nwords, range);
@@ -121,9 +124,9 @@ check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
 }
 
 static GpuStatus
-load(GpuTree *tree, const Model *m, int nwords)
+load_filled(GpuTree *tree, const Model *m, int nwords, uint32_t fill_percent)
 {
-	GpuStatus status = gpu_tree_load_begin(&change, tree, (uint32_t) nwords, 50 + (uint32_t) test_below(51));
+	GpuStatus status = gpu_tree_load_begin(&change, tree, (uint32_t) nwords, fill_percent);
 
 	for (int64_t i = 0; i < m->n && status == GPU_OK;)
 	{
@@ -139,6 +142,12 @@ load(GpuTree *tree, const Model *m, int nwords)
 	if (status != GPU_OK && tree->nwords != 0)
 		CHECK(gpu_tree_load_cancel(&change, tree) == GPU_OK);
 	return status;
+}
+
+static GpuStatus
+load(GpuTree *tree, const Model *m, int nwords)
+{
+	return load_filled(tree, m, nwords, 50 + (uint32_t) test_below(51));
 }
 
 static int
@@ -493,6 +502,253 @@ test_build_at_once(int kind, int nwords, int64_t n, uint64_t range)
 	free(m.e);
 }
 
+/*
+ * Trees that deletes have left thin.
+ */
+
+/* Entries of the model in a random order, but for each eighth. */
+static GpudsEntry *
+scattered(const Model *m, int64_t *n)
+{
+	GpudsEntry *e = (GpudsEntry *) malloc((size_t) (m->n + 1) * sizeof(GpudsEntry));
+
+	CHECK(e != NULL);
+	*n = 0;
+	for (int64_t i = 0; i < m->n; i++)
+	{
+		if (i % 8 != 5)
+			e[(*n)++] = m->e[i];
+	}
+	for (int64_t i = *n; i > 1; i--)
+	{
+		int64_t j = (int64_t) test_below((uint64_t) i);
+		GpudsEntry swap = e[i - 1];
+
+		e[i - 1] = e[j];
+		e[j] = swap;
+	}
+	return e;
+}
+
+/* Deletes or inserts n entries. */
+static void
+change_entries(GpuTree *tree, Model *m, const GpudsEntry *e, int64_t n, bool deletes)
+{
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) n * sizeof(GpudsOp));
+
+	CHECK(ops != NULL);
+	for (int64_t i = 0; i < n; i++)
+		ops[i] = GpudsOp{ e[i], (uint64_t) i << 1 | (deletes ? 1 : 0) };
+	CHECK(apply(tree, m, ops, n) == GPU_OK);
+	free(ops);
+}
+
+/* What the engine does after an apply; was the tree built anew? */
+static bool
+compact(GpuTree *tree, uint64_t oldest)
+{
+	uint32_t launches = change.stream.launches;
+	uint64_t version = *gpu_tree_version(tree);
+	bool done = gpu_tree_compact(&change, tree);
+
+	CHECK(done == (*gpu_tree_version(tree) > version));
+	CHECK(done || change.stream.launches == launches);
+	gpu_tree_reclaim(&change, tree, oldest);
+	if (done)
+		verify(tree);
+	CHECK(gpu_tree_bytes(tree) == gpu_pool_used(&pool));
+	return done;
+}
+
+/* A tree of so many entries, and those that are to be deleted. */
+static GpudsEntry *
+load_wide(GpuTree *tree, Model *m, int64_t entries, int kind, int nwords, uint32_t fill_percent, int64_t *n)
+{
+	model_fill(m, entries, kind, nwords, UINT64_C(1) << 40);
+	CHECK(load_filled(tree, m, nwords, fill_percent) == GPU_OK);
+	/* whatever the fill that was asked for */
+	CHECK(!compact(tree, UINT64_MAX));
+	return scattered(m, n);
+}
+
+static void
+drop(GpuTree *tree)
+{
+	gpu_tree_withdraw(tree);
+	CHECK(gpu_tree_drop(&change, tree) == GPU_OK);
+	CHECK(gpu_pool_used(&pool) == 0);
+}
+
+/* Seven of eight entries go, with or without a version that is held from before on, and come back. */
+static void
+test_compact(int64_t entries, int kind, int nwords, uint32_t fill_percent, bool holds)
+{
+	const uint64_t range = UINT64_C(1) << 40;
+	Held held = {};
+	uint64_t oldest = UINT64_MAX;
+	uint64_t bytes;
+	int times = 0;
+	GpudsEntry *e;
+	GpuTree tree;
+	int64_t n;
+	Model m;
+
+	e = load_wide(&tree, &m, entries, kind, nwords, fill_percent, &n);
+	bytes = gpu_tree_bytes(&tree);
+	if (holds)
+	{
+		hold(&held, &tree, &m);
+		oldest = held.version;
+	}
+	for (int64_t i = 0; i < n; i += MOST)
+	{
+		change_entries(&tree, &m, e + i, n - i < MOST ? n - i : MOST, true);
+		if (compact(&tree, oldest))
+		{
+			times++;
+			check_tree(&tree, &m, kind, range);
+		}
+	}
+	check_tree(&tree, &m, kind, range);
+	/* one time for each half and a little that goes; one time while the version is held */
+	CHECK(holds ? times == 1 : times >= 1 && times <= 5);
+	if (holds)
+	{
+		CHECK(gpu_tree_bytes(&tree) > bytes);
+		check_view(&held.view, &held.model, kind, range);
+		free(held.model.e);
+		(void) compact(&tree, UINT64_MAX);
+		/* what was in the way is gone now */
+		(void) compact(&tree, UINT64_MAX);
+	}
+	CHECK(gpu_tree_bytes(&tree) <= (entries > WIDE ? bytes / 2 : bytes));
+	check_tree(&tree, &m, kind, range);
+	/* neither few operations nor inserts begin it again and again */
+	times = 0;
+	for (int64_t i = 0; i < 1000; i += 100)
+	{
+		change_entries(&tree, &m, e + i, 100, false);
+		times += compact(&tree, UINT64_MAX);
+		change_entries(&tree, &m, e + i, 100, true);
+		times += compact(&tree, UINT64_MAX);
+	}
+	for (int64_t i = 0; i < n; i += MOST)
+	{
+		change_entries(&tree, &m, e + i, n - i < MOST ? n - i : MOST, false);
+		times += compact(&tree, UINT64_MAX);
+	}
+	CHECK(times <= 1);
+	check_tree(&tree, &m, kind, range);
+	drop(&tree);
+	free(m.e);
+	free(e);
+}
+
+/* Whole leaves go, from left to right: memory goes back, and at last all but that of a small tree. */
+static void
+test_compact_empty(int nwords)
+{
+	GpuTree tree;
+	GpudsEntry *e;
+	uint64_t bytes;
+	int times = 0;
+	int64_t n;
+	Model m;
+
+	e = load_wide(&tree, &m, 2 * WIDE, KEYS_RANDOM, nwords, 70, &n);
+	free(e);
+	bytes = gpu_tree_bytes(&tree);
+	while (m.n > 0)
+	{
+		change_entries(&tree, &m, m.e, m.n < MOST ? m.n : MOST, true);
+		times += compact(&tree, UINT64_MAX);
+	}
+	CHECK(times >= 2 && times <= 10);
+	CHECK(gpu_tree_bytes(&tree) <= bytes / 2);
+	check_tree(&tree, &m, KEYS_RANDOM, 1);
+	/* a small tree is left alone, however few entries its leaves have */
+	for (int i = 0; i < 20; i++)
+	{
+		GpudsEntry x[300];
+
+		for (GpudsEntry &entry : x)
+			entry = test_entry(KEYS_RANDOM, nwords, UINT64_C(1) << 40);
+		change_entries(&tree, &m, x, 300, false);
+		CHECK(!compact(&tree, UINT64_MAX));
+		change_entries(&tree, &m, x, i % 2 ? 300 : 290, true);
+		CHECK(!compact(&tree, UINT64_MAX));
+	}
+	check_tree(&tree, &m, KEYS_RANDOM, 1);
+	drop(&tree);
+	free(m.e);
+}
+
+/* Memory runs out at every allocation of building a tree anew, which is tried again later. */
+static void
+test_compact_no_memory(int nwords, std::atomic<int64_t> *fail)
+{
+	int failures = 0;
+	int64_t changed = 0;
+	int64_t at = 0;
+	GpudsEntry *e;
+	GpuTree tree;
+	int64_t n;
+	Model m;
+
+	e = load_wide(&tree, &m, 2 * WIDE, KEYS_RANDOM, nwords, 90, &n);
+	for (; at < n && !gpu_tree_wasteful(&tree); at += MOST)
+		change_entries(&tree, &m, e + at, MOST, true);
+	gpu_tree_reclaim(&change, &tree, UINT64_MAX);
+	CHECK(at < n - 3 * MOST);
+	for (int after = 0; after == failures; after++)
+	{
+		size_t used = gpu_pool_used(&pool);
+
+		tree.compact_rest = 0;
+		*fail = after;
+		failures += !gpu_tree_compact(&change, &tree);
+		*fail = -1;
+		if (failures > after)
+			CHECK(gpu_pool_used(&pool) == used && tree.compact_rest > 0);
+		verify(&tree);
+	}
+	CHECK(failures >= (fail == &pool.fail_after ? 5 : 3));
+	CHECK(tree.replaced.nkinds > 0);
+	(void) compact(&tree, UINT64_MAX);
+	check_tree(&tree, &m, KEYS_RANDOM, 1);
+	/* after a failure it rests for a while, whatever memory there is */
+	for (; at < n && !gpu_tree_wasteful(&tree); at += MOST)
+		change_entries(&tree, &m, e + at, n - at < MOST ? n - at : MOST, true);
+	*fail = 0;
+	CHECK(!gpu_tree_compact(&change, &tree));
+	CHECK(*fail < 0);
+	for (int64_t i = 0; !compact(&tree, UINT64_MAX); i = (i + 500) % 10000)
+	{
+		change_entries(&tree, &m, e + i, 500, false);
+		change_entries(&tree, &m, e + i, 500, true);
+		changed += 1000;
+	}
+	CHECK(changed >= 4000 && changed < 40000);
+	check_tree(&tree, &m, KEYS_RANDOM, 1);
+	drop(&tree);
+	free(m.e);
+	free(e);
+	passed += failures;
+}
+
+/* What need not be done in every round. */
+static void
+test_compact_all(void)
+{
+	test_compact(3 * WIDE, KEYS_RANDOM, 2, 90, true);
+	for (int nwords = 1; nwords <= 2; nwords++)
+	{
+		test_compact_empty(nwords);
+		test_compact_no_memory(nwords, &pool.fail_after);
+		test_compact_no_memory(nwords, &pool.fail_list);
+	}
+}
+
 /* Memory runs out at every allocation there is: the device's, or the process's for lists. */
 static void
 test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
@@ -646,6 +902,11 @@ main(int argc, char **argv)
 			test_no_memory((int) test_below(KEYS_KINDS), nwords, &pool.fail_list);
 			test_too_large(nwords);
 		}
+		if (!small)
+			test_compact(WIDE, (int) test_below(KEYS_KINDS), 1 + (int) test_below(2),
+						 test_below(2) ? 50 : 100, test_below(2));
+		if (!small && round == 0)
+			test_compact_all();
 	}
 #ifdef GPU_EMULATED
 	gpu_host_free(there);

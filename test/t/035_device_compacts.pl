@@ -1,0 +1,59 @@
+# What deletes leave thin on the GPU is built anew there: its memory goes back, without a
+# load.
+
+use strict;
+use warnings;
+
+use GpudsTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+need_cuda();
+my $node = new_node('compacts');
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
+
+my @queries = (
+	'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 1000 AND 1999',
+	'SELECT count(*), sum(v) FROM t WHERE k > 100000',
+	'SELECT k FROM t WHERE k < 300000 ORDER BY k DESC LIMIT 10');
+
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE t (k bigint, v int);
+INSERT INTO t SELECT i::bigint * 7919 % 400000, i FROM generate_series(1, 400000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+SELECT gpuds_index_load('t_k');
+END
+
+sub of_mirror
+{
+	my ($view, $column) = @_;
+	return $node->safe_psql('postgres', "SELECT $column FROM $view WHERE indexrelid = 't_k'::regclass");
+}
+
+my $bytes = of_mirror('gpuds_indexes', 'bytes');
+is(of_mirror('gpuds_indexes', 'device'), 'cuda', 'it is on the GPU');
+
+# The mirror catches up before VACUUM's cleanup, which would make it load again
+my $gate = $node->background_psql('postgres');
+$gate->query_safe('SELECT pg_advisory_lock(7160, 3)');
+$node->safe_psql('postgres', 'DELETE FROM t WHERE v % 8 <> 0');
+my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
+$vacuum->query_until(qr/begun/, "SET gpuds.wait_at = 'bulk-delete-done';\n\\echo begun\nVACUUM t;\n");
+$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
+  or die 'VACUUM did not get to its cleanup';
+$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
+is(of_mirror('gpuds_indexes', 'entries'), '50000', 'the deletes are applied');
+is(of_mirror('gpuds_stat_indexes', 'loads'), '1', 'without another load');
+cmp_ok(of_mirror('gpuds_indexes', 'bytes'), '<=', $bytes / 2, 'and the memory is given back');
+cmp_ok(device_memory($node), '<=', $bytes / 2, 'by the device, too');
+check_index($node, 't_k');
+same_answers($node, 'what is left', @queries);
+
+$gate->quit;
+$vacuum->quit;
+$node->safe_psql('postgres', "INSERT INTO t SELECT i::bigint * 7919 % 400000, i FROM generate_series(400001, 800000) i");
+same_answers($node, 'grown again', @queries);
+check_index($node, 't_k');
+forget_mirrors($node, 'at the end');
+$node->stop;
+done_testing();
