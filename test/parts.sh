@@ -368,15 +368,17 @@ part_soak_cuda()
 # Recorded histories
 #
 
-# histories_program NAME FILE...: builds a program of test/histories, into the directory of this run
+# histories_program NAME FILE...: builds a program of test/histories.  libpq is found where the server's
+# installation has it, or where a server that was unpacked (test/gpu) has its libraries.
 histories_program()
 {
 	local name=$1 libdir
 
 	shift
 	libdir=$("$pg_config" --libdir)
+	as_user mkdir -p "$work/$name"
 	as_user gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -I"$("$pg_config" --includedir)" "$@" \
-		-L"$libdir" -Wl,-rpath,"$libdir" -lpq -pthread -o "$work/$name/program"
+		-L"$libdir" -L/opt/pglibs -Wl,-rpath,"$libdir" -l:libpq.so.5 -pthread -o "$work/$name/program"
 }
 
 # histories_part NAME
@@ -384,7 +386,6 @@ histories_part()
 {
 	local name=$1 dir=$build/test/histories counts rc
 
-	as_user mkdir -p "$work/${name}_checker" "$work/$name"
 	histories_program "${name}_checker" "$dir"/{history,checker,checker_test}.c || return 1
 	histories_program "$name" "$dir"/{history,checker,sessions,maintenance,histories}.c || return 1
 	as_user "$work/${name}_checker/program" >"$work/log/$name.checker"
@@ -478,7 +479,7 @@ part_static()
 
 	# Shell and Perl that at least parse
 	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/kernels/run test/differential test/floors \
-		test/*.pl test/*.pm bench/run bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
+		test/*.pl test/*.pm bench/run bench/mixed bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
 		case $file:$(head -1 "$file") in
 			*.pm:* | *perl*) perl -Itest -c "$file" 2>&1 | grep -v 'syntax OK'; perl -Itest -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;
