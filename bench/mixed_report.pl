@@ -120,7 +120,7 @@ for my $device (@devices)
 	for my $n (numerically(keys %{ $clients{mixed} || {} }))
 	{
 		compare("mixed transactions, " . clients($n), 'mixed', "transaction tps $n", 'tps', $device, 'rate', target('mixed', $device, $n));
-		compare("their 99 % latency", 'mixed', "transaction p99 $n", 'us', $device, 'faster');
+		compare("99 % of mixed transactions, " . clients($n), 'mixed', "transaction p99 $n", 'us', $device, 'faster');
 	}
 	for my $n (numerically(keys %{ $clients{meet} || {} }))
 	{
@@ -134,7 +134,7 @@ for my $device (@devices)
 	{
 		compare("lookups without writers, " . clients($n), 'beside', "alone tps $n", 'tps', $device, 'rate');
 		compare("lookups beside 2 writers, " . clients($n), 'beside', "writers tps $n", 'tps', $device, 'rate', target('beside', $device, $n));
-		compare("their 99 % latency", 'beside', "writers p99 $n", 'us', $device, 'faster');
+		compare("99 % of lookups beside 2 writers, " . clients($n), 'beside', "writers p99 $n", 'us', $device, 'faster');
 	}
 	for my $n (numerically(keys %{ $clients{tpcb} || {} }))
 	{
@@ -261,7 +261,7 @@ set terminal svg size 1000,420 font "sans,12" background "white" noenhanced
 set output "$out/$section.svg"
 set multiplot layout 1,2
 set grid
-set key left top
+set key below
 set xlabel "clients"
 set logscale x 2
 set yrange [0:*]

@@ -209,8 +209,8 @@ static void
 show_counters(int sessions)
 {
 	static const char *const names[NCOUNTERS] = {
-		"commits", "rollbacks", "conflicts", "lookups", "reads by cursor", "VACUUM",
-		"loads",   "evictions", "DDL",       "checks",  "device lost",
+		"commits", "rollbacks", "conflicts", "lookups", "reads by cursor", "bulk inserts",
+		"VACUUM",  "loads",     "evictions", "DDL",     "checks",          "device lost",
 	};
 	bool all = true;
 

@@ -19,7 +19,9 @@
 #define SEEN_IDS 32
 #define MAX_ANY 40
 #define MAX_INSERT 60
-#define TEXT 2048
+#define MAX_BULK 3000
+#define MAX_LARGE 1500 /* keys of a large = ANY */
+#define TEXT 16384
 
 typedef enum Isolation
 {
@@ -38,6 +40,7 @@ typedef struct Session
 	uint32_t savepoint; /* its step, 0: there is none */
 	bool has_snapshot;  /* the transaction's, if it is REPEATABLE READ */
 	bool broken;        /* the transaction has failed */
+	bool must_undo;     /* it is not to commit */
 	int64_t sent, returned;
 	int64_t seen_ids[SEEN_IDS]; /* rows of the last read */
 	int nseen;
@@ -54,6 +57,9 @@ static const char *const statements[][2] = {
 	{ "by_lane", "SELECT " COLUMNS " FROM h WHERE lane = $1::bigint AND key = ANY ($2::int[])" },
 	{ "insert", "INSERT INTO h (version, previous, id, lane, key) SELECT v, 0, v, l, k FROM "
 				"unnest($1::bigint[], $2::bigint[], $3::int[]) AS n(v, l, k)" },
+	{ "bulk", "INSERT INTO h (version, previous, id, lane, key) SELECT $1::bigint + i, 0, $1::bigint + i, i "
+			  "% 4, i % $3::int "
+			  "FROM generate_series(0, $2::int - 1) i" },
 	{ "update", "UPDATE h SET previous = version, version = $2::bigint, lane = $3::bigint, key = $4::int "
 				"WHERE id = $1::bigint RETURNING " COLUMNS },
 	{ "touch",
@@ -263,16 +269,21 @@ note_read(Session *session, const Condition *condition, bool ordered, PGresult *
  * Reads
  */
 
+/* Most sets are small; a large one has many keys that no row has. */
 static Condition
 some_keys(Session *session, char *text)
 {
 	Condition condition = { .kind = BY_KEYS, .lane = ANY_LANE };
+	bool large = draw(&session->random, 30) == 0;
 	unsigned nkeys = 1 + skewed(session, draw(&session->random, 4) ? 6 : MAX_ANY);
 	char *end = text;
 
+	if (large)
+		nkeys = MAX_ANY + draw(&session->random, MAX_LARGE - MAX_ANY);
 	for (unsigned i = 0; i < nkeys; i++)
 	{
-		int32_t key = choose_key(session);
+		bool any = large && draw(&session->random, 3) != 0;
+		int32_t key = any ? (int32_t) draw(&session->random, (unsigned) run.nkeys * 20) : choose_key(session);
 		size_t at = history_key(&run.history, session->number, key);
 
 		if (i == 0)
@@ -406,6 +417,39 @@ insert_rows(Session *session, unsigned n)
 	session->ninserted += (int) n;
 	note_snapshot(session);
 	PQclear(answer);
+}
+
+/* Inserts many rows, which nobody but this transaction will see. */
+static void
+insert_in_bulk(Session *session)
+{
+	unsigned n = 500 + draw(&session->random, MAX_BULK - 500);
+	size_t first = run.history.sessions[session->number].writes.used;
+	char texts[3][32];
+	const char *values[3] = { texts[0], texts[1], texts[2] };
+	PGresult *answer;
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		Write *write = history_write(&run.history, session->number, session->step);
+
+		write->row.id = write->row.version;
+		write->row.lane = i % NLANES;
+		write->row.key = (int32_t) i % run.nkeys;
+	}
+	sprintf(texts[0], "%lld",
+			(long long) run.history.sessions[session->number].writes.items[first].row.version);
+	sprintf(texts[1], "%u", n);
+	sprintf(texts[2], "%d", run.nkeys);
+	answer = ask_prepared(session, "bulk", 3, values);
+	if (answer == NULL)
+		return;
+	for (size_t i = first; i < first + n; i++)
+		run.history.sessions[session->number].writes.items[i].kind = WRITE_INSERT;
+	session->must_undo = true;
+	note_snapshot(session);
+	PQclear(answer);
+	count(BULKS);
 }
 
 /*
@@ -616,6 +660,8 @@ do_step(Session *session)
 		read_by_cursor(session);
 	else if (session->isolation != AUTOCOMMIT && what <= 2)
 		use_savepoint(session);
+	else if (session->isolation != AUTOCOMMIT && what == 3 && draw(&session->random, 40) == 0)
+		insert_in_bulk(session);
 	else if (what <= 11)
 		read_something(session);
 	else
@@ -645,7 +691,7 @@ committed(Session *session)
 static void
 end_transaction(Session *session)
 {
-	bool commit = !session->broken && draw(&session->random, 7) != 0;
+	bool commit = !session->broken && !session->must_undo && draw(&session->random, 7) != 0;
 	PGresult *answer;
 
 	session->broken = false;
@@ -667,6 +713,7 @@ run_transaction(Session *session)
 	session->savepoint = 0;
 	session->has_snapshot = false;
 	session->broken = false;
+	session->must_undo = false;
 	session->ninserted = session->ndeleted = 0;
 	(void) history_transaction(&run.history, session->number);
 	if (session->isolation == AUTOCOMMIT)

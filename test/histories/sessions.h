@@ -24,6 +24,7 @@ typedef enum Counter
 	CONFLICTS, /* transactions that failed as they may: serialization, deadlock */
 	LOOKUPS,
 	CURSORS,
+	BULKS,
 	VACUUMS,
 	LOADS,
 	EVICTIONS,
