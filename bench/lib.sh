@@ -197,7 +197,7 @@ method() { if [ "$1" = bt ]; then echo btree; else echo "$am"; fi; }
 # sides ROUND: both, each first in every second round.
 sides() { if [ $(($1 % 2)) = 0 ]; then echo bt gp; else echo gp bt; fi; }
 
-# figures CPU: the report, of what is in $raw, into $out.
+# figures CPU [REPORT]: the report, of what is in $raw, into $out.
 figures()
 {
 	local settings
@@ -212,7 +212,7 @@ figures()
 			gpuds "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$here/gpuds.control")" \
 			date "$(date -u +%F)" rows "$rows" rounds "$rounds" keys "$keys" bulk "$bulk" settings "$settings"
 	} >"$work/machine.tsv"
-	perl "$here/bench/report.pl" "$raw" "$work/machine.tsv" "$out" || die "the report failed"
+	perl "$here/bench/${2:-report.pl}" "$raw" "$work/machine.tsv" "$out" || die "the report failed"
 }
 
 # Runs on every exit.

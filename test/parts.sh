@@ -9,11 +9,13 @@
 #   jobs      processors to keep busy
 #   differential_args   arguments for test/differential
 #   soak_args           arguments for test/soak.pl
+#   histories_args      arguments for the program of test/histories
 
 device=cpu
 jobs=2
 differential_args=()
 soak_args=()
+histories_args=()
 
 # For the rest of this part: the installation with the engine library.
 on_cuda()
@@ -363,6 +365,56 @@ part_soak_cuda()
 }
 
 #
+# Recorded histories
+#
+
+# histories_program NAME FILE...: builds a program of test/histories.  libpq is found where the server's
+# installation has it, or where a server that was unpacked (test/gpu) has its libraries.
+histories_program()
+{
+	local name=$1 libdir
+
+	shift
+	libdir=$("$pg_config" --libdir)
+	as_user mkdir -p "$work/$name"
+	as_user gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -I"$("$pg_config" --includedir)" "$@" \
+		-L"$libdir" -L/opt/pglibs -Wl,-rpath,"$libdir" -l:libpq.so.5 -pthread -o "$work/$name/program"
+}
+
+# histories_part NAME
+histories_part()
+{
+	local name=$1 dir=$build/test/histories counts rc
+
+	histories_program "${name}_checker" "$dir"/{history,checker,checker_test}.c || return 1
+	histories_program "$name" "$dir"/{history,checker,sessions,maintenance,histories}.c || return 1
+	as_user "$work/${name}_checker/program" >"$work/log/$name.checker"
+	rc=$?
+	cat "$work/log/$name.checker"
+	start_tested "$name" 'autovacuum = off' 'deadlock_timeout = 100ms' 'jit = off' 'max_wal_size = 4GB' || return 1
+	as_user "$work/$name/program" --device $device ${histories_args[@]+"${histories_args[@]}"} >"$work/log/$name.program" || rc=1
+	cat "$work/log/$name.program"
+	# On the emulated GPU the device is lost on purpose
+	crash_check "$name" || rc=1
+	stop_server "$name"
+	counts=$(cat "$work/log/$name.checker" "$work/log/$name.program" |
+		awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}')
+	echo "$counts"
+	return $rc
+}
+
+part_histories()
+{
+	histories_part histories
+}
+
+part_histories_cuda()
+{
+	on_cuda
+	histories_part histories_cuda
+}
+
+#
 # Without a server
 #
 
@@ -427,7 +479,7 @@ part_static()
 
 	# Shell and Perl that at least parse
 	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/kernels/run test/differential test/floors \
-		test/*.pl test/*.pm bench/run bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
+		test/*.pl test/*.pm bench/run bench/mixed bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
 		case $file:$(head -1 "$file") in
 			*.pm:* | *perl*) perl -Itest -c "$file" 2>&1 | grep -v 'syntax OK'; perl -Itest -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;
