@@ -80,13 +80,13 @@ run_sender(int number)
 		r->output = offset(m->output);
 		r->n = 1;
 		r->cap = 4;
-		began = now_ns();
+		began = gpu_engine_now_ns();
 		__atomic_store_n(&m->posted, 1, __ATOMIC_RELEASE);
 		while (!is_done(r) && !stopping)
 			;
 		if (!is_done(r))
 			break;
-		us = (now_ns() - began) / 1000;
+		us = (gpu_engine_now_ns() - began) / 1000;
 		m->waits[us < MOST_US ? us : MOST_US]++;
 		m->wrong += r->status != GPU_OK || r->found != 1 || m->output[0].w0 != key;
 	}
@@ -119,7 +119,7 @@ static double
 change_us(GpuRequestKind kind, int64_t n)
 {
 	GpuRequest *r = &staging->change;
-	uint64_t began = now_ns();
+	uint64_t began = gpu_engine_now_ns();
 
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
@@ -142,7 +142,7 @@ change_us(GpuRequestKind kind, int64_t n)
 		}
 	}
 	CHECK(r->status == GPU_OK);
-	return (double) (now_ns() - began) / 1000;
+	return (double) (gpu_engine_now_ns() - began) / 1000;
 }
 
 /* New entries beside those that are looked for. */
@@ -178,9 +178,9 @@ load(void)
 static void
 run_for(double seconds)
 {
-	uint64_t end = now_ns() + (uint64_t) (seconds * 1e9);
+	uint64_t end = gpu_engine_now_ns() + (uint64_t) (seconds * 1e9);
 
-	while (now_ns() < end)
+	while (gpu_engine_now_ns() < end)
 		turn();
 }
 
@@ -287,7 +287,7 @@ main(int argc, char **argv)
 	first = change_us(GPU_VERIFY, 0);
 	printf("first check of the tree: %.0f us, second: %.0f\n", first, change_us(GPU_VERIFY, 0));
 	report("lookups beside these");
-	for (uint64_t end = now_ns() + (uint64_t) (seconds * 1e9); now_ns() < end;)
+	for (uint64_t end = gpu_engine_now_ns() + (uint64_t) (seconds * 1e9); gpu_engine_now_ns() < end;)
 		(void) apply_us(100);
 	report("lookups beside applies of 100");
 	stopping = true;
