@@ -35,7 +35,7 @@ static const char *const point_names[] = {
 	"mirror-acquired",       "compact-begun",
 	"check-lanes-read",      "memtable-joining",
 	"memtable-collected",    "drain-apply",
-	"drain-applied",
+	"drain-applied",         "append-paged",
 };
 
 bool gpuds_without_memtables = false;

@@ -121,22 +121,23 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	return scan;
 }
 
+/* Hands on what is known of the chunk's dead entries. */
+static void
+hand_on_killed(GpudsScanState *state)
+{
+	gpuds_probe_kill(&state->kill_mark, state->killed, state->nkilled);
+	state->nkilled = 0;
+}
+
 /* The row of the entry that the scan stands on is dead for everybody. */
 static void
 kill_current(GpudsScanState *state)
 {
 	if (state->killed == NULL)
 		state->killed = MemoryContextAlloc(state->ref.fresh.context, MAX_KILLED * sizeof(GpudsEntry));
-	if (state->nkilled < MAX_KILLED)
-		state->killed[state->nkilled++] = state->current;
-}
-
-/* Hands the dead entries of the chunk on. */
-static void
-hand_on_killed(GpudsScanState *state)
-{
-	gpuds_probe_kill(&state->kill_mark, state->killed, state->nkilled);
-	state->nkilled = 0;
+	if (state->nkilled == MAX_KILLED)
+		hand_on_killed(state);
+	state->killed[state->nkilled++] = state->current;
 }
 
 void

@@ -269,6 +269,7 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 	block = BufferGetBlockNumber(buffer);
 	after = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
 	UnlockReleaseBuffer(buffer);
+	gpuds_injection_point("append-paged");
 	add_to_memtable(index, nwords, lane, records, n, number, block);
 
 	/* looked up now: a relcache message may have come while we waited for locks */

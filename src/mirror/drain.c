@@ -235,7 +235,7 @@ gpuds_drainer_main(Datum arg)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ShutdownRequestPending)
-			proc_exit(0);
+			proc_exit(1); /* to be started again, unless the server stops */
 		if (catchupInterruptPending)
 			ProcessCatchupInterrupt();
 		if (ConfigReloadPending)

@@ -383,7 +383,8 @@ threads(int seconds)
 	generation_drop(arena, &generations[newest % GENERATIONS]);
 	CHECK(arena_used(arena) == 0);
 	free(arena);
-	printf("%llu answers, %llu generations drained\n", (unsigned long long) answers, (unsigned long long) drops);
+	printf("%llu answers, %llu generations drained\n", (unsigned long long) answers,
+		   (unsigned long long) drops);
 }
 
 int

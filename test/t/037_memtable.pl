@@ -1,0 +1,166 @@
+# What is in memtables and not yet in mirrors: scans find it while the drainer is held,
+# gone or in a crash; memtables that are full; mirrors that leave and join; rows that
+# are dead for everybody.
+
+use strict;
+use warnings;
+
+use GpudsTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('memtable', conf => "gpuds.memtable_memory = 1MB\nmax_connections = 60\n");
+
+plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
+
+my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'drain-apply' => 20, 'drain-applied' => 21, 'append-paged' => 22);
+my $device = on_cuda() ? 'cuda' : 'cpu';
+
+sub gate
+{
+	my ($point) = @_;
+	my $gate = $node->background_psql('postgres');
+
+	$gate->query_safe("SELECT pg_advisory_lock(7160, $number{$point})");
+	return $gate;
+}
+
+# Somebody waits at a point
+sub held
+{
+	my ($point, $name) = @_;
+
+	ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND objid = $number{$point} AND NOT granted"), $name);
+}
+
+sub drainer_waits_at
+{
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = '$_[0]'");
+	$node->reload;
+	return;
+}
+
+# The mirror has all that the journal has
+sub drained
+{
+	my ($name) = @_;
+
+	ok($node->poll_query_until('postgres', "SELECT applied_position = journal_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'"), "$name: drained");
+}
+
+my @queries = (
+	'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000',
+	'SELECT count(*), sum(v) FROM t WHERE k = ANY (ARRAY(SELECT i FROM generate_series(1, 3000, 7) i))',
+	'SELECT k, v FROM t WHERE k BETWEEN 10 AND 60 ORDER BY k, v',
+	'SELECT k, v FROM t WHERE k BETWEEN 10 AND 60 ORDER BY k DESC, v',
+	'SELECT count(*), sum(v) FROM t WHERE k IN (1, 20001, 20003, 4)',
+	'SELECT count(*), sum(v) FROM t WHERE k >= 0');
+
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE t (k bigint, v int) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i, i FROM generate_series(1, 20000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+SELECT gpuds_index_load('t_k');
+END
+
+# The drainer is held: what is inserted, updated and removed is seen
+drainer_waits_at('drain-apply');
+my $gate = gate('drain-apply');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 20000 + i, i FROM generate_series(1, 500) i');
+held('drain-apply', 'the drainer is held');
+$node->safe_psql('postgres', 'UPDATE t SET k = k + 1, v = v + 1 WHERE k % 50 = 0');
+same_answers($node, 'a drainer that is held', @queries);
+$node->safe_psql('postgres', 'DELETE FROM t WHERE k BETWEEN 1000 AND 1500; VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT 3000, -i FROM generate_series(1, 400) i');
+same_answers($node, 'and TIDs of removed rows have other rows', @queries);
+my $cursor = $node->background_psql('postgres');
+$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM t WHERE k > 19990 ORDER BY k');
+is($cursor->query_safe('FETCH 3 FROM c'), "19991\n19992\n19993", 'a cursor');
+$gate->quit;
+drained('the drainer goes on');
+is($cursor->query_safe('MOVE 20 FROM c; FETCH 2 FROM c'), "20014\n20015", 'a cursor over the drain');
+is($cursor->query_safe('FETCH BACKWARD 2 FROM c'), "20014\n20013", 'and back');
+$cursor->quit;
+same_answers($node, 'after the drain', @queries);
+check_index($node, 't_k');
+
+# The drainer is terminated, and a crash comes, with a generation in the mirror that is not dropped
+drainer_waits_at('drain-applied');
+$gate = gate('drain-applied');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 30000 + i, i FROM generate_series(1, 100) i');
+held('drain-applied', 'the drainer is held behind an apply');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds drainer'");
+$gate->quit;
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 30100 + i, i FROM generate_series(1, 100) i');
+same_answers($node, 'a drainer that was terminated', @queries);
+drained('another drainer goes on');
+check_index($node, 't_k');
+$gate = gate('drain-applied');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 30200 + i, i FROM generate_series(1, 100) i');
+held('drain-applied', 'the drainer is held before a crash');
+$node->stop('immediate');
+$node->start;
+same_answers($node, 'after a crash', @queries);
+check_index($node, 't_k');
+drainer_waits_at('');
+
+# A record that is in its page and not in the memtable yet, when the memtable becomes full: others
+# of its lane are in the memtable already
+$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (1, 1)');
+$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
+$gate = gate('append-paged');
+my $slow = $node->background_psql('postgres');
+$slow->query_until(qr/go/, "SET gpuds.wait_at = 'append-paged';\n\\echo go\nINSERT INTO t VALUES (2, 2);\n");
+held('append-paged', 'an append is held');
+$node->safe_psql('postgres', 'INSERT INTO t VALUES (3, 3)');
+$node->safe_psql('postgres', 'SET gpuds.test_without_memtables = on; INSERT INTO t VALUES (4, 4)');
+$gate->quit;
+$slow->quit;
+sleep(1);
+is($node->safe_psql('postgres', index_sql('SELECT array_agg(k ORDER BY k) FROM t WHERE k > 0')), '{1,2,3,4}', 'a memtable that became full');
+check_index($node, 't_k');
+
+# A mirror goes, or leaves its memtable, between the two looks of a scan
+$node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(5, 3000) i');
+for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k')",
+	'SET gpuds.test_without_memtables = on; INSERT INTO t VALUES (0, 0)')
+{
+	for my $kind ('enable_bitmapscan', 'enable_indexscan')
+	{
+		my $scan = $node->background_psql('postgres');
+
+		$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 0'));
+		$node->safe_psql('postgres', 'INSERT INTO t VALUES (7, 7)');
+		my $right = $node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 0'));
+		$gate = gate('memtable-collected');
+		$scan->query_until(qr/go/, "SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off; SET $kind = off;\n\\echo go\nSELECT 'count ' || count(*) FROM t WHERE k > 0;\n");
+		held('memtable-collected', "a scan is held: $event, $kind");
+		$node->safe_psql('postgres', $event);
+		$gate->quit;
+		is($scan->query_safe('SELECT 1'), "count $right\n1", "$event, $kind");
+		$scan->quit;
+	}
+}
+
+# Little memory, many writers: memtables are full again and again
+$node->safe_psql('postgres', 'CREATE SEQUENCE s START 100000');
+my $writers = start_pgbench($node, '-c 12 -j 2 -T 5', [ script_file('write', "\\set n random(1, 40)\nINSERT INTO t SELECT nextval('s'), i FROM generate_series(1, :n) i;\nDELETE FROM t WHERE k = (SELECT last_value - 50 FROM s);\n"), 3 ],
+	[ script_file('read', "SELECT 1 / (count(*) >= 3000)::int FROM t WHERE k > 0;\n"), 1 ]);
+ok(finish_pgbench($writers), 'writers and readers with little memory') or diag($writers->{out});
+same_answers($node, 'afterwards', 'SELECT count(*), sum(k) FROM t WHERE k >= 0', 'SELECT count(*) FROM t WHERE k > 99000');
+check_index($node, 't_k');
+
+# Rows that are dead for everybody leave the mirror once a scan has been there
+$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i');
+$node->safe_psql('postgres', 'UPDATE t SET k = k + 1') for 1 .. 5;
+my $entries = "SELECT entries FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'";
+my $all = index_sql('SELECT count(*), sum(k) FROM t WHERE k > 0') =~ s/SELECT count/SET enable_bitmapscan = off; SELECT count/r;
+is($node->safe_psql('postgres', $all), '1000|505500', 'rows after updates');
+ok($node->poll_query_until('postgres', "SELECT 1000 = ($entries)"), 'what is dead has left the mirror') or diag($node->safe_psql('postgres', $entries));
+is($node->safe_psql('postgres', $all), '1000|505500', 'and the rows are there');
+check_index($node, 't_k');
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i');
+same_answers($node, 'TIDs are used again', 'SELECT count(*), sum(k) FROM t WHERE k > 0', 'SELECT count(*) FROM t WHERE k BETWEEN 1 AND 100');
+check_index($node, 't_k');
+
+$node->stop;
+done_testing();
