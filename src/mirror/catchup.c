@@ -236,6 +236,7 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 		if (result != GPUDS_UP || memtable == 0)
 			return result;
 		mirror->drained = oldest;
+		mirror->unread = 0;
 		if (gpuds_memtable_join(memtable, oldest, &mirror->joined) || attempt == JOIN_ATTEMPTS)
 			return result;
 		CHECK_FOR_INTERRUPTS();

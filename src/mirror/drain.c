@@ -38,6 +38,9 @@
 /* When to look again at what somebody else is at, or is not old enough. */
 #define LOOK_MS 5
 
+/* Operations that are drained into a mirror without anybody scanning it. */
+#define MOST_UNREAD (512 * 1024)
+
 void
 gpuds_drainer_register(void)
 {
@@ -61,6 +64,20 @@ static bool
 is_joined(GpudsMirror *mirror, const GpudsFrozen *frozen)
 {
 	return pg_atomic_read_u64(&mirror->joined) == frozen->serial;
+}
+
+/*
+ * Nobody has scanned the mirror for so long that the next scan may as well bring it up: until
+ * then its file is written to as if it had no mirror.
+ */
+static bool
+is_unread(GpudsMirror *mirror, int64 n)
+{
+	uint64 scans = pg_atomic_read_u64(&mirror->stats.scans);
+
+	mirror->unread = scans == mirror->scans ? mirror->unread + n : 0;
+	mirror->scans = scans;
+	return mirror->unread > MOST_UNREAD;
 }
 
 /* The mirror has a frozen generation: so far it has been brought up now, at least. */
@@ -120,6 +137,8 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	{
 		advance(mirror, frozen, beyond);
 		apply_kills(mirror, frozen, ops, &size);
+		if (is_unread(mirror, n))
+			gpuds_memtable_leave(&mirror->joined);
 		gpuds_injection_point_of("drain-applied", frozen->file.locator.dbOid);
 	}
 	else

@@ -112,6 +112,8 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 joined;
 	uint64 joining; /* of the one that its applier is about to join */
 	uint64 drained; /* generations numbered below are in the mirror; while it is joined */
+	uint64 scans;   /* stats.scans at the last drain ... */
+	uint64 unread;  /* ... and operations drained since that changed */
 	uint64 killed;  /* entries deleted that the journal still has, at most; the applier's */
 
 	/* identity; valid while serial stays the same */
