@@ -38,6 +38,10 @@
 
 #define NO_SLOT (-1)
 
+/* How often, and after how long each time, to look whether the drainer is done with a mirror. */
+#define DRAINER_LOOKS 500
+#define DRAINER_LOOK_US 1000
+
 typedef struct Registry
 {
 	pg_atomic_uint64 clock; /* moves with every load; orders last uses */
@@ -506,16 +510,18 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 
 /*
  * Gives up the mirror of a file on a kind of device.  Nobody uses the file any more but
- * the drainer, perhaps, which is waited for.
+ * the drainer, perhaps, which is waited for.  Others are not: a loader in a database that
+ * is to be dropped has to be told first.
  */
 static void
 forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
 {
-	for (;;)
+	for (int i = 0; i < DRAINER_LOOKS; i++)
 	{
 		GpudsMirror *mirror;
 		bool detached;
 
+		CHECK_FOR_INTERRUPTS();
 		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 		mirror = find_file(locator, kind);
 		detached = mirror && detach(mirror);
@@ -524,8 +530,7 @@ forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
 			dispose(mirror);
 		if (mirror == NULL || detached)
 			break;
-		gpuds_mirror_acquire(mirror, true);
-		gpuds_mirror_release(mirror);
+		pg_usleep(DRAINER_LOOK_US);
 	}
 }
 
