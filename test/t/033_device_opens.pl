@@ -40,6 +40,8 @@ INSERT INTO t SELECT i::bigint * 7919 % 100000, i FROM generate_series(1, 100000
 CREATE INDEX t_k ON t USING gpu_btree (k);
 END
 my $query = 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 500 AND 900';
+# the same by many keys, for which "auto" takes the GPU
+my $keys = 'SELECT count(*), sum(v) FROM t WHERE k = ANY (ARRAY(SELECT generate_series(500, 900)))';
 my $right = $node->safe_psql('postgres', scan_sql($query));
 device_is('cannot be opened: the view says so', "state = 'starting' AND detail ~ 'attempt that was to fail'");
 my ($rc, $out, $err) = $node->psql('postgres', 'SET gpuds.device = auto; ' . index_sql($query));
@@ -60,7 +62,7 @@ for my $round (1 .. 2)
 {
 	set_failures(2);
 	$node->reload;
-	is($node->safe_psql('postgres', "SET client_min_messages = error; SET gpuds.device = auto; SET gpuds.device_fault = 'sticky'; " . index_sql($query)),
+	is($node->safe_psql('postgres', "SET client_min_messages = error; SET gpuds.device = auto; SET gpuds.device_fault = 'sticky'; " . index_sql($keys)),
 		$right, "lost, cannot be opened: right answer ($round)");
 	device_is("lost, cannot be opened: it is counted ($round)", "losses = $round");
 	device_ready($node);
@@ -72,7 +74,7 @@ check_index($node, 't_k');
 # A server whose worker waits for its next attempt can be stopped
 set_failures(1000);
 $node->reload;
-$node->psql('postgres', "SET client_min_messages = error; SET gpuds.device = auto; SET gpuds.device_fault = 'sticky'; " . index_sql($query));
+$node->psql('postgres', "SET client_min_messages = error; SET gpuds.device = auto; SET gpuds.device_fault = 'sticky'; " . index_sql($keys));
 device_is('stopped: it cannot be opened', "state = 'starting' AND detail ~ 'attempt that was to fail' AND worker_pid IS NOT NULL");
 my $began = time;
 $node->stop('fast');
