@@ -166,12 +166,6 @@ generation_drop(Arena *arena, Generation *generation)
 	memset(generation, 0, sizeof(*generation));
 }
 
-HOST_FN size_t
-generation_bytes(const Generation *generation)
-{
-	return (size_t) __atomic_load_n(&generation->nchunks, __ATOMIC_RELAXED) * ARENA_CHUNK_BYTES;
-}
-
 HOST_FN uint64_t
 generation_entries(const Generation *generation)
 {

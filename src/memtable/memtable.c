@@ -93,13 +93,6 @@ gpuds_memtable_shmem_init(void)
 		init_shared();
 }
 
-/* Bytes that memtables hold. */
-size_t
-gpuds_memtable_memory_used(void)
-{
-	return arena_used(gpuds_memtables.arena);
-}
-
 uint32
 gpuds_memtable_hash(const RelFileLocator *locator)
 {
@@ -350,17 +343,4 @@ gpuds_memtable_leave(pg_atomic_uint64 *joined)
 		return;
 	pg_atomic_write_u32(&gpuds_memtable_slot(serial)->left, 1);
 	gpuds_drainer_wake();
-}
-
-uint64
-gpuds_memtable_entries(uint64 serial)
-{
-	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
-	uint64 entries = 0;
-
-	if (serial == 0)
-		return 0;
-	for (int i = 0; i < MEMTABLE_GENERATIONS; i++)
-		entries += generation_entries(&memtable->generation[i]);
-	return pg_atomic_read_u64(&memtable->serial) == serial ? entries : 0;
 }

@@ -69,7 +69,6 @@ typedef struct GpudsFile
 /* shared memory (memtable.c) */
 extern Size gpuds_memtable_shmem_size(void);
 extern void gpuds_memtable_shmem_init(void);
-extern size_t gpuds_memtable_memory_used(void);
 
 /*
  * memtable.c.  A memtable is named by its serial, which is never used again; 0 names
@@ -87,9 +86,6 @@ extern bool gpuds_memtable_is_whole(uint64 serial);
 
 /* Wakes the drainer: there is something for it to do. */
 extern void gpuds_drainer_wake(void);
-
-/* Entries in a memtable. */
-extern uint64 gpuds_memtable_entries(uint64 serial);
 
 /*
  * Joining, for a mirror's applier.  oldest is asked for before the journal is read

@@ -287,6 +287,10 @@ void
 gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark)
 {
 	mark->memtable = ref->mirror ? pg_atomic_read_u64(&ref->mirror->joined) : 0;
+	/* joined before guard: of this mirror, not of one that the slot has had since */
+	pg_read_barrier();
+	if (ref->mirror && pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
+		mark->memtable = 0;
 	mark->stamp = mark->memtable ? gpuds_memtable_stamp(mark->memtable) : 0;
 }
 

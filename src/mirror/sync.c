@@ -381,8 +381,9 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 }
 
 /*
- * The barrier: when it returns, ref names a mirror that has all records that
- * were in the journal when it was called, or NULL if no mirror can be had.
+ * The barrier: when it returns, ref names a mirror that has all records that were in the
+ * journal when it was called, together with ref->memtable if that is not 0; or NULL if no
+ * mirror can be had.
  *
  * Called after the snapshot was taken, holding no locks but those on relations;
  * may wait for another applier, interruptibly.
