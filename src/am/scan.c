@@ -96,8 +96,7 @@ typedef struct GpudsScanState
 	uint64 chunk_serial; /* names the chunk's contents */
 	ScanMark mark;
 
-	GpudsKillMark kill_mark; /* of the chunk */
-	GpudsEntry *killed;      /* entries of the chunk whose rows are dead for everybody */
+	GpudsEntry *killed; /* entries of the chunk whose rows are dead for everybody */
 	int nkilled;
 } GpudsScanState;
 
@@ -125,7 +124,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 static void
 hand_on_killed(GpudsScanState *state)
 {
-	gpuds_probe_kill(&state->kill_mark, state->killed, state->nkilled);
+	gpuds_probe_kill(&state->ref, state->killed, state->nkilled);
 	state->nkilled = 0;
 }
 
@@ -274,7 +273,6 @@ fetch_chunk(GpudsScanState *state)
 	const GpudsProbeSizes *sizes;
 
 	hand_on_killed(state);
-	gpuds_probe_mark(&state->ref, &state->kill_mark);
 	if (state->chunk_size < state->fetch)
 	{
 		state->chunk = repalloc(state->chunk, state->fetch * sizeof(GpudsEntry));

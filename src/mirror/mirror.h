@@ -166,6 +166,16 @@ typedef struct GpudsFresh
 	uint64 memtable; /* that said so; 0: nothing is kept */
 } GpudsFresh;
 
+/*
+ * What it takes to kill entries (memtable/memtable.h) that a scan was given.  No probe gives an
+ * entry that a bulk delete counted in the stamp has deleted.
+ */
+typedef struct GpudsKillMark
+{
+	uint64 memtable; /* 0: entries cannot be killed */
+	uint64 stamp;
+} GpudsKillMark;
+
 /* What a scan remembers of the mirror it uses. */
 typedef struct GpudsMirrorRef
 {
@@ -174,6 +184,7 @@ typedef struct GpudsMirrorRef
 	int64 intervals; /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable; /* that has what the mirror may lack, or 0: it has all that the scan needs */
 	GpudsFresh fresh;
+	GpudsKillMark kill_mark;
 } GpudsMirrorRef;
 
 /* The index as the mirror rooms need it: key layout and identity. */
@@ -286,18 +297,7 @@ extern bool gpuds_mirror_expected(Relation index, double entries);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);
-/*
- * Kills (memtable/memtable.h).  A mark is taken before a probe; entries that the probe gave and whose
- * rows are dead for everybody may be killed with it.
- */
-typedef struct GpudsKillMark
-{
-	uint64 memtable;
-	uint64 stamp;
-} GpudsKillMark;
-
-extern void gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark);
-extern void gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n);
+extern void gpuds_probe_kill(const GpudsMirrorRef *ref, const GpudsEntry *entries, int n);
 extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
 
 /* The scan has other intervals, or starts from another place: what is kept is of no use. */

@@ -279,24 +279,17 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 		pg_atomic_fetch_add_u64(&ref->mirror->stats.fallbacks, 1);
 		ref->mirror = NULL;
 	}
+	/* what the fallback keeps may be older */
+	ref->kill_mark.memtable = 0;
 	return gpuds_fallback_scan(fallback, source, scan, forward, out, cap, end);
 }
 
-/* What kills of entries need that the next probe gives. */
+/* Entries of the last gpuds_probe lead to rows that are dead for everybody. */
 void
-gpuds_probe_mark(const GpudsMirrorRef *ref, GpudsKillMark *mark)
+gpuds_probe_kill(const GpudsMirrorRef *ref, const GpudsEntry *entries, int n)
 {
-	mark->memtable = ref->mirror ? pg_atomic_read_u64(&ref->mirror->joined) : 0;
-	/* joined before guard: of this mirror, not of one that the slot has had since */
-	pg_read_barrier();
-	if (ref->mirror && pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
-		mark->memtable = 0;
-	mark->stamp = mark->memtable ? gpuds_memtable_stamp(mark->memtable) : 0;
-}
+	const GpudsKillMark *mark = &ref->kill_mark;
 
-void
-gpuds_probe_kill(const GpudsKillMark *mark, const GpudsEntry *entries, int n)
-{
 	if (mark->memtable != 0 && n > 0)
 		gpuds_memtable_kill(mark->memtable, mark->stamp, entries, n);
 }

@@ -149,7 +149,7 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 	return true;
 }
 
-/* Has the mirror, together with its memtable, all that was appended until now? */
+/* Has the mirror, together with its memtable (ref->memtable), all that was appended until now? */
 static bool
 is_joined(GpudsMirrorRef *ref)
 {
@@ -380,6 +380,44 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 		   sync_on(source, GPUDS_ON_CUDA, how, ref) == GPUDS_UP;
 }
 
+/* The mirror that the session has used before, if it will do.  False: it will not. */
+static bool
+sync_again(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
+																   : gpuds_device_wanted(ref->intervals);
+	Goal goal;
+
+	if (ref->mirror == NULL || ref->mirror->tree.kind != kind ||
+		pg_atomic_read_u64(&ref->mirror->serial) != ref->serial)
+		return false;
+	set_goal(source, false, &goal);
+	if (goal.recovery || !is_reached(source, ref, &goal))
+		return false;
+	gpuds_mirror_touch(ref->mirror);
+	return true;
+}
+
+/*
+ * May entries be killed that the scan will be given?  What a bulk delete has removed that the
+ * stamp counts is not to be given any more.  It is in the memtable; where the scan does without
+ * the memtable, it is in the mirror if that has all changes up to now.
+ */
+static void
+mark_kills(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
+{
+	GpudsKillMark *mark = &ref->kill_mark;
+	uint64 needed = ref->memtable;
+
+	mark->memtable = 0;
+	if (needed == 0 && !is_joined(ref))
+		return;
+	mark->stamp = gpuds_memtable_stamp(ref->memtable);
+	if (needed != 0 || pg_atomic_read_u64(&ref->mirror->synced) > gpuds_journal_changes(source->index))
+		mark->memtable = ref->memtable;
+	ref->memtable = needed;
+}
+
 /*
  * The barrier: when it returns, ref names a mirror that has all records that were in the
  * journal when it was called, together with ref->memtable if that is not 0; or NULL if no
@@ -391,22 +429,9 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 void
 gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
-	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
-																   : gpuds_device_wanted(ref->intervals);
-
-	if (ref->mirror && ref->mirror->tree.kind == kind &&
-		pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
-	{
-		Goal goal;
-
-		set_goal(source, false, &goal);
-		if (!goal.recovery && is_reached(source, ref, &goal))
-		{
-			gpuds_mirror_touch(ref->mirror);
-			return;
-		}
-	}
-	if (!sync_somewhere(source, 0, ref))
+	if (sync_again(source, ref) || sync_somewhere(source, 0, ref))
+		mark_kills(source, ref);
+	else
 	{
 		if (ref->mirror)
 			warn_journal(source->index);
