@@ -24,7 +24,7 @@ extern bool gpuds_admin_has_file(Relation index);
 extern void gpuds_check_journal(Relation index, const GpudsKeyLayout *layout);
 
 /* check_mirror.c */
-extern void gpuds_check_mirror(const GpudsMirrorSource *source);
+extern void gpuds_check_mirror(Relation heap, const GpudsMirrorSource *source);
 
 /* check_heap.c */
 extern void gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);

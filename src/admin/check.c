@@ -57,7 +57,7 @@ check(Relation heap, Relation index, bool heapallindexed)
 		snapshot = take_snapshot(index);
 
 	gpuds_check_journal(index, &info.layout);
-	gpuds_check_mirror(&source);
+	gpuds_check_mirror(heap, &source);
 	if (heapallindexed)
 	{
 		gpuds_check_heap(heap, &source, snapshot);

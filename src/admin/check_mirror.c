@@ -11,8 +11,10 @@
  */
 #include "gpuds.h"
 
+#include "access/tableam.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/snapmgr.h"
 
 #include "admin/admin.h"
 
@@ -30,12 +32,23 @@ typedef enum Verdict
 	MIRROR_HAS_EXTRA
 } Verdict;
 
+/* Does an entry lead to a row that the session sees? */
+static bool
+is_visible(Relation heap, const GpudsEntry *entry)
+{
+	ItemPointerData tid;
+	bool all_dead;
+
+	gpuds_entry_tid(entry, &tid);
+	return table_index_fetch_tuple_check(heap, &tid, GetActiveSnapshot(), &all_dead);
+}
+
 /*
  * Compares the mirror's entries with the journal's, but allows for as many to be missing as
- * were killed.  *where: the first that differs.
+ * were killed, unless they lead to visible rows.  *where: the first that differs.
  */
 static Verdict
-compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
+compare(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 {
 	GpudsMirror *mirror = ref->mirror;
 	GpudsEntries *stream = gpuds_entries_open(source->index, &mirror->pos);
@@ -92,7 +105,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 			break;
 		if (at < n && entry_equal(&chunk[at], &entry))
 			at++;
-		else if (!doubtful && ++missing > mirror->killed)
+		else if (!doubtful && (++missing > mirror->killed || is_visible(heap, &entry)))
 		{
 			*where = entry;
 			verdict = MIRROR_LACKS;
@@ -106,7 +119,7 @@ compare(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 
 /* Checks the mirror; the caller is its applier. */
 static Verdict
-examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
+examine(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 {
 	GpudsMirror *mirror = ref->mirror;
 	char why[200];
@@ -126,7 +139,7 @@ examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
 					 errdetail_internal("%s", why),
 					 errhint("Call gpuds_index_evict; the next scan loads it again.")));
 	}
-	return compare(source, ref, where);
+	return compare(heap, source, ref, where);
 }
 
 /*
@@ -134,7 +147,8 @@ examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsEntry *where)
  * without that, and only one that has exactly what the journal has up to its position.
  */
 static Verdict
-acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool as_it_is, GpudsEntry *where)
+acquire_and_examine(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool as_it_is,
+					GpudsEntry *where)
 {
 	Verdict verdict = MIRROR_GONE;
 
@@ -143,7 +157,7 @@ acquire_and_examine(const GpudsMirrorSource *source, GpudsMirrorRef *ref, bool a
 	{
 		if (as_it_is ? pg_atomic_read_u64(&ref->mirror->guard) == ref->serial && !ref->mirror->ahead
 					 : gpuds_mirror_settle(source, ref))
-			verdict = examine(source, ref, where);
+			verdict = examine(heap, source, ref, where);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	gpuds_mirror_release(ref->mirror);
@@ -178,7 +192,7 @@ report_difference(const char *name, Verdict verdict, const GpudsEntry *where)
  * chance.
  */
 static void
-check_own(const GpudsMirrorSource *source, int *kind)
+check_own(Relation heap, const GpudsMirrorSource *source, int *kind)
 {
 	const char *name = RelationGetRelationName(source->index);
 	int wrong = 0;
@@ -196,7 +210,7 @@ check_own(const GpudsMirrorSource *source, int *kind)
 			return;
 		}
 		*kind = ref.mirror->tree.kind;
-		verdict = acquire_and_examine(source, &ref, false, &where);
+		verdict = acquire_and_examine(heap, source, &ref, false, &where);
 		if (verdict == MIRROR_GOOD)
 			return;
 		if (verdict != MIRROR_GONE && ++wrong > 1)
@@ -212,11 +226,11 @@ check_own(const GpudsMirrorSource *source, int *kind)
  * violation.
  */
 void
-gpuds_check_mirror(const GpudsMirrorSource *source)
+gpuds_check_mirror(Relation heap, const GpudsMirrorSource *source)
 {
 	int own = -1;
 
-	check_own(source, &own);
+	check_own(heap, source, &own);
 	if (RelationUsesLocalBuffers(source->index))
 		return;
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
@@ -227,7 +241,7 @@ gpuds_check_mirror(const GpudsMirrorSource *source)
 
 		if (kind == own || !gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))
 			continue;
-		verdict = acquire_and_examine(source, &ref, true, &where);
+		verdict = acquire_and_examine(heap, source, &ref, true, &where);
 		if (verdict == MIRROR_LACKS || verdict == MIRROR_HAS_EXTRA)
 			report_difference(RelationGetRelationName(source->index), verdict, &where);
 	}
