@@ -60,16 +60,23 @@ typedef struct GenerationKill
 	uint32_t reserved;
 } GenerationKill;
 
+/*
+ * What every search reads is in one cache line, what every insert changes in another: else
+ * each insert would take the head away from all who search.
+ */
 typedef struct Generation
 {
-	uint64_t bump;                    /* atomic: end << 32 | first unit of the newest chunk not handed out */
-	uint64_t entries;                 /* atomic: nodes */
-	uint32_t chunks;                  /* atomic: newest chunk, 0: the generation has no memory */
-	uint32_t nchunks;                 /* atomic */
-	uint32_t filter;                  /* its chunk */
-	uint32_t kills;                   /* atomic: the newest kill, 0: none */
-	uint64_t nkills;                  /* atomic */
 	uint32_t head[GENERATION_LEVELS]; /* atomic */
+	uint32_t filter;                  /* its chunk */
+	uint32_t reserved[5];
+
+	uint64_t bump;    /* atomic: end << 32 | first unit of the newest chunk not handed out */
+	uint64_t entries; /* atomic: nodes */
+	uint32_t chunks;  /* atomic: newest chunk, 0: the generation has no memory */
+	uint32_t nchunks; /* atomic */
+	uint64_t nkills;  /* atomic */
+	uint32_t kills;   /* atomic: the newest kill, 0: none */
+	uint32_t reserved2[7];
 } Generation;
 
 HOST_FN const GenerationNode *

@@ -116,9 +116,9 @@ begin_generation(GpudsMemtable *memtable)
 	/* The block first: it must not be behind the end. */
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		memtable->end_block[lane] = pg_atomic_read_u32(&memtable->block[lane]);
+		memtable->end_block[lane] = pg_atomic_read_u32(&memtable->appended[lane].block);
 		pg_read_barrier();
-		memtable->end[lane] = pg_atomic_read_u64(&memtable->appended[lane]);
+		memtable->end[lane] = pg_atomic_read_u64(&memtable->appended[lane].number);
 	}
 	pg_memory_barrier();
 	pg_atomic_write_u64(&memtable->newest, next);

@@ -21,6 +21,14 @@
 /* A serial is its memtable's slot below, and how often a memtable was made above. */
 #define GPUDS_MEMTABLE_SLOT_BITS 20
 
+/* How far a lane has been put in: a cache line of its own, because each append changes it. */
+typedef struct GpudsLaneEnd
+{
+	pg_atomic_uint64 number; /* one above the highest record number */
+	pg_atomic_uint32 block;  /* page of that record */
+	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+} GpudsLaneEnd;
+
 typedef struct GpudsMemtable
 {
 	pg_atomic_uint64 serial; /* 0: not in the directory; changes under the lock */
@@ -38,19 +46,16 @@ typedef struct GpudsMemtable
 
 	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
 
-	/* One above the highest number that was put in, and the page of that record. */
-	pg_atomic_uint64 appended[GPUDS_LANES];
-	pg_atomic_uint32 block[GPUDS_LANES];
-
 	/* the drainer's, but for what its maker and who retires it set */
 	bool retired;            /* is to be freed */
 	bool leaving;            /* the generation before the oldest is to be dropped ... */
 	uint64 leaves_at;        /* ... when no pin is older than this version */
 	uint64 period;           /* grace period that has to be over before anything more is done */
 	TimestampTz begun;       /* when the newest generation was begun */
-	uint64 end[GPUDS_LANES]; /* appended and block, as of then */
+	uint64 end[GPUDS_LANES]; /* appended, as of then */
 	BlockNumber end_block[GPUDS_LANES];
 
+	GpudsLaneEnd appended[GPUDS_LANES];
 	Generation generation[MEMTABLE_GENERATIONS];
 } GpudsMemtable;
 

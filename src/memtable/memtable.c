@@ -41,6 +41,7 @@ gpuds_memtable_shmem_size(void)
 
 	size = add_size(size, mul_size(MaxBackends, sizeof(GpudsAppender) + sizeof(PinSlot)));
 	size = add_size(size, mul_size(NCHAINS, sizeof(pg_atomic_uint64) + sizeof(int)));
+	size = add_size(size, PG_CACHE_LINE_SIZE); /* to align the slots */
 	size = add_size(size, mul_size(gpuds_max_mirrors, sizeof(GpudsMemtable)));
 	return add_size(size, MAXALIGN(sizeof(GpudsMemtableShared)));
 }
@@ -87,7 +88,7 @@ gpuds_memtable_shmem_init(void)
 	at += NCHAINS * sizeof(int);
 	all->shared = (GpudsMemtableShared *) at;
 	at += MAXALIGN(sizeof(GpudsMemtableShared));
-	all->slots = (GpudsMemtable *) at;
+	all->slots = (GpudsMemtable *) CACHELINEALIGN(at);
 	all->lock = &GetNamedLWLockTranche("gpuds_memtable")[0].lock;
 	if (!found)
 		init_shared();
@@ -154,8 +155,8 @@ init_slot(GpudsMemtable *memtable)
 	pg_atomic_init_u64(&memtable->deletes, 0);
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		pg_atomic_init_u64(&memtable->appended[lane], 0);
-		pg_atomic_init_u32(&memtable->block[lane], InvalidBlockNumber);
+		pg_atomic_init_u64(&memtable->appended[lane].number, 0);
+		pg_atomic_init_u32(&memtable->appended[lane].block, InvalidBlockNumber);
 	}
 	memtable->version = 1;
 }
@@ -218,8 +219,8 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	pg_atomic_write_u32(&memtable->left, 1);
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		pg_atomic_write_u64(&memtable->appended[lane], 0);
-		pg_atomic_write_u32(&memtable->block[lane], InvalidBlockNumber);
+		pg_atomic_write_u64(&memtable->appended[lane].number, 0);
+		pg_atomic_write_u32(&memtable->appended[lane].block, InvalidBlockNumber);
 	}
 	memtable->leaving = memtable->retired = false;
 	memtable->begun = GetCurrentTimestamp();

@@ -120,13 +120,14 @@ look_again(void)
 static void
 note_end(GpudsMemtable *memtable, int lane, uint64 end, BlockNumber block)
 {
-	uint64 before = pg_atomic_read_u64(&memtable->appended[lane]);
+	GpudsLaneEnd *lane_end = &memtable->appended[lane];
+	uint64 before = pg_atomic_read_u64(&lane_end->number);
 
 	while (before < end)
 	{
-		if (pg_atomic_compare_exchange_u64(&memtable->appended[lane], &before, end))
+		if (pg_atomic_compare_exchange_u64(&lane_end->number, &before, end))
 		{
-			pg_atomic_write_u32(&memtable->block[lane], block);
+			pg_atomic_write_u32(&lane_end->block, block);
 			break;
 		}
 	}

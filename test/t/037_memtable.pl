@@ -141,6 +141,33 @@ for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k
 	}
 }
 
+# A crash at each step of an append, of a scan, of a mirror's joining and of the drainer; what has
+# committed is in the journal
+$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 3000) i');
+my %step = (
+	'append-paged' => 'VACUUM (INDEX_CLEANUP ON) t',
+	'memtable-collected' => index_sql('SELECT count(*) FROM t WHERE k > 0'),
+	'memtable-joining' => index_sql("SELECT gpuds_index_evict('t_k'); SELECT count(*) FROM t WHERE k > 0"),
+	'drain-apply' => undef,
+	'drain-applied' => undef);
+for my $point (sort keys %step)
+{
+	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 0')) for 1 .. 2;
+	drainer_waits_at($step{$point} ? '' : $point);
+	$node->safe_psql('postgres', 'DELETE FROM t WHERE k % 100 = 7; INSERT INTO t VALUES (50, 0)');
+	$gate = gate($point);
+	my $session = $node->background_psql('postgres');
+	$session->query_until(qr/go/, "SET gpuds.wait_at = '$point';\n\\echo go\n" . ($step{$point} // 'INSERT INTO t VALUES (51, 0)') . ";\n");
+	held($point, "held at $point");
+	$node->safe_psql('postgres', 'INSERT INTO t VALUES (52, 0)');
+	$node->stop('immediate');
+	$_->{run}->finish for $session, $gate;
+	$node->start;
+	same_answers($node, "after a crash at $point", 'SELECT count(*), sum(k) FROM t WHERE k > 0', 'SELECT k, v FROM t WHERE k BETWEEN 40 AND 60 ORDER BY k, v');
+	check_index($node, 't_k');
+}
+drainer_waits_at('');
+
 # Little memory, many writers: memtables are full again and again
 $node->safe_psql('postgres', 'CREATE SEQUENCE s START 100000');
 my $writers = start_pgbench($node, '-c 12 -j 2 -T 5', [ script_file('write', "\\set n random(1, 40)\nINSERT INTO t SELECT nextval('s'), i FROM generate_series(1, :n) i;\nDELETE FROM t WHERE k = (SELECT last_value - 50 FROM s);\n"), 3 ],
