@@ -139,6 +139,11 @@ FROM gpuds_devices WHERE kind = 'cpu';
 SELECT count(*) FROM gpuds_devices WHERE kind NOT IN ('cpu', 'cuda') OR memory_used > memory_total
 	OR state NOT IN ('ready', 'starting', 'absent');
 
+-- memtables
+SELECT coalesce(drainer_pid <> pg_backend_pid(), true) AS drainer, memory_total > 0 AS total, memory_used BETWEEN 0 AND memory_total AS used,
+	memtables >= 0 AS memtables, operations >= 0 AS operations, drained >= 0 AS drained, overflows >= 0 AS overflows
+FROM gpuds_memtables;
+
 -- wrong objects
 CREATE INDEX t_btree ON t (k);
 CREATE TABLE p (k int) PARTITION BY RANGE (k);

@@ -46,6 +46,7 @@ SELECT gpuds_index_check('p_k');
 SELECT relname, indexrelname, state, entries FROM gpuds_indexes WHERE schemaname = 'test_admin_privileges';
 SELECT relname, indexrelname, loads FROM gpuds_stat_indexes WHERE schemaname = 'test_admin_privileges';
 SELECT name, state FROM gpuds_devices WHERE kind = 'cpu';
+SELECT memory_total > 0 AS total FROM gpuds_memtables;
 RESET ROLE;
 
 -- functions of the index run as the owner, with what the owner may do only

@@ -159,6 +159,11 @@ CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_tota
 		OUT since timestamptz, OUT losses bigint, OUT staging_used bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
+CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total bigint,
+		OUT memory_used bigint, OUT memtables bigint, OUT operations bigint, OUT drained bigint,
+		OUT overflows bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
 CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
 		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -173,6 +178,10 @@ CREATE VIEW gpuds_devices AS
 	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail,
 		d.since, d.losses, d.staging_used
 	FROM gpuds_device_state() d;
+
+CREATE VIEW gpuds_memtables AS
+	SELECT m.drainer_pid, m.memory_total, m.memory_used, m.memtables, m.operations, m.drained, m.overflows
+	FROM gpuds_memtable_state() m;
 
 CREATE VIEW gpuds_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
@@ -198,4 +207,4 @@ CREATE VIEW gpuds_stat_indexes AS
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
 	WHERE a.amname = 'gpu_btree' AND i.relkind = 'i';
 
-GRANT SELECT ON gpuds_devices, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;
+GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

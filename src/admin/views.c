@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The functions behind the views gpuds_devices, gpuds_indexes and
- *	  gpuds_stat_indexes.
+ *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_indexes
+ *	  and gpuds_stat_indexes.
  *
  * Every role may call them: they show no more of an index than its size and its
  * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for nothing.  They
@@ -30,6 +30,7 @@
 #include "admin/admin.h"
 
 PG_FUNCTION_INFO_V1(gpuds_device_state);
+PG_FUNCTION_INFO_V1(gpuds_memtable_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);
 PG_FUNCTION_INFO_V1(gpuds_index_stats);
 
@@ -111,6 +112,31 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 		add_row(fcinfo, values, isnull);
 	}
 	return (Datum) 0;
+}
+
+/*
+ * gpuds_memtable_state(): process of the drainer, NULL if it does not run; memory of
+ * memtables in bytes and what they hold; operations drained and overflows since the server
+ * was started.
+ */
+Datum
+gpuds_memtable_state(PG_FUNCTION_ARGS)
+{
+	Datum values[7];
+	bool isnull[7] = { false };
+	GpudsMemtableReport report;
+
+	gpuds_require_preload();
+	gpuds_memtable_report(&report);
+	values[0] = Int32GetDatum(report.drainer_pid);
+	isnull[0] = report.drainer_pid == 0;
+	values[1] = Int64GetDatum(report.memory_total);
+	values[2] = Int64GetDatum(report.memory_used);
+	values[3] = Int64GetDatum(report.memtables);
+	values[4] = Int64GetDatum(report.operations);
+	values[5] = Int64GetDatum(report.drained);
+	values[6] = Int64GetDatum(report.overflows);
+	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
 }
 
 /* Copies what a mirror says of itself.  False: it has been given to another file. */

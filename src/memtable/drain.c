@@ -47,6 +47,7 @@ gpuds_drainer_begin(void)
 	in_period = false;
 	periods_over = 0;
 	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
+	gpuds_memtables.shared->drainer_pid = MyProcPid;
 	gpuds_memtables.shared->drainer = MyLatch;
 }
 
@@ -192,7 +193,10 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 			return GPUDS_DRAIN_IDLE;
 		/* without memory for another generation it is as good as full */
 		if (is_due(memtable) && !begin_generation(memtable))
+		{
+			pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
 			gpuds_memtable_retire(memtable);
+		}
 		return GPUDS_DRAIN_LATER;
 	}
 	pg_atomic_write_u32(&memtable->left, 0);
@@ -307,6 +311,7 @@ gpuds_drain_drop(const GpudsFrozen *frozen, GpudsDrainCheck check)
 		else
 		{
 			pg_atomic_write_u64(&memtable->oldest, frozen->generation + 1);
+			pg_atomic_fetch_add_u64(&gpuds_memtables.shared->drained, frozen->n);
 			memtable->leaves_at = __atomic_add_fetch(&memtable->version, 1, __ATOMIC_SEQ_CST);
 			memtable->leaving = true;
 		}

@@ -61,6 +61,9 @@ init_shared(void)
 		all->chains[i] = NO_SLOT;
 	}
 	all->shared->drainer = NULL;
+	all->shared->drainer_pid = 0;
+	pg_atomic_init_u64(&all->shared->drained, 0);
+	pg_atomic_init_u64(&all->shared->overflows, 0);
 	pg_atomic_init_u32(&all->shared->nused, 0);
 	pg_atomic_init_u64(&all->shared->period, 0);
 	all->shared->last_life = 0;
@@ -313,6 +316,43 @@ gpuds_memtable_is_whole(uint64 serial)
 
 	return serial != 0 && pg_atomic_read_u64(&memtable->serial) == serial &&
 		   pg_atomic_read_u32(&memtable->full) == 0;
+}
+
+/* Operations in a memtable; the caller holds the lock. */
+static int64
+count_operations(GpudsMemtable *memtable)
+{
+	uint64 newest = pg_atomic_read_u64(&memtable->newest);
+	int64 operations = 0;
+
+	for (uint64 number = pg_atomic_read_u64(&memtable->oldest); number <= newest; number++)
+		operations += generation_entries(gpuds_memtable_generation(memtable, number));
+	return operations;
+}
+
+void
+gpuds_memtable_report(GpudsMemtableReport *report)
+{
+	GpudsMemtableShared *shared = gpuds_memtables.shared;
+	int n = (int) pg_atomic_read_u32(&shared->nused);
+
+	memset(report, 0, sizeof(*report));
+	report->drainer_pid = shared->drainer ? shared->drainer_pid : 0;
+	report->memory_total = (size_t) gpuds_memtable_memory_mb * 1024 * 1024;
+	report->memory_used = report->memory_total > 0 ? arena_used(gpuds_memtables.arena) : 0;
+	report->drained = pg_atomic_read_u64(&shared->drained);
+	report->overflows = pg_atomic_read_u64(&shared->overflows);
+	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	for (int i = 0; i < n; i++)
+	{
+		GpudsMemtable *memtable = &gpuds_memtables.slots[i];
+
+		if (pg_atomic_read_u64(&memtable->serial) == 0)
+			continue;
+		report->memtables++;
+		report->operations += count_operations(memtable);
+	}
+	LWLockRelease(gpuds_memtables.lock);
 }
 
 uint64

@@ -84,6 +84,22 @@ extern uint64 gpuds_memtable_open(const GpudsFile *file);
 /* Is the memtable there, and has it all that was appended since it was? */
 extern bool gpuds_memtable_is_whole(uint64 serial);
 
+/* What there is to tell of all memtables. */
+typedef struct GpudsMemtableReport
+{
+	int drainer_pid;     /* 0: there is no drainer */
+	size_t memory_total; /* bytes; 0: there are no memtables */
+	size_t memory_used;
+	int64 memtables;
+	int64 operations; /* that they hold */
+	/* since the server was started: */
+	uint64 drained;   /* operations that have left for mirrors */
+	uint64 overflows; /* times that a memtable had no room */
+} GpudsMemtableReport;
+
+/* Takes the memtables' lock in shared mode. */
+extern void gpuds_memtable_report(GpudsMemtableReport *report);
+
 /* Wakes the drainer: there is something for it to do. */
 extern void gpuds_drainer_wake(void);
 

@@ -82,12 +82,14 @@ choose(uint64 serial)
 		append.generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
 }
 
-/* Operations will be missing: scans that begin from now on hear of it. */
+/* Operations will be missing: scans that begin from now on hear of it.  overflow: because there is no room. */
 static void
-set_full(GpudsMemtable *memtable)
+set_full(GpudsMemtable *memtable, bool overflow)
 {
-	if (pg_atomic_read_u32(&memtable->full) == 0)
-		pg_atomic_write_u32(&memtable->full, 1);
+	if (pg_atomic_read_u32(&memtable->full) != 0)
+		return;
+	if (pg_atomic_exchange_u32(&memtable->full, 1) == 0 && overflow)
+		pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
 }
 
 void
@@ -144,14 +146,14 @@ gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry 
 		return false;
 	memtable = gpuds_memtable_slot(append.serial);
 	if (append.many || generation_entries(append.generation) >= FULL_ENTRIES)
-		set_full(memtable);
+		set_full(memtable, !append.many);
 	if (pg_atomic_read_u32(&memtable->full) != 0)
 		return false;
 	if (generation_insert(gpuds_memtables.arena, append.generation, entry,
 						  number << 1 | (is_delete ? GPUDS_OP_DELETE : GPUDS_OP_INSERT),
 						  &before) != KERNEL_OK)
 	{
-		set_full(memtable);
+		set_full(memtable, true);
 		return false;
 	}
 	note_end(memtable, lane, number + 1, block);

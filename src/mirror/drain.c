@@ -228,6 +228,7 @@ go_round(MemoryContext context)
 		}
 		later |= step != GPUDS_DRAIN_IDLE;
 	}
+	gpuds_mirror_count_flush();
 	return later;
 }
 
