@@ -118,6 +118,15 @@ memtable_pass(MemtableCursor *cursor, const GpudsEntry *entry)
 	}
 }
 
+/* Takes the last word on the nearest entry, and moves on. */
+HOST_FN void
+memtable_take(MemtableCursor *cursor, const GenerationNode *node, GpudsOp *out)
+{
+	out->e = node->entry;
+	out->order = node->order;
+	memtable_pass(cursor, &node->entry);
+}
+
 /* Seeks an interval, but only in generations that may have something of it; false: none has. */
 HOST_FN bool
 memtable_enter(MemtableCursor *cursor, const GpudsInterval *interval)
@@ -160,10 +169,7 @@ memtable_collect_intervals(MemtableCursor *cursor, const GpudsScan *scan, GpudsO
 		{
 			if (n == cap)
 				return n + 1;
-			out[n].e = node->entry;
-			out[n].order = node->order;
-			n++;
-			memtable_pass(cursor, &node->entry);
+			memtable_take(cursor, node, &out[n++]);
 		}
 	}
 	return n;
@@ -215,10 +221,7 @@ memtable_collect_entries(MemtableCursor *cursor, const GpudsScan *scan, GpudsOp 
 		}
 		if (n == cap)
 			return n + 1;
-		out[n].e = node->entry;
-		out[n].order = node->order;
-		n++;
-		memtable_pass(cursor, &node->entry);
+		memtable_take(cursor, node, &out[n++]);
 	}
 	return n;
 }
