@@ -257,20 +257,20 @@ append(Relation index, int nwords, const GpudsEntry *entries, int n)
 static void
 empty_buffer(GpudsInsertBuffer *buffer)
 {
-	Assert(!buffer->undecided);
 	total_entries -= buffer->n;
 	buffer->n = 0;
 }
 
-/* The buffer has no undecided entry; index has its file. */
+/* index has the buffer's file.  What is in the journal is not to be appended again, whatever fails then. */
 static void
 append_to(Relation index, GpudsInsertBuffer *buffer)
 {
 	if (buffer->n == 0)
 		return;
 	gpuds_injection_point("insert-buffered-flush");
-	append(index, buffer->nwords, buffer->entries, buffer->n);
+	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n, 0);
 	empty_buffer(buffer);
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 
 /*
@@ -348,33 +348,40 @@ row_header(const GpudsInsertScope *scope)
 	return (HeapTupleHeader) PageGetItem(page, item);
 }
 
-/* After it the scope has no undecided row. */
+/*
+ * After it the scope has no undecided row.  If it fails the row is as undecided as before, but for
+ * buffers that have been emptied: somebody may catch the error and go on.
+ */
 static void
 decide(GpudsInsertScope *scope)
 {
-	GpudsInsertBuffer *buffer = scope->undecided;
+	GpudsInsertBuffer *buffer;
 	HeapTupleHeader row;
 	bool killed;
 	bool speculative;
 
-	if (buffer == NULL)
+	if (scope->undecided == NULL)
 		return;
 	row = row_header(scope);
 	killed = !TransactionIdIsValid(HeapTupleHeaderGetRawXmin(row));
 	speculative = HeapTupleHeaderIsSpeculative(row);
-	scope->row_heap = InvalidOid;
-	scope->undecided = NULL;
-	for (; buffer; buffer = buffer->also_undecided)
+	while ((buffer = scope->undecided) != NULL)
 	{
-		buffer->undecided = false;
-		if (killed)
+		if (killed && buffer->n > 0)
 		{
 			buffer->n--;
 			total_entries--;
 		}
 		else if (speculative)
+		{
 			append_buffer(buffer, false);
+			if (buffer->n > 0)
+				elog(ERROR, "index %u has lost its file while a row is inserted", buffer->index_oid);
+		}
+		scope->undecided = buffer->also_undecided;
+		buffer->undecided = false;
 	}
+	scope->row_heap = InvalidOid;
 }
 
 /*

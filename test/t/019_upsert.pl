@@ -66,6 +66,43 @@ $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t, x');
 $node->safe_psql('postgres', "INSERT INTO t SELECT -i, 2000000 + i, 1 FROM generate_series(1, 20000) i");
 is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k < 2000000 AND id < 0')), '0', 'no new row under an old key');
 check_all_indexes($node, 'indexes are whole at the end');
+
+# An index expression looks the row up by another index, which appends what is collected, and catches
+# the error that the append ends with; then the row loses
+SKIP: {
+	skip('not built with INJECTION_POINTS=1', 4) unless injection_points($node);
+	$node->safe_psql('postgres', <<'END');
+CREATE TABLE l (id int, k int);
+CREATE INDEX l_k ON l USING gpu_btree (k);
+CREATE FUNCTION look(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM 1 FROM l WHERE k = 1;
+	RETURN n;
+EXCEPTION WHEN query_canceled THEN
+	RETURN n;
+END $$;
+CREATE INDEX l_look ON l USING gpu_btree (look(id));
+CREATE UNIQUE INDEX l_id ON l (id);
+SELECT gpuds_index_load('l_k');
+END
+	my $gate = $node->background_psql('postgres');
+	my $loser = $node->background_psql('postgres');
+	my $position = q{SELECT journal_position FROM gpuds_indexes WHERE indexrelid = 'l_k'::regclass};
+
+	$gate->query_safe('SELECT pg_advisory_lock(7160, 1)');
+	$loser->query_until(qr/go/, "SET enable_seqscan = off; SET gpuds.wait_at = 'insert-buffered-flush';\n\\echo go\nINSERT INTO l VALUES (1, 7) ON CONFLICT (id) DO NOTHING;\n");
+	ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}), 'an append is held');
+	$node->safe_psql('postgres', 'INSERT INTO l VALUES (1, 8)');
+	$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO l%' AND pid <> pg_backend_pid()});
+	sleep(1);
+	$gate->quit;
+	$loser->query_safe('SELECT 1');
+	$loser->quit;
+	is($node->safe_psql('postgres', index_sql('SELECT id, k FROM l WHERE k > 0')), '1|8', 'the row has lost');
+	is($node->safe_psql('postgres', $position), '1', 'and has no entry');
+	check_index($node, 'l_k');
+}
+
 $node->stop;
 
 done_testing();
