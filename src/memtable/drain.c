@@ -114,7 +114,10 @@ begin_generation(GpudsMemtable *memtable)
 
 	if (generation_begin(gpuds_memtables.arena, gpuds_memtable_generation(memtable, next)) != KERNEL_OK)
 		return false;
-	/* The block first: it must not be behind the end. */
+	/*
+	 * The block first, so that it is mostly not behind the end.  It may be, because an append of several
+	 * pages notes the last of them with each record: then a reader starts from the lane's beginning.
+	 */
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		memtable->end_block[lane] = pg_atomic_read_u32(&memtable->appended[lane].block);
@@ -284,6 +287,10 @@ gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
 	const GenerationKill *kill;
 	int64 n = 0;
 
+	/* one that was retired hears of no bulk delete */
+	pg_read_barrier();
+	if (!gpuds_memtable_is_whole(frozen->serial))
+		return 0;
 	for (uint32 link = generation_kills(gpuds_memtable_generation(memtable, frozen->generation));
 		 link != 0 && n < frozen->nkills; link = kill->next)
 	{

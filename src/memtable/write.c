@@ -95,10 +95,16 @@ set_full(GpudsMemtable *memtable, bool overflow)
 void
 gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 {
+	pg_atomic_uint64 *count;
+
 	/* what an append left behind that somebody has caught the error of */
 	gpuds_memtable_end();
-	/* a full barrier: who waits for appenders sees us, or we see what he has done before */
-	(void) pg_atomic_fetch_add_u64(&gpuds_memtables.appenders[GpudsMyBackendIndex()].count, 1);
+	/*
+	 * Odd from now on, whatever a process that had our place has left.  A full barrier: who waits for
+	 * appenders sees us, or we see what he has done before.
+	 */
+	count = &gpuds_memtables.appenders[GpudsMyBackendIndex()].count;
+	(void) pg_atomic_exchange_u64(count, (pg_atomic_read_u64(count) + 1) | 1);
 	append.active = true;
 	append.many = n > MOST_RECORDS || gpuds_without_memtables;
 	append.locator = *locator;

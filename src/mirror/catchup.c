@@ -231,6 +231,7 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 		/* What the journal has next may overrule the memtable: no scan uses both. */
 		mirror->joining = memtable;
 		gpuds_memtable_leave(&mirror->joined);
+		pg_atomic_fetch_add_u64(&mirror->brought_up, 1);
 		gpuds_injection_point("memtable-joining");
 		result = bring_up_once(source, ref, how);
 		if (result != GPUDS_UP || memtable == 0)

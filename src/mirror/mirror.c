@@ -24,6 +24,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->synced, 0);
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	pg_atomic_init_u64(&mirror->joined, 0);
+	pg_atomic_init_u64(&mirror->brought_up, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);

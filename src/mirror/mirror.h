@@ -110,11 +110,12 @@ typedef struct GpudsMirror
 
 	/* serial of the memtable that the mirror is joined to, or 0 (memtable.h) */
 	pg_atomic_uint64 joined;
-	uint64 joining; /* of the one that its applier is about to join */
-	uint64 drained; /* generations numbered below are in the mirror; while it is joined */
-	uint64 scans;   /* stats.scans at the last drain ... */
-	uint64 unread;  /* ... and operations drained since that changed */
-	uint64 killed;  /* entries deleted that the journal still has, at most; the applier's */
+	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, having left its memtable */
+	uint64 joining;              /* of the one that its applier is about to join */
+	uint64 drained;              /* generations numbered below are in the mirror; while it is joined */
+	uint64 scans;                /* stats.scans at the last drain ... */
+	uint64 unread;               /* ... and operations drained since that changed */
+	uint64 killed;               /* entries deleted that the journal still has, at most; the applier's */
 
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
@@ -181,8 +182,9 @@ typedef struct GpudsMirrorRef
 {
 	GpudsMirror *mirror; /* NULL: answer from the journal */
 	uint64 serial;
-	int64 intervals; /* of the scan, which says what device is best; set before it is synced */
-	uint64 memtable; /* that has what the mirror may lack, or 0: it has all that the scan needs */
+	int64 intervals;   /* of the scan, which says what device is best; set before it is synced */
+	uint64 memtable;   /* that has what the mirror may lack, or 0: it has all that the scan needs */
+	uint64 brought_up; /* the mirror's count when it was joined to this memtable */
 	GpudsFresh fresh;
 	GpudsKillMark kill_mark;
 } GpudsMirrorRef;

@@ -126,13 +126,15 @@ gpuds_mirror_expected(Relation index, double entries)
 
 /*
  * Does what the memtable said still hold, with the mirror as it was searched afterwards?
- * A mirror that is brought up from the journal leaves its memtable first.
+ * A mirror that is brought up from the journal leaves its memtable first; it may have joined it
+ * again since.
  */
 static bool
 still_joined(const GpudsMirrorRef *ref)
 {
 	pg_read_barrier();
-	return pg_atomic_read_u64(&ref->mirror->joined) == ref->memtable;
+	return pg_atomic_read_u64(&ref->mirror->joined) == ref->memtable &&
+		   pg_atomic_read_u64(&ref->mirror->brought_up) == ref->brought_up;
 }
 
 /* Room for more operations than there was. */

@@ -153,13 +153,18 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 static bool
 is_joined(GpudsMirrorRef *ref)
 {
-	uint64 joined = pg_atomic_read_u64(&ref->mirror->joined);
+	uint64 brought_up = pg_atomic_read_u64(&ref->mirror->brought_up);
+	uint64 joined;
 
+	/* in this order: it has left before it is counted */
+	pg_read_barrier();
+	joined = pg_atomic_read_u64(&ref->mirror->joined);
 	/* joined before guard: of this mirror, not of one that the slot has had since */
 	pg_read_barrier();
 	if (!gpuds_memtable_is_whole(joined) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
 		return false;
 	ref->memtable = joined;
+	ref->brought_up = brought_up;
 	return true;
 }
 
@@ -413,7 +418,8 @@ mark_kills(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 	if (needed == 0 && !is_joined(ref))
 		return;
 	mark->stamp = gpuds_memtable_stamp(ref->memtable);
-	if (needed != 0 || pg_atomic_read_u64(&ref->mirror->synced) > gpuds_journal_changes(source->index))
+	if (gpuds_memtable_is_whole(ref->memtable) &&
+		(needed != 0 || pg_atomic_read_u64(&ref->mirror->synced) > gpuds_journal_changes(source->index)))
 		mark->memtable = ref->memtable;
 	ref->memtable = needed;
 }
