@@ -70,7 +70,7 @@ check_all_indexes($node, 'indexes are whole at the end');
 # An index expression looks the row up by another index, which appends what is collected, and catches
 # the error that the append ends with; then the row loses
 SKIP: {
-	skip('not built with INJECTION_POINTS=1', 4) unless injection_points($node);
+	skip('not built with INJECTION_POINTS=1', 5) unless injection_points($node);
 	$node->safe_psql('postgres', <<'END');
 CREATE TABLE l (id int, k int);
 CREATE INDEX l_k ON l USING gpu_btree (k);
@@ -94,7 +94,7 @@ END
 	ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}), 'an append is held');
 	$node->safe_psql('postgres', 'INSERT INTO l VALUES (1, 8)');
 	$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO l%' AND pid <> pg_backend_pid()});
-	sleep(1);
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}), 'and is cancelled');
 	$gate->quit;
 	$loser->query_safe('SELECT 1');
 	$loser->quit;
