@@ -15,6 +15,20 @@ sub median
 	return @sorted % 2 ? $sorted[ @sorted / 2 ] : ($sorted[ @sorted / 2 - 1 ] + $sorted[ @sorted / 2 ]) / 2;
 }
 
+# What bench/mixed writes, as the others do: a work on a device; where it was compared with itself
+# without writers, the figure beside them.
+sub figures_of_mixed
+{
+	my ($summary) = @_;
+	my @figures;
+
+	push @figures, { %$_, work => "$_->{work} ($_->{device})", btree => $_->{first}, gpu_btree => $_->{second} }
+	  for @{ $summary->{against_btree} };
+	push @figures, { %$_, work => "$_->{work} ($_->{device}), beside writers", gpu_btree => $_->{second} }
+	  for @{ $summary->{against_no_writers} };
+	return \@figures;
+}
+
 for my $tree (qw(old new))
 {
 	for my $i (1 .. $times)
@@ -24,7 +38,7 @@ for my $tree (qw(old new))
 		my $summary = decode_json(do { local $/; <$in> });
 		close $in;
 		$machine //= $summary->{machine};
-		for my $figure (@{ $summary->{figures} })
+		for my $figure (@{ $summary->{figures} // figures_of_mixed($summary) })
 		{
 			my $work = $figure->{work};
 			push @works, $work unless exists $kind{$work};
