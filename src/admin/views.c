@@ -5,9 +5,9 @@
  *	  and gpuds_stat_indexes.
  *
  * Every role may call them: they show no more of an index than its size and its
- * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for nothing.  They
- * read a mirror's fields without being its applier: each field is one word, but the fields
- * may be from different moments.
+ * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for nothing but
+ * the memtables' lock, which nobody holds for long.  They read a mirror's fields without
+ * being its applier: each field is one word, but the fields may be from different moments.
  *
  *-------------------------------------------------------------------------
  */

@@ -55,9 +55,14 @@ typedef struct GpudsMemtable
 	uint64 end[GPUDS_LANES]; /* appended, as of then */
 	BlockNumber end_block[GPUDS_LANES];
 
-	GpudsLaneEnd appended[GPUDS_LANES];
-	Generation generation[MEMTABLE_GENERATIONS];
+	/* what appends change, in lines of its own */
+	GpudsLaneEnd appended[GPUDS_LANES] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	Generation generation[MEMTABLE_GENERATIONS] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } GpudsMemtable;
+
+StaticAssertDecl(sizeof(GpudsLaneEnd) == PG_CACHE_LINE_SIZE, "a lane's end has a cache line");
+StaticAssertDecl(sizeof(Generation) % PG_CACHE_LINE_SIZE == 0, "generations do not share cache lines");
+StaticAssertDecl(sizeof(GpudsMemtable) % PG_CACHE_LINE_SIZE == 0, "nor do memtables");
 
 /* Whether a backend appends: a cache line of its own. */
 typedef struct GpudsAppender

@@ -302,7 +302,10 @@ gpuds_memtable_open(const GpudsFile *file)
 			if (make(memtable, file))
 				serial = pg_atomic_read_u64(&memtable->serial);
 			else
+			{
 				give_slot(memtable);
+				pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
+			}
 		}
 	}
 	LWLockRelease(gpuds_memtables.lock);

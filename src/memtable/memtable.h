@@ -94,7 +94,7 @@ typedef struct GpudsMemtableReport
 	int64 operations; /* that they hold */
 	/* since the server was started: */
 	uint64 drained;   /* operations that have left for mirrors */
-	uint64 overflows; /* times that a memtable had no room */
+	uint64 overflows; /* times that there was no room for operations, or for a memtable at all */
 } GpudsMemtableReport;
 
 /* Takes the memtables' lock in shared mode. */

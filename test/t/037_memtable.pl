@@ -173,6 +173,7 @@ drainer_waits_at('');
 # has room for
 $node->safe_psql('postgres', 'CREATE SEQUENCE s START 100000');
 $node->safe_psql('postgres', "CREATE INDEX t_more_$_ ON t USING gpu_btree (v); SELECT gpuds_index_load('t_more_$_')") for 1 .. 8;
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 500000 + i, i FROM generate_series(1, 8000) i');
 my $writers = start_pgbench($node, '-c 12 -j 2 -T 5', [ script_file('write', "\\set n random(1, 40)\nINSERT INTO t SELECT nextval('s'), i FROM generate_series(1, :n) i;\nDELETE FROM t WHERE k = (SELECT last_value - 50 FROM s);\n"), 3 ],
 	[ script_file('read', "SELECT 1 / (count(*) >= 2900)::int FROM t WHERE k > 0;\n"), 1 ]);
 ok(finish_pgbench($writers), 'writers and readers with little memory') or diag($writers->{out});
@@ -182,13 +183,13 @@ $node->safe_psql('postgres', "DROP INDEX t_more_$_") for 1 .. 8;
 same_answers($node, 'afterwards', 'SELECT count(*), sum(k) FROM t WHERE k >= 0', 'SELECT count(*) FROM t WHERE k > 99000');
 check_index($node, 't_k');
 
-# Rows that are dead for everybody leave the mirror once a scan has been there; the one that has
-# loaded the mirror does not count
+# Rows that are dead for everybody leave the mirror once a scan has been there, be it the one that has
+# loaded it
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1') for 1 .. 5;
 my $entries = "SELECT entries FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'";
 my $all = index_sql('SELECT count(*), sum(k) FROM t WHERE k > 0') =~ s/SELECT count/SET enable_bitmapscan = off; SELECT count/r;
-is($node->safe_psql('postgres', $all), '1000|505500', 'rows after updates') for 1 .. 2;
+is($node->safe_psql('postgres', $all), '1000|505500', 'rows after updates');
 ok($node->poll_query_until('postgres', "SELECT 1000 = ($entries)"), 'what is dead has left the mirror') or diag($node->safe_psql('postgres', $entries));
 is($node->safe_psql('postgres', $all), '1000|505500', 'and the rows are there');
 check_index($node, 't_k');
