@@ -47,7 +47,6 @@ gpuds_drainer_begin(void)
 	in_period = false;
 	periods_over = 0;
 	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
-	gpuds_memtables.shared->drainer_pid = MyProcPid;
 	gpuds_memtables.shared->drainer = MyLatch;
 }
 

@@ -86,7 +86,6 @@ typedef struct GpudsMemtables
 typedef struct GpudsMemtableShared
 {
 	Latch *volatile drainer; /* its latch, NULL: there is none */
-	volatile int drainer_pid;
 	pg_atomic_uint32 nused;  /* slots that were ever taken; grows under the lock */
 	pg_atomic_uint64 period; /* grace periods begun; the drainer's */
 

@@ -61,7 +61,6 @@ init_shared(void)
 		all->chains[i] = NO_SLOT;
 	}
 	all->shared->drainer = NULL;
-	all->shared->drainer_pid = 0;
 	pg_atomic_init_u64(&all->shared->drained, 0);
 	pg_atomic_init_u64(&all->shared->overflows, 0);
 	pg_atomic_init_u32(&all->shared->nused, 0);
@@ -337,10 +336,11 @@ void
 gpuds_memtable_report(GpudsMemtableReport *report)
 {
 	GpudsMemtableShared *shared = gpuds_memtables.shared;
+	Latch *drainer = shared->drainer;
 	int n = (int) pg_atomic_read_u32(&shared->nused);
 
 	memset(report, 0, sizeof(*report));
-	report->drainer_pid = shared->drainer ? shared->drainer_pid : 0;
+	report->drainer_pid = drainer ? drainer->owner_pid : 0;
 	report->memory_total = (size_t) gpuds_memtable_memory_mb * 1024 * 1024;
 	report->memory_used = report->memory_total > 0 ? arena_used(gpuds_memtables.arena) : 0;
 	report->drained = pg_atomic_read_u64(&shared->drained);
