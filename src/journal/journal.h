@@ -42,7 +42,7 @@
 
 #define GPUDS_META_BLKNO 0
 #define GPUDS_MAGIC 0x47445331 /* "GDS1" */
-#define GPUDS_FORMAT_VERSION 1
+#define GPUDS_FORMAT_VERSION 2
 #define GPUDS_PAGE_ID 0xFF94 /* last two bytes of every page */
 
 /* Kinds of page. */

@@ -41,7 +41,7 @@ CHECK_OFFSET(GpudsLaneMeta, head, 0);
 CHECK_OFFSET(GpudsLaneMeta, tail_hint, 4);
 CHECK_OFFSET(GpudsLaneMeta, first, 8);
 
-CHECK_SIZE(GpudsMetaData, 128);
+CHECK_SIZE(GpudsMetaData, 576);
 CHECK_OFFSET(GpudsMetaData, magic, 0);
 CHECK_OFFSET(GpudsMetaData, version, 4);
 CHECK_OFFSET(GpudsMetaData, structure, 6);

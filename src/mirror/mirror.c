@@ -22,6 +22,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->serial, 0);
 	pg_atomic_init_u64(&mirror->guard, 0);
 	pg_atomic_init_u64(&mirror->synced, 0);
+	pg_atomic_init_u64(&mirror->replayed, 0);
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	pg_atomic_init_u64(&mirror->joined, 0);
 	pg_atomic_init_u64(&mirror->brought_up, 0);
@@ -72,6 +73,7 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	/* Scans that still have it pinned are waited for when the tree is dropped. */
 	pg_atomic_write_u64(&mirror->guard, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
+	pg_atomic_write_u64(&mirror->replayed, 0);
 	gpuds_memtable_leave(&mirror->joined);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;

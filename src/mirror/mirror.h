@@ -106,6 +106,8 @@ typedef struct GpudsMirror
 	 * counted by then is there; 0: look
 	 */
 	pg_atomic_uint64 synced;
+	/* on a standby: all that was replayed up to this place in WAL is there; 0: look */
+	pg_atomic_uint64 replayed;
 	pg_atomic_uint64 last_use; /* registry clock at the last scan */
 
 	/* serial of the memtable that the mirror is joined to, or 0 (memtable.h) */

@@ -13,6 +13,7 @@
 #include "gpuds.h"
 
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
@@ -32,7 +33,8 @@ typedef struct Goal
 	bool recovery;
 	bool alone;          /* the mirror must have it, whatever is in a memtable */
 	uint64 changes;      /* the journal's change counter + 1, outside of recovery */
-	bool has_end;        /* in recovery: */
+	XLogRecPtr replayed; /* in recovery: so far, at least */
+	bool has_end;
 	GpudsJournalPos end; /* of the journal, known if the scan had to wait */
 } Goal;
 
@@ -115,21 +117,28 @@ warn_device(void)
 
 /*
  * Has the mirror all that the journal holds now?  For standbys, where nobody
- * counts changes: looks at the tail pages, without becoming applier.
+ * counts changes: looks at the tail pages, without becoming applier.  Nobody looks twice
+ * if nothing has been replayed since.  Whoever sees a transaction has it from its commit
+ * record, and the end of replay was behind the transaction's other records by then.
  */
 static bool
-nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror)
+nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror, XLogRecPtr replayed)
 {
 	GpudsJournalReader *reader;
 	GpudsJournalPage page;
 	GpudsJournalPos pos;
 	bool current;
 
+	if (pg_atomic_read_u64(&mirror->replayed) == replayed)
+		return true;
 	if (!gpuds_mirror_get_position(mirror, &pos))
 		return false;
 	reader = gpuds_reader_open_after(source->index, &pos);
 	current = gpuds_reader_next(reader, &page) == GPUDS_READ_END;
 	gpuds_reader_close(reader);
+	/* The slot may be another file's by now; but that was loaded after the goal was set. */
+	if (current)
+		pg_atomic_write_u64(&mirror->replayed, replayed);
 	return current;
 }
 
@@ -181,7 +190,7 @@ is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goa
 		return pg_atomic_read_u64(&mirror->synced) >= goal->changes || (!goal->alone && is_joined(ref));
 	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
-	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror);
+	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror, goal->replayed);
 }
 
 static void
@@ -189,6 +198,7 @@ set_goal(const GpudsMirrorSource *source, bool alone, Goal *goal)
 {
 	goal->recovery = RecoveryInProgress();
 	goal->alone = alone || gpuds_without_memtables;
+	goal->replayed = goal->recovery ? GetXLogReplayRecPtr(NULL) : InvalidXLogRecPtr;
 	goal->has_end = false;
 	goal->changes = gpuds_journal_changes(source->index) + 1;
 }
