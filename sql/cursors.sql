@@ -3,6 +3,8 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
+-- of plain index scans; those of index-only scans are in index_only.sql
+SET enable_indexonlyscan = off;
 
 CREATE TABLE t (id int, k int);
 INSERT INTO t SELECT i, (i * 7919) % 10007 FROM generate_series(1, 10000) i;

@@ -36,7 +36,7 @@ CREATE INDEX t_a ON t USING gpu_btree (a);
 CREATE INDEX t_f ON t USING gpu_btree (f DESC NULLS LAST);
 CREATE INDEX t_ts ON t USING gpu_btree (ts);
 SET enable_seqscan = off;
-SELECT plan_of('SELECT min(a), max(a) FROM t') LIKE '%Index Scan using t_a on t%Index Scan Backward using t_a on t%' AS by_index;
+SELECT plan_of('SELECT min(a), max(a) FROM t') LIKE '%Index Only Scan using t_a on t%Index Only Scan Backward using t_a on t%' AS by_index;
 SELECT min(a), max(a) FROM t;
 SELECT min(a), max(a) FROM t WHERE a BETWEEN 100 AND 200;
 SELECT min(f), max(f) FROM t;

@@ -37,8 +37,8 @@ SELECT same('SELECT k FROM t WHERE k <= 2000 AND id % 1000 = 1 ORDER BY k DESC L
 
 -- min and max
 SET enable_seqscan = off;
-SELECT plan_of('SELECT min(k) FROM t') LIKE '%Index Scan using t_k%' AS first,
-	plan_of('SELECT max(k) FROM t') LIKE '%Index Scan Backward using t_k%' AS last;
+SELECT plan_of('SELECT min(k) FROM t') LIKE '%Index Only Scan using t_k%' AS first,
+	plan_of('SELECT max(k) FROM t') LIKE '%Index Only Scan Backward using t_k%' AS last;
 SELECT min(k), max(k) FROM t;
 SELECT min(k), max(k) FROM t WHERE k > 1234 AND k < 4000;
 SELECT min(k), max(k) FROM t WHERE k > 5000;

@@ -103,6 +103,17 @@ extern void gpuds_markpos(IndexScanDesc scan);
 extern void gpuds_restrpos(IndexScanDesc scan);
 extern void gpuds_endscan(IndexScanDesc scan);
 
+/* index_only.c */
+typedef struct GpudsIndexOnly GpudsIndexOnly;
+extern bool gpuds_can_return(Relation index, int column);
+extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan);
+extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only, IndexScanDesc scan);
+extern bool gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead);
+extern void gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
+									const GpudsEntry *entry);
+extern void gpuds_index_only_reset(GpudsIndexOnly *only);
+extern void gpuds_index_only_end(GpudsIndexOnly *only);
+
 /* vacuum.c */
 extern IndexBulkDeleteResult *gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 												IndexBulkDeleteCallback callback, void *state);

@@ -53,11 +53,12 @@
 /* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
 #define JOURNAL_PASSES 3
 
-/* More than what enable_seqscan = off adds. */
-#define NEVER_COST 1.0e12
-
-/* A returned entry costs this share of nbtree's cpu_index_tuple_cost. */
+/*
+ * A returned entry costs this share of nbtree's cpu_index_tuple_cost; more if a row is made of
+ * it, which takes some 0.1 us.
+ */
 #define ENTRY_SHARE 0.5
+#define ROW_SHARE 2.0
 
 /*
  * The heap's correlation with the leading column, from ANALYZE; 0 if unknown.
@@ -195,39 +196,6 @@ journal_cost(IndexOptInfo *index, double loop_count, double intervals, double en
 	return cost / Max(loop_count, 1) + intervals * depth * SEARCH_OPERATORS * cpu_operator_cost;
 }
 
-/*
- * Core makes an index-only path where no column is needed at all, whatever
- * amcanreturn says.  That plan would trust the visibility map without the
- * interlock with VACUUM that this takes, so it must never be chosen; but core makes
- * no other path then, and the bitmap scan is made from this one.  So the paths that
- * would be there without it are made here, as core does: a plain index scan, if
- * conditions, predicate or order give reason for one, and the bitmap scan.
- */
-static void
-add_other_paths(PlannerInfo *root, IndexPath *path, double loop_count)
-{
-	IndexOptInfo *index = path->indexinfo;
-	RelOptInfo *rel = index->rel;
-	Relids outer = PATH_REQ_OUTER(&path->path);
-	IndexPath *plain;
-
-	if (path->indexclauses == NIL && path->path.pathkeys == NIL && !index->predOK)
-		return;
-	plain = makeNode(IndexPath);
-	*plain = *path;
-	plain->path.pathtype = T_IndexScan;
-	cost_index(plain, root, loop_count, false);
-	add_path(rel, &plain->path);
-
-	if (plain->path.pathkeys != NIL && plain->indexselectivity >= 1.0)
-		return;
-	if (outer == NULL)
-		outer = rel->lateral_relids;
-	add_path(rel, (Path *) create_bitmap_heap_path(root, rel, &plain->path, outer, loop_count, 0));
-	if (rel->consider_parallel && outer == NULL)
-		create_partial_bitmap_paths(root, rel, &plain->path);
-}
-
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)
@@ -238,6 +206,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	List *quals;
 	Selectivity bounded;
 	double entries;
+	double share;
 	int nfilters = 0;
 
 	MemSet(&costs, 0, sizeof(costs));
@@ -253,7 +222,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	if (gpuds_device_is_remote(gpuds_device_wanted(costs.num_sa_scans)) &&
 		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
 		*startup += ROUND_TRIP_OPERATORS * cpu_operator_cost;
-	*total = *startup + entries * (cpu_index_tuple_cost * ENTRY_SHARE + nfilters * cpu_operator_cost);
+	share = path->path.pathtype == T_IndexOnlyScan ? ROW_SHARE : ENTRY_SHARE;
+	*total = *startup + entries * (cpu_index_tuple_cost * share + nfilters * cpu_operator_cost);
 
 	if (reads_journal(index))
 	{
@@ -263,16 +233,6 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 		*total += cost;
 	}
 
-	if (path->path.pathtype == T_IndexOnlyScan)
-	{
-		add_other_paths(root, path, loop_count);
-
-		/* chosen by whatever accident, it had better be a plan that works */
-		path->path.pathtype = T_IndexScan;
-		GpudsDisablePath(&path->path);
-		*startup += NEVER_COST;
-		*total += NEVER_COST;
-	}
 	*selectivity = costs.indexSelectivity;
 	*correlation = leading_correlation(root, index);
 	*pages = 1;

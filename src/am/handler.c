@@ -20,8 +20,7 @@ PG_FUNCTION_INFO_V1(gpu_btree_handler);
  *
  * amcanunique is false: a duplicate check would have to be synchronous with
  * all other sessions, which is what appending to a journal avoids.
- * amcanreturn is NULL: an answer without heap visit needs an interlock with
- * VACUUM.  ampredlocks is false: core locks the whole index for SERIALIZABLE.
+ * ampredlocks is false: core locks the whole index for SERIALIZABLE.
  */
 Datum
 gpu_btree_handler(PG_FUNCTION_ARGS)
@@ -60,7 +59,7 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 	routine->aminsert = gpuds_insert;
 	routine->ambulkdelete = gpuds_bulk_delete;
 	routine->amvacuumcleanup = gpuds_vacuum_cleanup;
-	routine->amcanreturn = NULL;
+	routine->amcanreturn = gpuds_can_return;
 	routine->amcostestimate = gpuds_cost_estimate;
 	routine->amoptions = gpuds_options;
 	routine->amproperty = NULL;

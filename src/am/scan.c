@@ -98,6 +98,8 @@ typedef struct GpudsScanState
 
 	GpudsEntry *killed; /* entries of the chunk whose rows are dead for everybody */
 	int nkilled;
+
+	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
 } GpudsScanState;
 
 IndexScanDesc
@@ -117,6 +119,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	state->chunk_size = FIRST_CHUNK_SIZE;
 	state->chunk = palloc(state->chunk_size * sizeof(GpudsEntry));
 	scan->opaque = state;
+	scan->xs_itupdesc = RelationGetDescr(index);
 	return scan;
 }
 
@@ -150,6 +153,8 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 
 	hand_on_killed(state);
+	if (state->only)
+		gpuds_index_only_reset(state->only);
 	MemoryContextReset(state->key_context);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
@@ -290,20 +295,47 @@ fetch_chunk(GpudsScanState *state)
 	gpuds_injection_point("scan-probed");
 }
 
+/* The scan is to return rows: before its barrier. */
+static void
+prepare_rows(IndexScanDesc scan, GpudsScanState *state)
+{
+	if (state->only == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->ref.fresh.context);
+
+		state->only = gpuds_index_only_begin(scan);
+		MemoryContextSwitchTo(old);
+	}
+	gpuds_index_only_before_barrier(state->only, scan);
+}
+
+/* Makes the row of the entry that the scan stands on; false: the snapshot does not see it. */
+static bool
+return_row(IndexScanDesc scan, GpudsScanState *state)
+{
+	bool dead;
+
+	if (gpuds_index_only_sees(state->only, scan, state->ref.mirror != NULL, &dead))
+	{
+		gpuds_index_only_return(state->only, scan, &state->info.layout, &state->current);
+		return true;
+	}
+	if (dead && !scan->xactStartedInRecovery)
+		kill_current(state);
+	return false;
+}
+
 bool
 gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 {
 	GpudsScanState *state = scan->opaque;
 	bool forward = !ScanDirectionIsBackward(dir);
 
-	if (scan->xs_want_itup)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("index \"%s\" does not support index-only scans",
-							   RelationGetRelationName(scan->indexRelation)),
-						errhint("Set enable_indexonlyscan to off.")));
 	if (!state->synced)
 	{
 		gpuds_key_set_sort(&state->set);
+		if (scan->xs_want_itup)
+			prepare_rows(scan, state);
 		barrier(scan, state);
 	}
 	if (scan->kill_prior_tuple && state->place == PLACE_ON)
@@ -322,7 +354,8 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 			state->current = *entry;
 			state->place = PLACE_ON;
 			gpuds_entry_tid(entry, &scan->xs_heaptid);
-			return true;
+			if (!scan->xs_want_itup || return_row(scan, state))
+				return true;
 		}
 		if ((state->end || state->scan.n == 0) && !next_batch(state))
 		{
@@ -550,5 +583,7 @@ gpuds_endscan(IndexScanDesc scan)
 		pfree(state->ref.fresh.ops);
 	if (state->killed)
 		pfree(state->killed);
+	if (state->only)
+		gpuds_index_only_end(state->only);
 	pfree(state);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * changes.c
- *	  The change counters: has anything been appended to an index?
+ *	  Counters of changes and of bulk deletes: has anything been appended to an index, may
+ *	  the heap have given TIDs away?
  *
  * The counters are a fixed array in shared memory.  An index file's counter is found by
  * hashing its RelFileLocator.  Files that share a counter see each other's changes, which
@@ -19,13 +20,19 @@
 
 #define NCOUNTERS 8192 /* a power of two */
 
-static pg_atomic_uint64 *counters = NULL;
+typedef struct Counters
+{
+	pg_atomic_uint64 changes[NCOUNTERS];
+	pg_atomic_uint64 bulk_deletes[NCOUNTERS];
+} Counters;
+
+static Counters *counters = NULL;
 
 /* Shared memory that the counters need, in bytes. */
 Size
 gpuds_journal_shmem_size(void)
 {
-	return mul_size(NCOUNTERS, sizeof(pg_atomic_uint64));
+	return sizeof(Counters);
 }
 
 /* Creates or finds the counters.  The caller holds AddinShmemInitLock. */
@@ -38,19 +45,22 @@ gpuds_journal_shmem_init(void)
 	if (!found)
 	{
 		for (int i = 0; i < NCOUNTERS; i++)
-			pg_atomic_init_u64(&counters[i], 0);
+		{
+			pg_atomic_init_u64(&counters->changes[i], 0);
+			pg_atomic_init_u64(&counters->bulk_deletes[i], 0);
+		}
 	}
 }
 
-static inline pg_atomic_uint64 *
-counter_of(Relation index)
+/* Which counters are an index file's. */
+static inline uint32
+place_of(Relation index)
 {
 	const RelFileLocator *locator = &RelationLocator(index);
-	uint32 h;
 
 	Assert(counters != NULL);
-	h = murmurhash32((uint32) locator->relNumber ^ murmurhash32((uint32) locator->dbOid));
-	return &counters[h & (NCOUNTERS - 1)];
+	return murmurhash32((uint32) locator->relNumber ^ murmurhash32((uint32) locator->dbOid)) &
+		   (NCOUNTERS - 1);
 }
 
 /*
@@ -61,7 +71,7 @@ counter_of(Relation index)
 uint64
 gpuds_journal_changes(Relation index)
 {
-	uint64 value = pg_atomic_read_u64(counter_of(index));
+	uint64 value = pg_atomic_read_u64(&counters->changes[place_of(index)]);
 
 	pg_read_barrier();
 	return value;
@@ -71,5 +81,27 @@ gpuds_journal_changes(Relation index)
 void
 gpuds_journal_count_change(Relation index)
 {
-	pg_atomic_fetch_add_u64(counter_of(index), 1);
+	pg_atomic_fetch_add_u64(&counters->changes[place_of(index)], 1);
+}
+
+/*
+ * Bulk deletes of an index that have ended.  Takes no lock.  What the caller has read before, it
+ * has read before the value; what it reads afterwards, after it.
+ */
+uint64
+gpuds_journal_bulk_deletes(Relation index)
+{
+	uint64 value;
+
+	pg_read_barrier();
+	value = pg_atomic_read_u64(&counters->bulk_deletes[place_of(index)]);
+	pg_read_barrier();
+	return value;
+}
+
+/* Counts a bulk delete that is about to return, after its tombstones were appended. */
+void
+gpuds_journal_count_bulk_delete(Relation index)
+{
+	pg_atomic_fetch_add_u64(&counters->bulk_deletes[place_of(index)], 1);
 }

@@ -22,6 +22,7 @@
 
 /* changes.c */
 extern void gpuds_journal_count_change(Relation index);
+extern void gpuds_journal_count_bulk_delete(Relation index);
 
 /* page.c */
 pg_noreturn extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...)

@@ -184,6 +184,13 @@ extern void gpuds_journal_shmem_init(void);
  */
 extern uint64 gpuds_journal_changes(Relation index);
 
+/*
+ * Bulk deletes of an index file that have ended: it moves before ambulkdelete returns, and so
+ * before VACUUM gives TIDs away or calls their pages all-visible.  Indexes may share a counter.
+ * Meaningless during recovery.
+ */
+extern uint64 gpuds_journal_bulk_deletes(Relation index);
+
 /* metapage (meta.c) */
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);

@@ -282,6 +282,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 			reach(bulk, end.block[lane]);
 	}
 
+	gpuds_journal_count_bulk_delete(index);
 	if (!RelationUsesLocalBuffers(index))
 		gpuds_memtable_bulk_deleted(&RelationLocator(index));
 	gpuds_injection_point("bulk-delete-done");

@@ -107,6 +107,12 @@ gpuds_signed_code(int64 value)
 	return (uint64) value ^ (UINT64_C(1) << 63);
 }
 
+static inline int64
+gpuds_signed_value(uint64 code)
+{
+	return (int64) (code ^ (UINT64_C(1) << 63));
+}
+
 /*
  * IEEE numbers: setting the sign bit of what is not negative and complementing
  * what is makes them ascend as unsigned numbers.  -0 equals 0, and NaN is
@@ -286,6 +292,15 @@ gpuds_key_to_entry(const GpudsKeyString *key, int nwords, uint64 tid, GpudsEntry
 		entry->w1 = (uint64) key->high;
 	}
 	entry->t = key->spill << ENTRY_SPILL_SHIFT | tid;
+}
+
+static inline void
+gpuds_key_from_entry(const GpudsEntry *entry, int nwords, GpudsKeyString *key)
+{
+	key->high = entry->w0;
+	if (nwords == 2)
+		key->high = key->high << 64 | entry->w1;
+	key->spill = entry->t >> ENTRY_SPILL_SHIFT;
 }
 
 #endif /* GPUDS_KEY_CODE_H */

@@ -72,11 +72,7 @@ gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry)
 {
 	GpudsKeyString key;
 
-	key.high = entry->w0;
-	if (filter->nwords == 2)
-		key.high = key.high << 64 | entry->w1;
-	key.spill = entry->t >> ENTRY_SPILL_SHIFT;
-
+	gpuds_key_from_entry(entry, filter->nwords, &key);
 	for (int i = 0; i < filter->ncolumns; i++)
 	{
 		const GpudsKeyColumn *column = &filter->column[i].column;

@@ -27,7 +27,10 @@
 
 #include "access/skey.h"
 #include "storage/itemptr.h"
+#include "utils/date.h"
+#include "utils/inet.h"
 #include "utils/rel.h"
+#include "utils/uuid.h"
 
 #include "kernels/core/entry.h"
 
@@ -46,6 +49,7 @@ typedef struct GpudsKeyColumn
 	uint8 null_shift; /* place of the NULL bit */
 	bool descending;
 	bool nulls_first;
+	bool exact; /* the value can be told from the code (decode.c) */
 } GpudsKeyColumn;
 
 typedef struct GpudsKeyLayout
@@ -100,6 +104,21 @@ extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
 							 ItemPointer tid, GpudsEntry *entry);
+
+/* decode.c */
+
+/* Where a value lies that is passed by reference. */
+typedef union GpudsKeyRoom
+{
+	pg_uuid_t uuid;
+	macaddr macaddr;
+	macaddr8 macaddr8;
+	TimeTzADT timetz;
+} GpudsKeyRoom;
+
+extern bool gpuds_key_is_exact(Oid type);
+extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms,
+							 Datum *values, bool *isnull);
 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,

@@ -180,6 +180,7 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 			column->type = TupleDescAttr(desc, i)->atttypid;
 		column->kind = gpuds_key_kind(column->type);
 		column->bits = gpuds_kind_bits(column->kind);
+		column->exact = gpuds_key_is_exact(column->type);
 		column->descending = (option & INDOPTION_DESC) != 0;
 		column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 

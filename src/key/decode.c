@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode.c
+ *	  Column values from entries, the inverse of encode.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "key/code.h"
+
+/*
+ * Can the values of a type be told from their codes?  Not those of types that have equal
+ * values which differ, as -0 and 0, or 1 month and 30 days.
+ */
+bool
+gpuds_key_is_exact(Oid type)
+{
+	switch (gpuds_key_kind(type))
+	{
+		case GPUDS_KIND_NONE:
+		case GPUDS_KIND_FLOAT4:
+		case GPUDS_KIND_FLOAT8:
+		case GPUDS_KIND_INTERVAL:
+			return false;
+		default:
+			return true;
+	}
+}
+
+static void
+decode_uuid(GpudsCode code, pg_uuid_t *uuid)
+{
+	uint64 words[2] = { pg_hton64((uint64) (code >> 64)), pg_hton64((uint64) code) };
+
+	memcpy(uuid->data, words, sizeof(words));
+}
+
+static void
+decode_macaddr(uint64 code, macaddr *m)
+{
+	m->a = code >> 40;
+	m->b = code >> 32;
+	m->c = code >> 24;
+	m->d = code >> 16;
+	m->e = code >> 8;
+	m->f = code;
+}
+
+static void
+decode_macaddr8(uint64 code, macaddr8 *m)
+{
+	m->a = code >> 56;
+	m->b = code >> 48;
+	m->c = code >> 40;
+	m->d = code >> 32;
+	m->e = code >> 24;
+	m->f = code >> 16;
+	m->g = code >> 8;
+	m->h = code;
+}
+
+static void
+decode_timetz(GpudsCode code, TimeTzADT *t)
+{
+	t->zone = (int32) ((uint32) code ^ (UINT32_C(1) << 31));
+	t->time = gpuds_signed_value((uint64) (code >> 32)) - t->zone * USECS_PER_SEC;
+}
+
+/* The value of a code, in *room if it is passed by reference; only of exact kinds. */
+static Datum
+decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
+{
+	switch (kind)
+	{
+		case GPUDS_KIND_BOOL:
+			return BoolGetDatum(code != 0);
+		case GPUDS_KIND_CHAR:
+			return CharGetDatum((char) code);
+		case GPUDS_KIND_INT2:
+			return Int16GetDatum((int16) ((uint16) code ^ (1 << 15)));
+		case GPUDS_KIND_INT4:
+			return Int32GetDatum((int32) ((uint32) code ^ (UINT32_C(1) << 31)));
+		case GPUDS_KIND_DATE:
+			return DateADTGetDatum((DateADT) ((uint32) code ^ (UINT32_C(1) << 31)));
+		case GPUDS_KIND_INT8:
+		case GPUDS_KIND_TIME:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+		case GPUDS_KIND_MONEY:
+			return Int64GetDatum(gpuds_signed_value((uint64) code));
+		case GPUDS_KIND_OID:
+		case GPUDS_KIND_ENUM:
+			return ObjectIdGetDatum((Oid) code);
+		case GPUDS_KIND_PG_LSN:
+			return LSNGetDatum((XLogRecPtr) code);
+		case GPUDS_KIND_XID8:
+			return FullTransactionIdGetDatum(FullTransactionIdFromU64((uint64) code));
+		case GPUDS_KIND_UUID:
+			decode_uuid(code, &room->uuid);
+			return UUIDPGetDatum(&room->uuid);
+		case GPUDS_KIND_MACADDR:
+			decode_macaddr((uint64) code, &room->macaddr);
+			return MacaddrPGetDatum(&room->macaddr);
+		case GPUDS_KIND_MACADDR8:
+			decode_macaddr8((uint64) code, &room->macaddr8);
+			return Macaddr8PGetDatum(&room->macaddr8);
+		case GPUDS_KIND_TIMETZ:
+			decode_timetz(code, &room->timetz);
+			return TimeTzADTPGetDatum(&room->timetz);
+		case GPUDS_KIND_NONE:
+		case GPUDS_KIND_FLOAT4:
+		case GPUDS_KIND_FLOAT8:
+		case GPUDS_KIND_INTERVAL:
+			break;
+	}
+	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
+	pg_unreachable();
+}
+
+/*
+ * The values of an entry's columns; NULL for those of a type that is not exact.  rooms, as
+ * many as there are columns, is where values lie that are passed by reference.  Allocates
+ * nothing.  Returns whether any of them is NULL.
+ */
+bool
+gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms, Datum *values,
+				 bool *isnull)
+{
+	GpudsKeyString key;
+	bool has_nulls = false;
+
+	gpuds_key_from_entry(entry, layout->nwords, &key);
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &layout->column[i];
+		GpudsCode code;
+
+		values[i] = (Datum) 0;
+		isnull[i] = !column->exact || gpuds_key_get(&key, column->null_shift, 1) == gpuds_null_bit(column);
+		if (isnull[i])
+		{
+			has_nulls = true;
+			continue;
+		}
+		code = gpuds_key_get(&key, column->shift, column->bits);
+		if (column->descending)
+			code ^= gpuds_ones(column->bits);
+		values[i] = decode_value(column->kind, code, &rooms[i]);
+	}
+	return has_nulls;
+}
