@@ -9,25 +9,6 @@
 
 #include "key/code.h"
 
-/*
- * Can the values of a type be told from their codes?  Not those of types that have equal
- * values which differ, as -0 and 0, or 1 month and 30 days.
- */
-bool
-gpuds_key_is_exact(Oid type)
-{
-	switch (gpuds_key_kind(type))
-	{
-		case GPUDS_KIND_NONE:
-		case GPUDS_KIND_FLOAT4:
-		case GPUDS_KIND_FLOAT8:
-		case GPUDS_KIND_INTERVAL:
-			return false;
-		default:
-			return true;
-	}
-}
-
 static void
 decode_uuid(GpudsCode code, pg_uuid_t *uuid)
 {

@@ -49,7 +49,7 @@ typedef struct GpudsKeyColumn
 	uint8 null_shift; /* place of the NULL bit */
 	bool descending;
 	bool nulls_first;
-	bool exact; /* the value can be told from the code (decode.c) */
+	bool exact; /* the value can be told from the code */
 } GpudsKeyColumn;
 
 typedef struct GpudsKeyLayout
@@ -100,6 +100,7 @@ typedef struct GpudsKeySet
 
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
+extern bool gpuds_key_is_exact(Oid type);
 
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
@@ -116,7 +117,6 @@ typedef union GpudsKeyRoom
 	TimeTzADT timetz;
 } GpudsKeyRoom;
 
-extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms,
 							 Datum *values, bool *isnull);
 

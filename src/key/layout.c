@@ -89,6 +89,25 @@ gpuds_key_kind(Oid type)
 	return type_is_enum(type) ? GPUDS_KIND_ENUM : GPUDS_KIND_NONE;
 }
 
+/*
+ * Can the values of a type be told from their codes?  Not those of types that have equal
+ * values which differ, as -0 and 0, or 1 month and 30 days.
+ */
+bool
+gpuds_key_is_exact(Oid type)
+{
+	switch (gpuds_key_kind(type))
+	{
+		case GPUDS_KIND_NONE:
+		case GPUDS_KIND_FLOAT4:
+		case GPUDS_KIND_FLOAT8:
+		case GPUDS_KIND_INTERVAL:
+			return false;
+		default:
+			return true;
+	}
+}
+
 /* Length of a kind's codes. */
 int
 gpuds_kind_bits(GpudsKeyKind kind)
