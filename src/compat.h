@@ -15,6 +15,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #if PG_VERSION_NUM < 150000
 #error "gpuds needs PostgreSQL 15 or later"
@@ -151,6 +152,20 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsDisablePath(path) ((path)->disabled_nodes++)
 #else
 #define GpudsDisablePath(path) ((void) 0)
+#endif
+
+/*
+ * Until 16, old_snapshot_threshold lets VACUUM remove rows that old snapshots see; scans must then
+ * look for themselves whether that may have happened.
+ */
+#if PG_VERSION_NUM >= 170000
+#define GpudsSnapshotsExpire() false
+#define GpudsSnapshotLSN(snapshot) InvalidXLogRecPtr
+#define GpudsRejectOldSnapshot(snapshot, rel) ((void) 0)
+#else
+#define GpudsSnapshotsExpire() OldSnapshotThresholdActive()
+#define GpudsSnapshotLSN(snapshot) ((snapshot)->lsn)
+#define GpudsRejectOldSnapshot(snapshot, rel) TestForOldSnapshot_impl(snapshot, rel)
 #endif
 
 /* Parameters of ExecutorRun. */

@@ -21,6 +21,7 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "optimizer/cost.h"
@@ -196,6 +197,25 @@ journal_cost(IndexOptInfo *index, double loop_count, double intervals, double en
 	return cost / Max(loop_count, 1) + intervals * depth * SEARCH_OPERATORS * cpu_operator_cost;
 }
 
+/*
+ * What an index-only scan on a standby adds: it visits all rows, where core counts on the visibility
+ * map (index_only.c).
+ */
+static Cost
+unmapped_cost(PlannerInfo *root, IndexPath *path, double loop_count, double entries)
+{
+	RelOptInfo *rel = path->indexinfo->rel;
+	double page_cost;
+	double pages;
+
+	if (path->path.pathtype != T_IndexOnlyScan || !RecoveryInProgress())
+		return 0;
+	get_tablespace_page_costs(rel->reltablespace, &page_cost, NULL);
+	loop_count = Max(loop_count, 1);
+	pages = index_pages_fetched(entries * loop_count, rel->pages, path->indexinfo->pages, root);
+	return pages * rel->allvisfrac * page_cost / loop_count;
+}
+
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)
@@ -225,6 +245,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	share = path->path.pathtype == T_IndexOnlyScan ? ROW_SHARE : ENTRY_SHARE;
 	*total = *startup + entries * (cpu_index_tuple_cost * share + nfilters * cpu_operator_cost);
 
+	*total += unmapped_cost(root, path, loop_count, entries);
 	if (reads_journal(index))
 	{
 		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);

@@ -24,7 +24,8 @@
  * MVCC snapshot sees is not removed, and its TID not given away, while the snapshot lives.
  *
  * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
- * the barrier: there every row is looked up.
+ * the barrier: there every row is looked up.  So it is where snapshots expire, and VACUUM removes
+ * rows that they see.
  *
  *-------------------------------------------------------------------------
  */
@@ -85,7 +86,7 @@ gpuds_index_only_begin(IndexScanDesc scan)
 void
 gpuds_index_only_before_barrier(GpudsIndexOnly *only, IndexScanDesc scan)
 {
-	only->counts = !RecoveryInProgress();
+	only->counts = !RecoveryInProgress() && !GpudsSnapshotsExpire();
 	only->bulk_deletes = gpuds_journal_bulk_deletes(scan->indexRelation);
 }
 
@@ -93,7 +94,8 @@ gpuds_index_only_before_barrier(GpudsIndexOnly *only, IndexScanDesc scan)
 static bool
 visible_to_all(GpudsIndexOnly *only, IndexScanDesc scan, ItemPointer tid)
 {
-	/* The map first, the counter after it. */
+	/* The entry was read before the map, the map before the counter. */
+	pg_read_barrier();
 	return VM_ALL_VISIBLE(scan->heapRelation, ItemPointerGetBlockNumber(tid), &only->map) &&
 		   gpuds_journal_bulk_deletes(scan->indexRelation) == only->bulk_deletes;
 }

@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
+#include "journal/journal.h"
 #include "kernels/core/sort.h"
 #include "mirror/mirror.h"
 
@@ -272,8 +273,23 @@ scan_from_place(GpudsScanState *state, bool forward)
 	}
 }
 
+/*
+ * Where snapshots expire, a bulk delete may have removed entries that an old one should have
+ * found: an error then.  To be called when entries have been read.
+ */
 static void
-fetch_chunk(GpudsScanState *state)
+check_snapshot(IndexScanDesc scan)
+{
+	Snapshot snapshot = scan->xs_snapshot;
+
+	if (GpudsSnapshotsExpire() && IsMVCCSnapshot(snapshot) &&
+		!XLogRecPtrIsInvalid(GpudsSnapshotLSN(snapshot)) &&
+		gpuds_journal_bulk_deleted_since(scan->indexRelation, GpudsSnapshotLSN(snapshot)))
+		GpudsRejectOldSnapshot(snapshot, scan->indexRelation);
+}
+
+static void
+fetch_chunk(IndexScanDesc scan, GpudsScanState *state)
 {
 	const GpudsProbeSizes *sizes;
 
@@ -285,6 +301,7 @@ fetch_chunk(GpudsScanState *state)
 	}
 	state->nchunk = gpuds_probe(&state->source, &state->ref, state->fallback, &state->scan, state->forward,
 								state->chunk, state->fetch, &state->end);
+	check_snapshot(scan);
 	state->at = 0;
 	state->chunk_serial++;
 	sizes = gpuds_probe_sizes(&state->ref);
@@ -363,7 +380,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 			return false;
 		}
 		CHECK_FOR_INTERRUPTS();
-		fetch_chunk(state);
+		fetch_chunk(scan, state);
 	}
 }
 
@@ -488,7 +505,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	while (!state->end && state->scan.n > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
-		fetch_chunk(state);
+		fetch_chunk(scan, state);
 		if (ntids + state->nchunk > size)
 		{
 			size = Max(size * 2, ntids + state->nchunk);
@@ -539,6 +556,7 @@ gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 		if (!state->end)
 			total += collected_bitmap(scan, state, tbm);
 	} while (next_batch(state));
+	check_snapshot(scan);
 	return total;
 }
 

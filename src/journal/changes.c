@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "common/hashfn.h"
 #include "port/atomics.h"
 #include "storage/shmem.h"
@@ -24,6 +25,7 @@ typedef struct Counters
 {
 	pg_atomic_uint64 changes[NCOUNTERS];
 	pg_atomic_uint64 bulk_deletes[NCOUNTERS];
+	pg_atomic_uint64 bulk_delete_lsn[NCOUNTERS]; /* end of WAL when the last one began */
 } Counters;
 
 static Counters *counters = NULL;
@@ -48,6 +50,7 @@ gpuds_journal_shmem_init(void)
 		{
 			pg_atomic_init_u64(&counters->changes[i], 0);
 			pg_atomic_init_u64(&counters->bulk_deletes[i], 0);
+			pg_atomic_init_u64(&counters->bulk_delete_lsn[i], InvalidXLogRecPtr);
 		}
 	}
 }
@@ -104,4 +107,27 @@ void
 gpuds_journal_count_bulk_delete(Relation index)
 {
 	pg_atomic_fetch_add_u64(&counters->bulk_deletes[place_of(index)], 1);
+}
+
+/* Notes that a bulk delete begins, before its first tombstone. */
+void
+gpuds_journal_bulk_delete_begins(Relation index)
+{
+	pg_atomic_uint64 *lsn = &counters->bulk_delete_lsn[place_of(index)];
+	uint64 now = GetXLogInsertRecPtr();
+	uint64 old = pg_atomic_read_u64(lsn);
+
+	while (old < now && !pg_atomic_compare_exchange_u64(lsn, &old, now))
+		;
+}
+
+/*
+ * Has a bulk delete of an index begun since WAL ended there?  What the caller has read
+ * before, it has read before the answer.
+ */
+bool
+gpuds_journal_bulk_deleted_since(Relation index, XLogRecPtr lsn)
+{
+	pg_read_barrier();
+	return pg_atomic_read_u64(&counters->bulk_delete_lsn[place_of(index)]) >= lsn;
 }

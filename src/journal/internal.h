@@ -23,6 +23,7 @@
 /* changes.c */
 extern void gpuds_journal_count_change(Relation index);
 extern void gpuds_journal_count_bulk_delete(Relation index);
+extern void gpuds_journal_bulk_delete_begins(Relation index);
 
 /* page.c */
 pg_noreturn extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...)

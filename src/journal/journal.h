@@ -191,6 +191,9 @@ extern uint64 gpuds_journal_changes(Relation index);
  */
 extern uint64 gpuds_journal_bulk_deletes(Relation index);
 
+/* May tombstones have been appended by a bulk delete since WAL ended there? */
+extern bool gpuds_journal_bulk_deleted_since(Relation index, XLogRecPtr lsn);
+
 /* metapage (meta.c) */
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);

@@ -233,6 +233,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	GpudsJournalPage page;
 	GpudsReadResult result;
 
+	gpuds_journal_bulk_delete_begins(index);
 	bulk->index = index;
 	bulk->nwords = nwords;
 	bulk->callback = callback;
