@@ -147,13 +147,6 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsRestrictSearchPath() ((void) 0)
 #endif
 
-/* Tells the planner to avoid a path; before 18 its cost alone does that. */
-#if PG_VERSION_NUM >= 180000
-#define GpudsDisablePath(path) ((path)->disabled_nodes++)
-#else
-#define GpudsDisablePath(path) ((void) 0)
-#endif
-
 /*
  * Until 16, old_snapshot_threshold lets VACUUM remove rows that old snapshots see; scans must then
  * look for themselves whether that may have happened.

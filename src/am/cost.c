@@ -26,8 +26,6 @@
 #include "catalog/pg_statistic.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
-#include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -56,7 +54,7 @@
 
 /*
  * A returned entry costs this share of nbtree's cpu_index_tuple_cost; more if a row is made of
- * it, which takes some 0.1 us.
+ * it.
  */
 #define ENTRY_SHARE 0.5
 #define ROW_SHARE 2.0

@@ -6,7 +6,8 @@
  *
  * The counters are a fixed array in shared memory.  An index file's counter is found by
  * hashing its RelFileLocator.  Files that share a counter see each other's changes, which
- * costs them a look at their tail pages and nothing else.
+ * costs them a look at their tail pages, and each other's bulk deletes, which cost index-only scans
+ * visits to the heap, and old snapshots, where these expire, an error that is not due.
  *
  *-------------------------------------------------------------------------
  */

@@ -57,9 +57,9 @@
 
 /*
  * Chains of an index's journal that records are appended to (journal/journal.h).  Each has one
- * tail page, whose lock appenders take in turn: with 4 lanes, 64 clients on 16 CPUs waited for it
- * most of the time and inserted 0.80x as many rows as with btree, with 16 lanes 1.00x, with 64
- * 1.11x.  But each lane that is in use is a page more in the file and for standbys to look at.
+ * tail page, whose lock appenders take in turn: with 4 lanes, most of 64 clients on 16 CPUs waited
+ * for it (bench/results/h200/mixed/notes.md).  But each lane that is in use is a page more in the
+ * file and for standbys to look at.
  */
 #define GPUDS_LANES 32
 
