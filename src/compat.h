@@ -170,6 +170,21 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsExecutorRunArgs queryDesc, direction, count, execute_once
 #endif
 
+/* A scan of an index by keys. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#endif
+
+/* A table of a plan, by its number; it is open while the plan runs. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid, false)
+#else
+#define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid)
+#endif
+
 /* EXPLAIN's count of index searches. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsCountSearch(scan)               \

@@ -17,6 +17,7 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
+#include "custom/custom.h"
 #include "device/device.h"
 #include "journal/journal.h"
 #include "memtable/memtable.h"
@@ -84,4 +85,5 @@ _PG_init(void)
 	shmem_startup_hook = shmem_startup;
 
 	gpuds_hooks_init();
+	gpuds_custom_init();
 }

@@ -23,6 +23,8 @@ int gpuds_device_timeout_s = 60;
 int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
 int gpuds_memtable_memory_mb = 64;
+bool gpuds_enable_aggregate = true;
+bool gpuds_enable_join = true;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
 														   { "cpu", GPUDS_CHOICE_CPU, false },
@@ -67,6 +69,12 @@ gpuds_settings_define(void)
 	DefineCustomEnumVariable("gpuds.device", "Device that answers index scans.",
 							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_CHOICE_AUTO,
 							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("gpuds.enable_aggregate", "Lets the planner count rows by GpudsAggregate nodes.",
+							 NULL, &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("gpuds.enable_join", "Lets the planner join tables by GpudsJoin nodes.", NULL,
+							 &gpuds_enable_join, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	/* Without shared memory of ours there is nothing to size. */
 	if (preloaded)

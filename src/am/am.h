@@ -102,12 +102,20 @@ extern int64 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm);
 extern void gpuds_markpos(IndexScanDesc scan);
 extern void gpuds_restrpos(IndexScanDesc scan);
 extern void gpuds_endscan(IndexScanDesc scan);
+extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
+								  int64 n);
+extern void gpuds_scan_begin_batches(IndexScanDesc scan);
+extern bool gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n,
+								  bool *from_mirror);
+
+/* count.c */
+extern int64 gpuds_scan_count(IndexScanDesc scan, int64 *fetches);
 
 /* index_only.c */
 typedef struct GpudsIndexOnly GpudsIndexOnly;
 extern bool gpuds_can_return(Relation index, int column);
 extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan);
-extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only, IndexScanDesc scan);
+extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only);
 extern bool gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead);
 extern void gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
 									const GpudsEntry *entry);
@@ -120,6 +128,7 @@ extern IndexBulkDeleteResult *gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulk
 extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats);
 
 /* cost.c */
+extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 

@@ -159,7 +159,7 @@ bounding_quals(IndexPath *path, int *nfilters)
 
 /* Will a scan read the journal? */
 static bool
-reads_journal(IndexOptInfo *index)
+reads_journal(const IndexOptInfo *index)
 {
 	Relation rel;
 	bool reads;
@@ -212,6 +212,20 @@ unmapped_cost(PlannerInfo *root, IndexPath *path, double loop_count, double entr
 	loop_count = Max(loop_count, 1);
 	pages = index_pages_fetched(entries * loop_count, rel->pages, path->indexinfo->pages, root);
 	return pages * rel->allvisfrac * page_cost / loop_count;
+}
+
+/* What it costs to ask an index about so many keys at once, but for the keys; -1: it will read the journal. */
+Cost
+gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
+{
+	Cost cost = SETUP_OPERATORS * cpu_operator_cost;
+
+	if (reads_journal(index))
+		return -1;
+	if (gpuds_device_is_remote(gpuds_device_wanted((int64) Min(keys, PG_INT32_MAX))) &&
+		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
+		cost += ROUND_TRIP_OPERATORS * cpu_operator_cost;
+	return cost;
 }
 
 void

@@ -1,31 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * index_only.c
- *	  Index-only scans: rows made of entries, and the interlock with VACUUM.
+ *	  Index-only scans: rows made of entries.
  *
  * Core shows the row of an entry without a visit to the heap if the visibility map calls the
- * row's page all-visible.  That may be wrong for an entry whose row was dead when the scan
- * began: VACUUM removes the row between probe and look at the map, and calls the page
- * all-visible thereafter.  nbtree keeps VACUUM waiting for the scan's pin on a leaf.  Here nobody
- * waits.  VACUUM counts: the counter of bulk deletes moves when the row's tombstone has been appended
- * and before the page can become all-visible.  A scan reads the counter before its barrier,
- * looks at the map itself, and reads the counter again:
- *
- *	  I1	If the map calls a page all-visible, and then the counter is what it was before
- *			the barrier, then the row of each entry that the scan was given is visible to all.
- *
- *			Else the entry's row is gone or dead.  A page with such a row, or with what VACUUM's first
- *			pass leaves of it, is not all-visible; so VACUUM has been through with it.  Its
- *			bulk delete either counted after the barrier, which the second reading shows, or
- *			before the barrier, and then the entry's tombstone was there for the scan to find.
- *
- * All other entries are looked up in the heap here, with the scan's snapshot, and dropped if
- * it does not see them.  The look at the map that core takes later can do no harm: a row that an
- * MVCC snapshot sees is not removed, and its TID not given away, while the snapshot lives.
- *
- * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
- * the barrier: there every row is looked up.  So it is where snapshots expire, and VACUUM removes
- * rows that they see.
+ * row's page all-visible.  So the scan gives core only entries whose rows it knows the snapshot
+ * to see, whatever the map says thereafter (visible.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -34,22 +14,14 @@
 #include "access/htup_details.h"
 #include "access/itup.h"
 #include "access/relscan.h"
-#include "access/tableam.h"
-#include "access/visibilitymap.h"
-#include "access/xlog.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "am/am.h"
-#include "journal/journal.h"
+#include "am/visible.h"
 
 struct GpudsIndexOnly
 {
-	bool counts;         /* the counter means something */
-	uint64 bulk_deletes; /* as of the barrier */
-	Buffer map;          /* page of the visibility map, pinned, or invalid */
-	TupleTableSlot *slot;
+	GpudsVisible visible;
 	IndexTuple full;       /* room for a row without NULLs, made again and again */
 	Size full_data;        /* bytes of its columns */
 	IndexTuple with_nulls; /* the last row that had some, or NULL */
@@ -75,8 +47,7 @@ gpuds_index_only_begin(IndexScanDesc scan)
 {
 	GpudsIndexOnly *only = palloc0(sizeof(GpudsIndexOnly));
 
-	only->map = InvalidBuffer;
-	only->slot = table_slot_create(scan->heapRelation, NULL);
+	gpuds_visible_begin(&only->visible, scan);
 	only->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds index-only scan",
 										  ALLOCSET_SMALL_SIZES);
 	return only;
@@ -84,33 +55,9 @@ gpuds_index_only_begin(IndexScanDesc scan)
 
 /* To be called before the scan's barrier. */
 void
-gpuds_index_only_before_barrier(GpudsIndexOnly *only, IndexScanDesc scan)
+gpuds_index_only_before_barrier(GpudsIndexOnly *only)
 {
-	only->counts = !RecoveryInProgress() && !GpudsSnapshotsExpire();
-	only->bulk_deletes = gpuds_journal_bulk_deletes(scan->indexRelation);
-}
-
-/* I1 for the page of a TID: is its row visible to all? */
-static bool
-visible_to_all(GpudsIndexOnly *only, IndexScanDesc scan, ItemPointer tid)
-{
-	/* The entry was read before the map, the map before the counter. */
-	pg_read_barrier();
-	return VM_ALL_VISIBLE(scan->heapRelation, ItemPointerGetBlockNumber(tid), &only->map) &&
-		   gpuds_journal_bulk_deletes(scan->indexRelation) == only->bulk_deletes;
-}
-
-/* Does the heap have a row at a TID that the scan's snapshot sees?  *dead: it is dead for everybody. */
-static bool
-seen_in_heap(GpudsIndexOnly *only, IndexScanDesc scan, ItemPointer tid, bool *dead)
-{
-	ItemPointerData at = *tid;
-	bool again = false;
-	bool seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, only->slot, &again, dead);
-
-	/* An MVCC snapshot sees one row of a chain at most, and core asks for no other here. */
-	ExecClearTuple(only->slot);
-	return seen;
+	gpuds_visible_before_barrier(&only->visible);
 }
 
 /*
@@ -120,11 +67,15 @@ seen_in_heap(GpudsIndexOnly *only, IndexScanDesc scan, ItemPointer tid, bool *de
 bool
 gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead)
 {
+	uint64 tid = gpuds_tid_bits(&scan->xs_heaptid);
+	bool seen;
+
 	*dead = false;
-	if (only->counts && from_mirror && visible_to_all(only, scan, &scan->xs_heaptid))
+	if (from_mirror && gpuds_visible_to_all(&only->visible, tid))
 		return true;
-	CHECK_FOR_INTERRUPTS();
-	return seen_in_heap(only, scan, &scan->xs_heaptid, dead);
+	seen = gpuds_visible_in_heap(&only->visible, tid, dead);
+	ExecClearTuple(only->visible.slot);
+	return seen;
 }
 
 /*
@@ -178,16 +129,13 @@ gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKey
 void
 gpuds_index_only_reset(GpudsIndexOnly *only)
 {
-	if (BufferIsValid(only->map))
-		ReleaseBuffer(only->map);
-	only->map = InvalidBuffer;
+	gpuds_visible_reset(&only->visible);
 }
 
 void
 gpuds_index_only_end(GpudsIndexOnly *only)
 {
-	gpuds_index_only_reset(only);
-	ExecDropSingleTupleTableSlot(only->slot);
+	gpuds_visible_end(&only->visible);
 	MemoryContextDelete(only->context);
 	pfree(only);
 }

@@ -143,6 +143,20 @@ kill_current(GpudsScanState *state)
 	state->killed[state->nkilled++] = state->current;
 }
 
+/* Nothing has been read of the scan's set. */
+static void
+restart(GpudsScanState *state, bool mvcc)
+{
+	if (mvcc)
+		gpuds_fallback_next_keys(state->fallback);
+	else
+		gpuds_fallback_reset(state->fallback);
+	state->synced = false;
+	state->place = PLACE_FRESH;
+	state->nchunk = state->at = 0;
+	state->mark.place = PLACE_FRESH;
+}
+
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
@@ -160,15 +174,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
 	MemoryContextSwitchTo(old);
-	if (mvcc)
-		gpuds_fallback_next_keys(state->fallback);
-	else
-		gpuds_fallback_reset(state->fallback);
-
-	state->synced = false;
-	state->place = PLACE_FRESH;
-	state->nchunk = state->at = 0;
-	state->mark.place = PLACE_FRESH;
+	restart(state, mvcc);
 	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc);
 }
 
@@ -323,7 +329,7 @@ prepare_rows(IndexScanDesc scan, GpudsScanState *state)
 		state->only = gpuds_index_only_begin(scan);
 		MemoryContextSwitchTo(old);
 	}
-	gpuds_index_only_before_barrier(state->only, scan);
+	gpuds_index_only_before_barrier(state->only);
 }
 
 /* Makes the row of the entry that the scan stands on; false: the snapshot does not see it. */
@@ -382,6 +388,71 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		CHECK_FOR_INTERRUPTS();
 		fetch_chunk(scan, state);
 	}
+}
+
+/* In place of keys, sets what probes ask for: ascending, all different.  The snapshot is an MVCC snapshot. */
+void
+gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n)
+{
+	GpudsScanState *state = scan->opaque;
+	MemoryContext old;
+
+	hand_on_killed(state);
+	MemoryContextReset(state->key_context);
+	old = MemoryContextSwitchTo(state->key_context);
+	gpuds_key_set_of_probes(probe, entries, n, &state->set);
+	MemoryContextSwitchTo(old);
+	restart(state, true);
+	scan->xs_recheck = false;
+}
+
+/*
+ * Begins to give a scan's entries in batches, forward, from its first interval on: the
+ * scan passes its barrier.
+ */
+void
+gpuds_scan_begin_batches(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	gpuds_key_set_sort(&state->set);
+	barrier(scan, state);
+	scan_from_place(state, true);
+}
+
+/*
+ * The scan's next entries, most at most, in order, in memory of the scan; what they lead to, the caller must
+ * look at with the scan's snapshot.  False: there are no more.  *from_mirror: they are not of the journal.
+ */
+bool
+gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n, bool *from_mirror)
+{
+	GpudsScanState *state = scan->opaque;
+
+	while ((state->end || state->scan.n == 0))
+	{
+		if (!next_batch(state))
+			return false;
+	}
+	CHECK_FOR_INTERRUPTS();
+	state->fetch = Min(state->fetch, most);
+	fetch_chunk(scan, state);
+	if (state->set.filter)
+	{
+		int64 passed = 0;
+
+		for (int64 i = 0; i < state->nchunk; i++)
+		{
+			if (gpuds_key_filter_pass(state->set.filter, &state->chunk[i]))
+				state->chunk[passed++] = state->chunk[i];
+		}
+		state->nchunk = passed;
+	}
+	*entries = state->chunk;
+	*n = state->nchunk;
+	*from_mirror = state->ref.mirror != NULL;
+	pgstat_count_index_tuples(scan->indexRelation, state->nchunk);
+	return true;
 }
 
 /*

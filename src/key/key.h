@@ -120,6 +120,41 @@ typedef union GpudsKeyRoom
 extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms,
 							 Datum *values, bool *isnull);
 
+/* probe_key.c */
+
+/* How values for leading columns become probes. */
+typedef struct GpudsKeyProbe
+{
+	const GpudsKeyLayout *layout;
+	int ncolumns;
+	uint8 kind[GPUDS_KEY_MAX_COLUMNS]; /* GpudsKeyKind of the values */
+	GpudsEntry rest;                   /* ones in the bits that the columns leave, and in the TID's */
+	bool words;                        /* probes differ in w0 only */
+} GpudsKeyProbe;
+
+extern bool gpuds_key_probe_is_exact(Oid column, Oid type);
+extern void gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns,
+								 const Oid *types);
+extern bool gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isnull,
+							uint64 number, GpudsEntry *entry);
+extern void gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
+									GpudsKeySet *set);
+
+/* All entries that a probe is equal to. */
+static inline GpudsInterval
+gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
+{
+	GpudsInterval interval;
+
+	interval.lo.w0 = entry->w0 & ~probe->rest.w0;
+	interval.lo.w1 = entry->w1 & ~probe->rest.w1;
+	interval.lo.t = entry->t & ~probe->rest.t;
+	interval.hi.w0 = entry->w0 | probe->rest.w0;
+	interval.hi.w1 = entry->w1 | probe->rest.w1;
+	interval.hi.t = entry->t | probe->rest.t;
+	return interval;
+}
+
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);

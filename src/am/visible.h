@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * visible.h
+ *	  What a scan's snapshot sees of the rows that its entries lead to.
+ *
+ * The visibility map answers for most rows without a visit to the heap.  It may be wrong
+ * for an entry whose row was dead when the scan began: VACUUM removes the row between probe and
+ * look at the map, and calls the page all-visible thereafter.  nbtree keeps VACUUM waiting for the
+ * scan's pin on a leaf.  Here nobody waits.  VACUUM counts: the counter of bulk deletes moves
+ * when the row's tombstone has been appended and before the page can become all-visible.
+ * A scan reads the counter before its barrier, looks at the map itself, and reads the counter
+ * again:
+ *
+ *	  I1	If the map calls a page all-visible after the entry was read, and then the counter
+ *			is what it was before the barrier, then the entry's row is visible to all.
+ *
+ *			Else the row is gone or dead, or so new that the snapshot does not see it.  A page
+ *			with a new row is not all-visible, and cannot become so while the snapshot lives.
+ *			A page with a dead row, or with what VACUUM's first pass leaves of it, is not
+ *			all-visible; so VACUUM has been through with it.  Its bulk delete either counted
+ *			after the barrier, which the second reading shows, or before the barrier, and then
+ *			the entry's tombstone was there for the scan to find.
+ *
+ * All other rows are looked up in the heap, with the scan's snapshot, which must be an MVCC
+ * snapshot.  A look at the map that core takes later can do no harm: a row that such a snapshot
+ * sees is not removed, and its TID not given away, while the snapshot lives.
+ *
+ * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
+ * the barrier: there every row is looked up.  So it is where snapshots expire, and VACUUM removes
+ * rows that they see.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_AM_VISIBLE_H
+#define GPUDS_AM_VISIBLE_H
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "executor/tuptable.h"
+#include "storage/buf.h"
+
+#include "kernels/core/entry.h"
+
+/* Pages of the visibility map that are kept pinned: each is of 255 MB of the heap. */
+#define GPUDS_MAP_PAGES 64
+
+typedef struct GpudsMapPage
+{
+	uint32 number; /* of the page; valid if buffer is */
+	Buffer buffer;
+	const unsigned char *bits; /* two a heap page; the lower one says that all is visible */
+} GpudsMapPage;
+
+typedef struct GpudsVisible
+{
+	IndexScanDesc scan;
+	bool counts;         /* the counter means something */
+	uint64 bulk_deletes; /* as of the barrier */
+	GpudsMapPage map[GPUDS_MAP_PAGES];
+	TupleTableSlot *slot;
+	int64 fetches; /* rows that were looked up */
+} GpudsVisible;
+
+/* Pages of the heap that have been asked for ahead of their visit. */
+typedef struct GpudsReadAhead
+{
+	int distance; /* pages, at most */
+	int pages;    /* from the current one on */
+	int64 next;   /* word to look at */
+} GpudsReadAhead;
+
+extern void gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan);
+extern void gpuds_visible_before_barrier(GpudsVisible *visible);
+extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
+extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bool from_mirror,
+							   bool *to_all);
+extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
+extern void gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uint64 *words,
+									 int64 n, int64 i, int shift);
+extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
+extern void gpuds_visible_reset(GpudsVisible *visible);
+extern void gpuds_visible_end(GpudsVisible *visible);
+
+#endif /* GPUDS_AM_VISIBLE_H */

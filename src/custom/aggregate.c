@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate.c
+ *	  GpudsAggregate: counts the rows of an index scan without returning any.
+ *
+ * All of the node's aggregates count all rows of the scan below, so they have the same value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+
+#include "am/am.h"
+#include "custom/custom.h"
+
+typedef struct GpudsAggregateState
+{
+	CustomScanState css;
+	bool done; /* the row has been returned */
+} GpudsAggregateState;
+
+static PlanState *
+below_of(CustomScanState *css)
+{
+	return linitial(css->custom_ps);
+}
+
+/* Asks core for the rows, which looks at each of them. */
+static int64
+count_by_core(PlanState *below)
+{
+	int64 rows = 0;
+
+	while (!TupIsNull(ExecProcNode(below)))
+		rows++;
+	return rows;
+}
+
+static int64
+count(PlanState *below)
+{
+	IndexScanDesc scan;
+	int64 rows;
+	int64 fetches;
+
+	gpuds_below_start(below);
+	scan = gpuds_below_begin(below);
+	if (scan->xs_recheck)
+	{
+		gpuds_below_stop(below, 0, 0);
+		return count_by_core(below);
+	}
+	rows = gpuds_scan_count(scan, &fetches);
+	gpuds_below_stop(below, rows, fetches);
+	return rows;
+}
+
+/* The node's only row. */
+static TupleTableSlot *
+next(ScanState *ss)
+{
+	GpudsAggregateState *state = (GpudsAggregateState *) ss;
+	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
+	int64 rows;
+
+	ExecClearTuple(slot);
+	if (state->done)
+		return slot;
+	rows = count(below_of(&state->css));
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = Int64GetDatum(rows);
+		slot->tts_isnull[i] = false;
+	}
+	state->done = true;
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* No row of a table is behind the row that this one returns. */
+static bool
+recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, next, recheck);
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
+}
+
+static void
+end(CustomScanState *css)
+{
+	ExecEndNode(below_of(css));
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	((GpudsAggregateState *) css)->done = false;
+	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
+	ExecScanReScan(&css->ss);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpudsAggregate",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpudsAggregateState *state = (GpudsAggregateState *) newNode(sizeof(GpudsAggregateState),
+																 T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpuds_aggregate_methods = {
+	.CustomName = "GpudsAggregate",
+	.CreateCustomScanState = create_state,
+};

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * below.c
+ *	  The index scan below a custom scan.
+ *
+ * Core has made it, as an index-only scan or as a plain one; both have the same parts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+
+#include "custom/custom.h"
+
+typedef struct Parts
+{
+	Relation index;
+	ScanKey keys;
+	int nkeys;
+	IndexScanDesc *scan;
+	bool *ready;
+	bool waits; /* for its keys to be evaluated */
+} Parts;
+
+static Parts
+parts_of(PlanState *below)
+{
+	Parts parts;
+
+	if (IsA(below, IndexOnlyScanState))
+	{
+		IndexOnlyScanState *state = (IndexOnlyScanState *) below;
+
+		parts.index = state->ioss_RelationDesc;
+		parts.keys = state->ioss_ScanKeys;
+		parts.nkeys = state->ioss_NumScanKeys;
+		parts.scan = &state->ioss_ScanDesc;
+		parts.waits = state->ioss_NumRuntimeKeys != 0 && !state->ioss_RuntimeKeysReady;
+	}
+	else
+	{
+		IndexScanState *state = castNode(IndexScanState, below);
+
+		parts.index = state->iss_RelationDesc;
+		parts.keys = state->iss_ScanKeys;
+		parts.nkeys = state->iss_NumScanKeys;
+		parts.scan = &state->iss_ScanDesc;
+		parts.waits = state->iss_NumRuntimeKeys != 0 && !state->iss_RuntimeKeysReady;
+	}
+	return parts;
+}
+
+/*
+ * The scan with its keys set, at its beginning.  Core ends it with the state below.
+ */
+IndexScanDesc
+gpuds_below_begin(PlanState *below)
+{
+	Parts parts = parts_of(below);
+	ScanState *state = (ScanState *) below;
+
+	if (below->chgParam != NULL || parts.waits)
+		ExecReScan(below);
+	if (*parts.scan == NULL)
+	{
+		*parts.scan = GpudsIndexBeginscan(state->ss_currentRelation, parts.index, below->state->es_snapshot,
+										  parts.nkeys);
+		(*parts.scan)->xs_want_itup = IsA(below, IndexOnlyScanState);
+		index_rescan(*parts.scan, parts.keys, parts.nkeys, NULL, 0);
+	}
+	return *parts.scan;
+}
+
+/* For ReScan: the parameters that have changed are those of the node above. */
+void
+gpuds_below_rescan(PlanState *below, Bitmapset *changed)
+{
+	if (changed != NULL)
+		UpdateChangedParamSet(below, changed);
+	if (below->chgParam == NULL)
+		ExecReScan(below);
+}
+
+/* Around work that the state below would have done: EXPLAIN shows it there. */
+void
+gpuds_below_start(PlanState *below)
+{
+	if (below->instrument)
+		InstrStartNode(below->instrument);
+}
+
+void
+gpuds_below_stop(PlanState *below, int64 rows, int64 fetches)
+{
+	if (below->instrument == NULL)
+		return;
+	if (IsA(below, IndexOnlyScanState))
+		below->instrument->ntuples2 += fetches;
+	InstrStopNode(below->instrument, rows);
+}

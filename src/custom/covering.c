@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * covering.c
+ *	  Index scans whose conditions are all that a query asks of a table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "optimizer/clauses.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "am/am.h"
+#include "custom/custom.h"
+
+/* Is an index one of gpuds, and can the query use it? */
+bool
+gpuds_covering_is_ours(const IndexOptInfo *index)
+{
+	return (void *) index->amcostestimate == (void *) gpuds_cost_estimate && !index->hypothetical &&
+		   (index->indpred == NIL || index->predOK);
+}
+
+/* Is a relation of a query one table, without children? */
+bool
+gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte;
+
+	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids))
+		return false;
+	rte = planner_rt_fetch(rel->relid, root);
+	return !rte->inh && rte->tablesample == NULL &&
+		   (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
+}
+
+/* Is a table's clause one of a scan's conditions, and exact there? */
+static bool
+has_condition(const IndexPath *path, const RestrictInfo *rinfo)
+{
+	ListCell *lc;
+
+	foreach (lc, path->indexclauses)
+	{
+		const IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		if (!clause->lossy && clause->rinfo == rinfo)
+			return true;
+	}
+	return false;
+}
+
+/* Are all clauses of the table conditions of the scan, or implied by the index's predicate? */
+static bool
+covers(const IndexPath *path)
+{
+	ListCell *lc;
+
+	foreach (lc, path->indexinfo->indrestrictinfo)
+	{
+		if (!has_condition(path, lfirst_node(RestrictInfo, lc)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Core's scan of an index for a table's clauses; NULL: it has none that covers them.  Core has made such
+ * scans before, but has forgotten those that seemed to cost more than others do.  So it
+ * makes them again, for a copy of the table that has no other index.
+ */
+static IndexPath *
+covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index)
+{
+	RelOptInfo *table = makeNode(RelOptInfo);
+	IndexOptInfo *only = makeNode(IndexOptInfo);
+	IndexPath *best = NULL;
+	ListCell *lc;
+
+	*table = *rel;
+	*only = *index;
+	only->rel = table;
+	only->amhasgetbitmap = false;
+	table->indexlist = list_make1(only);
+	table->pathlist = NIL;
+	table->partial_pathlist = NIL;
+	table->joininfo = NIL;
+	table->has_eclass_joins = false;
+	table->consider_parallel = false;
+	create_index_paths(root, table);
+	foreach (lc, table->pathlist)
+	{
+		IndexPath *path = (IndexPath *) lfirst(lc);
+
+		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path) &&
+			(best == NULL || path->path.total_cost < best->path.total_cost))
+			best = path;
+	}
+	return best;
+}
+
+/*
+ * The cheapest scan of a table by an index of gpuds that covers all of the table's clauses, or NULL.
+ */
+IndexPath *
+gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel)
+{
+	IndexPath *best = NULL;
+	ListCell *lc;
+
+	if (!gpuds_covering_is_table(root, rel))
+		return NULL;
+	foreach (lc, rel->indexlist)
+	{
+		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		IndexPath *path;
+
+		if (!gpuds_covering_is_ours(index))
+			continue;
+		path = covering_path_of(root, rel, index);
+		if (path && (best == NULL || path->path.total_cost < best->path.total_cost))
+			best = path;
+	}
+	return best;
+}
+
+static bool
+declared_not_null(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attno)
+{
+	HeapTuple tuple;
+	bool not_null;
+
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(planner_rt_fetch(rel->relid, root)->relid),
+							Int16GetDatum(attno));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	not_null = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return not_null;
+}
+
+/*
+ * Is an expression's value never NULL in the rows of the scan: a constant, a column that is declared
+ * so, or one that a condition of the scan holds for?
+ */
+bool
+gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root)
+{
+	const RelOptInfo *rel = path->path.parent;
+	const Var *var = (const Var *) expr;
+	ListCell *lc;
+
+	if (IsA(expr, Const))
+		return !((Const *) expr)->constisnull;
+	if (!IsA(var, Var) || var->varno != rel->relid || var->varlevelsup != 0)
+		return false;
+	if (var->varattno <= 0 || declared_not_null(root, rel, var->varattno))
+		return var->varattno != 0;
+	foreach (lc, path->indexclauses)
+	{
+		const IndexClause *clause = lfirst_node(IndexClause, lc);
+		const Node *condition = (const Node *) clause->rinfo->clause;
+
+		/* All operators of an index are strict. */
+		if (path->indexinfo->indexkeys[clause->indexcol] == var->varattno &&
+			(IsA(condition, OpExpr) || IsA(condition, ScalarArrayOpExpr) ||
+			 (IsA(condition, NullTest) && ((const NullTest *) condition)->nulltesttype == IS_NOT_NULL)))
+			return true;
+	}
+	return false;
+}

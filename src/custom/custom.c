@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * custom.c
+ *	  Makes the planner consider custom scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "nodes/extensible.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
+#include "custom/custom.h"
+
+static create_upper_paths_hook_type prev_upper_paths = NULL;
+static set_join_pathlist_hook_type prev_join_paths = NULL;
+
+static void
+upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)
+{
+	if (prev_upper_paths)
+		prev_upper_paths(root, stage, input, output, extra);
+	if (stage == UPPERREL_GROUP_AGG && gpuds_enable_aggregate)
+		gpuds_aggregate_paths(root, input, output, extra);
+}
+
+static void
+join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+		   JoinPathExtraData *extra)
+{
+	if (prev_join_paths)
+		prev_join_paths(root, joinrel, outer, inner, type, extra);
+	if (gpuds_enable_join)
+		gpuds_join_paths(root, joinrel, outer, inner, type, extra);
+}
+
+void
+gpuds_custom_init(void)
+{
+	RegisterCustomScanMethods(&gpuds_aggregate_methods);
+	RegisterCustomScanMethods(&gpuds_join_methods);
+	prev_join_paths = set_join_pathlist_hook;
+	set_join_pathlist_hook = join_paths;
+	prev_upper_paths = create_upper_paths_hook;
+	create_upper_paths_hook = upper_paths;
+}

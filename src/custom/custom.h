@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * custom.h
+ *	  Custom scans: plan nodes that use an index in batches.
+ *
+ * What a node asks of an index is planned by core.  Its path has an index scan of core's making below
+ * it, which core turns into a plan and into executor state, with scan keys and parameters.
+ * The node then runs the index scan itself, in batches, and never asks the state below for a row
+ * unless the conditions need a recheck.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_H
+#define GPUDS_CUSTOM_H
+
+#include "access/genam.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+
+#include "gpuds.h"
+
+/* covering.c */
+extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
+extern bool gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel);
+extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel);
+extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
+
+/* below.c: the index scan below a node */
+extern IndexScanDesc gpuds_below_begin(PlanState *below);
+extern void gpuds_below_rescan(PlanState *below, Bitmapset *changed);
+extern void gpuds_below_start(PlanState *below);
+extern void gpuds_below_stop(PlanState *below, int64 rows, int64 fetches);
+
+/* aggregate_path.c, aggregate.c */
+extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+								  const GroupPathExtraData *extra);
+extern const struct CustomScanMethods gpuds_aggregate_methods;
+
+/* join_path.c, join.c */
+extern void gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+							 JoinType type, JoinPathExtraData *extra);
+extern const struct CustomScanMethods gpuds_join_methods;
+
+/* custom.c */
+extern void gpuds_custom_init(void);
+
+#endif /* GPUDS_CUSTOM_H */

@@ -1,0 +1,793 @@
+/*-------------------------------------------------------------------------
+ *
+ * join.c
+ *	  GpudsJoin: joins rows in batches with a table that has an index on what they are joined by.
+ *
+ * A batch of outer rows is kept, and what they are joined by becomes probes: entries with the row's
+ * number in place of a TID.  Sorted, they fall into groups of equal probes.  The index is
+ * asked for all groups at once, and its entries come in the order of the groups.  An entry and its
+ * group are a match: of one inner row with all outer rows of the group.
+ *
+ * Matches are resolved in pieces, so that no number of them takes more memory.  If the index has
+ * all that is wanted of the inner table, the visibility map answers for most (am/visible.h), and the
+ * heap for the others.  Else the heap is visited for all of a piece in the order of its pages.
+ *
+ * Rows come out in no particular order.  The first batches are small, for LIMIT.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "storage/predicate.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+#include "am/am.h"
+#include "am/visible.h"
+#include "custom/custom.h"
+#include "custom/join.h"
+#include "kernels/core/sort.h"
+
+/* Outer rows of the first batch; then so many times as many, up to the most. */
+#define FIRST_ROWS 64
+#define ROWS_GROWTH 8
+#define MOST_ROWS (1024 * 1024)
+
+/* Matches that are resolved at a time, about; their numbers have 16 bits. */
+#define MATCH_PIECE (48 * 1024)
+#define MATCH_BITS 16
+
+typedef enum JoinStage
+{
+	STAGE_LOAD,    /* get the next batch of outer rows */
+	STAGE_MATCHES, /* get the next piece of the batch's matches */
+	STAGE_PAIRS,   /* give the pairs of each match */
+	STAGE_REST,    /* give outer rows without a match */
+	STAGE_END
+} JoinStage;
+
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	bool matched;
+} OuterRow;
+
+typedef struct Match
+{
+	GpudsEntry entry;
+	uint32 group;
+	bool visible; /* the snapshot sees the row; unknown if the heap is to be visited anyway */
+} Match;
+
+typedef struct GpudsJoinState
+{
+	CustomScanState css;
+	JoinType type;
+	bool heap_free;
+	int nouter;                 /* columns of the scan tuple that are the outer plan's */
+	int ninner;                 /* and those behind them, */
+	AttrNumber *columns;        /* of the inner table, or of the index if that is enough; 0: none */
+	int last_column;            /* highest of them */
+	List *keys;                 /* ExprStates */
+	ExprState *quals;           /* or NULL */
+	TupleTableSlot *outer_slot; /* an outer row that was kept */
+	Oid index_oid;
+	Index inner; /* number of the inner table */
+
+	Relation index; /* NULL: not opened yet */
+	IndexScanDesc scan;
+	GpudsVisible visible;
+	GpudsKeyLayout layout;
+	GpudsKeyProbe probe;
+	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
+
+	JoinStage stage;
+	bool outer_end;
+	int64 target; /* rows of the next batch */
+
+	MemoryContext batch; /* of all that follows */
+	OuterRow *rows;
+	int64 nrows;
+	GpudsEntry *probes; /* sorted, with numbers of rows */
+	int64 nprobes;
+	int64 *groups; /* where each begins among the probes; one more is the end */
+	GpudsEntry *keys_of_groups;
+	bool *settled; /* groups of which no further match is wanted */
+	int64 ngroups;
+	int64 group; /* of the last entry */
+
+	Match *matches; /* the piece at hand */
+	int64 nmatches;
+	int64 matches_size;
+	uint64 *order; /* TIDs and numbers of matches, in the order of the heap */
+	int64 norder;
+	GpudsReadAhead ahead;
+	int64 at;     /* match to give pairs of */
+	int64 member; /* probe of its group, -1: the match has not been looked at */
+	int64 rest;   /* outer row */
+
+	/* for EXPLAIN */
+	uint64 batches;
+	uint64 probes_sent;
+	uint64 matches_seen;
+} GpudsJoinState;
+
+static PlanState *
+outer_of(GpudsJoinState *state)
+{
+	return linitial(state->css.custom_ps);
+}
+
+static bool
+wants_one_match(const GpudsJoinState *state)
+{
+	return state->type == JOIN_SEMI || state->type == JOIN_ANTI;
+}
+
+static bool
+keeps_unmatched(const GpudsJoinState *state)
+{
+	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
+}
+
+/* The scan tuple as its columns have been set. */
+static TupleTableSlot *
+scan_tuple(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* Sets the outer columns of the scan tuple. */
+static void
+set_outer(GpudsJoinState *state, TupleTableSlot *from)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	slot_getallattrs(from);
+	memcpy(slot->tts_values, from->tts_values, state->nouter * sizeof(Datum));
+	memcpy(slot->tts_isnull, from->tts_isnull, state->nouter * sizeof(bool));
+}
+
+static void
+set_outer_row(GpudsJoinState *state, int64 row)
+{
+	ExecStoreMinimalTuple(state->rows[row].tuple, state->outer_slot, false);
+	set_outer(state, state->outer_slot);
+}
+
+/* Sets the inner columns of the scan tuple; NULL: to NULL. */
+static void
+set_inner(GpudsJoinState *state, const Datum *values, const bool *isnull)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	for (int i = 0; i < state->ninner; i++)
+	{
+		int column = state->columns[i];
+		bool none = values == NULL || column == 0;
+
+		slot->tts_isnull[state->nouter + i] = none || isnull[column - 1];
+		slot->tts_values[state->nouter + i] = none ? (Datum) 0 : values[column - 1];
+	}
+}
+
+static void
+set_inner_row(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->visible.slot;
+
+	slot_getsomeattrs(slot, state->last_column);
+	set_inner(state, slot->tts_values, slot->tts_isnull);
+}
+
+static void
+set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
+{
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+
+	if (state->last_column == 0)
+		return;
+	(void) gpuds_key_decode(&state->layout, entry, state->rooms, values, isnull);
+	set_inner(state, values, isnull);
+}
+
+/*
+ * The probe of the outer row that the scan tuple has; false: nothing is equal to its keys.
+ */
+static bool
+make_probe(GpudsJoinState *state, uint64 number, GpudsEntry *probe)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+	ListCell *lc;
+
+	ResetExprContext(context);
+	context->ecxt_scantuple = scan_tuple(state);
+	foreach (lc, state->keys)
+	{
+		int i = foreach_current_index(lc);
+
+		values[i] = ExecEvalExprSwitchContext(lfirst(lc), context, &isnull[i]);
+	}
+	return gpuds_key_probe(&state->probe, values, isnull, number, probe);
+}
+
+/* Opens the index for the first batch. */
+static void
+open_index(GpudsJoinState *state)
+{
+	EState *estate = state->css.ss.ps.state;
+	Relation heap = GpudsGetRangeTableRelation(estate, state->inner);
+	Oid types[GPUDS_KEY_MAX_COLUMNS];
+	List *oids = list_nth(((CustomScan *) state->css.ss.ps.plan)->custom_private, JOIN_OIDS);
+
+	state->index = index_open(state->index_oid, exec_rt_fetch(state->inner, estate)->rellockmode);
+	state->layout = gpuds_index_info(state->index)->layout;
+	for (int i = 1; i < list_length(oids); i++)
+		types[i - 1] = list_nth_oid(oids, i);
+	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);
+	state->scan = GpudsIndexBeginscan(heap, state->index, estate->es_snapshot, 0);
+	gpuds_visible_begin(&state->visible, state->scan);
+	/* Rows that are not looked up have no predicate locks of their own. */
+	if (state->heap_free)
+		PredicateLockRelation(heap, estate->es_snapshot);
+
+	if (!state->heap_free)
+		return;
+	for (int i = 0; i < state->ninner; i++)
+	{
+		for (int c = 0; c < state->layout.ncolumns && state->columns[i] != 0; c++)
+		{
+			if (state->index->rd_index->indkey.values[c] == state->columns[i] &&
+				gpuds_can_return(state->index, c + 1))
+			{
+				state->columns[i] = c + 1;
+				break;
+			}
+		}
+	}
+}
+
+/* Adds an outer row to the batch; returns the memory it takes. */
+static Size
+keep_row(GpudsJoinState *state, TupleTableSlot *slot, int64 *size)
+{
+	GpudsEntry probe;
+	OuterRow *row;
+	bool has_probe;
+
+	set_outer(state, slot);
+	has_probe = make_probe(state, state->nrows, &probe);
+	if (!has_probe && !keeps_unmatched(state))
+		return 0;
+	if (state->nrows == *size)
+	{
+		*size *= 2;
+		state->rows = repalloc_huge(state->rows, *size * sizeof(OuterRow));
+		state->probes = repalloc_huge(state->probes, *size * sizeof(GpudsEntry));
+	}
+	row = &state->rows[state->nrows++];
+	row->tuple = ExecCopySlotMinimalTuple(slot);
+	row->matched = false;
+	if (has_probe)
+		state->probes[state->nprobes++] = probe;
+	/* with the sorting of the probe, its interval and group */
+	return GetMemoryChunkSpace(row->tuple) + sizeof(OuterRow) + 4 * sizeof(GpudsEntry);
+}
+
+/* Sorts the batch's probes into groups. */
+static void
+group_probes(GpudsJoinState *state)
+{
+	const int64 n = state->nprobes;
+	GpudsEntry *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(GpudsEntry));
+
+	sort_entries(state->probes, scratch, n);
+	state->keys_of_groups = scratch;
+	state->groups = MemoryContextAllocHuge(CurrentMemoryContext, (n + 1) * sizeof(int64));
+	state->ngroups = 0;
+	for (int64 i = 0; i < n; i++)
+	{
+		GpudsEntry key = state->probes[i];
+
+		key.t &= ~ENTRY_TID_MASK;
+		if (state->ngroups > 0 && entry_equal(&state->keys_of_groups[state->ngroups - 1], &key))
+			continue;
+		state->groups[state->ngroups] = i;
+		state->keys_of_groups[state->ngroups++] = key;
+	}
+	state->groups[state->ngroups] = n;
+	state->settled = MemoryContextAllocHuge(CurrentMemoryContext, Max(state->ngroups, 1) * sizeof(bool));
+	memset(state->settled, false, state->ngroups * sizeof(bool));
+	state->group = 0;
+}
+
+/* Gets a batch of outer rows and asks the index about them; false: there are none. */
+static bool
+load_batch(GpudsJoinState *state)
+{
+	const Size most = (Size) work_mem * 1024;
+	PlanState *outer = outer_of(state);
+	MemoryContext old;
+	int64 size = FIRST_ROWS;
+	Size bytes = 0;
+
+	if (state->index == NULL)
+		open_index(state);
+	MemoryContextReset(state->batch);
+	old = MemoryContextSwitchTo(state->batch);
+	state->rows = palloc(size * sizeof(OuterRow));
+	state->probes = palloc(size * sizeof(GpudsEntry));
+	state->nrows = state->nprobes = 0;
+	while (!state->outer_end && state->nrows < state->target && bytes < most)
+	{
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(old);
+		slot = ExecProcNode(outer);
+		MemoryContextSwitchTo(state->batch);
+		if (TupIsNull(slot))
+			state->outer_end = true;
+		else
+			bytes += keep_row(state, slot, &size);
+	}
+	if (state->target < MOST_ROWS)
+		state->target *= ROWS_GROWTH;
+	group_probes(state);
+	MemoryContextSwitchTo(old);
+	if (state->ngroups > 0)
+	{
+		gpuds_scan_set_probes(state->scan, &state->probe, state->keys_of_groups, state->ngroups);
+		gpuds_visible_before_barrier(&state->visible);
+		gpuds_scan_begin_batches(state->scan);
+		state->batches++;
+		state->probes_sent += state->ngroups;
+	}
+	return state->nrows > 0;
+}
+
+/* The group that an entry belongs to. */
+static void
+find_group(GpudsJoinState *state, const GpudsEntry *entry)
+{
+	const GpudsEntry *rest = &state->probe.rest;
+	GpudsEntry key;
+
+	key.w0 = entry->w0 & ~rest->w0;
+	key.w1 = entry->w1 & ~rest->w1;
+	key.t = entry->t & ~rest->t;
+	while (entry_less(&state->keys_of_groups[state->group], &key))
+		state->group++;
+	Assert(state->group < state->ngroups && entry_equal(&state->keys_of_groups[state->group], &key));
+}
+
+static void
+add_matches(GpudsJoinState *state, const GpudsEntry *entries, int64 n, bool from_mirror)
+{
+	bool *to_all = palloc(Max(n, 1) * sizeof(bool));
+
+	if (state->heap_free)
+		gpuds_visible_mark(&state->visible, entries, n, from_mirror, to_all);
+	if (state->nmatches + n > state->matches_size)
+	{
+		state->matches_size = state->nmatches + n;
+		state->matches = repalloc_huge(state->matches, state->matches_size * sizeof(Match));
+		state->order = repalloc_huge(state->order, state->matches_size * sizeof(uint64));
+	}
+	for (int64 i = 0; i < n; i++)
+	{
+		Match *match = &state->matches[state->nmatches];
+
+		find_group(state, &entries[i]);
+		if (state->settled[state->group])
+			continue;
+		match->entry = entries[i];
+		match->group = (uint32) state->group;
+		match->visible = state->heap_free && to_all[i];
+		/* A row that is visible to all is all that a semijoin wants. */
+		if (match->visible && wants_one_match(state) && state->quals == NULL)
+			state->settled[state->group] = true;
+		state->nmatches++;
+	}
+	pfree(to_all);
+}
+
+/* Puts the matches whose rows are to be looked up in the order of the heap. */
+static void
+order_matches(GpudsJoinState *state)
+{
+	uint64 *scratch;
+
+	state->norder = 0;
+	for (int64 i = 0; i < state->nmatches; i++)
+	{
+		const Match *match = &state->matches[i];
+
+		if (!match->visible && !state->settled[match->group])
+			state->order[state->norder++] = (match->entry.t & ENTRY_TID_MASK) << MATCH_BITS | i;
+	}
+	scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(state->norder, 1) * sizeof(uint64));
+	sort_u64(state->order, scratch, state->norder);
+	pfree(scratch);
+}
+
+static Match *
+ordered_match(GpudsJoinState *state, int64 i)
+{
+	return &state->matches[state->order[i] & ((1 << MATCH_BITS) - 1)];
+}
+
+/* Looks the row of a match up, which is the i-th in the order of the heap. */
+static bool
+look_up(GpudsJoinState *state, int64 i)
+{
+	bool dead;
+
+	gpuds_visible_read_ahead(&state->visible, &state->ahead, state->order, state->norder, i, MATCH_BITS);
+	return gpuds_visible_in_heap(&state->visible, state->order[i] >> MATCH_BITS, &dead);
+}
+
+/* Looks up all rows of the piece that the visibility map is not enough for. */
+static void
+look_all_up(GpudsJoinState *state)
+{
+	for (int64 i = 0; i < state->norder; i++)
+	{
+		Match *match = ordered_match(state, i);
+
+		if (state->settled[match->group])
+			continue;
+		match->visible = look_up(state, i);
+		if (match->visible && wants_one_match(state) && state->quals == NULL)
+			state->settled[match->group] = true;
+	}
+	ExecClearTuple(state->visible.slot);
+}
+
+/* Gets the next piece of the batch's matches; false: there are no more. */
+static bool
+collect_matches(GpudsJoinState *state)
+{
+	const GpudsEntry *entries;
+	int64 n;
+	bool from_mirror;
+
+	state->nmatches = 0;
+	state->at = 0;
+	state->member = -1;
+	if (state->ngroups == 0)
+		return false;
+	while (
+		state->nmatches < MATCH_PIECE &&
+		gpuds_scan_next_batch(state->scan, (1 << MATCH_BITS) - state->nmatches, &entries, &n, &from_mirror))
+		add_matches(state, entries, n, from_mirror);
+	state->matches_seen += state->nmatches;
+	order_matches(state);
+	if (state->heap_free)
+		look_all_up(state);
+	return state->nmatches > 0;
+}
+
+/* The match that pairs are wanted of next; NULL: the piece has no more. */
+static const Match *
+current_match(GpudsJoinState *state)
+{
+	if (state->heap_free)
+		return state->at < state->nmatches ? &state->matches[state->at] : NULL;
+	return state->at < state->norder ? ordered_match(state, state->at) : NULL;
+}
+
+/* Sets the inner columns of a match; false: it is none. */
+static bool
+begin_match(GpudsJoinState *state, const Match *match)
+{
+	if (state->heap_free)
+	{
+		if (match->visible)
+			set_inner_entry(state, &match->entry);
+		return match->visible;
+	}
+	if (state->settled[match->group] || !look_up(state, state->at))
+		return false;
+	set_inner_row(state);
+	return true;
+}
+
+/* Do an outer row and the current inner one match?  Sets the outer columns. */
+static bool
+is_pair(GpudsJoinState *state, int64 row)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+
+	if (state->quals == NULL && state->type == JOIN_ANTI)
+		return true;
+	set_outer_row(state, row);
+	if (state->quals == NULL)
+		return true;
+	ResetExprContext(context);
+	context->ecxt_scantuple = scan_tuple(state);
+	return ExecQual(state->quals, context);
+}
+
+/* The next pair of the current match that the join gives. */
+static bool
+next_of_match(GpudsJoinState *state, const Match *match)
+{
+	while (state->member < state->groups[match->group + 1])
+	{
+		int64 row = (int64) (state->probes[state->member++].t & ENTRY_TID_MASK);
+
+		CHECK_FOR_INTERRUPTS();
+		if ((wants_one_match(state) && state->rows[row].matched) || !is_pair(state, row))
+			continue;
+		state->rows[row].matched = true;
+		if (state->type != JOIN_ANTI)
+			return true;
+	}
+	if (wants_one_match(state) && state->quals == NULL)
+		state->settled[match->group] = true;
+	return false;
+}
+
+/* The next pair of the piece. */
+static bool
+next_pair(GpudsJoinState *state)
+{
+	const Match *match;
+
+	while ((match = current_match(state)) != NULL)
+	{
+		if (state->member < 0)
+		{
+			state->member = state->groups[match->group];
+			if (!begin_match(state, match))
+				state->member = state->groups[match->group + 1];
+		}
+		if (state->member < state->groups[match->group + 1] && next_of_match(state, match))
+			return true;
+		state->at++;
+		state->member = -1;
+	}
+	return false;
+}
+
+/* The next outer row without a match. */
+static bool
+next_unmatched(GpudsJoinState *state)
+{
+	while (state->rest < state->nrows)
+	{
+		int64 row = state->rest++;
+
+		if (state->rows[row].matched)
+			continue;
+		set_outer_row(state, row);
+		return true;
+	}
+	return false;
+}
+
+static TupleTableSlot *
+next(ScanState *ss)
+{
+	GpudsJoinState *state = (GpudsJoinState *) ss;
+
+	for (;;)
+	{
+		switch (state->stage)
+		{
+			case STAGE_LOAD:
+				if (state->outer_end || !load_batch(state))
+					state->stage = state->outer_end ? STAGE_END : STAGE_LOAD;
+				else
+					state->stage = STAGE_MATCHES;
+				break;
+			case STAGE_MATCHES:
+				if (collect_matches(state))
+					state->stage = STAGE_PAIRS;
+				else
+				{
+					state->stage = keeps_unmatched(state) ? STAGE_REST : STAGE_LOAD;
+					state->rest = 0;
+					set_inner(state, NULL, NULL);
+				}
+				break;
+			case STAGE_PAIRS:
+				if (next_pair(state))
+					return scan_tuple(state);
+				state->stage = STAGE_MATCHES;
+				break;
+			case STAGE_REST:
+				if (next_unmatched(state))
+					return scan_tuple(state);
+				state->stage = STAGE_LOAD;
+				break;
+			case STAGE_END:
+				return ExecClearTuple(ss->ss_ScanTupleSlot);
+		}
+	}
+}
+
+/* Not reached: there is no path where rows are locked or changed. */
+static bool
+recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, next, recheck);
+}
+
+static void
+restart(GpudsJoinState *state)
+{
+	state->stage = STAGE_LOAD;
+	state->outer_end = false;
+	state->target = FIRST_ROWS;
+}
+
+/* Number of a plan's relation from its place among all. */
+static Index
+relation_at(Bitmapset *relids, int place)
+{
+	int relid = bms_next_member(relids, -1);
+
+	while (place-- > 0)
+		relid = bms_next_member(relids, relid);
+	return (Index) relid;
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List *facts = list_nth(plan->custom_private, JOIN_FACTS);
+	List *columns = list_nth(plan->custom_private, JOIN_COLUMNS);
+	PlanState *outer = ExecInitNode(linitial(plan->custom_plans), estate, eflags & ~EXEC_FLAG_MARK);
+	ListCell *lc;
+
+	css->custom_ps = list_make1(outer);
+	state->type = list_nth_int(facts, FACT_TYPE);
+	state->inner = relation_at(plan->custom_relids, list_nth_int(facts, FACT_INNER));
+	state->nouter = list_nth_int(facts, FACT_OUTER);
+	state->heap_free = list_nth_int(facts, FACT_HEAP_FREE);
+	state->index_oid = linitial_oid(list_nth(plan->custom_private, JOIN_OIDS));
+	state->ninner = list_length(columns);
+	state->columns = palloc(Max(state->ninner, 1) * sizeof(AttrNumber));
+	foreach (lc, columns)
+	{
+		state->columns[foreach_current_index(lc)] = lfirst_int(lc);
+		state->last_column = Max(state->last_column, lfirst_int(lc));
+	}
+	state->keys = ExecInitExprList(list_nth(plan->custom_exprs, JOIN_KEYS), &css->ss.ps);
+	state->quals = ExecInitQual(list_nth(plan->custom_exprs, JOIN_QUALS), &css->ss.ps);
+	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
+	state->batch = AllocSetContextCreate(CurrentMemoryContext, "GpudsJoin batch", ALLOCSET_DEFAULT_SIZES);
+	state->matches_size = 1;
+	state->matches = palloc(sizeof(Match));
+	state->order = palloc(sizeof(uint64));
+	restart(state);
+}
+
+static void
+end(CustomScanState *css)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+
+	if (state->index)
+	{
+		gpuds_visible_end(&state->visible);
+		index_endscan(state->scan);
+		index_close(state->index, NoLock);
+	}
+	ExecEndNode(outer_of(state));
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+	PlanState *outer = outer_of(state);
+
+	if (css->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(outer, css->ss.ps.chgParam);
+	if (outer->chgParam == NULL)
+		ExecReScan(outer);
+	ExecClearTuple(state->outer_slot);
+	MemoryContextReset(state->batch);
+	restart(state);
+	ExecScanReScan(&css->ss);
+}
+
+static const char *
+name_of(JoinType type)
+{
+	switch (type)
+	{
+		case JOIN_LEFT:
+			return "Left";
+		case JOIN_SEMI:
+			return "Semi";
+		case JOIN_ANTI:
+			return "Anti";
+		default:
+			return "Inner";
+	}
+}
+
+static void
+explain_exprs(GpudsJoinState *state, int which, const char *label, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
+	List *exprs = list_nth(plan->custom_exprs, which);
+	List *context;
+
+	if (exprs == NIL)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
+	ExplainPropertyText(
+		label, deparse_expression((Node *) make_ands_explicit(copyObject(exprs)), context, true, false), es);
+}
+
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+
+	ExplainPropertyText("Join Type", name_of(state->type), es);
+	ExplainPropertyText("Index Name", get_rel_name(state->index_oid), es);
+	explain_exprs(state, JOIN_CONDITIONS, "Index Cond", ancestors, es);
+	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
+	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
+	if (!es->analyze)
+		return;
+	ExplainPropertyUInteger("Batches", NULL, state->batches, es);
+	ExplainPropertyUInteger("Probes", NULL, state->probes_sent, es);
+	ExplainPropertyUInteger("Matches", NULL, state->matches_seen, es);
+	ExplainPropertyInteger("Heap Fetches", NULL, state->visible.fetches, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpudsJoin",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpudsJoinState *state = (GpudsJoinState *) newNode(sizeof(GpudsJoinState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpuds_join_methods = {
+	.CustomName = "GpudsJoin",
+	.CreateCustomScanState = create_state,
+};

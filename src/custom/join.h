@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * join.h
+ *	  What the planner tells the executor of a GpudsJoin.
+ *
+ * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
+ * of the inner table.  custom_exprs has three lists: the keys, the quals of a pair of rows, and
+ * for EXPLAIN the conditions that became keys.  custom_private has lists of integers, and of OIDs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_JOIN_H
+#define GPUDS_CUSTOM_JOIN_H
+
+/* Numbers of the lists of custom_exprs ... */
+enum
+{
+	JOIN_KEYS,
+	JOIN_QUALS,
+	JOIN_CONDITIONS
+};
+
+/* ... and of custom_private. */
+enum
+{
+	JOIN_FACTS,   /* as below */
+	JOIN_COLUMNS, /* of the inner table, for each entry of the scan tuple behind the outer
+				   * columns; 0: only EXPLAIN wants it */
+	JOIN_OIDS     /* of the index, then of the keys' types */
+};
+
+enum
+{
+	FACT_TYPE,     /* JoinType */
+	FACT_INNER,    /* the inner table is so many-th among the plan's relations */
+	FACT_OUTER,    /* columns of the outer plan */
+	FACT_HEAP_FREE /* the index has all columns of the inner table that are wanted */
+};
+
+#endif /* GPUDS_CUSTOM_JOIN_H */

@@ -1,0 +1,420 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_path.c
+ *	  Paths of GpudsJoin: joins whose inner side is a table with an index on what it is joined by.
+ *
+ * A join condition becomes a key if it says that an index column equals an expression of the outer
+ * side, or of neither side.  The keys are for the leading columns of one index; all other conditions
+ * are looked at for each pair of rows.
+ *
+ * There are no such paths where rows are locked or changed: core would have to make the join anew for
+ * single rows (EvalPlanQual), and has no place for a second plan here.  Nor are there any where
+ * conditions of different security levels meet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/spccache.h"
+
+#include "am/am.h"
+#include "custom/custom.h"
+#include "custom/join.h"
+#include "key/key.h"
+
+/*
+ * In units of cpu_operator_cost: keeping, sorting, probing and giving back an outer row, some 300 ns;
+ * and a match.
+ */
+#define ROW_OPERATORS 12
+#define MATCH_OPERATORS 4
+
+/* What a path knows of its join. */
+typedef struct JoinPlan
+{
+	JoinType type;
+	RelOptInfo *inner;
+	IndexOptInfo *index;
+	List *keys;       /* expressions of the outer side, for each leading column */
+	List *types;      /* OIDs: what each is compared as */
+	List *conditions; /* RestrictInfos that became keys */
+	List *quals;      /* RestrictInfos that hold for each pair of rows */
+	List *others;     /* RestrictInfos that hold for each row of the join */
+	bool heap_free;   /* the index has all columns that are wanted of the inner side */
+} JoinPlan;
+
+/*
+ * Does a condition say that an index column equals an expression without the inner side?  The
+ * expression then, and *type, the type that it is compared as.
+ */
+static Node *
+key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int column, Relids outer, Oid *type)
+{
+	OpExpr *clause = (OpExpr *) rinfo->clause;
+	Relids varnos;
+	Node *key;
+	Oid op;
+	int strategy;
+	Oid left;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
+		return NULL;
+	if (match_index_to_operand(linitial(clause->args), column, index))
+	{
+		key = lsecond(clause->args);
+		op = clause->opno;
+	}
+	else if (match_index_to_operand(lsecond(clause->args), column, index))
+	{
+		key = linitial(clause->args);
+		op = get_commutator(clause->opno);
+	}
+	else
+		return NULL;
+	if (!OidIsValid(op) || get_op_opfamily_strategy(op, index->opfamily[column]) != BTEqualStrategyNumber)
+		return NULL;
+	get_op_opfamily_properties(op, index->opfamily[column], false, &strategy, &left, type);
+	if (!gpuds_key_probe_is_exact(index->opcintype[column], *type) || contain_volatile_functions(key) ||
+		contain_subplans(key))
+		return NULL;
+	varnos = pull_varnos(root, key);
+	return bms_is_subset(varnos, outer) ? key : NULL;
+}
+
+/* The first of some conditions that makes a key for a column; adds it to the plan. */
+static bool
+add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids outer)
+{
+	ListCell *lc;
+
+	foreach (lc, conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		Oid type;
+		Node *key = key_of(root, rinfo, plan->index, column, outer, &type);
+
+		if (key == NULL)
+			continue;
+		plan->keys = lappend(plan->keys, key);
+		plan->types = lappend_oid(plan->types, type);
+		plan->conditions = lappend(plan->conditions, rinfo);
+		return true;
+	}
+	return false;
+}
+
+/* Are a table's columns all that an expression has of it, and does the index return them? */
+static bool
+index_returns(const IndexOptInfo *index, Index relid, List *exprs)
+{
+	List *vars = pull_var_clause((Node *) exprs,
+								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
+	ListCell *lc;
+
+	foreach (lc, vars)
+	{
+		const Var *var = lfirst_node(Var, lc);
+		bool found = var->varno != relid;
+
+		for (int i = 0; !found && i < index->nkeycolumns; i++)
+			found = index->indexkeys[i] == var->varattno && index->canreturn[i];
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* All expressions of the join that rows of both sides are looked at for. */
+static List *
+exprs_of(const JoinPlan *plan, const RelOptInfo *joinrel)
+{
+	return list_concat(list_copy(joinrel->reltarget->exprs),
+					   list_concat(extract_actual_clauses(plan->quals, false),
+								   extract_actual_clauses(plan->others, false)));
+}
+
+/* The plan of a join by an index, or NULL. */
+static JoinPlan *
+plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo *index, JoinType type,
+		List *restrictlist)
+{
+	JoinPlan *plan = palloc0(sizeof(JoinPlan));
+	List *conditions = NIL; /* that pairs must meet */
+	int of_join;
+	ListCell *lc;
+
+	plan->type = type;
+	plan->inner = index->rel;
+	plan->index = index;
+	foreach (lc, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			plan->others = lappend(plan->others, rinfo);
+		else
+			conditions = lappend(conditions, rinfo);
+	}
+	of_join = 0;
+	for (int column = 0; column < index->nkeycolumns; column++)
+	{
+		if (add_key(root, plan, column, conditions, outer->relids))
+			of_join++;
+		else if (!add_key(root, plan, column, index->indrestrictinfo, NULL))
+			break;
+	}
+	if (of_join == 0)
+		return NULL;
+	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->conditions),
+							  list_difference_ptr(conditions, plan->conditions));
+	plan->heap_free = index_returns(index, index->rel->relid, exprs_of(plan, joinrel));
+	return plan;
+}
+
+/* Pages of a table with so many of which a number of rows, anywhere, are visited in its order. */
+static double
+pages_visited(double pages, double rows)
+{
+	pages = Max(pages, 1);
+	return Min(2 * pages * rows / (2 * pages + rows), pages);
+}
+
+/* What the visits of so many rows in the heap cost, in so many rounds through it. */
+static Cost
+heap_cost(const JoinPlan *plan, double rows, double rounds)
+{
+	double pages = plan->inner->pages;
+	double visited = pages_visited(pages, rows / rounds);
+	double random_cost;
+	double seq_cost;
+	Cost page_cost;
+
+	get_tablespace_page_costs(plan->inner->reltablespace, &random_cost, &seq_cost);
+	page_cost = visited < 2 ? random_cost
+							: random_cost - (random_cost - seq_cost) * sqrt(visited / Max(pages, visited));
+	return rounds * visited * page_cost + rows * cpu_tuple_cost;
+}
+
+/* False: the index would have to be read from its journal again and again. */
+static bool
+cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer,
+		  JoinPathExtraData *extra)
+{
+	double rows = Max(outer->rows, 1);
+	double bytes = rows * (MAXALIGN(outer->pathtarget->width) + 2 * sizeof(GpudsEntry));
+	double rounds = ceil(bytes / (work_mem * 1024.0));
+	Selectivity selectivity = clauselist_selectivity(root, plan->conditions, 0, JOIN_INNER, extra->sjinfo);
+	double matches = clamp_row_est(rows * selectivity * Max(plan->inner->tuples, 1));
+	QualCost quals;
+	Cost start;
+	Cost run;
+
+	cost_qual_eval(&quals, plan->quals, root);
+	start = gpuds_scan_start_cost(plan->index, rows);
+	if (start < 0)
+		return false;
+	run = rounds * start + rows * ROW_OPERATORS * cpu_operator_cost + quals.startup +
+		  matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
+	if (plan->heap_free)
+		run += heap_cost(plan, matches * (1 - plan->inner->allvisfrac), rounds);
+	else
+		run += heap_cost(plan, matches, rounds);
+	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
+	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
+	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + run;
+	return true;
+}
+
+/*
+ * Entries of the scan tuple for the inner table's columns that expressions have, added to *tlist, and their
+ * numbers to *columns; or 0 if they are only shown.
+ */
+static void
+add_columns(Index relid, List *exprs, bool shown, List **tlist, List **columns)
+{
+	List *vars = pull_var_clause((Node *) exprs,
+								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
+	ListCell *lc;
+
+	foreach (lc, vars)
+	{
+		Var *var = lfirst_node(Var, lc);
+
+		if (var->varno != relid || tlist_member((Expr *) var, *tlist))
+			continue;
+		*tlist = lappend(*tlist,
+						 makeTargetEntry((Expr *) copyObject(var), list_length(*tlist) + 1, NULL, false));
+		*columns = lappend_int(*columns, shown ? 0 : var->varattno);
+	}
+}
+
+/* A relation's place among others, which stays the same when their numbers are moved. */
+static int
+place_among(Relids relids, Index relid)
+{
+	int place = 0;
+
+	for (int i = -1; (i = bms_next_member(relids, i)) >= 0 && i != relid;)
+		place++;
+	return place;
+}
+
+static Plan *
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		  List *custom_plans)
+{
+	const JoinPlan *plan = linitial(path->custom_private);
+	const Path *outer = linitial(path->custom_paths);
+	const Index relid = plan->inner->relid;
+	CustomScan *scan = makeNode(CustomScan);
+	List *conditions = extract_actual_clauses(plan->conditions, false);
+	List *columns = NIL;
+	ListCell *lc;
+
+	scan->methods = &gpuds_join_methods;
+	scan->flags = path->flags;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = extract_actual_clauses(plan->others, false);
+	scan->custom_plans = custom_plans;
+	foreach (lc, outer->pathtarget->exprs)
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(lc)),
+														  foreach_current_index(lc) + 1, NULL, false));
+	add_columns(relid, exprs_of(plan, rel), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, conditions, true, &scan->custom_scan_tlist, &columns);
+	scan->custom_exprs = list_make3(plan->keys, extract_actual_clauses(plan->quals, false), conditions);
+	scan->custom_private = list_make3(list_make4_int(plan->type, place_among(rel->relids, relid),
+													 list_length(outer->pathtarget->exprs), plan->heap_free),
+									  columns, lcons_oid(plan->index->indexoid, plan->types));
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpudsJoin",
+	.PlanCustomPath = plan_join,
+};
+
+static CustomPath *
+path_of(PlannerInfo *root, RelOptInfo *joinrel, const JoinPlan *plan, Path *outer)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = joinrel;
+	path->path.pathtarget = joinrel->reltarget;
+	path->path.parallel_safe = joinrel->consider_parallel && outer->parallel_safe;
+	path->path.parallel_workers = outer->parallel_workers;
+	path->path.rows = joinrel->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = list_make1(outer);
+	path->custom_private = list_make1((void *) plan);
+	path->methods = &path_methods;
+	return path;
+}
+
+/* What an expression or a condition needs, this node can give. */
+static bool
+can_give(const RelOptInfo *inner)
+{
+	ListCell *lc;
+
+	foreach (lc, inner->reltarget->exprs)
+	{
+		const Var *var = lfirst(lc);
+
+		if (!IsA(var, Var) || var->varattno <= 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_pseudoconstant(List *restrictlist)
+{
+	ListCell *lc;
+
+	foreach (lc, restrictlist)
+	{
+		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *outer, RelOptInfo *inner,
+			JoinType type, const JoinPathExtraData *extra)
+{
+	if (type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI &&
+		type != JOIN_UNIQUE_OUTER)
+		return false;
+	if ((root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		root->rowMarks != NIL || root->qual_security_level != 0)
+		return false;
+	if (!bms_is_empty(joinrel->lateral_relids) || outer->cheapest_total_path->param_info != NULL ||
+		has_pseudoconstant(extra->restrictlist) || has_pseudoconstant(inner->baserestrictinfo))
+		return false;
+	return gpuds_covering_is_table(root, inner) && can_give(inner);
+}
+
+/*
+ * Adds paths to a join relation: one for each index of the inner table that has a key, and for each its equal
+ * in parallel.
+ */
+void
+gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+				 JoinPathExtraData *extra)
+{
+	Path *outer_path = outer->cheapest_total_path;
+	ListCell *lc;
+
+	if (!is_possible(root, joinrel, outer, inner, type, extra))
+		return;
+	if (type == JOIN_UNIQUE_OUTER)
+	{
+		outer_path = (Path *) create_unique_path(root, outer, outer_path, extra->sjinfo);
+		type = JOIN_INNER;
+		if (outer_path == NULL)
+			return;
+	}
+	foreach (lc, inner->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		JoinPlan *plan;
+		CustomPath *path;
+		Path *partial;
+
+		if (!gpuds_covering_is_ours(index) ||
+			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
+			continue;
+		path = path_of(root, joinrel, plan, outer_path);
+		if (!cost_join(root, path, plan, outer_path, extra))
+			continue;
+		add_path(joinrel, &path->path);
+		if (!joinrel->consider_parallel || outer->partial_pathlist == NIL ||
+			outer_path != outer->cheapest_total_path)
+			continue;
+		partial = linitial(outer->partial_pathlist);
+		path = path_of(root, joinrel, plan, partial);
+		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
+		(void) cost_join(root, path, plan, partial, extra);
+		add_partial_path(joinrel, &path->path);
+	}
+}
