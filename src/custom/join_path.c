@@ -188,28 +188,24 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	return plan;
 }
 
-/* Pages of a table with so many of which a number of rows, anywhere, are visited in its order. */
-static double
-pages_visited(double pages, double rows)
-{
-	pages = Max(pages, 1);
-	return Min(2 * pages * rows / (2 * pages + rows), pages);
-}
-
-/* What the visits of so many rows in the heap cost, in so many rounds through it. */
+/*
+ * What the visits of so many rows in the heap cost, in so many rounds through it.  A round visits its pages in
+ * their order; what is in the cache by then need not be read again.
+ */
 static Cost
-heap_cost(const JoinPlan *plan, double rows, double rounds)
+heap_cost(PlannerInfo *root, const JoinPlan *plan, double rows, double rounds)
 {
-	double pages = plan->inner->pages;
-	double visited = pages_visited(pages, rows / rounds);
+	double pages = Max(plan->inner->pages, 1);
+	double of_round = Min(2 * pages * rows / rounds / (2 * pages + rows / rounds), pages);
 	double random_cost;
 	double seq_cost;
 	Cost page_cost;
 
+	if (rows < 1)
+		return 0;
 	get_tablespace_page_costs(plan->inner->reltablespace, &random_cost, &seq_cost);
-	page_cost = visited < 2 ? random_cost
-							: random_cost - (random_cost - seq_cost) * sqrt(visited / Max(pages, visited));
-	return rounds * visited * page_cost + rows * cpu_tuple_cost;
+	page_cost = random_cost - (random_cost - seq_cost) * sqrt(of_round / pages);
+	return index_pages_fetched(rows, plan->inner->pages, 0, root) * page_cost + rows * cpu_tuple_cost;
 }
 
 /* False: the index would have to be read from its journal again and again. */
@@ -233,9 +229,9 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	run = rounds * start + rows * ROW_OPERATORS * cpu_operator_cost + quals.startup +
 		  matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	if (plan->heap_free)
-		run += heap_cost(plan, matches * (1 - plan->inner->allvisfrac), rounds);
+		run += heap_cost(root, plan, matches * (1 - plan->inner->allvisfrac), rounds);
 	else
-		run += heap_cost(plan, matches, rounds);
+		run += heap_cost(root, plan, matches, rounds);
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
 	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + run;
