@@ -11,7 +11,7 @@ CREATE TABLE o (id int, k bigint, n smallint);
 INSERT INTO o SELECT i, nullif(i * 3 % 9001, 6), i % 300 FROM generate_series(1, 4000) i;
 ANALYZE t, o;
 
--- the answer with the index on the inner side, and by hash join without it
+-- the answer with the index on the inner side, and by hash join without it; and by GpudsJoin, if it has a plan
 CREATE FUNCTION same_join(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text;
@@ -33,6 +33,14 @@ BEGIN
 		RETURN 'no nested loop over the index: ' || plan;
 	END IF;
 	answer := digest_of(query, false);
+	SET LOCAL gpuds.enable_join = on;
+	SET LOCAL enable_nestloop = off;
+	plan := plan_of(query);
+	IF plan LIKE '%GpudsJoin%' AND answer = right_answer THEN
+		answer := digest_of(query, false);
+	END IF;
+	SET LOCAL gpuds.enable_join = off;
+	SET LOCAL enable_nestloop = on;
 	SET LOCAL enable_hashjoin = on;
 	SET LOCAL enable_mergejoin = on;
 	SET LOCAL enable_hashagg = on;
@@ -41,6 +49,7 @@ BEGIN
 	SET LOCAL enable_material = on;
 	SET LOCAL enable_memoize = on;
 	RETURN CASE WHEN answer = right_answer THEN split_part(answer, ' rows', 1) || ' rows agree'
+			|| CASE WHEN plan LIKE '%GpudsJoin%' THEN ', GpudsJoin too' ELSE '' END
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
 

@@ -32,11 +32,13 @@ below_of(CustomScanState *css)
 static int64
 count_by_core(PlanState *below)
 {
-	int64 rows = 0;
+	for (int64 rows = 0;; rows++)
+	{
+		TupleTableSlot *slot = ExecProcNode(below);
 
-	while (!TupIsNull(ExecProcNode(below)))
-		rows++;
-	return rows;
+		if (TupIsNull(slot))
+			return rows;
+	}
 }
 
 static int64

@@ -64,6 +64,17 @@ typedef struct OuterRow
 	bool matched;
 } OuterRow;
 
+/*
+ * Equal probes: probes[first] to probes[end - 1].  Where one match is enough for a row, those of rows that have
+ * had it go behind the end.
+ */
+typedef struct ProbeGroup
+{
+	int64 first;
+	int64 end;
+	bool settled; /* no further match is wanted */
+} ProbeGroup;
+
 typedef struct Match
 {
 	GpudsEntry entry;
@@ -102,9 +113,8 @@ typedef struct GpudsJoinState
 	int64 nrows;
 	GpudsEntry *probes; /* sorted, with numbers of rows */
 	int64 nprobes;
-	int64 *groups; /* where each begins among the probes; one more is the end */
+	ProbeGroup *groups;
 	GpudsEntry *keys_of_groups;
-	bool *settled; /* groups of which no further match is wanted */
 	int64 ngroups;
 	int64 group; /* of the last entry */
 
@@ -301,21 +311,21 @@ group_probes(GpudsJoinState *state)
 
 	sort_entries(state->probes, scratch, n);
 	state->keys_of_groups = scratch;
-	state->groups = MemoryContextAllocHuge(CurrentMemoryContext, (n + 1) * sizeof(int64));
+	state->groups = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(ProbeGroup));
 	state->ngroups = 0;
 	for (int64 i = 0; i < n; i++)
 	{
 		GpudsEntry key = state->probes[i];
 
 		key.t &= ~ENTRY_TID_MASK;
-		if (state->ngroups > 0 && entry_equal(&state->keys_of_groups[state->ngroups - 1], &key))
-			continue;
-		state->groups[state->ngroups] = i;
-		state->keys_of_groups[state->ngroups++] = key;
+		if (state->ngroups == 0 || !entry_equal(&state->keys_of_groups[state->ngroups - 1], &key))
+		{
+			state->groups[state->ngroups].first = i;
+			state->groups[state->ngroups].settled = false;
+			state->keys_of_groups[state->ngroups++] = key;
+		}
+		state->groups[state->ngroups - 1].end = i + 1;
 	}
-	state->groups[state->ngroups] = n;
-	state->settled = MemoryContextAllocHuge(CurrentMemoryContext, Max(state->ngroups, 1) * sizeof(bool));
-	memset(state->settled, false, state->ngroups * sizeof(bool));
 	state->group = 0;
 }
 
@@ -397,14 +407,14 @@ add_matches(GpudsJoinState *state, const GpudsEntry *entries, int64 n, bool from
 		Match *match = &state->matches[state->nmatches];
 
 		find_group(state, &entries[i]);
-		if (state->settled[state->group])
+		if (state->groups[state->group].settled)
 			continue;
 		match->entry = entries[i];
 		match->group = (uint32) state->group;
 		match->visible = state->heap_free && to_all[i];
 		/* A row that is visible to all is all that a semijoin wants. */
 		if (match->visible && wants_one_match(state) && state->quals == NULL)
-			state->settled[state->group] = true;
+			state->groups[state->group].settled = true;
 		state->nmatches++;
 	}
 	pfree(to_all);
@@ -421,7 +431,7 @@ order_matches(GpudsJoinState *state)
 	{
 		const Match *match = &state->matches[i];
 
-		if (!match->visible && !state->settled[match->group])
+		if (!match->visible && !state->groups[match->group].settled)
 			state->order[state->norder++] = (match->entry.t & ENTRY_TID_MASK) << MATCH_BITS | i;
 	}
 	scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(state->norder, 1) * sizeof(uint64));
@@ -453,11 +463,11 @@ look_all_up(GpudsJoinState *state)
 	{
 		Match *match = ordered_match(state, i);
 
-		if (state->settled[match->group])
+		if (state->groups[match->group].settled)
 			continue;
 		match->visible = look_up(state, i);
 		if (match->visible && wants_one_match(state) && state->quals == NULL)
-			state->settled[match->group] = true;
+			state->groups[match->group].settled = true;
 	}
 	ExecClearTuple(state->visible.slot);
 }
@@ -505,7 +515,7 @@ begin_match(GpudsJoinState *state, const Match *match)
 			set_inner_entry(state, &match->entry);
 		return match->visible;
 	}
-	if (state->settled[match->group] || !look_up(state, state->at))
+	if (state->groups[match->group].settled || !look_up(state, state->at))
 		return false;
 	set_inner_row(state);
 	return true;
@@ -529,21 +539,29 @@ is_pair(GpudsJoinState *state, int64 row)
 
 /* The next pair of the current match that the join gives. */
 static bool
-next_of_match(GpudsJoinState *state, const Match *match)
+next_of_match(GpudsJoinState *state, ProbeGroup *group)
 {
-	while (state->member < state->groups[match->group + 1])
+	while (state->member < group->end)
 	{
-		int64 row = (int64) (state->probes[state->member++].t & ENTRY_TID_MASK);
+		GpudsEntry *probe = &state->probes[state->member];
+		int64 row = (int64) (probe->t & ENTRY_TID_MASK);
 
 		CHECK_FOR_INTERRUPTS();
-		if ((wants_one_match(state) && state->rows[row].matched) || !is_pair(state, row))
-			continue;
-		state->rows[row].matched = true;
-		if (state->type != JOIN_ANTI)
-			return true;
+		if (!is_pair(state, row))
+			state->member++;
+		else
+		{
+			state->rows[row].matched = true;
+			if (wants_one_match(state))
+				*probe = state->probes[--group->end];
+			else
+				state->member++;
+			if (state->type != JOIN_ANTI)
+				return true;
+		}
 	}
-	if (wants_one_match(state) && state->quals == NULL)
-		state->settled[match->group] = true;
+	if (group->first == group->end)
+		group->settled = true;
 	return false;
 }
 
@@ -555,13 +573,11 @@ next_pair(GpudsJoinState *state)
 
 	while ((match = current_match(state)) != NULL)
 	{
+		ProbeGroup *group = &state->groups[match->group];
+
 		if (state->member < 0)
-		{
-			state->member = state->groups[match->group];
-			if (!begin_match(state, match))
-				state->member = state->groups[match->group + 1];
-		}
-		if (state->member < state->groups[match->group + 1] && next_of_match(state, match))
+			state->member = begin_match(state, match) ? group->first : group->end;
+		if (next_of_match(state, group))
 			return true;
 		state->at++;
 		state->member = -1;

@@ -1,0 +1,177 @@
+-- GpudsAggregate: which counts it answers, and that it answers them right.
+\set test test_batch_count
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+CREATE TABLE t (id int, k int NOT NULL, v int, at timestamp, f float8, note text) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i, i % 1000, nullif(i % 7, 3), timestamp '2000-01-01' + i * interval '1 h', i / 8.0, 'note'
+FROM generate_series(1, 20000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+CREATE INDEX t_v ON t USING gpu_btree (v);
+CREATE INDEX t_at ON t USING gpu_btree (at);
+CREATE INDEX t_f ON t USING gpu_btree (f);
+CREATE INDEX t_k_id ON t USING gpu_btree (v, id DESC);
+CREATE INDEX t_part ON t USING gpu_btree (id) WHERE k < 10;
+VACUUM ANALYZE t;
+
+-- What a query counts with and without the node, and whether it has one.
+CREATE FUNCTION counted(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	right_answer text;
+	answer text;
+	plan text;
+BEGIN
+	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_indexscan = off;
+	SET LOCAL enable_indexonlyscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO right_answer;
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_indexscan = on;
+	SET LOCAL enable_indexonlyscan = on;
+	SET LOCAL gpuds.enable_aggregate = on;
+	plan := plan_of(query);
+	EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO answer;
+	SET LOCAL gpuds.enable_aggregate = off;
+	RETURN CASE WHEN answer IS DISTINCT FROM right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
+		ELSE coalesce(answer, 'nothing') || CASE WHEN plan LIKE '%GpudsAggregate%' THEN ', GpudsAggregate' ELSE '' END END;
+END $$;
+
+SET gpuds.enable_aggregate = on;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT count(*) FROM t WHERE k BETWEEN 10 AND 20;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM t WHERE f > 100;
+EXPLAIN (COSTS OFF) SELECT 1 + count(*), count(k) FROM t WHERE k = ANY ('{1,2,3}') HAVING count(*) > 0;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t WHERE k < 100;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t WHERE k < (SELECT 10) AND now() IS NULL;
+SET gpuds.enable_aggregate = off;
+
+-- what it counts
+SELECT counted('SELECT count(*) FROM t');
+SELECT counted('SELECT count(*) FROM t WHERE k = 5');
+SELECT counted('SELECT count(*) FROM t WHERE k = -5');
+SELECT counted('SELECT count(*), count(k), count(1), 2 * count(*) AS twice FROM t WHERE k > 5 AND k <= 99');
+SELECT counted('SELECT count(*) FROM t WHERE k = ANY (''{5,7,5,NULL,999,1000}'')');
+SELECT counted('SELECT count(*) FROM t WHERE k IN (SELECT 5)');
+SELECT counted('SELECT count(*) FROM t WHERE k = 5::bigint');
+SELECT counted('SELECT count(*) FROM t WHERE f = 12.5::float4');
+SELECT counted('SELECT count(*) FROM t WHERE f BETWEEN 0 AND 100');
+SELECT counted('SELECT count(*) FROM t WHERE v IS NULL');
+SELECT counted('SELECT count(*), count(v) FROM t WHERE v IS NOT NULL');
+SELECT counted('SELECT count(v) FROM t WHERE v < 3');
+SELECT counted('SELECT count(id) FROM t WHERE v = 2 AND id BETWEEN 100 AND 10000');
+SELECT counted('SELECT count(*) FROM t WHERE v > 2 AND id = 100');
+SELECT counted('SELECT count(*) FROM t WHERE k < 10 AND id > 1000');
+SELECT counted('SELECT count(*) FROM t HAVING count(*) > 20000');
+SELECT counted('SELECT count(*) FROM t WHERE k < 0 HAVING count(*) = 0');
+SELECT counted('SELECT count(*) FROM t WHERE k < 0 LIMIT 0');
+SELECT counted('SELECT count(*) FROM t WHERE k < 9 UNION ALL SELECT count(*) FROM t WHERE k > 9 ORDER BY 1');
+SELECT counted('SELECT i, (SELECT count(*) FROM t WHERE k = i) FROM generate_series(997, 1002) i');
+SELECT counted('SELECT i, c FROM generate_series(1, 3) i, LATERAL (SELECT count(*) AS c FROM t WHERE k < i) l');
+-- a comparison in the session's time zone wants a recheck, which core does
+SET TimeZone = 'Europe/Berlin';
+SELECT counted('SELECT count(*) FROM t WHERE at < timestamptz ''2000-03-26 02:30+01''');
+RESET TimeZone;
+
+-- what it leaves to core
+SELECT counted('SELECT count(v) FROM t');
+SELECT counted('SELECT count(*) FROM t WHERE k = 5 AND note = ''note''');
+SELECT counted('SELECT count(*) FILTER (WHERE v = 1) FROM t WHERE k = 5');
+SELECT counted('SELECT count(DISTINCT k) FROM t WHERE k < 5');
+SELECT counted('SELECT count(*), max(k) FROM t WHERE k < 5');
+SELECT counted('SELECT v, count(*) FROM t WHERE v > 4 GROUP BY v');
+SELECT counted('SELECT count(*) FROM t WHERE k < 5 OR id = 3');
+SELECT counted('SELECT count(*) FROM t WHERE k = 5 AND random() < 2');
+SELECT counted('SELECT count(*) FROM t TABLESAMPLE SYSTEM (100) WHERE k = 5');
+SELECT counted('SELECT count(*) OVER () FROM t WHERE k = 5 AND id < 2000');
+
+-- rows that the map does not know of: deleted, updated, of this transaction, of a savepoint that is gone
+DELETE FROM t WHERE k = 6;
+UPDATE t SET v = v + 1 WHERE k = 7;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+BEGIN;
+INSERT INTO t SELECT i, 6 FROM generate_series(1, 50) i;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+SAVEPOINT s;
+DELETE FROM t WHERE k = 5;
+INSERT INTO t SELECT i, 6 FROM generate_series(1, 50) i;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+ROLLBACK TO s;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+ROLLBACK;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+VACUUM t;
+SELECT counted('SELECT count(*) FROM t WHERE k BETWEEN 5 AND 8');
+
+-- prepared, in a cursor, in a function's loop
+SET gpuds.enable_aggregate = on;
+SET enable_seqscan = off;
+SET plan_cache_mode = force_generic_plan;
+PREPARE p (int, int[]) AS SELECT count(*) FROM t WHERE k >= $1 AND k = ANY ($2);
+EXPLAIN (COSTS OFF) EXECUTE p (1, '{1,2}');
+EXECUTE p (1, '{1,2}');
+EXECUTE p (2, '{1,2,NULL}');
+EXECUTE p (NULL, '{1,2}');
+DROP INDEX t_k;
+EXECUTE p (1, '{1,2}');
+CREATE INDEX t_k ON t USING gpu_btree (k);
+EXECUTE p (1, '{1,2}');
+RESET plan_cache_mode;
+BEGIN;
+DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT count(*) FROM t WHERE k = 5;
+FETCH c;
+FETCH c;
+FETCH BACKWARD c;
+INSERT INTO t VALUES (0, 5);
+COMMIT;
+FETCH ABSOLUTE 1 FROM c;
+CLOSE c;
+DO $$
+DECLARE
+	n bigint := 0;
+BEGIN
+	FOR i IN 1..20 LOOP
+		INSERT INTO t VALUES (i, 2000);
+		n := n + (SELECT count(*) FROM t WHERE k = 2000);
+	END LOOP;
+	RAISE NOTICE '%', n;
+END $$;
+
+-- partitions, one by one
+CREATE TABLE parted (k int, v int) PARTITION BY RANGE (k);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (100) TO (200);
+CREATE INDEX ON parted USING gpu_btree (k);
+INSERT INTO parted SELECT i % 200 FROM generate_series(1, 2000) i;
+VACUUM ANALYZE parted;
+SELECT count(*) FROM parted WHERE k BETWEEN 50 AND 149;
+SET enable_partitionwise_aggregate = on;
+SELECT count(*) FROM parted WHERE k BETWEEN 50 AND 149;
+SELECT k, count(*) FROM parted WHERE k BETWEEN 98 AND 101 GROUP BY k ORDER BY k;
+RESET enable_partitionwise_aggregate;
+SELECT count(*) FROM parted_1 WHERE k BETWEEN 50 AND 149;
+
+-- whom rows are hidden from, they are not counted for
+CREATE TABLE secret (k int, owner name DEFAULT current_user) WITH (autovacuum_enabled = off);
+INSERT INTO secret SELECT i % 10, CASE WHEN i % 4 = 0 THEN 'batch_reader' ELSE 'nobody' END FROM generate_series(1, 400) i;
+CREATE INDEX secret_k ON secret USING gpu_btree (k);
+VACUUM ANALYZE secret;
+CREATE ROLE batch_reader;
+GRANT USAGE ON SCHEMA test_batch_count TO batch_reader;
+SET ROLE batch_reader;
+SELECT count(*) FROM secret WHERE k = 2;
+RESET ROLE;
+GRANT SELECT (k) ON secret TO batch_reader;
+SET ROLE batch_reader;
+SELECT count(*) FROM secret WHERE k = 2;
+RESET ROLE;
+GRANT SELECT ON secret TO batch_reader;
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON secret USING (owner = current_user);
+SET ROLE batch_reader;
+SELECT count(*) FROM secret WHERE k = 2;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM secret WHERE k = 2;
+RESET ROLE;
+DROP TABLE secret;
+DROP OWNED BY batch_reader;
+DROP ROLE batch_reader;
