@@ -2,7 +2,8 @@
  *
  * device.cu
  *	  The structure on a GPU without PostgreSQL, in one process: lookups,
- *	  ranges, counts, builds and changes, beside binary search in a sorted array.
+ *	  ranges, counts, builds and changes, beside binary search in a sorted array;
+ *	  and the engine's counts by a map of all-visible heap pages.
  *	  All answers of a run are compared with the CPU's.
  *
  *	  usage: device [--entries N] [--probes N] [--rounds N] [--seed N] RAW
@@ -15,6 +16,7 @@
 #include "bench/device.h"
 #include "bench/device_change.h"
 #include "bench/batch.h"
+#include "kernels/btree/structure_gpu.h"
 
 /* Series of random numbers. */
 enum
@@ -22,7 +24,8 @@ enum
 	KEYS,
 	SECOND_WORDS,
 	PROBES,
-	PICKS
+	PICKS,
+	PAGES
 };
 
 /* The entries, ascending, in device memory and on the host. */
@@ -51,11 +54,20 @@ struct Make
 	}
 };
 
-/* The rest of an entry from its number before it was sorted. */
+/* Rows of a heap page. */
+#define PAGE_ROWS 185
+
+/* The rest of an entry from its number before it was sorted: a row's TID. */
 KERNEL_FN uint64_t
 entry_t(uint32_t number)
 {
-	return (uint64_t) number << 16 | 1;
+	return (uint64_t) (number / PAGE_ROWS) << 16 | (number % PAGE_ROWS + 1);
+}
+
+KERNEL_FN uint32_t
+entry_number(uint64_t t)
+{
+	return (uint32_t) (t >> 16) * PAGE_ROWS + (uint32_t) (t & 0xFFFF) - 1;
 }
 
 struct Complete
@@ -102,7 +114,7 @@ make_entries(Bench *b, Entries *e, int nw)
 				   [&](int64_t i)
 				   {
 					   BENCH_CHECK(i == 0 || e->host_w0[(size_t) i - 1] < e->host_w0[(size_t) i]);
-					   BENCH_CHECK(bench_random(b->seed + KEYS, e->host_t[(size_t) i] >> 16) ==
+					   BENCH_CHECK(bench_random(b->seed + KEYS, entry_number(e->host_t[(size_t) i])) ==
 								   e->host_w0[(size_t) i]);
 				   });
 	e->first.assign(((size_t) 1 << 24) + 1, (uint32_t) n);
@@ -152,7 +164,8 @@ load(Bench *b, const Entries &e, GpuTree *tree)
 						   size_t k = (size_t) (at + i);
 
 						   buffer[i].w0 = e.host_w0[k];
-						   buffer[i].w1 = e.nw == 2 ? bench_random(b->seed + SECOND_WORDS, e.host_t[k] >> 16)
+						   buffer[i].w1 = e.nw == 2 ? bench_random(b->seed + SECOND_WORDS,
+																   entry_number(e.host_t[k]))
 													: 0;
 						   buffer[i].t = e.host_t[k];
 					   });
@@ -501,6 +514,121 @@ bench_ranges(Bench *b, const Entries &e, const BtreeView &view)
 	bench_free(found, m);
 }
 
+/* One request to count by a map, with the staging memory that it takes. */
+struct CountCall
+{
+	GpuScanStream stream;
+	GpuView view;
+	size_t piece;
+	unsigned char *staging; /* input, then output */
+	unsigned char *map;     /* behind the input */
+	size_t map_bytes;
+	GpuRequest request;
+};
+
+/* Sets the map: one in so many pages is not all-visible, 0: none. */
+static void
+make_map(Bench *b, CountCall *call, uint64_t one_in)
+{
+	memset(call->map, 0, call->map_bytes);
+	for (uint64_t page = 0; page < call->map_bytes * 4; page++)
+	{
+		if (one_in == 0 || bench_random(b->seed + PAGES, page) % one_in != 0)
+			call->map[page / 4] |= (unsigned char) (1 << page % 4 * 2);
+	}
+}
+
+/* Sends the request a few times, compares the answer, and adds a row of so many things. */
+static void
+count_by_map(Bench *b, const Entries &e, CountCall *call, const std::string &work, int64_t things,
+			 int64_t entries, int64_t step, double bytes)
+{
+	const uint64_t *got = (const uint64_t *) (call->staging + call->piece);
+	std::vector<uint64_t> others;
+	std::vector<double> ms;
+	GpuRequest *r = &call->request;
+
+	for (int i = 0; i <= b->rounds; i++)
+	{
+		r->next = 0;
+		r->inside = false;
+		BENCH_CHECK(gpu_scan_large<BtreeProbe>(&call->stream, &call->view, call->staging,
+											   (unsigned char *) gpu_device_address(call->staging),
+											   r) == GPU_OK);
+		if (i > 0)
+			ms.push_back((double) r->device_ns / 1e6);
+	}
+	for (int64_t i = 0; i < entries; i++)
+	{
+		uint64_t t = e.host_t[(size_t) (i * step)];
+		uint64_t page = t >> 16;
+
+		if ((call->map[page / 4] >> page % 4 * 2 & 1) == 0)
+			others.push_back(t);
+	}
+	std::sort(others.begin(), others.end());
+	if (r->found != (int64_t) others.size() || r->counted != entries - r->found ||
+		(r->found <= r->cap && !std::equal(others.begin(), others.end(), got)))
+		b->wrong++;
+	bench_rate(b, work, things, bench_median(ms), 0, bytes, (uint64_t) entries);
+}
+
+/* Counts of entries on all-visible heap pages, copies and waits of the engine included. */
+static void
+bench_visible(Bench *b, const Entries &e, const BtreeView &view)
+{
+	const int64_t points = std::min<int64_t>(800000, e.n);
+	const GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, 0, UINT64_MAX } };
+	const GpudsInterval frame = { { 0, 0, 0 }, { 0, 0, UINT64_MAX } };
+	const size_t input_bytes = sizeof(GpudsInterval) + (size_t) points * sizeof(uint64_t);
+	/* the words t of the leaves */
+	const double leaf_bytes = (double) e.n / 7.2 * BTREE_UNIT_BYTES;
+	CountCall call = CountCall();
+	uint64_t *words;
+
+	call.piece = (size_t) 8 << 20;
+	call.map_bytes = ((size_t) e.n / PAGE_ROWS / 4 + 8) / 8 * 8;
+	if (input_bytes + call.map_bytes > call.piece)
+		return;
+	BENCH_CHECK(gpu_scan_stream_open(&call.stream, call.piece));
+	call.staging = (unsigned char *) gpu_host_alloc(2 * call.piece);
+	BENCH_CHECK(call.staging != NULL);
+	call.map = call.staging + input_bytes;
+	call.view.base = view.base;
+	call.view.entries = view.entries;
+	call.view.root = view.root;
+	call.view.height = view.height;
+	call.view.nwords = view.nwords;
+	call.request.kind = GPU_SCAN;
+	call.request.form = GPU_COUNT;
+	call.request.forward = true;
+	call.request.output = call.piece;
+	call.request.cap = (int64_t) (call.piece / sizeof(uint64_t));
+	call.request.map = input_bytes;
+	call.request.map_bytes = call.map_bytes;
+	for (uint64_t one_in : { 0, 1000 })
+	{
+		std::string what = one_in ? ", 1 page in 1,000 not all-visible" : ", all pages all-visible";
+
+		make_map(b, &call, one_in);
+		memcpy(call.staging, &all, sizeof(all));
+		call.request.points = false;
+		call.request.n = 1;
+		count_by_map(b, e, &call, "count by visibility map, one interval" + what, e.n, e.n, 1,
+					 leaf_bytes + (double) call.map_bytes);
+		memcpy(call.staging, &frame, sizeof(frame));
+		words = (uint64_t *) (call.staging + sizeof(frame));
+		for (int64_t i = 0; i < points; i++)
+			words[i] = e.host_w0[(size_t) (i * (e.n / points))];
+		call.request.points = true;
+		call.request.n = points;
+		count_by_map(b, e, &call, "count by visibility map, 800,000 sorted keys" + what, points, points,
+					 e.n / points, 0);
+	}
+	gpu_scan_stream_close(&call.stream);
+	gpu_host_free(call.staging);
+}
+
 /*
  * What it costs to hold a version while the tree changes: the same changes to the
  * same tree, once with every version's memory used again, once with all kept.
@@ -683,6 +811,7 @@ main(int argc, char **argv)
 			bench_sorted(b, e, view);
 			bench_ranges(b, e, view);
 			bench_counts(b, e, view);
+			bench_visible(b, e, view);
 		}
 		gpu_tree_withdraw(tree);
 		BENCH_CHECK(gpu_tree_drop(&b->change, tree) == GPU_OK);

@@ -105,6 +105,40 @@ struct BtreeProbe
 		return btree_node(view.base, p.leaf)[view.nwords * BTREE_FANOUT + p.place] & ENTRY_TID_MASK;
 	}
 
+	/* Two words of a leaf, which are one load. */
+	struct alignas(16) Pair
+	{
+		uint64_t word[2];
+	};
+
+	/* Those in one leaf. */
+	static GPU_FN int tids(const View &view, Position *p, int64_t n, uint64_t *tids)
+	{
+		const uint64_t *leaf = btree_node(view.base, p->leaf);
+		const Pair *t = (const Pair *) (leaf + view.nwords * BTREE_FANOUT);
+		int from = p->place;
+		int to = n < BTREE_FANOUT - from ? from + (int) n : BTREE_FANOUT;
+		int found = 0;
+
+		for (int i = 0; i < BTREE_FANOUT; i += 2)
+		{
+			Pair pair = { { UINT64_MAX, UINT64_MAX } };
+
+			if (i + 1 >= from && i < to)
+				pair = t[i / 2];
+			for (int k = 0; k < 2; k++)
+			{
+				bool there = i + k >= from && i + k < to && pair.word[k] != UINT64_MAX;
+
+				tids[i + k] = there ? pair.word[k] & ENTRY_TID_MASK : GPU_NO_TID;
+				found += there;
+			}
+		}
+		if (found < n)
+			btree_next_leaf(&view, p, from + found);
+		return found;
+	}
+
 	static GPU_FN GpuStart start(const GpuBound *bounds, uint64_t skip)
 	{
 		if (bounds[0].node == bounds[1].node)
@@ -125,6 +159,8 @@ struct BtreeProbe
 	}
 #endif
 };
+
+static_assert(BTREE_FANOUT == GPU_TIDS, "a probe reads the TIDs of a leaf together");
 
 struct BtreeOnGpu : GpuStructure
 {

@@ -39,7 +39,7 @@
 
 #include "kernels/core/entry.h"
 
-#define GPU_ENGINE_ABI 4
+#define GPU_ENGINE_ABI 5
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -71,8 +71,9 @@ typedef enum GpuRequestKind
 /* What a scan's output consists of. */
 typedef enum GpuForm
 {
-	GPU_ENTRIES,    /* GpudsEntry, in the scan's order */
-	GPU_SORTED_TIDS /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
+	GPU_ENTRIES,     /* GpudsEntry, in the scan's order */
+	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
+	GPU_COUNT        /* the same, of entries that are not counted: see GpuRequest */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -88,8 +89,16 @@ typedef enum GpuStatus
 } GpuStatus;
 
 /*
- * One request.  input and output are offsets in bytes into the staging memory,
+ * One request.  input, output and map are offsets in bytes into the staging memory,
  * multiples of 8.
+ *
+ * GPU_COUNT counts entries by the heap page that they point to, TID >> 16.  The map has
+ * two bits a page, page 0 in the lowest bits of the first byte; the lower bit says that
+ * all rows of the page are visible to everybody.  Pages behind the end of the map are
+ * not all-visible.  Entries on all-visible pages are counted, the TIDs of the others are
+ * the output.  Such a scan is a forward one, and is done as a whole or not at all:
+ * found above cap says for how many TIDs the output should have had room.
+ * The output is undefined then, and the scan has not moved.
  */
 typedef struct GpuRequest
 {
@@ -108,6 +117,8 @@ typedef struct GpuRequest
 	uint64_t output;
 	int64_t n;             /* intervals, entries or operations */
 	int64_t cap;           /* scans: entries that output has room for, at least 1 */
+	uint64_t map;          /* GPU_COUNT: see above ... */
+	uint64_t map_bytes;    /* ... and its length, maybe 0 */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -119,7 +130,9 @@ typedef struct GpuRequest
 	/* set by the engine */
 	uint32_t status;    /* GpuStatus */
 	int64_t found;      /* scans: entries in output, less than cap: the scan is at
-					* its end.  GPU_APPLY: entries inserted */
+					* its end.  GPU_COUNT: entries not counted, not above cap: the
+					* same.  GPU_APPLY: entries inserted */
+	int64_t counted;    /* GPU_COUNT: entries on all-visible pages */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */
@@ -150,7 +163,7 @@ typedef struct GpuEngineOptions
 							* Taken from the card at the first GPU_LOAD_BEGIN */
 	void *staging; /* page-aligned */
 	size_t staging_bytes;
-	size_t piece_bytes;    /* no request's input or output is longer than this */
+	size_t piece_bytes;    /* no request's input, with its map, or output is longer than this */
 	bool emulate_failures; /* test builds: inject is allowed */
 	uint32_t lacking;      /* test builds: structures to do without, as in GpuEngineApi */
 } GpuEngineOptions;

@@ -8,7 +8,8 @@
  * is the request's i-th.  Then the output is made, each thread finding its own
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
- * templates' parameter.
+ * templates' parameter.  Scans that count (GPU_COUNT) begin in the same way
+ * (scan_count.h).
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (resident.h).
@@ -50,9 +51,10 @@ gpu_scan_find(const uint64_t *offsets, int64_t n, uint64_t o)
 /* What the device tells of a request, in host memory. */
 struct GpuScanSummary
 {
-	uint64_t total; /* entries of all intervals */
-	int64_t last;   /* interval of the last entry in the output, counted in scan order ... */
-	GpudsEntry at;  /* ... and that entry */
+	uint64_t total;  /* entries of all intervals */
+	int64_t last;    /* interval of the last entry in the output, counted in scan order ... */
+	GpudsEntry at;   /* ... and that entry */
+	uint32_t others; /* GPU_COUNT: entries not on all-visible pages */
 };
 
 struct GpuScanStream
@@ -61,11 +63,12 @@ struct GpuScanStream
 	GpuEvent started;
 	GpuEvent stopped;
 	size_t piece_bytes;    /* room in each of these, in device memory: */
-	unsigned char *input;  /* as in the staging memory */
+	unsigned char *input;  /* as in the staging memory; GPU_COUNT: the map behind it */
 	GpuStart *starts;      /* one an interval */
 	uint64_t *offsets;     /* one an interval, and the total */
 	unsigned char *output; /* as it will be in the staging memory */
 	unsigned char *other;  /* for sorting */
+	uint32_t *others;      /* one number, as in the summary */
 	void *memory;          /* all of it */
 	size_t memory_bytes;
 	GpuScanSummary *summary;        /* host memory ... */
@@ -168,7 +171,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 		return false;
 	temp = (gpu_temp_bytes(n + 1) + 255) / 256 * 256;
 	stream->piece_bytes = piece;
-	stream->memory_bytes = 5 * piece + 256 + temp;
+	stream->memory_bytes = 5 * piece + 512 + temp;
 	stream->memory = gpu_alloc(stream->memory_bytes);
 	stream->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
 	if (stream->memory == NULL || stream->summary == NULL)
@@ -180,7 +183,8 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	stream->other = p += piece;
 	stream->starts = (GpuStart *) (p += piece);
 	stream->offsets = (uint64_t *) (p += piece);
-	stream->stream.temp = p + piece + 256;
+	stream->others = (uint32_t *) (p += piece + 256);
+	stream->stream.temp = p + 256;
 	stream->stream.temp_bytes = temp;
 	return stream->device_summary != NULL;
 }
@@ -195,6 +199,14 @@ gpu_scan_stream_close(GpuScanStream *stream)
 		gpu_host_free(stream->summary);
 	gpu_stream_close(&stream->stream);
 	memset((void *) stream, 0, sizeof(*stream));
+}
+
+/* Bytes of a request's intervals or points. */
+static inline size_t
+gpu_scan_input_bytes(const GpuRequest *r)
+{
+	return r->points ? sizeof(GpudsInterval) + (size_t) r->n * sizeof(uint64_t)
+					 : (size_t) r->n * sizeof(GpudsInterval);
 }
 
 /* The part of the input that the rest of the scan needs; *scan then refers to device memory. */
@@ -225,6 +237,23 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 
 		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(GpudsInterval));
 	}
+}
+
+/* Pass 1 for all n intervals.  How many entries they have, once that is known here; 0 after an error. */
+template <class Probe>
+static inline int64_t
+gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char *staging, const GpuRequest *r,
+				int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
+									stream->starts,     stream->offsets, n };
+
+	gpu_scan_copy_in(stream, staging, r, &locate.scan);
+	gpu_launch(s, n + 1, locate);
+	gpu_exclusive_sum(s, stream->offsets, stream->offsets, n + 1);
+	gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));
+	return gpu_finish(s) ? (int64_t) stream->summary->total : 0;
 }
 
 /* Pass 2, each thread making stretch entries. */
@@ -272,6 +301,48 @@ gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuReque
 #include "kernels/gpu/scan_block.h"
 #endif
 
+#include "kernels/gpu/scan_count.h"
+
+/*
+ * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
+ * how many.
+ */
+template <class Probe>
+static inline int64_t
+gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+				unsigned char *device_staging, const GpuRequest *r, int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	bool tids = r->form == GPU_SORTED_TIDS;
+	bool written = false;
+	int64_t found;
+
+	if (tids ? gpu_scan_block<Probe, true>(stream, view, device_staging, r, n, &written)
+			 : gpu_scan_block<Probe, false>(stream, view, device_staging, r, n, &written))
+		found = gpu_ok(s) ? (int64_t) stream->summary->total : 0;
+	else
+		found = gpu_scan_locate<Probe>(stream, view, staging, r, n);
+	if (found > r->cap)
+		found = r->cap;
+	if (written)
+		s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GpudsEntry));
+	else if (tids)
+	{
+		uint64_t *sorted = (uint64_t *) stream->output;
+		uint64_t *other = (uint64_t *) stream->other;
+
+		gpu_scan_write<Probe, true>(stream, view, r, n, found);
+		gpu_sort_keys(s, &sorted, &other, found, 0, 48);
+		gpu_copy_bus(s, staging + r->output, sorted, (size_t) found * sizeof(uint64_t));
+	}
+	else
+	{
+		gpu_scan_write<Probe, false>(stream, view, r, n, found);
+		gpu_copy_bus(s, staging + r->output, stream->output, (size_t) found * sizeof(GpudsEntry));
+	}
+	return found;
+}
+
 /*
  * Do a scan.  staging and device_staging are the staging memory as host and device see it.
  * Sets everything of the request but status and done.  GPU_OK: all of it is there,
@@ -285,46 +356,15 @@ gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 	GpuStream *s = &stream->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 	int64_t found = 0;
+	bool counts = r->form == GPU_COUNT;
 
 	s->launches = 0;
 	s->bus_bytes = 0;
+	r->counted = 0;
 	gpu_event_record(s, &stream->started);
 	if (n > 0 && view->height > 0)
-	{
-		bool tids = r->form == GPU_SORTED_TIDS;
-		bool written = false;
-
-		if (!(tids ? gpu_scan_block<Probe, true>(stream, view, device_staging, r, n, &written)
-				   : gpu_scan_block<Probe, false>(stream, view, device_staging, r, n, &written)))
-		{
-			GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
-											stream->starts,     stream->offsets, n };
-
-			gpu_scan_copy_in(stream, staging, r, &locate.scan);
-			gpu_launch(s, n + 1, locate);
-			gpu_exclusive_sum(s, stream->offsets, stream->offsets, n + 1);
-			gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));
-			gpu_finish(s);
-		}
-		if (gpu_ok(s))
-			found = stream->summary->total < (uint64_t) r->cap ? (int64_t) stream->summary->total : r->cap;
-		if (written)
-			s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GpudsEntry));
-		else if (tids)
-		{
-			uint64_t *sorted = (uint64_t *) stream->output;
-			uint64_t *other = (uint64_t *) stream->other;
-
-			gpu_scan_write<Probe, true>(stream, view, r, n, found);
-			gpu_sort_keys(s, &sorted, &other, found, 0, 48);
-			gpu_copy_bus(s, staging + r->output, sorted, (size_t) found * sizeof(uint64_t));
-		}
-		else
-		{
-			gpu_scan_write<Probe, false>(stream, view, r, n, found);
-			gpu_copy_bus(s, staging + r->output, stream->output, (size_t) found * sizeof(GpudsEntry));
-		}
-	}
+		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
+					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);
 	gpu_event_record(s, &stream->stopped);
 	gpu_finish(s);
 	r->device_ns = gpu_event_ns(s, &stream->started, &stream->stopped);
@@ -334,7 +374,10 @@ gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 	if (!gpu_ok(s))
 		return s->status;
 	r->found = found;
-	r->inside = found == r->cap;
+	/* what is not counted as a whole is not counted at all */
+	if (counts && found > r->cap)
+		return GPU_OK;
+	r->inside = !counts && found == r->cap;
 	if (r->inside)
 	{
 		r->next += r->forward ? stream->summary->last : -stream->summary->last;

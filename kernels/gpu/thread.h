@@ -30,6 +30,12 @@
 /* Add; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_add(uint32_t *p, uint32_t v);
 
+/*
+ * Add the values of all threads of the warp, which call it together.  Returns what was
+ * there before, with the values of the threads before this one.
+ */
+GPU_FN uint32_t gpu_warp_add(uint32_t *p, uint32_t v);
+
 /* Set bits; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_or(uint32_t *p, uint32_t v);
 GPU_FN uint64_t gpu_atomic_or64(uint64_t *p, uint64_t v);
@@ -153,6 +159,17 @@ gpu_warp_inclusive_sum(T value)
 	return value;
 }
 
+GPU_FN uint32_t
+gpu_warp_add(uint32_t *p, uint32_t v)
+{
+	uint32_t sum = gpu_warp_inclusive_sum(v);
+	uint32_t first = 0;
+
+	if ((threadIdx.x & 31) == 31 && sum > 0)
+		first = atomicAdd(p, sum);
+	return __shfl_sync(0xFFFFFFFFu, first, 31) + sum - v;
+}
+
 GPU_FN unsigned
 gpu_block_thread(void)
 {
@@ -249,6 +266,12 @@ GPU_FN T
 gpu_warp_inclusive_sum(T value)
 {
 	return value;
+}
+
+GPU_FN uint32_t
+gpu_warp_add(uint32_t *p, uint32_t v)
+{
+	return gpu_atomic_add(p, v);
 }
 
 GPU_FN unsigned

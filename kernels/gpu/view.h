@@ -21,6 +21,11 @@
  *	  GpudsEntry entry(view, const Position &)
  *	  uint64_t tid(view, const Position &)
  *					the entry's t & ENTRY_TID_MASK
+ *	  int tids(view, Position *, n, uint64_t *tids)
+ *					the same of the next entries, forward, of which an interval has n:
+ *					of as many as are read best together, at least one; how many.  They
+ *					are in any of GPU_TIDS places, the others are GPU_NO_TID.  If there
+ *					are more, steps to the first of them
  *
  * and for the resident kernel, in which a tile of GPU_TILE lanes does the work of a
  * thread, so that their loads are one (all lanes of a warp call it):
@@ -59,6 +64,10 @@ struct GpuBound
 	uint32_t node; /* of the structure ... */
 	int place;     /* ... and the place in it */
 };
+
+/* Places for TIDs that a probe reads together, and what is in those that it does not use. */
+#define GPU_TIDS 8
+#define GPU_NO_TID UINT64_MAX
 
 /* Lanes of a tile. */
 #define GPU_TILE 8

@@ -27,6 +27,9 @@
 /* A scan takes so much staging memory if there is not as much as it would like. */
 #define LEAST_SPAN_BYTES ((size_t) 2 * GPUDS_UNIT_BYTES)
 
+/* A count has room for so many TIDs unless it turns out to need more. */
+#define FEW_TIDS ((int64) (GPUDS_UNIT_BYTES / sizeof(uint64)))
+
 /* Chunks for leaves, inner nodes and lists that a tree may not have filled yet. */
 #define SLACK_BYTES ((size_t) 3 * 2 * 1024 * 1024)
 
@@ -568,6 +571,82 @@ cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, 
 	return true;
 }
 
+/*
+ * Counts the next intervals by one request with room for so many TIDs.  Returns how many
+ * entries are not on all-visible pages.  There is room for their TIDs: *count has them, and
+ * the scan has moved.  There is not: the scan has not moved.  -1: none can be had.
+ */
+static int64
+ask_count(const ScanCall *call, GpudsScan *scan, const unsigned char *map, size_t map_bytes, int64 room,
+		  GpudsCount *count)
+{
+	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
+	size_t input_at = room * sizeof(uint64) + TYPEALIGN(sizeof(uint64), map_bytes);
+	int64 n = intervals_left(call, scan);
+	GpuRequest *request;
+	int64 found;
+	char *tids;
+	char *there;
+
+	if (mailbox == NULL)
+		return -1;
+	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - TYPEALIGN(sizeof(uint64), map_bytes)));
+	gpuds_staging_take(&count->span, input_at + Min(input_bytes(scan, n), GPUDS_UNIT_BYTES),
+					   input_at + input_bytes(scan, n));
+	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - input_at));
+	tids = gpuds_staging_at(&count->span);
+	there = tids + room * sizeof(uint64);
+	if (map_bytes > 0)
+		memcpy(there, map, map_bytes);
+	mailbox->request.map = gpuds_staging_offset(there);
+	mailbox->request.map_bytes = map_bytes;
+	request = ask(call, mailbox, &count->span, scan, n, room, tids + input_at, tids);
+	if (request == NULL)
+	{
+		gpuds_staging_give(&count->span);
+		return -1;
+	}
+	found = request->found;
+	count->counted = request->counted;
+	gpuds_mailbox_close(mailbox);
+	if (found > room)
+		gpuds_staging_give(&count->span);
+	else
+	{
+		gpuds_staging_shrink(&count->span, found * sizeof(uint64));
+		count->tids = (const uint64 *) tids;
+		count->n = found;
+	}
+	return found;
+}
+
+static GpudsCountStatus
+cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+		   const unsigned char *map, size_t map_bytes, GpudsCount *count)
+{
+	ScanCall call;
+	int64 room = FEW_TIDS;
+
+	if (map_bytes > GPUDS_COUNT_MAP_BYTES)
+		return GPUDS_COUNT_TOO_LARGE;
+	begin_call(&call, tree, guard, expected, true);
+	call.form = GPU_COUNT;
+	call.item_bytes = sizeof(uint64);
+	for (;;)
+	{
+		int64 found = ask_count(&call, scan, map, map_bytes, room, count);
+
+		if (found < 0)
+			return GPUDS_COUNT_WITHDRAWN;
+		if (found <= room)
+			return GPUDS_COUNT_OK;
+		if (found > GPUDS_COUNT_TIDS)
+			return GPUDS_COUNT_TOO_LARGE;
+		/* there may be a few more the next time */
+		room = Min(found + found / 8, GPUDS_COUNT_TIDS);
+	}
+}
+
 static GpudsDeviceVerdict
 cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
@@ -617,6 +696,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.apply = cuda_apply,
 	.scan = cuda_scan,
 	.scan_tids = cuda_scan_tids,
+	.count = cuda_count,
 	.drop = cuda_drop,
 	.verify = cuda_verify,
 };

@@ -224,6 +224,29 @@ gpuds_device_free_tids(GpudsTids *tids)
 }
 
 bool
+gpuds_device_counts(const GpudsDeviceTree *tree)
+{
+	return device_of(tree)->count != NULL;
+}
+
+GpudsCountStatus
+gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+				   const unsigned char *map, size_t map_bytes, GpudsCount *count)
+{
+	const GpudsDeviceOps *device = device_of(tree);
+
+	memset(count, 0, sizeof(GpudsCount));
+	return device->count ? device->count(tree, guard, expected, scan, map, map_bytes, count)
+						 : GPUDS_COUNT_WITHDRAWN;
+}
+
+void
+gpuds_device_free_count(GpudsCount *count)
+{
+	gpuds_staging_give(&count->span);
+}
+
+bool
 gpuds_device_drop(GpudsDeviceTree *tree)
 {
 	return device_of(tree)->drop(tree);

@@ -15,11 +15,11 @@
  *
  * The CUDA device (cuda.c) is another process (queue.h, worker.c).  A tree there
  * is known by its number, and pins are the engine's: a backend holds none.  So
- * scan, load_begin, load_add, load_end, apply and verify wait interruptibly, and
+ * scan, count, load_begin, load_add, load_end, apply and verify wait interruptibly, and
  * an interrupt may raise an error.  What was asked for may then be done a little
  * later, or not at all, but not after anything that is asked of the same tree
  * from then on.  That means:
- *	  - A scan has no effect to undo.
+ *	  - A scan or a count has no effect to undo.
  *	  - An apply that was interrupted may have changed the tree.  The mirror's
  *		position has not moved, so the same operations are applied again.
  *	  - A load is begun and ended within PG_ENSURE_ERROR_CLEANUP of load_cancel.
@@ -235,6 +235,44 @@ typedef struct GpudsTids
 extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 								   GpudsScan *scan, int64 cap, GpudsTids *tids);
 extern void gpuds_device_free_tids(GpudsTids *tids);
+
+/* A visibility map for a count may be so long: 32,505,856 heap pages. */
+#define GPUDS_COUNT_MAP_BYTES (GPUDS_PIECE_BYTES - GPUDS_UNIT_BYTES)
+
+/* A count may have so many entries that are not on all-visible pages. */
+#define GPUDS_COUNT_TIDS ((int64) (GPUDS_PIECE_BYTES / 2 / sizeof(uint64)))
+
+/* What a device has counted. */
+typedef struct GpudsCount
+{
+	int64 counted;      /* entries on all-visible heap pages */
+	const uint64 *tids; /* of the others, as in GpudsTids */
+	int64 n;
+	GpudsStagingSpan span;
+} GpudsCount;
+
+typedef enum GpudsCountStatus
+{
+	GPUDS_COUNT_OK,
+	GPUDS_COUNT_WITHDRAWN, /* as -1 of gpuds_device_scan */
+	GPUDS_COUNT_TOO_LARGE  /* the map, or the number of others, is above its limit */
+} GpudsCountStatus;
+
+/* Does the device count?  The CPU device does not: its callers go through the entries. */
+extern bool gpuds_device_counts(const GpudsDeviceTree *tree);
+
+/*
+ * Counts a piece of a forward scan: all entries of its next intervals, of as many as
+ * go with a request.  At the end of the scan, scan->next is scan->n.  map says which
+ * heap pages are all-visible.  It has two bits a page, as PostgreSQL's visibility map has
+ * them, but no page headers; pages behind its end are not all-visible.  Unless the
+ * status is GPUDS_COUNT_OK, the scan has not moved.  What is in *count is to be freed as
+ * *tids above, whatever the status.
+ */
+extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+										   GpudsScan *scan, const unsigned char *map, size_t map_bytes,
+										   GpudsCount *count);
+extern void gpuds_device_free_count(GpudsCount *count);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for

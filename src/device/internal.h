@@ -45,6 +45,9 @@ typedef struct GpudsDeviceOps
 	/* NULL unless the device sorts */
 	bool (*scan_tids)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 					  int64 cap, GpudsTids *tids);
+	/* NULL: there is none; *count is zero */
+	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+							  GpudsScan *scan, const unsigned char *map, size_t map_bytes, GpudsCount *count);
 	bool (*drop)(GpudsDeviceTree *tree);
 	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
 } GpudsDeviceOps;

@@ -201,6 +201,31 @@ model_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
 	m->n = sort_unique_entries(m->e, n);
 }
 
+/* Is the entry's heap page all-visible, by two bits a page of which the lower one says so? */
+static inline bool
+test_visible(const GpudsEntry *e, const unsigned char *map, uint64_t bytes)
+{
+	uint64_t page = (e->t & ENTRY_TID_MASK) >> 16;
+
+	return page / 4 < bytes && (map[page / 4] >> (page % 4 * 2) & 1) != 0;
+}
+
+/* A map of random length and density: none, few, many or all of the pages are all-visible. */
+static inline uint64_t
+test_map(unsigned char *map, uint64_t most)
+{
+	uint64_t bytes = test_below(6) == 0 ? 0 : test_below(most + 1);
+	uint64_t percent = test_below(2) ? test_below(101) : test_below(2) * 100;
+
+	for (uint64_t i = 0; i < bytes * 8; i++)
+	{
+		bool set = i % 2 == 0 ? test_below(100) < percent : test_below(2) == 0;
+
+		map[i / 8] = (unsigned char) ((i % 8 == 0 ? 0 : map[i / 8]) | set << i % 8);
+	}
+	return bytes;
+}
+
 /* Up to n ascending random operations. */
 static inline int64_t
 test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)

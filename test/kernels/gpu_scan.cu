@@ -2,7 +2,8 @@
  *
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
- *	  TIDs, both directions, intervals and points, stopping and going on anywhere.
+ *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
+ *	  counts by maps of all-visible pages.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
@@ -155,6 +156,14 @@ check(Slot *slot, Progress *p, const Model *m)
 		CHECK(r->next == (r->forward ? r->n : 0));
 }
 
+static uint32_t
+scan_large(const GpuView *view, GpuRequest *r)
+{
+	if (view->structure == GPUDS_STRUCTURE_ARRAY)
+		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
+	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
+}
+
 static void
 run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 {
@@ -171,12 +180,129 @@ run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 		if (test_below(3) == 0)
 			r->cap = 1 + r->cap % 50 + m->n / 10;
 		memset(slots[0].output, 0xA5, PIECE);
-		if (view->structure == GPUDS_STRUCTURE_ARRAY)
-			r->status = gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
-		else
-			r->status = gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
+		r->status = scan_large(view, r);
 		check(&slots[0], &p, m);
 	}
+	free(p.intervals);
+}
+
+/* A count begins in the middle of a scan, maybe behind an entry of the interval that it enters first. */
+static void
+count_from_middle(GpuRequest *r, const Progress *p, const Model *m)
+{
+	const GpudsInterval *interval;
+	int64_t first;
+	int64_t inside;
+
+	r->next = (int64_t) test_below((uint64_t) p->n);
+	interval = &p->intervals[r->next];
+	inside = test_inside(m, interval, &first);
+	r->inside = !entry_less(&interval->hi, &interval->lo) && test_below(3) > 0;
+	r->at = inside > 0 && test_below(4) ? m->e[first + (int64_t) test_below((uint64_t) inside)]
+			: test_below(2)             ? interval->lo
+										: interval->hi;
+	/* a scan never stops at what cannot be an entry */
+	if (r->at.t == UINT64_MAX)
+		r->inside = false;
+}
+
+/* The model's count; how many entries are not counted, their TIDs, ascending, in *tids. */
+static int64_t
+model_count(const GpuRequest *r, const Progress *p, const Model *m, const unsigned char *map,
+			int64_t *counted, uint64_t *tids)
+{
+	int64_t n = 0;
+
+	*counted = 0;
+	for (int64_t i = r->next; i < p->n; i++)
+	{
+		int64_t first;
+		int64_t inside = test_inside(m, &p->intervals[i], &first);
+
+		for (const GpudsEntry *e = m->e + first; e < m->e + first + inside; e++)
+		{
+			if (r->inside && i == r->next && !entry_less(&r->at, e))
+				continue;
+			if (test_visible(e, map, r->map_bytes))
+				(*counted)++;
+			else
+				tids[n++] = e->t & ENTRY_TID_MASK;
+		}
+	}
+	qsort(tids, (size_t) n, sizeof(uint64_t), compare_u64);
+	return n;
+}
+
+/* Counts with room for so many TIDs; the request is as before afterwards. */
+static void
+check_count(const GpuView *view, GpuRequest *r, int64_t cap, int64_t counted, int64_t others,
+			const uint64_t *tids)
+{
+	const uint64_t *out = (const uint64_t *) slots[0].output;
+	GpuRequest before;
+
+	r->cap = cap;
+	before = *r;
+	memset(slots[0].output, 0xA5, PIECE);
+	r->status = scan_large(view, r);
+	CHECK(r->status == GPU_OK && r->counted == counted && r->found == others);
+	if (others > cap)
+	{
+		CHECK(r->next == before.next && r->inside == before.inside && entry_equal(&r->at, &before.at));
+		for (int64_t i = 0; i < PIECE / (int64_t) sizeof(uint64_t); i++)
+			CHECK(out[i] == UINT64_C(0xA5A5A5A5A5A5A5A5));
+	}
+	else
+	{
+		CHECK(r->next == r->n && !r->inside);
+		CHECK(memcmp(tids, out, (size_t) others * sizeof(uint64_t)) == 0);
+		for (int64_t i = others; i < PIECE / (int64_t) sizeof(uint64_t); i++)
+			CHECK(out[i] == UINT64_C(0xA5A5A5A5A5A5A5A5));
+	}
+	r->next = before.next;
+	r->inside = before.inside;
+	r->at = before.at;
+}
+
+static void
+run_count(const GpuView *view, const Model *m, int kind, uint64_t range)
+{
+	const int64_t room = PIECE / (int64_t) sizeof(uint64_t);
+	const int64_t most[] = { 3, 20, PIECE / 2 / (int64_t) sizeof(GpudsInterval) };
+	GpuRequest *r = &slots[0].request;
+	uint64_t *tids = (uint64_t *) malloc((size_t) (m->n + 1) * sizeof(uint64_t));
+	int64_t counted, others;
+	unsigned char *map;
+	Progress p;
+
+	CHECK(tids != NULL);
+	start(&slots[0], &p, m, kind, view->nwords, range, most[test_below(3)]);
+	if (p.n > 0 && !r->points && test_below(3) == 0)
+	{
+		/* one interval of everything */
+		p.n = r->n = 1;
+		p.intervals[0] = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+		memcpy(slots[0].input, p.intervals, sizeof(GpudsInterval));
+	}
+	r->form = GPU_COUNT;
+	r->forward = true;
+	r->next = 0;
+	if (p.n > 0 && test_below(2))
+		count_from_middle(r, &p, m);
+	/* in the last bytes of the input */
+	map = slots[0].input + PIECE / 2;
+	r->map_bytes = test_map(map, test_below(2) ? PIECE / 2 : 64);
+	if (test_below(2))
+		map = (unsigned char *) memmove(map + (PIECE / 2 - r->map_bytes) / 8 * 8, map, r->map_bytes);
+	r->map = (uint64_t) (map - (unsigned char *) slots);
+	others = model_count(r, &p, m, map, &counted, tids);
+	check_count(view, r, room, counted, others, tids);
+	check_count(view, r, 1 + (int64_t) test_below((uint64_t) room), counted, others, tids);
+	if (others > 0 && others <= room)
+		check_count(view, r, others, counted, others, tids);
+	if (others > 1 && others <= room)
+		check_count(view, r, others - 1, counted, others, tids);
+	free(tids);
 	free(p.intervals);
 }
 
@@ -244,6 +370,19 @@ run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
 	CHECK(gpu_finish(&resident.stream));
 	for (int i = 0; i < REQUESTS; i++)
 		free(progress[i].intervals);
+}
+
+/* Lets the entries point to many heap pages, if that leaves them as they are ordered. */
+static void
+spread_pages(Model *m)
+{
+	for (int64_t i = 0; i < m->n; i++)
+	{
+		if ((m->e[i].t & ENTRY_TID_MASK) >> 34 != 0)
+			return;
+	}
+	for (int64_t i = 0; i < m->n; i++)
+		m->e[i].t = (m->e[i].t & ~ENTRY_TID_MASK) | (m->e[i].t & ENTRY_TID_MASK) << 14;
 }
 
 /* A tree of the model in the device's memory. */
@@ -326,12 +465,15 @@ main(int argc, char **argv)
 
 				ranges[t] = (uint64_t) sizes[t] * 2 + 10;
 				model_fill(&models[t], sizes[t], kind, nwords, ranges[t]);
+				if (test_below(2))
+					spread_pages(&models[t]);
 				bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
 											  : device_tree(&views[t], &models[t], nwords);
 				for (int i = 0; i < (few ? 1 : 10); i++)
 				{
 					run_large(&views[t], &models[t], kind, ranges[t]);
-					passed++;
+					run_count(&views[t], &models[t], kind, ranges[t]);
+					passed += 2;
 				}
 			}
 			for (int t = 0; t < TREES; t++)

@@ -89,6 +89,16 @@ struct ArrayProbe
 		return view.at[p].t & ENTRY_TID_MASK;
 	}
 
+	static GPU_FN int tids(const View &view, Position *p, int64_t n, uint64_t *tids)
+	{
+		int found = n < GPU_TIDS ? (int) n : GPU_TIDS;
+
+		for (int k = 0; k < GPU_TIDS; k++)
+			tids[k] = k < found ? view.at[*p + k].t & ENTRY_TID_MASK : GPU_NO_TID;
+		*p += found;
+		return found;
+	}
+
 	static GPU_FN GpuStart start(const GpuBound *bounds, uint64_t skip)
 	{
 		return bounds[0].rank + skip;
