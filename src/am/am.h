@@ -19,6 +19,7 @@
 
 #include "gpuds.h"
 #include "key/key.h"
+#include "mirror/mirror.h"
 
 /* Strategy numbers are btree's, so that core's assumptions about them hold. */
 #define GPUDS_NSTRATEGIES 5
@@ -104,12 +105,17 @@ extern void gpuds_restrpos(IndexScanDesc scan);
 extern void gpuds_endscan(IndexScanDesc scan);
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
-extern void gpuds_scan_begin_batches(IndexScanDesc scan);
-extern bool gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n,
+extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
+extern bool gpuds_scan_has_more(IndexScanDesc scan);
+extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n,
 								  bool *from_mirror);
+extern bool gpuds_scan_counts(IndexScanDesc scan);
+extern bool gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes,
+								  GpudsCounted *counted);
+extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
 
 /* count.c */
-extern int64 gpuds_scan_count(IndexScanDesc scan, int64 *fetches);
+extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);
 
 /* index_only.c */
 typedef struct GpudsIndexOnly GpudsIndexOnly;

@@ -191,7 +191,7 @@ device_sorts(const GpudsScanState *state)
  * neither, and leaves them only for a mirror that others have loaded.
  */
 static void
-barrier(IndexScanDesc scan, GpudsScanState *state)
+barrier(IndexScanDesc scan, GpudsScanState *state, int64 weight)
 {
 	pgstat_count_index_scan(scan->indexRelation);
 	GpudsCountSearch(scan);
@@ -201,7 +201,7 @@ barrier(IndexScanDesc scan, GpudsScanState *state)
 		state->ref.mirror = NULL;
 	else
 	{
-		state->ref.intervals = state->set.total;
+		state->ref.intervals = weight;
 		gpuds_mirror_sync(&state->source, &state->ref);
 	}
 	gpuds_mirror_count(&state->ref, 1, 0, state->set.total, 0);
@@ -359,7 +359,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		gpuds_key_set_sort(&state->set);
 		if (scan->xs_want_itup)
 			prepare_rows(scan, state);
-		barrier(scan, state);
+		barrier(scan, state, state->set.total);
 	}
 	if (scan->kill_prior_tuple && state->place == PLACE_ON)
 		kill_current(state);
@@ -408,32 +408,42 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 
 /*
  * Begins to give a scan's entries in batches, forward, from its first interval on: the
- * scan passes its barrier.
+ * scan passes its barrier.  weight: of how many keys the scan is worth the work, which says what device is best.
  */
 void
-gpuds_scan_begin_batches(IndexScanDesc scan)
+gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 {
 	GpudsScanState *state = scan->opaque;
 
 	gpuds_key_set_sort(&state->set);
-	barrier(scan, state);
+	barrier(scan, state, Max(weight, state->set.total));
 	scan_from_place(state, true);
 }
 
-/*
- * The scan's next entries, most at most, in order, in memory of the scan; what they lead to, the caller must
- * look at with the scan's snapshot.  False: there are no more.  *from_mirror: they are not of the journal.
- */
+/* Are there intervals left?  Goes on to those that batches come from next. */
 bool
-gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n, bool *from_mirror)
+gpuds_scan_has_more(IndexScanDesc scan)
 {
 	GpudsScanState *state = scan->opaque;
 
-	while ((state->end || state->scan.n == 0))
+	while (state->end || state->scan.n == 0)
 	{
 		if (!next_batch(state))
 			return false;
 	}
+	return true;
+}
+
+/*
+ * The scan's next entries, most at most, perhaps none, in order, in memory of the scan; what they lead to, the
+ * caller must look at with the scan's snapshot.  gpuds_scan_has_more must have said that there are intervals
+ * left.  *from_mirror: the entries are not of the journal.
+ */
+void
+gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n, bool *from_mirror)
+{
+	GpudsScanState *state = scan->opaque;
+
 	CHECK_FOR_INTERRUPTS();
 	state->fetch = Min(state->fetch, most);
 	fetch_chunk(scan, state);
@@ -452,7 +462,51 @@ gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries
 	*n = state->nchunk;
 	*from_mirror = state->ref.mirror != NULL;
 	pgstat_count_index_tuples(scan->indexRelation, state->nchunk);
+}
+
+/* Is there more than a small batch left of the intervals at hand? */
+static bool
+has_many_left(const GpudsScanState *state)
+{
+	const GpudsProbeSizes *sizes = gpuds_probe_sizes(&state->ref);
+
+	return state->set.nintervals > sizes->small_intervals || state->fetch > sizes->small;
+}
+
+/* May gpuds_scan_count_rest have an answer now? */
+bool
+gpuds_scan_counts(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	return state->set.filter == NULL && !state->end && state->scan.n > 0 && has_many_left(state) &&
+		   gpuds_probe_counts(&state->ref);
+}
+
+/*
+ * Instead of fetching batches, counts all that is left of the intervals at hand (gpuds_probe_count).  False: it has
+ * to be fetched.  The scan does not move.
+ */
+bool
+gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes, GpudsCounted *counted)
+{
+	GpudsScanState *state = scan->opaque;
+
+	if (!gpuds_probe_count(&state->ref, &state->scan, map, map_bytes, counted))
+		return false;
+	check_snapshot(scan);
 	return true;
+}
+
+/* Moves behind the intervals at hand, which n entries were left of. */
+void
+gpuds_scan_skip_rest(IndexScanDesc scan, int64 n)
+{
+	GpudsScanState *state = scan->opaque;
+
+	state->end = true;
+	state->nchunk = state->at = 0;
+	pgstat_count_index_tuples(scan->indexRelation, n);
 }
 
 /*
@@ -610,7 +664,7 @@ gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 	GpudsScanState *state = scan->opaque;
 	int64 total = 0;
 
-	barrier(scan, state);
+	barrier(scan, state, state->set.total);
 	scan_from_place(state, true);
 	do
 	{

@@ -21,8 +21,9 @@
 #include "kernels/core/sort.h"
 #include "key/key.h"
 
-/* Heap pages that a page of the visibility map is about. */
-#define MAP_PAGE_BLOCKS ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * 4)
+/* Bytes of a page of the visibility map, and heap pages that it is about. */
+#define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
+#define MAP_PAGE_BLOCKS (MAP_PAGE_BYTES * 4)
 
 /* For a scan that may look at the heap; its memory is the current context's. */
 void
@@ -116,6 +117,71 @@ gpuds_visible_mark(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bo
 	}
 	if (!still_counts(visible))
 		memset(to_all, false, n * sizeof(bool));
+}
+
+/*
+ * A copy of the visibility map as it is now, without page headers, in palloc'd memory.
+ */
+unsigned char *
+gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes)
+{
+	const BlockNumber blocks = RelationGetNumberOfBlocks(visible->scan->heapRelation);
+	const uint32 pages = blocks / MAP_PAGE_BLOCKS + (blocks % MAP_PAGE_BLOCKS != 0);
+	unsigned char *map;
+
+	*bytes = (size_t) pages * MAP_PAGE_BYTES;
+	map = MemoryContextAllocHuge(CurrentMemoryContext, Max(*bytes, 1));
+	for (uint32 i = 0; i < pages; i++)
+	{
+		const unsigned char *bits = map_bits(visible, i);
+
+		CHECK_FOR_INTERRUPTS();
+		if (bits)
+			memcpy(map + (size_t) i * MAP_PAGE_BYTES, bits, MAP_PAGE_BYTES);
+		else
+			memset(map + (size_t) i * MAP_PAGE_BYTES, 0, MAP_PAGE_BYTES);
+	}
+	pg_read_barrier();
+	return map;
+}
+
+/* Is a part of the map still all-visible where a copy of it says so? */
+static bool
+part_holds(const unsigned char *bits, const unsigned char *copy)
+{
+	const uint64 all_visible = UINT64CONST(0x0101010101010101) *
+							   (VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 |
+								VISIBILITYMAP_ALL_VISIBLE << 4 | VISIBILITYMAP_ALL_VISIBLE << 6);
+
+	StaticAssertStmt(MAP_PAGE_BYTES % sizeof(uint64) == 0, "pages of the map are compared by words");
+	for (uint32 i = 0; i < MAP_PAGE_BYTES; i += sizeof(uint64))
+	{
+		uint64 was;
+		uint64 is;
+
+		memcpy(&was, copy + i, sizeof(was));
+		memcpy(&is, bits + i, sizeof(is));
+		if ((was & ~is & all_visible) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* I2 for a copy of the map that was made after the barrier, and for all entries that were read since. */
+bool
+gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes)
+{
+	static const unsigned char nothing[MAP_PAGE_BYTES] = { 0 };
+
+	pg_read_barrier();
+	for (uint32 i = 0; i < bytes / MAP_PAGE_BYTES; i++)
+	{
+		const unsigned char *bits = map_bits(visible, i);
+
+		if (!part_holds(bits ? bits : nothing, map + (size_t) i * MAP_PAGE_BYTES))
+			return false;
+	}
+	return still_counts(visible);
 }
 
 /*

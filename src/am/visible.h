@@ -21,6 +21,12 @@
  *			after the barrier, which the second reading shows, or before the barrier, and then
  *			the entry's tombstone was there for the scan to find.
  *
+ * A device that counts entries itself has a copy of the map that was made before:
+ *
+ *	  I2	If all pages that the copy calls all-visible still are, by a look at the map after the entries
+ *			were read, and then the counter is what it was before the barrier, then I1 holds for
+ *			what the device has counted.
+ *
  * All other rows are looked up in the heap, with the scan's snapshot, which must be an MVCC
  * snapshot.  A look at the map that core takes later can do no harm: a row that such a snapshot
  * sees is not removed, and its TID not given away, while the snapshot lives.
@@ -74,6 +80,8 @@ extern void gpuds_visible_before_barrier(GpudsVisible *visible);
 extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
 extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bool from_mirror,
 							   bool *to_all);
+extern unsigned char *gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes);
+extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes);
 extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
 extern void gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uint64 *words,
 									 int64 n, int64 i, int shift);

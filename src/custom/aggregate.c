@@ -55,7 +55,7 @@ count(PlanState *below)
 		gpuds_below_stop(below, 0, 0);
 		return count_by_core(below);
 	}
-	rows = gpuds_scan_count(scan, &fetches);
+	rows = gpuds_scan_count(scan, below->plan->plan_rows, &fetches);
 	gpuds_below_stop(below, rows, fetches);
 	return rows;
 }

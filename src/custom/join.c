@@ -367,7 +367,7 @@ load_batch(GpudsJoinState *state)
 	{
 		gpuds_scan_set_probes(state->scan, &state->probe, state->keys_of_groups, state->ngroups);
 		gpuds_visible_before_barrier(&state->visible);
-		gpuds_scan_begin_batches(state->scan);
+		gpuds_scan_begin_batches(state->scan, 0);
 		state->batches++;
 		state->probes_sent += state->ngroups;
 	}
@@ -476,19 +476,20 @@ look_all_up(GpudsJoinState *state)
 static bool
 collect_matches(GpudsJoinState *state)
 {
-	const GpudsEntry *entries;
-	int64 n;
-	bool from_mirror;
-
 	state->nmatches = 0;
 	state->at = 0;
 	state->member = -1;
 	if (state->ngroups == 0)
 		return false;
-	while (
-		state->nmatches < MATCH_PIECE &&
-		gpuds_scan_next_batch(state->scan, (1 << MATCH_BITS) - state->nmatches, &entries, &n, &from_mirror))
+	while (state->nmatches < MATCH_PIECE && gpuds_scan_has_more(state->scan))
+	{
+		const GpudsEntry *entries;
+		int64 n;
+		bool from_mirror;
+
+		gpuds_scan_next_batch(state->scan, (1 << MATCH_BITS) - state->nmatches, &entries, &n, &from_mirror);
 		add_matches(state, entries, n, from_mirror);
+	}
 	state->matches_seen += state->nmatches;
 	order_matches(state);
 	if (state->heap_free)

@@ -94,6 +94,11 @@ extern void gpuds_make_way_check(void);
 /* drain.c */
 extern PGDLLEXPORT void gpuds_drainer_main(Datum arg);
 
+/* probe.c */
+extern bool gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted);
+extern bool gpuds_probe_still_joined(const GpudsMirrorRef *ref);
+extern int64 gpuds_probe_first_ahead(const GpudsFresh *fresh, const GpudsScan *scan);
+
 /* merge.c */
 
 /* Two sources of a scan's entries, each in the scan's direction. */

@@ -304,6 +304,21 @@ extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, Gp
 extern void gpuds_probe_kill(const GpudsMirrorRef *ref, const GpudsEntry *entries, int n);
 extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
 
+/* probe_count.c: counts by a device that can */
+
+/* What has been counted of a scan; in the memory context that was current when it began. */
+typedef struct GpudsCounted
+{
+	int64 counted; /* entries on heap pages that the visibility map calls all-visible */
+	uint64 *tids;  /* of the others, in no order, or NULL */
+	int64 n;
+	int64 size;
+} GpudsCounted;
+
+extern bool gpuds_probe_counts(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const unsigned char *map,
+							  size_t map_bytes, GpudsCounted *counted);
+
 /* The scan has other intervals, or starts from another place: what is kept is of no use. */
 static inline void
 gpuds_probe_forget(GpudsMirrorRef *ref)

@@ -129,8 +129,8 @@ gpuds_mirror_expected(Relation index, double entries)
  * A mirror that is brought up from the journal leaves its memtable first; it may have joined it
  * again since.
  */
-static bool
-still_joined(const GpudsMirrorRef *ref)
+bool
+gpuds_probe_still_joined(const GpudsMirrorRef *ref)
 {
 	pg_read_barrier();
 	return pg_atomic_read_u64(&ref->mirror->joined) == ref->memtable &&
@@ -154,8 +154,8 @@ grow(GpudsFresh *fresh)
  * Asks the memtable about the rest of a scan, unless it has said all already.  sorted: the
  * intervals are ascending.  False: the mirror has left the memtable.
  */
-static bool
-ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted)
+bool
+gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted)
 {
 	GpudsFresh *fresh = &ref->fresh;
 
@@ -183,8 +183,8 @@ ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sort
 }
 
 /* The first of the operations that is behind what a scan has been through. */
-static int64
-first_ahead(const GpudsFresh *fresh, const GpudsScan *scan)
+int64
+gpuds_probe_first_ahead(const GpudsFresh *fresh, const GpudsScan *scan)
 {
 	int64 lo = 0;
 	int64 hi = scan->inside ? fresh->n : 0;
@@ -215,19 +215,19 @@ probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, 
 	GpudsMerge merge;
 	int64 n;
 
-	if (!ask_memtable(ref, scan, forward, true))
+	if (!gpuds_probe_ask_memtable(ref, scan, forward, true))
 		return -1;
 	gpuds_injection_point("memtable-collected");
 	n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
 	if (n < 0)
 		return -1;
-	if (!still_joined(ref))
+	if (!gpuds_probe_still_joined(ref))
 	{
 		*scan = before;
 		return -1;
 	}
 	*end = n < cap;
-	merge.fresh = fresh->ops + first_ahead(fresh, &before);
+	merge.fresh = fresh->ops + gpuds_probe_first_ahead(fresh, &before);
 	merge.nfresh = fresh->ops + fresh->n - merge.fresh;
 	merge.fresh_end = fresh->all;
 	if (merge.nfresh > 0)
@@ -320,7 +320,7 @@ gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids
 		CHECK_FOR_INTERRUPTS();
 		piece.n = Min(piece.next + FRESH_INTERVALS, scan->n);
 		gpuds_probe_forget(ref);
-		if (!ask_memtable(ref, &piece, true, false) || !fresh->all || *n + fresh->n > MOST_FRESH)
+		if (!gpuds_probe_ask_memtable(ref, &piece, true, false) || !fresh->all || *n + fresh->n > MOST_FRESH)
 			return false;
 		if (fresh->n == 0)
 			continue;
@@ -352,7 +352,7 @@ gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tid
 	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree) ||
 		!gpuds_device_scan_tids(&mirror->tree, &mirror->guard, ref->serial, scan, cap, tids))
 		return false;
-	if (ref->memtable != 0 && !still_joined(ref))
+	if (ref->memtable != 0 && !gpuds_probe_still_joined(ref))
 	{
 		gpuds_device_free_tids(tids);
 		*scan = before;
