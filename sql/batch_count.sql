@@ -138,18 +138,18 @@ BEGIN
 END $$;
 
 -- partitions, one by one
-CREATE TABLE parted (k int, v int) PARTITION BY RANGE (k);
-CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
-CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (100) TO (200);
-CREATE INDEX ON parted USING gpu_btree (k);
-INSERT INTO parted SELECT i % 200 FROM generate_series(1, 2000) i;
-VACUUM ANALYZE parted;
-SELECT count(*) FROM parted WHERE k BETWEEN 50 AND 149;
+CREATE TABLE pieces (k int, v int) PARTITION BY RANGE (k);
+CREATE TABLE pieces_1 PARTITION OF pieces FOR VALUES FROM (0) TO (100);
+CREATE TABLE pieces_2 PARTITION OF pieces FOR VALUES FROM (100) TO (200);
+CREATE INDEX ON pieces USING gpu_btree (k);
+INSERT INTO pieces SELECT i % 200 FROM generate_series(1, 2000) i;
+VACUUM ANALYZE pieces;
+SELECT count(*) FROM pieces WHERE k BETWEEN 50 AND 149;
 SET enable_partitionwise_aggregate = on;
-SELECT count(*) FROM parted WHERE k BETWEEN 50 AND 149;
-SELECT k, count(*) FROM parted WHERE k BETWEEN 98 AND 101 GROUP BY k ORDER BY k;
+SELECT count(*) FROM pieces WHERE k BETWEEN 50 AND 149;
+SELECT k, count(*) FROM pieces WHERE k BETWEEN 98 AND 101 GROUP BY k ORDER BY k;
 RESET enable_partitionwise_aggregate;
-SELECT count(*) FROM parted_1 WHERE k BETWEEN 50 AND 149;
+SELECT count(*) FROM pieces_1 WHERE k BETWEEN 50 AND 149;
 
 -- whom rows are hidden from, they are not counted for
 CREATE TABLE secret (k int, owner name DEFAULT current_user) WITH (autovacuum_enabled = off);
