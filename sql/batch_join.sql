@@ -82,6 +82,22 @@ RESET enable_mergejoin;
 RESET enable_nestloop;
 SET gpuds.enable_join = off;
 
+-- a row of many duplicates is not looked at again for each of them
+SET gpuds.enable_join = on;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+CREATE TABLE same (k int, id int) WITH (autovacuum_enabled = off);
+INSERT INTO same SELECT 7, i FROM generate_series(1, 50000) i;
+CREATE INDEX same_k ON same USING gpu_btree (k);
+VACUUM ANALYZE same;
+SELECT count(*) FROM same a WHERE EXISTS (SELECT FROM same b WHERE b.k = a.k AND b.id >= 0 * a.id);
+SELECT count(*) FROM same a WHERE NOT EXISTS (SELECT FROM same b WHERE b.k = a.k AND b.id >= 0 * a.id);
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+SET gpuds.enable_join = off;
+
 -- kinds of joins, with the inner columns from the index and from the heap
 SELECT joined('SELECT o.id, t.k FROM o JOIN t ON t.k = o.k', 't_k');
 SELECT joined('SELECT o.*, t.* FROM o JOIN t ON t.k = o.k', 't_k');
@@ -125,6 +141,9 @@ SELECT joined('SELECT o.id, a.id, b.k FROM o LEFT JOIN t a ON a.k = o.k AND a.v 
 SELECT joined('SELECT o.id, x.c FROM o LEFT JOIN (SELECT coalesce(t.k, -7) AS c, t.k FROM t) x ON x.k = o.k');
 SELECT joined('SELECT t, o.id FROM o JOIN t ON t.k = o.k WHERE o.id < 100');
 SELECT joined('SELECT t.ctid, o.id FROM o JOIN t ON t.k = o.k WHERE o.id < 100');
+SELECT joined('SELECT count(*), sum(t.v) FROM o JOIN t ON t.k = o.k WHERE t.ctid <> ''(0,1)''');
+SELECT joined('SELECT count(*), sum(t.v) FROM o JOIN t ON t.k = o.k WHERE t IS NOT NULL');
+SELECT joined('SELECT count(*), sum(t.v) FROM o JOIN t ON t.k = o.k AND t::text LIKE ''%1%''');
 SELECT joined('SELECT s.g, o.id, t.v FROM generate_series(1, 3) s(g), LATERAL (SELECT * FROM o WHERE o.id % 3 = s.g OFFSET 0) o JOIN t ON t.k = o.k');
 SELECT joined('SELECT o.id, (SELECT sum(t.v) FROM o x JOIN t ON t.k = x.k WHERE x.id = o.id) FROM o WHERE o.id < 50');
 SELECT joined('SELECT s, sum(v) FROM (SELECT o.s, t.v FROM o JOIN t ON t.k = o.k OFFSET 0) q GROUP BY s');
@@ -191,6 +210,44 @@ SELECT 1 / (o.id - 500) FROM o JOIN t ON t.k = o.k WHERE 1 / (o.id - 600) < 2;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_nestloop;
+
+-- whoever gets a row may make it its own
+SET gpuds.enable_join = on;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+CREATE TABLE kept AS SELECT o.id, o.s, o.w, t.k, t.v, t.note FROM o JOIN t ON t.k = o.s;
+CREATE VIEW seen AS SELECT id, s, w, k, v, note FROM kept;
+CREATE TABLE changed (LIKE kept);
+CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	NEW.note := NEW.note || ' changed';
+	NEW.v := -NEW.v;
+	INSERT INTO changed SELECT NEW.*;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER change INSTEAD OF INSERT ON seen FOR EACH ROW EXECUTE FUNCTION change();
+INSERT INTO seen SELECT o.id, o.s, o.w, t.k, t.v, t.note FROM o LEFT JOIN t ON t.k = o.s WHERE o.id < 900;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+SET gpuds.enable_join = off;
+SELECT count(*) FROM (TABLE kept EXCEPT ALL SELECT o.id, o.s, o.w, t.k, t.v, t.note FROM o JOIN t ON t.k = o.s) q;
+SELECT count(*), sum(v), count(note) FROM changed;
+SELECT count(*), -sum(t.v), count(note) FROM o LEFT JOIN t ON t.k = o.s WHERE o.id < 900;
+
+-- a plan that has begun holds its tables
+SET gpuds.enable_join = on;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+BEGIN;
+DECLARE c CURSOR FOR SELECT o.id, t.note FROM o JOIN t ON t.k = o.k;
+SAVEPOINT s;
+DROP INDEX t_k;
+ROLLBACK TO s;
+TRUNCATE t;
+ROLLBACK;
 
 -- in parallel
 SET parallel_setup_cost = 0;

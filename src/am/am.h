@@ -103,12 +103,21 @@ extern int64 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm);
 extern void gpuds_markpos(IndexScanDesc scan);
 extern void gpuds_restrpos(IndexScanDesc scan);
 extern void gpuds_endscan(IndexScanDesc scan);
+
+/* Entries that a scan has given; they last until the next batch. */
+typedef struct GpudsScanBatch
+{
+	const GpudsEntry *entries; /* in order */
+	int64 n;
+	bool from_mirror; /* they are not of the journal */
+	GpudsKillMark kill_mark;
+} GpudsScanBatch;
+
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
-extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n,
-								  bool *from_mirror);
+extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes,
 								  GpudsCounted *counted);
@@ -135,6 +144,8 @@ extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexB
 
 /* cost.c */
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
+extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
+extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 

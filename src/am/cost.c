@@ -196,17 +196,25 @@ journal_cost(IndexOptInfo *index, double loop_count, double intervals, double en
 }
 
 /*
- * What an index-only scan on a standby adds: it visits all rows, where core counts on the visibility
- * map (index_only.c).
+ * Do scans trust the visibility map (visible.h)?  On a standby they do not, nor if the journal answers.
+ */
+bool
+gpuds_scan_uses_map(const IndexOptInfo *index)
+{
+	return !RecoveryInProgress() && !reads_journal(index);
+}
+
+/*
+ * What an index-only scan adds where it visits all rows, and core counts on the visibility map.
  */
 static Cost
-unmapped_cost(PlannerInfo *root, IndexPath *path, double loop_count, double entries)
+unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, double entries)
 {
 	RelOptInfo *rel = path->indexinfo->rel;
 	double page_cost;
 	double pages;
 
-	if (path->path.pathtype != T_IndexOnlyScan || !RecoveryInProgress())
+	if (path->path.pathtype != T_IndexOnlyScan || gpuds_scan_uses_map(path->indexinfo))
 		return 0;
 	get_tablespace_page_costs(rel->reltablespace, &page_cost, NULL);
 	loop_count = Max(loop_count, 1);
@@ -228,6 +236,21 @@ gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
 	return cost;
 }
 
+/*
+ * Entries that a scan goes through: those that its bounds leave.  *nfilters: conditions that each is tried by.
+ */
+double
+gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
+{
+	IndexOptInfo *index = path->indexinfo;
+	List *quals;
+
+	*nfilters = 0;
+	quals = add_predicate_to_index_quals(index, bounding_quals(path, nfilters));
+	return Min(clauselist_selectivity(root, quals, index->rel->relid, JOIN_INNER, NULL) * index->rel->tuples,
+			   index->tuples);
+}
+
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)
@@ -235,20 +258,15 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	IndexOptInfo *index = path->indexinfo;
 	GenericCosts costs;
 	QualCost qual_cost;
-	List *quals;
-	Selectivity bounded;
 	double entries;
 	double share;
-	int nfilters = 0;
+	int nfilters;
 
 	MemSet(&costs, 0, sizeof(costs));
 	genericcostestimate(root, path, loop_count, &costs);
 	cost_qual_eval(&qual_cost, get_quals_from_indexclauses(path->indexclauses), root);
 
-	quals = add_predicate_to_index_quals(index, bounding_quals(path, &nfilters));
-	bounded = clauselist_selectivity(root, quals, index->rel->relid, JOIN_INNER, NULL);
-	entries = Min(bounded * index->rel->tuples, index->tuples);
-
+	entries = gpuds_scan_entries(root, path, &nfilters);
 	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
 			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
 	if (gpuds_device_is_remote(gpuds_device_wanted(costs.num_sa_scans)) &&

@@ -15,54 +15,63 @@
 #include "am/am.h"
 #include "am/visible.h"
 
-/* Rows that are looked up in the heap at a time, in its order. */
-#define HEAP_PIECE (256 * 1024)
-
 /* Entries that a device counts in the time that it finds a key. */
 #define ENTRIES_OF_KEY 16
 
 /* Attempts at a count on a device while other sessions change rows of all-visible pages. */
 #define DEVICE_ATTEMPTS 3
 
-/* TIDs of rows to be looked up. */
+/* Entries whose rows are to be looked up. */
 typedef struct Unsure
 {
-	uint64 *tids;
+	GpudsEntry *entries; /* GPUDS_PIECE */
+	bool *to_all;        /* of a batch */
 	int64 n;
-	int64 size;
-	bool *to_all; /* of the batch at hand, as many as there is room for */
 } Unsure;
 
 static void
-make_room(Unsure *unsure, int64 n)
+begin_piece(GpudsVisible *visible, Unsure *unsure)
 {
-	if (unsure->n + n <= unsure->size)
-		return;
-	if (unsure->tids)
+	if (unsure->entries == NULL)
 	{
-		pfree(unsure->tids);
-		pfree(unsure->to_all);
+		unsure->entries = palloc(GPUDS_PIECE * sizeof(GpudsEntry));
+		unsure->to_all = palloc(GPUDS_PIECE * sizeof(bool));
 	}
-	unsure->size = HEAP_PIECE + n;
-	unsure->tids = MemoryContextAllocHuge(CurrentMemoryContext, unsure->size * sizeof(uint64));
-	unsure->to_all = MemoryContextAllocHuge(CurrentMemoryContext, unsure->size * sizeof(bool));
+	unsure->n = 0;
+	gpuds_visible_begin_piece(visible);
 }
 
 /* Adds a batch to what has been counted, or to what is to be looked up. */
 static int64
-count_batch(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bool from_mirror, Unsure *unsure)
+count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
 {
-	uint64 *tids = unsure->tids + unsure->n;
-	int64 others = 0;
+	GpudsEntry *others = unsure->entries + unsure->n;
+	int64 nothers = 0;
 
-	gpuds_visible_mark(visible, entries, n, from_mirror, unsure->to_all);
-	for (int64 i = 0; i < n; i++)
+	gpuds_visible_add_to_piece(visible, batch);
+	gpuds_visible_mark(visible, batch, unsure->to_all);
+	for (int64 i = 0; i < batch->n; i++)
 	{
-		tids[others] = entries[i].t & ENTRY_TID_MASK;
-		others += !unsure->to_all[i];
+		others[nothers] = batch->entries[i];
+		nothers += !unsure->to_all[i];
 	}
-	unsure->n += others;
-	return n - others;
+	unsure->n += nothers;
+	return batch->n - nothers;
+}
+
+/* Looks the piece's rows up. */
+static int64
+count_in_heap(GpudsVisible *visible, Unsure *unsure)
+{
+	int64 seen = 0;
+
+	for (int64 i = 0; i < unsure->n; i++)
+		gpuds_visible_order(visible, unsure->entries[i].t & ENTRY_TID_MASK, i);
+	gpuds_visible_sort_order(visible);
+	for (int64 i = 0; i < unsure->n; i++)
+		seen += gpuds_visible_look_up(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
+	gpuds_visible_end_piece(visible);
+	return seen;
 }
 
 /*
@@ -118,31 +127,31 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
 	while (gpuds_scan_has_more(scan))
 	{
-		const GpudsEntry *entries;
-		int64 n;
-		bool from_mirror;
+		GpudsScanBatch batch;
 
 		if (device_counts && gpuds_scan_counts(scan))
 		{
 			device_counts = count_on_device(scan, &visible, &seen);
 			continue;
 		}
-		gpuds_scan_next_batch(scan, HEAP_PIECE, &entries, &n, &from_mirror);
-		if (unsure.n + n > unsure.size)
+		if (unsure.entries == NULL)
+			begin_piece(&visible, &unsure);
+		/* One too many would be written before it is seen to be one. */
+		gpuds_scan_next_batch(scan, GPUDS_PIECE - 1 - unsure.n, &batch);
+		seen += count_batch(&visible, &batch, &unsure);
+		if (unsure.n >= GPUDS_PIECE / 2)
 		{
-			seen += gpuds_visible_count_in_heap(&visible, unsure.tids, unsure.n);
-			unsure.n = 0;
-			make_room(&unsure, n);
+			seen += count_in_heap(&visible, &unsure);
+			begin_piece(&visible, &unsure);
 		}
-		seen += count_batch(&visible, entries, n, from_mirror, &unsure);
 	}
-	seen += gpuds_visible_count_in_heap(&visible, unsure.tids, unsure.n);
-	*fetches = visible.fetches;
-	gpuds_visible_end(&visible);
-	if (unsure.tids)
+	if (unsure.entries)
 	{
-		pfree(unsure.tids);
+		seen += count_in_heap(&visible, &unsure);
+		pfree(unsure.entries);
 		pfree(unsure.to_all);
 	}
+	*fetches = visible.fetches;
+	gpuds_visible_end(&visible);
 	return seen;
 }

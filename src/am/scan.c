@@ -435,12 +435,11 @@ gpuds_scan_has_more(IndexScanDesc scan)
 }
 
 /*
- * The scan's next entries, most at most, perhaps none, in order, in memory of the scan; what they lead to, the
- * caller must look at with the scan's snapshot.  gpuds_scan_has_more must have said that there are intervals
- * left.  *from_mirror: the entries are not of the journal.
+ * The scan's next entries, most at most, perhaps none; what they lead to, the caller must look at with the scan's
+ * snapshot.  gpuds_scan_has_more must have said that there are intervals left.
  */
 void
-gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries, int64 *n, bool *from_mirror)
+gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 {
 	GpudsScanState *state = scan->opaque;
 
@@ -458,9 +457,10 @@ gpuds_scan_next_batch(IndexScanDesc scan, int64 most, const GpudsEntry **entries
 		}
 		state->nchunk = passed;
 	}
-	*entries = state->chunk;
-	*n = state->nchunk;
-	*from_mirror = state->ref.mirror != NULL;
+	batch->entries = state->chunk;
+	batch->n = state->nchunk;
+	batch->from_mirror = state->ref.mirror != NULL;
+	batch->kill_mark = state->ref.kill_mark;
 	pgstat_count_index_tuples(scan->indexRelation, state->nchunk);
 }
 

@@ -19,7 +19,7 @@
 #include "am/visible.h"
 #include "journal/journal.h"
 #include "kernels/core/sort.h"
-#include "key/key.h"
+#include "memtable/memtable.h"
 
 /* Bytes of a page of the visibility map, and heap pages that it is about. */
 #define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
@@ -32,6 +32,7 @@ gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan)
 	memset(visible, 0, sizeof(*visible));
 	visible->scan = scan;
 	visible->slot = table_slot_create(scan->heapRelation, NULL);
+	visible->context = CurrentMemoryContext;
 }
 
 /* To be called before the scan's barrier. */
@@ -89,16 +90,17 @@ gpuds_visible_to_all(GpudsVisible *visible, uint64 tid)
 }
 
 /*
- * I1 for n entries that the scan has just been given: which rows are visible to all?  from_mirror: they are
- * not of the journal.
+ * I1 for the entries that the scan has just been given: which rows are visible to all?
  */
 void
-gpuds_visible_mark(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bool from_mirror, bool *to_all)
+gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 {
+	const GpudsEntry *entries = batch->entries;
+	const int64 n = batch->n;
 	const unsigned char *bits = NULL;
 	uint32 number = 0;
 
-	if (!visible->counts || !from_mirror)
+	if (!visible->counts || !batch->from_mirror)
 	{
 		memset(to_all, false, n * sizeof(bool));
 		return;
@@ -212,20 +214,24 @@ gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead)
  * Has pages read ahead for rows that will be looked up in the order of n words, whose high 48 bits are
  * TIDs shifted by shift: the i-th is next.
  */
-void
-gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uint64 *words, int64 n, int64 i,
-						 int shift)
+static void
+read_ahead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shift)
 {
 	Relation heap = visible->scan->heapRelation;
+	GpudsReadAhead *ahead = &visible->ahead;
 	const int block_shift = 16 + shift;
 
 	if (i == 0)
 	{
 		ahead->distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
-		ahead->next = ahead->pages = 0;
+		ahead->next = ahead->last = ahead->pages = 0;
 	}
-	else if (words[i] >> block_shift != words[i - 1] >> block_shift)
-		ahead->pages--;
+	/* Some rows may have been passed over, and their pages. */
+	for (; ahead->last < i; ahead->last++)
+	{
+		if (ahead->pages > 0 && words[ahead->last + 1] >> block_shift != words[ahead->last] >> block_shift)
+			ahead->pages--;
+	}
 	for (ahead->next = Max(ahead->next, i + 1); ahead->pages < ahead->distance && ahead->next < n;
 		 ahead->next++)
 	{
@@ -236,6 +242,87 @@ gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uin
 	}
 }
 
+static void
+sort_words(uint64 *words, int64 n)
+{
+	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
+
+	sort_u64(words, scratch, n);
+	pfree(scratch);
+}
+
+/* Hands on what is known of dead entries. */
+static void
+hand_on_killed(GpudsVisible *visible)
+{
+	if (visible->nkilled > 0)
+		gpuds_memtable_kill(visible->kill_mark.memtable, visible->kill_mark.stamp, visible->killed,
+							visible->nkilled);
+	visible->nkilled = 0;
+}
+
+void
+gpuds_visible_begin_piece(GpudsVisible *visible)
+{
+	if (visible->order == NULL)
+		visible->order = MemoryContextAlloc(visible->context, GPUDS_PIECE * sizeof(uint64));
+	visible->norder = 0;
+	visible->has_mark = false;
+	visible->kill_mark.memtable = 0;
+}
+
+void
+gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch)
+{
+	const GpudsKillMark *mark = &batch->kill_mark;
+
+	if (!visible->has_mark)
+		visible->kill_mark = *mark;
+	else if (mark->memtable != visible->kill_mark.memtable || mark->stamp != visible->kill_mark.stamp)
+		visible->kill_mark.memtable = 0;
+	visible->has_mark = true;
+	if (visible->scan->xactStartedInRecovery)
+		visible->kill_mark.memtable = 0;
+}
+
+/* The row of the piece's entry of a number is to be looked up. */
+void
+gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
+{
+	visible->order[visible->norder++] = tid << GPUDS_PIECE_BITS | (uint64) number;
+}
+
+void
+gpuds_visible_sort_order(GpudsVisible *visible)
+{
+	sort_words(visible->order, visible->norder);
+}
+
+/* As gpuds_visible_in_heap for an entry at a place in the order, which is killed if its row is dead. */
+bool
+gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
+{
+	bool dead;
+	bool seen;
+
+	read_ahead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+	seen = gpuds_visible_in_heap(visible, entry->t & ENTRY_TID_MASK, &dead);
+	if (dead && visible->kill_mark.memtable != 0)
+	{
+		if (visible->nkilled == GPUDS_MAX_KILLED)
+			hand_on_killed(visible);
+		visible->killed[visible->nkilled++] = *entry;
+	}
+	return seen;
+}
+
+void
+gpuds_visible_end_piece(GpudsVisible *visible)
+{
+	hand_on_killed(visible);
+	ExecClearTuple(visible->slot);
+}
+
 /*
  * How many of the rows at n TIDs does the scan's snapshot see?  Sorts the TIDs, so that each page is
  * visited once.
@@ -243,20 +330,14 @@ gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uin
 int64
 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
 {
-	GpudsReadAhead ahead;
 	int64 seen = 0;
-	uint64 *scratch;
 
-	if (n == 0)
-		return 0;
-	scratch = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
-	sort_u64(tids, scratch, n);
-	pfree(scratch);
+	sort_words(tids, n);
 	for (int64 i = 0; i < n; i++)
 	{
 		bool dead;
 
-		gpuds_visible_read_ahead(visible, &ahead, tids, n, i, 0);
+		read_ahead(visible, tids, n, i, 0);
 		seen += gpuds_visible_in_heap(visible, tids[i], &dead);
 	}
 	ExecClearTuple(visible->slot);
@@ -279,5 +360,7 @@ void
 gpuds_visible_end(GpudsVisible *visible)
 {
 	gpuds_visible_reset(visible);
+	if (visible->order)
+		pfree(visible->order);
 	ExecDropSingleTupleTableSlot(visible->slot);
 }

@@ -45,7 +45,7 @@
 #include "executor/tuptable.h"
 #include "storage/buf.h"
 
-#include "kernels/core/entry.h"
+#include "am/am.h"
 
 /* Pages of the visibility map that are kept pinned: each is of 255 MB of the heap. */
 #define GPUDS_MAP_PAGES 64
@@ -57,6 +57,18 @@ typedef struct GpudsMapPage
 	const unsigned char *bits; /* two a heap page; the lower one says that all is visible */
 } GpudsMapPage;
 
+/* Dead entries that are remembered before they are handed on. */
+#define GPUDS_MAX_KILLED 128
+
+/* Pages of the heap that have been asked for ahead of their visit. */
+typedef struct GpudsReadAhead
+{
+	int distance; /* pages, at most */
+	int pages;    /* from the current one on */
+	int64 next;   /* row to look at */
+	int64 last;   /* row that was visited last */
+} GpudsReadAhead;
+
 typedef struct GpudsVisible
 {
 	IndexScanDesc scan;
@@ -65,26 +77,50 @@ typedef struct GpudsVisible
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot;
 	int64 fetches; /* rows that were looked up */
+	MemoryContext context;
+
+	/* rows to be looked up in the order of the heap: TIDs and numbers of entries */
+	uint64 *order;
+	int64 norder;
+	GpudsReadAhead ahead;
+
+	/* what it takes to kill the entries of the piece at hand; no memtable if it came by several marks */
+	GpudsKillMark kill_mark;
+	bool has_mark;
+	GpudsEntry killed[GPUDS_MAX_KILLED];
+	int nkilled;
 } GpudsVisible;
 
-/* Pages of the heap that have been asked for ahead of their visit. */
-typedef struct GpudsReadAhead
-{
-	int distance; /* pages, at most */
-	int pages;    /* from the current one on */
-	int64 next;   /* word to look at */
-} GpudsReadAhead;
+/* A piece has no more entries: their numbers have so many bits. */
+#define GPUDS_PIECE_BITS 16
+#define GPUDS_PIECE (1 << GPUDS_PIECE_BITS)
 
 extern void gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan);
 extern void gpuds_visible_before_barrier(GpudsVisible *visible);
 extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
-extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsEntry *entries, int64 n, bool from_mirror,
-							   bool *to_all);
+extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all);
 extern unsigned char *gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes);
 extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes);
 extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
-extern void gpuds_visible_read_ahead(GpudsVisible *visible, GpudsReadAhead *ahead, const uint64 *words,
-									 int64 n, int64 i, int shift);
+
+/*
+ * A piece of a scan, whose entries the caller keeps.  begin_piece; add_to_piece for each batch that it has
+ * entries of; then order and, for each place in that order, look_up; end_piece.
+ */
+extern void gpuds_visible_begin_piece(GpudsVisible *visible);
+extern void gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch);
+extern void gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number);
+extern void gpuds_visible_sort_order(GpudsVisible *visible);
+extern bool gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
+extern void gpuds_visible_end_piece(GpudsVisible *visible);
+
+/* The number of the entry at a place in the order of the heap. */
+static inline int64
+gpuds_visible_at(const GpudsVisible *visible, int64 place)
+{
+	return (int64) (visible->order[place] & (GPUDS_PIECE - 1));
+}
+
 extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
 extern void gpuds_visible_reset(GpudsVisible *visible);
 extern void gpuds_visible_end(GpudsVisible *visible);

@@ -12,6 +12,7 @@
 #include "access/relscan.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
+#include "utils/rel.h"
 
 #include "am/am.h"
 #include "custom/custom.h"
@@ -28,19 +29,6 @@ below_of(CustomScanState *css)
 	return linitial(css->custom_ps);
 }
 
-/* Asks core for the rows, which looks at each of them. */
-static int64
-count_by_core(PlanState *below)
-{
-	for (int64 rows = 0;; rows++)
-	{
-		TupleTableSlot *slot = ExecProcNode(below);
-
-		if (TupIsNull(slot))
-			return rows;
-	}
-}
-
 static int64
 count(PlanState *below)
 {
@@ -51,10 +39,7 @@ count(PlanState *below)
 	gpuds_below_start(below);
 	scan = gpuds_below_begin(below);
 	if (scan->xs_recheck)
-	{
-		gpuds_below_stop(below, 0, 0);
-		return count_by_core(below);
-	}
+		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
 	rows = gpuds_scan_count(scan, below->plan->plan_rows, &fetches);
 	gpuds_below_stop(below, rows, fetches);
 	return rows;
@@ -81,11 +66,15 @@ next(ScanState *ss)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* No row of a table is behind the row that this one returns. */
+/*
+ * Core asks for this when a statement looks at a changed row once more (EvalPlanQual); in some minor releases for
+ * counts in its subqueries, too.
+ */
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
 {
-	return true;
+	slot = next(ss);
+	return !TupIsNull(slot);
 }
 
 static TupleTableSlot *

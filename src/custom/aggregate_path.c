@@ -16,9 +16,6 @@
 
 #include "custom/custom.h"
 
-/* Counting an entry, in units of cpu_operator_cost: some 4 ns, where an operator takes 25. */
-#define COUNT_OPERATORS 0.2
-
 /* Does an aggregate count all rows of a scan? */
 static bool
 counts_rows(PlannerInfo *root, const IndexPath *path, const Aggref *aggref)
@@ -29,10 +26,11 @@ counts_rows(PlannerInfo *root, const IndexPath *path, const Aggref *aggref)
 	if (aggref->aggfnoid == F_COUNT_)
 		return true;
 	return aggref->aggfnoid == F_COUNT_ANY &&
-		   gpuds_covering_not_null(path, ((TargetEntry *) linitial(aggref->args))->expr, root);
+		   (path == NULL ||
+			gpuds_covering_not_null(path, ((TargetEntry *) linitial(aggref->args))->expr, root));
 }
 
-/* Are there aggregates, and do all of them count the rows of a scan? */
+/* Are there aggregates, and do all of them count rows, of a scan if there is one yet? */
 static bool
 all_count_rows(PlannerInfo *root, const IndexPath *path, List *aggregates)
 {
@@ -46,16 +44,6 @@ all_count_rows(PlannerInfo *root, const IndexPath *path, List *aggregates)
 			return false;
 	}
 	return aggregates != NIL;
-}
-
-/* What core would have spent on the heap. */
-static Cost
-heap_cost(const IndexPath *path)
-{
-	double rows = path->indexselectivity * path->path.parent->tuples;
-	Cost cost = path->path.total_cost - path->indextotalcost - rows * cpu_tuple_cost;
-
-	return Max(cost, 0);
 }
 
 static Plan *
@@ -94,17 +82,15 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	CustomPath *path;
 	IndexPath *below;
 	List *aggregates;
-	double rows;
 
 	if (parse->groupClause != NIL || parse->groupingSets != NIL || !parse->hasAggs ||
 		extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL)
 		return;
-	below = gpuds_covering_path(root, input);
-	if (below == NULL)
-		return;
 	aggregates = list_concat(pull_var_clause((Node *) output->reltarget->exprs, PVC_INCLUDE_AGGREGATES),
 							 pull_var_clause(extra->havingQual, PVC_INCLUDE_AGGREGATES));
-	if (!all_count_rows(root, below, aggregates))
+	/* What costs little to see comes first. */
+	if (!all_count_rows(root, NULL, aggregates) || (below = gpuds_covering_path(root, input)) == NULL ||
+		!all_count_rows(root, below, aggregates))
 		return;
 
 	path = makeNode(CustomPath);
@@ -112,9 +98,7 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	path->path.parent = output;
 	path->path.pathtarget = output->reltarget;
 	path->path.rows = 1;
-	rows = below->indexselectivity * input->tuples;
-	path->path.startup_cost = below->path.startup_cost + heap_cost(below) +
-							  rows * COUNT_OPERATORS * cpu_operator_cost;
+	path->path.startup_cost = gpuds_covering_count_cost(root, below);
 	path->path.total_cost = path->path.startup_cost + cpu_tuple_cost;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(below);

@@ -55,7 +55,7 @@ parts_of(PlanState *below)
 }
 
 /*
- * The scan with its keys set, at its beginning.  Core ends it with the state below.
+ * The scan with its keys set, at its beginning, after gpuds_below_start.  Core ends it with the state below.
  */
 IndexScanDesc
 gpuds_below_begin(PlanState *below)
@@ -63,8 +63,6 @@ gpuds_below_begin(PlanState *below)
 	Parts parts = parts_of(below);
 	ScanState *state = (ScanState *) below;
 
-	if (below->chgParam != NULL || parts.waits)
-		ExecReScan(below);
 	if (*parts.scan == NULL)
 	{
 		*parts.scan = GpudsIndexBeginscan(state->ss_currentRelation, parts.index, below->state->es_snapshot,
@@ -85,10 +83,15 @@ gpuds_below_rescan(PlanState *below, Bitmapset *changed)
 		ExecReScan(below);
 }
 
-/* Around work that the state below would have done: EXPLAIN shows it there. */
+/*
+ * Around work that the state below would have done: EXPLAIN shows it there.  A change of parameters ends a loop, so it
+ * comes first.
+ */
 void
 gpuds_below_start(PlanState *below)
 {
+	if (below->chgParam != NULL || parts_of(below).waits)
+		ExecReScan(below);
 	if (below->instrument)
 		InstrStartNode(below->instrument);
 }

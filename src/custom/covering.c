@@ -7,17 +7,26 @@
  */
 #include "gpuds.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/spccache.h"
 #include "utils/syscache.h"
 
 #include "am/am.h"
 #include "custom/custom.h"
+#include "key/key.h"
+
+/* Counting an entry, in units of cpu_operator_cost: some 4 ns, where an operator takes 25. */
+#define COUNT_OPERATORS 0.2
 
 /* Is an index one of gpuds, and can the query use it? */
 bool
@@ -40,6 +49,35 @@ gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel)
 		   (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
 }
 
+/* Is a value equal to one key at most, or on one side of it, whatever the TimeZone? */
+static bool
+is_exact(const IndexOptInfo *index, const IndexClause *clause)
+{
+	ListCell *lc;
+
+	foreach (lc, clause->indexquals)
+	{
+		const Node *condition = (const Node *) lfirst_node(RestrictInfo, lc)->clause;
+		Oid op;
+		int strategy;
+		Oid left;
+		Oid right;
+
+		if (IsA(condition, OpExpr))
+			op = ((const OpExpr *) condition)->opno;
+		else if (IsA(condition, ScalarArrayOpExpr))
+			op = ((const ScalarArrayOpExpr *) condition)->opno;
+		else if (IsA(condition, NullTest))
+			continue;
+		else
+			return false;
+		get_op_opfamily_properties(op, index->opfamily[clause->indexcol], false, &strategy, &left, &right);
+		if (!gpuds_key_probe_is_exact(index->opcintype[clause->indexcol], right))
+			return false;
+	}
+	return true;
+}
+
 /* Is a table's clause one of a scan's conditions, and exact there? */
 static bool
 has_condition(const IndexPath *path, const RestrictInfo *rinfo)
@@ -50,7 +88,7 @@ has_condition(const IndexPath *path, const RestrictInfo *rinfo)
 	{
 		const IndexClause *clause = lfirst_node(IndexClause, lc);
 
-		if (!clause->lossy && clause->rinfo == rinfo)
+		if (!clause->lossy && clause->rinfo == rinfo && is_exact(path->indexinfo, clause))
 			return true;
 	}
 	return false;
@@ -80,7 +118,6 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 {
 	RelOptInfo *table = makeNode(RelOptInfo);
 	IndexOptInfo *only = makeNode(IndexOptInfo);
-	IndexPath *best = NULL;
 	ListCell *lc;
 
 	*table = *rel;
@@ -98,20 +135,61 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 	{
 		IndexPath *path = (IndexPath *) lfirst(lc);
 
-		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path) &&
-			(best == NULL || path->path.total_cost < best->path.total_cost))
-			best = path;
+		/* They differ in direction only. */
+		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path))
+			return path;
 	}
-	return best;
+	return NULL;
 }
 
 /*
- * The cheapest scan of a table by an index of gpuds that covers all of the table's clauses, or NULL.
+ * What the visits of so many rows in the heap cost, in so many rounds through it.  A round visits its pages in
+ * their order; what is in the cache by then need not be read again.
+ */
+Cost
+gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds)
+{
+	double pages = Max(rel->pages, 1);
+	double of_round = Min(2 * pages * rows / rounds / (2 * pages + rows / rounds), pages);
+	double random_cost;
+	double seq_cost;
+	Cost page_cost;
+
+	if (rows <= 0)
+		return 0;
+	get_tablespace_page_costs(rel->reltablespace, &random_cost, &seq_cost);
+	page_cost = random_cost - (random_cost - seq_cost) * sqrt(of_round / pages);
+	return index_pages_fetched(rows, rel->pages, 0, root) * page_cost + rows * cpu_tuple_cost;
+}
+
+/* The share of a table's rows that the visibility map is not enough for (am/visible.h). */
+double
+gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
+{
+	return gpuds_scan_uses_map(index) ? 1 - rel->allvisfrac : 1;
+}
+
+/* What it costs to count a scan's rows. */
+Cost
+gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
+{
+	int nfilters;
+	double entries = gpuds_scan_entries(root, path, &nfilters);
+	const RelOptInfo *rel = path->path.parent;
+	double visited = path->indexselectivity * rel->tuples * gpuds_covering_unmapped(path->indexinfo, rel);
+
+	return path->path.startup_cost + entries * (COUNT_OPERATORS + nfilters) * cpu_operator_cost +
+		   gpuds_covering_heap_cost(root, rel, visited, 1);
+}
+
+/*
+ * The scan to count the rows of a table by: the cheapest by an index of gpuds that covers all of the table's clauses, or NULL.
  */
 IndexPath *
 gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel)
 {
 	IndexPath *best = NULL;
+	Cost best_cost = 0;
 	ListCell *lc;
 
 	if (!gpuds_covering_is_table(root, rel))
@@ -120,12 +198,19 @@ gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel)
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 		IndexPath *path;
+		Cost cost;
 
 		if (!gpuds_covering_is_ours(index))
 			continue;
 		path = covering_path_of(root, rel, index);
-		if (path && (best == NULL || path->path.total_cost < best->path.total_cost))
+		if (path == NULL)
+			continue;
+		cost = gpuds_covering_count_cost(root, path);
+		if (best == NULL || cost < best_cost)
+		{
 			best = path;
+			best_cost = cost;
+		}
 	}
 	return best;
 }

@@ -23,6 +23,9 @@
 extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
 extern bool gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel);
+extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
+extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel);
+extern Cost gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path);
 extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
 
 /* below.c: the index scan below a node */

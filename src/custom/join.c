@@ -45,9 +45,8 @@
 #define ROWS_GROWTH 8
 #define MOST_ROWS (1024 * 1024)
 
-/* Matches that are resolved at a time, about; their numbers have 16 bits. */
-#define MATCH_PIECE (48 * 1024)
-#define MATCH_BITS 16
+/* Matches that are resolved at a time, about. */
+#define MATCH_PIECE (GPUDS_PIECE / 4 * 3)
 
 typedef enum JoinStage
 {
@@ -87,17 +86,19 @@ typedef struct GpudsJoinState
 	CustomScanState css;
 	JoinType type;
 	bool heap_free;
-	int nouter;                 /* columns of the scan tuple that are the outer plan's */
-	int ninner;                 /* and those behind them, */
-	AttrNumber *columns;        /* of the inner table, or of the index if that is enough; 0: none */
-	int last_column;            /* highest of them */
-	List *keys;                 /* ExprStates */
-	ExprState *quals;           /* or NULL */
+	int nouter;          /* columns of the scan tuple that are the outer plan's */
+	int ninner;          /* and those behind them, */
+	AttrNumber *columns; /* of the inner table, or of the index if that is enough; 0: none */
+	int last_column;     /* highest of them */
+	List *keys;          /* ExprStates */
+	ExprState *quals;    /* or NULL */
+	Datum *inner_values; /* of these */
+	bool *inner_isnull;
 	TupleTableSlot *outer_slot; /* an outer row that was kept */
 	Oid index_oid;
 	Index inner; /* number of the inner table */
 
-	Relation index; /* NULL: not opened yet */
+	Relation index; /* NULL: nothing will be executed */
 	IndexScanDesc scan;
 	GpudsVisible visible;
 	GpudsKeyLayout layout;
@@ -121,9 +122,6 @@ typedef struct GpudsJoinState
 	Match *matches; /* the piece at hand */
 	int64 nmatches;
 	int64 matches_size;
-	uint64 *order; /* TIDs and numbers of matches, in the order of the heap */
-	int64 norder;
-	GpudsReadAhead ahead;
 	int64 at;     /* match to give pairs of */
 	int64 member; /* probe of its group, -1: the match has not been looked at */
 	int64 rest;   /* outer row */
@@ -152,13 +150,17 @@ keeps_unmatched(const GpudsJoinState *state)
 	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
 }
 
-/* The scan tuple as its columns have been set. */
+/*
+ * The scan tuple as its columns have been set.  Whoever gets it may make it a tuple of its own, and free that, so
+ * the inner columns, which serve several pairs, are kept apart.
+ */
 static TupleTableSlot *
 scan_tuple(GpudsJoinState *state)
 {
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 
-	ExecClearTuple(slot);
+	memcpy(slot->tts_values + state->nouter, state->inner_values, state->ninner * sizeof(Datum));
+	memcpy(slot->tts_isnull + state->nouter, state->inner_isnull, state->ninner * sizeof(bool));
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -168,6 +170,7 @@ set_outer(GpudsJoinState *state, TupleTableSlot *from)
 {
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 
+	ExecClearTuple(slot);
 	slot_getallattrs(from);
 	memcpy(slot->tts_values, from->tts_values, state->nouter * sizeof(Datum));
 	memcpy(slot->tts_isnull, from->tts_isnull, state->nouter * sizeof(bool));
@@ -184,15 +187,14 @@ set_outer_row(GpudsJoinState *state, int64 row)
 static void
 set_inner(GpudsJoinState *state, const Datum *values, const bool *isnull)
 {
-	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-
 	for (int i = 0; i < state->ninner; i++)
 	{
 		int column = state->columns[i];
 		bool none = values == NULL || column == 0;
 
-		slot->tts_isnull[state->nouter + i] = none || isnull[column - 1];
-		slot->tts_values[state->nouter + i] = none ? (Datum) 0 : values[column - 1];
+		Assert(column >= 0);
+		state->inner_isnull[i] = none || isnull[column - 1];
+		state->inner_values[i] = none ? (Datum) 0 : values[column - 1];
 	}
 }
 
@@ -239,7 +241,7 @@ make_probe(GpudsJoinState *state, uint64 number, GpudsEntry *probe)
 	return gpuds_key_probe(&state->probe, values, isnull, number, probe);
 }
 
-/* Opens the index for the first batch. */
+/* Opens the index; the plan holds it from its start, as core's plans do. */
 static void
 open_index(GpudsJoinState *state)
 {
@@ -339,8 +341,6 @@ load_batch(GpudsJoinState *state)
 	int64 size = FIRST_ROWS;
 	Size bytes = 0;
 
-	if (state->index == NULL)
-		open_index(state);
 	MemoryContextReset(state->batch);
 	old = MemoryContextSwitchTo(state->batch);
 	state->rows = palloc(size * sizeof(OuterRow));
@@ -384,32 +384,35 @@ find_group(GpudsJoinState *state, const GpudsEntry *entry)
 	key.w0 = entry->w0 & ~rest->w0;
 	key.w1 = entry->w1 & ~rest->w1;
 	key.t = entry->t & ~rest->t;
-	while (entry_less(&state->keys_of_groups[state->group], &key))
+	while (state->group < state->ngroups && entry_less(&state->keys_of_groups[state->group], &key))
 		state->group++;
-	Assert(state->group < state->ngroups && entry_equal(&state->keys_of_groups[state->group], &key));
+	if (state->group == state->ngroups || !entry_equal(&state->keys_of_groups[state->group], &key))
+		elog(ERROR, "index \"%s\" returned a key that was not asked for",
+			 RelationGetRelationName(state->index));
 }
 
 static void
-add_matches(GpudsJoinState *state, const GpudsEntry *entries, int64 n, bool from_mirror)
+add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 {
+	const int64 n = batch->n;
 	bool *to_all = palloc(Max(n, 1) * sizeof(bool));
 
+	gpuds_visible_add_to_piece(&state->visible, batch);
 	if (state->heap_free)
-		gpuds_visible_mark(&state->visible, entries, n, from_mirror, to_all);
+		gpuds_visible_mark(&state->visible, batch, to_all);
 	if (state->nmatches + n > state->matches_size)
 	{
-		state->matches_size = state->nmatches + n;
-		state->matches = repalloc_huge(state->matches, state->matches_size * sizeof(Match));
-		state->order = repalloc_huge(state->order, state->matches_size * sizeof(uint64));
+		state->matches_size = Max(state->nmatches + n, 2 * state->matches_size);
+		state->matches = repalloc(state->matches, state->matches_size * sizeof(Match));
 	}
 	for (int64 i = 0; i < n; i++)
 	{
 		Match *match = &state->matches[state->nmatches];
 
-		find_group(state, &entries[i]);
+		find_group(state, &batch->entries[i]);
 		if (state->groups[state->group].settled)
 			continue;
-		match->entry = entries[i];
+		match->entry = batch->entries[i];
 		match->group = (uint32) state->group;
 		match->visible = state->heap_free && to_all[i];
 		/* A row that is visible to all is all that a semijoin wants. */
@@ -424,58 +427,44 @@ add_matches(GpudsJoinState *state, const GpudsEntry *entries, int64 n, bool from
 static void
 order_matches(GpudsJoinState *state)
 {
-	uint64 *scratch;
-
-	state->norder = 0;
 	for (int64 i = 0; i < state->nmatches; i++)
 	{
 		const Match *match = &state->matches[i];
 
 		if (!match->visible && !state->groups[match->group].settled)
-			state->order[state->norder++] = (match->entry.t & ENTRY_TID_MASK) << MATCH_BITS | i;
+			gpuds_visible_order(&state->visible, match->entry.t & ENTRY_TID_MASK, i);
 	}
-	scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(state->norder, 1) * sizeof(uint64));
-	sort_u64(state->order, scratch, state->norder);
-	pfree(scratch);
+	gpuds_visible_sort_order(&state->visible);
 }
 
 static Match *
 ordered_match(GpudsJoinState *state, int64 i)
 {
-	return &state->matches[state->order[i] & ((1 << MATCH_BITS) - 1)];
-}
-
-/* Looks the row of a match up, which is the i-th in the order of the heap. */
-static bool
-look_up(GpudsJoinState *state, int64 i)
-{
-	bool dead;
-
-	gpuds_visible_read_ahead(&state->visible, &state->ahead, state->order, state->norder, i, MATCH_BITS);
-	return gpuds_visible_in_heap(&state->visible, state->order[i] >> MATCH_BITS, &dead);
+	return &state->matches[gpuds_visible_at(&state->visible, i)];
 }
 
 /* Looks up all rows of the piece that the visibility map is not enough for. */
 static void
 look_all_up(GpudsJoinState *state)
 {
-	for (int64 i = 0; i < state->norder; i++)
+	for (int64 i = 0; i < state->visible.norder; i++)
 	{
 		Match *match = ordered_match(state, i);
 
 		if (state->groups[match->group].settled)
 			continue;
-		match->visible = look_up(state, i);
+		match->visible = gpuds_visible_look_up(&state->visible, i, &match->entry);
 		if (match->visible && wants_one_match(state) && state->quals == NULL)
 			state->groups[match->group].settled = true;
 	}
-	ExecClearTuple(state->visible.slot);
 }
 
 /* Gets the next piece of the batch's matches; false: there are no more. */
 static bool
 collect_matches(GpudsJoinState *state)
 {
+	gpuds_visible_end_piece(&state->visible);
+	gpuds_visible_begin_piece(&state->visible);
 	state->nmatches = 0;
 	state->at = 0;
 	state->member = -1;
@@ -483,12 +472,10 @@ collect_matches(GpudsJoinState *state)
 		return false;
 	while (state->nmatches < MATCH_PIECE && gpuds_scan_has_more(state->scan))
 	{
-		const GpudsEntry *entries;
-		int64 n;
-		bool from_mirror;
+		GpudsScanBatch batch;
 
-		gpuds_scan_next_batch(state->scan, (1 << MATCH_BITS) - state->nmatches, &entries, &n, &from_mirror);
-		add_matches(state, entries, n, from_mirror);
+		gpuds_scan_next_batch(state->scan, GPUDS_PIECE - state->nmatches, &batch);
+		add_matches(state, &batch);
 	}
 	state->matches_seen += state->nmatches;
 	order_matches(state);
@@ -503,7 +490,7 @@ current_match(GpudsJoinState *state)
 {
 	if (state->heap_free)
 		return state->at < state->nmatches ? &state->matches[state->at] : NULL;
-	return state->at < state->norder ? ordered_match(state, state->at) : NULL;
+	return state->at < state->visible.norder ? ordered_match(state, state->at) : NULL;
 }
 
 /* Sets the inner columns of a match; false: it is none. */
@@ -516,7 +503,8 @@ begin_match(GpudsJoinState *state, const Match *match)
 			set_inner_entry(state, &match->entry);
 		return match->visible;
 	}
-	if (state->groups[match->group].settled || !look_up(state, state->at))
+	if (state->groups[match->group].settled ||
+		!gpuds_visible_look_up(&state->visible, state->at, &match->entry))
 		return false;
 	set_inner_row(state);
 	return true;
@@ -643,11 +631,15 @@ next(ScanState *ss)
 	}
 }
 
-/* Not reached: there is no path where rows are locked or changed. */
+/*
+ * Core asks for this when a statement looks at a changed row once more (EvalPlanQual).  A join of the changed
+ * rows themselves has no such path, so this one is part of a subquery; some minor releases ask nevertheless.
+ */
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
 {
-	return true;
+	slot = next(ss);
+	return !TupIsNull(slot);
 }
 
 static TupleTableSlot *
@@ -702,10 +694,13 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->quals = ExecInitQual(list_nth(plan->custom_exprs, JOIN_QUALS), &css->ss.ps);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
 	state->batch = AllocSetContextCreate(CurrentMemoryContext, "GpudsJoin batch", ALLOCSET_DEFAULT_SIZES);
+	state->inner_values = palloc0(Max(state->ninner, 1) * sizeof(Datum));
+	state->inner_isnull = palloc0(Max(state->ninner, 1) * sizeof(bool));
 	state->matches_size = 1;
 	state->matches = palloc(sizeof(Match));
-	state->order = palloc(sizeof(uint64));
 	restart(state);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		open_index(state);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -32,7 +33,6 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-#include "utils/spccache.h"
 
 #include "am/am.h"
 #include "custom/custom.h"
@@ -134,7 +134,7 @@ index_returns(const IndexOptInfo *index, Index relid, List *exprs)
 		bool found = var->varno != relid;
 
 		for (int i = 0; !found && i < index->nkeycolumns; i++)
-			found = index->indexkeys[i] == var->varattno && index->canreturn[i];
+			found = index->indexkeys[i] == var->varattno && var->varattno > 0 && index->canreturn[i];
 		if (!found)
 			return false;
 	}
@@ -188,50 +188,37 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	return plan;
 }
 
-/*
- * What the visits of so many rows in the heap cost, in so many rounds through it.  A round visits its pages in
- * their order; what is in the cache by then need not be read again.
- */
-static Cost
-heap_cost(PlannerInfo *root, const JoinPlan *plan, double rows, double rounds)
-{
-	double pages = Max(plan->inner->pages, 1);
-	double of_round = Min(2 * pages * rows / rounds / (2 * pages + rows / rounds), pages);
-	double random_cost;
-	double seq_cost;
-	Cost page_cost;
-
-	if (rows < 1)
-		return 0;
-	get_tablespace_page_costs(plan->inner->reltablespace, &random_cost, &seq_cost);
-	page_cost = random_cost - (random_cost - seq_cost) * sqrt(of_round / pages);
-	return index_pages_fetched(rows, plan->inner->pages, 0, root) * page_cost + rows * cpu_tuple_cost;
-}
-
 /* False: the index would have to be read from its journal again and again. */
 static bool
-cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer,
-		  JoinPathExtraData *extra)
+cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer)
 {
 	double rows = Max(outer->rows, 1);
 	double bytes = rows * (MAXALIGN(outer->pathtarget->width) + 2 * sizeof(GpudsEntry));
 	double rounds = ceil(bytes / (work_mem * 1024.0));
-	Selectivity selectivity = clauselist_selectivity(root, plan->conditions, 0, JOIN_INNER, extra->sjinfo);
-	double matches = clamp_row_est(rows * selectivity * Max(plan->inner->tuples, 1));
+	SpecialJoinInfo all_pairs = { .type = T_SpecialJoinInfo, .jointype = JOIN_INNER };
+	Selectivity selectivity;
+	double matches;
+	double visited; /* of their rows, in the heap */
 	QualCost quals;
+	QualCost keys;
 	Cost start;
 	Cost run;
 
+	/* Matches are counted as for an inner join, whatever the join is. */
+	all_pairs.min_lefthand = all_pairs.syn_lefthand = outer->parent->relids;
+	all_pairs.min_righthand = all_pairs.syn_righthand = plan->inner->relids;
+	selectivity = clauselist_selectivity(root, plan->conditions, 0, JOIN_INNER, &all_pairs);
+	matches = clamp_row_est(rows * selectivity * Max(plan->inner->tuples, 1));
 	cost_qual_eval(&quals, plan->quals, root);
+	cost_qual_eval(&keys, list_concat(list_copy(plan->keys), extract_actual_clauses(plan->others, false)),
+				   root);
 	start = gpuds_scan_start_cost(plan->index, rows);
 	if (start < 0)
 		return false;
-	run = rounds * start + rows * ROW_OPERATORS * cpu_operator_cost + quals.startup +
-		  matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
-	if (plan->heap_free)
-		run += heap_cost(root, plan, matches * (1 - plan->inner->allvisfrac), rounds);
-	else
-		run += heap_cost(root, plan, matches, rounds);
+	run = rounds * start + rows * (ROW_OPERATORS * cpu_operator_cost + keys.per_tuple) + keys.startup +
+		  quals.startup + matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
+	visited = plan->heap_free ? gpuds_covering_unmapped(plan->index, plan->inner) : 1;
+	run += gpuds_covering_heap_cost(root, plan->inner, matches * visited, rounds);
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
 	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + run;
@@ -325,17 +312,24 @@ path_of(PlannerInfo *root, RelOptInfo *joinrel, const JoinPlan *plan, Path *oute
 	return path;
 }
 
-/* What an expression or a condition needs, this node can give. */
+/* Can the node give all that is wanted of the inner table: no system columns, no whole rows? */
 static bool
-can_give(const RelOptInfo *inner)
+can_give(const RelOptInfo *inner, const JoinPathExtraData *extra)
 {
+	Bitmapset *columns = NULL; /* from the lowest number of a system column on */
 	ListCell *lc;
 
 	foreach (lc, inner->reltarget->exprs)
 	{
-		const Var *var = lfirst(lc);
-
-		if (!IsA(var, Var) || var->varattno <= 0)
+		if (!IsA(lfirst(lc), Var))
+			return false;
+	}
+	pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &columns);
+	pull_varattnos((Node *) extract_actual_clauses(inner->baserestrictinfo, false), inner->relid, &columns);
+	pull_varattnos((Node *) extract_actual_clauses(extra->restrictlist, false), inner->relid, &columns);
+	for (int i = FirstLowInvalidHeapAttributeNumber; i <= 0; i++)
+	{
+		if (bms_is_member(i - FirstLowInvalidHeapAttributeNumber, columns))
 			return false;
 	}
 	return true;
@@ -367,7 +361,7 @@ is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *oute
 	if (!bms_is_empty(joinrel->lateral_relids) || outer->cheapest_total_path->param_info != NULL ||
 		has_pseudoconstant(extra->restrictlist) || has_pseudoconstant(inner->baserestrictinfo))
 		return false;
-	return gpuds_covering_is_table(root, inner) && can_give(inner);
+	return gpuds_covering_is_table(root, inner) && can_give(inner, extra);
 }
 
 /*
@@ -401,7 +395,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
-		if (!cost_join(root, path, plan, outer_path, extra))
+		if (!cost_join(root, path, plan, outer_path))
 			continue;
 		add_path(joinrel, &path->path);
 		if (!joinrel->consider_parallel || outer->partial_pathlist == NIL ||
@@ -410,7 +404,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		partial = linitial(outer->partial_pathlist);
 		path = path_of(root, joinrel, plan, partial);
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
-		(void) cost_join(root, path, plan, partial, extra);
-		add_partial_path(joinrel, &path->path);
+		if (cost_join(root, path, plan, partial))
+			add_partial_path(joinrel, &path->path);
 	}
 }
