@@ -479,7 +479,7 @@ part_static()
 
 	# Shell and Perl that at least parse
 	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/kernels/run test/differential test/floors \
-		test/*.pl test/*.pm bench/run bench/mixed bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
+		test/*.pl test/*.pm bench/run bench/mixed bench/batch bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
 		case $file:$(head -1 "$file") in
 			*.pm:* | *perl*) perl -Itest -c "$file" 2>&1 | grep -v 'syntax OK'; perl -Itest -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;
