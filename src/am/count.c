@@ -24,42 +24,53 @@
 /* Entries whose rows are to be looked up. */
 typedef struct Unsure
 {
-	GpudsEntry *entries; /* GPUDS_PIECE */
-	bool *to_all;        /* of a batch */
+	GpudsEntry *entries;
 	int64 n;
+	int64 size;
+	bool *to_all; /* of a batch */
+	int64 batch_size;
 } Unsure;
 
+/* Makes room for a batch, of which none may be visible to all. */
 static void
-begin_piece(GpudsVisible *visible, Unsure *unsure)
+make_room(Unsure *unsure, int64 n)
 {
-	if (unsure->entries == NULL)
+	if (unsure->n + n > unsure->size)
 	{
-		unsure->entries = palloc(GPUDS_PIECE * sizeof(GpudsEntry));
-		unsure->to_all = palloc(GPUDS_PIECE * sizeof(bool));
+		unsure->size = Max(unsure->n + n, Min(2 * unsure->size, GPUDS_PIECE));
+		unsure->entries = unsure->entries ? repalloc(unsure->entries, unsure->size * sizeof(GpudsEntry))
+										  : palloc(unsure->size * sizeof(GpudsEntry));
 	}
-	unsure->n = 0;
-	gpuds_visible_begin_piece(visible);
+	if (n > unsure->batch_size)
+	{
+		if (unsure->to_all)
+			pfree(unsure->to_all);
+		unsure->batch_size = n;
+		unsure->to_all = palloc(n * sizeof(bool));
+	}
 }
 
 /* Adds a batch to what has been counted, or to what is to be looked up. */
 static int64
 count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
 {
-	GpudsEntry *others = unsure->entries + unsure->n;
+	GpudsEntry *others;
 	int64 nothers = 0;
 
+	make_room(unsure, batch->n);
+	others = unsure->entries + unsure->n;
 	gpuds_visible_add_to_piece(visible, batch);
 	gpuds_visible_mark(visible, batch, unsure->to_all);
 	for (int64 i = 0; i < batch->n; i++)
 	{
-		others[nothers] = batch->entries[i];
-		nothers += !unsure->to_all[i];
+		if (!unsure->to_all[i])
+			others[nothers++] = batch->entries[i];
 	}
 	unsure->n += nothers;
 	return batch->n - nothers;
 }
 
-/* Looks the piece's rows up. */
+/* Looks the piece's rows up, and begins another piece. */
 static int64
 count_in_heap(GpudsVisible *visible, Unsure *unsure)
 {
@@ -71,6 +82,8 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 	for (int64 i = 0; i < unsure->n; i++)
 		seen += gpuds_visible_look_up(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
 	gpuds_visible_end_piece(visible);
+	gpuds_visible_begin_piece(visible);
+	unsure->n = 0;
 	return seen;
 }
 
@@ -124,6 +137,7 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	gpuds_visible_begin(&visible, scan);
 	gpuds_visible_before_barrier(&visible);
+	gpuds_visible_begin_piece(&visible);
 	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
 	while (gpuds_scan_has_more(scan))
 	{
@@ -134,24 +148,17 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 			device_counts = count_on_device(scan, &visible, &seen);
 			continue;
 		}
-		if (unsure.entries == NULL)
-			begin_piece(&visible, &unsure);
-		/* One too many would be written before it is seen to be one. */
-		gpuds_scan_next_batch(scan, GPUDS_PIECE - 1 - unsure.n, &batch);
+		gpuds_scan_next_batch(scan, GPUDS_PIECE - unsure.n, &batch);
 		seen += count_batch(&visible, &batch, &unsure);
 		if (unsure.n >= GPUDS_PIECE / 2)
-		{
 			seen += count_in_heap(&visible, &unsure);
-			begin_piece(&visible, &unsure);
-		}
 	}
-	if (unsure.entries)
-	{
-		seen += count_in_heap(&visible, &unsure);
-		pfree(unsure.entries);
-		pfree(unsure.to_all);
-	}
+	seen += count_in_heap(&visible, &unsure);
 	*fetches = visible.fetches;
 	gpuds_visible_end(&visible);
+	if (unsure.entries)
+		pfree(unsure.entries);
+	if (unsure.to_all)
+		pfree(unsure.to_all);
 	return seen;
 }

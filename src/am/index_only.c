@@ -74,7 +74,7 @@ gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror
 	if (from_mirror && gpuds_visible_to_all(&only->visible, tid))
 		return true;
 	seen = gpuds_visible_in_heap(&only->visible, tid, dead);
-	ExecClearTuple(only->visible.slot);
+	gpuds_visible_forget_row(&only->visible);
 	return seen;
 }
 

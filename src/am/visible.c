@@ -25,13 +25,18 @@
 #define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
 #define MAP_PAGE_BLOCKS (MAP_PAGE_BYTES * 4)
 
-/* For a scan that may look at the heap; its memory is the current context's. */
+/* Rows to be looked up that there is room for at first. */
+#define FIRST_ORDER 64
+
+/*
+ * For a scan that may look at the heap; its memory is the current context's.  Counts of one key begin here as
+ * well, so that there is nothing yet that only some need.
+ */
 void
 gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan)
 {
-	memset(visible, 0, sizeof(*visible));
+	memset(visible, 0, offsetof(GpudsVisible, killed));
 	visible->scan = scan;
-	visible->slot = table_slot_create(scan->heapRelation, NULL);
 	visible->context = CurrentMemoryContext;
 }
 
@@ -186,6 +191,16 @@ gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t 
 	return still_counts(visible);
 }
 
+static TupleTableSlot *
+create_slot(GpudsVisible *visible)
+{
+	MemoryContext old = MemoryContextSwitchTo(visible->context);
+	TupleTableSlot *slot = table_slot_create(visible->scan->heapRelation, NULL);
+
+	MemoryContextSwitchTo(old);
+	return slot;
+}
+
 /*
  * Does the heap have a row at a TID that the scan's snapshot sees?  It is in visible->slot then, until the
  * next one.  *dead: it is dead for everybody.
@@ -201,6 +216,8 @@ gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead)
 	bool seen;
 
 	CHECK_FOR_INTERRUPTS();
+	if (visible->slot == NULL)
+		visible->slot = create_slot(visible);
 	ItemPointerSet(&at, (BlockNumber) (tid >> 16), (OffsetNumber) (tid & 0xFFFF));
 	*dead = false;
 	seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, visible->slot, &again, dead);
@@ -245,8 +262,11 @@ read_ahead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 static void
 sort_words(uint64 *words, int64 n)
 {
-	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
+	uint64 *scratch;
 
+	if (n < 2)
+		return;
+	scratch = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
 	sort_u64(words, scratch, n);
 	pfree(scratch);
 }
@@ -264,8 +284,6 @@ hand_on_killed(GpudsVisible *visible)
 void
 gpuds_visible_begin_piece(GpudsVisible *visible)
 {
-	if (visible->order == NULL)
-		visible->order = MemoryContextAlloc(visible->context, GPUDS_PIECE * sizeof(uint64));
 	visible->norder = 0;
 	visible->has_mark = false;
 	visible->kill_mark.memtable = 0;
@@ -289,6 +307,14 @@ gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch)
 void
 gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
 {
+	if (visible->norder == visible->order_size)
+	{
+		visible->order_size = Max(FIRST_ORDER, 2 * visible->order_size);
+		if (visible->order)
+			visible->order = repalloc(visible->order, visible->order_size * sizeof(uint64));
+		else
+			visible->order = MemoryContextAlloc(visible->context, visible->order_size * sizeof(uint64));
+	}
 	visible->order[visible->norder++] = tid << GPUDS_PIECE_BITS | (uint64) number;
 }
 
@@ -320,7 +346,7 @@ void
 gpuds_visible_end_piece(GpudsVisible *visible)
 {
 	hand_on_killed(visible);
-	ExecClearTuple(visible->slot);
+	gpuds_visible_forget_row(visible);
 }
 
 /*
@@ -340,7 +366,7 @@ gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
 		read_ahead(visible, tids, n, i, 0);
 		seen += gpuds_visible_in_heap(visible, tids[i], &dead);
 	}
-	ExecClearTuple(visible->slot);
+	gpuds_visible_forget_row(visible);
 	return seen;
 }
 
@@ -362,5 +388,6 @@ gpuds_visible_end(GpudsVisible *visible)
 	gpuds_visible_reset(visible);
 	if (visible->order)
 		pfree(visible->order);
-	ExecDropSingleTupleTableSlot(visible->slot);
+	if (visible->slot)
+		ExecDropSingleTupleTableSlot(visible->slot);
 }

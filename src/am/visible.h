@@ -75,20 +75,21 @@ typedef struct GpudsVisible
 	bool counts;         /* the counter means something */
 	uint64 bulk_deletes; /* as of the barrier */
 	GpudsMapPage map[GPUDS_MAP_PAGES];
-	TupleTableSlot *slot;
-	int64 fetches; /* rows that were looked up */
+	TupleTableSlot *slot; /* NULL: not needed yet */
+	int64 fetches;        /* rows that were looked up */
 	MemoryContext context;
 
 	/* rows to be looked up in the order of the heap: TIDs and numbers of entries */
 	uint64 *order;
 	int64 norder;
+	int64 order_size;
 	GpudsReadAhead ahead;
 
 	/* what it takes to kill the entries of the piece at hand; no memtable if it came by several marks */
 	GpudsKillMark kill_mark;
 	bool has_mark;
-	GpudsEntry killed[GPUDS_MAX_KILLED];
 	int nkilled;
+	GpudsEntry killed[GPUDS_MAX_KILLED]; /* last, because it is not initialized */
 } GpudsVisible;
 
 /* A piece has no more entries: their numbers have so many bits. */
@@ -119,6 +120,14 @@ static inline int64
 gpuds_visible_at(const GpudsVisible *visible, int64 place)
 {
 	return (int64) (visible->order[place] & (GPUDS_PIECE - 1));
+}
+
+/* Lets the row that was looked up last go. */
+static inline void
+gpuds_visible_forget_row(GpudsVisible *visible)
+{
+	if (visible->slot)
+		ExecClearTuple(visible->slot);
 }
 
 extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
