@@ -53,15 +53,9 @@ typedef enum JoinStage
 	STAGE_LOAD,    /* get the next batch of outer rows */
 	STAGE_MATCHES, /* get the next piece of the batch's matches */
 	STAGE_PAIRS,   /* give the pairs of each match */
-	STAGE_REST,    /* give outer rows without a match */
+	STAGE_REST,    /* give outer rows by whether they have a match */
 	STAGE_END
 } JoinStage;
-
-typedef struct OuterRow
-{
-	MinimalTuple tuple;
-	bool matched;
-} OuterRow;
 
 /*
  * Equal probes: probes[first] to probes[end - 1].  Where one match is enough for a row, those of rows that have
@@ -110,7 +104,8 @@ typedef struct GpudsJoinState
 	int64 target; /* rows of the next batch */
 
 	MemoryContext batch; /* of all that follows */
-	OuterRow *rows;
+	MinimalTuple *rows;
+	bool *matched; /* of each */
 	int64 nrows;
 	GpudsEntry *probes; /* sorted, with numbers of rows */
 	int64 nprobes;
@@ -150,6 +145,13 @@ keeps_unmatched(const GpudsJoinState *state)
 	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
 }
 
+/* Is it enough to know of each outer row whether it has a match?  Then rows are given in their order, at the end. */
+static bool
+only_marks(const GpudsJoinState *state)
+{
+	return wants_one_match(state) && state->quals == NULL;
+}
+
 /*
  * The scan tuple as its columns have been set.  Whoever gets it may make it a tuple of its own, and free that, so
  * the inner columns, which serve several pairs, are kept apart.
@@ -179,7 +181,7 @@ set_outer(GpudsJoinState *state, TupleTableSlot *from)
 static void
 set_outer_row(GpudsJoinState *state, int64 row)
 {
-	ExecStoreMinimalTuple(state->rows[row].tuple, state->outer_slot, false);
+	ExecStoreMinimalTuple(state->rows[row], state->outer_slot, false);
 	set_outer(state, state->outer_slot);
 }
 
@@ -282,7 +284,7 @@ static Size
 keep_row(GpudsJoinState *state, TupleTableSlot *slot, int64 *size)
 {
 	GpudsEntry probe;
-	OuterRow *row;
+	MinimalTuple tuple;
 	bool has_probe;
 
 	set_outer(state, slot);
@@ -292,16 +294,17 @@ keep_row(GpudsJoinState *state, TupleTableSlot *slot, int64 *size)
 	if (state->nrows == *size)
 	{
 		*size *= 2;
-		state->rows = repalloc_huge(state->rows, *size * sizeof(OuterRow));
+		state->rows = repalloc_huge(state->rows, *size * sizeof(MinimalTuple));
+		state->matched = repalloc_huge(state->matched, *size * sizeof(bool));
 		state->probes = repalloc_huge(state->probes, *size * sizeof(GpudsEntry));
 	}
-	row = &state->rows[state->nrows++];
-	row->tuple = ExecCopySlotMinimalTuple(slot);
-	row->matched = false;
+	tuple = ExecCopySlotMinimalTuple(slot);
+	state->rows[state->nrows] = tuple;
+	state->matched[state->nrows++] = false;
 	if (has_probe)
 		state->probes[state->nprobes++] = probe;
 	/* with the sorting of the probe, its interval and group */
-	return GetMemoryChunkSpace(row->tuple) + sizeof(OuterRow) + 4 * sizeof(GpudsEntry);
+	return GetMemoryChunkSpace(tuple) + sizeof(MinimalTuple) + sizeof(bool) + 4 * sizeof(GpudsEntry);
 }
 
 /* Sorts the batch's probes into groups. */
@@ -343,7 +346,8 @@ load_batch(GpudsJoinState *state)
 
 	MemoryContextReset(state->batch);
 	old = MemoryContextSwitchTo(state->batch);
-	state->rows = palloc(size * sizeof(OuterRow));
+	state->rows = palloc(size * sizeof(MinimalTuple));
+	state->matched = palloc(size * sizeof(bool));
 	state->probes = palloc(size * sizeof(GpudsEntry));
 	state->nrows = state->nprobes = 0;
 	while (!state->outer_end && state->nrows < state->target && bytes < most)
@@ -416,7 +420,7 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 		match->group = (uint32) state->group;
 		match->visible = state->heap_free && to_all[i];
 		/* A row that is visible to all is all that a semijoin wants. */
-		if (match->visible && wants_one_match(state) && state->quals == NULL)
+		if (match->visible && only_marks(state))
 			state->groups[state->group].settled = true;
 		state->nmatches++;
 	}
@@ -454,7 +458,7 @@ look_all_up(GpudsJoinState *state)
 		if (state->groups[match->group].settled)
 			continue;
 		match->visible = gpuds_visible_look_up(&state->visible, i, &match->entry);
-		if (match->visible && wants_one_match(state) && state->quals == NULL)
+		if (match->visible && only_marks(state))
 			state->groups[match->group].settled = true;
 	}
 }
@@ -516,8 +520,6 @@ is_pair(GpudsJoinState *state, int64 row)
 {
 	ExprContext *context = state->css.ss.ps.ps_ExprContext;
 
-	if (state->quals == NULL && state->type == JOIN_ANTI)
-		return true;
 	set_outer_row(state, row);
 	if (state->quals == NULL)
 		return true;
@@ -540,7 +542,7 @@ next_of_match(GpudsJoinState *state, ProbeGroup *group)
 			state->member++;
 		else
 		{
-			state->rows[row].matched = true;
+			state->matched[row] = true;
 			if (wants_one_match(state))
 				*probe = state->probes[--group->end];
 			else
@@ -552,6 +554,16 @@ next_of_match(GpudsJoinState *state, ProbeGroup *group)
 	if (group->first == group->end)
 		group->settled = true;
 	return false;
+}
+
+/* All outer rows of a group have a match. */
+static void
+mark_group(GpudsJoinState *state, ProbeGroup *group)
+{
+	for (int64 i = group->first; i < group->end; i++)
+		state->matched[state->probes[i].t & ENTRY_TID_MASK] = true;
+	group->end = group->first;
+	group->settled = true;
 }
 
 /* The next pair of the piece. */
@@ -566,7 +578,12 @@ next_pair(GpudsJoinState *state)
 
 		if (state->member < 0)
 			state->member = begin_match(state, match) ? group->first : group->end;
-		if (next_of_match(state, group))
+		if (only_marks(state))
+		{
+			if (state->member < group->end)
+				mark_group(state, group);
+		}
+		else if (next_of_match(state, group))
 			return true;
 		state->at++;
 		state->member = -1;
@@ -574,15 +591,17 @@ next_pair(GpudsJoinState *state)
 	return false;
 }
 
-/* The next outer row without a match. */
+/* The next outer row without a match; with one if the join gives these. */
 static bool
-next_unmatched(GpudsJoinState *state)
+next_of_rest(GpudsJoinState *state)
 {
+	const bool wanted = state->type == JOIN_SEMI;
+
 	while (state->rest < state->nrows)
 	{
 		int64 row = state->rest++;
 
-		if (state->rows[row].matched)
+		if (state->matched[row] != wanted)
 			continue;
 		set_outer_row(state, row);
 		return true;
@@ -610,7 +629,7 @@ next(ScanState *ss)
 					state->stage = STAGE_PAIRS;
 				else
 				{
-					state->stage = keeps_unmatched(state) ? STAGE_REST : STAGE_LOAD;
+					state->stage = keeps_unmatched(state) || only_marks(state) ? STAGE_REST : STAGE_LOAD;
 					state->rest = 0;
 					set_inner(state, NULL, NULL);
 				}
@@ -621,7 +640,7 @@ next(ScanState *ss)
 				state->stage = STAGE_MATCHES;
 				break;
 			case STAGE_REST:
-				if (next_unmatched(state))
+				if (next_of_rest(state))
 					return scan_tuple(state);
 				state->stage = STAGE_LOAD;
 				break;

@@ -188,9 +188,12 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	return plan;
 }
 
-/* False: the index would have to be read from its journal again and again. */
+/*
+ * The cost of the path, of so many processes that execute it together.  False: the index would have to be read
+ * from its journal again and again.
+ */
 static bool
-cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer)
+cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer, double processes)
 {
 	double rows = Max(outer->rows, 1);
 	double bytes = rows * (MAXALIGN(outer->pathtarget->width) + 2 * sizeof(GpudsEntry));
@@ -218,7 +221,9 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	run = rounds * start + rows * (ROW_OPERATORS * cpu_operator_cost + keys.per_tuple) + keys.startup +
 		  quals.startup + matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	visited = plan->heap_free ? gpuds_covering_unmapped(plan->index, plan->inner) : 1;
-	run += gpuds_covering_heap_cost(root, plan->inner, matches * visited, rounds);
+	/* What one process has read, the others find in the cache. */
+	run += gpuds_covering_heap_cost(root, plan->inner, processes * matches * visited, processes * rounds) /
+		   processes;
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
 	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + run;
@@ -395,7 +400,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
-		if (!cost_join(root, path, plan, outer_path))
+		if (!cost_join(root, path, plan, outer_path, 1))
 			continue;
 		add_path(joinrel, &path->path);
 		if (!joinrel->consider_parallel || outer->partial_pathlist == NIL ||
@@ -404,7 +409,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		partial = linitial(outer->partial_pathlist);
 		path = path_of(root, joinrel, plan, partial);
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
-		if (cost_join(root, path, plan, partial))
+		if (cost_join(root, path, plan, partial, Max(outer->rows / Max(partial->rows, 1), 1)))
 			add_partial_path(joinrel, &path->path);
 	}
 }
