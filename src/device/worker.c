@@ -64,8 +64,8 @@
 
 #define ENGINE_LIBRARY "gpuds_cuda"
 
-#define NS_PER_MS UINT64CONST(1000000)
-#define NS_PER_S UINT64CONST(1000000000)
+#define NANOS_PER_MS UINT64CONST(1000000)
+#define NANOS_PER_S UINT64CONST(1000000000)
 
 /* Stay awake for so long after the last request. */
 #define LINGER_US 1000
@@ -378,7 +378,7 @@ worker_exit(int code, Datum arg)
 		engine = NULL;
 		phase = CLOSING;
 		enter_engine();
-		end_at_once |= !api->close(closing, CLOSE_MS * NS_PER_MS);
+		end_at_once |= !api->close(closing, CLOSE_MS * NANOS_PER_MS);
 		leave_engine();
 	}
 	give_up_all();
@@ -833,7 +833,7 @@ check_hung(void)
 {
 	char why[256];
 
-	if (gpuds_device_timeout_s == 0 || api->oldest_ns(engine) < gpuds_device_timeout_s * NS_PER_S)
+	if (gpuds_device_timeout_s == 0 || api->oldest_ns(engine) < gpuds_device_timeout_s * NANOS_PER_S)
 		return;
 	snprintf(why, sizeof(why), "it did not come to an end with a request within gpuds.device_timeout (%d s)",
 			 gpuds_device_timeout_s);
