@@ -185,6 +185,15 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid)
 #endif
 
+/* Since 16, variables say which outer joins may have made them NULL. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsCopyNulling(to, from) ((to)->varnullingrels = bms_copy((from)->varnullingrels))
+#define GpudsCopyPlaceholderNulling(to, from) ((to)->phnullingrels = bms_copy((from)->phnullingrels))
+#else
+#define GpudsCopyNulling(to, from) ((void) 0)
+#define GpudsCopyPlaceholderNulling(to, from) ((void) 0)
+#endif
+
 /* EXPLAIN's count of index searches. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsCountSearch(scan)               \

@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -230,6 +231,93 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	return true;
 }
 
+/* Variables and placeholders as they are above the join. */
+typedef struct Above
+{
+	List *vars;
+	List *placeholders;
+} Above;
+
+static Var *
+var_above(const Above *above, const Var *var)
+{
+	ListCell *lc;
+
+	foreach (lc, above->vars)
+	{
+		Var *other = lfirst_node(Var, lc);
+
+		if (other->varno == var->varno && other->varattno == var->varattno)
+			return other;
+	}
+	return NULL;
+}
+
+static PlaceHolderVar *
+placeholder_above(const Above *above, const PlaceHolderVar *placeholder)
+{
+	ListCell *lc;
+
+	foreach (lc, above->placeholders)
+	{
+		PlaceHolderVar *other = lfirst_node(PlaceHolderVar, lc);
+
+		if (other->phid == placeholder->phid)
+			return other;
+	}
+	return NULL;
+}
+
+/*
+ * An expression with its variables as they are above the join.  Core finds them in the scan tuple only if they
+ * are the same in all respects, but an outer join changes them on their way through it.
+ */
+static Node *
+as_above(Node *node, Above *above)
+{
+	Node *copy;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *from = var_above(above, (Var *) node);
+
+		copy = copyObject(node);
+		if (from)
+			GpudsCopyNulling((Var *) copy, from);
+		return copy;
+	}
+	copy = expression_tree_mutator(node, as_above, above);
+	if (IsA(node, PlaceHolderVar))
+	{
+		PlaceHolderVar *from = placeholder_above(above, (PlaceHolderVar *) node);
+
+		if (from)
+			GpudsCopyPlaceholderNulling((PlaceHolderVar *) copy, from);
+	}
+	return copy;
+}
+
+/* What a plan's target list and quals have of variables and placeholders. */
+static void
+look_above(List *tlist, List *quals, Above *above)
+{
+	List *exprs = list_concat(get_tlist_exprs(tlist, true), list_copy(quals));
+	List *both = pull_var_clause((Node *) exprs,
+								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+	ListCell *lc;
+
+	above->placeholders = NIL;
+	foreach (lc, both)
+	{
+		if (IsA(lfirst(lc), PlaceHolderVar))
+			above->placeholders = lappend(above->placeholders, lfirst(lc));
+	}
+	above->vars = pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+													  PVC_RECURSE_PLACEHOLDERS);
+}
+
 /*
  * Entries of the scan tuple for the inner table's columns that expressions have, added to *tlist, and their
  * numbers to *columns; or 0 if they are only shown.
@@ -272,22 +360,30 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	const Path *outer = linitial(path->custom_paths);
 	const Index relid = plan->inner->relid;
 	CustomScan *scan = makeNode(CustomScan);
-	List *conditions = extract_actual_clauses(plan->conditions, false);
+	List *others = extract_actual_clauses(plan->others, false);
 	List *columns = NIL;
+	List *quals;
+	List *conditions;
+	Above above;
 	ListCell *lc;
+
+	look_above(tlist, others, &above);
+	quals = (List *) as_above((Node *) extract_actual_clauses(plan->quals, false), &above);
+	conditions = (List *) as_above((Node *) extract_actual_clauses(plan->conditions, false), &above);
 
 	scan->methods = &gpuds_join_methods;
 	scan->flags = path->flags;
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = extract_actual_clauses(plan->others, false);
+	scan->scan.plan.qual = others;
 	scan->custom_plans = custom_plans;
 	foreach (lc, outer->pathtarget->exprs)
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(copyObject(lfirst(lc)),
+										  makeTargetEntry((Expr *) as_above(lfirst(lc), &above),
 														  foreach_current_index(lc) + 1, NULL, false));
-	add_columns(relid, exprs_of(plan, rel), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, get_tlist_exprs(tlist, true), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, list_concat_copy(others, quals), false, &scan->custom_scan_tlist, &columns);
 	add_columns(relid, conditions, true, &scan->custom_scan_tlist, &columns);
-	scan->custom_exprs = list_make3(plan->keys, extract_actual_clauses(plan->quals, false), conditions);
+	scan->custom_exprs = list_make3(as_above((Node *) plan->keys, &above), quals, conditions);
 	scan->custom_private = list_make3(list_make4_int(plan->type, place_among(rel->relids, relid),
 													 list_length(outer->pathtarget->exprs), plan->heap_free),
 									  columns, lcons_oid(plan->index->indexoid, plan->types));
