@@ -299,11 +299,11 @@ as_above(Node *node, Above *above)
 	return copy;
 }
 
-/* What a plan's target list and quals have of variables and placeholders. */
+/* What is wanted of the join, and quals of its rows, have of variables and placeholders. */
 static void
-look_above(List *tlist, List *quals, Above *above)
+look_above(const RelOptInfo *joinrel, const List *quals, Above *above)
 {
-	List *exprs = list_concat(get_tlist_exprs(tlist, true), list_copy(quals));
+	List *exprs = list_concat_copy(joinrel->reltarget->exprs, quals);
 	List *both = pull_var_clause((Node *) exprs,
 								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	ListCell *lc;
@@ -367,7 +367,8 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	Above above;
 	ListCell *lc;
 
-	look_above(tlist, others, &above);
+	/* The target list may not be the plan's last one. */
+	look_above(rel, others, &above);
 	quals = (List *) as_above((Node *) extract_actual_clauses(plan->quals, false), &above);
 	conditions = (List *) as_above((Node *) extract_actual_clauses(plan->conditions, false), &above);
 
@@ -380,7 +381,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
 										  makeTargetEntry((Expr *) as_above(lfirst(lc), &above),
 														  foreach_current_index(lc) + 1, NULL, false));
-	add_columns(relid, get_tlist_exprs(tlist, true), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, rel->reltarget->exprs, false, &scan->custom_scan_tlist, &columns);
 	add_columns(relid, list_concat_copy(others, quals), false, &scan->custom_scan_tlist, &columns);
 	add_columns(relid, conditions, true, &scan->custom_scan_tlist, &columns);
 	scan->custom_exprs = list_make3(as_above((Node *) plan->keys, &above), quals, conditions);
