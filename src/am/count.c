@@ -8,9 +8,7 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
-#include "access/xact.h"
 #include "storage/predicate.h"
-#include "utils/snapmgr.h"
 
 #include "am/am.h"
 #include "am/visible.h"

@@ -3,10 +3,9 @@
  * custom.h
  *	  Custom scans: plan nodes that use an index in batches.
  *
- * What a node asks of an index is planned by core.  Its path has an index scan of core's making below
- * it, which core turns into a plan and into executor state, with scan keys and parameters.
- * The node then runs the index scan itself, in batches, and never asks the state below for a row
- * unless the conditions need a recheck.
+ * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
+ * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
+ * GpudsJoin makes the probes of its scan from the rows of its outer plan.
  *
  *-------------------------------------------------------------------------
  */

@@ -19,8 +19,6 @@
 
 #include "access/stratnum.h"
 #include "access/sysattr.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -32,7 +30,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 #include "am/am.h"
@@ -299,11 +296,14 @@ as_above(Node *node, Above *above)
 	return copy;
 }
 
-/* What is wanted of the join, and quals of its rows, have of variables and placeholders. */
+/*
+ * The variables and placeholders of what is wanted of the join, and of quals of its rows.  Behind them those of the
+ * outer side, for what is wanted within the join only.
+ */
 static void
-look_above(const RelOptInfo *joinrel, const List *quals, Above *above)
+look_above(const RelOptInfo *joinrel, const List *quals, const Path *outer, Above *above)
 {
-	List *exprs = list_concat_copy(joinrel->reltarget->exprs, quals);
+	List *exprs = list_concat(list_concat_copy(joinrel->reltarget->exprs, quals), outer->pathtarget->exprs);
 	List *both = pull_var_clause((Node *) exprs,
 								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	ListCell *lc;
@@ -368,7 +368,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	ListCell *lc;
 
 	/* The target list may not be the plan's last one. */
-	look_above(rel, others, &above);
+	look_above(rel, others, outer, &above);
 	quals = (List *) as_above((Node *) extract_actual_clauses(plan->quals, false), &above);
 	conditions = (List *) as_above((Node *) extract_actual_clauses(plan->conditions, false), &above);
 
