@@ -1,0 +1,208 @@
+/*-------------------------------------------------------------------------
+ *
+ * fold.c
+ *	  Adds up what a scan's rows have in the index's columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "storage/predicate.h"
+
+#include "am/fold.h"
+
+/* Entries that a first piece has at most, for those who want a few groups only. */
+#define FIRST_PIECE 4096
+
+/* Entries that are fetched in the time that a key is found. */
+#define ENTRIES_OF_KEY 16
+
+/*
+ * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
+ * snapshot.  Rows that agree in the first ngroup_columns columns are a group.  expected: about
+ * so many rows.  layout and measures must live as long as the fold, which allocates in the current context.
+ *
+ * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
+ * table is locked, as the whole index is.
+ */
+void
+gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout, const Measure *measures,
+				 int nmeasures, int ngroup_columns, double expected)
+{
+	Assert(IsMVCCSnapshot(scan->xs_snapshot));
+	fold->scan = scan;
+	fold->nwords = layout->nwords;
+	fold->measures = measures;
+	fold->nmeasures = nmeasures;
+	gpuds_key_prefix_bits(layout, ngroup_columns, &fold->group_bits);
+	fold->context = CurrentMemoryContext;
+	fold->entries = NULL;
+	fold->seen = NULL;
+	fold->size = fold->n = fold->at = 0;
+	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
+	gpuds_visible_begin(&fold->visible, scan);
+	gpuds_visible_before_barrier(&fold->visible);
+	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
+}
+
+/* Makes room for a piece of so many entries. */
+static void
+make_room(GpudsFold *fold, int64 size)
+{
+	if (fold->size >= size)
+		return;
+	if (fold->entries)
+	{
+		pfree(fold->entries);
+		pfree(fold->seen);
+	}
+	fold->entries = MemoryContextAlloc(fold->context, size * sizeof(GpudsEntry));
+	fold->seen = MemoryContextAlloc(fold->context, size * sizeof(bool));
+	fold->size = size;
+}
+
+/* Fetches entries until the piece is full enough for another one to be begun. */
+static void
+fetch_piece(GpudsFold *fold)
+{
+	make_room(fold, fold->size == 0 ? FIRST_PIECE : GPUDS_PIECE);
+	fold->n = 0;
+	gpuds_visible_begin_piece(&fold->visible);
+	while (fold->n < fold->size / 2 && gpuds_scan_has_more(fold->scan))
+	{
+		GpudsScanBatch batch;
+
+		gpuds_scan_next_batch(fold->scan, fold->size - fold->n, &batch);
+		gpuds_visible_add_to_piece(&fold->visible, &batch);
+		gpuds_visible_mark(&fold->visible, &batch, fold->seen + fold->n);
+		memcpy(fold->entries + fold->n, batch.entries, batch.n * sizeof(GpudsEntry));
+		fold->n += batch.n;
+	}
+}
+
+/* Looks up the rows that the visibility map is not enough for. */
+static void
+look_up(GpudsFold *fold)
+{
+	GpudsVisible *visible = &fold->visible;
+
+	for (int64 i = 0; i < fold->n; i++)
+	{
+		if (!fold->seen[i])
+			gpuds_visible_order(visible, fold->entries[i].t & ENTRY_TID_MASK, i);
+	}
+	gpuds_visible_sort_order(visible);
+	for (int64 place = 0; place < visible->norder; place++)
+	{
+		int64 i = gpuds_visible_at(visible, place);
+
+		fold->seen[i] = gpuds_visible_look_up(visible, place, &fold->entries[i]);
+	}
+	gpuds_visible_end_piece(visible);
+}
+
+/* Goes on to the next piece that has rows; false: there is none. */
+static bool
+next_piece(GpudsFold *fold)
+{
+	fold->at = fold->n = 0;
+	while (fold->n == 0)
+	{
+		int64 kept = 0;
+
+		if (!gpuds_scan_has_more(fold->scan))
+			return false;
+		fetch_piece(fold);
+		look_up(fold);
+		for (int64 i = 0; i < fold->n; i++)
+		{
+			if (fold->seen[i])
+				fold->entries[kept++] = fold->entries[i];
+		}
+		fold->n = kept;
+	}
+	return true;
+}
+
+static inline bool
+same_group(const GpudsFold *fold, const GpudsEntry *a, const GpudsEntry *b)
+{
+	const GpudsEntry *bits = &fold->group_bits;
+
+	return ((a->w0 ^ b->w0) & bits->w0) == 0 && ((a->w1 ^ b->w1) & bits->w1) == 0 &&
+		   ((a->t ^ b->t) & bits->t) == 0;
+}
+
+/* Where the group of the piece's next entry ends in the piece. */
+static int64
+end_of_group(const GpudsFold *fold, const GpudsEntry *first)
+{
+	int64 end = fold->at;
+
+	if (same_group(fold, first, &fold->entries[fold->n - 1]))
+		return fold->n;
+	while (same_group(fold, first, &fold->entries[end]))
+		end++;
+	return end;
+}
+
+/* Adds up entries; made for each number of key words. */
+static pg_attribute_always_inline void
+add_up(const Measure *measure, const GpudsEntry *entries, int64 n, const int nwords, Measured *measured)
+{
+	const Measure m = *measure;
+	Measured sum = *measured;
+
+	for (int64 i = 0; i < n; i++)
+		measure_add(&sum, &m, &entries[i], nwords);
+	*measured = sum;
+}
+
+/* Adds the piece's entries up to the end of the group. */
+static void
+add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	const GpudsEntry *entries = fold->entries + fold->at;
+	const int64 n = end_of_group(fold, &group->first) - fold->at;
+
+	for (int i = 0; i < fold->nmeasures; i++)
+	{
+		if (fold->nwords == 1)
+			add_up(&fold->measures[i], entries, n, 1, &group->measured[i]);
+		else
+			add_up(&fold->measures[i], entries, n, 2, &group->measured[i]);
+	}
+	group->rows += n;
+	fold->at += n;
+}
+
+/*
+ * The next group, in the order of the index; false: there are no more rows.  group->measured is filled in
+ * in either case.
+ */
+bool
+gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	for (int i = 0; i < fold->nmeasures; i++)
+		group->measured[i] = measured_nothing();
+	group->rows = 0;
+	if (fold->at == fold->n && !next_piece(fold))
+		return false;
+	group->first = fold->entries[fold->at];
+	do
+		add_to_group(fold, group);
+	while (fold->at == fold->n && next_piece(fold) && same_group(fold, &group->first, &fold->entries[0]));
+	return true;
+}
+
+void
+gpuds_fold_end(GpudsFold *fold)
+{
+	gpuds_visible_end(&fold->visible);
+	if (fold->entries)
+	{
+		pfree(fold->entries);
+		pfree(fold->seen);
+	}
+}

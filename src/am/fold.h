@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * fold.h
+ *	  Rows of a scan, added up by groups without being made.
+ *
+ * A group's rows have the same values in some leading columns of the key, so its entries follow each
+ * other.  Of a group nothing is kept but its measures.
+ *
+ * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
+ * entries are added up when it is known of all of them whether the snapshot sees their rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_AM_FOLD_H
+#define GPUDS_AM_FOLD_H
+
+#include "am/am.h"
+#include "am/visible.h"
+#include "kernels/core/measure.h"
+
+typedef struct GpudsFold
+{
+	IndexScanDesc scan;
+	int nwords;
+	const Measure *measures;
+	int nmeasures;
+	GpudsEntry group_bits; /* ones where entries of one group agree */
+	GpudsVisible visible;
+	MemoryContext context; /* of what follows */
+
+	/* a piece: entries whose rows are seen, from at on not yet added up */
+	GpudsEntry *entries;
+	bool *seen;
+	int64 size;
+	int64 n;
+	int64 at;
+} GpudsFold;
+
+/* A group of rows. */
+typedef struct GpudsFoldGroup
+{
+	GpudsEntry first; /* one of its entries, if there are rows */
+	int64 rows;
+	Measured *measured; /* of each measure; the caller's */
+} GpudsFoldGroup;
+
+extern void gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout,
+							 const Measure *measures, int nmeasures, int ngroup_columns, double expected);
+extern bool gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group);
+extern void gpuds_fold_end(GpudsFold *fold);
+
+#endif /* GPUDS_AM_FOLD_H */
