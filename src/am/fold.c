@@ -18,6 +18,14 @@
 /* Entries that are fetched in the time that a key is found. */
 #define ENTRIES_OF_KEY 16
 
+static void
+clear_sum(GpudsFold *fold)
+{
+	fold->sum.rows = 0;
+	for (int i = 0; i < GPUDS_MEASURES; i++)
+		fold->sum.measured[i] = measured_nothing();
+}
+
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
  * snapshot.  Rows that agree in the first ngroup_columns columns are a group.  expected: about
@@ -36,7 +44,12 @@ gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layo
 	fold->measures = measures;
 	fold->nmeasures = nmeasures;
 	gpuds_key_prefix_bits(layout, ngroup_columns, &fold->group_bits);
+	fold->grouped = ngroup_columns > 0;
+	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES;
 	fold->context = CurrentMemoryContext;
+	memset(&fold->others, 0, sizeof(fold->others));
+	fold->next_other = 0;
+	clear_sum(fold);
 	fold->entries = NULL;
 	fold->seen = NULL;
 	fold->size = fold->n = fold->at = 0;
@@ -81,6 +94,40 @@ fetch_piece(GpudsFold *fold)
 	}
 }
 
+/* Adds up what is left of the intervals at hand on the device, and keeps what it is not sure of; false: it does not. */
+static bool
+measure_on_device(GpudsFold *fold)
+{
+	GpudsCountSpec spec = { .measured = true, .measures = fold->measures, .nmeasures = fold->nmeasures };
+	GpudsCountedSum sum;
+
+	gpuds_probe_free_counted(&fold->others);
+	memset(&fold->others, 0, sizeof(fold->others));
+	fold->next_other = 0;
+	fold->others.sums = &sum;
+	if (!gpuds_scan_count_on_device(fold->scan, &fold->visible, &spec, &fold->others))
+	{
+		memset(&fold->others, 0, sizeof(fold->others));
+		return false;
+	}
+	fold->sum.rows += sum.rows;
+	for (int i = 0; i < fold->nmeasures; i++)
+		measure_merge(&fold->sum.measured[i], &sum.measured[i]);
+	return true;
+}
+
+/* Makes a piece of entries that the device is not sure of. */
+static void
+take_others(GpudsFold *fold)
+{
+	make_room(fold, GPUDS_PIECE);
+	fold->n = Min(fold->others.n - fold->next_other, GPUDS_PIECE);
+	memcpy(fold->entries, fold->others.entries + fold->next_other, fold->n * sizeof(GpudsEntry));
+	memset(fold->seen, false, fold->n * sizeof(bool));
+	fold->next_other += fold->n;
+	gpuds_visible_begin_piece(&fold->visible);
+}
+
 /* Looks up the rows that the visibility map is not enough for. */
 static void
 look_up(GpudsFold *fold)
@@ -111,9 +158,17 @@ next_piece(GpudsFold *fold)
 	{
 		int64 kept = 0;
 
-		if (!gpuds_scan_has_more(fold->scan))
+		if (fold->next_other < fold->others.n)
+			take_others(fold);
+		else if (!gpuds_scan_has_more(fold->scan))
 			return false;
-		fetch_piece(fold);
+		else if (fold->device_measures && gpuds_scan_counts(fold->scan))
+		{
+			fold->device_measures = measure_on_device(fold);
+			continue;
+		}
+		else
+			fetch_piece(fold);
 		look_up(fold);
 		for (int64 i = 0; i < fold->n; i++)
 		{
@@ -177,6 +232,21 @@ add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
 	fold->at += n;
 }
 
+/* Adds up all rows, as one group. */
+static void
+add_all(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	while (next_piece(fold))
+	{
+		group->first = fold->entries[0];
+		add_to_group(fold, group);
+	}
+	group->rows += fold->sum.rows;
+	for (int i = 0; i < fold->nmeasures && i < GPUDS_MEASURES; i++)
+		measure_merge(&group->measured[i], &fold->sum.measured[i]);
+	clear_sum(fold);
+}
+
 /*
  * The next group, in the order of the index; false: there are no more rows.  group->measured is filled in
  * in either case.
@@ -187,6 +257,11 @@ gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group)
 	for (int i = 0; i < fold->nmeasures; i++)
 		group->measured[i] = measured_nothing();
 	group->rows = 0;
+	if (!fold->grouped)
+	{
+		add_all(fold, group);
+		return group->rows > 0;
+	}
 	if (fold->at == fold->n && !next_piece(fold))
 		return false;
 	group->first = fold->entries[fold->at];
@@ -200,6 +275,7 @@ void
 gpuds_fold_end(GpudsFold *fold)
 {
 	gpuds_visible_end(&fold->visible);
+	gpuds_probe_free_counted(&fold->others);
 	if (fold->entries)
 	{
 		pfree(fold->entries);

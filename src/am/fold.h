@@ -8,6 +8,7 @@
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
+ * If there are no groups, a device may do it, and leave the entries that it is not sure of.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +27,13 @@ typedef struct GpudsFold
 	int nmeasures;
 	GpudsEntry group_bits; /* ones where entries of one group agree */
 	GpudsVisible visible;
+	bool grouped;
+	bool device_measures;  /* as long as it does */
 	MemoryContext context; /* of what follows */
+
+	GpudsCountedSum sum; /* what the device has added up */
+	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
+	int64 next_other;
 
 	/* a piece: entries whose rows are seen, from at on not yet added up */
 	GpudsEntry *entries;
