@@ -28,23 +28,23 @@ clear_sum(GpudsFold *fold)
 
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
- * snapshot.  Rows that agree in the first ngroup_columns columns are a group.  expected: about
- * so many rows.  layout and measures must live as long as the fold, which allocates in the current context.
+ * snapshot.  expected: about so many rows.  layout and measures must live as long as the fold, which allocates in the current context.
  *
  * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
  * table is locked, as the whole index is.
  */
 void
 gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout, const Measure *measures,
-				 int nmeasures, int ngroup_columns, double expected)
+				 int nmeasures, const GpudsFoldGroups *groups, double expected)
 {
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
 	fold->scan = scan;
 	fold->nwords = layout->nwords;
 	fold->measures = measures;
 	fold->nmeasures = nmeasures;
-	gpuds_key_prefix_bits(layout, ngroup_columns, &fold->group_bits);
-	fold->grouped = ngroup_columns > 0;
+	fold->groups = *groups;
+	gpuds_key_prefix_bits(layout, groups->ncolumns, &fold->group_bits);
+	fold->grouped = groups->ncolumns > 0 || groups->find != NULL;
 	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES;
 	fold->context = CurrentMemoryContext;
 	memset(&fold->others, 0, sizeof(fold->others));
@@ -180,24 +180,35 @@ next_piece(GpudsFold *fold)
 	return true;
 }
 
-static inline bool
-same_group(const GpudsFold *fold, const GpudsEntry *a, const GpudsEntry *b)
+/* An entry begins a group. */
+static void
+begin_group(GpudsFold *fold, const GpudsEntry *first)
 {
-	const GpudsEntry *bits = &fold->group_bits;
-
-	return ((a->w0 ^ b->w0) & bits->w0) == 0 && ((a->w1 ^ b->w1) & bits->w1) == 0 &&
-		   ((a->t ^ b->t) & bits->t) == 0;
+	if (fold->groups.find)
+	{
+		fold->groups.find(fold->groups.arg, first, &fold->group_last);
+		return;
+	}
+	fold->group_last.w0 = first->w0 | ~fold->group_bits.w0;
+	fold->group_last.w1 = first->w1 | ~fold->group_bits.w1;
+	fold->group_last.t = first->t | ~fold->group_bits.t;
 }
 
-/* Where the group of the piece's next entry ends in the piece. */
+static inline bool
+in_group(const GpudsFold *fold, const GpudsEntry *entry)
+{
+	return !entry_less(&fold->group_last, entry);
+}
+
+/* Where the group at hand ends in the piece, from its next entry on. */
 static int64
-end_of_group(const GpudsFold *fold, const GpudsEntry *first)
+end_of_group(const GpudsFold *fold)
 {
 	int64 end = fold->at;
 
-	if (same_group(fold, first, &fold->entries[fold->n - 1]))
+	if (in_group(fold, &fold->entries[fold->n - 1]))
 		return fold->n;
-	while (same_group(fold, first, &fold->entries[end]))
+	while (in_group(fold, &fold->entries[end]))
 		end++;
 	return end;
 }
@@ -219,7 +230,7 @@ static void
 add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
 {
 	const GpudsEntry *entries = fold->entries + fold->at;
-	const int64 n = end_of_group(fold, &group->first) - fold->at;
+	const int64 n = (fold->grouped ? end_of_group(fold) : fold->n) - fold->at;
 
 	for (int i = 0; i < fold->nmeasures; i++)
 	{
@@ -265,9 +276,10 @@ gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group)
 	if (fold->at == fold->n && !next_piece(fold))
 		return false;
 	group->first = fold->entries[fold->at];
+	begin_group(fold, &group->first);
 	do
 		add_to_group(fold, group);
-	while (fold->at == fold->n && next_piece(fold) && same_group(fold, &group->first, &fold->entries[0]));
+	while (fold->at == fold->n && next_piece(fold) && in_group(fold, &fold->entries[0]));
 	return true;
 }
 

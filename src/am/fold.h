@@ -3,8 +3,8 @@
  * fold.h
  *	  Rows of a scan, added up by groups without being made.
  *
- * A group's rows have the same values in some leading columns of the key, so its entries follow each
- * other.  Of a group nothing is kept but its measures.
+ * A group's rows have neighbouring keys: they agree in some leading columns, or the caller says where a group
+ * ends.  Of a group nothing is kept but its measures.
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
@@ -19,13 +19,24 @@
 #include "am/visible.h"
 #include "kernels/core/measure.h"
 
+/* What makes rows a group. */
+typedef struct GpudsFoldGroups
+{
+	int ncolumns; /* that agree; 0: all rows are one group */
+	/* NULL, or sets *last to the last entry that may be in a group, for its first one */
+	void (*find)(void *arg, const GpudsEntry *first, GpudsEntry *last);
+	void *arg;
+} GpudsFoldGroups;
+
 typedef struct GpudsFold
 {
 	IndexScanDesc scan;
 	int nwords;
 	const Measure *measures;
 	int nmeasures;
+	GpudsFoldGroups groups;
 	GpudsEntry group_bits; /* ones where entries of one group agree */
+	GpudsEntry group_last; /* last entry that may be in the group at hand */
 	GpudsVisible visible;
 	bool grouped;
 	bool device_measures;  /* as long as it does */
@@ -52,7 +63,8 @@ typedef struct GpudsFoldGroup
 } GpudsFoldGroup;
 
 extern void gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout,
-							 const Measure *measures, int nmeasures, int ngroup_columns, double expected);
+							 const Measure *measures, int nmeasures, const GpudsFoldGroups *groups,
+							 double expected);
 extern bool gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group);
 extern void gpuds_fold_end(GpudsFold *fold);
 

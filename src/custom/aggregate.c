@@ -17,6 +17,7 @@
 #include "am/am.h"
 #include "am/fold.h"
 #include "custom/aggregate.h"
+#include "custom/bucket.h"
 #include "custom/custom.h"
 
 /* A column of the scan tuple. */
@@ -27,6 +28,15 @@ typedef struct AggregateColumn
 	int measure; /* that its value comes from */
 } AggregateColumn;
 
+/* A group of a bucket's rows that has not been returned yet. */
+typedef struct HeldGroup
+{
+	Datum value;
+	bool isnull;
+	int64 rows;
+	Measured *measured;
+} HeldGroup;
+
 typedef struct GpudsAggregateState
 {
 	CustomScanState css;
@@ -35,6 +45,7 @@ typedef struct GpudsAggregateState
 	int ngroup_columns; /* AGGREGATE_GROUPS */
 	bool folding;       /* between the first row and the last */
 	bool done;          /* all rows have been returned */
+	int bucket_at;      /* column of the scan tuple that is a bucket's value; -1: there is none */
 
 	/* once the index is known */
 	GpudsKeyLayout layout;
@@ -43,6 +54,13 @@ typedef struct GpudsAggregateState
 	GpudsFold fold;
 	GpudsFoldGroup group;
 	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
+
+	/* groups by buckets: the oldest one first, and the one that is returned */
+	GpudsBucket bucket;
+	HeldGroup held[GPUDS_BUCKETS_HELD];
+	int nheld;
+	HeldGroup returned;
+	bool has_returned;
 } GpudsAggregateState;
 
 static PlanState *
@@ -85,7 +103,8 @@ set_measures(GpudsAggregateState *state, Relation index)
 	{
 		AggregateColumn *column = &state->columns[i];
 
-		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_COUNT_ROWS)
+		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
+			column->kind == GPUDS_COUNT_ROWS)
 			continue;
 		column->measure = measure_like(state, i);
 		if (column->measure >= 0)
@@ -98,6 +117,19 @@ set_measures(GpudsAggregateState *state, Relation index)
 	}
 }
 
+static void
+set_bucket(GpudsAggregateState *state)
+{
+	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
+	TargetEntry *entry = list_nth(plan->custom_scan_tlist, state->bucket_at);
+
+	gpuds_bucket_begin(&state->bucket, &state->css.ss.ps, entry->expr, &state->layout,
+					   state->columns[state->bucket_at].column);
+	for (int i = 0; i < GPUDS_BUCKETS_HELD; i++)
+		state->held[i].measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+	state->returned.measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+}
+
 /* The scan below, at its beginning. */
 static IndexScanDesc
 begin_scan(GpudsAggregateState *state)
@@ -107,8 +139,27 @@ begin_scan(GpudsAggregateState *state)
 	if (scan->xs_recheck)
 		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
 	if (state->measures == NULL)
+	{
 		set_measures(state, scan->indexRelation);
+		if (state->bucket_at >= 0)
+			set_bucket(state);
+	}
 	return scan;
+}
+
+static void
+begin_fold(GpudsAggregateState *state, IndexScanDesc scan)
+{
+	GpudsFoldGroups groups = { .ncolumns = Max(state->ngroup_columns, 0) };
+
+	if (state->bucket_at >= 0)
+	{
+		groups.find = gpuds_bucket_find;
+		groups.arg = &state->bucket;
+	}
+	gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->nmeasures, &groups,
+					 below_of(&state->css)->plan->plan_rows);
+	state->folding = true;
 }
 
 static void
@@ -117,6 +168,61 @@ end_fold(GpudsAggregateState *state)
 	if (state->folding)
 		gpuds_fold_end(&state->fold);
 	state->folding = false;
+}
+
+/* Adds a group to those held: to the one of its value, or behind all of them. */
+static void
+hold_group(GpudsAggregateState *state, const GpudsFoldGroup *group)
+{
+	GpudsBucket *bucket = &state->bucket;
+	HeldGroup *held;
+
+	for (int i = state->nheld - 1; i >= 0; i--)
+	{
+		held = &state->held[i];
+		if (gpuds_bucket_compare(bucket, held->value, held->isnull, bucket->value, bucket->isnull) != 0)
+			continue;
+		held->rows += group->rows;
+		for (int k = 0; k < state->nmeasures; k++)
+			measure_merge(&held->measured[k], &group->measured[k]);
+		return;
+	}
+	/* What has been returned cannot be added to. */
+	if (state->has_returned && !state->returned.isnull && !bucket->isnull &&
+		gpuds_bucket_compare(bucket, bucket->value, false, state->returned.value, false) <= 0)
+		elog(ERROR, "a group of a GpudsAggregate came back");
+	held = &state->held[state->nheld++];
+	held->value = bucket->value;
+	held->isnull = bucket->isnull;
+	held->rows = group->rows;
+	memcpy(held->measured, group->measured, state->nmeasures * sizeof(Measured));
+}
+
+/* Makes the oldest group the one that is returned. */
+static void
+return_held(GpudsAggregateState *state)
+{
+	HeldGroup oldest = state->held[0];
+
+	for (int i = 1; i < state->nheld; i++)
+		state->held[i - 1] = state->held[i];
+	state->held[--state->nheld].measured = state->returned.measured;
+	state->returned = oldest;
+	state->has_returned = true;
+	state->group.rows = oldest.rows;
+	memcpy(state->group.measured, oldest.measured, state->nmeasures * sizeof(Measured));
+}
+
+/* The next group by buckets; false: there is none. */
+static bool
+next_bucket(GpudsAggregateState *state)
+{
+	while (state->nheld < GPUDS_BUCKETS_HELD && gpuds_fold_next(&state->fold, &state->group))
+		hold_group(state, &state->group);
+	if (state->nheld == 0)
+		return false;
+	return_held(state);
+	return true;
 }
 
 /* Counts the rows, which are one group that nothing else is wanted of. */
@@ -137,12 +243,13 @@ fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 	int64 fetches = 0;
 
 	if (!state->folding)
-		gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->nmeasures,
-						 Max(state->ngroup_columns, 0), below_of(&state->css)->plan->plan_rows);
+		begin_fold(state, scan);
 	else
 		fetches = -state->fold.visible.fetches;
-	state->folding = true;
-	*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
+	if (state->bucket_at >= 0)
+		*found = next_bucket(state);
+	else
+		*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
 	fetches += state->fold.visible.fetches;
 	if (!*found || !has_groups(state))
 	{
@@ -199,13 +306,18 @@ next(ScanState *ss)
 	if (state->done || !next_group(state))
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
-	if (has_groups(state))
+	if (has_groups(state) && state->bucket_at < 0)
 		(void) gpuds_key_decode(&state->layout, &state->group.first, state->rooms, values, isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const AggregateColumn *column = &state->columns[i];
 
-		if (column->kind != GPUDS_GROUP_COLUMN)
+		if (i == state->bucket_at)
+		{
+			slot->tts_values[i] = state->returned.value;
+			slot->tts_isnull[i] = state->returned.isnull;
+		}
+		else if (column->kind != GPUDS_GROUP_COLUMN)
 			slot->tts_values[i] = value_of(state, column, &slot->tts_isnull[i]);
 		else
 		{
@@ -245,12 +357,15 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
 	state->ncolumns = list_length(kinds);
+	state->bucket_at = -1;
 	state->columns = palloc(state->ncolumns * sizeof(AggregateColumn));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		state->columns[i].kind = list_nth_int(kinds, i);
 		state->columns[i].column = list_nth_int(columns, i);
 		state->columns[i].measure = -1;
+		if (state->columns[i].kind == GPUDS_GROUP_BUCKET)
+			state->bucket_at = i;
 	}
 }
 
@@ -266,6 +381,8 @@ rescan(CustomScanState *css)
 {
 	end_fold((GpudsAggregateState *) css);
 	((GpudsAggregateState *) css)->done = false;
+	((GpudsAggregateState *) css)->nheld = 0;
+	((GpudsAggregateState *) css)->has_returned = false;
 	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }

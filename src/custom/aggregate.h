@@ -15,6 +15,7 @@
 typedef enum GpudsAggregateKind
 {
 	GPUDS_GROUP_COLUMN, /* the value that all rows of a group have */
+	GPUDS_GROUP_BUCKET, /* the value of a function of it (bucket.h) */
 	GPUDS_COUNT_ROWS,
 	GPUDS_COUNT,       /* of what is not NULL */
 	GPUDS_SUM_INT8,    /* of integers */

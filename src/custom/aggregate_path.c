@@ -19,8 +19,10 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/typcache.h"
 
 #include "custom/aggregate.h"
+#include "custom/bucket.h"
 #include "custom/custom.h"
 #include "key/key.h"
 
@@ -35,6 +37,7 @@ typedef struct Wanted
 	List *exprs;     /* columns of groups, and aggregates */
 	List *groups;    /* columns that rows are grouped by ... */
 	List *operators; /* ... and what they are equal by */
+	Expr *bucket;    /* or a function of one of them, in groups; NULL: none */
 } Wanted;
 
 /* The column of the table that an expression is; NULL: it is none. */
@@ -104,15 +107,24 @@ match_aggregate(const Wanted *wanted, const IndexPath *path, const Aggref *aggre
 	return *column >= 0;
 }
 
-/* The same for a column that is wanted, which must be one that rows are grouped by. */
+/* The same for a column that is wanted, which must be one that rows are grouped by, and not by a function of it. */
 static bool
 match_column(const Wanted *wanted, const IndexPath *path, const Var *var, int *column)
 {
 	*column = -1;
-	if (!list_member(wanted->groups, var))
+	if (wanted->bucket != NULL || !list_member(wanted->groups, var))
 		return false;
 	*column = index_column(path->indexinfo, var, true);
 	return *column >= 0;
+}
+
+/* The same for what rows are grouped by, if that is a function of a column. */
+static bool
+match_bucket(const Wanted *wanted, const IndexPath *path, GpudsAggregateKind *kind, int *column)
+{
+	*kind = GPUDS_GROUP_BUCKET;
+	*column = index_column(path->indexinfo, linitial(wanted->groups), true);
+	return *column >= 0 && *column < path->indexinfo->nkeycolumns && !path->indexinfo->reverse_sort[*column];
 }
 
 /* The scan's columns as AGGREGATE_KINDS and AGGREGATE_COLUMNS; false: it has not all that is wanted. */
@@ -127,10 +139,15 @@ match(const Wanted *wanted, const IndexPath *path, List **kinds, List **columns)
 		const Node *expr = lfirst(lc);
 		GpudsAggregateKind kind = GPUDS_GROUP_COLUMN;
 		int column;
+		bool matches;
 
-		if (!(IsA(expr, Aggref) ? match_aggregate(wanted, path, (const Aggref *) expr, &kind, &column)
-			  : IsA(expr, Var)  ? match_column(wanted, path, (const Var *) expr, &column)
-								: false))
+		if (IsA(expr, Aggref))
+			matches = match_aggregate(wanted, path, (const Aggref *) expr, &kind, &column);
+		else if (IsA(expr, Var))
+			matches = match_column(wanted, path, (const Var *) expr, &column);
+		else
+			matches = match_bucket(wanted, path, &kind, &column);
+		if (!matches)
 			return false;
 		*kinds = lappend_int(*kinds, kind);
 		*columns = lappend_int(*columns, column);
@@ -192,7 +209,8 @@ group_prefix(const Wanted *wanted, const IndexPath *path)
 		if (group >= 0)
 		{
 			if (!index->canreturn[i] ||
-				!op_in_opfamily(list_nth_oid(wanted->operators, group), index->opfamily[i]))
+				(wanted->bucket == NULL &&
+				 !op_in_opfamily(list_nth_oid(wanted->operators, group), index->opfamily[i])))
 				return -1;
 			found = bms_add_member(found, group);
 		}
@@ -214,7 +232,14 @@ suits(const IndexPath *path, void *arg)
 		   (wanted->groups == NIL || group_prefix(wanted, path) >= 0);
 }
 
-/* What rows are grouped by; false: it is something else than columns of the table. */
+/* Is a group's operator the equality that bucket.c compares the values of its function by? */
+static bool
+is_default_equality(const SortGroupClause *clause, const Expr *expr)
+{
+	return clause->eqop == lookup_type_cache(exprType((const Node *) expr), TYPECACHE_EQ_OPR)->eq_opr;
+}
+
+/* What rows are grouped by; false: it is something else than columns of the table, or a function of one. */
 static bool
 collect_groups(Wanted *wanted)
 {
@@ -223,38 +248,54 @@ collect_groups(Wanted *wanted)
 
 	foreach (lc, parse->groupClause)
 	{
-		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr *expr = (Expr *) get_sortgroupclause_expr((SortGroupClause *) clause,
-													   wanted->root->processed_tlist);
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, wanted->root->processed_tlist);
+		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_bucket_column(expr);
 
-		if (!IsA(expr, Var) || column_of(wanted->rel, expr) == NULL)
+		if (column == NULL || column_of(wanted->rel, (const Expr *) column) == NULL)
 			return false;
-		if (list_member(wanted->groups, expr))
+		if (!IsA(expr, Var))
+		{
+			if (list_length(parse->groupClause) > 1 || !is_default_equality(clause, expr))
+				return false;
+			wanted->bucket = expr;
+			wanted->exprs = list_make1(expr);
+		}
+		if (list_member(wanted->groups, column))
 			continue;
-		wanted->groups = lappend(wanted->groups, expr);
+		wanted->groups = lappend(wanted->groups, (void *) column);
 		wanted->operators = lappend_oid(wanted->operators, clause->eqop);
 	}
 	return true;
+}
+
+static bool
+collect_expr(Node *node, void *arg)
+{
+	Wanted *wanted = arg;
+
+	if (node == NULL)
+		return false;
+	if (wanted->bucket && equal(node, wanted->bucket))
+		return false;
+	if (IsA(node, Aggref) || IsA(node, Var))
+	{
+		if (IsA(node, Aggref) && !is_simple((const Aggref *) node))
+			return true;
+		wanted->exprs = list_append_unique(wanted->exprs, node);
+		return false;
+	}
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, collect_expr, arg);
 }
 
 /* What the grouped relation has, and its condition; false: something that no node of ours has. */
 static bool
 collect_exprs(Wanted *wanted, const RelOptInfo *output, Node *having)
 {
-	const int flags = PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS;
-	List *exprs = list_concat(pull_var_clause((Node *) output->reltarget->exprs, flags),
-							  pull_var_clause(having, flags));
-	ListCell *lc;
-
-	foreach (lc, exprs)
-	{
-		if (!IsA(lfirst(lc), Aggref) && !IsA(lfirst(lc), Var))
-			return false;
-		if (IsA(lfirst(lc), Aggref) && !is_simple(lfirst(lc)))
-			return false;
-		wanted->exprs = list_append_unique(wanted->exprs, lfirst(lc));
-	}
-	return wanted->exprs != NIL;
+	return !collect_expr((Node *) output->reltarget->exprs, wanted) && !collect_expr(having, wanted) &&
+		   wanted->exprs != NIL;
 }
 
 static Plan *
@@ -297,7 +338,9 @@ set_cost(const Wanted *wanted, IndexPath *below, Path *path, List *columns)
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)
 	{
-		path->rows = estimate_num_groups(wanted->root, wanted->groups, below->path.rows, NULL, NULL);
+		List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
+
+		path->rows = estimate_num_groups(wanted->root, groups, below->path.rows, NULL, NULL);
 		/* The first group is there when its rows have been added up. */
 		path->startup_cost = below->path.startup_cost +
 							 (count_cost - below->path.startup_cost) / Max(path->rows, 1);

@@ -161,6 +161,7 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
 		case GPUDS_MAX:
 			return gpuds_key_measured_value(type, measure, measured->max);
 		case GPUDS_GROUP_COLUMN:
+		case GPUDS_GROUP_BUCKET:
 		case GPUDS_COUNT_ROWS:
 			break;
 	}

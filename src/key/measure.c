@@ -125,6 +125,21 @@ gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code)
 	}
 }
 
+/* Gives a column of an entry another value, by its code. */
+void
+gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry)
+{
+	GpudsKeyString taken = { 0, 0 };
+	GpudsKeyString key;
+
+	gpuds_key_put(&taken, gpuds_ones(measure->bits), measure->place);
+	gpuds_key_from_entry(entry, nwords, &key);
+	key.high &= ~taken.high;
+	key.spill &= ~taken.spill;
+	gpuds_key_put(&key, code ^ measure->flip, measure->place);
+	gpuds_key_to_entry(&key, nwords, entry->t & ENTRY_TID_MASK, entry);
+}
+
 /* Ones in the bits of a key's first ncolumns columns. */
 void
 gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits)
