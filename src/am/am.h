@@ -120,6 +120,9 @@ extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
+extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
+extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
 
 /* count.c */

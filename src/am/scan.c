@@ -498,6 +498,38 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 	return true;
 }
 
+/* Is all that the scan asks for one interval, of which nothing has been fetched? */
+bool
+gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
+{
+	const GpudsScanState *state = scan->opaque;
+
+	if (state->set.total != 1 || state->set.filter || state->scan.next != 0 || state->scan.inside ||
+		state->end)
+		return false;
+	*interval = entry_scan_interval(&state->scan, 0);
+	return true;
+}
+
+/*
+ * As gpuds_scan_count_rest for other intervals than the scan's own, parts of them, ascending and disjoint.
+ */
+bool
+gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+						   const GpudsCountSpec *spec, GpudsCounted *counted)
+{
+	GpudsScanState *state = scan->opaque;
+	const GpudsScan parts = { .intervals = intervals, .n = n };
+	bool done;
+
+	gpuds_probe_forget(&state->ref);
+	done = gpuds_probe_count(&state->ref, &parts, spec, counted);
+	gpuds_probe_forget(&state->ref);
+	if (done)
+		check_snapshot(scan);
+	return done;
+}
+
 /* Moves behind the intervals at hand, which n entries were left of. */
 void
 gpuds_scan_skip_rest(IndexScanDesc scan, int64 n)

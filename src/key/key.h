@@ -176,6 +176,10 @@ extern void gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure
 extern __int128 gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured);
 extern Datum gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code);
 extern void gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry);
+extern void gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike,
+									GpudsInterval *nulls);
+extern void gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null,
+							   GpudsEntry *entry);
 extern void gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits);
 
 /* bounds.c */

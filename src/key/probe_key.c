@@ -58,7 +58,7 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 	}
 	gpuds_key_prefix_bits(layout, ncolumns, &taken);
 	probe->rest.w0 = ~taken.w0;
-	probe->rest.w1 = layout->nwords == 2 ? ~taken.w1 : 0;
+	probe->rest.w1 = ~taken.w1;
 	probe->rest.t = (~taken.t & ~(UINT64_MAX >> ENTRY_SPILL_BITS)) | ENTRY_TID_MASK;
 }
 
