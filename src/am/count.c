@@ -65,6 +65,7 @@ count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
 			others[nothers++] = batch->entries[i];
 	}
 	unsure->n += nothers;
+	gpuds_scan_note_matches(visible->scan, batch->n, batch->n - nothers);
 	return batch->n - nothers;
 }
 
@@ -107,6 +108,7 @@ count_on_device(IndexScanDesc scan, GpudsVisible *visible, int64 *seen)
 		if (holds)
 		{
 			gpuds_scan_skip_rest(scan, counted.counted + counted.n);
+			gpuds_scan_note_matches(scan, counted.counted + counted.n, counted.counted);
 			*seen += counted.counted + gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
 		}
 		if (counted.tids)
@@ -153,6 +155,7 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	}
 	seen += count_in_heap(&visible, &unsure);
 	*fetches = visible.fetches;
+	gpuds_scan_figures(scan)->fetches += visible.fetches;
 	gpuds_visible_end(&visible);
 	if (unsure.entries)
 		pfree(unsure.entries);

@@ -21,6 +21,7 @@ typedef struct GpudsAggregateState
 {
 	CustomScanState css;
 	bool done; /* the row has been returned */
+	GpudsNodeFigures figures;
 } GpudsAggregateState;
 
 static PlanState *
@@ -105,12 +106,23 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
+/* Rows and heap fetches are shown at the scan below. */
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	const GpudsScanFigures own = gpuds_below_figures(below_of(css));
+
+	if (es->verbose)
+		gpuds_explain_figures(&((GpudsAggregateState *) css)->figures, &own, &css->ss.ps, es);
+}
+
 static const CustomExecMethods exec_methods = {
 	.CustomName = "GpudsAggregate",
 	.BeginCustomScan = begin,
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
 	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
 };
 
 static Node *

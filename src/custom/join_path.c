@@ -505,6 +505,8 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 			continue;
 		partial = linitial(outer->partial_pathlist);
 		path = path_of(root, joinrel, plan, partial);
+		/* Workers share only what EXPLAIN shows of their work (explain.c). */
+		path->path.parallel_aware = true;
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
 		if (cost_join(root, path, plan, partial, Max(outer->rows / Max(partial->rows, 1), 1)))
 			add_partial_path(joinrel, &path->path);
