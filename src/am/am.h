@@ -13,6 +13,7 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "utils/resowner.h"
@@ -113,6 +114,28 @@ typedef struct GpudsScanBatch
 	GpudsKillMark kill_mark;
 } GpudsScanBatch;
 
+/*
+ * What a scan has done since it was begun, rescans included.  It counts batches, probes, who answered, and the
+ * device's work; whoever makes something of its entries counts the rest.
+ */
+typedef struct GpudsScanFigures
+{
+	uint32 answered_by; /* bits of GpudsAnsweredBy, and of the journal */
+	uint64 batches;     /* of probes */
+	uint64 probes;
+	uint64 matches;     /* entries that were looked at: ... */
+	uint64 all_visible; /* ... the visibility map vouched for the row */
+	uint64 fetches;     /* ... the row was looked up in the heap */
+	uint64 bus_bytes;   /* of probes on a CUDA device, and the time they took there */
+	uint64 device_ns;
+} GpudsScanFigures;
+
+#define GpudsAnsweredBy(kind) (1u << (kind))
+#define GPUDS_ANSWERED_BY_JOURNAL GpudsAnsweredBy(GPUDS_DEVICE_KINDS)
+
+extern GpudsScanFigures *gpuds_scan_figures(IndexScanDesc scan);
+extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);
+
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
@@ -124,6 +147,10 @@ extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+
+/* figures.c */
+extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);
+extern void gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names);
 
 /* count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);

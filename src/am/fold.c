@@ -116,6 +116,17 @@ measure_on_device(GpudsFold *fold)
 	return true;
 }
 
+/* Notes for EXPLAIN what the visibility map is enough for. */
+static void
+note_matches(const GpudsFold *fold)
+{
+	int64 all_visible = 0;
+
+	for (int64 i = 0; i < fold->n; i++)
+		all_visible += fold->seen[i];
+	gpuds_scan_note_matches(fold->scan, fold->n, all_visible);
+}
+
 /* Looks up the rows that the visibility map is not enough for. */
 static void
 look_up(GpudsFold *fold)
@@ -191,6 +202,7 @@ next_piece(GpudsFold *fold)
 		else
 		{
 			fetch_piece(fold);
+			note_matches(fold);
 			look_up(fold);
 			keep_seen(fold);
 		}

@@ -90,7 +90,10 @@ gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n, G
 	holds = holds && gpuds_visible_map_holds(&fold->visible, map, spec.map_bytes);
 	pfree(map);
 	if (holds)
+	{
 		add_others(fold, &counted, &parts);
+		gpuds_scan_note_matches(fold->scan, counted.counted + counted.n, counted.counted);
+	}
 	gpuds_probe_free_counted(&counted);
 	return holds;
 }

@@ -101,6 +101,8 @@ typedef struct GpudsScanState
 	int nkilled;
 
 	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
+
+	GpudsScanFigures figures; /* of batches */
 } GpudsScanState;
 
 IndexScanDesc
@@ -416,8 +418,39 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 	GpudsScanState *state = scan->opaque;
 
 	gpuds_key_set_sort(&state->set);
+	state->figures.batches++;
+	state->figures.probes += state->set.total;
 	barrier(scan, state, Max(weight, state->set.total));
 	scan_from_place(state, true);
+}
+
+/* What the scan has done in batches. */
+GpudsScanFigures *
+gpuds_scan_figures(IndexScanDesc scan)
+{
+	return &((GpudsScanState *) scan->opaque)->figures;
+}
+
+/* So many of the scan's entries are looked at; the visibility map vouches for the rows of some. */
+void
+gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible)
+{
+	GpudsScanFigures *figures = gpuds_scan_figures(scan);
+
+	figures->matches += n;
+	figures->all_visible += all_visible;
+}
+
+/* Notes who answered, and what a device has done for it. */
+static void
+note_answer(GpudsScanState *state, const GpudsDeviceWork *before)
+{
+	GpudsScanFigures *figures = &state->figures;
+
+	figures->answered_by |= state->ref.mirror ? GpudsAnsweredBy(state->ref.mirror->tree.kind)
+											  : GPUDS_ANSWERED_BY_JOURNAL;
+	figures->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
+	figures->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }
 
 /* Are there intervals left?  Goes on to those that batches come from next. */
@@ -442,10 +475,12 @@ void
 gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 
 	CHECK_FOR_INTERRUPTS();
 	state->fetch = Min(state->fetch, most);
 	fetch_chunk(scan, state);
+	note_answer(state, &before);
 	if (state->set.filter)
 	{
 		int64 passed = 0;
@@ -491,9 +526,11 @@ bool
 gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 
 	if (!gpuds_probe_count(&state->ref, &state->scan, spec, counted))
 		return false;
+	note_answer(state, &before);
 	check_snapshot(scan);
 	return true;
 }
@@ -520,13 +557,17 @@ gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, i
 {
 	GpudsScanState *state = scan->opaque;
 	const GpudsScan parts = { .intervals = intervals, .n = n };
+	const GpudsDeviceWork before = gpuds_device_work;
 	bool done;
 
 	gpuds_probe_forget(&state->ref);
 	done = gpuds_probe_count(&state->ref, &parts, spec, counted);
 	gpuds_probe_forget(&state->ref);
 	if (done)
+	{
+		note_answer(state, &before);
 		check_snapshot(scan);
+	}
 	return done;
 }
 

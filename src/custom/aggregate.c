@@ -138,6 +138,7 @@ fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 	else
 		*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
 	fetches += state->fold.visible.fetches;
+	gpuds_scan_figures(scan)->fetches += fetches;
 	if (!*found || !has_groups(state))
 	{
 		end_fold(state);
@@ -274,12 +275,23 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
+/* Rows and heap fetches are shown at the scan below. */
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	const GpudsScanFigures own = gpuds_below_figures(below_of(css));
+
+	if (es->verbose)
+		gpuds_explain_figures(&((GpudsAggregateState *) css)->figures, &own, &css->ss.ps, es);
+}
+
 static const CustomExecMethods exec_methods = {
 	.CustomName = "GpudsAggregate",
 	.BeginCustomScan = begin,
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
 	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
 };
 
 static Node *

@@ -12,6 +12,7 @@
 
 #include "am/fold.h"
 #include "custom/bucket.h"
+#include "custom/custom.h"
 #include "kernels/core/measure.h"
 
 typedef enum GpudsAggregateKind
@@ -63,7 +64,8 @@ typedef struct GpudsAggregateState
 	int ngroup_columns; /* AGGREGATE_GROUPS */
 	bool folding;       /* between the first row and the last */
 	bool done;          /* all rows have been returned */
-	int bucket_at;      /* column of the scan tuple that is a bucket's value; -1: there is none */
+	GpudsNodeFigures figures;
+	int bucket_at; /* column of the scan tuple that is a bucket's value; -1: there is none */
 
 	/* once the index is known */
 	GpudsKeyLayout layout;
