@@ -155,6 +155,24 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 	return interval;
 }
 
+/*
+ * The number of the probe that an entry is equal to, among n ascending ones with zeros in place of numbers, from
+ * one on; n: none is.  An entry's probe is not before that of the entry before it.
+ */
+static inline int64
+gpuds_key_probe_find(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, int64 from,
+					 const GpudsEntry *entry)
+{
+	GpudsEntry key;
+
+	key.w0 = entry->w0 & ~probe->rest.w0;
+	key.w1 = entry->w1 & ~probe->rest.w1;
+	key.t = entry->t & ~probe->rest.t;
+	while (from < n && entry_less(&probes[from], &key))
+		from++;
+	return from < n && entry_equal(&probes[from], &key) ? from : n;
+}
+
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,
 						  GpudsKeySet *set);
