@@ -17,9 +17,9 @@
 /* Memory that an element of a batch takes, with its interval. */
 #define ELEMENT_BYTES (2 * sizeof(GpudsEntry) + sizeof(GpudsInterval) + sizeof(uint32))
 
-/* Elements of a batch, whatever work_mem says. */
+/* Elements of a batch, whatever work_mem says.  If there are more, sorting leaves the processor's caches. */
 #define FEWEST_ELEMENTS 1024
-#define MOST_ELEMENTS (1024 * 1024)
+#define MOST_ELEMENTS (64 * 1024)
 
 /*
  * For keys of an index's first column out of an array, whose elements are of that type or of a domain over it
@@ -38,16 +38,15 @@ gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayT
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &keys->length, &keys->by_value, &keys->align);
 	keys->most = Min(Max(room, FEWEST_ELEMENTS), MOST_ELEMENTS);
 	keys->most = Max(Min(keys->most, keys->total), 1);
-	keys->members = palloc_extended(keys->most * sizeof(GpudsEntry), MCXT_ALLOC_HUGE);
-	keys->keys = palloc_extended(keys->most * sizeof(GpudsEntry), MCXT_ALLOC_HUGE);
-	keys->ends = palloc_extended(keys->most * sizeof(uint32), MCXT_ALLOC_HUGE);
+	keys->members = palloc(keys->most * sizeof(GpudsEntry));
+	keys->keys = palloc(keys->most * sizeof(GpudsEntry));
+	keys->ends = palloc(keys->most * sizeof(uint32));
 }
 
-/* Makes members of the next elements; returns how many there are. */
+/* Makes members of the elements up to the one before end; returns how many there are. */
 static int64
-read_elements(GpudsKeys *keys)
+read_elements(GpudsKeys *keys, int64 end)
 {
-	const int64 end = Min(keys->next + keys->most, keys->total);
 	const bool not_null = false;
 	int64 n = 0;
 
@@ -63,6 +62,20 @@ read_elements(GpudsKeys *keys)
 		n += gpuds_key_probe(&keys->probe, &value, &not_null, keys->next, &keys->members[n]);
 	}
 	return n;
+}
+
+/* The same for integers without NULLs, which most arrays are of, and which take a sixth of the time; false: they are not. */
+static bool
+read_integers(GpudsKeys *keys, int64 end, int64 *n)
+{
+	const int64 elements = end - keys->next;
+
+	if (keys->nulls ||
+		!gpuds_key_probe_integers(&keys->probe, keys->at, elements, keys->next, keys->members, n))
+		return false;
+	keys->at += elements * keys->length;
+	keys->next = end;
+	return true;
 }
 
 /* Finds the keys of n members, which are sorted. */
@@ -85,12 +98,14 @@ group_members(GpudsKeys *keys, int64 n)
 bool
 gpuds_keys_next(GpudsKeys *keys)
 {
+	const int64 end = Min(keys->next + keys->most, keys->total);
 	int64 n;
 
 	if (keys->next == keys->total)
 		return false;
 	CHECK_FOR_INTERRUPTS();
-	n = read_elements(keys);
+	if (!read_integers(keys, end, &n))
+		n = read_elements(keys, end);
 	sort_entries(keys->members, keys->keys, n);
 	group_members(keys, n);
 	return true;

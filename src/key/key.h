@@ -137,6 +137,8 @@ extern void gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *lay
 								 const Oid *types);
 extern bool gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isnull,
 							uint64 number, GpudsEntry *entry);
+extern bool gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
+									 GpudsEntry *entries, int64 *kept);
 extern void gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
 									GpudsKeySet *set);
 
