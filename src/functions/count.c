@@ -17,7 +17,7 @@
 PG_FUNCTION_INFO_V1(gpuds_count);
 
 /* Entries of a page of an index at most. */
-#define PAGE_ENTRIES (BLCKSZ / (2 * sizeof(uint64)))
+#define PAGE_ENTRIES ((int64) (BLCKSZ / (2 * sizeof(uint64))))
 
 /* A condition on the index's first column.  Nobody calls its function: the index compares codes. */
 static ScanKeyData
@@ -66,7 +66,7 @@ gpuds_count(PG_FUNCTION_ARGS)
 	GpudsTarget target;
 	ScanKeyData keys[2];
 	IndexScanDesc scan;
-	double most;
+	int64 most;
 	int64 rows;
 	int64 fetches;
 	int n;
@@ -78,8 +78,8 @@ gpuds_count(PG_FUNCTION_ARGS)
 	scan = GpudsIndexBeginscan(target.heap, target.index, target.snapshot, n);
 	index_rescan(scan, keys, n, NULL, 0);
 	/* Of a large index a device had better count; if the range is short, that is known after the first batch. */
-	most = (double) RelationGetNumberOfBlocks(target.index) * PAGE_ENTRIES;
-	rows = gpuds_scan_count(scan, most, &fetches);
+	most = RelationGetNumberOfBlocks(target.index) * PAGE_ENTRIES;
+	rows = gpuds_scan_count(scan, (double) most, &fetches);
 	index_endscan(scan);
 	gpuds_target_close(&target);
 	PG_RETURN_INT64(rows);
