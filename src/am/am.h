@@ -79,6 +79,11 @@ typedef struct GpudsInsertScope
 /* info.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 
+/* open.c */
+extern bool gpuds_is_ours(Relation rel);
+extern void gpuds_check_is_index(Oid indexid);
+extern Relation gpuds_open_index(Oid indexid, Relation *heap);
+
 /* build.c */
 extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
 extern void gpuds_build_empty(Relation index);

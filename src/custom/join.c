@@ -375,15 +375,9 @@ load_batch(GpudsJoinState *state)
 static void
 find_group(GpudsJoinState *state, const GpudsEntry *entry)
 {
-	const GpudsEntry *rest = &state->probe.rest;
-	GpudsEntry key;
-
-	key.w0 = entry->w0 & ~rest->w0;
-	key.w1 = entry->w1 & ~rest->w1;
-	key.t = entry->t & ~rest->t;
-	while (state->group < state->ngroups && entry_less(&state->keys_of_groups[state->group], &key))
-		state->group++;
-	if (state->group == state->ngroups || !entry_equal(&state->keys_of_groups[state->group], &key))
+	state->group = gpuds_key_probe_find(&state->probe, state->keys_of_groups, state->ngroups, state->group,
+										entry);
+	if (state->group == state->ngroups)
 		elog(ERROR, "index \"%s\" returned a key that was not asked for",
 			 RelationGetRelationName(state->index));
 }
