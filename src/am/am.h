@@ -122,6 +122,14 @@ extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes,
 								  GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
+extern bool gpuds_scan_in_order(IndexScanDesc scan);
+extern void gpuds_scan_put_in_order(IndexScanDesc scan);
+extern int64 gpuds_scan_turn(IndexScanDesc scan);
+extern int64 gpuds_scan_intervals(IndexScanDesc scan);
+extern bool gpuds_scan_gives_tids(IndexScanDesc scan);
+extern bool gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
+extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
 
 /* count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);

@@ -162,6 +162,18 @@ gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, 
 	return index_pages_fetched(rows, rel->pages, 0, root) * page_cost + rows * cpu_tuple_cost;
 }
 
+/* What it costs to read a share of a table's pages that lie together. */
+Cost
+gpuds_covering_range_cost(const RelOptInfo *rel, double share)
+{
+	double pages = ceil(share * Max(rel->pages, 1));
+	double random_cost;
+	double seq_cost;
+
+	get_tablespace_page_costs(rel->reltablespace, &random_cost, &seq_cost);
+	return random_cost + (Max(pages, 1) - 1) * seq_cost;
+}
+
 /* The share of a table's rows that the visibility map is not enough for (am/visible.h). */
 double
 gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
