@@ -150,7 +150,7 @@ Cost
 gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds)
 {
 	double pages = Max(rel->pages, 1);
-	double of_round = Min(2 * pages * rows / rounds / (2 * pages + rows / rounds), pages);
+	double of_round = Min(ceil(2 * pages * rows / rounds / (2 * pages + rows / rounds)), pages);
 	double random_cost;
 	double seq_cost;
 	Cost page_cost;

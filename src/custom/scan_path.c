@@ -29,9 +29,6 @@
 /* Fewer rows stay with index scans, and the planner loses no time with them. */
 #define FEW_ROWS 16
 
-/* In units of cpu_operator_cost: what the node takes longer to begin than an index scan. */
-#define START_OPERATORS 1000
-
 /* Of an array whose length is not known, at least so many keys. */
 #define UNKNOWN_KEYS 1000
 
@@ -153,8 +150,6 @@ cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
 	rows = clamp_row_est(below->indexselectivity * rel->tuples);
 	cost_qual_eval(&quals, other_clauses(below), root);
 	start = below->indextotalcost + quals.startup + target->cost.startup;
-	if (!has_unknown_array(below))
-		start += START_OPERATORS * cpu_operator_cost;
 	run = heap_cost(root, rel, rows, correlation, has_unknown_array(below)) + rows * quals.per_tuple +
 		  path->path.rows * target->cost.per_tuple;
 	path->path.startup_cost = start;
@@ -230,7 +225,7 @@ is_batch(const RelOptInfo *rel, const IndexPath *path)
 {
 	if (path->indexclauses == NIL && path->indexinfo->indpred == NIL)
 		return false;
-	return path->indexselectivity * rel->tuples >= FEW_ROWS || has_unknown_array(path);
+	return path->indexselectivity * rel->tuples >= FEW_ROWS || !enable_indexscan || has_unknown_array(path);
 }
 
 /*
