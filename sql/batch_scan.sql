@@ -138,7 +138,7 @@ SELECT scanned('SELECT * FROM t WHERE k = ANY (ARRAY(SELECT i * i % 20011 FROM g
 SELECT scanned('SELECT * FROM t WHERE v = ANY (''{0,1,2,4}'') AND id = ANY (ARRAY(SELECT i * i % 20011 FROM generate_series(1, 12000) i))', 't_v_id');
 SET gpuds.enable_scan = on;
 SET enable_seqscan = off;
-SELECT line FROM analyzed('SELECT note FROM t WHERE k < 18000') line WHERE line ~ 'Batches';
+SELECT line FROM analyzed('SELECT note FROM t WHERE k < 18000') line WHERE line ~ 'Batches: 1$';
 RESET enable_seqscan;
 SET gpuds.enable_scan = off;
 RESET work_mem;
@@ -246,33 +246,53 @@ RESET enable_indexscan;
 RESET enable_seqscan;
 SET gpuds.enable_scan = off;
 
--- cursors: their snapshot stays, whatever is changed and vacuumed; they hold their index
+-- cursors: their snapshot stays, whatever is changed meanwhile; they hold their index
 SET gpuds.enable_scan = on;
 SET enable_indexscan = off;
 SET enable_seqscan = off;
-SET work_mem = '64kB';
+CREATE FUNCTION rest_of(c refcursor) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	n int := 0;
+	ids bigint := 0;
+	r record;
+BEGIN
+	LOOP
+		FETCH c INTO r;
+		EXIT WHEN NOT FOUND;
+		n := n + 1;
+		ids := ids + r.id;
+	END LOOP;
+	RETURN format('%s rows, %s', n, ids);
+END $$;
 EXPLAIN (COSTS OFF) SELECT id, k FROM t WHERE k < 16000;
+SELECT count(*), sum(id) FROM t WHERE k + 0 < 16000;
 BEGIN;
+SET LOCAL work_mem = '64kB';
 DECLARE c CURSOR FOR SELECT id, k FROM t WHERE k < 16000;
+DECLARE d CURSOR FOR SELECT id, k FROM t WHERE k < 16000;
 DECLARE s SCROLL CURSOR FOR SELECT id, k FROM t WHERE k < 16000;
-FETCH 2 FROM c;
-FETCH 2 FROM s;
-FETCH BACKWARD 1 FROM s;
+MOVE 1 FROM d;
+MOVE 1 FROM s;
+SAVEPOINT a;
 UPDATE t SET k = k + 1 WHERE k < 16000;
 DELETE FROM t WHERE k BETWEEN 1000 AND 1200;
-FETCH 2 FROM c;
-MOVE FORWARD ALL FROM c;
-MOVE FORWARD ALL FROM s;
+SELECT rest_of('c');
+ROLLBACK TO a;
+DELETE FROM t WHERE k BETWEEN 1000 AND 1200;
+SELECT split_part(rest_of('d'), ',', 1) AS d, split_part(rest_of('s'), ',', 1) AS s;
+MOVE ABSOLUTE 0 FROM s;
+SELECT rest_of('s');
 SAVEPOINT a;
 DROP INDEX t_k;
 ROLLBACK TO a;
 TRUNCATE t;
 ROLLBACK;
 BEGIN;
+SET LOCAL work_mem = '64kB';
 DECLARE c CURSOR WITH HOLD FOR SELECT id, k FROM t WHERE k < 16000;
-FETCH 1 FROM c;
+MOVE 1 FROM c;
 COMMIT;
-MOVE FORWARD ALL FROM c;
+SELECT split_part(rest_of('c'), ',', 1) AS c;
 CLOSE c;
 -- the row that a cursor is on
 BEGIN;
@@ -283,8 +303,8 @@ SELECT id, k, note FROM t WHERE note = 'this one';
 DECLARE u CURSOR FOR SELECT id, k FROM t WHERE k < 16000 FOR UPDATE;
 FETCH 1 FROM u;
 DELETE FROM t WHERE CURRENT OF u;
+SELECT id FROM t WHERE id = 3;
 ROLLBACK;
-RESET work_mem;
 RESET enable_seqscan;
 RESET enable_indexscan;
 
