@@ -136,6 +136,22 @@ SET work_mem = '64kB';
 SELECT scanned('SELECT * FROM t WHERE k < 18000', 't_k');
 SELECT scanned('SELECT * FROM t WHERE k = ANY (ARRAY(SELECT i * i % 20011 FROM generate_series(1, 25000) i))', 't_k');
 SELECT scanned('SELECT * FROM t WHERE v = ANY (''{0,1,2,4}'') AND id = ANY (ARRAY(SELECT i * i % 20011 FROM generate_series(1, 12000) i))', 't_v_id');
+-- arrays in no order, some keys twice, whose rows are many more than the keys
+CREATE TABLE many (k int, v int);
+INSERT INTO many SELECT i % 6000, i FROM generate_series(1, 24000) i;
+CREATE INDEX many_k ON many USING gpu_btree (k);
+ANALYZE many;
+SET work_mem = '128kB';
+SELECT scanned('SELECT * FROM many WHERE k = ANY (ARRAY(SELECT i * 7 % 6000 FROM generate_series(1, 8000) i))', 'many_k');
+SET work_mem = '256kB';
+SELECT scanned('SELECT * FROM many WHERE k = ANY (ARRAY(SELECT i * 7 % 6000 FROM generate_series(1, 8000) i))', 'many_k');
+SET work_mem = '64kB';
+-- rows that have just come
+INSERT INTO many SELECT i * 7 % 6000, i FROM generate_series(1, 12000) i;
+SELECT scanned('SELECT * FROM many WHERE k = ANY (ARRAY(SELECT i * 7 % 6000 FROM generate_series(1, 8000) i))', 'many_k');
+SELECT scanned('SELECT * FROM many WHERE k < 5000', 'many_k');
+DELETE FROM many WHERE v % 5 = 0;
+SELECT scanned('SELECT * FROM many WHERE k = ANY (ARRAY(SELECT i * 7 % 6000 FROM generate_series(1, 8000) i))', 'many_k');
 SET gpuds.enable_scan = on;
 SET enable_seqscan = off;
 SELECT line FROM analyzed('SELECT note FROM t WHERE k < 18000') line WHERE line ~ 'Batches: 1$';
