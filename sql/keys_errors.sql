@@ -38,4 +38,3 @@ DROP OPERATOR FAMILY backwards_ops USING gpu_btree;
 DROP OPERATOR FAMILY numeric_ops USING gpu_btree;
 -- not what this access method does
 CREATE UNIQUE INDEX ON t USING gpu_btree (a);
-CREATE INDEX ON t USING gpu_btree (a) INCLUDE (b);

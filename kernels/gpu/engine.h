@@ -38,8 +38,9 @@
 #define GPU_ENGINE_H
 
 #include "kernels/core/entry.h"
+#include "kernels/core/measure.h"
 
-#define GPU_ENGINE_ABI 5
+#define GPU_ENGINE_ABI 6
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -50,6 +51,12 @@
 /* Scans of at most so many intervals and entries are small. */
 #define GPU_SMALL_INTERVALS 32
 #define GPU_SMALL_ENTRIES 256
+
+/* Columns that a scan adds up. */
+#define GPU_MEASURES 4
+
+/* Words of a Measured. */
+#define GPU_MEASURED_WORDS ((int) (sizeof(Measured) / sizeof(uint64_t)))
 
 /* Requests handed over in one call of small. */
 #define GPU_SMALL_BATCH 64
@@ -73,7 +80,8 @@ typedef enum GpuForm
 {
 	GPU_ENTRIES,     /* GpudsEntry, in the scan's order */
 	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
-	GPU_COUNT        /* the same, of entries that are not counted: see GpuRequest */
+	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
+	GPU_MEASURE      /* results, then entries that are not in them: likewise */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -99,6 +107,12 @@ typedef enum GpuStatus
  * the output.  Such a scan is a forward one, and is done as a whole or not at all:
  * found above cap says for how many TIDs the output should have had room.
  * The output is undefined then, and the scan has not moved.
+ *
+ * GPU_MEASURE does the same, and adds up what the counted entries have in some columns.
+ * The output has a result for each interval, in the order of the input, or one for all: the
+ * number of entries counted, and a Measured of each measure.  Behind the results
+ * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a
+ * scan begins with its first interval.
  */
 typedef struct GpuRequest
 {
@@ -117,8 +131,11 @@ typedef struct GpuRequest
 	uint64_t output;
 	int64_t n;             /* intervals, entries or operations */
 	int64_t cap;           /* scans: entries that output has room for, at least 1 */
-	uint64_t map;          /* GPU_COUNT: see above ... */
+	uint64_t map;          /* GPU_COUNT, GPU_MEASURE: see above ... */
 	uint64_t map_bytes;    /* ... and its length, maybe 0 */
+	uint64_t measures;     /* GPU_MEASURE: Measure[nmeasures] in the staging memory */
+	uint32_t nmeasures;    /* 0 to GPU_MEASURES */
+	bool each;             /* GPU_MEASURE: a result for each interval */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -130,9 +147,9 @@ typedef struct GpuRequest
 	/* set by the engine */
 	uint32_t status;    /* GpuStatus */
 	int64_t found;      /* scans: entries in output, less than cap: the scan is at
-					* its end.  GPU_COUNT: entries not counted, not above cap: the
-					* same.  GPU_APPLY: entries inserted */
-	int64_t counted;    /* GPU_COUNT: entries on all-visible pages */
+					* its end.  GPU_COUNT, GPU_MEASURE: entries not counted, not
+					* above cap: the same.  GPU_APPLY: entries inserted */
+	int64_t counted;    /* GPU_COUNT, GPU_MEASURE: entries on all-visible pages */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */
@@ -145,6 +162,21 @@ typedef struct GpuRequest
 	/* the engine's, from the handing over until done is 1 */
 	struct GpuRequest *next_queued;
 } GpuRequest;
+
+/* Words of a result of so many measures: the entries counted, and what has been measured of them. */
+KERNEL_FN int64_t
+gpu_result_words(int64_t nmeasures)
+{
+	return 1 + GPU_MEASURED_WORDS * nmeasures;
+}
+
+/* Bytes of all results of a request. */
+KERNEL_FN size_t
+gpu_result_bytes(const GpuRequest *request)
+{
+	return (size_t) ((request->each ? request->n : 1) * gpu_result_words(request->nmeasures)) *
+		   sizeof(uint64_t);
+}
 
 /* May a scan go together with others in one launch? */
 KERNEL_FN bool

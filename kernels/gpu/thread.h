@@ -30,6 +30,12 @@
 /* Add; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_add(uint32_t *p, uint32_t v);
 
+/* Add, or take the lower or the higher. */
+GPU_FN void gpu_atomic_add64(uint64_t *p, uint64_t v);
+GPU_FN void gpu_atomic_add_double(double *p, double v);
+GPU_FN void gpu_atomic_min64(uint64_t *p, uint64_t v);
+GPU_FN void gpu_atomic_max64(uint64_t *p, uint64_t v);
+
 /*
  * Add the values of all threads of the warp, which call it together.  Returns what was
  * there before, with the values of the threads before this one.
@@ -87,6 +93,30 @@ GPU_FN uint32_t
 gpu_atomic_add(uint32_t *p, uint32_t v)
 {
 	return atomicAdd(p, v);
+}
+
+GPU_FN void
+gpu_atomic_add64(uint64_t *p, uint64_t v)
+{
+	atomicAdd((unsigned long long *) p, (unsigned long long) v);
+}
+
+GPU_FN void
+gpu_atomic_add_double(double *p, double v)
+{
+	atomicAdd(p, v);
+}
+
+GPU_FN void
+gpu_atomic_min64(uint64_t *p, uint64_t v)
+{
+	atomicMin((unsigned long long *) p, (unsigned long long) v);
+}
+
+GPU_FN void
+gpu_atomic_max64(uint64_t *p, uint64_t v)
+{
+	atomicMax((unsigned long long *) p, (unsigned long long) v);
 }
 
 GPU_FN uint32_t
@@ -222,6 +252,42 @@ GPU_FN uint32_t
 gpu_atomic_add(uint32_t *p, uint32_t v)
 {
 	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN void
+gpu_atomic_add64(uint64_t *p, uint64_t v)
+{
+	__atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN void
+gpu_atomic_add_double(double *p, double v)
+{
+	double is;
+	double sum;
+
+	__atomic_load(p, &is, __ATOMIC_RELAXED);
+	do
+		sum = is + v;
+	while (!__atomic_compare_exchange(p, &is, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+GPU_FN void
+gpu_atomic_min64(uint64_t *p, uint64_t v)
+{
+	uint64_t is = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	while (v < is && !__atomic_compare_exchange_n(p, &is, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
+}
+
+GPU_FN void
+gpu_atomic_max64(uint64_t *p, uint64_t v)
+{
+	uint64_t is = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	while (v > is && !__atomic_compare_exchange_n(p, &is, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
 }
 
 GPU_FN uint32_t

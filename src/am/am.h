@@ -119,8 +119,7 @@ extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
-extern bool gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes,
-								  GpudsCounted *counted);
+extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
 extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
 extern bool gpuds_scan_in_order(IndexScanDesc scan);

@@ -86,34 +86,48 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 }
 
 /*
- * Counts what is left of the intervals at hand on the mirror's device, by a copy of the visibility map (I2).
- * False: it does not, or rows change so fast that the copy does not hold.
+ * Counts what is left of the intervals at hand on the mirror's device, by a copy of the visibility map (I2), which is
+ * set in *spec meanwhile.  Then the scan has moved behind them, and what *counted has in memory is the caller's to
+ * free.  False: the device does not, or rows change so fast that the copy does not hold.
  */
+bool
+gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
+						   GpudsCounted *counted)
+{
+	bool counts = visible->counts && gpuds_scan_counts(scan);
+
+	for (int i = 0; i < DEVICE_ATTEMPTS && counts; i++)
+	{
+		unsigned char *map = gpuds_visible_copy_map(visible, &spec->map_bytes);
+		bool holds;
+
+		spec->map = map;
+		counts = gpuds_scan_count_rest(scan, spec, counted);
+		gpuds_injection_point("scan-probed");
+		holds = counts && gpuds_visible_map_holds(visible, map, spec->map_bytes);
+		pfree(map);
+		if (holds)
+		{
+			gpuds_scan_skip_rest(scan, counted->counted + counted->n);
+			return true;
+		}
+		gpuds_probe_free_counted(counted);
+	}
+	return false;
+}
+
+/* Counts what is left of the intervals at hand by the device, and what it is not sure of in the heap. */
 static bool
 count_on_device(IndexScanDesc scan, GpudsVisible *visible, int64 *seen)
 {
-	bool counts = visible->counts && gpuds_scan_counts(scan);
-	bool holds = false;
+	GpudsCountSpec spec = { 0 };
+	GpudsCounted counted;
 
-	for (int i = 0; i < DEVICE_ATTEMPTS && counts && !holds; i++)
-	{
-		GpudsCounted counted;
-		size_t bytes;
-		unsigned char *map = gpuds_visible_copy_map(visible, &bytes);
-
-		counts = gpuds_scan_count_rest(scan, map, bytes, &counted);
-		gpuds_injection_point("scan-probed");
-		holds = counts && gpuds_visible_map_holds(visible, map, bytes);
-		if (holds)
-		{
-			gpuds_scan_skip_rest(scan, counted.counted + counted.n);
-			*seen += counted.counted + gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
-		}
-		if (counted.tids)
-			pfree(counted.tids);
-		pfree(map);
-	}
-	return holds;
+	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
+		return false;
+	*seen += counted.counted + gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
+	gpuds_probe_free_counted(&counted);
+	return true;
 }
 
 /*

@@ -45,7 +45,7 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 #if PG_VERSION_NUM >= 170000
 	routine->amcanbuildparallel = true;
 #endif
-	routine->amcaninclude = false;
+	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = true;
 #if PG_VERSION_NUM >= 160000
 	routine->amsummarizing = false;

@@ -32,8 +32,11 @@ struct GpudsIndexOnly
 bool
 gpuds_can_return(Relation index, int column)
 {
-	Oid type = index->rd_opcintype[column - 1];
+	Oid type;
 
+	if (column > IndexRelationGetNumberOfKeyAttributes(index))
+		return true;
+	type = index->rd_opcintype[column - 1];
 	if (type == ANYENUMOID)
 		type = TupleDescAttr(RelationGetDescr(index), column - 1)->atttypid;
 	return gpuds_key_is_exact(type);
@@ -79,7 +82,7 @@ gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror
 }
 
 /*
- * A row without NULLs.  All types that are keys have a fixed length, so all these rows have
+ * A row without NULLs.  All types of columns have a fixed length, so all these rows have
  * the same size, and need no allocation.
  */
 static IndexTuple

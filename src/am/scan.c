@@ -488,11 +488,11 @@ gpuds_scan_counts(IndexScanDesc scan)
  * to be fetched.  The scan does not move.
  */
 bool
-gpuds_scan_count_rest(IndexScanDesc scan, const unsigned char *map, size_t map_bytes, GpudsCounted *counted)
+gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)
 {
 	GpudsScanState *state = scan->opaque;
 
-	if (!gpuds_probe_count(&state->ref, &state->scan, map, map_bytes, counted))
+	if (!gpuds_probe_count(&state->ref, &state->scan, spec, counted))
 		return false;
 	check_snapshot(scan);
 	return true;

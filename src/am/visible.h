@@ -130,6 +130,10 @@ gpuds_visible_forget_row(GpudsVisible *visible)
 		ExecClearTuple(visible->slot);
 }
 
+/* count.c */
+extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
+									   GpudsCounted *counted);
+
 extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
 extern void gpuds_visible_reset(GpudsVisible *visible);
 extern void gpuds_visible_end(GpudsVisible *visible);

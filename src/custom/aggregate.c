@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate.c
- *	  GpudsAggregate: counts the rows of an index scan without returning any.
+ *	  GpudsAggregate: aggregates of the rows of an index scan, without returning any of them.
  *
- * All of the node's aggregates count all rows of the scan below, so they have the same value.
+ * A row of the node is a group of rows of the scan below.  Groups come in the order of the index.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +15,52 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
+#include "am/fold.h"
+#include "custom/aggregate.h"
+#include "custom/bucket.h"
 #include "custom/custom.h"
+
+/* A column of the scan tuple. */
+typedef struct AggregateColumn
+{
+	GpudsAggregateKind kind;
+	int column;  /* of the index */
+	int measure; /* that its value comes from */
+} AggregateColumn;
+
+/* A group of a bucket's rows that has not been returned yet. */
+typedef struct HeldGroup
+{
+	Datum value;
+	bool isnull;
+	int64 rows;
+	Measured *measured;
+} HeldGroup;
 
 typedef struct GpudsAggregateState
 {
 	CustomScanState css;
-	bool done; /* the row has been returned */
+	int ncolumns;
+	AggregateColumn *columns;
+	int ngroup_columns; /* AGGREGATE_GROUPS */
+	bool folding;       /* between the first row and the last */
+	bool done;          /* all rows have been returned */
+	int bucket_at;      /* column of the scan tuple that is a bucket's value; -1: there is none */
+
+	/* once the index is known */
+	GpudsKeyLayout layout;
+	int nmeasures;
+	Measure *measures;
+	GpudsFold fold;
+	GpudsFoldGroup group;
+	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
+
+	/* groups by buckets: the oldest one first, and the one that is returned */
+	GpudsBucket bucket;
+	HeldGroup held[GPUDS_BUCKETS_HELD];
+	int nheld;
+	HeldGroup returned;
+	bool has_returned;
 } GpudsAggregateState;
 
 static PlanState *
@@ -29,40 +69,263 @@ below_of(CustomScanState *css)
 	return linitial(css->custom_ps);
 }
 
-static int64
-count(PlanState *below)
+static bool
+has_groups(const GpudsAggregateState *state)
 {
+	return state->ngroup_columns >= 0;
+}
+
+/* The measure that a column of the scan tuple has in common with one before it; -1: with none. */
+static int
+measure_like(const GpudsAggregateState *state, int i)
+{
+	const AggregateColumn *column = &state->columns[i];
+
+	for (int j = 0; j < i; j++)
+	{
+		const AggregateColumn *other = &state->columns[j];
+
+		if (other->measure >= 0 && other->column == column->column &&
+			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT))
+			return other->measure;
+	}
+	return -1;
+}
+
+/* What is to be measured, now that the index is known. */
+static void
+set_measures(GpudsAggregateState *state, Relation index)
+{
+	state->layout = gpuds_index_info(index)->layout;
+	state->measures = palloc(state->ncolumns * sizeof(Measure));
+	state->group.measured = palloc(state->ncolumns * sizeof(Measured));
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		AggregateColumn *column = &state->columns[i];
+
+		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
+			column->kind == GPUDS_COUNT_ROWS)
+			continue;
+		column->measure = measure_like(state, i);
+		if (column->measure >= 0)
+			continue;
+		column->measure = state->nmeasures++;
+		if (column->kind == GPUDS_COUNT)
+			gpuds_key_measure_nulls(&state->layout, column->column, &state->measures[column->measure]);
+		else
+			gpuds_key_measure(&state->layout, column->column, &state->measures[column->measure]);
+	}
+}
+
+static void
+set_bucket(GpudsAggregateState *state)
+{
+	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
+	TargetEntry *entry = list_nth(plan->custom_scan_tlist, state->bucket_at);
+
+	gpuds_bucket_begin(&state->bucket, &state->css.ss.ps, entry->expr, &state->layout,
+					   state->columns[state->bucket_at].column);
+	for (int i = 0; i < GPUDS_BUCKETS_HELD; i++)
+		state->held[i].measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+	state->returned.measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+}
+
+/* The scan below, at its beginning. */
+static IndexScanDesc
+begin_scan(GpudsAggregateState *state)
+{
+	IndexScanDesc scan = gpuds_below_begin(below_of(&state->css));
+
+	if (scan->xs_recheck)
+		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
+	if (state->measures == NULL)
+	{
+		set_measures(state, scan->indexRelation);
+		if (state->bucket_at >= 0)
+			set_bucket(state);
+	}
+	return scan;
+}
+
+static void
+begin_fold(GpudsAggregateState *state, IndexScanDesc scan)
+{
+	GpudsFoldGroups groups = { .ncolumns = Max(state->ngroup_columns, 0) };
+
+	if (state->bucket_at >= 0)
+	{
+		groups.find = gpuds_bucket_find;
+		groups.arg = &state->bucket;
+	}
+	gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->nmeasures, &groups,
+					 below_of(&state->css)->plan->plan_rows);
+	state->folding = true;
+}
+
+static void
+end_fold(GpudsAggregateState *state)
+{
+	if (state->folding)
+		gpuds_fold_end(&state->fold);
+	state->folding = false;
+}
+
+/* Adds a group to those held: to the one of its value, or behind all of them. */
+static void
+hold_group(GpudsAggregateState *state, const GpudsFoldGroup *group)
+{
+	GpudsBucket *bucket = &state->bucket;
+	HeldGroup *held;
+
+	for (int i = state->nheld - 1; i >= 0; i--)
+	{
+		held = &state->held[i];
+		if (gpuds_bucket_compare(bucket, held->value, held->isnull, bucket->value, bucket->isnull) != 0)
+			continue;
+		held->rows += group->rows;
+		for (int k = 0; k < state->nmeasures; k++)
+			measure_merge(&held->measured[k], &group->measured[k]);
+		return;
+	}
+	/* What has been returned cannot be added to. */
+	if (state->has_returned && !state->returned.isnull && !bucket->isnull &&
+		gpuds_bucket_compare(bucket, bucket->value, false, state->returned.value, false) <= 0)
+		elog(ERROR, "a group of a GpudsAggregate came back");
+	held = &state->held[state->nheld++];
+	held->value = bucket->value;
+	held->isnull = bucket->isnull;
+	held->rows = group->rows;
+	memcpy(held->measured, group->measured, state->nmeasures * sizeof(Measured));
+}
+
+/* Makes the oldest group the one that is returned. */
+static void
+return_held(GpudsAggregateState *state)
+{
+	HeldGroup oldest = state->held[0];
+
+	for (int i = 1; i < state->nheld; i++)
+		state->held[i - 1] = state->held[i];
+	state->held[--state->nheld].measured = state->returned.measured;
+	state->returned = oldest;
+	state->has_returned = true;
+	state->group.rows = oldest.rows;
+	memcpy(state->group.measured, oldest.measured, state->nmeasures * sizeof(Measured));
+}
+
+/* The next group by buckets; false: there is none. */
+static bool
+next_bucket(GpudsAggregateState *state)
+{
+	while (state->nheld < GPUDS_BUCKETS_HELD && gpuds_fold_next(&state->fold, &state->group))
+		hold_group(state, &state->group);
+	if (state->nheld == 0)
+		return false;
+	return_held(state);
+	return true;
+}
+
+/* Counts the rows, which are one group that nothing else is wanted of. */
+static int64
+count_rows(GpudsAggregateState *state, IndexScanDesc scan)
+{
+	int64 fetches;
+
+	state->group.rows = gpuds_scan_count(scan, below_of(&state->css)->plan->plan_rows, &fetches);
+	state->done = true;
+	return fetches;
+}
+
+/* Adds up the next group; *found: there is one.  Returns how many rows were looked up. */
+static int64
+fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
+{
+	int64 fetches = 0;
+
+	if (!state->folding)
+		begin_fold(state, scan);
+	else
+		fetches = -state->fold.visible.fetches;
+	if (state->bucket_at >= 0)
+		*found = next_bucket(state);
+	else
+		*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
+	fetches += state->fold.visible.fetches;
+	if (!*found || !has_groups(state))
+	{
+		end_fold(state);
+		state->done = true;
+	}
+	return fetches;
+}
+
+/* Sets state->group to the next one; false: there is none. */
+static bool
+next_group(GpudsAggregateState *state)
+{
+	PlanState *below = below_of(&state->css);
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	IndexScanDesc scan;
-	int64 rows;
+	bool found = true;
 	int64 fetches;
 
 	gpuds_below_start(below);
-	scan = gpuds_below_begin(below);
-	if (scan->xs_recheck)
-		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
-	rows = gpuds_scan_count(scan, below->plan->plan_rows, &fetches);
-	gpuds_below_stop(below, rows, fetches);
-	return rows;
+	scan = begin_scan(state);
+	if (state->nmeasures == 0 && !has_groups(state))
+		fetches = count_rows(state, scan);
+	else
+		fetches = fold_group(state, scan, &found);
+	gpuds_below_stop(below, found ? state->group.rows : 0, fetches);
+	MemoryContextSwitchTo(old);
+	return found;
 }
 
-/* The node's only row. */
+/* The value of a column of the scan tuple, in the current memory context. */
+static Datum
+value_of(GpudsAggregateState *state, const AggregateColumn *column, bool *isnull)
+{
+	*isnull = false;
+	if (column->kind == GPUDS_COUNT_ROWS)
+		return Int64GetDatum(state->group.rows);
+	return gpuds_aggregate_value(column->kind, state->layout.column[column->column].type,
+								 &state->measures[column->measure], &state->group.measured[column->measure],
+								 isnull);
+}
+
+/* The node's next row. */
 static TupleTableSlot *
 next(ScanState *ss)
 {
 	GpudsAggregateState *state = (GpudsAggregateState *) ss;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
-	int64 rows;
+	MemoryContext old;
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 
 	ExecClearTuple(slot);
-	if (state->done)
+	if (state->done || !next_group(state))
 		return slot;
-	rows = count(below_of(&state->css));
-	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
+	if (has_groups(state) && state->bucket_at < 0)
+		(void) gpuds_key_decode(&state->layout, &state->group.first, state->rooms, values, isnull);
+	for (int i = 0; i < state->ncolumns; i++)
 	{
-		slot->tts_values[i] = Int64GetDatum(rows);
-		slot->tts_isnull[i] = false;
+		const AggregateColumn *column = &state->columns[i];
+
+		if (i == state->bucket_at)
+		{
+			slot->tts_values[i] = state->returned.value;
+			slot->tts_isnull[i] = state->returned.isnull;
+		}
+		else if (column->kind != GPUDS_GROUP_COLUMN)
+			slot->tts_values[i] = value_of(state, column, &slot->tts_isnull[i]);
+		else
+		{
+			slot->tts_values[i] = values[column->column];
+			slot->tts_isnull[i] = isnull[column->column];
+		}
 	}
-	state->done = true;
+	MemoryContextSwitchTo(old);
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -86,21 +349,40 @@ exec(CustomScanState *css)
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
+	GpudsAggregateState *state = (GpudsAggregateState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List *kinds = list_nth(plan->custom_private, AGGREGATE_KINDS);
+	List *columns = list_nth(plan->custom_private, AGGREGATE_COLUMNS);
 
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
+	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
+	state->ncolumns = list_length(kinds);
+	state->bucket_at = -1;
+	state->columns = palloc(state->ncolumns * sizeof(AggregateColumn));
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		state->columns[i].kind = list_nth_int(kinds, i);
+		state->columns[i].column = list_nth_int(columns, i);
+		state->columns[i].measure = -1;
+		if (state->columns[i].kind == GPUDS_GROUP_BUCKET)
+			state->bucket_at = i;
+	}
 }
 
 static void
 end(CustomScanState *css)
 {
+	end_fold((GpudsAggregateState *) css);
 	ExecEndNode(below_of(css));
 }
 
 static void
 rescan(CustomScanState *css)
 {
+	end_fold((GpudsAggregateState *) css);
 	((GpudsAggregateState *) css)->done = false;
+	((GpudsAggregateState *) css)->nheld = 0;
+	((GpudsAggregateState *) css)->has_returned = false;
 	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }

@@ -195,11 +195,12 @@ gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 }
 
 /*
- * The scan to count the rows of a table by: the cheapest by an index of gpuds that covers all of the table's
- * clauses, or NULL.
+ * The scan to aggregate the rows of a table by: of those by an index of gpuds that covers all of the table's
+ * clauses, and that suit the caller, the cheapest one; or NULL.
  */
 IndexPath *
-gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel)
+gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel, bool (*suits)(const IndexPath *path, void *arg),
+					void *arg)
 {
 	IndexPath *best = NULL;
 	Cost best_cost = 0;
@@ -216,7 +217,7 @@ gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel)
 		if (!gpuds_covering_is_ours(index))
 			continue;
 		path = covering_path_of(root, rel, index);
-		if (path == NULL)
+		if (path == NULL || !suits(path, arg))
 			continue;
 		cost = gpuds_covering_count_cost(root, path);
 		if (best == NULL || cost < best_cost)

@@ -131,7 +131,7 @@ index_returns(const IndexOptInfo *index, Index relid, List *exprs)
 		const Var *var = lfirst_node(Var, lc);
 		bool found = var->varno != relid;
 
-		for (int i = 0; !found && i < index->nkeycolumns; i++)
+		for (int i = 0; !found && i < index->ncolumns; i++)
 			found = index->indexkeys[i] == var->varattno && var->varattno > 0 && index->canreturn[i];
 		if (!found)
 			return false;

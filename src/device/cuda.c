@@ -27,9 +27,6 @@
 /* A scan takes so much staging memory if there is not as much as it would like. */
 #define LEAST_SPAN_BYTES ((size_t) 2 * GPUDS_UNIT_BYTES)
 
-/* A count has room for so many TIDs unless it turns out to need more. */
-#define FEW_TIDS ((int64) (GPUDS_UNIT_BYTES / sizeof(uint64)))
-
 /* Chunks for leaves, inner nodes and lists that a tree may not have filled yet. */
 #define SLACK_BYTES ((size_t) 3 * 2 * 1024 * 1024)
 
@@ -571,36 +568,91 @@ cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, 
 	return true;
 }
 
+/* Where the parts of a count are in its staging memory, in bytes. */
+typedef struct CountLayout
+{
+	size_t items; /* behind the results: TIDs or entries */
+	size_t map;
+	size_t measures;
+	size_t input;
+} CountLayout;
+
+static size_t
+count_item_bytes(const GpudsCountSpec *spec)
+{
+	return spec->measured ? sizeof(GpudsEntry) : sizeof(uint64);
+}
+
+/* Results of so many intervals. */
+static int64
+count_results(const GpudsCountSpec *spec, int64 n)
+{
+	return !spec->measured ? 0 : spec->each ? n : 1;
+}
+
+/* Intervals that a count has room for, whatever there is of staging memory. */
+static int64
+count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
+{
+	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - TYPEALIGN(sizeof(uint64), spec->map_bytes)));
+	if (spec->each)
+		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nmeasures));
+	return n;
+}
+
+static CountLayout
+count_layout(const GpudsCountSpec *spec, int64 n, int64 room)
+{
+	CountLayout layout;
+
+	layout.items = (size_t) (count_results(spec, n) * gpu_result_words(spec->nmeasures)) * sizeof(uint64);
+	layout.map = layout.items + room * count_item_bytes(spec);
+	layout.measures = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.input = layout.measures + spec->nmeasures * sizeof(Measure);
+	return layout;
+}
+
+/* Sets what a count's request has of its own, and puts it in staging memory. */
+static void
+set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
+{
+	if (spec->map_bytes > 0)
+		memcpy(memory + layout->map, spec->map, spec->map_bytes);
+	if (spec->nmeasures > 0)
+		memcpy(memory + layout->measures, spec->measures, spec->nmeasures * sizeof(Measure));
+	request->map = gpuds_staging_offset(memory + layout->map);
+	request->map_bytes = spec->map_bytes;
+	request->measures = gpuds_staging_offset(memory + layout->measures);
+	request->nmeasures = spec->nmeasures;
+	request->each = spec->each;
+}
+
 /*
- * Counts the next intervals by one request with room for so many TIDs.  Returns how many
- * entries are not on all-visible pages.  There is room for their TIDs: *count has them, and
+ * Counts the next intervals by one request with room for so many others.  Returns how many
+ * entries are not on all-visible pages.  There is room for them: *count has them, and
  * the scan has moved.  There is not: the scan has not moved.  -1: none can be had.
  */
 static int64
-ask_count(const ScanCall *call, GpudsScan *scan, const unsigned char *map, size_t map_bytes, int64 room,
-		  GpudsCount *count)
+ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 room, GpudsCount *count)
 {
 	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
-	size_t input_at = room * sizeof(uint64) + TYPEALIGN(sizeof(uint64), map_bytes);
-	int64 n = intervals_left(call, scan);
+	int64 n = count_intervals(scan, spec, intervals_left(call, scan));
+	CountLayout layout = count_layout(spec, n, room);
 	GpuRequest *request;
 	int64 found;
-	char *tids;
-	char *there;
+	char *memory;
 
 	if (mailbox == NULL)
 		return -1;
-	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - TYPEALIGN(sizeof(uint64), map_bytes)));
-	gpuds_staging_take(&count->span, input_at + Min(input_bytes(scan, n), GPUDS_UNIT_BYTES),
-					   input_at + input_bytes(scan, n));
-	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - input_at));
-	tids = gpuds_staging_at(&count->span);
-	there = tids + room * sizeof(uint64);
-	if (map_bytes > 0)
-		memcpy(there, map, map_bytes);
-	mailbox->request.map = gpuds_staging_offset(there);
-	mailbox->request.map_bytes = map_bytes;
-	request = ask(call, mailbox, &count->span, scan, n, room, tids + input_at, tids);
+	/* Where there is a result for each interval, all that are asked for must fit. */
+	gpuds_staging_take(&count->span,
+					   layout.input +
+						   (spec->each ? input_bytes(scan, n) : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
+					   layout.input + input_bytes(scan, n));
+	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
+	memory = gpuds_staging_at(&count->span);
+	set_count(&mailbox->request, spec, &layout, memory);
+	request = ask(call, mailbox, &count->span, scan, n, room, memory + layout.input, memory);
 	if (request == NULL)
 	{
 		gpuds_staging_give(&count->span);
@@ -610,40 +662,44 @@ ask_count(const ScanCall *call, GpudsScan *scan, const unsigned char *map, size_
 	count->counted = request->counted;
 	gpuds_mailbox_close(mailbox);
 	if (found > room)
-		gpuds_staging_give(&count->span);
-	else
 	{
-		gpuds_staging_shrink(&count->span, found * sizeof(uint64));
-		count->tids = (const uint64 *) tids;
-		count->n = found;
+		gpuds_staging_give(&count->span);
+		return found;
 	}
+	gpuds_staging_shrink(&count->span, layout.items + found * count_item_bytes(spec));
+	count->results = (const uint64 *) memory;
+	count->nresults = count_results(spec, n);
+	count->tids = (const uint64 *) (memory + layout.items);
+	count->entries = (const GpudsEntry *) (memory + layout.items);
+	count->n = found;
 	return found;
 }
 
 static GpudsCountStatus
 cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-		   const unsigned char *map, size_t map_bytes, GpudsCount *count)
+		   const GpudsCountSpec *spec, GpudsCount *count)
 {
+	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
 	ScanCall call;
-	int64 room = FEW_TIDS;
+	int64 room = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec));
 
-	if (map_bytes > GPUDS_COUNT_MAP_BYTES)
+	if (spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
 	begin_call(&call, tree, guard, expected, true);
-	call.form = GPU_COUNT;
-	call.item_bytes = sizeof(uint64);
+	call.form = spec->measured ? GPU_MEASURE : GPU_COUNT;
+	call.item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
-		int64 found = ask_count(&call, scan, map, map_bytes, room, count);
+		int64 found = ask_count(&call, scan, spec, room, count);
 
 		if (found < 0)
 			return GPUDS_COUNT_WITHDRAWN;
 		if (found <= room)
 			return GPUDS_COUNT_OK;
-		if (found > GPUDS_COUNT_TIDS)
+		if (found > most)
 			return GPUDS_COUNT_TOO_LARGE;
 		/* there may be a few more the next time */
-		room = Min(found + found / 8, GPUDS_COUNT_TIDS);
+		room = Min(found + found / 8, most);
 	}
 }
 

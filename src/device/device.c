@@ -231,13 +231,12 @@ gpuds_device_counts(const GpudsDeviceTree *tree)
 
 GpudsCountStatus
 gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-				   const unsigned char *map, size_t map_bytes, GpudsCount *count)
+				   const GpudsCountSpec *spec, GpudsCount *count)
 {
 	const GpudsDeviceOps *device = device_of(tree);
 
 	memset(count, 0, sizeof(GpudsCount));
-	return device->count ? device->count(tree, guard, expected, scan, map, map_bytes, count)
-						 : GPUDS_COUNT_WITHDRAWN;
+	return device->count ? device->count(tree, guard, expected, scan, spec, count) : GPUDS_COUNT_WITHDRAWN;
 }
 
 void

@@ -239,23 +239,56 @@ extern void gpuds_device_free_tids(GpudsTids *tids);
 /* A visibility map for a count may be so long: 32,505,856 heap pages. */
 #define GPUDS_COUNT_MAP_BYTES (GPUDS_PIECE_BYTES - GPUDS_UNIT_BYTES)
 
-/* A count may have so many entries that are not on all-visible pages. */
-#define GPUDS_COUNT_TIDS ((int64) (GPUDS_PIECE_BYTES / 2 / sizeof(uint64)))
+/* Columns that a count adds up at a time. */
+#define GPUDS_MEASURES GPU_MEASURES
+
+/* What is to be counted. */
+typedef struct GpudsCountSpec
+{
+	/*
+	 * The heap pages that are all-visible: two bits a page, as PostgreSQL's visibility map
+	 * has them, but no page headers.  Pages behind its end are not all-visible.
+	 */
+	const unsigned char *map;
+	size_t map_bytes;
+	bool measured; /* entries are wanted of the others, and of those counted: */
+	const Measure *measures;
+	int nmeasures; /* GPUDS_MEASURES at most */
+	bool each;     /* a sum for each interval */
+} GpudsCountSpec;
 
 /* What a device has counted. */
 typedef struct GpudsCount
 {
-	int64 counted;      /* entries on all-visible heap pages */
-	const uint64 *tids; /* of the others, as in GpudsTids */
+	int64 counted;             /* entries on all-visible heap pages */
+	const uint64 *tids;        /* of the others, as in GpudsTids; if not measured */
+	const GpudsEntry *entries; /* the others, in no order; if measured */
 	int64 n;
+	const uint64 *results; /* if measured: of each interval, or one, as GPU_MEASURE has them */
+	int64 nresults;
 	GpudsStagingSpan span;
 } GpudsCount;
+
+/* The rows of a result, and what has been measured of its i-th measure. */
+static inline int64
+gpuds_count_rows(const GpudsCount *count, const GpudsCountSpec *spec, int64 result)
+{
+	return (int64) count->results[result * gpu_result_words(spec->nmeasures)];
+}
+
+static inline void
+gpuds_count_measured(const GpudsCount *count, const GpudsCountSpec *spec, int64 result, int i,
+					 Measured *measured)
+{
+	memcpy(measured, count->results + result * gpu_result_words(spec->nmeasures) + 1 + GPU_MEASURED_WORDS * i,
+		   sizeof(Measured));
+}
 
 typedef enum GpudsCountStatus
 {
 	GPUDS_COUNT_OK,
 	GPUDS_COUNT_WITHDRAWN, /* as -1 of gpuds_device_scan */
-	GPUDS_COUNT_TOO_LARGE  /* the map, or the number of others, is above its limit */
+	GPUDS_COUNT_TOO_LARGE /* the map, or what the others take (half of GPUDS_PIECE_BYTES), is above its limit */
 } GpudsCountStatus;
 
 /* Does the device count?  The CPU device does not: its callers go through the entries. */
@@ -263,15 +296,12 @@ extern bool gpuds_device_counts(const GpudsDeviceTree *tree);
 
 /*
  * Counts a piece of a forward scan: all entries of its next intervals, of as many as
- * go with a request.  At the end of the scan, scan->next is scan->n.  map says which
- * heap pages are all-visible.  It has two bits a page, as PostgreSQL's visibility map has
- * them, but no page headers; pages behind its end are not all-visible.  Unless the
+ * go with a request.  At the end of the scan, scan->next is scan->n.  Unless the
  * status is GPUDS_COUNT_OK, the scan has not moved.  What is in *count is to be freed as
  * *tids above, whatever the status.
  */
 extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-										   GpudsScan *scan, const unsigned char *map, size_t map_bytes,
-										   GpudsCount *count);
+										   GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 extern void gpuds_device_free_count(GpudsCount *count);
 
 /*

@@ -47,7 +47,7 @@ typedef struct GpudsDeviceOps
 					  int64 cap, GpudsTids *tids);
 	/* NULL: there is none; *count is zero */
 	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-							  GpudsScan *scan, const unsigned char *map, size_t map_bytes, GpudsCount *count);
+							  GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 	bool (*drop)(GpudsDeviceTree *tree);
 	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
 } GpudsDeviceOps;

@@ -36,7 +36,7 @@ stay_unsorted(const GpudsKeyLayout *layout, const GpudsCodeSet *sets)
 {
 	if (!sets[0].constrained || sets[0].n < MIN_UNSORTED || !gpuds_points_suffice(layout, &sets[0]))
 		return false;
-	for (int i = 1; i < layout->ncolumns; i++)
+	for (int i = 1; i < layout->nkeys; i++)
 	{
 		if (sets[i].constrained)
 			return false;
@@ -70,7 +70,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->batch = 1;
 	set->product = NULL;
 
-	memset(sets, 0, layout->ncolumns * sizeof(GpudsCodeSet));
+	memset(sets, 0, layout->nkeys * sizeof(GpudsCodeSet));
 	for (int i = 0; i < nkeys; i++)
 	{
 		GpudsCodeSet *narrowed = &sets[keys[i].sk_attno - 1];
@@ -80,13 +80,13 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 			return;
 	}
 
-	for (int i = 0; i < layout->ncolumns; i++)
+	for (int i = 0; i < layout->nkeys; i++)
 	{
 		if (i > 0 || !stay_unsorted(layout, sets))
 			gpuds_set_sort(&sets[i]);
 	}
 
-	for (int i = 0; i < layout->ncolumns; i++)
+	for (int i = 0; i < layout->nkeys; i++)
 	{
 		if (sets[i].constrained && layout->column[i].descending)
 			gpuds_set_complement(&sets[i], layout->column[i].bits);

@@ -54,7 +54,8 @@ typedef enum GpudsKeyKind
 	GPUDS_KIND_ENUM,
 	GPUDS_KIND_MONEY,
 	GPUDS_KIND_PG_LSN,
-	GPUDS_KIND_XID8
+	GPUDS_KIND_XID8,
+	GPUDS_KIND_INCLUDED /* its code is what the table has */
 } GpudsKeyKind;
 
 /* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
@@ -221,10 +222,25 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 		case GPUDS_KIND_XID8:
 			return U64FromFullTransactionId(DatumGetFullTransactionId(value));
 		case GPUDS_KIND_NONE:
+		case GPUDS_KIND_INCLUDED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
 	pg_unreachable();
+}
+
+/* The code of an included column's value. */
+static inline GpudsCode
+gpuds_included_code(const GpudsKeyColumn *column, Datum value)
+{
+	GpudsCode code = 0;
+
+	/* what is shorter than a Datum may have been widened either way */
+	if (column->by_value)
+		return (uint64) value & gpuds_ones(column->bits);
+	for (int i = 0; i < column->bytes; i++)
+		code = code << 8 | ((const uint8 *) DatumGetPointer(value))[i];
+	return code;
 }
 
 /* Puts bits in at a place, which were zero. */
@@ -251,6 +267,19 @@ gpuds_key_get(const GpudsKeyString *key, int place, int nbits)
 	else
 		bits = key->high << (ENTRY_SPILL_BITS - place) | key->spill >> place;
 	return bits & gpuds_ones(nbits);
+}
+
+/* Where a column's code begins in w0; negative: not all of it is there. */
+static inline int
+gpuds_first_word_shift(const GpudsKeyLayout *layout, const GpudsKeyColumn *column)
+{
+	return column->shift - ENTRY_SPILL_BITS - 64 * (layout->nwords - 1);
+}
+
+static inline bool
+gpuds_in_first_word(const GpudsKeyLayout *layout, const GpudsKeyColumn *column)
+{
+	return gpuds_first_word_shift(layout, column) >= 0;
 }
 
 /* The NULL bit of a column's NULLs; its values have the opposite. */

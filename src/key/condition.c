@@ -213,7 +213,7 @@ gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, Gpud
 	GpudsCodeRange range;
 	GpudsCut cut;
 
-	Assert(i >= 0 && i < layout->ncolumns);
+	Assert(i >= 0 && i < layout->nkeys);
 	Assert((key->sk_flags & (SK_ROW_HEADER | SK_ROW_MEMBER | SK_ORDER_BY)) == 0);
 	column = &layout->column[i];
 	max = gpuds_ones(column->bits);

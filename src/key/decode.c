@@ -93,10 +93,37 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
 		case GPUDS_KIND_FLOAT4:
 		case GPUDS_KIND_FLOAT8:
 		case GPUDS_KIND_INTERVAL:
+		case GPUDS_KIND_INCLUDED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
 	pg_unreachable();
+}
+
+/* The value of an included column's code, in *room if it is passed by reference. */
+static Datum
+decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyRoom *room)
+{
+	if (column->by_value)
+	{
+		uint64 value = (uint64) code;
+
+		/* as fetch_att makes it of a row */
+		switch (column->bytes)
+		{
+			case 1:
+				return CharGetDatum((char) value);
+			case 2:
+				return Int16GetDatum((int16) value);
+			case 4:
+				return Int32GetDatum((int32) value);
+			default:
+				return (Datum) value;
+		}
+	}
+	for (int i = column->bytes - 1; i >= 0; i--, code >>= 8)
+		room->bytes[i] = (uint8) code;
+	return PointerGetDatum(room->bytes);
 }
 
 /*
@@ -127,7 +154,8 @@ gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKey
 		code = gpuds_key_get(&key, column->shift, column->bits);
 		if (column->descending)
 			code ^= gpuds_ones(column->bits);
-		values[i] = decode_value(column->kind, code, &rooms[i]);
+		values[i] = i < layout->nkeys ? decode_value(column->kind, code, &rooms[i])
+									  : decode_included(column, code, &rooms[i]);
 	}
 	return has_nulls;
 }

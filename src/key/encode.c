@@ -25,6 +25,8 @@ gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *
 
 		if (isnull[i])
 			gpuds_key_put_null(&key, column);
+		else if (i >= layout->nkeys)
+			gpuds_key_put_code(&key, column, gpuds_included_code(column, values[i]));
 		else
 		{
 			GpudsCode code = gpuds_code(column->kind, values[i]);

@@ -28,7 +28,7 @@ gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int fir
 {
 	GpudsKeyFilter *filter = NULL;
 
-	for (int i = first; i < layout->ncolumns; i++)
+	for (int i = first; i < layout->nkeys; i++)
 	{
 		FilterColumn *column;
 

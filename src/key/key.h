@@ -8,17 +8,22 @@
  * DESC the bits are complemented.
  *
  * A key is a bit string.  For each column it has one NULL bit and the code, most significant
- * first.  Only in the last column the NULL bit follows the code, so that a key of one
- * column fills its words and has its NULL bit in the spill (see kernels/core/entry.h).  A
+ * first.  Only in the key's last column the NULL bit follows the code, so that a key of one
+ * column fills its words and has its NULL bit behind them.  A
  * NULL that sorts first has the NULL bit 0 and a code of zeros; a NULL that sorts last has
  * the NULL bit 1 and a code of ones.  A value has the opposite NULL bit.
+ *
+ * Included columns (INCLUDE) come behind the key's.  They are not searched, so their code need
+ * not order anything: it is the value's bytes as the table has them, and their NULL bit
+ * follows it, 1 for a NULL.  A type may change to one of the same bytes without the
+ * index being built again, so a code must not depend on the type.
  *
  * The string is left-aligned in 72 bits (w0 and the spill, the top byte of t), or, if it is
  * longer, in 136 bits (w0, w1 and the spill).  The bits behind it are zero.  Places in a
  * key are counted from the right end of these 72 or 136 bits: place 0 is the spill's
  * lowest bit.
  *
- * Limits: 8 columns, and 136 bits with their NULL bits.
+ * Limits: 8 columns, and 136 bits with their NULL bits; both with the included columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,16 +38,20 @@
 #include "utils/uuid.h"
 
 #include "kernels/core/entry.h"
+#include "kernels/core/measure.h"
 
 #define GPUDS_KEY_MAX_COLUMNS 8
 #define GPUDS_KEY_MAX_BITS 136
+
+/* The most bytes of a value of an included column. */
+#define GPUDS_INCLUDED_BYTES 16
 
 /* A code of up to 128 bits, right-aligned.  palloc aligns to less than 16 bytes. */
 typedef unsigned __int128 GpudsCode pg_attribute_aligned(MAXIMUM_ALIGNOF);
 
 typedef struct GpudsKeyColumn
 {
-	Oid type;         /* base type of the column (opclass input) */
+	Oid type;         /* base type of the column (opclass input); of included ones what the table has */
 	uint8 kind;       /* GpudsKeyKind, see code.h */
 	uint8 bits;       /* length of the code, 1..128 */
 	uint8 shift;      /* place of the code's lowest bit */
@@ -50,13 +59,17 @@ typedef struct GpudsKeyColumn
 	bool descending;
 	bool nulls_first;
 	bool exact; /* the value can be told from the code */
+	/* of an included column */
+	uint8 bytes;
+	bool by_value;
 } GpudsKeyColumn;
 
 typedef struct GpudsKeyLayout
 {
-	int ncolumns;
-	int nwords; /* 1 if nbits <= 72, else 2 */
-	int nbits;  /* codes and NULL bits */
+	int nkeys;    /* columns of the key, which come first */
+	int ncolumns; /* the same, and included ones */
+	int nwords;   /* 1 if nbits <= 72, else 2 */
+	int nbits;    /* codes and NULL bits */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
 
@@ -115,6 +128,7 @@ typedef union GpudsKeyRoom
 	macaddr macaddr;
 	macaddr8 macaddr8;
 	TimeTzADT timetz;
+	uint8 bytes[GPUDS_INCLUDED_BYTES];
 } GpudsKeyRoom;
 
 extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms,
@@ -154,6 +168,15 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 	interval.hi.t = entry->t | probe->rest.t;
 	return interval;
 }
+
+/* measure.c */
+extern bool gpuds_key_can_measure(Oid type);
+extern void gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure);
+extern void gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure *measure);
+extern __int128 gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured);
+extern Datum gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code);
+extern void gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry);
+extern void gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits);
 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,

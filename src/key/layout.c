@@ -162,6 +162,101 @@ check_new_column(Relation index, int i, const GpudsKeyColumn *column)
 		gpuds_enum_check_type(column->type);
 }
 
+/* An index's column as errors call it. */
+static const char *
+column_name(Relation index, int i)
+{
+	return NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname);
+}
+
+/* A column of the key, and what it is over. */
+static void
+describe_key_column(Relation index, int i, bool making, GpudsKeyColumn *column)
+{
+	int16 option = index->rd_indoption[i];
+
+	column->type = index->rd_opcintype[i];
+	if (column->type == ANYENUMOID)
+		column->type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+	column->kind = gpuds_key_kind(column->type);
+	column->bits = gpuds_kind_bits(column->kind);
+	column->exact = gpuds_key_is_exact(column->type);
+	column->descending = (option & INDOPTION_DESC) != 0;
+	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
+
+	if (column->kind == GPUDS_KIND_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key",
+						column_name(index, i), RelationGetRelationName(index), format_type_be(column->type)),
+				 errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
+
+	/* Domains do for encoding, but what follows wants what is below them. */
+	if (column->kind == GPUDS_KIND_ENUM || making)
+		column->type = getBaseType(column->type);
+	if (making)
+		check_new_column(index, i, column);
+}
+
+static void
+describe_included_column(Relation index, int i, GpudsKeyColumn *column)
+{
+	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
+
+	if (attribute->attlen < 1 || attribute->attlen > GPUDS_INCLUDED_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be included",
+							   column_name(index, i), RelationGetRelationName(index),
+							   format_type_be(attribute->atttypid)),
+						errdetail("Included columns are of types of fixed length, of %d bytes at most.",
+								  GPUDS_INCLUDED_BYTES)));
+	column->type = attribute->atttypid;
+	column->kind = GPUDS_KIND_INCLUDED;
+	column->bytes = attribute->attlen;
+	column->by_value = attribute->attbyval;
+	column->bits = 8 * column->bytes;
+	column->exact = true;
+}
+
+static void
+check_width(Relation index, int i, const GpudsKeyLayout *layout)
+{
+	if (layout->nbits <= GPUDS_KEY_MAX_BITS)
+		return;
+	if (i < layout->nkeys)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("key of index \"%s\" is too wide at column \"%s\"",
+							   RelationGetRelationName(index), column_name(index, i)),
+						errdetail("A key takes at most %d bytes in at most %d columns.",
+								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					errmsg("index \"%s\" is too wide at included column \"%s\"",
+						   RelationGetRelationName(index), column_name(index, i)),
+					errdetail("Key and included columns take at most %d bits together, one of them for each "
+							  "column's NULL.",
+							  GPUDS_KEY_MAX_BITS)));
+}
+
+/* Gives the columns their places, from the left end on. */
+static void
+place_columns(GpudsKeyLayout *layout)
+{
+	int place = 64 * layout->nwords + ENTRY_SPILL_BITS;
+
+	for (int i = 0; i < layout->ncolumns; i++)
+	{
+		GpudsKeyColumn *column = &layout->column[i];
+		bool null_follows = i >= layout->nkeys - 1;
+
+		if (!null_follows)
+			column->null_shift = --place;
+		place -= column->bits;
+		column->shift = place;
+		if (null_follows)
+			column->null_shift = --place;
+	}
+}
+
 /*
  * Works out the layout of an index's key, which depends on the catalogs alone.
  * An index that is just being made is looked at more closely; the share lock
@@ -174,72 +269,30 @@ check_new_column(Relation index, int i, const GpudsKeyColumn *column)
 void
 gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 {
-	TupleDesc desc = RelationGetDescr(index);
 	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
 				  !RecoveryInProgress();
-	int ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
-	int place;
 
 	memset(layout, 0, sizeof(*layout));
-	if (ncolumns > GPUDS_KEY_MAX_COLUMNS)
+	layout->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	layout->ncolumns = IndexRelationGetNumberOfAttributes(index);
+	if (layout->ncolumns > GPUDS_KEY_MAX_COLUMNS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("index \"%s\" has too many columns, column \"%s\" is one too many",
-							   RelationGetRelationName(index),
-							   NameStr(TupleDescAttr(desc, GPUDS_KEY_MAX_COLUMNS)->attname)),
+							   RelationGetRelationName(index), column_name(index, GPUDS_KEY_MAX_COLUMNS)),
 						errdetail("A key takes at most %d bytes in at most %d columns.",
 								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
 
-	for (int i = 0; i < ncolumns; i++)
+	for (int i = 0; i < layout->ncolumns; i++)
 	{
 		GpudsKeyColumn *column = &layout->column[i];
-		int16 option = index->rd_indoption[i];
 
-		column->type = index->rd_opcintype[i];
-		if (column->type == ANYENUMOID)
-			column->type = TupleDescAttr(desc, i)->atttypid;
-		column->kind = gpuds_key_kind(column->type);
-		column->bits = gpuds_kind_bits(column->kind);
-		column->exact = gpuds_key_is_exact(column->type);
-		column->descending = (option & INDOPTION_DESC) != 0;
-		column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
-
-		if (column->kind == GPUDS_KIND_NONE)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key",
-								   NameStr(TupleDescAttr(desc, i)->attname), RelationGetRelationName(index),
-								   format_type_be(column->type)),
-							errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
-
+		if (i < layout->nkeys)
+			describe_key_column(index, i, making, column);
+		else
+			describe_included_column(index, i, column);
 		layout->nbits += column->bits + 1;
-		if (layout->nbits > GPUDS_KEY_MAX_BITS)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("key of index \"%s\" is too wide at column \"%s\"",
-							RelationGetRelationName(index), NameStr(TupleDescAttr(desc, i)->attname)),
-					 errdetail("A key takes at most %d bytes in at most %d columns.",
-							   (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
-
-		/* Domains do for encoding, but what follows wants what is below them. */
-		if (column->kind == GPUDS_KIND_ENUM || making)
-			column->type = getBaseType(column->type);
-		if (making)
-			check_new_column(index, i, column);
+		check_width(index, i, layout);
 	}
-
-	layout->ncolumns = ncolumns;
 	layout->nwords = layout->nbits <= 64 + ENTRY_SPILL_BITS ? 1 : 2;
-
-	place = 64 * layout->nwords + ENTRY_SPILL_BITS;
-	for (int i = 0; i < ncolumns; i++)
-	{
-		GpudsKeyColumn *column = &layout->column[i];
-		bool last = i == ncolumns - 1;
-
-		if (!last)
-			column->null_shift = --place;
-		place -= column->bits;
-		column->shift = place;
-		if (last)
-			column->null_shift = --place;
-	}
+	place_columns(layout);
 }

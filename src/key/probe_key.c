@@ -41,12 +41,11 @@ gpuds_key_probe_is_exact(Oid column, Oid type)
 void
 gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns, const Oid *types)
 {
-	GpudsKeyString taken = { 0, 0 };
-	GpudsEntry entry;
+	GpudsEntry taken;
 
 	probe->layout = layout;
 	probe->ncolumns = ncolumns;
-	probe->words = layout->nwords == 1;
+	probe->words = true;
 	for (int i = 0; i < ncolumns; i++)
 	{
 		const GpudsKeyColumn *column = &layout->column[i];
@@ -54,15 +53,13 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 		probe->kind[i] = kind_of(column, types[i]);
 		if (!gpuds_kinds_compare(column->kind, probe->kind[i]))
 			elog(ERROR, "cannot probe column %d of an index for type %u", i + 1, types[i]);
-		gpuds_key_put(&taken, gpuds_ones(column->bits), column->shift);
-		gpuds_key_put(&taken, 1, column->null_shift);
-		if (column->shift < ENTRY_SPILL_BITS)
+		if (!gpuds_in_first_word(layout, column))
 			probe->words = false;
 	}
-	gpuds_key_to_entry(&taken, layout->nwords, 0, &entry);
-	probe->rest.w0 = ~entry.w0;
-	probe->rest.w1 = layout->nwords == 2 ? ~entry.w1 : 0;
-	probe->rest.t = (~entry.t & ~(UINT64_MAX >> ENTRY_SPILL_BITS)) | ENTRY_TID_MASK;
+	gpuds_key_prefix_bits(layout, ncolumns, &taken);
+	probe->rest.w0 = ~taken.w0;
+	probe->rest.w1 = layout->nwords == 2 ? ~taken.w1 : 0;
+	probe->rest.t = (~taken.t & ~(UINT64_MAX >> ENTRY_SPILL_BITS)) | ENTRY_TID_MASK;
 }
 
 /*

@@ -47,7 +47,7 @@ gpuds_product_init(GpudsKeyProduct *product, const GpudsKeyLayout *layout, Gpuds
 	product->layout = layout;
 	product->sets = sets;
 	product->ncolumns = 0;
-	for (int i = 0; i < layout->ncolumns; i++)
+	for (int i = 0; i < layout->nkeys; i++)
 	{
 		const GpudsKeyColumn *column = &layout->column[i];
 		int64 items;
@@ -95,7 +95,7 @@ emit_points(GpudsKeyProduct *product, const GpudsKeyString *prefix, const GpudsK
 			const uint64 *points, int64 n)
 {
 	GpudsKeyString key = *prefix;
-	int shift = column->shift - ENTRY_SPILL_BITS;
+	int shift = gpuds_first_word_shift(product->layout, column);
 	GpudsInterval *interval = product->next;
 	GpudsInterval frame;
 
@@ -121,8 +121,7 @@ multiply(GpudsKeyProduct *product, int i, const GpudsKeyString *prefix)
 	const GpudsKeyColumn *column = &product->layout->column[i];
 	const GpudsCodeSet *set = &product->sets[i];
 	const bool last = i == product->ncolumns - 1;
-	const bool in_word = set->points != NULL && product->layout->nwords == 1 &&
-						 column->shift >= ENTRY_SPILL_BITS;
+	const bool in_word = set->points != NULL && gpuds_in_first_word(product->layout, column);
 	const int64 null_before = set->null && column->nulls_first;
 	const int64 items = set->n + set->null;
 	int64 j = product->skip / product->behind[i];
@@ -182,8 +181,7 @@ gpuds_product_write(GpudsKeyProduct *product, int64 first, GpudsInterval *interv
 bool
 gpuds_points_suffice(const GpudsKeyLayout *layout, const GpudsCodeSet *set)
 {
-	return layout->nwords == 1 && set->points != NULL && !set->null &&
-		   layout->column[0].shift >= ENTRY_SPILL_BITS;
+	return set->points != NULL && !set->null && gpuds_in_first_word(layout, &layout->column[0]);
 }
 
 /*
@@ -196,7 +194,7 @@ gpuds_product_points(GpudsKeyProduct *product, GpudsInterval *frame)
 	const GpudsKeyColumn *column = &product->layout->column[0];
 	GpudsKeyString key = { 0, 0 };
 	uint64 *points = product->sets[0].points;
-	int shift = column->shift - ENTRY_SPILL_BITS;
+	int shift = gpuds_first_word_shift(product->layout, column);
 
 	gpuds_key_put_code(&key, column, 0);
 	product->next = frame;

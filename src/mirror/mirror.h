@@ -306,18 +306,28 @@ extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, u
 
 /* probe_count.c: counts by a device that can */
 
+/* What has been counted and measured of an interval, or of all. */
+typedef struct GpudsCountedSum
+{
+	int64 rows;
+	Measured measured[GPUDS_MEASURES];
+} GpudsCountedSum;
+
 /* What has been counted of a scan; in the memory context that was current when it began. */
 typedef struct GpudsCounted
 {
-	int64 counted; /* entries on heap pages that the visibility map calls all-visible */
-	uint64 *tids;  /* of the others, in no order, or NULL */
+	int64 counted;         /* entries on heap pages that the visibility map calls all-visible */
+	GpudsCountedSum *sums; /* if measured: of each interval, or one; the caller's room */
+	uint64 *tids;          /* of the others, in no order, or NULL ... */
+	GpudsEntry *entries;   /* ... or if measured, the others */
 	int64 n;
 	int64 size;
 } GpudsCounted;
 
 extern bool gpuds_probe_counts(const GpudsMirrorRef *ref);
-extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const unsigned char *map,
-							  size_t map_bytes, GpudsCounted *counted);
+extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
+							  GpudsCounted *counted);
+extern void gpuds_probe_free_counted(GpudsCounted *counted);
 
 /* The scan has other intervals, or starts from another place: what is kept is of no use. */
 static inline void

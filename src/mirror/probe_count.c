@@ -24,20 +24,90 @@ gpuds_probe_counts(const GpudsMirrorRef *ref)
 	return ref->mirror && gpuds_device_counts(&ref->mirror->tree);
 }
 
-static void
-add_tids(GpudsCounted *counted, const uint64 *tids, int64 n)
+/* A count of a scan's entries. */
+typedef struct Counting
 {
-	if (counted->n + n > counted->size)
+	GpudsMirrorRef *ref;
+	const GpudsScan *scan; /* as the caller has it */
+	const GpudsCountSpec *spec;
+	GpudsCounted *counted;
+} Counting;
+
+/* Makes room for n more of the others; size: bytes of one. */
+static void *
+make_room(GpudsCounted *counted, void *room, int64 n, size_t size)
+{
+	if (counted->n + n <= counted->size)
+		return room;
+	counted->size = Max(counted->n + n, 2 * counted->size);
+	return room ? repalloc_huge(room, counted->size * size)
+				: MemoryContextAllocHuge(CurrentMemoryContext, counted->size * size);
+}
+
+/* Adds what a device calls the others. */
+static void
+add_others(GpudsCounted *counted, const GpudsCountSpec *spec, const GpudsCount *count)
+{
+	if (count->n == 0)
+		return;
+	if (spec->measured)
 	{
-		counted->size = Max(counted->n + n, 2 * counted->size);
-		if (counted->tids)
-			counted->tids = repalloc_huge(counted->tids, counted->size * sizeof(uint64));
-		else
-			counted->tids = MemoryContextAllocHuge(CurrentMemoryContext, counted->size * sizeof(uint64));
+		counted->entries = make_room(counted, counted->entries, count->n, sizeof(GpudsEntry));
+		memcpy(counted->entries + counted->n, count->entries, count->n * sizeof(GpudsEntry));
 	}
-	if (n > 0)
-		memcpy(counted->tids + counted->n, tids, n * sizeof(uint64));
-	counted->n += n;
+	else
+	{
+		counted->tids = make_room(counted, counted->tids, count->n, sizeof(uint64));
+		memcpy(counted->tids + counted->n, count->tids, count->n * sizeof(uint64));
+	}
+	counted->n += count->n;
+}
+
+/* Adds an entry of the memtable to the others. */
+static void
+add_other(GpudsCounted *counted, const GpudsCountSpec *spec, const GpudsEntry *entry)
+{
+	if (spec->measured)
+	{
+		counted->entries = make_room(counted, counted->entries, 1, sizeof(GpudsEntry));
+		counted->entries[counted->n++] = *entry;
+	}
+	else
+	{
+		counted->tids = make_room(counted, counted->tids, 1, sizeof(uint64));
+		counted->tids[counted->n++] = entry->t & ENTRY_TID_MASK;
+	}
+}
+
+/* The sum that an interval of a part of the scan, or of all of it, belongs to. */
+static GpudsCountedSum *
+sum_of(const Counting *counting, const GpudsScan *part, int64 interval)
+{
+	GpudsInterval is;
+
+	if (!counting->spec->each)
+		return counting->counted->sums;
+	is = entry_scan_interval(part, interval);
+	return &counting->counted->sums[entry_scan_find(counting->scan, &is.lo)];
+}
+
+/* Adds the results of a part's intervals from the first on. */
+static void
+add_results(const Counting *counting, const GpudsScan *part, int64 first, const GpudsCount *count)
+{
+	for (int64 i = 0; i < count->nresults; i++)
+	{
+		GpudsCountedSum *sum = sum_of(counting, part, first + i);
+
+		sum->rows += gpuds_count_rows(count, counting->spec, i);
+		for (int k = 0; k < counting->spec->nmeasures; k++)
+		{
+			Measured measured;
+
+			gpuds_count_measured(count, counting->spec, i, k, &measured);
+			measure_merge(&sum->measured[k], &measured);
+		}
+	}
 }
 
 static void
@@ -46,28 +116,30 @@ free_count(int code, Datum arg)
 	gpuds_device_free_count((GpudsCount *) DatumGetPointer(arg));
 }
 
-/* Counts what the mirror has of a scan; false: the device does not do it. */
+/* Counts what the mirror has of a part of the scan; false: the device does not do it. */
 static bool
-count_in_mirror(GpudsMirrorRef *ref, GpudsScan *scan, const unsigned char *map, size_t map_bytes,
-				GpudsCounted *counted)
+count_in_mirror(const Counting *counting, GpudsScan *part)
 {
+	GpudsMirrorRef *ref = counting->ref;
 	GpudsMirror *mirror = ref->mirror;
 	GpudsCountStatus status = GPUDS_COUNT_OK;
 
-	while (scan->next < scan->n && status == GPUDS_COUNT_OK)
+	while (part->next < part->n && status == GPUDS_COUNT_OK)
 	{
 		GpudsCount count;
+		int64 first = part->next;
 
 		CHECK_FOR_INTERRUPTS();
 		memset(&count, 0, sizeof(count));
 		PG_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
 		{
-			status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, scan, map, map_bytes,
+			status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, part, counting->spec,
 										&count);
 			if (status == GPUDS_COUNT_OK)
 			{
-				add_tids(counted, count.tids, count.n);
-				counted->counted += count.counted;
+				add_results(counting, part, first, &count);
+				add_others(counting->counted, counting->spec, &count);
+				counting->counted->counted += count.counted;
 				gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.n);
 			}
 		}
@@ -174,55 +246,78 @@ free_remains(Remains *remains)
 	pfree((void *) remains->split.intervals);
 }
 
-/* Counts what the mirror and its memtable have of a scan together. */
+/* Counts what the mirror and its memtable have of the scan together. */
 static bool
-count_both(GpudsMirrorRef *ref, const GpudsScan *scan, const unsigned char *map, size_t map_bytes,
-		   GpudsCounted *counted)
+count_both(const Counting *counting)
 {
+	GpudsMirrorRef *ref = counting->ref;
 	const GpudsFresh *fresh = &ref->fresh;
 	Remains remains;
 	const GpudsOp *ops;
 	int64 n;
 	bool done;
 
-	if (!gpuds_probe_ask_memtable(ref, scan, true, true) || !fresh->all)
+	if (!gpuds_probe_ask_memtable(ref, counting->scan, true, true) || !fresh->all)
 		return false;
 	gpuds_injection_point("memtable-collected");
-	ops = fresh->ops + gpuds_probe_first_ahead(fresh, scan);
+	ops = fresh->ops + gpuds_probe_first_ahead(fresh, counting->scan);
 	n = fresh->ops + fresh->n - ops;
-	leave_out(scan, ops, n, &remains);
-	done = count_in_mirror(ref, &remains.as_it_is, map, map_bytes, counted) &&
-		   count_in_mirror(ref, &remains.split, map, map_bytes, counted);
+	leave_out(counting->scan, ops, n, &remains);
+	done = count_in_mirror(counting, &remains.as_it_is) && count_in_mirror(counting, &remains.split);
 	free_remains(&remains);
 	for (int64 i = 0; done && i < n; i++)
 	{
-		uint64 tid = ops[i].e.t & ENTRY_TID_MASK;
-
 		if ((ops[i].order & GPUDS_OP_DELETE) == 0)
-			add_tids(counted, &tid, 1);
+			add_other(counting->counted, counting->spec, &ops[i].e);
 	}
 	return done && gpuds_probe_still_joined(ref);
 }
 
+static void
+clear_sums(const Counting *counting)
+{
+	const GpudsCountSpec *spec = counting->spec;
+	const int64 n = !spec->measured ? 0 : spec->each ? counting->scan->n : 1;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		counting->counted->sums[i].rows = 0;
+		for (int k = 0; k < spec->nmeasures; k++)
+			counting->counted->sums[i].measured[k] = measured_nothing();
+	}
+}
+
 /*
- * Counts the rest of a forward scan, whose intervals are ascending.  map is a visibility map as
- * gpuds_device_count takes it.  False: the entries have to be fetched, and *counted says nothing; what it has in
- * memory is the caller's in any case.
+ * Counts the rest of a forward scan, whose intervals are ascending.  counted->sums is set by the caller if the count
+ * is measured; the rest of *counted is set here.  A sum for each interval is wanted of scans without points only.
+ * False: the entries have to be fetched, and *counted says nothing.  What it has in memory is to be freed in any
+ * case (gpuds_probe_free_counted).
  */
 bool
-gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const unsigned char *map, size_t map_bytes,
+gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
 				  GpudsCounted *counted)
 {
+	const Counting counting = { ref, scan, spec, counted };
+	GpudsCountedSum *sums = counted->sums;
 	GpudsScan rest = *scan;
 	bool done;
 
 	memset(counted, 0, sizeof(*counted));
+	counted->sums = sums;
 	if (!gpuds_probe_counts(ref))
 		return false;
-	if (ref->memtable != 0)
-		done = count_both(ref, scan, map, map_bytes, counted);
-	else
-		done = count_in_mirror(ref, &rest, map, map_bytes, counted);
+	clear_sums(&counting);
+	done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &rest);
 	gpuds_mirror_touch(ref->mirror);
 	return done;
+}
+
+/* Frees what a count has made, but for the sums. */
+void
+gpuds_probe_free_counted(GpudsCounted *counted)
+{
+	if (counted->tids)
+		pfree(counted->tids);
+	if (counted->entries)
+		pfree(counted->entries);
 }

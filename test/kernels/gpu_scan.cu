@@ -3,7 +3,7 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts by maps of all-visible pages.
+ *	  counts and sums by maps of all-visible pages.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
@@ -306,6 +306,212 @@ run_count(const GpuView *view, const Model *m, int kind, uint64_t range)
 	free(p.intervals);
 }
 
+/* What a column of an entry has, bit by bit. */
+static uint64_t
+model_bits(const GpudsEntry *e, int nwords, int place, int bits)
+{
+	uint64_t value = 0;
+
+	for (int i = bits - 1; i >= 0; i--)
+	{
+		int at = place + i;
+		uint64_t word = at < ENTRY_SPILL_BITS                       ? e->t >> ENTRY_SPILL_SHIFT
+						: nwords == 2 && at < ENTRY_SPILL_BITS + 64 ? e->w1
+																	: e->w0;
+
+		value = value << 1 | (word >> (at < ENTRY_SPILL_BITS ? at : (at - ENTRY_SPILL_BITS) % 64) & 1);
+	}
+	return value;
+}
+
+/* What is expected of a measure. */
+struct Expected
+{
+	uint64_t n;
+	unsigned __int128 sum;
+	double float_sum;
+	double size; /* of all values together */
+	uint64_t min;
+	uint64_t max;
+};
+
+static void
+model_add(Expected *x, const Measure *m, const GpudsEntry *e, int nwords)
+{
+	uint64_t bits = model_bits(e, nwords, m->place, m->bits);
+	uint64_t code = bits ^ m->flip;
+
+	if (model_bits(e, nwords, m->null_place, 1) == m->null_bit)
+		return;
+	if (m->kind != MEASURE_INTEGER)
+	{
+		double value;
+
+		if (m->kind == MEASURE_FLOAT8)
+			memcpy(&value, &bits, sizeof(value));
+		else
+		{
+			uint32_t half = (uint32_t) bits;
+			float single;
+
+			memcpy(&single, &half, sizeof(single));
+			value = single;
+		}
+		x->float_sum += value;
+		x->size += value < 0 ? -value : value;
+		code = bits >> (m->bits - 1) ? ~bits & (UINT64_MAX >> (64 - m->bits))
+									 : bits | UINT64_C(1) << (m->bits - 1);
+		if (value != value)
+			code = UINT64_MAX;
+	}
+	else
+		x->sum += code;
+	x->n++;
+	x->min = code < x->min ? code : x->min;
+	x->max = code > x->max ? code : x->max;
+}
+
+/* A random column of entries of so many key words. */
+static Measure
+random_measure(int nwords)
+{
+	const int all = 64 * nwords + ENTRY_SPILL_BITS;
+	Measure m;
+
+	m.kind = (uint8_t) test_below(3);
+	m.bits = (uint8_t) (m.kind == MEASURE_INTEGER ? 1 + test_below(64) : m.kind == MEASURE_FLOAT4 ? 32 : 64);
+	m.place = (uint8_t) test_below((uint64_t) (all - m.bits + 1));
+	m.null_place = (uint8_t) test_below((uint64_t) all);
+	m.null_bit = (uint8_t) test_below(2);
+	m.flip = m.kind != MEASURE_INTEGER || test_below(2) ? 0
+														: (test_random() | 1) & (UINT64_MAX >> (64 - m.bits));
+	return m;
+}
+
+/* Is that what was expected?  Floating-point sums depend on the order of entries. */
+static void
+check_measured(const uint64_t *words, const Measure *m, const Expected *x)
+{
+	Measured got;
+	double off;
+
+	memcpy(&got, words, sizeof(got));
+	CHECK(got.n == x->n && got.min == x->min && got.max == x->max);
+	if (m->kind == MEASURE_INTEGER)
+		CHECK(((unsigned __int128) got.high << 32) + got.low == x->sum);
+	else if (x->size <= 1e300)
+	{
+		off = got.sum - x->float_sum;
+		CHECK((off < 0 ? -off : off) <= x->size * 1e-9);
+	}
+}
+
+/* What entries of a request are counted, and measured; returns how many are not, and marks them. */
+static int64_t
+model_measure(const GpuRequest *r, const Progress *p, const Model *m, const unsigned char *map,
+			  const Measure *measures, int nwords, Expected *expected, uint64_t *rows, unsigned char *marks)
+{
+	int64_t others = 0;
+
+	memset(marks, 0, (size_t) m->n + 1);
+	for (int64_t i = 0; i < p->n; i++)
+	{
+		int64_t at = r->each ? i : 0;
+		int64_t first;
+		int64_t inside = test_inside(m, &p->intervals[i], &first);
+
+		for (int64_t k = first; k < first + inside; k++)
+		{
+			if (r->inside && i == 0 && !entry_less(&r->at, &m->e[k]))
+				continue;
+			if (!test_visible(&m->e[k], map, r->map_bytes))
+			{
+				marks[k]++;
+				others++;
+				continue;
+			}
+			rows[at]++;
+			for (uint32_t j = 0; j < r->nmeasures; j++)
+				model_add(&expected[at * GPU_MEASURES + j], &measures[j], &m->e[k], nwords);
+		}
+	}
+	return others;
+}
+
+/* Takes entries that are not counted from the marks. */
+static void
+check_others(const GpudsEntry *entries, int64_t n, const Model *m, unsigned char *marks)
+{
+	for (int64_t i = 0; i < n; i++)
+	{
+		GpudsInterval only = { entries[i], entries[i] };
+		int64_t first;
+
+		CHECK(test_inside(m, &only, &first) == 1 && marks[first] > 0);
+		marks[first]--;
+	}
+}
+
+static void
+run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
+{
+	const int64_t most[] = { 3, 20, PIECE / 4 / (1 + GPU_MEASURES * GPU_MEASURED_WORDS) / 8 };
+	GpuRequest *r = &slots[0].request;
+	const uint64_t *out = (const uint64_t *) slots[0].output;
+	unsigned char *marks = (unsigned char *) malloc((size_t) m->n + 1);
+	Measure *measures;
+	Expected *expected;
+	uint64_t *rows;
+	int64_t others;
+	unsigned char *map;
+	Progress p;
+
+	start(&slots[0], &p, m, kind, view->nwords, range, most[test_below(3)]);
+	r->form = GPU_MEASURE;
+	r->forward = true;
+	r->next = 0;
+	r->each = test_below(2);
+	r->inside = p.n > 0 && test_below(4) == 0 && p.intervals[0].lo.t != UINT64_MAX &&
+				!entry_less(&p.intervals[0].hi, &p.intervals[0].lo);
+	if (r->inside)
+		r->at = p.intervals[0].lo;
+	r->nmeasures = (uint32_t) test_below(GPU_MEASURES + 1);
+	measures = (Measure *) (slots[0].input + PIECE - GPU_MEASURES * sizeof(Measure));
+	for (int i = 0; i < GPU_MEASURES; i++)
+		measures[i] = random_measure(view->nwords);
+	r->measures = (uint64_t) ((unsigned char *) measures - (unsigned char *) slots);
+	map = slots[0].input + PIECE / 2;
+	r->map_bytes = test_map(map, PIECE / 4);
+	r->map = (uint64_t) (map - (unsigned char *) slots);
+	expected = (Expected *) calloc((size_t) (p.n + 1) * GPU_MEASURES, sizeof(Expected));
+	rows = (uint64_t *) calloc((size_t) p.n + 1, sizeof(uint64_t));
+	CHECK(marks && expected && rows);
+	for (int64_t i = 0; i < (p.n + 1) * GPU_MEASURES; i++)
+		expected[i].min = UINT64_MAX;
+	others = model_measure(r, &p, m, map, measures, view->nwords, expected, rows, marks);
+	r->cap = ((int64_t) PIECE - (int64_t) gpu_result_bytes(r)) / (int64_t) sizeof(GpudsEntry);
+	r->status = scan_large(view, r);
+	CHECK(r->status == GPU_OK && r->found == others);
+	for (int64_t i = 0; i < (r->each ? p.n : 1); i++)
+	{
+		CHECK(out[0] == rows[i]);
+		for (uint32_t j = 0; j < r->nmeasures; j++)
+			check_measured(out + 1 + j * GPU_MEASURED_WORDS, &measures[j], &expected[i * GPU_MEASURES + j]);
+		out += gpu_result_words(r->nmeasures);
+	}
+	if (others <= r->cap)
+	{
+		CHECK(r->next == r->n && !r->inside);
+		check_others((const GpudsEntry *) out, others, m, marks);
+	}
+	else
+		CHECK(r->next == 0);
+	free(marks);
+	free(expected);
+	free(rows);
+	free(p.intervals);
+}
+
 /* Posts a request, waiting for a slot. */
 static void
 post(const GpuView *view, GpuRequest *r, int batch)
@@ -473,7 +679,8 @@ main(int argc, char **argv)
 				{
 					run_large(&views[t], &models[t], kind, ranges[t]);
 					run_count(&views[t], &models[t], kind, ranges[t]);
-					passed += 2;
+					run_measure(&views[t], &models[t], kind, ranges[t]);
+					passed += 3;
 				}
 			}
 			for (int t = 0; t < TREES; t++)

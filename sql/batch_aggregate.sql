@@ -1,0 +1,187 @@
+-- GpudsAggregate: sums, averages, extremes and groups.
+\set test test_batch_aggregate
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+-- Does a query have the same answer with and without the node, and does it have the node?
+CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	right_answer text;
+	answer text;
+	plan text;
+BEGIN
+	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_indexscan = off;
+	SET LOCAL enable_indexonlyscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	right_answer := digest_of(query, false);
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_indexscan = on;
+	SET LOCAL enable_indexonlyscan = on;
+	SET LOCAL enable_hashagg = off;
+	SET LOCAL gpuds.enable_aggregate = on;
+	plan := plan_of(query);
+	answer := digest_of(query, false);
+	SET LOCAL gpuds.enable_aggregate = off;
+	SET LOCAL enable_hashagg = on;
+	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
+		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%GpudsAggregate%' THEN ', GpudsAggregate' ELSE '' END END;
+END $$;
+
+CREATE TABLE t (k int, s int2, b bigint, f float8, f4 float4, d date, at timestamp, tz timestamptz, yes bool, o oid, m money, l pg_lsn, tm time, note text) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i % 100, nullif(i % 30, 7) - 15, (i - 10000) * 900000000000000, i / 8.0, i / 4.0, date '2000-01-01' + i % 400,
+	timestamp '2000-01-01' + i % 999 * interval '1 h', timestamptz '2000-01-01' + i % 997 * interval '1 h', i % 11 = 0, i, i::money, '0/0'::pg_lsn + i, time '00:00' + i * interval '1 s'
+FROM generate_series(1, 20000) i;
+INSERT INTO t (k) SELECT i FROM generate_series(98, 103) i;
+INSERT INTO t (s, yes) VALUES (5, true), (NULL, false), (NULL, NULL);
+CREATE INDEX t_k_s ON t USING gpu_btree (k, s);
+CREATE INDEX t_s ON t USING gpu_btree (s DESC NULLS LAST, k NULLS FIRST);
+CREATE INDEX t_k_b ON t USING gpu_btree (k) INCLUDE (b, yes);
+CREATE INDEX t_k_f ON t USING gpu_btree (k) INCLUDE (f, s);
+CREATE INDEX t_k_f4 ON t USING gpu_btree (k) INCLUDE (f4, o, yes);
+CREATE INDEX t_k_at ON t USING gpu_btree (k) INCLUDE (at);
+CREATE INDEX t_k_tz ON t USING gpu_btree (k DESC) INCLUDE (tz);
+CREATE INDEX t_d ON t USING gpu_btree (d) INCLUDE (m, s);
+CREATE INDEX t_l ON t USING gpu_btree (l);
+CREATE INDEX t_tm ON t USING gpu_btree (k) INCLUDE (tm);
+CREATE INDEX t_f ON t USING gpu_btree (f);
+CREATE INDEX t_b ON t USING gpu_btree (b DESC);
+CREATE INDEX t_part ON t USING gpu_btree (s) INCLUDE (b) WHERE k < 10;
+VACUUM ANALYZE t;
+
+SET gpuds.enable_aggregate = on;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT sum(b), max(b), count(*) FROM t WHERE k BETWEEN 10 AND 20;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT k, 1 + sum(s) AS s FROM t WHERE k > 10 GROUP BY k HAVING count(s) > 5 ORDER BY s;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, avg(s) FROM t WHERE k > 95 GROUP BY k;
+SET gpuds.enable_aggregate = off;
+
+-- one group
+SELECT agrees('SELECT sum(k), avg(k), min(k), max(k), count(k), count(s), sum(s), avg(s), min(s), max(s) FROM t WHERE k > 5');
+SELECT agrees('SELECT sum(k), avg(k), count(k), count(*), sum(s), avg(s) FROM t');
+SELECT agrees('SELECT sum(b), avg(b), min(b), max(b), bool_and(yes), bool_or(yes), every(yes), count(yes) FROM t WHERE k < 90');
+SELECT agrees('SELECT sum(b), avg(b), min(b) FROM t WHERE b BETWEEN -5e15::bigint AND 9e18::bigint');
+SELECT agrees('SELECT sum(f), avg(f), min(f), max(f), count(f) FROM t WHERE k = ANY (''{1,5,9,9,NULL,102}'')');
+SELECT agrees('SELECT avg(f4), min(f4), max(f4), min(o), max(o) FROM t WHERE k BETWEEN 3 AND 4');
+SELECT agrees('SELECT min(at), max(at), count(at) FROM t WHERE k IN (2, 3)');
+SELECT agrees('SELECT min(tz), max(tz), count(tz) FROM t WHERE k IN (2, 3)');
+SELECT agrees('SELECT min(tm), max(tm) FROM t WHERE k > 50');
+SELECT agrees('SELECT min(m), max(m), min(d), max(d), sum(s) FROM t WHERE d < ''2000-03-01''');
+SELECT agrees('SELECT min(l), max(l), count(l) FROM t WHERE l > ''0/100''');
+SELECT agrees('SELECT sum(b), count(*) FROM t WHERE k < 10 AND s > 3');
+SELECT agrees('SELECT sum(k), min(s) FROM t WHERE k = 101');
+SELECT agrees('SELECT sum(k), min(k), avg(k), count(k), count(*), max(s) FROM t WHERE k = -1');
+SELECT agrees('SELECT sum(s) + 1, -min(s) FROM t WHERE k < 5 HAVING max(s) > 3');
+SELECT agrees('SELECT sum(s) FROM t WHERE k < 5 HAVING max(s) > 300');
+SELECT agrees('SELECT k, (SELECT sum(s) FROM t i WHERE i.k = o.k) FROM generate_series(-1, 104) o (k)');
+SELECT agrees('SELECT o.k, i.* FROM generate_series(-1, 104) o (k), LATERAL (SELECT sum(s), max(s) FROM t i WHERE i.k < o.k) i');
+
+-- more groups
+SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s), avg(s), count(s) FROM t GROUP BY k');
+SELECT agrees('SELECT s, count(*), sum(k), min(k), max(k), count(k) FROM t GROUP BY s');
+SELECT agrees('SELECT s, k, count(*) FROM t GROUP BY k, s');
+SELECT agrees('SELECT s, count(*), sum(k) FROM t WHERE k = 5 GROUP BY s');
+SELECT agrees('SELECT s, k, count(*), sum(k) FROM t WHERE k = 5 GROUP BY s, k');
+SELECT agrees('SELECT k, s, count(*) FROM t WHERE k IN (5, 6, 7) AND s > 0 GROUP BY k, s HAVING count(*) > 6');
+SELECT agrees('SELECT k FROM t WHERE k > 50 GROUP BY k');
+SELECT agrees('SELECT count(*) FROM t WHERE k > 50 GROUP BY k');
+SELECT agrees('SELECT d, sum(s), min(m), max(m) FROM t WHERE d >= ''2000-02-02'' GROUP BY d');
+SELECT agrees('SELECT k, max(tz), min(tz) FROM t GROUP BY k');
+SELECT agrees('SELECT s, sum(b), max(b) FROM t WHERE k < 10 AND s < 4 GROUP BY s');
+SELECT agrees('SELECT * FROM (SELECT k, sum(s) AS x FROM t GROUP BY k) a JOIN (SELECT k, min(s) AS y FROM t GROUP BY k) b USING (k)');
+SELECT agrees('SELECT k, count(*) FROM t WHERE k > 1000 GROUP BY k');
+SET gpuds.enable_aggregate = on;
+SELECT k, sum(s) FROM t GROUP BY k ORDER BY k DESC NULLS LAST LIMIT 3;
+SELECT k FROM t WHERE k IS NULL GROUP BY k;
+SET gpuds.enable_aggregate = off;
+
+-- what core does
+SELECT agrees('SELECT sum(f4) FROM t WHERE k = 3');
+SELECT agrees('SELECT sum(f) FROM t WHERE f < 100');
+SELECT agrees('SELECT sum(m) FROM t WHERE d < ''2000-03-01''');
+SELECT agrees('SELECT sum(s) FILTER (WHERE k > 5) FROM t WHERE k < 10');
+SELECT agrees('SELECT sum(DISTINCT s) FROM t WHERE k < 10');
+SELECT agrees('SELECT sum(s + 1) FROM t WHERE k < 10');
+SELECT agrees('SELECT sum(k), stddev(k) FROM t WHERE k < 10');
+SELECT agrees('SELECT s, count(*) FROM t WHERE k < 10 GROUP BY s');
+SELECT agrees('SELECT s, count(*) FROM t WHERE k IN (2, 3) GROUP BY s');
+SELECT agrees('SELECT k, s, count(*) FROM t GROUP BY ROLLUP (k, s)');
+SELECT agrees('SELECT f, count(*) FROM t WHERE f < 100 GROUP BY f');
+SELECT agrees('SELECT yes, count(*) FROM t WHERE k < 10 GROUP BY yes');
+SELECT agrees('SELECT k, note, count(*) FROM t WHERE k < 10 GROUP BY k, note');
+SELECT agrees('SELECT array_agg(k ORDER BY k) FROM t WHERE k < 10');
+
+-- the ends of types, and sums beyond them
+CREATE TABLE ends (k int, b bigint, i int, f float8) WITH (autovacuum_enabled = off);
+INSERT INTO ends VALUES (1, 9223372036854775807, 2147483647, 'Infinity'), (1, 9223372036854775807, 2147483647, 1),
+	(2, -9223372036854775808, -2147483648, '-Infinity'), (2, -9223372036854775808, -2147483648, 1),
+	(3, 9223372036854775807, 2147483647, 'Infinity'), (3, -9223372036854775808, -2147483648, '-Infinity'),
+	(4, 0, 0, 'NaN'), (4, -1, -1, 'Infinity'), (5, NULL, NULL, '-0'), (5, NULL, NULL, NULL), (6, 1, 1, 1e308), (6, 1, 1, 1e308);
+CREATE INDEX ends_b ON ends USING gpu_btree (k) INCLUDE (b);
+CREATE INDEX ends_i ON ends USING gpu_btree (k) INCLUDE (i);
+CREATE INDEX ends_f ON ends USING gpu_btree (k) INCLUDE (f);
+CREATE INDEX ends_by_b ON ends USING gpu_btree (b DESC);
+SELECT agrees('SELECT k, sum(b), avg(b), min(b), max(b) FROM ends GROUP BY k');
+SELECT agrees('SELECT k, sum(i), avg(i), min(i), max(i) FROM ends GROUP BY k');
+SELECT agrees('SELECT k, sum(f), avg(f), min(f), max(f) FROM ends WHERE k < 6 GROUP BY k');
+SELECT agrees('SELECT sum(b), avg(b), min(b), max(b), count(b) FROM ends WHERE b IS NOT NULL');
+SELECT agrees('SELECT b, count(*) FROM ends GROUP BY b');
+SET gpuds.enable_aggregate = on;
+SET enable_seqscan = off;
+SELECT sum(f) FROM ends WHERE k = 6;
+SELECT avg(f) FROM ends WHERE k = 6;
+RESET enable_seqscan;
+SET gpuds.enable_aggregate = off;
+
+-- rows that the map does not know of, and memory for few groups only
+DELETE FROM t WHERE k = 6;
+UPDATE t SET s = s + 1 WHERE k = 7;
+UPDATE t SET note = 'new' WHERE k = 8;
+BEGIN;
+INSERT INTO t SELECT 6, i FROM generate_series(1, 50) i;
+SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s) FROM t WHERE k BETWEEN 4 AND 9 GROUP BY k');
+SAVEPOINT s;
+DELETE FROM t WHERE k = 5;
+INSERT INTO t SELECT 5, i FROM generate_series(1, 50) i;
+SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s) FROM t WHERE k BETWEEN 4 AND 9 GROUP BY k');
+ROLLBACK TO s;
+SELECT agrees('SELECT sum(k), avg(k), sum(s), min(s), max(s) FROM t WHERE k BETWEEN 4 AND 9');
+ROLLBACK;
+SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s) FROM t WHERE k BETWEEN 4 AND 9 GROUP BY k');
+VACUUM t;
+SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s) FROM t WHERE k BETWEEN 4 AND 9 GROUP BY k');
+
+-- more entries than a piece has, in groups longer and shorter than it
+CREATE TABLE long (k int, g int, v int) WITH (autovacuum_enabled = off);
+INSERT INTO long SELECT i, CASE WHEN i < 150000 THEN 1 ELSE i END, i % 1000 - 500 FROM generate_series(1, 200000) i;
+CREATE INDEX long_g ON long USING gpu_btree (g) INCLUDE (v);
+CREATE INDEX long_k ON long USING gpu_btree (k) INCLUDE (v);
+SELECT agrees('SELECT g, count(*), sum(v), min(v), max(v) FROM long GROUP BY g');
+VACUUM ANALYZE long;
+SELECT agrees('SELECT g, count(*), sum(v), min(v), max(v) FROM long GROUP BY g');
+SELECT agrees('SELECT sum(v), avg(k) FROM long WHERE k > 100');
+SELECT agrees('SELECT count(v), sum(k) FROM long WHERE k = ANY (ARRAY(SELECT generate_series(1, 200000, 3)))');
+
+-- plans that are run again, cursors, and the end before the end
+SET enable_seqscan = off;
+SET gpuds.enable_aggregate = on;
+PREPARE p (int) AS SELECT g, sum(v) FROM long WHERE g > $1 GROUP BY g ORDER BY g LIMIT 2;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p (0);
+EXECUTE p (180000);
+BEGIN;
+DECLARE c CURSOR FOR SELECT g, count(*) FROM long GROUP BY g;
+FETCH 2 FROM c;
+DELETE FROM long WHERE g BETWEEN 150001 AND 199999;
+FETCH 2 FROM c;
+MOVE 49990 FROM c;
+FETCH 10 FROM c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT g, count(*) FROM long WHERE g > 199998 GROUP BY g;
+COMMIT;
+FETCH ALL FROM c;
+CLOSE c;
+SELECT i, (SELECT sum(v) FROM long WHERE g = i) FROM generate_series(149999, 150002) i;
+SET client_min_messages = warning;
+DROP SCHEMA test_batch_aggregate CASCADE;

@@ -1,0 +1,143 @@
+-- INCLUDE: columns that the index returns but does not search.
+\set test test_include_columns
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+-- The digest of a query by an index-only scan, and by a sequential one.
+CREATE FUNCTION returned(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+	answer text;
+	right_answer text;
+BEGIN
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	SET LOCAL enable_indexscan = on;
+	SET LOCAL enable_indexonlyscan = on;
+	plan := plan_of(query);
+	answer := digest_of(query, false);
+	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_indexscan = off;
+	SET LOCAL enable_indexonlyscan = off;
+	right_answer := digest_of(query, false);
+	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
+		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%Index Only Scan%' THEN ', index-only' ELSE '' END END;
+END $$;
+
+-- every type of fixed length, with NULLs, behind keys of several widths
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+ALTER TYPE mood ADD VALUE 'ok' BEFORE 'happy';
+CREATE DOMAIN positive AS int CHECK (value > 0);
+CREATE TABLE w WITH (autovacuum_enabled = off) AS
+SELECT (i * 7919 % 1000)::int8 AS k, (i % 50)::int2 AS small, i % 3 = 0 AS tiny,
+	i % 2 = 0 AS bool,
+	chr(i % 90 + 33)::"char" AS "char",
+	(i * 37 - 18500)::int2 AS int2,
+	(i - 500) * 4000001 AS int4,
+	(i - 500) * 9000000000000001 AS int8,
+	(i::bigint * 4290000)::oid AS oid,
+	'pg_class'::regclass AS regclass,
+	CASE i % 4 WHEN 0 THEN -0.0 WHEN 1 THEN 'NaN' WHEN 2 THEN '-Infinity' ELSE i / 7.0 END::float4 AS float4,
+	CASE i % 4 WHEN 0 THEN '-0' WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' ELSE i / -7.0 END::float8 AS float8,
+	date '2000-01-01' + (i - 500) * 777 AS date,
+	time '00:00' + i * interval '86 s' AS "time",
+	timetz '00:00+03' + i * interval '86 s' AS timetz,
+	timestamp '2000-01-01' + (i - 500) * interval '77 days 1 us' AS "timestamp",
+	timestamptz '2000-01-01' + (i - 500) * interval '77 days 1 us' AS timestamptz,
+	substr(md5(i::text), 1, 12)::macaddr AS macaddr,
+	substr(md5(i::text), 1, 16)::macaddr8 AS macaddr8,
+	('{sad,ok,happy}'::mood[])[i % 3 + 1] AS mood,
+	((i - 500) * 1234567.89)::numeric::money AS money,
+	(i::bigint * 4290000000 + '0/0'::pg_lsn) AS pg_lsn,
+	format('(%s,%s)', i, i % 10 + 1)::tid AS tid,
+	i::positive AS positive
+FROM generate_series(1, 1000) i;
+CREATE TABLE x WITH (autovacuum_enabled = off) AS
+SELECT i % 3 = 0 AS tiny, md5(i::text)::uuid AS uuid, (i - 500) * interval '1 month -3 days 1 us' AS interval, point(i, -i) AS point
+FROM generate_series(1, 1000) i;
+INSERT INTO w (k, small, tiny) SELECT nullif(i, 3), i, i = 4 FROM generate_series(1, 5) i;
+INSERT INTO x (tiny) VALUES (true), (NULL);
+CREATE FUNCTION all_types(tab regclass, key text) RETURNS TABLE (col name, result text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = tab AND attnum > 0 AND attname NOT IN ('k', 'small', 'tiny') AND (key, attname) <> ('k', 'timetz') ORDER BY attnum LOOP
+		EXECUTE format('CREATE INDEX including ON %s USING gpu_btree (%I) INCLUDE (%I)', tab, key, col);
+		result := returned(format('SELECT %1$I, %2$I::text FROM %3$s WHERE %1$I >= %4$L', key, col, tab, 0)) || '; ' ||
+			returned(format('SELECT %1$I, %2$I::text FROM %3$s WHERE %1$I IS NULL', key, col, tab));
+		RETURN NEXT;
+		EXECUTE 'DROP INDEX including';
+	END LOOP;
+END $$;
+VACUUM w, x;
+SELECT * FROM all_types('w', 'k');
+SELECT * FROM all_types('w', 'small');
+SELECT * FROM all_types('x', 'tiny');
+
+-- several key columns, several included ones, DESC, NULLS FIRST, expressions, a predicate
+CREATE INDEX w_1 ON w USING gpu_btree (small DESC NULLS FIRST, tiny) INCLUDE (int4, float4);
+CREATE INDEX w_2 ON w USING gpu_btree ((k + 1)) INCLUDE (int4, bool, tiny) WHERE small < 40;
+CREATE INDEX w_3 ON w USING gpu_btree (int4) INCLUDE (int4, positive);
+SELECT returned('SELECT small, tiny, int4, float4::text FROM w WHERE small = 3 AND tiny');
+SELECT returned('SELECT small, tiny, int4, float4::text FROM w WHERE small IN (3, 7, 20) AND NOT tiny');
+SELECT returned('SELECT small, tiny, int4, float4::text FROM w WHERE small IS NULL OR small > 10');
+SELECT returned('SELECT k + 1, int4, bool, tiny FROM w WHERE k + 1 < 100 AND small < 40');
+SELECT returned('SELECT int4, positive FROM w WHERE int4 > 0');
+-- searched by the key, filtered by what is included
+SELECT same('SELECT * FROM w WHERE small = 3 AND tiny AND int4 > 0', 'w_1');
+SELECT same('SELECT * FROM w WHERE small = ANY (''{3,5,49}'') AND float4 = 0', 'w_1');
+SELECT same('SELECT small, tiny FROM w ORDER BY small DESC, tiny LIMIT 100', 'w_1', true);
+EXPLAIN (COSTS OFF, VERBOSE) SELECT small, int4 FROM w WHERE small = 3 AND int4 > 0;
+
+-- they follow the table
+UPDATE w SET int4 = -int4 WHERE small = 3;
+DELETE FROM w WHERE small = 7;
+INSERT INTO w (small, tiny, int4) VALUES (3, true, 42), (3, true, NULL);
+SELECT returned('SELECT small, tiny, int4, float4::text FROM w WHERE small IN (3, 7)');
+VACUUM w;
+SELECT returned('SELECT small, tiny, int4, float4::text FROM w WHERE small IN (3, 7)');
+SELECT gpuds_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'w'::regclass ORDER BY indexrelid::regclass::text;
+
+-- joins take them for the table's columns
+CREATE TABLE batch AS SELECT i::int2 AS small FROM generate_series(0, 60) i;
+ANALYZE w, batch;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SET enable_seqscan = off;
+SET gpuds.enable_join = on;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT b.small, w.int4, w.float4 FROM batch b JOIN w ON w.small = b.small;
+SELECT count(*), sum(w.int4), count(w.float4) FROM batch b JOIN w ON w.small = b.small;
+SET gpuds.enable_join = off;
+RESET enable_nestloop;
+RESET enable_seqscan;
+SELECT count(*), sum(w.int4), count(w.float4) FROM batch b JOIN w ON w.small = b.small;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+
+-- a type changes to one of the same bytes: the file stays, and is right
+CREATE TABLE y (k int, v int) WITH (autovacuum_enabled = off);
+INSERT INTO y SELECT i, -i FROM generate_series(1, 100) i;
+CREATE INDEX y_k ON y USING gpu_btree (k) INCLUDE (v);
+VACUUM y;
+SELECT pg_relation_filenode('y_k') AS file \gset
+SELECT returned('SELECT k, v FROM y WHERE k > 50');
+ALTER TABLE y ALTER v TYPE oid;
+SELECT pg_relation_filenode('y_k') = :file AS same_file;
+SELECT returned('SELECT k, v FROM y WHERE k > 50');
+SELECT k, v FROM y WHERE k = 100;
+ALTER TABLE y ALTER v TYPE bigint;
+SELECT returned('SELECT k, v FROM y WHERE k > 50');
+ALTER TABLE y ALTER v TYPE text;
+
+-- what cannot be included
+CREATE TABLE u (k bigint, a bigint, b bigint, n numeric, t text, name name, id uuid, i1 int2, i2 int2, i3 int2, i4 int2, i5 int2, i6 int2, i7 int2, i8 int2);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (n);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (a, t);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (name);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (a, b);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (id);
+CREATE INDEX u_k ON u USING gpu_btree (i1) INCLUDE (i2, i3, i4, i5, i6, i7, i8, k);
+CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE ((a + 1));
+
+SET client_min_messages = warning;
+DROP SCHEMA test_include_columns CASCADE;

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * fold.c
+ *	  Adds up what a scan's rows have in the index's columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "storage/predicate.h"
+
+#include "am/fold.h"
+
+/* Entries that a first piece has at most, for those who want a few groups only. */
+#define FIRST_PIECE 4096
+
+/* Entries that are fetched in the time that a key is found. */
+#define ENTRIES_OF_KEY 16
+
+static void
+clear_sum(GpudsFold *fold)
+{
+	fold->sum.rows = 0;
+	for (int i = 0; i < GPUDS_MEASURES; i++)
+		fold->sum.measured[i] = measured_nothing();
+}
+
+/*
+ * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
+ * snapshot.  expected: about so many rows.  layout and measures must live as long as the fold, which allocates in the current context.
+ *
+ * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
+ * table is locked, as the whole index is.
+ */
+void
+gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout, const Measure *measures,
+				 int nmeasures, const GpudsFoldGroups *groups, double expected)
+{
+	Assert(IsMVCCSnapshot(scan->xs_snapshot));
+	fold->scan = scan;
+	fold->nwords = layout->nwords;
+	fold->measures = measures;
+	fold->nmeasures = nmeasures;
+	fold->groups = *groups;
+	gpuds_key_prefix_bits(layout, groups->ncolumns, &fold->group_bits);
+	fold->grouped = groups->ncolumns > 0 || groups->find != NULL;
+	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES;
+	fold->context = CurrentMemoryContext;
+	memset(&fold->others, 0, sizeof(fold->others));
+	fold->next_other = 0;
+	clear_sum(fold);
+	fold->entries = NULL;
+	fold->seen = NULL;
+	fold->size = fold->n = fold->at = 0;
+	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
+	gpuds_visible_begin(&fold->visible, scan);
+	gpuds_visible_before_barrier(&fold->visible);
+	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
+}
+
+/* Makes room for a piece of so many entries. */
+static void
+make_room(GpudsFold *fold, int64 size)
+{
+	if (fold->size >= size)
+		return;
+	if (fold->entries)
+	{
+		pfree(fold->entries);
+		pfree(fold->seen);
+	}
+	fold->entries = MemoryContextAlloc(fold->context, size * sizeof(GpudsEntry));
+	fold->seen = MemoryContextAlloc(fold->context, size * sizeof(bool));
+	fold->size = size;
+}
+
+/* Fetches entries until the piece is full enough for another one to be begun. */
+static void
+fetch_piece(GpudsFold *fold)
+{
+	make_room(fold, fold->size == 0 ? FIRST_PIECE : GPUDS_PIECE);
+	fold->n = 0;
+	gpuds_visible_begin_piece(&fold->visible);
+	while (fold->n < fold->size / 2 && gpuds_scan_has_more(fold->scan))
+	{
+		GpudsScanBatch batch;
+
+		gpuds_scan_next_batch(fold->scan, fold->size - fold->n, &batch);
+		gpuds_visible_add_to_piece(&fold->visible, &batch);
+		gpuds_visible_mark(&fold->visible, &batch, fold->seen + fold->n);
+		memcpy(fold->entries + fold->n, batch.entries, batch.n * sizeof(GpudsEntry));
+		fold->n += batch.n;
+	}
+}
+
+/* Adds up what is left of the intervals at hand on the device, and keeps what it is not sure of; false: it does not. */
+static bool
+measure_on_device(GpudsFold *fold)
+{
+	GpudsCountSpec spec = { .measured = true, .measures = fold->measures, .nmeasures = fold->nmeasures };
+	GpudsCountedSum sum;
+
+	gpuds_probe_free_counted(&fold->others);
+	memset(&fold->others, 0, sizeof(fold->others));
+	fold->next_other = 0;
+	fold->others.sums = &sum;
+	if (!gpuds_scan_count_on_device(fold->scan, &fold->visible, &spec, &fold->others))
+	{
+		memset(&fold->others, 0, sizeof(fold->others));
+		return false;
+	}
+	fold->sum.rows += sum.rows;
+	for (int i = 0; i < fold->nmeasures; i++)
+		measure_merge(&fold->sum.measured[i], &sum.measured[i]);
+	return true;
+}
+
+/* Makes a piece of entries that the device is not sure of. */
+static void
+take_others(GpudsFold *fold)
+{
+	make_room(fold, GPUDS_PIECE);
+	fold->n = Min(fold->others.n - fold->next_other, GPUDS_PIECE);
+	memcpy(fold->entries, fold->others.entries + fold->next_other, fold->n * sizeof(GpudsEntry));
+	memset(fold->seen, false, fold->n * sizeof(bool));
+	fold->next_other += fold->n;
+	gpuds_visible_begin_piece(&fold->visible);
+}
+
+/* Looks up the rows that the visibility map is not enough for. */
+static void
+look_up(GpudsFold *fold)
+{
+	GpudsVisible *visible = &fold->visible;
+
+	for (int64 i = 0; i < fold->n; i++)
+	{
+		if (!fold->seen[i])
+			gpuds_visible_order(visible, fold->entries[i].t & ENTRY_TID_MASK, i);
+	}
+	gpuds_visible_sort_order(visible);
+	for (int64 place = 0; place < visible->norder; place++)
+	{
+		int64 i = gpuds_visible_at(visible, place);
+
+		fold->seen[i] = gpuds_visible_look_up(visible, place, &fold->entries[i]);
+	}
+	gpuds_visible_end_piece(visible);
+}
+
+/* Goes on to the next piece that has rows; false: there is none. */
+static bool
+next_piece(GpudsFold *fold)
+{
+	fold->at = fold->n = 0;
+	while (fold->n == 0)
+	{
+		int64 kept = 0;
+
+		if (fold->next_other < fold->others.n)
+			take_others(fold);
+		else if (!gpuds_scan_has_more(fold->scan))
+			return false;
+		else if (fold->device_measures && gpuds_scan_counts(fold->scan))
+		{
+			fold->device_measures = measure_on_device(fold);
+			continue;
+		}
+		else
+			fetch_piece(fold);
+		look_up(fold);
+		for (int64 i = 0; i < fold->n; i++)
+		{
+			if (fold->seen[i])
+				fold->entries[kept++] = fold->entries[i];
+		}
+		fold->n = kept;
+	}
+	return true;
+}
+
+/* An entry begins a group. */
+static void
+begin_group(GpudsFold *fold, const GpudsEntry *first)
+{
+	if (fold->groups.find)
+	{
+		fold->groups.find(fold->groups.arg, first, &fold->group_last);
+		return;
+	}
+	fold->group_last.w0 = first->w0 | ~fold->group_bits.w0;
+	fold->group_last.w1 = first->w1 | ~fold->group_bits.w1;
+	fold->group_last.t = first->t | ~fold->group_bits.t;
+}
+
+static inline bool
+in_group(const GpudsFold *fold, const GpudsEntry *entry)
+{
+	return !entry_less(&fold->group_last, entry);
+}
+
+/* Where the group at hand ends in the piece, from its next entry on. */
+static int64
+end_of_group(const GpudsFold *fold)
+{
+	int64 end = fold->at;
+
+	if (in_group(fold, &fold->entries[fold->n - 1]))
+		return fold->n;
+	while (in_group(fold, &fold->entries[end]))
+		end++;
+	return end;
+}
+
+/* Adds up entries; made for each number of key words. */
+static pg_attribute_always_inline void
+add_up(const Measure *measure, const GpudsEntry *entries, int64 n, const int nwords, Measured *measured)
+{
+	const Measure m = *measure;
+	Measured sum = *measured;
+
+	for (int64 i = 0; i < n; i++)
+		measure_add(&sum, &m, &entries[i], nwords);
+	*measured = sum;
+}
+
+/* Adds the piece's entries up to the end of the group. */
+static void
+add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	const GpudsEntry *entries = fold->entries + fold->at;
+	const int64 n = (fold->grouped ? end_of_group(fold) : fold->n) - fold->at;
+
+	for (int i = 0; i < fold->nmeasures; i++)
+	{
+		if (fold->nwords == 1)
+			add_up(&fold->measures[i], entries, n, 1, &group->measured[i]);
+		else
+			add_up(&fold->measures[i], entries, n, 2, &group->measured[i]);
+	}
+	group->rows += n;
+	fold->at += n;
+}
+
+/* Adds up all rows, as one group. */
+static void
+add_all(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	while (next_piece(fold))
+	{
+		group->first = fold->entries[0];
+		add_to_group(fold, group);
+	}
+	group->rows += fold->sum.rows;
+	for (int i = 0; i < fold->nmeasures && i < GPUDS_MEASURES; i++)
+		measure_merge(&group->measured[i], &fold->sum.measured[i]);
+	clear_sum(fold);
+}
+
+/*
+ * The next group, in the order of the index; false: there are no more rows.  group->measured is filled in
+ * in either case.
+ */
+bool
+gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group)
+{
+	for (int i = 0; i < fold->nmeasures; i++)
+		group->measured[i] = measured_nothing();
+	group->rows = 0;
+	if (!fold->grouped)
+	{
+		add_all(fold, group);
+		return group->rows > 0;
+	}
+	if (fold->at == fold->n && !next_piece(fold))
+		return false;
+	group->first = fold->entries[fold->at];
+	begin_group(fold, &group->first);
+	do
+		add_to_group(fold, group);
+	while (fold->at == fold->n && next_piece(fold) && in_group(fold, &fold->entries[0]));
+	return true;
+}
+
+void
+gpuds_fold_end(GpudsFold *fold)
+{
+	gpuds_visible_end(&fold->visible);
+	gpuds_probe_free_counted(&fold->others);
+	if (fold->entries)
+	{
+		pfree(fold->entries);
+		pfree(fold->seen);
+	}
+}

@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * fold.h
+ *	  Rows of a scan, added up by groups without being made.
+ *
+ * A group's rows have neighbouring keys: they agree in some leading columns, or the caller says where a group
+ * ends.  Of a group nothing is kept but its measures.
+ *
+ * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
+ * entries are added up when it is known of all of them whether the snapshot sees their rows.
+ * If there are no groups, a device may do it, and leave the entries that it is not sure of.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_AM_FOLD_H
+#define GPUDS_AM_FOLD_H
+
+#include "am/am.h"
+#include "am/visible.h"
+#include "kernels/core/measure.h"
+
+/* What makes rows a group. */
+typedef struct GpudsFoldGroups
+{
+	int ncolumns; /* that agree; 0: all rows are one group */
+	/* NULL, or sets *last to the last entry that may be in a group, for its first one */
+	void (*find)(void *arg, const GpudsEntry *first, GpudsEntry *last);
+	void *arg;
+} GpudsFoldGroups;
+
+typedef struct GpudsFold
+{
+	IndexScanDesc scan;
+	int nwords;
+	const Measure *measures;
+	int nmeasures;
+	GpudsFoldGroups groups;
+	GpudsEntry group_bits; /* ones where entries of one group agree */
+	GpudsEntry group_last; /* last entry that may be in the group at hand */
+	GpudsVisible visible;
+	bool grouped;
+	bool device_measures;  /* as long as it does */
+	MemoryContext context; /* of what follows */
+
+	GpudsCountedSum sum; /* what the device has added up */
+	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
+	int64 next_other;
+
+	/* a piece: entries whose rows are seen, from at on not yet added up */
+	GpudsEntry *entries;
+	bool *seen;
+	int64 size;
+	int64 n;
+	int64 at;
+} GpudsFold;
+
+/* A group of rows. */
+typedef struct GpudsFoldGroup
+{
+	GpudsEntry first; /* one of its entries, if there are rows */
+	int64 rows;
+	Measured *measured; /* of each measure; the caller's */
+} GpudsFoldGroup;
+
+extern void gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout,
+							 const Measure *measures, int nmeasures, const GpudsFoldGroups *groups,
+							 double expected);
+extern bool gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group);
+extern void gpuds_fold_end(GpudsFold *fold);
+
+#endif /* GPUDS_AM_FOLD_H */

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_value.c
+ *	  PostgreSQL's aggregate functions, and their results from what has been measured.
+ *
+ * Results are those of PostgreSQL's functions, exactly; but sums of double precision depend on the
+ * order of their rows in the last digits, as they do in parallel plans.  For the same reason sum(real)
+ * is not here: PostgreSQL adds up in single precision.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/numeric.h"
+
+#include "custom/aggregate.h"
+#include "key/key.h"
+
+/* Digits of a 128-bit integer, with its sign and end. */
+#define INT128_CHARS 42
+
+typedef struct AggregateFunction
+{
+	Oid oid;
+	Oid input;
+	GpudsAggregateKind kind;
+} AggregateFunction;
+
+static const AggregateFunction functions[] = {
+	{ F_SUM_INT2, INT2OID, GPUDS_SUM_INT8 },
+	{ F_SUM_INT4, INT4OID, GPUDS_SUM_INT8 },
+	{ F_SUM_INT8, INT8OID, GPUDS_SUM_NUMERIC },
+	{ F_SUM_FLOAT8, FLOAT8OID, GPUDS_SUM_FLOAT8 },
+	{ F_AVG_INT2, INT2OID, GPUDS_AVG_NUMERIC },
+	{ F_AVG_INT4, INT4OID, GPUDS_AVG_NUMERIC },
+	{ F_AVG_INT8, INT8OID, GPUDS_AVG_NUMERIC },
+	{ F_AVG_FLOAT4, FLOAT4OID, GPUDS_AVG_FLOAT8 },
+	{ F_AVG_FLOAT8, FLOAT8OID, GPUDS_AVG_FLOAT8 },
+	{ F_MIN_INT2, INT2OID, GPUDS_MIN },
+	{ F_MIN_INT4, INT4OID, GPUDS_MIN },
+	{ F_MIN_INT8, INT8OID, GPUDS_MIN },
+	{ F_MIN_OID, OIDOID, GPUDS_MIN },
+	{ F_MIN_FLOAT4, FLOAT4OID, GPUDS_MIN },
+	{ F_MIN_FLOAT8, FLOAT8OID, GPUDS_MIN },
+	{ F_MIN_DATE, DATEOID, GPUDS_MIN },
+	{ F_MIN_TIME, TIMEOID, GPUDS_MIN },
+	{ F_MIN_TIMESTAMP, TIMESTAMPOID, GPUDS_MIN },
+	{ F_MIN_TIMESTAMPTZ, TIMESTAMPTZOID, GPUDS_MIN },
+	{ F_MIN_MONEY, MONEYOID, GPUDS_MIN },
+	{ F_MIN_PG_LSN, PG_LSNOID, GPUDS_MIN },
+	{ F_MAX_INT2, INT2OID, GPUDS_MAX },
+	{ F_MAX_INT4, INT4OID, GPUDS_MAX },
+	{ F_MAX_INT8, INT8OID, GPUDS_MAX },
+	{ F_MAX_OID, OIDOID, GPUDS_MAX },
+	{ F_MAX_FLOAT4, FLOAT4OID, GPUDS_MAX },
+	{ F_MAX_FLOAT8, FLOAT8OID, GPUDS_MAX },
+	{ F_MAX_DATE, DATEOID, GPUDS_MAX },
+	{ F_MAX_TIME, TIMEOID, GPUDS_MAX },
+	{ F_MAX_TIMESTAMP, TIMESTAMPOID, GPUDS_MAX },
+	{ F_MAX_TIMESTAMPTZ, TIMESTAMPTZOID, GPUDS_MAX },
+	{ F_MAX_MONEY, MONEYOID, GPUDS_MAX },
+	{ F_MAX_PG_LSN, PG_LSNOID, GPUDS_MAX },
+	{ F_BOOL_AND, BOOLOID, GPUDS_MIN },
+	{ F_EVERY, BOOLOID, GPUDS_MIN },
+	{ F_BOOL_OR, BOOLOID, GPUDS_MAX },
+};
+
+/* What an aggregate function of values of a type is; false: none of ours. */
+bool
+gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind)
+{
+	for (int i = 0; i < (int) lengthof(functions); i++)
+	{
+		if (functions[i].oid == function)
+		{
+			*kind = functions[i].kind;
+			return functions[i].input == input;
+		}
+	}
+	return false;
+}
+
+static Numeric
+numeric_of(__int128 value)
+{
+	char text[INT128_CHARS];
+	char *at = text + sizeof(text) - 1;
+	unsigned __int128 rest = value < 0 ? -(unsigned __int128) value : (unsigned __int128) value;
+
+	if (value >= PG_INT64_MIN && value <= PG_INT64_MAX)
+		return int64_to_numeric((int64) value);
+	*at = '\0';
+	for (; rest != 0; rest /= 10)
+		*--at = (char) ('0' + (int) (rest % 10));
+	if (value < 0)
+		*--at = '-';
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid),
+											   Int32GetDatum(-1)));
+}
+
+/* Has any of the floating-point values no bound? */
+static bool
+has_infinity(Oid type, const Measure *measure, const Measured *measured)
+{
+	Datum min = gpuds_key_measured_value(type, measure, measured->min);
+	Datum max = gpuds_key_measured_value(type, measure, measured->max);
+
+	if (measure->kind == MEASURE_FLOAT4)
+		return isinf(DatumGetFloat4(min)) || isinf(DatumGetFloat4(max));
+	return isinf(DatumGetFloat8(min)) || isinf(DatumGetFloat8(max));
+}
+
+/* The sum of floating-point values.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE. */
+static float8
+float_sum(Oid type, const Measure *measure, const Measured *measured)
+{
+	if (isinf(measured->sum) && !has_infinity(type, measure, measured))
+		float_overflow_error();
+	return measured->sum;
+}
+
+/*
+ * The result of an aggregate of a column of a type, with its measure and what has been measured of it.
+ * Allocated in the current memory context if it is passed by reference.
+ */
+Datum
+gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure, const Measured *measured,
+					  bool *isnull)
+{
+	const int64 n = (int64) measured->n;
+
+	*isnull = n == 0 && kind != GPUDS_COUNT;
+	if (*isnull)
+		return (Datum) 0;
+	switch (kind)
+	{
+		case GPUDS_COUNT:
+			return Int64GetDatum(n);
+		case GPUDS_SUM_INT8:
+			return Int64GetDatum((int64) gpuds_key_measured_sum(type, measure, measured));
+		case GPUDS_SUM_NUMERIC:
+			return NumericGetDatum(numeric_of(gpuds_key_measured_sum(type, measure, measured)));
+		case GPUDS_SUM_FLOAT8:
+			return Float8GetDatum(float_sum(type, measure, measured));
+		case GPUDS_AVG_NUMERIC:
+			return DirectFunctionCall2(numeric_div,
+									   NumericGetDatum(
+										   numeric_of(gpuds_key_measured_sum(type, measure, measured))),
+									   NumericGetDatum(int64_to_numeric(n)));
+		case GPUDS_AVG_FLOAT8:
+			/* PostgreSQL begins with 0 here */
+			return Float8GetDatum((float_sum(type, measure, measured) + 0.0) / (float8) n);
+		case GPUDS_MIN:
+			return gpuds_key_measured_value(type, measure, measured->min);
+		case GPUDS_MAX:
+			return gpuds_key_measured_value(type, measure, measured->max);
+		case GPUDS_GROUP_COLUMN:
+		case GPUDS_GROUP_BUCKET:
+		case GPUDS_COUNT_ROWS:
+			break;
+	}
+	elog(ERROR, "unrecognized kind of aggregate: %d", (int) kind);
+	pg_unreachable();
+}

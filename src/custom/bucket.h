@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * bucket.h
+ *	  Groups by a function of a key column that never descends: days of timestamps, thousands of numbers.
+ *
+ * The rows of such a group have neighbouring keys, so it is enough to know its last one.  The function is
+ * PostgreSQL's own.  It is evaluated for some values only: those that it takes to find the last.
+ *
+ * A function that depends on TimeZone ascends as long as the zone's offset from UTC stays the same.  Where clocks are
+ * put back it may descend, for a moment or for a day.  So a bucket ends there at the latest, and buckets of one value
+ * that do not follow each other are to be put together by the caller.  That is enough to look at a few at a time:
+ * GPUDS_BUCKETS_HELD.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_BUCKET_H
+#define GPUDS_CUSTOM_BUCKET_H
+
+#include "nodes/execnodes.h"
+#include "nodes/primnodes.h"
+
+#include "key/key.h"
+
+#define GPUDS_BUCKETS_HELD 8
+
+typedef struct GpudsBucket
+{
+	const GpudsKeyLayout *layout;
+	int column;
+	Measure measure; /* of the column */
+	Oid type;
+	int64 most; /* the highest value that the function is defined for; above: infinity */
+	bool zoned; /* depends on TimeZone */
+	ExprState *function;
+	ExprContext *context;
+	FmgrInfo compare; /* of the function's values */
+	Oid collation;
+
+	/* the bucket that was found last */
+	Datum value;
+	bool isnull;
+	int64 end;   /* its last value of the column, if has_end */
+	int64 width; /* from the end of the one before; not above 0: not known */
+	bool has_end;
+} GpudsBucket;
+
+extern const Var *gpuds_bucket_column(const Expr *expr);
+extern void gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr,
+							   const GpudsKeyLayout *layout, int column);
+extern void gpuds_bucket_find(void *bucket, const GpudsEntry *first, GpudsEntry *last);
+extern int gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);
+
+#endif /* GPUDS_CUSTOM_BUCKET_H */
