@@ -30,6 +30,7 @@ extern int gpuds_temp_memory_mb;
 extern int gpuds_max_mirrors;
 extern int gpuds_memtable_memory_mb; /* 0: no memtables */
 extern bool gpuds_enable_aggregate;
+extern bool gpuds_enable_scan;
 extern bool gpuds_enable_join;
 
 /*

@@ -24,6 +24,7 @@ int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
 int gpuds_memtable_memory_mb = 64;
 bool gpuds_enable_aggregate = true;
+bool gpuds_enable_scan = true;
 bool gpuds_enable_join = true;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
@@ -72,6 +73,9 @@ gpuds_settings_define(void)
 
 	DefineCustomBoolVariable("gpuds.enable_aggregate", "Lets the planner count rows by GpudsAggregate nodes.",
 							 NULL, &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("gpuds.enable_scan", "Lets the planner fetch rows of tables by GpudsScan nodes.",
+							 NULL, &gpuds_enable_scan, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("gpuds.enable_join", "Lets the planner join tables by GpudsJoin nodes.", NULL,
 							 &gpuds_enable_join, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);

@@ -149,7 +149,7 @@ sub _settings
 	my ($self, %on) = @_;
 	my @all = qw(seqscan indexscan indexonlyscan bitmapscan sort incremental_sort hashjoin mergejoin nestloop hashagg material memoize);
 
-	$self->_say(join('\; ', map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all) . ';');
+	$self->_say(join('\; ', (map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all), 'SET gpuds.enable_scan=' . _one('on', 'off')) . ';');
 	return;
 }
 

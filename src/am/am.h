@@ -152,6 +152,14 @@ extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
+extern bool gpuds_scan_in_order(IndexScanDesc scan);
+extern void gpuds_scan_put_in_order(IndexScanDesc scan);
+extern int64 gpuds_scan_turn(IndexScanDesc scan);
+extern int64 gpuds_scan_intervals(IndexScanDesc scan);
+extern bool gpuds_scan_gives_tids(IndexScanDesc scan);
+extern bool gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
+extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
 
 /* figures.c */
 extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);

@@ -731,6 +731,99 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	return total + ntids;
 }
 
+/*
+ * Begins to give a scan's TIDs, from its first interval on: the scan passes its barrier.  The keys are put in order,
+ * except for a device that does not need that, and where there are no more of them than most.
+ */
+void
+gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
+{
+	GpudsScanState *state = scan->opaque;
+	const GpudsProbeSizes *sizes;
+
+	barrier(scan, state, state->set.total);
+	sizes = gpuds_probe_sizes(&state->ref);
+	if (state->set.nintervals >= MANY_KEYS)
+		keep_freed_memory();
+	if (!device_sorts(state) || state->set.nintervals <= sizes->small_intervals || state->set.total > most)
+		gpuds_key_set_sort(&state->set);
+	scan_from_place(state, true);
+	state->fetch = Max(sizes->small, Min(state->set.nintervals, MAX_FIRST_CHUNK));
+}
+
+/* Are the keys in order?  Else only gpuds_scan_next_tids may be asked. */
+bool
+gpuds_scan_in_order(IndexScanDesc scan)
+{
+	return ((GpudsScanState *) scan->opaque)->set.sorted;
+}
+
+/* Puts them in order, and begins again from the first interval on. */
+void
+gpuds_scan_put_in_order(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	gpuds_key_set_sort(&state->set);
+	scan_from_place(state, true);
+}
+
+/* Number of the first interval of the batch at hand, which names it, ... */
+int64
+gpuds_scan_turn(IndexScanDesc scan)
+{
+	return ((GpudsScanState *) scan->opaque)->set.first;
+}
+
+/* ... and how many it has. */
+int64
+gpuds_scan_intervals(IndexScanDesc scan)
+{
+	return ((GpudsScanState *) scan->opaque)->set.nintervals;
+}
+
+/* May gpuds_scan_next_tids have an answer now? */
+bool
+gpuds_scan_gives_tids(IndexScanDesc scan)
+{
+	GpudsScanState *state = scan->opaque;
+
+	return device_sorts(state) && !state->end && state->scan.n > 0 && has_many_left(state);
+}
+
+/*
+ * What the memtable adds to the rest of the batch of intervals at hand, as gpuds_probe_fresh_tids; before
+ * gpuds_scan_next_tids is asked about that.
+ */
+bool
+gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
+{
+	GpudsScanState *state = scan->opaque;
+
+	return gpuds_probe_fresh_tids(&state->ref, &state->scan, tids, n);
+}
+
+/*
+ * The next TIDs of the batch of intervals at hand, ascending, put into tids[most]; -1: only gpuds_scan_next_batch has
+ * them.
+ */
+int64
+gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)
+{
+	GpudsScanState *state = scan->opaque;
+	GpudsTids found;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!gpuds_probe_tids(&state->ref, &state->scan, most, &found, &state->end))
+		return -1;
+	memcpy(tids, found.tids, found.n * sizeof(uint64));
+	gpuds_device_free_tids(&found);
+	check_snapshot(scan);
+	pgstat_count_index_tuples(scan->indexRelation, found.n);
+	gpuds_injection_point("scan-probed");
+	return found.n;
+}
+
 int64
 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 {

@@ -150,7 +150,7 @@ Cost
 gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds)
 {
 	double pages = Max(rel->pages, 1);
-	double of_round = Min(2 * pages * rows / rounds / (2 * pages + rows / rounds), pages);
+	double of_round = Min(ceil(2 * pages * rows / rounds / (2 * pages + rows / rounds)), pages);
 	double random_cost;
 	double seq_cost;
 	Cost page_cost;
@@ -160,6 +160,18 @@ gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, 
 	get_tablespace_page_costs(rel->reltablespace, &random_cost, &seq_cost);
 	page_cost = random_cost - (random_cost - seq_cost) * sqrt(of_round / pages);
 	return index_pages_fetched(rows, rel->pages, 0, root) * page_cost + rows * cpu_tuple_cost;
+}
+
+/* What it costs to read a share of a table's pages that lie together. */
+Cost
+gpuds_covering_range_cost(const RelOptInfo *rel, double share)
+{
+	double pages = ceil(share * Max(rel->pages, 1));
+	double random_cost;
+	double seq_cost;
+
+	get_tablespace_page_costs(rel->reltablespace, &random_cost, &seq_cost);
+	return random_cost + (Max(pages, 1) - 1) * seq_cost;
 }
 
 /* The share of a table's rows that the visibility map is not enough for (am/visible.h). */

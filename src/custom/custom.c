@@ -15,6 +15,7 @@
 
 static create_upper_paths_hook_type prev_upper_paths = NULL;
 static set_join_pathlist_hook_type prev_join_paths = NULL;
+static set_rel_pathlist_hook_type prev_rel_paths = NULL;
 
 static void
 upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)
@@ -35,11 +36,23 @@ join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo
 		gpuds_join_paths(root, joinrel, outer, inner, type, extra);
 }
 
+static void
+rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (prev_rel_paths)
+		prev_rel_paths(root, rel, rti, rte);
+	if (gpuds_enable_scan)
+		gpuds_scan_paths(root, rel);
+}
+
 void
 gpuds_custom_init(void)
 {
 	RegisterCustomScanMethods(&gpuds_aggregate_methods);
+	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
+	prev_rel_paths = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = rel_paths;
 	prev_join_paths = set_join_pathlist_hook;
 	set_join_pathlist_hook = join_paths;
 	prev_upper_paths = create_upper_paths_hook;

@@ -5,7 +5,8 @@
  *
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
- * GpudsJoin makes the probes of its scan from the rows of its outer plan.
+ * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of its outer
+ * plan.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +28,7 @@ extern bool gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 									  bool (*suits)(const IndexPath *path, void *arg), void *arg);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
+extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
 extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel);
 extern Cost gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path);
 extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
@@ -59,6 +61,10 @@ extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsSc
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
+
+/* scan_path.c, scan.c */
+extern void gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel);
+extern const struct CustomScanMethods gpuds_scan_methods;
 
 /* join_path.c, join.c */
 extern void gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

@@ -1,0 +1,250 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_path.c
+ *	  Paths of GpudsScan: rows of a table by an index, in the order of the heap.
+ *
+ * Core has made index paths of the table, as scans and for bitmaps.  Any of an index of gpuds that
+ * core still remembers will do: its index conditions stay with it, and core plans it below the node.
+ * What else the table is asked for becomes the node's quals, in the order that core gives them, which heeds
+ * security levels.
+ *
+ * The node takes the place of a bitmap heap scan, and enable_bitmapscan = off turns both off.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <math.h>
+
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+
+#include "am/am.h"
+#include "custom/custom.h"
+
+/* Fewer rows stay with index scans, and the planner loses no time with them. */
+#define FEW_ROWS 16
+
+/* Of an array whose length is not known, at least so many keys. */
+#define UNKNOWN_KEYS 1000
+
+/* The node's index scan, as core planned it; a plan above it would look at what is looked at above the node, too. */
+static IndexScan *
+scan_of(Plan *plan)
+{
+	while (IsA(plan, Result))
+		plan = outerPlan(plan);
+	return castNode(IndexScan, plan);
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		  List *custom_plans)
+{
+	const IndexPath *index_path = linitial(path->custom_paths);
+	IndexScan *below = scan_of(linitial(custom_plans));
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->methods = &gpuds_scan_methods;
+	scan->flags = path->flags;
+	scan->scan.scanrelid = rel->relid;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = below->scan.plan.qual;
+	scan->custom_plans = list_make1(below);
+	/* It gives TIDs, as a bitmap's scan. */
+	below->scan.plan.targetlist = NIL;
+	below->scan.plan.qual = NIL;
+	below->scan.plan.startup_cost = 0;
+	below->scan.plan.total_cost = index_path->indextotalcost;
+	below->scan.plan.plan_rows = clamp_row_est(index_path->indexselectivity * rel->tuples);
+	below->scan.plan.plan_width = 0;
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpudsScan",
+	.PlanCustomPath = plan_scan,
+};
+
+/* Has a scan an array whose length is not known? */
+static bool
+has_unknown_array(const IndexPath *path)
+{
+	ListCell *lc;
+	ListCell *lq;
+
+	foreach (lc, path->indexclauses)
+	{
+		foreach (lq, lfirst_node(IndexClause, lc)->indexquals)
+		{
+			const ScalarArrayOpExpr *array = (const ScalarArrayOpExpr *) lfirst_node(RestrictInfo, lq)
+												 ->clause;
+
+			if (IsA(array, ScalarArrayOpExpr) && !IsA(lsecond(array->args), Const) &&
+				!IsA(lsecond(array->args), ArrayExpr))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The clauses of the table that are not the scan's conditions. */
+static List *
+other_clauses(const IndexPath *path)
+{
+	List *others = NIL;
+	ListCell *lc;
+	ListCell *lr;
+
+	foreach (lr, path->indexinfo->indrestrictinfo)
+	{
+		bool found = false;
+
+		foreach (lc, path->indexclauses)
+		{
+			const IndexClause *clause = lfirst_node(IndexClause, lc);
+
+			found |= !clause->lossy && clause->rinfo == lfirst(lr);
+		}
+		if (!found)
+			others = lappend(others, lfirst(lr));
+	}
+	return others;
+}
+
+/*
+ * What the visits of so many rows cost if the index's order has so much to do with the heap's: from each page
+ * once in random places, as a bitmap scan's, to neighbouring pages.
+ */
+static Cost
+heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double correlation, bool unknown)
+{
+	double of_unknown = unknown ? Max(rows, UNKNOWN_KEYS) : rows;
+	Cost scattered = gpuds_covering_heap_cost(root, rel, of_unknown, 1) * rows / of_unknown;
+	double share = Min(rows / Max(rel->tuples, 1), 1);
+	Cost together = gpuds_covering_range_cost(rel, share) + rows * cpu_tuple_cost;
+
+	return scattered + correlation * correlation * (Min(together, scattered) - scattered);
+}
+
+/* Sets the costs of the path, whose scan they are worked out anew for: it is not an index-only scan. */
+static void
+cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
+{
+	RelOptInfo *rel = path->path.parent;
+	const PathTarget *target = path->path.pathtarget;
+	QualCost quals;
+	Cost index_start;
+	double correlation;
+	double pages;
+	double rows;
+	Cost start;
+	Cost run;
+
+	gpuds_cost_estimate(root, below, 1, &index_start, &below->indextotalcost, &below->indexselectivity,
+						&correlation, &pages);
+	rows = clamp_row_est(below->indexselectivity * rel->tuples);
+	cost_qual_eval(&quals, other_clauses(below), root);
+	start = below->indextotalcost + quals.startup + target->cost.startup;
+	run = heap_cost(root, rel, rows, correlation, has_unknown_array(below)) + rows * quals.per_tuple +
+		  path->path.rows * target->cost.per_tuple;
+	path->path.startup_cost = start;
+	path->path.total_cost = start + run;
+}
+
+/* The path of an index path's scan. */
+static CustomPath *
+path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of)
+{
+	CustomPath *path = makeNode(CustomPath);
+	IndexPath *below = makeNode(IndexPath);
+
+	*below = *of;
+	below->path.pathtype = T_IndexScan;
+	below->path.pathkeys = NIL;
+	below->indexscandir = ForwardScanDirection;
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.parallel_safe = rel->consider_parallel && of->path.parallel_safe;
+	path->path.rows = rel->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = list_make1(below);
+	path->methods = &path_methods;
+	cost_scan(root, path, below);
+	return path;
+}
+
+/* Adds index paths of gpuds that a path consists of, and whose rows include all of the path's. */
+static List *
+add_index_paths(Path *path, List *paths)
+{
+	ListCell *lc;
+
+	if (path->param_info != NULL)
+		return paths;
+	if (IsA(path, IndexPath))
+	{
+		if (gpuds_covering_is_ours(((IndexPath *) path)->indexinfo) &&
+			((IndexPath *) path)->indexorderbys == NIL)
+			paths = list_append_unique_ptr(paths, path);
+	}
+	else if (IsA(path, BitmapHeapPath))
+		paths = add_index_paths(((BitmapHeapPath *) path)->bitmapqual, paths);
+	else if (IsA(path, BitmapAndPath))
+	{
+		foreach (lc, ((BitmapAndPath *) path)->bitmapquals)
+			paths = add_index_paths(lfirst(lc), paths);
+	}
+	return paths;
+}
+
+static bool
+is_current_of(const RelOptInfo *rel)
+{
+	ListCell *lc;
+
+	foreach (lc, rel->baserestrictinfo)
+	{
+		if (IsA(lfirst_node(RestrictInfo, lc)->clause, CurrentOfExpr))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is a scan of more than few rows, as far as is known?  One that leaves out no rows of the table has its order for a
+ * purpose.
+ */
+static bool
+is_batch(const RelOptInfo *rel, const IndexPath *path)
+{
+	if (path->indexclauses == NIL && path->indexinfo->indpred == NIL)
+		return false;
+	return path->indexselectivity * rel->tuples >= FEW_ROWS || !enable_indexscan || has_unknown_array(path);
+}
+
+/*
+ * Adds paths to a table: one for each index path of gpuds that it has.
+ */
+void
+gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel)
+{
+	List *paths = NIL;
+	ListCell *lc;
+
+	if (!enable_bitmapscan || rel->indexlist == NIL || !gpuds_covering_is_table(root, rel) ||
+		is_current_of(rel))
+		return;
+	foreach (lc, rel->pathlist)
+		paths = add_index_paths(lfirst(lc), paths);
+	foreach (lc, paths)
+	{
+		if (is_batch(rel, lfirst(lc)))
+			add_path(rel, &path_of(root, rel, lfirst(lc))->path);
+	}
+}
