@@ -250,9 +250,9 @@ sub _convert
 
 sub _array
 {
-	my ($self, $column, $n) = @_;
+	my ($self, $column, $n, %opt) = @_;
 	my $others = $TYPES{ $column->{type} }{others};
-	my $type = $others && _chance(0.3) ? _one(@$others) : $column->{type};
+	my $type = $others && !$opt{same} && _chance(0.3) ? _one(@$others) : $column->{type};
 	my @values;
 
 	for (1 .. $n)
@@ -356,7 +356,8 @@ sub _random_query
 	my $first = $self->{columns}[0];
 	my $kind = _weighted(
 		30, 'rows', 10, 'count', 16, 'ordered', $TYPES{ $first->{type} }{minmax} ? 6 : 0, 'minmax',
-		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self');
+		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self',
+		$self->_has_functions ? 8 : 0, 'function');
 	my $where = $self->_where;
 	my $noplan = !$self->_usable($where);
 	my $predicate = $self->{predicate};
@@ -422,10 +423,50 @@ sub _random_query
 		$self->_query("SELECT count(*) FROM (SELECT * FROM {T} WHERE $where ORDER BY id LIMIT 40) a, LATERAL (SELECT id FROM {T} b WHERE "
 			  . ($e =~ /^k\d+$/ ? "b.$e = a.$e" : "b.id = a.id") . ($predicate ? " AND $predicate" : '') . ') c', kind => 'nestloop', noplan => 1);
 	}
+	elsif ($kind eq 'function')
+	{
+		$self->_function;
+	}
 	else
 	{
 		$self->_prepared;
 	}
+	return;
+}
+
+# May functions be asked?  They find all rows in one index, or raise an error.
+sub _has_functions
+{
+	my ($self) = @_;
+	return ref $self eq __PACKAGE__ && $self->{am} eq 'gpu_btree' && !$self->{predicate} && !$self->{partitioned};
+}
+
+# What a function says, in place of a query
+sub _function
+{
+	my ($self) = @_;
+	my $first = $self->{columns}[0];
+	my $e = $first->{expr};
+	# in a session's time zone, such columns compare with others' constants inexactly
+	my @same = (same => $first->{type} =~ /^(date|timestamp)$/ ? 1 : 0);
+	my $keys = $self->_array($first, _weighted(6, _int(0, 5), 4, _int(5, 400)), @same);
+	my $number = ++$self->{number};
+	my ($lo, $hi) = map { _chance(0.8) ? $self->_constant($first, @same) : undef } 1 .. 2;
+	my @bounds = ("$e IS NOT NULL", defined $lo ? "$e >= $lo" : (), defined $hi ? "$e <= $hi" : ());
+	my ($query, $call) = _one(
+		[ "SELECT n, CASE WHEN key IS NOT NULL THEN EXISTS (SELECT FROM {T} WHERE $e = key) END FROM unnest($keys) WITH ORDINALITY u (key, n)",
+			"SELECT n, found FROM unnest(gpuds_contains('{I}', $keys)) WITH ORDINALITY u (found, n)" ],
+		[ "SELECT n, id FROM unnest($keys) WITH ORDINALITY u (key, n) JOIN {T} ON $e = key",
+			"SELECT ordinality, id FROM gpuds_lookup('{I}', $keys) l JOIN {T} ON {T}.ctid = l.ctid" ],
+		[ 'SELECT count(*) FROM {T} WHERE ' . join(' AND ', @bounds),
+			"SELECT gpuds_count('{I}', " . ($lo // 'NULL') . ', ' . ($hi // 'NULL') . ')' ])->@*;
+
+	$self->_seqscan_settings;
+	$self->_say("\\echo @@ $number seq set", _for_table($query, 'g') . ';', "\\echo @@");
+	# an exclusion constraint may have found a conflict, and there is no index; or it cannot be used yet
+	$self->_say('\set there true', "SELECT count(*) > 0 AS there FROM pg_index WHERE indexrelid = to_regclass('tg_idx') AND NOT indcheckxmin \\gset", 'SET work_mem = ' . _one("'64kB'", "'4MB'") . ';');
+	$self->_say("\\echo @@ $number gpu set", '\if :there', _for_table($call, 'g') . ';', '\else', _for_table($query, 'g') . ';', '\endif', "\\echo @@");
+	$self->_say('RESET work_mem;');
 	return;
 }
 
