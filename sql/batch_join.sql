@@ -187,7 +187,7 @@ INSERT INTO many SELECT k, id FROM o WHERE NOT EXISTS (SELECT FROM many WHERE ma
 INSERT INTO many SELECT k, id FROM o WHERE NOT EXISTS (SELECT FROM many WHERE many.k = o.k) AND k IS NOT NULL;
 SELECT count(*), count(DISTINCT v) FROM many WHERE v <= 70000 AND k > 1000;
 
--- rows that are locked or changed are left to core
+-- rows that are locked or changed; batch_change has more of it
 EXPLAIN (COSTS OFF) SELECT * FROM o JOIN t ON t.k = o.k FOR UPDATE OF o;
 EXPLAIN (COSTS OFF) UPDATE o SET w = t.note FROM t WHERE t.k = o.k;
 EXPLAIN (COSTS OFF) DELETE FROM o USING t WHERE t.k = o.k;

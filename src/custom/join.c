@@ -82,6 +82,7 @@ typedef struct GpudsJoinState
 	int ninner;          /* and those behind them, */
 	AttrNumber *columns; /* of the inner table, or of the index if that is enough; 0: none */
 	int last_column;     /* highest of them */
+	bool only_marks;     /* see below */
 	List *keys;          /* ExprStates */
 	ExprState *quals;    /* or NULL */
 	Datum *inner_values; /* of these */
@@ -90,7 +91,11 @@ typedef struct GpudsJoinState
 	Oid index_oid;
 	Index inner; /* number of the inner table */
 
-	Relation index; /* NULL: nothing will be executed */
+	/* For EvalPlanQual, which joins single rows anew; NULL: it does not */
+	PlanState *inner_plan; /* the inner table's row: the inner columns of the scan tuple */
+	ExprState *conditions; /* that became keys */
+
+	Relation index; /* NULL: nothing will be executed, or EvalPlanQual's rows are */
 	IndexScanDesc scan;
 	GpudsVisible visible;
 	GpudsKeyLayout layout;
@@ -140,10 +145,18 @@ keeps_unmatched(const GpudsJoinState *state)
 	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
 }
 
-/* Is it enough to know of each outer row whether it has a match?  Then rows are given in their order, at the end. */
+/*
+ * Is it enough to know of each outer row whether it has a match?  Then rows are given in their order, at the end.
+ * Rows of a semijoin may have to show what they match with, for EvalPlanQual.
+ */
 static bool
-only_marks(const GpudsJoinState *state)
+find_only_marks(const GpudsJoinState *state)
 {
+	for (int i = 0; i < state->ninner; i++)
+	{
+		if (state->type == JOIN_SEMI && state->columns[i] != 0)
+			return false;
+	}
 	return wants_one_match(state) && state->quals == NULL;
 }
 
@@ -158,7 +171,7 @@ scan_tuple(GpudsJoinState *state)
 
 	memcpy(slot->tts_values + state->nouter, state->inner_values, state->ninner * sizeof(Datum));
 	memcpy(slot->tts_isnull + state->nouter, state->inner_isnull, state->ninner * sizeof(bool));
-	return ExecStoreVirtualTuple(slot);
+	return TTS_EMPTY(slot) ? ExecStoreVirtualTuple(slot) : slot;
 }
 
 /* Sets the outer columns of the scan tuple. */
@@ -189,7 +202,9 @@ set_inner(GpudsJoinState *state, const Datum *values, const bool *isnull)
 		int column = state->columns[i];
 		bool none = values == NULL || column == 0;
 
-		Assert(column >= 0);
+		/* A row's system columns are not among them. */
+		if (column < 0 && !none)
+			continue;
 		state->inner_isnull[i] = none || isnull[column - 1];
 		state->inner_values[i] = none ? (Datum) 0 : values[column - 1];
 	}
@@ -202,6 +217,11 @@ set_inner_row(GpudsJoinState *state)
 
 	slot_getsomeattrs(slot, state->last_column);
 	set_inner(state, slot->tts_values, slot->tts_isnull);
+	for (int i = 0; i < state->ninner; i++)
+	{
+		if (state->columns[i] < 0)
+			state->inner_values[i] = slot_getsysattr(slot, state->columns[i], &state->inner_isnull[i]);
+	}
 }
 
 static void
@@ -410,7 +430,7 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 		match->visible = state->heap_free && to_all[i];
 		all_visible += match->visible;
 		/* A row that is visible to all is all that a semijoin wants. */
-		if (match->visible && only_marks(state))
+		if (match->visible && state->only_marks)
 			state->groups[state->group].settled = true;
 		state->nmatches++;
 	}
@@ -449,7 +469,7 @@ look_all_up(GpudsJoinState *state)
 		if (state->groups[match->group].settled)
 			continue;
 		match->visible = gpuds_visible_look_up(&state->visible, i, &match->entry);
-		if (match->visible && only_marks(state))
+		if (match->visible && state->only_marks)
 			state->groups[match->group].settled = true;
 	}
 }
@@ -568,7 +588,7 @@ next_pair(GpudsJoinState *state)
 
 		if (state->member < 0)
 			state->member = begin_match(state, match) ? group->first : group->end;
-		if (only_marks(state))
+		if (state->only_marks)
 		{
 			if (state->member < group->end)
 				mark_group(state, group);
@@ -619,7 +639,7 @@ next(ScanState *ss)
 					state->stage = STAGE_PAIRS;
 				else
 				{
-					state->stage = keeps_unmatched(state) || only_marks(state) ? STAGE_REST : STAGE_LOAD;
+					state->stage = keeps_unmatched(state) || state->only_marks ? STAGE_REST : STAGE_LOAD;
 					state->rest = 0;
 					set_inner(state, NULL, NULL);
 				}
@@ -641,12 +661,66 @@ next(ScanState *ss)
 }
 
 /*
- * Core asks for this when a statement looks at a changed row once more (EvalPlanQual).  A join of the changed
- * rows themselves has no such path, so this one is part of a subquery; some minor releases ask nevertheless.
+ * Does the row of the inner table that EvalPlanQual gives match the outer one that has been set?  Sets the inner
+ * columns, to NULL if it does not.
+ */
+static bool
+recheck_inner(GpudsJoinState *state)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+	TupleTableSlot *slot;
+
+	ExecReScan(state->inner_plan);
+	slot = ExecProcNode(state->inner_plan);
+	if (!TupIsNull(slot))
+	{
+		slot_getallattrs(slot);
+		memcpy(state->inner_values, slot->tts_values, state->ninner * sizeof(Datum));
+		memcpy(state->inner_isnull, slot->tts_isnull, state->ninner * sizeof(bool));
+		ResetExprContext(context);
+		context->ecxt_scantuple = scan_tuple(state);
+		if (ExecQual(state->conditions, context) && ExecQual(state->quals, context))
+			return true;
+	}
+	set_inner(state, NULL, NULL);
+	return false;
+}
+
+/*
+ * Makes the join anew for EvalPlanQual, which gives one row of each table at most, those that the scans
+ * below return.  False: these rows do not make one of the join, any more.
+ */
+static bool
+recheck_rows(GpudsJoinState *state)
+{
+	for (;;)
+	{
+		TupleTableSlot *outer = ExecProcNode(outer_of(state));
+		bool matches;
+
+		if (TupIsNull(outer))
+			return false;
+		set_outer(state, outer);
+		matches = recheck_inner(state);
+		if (matches ? state->type != JOIN_ANTI : keeps_unmatched(state))
+		{
+			(void) scan_tuple(state);
+			return true;
+		}
+	}
+}
+
+/*
+ * Core asks for this when a statement looks at a changed row once more (EvalPlanQual); some minor releases also where
+ * the join is of a subquery, whose rows are not those that have changed.
  */
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
 {
+	GpudsJoinState *state = (GpudsJoinState *) ss;
+
+	if (state->inner_plan)
+		return recheck_rows(state);
 	slot = next(ss);
 	return !TupIsNull(slot);
 }
@@ -674,6 +748,25 @@ relation_at(Bitmapset *relids, int place)
 	while (place-- > 0)
 		relid = bms_next_member(relids, relid);
 	return (Index) relid;
+}
+
+/* Is the plan part of what EvalPlanQual makes anew? */
+static bool
+is_rechecked(const CustomScan *plan, const EState *estate)
+{
+	return estate->es_epq_active && list_length(plan->custom_plans) > 1 &&
+		   bms_is_member(estate->es_epq_active->epqParam, plan->scan.plan.extParam);
+}
+
+static void
+begin_recheck(GpudsJoinState *state)
+{
+	PlanState *ps = &state->css.ss.ps;
+	CustomScan *plan = (CustomScan *) ps->plan;
+
+	state->inner_plan = ExecInitNode(lsecond(plan->custom_plans), ps->state, 0);
+	state->css.custom_ps = lappend(state->css.custom_ps, state->inner_plan);
+	state->conditions = ExecInitQual(list_nth(plan->custom_exprs, JOIN_CONDITIONS), ps);
 }
 
 static void
@@ -707,8 +800,11 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->inner_isnull = palloc0(Max(state->ninner, 1) * sizeof(bool));
 	state->matches_size = 1;
 	state->matches = palloc(sizeof(Match));
+	state->only_marks = find_only_marks(state);
 	restart(state);
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	if (is_rechecked(plan, estate))
+		begin_recheck(state);
+	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		open_index(state);
 }
 
@@ -716,6 +812,7 @@ static void
 end(CustomScanState *css)
 {
 	GpudsJoinState *state = (GpudsJoinState *) css;
+	ListCell *lc;
 
 	if (state->index)
 	{
@@ -723,19 +820,25 @@ end(CustomScanState *css)
 		index_endscan(state->scan);
 		index_close(state->index, NoLock);
 	}
-	ExecEndNode(outer_of(state));
+	foreach (lc, css->custom_ps)
+		ExecEndNode(lfirst(lc));
 }
 
 static void
 rescan(CustomScanState *css)
 {
 	GpudsJoinState *state = (GpudsJoinState *) css;
-	PlanState *outer = outer_of(state);
+	ListCell *lc;
 
-	if (css->ss.ps.chgParam != NULL)
-		UpdateChangedParamSet(outer, css->ss.ps.chgParam);
-	if (outer->chgParam == NULL)
-		ExecReScan(outer);
+	foreach (lc, css->custom_ps)
+	{
+		PlanState *child = lfirst(lc);
+
+		if (css->ss.ps.chgParam != NULL)
+			UpdateChangedParamSet(child, css->ss.ps.chgParam);
+		if (child->chgParam == NULL)
+			ExecReScan(child);
+	}
 	ExecClearTuple(state->outer_slot);
 	MemoryContextReset(state->batch);
 	restart(state);

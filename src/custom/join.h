@@ -5,7 +5,10 @@
  *
  * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
  * of the inner table.  custom_exprs has three lists: the keys, the quals of a pair of rows, and
- * for EXPLAIN the conditions that became keys.  custom_private has lists of integers, and of OIDs.
+ * for EXPLAIN and EvalPlanQual the conditions that became keys.  custom_private has lists of integers, and of OIDs.
+ *
+ * custom_plans has the outer plan.  If EvalPlanQual may have to make the join anew, there is a second one behind it: a
+ * scan of the inner table that returns the inner columns of the scan tuple.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +28,7 @@ enum
 {
 	JOIN_FACTS,   /* as below */
 	JOIN_COLUMNS, /* of the inner table, for each entry of the scan tuple behind the outer
-				   * columns; 0: only EXPLAIN wants it */
+				   * columns; 0: only EXPLAIN and EvalPlanQual want it */
 	JOIN_OIDS     /* of the index, then of the keys' types */
 };
 

@@ -7,9 +7,10 @@
  * side, or of neither side.  The keys are for the leading columns of one index; all other conditions
  * are looked at for each pair of rows.
  *
- * There are no such paths where rows are locked or changed: core would have to make the join anew for
- * single rows (EvalPlanQual), and has no place for a second plan here.  Nor are there any where
- * conditions of different security levels meet.
+ * Where rows are locked or changed, core may have to make the join anew for single rows (EvalPlanQual).  Then
+ * the path has a scan of the inner table as well, which gives that table's row.
+ *
+ * There are no such paths where conditions of different security levels meet.
  *
  *-------------------------------------------------------------------------
  */
@@ -139,13 +140,13 @@ index_returns(const IndexOptInfo *index, Index relid, List *exprs)
 	return true;
 }
 
-/* All expressions of the join that rows of both sides are looked at for. */
+/* What is wanted of the join's rows.  Those of an antijoin have nothing of the inner table but NULLs. */
 static List *
-exprs_of(const JoinPlan *plan, const RelOptInfo *joinrel)
+wanted_above(const JoinPlan *plan, const RelOptInfo *joinrel)
 {
-	return list_concat(list_copy(joinrel->reltarget->exprs),
-					   list_concat(extract_actual_clauses(plan->quals, false),
-								   extract_actual_clauses(plan->others, false)));
+	if (plan->type == JOIN_ANTI)
+		return NIL;
+	return list_concat_copy(joinrel->reltarget->exprs, extract_actual_clauses(plan->others, false));
 }
 
 /* The plan of a join by an index, or NULL. */
@@ -182,7 +183,9 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 		return NULL;
 	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->conditions),
 							  list_difference_ptr(conditions, plan->conditions));
-	plan->heap_free = index_returns(index, index->rel->relid, exprs_of(plan, joinrel));
+	plan->heap_free = index_returns(index, index->rel->relid,
+									list_concat(wanted_above(plan, joinrel),
+												extract_actual_clauses(plan->quals, false)));
 	return plan;
 }
 
@@ -358,6 +361,22 @@ index_conditions(const JoinPlan *plan)
 	return conditions;
 }
 
+/* Has the scan for EvalPlanQual return the scan tuple's columns behind those of the outer plan. */
+static void
+set_scan_columns(Plan *scan, List *scan_tlist, int nouter)
+{
+	List *tlist = NIL;
+
+	for (int i = nouter; i < list_length(scan_tlist); i++)
+	{
+		const TargetEntry *entry = list_nth_node(TargetEntry, scan_tlist, i);
+
+		tlist = lappend(tlist, makeTargetEntry(copyObject(entry->expr), i - nouter + 1, NULL, false));
+	}
+	Assert(IsA(scan, SeqScan));
+	scan->targetlist = tlist;
+}
+
 /* A relation's place among others, which stays the same when their numbers are moved. */
 static int
 place_among(Relids relids, Index relid)
@@ -398,9 +417,14 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
 										  makeTargetEntry((Expr *) as_above(lfirst(lc), &above),
 														  foreach_current_index(lc) + 1, NULL, false));
-	add_columns(relid, rel->reltarget->exprs, false, &scan->custom_scan_tlist, &columns);
-	add_columns(relid, list_concat_copy(others, quals), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, quals, false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, wanted_above(plan, rel), false, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, list_concat_copy(rel->reltarget->exprs, others), true, &scan->custom_scan_tlist,
+				&columns);
 	add_columns(relid, conditions, true, &scan->custom_scan_tlist, &columns);
+	if (list_length(custom_plans) > 1)
+		set_scan_columns(lsecond(custom_plans), scan->custom_scan_tlist,
+						 list_length(outer->pathtarget->exprs));
 	scan->custom_exprs = list_make3(as_above((Node *) plan->keys, &above), quals, conditions);
 	scan->custom_private = list_make3(list_make4_int(plan->type, place_among(rel->relids, relid),
 													 list_length(outer->pathtarget->exprs), plan->heap_free),
@@ -412,6 +436,15 @@ static const CustomPathMethods path_methods = {
 	.CustomName = "GpudsJoin",
 	.PlanCustomPath = plan_join,
 };
+
+/* May EvalPlanQual have to make the query's joins anew? */
+static bool
+is_rechecked(const PlannerInfo *root)
+{
+	const CmdType command = root->parse->commandType;
+
+	return root->rowMarks != NIL || (command != CMD_SELECT && command != CMD_INSERT);
+}
 
 static CustomPath *
 path_of(PlannerInfo *root, RelOptInfo *joinrel, const JoinPlan *plan, Path *outer)
@@ -426,12 +459,14 @@ path_of(PlannerInfo *root, RelOptInfo *joinrel, const JoinPlan *plan, Path *oute
 	path->path.rows = joinrel->rows;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(outer);
+	if (is_rechecked(root))
+		path->custom_paths = lappend(path->custom_paths, create_seqscan_path(root, plan->inner, NULL, 0));
 	path->custom_private = list_make1((void *) plan);
 	path->methods = &path_methods;
 	return path;
 }
 
-/* Can the node give all that is wanted of the inner table: no system columns, no whole rows? */
+/* Can the node give all that is wanted of the inner table: no whole rows? */
 static bool
 can_give(const RelOptInfo *inner, const JoinPathExtraData *extra)
 {
@@ -446,12 +481,7 @@ can_give(const RelOptInfo *inner, const JoinPathExtraData *extra)
 	pull_varattnos((Node *) inner->reltarget->exprs, inner->relid, &columns);
 	pull_varattnos((Node *) extract_actual_clauses(inner->baserestrictinfo, false), inner->relid, &columns);
 	pull_varattnos((Node *) extract_actual_clauses(extra->restrictlist, false), inner->relid, &columns);
-	for (int i = FirstLowInvalidHeapAttributeNumber; i <= 0; i++)
-	{
-		if (bms_is_member(i - FirstLowInvalidHeapAttributeNumber, columns))
-			return false;
-	}
-	return true;
+	return !bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
 }
 
 static bool
@@ -474,11 +504,9 @@ is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *oute
 	if (type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI &&
 		type != JOIN_UNIQUE_OUTER)
 		return false;
-	if ((root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
-		root->rowMarks != NIL || root->qual_security_level != 0)
-		return false;
-	if (!bms_is_empty(joinrel->lateral_relids) || outer->cheapest_total_path->param_info != NULL ||
-		has_pseudoconstant(extra->restrictlist) || has_pseudoconstant(inner->baserestrictinfo))
+	if (root->qual_security_level != 0 || !bms_is_empty(joinrel->lateral_relids) ||
+		outer->cheapest_total_path->param_info != NULL || has_pseudoconstant(extra->restrictlist) ||
+		has_pseudoconstant(inner->baserestrictinfo))
 		return false;
 	return gpuds_covering_is_table(root, inner) && can_give(inner, extra);
 }
