@@ -90,6 +90,14 @@ SELECT 6 + place, 'range', 'range_' || part, 'bigint',
 	'SELECT count(*) FROM t' || CASE WHEN part < 100 THEN format(' WHERE k BETWEEN %s AND %s',
 		2147483647::bigint * 2147483629 / 100 * 30, 2147483647::bigint * 2147483629 / 100 * (30 + part)) ELSE '' END
 FROM unnest('{1,10,100}'::int[]) WITH ORDINALITY u (part, place);
+-- With indexes that include v
+INSERT INTO bench.work VALUES
+	(20, 'sums', 'sums_any', 'numeric', 'SELECT sum(v) FROM t WHERE k = ANY ($1)'),
+	(21, 'sums', 'sums_10', 'numeric', format('SELECT sum(v) FROM t WHERE k BETWEEN %s AND %s',
+		2147483647::bigint * 2147483629 / 100 * 30, 2147483647::bigint * 2147483629 / 100 * 40)),
+	(22, 'sums', 'sums_100', 'numeric', 'SELECT sum(v) FROM t WHERE k >= 0'),
+	(23, 'sums', 'sums_days', 'numeric',
+	 'SELECT sum(c * s) FROM (SELECT date_trunc(''day'', at), count(*) AS c, sum(v) AS s FROM t GROUP BY 1) q');
 
 /*
  * Each statement as a function, which leaves its milliseconds in the setting bench.ms.

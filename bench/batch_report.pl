@@ -92,6 +92,10 @@ my @works = (
 	[ 'range', 'range_100', 'count(*) without WHERE', 'count all' ],
 	[ 'semi', 'in_outer', 'count(*) of `k IN (SELECT k FROM o)`', 'IN (SELECT)' ],
 	[ 'dedup', 'dedup', 'INSERT of outer rows without a match', 'dedup' ],
+	[ 'sums', 'sums_any', "sum(v), included, of `= ANY` of $keys keys", 'sum = ANY, incl.' ],
+	[ 'sums', 'sums_10', 'sum(v), included, of 10 % of the keys', 'sum 10 %' ],
+	[ 'sums', 'sums_100', 'sum(v), included, of all keys', 'sum all' ],
+	[ 'sums', 'sums_days', 'count(*) and sum(v) by date_trunc of a timestamptz', 'by days' ],
 	[ 'lookup', 'one_row', 'prepared lookup, 1 client', 'lookup' ],
 	[ 'lookup', 'one_count', 'prepared count(*) of one key, 1 client', 'count of one' ]);
 

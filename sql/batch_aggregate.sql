@@ -111,6 +111,70 @@ SELECT agrees('SELECT yes, count(*) FROM t WHERE k < 10 GROUP BY yes');
 SELECT agrees('SELECT k, note, count(*) FROM t WHERE k < 10 GROUP BY k, note');
 SELECT agrees('SELECT array_agg(k ORDER BY k) FROM t WHERE k < 10');
 
+-- groups by a function that ascends: days, hours, thousands
+CREATE TABLE b (tz timestamptz, ts timestamp, k int, l bigint, s int2, d date, v int) WITH (autovacuum_enabled = off);
+INSERT INTO b SELECT timestamptz '2004-03-01' + i * interval '3 h 7 min 3.000001 s', timestamp '2001-02-03' + i * interval '17 min',
+	i * 7 - 50000, (i - 10000) * 900000000000000, i - 10000, date '2004-03-01' + i % 3000, i % 1000
+FROM generate_series(1, 20000) i;
+INSERT INTO b SELECT timestamptz '2004-10-30 00:00' + i * interval '20 s', NULL, NULL, NULL, NULL, NULL, i FROM generate_series(1, 8000) i;
+CREATE INDEX b_tz ON b USING gpu_btree (tz) INCLUDE (v);
+CREATE INDEX b_ts ON b USING gpu_btree (ts NULLS FIRST) INCLUDE (v);
+CREATE INDEX b_k ON b USING gpu_btree (k) INCLUDE (v);
+CREATE INDEX b_l ON b USING gpu_btree (l) INCLUDE (v);
+CREATE INDEX b_s_k ON b USING gpu_btree (s, k) INCLUDE (v);
+CREATE INDEX b_d ON b USING gpu_btree (d DESC) INCLUDE (v);
+VACUUM ANALYZE b;
+SET gpuds.enable_aggregate = on;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT date_trunc('day', tz) AS day, sum(v) FROM b WHERE tz > '2004-05-05' GROUP BY 1 HAVING count(*) > 2 ORDER BY 1;
+SET gpuds.enable_aggregate = off;
+SELECT agrees('SELECT date_trunc(''day'', tz), count(*), sum(v), min(tz), max(tz) FROM b GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''hour'', tz), count(*) FROM b WHERE tz BETWEEN ''2004-10-30 12:34'' AND ''2004-12-01'' GROUP BY 1');
+SELECT agrees('SELECT tz::date, count(v) FROM b WHERE tz > ''2004-06-07'' GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''month'', tz), avg(v) FROM b GROUP BY date_trunc(''month'', tz) HAVING avg(v) > 500');
+SELECT agrees('SELECT count(*), max(v) FROM b GROUP BY date_trunc(''week'', ts)');
+SELECT agrees('SELECT date_trunc(''minute'', ts), count(*), max(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT ts::date + 1, sum(v) FROM b WHERE ts IS NOT NULL GROUP BY ts::date');
+SELECT agrees('SELECT date_bin(''90 min'', ts, ''2001-01-01 00:01''), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT k / 1000, sum(v), count(*) FROM b GROUP BY 1');
+SELECT agrees('SELECT k / 1000, sum(v), count(*) FROM b WHERE k BETWEEN -1500 AND 1234 GROUP BY 1');
+SELECT agrees('SELECT k / 3, sum(v), count(*) FROM b WHERE k > 60000 GROUP BY 1');
+SELECT agrees('SELECT l / 1000000000000000000, sum(v), count(*) FROM b GROUP BY 1');
+SELECT agrees('SELECT s / 100::bigint, sum(v), count(*) FROM b GROUP BY 1');
+SELECT agrees('SELECT s / 3, sum(k), count(*) FROM t WHERE k = 5 GROUP BY 1');
+SELECT agrees('SELECT k / 1000, sum(v) FROM b WHERE k = ANY (''{-49993,-49986,6,13,20,90000}'') GROUP BY 1');
+SELECT agrees('SELECT k / 1000, count(*) FROM b WHERE k IS NULL GROUP BY 1');
+-- clocks that are put back across midnight
+SET TimeZone = 'America/St_Johns';
+SELECT agrees('SELECT date_trunc(''day'', tz), count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT tz::date, count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''hour'', tz), count(*), sum(v) FROM b GROUP BY 1');
+RESET TimeZone;
+-- the ends of types, and what has no neighbours
+INSERT INTO b VALUES ('infinity', '-infinity', 2147483647, 9223372036854775807, 32767), ('-infinity', 'infinity', -2147483648, -9223372036854775808, -32768),
+	('294276-12-31 23:59:59.999999+00', '4713-01-01 BC', 2147483646, 9223372036854775806, 32766);
+SELECT agrees('SELECT date_trunc(''year'', tz), count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''year'', ts), count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT k / 1000000, count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT l / 1000000000000000000, count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT s / 10, count(*), sum(v) FROM b GROUP BY 1');
+-- changes that no mirror has yet
+UPDATE b SET v = -v WHERE k BETWEEN 0 AND 20000;
+DELETE FROM b WHERE k BETWEEN 30000 AND 33333;
+BEGIN;
+INSERT INTO b SELECT now(), now(), i, i, i % 100, now(), i FROM generate_series(200000, 210000) i;
+SELECT agrees('SELECT k / 1000, count(*), sum(v) FROM b GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''year'', tz), count(*), sum(v) FROM b WHERE tz > ''2000-01-01'' AND tz < ''infinity'' GROUP BY 1');
+ROLLBACK;
+SELECT agrees('SELECT k / 1000, count(*), sum(v) FROM b GROUP BY 1');
+-- what core does
+SELECT agrees('SELECT d / 1000, count(*) FROM (SELECT d - date ''2000-01-01'' AS d FROM b WHERE d > ''2004-04-04'') q GROUP BY 1');
+SELECT agrees('SELECT date_trunc(''year'', d), count(*) FROM b WHERE d > ''2004-04-04'' GROUP BY 1');
+SELECT agrees('SELECT k / -1000, count(*) FROM b WHERE k > 0 GROUP BY 1');
+SELECT agrees('SELECT 1000 / k, count(*) FROM b WHERE k > 0 GROUP BY 1');
+SELECT agrees('SELECT k / 1000, k, count(*) FROM b WHERE k > 60000 GROUP BY 1, 2');
+SELECT agrees('SELECT k / 1000, v, count(*) FROM b WHERE k > 60000 GROUP BY 1, 2');
+SELECT agrees('SELECT k / v, count(*) FROM b WHERE k > 60000 AND v > 0 GROUP BY 1');
+
 -- the ends of types, and sums beyond them
 CREATE TABLE ends (k int, b bigint, i int, f float8) WITH (autovacuum_enabled = off);
 INSERT INTO ends VALUES (1, 9223372036854775807, 2147483647, 'Infinity'), (1, 9223372036854775807, 2147483647, 1),

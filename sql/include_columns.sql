@@ -114,6 +114,16 @@ SELECT count(*), sum(w.int4), count(w.float4) FROM batch b JOIN w ON w.small = b
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
+-- functions
+CREATE INDEX w_4 ON w USING gpu_btree (k) INCLUDE (int8);
+SELECT gpuds_count('w_4', 10::bigint, 500::bigint) = count(*) AS right FROM w WHERE k BETWEEN 10 AND 500;
+SELECT gpuds_count('w_1', 3::int2, 7::int2) = count(*) AS right FROM w WHERE small BETWEEN 3 AND 7;
+SELECT (SELECT array_agg(l ORDER BY l) FROM gpuds_lookup('w_4', ARRAY(SELECT i FROM generate_series(-5, 1005::bigint) i)) l) =
+	(SELECT array_agg(r ORDER BY r) FROM (SELECT i + 6 AS ordinality, w.ctid FROM generate_series(-5, 1005::bigint) i JOIN w ON k = i) r) AS right;
+SELECT (SELECT array_agg(l ORDER BY l) FROM gpuds_lookup('w_1', ARRAY(SELECT i::int2 FROM generate_series(-5, 60) i)) l) =
+	(SELECT array_agg(r ORDER BY r) FROM (SELECT (i + 6)::bigint AS ordinality, w.ctid FROM generate_series(-5, 60) i JOIN w ON small = i) r) AS right;
+SELECT gpuds_contains('w_1', '{3,7,49,50,NULL}'::int2[]), gpuds_contains('w_4', '{3,7,999,1000}'::int8[]);
+
 -- a type changes to one of the same bytes: the file stays, and is right
 CREATE TABLE y (k int, v int) WITH (autovacuum_enabled = off);
 INSERT INTO y SELECT i, -i FROM generate_series(1, 100) i;

@@ -132,6 +132,29 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY e
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 
 -- ---------------------------------------------------------------------------
+-- Lookups of many keys
+--
+-- They see what a query sees in their place, and ask for the privileges that it needs. The index may be a
+-- temporary one, which parallel workers cannot read.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpuds_lookup(index regclass, keys anyarray) RETURNS TABLE (ordinality bigint, ctid tid)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_lookup(regclass, anyarray) IS 'rows that have keys of an array in the first column of an index';
+
+CREATE FUNCTION gpuds_contains(index regclass, keys anyarray) RETURNS boolean[]
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_contains(regclass, anyarray) IS 'which keys of an array the first column of an index has rows of';
+
+CREATE FUNCTION gpuds_count(index regclass, lo anycompatible, hi anycompatible) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_count(regclass, anycompatible, anycompatible) IS
+	'number of rows with lo <= first column of an index <= hi; a bound that is null is none';
+
+-- ---------------------------------------------------------------------------
 -- Administration
 --
 -- Check, load and evict ask for ownership of the table themselves.  The views

@@ -17,7 +17,6 @@
 /* target.c */
 extern Relation gpuds_admin_open(Oid indexid, Relation *heap);
 extern void gpuds_admin_close(Relation index, Relation heap);
-extern bool gpuds_admin_is_ours(Relation rel);
 extern bool gpuds_admin_has_file(Relation index);
 
 /* check_journal.c */

@@ -179,7 +179,7 @@ open_if_free(Oid indexid)
 		UnlockRelationOid(indexid, AccessShareLock);
 		return NULL;
 	}
-	if (gpuds_admin_is_ours(index) && !RELATION_IS_OTHER_TEMP(index) && index->rd_index->indisready &&
+	if (gpuds_is_ours(index) && !RELATION_IS_OTHER_TEMP(index) && index->rd_index->indisready &&
 		gpuds_admin_has_file(index))
 		return index;
 	relation_close(index, AccessShareLock);

@@ -13,6 +13,7 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "utils/resowner.h"
@@ -78,6 +79,11 @@ typedef struct GpudsInsertScope
 /* info.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 
+/* open.c */
+extern bool gpuds_is_ours(Relation rel);
+extern void gpuds_check_is_index(Oid indexid);
+extern Relation gpuds_open_index(Oid indexid, Relation *heap);
+
 /* build.c */
 extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
 extern void gpuds_build_empty(Relation index);
@@ -113,6 +119,28 @@ typedef struct GpudsScanBatch
 	GpudsKillMark kill_mark;
 } GpudsScanBatch;
 
+/*
+ * What a scan has done since it was begun, rescans included.  It counts batches, probes, who answered, and the
+ * device's work; whoever makes something of its entries counts the rest.
+ */
+typedef struct GpudsScanFigures
+{
+	uint32 answered_by; /* bits of GpudsAnsweredBy, and of the journal */
+	uint64 batches;     /* of probes */
+	uint64 probes;
+	uint64 matches;     /* entries that were looked at: ... */
+	uint64 all_visible; /* ... the visibility map vouched for the row */
+	uint64 fetches;     /* ... the row was looked up in the heap */
+	uint64 bus_bytes;   /* of probes on a CUDA device, and the time they took there */
+	uint64 device_ns;
+} GpudsScanFigures;
+
+#define GpudsAnsweredBy(kind) (1u << (kind))
+#define GPUDS_ANSWERED_BY_JOURNAL GpudsAnsweredBy(GPUDS_DEVICE_KINDS)
+
+extern GpudsScanFigures *gpuds_scan_figures(IndexScanDesc scan);
+extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);
+
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
@@ -120,6 +148,9 @@ extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
+extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
+extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
 extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
 extern bool gpuds_scan_in_order(IndexScanDesc scan);
@@ -129,6 +160,10 @@ extern int64 gpuds_scan_intervals(IndexScanDesc scan);
 extern bool gpuds_scan_gives_tids(IndexScanDesc scan);
 extern bool gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
 extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
+
+/* figures.c */
+extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);
+extern void gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names);
 
 /* count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);

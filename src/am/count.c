@@ -65,6 +65,7 @@ count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
 			others[nothers++] = batch->entries[i];
 	}
 	unsure->n += nothers;
+	gpuds_scan_note_matches(visible->scan, batch->n, batch->n - nothers);
 	return batch->n - nothers;
 }
 
@@ -109,6 +110,7 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCount
 		if (holds)
 		{
 			gpuds_scan_skip_rest(scan, counted->counted + counted->n);
+			gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 			return true;
 		}
 		gpuds_probe_free_counted(counted);
@@ -167,6 +169,7 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	}
 	seen += count_in_heap(&visible, &unsure);
 	*fetches = visible.fetches;
+	gpuds_scan_figures(scan)->fetches += visible.fetches;
 	gpuds_visible_end(&visible);
 	if (unsure.entries)
 		pfree(unsure.entries);

@@ -116,16 +116,15 @@ measure_on_device(GpudsFold *fold)
 	return true;
 }
 
-/* Makes a piece of entries that the device is not sure of. */
+/* Notes for EXPLAIN what the visibility map is enough for. */
 static void
-take_others(GpudsFold *fold)
+note_matches(const GpudsFold *fold)
 {
-	make_room(fold, GPUDS_PIECE);
-	fold->n = Min(fold->others.n - fold->next_other, GPUDS_PIECE);
-	memcpy(fold->entries, fold->others.entries + fold->next_other, fold->n * sizeof(GpudsEntry));
-	memset(fold->seen, false, fold->n * sizeof(bool));
-	fold->next_other += fold->n;
-	gpuds_visible_begin_piece(&fold->visible);
+	int64 all_visible = 0;
+
+	for (int64 i = 0; i < fold->n; i++)
+		all_visible += fold->seen[i];
+	gpuds_scan_note_matches(fold->scan, fold->n, all_visible);
 }
 
 /* Looks up the rows that the visibility map is not enough for. */
@@ -149,6 +148,44 @@ look_up(GpudsFold *fold)
 	gpuds_visible_end_piece(visible);
 }
 
+/* Leaves in the piece the entries whose rows are seen. */
+static void
+keep_seen(GpudsFold *fold)
+{
+	int64 kept = 0;
+
+	for (int64 i = 0; i < fold->n; i++)
+	{
+		if (fold->seen[i])
+			fold->entries[kept++] = fold->entries[i];
+	}
+	fold->n = kept;
+}
+
+/* Makes a piece of entries, at most GPUDS_PIECE, that the visibility map says nothing of: of those whose rows are seen. */
+void
+gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
+{
+	make_room(fold, GPUDS_PIECE);
+	fold->at = 0;
+	fold->n = n;
+	memcpy(fold->entries, entries, n * sizeof(GpudsEntry));
+	memset(fold->seen, false, n * sizeof(bool));
+	gpuds_visible_begin_piece(&fold->visible);
+	look_up(fold);
+	keep_seen(fold);
+}
+
+/* The same of those that the device was not sure of. */
+static void
+look_up_others(GpudsFold *fold)
+{
+	int64 n = Min(fold->others.n - fold->next_other, GPUDS_PIECE);
+
+	fold->next_other += n;
+	gpuds_fold_look_up(fold, fold->others.entries + fold->next_other - n, n);
+}
+
 /* Goes on to the next piece that has rows; false: there is none. */
 static bool
 next_piece(GpudsFold *fold)
@@ -156,26 +193,19 @@ next_piece(GpudsFold *fold)
 	fold->at = fold->n = 0;
 	while (fold->n == 0)
 	{
-		int64 kept = 0;
-
 		if (fold->next_other < fold->others.n)
-			take_others(fold);
+			look_up_others(fold);
 		else if (!gpuds_scan_has_more(fold->scan))
 			return false;
 		else if (fold->device_measures && gpuds_scan_counts(fold->scan))
-		{
 			fold->device_measures = measure_on_device(fold);
-			continue;
-		}
 		else
-			fetch_piece(fold);
-		look_up(fold);
-		for (int64 i = 0; i < fold->n; i++)
 		{
-			if (fold->seen[i])
-				fold->entries[kept++] = fold->entries[i];
+			fetch_piece(fold);
+			note_matches(fold);
+			look_up(fold);
+			keep_seen(fold);
 		}
-		fold->n = kept;
 	}
 	return true;
 }

@@ -68,4 +68,12 @@ extern void gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKey
 extern bool gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group);
 extern void gpuds_fold_end(GpudsFold *fold);
 
+/* fold_intervals.c */
+extern bool gpuds_fold_may_measure(const GpudsFold *fold);
+extern void gpuds_fold_skip(GpudsFold *fold);
+extern bool gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Measured *range);
+extern bool gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n,
+								 GpudsCountedSum *sums);
+extern void gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n);
+
 #endif /* GPUDS_AM_FOLD_H */

@@ -101,6 +101,8 @@ typedef struct GpudsScanState
 	int nkilled;
 
 	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
+
+	GpudsScanFigures figures; /* of batches */
 } GpudsScanState;
 
 IndexScanDesc
@@ -416,8 +418,39 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 	GpudsScanState *state = scan->opaque;
 
 	gpuds_key_set_sort(&state->set);
+	state->figures.batches++;
+	state->figures.probes += state->set.total;
 	barrier(scan, state, Max(weight, state->set.total));
 	scan_from_place(state, true);
+}
+
+/* What the scan has done in batches. */
+GpudsScanFigures *
+gpuds_scan_figures(IndexScanDesc scan)
+{
+	return &((GpudsScanState *) scan->opaque)->figures;
+}
+
+/* So many of the scan's entries are looked at; the visibility map vouches for the rows of some. */
+void
+gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible)
+{
+	GpudsScanFigures *figures = gpuds_scan_figures(scan);
+
+	figures->matches += n;
+	figures->all_visible += all_visible;
+}
+
+/* Notes who answered, and what a device has done for it. */
+static void
+note_answer(GpudsScanState *state, const GpudsDeviceWork *before)
+{
+	GpudsScanFigures *figures = &state->figures;
+
+	figures->answered_by |= state->ref.mirror ? GpudsAnsweredBy(state->ref.mirror->tree.kind)
+											  : GPUDS_ANSWERED_BY_JOURNAL;
+	figures->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
+	figures->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }
 
 /* Are there intervals left?  Goes on to those that batches come from next. */
@@ -442,10 +475,12 @@ void
 gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 
 	CHECK_FOR_INTERRUPTS();
 	state->fetch = Min(state->fetch, most);
 	fetch_chunk(scan, state);
+	note_answer(state, &before);
 	if (state->set.filter)
 	{
 		int64 passed = 0;
@@ -491,11 +526,49 @@ bool
 gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 
 	if (!gpuds_probe_count(&state->ref, &state->scan, spec, counted))
 		return false;
+	note_answer(state, &before);
 	check_snapshot(scan);
 	return true;
+}
+
+/* Is all that the scan asks for one interval, of which nothing has been fetched? */
+bool
+gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
+{
+	const GpudsScanState *state = scan->opaque;
+
+	if (state->set.total != 1 || state->set.filter || state->scan.next != 0 || state->scan.inside ||
+		state->end)
+		return false;
+	*interval = entry_scan_interval(&state->scan, 0);
+	return true;
+}
+
+/*
+ * As gpuds_scan_count_rest for other intervals than the scan's own, parts of them, ascending and disjoint.
+ */
+bool
+gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+						   const GpudsCountSpec *spec, GpudsCounted *counted)
+{
+	GpudsScanState *state = scan->opaque;
+	const GpudsScan parts = { .intervals = intervals, .n = n };
+	const GpudsDeviceWork before = gpuds_device_work;
+	bool done;
+
+	gpuds_probe_forget(&state->ref);
+	done = gpuds_probe_count(&state->ref, &parts, spec, counted);
+	gpuds_probe_forget(&state->ref);
+	if (done)
+	{
+		note_answer(state, &before);
+		check_snapshot(scan);
+	}
+	return done;
 }
 
 /* Moves behind the intervals at hand, which n entries were left of. */
@@ -668,6 +741,7 @@ gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
 	GpudsScanState *state = scan->opaque;
 	const GpudsProbeSizes *sizes;
 
+	state->figures.probes += state->set.total;
 	barrier(scan, state, state->set.total);
 	sizes = gpuds_probe_sizes(&state->ref);
 	if (state->set.nintervals >= MANY_KEYS)
@@ -738,11 +812,13 @@ int64
 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 	GpudsTids found;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!gpuds_probe_tids(&state->ref, &state->scan, most, &found, &state->end))
 		return -1;
+	note_answer(state, &before);
 	memcpy(tids, found.tids, found.n * sizeof(uint64));
 	gpuds_device_free_tids(&found);
 	check_snapshot(scan);

@@ -15,53 +15,8 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
-#include "am/fold.h"
 #include "custom/aggregate.h"
-#include "custom/bucket.h"
 #include "custom/custom.h"
-
-/* A column of the scan tuple. */
-typedef struct AggregateColumn
-{
-	GpudsAggregateKind kind;
-	int column;  /* of the index */
-	int measure; /* that its value comes from */
-} AggregateColumn;
-
-/* A group of a bucket's rows that has not been returned yet. */
-typedef struct HeldGroup
-{
-	Datum value;
-	bool isnull;
-	int64 rows;
-	Measured *measured;
-} HeldGroup;
-
-typedef struct GpudsAggregateState
-{
-	CustomScanState css;
-	int ncolumns;
-	AggregateColumn *columns;
-	int ngroup_columns; /* AGGREGATE_GROUPS */
-	bool folding;       /* between the first row and the last */
-	bool done;          /* all rows have been returned */
-	int bucket_at;      /* column of the scan tuple that is a bucket's value; -1: there is none */
-
-	/* once the index is known */
-	GpudsKeyLayout layout;
-	int nmeasures;
-	Measure *measures;
-	GpudsFold fold;
-	GpudsFoldGroup group;
-	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
-
-	/* groups by buckets: the oldest one first, and the one that is returned */
-	GpudsBucket bucket;
-	HeldGroup held[GPUDS_BUCKETS_HELD];
-	int nheld;
-	HeldGroup returned;
-	bool has_returned;
-} GpudsAggregateState;
 
 static PlanState *
 below_of(CustomScanState *css)
@@ -79,11 +34,11 @@ has_groups(const GpudsAggregateState *state)
 static int
 measure_like(const GpudsAggregateState *state, int i)
 {
-	const AggregateColumn *column = &state->columns[i];
+	const GpudsAggregateColumn *column = &state->columns[i];
 
 	for (int j = 0; j < i; j++)
 	{
-		const AggregateColumn *other = &state->columns[j];
+		const GpudsAggregateColumn *other = &state->columns[j];
 
 		if (other->measure >= 0 && other->column == column->column &&
 			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT))
@@ -101,7 +56,7 @@ set_measures(GpudsAggregateState *state, Relation index)
 	state->group.measured = palloc(state->ncolumns * sizeof(Measured));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
-		AggregateColumn *column = &state->columns[i];
+		GpudsAggregateColumn *column = &state->columns[i];
 
 		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
 			column->kind == GPUDS_COUNT_ROWS)
@@ -117,19 +72,6 @@ set_measures(GpudsAggregateState *state, Relation index)
 	}
 }
 
-static void
-set_bucket(GpudsAggregateState *state)
-{
-	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
-	TargetEntry *entry = list_nth(plan->custom_scan_tlist, state->bucket_at);
-
-	gpuds_bucket_begin(&state->bucket, &state->css.ss.ps, entry->expr, &state->layout,
-					   state->columns[state->bucket_at].column);
-	for (int i = 0; i < GPUDS_BUCKETS_HELD; i++)
-		state->held[i].measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
-	state->returned.measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
-}
-
 /* The scan below, at its beginning. */
 static IndexScanDesc
 begin_scan(GpudsAggregateState *state)
@@ -142,7 +84,7 @@ begin_scan(GpudsAggregateState *state)
 	{
 		set_measures(state, scan->indexRelation);
 		if (state->bucket_at >= 0)
-			set_bucket(state);
+			gpuds_aggregate_set_bucket(state);
 	}
 	return scan;
 }
@@ -170,61 +112,6 @@ end_fold(GpudsAggregateState *state)
 	state->folding = false;
 }
 
-/* Adds a group to those held: to the one of its value, or behind all of them. */
-static void
-hold_group(GpudsAggregateState *state, const GpudsFoldGroup *group)
-{
-	GpudsBucket *bucket = &state->bucket;
-	HeldGroup *held;
-
-	for (int i = state->nheld - 1; i >= 0; i--)
-	{
-		held = &state->held[i];
-		if (gpuds_bucket_compare(bucket, held->value, held->isnull, bucket->value, bucket->isnull) != 0)
-			continue;
-		held->rows += group->rows;
-		for (int k = 0; k < state->nmeasures; k++)
-			measure_merge(&held->measured[k], &group->measured[k]);
-		return;
-	}
-	/* What has been returned cannot be added to. */
-	if (state->has_returned && !state->returned.isnull && !bucket->isnull &&
-		gpuds_bucket_compare(bucket, bucket->value, false, state->returned.value, false) <= 0)
-		elog(ERROR, "a group of a GpudsAggregate came back");
-	held = &state->held[state->nheld++];
-	held->value = bucket->value;
-	held->isnull = bucket->isnull;
-	held->rows = group->rows;
-	memcpy(held->measured, group->measured, state->nmeasures * sizeof(Measured));
-}
-
-/* Makes the oldest group the one that is returned. */
-static void
-return_held(GpudsAggregateState *state)
-{
-	HeldGroup oldest = state->held[0];
-
-	for (int i = 1; i < state->nheld; i++)
-		state->held[i - 1] = state->held[i];
-	state->held[--state->nheld].measured = state->returned.measured;
-	state->returned = oldest;
-	state->has_returned = true;
-	state->group.rows = oldest.rows;
-	memcpy(state->group.measured, oldest.measured, state->nmeasures * sizeof(Measured));
-}
-
-/* The next group by buckets; false: there is none. */
-static bool
-next_bucket(GpudsAggregateState *state)
-{
-	while (state->nheld < GPUDS_BUCKETS_HELD && gpuds_fold_next(&state->fold, &state->group))
-		hold_group(state, &state->group);
-	if (state->nheld == 0)
-		return false;
-	return_held(state);
-	return true;
-}
-
 /* Counts the rows, which are one group that nothing else is wanted of. */
 static int64
 count_rows(GpudsAggregateState *state, IndexScanDesc scan)
@@ -247,10 +134,11 @@ fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 	else
 		fetches = -state->fold.visible.fetches;
 	if (state->bucket_at >= 0)
-		*found = next_bucket(state);
+		*found = gpuds_aggregate_next_bucket(state);
 	else
 		*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
 	fetches += state->fold.visible.fetches;
+	gpuds_scan_figures(scan)->fetches += fetches;
 	if (!*found || !has_groups(state))
 	{
 		end_fold(state);
@@ -282,7 +170,7 @@ next_group(GpudsAggregateState *state)
 
 /* The value of a column of the scan tuple, in the current memory context. */
 static Datum
-value_of(GpudsAggregateState *state, const AggregateColumn *column, bool *isnull)
+value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *isnull)
 {
 	*isnull = false;
 	if (column->kind == GPUDS_COUNT_ROWS)
@@ -310,12 +198,12 @@ next(ScanState *ss)
 		(void) gpuds_key_decode(&state->layout, &state->group.first, state->rooms, values, isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
-		const AggregateColumn *column = &state->columns[i];
+		const GpudsAggregateColumn *column = &state->columns[i];
 
 		if (i == state->bucket_at)
 		{
-			slot->tts_values[i] = state->returned.value;
-			slot->tts_isnull[i] = state->returned.isnull;
+			slot->tts_values[i] = state->held[state->next_held - 1].value;
+			slot->tts_isnull[i] = state->held[state->next_held - 1].isnull;
 		}
 		else if (column->kind != GPUDS_GROUP_COLUMN)
 			slot->tts_values[i] = value_of(state, column, &slot->tts_isnull[i]);
@@ -358,7 +246,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
 	state->ncolumns = list_length(kinds);
 	state->bucket_at = -1;
-	state->columns = palloc(state->ncolumns * sizeof(AggregateColumn));
+	state->columns = palloc(state->ncolumns * sizeof(GpudsAggregateColumn));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		state->columns[i].kind = list_nth_int(kinds, i);
@@ -381,10 +269,20 @@ rescan(CustomScanState *css)
 {
 	end_fold((GpudsAggregateState *) css);
 	((GpudsAggregateState *) css)->done = false;
-	((GpudsAggregateState *) css)->nheld = 0;
-	((GpudsAggregateState *) css)->has_returned = false;
+	((GpudsAggregateState *) css)->nheld = ((GpudsAggregateState *) css)->next_held = 0;
+	((GpudsAggregateState *) css)->asked_device = false;
 	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
+}
+
+/* Rows and heap fetches are shown at the scan below. */
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	const GpudsScanFigures own = gpuds_below_figures(below_of(css));
+
+	if (es->verbose)
+		gpuds_explain_figures(&((GpudsAggregateState *) css)->figures, &own, &css->ss.ps, es);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -393,6 +291,7 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
 	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
 };
 
 static Node *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate.h
- *	  Inside GpudsAggregate: what its columns are.
+ *	  Inside GpudsAggregate: what its columns are, and its state.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,9 @@
 
 #include "gpuds.h"
 
+#include "am/fold.h"
+#include "custom/bucket.h"
+#include "custom/custom.h"
 #include "kernels/core/measure.h"
 
 typedef enum GpudsAggregateKind
@@ -35,6 +38,55 @@ enum
 	AGGREGATE_GROUPS,  /* leading columns of the index that are the same in a group; -1: all rows are one */
 	AGGREGATE_NPRIVATE
 };
+
+/* A column of the scan tuple. */
+typedef struct GpudsAggregateColumn
+{
+	GpudsAggregateKind kind;
+	int column;  /* of the index */
+	int measure; /* that its value comes from */
+} GpudsAggregateColumn;
+
+/* A group of a bucket's rows that has not been returned yet. */
+typedef struct GpudsHeldGroup
+{
+	Datum value;
+	bool isnull;
+	int64 rows;
+	Measured *measured; /* as many as the node has */
+} GpudsHeldGroup;
+
+typedef struct GpudsAggregateState
+{
+	CustomScanState css;
+	int ncolumns;
+	GpudsAggregateColumn *columns;
+	int ngroup_columns; /* AGGREGATE_GROUPS */
+	bool folding;       /* between the first row and the last */
+	bool done;          /* all rows have been returned */
+	GpudsNodeFigures figures;
+	int bucket_at; /* column of the scan tuple that is a bucket's value; -1: there is none */
+
+	/* once the index is known */
+	GpudsKeyLayout layout;
+	int nmeasures;
+	Measure *measures;
+	GpudsFold fold;
+	GpudsFoldGroup group;
+	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
+
+	/* groups by buckets: those from next_held on are held, and the one before has been returned */
+	GpudsBucket bucket;
+	GpudsHeldGroup *held;
+	int64 nheld;
+	int64 held_size;
+	int64 next_held;
+	bool asked_device; /* to add up all groups */
+} GpudsAggregateState;
+
+/* aggregate_bucket.c */
+extern void gpuds_aggregate_set_bucket(GpudsAggregateState *state);
+extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
 
 /* aggregate_value.c */
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);

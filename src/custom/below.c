@@ -105,3 +105,12 @@ gpuds_below_stop(PlanState *below, int64 rows, int64 fetches)
 		below->instrument->ntuples2 += fetches;
 	InstrStopNode(below->instrument, rows);
 }
+
+/* What the scan has done; nothing if it has not begun. */
+GpudsScanFigures
+gpuds_below_figures(PlanState *below)
+{
+	const IndexScanDesc scan = *parts_of(below).scan;
+
+	return scan ? *gpuds_scan_figures(scan) : (GpudsScanFigures){ 0 };
+}

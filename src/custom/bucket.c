@@ -198,6 +198,13 @@ datum_of(const GpudsBucket *bucket, int64 value)
 	}
 }
 
+/* -infinity and infinity have none; nor has, for simplicity, the lowest number. */
+static bool
+has_neighbours(const GpudsBucket *bucket, int64 value)
+{
+	return value <= bucket->most && value != PG_INT64_MIN;
+}
+
 /* The function's value; it is passed by value. */
 static Datum
 evaluate(GpudsBucket *bucket, int64 value, bool *isnull)
@@ -332,8 +339,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	}
 	value = value_of(bucket, first);
 	bucket->value = evaluate(bucket, value, &bucket->isnull);
-	/* -infinity and infinity have no neighbours */
-	if (value > bucket->most || value == PG_INT64_MIN)
+	if (!has_neighbours(bucket, value))
 		return;
 	most = bucket->zoned ? end_of_offset(bucket, value) : bucket->most;
 	if (!ends_as_before(bucket, value, most, &end))
@@ -347,4 +353,37 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords,
 						   (uint64) end + (UINT64CONST(1) << (bucket->measure.bits - 1)), &end_of_value);
 	last_alike(bucket, &end_of_value, last);
+}
+
+bool
+gpuds_bucket_nulls_first(const GpudsBucket *bucket)
+{
+	return bucket->layout->column[bucket->column].nulls_first;
+}
+
+/* The entries whose column is NULL, of those that agree with one in the columns before. */
+void
+gpuds_bucket_nulls(const GpudsBucket *bucket, const GpudsEntry *alike, GpudsInterval *nulls)
+{
+	gpuds_key_null_interval(bucket->layout, bucket->column, alike, nulls);
+}
+
+/*
+ * The first entry that the column may have for a code, and its value, in an interval whose entries agree in the columns
+ * before.  False: the value has no neighbours.
+ */
+bool
+gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64 code, GpudsEntry *entry,
+				   int64 *value)
+{
+	GpudsInterval nulls;
+	GpudsEntry not_null;
+
+	/* what is not NULL has the opposite bit, and zeros behind the code */
+	gpuds_bucket_nulls(bucket, &whole->lo, &nulls);
+	gpuds_key_not_null(bucket->layout, bucket->column, &nulls.lo, &not_null);
+	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords, code, &not_null);
+	*entry = not_null;
+	*value = value_of(bucket, entry);
+	return has_neighbours(bucket, *value);
 }

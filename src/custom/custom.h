@@ -14,9 +14,12 @@
 #define GPUDS_CUSTOM_H
 
 #include "access/genam.h"
+#include "access/parallel.h"
+#include "commands/explain.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 
+#include "am/am.h"
 #include "gpuds.h"
 
 /* covering.c */
@@ -35,6 +38,25 @@ extern IndexScanDesc gpuds_below_begin(PlanState *below);
 extern void gpuds_below_rescan(PlanState *below, Bitmapset *changed);
 extern void gpuds_below_start(PlanState *below);
 extern void gpuds_below_stop(PlanState *below, int64 rows, int64 fetches);
+extern GpudsScanFigures gpuds_below_figures(PlanState *below);
+
+/* explain.c: figures of a node for EXPLAIN ANALYZE; zeroed when the node is made */
+typedef struct GpudsSharedFigures GpudsSharedFigures;
+
+typedef struct GpudsNodeFigures
+{
+	GpudsScanFigures of_workers; /* that have ended */
+	GpudsSharedFigures *shared;  /* NULL: workers share none */
+} GpudsNodeFigures;
+
+extern Size gpuds_explain_size(const ParallelContext *context);
+extern void gpuds_explain_share(GpudsNodeFigures *figures, const ParallelContext *context, void *shared);
+extern void gpuds_explain_share_again(GpudsNodeFigures *figures);
+extern void gpuds_explain_attach(GpudsNodeFigures *figures, void *shared);
+extern void gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own);
+extern void gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es);
+extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
+								  const PlanState *node, ExplainState *es);
 
 /* aggregate_path.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,

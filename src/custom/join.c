@@ -119,10 +119,7 @@ typedef struct GpudsJoinState
 	int64 member; /* probe of its group, -1: the match has not been looked at */
 	int64 rest;   /* outer row */
 
-	/* for EXPLAIN */
-	uint64 batches;
-	uint64 probes_sent;
-	uint64 matches_seen;
+	GpudsNodeFigures figures;
 } GpudsJoinState;
 
 static PlanState *
@@ -370,8 +367,6 @@ load_batch(GpudsJoinState *state)
 		gpuds_scan_set_probes(state->scan, &state->probe, state->keys_of_groups, state->ngroups);
 		gpuds_visible_before_barrier(&state->visible);
 		gpuds_scan_begin_batches(state->scan, 0);
-		state->batches++;
-		state->probes_sent += state->ngroups;
 	}
 	return state->nrows > 0;
 }
@@ -380,15 +375,9 @@ load_batch(GpudsJoinState *state)
 static void
 find_group(GpudsJoinState *state, const GpudsEntry *entry)
 {
-	const GpudsEntry *rest = &state->probe.rest;
-	GpudsEntry key;
-
-	key.w0 = entry->w0 & ~rest->w0;
-	key.w1 = entry->w1 & ~rest->w1;
-	key.t = entry->t & ~rest->t;
-	while (state->group < state->ngroups && entry_less(&state->keys_of_groups[state->group], &key))
-		state->group++;
-	if (state->group == state->ngroups || !entry_equal(&state->keys_of_groups[state->group], &key))
+	state->group = gpuds_key_probe_find(&state->probe, state->keys_of_groups, state->ngroups, state->group,
+										entry);
+	if (state->group == state->ngroups)
 		elog(ERROR, "index \"%s\" returned a key that was not asked for",
 			 RelationGetRelationName(state->index));
 }
@@ -397,7 +386,9 @@ static void
 add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 {
 	const int64 n = batch->n;
+	const int64 before = state->nmatches;
 	bool *to_all = palloc(Max(n, 1) * sizeof(bool));
+	int64 all_visible = 0;
 
 	gpuds_visible_add_to_piece(&state->visible, batch);
 	if (state->heap_free)
@@ -417,11 +408,13 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 		match->entry = batch->entries[i];
 		match->group = (uint32) state->group;
 		match->visible = state->heap_free && to_all[i];
+		all_visible += match->visible;
 		/* A row that is visible to all is all that a semijoin wants. */
 		if (match->visible && only_marks(state))
 			state->groups[state->group].settled = true;
 		state->nmatches++;
 	}
+	gpuds_scan_note_matches(state->scan, state->nmatches - before, all_visible);
 	pfree(to_all);
 }
 
@@ -479,7 +472,6 @@ collect_matches(GpudsJoinState *state)
 		gpuds_scan_next_batch(state->scan, GPUDS_PIECE - state->nmatches, &batch);
 		add_matches(state, &batch);
 	}
-	state->matches_seen += state->nmatches;
 	order_matches(state);
 	if (state->heap_free)
 		look_all_up(state);
@@ -780,6 +772,49 @@ explain_exprs(GpudsJoinState *state, int which, const char *label, List *ancesto
 		label, deparse_expression((Node *) make_ands_explicit(copyObject(exprs)), context, true, false), es);
 }
 
+/* What the scan has done so far. */
+static const GpudsScanFigures *
+own_figures(GpudsJoinState *state)
+{
+	GpudsScanFigures *figures = gpuds_scan_figures(state->scan);
+
+	figures->fetches = state->visible.fetches;
+	return figures;
+}
+
+static Size
+estimate_shared(CustomScanState *css, ParallelContext *context)
+{
+	return gpuds_explain_size(context);
+}
+
+static void
+initialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
+{
+	gpuds_explain_share(&((GpudsJoinState *) css)->figures, context, shared);
+}
+
+static void
+reinitialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
+{
+	gpuds_explain_share_again(&((GpudsJoinState *) css)->figures);
+}
+
+static void
+initialize_worker(CustomScanState *css, shm_toc *toc, void *shared)
+{
+	gpuds_explain_attach(&((GpudsJoinState *) css)->figures, shared);
+}
+
+static void
+shut_down(CustomScanState *css)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+
+	if (state->index)
+		gpuds_explain_hand_in(&state->figures, own_figures(state));
+}
+
 static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -790,12 +825,8 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	explain_exprs(state, JOIN_CONDITIONS, "Index Cond", ancestors, es);
 	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
 	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
-	if (!es->analyze)
-		return;
-	ExplainPropertyUInteger("Batches", NULL, state->batches, es);
-	ExplainPropertyUInteger("Probes", NULL, state->probes_sent, es);
-	ExplainPropertyUInteger("Matches", NULL, state->matches_seen, es);
-	ExplainPropertyInteger("Heap Fetches", NULL, state->visible.fetches, es);
+	if (es->analyze)
+		gpuds_explain_figures(&state->figures, own_figures(state), &css->ss.ps, es);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -804,6 +835,11 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
 	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shut_down,
 	.ExplainCustomScan = explain,
 };
 

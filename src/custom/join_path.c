@@ -341,6 +341,23 @@ add_columns(Index relid, List *exprs, bool shown, List **tlist, List **columns)
 	}
 }
 
+/* The conditions that became keys, one for each leading column of the index, with the column in front. */
+static List *
+index_conditions(const JoinPlan *plan)
+{
+	List *conditions = copyObject(extract_actual_clauses(plan->conditions, false));
+	ListCell *lc;
+
+	foreach (lc, conditions)
+	{
+		OpExpr *condition = lfirst_node(OpExpr, lc);
+
+		if (!match_index_to_operand(linitial(condition->args), foreach_current_index(lc), plan->index))
+			CommuteOpExpr(condition);
+	}
+	return conditions;
+}
+
 /* A relation's place among others, which stays the same when their numbers are moved. */
 static int
 place_among(Relids relids, Index relid)
@@ -370,7 +387,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	/* The target list may not be the plan's last one. */
 	look_above(rel, others, outer, &above);
 	quals = (List *) as_above((Node *) extract_actual_clauses(plan->quals, false), &above);
-	conditions = (List *) as_above((Node *) extract_actual_clauses(plan->conditions, false), &above);
+	conditions = (List *) as_above((Node *) index_conditions(plan), &above);
 
 	scan->methods = &gpuds_join_methods;
 	scan->flags = path->flags;
@@ -505,6 +522,8 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 			continue;
 		partial = linitial(outer->partial_pathlist);
 		path = path_of(root, joinrel, plan, partial);
+		/* Workers share only what EXPLAIN shows of their work (explain.c). */
+		path->path.parallel_aware = true;
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
 		if (cost_join(root, path, plan, partial, Max(outer->rows / Max(partial->rows, 1), 1)))
 			add_partial_path(joinrel, &path->path);

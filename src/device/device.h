@@ -51,6 +51,8 @@ typedef enum GpudsDeviceKind
 	GPUDS_ON_CPU_PRIVATE /* this backend's own arena */
 } GpudsDeviceKind;
 
+#define GPUDS_DEVICE_KINDS 3
+
 /* Kinds that all sessions share: a file may have a mirror on each. */
 #define GPUDS_SHARED_KINDS 2
 
@@ -105,7 +107,7 @@ typedef struct GpudsDeviceTree
 /* A launch is counted in so many shares, divided among the small scans of it. */
 #define GPUDS_LAUNCH_SHARES 720720
 
-/* What the CUDA device has done for this backend since whoever counts it did. */
+/* What the CUDA device has done for this backend since it started. */
 typedef struct GpudsDeviceWork
 {
 	uint64 small;        /* scans that shared launches */

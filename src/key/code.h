@@ -243,6 +243,33 @@ gpuds_included_code(const GpudsKeyColumn *column, Datum value)
 	return code;
 }
 
+/*
+ * Bytes of a constant that is an integer whose code in the column is the value plus half of the codes there are,
+ * if the column can hold it; 0: it is not of that sort.
+ */
+static inline int
+gpuds_integer_bytes(const GpudsKeyColumn *column, GpudsKeyKind constant)
+{
+	switch (constant)
+	{
+		case GPUDS_KIND_INT2:
+			return sizeof(int16);
+		case GPUDS_KIND_INT4:
+			return sizeof(int32);
+		case GPUDS_KIND_INT8:
+			return sizeof(int64);
+		case GPUDS_KIND_DATE:
+			return column->kind == constant ? sizeof(int32) : 0;
+		case GPUDS_KIND_TIME:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+		case GPUDS_KIND_MONEY:
+			return column->kind == constant ? sizeof(int64) : 0;
+		default:
+			return 0;
+	}
+}
+
 /* Puts bits in at a place, which were zero. */
 static inline void
 gpuds_key_put(GpudsKeyString *key, GpudsCode bits, int place)

@@ -112,28 +112,15 @@ add_integers(const GpudsKeyColumn *column, GpudsKeyKind constant, const char *da
 		kept += value >= min && value <= max;   \
 	}
 
-	switch (constant)
+	switch (gpuds_integer_bytes(column, constant))
 	{
-		case GPUDS_KIND_INT2:
+		case sizeof(int16):
 			ADD_INTEGERS(int16);
 			break;
-		case GPUDS_KIND_INT4:
+		case sizeof(int32):
 			ADD_INTEGERS(int32);
 			break;
-		case GPUDS_KIND_INT8:
-			ADD_INTEGERS(int64);
-			break;
-		case GPUDS_KIND_DATE:
-			if (column->kind != constant)
-				return false;
-			ADD_INTEGERS(int32);
-			break;
-		case GPUDS_KIND_TIME:
-		case GPUDS_KIND_TIMESTAMP:
-		case GPUDS_KIND_TIMESTAMPTZ:
-		case GPUDS_KIND_MONEY:
-			if (column->kind != constant)
-				return false;
+		case sizeof(int64):
 			ADD_INTEGERS(int64);
 			break;
 		default:

@@ -151,6 +151,8 @@ extern void gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *lay
 								 const Oid *types);
 extern bool gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isnull,
 							uint64 number, GpudsEntry *entry);
+extern bool gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
+									 GpudsEntry *entries, int64 *kept);
 extern void gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
 									GpudsKeySet *set);
 
@@ -176,7 +178,29 @@ extern void gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure
 extern __int128 gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured);
 extern Datum gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code);
 extern void gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry);
+extern void gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike,
+									GpudsInterval *nulls);
+extern void gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null,
+							   GpudsEntry *entry);
 extern void gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits);
+
+/*
+ * The number of the probe that an entry is equal to, among n ascending ones with zeros in place of numbers, from
+ * one on; n: none is.  An entry's probe is not before that of the entry before it.
+ */
+static inline int64
+gpuds_key_probe_find(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, int64 from,
+					 const GpudsEntry *entry)
+{
+	GpudsEntry key;
+
+	key.w0 = entry->w0 & ~probe->rest.w0;
+	key.w1 = entry->w1 & ~probe->rest.w1;
+	key.t = entry->t & ~probe->rest.t;
+	while (from < n && entry_less(&probes[from], &key))
+		from++;
+	return from < n && entry_equal(&probes[from], &key) ? from : n;
+}
 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,

@@ -140,7 +140,44 @@ gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEnt
 	gpuds_key_to_entry(&key, nwords, entry->t & ENTRY_TID_MASK, entry);
 }
 
-/* Ones in the bits of a key's first ncolumns columns. */
+/* The entries whose column i is NULL, of those that agree with one in the columns before. */
+void
+gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike, GpudsInterval *nulls)
+{
+	GpudsKeyString key = { 0, 0 };
+	GpudsEntry before;
+	GpudsEntry upto;
+	GpudsEntry null;
+
+	gpuds_key_prefix_bits(layout, i, &before);
+	gpuds_key_prefix_bits(layout, i + 1, &upto);
+	gpuds_key_put_null(&key, &layout->column[i]);
+	gpuds_key_to_entry(&key, layout->nwords, 0, &null);
+	nulls->lo.w0 = (alike->w0 & before.w0) | null.w0;
+	nulls->lo.w1 = (alike->w1 & before.w1) | null.w1;
+	nulls->lo.t = (alike->t & before.t) | null.t;
+	nulls->hi.w0 = nulls->lo.w0 | ~upto.w0;
+	nulls->hi.w1 = nulls->lo.w1 | ~upto.w1;
+	nulls->hi.t = nulls->lo.t | ~upto.t;
+}
+
+/* The first entry with a value in column i that agrees with one, whose column i is NULL, in the columns before. */
+void
+gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null, GpudsEntry *entry)
+{
+	GpudsKeyString key = { 0, 0 };
+	GpudsEntry before;
+	GpudsEntry first;
+
+	gpuds_key_prefix_bits(layout, i, &before);
+	gpuds_key_put_code(&key, &layout->column[i], 0);
+	gpuds_key_to_entry(&key, layout->nwords, 0, &first);
+	entry->w0 = (null->w0 & before.w0) | first.w0;
+	entry->w1 = (null->w1 & before.w1) | first.w1;
+	entry->t = (null->t & before.t) | first.t;
+}
+
+/* Ones in the bits of a key's first ncolumns columns, and in a word that the key does not have. */
 void
 gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits)
 {
@@ -154,4 +191,6 @@ gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bi
 		gpuds_key_put(&taken, 1, column->null_shift);
 	}
 	gpuds_key_to_entry(&taken, layout->nwords, 0, bits);
+	if (layout->nwords == 1)
+		bits->w1 = UINT64_MAX;
 }

@@ -58,7 +58,7 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 	}
 	gpuds_key_prefix_bits(layout, ncolumns, &taken);
 	probe->rest.w0 = ~taken.w0;
-	probe->rest.w1 = layout->nwords == 2 ? ~taken.w1 : 0;
+	probe->rest.w1 = ~taken.w1;
 	probe->rest.t = (~taken.t & ~(UINT64_MAX >> ENTRY_SPILL_BITS)) | ENTRY_TID_MASK;
 }
 
@@ -87,6 +87,60 @@ gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isn
 		gpuds_key_put_code(&key, column, cut.code);
 	}
 	gpuds_key_to_entry(&key, probe->layout->nwords, number, entry);
+	return true;
+}
+
+/*
+ * The probes of n values that lie side by side and have ascending numbers, from one on, for one column.  *kept: how
+ * many there are, in the order of the values.  False: the values are not integers that there is a short way for.
+ * Allocates nothing.
+ */
+bool
+gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
+						 GpudsEntry *entries, int64 *kept)
+{
+	const GpudsKeyColumn *column = &probe->layout->column[0];
+	const int bytes = gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
+	const int bits = Min(column->bits, 64);
+	const uint64 bias = UINT64_C(1) << (bits - 1);
+	const int64 max = (int64) (bias - 1);
+	const uint64 ones = (uint64) gpuds_ones(bits);
+	const uint64 flip = column->descending ? ones ^ bias : bias;
+	const int shift = gpuds_first_word_shift(probe->layout, column);
+	GpudsKeyString key = { 0, 0 };
+	GpudsEntry first;
+	int64 m = 0;
+
+	if (!probe->words || probe->ncolumns != 1 || bytes == 0)
+		return false;
+	gpuds_key_put_code(&key, column, 0);
+	gpuds_key_to_entry(&key, probe->layout->nwords, number, &first);
+
+#define PROBE_INTEGERS(type)                                                  \
+	for (int64 i = 0; i < n; i++)                                             \
+	{                                                                         \
+		const int64 value = ((const type *) values)[i];                       \
+                                                                              \
+		entries[m].w0 = first.w0 | (((uint64) value ^ flip) & ones) << shift; \
+		entries[m].w1 = first.w1;                                             \
+		entries[m].t = first.t + i;                                           \
+		m += value >= -max - 1 && value <= max;                               \
+	}
+
+	switch (bytes)
+	{
+		case sizeof(int16):
+			PROBE_INTEGERS(int16);
+			break;
+		case sizeof(int32):
+			PROBE_INTEGERS(int32);
+			break;
+		default:
+			PROBE_INTEGERS(int64);
+			break;
+	}
+#undef PROBE_INTEGERS
+	*kept = m;
 	return true;
 }
 

@@ -20,6 +20,21 @@ static struct
 	GpudsDeviceWork work;
 } pending;
 
+/* What the device had done for this backend when that was looked at last. */
+static GpudsDeviceWork known_work;
+
+/* Adds what the device has done since then. */
+static void
+add_work(GpudsDeviceWork *work)
+{
+	work->small += gpuds_device_work.small - known_work.small;
+	work->small_shares += gpuds_device_work.small_shares - known_work.small_shares;
+	work->launches += gpuds_device_work.launches - known_work.launches;
+	work->device_ns += gpuds_device_work.device_ns - known_work.device_ns;
+	work->bus_bytes += gpuds_device_work.bus_bytes - known_work.bus_bytes;
+	known_work = gpuds_device_work;
+}
+
 /*
  * Counts work of a scan, and what the device did for this backend since the last
  * call, which must have been for this mirror.  The backend keeps counts until it turns
@@ -37,12 +52,7 @@ gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 pro
 	pending.batches += batches;
 	pending.probes += probes;
 	pending.entries += entries;
-	pending.work.small += gpuds_device_work.small;
-	pending.work.small_shares += gpuds_device_work.small_shares;
-	pending.work.launches += gpuds_device_work.launches;
-	pending.work.device_ns += gpuds_device_work.device_ns;
-	pending.work.bus_bytes += gpuds_device_work.bus_bytes;
-	memset(&gpuds_device_work, 0, sizeof(gpuds_device_work));
+	add_work(&pending.work);
 }
 
 /*

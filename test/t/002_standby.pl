@@ -35,6 +35,21 @@ my @queries = (
 	'SELECT count(*), sum(id) FROM t WHERE v = 17 AND k > 20000',
 	'SELECT v, k FROM t WHERE v < 5 ORDER BY v, k DESC LIMIT 100');
 
+# What functions find, beside what a sequential scan finds
+sub right_functions
+{
+	my ($node, $name) = @_;
+
+	is($node->safe_psql('postgres', <<'END'), 't|t|t', $name);
+SELECT gpuds_count('t_k', 1000, 20000) = (SELECT count(*) FROM t WHERE k + 0 BETWEEN 1000 AND 20000),
+	gpuds_contains('t_k', keys) = (SELECT array_agg(key IN (SELECT k + 0 FROM t) ORDER BY n) FROM unnest(keys) WITH ORDINALITY u (key, n)),
+	(SELECT count(*) FROM gpuds_lookup('t_k', keys) l JOIN t ON t.ctid = l.ctid AND t.k = keys[l.ordinality])
+		= (SELECT count(*) FROM t JOIN unnest(keys) key ON t.k + 0 = key)
+FROM (SELECT array_agg(i * 31 % 50500 ORDER BY i % 100) AS keys FROM generate_series(1, 3000) i) q
+END
+	return;
+}
+
 # Same on both sides, given that the standby is level
 sub compare_sides
 {
@@ -43,6 +58,7 @@ sub compare_sides
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 	my $sql = join("\n", map { index_sql($_) } @queries);
 	is($standby->safe_psql('postgres', $sql), $primary->safe_psql('postgres', $sql), $name);
+	right_functions($standby, "$name: functions, too");
 	return;
 }
 
@@ -83,6 +99,7 @@ for my $round (1 .. 3)
 	for my $i (1 .. 6)
 	{
 		same_answers($standby, "standby: right in mid-load ($round, $i)", @queries);
+		right_functions($standby, "standby: functions right in mid-load ($round, $i)");
 		usleep(int(rand(400_000)));
 	}
 	ok(finish_pgbench($bench), "load $round ran through") or diag($bench->{out});
@@ -122,6 +139,7 @@ $primary->stop('immediate');
 finish_pgbench($bench);
 $standby->promote;
 same_answers($standby, 'right after promotion', @queries);
+right_functions($standby, 'functions right after promotion');
 check_all_indexes($standby, 'indexes are whole after promotion');
 
 $bench = start_pgbench($standby, '-c 3 -j 2 -T 4', @scripts);

@@ -31,7 +31,10 @@ for my $case (
 	[ 'VACUUM', 'VACUUM (INDEX_CLEANUP ON) t' ],
 	[ 'gpuds_index_check', "SELECT gpuds_index_check('t_k')" ],
 	[ 'gpuds_index_load', "SELECT gpuds_index_load('t_k')" ],
-	[ 'gpuds_index_evict', "SELECT gpuds_index_evict('t_k')" ])
+	[ 'gpuds_index_evict', "SELECT gpuds_index_evict('t_k')" ],
+	[ 'gpuds_contains', "SELECT gpuds_contains('t_k', '{500}'::int[])" ],
+	[ 'gpuds_lookup', "SELECT gpuds_lookup('t_k', '{500}'::int[])" ],
+	[ 'gpuds_count', "SELECT gpuds_count('t_k', 1, 500)" ])
 {
 	my ($name, $sql) = @$case;
 	my ($rc, $out, $err) = $node->psql('postgres', $sql);

@@ -81,6 +81,17 @@ for my $how ('enable_bitmapscan', 'enable_indexscan')
 	cmp_ok($blocks, '<', 3 * $pages, "many keys with $how off: passes over the journal");
 }
 
+# Functions take keys in batches, of which work_mem has room for few
+my $keys = '(SELECT array_agg(i * 61 ORDER BY i % 100, i) AS keys FROM generate_series(1, 10000) i) q';
+($out, $blocks) = with_blocks("SET work_mem = '64kB'; SELECT md5(gpuds_contains('big_k', keys)::text) FROM $keys");
+is($out, $node->safe_psql('postgres', "SELECT md5(array_agg(k IS NOT NULL ORDER BY n)::text) FROM $keys, unnest(keys) WITH ORDINALITY u (key, n) LEFT JOIN big ON k + 0 = key"),
+	'gpuds_contains: right');
+cmp_ok($blocks, '<', 5 * $pages, 'gpuds_contains: passes over the journal');
+is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*), sum(big.id) FROM gpuds_lookup('big_k', ARRAY(SELECT i * 61 FROM generate_series(1, 10000) i)) l JOIN big ON big.ctid = l.ctid"),
+	$node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM big WHERE (k + 0) % 61 = 0 AND k BETWEEN 61 AND 610000'), 'gpuds_lookup');
+is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT gpuds_count('big_k', 1000, 300000)"),
+	$node->safe_psql('postgres', 'SELECT count(*) FROM big WHERE k + 0 BETWEEN 1000 AND 300000'), 'gpuds_count');
+
 # The inner side of a nested loop
 my $join = 'SELECT count(*), sum(big.id), sum(g.g) FROM generate_series(1, 3000) g JOIN big ON big.k = g.g * 203';
 $right = $node->safe_psql('postgres', scan_sql("SET enable_nestloop = off; $join"));

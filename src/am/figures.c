@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * figures.c
+ *	  What scans in batches have done, for EXPLAIN.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "lib/stringinfo.h"
+
+#include "am/am.h"
+#include "device/device.h"
+
+/* Adds the figures of other scans. */
+void
+gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others)
+{
+	figures->answered_by |= others->answered_by;
+	figures->batches += others->batches;
+	figures->probes += others->probes;
+	figures->matches += others->matches;
+	figures->all_visible += others->all_visible;
+	figures->fetches += others->fetches;
+	figures->bus_bytes += others->bus_bytes;
+	figures->device_ns += others->device_ns;
+}
+
+static void
+append_name(StringInfo names, const char *name)
+{
+	appendStringInfo(names, "%s%s", names->len > 0 ? ", " : "", name);
+}
+
+/* Appends the names of what has answered: devices as views call them, and "journal". */
+void
+gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names)
+{
+	for (int kind = 0; kind < GPUDS_DEVICE_KINDS; kind++)
+	{
+		if (figures->answered_by & GpudsAnsweredBy(kind))
+			append_name(names, gpuds_device_name(kind));
+	}
+	if (figures->answered_by & GPUDS_ANSWERED_BY_JOURNAL)
+		append_name(names, "journal");
+}

@@ -1,0 +1,341 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_bucket.c
+ *	  Groups of a GpudsAggregate by buckets (bucket.h).
+ *
+ * Groups are held until it is certain that no more rows of them come.  If a device adds them up,
+ * all of them are held: it is asked for what it has of each bucket in the range of the keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+
+#include "custom/aggregate.h"
+
+/* Buckets that a device is asked for at most. */
+#define DEVICE_BUCKETS 16384
+
+/* Gets ready for the node's bucket, once the index is known. */
+void
+gpuds_aggregate_set_bucket(GpudsAggregateState *state)
+{
+	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
+	TargetEntry *entry = list_nth(plan->custom_scan_tlist, state->bucket_at);
+
+	gpuds_bucket_begin(&state->bucket, &state->css.ss.ps, entry->expr, &state->layout,
+					   state->columns[state->bucket_at].column);
+}
+
+/* Is there a group of the bucket's value among those held?  NULL: no. */
+static GpudsHeldGroup *
+find_held(GpudsAggregateState *state)
+{
+	GpudsBucket *bucket = &state->bucket;
+	int64 first = Max(state->next_held, state->nheld - GPUDS_BUCKETS_HELD);
+
+	for (int64 i = state->nheld - 1; i >= first; i--)
+	{
+		GpudsHeldGroup *held = &state->held[i];
+
+		if (gpuds_bucket_compare(bucket, held->value, held->isnull, bucket->value, bucket->isnull) == 0)
+			return held;
+	}
+	return NULL;
+}
+
+/* What has been returned cannot be added to. */
+static void
+check_order(GpudsAggregateState *state)
+{
+	const GpudsHeldGroup *returned = state->next_held > 0 ? &state->held[state->next_held - 1] : NULL;
+
+	if (returned && !returned->isnull && !state->bucket.isnull &&
+		gpuds_bucket_compare(&state->bucket, state->bucket.value, false, returned->value, false) <= 0)
+		elog(ERROR, "a group of a GpudsAggregate came back");
+}
+
+/* Makes room for one more: in place of those returned, or more of it. */
+static void
+make_room(GpudsAggregateState *state)
+{
+	int64 old_size = state->held_size;
+
+	if (state->nheld < state->held_size)
+		return;
+	state->held_size = Max(2 * GPUDS_BUCKETS_HELD, 2 * old_size);
+	state->held = state->held ? repalloc_huge(state->held, state->held_size * sizeof(GpudsHeldGroup))
+							  : palloc(state->held_size * sizeof(GpudsHeldGroup));
+	for (int64 i = old_size; i < state->held_size; i++)
+		state->held[i].measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+}
+
+/* Forgets groups that have been returned, but for the last of them. */
+static void
+forget_returned(GpudsAggregateState *state)
+{
+	const int64 gone = state->next_held - 1;
+
+	if (gone < GPUDS_BUCKETS_HELD)
+		return;
+	for (int64 i = 0; i + gone < state->nheld; i++)
+	{
+		GpudsHeldGroup held = state->held[i];
+
+		state->held[i] = state->held[i + gone];
+		state->held[i + gone] = held;
+	}
+	state->nheld -= gone;
+	state->next_held = 1;
+}
+
+/* Adds rows of the bucket to the group of its value, or makes it one behind all others. */
+static void
+hold_group(GpudsAggregateState *state, int64 rows, const Measured *measured)
+{
+	GpudsHeldGroup *held = find_held(state);
+
+	if (held)
+	{
+		held->rows += rows;
+		for (int k = 0; k < state->nmeasures; k++)
+			measure_merge(&held->measured[k], &measured[k]);
+		return;
+	}
+	check_order(state);
+	make_room(state);
+	held = &state->held[state->nheld++];
+	held->value = state->bucket.value;
+	held->isnull = state->bucket.isnull;
+	held->rows = rows;
+	memcpy(held->measured, measured, state->nmeasures * sizeof(Measured));
+}
+
+/* Buckets as intervals, ascending. */
+typedef struct Intervals
+{
+	GpudsInterval *intervals;
+	Datum *values; /* of the buckets */
+	bool *nulls;
+	bool *outside; /* not a bucket: nothing is expected there */
+	int64 n;
+} Intervals;
+
+static void
+add_interval(Intervals *to, const GpudsBucket *bucket, const GpudsEntry *lo, const GpudsEntry *hi)
+{
+	if (entry_less(hi, lo))
+		return;
+	to->intervals[to->n].lo = *lo;
+	to->intervals[to->n].hi = *hi;
+	to->outside[to->n] = bucket == NULL;
+	to->values[to->n] = bucket ? bucket->value : (Datum) 0;
+	to->nulls[to->n++] = bucket && bucket->isnull;
+}
+
+static GpudsEntry
+lower_of(const GpudsEntry *a, const GpudsEntry *b)
+{
+	return entry_less(a, b) ? *a : *b;
+}
+
+/* The entry behind another, which is not the last of all. */
+static GpudsEntry
+behind(const GpudsBucket *bucket, const GpudsEntry *entry)
+{
+	GpudsEntry next = *entry;
+
+	if (++next.t == 0 && (bucket->layout->nwords == 1 || ++next.w1 == 0))
+		next.w0++;
+	return next;
+}
+
+/* The entry before another, which is not the first of all. */
+static GpudsEntry
+before(const GpudsEntry *entry)
+{
+	GpudsEntry last = *entry;
+
+	if (last.t-- == 0 && last.w1-- == 0)
+		last.w0--;
+	return last;
+}
+
+/* Cuts NULLs, which are at one end, off what is left; false: there are none. */
+static bool
+cut_nulls(const GpudsBucket *bucket, GpudsInterval *left, GpudsInterval *nulls)
+{
+	gpuds_bucket_nulls(bucket, &left->lo, nulls);
+	if (entry_less(&nulls->hi, &left->lo) || entry_less(&left->hi, &nulls->lo))
+		return false;
+	if (entry_less(&nulls->lo, &left->lo))
+		nulls->lo = left->lo;
+	nulls->hi = lower_of(&nulls->hi, &left->hi);
+	if (gpuds_bucket_nulls_first(bucket))
+		left->lo = behind(bucket, &nulls->hi);
+	else
+		left->hi = before(&nulls->lo);
+	return true;
+}
+
+static void
+add_nulls(GpudsBucket *bucket, const GpudsInterval *nulls, Intervals *to)
+{
+	bucket->isnull = true;
+	add_interval(to, bucket, &nulls->lo, &nulls->hi);
+}
+
+/* The buckets of a range of codes, from the first one's entry on; false: there are too many. */
+static bool
+add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 most, GpudsInterval *left, Intervals *to)
+{
+	for (;;)
+	{
+		GpudsEntry last;
+
+		if (to->n >= DEVICE_BUCKETS)
+			return false;
+		CHECK_FOR_INTERRUPTS();
+		gpuds_bucket_find(bucket, &first, &last);
+		last = lower_of(&last, &left->hi);
+		add_interval(to, bucket, &first, &last);
+		first = left->lo = behind(bucket, &last);
+		if (bucket->end >= most || entry_less(&left->hi, &first))
+			return true;
+	}
+}
+
+/* The buckets of a range of codes, and what is before them; false: too many, or values without neighbours. */
+static bool
+add_range(GpudsBucket *bucket, const Measured *range, GpudsInterval *left, Intervals *to)
+{
+	GpudsEntry first;
+	GpudsEntry end;
+	int64 value;
+	int64 most;
+
+	if (!gpuds_bucket_first(bucket, left, range->min, &first, &value) ||
+		!gpuds_bucket_first(bucket, left, range->max, &end, &most))
+		return false;
+	if (entry_less(&left->lo, &first))
+	{
+		GpudsEntry last = before(&first);
+
+		add_interval(to, NULL, &left->lo, &last);
+	}
+	else
+		first = left->lo;
+	return add_buckets(bucket, first, most, left, to);
+}
+
+/* All of an interval: its buckets, if its codes are in a range, NULLs, and what is outside; false as above. */
+static bool
+make_intervals(GpudsBucket *bucket, const GpudsInterval *whole, const Measured *range, Intervals *to)
+{
+	GpudsInterval left = *whole;
+	GpudsInterval nulls;
+	bool has_nulls = cut_nulls(bucket, &left, &nulls);
+
+	if (has_nulls && gpuds_bucket_nulls_first(bucket))
+		add_nulls(bucket, &nulls, to);
+	if (range->n > 0 && !add_range(bucket, range, &left, to))
+		return false;
+	add_interval(to, NULL, &left.lo, &left.hi);
+	if (has_nulls && !gpuds_bucket_nulls_first(bucket))
+		add_nulls(bucket, &nulls, to);
+	return true;
+}
+
+static void
+begin_intervals(Intervals *intervals)
+{
+	const int64 size = DEVICE_BUCKETS + 4;
+
+	intervals->intervals = palloc(size * sizeof(GpudsInterval));
+	intervals->values = palloc(size * sizeof(Datum));
+	intervals->nulls = palloc(size * sizeof(bool));
+	intervals->outside = palloc(size * sizeof(bool));
+	intervals->n = 0;
+}
+
+static void
+free_intervals(Intervals *intervals)
+{
+	pfree(intervals->intervals);
+	pfree(intervals->values);
+	pfree(intervals->nulls);
+	pfree(intervals->outside);
+}
+
+/* What buckets there are in the scan, as intervals; false: the device is of no use. */
+static bool
+find_intervals(GpudsAggregateState *state, Intervals *to)
+{
+	GpudsInterval whole;
+	Measured range;
+
+	return gpuds_fold_range(&state->fold, &state->bucket.measure, &whole, &range) &&
+		   make_intervals(&state->bucket, &whole, &range, to);
+}
+
+/* Takes a device's sums; false: there are rows where none should be. */
+static bool
+take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsCountedSum *sums)
+{
+	for (int64 i = 0; i < intervals->n; i++)
+	{
+		if (intervals->outside[i] && sums[i].rows > 0)
+			return false;
+	}
+	for (int64 i = 0; i < intervals->n; i++)
+	{
+		state->bucket.value = intervals->values[i];
+		state->bucket.isnull = intervals->nulls[i];
+		if (sums[i].rows > 0)
+			hold_group(state, sums[i].rows, sums[i].measured);
+	}
+	return true;
+}
+
+/* Adds up all groups on the device, if it can. */
+static void
+hold_all(GpudsAggregateState *state)
+{
+	Intervals intervals;
+	GpudsCountedSum *sums;
+
+	if (!gpuds_fold_may_measure(&state->fold))
+		return;
+	begin_intervals(&intervals);
+	if (find_intervals(state, &intervals))
+	{
+		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsCountedSum));
+		if (gpuds_fold_intervals(&state->fold, intervals.intervals, intervals.n, sums) &&
+			take_sums(state, &intervals, sums))
+			gpuds_fold_skip(&state->fold);
+		pfree(sums);
+	}
+	free_intervals(&intervals);
+}
+
+/* Sets state->group to the next one, whose value is that of state->held before next_held; false: there is none. */
+bool
+gpuds_aggregate_next_bucket(GpudsAggregateState *state)
+{
+	const GpudsHeldGroup *held;
+
+	if (!state->asked_device)
+		hold_all(state);
+	state->asked_device = true;
+	forget_returned(state);
+	while (state->nheld - state->next_held < GPUDS_BUCKETS_HELD &&
+		   gpuds_fold_next(&state->fold, &state->group))
+		hold_group(state, state->group.rows, state->group.measured);
+	if (state->next_held == state->nheld)
+		return false;
+	held = &state->held[state->next_held++];
+	state->group.rows = held->rows;
+	memcpy(state->group.measured, held->measured, state->nmeasures * sizeof(Measured));
+	return true;
+}

@@ -1,0 +1,206 @@
+/*-------------------------------------------------------------------------
+ *
+ * search.c
+ *	  The rows that have keys of an array in the first column of an index.
+ *
+ * The index is asked for a batch of keys at once; its entries come in the order of the keys.  Entries are
+ * resolved in pieces, so that no number of them takes more memory.
+ *
+ * If it is only asked whether a key has a row, the visibility map answers for most (am/visible.h), and a key
+ * that has had its row is settled.  But the TID of an entry is where the row's chain of versions
+ * begins, not where the version is that the snapshot sees.  So if that is asked for, all rows are visited.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "storage/predicate.h"
+
+#include "am/visible.h"
+#include "functions/functions.h"
+
+/* Entries that are resolved at a time, about. */
+#define PIECE (GPUDS_PIECE / 4 * 3)
+
+/* Entries that there is room for at first. */
+#define FIRST_MATCHES 64
+
+typedef struct Match
+{
+	GpudsEntry entry;
+	int64 key;
+} Match;
+
+typedef struct Search
+{
+	GpudsKeys keys;
+	IndexScanDesc scan;
+	GpudsVisible visible;
+	bool any; /* it is only asked whether a key has a row */
+	GpudsFound found;
+	void *to;
+
+	int64 key;     /* of the last entry */
+	bool *settled; /* of each key: no further row is wanted */
+
+	/* rows of the piece that are to be looked up */
+	Match *matches;
+	int64 nmatches;
+	int64 size;
+	bool *to_all; /* of a batch of entries */
+	int64 to_all_size;
+} Search;
+
+static void
+find_key(Search *search, const GpudsEntry *entry)
+{
+	GpudsKeys *keys = &search->keys;
+
+	search->key = gpuds_key_probe_find(&keys->probe, keys->keys, keys->n, search->key, entry);
+	if (search->key == keys->n)
+		elog(ERROR, "index \"%s\" returned a key that was not asked for",
+			 RelationGetRelationName(search->scan->indexRelation));
+}
+
+/* A key has a row that the snapshot sees. */
+static void
+found_row(Search *search, int64 key, ItemPointer tid)
+{
+	search->settled[key] = search->any;
+	search->found(search->to, &search->keys, key, tid);
+}
+
+/* Makes room for n more matches, and for what the map says of them. */
+static void
+make_room(Search *search, int64 n)
+{
+	if (search->nmatches + n > search->size)
+	{
+		search->size = Max(search->nmatches + n, 2 * search->size);
+		search->matches = repalloc(search->matches, search->size * sizeof(Match));
+	}
+	if (n > search->to_all_size)
+	{
+		search->to_all = repalloc(search->to_all, n * sizeof(bool));
+		search->to_all_size = n;
+	}
+}
+
+/* Adds to the piece those entries of a batch that the map is not enough for. */
+static void
+add_entries(Search *search, const GpudsScanBatch *batch)
+{
+	make_room(search, batch->n);
+	gpuds_visible_add_to_piece(&search->visible, batch);
+	if (search->any)
+		gpuds_visible_mark(&search->visible, batch, search->to_all);
+	for (int64 i = 0; i < batch->n; i++)
+	{
+		find_key(search, &batch->entries[i]);
+		if (search->settled[search->key])
+			continue;
+		if (search->any && search->to_all[i])
+			found_row(search, search->key, NULL);
+		else
+		{
+			search->matches[search->nmatches].entry = batch->entries[i];
+			search->matches[search->nmatches++].key = search->key;
+		}
+	}
+}
+
+/* Looks the piece's rows up in the order of the heap. */
+static void
+look_up(Search *search)
+{
+	GpudsVisible *visible = &search->visible;
+
+	for (int64 i = 0; i < search->nmatches; i++)
+	{
+		if (!search->settled[search->matches[i].key])
+			gpuds_visible_order(visible, search->matches[i].entry.t & ENTRY_TID_MASK, i);
+	}
+	gpuds_visible_sort_order(visible);
+	for (int64 i = 0; i < visible->norder; i++)
+	{
+		const Match *match = &search->matches[gpuds_visible_at(visible, i)];
+
+		if (!search->settled[match->key] && gpuds_visible_look_up(visible, i, &match->entry))
+			found_row(search, match->key, &visible->slot->tts_tid);
+	}
+}
+
+/* Finds the rows of the batch of keys at hand. */
+static void
+search_batch(Search *search)
+{
+	IndexScanDesc scan = search->scan;
+	GpudsKeys *keys = &search->keys;
+
+	memset(search->settled, false, keys->n * sizeof(bool));
+	search->key = 0;
+	gpuds_scan_set_probes(scan, &keys->probe, keys->keys, keys->n);
+	gpuds_visible_before_barrier(&search->visible);
+	gpuds_scan_begin_batches(scan, keys->total);
+	while (gpuds_scan_has_more(scan))
+	{
+		gpuds_visible_begin_piece(&search->visible);
+		search->nmatches = 0;
+		while (search->nmatches < PIECE && gpuds_scan_has_more(scan))
+		{
+			GpudsScanBatch batch;
+
+			gpuds_scan_next_batch(scan, GPUDS_PIECE - search->nmatches, &batch);
+			add_entries(search, &batch);
+		}
+		look_up(search);
+		gpuds_visible_end_piece(&search->visible);
+	}
+}
+
+static void
+begin(Search *search, const GpudsTarget *target)
+{
+	search->scan = GpudsIndexBeginscan(target->heap, target->index, target->snapshot, 0);
+	gpuds_visible_begin(&search->visible, search->scan);
+	/* Rows that are not looked up have no predicate locks of their own. */
+	if (search->any)
+		PredicateLockRelation(target->heap, target->snapshot);
+	search->settled = palloc(search->keys.most * sizeof(bool));
+	search->nmatches = 0;
+	search->size = search->to_all_size = FIRST_MATCHES;
+	search->matches = palloc(search->size * sizeof(Match));
+	search->to_all = palloc(search->to_all_size * sizeof(bool));
+}
+
+static void
+end(Search *search)
+{
+	gpuds_visible_end(&search->visible);
+	index_endscan(search->scan);
+}
+
+/*
+ * Calls found for rows that the snapshot sees and whose keys are elements of an array: for one row
+ * of each key and batch if any is set, with the TID perhaps, else for each row with its TID.  type is what
+ * gpuds_target_key_type says of the array's.  Memory is the current context's.
+ */
+void
+gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, bool any, GpudsFound found, void *to)
+{
+	Search search;
+
+	search.any = any;
+	search.found = found;
+	search.to = to;
+	gpuds_keys_begin(&search.keys, &target->layout, type, array);
+	begin(&search, target);
+	while (gpuds_keys_next(&search.keys))
+	{
+		if (search.keys.n > 0)
+			search_batch(&search);
+	}
+	end(&search);
+}

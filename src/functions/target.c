@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * target.c
+ *	  Opens the index that a function looks keys up in, if a query of the caller might use it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/objectaddress.h"
+#include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "functions/functions.h"
+
+/* What the index's first column is made of: columns of the table, numbered as in core's permission checks. */
+static Bitmapset *
+columns_of_key(Relation index)
+{
+	AttrNumber column = index->rd_index->indkey.values[0];
+	Bitmapset *columns = NULL;
+
+	if (column != InvalidAttrNumber)
+		return bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos(linitial(RelationGetIndexExpressions(index)), 1, &columns);
+	return columns;
+}
+
+/* May the user read a column, or all of them if it is a whole row that the index has an expression of? */
+static bool
+may_read_column(Oid table, AttrNumber column)
+{
+	AclResult result;
+
+	if (column == InvalidAttrNumber)
+		result = pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ALL);
+	else
+		result = pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT);
+	return result == ACLCHECK_OK;
+}
+
+/* As core's ExecCheckRTPerms for a query that has these columns. */
+static bool
+may_read(Oid table, const Bitmapset *columns)
+{
+	int column = -1;
+
+	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
+		return true;
+	if (bms_is_empty(columns))
+		return pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		if (!may_read_column(table, column + FirstLowInvalidHeapAttributeNumber))
+			return false;
+	}
+	return true;
+}
+
+/* Raises an error if a query of the user could not see the keys, or the TIDs, of all rows. */
+static void
+check_privileges(Relation heap, Relation index, bool wants_ctid)
+{
+	const Oid table = RelationGetRelid(heap);
+	Bitmapset *columns = columns_of_key(index);
+
+	if (wants_ctid)
+		columns = bms_add_member(columns,
+								 SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber);
+	if (!may_read(table, columns))
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(heap->rd_rel->relkind),
+					   RelationGetRelationName(heap));
+	if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("row-level security of table \"%s\" applies to the user",
+							   RelationGetRelationName(heap)),
+						errdetail("A function that reads an index does not apply policies."),
+						errhint("Query the table instead.")));
+}
+
+/* Raises an error if a query would not use the index, or not read the table. */
+static void
+check_usable(Relation heap, Relation index)
+{
+	if (!RelationIsPermanent(heap) && RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access temporary or unlogged relations during recovery")));
+	if (!RelationIsScannable(heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("materialized view \"%s\" has not been populated", RelationGetRelationName(heap)),
+				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
+	if (ReindexIsProcessingIndex(RelationGetRelid(index)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access index \"%s\" while it is being reindexed",
+							   RelationGetRelationName(index))));
+	if (RelationGetIndexPredicate(index) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("index \"%s\" is partial", RelationGetRelationName(index)),
+				 errdetail("It does not have all rows of table \"%s\".", RelationGetRelationName(heap)),
+				 errhint("Name an index without a WHERE clause.")));
+	if (index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" cannot be used yet", RelationGetRelationName(index)),
+				 errdetail("It does not have all old versions of rows, which the transaction might see."),
+				 errhint("Try again when all transactions have ended that are older than the index.")));
+}
+
+/*
+ * Opens an index of gpuds, and its table, for a search with the active snapshot.  wants_ctid: the
+ * caller is to see where rows are.  Takes AccessShareLock on both, the table first; the locks stay until the
+ * transaction ends, as a query's.
+ *
+ * Raises an error if there is no such index, or it cannot be used, or the user may not see its first column.
+ */
+void
+gpuds_target_open(Oid indexid, bool wants_ctid, GpudsTarget *target)
+{
+	gpuds_require_preload();
+	if (!ActiveSnapshotSet() || !IsMVCCSnapshot(GetActiveSnapshot()))
+		elog(ERROR, "no snapshot to search index %u with", indexid);
+	target->snapshot = GetActiveSnapshot();
+	gpuds_check_is_index(indexid);
+	target->index = gpuds_open_index(indexid, &target->heap);
+	check_privileges(target->heap, target->index, wants_ctid);
+	check_usable(target->heap, target->index);
+	target->layout = gpuds_index_info(target->index)->layout;
+}
+
+void
+gpuds_target_close(GpudsTarget *target)
+{
+	index_close(target->index, NoLock);
+	table_close(target->heap, NoLock);
+}
+
+/*
+ * The type below a type of keys, a domain perhaps.  Raises an error if its values are not compared with the
+ * index's first column, or not exactly so.
+ */
+Oid
+gpuds_target_key_type(const GpudsTarget *target, Oid type)
+{
+	const Oid base = getBaseType(type);
+	const Oid column = target->layout.column[0].type;
+
+	/* The operators of enums are for two of one type. */
+	if (!gpuds_key_probe_is_exact(column, base) || (base != column && type_is_enum(base)))
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("keys of type %s cannot be looked up in index \"%s\"", format_type_be(type),
+							   RelationGetRelationName(target->index)),
+						errdetail("Its first column is of type %s.", format_type_be(column)),
+						errhint("Cast the keys to type %s.", format_type_be(column))));
+	return base;
+}
