@@ -238,7 +238,8 @@ gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_
 static int64
 end_of_offset(const GpudsBucket *bucket, int64 value)
 {
-	pg_time_t time = timestamptz_to_time_t(value);
+	/* rounded down to a second, before 2000 as well */
+	pg_time_t time = timestamptz_to_time_t(value - (value % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC);
 	pg_time_t boundary;
 	long before;
 	long after;
