@@ -741,6 +741,7 @@ gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
 	GpudsScanState *state = scan->opaque;
 	const GpudsProbeSizes *sizes;
 
+	state->figures.probes += state->set.total;
 	barrier(scan, state, state->set.total);
 	sizes = gpuds_probe_sizes(&state->ref);
 	if (state->set.nintervals >= MANY_KEYS)
@@ -811,11 +812,13 @@ int64
 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)
 {
 	GpudsScanState *state = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
 	GpudsTids found;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!gpuds_probe_tids(&state->ref, &state->scan, most, &found, &state->end))
 		return -1;
+	note_answer(state, &before);
 	memcpy(tids, found.tids, found.n * sizeof(uint64));
 	gpuds_device_free_tids(&found);
 	check_snapshot(scan);

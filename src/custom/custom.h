@@ -54,6 +54,7 @@ extern void gpuds_explain_share(GpudsNodeFigures *figures, const ParallelContext
 extern void gpuds_explain_share_again(GpudsNodeFigures *figures);
 extern void gpuds_explain_attach(GpudsNodeFigures *figures, void *shared);
 extern void gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own);
+extern void gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es);
 extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
 								  const PlanState *node, ExplainState *es);
 

@@ -101,8 +101,9 @@ lacks_workers(const GpudsNodeFigures *figures, const PlanState *node)
 	return false;
 }
 
-static void
-explain_device(const GpudsScanFigures *figures, ExplainState *es)
+/* Shows who answered, and what a GPU has done for it. */
+void
+gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es)
 {
 	StringInfoData names;
 
@@ -137,5 +138,5 @@ gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *o
 		ExplainPropertyUInteger("All-Visible Matches", NULL, all.all_visible, es);
 	ExplainPropertyUInteger("Heap Fetches", NULL, all.fetches, es);
 	if (es->verbose)
-		explain_device(&all, es);
+		gpuds_explain_device(&all, es);
 }

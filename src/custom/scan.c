@@ -170,19 +170,26 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
+/* What workers have done, only their state knows. */
 static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
+	const Instrumentation *instrument = css->ss.ps.instrument;
 
-	if (!es->analyze)
+	if (!es->analyze || (node->pieces == 0 && css->ss.ps.worker_instrument))
 		return;
 	if (node->recheck)
 		ExplainPropertyFloat("Rows Removed by Index Recheck", NULL,
-							 css->ss.ps.instrument->nfiltered2 / Max(css->ss.ps.instrument->nloops, 1), 0,
-							 es);
+							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
 	ExplainPropertyUInteger("Batches", NULL, node->pieces, es);
 	ExplainPropertyUInteger("Heap Blocks", NULL, node->fetch.visited, es);
+	if (es->verbose)
+	{
+		GpudsScanFigures figures = gpuds_below_figures(below_of(css));
+
+		gpuds_explain_device(&figures, es);
+	}
 }
 
 static const CustomExecMethods exec_methods = {
