@@ -40,6 +40,7 @@ gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layo
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
 	fold->scan = scan;
 	fold->nwords = layout->nwords;
+	fold->expected = expected;
 	fold->measures = measures;
 	fold->nmeasures = nmeasures;
 	fold->groups = *groups;

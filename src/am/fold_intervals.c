@@ -15,14 +15,17 @@
 
 #include "am/fold.h"
 
-/* May the device do it?  The scan must be of one interval, of which nothing has been fetched. */
+/* So many rows are worth two round trips. */
+#define WORTH_ROWS 4096
+
+/* May the device do it, and is it worth its round trips?  The scan must be of one interval. */
 bool
 gpuds_fold_may_measure(const GpudsFold *fold)
 {
 	GpudsInterval interval;
 
-	return fold->nmeasures <= GPUDS_MEASURES && fold->visible.counts &&
-		   gpuds_scan_is_interval(fold->scan, &interval) && gpuds_scan_counts(fold->scan);
+	return fold->nmeasures <= GPUDS_MEASURES && fold->visible.counts && fold->expected >= WORTH_ROWS &&
+		   gpuds_scan_is_interval(fold->scan, &interval);
 }
 
 /* Adds the rows of entries that the device was not sure of. */

@@ -535,14 +535,17 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 	return true;
 }
 
-/* Is all that the scan asks for one interval, of which nothing has been fetched? */
+/*
+ * Is all that the scan asks for one interval, of which nothing has been fetched, and does a device count?  Then
+ * gpuds_scan_count_intervals may have an answer.
+ */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 {
 	const GpudsScanState *state = scan->opaque;
 
 	if (state->set.total != 1 || state->set.filter || state->scan.next != 0 || state->scan.inside ||
-		state->end)
+		state->end || !gpuds_probe_counts(&state->ref))
 		return false;
 	*interval = entry_scan_interval(&state->scan, 0);
 	return true;
