@@ -39,7 +39,7 @@ typedef struct GpudsFold
 	GpudsEntry group_last; /* last entry that may be in the group at hand */
 	GpudsVisible visible;
 	bool grouped;
-	double expected; /* about so many rows */
+	double expected;       /* about so many rows */
 	bool device_measures;  /* as long as it does */
 	MemoryContext context; /* of what follows */
 
