@@ -151,6 +151,7 @@ extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec
 extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
+extern GpudsKillMark gpuds_scan_kill_mark(IndexScanDesc scan);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
 extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
 extern bool gpuds_scan_in_order(IndexScanDesc scan);

@@ -167,12 +167,17 @@ keep_seen(GpudsFold *fold)
 void
 gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
 {
+	const GpudsScanBatch batch = { .entries = entries,
+								   .n = n,
+								   .kill_mark = gpuds_scan_kill_mark(fold->scan) };
+
 	make_room(fold, GPUDS_PIECE);
 	fold->at = 0;
 	fold->n = n;
 	memcpy(fold->entries, entries, n * sizeof(GpudsEntry));
 	memset(fold->seen, false, n * sizeof(bool));
 	gpuds_visible_begin_piece(&fold->visible);
+	gpuds_visible_add_to_piece(&fold->visible, &batch);
 	look_up(fold);
 	keep_seen(fold);
 }

@@ -551,6 +551,13 @@ gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 	return true;
 }
 
+/* What it takes to kill entries that the scan's device has given since the barrier. */
+GpudsKillMark
+gpuds_scan_kill_mark(IndexScanDesc scan)
+{
+	return ((GpudsScanState *) scan->opaque)->ref.kill_mark;
+}
+
 /*
  * As gpuds_scan_count_rest for other intervals than the scan's own, parts of them, ascending and disjoint.
  */
