@@ -83,6 +83,7 @@ my $keys = commas($machine{keys});
 my @works = (
 	[ 'any', 'any_count', "count(*) of `= ANY` of $keys keys", 'count = ANY' ],
 	[ 'any', 'any_sum', "sum(v) of `= ANY` of $keys keys", 'sum = ANY' ],
+	[ 'any', 'any_contains', "which of $keys keys are there, as an array", 'contains' ],
 	[ 'semi', 'exists', 'outer rows with a match (EXISTS)', 'EXISTS' ],
 	[ 'semi', 'not_exists', 'outer rows without one (NOT EXISTS)', 'NOT EXISTS' ],
 	[ 'join', 'inner', 'join, sum(t.v)', 'join' ],

@@ -143,6 +143,8 @@ SELECT agrees('SELECT s / 100::bigint, sum(v), count(*) FROM b GROUP BY 1');
 SELECT agrees('SELECT s / 3, sum(k), count(*) FROM t WHERE k = 5 GROUP BY 1');
 SELECT agrees('SELECT k / 1000, sum(v) FROM b WHERE k = ANY (''{-49993,-49986,6,13,20,90000}'') GROUP BY 1');
 SELECT agrees('SELECT k / 1000, count(*) FROM b WHERE k IS NULL GROUP BY 1');
+SELECT agrees('SELECT date_bin(''100000000 days'', ts, ''1999-01-01''), count(*) FROM b WHERE ts IS NOT NULL GROUP BY 1');
+SELECT agrees('SELECT k / 2, count(*) FROM b WHERE k IS NOT NULL GROUP BY 1');
 -- clocks that are put back across midnight
 SET TimeZone = 'America/St_Johns';
 SELECT agrees('SELECT date_trunc(''day'', tz), count(*), sum(v) FROM b GROUP BY 1');
@@ -194,6 +196,11 @@ SET gpuds.enable_aggregate = on;
 SET enable_seqscan = off;
 SELECT sum(f) FROM ends WHERE k = 6;
 SELECT avg(f) FROM ends WHERE k = 6;
+INSERT INTO ends SELECT 7, NULL, NULL, CASE WHEN i <= 10000 THEN 1.7e308 ELSE -1.7e308 END FROM generate_series(1, 20000) i;
+INSERT INTO ends VALUES (8, NULL, NULL, 1.7e308), (8, NULL, NULL, 1.7e308), (8, NULL, NULL, '-infinity');
+VACUUM ends;
+SELECT sum(f) FROM ends WHERE k = 7;
+SELECT avg(f) FROM ends WHERE k = 8;
 RESET enable_seqscan;
 SET gpuds.enable_aggregate = off;
 

@@ -132,3 +132,12 @@ SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_para
 RESET min_parallel_table_scan_size;
 SELECT f ->> 'Parallel Aware' AS parallel, f ->> 'Actual Loops' AS loops, f ? 'Batches' AS shown
 FROM figures('SELECT count(t.k) FROM o JOIN t ON t.k = o.k') f;
+
+-- a plan that is explained and not executed, for those who ask for more
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SET max_parallel_workers_per_gather = 0;
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_analyze = on;
+EXPLAIN (BUFFERS, COSTS OFF) SELECT count(t.k) FROM o JOIN t ON t.k = o.k;
+SET auto_explain.log_min_duration = -1;

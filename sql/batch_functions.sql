@@ -346,6 +346,13 @@ SET ROLE regress_gpuds_caller;
 SELECT * FROM gpuds_lookup('t_k', '{-1}'::int[]);
 SELECT ctid FROM t WHERE k = -1;
 RESET ROLE;
+-- and the schema's, however the index is named
+SELECT 't_k'::regclass::oid AS t_k \gset
+REVOKE USAGE ON SCHEMA test_batch_functions FROM regress_gpuds_caller;
+SET ROLE regress_gpuds_caller;
+SELECT gpuds_count(:t_k, -2, -1);
+RESET ROLE;
+GRANT USAGE ON SCHEMA test_batch_functions TO regress_gpuds_caller;
 -- of whole rows, and of no column at all
 CREATE TABLE odd (a int, b int);
 INSERT INTO odd VALUES (1, 2);

@@ -35,6 +35,14 @@
 #define RelationLocator(rel) ((rel)->rd_node)
 #endif
 
+/* May the user look into a schema? */
+#if PG_VERSION_NUM >= 160000
+#define GpudsMayUseSchema(schema) \
+	(object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK)
+#else
+#define GpudsMayUseSchema(schema) (pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK)
+#endif
+
 /* Did the transaction in progress give the relation another file? */
 #if PG_VERSION_NUM >= 160000
 #define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)

@@ -13,7 +13,8 @@
  *			version a TID and entries of its own.  So all rows of one chain have the same key.  A TID is given
  *			away only when VACUUM has appended the tombstone of its entry.  If that was before the barrier, the
  *			scan does not find the entry.  If it was later, whoever has the TID now is so new that the snapshot
- *			does not see it, and the row before was not seen either, else VACUUM would have left it.
+ *			does not see it, and the row before was not seen either, else VACUUM would have left it.  Where snapshots
+ *			expire (old_snapshot_threshold), VACUUM may not have; scan.c looks for that when entries are read.
  *
  *	  F2	Two entries with different keys and one TID give one row at most.
  *

@@ -56,7 +56,7 @@ bool
 gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Measured *range)
 {
 	GpudsCountSpec spec = { .measured = true, .measures = by, .nmeasures = 1 };
-	GpudsCountedSum sum;
+	GpudsCountedSum sum = { 0 };
 	GpudsCounted counted = { .sums = &sum };
 	bool done;
 

@@ -77,7 +77,7 @@ forget_returned(GpudsAggregateState *state)
 {
 	const int64 gone = state->next_held - 1;
 
-	if (gone < GPUDS_BUCKETS_HELD)
+	if (gone < Max(GPUDS_BUCKETS_HELD, state->nheld - gone))
 		return;
 	for (int64 i = 0; i + gone < state->nheld; i++)
 	{
@@ -200,9 +200,11 @@ add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 most, GpudsInterval *le
 		gpuds_bucket_find(bucket, &first, &last);
 		last = lower_of(&last, &left->hi);
 		add_interval(to, bucket, &first, &last);
-		first = left->lo = behind(bucket, &last);
-		if (bucket->end >= most || entry_less(&left->hi, &first))
+		left->lo = behind(bucket, &last);
+		if (bucket->end >= most || entry_less(&left->hi, &left->lo))
 			return true;
+		/* the entry behind may be one of a NULL, whose bit comes after the value */
+		first = gpuds_bucket_next(bucket, &first);
 	}
 }
 

@@ -341,9 +341,10 @@ set_cost(const Wanted *wanted, IndexPath *below, Path *path, List *columns)
 		List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
 
 		path->rows = estimate_num_groups(wanted->root, groups, below->path.rows, NULL, NULL);
-		/* The first group is there when its rows have been added up. */
-		path->startup_cost = below->path.startup_cost +
-							 (count_cost - below->path.startup_cost) / Max(path->rows, 1);
+		/* The first group is there when its rows have been added up; but a device adds up all buckets at once. */
+		if (wanted->bucket == NULL)
+			path->startup_cost = below->path.startup_cost +
+								 (count_cost - below->path.startup_cost) / Max(path->rows, 1);
 	}
 	path->total_cost = count_cost + path->rows * cpu_tuple_cost;
 }

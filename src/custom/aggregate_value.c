@@ -4,7 +4,8 @@
  *	  PostgreSQL's aggregate functions, and their results from what has been measured.
  *
  * Results are those of PostgreSQL's functions, exactly; but sums of double precision depend on the
- * order of their rows in the last digits, as they do in parallel plans.  For the same reason sum(real)
+ * order of their rows in the last digits, as they do in parallel plans; and avg does not fail for values above
+ * 1e154, where PostgreSQL's fails for the sake of squares that it adds up as well.  For the same reason sum(real)
  * is not here: PostgreSQL adds up in single precision.
  *
  *-------------------------------------------------------------------------
@@ -104,6 +105,17 @@ numeric_of(__int128 value)
 											   Int32GetDatum(-1)));
 }
 
+/* Was an overflow met by an infinity, perhaps one that came of another overflow?  Else the sum is not a number. */
+static bool
+lost_overflow(const Measure *measure, const Measured *measured)
+{
+	const double least = measure_value(measure, measure_code_bits(measure, measured->min));
+	const double most = measure_value(measure, measure_code_bits(measure, measured->max));
+
+	return isnan(measured->sum) && measured->max != UINT64_MAX &&
+		   !(isinf(least) && isinf(most) && least != most);
+}
+
 /* Has any of the floating-point values no bound? */
 static bool
 has_infinity(Oid type, const Measure *measure, const Measured *measured)
@@ -120,7 +132,7 @@ has_infinity(Oid type, const Measure *measure, const Measured *measured)
 static float8
 float_sum(Oid type, const Measure *measure, const Measured *measured)
 {
-	if (isinf(measured->sum) && !has_infinity(type, measure, measured))
+	if (isinf(measured->sum) ? !has_infinity(type, measure, measured) : lost_overflow(measure, measured))
 		float_overflow_error();
 	return measured->sum;
 }

@@ -151,6 +151,19 @@ most_of(Oid type)
 	}
 }
 
+/* date_bin subtracts its origin, its last argument, from values: most is then the highest that it can. */
+static int64
+most_of_function(Oid function, const List *args, int64 most)
+{
+	int64 origin;
+
+	if (function != F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP &&
+		function != F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ)
+		return most;
+	origin = DatumGetInt64(llast_node(Const, args)->constvalue);
+	return origin < 0 ? Min(most, PG_INT64_MAX + origin) : most;
+}
+
 /* For buckets by an expression of gpuds_bucket_column in a column of the index, in the current memory context. */
 void
 gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const GpudsKeyLayout *layout,
@@ -159,13 +172,15 @@ gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const Gpu
 	const Var *var = gpuds_bucket_column(expr);
 	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) expr), TYPECACHE_CMP_PROC_FINFO);
 	List *args;
+	Oid function;
 
 	memset(bucket, 0, sizeof(*bucket));
 	bucket->layout = layout;
 	bucket->column = column;
 	bucket->type = layout->column[column].type;
-	bucket->most = most_of(bucket->type);
-	bucket->zoned = depends_on_zone(function_of(expr, &args));
+	function = function_of(expr, &args);
+	bucket->most = most_of_function(function, args, most_of(bucket->type));
+	bucket->zoned = depends_on_zone(function);
 	gpuds_key_measure(layout, column, &bucket->measure);
 	bucket->function = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
 	bucket->context = CreateExprContext(parent->state);
@@ -182,6 +197,14 @@ value_of(const GpudsBucket *bucket, const GpudsEntry *entry)
 															  bucket->measure.place, bucket->measure.bits));
 
 	return (int64) (code - (UINT64CONST(1) << (bucket->measure.bits - 1)));
+}
+
+/* Gives the column of an entry a value. */
+static void
+set_value(const GpudsBucket *bucket, int64 value, GpudsEntry *entry)
+{
+	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords,
+						   (uint64) value + (UINT64CONST(1) << (bucket->measure.bits - 1)), entry);
 }
 
 static Datum
@@ -351,8 +374,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	}
 	bucket->end = end;
 	bucket->has_end = true;
-	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords,
-						   (uint64) end + (UINT64CONST(1) << (bucket->measure.bits - 1)), &end_of_value);
+	set_value(bucket, end, &end_of_value);
 	last_alike(bucket, &end_of_value, last);
 }
 
@@ -387,4 +409,19 @@ gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64
 	*entry = not_null;
 	*value = value_of(bucket, entry);
 	return has_neighbours(bucket, *value);
+}
+
+/* The first entry that there may be behind the bucket that was found last, whose first entry is this. */
+GpudsEntry
+gpuds_bucket_next(const GpudsBucket *bucket, const GpudsEntry *first)
+{
+	GpudsEntry bits;
+	GpudsEntry next;
+
+	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
+	next.w0 = first->w0 & bits.w0;
+	next.w1 = first->w1 & bits.w1;
+	next.t = first->t & bits.t;
+	set_value(bucket, bucket->end + 1, &next);
+	return next;
 }

@@ -50,6 +50,7 @@ extern void gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *exp
 extern void gpuds_bucket_find(void *bucket, const GpudsEntry *first, GpudsEntry *last);
 extern bool gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64 code,
 							   GpudsEntry *entry, int64 *value);
+extern GpudsEntry gpuds_bucket_next(const GpudsBucket *bucket, const GpudsEntry *first);
 extern bool gpuds_bucket_nulls_first(const GpudsBucket *bucket);
 extern void gpuds_bucket_nulls(const GpudsBucket *bucket, const GpudsEntry *alike, GpudsInterval *nulls);
 extern int gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);

@@ -876,12 +876,17 @@ explain_exprs(GpudsJoinState *state, int which, const char *label, List *ancesto
 }
 
 /* What the scan has done so far. */
-static const GpudsScanFigures *
-own_figures(GpudsJoinState *state)
+static GpudsScanFigures
+own_figures(const GpudsJoinState *state)
 {
-	GpudsScanFigures *figures = gpuds_scan_figures(state->scan);
+	GpudsScanFigures figures = { 0 };
 
-	figures->fetches = state->visible.fetches;
+	/* auto_explain may ask for those of a plan that was not executed. */
+	if (state->index)
+	{
+		figures = *gpuds_scan_figures(state->scan);
+		figures.fetches = state->visible.fetches;
+	}
 	return figures;
 }
 
@@ -915,7 +920,11 @@ shut_down(CustomScanState *css)
 	GpudsJoinState *state = (GpudsJoinState *) css;
 
 	if (state->index)
-		gpuds_explain_hand_in(&state->figures, own_figures(state));
+	{
+		const GpudsScanFigures own = own_figures(state);
+
+		gpuds_explain_hand_in(&state->figures, &own);
+	}
 }
 
 static void
@@ -929,7 +938,11 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
 	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
 	if (es->analyze)
-		gpuds_explain_figures(&state->figures, own_figures(state), &css->ss.ps, es);
+	{
+		const GpudsScanFigures own = own_figures(state);
+
+		gpuds_explain_figures(&state->figures, &own, &css->ss.ps, es);
+	}
 }
 
 static const CustomExecMethods exec_methods = {

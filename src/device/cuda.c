@@ -630,21 +630,25 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 /*
  * Counts the next intervals by one request with room for so many others.  Returns how many
  * entries are not on all-visible pages.  There is room for them: *count has them, and
- * the scan has moved.  There is not: the scan has not moved.  -1: none can be had.
+ * the scan has moved.  There is not, or not for the results: the scan has not moved.  -1: none can be had.
  */
 static int64
 ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 room, GpudsCount *count)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
 	int64 n = count_intervals(scan, spec, intervals_left(call, scan));
 	CountLayout layout = count_layout(spec, n, room);
+	GpudsMailbox *mailbox;
 	GpuRequest *request;
 	int64 found;
 	char *memory;
 
+	/* Where there is a result for each interval, all that are asked for must fit. */
+	if (spec->each &&
+		layout.input + input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
+		return PG_INT64_MAX;
+	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return -1;
-	/* Where there is a result for each interval, all that are asked for must fit. */
 	gpuds_staging_take(&count->span,
 					   layout.input +
 						   (spec->each ? input_bytes(scan, n) : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),

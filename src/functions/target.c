@@ -12,6 +12,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xlog.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/index.h"
 #include "catalog/objectaddress.h"
 #include "miscadmin.h"
@@ -79,6 +80,8 @@ check_privileges(Relation heap, Relation index, bool wants_ctid)
 	if (wants_ctid)
 		columns = bms_add_member(columns,
 								 SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber);
+	if (!GpudsMayUseSchema(RelationGetNamespace(heap)))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(RelationGetNamespace(heap)));
 	if (!may_read(table, columns))
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(heap->rd_rel->relkind),
 					   RelationGetRelationName(heap));
