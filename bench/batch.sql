@@ -77,7 +77,7 @@ CREATE TABLE bench.work (place int, section text, name text, type text, statemen
 INSERT INTO bench.work VALUES
 	(1, 'any', 'any_count', 'bigint', 'SELECT count(*) FROM t WHERE k = ANY ($1)'),
 	(2, 'any', 'any_sum', 'numeric', 'SELECT sum(v) FROM t WHERE k = ANY ($1)'),
-	(3, 'any', 'any_contains', 'bigint', 'SELECT array_length(present($1), 1)'),
+	(3, 'any', 'any_contains', 'bigint', 'SELECT array_length(present($1), 1)::bigint'),
 	(3, 'semi', 'exists', 'bigint', 'SELECT count(*) FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)'),
 	(4, 'semi', 'not_exists', 'bigint', 'SELECT count(*) FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.k = o.k)'),
 	(5, 'join', 'inner', 'numeric', 'SELECT sum(t.v) FROM o JOIN t ON t.k = o.k'),
