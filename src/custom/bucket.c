@@ -95,6 +95,7 @@ function_of(const Expr *expr, List **args)
 		*args = ((const OpExpr *) expr)->args;
 		return get_opcode(((const OpExpr *) expr)->opno);
 	}
+	*args = NIL;
 	return InvalidOid;
 }
 
@@ -106,7 +107,7 @@ gpuds_bucket_column(const Expr *expr)
 	Oid function = function_of(expr, &args);
 	int at = ascending_argument(function);
 
-	if (at < 0)
+	if (at < 0 || at >= list_length(args))
 		return NULL;
 	for (int i = 0; i < list_length(args); i++)
 	{

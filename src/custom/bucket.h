@@ -27,21 +27,21 @@ typedef struct GpudsBucket
 {
 	const GpudsKeyLayout *layout;
 	int column;
-	Measure measure; /* of the column */
 	Oid type;
-	int64 most; /* the highest value that the function is defined for; above: infinity */
-	bool zoned; /* depends on TimeZone */
+	Measure measure; /* of the column */
+	int64 most;      /* the highest value that the function is defined for; above: infinity */
 	ExprState *function;
 	ExprContext *context;
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
+	bool zoned; /* depends on TimeZone */
 
 	/* the bucket that was found last */
-	Datum value;
 	bool isnull;
+	bool has_end;
+	Datum value;
 	int64 end;   /* its last value of the column, if has_end */
 	int64 width; /* from the end of the one before; not above 0: not known */
-	bool has_end;
 } GpudsBucket;
 
 extern const Var *gpuds_bucket_column(const Expr *expr);

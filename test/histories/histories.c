@@ -118,7 +118,7 @@ make_table(PGconn *connection)
 		exit(2);
 }
 
-/* The statements must use the indexes, by either kind of scan: nothing else is tested here. */
+/* The statements must use the indexes, by each kind of scan: nothing else is tested here. */
 static void
 check_plans(PGconn *connection)
 {
@@ -126,12 +126,17 @@ check_plans(PGconn *connection)
 		"by_id(1)",           "by_key(1)",   "by_any('{1,2,3}')", "by_range(1, 5)", "by_lane(1, '{1,2}')",
 		"update(1, 1, 1, 1)", "touch(1, 1)", "delete(1)",
 	};
+	static const char *const kinds[][2] = {
+		{ "SET enable_bitmapscan = off", "Index Scan using h_" },
+		{ "SET enable_indexscan = off; SET gpuds.enable_scan = off", "Bitmap Index Scan on h_" },
+		{ "SET enable_indexscan = off", "Custom Scan (GpudsScan)" },
+	};
 	bool ok = true;
 
-	for (int bitmap = 0; bitmap < 2; bitmap++)
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(*kinds); kind++)
 	{
-		(void) execute(connection, bitmap ? "SET enable_seqscan = off; SET enable_indexscan = off"
-										  : "SET enable_seqscan = off; SET enable_bitmapscan = off");
+		(void) execute(connection, "SET enable_seqscan = off");
+		(void) execute(connection, kinds[kind][0]);
 		for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		{
 			char sql[100], plan[2000] = "";
@@ -141,7 +146,7 @@ check_plans(PGconn *connection)
 			answer = PQexec(connection, sql);
 			for (int line = 0; line < PQntuples(answer); line++)
 				strncat(plan, PQgetvalue(answer, line, 0), 150);
-			if (!strstr(plan, bitmap ? "Bitmap Index Scan on h_" : "Index Scan using h_"))
+			if (!strstr(plan, kinds[kind][1]))
 			{
 				ok = false;
 				printf("  %s: %s %s\n", sql, plan, PQerrorMessage(connection));
@@ -150,7 +155,7 @@ check_plans(PGconn *connection)
 		}
 		(void) execute(connection, "RESET ALL; SET client_min_messages = error; DISCARD PLANS");
 	}
-	result(ok, "all statements use gpu_btree, by index scans and by bitmap scans");
+	result(ok, "all statements use gpu_btree, by index scans, bitmap scans and GpudsScan");
 }
 
 /* Can this server be told that its device fails? */

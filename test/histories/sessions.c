@@ -738,12 +738,14 @@ change_settings(Session *session)
 		"SET enable_bitmapscan = off; SET enable_indexscan = on",
 		"SET enable_bitmapscan = on; SET enable_indexscan = off",
 		"SET enable_bitmapscan = on; SET enable_indexscan = on",
+		"SET gpuds.enable_scan = off",
+		"SET gpuds.enable_scan = on",
 	};
 	static const char *const devices[] = { "cuda", "cuda", "auto", "cpu" };
 	char text[300];
 
 	snprintf(text, sizeof(text), "SET enable_seqscan = off; SET plan_cache_mode = %s; %s; DISCARD PLANS",
-			 draw(&session->random, 4) ? "force_generic_plan" : "auto", scans[draw(&session->random, 3)]);
+			 draw(&session->random, 4) ? "force_generic_plan" : "auto", scans[draw(&session->random, 5)]);
 	command(session, text);
 	if (run.cuda)
 	{
