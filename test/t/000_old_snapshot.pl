@@ -22,11 +22,15 @@ if ($node->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = 
 $node->append_conf('postgresql.conf', "old_snapshot_threshold = 1\n");
 $node->restart;
 
+my $core = 'SET gpuds.enable_aggregate = off; SET gpuds.enable_scan = off';
 my %ways = (
-	'index-only scan' => 'SET enable_bitmapscan = off',
-	'index scan' => 'SET enable_bitmapscan = off; SET enable_indexonlyscan = off',
-	'bitmap scan' => 'SET enable_indexscan = off; SET enable_indexonlyscan = off');
-my %nodes = ('index-only scan' => 'Index Only Scan', 'index scan' => 'Index Scan', 'bitmap scan' => 'Bitmap Index Scan');
+	'index-only scan' => "SET enable_bitmapscan = off; $core",
+	'index scan' => "SET enable_bitmapscan = off; SET enable_indexonlyscan = off; $core",
+	'bitmap scan' => "SET enable_indexscan = off; SET enable_indexonlyscan = off; $core",
+	'GpudsScan' => 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET gpuds.enable_aggregate = off',
+	'GpudsAggregate' => 'SET enable_bitmapscan = off');
+my %nodes = ('index-only scan' => 'Index Only Scan', 'index scan' => 'Index Scan', 'bitmap scan' => 'Bitmap Index Scan',
+	'GpudsScan' => 'GpudsScan', 'GpudsAggregate' => 'GpudsAggregate');
 my $query = 'SELECT count(*), sum(k) FROM t WHERE k BETWEEN 1 AND 5000';
 my $too_old = 0;
 
