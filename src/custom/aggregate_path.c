@@ -123,6 +123,9 @@ static bool
 match_bucket(const Wanted *wanted, const IndexPath *path, GpudsAggregateKind *kind, int *column)
 {
 	*kind = GPUDS_GROUP_BUCKET;
+	*column = -1;
+	if (wanted->bucket == NULL || wanted->groups == NIL)
+		return false;
 	*column = index_column(path->indexinfo, linitial(wanted->groups), true);
 	return *column >= 0 && *column < path->indexinfo->nkeycolumns && !path->indexinfo->reverse_sort[*column];
 }
