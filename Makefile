@@ -13,12 +13,12 @@
 
 MODULE_big = gpuds
 EXTENSION = gpuds
-DATA = src/gpuds--0.1.0.sql
+DATA = src/gpuds--0.1.0.sql src/gpuds--0.1.0--0.2.0.sql src/gpuds--0.2.0.sql
 PGFILEDESC = "gpuds - index access methods whose search structures live on a GPU"
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c kernels/*/*.c)))
 
-REGRESS_OPTS = --inputdir=. --outputdir=.
+REGRESS_OPTS = --inputdir=. --outputdir=. --launcher=$(srcdir)/test/plans
 REGRESS = $(sort $(basename $(notdir $(wildcard sql/*.sql))))
 
 PG_CPPFLAGS = -I$(srcdir) -I$(srcdir)/src

@@ -14,15 +14,18 @@
  *					(kernels/gpu/structure.h)
  *	  capabilities	StructureCapability
  *
- * Beside its row the table says where a structure's functions are.  Whoever wants
- * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before including this file.
+ * Beside its row the table says where a structure's functions are.  A file that needs
+ * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before it includes this one.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef KERNELS_STRUCTURES_H
 #define KERNELS_STRUCTURES_H
 
-/* What a structure can do. */
+/*
+ * What a structure can do.  The access method asks for STRUCTURE_ORDERED.  The others no caller asks
+ * for yet, because all structures have them, and none is changed in place.
+ */
 typedef enum StructureCapability
 {
 	STRUCTURE_ORDERED = 1 << 0,    /* scans go through the entries in order, forward and backward */

@@ -122,7 +122,7 @@ SET gpuds.enable_aggregate = off;
 
 -- EXPLAIN ANALYZE measures each of many
 SET gpuds.enable_aggregate = on;
-SELECT regexp_replace(line, '\(cost.*(actual).*rows=(\d+) loops=(\d+)\)', '\1 rows=\2 loops=\3') AS line
+SELECT regexp_replace(line, '\(cost.*(actual).*rows=(\d+)(?:\.00)? loops=(\d+)\)', '\1 rows=\2 loops=\3') AS line
 FROM analyzed('SELECT i, (SELECT count(*) FROM t WHERE k = i) FROM generate_series(1, 5) i') line
 WHERE line ~ 'actual';
 SET gpuds.enable_aggregate = off;

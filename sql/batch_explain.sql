@@ -33,7 +33,7 @@ BEGIN
 		IF line ~ 'Bus Bytes: [1-9]' THEN
 			has_bus := true;
 		ELSE
-			RETURN NEXT CASE WHEN is_right(device) THEN replace(line, 'Device: ' || device, 'Device: as set') ELSE line END;
+			RETURN NEXT CASE WHEN device IS NOT NULL AND is_right(device) THEN replace(line, 'Device: ' || device, 'Device: as set') ELSE line END;
 		END IF;
 	END LOOP;
 	IF has_bus <> (device ~ 'cuda') THEN

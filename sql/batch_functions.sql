@@ -173,6 +173,69 @@ CALL wait_for_snapshots();
 VACUUM many;
 SELECT differs('many_k', 'k', '{1,2,120001,1,NULL}', 'int', 'many');
 
+-- many keys at once, most of them of rows that all see: a device answers for these as they come, in several pieces
+CREATE TABLE large (k bigint, u uuid) WITH (autovacuum_enabled = off, fillfactor = 50);
+INSERT INTO large SELECT i * 3, md5(i::text)::uuid FROM generate_series(1, 20000) i;
+CREATE INDEX large_k ON large USING gpu_btree (k);
+CREATE INDEX large_u ON large USING gpu_btree (u);
+CALL wait_for_snapshots();
+VACUUM ANALYZE large;
+CREATE FUNCTION large_keys(shift int) RETURNS bigint[] LANGUAGE sql AS $$
+	SELECT array_agg(CASE WHEN i % 1000 <> 5 THEN i::bigint * 7919 % 60100 - shift END ORDER BY i) FROM generate_series(1, 80000) i $$;
+CREATE FUNCTION wrong_of_large(shift int DEFAULT 0) RETURNS TABLE (elements bigint, wrong bigint, found bigint) LANGUAGE sql AS $$
+	WITH given AS MATERIALIZED (SELECT large_keys(shift) AS keys),
+	answer AS MATERIALIZED (SELECT u.* FROM given, unnest(keys, gpuds_contains('large_k', keys)) u (key, found)),
+	there AS MATERIALIZED (SELECT DISTINCT k + 0 AS k FROM large)
+	SELECT count(*), count(*) FILTER (WHERE found IS DISTINCT FROM CASE WHEN key IS NOT NULL THEN k IS NOT NULL END), count(*) FILTER (WHERE found)
+	FROM answer LEFT JOIN there ON k = key $$;
+CREATE FUNCTION bus_bytes(index regclass) RETURNS bigint LANGUAGE sql AS 'SELECT coalesce(sum(bus_bytes), 0)::bigint FROM gpuds_stat_indexes WHERE indexrelid = index';
+SELECT * FROM wrong_of_large();
+SELECT bus_bytes('large_k') AS before \gset
+SELECT bool_and(found) FROM unnest(gpuds_contains('large_k', ARRAY(SELECT (i::bigint * 7919 % 20000 + 1) * 3 FROM generate_series(1, 70000) i))) found;
+-- a key takes a word to a GPU, and one back, and then there is the visibility map
+SELECT bus_bytes('large_k') - :before <= 70000 * 18 + 16 * 8192 AS few_bus_bytes;
+SET work_mem = '64kB';
+SELECT * FROM wrong_of_large();
+RESET work_mem;
+-- rows on pages that are not all-visible, fresh ones, dead ones, and those that VACUUM has removed from the index
+INSERT INTO large SELECT i * 3 + 1, md5(i::text)::uuid FROM generate_series(1, 500) i;
+SELECT * FROM wrong_of_large();
+DELETE FROM large WHERE k % 700 = 0;
+SELECT * FROM wrong_of_large();
+UPDATE large SET k = k + 1 WHERE k % 1100 = 0;
+SELECT * FROM wrong_of_large();
+CALL wait_for_snapshots();
+VACUUM large;
+SELECT * FROM wrong_of_large();
+INSERT INTO large SELECT 7 * i, md5((-i)::text)::uuid FROM generate_series(1, 700) i;
+SELECT * FROM wrong_of_large(1);
+-- many fresh ones
+INSERT INTO large SELECT 2 * i, md5((2 * i)::text)::uuid FROM generate_series(1, 20000) i;
+SELECT * FROM wrong_of_large(1);
+SELECT count(*), count(*) FILTER (WHERE found IS DISTINCT FROM EXISTS (SELECT FROM large WHERE u = key)) AS wrong, count(*) FILTER (WHERE found)
+FROM (SELECT array_agg(md5((i * 7 % 1000 - 100)::text)::uuid) AS keys FROM generate_series(1, 1500) i) a, unnest(keys, gpuds_contains('large_u', keys)) u (key, found);
+-- own rows, deleted ones, and those of savepoints
+BEGIN;
+INSERT INTO large SELECT i FROM generate_series(1, 301, 3) i;
+DELETE FROM large WHERE k BETWEEN 3000 AND 4000;
+SELECT * FROM wrong_of_large();
+SAVEPOINT a;
+DELETE FROM large WHERE k BETWEEN 1 AND 300;
+INSERT INTO large SELECT 60000 + i FROM generate_series(1, 60) i;
+SELECT * FROM wrong_of_large();
+ROLLBACK TO a;
+SELECT * FROM wrong_of_large();
+ROLLBACK;
+SELECT * FROM wrong_of_large();
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM wrong_of_large(2);
+COMMIT;
+SELECT (array_dims(found), array_dims(found[1:1][2:2]), found[1][1:3]) FROM gpuds_contains('large_k', ARRAY(SELECT ARRAY[3, i, NULL, 4] FROM generate_series(1, 60) i)) found;
+CREATE TEMP TABLE tmp_large AS SELECT k FROM large;
+CREATE INDEX tmp_large_k ON tmp_large USING gpu_btree (k);
+SELECT count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('tmp_large_k', large_keys(0))) found;
+SELECT count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('large_k', large_keys(0))) found;
+
 -- deleted, updated, moved within the page, before and after VACUUM; TIDs are those of the rows
 DELETE FROM t WHERE id % 7 = 0;
 UPDATE t SET note = note || '!' WHERE id % 5 = 0;

@@ -76,7 +76,7 @@ SET enable_nestloop = off;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT o.id, t.note FROM o JOIN t ON t.k2 = 3 AND t.k = o.k AND t.v < o.s;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT count(*) FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.b = o.b);
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT o.w, t.k FROM o LEFT JOIN t ON t.k = o.k;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k);
+SELECT node_of('SELECT FROM o WHERE id > 0 AND EXISTS (SELECT FROM t WHERE t.k = o.k)');
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_nestloop;
@@ -175,6 +175,15 @@ DELETE FROM t;
 SELECT joined('SELECT * FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.k = o.k)', 't_k');
 ROLLBACK TO s;
 SELECT joined('SELECT * FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)', 't_k');
+-- an inner table that is proved empty
+SELECT joined('SELECT o.id, t.id FROM o LEFT JOIN t ON t.k = o.k AND t.k = NULL');
+SELECT joined('SELECT o.id, t.id FROM o LEFT JOIN (SELECT * FROM t WHERE false) t ON t.k = o.k');
+SELECT joined('SELECT id FROM o WHERE NOT EXISTS (SELECT FROM (SELECT * FROM t WHERE v = NULL) t WHERE t.k = o.k)');
+ALTER TABLE t ADD CONSTRAINT t_k_check CHECK (k < 5000);
+SET constraint_exclusion = on;
+SELECT joined('SELECT o.id, t.id FROM o LEFT JOIN (SELECT * FROM t WHERE k > 6000) t ON t.k = o.k');
+RESET constraint_exclusion;
+ALTER TABLE t DROP CONSTRAINT t_k_check;
 ROLLBACK;
 
 -- what a statement adds, it does not join with

@@ -18,17 +18,13 @@ VACUUM ANALYZE t;
 -- The rows of a query by the node, which the plan must have with the index that is named, and by a sequential scan.
 CREATE FUNCTION scanned(query text, index text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	right_answer text;
+	right_answer text := right_digest_of(query, false);
 	answer text;
 	plan text;
 BEGIN
-	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_seqscan = off;
 	SET LOCAL enable_indexscan = off;
 	SET LOCAL enable_indexonlyscan = off;
-	SET LOCAL enable_bitmapscan = off;
-	right_answer := digest_of(query, false);
-	SET LOCAL enable_seqscan = off;
-	SET LOCAL enable_bitmapscan = on;
 	SET LOCAL gpuds.enable_scan = on;
 	plan := plan_of(query);
 	answer := digest_of(query, false);

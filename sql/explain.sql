@@ -67,13 +67,15 @@ SELECT estimated_rows('SELECT * FROM t WHERE k = 42'),
 	estimated_rows('SELECT * FROM t WHERE k IN (1, 2, 3, 4)'),
 	estimated_rows('SELECT * FROM t WHERE k IS NULL');
 
--- scans are counted where btree's are
+-- scans are counted where btree's are; what a transaction has counted is kept to its end
+BEGIN;
 SELECT count(*) FROM t WHERE k = 42;
 SELECT count(*) FROM t WHERE k IN (42, 43);
 SET enable_indexscan = off;
 SELECT count(*) FROM t WHERE k = 42;
 SELECT pg_stat_get_xact_numscans('t_gpu'::regclass) >= 3 AS scans,
 	pg_stat_get_xact_tuples_returned('t_gpu'::regclass) >= 4 AS tuples;
+COMMIT;
 RESET enable_seqscan;
 RESET enable_indexscan;
 

@@ -18,12 +18,16 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 ANALYZE t, o;
 SELECT same('SELECT * FROM t WHERE k BETWEEN 1000 AND 30000', 't_k');
 SELECT same('SELECT k FROM t ORDER BY k', 't_k', true);
-SELECT pg_relation_size('t_k') AS with_workers \gset
 SET max_parallel_maintenance_workers = 0;
 REINDEX INDEX t_k;
 SELECT same('SELECT k FROM t ORDER BY k', 't_k', true);
-SELECT pg_relation_size('t_k') = :with_workers AS same_size;
+-- Of a table without dead rows, which any old snapshot would bring into one of the two.  Each
+-- of the three that write together may leave its last page half empty.
+CREATE INDEX o_k ON o USING gpu_btree (k);
 SET max_parallel_maintenance_workers = 2;
+CREATE INDEX o_k2 ON o USING gpu_btree (k);
+SELECT (pg_relation_size('o_k2') - pg_relation_size('o_k')) / 8192 BETWEEN 0 AND 2 AS same_size;
+DROP INDEX o_k, o_k2;
 CREATE INDEX t_dk ON t USING gpu_btree (d DESC, k) WHERE id % 2 = 0;
 SELECT same('SELECT d, k FROM t WHERE id % 2 = 0 ORDER BY d, k DESC', 't_dk', true);
 DROP INDEX t_dk;

@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "access/amapi.h"
+#include "access/stratnum.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -19,6 +21,11 @@
 
 #if PG_VERSION_NUM < 150000
 #error "gpuds needs PostgreSQL 15 or later"
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
 #endif
 
 #if PG_VERSION_NUM >= 160000
@@ -41,6 +48,18 @@
 	(object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK)
 #else
 #define GpudsMayUseSchema(schema) (pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK)
+#endif
+
+/* May the user read a whole table?  No, if it has just been dropped. */
+#define GpudsMaySelect(table) \
+	(pg_class_aclcheck_ext(table, GetUserId(), ACL_SELECT, &(bool){ false }) == ACLCHECK_OK)
+
+/* May the user call a function? */
+#if PG_VERSION_NUM >= 160000
+#define GpudsMayExecute(function) \
+	(object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK)
+#else
+#define GpudsMayExecute(function) (pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK)
 #endif
 
 /* Did the transaction in progress give the relation another file? */
@@ -186,6 +205,34 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsIndexBeginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
+/* The same for a node of core's, which since 18 shows how often it has searched the index. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsIndexBeginscanOf(node, index, nkeys)                                                     \
+	index_beginscan(((ScanState *) (node))->ss_currentRelation, index, (node)->state->es_snapshot,    \
+					IsA(node, IndexOnlyScanState) ? &((IndexOnlyScanState *) (node))->ioss_Instrument \
+												  : &((IndexScanState *) (node))->iss_Instrument,     \
+					nkeys, 0)
+#else
+#define GpudsIndexBeginscanOf(node, index, nkeys) \
+	index_beginscan(((ScanState *) (node))->ss_currentRelation, index, (node)->state->es_snapshot, nkeys, 0)
+#endif
+
+/* Parameters of amestimateparallelscan. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsEstimateParallelScanParams Relation index, int nkeys, int norderbys
+#elif PG_VERSION_NUM >= 170000
+#define GpudsEstimateParallelScanParams int nkeys, int norderbys
+#else
+#define GpudsEstimateParallelScanParams void
+#endif
+
+/* Where a parallel index scan has the access method's part of its shared memory. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsParallelScanOffset(shared) ((shared)->ps_offset_am)
+#else
+#define GpudsParallelScanOffset(shared) ((shared)->ps_offset)
+#endif
+
 /* A table of a plan, by its number; it is open while the plan runs. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid, false)
@@ -200,6 +247,108 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #else
 #define GpudsCopyNulling(to, from) ((void) 0)
 #define GpudsCopyPlaceholderNulling(to, from) ((void) 0)
+#endif
+
+/* What an expression of a table's columns is in a child of the table, or a child's child. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsTranslate(root, expr, child, parent) adjust_appendrel_attrs_multilevel(root, expr, child, parent)
+#else
+#define GpudsTranslate(root, expr, child, parent) \
+	adjust_appendrel_attrs_multilevel(root, expr, (child)->relids, (parent)->relids)
+#endif
+
+/* Has a column that is declared NOT NULL no NULLs?  Since 18 the declaration may be NOT VALID. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsNotNullIsValid(rel, attno) bms_is_member(attno, (rel)->notnullattnums)
+#else
+#define GpudsNotNullIsValid(rel, attno) true
+#endif
+
+/* What rows are grouped by; since 16 without what is the same in all of them. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsGroupClause(root) ((root)->processed_groupClause)
+#else
+#define GpudsGroupClause(root) ((root)->parse->groupClause)
+#endif
+
+/* Takes over how many nodes below a path are disabled; before 18, costs say so. */
+#if PG_VERSION_NUM >= 180000
+#define GpudsAddDisabledNodes(path, below) ((path)->disabled_nodes += (below)->disabled_nodes)
+#else
+#define GpudsAddDisabledNodes(path, below) ((void) 0)
+#endif
+
+/* Before 17, core plans the workers of a build for btree only. */
+#define GPUDS_CORE_PLANS_BUILDS (PG_VERSION_NUM >= 170000)
+
+/*
+ * Since 18, core asks an access method what its strategies mean, and what the operators of a family allow it
+ * to conclude.  Strategies and families are btree's.  There is no hashing, and no height of a tree that costs
+ * would depend on (amgettreeheight).
+ */
+#if PG_VERSION_NUM >= 180000
+static inline CompareType
+gpuds_translate_strategy(StrategyNumber strategy, Oid opfamily)
+{
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+			return COMPARE_LT;
+		case BTLessEqualStrategyNumber:
+			return COMPARE_LE;
+		case BTEqualStrategyNumber:
+			return COMPARE_EQ;
+		case BTGreaterEqualStrategyNumber:
+			return COMPARE_GE;
+		case BTGreaterStrategyNumber:
+			return COMPARE_GT;
+		default:
+			return COMPARE_INVALID;
+	}
+}
+
+static inline StrategyNumber
+gpuds_translate_cmptype(CompareType type, Oid opfamily)
+{
+	switch (type)
+	{
+		case COMPARE_LT:
+			return BTLessStrategyNumber;
+		case COMPARE_LE:
+			return BTLessEqualStrategyNumber;
+		case COMPARE_EQ:
+			return BTEqualStrategyNumber;
+		case COMPARE_GE:
+			return BTGreaterEqualStrategyNumber;
+		case COMPARE_GT:
+			return BTGreaterStrategyNumber;
+		default:
+			return InvalidStrategy;
+	}
+}
+
+#define GpudsSetConsistency(routine)                                                             \
+	((routine)->amcanhash = false, (routine)->amconsistentequality = true,                       \
+	 (routine)->amconsistentordering = (routine)->amcanorder, (routine)->amgettreeheight = NULL, \
+	 (routine)->amtranslatestrategy = gpuds_translate_strategy,                                  \
+	 (routine)->amtranslatecmptype = gpuds_translate_cmptype)
+#else
+#define GpudsSetConsistency(routine) ((void) 0)
+#endif
+
+/* Properties of an access method that 15 does not know; amcanorder is set. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsSetLaterProperties(routine)      \
+	do                                        \
+	{                                         \
+		(routine)->amsummarizing = false;     \
+		(routine)->amcanbuildparallel = true; \
+		GpudsSetConsistency(routine);         \
+	} while (0)
+#elif PG_VERSION_NUM >= 160000
+#define GpudsSetLaterProperties(routine) ((routine)->amsummarizing = false)
+#else
+#define GpudsSetLaterProperties(routine) ((void) 0)
 #endif
 
 /* EXPLAIN's count of index searches. */

@@ -3,7 +3,7 @@
  * gpuds.c
  *	  Library start: settings, shared memory, hooks.
  *
- * The only file that knows all rooms, and that none of them calls.
+ * Each room says what shared memory, settings and hooks it needs; no room calls this file.
  *
  *-------------------------------------------------------------------------
  */

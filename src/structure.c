@@ -26,6 +26,16 @@
 						  .release = prefix##_cpu_release,           \
 						  .verify = prefix##_cpu_verify } },
 
+/* Others know only sizes of their types. */
+#define STRUCTURE_FITS(number, NAME, prefix, Name, can)                   \
+	StaticAssertDecl(sizeof(prefix##_cpu_tree) <= CPU_TREE_BYTES &&       \
+						 _Alignof(prefix##_cpu_tree) <= sizeof(uint64),   \
+					 "a tree of the structure " #prefix " is too large"); \
+	StaticAssertDecl(sizeof(prefix##_cpu_build) <= CPU_BUILD_BYTES &&     \
+						 _Alignof(prefix##_cpu_build) <= sizeof(uint64),  \
+					 "a load of the structure " #prefix " is too large");
+STRUCTURE_ROWS(STRUCTURE_FITS)
+
 static const GpudsStructure structures[STRUCTURE_NUMBERS] = { STRUCTURE_ROWS(STRUCTURE_ENTRY) };
 
 const GpudsStructure *

@@ -6,6 +6,7 @@ package DifferentialPartitions;
 use strict;
 use warnings;
 
+use DifferentialGroups;
 use DifferentialScript qw(_int _one _chance _weighted);
 use parent -norequire, 'DifferentialScript';
 
@@ -83,6 +84,21 @@ sub _detach
 	return;
 }
 
+# Of a query's rows in all partitions, and of their groups: what partitions have is put together
+sub _aggregate
+{
+	my ($self) = @_;
+	my @columns = grep { $_->{expr} =~ /^k\d+$/ } @{ $self->{columns} };
+	my $by = @columns ? _one(@columns) : undef;
+	my $filter = $self->{predicate} ? " WHERE $self->{predicate}" : '';
+	my $measures = measures_of(map { [ $_->{type}, $_->{expr} ] } @columns);
+
+	$self->_query("SELECT $measures FROM {T}$filter", kind => 'ordered', noplan => 1);
+	$self->_query('SELECT ' . bucket_of($by->{type}, $by->{expr}) . ", $measures FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1)
+	  if $by;
+	return;
+}
+
 sub _step
 {
 	my ($self) = @_;
@@ -111,6 +127,7 @@ sub _step
 		$self->_both(_one("REINDEX TABLE {T}_p$part", "VACUUM (INDEX_CLEANUP ON) {T}_p$part", "VACUUM FULL {T}_p$part", "TRUNCATE {T}_p$part", 'VACUUM (INDEX_CLEANUP ON) {T}'));
 	}
 	$self->_random_query;
+	$self->_aggregate;
 	return;
 }
 

@@ -23,6 +23,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use DifferentialGroups;
+use DifferentialRandom;
 use DifferentialTypes;
 
 use Exporter 'import';
@@ -90,32 +92,6 @@ sub server { return 'main'; }
 sub harmless { return qr/current transaction is aborted|division by zero|must not be prepared|(?:savepoint|cursor) .* does not exist/; }
 
 #
-# Random choices
-#
-
-sub _int { my ($low, $high) = @_; return $low + int(rand($high - $low + 1)); }
-sub _one { return $_[ int(rand(@_)) ]; }
-sub _chance { return rand() < $_[0]; }
-
-# An element of a list of pairs weight, value
-sub _weighted
-{
-	my @pairs = @_;
-	my $sum = 0;
-	my $at;
-
-	$sum += $pairs[ 2 * $_ ] for 0 .. @pairs / 2 - 1;
-	$at = rand($sum);
-	while (@pairs > 2)
-	{
-		return $pairs[1] if $at < $pairs[0];
-		$at -= $pairs[0];
-		splice(@pairs, 0, 2);
-	}
-	return $pairs[1];
-}
-
-#
 # Output
 #
 
@@ -149,7 +125,8 @@ sub _settings
 	my ($self, %on) = @_;
 	my @all = qw(seqscan indexscan indexonlyscan bitmapscan sort incremental_sort hashjoin mergejoin nestloop hashagg material memoize);
 
-	$self->_say(join('\; ', (map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all), 'SET gpuds.enable_scan=' . _one('on', 'off')) . ';');
+	$self->_say(join('\; ', (map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all), 'SET gpuds.enable_scan=' . _one('on', 'off'),
+			'SET max_parallel_workers_per_gather=' . _one(0, 0, 2)) . ';');
 	return;
 }
 
@@ -357,7 +334,7 @@ sub _random_query
 	my $kind = _weighted(
 		30, 'rows', 10, 'count', 16, 'ordered', $TYPES{ $first->{type} }{minmax} ? 6 : 0, 'minmax',
 		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self',
-		$self->_has_functions ? 8 : 0, 'function');
+		$self->_has_functions ? 8 : 0, 'function', 6, 'groups');
 	my $where = $self->_where;
 	my $noplan = !$self->_usable($where);
 	my $predicate = $self->{predicate};
@@ -399,6 +376,13 @@ sub _random_query
 		my $filter = $predicate ? " WHERE $predicate" : '';
 		$self->_query(_one("SELECT count(*) FROM {T}$filter", "SELECT 1 FROM {T}$filter LIMIT 7", "SELECT EXISTS (SELECT FROM {T}$filter)"), noplan => 1);
 	}
+	elsif ($kind eq 'exists' && _chance(0.4))
+	{
+		my $list = _one('count(*)', 'count(*), sum(v)', 'id', $e);
+		$self->_query("SELECT $list FROM {T} WHERE $e IN (SELECT p.k FROM {P} p" . (_chance(0.3) ? ' WHERE p.n > ' . _int(0, 5) : '') . ')'
+			  . ($predicate ? " AND $predicate" : '') . (_chance(0.3) ? ' AND v > ' . _int(0, 90) : ''),
+			kind => 'nestloop', noplan => 1);
+	}
 	elsif ($kind eq 'exists')
 	{
 		my $not = _one('', 'NOT ');
@@ -422,6 +406,13 @@ sub _random_query
 	{
 		$self->_query("SELECT count(*) FROM (SELECT * FROM {T} WHERE $where ORDER BY id LIMIT 40) a, LATERAL (SELECT id FROM {T} b WHERE "
 			  . ($e =~ /^k\d+$/ ? "b.$e = a.$e" : "b.id = a.id") . ($predicate ? " AND $predicate" : '') . ') c', kind => 'nestloop', noplan => 1);
+	}
+	elsif ($kind eq 'groups')
+	{
+		my $filter = _chance(0.5) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
+		my @columns = grep { $_->{expr} =~ /^k\d+$/ } @{ $self->{columns} };
+		$self->_query('SELECT ' . ($e =~ /^k\d+$/ ? bucket_of($first->{type}, $e) : $e) . ', '
+			  . measures_of(map { [ $_->{type}, $_->{expr} ] } @columns) . " FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1);
 	}
 	elsif ($kind eq 'function')
 	{
@@ -627,7 +618,7 @@ sub _some_rows
 sub _change
 {
 	my ($self) = @_;
-	my $kind = _weighted(10, 'insert', 4, 'select', 8, 'update', 4, 'hot', 6, 'delete');
+	my $kind = _weighted(10, 'insert', 4, 'select', 8, 'update', 4, 'hot', 6, 'delete', 3, 'join');
 	my $target = _one(@{ $self->{base} });
 
 	if (_chance(0.5)) { $self->_settings(_index_settings('any')); }
@@ -650,6 +641,17 @@ sub _change
 			$TYPES{ $target->{type} }{add} && $target->{type} !~ /float/ ? 3 : 0, "$target->{name} = $target->{name} " . _one('+', '-') . ' 1',
 			1, 'v = (v + 13) % 100');
 		$self->_both("UPDATE {T} SET $set WHERE " . $self->_some_rows);
+	}
+	elsif ($kind eq 'join')
+	{
+		my $e = $self->{columns}[0]{expr};
+		my $on = "p.k = $e" . ($self->{predicate} ? " AND $self->{predicate}" : '');
+
+		$self->_settings(_index_settings('nestloop'));
+		$self->_both(_one(
+			"UPDATE {T} SET v = (v + 17) % 100 FROM {P} p WHERE $on", "DELETE FROM {T} USING {P} p WHERE $on AND v < 30",
+			"MERGE INTO {T} USING (SELECT DISTINCT k FROM {P}) p ON $on WHEN MATCHED AND v < 20 THEN DELETE WHEN MATCHED THEN UPDATE SET v = v - 1")
+		);
 	}
 	elsif ($kind eq 'hot')
 	{
@@ -876,7 +878,9 @@ sub _session
 {
 	my ($self) = @_;
 
-	$self->_say('SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", 'SET extra_float_digits = 1;', 'SET search_path = diff, public;');
+	$self->_say('SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", 'SET extra_float_digits = 1;', 'SET search_path = diff, public;',
+		# As soon as a query may have workers, it has them
+		'SET parallel_setup_cost = 0;', 'SET parallel_tuple_cost = 0;', 'SET min_parallel_table_scan_size = 0;', 'SET max_parallel_workers_per_gather = 0;');
 	return;
 }
 

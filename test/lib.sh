@@ -10,6 +10,7 @@
 #   pg_root   prefix under which the server's installation was copied (use_root)
 #   bindir    programs of that copy
 #   pgxs      its lib/pgxs/src
+#   program   what pg_ctl starts in the place of postgres; empty: that copy's
 #   user      user that builds and tests, "postgres" if we are root
 
 die()
@@ -22,6 +23,8 @@ note()
 {
 	echo "== $*"
 }
+
+program=
 
 # Runs a command as the user of the tests.
 as_user()
@@ -64,6 +67,9 @@ install_packages()
 	fi
 	if wants kernels || wants '*_cuda'; then
 		wanted+=(g++)
+	fi
+	if [ -n "${GPUDS_TEST_VALGRIND-}" ]; then
+		wanted+=(valgrind libc6-dbg)
 	fi
 	if [ -z "${PG_CONFIG-}" ]; then
 		major=$(ls -d /usr/lib/postgresql/*/lib/pgxs 2>/dev/null | sort -V | tail -1 | cut -d/ -f5)
@@ -192,14 +198,14 @@ start_server()
 			echo "$setting"
 		done
 	} | as_user tee -a "$data/postgresql.conf" >/dev/null
-	as_user pg_ctl -D "$data" -l "$work/log/$name.server" -w -t 60 start >/dev/null ||
+	as_user pg_ctl ${program:+-p "$program"} -D "$data" -l "$work/log/$name.server" -w -t 300 start >/dev/null ||
 		{ tail -20 "$work/log/$name.server"; return 1; }
 	export PGHOST=$work/$name/sockets PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 }
 
 stop_server()
 {
-	as_user pg_ctl -D "$work/$1/data" -m fast -w -t 60 stop >/dev/null 2>&1
+	as_user pg_ctl -D "$work/$1/data" -m fast -w -t 300 stop >/dev/null 2>&1
 }
 
 #

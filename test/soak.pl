@@ -204,7 +204,7 @@ sub start_loop
 
 # Errors that the sessions are meant to have: of cancelled statements and their parallel workers,
 # of an index that went while somebody was about to evict it, and of a session that ended before it was cancelled
-my $expected = qr/canceling statement due to|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|open relation with OID)|is not a PostgreSQL backend process/;
+my $expected = qr/canceling (?:statement due to|autovacuum task)|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|open relation with OID)|is not a PostgreSQL backend process/;
 
 # Statements, and a line of each error that is not expected
 sub say_sql
@@ -312,7 +312,7 @@ sub quiet
 	my ($session, $baseline) = @_;
 	my $now;
 
-	for my $try (1 .. 100)
+	for my $try (1 .. 600)
 	{
 		$session->query("SELECT count(gpuds_index_evict(c.oid::regclass)) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'gpu_btree' AND c.relkind = 'i';");
 		$now = devices($session);
@@ -374,7 +374,7 @@ while (time < $over)
 
 # Whoever does not end now hangs
 my %status;
-my $deadline = time + 60;
+my $deadline = time + 300;
 while (%pid && time < $deadline)
 {
 	for my $name (keys %pid)

@@ -15,7 +15,7 @@
 #include "kernels/btree/apply_leaf.h"
 #include "kernels/btree/apply_level.h"
 
-/* One block makes a level of at most so many nodes. */
+/* One block makes a level of no more nodes. */
 #define GPU_SMALL_LEVEL 1024
 
 /*

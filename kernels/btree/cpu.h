@@ -5,7 +5,8 @@
  *
  *	  tree_cpu.h	cpu_btree_init, cpu_btree_view, cpu_btree_entries,
  *					cpu_btree_reclaim, cpu_btree_withdraw, cpu_btree_release
- *	  probe_cpu.h	cpu_btree_scan, cpu_btree_count
+ *	  probe_cpu.h	cpu_btree_scan
+ *	  count_cpu.h	cpu_btree_count
  *	  build_cpu.h	cpu_btree_build_*
  *	  apply_cpu.h	cpu_btree_apply
  *	  verify_cpu.h	cpu_btree_verify
@@ -19,6 +20,7 @@
 
 #include "kernels/btree/apply_cpu.h"
 #include "kernels/btree/build_cpu.h"
+#include "kernels/btree/count_cpu.h"
 #include "kernels/btree/probe_cpu.h"
 #include "kernels/btree/tree_cpu.h"
 #include "kernels/btree/verify_cpu.h"

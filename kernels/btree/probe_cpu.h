@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * probe_cpu.h
- *	  Reading a version of a tree on a CPU: scans and counts, of many intervals
- *	  at a time.
+ *	  Reading a version of a tree on a CPU, many intervals at a time.
  *
  * A probe is one interval on its way through the tree.  Probes of neighbouring
  * intervals go down together until they part.  From there each notes at every
@@ -212,6 +211,28 @@ cpu_btree_probe_emit(CpuBtreeProbe *p, const BtreeView *view, GpudsEntry *out, i
 	return done;
 }
 
+/* How many of the scan's next intervals go down together; left: those that it has. */
+HOST_INLINE int
+cpu_btree_together(int64_t left)
+{
+	return left < CPU_BTREE_INTERLEAVED ? (int) left : CPU_BTREE_INTERLEAVED;
+}
+
+/* Takes the probes of the scan's next intervals down to their first leaves. */
+HOST_INLINE void
+cpu_btree_probes_down(CpuBtreeProbe *probes, int together, const BtreeView *view, const GpudsScan *scan,
+					  const bool forward, const int nw)
+{
+	for (int i = 0; i < together; i++)
+		cpu_btree_probe_init(&probes[i], scan, i, forward);
+	for (int depth = cpu_btree_probes_common(probes, together, view, forward, nw); depth < view->height - 1;
+		 depth++)
+	{
+		for (int i = 0; i < together; i++)
+			cpu_btree_probe_step(&probes[i], view, depth, forward, nw);
+	}
+}
+
 HOST_INLINE int64_t
 cpu_btree_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
 				   const int nw)
@@ -222,22 +243,11 @@ cpu_btree_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int6
 	while (done < cap)
 	{
 		int64_t left = forward ? scan->n - scan->next : scan->next;
-		int together = CPU_BTREE_INTERLEAVED;
+		int together = cpu_btree_together(left < cap - done ? left : cap - done);
 
-		if (together > left)
-			together = (int) left;
-		if (together > cap - done)
-			together = (int) (cap - done);
 		if (together == 0)
 			break;
-		for (int i = 0; i < together; i++)
-			cpu_btree_probe_init(&probes[i], scan, i, forward);
-		for (int depth = cpu_btree_probes_common(probes, together, view, forward, nw);
-			 depth < view->height - 1; depth++)
-		{
-			for (int i = 0; i < together; i++)
-				cpu_btree_probe_step(&probes[i], view, depth, forward, nw);
-		}
+		cpu_btree_probes_down(probes, together, view, scan, forward, nw);
 		for (int i = 0; i < together; i++)
 		{
 			if (!probes[i].empty && view->height > 0)
@@ -271,82 +281,6 @@ cpu_btree_scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry 
 	if (forward)
 		return cpu_btree_scan_any(view, scan, out, cap, true, 2);
 	return cpu_btree_scan_any(view, scan, out, cap, false, 2);
-}
-
-/*
- * An interval on its way to being counted: two descents, to the ranks of its
- * first entry and of the first behind it.
- */
-typedef struct CpuBtreeCounter
-{
-	GpudsEntry lo;
-	GpudsEntry hi;
-	BtreeRef lo_ref;
-	BtreeRef hi_ref;
-} CpuBtreeCounter;
-
-/* One step down; returns the difference of the ranks so far, modulo 2^64. */
-HOST_INLINE uint64_t
-cpu_btree_counter_step(CpuBtreeCounter *c, const BtreeView *view, const bool leaf, const int nw)
-{
-	const uint64_t *lo = btree_node(view->base, c->lo_ref);
-	const uint64_t *hi = btree_node(view->base, c->hi_ref);
-	uint64_t from = btree_inner_link(lo, btree_inner_rank(lo, &c->lo, nw));
-	uint64_t to = btree_inner_link(hi, btree_inner_rank(hi, &c->hi, nw));
-
-	c->lo_ref = btree_link_ref(from);
-	c->hi_ref = btree_link_ref(to);
-	cpu_btree_prefetch(view->base, c->lo_ref, leaf, nw);
-	if (c->hi_ref != c->lo_ref)
-		cpu_btree_prefetch(view->base, c->hi_ref, leaf, nw);
-	return btree_link_before(to) - btree_link_before(from);
-}
-
-HOST_INLINE uint64_t
-cpu_btree_count_any(const BtreeView *view, const GpudsInterval *intervals, int64_t n, const int nw)
-{
-	CpuBtreeCounter counters[CPU_BTREE_INTERLEAVED];
-	uint64_t sum = 0;
-	int64_t next = 0;
-
-	while (view->height > 0 && next < n)
-	{
-		int together = 0;
-
-		for (; next < n && together < CPU_BTREE_INTERLEAVED; next++)
-		{
-			CpuBtreeCounter *c = &counters[together];
-
-			if (entry_less(&intervals[next].hi, &intervals[next].lo))
-				continue;
-			c->lo = intervals[next].lo;
-			c->hi = btree_after(&intervals[next].hi);
-			c->lo_ref = c->hi_ref = view->root;
-			together++;
-		}
-		for (int level = view->height - 1; level > 0; level--)
-		{
-			for (int i = 0; i < together; i++)
-				sum += cpu_btree_counter_step(&counters[i], view, level == 1, nw);
-		}
-		for (int i = 0; i < together; i++)
-		{
-			const CpuBtreeCounter *c = &counters[i];
-
-			sum += (uint64_t) btree_leaf_rank(btree_node(view->base, c->hi_ref), &c->hi, nw);
-			sum -= (uint64_t) btree_leaf_rank(btree_node(view->base, c->lo_ref), &c->lo, nw);
-		}
-	}
-	return sum;
-}
-
-/* How many entries the intervals hold: a difference of two ranks each. */
-HOST_FN uint64_t
-cpu_btree_count(const BtreeView *view, const GpudsInterval *intervals, int64_t n)
-{
-	if (view->nwords == 1)
-		return cpu_btree_count_any(view, intervals, n, 1);
-	return cpu_btree_count_any(view, intervals, n, 2);
 }
 
 #endif /* BTREE_PROBE_CPU_H */

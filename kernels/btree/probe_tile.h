@@ -117,7 +117,10 @@ gpu_tile_leaf_rank(const BtreeView &view, BtreeRef ref, const GpudsEntry &x)
 	return __popc(lt & 0x0F0F);
 }
 
-/* How many entries of the tree are before x, and the leaf in which it is or would be; the tree is not empty. */
+/*
+ * How many entries of the tree are before x, and the leaf in which it is or would be; the tree is not
+ * empty.
+ */
 __device__ __forceinline__ uint64_t
 gpu_tile_lower_bound(const BtreeView &view, const GpudsEntry &x, BtreeRef *leaf, int *place)
 {

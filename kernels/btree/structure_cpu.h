@@ -95,4 +95,15 @@ btree_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool fo
 	return cpu_btree_scan(&view, scan, forward, out, cap);
 }
 
+HOST_FN bool
+btree_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most, CpuCount *count)
+{
+	BtreeView view;
+
+	if (!cpu_btree_view(arena, (const CpuBtree *) tree, &view))
+		return false;
+	cpu_btree_count(&view, scan, most, count);
+	return true;
+}
+
 #endif /* BTREE_STRUCTURE_CPU_H */

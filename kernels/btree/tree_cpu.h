@@ -48,9 +48,9 @@ typedef struct CpuBtreeQueueUnit
 
 /*
  * A tree, which begins as CpuTree does (kernels/cpu/structure.h).  head is one word, so
- * that a reader gets root, height and width of one and the same version: bit 63 set (else there is no tree), bit 48 which of
- * the counts is the version's, bits 47..40 key words, 39..32 height, 31..0 root.
- * The version only ever rises, over all lives of the struct.
+ * that a reader gets root, height and width of one and the same version: bit 63 set (else there is no
+ * tree), bit 48 which of the counts is the version's, bits 47..40 key words, 39..32 height, 31..0
+ * root.  The version only ever rises, over all lives of the struct.
  */
 typedef struct CpuBtree
 {

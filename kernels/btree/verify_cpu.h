@@ -117,7 +117,10 @@ cpu_btree_siblings_open(CpuBtreeSiblings *children, const Arena *arena, const Bt
 	}
 }
 
-/* Node i of a list and what is below it; right: at the tree's right edge.  Recursion is as deep as the tree. */
+/*
+ * Node i of a list and what is below it; right: at the tree's right edge.  Recursion is as deep as the
+ * tree.
+ */
 HOST_FN bool
 cpu_btree_verify_node(CpuBtreeVerify *v, const BtreeList *list, int64_t i, int level, bool right)
 {

@@ -119,6 +119,42 @@ entry_equal(const GpudsEntry *a, const GpudsEntry *b)
 	return a->w0 == b->w0 && a->w1 == b->w1 && a->t == b->t;
 }
 
+/* The lowest number above an entry of a structure of nw key words, which is not the highest. */
+KERNEL_FN GpudsEntry
+entry_behind(GpudsEntry e, const int nw)
+{
+	if (++e.t == 0 && (nw == 1 || ++e.w1 == 0))
+		e.w0++;
+	return e;
+}
+
+/* The highest number below an entry, which is not the lowest. */
+KERNEL_FN GpudsEntry
+entry_before(GpudsEntry e)
+{
+	if (e.t-- == 0 && e.w1-- == 0)
+		e.w0--;
+	return e;
+}
+
+/* The highest number that has an entry's bits where there are ones. */
+KERNEL_FN GpudsEntry
+entry_last_alike(const GpudsEntry *e, const GpudsEntry *ones)
+{
+	GpudsEntry last = { e->w0 | ~ones->w0, e->w1 | ~ones->w1, e->t | ~ones->t };
+
+	return last;
+}
+
+/* The lowest one. */
+KERNEL_FN GpudsEntry
+entry_first_alike(const GpudsEntry *e, const GpudsEntry *ones)
+{
+	GpudsEntry first = { e->w0 & ones->w0, e->w1 & ones->w1, e->t & ones->t };
+
+	return first;
+}
+
 /* Interval i of a scan. */
 KERNEL_FN GpudsInterval
 entry_scan_interval(const GpudsScan *scan, int64_t i)

@@ -4,7 +4,7 @@
  *	  Which versions are still being read.
  *
  * A reader has a slot of its own.  Before it looks at a structure it writes
- * the structure's version into the slot; whoever frees memory looks at all
+ * the structure's version into the slot; a process that frees memory looks at all
  * slots.  The reader makes sure that the version has not moved since it wrote
  * it: then either the writer sees the slot, or the reader has seen the
  * writer's newest version.  Both sides' accesses are sequentially consistent,
@@ -54,8 +54,8 @@ pin_release(PinSlot *slot)
 }
 
 /*
- * The oldest version of owner that is pinned, UINT64_MAX: none.  Only whoever
- * may publish versions of owner can use the answer: it holds as long as no
+ * The oldest version of owner that is pinned, UINT64_MAX: none.  Only a process
+ * that may publish versions of owner can use the answer: it holds as long as no
  * version is published that is newer than the one at the time of the call.
  */
 HOST_FN uint64_t

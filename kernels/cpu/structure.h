@@ -6,8 +6,8 @@
  * Of a structure called name there are two types, whose sizes are all that others
  * know of them: name_cpu_tree, which begins as CpuTree does, and name_cpu_build.
  * And there are its functions, name_cpu_build_begin and so on: those of
- * CpuStructure, of whose members each has the name and the type, and name_cpu_scan,
- * which is compiled once for each instruction set.
+ * CpuStructure, of whose members each has the name and the type, and name_cpu_scan and
+ * name_cpu_count, which are compiled once for each instruction set.
  *
  * One process at a time, the applier, calls what changes a tree; readers, which pin
  * its version (pins.h), are beside it at any time.  The memory behind CpuTree is
@@ -20,6 +20,10 @@
 
 #include "kernels/cpu/arena.h"
 #include "kernels/core/entry.h"
+
+/* A name_cpu_tree and a name_cpu_build take no more bytes; src/structure.c checks it. */
+#define CPU_TREE_BYTES 128
+#define CPU_BUILD_BYTES (17 * 1024)
 
 /*
  * What the trees of all structures begin with.  A place for trees serves one
@@ -52,8 +56,10 @@ typedef struct CpuStructure
 	KernelStatus (*build_finish)(void *build);
 	/* Gives all memory back; the tree stays withdrawn. */
 	void (*build_cancel)(void *build);
-	/* Applies operations, strictly ascending by entry, and publishes a version.  KERNEL_NO_MEMORY:
-	 * nothing was changed. */
+	/*
+	 * Applies operations, strictly ascending by entry, and publishes a version.  KERNEL_NO_MEMORY:
+	 * nothing was changed.
+	 */
 	KernelStatus (*apply)(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n);
 	/* Frees what no pin can reach; oldest_pin is pin_oldest's answer. */
 	void (*reclaim)(Arena *arena, CpuTree *tree, uint64_t oldest_pin);
@@ -70,13 +76,53 @@ typedef struct CpuStructure
 typedef int64_t (*CpuScan)(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool forward,
 						   GpudsEntry *out, int64_t cap);
 
+/*
+ * What is counted of a scan: entries of rows that a visibility map vouches for.  The others are
+ * handed back.
+ */
+typedef struct CpuCount
+{
+	/*
+	 * Two bits a heap page, the lower one of which vouches for its rows.  There are none of pages
+	 * behind its end.
+	 */
+	const unsigned char *map;
+	uint64_t map_bytes;
+	bool full; /* it vouches for all rows that entries lead to */
+	int64_t counted;
+	GpudsEntry *others;
+	int64_t nothers;
+	int64_t others_size; /* CPU_COUNT_ROOM at least */
+} CpuCount;
+
+/* Others that there is room for whenever a structure goes on counting. */
+#define CPU_COUNT_ROOM 8
+
+/*
+ * Counts the next entries of a forward scan, about most, fewer if there are many others.  At the
+ * end of the scan, scan->next is scan->n.  False: the tree was withdrawn.  The caller has pinned
+ * the version.
+ */
+typedef bool (*CpuCounter)(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most,
+						   CpuCount *count);
+
+/* Is the map not enough for the row that an entry of tie word t leads to? */
+HOST_INLINE unsigned
+cpu_count_is_other(const CpuCount *count, uint64_t t)
+{
+	uint64_t block = (t & ENTRY_TID_MASK) >> 16;
+	unsigned bits = block / 4 < count->map_bytes ? count->map[block / 4] : 0;
+
+	return ~(bits >> block % 4 * 2) & 1;
+}
+
 /* Publishes what the tree is from now on. */
 HOST_FN void
 cpu_tree_publish(CpuTree *tree, uint64_t head, uint64_t entries)
 {
 	__atomic_store_n(&tree->head, head, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree->entries, entries, __ATOMIC_RELAXED);
-	/* whoever pins has either seen this or is seen: see pins.h */
+	/* a reader that pins has either seen this or is seen: see pins.h */
 	__atomic_store_n(&tree->version, tree->version + 1, __ATOMIC_SEQ_CST);
 }
 

@@ -22,7 +22,7 @@
 /* Things of a tie, at most, that one thread puts in order. */
 #define GPU_SHORT_TIE 32
 
-/* A sort of n random numbers looks at so many bits more than n has. */
+/* Bits more than n has that a sort of n random numbers looks at. */
 #define GPU_SPARE_BITS 8
 
 /* Threads that look over a batch. */

@@ -12,14 +12,14 @@
  *				a part of the message: as a word is written and read as one, a block that
  *				sees the new number in all words has the whole message, in one trip over
  *				the bus.
- *	  serve		The slot's block does what the message says.  What it writes for whoever
- *				sent the message it writes first, the answer last.
+ *	  serve		The slot's block does what the message says.  It writes what the sender
+ *				is to read first, and the answer last.
  *	  acknowledge	The block then writes the number on the board: it has finished with
  *				everything that the message refers to, and the slot is free.
  *	  leave		A kernel has an end: when its life is over, which each block tests at
  *				every look at its slot, or when nothing was posted for a while or the
  *				host wants it to leave, which block 0 tests at every few looks, busy or not.
- *				Whoever finds that says so to the host, then to the other blocks.  These
+ *				A block that finds that says so to the host, then to the other blocks.  These
  *				see it at their next look, and leave what they have not begun.
  *	  follow	As soon as the poster reads that the last kernel it launched is leaving, and
  *				if anything is posted and not acknowledged, it launches the next one
@@ -80,7 +80,7 @@
 #define GPU_BOARD_IDLE_NS 1000000
 #define GPU_BOARD_LIFE_NS 20000000
 
-/* Block 0 asks whether that is so at every so many looks. */
+/* Looks after which block 0 asks whether that is so. */
 #define GPU_BOARD_LOOKS 16
 
 /* What host and device tell each other; in host memory. */

@@ -9,7 +9,7 @@
  * same.
  *
  * Requests lie in the staging memory, which the GPU can read and write too.
- * Whoever sends a request sets the fields of its first part and done = 0, hands
+ * The sender of a request sets the fields of its first part and done = 0, hands
  * it over, and leaves it and all that it refers to alone until done is 1.
  *
  * Ways to hand a request over:
@@ -48,7 +48,7 @@
 /* A tree has no more entries: their ranks are numbers of 32 bits. */
 #define GPU_MAX_ENTRIES UINT64_C(0xFFFFFFFE)
 
-/* Scans of at most so many intervals and entries are small. */
+/* Scans of no more intervals and entries are small. */
 #define GPU_SMALL_INTERVALS 32
 #define GPU_SMALL_ENTRIES 256
 
@@ -63,16 +63,19 @@
 
 typedef enum GpuRequestKind
 {
-	GPU_SCAN,        /* the next entries of a scan */
-	GPU_LOAD_BEGIN,  /* a new, empty tree; the old one must have been dropped.  n: entries
-					  * that will come at least, 0: not known */
+	GPU_SCAN, /* the next entries of a scan */
+	/*
+	 * a new, empty tree; the old one must have been dropped.  n: entries that will come at least, 0:
+	 * not known
+	 */
+	GPU_LOAD_BEGIN,
 	GPU_LOAD_ADD,    /* input: GpudsEntry[n], strictly ascending over all calls */
 	GPU_LOAD_END,    /* publish */
 	GPU_LOAD_CANCEL, /* give everything back */
-	GPU_APPLY,       /* input: GpudsOp[n] in any order; the highest order of an
-					  * entry has the last word */
-	GPU_DROP,        /* withdraw the tree, wait for its scans, give all memory back */
-	GPU_VERIFY       /* check the structure; output: text of cap bytes */
+	/* input: GpudsOp[n] in any order; the highest order of an entry has the last word */
+	GPU_APPLY,
+	GPU_DROP,  /* withdraw the tree, wait for its scans, give all memory back */
+	GPU_VERIFY /* check the structure; output: text of cap bytes */
 } GpuRequestKind;
 
 /* What a scan's output consists of. */
@@ -124,8 +127,8 @@ typedef struct GpuRequest
 	uint32_t structure;    /* GPU_LOAD_BEGIN: number in kernels/structures.h */
 	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
 	bool forward;          /* scans */
-	bool points;           /* input: one GpudsInterval, then uint64_t[n] to be or'ed into
-				 * w0 of its ends; else input: GpudsInterval[n] */
+	/* input: one GpudsInterval, then uint64_t[n] to be or'ed into w0 of its ends; else GpudsInterval[n] */
+	bool points;
 	bool guarded;
 	uint64_t input;
 	uint64_t output;
@@ -145,10 +148,12 @@ typedef struct GpuRequest
 	bool inside;
 
 	/* set by the engine */
-	uint32_t status;    /* GpuStatus */
-	int64_t found;      /* scans: entries in output, less than cap: the scan is at
-					* its end.  GPU_COUNT, GPU_MEASURE: entries not counted, not
-					* above cap: the same.  GPU_APPLY: entries inserted */
+	uint32_t status; /* GpuStatus */
+	/*
+	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_MEASURE:
+	 * entries not counted, not above cap: the same.  GPU_APPLY: entries inserted
+	 */
+	int64_t found;
 	int64_t counted;    /* GPU_COUNT, GPU_MEASURE: entries on all-visible pages */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
@@ -163,7 +168,7 @@ typedef struct GpuRequest
 	struct GpuRequest *next_queued;
 } GpuRequest;
 
-/* Words of a result of so many measures: the entries counted, and what has been measured of them. */
+/* Words of a result: the entries counted, and what has been measured of them. */
 KERNEL_FN int64_t
 gpu_result_words(int64_t nmeasures)
 {
@@ -190,9 +195,12 @@ typedef struct GpuEngine GpuEngine;
 
 typedef struct GpuEngineOptions
 {
-	int ordinal;   /* which GPU */
-	size_t memory; /* bytes of the pool, 0: three quarters of what is free.
-							* Taken from the card at the first GPU_LOAD_BEGIN */
+	int ordinal; /* which GPU */
+	/*
+	 * bytes of the pool, 0: three quarters of what is free; taken from the card at the first
+	 * GPU_LOAD_BEGIN
+	 */
+	size_t memory;
 	void *staging; /* page-aligned */
 	size_t staging_bytes;
 	size_t piece_bytes;    /* no request's input, with its map, or output is longer than this */

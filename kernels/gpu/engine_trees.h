@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * engine_trees.h
- *	  The engine's trees: of which structure they are, and who reads them.
+ *	  The engine's trees: their structures and their readers.
  *
- * Whoever reads a tree first pins its version (pins.h), then tests the guard,
+ * A reader of a tree first pins its version (pins.h), then tests the guard,
  * then takes a view; and unpins when the GPU is through: a scanner after its
  * request, a slot when it has been acknowledged.  The changer frees what no pin
  * protects.

@@ -21,7 +21,7 @@
 #include "kernels/gpu/board.h"
 #include "kernels/gpu/resident_kernel.h"
 
-/* The host asks the driver for errors at every so many polls. */
+/* Polls after which the host asks the driver for errors. */
 #define GPU_RESIDENT_POLLS 256
 
 struct GpuResident

@@ -36,7 +36,8 @@ enum GpuResidentWord
 	RESIDENT_OUTPUT,  /* offset */
 	RESIDENT_ROOT,
 	RESIDENT_ENTRIES, /* of the tree */
-	RESIDENT_TREE, /* height | key words << 8 | forward << 16 | points << 17 | has first << 18 | structure << 24 */
+	/* height | key words << 8 | forward << 16 | points << 17 | has first << 18 | structure << 24 */
+	RESIDENT_TREE,
 	RESIDENT_SCAN, /* n | next << 16 */
 	RESIDENT_CAP,  /* cap | batch << 16 */
 	/* the first interval, if the tree has one key word; else it is in first[slot] */
@@ -55,8 +56,8 @@ static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
 struct GpuResidentBoard
 {
 	GpuBoard board;
-	GpudsInterval first[GPU_BOARD_SLOTS]; /* the interval that the scan is at, less what it has
-										* seen of it; lo > hi: none */
+	/* the interval that the scan is at, less what it has seen of it; lo > hi: none */
+	GpudsInterval first[GPU_BOARD_SLOTS];
 };
 
 /* A request as a block sees it; pointers are the device's. */

@@ -21,7 +21,7 @@
 
 #include "kernels/core/measure.h"
 
-/* Entries of a thread: so many that there are about GPU_MEASURE_THREADS threads, within these limits. */
+/* Entries of a thread: enough to make about GPU_MEASURE_THREADS threads, within these limits. */
 #define GPU_MEASURE_LEAST 8
 #define GPU_MEASURE_MOST 512
 #define GPU_MEASURE_THREADS (128 * 1024)

@@ -78,7 +78,7 @@ GPU_FN unsigned gpu_warp_threads(void);
 /* Wait for all threads of the block, and see what they wrote. */
 GPU_FN void gpu_block_wait(void);
 
-/* Store into host memory; what this thread wrote before is seen by whoever sees v. */
+/* Store into host memory; a reader that sees v sees what this thread wrote before. */
 GPU_FN void gpu_release_system(uint32_t *p, uint32_t v);
 
 /* Load what gpu_release_system stores, or what the host has released. */

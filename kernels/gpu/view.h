@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * view.h
- *	  One version of a structure in device memory, as everybody sees it who does
- *	  not know the structure.
+ *	  One version of a structure in device memory, for code that does not know the
+ *	  structure.
  *
  * Scans (scan.h, scan_block.h) and the resident kernel know of a structure only its
  * probe, a class of functions without data that is the parameter of their templates:

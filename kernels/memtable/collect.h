@@ -24,7 +24,7 @@
 /* Generations of a memtable, at most. */
 #define MEMTABLE_GENERATIONS 4
 
-/* So many entries are gone through rather than an interval more looked up. */
+/* Entries that are gone through rather than look one more interval up. */
 #define MEMTABLE_ENTRIES_A_SEARCH 8
 
 /* Generations that a reader has pinned, the newest first, each with its place. */

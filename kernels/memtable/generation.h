@@ -7,8 +7,8 @@
  * whole is dropped.  Any number of threads or processes insert and search at once,
  * without locks: a node is complete before it is linked, links change by
  * compare-and-swap from the lowest level up, and no node is ever unlinked.  So a
- * search needs no retries, and whoever dies in between leaves a list that is
- * whole.
+ * search needs no retries, and a writer that dies in between leaves a list
+ * that is whole.
  *
  * Nodes are ordered by entry, and those of one entry by descending order: the
  * first node of an entry has the last word on it.
@@ -20,8 +20,8 @@
  * The filter tells most keys that no node has: two bits for each value of w0, in
  * one chunk.  It is set before the node is linked.
  *
- * Who drops a generation sees to that nobody uses it (pins.h for readers, the
- * caller's own means for writers).
+ * The caller that drops a generation sees to it that no process uses it (pins.h for readers,
+ * the caller's own means for writers).
  *
  *-------------------------------------------------------------------------
  */
@@ -49,8 +49,8 @@ typedef struct GenerationNode
 } GenerationNode;
 
 /*
- * An entry that somebody found to be of no use, with a stamp of his.  A generation
- * only keeps kills in a list for who drains it; scans do not see them.
+ * An entry that a scan found to be of no use, with the scan's stamp.  A generation
+ * only keeps kills in a list for the drainer; scans do not see them.
  */
 typedef struct GenerationKill
 {
@@ -62,7 +62,7 @@ typedef struct GenerationKill
 
 /*
  * What every search reads is in one cache line, what every insert changes in another: else
- * each insert would take the head away from all who search.
+ * each insert would take the head away from all searches.
  */
 typedef struct Generation
 {
@@ -179,11 +179,11 @@ generation_entries(const Generation *generation)
 	return __atomic_load_n(&generation->entries, __ATOMIC_RELAXED);
 }
 
-/* So many units in a row; 0: there is no memory. */
+/* A number of units in a row; 0: there is no memory. */
 HOST_FN uint32_t
 generation_alloc(Arena *arena, Generation *generation, uint32_t units)
 {
-	/* who places a node in a chunk comes after whoever had the chunk before */
+	/* a writer that places a node in a chunk comes after those that had the chunk before */
 	uint64_t bump = __atomic_load_n(&generation->bump, __ATOMIC_ACQUIRE);
 	uint32_t chunk = 0;
 

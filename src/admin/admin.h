@@ -18,6 +18,7 @@
 extern Relation gpuds_admin_open(Oid indexid, Relation *heap);
 extern void gpuds_admin_close(Relation index, Relation heap);
 extern bool gpuds_admin_has_file(Relation index);
+extern bool gpuds_admin_may_see(Oid indexid);
 
 /* check_journal.c */
 extern void gpuds_check_journal(Relation index, const GpudsKeyLayout *layout);
@@ -30,14 +31,6 @@ extern void gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Sna
 
 /* check_entries.c */
 extern void gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
-
-/* Entries in, the same entries ascending out (sorter.c). */
-typedef struct GpudsSorter GpudsSorter;
-
-extern GpudsSorter *gpuds_sorter_begin(int nwords);
-extern void gpuds_sorter_add(GpudsSorter *sorter, const GpudsEntry *entry);
-extern int64 gpuds_sorter_next(GpudsSorter *sorter, GpudsEntry *out, int64 cap);
-extern void gpuds_sorter_end(GpudsSorter *sorter);
 
 /*
  * The entries that a journal holds, ascending (entries.c).

@@ -31,10 +31,11 @@
 #include "miscadmin.h"
 
 #include "admin/admin.h"
+#include "am/sorter.h"
 #include "kernels/core/sort.h"
 
 /* Entries taken from the sorter at a time. */
-#define CHUNK 4096
+#define CHUNK_ENTRIES 4096
 
 /* Suspects that are collected before the journal is read for their tombstones. */
 #define MAX_SUSPECTS 16384
@@ -247,15 +248,15 @@ try_suspects(EntriesCheck *check)
 static bool
 check_once(EntriesCheck *check)
 {
-	GpudsSorter *sorter = gpuds_sorter_begin(2);
-	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
+	GpudsSorter *sorter = gpuds_sorter_begin(2, maintenance_work_mem);
+	GpudsEntry *chunk = palloc(CHUNK_ENTRIES * sizeof(GpudsEntry));
 	bool known;
 	int64 n;
 
 	check->nsuspects = 0;
 	known = collect(check, sorter);
 	gpuds_injection_point("check-entries-read");
-	while (known && (n = gpuds_sorter_next(sorter, chunk, CHUNK)) > 0)
+	while (known && (n = gpuds_sorter_next(sorter, chunk, CHUNK_ENTRIES)) > 0)
 	{
 		for (int64 i = 0; known && i < n; i++)
 		{

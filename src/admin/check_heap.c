@@ -12,12 +12,14 @@
 
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 #include "admin/admin.h"
+#include "am/sorter.h"
 
 /* Entries taken from the sorter at a time. */
-#define CHUNK 4096
+#define CHUNK_ENTRIES 4096
 
 typedef struct HeapEntries
 {
@@ -122,18 +124,18 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 {
 	HeapEntries rows;
 	Journal journal;
-	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
+	GpudsEntry *chunk = palloc(CHUNK_ENTRIES * sizeof(GpudsEntry));
 	int64 n;
 
 	rows.layout = source->layout;
-	rows.sorter = gpuds_sorter_begin(source->layout->nwords);
+	rows.sorter = gpuds_sorter_begin(source->layout->nwords, maintenance_work_mem);
 	collect(&rows, heap, source->index, snapshot);
 
 	memset(&journal, 0, sizeof(journal));
 	journal.index = source->index;
 	journal_next(&journal);
 
-	while ((n = gpuds_sorter_next(rows.sorter, chunk, CHUNK)) > 0)
+	while ((n = gpuds_sorter_next(rows.sorter, chunk, CHUNK_ENTRIES)) > 0)
 	{
 		for (int64 i = 0; i < n; i++)
 			look_for(&journal, heap, &chunk[i]);

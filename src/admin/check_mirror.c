@@ -19,7 +19,7 @@
 #include "admin/admin.h"
 
 /* Entries fetched from the mirror at a time. */
-#define CHUNK 16384
+#define CHUNK_ENTRIES 16384
 
 /* How often to start again when the mirror was evicted or the journal compacted. */
 #define MAX_ATTEMPTS 10
@@ -52,7 +52,7 @@ compare(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, Gpu
 {
 	GpudsMirror *mirror = ref->mirror;
 	GpudsEntries *stream = gpuds_entries_open(source->index, &mirror->pos);
-	GpudsEntry *chunk = palloc(CHUNK * sizeof(GpudsEntry));
+	GpudsEntry *chunk = palloc(CHUNK_ENTRIES * sizeof(GpudsEntry));
 	GpudsInterval all;
 	GpudsScan scan;
 	int64 n = 0;
@@ -85,13 +85,14 @@ compare(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, Gpu
 		if (at == n && more)
 		{
 			CHECK_FOR_INTERRUPTS();
-			n = gpuds_device_scan(&mirror->tree, &mirror->serial, ref->serial, &scan, true, chunk, CHUNK);
+			n = gpuds_device_scan(&mirror->tree, &mirror->serial, ref->serial, &scan, true, chunk,
+								  CHUNK_ENTRIES);
 			if (n < 0)
 			{
 				verdict = MIRROR_GONE;
 				break;
 			}
-			more = n == CHUNK;
+			more = n == CHUNK_ENTRIES;
 			at = 0;
 		}
 

@@ -84,8 +84,8 @@ evict(GpudsMirrorRef *ref)
 /*
  * gpuds_index_evict(index regclass) returns boolean
  *
- * Gives the memory of the index's mirrors back, after waiting for whoever is
- * loading one or bringing it up to date.  False: none was loaded.
+ * Gives the memory of the index's mirrors back, after waiting for the process that
+ * loads one or brings it up to date.  False: none was loaded.
  */
 Datum
 gpuds_index_evict(PG_FUNCTION_ARGS)

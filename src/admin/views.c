@@ -4,8 +4,8 @@
  *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_indexes
  *	  and gpuds_stat_indexes.
  *
- * Every role may call them: they show no more of an index than its size and its
- * statistics, as pg_relation_size and pg_stat_all_indexes do.  They wait for nothing but
+ * Every role may call them.  Of devices and memtables they show sums over all indexes; of an index they
+ * show something only to those who may see it (gpuds_admin_may_see).  They wait for nothing but
  * the memtables' lock, which nobody holds for long.  They read a mirror's fields without
  * being its applier: each field is one word, but the fields may be from different moments.
  *
@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -46,21 +47,40 @@ typedef struct MirrorReport
 	uint64 stats[GPUDS_NSTATS];
 } MirrorReport;
 
+/*
+ * Raises an error if the function has been declared with more columns than this library has.  The
+ * extension's SQL objects may be of another version than the library.  Columns are only ever added
+ * at the end, so an older declaration gets those that it knows.
+ */
+static void
+check_columns(FunctionCallInfo fcinfo, TupleDesc desc, int ncolumns)
+{
+	if (desc->natts > ncolumns)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("function %s has %d columns, but the library of gpuds has %d",
+							   get_func_name(fcinfo->flinfo->fn_oid), desc->natts, ncolumns),
+						errdetail("The server runs an older library than the one that the extension's "
+								  "version belongs to."),
+						errhint("Install the library of that version, and restart the server.")));
+}
+
 static Datum
-make_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
+make_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull, int ncolumns)
 {
 	TupleDesc desc;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	check_columns(fcinfo, desc, ncolumns);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
 }
 
 static void
-add_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
+add_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull, int ncolumns)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
+	check_columns(fcinfo, result->setDesc, ncolumns);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
@@ -87,7 +107,7 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 	isnull[7] = true; /* it was always there */
 	isnull[8] = true;
 	isnull[9] = true; /* nothing goes anywhere */
-	add_row(fcinfo, values, isnull);
+	add_row(fcinfo, values, isnull, lengthof(values));
 
 	if (gpuds_queue)
 	{
@@ -109,7 +129,7 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 		isnull[8] = false;
 		values[9] = Int64GetDatum(gpuds_staging_used());
 		isnull[9] = false;
-		add_row(fcinfo, values, isnull);
+		add_row(fcinfo, values, isnull, lengthof(values));
 	}
 	return (Datum) 0;
 }
@@ -136,7 +156,7 @@ gpuds_memtable_state(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(report.operations);
 	values[5] = Int64GetDatum(report.drained);
 	values[6] = Int64GetDatum(report.overflows);
-	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
+	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
 
 /* Copies what a mirror says of itself.  False: it has been given to another file. */
@@ -222,6 +242,12 @@ find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
 		if (!HeapTupleIsValid(tuple))
 			return;
 		class = (Form_pg_class) GETSTRUCT(tuple);
+		/* Another session's, whose file may have the number of one that has mirrors here. */
+		if (class->relpersistence == RELPERSISTENCE_TEMP)
+		{
+			ReleaseSysCache(tuple);
+			return;
+		}
 		mirrors->locator.spcOid = OidIsValid(class->reltablespace) ? class->reltablespace
 																   : MyDatabaseTableSpace;
 		mirrors->locator.dbOid = MyDatabaseId;
@@ -237,7 +263,9 @@ find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
  * journal, applied position.  A row for each device that has the index or is
  * loading it; one without a device if there is none.  Positions count the
  * records that the journal's lanes ever had; NULL if the index is locked right
- * now, or is another session's.
+ * now, or is another session's.  An index of another format has one row that says so, with
+ * NULLs: after a change of versions this shows which indexes are to be rebuilt.  No row if the user
+ * may not see the index.
  */
 Datum
 gpuds_index_state(PG_FUNCTION_ARGS)
@@ -252,7 +280,17 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 
 	gpuds_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
+	if (!gpuds_admin_may_see(indexid))
+		return (Datum) 0;
 	index = open_if_free(indexid);
+	if (index && !gpuds_journal_has_our_format(index))
+	{
+		values[1] = CStringGetTextDatum("other format");
+		isnull[3] = true;
+		add_row(fcinfo, values, isnull, lengthof(values));
+		relation_close(index, AccessShareLock);
+		return (Datum) 0;
+	}
 	find_mirrors(indexid, index, &mirrors);
 
 	if (index)
@@ -289,7 +327,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		values[3] = Int64GetDatum(report.bytes);
 		values[5] = Int64GetDatum(report.position);
 		isnull[0] = isnull[2] = isnull[5] = !report.loaded;
-		add_row(fcinfo, values, isnull);
+		add_row(fcinfo, values, isnull, lengthof(values));
 		nrows++;
 	}
 	if (nrows == 0)
@@ -297,7 +335,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		values[1] = CStringGetTextDatum("not loaded");
 		values[3] = Int64GetDatum(0);
 		isnull[0] = isnull[2] = isnull[5] = true;
-		add_row(fcinfo, values, isnull);
+		add_row(fcinfo, values, isnull, lengthof(values));
 	}
 	if (index)
 		relation_close(index, AccessShareLock);
@@ -308,7 +346,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
  * gpuds_index_stats(oid): scans, batches, probes, entries returned, operations
  * applied, loads, device time in ms, fall-backs, launches, mean number of scans
  * in the launches of small scans, bytes to and from the device; since the mirrors
- * were first asked for, all devices together.
+ * were first asked for, all devices together.  NULL if the user may not see the index.
  */
 Datum
 gpuds_index_stats(PG_FUNCTION_ARGS)
@@ -322,6 +360,8 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	bool isnull[11] = { false };
 
 	gpuds_require_preload();
+	if (!gpuds_admin_may_see(indexid))
+		PG_RETURN_NULL();
 	gpuds_mirror_count_flush();
 	index = open_if_free(indexid);
 	find_mirrors(indexid, index, &mirrors);
@@ -354,5 +394,5 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	isnull[9] = STAT(small) == 0;
 	values[10] = Int64GetDatum(STAT(bus_bytes));
 #undef STAT
-	PG_RETURN_DATUM(make_row(fcinfo, values, isnull));
+	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }

@@ -50,7 +50,7 @@ typedef struct GpudsIndexInfo
 
 /*
  * While it is open, new entries may be collected in it (insert.c).  It lies on the
- * stack of whoever opens it; its fields are insert.c's.
+ * stack of the function that opens it; its fields are insert.c's.
  */
 typedef struct GpudsInsertBuffer GpudsInsertBuffer;
 typedef struct GpudsInsertScope
@@ -83,6 +83,9 @@ extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 extern bool gpuds_is_ours(Relation rel);
 extern void gpuds_check_is_index(Oid indexid);
 extern Relation gpuds_open_index(Oid indexid, Relation *heap);
+
+/* privileges.c */
+extern void gpuds_check_execute(const void *expr);
 
 /* build.c */
 extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
@@ -120,8 +123,8 @@ typedef struct GpudsScanBatch
 } GpudsScanBatch;
 
 /*
- * What a scan has done since it was begun, rescans included.  It counts batches, probes, who answered, and the
- * device's work; whoever makes something of its entries counts the rest.
+ * What a scan has done since it was begun, rescans included.  It counts batches, probes, what answered
+ * them, and the device's work; the node or function that reads its entries counts the rest.
  */
 typedef struct GpudsScanFigures
 {
@@ -143,16 +146,26 @@ extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visib
 
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
+extern bool gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight);
+extern void gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
+								  int64 n, int64 weight);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
+extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
+extern bool gpuds_scan_measures(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
 extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern GpudsKillMark gpuds_scan_kill_mark(IndexScanDesc scan);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+
+/* TIDs that a device is asked for first if they are those of a range, and how many times as many then. */
+#define GPUDS_FIRST_TIDS (32 * 1024)
+#define GPUDS_TIDS_GROWTH 4
+
 extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
 extern bool gpuds_scan_in_order(IndexScanDesc scan);
 extern void gpuds_scan_put_in_order(IndexScanDesc scan);

@@ -90,14 +90,11 @@ build_alone(Relation heap, Relation index, IndexInfo *indexInfo, IndexBuildResul
 static int
 planned_workers(Relation heap, Relation index, IndexInfo *indexInfo)
 {
-#if PG_VERSION_NUM >= 170000
-	return indexInfo->ii_ParallelWorkers;
-#else
-	/* core asks the planner for btree only */
+	if (GPUDS_CORE_PLANS_BUILDS)
+		return indexInfo->ii_ParallelWorkers;
 	if (!IsNormalProcessingMode() || IsInParallelMode())
 		return 0;
 	return plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index));
-#endif
 }
 
 /*

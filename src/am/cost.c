@@ -222,7 +222,10 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 	return pages * rel->allvisfrac * page_cost / loop_count;
 }
 
-/* What it costs to ask an index about so many keys at once, but for the keys; -1: it will read the journal. */
+/*
+ * What it costs to ask an index about so many keys at once, but for the keys; -1: it will read the
+ * journal.
+ */
 Cost
 gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
 {
@@ -237,7 +240,8 @@ gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
 }
 
 /*
- * Entries that a scan goes through: those that its bounds leave.  *nfilters: conditions that each is tried by.
+ * Entries that a scan goes through: those that its bounds leave.  *nfilters: conditions that each is
+ * tried by.
  */
 double
 gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
@@ -256,6 +260,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 					Selectivity *selectivity, double *correlation, double *pages)
 {
 	IndexOptInfo *index = path->indexinfo;
+	const bool from_journal = reads_journal(index);
 	GenericCosts costs;
 	QualCost qual_cost;
 	double entries;
@@ -276,7 +281,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	*total = *startup + entries * (cpu_index_tuple_cost * share + nfilters * cpu_operator_cost);
 
 	*total += unmapped_cost(root, path, loop_count, entries);
-	if (reads_journal(index))
+	if (from_journal)
 	{
 		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);
 
@@ -286,5 +291,6 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*selectivity = costs.indexSelectivity;
 	*correlation = leading_correlation(root, index);
-	*pages = 1;
+	/* Core plans workers by it; where each process would read the journal for itself, none. */
+	*pages = from_journal ? 0 : costs.numIndexPages;
 }

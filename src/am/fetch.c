@@ -5,8 +5,8 @@
  *
  * Most of the time goes into waiting for memory: the page's header, its line pointers, its tuples.  So
  * some pages are pinned before their turn, and what will be looked at there is asked for ahead: line
- * pointers when the page is pinned, tuples when it is halfway.  Line pointers are read without a lock for that, because
- * nothing but an address to ask for is made of them.
+ * pointers when the page is pinned, tuples when it is halfway.  Line pointers are read without a lock
+ * for that, because nothing but an address to ask for is made of them.
  *
  * A page that is not in shared buffers is asked of the system as far ahead as effective_io_concurrency says.
  * That takes a search in the buffer table for each page, so it rests while all pages are there.
@@ -60,8 +60,8 @@ pages_ahead(Relation heap)
 }
 
 /*
- * Begins to visit n TIDs, ascending and all different, which stay where they are until the last row has been given.
- * What was left of another list is let go.
+ * Begins to visit n TIDs, ascending and all different, which stay where they are until the last row has
+ * been given.  What was left of another list is let go.
  */
 void
 gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int64 n)
@@ -157,7 +157,7 @@ pin_next(GpudsFetch *fetch)
 	ask_for_pointers(fetch, page);
 }
 
-/* The page that is so many behind the first one. */
+/* The page at a place behind the first one's. */
 static inline GpudsHeapPage *
 page_at(GpudsFetch *fetch, int place)
 {
@@ -257,8 +257,8 @@ look_up(GpudsFetch *fetch, TupleTableSlot *slot)
 }
 
 /*
- * The next row that the scan's snapshot sees, in the order of the heap, put into a slot of the table's own kind, which
- * holds it until it gets another.  False: there are no more.
+ * The next row that the scan's snapshot sees, in the order of the heap, put into a slot of the table's
+ * own kind, which holds it until it gets another.  False: there are no more.
  */
 bool
 gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot)

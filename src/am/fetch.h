@@ -6,25 +6,28 @@
  * A list comes in pieces (tids.c), each ascending and without duplicates.  The rows that the scan's snapshot
  * sees at its TIDs come out once each (fetch.c):
  *
- *	  F1	The snapshot is an MVCC snapshot.  It sees one row at most of those that a TID leads to, and that row
- *			has the key of the entry that the TID is from.
+ *	  F1	The snapshot is an MVCC snapshot.  It sees one row at most of those that a TID leads to, and
+ *			that row has the key of the entry that the TID is from.
  *
  *			A HOT update changes no column that an index has anything of, and any other update gives the new
  *			version a TID and entries of its own.  So all rows of one chain have the same key.  A TID is given
- *			away only when VACUUM has appended the tombstone of its entry.  If that was before the barrier, the
- *			scan does not find the entry.  If it was later, whoever has the TID now is so new that the snapshot
- *			does not see it, and the row before was not seen either, else VACUUM would have left it.  Where snapshots
- *			expire (old_snapshot_threshold), VACUUM may not have; scan.c looks for that when entries are read.
+ *			away only when VACUUM has appended the tombstone of its entry.  If that was before the
+ *			barrier, the scan does not find the entry.  If it was later, the row that has the TID now is
+ *			so new that the snapshot does not see it, and the row before was not seen either, else
+ *			VACUUM would have left it.  Where snapshots expire (old_snapshot_threshold), VACUUM may not
+ *			have; scan.c looks for that when entries are read.
  *
  *	  F2	Two entries with different keys and one TID give one row at most.
  *
  *			By F1 a row that is seen has both keys, or one of the entries is not found.
  *
- * So nothing has to be remembered from one piece to the next but entries that are found twice, which tids.c sorts
- * out.  Conditions are looked at again only where the scan says so (xs_recheck).
+ * So nothing has to be remembered from one piece to the next but entries that are found twice, which
+ * tids.c sorts out.  Conditions are looked at again only where the scan says so (xs_recheck).  All this
+ * is about the barrier of the process that asked for the TIDs and about the snapshot, not about the
+ * process that visits the heap: in a parallel plan that is another (shared_tids.h).
  *
- * For SERIALIZABLE, the index is locked as a whole when the scan begins, and rows are locked one by one when the heap
- * is searched for them, as in core's scans.
+ * For SERIALIZABLE, the index is locked as a whole when the scan begins, and rows are locked one by one
+ * when the heap is searched for them, as in core's scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,8 +60,10 @@ typedef struct GpudsTidList
 
 /* tids.c */
 extern void gpuds_tids_init(GpudsTidList *list);
-extern void gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan);
+extern int64 gpuds_tids_most(void);
+extern void gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most);
 extern bool gpuds_tids_next(GpudsTidList *list);
+extern void gpuds_tids_end(GpudsTidList *list);
 
 /* Pages that are pinned before their turn, at most. */
 #define GPUDS_PAGES_AHEAD 4

@@ -12,11 +12,8 @@
 
 #include "am/fold.h"
 
-/* Entries that a first piece has at most, for those who want a few groups only. */
-#define FIRST_PIECE 4096
-
-/* Entries that are fetched in the time that a key is found. */
-#define ENTRIES_OF_KEY 16
+/* Entries that a first piece has at most, for callers that want a few groups only. */
+#define FIRST_PIECE_ENTRIES 4096
 
 static void
 clear_sum(GpudsFold *fold)
@@ -28,7 +25,8 @@ clear_sum(GpudsFold *fold)
 
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
- * snapshot.  expected: about so many rows.  layout and measures must live as long as the fold, which allocates in the current context.
+ * snapshot.  expected: the number of rows, about.  layout and measures must live as long as the fold, which
+ * allocates in the current context.
  *
  * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
  * table is locked, as the whole index is.
@@ -57,10 +55,10 @@ gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layo
 	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	gpuds_visible_begin(&fold->visible, scan);
 	gpuds_visible_before_barrier(&fold->visible);
-	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
+	gpuds_scan_begin_rows(scan, expected);
 }
 
-/* Makes room for a piece of so many entries. */
+/* Makes room for a piece; size: its entries. */
 static void
 make_room(GpudsFold *fold, int64 size)
 {
@@ -80,7 +78,7 @@ make_room(GpudsFold *fold, int64 size)
 static void
 fetch_piece(GpudsFold *fold)
 {
-	make_room(fold, fold->size == 0 ? FIRST_PIECE : GPUDS_PIECE);
+	make_room(fold, fold->size == 0 ? FIRST_PIECE_ENTRIES : GPUDS_PIECE_ENTRIES);
 	fold->n = 0;
 	gpuds_visible_begin_piece(&fold->visible);
 	while (fold->n < fold->size / 2 && gpuds_scan_has_more(fold->scan))
@@ -95,7 +93,10 @@ fetch_piece(GpudsFold *fold)
 	}
 }
 
-/* Adds up what is left of the intervals at hand on the device, and keeps what it is not sure of; false: it does not. */
+/*
+ * Adds up what is left of the intervals at hand on the device, and keeps what it is not sure of; false:
+ * it cannot.
+ */
 static bool
 measure_on_device(GpudsFold *fold)
 {
@@ -111,6 +112,7 @@ measure_on_device(GpudsFold *fold)
 		memset(&fold->others, 0, sizeof(fold->others));
 		return false;
 	}
+	fold->others.sums = NULL;
 	fold->sum.rows += sum.rows;
 	for (int i = 0; i < fold->nmeasures; i++)
 		measure_merge(&fold->sum.measured[i], &sum.measured[i]);
@@ -163,7 +165,10 @@ keep_seen(GpudsFold *fold)
 	fold->n = kept;
 }
 
-/* Makes a piece of entries, at most GPUDS_PIECE, that the visibility map says nothing of: of those whose rows are seen. */
+/*
+ * Makes a piece of entries that the visibility map says nothing of, at most GPUDS_PIECE_ENTRIES, and keeps
+ * those whose rows are seen.
+ */
 void
 gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
 {
@@ -171,7 +176,7 @@ gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
 								   .n = n,
 								   .kill_mark = gpuds_scan_kill_mark(fold->scan) };
 
-	make_room(fold, GPUDS_PIECE);
+	make_room(fold, GPUDS_PIECE_ENTRIES);
 	fold->at = 0;
 	fold->n = n;
 	memcpy(fold->entries, entries, n * sizeof(GpudsEntry));
@@ -186,7 +191,7 @@ gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
 static void
 look_up_others(GpudsFold *fold)
 {
-	int64 n = Min(fold->others.n - fold->next_other, GPUDS_PIECE);
+	int64 n = Min(fold->others.n - fold->next_other, GPUDS_PIECE_ENTRIES);
 
 	fold->next_other += n;
 	gpuds_fold_look_up(fold, fold->others.entries + fold->next_other - n, n);
@@ -203,7 +208,7 @@ next_piece(GpudsFold *fold)
 			look_up_others(fold);
 		else if (!gpuds_scan_has_more(fold->scan))
 			return false;
-		else if (fold->device_measures && gpuds_scan_counts(fold->scan))
+		else if (fold->device_measures && gpuds_scan_measures(fold->scan))
 			fold->device_measures = measure_on_device(fold);
 		else
 		{
@@ -225,9 +230,7 @@ begin_group(GpudsFold *fold, const GpudsEntry *first)
 		fold->groups.find(fold->groups.arg, first, &fold->group_last);
 		return;
 	}
-	fold->group_last.w0 = first->w0 | ~fold->group_bits.w0;
-	fold->group_last.w1 = first->w1 | ~fold->group_bits.w1;
-	fold->group_last.t = first->t | ~fold->group_bits.t;
+	fold->group_last = entry_last_alike(first, &fold->group_bits);
 }
 
 static inline bool

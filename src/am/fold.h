@@ -39,7 +39,7 @@ typedef struct GpudsFold
 	GpudsEntry group_last; /* last entry that may be in the group at hand */
 	GpudsVisible visible;
 	bool grouped;
-	double expected;       /* about so many rows */
+	double expected;       /* rows, about */
 	bool device_measures;  /* as long as it does */
 	MemoryContext context; /* of what follows */
 
@@ -54,6 +54,9 @@ typedef struct GpudsFold
 	int64 n;
 	int64 at;
 } GpudsFold;
+
+/* The rows of an interval, and what has been measured of them. */
+typedef GpudsCountedSum GpudsFoldSum;
 
 /* A group of rows. */
 typedef struct GpudsFoldGroup
@@ -74,7 +77,7 @@ extern bool gpuds_fold_may_measure(const GpudsFold *fold);
 extern void gpuds_fold_skip(GpudsFold *fold);
 extern bool gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Measured *range);
 extern bool gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n,
-								 GpudsCountedSum *sums);
+								 GpudsFoldSum *sums);
 extern void gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n);
 
 #endif /* GPUDS_AM_FOLD_H */

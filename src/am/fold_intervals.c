@@ -15,7 +15,7 @@
 
 #include "am/fold.h"
 
-/* So many rows are worth two round trips. */
+/* Rows that are worth two round trips. */
 #define WORTH_ROWS 4096
 
 /* May the device do it, and is it worth its round trips?  The scan must be of one interval. */
@@ -32,9 +32,9 @@ gpuds_fold_may_measure(const GpudsFold *fold)
 static void
 add_others(GpudsFold *fold, const GpudsCounted *others, const GpudsScan *intervals)
 {
-	for (int64 first = 0; first < others->n; first += GPUDS_PIECE)
+	for (int64 first = 0; first < others->n; first += GPUDS_PIECE_ENTRIES)
 	{
-		gpuds_fold_look_up(fold, others->entries + first, Min(others->n - first, GPUDS_PIECE));
+		gpuds_fold_look_up(fold, others->entries + first, Min(others->n - first, GPUDS_PIECE_ENTRIES));
 		for (int64 i = 0; i < fold->n; i++)
 		{
 			const GpudsEntry *entry = &fold->entries[i];
@@ -49,8 +49,8 @@ add_others(GpudsFold *fold, const GpudsCounted *others, const GpudsScan *interva
 }
 
 /*
- * The interval of the scan, and the lowest and highest codes of a column that its entries have, more or less: rows
- * that the snapshot does not see may be among them.  False: the device does not measure.
+ * The interval of the scan, and the lowest and highest codes of a column that its entries have, more or
+ * less: rows that the snapshot does not see may be among them.  False: the device does not measure.
  */
 bool
 gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Measured *range)
@@ -62,7 +62,7 @@ gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Me
 
 	if (!gpuds_scan_is_interval(fold->scan, interval))
 		return false;
-	spec.map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes);
+	spec.map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes, &spec.full);
 	done = gpuds_scan_count_intervals(fold->scan, interval, 1, &spec, &counted);
 	*range = sum.measured[0];
 	for (int64 i = 0; done && i < counted.n; i++)
@@ -73,24 +73,25 @@ gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Me
 }
 
 /*
- * Adds up the rows of n intervals, ascending and disjoint, which together are the scan's: sums[i] of the i-th.  False:
- * the device does not, or rows change so fast that its answer does not hold.  The scan does not move in any case.
+ * Adds up the rows of n intervals, ascending and disjoint, which together are the scan's: sums[i] of
+ * the i-th.  False: the device does not, or rows change so fast that its answer does not hold.  The
+ * scan does not move in any case.
  */
 bool
-gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n, GpudsCountedSum *sums)
+gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n, GpudsFoldSum *sums)
 {
 	const GpudsScan parts = { .intervals = intervals, .n = n };
 	GpudsCountSpec spec = {
 		.measured = true, .measures = fold->measures, .nmeasures = fold->nmeasures, .each = true
 	};
 	GpudsCounted counted = { .sums = sums };
-	unsigned char *map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes);
+	unsigned char *map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes, &spec.full);
 	bool holds;
 
 	spec.map = map;
 	holds = gpuds_scan_count_intervals(fold->scan, intervals, n, &spec, &counted);
 	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(&fold->visible, map, spec.map_bytes);
+	holds = holds && gpuds_visible_map_holds(&fold->visible, map, spec.map_bytes, spec.full);
 	pfree(map);
 	if (holds)
 	{

@@ -11,6 +11,7 @@
 #include "fmgr.h"
 
 #include "am/am.h"
+#include "am/shared_scan.h"
 #include "structure.h"
 
 PG_FUNCTION_INFO_V1(gpu_btree_handler);
@@ -41,15 +42,9 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 	routine->amstorage = false;
 	routine->amclusterable = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
 	routine->ampredlocks = false;
-	routine->amcanparallel = false;
-#if PG_VERSION_NUM >= 170000
-	routine->amcanbuildparallel = true;
-#endif
+	routine->amcanparallel = true;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = true;
-#if PG_VERSION_NUM >= 160000
-	routine->amsummarizing = false;
-#endif
 	/* Compaction is cleanup's, also after a bulk delete: so not only the conditional kind. */
 	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	routine->amkeytype = InvalidOid;
@@ -73,9 +68,10 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 	routine->amendscan = gpuds_endscan;
 	routine->ammarkpos = gpuds_markpos;
 	routine->amrestrpos = gpuds_restrpos;
-	routine->amestimateparallelscan = NULL;
-	routine->aminitparallelscan = NULL;
-	routine->amparallelrescan = NULL;
+	routine->amestimateparallelscan = gpuds_shared_scan_size;
+	routine->aminitparallelscan = gpuds_shared_scan_init;
+	routine->amparallelrescan = gpuds_shared_scan_rescan;
+	GpudsSetLaterProperties(routine);
 
 	PG_RETURN_POINTER(routine);
 }

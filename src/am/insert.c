@@ -58,11 +58,11 @@
 #include "journal/journal.h"
 
 /* Entries a buffer holds at most: 1.5 MB. */
-#define BUFFER_LIMIT 65536
-#define BUFFER_START 32
+#define MAX_BUFFER_ENTRIES 65536
+#define FIRST_BUFFER_ENTRIES 32
 
 /* Entries that all buffers together have room for at most: 24 MB. */
-#define TOTAL_LIMIT 1048576
+#define MAX_TOTAL_ENTRIES 1048576
 
 struct GpudsInsertBuffer
 {
@@ -117,7 +117,7 @@ has_file(Relation index, const GpudsInsertBuffer *buffer)
 		   RelationUsesLocalBuffers(index) == buffer->temp;
 }
 
-/* Takes or releases a buffer's lock for its scope, whoever is running now. */
+/* Takes or releases a buffer's lock for its scope, whatever resource owner is current. */
 static void
 scope_lock(GpudsInsertScope *scope, Oid index_oid, bool take)
 {
@@ -274,7 +274,7 @@ append_to(Relation index, GpudsInsertBuffer *buffer)
 }
 
 /*
- * The same for whoever has the file.  If nobody has: the entries stay as long as
+ * The same for the index that has the file.  If none has: the entries stay as long as
  * the file may come back, by rollback of a subtransaction; last says that there
  * is none any more.
  */
@@ -327,7 +327,7 @@ hold_page(GpudsInsertScope *scope, Relation heap, BlockNumber block)
 	scope->page_block = block;
 	scope->page_locator = RelationLocator(heap);
 
-	/* whoever was pruning it is through after this, and nobody can begin to */
+	/* a process that was pruning it is through after this, and none can begin to */
 	LockBuffer(scope->page, BUFFER_LOCK_SHARE);
 	LockBuffer(scope->page, BUFFER_LOCK_UNLOCK);
 }
@@ -406,18 +406,18 @@ is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
 static void
 make_room(GpudsInsertBuffer *buffer, Relation index)
 {
-	int size = Max(2 * buffer->size, BUFFER_START);
+	int size = Max(2 * buffer->size, FIRST_BUFFER_ENTRIES);
 
-	if (size > BUFFER_LIMIT)
+	if (size > MAX_BUFFER_ENTRIES)
 	{
 		append_to(index, buffer);
 		return;
 	}
-	if (total_size + size - buffer->size > TOTAL_LIMIT)
+	if (total_size + size - buffer->size > MAX_TOTAL_ENTRIES)
 	{
 		append_to(index, buffer);
 		gpuds_insert_flush_all();
-		size = BUFFER_START;
+		size = FIRST_BUFFER_ENTRIES;
 	}
 	if (buffer->entries == NULL)
 		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GpudsEntry));
@@ -534,8 +534,8 @@ gpuds_insert_discard(Relation index)
 
 /*
  * Opens a scope; a barrier is one in which, and in whose inner ones, nothing is
- * collected.  scope is the caller's, who calls gpuds_insert_end however what it
- * is opened for ends.
+ * collected.  scope is the caller's memory.  The caller calls gpuds_insert_end
+ * however what it is opened for ends.
  */
 void
 gpuds_insert_begin(GpudsInsertScope *scope, bool barrier)

@@ -341,7 +341,7 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 }
 
 /*
- * The leader's side of the writing: says who writes what, writes its own part, waits
+ * The leader's side of the writing: says which worker writes what, writes its own part, waits
  * for the others.  Returns the number of entries.
  */
 static uint64

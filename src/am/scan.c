@@ -33,6 +33,8 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
+#include "am/shared_scan.h"
+#include "am/visible.h"
 #include "journal/journal.h"
 #include "kernels/core/sort.h"
 #include "mirror/mirror.h"
@@ -43,18 +45,14 @@
 /* Entries that a bitmap's first chunk has at most where there are many keys. */
 #define MAX_FIRST_CHUNK 4096
 
-/* Dead entries that a scan remembers before it hands them on. */
-#define MAX_KILLED 128
-
 /* TIDs sorted at a time for a bitmap. */
-#define BITMAP_PIECE (1024 * 1024)
+#define BITMAP_PIECE_TIDS (1024 * 1024)
 
-/* So many keys make a bitmap whose memory is worth keeping for the next one. */
+/* Keys of a bitmap whose memory is worth keeping for the next one, at least. */
 #define MANY_KEYS (64 * 1024)
 
-/* TIDs that a device is asked for first if they are those of a range; then so many times as many. */
-#define FIRST_TIDS (32 * 1024)
-#define TIDS_GROWTH 4
+/* Entries that a device counts, adds up or gives in the time that it finds a key. */
+#define ENTRIES_OF_KEY 16
 
 typedef enum ScanPlace
 {
@@ -139,8 +137,8 @@ static void
 kill_current(GpudsScanState *state)
 {
 	if (state->killed == NULL)
-		state->killed = MemoryContextAlloc(state->ref.fresh.context, MAX_KILLED * sizeof(GpudsEntry));
-	if (state->nkilled == MAX_KILLED)
+		state->killed = MemoryContextAlloc(state->ref.fresh.context, GPUDS_MAX_KILLED * sizeof(GpudsEntry));
+	if (state->nkilled == GPUDS_MAX_KILLED)
 		hand_on_killed(state);
 	state->killed[state->nkilled++] = state->current;
 }
@@ -157,6 +155,16 @@ restart(GpudsScanState *state, bool mvcc)
 	state->place = PLACE_FRESH;
 	state->nchunk = state->at = 0;
 	state->mark.place = PLACE_FRESH;
+}
+
+/*
+ * Does the planner ask where the index ends?  Only the planner, since 18, wants rows with a snapshot that is
+ * not an MVCC snapshot.  It looks at the heap itself, and what it gets is a hint.
+ */
+static bool
+is_planners(IndexScanDesc scan)
+{
+	return scan->xs_want_itup && !IsMVCCSnapshot(scan->xs_snapshot);
 }
 
 void
@@ -177,7 +185,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
 	MemoryContextSwitchTo(old);
 	restart(state, mvcc);
-	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc);
+	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc && !is_planners(scan));
 }
 
 /* Can the mirror's device sort the TIDs that the scan wants? */
@@ -198,7 +206,8 @@ barrier(IndexScanDesc scan, GpudsScanState *state, int64 weight)
 	pgstat_count_index_scan(scan->indexRelation);
 	GpudsCountSearch(scan);
 	gpuds_insert_flush(scan->indexRelation);
-	gpuds_injection_point("scan-before-probe");
+	if (!is_planners(scan))
+		gpuds_injection_point("scan-before-probe");
 	if (gpuds_fallback_has_all(state->fallback) && !gpuds_mirror_present(&state->source))
 		state->ref.mirror = NULL;
 	else
@@ -244,6 +253,15 @@ next_batch(GpudsScanState *state)
 	return true;
 }
 
+/* Sets the scan up to go on behind the entry that it stands on, which the interval of a number has. */
+static void
+scan_behind_current(GpudsScanState *state, int64 number)
+{
+	state->scan.inside = true;
+	state->scan.at = state->current;
+	state->scan.next = number - state->set.first + (state->forward ? 0 : 1);
+}
+
 /*
  * Sets the scan up to go on from its place in a direction, without a chunk.
  */
@@ -274,11 +292,7 @@ scan_from_place(GpudsScanState *state, bool forward)
 	(void) turn_to(state, number);
 	scan_from_start(state, forward);
 	if (state->place == PLACE_ON)
-	{
-		state->scan.inside = true;
-		state->scan.at = state->current;
-		state->scan.next = number - state->set.first + (forward ? 0 : 1);
-	}
+		scan_behind_current(state, number);
 }
 
 /*
@@ -317,7 +331,8 @@ fetch_chunk(IndexScanDesc scan, GpudsScanState *state)
 		state->fetch = sizes->small;
 	else
 		state->fetch = Min(state->fetch * sizes->growth, sizes->most);
-	gpuds_injection_point("scan-probed");
+	if (!is_planners(scan))
+		gpuds_injection_point("scan-probed");
 }
 
 /* The scan is to return rows: before its barrier. */
@@ -340,7 +355,7 @@ return_row(IndexScanDesc scan, GpudsScanState *state)
 {
 	bool dead;
 
-	if (gpuds_index_only_sees(state->only, scan, state->ref.mirror != NULL, &dead))
+	if (is_planners(scan) || gpuds_index_only_sees(state->only, scan, state->ref.mirror != NULL, &dead))
 	{
 		gpuds_index_only_return(state->only, scan, &state->info.layout, &state->current);
 		return true;
@@ -348,6 +363,59 @@ return_row(IndexScanDesc scan, GpudsScanState *state)
 	if (dead && !scan->xactStartedInRecovery)
 		kill_current(state);
 	return false;
+}
+
+/* Fetches the chunk behind the one at hand; false: there are no more entries. */
+static bool
+next_chunk(IndexScanDesc scan, GpudsScanState *state)
+{
+	if ((state->end || state->scan.n == 0) && !next_batch(state))
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	fetch_chunk(scan, state);
+	return true;
+}
+
+/*
+ * Moves a scan that has begun on to an entry in its direction.  What the memtable has said serves all that
+ * is ahead in the same batch of intervals.
+ */
+static void
+move_to_current(GpudsScanState *state)
+{
+	const int64 number = gpuds_key_set_find(&state->set, &state->current);
+
+	if (turn_to(state, number))
+		scan_from_start(state, state->forward);
+	state->end = false;
+	scan_behind_current(state, number);
+}
+
+/*
+ * Fetches the chunk behind the last entry that any participant of a parallel scan has read
+ * (shared_scan.h); false: there are no more entries.
+ */
+static bool
+next_shared_chunk(IndexScanDesc scan, GpudsScanState *state)
+{
+	const GpudsSharedPlace place = gpuds_shared_scan_take(scan, &state->current);
+
+	state->nchunk = state->at = 0;
+	if (place == GPUDS_SHARED_END)
+		return false;
+	if (place == GPUDS_SHARED_ON)
+		move_to_current(state);
+	state->fetch = Min(state->fetch, GPUDS_SHARED_CHUNK);
+	while (state->nchunk == 0)
+	{
+		if (!next_chunk(scan, state))
+		{
+			gpuds_shared_scan_put(scan, GPUDS_SHARED_END, NULL);
+			return false;
+		}
+	}
+	gpuds_shared_scan_put(scan, GPUDS_SHARED_ON, &state->chunk[state->nchunk - 1]);
+	return true;
 }
 
 bool
@@ -358,6 +426,9 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 
 	if (!state->synced)
 	{
+		/* Nothing is loaded, and nothing evicted, for a hint. */
+		if (is_planners(scan) && !gpuds_mirror_present(&state->source))
+			return false;
 		gpuds_key_set_sort(&state->set);
 		if (scan->xs_want_itup)
 			prepare_rows(scan, state);
@@ -382,13 +453,11 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 			if (!scan->xs_want_itup || return_row(scan, state))
 				return true;
 		}
-		if ((state->end || state->scan.n == 0) && !next_batch(state))
+		if (!(scan->parallel_scan ? next_shared_chunk : next_chunk)(scan, state))
 		{
 			state->place = forward ? PLACE_AFTER : PLACE_BEFORE;
 			return false;
 		}
-		CHECK_FOR_INTERRUPTS();
-		fetch_chunk(scan, state);
 	}
 }
 
@@ -408,9 +477,20 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 	scan->xs_recheck = false;
 }
 
+/* Begins with a scan's first interval, forward: the scan passes its barrier. */
+static void
+begin_batches(IndexScanDesc scan, GpudsScanState *state, int64 weight)
+{
+	state->figures.batches++;
+	state->figures.probes += state->set.total;
+	barrier(scan, state, Max(weight, state->set.total));
+	scan_from_place(state, true);
+}
+
 /*
  * Begins to give a scan's entries in batches, forward, from its first interval on: the
- * scan passes its barrier.  weight: of how many keys the scan is worth the work, which says what device is best.
+ * scan passes its barrier.  weight: of how many keys the scan is worth the work, which says what device
+ * is best.
  */
 void
 gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
@@ -418,10 +498,40 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 	GpudsScanState *state = scan->opaque;
 
 	gpuds_key_set_sort(&state->set);
-	state->figures.batches++;
-	state->figures.probes += state->set.total;
-	barrier(scan, state, Max(weight, state->set.total));
-	scan_from_place(state, true);
+	begin_batches(scan, state, weight);
+}
+
+/*
+ * Is it worth while to begin with n probes as they come (gpuds_scan_begin_hits)?  Says what device such
+ * a scan would have, without a look at the index.
+ */
+bool
+gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight)
+{
+	return !RelationUsesLocalBuffers(scan->indexRelation) && gpuds_device_sends_large(n, weight);
+}
+
+/*
+ * Sets what probes in any order ask for, equal ones among them, and begins: the scan passes its
+ * barrier.  It can only be counted, with hits (gpuds_scan_count_on_device), before other probes or keys
+ * are set.
+ */
+void
+gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
+					  int64 weight)
+{
+	GpudsScanState *state = scan->opaque;
+
+	gpuds_scan_set_probes(scan, probe, entries, n);
+	state->set.sorted = false;
+	begin_batches(scan, state, weight);
+}
+
+/* The same for a scan of about so many rows, be they of few keys or of many. */
+void
+gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
+{
+	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
 }
 
 /* What the scan has done in batches. */
@@ -468,8 +578,8 @@ gpuds_scan_has_more(IndexScanDesc scan)
 }
 
 /*
- * The scan's next entries, most at most, perhaps none; what they lead to, the caller must look at with the scan's
- * snapshot.  gpuds_scan_has_more must have said that there are intervals left.
+ * The scan's next entries, most at most, perhaps none; what they lead to, the caller must look at with
+ * the scan's snapshot.  gpuds_scan_has_more must have said that there are intervals left.
  */
 void
 gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
@@ -518,9 +628,16 @@ gpuds_scan_counts(IndexScanDesc scan)
 		   gpuds_probe_counts(&state->ref);
 }
 
+/* The same of a count that is measured, for more than the entries of the others. */
+bool
+gpuds_scan_measures(IndexScanDesc scan)
+{
+	return gpuds_scan_counts(scan) && gpuds_probe_measures(&((GpudsScanState *) scan->opaque)->ref);
+}
+
 /*
- * Instead of fetching batches, counts all that is left of the intervals at hand (gpuds_probe_count).  False: it has
- * to be fetched.  The scan does not move.
+ * Instead of fetching batches, counts all that is left of the intervals at hand (gpuds_probe_count).
+ * False: it has to be fetched.  The scan does not move.
  */
 bool
 gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)
@@ -536,8 +653,8 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 }
 
 /*
- * Is all that the scan asks for one interval, of which nothing has been fetched, and does a device count?  Then
- * gpuds_scan_count_intervals may have an answer.
+ * Is all that the scan asks for one interval, of which nothing has been fetched, and does the device
+ * measure?  Then gpuds_scan_count_intervals may have an answer.
  */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
@@ -545,7 +662,7 @@ gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 	const GpudsScanState *state = scan->opaque;
 
 	if (state->set.total != 1 || state->set.filter || state->scan.next != 0 || state->scan.inside ||
-		state->end || !gpuds_probe_counts(&state->ref))
+		state->end || !gpuds_probe_measures(&state->ref))
 		return false;
 	*interval = entry_scan_interval(&state->scan, 0);
 	return true;
@@ -663,7 +780,7 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	uint64 *fresh;
 	int64 nfresh;
 	/* A little more than there are keys, so that the end is seen to be one. */
-	int64 cap = Min(Max(FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE);
+	int64 cap = Min(Max(GPUDS_FIRST_TIDS, state->set.nintervals + 1), BITMAP_PIECE_TIDS);
 
 	if (state->set.nintervals >= MANY_KEYS)
 		keep_freed_memory();
@@ -691,7 +808,7 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 		gpuds_device_free_tids(&tids);
 		total += tids.n;
 		if (tids.n == cap)
-			cap = Min(cap * TIDS_GROWTH, BITMAP_PIECE);
+			cap = Min(cap * GPUDS_TIDS_GROWTH, BITMAP_PIECE_TIDS);
 	}
 	return total;
 }
@@ -704,7 +821,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 {
 	const GpudsProbeSizes *sizes = gpuds_probe_sizes(&state->ref);
 	bool sorts = device_sorts(state);
-	int64 size = Max(FIRST_CHUNK_SIZE, Min(state->set.nintervals, BITMAP_PIECE));
+	int64 size = Max(FIRST_CHUNK_SIZE, Min(state->set.nintervals, BITMAP_PIECE_TIDS));
 	int64 ntids = 0;
 	int64 total = 0;
 	uint64 *tids = palloc(size * sizeof(uint64));
@@ -725,7 +842,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 				continue;
 			tids[ntids++] = state->chunk[i].t & ENTRY_TID_MASK;
 		}
-		if (ntids >= BITMAP_PIECE || state->end)
+		if (ntids >= BITMAP_PIECE_TIDS || state->end)
 		{
 			sort_into_bitmap(tbm, tids, ntids, scan->xs_recheck);
 			total += ntids;
@@ -742,8 +859,9 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 }
 
 /*
- * Begins to give a scan's TIDs, from its first interval on: the scan passes its barrier.  The keys are put in order,
- * except for a device that does not need that, and where there are no more of them than most.
+ * Begins to give a scan's TIDs, from its first interval on: the scan passes its barrier.  The keys are
+ * put in order, except for a device that does not need that, and where there are no more of them than
+ * most.
  */
 void
 gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
@@ -815,8 +933,8 @@ gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
 }
 
 /*
- * The next TIDs of the batch of intervals at hand, ascending, put into tids[most]; -1: only gpuds_scan_next_batch has
- * them.
+ * The next TIDs of the batch of intervals at hand, ascending, put into tids[most]; -1: only
+ * gpuds_scan_next_batch has them.
  */
 int64
 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)

@@ -3,14 +3,15 @@
  * tids.c
  *	  The TIDs of a scan in pieces: ascending and all different (fetch.h).
  *
- * A piece has about as many TIDs as work_mem holds twice, once to sort from and once to sort into.  Usually it is
- * all of them.
+ * A piece has about as many TIDs as work_mem holds twice, once to sort from and once to sort into.
+ * Usually it is all of them.  In a parallel plan it has more (shared_tids.c).
  *
- * A device that sorts gives TIDs; any other gives entries in the order of keys.  An entry may be found twice in two
- * cases:
+ * A device that sorts gives TIDs; any other gives entries in the order of keys.  An entry may be found
+ * twice in two cases:
  *
  *	  - Points that are left as they came (key.h) may be there twice.  So if all that they lead to does not
- *		fit into the first piece, the points are put in order, which leaves one of each, and the scan begins again.
+ *		fit into the first piece, the points are put in order, which leaves one of each, and the scan
+ *		begins again.
  *	  - What the memtable said first, the device may have by now.  So what the memtable said is kept for the
  *		rest of a batch of intervals, and left out of all that comes later.
  *
@@ -27,14 +28,12 @@
 #include "key/set.h"
 
 /* TIDs of a piece, however little work_mem there is. */
-#define LEAST_PIECE 4096
+#define LEAST_PIECE_TIDS 4096
 
 /* TIDs that there is room for at first. */
-#define FIRST_SIZE 1024
+#define FIRST_ROOM_TIDS 1024
 
-/* TIDs that a device is asked for first if they are those of a range; then so many times as many, up to the most. */
-#define FIRST_TIDS (32 * 1024)
-#define TIDS_GROWTH 4
+/* TIDs that a device is asked for at a time, at most. */
 #define MOST_TIDS (1024 * 1024)
 
 /* For a scan to come; arrays are the current memory context's. */
@@ -55,17 +54,24 @@ forget_fresh(GpudsTidList *list)
 	list->turn = -1;
 }
 
+/* How many TIDs a piece may have. */
+int64
+gpuds_tids_most(void)
+{
+	return (int64) work_mem * 1024 / (int64) (2 * sizeof(uint64));
+}
+
 /*
- * Begins with a scan whose keys have been set, from its first interval on: the scan passes its barrier.  Its snapshot
- * must be an MVCC snapshot.
+ * Begins with a scan whose keys have been set, from its first interval on: the scan passes its
+ * barrier.  Its snapshot must be an MVCC snapshot.  most: TIDs of a piece, about.
  */
 void
-gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan)
+gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most)
 {
 	forget_fresh(list);
 	list->scan = scan;
 	list->n = 0;
-	list->most = Max((int64) work_mem * 1024 / (int64) (2 * sizeof(uint64)), LEAST_PIECE);
+	list->most = Max(most, LEAST_PIECE_TIDS);
 	list->sorts = true;
 	gpuds_scan_begin_tids(scan, list->most);
 }
@@ -76,7 +82,7 @@ make_room(GpudsTidList *list, int64 n)
 {
 	if (list->n + n > list->size)
 	{
-		list->size = Max(list->n + n, Max(2 * list->size, FIRST_SIZE));
+		list->size = Max(list->n + n, Max(2 * list->size, FIRST_ROOM_TIDS));
 		if (list->tids)
 			list->tids = repalloc_huge(list->tids, list->size * sizeof(uint64));
 		else
@@ -176,7 +182,7 @@ add_sorted(GpudsTidList *list, int64 *cap)
 		return false;
 	add(list, n);
 	if (n == *cap)
-		*cap = Min(*cap * TIDS_GROWTH, MOST_TIDS);
+		*cap = Min(*cap * GPUDS_TIDS_GROWTH, MOST_TIDS);
 	return true;
 }
 
@@ -185,7 +191,7 @@ static void
 collect(GpudsTidList *list)
 {
 	/* A little more than there are keys, so that the end is seen to be one. */
-	int64 cap = Min(Max(FIRST_TIDS, gpuds_scan_intervals(list->scan) + 1), MOST_TIDS);
+	int64 cap = Min(Max(GPUDS_FIRST_TIDS, gpuds_scan_intervals(list->scan) + 1), MOST_TIDS);
 
 	while (list->n < list->most && gpuds_scan_has_more(list->scan))
 	{
@@ -214,4 +220,15 @@ gpuds_tids_next(GpudsTidList *list)
 	}
 	list->n = gpuds_sort_unique_words(list->tids, list->n);
 	return list->n > 0;
+}
+
+/* Gives the memory of pieces back. */
+void
+gpuds_tids_end(GpudsTidList *list)
+{
+	forget_fresh(list);
+	if (list->tids)
+		pfree(list->tids);
+	list->tids = NULL;
+	list->n = list->size = 0;
 }

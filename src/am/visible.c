@@ -25,6 +25,11 @@
 #define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
 #define MAP_PAGE_BLOCKS (MAP_PAGE_BYTES * 4)
 
+/* A byte of the map of four pages that are all-visible, without its other bits. */
+#define ALL_VISIBLE_BITS                                                                           \
+	(VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 | VISIBILITYMAP_ALL_VISIBLE << 4 | \
+	 VISIBILITYMAP_ALL_VISIBLE << 6)
+
 /* Rows to be looked up that there is room for at first. */
 #define FIRST_ORDER 64
 
@@ -126,11 +131,29 @@ gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_
 		memset(to_all, false, n * sizeof(bool));
 }
 
+/* Does a map call all of the first pages of the heap all-visible? */
+static bool
+all_are_visible(const unsigned char *map, BlockNumber blocks)
+{
+	for (uint32 i = 0; i < blocks / 4; i++)
+	{
+		if ((map[i] & ALL_VISIBLE_BITS) != ALL_VISIBLE_BITS)
+			return false;
+	}
+	for (BlockNumber block = blocks / 4 * 4; block < blocks; block++)
+	{
+		if (!all_visible(map, block))
+			return false;
+	}
+	return true;
+}
+
 /*
- * A copy of the visibility map as it is now, without page headers, in palloc'd memory.
+ * A copy of the visibility map as it is now, without page headers, in palloc'd memory.  *full: it calls
+ * all pages of the heap all-visible.
  */
 unsigned char *
-gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes)
+gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 {
 	const BlockNumber blocks = RelationGetNumberOfBlocks(visible->scan->heapRelation);
 	const uint32 pages = blocks / MAP_PAGE_BLOCKS + (blocks % MAP_PAGE_BLOCKS != 0);
@@ -149,6 +172,8 @@ gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes)
 			memset(map + (size_t) i * MAP_PAGE_BYTES, 0, MAP_PAGE_BYTES);
 	}
 	pg_read_barrier();
+	visible->blocks = blocks;
+	*full = all_are_visible(map, blocks);
 	return map;
 }
 
@@ -156,9 +181,7 @@ gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes)
 static bool
 part_holds(const unsigned char *bits, const unsigned char *copy)
 {
-	const uint64 all_visible = UINT64CONST(0x0101010101010101) *
-							   (VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 |
-								VISIBILITYMAP_ALL_VISIBLE << 4 | VISIBILITYMAP_ALL_VISIBLE << 6);
+	const uint64 all_visible = UINT64CONST(0x0101010101010101) * ALL_VISIBLE_BITS;
 
 	StaticAssertStmt(MAP_PAGE_BYTES % sizeof(uint64) == 0, "pages of the map are compared by words");
 	for (uint32 i = 0; i < MAP_PAGE_BYTES; i += sizeof(uint64))
@@ -174,9 +197,12 @@ part_holds(const unsigned char *bits, const unsigned char *copy)
 	return true;
 }
 
-/* I2 for a copy of the map that was made after the barrier, and for all entries that were read since. */
+/*
+ * I2 for a copy of the map that was made after the barrier, and for all entries that were read since;
+ * if it is full, I3.
+ */
 bool
-gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes)
+gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full)
 {
 	static const unsigned char nothing[MAP_PAGE_BYTES] = { 0 };
 
@@ -188,6 +214,8 @@ gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t 
 		if (!part_holds(bits ? bits : nothing, map + (size_t) i * MAP_PAGE_BYTES))
 			return false;
 	}
+	if (full && RelationGetNumberOfBlocks(visible->scan->heapRelation) != visible->blocks)
+		return false;
 	return still_counts(visible);
 }
 

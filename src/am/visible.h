@@ -27,6 +27,11 @@
  *			were read, and then the counter is what it was before the barrier, then I1 holds for
  *			what the device has counted.
  *
+ *	I3	If the copy calls all pages of the heap all-visible, and the heap has not grown by the time of
+ *			that look, then I2 holds for all entries that were read.
+ *
+ *			An entry is made when its row has a page, so none of them leads to another page.
+ *
  * All other rows are looked up in the heap, with the scan's snapshot, which must be an MVCC
  * snapshot.  A look at the map that core takes later can do no harm: a row that such a snapshot
  * sees is not removed, and its TID not given away, while the snapshot lives.
@@ -74,6 +79,7 @@ typedef struct GpudsVisible
 	IndexScanDesc scan;
 	bool counts;         /* the counter means something */
 	uint64 bulk_deletes; /* as of the barrier */
+	BlockNumber blocks;  /* of the heap, when the map was copied */
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
@@ -92,16 +98,16 @@ typedef struct GpudsVisible
 	GpudsEntry killed[GPUDS_MAX_KILLED]; /* last, because it is not initialized */
 } GpudsVisible;
 
-/* A piece has no more entries: their numbers have so many bits. */
+/* Entries of a piece, at most: their numbers have this many bits. */
 #define GPUDS_PIECE_BITS 16
-#define GPUDS_PIECE (1 << GPUDS_PIECE_BITS)
+#define GPUDS_PIECE_ENTRIES (1 << GPUDS_PIECE_BITS)
 
 extern void gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan);
 extern void gpuds_visible_before_barrier(GpudsVisible *visible);
 extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
 extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all);
-extern unsigned char *gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes);
-extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes);
+extern unsigned char *gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full);
+extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full);
 extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
 
 /*
@@ -119,7 +125,7 @@ extern void gpuds_visible_end_piece(GpudsVisible *visible);
 static inline int64
 gpuds_visible_at(const GpudsVisible *visible, int64 place)
 {
-	return (int64) (visible->order[place] & (GPUDS_PIECE - 1));
+	return (int64) (visible->order[place] & (GPUDS_PIECE_ENTRIES - 1));
 }
 
 /* Lets the row that was looked up last go. */
@@ -131,8 +137,27 @@ gpuds_visible_forget_row(GpudsVisible *visible)
 }
 
 /* count.c */
+extern bool gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected);
 extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
 									   GpudsCounted *counted);
+
+/*
+ * Which of a scan's intervals have entries whose rows are visible to all.  hits[i] = true is reliable
+ * unless a fresh one of the others lies in interval i; false is reliable unless any of the others does.
+ */
+typedef struct GpudsHits
+{
+	bool *hits;         /* of each interval; the caller's room */
+	GpudsEntry *others; /* entries that the device is not sure of, in no order; NULL: none */
+	int64 nothers;
+	int64 nfresh; /* of these, which come first, are fresh: the memtable has the last word on them */
+} GpudsHits;
+
+extern bool gpuds_scan_find_hits(IndexScanDesc scan, GpudsVisible *visible, GpudsHits *hits);
+
+/* hits.c */
+extern bool gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
+							GpudsEntry *probes, int64 *n, int64 weight, bool *answers);
 
 extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
 extern void gpuds_visible_reset(GpudsVisible *visible);

@@ -218,8 +218,8 @@ next(ScanState *ss)
 }
 
 /*
- * Core asks for this when a statement looks at a changed row once more (EvalPlanQual); in some minor releases for
- * counts in its subqueries, too.
+ * Core asks for this when a statement looks at a changed row once more (EvalPlanQual); in some minor
+ * releases for counts in its subqueries, too.
  */
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
@@ -242,6 +242,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	List *kinds = list_nth(plan->custom_private, AGGREGATE_KINDS);
 	List *columns = list_nth(plan->custom_private, AGGREGATE_COLUMNS);
 
+	/* Core would call these, and ask first. */
+	gpuds_check_execute(plan->custom_scan_tlist);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
 	state->ncolumns = list_length(kinds);
@@ -267,10 +269,13 @@ end(CustomScanState *css)
 static void
 rescan(CustomScanState *css)
 {
-	end_fold((GpudsAggregateState *) css);
-	((GpudsAggregateState *) css)->done = false;
-	((GpudsAggregateState *) css)->nheld = ((GpudsAggregateState *) css)->next_held = 0;
-	((GpudsAggregateState *) css)->asked_device = false;
+	GpudsAggregateState *state = (GpudsAggregateState *) css;
+
+	end_fold(state);
+	state->done = false;
+	state->nheld = state->next_held = 0;
+	state->asked_device = false;
+	gpuds_bucket_restart(&state->bucket);
 	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }

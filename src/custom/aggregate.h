@@ -27,7 +27,15 @@ typedef enum GpudsAggregateKind
 	GPUDS_AVG_NUMERIC, /* of integers */
 	GPUDS_AVG_FLOAT8,
 	GPUDS_MIN, /* bool_and, too */
-	GPUDS_MAX  /* bool_or, too */
+	GPUDS_MAX, /* bool_or, too */
+
+	/*
+	 * Of a part of the rows, what PostgreSQL's aggregate functions combine parts by, if that is not the
+	 * result.
+	 */
+	GPUDS_PART_NUMERIC,   /* of sum and avg of bigints */
+	GPUDS_PART_AVG_INT,   /* of avg of smaller integers */
+	GPUDS_PART_AVG_FLOAT8 /* of avg of floating-point values */
 } GpudsAggregateKind;
 
 /* CustomScan.custom_private of the plan. */
@@ -35,8 +43,7 @@ enum
 {
 	AGGREGATE_KINDS,   /* GpudsAggregateKind of each column of the scan tuple */
 	AGGREGATE_COLUMNS, /* of the index, from 0 on; -1: none */
-	AGGREGATE_GROUPS,  /* leading columns of the index that are the same in a group; -1: all rows are one */
-	AGGREGATE_NPRIVATE
+	AGGREGATE_GROUPS   /* leading columns of the index that are the same in a group; -1: all rows are one */
 };
 
 /* A column of the scan tuple. */
@@ -90,6 +97,7 @@ extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
 
 /* aggregate_value.c */
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);
+extern GpudsAggregateKind gpuds_aggregate_part(GpudsAggregateKind kind, Oid input);
 extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
 								   const Measured *measured, bool *isnull);
 

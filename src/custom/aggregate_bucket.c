@@ -17,6 +17,9 @@
 /* Buckets that a device is asked for at most. */
 #define DEVICE_BUCKETS 16384
 
+/* Buckets after which it is estimated how many there are. */
+#define FIRST_BUCKETS 64
+
 /* Gets ready for the node's bucket, once the index is known. */
 void
 gpuds_aggregate_set_bucket(GpudsAggregateState *state)
@@ -53,10 +56,13 @@ check_order(GpudsAggregateState *state)
 
 	if (returned && !returned->isnull && !state->bucket.isnull &&
 		gpuds_bucket_compare(&state->bucket, state->bucket.value, false, returned->value, false) <= 0)
-		elog(ERROR, "a group of a GpudsAggregate came back");
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("found more rows of a group that has already been returned"),
+						errdetail("TimeZone may have been changed while a cursor was open."),
+						errhint("Close the cursor first, or open it with gpuds.enable_aggregate = off.")));
 }
 
-/* Makes room for one more: in place of those returned, or more of it. */
+/* Makes room for one more. */
 static void
 make_room(GpudsAggregateState *state)
 {
@@ -140,28 +146,6 @@ lower_of(const GpudsEntry *a, const GpudsEntry *b)
 	return entry_less(a, b) ? *a : *b;
 }
 
-/* The entry behind another, which is not the last of all. */
-static GpudsEntry
-behind(const GpudsBucket *bucket, const GpudsEntry *entry)
-{
-	GpudsEntry next = *entry;
-
-	if (++next.t == 0 && (bucket->layout->nwords == 1 || ++next.w1 == 0))
-		next.w0++;
-	return next;
-}
-
-/* The entry before another, which is not the first of all. */
-static GpudsEntry
-before(const GpudsEntry *entry)
-{
-	GpudsEntry last = *entry;
-
-	if (last.t-- == 0 && last.w1-- == 0)
-		last.w0--;
-	return last;
-}
-
 /* Cuts NULLs, which are at one end, off what is left; false: there are none. */
 static bool
 cut_nulls(const GpudsBucket *bucket, GpudsInterval *left, GpudsInterval *nulls)
@@ -173,9 +157,9 @@ cut_nulls(const GpudsBucket *bucket, GpudsInterval *left, GpudsInterval *nulls)
 		nulls->lo = left->lo;
 	nulls->hi = lower_of(&nulls->hi, &left->hi);
 	if (gpuds_bucket_nulls_first(bucket))
-		left->lo = behind(bucket, &nulls->hi);
+		left->lo = entry_behind(nulls->hi, bucket->layout->nwords);
 	else
-		left->hi = before(&nulls->lo);
+		left->hi = entry_before(nulls->lo);
 	return true;
 }
 
@@ -186,21 +170,31 @@ add_nulls(GpudsBucket *bucket, const GpudsInterval *nulls, Intervals *to)
 	add_interval(to, bucket, &nulls->lo, &nulls->hi);
 }
 
-/* The buckets of a range of codes, from the first one's entry on; false: there are too many. */
+/* Are many more buckets to be expected between two values than a device is asked for? */
 static bool
-add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 most, GpudsInterval *left, Intervals *to)
+is_hopeless(const GpudsBucket *bucket, int64 least, int64 most)
+{
+	double found = (double) bucket->end - least;
+
+	return FIRST_BUCKETS * ((double) most - least) / Max(found, 1) > 4.0 * DEVICE_BUCKETS;
+}
+
+/* The buckets of a range of values, from the first one's entry on; false: there are too many. */
+static bool
+add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 least, int64 most, GpudsInterval *left,
+			Intervals *to)
 {
 	for (;;)
 	{
 		GpudsEntry last;
 
-		if (to->n >= DEVICE_BUCKETS)
+		if (to->n >= DEVICE_BUCKETS || (to->n == FIRST_BUCKETS && is_hopeless(bucket, least, most)))
 			return false;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_bucket_find(bucket, &first, &last);
 		last = lower_of(&last, &left->hi);
 		add_interval(to, bucket, &first, &last);
-		left->lo = behind(bucket, &last);
+		left->lo = entry_behind(last, bucket->layout->nwords);
 		if (bucket->end >= most || entry_less(&left->hi, &left->lo))
 			return true;
 		/* the entry behind may be one of a NULL, whose bit comes after the value */
@@ -222,16 +216,19 @@ add_range(GpudsBucket *bucket, const Measured *range, GpudsInterval *left, Inter
 		return false;
 	if (entry_less(&left->lo, &first))
 	{
-		GpudsEntry last = before(&first);
+		GpudsEntry last = entry_before(first);
 
 		add_interval(to, NULL, &left->lo, &last);
 	}
 	else
 		first = left->lo;
-	return add_buckets(bucket, first, most, left, to);
+	return add_buckets(bucket, first, value, most, left, to);
 }
 
-/* All of an interval: its buckets, if its codes are in a range, NULLs, and what is outside; false as above. */
+/*
+ * All of an interval: its buckets, if its codes are in a range, NULLs, and what is outside; false as
+ * above.
+ */
 static bool
 make_intervals(GpudsBucket *bucket, const GpudsInterval *whole, const Measured *range, Intervals *to)
 {
@@ -276,14 +273,18 @@ find_intervals(GpudsAggregateState *state, Intervals *to)
 {
 	GpudsInterval whole;
 	Measured range;
+	bool found;
 
-	return gpuds_fold_range(&state->fold, &state->bucket.measure, &whole, &range) &&
-		   make_intervals(&state->bucket, &whole, &range, to);
+	state->bucket.all_ends = true;
+	found = gpuds_fold_range(&state->fold, &state->bucket.measure, &whole, &range) &&
+			make_intervals(&state->bucket, &whole, &range, to);
+	state->bucket.all_ends = false;
+	return found;
 }
 
 /* Takes a device's sums; false: there are rows where none should be. */
 static bool
-take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsCountedSum *sums)
+take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsFoldSum *sums)
 {
 	for (int64 i = 0; i < intervals->n; i++)
 	{
@@ -305,14 +306,14 @@ static void
 hold_all(GpudsAggregateState *state)
 {
 	Intervals intervals;
-	GpudsCountedSum *sums;
+	GpudsFoldSum *sums;
 
 	if (!gpuds_fold_may_measure(&state->fold))
 		return;
 	begin_intervals(&intervals);
 	if (find_intervals(state, &intervals))
 	{
-		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsCountedSum));
+		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsFoldSum));
 		if (gpuds_fold_intervals(&state->fold, intervals.intervals, intervals.n, sums) &&
 			take_sums(state, &intervals, sums))
 			gpuds_fold_skip(&state->fold);
@@ -321,7 +322,10 @@ hold_all(GpudsAggregateState *state)
 	free_intervals(&intervals);
 }
 
-/* Sets state->group to the next one, whose value is that of state->held before next_held; false: there is none. */
+/*
+ * Sets state->group to the next one, whose value is that of state->held before next_held; false: there
+ * is none.
+ */
 bool
 gpuds_aggregate_next_bucket(GpudsAggregateState *state)
 {

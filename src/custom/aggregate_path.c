@@ -4,6 +4,8 @@
  *	  Paths of GpudsAggregate: aggregates of the rows of a table, of which an index has all conditions, all
  *	  arguments, and the groups in its order.
  *
+ * Tables with children are aggregate_append.c's.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -12,6 +14,7 @@
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -22,23 +25,13 @@
 #include "utils/typcache.h"
 
 #include "custom/aggregate.h"
-#include "custom/bucket.h"
+#include "custom/aggregate_path.h"
+#include "custom/ascending.h"
 #include "custom/custom.h"
 #include "key/key.h"
 
 /* Adding up what an entry has in a column, in units of cpu_operator_cost. */
 #define MEASURE_OPERATORS 0.2
-
-/* What is wanted of a table. */
-typedef struct Wanted
-{
-	PlannerInfo *root;
-	RelOptInfo *rel;
-	List *exprs;     /* columns of groups, and aggregates */
-	List *groups;    /* columns that rows are grouped by ... */
-	List *operators; /* ... and what they are equal by */
-	Expr *bucket;    /* or a function of one of them, in groups; NULL: none */
-} Wanted;
 
 /* The column of the table that an expression is; NULL: it is none. */
 static const Var *
@@ -78,16 +71,14 @@ is_simple(const Aggref *aggref)
 
 /* How an aggregate's result comes of a scan; false: it does not. */
 static bool
-match_aggregate(const Wanted *wanted, const IndexPath *path, const Aggref *aggref, GpudsAggregateKind *kind,
-				int *column)
+match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *aggref,
+				GpudsAggregateKind *kind, int *column)
 {
 	Expr *arg;
 	const Var *var;
 
 	*column = -1;
 	*kind = GPUDS_COUNT_ROWS;
-	if (!is_simple(aggref))
-		return false;
 	if (aggref->aggfnoid == F_COUNT_)
 		return true;
 	if (list_length(aggref->args) != 1)
@@ -103,13 +94,18 @@ match_aggregate(const Wanted *wanted, const IndexPath *path, const Aggref *aggre
 	else if (!gpuds_aggregate_kind(aggref->aggfnoid, getBaseType(var->vartype), kind) ||
 			 !gpuds_key_can_measure(var->vartype))
 		return false;
+	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
+		*kind = gpuds_aggregate_part(*kind, getBaseType(var->vartype));
 	*column = index_column(path->indexinfo, var, *kind != GPUDS_COUNT);
 	return *column >= 0;
 }
 
-/* The same for a column that is wanted, which must be one that rows are grouped by, and not by a function of it. */
+/*
+ * The same for a column that is wanted, which must be one that rows are grouped by, and not by a
+ * function of it.
+ */
 static bool
-match_column(const Wanted *wanted, const IndexPath *path, const Var *var, int *column)
+match_column(const GpudsWanted *wanted, const IndexPath *path, const Var *var, int *column)
 {
 	*column = -1;
 	if (wanted->bucket != NULL || !list_member(wanted->groups, var))
@@ -120,7 +116,7 @@ match_column(const Wanted *wanted, const IndexPath *path, const Var *var, int *c
 
 /* The same for what rows are grouped by, if that is a function of a column. */
 static bool
-match_bucket(const Wanted *wanted, const IndexPath *path, GpudsAggregateKind *kind, int *column)
+match_bucket(const GpudsWanted *wanted, const IndexPath *path, GpudsAggregateKind *kind, int *column)
 {
 	*kind = GPUDS_GROUP_BUCKET;
 	*column = -1;
@@ -132,7 +128,7 @@ match_bucket(const Wanted *wanted, const IndexPath *path, GpudsAggregateKind *ki
 
 /* The scan's columns as AGGREGATE_KINDS and AGGREGATE_COLUMNS; false: it has not all that is wanted. */
 static bool
-match(const Wanted *wanted, const IndexPath *path, List **kinds, List **columns)
+match(const GpudsWanted *wanted, const IndexPath *path, List **kinds, List **columns)
 {
 	ListCell *lc;
 
@@ -180,7 +176,7 @@ is_constant(const IndexPath *path, int column)
 
 /* The place in wanted->groups of a column of the key; -1: rows are not grouped by it. */
 static int
-group_of_column(const Wanted *wanted, const IndexOptInfo *index, int column)
+group_of_column(const GpudsWanted *wanted, const IndexOptInfo *index, int column)
 {
 	ListCell *lc;
 
@@ -197,7 +193,7 @@ group_of_column(const Wanted *wanted, const IndexOptInfo *index, int column)
  * them such as are the same in all rows.  -1: groups' entries do not follow each other.
  */
 static int
-group_prefix(const Wanted *wanted, const IndexPath *path)
+group_prefix(const GpudsWanted *wanted, const IndexPath *path)
 {
 	const IndexOptInfo *index = path->indexinfo;
 	Bitmapset *found = NULL;
@@ -227,7 +223,7 @@ group_prefix(const Wanted *wanted, const IndexPath *path)
 static bool
 suits(const IndexPath *path, void *arg)
 {
-	const Wanted *wanted = arg;
+	const GpudsWanted *wanted = arg;
 	List *kinds;
 	List *columns;
 
@@ -242,9 +238,22 @@ is_default_equality(const SortGroupClause *clause, const Expr *expr)
 	return clause->eqop == lookup_type_cache(exprType((const Node *) expr), TYPECACHE_EQ_OPR)->eq_opr;
 }
 
+/* What a group's clause is of the table, which may be a child of the one that the query names. */
+static Expr *
+group_expr(const GpudsWanted *wanted, SortGroupClause *clause)
+{
+	Node *expr = get_sortgroupclause_expr(clause, wanted->root->processed_tlist);
+	RelOptInfo *rel = wanted->rel;
+
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL)
+		return (Expr *) expr;
+	return (Expr *) GpudsTranslate(wanted->root, expr, rel,
+								   find_base_rel(wanted->root, bms_singleton_member(rel->top_parent_relids)));
+}
+
 /* What rows are grouped by; false: it is something else than columns of the table, or a function of one. */
 static bool
-collect_groups(Wanted *wanted)
+collect_groups(GpudsWanted *wanted)
 {
 	const Query *parse = wanted->root->parse;
 	ListCell *lc;
@@ -252,8 +261,8 @@ collect_groups(Wanted *wanted)
 	foreach (lc, parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, wanted->root->processed_tlist);
-		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_bucket_column(expr);
+		Expr *expr = group_expr(wanted, clause);
+		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_ascending_column(expr);
 
 		if (column == NULL || column_of(wanted->rel, (const Expr *) column) == NULL)
 			return false;
@@ -275,7 +284,7 @@ collect_groups(Wanted *wanted)
 static bool
 collect_expr(Node *node, void *arg)
 {
-	Wanted *wanted = arg;
+	GpudsWanted *wanted = arg;
 
 	if (node == NULL)
 		return false;
@@ -293,12 +302,12 @@ collect_expr(Node *node, void *arg)
 	return expression_tree_walker(node, collect_expr, arg);
 }
 
-/* What the grouped relation has, and its condition; false: something that no node of ours has. */
-static bool
-collect_exprs(Wanted *wanted, const RelOptInfo *output, Node *having)
+/* Finds out what the grouped relation wants of wanted->rel; false: something that no node of ours has. */
+bool
+gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having)
 {
-	return !collect_expr((Node *) output->reltarget->exprs, wanted) && !collect_expr(having, wanted) &&
-		   wanted->exprs != NIL;
+	return collect_groups(wanted) && !collect_expr((Node *) output->reltarget->exprs, wanted) &&
+		   !collect_expr(having, wanted) && wanted->exprs != NIL;
 }
 
 static Plan *
@@ -328,7 +337,7 @@ static const CustomPathMethods path_methods = {
 
 /* Sets rows and costs of a path whose scan below has been found. */
 static void
-set_cost(const Wanted *wanted, IndexPath *below, Path *path, List *columns)
+set_cost(const GpudsWanted *wanted, IndexPath *below, Path *path, List *columns)
 {
 	Cost count_cost = gpuds_covering_count_cost(wanted->root, below);
 	int nmeasures = 0;
@@ -344,16 +353,20 @@ set_cost(const Wanted *wanted, IndexPath *below, Path *path, List *columns)
 		List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
 
 		path->rows = estimate_num_groups(wanted->root, groups, below->path.rows, NULL, NULL);
-		/* The first group is there when its rows have been added up; but a device adds up all buckets at once. */
+		/*
+		 * The first group is there when its rows have been added up; but a device adds up all buckets
+		 * at once.
+		 */
 		if (wanted->bucket == NULL)
 			path->startup_cost = below->path.startup_cost +
 								 (count_cost - below->path.startup_cost) / Max(path->rows, 1);
 	}
 	path->total_cost = count_cost + path->rows * cpu_tuple_cost;
+	GpudsAddDisabledNodes(path, &below->path);
 }
 
-static void
-add_aggregate_path(const Wanted *wanted, RelOptInfo *output, IndexPath *below, Node *having)
+static CustomPath *
+make_path(const GpudsWanted *wanted, IndexPath *below, RelOptInfo *parent, PathTarget *target, Node *having)
 {
 	CustomPath *path = makeNode(CustomPath);
 	List *kinds;
@@ -362,33 +375,43 @@ add_aggregate_path(const Wanted *wanted, RelOptInfo *output, IndexPath *below, N
 
 	(void) match(wanted, below, &kinds, &columns);
 	path->path.pathtype = T_CustomScan;
-	path->path.parent = output;
-	path->path.pathtarget = output->reltarget;
+	path->path.parent = parent;
+	path->path.pathtarget = target;
 	set_cost(wanted, below, &path->path, columns);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(below);
 	path->custom_private = list_make3(wanted->exprs, having,
 									  list_make3(kinds, columns, list_make1_int(groups)));
 	path->methods = &path_methods;
-	add_path(output, &path->path);
+	return path;
+}
+
+/* A path of a relation for what is wanted of a table; NULL: no index has it. */
+CustomPath *
+gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target, Node *having)
+{
+	IndexPath *below = gpuds_covering_path(wanted->root, wanted->rel, suits, (void *) wanted);
+
+	return below ? make_path(wanted, below, parent, target, having) : NULL;
 }
 
 /*
- * Adds a path to the grouped relation output if an index has all that is wanted of input's rows.
+ * Adds a path to the grouped relation output if input is a table and an index has all that is wanted of
+ * its rows.
  */
 void
 gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 					  const GroupPathExtraData *extra)
 {
-	Wanted wanted = { .root = root, .rel = input };
-	IndexPath *below;
+	GpudsWanted wanted = { .root = root, .rel = input };
+	CustomPath *path;
 
 	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
 		!gpuds_covering_is_table(root, input))
 		return;
-	if (!collect_groups(&wanted) || !collect_exprs(&wanted, output, extra->havingQual))
+	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
 		return;
-	below = gpuds_covering_path(root, input, suits, &wanted);
-	if (below != NULL)
-		add_aggregate_path(&wanted, output, below, extra->havingQual);
+	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
+	if (path != NULL)
+		add_path(output, &path->path);
 }

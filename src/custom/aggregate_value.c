@@ -4,9 +4,12 @@
  *	  PostgreSQL's aggregate functions, and their results from what has been measured.
  *
  * Results are those of PostgreSQL's functions, exactly; but sums of double precision depend on the
- * order of their rows in the last digits, as they do in parallel plans; and avg does not fail for values above
- * 1e154, where PostgreSQL's fails for the sake of squares that it adds up as well.  For the same reason sum(real)
- * is not here: PostgreSQL adds up in single precision.
+ * order of their rows in the last digits, as they do in parallel plans; and avg does not fail for
+ * values above 1e154, where PostgreSQL's fails for the sake of squares that it adds up as well.  For
+ * the same reason sum(real) is not here: PostgreSQL adds up in single precision.
+ *
+ * If rows are added up in parts, a part's value is the state that PostgreSQL's function would have, as
+ * it hands it on to its combine function.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +18,8 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "libpq/pqformat.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
@@ -87,6 +92,23 @@ gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind)
 	return false;
 }
 
+/* What a part of the rows has in place of an aggregate's result, for PostgreSQL to combine. */
+GpudsAggregateKind
+gpuds_aggregate_part(GpudsAggregateKind kind, Oid input)
+{
+	switch (kind)
+	{
+		case GPUDS_SUM_NUMERIC:
+			return GPUDS_PART_NUMERIC;
+		case GPUDS_AVG_NUMERIC:
+			return input == INT8OID ? GPUDS_PART_NUMERIC : GPUDS_PART_AVG_INT;
+		case GPUDS_AVG_FLOAT8:
+			return GPUDS_PART_AVG_FLOAT8;
+		default:
+			return kind;
+	}
+}
+
 static Numeric
 numeric_of(__int128 value)
 {
@@ -105,7 +127,10 @@ numeric_of(__int128 value)
 											   Int32GetDatum(-1)));
 }
 
-/* Was an overflow met by an infinity, perhaps one that came of another overflow?  Else the sum is not a number. */
+/*
+ * Was an overflow met by an infinity, perhaps one that came of another overflow?  Else the sum is not a
+ * number.
+ */
 static bool
 lost_overflow(const Measure *measure, const Measured *measured)
 {
@@ -135,6 +160,51 @@ float_sum(Oid type, const Measure *measure, const Measured *measured)
 	if (isinf(measured->sum) ? !has_infinity(type, measure, measured) : lost_overflow(measure, measured))
 		float_overflow_error();
 	return measured->sum;
+}
+
+/*
+ * The state of sum and avg of bigints, as int8_avg_serialize writes it: how many, and the sum.  A
+ * number has the fields of numeric_send there, of which the first four take 32 bits each.
+ */
+static Datum
+numeric_part(int64 n, Numeric sum)
+{
+	StringInfoData number;
+	StringInfoData part;
+	bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, NumericGetDatum(sum)));
+
+	number.data = VARDATA_ANY(sent);
+	number.len = number.maxlen = VARSIZE_ANY_EXHDR(sent);
+	number.cursor = 0;
+	pq_begintypsend(&part);
+	pq_sendint64(&part, n);
+	for (int i = 0; i < 4; i++)
+		pq_sendint32(&part, (int16) pq_getmsgint(&number, sizeof(int16)));
+	pq_sendbytes(&part, number.data + number.cursor, number.len - number.cursor);
+	return PointerGetDatum(pq_endtypsend(&part));
+}
+
+/* The state of avg of smaller integers, which int4_avg_combine combines. */
+static Datum
+avg_int_part(int64 n, int64 sum)
+{
+	Datum state[] = { Int64GetDatum(n), Int64GetDatum(sum) };
+
+	return PointerGetDatum(
+		construct_array(state, lengthof(state), INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+/*
+ * The state of avg of floating-point values, which float8_combine combines.  The sum of squares is not
+ * a number: avg does not look at it, and so it cannot overflow.
+ */
+static Datum
+avg_float8_part(int64 n, float8 sum)
+{
+	Datum state[] = { Float8GetDatum((float8) n), Float8GetDatum(sum), Float8GetDatum(get_float8_nan()) };
+
+	return PointerGetDatum(
+		construct_array(state, lengthof(state), FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 /*
@@ -172,6 +242,12 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
 			return gpuds_key_measured_value(type, measure, measured->min);
 		case GPUDS_MAX:
 			return gpuds_key_measured_value(type, measure, measured->max);
+		case GPUDS_PART_NUMERIC:
+			return numeric_part(n, numeric_of(gpuds_key_measured_sum(type, measure, measured)));
+		case GPUDS_PART_AVG_INT:
+			return avg_int_part(n, (int64) gpuds_key_measured_sum(type, measure, measured));
+		case GPUDS_PART_AVG_FLOAT8:
+			return avg_float8_part(n, float_sum(type, measure, measured) + 0.0);
 		case GPUDS_GROUP_COLUMN:
 		case GPUDS_GROUP_BUCKET:
 		case GPUDS_COUNT_ROWS:

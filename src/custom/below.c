@@ -61,16 +61,33 @@ IndexScanDesc
 gpuds_below_begin(PlanState *below)
 {
 	Parts parts = parts_of(below);
-	ScanState *state = (ScanState *) below;
 
 	if (*parts.scan == NULL)
 	{
-		*parts.scan = GpudsIndexBeginscan(state->ss_currentRelation, parts.index, below->state->es_snapshot,
-										  parts.nkeys);
+		*parts.scan = GpudsIndexBeginscanOf(below, parts.index, parts.nkeys);
 		(*parts.scan)->xs_want_itup = IsA(below, IndexOnlyScanState);
 		index_rescan(*parts.scan, parts.keys, parts.nkeys, NULL, 0);
 	}
 	return *parts.scan;
+}
+
+/*
+ * A scan of the same index and snapshot that is never asked for anything: to visit the heap with, where
+ * another process has asked.  The caller ends it.
+ */
+IndexScanDesc
+gpuds_below_visitor(PlanState *below)
+{
+	return GpudsIndexBeginscan(((ScanState *) below)->ss_currentRelation, parts_of(below).index,
+							   below->state->es_snapshot, 0);
+}
+
+/* Makes what the state below has of expressions heed a change of parameters. */
+void
+gpuds_below_refresh(PlanState *below)
+{
+	if (below->chgParam != NULL)
+		ExecReScan(below);
 }
 
 /* For ReScan: the parameters that have changed are those of the node above. */
@@ -84,8 +101,8 @@ gpuds_below_rescan(PlanState *below, Bitmapset *changed)
 }
 
 /*
- * Around work that the state below would have done: EXPLAIN shows it there.  A change of parameters ends a loop, so it
- * comes first.
+ * Around work that the state below would have done: EXPLAIN shows it there.  A change of parameters
+ * ends a loop, so it comes first.
  */
 void
 gpuds_below_start(PlanState *below)

@@ -14,108 +14,13 @@
 #include "nodes/nodeFuncs.h"
 #include "pgtime.h"
 #include "utils/date.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "custom/ascending.h"
 #include "custom/bucket.h"
-
-/* Does a function ascend with this argument, if the others are constants? */
-static int
-ascending_argument(Oid function)
-{
-	switch (function)
-	{
-		case F_DATE_TRUNC_TEXT_TIMESTAMP:
-		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ:
-		case F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP:
-		case F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ:
-			return 1;
-		case F_DATE_TIMESTAMP:
-		case F_DATE_TIMESTAMPTZ:
-		case F_INT2DIV:
-		case F_INT24DIV:
-		case F_INT28DIV:
-		case F_INT4DIV:
-		case F_INT42DIV:
-		case F_INT48DIV:
-		case F_INT8DIV:
-		case F_INT82DIV:
-		case F_INT84DIV:
-			return 0;
-		default:
-			return -1;
-	}
-}
-
-static bool
-depends_on_zone(Oid function)
-{
-	return function == F_DATE_TRUNC_TEXT_TIMESTAMPTZ || function == F_DATE_TIMESTAMPTZ;
-}
-
-static bool
-is_division(Oid function)
-{
-	return ascending_argument(function) == 0 && function != F_DATE_TIMESTAMP &&
-		   function != F_DATE_TIMESTAMPTZ;
-}
-
-/* Is a constant what it takes for a function to ascend? */
-static bool
-is_fit(Oid function, const Const *constant)
-{
-	if (!IsA(constant, Const) || constant->constisnull)
-		return false;
-	if (!is_division(function))
-		return true;
-	switch (constant->consttype)
-	{
-		case INT2OID:
-			return DatumGetInt16(constant->constvalue) > 0;
-		case INT4OID:
-			return DatumGetInt32(constant->constvalue) > 0;
-		default:
-			return DatumGetInt64(constant->constvalue) > 0;
-	}
-}
-
-/* The function of an expression, and its arguments. */
-static Oid
-function_of(const Expr *expr, List **args)
-{
-	if (IsA(expr, FuncExpr))
-	{
-		*args = ((const FuncExpr *) expr)->args;
-		return ((const FuncExpr *) expr)->funcid;
-	}
-	if (IsA(expr, OpExpr))
-	{
-		*args = ((const OpExpr *) expr)->args;
-		return get_opcode(((const OpExpr *) expr)->opno);
-	}
-	*args = NIL;
-	return InvalidOid;
-}
-
-/* The column that an expression is an ascending function of; NULL: it is none that is known here. */
-const Var *
-gpuds_bucket_column(const Expr *expr)
-{
-	List *args;
-	Oid function = function_of(expr, &args);
-	int at = ascending_argument(function);
-
-	if (at < 0 || at >= list_length(args))
-		return NULL;
-	for (int i = 0; i < list_length(args); i++)
-	{
-		if (i != at && !is_fit(function, list_nth(args, i)))
-			return NULL;
-	}
-	return IsA(list_nth(args, at), Var) ? list_nth(args, at) : NULL;
-}
 
 /* The expression with the value that is at hand in place of the column. */
 static Node *
@@ -136,58 +41,91 @@ as_function(Node *node, void *column)
 	return expression_tree_mutator(node, as_function, column);
 }
 
-static int64
-most_of(Oid type)
+/*
+ * Sets the range of column values with neighbours: no infinities and, for simplicity, not the lowest
+ * number.
+ */
+static void
+set_range(GpudsBucket *bucket)
 {
-	switch (type)
+	switch (bucket->type)
 	{
 		case INT2OID:
-			return PG_INT16_MAX;
+			bucket->least = PG_INT16_MIN;
+			bucket->most = PG_INT16_MAX;
+			break;
 		case INT4OID:
-			return PG_INT32_MAX;
+			bucket->least = PG_INT32_MIN;
+			bucket->most = PG_INT32_MAX;
+			break;
 		case INT8OID:
-			return PG_INT64_MAX;
+			bucket->least = PG_INT64_MIN + 1;
+			bucket->most = PG_INT64_MAX;
+			break;
+		case DATEOID:
+			bucket->least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
+			bucket->most = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
+			break;
 		default:
-			return END_TIMESTAMP - 1;
+			bucket->least = MIN_TIMESTAMP;
+			bucket->most = END_TIMESTAMP - 1;
+			break;
 	}
 }
 
-/* date_bin subtracts its origin, its last argument, from values: most is then the highest that it can. */
-static int64
-most_of_function(Oid function, const List *args, int64 most)
-{
-	int64 origin;
-
-	if (function != F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP &&
-		function != F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ)
-		return most;
-	origin = DatumGetInt64(llast_node(Const, args)->constvalue);
-	return origin < 0 ? Min(most, PG_INT64_MAX + origin) : most;
-}
-
-/* For buckets by an expression of gpuds_bucket_column in a column of the index, in the current memory context. */
+/*
+ * For buckets by an expression of gpuds_ascending_column in a column of the index, in the current
+ * memory context.
+ */
 void
 gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const GpudsKeyLayout *layout,
 				   int column)
 {
-	const Var *var = gpuds_bucket_column(expr);
+	const Var *var = gpuds_ascending_column(expr);
 	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) expr), TYPECACHE_CMP_PROC_FINFO);
-	List *args;
-	Oid function;
 
 	memset(bucket, 0, sizeof(*bucket));
 	bucket->layout = layout;
 	bucket->column = column;
 	bucket->type = layout->column[column].type;
-	function = function_of(expr, &args);
-	bucket->most = most_of_function(function, args, most_of(bucket->type));
-	bucket->zoned = depends_on_zone(function);
+	set_range(bucket);
+	bucket->least = gpuds_ascending_least(expr, bucket->least);
+	bucket->most = gpuds_ascending_most(expr, bucket->most);
+	bucket->zoned = gpuds_ascending_is_zoned(expr);
 	gpuds_key_measure(layout, column, &bucket->measure);
 	bucket->function = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
 	bucket->context = CreateExprContext(parent->state);
 	bucket->compare = type->cmp_proc_finfo;
 	bucket->collation = exprCollation((Node *) expr);
+	bucket->length = type->typlen;
+	if (!type->typbyval)
+		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
 	bucket->isnull = true;
+}
+
+/* Forgets the buckets that were found, and their values. */
+void
+gpuds_bucket_restart(GpudsBucket *bucket)
+{
+	bucket->isnull = true;
+	bucket->has_value = false;
+	bucket->has_end = false;
+	if (bucket->values)
+		MemoryContextReset(bucket->values);
+}
+
+/* A value of the function that lasts until gpuds_bucket_restart. */
+static Datum
+keep(const GpudsBucket *bucket, Datum value, bool isnull)
+{
+	MemoryContext old;
+
+	if (bucket->values == NULL || isnull)
+		return value;
+	old = MemoryContextSwitchTo(bucket->values);
+	value = datumCopy(value, false, bucket->length);
+	MemoryContextSwitchTo(old);
+	return value;
 }
 
 /* The column's value in an entry. */
@@ -216,20 +154,20 @@ datum_of(const GpudsBucket *bucket, int64 value)
 		case INT2OID:
 			return Int16GetDatum((int16) value);
 		case INT4OID:
+		case DATEOID:
 			return Int32GetDatum((int32) value);
 		default:
 			return Int64GetDatum(value);
 	}
 }
 
-/* -infinity and infinity have none; nor has, for simplicity, the lowest number. */
 static bool
 has_neighbours(const GpudsBucket *bucket, int64 value)
 {
-	return value <= bucket->most && value != PG_INT64_MIN;
+	return value >= bucket->least && value <= bucket->most;
 }
 
-/* The function's value; it is passed by value. */
+/* The function's value, until the next one. */
 static Datum
 evaluate(GpudsBucket *bucket, int64 value, bool *isnull)
 {
@@ -331,44 +269,60 @@ search_end(GpudsBucket *bucket, int64 value, int64 most)
 	return last;
 }
 
-/* The last entry of those that agree with one in the columns up to the bucket's. */
-static void
-last_alike(const GpudsBucket *bucket, const GpudsEntry *entry, GpudsEntry *last)
+/*
+ * Evaluates the function at a value.  True if the result equals the one before, so the value is not
+ * the first of its bucket.
+ */
+static bool
+take_value(GpudsBucket *bucket, int64 value)
 {
-	GpudsEntry bits;
+	bool isnull;
+	Datum result = evaluate(bucket, value, &isnull);
+	bool same = bucket->has_value &&
+				gpuds_bucket_compare(bucket, result, isnull, bucket->value, bucket->isnull) == 0;
 
-	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
-	last->w0 = entry->w0 | ~bits.w0;
-	last->w1 = entry->w1 | ~bits.w1;
-	last->t = entry->t | ~bits.t;
+	if (!same)
+		bucket->value = keep(bucket, result, isnull);
+	bucket->isnull = isnull;
+	bucket->has_value = true;
+	return same;
 }
 
 /*
- * Finds the bucket of an entry, or what of it begins with the entry: *last is the last one that there may be.  The
- * entry's columns before the bucket's are the same in all rows.
+ * Finds the bucket of an entry, or what of it begins with the entry: *last is the last one that there
+ * may be.  The entry's columns before the bucket's are the same in all rows.
+ *
+ * Finding an end takes dozens of evaluations, so it waits for a bucket's second value.  Before that,
+ * only the width of other buckets is tried.
  */
 void
 gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 {
 	GpudsBucket *bucket = arg;
 	GpudsEntry end_of_value = *first;
+	GpudsEntry bits;
 	int64 value;
 	int64 most;
 	int64 end;
+	bool second;
 
-	last_alike(bucket, first, last);
+	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
+	*last = entry_last_alike(first, &bits);
 	if (measure_is_null(&bucket->measure, first, bucket->layout->nwords))
 	{
 		bucket->isnull = true;
+		bucket->has_value = false;
 		return;
 	}
 	value = value_of(bucket, first);
-	bucket->value = evaluate(bucket, value, &bucket->isnull);
+	second = take_value(bucket, value);
 	if (!has_neighbours(bucket, value))
 		return;
 	most = bucket->zoned ? end_of_offset(bucket, value) : bucket->most;
 	if (!ends_as_before(bucket, value, most, &end))
 	{
+		if (!second && !bucket->all_ends)
+			return;
 		end = search_end(bucket, value, most);
 		if (!bucket->has_end || pg_sub_s64_overflow(end, bucket->end, &bucket->width))
 			bucket->width = 0;
@@ -376,7 +330,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	bucket->end = end;
 	bucket->has_end = true;
 	set_value(bucket, end, &end_of_value);
-	last_alike(bucket, &end_of_value, last);
+	*last = entry_last_alike(&end_of_value, &bits);
 }
 
 bool
@@ -393,8 +347,8 @@ gpuds_bucket_nulls(const GpudsBucket *bucket, const GpudsEntry *alike, GpudsInte
 }
 
 /*
- * The first entry that the column may have for a code, and its value, in an interval whose entries agree in the columns
- * before.  False: the value has no neighbours.
+ * The first entry that the column may have for a code, and its value, in an interval whose entries
+ * agree in the columns before.  False: the value has no neighbours.
  */
 bool
 gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64 code, GpudsEntry *entry,
@@ -420,9 +374,7 @@ gpuds_bucket_next(const GpudsBucket *bucket, const GpudsEntry *first)
 	GpudsEntry next;
 
 	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
-	next.w0 = first->w0 & bits.w0;
-	next.w1 = first->w1 & bits.w1;
-	next.t = first->t & bits.t;
+	next = entry_first_alike(first, &bits);
 	set_value(bucket, bucket->end + 1, &next);
 	return next;
 }

@@ -25,7 +25,10 @@
 #include "custom/custom.h"
 #include "key/key.h"
 
-/* Counting an entry, in units of cpu_operator_cost: 11 ns on a CPU device, a twelfth of what core takes for a row. */
+/*
+ * Counting an entry, in units of cpu_operator_cost: 11 ns on a CPU device, a twelfth of what core takes
+ * for a row.
+ */
 #define COUNT_OPERATORS 0.4
 
 /* Is an index one of gpuds, and can the query use it? */
@@ -36,13 +39,17 @@ gpuds_covering_is_ours(const IndexOptInfo *index)
 		   (index->indpred == NIL || index->predOK);
 }
 
-/* Is a relation of a query one table, without children? */
+/*
+ * Is a relation of a query one table, without children?  False also for a relation that core has
+ * proved empty: core has not matched its indexes with conditions.
+ */
 bool
-gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel)
+gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel)
 {
 	const RangeTblEntry *rte;
 
-	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids))
+	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids) ||
+		is_dummy_rel(rel))
 		return false;
 	rte = planner_rt_fetch(rel->relid, root);
 	return !rte->inh && rte->tablesample == NULL &&
@@ -143,8 +150,8 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 }
 
 /*
- * What the visits of so many rows in the heap cost, in so many rounds through it.  A round visits its pages in
- * their order; what is in the cache by then need not be read again.
+ * What the visits of so many rows in the heap cost, in so many rounds through it.  A round visits its
+ * pages in their order; what is in the cache by then need not be read again.
  */
 Cost
 gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds)
@@ -241,7 +248,7 @@ declared_not_null(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attno)
 		return false;
 	not_null = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
 	ReleaseSysCache(tuple);
-	return not_null;
+	return not_null && GpudsNotNullIsValid(rel, attno);
 }
 
 /*

@@ -23,7 +23,10 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 	if (prev_upper_paths)
 		prev_upper_paths(root, stage, input, output, extra);
 	if (stage == UPPERREL_GROUP_AGG && gpuds_enable_aggregate)
+	{
 		gpuds_aggregate_paths(root, input, output, extra);
+		gpuds_aggregate_append_paths(root, input, output, extra);
+	}
 }
 
 static void

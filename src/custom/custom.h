@@ -5,8 +5,8 @@
  *
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
- * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of its outer
- * plan.
+ * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
+ * its outer plan.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@
 
 /* covering.c */
 extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
-extern bool gpuds_covering_is_table(PlannerInfo *root, const RelOptInfo *rel);
+extern bool gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 									  bool (*suits)(const IndexPath *path, void *arg), void *arg);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
@@ -35,6 +35,8 @@ extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerIn
 
 /* below.c: the index scan below a node */
 extern IndexScanDesc gpuds_below_begin(PlanState *below);
+extern IndexScanDesc gpuds_below_visitor(PlanState *below);
+extern void gpuds_below_refresh(PlanState *below);
 extern void gpuds_below_rescan(PlanState *below, Bitmapset *changed);
 extern void gpuds_below_start(PlanState *below);
 extern void gpuds_below_stop(PlanState *below, int64 rows, int64 fetches);
@@ -54,13 +56,17 @@ extern void gpuds_explain_share(GpudsNodeFigures *figures, const ParallelContext
 extern void gpuds_explain_share_again(GpudsNodeFigures *figures);
 extern void gpuds_explain_attach(GpudsNodeFigures *figures, void *shared);
 extern void gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own);
+extern bool gpuds_explain_sum(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
+							  const PlanState *node, const ExplainState *es, GpudsScanFigures *sum);
 extern void gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es);
 extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
 								  const PlanState *node, ExplainState *es);
 
-/* aggregate_path.c, aggregate.c */
+/* aggregate_path.c, aggregate_append.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);
+extern void gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+										 const GroupPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
 
 /* scan_path.c, scan.c */

@@ -120,17 +120,28 @@ gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es)
 }
 
 /*
- * For ExplainCustomScan: shows a node's figures, its own and those of workers, if the node has been executed.
+ * For ExplainCustomScan: a node's figures, its own and those of workers; false: there are none to show.
  */
+bool
+gpuds_explain_sum(const GpudsNodeFigures *figures, const GpudsScanFigures *own, const PlanState *node,
+				  const ExplainState *es, GpudsScanFigures *sum)
+{
+	if (!es->analyze || lacks_workers(figures, node))
+		return false;
+	*sum = *own;
+	gpuds_figures_add(sum, &figures->of_workers);
+	return true;
+}
+
+/* The same, and shows them. */
 void
 gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own, const PlanState *node,
 					  ExplainState *es)
 {
-	GpudsScanFigures all = *own;
+	GpudsScanFigures all;
 
-	if (!es->analyze || lacks_workers(figures, node))
+	if (!gpuds_explain_sum(figures, own, node, es, &all))
 		return;
-	gpuds_figures_add(&all, &figures->of_workers);
 	ExplainPropertyUInteger("Batches", NULL, all.batches, es);
 	ExplainPropertyUInteger("Probes", NULL, all.probes, es);
 	ExplainPropertyUInteger("Matches", NULL, all.matches, es);

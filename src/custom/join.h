@@ -5,10 +5,11 @@
  *
  * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
  * of the inner table.  custom_exprs has three lists: the keys, the quals of a pair of rows, and
- * for EXPLAIN and EvalPlanQual the conditions that became keys.  custom_private has lists of integers, and of OIDs.
+ * for EXPLAIN and EvalPlanQual the conditions that became keys.  custom_private has lists of integers,
+ * and of OIDs.
  *
- * custom_plans has the outer plan.  If EvalPlanQual may have to make the join anew, there is a second one behind it: a
- * scan of the inner table that returns the inner columns of the scan tuple.
+ * custom_plans has the outer plan.  If EvalPlanQual may have to make the join anew, there is a second
+ * one behind it: a scan of the inner table that returns the inner columns of the scan tuple.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,18 +27,23 @@ enum
 /* ... and of custom_private. */
 enum
 {
-	JOIN_FACTS,   /* as below */
-	JOIN_COLUMNS, /* of the inner table, for each entry of the scan tuple behind the outer
-				   * columns; 0: only EXPLAIN and EvalPlanQual want it */
-	JOIN_OIDS     /* of the index, then of the keys' types */
+	JOIN_FACTS, /* as below */
+	/*
+	 * of the inner table, for each entry of the scan tuple behind the outer columns; 0: of use only to
+	 * EXPLAIN and EvalPlanQual
+	 */
+	JOIN_COLUMNS,
+	JOIN_OIDS /* of the index, then of the keys' types */
 };
 
 enum
 {
-	FACT_TYPE,     /* JoinType */
-	FACT_INNER,    /* the inner table is so many-th among the plan's relations */
-	FACT_OUTER,    /* columns of the outer plan */
-	FACT_HEAP_FREE /* the index has all columns of the inner table that are wanted */
+	FACT_TYPE,      /* JoinType */
+	FACT_INNER,     /* the inner table's place among the plan's relations */
+	FACT_OUTER,     /* columns of the outer plan */
+	FACT_HEAP_FREE, /* the index has all columns of the inner table that are wanted */
+	FACT_KEEPS,     /* columns of the outer plan are wanted, not only keys that are made of them */
+	FACT_RIGHT_SEMI /* inner rows are given that have a match, each once; then the type is an inner join's */
 };
 
 #endif /* GPUDS_CUSTOM_JOIN_H */

@@ -12,6 +12,9 @@
  *
  * There are no such paths where conditions of different security levels meet.
  *
+ * For k IN (SELECT k FROM o) with the index on the other table, core plans an inner join with o made
+ * unique.  The node needs only o's keys and makes them unique itself: a right semijoin.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -45,18 +48,25 @@
 #define ROW_OPERATORS 12
 #define MATCH_OPERATORS 4
 
+/* Of these, reading a key that is sorted with all others; and writing it to a file, and merging it. */
+#define KEY_OPERATORS 6
+#define SPILL_OPERATORS 6
+
 /* What a path knows of its join. */
 typedef struct JoinPlan
 {
 	JoinType type;
 	RelOptInfo *inner;
 	IndexOptInfo *index;
-	List *keys;       /* expressions of the outer side, for each leading column */
-	List *types;      /* OIDs: what each is compared as */
-	List *conditions; /* RestrictInfos that became keys */
-	List *quals;      /* RestrictInfos that hold for each pair of rows */
-	List *others;     /* RestrictInfos that hold for each row of the join */
-	bool heap_free;   /* the index has all columns that are wanted of the inner side */
+	List *keys;          /* expressions of the outer side, for each leading column */
+	List *types;         /* OIDs: what each is compared as */
+	List *conditions;    /* RestrictInfos that became keys */
+	List *quals;         /* RestrictInfos that hold for each pair of rows */
+	List *others;        /* RestrictInfos that hold for each row of the join */
+	bool heap_free;      /* the index has all columns that are wanted of the inner side */
+	bool keeps;          /* more is wanted of the outer side than the keys */
+	bool right_semi;     /* inner rows are given that have a match */
+	double unique_share; /* of the outer rows that have keys of their own; of a right semijoin */
 } JoinPlan;
 
 /*
@@ -149,6 +159,30 @@ wanted_above(const JoinPlan *plan, const RelOptInfo *joinrel)
 	return list_concat_copy(joinrel->reltarget->exprs, extract_actual_clauses(plan->others, false));
 }
 
+/*
+ * Is anything wanted of some relations, for each pair of rows or above the join?  Placeholders, and
+ * what identifies rows that are changed, count as such.
+ */
+static bool
+is_wanted(const JoinPlan *plan, const RelOptInfo *joinrel, Relids relids)
+{
+	List *exprs = list_concat_copy(joinrel->reltarget->exprs, extract_actual_clauses(plan->others, false));
+	List *vars;
+	ListCell *lc;
+
+	exprs = list_concat(exprs, extract_actual_clauses(plan->quals, false));
+	vars = pull_var_clause((Node *) exprs,
+						   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+	foreach (lc, vars)
+	{
+		const Var *var = lfirst(lc);
+
+		if (!IsA(var, Var) || IS_SPECIAL_VARNO(var->varno) || bms_is_member(var->varno, relids))
+			return true;
+	}
+	return false;
+}
+
 /* The plan of a join by an index, or NULL. */
 static JoinPlan *
 plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo *index, JoinType type,
@@ -183,21 +217,35 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 		return NULL;
 	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->conditions),
 							  list_difference_ptr(conditions, plan->conditions));
+	plan->keeps = is_wanted(plan, joinrel, outer->relids);
 	plan->heap_free = index_returns(index, index->rel->relid,
 									list_concat(wanted_above(plan, joinrel),
 												extract_actual_clauses(plan->quals, false)));
 	return plan;
 }
 
+/* What sorting the keys of a right semijoin's outer rows costs. */
+static Cost
+cost_keys(double rows)
+{
+	const double bytes = rows * sizeof(GpudsEntry);
+	Cost cost = rows * KEY_OPERATORS * cpu_operator_cost;
+
+	/* Runs are written and read. */
+	if (2 * bytes > work_mem * 1024.0)
+		cost += 2 * seq_page_cost * ceil(bytes / BLCKSZ) + rows * SPILL_OPERATORS * cpu_operator_cost;
+	return cost;
+}
+
 /*
- * The cost of the path, of so many processes that execute it together.  False: the index would have to be read
- * from its journal again and again.
+ * The cost of the path, of so many processes that execute it together.  False: the index would have to
+ * be read from its journal again and again.
  */
 static bool
 cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer, double processes)
 {
 	double rows = Max(outer->rows, 1);
-	double bytes = rows * (MAXALIGN(outer->pathtarget->width) + 2 * sizeof(GpudsEntry));
+	double bytes = rows * ((plan->keeps ? MAXALIGN(outer->pathtarget->width) : 0) + 2 * sizeof(GpudsEntry));
 	double rounds = ceil(bytes / (work_mem * 1024.0));
 	SpecialJoinInfo all_pairs = { .type = T_SpecialJoinInfo, .jointype = JOIN_INNER };
 	Selectivity selectivity;
@@ -206,6 +254,7 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	QualCost quals;
 	QualCost keys;
 	Cost start;
+	Cost sorting = 0;
 	Cost run;
 
 	/* Matches are counted as for an inner join, whatever the join is. */
@@ -219,6 +268,12 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	start = gpuds_scan_start_cost(plan->index, rows);
 	if (start < 0)
 		return false;
+	if (plan->right_semi)
+	{
+		sorting = cost_keys(rows);
+		matches = Min(matches * plan->unique_share, Max(plan->inner->tuples, 1));
+		rows = clamp_row_est(rows * plan->unique_share);
+	}
 	run = rounds * start + rows * (ROW_OPERATORS * cpu_operator_cost + keys.per_tuple) + keys.startup +
 		  quals.startup + matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	visited = plan->heap_free ? gpuds_covering_unmapped(plan->index, plan->inner) : 1;
@@ -227,7 +282,12 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 		   processes;
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
-	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + run;
+	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + sorting +
+							run;
+	/* No row comes before all keys are known. */
+	if (plan->right_semi)
+		path->path.startup_cost += outer->total_cost - outer->startup_cost + sorting;
+	GpudsAddDisabledNodes(&path->path, outer);
 	return true;
 }
 
@@ -269,8 +329,8 @@ placeholder_above(const Above *above, const PlaceHolderVar *placeholder)
 }
 
 /*
- * An expression with its variables as they are above the join.  Core finds them in the scan tuple only if they
- * are the same in all respects, but an outer join changes them on their way through it.
+ * An expression with its variables as they are above the join.  Core finds them in the scan tuple only
+ * if they are the same in all respects, but an outer join changes them on their way through it.
  */
 static Node *
 as_above(Node *node, Above *above)
@@ -300,8 +360,8 @@ as_above(Node *node, Above *above)
 }
 
 /*
- * The variables and placeholders of what is wanted of the join, and of quals of its rows.  Behind them those of the
- * outer side, for what is wanted within the join only.
+ * The variables and placeholders of what is wanted of the join, and of quals of its rows.  Behind them
+ * those of the outer side, for what is wanted within the join only.
  */
 static void
 look_above(const RelOptInfo *joinrel, const List *quals, const Path *outer, Above *above)
@@ -400,6 +460,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	List *columns = NIL;
 	List *quals;
 	List *conditions;
+	List *facts;
 	Above above;
 	ListCell *lc;
 
@@ -426,9 +487,10 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		set_scan_columns(lsecond(custom_plans), scan->custom_scan_tlist,
 						 list_length(outer->pathtarget->exprs));
 	scan->custom_exprs = list_make3(as_above((Node *) plan->keys, &above), quals, conditions);
-	scan->custom_private = list_make3(list_make4_int(plan->type, place_among(rel->relids, relid),
-													 list_length(outer->pathtarget->exprs), plan->heap_free),
-									  columns, lcons_oid(plan->index->indexoid, plan->types));
+	facts = list_make4_int(plan->type, place_among(rel->relids, relid), list_length(outer->pathtarget->exprs),
+						   plan->heap_free);
+	facts = lappend_int(lappend_int(facts, plan->keeps), plan->right_semi);
+	scan->custom_private = list_make3(facts, columns, lcons_oid(plan->index->indexoid, plan->types));
 	return &scan->scan.plan;
 }
 
@@ -512,6 +574,39 @@ is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *oute
 }
 
 /*
+ * Is a join of unique outer rows the semijoin itself, of which nothing is wanted but the inner rows?
+ * Else other relations of its left-hand side are missing, and the outer rows' columns are wanted to
+ * join these.
+ */
+static bool
+is_right_semi(PlannerInfo *root, const JoinPlan *plan, const RelOptInfo *inner, const SpecialJoinInfo *sjinfo)
+{
+	return sjinfo->jointype == JOIN_SEMI && bms_is_subset(sjinfo->min_lefthand, inner->relids) &&
+		   !plan->keeps && !is_rechecked(root);
+}
+
+/*
+ * Adds a right semijoin in place of a join of outer rows that core has made unique; false: it is none.
+ *
+ * In parallel, each process would have to know the keys of all outer rows, so there is no partial path.
+ */
+static bool
+add_right_semi(PlannerInfo *root, RelOptInfo *joinrel, JoinPlan *plan, Path *outer, const Path *unique,
+			   const JoinPathExtraData *extra)
+{
+	CustomPath *path;
+
+	if (!is_right_semi(root, plan, plan->inner, extra->sjinfo))
+		return false;
+	plan->right_semi = true;
+	plan->unique_share = Min(unique->rows / Max(outer->rows, 1), 1);
+	path = path_of(root, joinrel, plan, outer);
+	if (cost_join(root, path, plan, outer, 1))
+		add_path(joinrel, &path->path);
+	return true;
+}
+
+/*
  * Adds paths to a join relation: one for each index of the inner table that has a key, and for each its equal
  * in parallel.
  */
@@ -520,11 +615,12 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 				 JoinPathExtraData *extra)
 {
 	Path *outer_path = outer->cheapest_total_path;
+	const bool unique = type == JOIN_UNIQUE_OUTER;
 	ListCell *lc;
 
 	if (!is_possible(root, joinrel, outer, inner, type, extra))
 		return;
-	if (type == JOIN_UNIQUE_OUTER)
+	if (unique)
 	{
 		outer_path = (Path *) create_unique_path(root, outer, outer_path, extra->sjinfo);
 		type = JOIN_INNER;
@@ -540,6 +636,8 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 
 		if (!gpuds_covering_is_ours(index) ||
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
+			continue;
+		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, outer_path, extra))
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
 		if (!cost_join(root, path, plan, outer_path, 1))

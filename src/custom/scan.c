@@ -3,12 +3,16 @@
  * scan.c
  *	  GpudsScan: rows of a table by an index scan, in the order of the heap.
  *
- * The index is asked for TIDs in pieces (am/tids.c), and the heap is visited for each piece in the order of its
- * pages (am/fetch.c).  The index's conditions are looked at again in two cases: the scan says that they are not exact
- * (xs_recheck), or a statement looks at a changed row once more (EvalPlanQual).
+ * The index is asked for TIDs in pieces (am/tids.c), and the heap is visited for each piece in the
+ * order of its pages (am/fetch.c).  The index's conditions are looked at again in two cases: the scan
+ * says that they are not exact (xs_recheck), or a statement looks at a changed row once more
+ * (EvalPlanQual).
  *
  * Rows are given in a slot of the table's own kind, so they have their system columns, and may be
  * locked, updated and deleted.
+ *
+ * In a parallel plan one process asks the index for all TIDs, and all visit the heap for chunks of them
+ * (am/shared_tids.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +28,7 @@
 
 #include "am/am.h"
 #include "am/fetch.h"
+#include "am/shared_tids.h"
 #include "custom/custom.h"
 
 typedef enum ScanStage
@@ -41,6 +46,10 @@ typedef struct GpudsScanNode
 	GpudsTidList list;
 	uint64 pieces; /* for EXPLAIN */
 	GpudsFetch fetch;
+
+	GpudsTidShare share;
+	IndexScanDesc visitor; /* to visit shared TIDs with; NULL: none has been visited */
+	GpudsNodeFigures figures;
 } GpudsScanNode;
 
 static PlanState *
@@ -49,9 +58,9 @@ below_of(CustomScanState *css)
 	return linitial(css->custom_ps);
 }
 
-/* Begins to ask the index. */
+/* Begins to ask the index for pieces of so many TIDs. */
 static void
-begin_pieces(GpudsScanNode *node, PlanState *below)
+begin_pieces(GpudsScanNode *node, PlanState *below, int64 most)
 {
 	IndexScanDesc scan = gpuds_below_begin(below);
 
@@ -59,7 +68,63 @@ begin_pieces(GpudsScanNode *node, PlanState *below)
 		elog(ERROR, "index \"%s\" is scanned in batches with a snapshot that is not an MVCC snapshot",
 			 RelationGetRelationName(scan->indexRelation));
 	node->recheck = scan->xs_recheck;
-	gpuds_tids_begin(&node->list, scan);
+	gpuds_tids_begin(&node->list, scan, most);
+}
+
+/* Asks the index for all TIDs, for all processes. */
+static void
+ask_for_all(GpudsScanNode *node, dsa_area *area)
+{
+	PlanState *below = below_of(&node->css);
+	int64 n = 0;
+
+	gpuds_below_start(below);
+	begin_pieces(node, below, gpuds_shared_tids_most(&node->share));
+	while (gpuds_tids_next(&node->list))
+	{
+		gpuds_shared_tids_add(&node->share, area, &node->list);
+		node->pieces++;
+		n += node->list.n;
+	}
+	gpuds_shared_tids_added(&node->share);
+	gpuds_tids_end(&node->list);
+	gpuds_below_stop(below, n, 0);
+}
+
+static void
+begin_chunk(GpudsScanNode *node, const GpudsTidChunk *chunk)
+{
+	PlanState *below = below_of(&node->css);
+
+	if (node->visitor == NULL)
+		node->visitor = gpuds_below_visitor(below);
+	node->recheck = chunk->recheck;
+	if (node->recheck)
+		gpuds_below_refresh(below);
+	gpuds_fetch_begin(&node->fetch, node->visitor, chunk->tids, chunk->n);
+}
+
+/* Gets the next chunk of shared TIDs; false: there is none. */
+static bool
+next_chunk(GpudsScanNode *node)
+{
+	dsa_area *area = node->css.ss.ps.state->es_query_dsa;
+	GpudsTidChunk chunk;
+
+	for (;;)
+	{
+		switch (gpuds_shared_tids_next(&node->share, area, &chunk))
+		{
+			case GPUDS_SHARE_ASK:
+				ask_for_all(node, area);
+				break;
+			case GPUDS_SHARE_CHUNK:
+				begin_chunk(node, &chunk);
+				return true;
+			case GPUDS_SHARE_END:
+				return false;
+		}
+	}
 }
 
 /* Gets the next piece of TIDs; false: there is none. */
@@ -71,7 +136,7 @@ next_piece(GpudsScanNode *node)
 
 	gpuds_below_start(below);
 	if (node->stage == STAGE_BEGIN)
-		begin_pieces(node, below);
+		begin_pieces(node, below, gpuds_tids_most());
 	more = gpuds_tids_next(&node->list);
 	gpuds_below_stop(below, node->list.n, 0);
 	if (!more)
@@ -105,7 +170,10 @@ next(ScanState *ss)
 				return slot;
 			InstrCountFiltered2(node, 1);
 		}
-		node->stage = next_piece(node) ? STAGE_PIECES : STAGE_END;
+		if (node->share.shared ? next_chunk(node) : next_piece(node))
+			node->stage = STAGE_PIECES;
+		else
+			node->stage = STAGE_END;
 	}
 	return ExecClearTuple(slot);
 }
@@ -124,8 +192,8 @@ exec(CustomScanState *css)
 }
 
 /*
- * Makes the scan slot one of the table's own kind, and what core has made for the one that it made anew: expressions
- * know what kind of slot they read.
+ * Makes the scan slot one of the table's own kind, and what core has made for the one that it made
+ * anew: expressions know what kind of slot they read.
  */
 static void
 use_slot_of_table(CustomScanState *css, EState *estate)
@@ -155,7 +223,12 @@ begin(CustomScanState *css, EState *estate, int eflags)
 static void
 end(CustomScanState *css)
 {
-	gpuds_fetch_reset(&((GpudsScanNode *) css)->fetch);
+	GpudsScanNode *node = (GpudsScanNode *) css;
+
+	gpuds_fetch_reset(&node->fetch);
+	gpuds_shared_tids_leave(&node->share);
+	if (node->visitor)
+		index_endscan(node->visitor);
 	ExecEndNode(below_of(css));
 }
 
@@ -165,31 +238,92 @@ rescan(CustomScanState *css)
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
 	gpuds_fetch_reset(&node->fetch);
+	gpuds_shared_tids_leave(&node->share);
 	node->stage = STAGE_BEGIN;
 	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 
-/* What workers have done, only their state knows. */
+/* Shared memory has the TIDs, and behind them what workers hand in for EXPLAIN. */
+static void *
+shared_figures_of(void *shared)
+{
+	return (char *) shared + MAXALIGN(gpuds_shared_tids_size());
+}
+
+static Size
+estimate_shared(CustomScanState *css, ParallelContext *context)
+{
+	return MAXALIGN(gpuds_shared_tids_size()) + gpuds_explain_size(context);
+}
+
+static void
+initialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
+{
+	GpudsScanNode *node = (GpudsScanNode *) css;
+
+	gpuds_explain_share(&node->figures, context, shared_figures_of(shared));
+	gpuds_shared_tids_create(&node->share, context, shared);
+}
+
+static void
+reinitialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
+{
+	GpudsScanNode *node = (GpudsScanNode *) css;
+
+	gpuds_explain_share_again(&node->figures);
+	gpuds_shared_tids_renew(&node->share, css->ss.ps.state->es_query_dsa);
+}
+
+static void
+initialize_worker(CustomScanState *css, shm_toc *toc, void *shared)
+{
+	GpudsScanNode *node = (GpudsScanNode *) css;
+
+	gpuds_explain_attach(&node->figures, shared_figures_of(shared));
+	gpuds_shared_tids_attach(&node->share, shared);
+}
+
+/* What this process has done. */
+static GpudsScanFigures
+own_figures(GpudsScanNode *node)
+{
+	GpudsScanFigures figures = gpuds_below_figures(below_of(&node->css));
+
+	figures.batches = node->pieces;
+	figures.fetches = node->fetch.visited;
+	return figures;
+}
+
+/* In the leader, the shared memory goes now. */
+static void
+shut_down(CustomScanState *css)
+{
+	GpudsScanNode *node = (GpudsScanNode *) css;
+	const GpudsScanFigures own = own_figures(node);
+
+	gpuds_explain_hand_in(&node->figures, &own);
+	if (!IsParallelWorker())
+		node->share.shared = NULL;
+}
+
 static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 	const Instrumentation *instrument = css->ss.ps.instrument;
+	const GpudsScanFigures own = own_figures(node);
+	GpudsScanFigures figures;
 
-	if (!es->analyze || (node->pieces == 0 && css->ss.ps.worker_instrument))
+	if (!gpuds_explain_sum(&node->figures, &own, &css->ss.ps, es, &figures))
 		return;
 	if (node->recheck)
 		ExplainPropertyFloat("Rows Removed by Index Recheck", NULL,
 							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
-	ExplainPropertyUInteger("Batches", NULL, node->pieces, es);
-	ExplainPropertyUInteger("Heap Blocks", NULL, node->fetch.visited, es);
+	ExplainPropertyUInteger("Batches", NULL, figures.batches, es);
+	ExplainPropertyUInteger("Heap Blocks", NULL, figures.fetches, es);
 	if (es->verbose)
-	{
-		GpudsScanFigures figures = gpuds_below_figures(below_of(css));
-
 		gpuds_explain_device(&figures, es);
-	}
 }
 
 static const CustomExecMethods exec_methods = {
@@ -198,6 +332,11 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
 	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shut_down,
 	.ExplainCustomScan = explain,
 };
 

@@ -8,7 +8,9 @@
  * What else the table is asked for becomes the node's quals, in the order that core gives them, which heeds
  * security levels.
  *
- * The node takes the place of a bitmap heap scan, and enable_bitmapscan = off turns both off.
+ * The node takes the place of a bitmap heap scan, and enable_bitmapscan = off turns both off.  Partial
+ * paths cost what core's cost: workers share what processors do in the heap, but neither what the index
+ * is asked nor what pages cost to read.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +23,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
 #include "am/am.h"
@@ -29,10 +32,13 @@
 /* Fewer rows stay with index scans, and the planner loses no time with them. */
 #define FEW_ROWS 16
 
-/* Of an array whose length is not known, at least so many keys. */
+/* Keys of an array whose length is not known, at least. */
 #define UNKNOWN_KEYS 1000
 
-/* The node's index scan, as core planned it; a plan above it would look at what is looked at above the node, too. */
+/*
+ * The node's index scan, as core planned it; a plan above it would look at what is looked at above the
+ * node, too.
+ */
 static IndexScan *
 scan_of(Plan *plan)
 {
@@ -131,10 +137,33 @@ heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double correlat
 	return scattered + correlation * correlation * (Min(together, scattered) - scattered);
 }
 
-/* Sets the costs of the path, whose scan they are worked out anew for: it is not an index-only scan. */
-static void
+/* The pages of these visits. */
+static double
+heap_pages(PlannerInfo *root, const RelOptInfo *rel, double rows, double correlation)
+{
+	double scattered = index_pages_fetched(rows, rel->pages, 0, root);
+	double together = rel->pages * Min(rows / Max(rel->tuples, 1), 1);
+
+	return scattered + correlation * correlation * (Min(together, scattered) - scattered);
+}
+
+/* How many processes the work is divided by: the leader has less time for it the more workers it serves. */
+static double
+parallel_divisor(int workers)
+{
+	double leader = parallel_leader_participation ? 1.0 - 0.3 * workers : 0;
+
+	return Max(workers, 1) + (workers > 0 ? Max(leader, 0) : 0);
+}
+
+/*
+ * Sets the path's costs, recomputed because its scan is not an index-only scan.  Returns how many pages
+ * it visits.
+ */
+static double
 cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
 {
+	const double divisor = parallel_divisor(path->path.parallel_workers);
 	RelOptInfo *rel = path->path.parent;
 	const PathTarget *target = path->path.pathtarget;
 	QualCost quals;
@@ -143,22 +172,26 @@ cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
 	double pages;
 	double rows;
 	Cost start;
-	Cost run;
+	Cost reads;
+	Cost rest;
 
 	gpuds_cost_estimate(root, below, 1, &index_start, &below->indextotalcost, &below->indexselectivity,
 						&correlation, &pages);
 	rows = clamp_row_est(below->indexselectivity * rel->tuples);
 	cost_qual_eval(&quals, other_clauses(below), root);
 	start = below->indextotalcost + quals.startup + target->cost.startup;
-	run = heap_cost(root, rel, rows, correlation, has_unknown_array(below)) + rows * quals.per_tuple +
-		  path->path.rows * target->cost.per_tuple;
+	rest = rows * cpu_tuple_cost;
+	reads = heap_cost(root, rel, rows, correlation, has_unknown_array(below)) - rest;
+	rest += rows * quals.per_tuple + rel->rows * target->cost.per_tuple;
 	path->path.startup_cost = start;
-	path->path.total_cost = start + run;
+	path->path.total_cost = start + reads + rest / divisor;
+	path->path.rows = clamp_row_est(rel->rows / divisor);
+	return heap_pages(root, rel, rows, correlation);
 }
 
-/* The path of an index path's scan. */
+/* The path of an index path's scan, partial if there are workers.  *pages: how many it visits. */
 static CustomPath *
-path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of)
+path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of, int workers, double *pages)
 {
 	CustomPath *path = makeNode(CustomPath);
 	IndexPath *below = makeNode(IndexPath);
@@ -171,11 +204,12 @@ path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of)
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
 	path->path.parallel_safe = rel->consider_parallel && of->path.parallel_safe;
-	path->path.rows = rel->rows;
+	path->path.parallel_aware = workers > 0;
+	path->path.parallel_workers = workers;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(below);
 	path->methods = &path_methods;
-	cost_scan(root, path, below);
+	*pages = cost_scan(root, path, below);
 	return path;
 }
 
@@ -217,8 +251,8 @@ is_current_of(const RelOptInfo *rel)
 }
 
 /*
- * Is a scan of more than few rows, as far as is known?  One that leaves out no rows of the table has its order for a
- * purpose.
+ * Is a scan of more than few rows, as far as is known?  One that leaves out no rows of the table has
+ * its order for a purpose.
  */
 static bool
 is_batch(const RelOptInfo *rel, const IndexPath *path)
@@ -228,8 +262,23 @@ is_batch(const RelOptInfo *rel, const IndexPath *path)
 	return path->indexselectivity * rel->tuples >= FEW_ROWS || !enable_indexscan || has_unknown_array(path);
 }
 
+/* Adds the paths of an index path's scan. */
+static void
+add_paths(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of)
+{
+	double pages;
+	CustomPath *path = path_of(root, rel, of, 0, &pages);
+	const bool safe = path->path.parallel_safe;
+	int workers;
+
+	add_path(rel, &path->path);
+	workers = safe ? compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather) : 0;
+	if (workers > 0)
+		add_partial_path(rel, &path_of(root, rel, of, workers, &pages)->path);
+}
+
 /*
- * Adds paths to a table: one for each index path of gpuds that it has.
+ * Adds paths to a table: for each index path of gpuds that it has, one, and one in parallel.
  */
 void
 gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel)
@@ -245,6 +294,6 @@ gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 	foreach (lc, paths)
 	{
 		if (is_batch(rel, lfirst(lc)))
-			add_path(rel, &path_of(root, rel, lfirst(lc))->path);
+			add_paths(root, rel, lfirst(lc));
 	}
 }

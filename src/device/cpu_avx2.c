@@ -30,6 +30,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_avx2 = { .name = "avx2" };
+const GpudsCpuKernels gpuds_cpu_avx2 = { 0 };
 
 #endif

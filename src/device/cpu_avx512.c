@@ -30,6 +30,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_avx512 = { .name = "avx512" };
+const GpudsCpuKernels gpuds_cpu_avx512 = { 0 };
 
 #endif

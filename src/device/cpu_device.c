@@ -19,6 +19,7 @@
 
 #include "device/cpu_dispatch.h"
 #include "device/internal.h"
+#include "kernels/core/pins.h"
 #include "structure.h"
 
 /* Entries handed to a build at a time. */
@@ -26,6 +27,10 @@
 
 /* Operations applied at a time: bounds the nodes that exist twice. */
 #define APPLY_OPS (128 * 1024)
+
+/* Entries counted while a version is pinned, about, and room for those that are handed back. */
+#define COUNT_ENTRIES (64 * 1024)
+#define COUNT_OTHERS 2048
 
 /* Structures count entries in 32 bits. */
 #define MAX_ENTRIES UINT32_MAX
@@ -347,6 +352,44 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	return n;
 }
 
+static GpudsCountStatus
+cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+		  const GpudsCountSpec *spec, GpudsCount *count)
+{
+	static GpudsEntry others[COUNT_OTHERS];
+	static uint64 rows;
+	CpuCount counting = { .map = spec->map,
+						  .map_bytes = spec->map_bytes,
+						  .full = spec->full,
+						  .others = others,
+						  .others_size = COUNT_OTHERS };
+	PinSlot *pin = my_pin(tree);
+	Arena *arena = tree_arena(tree);
+	bool there = false;
+
+	Assert(spec->measured && spec->nmeasures == 0 && !spec->each);
+	if (arena == NULL)
+		return GPUDS_COUNT_WITHDRAWN;
+	pin_version(pin, tree->owner, &tree->cpu.common.version);
+	if (pg_atomic_read_u64(guard) == expected)
+	{
+		pg_read_barrier();
+		there = tree->cpu.common.head != 0 &&
+				gpuds_cpu_kernels()->count[tree->structure](arena, &tree->cpu.common, scan, COUNT_ENTRIES,
+															&counting);
+	}
+	pin_release(pin);
+	if (!there)
+		return GPUDS_COUNT_WITHDRAWN;
+	rows = counting.counted;
+	count->counted = counting.counted;
+	count->entries = others;
+	count->n = counting.nothers;
+	count->results = &rows;
+	count->nresults = 1;
+	return GPUDS_COUNT_OK;
+}
+
 /* A tree that was never loaded has no structure, and no memory. */
 static void
 release(Arena *arena, GpudsDeviceTree *tree)
@@ -392,7 +435,7 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .holds = cpu_holds, \
 	.bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add, \
 	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan,     \
-	.drop = cpu_drop, .verify = cpu_verify
+	.count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
 
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	CPU_DEVICE,

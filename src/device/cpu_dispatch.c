@@ -15,7 +15,7 @@ static int nvariants = 0;
 static void
 add_variant(const GpudsCpuKernels *kernels, bool runs_here)
 {
-	if (runs_here && kernels->btree_scan)
+	if (runs_here && kernels->name)
 		variants[nvariants++] = kernels;
 }
 

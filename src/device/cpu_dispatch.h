@@ -7,26 +7,21 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_CPU_H
-#define GPUDS_CPU_H
+#ifndef GPUDS_CPU_DISPATCH_H
+#define GPUDS_CPU_DISPATCH_H
 
-#define STRUCTURES_ON_CPU
 #include "kernels/cpu/structure.h"
 #include "kernels/structures.h"
 
-/*
- * What is compiled for one instruction set: the scans of all structures, by number;
- * cpu_btree_scan and cpu_btree_count, which only tests call.
- */
+/* What is compiled for one instruction set: the scans and counts of all structures, by number. */
 typedef struct GpudsCpuKernels
 {
 	const char *name;
 	CpuScan scan[STRUCTURE_NUMBERS];
-	int64_t (*btree_scan)(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap);
-	uint64_t (*btree_count)(const BtreeView *view, const GpudsInterval *intervals, int64_t n);
+	CpuCounter count[STRUCTURE_NUMBERS];
 } GpudsCpuKernels;
 
-/* Sets that the compiler could not make have no functions. */
+/* A set for another kind of machine has no name and no functions. */
 extern const GpudsCpuKernels gpuds_cpu_plain;
 extern const GpudsCpuKernels gpuds_cpu_sse42;
 extern const GpudsCpuKernels gpuds_cpu_avx2;
@@ -39,4 +34,4 @@ extern const GpudsCpuKernels *const *gpuds_cpu_variants(int *n);
 /* The best set for this machine; chosen at the first call. */
 extern const GpudsCpuKernels *gpuds_cpu_kernels(void);
 
-#endif /* GPUDS_CPU_H */
+#endif /* GPUDS_CPU_DISPATCH_H */

@@ -15,6 +15,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_neon = { .name = "neon" };
+const GpudsCpuKernels gpuds_cpu_neon = { 0 };
 
 #endif

@@ -30,6 +30,6 @@
 
 #include "device/cpu_dispatch.h"
 
-const GpudsCpuKernels gpuds_cpu_sse42 = { .name = "sse42" };
+const GpudsCpuKernels gpuds_cpu_sse42 = { 0 };
 
 #endif

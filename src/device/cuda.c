@@ -756,6 +756,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.apply = cuda_apply,
 	.scan = cuda_scan,
 	.scan_tids = cuda_scan_tids,
+	.measures = true,
 	.count = cuda_count,
 	.drop = cuda_drop,
 	.verify = cuda_verify,

@@ -10,7 +10,7 @@
 #include "device/internal.h"
 #include "structure.h"
 
-/* So many keys a GPU finds faster than a CPU, the round trip included. */
+/* From this many keys on, a GPU finds them faster than a CPU, the round trip included. */
 #define MANY_INTERVALS 256
 
 static const GpudsDeviceOps *const devices[] = {
@@ -80,6 +80,29 @@ gpuds_device_wanted(int64 intervals)
 
 	return many && gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA
 																				   : GPUDS_ON_CPU;
+}
+
+int
+gpuds_device_order(int64 intervals, GpudsDeviceKind order[GPUDS_SHARED_KINDS])
+{
+	bool cuda_first = gpuds_device_insists(GPUDS_ON_CUDA) || gpuds_device_wanted(intervals) == GPUDS_ON_CUDA;
+	int n = 0;
+
+	if (!gpuds_device_may_use(GPUDS_ON_CUDA))
+	{
+		order[n++] = GPUDS_ON_CPU;
+		return n;
+	}
+	order[n++] = cuda_first ? GPUDS_ON_CUDA : GPUDS_ON_CPU;
+	order[n++] = cuda_first ? GPUDS_ON_CPU : GPUDS_ON_CUDA;
+	return n;
+}
+
+bool
+gpuds_device_sends_large(int64 intervals, int64 weight)
+{
+	return intervals > GPUDS_SMALL_INTERVALS &&
+		   gpuds_device_is_remote(gpuds_device_wanted(Max(weight, intervals)));
 }
 
 size_t
@@ -224,19 +247,17 @@ gpuds_device_free_tids(GpudsTids *tids)
 }
 
 bool
-gpuds_device_counts(const GpudsDeviceTree *tree)
+gpuds_device_measures(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->count != NULL;
+	return device_of(tree)->measures;
 }
 
 GpudsCountStatus
 gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				   const GpudsCountSpec *spec, GpudsCount *count)
 {
-	const GpudsDeviceOps *device = device_of(tree);
-
 	memset(count, 0, sizeof(GpudsCount));
-	return device->count ? device->count(tree, guard, expected, scan, spec, count) : GPUDS_COUNT_WITHDRAWN;
+	return device_of(tree)->count(tree, guard, expected, scan, spec, count);
 }
 
 void

@@ -41,8 +41,7 @@
 #include "gpuds.h"
 
 #include "device/queue.h"
-#define STRUCTURES_ON_CPU
-#include "kernels/structures.h"
+#include "kernels/cpu/structure.h"
 
 typedef enum GpudsDeviceKind
 {
@@ -73,23 +72,18 @@ typedef struct GpudsCudaTree
 	pg_atomic_uint64 bytes;
 } GpudsCudaTree;
 
-#define STRUCTURE_TREE(number, NAME, name, Name, capabilities) name##_cpu_tree name;
-#define STRUCTURE_BUILD(number, NAME, name, Name, capabilities) name##_cpu_build name;
-
 /* Room for a tree, and for a load, of any structure on a CPU device. */
 typedef union GpudsCpuTree
 {
 	CpuTree common;
-	STRUCTURE_ROWS(STRUCTURE_TREE)
+	char room[CPU_TREE_BYTES];
 } GpudsCpuTree;
 
 typedef union GpudsCpuBuild
 {
-	STRUCTURE_ROWS(STRUCTURE_BUILD)
+	uint64 alignment;
+	char room[CPU_BUILD_BYTES];
 } GpudsCpuBuild;
-
-#undef STRUCTURE_TREE
-#undef STRUCTURE_BUILD
 
 /*
  * The parts of all kinds stay in place when a mirror's slot changes its kind:
@@ -104,7 +98,7 @@ typedef struct GpudsDeviceTree
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
-/* A launch is counted in so many shares, divided among the small scans of it. */
+/* Shares that a launch is counted in, divided among the small scans of it. */
 #define GPUDS_LAUNCH_SHARES 720720
 
 /* What the CUDA device has done for this backend since it started. */
@@ -172,10 +166,26 @@ extern bool gpuds_device_has_structure(GpudsDeviceKind kind, int structure);
 extern double gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys);
 
 /*
- * The device that the session's scans of so many intervals should use: with "auto", a GPU
+ * The device that the session's scans of a number of intervals should use: with "auto", a GPU
  * only for as many as make up for the round trip.
  */
 extern GpudsDeviceKind gpuds_device_wanted(int64 intervals);
+
+/*
+ * The devices that such a scan of a shared index may use, in the order in which it should try
+ * them; returns how many.  Under "auto" a scan that is faster on a CPU tries the GPU last.
+ */
+extern int gpuds_device_order(int64 intervals, GpudsDeviceKind order[GPUDS_SHARED_KINDS]);
+
+/* A scan that asks the CUDA device for no more is small: it shares a launch with others. */
+#define GPUDS_SMALL_INTERVALS GPU_SMALL_INTERVALS
+#define GPUDS_SMALL_ENTRIES GPU_SMALL_ENTRIES
+
+/*
+ * Would the session send a scan to another process, and has the scan too many intervals to be small
+ * there?  weight: of how many intervals the scan is worth the work.
+ */
+extern bool gpuds_device_sends_large(int64 intervals, int64 weight);
 
 /* Bulk load.  The tree is withdrawn. */
 typedef struct GpudsDeviceLoad
@@ -229,7 +239,7 @@ typedef struct GpudsTids
 } GpudsTids;
 
 /*
- * A piece of a forward scan for those who want the TIDs only: at most cap, fewer
+ * A piece of a forward scan, of which only the TIDs are wanted: at most cap, fewer
  * also where there are more.  At the end of the scan, scan->next is scan->n.  False
  * as -1 above.  For devices that sort.  What is in *tids is to be freed soon, and
  * before anything else is asked of the device, also after an error.
@@ -253,6 +263,7 @@ typedef struct GpudsCountSpec
 	 */
 	const unsigned char *map;
 	size_t map_bytes;
+	bool full;     /* all pages are that entries may lead to */
 	bool measured; /* entries are wanted of the others, and of those counted: */
 	const Measure *measures;
 	int nmeasures; /* GPUDS_MEASURES at most */
@@ -290,15 +301,16 @@ typedef enum GpudsCountStatus
 {
 	GPUDS_COUNT_OK,
 	GPUDS_COUNT_WITHDRAWN, /* as -1 of gpuds_device_scan */
-	GPUDS_COUNT_TOO_LARGE /* the map, or what the others take (half of GPUDS_PIECE_BYTES), is above its limit */
+	/* the map, or what the others take (half of GPUDS_PIECE_BYTES), is above its limit */
+	GPUDS_COUNT_TOO_LARGE
 } GpudsCountStatus;
 
-/* Does the device count?  The CPU device does not: its callers go through the entries. */
-extern bool gpuds_device_counts(const GpudsDeviceTree *tree);
+/* Does the device support every GpudsCountSpec?  If not: only measured, no measures, one sum. */
+extern bool gpuds_device_measures(const GpudsDeviceTree *tree);
 
 /*
- * Counts a piece of a forward scan: all entries of its next intervals, of as many as
- * go with a request.  At the end of the scan, scan->next is scan->n.  Unless the
+ * Counts a piece of a forward scan: as much of its next intervals as goes with a
+ * request.  At the end of the scan, scan->next is scan->n.  Unless the
  * status is GPUDS_COUNT_OK, the scan has not moved.  What is in *count is to be freed as
  * *tids above, whatever the status.
  */

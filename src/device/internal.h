@@ -20,6 +20,7 @@ typedef struct GpudsDeviceOps
 	bool remote;        /* another process does the work: a call costs a round trip */
 	bool private;       /* its trees are this backend's own */
 	bool sorts;         /* apply takes operations in any order; there are scan_tids */
+	bool measures;      /* count adds up what entries have, of each interval if that is wanted */
 	uint64 max_entries; /* of a tree */
 	int64 apply_ops;    /* of one apply, at most */
 	size_t slack_bytes; /* that a tree may hold without using them */
@@ -45,7 +46,7 @@ typedef struct GpudsDeviceOps
 	/* NULL unless the device sorts */
 	bool (*scan_tids)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 					  int64 cap, GpudsTids *tids);
-	/* NULL: there is none; *count is zero */
+	/* *count is zero */
 	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							  GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 	bool (*drop)(GpudsDeviceTree *tree);

@@ -57,7 +57,7 @@ GpudsQueue *gpuds_queue = NULL;
 static char *staging = NULL; /* mailboxes, then units */
 static uint8 *units = NULL;
 
-/* Of so many units one may be kept for long. */
+/* Units of which one may be kept for long. */
 #define KEEPABLE_SHARE 4
 
 /* Fewer are not worth keeping. */
@@ -214,17 +214,20 @@ gpuds_queue_wait_ready(void)
 /*
  * Staging memory
  *
- * Runs are handed out in the order in which they are asked for.  Who has to wait
- * stands in line, and whoever gives units back serves the first in line, as often
- * as there is enough for it.  Nobody overtakes, so that those who need a long span
- * come to their turn, and nobody is woken up for nothing.
+ * Spans are granted in request order.  A backend that must wait queues; one that
+ * returns units serves the head of the queue, as often as there is enough for it.
+ * No backend overtakes, so that one that needs a long span comes to its turn, and
+ * none is woken up for nothing.
  *
  * A span is kept for no longer than a request takes, so the line moves on.  Loads,
  * which like to have one for their whole length, have a part of the memory of
  * their own, and do without if it is taken.
  */
 
-/* Takes the first span of at least least units, up to most of them, below unit end.  staging_mutex is held. */
+/*
+ * Takes the first span of at least least units, up to most of them, below unit end.  staging_mutex is
+ * held.
+ */
 static bool
 take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32 most)
 {
@@ -353,7 +356,7 @@ give_up_waiting(int code, Datum arg)
 	if (gpuds_mailbox(me)->wait.in_line)
 	{
 		leave_line(me);
-		/* Who comes next may need less. */
+		/* The next in line may need less. */
 		serve_line(serve_first());
 		return;
 	}
@@ -496,7 +499,7 @@ typedef struct Sent
 } Sent;
 
 /*
- * Gives up a request that was sent.  Whoever has it last frees its span.
+ * Gives up a request that was sent.  Backend or worker, the last that has it frees its span.
  */
 static void
 abandon(int code, Datum arg)
@@ -508,7 +511,7 @@ abandon(int code, Datum arg)
 
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_IDLE))
 	{
-		/* The worker looks sooner at those who are said to sleep. */
+		/* The worker looks sooner at backends that are said to sleep. */
 		pg_atomic_fetch_or_u64(gpuds_queue_sleepers(me), GpudsQueueBit(me));
 		state = MAILBOX_RUNNING;
 		if (pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_ABANDONED))

@@ -176,7 +176,7 @@ typedef struct GpudsQueue
 	int32 first_in_line; /* who waits for staging memory: mailboxes, -1: nobody */
 	int32 last_in_line;
 	uint32 nunits;
-	uint32 nkeepable; /* the first so many may be kept for long */
+	uint32 nkeepable; /* units, the first ones, that may be kept for long */
 	uint32 nmailboxes;
 	uint32 nwords; /* of the bitmaps */
 
@@ -228,7 +228,7 @@ gpuds_queue_epoch(void)
  * served.
  *
  * gpuds_staging_take takes from least to most bytes of staging memory, waiting for
- * as long as there is not as much; who came first is served first.  At most one
+ * as long as there is not as much; requests are served in their order.  At most one
  * span at a time, and not for longer than a request and the reading of its answer
  * take.  gpuds_staging_shrink leaves the first so many bytes of it.  gpuds_staging_keep
  * takes, without waiting, up to so many bytes that may be kept for as long as

@@ -79,7 +79,7 @@
 
 /*
  * With fewer CPUs than this the worker gives way to others in every idle turn.
- * With more it does not: whoever got the CPU would keep it for a while, and all
+ * With more it does not: the process that got the CPU would keep it for a while, and all
  * sessions wait for the worker.
  */
 #define CPUS_TO_HOLD_ONE 4

@@ -15,7 +15,10 @@
 
 PG_FUNCTION_INFO_V1(gpuds_contains);
 
-/* An array of so many booleans, all false, with the header of another one: dimensions, and which elements are NULL. */
+/*
+ * An array of n booleans, all false, with the header of another one: dimensions, and which
+ * elements are NULL.
+ */
 static ArrayType *
 make_answer(const ArrayType *keys, int64 n)
 {
@@ -47,15 +50,6 @@ close_gaps(ArrayType *answer, int64 n)
 	SET_VARSIZE(answer, ARR_DATA_OFFSET(answer) + kept);
 }
 
-static void
-set_true(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid)
-{
-	char *data = to;
-
-	for (int64 i = gpuds_keys_first(keys, key); i < keys->ends[key]; i++)
-		data[gpuds_keys_number(keys, i)] = true;
-}
-
 /*
  * gpuds_contains(index regclass, keys anyarray) returns boolean[]
  *
@@ -76,7 +70,7 @@ gpuds_contains(PG_FUNCTION_ARGS)
 
 	gpuds_target_open(PG_GETARG_OID(0), false, &target);
 	type = gpuds_target_key_type(&target, ARR_ELEMTYPE(keys));
-	gpuds_search(&target, type, keys, true, set_true, ARR_DATA_PTR(answer));
+	gpuds_search_any(&target, type, keys, (bool *) ARR_DATA_PTR(answer));
 	gpuds_target_close(&target);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

@@ -33,7 +33,7 @@ make_key(StrategyNumber strategy, Oid type, Datum bound)
 	return key;
 }
 
-/* The conditions for the bounds that there are; for none, that the key is not NULL. Returns how many. */
+/* The conditions for the bounds that are given; for none, that the key is not NULL.  Returns how many. */
 static int
 make_keys(const GpudsTarget *target, FunctionCallInfo fcinfo, ScanKey keys)
 {
@@ -77,7 +77,10 @@ gpuds_count(PG_FUNCTION_ARGS)
 	n = make_keys(&target, fcinfo, keys);
 	scan = GpudsIndexBeginscan(target.heap, target.index, target.snapshot, n);
 	index_rescan(scan, keys, n, NULL, 0);
-	/* Of a large index a device had better count; if the range is short, that is known after the first batch. */
+	/*
+	 * Of a large index a device had better count; if the range is short, that is known after the first
+	 * batch.
+	 */
 	most = RelationGetNumberOfBlocks(target.index) * PAGE_ENTRIES;
 	rows = gpuds_scan_count(scan, (double) most, &fetches);
 	index_endscan(scan);

@@ -14,6 +14,7 @@
 #include "utils/array.h"
 
 #include "am/am.h"
+#include "am/visible.h"
 #include "gpuds.h"
 #include "key/key.h"
 
@@ -35,9 +36,10 @@ extern Oid gpuds_target_key_type(const GpudsTarget *target, Oid type);
 /* keys.c */
 
 /*
- * The keys of an array, a batch of them at a time.  Its elements are numbered from 0 on.  A batch's
- * elements are sorted, and those that are equal are one key; NULLs, and what no value of the column is equal
- * to, are not in it.
+ * The keys of an array, whose elements are numbered from 0 on.  A piece of it is read at a time, and
+ * made into probes; NULLs, and what no value of the column is equal to, are not among them.  Then a
+ * batch of these is sorted at a time, and those that are equal are one key.  In between, probes may be
+ * taken out of the piece.
  */
 typedef struct GpudsKeys
 {
@@ -52,16 +54,31 @@ typedef struct GpudsKeys
 	bool by_value;
 	char align;
 
+	/* the piece */
+	int64 most_read;  /* elements that there is room for */
+	GpudsEntry *read; /* with numbers of elements, which ascend until a batch is sorted */
+	int64 nread;
+	int64 taken; /* of these, from the first on, have come in batches */
+
 	/* the batch */
 	int64 most;          /* elements that there is room for */
-	GpudsEntry *members; /* with numbers of elements; those of a key follow each other */
+	GpudsEntry *members; /* a part of the piece; those of a key follow each other */
 	GpudsEntry *keys;    /* ascending, all different, without numbers */
 	uint32 *ends;        /* of each key's members */
 	int64 n;             /* keys */
 } GpudsKeys;
 
-extern void gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array);
+extern void gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array,
+							 bool large);
+extern bool gpuds_keys_read(GpudsKeys *keys);
 extern bool gpuds_keys_next(GpudsKeys *keys);
+
+/* The number of a probe's element. */
+static inline int64
+gpuds_keys_number(const GpudsEntry *probe)
+{
+	return (int64) (probe->t & ENTRY_TID_MASK);
+}
 
 /* Members of a batch's key: from this one to the one before that of the next key. */
 static inline int64
@@ -70,18 +87,12 @@ gpuds_keys_first(const GpudsKeys *keys, int64 key)
 	return key == 0 ? 0 : keys->ends[key - 1];
 }
 
-static inline int64
-gpuds_keys_number(const GpudsKeys *keys, int64 member)
-{
-	return (int64) (keys->members[member].t & ENTRY_TID_MASK);
-}
-
 /* search.c */
 
-/* What is done with a visible row of a batch's key; the TID is the row's own, or NULL. */
+/* What is done with a visible row of a batch's key; the TID is the row's own. */
 typedef void (*GpudsFound)(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid);
 
-extern void gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, bool any, GpudsFound found,
-						 void *to);
+extern void gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to);
+extern void gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers);
 
 #endif /* GPUDS_FUNCTIONS_H */

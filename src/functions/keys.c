@@ -3,6 +3,8 @@
  * keys.c
  *	  The keys of an array: read in place, made into probes, sorted.
  *
+ * A device that answers for probes as they come has more of them at a time than are sorted.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -22,28 +24,43 @@
 #define MOST_ELEMENTS (64 * 1024)
 
 /*
+ * Memory that an element of a large piece takes, with an interval and what the device says; and
+ * elements of one.
+ */
+#define READ_BYTES (sizeof(GpudsEntry) + sizeof(GpudsInterval) + sizeof(bool))
+#define MOST_READ (256 * 1024)
+
+/* How many of the elements there is room for; bytes: what one takes. */
+static int64
+room_for(int64 elements, int64 most, size_t bytes)
+{
+	const int64 room = (int64) work_mem * 1024 / (int64) bytes;
+
+	return Max(Min(Min(Max(room, FEWEST_ELEMENTS), most), elements), 1);
+}
+
+/*
  * For keys of an index's first column out of an array, whose elements are of that type or of a domain over it
- * (gpuds_target_key_type).  Layout and array must stay where they are.  Memory is the current context's.
+ * (gpuds_target_key_type); large: pieces may be larger than batches.  Layout and array must stay where
+ * they are.  Memory is the current context's.
  */
 void
-gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array)
+gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array, bool large)
 {
-	const int64 room = (int64) work_mem * 1024 / (int64) ELEMENT_BYTES;
-
 	memset(keys, 0, sizeof(*keys));
 	gpuds_key_probe_init(&keys->probe, layout, 1, &type);
 	keys->at = ARR_DATA_PTR(array);
 	keys->nulls = ARR_NULLBITMAP(array);
 	keys->total = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &keys->length, &keys->by_value, &keys->align);
-	keys->most = Min(Max(room, FEWEST_ELEMENTS), MOST_ELEMENTS);
-	keys->most = Max(Min(keys->most, keys->total), 1);
-	keys->members = palloc(keys->most * sizeof(GpudsEntry));
+	keys->most = room_for(keys->total, MOST_ELEMENTS, ELEMENT_BYTES);
+	keys->most_read = large ? room_for(keys->total, MOST_READ, READ_BYTES) : keys->most;
+	keys->read = palloc(keys->most_read * sizeof(GpudsEntry));
 	keys->keys = palloc(keys->most * sizeof(GpudsEntry));
 	keys->ends = palloc(keys->most * sizeof(uint32));
 }
 
-/* Makes members of the elements up to the one before end; returns how many there are. */
+/* Makes probes of the elements up to the one before end; returns how many there are. */
 static int64
 read_elements(GpudsKeys *keys, int64 end)
 {
@@ -59,19 +76,21 @@ read_elements(GpudsKeys *keys, int64 end)
 		value = fetch_att(keys->at, keys->by_value, keys->length);
 		keys->at = att_addlength_pointer(keys->at, keys->length, keys->at);
 		keys->at = (const char *) att_align_nominal(keys->at, keys->align);
-		n += gpuds_key_probe(&keys->probe, &value, &not_null, keys->next, &keys->members[n]);
+		n += gpuds_key_probe(&keys->probe, &value, &not_null, keys->next, &keys->read[n]);
 	}
 	return n;
 }
 
-/* The same for integers without NULLs, which most arrays are of, and which take a sixth of the time; false: they are not. */
+/*
+ * The same for integers without NULLs, which most arrays are of, and which take a sixth of the time;
+ * false: they are not.
+ */
 static bool
 read_integers(GpudsKeys *keys, int64 end, int64 *n)
 {
 	const int64 elements = end - keys->next;
 
-	if (keys->nulls ||
-		!gpuds_key_probe_integers(&keys->probe, keys->at, elements, keys->next, keys->members, n))
+	if (keys->nulls || !gpuds_key_probe_integers(&keys->probe, keys->at, elements, keys->next, keys->read, n))
 		return false;
 	keys->at += elements * keys->length;
 	keys->next = end;
@@ -94,18 +113,32 @@ group_members(GpudsKeys *keys, int64 n)
 	}
 }
 
-/* The next batch, perhaps without any keys; false: there are no more elements. */
+/* Reads the next piece, perhaps without any probes; false: there are no more elements. */
 bool
-gpuds_keys_next(GpudsKeys *keys)
+gpuds_keys_read(GpudsKeys *keys)
 {
-	const int64 end = Min(keys->next + keys->most, keys->total);
-	int64 n;
+	const int64 end = Min(keys->next + keys->most_read, keys->total);
 
 	if (keys->next == keys->total)
 		return false;
 	CHECK_FOR_INTERRUPTS();
-	if (!read_integers(keys, end, &n))
-		n = read_elements(keys, end);
+	if (!read_integers(keys, end, &keys->nread))
+		keys->nread = read_elements(keys, end);
+	keys->taken = 0;
+	return true;
+}
+
+/* The next batch of the piece; false: there are no more probes. */
+bool
+gpuds_keys_next(GpudsKeys *keys)
+{
+	const int64 n = Min(keys->nread - keys->taken, keys->most);
+
+	if (n == 0)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	keys->members = keys->read + keys->taken;
+	keys->taken += n;
 	sort_entries(keys->members, keys->keys, n);
 	group_members(keys, n);
 	return true;

@@ -29,7 +29,7 @@ put_rows(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid)
 	for (int64 i = gpuds_keys_first(keys, key); i < keys->ends[key]; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		values[0] = Int64GetDatum(gpuds_keys_number(keys, i) + 1);
+		values[0] = Int64GetDatum(gpuds_keys_number(&keys->members[i]) + 1);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 	}
 }
@@ -37,8 +37,9 @@ put_rows(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid)
 /*
  * gpuds_lookup(index regclass, keys anyarray) returns table (ordinality bigint, ctid tid)
  *
- * For each key the TIDs of the rows that the snapshot sees with that key in the index's first column; ordinality
- * is the key's place in the array, counted from 1 in its order of storage, whatever its dimensions.
+ * For each key the TIDs of the rows that the snapshot sees with that key in the index's first column;
+ * ordinality is the key's place in the array, counted from 1 in its order of storage, whatever its
+ * dimensions.
  */
 Datum
 gpuds_lookup(PG_FUNCTION_ARGS)
@@ -54,7 +55,7 @@ gpuds_lookup(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(context);
 	gpuds_target_open(PG_GETARG_OID(0), true, &target);
 	type = gpuds_target_key_type(&target, ARR_ELEMTYPE(keys));
-	gpuds_search(&target, type, keys, false, put_rows, fcinfo->resultinfo);
+	gpuds_search(&target, type, keys, put_rows, fcinfo->resultinfo);
 	gpuds_target_close(&target);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

@@ -22,7 +22,7 @@
 #include "functions/functions.h"
 
 /* Entries that are resolved at a time, about. */
-#define PIECE (GPUDS_PIECE / 4 * 3)
+#define PIECE (GPUDS_PIECE_ENTRIES / 4 * 3)
 
 /* Entries that there is room for at first. */
 #define FIRST_MATCHES 64
@@ -38,7 +38,7 @@ typedef struct Search
 	GpudsKeys keys;
 	IndexScanDesc scan;
 	GpudsVisible visible;
-	bool any; /* it is only asked whether a key has a row */
+	bool *answers; /* by numbers of elements, if it is only asked whether a key has a row; or NULL */
 	GpudsFound found;
 	void *to;
 
@@ -64,12 +64,15 @@ find_key(Search *search, const GpudsEntry *entry)
 			 RelationGetRelationName(search->scan->indexRelation));
 }
 
-/* A key has a row that the snapshot sees. */
+/* A key has a row that the snapshot sees; nobody asks for another. */
 static void
-found_row(Search *search, int64 key, ItemPointer tid)
+settle(Search *search, int64 key)
 {
-	search->settled[key] = search->any;
-	search->found(search->to, &search->keys, key, tid);
+	const GpudsKeys *keys = &search->keys;
+
+	search->settled[key] = true;
+	for (int64 i = gpuds_keys_first(keys, key); i < keys->ends[key]; i++)
+		search->answers[gpuds_keys_number(&keys->members[i])] = true;
 }
 
 /* Makes room for n more matches, and for what the map says of them. */
@@ -94,15 +97,15 @@ add_entries(Search *search, const GpudsScanBatch *batch)
 {
 	make_room(search, batch->n);
 	gpuds_visible_add_to_piece(&search->visible, batch);
-	if (search->any)
+	if (search->answers)
 		gpuds_visible_mark(&search->visible, batch, search->to_all);
 	for (int64 i = 0; i < batch->n; i++)
 	{
 		find_key(search, &batch->entries[i]);
 		if (search->settled[search->key])
 			continue;
-		if (search->any && search->to_all[i])
-			found_row(search, search->key, NULL);
+		if (search->answers && search->to_all[i])
+			settle(search, search->key);
 		else
 		{
 			search->matches[search->nmatches].entry = batch->entries[i];
@@ -127,8 +130,12 @@ look_up(Search *search)
 	{
 		const Match *match = &search->matches[gpuds_visible_at(visible, i)];
 
-		if (!search->settled[match->key] && gpuds_visible_look_up(visible, i, &match->entry))
-			found_row(search, match->key, &visible->slot->tts_tid);
+		if (search->settled[match->key] || !gpuds_visible_look_up(visible, i, &match->entry))
+			continue;
+		if (search->answers)
+			settle(search, match->key);
+		else
+			search->found(search->to, &search->keys, match->key, &visible->slot->tts_tid);
 	}
 }
 
@@ -152,7 +159,7 @@ search_batch(Search *search)
 		{
 			GpudsScanBatch batch;
 
-			gpuds_scan_next_batch(scan, GPUDS_PIECE - search->nmatches, &batch);
+			gpuds_scan_next_batch(scan, GPUDS_PIECE_ENTRIES - search->nmatches, &batch);
 			add_entries(search, &batch);
 		}
 		look_up(search);
@@ -160,14 +167,20 @@ search_batch(Search *search)
 	}
 }
 
+/* answers: as in Search. */
 static void
-begin(Search *search, const GpudsTarget *target)
+begin(Search *search, const GpudsTarget *target, Oid type, ArrayType *array, bool *answers)
 {
+	const int64 elements = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+
+	search->answers = answers;
 	search->scan = GpudsIndexBeginscan(target->heap, target->index, target->snapshot, 0);
 	gpuds_visible_begin(&search->visible, search->scan);
 	/* Rows that are not looked up have no predicate locks of their own. */
-	if (search->any)
+	if (answers)
 		PredicateLockRelation(target->heap, target->snapshot);
+	gpuds_keys_begin(&search->keys, &target->layout, type, array,
+					 answers && gpuds_scan_may_find_hits(search->scan, elements, elements));
 	search->settled = palloc(search->keys.most * sizeof(bool));
 	search->nmatches = 0;
 	search->size = search->to_all_size = FIRST_MATCHES;
@@ -183,23 +196,42 @@ end(Search *search)
 }
 
 /*
- * Calls found for rows that the snapshot sees and whose keys are elements of an array: for one row
- * of each key and batch if any is set, with the TID perhaps, else for each row with its TID.  type is what
+ * Calls found for each row that the snapshot sees and whose key is an element of an array.  type is what
  * gpuds_target_key_type says of the array's.  Memory is the current context's.
  */
 void
-gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, bool any, GpudsFound found, void *to)
+gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to)
 {
 	Search search;
 
-	search.any = any;
 	search.found = found;
 	search.to = to;
-	gpuds_keys_begin(&search.keys, &target->layout, type, array);
-	begin(&search, target);
-	while (gpuds_keys_next(&search.keys))
+	begin(&search, target, type, array, NULL);
+	while (gpuds_keys_read(&search.keys))
 	{
-		if (search.keys.n > 0)
+		while (gpuds_keys_next(&search.keys))
+			search_batch(&search);
+	}
+	end(&search);
+}
+
+/*
+ * The same, if it is only asked which elements have rows: their answers become true.  What a device
+ * does not answer is searched.  A device that was sure of less than half of a piece is not asked about
+ * the next one.
+ */
+void
+gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers)
+{
+	Search search;
+	bool asks = true;
+
+	begin(&search, target, type, array, answers);
+	while (gpuds_keys_read(&search.keys))
+	{
+		asks = asks && gpuds_hits_find(search.scan, &search.visible, &search.keys.probe, search.keys.read,
+									   &search.keys.nread, search.keys.total, answers);
+		while (gpuds_keys_next(&search.keys))
 			search_batch(&search);
 	}
 	end(&search);

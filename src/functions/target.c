@@ -23,19 +23,37 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "functions/functions.h"
 
+/*
+ * What the index's first column is, as the user has written it; NULL: a column of the table.  The relation
+ * cache would give the expression as it was simplified for the first user that opened the index: without
+ * columns that have no effect, and with the bodies of SQL functions in their place.
+ */
+static Node *
+expression_of_key(Relation index)
+{
+	bool isnull;
+	Datum stored;
+
+	if (index->rd_index->indkey.values[0] != InvalidAttrNumber)
+		return NULL;
+	stored = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indexprs, &isnull);
+	Assert(!isnull);
+	return linitial(castNode(List, stringToNode(TextDatumGetCString(stored))));
+}
+
 /* What the index's first column is made of: columns of the table, numbered as in core's permission checks. */
 static Bitmapset *
-columns_of_key(Relation index)
+columns_of_key(Relation index, Node *expression)
 {
-	AttrNumber column = index->rd_index->indkey.values[0];
 	Bitmapset *columns = NULL;
 
-	if (column != InvalidAttrNumber)
-		return bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
-	pull_varattnos(linitial(RelationGetIndexExpressions(index)), 1, &columns);
+	if (expression == NULL)
+		return bms_make_singleton(index->rd_index->indkey.values[0] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos(expression, 1, &columns);
 	return columns;
 }
 
@@ -75,7 +93,8 @@ static void
 check_privileges(Relation heap, Relation index, bool wants_ctid)
 {
 	const Oid table = RelationGetRelid(heap);
-	Bitmapset *columns = columns_of_key(index);
+	Node *expression = expression_of_key(index);
+	Bitmapset *columns = columns_of_key(index, expression);
 
 	if (wants_ctid)
 		columns = bms_add_member(columns,
@@ -85,6 +104,12 @@ check_privileges(Relation heap, Relation index, bool wants_ctid)
 	if (!may_read(table, columns))
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(heap->rd_rel->relkind),
 					   RelationGetRelationName(heap));
+	if (expression)
+	{
+		gpuds_check_execute(expression);
+		/* SQL functions that are inlined call others as the user. */
+		gpuds_check_execute(eval_const_expressions(NULL, expression));
+	}
 	if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("row-level security of table \"%s\" applies to the user",

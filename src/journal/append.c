@@ -21,7 +21,7 @@
 #define APPEND_CHUNK 32768
 #define APPEND_SMALL 64
 
-/* The metapage's tail hint is renewed each time a lane has grown by so many pages. */
+/* The metapage's tail hint is renewed each time a lane has grown by this many pages. */
 #define TAIL_HINT_PAGES 64
 
 /*

@@ -20,6 +20,7 @@
 
 #include "miscadmin.h"
 #include "storage/smgr.h"
+#include "utils/memdebug.h"
 
 #include "journal/internal.h"
 
@@ -68,8 +69,8 @@ gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages)
 /*
  * Starts writing a part of a first base: to the blocks from first on, in a file
  * that reaches to end already, behind which there are no more parts.  All pages
- * but the part's last are filled up, so that everybody can work out who needs
- * how many.
+ * but the part's last are filled up, so that each participant can work out
+ * how many the others need.
  */
 GpudsBaseWriter *
 gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end, uint64 records_before,
@@ -99,6 +100,7 @@ finish_page(GpudsBaseWriter *writer)
 		Page page = (Page) writer->group[writer->npages - 1].data;
 
 		((PageHeader) page)->pd_lower = writer->next - (char *) page;
+		VALGRIND_CHECK_MEM_IS_DEFINED(page, BLCKSZ);
 	}
 }
 

@@ -68,8 +68,8 @@ place_of(Relation index)
 }
 
 /*
- * The present value of an index's change counter.  Takes no lock.  Whoever has
- * seen the effects of a transaction (its snapshot says so) gets a value that
+ * The present value of an index's change counter.  Takes no lock.  A caller that
+ * sees the effects of a transaction (its snapshot says so) gets a value that
  * includes that transaction's appends: the appender counted before it committed.
  */
 uint64

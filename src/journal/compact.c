@@ -40,7 +40,7 @@
 #define COMPACT_GARBAGE_PAGES 4
 
 /*
- * Or lanes that have grown to this share of the base, and so many pages' worth.
+ * Or lanes that have grown to this share of the base, and are worth this many pages.
  * Loading a record from a lane costs some twenty times as much as from the
  * base, so lanes are kept a fraction of it; and since a base only gets written
  * again when so much has come that it grows by that share, a record is written
@@ -50,7 +50,7 @@
 #define COMPACT_LANES_PAGES 64
 
 /* Records that are sorted at a time at most: nobody can interrupt that. */
-#define MAX_SORT (4 * 1024 * 1024)
+#define MAX_SORT_RECORDS (4 * 1024 * 1024)
 
 #define OUT_ENTRIES 2048
 
@@ -172,7 +172,7 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 
 	sort->nwords = meta->nwords;
 	sort->capacity = memory_limit() / (2 * sizeof(GpudsOp));
-	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT), GPUDS_MAX_RECORDS_PER_PAGE);
+	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT_RECORDS), GPUDS_MAX_RECORDS_PER_PAGE);
 	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GpudsOp));
 
 	reader = gpuds_reader_open_after(index, &start);
@@ -339,8 +339,8 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 	gpuds_journal_read_meta(index, &meta);
 
 	/*
-	 * Under the extension lock, because whoever extends the file holds it until
-	 * he has locked the new block; so every block we look at has been linked by
+	 * Under the extension lock, because a process that extends the file holds it until
+	 * it has locked the new block; so every block we look at has been linked by
 	 * the time we get its lock, or never will be.
 	 */
 	if (!RELATION_IS_LOCAL(index))

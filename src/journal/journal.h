@@ -104,8 +104,9 @@ typedef struct GpudsLaneMeta
 
 typedef struct GpudsMetaData
 {
+	/* these two stay where they are in all formats, so that each version knows what is another's */
 	uint32 magic;
-	uint16 version;
+	uint16 version;  /* GPUDS_FORMAT_VERSION */
 	uint8 structure; /* number in kernels/structures.h */
 	uint8 nwords;    /* key words of a record, 1 or 2 */
 	/* random, given at creation: tells a recycled file number from the file it once was */
@@ -197,6 +198,7 @@ extern bool gpuds_journal_bulk_deleted_since(Relation index, XLogRecPtr lsn);
 /* metapage (meta.c) */
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
+extern bool gpuds_journal_has_our_format(Relation index);
 extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
 									   bool logged);
 

@@ -3,7 +3,8 @@
  * layout_check.c
  *	  Compile-time checks of every on-disk structure: sizes and offsets in bytes.
  *
- * Changing one of them means a new GPUDS_FORMAT_VERSION.
+ * Changing one of them means a new GPUDS_FORMAT_VERSION.  The offsets of magic and version never
+ * change.
  *
  *-------------------------------------------------------------------------
  */

@@ -246,7 +246,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	bulk->entries = palloc(BATCH_RECORDS * sizeof(GpudsEntry));
 
 	/*
-	 * The length first: whoever has extended the file by then holds the metapage
+	 * The length first: a process that has extended the file by then holds the metapage
 	 * or a tail until the block is linked, so by the time that we have seen where
 	 * the lanes end it is in a chain, or lost.
 	 */

@@ -66,26 +66,40 @@ gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nword
 		gpuds_journal_count_change(index);
 }
 
+/* Is the page a metapage of another format than this library's? */
+static bool
+is_of_other_format(Page page)
+{
+	const GpudsMetaData *meta = GpudsPageGetMeta(page);
+
+	return meta->magic == GPUDS_MAGIC && meta->version != GPUDS_FORMAT_VERSION;
+}
+
 /*
  * Raises ERRCODE_INDEX_CORRUPTED unless the buffer, which the caller has locked,
- * holds a metapage that this library can work with.
+ * holds a metapage that this library can work with.  Of another format nothing is looked at
+ * but magic and version, which are where they are in every format.
  */
 void
 gpuds_meta_check(Relation index, Buffer buffer)
 {
-	GpudsMetaData *meta;
+	GpudsMetaData *meta = GpudsPageGetMeta(BufferGetPage(buffer));
 
+	if (is_of_other_format(BufferGetPage(buffer)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has format version %u, but this version of gpuds reads only %u",
+						RelationGetRelationName(index), meta->version, GPUDS_FORMAT_VERSION),
+				 meta->version < GPUDS_FORMAT_VERSION ? errdetail("An older version of gpuds has made it.")
+													  : errdetail("A newer version of gpuds has made it."),
+				 errhint("Please REINDEX it.")));
 	gpuds_page_check(index, buffer, 0);
-	meta = GpudsPageGetMeta(BufferGetPage(buffer));
 	if (((PageHeader) BufferGetPage(buffer))->pd_lower <
 		MAXALIGN(SizeOfPageHeaderData) + MAXALIGN(sizeof(*meta)))
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The metapage is too short.");
 	if (meta->magic != GPUDS_MAGIC)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The magic number is 0x%08X instead of 0x%08X.", meta->magic,
 						GPUDS_MAGIC);
-	if (meta->version != GPUDS_FORMAT_VERSION)
-		gpuds_corrupted(index, GPUDS_META_BLKNO, "The format version is %u, this library knows version %u.",
-						meta->version, GPUDS_FORMAT_VERSION);
 	if (gpuds_structure(meta->structure) == NULL)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The structure is of unknown kind %u.", meta->structure);
 	if (meta->nwords < 1 || meta->nwords > 2)
@@ -109,6 +123,26 @@ gpuds_journal_read_meta(Relation index, GpudsMetaData *meta)
 	gpuds_meta_check(index, buffer);
 	*meta = *GpudsPageGetMeta(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Can this library read the index's format?  Takes and releases a share lock on block 0.  Damage
+ * is not looked for: a reader of the index finds it.
+ */
+bool
+gpuds_journal_has_our_format(Relation index)
+{
+	Buffer buffer;
+	bool ours;
+
+	if (RelationGetNumberOfBlocks(index) == 0)
+		return true;
+
+	buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	ours = !is_of_other_format(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	return ours;
 }
 
 /*
@@ -159,8 +193,8 @@ set_sweep(Relation index, uint16 due, BlockNumber unreached)
 }
 
 /*
- * Notes that from now on pages may be orphaned: whoever is about to make such pages
- * calls it first, so that the record is before theirs.
+ * Notes that from now on pages may be orphaned: a process that is about to make such
+ * pages calls it first, so that the record is before theirs.
  */
 void
 gpuds_meta_sweep_due(Relation index)

@@ -124,7 +124,7 @@ page_is_free(Page page)
  * The map is not WAL-logged: after a crash, or on a server that was a standby, it
  * may say anything.  Asking for a candidate takes it out of the map, so a wrong
  * one costs one look, ever; but the caller may hold the lock that all inserting
- * backends want, so there are only so many looks, and then the file grows.
+ * backends want, so the number of looks is limited, and then the file grows.
  */
 Buffer
 gpuds_page_new(Relation index)

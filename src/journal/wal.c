@@ -20,6 +20,7 @@
 #include "access/rmgr.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
+#include "utils/memdebug.h"
 
 #include "journal/internal.h"
 
@@ -51,9 +52,15 @@ gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer 
 	Assert(nfresh + (changed != InvalidBuffer) <= MAX_GENERIC_XLOG_PAGES);
 
 	if (changed != InvalidBuffer)
+	{
+		VALGRIND_CHECK_MEM_IS_DEFINED(delta->data, delta->length);
 		MarkBufferDirty(changed);
+	}
 	for (int i = 0; i < nfresh; i++)
+	{
+		VALGRIND_CHECK_MEM_IS_DEFINED(BufferGetPage(fresh[i]), BLCKSZ);
 		MarkBufferDirty(fresh[i]);
+	}
 	if (!RelationNeedsWAL(index))
 		return;
 

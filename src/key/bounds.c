@@ -20,12 +20,12 @@
 
 #include "key/product.h"
 
-/* So many points are worth leaving unsorted. */
+/* From this many points on, leaving them unsorted is worth while. */
 #define MIN_UNSORTED 4096
 
 /* Intervals of a batch, whatever work_mem says. */
-#define MIN_BATCH 1024
-#define MAX_BATCH (1024 * 1024)
+#define MIN_BATCH_INTERVALS 1024
+#define MAX_BATCH_INTERVALS (1024 * 1024)
 
 /*
  * Are they all that the keys ask for, and so many that they had better be left
@@ -98,12 +98,13 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	{
 		set->points = set->all_points = gpuds_product_points(&product, &set->single);
 		set->sorted = !sets[0].arrived;
-		set->batch = set->sorted ? MAX_BATCH : n;
+		set->batch = set->sorted ? MAX_BATCH_INTERVALS : n;
 		set->nintervals = Min(n, set->batch);
 	}
 	else
 	{
-		set->batch = Min(Max((int64) work_mem * 1024 / (int64) sizeof(GpudsInterval), MIN_BATCH), MAX_BATCH);
+		set->batch = Min(Max((int64) work_mem * 1024 / (int64) sizeof(GpudsInterval), MIN_BATCH_INTERVALS),
+						 MAX_BATCH_INTERVALS);
 		set->nintervals = Min(n, set->batch);
 		if (n > 1)
 			set->intervals = gpuds_alloc_array(set->nintervals, sizeof(GpudsInterval));
@@ -122,7 +123,7 @@ gpuds_key_set_sort(GpudsKeySet *set)
 		return;
 	set->total = gpuds_sort_unique_words(set->all_points, set->total);
 	set->sorted = true;
-	set->batch = MAX_BATCH;
+	set->batch = MAX_BATCH_INTERVALS;
 	set->nintervals = Min(set->total, set->batch);
 }
 

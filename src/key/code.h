@@ -244,8 +244,8 @@ gpuds_included_code(const GpudsKeyColumn *column, Datum value)
 }
 
 /*
- * Bytes of a constant that is an integer whose code in the column is the value plus half of the codes there are,
- * if the column can hold it; 0: it is not of that sort.
+ * Bytes of a constant that is an integer whose code in the column is the value plus half of the codes
+ * there are, if the column can hold it; 0: it is not of that sort.
  */
 static inline int
 gpuds_integer_bytes(const GpudsKeyColumn *column, GpudsKeyKind constant)

@@ -185,8 +185,8 @@ extern void gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsE
 extern void gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits);
 
 /*
- * The number of the probe that an entry is equal to, among n ascending ones with zeros in place of numbers, from
- * one on; n: none is.  An entry's probe is not before that of the entry before it.
+ * The number of the probe that an entry is equal to, among n ascending ones with zeros in place of
+ * numbers, from one on; n: none is.  An entry's probe is not before that of the entry before it.
  */
 static inline int64
 gpuds_key_probe_find(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, int64 from,

@@ -209,7 +209,8 @@ describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 							   column_name(index, i), RelationGetRelationName(index),
 							   format_type_be(attribute->atttypid)),
 						errdetail("Included columns are of types of fixed length, of %d bytes at most.",
-								  GPUDS_INCLUDED_BYTES)));
+								  GPUDS_INCLUDED_BYTES),
+						errhint("Leave the column out; queries that want it visit the table.")));
 	column->type = attribute->atttypid;
 	column->kind = GPUDS_KIND_INCLUDED;
 	column->bytes = attribute->attlen;
@@ -234,7 +235,8 @@ check_width(Relation index, int i, const GpudsKeyLayout *layout)
 						   RelationGetRelationName(index), column_name(index, i)),
 					errdetail("Key and included columns take at most %d bits together, one of them for each "
 							  "column's NULL.",
-							  GPUDS_KEY_MAX_BITS)));
+							  GPUDS_KEY_MAX_BITS),
+					errhint("Leave the column out, or include it in another index.")));
 }
 
 /* Gives the columns their places, from the left end on. */

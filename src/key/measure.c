@@ -38,7 +38,8 @@ is_float(GpudsKeyKind kind)
 }
 
 /*
- * Can a column of a type be measured, if entries have its values?  Then its values are numbers of 64 bits at most.
+ * Can a column of a type be measured, if entries have its values?  Then its values are numbers of 64
+ * bits at most.
  */
 bool
 gpuds_key_can_measure(Oid type)
@@ -153,15 +154,17 @@ gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *a
 	gpuds_key_prefix_bits(layout, i + 1, &upto);
 	gpuds_key_put_null(&key, &layout->column[i]);
 	gpuds_key_to_entry(&key, layout->nwords, 0, &null);
-	nulls->lo.w0 = (alike->w0 & before.w0) | null.w0;
-	nulls->lo.w1 = (alike->w1 & before.w1) | null.w1;
-	nulls->lo.t = (alike->t & before.t) | null.t;
-	nulls->hi.w0 = nulls->lo.w0 | ~upto.w0;
-	nulls->hi.w1 = nulls->lo.w1 | ~upto.w1;
-	nulls->hi.t = nulls->lo.t | ~upto.t;
+	nulls->lo = entry_first_alike(alike, &before);
+	nulls->lo.w0 |= null.w0;
+	nulls->lo.w1 |= null.w1;
+	nulls->lo.t |= null.t;
+	nulls->hi = entry_last_alike(&nulls->lo, &upto);
 }
 
-/* The first entry with a value in column i that agrees with one, whose column i is NULL, in the columns before. */
+/*
+ * The first entry with a value in column i that agrees with one, whose column i is NULL, in the columns
+ * before.
+ */
 void
 gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null, GpudsEntry *entry)
 {
@@ -172,9 +175,10 @@ gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null, 
 	gpuds_key_prefix_bits(layout, i, &before);
 	gpuds_key_put_code(&key, &layout->column[i], 0);
 	gpuds_key_to_entry(&key, layout->nwords, 0, &first);
-	entry->w0 = (null->w0 & before.w0) | first.w0;
-	entry->w1 = (null->w1 & before.w1) | first.w1;
-	entry->t = (null->t & before.t) | first.t;
+	*entry = entry_first_alike(null, &before);
+	entry->w0 |= first.w0;
+	entry->w1 |= first.w1;
+	entry->t |= first.t;
 }
 
 /* Ones in the bits of a key's first ncolumns columns, and in a word that the key does not have. */

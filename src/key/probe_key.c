@@ -91,9 +91,9 @@ gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isn
 }
 
 /*
- * The probes of n values that lie side by side and have ascending numbers, from one on, for one column.  *kept: how
- * many there are, in the order of the values.  False: the values are not integers that there is a short way for.
- * Allocates nothing.
+ * The probes of n values that lie side by side and have ascending numbers, from one on, for one
+ * column.  *kept: how many there are, in the order of the values.  False: the values are not integers
+ * that there is a short way for.  Allocates nothing.
  */
 bool
 gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
@@ -145,8 +145,8 @@ gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n
 }
 
 /*
- * The set of what n probes, ascending and all different, ask for.  Allocated in the current memory
- * context.
+ * The set of what n probes ask for, which are ascending and all different; the caller says so if they are not
+ * (set->sorted).  Allocated in the current memory context.
  */
 void
 gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n, GpudsKeySet *set)

@@ -15,7 +15,7 @@
 #include "key/set.h"
 
 /* Words sorted at a time: bounds the scratch memory, and is a moment's work. */
-#define SORT_PIECE (1024 * 1024)
+#define SORT_PIECE_WORDS (1024 * 1024)
 
 #define ST_SORT sort_ranges
 #define ST_ELEMENT_TYPE GpudsCodeRange
@@ -47,14 +47,14 @@ gpuds_set_copy(GpudsCodeSet *to, const GpudsCodeSet *from)
 		to->ranges = &to->single;
 }
 
-/* Sorts words; scratch has room for SORT_PIECE of them. */
+/* Sorts words; scratch has room for SORT_PIECE_WORDS of them. */
 static void
 sort_words(uint64 *words, int64 n, uint64 *scratch)
 {
 	int64 start[SORT_SPLIT + 1];
 
 	CHECK_FOR_INTERRUPTS();
-	if (n <= SORT_PIECE)
+	if (n <= SORT_PIECE_WORDS)
 		sort_u64(words, scratch, n);
 	else if (sort_split_words(words, n, start))
 	{
@@ -76,7 +76,7 @@ gpuds_sort_unique_words(uint64 *words, int64 n)
 	if (ascending)
 		return n;
 
-	scratch = gpuds_alloc_array(Min(n, SORT_PIECE), sizeof(uint64));
+	scratch = gpuds_alloc_array(Min(n, SORT_PIECE_WORDS), sizeof(uint64));
 	sort_words(words, n, scratch);
 	pfree(scratch);
 	for (int64 i = 1; i < n; i++)

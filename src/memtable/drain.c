@@ -10,7 +10,7 @@
  *
  * A memtable that is full is not drained: a record of it may be missing below the ends,
  * which an append of the time has not found room for.  It is retired, which needs no
- * memory.  Whoever had no room has said so before its append was over, so it is enough to
+ * memory.  An appender that finds no room says so before its append is over, so it is enough to
  * look after the grace period.
  *
  * Grace periods.  A period is over when every append is over that was under way when it
@@ -206,7 +206,7 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 	return GPUDS_DRAIN_APPLY;
 }
 
-/* A look without the lock, at each of many: whoever changes what it sees wakes us afterwards. */
+/* A look without the lock, at each of many: a process that changes what it sees wakes us afterwards. */
 static bool
 is_worth_a_look(GpudsMemtable *memtable)
 {

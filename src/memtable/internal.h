@@ -46,7 +46,7 @@ typedef struct GpudsMemtable
 
 	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
 
-	/* the drainer's, but for what its maker and who retires it set */
+	/* the drainer's, but for what is set when it is made and when it is retired */
 	bool retired;            /* is to be freed */
 	bool leaving;            /* the generation before the oldest is to be dropped ... */
 	uint64 leaves_at;        /* ... when no pin is older than this version */

@@ -231,7 +231,7 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	pg_write_barrier();
 	pg_atomic_write_u64(&memtable->serial,
 						++gpuds_memtables.shared->last_life << GPUDS_MEMTABLE_SLOT_BITS | (uint64) slot);
-	/* a full barrier: who appends from now on hears of it, what was appended before is in the pages */
+	/* a full barrier: later appenders see it, what was appended before is in the pages */
 	pg_atomic_fetch_add_u64(&gpuds_memtables.moves[chain], 1);
 	memtable->period = gpuds_memtable_next_period();
 	gpuds_drainer_wake();

@@ -3,8 +3,8 @@
  * memtable.h
  *	  Memtables: what has been appended to an index and may not be in its mirrors yet.
  *
- * An index file with a mirror that is in use has a memtable in shared memory.  Whoever
- * appends to the file's journal puts the same operations into the memtable before the
+ * An index file with a mirror that is in use has a memtable in shared memory.  An
+ * appender to the file's journal puts the same operations into the memtable before the
  * append returns, hence before its transaction can commit.  Scans search memtable and
  * mirror, and so never wait for anybody to bring the mirror up; a background process, the
  * drainer, moves what is in the memtable into the mirrors (mirror/drain.c).

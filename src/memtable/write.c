@@ -8,7 +8,7 @@
  * count it as ended.
  *
  * The second look is for a memtable that is made while we append.  Either we see it, or
- * our pages had changed before it was made, and whoever joins it reads them.  Such an
+ * our pages had changed before it was made, and the mirror that joins it reads them.  Such an
  * append is over before the drainer begins a second generation, so that what it inserts
  * is in the first (gpuds_memtable_next_period).
  *
@@ -82,7 +82,10 @@ choose(uint64 serial)
 		append.generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
 }
 
-/* Operations will be missing: scans that begin from now on hear of it.  overflow: because there is no room. */
+/*
+ * Operations will be missing: scans that begin from now on hear of it.  overflow: because there is no
+ * room.
+ */
 static void
 set_full(GpudsMemtable *memtable, bool overflow)
 {
@@ -100,8 +103,8 @@ gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 	/* what an append left behind that somebody has caught the error of */
 	gpuds_memtable_end();
 	/*
-	 * Odd from now on, whatever a process that had our place has left.  A full barrier: who waits for
-	 * appenders sees us, or we see what he has done before.
+	 * Odd from now on, whatever a process that had our place has left.  A full barrier: a process
+	 * that waits for appenders sees us, or we see what it has done before.
 	 */
 	count = &gpuds_memtables.appenders[GpudsMyBackendIndex()].count;
 	(void) pg_atomic_exchange_u64(count, (pg_atomic_read_u64(count) + 1) | 1);

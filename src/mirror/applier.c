@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * applier.c
- *	  Who may change a mirror, one process at a time.
+ *	  The right to change a mirror, which one process has at a time.
  *
  * An applier that has much to do can offer its place to a loader (loader.c): the
  * loader takes it over without anybody coming between the two, and the process
@@ -35,7 +35,7 @@ gpuds_mirror_acquire(GpudsMirror *mirror, bool wait)
 		SpinLockRelease(&mirror->mutex);
 		if (got || !wait)
 			break;
-		/* Whoever was woken in our place may have been cancelled: look again. */
+		/* The process that was woken in our place may have been cancelled: look again. */
 		(void) ConditionVariableTimedSleep(&mirror->applier_left, 1000, PG_WAIT_EXTENSION);
 	}
 	if (wait)
@@ -138,14 +138,14 @@ gpuds_mirror_take(GpudsMirror *mirror)
 		mirror->offered = false;
 	}
 	SpinLockRelease(&mirror->mutex);
-	/* Among those who wait is the one who made the offer. */
+	/* Among the waiting processes is the one that made the offer. */
 	if (got)
 		ConditionVariableBroadcast(&mirror->applier_left);
 	return got;
 }
 
 /*
- * Tells whoever offers its place that there will be no loader.
+ * Tells the applier that offers its place that there will be no loader.
  */
 void
 gpuds_mirror_decline(GpudsMirror *mirror)

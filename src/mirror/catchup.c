@@ -24,7 +24,7 @@
 #define JOIN_ATTEMPTS 5
 
 /* Operations that are applied at a time where memory is short. */
-#define LEAST_APPLY 1024
+#define LEAST_APPLY_OPS 1024
 
 /*
  * Applies operations in the order that the device wants; the caller is the mirror's
@@ -44,8 +44,8 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 
 		if (result == GPUDS_UP)
 			done += n;
-		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY)
-			*size = Max(n / 2, LEAST_APPLY);
+		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY_OPS)
+			*size = Max(n / 2, LEAST_APPLY_OPS);
 		else if (result != GPUDS_NO_ROOM || (how & GPUDS_MODEST) ||
 				 !gpuds_room_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 			return result;

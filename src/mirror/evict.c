@@ -7,7 +7,7 @@
  * loads at the same time do not push each other out.  What is reserved belongs
  * to the mirror's applier and goes with it.
  *
- * Who needs room takes it from the least recently used mirrors, but a mirror
+ * A load that needs room takes it from the least recently used mirrors, but a mirror
  * that was loaded stays for a time in proportion to what its load has cost, as
  * long as it is used: loading takes a tenth of the time at most, however many
  * indexes want memory that does not suffice for all.  If there is not enough to

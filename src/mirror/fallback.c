@@ -15,7 +15,7 @@
  * What is sorted stays right while the scan lives.  With an MVCC snapshot the
  * journal held all that the snapshot may see when it was read, at any time after
  * the snapshot was taken; for other snapshots nothing is kept over a rescan.
- * Positions are entries, not places: whoever asks may come from a mirror.
+ * Positions are entries, not places: a scan may come here from a mirror.
  *
  * Memory is bounded by work_mem.  The result lies in memory or in a temporary file
  * (sorted.c).  Files belong to the resource owner of the scan's portal, everything
@@ -30,7 +30,7 @@
 
 #include "mirror/fallback.h"
 
-/* After so many passes the next one sorts all of the index, if that may be kept. */
+/* Passes after which the next one sorts all of the index, if that may be kept. */
 #define PASSES_BEFORE_ALL 2
 
 /* Which entries are at hand. */

@@ -25,7 +25,7 @@
 #define RUN_READ_BYTES (128 * sizeof(GpudsEntry))
 
 /* The making of a sorted answer. */
-typedef struct Sort
+typedef struct JournalSort
 {
 	const GpudsMirrorSource *source;
 	const GpudsScan *only; /* entries in its intervals; NULL: all */
@@ -50,7 +50,7 @@ typedef struct Sort
 
 	GpudsEntry page[GPUDS_MAX_RECORDS_PER_PAGE];
 	GpudsEntry block[GPUDS_SORTED_BLOCK];
-} Sort;
+} JournalSort;
 
 /* Bytes that a sort for a scan may take. */
 Size
@@ -76,7 +76,7 @@ in_intervals(const GpudsScan *scan, const GpudsEntry *entry)
 static int
 next_of_base(void *arg, const GpudsEntry **entries)
 {
-	Sort *sort = arg;
+	JournalSort *sort = arg;
 	GpudsJournalPage page;
 	int n = 0;
 
@@ -107,7 +107,7 @@ next_of_base(void *arg, const GpudsEntry **entries)
  * memory, deletions marked.
  */
 static const GpudsEntry *
-sort_run(Sort *sort)
+sort_run(JournalSort *sort)
 {
 	GpudsEntry *entries = (GpudsEntry *) sort->scratch;
 
@@ -124,7 +124,7 @@ sort_run(Sort *sort)
 
 /* Writes what is in memory as a run. */
 static void
-write_run(Sort *sort)
+write_run(JournalSort *sort)
 {
 	int nwords = sort->source->layout->nwords;
 	const GpudsEntry *entries = sort_run(sort);
@@ -144,7 +144,7 @@ write_run(Sort *sort)
 
 /* Merges what is older, the runs and what is in memory, and adds it to the output. */
 static void
-merge_runs(Sort *sort, GpudsSorted *output, Size read_memory, Size output_memory)
+merge_runs(JournalSort *sort, GpudsSorted *output, Size read_memory, Size output_memory)
 {
 	GpudsMerge *merge = gpuds_merge_begin(sort->source->layout->nwords, read_memory);
 	int64 n;
@@ -185,7 +185,7 @@ merge_runs(Sort *sort, GpudsSorted *output, Size read_memory, Size output_memory
 
 /* There are as many runs as a merge can read within its memory: merges all that was read. */
 static void
-merge_early(Sort *sort)
+merge_early(JournalSort *sort)
 {
 	GpudsSorted output = { .nwords = sort->source->layout->nwords };
 
@@ -203,7 +203,7 @@ merge_early(Sort *sort)
 
 /* Reads the lanes from where the base's metapage has them start. */
 static void
-read_lanes(Sort *sort)
+read_lanes(JournalSort *sort)
 {
 	const GpudsMetaData *meta = gpuds_reader_meta(sort->base);
 	GpudsJournalReader *reader;
@@ -257,7 +257,7 @@ read_lanes(Sort *sort)
 bool
 gpuds_fallback_sort(const GpudsMirrorSource *source, const GpudsScan *only, GpudsSorted *sorted)
 {
-	Sort *sort = palloc0(sizeof(Sort));
+	JournalSort *sort = palloc0(sizeof(JournalSort));
 	Size memory = gpuds_fallback_memory_bytes();
 	bool stale;
 

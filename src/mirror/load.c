@@ -237,7 +237,7 @@ gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *
 	return *entries * entry_bytes + gpuds_device_slack_bytes(mirror->tree.kind);
 }
 
-/* Reserves memory for a load that needs so many bytes, and to spare. */
+/* Reserves memory for a load that needs a number of bytes, and to spare. */
 static bool
 reserve(GpudsMirror *mirror, double need, bool asked)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * loader.c
- *	  The loader: a process that brings one mirror up, whoever waits for it.
+ *	  The loader: a process that brings one mirror up, whether a session waits for it or not.
  *
  * An applier that finds more to do than a query should wait for starts a loader
  * and offers it its place (applier.c).  From then on the query waits like all
@@ -224,7 +224,7 @@ gpuds_loader_main(Datum arg)
 	{
 		GpudsMirror *mirror = gpuds_mirror_find(order.locator, order.kind);
 
-		/* Our locks first: whoever waits for us may want to change the table. */
+		/* Our locks first: a process that waits for us may want to change the table. */
 		CommitTransactionCommand();
 		if (mirror)
 			gpuds_mirror_decline(mirror);

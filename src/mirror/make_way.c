@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * make_way.c
- *	  A loader makes way for those who want for themselves what it has locked.
+ *	  A loader makes way for processes that wait for what it has locked.
  *
  *-------------------------------------------------------------------------
  */

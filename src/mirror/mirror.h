@@ -21,9 +21,9 @@
  * A mirror that is joined to a memtable need not catch up: the scan finds there what
  * the mirror lacks (memtable/memtable.h), and a background process brings the mirror up.
  *
- * One process at a time, the applier, may change a mirror; who needs it changed
- * waits on the condition variable, interruptibly, until it has been or until he
- * can become applier himself.  Readers never wait.
+ * One process at a time, the applier, may change a mirror.  A process that needs it
+ * changed waits on the condition variable, interruptibly, until it has been or until
+ * the process can become applier itself.  Readers never wait.
  *
  * In names, ref is a scan's reference to a mirror, ops are operations, tids are heap
  * TIDs, pos is a position in the journal.
@@ -282,15 +282,15 @@ extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSourc
 extern void gpuds_fallback_end(GpudsFallback *fallback);
 
 /*
- * How many entries it is best to ask for at a time (probe.c), whoever answers.
+ * How many entries it is best to ask for at a time (probe.c), of a mirror or of the journal.
  */
 typedef struct GpudsProbeSizes
 {
-	int first;           /* few, for LIMIT and one-key scans; then */
-	int small;           /* as many as cost about the same; then */
-	int growth;          /* so many times as many */
-	int most;            /* up to so many */
-	int small_intervals; /* of so many intervals a device that sorts TIDs is not asked for them */
+	int first;  /* few, for LIMIT and one-key scans; then */
+	int small;  /* as many as cost about the same; then */
+	int growth; /* this many times as many, up to */
+	int most;
+	int small_intervals; /* of no more intervals, a device is asked for entries only */
 } GpudsProbeSizes;
 
 /* probe.c: mirror or journal, whichever answers */
@@ -318,13 +318,16 @@ typedef struct GpudsCounted
 {
 	int64 counted;         /* entries on heap pages that the visibility map calls all-visible */
 	GpudsCountedSum *sums; /* if measured: of each interval, or one; the caller's room */
-	uint64 *tids;          /* of the others, in no order, or NULL ... */
-	GpudsEntry *entries;   /* ... or if measured, the others */
+	bool *hits;          /* in place of sums, of intervals in any order: has each an entry that is counted? */
+	uint64 *tids;        /* of the others, in no order, or NULL ... */
+	GpudsEntry *entries; /* ... or if measured, the others */
+	int64 nfresh;        /* with hits: those that the memtable has a word on, which come first */
 	int64 n;
 	int64 size;
 } GpudsCounted;
 
 extern bool gpuds_probe_counts(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_measures(const GpudsMirrorRef *ref);
 extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
 							  GpudsCounted *counted);
 extern void gpuds_probe_free_counted(GpudsCounted *counted);

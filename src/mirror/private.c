@@ -85,7 +85,7 @@ prepare(void)
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
 
-/* Whoever still refers to the mirror finds that it is another one, or none. */
+/* A reference to the mirror finds from now on that it is another one, or none. */
 static void
 forget(PrivateEntry *entry)
 {

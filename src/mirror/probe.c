@@ -24,7 +24,13 @@
 /* Intervals in no order that a memtable is asked about at a time. */
 #define FRESH_INTERVALS (64 * 1024)
 
-static const GpudsProbeSizes local_sizes = { .first = 16, .small = 64, .growth = 4, .most = 4096 };
+static const GpudsProbeSizes local_sizes = {
+	.first = 16,
+	.small = 64,
+	.growth = 4,
+	.most = 4096,
+	.small_intervals = 64,
+};
 
 /*
  * A round trip costs as much as a thousand entries, and all small scans that go
@@ -32,10 +38,10 @@ static const GpudsProbeSizes local_sizes = { .first = 16, .small = 64, .growth =
  */
 static const GpudsProbeSizes remote_sizes = {
 	.first = 64,
-	.small = GPU_SMALL_ENTRIES,
+	.small = GPUDS_SMALL_ENTRIES,
 	.growth = 16,
 	.most = 64 * 1024,
-	.small_intervals = GPU_SMALL_INTERVALS,
+	.small_intervals = GPUDS_SMALL_INTERVALS,
 };
 
 /* How many entries to ask for at a time. */
@@ -60,13 +66,6 @@ is_there(GpudsMirror *mirror)
 	return gpuds_mirror_get_position(mirror, &pos) && gpuds_device_usable(&mirror->tree);
 }
 
-/* Are there scans of this session that use a GPU? */
-static bool
-uses_gpu(void)
-{
-	return gpuds_device_wanted(PG_INT64_MAX) == GPUDS_ON_CUDA;
-}
-
 /* Has a kind of device the mirror? */
 static bool
 present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
@@ -83,9 +82,13 @@ present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
 bool
 gpuds_mirror_present(const GpudsMirrorSource *source)
 {
+	GpudsDeviceKind for_many;
+
 	if (RelationUsesLocalBuffers(source->index))
 		return present_on(source, GPUDS_ON_CPU_PRIVATE);
-	return present_on(source, GPUDS_ON_CPU) || (uses_gpu() && present_on(source, GPUDS_ON_CUDA));
+	for_many = gpuds_device_wanted(PG_INT64_MAX);
+	return present_on(source, GPUDS_ON_CPU) ||
+		   (gpuds_device_is_remote(for_many) && present_on(source, for_many));
 }
 
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
@@ -114,14 +117,16 @@ gpuds_mirror_expected(Relation index, double entries)
 {
 	/* no structure takes less for an entry than a word of its key and the TID */
 	double bytes = entries * 2 * sizeof(uint64);
+	GpudsDeviceKind for_many;
 
 	/* That the library was not preloaded is for the scan to say. */
 	if (!gpuds_is_preloaded())
 		return true;
 	if (RelationUsesLocalBuffers(index))
 		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
+	for_many = gpuds_device_wanted(PG_INT64_MAX);
 	return expected_on(index, GPUDS_ON_CPU, bytes) ||
-		   (uses_gpu() && expected_on(index, GPUDS_ON_CUDA, bytes));
+		   (gpuds_device_is_remote(for_many) && expected_on(index, for_many, bytes));
 }
 
 /*

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * probe_count.c
- *	  Counts a scan's entries on a device that can, instead of fetching them.
+ *	  Counts a scan's entries on the mirror's device, instead of fetching them.
  *
  * The memtable has the last word on what it has entries of.  These entries are left out of the
  * scan that the device is asked for, whatever the mirror has of them by then, and those that
- * are not deleted are added here.
+ * are not deleted are added here.  Intervals in no order (counted->hits) are not split; there, the
+ * caller is told which entries these are, and does not believe what is counted of their keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +22,18 @@
 bool
 gpuds_probe_counts(const GpudsMirrorRef *ref)
 {
-	return ref->mirror && gpuds_device_counts(&ref->mirror->tree);
+	return ref->mirror != NULL;
 }
+
+/* The same of a count that is measured, for more than the entries of the others. */
+bool
+gpuds_probe_measures(const GpudsMirrorRef *ref)
+{
+	return ref->mirror && gpuds_device_measures(&ref->mirror->tree);
+}
+
+/* Up to this many intervals in no order, the memtable is asked about each; of more, for all that it has. */
+#define FEW_INTERVALS (16 * 1024)
 
 /* A count of a scan's entries. */
 typedef struct Counting
@@ -91,6 +102,16 @@ sum_of(const Counting *counting, const GpudsScan *part, int64 interval)
 	return &counting->counted->sums[entry_scan_find(counting->scan, &is.lo)];
 }
 
+/* Notes which of a scan's intervals, from the first on, have entries that were counted. */
+static void
+set_hits(const Counting *counting, int64 first, const GpudsCount *count)
+{
+	bool *hits = counting->counted->hits + first;
+
+	for (int64 i = 0; i < count->nresults; i++)
+		hits[i] = gpuds_count_rows(count, counting->spec, i) > 0;
+}
+
 /* Adds the results of a part's intervals from the first on. */
 static void
 add_results(const Counting *counting, const GpudsScan *part, int64 first, const GpudsCount *count)
@@ -137,7 +158,10 @@ count_in_mirror(const Counting *counting, GpudsScan *part)
 										&count);
 			if (status == GPUDS_COUNT_OK)
 			{
-				add_results(counting, part, first, &count);
+				if (counting->counted->hits)
+					set_hits(counting, first, &count);
+				else
+					add_results(counting, part, first, &count);
 				add_others(counting->counted, counting->spec, &count);
 				counting->counted->counted += count.counted;
 				gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.n);
@@ -155,15 +179,6 @@ typedef struct Remains
 	GpudsScan as_it_is; /* what has none of them */
 	GpudsScan split;    /* intervals between them */
 } Remains;
-
-/* The entry before another one. */
-static GpudsEntry
-entry_before(GpudsEntry e)
-{
-	if (e.t-- == 0 && e.w1-- == 0)
-		e.w0--;
-	return e;
-}
 
 /* Adds what an interval has on both sides of some entries, which are all in it; returns how many pieces. */
 static int64
@@ -273,11 +288,55 @@ count_both(const Counting *counting)
 	return done && gpuds_probe_still_joined(ref);
 }
 
+/*
+ * Adds the entries that the memtable has the last word on to the others; false: there are too many.
+ * There may be more of them than the scan asks for.
+ */
+static bool
+add_fresh(const Counting *counting)
+{
+	static const GpudsInterval everything = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	const GpudsScan all = { .intervals = &everything, .n = 1 };
+	const GpudsScan *scan = counting->scan->n > FEW_INTERVALS ? &all : counting->scan;
+	GpudsMirrorRef *ref = counting->ref;
+	bool done;
+
+	gpuds_probe_forget(ref);
+	done = gpuds_probe_ask_memtable(ref, scan, true, scan == &all) && ref->fresh.all;
+	for (int64 i = 0; done && i < ref->fresh.n; i++)
+		add_other(counting->counted, counting->spec, &ref->fresh.ops[i].e);
+	counting->counted->nfresh = counting->counted->n;
+	gpuds_probe_forget(ref);
+	gpuds_injection_point("memtable-collected");
+	return done;
+}
+
+/* Finds hits in the mirror, and says what the memtable has. */
+static bool
+find_hits(const Counting *counting)
+{
+	GpudsMirrorRef *ref = counting->ref;
+	GpudsScan rest = *counting->scan;
+
+	if (ref->memtable == 0)
+		return count_in_mirror(counting, &rest);
+	return add_fresh(counting) && count_in_mirror(counting, &rest) && gpuds_probe_still_joined(ref);
+}
+
+/* Does the mirror's device do what is wanted? */
+static bool
+can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
+{
+	if (!gpuds_probe_counts(ref))
+		return false;
+	return gpuds_probe_measures(ref) || (spec->measured && spec->nmeasures == 0 && !spec->each);
+}
+
 static void
 clear_sums(const Counting *counting)
 {
 	const GpudsCountSpec *spec = counting->spec;
-	const int64 n = !spec->measured ? 0 : spec->each ? counting->scan->n : 1;
+	const int64 n = !spec->measured || counting->counted->hits ? 0 : spec->each ? counting->scan->n : 1;
 
 	for (int64 i = 0; i < n; i++)
 	{
@@ -288,10 +347,16 @@ clear_sums(const Counting *counting)
 }
 
 /*
- * Counts the rest of a forward scan, whose intervals are ascending.  counted->sums is set by the caller if the count
- * is measured; the rest of *counted is set here.  A sum for each interval is wanted of scans without points only.
- * False: the entries have to be fetched, and *counted says nothing.  What it has in memory is to be freed in any
- * case (gpuds_probe_free_counted).
+ * Counts the rest of a forward scan, whose intervals are ascending.  counted->sums is set by the caller
+ * if the count is measured; the rest of *counted is set here.  A sum for each interval is wanted of
+ * scans without points only.
+ *
+ * With counted->hits in place of sums, of a scan from its first interval on, intervals may be in any
+ * order, and alike.  hits[i] = true is reliable unless the memtable has an entry of interval i; false
+ * is reliable unless one of the others lies in it.
+ *
+ * False: the entries have to be fetched, and *counted says nothing.  What it has in memory is to be
+ * freed in any case (gpuds_probe_free_counted).
  */
 bool
 gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
@@ -299,15 +364,20 @@ gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSp
 {
 	const Counting counting = { ref, scan, spec, counted };
 	GpudsCountedSum *sums = counted->sums;
+	bool *hits = counted->hits;
 	GpudsScan rest = *scan;
 	bool done;
 
 	memset(counted, 0, sizeof(*counted));
 	counted->sums = sums;
-	if (!gpuds_probe_counts(ref))
+	counted->hits = hits;
+	if (!can_count(ref, spec))
 		return false;
 	clear_sums(&counting);
-	done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &rest);
+	if (hits)
+		done = find_hits(&counting);
+	else
+		done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &rest);
 	gpuds_mirror_touch(ref->mirror);
 	return done;
 }

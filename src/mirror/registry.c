@@ -5,12 +5,12 @@
  *
  * A slot is assigned to a file (it has a serial, and is in the chains by which
  * files and indexes are looked up), or on the free list, or in the hands of its
- * applier, who is about to put it into one of the two.  A slot is taken from its
+ * applier, which is about to put it into one of the two.  A slot is taken from its
  * file in three steps: it is detached, under the registry lock and as applier;
  * then, without the lock, its structure is discarded, which may have to wait for
  * readers or a device; then it gets on the free list, under the lock again.  So
- * nobody finds a slot that is half dropped, and nobody waits for a drop who has
- * not asked for it.
+ * no process finds a slot that is half dropped, and none waits for a drop that it
+ * has not asked for.
  *
  * Slots are initialized when they are taken for the first time: memory that was
  * never needed is never touched.
@@ -106,8 +106,8 @@ gpuds_mirror_shmem_init(void)
 
 /*
  * The slots of the shared registry that were ever taken, numbered from 0 on; NULL
- * behind the last one.  Whoever goes through them finds unassigned ones too, and
- * what a slot is assigned to may change unless he is its applier.
+ * behind the last one.  Unassigned ones are among them, and only for its applier does
+ * what a slot is assigned to stay as it is.
  */
 GpudsMirror *
 gpuds_mirror_slot(int number)
@@ -238,7 +238,7 @@ put_free(GpudsMirror *mirror)
 static void
 dispose(GpudsMirror *mirror)
 {
-	/* What a device does not give back in time, whoever takes the slot drops. */
+	/* What a device does not give back in time is dropped by the process that takes the slot. */
 	(void) gpuds_mirror_discard(mirror);
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 	put_free(mirror);
@@ -252,7 +252,7 @@ take_free(void)
 {
 	int before = NO_SLOT;
 
-	/* Who waited for the mirror that it was may just be noticing: then another one. */
+	/* A process that waited for the slot's last mirror may just be noticing: then another one. */
 	for (int i = registry->free_first; i != NO_SLOT; before = i, i = registry->slot[i].next_of_file)
 	{
 		GpudsMirror *mirror = &registry->slot[i];

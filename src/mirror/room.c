@@ -4,7 +4,7 @@
  *	  What a mirror knows of its claim to memory: when it was used, how long it is
  *	  protected, whether it was refused.
  *
- * Who gets memory, and from whom it is taken, is decided in evict.c.
+ * evict.c decides which mirror gets memory, and from which others it is taken.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 
 #include "mirror/internal.h"
 
-/* A loaded mirror that is used is kept for so many times the time of its load ... */
+/* A loaded mirror that is used is kept for this many times the time of its load ... */
 #define PROTECTION 10
 /* ... and for so long at least. */
 #define LEAST_PROTECTION_US (100 * INT64CONST(1000))
@@ -44,7 +44,7 @@ gpuds_room_init(GpudsRoom *room)
 	room->entry_bytes = 0;
 }
 
-/* Bytes that are not in use, whoever they may be reserved for. */
+/* Bytes that are not in use, reserved or not. */
 size_t
 gpuds_room_free_bytes(GpudsDeviceKind kind)
 {

@@ -118,7 +118,7 @@ warn_device(void)
 /*
  * Has the mirror all that the journal holds now?  For standbys, where nobody
  * counts changes: looks at the tail pages, without becoming applier.  Nobody looks twice
- * if nothing has been replayed since.  Whoever sees a transaction has it from its commit
+ * if nothing has been replayed since.  A snapshot sees a transaction by its commit
  * record, and the end of replay was behind the transaction's other records by then.
  */
 static bool
@@ -241,7 +241,7 @@ wait_for_mirror(const GpudsMirrorSource *source, GpudsMirrorRef *ref, Goal *goal
 			got = gpuds_mirror_acquire(mirror, false);
 			if (got)
 				break;
-			/* Whoever was woken in our place may have been cancelled: look again. */
+			/* The process that was woken in our place may have been cancelled: look again. */
 			(void) ConditionVariableTimedSleep(&mirror->applier_left, 1000,
 											   GpudsWaitEvent("GpudsMirrorLoad"));
 		}
@@ -338,13 +338,13 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 }
 
 /*
- * The barrier on the CUDA device.  False: the session has to do without.  A
- * device that is lost is worth a second attempt, if the session insists on it.
+ * The barrier on a remote device that the session prefers.  False: the session has to do
+ * without.  A device that is lost is worth a second attempt, if the session insists on it.
  */
 static bool
-sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
+sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMirrorRef *ref)
 {
-	bool insist = gpuds_device_insists(GPUDS_ON_CUDA);
+	bool insist = gpuds_device_insists(kind);
 
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
@@ -352,7 +352,7 @@ sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 
 		if (epoch == 0)
 			break;
-		switch (sync_on(source, GPUDS_ON_CUDA, how, ref))
+		switch (sync_on(source, kind, how, ref))
 		{
 			case GPUDS_UP:
 				return true;
@@ -375,24 +375,30 @@ sync_on_cuda(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 }
 
 /*
- * Under "auto" a scan that is faster on a CPU uses the GPU only if there is no memory
- * for a mirror on the CPU device.
+ * The barrier on the first device that has the mirror or has memory for it.  A remote device that
+ * is not the first choice is tried only if its process runs, and nobody is warned if it refuses.
  */
 static bool
 sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 {
-	bool may_use_gpu = gpuds_device_may_use(GPUDS_ON_CUDA);
-	bool gpu_first = gpuds_device_insists(GPUDS_ON_CUDA) ||
-					 gpuds_device_wanted(ref->intervals) == GPUDS_ON_CUDA;
+	GpudsDeviceKind order[GPUDS_SHARED_KINDS];
+	int n = gpuds_device_order(ref->intervals, order);
 
 	if (RelationUsesLocalBuffers(source->index))
 		return sync_on(source, GPUDS_ON_CPU_PRIVATE, how, ref) == GPUDS_UP;
-	if (may_use_gpu && gpu_first && sync_on_cuda(source, how, ref))
-		return true;
-	if (sync_on(source, GPUDS_ON_CPU, how, ref) == GPUDS_UP)
-		return true;
-	return may_use_gpu && !gpu_first && gpuds_queue_epoch() != 0 &&
-		   sync_on(source, GPUDS_ON_CUDA, how, ref) == GPUDS_UP;
+	for (int i = 0; i < n; i++)
+	{
+		bool remote = gpuds_device_is_remote(order[i]);
+
+		if (remote && i == 0)
+		{
+			if (sync_on_remote(source, order[i], how, ref))
+				return true;
+		}
+		else if ((!remote || gpuds_queue_epoch() != 0) && sync_on(source, order[i], how, ref) == GPUDS_UP)
+			return true;
+	}
+	return false;
 }
 
 /* The mirror that the session has used before, if it will do.  False: it will not. */
@@ -456,7 +462,7 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 }
 
 /*
- * The same for somebody who asks for the mirror by name: others are evicted for it
+ * The same for a caller that asks for the mirror by name: others are evicted for it
  * although they are in use, and a device that had no room is asked again.  False:
  * there is no mirror to be had.
  */

@@ -517,7 +517,10 @@ complain_of_chain(Checker *checker, const Read *read, Write *chain, const Snapsh
 	complain(checker, what, read, chain, chain->shown ? chain->shown->version : chain->row.version);
 }
 
-/* Does the snapshot, as far as it is known, fit what is shown of all chains?  Complains of the first that it does not. */
+/*
+ * Does the snapshot, as far as it is known, fit what is shown of all chains?  Complains of the first
+ * that it does not.
+ */
 static bool
 fit_chains(Checker *checker, const Read *read, Snapshot *snapshot, bool *new)
 {

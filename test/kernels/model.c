@@ -9,9 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "loops.h"
 #include "tree.h"
-
-#include "device/cpu_dispatch.h"
 
 #define CAP 100
 
@@ -98,7 +97,7 @@ check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals
 			{
 				if (at == got)
 				{
-					got = kernels()->btree_scan(view, &scan, forward, out, cap);
+					got = test_scan(kernels(), view, &scan, forward, out, cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -112,9 +111,73 @@ check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals
 			}
 		}
 		CHECK(at == got);
-		CHECK(kernels()->btree_scan(view, &scan, forward, out, cap) == 0);
+		CHECK(test_scan(kernels(), view, &scan, forward, out, cap) == 0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
+}
+
+/* A visibility map for some heap pages: all of it, or what is often left of it. */
+static void
+make_map(unsigned char *map, size_t bytes)
+{
+	uint64_t share = test_below(3);
+
+	for (size_t i = 0; i < bytes; i++)
+		map[i] = share == 0   ? 0xFF
+				 : share == 1 ? (unsigned char) test_random()
+							  : (unsigned char) -(test_below(50) != 0);
+}
+
+/* Counts intervals in pieces, by a map.  With points as check_scan. */
+static void
+check_count(const BtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+			const GpudsInterval *frame, const uint64_t *points)
+{
+	unsigned char map[64];
+	GpudsEntry others[CAP];
+	CpuCount count = { .map = map, .map_bytes = test_below(sizeof(map) + 1), .others = others };
+	GpudsScan scan = { points ? frame : intervals, n, 0, false, { 0, 0, 0 }, points };
+	bool full = test_below(2) == 0;
+	int64_t at = 0;
+	int64_t other = 0;
+	int64_t expected = 0;
+
+	make_map(map, sizeof(map));
+	count.full = full;
+	count.others_size = CPU_COUNT_ROOM + (int64_t) test_below(CAP - CPU_COUNT_ROOM + 1);
+	for (int64_t i = 0; i < n; i++)
+	{
+		int64_t from;
+		int64_t inside = test_inside(m, &intervals[i], &from);
+
+		for (int64_t k = from; k < from + inside; k++)
+		{
+			if (full || !cpu_count_is_other(&count, m->e[k].t))
+			{
+				expected++;
+				continue;
+			}
+			while (at == other)
+			{
+				CHECK(scan.next < n);
+				count.nothers = 0;
+				test_count(kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
+				CHECK(count.nothers <= count.others_size);
+				other = count.nothers;
+				at = 0;
+			}
+			CHECK(entry_equal(&others[at], &m->e[k]));
+			at++;
+		}
+	}
+	CHECK(at == other);
+	while (scan.next < n)
+	{
+		count.nothers = 0;
+		test_count(kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
+		CHECK(count.nothers == 0);
+	}
+	CHECK(count.counted == expected && !scan.inside);
 }
 
 static int
@@ -151,6 +214,7 @@ check_words(const BtreeView *view, const Model *m, int kind, uint64_t range)
 		kept++;
 	}
 	check_scan(view, m, intervals, kept, &frame, points);
+	check_count(view, m, intervals, kept, &frame, points);
 }
 
 /* Random intervals: their entries, where they begin, and how many they have, each and in all. */
@@ -158,7 +222,6 @@ static void
 check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval intervals[300];
-	uint64_t expected = 0;
 	int64_t n = test_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, view->nwords, range);
 
 	check_scan(view, m, intervals, n, NULL, NULL);
@@ -171,9 +234,8 @@ check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
 		CHECK(btree_locate(view, &intervals[i], &p, view->nwords) == (uint64_t) inside);
 		if (inside > 0)
 			CHECK(p.rank + (uint64_t) p.place == (uint64_t) first);
-		expected += (uint64_t) inside;
 	}
-	CHECK(kernels()->btree_count(view, intervals, n) == expected);
+	check_count(view, m, intervals, n, NULL, NULL);
 }
 
 /* Everything that reads. */
@@ -183,7 +245,7 @@ check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 
 	CHECK(view->entries == (uint64_t) m->n);
-	CHECK(kernels()->btree_count(view, &all, 1) == (uint64_t) m->n);
+	check_count(view, m, &all, 1, NULL, NULL);
 	check_scan(view, m, &all, 1, NULL, NULL);
 	check_positions(view, m, kind, range);
 	check_intervals(view, m, kind, range);
@@ -255,7 +317,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		int64_t got, n, inserted, deleted, k = 0;
 
 		CHECK(cpu_btree_view(arena, &tree, &view));
-		got = kernels()->btree_scan(&view, &scan, forward, out, cap);
+		got = test_scan(kernels(), &view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
 			CHECK(first || (forward ? entry_less(&last, &out[i]) : entry_less(&out[i], &last)));

@@ -385,4 +385,21 @@ array_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool fo
 	return done;
 }
 
+HOST_FN bool
+array_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most, CpuCount *count)
+{
+	GpudsEntry entry;
+	int64_t n = 1;
+
+	while (n == 1 && most-- > 0 && count->nothers < count->others_size)
+	{
+		n = array_cpu_scan(arena, tree, scan, true, &entry, 1);
+		if (n == 1 && !count->full && cpu_count_is_other(count, entry.t))
+			count->others[count->nothers++] = entry;
+		else
+			count->counted += n == 1;
+	}
+	return n >= 0;
+}
+
 #endif /* TEST_ARRAY_CPU_H */

@@ -12,7 +12,7 @@ use Time::HiRes qw(usleep);
 random_seed();
 my $rounds = $ENV{GPUDS_TEST_CRASHES} // 20;
 # Recovery compares every page it changes with an image of what it should be
-my $node = new_node('crash', conf => "max_wal_size = 64MB\nwal_consistency_checking = 'generic'\n");
+my $node = new_node('crash', conf => "bgwriter_lru_maxpages = 100\nmax_wal_size = 64MB\nwal_consistency_checking = 'generic'\n");
 
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k bigint, at timestamptz, v int, pad text DEFAULT 'x');

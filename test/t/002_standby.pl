@@ -12,7 +12,7 @@ use Time::HiRes qw(usleep);
 
 random_seed();
 # Replay compares every page it changes with an image of what it should be
-my $primary = new_node('primary', streaming => 1, conf => "wal_consistency_checking = 'generic'\n");
+my $primary = new_node('primary', streaming => 1, conf => "bgwriter_lru_maxpages = 100\nwal_consistency_checking = 'generic'\n");
 
 $primary->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k bigint, v int);

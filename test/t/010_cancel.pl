@@ -114,8 +114,11 @@ for my $round (1 .. 3)
 
 	$victim->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\nINSERT INTO t SELECT 4000000 + i, i FROM generate_series(1, 50000) i; SELECT count(*) FROM t WHERE k > 0;\n");
 	select(undef, undef, undef, 0.05 * $round);
+	my $offset = -s $node->logfile;
 	kill 'KILL', $pid;
 	eval { $victim->quit };
+	# Before the postmaster has noticed, it lets others in, which end soon
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 	# psql that cannot connect may be gone before it was told what to do: EPIPE
 	my $back;
 	for my $try (1 .. 600)

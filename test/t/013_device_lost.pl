@@ -20,7 +20,7 @@ my @queries = (
 lossy_tables($node, $rows);
 
 served_again($node, 'at first', @queries);
-like(new_log($node), qr/LOG:  gpuds uses /, 'the log names the GPU');
+in_log($node, qr/LOG:  gpuds uses /, 'the log names the GPU');
 
 # Killed: the postmaster restarts all, with a new worker
 my $pid = device_state($node, 'worker_pid');
@@ -38,8 +38,7 @@ device_ready($node);
 is(device_memory($node), '0', 'killed: nothing is loaded after the restart');
 isnt(device_state($node, 'worker_pid'), $pid, 'killed: there is another worker');
 served_again($node, 'killed', @queries);
-my $log = new_log($node);
-like($log, qr/gpuds device worker.* was terminated by signal 9/, 'killed: the log says so');
+my $log = in_log($node, qr/gpuds device worker.* was terminated by signal 9/, 'killed: the log says so');
 like($log, qr/gpuds uses /, 'killed: and that the GPU is in use again');
 
 # Told to end: it is started again, sessions go on
@@ -75,7 +74,7 @@ SKIP:
 		is($node->safe_psql('postgres', "$fault " . index_sql($query)), $expected, "lost in a $name: right answer");
 		ok($node->poll_query_until('postgres', "SELECT coalesce(worker_pid <> $pid, true) FROM gpuds_devices WHERE kind = 'cuda'"),
 			"lost in a $name: the worker has gone");
-		like(new_log($node), qr/LOG:  gpuds lost its CUDA device: \w/, "lost in a $name: the log says why");
+		in_log($node, qr/LOG:  gpuds lost its CUDA device: \w/, "lost in a $name: the log says why");
 		served_again($node, "lost in a $name", @queries);
 		is($node->safe_psql('postgres', index_sql($query)), $expected, "lost in a $name: right answer from the next worker");
 	}
@@ -100,7 +99,7 @@ BEGIN
 	END IF;
 END $$;
 END
-	my $bench = start_pgbench($node, '-c 6 -j 2 -T 12',
+	my @scripts = (
 		[ script_file('look', <<'END'), 20 ],
 \set k random(1, 90000)
 BEGIN ISOLATION LEVEL REPEATABLE READ;
@@ -110,9 +109,14 @@ COMMIT;
 END
 		[ script_file('insert', "\\set k random(1, 2000)\nINSERT INTO s VALUES (:k), (:k + 1);\n"), 5 ],
 		[ script_file('fault', "SET client_min_messages = error;\nSET gpuds.device_fault = 'sticky';\nSET enable_seqscan = off;\nSELECT count(*) FROM t WHERE k = 5;\nRESET ALL;\n"), 1 ]);
-	ok(finish_pgbench($bench), 'lost under load: every look agreed') or diag($bench->{out});
-	$log = new_log($node);
-	my $losses = () = $log =~ /gpuds lost its CUDA device/g;
+	my $losses = 0;
+	# A second and more goes by before there is another worker: a slow machine takes more than one round
+	for (my $round = 1; $round <= 5 && $losses < 3; $round++)
+	{
+		my $bench = start_pgbench($node, '-c 6 -j 2 -T 12', @scripts);
+		ok(finish_pgbench($bench), "lost under load: every look agreed ($round)") or diag($bench->{out});
+		$losses += () = new_log($node) =~ /gpuds lost its CUDA device/g;
+	}
 	cmp_ok($losses, '>', 2, 'lost under load: more than once');
 	served_again($node, 'lost under load', @queries);
 	check_all_indexes($node, 'lost under load: the indexes are whole');
@@ -131,7 +135,7 @@ is($out, "$rows\n1", 'no GPU: right answers');
 my $warnings = () = $err =~ /WARNING:  there is no CUDA device to use, using the CPU device instead/g;
 is($warnings, 1, 'no GPU: one WARNING a session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device/, 'no GPU: that names the setting');
-like(slurp_file($node->logfile), qr/LOG:  gpuds found no CUDA device it can use: \w/, 'no GPU: one line in the log');
+ok($node->wait_for_log(qr/LOG:  gpuds found no CUDA device it can use: \w/), 'no GPU: one line in the log');
 ($rc, $out, $err) = $node->psql('postgres', 'SET gpuds.device = auto; SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0');
 is("$out $err", "$rows ", 'no GPU: auto says nothing');
 is($node->safe_psql('postgres', "SELECT worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"), 't|t', 'no GPU: the view says why');

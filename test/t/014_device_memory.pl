@@ -25,7 +25,7 @@ forget_mirrors($node, 'at first');
 sub on_gpu
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = 'cuda' AND state = 'loaded'");
+	return $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = 'cuda' AND state IN ('loaded', 'applying')");
 }
 
 # In turn: each gets onto the GPU when it is asked for, as soon as the others have been
@@ -36,7 +36,7 @@ for my $i (1 .. 6, 1 .. 6)
 	my $right = $node->safe_psql('postgres', scan_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
 	my ($there, $wrong) = (0, 0);
 
-	for my $try (1 .. 100)
+	for my $try (1 .. 600)
 	{
 		($rc, $out, $err) = $node->psql('postgres', index_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
 		$wrong++ if $out ne $right;

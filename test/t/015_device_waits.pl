@@ -57,7 +57,8 @@ SKIP:
 		my $began = time;
 		my ($rc, $out, $err) = $node->psql('postgres', "$held; SET statement_timeout = 300; $query");
 		like($err, qr/canceling statement due to statement timeout/, "$name: statement_timeout ends the wait");
-		cmp_ok(time - $began, '<', 10, "$name: soon");
+		# not only when the device counts as lost, after a minute
+		cmp_ok(time - $began, '<', 40, "$name: before the device's time is over");
 		intact("$name, statement_timeout");
 
 		for my $way ('pg_cancel_backend', 'pg_terminate_backend')
@@ -114,7 +115,7 @@ SKIP:
 		$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid");
 		my $began = time;
 		$node->stop($mode);
-		cmp_ok(time - $began, '<', 20, "stopped $mode in mid-request: no hang");
+		cmp_ok(time - $began, '<', 40, "stopped $mode in mid-request: no hang");
 		eval { $victim->quit };
 		$node->start;
 		device_ready($node);

@@ -90,7 +90,7 @@ for my $t ('b', 'a')
 {
 	my $got = 0;
 
-	for my $try (1 .. 100)
+	for my $try (1 .. 600)
 	{
 		$node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql("SELECT count(*) FROM $t WHERE k < 10"));
 		last if $got = $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '${t}_k'::regclass AND state = 'loaded' AND device = '$device'") eq '1';

@@ -31,9 +31,14 @@ my $up = "SELECT state = 'loaded' AND applied_position = journal_position FROM g
 # A loader outlives the query
 my $gate = $standby->background_psql('postgres');
 $gate->query_safe('SELECT pg_advisory_lock(7160, 8)');
-my ($rc, $out, $err) = $standby->psql('postgres', "$free SET statement_timeout = '1s'; $query");
-like($err, qr/canceling statement due to statement timeout/, 'a query does not wait for longer than it may');
+my $session = $standby->background_psql('postgres', on_error_stop => 0);
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+$session->query_until(qr/go/, "$free\n\\echo go\n$query;\n");
 ok($standby->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpuds loader' AND wait_event_type = 'Lock'"), 'a loader is at it');
+$standby->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+$session->query('SELECT 1');
+like($session->{stderr}, qr/canceling statement due to user request/, 'a query does not wait for longer than it may');
+$session->quit;
 $gate->query_safe('SELECT pg_advisory_unlock(7160, 8)');
 ok($standby->poll_query_until('postgres', $up), 'the load goes on without it');
 is($standby->safe_psql('postgres', "$free $query"), $primary->safe_psql('postgres', scan_sql($query)), 'right answer');

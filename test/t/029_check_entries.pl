@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 random_seed();
-my $primary = new_node('primary', streaming => 1);
+my $primary = new_node('primary', damage => 1, streaming => 1);
 my $block_size = $primary->safe_psql('postgres', 'SHOW block_size');
 
 # Takes an index's tombstones back, as if VACUUM had not come to them: entries of TIDs

@@ -8,7 +8,7 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('free_space', conf => "restart_after_crash = off\n");
+my $node = new_node('free_space', damage => 1, conf => "restart_after_crash = off\n");
 
 sub value { return $node->safe_psql('postgres', $_[0]); }
 

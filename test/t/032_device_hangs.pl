@@ -65,8 +65,7 @@ for my $case (
 	my $victim = start_query("SET gpuds.device_fault = '$fault'", $query);
 	my $answer = $node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql($queries[0]));
 	is($answer, $right, "$name hangs: another session has its answer");
-	ok($node->poll_query_until('postgres', "SELECT losses = $losses + 1 FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: the device counts as lost");
-	$losses++;
+	ok($node->poll_query_until('postgres', "SELECT losses > $losses FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: the device counts as lost");
 	is(answer_of($victim), $expected, "$name hangs: right answer");
 	is(answer_of($held), $right, "$name hangs: right answer for one who waited");
 	ok($node->poll_query_until('postgres', "SELECT worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: there is another worker");
@@ -74,6 +73,8 @@ for my $case (
 		"$name hangs: the log says why");
 	served_again($node, "$name hangs", @queries);
 	is($node->safe_psql('postgres', index_sql($query)), $expected, "$name hangs: right answer from the next worker");
+	# one more, unless the machine stood still for so long as well
+	$losses = device_state($node, 'losses');
 }
 check_index($node, 's_k');
 
@@ -98,8 +99,7 @@ for my $pid (@pids)
 my ($late_rc, $late, $late_err) = $node->psql('postgres', "SET statement_timeout = '60s'; SET client_min_messages = error; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 is($late, '1', 'the next owner of its mailbox is woken up') or diag($late_err);
 eval { $_->quit } for @leaving;
-$losses++;
-is(device_state($node, 'losses'), $losses, 'because the device counts as lost');
+cmp_ok(device_state($node, 'losses'), '>', $losses, 'because the device counts as lost');
 served_again($node, 'a mailbox changed hands', @queries);
 
 # Without a deadline sessions wait, and can be cancelled; the server can be stopped
@@ -109,6 +109,7 @@ for my $fault ('hang', 'stuck')
 	$node->reload;
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
 	ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'gpuds.device_timeout'"), "$fault: no deadline");
+	$losses = device_state($node, 'losses');
 	my ($rc, $out, $err) = $node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '4s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 	like($err, qr/canceling statement due to statement timeout/, "$fault without a deadline: a statement can be cancelled");
 	is(device_state($node, 'losses'), $losses, "$fault without a deadline: nothing is given up");
@@ -116,7 +117,6 @@ for my $fault ('hang', 'stuck')
 	$node->stop('fast');
 	cmp_ok(time - $began, '<', 50, "$fault: the server can be stopped");
 	$node->start;
-	$losses = 0;
 	served_again($node, "$fault, restarted", @queries);
 }
 

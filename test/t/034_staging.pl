@@ -104,11 +104,11 @@ my @loading = map { start_query("SELECT count(*) FROM l$_ WHERE k > 0", "SET gpu
 ok(waits($_, 'Lock'), 'a load waits') for @loading;
 for my $query (any_of(100000), any_of(320000), $short)
 {
-	my ($rc, $out, $err) = $node->psql('postgres', "SET statement_timeout = '30s'; " . index_sql($query, 'bitmap'));
+	my ($rc, $out, $err) = $node->psql('postgres', "SET statement_timeout = '100s'; " . index_sql($query, 'bitmap'));
 	is($out, $right{$query}, 'beside loads that wait: right answer') or diag($err);
 }
 $node->safe_psql('postgres', 'INSERT INTO s SELECT 2000 + i, i FROM generate_series(1, 300000) i');
-my ($rc, $out, $err) = $node->psql('postgres', "SET statement_timeout = '30s'; " . index_sql('SELECT count(*) FROM s WHERE k > 2000', 'bitmap'));
+my ($rc, $out, $err) = $node->psql('postgres', "SET statement_timeout = '100s'; " . index_sql('SELECT count(*) FROM s WHERE k > 2000', 'bitmap'));
 is($out, '300000', 'beside loads that wait: a large change gets there') or diag($err);
 # One of them gives up
 cancel($loading[3]);

@@ -27,7 +27,7 @@ my $right = $node->safe_psql('postgres', scan_sql('SELECT count(*), sum(v) FROM 
 sub devices_of
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "SELECT string_agg(device, ',' ORDER BY device) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND state = 'loaded'");
+	return $node->safe_psql('postgres', "SELECT string_agg(device, ',' ORDER BY device) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND state IN ('loaded', 'applying')");
 }
 
 # The array is number 15

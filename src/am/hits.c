@@ -1,0 +1,256 @@
+/*-------------------------------------------------------------------------
+ *
+ * hits.c
+ *	  The probes that a device knows to have rows, or to have none.
+ *
+ * The device is asked about the probes as they come: to sort them would take the host longer than it
+ * saves the device.  It has a copy of the visibility map and says of each probe whether there is an entry
+ * on a page that is all-visible.  It gives the entries that it has on other pages.  Two kinds of probes
+ * are left to be searched for as usual: those found only on other pages, and those of which the memtable
+ * has an entry.  They are few; a hash table of these entries finds them.
+ *
+ * The device goes through all entries of each probe.  So equal probes are sent once: otherwise many of a
+ * key that many rows have would keep it busy for their product.
+ *
+ * A probe takes 8 bytes on the bus to the device, if it is of a word, and 8 back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "am/am.h"
+#include "am/visible.h"
+
+/* Keys that are looked at for equal ones; a power of two, whose table stays in the processor's caches. */
+#define LAST_KEYS (64 * 1024)
+
+/* A probe of which the device is not sure. */
+typedef struct Unsure
+{
+	GpudsEntry key; /* without a number */
+	bool fresh;     /* the memtable has an entry of it */
+	char status;
+} Unsure;
+
+/* Codes of short types differ in their high bits only, so all bits are mixed (MurmurHash3's end). */
+static inline uint32
+hash_key(const GpudsEntry *key)
+{
+	uint64 hash = key->w0 ^ (key->w1 << 32 | key->w1 >> 32) ^ key->t;
+
+	hash = (hash ^ hash >> 33) * UINT64CONST(0xff51afd7ed558ccd);
+	hash = (hash ^ hash >> 33) * UINT64CONST(0xc4ceb9fe1a85ec53);
+	return (uint32) (hash ^ hash >> 33);
+}
+
+#define SH_PREFIX unsure
+#define SH_ELEMENT_TYPE Unsure
+#define SH_KEY_TYPE GpudsEntry
+#define SH_KEY key
+#define SH_HASH_KEY(table, key) hash_key(&(key))
+#define SH_EQUAL(table, a, b) entry_equal(&(a), &(b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* The keys that others have entries of. */
+static unsure_hash *
+find_unsure(const GpudsKeyProbe *probe, const GpudsHits *hits)
+{
+	unsure_hash *table = unsure_create(CurrentMemoryContext, (uint32) Min(hits->nothers, PG_INT16_MAX), NULL);
+
+	for (int64 i = 0; i < hits->nothers; i++)
+	{
+		const GpudsEntry *entry = &hits->others[i];
+		GpudsEntry key = { entry->w0 & ~probe->rest.w0, entry->w1 & ~probe->rest.w1,
+						   entry->t & ~probe->rest.t };
+		bool found;
+		Unsure *unsure = unsure_insert(table, key, &found);
+
+		/* Fresh ones come first. */
+		if (!found)
+			unsure->fresh = i < hits->nfresh;
+	}
+	return table;
+}
+
+/* The number that a probe has in place of a TID. */
+static inline int64
+number_of(const GpudsEntry *probe)
+{
+	return (int64) (probe->t & ENTRY_TID_MASK);
+}
+
+/* The key of a probe, without its number. */
+static inline GpudsEntry
+key_of(const GpudsEntry *probe)
+{
+	return (GpudsEntry){ probe->w0, probe->w1, probe->t & ~ENTRY_TID_MASK };
+}
+
+/* Probes that equal others. */
+typedef struct Doubles
+{
+	GpudsEntry *probes;
+	uint32 *firsts; /* places of the others among those that are kept */
+	int64 n;
+} Doubles;
+
+/*
+ * Takes probes that equal earlier ones out of *n.  A table has the last key of each hash only: a key that is
+ * there often is found there almost always, and it does no harm to send one twice.
+ */
+static void
+take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
+{
+	uint32 *last = palloc0(LAST_KEYS * sizeof(uint32)); /* their places, from 1 on */
+	int64 kept = 0;
+
+	doubles->n = 0;
+	doubles->probes = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(GpudsEntry));
+	doubles->firsts = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(uint32));
+	for (int64 i = 0; i < *n; i++)
+	{
+		const GpudsEntry key = key_of(&probes[i]);
+		uint32 *at = &last[hash_key(&key) % LAST_KEYS];
+
+		if (*at > 0)
+		{
+			const GpudsEntry first = key_of(&probes[*at - 1]);
+
+			if (entry_equal(&first, &key))
+			{
+				doubles->firsts[doubles->n] = *at - 1;
+				doubles->probes[doubles->n++] = probes[i];
+				continue;
+			}
+		}
+		probes[kept] = probes[i];
+		*at = (uint32) ++kept;
+	}
+	*n = kept;
+	pfree(last);
+}
+
+/* Probes with a hit are matches. */
+static void
+note_matches(IndexScanDesc scan, const GpudsHits *hits, int64 n)
+{
+	int64 matches = 0;
+
+	for (int64 i = 0; i < n; i++)
+		matches += hits->hits[i];
+	gpuds_scan_note_matches(scan, matches, matches);
+}
+
+/* Which probes is the device sure of? */
+static bool *
+find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const GpudsHits *hits)
+{
+	bool *sure = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
+	unsure_hash *table = find_unsure(probe, hits);
+
+	for (int64 i = 0; i < n; i++)
+	{
+		const Unsure *unsure = NULL;
+
+		if (!hits->hits[i] || hits->nfresh > 0)
+			unsure = unsure_lookup(table, key_of(&probes[i]));
+		sure[i] = unsure == NULL || (!unsure->fresh && hits->hits[i]);
+	}
+	unsure_destroy(table);
+	return sure;
+}
+
+/*
+ * Sets the answers of probes that the device is sure of, and keeps the others; returns their number.  sure:
+ * NULL, of all.  places: NULL, or where the device's answers are.
+ */
+static int64
+take_answers(GpudsEntry *probes, int64 n, const uint32 *places, const bool *hits, const bool *sure,
+			 bool *answers)
+{
+	int64 kept = 0;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		const int64 place = places ? places[i] : i;
+
+		if (sure && !sure[place])
+			probes[kept++] = probes[i];
+		else
+			answers[number_of(&probes[i])] = hits[place];
+	}
+	return kept;
+}
+
+/* Puts more probes among n, which have room for them; both are in the order of their numbers. */
+static int64
+put_back(GpudsEntry *probes, int64 n, const GpudsEntry *more, int64 nmore)
+{
+	const int64 total = n + nmore;
+
+	for (int64 at = total; nmore > 0;)
+	{
+		if (n > 0 && number_of(&probes[n - 1]) > number_of(&more[nmore - 1]))
+			probes[--at] = probes[--n];
+		else
+			probes[--at] = more[--nmore];
+	}
+	return total;
+}
+
+/* Asks the device about n different probes; false: it cannot say.  Takes out those that it is sure of. */
+static bool
+ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
+		   int64 *n, Doubles *doubles, int64 weight, bool *answers)
+{
+	GpudsHits hits = { 0 };
+	bool *sure = NULL;
+
+	hits.hits = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(bool));
+	gpuds_visible_before_barrier(visible);
+	gpuds_scan_begin_hits(scan, probe, probes, *n, weight);
+	if (!gpuds_scan_find_hits(scan, visible, &hits))
+	{
+		pfree(hits.hits);
+		return false;
+	}
+	note_matches(scan, &hits, *n);
+	if (hits.nothers > 0)
+		sure = find_sure(probe, probes, *n, &hits);
+	doubles->n = take_answers(doubles->probes, doubles->n, doubles->firsts, hits.hits, sure, answers);
+	*n = take_answers(probes, *n, NULL, hits.hits, sure, answers);
+	if (sure)
+		pfree(sure);
+	if (hits.others)
+		pfree(hits.others);
+	pfree(hits.hits);
+	return true;
+}
+
+/*
+ * Has a device answer for *n probes, which are in the order of their numbers, as many as it is sure of:
+ * answers[number of a probe] says whether it has a row that the scan's snapshot sees.  The others are left
+ * in probes[*n], in their order.  weight: as of gpuds_scan_begin_batches.  The scan can be used for other
+ * probes then.  False: it is not worth while to do so for the next probes, because the device was sure of
+ * less than half.
+ */
+bool
+gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
+				int64 *n, int64 weight, bool *answers)
+{
+	const int64 asked = *n;
+	Doubles doubles;
+	bool sure;
+
+	if (!gpuds_scan_may_find_hits(scan, asked, weight) || !gpuds_scan_is_worth_a_map(scan, (double) asked))
+		return true;
+	take_doubles(probes, n, &doubles);
+	sure = ask_device(scan, visible, probe, probes, n, &doubles, weight, answers);
+	*n = put_back(probes, *n, doubles.probes, doubles.n);
+	pfree(doubles.probes);
+	pfree(doubles.firsts);
+	return sure && *n <= asked / 2;
+}

@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_append.c
+ *	  Paths of aggregates over the children of a table: partitions, or tables that inherit from it.
+ *
+ * Each child has a GpudsAggregate, and core puts their parts together:
+ *
+ *	Finalize Aggregate
+ *	  -> Append
+ *	       -> Custom Scan (GpudsAggregate), of PARTIAL aggregates
+ *	            -> Index Only Scan of a child
+ *
+ * The Append is one of the table, not of the grouped relation.  So core prunes partitions at run time, too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "optimizer/appendinfo.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/selfuncs.h"
+
+#include "custom/aggregate_path.h"
+#include "custom/custom.h"
+
+/* Is a relation of a query a table with its children? */
+static bool
+is_parent(PlannerInfo *root, RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
+		   planner_rt_fetch(rel->relid, root)->inh && bms_is_empty(rel->lateral_relids) && !is_dummy_rel(rel);
+}
+
+/*
+ * Adds the tables below a parent that may have rows of the query's, and their children's; false: one of
+ * them is no table that may have a GpudsAggregate.
+ */
+static bool
+collect_children(PlannerInfo *root, Index parent, List **children)
+{
+	ListCell *lc;
+
+	foreach (lc, root->append_rel_list)
+	{
+		const AppendRelInfo *child = lfirst_node(AppendRelInfo, lc);
+		RelOptInfo *rel;
+
+		if (child->parent_relid != parent)
+			continue;
+		rel = find_base_rel(root, child->child_relid);
+		if (is_dummy_rel(rel))
+			continue;
+		if (planner_rt_fetch(rel->relid, root)->inh)
+		{
+			if (!collect_children(root, rel->relid, children))
+				return false;
+		}
+		else if (gpuds_covering_is_table(root, rel))
+			*children = lappend(*children, rel);
+		else
+			return false;
+	}
+	return true;
+}
+
+/* An aggregate of a part of the rows. */
+static Expr *
+part_of(const Aggref *aggref)
+{
+	Aggref *part = makeNode(Aggref);
+
+	*part = *aggref;
+	mark_partial_aggref(part, AGGSPLIT_INITIAL_SERIAL);
+	return (Expr *) part;
+}
+
+/* What the children are to give: what rows are grouped by, and parts of the aggregates. */
+static PathTarget *
+make_target(const GpudsWanted *wanted)
+{
+	PlannerInfo *root = wanted->root;
+	PathTarget *target = create_empty_pathtarget();
+	ListCell *lc;
+
+	foreach (lc, GpudsGroupClause(root))
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+
+		add_column_to_pathtarget(target, (Expr *) expr, clause->tleSortGroupRef);
+	}
+	foreach (lc, wanted->exprs)
+	{
+		Expr *expr = lfirst(lc);
+
+		add_new_column_to_pathtarget(target, IsA(expr, Aggref) ? part_of((const Aggref *) expr) : expr);
+	}
+	return set_pathtarget_cost_width(root, target);
+}
+
+/* The path of a child; NULL: no index has what is wanted. */
+static Path *
+child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *child)
+{
+	List *all = list_make3(target->exprs, wanted->groups, wanted->bucket);
+	List *of_child = (List *) GpudsTranslate(wanted->root, (Node *) all, child, wanted->rel);
+	PathTarget *child_target = copy_pathtarget((PathTarget *) target);
+	GpudsWanted of = { .root = wanted->root,
+					   .rel = child,
+					   .exprs = linitial(of_child),
+					   .groups = lsecond(of_child),
+					   .operators = wanted->operators,
+					   .bucket = lthird(of_child) };
+
+	child_target->exprs = of.exprs;
+	return (Path *) gpuds_wanted_path(&of, child, child_target, NULL);
+}
+
+/* The paths of all children, one behind the other; NULL: one of them has none. */
+static Path *
+append_path(const GpudsWanted *wanted)
+{
+	PathTarget *target = make_target(wanted);
+	List *children = NIL;
+	List *paths = NIL;
+	AppendPath *path;
+	ListCell *lc;
+
+	if (!collect_children(wanted->root, wanted->rel->relid, &children) || children == NIL)
+		return NULL;
+	foreach (lc, children)
+	{
+		Path *of_child = child_path(wanted, target, lfirst(lc));
+
+		if (of_child == NULL)
+			return NULL;
+		paths = lappend(paths, of_child);
+	}
+	path = create_append_path(wanted->root, wanted->rel, paths, NIL, NIL, NULL, 0, false, -1);
+	path->path.pathtarget = target;
+	return &path->path;
+}
+
+/* Adds a path that puts parts together; parts are of one group each. */
+static void
+add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggStrategy strategy, Node *having)
+{
+	PlannerInfo *root = wanted->root;
+	List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
+	AggClauseCosts costs = { 0 };
+	double ngroups = 1;
+
+	if (groups != NIL)
+		ngroups = estimate_num_groups(root, groups, wanted->rel->rows, NULL, NULL);
+	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	/* without keys, all rows are of one group */
+	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
+		parts = (Path *) create_sort_path(root, output, parts, root->group_pathkeys, -1.0);
+	add_path(output, (Path *) create_agg_path(root, output, parts, output->reltarget, strategy,
+											  AGGSPLIT_FINAL_DESERIAL, GpudsGroupClause(root),
+											  (List *) having, &costs, ngroups));
+}
+
+/*
+ * Adds paths to the grouped relation output if input is a table with children, each of which has an
+ * index that has all that is wanted of its rows.
+ */
+void
+gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+							 const GroupPathExtraData *extra)
+{
+	GpudsWanted wanted = { .root = root, .rel = input };
+	Path *parts;
+
+	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || !is_parent(root, input) ||
+		!gpuds_wanted_collect(&wanted, output, extra->havingQual))
+		return;
+	parts = append_path(&wanted);
+	if (parts == NULL)
+		return;
+	if (wanted.groups == NIL)
+		add_final_path(&wanted, output, parts, AGG_PLAIN, extra->havingQual);
+	if (wanted.groups != NIL && (extra->flags & GROUPING_CAN_USE_HASH))
+		add_final_path(&wanted, output, parts, AGG_HASHED, extra->havingQual);
+	if (wanted.groups != NIL && (extra->flags & GROUPING_CAN_USE_SORT))
+		add_final_path(&wanted, output, parts, AGG_SORTED, extra->havingQual);
+}

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_path.h
+ *	  What a query wants of the rows of a table, and the path that has it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_AGGREGATE_PATH_H
+#define GPUDS_CUSTOM_AGGREGATE_PATH_H
+
+#include "nodes/pathnodes.h"
+
+/* What is wanted of a table. */
+typedef struct GpudsWanted
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	List *exprs;     /* columns of groups, and aggregates: results, or parts of them for core to combine */
+	List *groups;    /* columns that rows are grouped by ... */
+	List *operators; /* ... and what they are equal by */
+	Expr *bucket;    /* or a function of one of them, in groups; NULL: none */
+} GpudsWanted;
+
+/* aggregate_path.c */
+extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
+extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
+									 Node *having);
+
+#endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

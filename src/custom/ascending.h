@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * ascending.h
+ *	  Functions of a column that never descend as the column ascends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_ASCENDING_H
+#define GPUDS_CUSTOM_ASCENDING_H
+
+#include "postgres.h"
+
+#include "nodes/primnodes.h"
+
+extern const Var *gpuds_ascending_column(const Expr *expr);
+extern bool gpuds_ascending_is_zoned(const Expr *expr);
+extern int64 gpuds_ascending_least(const Expr *expr, int64 least);
+extern int64 gpuds_ascending_most(const Expr *expr, int64 most);
+
+#endif /* GPUDS_CUSTOM_ASCENDING_H */

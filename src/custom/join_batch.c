@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_batch.c
+ *	  Batches of a GpudsJoin: outer rows and their probes.
+ *
+ * A batch of outer rows is kept, and what they are joined by becomes probes: entries with the row's
+ * number in place of a TID.  Sorted, they fall into groups of equal probes.  The index is
+ * asked for all groups at once.
+ *
+ * If nothing is wanted of the outer rows but their keys, the rows are not kept, only their probes.
+ *
+ * A right semijoin reads all outer rows, and sorts their probes without numbers, so that equal ones
+ * become one (am/sorter.h).  A batch is a part of these, so no inner row has a match in two batches.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "custom/join_state.h"
+#include "kernels/core/sort.h"
+
+/*
+ * How many times as many rows a batch has as the one before, up to the most, whose probes are 6 MB:
+ * they are sorted and matched again and again, and should stay in the processor's caches.  That number
+ * has not been measured.
+ */
+#define ROWS_GROWTH 8
+#define MOST_ROWS (256 * 1024)
+
+/* The values that an outer row is joined by. */
+static void
+evaluate_keys(GpudsJoinState *state, TupleTableSlot *slot, Datum *values, bool *isnull)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+	ListCell *lc;
+
+	gpuds_join_set_outer(state, slot);
+	ResetExprContext(context);
+	context->ecxt_scantuple = gpuds_join_scan_tuple(state);
+	foreach (lc, state->keys)
+	{
+		int i = foreach_current_index(lc);
+
+		values[i] = ExecEvalExprSwitchContext(lfirst(lc), context, &isnull[i]);
+	}
+}
+
+/*
+ * The probe of an outer row; false: nothing is equal to its keys.
+ */
+static bool
+make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntry *probe)
+{
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+
+	if (state->key_columns == NULL)
+		evaluate_keys(state, slot, values, isnull);
+	else
+	{
+		slot_getsomeattrs(slot, state->last_key_column);
+		for (int i = 0; i < state->probe.ncolumns; i++)
+		{
+			values[i] = slot->tts_values[state->key_columns[i] - 1];
+			isnull[i] = slot->tts_isnull[state->key_columns[i] - 1];
+		}
+	}
+	return gpuds_key_probe(&state->probe, values, isnull, number, probe);
+}
+
+static void *
+grown(void *array, int64 n, size_t size, MemoryContext context)
+{
+	return array ? repalloc_huge(array, n * size) : MemoryContextAllocHuge(context, n * size);
+}
+
+/* Makes room for n rows in the batch. */
+static void
+make_room(GpudsJoinState *state, int64 n)
+{
+	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
+
+	if (n <= state->size)
+		return;
+	n = Max(n, Max(2 * state->size, GPUDS_JOIN_FIRST_ROWS));
+	state->keys_of_groups = grown(state->keys_of_groups, n, sizeof(GpudsEntry), context);
+	if (!state->right_semi)
+	{
+		state->matched = grown(state->matched, n, sizeof(bool), context);
+		state->probes = grown(state->probes, n, sizeof(GpudsEntry), context);
+		state->groups = grown(state->groups, n, sizeof(GpudsJoinGroup), context);
+	}
+	if (state->keeps)
+		state->rows = grown(state->rows, n, sizeof(MinimalTuple), context);
+	state->size = n;
+}
+
+/* Adds an outer row to the batch; returns the memory it takes. */
+static Size
+keep_row(GpudsJoinState *state, TupleTableSlot *slot)
+{
+	Size bytes = sizeof(bool) + 4 * sizeof(GpudsEntry); /* also to sort the probe, its interval and group */
+	GpudsEntry probe;
+	bool has_probe = make_probe(state, slot, state->nrows, &probe);
+
+	if (!has_probe && !gpuds_join_keeps_unmatched(state))
+		return 0;
+	make_room(state, state->nrows + 1);
+	if (state->keeps)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->batch);
+		MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
+
+		MemoryContextSwitchTo(old);
+		state->rows[state->nrows] = tuple;
+		bytes += GetMemoryChunkSpace(tuple) + sizeof(MinimalTuple);
+	}
+	state->matched[state->nrows++] = false;
+	if (has_probe)
+		state->probes[state->nprobes++] = probe;
+	return bytes;
+}
+
+/* Sorts the batch's probes into groups. */
+static void
+group_probes(GpudsJoinState *state)
+{
+	const int64 n = state->nprobes;
+
+	sort_entries(state->probes, state->keys_of_groups, n);
+	state->ngroups = 0;
+	for (int64 i = 0; i < n; i++)
+	{
+		GpudsEntry key = state->probes[i];
+
+		key.t &= ~ENTRY_TID_MASK;
+		if (state->ngroups == 0 || !entry_equal(&state->keys_of_groups[state->ngroups - 1], &key))
+		{
+			state->groups[state->ngroups].first = i;
+			state->groups[state->ngroups].settled = false;
+			state->keys_of_groups[state->ngroups++] = key;
+		}
+		state->groups[state->ngroups - 1].end = i + 1;
+	}
+}
+
+/*
+ * Where it is enough to know which outer rows have a match, and the visibility map says of most inner rows
+ * that they are seen, a GPU marks the rows of a batch by probes that nobody has sorted (am/hits.c).  What
+ * it is not sure of remains among the probes.
+ */
+static void
+ask_device_for_marks(GpudsJoinState *state)
+{
+	state->weight = state->nprobes;
+	if (state->asks_for_marks && state->nprobes > 0)
+		state->asks_for_marks = gpuds_hits_find(state->scan, &state->visible, &state->probe, state->probes,
+												&state->nprobes, state->weight, state->matched);
+}
+
+/* Gets a batch of outer rows; false: there are none. */
+static bool
+load_rows(GpudsJoinState *state)
+{
+	const Size most = (Size) work_mem * 1024;
+	PlanState *outer = gpuds_join_outer_of(state);
+	Size bytes = 0;
+
+	MemoryContextReset(state->batch);
+	state->nrows = state->nprobes = 0;
+	while (!state->outer_end && state->nrows < state->target && bytes < most)
+	{
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		slot = ExecProcNode(outer);
+		if (TupIsNull(slot))
+			state->outer_end = true;
+		else
+			bytes += keep_row(state, slot);
+	}
+	ask_device_for_marks(state);
+	group_probes(state);
+	return state->nrows > 0;
+}
+
+/* Sorts the probes of all outer rows. */
+static void
+sort_all_probes(GpudsJoinState *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	PlanState *outer = gpuds_join_outer_of(state);
+
+	state->sorter = gpuds_sorter_begin(state->layout.nwords, work_mem);
+	MemoryContextSwitchTo(old);
+	for (;;)
+	{
+		TupleTableSlot *slot;
+		GpudsEntry probe;
+
+		CHECK_FOR_INTERRUPTS();
+		slot = ExecProcNode(outer);
+		if (TupIsNull(slot))
+			break;
+		if (make_probe(state, slot, 0, &probe))
+			gpuds_sorter_add(state->sorter, &probe);
+	}
+}
+
+/* Gets a batch of different probes; false: there are none. */
+static bool
+load_probes(GpudsJoinState *state)
+{
+	int64 most = (int64) work_mem * 1024 / (2 * (int64) sizeof(GpudsEntry));
+
+	if (state->sorter == NULL)
+		sort_all_probes(state);
+	most = Max(Min(most, state->target), GPUDS_JOIN_FIRST_ROWS);
+	make_room(state, most);
+	state->ngroups = gpuds_sorter_next(state->sorter, state->keys_of_groups, most);
+	state->outer_end = state->ngroups == 0;
+	return !state->outer_end;
+}
+
+/* Gets a batch and asks the index about it; false: there is none. */
+bool
+gpuds_join_load_batch(GpudsJoinState *state)
+{
+	const bool some = state->right_semi ? load_probes(state) : load_rows(state);
+
+	if (state->target < MOST_ROWS)
+		state->target *= ROWS_GROWTH;
+	state->group = 0;
+	if (some && state->ngroups > 0)
+	{
+		gpuds_scan_set_probes(state->scan, &state->probe, state->keys_of_groups, state->ngroups);
+		gpuds_visible_before_barrier(&state->visible);
+		gpuds_scan_begin_batches(state->scan, state->weight);
+	}
+	return some;
+}
+
+void
+gpuds_join_end_sorter(GpudsJoinState *state)
+{
+	if (state->sorter)
+		gpuds_sorter_end(state->sorter);
+	state->sorter = NULL;
+}

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_explain.c
+ *	  What EXPLAIN shows of a GpudsJoin.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "custom/join_state.h"
+
+static const char *
+name_of(const GpudsJoinState *state)
+{
+	switch (state->type)
+	{
+		case JOIN_LEFT:
+			return "Left";
+		case JOIN_SEMI:
+			return "Semi";
+		case JOIN_ANTI:
+			return "Anti";
+		default:
+			return state->right_semi ? "Right Semi" : "Inner";
+	}
+}
+
+static void
+explain_exprs(GpudsJoinState *state, int which, const char *label, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
+	List *exprs = list_nth(plan->custom_exprs, which);
+	List *context;
+
+	if (exprs == NIL)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, ancestors);
+	ExplainPropertyText(
+		label, deparse_expression((Node *) make_ands_explicit(copyObject(exprs)), context, true, false), es);
+}
+
+/* What the scan has done so far. */
+GpudsScanFigures
+gpuds_join_own_figures(const GpudsJoinState *state)
+{
+	GpudsScanFigures figures = { 0 };
+
+	/* auto_explain may ask for those of a plan that was not executed. */
+	if (state->index)
+	{
+		figures = *gpuds_scan_figures(state->scan);
+		figures.fetches = state->visible.fetches;
+	}
+	return figures;
+}
+
+void
+gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	GpudsJoinState *state = (GpudsJoinState *) css;
+
+	ExplainPropertyText("Join Type", name_of(state), es);
+	ExplainPropertyText("Index Name", get_rel_name(state->index_oid), es);
+	explain_exprs(state, JOIN_CONDITIONS, "Index Cond", ancestors, es);
+	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
+	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
+	if (es->analyze)
+	{
+		const GpudsScanFigures own = gpuds_join_own_figures(state);
+
+		gpuds_explain_figures(&state->figures, &own, &css->ss.ps, es);
+	}
+}

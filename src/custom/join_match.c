@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_match.c
+ *	  Matches of a GpudsJoin: entries that the index has given, and the pairs of rows they make.
+ *
+ * The index gives entries in the order of the batch's groups.  An entry and its group are a match: of
+ * one inner row with all outer rows of the group.
+ *
+ * Matches are resolved in pieces, so that no number of them takes more memory.  If the index has
+ * all that is wanted of the inner table, the visibility map answers for most (am/visible.h), and the
+ * heap for the others.  Else the heap is visited for all of a piece in the order of its pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/rel.h"
+
+#include "custom/join_state.h"
+
+/* Matches that are resolved at a time, about. */
+#define MATCH_PIECE (GPUDS_PIECE_ENTRIES / 4 * 3)
+
+/* Nobody looks at the outer columns. */
+static void
+set_no_outer(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, state->nouter * sizeof(bool));
+}
+
+static void
+set_outer_row(GpudsJoinState *state, int64 row)
+{
+	if (!state->keeps)
+		set_no_outer(state);
+	else
+	{
+		ExecStoreMinimalTuple(state->rows[row], state->outer_slot, false);
+		gpuds_join_set_outer(state, state->outer_slot);
+	}
+}
+
+static void
+set_inner_row(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->visible.slot;
+
+	slot_getsomeattrs(slot, state->last_column);
+	gpuds_join_set_inner(state, slot->tts_values, slot->tts_isnull);
+	for (int i = 0; i < state->ninner; i++)
+	{
+		if (state->columns[i] < 0)
+			state->inner_values[i] = slot_getsysattr(slot, state->columns[i], &state->inner_isnull[i]);
+	}
+}
+
+static void
+set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
+{
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+
+	if (state->last_column == 0)
+		return;
+	(void) gpuds_key_decode(&state->layout, entry, state->rooms, values, isnull);
+	gpuds_join_set_inner(state, values, isnull);
+}
+
+/* The group that an entry belongs to. */
+static void
+find_group(GpudsJoinState *state, const GpudsEntry *entry)
+{
+	state->group = gpuds_key_probe_find(&state->probe, state->keys_of_groups, state->ngroups, state->group,
+										entry);
+	if (state->group == state->ngroups)
+		elog(ERROR, "index \"%s\" returned a key that was not asked for",
+			 RelationGetRelationName(state->index));
+}
+
+/* All outer rows of a group have a match. */
+static void
+mark_group(GpudsJoinState *state, GpudsJoinGroup *group)
+{
+	for (int64 i = group->first; i < group->end; i++)
+		state->matched[state->probes[i].t & ENTRY_TID_MASK] = true;
+	group->end = group->first;
+	group->settled = true;
+}
+
+static void
+add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
+{
+	const int64 n = batch->n;
+	const int64 before = state->nmatches;
+	int64 marks = 0;
+	bool *to_all = palloc(Max(n, 1) * sizeof(bool));
+	int64 all_visible = 0;
+
+	gpuds_visible_add_to_piece(&state->visible, batch);
+	if (state->heap_free)
+		gpuds_visible_mark(&state->visible, batch, to_all);
+	if (state->nmatches + n > state->matches_size)
+	{
+		state->matches_size = Max(state->nmatches + n, 2 * state->matches_size);
+		state->matches = repalloc(state->matches, state->matches_size * sizeof(GpudsJoinMatch));
+	}
+	for (int64 i = 0; i < n; i++)
+	{
+		GpudsJoinMatch *match = &state->matches[state->nmatches];
+
+		find_group(state, &batch->entries[i]);
+		if (gpuds_join_is_settled(state, state->group))
+			continue;
+		/* Marks take only rows that are visible to all. */
+		if (state->only_marks && state->heap_free && to_all[i])
+		{
+			mark_group(state, &state->groups[state->group]);
+			marks++;
+			continue;
+		}
+		match->entry = batch->entries[i];
+		match->group = (uint32) state->group;
+		match->visible = state->heap_free && to_all[i];
+		all_visible += match->visible;
+		state->nmatches++;
+	}
+	gpuds_scan_note_matches(state->scan, state->nmatches - before + marks, all_visible + marks);
+	pfree(to_all);
+}
+
+/* Puts the matches whose rows are to be looked up in the order of the heap. */
+static void
+order_matches(GpudsJoinState *state)
+{
+	for (int64 i = 0; i < state->nmatches; i++)
+	{
+		const GpudsJoinMatch *match = &state->matches[i];
+
+		if (!match->visible && !gpuds_join_is_settled(state, match->group))
+			gpuds_visible_order(&state->visible, match->entry.t & ENTRY_TID_MASK, i);
+	}
+	gpuds_visible_sort_order(&state->visible);
+}
+
+static GpudsJoinMatch *
+ordered_match(GpudsJoinState *state, int64 i)
+{
+	return &state->matches[gpuds_visible_at(&state->visible, i)];
+}
+
+/* Looks up all rows of the piece that the visibility map is not enough for. */
+static void
+look_all_up(GpudsJoinState *state)
+{
+	for (int64 i = 0; i < state->visible.norder; i++)
+	{
+		GpudsJoinMatch *match = ordered_match(state, i);
+
+		if (gpuds_join_is_settled(state, match->group))
+			continue;
+		match->visible = gpuds_visible_look_up(&state->visible, i, &match->entry);
+		if (match->visible && state->only_marks)
+			state->groups[match->group].settled = true;
+	}
+}
+
+/* Gets the next piece of the batch's matches; false: there are no more. */
+bool
+gpuds_join_collect_matches(GpudsJoinState *state)
+{
+	gpuds_visible_end_piece(&state->visible);
+	gpuds_visible_begin_piece(&state->visible);
+	state->nmatches = 0;
+	state->at = 0;
+	state->member = -1;
+	if (state->ngroups == 0)
+		return false;
+	while (state->nmatches < MATCH_PIECE && gpuds_scan_has_more(state->scan))
+	{
+		GpudsScanBatch batch;
+
+		gpuds_scan_next_batch(state->scan, GPUDS_PIECE_ENTRIES - state->nmatches, &batch);
+		add_matches(state, &batch);
+	}
+	order_matches(state);
+	if (state->heap_free)
+		look_all_up(state);
+	return state->nmatches > 0;
+}
+
+/* The match that pairs are wanted of next; NULL: the piece has no more. */
+static const GpudsJoinMatch *
+current_match(GpudsJoinState *state)
+{
+	if (state->heap_free)
+		return state->at < state->nmatches ? &state->matches[state->at] : NULL;
+	return state->at < state->visible.norder ? ordered_match(state, state->at) : NULL;
+}
+
+/* Sets the inner columns of a match; false: it is none. */
+static bool
+begin_match(GpudsJoinState *state, const GpudsJoinMatch *match)
+{
+	if (state->heap_free)
+	{
+		if (match->visible)
+			set_inner_entry(state, &match->entry);
+		return match->visible;
+	}
+	if (gpuds_join_is_settled(state, match->group) ||
+		!gpuds_visible_look_up(&state->visible, state->at, &match->entry))
+		return false;
+	set_inner_row(state);
+	return true;
+}
+
+/* Does the scan tuple, as its columns have been set, pass the quals? */
+static bool
+passes_quals(GpudsJoinState *state)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+
+	if (state->quals == NULL)
+		return true;
+	ResetExprContext(context);
+	context->ecxt_scantuple = gpuds_join_scan_tuple(state);
+	return ExecQual(state->quals, context);
+}
+
+/* Do an outer row and the current inner one match?  Sets the outer columns. */
+static bool
+is_pair(GpudsJoinState *state, int64 row)
+{
+	set_outer_row(state, row);
+	return passes_quals(state);
+}
+
+/* Does a right semijoin give the inner row of a match?  Sets all columns then. */
+static bool
+is_wanted(GpudsJoinState *state, const GpudsJoinMatch *match)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!begin_match(state, match))
+		return false;
+	set_no_outer(state);
+	return passes_quals(state);
+}
+
+/* The next pair of the current match that the join gives. */
+static bool
+next_of_match(GpudsJoinState *state, GpudsJoinGroup *group)
+{
+	while (state->member < group->end)
+	{
+		GpudsEntry *probe = &state->probes[state->member];
+		int64 row = (int64) (probe->t & ENTRY_TID_MASK);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!is_pair(state, row))
+			state->member++;
+		else
+		{
+			state->matched[row] = true;
+			if (gpuds_join_wants_one_match(state))
+				*probe = state->probes[--group->end];
+			else
+				state->member++;
+			if (state->type != JOIN_ANTI)
+				return true;
+		}
+	}
+	if (group->first == group->end)
+		group->settled = true;
+	return false;
+}
+
+/* The next inner row of the piece that a right semijoin gives. */
+static bool
+next_inner(GpudsJoinState *state)
+{
+	const GpudsJoinMatch *match;
+
+	while ((match = current_match(state)) != NULL)
+	{
+		const bool wanted = is_wanted(state, match);
+
+		state->at++;
+		if (wanted)
+			return true;
+	}
+	return false;
+}
+
+/* The next pair of the piece. */
+bool
+gpuds_join_next_pair(GpudsJoinState *state)
+{
+	const GpudsJoinMatch *match;
+
+	if (state->right_semi)
+		return next_inner(state);
+
+	while ((match = current_match(state)) != NULL)
+	{
+		GpudsJoinGroup *group = &state->groups[match->group];
+
+		if (state->member < 0)
+			state->member = begin_match(state, match) ? group->first : group->end;
+		if (state->only_marks)
+		{
+			if (state->member < group->end)
+				mark_group(state, group);
+		}
+		else if (next_of_match(state, group))
+			return true;
+		state->at++;
+		state->member = -1;
+	}
+	return false;
+}
+
+/* The next outer row without a match; with one if the join gives these. */
+bool
+gpuds_join_next_of_rest(GpudsJoinState *state)
+{
+	const bool wanted = state->type == JOIN_SEMI;
+
+	while (state->rest < state->nrows)
+	{
+		int64 row = state->rest++;
+
+		if (state->matched[row] != wanted)
+			continue;
+		set_outer_row(state, row);
+		return true;
+	}
+	return false;
+}

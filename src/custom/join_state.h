@@ -1,0 +1,193 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_state.h
+ *	  The state of a GpudsJoin, for join.c, join_batch.c, join_match.c and join_explain.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_CUSTOM_JOIN_STATE_H
+#define GPUDS_CUSTOM_JOIN_STATE_H
+
+#include "am/am.h"
+#include "am/sorter.h"
+#include "am/visible.h"
+#include "custom/custom.h"
+#include "custom/join.h"
+
+/* Outer rows of the first batch: few, for LIMIT. */
+#define GPUDS_JOIN_FIRST_ROWS 64
+
+typedef enum GpudsJoinStage
+{
+	GPUDS_JOIN_LOAD,    /* get the next batch of outer rows */
+	GPUDS_JOIN_MATCHES, /* get the next piece of the batch's matches */
+	GPUDS_JOIN_PAIRS,   /* give the pairs of each match */
+	GPUDS_JOIN_REST,    /* give outer rows by whether they have a match */
+	GPUDS_JOIN_END
+} GpudsJoinStage;
+
+/*
+ * Equal probes: probes[first] to probes[end - 1].  Where one match is enough for a row, those of rows
+ * that have had it go behind the end.
+ */
+typedef struct GpudsJoinGroup
+{
+	int64 first;
+	int64 end;
+	bool settled; /* no further match is wanted */
+} GpudsJoinGroup;
+
+typedef struct GpudsJoinMatch
+{
+	GpudsEntry entry;
+	uint32 group;
+	bool visible; /* the snapshot sees the row; unknown if the heap is to be visited anyway */
+} GpudsJoinMatch;
+
+typedef struct GpudsJoinState
+{
+	CustomScanState css;
+	JoinType type;
+	bool right_semi;
+	bool heap_free;
+	bool keeps;          /* outer rows are kept */
+	int nouter;          /* columns of the scan tuple that are the outer plan's */
+	int ninner;          /* and those behind them, */
+	AttrNumber *columns; /* of the inner table, or of the index if that is enough; 0: none */
+	int last_column;     /* highest of them */
+	bool only_marks;     /* it is enough to know of each outer row whether it has a match */
+	bool asks_for_marks; /* and a GPU is worth asking about that */
+	List *keys;          /* ExprStates */
+	/* NULL, or the outer plan's columns that the keys are, and the highest of them */
+	AttrNumber *key_columns;
+	int last_key_column;
+	ExprState *quals;    /* or NULL */
+	Datum *inner_values; /* of these */
+	bool *inner_isnull;
+	TupleTableSlot *outer_slot; /* an outer row that was kept */
+	Oid index_oid;
+	Index inner; /* number of the inner table */
+
+	/* For EvalPlanQual, which joins single rows anew; NULL: it does not */
+	PlanState *inner_plan; /* the inner table's row: the inner columns of the scan tuple */
+	ExprState *conditions; /* that became keys */
+
+	Relation index; /* NULL: nothing will be executed, or EvalPlanQual's rows are */
+	IndexScanDesc scan;
+	GpudsVisible visible;
+	GpudsKeyLayout layout;
+	GpudsKeyProbe probe;
+	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
+
+	GpudsJoinStage stage;
+	bool outer_end;
+	int64 target; /* rows of the next batch */
+
+	/* The batch.  Its arrays have room for size rows, and stay for the next one. */
+	int64 size;
+	MemoryContext batch; /* of the rows that are kept */
+	MinimalTuple *rows;
+	bool *matched; /* of each */
+	int64 nrows;
+	GpudsEntry *probes; /* sorted, with numbers of rows */
+	int64 nprobes;
+	int64 weight;               /* probes that there were before a GPU was asked for marks */
+	GpudsJoinGroup *groups;     /* none in a right semijoin */
+	GpudsEntry *keys_of_groups; /* room to sort probes before */
+	int64 ngroups;
+	int64 group; /* of the last entry */
+
+	GpudsSorter *sorter; /* of a right semijoin, when the outer rows have been read */
+
+	GpudsJoinMatch *matches; /* the piece at hand */
+	int64 nmatches;
+	int64 matches_size;
+	int64 at;     /* match to give pairs of */
+	int64 member; /* probe of its group, -1: the match has not been looked at */
+	int64 rest;   /* outer row */
+
+	GpudsNodeFigures figures;
+} GpudsJoinState;
+
+static inline PlanState *
+gpuds_join_outer_of(GpudsJoinState *state)
+{
+	return linitial(state->css.custom_ps);
+}
+
+static inline bool
+gpuds_join_wants_one_match(const GpudsJoinState *state)
+{
+	return state->type == JOIN_SEMI || state->type == JOIN_ANTI;
+}
+
+static inline bool
+gpuds_join_keeps_unmatched(const GpudsJoinState *state)
+{
+	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
+}
+
+/* Is no further match of a group wanted? */
+static inline bool
+gpuds_join_is_settled(const GpudsJoinState *state, int64 group)
+{
+	return !state->right_semi && state->groups[group].settled;
+}
+
+/*
+ * The scan tuple as its columns have been set.  The node that gets it may make it a tuple of its own, and
+ * free that, so the inner columns, which serve several pairs, are kept apart.
+ */
+static inline TupleTableSlot *
+gpuds_join_scan_tuple(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	memcpy(slot->tts_values + state->nouter, state->inner_values, state->ninner * sizeof(Datum));
+	memcpy(slot->tts_isnull + state->nouter, state->inner_isnull, state->ninner * sizeof(bool));
+	return TTS_EMPTY(slot) ? ExecStoreVirtualTuple(slot) : slot;
+}
+
+/* Sets the outer columns of the scan tuple. */
+static inline void
+gpuds_join_set_outer(GpudsJoinState *state, TupleTableSlot *from)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	slot_getallattrs(from);
+	memcpy(slot->tts_values, from->tts_values, state->nouter * sizeof(Datum));
+	memcpy(slot->tts_isnull, from->tts_isnull, state->nouter * sizeof(bool));
+}
+
+/* Sets the inner columns of the scan tuple; NULL: to NULL. */
+static inline void
+gpuds_join_set_inner(GpudsJoinState *state, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < state->ninner; i++)
+	{
+		int column = state->columns[i];
+		bool none = values == NULL || column == 0;
+
+		/* A row's system columns are not among them. */
+		if (column < 0 && !none)
+			continue;
+		state->inner_isnull[i] = none || isnull[column - 1];
+		state->inner_values[i] = none ? (Datum) 0 : values[column - 1];
+	}
+}
+
+/* join_batch.c */
+extern bool gpuds_join_load_batch(GpudsJoinState *state);
+extern void gpuds_join_end_sorter(GpudsJoinState *state);
+
+/* join_match.c */
+extern bool gpuds_join_collect_matches(GpudsJoinState *state);
+extern bool gpuds_join_next_pair(GpudsJoinState *state);
+extern bool gpuds_join_next_of_rest(GpudsJoinState *state);
+
+/* join_explain.c */
+extern GpudsScanFigures gpuds_join_own_figures(const GpudsJoinState *state);
+extern void gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es);
+
+#endif /* GPUDS_CUSTOM_JOIN_STATE_H */

@@ -1,0 +1,236 @@
+/* src/gpuds--0.2.0.sql */
+
+\echo Use "CREATE EXTENSION gpuds" to load this file. \quit
+
+-- ---------------------------------------------------------------------------
+-- Access method and operator classes
+--
+-- Families, classes and strategy numbers are btree's.  A family has all the
+-- operators that btree's has: the planner then treats the two alike.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpu_btree_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+CREATE ACCESS METHOD gpu_btree TYPE INDEX HANDLER gpu_btree_handler;
+
+COMMENT ON ACCESS METHOD gpu_btree IS 'B+tree on a device, changed and probed in batches';
+
+CREATE OPERATOR FAMILY bool_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING gpu_btree FAMILY bool_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY char_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING gpu_btree FAMILY char_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY integer_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING gpu_btree FAMILY integer_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY integer_ops USING gpu_btree ADD
+	OPERATOR 1 < (int2, int4), OPERATOR 2 <= (int2, int4), OPERATOR 3 = (int2, int4), OPERATOR 4 >= (int2, int4), OPERATOR 5 > (int2, int4),
+	OPERATOR 1 < (int2, int8), OPERATOR 2 <= (int2, int8), OPERATOR 3 = (int2, int8), OPERATOR 4 >= (int2, int8), OPERATOR 5 > (int2, int8),
+	OPERATOR 1 < (int4, int2), OPERATOR 2 <= (int4, int2), OPERATOR 3 = (int4, int2), OPERATOR 4 >= (int4, int2), OPERATOR 5 > (int4, int2),
+	OPERATOR 1 < (int4, int8), OPERATOR 2 <= (int4, int8), OPERATOR 3 = (int4, int8), OPERATOR 4 >= (int4, int8), OPERATOR 5 > (int4, int8),
+	OPERATOR 1 < (int8, int2), OPERATOR 2 <= (int8, int2), OPERATOR 3 = (int8, int2), OPERATOR 4 >= (int8, int2), OPERATOR 5 > (int8, int2),
+	OPERATOR 1 < (int8, int4), OPERATOR 2 <= (int8, int4), OPERATOR 3 = (int8, int4), OPERATOR 4 >= (int8, int4), OPERATOR 5 > (int8, int4);
+
+CREATE OPERATOR FAMILY oid_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING gpu_btree FAMILY oid_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY xid8_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_btree FAMILY xid8_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY pg_lsn_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING gpu_btree FAMILY pg_lsn_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY money_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING gpu_btree FAMILY money_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY float_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING gpu_btree FAMILY float_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING gpu_btree FAMILY float_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY float_ops USING gpu_btree ADD
+	OPERATOR 1 < (float4, float8), OPERATOR 2 <= (float4, float8), OPERATOR 3 = (float4, float8), OPERATOR 4 >= (float4, float8), OPERATOR 5 > (float4, float8),
+	OPERATOR 1 < (float8, float4), OPERATOR 2 <= (float8, float4), OPERATOR 3 = (float8, float4), OPERATOR 4 >= (float8, float4), OPERATOR 5 > (float8, float4);
+
+CREATE OPERATOR FAMILY datetime_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING gpu_btree FAMILY datetime_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY datetime_ops USING gpu_btree ADD
+	OPERATOR 1 < (date, timestamp), OPERATOR 2 <= (date, timestamp), OPERATOR 3 = (date, timestamp), OPERATOR 4 >= (date, timestamp), OPERATOR 5 > (date, timestamp),
+	OPERATOR 1 < (date, timestamptz), OPERATOR 2 <= (date, timestamptz), OPERATOR 3 = (date, timestamptz), OPERATOR 4 >= (date, timestamptz), OPERATOR 5 > (date, timestamptz),
+	OPERATOR 1 < (timestamp, date), OPERATOR 2 <= (timestamp, date), OPERATOR 3 = (timestamp, date), OPERATOR 4 >= (timestamp, date), OPERATOR 5 > (timestamp, date),
+	OPERATOR 1 < (timestamp, timestamptz), OPERATOR 2 <= (timestamp, timestamptz), OPERATOR 3 = (timestamp, timestamptz), OPERATOR 4 >= (timestamp, timestamptz), OPERATOR 5 > (timestamp, timestamptz),
+	OPERATOR 1 < (timestamptz, date), OPERATOR 2 <= (timestamptz, date), OPERATOR 3 = (timestamptz, date), OPERATOR 4 >= (timestamptz, date), OPERATOR 5 > (timestamptz, date),
+	OPERATOR 1 < (timestamptz, timestamp), OPERATOR 2 <= (timestamptz, timestamp), OPERATOR 3 = (timestamptz, timestamp), OPERATOR 4 >= (timestamptz, timestamp), OPERATOR 5 > (timestamptz, timestamp);
+
+CREATE OPERATOR FAMILY time_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING gpu_btree FAMILY time_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY timetz_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING gpu_btree FAMILY timetz_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY interval_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING gpu_btree FAMILY interval_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY uuid_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING gpu_btree FAMILY uuid_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY macaddr_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING gpu_btree FAMILY macaddr_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY macaddr8_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING gpu_btree FAMILY macaddr8_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY enum_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY enum_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+-- ---------------------------------------------------------------------------
+-- Lookups of many keys
+--
+-- They see what a query sees in their place, and ask for the privileges that it needs. The index may be a
+-- temporary one, which parallel workers cannot read.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpuds_lookup(index regclass, keys anyarray) RETURNS TABLE (ordinality bigint, ctid tid)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_lookup(regclass, anyarray) IS 'rows that have keys of an array in the first column of an index';
+
+CREATE FUNCTION gpuds_contains(index regclass, keys anyarray) RETURNS boolean[]
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_contains(regclass, anyarray) IS 'which keys of an array the first column of an index has rows of';
+
+-- Not STRICT: a bound that is null is none.
+CREATE FUNCTION gpuds_count(index regclass, lo anycompatible, hi anycompatible) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_count(regclass, anycompatible, anycompatible) IS
+	'number of rows with lo <= first column of an index <= hi; a bound that is null is none';
+
+-- ---------------------------------------------------------------------------
+-- Administration
+--
+-- Check, load and evict ask for ownership of the table themselves.  Of an index, the views
+-- show something to those only who may see the table's rows, or monitor the server.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpuds_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_check(regclass, boolean) IS
+	'raise an error if something is wrong with an index';
+
+CREATE FUNCTION gpuds_index_load(index regclass) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; an error if there is no room';
+
+CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
+
+-- For everybody: what it shows are sums over all indexes.
+CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
+		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text,
+		OUT since timestamptz, OUT losses bigint, OUT staging_used bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+-- For everybody: what it shows are sums over all indexes.
+CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total bigint,
+		OUT memory_used bigint, OUT memtables bigint, OUT operations bigint, OUT drained bigint,
+		OUT overflows bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
+		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches bigint, OUT probes bigint,
+		OUT entries_returned bigint, OUT applied_operations bigint, OUT loads bigint,
+		OUT device_time double precision, OUT fallbacks bigint, OUT launches bigint,
+		OUT mean_batch double precision, OUT bus_bytes bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW gpuds_devices AS
+	SELECT d.name, d.kind, d.memory_total, d.memory_used, d.worker_pid, d.state, d.detail,
+		d.since, d.losses, d.staging_used
+	FROM gpuds_device_state() d;
+
+CREATE VIEW gpuds_memtables AS
+	SELECT m.drainer_pid, m.memory_total, m.memory_used, m.memtables, m.operations, m.drained, m.overflows
+	FROM gpuds_memtable_state() m;
+
+CREATE VIEW gpuds_indexes AS
+	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
+		pg_catalog.substr(a.amname::text, 5) AS structure,
+		s.device, s.state, s.entries, s.bytes, s.journal_position, s.applied_position
+	FROM pg_catalog.pg_index x
+		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
+		JOIN pg_catalog.pg_class i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid
+		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
+		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+		CROSS JOIN LATERAL gpuds_index_state(x.indexrelid) s
+	WHERE a.amname OPERATOR(pg_catalog.=) 'gpu_btree' AND i.relkind OPERATOR(pg_catalog.=) 'i';
+
+CREATE VIEW gpuds_stat_indexes AS
+	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
+		s.scans, s.batches, s.probes, s.entries_returned, s.applied_operations, s.loads, s.device_time,
+		s.fallbacks, s.launches, s.mean_batch, s.bus_bytes
+	FROM pg_catalog.pg_index x
+		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
+		JOIN pg_catalog.pg_class i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid
+		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
+		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
+		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
+	WHERE a.amname OPERATOR(pg_catalog.=) 'gpu_btree' AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
+
+GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

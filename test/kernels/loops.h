@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * loops.h
+ *	  The CPU device's loops for a view of a B+tree, which may be of a version
+ *	  that its tree no longer has, or of nodes that no arena has.
+ *
+ * The loops take an arena and a tree, so they get a tree whose only version is the
+ * view's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TEST_KERNELS_LOOPS_H
+#define TEST_KERNELS_LOOPS_H
+
+#include "common.h"
+
+#include "device/cpu_dispatch.h"
+
+static inline CpuBtree
+test_tree_of_view(const BtreeView *view)
+{
+	CpuBtree tree = { .head = cpu_btree_make_head(view->nwords, view->height, view->root),
+					  .nwords = (uint32_t) view->nwords,
+					  .count = { view->entries, view->entries } };
+
+	return tree;
+}
+
+/* As CpuScan. */
+static inline int64_t
+test_scan(const GpudsCpuKernels *kernels, const BtreeView *view, GpudsScan *scan, bool forward,
+		  GpudsEntry *out, int64_t cap)
+{
+	CpuBtree tree = test_tree_of_view(view);
+
+	return kernels->scan[GPUDS_STRUCTURE_BTREE]((const Arena *) view->base, (const CpuTree *) &tree, scan,
+												forward, out, cap);
+}
+
+/* As CpuCounter. */
+static inline void
+test_count(const GpudsCpuKernels *kernels, const BtreeView *view, GpudsScan *scan, int64_t most,
+		   CpuCount *count)
+{
+	CpuBtree tree = test_tree_of_view(view);
+
+	CHECK(kernels->count[GPUDS_STRUCTURE_BTREE]((const Arena *) view->base, (const CpuTree *) &tree, scan,
+												most, count));
+}
+
+#endif /* TEST_KERNELS_LOOPS_H */

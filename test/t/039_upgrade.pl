@@ -1,0 +1,148 @@
+# The SQL objects of a former version and this library: they work, and ALTER EXTENSION UPDATE makes
+# of them what CREATE EXTENSION makes.  Indexes of another format are refused and left alone, and
+# REINDEX rebuilds them.  (test/upgrade has a former version's library, too.)
+
+use strict;
+use warnings;
+
+use Digest::MD5;
+use GpudsTest;
+use GpudsUpgrade;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('upgrade', damage => 1, no_extension => 1);
+my $block_size = $node->safe_psql('postgres', 'SHOW block_size');
+my $version = $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuds'");
+
+#
+# SQL objects
+#
+
+# In a schema of its own: what a script does must not depend on where the extension is
+for my $database ('fresh', 'former')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, 'CREATE SCHEMA elsewhere; CREATE EXTENSION gpuds SCHEMA elsewhere' . ($database eq 'former' ? " VERSION '0.1.0'" : ''));
+	$node->safe_psql('postgres', "ALTER DATABASE $database SET search_path = public, elsewhere");
+}
+is($node->safe_psql('former', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"), '0.1.0', 'the former version can be installed');
+device_ready_in('former') if on_cuda();
+
+$node->safe_psql('former', <<'END');
+CREATE TABLE t (k bigint, v int) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i * 7919 % 10007, i FROM generate_series(1, 5000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k) INCLUDE (v);
+INSERT INTO t SELECT i, i FROM generate_series(10001, 11000) i;
+CREATE VIEW of_a_user AS SELECT indexrelname, structure FROM gpuds_indexes;
+END
+is($node->safe_psql('former', "SELECT gpuds_contains('t_k', '{7919,20000,11000}'::bigint[]), gpuds_count('t_k', 10501, NULL), (SELECT count(*) FROM gpuds_lookup('t_k', '{7919,10501}'::bigint[]))"),
+	'{t,f,t}|500|2', 'its functions are served');
+is($node->safe_psql('former', 'SELECT (SELECT count(*) > 0 FROM gpuds_devices), (SELECT memory_total > 0 FROM gpuds_memtables), (SELECT count(*) FROM gpuds_indexes), (SELECT count(*) FROM gpuds_stat_indexes)'),
+	't|t|1|1', 'and its views');
+is($node->safe_psql('former', "SELECT gpuds_index_evict('t_k'), gpuds_index_load('t_k')"), 't|t', 'and what administrates');
+
+$node->safe_psql('former', 'ALTER EXTENSION gpuds UPDATE');
+is($node->safe_psql('former', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"), $version, "the update leads to $version");
+same_objects($node, 'and to the same objects as a new installation', 'former', 'fresh');
+is($node->safe_psql('former', 'SELECT * FROM of_a_user'), 't_k|btree', "users' views stay");
+is($node->safe_psql('former', "SELECT gpuds_index_check('t_k', true); SET enable_seqscan = off; SELECT count(*), sum(v) FROM t WHERE k > 10000"),
+	"\n" . $node->safe_psql('former', 'SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SET gpuds.enable_aggregate = off; SET gpuds.enable_scan = off; SELECT count(*), sum(v) FROM t WHERE k > 10000'),
+	'and so do indexes');
+
+# Objects that are newer than the library: as many columns as there are, and one more
+my @columns = map { "OUT c$_ bigint" } 1 .. 7;
+my $state = "AS '\$libdir/gpuds', 'gpuds_memtable_state' LANGUAGE C";
+my ($rc, $out, $err) = $node->psql('former', 'CREATE FUNCTION newer(' . join(', ', @columns, 'OUT more bigint') . ") $state; SELECT * FROM newer()");
+like($err, qr/ERROR:  function newer has 8 columns, but the library of gpuds has 7\n.*older library.*\n.*restart the server/s, 'a newer function is refused');
+$node->safe_psql('former', 'CREATE FUNCTION older(' . join(', ', @columns[0 .. 2]) . ") $state");
+is($node->safe_psql('former', 'SELECT c2 FROM older()'), $node->safe_psql('former', 'SELECT memory_total FROM gpuds_memtables'), 'an older one gets the columns that it knows');
+
+#
+# Formats
+#
+
+sub file_of
+{
+	my ($index) = @_;
+	return $node->data_dir . '/' . $node->safe_psql('former', "SELECT pg_relation_filepath('$index')");
+}
+
+sub digest
+{
+	my ($path) = @_;
+
+	open(my $fh, '<:raw', $path) or die "$path: $!";
+	return Digest::MD5->new->addfile($fh)->hexdigest;
+}
+
+$node->safe_psql('former', <<'END');
+CREATE TABLE u (k int, v int) WITH (autovacuum_enabled = off);
+INSERT INTO u SELECT i, i % 1000 FROM generate_series(1, 3000) i;
+CREATE INDEX u_k ON u USING gpu_btree (k);
+CREATE INDEX u_v ON u USING gpu_btree (v);
+INSERT INTO u SELECT i, i % 1000 FROM generate_series(3001, 4000) i;
+CHECKPOINT;
+END
+my $present = metapage_format(file_of('u_k'));
+
+# The metapage of format 1 was shorter
+for my $other ([ 1, 152, 'older' ], [ $present - 1, undef, 'older' ], [ $present + 1, undef, 'newer' ], [ $present + 1, 8000, 'newer' ])
+{
+	my ($format, $lower, $age) = @$other;
+	my $path = file_of('u_k');
+	my $name = "format $format, $age" . (defined $lower ? ", data end at $lower" : '');
+
+	$node->stop;
+	set_metapage_format($path, $format, $lower);
+	my $before = digest($path);
+	$node->start;
+	device_ready_in('former') if on_cuda();
+
+	my $only_k = 'SET enable_seqscan = off; SET client_min_messages = error; ';
+	for my $statement (
+		[ 'index scan', "$only_k SET gpuds.enable_scan = off; SELECT v FROM u WHERE k = 17" ],
+		[ 'bitmap scan', "$only_k SET enable_indexscan = off; SET gpuds.enable_scan = off; SELECT v FROM u WHERE k < 17" ],
+		[ 'index-only scan', "$only_k SET gpuds.enable_aggregate = off; SELECT count(k) FROM u WHERE k < 17" ],
+		[ 'scan in a batch', "$only_k SELECT v FROM u WHERE k = ANY (ARRAY(SELECT generate_series(1, 1000)))" ],
+		[ 'count', "$only_k SELECT count(*) FROM u WHERE k > 17" ],
+		[ 'contains', "SELECT gpuds_contains('u_k', '{1,2}'::int[])" ],
+		[ 'INSERT', 'INSERT INTO u VALUES (1, 1)' ],
+		[ 'COPY', "COPY u FROM PROGRAM 'echo 1,1' (FORMAT csv)" ],
+		[ 'VACUUM', 'DELETE FROM u WHERE v = 999; VACUUM (INDEX_CLEANUP ON) u' ],
+		[ 'check', "SELECT gpuds_index_check('u_k', true)" ],
+		[ 'load', "SELECT gpuds_index_load('u_k')" ])
+	{
+		my ($what, $sql) = @$statement;
+
+		($rc, $out, $err) = $node->psql('former', "\\set VERBOSITY verbose\n$sql;");
+		like($err, qr/ERROR:  XX002: index "u_k" has format version $format, but this version of gpuds reads only $present\nDETAIL:  An? $age version/,
+			"$name: $what says so");
+		like($err, qr/HINT:  Please REINDEX it\./, "$name: $what says what to do");
+	}
+	is($node->safe_psql('former', "SELECT string_agg(indexrelname, ' ') FILTER (WHERE state = 'other format'), count(*) FROM gpuds_indexes WHERE relname = 'u'"),
+		'u_k|2', "$name: the view shows which");
+	is($node->safe_psql('former', 'SET enable_seqscan = off; SELECT count(*) FROM u WHERE v = 500'), '4', "$name: other indexes serve");
+
+	$node->stop;
+	is(digest($path), $before, "$name: the file is as it was");
+	$node->start;
+	device_ready_in('former') if on_cuda();
+	$node->safe_psql('former', 'REINDEX INDEX u_k; INSERT INTO u VALUES (5000, 999); VACUUM (INDEX_CLEANUP ON) u; CHECKPOINT');
+	is(metapage_format(file_of('u_k')) . $node->safe_psql('former', "SELECT gpuds_index_check('u_k', true)"), $present, "$name: REINDEX mends it");
+	is($node->safe_psql('former', 'SET enable_seqscan = off; SELECT count(*) FROM u WHERE k > 3990'),
+		$node->safe_psql('former', 'SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SET gpuds.enable_aggregate = off; SET gpuds.enable_scan = off; SELECT count(*) FROM u WHERE k > 3990'),
+		"$name: and answers are right");
+}
+$node->stop;
+
+done_testing();
+
+# Waits until a worker serves the device; the extension is not in the database that device_ready asks
+sub device_ready_in
+{
+	my ($database) = @_;
+
+	$node->poll_query_until($database, "SELECT state = 'ready' FROM gpuds_devices WHERE kind = 'cuda'") or die 'the device does not get ready';
+	return;
+}
