@@ -5,6 +5,9 @@
 use strict;
 use warnings;
 use JSON::PP;
+use Text::Wrap qw(wrap);
+
+$Text::Wrap::columns = 101;    # lines of up to 100
 
 my ($dir, $times, $tolerance) = @ARGV;
 my (%values, %kind, %unit, @works, $machine);
@@ -86,5 +89,7 @@ for my $work (@works)
 		sprintf('%.2fx', $gain), defined $noise ? sprintf('%.2fx', $noise) : '', $mark);
 }
 print $text;
-printf "\n%s, %d CPUs, PostgreSQL %s, %s rows; medians of %d runs each, alternating. Worse by more than %g %%: %d.\n",
-  @$machine{qw(cpu cpus postgresql rows)}, $times, $tolerance, scalar @worse;
+print "\n",
+  wrap('', '',
+	sprintf("%s, %d CPUs, PostgreSQL %s, %s rows; medians of %d runs each, alternating. Worse by more than %g %%: %d.\n",
+		@$machine{qw(cpu cpus postgresql rows)}, $times, $tolerance, scalar @worse));

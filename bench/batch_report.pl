@@ -12,6 +12,9 @@ use strict;
 use warnings;
 use JSON::PP;
 use List::Util qw(max);
+use Text::Wrap qw(wrap);
+
+$Text::Wrap::columns = 101;    # lines of up to 100
 
 my ($raw, $machine_file, $out) = @ARGV;
 my (%runs, %plan, %data, %machine, %seen, @workers);
@@ -178,9 +181,9 @@ sub markdown
 }
 
 my $text = markdown(@rows);
-my $foot = "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
+my $foot = wrap('', '', "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
   . commas($data{'rows t'}) . " rows with $data{'shape t'} keys, " . commas($data{'rows o'}) . " outer rows, whose join has "
-  . commas($data{'rows join'}) . " rows; medians of $machine{rounds} alternating rounds, $machine{date}.\n";
+  . commas($data{'rows join'}) . " rows; medians of $machine{rounds} alternating rounds, $machine{date}.\n");
 write_file('figures.md', "$text\n$foot");
 print "\n$text\n$foot\nWritten to $out.\n";
 

@@ -13,6 +13,8 @@ BEGIN
 		set_config('enable_indexscan', (way <> 'bitmap')::text, false),
 		set_config('enable_indexonlyscan', (way <> 'bitmap')::text, false),
 		set_config('enable_bitmapscan', (way <> 'index')::text, false);
+	-- gpuds's own nodes are the planner's choice; former commits have not all of them.
+	PERFORM set_config(name, (way = 'auto')::text, false) FROM pg_settings WHERE name LIKE 'gpuds.enable%';
 END
 $$;
 

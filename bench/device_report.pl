@@ -9,6 +9,9 @@ use strict;
 use warnings;
 use JSON::PP;
 use List::Util qw(max);
+use Text::Wrap qw(wrap);
+
+$Text::Wrap::columns = 101;    # lines of up to 100
 
 my ($raw, $out) = @ARGV;
 my (%machine, @rows);
@@ -79,10 +82,10 @@ for my $i (0 .. $#lines)
 	$text .= '| ' . join(' | ', @cells) . " |\n";
 	$text .= '|' . join('|', map { '-' x ($width[$_] + 1) . ($_ == 1 || $_ == 4 ? ':' : '-') } 0 .. 4) . "|\n" if $i == 0;
 }
-my $foot = "$machine{card}, driver for CUDA $machine{driver}, built with CUDA $machine{runtime}; " . commas($machine{entries})
-  . ' entries, ' . commas($machine{probes}) . " probes, medians of $machine{rounds} runs, seed $machine{seed}.\n"
-  . "Every answer was compared with the CPU's.  TB/s: bytes that the work must at least move, each line read once\n"
-  . "a probe, over its time; a copy inside the device gets $machine{copy_tb_s} TB/s (read and written).\n";
+my $foot = wrap('', '', "$machine{card}, driver for CUDA $machine{driver}, built with CUDA $machine{runtime}; " . commas($machine{entries})
+  . ' entries, ' . commas($machine{probes}) . " probes, medians of $machine{rounds} runs, seed $machine{seed}. "
+  . "Every answer was compared with the CPU's. TB/s: bytes that the work must at least move, each line read once "
+  . "a probe, over its time; a copy inside the device gets $machine{copy_tb_s} TB/s (read and written).\n");
 write_file('device.md', "$text\n$foot");
 print "\n$text\n$foot\nWritten to $out.\n";
 

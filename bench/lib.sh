@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# bench/lib.sh: what bench/demo, bench/run and bench/gpu share: a private build
+# bench/lib.sh: what the scripts of bench share: a private build
 # of the extension, a throw-away server with it, and ways to measure.  Sourced,
 # never run.
 #
@@ -63,10 +63,9 @@ make_workplace()
 	chmod 755 "$work"
 }
 
-# prepare: packages, working directory, a private PostgreSQL with the extension built into it.
-prepare()
+# make_copies: the working directory, with copies of the tree and of PostgreSQL's programs.
+make_copies()
 {
-	install_packages >&2
 	find_postgres >&2
 	make_workplace
 	trap clean_up EXIT
@@ -74,6 +73,13 @@ prepare()
 	trap 'exit 143' TERM HUP
 	copy_tree
 	copy_postgres
+}
+
+# prepare: packages, working directory, a private PostgreSQL with the extension built into it.
+prepare()
+{
+	install_packages >&2
+	make_copies
 	[ "$am" != btree ] || return 0
 	say "building gpuds"
 	if ! { as_user make -C "$build" -j2 with_llvm=no PG_CONFIG="$pg_config" &&
@@ -82,6 +88,26 @@ prepare()
 		tail -30 "$work/log/build" >&2
 		die "the build failed"
 	fi
+}
+
+# prepare_host DEVICES: the same on any host, with the GPU's library if there is a GPU.  Sets machine, the card's
+# name, and gpu, what figures add to the processor's name; both are empty if there is none, and DEVICES must be "cpu"
+# then.  The caller has sourced test/gpu.sh, and set what options say of bundle and built.
+prepare_host()
+{
+	machine='' gpu=''
+	if ! command -v nvidia-smi >/dev/null; then
+		[ "$1" = cpu ] || die "there is no GPU here"
+		export CUDA=no
+		prepare
+		return
+	fi
+	prepare_gpu_host >&2
+	make_copies
+	say "building gpuds"
+	install_extension >"$work/log/build" 2>&1 </dev/null || die "$(tail -30 "$work/log/build")"
+	machine=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1 | sed 's/^NVIDIA //')
+	gpu="; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 }
 
 # new_server [setting ...]: a server of a size that fits the machine.

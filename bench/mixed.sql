@@ -1,7 +1,7 @@
 --
 -- mixed.sql: functions of bench/mixed
 --
--- Variables: rows, keys (how many = ANY asks for).
+-- Variables: rows, keys (how many = ANY asks for), sides (schemas, with commas between).
 --
 \ir common.sql
 
@@ -12,27 +12,19 @@ INSERT INTO bench.keyset
 SELECT array_agg(j * (:rows / :keys) * 2654435761 % 4294967291 ORDER BY random()) FROM generate_series(1, :keys) j;
 
 -- any_ms: milliseconds that = ANY of all keys takes, in each schema; the plan is made at the first call.
-DO
-$$
-DECLARE
-	side text;
-BEGIN
-	FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
-		EXECUTE format($f$
-			CREATE FUNCTION %1$I.any_ms(again int) RETURNS float8 LANGUAGE plpgsql AS
-			$_$
-			DECLARE
-				wanted bigint[] := (SELECT keys FROM bench.keyset);
-				started timestamptz := clock_timestamp();
-				answer numeric;
-			BEGIN
-				SELECT sum(v) INTO answer FROM %1$I.t WHERE k = ANY (wanted);
-				RETURN extract(epoch FROM clock_timestamp() - started) * 1000;
-			END
-			$_$ $f$, side);
-	END LOOP;
-END
-$$;
+SELECT format($f$
+	CREATE FUNCTION %1$I.any_ms(again int) RETURNS float8 LANGUAGE plpgsql AS
+	$_$
+	DECLARE
+		wanted bigint[] := (SELECT keys FROM bench.keyset);
+		started timestamptz := clock_timestamp();
+		answer numeric;
+	BEGIN
+		SELECT sum(v) INTO answer FROM %1$I.t WHERE k = ANY (wanted);
+		RETURN extract(epoch FROM clock_timestamp() - started) * 1000;
+	END
+	$_$ $f$, side)
+FROM unnest(string_to_array(:'sides', ',')) side \gexec
 
 -- Buffers that a lookup of one key visits, mean of n lookups in a table of the search path.
 CREATE FUNCTION bench.visits(relation text, n int, rows bigint) RETURNS float8 LANGUAGE plpgsql AS

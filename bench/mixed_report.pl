@@ -4,13 +4,16 @@
 # on standard output and as JSON, Markdown and, where gnuplot is found, SVG in the
 # folder OUT.
 #
-# RAW has lines of section, item, side, round, value, unit.  The sides are bt (btree)
-# and the devices of gpu_btree.  Items of runs by pgbench are "NAME tps CLIENTS", p50
-# and p99.  MACHINE has names and values.
+# RAW has lines of section, item, side, round, value, unit.  The sides are bt (btree),
+# the devices of gpu_btree, and none where there is no index.  Items of runs by pgbench
+# are "NAME tps CLIENTS", p50 and p99.  MACHINE has names and values.
 use strict;
 use warnings;
 use JSON::PP;
 use List::Util qw(max min);
+use Text::Wrap qw(wrap);
+
+$Text::Wrap::columns = 101;    # lines of up to 100
 
 my ($raw, $machine_file, $out) = @ARGV;
 my (%runs, %machine, %clients);
@@ -115,6 +118,12 @@ sub compare
 	return;
 }
 
+for my $n (numerically(keys %{ $clients{meet} || {} }))
+{
+	compare("insert a row, no index, " . clients($n), 'meet', "insert tps $n", 'tps', 'none', 'rate');
+	compare("count that reads no table, " . clients($n), 'meet', "count tps $n", 'tps', 'none', 'rate');
+	compare("both in a transaction, " . clients($n), 'meet', "both tps $n", 'tps', 'none', 'rate');
+}
 for my $device (@devices)
 {
 	for my $n (numerically(keys %{ $clients{mixed} || {} }))
@@ -147,7 +156,7 @@ for my $device (@devices)
 		compare("lookups after 20 updates, " . clients($n), 'updates', "lookup tps $n", 'tps', $device, 'rate');
 	}
 	line('an update of all ' . commas(value('updates', 'rows', 'bt') // 0) . ' rows', $device, 'ms',
-		value('updates', 'update', 'bt'), value('updates', 'update', 'gp'), 'faster');
+		value('updates', 'update', 'bt'), value('updates', 'update', $device), 'faster');
 	for (['alone', 'without writers'], ['writers', 'beside 2 writers'])
 	{
 		my ($item, $words) = @$_;
@@ -219,8 +228,8 @@ sub markdown
 
 my $text = markdown('btree', 'gpu_btree', \@rows);
 $text .= "\nThe same side beside two writers, against without:\n\n" . markdown('without', 'beside writers', \@costs) if @costs;
-my $foot = "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
-  . commas($machine{rows}) . " rows, medians of $machine{rounds} alternating runs, $machine{date}.\n";
+my $foot = wrap('', '', "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
+  . commas($machine{rows}) . " rows, medians of $machine{rounds} alternating runs, $machine{date}.\n");
 write_file('figures.md', "$text\n$foot");
 print "\n$text\n$foot\nWritten to $out.\n";
 

@@ -10,6 +10,9 @@ use strict;
 use warnings;
 use JSON::PP;
 use List::Util qw(min max);
+use Text::Wrap qw(wrap);
+
+$Text::Wrap::columns = 101;    # lines of up to 100
 
 my ($raw, $machine_file, $out) = @ARGV;
 my (%runs, %unit, %machine);
@@ -237,14 +240,15 @@ for my $i (0 .. $#lines)
 	$text .= '|' . join('|', map { '-' x ($width[$_] + 1) . ($_ >= 1 && $_ <= 3 ? ':' : '-') } 0 .. 5) . "|\n" if $i == 0;
 }
 my $foot = "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
-  . "$rows rows, medians of $machine{rounds} alternating runs, $machine{date}.\n";
+  . "$rows rows, medians of $machine{rounds} alternating runs, $machine{date}.";
 if (@sizes)
 {
 	$foot .= defined $more{break_even}{keys}
-	  ? "`= ANY`: gpu_btree is the faster one from $more{break_even}{keys} keys on.\n"
-	  : "`= ANY`: btree is the faster one at every size up to $sizes[-1] keys.\n";
+	  ? " `= ANY`: gpu_btree is the faster one from $more{break_even}{keys} keys on."
+	  : " `= ANY`: btree is the faster one at every size up to $sizes[-1] keys.";
 }
-$foot .= sprintf("The structure in memory takes %.1f bytes an entry.\n", $more{memory}{bytes_per_entry}) if $more{memory};
+$foot .= sprintf(" The structure in memory takes %.1f bytes an entry.", $more{memory}{bytes_per_entry}) if $more{memory};
+$foot = wrap('', '', "$foot\n");
 write_file('figures.md', "$text\n$foot");
 print "\n$text\n$foot\nWritten to $out.\n";
 
