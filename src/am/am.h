@@ -22,8 +22,12 @@
 #include "key/key.h"
 #include "mirror/mirror.h"
 
-/* Strategy numbers are btree's, so that core's assumptions about them hold. */
+/*
+ * Strategy numbers are those of core's access methods, so that core's assumptions about them hold: btree's where
+ * there is an order, else hash's.
+ */
 #define GPUDS_NSTRATEGIES 5
+#define GPUDS_NHASH_STRATEGIES 1
 
 #define GPUDS_DEFAULT_FILLFACTOR 90
 #define GPUDS_MIN_FILLFACTOR 50
@@ -197,6 +201,11 @@ extern void gpuds_index_only_end(GpudsIndexOnly *only);
 extern IndexBulkDeleteResult *gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 												IndexBulkDeleteCallback callback, void *state);
 extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats);
+
+/* classes.c */
+extern bool gpuds_index_orders(const IndexOptInfo *index);
+extern bool gpuds_index_has_equality(const IndexOptInfo *index, int column, Oid op);
+extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 
 /* cost.c */
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);

@@ -115,7 +115,7 @@ is_equality(IndexOptInfo *index, int column, Expr *clause)
 		op = ((ScalarArrayOpExpr *) clause)->opno;
 	else
 		return false;
-	return get_op_opfamily_strategy(op, index->opfamily[column]) == BTEqualStrategyNumber;
+	return gpuds_index_has_equality(index, column, op);
 }
 
 /*

@@ -15,34 +15,35 @@
 #include "structure.h"
 
 PG_FUNCTION_INFO_V1(gpu_btree_handler);
+PG_FUNCTION_INFO_V1(gpu_hash_handler);
 
 /*
- * Handler of gpu_btree.
+ * What all access methods of gpuds share.  ordered: scans give keys in order.
  *
  * amcanunique is false: a duplicate check would have to be synchronous with
  * all other sessions, which is what appending to a journal avoids.
  * ampredlocks is false: core locks the whole index for SERIALIZABLE.
  */
-Datum
-gpu_btree_handler(PG_FUNCTION_ARGS)
+static IndexAmRoutine *
+make_routine(bool ordered)
 {
 	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
 
-	routine->amstrategies = GPUDS_NSTRATEGIES;
-	routine->amsupport = 0;
+	routine->amstrategies = ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
+	routine->amsupport = ordered ? 0 : GPUDS_NPROCS;
 	routine->amoptsprocnum = 0;
-	routine->amcanorder = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
+	routine->amcanorder = ordered;
 	routine->amcanorderbyop = false;
-	routine->amcanbackward = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
+	routine->amcanbackward = ordered;
 	routine->amcanunique = false;
 	routine->amcanmulticol = true;
-	routine->amoptionalkey = true;
+	routine->amoptionalkey = ordered;
 	routine->amsearcharray = true;
 	routine->amsearchnulls = true;
 	routine->amstorage = false;
-	routine->amclusterable = gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED);
+	routine->amclusterable = ordered;
 	routine->ampredlocks = false;
-	routine->amcanparallel = true;
+	routine->amcanparallel = ordered;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = true;
 	/* Compaction is cleanup's, also after a bulk delete: so not only the conditional kind. */
@@ -66,12 +67,25 @@ gpu_btree_handler(PG_FUNCTION_ARGS)
 	routine->amgettuple = gpuds_gettuple;
 	routine->amgetbitmap = gpuds_getbitmap;
 	routine->amendscan = gpuds_endscan;
-	routine->ammarkpos = gpuds_markpos;
-	routine->amrestrpos = gpuds_restrpos;
+	routine->ammarkpos = ordered ? gpuds_markpos : NULL;
+	routine->amrestrpos = ordered ? gpuds_restrpos : NULL;
 	routine->amestimateparallelscan = gpuds_shared_scan_size;
 	routine->aminitparallelscan = gpuds_shared_scan_init;
 	routine->amparallelrescan = gpuds_shared_scan_rescan;
 	GpudsSetLaterProperties(routine);
+	return routine;
+}
 
-	PG_RETURN_POINTER(routine);
+/* Handler of gpu_btree: keys in order. */
+Datum
+gpu_btree_handler(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(make_routine(gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED)));
+}
+
+/* Handler of gpu_hash: equality, of any type that has a hash function. */
+Datum
+gpu_hash_handler(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(make_routine(false));
 }

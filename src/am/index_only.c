@@ -32,10 +32,14 @@ struct GpudsIndexOnly
 bool
 gpuds_can_return(Relation index, int column)
 {
+	const int nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	Oid type;
 
-	if (column > IndexRelationGetNumberOfKeyAttributes(index))
+	if (column > nkeys)
 		return true;
+	if (gpuds_key_is_hashed(index->rd_indam->amcanorder, nkeys, index->rd_opfamily, index->rd_opcintype,
+							column - 1))
+		return false;
 	type = index->rd_opcintype[column - 1];
 	if (type == ANYENUMOID)
 		type = TupleDescAttr(RelationGetDescr(index), column - 1)->atttypid;

@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
+#include "am/recheck.h"
 #include "am/shared_scan.h"
 #include "am/visible.h"
 #include "journal/journal.h"
@@ -77,8 +78,10 @@ typedef struct GpudsScanState
 	GpudsMirrorRef ref;
 	GpudsFallback *fallback;
 
-	MemoryContext key_context; /* of set */
+	MemoryContext key_context; /* of set and recheck */
 	GpudsKeySet set;
+	bool checks;           /* rows are looked at before they are given (recheck.h) */
+	GpudsRecheck *recheck; /* what looks at them; NULL: none has been */
 	bool synced; /* barrier passed since the last rescan */
 
 	ScanPlace place;
@@ -143,6 +146,17 @@ kill_current(GpudsScanState *state)
 	state->killed[state->nkilled++] = state->current;
 }
 
+/* Gives back what belongs to the keys. */
+static void
+forget_keys(GpudsScanState *state)
+{
+	if (state->recheck)
+		gpuds_recheck_end(state->recheck);
+	state->recheck = NULL;
+	state->checks = false;
+	MemoryContextReset(state->key_context);
+}
+
 /* Nothing has been read of the scan's set. */
 static void
 restart(GpudsScanState *state, bool mvcc)
@@ -180,12 +194,31 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	hand_on_killed(state);
 	if (state->only)
 		gpuds_index_only_reset(state->only);
-	MemoryContextReset(state->key_context);
+	forget_keys(state);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set(scan->indexRelation, &state->info.layout, scan->keyData, scan->numberOfKeys, &state->set);
 	MemoryContextSwitchTo(old);
 	restart(state, mvcc);
-	scan->xs_recheck = state->set.recheck || (scan->numberOfKeys > 0 && !mvcc && !is_planners(scan));
+	state->checks = mvcc && gpuds_recheck_is_needed(&state->info.layout, scan->keyData, scan->numberOfKeys);
+	scan->xs_recheck = state->set.recheck || (state->set.hashed && !state->checks) ||
+					   (scan->numberOfKeys > 0 && !mvcc && !is_planners(scan));
+}
+
+/* Is the row of an entry one that was asked for, as far as the executor will not look?  tid: the entry's. */
+static bool
+passes_check(IndexScanDesc scan, GpudsScanState *state, uint64 tid)
+{
+	if (!state->checks)
+		return true;
+	if (state->recheck == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->key_context);
+
+		state->recheck = gpuds_recheck_begin(scan->indexRelation, &state->info.layout, scan->keyData,
+											 scan->numberOfKeys);
+		MemoryContextSwitchTo(old);
+	}
+	return gpuds_recheck_tid(state->recheck, scan->xs_snapshot, tid);
 }
 
 /* Can the mirror's device sort the TIDs that the scan wants? */
@@ -450,6 +483,8 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 			state->current = *entry;
 			state->place = PLACE_ON;
 			gpuds_entry_tid(entry, &scan->xs_heaptid);
+			if (!passes_check(scan, state, entry->t & ENTRY_TID_MASK))
+				continue;
 			if (!scan->xs_want_itup || return_row(scan, state))
 				return true;
 		}
@@ -469,7 +504,7 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 	MemoryContext old;
 
 	hand_on_killed(state);
-	MemoryContextReset(state->key_context);
+	forget_keys(state);
 	old = MemoryContextSwitchTo(state->key_context);
 	gpuds_key_set_of_probes(probe, entries, n, &state->set);
 	MemoryContextSwitchTo(old);
@@ -713,33 +748,36 @@ gpuds_scan_skip_rest(IndexScanDesc scan, int64 n)
  * Adds TIDs to the bitmap; ascending ones are cheapest.
  */
 static void
-add_to_bitmap(TIDBitmap *tbm, const uint64 *tids, int64 n, bool recheck)
+add_to_bitmap(IndexScanDesc scan, TIDBitmap *tbm, const uint64 *tids, int64 n)
 {
+	GpudsScanState *state = scan->opaque;
 	ItemPointerData pointers[256];
 	int npointers = 0;
 
 	for (int64 i = 0; i < n; i++)
 	{
+		if (!passes_check(scan, state, tids[i]))
+			continue;
 		ItemPointerSet(&pointers[npointers], (BlockNumber) (tids[i] >> 16),
 					   (OffsetNumber) (tids[i] & 0xFFFF));
 		if (++npointers == lengthof(pointers))
 		{
-			tbm_add_tuples(tbm, pointers, npointers, recheck);
+			tbm_add_tuples(tbm, pointers, npointers, scan->xs_recheck);
 			npointers = 0;
 		}
 	}
 	if (npointers > 0)
-		tbm_add_tuples(tbm, pointers, npointers, recheck);
+		tbm_add_tuples(tbm, pointers, npointers, scan->xs_recheck);
 }
 
 static void
-sort_into_bitmap(TIDBitmap *tbm, uint64 *tids, int64 n, bool recheck)
+sort_into_bitmap(IndexScanDesc scan, TIDBitmap *tbm, uint64 *tids, int64 n)
 {
 	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
 
 	sort_u64(tids, scratch, n);
 	pfree(scratch);
-	add_to_bitmap(tbm, tids, n, recheck);
+	add_to_bitmap(scan, tbm, tids, n);
 }
 
 /*
@@ -787,7 +825,7 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	if (!gpuds_probe_fresh_tids(&state->ref, &state->scan, &fresh, &nfresh))
 		nfresh = -1;
 	if (nfresh > 0)
-		sort_into_bitmap(tbm, fresh, nfresh, scan->xs_recheck);
+		sort_into_bitmap(scan, tbm, fresh, nfresh);
 	if (fresh)
 		pfree(fresh);
 	if (nfresh < 0)
@@ -802,7 +840,7 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 			break;
 		PG_ENSURE_ERROR_CLEANUP(free_tids, PointerGetDatum(&tids));
 		{
-			add_to_bitmap(tbm, tids.tids, tids.n, scan->xs_recheck);
+			add_to_bitmap(scan, tbm, tids.tids, tids.n);
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(free_tids, PointerGetDatum(&tids));
 		gpuds_device_free_tids(&tids);
@@ -844,7 +882,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 		}
 		if (ntids >= BITMAP_PIECE_TIDS || state->end)
 		{
-			sort_into_bitmap(tbm, tids, ntids, scan->xs_recheck);
+			sort_into_bitmap(scan, tbm, tids, ntids);
 			total += ntids;
 			ntids = 0;
 		}
@@ -853,7 +891,7 @@ collected_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 			total += sorted_bitmap(scan, state, tbm);
 	}
 	if (ntids > 0)
-		sort_into_bitmap(tbm, tids, ntids, scan->xs_recheck);
+		sort_into_bitmap(scan, tbm, tids, ntids);
 	pfree(tids);
 	return total + ntids;
 }
@@ -1017,6 +1055,7 @@ gpuds_endscan(IndexScanDesc scan)
 
 	hand_on_killed(state);
 	gpuds_fallback_end(state->fallback);
+	forget_keys(state);
 	MemoryContextDelete(state->key_context);
 	pfree(state->chunk);
 	if (state->ref.fresh.ops)

@@ -23,7 +23,14 @@
 #include "am/am.h"
 #include "key/code.h"
 
-#define ALL_STRATEGIES (((1 << GPUDS_NSTRATEGIES) - 1) << 1)
+/* What a family has: of an access method that orders, or of one that only knows equality. */
+typedef struct Expected
+{
+	bool ordered;
+	int strategies;
+	int procs;
+	const char *name;
+} Expected;
 
 /* Reports a fault and notes it in the variable. */
 #define COMPLAIN(valid, ...)                                                              \
@@ -34,12 +41,13 @@
 	} while (0)
 
 static bool
-validate_operator(const char *family, Form_pg_amop op)
+validate_operator(const Expected *expected, Form_pg_amop op)
 {
+	const char *family = expected->name;
 	char *name = format_operator(op->amopopr);
 	bool valid = true;
 
-	if (op->amopstrategy < 1 || op->amopstrategy > GPUDS_NSTRATEGIES)
+	if (op->amopstrategy < 1 || op->amopstrategy > expected->strategies)
 		COMPLAIN(valid, "operator family \"%s\" contains operator %s with invalid strategy number %d", family,
 				 name, op->amopstrategy);
 	if (op->amoppurpose != AMOP_SEARCH || OidIsValid(op->amopsortfamily))
@@ -47,16 +55,71 @@ validate_operator(const char *family, Form_pg_amop op)
 				 family, name);
 	if (!check_amop_signature(op->amopopr, BOOLOID, op->amoplefttype, op->amoprighttype))
 		COMPLAIN(valid, "operator family \"%s\" contains operator %s with wrong signature", family, name);
-	if (!gpuds_kinds_compare(gpuds_key_kind(op->amoplefttype), gpuds_key_kind(op->amoprighttype)))
+	if (expected->ordered &&
+		!gpuds_kinds_compare(gpuds_key_kind(op->amoplefttype), gpuds_key_kind(op->amoprighttype)))
 		COMPLAIN(valid, "operator family \"%s\" contains operator %s of types that cannot be keys", family,
 				 name);
 	return valid;
 }
 
+/* Hash functions of PostgreSQL serve types of the same length, so the first argument may be of another type. */
+static bool
+has_hash_signature(Oid function, int number)
+{
+	const bool is_long = number == GPUDS_LONG_HASH_PROC;
+	Oid *types;
+	int nargs;
+	Oid result = get_func_signature(function, &types, &nargs);
+
+	if (is_long)
+		return result == INT8OID && nargs == 2 && types[1] == INT8OID;
+	return result == INT4OID && nargs == 1;
+}
+
+static bool
+validate_proc(const Expected *expected, Form_pg_amproc proc)
+{
+	const char *family = expected->name;
+	char *name = format_procedure(proc->amproc);
+	bool valid = true;
+
+	if (expected->procs == 0)
+		COMPLAIN(valid, "operator family \"%s\" contains support function %s, but there are none to have",
+				 family, name);
+	else if (proc->amprocnum < 1 || proc->amprocnum > expected->procs)
+		COMPLAIN(valid, "operator family \"%s\" contains function %s with invalid support number %d", family,
+				 name, proc->amprocnum);
+	else if (proc->amproclefttype != proc->amprocrighttype ||
+			 !has_hash_signature(proc->amproc, proc->amprocnum))
+		COMPLAIN(valid, "operator family \"%s\" contains function %s with wrong signature for support number %d",
+				 family, name, proc->amprocnum);
+	return valid;
+}
+
+/* Has the family a hash function for each type that it compares and whose values are no keys? */
+static bool
+validate_hashes(const Expected *expected, Oid family, CatCList *operators)
+{
+	bool valid = true;
+
+	for (int i = 0; i < operators->n_members; i++)
+	{
+		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
+		Oid type = op->amoprighttype;
+
+		if (gpuds_key_kind(type) == GPUDS_KIND_NONE &&
+			!OidIsValid(get_opfamily_proc(family, type, type, GPUDS_HASH_PROC)) &&
+			!OidIsValid(get_opfamily_proc(family, type, type, GPUDS_LONG_HASH_PROC)))
+			COMPLAIN(valid, "operator family \"%s\" is missing a hash function for type %s", expected->name,
+					 format_type_be(type));
+	}
+	return valid;
+}
+
 /*
- * Validates an operator class and its family: types that make keys, all five
- * comparisons for each pair of types, no support functions.  Faults come as
- * INFO; returns whether there were none.
+ * Validates an operator class and its family.  Of an access method that orders: types that make keys, all
+ * five comparisons for each pair of types, no support functions.  Of another: equality, and hash functions for
+ * types whose values are no keys.  Faults come as INFO; returns whether there were none.
  */
 bool
 gpuds_validate(Oid opclassoid)
@@ -69,6 +132,7 @@ gpuds_validate(Oid opclassoid)
 	List *groups;
 	ListCell *cell;
 	const char *family;
+	Expected expected;
 	bool valid = true;
 	bool own_pair = false;
 
@@ -79,33 +143,37 @@ gpuds_validate(Oid opclassoid)
 	if (!HeapTupleIsValid(family_tuple))
 		elog(ERROR, "cache lookup failed for operator family %u", class->opcfamily);
 	family = NameStr(((Form_pg_opfamily) GETSTRUCT(family_tuple))->opfname);
+	expected.name = family;
+	expected.ordered = GetIndexAmRoutineByAmId(class->opcmethod, false)->amcanorder;
+	expected.strategies = expected.ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
+	expected.procs = expected.ordered ? 0 : GPUDS_NPROCS;
 
 	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(class->opcfamily));
 	procs = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(class->opcfamily));
 
 	for (int i = 0; i < operators->n_members; i++)
-		valid &= validate_operator(family, (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple));
+		valid &= validate_operator(&expected, (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple));
 
 	for (int i = 0; i < procs->n_members; i++)
-	{
-		Form_pg_amproc proc = (Form_pg_amproc) GETSTRUCT(&procs->members[i]->tuple);
-
-		COMPLAIN(valid, "operator family \"%s\" contains support function %s, but there are none to have",
-				 family, format_procedure(proc->amproc));
-	}
+		valid &= validate_proc(&expected, (Form_pg_amproc) GETSTRUCT(&procs->members[i]->tuple));
 
 	groups = identify_opfamily_groups(operators, procs);
 	foreach (cell, groups)
 	{
 		OpFamilyOpFuncGroup *group = lfirst(cell);
 
-		if (group->operatorset != ALL_STRATEGIES)
+		/* Functions of types of which the family has no operators. */
+		if (group->operatorset == 0)
+			continue;
+		if (group->operatorset != ((UINT64CONST(1) << expected.strategies) - 1) << 1)
 			COMPLAIN(valid, "operator family \"%s\" is missing operators for types %s and %s", family,
 					 format_type_be(group->lefttype), format_type_be(group->righttype));
 		own_pair |= group->lefttype == class->opcintype && group->righttype == class->opcintype;
 	}
 	if (!own_pair)
 		COMPLAIN(valid, "operator class \"%s\" is missing its operators", NameStr(class->opcname));
+	if (!expected.ordered)
+		valid &= validate_hashes(&expected, class->opcfamily, operators);
 
 	ReleaseCatCacheList(procs);
 	ReleaseCatCacheList(operators);

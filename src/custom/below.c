@@ -82,6 +82,20 @@ gpuds_below_visitor(PlanState *below)
 							   below->state->es_snapshot, 0);
 }
 
+/*
+ * What looks at rows where conditions are looked up by hashes; NULL: none, or the executor does.  For one
+ * execution of the state below, in the current memory context.
+ */
+GpudsRecheck *
+gpuds_below_recheck(PlanState *below)
+{
+	Parts parts = parts_of(below);
+
+	if (below->chgParam != NULL || parts.waits)
+		ExecReScan(below);
+	return gpuds_recheck_begin(parts.index, &gpuds_index_info(parts.index)->layout, parts.keys, parts.nkeys);
+}
+
 /* Makes what the state below has of expressions heed a change of parameters. */
 void
 gpuds_below_refresh(PlanState *below)

@@ -78,6 +78,8 @@ is_exact(const IndexOptInfo *index, const IndexClause *clause)
 			continue;
 		else
 			return false;
+		if (gpuds_index_hashes(index, clause->indexcol))
+			return false;
 		get_op_opfamily_properties(op, index->opfamily[clause->indexcol], false, &strategy, &left, &right);
 		if (!gpuds_key_probe_is_exact(index->opcintype[clause->indexcol], right))
 			return false;

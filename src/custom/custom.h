@@ -20,6 +20,7 @@
 #include "nodes/pathnodes.h"
 
 #include "am/am.h"
+#include "am/recheck.h"
 #include "gpuds.h"
 
 /* covering.c */
@@ -36,6 +37,7 @@ extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerIn
 /* below.c: the index scan below a node */
 extern IndexScanDesc gpuds_below_begin(PlanState *below);
 extern IndexScanDesc gpuds_below_visitor(PlanState *below);
+extern GpudsRecheck *gpuds_below_recheck(PlanState *below);
 extern void gpuds_below_refresh(PlanState *below);
 extern void gpuds_below_rescan(PlanState *below, Bitmapset *changed);
 extern void gpuds_below_start(PlanState *below);

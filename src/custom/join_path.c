@@ -21,7 +21,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "access/sysattr.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
@@ -61,6 +60,7 @@ typedef struct JoinPlan
 	List *keys;          /* expressions of the outer side, for each leading column */
 	List *types;         /* OIDs: what each is compared as */
 	List *conditions;    /* RestrictInfos that became keys */
+	List *exact;         /* those of them that no pair has to be looked at for */
 	List *quals;         /* RestrictInfos that hold for each pair of rows */
 	List *others;        /* RestrictInfos that hold for each row of the join */
 	bool heap_free;      /* the index has all columns that are wanted of the inner side */
@@ -97,11 +97,13 @@ key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int co
 	}
 	else
 		return NULL;
-	if (!OidIsValid(op) || get_op_opfamily_strategy(op, index->opfamily[column]) != BTEqualStrategyNumber)
+	if (!OidIsValid(op) || !gpuds_index_has_equality(index, column, op) ||
+		(OidIsValid(index->indexcollations[column]) && index->indexcollations[column] != clause->inputcollid))
 		return NULL;
 	get_op_opfamily_properties(op, index->opfamily[column], false, &strategy, &left, type);
-	if (!gpuds_key_probe_is_exact(index->opcintype[column], *type) || contain_volatile_functions(key) ||
-		contain_subplans(key))
+	if (!gpuds_index_hashes(index, column) && !gpuds_key_probe_is_exact(index->opcintype[column], *type))
+		return NULL;
+	if (contain_volatile_functions(key) || contain_subplans(key))
 		return NULL;
 	varnos = pull_varnos(root, key);
 	return bms_is_subset(varnos, outer) ? key : NULL;
@@ -124,6 +126,9 @@ add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids 
 		plan->keys = lappend(plan->keys, key);
 		plan->types = lappend_oid(plan->types, type);
 		plan->conditions = lappend(plan->conditions, rinfo);
+		/* What has a key's hash is only a candidate. */
+		if (!gpuds_index_hashes(plan->index, column))
+			plan->exact = lappend(plan->exact, rinfo);
 		return true;
 	}
 	return false;
@@ -215,8 +220,8 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	}
 	if (of_join == 0)
 		return NULL;
-	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->conditions),
-							  list_difference_ptr(conditions, plan->conditions));
+	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->exact),
+							  list_difference_ptr(conditions, plan->exact));
 	plan->keeps = is_wanted(plan, joinrel, outer->relids);
 	plan->heap_free = index_returns(index, index->rel->relid,
 									list_concat(wanted_above(plan, joinrel),

@@ -42,7 +42,9 @@ typedef struct GpudsScanNode
 {
 	CustomScanState css;
 	ScanStage stage;
-	bool recheck; /* conditions are not exact */
+	bool recheck;        /* conditions are not exact, and core looks at them */
+	bool checks;         /* it is known whether there is something to look at, which is ... */
+	GpudsRecheck *check; /* ... arrays that the index has looked up by hashes; NULL: none */
 	GpudsTidList list;
 	uint64 pieces; /* for EXPLAIN */
 	GpudsFetch fetch;
@@ -156,6 +158,28 @@ meets_conditions(GpudsScanNode *node, TupleTableSlot *slot)
 	return ExecQualAndReset(castNode(IndexScanState, below_of(&node->css))->indexqualorig, context);
 }
 
+/* Is a row of the index one that was asked for? */
+static bool
+passes(GpudsScanNode *node, TupleTableSlot *slot)
+{
+	if (!node->checks)
+	{
+		node->check = gpuds_below_recheck(below_of(&node->css));
+		node->checks = true;
+	}
+	return (!node->check || gpuds_recheck_row(node->check, slot)) &&
+		   (!node->recheck || meets_conditions(node, slot));
+}
+
+static void
+forget_check(GpudsScanNode *node)
+{
+	if (node->check)
+		gpuds_recheck_end(node->check);
+	node->check = NULL;
+	node->checks = false;
+}
+
 static TupleTableSlot *
 next(ScanState *ss)
 {
@@ -166,7 +190,7 @@ next(ScanState *ss)
 	{
 		while (node->stage == STAGE_PIECES && gpuds_fetch_next(&node->fetch, slot))
 		{
-			if (!node->recheck || meets_conditions(node, slot))
+			if (passes(node, slot))
 				return slot;
 			InstrCountFiltered2(node, 1);
 		}
@@ -225,6 +249,7 @@ end(CustomScanState *css)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
+	forget_check(node);
 	gpuds_fetch_reset(&node->fetch);
 	gpuds_shared_tids_leave(&node->share);
 	if (node->visitor)
@@ -237,6 +262,7 @@ rescan(CustomScanState *css)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
+	forget_check(node);
 	gpuds_fetch_reset(&node->fetch);
 	gpuds_shared_tids_leave(&node->share);
 	node->stage = STAGE_BEGIN;
@@ -317,7 +343,7 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	if (!gpuds_explain_sum(&node->figures, &own, &css->ss.ps, es, &figures))
 		return;
-	if (node->recheck)
+	if (node->recheck || node->check)
 		ExplainPropertyFloat("Rows Removed by Index Recheck", NULL,
 							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
 	ExplainPropertyUInteger("Batches", NULL, figures.batches, es);

@@ -89,10 +89,14 @@ gpuds_keys_first(const GpudsKeys *keys, int64 key)
 
 /* search.c */
 
-/* What is done with a visible row of a batch's key; the TID is the row's own. */
-typedef void (*GpudsFound)(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid);
+/* What is done with a visible row that has the key of an element; the TID is the row's own. */
+typedef void (*GpudsFound)(void *to, int64 number, ItemPointer tid);
 
 extern void gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to);
 extern void gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers);
+
+/* search_hashes.c */
+extern void gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found,
+								void *to);
 
 #endif /* GPUDS_FUNCTIONS_H */

@@ -9,7 +9,6 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
@@ -17,21 +16,16 @@
 
 PG_FUNCTION_INFO_V1(gpuds_lookup);
 
-/* Adds a row for each element of a key. */
 static void
-put_rows(void *to, const GpudsKeys *keys, int64 key, ItemPointer tid)
+put_row(void *to, int64 number, ItemPointer tid)
 {
 	ReturnSetInfo *result = to;
 	bool isnull[2] = { false, false };
 	Datum values[2];
 
+	values[0] = Int64GetDatum(number + 1);
 	values[1] = PointerGetDatum(tid);
-	for (int64 i = gpuds_keys_first(keys, key); i < keys->ends[key]; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		values[0] = Int64GetDatum(gpuds_keys_number(&keys->members[i]) + 1);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
-	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
 /*
@@ -55,7 +49,7 @@ gpuds_lookup(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(context);
 	gpuds_target_open(PG_GETARG_OID(0), true, &target);
 	type = gpuds_target_key_type(&target, ARR_ELEMTYPE(keys));
-	gpuds_search(&target, type, keys, put_rows, fcinfo->resultinfo);
+	gpuds_search(&target, type, keys, put_row, fcinfo->resultinfo);
 	gpuds_target_close(&target);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

@@ -16,6 +16,7 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
+#include "miscadmin.h"
 #include "storage/predicate.h"
 
 #include "am/visible.h"
@@ -114,6 +115,19 @@ add_entries(Search *search, const GpudsScanBatch *batch)
 	}
 }
 
+/* Gives a key's row for each of its elements. */
+static void
+find_members(Search *search, int64 key, ItemPointer tid)
+{
+	const GpudsKeys *keys = &search->keys;
+
+	for (int64 i = gpuds_keys_first(keys, key); i < keys->ends[key]; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		search->found(search->to, gpuds_keys_number(&keys->members[i]), tid);
+	}
+}
+
 /* Looks the piece's rows up in the order of the heap. */
 static void
 look_up(Search *search)
@@ -135,7 +149,7 @@ look_up(Search *search)
 		if (search->answers)
 			settle(search, match->key);
 		else
-			search->found(search->to, &search->keys, match->key, &visible->slot->tts_tid);
+			find_members(search, match->key, &visible->slot->tts_tid);
 	}
 }
 
@@ -204,6 +218,11 @@ gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound f
 {
 	Search search;
 
+	if (target->layout.column[0].hash)
+	{
+		gpuds_search_hashes(target, type, array, found, to);
+		return;
+	}
 	search.found = found;
 	search.to = to;
 	begin(&search, target, type, array, NULL);
@@ -213,6 +232,14 @@ gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound f
 			search_batch(&search);
 	}
 	end(&search);
+}
+
+static void
+set_answer(void *to, int64 number, ItemPointer tid)
+{
+	bool *answers = to;
+
+	answers[number] = true;
 }
 
 /*
@@ -226,6 +253,11 @@ gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *an
 	Search search;
 	bool asks = true;
 
+	if (target->layout.column[0].hash)
+	{
+		gpuds_search_hashes(target, type, array, set_answer, answers);
+		return;
+	}
 	begin(&search, target, type, array, answers);
 	while (gpuds_keys_read(&search.keys))
 	{

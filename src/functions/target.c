@@ -16,6 +16,7 @@
 #include "catalog/index.h"
 #include "catalog/objectaddress.h"
 #include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
@@ -177,6 +178,33 @@ gpuds_target_close(GpudsTarget *target)
 	table_close(target->heap, NoLock);
 }
 
+static void
+reject_key_type(const GpudsTarget *target, Oid type)
+{
+	const Oid column = target->layout.column[0].type;
+
+	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+					errmsg("keys of type %s cannot be looked up in index \"%s\"", format_type_be(type),
+						   RelationGetRelationName(target->index)),
+					errdetail("Its first column is of type %s.", format_type_be(column)),
+					errhint("Cast the keys to type %s.", format_type_be(column))));
+}
+
+/* The type that the operator family compares the first column with, of keys that it has hashes of. */
+static Oid
+hashed_key_type(const GpudsTarget *target, Oid type)
+{
+	const Oid base = getBaseType(type);
+	const Oid family = target->index->rd_opfamily[0];
+	const Oid column = target->index->rd_opcintype[0];
+
+	if (OidIsValid(get_opfamily_member(family, column, base, HTEqualStrategyNumber)))
+		return base;
+	if (!IsBinaryCoercible(base, column))
+		reject_key_type(target, type);
+	return column;
+}
+
 /*
  * The type below a type of keys, a domain perhaps.  Raises an error if its values are not compared with the
  * index's first column, or not exactly so.
@@ -187,12 +215,10 @@ gpuds_target_key_type(const GpudsTarget *target, Oid type)
 	const Oid base = getBaseType(type);
 	const Oid column = target->layout.column[0].type;
 
+	if (target->layout.column[0].hash)
+		return hashed_key_type(target, type);
 	/* The operators of enums are for two of one type. */
 	if (!gpuds_key_probe_is_exact(column, base) || (base != column && type_is_enum(base)))
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("keys of type %s cannot be looked up in index \"%s\"", format_type_be(type),
-							   RelationGetRelationName(target->index)),
-						errdetail("Its first column is of type %s.", format_type_be(column)),
-						errhint("Cast the keys to type %s.", format_type_be(column))));
+		reject_key_type(target, type);
 	return base;
 }

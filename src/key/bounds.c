@@ -66,6 +66,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->sorted = true;
 	set->filter = NULL;
 	set->recheck = false;
+	set->hashed = false;
 	set->total = set->first = 0;
 	set->batch = 1;
 	set->product = NULL;
@@ -76,6 +77,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 		GpudsCodeSet *narrowed = &sets[keys[i].sk_attno - 1];
 
 		gpuds_key_narrow(index, layout, &keys[i], sets, &set->recheck);
+		set->hashed |= gpuds_key_compares_hashes(layout, &keys[i]);
 		if (narrowed->n == 0 && !narrowed->null)
 			return;
 	}

@@ -55,7 +55,8 @@ typedef enum GpudsKeyKind
 	GPUDS_KIND_MONEY,
 	GPUDS_KIND_PG_LSN,
 	GPUDS_KIND_XID8,
-	GPUDS_KIND_INCLUDED /* its code is what the table has */
+	GPUDS_KIND_INCLUDED, /* its code is what the table has */
+	GPUDS_KIND_HASHED    /* its code is a hash of the value */
 } GpudsKeyKind;
 
 /* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
@@ -223,10 +224,18 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 			return U64FromFullTransactionId(DatumGetFullTransactionId(value));
 		case GPUDS_KIND_NONE:
 		case GPUDS_KIND_INCLUDED:
+		case GPUDS_KIND_HASHED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
 	pg_unreachable();
+}
+
+/* The code of a value by its hash: the column has the hash's upper bits. */
+static inline GpudsCode
+gpuds_hashed_code(const GpudsKeyColumn *column, FmgrInfo *hash, Datum value)
+{
+	return gpuds_key_hash(hash, column->collation, value) >> (64 - column->bits);
 }
 
 /* The code of an included column's value. */

@@ -131,14 +131,48 @@ add_integers(const GpudsKeyColumn *column, GpudsKeyKind constant, const char *da
 	return true;
 }
 
+/* Elements after which the memory is given back that hash functions have left. */
+#define HASHES_OF_SCRATCH 1024
+
+/* What finds the codes of constants of one type in a column. */
+typedef struct Finder
+{
+	const GpudsKeyColumn *column;
+	GpudsKeyKind constant; /* of constants */
+	FmgrInfo *hash;        /* of the same; NULL: the column's codes are no hashes */
+	MemoryContext scratch; /* for the hash function */
+	int hashes;            /* since that was reset */
+} Finder;
+
+/* Where a constant falls among the codes. */
+static void
+find_cut(Finder *finder, Datum value, GpudsCut *cut)
+{
+	MemoryContext old;
+
+	if (finder->hash == NULL)
+	{
+		gpuds_cut(finder->column->kind, finder->constant, value, cut);
+		return;
+	}
+	if (finder->hashes++ % HASHES_OF_SCRATCH == 0)
+		MemoryContextReset(finder->scratch);
+	memset(cut, 0, sizeof(*cut));
+	old = MemoryContextSwitchTo(finder->scratch);
+	cut->code = gpuds_hashed_code(finder->column, finder->hash, value);
+	MemoryContextSwitchTo(old);
+	cut->exact = true;
+}
+
 /*
  * The codes in the strategy's relation to any element of the array.  NULL
  * elements have none.  Sets *fuzzy if the set is too large.
  */
 static void
-set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber strategy, Datum value,
-			 GpudsCodeSet *set, bool *fuzzy)
+set_of_array(Finder *finder, StrategyNumber strategy, Datum value, GpudsCodeSet *set, bool *fuzzy)
 {
+	const GpudsKeyColumn *column = finder->column;
+	const GpudsKeyKind constant = finder->constant;
 	ArrayType *array = DatumGetArrayTypeP(value);
 	int64 n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	const bits8 *bitmap = ARR_NULLBITMAP(array);
@@ -173,7 +207,7 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 		CHECK_FOR_INTERRUPTS();
 		if (bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0)
 			continue;
-		gpuds_cut(column->kind, constant, fetch_att(at, typbyval, typlen), &cut);
+		find_cut(finder, fetch_att(at, typbyval, typlen), &cut);
 		add_element(set, points, &cut, strategy, max);
 		*fuzzy |= cut.fuzzy;
 		at = att_addlength_pointer(at, typlen, at);
@@ -188,17 +222,69 @@ set_of_array(const GpudsKeyColumn *column, GpudsKeyKind constant, StrategyNumber
 		pfree(array);
 }
 
-/* Narrows a column's set by a key. */
+/* Prepares for constants of the type that a key compares its column with. */
+static void
+begin_finder(Relation index, const GpudsKeyColumn *column, ScanKey key, Finder *finder)
+{
+	const Oid input = index->rd_opcintype[key->sk_attno - 1];
+	const Oid type = OidIsValid(key->sk_subtype) ? key->sk_subtype : input;
+
+	memset(finder, 0, sizeof(*finder));
+	finder->column = column;
+	if (column->kind == GPUDS_KIND_HASHED)
+	{
+		finder->constant = GPUDS_KIND_HASHED;
+		finder->hash = gpuds_key_hash_for(column, type);
+		finder->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);
+		return;
+	}
+	finder->constant = type == input ? (GpudsKeyKind) column->kind : gpuds_key_kind(type);
+	if (!gpuds_kinds_compare(column->kind, finder->constant))
+		elog(ERROR, "cannot search column %d of index \"%s\" for type %u", key->sk_attno,
+			 RelationGetRelationName(index), type);
+}
+
+/* Narrows a column's set by the constants of a key. */
+static void
+narrow_by_constants(Finder *finder, ScanKey key, StrategyNumber strategy, GpudsCodeSet *set, bool *recheck)
+{
+	const GpudsCode max = gpuds_ones(finder->column->bits);
+	GpudsCodeRange range;
+	GpudsCut cut;
+
+	if (key->sk_flags & SK_SEARCHARRAY)
+	{
+		GpudsCodeSet array;
+
+		set_of_array(finder, strategy, key->sk_argument, &array, recheck);
+		gpuds_set_intersect(set, &array);
+		return;
+	}
+
+	find_cut(finder, key->sk_argument, &cut);
+	*recheck |= cut.fuzzy;
+	if (cut_range(&cut, strategy, max, &range))
+		gpuds_set_intersect_range(set, &range);
+	else
+	{
+		set->constrained = true;
+		set->null = false;
+		set->n = 0;
+	}
+}
+
+/*
+ * Narrows a column's set by a key.  An access method that does not order has one strategy, equality.
+ */
 void
 gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, GpudsCodeSet *sets, bool *recheck)
 {
 	int i = key->sk_attno - 1;
 	const GpudsKeyColumn *column;
 	GpudsCodeSet *set = &sets[i];
-	GpudsKeyKind constant;
 	GpudsCode max;
 	GpudsCodeRange range;
-	GpudsCut cut;
+	Finder finder;
 
 	Assert(i >= 0 && i < layout->nkeys);
 	Assert((key->sk_flags & (SK_ROW_HEADER | SK_ROW_MEMBER | SK_ORDER_BY)) == 0);
@@ -226,33 +312,8 @@ gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, Gpud
 		return;
 	}
 
-	if (!OidIsValid(key->sk_subtype) || key->sk_subtype == index->rd_opcintype[i])
-		constant = column->kind;
-	else
-	{
-		constant = gpuds_key_kind(key->sk_subtype);
-		if (!gpuds_kinds_compare(column->kind, constant))
-			elog(ERROR, "cannot search column %d of index \"%s\" for type %u", i + 1,
-				 RelationGetRelationName(index), key->sk_subtype);
-	}
-
-	if (key->sk_flags & SK_SEARCHARRAY)
-	{
-		GpudsCodeSet array;
-
-		set_of_array(column, constant, key->sk_strategy, key->sk_argument, &array, recheck);
-		gpuds_set_intersect(set, &array);
-		return;
-	}
-
-	gpuds_cut(column->kind, constant, key->sk_argument, &cut);
-	*recheck |= cut.fuzzy;
-	if (cut_range(&cut, key->sk_strategy, max, &range))
-		gpuds_set_intersect_range(set, &range);
-	else
-	{
-		set->constrained = true;
-		set->null = false;
-		set->n = 0;
-	}
+	begin_finder(index, column, key, &finder);
+	narrow_by_constants(&finder, key, layout->ordered ? key->sk_strategy : BTEqualStrategyNumber, set, recheck);
+	if (finder.scratch)
+		MemoryContextDelete(finder.scratch);
 }

@@ -94,6 +94,7 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
 		case GPUDS_KIND_FLOAT8:
 		case GPUDS_KIND_INTERVAL:
 		case GPUDS_KIND_INCLUDED:
+		case GPUDS_KIND_HASHED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);

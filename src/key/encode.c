@@ -11,7 +11,8 @@
 
 /*
  * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum
- * label that does not sort by its OID.  Allocates nothing.
+ * label that does not sort by its OID, and whatever a hash function raises.  Allocates nothing, but what hash
+ * functions leave in the current memory context.
  */
 void
 gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull, ItemPointer tid,
@@ -27,6 +28,8 @@ gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *
 			gpuds_key_put_null(&key, column);
 		else if (i >= layout->nkeys)
 			gpuds_key_put_code(&key, column, gpuds_included_code(column, values[i]));
+		else if (column->kind == GPUDS_KIND_HASHED)
+			gpuds_key_put_code(&key, column, gpuds_hashed_code(column, column->hash, values[i]));
 		else
 		{
 			GpudsCode code = gpuds_code(column->kind, values[i]);

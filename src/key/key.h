@@ -23,6 +23,10 @@
  * key are counted from the right end of these 72 or 136 bits: place 0 is the spill's
  * lowest bit.
  *
+ * An access method that does not order has no use for an order of codes.  There a column's code may be
+ * a hash of its value (hash.c).  Several values have the same code then, so what is found by it is only
+ * a candidate, whose value must be looked at (am/recheck.c).
+ *
  * Limits: 8 columns, and 136 bits with their NULL bits; both with the included columns.
  *
  *-------------------------------------------------------------------------
@@ -31,6 +35,7 @@
 #define GPUDS_KEY_H
 
 #include "access/skey.h"
+#include "fmgr.h"
 #include "storage/itemptr.h"
 #include "utils/date.h"
 #include "utils/inet.h"
@@ -59,6 +64,10 @@ typedef struct GpudsKeyColumn
 	bool descending;
 	bool nulls_first;
 	bool exact; /* the value can be told from the code */
+	/* of a column whose code is a hash */
+	FmgrInfo *hash; /* of its type; the relation cache's, or the current memory context's */
+	Oid family;     /* operator family, which has the functions for other types that it is compared with */
+	Oid collation;
 	/* of an included column */
 	uint8 bytes;
 	bool by_value;
@@ -70,6 +79,8 @@ typedef struct GpudsKeyLayout
 	int ncolumns; /* the same, and included ones */
 	int nwords;   /* 1 if nbits <= 72, else 2 */
 	int nbits;    /* codes and NULL bits */
+	bool ordered; /* codes have the order of values; else equality is all that there is */
+	bool hashed;  /* there are columns whose codes are hashes */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
 
@@ -82,7 +93,8 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
 /*
  * What a set of scan keys asks for: entries in total disjoint, ascending intervals
  * that pass the filter (NULL: all do).  recheck: the answer may hold more than
- * was asked for, the executor must look again.
+ * was asked for, the executor must look again.  hashed: it holds rows whose values only have the hashes of
+ * what was asked for.
  *
  * Arrays make many intervals, arrays on several columns their product, so only a
  * batch of them is at hand, of a size that work_mem allows: the intervals numbered
@@ -103,6 +115,7 @@ typedef struct GpudsKeySet
 	bool sorted; /* else the points are as they came */
 	GpudsKeyFilter *filter;
 	bool recheck;
+	bool hashed;
 	int64 total;
 	int64 first;
 	int64 batch;                     /* most intervals of a batch */
@@ -111,9 +124,28 @@ typedef struct GpudsKeySet
 	GpudsInterval single;
 } GpudsKeySet;
 
+/* Does a key compare a column by hashes? */
+static inline bool
+gpuds_key_compares_hashes(const GpudsKeyLayout *layout, const ScanKeyData *key)
+{
+	return layout->column[key->sk_attno - 1].hash != NULL &&
+		   (key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
+}
+
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_key_is_exact(Oid type);
+extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
+
+/* hash.c */
+
+/* Numbers of support functions of operator classes that only know equality: those of hash. */
+#define GPUDS_HASH_PROC 1
+#define GPUDS_LONG_HASH_PROC 2
+#define GPUDS_NPROCS 2
+
+extern uint64 gpuds_key_hash(FmgrInfo *hash, Oid collation, Datum value);
+extern FmgrInfo *gpuds_key_hash_for(const GpudsKeyColumn *column, Oid type);
 
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
@@ -142,6 +174,7 @@ typedef struct GpudsKeyProbe
 	const GpudsKeyLayout *layout;
 	int ncolumns;
 	uint8 kind[GPUDS_KEY_MAX_COLUMNS]; /* GpudsKeyKind of the values */
+	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
 	GpudsEntry rest;                   /* ones in the bits that the columns leave, and in the TID's */
 	bool words;                        /* probes differ in w0 only */
 } GpudsKeyProbe;

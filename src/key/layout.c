@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/xlog.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -108,6 +109,77 @@ gpuds_key_is_exact(Oid type)
 	}
 }
 
+/* The least bits of a hash: eight columns' fit into a key. */
+#define MIN_HASH_BITS 16
+#define MAX_HASH_BITS 64
+
+/* Bits of a column with a kind of codes, and of its NULL bit; at least, if the code is a hash. */
+static int
+column_bits(GpudsKeyKind kind)
+{
+	return (kind == GPUDS_KIND_HASHED ? MIN_HASH_BITS : gpuds_kind_bits(kind)) + 1;
+}
+
+/*
+ * The kind of codes that an operator class alone would have.  Without an order, any type has one: its
+ * own, if equality is the type's, else a hash.  Then labels of an enum need not sort by their OIDs.
+ */
+static GpudsKeyKind
+kind_of_class(bool ordered, Oid family, Oid type)
+{
+	GpudsKeyKind kind = gpuds_key_kind(type);
+
+	if (ordered)
+		return kind;
+	if (kind == GPUDS_KIND_NONE || lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr !=
+									   get_opfamily_member(family, type, type, HTEqualStrategyNumber))
+		return GPUDS_KIND_HASHED;
+	return kind == GPUDS_KIND_ENUM ? GPUDS_KIND_OID : kind;
+}
+
+/*
+ * The kinds of a key's columns.  Without an order, the widest columns are hashed until all of them fit, of
+ * two that are as wide the later one.
+ */
+static void
+choose_kinds(bool ordered, int nkeys, const Oid *families, const Oid *types, GpudsKeyKind *kinds)
+{
+	int bits = 0;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		kinds[i] = kind_of_class(ordered, families[i], types[i]);
+		bits += column_bits(kinds[i]);
+	}
+	while (!ordered && bits > GPUDS_KEY_MAX_BITS)
+	{
+		int widest = 0;
+
+		for (int i = 1; i < nkeys; i++)
+		{
+			if (column_bits(kinds[i]) >= column_bits(kinds[widest]))
+				widest = i;
+		}
+		bits -= column_bits(kinds[widest]) - column_bits(GPUDS_KIND_HASHED);
+		kinds[widest] = GPUDS_KIND_HASHED;
+	}
+}
+
+/*
+ * Are the codes of a column hashes, in an index whose key has these operator families and input types, by an
+ * access method that is ordered or not?
+ */
+bool
+gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column)
+{
+	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
+
+	if (ordered || nkeys > GPUDS_KEY_MAX_COLUMNS)
+		return false;
+	choose_kinds(ordered, nkeys, families, types, kinds);
+	return kinds[column] == GPUDS_KIND_HASHED;
+}
+
 /* Length of a kind's codes. */
 int
 gpuds_kind_bits(GpudsKeyKind kind)
@@ -149,6 +221,9 @@ check_new_column(Relation index, int i, const GpudsKeyColumn *column)
 	Oid input = index->rd_opcintype[i];
 	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_EQ_OPR);
 
+	/* Without an order, kind_of_class has looked. */
+	if (!index->rd_indam->amcanorder)
+		return;
 	if (entry->lt_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTLessStrategyNumber) ||
 		entry->eq_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTEqualStrategyNumber))
 		ereport(ERROR,
@@ -169,16 +244,41 @@ column_name(Relation index, int i)
 	return NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname);
 }
 
+/* A column of the key whose codes are hashes; how many bits they have is not known yet. */
+static void
+describe_hash(Relation index, int i, GpudsKeyColumn *column)
+{
+	const uint16 proc = OidIsValid(index_getprocid(index, i + 1, GPUDS_LONG_HASH_PROC)) ? GPUDS_LONG_HASH_PROC
+																						: GPUDS_HASH_PROC;
+
+	if (!OidIsValid(index_getprocid(index, i + 1, proc)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("operator class for column \"%s\" of index \"%s\" has no hash function",
+							   column_name(index, i), RelationGetRelationName(index)),
+						errdetail("Keys of type %s, or so many columns, do not fit into an index as they are.",
+								  format_type_be(column->type)),
+						errhint("Add support function %d or %d to the operator class.", GPUDS_HASH_PROC,
+								GPUDS_LONG_HASH_PROC)));
+	column->hash = index_getprocinfo(index, i + 1, proc);
+	column->family = index->rd_opfamily[i];
+	column->collation = index->rd_indcollation[i];
+}
+
 /* A column of the key, and what it is over. */
 static void
-describe_key_column(Relation index, int i, bool making, GpudsKeyColumn *column)
+describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, GpudsKeyColumn *column)
 {
 	int16 option = index->rd_indoption[i];
 
 	column->type = index->rd_opcintype[i];
-	if (column->type == ANYENUMOID)
+	column->kind = kind;
+	if (column->type == ANYENUMOID && kind != GPUDS_KIND_HASHED)
 		column->type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
-	column->kind = gpuds_key_kind(column->type);
+	if (kind == GPUDS_KIND_HASHED)
+	{
+		describe_hash(index, i, column);
+		return;
+	}
 	column->bits = gpuds_kind_bits(column->kind);
 	column->exact = gpuds_key_is_exact(column->type);
 	column->descending = (option & INDOPTION_DESC) != 0;
@@ -220,9 +320,9 @@ describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 }
 
 static void
-check_width(Relation index, int i, const GpudsKeyLayout *layout)
+check_width(Relation index, int i, const GpudsKeyLayout *layout, int bits)
 {
-	if (layout->nbits <= GPUDS_KEY_MAX_BITS)
+	if (bits <= GPUDS_KEY_MAX_BITS)
 		return;
 	if (i < layout->nkeys)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -237,6 +337,24 @@ check_width(Relation index, int i, const GpudsKeyLayout *layout)
 							  "column's NULL.",
 							  GPUDS_KEY_MAX_BITS),
 					errhint("Leave the column out, or include it in another index.")));
+}
+
+/* Gives hashes the bits that other columns leave, of which there are so many. */
+static void
+share_bits(GpudsKeyLayout *layout, int left)
+{
+	int hashes = 0;
+
+	for (int i = 0; i < layout->nkeys; i++)
+		hashes += layout->column[i].kind == GPUDS_KIND_HASHED;
+	if (hashes == 0)
+		return;
+	layout->hashed = true;
+	for (int i = 0; i < layout->nkeys; i++)
+	{
+		if (layout->column[i].kind == GPUDS_KIND_HASHED)
+			layout->column[i].bits = Min(MAX_HASH_BITS, Max(left, 0) / hashes + MIN_HASH_BITS);
+	}
 }
 
 /* Gives the columns their places, from the left end on. */
@@ -273,8 +391,11 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 {
 	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
 				  !RecoveryInProgress();
+	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
+	int least = 0; /* bits, if hashes have the least */
 
 	memset(layout, 0, sizeof(*layout));
+	layout->ordered = index->rd_indam->amcanorder;
 	layout->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	layout->ncolumns = IndexRelationGetNumberOfAttributes(index);
 	if (layout->ncolumns > GPUDS_KEY_MAX_COLUMNS)
@@ -284,17 +405,21 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 						errdetail("A key takes at most %d bytes in at most %d columns.",
 								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
 
+	choose_kinds(layout->ordered, layout->nkeys, index->rd_opfamily, index->rd_opcintype, kinds);
 	for (int i = 0; i < layout->ncolumns; i++)
 	{
 		GpudsKeyColumn *column = &layout->column[i];
 
 		if (i < layout->nkeys)
-			describe_key_column(index, i, making, column);
+			describe_key_column(index, i, making, kinds[i], column);
 		else
 			describe_included_column(index, i, column);
-		layout->nbits += column->bits + 1;
-		check_width(index, i, layout);
+		least += (column->kind == GPUDS_KIND_HASHED ? MIN_HASH_BITS : column->bits) + 1;
+		check_width(index, i, layout, least);
 	}
+	share_bits(layout, GPUDS_KEY_MAX_BITS - least);
+	for (int i = 0; i < layout->ncolumns; i++)
+		layout->nbits += layout->column[i].bits + 1;
 	layout->nwords = layout->nbits <= 64 + ENTRY_SPILL_BITS ? 1 : 2;
 	place_columns(layout);
 }

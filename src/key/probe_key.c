@@ -37,7 +37,10 @@ gpuds_key_probe_is_exact(Oid column, Oid type)
 		   b != GPUDS_KIND_TIMESTAMPTZ;
 }
 
-/* For probes of a key's first ncolumns columns by values of these types. */
+/*
+ * For probes of a key's first ncolumns columns by values of these types.  By a column whose codes are hashes,
+ * candidates are found.  Hash functions of other types are the current memory context's.
+ */
 void
 gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns, const Oid *types)
 {
@@ -51,7 +54,8 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 		const GpudsKeyColumn *column = &layout->column[i];
 
 		probe->kind[i] = kind_of(column, types[i]);
-		if (!gpuds_kinds_compare(column->kind, probe->kind[i]))
+		probe->hash[i] = column->hash ? gpuds_key_hash_for(column, types[i]) : NULL;
+		if (!column->hash && !gpuds_kinds_compare(column->kind, probe->kind[i]))
 			elog(ERROR, "cannot probe column %d of an index for type %u", i + 1, types[i]);
 		if (!gpuds_in_first_word(layout, column))
 			probe->words = false;
@@ -64,7 +68,8 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 
 /*
  * The probe of a row's values: an entry with zeros in what the columns leave, and a number of 48
- * bits in place of the TID.  False: no key is equal to the values.  Allocates nothing.
+ * bits in place of the TID.  False: no key is equal to the values.  Allocates nothing, but what hash
+ * functions leave in the current memory context.
  */
 bool
 gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isnull, uint64 number,
@@ -79,6 +84,11 @@ gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isn
 
 		if (isnull[i])
 			return false;
+		if (probe->hash[i])
+		{
+			gpuds_key_put_code(&key, column, gpuds_hashed_code(column, probe->hash[i], values[i]));
+			continue;
+		}
 		gpuds_cut(column->kind, probe->kind[i], values[i], &cut);
 		if (!cut.exact)
 			return false;
@@ -100,7 +110,7 @@ gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n
 						 GpudsEntry *entries, int64 *kept)
 {
 	const GpudsKeyColumn *column = &probe->layout->column[0];
-	const int bytes = gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
+	const int bytes = column->hash ? 0 : gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
 	const int bits = Min(column->bits, 64);
 	const uint64 bias = UINT64_C(1) << (bits - 1);
 	const int64 max = (int64) (bias - 1);

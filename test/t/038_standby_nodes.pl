@@ -24,7 +24,8 @@ my $ways = '';
 for my $way (sort keys %settings)
 {
 	my ($on, $off, $more) = @{ $settings{$way} };
-	my $set = join("\n", (map { "SET gpuds.enable_$_ = off" } grep { "@$on" !~ /$_/ } qw(aggregate join scan)), (map { "SET enable_$_ = off" } @$off), $more // ());
+	# Keys are random, and for some of them a plan with workers is the cheapest.
+	my $set = join("\n", 'SET max_parallel_workers_per_gather = 0', (map { "SET gpuds.enable_$_ = off" } grep { "@$on" !~ /$_/ } qw(aggregate join scan)), (map { "SET enable_$_ = off" } @$off), $more // ());
 
 	$ways .= <<"END";
 CREATE FUNCTION by_\L$way\E(query text) RETURNS text LANGUAGE plpgsql $set AS \$\$
