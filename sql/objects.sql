@@ -18,6 +18,7 @@ CREATE FUNCTION hostile.gpuds_memtable_state(VARIADIC int[]) RETURNS text LANGUA
 CREATE FUNCTION hostile.gpuds_index_state(anyelement) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpuds_index_stats(regclass) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpu_btree_handler(text) RETURNS index_am_handler LANGUAGE c AS '$libdir/gpuds';
+CREATE FUNCTION hostile.gpu_hash_handler(text) RETURNS index_am_handler LANGUAGE c AS '$libdir/gpuds';
 
 -- operators for all types of keys, and those of the views' conditions
 DO $$

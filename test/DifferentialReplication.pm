@@ -98,7 +98,7 @@ sub _compare_sides
 		$self->_say("\\echo @@ $number gpu $mode", "$query;", '\echo @@');
 	}
 	$self->_say(_weighted(2, 'VACUUM (INDEX_CLEANUP ON) tb;', 1, 'REINDEX INDEX tb_idx;', 1, 'REINDEX INDEX CONCURRENTLY tb_idx;',
-			$self->{am} eq 'gpu_btree' ? 3 : 0, "SELECT gpuds_index_evict('tb_idx');", 1, "DELETE FROM mark WHERE n < $self->{mark};")) if _chance(0.6);
+			$self->{am} =~ /^gpu_/ ? 3 : 0, "SELECT gpuds_index_evict('tb_idx');", 1, "DELETE FROM mark WHERE n < $self->{mark};")) if _chance(0.6);
 	$self->_go('main');
 	return;
 }
@@ -166,7 +166,7 @@ sub _generate
 		srand($self->{seed});
 		$self->_probes;
 		my $method = $side eq 'main' ? 'btree' : $self->{am};
-		$self->_say("CREATE INDEX tb_idx ON tb USING $method (" . join(', ', map { $_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST') } @{ $self->{columns} }) . ')'
+		$self->_say("CREATE INDEX tb_idx ON tb USING $method (" . join(', ', map { $_->{expr} . ($method eq 'gpu_hash' ? '' : ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST')) } @{ $self->{columns} }) . ')'
 			  . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ';');
 	}
 	my $options = join(', ', (_chance(0.4) ? 'two_phase = true' : ()), (_chance(0.5) ? 'streaming = true' : ()));
@@ -181,7 +181,7 @@ sub _generate
 	$self->_step for 1 .. $self->_step_count;
 	$self->_compare_sides(sub { $self->_final_queries; });
 	$self->_go('other');
-	$self->_say("SELECT gpuds_index_check('tb_idx', true);") if $self->{am} eq 'gpu_btree';
+	$self->_say("SELECT gpuds_index_check('tb_idx', true);") if $self->{am} =~ /^gpu_/;
 	$self->_say('DROP SUBSCRIPTION :"ours";');
 	$self->_drop;
 	$self->_say('\echo @@ 0 end list', '\echo @@');

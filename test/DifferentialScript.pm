@@ -40,7 +40,7 @@ sub new
 	}, $class;
 	my %known = map { $_ => 1 } @{ $args{types} // [ map { $_->{name} } values %TYPES ] };
 
-	$self->{typenames} = [ grep { $known{ $TYPES{$_}{name} } } sort keys %TYPES ];
+	$self->{typenames} = [ grep { $known{ $TYPES{$_}{name} } && ($self->_unordered || !$TYPES{$_}{hashed}) } sort keys %TYPES ];
 	srand($self->{seed} * 7919 + 17);
 	$self->_generate;
 	return $self;
@@ -110,7 +110,11 @@ sub _for_table
 sub _both
 {
 	my ($self, $template, @copy) = @_;
-	my $number = ++$self->{number};
+	my $number;
+
+	# Only what is ordered can be clustered by.
+	return if $self->_unordered && $template =~ /^CLUSTER/;
+	$number = ++$self->{number};
 
 	for my $pair ([ 'btree', 'b' ], [ 'gpu', 'g' ])
 	{
@@ -136,6 +140,9 @@ sub _seqscan_settings
 	$self->_settings(indexscan => 0, indexonlyscan => 0, bitmapscan => 0);
 	return;
 }
+
+# Has the index under test no order?
+sub _unordered { my ($self) = @_; return $self->{am} eq 'gpu_hash'; }
 
 # How a query may be made to use the index: its ordered form, a join form, or any
 sub _index_settings
@@ -249,9 +256,10 @@ sub _condition
 {
 	my ($self, $column) = @_;
 	my $c = $column->{expr};
+	my $ranges = $self->_unordered ? 1 : 10;
 	my $kind = _weighted(
-		20, 'eq', 12, 'any', 5, 'in', 10, 'less', 10, 'greater', 10, 'between', 4, 'null', 3, 'notnull',
-		1, 'empty', 1, 'eqnull', 4, 'param', 3, 'anyless', 2, 'redundant');
+		20, 'eq', 12, 'any', 5, 'in', $ranges, 'less', $ranges, 'greater', $ranges, 'between', 4, 'null', 3, 'notnull',
+		1, 'empty', 1, 'eqnull', 4, 'param', $ranges / 3, 'anyless', $ranges / 5, 'redundant');
 
 	return "$c = " . $self->_constant($column) if $kind eq 'eq';
 	return "$c = ANY (" . $self->_array($column, _weighted(6, _int(1, 5), 3, _int(5, 60), 1, _int(60, 400))) . ')' if $kind eq 'any';
@@ -755,7 +763,7 @@ sub _maintain
 	elsif ($kind eq 'vacuumfull') { $self->_both('VACUUM FULL {T}'); }
 	elsif ($kind eq 'reindex') { $self->_both(_one('REINDEX INDEX {I}', 'REINDEX TABLE {T}')); }
 	elsif ($kind eq 'reindexc') { $self->_both('REINDEX INDEX CONCURRENTLY {I}'); }
-	elsif ($kind eq 'cluster') { $self->_both('CLUSTER {T} USING {I}'); }
+	elsif ($kind eq 'cluster') { $self->_both('CLUSTER {T} USING {I}') }
 	elsif ($kind eq 'logged')
 	{
 		$self->{unlogged} = !$self->{unlogged};
@@ -772,9 +780,9 @@ sub _maintain
 		$self->_both('DROP INDEX {I}');
 		$self->_create_index;
 	}
-	elsif (($kind eq 'evict' || $kind eq 'load') && $self->{am} eq 'gpu_btree')
+	elsif (($kind eq 'evict' || $kind eq 'load') && $self->{am} =~ /^gpu_/)
 	{
-		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
+		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
 	}
 	return;
 }
@@ -795,7 +803,8 @@ sub _choose_shape
 	for my $try (1 .. 20)
 	{
 		my $type = _weighted(map { my $t = $_; ($t =~ /^int/ ? 4 : $t =~ /^(timestamptz|float8|date|uuid)$/ ? 2 : 1), $t } @{ $self->{typenames} });
-		next if $bits + $TYPES{$type}{bits} > 128;
+		# What does not fit into a key as it is becomes a hash, if there is no order.
+		next if $bits + $TYPES{$type}{bits} > 128 && !$self->_unordered;
 		$bits += $TYPES{$type}{bits};
 		my $domain = _weighted(3, _int(1, 6), 5, _int(10, 300), 3, 100000);
 		push @{ $self->{base} }, {
@@ -861,6 +870,7 @@ sub _both_ams
 	for my $pair ([ 'btree', 'b', 'btree' ], [ 'gpu', 'g', $self->{am} ])
 	{
 		(my $text = _for_table($template, $pair->[1])) =~ s/\{AM\}/$pair->[2]/;
+		$text =~ s/ DESC\b| NULLS (?:FIRST|LAST)//g if $pair->[2] eq 'gpu_hash';
 		$self->_say("\\echo @@ $number $pair->[0] set", "$text;", "\\echo @@");
 	}
 	return;
@@ -985,8 +995,8 @@ sub _check
 {
 	my ($self) = @_;
 
-	return unless $self->{am} eq 'gpu_btree';
-	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
+	return unless $self->{am} =~ /^gpu_/;
+	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
 	return;
 }
 

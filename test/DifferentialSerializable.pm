@@ -172,9 +172,9 @@ sub run
 		push @wrong, "round $n: no serial order of the committed transactions explains what they read and left"
 		  unless $self->_explained($round, $control, $answers, $committed, $reached, $log);
 	}
-	if ($self->{am} eq 'gpu_btree')
+	if ($self->{am} =~ /^gpu_/)
 	{
-		my $answer = $control->query("SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree') AND pg_table_is_visible(oid);");
+		my $answer = $control->query("SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
 		push @wrong, $answer if $answer =~ /ERROR/;
 	}
 	$control->query('DROP SCHEMA diff CASCADE;');

@@ -102,6 +102,8 @@ sub _block_step
 	my ($self, $kind) = @_;
 
 	return $self->SUPER::_block_step($kind) unless $kind eq 'drop';
+	# Whether a cursor holds an index depends on whether it has a use for it.
+	return if $self->_unordered;
 	my $order = $self->_order_by(scalar @{ $self->{columns} });
 	my $filter = $self->{predicate} ? " WHERE $self->{predicate}" : '';
 	my $name = 'c' . ++$self->{statements};

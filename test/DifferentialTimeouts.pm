@@ -71,7 +71,7 @@ sub _evict_some
 	my ($self) = @_;
 
 	$self->_say("SELECT gpuds_index_evict(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relname = 'tg_idx' AND pg_table_is_visible(oid);")
-	  if $self->{am} eq 'gpu_btree';
+	  if $self->{am} =~ /^gpu_/;
 	return;
 }
 
@@ -123,7 +123,7 @@ sub _step
 		$self->_say('BEGIN;');
 		$self->{in_block} = 1;
 		$self->_timed(_for_table(_one("INSERT INTO {T} (id, v$keys) SELECT -id, v$keys FROM {T}",
-					'UPDATE {T} SET v = v + 1', 'DELETE FROM {T} WHERE v > 40', 'REINDEX INDEX {I}', 'TRUNCATE {T}', $self->{predicate} ? () : 'CLUSTER {T} USING {I}'), 'g'), _int(1, 40));
+					'UPDATE {T} SET v = v + 1', 'DELETE FROM {T} WHERE v > 40', 'REINDEX INDEX {I}', 'TRUNCATE {T}', $self->{predicate} || $self->_unordered ? () : 'CLUSTER {T} USING {I}'), 'g'), _int(1, 40));
 		$self->{in_block} = 0;
 		$self->_say('ROLLBACK;');
 	}

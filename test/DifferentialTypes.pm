@@ -10,8 +10,8 @@ use POSIX qw(strftime);
 
 our @EXPORT = qw(%TYPES);
 
-# What is known of a type: bits of a key column, the types that its operators
-# take on the right, a function from integers to values, and values that are special.
+# What is known of a type: bits of a key column, whether it can be a key only by its hash, the types that
+# its operators take on the right, a function from integers to values, and values that are special.
 my $INTEGERS = [qw(int2 int4 int8)];
 my $FLOATS = [qw(float4 float8)];
 my $DATES = [qw(date timestamp timestamptz)];
@@ -73,7 +73,12 @@ our %TYPES = (
 		value => sub { my $n = $_[0] & 0xffffff; sprintf('08:00:%02x:%02x:%02x:%02x', $n & 0xff, $n >> 16 & 0xff, $n >> 8 & 0xff, $n & 0xff) },
 		special => [ '00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff' ] },
 	enum => {
-		name => 'anyenum', sql => 'diff_enum', bits => 32, minmax => 1, value => sub { 'label' . $_[0] % 6 }, special => ['label3'] },);
+		name => 'anyenum', sql => 'diff_enum', bits => 32, minmax => 1, value => sub { 'label' . $_[0] % 6 }, special => ['label3'] },
+	text => { name => 'text', bits => 64, hashed => 1, minmax => 1, value => sub { '/a/path/of/many/' . $_[0] }, special => [ '', 'a', '/a/path/of/many/' ] },
+	numeric => {
+		name => 'numeric', bits => 64, hashed => 1, minmax => 1, value => sub { $_[0] / 8 },
+		special => [ 'NaN', 'Infinity', '-Infinity', '0', '1e50' ] },
+	bpchar => { name => 'character', sql => 'char(12)', bits => 64, hashed => 1, value => sub { 'c' . $_[0] % 1000000 }, special => [ 'c1', '' ] },);
 
 sub _wrap
 {

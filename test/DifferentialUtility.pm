@@ -90,7 +90,7 @@ sub _utility_statement
 		# The index goes with its column; nothing else in the script knows how to do without
 		1, "ALTER TABLE {T} DROP COLUMN $column->{name}\\; INSERT INTO {T} (id, v) VALUES (-5, 5)\\; SELECT 1/0");
 
-	push @list, (2, 'CLUSTER {T} USING {I}') unless $self->{predicate};
+	push @list, (2, 'CLUSTER {T} USING {I}') unless $self->{predicate} || $self->_unordered;
 	push @list, (4, 'ALTER INDEX {I} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
 		# Rows that a transaction then inserts into the moved table and rolls back leave entries in any
 		# index: their places are given to others.  That is PostgreSQL's own defect

@@ -74,6 +74,8 @@ leading_correlation(PlannerInfo *root, IndexOptInfo *index)
 	AttStatsSlot slot;
 	Oid less;
 
+	if (!gpuds_index_orders(index))
+		return 0;
 	if (attnum == 0)
 	{
 		/* An expression: its statistics are the index's own. */

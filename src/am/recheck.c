@@ -127,8 +127,7 @@ read_array(const GpudsRecheck *recheck, Condition *condition)
 	ArrayType *array = DatumGetArrayTypeP(condition->key.sk_argument);
 	const Oid type = OidIsValid(condition->key.sk_subtype) ? condition->key.sk_subtype : column->type;
 	FmgrInfo *hash_function = gpuds_key_hash_for(column, type);
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes",
-												  ALLOCSET_SMALL_SIZES);
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);
 	int16 length;
 	bool by_value;
 	char align;

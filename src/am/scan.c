@@ -82,7 +82,7 @@ typedef struct GpudsScanState
 	GpudsKeySet set;
 	bool checks;           /* rows are looked at before they are given (recheck.h) */
 	GpudsRecheck *recheck; /* what looks at them; NULL: none has been */
-	bool synced; /* barrier passed since the last rescan */
+	bool synced;           /* barrier passed since the last rescan */
 
 	ScanPlace place;
 	GpudsEntry current; /* if place is PLACE_ON */

@@ -91,7 +91,8 @@ validate_proc(const Expected *expected, Form_pg_amproc proc)
 				 name, proc->amprocnum);
 	else if (proc->amproclefttype != proc->amprocrighttype ||
 			 !has_hash_signature(proc->amproc, proc->amprocnum))
-		COMPLAIN(valid, "operator family \"%s\" contains function %s with wrong signature for support number %d",
+		COMPLAIN(valid,
+				 "operator family \"%s\" contains function %s with wrong signature for support number %d",
 				 family, name, proc->amprocnum);
 	return valid;
 }

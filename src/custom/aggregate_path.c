@@ -10,7 +10,6 @@
  */
 #include "gpuds.h"
 
-#include "access/stratnum.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -133,6 +132,9 @@ match(const GpudsWanted *wanted, const IndexPath *path, List **kinds, List **col
 	ListCell *lc;
 
 	*kinds = *columns = NIL;
+	/* Rows of a group follow each other only if there is an order. */
+	if (wanted->groups != NIL && !gpuds_index_orders(path->indexinfo))
+		return false;
 	foreach (lc, wanted->exprs)
 	{
 		const Node *expr = lfirst(lc);
@@ -166,9 +168,9 @@ is_constant(const IndexPath *path, int column)
 		const OpExpr *condition = (const OpExpr *) clause->rinfo->clause;
 
 		if (clause->indexcol == column && IsA(condition, OpExpr) && list_length(clause->indexquals) == 1 &&
-			get_op_opfamily_strategy(
-				((const OpExpr *) linitial_node(RestrictInfo, clause->indexquals)->clause)->opno,
-				path->indexinfo->opfamily[column]) == BTEqualStrategyNumber)
+			gpuds_index_has_equality(
+				path->indexinfo, column,
+				((const OpExpr *) linitial_node(RestrictInfo, clause->indexquals)->clause)->opno))
 			return true;
 	}
 	return false;

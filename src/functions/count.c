@@ -75,10 +75,9 @@ gpuds_count(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	gpuds_target_open(PG_GETARG_OID(0), false, &target);
 	if (!target.layout.ordered)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("index \"%s\" does not order its keys", RelationGetRelationName(target.index)),
-				 errhint("Name an index of gpu_btree.")));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("index \"%s\" does not order its keys", RelationGetRelationName(target.index)),
+						errhint("Name an index of gpu_btree.")));
 	n = make_keys(&target, fcinfo, keys);
 	scan = GpudsIndexBeginscan(target.heap, target.index, target.snapshot, n);
 	index_rescan(scan, keys, n, NULL, 0);

@@ -313,7 +313,8 @@ gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, Gpud
 	}
 
 	begin_finder(index, column, key, &finder);
-	narrow_by_constants(&finder, key, layout->ordered ? key->sk_strategy : BTEqualStrategyNumber, set, recheck);
+	narrow_by_constants(&finder, key, layout->ordered ? key->sk_strategy : BTEqualStrategyNumber, set,
+						recheck);
 	if (finder.scratch)
 		MemoryContextDelete(finder.scratch);
 }

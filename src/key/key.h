@@ -173,10 +173,10 @@ typedef struct GpudsKeyProbe
 {
 	const GpudsKeyLayout *layout;
 	int ncolumns;
-	uint8 kind[GPUDS_KEY_MAX_COLUMNS]; /* GpudsKeyKind of the values */
+	uint8 kind[GPUDS_KEY_MAX_COLUMNS];     /* GpudsKeyKind of the values */
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
-	GpudsEntry rest;                   /* ones in the bits that the columns leave, and in the TID's */
-	bool words;                        /* probes differ in w0 only */
+	GpudsEntry rest;                       /* ones in the bits that the columns leave, and in the TID's */
+	bool words;                            /* probes differ in w0 only */
 } GpudsKeyProbe;
 
 extern bool gpuds_key_probe_is_exact(Oid column, Oid type);

@@ -252,13 +252,14 @@ describe_hash(Relation index, int i, GpudsKeyColumn *column)
 																						: GPUDS_HASH_PROC;
 
 	if (!OidIsValid(index_getprocid(index, i + 1, proc)))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-						errmsg("operator class for column \"%s\" of index \"%s\" has no hash function",
-							   column_name(index, i), RelationGetRelationName(index)),
-						errdetail("Keys of type %s, or so many columns, do not fit into an index as they are.",
-								  format_type_be(column->type)),
-						errhint("Add support function %d or %d to the operator class.", GPUDS_HASH_PROC,
-								GPUDS_LONG_HASH_PROC)));
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("operator class for column \"%s\" of index \"%s\" has no hash function",
+						column_name(index, i), RelationGetRelationName(index)),
+				 errdetail("Keys of type %s, or so many columns, do not fit into an index as they are.",
+						   format_type_be(column->type)),
+				 errhint("Add support function %d or %d to the operator class.", GPUDS_HASH_PROC,
+						 GPUDS_LONG_HASH_PROC)));
 	column->hash = index_getprocinfo(index, i + 1, proc);
 	column->family = index->rd_opfamily[i];
 	column->collation = index->rd_indcollation[i];
