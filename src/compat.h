@@ -283,8 +283,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 
 /*
  * Since 18, core asks an access method what its strategies mean, and what the operators of a family allow it
- * to conclude.  Strategies and families are btree's.  There is no hashing, and no height of a tree that costs
- * would depend on (amgettreeheight).
+ * to conclude.  Strategies and families are btree's; without an order they are hash's, whose only one is
+ * equality.  Core must not hash by them itself (amcanhash), and there is no height of a tree that costs would
+ * depend on (amgettreeheight).
  */
 #if PG_VERSION_NUM >= 180000
 static inline CompareType
@@ -327,11 +328,25 @@ gpuds_translate_cmptype(CompareType type, Oid opfamily)
 	}
 }
 
+static inline CompareType
+gpuds_translate_hash_strategy(StrategyNumber strategy, Oid opfamily)
+{
+	return strategy == HTEqualStrategyNumber ? COMPARE_EQ : COMPARE_INVALID;
+}
+
+static inline StrategyNumber
+gpuds_translate_hash_cmptype(CompareType type, Oid opfamily)
+{
+	return type == COMPARE_EQ ? HTEqualStrategyNumber : InvalidStrategy;
+}
+
 #define GpudsSetConsistency(routine)                                                             \
 	((routine)->amcanhash = false, (routine)->amconsistentequality = true,                       \
 	 (routine)->amconsistentordering = (routine)->amcanorder, (routine)->amgettreeheight = NULL, \
-	 (routine)->amtranslatestrategy = gpuds_translate_strategy,                                  \
-	 (routine)->amtranslatecmptype = gpuds_translate_cmptype)
+	 (routine)->amtranslatestrategy = (routine)->amcanorder ? gpuds_translate_strategy           \
+															: gpuds_translate_hash_strategy,     \
+	 (routine)->amtranslatecmptype = (routine)->amcanorder ? gpuds_translate_cmptype             \
+														   : gpuds_translate_hash_cmptype)
 #else
 #define GpudsSetConsistency(routine) ((void) 0)
 #endif
