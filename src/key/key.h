@@ -68,10 +68,13 @@ typedef struct GpudsKeyLayout
 {
 	int nkeys;    /* columns of the key, which come first */
 	int ncolumns; /* the same, and included ones */
-	int nwords;   /* 1 if nbits <= 72, else 2 */
+	int nwords;   /* GpudsKeyWords(nbits) */
 	int nbits;    /* codes and NULL bits */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
+
+/* Words that codes and NULL bits of so many bits take, beside the spill. */
+#define GpudsKeyWords(nbits) ((nbits) <= 64 + ENTRY_SPILL_BITS ? 1 : 2)
 
 /*
  * A condition on columns that the intervals do not express: the entry's codes
@@ -114,6 +117,8 @@ typedef struct GpudsKeySet
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_key_is_exact(Oid type);
+extern int gpuds_key_column_bits(Oid type);
+extern int gpuds_key_included_bits(Oid type);
 
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
