@@ -85,6 +85,26 @@ for my $statement (@statements)
 	($rows) = run_as_watcher($statement =~ s/\bWHERE\b.*//sr);
 	cmp_ok(scalar @{ $rows // [] }, '>', 0, "of what there is: $first");
 }
+
+# A server with too little memory and no background workers
+$node->append_conf('postgresql.conf', "gpuds.host_memory = 8MB\ngpuds.device = cpu\nmax_worker_processes = 0\n");
+$node->restart;
+$node->safe_psql('postgres', <<'END');
+SELECT gpuds_index_load('t_k'), gpuds_index_evict('t_k') FROM generate_series(1, 4);
+CREATE TABLE large (k bigint);
+INSERT INTO large SELECT generate_series(1, 500000);
+CREATE INDEX large_k ON large USING gpu_btree (k);
+SET client_min_messages = error;
+SELECT gpuds_contains('large_k', '{1,2}'::bigint[]);
+END
+for my $case ([ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ], [ qr/drainer_pid IS NULL/, undef ])
+{
+	my ($which, $index) = @$case;
+	my ($statement) = grep { $_ =~ $which } @statements;
+	my ($rows) = run_as_watcher($statement =~ s/;\s*\z//r);
+
+	is(join(' ', map { $_->{indexrelname} // 'none' } @{ $rows // [] }), $index // 'none', "what is wrong is found: $which");
+}
 $node->stop;
 
 done_testing();
