@@ -154,6 +154,19 @@ server_up()
 $(tail -20 "$work/log/server")"
 }
 
+# Waits until a GPU serves; its driver may take a while.
+wait_for_cuda()
+{
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		[ "$(sql -At -c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'")" != ready ] || return 0
+		sleep 0.1
+	done
+	die "the device is not ready:
+$(tail -20 "$work/log/server")"
+}
+
 server_down()
 {
 	as_user pg_ctl -D "$PGDATA" -m fast -w -t 300 stop >"$work/log/pg_ctl" 2>&1 || die "the server did not stop"

@@ -286,7 +286,7 @@ plot \$data using 1:(\$2/\$1) with linespoints lc rgb "#9aa5b1" dt 2 pt 7 ps 0.5
      \$data using 1:(\$5/\$1) with linespoints lc rgb "#2f8f4e" pt 7 ps 0.5 title "gpu\\\\_btree, bitmap scan"
 END
 }
-if (@table)
+if (grep { defined $_->{ratio} } @table)
 {
 	my ($data, $n) = ('', 0);
 	for (reverse grep { defined $_->{ratio} } @table)

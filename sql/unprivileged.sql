@@ -26,11 +26,15 @@ CREATE INDEX t_outer ON kept.t USING gpu_btree (kept.outer_code(k));
 CREATE INDEX t_part ON kept.t USING gpu_btree (k) WHERE note > 0;
 RESET ROLE;
 
--- The statements whose answers are looked at: each function of the extension for an index, the views, and queries.
--- Devices and memtables are for everybody: what they show are sums over all indexes.
+-- The statements whose answers are looked at: each function of the extension for an index, or for its table if it takes
+-- names of columns, the views, and queries.  Devices and memtables are for everybody: what they show are sums over all
+-- indexes.
 CREATE FUNCTION argument(type oid, index oid) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE type::regtype::text WHEN 'regclass' THEN index || '::regclass' WHEN 'oid' THEN index::text WHEN 'boolean' THEN 'true'
-		WHEN 'anyarray' THEN '''{1,2,3000}''::int[]' WHEN 'anycompatible' THEN '1' END
+		WHEN 'anyarray' THEN '''{1,2,3000}''::int[]' WHEN 'anycompatible' THEN '1' WHEN 'name[]' THEN '''{k}''' END
+$$;
+CREATE FUNCTION relation_for(types oidvector, index oid) RETURNS oid LANGUAGE sql AS $$
+	SELECT CASE WHEN 'name[]'::regtype = ANY (types) THEN (SELECT indrelid FROM pg_index WHERE indexrelid = index) ELSE index END
 $$;
 CREATE VIEW functions AS
 	SELECT p.oid, p.proname, p.proargtypes FROM pg_proc p
@@ -43,7 +47,7 @@ CREATE VIEW views AS
 		JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
 	WHERE e.extname = 'gpuds' AND c.relname NOT IN ('gpuds_devices', 'gpuds_memtables');
 CREATE FUNCTION calls(index oid) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT format('SELECT * FROM %s(%s)', f.oid::regproc, string_agg(argument(a.type, index), ', ' ORDER BY a.n))
+	SELECT format('SELECT * FROM %s(%s)', f.oid::regproc, string_agg(argument(a.type, relation_for(f.proargtypes, index)), ', ' ORDER BY a.n))
 	FROM functions f, unnest(f.proargtypes) WITH ORDINALITY a (type, n) GROUP BY f.oid
 $$;
 CREATE FUNCTION view_queries(index oid) RETURNS SETOF text LANGUAGE sql AS $$

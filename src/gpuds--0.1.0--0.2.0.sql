@@ -207,3 +207,11 @@ CREATE OR REPLACE VIEW gpuds_stat_indexes AS
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
 	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
+
+-- For those who may read the columns, as with pg_stats.
+CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
+		OUT entries bigint, OUT journal_bytes bigint, OUT host_bytes bigint, OUT device_bytes bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[]) IS
+	'what a gpu_btree index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';

@@ -354,6 +354,14 @@ CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 
 COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
 
+-- For those who may read the columns, as with pg_stats.
+CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
+		OUT entries bigint, OUT journal_bytes bigint, OUT host_bytes bigint, OUT device_bytes bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[]) IS
+	'what a gpu_btree index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';
+
 -- For everybody: what it shows are sums over all indexes.
 CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
 		OUT memory_used bigint, OUT worker_pid integer, OUT state text, OUT detail text,

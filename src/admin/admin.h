@@ -17,6 +17,7 @@
 /* target.c */
 extern Relation gpuds_admin_open(Oid indexid, Relation *heap);
 extern void gpuds_admin_close(Relation index, Relation heap);
+extern Relation gpuds_admin_open_table(Oid relid, const List *names, AttrNumber *columns);
 extern bool gpuds_admin_has_file(Relation index);
 extern bool gpuds_admin_may_see(Oid indexid);
 

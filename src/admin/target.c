@@ -84,6 +84,82 @@ gpuds_admin_open(Oid indexid, Relation *heap)
 	return gpuds_open_index(indexid, heap);
 }
 
+/* Raises an error if a relation is no table that could have an index of gpuds. */
+static void
+check_table(Oid relid)
+{
+	switch (get_rel_relkind(relid))
+	{
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+			break;
+		case RELKIND_PARTITIONED_TABLE:
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("table \"%s\" is partitioned", get_rel_name(relid)),
+							errhint("Name its partitions; pg_partition_tree shows them.")));
+			break;
+		case '\0':
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+			break;
+		default:
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("\"%s\" is not a table or materialized view", get_rel_name(relid))));
+	}
+}
+
+/* Raises an error if the user may not see statistics of a table's columns: the rule of pg_stats. */
+static void
+check_statistics(Relation table, const AttrNumber *columns, int ncolumns)
+{
+	const Oid relid = RelationGetRelid(table);
+	bool may = true;
+
+	if (!GpudsMayUseSchema(RelationGetNamespace(table)))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(RelationGetNamespace(table)));
+	for (int i = 0; i < ncolumns && may; i++)
+		may = GpudsMaySelect(relid) ||
+			  pg_attribute_aclcheck(relid, columns[i], GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	if (!may)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(table->rd_rel->relkind),
+					   RelationGetRelationName(table));
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("row-level security of table \"%s\" applies to the user",
+							   RelationGetRelationName(table)),
+						errdetail("Statistics are of all rows.")));
+}
+
+/*
+ * Opens a table for somebody that may see the statistics of columns, whose names are given; sets their
+ * numbers.  Takes AccessShareLock.  Raises an error if there is no such table or column, or the
+ * user may not see its statistics.
+ */
+Relation
+gpuds_admin_open_table(Oid relid, const List *names, AttrNumber *columns)
+{
+	Relation table;
+	const ListCell *lc;
+
+	check_table(relid);
+	table = table_open(relid, AccessShareLock);
+	if (!RelationIsPermanent(table) && RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access temporary or unlogged relations during recovery")));
+	foreach (lc, names)
+	{
+		AttrNumber column = get_attnum(relid, lfirst(lc));
+
+		if (column == InvalidAttrNumber)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" of relation \"%s\" does not exist", (char *) lfirst(lc),
+								   RelationGetRelationName(table))));
+		columns[foreach_current_index(lc)] = column;
+	}
+	check_statistics(table, columns, list_length(names));
+	return table;
+}
+
 /* Closes what gpuds_admin_open opened; nothing was changed, so the locks go, too. */
 void
 gpuds_admin_close(Relation index, Relation heap)

@@ -83,6 +83,16 @@ typedef struct GpudsInsertScope
 /* info.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
 
+/* size.c: what a new index takes */
+typedef struct GpudsIndexSize
+{
+	double journal_bytes;
+	double host_bytes;   /* of the structure on the CPU device */
+	double device_bytes; /* and on a GPU */
+} GpudsIndexSize;
+
+extern void gpuds_index_size(double entries, double distinct, int nwords, GpudsIndexSize *size);
+
 /* open.c */
 extern bool gpuds_is_ours(Relation rel);
 extern void gpuds_check_is_index(Oid indexid);

@@ -185,22 +185,6 @@ take_answers(GpudsEntry *probes, int64 n, const uint32 *places, const bool *hits
 	return kept;
 }
 
-/* Puts more probes among n, which have room for them; both are in the order of their numbers. */
-static int64
-put_back(GpudsEntry *probes, int64 n, const GpudsEntry *more, int64 nmore)
-{
-	const int64 total = n + nmore;
-
-	for (int64 at = total; nmore > 0;)
-	{
-		if (n > 0 && number_of(&probes[n - 1]) > number_of(&more[nmore - 1]))
-			probes[--at] = probes[--n];
-		else
-			probes[--at] = more[--nmore];
-	}
-	return total;
-}
-
 /* Asks the device about n different probes; false: it cannot say.  Takes out those that it is sure of. */
 static bool
 ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
@@ -231,11 +215,10 @@ ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe
 }
 
 /*
- * Has a device answer for *n probes, which are in the order of their numbers, as many as it is sure of:
- * answers[number of a probe] says whether it has a row that the scan's snapshot sees.  The others are left
- * in probes[*n], in their order.  weight: as of gpuds_scan_begin_batches.  The scan can be used for other
- * probes then.  False: it is not worth while to do so for the next probes, because the device was sure of
- * less than half.
+ * Has a device answer for *n probes, as many as it is sure of: answers[number of a probe] says whether it has
+ * a row that the scan's snapshot sees.  The others are left in probes[*n], in any order.  weight: as of
+ * gpuds_scan_begin_batches.  The scan can be used for other probes then.  False: it is not worth while to
+ * do so for the next probes, because the device was sure of less than half.
  */
 bool
 gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
@@ -249,7 +232,8 @@ gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *
 		return true;
 	take_doubles(probes, n, &doubles);
 	sure = ask_device(scan, visible, probe, probes, n, &doubles, weight, answers);
-	*n = put_back(probes, *n, doubles.probes, doubles.n);
+	memcpy(probes + *n, doubles.probes, doubles.n * sizeof(GpudsEntry));
+	*n += doubles.n;
 	pfree(doubles.probes);
 	pfree(doubles.firsts);
 	return sure && *n <= asked / 2;

@@ -75,19 +75,22 @@ odd_label(Oid type)
 	return found;
 }
 
-/*
- * Raises an error if the enum type has labels that do not sort by OID, and
- * locks it against new ones until the transaction ends.
- */
+/* Raises an error if the enum type has labels that do not sort by OID. */
+void
+gpuds_enum_check_labels(Oid type)
+{
+	Oid label = odd_label(type);
+
+	if (OidIsValid(label))
+		gpuds_enum_reject_label(label);
+}
+
+/* The same, and locks the type against new labels until the transaction ends. */
 void
 gpuds_enum_check_type(Oid type)
 {
-	Oid label;
-
 	LockDatabaseObject(TypeRelationId, type, 0, ShareLock);
-	label = odd_label(type);
-	if (OidIsValid(label))
-		gpuds_enum_reject_label(label);
+	gpuds_enum_check_labels(type);
 }
 
 /* A gpu_btree index with a key column of the enum type, or InvalidOid. */

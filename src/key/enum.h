@@ -14,6 +14,7 @@
 
 #define GPUDS_ENUM_LABEL_SORTS(label) (((label) &1) == 0)
 
+extern void gpuds_enum_check_labels(Oid type);
 extern void gpuds_enum_check_type(Oid type);
 pg_noreturn extern void gpuds_enum_reject_label(Oid label);
 extern void gpuds_key_after_alter_enum(AlterEnumStmt *stmt);

@@ -77,12 +77,15 @@ typedef struct GpudsKeyLayout
 {
 	int nkeys;    /* columns of the key, which come first */
 	int ncolumns; /* the same, and included ones */
-	int nwords;   /* 1 if nbits <= 72, else 2 */
+	int nwords;   /* GpudsKeyWords(nbits) */
 	int nbits;    /* codes and NULL bits */
 	bool ordered; /* codes have the order of values; else equality is all that there is */
 	bool hashed;  /* there are columns whose codes are hashes */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
+
+/* Words that codes and NULL bits of so many bits take, beside the spill. */
+#define GpudsKeyWords(nbits) ((nbits) <= 64 + ENTRY_SPILL_BITS ? 1 : 2)
 
 /*
  * A condition on columns that the intervals do not express: the entry's codes
@@ -136,6 +139,8 @@ gpuds_key_compares_hashes(const GpudsKeyLayout *layout, const ScanKeyData *key)
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
+extern int gpuds_key_column_bits(Oid type);
+extern int gpuds_key_included_bits(Oid type);
 
 /* hash.c */
 

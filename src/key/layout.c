@@ -187,6 +187,38 @@ gpuds_kind_bits(GpudsKeyKind kind)
 	return kind_bits[kind];
 }
 
+/*
+ * Bits of a key that a column of a type would take, its NULL among them; 0: the type cannot be a key.  Raises
+ * an error if it is an enum with labels that do not sort by their OIDs.
+ */
+int
+gpuds_key_column_bits(Oid type)
+{
+	GpudsKeyKind kind = gpuds_key_kind(type);
+
+	if (kind == GPUDS_KIND_NONE)
+		return 0;
+	if (kind == GPUDS_KIND_ENUM)
+		gpuds_enum_check_labels(getBaseType(type));
+	return kind_bits[kind] + 1;
+}
+
+/* Can values of that many bytes be included? */
+static bool
+can_include(int bytes)
+{
+	return bytes >= 1 && bytes <= GPUDS_INCLUDED_BYTES;
+}
+
+/* The same of an included column; 0: values of the type cannot be included. */
+int
+gpuds_key_included_bits(Oid type)
+{
+	const int bytes = get_typlen(type);
+
+	return can_include(bytes) ? 8 * bytes + 1 : 0;
+}
+
 /* Can a column of kind a be searched for a constant of kind b? */
 bool
 gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
@@ -304,7 +336,7 @@ describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 {
 	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
 
-	if (attribute->attlen < 1 || attribute->attlen > GPUDS_INCLUDED_BYTES)
+	if (!can_include(attribute->attlen))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be included",
 							   column_name(index, i), RelationGetRelationName(index),
@@ -421,6 +453,6 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	share_bits(layout, GPUDS_KEY_MAX_BITS - least);
 	for (int i = 0; i < layout->ncolumns; i++)
 		layout->nbits += layout->column[i].bits + 1;
-	layout->nwords = layout->nbits <= 64 + ENTRY_SPILL_BITS ? 1 : 2;
+	layout->nwords = GpudsKeyWords(layout->nbits);
 	place_columns(layout);
 }

@@ -44,6 +44,7 @@ for my $case (
 }
 
 is($node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t')), '900', 'the table can be read');
+is($node->safe_psql('postgres', "SELECT entries > 0, host_bytes > 0 FROM gpuds_index_estimate('t', '{k}')"), 't|t', 'sizes can be estimated, by which the settings are made');
 is($node->safe_psql('postgres', "LOAD 'gpuds'; SHOW gpuds.device"), on_cuda() ? 'cuda' : 'auto', 'SHOW works');
 is($node->safe_psql('postgres', 'DROP INDEX t_k; INSERT INTO t VALUES (1); SELECT count(*) FROM t'), '901', 'the index can be dropped');
 

@@ -256,5 +256,43 @@ for my $loads (0, 1)
 	check_index($node, 'g_k');
 }
 
+# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (am/hits.c)
+my $found = "count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('h_k', ARRAY(SELECT i * 7919 % 2003 FROM generate_series(1, 2002) i))) found";
+
+# Keys have an entry that the memtable says is gone and the mirror has, on a page that is all-visible, and one on another page
+$node->safe_psql('postgres', 'CREATE TABLE h (k bigint, n int) WITH (autovacuum_enabled = off); INSERT INTO h SELECT i, n FROM generate_series(1, 2) n, generate_series(1, 2002) i; CREATE INDEX h_k ON h USING gpu_btree (k)');
+$node->safe_psql('postgres', "SELECT gpuds_index_load('h_k'); INSERT INTO h VALUES (0, 0)");
+drained('keys that are there twice', 'h_k');
+drainer_waits_at('drain-apply');
+$gate = gate('drain-apply');
+$node->safe_psql('postgres', 'INSERT INTO h VALUES (0, 0)');
+held('drain-apply', 'keys that are there twice: the drainer is held');
+$node->safe_psql('postgres', 'DELETE FROM h WHERE n = 1');
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
+is($node->safe_psql('postgres', "SELECT $found"), '2002', 'keys that are there once');
+$node->safe_psql('postgres', 'DELETE FROM h WHERE n = 2 AND k % 2 = 0');
+is($node->safe_psql('postgres', "SELECT $found"), '1001', 'every other key');
+drainer_waits_at('');
+$gate->quit;
+
+# Rows come to pages that the copy calls all-visible, and into the mirror, before it is searched
+{
+	my $scan = $node->background_psql('postgres');
+
+	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
+	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'h'"), 't', 'all pages are all-visible again');
+	drained('free room', 'h_k');
+	$gate = gate('memtable-collected');
+	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'memtable-collected';\n\\echo go\nSELECT 'found ' || $found;\n");
+	held('memtable-collected', 'a search for many keys is held');
+	$node->safe_psql('postgres', 'INSERT INTO h SELECT i, 3 FROM generate_series(2, 2002, 2) i');
+	drained('keys that come', 'h_k');
+	$gate->quit;
+	is($scan->query_safe('SELECT 1'), "found 1001\n1", 'the search does not find them');
+	$scan->quit;
+	is($node->safe_psql('postgres', "SELECT $found"), '2002', 'the next one does');
+	check_index($node, 'h_k');
+}
+
 $node->stop;
 done_testing();
