@@ -148,45 +148,45 @@ COMMENT ON ACCESS METHOD gpu_hash IS 'equality of any type that has a hash funct
 CREATE OPERATOR FAMILY array_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING gpu_hash FAMILY array_ops AS
-	OPERATOR 1 =, FUNCTION 1 hash_array(anyarray), FUNCTION 2 hash_array_extended(anyarray, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_array(anyarray), FUNCTION 2 pg_catalog.hash_array_extended(anyarray, int8);
 
 CREATE OPERATOR FAMILY bool_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING gpu_hash FAMILY bool_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashchar("char"), FUNCTION 2 hashcharextended("char", int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashchar("char"), FUNCTION 2 pg_catalog.hashcharextended("char", int8);
 
 CREATE OPERATOR FAMILY bpchar_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING gpu_hash FAMILY bpchar_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashbpchar(bpchar), FUNCTION 2 hashbpcharextended(bpchar, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashbpchar(bpchar), FUNCTION 2 pg_catalog.hashbpcharextended(bpchar, int8);
 
 CREATE OPERATOR FAMILY bytea_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING gpu_hash FAMILY bytea_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashvarlena(internal), FUNCTION 2 hashvarlenaextended(internal, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashvarlena(internal), FUNCTION 2 pg_catalog.hashvarlenaextended(internal, int8);
 
 CREATE OPERATOR FAMILY char_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING gpu_hash FAMILY char_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashchar("char"), FUNCTION 2 hashcharextended("char", int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashchar("char"), FUNCTION 2 pg_catalog.hashcharextended("char", int8);
 
 CREATE OPERATOR FAMILY date_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING gpu_hash FAMILY date_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashint4(int4), FUNCTION 2 hashint4extended(int4, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint4(int4), FUNCTION 2 pg_catalog.hashint4extended(int4, int8);
 
 CREATE OPERATOR FAMILY enum_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_hash FAMILY enum_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashenum(anyenum), FUNCTION 2 hashenumextended(anyenum, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashenum(anyenum), FUNCTION 2 pg_catalog.hashenumextended(anyenum, int8);
 
 CREATE OPERATOR FAMILY float_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING gpu_hash FAMILY float_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashfloat4(float4), FUNCTION 2 hashfloat4extended(float4, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashfloat4(float4), FUNCTION 2 pg_catalog.hashfloat4extended(float4, int8);
 
 CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING gpu_hash FAMILY float_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashfloat8(float8), FUNCTION 2 hashfloat8extended(float8, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashfloat8(float8), FUNCTION 2 pg_catalog.hashfloat8extended(float8, int8);
 
 ALTER OPERATOR FAMILY float_ops USING gpu_hash ADD
 	OPERATOR 1 = (float4, float8), OPERATOR 1 = (float8, float4);
@@ -194,13 +194,13 @@ ALTER OPERATOR FAMILY float_ops USING gpu_hash ADD
 CREATE OPERATOR FAMILY integer_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING gpu_hash FAMILY integer_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashint2(int2), FUNCTION 2 hashint2extended(int2, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint2(int2), FUNCTION 2 pg_catalog.hashint2extended(int2, int8);
 
 CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING gpu_hash FAMILY integer_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashint4(int4), FUNCTION 2 hashint4extended(int4, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint4(int4), FUNCTION 2 pg_catalog.hashint4extended(int4, int8);
 
 CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING gpu_hash FAMILY integer_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashint8(int8), FUNCTION 2 hashint8extended(int8, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 ALTER OPERATOR FAMILY integer_ops USING gpu_hash ADD
 	OPERATOR 1 = (int2, int4), OPERATOR 1 = (int2, int8), OPERATOR 1 = (int4, int2), OPERATOR 1 = (int4, int8), OPERATOR 1 = (int8, int2), OPERATOR 1 = (int8, int4);
@@ -208,22 +208,22 @@ ALTER OPERATOR FAMILY integer_ops USING gpu_hash ADD
 CREATE OPERATOR FAMILY interval_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING gpu_hash FAMILY interval_ops AS
-	OPERATOR 1 =, FUNCTION 1 interval_hash(interval), FUNCTION 2 interval_hash_extended(interval, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.interval_hash(interval), FUNCTION 2 pg_catalog.interval_hash_extended(interval, int8);
 
 CREATE OPERATOR FAMILY jsonb_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING gpu_hash FAMILY jsonb_ops AS
-	OPERATOR 1 =, FUNCTION 1 jsonb_hash(jsonb), FUNCTION 2 jsonb_hash_extended(jsonb, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.jsonb_hash(jsonb), FUNCTION 2 pg_catalog.jsonb_hash_extended(jsonb, int8);
 
 CREATE OPERATOR FAMILY macaddr8_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING gpu_hash FAMILY macaddr8_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashmacaddr8(macaddr8), FUNCTION 2 hashmacaddr8extended(macaddr8, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashmacaddr8(macaddr8), FUNCTION 2 pg_catalog.hashmacaddr8extended(macaddr8, int8);
 
 CREATE OPERATOR FAMILY macaddr_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING gpu_hash FAMILY macaddr_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashmacaddr(macaddr), FUNCTION 2 hashmacaddrextended(macaddr, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashmacaddr(macaddr), FUNCTION 2 pg_catalog.hashmacaddrextended(macaddr, int8);
 
 -- No hash function: values are keys as they are.
 CREATE OPERATOR FAMILY money_ops USING gpu_hash;
@@ -234,45 +234,45 @@ CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING gpu_hash FAMILY mon
 CREATE OPERATOR FAMILY multirange_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING gpu_hash FAMILY multirange_ops AS
-	OPERATOR 1 =, FUNCTION 1 hash_multirange(anymultirange), FUNCTION 2 hash_multirange_extended(anymultirange, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_multirange(anymultirange), FUNCTION 2 pg_catalog.hash_multirange_extended(anymultirange, int8);
 
 CREATE OPERATOR FAMILY network_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING gpu_hash FAMILY network_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashinet(inet), FUNCTION 2 hashinetextended(inet, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashinet(inet), FUNCTION 2 pg_catalog.hashinetextended(inet, int8);
 
 CREATE OPERATOR FAMILY numeric_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING gpu_hash FAMILY numeric_ops AS
-	OPERATOR 1 =, FUNCTION 1 hash_numeric(numeric), FUNCTION 2 hash_numeric_extended(numeric, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_numeric(numeric), FUNCTION 2 pg_catalog.hash_numeric_extended(numeric, int8);
 
 CREATE OPERATOR FAMILY oid_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING gpu_hash FAMILY oid_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashoid(oid), FUNCTION 2 hashoidextended(oid, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashoid(oid), FUNCTION 2 pg_catalog.hashoidextended(oid, int8);
 
 CREATE OPERATOR FAMILY pg_lsn_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING gpu_hash FAMILY pg_lsn_ops AS
-	OPERATOR 1 =, FUNCTION 1 pg_lsn_hash(pg_lsn), FUNCTION 2 pg_lsn_hash_extended(pg_lsn, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.pg_lsn_hash(pg_lsn), FUNCTION 2 pg_catalog.pg_lsn_hash_extended(pg_lsn, int8);
 
 CREATE OPERATOR FAMILY range_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING gpu_hash FAMILY range_ops AS
-	OPERATOR 1 =, FUNCTION 1 hash_range(anyrange), FUNCTION 2 hash_range_extended(anyrange, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_range(anyrange), FUNCTION 2 pg_catalog.hash_range_extended(anyrange, int8);
 
 CREATE OPERATOR FAMILY record_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING gpu_hash FAMILY record_ops AS
-	OPERATOR 1 =, FUNCTION 1 hash_record(record), FUNCTION 2 hash_record_extended(record, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_record(record), FUNCTION 2 pg_catalog.hash_record_extended(record, int8);
 
 CREATE OPERATOR FAMILY text_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING gpu_hash FAMILY text_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashtext(text), FUNCTION 2 hashtextextended(text, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashtext(text), FUNCTION 2 pg_catalog.hashtextextended(text, int8);
 
 CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING gpu_hash FAMILY text_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashname(name), FUNCTION 2 hashnameextended(name, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashname(name), FUNCTION 2 pg_catalog.hashnameextended(name, int8);
 
 ALTER OPERATOR FAMILY text_ops USING gpu_hash ADD
 	OPERATOR 1 = (text, name), OPERATOR 1 = (name, text);
@@ -280,32 +280,32 @@ ALTER OPERATOR FAMILY text_ops USING gpu_hash ADD
 CREATE OPERATOR FAMILY time_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING gpu_hash FAMILY time_ops AS
-	OPERATOR 1 =, FUNCTION 1 time_hash(time), FUNCTION 2 time_hash_extended(time, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.time_hash(time), FUNCTION 2 pg_catalog.time_hash_extended(time, int8);
 
 CREATE OPERATOR FAMILY timestamp_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING gpu_hash FAMILY timestamp_ops AS
-	OPERATOR 1 =, FUNCTION 1 timestamp_hash(timestamp), FUNCTION 2 timestamp_hash_extended(timestamp, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.timestamp_hash(timestamp), FUNCTION 2 pg_catalog.timestamp_hash_extended(timestamp, int8);
 
 CREATE OPERATOR FAMILY timestamptz_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING gpu_hash FAMILY timestamptz_ops AS
-	OPERATOR 1 =, FUNCTION 1 timestamp_hash(timestamp), FUNCTION 2 timestamp_hash_extended(timestamp, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.timestamp_hash(timestamp), FUNCTION 2 pg_catalog.timestamp_hash_extended(timestamp, int8);
 
 CREATE OPERATOR FAMILY timetz_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING gpu_hash FAMILY timetz_ops AS
-	OPERATOR 1 =, FUNCTION 1 timetz_hash(timetz), FUNCTION 2 timetz_hash_extended(timetz, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.timetz_hash(timetz), FUNCTION 2 pg_catalog.timetz_hash_extended(timetz, int8);
 
 CREATE OPERATOR FAMILY uuid_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING gpu_hash FAMILY uuid_ops AS
-	OPERATOR 1 =, FUNCTION 1 uuid_hash(uuid), FUNCTION 2 uuid_hash_extended(uuid, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.uuid_hash(uuid), FUNCTION 2 pg_catalog.uuid_hash_extended(uuid, int8);
 
 CREATE OPERATOR FAMILY xid8_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_ops AS
-	OPERATOR 1 =, FUNCTION 1 hashint8(int8), FUNCTION 2 hashint8extended(int8, int8);
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
 -- Lookups of many keys
