@@ -331,6 +331,13 @@ cpu_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 	return device_status(status);
 }
 
+/* Is there a tree, and so a structure?  An applier may be publishing; the structure takes its own view. */
+static inline bool
+cpu_is_there(const GpudsDeviceTree *tree)
+{
+	return __atomic_load_n(&tree->cpu.common.head, __ATOMIC_RELAXED) != 0;
+}
+
 static int64
 cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan, bool forward,
 		 GpudsEntry *out, int64 cap)
@@ -344,8 +351,9 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	pin_version(pin, tree->owner, &tree->cpu.common.version);
 	if (pg_atomic_read_u64(guard) == expected)
 	{
+		/* pairs with that before the guard is set (catchup.c) */
 		pg_read_barrier();
-		if (tree->cpu.common.head != 0)
+		if (cpu_is_there(tree))
 			n = gpuds_cpu_kernels()->scan[tree->structure](arena, &tree->cpu.common, scan, forward, out, cap);
 	}
 	pin_release(pin);
@@ -373,8 +381,9 @@ cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpuds
 	pin_version(pin, tree->owner, &tree->cpu.common.version);
 	if (pg_atomic_read_u64(guard) == expected)
 	{
+		/* pairs with that before the guard is set (catchup.c) */
 		pg_read_barrier();
-		there = tree->cpu.common.head != 0 &&
+		there = cpu_is_there(tree) &&
 				gpuds_cpu_kernels()->count[tree->structure](arena, &tree->cpu.common, scan, COUNT_ENTRIES,
 															&counting);
 	}

@@ -217,7 +217,11 @@ gpuds_queue_sleepers(int i)
 static inline uint64
 gpuds_queue_epoch(void)
 {
-	return gpuds_queue ? pg_atomic_read_u64(&gpuds_queue->serving) : 0;
+	uint64 epoch = gpuds_queue ? pg_atomic_read_u64(&gpuds_queue->serving) : 0;
+
+	/* pairs with that of start_serving: what the worker has said of itself is seen */
+	pg_read_barrier();
+	return epoch;
 }
 
 /*

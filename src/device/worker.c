@@ -146,6 +146,7 @@ typedef enum Phase
 	CLOSING
 } Phase;
 
+/* For the watchdog, too; what it sees may be old, which costs it another look. */
 static volatile Phase phase = OPENING;
 
 /*
@@ -194,6 +195,8 @@ gpuds_worker_register(void)
 static inline void
 enter_engine(void)
 {
+	/* pairs with the watchdog's exchange, which may make it the thread that goes on from here */
+	pg_write_barrier();
 	pg_atomic_write_u64(&crossing, pg_atomic_read_u64(&crossing) + 1);
 }
 
@@ -250,10 +253,15 @@ answer_lost(GpudsMailbox *mailbox)
 	__atomic_store_n(&mailbox->request.done, 1, __ATOMIC_RELEASE);
 }
 
-/* Wakes the mailbox's owner, if it sleeps. */
+/* Wakes the mailbox's owner, if it sleeps; its state or its answer has changed. */
 static void
 wake(int i)
 {
+	/*
+	 * Pairs with wait_until (queue.c), which sets the bit and then looks once more.  An exchange of the
+	 * state does not order its store before this load on every machine.
+	 */
+	pg_memory_barrier();
 	if (pg_atomic_read_u64(gpuds_queue_sleepers(i)) & GpudsQueueBit(i))
 	{
 		pg_atomic_fetch_and_u64(gpuds_queue_sleepers(i), ~GpudsQueueBit(i));
@@ -284,7 +292,6 @@ clear_away(int i)
 	gpuds_staging_give(&mailbox->span);
 	pg_memory_barrier();
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
-	pg_memory_barrier();
 	wake(i);
 }
 
@@ -370,6 +377,7 @@ static void
 worker_exit(int code, Datum arg)
 {
 	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	/* pairs with gpuds_mailbox_send, which posts and then looks who serves */
 	pg_memory_barrier();
 	if (engine)
 	{
@@ -401,6 +409,8 @@ pg_noreturn static void
 lose_device(const char *why, bool hangs)
 {
 	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	/* as in worker_exit, which comes too late if nothing is waited for */
+	pg_memory_barrier();
 	SpinLockAcquire(&gpuds_queue->info_mutex);
 	gpuds_queue->info.losses++;
 	SpinLockRelease(&gpuds_queue->info_mutex);

@@ -60,6 +60,7 @@ static void
 begin_period(void)
 {
 	in_period = true;
+	/* A full barrier; pairs with that of gpuds_memtable_begin. */
 	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
 	for (int i = 0; i < MaxBackends; i++)
 		began_with[i] = pg_atomic_read_u64(&gpuds_memtables.appenders[i].count);
@@ -123,6 +124,7 @@ begin_generation(GpudsMemtable *memtable)
 		pg_read_barrier();
 		memtable->end[lane] = pg_atomic_read_u64(&memtable->appended[lane].number);
 	}
+	/* pairs with gpuds_memtable_newest */
 	pg_memory_barrier();
 	pg_atomic_write_u64(&memtable->newest, next);
 	memtable->begun = GetCurrentTimestamp();
@@ -150,7 +152,7 @@ describe(GpudsMemtable *memtable, GpudsFrozen *frozen)
 static uint64
 count_newest(GpudsMemtable *memtable)
 {
-	const Generation *generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
+	const Generation *generation = gpuds_memtable_newest(memtable);
 
 	return generation_entries(generation) + __atomic_load_n(&generation->nkills, __ATOMIC_RELAXED);
 }
@@ -202,6 +204,8 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 		return GPUDS_DRAIN_LATER;
 	}
 	pg_atomic_write_u32(&memtable->left, 0);
+	/* pairs with that of gpuds_memtable_leave */
+	pg_memory_barrier();
 	describe(memtable, frozen);
 	return GPUDS_DRAIN_APPLY;
 }

@@ -115,4 +115,14 @@ gpuds_memtable_generation(GpudsMemtable *memtable, uint64 number)
 	return &memtable->generation[number % MEMTABLE_GENERATIONS];
 }
 
+/* The newest generation.  Pairs with the barrier before its number (begin_generation): it is complete. */
+static inline Generation *
+gpuds_memtable_newest(GpudsMemtable *memtable)
+{
+	uint64 number = pg_atomic_read_u64(&memtable->newest);
+
+	pg_read_barrier();
+	return gpuds_memtable_generation(memtable, number);
+}
+
 #endif /* GPUDS_MEMTABLE_INTERNAL_H */

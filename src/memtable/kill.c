@@ -40,7 +40,7 @@ gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *entries, int 
 	pin_version(pin, memtable - gpuds_memtables.slots + 1, &memtable->version);
 	if (pg_atomic_read_u64(&memtable->serial) == serial && pg_atomic_read_u64(&memtable->deletes) == stamp)
 	{
-		Generation *generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
+		Generation *generation = gpuds_memtable_newest(memtable);
 
 		for (int i = 0; i < n && others < MOST_KILLS; i++)
 		{

@@ -197,8 +197,11 @@ give_slot(GpudsMemtable *memtable)
 void
 gpuds_drainer_wake(void)
 {
-	Latch *latch = gpuds_memtables.shared->drainer;
+	Latch *latch;
 
+	/* Pairs with the drainer's, which says that it is there, resets its latch and looks for work. */
+	pg_memory_barrier();
+	latch = gpuds_memtables.shared->drainer;
 	if (latch)
 		SetLatch(latch);
 }
@@ -361,7 +364,11 @@ gpuds_memtable_report(GpudsMemtableReport *report)
 uint64
 gpuds_memtable_oldest(uint64 serial)
 {
-	return pg_atomic_read_u64(&gpuds_memtable_slot(serial)->oldest);
+	uint64 oldest = pg_atomic_read_u64(&gpuds_memtable_slot(serial)->oldest);
+
+	/* before anything of the journal is read */
+	pg_read_barrier();
+	return oldest;
 }
 
 bool
@@ -385,6 +392,8 @@ gpuds_memtable_leave(pg_atomic_uint64 *joined)
 
 	if (serial == 0)
 		return;
+	/* the drainer, which takes left back and then looks who is joined, finds that we are not */
+	pg_write_barrier();
 	pg_atomic_write_u32(&gpuds_memtable_slot(serial)->left, 1);
 	gpuds_drainer_wake();
 }

@@ -79,7 +79,7 @@ choose(uint64 serial)
 	append.serial = serial;
 	append.generation = NULL;
 	if (serial != 0)
-		append.generation = gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->newest));
+		append.generation = gpuds_memtable_newest(memtable);
 }
 
 /*
@@ -103,11 +103,14 @@ gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 	/* what an append left behind that somebody has caught the error of */
 	gpuds_memtable_end();
 	/*
-	 * Odd from now on, whatever a process that had our place has left.  A full barrier: a process
-	 * that waits for appenders sees us, or we see what it has done before.
+	 * Odd from now on, whatever a process that had our place has left.  Pairs with the barrier of
+	 * begin_period (drain.c): a process that waits for appenders sees us, or we see what it has done
+	 * before.  A barrier of its own, because an exchange does not order its store before later loads on
+	 * every machine.
 	 */
 	count = &gpuds_memtables.appenders[GpudsMyBackendIndex()].count;
-	(void) pg_atomic_exchange_u64(count, (pg_atomic_read_u64(count) + 1) | 1);
+	pg_atomic_write_u64(count, (pg_atomic_read_u64(count) + 1) | 1);
+	pg_memory_barrier();
 	append.active = true;
 	append.many = n > MOST_RECORDS || gpuds_without_memtables;
 	append.locator = *locator;

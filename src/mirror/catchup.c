@@ -188,6 +188,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 	gpuds_mirror_count(ref, 0, 0, 0, 0);
 	if (result == GPUDS_UP)
 	{
+		/* What was published comes before the guard (cpu_scan), and both before synced (is_synced). */
 		pg_write_barrier();
 		pg_atomic_write_u64(&mirror->guard, ref->serial);
 		pg_write_barrier();

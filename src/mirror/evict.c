@@ -180,6 +180,8 @@ rest(GpudsMirror *mirror, TimestampTz until, size_t bytes)
 {
 	pg_atomic_write_u64(&mirror->room.protected_until, 0);
 	pg_atomic_write_u64(&mirror->room.rest_bytes, bytes);
+	/* with the reason; pairs with that of gpuds_room_resting */
+	pg_write_barrier();
 	pg_atomic_write_u64(&mirror->room.rest_until, until);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->news = true;

@@ -102,6 +102,8 @@ gpuds_room_resting(GpudsMirror *mirror)
 
 	if (until == 0 || GetCurrentTimestamp() >= until)
 		return false;
+	/* pairs with that of rest (evict.c), for the caller too, who may ask for the reason */
+	pg_read_barrier();
 	bytes = pg_atomic_read_u64(&mirror->room.rest_bytes);
 	return bytes == 0 || gpuds_room_free_bytes(mirror->tree.kind) < bytes;
 }

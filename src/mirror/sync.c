@@ -130,7 +130,11 @@ nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror, XLogRecPtr rep
 	bool current;
 
 	if (pg_atomic_read_u64(&mirror->replayed) == replayed)
+	{
+		/* pairs with that below: what was seen of the mirror then is seen from here on */
+		pg_read_barrier();
 		return true;
+	}
 	if (!gpuds_mirror_get_position(mirror, &pos))
 		return false;
 	reader = gpuds_reader_open_after(source->index, &pos);
@@ -138,7 +142,10 @@ nothing_new(const GpudsMirrorSource *source, GpudsMirror *mirror, XLogRecPtr rep
 	gpuds_reader_close(reader);
 	/* The slot may be another file's by now; but that was loaded after the goal was set. */
 	if (current)
+	{
+		pg_write_barrier();
 		pg_atomic_write_u64(&mirror->replayed, replayed);
+	}
 	return current;
 }
 
@@ -177,6 +184,17 @@ is_joined(GpudsMirrorRef *ref)
 	return true;
 }
 
+/* Has the mirror all that was counted by then? */
+static bool
+is_synced(GpudsMirror *mirror, uint64 changes)
+{
+	bool synced = pg_atomic_read_u64(&mirror->synced) >= changes;
+
+	/* pairs with the barrier before synced is set (catchup.c): what was published before is seen */
+	pg_read_barrier();
+	return synced;
+}
+
 /* Does the mirror have what the scan needs, or ref->memtable what it lacks? */
 static bool
 is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goal)
@@ -187,7 +205,7 @@ is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goa
 	if (!gpuds_device_usable(&mirror->tree))
 		return false;
 	if (!goal->recovery)
-		return pg_atomic_read_u64(&mirror->synced) >= goal->changes || (!goal->alone && is_joined(ref));
+		return is_synced(mirror, goal->changes) || (!goal->alone && is_joined(ref));
 	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
 	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror, goal->replayed);
