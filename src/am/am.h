@@ -23,8 +23,8 @@
 #include "mirror/mirror.h"
 
 /*
- * Strategy numbers are those of core's access methods, so that core's assumptions about them hold: btree's where
- * there is an order, else hash's.
+ * Strategy numbers are those of core's access methods, so that core's assumptions about them hold: btree's
+ * where there is an order, else hash's.
  */
 #define GPUDS_NSTRATEGIES 5
 #define GPUDS_NHASH_STRATEGIES 1

@@ -92,7 +92,7 @@ find_twin(const Condition *condition, uint64 hash, Datum value, bool by_value, i
 	return NULL;
 }
 
-/* Adds an element: to the table, or to the twins of one that is there, so that none of them makes a long list. */
+/* Adds an element: to the table, or to the twins of one that is there, so that no list becomes long. */
 static void
 add_element(Condition *condition, int32 number, uint64 hash, Datum value, bool by_value, int length)
 {

@@ -4,8 +4,8 @@
  *	  The values of rows that an index has found by hashes.
  *
  * Where codes are hashes, an index gives candidates.  The executor would look at the condition again for each
- * of them (xs_recheck).  That is right for one constant.  With an array that the planner does not know it is a
- * search through the whole array for each row, so arrays are looked up here, in a hash table of their
+ * of them (xs_recheck).  That is right for one constant.  With an array that the planner does not know it is
+ * a search through the whole array for each row, so arrays are looked up here, in a hash table of their
  * elements.
  *
  * It needs the rows that an MVCC snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its

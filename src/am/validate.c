@@ -62,7 +62,7 @@ validate_operator(const Expected *expected, Form_pg_amop op)
 	return valid;
 }
 
-/* Hash functions of PostgreSQL serve types of the same length, so the first argument may be of another type. */
+/* Hash functions of PostgreSQL serve several types of a length, so the first argument may be of any type. */
 static bool
 has_hash_signature(Oid function, int number)
 {
@@ -119,8 +119,8 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 
 /*
  * Validates an operator class and its family.  Of an access method that orders: types that make keys, all
- * five comparisons for each pair of types, no support functions.  Of another: equality, and hash functions for
- * types whose values are no keys.  Faults come as INFO; returns whether there were none.
+ * five comparisons for each pair of types, no support functions.  Of another: equality, and hash functions
+ * for types whose values are no keys.  Faults come as INFO; returns whether there were none.
  */
 bool
 gpuds_validate(Oid opclassoid)

@@ -3,8 +3,8 @@
  * search_hashes.c
  *	  The same as search.c in an index whose first column's codes are hashes.
  *
- * The index gives candidates.  Their rows are fetched in the order of the heap, and each row's value is looked
- * up among the elements.  An element that has had a row is not left out of the search, as it is where the
+ * The index gives candidates.  Their rows are fetched in the order of the heap, and each row's value is
+ * looked up among the elements.  An element that has had a row is not left out of the search, as it is where the
  * entries say which element they are of.
  *
  *-------------------------------------------------------------------------
@@ -58,8 +58,8 @@ make_key(const GpudsTarget *target, Oid type, ArrayType *array)
 }
 
 /*
- * Calls found for each row that the snapshot sees and each element of an array that its key is equal to.  type
- * is what gpuds_target_key_type says of the array's.  Memory is the current context's.
+ * Calls found for each row that the snapshot sees and each element of an array that its key is equal to.
+ * type is what gpuds_target_key_type says of the array's.  Memory is the current context's.
  */
 void
 gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to)
