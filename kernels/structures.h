@@ -11,8 +11,11 @@
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
  *					(kernels/cpu/structure.h says which)
  *	  Name			NameOnGpu is the class of its functions on a GPU
- *					(kernels/gpu/structure.h)
+ *					(kernels/gpu/structure.h), if it is a row of STRUCTURE_GPU_ROWS
  *	  capabilities	StructureCapability
+ *
+ * The rows are in two parts, structures of both machines and those of CPUs alone.  A GPU's
+ * engine has the first part only; indexes with the others use the CPU device.
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
  * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before it includes this one.
@@ -23,8 +26,8 @@
 #define KERNELS_STRUCTURES_H
 
 /*
- * What a structure can do.  The access method asks for STRUCTURE_ORDERED.  The others no caller asks
- * for yet, because all structures have them, and none is changed in place.
+ * What a structure can do.  The access method asks for STRUCTURE_ORDERED.  A structure without
+ * STRUCTURE_RANGES answers intervals of several keys, too, but only by going through all that it has.
  */
 typedef enum StructureCapability
 {
@@ -47,10 +50,15 @@ typedef enum StructureCapability
 #define STRUCTURE_TEST_ROWS(ROW)
 #endif
 
-#define STRUCTURE_ROWS(ROW)                                                                                  \
+/* Structures that a GPU has, too. */
+#define STRUCTURE_GPU_ROWS(ROW)                                                                              \
 	ROW(1, BTREE, btree, Btree,                                                                              \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS) \
 	STRUCTURE_TEST_ROWS(ROW)
+
+#define STRUCTURE_ROWS(ROW) \
+	STRUCTURE_GPU_ROWS(ROW) \
+	ROW(2, HASH, hash, Hash, STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)
 
 enum GpudsStructureNumber
 {
@@ -59,14 +67,15 @@ enum GpudsStructureNumber
 #undef STRUCTURE_NUMBER
 };
 
-/* The structures of this build: a bit for each number. */
+/* The structures that a GPU's engine of this build has: a bit for each number. */
 #define STRUCTURE_BIT(number, NAME, name, Name, capabilities) | UINT32_C(1) << (number)
-#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_BIT))
+#define STRUCTURE_GPU_BITS (UINT32_C(0) STRUCTURE_GPU_ROWS(STRUCTURE_BIT))
 
 #endif /* KERNELS_STRUCTURES_H */
 
 #ifdef STRUCTURES_ON_CPU
 #include "kernels/btree/structure_cpu.h"
+#include "kernels/hash/structure_cpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_cpu.h"
 #endif

@@ -200,23 +200,22 @@ cpu_btree_verify_free(CpuBtreeVerify *v)
 		{
 			uint64_t units = unit->item[i] >> 32;
 
-			if (units < 1 || units > ARENA_MAX_UNITS ||
-				!cpu_btree_mark(v, (ArenaRef) unit->item[i], (int) units, "replaced node"))
-				return units < 1 || units > ARENA_MAX_UNITS
-						   ? cpu_btree_wrong(v, "queue at unit %u holds a piece of %u units", ref,
-											 (unsigned) units)
-						   : false;
+			if (units < 1 || (units > ARENA_MAX_UNITS && units != ARENA_CHUNK_UNITS))
+				return cpu_btree_wrong(v, "queue at unit %u holds a piece of %u units", ref,
+									   (unsigned) units);
+			if (!cpu_btree_mark(v, (ArenaRef) unit->item[i], (int) units, "replaced node"))
+				return false;
 		}
 		tail = ref;
 		ref = unit->next;
 	}
 	if (tail != v->tree->retired.tail)
 		return cpu_btree_wrong(v, "the queue's end is at unit %u, not at %u", tail, v->tree->retired.tail);
-	for (int units = 1; units <= ARENA_MAX_UNITS; units++)
+	for (int list = 0; list <= ARENA_MAX_UNITS; list++)
 	{
-		for (ArenaRef ref = space->free[units]; ref != 0; ref = *(const ArenaRef *) arena_at(v->arena, ref))
+		for (ArenaRef ref = space->free[list]; ref != 0; ref = *(const ArenaRef *) arena_at(v->arena, ref))
 		{
-			if (!cpu_btree_mark(v, ref, units, "free piece"))
+			if (!cpu_btree_mark(v, ref, list > 0 ? list : ARENA_CHUNK_UNITS, "free piece"))
 				return false;
 		}
 	}
@@ -226,14 +225,11 @@ cpu_btree_verify_free(CpuBtreeVerify *v)
 	return true;
 }
 
-/* Everything, with memory for the marks at hand. */
+/* The chunks that the tree's space has. */
 HOST_FN bool
-cpu_btree_verify_all(CpuBtreeVerify *v)
+cpu_btree_verify_chunks(CpuBtreeVerify *v)
 {
 	const ArenaSpace *space = &v->tree->space;
-	uint64_t head = v->tree->head;
-	int height = cpu_btree_head_height(head);
-	uint64_t count = cpu_btree_entries(v->tree);
 	uint32_t nchunks = 0;
 
 	for (uint64_t chunk = space->chunks; chunk != 0; nchunks++)
@@ -249,29 +245,65 @@ cpu_btree_verify_all(CpuBtreeVerify *v)
 	}
 	if (nchunks != space->nchunks)
 		return cpu_btree_wrong(v, "%u chunks instead of %u", nchunks, space->nchunks);
-	if (head & CPU_BTREE_HEAD_VALID)
-	{
-		if ((uint32_t) cpu_btree_head_nwords(head) != v->tree->nwords || v->tree->nwords < 1 ||
-			v->tree->nwords > 2)
-			return cpu_btree_wrong(v, "%u key words, but the head says %d", v->tree->nwords,
-								   cpu_btree_head_nwords(head));
-		if (height > CPU_BTREE_MAX_HEIGHT || (height == 0) != (cpu_btree_head_root(head) == 0))
-			return cpu_btree_wrong(v, "height %d with root at unit %u", height, cpu_btree_head_root(head));
-		if (count > BTREE_MAX_ENTRIES || (height == 0 && count != 0))
-			return cpu_btree_wrong(v, "height %d with %llu entries", height, (unsigned long long) count);
-		if (v->tree->count[cpu_btree_head_count(head)] != count)
-			return cpu_btree_wrong(v, "%llu entries, but the head's count says %llu",
-								   (unsigned long long) count,
-								   (unsigned long long) v->tree->count[cpu_btree_head_count(head)]);
-		if (height > 0 && !cpu_btree_verify_root(v))
-			return false;
-	}
-	if (!cpu_btree_verify_free(v))
-		return false;
-	if ((head & CPU_BTREE_HEAD_VALID) && v->nmarked != (uint64_t) nchunks * ARENA_CHUNK_UNITS)
-		return cpu_btree_wrong(v, "%llu units are lost",
-							   (unsigned long long) ((uint64_t) nchunks * ARENA_CHUNK_UNITS - v->nmarked));
 	return true;
+}
+
+/* The head of a tree that was not withdrawn, and all nodes. */
+HOST_FN bool
+cpu_btree_verify_tree(CpuBtreeVerify *v)
+{
+	uint64_t head = v->tree->head;
+	int height = cpu_btree_head_height(head);
+	uint64_t count = cpu_btree_entries(v->tree);
+
+	if ((uint32_t) cpu_btree_head_nwords(head) != v->tree->nwords || v->tree->nwords < 1 ||
+		v->tree->nwords > 2)
+		return cpu_btree_wrong(v, "%u key words, but the head says %d", v->tree->nwords,
+							   cpu_btree_head_nwords(head));
+	if (height > CPU_BTREE_MAX_HEIGHT || (height == 0) != (cpu_btree_head_root(head) == 0))
+		return cpu_btree_wrong(v, "height %d with root at unit %u", height, cpu_btree_head_root(head));
+	if (count > BTREE_MAX_ENTRIES || (height == 0 && count != 0))
+		return cpu_btree_wrong(v, "height %d with %llu entries", height, (unsigned long long) count);
+	if (v->tree->count[cpu_btree_head_count(head)] != count)
+		return cpu_btree_wrong(v, "%llu entries, but the head's count says %llu", (unsigned long long) count,
+							   (unsigned long long) v->tree->count[cpu_btree_head_count(head)]);
+	return height == 0 || cpu_btree_verify_root(v);
+}
+
+/* Every unit of the chunks was found. */
+HOST_FN bool
+cpu_btree_verify_found(CpuBtreeVerify *v)
+{
+	uint64_t units = (uint64_t) v->tree->space.nchunks * ARENA_CHUNK_UNITS;
+
+	if (v->nmarked != units)
+		return cpu_btree_wrong(v, "%llu units are lost", (unsigned long long) (units - v->nmarked));
+	return true;
+}
+
+/* Memory for the marks.  False: there is none. */
+HOST_FN bool
+cpu_btree_verify_begin(CpuBtreeVerify *v, const Arena *arena, const CpuBtree *tree, char *why, size_t whylen)
+{
+	size_t words = (size_t) arena->nchunks * (ARENA_CHUNK_UNITS / 64);
+
+	v->arena = arena;
+	v->tree = tree;
+	v->nmarked = 0;
+	v->why = why;
+	v->whylen = whylen;
+	v->owned = (uint64_t *) calloc(words, sizeof(uint64_t));
+	v->marked = (uint64_t *) calloc(words, sizeof(uint64_t));
+	if (v->owned == NULL || v->marked == NULL)
+		return cpu_btree_wrong(v, "out of memory while checking");
+	return true;
+}
+
+HOST_FN void
+cpu_btree_verify_end(CpuBtreeVerify *v)
+{
+	free(v->owned);
+	free(v->marked);
 }
 
 /*
@@ -281,23 +313,15 @@ cpu_btree_verify_all(CpuBtreeVerify *v)
 HOST_FN bool
 cpu_btree_verify(const Arena *arena, const CpuBtree *tree, char *why, size_t whylen)
 {
-	size_t words = (size_t) arena->nchunks * (ARENA_CHUNK_UNITS / 64);
+	const bool valid = (tree->head & CPU_BTREE_HEAD_VALID) != 0;
 	CpuBtreeVerify v;
-	bool ok;
+	bool ok = cpu_btree_verify_begin(&v, arena, tree, why, whylen);
 
-	v.arena = arena;
-	v.tree = tree;
-	v.nmarked = 0;
-	v.why = why;
-	v.whylen = whylen;
-	v.owned = (uint64_t *) calloc(words, sizeof(uint64_t));
-	v.marked = (uint64_t *) calloc(words, sizeof(uint64_t));
-	if (v.owned == NULL || v.marked == NULL)
-		ok = cpu_btree_wrong(&v, "out of memory while checking");
-	else
-		ok = cpu_btree_verify_all(&v);
-	free(v.owned);
-	free(v.marked);
+	ok = ok && cpu_btree_verify_chunks(&v);
+	ok = ok && (!valid || cpu_btree_verify_tree(&v));
+	ok = ok && cpu_btree_verify_free(&v);
+	ok = ok && (!valid || cpu_btree_verify_found(&v));
+	cpu_btree_verify_end(&v);
 	return ok;
 }
 

@@ -48,7 +48,7 @@
 typedef enum KernelStatus
 {
 	KERNEL_OK = 0,
-	KERNEL_NO_MEMORY /* nothing was changed */
+	KERNEL_NO_MEMORY /* nothing was changed, or it may be done again */
 } KernelStatus;
 
 typedef struct GpudsEntry

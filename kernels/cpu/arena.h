@@ -13,7 +13,8 @@
  * a lock), while the arena's own operations are lock-free.  A space keeps its
  * chunks until it is released as a whole.  A chunk is as small as it is so that a
  * structure of a few entries takes no more; a large one takes a chunk for every
- * few hundred entries, which costs nothing beside filling it.
+ * few hundred entries, which costs nothing beside filling it.  A piece is of up to
+ * ARENA_MAX_UNITS units, or a whole chunk.
  *
  * The links of free chunks, and of a space's chunks, lie in a table behind the
  * header, so that memory never used is never touched.
@@ -28,7 +29,7 @@
 #define ARENA_UNIT_BYTES 64
 #define ARENA_CHUNK_BYTES 8192
 #define ARENA_CHUNK_UNITS (ARENA_CHUNK_BYTES / ARENA_UNIT_BYTES)
-#define ARENA_MAX_UNITS 8                    /* the largest piece that arena_alloc gives */
+#define ARENA_MAX_UNITS 8                    /* the largest piece that is less than a chunk */
 #define ARENA_MAX_CHUNKS (UINT64_C(1) << 25) /* 256 GB: more has no ArenaRef */
 
 typedef uint32_t ArenaRef;
@@ -45,11 +46,11 @@ typedef struct Arena
 
 typedef struct ArenaSpace
 {
-	uint32_t chunks;   /* newest chunk of the list, 0: none */
-	uint32_t nchunks;  /* atomic: others look at it */
-	ArenaRef bump;     /* units of the newest chunk not handed out yet ... */
-	ArenaRef bump_end; /* ... end here */
-	ArenaRef free[ARENA_MAX_UNITS + 1];
+	uint32_t chunks;                    /* newest chunk of the list, 0: none */
+	uint32_t nchunks;                   /* atomic: others look at it */
+	ArenaRef bump;                      /* units of the newest chunk not handed out yet ... */
+	ArenaRef bump_end;                  /* ... end here */
+	ArenaRef free[ARENA_MAX_UNITS + 1]; /* by units; free[0]: whole chunks */
 } ArenaSpace;
 
 /* The memory of a reference. */
@@ -228,32 +229,65 @@ arena_space_stretch(const Arena *arena, uint32_t *at, uint32_t *first)
 	return high - low + 1;
 }
 
+/* Which of a space's lists has free pieces of this size. */
+HOST_FN ArenaRef *
+arena_free_list(ArenaSpace *space, int units)
+{
+	return &space->free[units == ARENA_CHUNK_UNITS ? 0 : units];
+}
+
 /* Give a piece of this many units back to its space. */
 HOST_FN void
 arena_free(Arena *arena, ArenaSpace *space, ArenaRef ref, int units)
 {
-	*(ArenaRef *) arena_at(arena, ref) = space->free[units];
-	space->free[units] = ref;
+	ArenaRef *list = arena_free_list(space, units);
+
+	*(ArenaRef *) arena_at(arena, ref) = *list;
+	*list = ref;
+}
+
+/* A chunk for a space, one that it has or another; 0: out of memory. */
+HOST_FN ArenaRef
+arena_space_chunk(Arena *arena, ArenaSpace *space)
+{
+	ArenaRef ref = space->free[0];
+	uint32_t chunk;
+
+	if (ref != 0)
+	{
+		space->free[0] = *(ArenaRef *) arena_at(arena, ref);
+		return ref;
+	}
+	chunk = arena_chunk_take(arena);
+	if (chunk != 0)
+	{
+		__atomic_store_n(&arena_links(arena)[chunk], space->chunks, __ATOMIC_RELAXED);
+		space->chunks = chunk;
+		__atomic_store_n(&space->nchunks, space->nchunks + 1, __ATOMIC_RELAXED);
+	}
+	return (ArenaRef) chunk * ARENA_CHUNK_UNITS;
 }
 
 /*
- * A piece of 1 .. ARENA_MAX_UNITS units, contents undefined; 0: out of memory.
- * What was freed before is used first, and the rest of a larger piece when
- * there is no other way.  Tests define ARENA_ALLOC_FAILS to make it fail at will.
+ * A piece of 1 .. ARENA_MAX_UNITS units, or of ARENA_CHUNK_UNITS, which is a chunk; contents
+ * undefined.  0: out of memory.  What was freed before is used first, and the rest of a larger
+ * piece when there is no other way.  Tests define ARENA_ALLOC_FAILS to make it fail at will.
  */
 HOST_FN ArenaRef
 arena_alloc(Arena *arena, ArenaSpace *space, int units)
 {
-	ArenaRef ref = space->free[units];
-	uint32_t chunk;
+	ArenaRef *list = arena_free_list(space, units);
+	ArenaRef ref = *list;
 
 #ifdef ARENA_ALLOC_FAILS
 	if (ARENA_ALLOC_FAILS())
 		return 0;
 #endif
+	if (units == ARENA_CHUNK_UNITS)
+		return arena_space_chunk(arena, space);
 	if (ref != 0)
 	{
-		space->free[units] = *(ArenaRef *) arena_at(arena, ref);
+		*list = *(ArenaRef *) arena_at(arena, ref);
 		return ref;
 	}
 	if (space->bump_end - space->bump >= (ArenaRef) units)
@@ -262,16 +296,12 @@ arena_alloc(Arena *arena, ArenaSpace *space, int units)
 		space->bump += units;
 		return ref;
 	}
-	chunk = arena_chunk_take(arena);
-	if (chunk != 0)
+	ref = arena_space_chunk(arena, space);
+	if (ref != 0)
 	{
 		/* the end of the last chunk is not large enough: it becomes free space */
 		if (space->bump < space->bump_end)
 			arena_free(arena, space, space->bump, space->bump_end - space->bump);
-		__atomic_store_n(&arena_links(arena)[chunk], space->chunks, __ATOMIC_RELAXED);
-		space->chunks = chunk;
-		__atomic_store_n(&space->nchunks, space->nchunks + 1, __ATOMIC_RELAXED);
-		ref = (ArenaRef) chunk * ARENA_CHUNK_UNITS;
 		space->bump = ref + units;
 		space->bump_end = ref + ARENA_CHUNK_UNITS;
 		return ref;

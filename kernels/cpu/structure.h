@@ -22,7 +22,7 @@
 #include "kernels/core/entry.h"
 
 /* A name_cpu_tree and a name_cpu_build take no more bytes; src/structure.c checks it. */
-#define CPU_TREE_BYTES 128
+#define CPU_TREE_BYTES 256
 #define CPU_BUILD_BYTES (17 * 1024)
 
 /*
@@ -58,7 +58,7 @@ typedef struct CpuStructure
 	void (*build_cancel)(void *build);
 	/*
 	 * Applies operations, strictly ascending by entry, and publishes a version.  KERNEL_NO_MEMORY:
-	 * nothing was changed.
+	 * nothing was changed; or, by a structure that is changed in place, some operations were applied.
 	 */
 	KernelStatus (*apply)(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n);
 	/* Frees what no pin can reach; oldest_pin is pin_oldest's answer. */
