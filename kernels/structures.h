@@ -15,7 +15,7 @@
  *	  capabilities	StructureCapability
  *
  * The rows are in two parts, structures of both machines and those of CPUs alone.  A GPU's
- * engine has the first part only; indexes with the others use the CPU device.
+ * engine has the first part only; indexes with one of the others have a B+tree there.
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
  * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before it includes this one.

@@ -52,10 +52,10 @@ gpuds_structure_can(int number, StructureCapability capability)
 	return (structures[number].capabilities & capability) != 0;
 }
 
-bool
+int
 gpuds_structure_on_gpu(int number)
 {
-	return (STRUCTURE_GPU_BITS >> number & 1) != 0;
+	return (STRUCTURE_GPU_BITS >> number & 1) != 0 ? number : GPUDS_STRUCTURE_BTREE;
 }
 
 #ifdef GPUDS_INJECTION_POINTS

@@ -23,10 +23,10 @@
 void
 gpuds_index_size(double entries, double distinct, int nwords, GpudsIndexSize *size)
 {
-	const double apart = gpuds_device_entry_bytes(GPUDS_STRUCTURE_BTREE, nwords, GPUDS_DEFAULT_FILLFACTOR,
-												  false);
-	const double alike = gpuds_device_entry_bytes(GPUDS_STRUCTURE_BTREE, nwords, GPUDS_DEFAULT_FILLFACTOR,
-												  true);
+	const double apart = gpuds_device_entry_bytes(GPUDS_ON_CPU, GPUDS_STRUCTURE_BTREE, nwords,
+												  GPUDS_DEFAULT_FILLFACTOR, false);
+	const double alike = gpuds_device_entry_bytes(GPUDS_ON_CPU, GPUDS_STRUCTURE_BTREE, nwords,
+												  GPUDS_DEFAULT_FILLFACTOR, true);
 	const double share = entries > 0 ? pow(Min(distinct / entries, 1), NEIGHBOURS) : 1;
 
 	size->journal_bytes = (1 + ceil(entries / GpudsPageCapacity(nwords))) * BLCKSZ;

@@ -136,8 +136,10 @@ gpuds_device_slack_bytes(GpudsDeviceKind kind)
 }
 
 double
-gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys)
+gpuds_device_entry_bytes(GpudsDeviceKind kind, int structure, int nwords, int fill_percent, bool equal_keys)
 {
+	if (gpuds_device_is_remote(kind))
+		structure = gpuds_structure_on_gpu(structure);
 	return gpuds_structure(structure)->cpu.entry_bytes(nwords, fill_percent, equal_keys);
 }
 

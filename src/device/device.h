@@ -163,7 +163,8 @@ extern bool gpuds_device_has_structure(GpudsDeviceKind kind, int structure);
  * Bytes that an entry of a tree that was just loaded takes, about, but for
  * gpuds_device_slack_bytes.  equal_keys: there are entries of one key all over it.
  */
-extern double gpuds_device_entry_bytes(int structure, int nwords, int fill_percent, bool equal_keys);
+extern double gpuds_device_entry_bytes(GpudsDeviceKind kind, int structure, int nwords, int fill_percent,
+									   bool equal_keys);
 
 /*
  * The device that the session's scans of a number of intervals should use: with "auto", a GPU

@@ -232,8 +232,8 @@ gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *
 		*entries += end.count[i] > meta.lane[i].first ? end.count[i] - meta.lane[i].first : 0;
 	*entries -= Min(meta.garbage, *entries);
 	if (entry_bytes == 0)
-		entry_bytes = gpuds_device_entry_bytes(meta.structure, source->layout->nwords, source->fillfactor,
-											   true);
+		entry_bytes = gpuds_device_entry_bytes(mirror->tree.kind, meta.structure, source->layout->nwords,
+											   source->fillfactor, true);
 	return *entries * entry_bytes + gpuds_device_slack_bytes(mirror->tree.kind);
 }
 
@@ -259,7 +259,8 @@ reserve_for_load(const GpudsMirrorSource *source, GpudsMirror *mirror, int struc
 		return true;
 	if (mirror->room.entry_bytes != 0)
 		return false;
-	*need = entries * gpuds_device_entry_bytes(structure, source->layout->nwords, source->fillfactor, false) +
+	*need = entries * gpuds_device_entry_bytes(mirror->tree.kind, structure, source->layout->nwords,
+											   source->fillfactor, false) +
 			gpuds_device_slack_bytes(mirror->tree.kind);
 	return reserve(mirror, *need, asked);
 }
