@@ -30,6 +30,9 @@ extern const GpudsStructure *gpuds_structure(int number);
 /* Has the structure of a number, which is there, this capability? */
 extern bool gpuds_structure_can(int number, StructureCapability capability);
 
+/* Have GPUs the structure of a number?  Else its indexes use the CPU device. */
+extern bool gpuds_structure_on_gpu(int number);
+
 /* The number that the access method's new indexes get; in test builds a setting may replace it. */
 extern uint8 gpuds_structure_of_new_index(uint8 number);
 

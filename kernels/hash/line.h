@@ -62,16 +62,28 @@ hash_slots(const int nw)
 	return nw == 1 ? 7 : 5;
 }
 
+/*
+ * Loads and stores of words that others may look at.  Tests define HASH_LOADED and HASH_STORED to do
+ * something between two of them.
+ */
 HOST_INLINE uint64_t
 hash_load(const uint64_t *word)
 {
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+	uint64_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+#ifdef HASH_LOADED
+	HASH_LOADED();
+#endif
+	return value;
 }
 
 HOST_INLINE void
 hash_store(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+#ifdef HASH_STORED
+	HASH_STORED();
+#endif
 }
 
 /* The hash of an entry's key: its highest bits choose the segment, its lowest the home line. */

@@ -19,6 +19,7 @@
 #include "storage/ipc.h"
 
 #include "mirror/internal.h"
+#include "structure.h"
 
 /* What has been warned of in this session. */
 static bool warned_journal = false;
@@ -81,19 +82,29 @@ warn_large(Relation index)
 			 errhint("Partition the table, or set gpuds.device to \"cpu\".")));
 }
 
+/* A session that does not insist on the GPU need not know what no GPU has. */
 static void
-warn_structure(Relation index)
+warn_structure(Relation index, bool insist)
 {
+	GpudsMetaData meta;
+	bool elsewhere;
+
 	if (warned_structure)
+		return;
+	gpuds_journal_read_meta(index, &meta);
+	elsewhere = gpuds_structure_on_gpu(meta.structure);
+	if (!elsewhere && !insist)
 		return;
 	warned_structure = true;
 	ereport(WARNING,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("the CUDA device lacks the structure of index \"%s\", using the CPU device instead",
 					RelationGetRelationName(index)),
-			 errdetail("The libraries gpuds and gpuds_cuda are of different builds. This is reported "
-					   "once a session."),
-			 errhint("Install both libraries from the same build and restart the server.")));
+			 elsewhere ? errdetail("The libraries gpuds and gpuds_cuda are of different builds. This is "
+								   "reported once a session.")
+					   : errdetail("Only CPUs have this structure. This is reported once a session."),
+			 elsewhere ? errhint("Install both libraries from the same build and restart the server.")
+					   : errhint("Set gpuds.device to \"auto\" or \"cpu\".")));
 }
 
 static void
@@ -363,7 +374,7 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 				warn_large(source->index);
 				return false;
 			case GPUDS_NO_STRUCTURE:
-				warn_structure(source->index);
+				warn_structure(source->index, insist);
 				return false;
 			default:
 				break;

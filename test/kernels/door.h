@@ -64,15 +64,15 @@ enum
 	DOOR_KINDS
 };
 
-/* The number of a key that is at home in line 0: k-th of all. */
+/* Key k of those that are at home in the first lines of a segment. */
 static inline uint64_t
-door_alike(uint64_t k)
+door_alike(uint64_t k, int lines)
 {
 	GpudsEntry e = { 0, 0, 0 };
 
 	for (e.w0 = k * 1000;; e.w0++)
 	{
-		if (hash_home(hash_of(&e)) == 0)
+		if (hash_home(hash_of(&e)) < lines)
 			return e.w0;
 	}
 }
@@ -92,7 +92,7 @@ door_entry(int kind, int nwords, uint64_t range)
 			e.t = k / 10 % 3 << ENTRY_SPILL_SHIFT | k % 10 << 16 | 1;
 			break;
 		case DOOR_ALIKE:
-			e.w0 = door_alike(k / 2);
+			e.w0 = door_alike(k / 2, 1);
 			e.t = k % 2 << 16 | 1;
 			break;
 		default:
