@@ -149,8 +149,9 @@ part_regress_cuda()
 	return $rc
 }
 
-# The same statements over another structure, the sorted array of test/structures: those
-# whose output does not show how large a structure is, or how it does its work.
+# The same statements over other structures, the sorted array of test/structures and the hash table:
+# those whose output does not show how large a structure is, or how it does its work.  The hash table
+# answers ranges by walks.
 structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
 
 # The number of the structure that new indexes get.
@@ -160,19 +161,19 @@ new_structure()
 		-c CHECKPOINT -c "SELECT get_byte(pg_read_binary_file(pg_relation_filepath('structure_of_k'), 30, 1), 0)" 2>&1
 }
 
-# structure_part NAME SEED
+# structure_part NAME STRUCTURE NUMBER SEED
 structure_part()
 {
-	local name=$1 setting='gpuds.test_structure = array' tests number rc
+	local name=$1 setting="gpuds.test_structure = $2" tests number rc
 
 	mapfile -t tests < <(REGRESS=$structure_tests chosen "$build/sql" sql)
 	start_tested "$name" "$setting" "${quiet[@]}" || return 1
 	regress_with "$name" "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
 	rc=$?
 	number=$(new_structure "${name%_cuda}_test")
-	[ "$number" = 15 ] || { echo "indexes got the structure: $number"; rc=1; }
+	[ "$number" = "$3" ] || { echo "indexes got the structure: $number"; rc=1; }
 	end_tested "$name" || rc=1
-	differential_part "${name}_differential" "$setting" -- --seed "$2" --scripts 12 >"$work/log/$name.differential" 2>&1 || rc=1
+	differential_part "${name}_differential" "$setting" -- --seed "$4" --scripts 12 >"$work/log/$name.differential" 2>&1 || rc=1
 	cat "$work/log/$name.differential"
 	{ count_regress "$work/$name/output"; cat "$work/log/$name.differential"; } |
 		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' |
@@ -182,13 +183,20 @@ structure_part()
 
 part_structure()
 {
-	structure_part structure 2001
+	local rc=0
+
+	structure_part structure array 15 2001 >"$work/log/structure.array" 2>&1 || rc=1
+	structure_part structure_hash hash 2 4001 >"$work/log/structure.hash" 2>&1 || rc=1
+	cat "$work/log/structure.array" "$work/log/structure.hash"
+	tail -q -n 1 "$work/log/structure.array" "$work/log/structure.hash" |
+		awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
+	return $rc
 }
 
 part_structure_cuda()
 {
 	on_cuda
-	structure_part structure_cuda 3001
+	structure_part structure_cuda array 15 3001
 }
 
 isolation_part()

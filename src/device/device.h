@@ -58,7 +58,7 @@ typedef enum GpudsDeviceKind
 typedef enum GpudsDeviceStatus
 {
 	GPUDS_DEVICE_OK,
-	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed */
+	GPUDS_DEVICE_NO_MEMORY, /* nothing was changed, or it may be done again */
 	GPUDS_DEVICE_LOST,
 	GPUDS_DEVICE_TOO_LARGE,   /* more entries than a tree can have; nothing was changed */
 	GPUDS_DEVICE_NO_STRUCTURE /* the device does not have that structure */

@@ -9,7 +9,7 @@
  */
 #include <time.h>
 
-#include "common.h"
+#include "door.h"
 
 static double
 now(void)
@@ -228,6 +228,102 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	free(ops);
 }
 
+/* Looks random keys up, ascending in batches of a size, through the structure's row. */
+static void
+look_up(const Door *door, const Arena *arena, const DoorTree *t, const GpudsEntry *e, int64_t n, int64_t size)
+{
+	const int64_t keys = 100000;
+	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) keys * sizeof(GpudsInterval));
+	GpudsEntry out[4096];
+	double best = 1e18;
+	char label[100];
+
+	for (int round = 0; round < 5; round++)
+	{
+		double start;
+		int64_t found = 0;
+
+		for (int64_t i = 0; i < keys; i++)
+			intervals[i] = door_key(&e[test_below((uint64_t) n)]);
+		for (int64_t i = 0; i < keys; i += size)
+			qsort(intervals + i, (size_t) (size < keys - i ? size : keys - i), sizeof(GpudsInterval),
+				  test_compare);
+		start = now();
+		for (int64_t i = 0; i < keys; i += size)
+		{
+			GpudsScan scan = {
+				intervals + i, size < keys - i ? size : keys - i, 0, false, { 0, 0, 0 }, NULL
+			};
+
+			while (scan.next < scan.n)
+				found += gpuds_cpu_kernels()->scan[door->number](arena, &t->common, &scan, true, out, 4096);
+		}
+		if (now() - start < best)
+			best = now() - start;
+		CHECK(found >= keys);
+	}
+	snprintf(label, sizeof(label), "%s: lookups in batches of %lld", door->name, (long long) size);
+	report(label, best, (double) keys, "a key");
+	free(intervals);
+}
+
+/* Every structure, as src/ uses it, with n entries of keys that have per_key entries each. */
+static void
+structure(const Door *door, int64_t n, int64_t per_key)
+{
+	Arena *arena = test_arena((size_t) n * 100 + (64 << 20));
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) n / 5 * sizeof(GpudsOp));
+	DoorTree t;
+	Model m;
+	double start;
+	char label[100];
+
+	model_init(&m, n);
+	for (int64_t i = 0; i < n; i++)
+	{
+		m.e[i].w0 = (uint64_t) (i / per_key) * UINT64_C(0x9E3779B97F4A7C15);
+		m.e[i].w1 = 0;
+		m.e[i].t = (uint64_t) i << 16 | 1;
+	}
+	m.n = n;
+	qsort(m.e, (size_t) n, sizeof(GpudsEntry), test_compare);
+	printf("%s, %lld entries a key\n", door->name, (long long) per_key);
+	memset(&t, 0, sizeof(t));
+	door_init(&t);
+	start = now();
+	CHECK(door_build(door, arena, &t, &m, 1, 90) == KERNEL_OK);
+	snprintf(label, sizeof(label), "%s: build", door->name);
+	report(label, now() - start, (double) n, "an entry");
+	printf("%-44s %9.1f bytes an entry\n", door->name,
+		   (double) arena_space_bytes(&t.common.space) / (double) n);
+	for (int64_t size = 1; size <= 100000 && per_key < 100; size = size == 1    ? 16
+																   : size == 16 ? 100000
+																				: size + 1)
+		look_up(door, arena, &t, m.e, n, size);
+	for (int deletes = 1; deletes >= 0; deletes--)
+	{
+		start = now();
+		for (int64_t i = 0; i < n / 5; i++)
+		{
+			ops[i].e = m.e[i * 5];
+			ops[i].order = (uint64_t) deletes;
+		}
+		for (int64_t i = 0; i < n / 5; i += 1000)
+		{
+			CHECK(door->cpu.apply(arena, &t.common, ops + i, n / 5 - i < 1000 ? n / 5 - i : 1000) ==
+				  KERNEL_OK);
+			door->cpu.reclaim(arena, &t.common, UINT64_MAX);
+		}
+		snprintf(label, sizeof(label), "%s: apply 1000 %s at a time", door->name,
+				 deletes ? "deletes" : "inserts");
+		report(label, now() - start, (double) (n / 5), "an op");
+	}
+	door_verify(door, arena, &t);
+	free(m.e);
+	free(ops);
+	free(arena);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -244,5 +340,10 @@ main(int argc, char **argv)
 	tree(n, 1, "one word", false);
 	tree(n, 2, "two words", false);
 	tree(n, 1, "five keys", true);
+	for (int64_t per_key = 1; per_key <= n; per_key = per_key == 1 ? 4 : per_key == 4 ? n / 5 : n + 1)
+	{
+		for (int d = 0; d < DOORS; d++)
+			structure(&doors[d], n, per_key);
+	}
 	return 0;
 }
