@@ -215,7 +215,7 @@ find_equal(Condition *condition, int32 from, Datum value, uint64 hash)
 }
 
 static uint64
-hash_of(const GpudsRecheck *recheck, const Condition *condition, Datum value)
+value_hash(const GpudsRecheck *recheck, const Condition *condition, Datum value)
 {
 	const GpudsKeyColumn *column = &recheck->layout.column[condition->column];
 
@@ -230,7 +230,7 @@ meets(const GpudsRecheck *recheck, Condition *condition, Datum value)
 
 	if (!condition->is_array)
 		return compare(condition, value, condition->key.sk_argument);
-	hash = hash_of(recheck, condition, value);
+	hash = value_hash(recheck, condition, value);
 	return find_equal(condition, *place_of(condition, hash), value, hash) >= 0;
 }
 
@@ -284,7 +284,7 @@ gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, void (*found)(vo
 	value = values[condition->column];
 	if (!isnull[condition->column])
 	{
-		hash = hash_of(recheck, condition, value);
+		hash = value_hash(recheck, condition, value);
 		at = *place_of(condition, hash);
 		while ((at = find_equal(condition, at, value, hash)) >= 0)
 		{
