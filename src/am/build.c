@@ -98,17 +98,6 @@ planned_workers(Relation heap, Relation index, IndexInfo *indexInfo)
 }
 
 /*
- * The structure of a new index: a hash table where there is no order, and nothing but the whole key to search
- * for.  Of several columns a query may have the first ones only.
- */
-static uint8
-structure_for(const GpudsKeyLayout *layout)
-{
-	return gpuds_structure_of_new_index(layout->ordered || layout->nkeys > 1 ? GPUDS_STRUCTURE_BTREE
-																			 : GPUDS_STRUCTURE_HASH);
-}
-
-/*
  * ambuild.  The caller holds what CREATE INDEX, REINDEX or TRUNCATE hold; the
  * index has no blocks yet.  Raises what encoding a key may raise.
  */
@@ -124,7 +113,8 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	gpuds_insert_discard(index);
 	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
 	gpuds_mirror_forget(index);
-	gpuds_journal_create(index, MAIN_FORKNUM, structure_for(&layout), layout.nwords, layout.nbits);
+	gpuds_journal_create(index, MAIN_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
+						 layout.nwords, layout.nbits);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */
 	if (index->rd_amcache)
@@ -146,7 +136,8 @@ gpuds_build_empty(Relation index)
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
-	gpuds_journal_create(index, INIT_FORKNUM, structure_for(&layout), layout.nwords, layout.nbits);
+	gpuds_journal_create(index, INIT_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
+						 layout.nwords, layout.nbits);
 }
 
 /* ambuildphasename */

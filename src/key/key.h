@@ -180,7 +180,7 @@ typedef struct GpudsKeyProbe
 	int ncolumns;
 	uint8 kind[GPUDS_KEY_MAX_COLUMNS];     /* GpudsKeyKind of the values */
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
-	GpudsEntry rest;                       /* ones in the bits that the columns leave, and in the TID's */
+	GpudsEntry rest;                       /* ones in the bits of other columns, and in the TID's */
 	bool words;                            /* probes differ in w0 only */
 } GpudsKeyProbe;
 

@@ -45,6 +45,7 @@ void
 gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns, const Oid *types)
 {
 	GpudsEntry taken;
+	GpudsEntry used; /* by all columns; behind them every key has zeros */
 
 	probe->layout = layout;
 	probe->ncolumns = ncolumns;
@@ -61,9 +62,10 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 			probe->words = false;
 	}
 	gpuds_key_prefix_bits(layout, ncolumns, &taken);
-	probe->rest.w0 = ~taken.w0;
-	probe->rest.w1 = ~taken.w1;
-	probe->rest.t = (~taken.t & ~(UINT64_MAX >> ENTRY_SPILL_BITS)) | ENTRY_TID_MASK;
+	gpuds_key_prefix_bits(layout, layout->ncolumns, &used);
+	probe->rest.w0 = used.w0 & ~taken.w0;
+	probe->rest.w1 = used.w1 & ~taken.w1;
+	probe->rest.t = (used.t & ~taken.t) | ENTRY_TID_MASK;
 }
 
 /*
