@@ -78,6 +78,7 @@ SELECT count(*) > 0 AS devices FROM hostile.gpuds_devices;
 SELECT memory_total > 0 AS memtables FROM hostile.gpuds_memtables;
 SELECT hostile.gpuds_contains('t_k', '{7,1000}'::int8[]);
 SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k = 7;
 SELECT * FROM t WHERE k = 7;
 ROLLBACK;

@@ -16,6 +16,7 @@
 
 #ifdef GPUDS_INJECTION_POINTS
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
@@ -123,6 +124,8 @@ void
 gpuds_injection_point_of(const char *name, Oid database)
 {
 	int number = point_number(name, strlen(name));
+	/* A lock of the transaction's goes with it, also if granted while the statement is being cancelled. */
+	bool session = !IsTransactionState();
 	LOCKTAG tag;
 
 	if (number == 0)
@@ -131,8 +134,8 @@ gpuds_injection_point_of(const char *name, Oid database)
 		return;
 
 	SET_LOCKTAG_ADVISORY(tag, database, POINT_LOCK_CLASS, number, 2);
-	(void) LockAcquire(&tag, ShareLock, true, false);
-	LockRelease(&tag, ShareLock, true);
+	(void) LockAcquire(&tag, ShareLock, session, false);
+	LockRelease(&tag, ShareLock, session);
 }
 
 /*
