@@ -112,6 +112,11 @@ CREATE OPERATOR FAMILY multirange_ops USING gpu_hash;
 CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING gpu_hash FAMILY multirange_ops AS
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_multirange(anymultirange), FUNCTION 2 pg_catalog.hash_multirange_extended(anymultirange, int8);
 
+CREATE OPERATOR FAMILY name_ops USING gpu_hash;
+
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING gpu_hash FAMILY name_ops AS
+	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashname(name), FUNCTION 2 pg_catalog.hashnameextended(name, int8);
+
 CREATE OPERATOR FAMILY network_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING gpu_hash FAMILY network_ops AS
@@ -137,21 +142,10 @@ CREATE OPERATOR FAMILY range_ops USING gpu_hash;
 CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING gpu_hash FAMILY range_ops AS
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_range(anyrange), FUNCTION 2 pg_catalog.hash_range_extended(anyrange, int8);
 
-CREATE OPERATOR FAMILY record_ops USING gpu_hash;
-
-CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING gpu_hash FAMILY record_ops AS
-	OPERATOR 1 =, FUNCTION 1 pg_catalog.hash_record(record), FUNCTION 2 pg_catalog.hash_record_extended(record, int8);
-
 CREATE OPERATOR FAMILY text_ops USING gpu_hash;
 
 CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING gpu_hash FAMILY text_ops AS
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashtext(text), FUNCTION 2 pg_catalog.hashtextextended(text, int8);
-
-CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING gpu_hash FAMILY text_ops AS
-	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashname(name), FUNCTION 2 pg_catalog.hashnameextended(name, int8);
-
-ALTER OPERATOR FAMILY text_ops USING gpu_hash ADD
-	OPERATOR 1 = (text, name), OPERATOR 1 = (name, text);
 
 CREATE OPERATOR FAMILY time_ops USING gpu_hash;
 

@@ -122,6 +122,7 @@ row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
 	bool isnull[INDEX_MAX_KEYS];
 	ItemPointerData tid;
 	GpudsEntry own;
+	MemoryContext old;
 
 	ResetExprContext(check->context);
 	check->context->ecxt_scantuple = check->slot;
@@ -129,7 +130,9 @@ row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
 		return false;
 	FormIndexDatum(check->info, check->slot, check->estate, values, isnull);
 	gpuds_entry_tid(entry, &tid);
+	old = MemoryContextSwitchTo(check->context->ecxt_per_tuple_memory);
 	gpuds_key_encode(check->source->layout, values, isnull, &tid, &own);
+	MemoryContextSwitchTo(old);
 	return entry_equal(&own, entry);
 }
 

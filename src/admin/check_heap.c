@@ -25,6 +25,7 @@ typedef struct HeapEntries
 {
 	const GpudsKeyLayout *layout;
 	GpudsSorter *sorter;
+	GpudsKeyScratch hashes;
 } HeapEntries;
 
 /* Takes the entry of a row. */
@@ -32,9 +33,11 @@ static void
 take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	HeapEntries *rows = arg;
+	MemoryContext old = gpuds_key_scratch_enter(&rows->hashes, rows->layout);
 	GpudsEntry entry;
 
 	gpuds_key_encode(rows->layout, values, isnull, tid, &entry);
+	MemoryContextSwitchTo(old);
 	gpuds_sorter_add(rows->sorter, &entry);
 }
 
@@ -127,6 +130,7 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 	GpudsEntry *chunk = palloc(CHUNK_ENTRIES * sizeof(GpudsEntry));
 	int64 n;
 
+	memset(&rows, 0, sizeof(rows));
 	rows.layout = source->layout;
 	rows.sorter = gpuds_sorter_begin(source->layout->nwords, maintenance_work_mem);
 	collect(&rows, heap, source->index, snapshot);
@@ -143,5 +147,6 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 
 	gpuds_entries_close(journal.stream);
 	gpuds_sorter_end(rows.sorter);
+	gpuds_key_scratch_end(&rows.hashes);
 	pfree(chunk);
 }

@@ -27,6 +27,7 @@ typedef struct GpudsCollector
 	GpudsKeyLayout layout;
 	GpudsEntry *entries;
 	GpudsEntry *scratch;
+	GpudsKeyScratch hashes;
 	int64 n;
 	int64 capacity;
 	int64 full;             /* spill when there are so many */

@@ -125,10 +125,13 @@ static void
 build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool tuple_is_alive, void *arg)
 {
 	GpudsCollector *collector = arg;
+	MemoryContext old;
 
 	if (collector->n >= collector->full)
 		collector_full(collector, tid);
+	old = gpuds_key_scratch_enter(&collector->hashes, &collector->layout);
 	gpuds_key_encode(&collector->layout, values, isnull, tid, &collector->entries[collector->n++]);
+	MemoryContextSwitchTo(old);
 	collector->block = ItemPointerGetBlockNumber(tid);
 }
 

@@ -441,9 +441,13 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
 	GpudsInsertScope *scope = scopes;
 	GpudsInsertBuffer *buffer;
+	GpudsKeyScratch hashes = { 0 };
+	MemoryContext old = gpuds_key_scratch_enter(&hashes, &layout);
 	GpudsEntry entry;
 
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
+	MemoryContextSwitchTo(old);
+	gpuds_key_scratch_end(&hashes);
 	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
 		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
 	{

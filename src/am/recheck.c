@@ -10,7 +10,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/tupmacs.h"
-#include "catalog/index.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/arrayaccess.h"
@@ -32,7 +31,9 @@ typedef struct Element
 /* A condition on a column whose codes are hashes. */
 typedef struct Condition
 {
-	int column;
+	int column;           /* of the index */
+	AttrNumber attribute; /* of the table; 0: it is an expression */
+	ExprState *expression;
 	ScanKeyData key;
 
 	/* of an array: its elements */
@@ -50,8 +51,7 @@ struct GpudsRecheck
 	int nconditions;
 	Condition conditions[INDEX_MAX_KEYS];
 
-	/* to evaluate the index's columns */
-	IndexInfo *info;
+	/* to evaluate expressions that are asked for */
 	EState *estate;
 
 	/* to visit the heap; NULL: it has not been visited */
@@ -158,6 +158,25 @@ read_array(const GpudsRecheck *recheck, Condition *condition)
 }
 
 /*
+ * Prepares for the values of a condition's column.  Other columns are not evaluated: the query does not ask
+ * for them, and the user may not be allowed to.
+ */
+static void
+prepare_value(GpudsRecheck *recheck, Condition *condition)
+{
+	const int2vector *columns = &recheck->index->rd_index->indkey;
+	int expression = 0;
+
+	condition->attribute = columns->values[condition->column];
+	if (condition->attribute != 0)
+		return;
+	for (int i = 0; i < condition->column; i++)
+		expression += columns->values[i] == 0;
+	condition->expression = ExecPrepareExpr(list_nth(RelationGetIndexExpressions(recheck->index), expression),
+											recheck->estate);
+}
+
+/*
  * For rows of an index's scan with these keys, whose arguments must stay where they are; NULL: nothing is to
  * be looked at, or the executor does.  The index must stay open.  Memory is the current context's.
  */
@@ -176,6 +195,7 @@ gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyD
 	recheck->context = context;
 	recheck->index = index;
 	recheck->layout = *layout;
+	recheck->estate = CreateExecutorState();
 	for (int i = 0; i < nkeys; i++)
 	{
 		Condition *condition = &recheck->conditions[recheck->nconditions];
@@ -184,22 +204,32 @@ gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyD
 			continue;
 		condition->column = keys[i].sk_attno - 1;
 		condition->key = keys[i];
+		/* what the function remembers belongs here, and not to the scan */
+		fmgr_info_copy(&condition->key.sk_func, &((ScanKeyData *) keys)[i].sk_func, CurrentMemoryContext);
+		prepare_value(recheck, condition);
 		condition->is_array = (keys[i].sk_flags & SK_SEARCHARRAY) != 0;
 		if (condition->is_array)
 			read_array(recheck, condition);
 		recheck->nconditions++;
 	}
-	recheck->info = BuildIndexInfo(index);
-	recheck->estate = CreateExecutorState();
 	MemoryContextSwitchTo(old);
 	return recheck;
 }
 
+/* Are a value and a constant equal?  As in a condition, NULL is no. */
 static bool
 compare(Condition *condition, Datum value, Datum constant)
 {
-	return DatumGetBool(
-		FunctionCall2Coll(&condition->key.sk_func, condition->key.sk_collation, value, constant));
+	LOCAL_FCINFO(call, 2);
+	Datum equal;
+
+	InitFunctionCallInfoData(*call, &condition->key.sk_func, 2, condition->key.sk_collation, NULL, NULL);
+	call->args[0].value = value;
+	call->args[0].isnull = false;
+	call->args[1].value = constant;
+	call->args[1].isnull = false;
+	equal = FunctionCallInvoke(call);
+	return !call->isnull && DatumGetBool(equal);
 }
 
 /* The element from one on, in its list, that a value with such a hash is equal to; -1: none is. */
@@ -234,12 +264,16 @@ meets(const GpudsRecheck *recheck, Condition *condition, Datum value)
 	return find_equal(condition, *place_of(condition, hash), value, hash) >= 0;
 }
 
-/* The values that an index has of a row, in memory of the row. */
-static void
-form_values(GpudsRecheck *recheck, TupleTableSlot *slot, Datum *values, bool *isnull)
+/* The value of a condition's column in a row, in memory of the row. */
+static Datum
+value_of(GpudsRecheck *recheck, const Condition *condition, TupleTableSlot *slot, bool *isnull)
 {
-	GetPerTupleExprContext(recheck->estate)->ecxt_scantuple = slot;
-	FormIndexDatum(recheck->info, slot, recheck->estate, values, isnull);
+	ExprContext *context = GetPerTupleExprContext(recheck->estate);
+
+	if (condition->attribute != 0)
+		return slot_getattr(slot, condition->attribute, isnull);
+	context->ecxt_scantuple = slot;
+	return ExecEvalExpr(condition->expression, context, isnull);
 }
 
 /* Has a row of the table what was asked for, in all columns whose codes are hashes? */
@@ -247,16 +281,15 @@ bool
 gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(recheck->estate));
-	Datum values[INDEX_MAX_KEYS];
-	bool isnull[INDEX_MAX_KEYS];
 	bool all = true;
 
-	form_values(recheck, slot, values, isnull);
 	for (int i = 0; i < recheck->nconditions && all; i++)
 	{
 		Condition *condition = &recheck->conditions[i];
+		bool isnull;
+		Datum value = value_of(recheck, condition, slot, &isnull);
 
-		all = !isnull[condition->column] && meets(recheck, condition, values[condition->column]);
+		all = !isnull && meets(recheck, condition, value);
 	}
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(recheck->estate);
@@ -273,16 +306,13 @@ gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, void (*found)(vo
 {
 	Condition *condition = &recheck->conditions[0];
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(recheck->estate));
-	Datum values[INDEX_MAX_KEYS];
-	bool isnull[INDEX_MAX_KEYS];
-	Datum value;
+	bool isnull;
+	Datum value = value_of(recheck, condition, slot, &isnull);
 	uint64 hash;
 	int32 at;
 
 	Assert(condition->is_array);
-	form_values(recheck, slot, values, isnull);
-	value = values[condition->column];
-	if (!isnull[condition->column])
+	if (!isnull)
 	{
 		hash = value_hash(recheck, condition, value);
 		at = *place_of(condition, hash);

@@ -97,7 +97,7 @@ validate_proc(const Expected *expected, Form_pg_amproc proc)
 	return valid;
 }
 
-/* Has the family a hash function for each type that it compares and whose values are no keys? */
+/* Has the family a hash function for each type whose values are no keys, or that another is compared with? */
 static bool
 validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 {
@@ -106,13 +106,16 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 	for (int i = 0; i < operators->n_members; i++)
 	{
 		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
-		Oid type = op->amoprighttype;
+		Oid types[] = { op->amoplefttype, op->amoprighttype };
 
-		if (gpuds_key_kind(type) == GPUDS_KIND_NONE &&
-			!OidIsValid(get_opfamily_proc(family, type, type, GPUDS_HASH_PROC)) &&
-			!OidIsValid(get_opfamily_proc(family, type, type, GPUDS_LONG_HASH_PROC)))
-			COMPLAIN(valid, "operator family \"%s\" is missing a hash function for type %s", expected->name,
-					 format_type_be(type));
+		if (types[0] == types[1] && gpuds_key_kind(types[0]) != GPUDS_KIND_NONE)
+			continue;
+		for (int k = types[0] == types[1]; k < 2; k++)
+		{
+			if (!OidIsValid(get_opfamily_proc(family, types[k], types[k], GPUDS_LONG_HASH_PROC)))
+				COMPLAIN(valid, "operator family \"%s\" is missing a hash function of 64 bits for type %s",
+						 expected->name, format_type_be(types[k]));
+		}
 	}
 	return valid;
 }

@@ -51,6 +51,9 @@ open_index(GpudsJoinState *state)
 
 	state->index = index_open(state->index_oid, exec_rt_fetch(state->inner, estate)->rellockmode);
 	state->layout = gpuds_index_info(state->index)->layout;
+	if (state->layout.hashed)
+		state->hashes.context = AllocSetContextCreate(estate->es_query_cxt, "gpuds hashes",
+													  ALLOCSET_SMALL_SIZES);
 	for (int i = 1; i < list_length(oids); i++)
 		types[i - 1] = list_nth_oid(oids, i);
 	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);

@@ -57,6 +57,8 @@ make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntr
 {
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+	MemoryContext old;
+	bool known;
 
 	if (state->key_columns == NULL)
 		evaluate_keys(state, slot, values, isnull);
@@ -69,7 +71,10 @@ make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntr
 			isnull[i] = slot->tts_isnull[state->key_columns[i] - 1];
 		}
 	}
-	return gpuds_key_probe(&state->probe, values, isnull, number, probe);
+	old = gpuds_key_scratch_enter(&state->hashes, &state->layout);
+	known = gpuds_key_probe(&state->probe, values, isnull, number, probe);
+	MemoryContextSwitchTo(old);
+	return known;
 }
 
 static void *

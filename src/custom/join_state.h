@@ -77,6 +77,7 @@ typedef struct GpudsJoinState
 	GpudsVisible visible;
 	GpudsKeyLayout layout;
 	GpudsKeyProbe probe;
+	GpudsKeyScratch hashes;
 	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
 
 	GpudsJoinStage stage;

@@ -164,8 +164,11 @@ passes(GpudsScanNode *node, TupleTableSlot *slot)
 {
 	if (!node->checks)
 	{
+		MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+
 		node->check = gpuds_below_recheck(below_of(&node->css));
 		node->checks = true;
+		MemoryContextSwitchTo(old);
 	}
 	return (!node->check || gpuds_recheck_row(node->check, slot)) &&
 		   (!node->recheck || meets_conditions(node, slot));

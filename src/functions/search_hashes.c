@@ -4,8 +4,8 @@
  *	  The same as search.c in an index whose first column's codes are hashes.
  *
  * The index gives candidates.  Their rows are fetched in the order of the heap, and each row's value is
- * looked up among the elements.  An element that has had a row is not left out of the search, as it is where the
- * entries say which element they are of.
+ * looked up among the elements.  An element that has had a row is not left out of the search, as it is where
+ * the entries say which element they are of.
  *
  *-------------------------------------------------------------------------
  */

@@ -179,10 +179,8 @@ gpuds_target_close(GpudsTarget *target)
 }
 
 static void
-reject_key_type(const GpudsTarget *target, Oid type)
+reject_key_type(const GpudsTarget *target, Oid type, Oid column)
 {
-	const Oid column = target->layout.column[0].type;
-
 	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 					errmsg("keys of type %s cannot be looked up in index \"%s\"", format_type_be(type),
 						   RelationGetRelationName(target->index)),
@@ -196,13 +194,15 @@ hashed_key_type(const GpudsTarget *target, Oid type)
 {
 	const Oid base = getBaseType(type);
 	const Oid family = target->index->rd_opfamily[0];
-	const Oid column = target->index->rd_opcintype[0];
+	const Oid input = target->index->rd_opcintype[0];
+	const Oid column = getBaseType(TupleDescAttr(RelationGetDescr(target->index), 0)->atttypid);
 
-	if (OidIsValid(get_opfamily_member(family, column, base, HTEqualStrategyNumber)))
-		return base;
-	if (!IsBinaryCoercible(base, column))
-		reject_key_type(target, type);
-	return column;
+	if (IsPolymorphicType(input) ? base == column : IsBinaryCoercible(base, input))
+		return input;
+	if (IsPolymorphicType(input) ||
+		!OidIsValid(get_opfamily_member(family, input, base, HTEqualStrategyNumber)))
+		reject_key_type(target, type, column);
+	return base;
 }
 
 /*
@@ -219,6 +219,6 @@ gpuds_target_key_type(const GpudsTarget *target, Oid type)
 		return hashed_key_type(target, type);
 	/* The operators of enums are for two of one type. */
 	if (!gpuds_key_probe_is_exact(column, base) || (base != column && type_is_enum(base)))
-		reject_key_type(target, type);
+		reject_key_type(target, type, column);
 	return base;
 }

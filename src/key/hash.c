@@ -4,7 +4,8 @@
  *	  Hashes of values, where they are the codes of an index that knows equality only.
  *
  * Operator classes have the support functions of hash's: 1, a hash of 32 bits, and 2, one of 64 bits
- * with a seed.  The second is taken where there is one.
+ * with a seed.  Only the second is ever called: if one or the other were, a function that is added to a
+ * family would change the codes of indexes that are there.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,22 +21,11 @@
  */
 #define HASH_SEED INT64CONST(0x67707564735f6b31)
 
-/* Spreads a short hash over 64 bits (MurmurHash3's end). */
-static uint64
-spread(uint64 hash)
-{
-	hash = (hash ^ hash >> 33) * UINT64CONST(0xff51afd7ed558ccd);
-	hash = (hash ^ hash >> 33) * UINT64CONST(0xc4ceb9fe1a85ec53);
-	return hash ^ hash >> 33;
-}
-
 /* The hash of a value that is not NULL, all of whose bits are good.  Raises what the function raises. */
 uint64
 gpuds_key_hash(FmgrInfo *hash, Oid collation, Datum value)
 {
-	if (hash->fn_nargs == 2)
-		return DatumGetUInt64(FunctionCall2Coll(hash, collation, value, Int64GetDatum(HASH_SEED)));
-	return spread(DatumGetUInt32(FunctionCall1Coll(hash, collation, value)));
+	return DatumGetUInt64(FunctionCall2Coll(hash, collation, value, Int64GetDatum(HASH_SEED)));
 }
 
 /*
@@ -50,8 +40,7 @@ gpuds_key_hash_for(const GpudsKeyColumn *column, Oid type)
 
 	if (type == column->type)
 		return column->hash;
-	proc = get_opfamily_proc(column->family, type, type,
-							 column->hash->fn_nargs == 2 ? GPUDS_LONG_HASH_PROC : GPUDS_HASH_PROC);
+	proc = get_opfamily_proc(column->family, type, type, GPUDS_LONG_HASH_PROC);
 	if (!OidIsValid(proc))
 		elog(ERROR, "operator family %u has no hash function for type %u", column->family, type);
 	hash = palloc(sizeof(FmgrInfo));

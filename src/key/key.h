@@ -39,6 +39,7 @@
 #include "storage/itemptr.h"
 #include "utils/date.h"
 #include "utils/inet.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/uuid.h"
 
@@ -144,13 +145,46 @@ extern int gpuds_key_included_bits(Oid type);
 
 /* hash.c */
 
-/* Numbers of support functions of operator classes that only know equality: those of hash. */
+/* Numbers of support functions of classes that only know equality: those of hash.  The first has no use. */
 #define GPUDS_HASH_PROC 1
 #define GPUDS_LONG_HASH_PROC 2
 #define GPUDS_NPROCS 2
 
 extern uint64 gpuds_key_hash(FmgrInfo *hash, Oid collation, Datum value);
 extern FmgrInfo *gpuds_key_hash_for(const GpudsKeyColumn *column, Oid type);
+
+/*
+ * Memory for what hash functions leave behind, for values that come one after the other; zero at first.  It
+ * is made in the memory context of its first use.
+ */
+typedef struct GpudsKeyScratch
+{
+	MemoryContext context;
+	uint32 uses;
+} GpudsKeyScratch;
+
+#define GPUDS_SCRATCH_USES 64
+
+/* Turns to the scratch if a key has hashes; returns the context to turn back to. */
+static inline MemoryContext
+gpuds_key_scratch_enter(GpudsKeyScratch *scratch, const GpudsKeyLayout *layout)
+{
+	if (!layout->hashed)
+		return CurrentMemoryContext;
+	if (scratch->context == NULL)
+		scratch->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);
+	else if (++scratch->uses % GPUDS_SCRATCH_USES == 0)
+		MemoryContextReset(scratch->context);
+	return MemoryContextSwitchTo(scratch->context);
+}
+
+static inline void
+gpuds_key_scratch_end(GpudsKeyScratch *scratch)
+{
+	if (scratch->context)
+		MemoryContextDelete(scratch->context);
+	scratch->context = NULL;
+}
 
 /* encode.c */
 extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,

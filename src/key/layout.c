@@ -280,21 +280,31 @@ column_name(Relation index, int i)
 static void
 describe_hash(Relation index, int i, GpudsKeyColumn *column)
 {
-	const uint16 proc = OidIsValid(index_getprocid(index, i + 1, GPUDS_LONG_HASH_PROC)) ? GPUDS_LONG_HASH_PROC
-																						: GPUDS_HASH_PROC;
-
-	if (!OidIsValid(index_getprocid(index, i + 1, proc)))
+	if (!OidIsValid(index_getprocid(index, i + 1, GPUDS_LONG_HASH_PROC)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("operator class for column \"%s\" of index \"%s\" has no hash function",
+				 errmsg("operator class for column \"%s\" of index \"%s\" has no hash function of 64 bits",
 						column_name(index, i), RelationGetRelationName(index)),
 				 errdetail("Keys of type %s, or so many columns, do not fit into an index as they are.",
 						   format_type_be(column->type)),
-				 errhint("Add support function %d or %d to the operator class.", GPUDS_HASH_PROC,
-						 GPUDS_LONG_HASH_PROC)));
-	column->hash = index_getprocinfo(index, i + 1, proc);
+				 errhint("Add support function %d to the operator class.", GPUDS_LONG_HASH_PROC)));
+	column->hash = index_getprocinfo(index, i + 1, GPUDS_LONG_HASH_PROC);
 	column->family = index->rd_opfamily[i];
 	column->collation = index->rd_indcollation[i];
+}
+
+/* An array or a range has a hash only if its elements have. */
+static void
+check_elements(Relation index, int i)
+{
+	const Oid type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
+
+	if (IsPolymorphicType(index->rd_opcintype[i]) &&
+		!OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("column \"%s\" of index \"%s\" has type %s, whose elements have no hash function",
+						column_name(index, i), RelationGetRelationName(index), format_type_be(type))));
 }
 
 /* A column of the key, and what it is over. */
@@ -306,10 +316,12 @@ describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, Gpuds
 	column->type = index->rd_opcintype[i];
 	column->kind = kind;
 	if (column->type == ANYENUMOID && kind != GPUDS_KIND_HASHED)
-		column->type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+		column->type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
 	if (kind == GPUDS_KIND_HASHED)
 	{
 		describe_hash(index, i, column);
+		if (making)
+			check_elements(index, i);
 		return;
 	}
 	column->bits = gpuds_kind_bits(column->kind);
