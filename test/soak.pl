@@ -205,7 +205,7 @@ sub start_loop
 # Errors that the sessions are meant to have: of cancelled statements and their parallel workers,
 # of an index that went while somebody was about to evict it, of a session that ended before it was
 # cancelled, and of a ROLLBACK whose BEGIN was cancelled
-my $expected = qr/canceling (?:statement due to|autovacuum task)|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|open relation with OID)|is not a PostgreSQL backend process|there is no transaction in progress/;
+my $expected = qr/canceling (?:statement due to|autovacuum task)|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|attach to a SharedFileSet that is already destroyed|open relation with OID)|is not a PostgreSQL backend process|there is no transaction in progress/;
 
 # Statements, and a line of each error that is not expected
 sub say_sql
