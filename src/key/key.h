@@ -145,8 +145,10 @@ extern int gpuds_key_included_bits(Oid type);
 
 /* hash.c */
 
-/* Numbers of support functions of classes that only know equality: those of hash.  The first has no use. */
-#define GPUDS_HASH_PROC 1
+/*
+ * Support functions of operator classes that only know equality have the numbers of hash's: 1 is a hash of
+ * 32 bits, which has no use here, and this is the one of 64 bits.
+ */
 #define GPUDS_LONG_HASH_PROC 2
 #define GPUDS_NPROCS 2
 
