@@ -304,7 +304,9 @@ check_elements(Relation index, int i)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("column \"%s\" of index \"%s\" has type %s, whose elements have no hash function",
-						column_name(index, i), RelationGetRelationName(index), format_type_be(type))));
+						column_name(index, i), RelationGetRelationName(index), format_type_be(type)),
+				 errhint(
+					 "Leave the column out, or create a hash operator class for the type of the elements.")));
 }
 
 /* A column of the key, and what it is over. */
