@@ -69,6 +69,20 @@
 #define GpudsHasNewFile(rel) ((rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
 #endif
 
+/* The path of a permanent or unlogged relation's main fork, from the data directory. */
+static inline void
+gpuds_file_path(RelFileLocator locator, char path[MAXPGPATH])
+{
+#if PG_VERSION_NUM >= 180000
+	strlcpy(path, relpathperm(locator, MAIN_FORKNUM).str, MAXPGPATH);
+#else
+	char *allocated = relpathperm(locator, MAIN_FORKNUM);
+
+	strlcpy(path, allocated, MAXPGPATH);
+	pfree(allocated);
+#endif
+}
+
 /* A backend's number, from 0 to MaxBackends - 1. */
 #if PG_VERSION_NUM >= 170000
 #define GpudsMyBackendIndex() (MyProcNumber)

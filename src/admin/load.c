@@ -68,9 +68,7 @@ evict(GpudsMirrorRef *ref)
 	gpuds_mirror_acquire(ref->mirror, true);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
 	{
-		/* A device may also hold what an interrupted load has left. */
-		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial &&
-			(ref->mirror->loaded || gpuds_device_holds(&ref->mirror->tree)))
+		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && ref->mirror->loaded)
 		{
 			evicted = gpuds_mirror_is_loaded(ref->mirror);
 			(void) gpuds_mirror_discard(ref->mirror);

@@ -209,13 +209,6 @@ cpu_usable(GpudsDeviceTree *tree)
 	return true;
 }
 
-/* A tree that is not loaded has no memory. */
-static bool
-cpu_holds(GpudsDeviceTree *tree)
-{
-	return false;
-}
-
 static size_t
 cpu_bytes(GpudsDeviceTree *tree)
 {
@@ -441,8 +434,8 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 /* The two kinds differ in whose arena it is. */
 #define CPU_DEVICE                                                                                      \
 	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,      \
-	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .holds = cpu_holds, \
-	.bytes = cpu_bytes, .entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add, \
+	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .bytes = cpu_bytes, \
+	.entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add,                     \
 	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan,     \
 	.count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
 

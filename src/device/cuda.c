@@ -167,38 +167,31 @@ send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsStagingSpan *span
 	return status;
 }
 
-/*
- * Lets the engine forget the tree.  False: it did not say in time that it has.
- */
-static bool
-send_patiently(GpudsDeviceTree *tree, GpuRequestKind kind)
-{
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
-	GpudsMailbox *mailbox;
-
-	if (epoch != 0 && epoch == gpuds_queue_epoch())
-	{
-		mailbox = gpuds_mailbox_open(epoch, true);
-		if (mailbox)
-		{
-			mailbox->request.kind = kind;
-			mailbox->request.tree = tree->cuda.number;
-			if (gpuds_mailbox_send(mailbox, NULL, epoch, true))
-				gpuds_mailbox_close(mailbox);
-			else
-				mailbox = NULL;
-		}
-		if (mailbox == NULL && epoch == gpuds_queue_epoch())
-			return false;
-	}
-	note_gone(tree);
-	return true;
-}
-
 static bool
 cuda_drop(GpudsDeviceTree *tree)
 {
-	return send_patiently(tree, GPU_DROP);
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	bool dropped = epoch == 0;
+
+	if (!dropped)
+	{
+		GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, true);
+
+		if (mailbox)
+		{
+			mailbox->request.kind = GPU_DROP;
+			mailbox->request.tree = tree->cuda.number;
+			dropped = gpuds_mailbox_send(mailbox, NULL, epoch, true);
+			if (dropped)
+				gpuds_mailbox_close(mailbox);
+		}
+		if (!dropped && epoch == gpuds_queue_epoch())
+			gpuds_queue_leave(tree->cuda.number);
+		else
+			dropped = true;
+	}
+	note_gone(tree);
+	return dropped;
 }
 
 /*
@@ -213,9 +206,6 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	GpudsMailbox *mailbox;
 	GpudsDeviceStatus status;
 
-	/* What a load or a drop that was given up has left behind. */
-	if (!cuda_drop(tree))
-		return GPUDS_DEVICE_LOST;
 	mailbox = gpuds_mailbox_open(epoch, false);
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
@@ -303,7 +293,7 @@ static void
 cuda_load_cancel(GpudsDeviceLoad *load)
 {
 	free_room(load);
-	(void) send_patiently(load->tree, GPU_LOAD_CANCEL);
+	(void) cuda_drop(load->tree);
 	load->tree = NULL;
 }
 
@@ -747,7 +737,6 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.memory_used = cuda_memory_used,
 	.memory_size = cuda_memory_size,
 	.usable = cuda_usable,
-	.holds = cuda_usable,
 	.bytes = cuda_bytes,
 	.entries = cuda_entries,
 	.load_begin = cuda_load_begin,

@@ -22,10 +22,11 @@
  *	  - A scan or a count has no effect to undo.
  *	  - An apply that was interrupted may have changed the tree.  The mirror's
  *		position has not moved, so the same operations are applied again.
- *	  - A load is begun and ended within PG_ENSURE_ERROR_CLEANUP of load_cancel.
+ *	  - A load is begun and ended within PG_ENSURE_ERROR_CLEANUP of load_cancel, which
+ *		drops the tree, however far the load has come: its last request may be done.
  *		load_cancel and drop do not raise errors nor check for interrupts; they
- *		wait for some seconds at most.  If that is not enough, tree->cuda.epoch
- *		remains, and drop or load_begin try again.
+ *		wait for some seconds at most.  If that is not enough, the worker drops the
+ *		tree when it can.  So a tree that is dropped is nobody's concern any more.
  *	  - The caller holds no lock or pin that others need to make progress.  A
  *		mirror's applier is released by error cleanup.
  *
@@ -143,9 +144,6 @@ extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint6
 
 /* Is what the tree holds still there?  False only on a CUDA device that was lost. */
 extern bool gpuds_device_usable(GpudsDeviceTree *tree);
-
-/* May the device hold memory for the tree although its mirror is not loaded, and does it? */
-extern bool gpuds_device_holds(GpudsDeviceTree *tree);
 
 /*
  * Entries that a tree can have at most, whatever the memory.  Nobody needs to
@@ -322,7 +320,7 @@ extern void gpuds_device_free_count(GpudsCount *count);
 /*
  * Takes the tree out of service and gives its memory back, after waiting for
  * the readers that still have it pinned (they are never slow).  False: the
- * device was not done in time, it may hold the memory for a little longer.
+ * device was not done in time, it holds the memory for a little longer.
  */
 extern bool gpuds_device_drop(GpudsDeviceTree *tree);
 

@@ -33,7 +33,6 @@ typedef struct GpudsDeviceOps
 
 	/* of a tree */
 	bool (*usable)(GpudsDeviceTree *tree);
-	bool (*holds)(GpudsDeviceTree *tree);
 	size_t (*bytes)(GpudsDeviceTree *tree);
 	uint64 (*entries)(GpudsDeviceTree *tree);
 	GpudsDeviceStatus (*load_begin)(GpudsDeviceLoad *load, int nwords, int fill_percent);

@@ -86,9 +86,9 @@ unit_count(void)
 static Size
 queue_bytes(void)
 {
-	Size words = (MaxBackends + 63) / 64;
+	Size words = 2 * ((MaxBackends + 63) / 64) + (gpuds_max_mirrors + 63) / 64;
 
-	return offsetof(GpudsQueue, bits) + 2 * words * sizeof(pg_atomic_uint64) + unit_count();
+	return offsetof(GpudsQueue, bits) + words * sizeof(pg_atomic_uint64) + unit_count();
 }
 
 static Size
@@ -149,7 +149,9 @@ gpuds_queue_shmem_init(void)
 		gpuds_queue->nkeepable = gpuds_queue->nunits / KEEPABLE_SHARE;
 		gpuds_queue->nmailboxes = MaxBackends;
 		gpuds_queue->nwords = (MaxBackends + 63) / 64;
-		for (int i = 0; i < 2 * gpuds_queue->nwords; i++)
+		gpuds_queue->nleft_words = (gpuds_max_mirrors + 63) / 64;
+		pg_atomic_init_u32(&gpuds_queue->nleft, 0);
+		for (int i = 0; i < 2 * gpuds_queue->nwords + gpuds_queue->nleft_words; i++)
 			pg_atomic_init_u64(&gpuds_queue->bits[i], 0);
 		for (int i = 0; i < MaxBackends; i++)
 		{
@@ -157,7 +159,7 @@ gpuds_queue_shmem_init(void)
 			pg_atomic_init_u32(&gpuds_mailbox(i)->state, MAILBOX_IDLE);
 		}
 	}
-	units = (uint8 *) &gpuds_queue->bits[2 * gpuds_queue->nwords];
+	units = (uint8 *) &gpuds_queue->bits[2 * gpuds_queue->nwords + gpuds_queue->nleft_words];
 }
 
 /* What is to be registered with the driver. */
@@ -646,8 +648,8 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	mailbox->fault = FAULT_NONE;
 	mailbox->lost = false;
 #ifdef GPUDS_INJECTION_POINTS
-	/* Goes with one request, and not with one that cleans up. */
-	if (device_fault != FAULT_NONE && !patient)
+	/* Goes with one request, and not with one that cleans up, unless it is meant for that. */
+	if (device_fault != FAULT_NONE && patient == (device_fault == FAULT_HOLD_DROP))
 	{
 		mailbox->fault = device_fault;
 		device_fault = FAULT_NONE;
@@ -709,13 +711,39 @@ gpuds_mailbox_close(GpudsMailbox *mailbox)
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_IDLE);
 }
 
+/*
+ * Trees that are left to the worker.  A bit is set or cleared, then counted: the count differs
+ * from their number for moments only, and after the last of them it is right.
+ */
+
+void
+gpuds_queue_leave(uint32 tree)
+{
+	if (pg_atomic_fetch_or_u64(gpuds_queue_left(tree), GpudsQueueBit(tree)) & GpudsQueueBit(tree))
+		return;
+	pg_atomic_fetch_add_u32(&gpuds_queue->nleft, 1);
+	wake_worker();
+}
+
+bool
+gpuds_queue_take_left(uint32 tree)
+{
+	if (!(pg_atomic_fetch_and_u64(gpuds_queue_left(tree), ~GpudsQueueBit(tree)) & GpudsQueueBit(tree)))
+		return false;
+	pg_atomic_fetch_sub_u32(&gpuds_queue->nleft, 1);
+	return true;
+}
+
 #ifdef GPUDS_INJECTION_POINTS
-static const struct config_enum_entry fault_options[] = {
-	{ "none", FAULT_NONE, false },           { "sticky", FAULT_STICKY, false },
-	{ "no_memory", FAULT_NO_MEMORY, false }, { "bad_alloc", FAULT_BAD_ALLOC, false },
-	{ "hold", FAULT_HOLD, false },           { "hang", FAULT_HANG, false },
-	{ "stuck", FAULT_STUCK, false },         { NULL, 0, false }
-};
+static const struct config_enum_entry fault_options[] = { { "none", FAULT_NONE, false },
+														  { "sticky", FAULT_STICKY, false },
+														  { "no_memory", FAULT_NO_MEMORY, false },
+														  { "bad_alloc", FAULT_BAD_ALLOC, false },
+														  { "hold", FAULT_HOLD, false },
+														  { "hold_drop", FAULT_HOLD_DROP, false },
+														  { "hang", FAULT_HANG, false },
+														  { "stuck", FAULT_STUCK, false },
+														  { NULL, 0, false } };
 
 /* Defines gpuds.device_fault; to be called once, when the library is loaded. */
 void

@@ -48,6 +48,11 @@
  * posting: a backend that gives up (and lets another become applier) has
  * either taken its request back, or the worker had handed it over before.
  *
+ * A backend that did not see the end of a drop in time leaves the tree to the worker:
+ * it sets the tree's bit in queue->left.  The worker drops it as soon as the engine is
+ * through with what came before, unless a load of another tree under the same number comes
+ * first, which drops the former one itself.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_QUEUE_H
@@ -92,6 +97,7 @@ typedef enum GpudsFault
 	FAULT_NO_MEMORY, /* the next allocation of tree memory fails */
 	FAULT_BAD_ALLOC, /* the next allocation of the worker's memory for a tree fails */
 	FAULT_HOLD,      /* the worker keeps the request until it is abandoned */
+	FAULT_HOLD_DROP, /* the same with the next drop; no other request meets it */
 	FAULT_HANG,      /* the GPU never comes to an end with the request */
 	FAULT_STUCK      /* the worker is held up in a call of the engine */
 } GpudsFault;
@@ -178,11 +184,14 @@ typedef struct GpudsQueue
 	uint32 nunits;
 	uint32 nkeepable; /* units, the first ones, that may be kept for long */
 	uint32 nmailboxes;
-	uint32 nwords; /* of the bitmaps */
+	uint32 nwords;      /* of the bitmaps of mailboxes */
+	uint32 nleft_words; /* of that of trees */
+
+	pg_atomic_uint32 nleft; /* trees that the worker is to drop (queue.c) */
 
 	/*
-	 * A bit a mailbox: posted[nwords], then sleepers[nwords]; and a byte a unit,
-	 * 1 if it is taken.
+	 * A bit a mailbox: posted[nwords], then sleepers[nwords]; a bit a tree: left; and a byte a
+	 * unit, 1 if it is taken.
 	 */
 	pg_atomic_uint64 bits[FLEXIBLE_ARRAY_MEMBER];
 } GpudsQueue;
@@ -209,6 +218,12 @@ static inline pg_atomic_uint64 *
 gpuds_queue_sleepers(int i)
 {
 	return &gpuds_queue->bits[gpuds_queue->nwords + i / 64];
+}
+
+static inline pg_atomic_uint64 *
+gpuds_queue_left(uint32 tree)
+{
+	return &gpuds_queue->bits[2 * gpuds_queue->nwords + tree / 64];
 }
 
 #define GpudsQueueBit(i) (UINT64CONST(1) << ((i) % 64))
@@ -257,6 +272,15 @@ extern char *gpuds_staging_at(const GpudsStagingSpan *span);
 extern uint64 gpuds_staging_offset(const void *p);
 extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient);
 extern void gpuds_mailbox_close(GpudsMailbox *mailbox);
+
+/*
+ * Has the worker drop a tree whose GPU_DROP was given up.  The caller is the one process that may
+ * change the tree.  No harm if another worker serves by now.
+ */
+extern void gpuds_queue_leave(uint32 tree);
+
+/* For the worker: takes the tree's bit; false: it is not set. */
+extern bool gpuds_queue_take_left(uint32 tree);
 
 /*
  * The epoch that is being served; waits a little for a worker that is just

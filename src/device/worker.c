@@ -136,6 +136,10 @@ static int nwaiting = 0;
 static int nwanted = 0;          /* worth posting together */
 static instr_time waiting_since; /* there have been any */
 
+/* The drop of a tree that was left to us, the engine's while there is one under way. */
+static GpuRequest dropping;
+static bool is_dropping = false;
+
 static int ncpus = 1;
 
 /* What the main thread is at. */
@@ -556,7 +560,7 @@ take(int i)
 		return;
 	}
 #ifdef GPUDS_INJECTION_POINTS
-	if (mailbox->fault == FAULT_HOLD)
+	if (mailbox->fault == FAULT_HOLD || mailbox->fault == FAULT_HOLD_DROP)
 	{
 		stage[i] = STAGE_WAITING;
 		return;
@@ -573,10 +577,55 @@ take(int i)
 	{
 		stage[i] = STAGE_SUBMITTED;
 		watched[i / 64] |= GpudsQueueBit(i);
+		/* It drops what was there, and the tree that it begins is not to be dropped. */
+		if (mailbox->request.kind == GPU_LOAD_BEGIN)
+			(void) gpuds_queue_take_left(mailbox->request.tree);
 		enter_engine();
 		api->submit(engine, &mailbox->request);
 		leave_engine();
 	}
+}
+
+/* Drops the next of the trees that were left to us; false: there is none. */
+static bool
+drop_next_left(void)
+{
+	for (uint32 word = 0; word < gpuds_queue->nleft_words; word++)
+	{
+		uint64 left = pg_atomic_read_u64(gpuds_queue_left(word * 64));
+		uint32 tree;
+
+		if (left == 0)
+			continue;
+		tree = word * 64 + __builtin_ctzll(left);
+		(void) gpuds_queue_take_left(tree);
+		memset(&dropping, 0, sizeof(dropping));
+		dropping.kind = GPU_DROP;
+		dropping.tree = tree;
+		is_dropping = true;
+		enter_engine();
+		api->submit(engine, &dropping);
+		leave_engine();
+		return true;
+	}
+	return false;
+}
+
+/* Goes on dropping trees that were left to us, one after the other.  True: something has happened. */
+static bool
+drop_left(void)
+{
+	bool any = false;
+
+	if (is_dropping && __atomic_load_n(&dropping.done, __ATOMIC_ACQUIRE) != 0)
+	{
+		is_dropping = false;
+		tell_memory();
+		any = true;
+	}
+	if (!is_dropping && pg_atomic_read_u32(&gpuds_queue->nleft) != 0)
+		any |= drop_next_left();
+	return any;
 }
 
 /* All lines that a small request makes us look at are in other CPUs' caches. */
@@ -872,11 +921,12 @@ sleep_until_called(WaitEventSet *set)
 	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 1);
 	pg_memory_barrier();
 	called = finish_some(true);
+	called |= drop_left();
 	for (int word = 0; word < gpuds_queue->nwords; word++)
 		called |= pg_atomic_read_u64(gpuds_queue_posted(word * 64)) != 0;
 	if (!called)
 	{
-		(void) WaitEventSetWait(set, any_taken() ? LOOK_MS : -1, events, lengthof(events),
+		(void) WaitEventSetWait(set, any_taken() || is_dropping ? LOOK_MS : -1, events, lengthof(events),
 								GpudsWaitEvent("GpudsWorkerMain"));
 		ResetLatch(MyLatch);
 	}
@@ -959,6 +1009,7 @@ serve(void)
 			leave_engine();
 		}
 		busy |= finish_some(false);
+		busy |= drop_left();
 		check_lost();
 		if (InterruptPending || ShutdownRequestPending || ConfigReloadPending)
 			handle_signals();

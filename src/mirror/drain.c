@@ -8,6 +8,8 @@
  * applies, and the position that a mirror has then, are in the memtable.  It waits for
  * a device and for nothing else: a memtable whose mirror has another applier has to wait.
  *
+ * Beside that it gives up the mirrors of files that are gone.
+ *
  * A mirror that does not take a generation, because there is no memory or its device is
  * lost, leaves the memtable, and the next scan brings it up from the journal.  No mirror is
  * evicted for one that may have no scans.
@@ -29,6 +31,7 @@
 #include "storage/sinval.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "mirror/internal.h"
 
@@ -37,6 +40,9 @@
 
 /* When to look again at what somebody else is at, or is not old enough. */
 #define LOOK_MS 5
+
+/* Time between two looks for mirrors whose files are gone. */
+#define GONE_MS 10000
 
 /* Operations that are drained into a mirror without anybody scanning it. */
 #define MOST_UNREAD (512 * 1024)
@@ -235,6 +241,7 @@ go_round(MemoryContext context)
 void
 gpuds_drainer_main(Datum arg)
 {
+	TimestampTz looked = GetCurrentTimestamp();
 	MemoryContext context;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -264,7 +271,12 @@ gpuds_drainer_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		later = go_round(context);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (later ? WL_TIMEOUT : 0), LOOK_MS,
+		if (TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), GONE_MS))
+		{
+			gpuds_mirror_forget_gone();
+			looked = GetCurrentTimestamp();
+		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT, later ? LOOK_MS : GONE_MS,
 						 GpudsWaitEvent("GpudsDrainerMain"));
 	}
 }

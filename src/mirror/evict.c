@@ -64,9 +64,7 @@ committed_bytes(GpudsMirror *except)
 static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
 {
-	bool holds = gpuds_device_holds(&mirror->tree) || gpuds_mirror_is_loaded(mirror);
-
-	return mirror != keep && mirror->tree.kind == keep->tree.kind && holds &&
+	return mirror != keep && mirror->tree.kind == keep->tree.kind && gpuds_mirror_is_loaded(mirror) &&
 		   (asked || !gpuds_room_is_protected(mirror, now));
 }
 

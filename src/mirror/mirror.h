@@ -217,6 +217,7 @@ extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind ki
 extern GpudsMirror *gpuds_mirror_slot(int number);
 extern void gpuds_mirror_forget(Relation index);
 extern void gpuds_mirror_forget_database(Oid database);
+extern void gpuds_mirror_forget_gone(void);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);

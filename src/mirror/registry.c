@@ -10,7 +10,8 @@
  * then, without the lock, its structure is discarded, which may have to wait for
  * readers or a device; then it gets on the free list, under the lock again.  So
  * no process finds a slot that is half dropped, and none waits for a drop that it
- * has not asked for.
+ * has not asked for.  A slot on the free list holds no memory, or none that is still
+ * its concern: what a device does not give back in time it gives back later.
  *
  * Slots are initialized when they are taken for the first time: memory that was
  * never needed is never touched.
@@ -21,6 +22,8 @@
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
+
+#include <sys/stat.h>
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -49,8 +52,7 @@ typedef struct Registry
 
 	/* under the registry lock */
 	uint64 last_serial;
-	int free_first; /* slots that hold no memory are taken from here ... */
-	int free_last;  /* ... others, which a device is not done with, wait here */
+	int first_free; /* of the free list */
 	int hand;       /* where the next look for a slot to reuse begins */
 	GpudsMirror slot[FLEXIBLE_ARRAY_MEMBER];
 } Registry;
@@ -96,7 +98,7 @@ gpuds_mirror_shmem_init(void)
 		pg_atomic_init_u64(&registry->clock, 1);
 		pg_atomic_init_u32(&registry->nused, 0);
 		registry->last_serial = 0;
-		registry->free_first = registry->free_last = NO_SLOT;
+		registry->first_free = NO_SLOT;
 		registry->hand = 0;
 		for (uint32 i = 0; i < 2 * nchains(); i++)
 			file_chains[i] = NO_SLOT;
@@ -180,13 +182,6 @@ unlink_slot(GpudsMirror *mirror)
  * Taking slots and giving them up
  */
 
-/* Does an unassigned slot hold memory, for a device was not done in time? */
-static bool
-is_undropped(GpudsMirror *mirror)
-{
-	return gpuds_device_holds(&mirror->tree);
-}
-
 /*
  * Takes an assigned slot from its file, if nobody is applying to it.  True: the
  * caller is its applier, and to discard it after letting the lock go (see
@@ -213,22 +208,8 @@ detach(GpudsMirror *mirror)
 static void
 put_free(GpudsMirror *mirror)
 {
-	int self = mirror - registry->slot;
-	bool last = is_undropped(mirror);
-
-	mirror->next_of_file = NO_SLOT;
-	if (registry->free_first == NO_SLOT)
-		registry->free_first = registry->free_last = self;
-	else if (last)
-	{
-		registry->slot[registry->free_last].next_of_file = self;
-		registry->free_last = self;
-	}
-	else
-	{
-		mirror->next_of_file = registry->free_first;
-		registry->free_first = self;
-	}
+	mirror->next_of_file = registry->first_free;
+	registry->first_free = mirror - registry->slot;
 }
 
 /*
@@ -238,7 +219,6 @@ put_free(GpudsMirror *mirror)
 static void
 dispose(GpudsMirror *mirror)
 {
-	/* What a device does not give back in time is dropped by the process that takes the slot. */
 	(void) gpuds_mirror_discard(mirror);
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 	put_free(mirror);
@@ -253,18 +233,16 @@ take_free(void)
 	int before = NO_SLOT;
 
 	/* A process that waited for the slot's last mirror may just be noticing: then another one. */
-	for (int i = registry->free_first; i != NO_SLOT; before = i, i = registry->slot[i].next_of_file)
+	for (int i = registry->first_free; i != NO_SLOT; before = i, i = registry->slot[i].next_of_file)
 	{
 		GpudsMirror *mirror = &registry->slot[i];
 
 		if (!gpuds_mirror_acquire(mirror, false))
 			continue;
 		if (before == NO_SLOT)
-			registry->free_first = mirror->next_of_file;
+			registry->first_free = mirror->next_of_file;
 		else
 			registry->slot[before].next_of_file = mirror->next_of_file;
-		if (registry->free_last == i)
-			registry->free_last = before;
 		return mirror;
 	}
 	return NULL;
@@ -326,27 +304,18 @@ take_victim(void)
 static GpudsMirror *
 take_slot(void)
 {
-	GpudsMirror *mirror = NULL;
+	GpudsMirror *victim = NULL;
+	GpudsMirror *mirror;
 
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	if (registry->free_first != NO_SLOT && !is_undropped(&registry->slot[registry->free_first]))
-		mirror = take_free();
+	mirror = take_free();
 	if (mirror == NULL)
 		mirror = take_fresh();
 	if (mirror == NULL)
-		mirror = take_free();
-	if (mirror == NULL)
-		mirror = take_victim();
+		mirror = victim = take_victim();
 	LWLockRelease(registry_lock);
-
-	if (mirror && (mirror->loaded || is_undropped(mirror)) && !gpuds_mirror_discard(mirror))
-	{
-		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		put_free(mirror);
-		LWLockRelease(registry_lock);
-		gpuds_mirror_release(mirror);
-		mirror = NULL;
-	}
+	if (victim)
+		(void) gpuds_mirror_discard(victim);
 	return mirror;
 }
 
@@ -511,7 +480,8 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 /*
  * Gives up the mirror of a file on a kind of device.  Nobody uses the file any more but
  * the drainer, perhaps, which is waited for.  Others are not: a loader in a database that
- * is to be dropped has to be told first.
+ * is to be dropped has to be told first.  Who does not leave in time leaves the mirror to
+ * gpuds_mirror_forget_gone.
  */
 static void
 forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
@@ -571,6 +541,50 @@ gpuds_mirror_forget_database(Oid database)
 		LWLockRelease(registry_lock);
 		if (locator.dbOid == database)
 			forget_file(&locator, mirror->tree.kind);
+	}
+}
+
+/* Is a file unlinked, or empty, which it is from the end of its transaction until a checkpoint unlinks it? */
+static bool
+is_file_gone(const RelFileLocator *locator)
+{
+	char path[MAXPGPATH];
+	struct stat file;
+
+	gpuds_file_path(*locator, path);
+	return stat(path, &file) == 0 ? file.st_size == 0 : errno == ENOENT;
+}
+
+/*
+ * Gives up the mirrors of files that are gone: of transactions that were rolled back, of indexes
+ * that got another file and were not scanned since, and those that nobody could give up in time.
+ * Others are at a mirror: it is left to the next call.  Takes the registry lock, one mirror at a time.
+ */
+void
+gpuds_mirror_forget_gone(void)
+{
+	GpudsMirror *mirror;
+
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		RelFileLocator locator;
+		uint64 serial;
+		bool detached;
+
+		/* looked at without the lock, then with it */
+		if (pg_atomic_read_u64(&mirror->serial) == 0)
+			continue;
+		LWLockAcquire(registry_lock, LW_SHARED);
+		serial = pg_atomic_read_u64(&mirror->serial);
+		locator = mirror->locator;
+		LWLockRelease(registry_lock);
+		if (serial == 0 || !is_file_gone(&locator))
+			continue;
+		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+		detached = pg_atomic_read_u64(&mirror->serial) == serial && detach(mirror);
+		LWLockRelease(registry_lock);
+		if (detached)
+			dispose(mirror);
 	}
 }
 
