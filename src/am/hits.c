@@ -18,11 +18,23 @@
  */
 #include "gpuds.h"
 
+#include "port/pg_bitutils.h"
+
 #include "am/am.h"
 #include "am/visible.h"
 
 /* Keys that are looked at for equal ones; a power of two, whose table stays in the processor's caches. */
-#define LAST_KEYS (64 * 1024)
+#define LAST_KEYS (32 * 1024)
+
+/* Equal keys that there is room for at first. */
+#define FIRST_DOUBLES 1024
+
+/* The last key of a hash. */
+typedef struct LastKey
+{
+	uint32 rest;  /* the rest of its hash */
+	uint32 place; /* from 1 on; 0: there is none */
+} LastKey;
 
 /* A probe of which the device is not sure. */
 typedef struct Unsure
@@ -33,21 +45,21 @@ typedef struct Unsure
 } Unsure;
 
 /* Codes of short types differ in their high bits only, so all bits are mixed (MurmurHash3's end). */
-static inline uint32
+static inline uint64
 hash_key(const GpudsEntry *key)
 {
 	uint64 hash = key->w0 ^ (key->w1 << 32 | key->w1 >> 32) ^ key->t;
 
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xff51afd7ed558ccd);
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xc4ceb9fe1a85ec53);
-	return (uint32) (hash ^ hash >> 33);
+	return hash ^ hash >> 33;
 }
 
 #define SH_PREFIX unsure
 #define SH_ELEMENT_TYPE Unsure
 #define SH_KEY_TYPE GpudsEntry
 #define SH_KEY key
-#define SH_HASH_KEY(table, key) hash_key(&(key))
+#define SH_HASH_KEY(table, key) (uint32) hash_key(&(key))
 #define SH_EQUAL(table, a, b) entry_equal(&(a), &(b))
 #define SH_SCOPE static inline
 #define SH_DECLARE
@@ -95,39 +107,56 @@ typedef struct Doubles
 	GpudsEntry *probes;
 	uint32 *firsts; /* places of the others among those that are kept */
 	int64 n;
+	int64 size;
 } Doubles;
+
+static void
+add_double(Doubles *doubles, const GpudsEntry *probe, uint32 first)
+{
+	if (doubles->n == doubles->size)
+	{
+		doubles->size *= 2;
+		doubles->probes = repalloc_huge(doubles->probes, doubles->size * sizeof(GpudsEntry));
+		doubles->firsts = repalloc_huge(doubles->firsts, doubles->size * sizeof(uint32));
+	}
+	doubles->firsts[doubles->n] = first;
+	doubles->probes[doubles->n++] = *probe;
+}
 
 /*
  * Takes probes that equal earlier ones out of *n.  A table has the last key of each hash only: a key that is
- * there often is found there almost always, and it does no harm to send one twice.
+ * there often is found there almost always, and it does no harm to send one twice.  It has the rest of the
+ * hash, too, so that almost no probe is compared with one that differs.
  */
 static void
 take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
 {
-	uint32 *last = palloc0(LAST_KEYS * sizeof(uint32)); /* their places, from 1 on */
+	LastKey *last = palloc0(LAST_KEYS * sizeof(LastKey));
 	int64 kept = 0;
 
 	doubles->n = 0;
-	doubles->probes = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(GpudsEntry));
-	doubles->firsts = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(uint32));
+	doubles->size = FIRST_DOUBLES;
+	doubles->probes = palloc(doubles->size * sizeof(GpudsEntry));
+	doubles->firsts = palloc(doubles->size * sizeof(uint32));
 	for (int64 i = 0; i < *n; i++)
 	{
 		const GpudsEntry key = key_of(&probes[i]);
-		uint32 *at = &last[hash_key(&key) % LAST_KEYS];
+		const uint64 hash = hash_key(&key);
+		LastKey *at = &last[hash % LAST_KEYS];
 
-		if (*at > 0)
+		if (at->rest == (uint32) (hash >> 32) && at->place > 0)
 		{
-			const GpudsEntry first = key_of(&probes[*at - 1]);
+			const GpudsEntry first = key_of(&probes[at->place - 1]);
 
 			if (entry_equal(&first, &key))
 			{
-				doubles->firsts[doubles->n] = *at - 1;
-				doubles->probes[doubles->n++] = probes[i];
+				add_double(doubles, &probes[i], at->place - 1);
 				continue;
 			}
 		}
 		probes[kept] = probes[i];
-		*at = (uint32) ++kept;
+		at->rest = (uint32) (hash >> 32);
+		at->place = (uint32) ++kept;
 	}
 	*n = kept;
 	pfree(last);
@@ -137,10 +166,9 @@ take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
 static void
 note_matches(IndexScanDesc scan, const GpudsHits *hits, int64 n)
 {
-	int64 matches = 0;
+	/* each is a byte, with one bit or none */
+	const int64 matches = (int64) pg_popcount((const char *) hits->hits, (int) n);
 
-	for (int64 i = 0; i < n; i++)
-		matches += hits->hits[i];
 	gpuds_scan_note_matches(scan, matches, matches);
 }
 

@@ -11,7 +11,7 @@
 #include "structure.h"
 
 /* From this many keys on, a GPU finds them faster than a CPU, the round trip included. */
-#define MANY_INTERVALS 256
+#define MANY_INTERVALS 2048
 
 static const GpudsDeviceOps *const devices[] = {
 	[GPUDS_ON_CPU] = &gpuds_shared_cpu_device,
@@ -159,12 +159,6 @@ bool
 gpuds_device_usable(GpudsDeviceTree *tree)
 {
 	return device_of(tree)->usable(tree);
-}
-
-bool
-gpuds_device_holds(GpudsDeviceTree *tree)
-{
-	return device_of(tree)->holds(tree);
 }
 
 size_t
