@@ -16,6 +16,9 @@
 #include "bench/device.h"
 #include "bench/device_change.h"
 #include "bench/batch.h"
+#define STRUCTURES_ON_GPU
+#include "kernels/structures.h"
+#include "bench/device_hash.h"
 #include "kernels/btree/structure_gpu.h"
 
 /* Series of random numbers. */
@@ -714,6 +717,21 @@ copy_bandwidth(Bench *b)
 /* A row of the part about changes. */
 static Bench *rows_of;
 
+/* The hash table, of the same entries. */
+static void
+bench_table(Bench *b, const Entries &e)
+{
+	uint64_t *probes = bench_alloc<uint64_t>(b->probes);
+	uint64_t *answers = bench_alloc<uint64_t>(b->probes);
+	int64_t few = std::min<int64_t>(e.n, BENCH_HASH_ENTRIES);
+
+	gpu_launch(&b->stream, b->probes, Probes{ b->seed, true, few, e.w0, NULL, probes, NULL });
+	bench_hash(b, e.w0, e.t, e.n, probes, answers,
+			   [&](const std::vector<char> &gone) { check_points(b, e, probes, answers, &gone); });
+	bench_free(probes, b->probes);
+	bench_free(answers, b->probes);
+}
+
 static void
 change_row(const char *work, double value, const char *unit, double target, bool verified)
 {
@@ -794,7 +812,8 @@ main(int argc, char **argv)
 	b->stream.temp = bench_alloc<unsigned char>((int64_t) temp);
 	b->stream.temp_bytes = temp;
 	BENCH_CHECK(gpu_pool_open(&b->pool, (size_t) b->entries * 200 + ((size_t) 1 << 30)));
-	BENCH_CHECK(gpu_tree_change_open(&b->change, &b->pool));
+	BENCH_CHECK(gpu_change_open(&b->change, &b->pool, HashOnGpu::change_needs().report_bytes,
+								HashOnGpu::change_needs().memory_bytes));
 	bandwidth = copy_bandwidth(b);
 	for (int nw = 1; nw <= 2; nw++)
 	{
@@ -817,7 +836,10 @@ main(int argc, char **argv)
 		BENCH_CHECK(gpu_tree_drop(&b->change, tree) == GPU_OK);
 		delete tree;
 		if (nw == 1)
+		{
 			bench_snapshot(b, e);
+			bench_table(b, e);
+		}
 		free_entries(&e);
 	}
 	rows_of = b;

@@ -14,8 +14,8 @@
  *					(kernels/gpu/structure.h), if it is a row of STRUCTURE_GPU_ROWS
  *	  capabilities	StructureCapability
  *
- * The rows are in two parts, structures of both machines and those of CPUs alone.  A GPU's
- * engine has the first part only; indexes with one of the others have a B+tree there.
+ * STRUCTURE_GPU_ROWS are those that a GPU's engine has; an index with another one would have a
+ * B+tree there.
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
  * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before it includes this one.
@@ -54,11 +54,13 @@ typedef enum StructureCapability
 #define STRUCTURE_GPU_ROWS(ROW)                                                                              \
 	ROW(1, BTREE, btree, Btree,                                                                              \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS) \
+	ROW(2, HASH, hash, Hash, STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)                                      \
 	STRUCTURE_TEST_ROWS(ROW)
 
-#define STRUCTURE_ROWS(ROW) \
-	STRUCTURE_GPU_ROWS(ROW) \
-	ROW(2, HASH, hash, Hash, STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)
+#define STRUCTURE_ROWS(ROW)              \
+	STRUCTURE_GPU_ROWS(ROW)              \
+	ROW(3, SKIPLIST, skiplist, Skiplist, \
+		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)
 
 enum GpudsStructureNumber
 {
@@ -76,6 +78,7 @@ enum GpudsStructureNumber
 #ifdef STRUCTURES_ON_CPU
 #include "kernels/btree/structure_cpu.h"
 #include "kernels/hash/structure_cpu.h"
+#include "kernels/skiplist/structure_cpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_cpu.h"
 #endif
@@ -83,6 +86,7 @@ enum GpudsStructureNumber
 
 #ifdef STRUCTURES_ON_GPU
 #include "kernels/btree/structure_gpu.h"
+#include "kernels/hash/structure_gpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_gpu.h"
 #endif

@@ -149,9 +149,9 @@ part_regress_cuda()
 	return $rc
 }
 
-# The same statements over other structures, the sorted array of test/structures and the hash table:
-# those whose output does not show how large a structure is, or how it does its work.  The hash table
-# answers ranges by walks.
+# The same statements over other structures, the sorted array of test/structures, the hash table and the
+# skip list: those whose output does not show how large a structure is, or how it does its work.  The hash
+# table answers ranges by walks.
 structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
 
 # The number of the structure that new indexes get.
@@ -187,16 +187,24 @@ part_structure()
 
 	structure_part structure array 15 2001 >"$work/log/structure.array" 2>&1 || rc=1
 	structure_part structure_hash hash 2 4001 >"$work/log/structure.hash" 2>&1 || rc=1
-	cat "$work/log/structure.array" "$work/log/structure.hash"
-	tail -q -n 1 "$work/log/structure.array" "$work/log/structure.hash" |
+	structure_part structure_skiplist skiplist 3 5001 >"$work/log/structure.skiplist" 2>&1 || rc=1
+	cat "$work"/log/structure.{array,hash,skiplist}
+	tail -q -n 1 "$work"/log/structure.{array,hash,skiplist} |
 		awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
 	return $rc
 }
 
 part_structure_cuda()
 {
+	local rc=0
+
 	on_cuda
-	structure_part structure_cuda array 15 3001
+	structure_part structure_cuda array 15 3001 >"$work/log/structure_cuda.array" 2>&1 || rc=1
+	structure_part structure_hash_cuda hash 2 5001 >"$work/log/structure_cuda.hash" 2>&1 || rc=1
+	cat "$work/log/structure_cuda.array" "$work/log/structure_cuda.hash"
+	tail -q -n 1 "$work/log/structure_cuda.array" "$work/log/structure_cuda.hash" |
+		awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
+	return $rc
 }
 
 isolation_part()

@@ -457,14 +457,4 @@ gpu_tree_load_end(GpuChange *c, GpuTree *tree)
 	return GPU_OK;
 }
 
-/* Gives up a load. */
-static inline GpuStatus
-gpu_tree_load_cancel(GpuChange *c, GpuTree *tree)
-{
-	if (!tree->loading)
-		return GPU_WITHDRAWN;
-	gpu_tree_close(c, tree);
-	return gpu_change_status(c);
-}
-
 #endif /* BTREE_BUILD_GPU_H */

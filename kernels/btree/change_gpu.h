@@ -8,7 +8,7 @@
  * asked.
  *
  *	  tree_gpu.h	GpuTree, gpu_tree_view, gpu_tree_reclaim/withdraw/drop
- *	  build_gpu.h	gpu_tree_load_begin/add/end/cancel
+ *	  build_gpu.h	gpu_tree_load_begin/add/end
  *	  apply_gpu.h	gpu_tree_change_open, gpu_tree_apply
  *	  compact_gpu.h	gpu_tree_compact
  *	  verify_gpu.h	gpu_tree_verify

@@ -222,11 +222,6 @@ struct BtreeOnGpu : GpuStructure
 		return gpu_tree_load_end(c, &tree);
 	}
 
-	GpuStatus load_cancel(GpuChange *c) override
-	{
-		return gpu_tree_load_cancel(c, &tree);
-	}
-
 	GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n, int64_t *inserted,
 					int64_t *deleted) override
 	{

@@ -230,7 +230,7 @@ gpu_tree_withdraw(GpuTree *tree)
 	gpu_tree_set_head(tree, 0, 0);
 }
 
-/* Gives all memory of a tree back that was withdrawn, and that no reader pins. */
+/* Gives all memory of a tree back that was withdrawn or is being loaded, and that no reader pins. */
 static inline GpuStatus
 gpu_tree_drop(GpuChange *c, GpuTree *tree)
 {

@@ -40,7 +40,7 @@
 #include "kernels/core/entry.h"
 #include "kernels/core/measure.h"
 
-#define GPU_ENGINE_ABI 6
+#define GPU_ENGINE_ABI 7
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -65,16 +65,16 @@ typedef enum GpuRequestKind
 {
 	GPU_SCAN, /* the next entries of a scan */
 	/*
-	 * a new, empty tree; the old one must have been dropped.  n: entries that will come at least, 0:
-	 * not known
+	 * drops the tree, if there is one or a part of one, and begins a new one.  n: entries that will
+	 * come at least, 0: not known
 	 */
 	GPU_LOAD_BEGIN,
-	GPU_LOAD_ADD,    /* input: GpudsEntry[n], strictly ascending over all calls */
-	GPU_LOAD_END,    /* publish */
-	GPU_LOAD_CANCEL, /* give everything back */
+	GPU_LOAD_ADD, /* input: GpudsEntry[n], strictly ascending over all calls */
+	GPU_LOAD_END, /* publish */
 	/* input: GpudsOp[n] in any order; the highest order of an entry has the last word */
 	GPU_APPLY,
-	GPU_DROP,  /* withdraw the tree, wait for its scans, give all memory back */
+	/* withdraw the tree, wait for its scans, give all memory back; whatever has been done of its load */
+	GPU_DROP,
 	GPU_VERIFY /* check the structure; output: text of cap bytes */
 } GpuRequestKind;
 

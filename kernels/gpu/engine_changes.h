@@ -68,8 +68,6 @@ gpu_changer_dispatch(GpuEngine *engine, GpuRequest *request)
 			return tree->load_add(c, (const GpudsEntry *) (staging + request->input), request->n);
 		case GPU_LOAD_END:
 			return tree->load_end(c);
-		case GPU_LOAD_CANCEL:
-			return tree->load_cancel(c);
 		case GPU_APPLY:
 			return gpu_changer_apply(engine, tree, request);
 		case GPU_VERIFY:

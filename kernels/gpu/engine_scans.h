@@ -49,11 +49,18 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 	{
 		PinSlot *pin = &engine->pin[GPU_SCANNERS + slot];
 		GpuView view;
+		const GpuStructure *tree = gpu_engine_pin_view(engine, pin, requests[taken], &view);
 
-		if (gpu_engine_pin_view(engine, pin, requests[taken], &view) == NULL)
+		if (tree == NULL)
 		{
 			pin_release(pin);
 			gpu_request_give_back(requests[taken], GPU_WITHDRAWN);
+			continue;
+		}
+		if (!tree->small(&view, (const unsigned char *) engine->options.staging, requests[taken]))
+		{
+			pin_release(pin);
+			gpu_engine_guarded(engine, [&] { gpu_queue_append(&engine->scans, requests[taken]); });
 			continue;
 		}
 		engine->posted_at[slot] = now;

@@ -55,7 +55,7 @@ gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 	}
 	if (prop.major < GPU_LEAST_CAPABILITY)
 	{
-		snprintf(why, whylen, "%s has compute capability %d.%d, %d.0 is needed", prop.name, prop.major,
+		snprintf(why, whylen, "%.100s has compute capability %d.%d, %d.0 is needed", prop.name, prop.major,
 				 prop.minor, GPU_LEAST_CAPABILITY);
 		card->hopeless = true;
 		return false;

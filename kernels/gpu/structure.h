@@ -56,17 +56,22 @@ struct GpuStructure
 	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
 						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
+	/* May the resident kernel answer a small scan?  Else it is done like a large one. */
+	virtual bool small(const GpuView *, const unsigned char *, const GpuRequest *) const
+	{
+		return true;
+	}
+
 	/* Bytes of device memory that the tree holds. */
 	virtual uint64_t bytes() const = 0;
 
 	/*
 	 * A load: entries lie in host memory that the device can use, all of them strictly
-	 * ascending.  What cannot be loaded is cancelled, or dropped.
+	 * ascending.  What is not loaded to its end is dropped.
 	 */
 	virtual GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) = 0;
 	virtual GpuStatus load_add(GpuChange *c, const GpudsEntry *entries, int64_t n) = 0;
 	virtual GpuStatus load_end(GpuChange *c) = 0;
-	virtual GpuStatus load_cancel(GpuChange *c) = 0;
 
 	/*
 	 * Applies operations in any order, which the device sees at there, and publishes a
@@ -88,10 +93,10 @@ struct GpuStructure
 	/* Uses again what versions have replaced, if no version older than oldest is pinned. */
 	virtual void reclaim(GpuChange *c, uint64_t oldest) = 0;
 
-	/* Readers find no tree any more; those that pinned it go on. */
+	/* Readers find no tree any more, if there was one; those that pinned it go on. */
 	virtual void withdraw() = 0;
 
-	/* Gives all memory of a withdrawn tree back that nobody pins. */
+	/* Gives all memory of a withdrawn tree back that nobody pins, also if it was being loaded. */
 	virtual GpuStatus drop(GpuChange *c) = 0;
 
 	/* GPU_DAMAGED: why says what is wrong with the newest version. */

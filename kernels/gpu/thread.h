@@ -84,6 +84,19 @@ GPU_FN void gpu_release_system(uint32_t *p, uint32_t v);
 /* Load what gpu_release_system stores, or what the host has released. */
 GPU_FN uint32_t gpu_acquire_system(const uint32_t *p);
 
+/* The same between threads of the device, of which one may be in another launch. */
+GPU_FN void gpu_release(uint32_t *p, uint32_t v);
+GPU_FN uint32_t gpu_acquire(const uint32_t *p);
+
+/*
+ * Load what gpu_release stored, and two words at a place that was computed of it (16 bytes, as their
+ * boundary): they are as gpu_release's thread left them, or newer.  Both read what all multiprocessors share,
+ * and the second cannot begin before the first has ended.  gpu_acquire would say this of all loads, and
+ * empties the multiprocessor's cache for it.
+ */
+GPU_FN uint32_t gpu_fresh(const uint32_t *p);
+GPU_FN void gpu_fresh_pair(const uint64_t *p, uint64_t pair[2]);
+
 /* Do nothing for about a microsecond (emulated: a millisecond). */
 GPU_FN void gpu_nap(void);
 
@@ -241,6 +254,36 @@ gpu_acquire_system(const uint32_t *p)
 }
 
 GPU_FN void
+gpu_release(uint32_t *p, uint32_t v)
+{
+	asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+}
+
+GPU_FN uint32_t
+gpu_acquire(const uint32_t *p)
+{
+	uint32_t v;
+
+	asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+}
+
+GPU_FN uint32_t
+gpu_fresh(const uint32_t *p)
+{
+	uint32_t v;
+
+	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p));
+	return v;
+}
+
+GPU_FN void
+gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
+{
+	asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(p));
+}
+
+GPU_FN void
 gpu_nap(void)
 {
 	__nanosleep(1000);
@@ -373,6 +416,31 @@ GPU_FN uint32_t
 gpu_acquire_system(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+GPU_FN void
+gpu_release(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+GPU_FN uint32_t
+gpu_acquire(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+GPU_FN uint32_t
+gpu_fresh(const uint32_t *p)
+{
+	return gpu_acquire(p);
+}
+
+GPU_FN void
+gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
+{
+	pair[0] = p[0];
+	pair[1] = p[1];
 }
 
 GPU_FN void

@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * between.c
- *	  A hash table's readers and its applier, one between two accesses of the other.
+ *	  Readers and appliers of structures that are changed in place, one between two accesses of the
+ *	  other.
  *
- * After each store of the applier a reader looks at the table, and between loads of a reader a batch
+ * After each store of the applier a reader looks at the tree, and between loads of a reader a batch
  * is applied.  So readers see every state that an applier makes, and appliers change what a
  * reader has read in part; by chance of scheduling (beside.c) that is rare.
  *
@@ -18,6 +19,8 @@ static void stored(void);
 
 #define HASH_LOADED loaded
 #define HASH_STORED stored
+#define SKIPLIST_LOADED loaded
+#define SKIPLIST_STORED stored
 
 #include "stay.h"
 
@@ -28,11 +31,12 @@ static uint64_t between; /* how often something was */
 static uint64_t chance;
 static bool there[KEYS][TIDS];
 
+/* The functions of this program's own instruction set: the others look at nothing in between. */
 static CpuScan
 scan_by(uint64_t *random)
 {
 	(void) random;
-	return hash_cpu_scan;
+	return door->number == GPUDS_STRUCTURE_HASH ? hash_cpu_scan : skiplist_cpu_scan;
 }
 
 static void
@@ -48,7 +52,7 @@ apply(void)
 static void
 read_some(void)
 {
-	CHECK(next_random(&chance) % 50 == 0 ? walk(&chance) : look_up(&chance));
+	CHECK(next_random(&chance) % (kind == ONE_CHUNK ? 2 : 50) == 0 ? walk(&chance) : look_up(&chance));
 }
 
 /* May something be between these accesses? */
@@ -81,7 +85,7 @@ stored(void)
 	inside = false;
 }
 
-/* A table from its build to its end; it does not grow for long. */
+/* A tree from its build to its end; it does not grow for long. */
 static void
 run(void)
 {
@@ -97,10 +101,15 @@ run(void)
 		seldom = 1 + (int) (next_random(&chance) % 10);
 		apply();
 		applying = false;
-		seldom = 50 + (int) (next_random(&chance) % 1000);
-		pin_version(&pin, 1, &tree.common.version);
-		read_some();
-		pin_release(&pin);
+		/* so that something is between the accesses of most readers, and they still get on */
+		seldom = kind == ONE_CHUNK ? 5 + (int) (next_random(&chance) % 50)
+								   : 50 + (int) (next_random(&chance) % 1000);
+		for (int r = 0; r < (kind == ONE_CHUNK ? 20 : 1); r++)
+		{
+			pin_version(&pin, 1, &tree.common.version);
+			read_some();
+			pin_release(&pin);
+		}
 		inside = true;
 		door_verify(door, arena, &tree);
 		inside = false;
@@ -120,7 +129,7 @@ main(int argc, char **argv)
 	for (int d = 0; d < DOORS; d++)
 	{
 		door = &doors[d];
-		for (kind = 0; door->number == GPUDS_STRUCTURE_HASH && kind < KINDS; kind++)
+		for (kind = 0; (door->capabilities & STRUCTURE_IN_PLACE) != 0 && kind < KINDS; kind++)
 		{
 			for (int r = 0; r < rounds; r++)
 				run();

@@ -3,7 +3,7 @@
  * corrupt.c
  *	  A structure's verify function finds every kind of damage.
  *
- * Each case spoils one thing in a sound B+tree or hash table, expects a complaint that names
+ * Each case spoils one thing in a sound B+tree, hash table or skip list, expects a complaint that names
  * it, and puts it right again.
  *
  *-------------------------------------------------------------------------
@@ -14,13 +14,18 @@ static Arena *arena;
 static CpuBtree tree;
 static DoorTree room;
 static hash_cpu_tree *const table = (hash_cpu_tree *) &room;
-static bool of_table; /* the table is damaged, not the tree */
+static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &room;
+static int damaged = GPUDS_STRUCTURE_BTREE;
 static int ncases;
 
 static bool
 verified(char *why, size_t whylen)
 {
-	return of_table ? hash_verify(arena, table, why, whylen) : cpu_btree_verify(arena, &tree, why, whylen);
+	if (damaged == GPUDS_STRUCTURE_HASH)
+		return hash_verify(arena, table, why, whylen);
+	if (damaged == GPUDS_STRUCTURE_SKIPLIST)
+		return skiplist_verify(arena, &list->base, why, whylen);
+	return cpu_btree_verify(arena, &tree, why, whylen);
 }
 
 static void
@@ -242,7 +247,7 @@ find_key(int entries, int *home, int *slot, GpudsEntry *key, uint64_t **segment,
 static void
 run_table(const int nw)
 {
-	const Door *door = &doors[DOORS - 1];
+	const Door *door = door_of(GPUDS_STRUCTURE_HASH);
 	static GpudsOp ops[3000];
 	GpudsEntry key;
 	uint64_t *word;
@@ -254,7 +259,6 @@ run_table(const int nw)
 	int i;
 	Model m;
 
-	CHECK(door->number == GPUDS_STRUCTURE_HASH);
 	door_init(&room);
 	door_fill(&m, 6000, DOOR_DUPLICATES, nw, 8000);
 	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
@@ -267,7 +271,7 @@ run_table(const int nw)
 	ops[0].e.t = (key.t & HASH_SPILL_MASK) | 77;
 	ops[0].order = GPUDS_OP_INSERT;
 	CHECK(hash_apply(arena, table, ops, 1) == KERNEL_OK);
-	of_table = true;
+	damaged = GPUDS_STRUCTURE_HASH;
 	expect_sound();
 
 	/* slots and home words */
@@ -347,19 +351,131 @@ run_table(const int nw)
 	free(m.e);
 	door_drop(door, arena, &room);
 	CHECK(arena_used(arena) == 0);
-	of_table = false;
+	damaged = GPUDS_STRUCTURE_BTREE;
+}
+
+/* A chunk's first entry, by its slot. */
+static int
+first_slot(const uint64_t *chunk)
+{
+	return skiplist_slot(chunk[SKIPLIST_ORDER], 0);
+}
+
+static void
+run_list(const int nw)
+{
+	const Door *door = door_of(GPUDS_STRUCTURE_SKIPLIST);
+	const int t = skiplist_t(false, nw);
+	static GpudsOp ops[3000];
+	GpudsOp one;
+	uint64_t *chunk, *next, *index, *order, *link;
+	uint64_t sound, low, word;
+	uint32_t *refs;
+	int64_t n;
+	int a, b;
+	Model m;
+
+	door_init(&room);
+	door_fill(&m, 3000, KEYS_RANDOM, nw, 8000);
+	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
+	/* splits, joins, and chunks that wait to be freed */
+	n = door_ops(ops, 3000, KEYS_RANDOM, nw, 8000, 50);
+	CHECK(skiplist_apply(arena, &list->base, ops, n) == KERNEL_OK);
+	damaged = GPUDS_STRUCTURE_SKIPLIST;
+	expect_sound();
+	CHECK(list->base.retired.head != 0 && cpu_btree_head_height(list->base.head) > 2);
+
+	/* from the root down to the second chunk of level 0 */
+	index = node_at(cpu_btree_head_root(list->base.head));
+	for (int level = cpu_btree_head_height(list->base.head) - 1; level > 1; level--)
+		index = node_at(skiplist_ref(index, first_slot(index)));
+	chunk = node_at(skiplist_ref(index, skiplist_slot(index[SKIPLIST_ORDER], 1)));
+	next = node_at(skiplist_next(chunk[SKIPLIST_LINK]));
+	order = &chunk[SKIPLIST_ORDER];
+	CHECK(skiplist_n(*order) > 3);
+
+	/* order words */
+	SPOIL(*order, *order + SKIPLIST_ONE_USED * (uint64_t) (15 - skiplist_used(*order)),
+		  "entries in 15 slots");
+	SPOIL(*order, *order - SKIPLIST_ONE_ENTRY, "has slot");
+	SPOIL(*order, skiplist_order_remove(*order, 1), "but the list says");
+	SPOIL(*order, (*order & ~UINT64_C(15)) | skiplist_slot(*order, 1), "at place 1");
+	SPOIL(*order, (*order & ~UINT64_C(15)) | SKIPLIST_NO_SLOT, "has slot 15 at place 0");
+	a = skiplist_slot(*order, 0);
+	b = skiplist_slot(*order, 1);
+	SPOIL(*order, (*order & ~UINT64_C(255)) | (uint64_t) a << 4 | (uint64_t) b, "entry 1 of the chunk");
+
+	/* entries */
+	chunk = next;
+	order = &chunk[SKIPLIST_ORDER];
+	a = skiplist_slot(*order, 0);
+	b = skiplist_slot(*order, skiplist_n(*order) - 1);
+	SPOIL(chunk[SKIPLIST_W0 + a], 0, "entry 0 of the chunk");
+	SPOIL(chunk[SKIPLIST_W0 + b], UINT64_MAX, "ends before an entry");
+	SPOIL(chunk[SKIPLIST_HIGH], chunk[SKIPLIST_W0 + a], "ends before an entry");
+	SPOIL(chunk[SKIPLIST_HIGH], chunk[SKIPLIST_HIGH] + 1, "entry 0 of the chunk");
+	word = chunk[t + SKIPLIST_PLACES + nw - 1];
+	SPOIL(chunk[t + SKIPLIST_PLACES + nw - 1], word + 1, "leads to");
+
+	/* links */
+	link = &chunk[SKIPLIST_LINK];
+	SPOIL(*link, skiplist_make_link(skiplist_next(*link), SKIPLIST_REPLACED), "was replaced");
+	SPOIL(*link, skiplist_make_link(skiplist_next(*link), skiplist_before(*link) + 1), "is behind unit");
+	SPOIL(*link, skiplist_make_link(skiplist_before(*link), skiplist_before(*link)), "used twice");
+	SPOIL(*link, skiplist_make_link(0, skiplist_before(*link)), "leads to no chunk");
+	SPOIL(*link, skiplist_make_link(UINT32_MAX - 63, skiplist_before(*link)), "outside the tree's memory");
+
+	/* indexes */
+	order = &index[SKIPLIST_ORDER];
+	refs = skiplist_refs(index);
+	a = skiplist_slot(*order, 1);
+	b = skiplist_slot(*order, 2);
+	SPOIL(refs[a], refs[b], "of the index chunk");
+	SPOIL(refs[first_slot(index)], refs[a], "");
+	low = index[SKIPLIST_W0 + a];
+	SPOIL(index[SKIPLIST_W0 + a], low + 1, "of the index chunk");
+	SPOIL(index[SKIPLIST_W0 + first_slot(index)], 1, "does not begin with its low bound");
+	/* a chunk that is not raised is found all the same */
+	sound = *order;
+	*order = skiplist_order_remove(*order, 1);
+	expect_sound();
+	*order = sound;
+	SPOIL(*order, skiplist_order_remove(*order, 0), "does not begin with its low bound");
+
+	/* the list's own words */
+	SPOIL(list->base.nwords, 3 - nw, "head does not fit");
+	SPOIL(list->base.head, skiplist_make_head(&list->base, cpu_btree_head_root(list->base.head), 0),
+		  "head does not fit");
+	SPOIL(list->base.head, skiplist_make_head(&list->base, cpu_btree_head_root(list->base.head), 1), "");
+	SPOIL(list->base.entries, list->base.entries + 1, "but the list says");
+	SPOIL(list->base.retired.head, 0, "");
+	SPOIL(list->base.space.bump, list->base.space.bump - 1, "used twice");
+	SPOIL(list->base.space.nchunks, 0, "list of chunks is broken");
+	door->cpu.reclaim(arena, &room.common, UINT64_MAX);
+	SPOIL(list->base.space.free[skiplist_units(false, nw)], 0, "units are lost");
+
+	/* nothing of this is left */
+	one.e = m.e[0];
+	one.order = GPUDS_OP_DELETE;
+	CHECK(skiplist_apply(arena, &list->base, &one, 1) == KERNEL_OK);
+	expect_sound();
+	free(m.e);
+	door_drop(door, arena, &room);
+	CHECK(arena_used(arena) == 0);
+	damaged = GPUDS_STRUCTURE_BTREE;
 }
 
 int
 main(void)
 {
-	arena = test_arena(64 * ARENA_CHUNK_BYTES);
+	arena = test_arena(96 * ARENA_CHUNK_BYTES);
 	for (int nw = 1; nw <= 2; nw++)
 	{
 		run(KEYS_DENSE, nw);
 		run(KEYS_RANDOM, nw);
 		run(KEYS_ONE, nw);
 		run_table(nw);
+		run_list(nw);
 	}
 	printf("corrupt: ok, %d kinds of damage\n", ncases);
 	free(arena);

@@ -43,6 +43,19 @@ static const Door doors[] = { STRUCTURE_ROWS(DOOR_ROW) };
 
 #define DOORS ((int) (sizeof(doors) / sizeof(doors[0])))
 
+/* The structure with this number. */
+static inline const Door *
+door_of(int number)
+{
+	for (int d = 0; d < DOORS; d++)
+	{
+		if (doors[d].number == number)
+			return &doors[d];
+	}
+	CHECK(false);
+	return NULL;
+}
+
 /* Room for a tree and for a load of any structure. */
 typedef union DoorTree
 {

@@ -140,7 +140,7 @@ load_filled(GpuTree *tree, const Model *m, int nwords, uint32_t fill_percent)
 	if (status == GPU_OK)
 		status = gpu_tree_load_end(&change, tree);
 	if (status != GPU_OK && tree->nwords != 0)
-		CHECK(gpu_tree_load_cancel(&change, tree) == GPU_OK);
+		CHECK(gpu_tree_drop(&change, tree) == GPU_OK);
 	return status;
 }
 
@@ -849,7 +849,7 @@ test_too_large(int nwords)
 	CHECK(gpu_tree_load_begin(&change, &tree, (uint32_t) nwords, 90) == GPU_OK);
 	tree.load.entries = GPU_MAX_ENTRIES - 9;
 	CHECK(gpu_tree_load_add(&change, &tree, staging, 10) == GPU_TOO_LARGE);
-	CHECK(gpu_tree_load_cancel(&change, &tree) == GPU_OK);
+	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
 	CHECK(gpu_pool_used(&pool) == 0);
 	free(m.e);
 	free(ops);

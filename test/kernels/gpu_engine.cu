@@ -18,7 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
-/* Trees are B+trees and sorted arrays, in turn under the same numbers. */
+/* Trees are B+trees, hash tables and sorted arrays, in turn under the same numbers. */
 #define GPUDS_INJECTION_POINTS
 
 #include "common.h"
@@ -72,6 +72,9 @@ struct Sent
 	GpudsInterval interval;
 };
 
+static const uint32_t structures[] = { GPUDS_STRUCTURE_BTREE, GPUDS_STRUCTURE_HASH, GPUDS_STRUCTURE_ARRAY };
+#define STRUCTURE_KINDS (sizeof(structures) / sizeof(structures[0]))
+static uint64_t structure_kinds = STRUCTURE_KINDS; /* the first ones, of which loads choose */
 static Staging *staging;
 static const GpuEngineApi *api;
 static GpuEngine *engine;
@@ -139,7 +142,7 @@ submit_change(int t, GpuRequestKind kind, int64_t n)
 	memset((void *) r, 0, sizeof(*r));
 	r->kind = kind;
 	r->tree = (uint32_t) t;
-	r->structure = test_below(3) == 0 ? GPUDS_STRUCTURE_ARRAY : GPUDS_STRUCTURE_BTREE;
+	r->structure = structures[test_below(structure_kinds)];
 	r->nwords = (uint32_t) tree[t].nwords;
 	r->fill_percent = 50 + (uint32_t) test_below(51);
 	r->input = offset(staging->change[t].input);
@@ -528,6 +531,15 @@ load_all(void)
 		load(t);
 }
 
+/* Loads trees whose small scans the resident kernel answers, all of them. */
+static void
+load_served(void)
+{
+	structure_kinds = 1;
+	load_all();
+	structure_kinds = STRUCTURE_KINDS;
+}
+
 /* Waits until a thread of the engine has taken up what was submitted. */
 static void
 await_begin(GpuRequestQueue *queue)
@@ -549,7 +561,7 @@ close_beside_drop(void)
 	int t;
 
 	open_engine();
-	load_all();
+	load_served();
 	t = send_small(0);
 	while (!is_done(&staging->scan[0].request))
 		sched_yield();
@@ -676,8 +688,34 @@ too_large(void)
 	drop(0);
 	submit_change(0, GPU_LOAD_BEGIN, (int64_t) GPU_MAX_ENTRIES);
 	await_change(0, GPU_OK);
-	submit_change(0, GPU_LOAD_CANCEL, 0);
-	await_change(0, GPU_OK);
+	drop(0);
+	CHECK(api->close(engine, PATIENCE_NS));
+	passed++;
+}
+
+/* A load can be given up wherever it is: the drop that follows gives all of its memory back. */
+static void
+give_load_up(void)
+{
+	const GpuRequestKind kinds[] = { GPU_LOAD_BEGIN, GPU_LOAD_ADD, GPU_LOAD_END };
+	GpuEngineInfo info;
+
+	open_engine();
+	tree[0].nwords = 1;
+	memset(staging->change[0].input, 0, sizeof(GpudsEntry));
+	for (int last = 0; last < 3; last++)
+	{
+		for (int i = 0; i <= last; i++)
+		{
+			submit_change(0, kinds[i], kinds[i] == GPU_LOAD_ADD);
+			await_change(0, GPU_OK);
+		}
+		api->info(engine, &info);
+		CHECK(info.memory_used > 0);
+		drop(0);
+		api->info(engine, &info);
+		CHECK(info.memory_used == 0);
+	}
 	CHECK(api->close(engine, PATIENCE_NS));
 	passed++;
 }
@@ -733,7 +771,7 @@ hang_small(void)
 {
 	open_engine();
 	CHECK(api->oldest_ns(engine) == 0);
-	load_all();
+	load_served();
 	api->inject(engine, GPU_INJECT_HANG);
 	(void) send_small(0);
 	(void) send_small(1);
@@ -811,6 +849,7 @@ main(int argc, char **argv)
 		no_host_memory();
 		no_structure();
 		too_large();
+		give_load_up();
 		hang_small();
 		/* the sanitizer for kernels would report the fault as a finding */
 		if (!few)

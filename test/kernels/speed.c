@@ -267,6 +267,66 @@ look_up(const Door *door, const Arena *arena, const DoorTree *t, const GpudsEntr
 	free(intervals);
 }
 
+/* Goes through everything, through the structure's row. */
+static void
+walk(const Door *door, const Arena *arena, const DoorTree *t, int64_t n, bool forward)
+{
+	const GpudsInterval all = door_all(1);
+	GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
+	GpudsEntry out[4096];
+	double start = now();
+	int64_t found = 0;
+	char label[100];
+
+	while (scan.next == (forward ? 0 : 1))
+		found += gpuds_cpu_kernels()->scan[door->number](arena, &t->common, &scan, forward, out, 4096);
+	CHECK(found == n);
+	snprintf(label, sizeof(label), "%s: scan of everything %s", door->name, forward ? "forward" : "backward");
+	report(label, now() - start, (double) n, "an entry");
+}
+
+/* Deletes and inserts random entries, some of which are chosen twice, size at a time. */
+static void
+scattered(const Door *door, Arena *arena, DoorTree *t, const GpudsEntry *e, int64_t n, int64_t size)
+{
+	const int64_t rounds = 100000 / size;
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) size * 2 * sizeof(GpudsOp));
+	char label[100];
+
+	for (int deletes = 1; deletes >= 0; deletes--)
+	{
+		uint64_t seed = test_seed;
+		double total = 0;
+		int64_t done = 0;
+
+		for (int64_t r = 0; r < rounds; r++)
+		{
+			double start;
+			int64_t got;
+
+			for (int64_t i = 0; i < size; i++)
+			{
+				ops[i].e = e[test_below((uint64_t) n)];
+				ops[i].order = (uint64_t) deletes;
+			}
+			sort_ops(ops, ops + size, size);
+			got = sort_last_ops(ops, size);
+			start = now();
+			CHECK(door->cpu.apply(arena, &t->common, ops, got) == KERNEL_OK);
+			door->cpu.reclaim(arena, &t->common, UINT64_MAX);
+			total += now() - start;
+			done += got;
+		}
+		snprintf(label, sizeof(label), "%s: apply %lld random %s at a time", door->name, (long long) size,
+				 deletes ? "deletes" : "inserts");
+		report(label, total, (double) done, "an op");
+		/* the same entries come again */
+		if (deletes)
+			test_seed = seed;
+	}
+	free(ops);
+}
+
 /* Every structure, as src/ uses it, with n entries of keys that have per_key entries each. */
 static void
 structure(const Door *door, int64_t n, int64_t per_key)
@@ -300,6 +360,10 @@ structure(const Door *door, int64_t n, int64_t per_key)
 																   : size == 16 ? 100000
 																				: size + 1)
 		look_up(door, arena, &t, m.e, n, size);
+	for (int forward = 1; forward >= 0 && (door->capabilities & STRUCTURE_RANGES) != 0; forward--)
+		walk(door, arena, &t, n, forward);
+	for (int64_t size = 1; size <= 1000; size *= 1000)
+		scattered(door, arena, &t, m.e, n, size);
 	for (int deletes = 1; deletes >= 0; deletes--)
 	{
 		start = now();

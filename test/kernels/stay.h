@@ -5,7 +5,8 @@
  *
  * Of each key some entries stay and others come and go, so that keys grow from none to many entries
  * and shrink again, and a table of them does, too.  Readers look keys up, whole or from some entry on,
- * and go through everything.  They must find all entries that stay, in order, and no others than those.
+ * and go through everything, forward or backward.  They must find all entries that stay, in order, and no
+ * others than those.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,7 @@ enum
 	SCATTERED, /* a table is split while they are read */
 	NEAR,      /* in a few lines of a hash table, which are full often */
 	ALIKE,     /* all in one line and those after it */
+	ONE_CHUNK, /* as many as one or two chunks of a skip list take */
 	KINDS
 };
 
@@ -51,6 +53,7 @@ make_keys(void)
 		keys[SCATTERED][k] = (uint64_t) k * 1000003;
 		keys[NEAR][k] = door_alike((uint64_t) k, 10);
 		keys[ALIKE][k] = door_alike((uint64_t) k, 1);
+		keys[ONE_CHUNK][k] = (uint64_t) k;
 	}
 }
 
@@ -58,7 +61,9 @@ make_keys(void)
 static int
 nkeys(void)
 {
-	return kind == ALIKE ? 16 : kind == NEAR ? 40 : KEYS;
+	static const int numbers[KINDS] = { KEYS, 40, 16, 2 };
+
+	return numbers[kind];
 }
 
 /* Entry i of key k. */
@@ -108,8 +113,8 @@ look_up(uint64_t *random)
 	int64_t got = 0;
 	int64_t at = 0;
 
-	for (int k = (int) (next_random(random) % 20); k < nkeys() && scan.n < LOOKUPS;
-		 k += 1 + (int) (next_random(random) % 20))
+	for (int k = (int) (next_random(random) % (uint64_t) (nkeys() < 20 ? nkeys() : 20));
+		 k < nkeys() && scan.n < LOOKUPS; k += 1 + (int) (next_random(random) % 20))
 	{
 		GpudsEntry e = entry(k, 0);
 
@@ -138,12 +143,26 @@ look_up(uint64_t *random)
 	return true;
 }
 
-/* Goes through everything.  False: the tree was withdrawn. */
+/* Turns entries round. */
+static void
+reverse(GpudsEntry *e, int64_t n)
+{
+	for (int64_t i = 0; i < n / 2; i++)
+	{
+		GpudsEntry other = e[n - 1 - i];
+
+		e[n - 1 - i] = e[i];
+		e[i] = other;
+	}
+}
+
+/* Goes through everything, forward or backward.  False: the tree was withdrawn. */
 static bool
 walk(uint64_t *random)
 {
 	static const GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, 0, UINT64_MAX } };
-	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
+	const bool forward = next_random(random) % 2 != 0;
+	GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	GpudsEntry out[KEYS * TIDS + 1];
 	int64_t cap = 1 + (int64_t) (next_random(random) % (KEYS * TIDS));
 	int64_t got = 0;
@@ -153,11 +172,13 @@ walk(uint64_t *random)
 	do
 	{
 		cap = cap < KEYS * TIDS + 1 - got ? cap : KEYS * TIDS + 1 - got;
-		n = scan_by(random)(arena, &tree.common, &scan, true, out + got, cap);
+		n = scan_by(random)(arena, &tree.common, &scan, forward, out + got, cap);
 		if (n < 0)
 			return false;
 		got += n;
 	} while (n == cap);
+	if (!forward)
+		reverse(out, got);
 	for (int k = 0; k < nkeys(); k++)
 		at += check_key(out + at, got - at, k, -1);
 	CHECK(at == got);
