@@ -59,9 +59,7 @@ struct HashOnGpu : GpuStructure
 	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
 				  GpuRequest *request) const override
 	{
-		if (view->height == 0 || gpu_hash_single_keys(view, staging, request))
-			return gpu_scan_large<Probe>(stream, view, staging, there, request);
-		return gpu_hash_scan_walk(pool, stream, view, staging, there, request);
+		return gpu_hash_scan(pool, stream, view, staging, there, request);
 	}
 
 	bool small(const GpuView *view, const unsigned char *staging, const GpuRequest *request) const override

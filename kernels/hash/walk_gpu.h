@@ -3,9 +3,10 @@
  * walk_gpu.h
  *	  Intervals of several keys: all threads go through the whole table.
  *
- * A table has no order among its keys.  The entries between the beginning of a scan's first interval
- * and the end of its last one are collected and sorted, and the scan is answered from the array that
- * they are then.  That takes one walk, and 72 bytes of the pool an entry, for each piece of a scan.
+ * A table has no order among its keys.  The entries between the lowest beginning and the highest end of a
+ * scan's intervals are collected and sorted, and the scan is answered from the array that they are
+ * then.  That takes one walk, and 72 bytes of the pool an entry, for each piece of a scan.  The intervals
+ * need not be in order.
  *
  *-------------------------------------------------------------------------
  */
@@ -178,13 +179,33 @@ gpu_hash_single_keys(const GpuView *view, const unsigned char *staging, const Gp
 	return true;
 }
 
+/* From the lowest beginning to the highest end of the intervals that a request has left, one at least. */
+static inline GpudsInterval
+gpu_hash_span_of(const unsigned char *staging, const GpuRequest *r)
+{
+	GpudsScan scan = gpu_hash_scan_of(staging, r);
+	const int64_t first = r->forward ? r->next : 0;
+	const int64_t end = r->forward ? r->n : r->next;
+	GpudsInterval span = entry_scan_interval(&scan, first);
+
+	for (int64_t i = first + 1; i < end; i++)
+	{
+		GpudsInterval interval = entry_scan_interval(&scan, i);
+
+		if (entry_less(&interval.lo, &span.lo))
+			span.lo = interval.lo;
+		if (entry_less(&span.hi, &interval.hi))
+			span.hi = interval.hi;
+	}
+	return span;
+}
+
 /* Answers a scan by a walk.  GPU_NO_MEMORY: nothing of the request is set. */
 static inline uint32_t
 gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
 				   unsigned char *device_staging, GpuRequest *r)
 {
 	GpuStream *s = &stream->stream;
-	GpudsScan scan = gpu_hash_scan_of(staging, r);
 	GpuScratch scratch = { NULL, 0 };
 	GpuView array = *view;
 	GpuHashWalk walk;
@@ -195,8 +216,7 @@ gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpuView *view, un
 	int64_t total;
 
 	walk.view = HashProbe::open(*view);
-	walk.interval.lo = entry_scan_interval(&scan, r->forward ? r->next : 0).lo;
-	walk.interval.hi = entry_scan_interval(&scan, (r->forward ? r->n : r->next) - 1).hi;
+	walk.interval = gpu_hash_span_of(staging, r);
 	walk.found = stream->others;
 	walk.out = NULL;
 	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
@@ -224,6 +244,16 @@ gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpuView *view, un
 	status = gpu_scan_large<GpuArrayProbe>(stream, &array, staging, device_staging, r);
 	gpu_span_give(pool, &span);
 	return status;
+}
+
+/* Answers a scan, by a walk if it has to be; as gpu_scan_large, but see gpu_hash_scan_walk. */
+static inline uint32_t
+gpu_hash_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+			  unsigned char *device_staging, GpuRequest *r)
+{
+	if (view->height == 0 || gpu_hash_single_keys(view, staging, r))
+		return gpu_scan_large<HashProbe>(stream, view, staging, device_staging, r);
+	return gpu_hash_scan_walk(pool, stream, view, staging, device_staging, r);
 }
 
 #endif /* HASH_WALK_GPU_H */

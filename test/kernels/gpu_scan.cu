@@ -3,7 +3,8 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts and sums by maps of all-visible pages.
+ *	  counts and sums by maps of all-visible pages; intervals in no order where that
+ *	  makes no difference.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
@@ -12,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-/* Trees are B+trees and sorted arrays. */
+/* Trees are B+trees, sorted arrays and hash tables. */
 #define GPUDS_INJECTION_POINTS
 
 #include "kernels/gpu/scan.h"
@@ -42,9 +43,14 @@ struct Progress
 
 static GpuScanStream large;
 static GpuResident resident;
+static GpuPool pool;                /* of hash tables ... */
+static GpuChange change;            /* ... and what makes them */
 static unsigned char *device_slots; /* slots, as the device sees them */
 static Slot *slots;
 static int passed = 0;
+
+#define POOL_BYTES ((size_t) 256 << 20)
+#define LOAD_ENTRIES (PIECE / (int64_t) sizeof(GpudsEntry))
 
 static int
 compare_u64(const void *a, const void *b)
@@ -53,6 +59,54 @@ compare_u64(const void *a, const void *b)
 	uint64_t y = *(const uint64_t *) b;
 
 	return (x > y) - (x < y);
+}
+
+/* Puts the intervals or points of a scan in no order. */
+static void
+shuffle(Slot *slot, Progress *p)
+{
+	GpuRequest *r = &slot->request;
+	GpudsInterval *intervals = (GpudsInterval *) slot->input;
+	uint64_t *points = (uint64_t *) (intervals + 1);
+
+	for (int64_t i = p->n - 1; i > 0; i--)
+	{
+		int64_t other = (int64_t) test_below((uint64_t) i + 1);
+		GpudsInterval interval = p->intervals[i];
+
+		p->intervals[i] = p->intervals[other];
+		p->intervals[other] = interval;
+		if (r->points)
+		{
+			points[i] = p->intervals[i].lo.w0;
+			points[other] = p->intervals[other].lo.w0;
+		}
+	}
+	if (!r->points)
+		memcpy(intervals, p->intervals, (size_t) p->n * sizeof(GpudsInterval));
+}
+
+/* Lets each interval of a scan have one key only, which is what hash tables answer at once. */
+static void
+only_single_keys(Slot *slot, Progress *p)
+{
+	if (slot->request.points)
+	{
+		GpudsInterval *frame = (GpudsInterval *) slot->input;
+
+		frame->hi.w1 = frame->lo.w1;
+	}
+	for (int64_t i = 0; i < p->n; i++)
+	{
+		GpudsInterval *interval = &p->intervals[i];
+
+		if (interval->lo.w0 != interval->hi.w0 || interval->lo.w1 != interval->hi.w1)
+			interval->hi.t = UINT64_MAX;
+		interval->hi.w0 = interval->lo.w0;
+		interval->hi.w1 = interval->lo.w1;
+	}
+	if (!slot->request.points)
+		memcpy(slot->input, p->intervals, (size_t) p->n * sizeof(GpudsInterval));
 }
 
 /* A random scan into a slot. */
@@ -161,6 +215,8 @@ scan_large(const GpuView *view, GpuRequest *r)
 {
 	if (view->structure == GPUDS_STRUCTURE_ARRAY)
 		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
+	if (view->structure == GPUDS_STRUCTURE_HASH)
+		return gpu_hash_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 }
 
@@ -171,6 +227,10 @@ run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
 	Progress p;
 
 	start(&slots[0], &p, m, kind, view->nwords, range, most);
+	if (test_below(3) == 0)
+		only_single_keys(&slots[0], &p);
+	if (test_below(3) == 0)
+		shuffle(&slots[0], &p);
 	while (!p.ended)
 	{
 		GpuRequest *r = &slots[0].request;
@@ -277,6 +337,10 @@ run_count(const GpuView *view, const Model *m, int kind, uint64_t range)
 
 	CHECK(tids != NULL);
 	start(&slots[0], &p, m, kind, view->nwords, range, most[test_below(3)]);
+	if (test_below(3) == 0)
+		only_single_keys(&slots[0], &p);
+	if (test_below(3) == 0)
+		shuffle(&slots[0], &p);
 	if (p.n > 0 && !r->points && test_below(3) == 0)
 	{
 		/* one interval of everything */
@@ -467,6 +531,10 @@ run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
 	Progress p;
 
 	start(&slots[0], &p, m, kind, view->nwords, range, most[test_below(3)]);
+	if (test_below(3) == 0)
+		only_single_keys(&slots[0], &p);
+	if (test_below(3) == 0)
+		shuffle(&slots[0], &p);
 	r->form = GPU_MEASURE;
 	r->forward = true;
 	r->next = 0;
@@ -534,7 +602,14 @@ run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
 	int left = REQUESTS;
 
 	for (int i = 0; i < REQUESTS; i++)
+	{
 		start(&slots[i], &progress[i], m, kind, view->nwords, range, GPU_SMALL_INTERVALS);
+		if (view->structure == GPUDS_STRUCTURE_HASH)
+		{
+			only_single_keys(&slots[i], &progress[i]);
+			CHECK(gpu_hash_single_keys(view, (unsigned char *) slots, &slots[i].request));
+		}
+	}
 	while (left > 0)
 	{
 		int number[REQUESTS];
@@ -632,6 +707,40 @@ device_array(GpuView *view, const Model *m, int nwords)
 	return bytes;
 }
 
+/* A hash table of the model. */
+static HashOnGpu *
+device_hash(GpuView *view, const Model *m, int nwords)
+{
+	HashOnGpu *table = new HashOnGpu(GPUDS_STRUCTURE_HASH);
+	GpudsEntry *entries = (GpudsEntry *) slots[0].input;
+
+	CHECK(table->load_begin(&change, (uint32_t) nwords, 90) == GPU_OK);
+	for (int64_t done = 0; done < m->n;)
+	{
+		int64_t n = m->n - done < LOAD_ENTRIES ? m->n - done : LOAD_ENTRIES;
+
+		memcpy(entries, m->e + done, (size_t) n * sizeof(GpudsEntry));
+		CHECK(table->load_add(&change, entries, n) == GPU_OK);
+		done += n;
+	}
+	CHECK(table->load_end(&change) == GPU_OK && table->view(&pool, view));
+	return table;
+}
+
+/* Gives a tree's memory back, of whatever structure it is. */
+static void
+free_device(HashOnGpu *table, const GpuView *view, size_t bytes)
+{
+	if (table == NULL)
+		gpu_free((void *) view->base, bytes);
+	else
+	{
+		table->withdraw();
+		CHECK(table->drop(&change) == GPU_OK);
+		delete table;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -655,6 +764,9 @@ main(int argc, char **argv)
 	CHECK(slots != NULL);
 	device_slots = (unsigned char *) gpu_device_address(slots);
 	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
+	CHECK(gpu_pool_open(&pool, POOL_BYTES) &&
+		  gpu_change_open(&change, &pool, HashOnGpu::change_needs().report_bytes,
+						  HashOnGpu::change_needs().memory_bytes));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
@@ -662,6 +774,7 @@ main(int argc, char **argv)
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
 			GpuView views[TREES];
 			size_t bytes[TREES];
+			HashOnGpu *tables[TREES] = {};
 			Model models[TREES];
 			uint64_t ranges[TREES];
 
@@ -673,8 +786,12 @@ main(int argc, char **argv)
 				model_fill(&models[t], sizes[t], kind, nwords, ranges[t]);
 				if (test_below(2))
 					spread_pages(&models[t]);
-				bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
-											  : device_tree(&views[t], &models[t], nwords);
+				bytes[t] = 0;
+				if (test_below(3) == 0)
+					tables[t] = device_hash(&views[t], &models[t], nwords);
+				else
+					bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
+												  : device_tree(&views[t], &models[t], nwords);
 				for (int i = 0; i < (few ? 1 : 10); i++)
 				{
 					run_large(&views[t], &models[t], kind, ranges[t]);
@@ -687,7 +804,7 @@ main(int argc, char **argv)
 			{
 				run_small(&views[t], &models[t], kind, ranges[t]);
 				passed++;
-				gpu_free((void *) views[t].base, bytes[t]);
+				free_device(tables[t], &views[t], bytes[t]);
 				free(models[t].e);
 			}
 		}
@@ -696,6 +813,9 @@ main(int argc, char **argv)
 	CHECK(gpu_finish(&large.stream) && gpu_finish(&resident.stream));
 	gpu_scan_stream_close(&large);
 	gpu_resident_close(&resident);
+	CHECK(gpu_pool_used(&pool) == 0);
+	gpu_change_close(&change);
+	gpu_pool_close(&pool);
 	gpu_host_free(slots);
 	printf("%s\n%d passed, 0 failed\n", card.name, passed);
 	return 0;
