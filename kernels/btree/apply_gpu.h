@@ -35,7 +35,7 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *t
 		return GPU_NO_MEMORY;
 	gpu_copy_bus(&c->stream, span.at, ops, (size_t) n * sizeof(GpudsOp));
 	status = gpu_tree_apply_large(c, tree, (const GpudsOp *) span.at, n, inserted, deleted);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 

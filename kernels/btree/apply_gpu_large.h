@@ -128,7 +128,7 @@ gpu_apply_planned(GpuChange *c, GpuTree *tree, const BtreeLevel &common, const G
 	gpu_levels_layout(&scratch, &levels, &bounds, tree->nwords);
 	gpu_levels_nodes(tree, &levels.common);
 	gpu_apply_make<nw>(c, levels, &bounds);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	if (gpu_change_ok(c))
 		gpu_apply_publish(c, tree);
 	return gpu_change_status(c);
@@ -166,7 +166,7 @@ gpu_apply_large(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, GpuT
 	status = gpu_change_status(c);
 	if (status == GPU_OK && totals->sum != 0)
 		status = gpu_apply_planned<nw>(c, tree, l, totals);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 

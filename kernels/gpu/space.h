@@ -139,6 +139,18 @@ gpu_change_status(const GpuChange *c)
 }
 
 /*
+ * Gives a span back that the thread's stream may still be using: a change that finds no memory may have left
+ * work on the stream, and other streams take memory from the pool, too.
+ */
+static inline void
+gpu_change_give(GpuChange *c, GpuSpan *span)
+{
+	if (span->at != NULL)
+		gpu_finish(&c->stream);
+	gpu_span_give(c->pool, span);
+}
+
+/*
  * Nodes of one kind.
  */
 

@@ -487,7 +487,7 @@ gpu_hash_move(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b)
 		(void) gpu_hash_publish(c, h, h->table.entries.load(), (uint32_t) (taken >> 32), (uint32_t) taken);
 		status = gpu_change_status(c);
 	}
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 
@@ -500,14 +500,12 @@ gpu_hash_apply_tree(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t n, int
 	GpuStatus status;
 	GpuSpan span;
 
-	if (h->table.entries.load() + (uint64_t) n > GPU_MAX_ENTRIES)
-		return GPU_TOO_LARGE;
 	if (!gpu_span_take(c->pool, &span, (size_t) n * sizeof(GpudsOp)))
 		return GPU_NO_MEMORY;
 	b.out = (GpudsOp *) span.at;
 	gpu_hash_do<nw, GPU_HASH_COPY>(c, b, b.n);
 	status = gpu_tree_apply_large(c, gpu_hash_overflow_tree(h), b.out, n, inserted, deleted);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 
@@ -535,7 +533,8 @@ gpu_hash_apply_planned(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t *in
 			return gpu_change_status(c);
 		in_tree = report->runs;
 	}
-	if (entries + (sum >> 32) - (uint32_t) sum > GPU_MAX_ENTRIES)
+	/* what the tree's operations do is not known before they are applied */
+	if (entries + (sum >> 32) - (uint32_t) sum + (uint64_t) in_tree > GPU_MAX_ENTRIES)
 		return GPU_TOO_LARGE;
 	if (!gpu_hash_reserve(c, h, (uint32_t) (taken >> 32), (uint32_t) taken))
 		return GPU_NO_MEMORY;
@@ -626,7 +625,7 @@ gpu_hash_apply_hidden(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n, i
 	status = gpu_change_status(c);
 	if (status == GPU_OK)
 		status = gpu_hash_apply_sorted(c, h, &a.b, inserted, deleted);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 
@@ -635,7 +634,7 @@ static inline GpuStatus
 gpu_hash_make_room(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n)
 {
 	const uint32_t nwords = h->table.nwords;
-	uint64_t entries = gpu_hash_in_lines(h);
+	uint64_t entries = h->table.entries.load();
 	uint32_t *inserts = (uint32_t *) c->memory;
 	uint32_t bits = h->bits;
 
@@ -697,7 +696,7 @@ gpu_hash_apply(GpuChange *c, GpuHash *h, const GpudsOp *ops, const GpudsEntry *e
 		gpu_copy_bus(&c->stream, copies, entries, entries_bytes);
 	}
 	status = gpu_hash_apply_there(c, h, (GpudsOp *) span.at, copies, n, inserted, deleted);
-	gpu_span_give(c->pool, &span);
+	gpu_change_give(c, &span);
 	return status;
 }
 

@@ -25,7 +25,8 @@
  *
  * A bucket has at most GPU_HASH_MOST_LINES lines.  If it would have more, because a key has many entries
  * or because keys were chosen to have equal hashes, all its entries move to the overflow tree, a
- * B+tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so.
+ * B+tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so until the table grows: of the buckets
+ * that it is divided into then, those that are not too full have lines again.
  *
  * What a version consists of is a GpuHashTable, in a node of a line's size; the view's root is its place.
  *
@@ -47,7 +48,9 @@
 
 /* Bits of the number of a bucket. */
 #define GPU_HASH_LEAST_BITS 6
-#define GPU_HASH_MOST_BITS 31
+#define GPU_HASH_MOST_BITS 30
+
+static_assert((INT64_C(1) << GPU_HASH_MOST_BITS) + 1 <= GPU_MAX_ITEMS, "what buckets take can be summed up");
 
 struct alignas(16) GpuHashTable
 {

@@ -116,6 +116,11 @@ struct HashOnGpu : GpuStructure
 		return gpu_hash_apply(c, &hash, ops, NULL, n, inserted, deleted);
 	}
 
+	bool compact(GpuChange *c) override
+	{
+		return gpu_hash_compact(c, &hash);
+	}
+
 	void reclaim(GpuChange *c, uint64_t oldest) override
 	{
 		gpu_hash_reclaim(c, &hash, oldest);

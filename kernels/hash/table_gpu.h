@@ -13,6 +13,11 @@
  * entries, in a space of its own: a thread a new bucket copies what it gets of an old one.  The space
  * and the array before it go back to the pool when no reader pins an older version.
  *
+ * Entries of the overflow tree count, too, although the most of them may be of a few keys and stay
+ * there: a bucket without a line takes 4 bytes.  If they did not, a table that was small when some
+ * keys got many entries would have all other keys of their buckets in the tree for ever, and so be a
+ * B+tree in the end.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef HASH_TABLE_GPU_H
@@ -20,6 +25,7 @@
 
 #include <utility>
 
+#include "kernels/btree/structure_gpu.h"
 #include "kernels/hash/line_gpu.h"
 
 /* What versions before one have and later ones do not. */
@@ -44,9 +50,10 @@ struct GpuHash
 struct GpuHashReport
 {
 	GpuTreeReport tree; /* for the functions of trees */
-	uint64_t sum;       /* inserted << 32 | deleted, or entries that move to the overflow tree */
-	uint64_t taken;     /* new lines << 32 | lines replaced */
-	uint32_t runs;      /* buckets that have operations, or operations for the overflow tree */
+	uint64_t
+		sum; /* inserted << 32 | deleted, or entries that move to the overflow tree; as GpuHashGrow.taken */
+	uint64_t taken; /* new lines << 32 | lines replaced */
+	uint32_t runs;  /* buckets that have operations, or operations for the overflow tree */
 	uint32_t inserts;
 	uint32_t in_tree;  /* some of the buckets are in the overflow tree */
 	uint32_t too_full; /* some of them have to move there */
@@ -203,7 +210,29 @@ gpu_hash_bytes(const GpuHash *h)
  * Growing.
  */
 
-/* Makes the buckets of a larger array; first only counts their lines. */
+/* A walk through entries of the overflow tree, as GpuHashCursor. */
+struct GpuHashTreeCursor
+{
+	BtreeView tree;
+	BtreePosition p;
+
+	GPU_FN GpuHashTreeCursor(const BtreeView &of, uint64_t rank) : tree(of)
+	{
+		btree_select(&tree, rank, &p);
+	}
+
+	GPU_FN GpudsEntry entry() const
+	{
+		return BtreeProbe::entry(tree, p);
+	}
+
+	GPU_FN void next()
+	{
+		BtreeProbe::step(tree, &p, true);
+	}
+};
+
+/* Makes the buckets of a larger array; first only counts what they take. */
 template <int nw> struct GpuHashGrow
 {
 	bool count;
@@ -212,9 +241,11 @@ template <int nw> struct GpuHashGrow
 	uint64_t version;   /* of the copies */
 	GpuRef *buckets;    /* the new ones */
 	uint32_t bits;
-	uint64_t *lines;   /* a number for each new bucket; then of the lines before it */
+	/* entries that leave the overflow tree << 32 | lines: of each new bucket; then of those before it */
+	uint64_t *taken;
 	const GpuRef *top; /* of the stack that lines are taken from */
-	uint32_t *in_tree;
+	uint32_t *in_tree; /* some new buckets are */
+	GpudsOp *out;      /* deletes what leaves the tree */
 
 	GPU_FN uint32_t mine(const GpudsEntry &e, uint64_t bucket) const
 	{
@@ -234,7 +265,15 @@ template <int nw> struct GpuHashGrow
 		return n;
 	}
 
-	GPU_FN void write(GpuHashCursor<nw> from, uint32_t n, const GpuRef *next) const
+	/* How many entries of the overflow tree are in buckets before this one. */
+	GPU_FN uint64_t rank(const BtreeView &tree, int64_t bucket) const
+	{
+		GpudsEntry first = { (uint64_t) bucket << (64 - bits), 0, 0 };
+
+		return bucket >> bits != 0 ? tree.entries : btree_rank(&tree, &first, nw);
+	}
+
+	template <typename Cursor> GPU_FN void write(Cursor from, uint32_t n, const GpuRef *next) const
 	{
 		while (n > 0)
 		{
@@ -251,106 +290,174 @@ template <int nw> struct GpuHashGrow
 		}
 	}
 
-	GPU_FN void operator()(int64_t i) const
+	/* Where a new bucket's lines are taken from. */
+	GPU_FN const GpuRef *lines(int64_t i) const
 	{
-		GpuRef ref = 0;
-		uint32_t n = 0;
+		return top - *in_tree - (uint32_t) taken[i];
+	}
 
-		if (i < INT64_C(1) << bits)
-			ref = gpu_hash_first(base, table, (uint64_t) i >> (bits - table.bits));
-		if (ref != 0 && gpu_hash_in_tree(gpu_hash_line(base, ref)))
-		{
-			/* line 0 is there for all of these */
-			if (count)
-			{
-				lines[i] = 0;
-				*in_tree = 1;
-			}
-			else
-			{
-				buckets[i] = *top;
-				*(uint64_t *) gpu_hash_line(base, *top) = version << GPU_HASH_VERSION_SHIFT | GPU_HASH_TREE;
-				((uint64_t *) gpu_hash_line(base, *top))[1] = 0;
-			}
-			return;
-		}
-
+	/* Of a bucket that was in lines. */
+	GPU_FN void copy(int64_t i, GpuRef ref) const
+	{
 		GpuHashCursor<nw> from(base, ref);
+		uint32_t n = part(i, &from);
 
-		n = part(i, &from);
 		if (count)
-			lines[i] = n > 0 ? gpu_hash_lines(n, nw) : 0;
+			taken[i] = n > 0 ? gpu_hash_lines(n, nw) : 0;
 		else
 		{
-			const GpuRef *next = top - *in_tree - lines[i];
-
-			buckets[i] = n > 0 ? *next : 0;
-			write(from, n, next);
+			buckets[i] = n > 0 ? *lines(i) : 0;
+			write(from, n, lines(i));
 		}
+	}
+
+	/* Of a bucket that was in the tree: there it stays, if it is still too full for lines. */
+	GPU_FN void come_back(int64_t i) const
+	{
+		const BtreeView tree = gpu_hash_overflow(base, table, nw);
+		const uint64_t from = rank(tree, i);
+		const uint64_t n = rank(tree, i + 1) - from;
+
+		if (n > (uint64_t) gpu_hash_most(nw))
+			stay(i);
+		else if (count)
+			taken[i] = n > 0 ? n << 32 | gpu_hash_lines((uint32_t) n, nw) : 0;
+		else if (n == 0)
+			buckets[i] = 0;
+		else
+		{
+			GpuHashTreeCursor at(tree, from);
+			GpudsOp *to = out + (taken[i] >> 32);
+
+			buckets[i] = *lines(i);
+			write(at, (uint32_t) n, lines(i));
+			for (uint64_t k = 0; k < n; k++, at.next())
+			{
+				to[k].e = at.entry();
+				to[k].order = GPUDS_OP_DELETE;
+			}
+		}
+	}
+
+	/* A line is there for all buckets that stay in the tree. */
+	GPU_FN void stay(int64_t i) const
+	{
+		uint64_t *line;
+
+		if (count)
+		{
+			taken[i] = 0;
+			*in_tree = 1;
+			return;
+		}
+		buckets[i] = *top;
+		line = (uint64_t *) gpu_hash_line(base, *top);
+		line[0] = version << GPU_HASH_VERSION_SHIFT | GPU_HASH_TREE;
+		line[1] = 0;
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		GpuRef ref = gpu_hash_first(base, table, (uint64_t) i >> (bits - table.bits));
+
+		if (ref != 0 && gpu_hash_in_tree(gpu_hash_line(base, ref)))
+			come_back(i);
+		else
+			copy(i, ref);
 	}
 };
 
-/* Entries that a table of so many buckets is to have in lines, at most. */
+/* Entries that a table of so many buckets is to have, at most. */
 static inline uint64_t
 gpu_hash_room(uint32_t bits, uint32_t nwords)
 {
 	return (UINT64_C(1) << bits) * (uint64_t) gpu_hash_slots((int) nwords) * 4 / 5;
 }
 
-/* Makes the lines of more buckets in a new space; false: out of memory, or the device is lost. */
+/* What a table that grows copies, and where to. */
 template <int nw>
-static inline bool
-gpu_hash_grow_into(GpuChange *c, const GpuHash *h, GpuHash *to)
+static inline void
+gpu_hash_grow_init(GpuChange *c, const GpuHash *h, const GpuHash *to, GpuHashGrow<nw> *grow)
+{
+	grow->base = c->pool->base;
+	grow->table.version = h->table.version;
+	grow->table.buckets = gpu_hash_span_ref(&h->buckets);
+	grow->table.bits = h->bits;
+	grow->table.entries = h->overflow.entries.load();
+	grow->table.root = h->overflow.root;
+	grow->table.height = h->overflow.height;
+	grow->version = h->table.version + 1;
+	grow->buckets = (GpuRef *) to->buckets.at;
+	grow->bits = to->bits;
+	grow->top = NULL;
+	grow->out = NULL;
+}
+
+/*
+ * Makes the lines that were counted, in the new space, and takes entries out of the overflow tree.  When this
+ * has succeeded, the version has only to be published.
+ */
+template <int nw>
+static inline GpuStatus
+gpu_hash_grow_make(GpuChange *c, GpuHash *h, GpuHash *to, GpuHashGrow<nw> grow)
+{
+	const int64_t moved = (int64_t) (gpu_hash_report(c)->sum >> 32);
+	const uint32_t lines = (uint32_t) gpu_hash_report(c)->sum + gpu_hash_report(c)->in_tree;
+	const GpuNodes *nodes = gpu_hash_nodes(to);
+	GpuStatus status = GPU_OK;
+	int64_t inserted;
+	int64_t deleted;
+	GpuSpan span;
+
+	if (!gpu_hash_reserve(c, to, lines, 0) ||
+		(moved > 0 && !gpu_span_take(c->pool, &span, (size_t) moved * sizeof(GpudsOp))))
+		return GPU_NO_MEMORY;
+	grow.count = false;
+	grow.top = nodes->free.at + nodes->nfree - 1;
+	grow.out = (GpudsOp *) span.at;
+	gpu_launch(&c->stream, INT64_C(1) << to->bits, grow);
+	if (moved > 0)
+		status = gpu_tree_apply_large(c, gpu_hash_overflow_tree(h), grow.out, moved, &inserted, &deleted);
+	gpu_change_give(c, &span);
+	if (status == GPU_OK && !gpu_finish(&c->stream))
+		status = gpu_change_status(c);
+	/* gpu_hash_publish wants to know */
+	gpu_hash_report(c)->taken = lines;
+	return status;
+}
+
+/* Makes more buckets in a new space.  GPU_NO_MEMORY: nothing was changed. */
+template <int nw>
+static inline GpuStatus
+gpu_hash_grow_into(GpuChange *c, GpuHash *h, GpuHash *to)
 {
 	const int64_t n = INT64_C(1) << to->bits;
 	GpuScratch scratch = { NULL, 0 };
 	GpuStream *s = &c->stream;
 	GpuHashReport *report = gpu_hash_report(c);
+	GpuStatus status;
 	GpuHashGrow<nw> grow;
-	GpuNodes *nodes = gpu_hash_nodes(to);
 	GpuSpan span;
-	bool made = false;
 
-	grow.lines = gpu_scratch<uint64_t>(&scratch, n + 1);
+	grow.taken = gpu_scratch<uint64_t>(&scratch, n + 1);
 	grow.in_tree = gpu_scratch<uint32_t>(&scratch, 1);
 	gpu_scratch_temp(&scratch, s, n + 1);
 	if (!gpu_scratch_take(c->pool, &span, &scratch))
-		return false;
-	grow.count = true;
-	grow.base = c->pool->base;
-	grow.table.version = h->table.version;
-	grow.table.buckets = gpu_hash_span_ref(&h->buckets);
-	grow.table.bits = h->bits;
-	grow.version = h->table.version + 1;
-	grow.buckets = (GpuRef *) to->buckets.at;
-	grow.bits = to->bits;
-	grow.lines = gpu_scratch<uint64_t>(&scratch, n + 1);
+		return GPU_NO_MEMORY;
+	grow.taken = gpu_scratch<uint64_t>(&scratch, n + 1);
 	grow.in_tree = gpu_scratch<uint32_t>(&scratch, 1);
-	grow.top = NULL;
 	gpu_scratch_temp(&scratch, s, n + 1);
+	gpu_hash_grow_init(c, h, to, &grow);
+	grow.count = true;
 	gpu_fill(s, grow.in_tree, 0, sizeof(uint32_t));
-	gpu_fill(s, grow.lines + n, 0, sizeof(uint64_t));
+	gpu_fill(s, grow.taken + n, 0, sizeof(uint64_t));
 	gpu_launch(s, n, grow);
-	gpu_exclusive_sum(s, grow.lines, grow.lines, n + 1);
-	gpu_copy_bus(s, &report->taken, grow.lines + n, sizeof(uint64_t));
+	gpu_exclusive_sum(s, grow.taken, grow.taken, n + 1);
+	gpu_copy_bus(s, &report->sum, grow.taken + n, sizeof(uint64_t));
 	gpu_copy_bus(s, &report->in_tree, grow.in_tree, sizeof(uint32_t));
-	if (gpu_finish(s))
-	{
-		uint64_t lines = report->taken + report->in_tree;
-
-		made = lines <= GPU_MAX_ENTRIES && gpu_hash_reserve(c, to, (uint32_t) lines, 0);
-		if (made)
-		{
-			grow.count = false;
-			grow.top = nodes->free.at + nodes->nfree - 1;
-			gpu_launch(s, n, grow);
-			made = gpu_finish(s);
-			/* gpu_hash_publish wants to know */
-			report->taken = lines;
-		}
-	}
-	gpu_span_give(c->pool, &span);
-	return made;
+	status = gpu_finish(s) ? gpu_hash_grow_make(c, h, to, grow) : gpu_change_status(c);
+	gpu_change_give(c, &span);
+	return status;
 }
 
 /*
@@ -362,18 +469,18 @@ gpu_hash_grow(GpuChange *c, GpuHash *h, uint32_t bits)
 {
 	const uint32_t units = GPU_HASH_LINE_UNITS;
 	GpuHashReplaced replaced;
+	GpuStatus status = GPU_NO_MEMORY;
 	GpuHash to;
-	bool made;
 
 	to.bits = bits;
 	if (!gpu_pool_list(c->pool, &h->replaced, 1) || !gpu_space_open(c, &to.table.space, 1, &units))
 		return GPU_NO_MEMORY;
-	made = gpu_span_take(c->pool, &to.buckets, sizeof(GpuRef) << bits) &&
-		   (h->table.nwords == 1 ? gpu_hash_grow_into<1>(c, h, &to) : gpu_hash_grow_into<2>(c, h, &to));
-	if (!made)
+	if (gpu_span_take(c->pool, &to.buckets, sizeof(GpuRef) << bits))
+		status = h->table.nwords == 1 ? gpu_hash_grow_into<1>(c, h, &to) : gpu_hash_grow_into<2>(c, h, &to);
+	if (status != GPU_OK)
 	{
 		gpu_hash_close(c, &to);
-		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
+		return status;
 	}
 	replaced.space = std::move(h->table.space);
 	replaced.buckets = h->buckets;
@@ -386,6 +493,21 @@ gpu_hash_grow(GpuChange *c, GpuHash *h, uint32_t bits)
 	replaced.version = h->table.version;
 	h->replaced.push_back(std::move(replaced));
 	return GPU_OK;
+}
+
+/*
+ * Builds the overflow tree anew if deletes, or buckets that have come back from it, have left it thin, and
+ * publishes that as a version.  True: it did.
+ */
+static inline bool
+gpu_hash_compact(GpuChange *c, GpuHash *h)
+{
+	GpuTree *tree = gpu_hash_overflow_tree(h);
+
+	if (tree->nwords == 0 || !gpu_tree_wasteful(tree) || !gpu_hash_reserve(c, h, 0, 0) ||
+		!gpu_tree_compact(c, tree))
+		return false;
+	return gpu_hash_publish(c, h, h->table.entries.load(), 0, 0);
 }
 
 /* An empty table, not shown to readers; false: out of memory, gpu_hash_close must follow. */

@@ -3,7 +3,7 @@
  * gpu_hash.cu
  *	  Hash tables in device memory, against a sorted array: loads and batches of all kinds of
  *	  keys, few and many entries of a key, versions that are still read, memory running out
- *	  anywhere, damage that the check must find.
+ *	  anywhere, buckets that come back from the overflow tree when a table grows.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_hash [small | rounds [seed]]
@@ -27,7 +27,7 @@ static unsigned char *device_staging;
 static int batches = BATCHES;
 static int passed;
 
-#define OUTPUT_AT ((size_t) MOST * 4 * sizeof(GpudsOp))
+#define OUTPUT_AT ((size_t) 11 * MOST * sizeof(GpudsOp))
 #define STAGING_BYTES (2 * OUTPUT_AT)
 
 /* A version that is pinned. */
@@ -271,6 +271,166 @@ test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 	drop(&table);
 }
 
+#define POPULAR 50      /* keys that have many rows ... */
+#define POPULAR_ROWS 40 /* ... so many */
+
+/* Operations on rows of popular keys, from number first on. */
+static void
+popular_rows(GpudsOp *ops, int64_t first, int64_t n, int nwords, uint64_t order)
+{
+	for (int64_t i = 0; i < n; i++)
+	{
+		int64_t k = (first + i) / POPULAR_ROWS;
+
+		ops[i].e = { (uint64_t) k * 7919, nwords == 2 ? (uint64_t) k << 40 : 0,
+					 (uint64_t) ((first + i) % POPULAR_ROWS) << 16 | 1 };
+		ops[i].order = order;
+	}
+}
+
+/* Inserts rows of keys that have no other, from number first on. */
+static void
+single_rows(GpudsOp *ops, int64_t first, int64_t n, int nwords)
+{
+	for (int64_t i = 0; i < n; i++)
+	{
+		ops[i].e = { (uint64_t) (first + i) * 104729 + 3, nwords == 2 ? (uint64_t) i : 0, 77 };
+		ops[i].order = (uint64_t) i << 1;
+	}
+}
+
+/* Keys with many rows fill buckets of a small table; when it has grown, no others are in the tree with them. */
+static void
+test_popular(int nwords, bool fails)
+{
+	static GpudsOp ops[MOST];
+	static GpudsOp copy[MOST];
+	const int64_t rows = (int64_t) POPULAR * POPULAR_ROWS;
+	HashOnGpu table(GPUDS_STRUCTURE_HASH);
+	Held held = {};
+	Model m;
+
+	model_init(&m, 0);
+	CHECK(load(&table, &m, nwords) == GPU_OK);
+	for (int64_t first = 0; first < rows; first += POPULAR_ROWS)
+	{
+		popular_rows(ops, first, POPULAR_ROWS, nwords, GPUDS_OP_INSERT);
+		CHECK(apply(&table, &m, ops, POPULAR_ROWS) == GPU_OK);
+	}
+	check_table(&table, &m, KEYS_DENSE);
+	CHECK(table.hash.overflow.entries == (uint64_t) rows);
+	hold(&held, &table, &m);
+	for (int64_t first = 0; first < 10 * MOST; first += MOST)
+	{
+		GpuStatus status = GPU_NO_MEMORY;
+
+		single_rows(ops, first, MOST, nwords);
+		for (int64_t after = 0; status != GPU_OK; after++)
+		{
+			memcpy(copy, ops, sizeof(ops));
+			pool.fail_after = fails ? after : -1;
+			status = apply(&table, &m, copy, MOST);
+			pool.fail_after = -1;
+			CHECK(status == GPU_OK || (fails && status == GPU_NO_MEMORY));
+			table.reclaim(&change, held.version);
+			if (fails)
+				verify(&table);
+		}
+		check_view(&table, &held.view, &held.model, KEYS_DENSE);
+	}
+	check_table(&table, &m, KEYS_DENSE);
+	/* one or two others for each that share its bucket */
+	CHECK(table.hash.overflow.entries >= (uint64_t) rows);
+	CHECK(table.hash.overflow.entries < (uint64_t) rows + POPULAR * 8);
+	free(held.model.e);
+	free(m.e);
+	drop(&table);
+}
+
+/* Many rows of a key are deleted: the overflow tree gives memory back, but not what is still read. */
+static void
+test_compact(int nwords)
+{
+	static GpudsOp ops[MOST];
+	HashOnGpu table(GPUDS_STRUCTURE_HASH);
+	const int64_t rows = 60 * MOST;
+	Held held = {};
+	uint64_t bytes;
+	Model m;
+
+	model_init(&m, 0);
+	CHECK(load(&table, &m, nwords) == GPU_OK);
+	for (uint64_t order = GPUDS_OP_INSERT; order <= GPUDS_OP_DELETE; order++)
+	{
+		for (int64_t first = 0; first < rows; first += MOST)
+		{
+			for (int64_t i = 0; i < MOST; i++)
+				ops[i] = { { 42, 0, (uint64_t) (first + i) << 16 | 1 }, order };
+			/* some stay */
+			CHECK(apply(&table, &m, ops, order == GPUDS_OP_INSERT ? MOST : MOST - 5) == GPU_OK);
+			table.reclaim(&change, UINT64_MAX);
+		}
+		verify(&table);
+	}
+	check_table(&table, &m, KEYS_ONE);
+	CHECK(table.hash.overflow.entries == (uint64_t) rows / MOST * 5);
+	bytes = table.bytes();
+	hold(&held, &table, &m);
+	CHECK(table.compact(&change));
+	check_table(&table, &m, KEYS_ONE);
+	table.reclaim(&change, held.version);
+	CHECK(table.bytes() > bytes);
+	check_view(&table, &held.view, &held.model, KEYS_ONE);
+	table.reclaim(&change, UINT64_MAX);
+	CHECK(table.bytes() < bytes);
+	check_table(&table, &m, KEYS_ONE);
+	CHECK(!table.compact(&change));
+	free(held.model.e);
+	free(m.e);
+	drop(&table);
+}
+
+/* The table would have more entries than there may be, by operations in lines and in the tree together. */
+template <int nw>
+static void
+test_too_large(void)
+{
+	HashOnGpu table(GPUDS_STRUCTURE_HASH);
+	GpudsOp ops[POPULAR_ROWS];
+	int64_t inserted, deleted;
+	uint64_t entries;
+	GpuSpan span;
+	Model m;
+
+	model_init(&m, 0);
+	CHECK(load(&table, &m, nw) == GPU_OK);
+	popular_rows(ops, 0, POPULAR_ROWS, nw, GPUDS_OP_INSERT);
+	CHECK(apply(&table, &m, ops, POPULAR_ROWS) == GPU_OK);
+	entries = table.hash.table.entries;
+	CHECK(table.hash.overflow.entries == entries);
+	popular_rows(ops, 0, 1, nw, GPUDS_OP_INSERT);
+	ops[0].e.t++;
+	single_rows(ops + 1, 0, 1, nw);
+	CHECK(gpu_span_take(&pool, &span, sizeof(ops)));
+	gpu_copy_bus(&change.stream, span.at, ops, 2 * sizeof(GpudsOp));
+	gpu_launch(&change.stream, 2, GpuHashHide{ NULL, (GpudsOp *) span.at });
+	/* room for one, then for both; not by gpu_hash_apply, which would have a table of so many grow */
+	table.hash.table.entries = GPU_MAX_ENTRIES - 1;
+	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.hash, (const GpudsOp *) span.at, 2, &inserted,
+									&deleted) == GPU_TOO_LARGE);
+	table.hash.table.entries = entries;
+	check_table(&table, &m, KEYS_DENSE);
+	table.hash.table.entries = GPU_MAX_ENTRIES - 2;
+	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.hash, (const GpudsOp *) span.at, 2, &inserted,
+									&deleted) == GPU_OK);
+	CHECK(inserted == 2 && deleted == 0 && table.hash.table.entries == GPU_MAX_ENTRIES);
+	table.hash.table.entries = entries + 2;
+	verify(&table);
+	gpu_span_give(&pool, &span);
+	free(m.e);
+	drop(&table);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -309,6 +469,14 @@ main(int argc, char **argv)
 			}
 		}
 	}
+	for (int nwords = 1; nwords <= 2 && !small; nwords++)
+	{
+		test_popular(nwords, false);
+		test_popular(nwords, true);
+		test_compact(nwords);
+	}
+	test_too_large<1>();
+	test_too_large<2>();
 	gpu_scan_stream_close(&stream);
 	gpu_change_close(&change);
 	gpu_pool_close(&pool);
