@@ -50,8 +50,8 @@ struct GpuHash
 struct GpuHashReport
 {
 	GpuTreeReport tree; /* for the functions of trees */
-	uint64_t
-		sum; /* inserted << 32 | deleted, or entries that move to the overflow tree; as GpuHashGrow.taken */
+	/* inserted << 32 | deleted, or entries that move to the overflow tree; as GpuHashGrow.taken */
+	uint64_t sum;
 	uint64_t taken; /* new lines << 32 | lines replaced */
 	uint32_t runs;  /* buckets that have operations, or operations for the overflow tree */
 	uint32_t inserts;
