@@ -295,6 +295,81 @@ append_buffer(GpudsInsertBuffer *buffer, bool last)
 		empty_buffer(buffer);
 }
 
+/* Buffers of a scope that may be appended together. */
+typedef struct BufferGroup
+{
+	GpudsInsertBuffer *buffer[GPUDS_GROUP_INDEXES];
+	Relation index[GPUDS_GROUP_INDEXES];
+	int n;
+} BufferGroup;
+
+/*
+ * Appends what is in a group by one record, if it is little.  False: nothing has been appended.
+ * What is in the journal is not to be appended again, whatever fails then.
+ */
+static bool
+append_together(const BufferGroup *group)
+{
+	GpudsAppend appends[GPUDS_GROUP_INDEXES];
+
+	for (int i = 0; i < group->n; i++)
+	{
+		const GpudsInsertBuffer *buffer = group->buffer[i];
+
+		appends[i] = (GpudsAppend){ group->index[i], buffer->nwords, buffer->entries, buffer->n };
+	}
+	gpuds_injection_point("insert-buffered-flush");
+	if (!gpuds_journal_append_group(appends, group->n))
+		return false;
+	for (int i = 0; i < group->n; i++)
+		empty_buffer(group->buffer[i]);
+	for (int i = 0; i < group->n; i++)
+		CheckForSerializableConflictIn(group->index[i], NULL, InvalidBlockNumber);
+	return true;
+}
+
+/* Appends what is in a group, together or not.  last: as for append_buffer. */
+static void
+append_group(BufferGroup *group, bool last)
+{
+	bool together = group->n > 1;
+	int nopen = 0;
+
+	for (; together && nopen < group->n; nopen++)
+	{
+		GpudsInsertBuffer *buffer = group->buffer[nopen];
+
+		group->index[nopen] = buffer->n <= GPUDS_GROUP_ENTRIES ? open_file(buffer) : NULL;
+		together = group->index[nopen] != NULL;
+		if (!together)
+			break;
+	}
+	together = together && append_together(group);
+	while (nopen > 0)
+		relation_close(group->index[--nopen], NoLock);
+	for (int i = 0; i < group->n && !together; i++)
+		append_buffer(group->buffer[i], last);
+	group->n = 0;
+}
+
+/* Appends what is in a scope that has no undecided row. */
+static void
+append_scope(GpudsInsertScope *scope, bool last)
+{
+	BufferGroup group;
+
+	group.n = 0;
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		if (buffer->n == 0)
+			continue;
+		group.buffer[group.n++] = buffer;
+		if (group.n == GPUDS_GROUP_INDEXES)
+			append_group(&group, last);
+	}
+	append_group(&group, last);
+}
+
 static void
 release_page(GpudsInsertScope *scope)
 {
@@ -501,9 +576,9 @@ gpuds_insert_flush_all(void)
 	{
 		decide(scope);
 		release_page(scope);
+		append_scope(scope, false);
 		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 		{
-			append_buffer(buffer, false);
 			if (buffer->n > 0 || buffer->entries == NULL)
 				continue;
 			pfree(buffer->entries);
@@ -564,11 +639,9 @@ gpuds_insert_append(GpudsInsertScope *scope)
 
 	decide(scope);
 	release_page(scope);
+	append_scope(scope, true);
 	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
-	{
-		append_buffer(buffer, true);
 		scope_lock(scope, buffer->index_oid, false);
-	}
 }
 
 /*

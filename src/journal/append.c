@@ -154,23 +154,32 @@ renew_tail_hint(Relation index, int lane, BlockNumber tail)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Puts records of a lane that have been appended into the index's memtable, if it has one. */
-static void
-add_to_memtable(Relation index, int nwords, int lane, const char *records, int64 n, uint64 number,
-				BlockNumber block)
+/*
+ * Puts records of a lane that have been appended into the memtable of a file of the append
+ * (gpuds_memtable_begin), if it has one.
+ */
+void
+gpuds_append_remember(int file, int nwords, int lane, const char *records, int64 n, uint64 number,
+					  BlockNumber block)
 {
-	if (RelationUsesLocalBuffers(index))
-		return;
 	for (int64 i = 0; i < n; i++)
 	{
 		const GpudsRecord *record = (const GpudsRecord *) (records + i * GpudsRecordSize(nwords));
 		GpudsEntry entry;
 
 		gpuds_record_entry(record, nwords, &entry);
-		if (!gpuds_memtable_add(lane, number + i, block, &entry,
+		if (!gpuds_memtable_add(file, lane, number + i, block, &entry,
 								(record->flags & GPUDS_RECORD_TOMBSTONE) != 0))
 			break;
 	}
+}
+
+/* The same for an index that is appended to alone. */
+static void
+remember(Relation index, int nwords, int lane, const char *records, int64 n, uint64 number, BlockNumber block)
+{
+	if (!RelationUsesLocalBuffers(index))
+		gpuds_append_remember(0, nwords, lane, records, n, number, block);
 }
 
 /*
@@ -262,7 +271,7 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 
 	while ((done = append_pages(index, nwords, lane, records, n, &buffer, &number)) < n)
 	{
-		add_to_memtable(index, nwords, lane, records, done, number, BufferGetBlockNumber(buffer));
+		remember(index, nwords, lane, records, done, number, BufferGetBlockNumber(buffer));
 		records += done * size;
 		n -= done;
 	}
@@ -270,7 +279,7 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 	after = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
 	UnlockReleaseBuffer(buffer);
 	gpuds_injection_point("append-paged");
-	add_to_memtable(index, nwords, lane, records, n, number, block);
+	remember(index, nwords, lane, records, n, number, block);
 
 	/* looked up now: a relcache message may have come while we waited for locks */
 	gpuds_tails_of(index)->tail[lane] = block;
@@ -350,7 +359,7 @@ gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int6
 	if (n <= 0)
 		return;
 	if (!RelationUsesLocalBuffers(index))
-		gpuds_memtable_begin(&RelationLocator(index), n);
+		gpuds_memtable_begin(&RelationLocator(index), 1, n);
 	append_all(index, nwords, entries, n, flags);
 	gpuds_journal_count_change(index);
 	gpuds_memtable_end();

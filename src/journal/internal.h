@@ -41,10 +41,15 @@ typedef struct GpudsDelta
 extern void gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length);
 extern void gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer *fresh,
 							int nfresh);
+extern void gpuds_log_group(const Buffer *changed, GpudsDelta *deltas, int n);
 
 /* A page's next link, counted from its start. */
 #define GPUDS_NEXT_OFFSET \
 	(BLCKSZ - MAXALIGN(sizeof(GpudsPageOpaqueData)) + offsetof(GpudsPageOpaqueData, next))
+
+/* append.c */
+extern void gpuds_append_remember(int file, int nwords, int lane, const char *records, int64 n, uint64 number,
+								  BlockNumber block);
 
 /* meta.c */
 extern void gpuds_meta_check(Relation index, Buffer buffer);

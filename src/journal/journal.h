@@ -246,6 +246,20 @@ gpuds_record_next(GpudsRecordIterator *iterator)
 	return true;
 }
 
+/* append_group.c: entries of several indexes, each of another file, that are appended together */
+#define GPUDS_GROUP_INDEXES GPUDS_APPEND_FILES
+#define GPUDS_GROUP_ENTRIES 64 /* of each of them, at most */
+
+typedef struct GpudsAppend
+{
+	Relation index;
+	int nwords;
+	const GpudsEntry *entries;
+	int n;
+} GpudsAppend;
+
+extern bool gpuds_journal_append_group(const GpudsAppend *appends, int n);
+
 /* append.c */
 extern void gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags);
 extern void gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed,

@@ -79,3 +79,31 @@ gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer 
 	for (int i = 0; i < nfresh; i++)
 		PageSetLSN(BufferGetPage(fresh[i]), lsn);
 }
+
+/*
+ * Marks n buffers dirty, each of another index that needs WAL, and logs them in one record
+ * by their deltas.  Locks and critical section are as above.
+ */
+void
+gpuds_log_group(const Buffer *changed, GpudsDelta *deltas, int n)
+{
+	XLogRecPtr lsn;
+
+	Assert(CritSectionCount > 0);
+	Assert(n <= MAX_GENERIC_XLOG_PAGES);
+
+	for (int i = 0; i < n; i++)
+	{
+		VALGRIND_CHECK_MEM_IS_DEFINED(deltas[i].data, deltas[i].length);
+		MarkBufferDirty(changed[i]);
+	}
+	XLogBeginInsert();
+	for (int i = 0; i < n; i++)
+	{
+		XLogRegisterBuffer(i, changed[i], REGBUF_STANDARD);
+		XLogRegisterBufData(i, deltas[i].data, deltas[i].length);
+	}
+	lsn = XLogInsert(RM_GENERIC_ID, 0);
+	for (int i = 0; i < n; i++)
+		PageSetLSN(BufferGetPage(changed[i]), lsn);
+}

@@ -122,19 +122,22 @@ extern void gpuds_memtable_leave(pg_atomic_uint64 *joined);
  * write.c: putting in what is appended.
  */
 
-/*
- * Announces an append of n records to a file, which goes on until
- * gpuds_memtable_end.  To be called before pages change; cleanup of an error calls
- * gpuds_memtable_end, too.
- */
-extern void gpuds_memtable_begin(const RelFileLocator *locator, int64 n);
+/* Files that one append may be to. */
+#define GPUDS_APPEND_FILES 4
 
 /*
- * A record has been appended: number is its number in the lane, block its page.  To be
- * called before anything that may raise an error.  False: nor need others be added that
- * are in pages already.
+ * Announces an append to nfiles files, of n records to the one that gets most, which goes on
+ * until gpuds_memtable_end.  To be called before pages change; cleanup of an error calls
+ * gpuds_memtable_end, too.
  */
-extern bool gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
+extern void gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int64 n);
+
+/*
+ * A record has been appended to one of the append's files: number is its number in the
+ * lane, block its page.  To be called before anything that may raise an error.  False: nor
+ * need others be added that are in the file's pages already.
+ */
+extern bool gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
 							   bool is_delete);
 extern void gpuds_memtable_end(void);
 

@@ -5,7 +5,7 @@
  *
  * An append goes like this: count it as begun, look for the file's memtable and its
  * newest generation; append to pages; look whether the directory has changed; insert;
- * count it as ended.
+ * count it as ended.  It may be to several files, each of which has a memtable of its own.
  *
  * The second look is for a memtable that is made while we append.  Either we see it, or
  * our pages had changed before it was made, and the mirror that joins it reads them.  Such an
@@ -39,15 +39,21 @@ typedef struct Remembered
 
 static Remembered remembered[NREMEMBERED];
 
+/* A file that is appended to. */
+typedef struct AppendFile
+{
+	RelFileLocator locator;
+	uint64 moves;           /* of the file's chain, when serial was looked up */
+	uint64 serial;          /* memtable to insert into, or 0 */
+	Generation *generation; /* of it */
+} AppendFile;
+
 /* The append under way. */
 static struct
 {
 	bool active;
 	bool many; /* records */
-	RelFileLocator locator;
-	uint64 moves;           /* of the file's chain, when serial was looked up */
-	uint64 serial;          /* memtable to insert into, or 0 */
-	Generation *generation; /* of it */
+	AppendFile file[GPUDS_APPEND_FILES];
 } append;
 
 /* The memtable of a file, or 0; *moves: its chain's, as of then. */
@@ -70,16 +76,16 @@ look_up(const RelFileLocator *locator, uint64 *moves)
 	return memory->serial;
 }
 
-/* What the append inserts into. */
+/* What the append inserts a file's records into. */
 static void
-choose(uint64 serial)
+choose(AppendFile *file, uint64 serial)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
 
-	append.serial = serial;
-	append.generation = NULL;
+	file->serial = serial;
+	file->generation = NULL;
 	if (serial != 0)
-		append.generation = gpuds_memtable_newest(memtable);
+		file->generation = gpuds_memtable_newest(memtable);
 }
 
 /*
@@ -96,9 +102,11 @@ set_full(GpudsMemtable *memtable, bool overflow)
 }
 
 void
-gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
+gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int64 n)
 {
 	pg_atomic_uint64 *count;
+
+	Assert(nfiles > 0 && nfiles <= GPUDS_APPEND_FILES);
 
 	/* what an append left behind that somebody has caught the error of */
 	gpuds_memtable_end();
@@ -113,22 +121,25 @@ gpuds_memtable_begin(const RelFileLocator *locator, int64 n)
 	pg_memory_barrier();
 	append.active = true;
 	append.many = n > MOST_RECORDS || gpuds_without_memtables;
-	append.locator = *locator;
-	choose(look_up(locator, &append.moves));
+	for (int i = 0; i < nfiles; i++)
+	{
+		append.file[i].locator = locators[i];
+		choose(&append.file[i], look_up(&locators[i], &append.file[i].moves));
+	}
 }
 
 /* Looks again, after pages have changed. */
 static void
-look_again(void)
+look_again(AppendFile *file)
 {
 	uint64 serial;
 
 	pg_memory_barrier();
-	if (pg_atomic_read_u64(gpuds_memtable_moves(&append.locator)) == append.moves)
+	if (pg_atomic_read_u64(gpuds_memtable_moves(&file->locator)) == file->moves)
 		return;
-	serial = look_up(&append.locator, &append.moves);
-	if (serial != append.serial)
-		choose(serial);
+	serial = look_up(&file->locator, &file->moves);
+	if (serial != file->serial)
+		choose(file, serial);
 }
 
 static void
@@ -148,20 +159,22 @@ note_end(GpudsMemtable *memtable, int lane, uint64 end, BlockNumber block)
 }
 
 bool
-gpuds_memtable_add(int lane, uint64 number, BlockNumber block, const GpudsEntry *entry, bool is_delete)
+gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
+				   bool is_delete)
 {
+	AppendFile *to = &append.file[file];
 	GpudsMemtable *memtable;
 	uint64 before;
 
-	look_again();
-	if (append.serial == 0)
+	look_again(to);
+	if (to->serial == 0)
 		return false;
-	memtable = gpuds_memtable_slot(append.serial);
-	if (append.many || generation_entries(append.generation) >= FULL_ENTRIES)
+	memtable = gpuds_memtable_slot(to->serial);
+	if (append.many || generation_entries(to->generation) >= FULL_ENTRIES)
 		set_full(memtable, !append.many);
 	if (pg_atomic_read_u32(&memtable->full) != 0)
 		return false;
-	if (generation_insert(gpuds_memtables.arena, append.generation, entry,
+	if (generation_insert(gpuds_memtables.arena, to->generation, entry,
 						  number << 1 | (is_delete ? GPUDS_OP_DELETE : GPUDS_OP_INSERT),
 						  &before) != KERNEL_OK)
 	{
