@@ -196,8 +196,11 @@ SELECT gpuds_index_check('d_s', true);
 
 -- What it cannot do.
 CREATE UNIQUE INDEX ON t USING gpu_hash (s);
+-- (PostgreSQL 19 says where)
+\set VERBOSITY sqlstate
 CREATE INDEX ON t USING gpu_hash (s DESC);
 CREATE INDEX ON t USING gpu_hash (note NULLS FIRST);
+\set VERBOSITY default
 CREATE TABLE nohash (p point, x xml);
 CREATE INDEX ON nohash USING gpu_hash (p);
 CREATE INDEX ON w USING gpu_hash (a) INCLUDE (b, f);

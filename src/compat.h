@@ -409,6 +409,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 /* Before 17, core plans the workers of a build for btree only. */
 #define GPUDS_CORE_PLANS_BUILDS (PG_VERSION_NUM >= 170000)
 
+/* Since 19, int8_avg_serialize writes the sum of bigints as an integer of 128 bits, before as a number. */
+#define GPUDS_SUM_IS_INT128 (PG_VERSION_NUM >= 190000)
+
 /*
  * Since 18, core asks an access method what its strategies mean, and what the operators of a family allow it
  * to conclude.  Strategies and families are btree's; without an order they are hash's, whose only one is
