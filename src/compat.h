@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and later, all of them in one place.
+ *	  Differences between PostgreSQL 15 to 19, all of them in one place.
+ *
+ * What is here for 19 is that of release candidate 1 (19rc1).
  *
  *-------------------------------------------------------------------------
  */
