@@ -405,7 +405,8 @@ INSERT INTO ev VALUES ('4714-11-24 00:00:01 BC', '4714-11-24 00:00:01 UTC BC', 0
 ROLLBACK;
 SELECT agrees('SELECT date_bin(''7 days'', ts, ''2000-01-01''), sum(v) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_bin(''7 days'', ts, ''2000-01-01''), sum(v) FROM ev WHERE ts < ''2002-01-01'' GROUP BY 1');
-SELECT agrees('SELECT date_bin(''9000 years 7 days''::interval - ''9000 years''::interval, tz, ''294000-01-01''), sum(v) FROM ev GROUP BY 1');
+-- (how many groups there are depends on the minor version: date_bin was mended)
+SELECT agrees('SELECT date_bin(''9000 years 7 days''::interval - ''9000 years''::interval, tz, ''294000-01-01''), sum(v) FROM ev GROUP BY 1') ~ '^12[01] rows agree, GpudsAggregate$' AS agrees;
 SELECT agrees('SELECT date_trunc(''millennium'', ts), count(*) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''millennium'', ts)::date, count(*) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''millennium'', tz), count(*) FROM ev GROUP BY 1');
