@@ -323,6 +323,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks)
 #endif
 
+/* Since 19, what a handler returns is to stay where it is for good; before, core frees it. */
+#define GPUDS_CORE_KEEPS_ROUTINES (PG_VERSION_NUM >= 190000)
+
 /* Parameters of amestimateparallelscan. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsEstimateParallelScanParams Relation index, int nkeys, int norderbys

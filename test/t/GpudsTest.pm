@@ -18,7 +18,7 @@ our @EXPORT = qw(
   lossy_tables served_again new_log in_log
 );
 
-# Minor versions until the beginning of 2025 leave a newline behind the last row that a background psql answers.
+# Older minor versions leave a newline behind the last row that a background psql answers.
 {
 	no warnings 'redefine';
 	my $query = \&PostgreSQL::Test::BackgroundPsql::query;
