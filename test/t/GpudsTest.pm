@@ -18,14 +18,17 @@ our @EXPORT = qw(
   lossy_tables served_again new_log in_log
 );
 
-# Older minor versions leave a newline behind the last row that a background psql answers.
+# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave a newline behind
+# the last row of an answer.
 {
 	no warnings 'redefine';
 	my $query = \&PostgreSQL::Test::BackgroundPsql::query;
 
 	*PostgreSQL::Test::BackgroundPsql::query = sub {
-		my ($answer, @more) = $query->(@_);
+		my $session = $_[0];
 
+		$session->set_query_timer_restart;
+		my ($answer, @more) = $query->(@_);
 		$answer =~ s/\n\z//;
 		return wantarray ? ($answer, @more) : $answer;
 	};
