@@ -296,8 +296,11 @@ SET enable_seqscan = off;
 SELECT width_bucket(i, 0, 1000, 0), count(*) FROM w GROUP BY 1;
 SELECT width_bucket(i, 0, 1000.5, -1), count(*) FROM w GROUP BY 1;
 SELECT width_bucket(i, 3, 3, 7), count(*) FROM w GROUP BY 1;
+-- (the message is another one in PostgreSQL 19)
+\set VERBOSITY sqlstate
 SELECT width_bucket(i, 3, 'NaN'::float8, 7), count(*) FROM w GROUP BY 1;
 SELECT width_bucket(i, 3, 'NaN'::numeric, 7), count(*) FROM w GROUP BY 1;
+\set VERBOSITY default
 SELECT width_bucket(i, 3, 'Infinity'::float8, 7), count(*) FROM w GROUP BY 1;
 SELECT width_bucket(i, 3, 'Infinity'::numeric, 7), count(*) FROM w GROUP BY 1;
 SELECT width_bucket(i, 3, 1000, 2147483647), count(*) FROM w GROUP BY 1;
@@ -402,7 +405,8 @@ INSERT INTO ev VALUES ('4714-11-24 00:00:01 BC', '4714-11-24 00:00:01 UTC BC', 0
 ROLLBACK;
 SELECT agrees('SELECT date_bin(''7 days'', ts, ''2000-01-01''), sum(v) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_bin(''7 days'', ts, ''2000-01-01''), sum(v) FROM ev WHERE ts < ''2002-01-01'' GROUP BY 1');
-SELECT agrees('SELECT date_bin(''9000 years 7 days''::interval - ''9000 years''::interval, tz, ''294000-01-01''), sum(v) FROM ev GROUP BY 1');
+-- (how many groups there are depends on the minor version: date_bin was mended)
+SELECT agrees('SELECT date_bin(''9000 years 7 days''::interval - ''9000 years''::interval, tz, ''294000-01-01''), sum(v) FROM ev GROUP BY 1') ~ '^12[01] rows agree, GpudsAggregate$' AS agrees;
 SELECT agrees('SELECT date_trunc(''millennium'', ts), count(*) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''millennium'', ts)::date, count(*) FROM ev GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''millennium'', tz), count(*) FROM ev GROUP BY 1');

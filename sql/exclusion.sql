@@ -91,8 +91,11 @@ REINDEX TABLE late;
 INSERT INTO late VALUES (51);
 
 -- only equality can exclude
+-- (PostgreSQL 19 says where)
+\set VERBOSITY sqlstate
 CREATE TABLE bad (k int, EXCLUDE USING gpu_btree (k WITH <));
 CREATE TABLE bad (k int, EXCLUDE USING gpu_btree (k WITH <>));
+\set VERBOSITY default
 CREATE TABLE bad (s text, EXCLUDE USING gpu_btree (s WITH =));
 
 -- a trigger that looks into the table while rows come

@@ -89,8 +89,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM jobs WHERE late;
 SELECT count(*) FROM jobs WHERE late;
 EXPLAIN (COSTS OFF) SELECT 1 FROM jobs WHERE active LIMIT 1;
 SELECT 1 FROM jobs WHERE active LIMIT 1;
--- (PostgreSQL 15 and 16 say what an InitPlan returns)
-SELECT replace(plan_of('SELECT EXISTS (SELECT FROM jobs WHERE active)'), ' (returns $0)', '') AS plan;
+EXPLAIN (COSTS OFF) SELECT EXISTS (SELECT FROM jobs WHERE active);
 SELECT EXISTS (SELECT FROM jobs WHERE active);
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM jobs WHERE active;

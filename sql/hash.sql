@@ -127,7 +127,8 @@ SELECT joined('SELECT t.id FROM t WHERE t.s IN (SELECT s FROM o)');
 SELECT joined('SELECT o.id, t.id FROM o JOIN t ON t.s = o.s COLLATE "C"');
 BEGIN;
 SET LOCAL gpuds.enable_join = on; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off;
-EXPLAIN (COSTS OFF) UPDATE t SET note = 'joined' FROM o WHERE t.s = o.s AND o.k < 20;
+-- (PostgreSQL 15 has the filter the other way round than later ones)
+SELECT replace(plan_of('UPDATE t SET note = ''joined'' FROM o WHERE t.s = o.s AND o.k < 20'), '(o.s = t.s)', '(t.s = o.s)') AS plan;
 UPDATE t SET note = 'joined' FROM o WHERE t.s = o.s AND o.k < 20;
 SELECT count(*), count(*) FILTER (WHERE s NOT IN (SELECT s FROM o WHERE k < 20)) FROM t WHERE note = 'joined';
 ROLLBACK;
@@ -196,8 +197,11 @@ SELECT gpuds_index_check('d_s', true);
 
 -- What it cannot do.
 CREATE UNIQUE INDEX ON t USING gpu_hash (s);
+-- (PostgreSQL 19 says where)
+\set VERBOSITY sqlstate
 CREATE INDEX ON t USING gpu_hash (s DESC);
 CREATE INDEX ON t USING gpu_hash (note NULLS FIRST);
+\set VERBOSITY default
 CREATE TABLE nohash (p point, x xml);
 CREATE INDEX ON nohash USING gpu_hash (p);
 CREATE INDEX ON w USING gpu_hash (a) INCLUDE (b, f);

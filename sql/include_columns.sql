@@ -141,7 +141,10 @@ CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (name);
 CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (a, b);
 CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (id);
 CREATE INDEX u_k ON u USING gpu_btree (i1) INCLUDE (i2, i3, i4, i5, i6, i7, i8, k);
+-- (PostgreSQL 19 says where)
+\set VERBOSITY sqlstate
 CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE ((a + 1));
+\set VERBOSITY default
 
 SET client_min_messages = warning;
 DROP SCHEMA test_include_columns CASCADE;

@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and later, all of them in one place.
+ *	  Differences between PostgreSQL 15 to 19, all of them in one place.
+ *
+ * What is here for 19 is that of release candidate 1 (19rc1).
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +11,11 @@
 #define GPUDS_COMPAT_H
 
 #include "postgres.h"
+
+/* A server's headers may have been made for a compiler of a later C than these sources are compiled as. */
+#if PG_VERSION_NUM >= 190000 && defined(HAVE_TYPEOF_UNQUAL) && !defined(typeof_unqual)
+#define typeof_unqual __typeof_unqual__
+#endif
 
 #include "access/amapi.h"
 #include "access/stratnum.h"
@@ -18,6 +25,7 @@
 #include "storage/proc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "gpuds needs PostgreSQL 15 or later"
@@ -26,6 +34,11 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#include "access/tableam.h"
+#include "nodes/miscnodes.h"
 #endif
 
 #if PG_VERSION_NUM >= 160000
@@ -149,6 +162,44 @@ typedef PGAlignedBlock GpudsIOBlock;
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+#if PG_VERSION_NUM < 190000
+#define pg_fallthrough __attribute__((fallthrough))
+#define PG_SIG_IGN SIG_IGN
+#endif
+
+/* What EXPLAIN counts of a node. */
+#if PG_VERSION_NUM < 190000
+#define NodeInstrumentation Instrumentation
+#define WorkerNodeInstrumentation WorkerInstrumentation
+#endif
+
+/*
+ * A date or timestamp as another type of timestamp, by one of core's functions.  *overflow: 1 if there is none so
+ * late, -1 if there is none so early, else 0.
+ */
+#if PG_VERSION_NUM >= 190000
+#define GpudsConvert(function, value, overflow)                                               \
+	({                                                                                        \
+		ErrorSaveContext context_ = { .type = T_ErrorSaveContext };                           \
+		int64 converted_ = function##_safe(value, (Node *) &context_);                        \
+		*(overflow) = !context_.error_occurred ? 0 : TIMESTAMP_IS_NOEND(converted_) ? 1 : -1; \
+		converted_;                                                                           \
+	})
+#else
+#define GpudsConvert(function, value, overflow) function##_opt_overflow(value, overflow)
+#endif
+
+/* Goes through an array. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsArrayBegin(it, array, length, by_value, align) \
+	array_iter_setup(it, (AnyArrayType *) (array), length, by_value, align)
+#define GpudsArrayNext(it, isnull, i, length, by_value, align) array_iter_next(it, isnull, i)
+#else
+#define GpudsArrayBegin(it, array, length, by_value, align) array_iter_setup(it, (AnyArrayType *) (array))
+#define GpudsArrayNext(it, isnull, i, length, by_value, align) \
+	array_iter_next(it, isnull, i, length, by_value, align)
+#endif
+
 /* Reads exactly so many bytes. */
 static inline void
 gpuds_buffile_read(BufFile *file, void *data, size_t size)
@@ -211,16 +262,37 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsExecutorRunArgs queryDesc, direction, count, execute_once
 #endif
 
+/* Scans of a table have flags since 19, none of which is needed. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsBeginscanParallel(heap, shared) table_beginscan_parallel(heap, shared, SO_NONE)
+#define GpudsIndexFetchBegin(heap) table_index_fetch_begin(heap, SO_NONE)
+#else
+#define GpudsBeginscanParallel(heap, shared) table_beginscan_parallel(heap, shared)
+#define GpudsIndexFetchBegin(heap) table_index_fetch_begin(heap)
+#endif
+
 /* A scan of an index by keys. */
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define GpudsIndexBeginscan(heap, index, snapshot, nkeys) \
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #else
 #define GpudsIndexBeginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
-/* The same for a node of core's, which since 18 shows how often it has searched the index. */
-#if PG_VERSION_NUM >= 180000
+/*
+ * The same for a node of core's, which since 18 shows how often it has searched the index, and since 19 says
+ * whether its query only reads the table.
+ */
+#if PG_VERSION_NUM >= 190000
+#define GpudsIndexBeginscanOf(node, index, nkeys)                                                    \
+	index_beginscan(((ScanState *) (node))->ss_currentRelation, index, (node)->state->es_snapshot,   \
+					IsA(node, IndexOnlyScanState) ? ((IndexOnlyScanState *) (node))->ioss_Instrument \
+												  : ((IndexScanState *) (node))->iss_Instrument,     \
+					nkeys, 0, ScanRelIsReadOnly((ScanState *) (node)) ? SO_HINT_REL_READ_ONLY : SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define GpudsIndexBeginscanOf(node, index, nkeys)                                                     \
 	index_beginscan(((ScanState *) (node))->ss_currentRelation, index, (node)->state->es_snapshot,    \
 					IsA(node, IndexOnlyScanState) ? &((IndexOnlyScanState *) (node))->ioss_Instrument \
@@ -230,6 +302,29 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsIndexBeginscanOf(node, index, nkeys) \
 	index_beginscan(((ScanState *) (node))->ss_currentRelation, index, (node)->state->es_snapshot, nkeys, 0)
 #endif
+
+/*
+ * Prunes a pinned page of the heap for a scan of an index, as core does.  Since 19, that may set the page all-visible,
+ * if the query only reads the table.
+ */
+#if PG_VERSION_NUM >= 190000
+#define GpudsPrunePage(scan, buffer)                                                 \
+	heap_page_prune_opt((scan)->heapRelation, buffer,                                \
+						&((IndexFetchHeapData *) (scan)->xs_heapfetch)->xs_vmbuffer, \
+						((scan)->xs_heapfetch->flags & SO_HINT_REL_READ_ONLY) != 0)
+#else
+#define GpudsPrunePage(scan, buffer) heap_page_prune_opt((scan)->heapRelation, buffer)
+#endif
+
+/* The slot that a scan has its rows in. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks, 0)
+#else
+#define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks)
+#endif
+
+/* Since 19, what a handler returns is to stay where it is for good; before, core frees it. */
+#define GPUDS_CORE_KEEPS_ROUTINES (PG_VERSION_NUM >= 190000)
 
 /* Parameters of amestimateparallelscan. */
 #if PG_VERSION_NUM >= 180000
@@ -271,6 +366,30 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 	adjust_appendrel_attrs_multilevel(root, expr, (child)->relids, (parent)->relids)
 #endif
 
+/* The rows of some paths, one after the other. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsAppendPath(root, rel, paths) \
+	create_append_path(root, rel, (AppendPathInput){ .subpaths = (paths) }, NIL, NULL, 0, false, -1)
+#else
+#define GpudsAppendPath(root, rel, paths) create_append_path(root, rel, paths, NIL, NIL, NULL, 0, false, -1)
+#endif
+
+/*
+ * The outer side of a join whose outer rows are to be unique (JOIN_UNIQUE_OUTER): the cheapest path of unique rows,
+ * NULL if there is none, and the relation of all rows.  Since 19, core passes a relation of unique rows.
+ */
+#if PG_VERSION_NUM >= 190000
+#define GpudsUniquePath(root, outer, sjinfo) ((outer)->cheapest_total_path)
+#define GpudsAllRows(root, outer)                                     \
+	(bms_membership((outer)->relids) == BMS_SINGLETON                 \
+		 ? find_base_rel(root, bms_singleton_member((outer)->relids)) \
+		 : find_join_rel(root, (outer)->relids))
+#else
+#define GpudsUniquePath(root, outer, sjinfo) \
+	((Path *) create_unique_path(root, outer, (outer)->cheapest_total_path, sjinfo))
+#define GpudsAllRows(root, outer) (outer)
+#endif
+
 /* Has a column that is declared NOT NULL no NULLs?  Since 18 the declaration may be NOT VALID. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsNotNullIsValid(rel, attno) bms_is_member(attno, (rel)->notnullattnums)
@@ -294,6 +413,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 
 /* Before 17, core plans the workers of a build for btree only. */
 #define GPUDS_CORE_PLANS_BUILDS (PG_VERSION_NUM >= 170000)
+
+/* Since 19, int8_avg_serialize writes the sum of bigints as an integer of 128 bits, before as a number. */
+#define GPUDS_SUM_IS_INT128 (PG_VERSION_NUM >= 190000)
 
 /*
  * Since 18, core asks an access method what its strategies mean, and what the operators of a family allow it

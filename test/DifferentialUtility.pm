@@ -121,7 +121,7 @@ sub _wrapped_insert
 			2, "DO \$\$ BEGIN BEGIN $insert; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END; END \$\$",
 			4, "DO \$\$ BEGIN BEGIN $insert; $other; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$",
 			4, "DO \$\$ BEGIN $insert; BEGIN $other; INSERT INTO {T} (id, v) VALUES (-9, 9); RAISE division_by_zero; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$",
-			1, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $insert",
+			1, "EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) $insert",
 			2, "COPY ($insert RETURNING id) TO STDOUT",
 			1, "WITH w AS ($insert RETURNING id, v) SELECT count(*) FROM w",
 			1, "CREATE TABLE {T}_made AS WITH w AS (SELECT 1 AS a) SELECT * FROM w\\; $insert\\; DROP TABLE {T}_made"));

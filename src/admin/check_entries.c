@@ -293,7 +293,7 @@ gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, Snapshot sna
 	check->heap = heap;
 	check->source = source;
 	check->snapshot = snapshot;
-	check->fetch = table_index_fetch_begin(heap);
+	check->fetch = GpudsIndexFetchBegin(heap);
 	check->slot = table_slot_create(heap, NULL);
 	check->info = BuildIndexInfo(source->index);
 	check->estate = CreateExecutorState();

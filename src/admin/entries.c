@@ -174,7 +174,7 @@ base_record(GpudsEntries *stream)
 			case GPUDS_READ_PAGE:
 				if (stream->page.kind == GPUDS_PAGE_BASE)
 					break;
-				/* FALLTHROUGH */
+				pg_fallthrough;
 			case GPUDS_READ_END:
 				stream->base_done = true;
 				break;

@@ -153,7 +153,7 @@ double
 gpuds_collect(GpudsCollector *collector, Relation heap, Relation index, IndexInfo *indexInfo, bool progress,
 			  ParallelTableScanDesc pscan)
 {
-	TableScanDesc scan = pscan ? table_beginscan_parallel(heap, pscan) : NULL;
+	TableScanDesc scan = pscan ? GpudsBeginscanParallel(heap, pscan) : NULL;
 	double heap_tuples;
 
 	heap_tuples = table_index_build_scan(heap, index, indexInfo, true, progress, build_callback, collector,

@@ -184,7 +184,7 @@ search_page(GpudsFetch *fetch)
 	Relation heap = fetch->scan->heapRelation;
 	const BlockNumber block = block_of(fetch->tids[page->first]);
 
-	heap_page_prune_opt(heap, page->buffer);
+	GpudsPrunePage(fetch->scan, page->buffer);
 	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
 	for (int64 i = page->first; i < page->end; i++)
 	{

@@ -27,8 +27,10 @@ PG_FUNCTION_INFO_V1(gpu_hash_handler);
 static IndexAmRoutine *
 make_routine(bool ordered)
 {
-	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
+	static IndexAmRoutine kept[2];
+	IndexAmRoutine *routine = GPUDS_CORE_KEEPS_ROUTINES ? &kept[ordered] : palloc0(sizeof(IndexAmRoutine));
 
+	routine->type = T_IndexAmRoutine;
 	routine->amstrategies = ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
 	routine->amsupport = ordered ? 0 : GPUDS_NPROCS;
 	routine->amoptsprocnum = 0;

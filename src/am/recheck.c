@@ -136,11 +136,11 @@ read_array(const GpudsRecheck *recheck, Condition *condition)
 
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
 	make_table(condition, n);
-	array_iter_setup(&it, (AnyArrayType *) array);
+	GpudsArrayBegin(&it, array, length, by_value, align);
 	for (int i = 0; i < n; i++)
 	{
 		bool isnull;
-		Datum value = array_iter_next(&it, &isnull, i, length, by_value, align);
+		Datum value = GpudsArrayNext(&it, &isnull, i, length, by_value, align);
 		MemoryContext old;
 		uint64 hash;
 
@@ -344,7 +344,7 @@ gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
 		MemoryContext old = MemoryContextSwitchTo(recheck->context);
 
 		recheck->heap = table_open(recheck->index->rd_index->indrelid, NoLock);
-		recheck->fetch = table_index_fetch_begin(recheck->heap);
+		recheck->fetch = GpudsIndexFetchBegin(recheck->heap);
 		recheck->slot = table_slot_create(recheck->heap, NULL);
 		MemoryContextSwitchTo(old);
 	}

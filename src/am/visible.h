@@ -15,7 +15,8 @@
  *			is what it was before the barrier, then the entry's row is visible to all.
  *
  *			Else the row is gone or dead, or so new that the snapshot does not see it.  A page
- *			with a new row is not all-visible, and cannot become so while the snapshot lives.
+ *			with a new row is not all-visible, and cannot become so while the snapshot lives, not
+ *			by a query either (since 19 queries set pages all-visible that they prune).
  *			A page with a dead row, or with what VACUUM's first pass leaves of it, is not
  *			all-visible; so VACUUM has been through with it.  Its bulk delete either counted
  *			after the barrier, which the second reading shows, or before the barrier, and then

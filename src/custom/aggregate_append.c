@@ -143,7 +143,7 @@ append_path(const GpudsWanted *wanted)
 			return NULL;
 		paths = lappend(paths, of_child);
 	}
-	path = create_append_path(wanted->root, wanted->rel, paths, NIL, NIL, NULL, 0, false, -1);
+	path = GpudsAppendPath(wanted->root, wanted->rel, paths);
 	path->path.pathtarget = target;
 	return &path->path;
 }

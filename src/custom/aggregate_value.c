@@ -162,25 +162,36 @@ float_sum(Oid type, const Measure *measure, const Measured *measured)
 	return measured->sum;
 }
 
-/*
- * The state of sum and avg of bigints, as int8_avg_serialize writes it: how many, and the sum.  A
- * number has the fields of numeric_send there, of which the first four take 32 bits each.
- */
-static Datum
-numeric_part(int64 n, Numeric sum)
+/* A number has the fields of numeric_send, of which the first four take 32 bits each. */
+static void
+send_number(StringInfo part, Numeric sum)
 {
 	StringInfoData number;
-	StringInfoData part;
 	bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, NumericGetDatum(sum)));
 
 	number.data = VARDATA_ANY(sent);
 	number.len = number.maxlen = VARSIZE_ANY_EXHDR(sent);
 	number.cursor = 0;
+	for (int i = 0; i < 4; i++)
+		pq_sendint32(part, (int16) pq_getmsgint(&number, sizeof(int16)));
+	pq_sendbytes(part, number.data + number.cursor, number.len - number.cursor);
+}
+
+/* The state of sum and avg of bigints, as int8_avg_serialize writes it: how many, and the sum. */
+static Datum
+numeric_part(int64 n, __int128 sum)
+{
+	StringInfoData part;
+
 	pq_begintypsend(&part);
 	pq_sendint64(&part, n);
-	for (int i = 0; i < 4; i++)
-		pq_sendint32(&part, (int16) pq_getmsgint(&number, sizeof(int16)));
-	pq_sendbytes(&part, number.data + number.cursor, number.len - number.cursor);
+	if (GPUDS_SUM_IS_INT128)
+	{
+		pq_sendint64(&part, (uint64) (sum >> 64));
+		pq_sendint64(&part, (uint64) sum);
+	}
+	else
+		send_number(&part, numeric_of(sum));
 	return PointerGetDatum(pq_endtypsend(&part));
 }
 
@@ -243,7 +254,7 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
 		case GPUDS_MAX:
 			return gpuds_key_measured_value(type, measure, measured->max);
 		case GPUDS_PART_NUMERIC:
-			return numeric_part(n, numeric_of(gpuds_key_measured_sum(type, measure, measured)));
+			return numeric_part(n, gpuds_key_measured_sum(type, measure, measured));
 		case GPUDS_PART_AVG_INT:
 			return avg_int_part(n, (int64) gpuds_key_measured_sum(type, measure, measured));
 		case GPUDS_PART_AVG_FLOAT8:

@@ -91,7 +91,7 @@ gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own)
 static bool
 lacks_workers(const GpudsNodeFigures *figures, const PlanState *node)
 {
-	const WorkerInstrumentation *workers = node->worker_instrument;
+	const WorkerNodeInstrumentation *workers = node->worker_instrument;
 
 	for (int i = 0; workers && !figures->shared && i < workers->num_workers; i++)
 	{

@@ -627,7 +627,8 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		return;
 	if (unique)
 	{
-		outer_path = (Path *) create_unique_path(root, outer, outer_path, extra->sjinfo);
+		outer_path = GpudsUniquePath(root, outer, extra->sjinfo);
+		outer = GpudsAllRows(root, outer);
 		type = JOIN_INNER;
 		if (outer_path == NULL)
 			return;

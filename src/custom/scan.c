@@ -229,8 +229,8 @@ use_slot_of_table(CustomScanState *css, EState *estate)
 	const Plan *plan = ss->ps.plan;
 
 	ss->ps.subPlan = NIL;
-	ExecInitScanTupleSlot(estate, ss, RelationGetDescr(ss->ss_currentRelation),
-						  table_slot_callbacks(ss->ss_currentRelation));
+	GpudsInitScanSlot(estate, ss, RelationGetDescr(ss->ss_currentRelation),
+					  table_slot_callbacks(ss->ss_currentRelation));
 	ExecAssignScanProjectionInfo(ss);
 	ss->ps.qual = ExecInitQual(plan->qual, &ss->ps);
 }
@@ -340,7 +340,7 @@ static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
-	const Instrumentation *instrument = css->ss.ps.instrument;
+	const NodeInstrumentation *instrument = css->ss.ps.instrument;
 	const GpudsScanFigures own = own_figures(node);
 	GpudsScanFigures figures;
 

@@ -36,7 +36,7 @@ make_answer(const ArrayType *keys, int64 n)
 static void
 close_gaps(ArrayType *answer, int64 n)
 {
-	const bits8 *nulls = ARR_NULLBITMAP(answer);
+	const uint8 *nulls = ARR_NULLBITMAP(answer);
 	char *data = ARR_DATA_PTR(answer);
 	int64 kept = 0;
 

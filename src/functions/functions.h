@@ -47,7 +47,7 @@ typedef struct GpudsKeys
 
 	/* what is left of the array */
 	const char *at;
-	const bits8 *nulls; /* of all elements, as in an array; NULL: none is */
+	const uint8 *nulls; /* of all elements, as in an array; NULL: none is */
 	int64 next;         /* number of the element at hand */
 	int64 total;
 	int16 length; /* of an element */

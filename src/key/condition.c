@@ -175,7 +175,7 @@ set_of_array(Finder *finder, StrategyNumber strategy, Datum value, GpudsCodeSet 
 	const GpudsKeyKind constant = finder->constant;
 	ArrayType *array = DatumGetArrayTypeP(value);
 	int64 n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	char *at = ARR_DATA_PTR(array);
 	GpudsCode max = gpuds_ones(column->bits);
 	int16 typlen;

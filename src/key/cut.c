@@ -208,7 +208,7 @@ gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut
 		case GPUDS_KIND_TIMESTAMP:
 			if (constant == GPUDS_KIND_DATE)
 			{
-				converted = date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+				converted = GpudsConvert(date2timestamp, DatumGetDateADT(value), &overflow);
 				cut_converted(converted, overflow, cut);
 			}
 			else
@@ -216,9 +216,9 @@ gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut
 			return;
 		case GPUDS_KIND_TIMESTAMPTZ:
 			if (constant == GPUDS_KIND_DATE)
-				converted = date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow);
+				converted = GpudsConvert(date2timestamptz, DatumGetDateADT(value), &overflow);
 			else
-				converted = timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
+				converted = GpudsConvert(timestamp2timestamptz, DatumGetTimestamp(value), &overflow);
 			cut_converted(converted, overflow, cut);
 			return;
 		default:

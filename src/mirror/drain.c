@@ -246,7 +246,7 @@ gpuds_drainer_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	pqsignal(SIGINT, SIG_IGN);
+	pqsignal(SIGINT, PG_SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 	/* of no database, but a backend, as devices want it */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);

@@ -18,6 +18,22 @@ our @EXPORT = qw(
   lossy_tables served_again new_log in_log
 );
 
+# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave a newline behind
+# the last row of an answer.
+{
+	no warnings 'redefine';
+	my $query = \&PostgreSQL::Test::BackgroundPsql::query;
+
+	*PostgreSQL::Test::BackgroundPsql::query = sub {
+		my $session = $_[0];
+
+		$session->set_query_timer_restart;
+		my ($answer, @more) = $query->(@_);
+		$answer =~ s/\n\z//;
+		return wantarray ? ($answer, @more) : $answer;
+	};
+}
+
 # A node with gpuds preloaded, started, with the extension in database postgres.
 # conf: further lines of postgresql.conf; streaming: for standbys; damage: pages have no checksums,
 # so that the test can change them.  Nobody but the test cleans rows, or pins pages that VACUUM wants
