@@ -5,8 +5,8 @@
  *	  that one stays with it.
  *
  * REINDEX CONCURRENTLY makes new indexes, gives them the former ones' names, and drops those.  Nothing tells
- * when one is dropped which one has its name now; so the names of all indexes of gpuds are remembered when the
- * statement begins.  If one was renamed or moved to another schema meanwhile, its counters begin anew.
+ * when one is dropped which one has its name now; so the names of all indexes of gpuds are remembered when
+ * the statement begins.  If one was renamed or moved to another schema meanwhile, its counters begin anew.
  *
  *-------------------------------------------------------------------------
  */

@@ -7,8 +7,8 @@
  * index scans, whose figures are found in their scans, and nodes of ours, which show their own by
  * gpuds_explain_option.  The index scan below a node of ours is that node's scan, and shows nothing itself.
  *
- * Workers' scans of core's nodes are gone when EXPLAIN comes to them.  So these nodes show figures of the leader
- * alone, and say so.
+ * Workers' scans of core's nodes are gone when EXPLAIN comes to them.  So these nodes show figures of the
+ * leader alone, and say so.
  *
  * Without the option nothing is shown, whoever asks for the plan.
  *
@@ -162,7 +162,8 @@ is_below_ours(List *ancestors)
 	const CustomScan *parent = ancestors ? linitial(ancestors) : NULL;
 
 	return parent && IsA(parent, CustomScan) &&
-		   (parent->methods == &gpuds_scan_methods || parent->methods == &gpuds_aggregate_methods);
+		   (strcmp(parent->methods->CustomName, "GpudsScan") == 0 ||
+			strcmp(parent->methods->CustomName, "GpudsAggregate") == 0);
 }
 
 /* Have workers run the node? */

@@ -134,18 +134,24 @@ flush_own(Oid index)
 	}
 }
 
+/*
+ * As they are now, also for those who look twice in a transaction; stats_fetch_consistency is for core's
+ * views.
+ */
 void
 gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors,
 				  GpudsIndexStats *stats)
 {
-	const GpudsIndexStats *fetched;
+	PgStat_EntryRef *entry;
 
 	flush_own(index);
-	fetched = pgstat_fetch_entry(GPUDS_STATS_KIND, MyDatabaseId, index);
-	if (fetched)
-		*stats = *fetched;
-	else
-		memset(stats, 0, sizeof(GpudsIndexStats));
+	memset(stats, 0, sizeof(GpudsIndexStats));
+	entry = pgstat_get_entry_ref(GPUDS_STATS_KIND, MyDatabaseId, index, false, NULL);
+	if (entry == NULL)
+		return;
+	(void) pgstat_lock_entry_shared(entry, false);
+	*stats = *shared_of(entry);
+	pgstat_unlock_entry(entry);
 }
 
 void
@@ -170,16 +176,9 @@ gpuds_stats_dropped(Oid index)
 void
 gpuds_stats_replaced(Oid former, Oid index)
 {
-	PgStat_EntryRef *entry;
 	GpudsIndexStats counts;
 
-	flush_own(former);
-	entry = pgstat_get_entry_ref(GPUDS_STATS_KIND, MyDatabaseId, former, false, NULL);
-	if (entry == NULL)
-		return;
-	(void) pgstat_lock_entry_shared(entry, false);
-	counts = *shared_of(entry);
-	pgstat_unlock_entry(entry);
+	gpuds_stats_fetch(former, NULL, NULL, &counts);
 	add_at_once(MyDatabaseId, index, &counts);
 }
 
