@@ -22,6 +22,7 @@
 #include "executor/instrument.h"
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
+#include "nodes/extensible.h"
 
 #include "am/am.h"
 #include "custom/custom.h"
