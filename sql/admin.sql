@@ -44,6 +44,10 @@ SELECT count(*) FROM t WHERE k BETWEEN 501 AND 510;
 SELECT scans, probes, entries_returned, loads FROM c;
 SELECT relid::regclass, schemaname, relname, indexrelname FROM gpuds_stat_indexes
 WHERE indexrelid = 't_k'::regclass;
+SELECT gpuds_index_stats_reset('t_k');
+SELECT scans, probes, entries_returned, loads FROM c;
+SELECT count(*) FROM t WHERE k IN (1, 2, 3);
+SELECT scans, probes, entries_returned, loads FROM c;
 RESET enable_seqscan;
 
 -- the check at all times

@@ -40,6 +40,7 @@ SELECT gpuds_index_check('t_k');
 SELECT gpuds_index_check('t_k', true);
 SELECT gpuds_index_load('t_k');
 SELECT gpuds_index_evict('t_k');
+SELECT gpuds_index_stats_reset('t_k');
 SELECT gpuds_index_check('p_k');
 
 -- the views are for all

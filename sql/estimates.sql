@@ -48,3 +48,18 @@ SELECT plan_of('SELECT * FROM s WHERE b = 17') LIKE '%Index Scan using s_ab on %
 SELECT same('SELECT * FROM s WHERE b BETWEEN 17 AND 40', 's_ab');
 CREATE INDEX s_btree ON s (a, b);
 SELECT (plan_of('SELECT * FROM s WHERE b = 17') LIKE '%Index Scan using s_btree on %') = :'since_18' AS skips;
+DROP INDEX s_btree;
+
+-- With many values of the first column, nobody skips: all entries are looked at by us, at less cost than by btree.
+CREATE TABLE many (a int, b int, c int, note text) WITH (autovacuum_enabled = off);
+INSERT INTO many SELECT nullif(i % 9973, 5), i % 1009, i, repeat('x', 50) FROM generate_series(1, 50000) i;
+CREATE INDEX many_abc ON many USING gpu_btree (a, b, c);
+CREATE INDEX many_btree ON many (a, b, c);
+VACUUM ANALYZE many;
+SELECT plan_of('SELECT * FROM many WHERE b = 17') LIKE '%many_abc%' AS by_index;
+SELECT plan_of('SELECT * FROM many WHERE b > 100') LIKE '%Seq Scan%' AS by_table;
+-- on any columns but the first, or with a gap
+DROP INDEX many_btree;
+SELECT condition, same('SELECT * FROM many WHERE ' || condition, 'many_abc') FROM (VALUES ('b = 17'), ('c = 17'), ('b = 17 AND c < 20000'),
+	('b IN (17, 18, 2000)'), ('c IN (17, 18)'), ('a = 17 AND c > 20000'), ('a IN (17, 18) AND c > 20000'), ('a < 100 AND b = 17'),
+	('a IS NULL AND c < 20000'), ('a IS NOT NULL AND b = 17'), ('b IS NULL')) q (condition);

@@ -411,6 +411,12 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsAddDisabledNodes(path, below) ((void) 0)
 #endif
 
+/* Since 18, core keeps the statistics of an extension with its own. */
+#define GPUDS_CORE_KEEPS_STATS (PG_VERSION_NUM >= 180000)
+
+/* Since 18, extensions have options of EXPLAIN, and show more of core's nodes. */
+#define GPUDS_EXPLAIN_HAS_OPTIONS (PG_VERSION_NUM >= 180000)
+
 /* Before 17, core plans the workers of a build for btree only. */
 #define GPUDS_CORE_PLANS_BUILDS (PG_VERSION_NUM >= 170000)
 

@@ -209,3 +209,9 @@ CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included
 
 COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[]) IS
 	'what a gpu_btree index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';
+
+-- For the owner of the table.
+CREATE FUNCTION gpuds_index_stats_reset(index regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_stats_reset(regclass) IS 'set the figures of an index in gpuds_stat_indexes to 0';

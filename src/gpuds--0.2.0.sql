@@ -348,6 +348,12 @@ CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 
 COMMENT ON FUNCTION gpuds_index_evict(regclass) IS 'give back the device memory of an index; false if it had none';
 
+-- For the owner of the table, as those above.
+CREATE FUNCTION gpuds_index_stats_reset(index regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpuds_index_stats_reset(regclass) IS 'set the figures of an index in gpuds_stat_indexes to 0';
+
 -- For those who may read the columns, as with pg_stats.
 CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
 		OUT entries bigint, OUT journal_bytes bigint, OUT host_bytes bigint, OUT device_bytes bigint)

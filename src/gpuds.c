@@ -84,6 +84,7 @@ _PG_init(void)
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
 
+	gpuds_stats_register();
 	gpuds_hooks_init();
 	gpuds_custom_init();
 }

@@ -2,13 +2,19 @@
  *
  * hooks.c
  *	  What the library watches in a backend: ends of transactions, utility
- *	  statements, plans that change tables or may start workers, drops of indexes.
+ *	  statements, plans that change tables or may start workers, indexes that are made
+ *	  and dropped.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
@@ -16,18 +22,24 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/utility.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/snapmgr.h"
 
 #include "am/am.h"
 #include "key/enum.h"
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"
+#include "reindex.h"
 
 static ProcessUtility_hook_type prev_utility = NULL;
 static ExecutorRun_hook_type prev_executor_run = NULL;
 static ExecutorFinish_hook_type prev_executor_finish = NULL;
 static object_access_hook_type prev_object_access = NULL;
+
+/* An index that DROP INDEX CONCURRENTLY drops, whose counters are dropped at its end; or invalid. */
+static Oid dropped_later = InvalidOid;
 
 static void
 xact_callback(XactEvent event, void *arg)
@@ -39,9 +51,12 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_PREPARE:
 			gpuds_insert_before_commit(TopSubTransactionId);
 			gpuds_private_pre_commit();
+			/* here, where there may still be an error */
+			gpuds_mirror_count_flush();
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			dropped_later = InvalidOid;
 			gpuds_private_abort();
 			pg_fallthrough;
 		case XACT_EVENT_COMMIT:
@@ -63,6 +78,7 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	{
 		gpuds_memtable_end();
 		gpuds_insert_after_end(subid);
+		gpuds_mirror_count_flush();
 		gpuds_private_subabort();
 	}
 }
@@ -119,7 +135,6 @@ utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessU
 	bool copies_in = IsA(statement, CopyStmt) && ((CopyStmt *) statement)->is_from;
 	bool barrier = !leaves_files_alone(statement);
 	bool enum_altered = IsA(statement, AlterEnumStmt);
-
 	if (barrier || copies_in)
 	{
 		GpudsInsertScope scope;
@@ -129,11 +144,15 @@ utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessU
 		gpuds_insert_begin(&scope, barrier);
 		PG_TRY();
 		{
+			if (IsA(statement, ReindexStmt))
+				gpuds_reindex_begin((ReindexStmt *) statement);
 			next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 			gpuds_insert_append(&scope);
 		}
 		PG_FINALLY();
 		{
+			if (IsA(statement, ReindexStmt))
+				gpuds_reindex_end();
 			gpuds_insert_end(&scope);
 		}
 		PG_END_TRY();
@@ -141,6 +160,9 @@ utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessU
 	else
 		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 
+	if (OidIsValid(dropped_later))
+		gpuds_stats_dropped(dropped_later);
+	dropped_later = InvalidOid;
 	if (enum_altered)
 		gpuds_key_after_alter_enum((AlterEnumStmt *) statement);
 }
@@ -219,23 +241,63 @@ executor_finish(QueryDesc *queryDesc)
 		next_executor_finish(queryDesc);
 }
 
+/* Is a relation that is being made, and that only its catalog row tells of, an index of ours? */
+static bool
+will_be_ours(Oid relid)
+{
+	Relation classes = table_open(RelationRelationId, AccessShareLock);
+	bool ours = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(classes, ClassOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		const FormData_pg_class *class = (Form_pg_class) GETSTRUCT(tuple);
+
+		ours = class->relkind == RELKIND_INDEX && gpuds_is_our_method(class->relam);
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return ours;
+}
+
 /*
- * A dropped index gives its mirrors' memory back at once, and so do those of a
- * dropped database.  If the drop is rolled back, the next scan loads the mirror again.
+ * A dropped index gives its mirrors' memory back at once.  If the drop is rolled back, the next scan loads
+ * the mirror again.
  */
+static void
+drop_index(Relation index, const ObjectAccessDrop *drop)
+{
+	gpuds_mirror_forget(index);
+	if (drop->dropflags & PERFORM_DELETION_CONCURRENT_LOCK)
+		gpuds_reindex_drops(RelationGetRelid(index));
+	/* Others use the index until the statement's last transaction. */
+	if (drop->dropflags & PERFORM_DELETION_CONCURRENTLY)
+		dropped_later = RelationGetRelid(index);
+	else
+		gpuds_stats_dropped(RelationGetRelid(index));
+}
+
+/* Watches indexes that come and go, and databases that go, whose mirrors' memory is given back, too. */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
 {
 	if (prev_object_access)
 		prev_object_access(access, classId, objectId, subId, arg);
 
-	if (access == OAT_DROP && classId == RelationRelationId && subId == 0)
+	if (GPUDS_CORE_KEEPS_STATS && access == OAT_POST_CREATE && classId == RelationRelationId && subId == 0 &&
+		will_be_ours(objectId))
+		gpuds_stats_created(objectId);
+	else if (access == OAT_DROP && classId == RelationRelationId && subId == 0)
 	{
 		Relation rel = RelationIdGetRelation(objectId);
 
-		if (rel && rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam &&
-			rel->rd_indam->aminsert == gpuds_insert)
-			gpuds_mirror_forget(rel);
+		if (rel && gpuds_is_ours(rel))
+			drop_index(rel, arg);
 		if (rel)
 			RelationClose(rel);
 	}

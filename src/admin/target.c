@@ -164,6 +164,8 @@ gpuds_admin_open_table(Oid relid, const List *names, AttrNumber *columns)
 void
 gpuds_admin_close(Relation index, Relation heap)
 {
+	/* while the lock is held (mirror/stats.h, S1) */
+	gpuds_mirror_count_flush();
 	index_close(index, AccessShareLock);
 	table_close(heap, AccessShareLock);
 }

@@ -2,9 +2,9 @@
  *
  * views.c
  *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_indexes
- *	  and gpuds_stat_indexes.
+ *	  and gpuds_stat_indexes, and the one that resets the last.
  *
- * Every role may call them.  Of devices and memtables they show sums over all indexes; of an index they
+ * Every role may call those behind views.  Of devices and memtables they show sums over all indexes; of an index they
  * show something only to those who may see it (gpuds_admin_may_see).  They wait for nothing but
  * the memtables' lock, which nobody holds for long.  They read a mirror's fields without
  * being its applier: each field is one word, but the fields may be from different moments.
@@ -35,6 +35,7 @@ PG_FUNCTION_INFO_V1(gpuds_device_state);
 PG_FUNCTION_INFO_V1(gpuds_memtable_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);
 PG_FUNCTION_INFO_V1(gpuds_index_stats);
+PG_FUNCTION_INFO_V1(gpuds_index_stats_reset);
 
 /* What there is to tell of a mirror. */
 typedef struct MirrorReport
@@ -45,7 +46,6 @@ typedef struct MirrorReport
 	uint64 entries;
 	uint64 bytes;
 	uint64 position; /* records applied, of all lanes */
-	uint64 stats[GPUDS_NSTATS];
 } MirrorReport;
 
 /*
@@ -177,8 +177,6 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->position = 0;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 		report->position += mirror->pos.count[lane];
-	for (int i = 0; i < GPUDS_NSTATS; i++)
-		report->stats[i] = pg_atomic_read_u64((pg_atomic_uint64 *) &mirror->stats + i);
 	pg_read_barrier();
 	return same && pg_atomic_read_u64(&mirror->serial) == serial;
 }
@@ -346,8 +344,8 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 /*
  * gpuds_index_stats(oid): scans, batches, probes, entries returned, operations
  * applied, loads, device time in ms, fall-backs, launches, mean number of scans
- * in the launches of small scans, bytes to and from the device; since the mirrors
- * were first asked for, all devices together.  NULL if the user may not see the index.
+ * in the launches of small scans, bytes to and from the device, all devices together; since
+ * when, mirror/stats.h says.  NULL if the user may not see the index.
  */
 Datum
 gpuds_index_stats(PG_FUNCTION_ARGS)
@@ -355,7 +353,7 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	Oid indexid = PG_GETARG_OID(0);
 	Relation index;
 	Mirrors mirrors;
-	uint64 stats[GPUDS_NSTATS] = { 0 };
+	GpudsIndexStats stats;
 	double small_launches;
 	Datum values[11];
 	bool isnull[11] = { false };
@@ -368,32 +366,42 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	find_mirrors(indexid, index, &mirrors);
 	if (index)
 		relation_close(index, AccessShareLock);
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-	{
-		MirrorReport report;
+	gpuds_stats_fetch(indexid, &mirrors.locator, mirrors.mirror, &stats);
 
-		if (!mirrors.mirror[kind] || !read_mirror(mirrors.mirror[kind], &mirrors.locator, &report))
-			continue;
-		for (int i = 0; i < GPUDS_NSTATS; i++)
-			stats[i] += report.stats[i];
-	}
-
-#define STAT(name) (stats[offsetof(GpudsMirrorStats, name) / sizeof(pg_atomic_uint64)])
-	small_launches = (double) STAT(small_shares) / GPUDS_LAUNCH_SHARES;
-	values[0] = Int64GetDatum(STAT(scans));
-	values[1] = Int64GetDatum(STAT(batches));
-	values[2] = Int64GetDatum(STAT(probes));
-	values[3] = Int64GetDatum(STAT(entries));
-	values[4] = Int64GetDatum(STAT(applied));
-	values[5] = Int64GetDatum(STAT(loads));
+	small_launches = (double) stats.small_shares / GPUDS_LAUNCH_SHARES;
+	values[0] = Int64GetDatum(stats.scans);
+	values[1] = Int64GetDatum(stats.batches);
+	values[2] = Int64GetDatum(stats.probes);
+	values[3] = Int64GetDatum(stats.entries);
+	values[4] = Int64GetDatum(stats.applied);
+	values[5] = Int64GetDatum(stats.loads);
 	/* The CPU device does not measure its time. */
-	values[6] = Float8GetDatum(STAT(device_ns) / 1e6);
-	isnull[6] = mirrors.mirror[GPUDS_ON_CUDA] == NULL;
-	values[7] = Int64GetDatum(STAT(fallbacks));
-	values[8] = Int64GetDatum(STAT(launches) + (int64) rint(small_launches));
-	values[9] = Float8GetDatum(small_launches > 0 ? STAT(small) / small_launches : 0);
-	isnull[9] = STAT(small) == 0;
-	values[10] = Int64GetDatum(STAT(bus_bytes));
-#undef STAT
+	values[6] = Float8GetDatum(stats.device_ns / 1e6);
+	isnull[6] = mirrors.mirror[GPUDS_ON_CUDA] == NULL && stats.bus_bytes == 0;
+	values[7] = Int64GetDatum(stats.fallbacks);
+	values[8] = Int64GetDatum(stats.launches + (int64) rint(small_launches));
+	values[9] = Float8GetDatum(small_launches > 0 ? stats.small / small_launches : 0);
+	isnull[9] = stats.small == 0;
+	values[10] = Int64GetDatum(stats.bus_bytes);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
+}
+
+/*
+ * gpuds_index_stats_reset(index regclass): sets what gpuds_index_stats shows to 0.  For the owner of the
+ * table.
+ */
+Datum
+gpuds_index_stats_reset(PG_FUNCTION_ARGS)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
+	Mirrors mirrors;
+
+	gpuds_mirror_count_flush();
+	memset(&mirrors, 0, sizeof(mirrors));
+	if (gpuds_admin_has_file(index))
+		find_mirrors(RelationGetRelid(index), index, &mirrors);
+	gpuds_stats_reset(RelationGetRelid(index), &mirrors.locator, mirrors.mirror);
+	gpuds_admin_close(index, heap);
+	PG_RETURN_VOID();
 }

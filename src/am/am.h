@@ -95,6 +95,7 @@ extern void gpuds_index_size(double entries, double distinct, int nwords, GpudsI
 
 /* open.c */
 extern bool gpuds_is_ours(Relation rel);
+extern bool gpuds_is_our_method(Oid method);
 extern void gpuds_check_is_index(Oid indexid);
 extern Relation gpuds_open_index(Oid indexid, Relation *heap);
 
@@ -143,7 +144,11 @@ typedef struct GpudsScanBatch
 typedef struct GpudsScanFigures
 {
 	uint32 answered_by; /* bits of GpudsAnsweredBy, and of the journal */
-	uint64 batches;     /* of probes */
+	uint64 scans;       /* barriers passed */
+	uint64 calls;       /* of a device, or of the journal, that answered ... */
+	uint64 entries;     /* ... with so many entries, or counted them */
+	GpudsMirrorNotes notes;
+	uint64 batches; /* of probes */
 	uint64 probes;
 	uint64 matches;     /* entries that were looked at: ... */
 	uint64 all_visible; /* ... the visibility map vouched for the row */
@@ -192,6 +197,7 @@ extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
 /* figures.c */
 extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);
 extern void gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names);
+extern List *gpuds_figures_without(const GpudsScanFigures *figures);
 
 /* count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * figures.c
- *	  What scans in batches have done, for EXPLAIN.
+ *	  What scans have done, for EXPLAIN.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,12 @@ void
 gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others)
 {
 	figures->answered_by |= others->answered_by;
+	figures->scans += others->scans;
+	figures->calls += others->calls;
+	figures->entries += others->entries;
+	figures->notes.operations += others->notes.operations;
+	figures->notes.fallbacks += others->notes.fallbacks;
+	figures->notes.without |= others->notes.without;
 	figures->batches += others->batches;
 	figures->probes += others->probes;
 	figures->matches += others->matches;
@@ -43,4 +49,28 @@ gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names)
 	}
 	if (figures->answered_by & GPUDS_ANSWERED_BY_JOURNAL)
 		append_name(names, "journal");
+}
+
+/* Says of each device that was done without why, as strings: "cpu: no memory". */
+List *
+gpuds_figures_without(const GpudsScanFigures *figures)
+{
+	static const char *const reasons[] = {
+		[GPUDS_WITHOUT_ROOM] = "no memory",
+		[GPUDS_WITHOUT_SIZE] = "too many entries",
+		[GPUDS_WITHOUT_STRUCTURE] = "lacks the structure",
+		[GPUDS_WITHOUT_DEVICE] = "not there",
+		[GPUDS_WITHOUT_MIRROR] = "evicted while it was scanned",
+	};
+	List *list = NIL;
+
+	for (int kind = 0; kind < GPUDS_DEVICE_KINDS; kind++)
+	{
+		for (size_t why = 0; why < lengthof(reasons); why++)
+		{
+			if (figures->notes.without & GpudsWithoutBit(kind, why))
+				list = lappend(list, psprintf("%s: %s", gpuds_device_name(kind), reasons[why]));
+		}
+	}
+	return list;
 }

@@ -23,6 +23,18 @@ gpuds_is_ours(Relation rel)
 	return rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam && rel->rd_indam->aminsert == gpuds_insert;
 }
 
+/* Is an access method one of gpuds? */
+bool
+gpuds_is_our_method(Oid method)
+{
+	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, true);
+	bool ours = routine && routine->aminsert == gpuds_insert;
+
+	if (routine)
+		pfree(routine);
+	return ours;
+}
+
 /* Raises an error if there is no relation of that number, or if it is not an index. */
 void
 gpuds_check_is_index(Oid indexid)

@@ -103,7 +103,7 @@ typedef struct GpudsScanState
 
 	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
 
-	GpudsScanFigures figures; /* of batches */
+	GpudsScanFigures figures;
 } GpudsScanState;
 
 IndexScanDesc
@@ -238,6 +238,8 @@ barrier(IndexScanDesc scan, GpudsScanState *state, int64 weight)
 {
 	pgstat_count_index_scan(scan->indexRelation);
 	GpudsCountSearch(scan);
+	state->figures.scans++;
+	state->figures.probes += state->set.total;
 	gpuds_insert_flush(scan->indexRelation);
 	if (!is_planners(scan))
 		gpuds_injection_point("scan-before-probe");
@@ -343,9 +345,24 @@ check_snapshot(IndexScanDesc scan)
 		GpudsRejectOldSnapshot(snapshot, scan->indexRelation);
 }
 
+/* Notes who answered with how many entries, and what a device has done for it. */
+static void
+note_answer(GpudsScanState *state, const GpudsDeviceWork *before, int64 n)
+{
+	GpudsScanFigures *figures = &state->figures;
+
+	figures->calls++;
+	figures->entries += n;
+	figures->answered_by |= state->ref.mirror ? GpudsAnsweredBy(state->ref.mirror->tree.kind)
+											  : GPUDS_ANSWERED_BY_JOURNAL;
+	figures->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
+	figures->device_ns += gpuds_device_work.device_ns - before->device_ns;
+}
+
 static void
 fetch_chunk(IndexScanDesc scan, GpudsScanState *state)
 {
+	const GpudsDeviceWork before = gpuds_device_work;
 	const GpudsProbeSizes *sizes;
 
 	hand_on_killed(state);
@@ -356,6 +373,7 @@ fetch_chunk(IndexScanDesc scan, GpudsScanState *state)
 	}
 	state->nchunk = gpuds_probe(&state->source, &state->ref, state->fallback, &state->scan, state->forward,
 								state->chunk, state->fetch, &state->end);
+	note_answer(state, &before, state->nchunk);
 	check_snapshot(scan);
 	state->at = 0;
 	state->chunk_serial++;
@@ -517,7 +535,6 @@ static void
 begin_batches(IndexScanDesc scan, GpudsScanState *state, int64 weight)
 {
 	state->figures.batches++;
-	state->figures.probes += state->set.total;
 	barrier(scan, state, Max(weight, state->set.total));
 	scan_from_place(state, true);
 }
@@ -569,11 +586,14 @@ gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
 }
 
-/* What the scan has done in batches. */
+/* What the scan has done. */
 GpudsScanFigures *
 gpuds_scan_figures(IndexScanDesc scan)
 {
-	return &((GpudsScanState *) scan->opaque)->figures;
+	GpudsScanState *state = scan->opaque;
+
+	state->figures.notes = state->ref.notes;
+	return &state->figures;
 }
 
 /* So many of the scan's entries are looked at; the visibility map vouches for the rows of some. */
@@ -584,18 +604,6 @@ gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible)
 
 	figures->matches += n;
 	figures->all_visible += all_visible;
-}
-
-/* Notes who answered, and what a device has done for it. */
-static void
-note_answer(GpudsScanState *state, const GpudsDeviceWork *before)
-{
-	GpudsScanFigures *figures = &state->figures;
-
-	figures->answered_by |= state->ref.mirror ? GpudsAnsweredBy(state->ref.mirror->tree.kind)
-											  : GPUDS_ANSWERED_BY_JOURNAL;
-	figures->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
-	figures->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }
 
 /* Are there intervals left?  Goes on to those that batches come from next. */
@@ -620,12 +628,10 @@ void
 gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 {
 	GpudsScanState *state = scan->opaque;
-	const GpudsDeviceWork before = gpuds_device_work;
 
 	CHECK_FOR_INTERRUPTS();
 	state->fetch = Min(state->fetch, most);
 	fetch_chunk(scan, state);
-	note_answer(state, &before);
 	if (state->set.filter)
 	{
 		int64 passed = 0;
@@ -682,7 +688,7 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 
 	if (!gpuds_probe_count(&state->ref, &state->scan, spec, counted))
 		return false;
-	note_answer(state, &before);
+	note_answer(state, &before, counted->counted + counted->n);
 	check_snapshot(scan);
 	return true;
 }
@@ -727,7 +733,7 @@ gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, i
 	gpuds_probe_forget(&state->ref);
 	if (done)
 	{
-		note_answer(state, &before);
+		note_answer(state, &before, counted->counted + counted->n);
 		check_snapshot(scan);
 	}
 	return done;
@@ -833,11 +839,13 @@ sorted_bitmap(IndexScanDesc scan, GpudsScanState *state, TIDBitmap *tbm)
 	total += nfresh;
 	while (!state->end && state->scan.n > 0)
 	{
+		const GpudsDeviceWork before = gpuds_device_work;
 		GpudsTids tids;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!gpuds_probe_tids(&state->ref, &state->scan, cap, &tids, &state->end))
 			break;
+		note_answer(state, &before, tids.n);
 		PG_ENSURE_ERROR_CLEANUP(free_tids, PointerGetDatum(&tids));
 		{
 			add_to_bitmap(scan, tbm, tids.tids, tids.n);
@@ -907,7 +915,6 @@ gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
 	GpudsScanState *state = scan->opaque;
 	const GpudsProbeSizes *sizes;
 
-	state->figures.probes += state->set.total;
 	barrier(scan, state, state->set.total);
 	sizes = gpuds_probe_sizes(&state->ref);
 	if (state->set.nintervals >= MANY_KEYS)
@@ -984,7 +991,7 @@ gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)
 	CHECK_FOR_INTERRUPTS();
 	if (!gpuds_probe_tids(&state->ref, &state->scan, most, &found, &state->end))
 		return -1;
-	note_answer(state, &before);
+	note_answer(state, &before, found.n);
 	memcpy(tids, found.tids, found.n * sizeof(uint64));
 	gpuds_device_free_tids(&found);
 	check_snapshot(scan);

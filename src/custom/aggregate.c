@@ -284,10 +284,14 @@ rescan(CustomScanState *css)
 static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
+	const GpudsNodeFigures *figures = &((GpudsAggregateState *) css)->figures;
 	const GpudsScanFigures own = gpuds_below_figures(below_of(css));
+	GpudsScanFigures sum;
 
 	if (es->verbose)
-		gpuds_explain_figures(&((GpudsAggregateState *) css)->figures, &own, &css->ss.ps, es);
+		gpuds_explain_figures(figures, &own, &css->ss.ps, es);
+	else if (gpuds_explain_sum(figures, &own, &css->ss.ps, es, &sum))
+		gpuds_explain_option(&sum, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -64,6 +64,10 @@ extern void gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *
 extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
 								  const PlanState *node, ExplainState *es);
 
+/* explain_option.c */
+extern void gpuds_explain_option(const GpudsScanFigures *figures, ExplainState *es);
+extern void gpuds_explain_option_init(void);
+
 /* aggregate_path.c, aggregate_append.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);

@@ -150,4 +150,5 @@ gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *o
 	ExplainPropertyUInteger("Heap Fetches", NULL, all.fetches, es);
 	if (es->verbose)
 		gpuds_explain_device(&all, es);
+	gpuds_explain_option(&all, es);
 }

@@ -353,6 +353,7 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	ExplainPropertyUInteger("Heap Blocks", NULL, figures.fetches, es);
 	if (es->verbose)
 		gpuds_explain_device(&figures, es);
+	gpuds_explain_option(&figures, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -54,7 +54,7 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 	}
 	/* What a load leaves to catch-up is part of the load. */
 	if (pg_atomic_read_u64(&mirror->guard) != 0)
-		pg_atomic_fetch_add_u64(&mirror->stats.applied, nops);
+		gpuds_stats_add(mirror, &(GpudsIndexStats){ .applied = nops });
 	return GPUDS_UP;
 }
 

@@ -79,10 +79,10 @@ is_joined(GpudsMirror *mirror, const GpudsFrozen *frozen)
 static bool
 is_unread(GpudsMirror *mirror, int64 n)
 {
-	uint64 scans = pg_atomic_read_u64(&mirror->stats.scans);
+	uint64 used = pg_atomic_read_u64(&mirror->room.used_at);
 
-	mirror->unread = scans == mirror->scans ? mirror->unread + n : 0;
-	mirror->scans = scans;
+	mirror->unread = used == mirror->used ? mirror->unread + n : 0;
+	mirror->used = used;
 	return mirror->unread > MOST_UNREAD;
 }
 

@@ -207,7 +207,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	if (result == GPUDS_UP)
 	{
 		gpuds_mirror_set_position(mirror, &pos);
-		pg_atomic_fetch_add_u64(&mirror->stats.loads, 1);
+		gpuds_stats_add(mirror, &(GpudsIndexStats){ .loads = 1 });
 		gpuds_mirror_tick();
 	}
 	return result;

@@ -30,8 +30,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);
 	gpuds_room_init(&mirror->room);
-	for (int i = 0; i < GPUDS_NSTATS; i++)
-		pg_atomic_init_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	gpuds_stats_init(&mirror->stats);
 	gpuds_device_init(&mirror->tree, kind, owner);
 }
 
@@ -96,8 +95,7 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDe
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
 	gpuds_room_init(&mirror->room);
-	for (int i = 0; i < GPUDS_NSTATS; i++)
-		pg_atomic_write_u64((pg_atomic_uint64 *) &mirror->stats + i, 0);
+	gpuds_stats_begin(&mirror->stats);
 	pg_write_barrier();
 	pg_atomic_write_u64(&mirror->serial, serial);
 }

@@ -42,26 +42,7 @@
 #include "journal/journal.h"
 #include "key/key.h"
 #include "memtable/memtable.h"
-
-/* Counters since the mirror's slot was assigned; all but loads best effort. */
-typedef struct GpudsMirrorStats
-{
-	pg_atomic_uint64 scans;     /* (re)scans started */
-	pg_atomic_uint64 batches;   /* device calls that answered scans */
-	pg_atomic_uint64 probes;    /* intervals asked for */
-	pg_atomic_uint64 entries;   /* entries returned */
-	pg_atomic_uint64 applied;   /* operations applied by catch-up */
-	pg_atomic_uint64 loads;     /* bulk loads from the journal */
-	pg_atomic_uint64 fallbacks; /* scans that went to another device, or to the journal */
-	/* as in GpudsDeviceWork */
-	pg_atomic_uint64 small;
-	pg_atomic_uint64 small_shares;
-	pg_atomic_uint64 launches;
-	pg_atomic_uint64 device_ns;
-	pg_atomic_uint64 bus_bytes;
-} GpudsMirrorStats;
-
-#define GPUDS_NSTATS (sizeof(GpudsMirrorStats) / sizeof(pg_atomic_uint64))
+#include "mirror/stats.h"
 
 /* Why a mirror was refused. */
 typedef enum GpudsRefusal
@@ -115,7 +96,7 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, having left its memtable */
 	uint64 joining;              /* of the one that its applier is about to join */
 	uint64 drained;              /* generations numbered below are in the mirror; while it is joined */
-	uint64 scans;                /* stats.scans at the last drain ... */
+	uint64 used;                 /* room.used_at at the last drain ... */
 	uint64 unread;               /* ... and operations drained since that changed */
 	uint64 killed;               /* entries deleted that the journal still has, at most; the applier's */
 
@@ -179,16 +160,40 @@ typedef struct GpudsKillMark
 	uint64 stamp;
 } GpudsKillMark;
 
+/* Why a scan has done without a kind of device, and ... */
+typedef enum GpudsWithout
+{
+	GPUDS_WITHOUT_ROOM,      /* no memory for the mirror */
+	GPUDS_WITHOUT_SIZE,      /* too many entries */
+	GPUDS_WITHOUT_STRUCTURE, /* the device does not have it */
+	GPUDS_WITHOUT_DEVICE,    /* lost, or not there */
+	GPUDS_WITHOUT_MIRROR     /* evicted again and again while it was scanned */
+} GpudsWithout;
+
+/* ... the bit that says so. */
+#define GpudsWithoutBit(kind, why) (1u << ((kind) *8 + (why)))
+
+/* What scans by a reference have met, for EXPLAIN; zeroed when the reference is made. */
+typedef struct GpudsMirrorNotes
+{
+	uint64 operations; /* that memtables had for them */
+	uint64 fallbacks;  /* times that a device was done without */
+	uint32 without;    /* bits of GpudsWithoutBit */
+} GpudsMirrorNotes;
+
 /* What a scan remembers of the mirror it uses. */
 typedef struct GpudsMirrorRef
 {
 	GpudsMirror *mirror; /* NULL: answer from the journal */
 	uint64 serial;
+	Oid database; /* of the index */
+	Oid index;
 	int64 intervals;   /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable;   /* that has what the mirror may lack, or 0: it has all that the scan needs */
 	uint64 brought_up; /* the mirror's count when it was joined to this memtable */
 	GpudsFresh fresh;
 	GpudsKillMark kill_mark;
+	GpudsMirrorNotes notes;
 } GpudsMirrorRef;
 
 /* The index as the mirror rooms need it: key layout and identity. */
@@ -225,6 +230,7 @@ extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, Gp
 /* count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);
+extern void gpuds_mirror_count_fallback(GpudsMirrorRef *ref, GpudsWithout why);
 extern void gpuds_mirror_count_flush(void);
 
 /* applier.c */

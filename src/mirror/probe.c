@@ -184,6 +184,7 @@ gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forwar
 	}
 	fresh->memtable = ref->memtable;
 	fresh->forward = forward;
+	ref->notes.operations += fresh->n;
 	return true;
 }
 
@@ -283,7 +284,7 @@ gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback 
 	}
 	if (ref->mirror)
 	{
-		pg_atomic_fetch_add_u64(&ref->mirror->stats.fallbacks, 1);
+		gpuds_mirror_count_fallback(ref, GPUDS_WITHOUT_MIRROR);
 		ref->mirror = NULL;
 	}
 	/* what the fallback keeps may be older */

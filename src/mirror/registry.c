@@ -419,6 +419,23 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 }
 
 /*
+ * The file of a reference's mirror has become another index's: ALTER TABLE makes an index anew and keeps the
+ * file where that will do.
+ */
+static void
+set_index(const GpudsMirrorRef *ref)
+{
+	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
+	{
+		unlink_slot(ref->mirror);
+		ref->mirror->index_oid = ref->index;
+		link_slot(ref->mirror);
+	}
+	LWLockRelease(registry_lock);
+}
+
+/*
  * Finds the mirror of an index file on a kind of device (a temporary index has
  * one only).  False, and ref->mirror is NULL: without create if the file has
  * none, with create if every slot is busy right now.
@@ -430,16 +447,22 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 {
 	TransactionId life = gpuds_database_life();
 	bool found;
+	bool moved;
 
 	ref->mirror = NULL;
 	ref->serial = 0;
+	ref->database = MyDatabaseId;
+	ref->index = RelationGetRelid(index);
 	ref->memtable = 0;
 	if (RelationUsesLocalBuffers(index))
 		return gpuds_private_lookup(index, file_id, create, ref);
 
 	LWLockAcquire(registry_lock, LW_SHARED);
 	found = lookup_shared(&RelationLocator(index), file_id, life, kind, ref);
+	moved = found && ref->mirror->index_oid != ref->index;
 	LWLockRelease(registry_lock);
+	if (moved)
+		set_index(ref);
 	if (found || !create)
 		return found;
 	return create_shared(index, file_id, life, kind, ref);
@@ -473,6 +496,11 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 
 	LWLockAcquire(registry_lock, LW_SHARED);
 	found = lookup_shared(&file->locator, file->file_id, file->database_life, kind, ref);
+	if (found)
+	{
+		ref->database = file->locator.dbOid;
+		ref->index = ref->mirror->index_oid;
+	}
 	LWLockRelease(registry_lock);
 	return found;
 }

@@ -285,6 +285,23 @@ refusal(GpudsMirror *mirror)
 	}
 }
 
+/* Why a scan does without a mirror that could not be brought up. */
+static GpudsWithout
+why_without(GpudsBringUp result)
+{
+	switch (result)
+	{
+		case GPUDS_TOO_LARGE:
+			return GPUDS_WITHOUT_SIZE;
+		case GPUDS_NO_STRUCTURE:
+			return GPUDS_WITHOUT_STRUCTURE;
+		case GPUDS_LOST:
+			return GPUDS_WITHOUT_DEVICE;
+		default:
+			return GPUDS_WITHOUT_ROOM;
+	}
+}
+
 /*
  * The barrier for one kind of device.  If the result is not GPUDS_UP, ref is of
  * no use; ref->mirror is the one that could not be had, NULL if there was no slot
@@ -351,7 +368,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 		gpuds_mirror_release(mirror);
 	}
 	if (result != GPUDS_UP)
-		pg_atomic_fetch_add_u64(&mirror->stats.fallbacks, 1);
+		gpuds_mirror_count_fallback(ref, why_without(result));
 	return result;
 }
 
@@ -388,7 +405,10 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 		}
 	}
 	if (insist)
+	{
+		ref->notes.without |= GpudsWithoutBit(kind, GPUDS_WITHOUT_DEVICE);
 		warn_device();
+	}
 	return false;
 }
 

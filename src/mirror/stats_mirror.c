@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats_mirror.c
+ *	  Counters of indexes in their mirrors (stats.h); before 18.
+ *
+ * They begin anew when a mirror's slot is given to another file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "mirror/mirror.h"
+
+#if !GPUDS_CORE_KEEPS_STATS
+
+void
+gpuds_stats_register(void)
+{
+}
+
+void
+gpuds_stats_init(GpudsMirrorStats *stats)
+{
+	for (size_t i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_init_u64(&stats->count[i], 0);
+}
+
+void
+gpuds_stats_begin(GpudsMirrorStats *stats)
+{
+	for (size_t i = 0; i < GPUDS_NSTATS; i++)
+		pg_atomic_write_u64(&stats->count[i], 0);
+}
+
+void
+gpuds_stats_add(GpudsMirror *mirror, const GpudsIndexStats *counts)
+{
+	for (size_t i = 0; i < GPUDS_NSTATS; i++)
+	{
+		const uint64 n = ((const uint64 *) counts)[i];
+
+		if (n > 0)
+			pg_atomic_fetch_add_u64(&mirror->stats.count[i], n);
+	}
+}
+
+void
+gpuds_stats_count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
+{
+	if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
+		gpuds_stats_add(ref->mirror, counts);
+}
+
+/* Adds a mirror's counters, unless it has been given to another file than that. */
+static void
+add_up(GpudsMirror *mirror, const RelFileLocator *locator, GpudsIndexStats *stats)
+{
+	const uint64 serial = pg_atomic_read_u64(&mirror->serial);
+	GpudsIndexStats counts;
+
+	pg_read_barrier();
+	if (serial == 0 || !RelFileLocatorEquals(mirror->locator, *locator))
+		return;
+	for (size_t i = 0; i < GPUDS_NSTATS; i++)
+		((uint64 *) &counts)[i] = pg_atomic_read_u64(&mirror->stats.count[i]);
+	pg_read_barrier();
+	if (pg_atomic_read_u64(&mirror->serial) == serial)
+		gpuds_stats_sum(stats, &counts);
+}
+
+void
+gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors,
+				  GpudsIndexStats *stats)
+{
+	memset(stats, 0, sizeof(GpudsIndexStats));
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		if (mirrors[kind])
+			add_up(mirrors[kind], locator, stats);
+	}
+}
+
+void
+gpuds_stats_reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
+{
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		if (mirrors[kind] && RelFileLocatorEquals(mirrors[kind]->locator, *locator))
+			gpuds_stats_begin(&mirrors[kind]->stats);
+	}
+}
+
+void
+gpuds_stats_created(Oid index)
+{
+}
+
+void
+gpuds_stats_dropped(Oid index)
+{
+}
+
+void
+gpuds_stats_replaced(Oid former, Oid index)
+{
+}
+
+#endif /* !GPUDS_CORE_KEEPS_STATS */
