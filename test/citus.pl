@@ -771,7 +771,7 @@ sub start_session
 	my ($sql) = @_;
 
 	return IPC::Run::start([ 'psql', '-Xq', '-h', $node{coord}->host, '-p', $node{coord}->port, '-f', script_file('session', $sql), 'postgres' ],
-		'>', '/dev/null', '2>', '/dev/null');
+		'>', \my $out, '2>', \my $err);
 }
 
 # From its next reload or start on, a node's commits and PREPAREs wait, after they are in its WAL, for a
