@@ -17,7 +17,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	estimate record;
 BEGIN
-	SELECT * INTO estimate FROM gpuds_index_estimate('t', columns, included);
+	SELECT * INTO estimate FROM gpuds_index_estimate('t', columns, included, 'gpu_btree');
 	EXECUTE format('CREATE INDEX t_real ON t USING gpu_btree (%s) %s', array_to_string(columns, ', '),
 		CASE WHEN included <> '{}' THEN format('INCLUDE (%s)', array_to_string(included, ', ')) END);
 	PERFORM gpuds_index_load('t_real');
