@@ -40,7 +40,7 @@ CREATE INDEX t_wide ON t USING gpu_skiplist (u) WITH (fillfactor = 60);
 CREATE INDEX t_incl ON t USING gpu_skiplist (at DESC) INCLUDE (id);
 ANALYZE t;
 SELECT gpuds_index_load(i) FROM unnest('{t_tree,t_list,t_wide,t_incl}'::regclass[]) i;
-SELECT indexrelname, structure, entries FROM gpuds_indexes WHERE relname = 't' ORDER BY 1;
+SELECT indexrelname, structure, entries FROM gpuds_indexes WHERE relid = 't'::regclass ORDER BY 1;
 UPDATE t SET k = k + 1, at = at + interval '1 s' WHERE id % 7 = 0;
 DELETE FROM t WHERE id % 11 = 0;
 INSERT INTO t SELECT i, hashint8extended(i, 0) % 5000, timestamptz '2026-01-01 UTC' + i * interval '1 min', md5(i::text)::uuid FROM generate_series(20001, 40000) i;
