@@ -156,7 +156,7 @@ write_file('summary.json', $json->encode({ machine => \%machine, data => \%data,
 sub markdown
 {
 	my @cells =
-	  ([ 'work', 'workers', 'device', 'btree', 'gpu_btree', 'ratio', 'plan of btree', 'plan of gpu_btree', 'target', 'reached' ]);
+	  ([ 'work', 'workers', 'device', 'btree', $machine{access_method}, 'ratio', 'plan of btree', "plan of $machine{access_method}", 'target', 'reached' ]);
 	my $text = '';
 
 	for (@_)
@@ -189,7 +189,7 @@ print "\n$text\n$foot\nWritten to $out.\n";
 
 # Plot: milliseconds of each work, a panel for each number of workers
 my %colour = (bt => '#52606d', cpu => '#2f8f4e', auto => '#2b6cb0', cuda => '#b7791f');
-my %title = (bt => 'btree', map { $_ => "gpu_btree, $_" } @devices);
+my %title = (bt => 'btree', map { $_ => "$machine{access_method}, $_" } @devices);
 
 sub panel
 {

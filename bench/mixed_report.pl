@@ -226,7 +226,7 @@ sub markdown
 	return $text;
 }
 
-my $text = markdown('btree', 'gpu_btree', \@rows);
+my $text = markdown('btree', $machine{access_method}, \@rows);
 $text .= "\nThe same side beside two writers, against without:\n\n" . markdown('without', 'beside writers', \@costs) if @costs;
 my $foot = wrap('', '', "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
   . commas($machine{rows}) . " rows, medians of $machine{rounds} alternating runs, $machine{date}.\n");
@@ -235,7 +235,7 @@ print "\n$text\n$foot\nWritten to $out.\n";
 
 # Plots: transactions a second, and latencies, against clients
 my %colour = (bt => '#52606d', cpu => '#2f8f4e', auto => '#2b6cb0', cuda => '#b7791f');
-my %title = (bt => 'btree', map { $_ => "gpu_btree, $_" } @devices);
+my %title = (bt => 'btree', map { $_ => "$machine{access_method}, $_" } @devices);
 
 # Lines of one panel: curves of [title, dash, colour, item], item without its clients
 sub panel

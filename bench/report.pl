@@ -209,7 +209,7 @@ for my $section (sort keys %runs)
 write_file('summary.json', $json->encode({ machine => \%machine, figures => \@table, %more }));
 
 # The table, as Markdown that reads as plain text too.
-my @lines = ([ 'work', 'btree', 'gpu_btree', 'ratio', 'target', 'reached' ]);
+my @lines = ([ 'work', 'btree', $machine{access_method}, 'ratio', 'target', 'reached' ]);
 for (@table)
 {
 	my $sign = $_->{kind} eq 'part' ? 'at most' : 'at least';
@@ -244,7 +244,7 @@ my $foot = "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine
 if (@sizes)
 {
 	$foot .= defined $more{break_even}{keys}
-	  ? " `= ANY`: gpu_btree is the faster one from $more{break_even}{keys} keys on."
+	  ? " `= ANY`: $machine{access_method} is the faster one from $more{break_even}{keys} keys on."
 	  : " `= ANY`: btree is the faster one at every size up to $sizes[-1] keys.";
 }
 $foot .= sprintf(" The structure in memory takes %.1f bytes an entry.", $more{memory}{bytes_per_entry}) if $more{memory};
@@ -300,7 +300,7 @@ if (grep { defined $_->{ratio} } @table)
 	plot(<<END, data => $data);
 set terminal svg size 1060,$height font "sans,12" background "white" noenhanced
 set output "$out/figures.svg"
-set title "gpu_btree against btree: times better (red: the target)"
+set title "$machine{access_method} against btree: times better (red: the target)"
 set logscale x
 set yrange [0.3:$n.7]
 set rmargin 4

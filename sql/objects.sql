@@ -19,6 +19,10 @@ CREATE FUNCTION hostile.gpuds_index_state(anyelement) RETURNS text LANGUAGE sql 
 CREATE FUNCTION hostile.gpuds_index_stats(regclass) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpu_btree_handler(text) RETURNS index_am_handler LANGUAGE c AS '$libdir/gpuds';
 CREATE FUNCTION hostile.gpu_hash_handler(text) RETURNS index_am_handler LANGUAGE c AS '$libdir/gpuds';
+CREATE FUNCTION hostile.gpu_skiplist_handler(text) RETURNS index_am_handler LANGUAGE c AS '$libdir/gpuds';
+-- and those that fit calls in DO blocks
+CREATE FUNCTION hostile.format(text, VARIADIC name[]) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
+CREATE FUNCTION hostile.format_type(oid, int4) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 
 -- operators for all types of keys, and those of the views' conditions
 DO $$

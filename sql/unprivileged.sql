@@ -31,7 +31,8 @@ RESET ROLE;
 -- indexes.
 CREATE FUNCTION argument(type oid, index oid) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE type::regtype::text WHEN 'regclass' THEN index || '::regclass' WHEN 'oid' THEN index::text WHEN 'boolean' THEN 'true'
-		WHEN 'anyarray' THEN '''{1,2,3000}''::int[]' WHEN 'anycompatible' THEN '1' WHEN 'name[]' THEN '''{k}''' END
+		WHEN 'anyarray' THEN '''{1,2,3000}''::int[]' WHEN 'anycompatible' THEN '1' WHEN 'name[]' THEN '''{k}'''
+		WHEN 'name' THEN '''gpu_btree''' END
 $$;
 CREATE FUNCTION relation_for(types oidvector, index oid) RETURNS oid LANGUAGE sql AS $$
 	SELECT CASE WHEN 'name[]'::regtype = ANY (types) THEN (SELECT indrelid FROM pg_index WHERE indexrelid = index) ELSE index END
@@ -40,7 +41,7 @@ CREATE VIEW functions AS
 	SELECT p.oid, p.proname, p.proargtypes FROM pg_proc p
 		JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
-	WHERE e.extname = 'gpuds' AND p.proname NOT IN ('gpu_btree_handler', 'gpu_hash_handler', 'gpuds_device_state', 'gpuds_memtable_state');
+	WHERE e.extname = 'gpuds' AND p.proname NOT IN ('gpu_btree_handler', 'gpu_hash_handler', 'gpu_skiplist_handler', 'gpuds_device_state', 'gpuds_memtable_state');
 CREATE VIEW views AS
 	SELECT c.oid, c.relname, EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = 'indexrelid') AS of_indexes FROM pg_class c
 		JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'

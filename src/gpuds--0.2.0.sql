@@ -302,6 +302,68 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
+-- Access method gpu_skiplist and operator classes
+--
+-- Families and classes are those of gpu_btree, with the same names in the same schema and the same
+-- operators.  What users have added to gpu_btree is theirs, and stays there.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION gpu_skiplist_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+CREATE ACCESS METHOD gpu_skiplist TYPE INDEX HANDLER gpu_skiplist_handler;
+
+COMMENT ON ACCESS METHOD gpu_skiplist IS 'skip list on a device, changed in place and probed in batches';
+
+DO $$
+DECLARE
+	statement pg_catalog.text;
+BEGIN
+	FOR statement IN
+		WITH own AS (
+			SELECT d.classid, d.objid
+			FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
+			WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+				AND d.deptype OPERATOR(pg_catalog.=) 'e' AND e.extname OPERATOR(pg_catalog.=) 'gpuds'),
+		family AS (
+			SELECT f.oid, pg_catalog.format('%I.%I', n.nspname, f.opfname) AS name
+			FROM own o JOIN pg_catalog.pg_opfamily f ON f.oid OPERATOR(pg_catalog.=) o.objid
+				JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) f.opfmethod
+				JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) f.opfnamespace
+			WHERE o.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_opfamily'::pg_catalog.regclass
+				AND a.amname OPERATOR(pg_catalog.=) 'gpu_btree'),
+		class AS (
+			SELECT f.oid AS family, f.name AS family_name, c.opcintype AS type, pg_catalog.format('%I.%I', n.nspname, c.opcname) AS name
+			FROM own o JOIN pg_catalog.pg_opclass c ON c.oid OPERATOR(pg_catalog.=) o.objid
+				JOIN family f ON f.oid OPERATOR(pg_catalog.=) c.opcfamily
+				JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.opcnamespace
+			WHERE o.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_opclass'::pg_catalog.regclass),
+		operators AS (
+			SELECT l.family_name, l.name, l.type, l.type OPERATOR(pg_catalog.=) r.type AS of_class,
+				pg_catalog.string_agg(pg_catalog.format('OPERATOR %s pg_catalog.%s (%s, %s)', o.amopstrategy, p.oprname,
+					pg_catalog.format_type(l.type, NULL), pg_catalog.format_type(r.type, NULL)), ', ' ORDER BY o.amopstrategy) AS list
+			FROM class l JOIN class r ON r.family OPERATOR(pg_catalog.=) l.family
+				JOIN pg_catalog.pg_amop o ON o.amopfamily OPERATOR(pg_catalog.=) l.family
+					AND o.amoplefttype OPERATOR(pg_catalog.=) l.type AND o.amoprighttype OPERATOR(pg_catalog.=) r.type
+				JOIN pg_catalog.pg_operator p ON p.oid OPERATOR(pg_catalog.=) o.amopopr
+			GROUP BY l.family_name, l.name, l.type, r.type)
+		SELECT s.text
+		FROM (SELECT 1 AS step, f.name, pg_catalog.format('CREATE OPERATOR FAMILY %s USING gpu_skiplist', f.name) AS text
+			FROM family f
+			UNION ALL
+			SELECT 2, o.name, pg_catalog.format('CREATE OPERATOR CLASS %s DEFAULT FOR TYPE %s USING gpu_skiplist FAMILY %s AS %s',
+				o.name, pg_catalog.format_type(o.type, NULL), o.family_name, o.list)
+			FROM operators o WHERE o.of_class
+			UNION ALL
+			SELECT 3, o.name, pg_catalog.format('ALTER OPERATOR FAMILY %s USING gpu_skiplist ADD %s', o.family_name, o.list)
+			FROM operators o WHERE NOT o.of_class) s
+		ORDER BY s.step, s.name
+	LOOP
+		EXECUTE statement;
+	END LOOP;
+END $$;
+
+-- ---------------------------------------------------------------------------
 -- Lookups of many keys
 --
 -- They see what a query sees in their place, and ask for the privileges that it needs. The index may be a
@@ -356,11 +418,12 @@ COMMENT ON FUNCTION gpuds_index_stats_reset(regclass) IS 'set the figures of an 
 
 -- For those who may read the columns, as with pg_stats.
 CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
+		method name DEFAULT 'gpu_btree',
 		OUT entries bigint, OUT journal_bytes bigint, OUT host_bytes bigint, OUT device_bytes bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[]) IS
-	'what a gpu_btree index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';
+COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[], name) IS
+	'what an index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';
 
 -- For everybody: what it shows are sums over all indexes.
 CREATE FUNCTION gpuds_device_state(OUT name text, OUT kind text, OUT memory_total bigint,
@@ -403,7 +466,7 @@ CREATE VIEW gpuds_indexes AS
 		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
 		CROSS JOIN LATERAL gpuds_index_state(x.indexrelid) s
-	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i';
+	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i';
 
 CREATE VIEW gpuds_stat_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
@@ -415,6 +478,6 @@ CREATE VIEW gpuds_stat_indexes AS
 		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
-	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
+	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
 
 GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

@@ -437,7 +437,7 @@ sub _random_query
 sub _has_functions
 {
 	my ($self) = @_;
-	return ref $self eq __PACKAGE__ && $self->{am} eq 'gpu_btree' && !$self->{predicate} && !$self->{partitioned};
+	return ref $self eq __PACKAGE__ && $self->{am} =~ /^gpu_/ && !$self->_unordered && !$self->{predicate} && !$self->{partitioned};
 }
 
 # What a function says, in place of a query

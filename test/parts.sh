@@ -7,12 +7,14 @@
 # Globals beside those of test/lib.sh:
 #   device    cpu, or cuda in the parts that say so
 #   jobs      processors to keep busy
+#   tests     where the tests are that run on a server; empty: $build
 #   differential_args   arguments for test/differential
 #   soak_args           arguments for test/soak.pl
 #   histories_args      arguments for the program of test/histories
 
 device=cpu
 jobs=2
+tests=
 differential_args=()
 soak_args=()
 histories_args=()
@@ -40,6 +42,25 @@ start_tested()
 		[ $((tries += 1)) -lt 1200 ] || { echo "the device is not ready: $state"; tail -20 "$work/log/$name.server"; return 1; }
 		sleep 0.1
 	done
+}
+
+# TAP files that are about access methods of one version, or about one access method: no other takes its place.
+of_their_own='039_upgrade'
+
+# tests_over METHOD: from here on the tests that run on a server are copies of those in $build, with indexes of
+# METHOD in the place of gpu_btree's.  Expected output stays: test/plans gives gpu_btree its place back, by
+# GPUDS_TEST_AM.
+tests_over()
+{
+	export GPUDS_TEST_AM=$1
+	tests=$work/over_$1
+	[ ! -d "$tests" ] || return 0
+	as_user mkdir -p "$tests"
+	tar -C "$build" -cf - sql expected test | as_user tar -C "$tests" -xf -
+	# It compares the two
+	as_user rm "$tests/sql/skiplist.sql"
+	(cd "$tests" && grep -rlw gpu_btree sql test | grep -vE "/($of_their_own)\.pl$|/expected/" |
+		as_user xargs sed -i "s/\<gpu_btree\>/$1/g")
 }
 
 # A crash that the tests did not notice, or an assertion, is a failure too.
@@ -119,12 +140,12 @@ quiet=('autovacuum = off' 'checkpoint_timeout = 1h' 'max_wal_size = 4GB' 'bgwrit
 
 regress_part()
 {
-	local name=$1 tests rc
+	local name=$1 files rc
 
-	mapfile -t tests < <(chosen "$build/sql" sql)
-	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
+	mapfile -t files < <(chosen "${tests:-$build}/sql" sql)
+	[ ${#files[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
 	start_tested "$name" "${quiet[@]}" || return 1
-	regress_with "$name" "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
+	regress_with "$name" "$pgxs/test/regress/pg_regress" "${tests:-$build}" "${files[@]}"
 	rc=$?
 	end_tested "$name" || rc=1
 	return $rc
@@ -149,31 +170,33 @@ part_regress_cuda()
 	return $rc
 }
 
-# The same statements over other structures, the sorted array of test/structures, the hash table and the
-# skip list: those whose output does not show how large a structure is, or how it does its work.  The hash
+# The same statements over other structures, the sorted array of test/structures and the hash table, and with
+# gpu_skiplist: those whose output does not show how large a structure is, or how it does its work.  The hash
 # table answers ranges by walks.
 structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
 
-# The number of the structure that new indexes get.
+# The number of the structure that new indexes of a method get in a database.
 new_structure()
 {
-	as_user psql -XAtq -d "$1" -c 'CREATE TABLE structure_of (k int)' -c 'CREATE INDEX structure_of_k ON structure_of USING gpu_btree (k)' \
+	as_user psql -XAtq -d "$2" -c 'CREATE TABLE structure_of (k int)' -c "CREATE INDEX structure_of_k ON structure_of USING $1 (k)" \
 		-c CHECKPOINT -c "SELECT get_byte(pg_read_binary_file(pg_relation_filepath('structure_of_k'), 30, 1), 0)" 2>&1
 }
 
-# structure_part NAME STRUCTURE NUMBER SEED
+# structure_part NAME METHOD STRUCTURE NUMBER SEED: over an access method, whose indexes get a structure of that
+# number; STRUCTURE: its name, or "default"
 structure_part()
 {
-	local name=$1 setting="gpuds.test_structure = $2" tests number rc
+	local name=$1 method=$2 setting="gpuds.test_structure = $3" files number rc
 
-	mapfile -t tests < <(REGRESS=$structure_tests chosen "$build/sql" sql)
+	[ "$method" = gpu_btree ] || tests_over "$method"
+	mapfile -t files < <(REGRESS=$structure_tests chosen "${tests:-$build}/sql" sql)
 	start_tested "$name" "$setting" "${quiet[@]}" || return 1
-	regress_with "$name" "$pgxs/test/regress/pg_regress" "$build" "${tests[@]}"
+	regress_with "$name" "$pgxs/test/regress/pg_regress" "${tests:-$build}" "${files[@]}"
 	rc=$?
-	number=$(new_structure "${name%_cuda}_test")
-	[ "$number" = "$3" ] || { echo "indexes got the structure: $number"; rc=1; }
+	number=$(new_structure "$method" "${name%_cuda}_test")
+	[ "$number" = "$4" ] || { echo "indexes got the structure: $number"; rc=1; }
 	end_tested "$name" || rc=1
-	differential_part "${name}_differential" "$setting" -- --seed "$4" --scripts 12 >"$work/log/$name.differential" 2>&1 || rc=1
+	differential_part "${name}_differential" "$setting" -- --seed "$5" --scripts 12 >"$work/log/$name.differential" 2>&1 || rc=1
 	cat "$work/log/$name.differential"
 	{ count_regress "$work/$name/output"; cat "$work/log/$name.differential"; } |
 		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' |
@@ -181,41 +204,44 @@ structure_part()
 	return $rc
 }
 
-part_structure()
+# structure_parts NAME METHOD STRUCTURE NUMBER SEED ...: one after the other
+structure_parts()
 {
-	local rc=0
+	local logs=() rc=0
 
-	structure_part structure array 15 2001 >"$work/log/structure.array" 2>&1 || rc=1
-	structure_part structure_hash hash 2 4001 >"$work/log/structure.hash" 2>&1 || rc=1
-	structure_part structure_skiplist skiplist 3 5001 >"$work/log/structure.skiplist" 2>&1 || rc=1
-	cat "$work"/log/structure.{array,hash,skiplist}
-	tail -q -n 1 "$work"/log/structure.{array,hash,skiplist} |
-		awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
+	while [ $# -gt 0 ]; do
+		logs+=("$work/log/part_$1")
+		(structure_part "${@:1:5}") >"$work/log/part_$1" 2>&1 || rc=1
+		shift 5
+	done
+	cat "${logs[@]}"
+	tail -q -n 1 "${logs[@]}" | awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
 	return $rc
 }
 
+part_structure()
+{
+	structure_parts structure gpu_btree array 15 2001 structure_hash gpu_btree hash 2 4001 \
+		structure_skiplist gpu_skiplist default 3 5001
+}
+
+# On a GPU an index of gpu_skiplist has a B+tree.
 part_structure_cuda()
 {
-	local rc=0
-
 	on_cuda
-	structure_part structure_cuda array 15 3001 >"$work/log/structure_cuda.array" 2>&1 || rc=1
-	structure_part structure_hash_cuda hash 2 5001 >"$work/log/structure_cuda.hash" 2>&1 || rc=1
-	cat "$work/log/structure_cuda.array" "$work/log/structure_cuda.hash"
-	tail -q -n 1 "$work/log/structure_cuda.array" "$work/log/structure_cuda.hash" |
-		awk '{p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f}'
-	return $rc
+	structure_parts structure_cuda gpu_btree array 15 3001 structure_hash_cuda gpu_btree hash 2 5001 \
+		structure_skiplist_cuda gpu_skiplist default 3 6001
 }
 
 isolation_part()
 {
-	local name=$1 tests rc
+	local name=$1 files rc
 
-	mapfile -t tests < <(chosen "$build/test/isolation/specs" spec)
-	[ ${#tests[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
+	mapfile -t files < <(chosen "${tests:-$build}/test/isolation/specs" spec)
+	[ ${#files[@]} -gt 0 ] || { echo "0 passed, 0 failed"; return 0; }
 	start_tested "$name" "${quiet[@]}" || return 1
-	regress_with "$name" "$pgxs/test/isolation/pg_isolation_regress" "$build/test/isolation" \
-		--load-extension=gpuds "${tests[@]}"
+	regress_with "$name" "$pgxs/test/isolation/pg_isolation_regress" "${tests:-$build}/test/isolation" \
+		--load-extension=gpuds "${files[@]}"
 	rc=$?
 	end_tested "$name" || rc=1
 	return $rc
@@ -246,7 +272,7 @@ tap_one()
 	cd "$tap_dir/$name" || exit 1
 	local began=$SECONDS rc passed failed
 	TESTDIR=$PWD TESTDATADIR=$PWD/data TESTLOGDIR=$PWD/log \
-		perl -I "$pgxs/test/perl" -I "$build/test/t" "$file" >out 2>&1 </dev/null
+		perl -I "$pgxs/test/perl" -I "$(dirname "$file")" "$file" >out 2>&1 </dev/null
 	rc=$?
 	passed=$(grep -c '^ok ' out)
 	failed=$(grep -c '^not ok ' out)
@@ -271,7 +297,7 @@ tap_part()
 	local file files=() total
 
 	export tap_dir=$work/$1
-	for file in "$build"/test/t/*.pl; do
+	for file in "${tests:-$build}"/test/t/*.pl; do
 		[ -z "${TESTS-}" ] || [[ " $TESTS " = *" $(basename "$file" | cut -c1-3) "* ]] || continue
 		files+=("$file")
 	done
@@ -332,7 +358,7 @@ differential_part()
 	fi
 	start_differential "$name" ${settings[@]+"${settings[@]}"} || return 1
 	as_user env GPUDS_TEST_SERVER=1 GPUDS_TEST_OTHER="$other" perl "$build/test/differential" --jobs "$jobs" --keep "$work/$name/failed" \
-		"$@" ${differential_args[@]+"${differential_args[@]}"}
+		${GPUDS_TEST_AM:+--am "$GPUDS_TEST_AM"} "$@" ${differential_args[@]+"${differential_args[@]}"}
 	rc=$?
 	end_tested "$name" || rc=1
 	# There indexes are meant not to fit
@@ -369,7 +395,7 @@ soak_part()
 	shift
 	start_tested "$name" 'gpuds.host_memory = 512' 'jit = off' 'shared_buffers = 256MB' "max_wal_size = 4GB" || return 1
 	as_user mkdir -p "$work/$name/output"
-	as_user perl "$build/test/soak.pl" --dir "$work/$name/output" --log "$work/log/$name.server" --device "$device" \
+	as_user perl "${tests:-$build}/test/soak.pl" --dir "$work/$name/output" --log "$work/log/$name.server" --device "$device" \
 		"$@" ${soak_args[@]+"${soak_args[@]}"}
 	rc=$?
 	crash_check "$name" || rc=1
@@ -408,7 +434,7 @@ histories_program()
 # histories_part NAME
 histories_part()
 {
-	local name=$1 dir=$build/test/histories counts rc
+	local name=$1 dir=${tests:-$build}/test/histories counts rc
 
 	histories_program "${name}_checker" "$dir"/{history,checker,checker_test}.c || return 1
 	histories_program "$name" "$dir"/{history,checker,sessions,maintenance,histories}.c || return 1
@@ -516,7 +542,7 @@ part_static()
 	# Shell and Perl that at least parse
 	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/upgrade test/kernels/run test/differential test/floors \
 		test/plans test/objects test/package test/arm64 test/fdw test/clients/run \
-		test/*.pl test/*.pm bench/run bench/mixed bench/batch bench/auto bench/hash bench/planner bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
+		test/*.pl test/*.pm bench/run bench/mixed bench/batch bench/auto bench/hash bench/methods bench/planner bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
 		case $file:$(head -1 "$file") in
 			*.pm:* | *perl*)
 				includes="-Itest -Itest/t -I$pgxs/test/perl"

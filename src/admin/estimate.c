@@ -27,6 +27,7 @@
 #include "utils/syscache.h"
 
 #include "admin/admin.h"
+#include "methods.h"
 
 PG_FUNCTION_INFO_V1(gpuds_index_estimate);
 
@@ -145,9 +146,23 @@ distinct_words(Relation table, const Imagined *imagined, double rows)
 	return distinct;
 }
 
+/* The structure of an access method, by its name; raises an error if it does not have keys in order. */
+static uint8
+structure_of(const char *method)
+{
+	for (const GpudsMethod *m = gpuds_methods; m->name; m++)
+	{
+		if (m->ordered && strcmp(m->name, method) == 0)
+			return m->structure;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("cannot estimate indexes of \"%s\"", method),
+			 errdetail("It is no access method of gpuds whose keys have an order.")));
+}
+
 /*
- * gpuds_index_estimate(relation regclass, columns name[], included name[]): entries, and bytes of the
- * pages on disk, of the structure on the CPU device, and of the structure on a GPU, of a gpu_btree index on
+ * gpuds_index_estimate(relation regclass, columns name[], included name[], method name): entries, and bytes
+ * of the pages on disk, of the structure on the CPU device, and of the structure on a GPU, of an index on
  * these columns that is not there yet.  Needs no shared memory, so the library need not be preloaded: the
  * settings are made by what it says.
  */
@@ -155,6 +170,7 @@ Datum
 gpuds_index_estimate(PG_FUNCTION_ARGS)
 {
 	List *names = add_names(NIL, PG_GETARG_ARRAYTYPE_P(1));
+	const uint8 structure = structure_of(NameStr(*PG_GETARG_NAME(3)));
 	Imagined imagined = { .nkeys = list_length(names) };
 	Relation table;
 	BlockNumber pages;
@@ -176,7 +192,8 @@ gpuds_index_estimate(PG_FUNCTION_ARGS)
 	table = gpuds_admin_open_table(PG_GETARG_OID(0), names, imagined.column);
 	measure_columns(table, &imagined);
 	estimate_rel_size(table, NULL, &pages, &rows, &all_visible);
-	gpuds_index_size(rows, distinct_words(table, &imagined, rows), GpudsKeyWords(imagined.nbits), &size);
+	gpuds_index_size(rows, distinct_words(table, &imagined, rows), GpudsKeyWords(imagined.nbits), structure,
+					 &size);
 	table_close(table, AccessShareLock);
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)

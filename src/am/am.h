@@ -91,7 +91,8 @@ typedef struct GpudsIndexSize
 	double device_bytes; /* and on a GPU */
 } GpudsIndexSize;
 
-extern void gpuds_index_size(double entries, double distinct, int nwords, GpudsIndexSize *size);
+extern void gpuds_index_size(double entries, double distinct, int nwords, uint8 structure,
+							 GpudsIndexSize *size);
 
 /* open.c */
 extern bool gpuds_is_ours(Relation rel);
@@ -103,8 +104,8 @@ extern Relation gpuds_open_index(Oid indexid, Relation *heap);
 extern void gpuds_check_execute(const void *expr);
 
 /* build.c */
-extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo);
-extern void gpuds_build_empty(Relation index);
+extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo, uint8 structure);
+extern void gpuds_build_empty(Relation index, uint8 structure);
 extern char *gpuds_build_phase_name(int64 phase);
 
 /* insert.c */

@@ -98,11 +98,11 @@ planned_workers(Relation heap, Relation index, IndexInfo *indexInfo)
 }
 
 /*
- * ambuild.  The caller holds what CREATE INDEX, REINDEX or TRUNCATE hold; the
+ * ambuild, of an access method whose new indexes have this structure.  The caller holds what CREATE INDEX, REINDEX or TRUNCATE hold; the
  * index has no blocks yet.  Raises what encoding a key may raise.
  */
 IndexBuildResult *
-gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
+gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo, uint8 structure)
 {
 	IndexBuildResult *result = palloc(sizeof(IndexBuildResult));
 	GpudsKeyLayout layout;
@@ -113,8 +113,8 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	gpuds_insert_discard(index);
 	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
 	gpuds_mirror_forget(index);
-	gpuds_journal_create(index, MAIN_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
-						 layout.nwords, layout.nbits);
+	gpuds_journal_create(index, MAIN_FORKNUM, gpuds_structure_of_new_index(structure), layout.nwords,
+						 layout.nbits);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */
 	if (index->rd_amcache)
@@ -130,14 +130,14 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo)
 
 /* ambuildempty: the init fork of an unlogged index. */
 void
-gpuds_build_empty(Relation index)
+gpuds_build_empty(Relation index, uint8 structure)
 {
 	GpudsKeyLayout layout;
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
-	gpuds_journal_create(index, INIT_FORKNUM, gpuds_structure_of_new_index(GPUDS_STRUCTURE_BTREE),
-						 layout.nwords, layout.nbits);
+	gpuds_journal_create(index, INIT_FORKNUM, gpuds_structure_of_new_index(structure), layout.nwords,
+						 layout.nbits);
 }
 
 /* ambuildphasename */

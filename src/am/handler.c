@@ -12,13 +12,12 @@
 
 #include "am/am.h"
 #include "am/shared_scan.h"
+#include "methods.h"
 #include "structure.h"
 
-PG_FUNCTION_INFO_V1(gpu_btree_handler);
-PG_FUNCTION_INFO_V1(gpu_hash_handler);
-
 /*
- * What all access methods of gpuds share.  ordered: scans give keys in order.
+ * What all access methods of gpuds share, but for the structure of new indexes.  ordered: scans give keys in
+ * order.
  *
  * amcanunique is false: a duplicate check would have to be synchronous with
  * all other sessions, which is what appending to a journal avoids.
@@ -52,8 +51,6 @@ make_routine(bool ordered)
 	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	routine->amkeytype = InvalidOid;
 
-	routine->ambuild = gpuds_build;
-	routine->ambuildempty = gpuds_build_empty;
 	routine->aminsert = gpuds_insert;
 	routine->ambulkdelete = gpuds_bulk_delete;
 	routine->amvacuumcleanup = gpuds_vacuum_cleanup;
@@ -78,16 +75,27 @@ make_routine(bool ordered)
 	return routine;
 }
 
-/* Handler of gpu_btree: keys in order. */
-Datum
-gpu_btree_handler(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(make_routine(gpuds_structure_can(GPUDS_STRUCTURE_BTREE, STRUCTURE_ORDERED)));
-}
+/* An access method's handler, and its ambuild and ambuildempty. */
+#define METHOD_HANDLER(name, STRUCTURE, ordered)                                          \
+	static IndexBuildResult *name##_build(Relation heap, Relation index, IndexInfo *info) \
+	{                                                                                     \
+		return gpuds_build(heap, index, info, GPUDS_STRUCTURE_##STRUCTURE);               \
+	}                                                                                     \
+                                                                                          \
+	static void name##_build_empty(Relation index)                                        \
+	{                                                                                     \
+		gpuds_build_empty(index, GPUDS_STRUCTURE_##STRUCTURE);                            \
+	}                                                                                     \
+                                                                                          \
+	PG_FUNCTION_INFO_V1(name##_handler);                                                  \
+                                                                                          \
+	Datum name##_handler(PG_FUNCTION_ARGS)                                                \
+	{                                                                                     \
+		IndexAmRoutine *routine = make_routine(ordered);                                  \
+                                                                                          \
+		routine->ambuild = name##_build;                                                  \
+		routine->ambuildempty = name##_build_empty;                                       \
+		PG_RETURN_POINTER(routine);                                                       \
+	}
 
-/* Handler of gpu_hash: equality, of any type that has a hash function. */
-Datum
-gpu_hash_handler(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(make_routine(false));
-}
+GPUDS_METHOD_ROWS(METHOD_HANDLER)

@@ -31,6 +31,7 @@
 #include "utils/syscache.h"
 
 #include "key/enum.h"
+#include "methods.h"
 
 /* Raises the error of a label that does not sort by its OID. */
 void
@@ -93,18 +94,26 @@ gpuds_enum_check_type(Oid type)
 	gpuds_enum_check_labels(type);
 }
 
-/* A gpu_btree index with a key column of the enum type, or InvalidOid. */
+/* Does an access method order enums, as their labels sort? */
+static bool
+orders_labels(Oid am)
+{
+	for (const GpudsMethod *method = gpuds_methods; method->name; method++)
+	{
+		if (method->ordered && get_am_oid(method->name, true) == am)
+			return true;
+	}
+	return false;
+}
+
+/* An index of gpuds that orders its keys, with a column of the enum type, or InvalidOid. */
 static Oid
 find_index_on(Oid type)
 {
-	Oid am = get_am_oid("gpu_btree", true);
 	Relation rel;
 	SysScanDesc scan;
 	HeapTuple tuple;
 	Oid found = InvalidOid;
-
-	if (!OidIsValid(am))
-		return InvalidOid;
 
 	rel = table_open(RelationRelationId, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -112,7 +121,8 @@ find_index_on(Oid type)
 	{
 		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
 
-		if (form->relam != am)
+		if ((form->relkind != RELKIND_INDEX && form->relkind != RELKIND_PARTITIONED_INDEX) ||
+			!orders_labels(form->relam))
 			continue;
 		for (AttrNumber attno = 1; attno <= form->relnatts; attno++)
 		{

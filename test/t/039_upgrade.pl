@@ -35,6 +35,7 @@ INSERT INTO t SELECT i * 7919 % 10007, i FROM generate_series(1, 5000) i;
 CREATE INDEX t_k ON t USING gpu_btree (k) INCLUDE (v);
 INSERT INTO t SELECT i, i FROM generate_series(10001, 11000) i;
 CREATE VIEW of_a_user AS SELECT indexrelname, structure FROM gpuds_indexes;
+CREATE OPERATOR CLASS of_a_user_ops FOR TYPE int8 USING gpu_btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 END
 is($node->safe_psql('former', "SELECT gpuds_contains('t_k', '{7919,20000,11000}'::bigint[]), gpuds_count('t_k', 10501, NULL), (SELECT count(*) FROM gpuds_lookup('t_k', '{7919,10501}'::bigint[]))"),
 	'{t,f,t}|500|2', 'its functions are served');
@@ -46,6 +47,27 @@ $node->safe_psql('former', 'ALTER EXTENSION gpuds UPDATE');
 is($node->safe_psql('former', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"), $version, "the update leads to $version");
 same_objects($node, 'and to the same objects as a new installation', 'former', 'fresh');
 is($node->safe_psql('former', 'SELECT * FROM of_a_user'), 't_k|btree', "users' views stay");
+my $classes = "SELECT string_agg(opcname, ' ' ORDER BY opcname) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'gpu_skiplist'";
+is($node->safe_psql('former', $classes), $node->safe_psql('fresh', $classes), "users' operator classes stay where they were made");
+is($node->safe_psql('former', <<'END'), "t_s|skiplist\n\n500", 'what is new works');
+CREATE INDEX t_s ON t USING gpu_skiplist (k);
+SELECT gpuds_index_load('t_s') \gset
+SELECT * FROM of_a_user WHERE indexrelname = 't_s';
+SELECT gpuds_index_check('t_s', true);
+SELECT gpuds_count('t_s', 10501, NULL);
+END
+{
+	my $dump = $node->data_dir . '/../former.sql';
+
+	$node->command_ok([ 'pg_dump', '-f', $dump, 'former' ], 'it is dumped');
+	unlike(slurp_file($dump), qr/OPERATOR (?:CLASS|FAMILY) elsewhere\./, "without the extension's operator classes");
+	$node->safe_psql('postgres', $_) for 'CREATE DATABASE restored', 'ALTER DATABASE restored SET search_path = public, elsewhere';
+	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', 'restored', '-f', $dump ], 'and restored');
+	same_objects($node, 'with the same objects', 'restored', 'fresh');
+	is($node->safe_psql('restored', "SELECT elsewhere.gpuds_index_check('t_s', true); DROP EXTENSION gpuds CASCADE; SELECT count(*) FROM pg_opfamily f LEFT JOIN pg_am a ON a.oid = opfmethod WHERE a.oid IS NULL OR amname LIKE 'gpu%'"),
+		"\n0", 'and DROP EXTENSION leaves nothing');
+	$node->safe_psql('former', 'DROP INDEX t_s');
+}
 is($node->safe_psql('former', "SELECT gpuds_index_check('t_k', true); SET enable_seqscan = off; SELECT count(*), sum(v) FROM t WHERE k > 10000"),
 	"\n" . $node->safe_psql('former', 'SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SET gpuds.enable_aggregate = off; SET gpuds.enable_scan = off; SELECT count(*), sum(v) FROM t WHERE k > 10000'),
 	'and so do indexes');
