@@ -26,7 +26,10 @@ static Oid my_heap = InvalidOid;
 static Oid my_index = InvalidOid;
 static TimestampTz next_check = 0;
 
-/* Could we have that lock, of an object that we have none of?  Not if somebody waits for one that conflicts. */
+/*
+ * Could we have that lock, of an object that we have no lock of?  Not if somebody has, or waits for, one that
+ * conflicts with it.
+ */
 static bool
 is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
 {
