@@ -174,8 +174,8 @@ typedef PGAlignedBlock GpudsIOBlock;
 #endif
 
 /*
- * A date or timestamp as another type of timestamp, by one of core's functions.  *overflow: 1 if there is none so
- * late, -1 if there is none so early, else 0.
+ * A date or timestamp as another type of timestamp, by one of core's functions.  *overflow: 1 if there is
+ * none so late, -1 if there is none so early, else 0.
  */
 #if PG_VERSION_NUM >= 190000
 #define GpudsConvert(function, value, overflow)                                               \
@@ -304,8 +304,8 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #endif
 
 /*
- * Prunes a pinned page of the heap for a scan of an index, as core does.  Since 19, that may set the page all-visible,
- * if the query only reads the table.
+ * Prunes a pinned page of the heap for a scan of an index, as core does.  Since 19, that may set the page
+ * all-visible, if the query only reads the table.
  */
 #if PG_VERSION_NUM >= 190000
 #define GpudsPrunePage(scan, buffer)                                                 \
@@ -375,8 +375,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #endif
 
 /*
- * The outer side of a join whose outer rows are to be unique (JOIN_UNIQUE_OUTER): the cheapest path of unique rows,
- * NULL if there is none, and the relation of all rows.  Since 19, core passes a relation of unique rows.
+ * The outer side of a join whose outer rows are to be unique (JOIN_UNIQUE_OUTER): the cheapest path of
+ * unique rows, NULL if there is none, and the relation of all rows.  Since 19, core passes a relation of
+ * unique rows.
  */
 #if PG_VERSION_NUM >= 190000
 #define GpudsUniquePath(root, outer, sjinfo) ((outer)->cheapest_total_path)

@@ -11,6 +11,8 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "utils/timestamp.h"
 
 #include "mirror/internal.h"
@@ -25,8 +27,8 @@ static Oid my_index = InvalidOid;
 static TimestampTz next_check = 0;
 
 /*
- * Could we have that lock, beside the ones that we have?  Not if somebody waits
- * for a lock that conflicts with it.
+ * Could we have that lock, of an object that we have no lock of?  Not if somebody has, or waits for, one that
+ * conflicts with it.
  */
 static bool
 is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
@@ -37,13 +39,31 @@ is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
 	return true;
 }
 
+/*
+ * Does nobody wait for a lock that conflicts with ours on a table or an index, AccessShareLock?  Asking for
+ * another one does not tell: since 17, who holds a lock is given it before those who wait for him.
+ */
 static bool
 is_relation_free(Oid relid)
 {
 	LOCKTAG tag;
+	LWLock *partition;
+	bool is_free = true;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	return is_lock_free(&tag, RowShareLock);
+	partition = LockHashPartitionLock(LockTagHashCode(&tag));
+	/* Those who wait for this lock stay as they are meanwhile; the others' locks may be read too late. */
+	LWLockAcquire(partition, LW_SHARED);
+	for (uint32 i = 0; i < ProcGlobal->allProcCount && is_free; i++)
+	{
+		const volatile PGPROC *proc = &ProcGlobal->allProcs[i];
+		const LOCK *lock = proc->waitLock;
+
+		is_free = lock == NULL || memcmp(&lock->tag, &tag, sizeof(tag)) != 0 ||
+				  !DoLockModesConflict(proc->waitLockMode, AccessShareLock);
+	}
+	LWLockRelease(partition);
+	return is_free;
 }
 
 /* From now on this process, a loader, looks whether it is in somebody's way. */
