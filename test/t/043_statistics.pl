@@ -240,4 +240,11 @@ $standby->stop;
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/trying to drop stats entry|resetting existing statistics/, 'core has found no entry where there should be none');
+
+# What src/OPERATIONS.md warns of: core discards a file that has figures of a library that is gone
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+$node->start;
+like(slurp_file($node->logfile), qr/could not find information of kind/, 'a server without the library does not know what to do with them');
+is($node->safe_psql('postgres', "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 't'"), 0, 'and discards all statistics');
+$node->stop;
 done_testing();
