@@ -9,13 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('primary', streaming => 1, conf => "hot_standby_feedback = off\n");
+plan(skip_all => 'servers before 18 do not keep statistics of extensions') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
-if ($node->pg_version->major < 18)
-{
-	$node->stop;
-	plan(skip_all => 'servers before 18 do not keep statistics of extensions');
-}
+my $node = new_node('primary', streaming => 1, conf => "hot_standby_feedback = off\n");
 
 # A value of the view; sessions hand over what they have counted at their end, at the latest
 sub figure
