@@ -292,6 +292,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsAddDisabledNodes(path, below) ((void) 0)
 #endif
 
+/* Since 18, who holds a lock gets another one before those that wait for him, also if he would not wait. */
+#define GPUDS_HOLDERS_GO_FIRST (PG_VERSION_NUM >= 180000)
+
 /* Since 18, core keeps the statistics of an extension with its own. */
 #define GPUDS_CORE_KEEPS_STATS (PG_VERSION_NUM >= 180000)
 

@@ -37,13 +37,33 @@ is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
 	return true;
 }
 
+/* Does somebody wait for a lock that conflicts with that one? */
+static bool
+has_waiters(const LOCKTAG *tag, LOCKMODE mode)
+{
+	LockData *locks = GetLockStatusData();
+	bool found = false;
+
+	for (int i = 0; i < locks->nelements && !found; i++)
+	{
+		const LockInstanceData *lock = &locks->locks[i];
+
+		found = lock->waitLockMode != NoLock && memcmp(&lock->locktag, tag, sizeof(LOCKTAG)) == 0 &&
+				DoLockModesConflict(lock->waitLockMode, mode);
+	}
+	pfree(locks->locks);
+	pfree(locks);
+	return found;
+}
+
+/* The caller has a lock on the relation. */
 static bool
 is_relation_free(Oid relid)
 {
 	LOCKTAG tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	return is_lock_free(&tag, RowShareLock);
+	return GPUDS_HOLDERS_GO_FIRST ? !has_waiters(&tag, RowShareLock) : is_lock_free(&tag, RowShareLock);
 }
 
 /* From now on this process, a loader, looks whether it is in somebody's way. */
