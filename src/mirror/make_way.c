@@ -11,8 +11,6 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "storage/lwlock.h"
-#include "storage/proc.h"
 #include "utils/timestamp.h"
 
 #include "mirror/internal.h"
@@ -46,23 +44,20 @@ is_lock_free(const LOCKTAG *tag, LOCKMODE mode)
 static bool
 is_relation_free(Oid relid)
 {
-	LOCKTAG tag;
-	LWLock *partition;
+	LockData *locks = GetLockStatusData();
 	bool is_free = true;
+	LOCKTAG tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	partition = LockHashPartitionLock(LockTagHashCode(&tag));
-	/* Those who wait for this lock stay as they are meanwhile; the others' locks may be read too late. */
-	LWLockAcquire(partition, LW_SHARED);
-	for (uint32 i = 0; i < ProcGlobal->allProcCount && is_free; i++)
+	for (int i = 0; i < locks->nelements && is_free; i++)
 	{
-		const volatile PGPROC *proc = &ProcGlobal->allProcs[i];
-		const LOCK *lock = proc->waitLock;
+		const LockInstanceData *lock = &locks->locks[i];
 
-		is_free = lock == NULL || memcmp(&lock->tag, &tag, sizeof(tag)) != 0 ||
-				  !DoLockModesConflict(proc->waitLockMode, AccessShareLock);
+		is_free = lock->waitLockMode == NoLock || memcmp(&lock->locktag, &tag, sizeof(tag)) != 0 ||
+				  !DoLockModesConflict(lock->waitLockMode, AccessShareLock);
 	}
-	LWLockRelease(partition);
+	pfree(locks->locks);
+	pfree(locks);
 	return is_free;
 }
 

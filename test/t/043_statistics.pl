@@ -9,13 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('primary', streaming => 1, conf => "hot_standby_feedback = off\n");
+plan(skip_all => 'servers before 18 do not keep statistics of extensions') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
-if ($node->pg_version->major < 18)
-{
-	$node->stop;
-	plan(skip_all => 'servers before 18 do not keep statistics of extensions');
-}
+my $node = new_node('primary', streaming => 1, conf => "hot_standby_feedback = off\n");
 
 # A value of the view; sessions hand over what they have counted at their end, at the latest
 sub figure
@@ -240,4 +236,11 @@ $standby->stop;
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/trying to drop stats entry|resetting existing statistics/, 'core has found no entry where there should be none');
+
+# What src/OPERATIONS.md warns of: core discards a file that has figures of a library that is gone
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+$node->start;
+like(slurp_file($node->logfile), qr/could not find information of kind/, 'a server without the library does not know what to do with them');
+is($node->safe_psql('postgres', "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 't'"), 0, 'and discards all statistics');
+$node->stop;
 done_testing();

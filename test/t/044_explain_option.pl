@@ -9,13 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('explain', conf => "gpuds.temp_memory = 1MB\n");
+plan(skip_all => 'EXPLAIN has no options of extensions before 18') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
-if ($node->pg_version->major < 18)
-{
-	$node->stop;
-	plan(skip_all => 'EXPLAIN has no options of extensions before 18');
-}
+my $node = new_node('explain', conf => "gpuds.temp_memory = 1MB\n");
 
 my $device = on_cuda() ? 'cuda' : 'cpu';
 
