@@ -5,8 +5,8 @@
  *
  * Operations are hidden like entries and sorted, so that those of a bucket are neighbours, a run.  A
  * thread a run merges them with the bucket's entries, first to count, then to write.  So the host
- * knows what the batch takes before anything is written.  The places of the new lines come into the array last.
- * The operations of buckets that are in the overflow tree are a batch of that tree.
+ * knows what the batch takes before anything is written.  The places of the new lines come into the
+ * array last.  The operations of buckets that are in the overflow tree are a batch of that tree.
  *
  * Buckets that have to move to the overflow tree do so in a version of its own before the batch's,
  * which has the same entries.  A run of many operations moves there, too, so that no thread has long to

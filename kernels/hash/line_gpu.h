@@ -25,8 +25,8 @@
  *
  * A bucket has at most GPU_HASH_MOST_LINES lines.  If it would have more, because a key has many entries
  * or because keys were chosen to have equal hashes, all its entries move to the overflow tree, a
- * B+tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so until the table grows: of the buckets
- * that it is divided into then, those that are not too full have lines again.
+ * B+tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so until the table grows: of the
+ * buckets that it is divided into then, those that are not too full have lines again.
  *
  * What a version consists of is a GpuHashTable, in a node of a line's size; the view's root is its place.
  *

@@ -4,8 +4,8 @@
  *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_indexes
  *	  and gpuds_stat_indexes, and the one that resets the last.
  *
- * Every role may call those behind views.  Of devices and memtables they show sums over all indexes; of an index they
- * show something only to those who may see it (gpuds_admin_may_see).  They wait for nothing but
+ * Every role may call those behind views.  Of devices and memtables they show sums over all indexes; of
+ * an index they show something only to those who may see it (gpuds_admin_may_see).  They wait for nothing but
  * the memtables' lock, which nobody holds for long.  They read a mirror's fields without
  * being its applier: each field is one word, but the fields may be from different moments.
  *

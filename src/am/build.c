@@ -98,8 +98,8 @@ planned_workers(Relation heap, Relation index, IndexInfo *indexInfo)
 }
 
 /*
- * ambuild, of an access method whose new indexes have this structure.  The caller holds what CREATE INDEX, REINDEX or TRUNCATE hold; the
- * index has no blocks yet.  Raises what encoding a key may raise.
+ * ambuild, of an access method whose new indexes have this structure.  The caller holds what CREATE
+ * INDEX, REINDEX or TRUNCATE hold; the index has no blocks yet.  Raises what encoding a key may raise.
  */
 IndexBuildResult *
 gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo, uint8 structure)

@@ -316,7 +316,9 @@ append_together(const BufferGroup *group)
 	{
 		const GpudsInsertBuffer *buffer = group->buffer[i];
 
-		appends[i] = (GpudsAppend){ group->index[i], buffer->nwords, buffer->entries, buffer->n };
+		appends[i] = (GpudsAppend){
+			.index = group->index[i], .entries = buffer->entries, .n = buffer->n, .nwords = buffer->nwords
+		};
 	}
 	gpuds_injection_point("insert-buffered-flush");
 	if (!gpuds_journal_append_group(appends, group->n))

@@ -253,9 +253,9 @@ gpuds_record_next(GpudsRecordIterator *iterator)
 typedef struct GpudsAppend
 {
 	Relation index;
-	int nwords;
 	const GpudsEntry *entries;
 	int n;
+	int nwords; /* key words of the index */
 } GpudsAppend;
 
 extern bool gpuds_journal_append_group(const GpudsAppend *appends, int n);

@@ -299,7 +299,7 @@ single_rows(GpudsOp *ops, int64_t first, int64_t n, int nwords)
 	}
 }
 
-/* Keys with many rows fill buckets of a small table; when it has grown, no others are in the tree with them. */
+/* Keys with many rows fill buckets of a small table; when it has grown, they are alone in the tree. */
 static void
 test_popular(int nwords, bool fails)
 {
