@@ -18,8 +18,8 @@ our @EXPORT = qw(
   lossy_tables served_again new_log in_log
 );
 
-# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave a newline behind
-# the last row of an answer.
+# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave something of their
+# mark in an answer: a newline behind the last row, or all of it where there is no row.
 {
 	no warnings 'redefine';
 	my $query = \&PostgreSQL::Test::BackgroundPsql::query;
@@ -29,7 +29,7 @@ our @EXPORT = qw(
 
 		$session->set_query_timer_restart;
 		my ($answer, @more) = $query->(@_);
-		$answer =~ s/\n\z//;
+		$answer =~ s/(?:^background_psql: QUERY_SEPARATOR)?\n?\z//m;
 		return wantarray ? ($answer, @more) : $answer;
 	};
 }
