@@ -11,7 +11,7 @@ use Test::More;
 
 plan(skip_all => 'servers before 18 do not keep statistics of extensions') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
-my $node = new_node('primary', streaming => 1, conf => "hot_standby_feedback = off\n");
+my $node = new_node('primary', streaming => 1);
 
 # A value of the view; sessions hand over what they have counted at their end, at the latest
 sub figure
