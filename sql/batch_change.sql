@@ -106,6 +106,7 @@ SELECT changed('UPDATE t SET v = x.v FROM (VALUES (1, 1000), (2, 2000), (NULL, 3
 SELECT changed('UPDATE t SET v = x.v FROM unnest(''{5,7,9}''::int[], ''{50,70,90}''::int[]) x (k, v) WHERE t.k = x.k');
 SELECT changed('UPDATE t SET v = -x.k FROM (SELECT DISTINCT k FROM twice OFFSET 0) x WHERE t.k = x.k');
 SELECT changed('WITH x AS (DELETE FROM b WHERE v % 2 = 0 RETURNING *) UPDATE t SET v = x.v FROM x WHERE t.k = x.k');
+-- a partitioned table that is changed is no outer side, unless each partition is
 SELECT changed('UPDATE divided SET v = b.v FROM b WHERE divided.k = b.k');
 SELECT changed('UPDATE t SET v = divided.v FROM divided WHERE t.k = divided.k');
 SELECT changed('UPDATE divided SET v = divided.v + t.v, k = (divided.k + 1000) % 4000 FROM t WHERE t.k = divided.k');

@@ -551,6 +551,23 @@ can_give(const RelOptInfo *inner, const JoinPathExtraData *extra)
 	return !bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
 }
 
+/*
+ * Are there columns that say which row of which partition is to be changed?  Core numbers them apart from
+ * those of tables (ROWID_VAR), and does not take them for columns of a scan tuple.
+ */
+static bool
+has_row_identity(const RelOptInfo *rel)
+{
+	ListCell *lc;
+
+	foreach (lc, rel->reltarget->exprs)
+	{
+		if (IsA(lfirst(lc), Var) && lfirst_node(Var, lc)->varno == ROWID_VAR)
+			return true;
+	}
+	return false;
+}
+
 static bool
 has_pseudoconstant(List *restrictlist)
 {
@@ -572,8 +589,8 @@ is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *oute
 		type != JOIN_UNIQUE_OUTER)
 		return false;
 	if (root->qual_security_level != 0 || !bms_is_empty(joinrel->lateral_relids) ||
-		outer->cheapest_total_path->param_info != NULL || has_pseudoconstant(extra->restrictlist) ||
-		has_pseudoconstant(inner->baserestrictinfo))
+		outer->cheapest_total_path->param_info != NULL || has_row_identity(outer) ||
+		has_pseudoconstant(extra->restrictlist) || has_pseudoconstant(inner->baserestrictinfo))
 		return false;
 	return gpuds_covering_is_table(root, inner) && can_give(inner, extra);
 }
