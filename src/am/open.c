@@ -27,12 +27,9 @@ gpuds_is_ours(Relation rel)
 bool
 gpuds_is_our_method(Oid method)
 {
-	IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, true);
-	bool ours = routine && routine->aminsert == gpuds_insert;
+	const IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, true);
 
-	if (routine)
-		pfree(routine);
-	return ours;
+	return routine && routine->aminsert == gpuds_insert;
 }
 
 /* Raises an error if there is no relation of that number, or if it is not an index. */
