@@ -189,6 +189,14 @@ typedef PGAlignedBlock GpudsIOBlock;
 #define GpudsConvert(function, value, overflow) function##_opt_overflow(value, overflow)
 #endif
 
+/* Makes known an option of EXPLAIN that is on or off.  Since 19, auto_explain's settings may have it, too. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsRegisterExplainOption(name, handler) \
+	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
+#elif PG_VERSION_NUM >= 180000
+#define GpudsRegisterExplainOption(name, handler) RegisterExtensionExplainOption(name, handler)
+#endif
+
 /* Goes through an array. */
 #if PG_VERSION_NUM >= 190000
 #define GpudsArrayBegin(it, array, length, by_value, align) \

@@ -171,7 +171,7 @@ is_below_ours(List *ancestors)
 static bool
 has_workers(const PlanState *node)
 {
-	const WorkerInstrumentation *workers = node->worker_instrument;
+	const WorkerNodeInstrumentation *workers = node->worker_instrument;
 
 	for (int i = 0; workers && i < workers->num_workers; i++)
 	{
@@ -199,7 +199,7 @@ void
 gpuds_explain_option_init(void)
 {
 	extension_id = GetExplainExtensionId("gpuds");
-	RegisterExtensionExplainOption("gpuds", set_option);
+	GpudsRegisterExplainOption("gpuds", set_option);
 	prev_validate_options = explain_validate_options_hook;
 	explain_validate_options_hook = validate_options;
 	prev_per_node = explain_per_node_hook;
