@@ -4,9 +4,8 @@
  *	  Appends entries to several indexes by one record of WAL.
  *
  * A statement that changes few rows of a table appends few entries to each of its indexes.
- * A record of WAL for each index would be most of the work of that, and where many sessions
- * write, most of their waiting for each other.  So the tails of up to GPUDS_GROUP_INDEXES
- * indexes are changed together.
+ * A record of WAL for each index takes more than they do.  So the tails of up to
+ * GPUDS_GROUP_INDEXES indexes are changed together.
  *
  * Only the plain case is done here: all entries of an index are of one lane, this backend
  * remembers the lane's tail, and the page has room.  In all other cases nothing is appended,
