@@ -149,6 +149,9 @@ SELECT coalesce(drainer_pid <> pg_backend_pid(), true) AS drainer, memory_total 
 	memtables >= 0 AS memtables, operations >= 0 AS operations, drained >= 0 AS drained, overflows >= 0 AS overflows
 FROM gpuds_memtables;
 
+-- values of included columns
+SELECT stores >= 0 AS stores, memory_total > 0 AS total, memory_used BETWEEN 0 AND memory_total AS used FROM gpuds_included;
+
 -- wrong objects
 CREATE INDEX t_btree ON t (k);
 CREATE TABLE p (k int) PARTITION BY RANGE (k);

@@ -48,6 +48,7 @@ SELECT relname, indexrelname, state, entries FROM gpuds_indexes WHERE schemaname
 SELECT relname, indexrelname, loads FROM gpuds_stat_indexes WHERE schemaname = 'test_admin_privileges';
 SELECT name, state FROM gpuds_devices WHERE kind = 'cpu';
 SELECT memory_total > 0 AS total FROM gpuds_memtables;
+SELECT memory_total > 0 AS total FROM gpuds_included;
 RESET ROLE;
 
 -- functions of the index run as the owner, with what the owner may do only

@@ -14,6 +14,7 @@ CREATE SCHEMA hostile;
 CREATE FUNCTION hostile.caught() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a stranger is called'; END $$;
 CREATE FUNCTION hostile.substr(text, int) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.substr(anyelement, int) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
+CREATE FUNCTION hostile.gpuds_included_state(VARIADIC int[]) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpuds_memtable_state(VARIADIC int[]) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpuds_index_state(anyelement) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.gpuds_index_stats(regclass) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
@@ -80,6 +81,7 @@ SELECT relname, indexrelname, structure, entries FROM hostile.gpuds_indexes WHER
 SELECT relname, loads FROM hostile.gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass;
 SELECT count(*) > 0 AS devices FROM hostile.gpuds_devices;
 SELECT memory_total > 0 AS memtables FROM hostile.gpuds_memtables;
+SELECT memory_total > 0 AS included FROM hostile.gpuds_included;
 SELECT hostile.gpuds_contains('t_k', '{7,1000}'::int8[]);
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;

@@ -22,6 +22,7 @@
 #include "journal/journal.h"
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"
+#include "side/side.h"
 #include "structure.h"
 
 PG_MODULE_MAGIC;
@@ -39,11 +40,13 @@ shmem_request(void)
 
 	RequestAddinShmemSpace(gpuds_journal_shmem_size());
 	RequestAddinShmemSpace(gpuds_memtable_shmem_size());
+	RequestAddinShmemSpace(gpuds_side_shmem_size());
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_memtable", 1);
 	RequestNamedLWLockTranche("gpuds_registry", 1);
 	RequestNamedLWLockTranche("gpuds_room", 1);
+	RequestNamedLWLockTranche("gpuds_side", GPUDS_SIDE_LOCKS);
 }
 
 static void
@@ -55,6 +58,7 @@ shmem_startup(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	gpuds_journal_shmem_init();
 	gpuds_memtable_shmem_init();
+	gpuds_side_shmem_init();
 	gpuds_device_shmem_init();
 	gpuds_mirror_shmem_init();
 	gpuds_room_shmem_init();

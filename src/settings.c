@@ -23,6 +23,7 @@ int gpuds_device_timeout_s = 60;
 int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
 int gpuds_memtable_memory_mb = 64;
+int gpuds_include_memory_mb = 256;
 bool gpuds_enable_aggregate = true;
 bool gpuds_enable_scan = true;
 bool gpuds_enable_join = true;
@@ -109,6 +110,11 @@ gpuds_settings_define(void)
 								"themselves. Untouched pages of it cost nothing.",
 								&gpuds_memtable_memory_mb, 64, 0, MAX_MEMTABLE_MEMORY_MB, PGC_POSTMASTER,
 								GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable(
+			"gpuds.include_memory",
+			"Memory reserved for values of included columns that indexes have no room for.",
+			"Without it they are read from the tables. Untouched pages of it cost nothing.",
+			&gpuds_include_memory_mb, 256, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
 								"make room for others. Temporary indexes do not count.",

@@ -80,10 +80,39 @@ refuse_column(Relation table, AttrNumber column, bool included)
 					errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
 }
 
+/* Leaves side columns (key/key.h) their NULL bits; raises an error if they are too wide. */
+static void
+put_aside(Relation table, Imagined *imagined)
+{
+	bool side[GPUDS_KEY_MAX_COLUMNS];
+	int bits = 0;
+
+	gpuds_key_choose_side(imagined->nkeys, imagined->ncolumns, imagined->bits, side);
+	for (int i = imagined->nkeys; i < imagined->ncolumns; i++)
+	{
+		if (!side[i])
+			continue;
+		bits += imagined->bits[i] - 1;
+		imagined->bits[i] = 1;
+		if (bits > 8 * GPUDS_SIDE_BYTES)
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index of relation \"%s\" would be too wide at column \"%s\"",
+						RelationGetRelationName(table),
+						get_attname(RelationGetRelid(table), imagined->column[i], false)),
+				 errdetail("Beside %d bits for the key and what fits there, included columns take at most "
+						   "%d bytes.",
+						   GPUDS_KEY_MAX_BITS, GPUDS_SIDE_BYTES)));
+	}
+}
+
 /* Works out how wide the key is; raises an error if there can be no such index. */
 static void
 measure_columns(Relation table, Imagined *imagined)
 {
+	int of_key = 0; /* bits that only entries can have */
+
 	for (int i = 0; i < imagined->ncolumns; i++)
 	{
 		const AttrNumber column = imagined->column[i];
@@ -97,17 +126,20 @@ measure_columns(Relation table, Imagined *imagined)
 		imagined->bits[i] = included ? gpuds_key_included_bits(type) : gpuds_key_column_bits(type);
 		if (imagined->bits[i] == 0)
 			refuse_column(table, column, included);
-		imagined->nbits += imagined->bits[i];
-		if (imagined->nbits > GPUDS_KEY_MAX_BITS)
+		of_key += included ? 1 : imagined->bits[i];
+		if (of_key > GPUDS_KEY_MAX_BITS)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("index of relation \"%s\" would be too wide at column \"%s\"",
 							RelationGetRelationName(table),
 							get_attname(RelationGetRelid(table), column, false)),
-					 errdetail("Key and included columns take at most %d bits together, one of them for "
-							   "each column's NULL.",
-							   GPUDS_KEY_MAX_BITS)));
+					 errdetail(
+						 "A key takes at most %d bits, one of them for the NULL of each column of the index.",
+						 GPUDS_KEY_MAX_BITS)));
 	}
+	put_aside(table, imagined);
+	for (int i = 0; i < imagined->ncolumns; i++)
+		imagined->nbits += imagined->bits[i];
 }
 
 /* How many different values a column has in so many rows; 1: that is not known. */

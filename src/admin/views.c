@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_indexes
+ *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_included, gpuds_indexes
  *	  and gpuds_stat_indexes, and the one that resets the last.
  *
  * Every role may call those behind views.  Of devices and memtables they show sums over all indexes; of
@@ -30,9 +30,11 @@
 #include "utils/tuplestore.h"
 
 #include "admin/admin.h"
+#include "side/side.h"
 
 PG_FUNCTION_INFO_V1(gpuds_device_state);
 PG_FUNCTION_INFO_V1(gpuds_memtable_state);
+PG_FUNCTION_INFO_V1(gpuds_included_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);
 PG_FUNCTION_INFO_V1(gpuds_index_stats);
 PG_FUNCTION_INFO_V1(gpuds_index_stats_reset);
@@ -157,6 +159,24 @@ gpuds_memtable_state(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(report.operations);
 	values[5] = Int64GetDatum(report.drained);
 	values[6] = Int64GetDatum(report.overflows);
+	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
+}
+
+/*
+ * gpuds_included_state(): stores of side values, and their memory in bytes.
+ */
+Datum
+gpuds_included_state(PG_FUNCTION_ARGS)
+{
+	Datum values[3];
+	bool isnull[3] = { false };
+	GpudsSideReport report;
+
+	gpuds_require_preload();
+	gpuds_side_report(&report);
+	values[0] = Int64GetDatum(report.stores);
+	values[1] = Int64GetDatum((int64) report.memory_total);
+	values[2] = Int64GetDatum((int64) report.memory_used);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
 

@@ -94,6 +94,9 @@ typedef struct GpudsIndexSize
 extern void gpuds_index_size(double entries, double distinct, int nwords, uint8 structure,
 							 GpudsIndexSize *size);
 
+/* side_reader.c */
+extern bool gpuds_side_file(Relation index, GpudsFile *file);
+
 /* open.c */
 extern bool gpuds_is_ours(Relation rel);
 extern bool gpuds_is_our_method(Oid method);
@@ -206,11 +209,11 @@ extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetche
 /* index_only.c */
 typedef struct GpudsIndexOnly GpudsIndexOnly;
 extern bool gpuds_can_return(Relation index, int column);
-extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan);
+extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout);
 extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only);
 extern bool gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead);
 extern void gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
-									const GpudsEntry *entry);
+									const GpudsEntry *entry, bool seen);
 extern void gpuds_index_only_reset(GpudsIndexOnly *only);
 extern void gpuds_index_only_end(GpudsIndexOnly *only);
 
@@ -228,6 +231,8 @@ extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
 extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
+extern bool gpuds_scan_reads_side(const IndexOptInfo *index, const List *columns);
+extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, double rows, double visited);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 

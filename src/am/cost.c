@@ -49,6 +49,9 @@
 #define SORT_OPERATORS 0.5
 #define SEARCH_OPERATORS 20
 
+/* Finding the side values of a row (side/side.h), 80 ns: two waits for memory. */
+#define SIDE_OPERATORS 8
+
 /* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
 #define JOURNAL_PASSES 3
 
@@ -224,6 +227,56 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 	return pages * rel->allvisfrac * page_cost / loop_count;
 }
 
+/* Are any of the columns of an index, given by their numbers from 0 on, side columns?  Others numbers may be negative. */
+bool
+gpuds_scan_reads_side(const IndexOptInfo *index, const List *columns)
+{
+	GpudsKeyLayout layout;
+	bool reads = false;
+	Relation rel;
+	ListCell *lc;
+
+	if (index->hypothetical || index->ncolumns == index->nkeycolumns)
+		return false;
+	rel = index_open(index->indexoid, NoLock);
+	gpuds_key_layout(rel, &layout);
+	index_close(rel, NoLock);
+	foreach (lc, columns)
+		reads |= lfirst_int(lc) >= layout.nkeys && gpuds_key_is_side(&layout.column[lfirst_int(lc)]);
+	return reads;
+}
+
+/*
+ * What the side values of so many rows cost, of which visited are looked up in the heap anyway.  Where there can
+ * be no store, all of them are.
+ */
+Cost
+gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, double rows, double visited)
+{
+	double page_cost;
+
+	if (gpuds_include_memory_mb > 0 && !RecoveryInProgress() &&
+		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
+		return rows * SIDE_OPERATORS * cpu_operator_cost;
+	get_tablespace_page_costs(index->rel->reltablespace, &page_cost, NULL);
+	return index_pages_fetched(Max(rows - visited, 0), index->rel->pages, index->pages, root) * page_cost +
+		   rows * cpu_tuple_cost;
+}
+
+/* Of an index-only scan, which returns all columns. */
+static Cost
+returned_side_cost(PlannerInfo *root, const IndexPath *path, double entries)
+{
+	const IndexOptInfo *index = path->indexinfo;
+	List *columns = NIL;
+
+	if (path->path.pathtype != T_IndexOnlyScan || index->ncolumns == index->nkeycolumns)
+		return 0;
+	for (int i = index->nkeycolumns; i < index->ncolumns; i++)
+		columns = lappend_int(columns, i);
+	return gpuds_scan_reads_side(index, columns) ? gpuds_scan_side_cost(root, index, entries, 0) : 0;
+}
+
 /*
  * What it costs to ask an index about so many keys at once, but for the keys; -1: it will read the
  * journal.
@@ -283,6 +336,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	*total = *startup + entries * (cpu_index_tuple_cost * share + nfilters * cpu_operator_cost);
 
 	*total += unmapped_cost(root, path, loop_count, entries);
+	*total += returned_side_cost(root, path, entries);
 	if (from_journal)
 	{
 		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);

@@ -15,6 +15,14 @@
 /* Entries that a first piece has at most, for callers that want a few groups only. */
 #define FIRST_PIECE_ENTRIES 4096
 
+/* Is a measure of what entries do not have?  They have NULL bits. */
+static inline bool
+is_of_side(const GpudsFold *fold, int i)
+{
+	return gpuds_key_is_side(&fold->layout->column[fold->columns[i]]) &&
+		   fold->measures[i].place != fold->measures[i].null_place;
+}
+
 static void
 clear_sum(GpudsFold *fold)
 {
@@ -25,37 +33,55 @@ clear_sum(GpudsFold *fold)
 
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
- * snapshot.  expected: the number of rows, about.  layout and measures must live as long as the fold, which
- * allocates in the current context.
+ * snapshot.  expected: the number of rows, about.  columns says which column each measure is of.  layout,
+ * measures and columns must live as long as the fold, which allocates in the current context.
  *
  * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
  * table is locked, as the whole index is.
  */
 void
 gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout, const Measure *measures,
-				 int nmeasures, const GpudsFoldGroups *groups, double expected)
+				 const int *columns, int nmeasures, const GpudsFoldGroups *groups, double expected)
 {
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
 	fold->scan = scan;
 	fold->nwords = layout->nwords;
 	fold->expected = expected;
+	fold->layout = layout;
 	fold->measures = measures;
+	fold->columns = columns;
 	fold->nmeasures = nmeasures;
 	fold->groups = *groups;
 	gpuds_key_prefix_bits(layout, groups->ncolumns, &fold->group_bits);
 	fold->grouped = groups->ncolumns > 0 || groups->find != NULL;
-	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES;
+	fold->has_side = false;
+	for (int i = 0; i < nmeasures; i++)
+		fold->has_side |= is_of_side(fold, i);
+	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES && !fold->has_side;
 	fold->context = CurrentMemoryContext;
 	memset(&fold->others, 0, sizeof(fold->others));
 	fold->next_other = 0;
 	clear_sum(fold);
 	fold->entries = NULL;
 	fold->seen = NULL;
+	fold->side = NULL;
 	fold->size = fold->n = fold->at = 0;
 	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	gpuds_visible_begin(&fold->visible, scan);
+	gpuds_side_reader_begin(&fold->reader, &fold->visible, layout);
 	gpuds_visible_before_barrier(&fold->visible);
 	gpuds_scan_begin_rows(scan, expected);
+}
+
+static void
+free_room(GpudsFold *fold)
+{
+	if (fold->entries == NULL)
+		return;
+	pfree(fold->entries);
+	pfree(fold->seen);
+	if (fold->side)
+		pfree(fold->side);
 }
 
 /* Makes room for a piece; size: its entries. */
@@ -64,13 +90,11 @@ make_room(GpudsFold *fold, int64 size)
 {
 	if (fold->size >= size)
 		return;
-	if (fold->entries)
-	{
-		pfree(fold->entries);
-		pfree(fold->seen);
-	}
+	free_room(fold);
 	fold->entries = MemoryContextAlloc(fold->context, size * sizeof(GpudsEntry));
 	fold->seen = MemoryContextAlloc(fold->context, size * sizeof(bool));
+	if (fold->has_side)
+		fold->side = MemoryContextAlloc(fold->context, size * fold->layout->side_bytes);
 	fold->size = size;
 }
 
@@ -151,7 +175,7 @@ look_up(GpudsFold *fold)
 	gpuds_visible_end_piece(visible);
 }
 
-/* Leaves in the piece the entries whose rows are seen. */
+/* Leaves in the piece the entries whose rows are seen, with their side values. */
 static void
 keep_seen(GpudsFold *fold)
 {
@@ -163,6 +187,8 @@ keep_seen(GpudsFold *fold)
 			fold->entries[kept++] = fold->entries[i];
 	}
 	fold->n = kept;
+	if (fold->has_side)
+		gpuds_side_reader_piece(&fold->reader, fold->entries, kept, fold->side);
 }
 
 /*
@@ -264,6 +290,25 @@ add_up(const Measure *measure, const GpudsEntry *entries, int64 n, const int nwo
 	*measured = sum;
 }
 
+/* The same of a side column, for entries from number first of the piece on. */
+static void
+add_up_side(const GpudsFold *fold, int i, int64 first, int64 n, Measured *measured)
+{
+	const GpudsKeyColumn column = fold->layout->column[fold->columns[i]];
+	const int bytes = fold->layout->side_bytes;
+	const Measure m = fold->measures[i];
+	Measured sum = *measured;
+
+	for (int64 k = first; k < first + n; k++)
+	{
+		GpudsEntry value;
+
+		gpuds_key_side_entry(&column, fold->nwords, &fold->entries[k], fold->side + k * bytes, &value);
+		measure_add(&sum, &m, &value, 1);
+	}
+	*measured = sum;
+}
+
 /* Adds the piece's entries up to the end of the group. */
 static void
 add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
@@ -273,7 +318,9 @@ add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
 
 	for (int i = 0; i < fold->nmeasures; i++)
 	{
-		if (fold->nwords == 1)
+		if (is_of_side(fold, i))
+			add_up_side(fold, i, fold->at, n, &group->measured[i]);
+		else if (fold->nwords == 1)
 			add_up(&fold->measures[i], entries, n, 1, &group->measured[i]);
 		else
 			add_up(&fold->measures[i], entries, n, 2, &group->measured[i]);
@@ -327,9 +374,5 @@ gpuds_fold_end(GpudsFold *fold)
 {
 	gpuds_visible_end(&fold->visible);
 	gpuds_probe_free_counted(&fold->others);
-	if (fold->entries)
-	{
-		pfree(fold->entries);
-		pfree(fold->seen);
-	}
+	free_room(fold);
 }

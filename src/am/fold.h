@@ -32,8 +32,12 @@ typedef struct GpudsFold
 {
 	IndexScanDesc scan;
 	int nwords;
+	const GpudsKeyLayout *layout;
 	const Measure *measures;
+	const int *columns; /* that the measures are of */
 	int nmeasures;
+	bool has_side; /* some of these are side columns */
+	GpudsSideReader reader;
 	GpudsFoldGroups groups;
 	GpudsEntry group_bits; /* ones where entries of one group agree */
 	GpudsEntry group_last; /* last entry that may be in the group at hand */
@@ -50,6 +54,7 @@ typedef struct GpudsFold
 	/* a piece: entries whose rows are seen, from at on not yet added up */
 	GpudsEntry *entries;
 	bool *seen;
+	uint8 *side; /* side values of those that are seen, if any are wanted */
 	int64 size;
 	int64 n;
 	int64 at;
@@ -67,8 +72,8 @@ typedef struct GpudsFoldGroup
 } GpudsFoldGroup;
 
 extern void gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout,
-							 const Measure *measures, int nmeasures, const GpudsFoldGroups *groups,
-							 double expected);
+							 const Measure *measures, const int *columns, int nmeasures,
+							 const GpudsFoldGroups *groups, double expected);
 extern bool gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group);
 extern void gpuds_fold_end(GpudsFold *fold);
 

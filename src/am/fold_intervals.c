@@ -24,8 +24,8 @@ gpuds_fold_may_measure(const GpudsFold *fold)
 {
 	GpudsInterval interval;
 
-	return fold->nmeasures <= GPUDS_MEASURES && fold->visible.counts && fold->expected >= WORTH_ROWS &&
-		   gpuds_scan_is_interval(fold->scan, &interval);
+	return fold->nmeasures <= GPUDS_MEASURES && !fold->has_side && fold->visible.counts &&
+		   fold->expected >= WORTH_ROWS && gpuds_scan_is_interval(fold->scan, &interval);
 }
 
 /* Adds the rows of entries that the device was not sure of. */

@@ -22,6 +22,7 @@
 struct GpudsIndexOnly
 {
 	GpudsVisible visible;
+	GpudsSideReader side;
 	IndexTuple full;       /* room for a row without NULLs, made again and again */
 	Size full_data;        /* bytes of its columns */
 	IndexTuple with_nulls; /* the last row that had some, or NULL */
@@ -47,14 +48,15 @@ gpuds_can_return(Relation index, int column)
 }
 
 /*
- * For a scan that is to return rows, allocated in the current memory context.
+ * For a scan that is to return rows, allocated in the current memory context.  layout must live as long.
  */
 GpudsIndexOnly *
-gpuds_index_only_begin(IndexScanDesc scan)
+gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
 {
 	GpudsIndexOnly *only = palloc0(sizeof(GpudsIndexOnly));
 
 	gpuds_visible_begin(&only->visible, scan);
+	gpuds_side_reader_begin(&only->side, &only->visible, layout);
 	only->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds index-only scan",
 										  ALLOCSET_SMALL_SIZES);
 	return only;
@@ -117,19 +119,24 @@ form_with_nulls(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnul
 	return only->with_nulls;
 }
 
-/* Sets scan->xs_itup to an entry's row, which lasts until the next one. */
+/*
+ * Sets scan->xs_itup to an entry's row, which lasts until the next one.  seen: the scan's snapshot sees the row; if
+ * it may not, side columns are left out.
+ */
 void
 gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
-						const GpudsEntry *entry)
+						const GpudsEntry *entry, bool seen)
 {
+	const uint8 *side = seen ? gpuds_side_reader_row(&only->side, entry) : NULL;
 	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 	bool has_nulls;
 
-	has_nulls = gpuds_key_decode(layout, entry, rooms, values, isnull);
+	has_nulls = gpuds_key_decode(layout, entry, side, rooms, values, isnull);
 	scan->xs_itup = (has_nulls ? form_with_nulls : form_full)(only, scan->xs_itupdesc, values, isnull);
 	scan->xs_itup->t_tid = scan->xs_heaptid;
+	gpuds_visible_forget_row(&only->visible);
 }
 
 /* Lets pages go. */

@@ -56,6 +56,7 @@
 
 #include "am/am.h"
 #include "journal/journal.h"
+#include "side/side.h"
 
 /* Entries a buffer holds at most: 1.5 MB. */
 #define MAX_BUFFER_ENTRIES 65536
@@ -504,6 +505,24 @@ make_room(GpudsInsertBuffer *buffer, Relation index)
 	buffer->size = size;
 }
 
+/* Puts a row's side values into the index's store, if that has the row's page (S1 in side/side.h). */
+static void
+put_side_values(Relation index, const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
+				ItemPointer tid)
+{
+	uint8 side[GPUDS_SIDE_BYTES];
+	GpudsSideRef ref;
+	GpudsFile file;
+
+	if (!gpuds_side_is_used() || !gpuds_side_file(index, &file))
+		return;
+	gpuds_key_side_encode(layout, values, isnull, side);
+	gpuds_side_enter();
+	if (gpuds_side_find(&file, &ref))
+		(void) gpuds_side_put(&ref, gpuds_tid_bits(tid), side);
+	gpuds_side_leave();
+}
+
 /*
  * aminsert.  Always returns false: the index is never unique.
  *
@@ -525,6 +544,8 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	gpuds_key_encode(&layout, values, isnull, tid, &entry);
 	MemoryContextSwitchTo(old);
 	gpuds_key_scratch_end(&hashes);
+	if (layout.side_bytes > 0)
+		put_side_values(index, &layout, values, isnull, tid);
 	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
 		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
 	{

@@ -394,7 +394,7 @@ prepare_rows(IndexScanDesc scan, GpudsScanState *state)
 	{
 		MemoryContext old = MemoryContextSwitchTo(state->ref.fresh.context);
 
-		state->only = gpuds_index_only_begin(scan);
+		state->only = gpuds_index_only_begin(scan, &state->info.layout);
 		MemoryContextSwitchTo(old);
 	}
 	gpuds_index_only_before_barrier(state->only);
@@ -408,7 +408,7 @@ return_row(IndexScanDesc scan, GpudsScanState *state)
 
 	if (is_planners(scan) || gpuds_index_only_sees(state->only, scan, state->ref.mirror != NULL, &dead))
 	{
-		gpuds_index_only_return(state->only, scan, &state->info.layout, &state->current);
+		gpuds_index_only_return(state->only, scan, &state->info.layout, &state->current, !is_planners(scan));
 		return true;
 	}
 	if (dead && !scan->xactStartedInRecovery)

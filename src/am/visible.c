@@ -352,6 +352,13 @@ gpuds_visible_sort_order(GpudsVisible *visible)
 	sort_words(visible->order, visible->norder);
 }
 
+/* Has pages read ahead for rows that are looked up in order, the one at a place next. */
+void
+gpuds_visible_read_ahead(GpudsVisible *visible, int64 place)
+{
+	read_ahead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+}
+
 /* As gpuds_visible_in_heap for an entry at a place in the order, which is killed if its row is dead. */
 bool
 gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
@@ -359,7 +366,7 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 	bool dead;
 	bool seen;
 
-	read_ahead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+	gpuds_visible_read_ahead(visible, place);
 	seen = gpuds_visible_in_heap(visible, entry->t & ENTRY_TID_MASK, &dead);
 	if (dead && visible->kill_mark.memtable != 0)
 	{

@@ -52,6 +52,7 @@
 #include "storage/buf.h"
 
 #include "am/am.h"
+#include "memtable/memtable.h"
 
 /* Pages of the visibility map that are kept pinned: each is of 255 MB of the heap. */
 #define GPUDS_MAP_PAGES 64
@@ -119,6 +120,7 @@ extern void gpuds_visible_begin_piece(GpudsVisible *visible);
 extern void gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch);
 extern void gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number);
 extern void gpuds_visible_sort_order(GpudsVisible *visible);
+extern void gpuds_visible_read_ahead(GpudsVisible *visible, int64 place);
 extern bool gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
 extern void gpuds_visible_end_piece(GpudsVisible *visible);
 
@@ -159,6 +161,24 @@ extern bool gpuds_scan_find_hits(IndexScanDesc scan, GpudsVisible *visible, Gpud
 /* hits.c */
 extern bool gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
 							GpudsEntry *probes, int64 *n, int64 weight, bool *answers);
+
+/*
+ * side_reader.c: the side values (side/side.h) of rows that the scan's snapshot sees.
+ */
+typedef struct GpudsSideReader
+{
+	GpudsVisible *visible;
+	const GpudsKeyLayout *layout;
+	GpudsFile file;
+	bool stored;                    /* the index may have a store */
+	uint8 values[GPUDS_SIDE_BYTES]; /* of the row that was asked for last */
+} GpudsSideReader;
+
+extern void gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible,
+									const GpudsKeyLayout *layout);
+extern const uint8 *gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry);
+extern void gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int64 n,
+									uint8 *values);
 
 extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n);
 extern void gpuds_visible_reset(GpudsVisible *visible);

@@ -53,6 +53,7 @@ set_measures(GpudsAggregateState *state, Relation index)
 {
 	state->layout = gpuds_index_info(index)->layout;
 	state->measures = palloc(state->ncolumns * sizeof(Measure));
+	state->measured_columns = palloc(state->ncolumns * sizeof(int));
 	state->group.measured = palloc(state->ncolumns * sizeof(Measured));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
@@ -65,6 +66,7 @@ set_measures(GpudsAggregateState *state, Relation index)
 		if (column->measure >= 0)
 			continue;
 		column->measure = state->nmeasures++;
+		state->measured_columns[column->measure] = column->column;
 		if (column->kind == GPUDS_COUNT)
 			gpuds_key_measure_nulls(&state->layout, column->column, &state->measures[column->measure]);
 		else
@@ -99,8 +101,8 @@ begin_fold(GpudsAggregateState *state, IndexScanDesc scan)
 		groups.find = gpuds_bucket_find;
 		groups.arg = &state->bucket;
 	}
-	gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->nmeasures, &groups,
-					 below_of(&state->css)->plan->plan_rows);
+	gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->measured_columns,
+					 state->nmeasures, &groups, below_of(&state->css)->plan->plan_rows);
 	state->folding = true;
 }
 
@@ -195,7 +197,7 @@ next(ScanState *ss)
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	if (has_groups(state) && state->bucket_at < 0)
-		(void) gpuds_key_decode(&state->layout, &state->group.first, state->rooms, values, isnull);
+		(void) gpuds_key_decode(&state->layout, &state->group.first, NULL, state->rooms, values, isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const GpudsAggregateColumn *column = &state->columns[i];

@@ -78,6 +78,7 @@ typedef struct GpudsAggregateState
 	GpudsKeyLayout layout;
 	int nmeasures;
 	Measure *measures;
+	int *measured_columns; /* of the index */
 	GpudsFold fold;
 	GpudsFoldGroup group;
 	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */

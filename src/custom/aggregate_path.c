@@ -348,6 +348,10 @@ set_cost(const GpudsWanted *wanted, IndexPath *below, Path *path, List *columns)
 	foreach (lc, columns)
 		nmeasures += lfirst_int(lc) >= 0;
 	count_cost += nmeasures * MEASURE_OPERATORS * cpu_operator_cost * below->path.rows;
+	if (gpuds_scan_reads_side(below->indexinfo, columns))
+		count_cost += gpuds_scan_side_cost(wanted->root, below->indexinfo, below->path.rows,
+										   below->path.rows *
+											   gpuds_covering_unmapped(below->indexinfo, below->path.parent));
 	path->rows = 1;
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)

@@ -59,6 +59,7 @@ open_index(GpudsJoinState *state)
 	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);
 	state->scan = GpudsIndexBeginscan(heap, state->index, estate->es_snapshot, 0);
 	gpuds_visible_begin(&state->visible, state->scan);
+	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
 	/* Rows that are not looked up have no predicate locks of their own. */
 	if (state->heap_free)
 		PredicateLockRelation(heap, estate->es_snapshot);
@@ -73,6 +74,7 @@ open_index(GpudsJoinState *state)
 				gpuds_can_return(state->index, c + 1))
 			{
 				state->columns[i] = c + 1;
+				state->wants_side |= gpuds_key_is_side(&state->layout.column[c]);
 				break;
 			}
 		}

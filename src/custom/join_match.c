@@ -62,12 +62,15 @@ set_inner_row(GpudsJoinState *state)
 static void
 set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
 {
+	const uint8 *side = NULL;
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 
 	if (state->last_column == 0)
 		return;
-	(void) gpuds_key_decode(&state->layout, entry, state->rooms, values, isnull);
+	if (state->wants_side)
+		side = gpuds_side_reader_row(&state->side, entry);
+	(void) gpuds_key_decode(&state->layout, entry, side, state->rooms, values, isnull);
 	gpuds_join_set_inner(state, values, isnull);
 }
 

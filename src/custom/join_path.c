@@ -64,6 +64,7 @@ typedef struct JoinPlan
 	List *quals;         /* RestrictInfos that hold for each pair of rows */
 	List *others;        /* RestrictInfos that hold for each row of the join */
 	bool heap_free;      /* the index has all columns that are wanted of the inner side */
+	bool reads_side;     /* some of them are side columns */
 	bool keeps;          /* more is wanted of the outer side than the keys */
 	bool right_semi;     /* inner rows are given that have a match */
 	double unique_share; /* of the outer rows that have keys of their own; of a right semijoin */
@@ -134,21 +135,29 @@ add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids 
 	return false;
 }
 
-/* Are a table's columns all that an expression has of it, and does the index return them? */
+/*
+ * Are a table's columns all that an expression has of it, and does the index return them?  *columns: numbers of
+ * the index's columns that it has of it.
+ */
 static bool
-index_returns(const IndexOptInfo *index, Index relid, List *exprs)
+index_returns(const IndexOptInfo *index, Index relid, List *exprs, List **columns)
 {
 	List *vars = pull_var_clause((Node *) exprs,
 								 PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
 	ListCell *lc;
 
+	*columns = NIL;
 	foreach (lc, vars)
 	{
 		const Var *var = lfirst_node(Var, lc);
 		bool found = var->varno != relid;
 
 		for (int i = 0; !found && i < index->ncolumns; i++)
+		{
 			found = index->indexkeys[i] == var->varattno && var->varattno > 0 && index->canreturn[i];
+			if (found)
+				*columns = lappend_int(*columns, i);
+		}
 		if (!found)
 			return false;
 	}
@@ -195,6 +204,7 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 {
 	JoinPlan *plan = palloc0(sizeof(JoinPlan));
 	List *conditions = NIL; /* that pairs must meet */
+	List *columns;
 	int of_join;
 	ListCell *lc;
 
@@ -225,7 +235,9 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	plan->keeps = is_wanted(plan, joinrel, outer->relids);
 	plan->heap_free = index_returns(index, index->rel->relid,
 									list_concat(wanted_above(plan, joinrel),
-												extract_actual_clauses(plan->quals, false)));
+												extract_actual_clauses(plan->quals, false)),
+									&columns);
+	plan->reads_side = plan->heap_free && gpuds_scan_reads_side(index, columns);
 	return plan;
 }
 
@@ -285,6 +297,8 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	/* What one process has read, the others find in the cache. */
 	run += gpuds_covering_heap_cost(root, plan->inner, processes * matches * visited, processes * rounds) /
 		   processes;
+	if (plan->reads_side)
+		run += gpuds_scan_side_cost(root, plan->index, matches, matches * visited);
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
 	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + sorting +

@@ -75,6 +75,8 @@ typedef struct GpudsJoinState
 	Relation index; /* NULL: nothing will be executed, or EvalPlanQual's rows are */
 	IndexScanDesc scan;
 	GpudsVisible visible;
+	GpudsSideReader side;
+	bool wants_side; /* columns of the index that entries do not have */
 	GpudsKeyLayout layout;
 	GpudsKeyProbe probe;
 	GpudsKeyScratch hashes;

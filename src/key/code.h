@@ -246,7 +246,7 @@ gpuds_included_code(const GpudsKeyColumn *column, Datum value)
 
 	/* what is shorter than a Datum may have been widened either way */
 	if (column->by_value)
-		return (uint64) value & gpuds_ones(column->bits);
+		return (uint64) value & gpuds_ones(8 * column->bytes);
 	for (int i = 0; i < column->bytes; i++)
 		code = code << 8 | ((const uint8 *) DatumGetPointer(value))[i];
 	return code;

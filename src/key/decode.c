@@ -129,12 +129,13 @@ decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyRoom *room
 
 /*
  * The values of an entry's columns; NULL for those of a type that is not exact.  rooms, as
- * many as there are columns, is where values lie that are passed by reference.  Allocates
+ * many as there are columns, is where values lie that are passed by reference.  side has the row's side
+ * values; without them (NULL) the values of side columns are left out as NULL, too.  Allocates
  * nothing.  Returns whether any of them is NULL.
  */
 bool
-gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms, Datum *values,
-				 bool *isnull)
+gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const uint8 *side,
+				 GpudsKeyRoom *rooms, Datum *values, bool *isnull)
 {
 	GpudsKeyString key;
 	bool has_nulls = false;
@@ -150,6 +151,14 @@ gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKey
 		if (isnull[i])
 		{
 			has_nulls = true;
+			continue;
+		}
+		if (gpuds_key_is_side(column))
+		{
+			isnull[i] = side == NULL;
+			has_nulls |= isnull[i];
+			if (side)
+				values[i] = gpuds_key_side_get(column, side, &rooms[i]);
 			continue;
 		}
 		code = gpuds_key_get(&key, column->shift, column->bits);

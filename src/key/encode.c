@@ -26,6 +26,8 @@ gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *
 
 		if (isnull[i])
 			gpuds_key_put_null(&key, column);
+		else if (gpuds_key_is_side(column))
+			gpuds_key_put_code(&key, column, 0);
 		else if (i >= layout->nkeys)
 			gpuds_key_put_code(&key, column, gpuds_included_code(column, values[i]));
 		else if (column->kind == GPUDS_KIND_HASHED)

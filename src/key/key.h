@@ -18,6 +18,10 @@
  * follows it, 1 for a NULL.  A type may change to one of the same bytes without the
  * index being built again, so a code must not depend on the type.
  *
+ * Included columns for which a key has no bits left are side columns: the key has their NULL bits only.
+ * Their values are the side values of the entry's row, up to GPUDS_SIDE_BYTES bytes one after the other as
+ * the table has them (NULL: zeros), and are found by its TID (side/side.h).
+ *
  * The string is left-aligned in 72 bits (w0 and the spill, the top byte of t), or, if it is
  * longer, in 136 bits (w0, w1 and the spill).  The bits behind it are zero.  Places in a
  * key are counted from the right end of these 72 or 136 bits: place 0 is the spill's
@@ -27,7 +31,7 @@
  * a hash of its value (hash.c).  Several values have the same code then, so what is found by it is only
  * a candidate, whose value must be looked at (am/recheck.c).
  *
- * Limits: 8 columns, and 136 bits with their NULL bits; both with the included columns.
+ * Limits: 8 columns, the included ones among them; 136 bits with all NULL bits, but without side columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,6 +56,9 @@
 /* The most bytes of a value of an included column. */
 #define GPUDS_INCLUDED_BYTES 16
 
+/* The most bytes of the side values of a row. */
+#define GPUDS_SIDE_BYTES 32
+
 /* A code of up to 128 bits, right-aligned.  palloc aligns to less than 16 bytes. */
 typedef unsigned __int128 GpudsCode pg_attribute_aligned(MAXIMUM_ALIGNOF);
 
@@ -59,7 +66,7 @@ typedef struct GpudsKeyColumn
 {
 	Oid type;         /* base type of the column (opclass input); of included ones what the table has */
 	uint8 kind;       /* GpudsKeyKind, see code.h */
-	uint8 bits;       /* length of the code, 1..128 */
+	uint8 bits;       /* length of the code, 1..128; 0: a side column */
 	uint8 shift;      /* place of the code's lowest bit */
 	uint8 null_shift; /* place of the NULL bit */
 	bool descending;
@@ -72,16 +79,19 @@ typedef struct GpudsKeyColumn
 	/* of an included column */
 	uint8 bytes;
 	bool by_value;
+	/* of a side column */
+	uint8 side_offset; /* among the side values */
 } GpudsKeyColumn;
 
 typedef struct GpudsKeyLayout
 {
-	int nkeys;    /* columns of the key, which come first */
-	int ncolumns; /* the same, and included ones */
-	int nwords;   /* GpudsKeyWords(nbits) */
-	int nbits;    /* codes and NULL bits */
-	bool ordered; /* codes have the order of values; else equality is all that there is */
-	bool hashed;  /* there are columns whose codes are hashes */
+	int nkeys;      /* columns of the key, which come first */
+	int ncolumns;   /* the same, and included ones */
+	int nwords;     /* GpudsKeyWords(nbits) */
+	int nbits;      /* codes and NULL bits */
+	bool ordered;   /* codes have the order of values; else equality is all that there is */
+	bool hashed;    /* there are columns whose codes are hashes */
+	int side_bytes; /* of side values, rounded up to 8; 0: there are no side columns */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
 } GpudsKeyLayout;
 
@@ -136,12 +146,20 @@ gpuds_key_compares_hashes(const GpudsKeyLayout *layout, const ScanKeyData *key)
 		   (key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
 }
 
+/* Is a column's value not in entries? */
+static inline bool
+gpuds_key_is_side(const GpudsKeyColumn *column)
+{
+	return column->bits == 0;
+}
+
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
 extern int gpuds_key_column_bits(Oid type);
 extern int gpuds_key_included_bits(Oid type);
+extern void gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool *side);
 
 /* hash.c */
 
@@ -204,8 +222,46 @@ typedef union GpudsKeyRoom
 	uint8 bytes[GPUDS_INCLUDED_BYTES];
 } GpudsKeyRoom;
 
-extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, GpudsKeyRoom *rooms,
-							 Datum *values, bool *isnull);
+extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const uint8 *side,
+							 GpudsKeyRoom *rooms, Datum *values, bool *isnull);
+
+/* side_values.c */
+extern void gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side);
+extern Datum gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyRoom *room);
+extern void gpuds_key_side_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
+								  uint8 *side);
+
+/*
+ * Makes an entry of one key word that has the value of a side column where gpuds_key_measure says, of the entry
+ * of a row and the row's side values.  The column's values can be measured.
+ */
+static inline void
+gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry *entry, const uint8 *side,
+					 GpudsEntry *as_entry)
+{
+	uint32 four;
+	uint16 two;
+
+	switch (column->bytes)
+	{
+		case sizeof(uint64):
+			memcpy(&as_entry->w0, side + column->side_offset, sizeof(uint64));
+			break;
+		case sizeof(uint32):
+			memcpy(&four, side + column->side_offset, sizeof(four));
+			as_entry->w0 = four;
+			break;
+		case sizeof(uint16):
+			memcpy(&two, side + column->side_offset, sizeof(two));
+			as_entry->w0 = two;
+			break;
+		default:
+			as_entry->w0 = side[column->side_offset];
+			break;
+	}
+	as_entry->w1 = 0;
+	as_entry->t = measure_bits(entry, nwords, column->null_shift, 1) << ENTRY_SPILL_SHIFT;
+}
 
 /* probe_key.c */
 

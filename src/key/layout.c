@@ -219,6 +219,29 @@ gpuds_key_included_bits(Oid type)
 	return can_include(bytes) ? 8 * bytes + 1 : 0;
 }
 
+/*
+ * Which columns are side columns, by the bits that each takes in a key, NULL bit included.  None is if all of
+ * them fit.  Else included columns are put into the key as long as NULL bits are left for those behind.
+ */
+void
+gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool *side)
+{
+	int all = 0;
+	int left = GPUDS_KEY_MAX_BITS;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		all += bits[i];
+		left -= i < nkeys ? bits[i] : 1;
+	}
+	for (int i = 0; i < ncolumns; i++)
+	{
+		side[i] = i >= nkeys && all > GPUDS_KEY_MAX_BITS && bits[i] - 1 > left;
+		if (i >= nkeys && !side[i])
+			left -= bits[i] - 1;
+	}
+}
+
 /* Can a column of kind a be searched for a constant of kind b? */
 bool
 gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
@@ -367,23 +390,44 @@ describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 }
 
 static void
-check_width(Relation index, int i, const GpudsKeyLayout *layout, int bits)
+check_width(Relation index, int i, int bits)
 {
-	if (bits <= GPUDS_KEY_MAX_BITS)
-		return;
-	if (i < layout->nkeys)
+	if (bits > GPUDS_KEY_MAX_BITS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("key of index \"%s\" is too wide at column \"%s\"",
 							   RelationGetRelationName(index), column_name(index, i)),
 						errdetail("A key takes at most %d bytes in at most %d columns.",
 								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
-	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					errmsg("index \"%s\" is too wide at included column \"%s\"",
-						   RelationGetRelationName(index), column_name(index, i)),
-					errdetail("Key and included columns take at most %d bits together, one of them for each "
-							  "column's NULL.",
-							  GPUDS_KEY_MAX_BITS),
-					errhint("Leave the column out, or include it in another index.")));
+}
+
+/* Makes side columns of those that do not fit; bits: what each takes, hashes the least. */
+static void
+place_side_columns(Relation index, const int *bits, GpudsKeyLayout *layout)
+{
+	bool side[GPUDS_KEY_MAX_COLUMNS];
+	int bytes = 0;
+
+	gpuds_key_choose_side(layout->nkeys, layout->ncolumns, bits, side);
+	for (int i = layout->nkeys; i < layout->ncolumns; i++)
+	{
+		GpudsKeyColumn *column = &layout->column[i];
+
+		if (!side[i])
+			continue;
+		column->bits = 0;
+		column->side_offset = bytes;
+		bytes += column->bytes;
+		if (bytes > GPUDS_SIDE_BYTES)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("index \"%s\" is too wide at included column \"%s\"",
+							RelationGetRelationName(index), column_name(index, i)),
+					 errdetail("Beside %d bits for the key and what fits there, included columns take at "
+							   "most %d bytes.",
+							   GPUDS_KEY_MAX_BITS, GPUDS_SIDE_BYTES),
+					 errhint("Leave the column out, or include it in another index.")));
+	}
+	layout->side_bytes = TYPEALIGN(8, bytes);
 }
 
 /* Gives hashes the bits that other columns leave, of which there are so many. */
@@ -439,7 +483,9 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
 				  !RecoveryInProgress();
 	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
-	int least = 0; /* bits, if hashes have the least */
+	int bits[GPUDS_KEY_MAX_COLUMNS]; /* of each column, with its NULL; of hashes the least */
+	int of_key = 0;
+	int least = 0;
 
 	memset(layout, 0, sizeof(*layout));
 	layout->ordered = index->rd_indam->amcanorder;
@@ -461,9 +507,13 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 			describe_key_column(index, i, making, kinds[i], column);
 		else
 			describe_included_column(index, i, column);
-		least += (column->kind == GPUDS_KIND_HASHED ? MIN_HASH_BITS : column->bits) + 1;
-		check_width(index, i, layout, least);
+		bits[i] = (column->kind == GPUDS_KIND_HASHED ? MIN_HASH_BITS : column->bits) + 1;
+		of_key += i < layout->nkeys ? bits[i] : 1;
+		check_width(index, i, of_key);
 	}
+	place_side_columns(index, bits, layout);
+	for (int i = 0; i < layout->ncolumns; i++)
+		least += gpuds_key_is_side(&layout->column[i]) && i >= layout->nkeys ? 1 : bits[i];
 	share_bits(layout, GPUDS_KEY_MAX_BITS - least);
 	for (int i = 0; i < layout->ncolumns; i++)
 		layout->nbits += layout->column[i].bits + 1;

@@ -50,7 +50,19 @@ gpuds_key_can_measure(Oid type)
 		   kind == GPUDS_KIND_PG_LSN;
 }
 
-/* Where a key's or an included column's values are in entries, for one that gpuds_key_can_measure. */
+/* The same of a side column, in what gpuds_key_side_entry makes of its values: one word, and a NULL bit. */
+static void
+place_side(const GpudsKeyColumn *column, Measure *measure)
+{
+	measure->place = ENTRY_SPILL_BITS;
+	measure->bits = 8 * column->bytes;
+	measure->null_place = 0;
+}
+
+/*
+ * Where a key's or an included column's values are in entries, for one that gpuds_key_can_measure.  Those of
+ * side columns are in entries that gpuds_key_side_entry makes.
+ */
 void
 gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure)
 {
@@ -66,8 +78,10 @@ gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure)
 	measure->null_place = column->null_shift;
 	measure->null_bit = (uint8) gpuds_null_bit(column);
 	measure->flip = 0;
+	if (gpuds_key_is_side(column))
+		place_side(column, measure);
 	if (included && is_signed(kind))
-		measure->flip = UINT64CONST(1) << (column->bits - 1);
+		measure->flip = UINT64CONST(1) << (measure->bits - 1);
 	else if (column->descending)
 		measure->flip = (uint64) gpuds_ones(column->bits);
 }

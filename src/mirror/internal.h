@@ -12,9 +12,6 @@
 
 #include "mirror/mirror.h"
 
-/* database_life.c */
-extern TransactionId gpuds_database_life(void);
-
 /* room.c */
 extern size_t gpuds_room_free_bytes(GpudsDeviceKind kind);
 extern bool gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now);

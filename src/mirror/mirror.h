@@ -227,6 +227,9 @@ extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
 
+/* database_life.c */
+extern TransactionId gpuds_database_life(void);
+
 /* count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);

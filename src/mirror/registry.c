@@ -32,6 +32,7 @@
 #include "storage/shmem.h"
 
 #include "mirror/internal.h"
+#include "side/side.h"
 
 /* Slots looked at for one to reuse before the best of them is taken. */
 #define VICTIM_SAMPLE 64
@@ -584,7 +585,7 @@ is_file_gone(const RelFileLocator *locator)
 }
 
 /*
- * Gives up the mirrors of files that are gone: of transactions that were rolled back, of indexes
+ * Gives up the mirrors, and the side values, of files that are gone: of transactions that were rolled back, of indexes
  * that got another file and were not scanned since, and those that nobody could give up in time.
  * Others are at a mirror: it is left to the next call.  Takes the registry lock, one mirror at a time.
  */
@@ -614,6 +615,7 @@ gpuds_mirror_forget_gone(void)
 		if (detached)
 			dispose(mirror);
 	}
+	gpuds_side_forget_gone(is_file_gone);
 }
 
 /*

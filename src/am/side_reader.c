@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * side_reader.c
+ *	  Side values of rows, from the index's store or from the heap.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/tableam.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "utils/rel.h"
+
+#include "am/visible.h"
+#include "side/side.h"
+
+/* Rows that are asked for before the side lock is let go. */
+#define ROWS_UNDER_LOCK 1024
+
+/* Rows whose side values are on their way to the processor while others are copied. */
+#define ROWS_AHEAD 12
+
+/* The file of an index as stores know it; false: it has none. */
+bool
+gpuds_side_file(Relation index, GpudsFile *file)
+{
+	if (gpuds_include_memory_mb == 0 || RecoveryInProgress() || RelationUsesLocalBuffers(index))
+		return false;
+	file->locator = RelationLocator(index);
+	file->file_id = gpuds_index_info(index)->file_id;
+	file->database_life = gpuds_database_life();
+	return true;
+}
+
+/* layout and visible must live as long as the reader.  An index without side columns needs none, and has one. */
+void
+gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible, const GpudsKeyLayout *layout)
+{
+	const Relation heap = visible->scan->heapRelation;
+
+	reader->visible = visible;
+	reader->layout = layout;
+	reader->stored = layout->side_bytes > 0 && heap->rd_tableam == GetHeapamTableAmRoutine() &&
+					 gpuds_side_file(visible->scan->indexRelation, &reader->file);
+}
+
+/*
+ * May rows have their side values from the store?  Not where snapshots expire: the TID of a row that was seen
+ * may be given away then.
+ */
+static bool
+may_be_stored(const GpudsSideReader *reader)
+{
+	return reader->stored && reader->visible->counts;
+}
+
+/* Copies what the store has of a row; false: it has nothing. */
+static bool
+copy_stored(const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
+{
+	const uint8 *stored = gpuds_side_get(ref, tid);
+
+	if (stored)
+		memcpy(values, stored, bytes);
+	return stored != NULL;
+}
+
+/* The same for a single row; *ref becomes the store, which is made if there is none. */
+static bool
+find_stored(const GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref, uint8 *values)
+{
+	bool found;
+
+	gpuds_side_enter();
+	found = gpuds_side_find(&reader->file, ref) && copy_stored(ref, tid, reader->layout->side_bytes, values);
+	gpuds_side_leave();
+	return found;
+}
+
+/* Has the row's page read into the store. */
+static bool
+fill_page(const GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
+{
+	const IndexScanDesc scan = reader->visible->scan;
+	const Form_pg_class table = scan->heapRelation->rd_rel;
+	const double rows_of_page = table->relpages > 0 ? table->reltuples / table->relpages
+													: MaxHeapTuplesPerPage;
+
+	if (ref->slot < 0 && !gpuds_side_make(&reader->file, reader->layout->side_bytes, rows_of_page, ref) &&
+		!(gpuds_side_make_room(ref) &&
+		  gpuds_side_make(&reader->file, reader->layout->side_bytes, rows_of_page, ref)))
+		return false;
+	return gpuds_side_fill(ref, scan->heapRelation, (BlockNumber) (tid >> 16), scan->indexRelation,
+						   reader->layout);
+}
+
+/* The side values of a row as the heap has them. */
+static void
+read_row(const GpudsSideReader *reader, uint64 tid, uint8 *values)
+{
+	const GpudsKeyLayout *layout = reader->layout;
+	const Relation index = reader->visible->scan->indexRelation;
+	bool dead;
+
+	if (!gpuds_visible_in_heap(reader->visible, tid, &dead))
+		elog(ERROR, "the row at (%u,%u) that index \"%s\" leads to is gone", (uint32) (tid >> 16),
+			 (uint32) (tid & 0xFFFF), RelationGetRelationName(index));
+	memset(values, 0, layout->side_bytes);
+	for (int i = layout->nkeys; i < layout->ncolumns; i++)
+	{
+		bool isnull;
+		Datum value;
+
+		if (!gpuds_key_is_side(&layout->column[i]))
+			continue;
+		value = slot_getattr(reader->visible->slot, index->rd_index->indkey.values[i], &isnull);
+		gpuds_key_side_put(&layout->column[i], value, isnull, values);
+	}
+}
+
+static void
+values_of_row(GpudsSideReader *reader, uint64 tid, uint8 *values)
+{
+	if (may_be_stored(reader))
+	{
+		GpudsSideRef ref;
+
+		if (find_stored(reader, tid, &ref, values) ||
+			(fill_page(reader, tid, &ref) && find_stored(reader, tid, &ref, values)))
+			return;
+	}
+	read_row(reader, tid, values);
+}
+
+/*
+ * The side values of the row that an entry leads to, until the next one; NULL: the index has no side columns.
+ * The scan's snapshot must see the row.  May read a page of the heap.
+ */
+const uint8 *
+gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry)
+{
+	if (reader->layout->side_bytes == 0)
+		return NULL;
+	values_of_row(reader, entry->t & ENTRY_TID_MASK, reader->values);
+	return reader->values;
+}
+
+/* Copies what the store has of n rows, and puts those that it has nothing of in the order of the heap. */
+static void
+copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, uint8 *values)
+{
+	const int bytes = reader->layout->side_bytes;
+	GpudsSideRef ref;
+
+	for (int64 first = 0; first < n; first += ROWS_UNDER_LOCK)
+	{
+		const int64 end = Min(first + ROWS_UNDER_LOCK, n);
+		bool missing[ROWS_UNDER_LOCK];
+		bool found;
+
+		CHECK_FOR_INTERRUPTS();
+		gpuds_side_enter();
+		found = gpuds_side_find(&reader->file, &ref);
+		for (int64 i = first; i < end; i++)
+		{
+			if (found && i + ROWS_AHEAD < n)
+				gpuds_side_prefetch(&ref, entries[i + ROWS_AHEAD].t & ENTRY_TID_MASK);
+			missing[i - first] = !found ||
+								 !copy_stored(&ref, entries[i].t & ENTRY_TID_MASK, bytes, values + i * bytes);
+		}
+		if (found && first == 0)
+			gpuds_side_touch(&ref);
+		gpuds_side_leave();
+		for (int64 i = first; i < end; i++)
+		{
+			if (missing[i - first])
+				gpuds_visible_order(reader->visible, entries[i].t & ENTRY_TID_MASK, i);
+		}
+	}
+}
+
+/*
+ * The same of n entries, at most GPUDS_PIECE_ENTRIES: values[i * side_bytes] on are those of the i-th.  Nothing may
+ * be in order to be looked up (visible.h).  Reads pages of the heap in their order.
+ */
+void
+gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int64 n, uint8 *values)
+{
+	GpudsVisible *visible = reader->visible;
+	const int bytes = reader->layout->side_bytes;
+
+	visible->norder = 0;
+	if (may_be_stored(reader))
+		copy_piece(reader, entries, n, values);
+	else
+	{
+		for (int64 i = 0; i < n; i++)
+			gpuds_visible_order(visible, entries[i].t & ENTRY_TID_MASK, i);
+	}
+	gpuds_visible_sort_order(visible);
+	for (int64 place = 0; place < visible->norder; place++)
+	{
+		const int64 i = gpuds_visible_at(visible, place);
+
+		gpuds_visible_read_ahead(visible, place);
+		values_of_row(reader, entries[i].t & ENTRY_TID_MASK, values + i * bytes);
+	}
+	visible->norder = 0;
+	gpuds_visible_forget_row(visible);
+}

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * side_values.c
+ *	  The values of side columns, which entries have no room for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+
+#include "key/code.h"
+
+/* Puts the value of a side column in its place among a row's side values. */
+void
+gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side)
+{
+	GpudsKeyRoom room;
+	const void *bytes = &room;
+
+	if (isnull)
+	{
+		memset(side + column->side_offset, 0, column->bytes);
+		return;
+	}
+	if (column->by_value)
+		store_att_byval(&room, value, column->bytes);
+	else
+		bytes = DatumGetPointer(value);
+	memcpy(side + column->side_offset, bytes, column->bytes);
+}
+
+/* The value of a side column that is not NULL, in *room if it is passed by reference. */
+Datum
+gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyRoom *room)
+{
+	memcpy(room->bytes, side + column->side_offset, column->bytes);
+	return fetch_att(room->bytes, column->by_value, column->bytes);
+}
+
+/* The side values of a row, layout->side_bytes bytes, of the values of all columns of the index. */
+void
+gpuds_key_side_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull, uint8 *side)
+{
+	memset(side, 0, layout->side_bytes);
+	for (int i = layout->nkeys; i < layout->ncolumns; i++)
+	{
+		if (gpuds_key_is_side(&layout->column[i]))
+			gpuds_key_side_put(&layout->column[i], values[i], isnull[i], side);
+	}
+}

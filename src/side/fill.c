@@ -1,0 +1,175 @@
+/*-------------------------------------------------------------------------
+ *
+ * fill.c
+ *	  Makes pages of a table present in a store of side values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/htup_details.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+
+#include "side/side.h"
+
+/* A page of the table that is read. */
+typedef struct SidePage
+{
+	Relation heap;
+	Relation index;
+	const GpudsKeyLayout *layout;
+	Page page;
+	BlockNumber block;
+} SidePage;
+
+/* The side values of one version of a row. */
+static void
+values_of_version(const SidePage *page, HeapTuple tuple, uint8 *values)
+{
+	const GpudsKeyLayout *layout = page->layout;
+
+	memset(values, 0, layout->side_bytes);
+	for (int i = layout->nkeys; i < layout->ncolumns; i++)
+	{
+		bool isnull;
+		Datum value;
+
+		if (!gpuds_key_is_side(&layout->column[i]))
+			continue;
+		value = heap_getattr(tuple, page->index->rd_index->indkey.values[i], RelationGetDescr(page->heap),
+							 &isnull);
+		gpuds_key_side_put(&layout->column[i], value, isnull, values);
+	}
+}
+
+/* The version at an offset, if there is one. */
+static bool
+version_at(const SidePage *page, OffsetNumber offset, HeapTuple tuple)
+{
+	ItemId item;
+
+	if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page->page))
+		return false;
+	item = PageGetItemId(page->page, offset);
+	if (!ItemIdIsNormal(item))
+		return false;
+	tuple->t_data = (HeapTupleHeader) PageGetItem(page->page, item);
+	tuple->t_len = ItemIdGetLength(item);
+	tuple->t_tableOid = RelationGetRelid(page->heap);
+	ItemPointerSet(&tuple->t_self, page->block, offset);
+	return true;
+}
+
+/*
+ * The side values of the rows of a chain that begins at an offset; false: its versions differ (S2).  What a
+ * chain without versions has is zeros.
+ */
+static bool
+values_of_chain(const SidePage *page, OffsetNumber offset, uint8 *values)
+{
+	TransactionId updater = InvalidTransactionId;
+	bool first = true;
+	HeapTupleData tuple;
+
+	memset(values, 0, page->layout->side_bytes);
+	while (version_at(page, offset, &tuple))
+	{
+		uint8 others[GPUDS_SIDE_BYTES];
+
+		/* Another row may have the place of a version that is gone. */
+		if (TransactionIdIsValid(updater) &&
+			!TransactionIdEquals(updater, HeapTupleHeaderGetXmin(tuple.t_data)))
+			break;
+		values_of_version(page, &tuple, first ? values : others);
+		if (!first && memcmp(values, others, page->layout->side_bytes) != 0)
+			return false;
+		if (!HeapTupleHeaderIsHotUpdated(tuple.t_data))
+			break;
+		first = false;
+		updater = HeapTupleHeaderGetUpdateXid(tuple.t_data);
+		offset = ItemPointerGetOffsetNumber(&tuple.t_data->t_ctid);
+	}
+	return true;
+}
+
+/* Where the chain begins that an entry with this offset leads to; 0: there can be no entry. */
+static OffsetNumber
+beginning_of_chain(const SidePage *page, OffsetNumber offset)
+{
+	ItemId item = PageGetItemId(page->page, offset);
+
+	if (ItemIdIsRedirected(item))
+		return ItemIdGetRedirect(item);
+	if (!ItemIdIsNormal(item) || HeapTupleHeaderIsHeapOnly((HeapTupleHeader) PageGetItem(page->page, item)))
+		return InvalidOffsetNumber;
+	return offset;
+}
+
+/* The side values of all rows at offsets up to most; false: the page must stay absent. */
+static bool
+values_of_page(const SidePage *page, int most, uint8 *values)
+{
+	const int last = Min(most, (int) PageGetMaxOffsetNumber(page->page));
+
+	for (OffsetNumber offset = FirstOffsetNumber; (int) offset <= last; offset++)
+	{
+		OffsetNumber begin = beginning_of_chain(page, offset);
+
+		if (begin != InvalidOffsetNumber &&
+			!values_of_chain(page, begin, values + (offset - FirstOffsetNumber) * page->layout->side_bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Is there memory for a page?  *per_page: rows that it has room for. */
+static bool
+has_room(const GpudsSideRef *ref, BlockNumber block, int *per_page)
+{
+	bool has;
+
+	gpuds_side_enter();
+	has = gpuds_side_make_page(ref, block, per_page) != NULL;
+	gpuds_side_leave();
+	return has;
+}
+
+/*
+ * Makes a page of the table present in a store of its index, unless it is a page that must stay absent or there
+ * is no memory; then false.  Reads the page, and takes its lock in shared mode.
+ */
+bool
+gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relation index,
+				const GpudsKeyLayout *layout)
+{
+	SidePage page = { .heap = heap, .index = index, .layout = layout, .block = block };
+	uint8 values[MaxHeapTuplesPerPage * GPUDS_SIDE_BYTES];
+	Buffer buffer;
+	bool filled;
+	int per_page;
+
+	if (!has_room(ref, block, &per_page) && !(gpuds_side_make_room(ref) && has_room(ref, block, &per_page)))
+		return false;
+	memset(values, 0, (size_t) per_page * layout->side_bytes);
+	buffer = ReadBuffer(heap, block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page.page = BufferGetPage(buffer);
+	filled = values_of_page(&page, per_page, values);
+	if (filled)
+	{
+		uint8 *place;
+
+		gpuds_side_enter();
+		place = gpuds_side_make_page(ref, block, &per_page);
+		if (place)
+		{
+			memcpy(place, values, (size_t) per_page * layout->side_bytes);
+			gpuds_side_set_present(ref, block);
+		}
+		filled = place != NULL;
+		gpuds_side_leave();
+	}
+	UnlockReleaseBuffer(buffer);
+	return filled;
+}

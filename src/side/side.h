@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * side.h
+ *	  Side values: what rows have in included columns that entries have no room for.
+ *
+ * The truth about side values is the table.  An index may have a store: a copy of the side values of some
+ * pages of its table, in shared memory, found by TID.  It saves visits to the heap, may lack any page, and
+ * may be lost at any time.
+ *
+ * A page of the table is present in a store or absent from it.  A reader that finds it absent reads the page
+ * and makes it present (fill.c).  Whoever inserts an entry puts its row's side values in if the page is
+ * present (gpuds_side_put), after the row is in the heap and before anybody can find the entry.
+ *
+ *	  S1	If a page is present, the store has the side values of each row of it that has an entry and that
+ *			some snapshot sees or may come to see.
+ *
+ *			A page becomes present under its buffer's lock.  A row that is in it by then was read with it; the
+ *			inserter of a later one finds it present.  A row keeps its TID, and as long as it has an entry
+ *			its values: an update of an included column is no HOT update.  The TID of a row that a
+ *			snapshot sees is not given away.
+ *
+ *	  S2	What a chain of HOT updates that is older than the index has at its beginning may not be what the
+ *			index was built of.  So a page with a chain whose versions differ in side columns stays absent.
+ *
+ * What a store has of other TIDs means nothing.  On a standby nobody puts values in, so there are no stores
+ * there, nor for temporary tables; their side values are read from the heap.
+ *
+ * A store is of an index file, as a mirror is.  Its memory is in chunks:
+ *
+ *	  root		one chunk of references to directories
+ *	  directory	a chunk of references to parts
+ *	  part		the side values of as many pages as fit: a word for each page that says whether it is present,
+ *				then for each page values of offsets 1 to per_page
+ *
+ * Rows at higher offsets, and pages behind what a root reaches, are never stored.
+ *
+ * Locks.  Who reads or writes a store's memory holds one of the side locks in shared mode, from before the
+ * store was found (gpuds_side_enter) until it is through (gpuds_side_leave): a few memory accesses for each
+ * row, no I/O, no error.  Who drops a store withdraws it from the list, and then takes and releases each of the
+ * side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held when a
+ * side lock is taken, and never the other way round.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_SIDE_H
+#define GPUDS_SIDE_H
+
+#include "storage/block.h"
+#include "utils/rel.h"
+
+#include "gpuds.h"
+#include "key/key.h"
+#include "memtable/memtable.h"
+
+/* store.c */
+
+/* LWLocks, for RequestNamedLWLockTranche */
+#define GPUDS_SIDE_LOCKS 17
+
+extern Size gpuds_side_shmem_size(void);
+extern void gpuds_side_shmem_init(void);
+
+/* A store that was found: good for what it says until gpuds_side_leave, a hint thereafter. */
+typedef struct GpudsSideRef
+{
+	int slot; /* negative: there is none */
+	uint64 serial;
+} GpudsSideRef;
+
+extern void gpuds_side_enter(void);
+extern void gpuds_side_leave(void);
+
+/* The caller has entered. */
+extern bool gpuds_side_find(const GpudsFile *file, GpudsSideRef *ref);
+extern void gpuds_side_touch(const GpudsSideRef *ref);
+extern void gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid);
+extern const uint8 *gpuds_side_get(const GpudsSideRef *ref, uint64 tid);
+extern bool gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values);
+extern uint8 *gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, int *per_page);
+extern void gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block);
+
+/* The caller has not. */
+extern bool gpuds_side_make(const GpudsFile *file, int bytes, double rows_of_page, GpudsSideRef *ref);
+extern bool gpuds_side_make_room(const GpudsSideRef *ref);
+extern bool gpuds_side_is_used(void);
+extern void gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator));
+
+/* What there is to tell of all stores. */
+typedef struct GpudsSideReport
+{
+	int64 stores;
+	size_t memory_total; /* bytes */
+	size_t memory_used;
+} GpudsSideReport;
+
+extern void gpuds_side_report(GpudsSideReport *report);
+
+/* fill.c */
+extern bool gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relation index,
+							const GpudsKeyLayout *layout);
+
+#endif /* GPUDS_SIDE_H */

@@ -1,0 +1,590 @@
+/*-------------------------------------------------------------------------
+ *
+ * store.c
+ *	  The stores of side values: which index file has one, and their memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "side/side.h"
+
+/* Stores that there can be at a time. */
+#define NSTORES 1024
+
+/* Side locks; one more lock is the list's. */
+#define NLOCKS (GPUDS_SIDE_LOCKS - 1)
+
+#define CHUNK_BYTES (16 * 1024)
+#define CHUNK_REFS (CHUNK_BYTES / sizeof(pg_atomic_uint32))
+
+/* Chunks that a store has at least: root, directory, part. */
+#define LEAST_CHUNKS 3
+
+/* A store that was read so lately keeps its memory. */
+#define STORE_REST_MS 10000
+
+/* Rows of a page that there is room for, at least. */
+#define LEAST_PER_PAGE 16
+
+/* References are numbers of chunks, from 1 on; 0: there is none. */
+typedef struct SideStore
+{
+	pg_atomic_uint64 serial; /* 0: the slot is free, unless it is being dropped */
+	bool dropping;           /* with serial 0: its memory is being given back; under the list's lock */
+	GpudsFile file;
+	uint32 root;
+	uint16 bytes;    /* of the side values of a row */
+	uint16 per_page; /* rows of a page that there is room for */
+	uint16 pages_of_part;
+	pg_atomic_uint64 used; /* when it was read last, ms */
+} SideStore;
+
+typedef struct SideShared
+{
+	slock_t lock; /* of the free list */
+	uint32 free;  /* first free chunk, of those that were used before */
+	uint32 fresh; /* chunks used so far */
+	uint32 taken;
+	uint64 last_serial;
+	pg_atomic_uint64 moves; /* changes of the list of stores */
+	pg_atomic_uint32 nstores;
+	SideStore stores[NSTORES];
+} SideShared;
+
+static SideShared *shared;
+static char *chunks;
+static uint32 nchunks;
+static LWLockPadded *locks; /* NLOCKS side locks, then that of the list */
+
+static LWLock *
+list_lock(void)
+{
+	return &locks[NLOCKS].lock;
+}
+
+static LWLock *
+my_side_lock(void)
+{
+	return &locks[MyProcPid % NLOCKS].lock;
+}
+
+static size_t
+memory_bytes(void)
+{
+	return (size_t) gpuds_include_memory_mb * 1024 * 1024;
+}
+
+/* Shared memory that stores need, in bytes. */
+Size
+gpuds_side_shmem_size(void)
+{
+	return add_size(add_size(MAXALIGN(sizeof(SideShared)), PG_CACHE_LINE_SIZE), memory_bytes());
+}
+
+/* Creates or finds it.  The caller holds AddinShmemInitLock. */
+void
+gpuds_side_shmem_init(void)
+{
+	bool found;
+
+	shared = ShmemInitStruct("gpuds side values", gpuds_side_shmem_size(), &found);
+	chunks = (char *) CACHELINEALIGN((char *) shared + MAXALIGN(sizeof(SideShared)));
+	nchunks = (uint32) (memory_bytes() / CHUNK_BYTES);
+	locks = GetNamedLWLockTranche("gpuds_side");
+	if (found)
+		return;
+	SpinLockInit(&shared->lock);
+	shared->free = shared->fresh = shared->taken = 0;
+	shared->last_serial = 0;
+	pg_atomic_init_u64(&shared->moves, 1);
+	pg_atomic_init_u32(&shared->nstores, 0);
+	for (int i = 0; i < NSTORES; i++)
+	{
+		pg_atomic_init_u64(&shared->stores[i].serial, 0);
+		shared->stores[i].dropping = false;
+		pg_atomic_init_u64(&shared->stores[i].used, 0);
+	}
+}
+
+/*
+ * Chunks
+ */
+
+static char *
+chunk_at(uint32 ref)
+{
+	return chunks + (size_t) (ref - 1) * CHUNK_BYTES;
+}
+
+/* A chunk of zeros, or 0. */
+static uint32
+take_chunk(void)
+{
+	uint32 ref = 0;
+
+	SpinLockAcquire(&shared->lock);
+	if (shared->free != 0)
+	{
+		ref = shared->free;
+		memcpy(&shared->free, chunk_at(ref), sizeof(shared->free));
+	}
+	else if (shared->fresh < nchunks)
+		ref = ++shared->fresh;
+	shared->taken += ref != 0;
+	SpinLockRelease(&shared->lock);
+	if (ref != 0)
+		memset(chunk_at(ref), 0, CHUNK_BYTES);
+	return ref;
+}
+
+static void
+give_chunk(uint32 ref)
+{
+	SpinLockAcquire(&shared->lock);
+	memcpy(chunk_at(ref), &shared->free, sizeof(shared->free));
+	shared->free = ref;
+	shared->taken--;
+	SpinLockRelease(&shared->lock);
+}
+
+static pg_atomic_uint32 *
+refs_of(uint32 ref)
+{
+	return (pg_atomic_uint32 *) chunk_at(ref);
+}
+
+/* What a place of a root or directory leads to; made: if it leads nowhere, to a new chunk; 0: nowhere. */
+static uint32
+follow(pg_atomic_uint32 *place, bool made)
+{
+	uint32 ref = pg_atomic_read_u32(place);
+	uint32 mine;
+
+	if (ref != 0 || !made)
+	{
+		pg_read_barrier();
+		return ref;
+	}
+	mine = take_chunk();
+	if (mine == 0)
+		return 0;
+	if (pg_atomic_compare_exchange_u32(place, &ref, mine))
+		return mine;
+	give_chunk(mine);
+	return ref;
+}
+
+/* The part that has a page of the table, or NULL. */
+static char *
+find_part(const SideStore *store, BlockNumber block, bool made)
+{
+	const uint32 part = block / store->pages_of_part;
+	uint32 ref;
+
+	if (part / CHUNK_REFS >= CHUNK_REFS)
+		return NULL;
+	ref = follow(&refs_of(store->root)[part / CHUNK_REFS], made);
+	if (ref != 0)
+		ref = follow(&refs_of(ref)[part % CHUNK_REFS], made);
+	return ref == 0 ? NULL : chunk_at(ref);
+}
+
+static pg_atomic_uint32 *
+present_of(const SideStore *store, char *part, BlockNumber block)
+{
+	return (pg_atomic_uint32 *) part + block % store->pages_of_part;
+}
+
+static uint8 *
+values_of(const SideStore *store, char *part, BlockNumber block)
+{
+	char *first = part + MAXALIGN(store->pages_of_part * sizeof(pg_atomic_uint32));
+
+	return (uint8 *) first + (size_t) (block % store->pages_of_part) * store->per_page * store->bytes;
+}
+
+/*
+ * The list
+ */
+
+/* Nobody drops a store until gpuds_side_leave.  Interrupts are held. */
+void
+gpuds_side_enter(void)
+{
+	LWLockAcquire(my_side_lock(), LW_SHARED);
+}
+
+void
+gpuds_side_leave(void)
+{
+	LWLockRelease(my_side_lock());
+}
+
+/* Is there any store? */
+bool
+gpuds_side_is_used(void)
+{
+	return pg_atomic_read_u32(&shared->nstores) > 0;
+}
+
+static bool
+is_same_file(const GpudsFile *a, const GpudsFile *b)
+{
+	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id &&
+		   a->database_life == b->database_life;
+}
+
+/* Stores that this backend has found or missed lately, by file. */
+#define NREMEMBERED 64
+static struct
+{
+	GpudsFile file;
+	uint64 moves; /* as of the search; 0: nothing is remembered */
+	GpudsSideRef ref;
+} remembered[NREMEMBERED];
+
+/* Looks through the list, whose lock the caller holds. */
+static void
+search(const GpudsFile *file, GpudsSideRef *ref)
+{
+	ref->slot = -1;
+	ref->serial = 0;
+	for (int i = 0; i < NSTORES; i++)
+	{
+		uint64 serial = pg_atomic_read_u64(&shared->stores[i].serial);
+
+		if (serial != 0 && is_same_file(&shared->stores[i].file, file))
+		{
+			ref->slot = i;
+			ref->serial = serial;
+			return;
+		}
+	}
+}
+
+/*
+ * The store of a file; false: it has none.  Takes the list's lock in shared mode, unless nothing has changed
+ * since it was asked last.
+ */
+bool
+gpuds_side_find(const GpudsFile *file, GpudsSideRef *ref)
+{
+	const int at = (int) (file->locator.relNumber % NREMEMBERED);
+	uint64 moves = pg_atomic_read_u64(&shared->moves);
+
+	pg_read_barrier();
+	if (remembered[at].moves != moves || !is_same_file(&remembered[at].file, file))
+	{
+		LWLockAcquire(list_lock(), LW_SHARED);
+		remembered[at].moves = pg_atomic_read_u64(&shared->moves);
+		remembered[at].file = *file;
+		search(file, &remembered[at].ref);
+		LWLockRelease(list_lock());
+	}
+	*ref = remembered[at].ref;
+	return ref->slot >= 0;
+}
+
+/* The store that a reference names, if it is still there. */
+static SideStore *
+store_of(const GpudsSideRef *ref)
+{
+	SideStore *store;
+
+	if (ref->slot < 0)
+		return NULL;
+	store = &shared->stores[ref->slot];
+	return pg_atomic_read_u64(&store->serial) == ref->serial ? store : NULL;
+}
+
+static uint64
+now_ms(void)
+{
+	return (uint64) (GetCurrentTimestamp() / 1000);
+}
+
+/* Gives back the memory of a store that nobody can find. */
+static void
+free_store(const SideStore *store)
+{
+	pg_atomic_uint32 *root = refs_of(store->root);
+
+	for (uint32 i = 0; i < CHUNK_REFS; i++)
+	{
+		uint32 directory = pg_atomic_read_u32(&root[i]);
+
+		if (directory == 0)
+			continue;
+		for (uint32 k = 0; k < CHUNK_REFS; k++)
+		{
+			uint32 part = pg_atomic_read_u32(&refs_of(directory)[k]);
+
+			if (part != 0)
+				give_chunk(part);
+		}
+		give_chunk(directory);
+	}
+	give_chunk(store->root);
+}
+
+/* Drops a store, if it is still there.  The caller has not entered. */
+static void
+drop(int slot, uint64 serial)
+{
+	SideStore *store = &shared->stores[slot];
+
+	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
+	if (pg_atomic_read_u64(&store->serial) != serial)
+	{
+		LWLockRelease(list_lock());
+		return;
+	}
+	store->dropping = true;
+	pg_atomic_write_u64(&store->serial, 0);
+	pg_atomic_fetch_add_u64(&shared->moves, 1);
+	LWLockRelease(list_lock());
+	/* Whoever holds a side lock may take the list's, so this is no moment to hold that. */
+	for (int i = 0; i < NLOCKS; i++)
+	{
+		LWLockAcquire(&locks[i].lock, LW_EXCLUSIVE);
+		LWLockRelease(&locks[i].lock);
+	}
+	free_store(store);
+	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
+	store->dropping = false;
+	pg_atomic_fetch_sub_u32(&shared->nstores, 1);
+	LWLockRelease(list_lock());
+}
+
+/*
+ * Drops the store that was not read for longest, but for one, if any was not read for a while; false: none
+ * was.
+ */
+static bool
+drop_oldest(const GpudsSideRef *but)
+{
+	uint64 oldest = now_ms() - STORE_REST_MS;
+	uint64 serial = 0;
+	int slot = -1;
+
+	for (int i = 0; i < NSTORES; i++)
+	{
+		SideStore *store = &shared->stores[i];
+		uint64 its = pg_atomic_read_u64(&store->serial);
+
+		if (its != 0 && (i != but->slot || its != but->serial) && pg_atomic_read_u64(&store->used) < oldest)
+		{
+			oldest = pg_atomic_read_u64(&store->used);
+			serial = its;
+			slot = i;
+		}
+	}
+	if (slot < 0)
+		return false;
+	drop(slot, serial);
+	return true;
+}
+
+/* Makes room for a store that found none; false: others need theirs.  The caller has not entered. */
+bool
+gpuds_side_make_room(const GpudsSideRef *ref)
+{
+	return drop_oldest(ref);
+}
+
+/* Stores of other files that had the same number. */
+static void
+drop_namesakes(const GpudsFile *file)
+{
+	for (int i = 0; i < NSTORES; i++)
+	{
+		SideStore *store = &shared->stores[i];
+		uint64 serial = pg_atomic_read_u64(&store->serial);
+		bool namesake;
+
+		if (serial == 0)
+			continue;
+		LWLockAcquire(list_lock(), LW_SHARED);
+		namesake = pg_atomic_read_u64(&store->serial) == serial &&
+				   RelFileLocatorEquals(store->file.locator, file->locator) &&
+				   !is_same_file(&store->file, file);
+		LWLockRelease(list_lock());
+		if (namesake)
+			drop(i, serial);
+	}
+}
+
+/*
+ * The store of a file, for rows of so many bytes (a multiple of 8); it is made if there is none.  False: there is
+ * no memory.
+ */
+bool
+gpuds_side_make(const GpudsFile *file, int bytes, double rows_of_page, GpudsSideRef *ref)
+{
+	SideStore *store = NULL;
+	int per_page;
+
+	if (nchunks < LEAST_CHUNKS)
+		return false;
+	drop_namesakes(file);
+	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
+	search(file, ref);
+	for (int i = 0; i < NSTORES && ref->slot < 0 && store == NULL; i++)
+	{
+		if (pg_atomic_read_u64(&shared->stores[i].serial) == 0 && !shared->stores[i].dropping)
+			store = &shared->stores[i];
+	}
+	if (store)
+		store->root = take_chunk();
+	if (store && store->root != 0)
+	{
+		/* updates and deletes leave line pointers behind */
+		per_page = (int) Min(1.25 * rows_of_page + LEAST_PER_PAGE, MaxHeapTuplesPerPage);
+		per_page = Min(per_page, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
+		store->file = *file;
+		store->bytes = (uint16) bytes;
+		store->per_page = (uint16) per_page;
+		store->pages_of_part = (uint16) ((CHUNK_BYTES - MAXIMUM_ALIGNOF) /
+										 (per_page * bytes + (int) sizeof(pg_atomic_uint32)));
+		pg_atomic_write_u64(&store->used, now_ms());
+		ref->slot = (int) (store - shared->stores);
+		ref->serial = ++shared->last_serial;
+		pg_atomic_fetch_add_u32(&shared->nstores, 1);
+		pg_write_barrier();
+		pg_atomic_write_u64(&store->serial, ref->serial);
+		/* a full barrier: see S1 */
+		pg_atomic_fetch_add_u64(&shared->moves, 1);
+	}
+	LWLockRelease(list_lock());
+	return ref->slot >= 0;
+}
+
+/* Notes that a store is read. */
+void
+gpuds_side_touch(const GpudsSideRef *ref)
+{
+	SideStore *store = store_of(ref);
+	uint64 now = now_ms();
+
+	/* seldom, because readers share the cache line */
+	if (store && now - pg_atomic_read_u64(&store->used) > STORE_REST_MS / 4)
+		pg_atomic_write_u64(&store->used, now);
+}
+
+/*
+ * The side values of the row at a TID, or NULL: they are not there.  They are right if a snapshot that the
+ * caller holds sees the row.
+ */
+const uint8 *
+gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
+{
+	const BlockNumber block = (BlockNumber) (tid >> 16);
+	const int offset = (int) (tid & 0xFFFF);
+	SideStore *store = store_of(ref);
+	char *part;
+
+	if (store == NULL || offset > store->per_page)
+		return NULL;
+	part = find_part(store, block, false);
+	if (part == NULL || pg_atomic_read_u32(present_of(store, part, block)) == 0)
+		return NULL;
+	pg_read_barrier();
+	return values_of(store, part, block) + (offset - 1) * store->bytes;
+}
+
+/* Has the processor fetch what gpuds_side_get will look at. */
+void
+gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid)
+{
+	const BlockNumber block = (BlockNumber) (tid >> 16);
+	const SideStore *store = store_of(ref);
+	char *part = store ? find_part(store, block, false) : NULL;
+
+	if (part == NULL)
+		return;
+	__builtin_prefetch(present_of(store, part, block));
+	__builtin_prefetch(values_of(store, part, block) + ((tid & 0xFFFF) - 1) * store->bytes);
+}
+
+/* Puts the side values of a row in whose page is present; false: it is not. */
+bool
+gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values)
+{
+	uint8 *place = (uint8 *) gpuds_side_get(ref, tid);
+
+	if (place == NULL)
+		return false;
+	memcpy(place, values, shared->stores[ref->slot].bytes);
+	return true;
+}
+
+/*
+ * Where the side values of a page's rows at offsets 1 to *per_page belong; NULL: there is no memory, or no
+ * place for the page, or no store.
+ */
+uint8 *
+gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, int *per_page)
+{
+	SideStore *store = store_of(ref);
+	char *part;
+
+	if (store == NULL)
+		return NULL;
+	part = find_part(store, block, true);
+	if (part == NULL)
+		return NULL;
+	*per_page = store->per_page;
+	return values_of(store, part, block);
+}
+
+/* The page's values are there; the caller has made it, and holds its buffer's lock. */
+void
+gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block)
+{
+	SideStore *store = store_of(ref);
+
+	pg_write_barrier();
+	pg_atomic_write_u32(present_of(store, find_part(store, block, false), block), 1);
+}
+
+/* Drops the stores of files that are gone. */
+void
+gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator))
+{
+	if (!gpuds_side_is_used())
+		return;
+	for (int i = 0; i < NSTORES; i++)
+	{
+		SideStore *store = &shared->stores[i];
+		RelFileLocator locator;
+		uint64 serial;
+
+		if (pg_atomic_read_u64(&store->serial) == 0)
+			continue;
+		LWLockAcquire(list_lock(), LW_SHARED);
+		serial = pg_atomic_read_u64(&store->serial);
+		locator = store->file.locator;
+		LWLockRelease(list_lock());
+		if (serial != 0 && is_gone(&locator))
+			drop(i, serial);
+	}
+}
+
+void
+gpuds_side_report(GpudsSideReport *report)
+{
+	report->stores = pg_atomic_read_u32(&shared->nstores);
+	report->memory_total = (size_t) nchunks * CHUNK_BYTES;
+	SpinLockAcquire(&shared->lock);
+	report->memory_used = (size_t) shared->taken * CHUNK_BYTES;
+	SpinLockRelease(&shared->lock);
+}
