@@ -99,6 +99,10 @@ INSERT INTO bench.work VALUES
 	(22, 'sums', 'sums_100', 'numeric', 'SELECT sum(v) FROM t WHERE k >= 0'),
 	(23, 'sums', 'sums_days', 'numeric',
 	 'SELECT sum(c * s) FROM (SELECT date_trunc(''day'', at), count(*) AS c, sum(v) AS s FROM t GROUP BY 1) q');
+-- With indexes that include at and v
+INSERT INTO bench.work
+SELECT place + 10, 'wide', replace(name, 'sums', 'wide'), type, statement FROM bench.work WHERE name IN ('sums_any', 'sums_10', 'sums_100');
+INSERT INTO bench.work SELECT 33, 'wide', 'wide_join', type, statement FROM bench.work WHERE name = 'inner';
 
 /*
  * Each statement as a function, which leaves its milliseconds in the setting bench.ms.

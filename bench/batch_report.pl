@@ -100,6 +100,10 @@ my @works = (
 	[ 'sums', 'sums_10', 'sum(v), included, of 10 % of the keys', 'sum 10 %' ],
 	[ 'sums', 'sums_100', 'sum(v), included, of all keys', 'sum all' ],
 	[ 'sums', 'sums_days', 'count(*) and sum(v) by date_trunc of a timestamptz', 'by days' ],
+	[ 'wide', 'wide_any', "sum(v), included second, of `= ANY` of $keys keys", 'sum = ANY, 2nd' ],
+	[ 'wide', 'wide_10', 'sum(v), included second, of 10 % of the keys', 'sum 10 %, 2nd' ],
+	[ 'wide', 'wide_100', 'sum(v), included second, of all keys', 'sum all, 2nd' ],
+	[ 'wide', 'wide_join', 'join, sum(t.v), included second', 'join, 2nd' ],
 	[ 'lookup', 'one_row', 'prepared lookup, 1 client', 'lookup' ],
 	[ 'lookup', 'one_count', 'prepared count(*) of one key, 1 client', 'count of one' ]);
 

@@ -138,6 +138,7 @@ $(cat "$work/log/initdb")"
 		if [ "$am" != btree ]; then
 			echo "shared_preload_libraries = 'gpuds'"
 			echo "gpuds.host_memory = $((memory / 8 < 3072 ? memory / 8 : 3072))MB"
+			echo "gpuds.include_memory = $((memory / 8 < 2048 ? memory / 8 : 2048))MB"
 		fi
 		for setting in "$@"; do
 			echo "$setting"

@@ -49,15 +49,17 @@ sub version
 	return $node->safe_psql('postgres', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'");
 }
 
-# What pg_upgrade wrote into its logs
+# The ends of what pg_upgrade wrote into its logs
 sub show_logs
 {
 	my ($dir) = @_;
 
 	for my $file (glob("$dir/*/log/*.log $dir/*/*.txt"))
 	{
+		my @lines = split(/\n/, slurp_file($file));
+
 		note("$file:");
-		note(slurp_file($file));
+		note($_) for splice(@lines, @lines > 10 ? -10 : 0);
 	}
 	return;
 }
@@ -200,9 +202,14 @@ SKIP:
 		# pg_upgrade leaves its files in the current directory
 		my $dir = PostgreSQL::Test::Utils::tempdir();
 		chdir $dir or die "$dir: $!";
-		my $upgraded = command_ok([ "$new/bin/pg_upgrade", '--no-sync', '-d', $from->data_dir, '-D', $to->data_dir, '-b', "$other/bin", '-B', "$new/bin",
-				'-s', $from->host, '-p', $from->port, '-P', $to->port, $mode ], "pg_upgrade $mode");
-		show_logs($to->data_dir . '/pg_upgrade_output.d') unless $upgraded;
+		my ($out, $err) = run_command([ "$new/bin/pg_upgrade", '--no-sync', '-d', $from->data_dir, '-D', $to->data_dir, '-b', "$other/bin", '-B', "$new/bin",
+				'-s', $from->host, '-p', $from->port, '-P', $to->port, $mode ]);
+		my $upgraded = ok($out =~ /^Upgrade Complete/m, "pg_upgrade $mode");
+		unless ($upgraded)
+		{
+			show_logs($to->data_dir . '/pg_upgrade_output.d');
+			note("$out\n$err");
+		}
 		$to->start;
 		is(join(' ', index_names($to, 'postgres')), join(' ', @indexes), "pg_upgrade $mode: the indexes are there");
 		use_indexes($to, 'postgres', "pg_upgrade $mode");
