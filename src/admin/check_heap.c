@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * check_heap.c
- *	  gpuds_index_check's third part: every visible row has its entry.
+ *	  gpuds_index_check's third part: every visible row has its entry, and what is kept of its side values
+ *	  is right.
  *
  * The entries that the rows should have are sorted, in maintenance_work_mem and temporary
  * files, and compared with the journal's entries in one pass over both.
@@ -17,6 +18,7 @@
 
 #include "admin/admin.h"
 #include "am/sorter.h"
+#include "side/side.h"
 
 /* Entries taken from the sorter at a time. */
 #define CHUNK_ENTRIES 4096
@@ -26,7 +28,37 @@ typedef struct HeapEntries
 	const GpudsKeyLayout *layout;
 	GpudsSorter *sorter;
 	GpudsKeyScratch hashes;
+	bool stored;    /* the index may have a store of side values */
+	GpudsFile file; /* as it knows it */
 } HeapEntries;
+
+/* Raises an error if the store has other side values of a row than the table. */
+static void
+check_side_values(const HeapEntries *rows, Relation index, ItemPointer tid, const Datum *values,
+				  const bool *isnull)
+{
+	const GpudsKeyLayout *layout = rows->layout;
+	const uint8 *stored = NULL;
+	uint8 side[GPUDS_SIDE_BYTES];
+	GpudsSideRef ref;
+	bool differ;
+
+	gpuds_key_side_encode(layout, values, isnull, side);
+	gpuds_side_enter();
+	if (gpuds_side_find(&rows->file, &ref))
+		stored = gpuds_side_get(&ref, gpuds_tid_bits(tid));
+	differ = stored && memcmp(stored, side, layout->side_bytes) != 0;
+	gpuds_side_leave();
+	if (differ)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg(
+				 "index \"%s\" has other values of included columns in memory than row (%u,%u) of its table",
+				 RelationGetRelationName(index), ItemPointerGetBlockNumber(tid),
+				 ItemPointerGetOffsetNumber(tid)),
+			 errhint("Please report this error. gpuds_index_evict drops what is in memory.")));
+}
 
 /* Takes the entry of a row. */
 static void
@@ -39,6 +71,8 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool aliv
 	gpuds_key_encode(rows->layout, values, isnull, tid, &entry);
 	MemoryContextSwitchTo(old);
 	gpuds_sorter_add(rows->sorter, &entry);
+	if (rows->stored)
+		check_side_values(rows, index, tid, values, isnull);
 }
 
 /* Collects the entries of all rows that the snapshot sees. */
@@ -119,8 +153,9 @@ look_for(Journal *journal, Relation heap, const GpudsEntry *entry)
 /*
  * Checks that all rows that the snapshot sees have their entries in the journal.
  * Raises ERRCODE_INDEX_CORRUPTED for the first one, in the index's order, that
- * has not.  The caller has appended what its transaction buffered, before it
- * took the snapshot, and keeps the snapshot registered.
+ * has not, or ERRCODE_DATA_CORRUPTED for one whose side values in memory are wrong.  The
+ * caller has appended what its transaction buffered, before it took the snapshot, and
+ * keeps the snapshot registered.
  */
 void
 gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot)
@@ -132,6 +167,7 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 
 	memset(&rows, 0, sizeof(rows));
 	rows.layout = source->layout;
+	rows.stored = source->layout->side_bytes > 0 && gpuds_side_file(source->index, &rows.file);
 	rows.sorter = gpuds_sorter_begin(source->layout->nwords, maintenance_work_mem);
 	collect(&rows, heap, source->index, snapshot);
 

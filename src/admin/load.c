@@ -7,10 +7,14 @@
  */
 #include "gpuds.h"
 
+#include "access/tableam.h"
 #include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/ipc.h"
 
 #include "admin/admin.h"
+#include "side/side.h"
 
 PG_FUNCTION_INFO_V1(gpuds_index_load);
 PG_FUNCTION_INFO_V1(gpuds_index_evict);
@@ -28,11 +32,32 @@ refuse(Relation index)
 												: "gpuds.host_memory")));
 }
 
+/* Has the side values of all rows copied from the table, as far as there is memory. */
+static void
+load_side_values(Relation heap, Relation index, const GpudsKeyLayout *layout)
+{
+	BlockNumber blocks;
+	GpudsSideRef ref;
+	GpudsFile file;
+
+	if (layout->side_bytes == 0 || heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		!gpuds_side_file(index, &file) || !gpuds_side_make(&file, heap, layout->side_bytes, &ref))
+		return;
+	blocks = RelationGetNumberOfBlocks(heap);
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!gpuds_side_has(&ref, block))
+			(void) gpuds_side_fill(&ref, heap, block, index, layout);
+	}
+}
+
 /*
  * gpuds_index_load(index regclass) returns boolean
  *
  * Loads the index's mirror onto the session's device, or brings it up to date, and
- * waits for that.  Raises an error if there is no room for it on any device.
+ * waits for that; side values, too, as far as there is memory for them.  Raises an error
+ * if there is no room for the mirror on any device.
  * False: there is no index file (an unlogged index on a standby).
  */
 Datum
@@ -54,6 +79,7 @@ gpuds_index_load(PG_FUNCTION_ARGS)
 		source.fillfactor = GpudsGetFillfactor(index);
 		if (!gpuds_mirror_load(&source, &ref))
 			refuse(index);
+		load_side_values(heap, index, &info.layout);
 	}
 	gpuds_admin_close(index, heap);
 	PG_RETURN_BOOL(has_file);
@@ -82,8 +108,8 @@ evict(GpudsMirrorRef *ref)
 /*
  * gpuds_index_evict(index regclass) returns boolean
  *
- * Gives the memory of the index's mirrors back, after waiting for the process that
- * loads one or brings it up to date.  False: none was loaded.
+ * Gives the memory of the index's mirrors and of its side values back, after waiting for
+ * the process that loads one or brings it up to date.  False: there was none.
  */
 Datum
 gpuds_index_evict(PG_FUNCTION_ARGS)
@@ -92,6 +118,7 @@ gpuds_index_evict(PG_FUNCTION_ARGS)
 	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
 	int nkinds = RelationUsesLocalBuffers(index) ? 1 : GPUDS_SHARED_KINDS;
 	bool evicted = false;
+	GpudsFile file;
 
 	if (gpuds_admin_has_file(index))
 	{
@@ -102,6 +129,8 @@ gpuds_index_evict(PG_FUNCTION_ARGS)
 			if (gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, kind, false, &ref))
 				evicted |= evict(&ref);
 		}
+		if (gpuds_side_file(index, &file))
+			evicted |= gpuds_side_drop(&file);
 	}
 	gpuds_admin_close(index, heap);
 	PG_RETURN_BOOL(evicted);

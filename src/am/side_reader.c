@@ -83,13 +83,10 @@ static bool
 fill_page(const GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
 {
 	const IndexScanDesc scan = reader->visible->scan;
-	const Form_pg_class table = scan->heapRelation->rd_rel;
-	const double rows_of_page = table->relpages > 0 ? table->reltuples / table->relpages
-													: MaxHeapTuplesPerPage;
+	const int bytes = reader->layout->side_bytes;
 
-	if (ref->slot < 0 && !gpuds_side_make(&reader->file, reader->layout->side_bytes, rows_of_page, ref) &&
-		!(gpuds_side_make_room(ref) &&
-		  gpuds_side_make(&reader->file, reader->layout->side_bytes, rows_of_page, ref)))
+	if (ref->slot < 0 && !gpuds_side_make(&reader->file, scan->heapRelation, bytes, ref) &&
+		!(gpuds_side_make_room(ref) && gpuds_side_make(&reader->file, scan->heapRelation, bytes, ref)))
 		return false;
 	return gpuds_side_fill(ref, scan->heapRelation, (BlockNumber) (tid >> 16), scan->indexRelation,
 						   reader->layout);

@@ -80,8 +80,10 @@ extern uint8 *gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, i
 extern void gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block);
 
 /* The caller has not. */
-extern bool gpuds_side_make(const GpudsFile *file, int bytes, double rows_of_page, GpudsSideRef *ref);
+extern bool gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref);
+extern bool gpuds_side_has(const GpudsSideRef *ref, BlockNumber block);
 extern bool gpuds_side_make_room(const GpudsSideRef *ref);
+extern bool gpuds_side_drop(const GpudsFile *file);
 extern bool gpuds_side_is_used(void);
 extern void gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator));
 

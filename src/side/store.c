@@ -336,8 +336,8 @@ free_store(const SideStore *store)
 	give_chunk(store->root);
 }
 
-/* Drops a store, if it is still there.  The caller has not entered. */
-static void
+/* Drops a store; false: it is gone already.  The caller has not entered. */
+static bool
 drop(int slot, uint64 serial)
 {
 	SideStore *store = &shared->stores[slot];
@@ -346,7 +346,7 @@ drop(int slot, uint64 serial)
 	if (pg_atomic_read_u64(&store->serial) != serial)
 	{
 		LWLockRelease(list_lock());
-		return;
+		return false;
 	}
 	store->dropping = true;
 	pg_atomic_write_u64(&store->serial, 0);
@@ -363,6 +363,7 @@ drop(int slot, uint64 serial)
 	store->dropping = false;
 	pg_atomic_fetch_sub_u32(&shared->nstores, 1);
 	LWLockRelease(list_lock());
+	return true;
 }
 
 /*
@@ -390,8 +391,7 @@ drop_oldest(const GpudsSideRef *but)
 	}
 	if (slot < 0)
 		return false;
-	drop(slot, serial);
-	return true;
+	return drop(slot, serial);
 }
 
 /* Makes room for a store that found none; false: others need theirs.  The caller has not entered. */
@@ -399,6 +399,18 @@ bool
 gpuds_side_make_room(const GpudsSideRef *ref)
 {
 	return drop_oldest(ref);
+}
+
+/* Drops the store of a file; false: it has none. */
+bool
+gpuds_side_drop(const GpudsFile *file)
+{
+	GpudsSideRef ref;
+
+	LWLockAcquire(list_lock(), LW_SHARED);
+	search(file, &ref);
+	LWLockRelease(list_lock());
+	return ref.slot >= 0 && drop(ref.slot, ref.serial);
 }
 
 /* Stores of other files that had the same number. */
@@ -419,17 +431,18 @@ drop_namesakes(const GpudsFile *file)
 				   !is_same_file(&store->file, file);
 		LWLockRelease(list_lock());
 		if (namesake)
-			drop(i, serial);
+			(void) drop(i, serial);
 	}
 }
 
 /*
- * The store of a file, for rows of so many bytes (a multiple of 8); it is made if there is none.  False: there is
- * no memory.
+ * The store of a file, for rows of a table with so many bytes (a multiple of 8); it is made if there is none.
+ * False: there is no memory.
  */
 bool
-gpuds_side_make(const GpudsFile *file, int bytes, double rows_of_page, GpudsSideRef *ref)
+gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref)
 {
+	double rows_of_page = MaxHeapTuplesPerPage;
 	SideStore *store = NULL;
 	int per_page;
 
@@ -448,6 +461,8 @@ gpuds_side_make(const GpudsFile *file, int bytes, double rows_of_page, GpudsSide
 	if (store && store->root != 0)
 	{
 		/* updates and deletes leave line pointers behind */
+		if (heap->rd_rel->relpages > 0)
+			rows_of_page = heap->rd_rel->reltuples / heap->rd_rel->relpages;
 		per_page = (int) Min(1.25 * rows_of_page + LEAST_PER_PAGE, MaxHeapTuplesPerPage);
 		per_page = Min(per_page, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
 		store->file = *file;
@@ -556,6 +571,18 @@ gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block)
 	pg_atomic_write_u32(present_of(store, find_part(store, block, false), block), 1);
 }
 
+/* Is a page present? */
+bool
+gpuds_side_has(const GpudsSideRef *ref, BlockNumber block)
+{
+	bool has;
+
+	gpuds_side_enter();
+	has = gpuds_side_get(ref, (uint64) block << 16 | FirstOffsetNumber) != NULL;
+	gpuds_side_leave();
+	return has;
+}
+
 /* Drops the stores of files that are gone. */
 void
 gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator))
@@ -575,7 +602,7 @@ gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator))
 		locator = store->file.locator;
 		LWLockRelease(list_lock());
 		if (serial != 0 && is_gone(&locator))
-			drop(i, serial);
+			(void) drop(i, serial);
 	}
 }
 

@@ -74,7 +74,7 @@ is($node->safe_psql('postgres', 'SELECT stores, memory_used BETWEEN 1 AND memory
 # Writers, VACUUM and readers; readers are on a part of the table that is in memory, too
 for my $round (1, 2)
 {
-	my $bench = start_pgbench($node, '-c 10 -T 15',
+	my $bench = start_pgbench($node, '-c 10 -T 10',
 		[ script_file('insert', "SELECT fill(20, 1000000);\n"), 3 ],
 		[ script_file('update', "\\set id random(1, 30000)\nUPDATE t SET v = v + 1, w = w + 3, x = x + 1, y = y - 1, z = (v + 1) % 1000 WHERE id BETWEEN :id AND :id + 5;\n"), 3 ],
 		[ script_file('move', "\\set id random(1, 30000)\nUPDATE t SET k = k + 1 WHERE id = :id;\n"), 3 ],
@@ -84,13 +84,13 @@ for my $round (1, 2)
 		[ script_file('read', "\\set k random(0, 4900)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT compare(:k, :k + 50);\nSELECT pg_sleep(0.05);\nSELECT compare(:k + 20, :k + 100);\nCOMMIT;\n"), 8 ]);
 	ok(finish_pgbench($bench), "sessions agree: round $round");
 	same($node, "afterwards: round $round");
+	check_index($node, 't_k');
 	next if $round == 2;
 	$node->stop('immediate');
 	$node->append_conf('postgresql.conf', "gpuds.include_memory = 64MB\n");
 	$node->start;
 	same($node, 'after a crash');
 }
-check_index($node, 't_k');
 
 # A standby has no store, and a promoted one makes its own
 $node->backup('base');
@@ -107,6 +107,12 @@ $standby->safe_psql('postgres', 'SELECT fill(500, 1000000)');
 same($standby, 'and changed');
 is($standby->safe_psql('postgres', 'SELECT stores FROM gpuds_included'), '1', 'with a store');
 $standby->stop;
+
+# On demand
+is($node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k'); SELECT stores, memory_used FROM gpuds_included"), "t\n0|0", 'evicted');
+is($node->safe_psql('postgres', "SELECT gpuds_index_load('t_k'); SELECT stores, memory_used > 0 FROM gpuds_included"), "t\n1|t", 'loaded');
+unlike($node->safe_psql('postgres', 'VACUUM t; SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off; EXPLAIN (ANALYZE, TIMING OFF) SELECT sum(z) FROM t WHERE k >= 0'), qr/Heap Fetches: [1-9]/, 'no row is visited then');
+check_index($node, 't_k');
 
 # Memory comes back: of a dropped table, of one that was emptied, of a rolled-back file
 my $used = $node->safe_psql('postgres', 'SELECT memory_used FROM gpuds_included');
