@@ -45,7 +45,7 @@ check_side_values(const HeapEntries *rows, Relation index, ItemPointer tid, cons
 
 	gpuds_key_side_encode(layout, values, isnull, side);
 	gpuds_side_enter();
-	if (gpuds_side_find(&rows->file, &ref))
+	if (gpuds_side_find(&rows->file, false, &ref))
 		stored = gpuds_side_get(&ref, gpuds_tid_bits(tid));
 	differ = stored && memcmp(stored, side, layout->side_bytes) != 0;
 	gpuds_side_leave();

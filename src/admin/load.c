@@ -46,9 +46,13 @@ load_side_values(Relation heap, Relation index, const GpudsKeyLayout *layout)
 	blocks = RelationGetNumberOfBlocks(heap);
 	for (BlockNumber block = 0; block < blocks; block++)
 	{
+		GpudsSideFill answer = GPUDS_SIDE_FILLED;
+
 		CHECK_FOR_INTERRUPTS();
 		if (!gpuds_side_has(&ref, block))
-			(void) gpuds_side_fill(&ref, heap, block, index, layout);
+			answer = gpuds_side_fill(&ref, heap, block, index, layout);
+		if (answer == GPUDS_SIDE_NO_ROOM || answer == GPUDS_SIDE_GONE)
+			break;
 	}
 }
 

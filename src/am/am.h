@@ -231,8 +231,9 @@ extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
 extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
-extern bool gpuds_scan_reads_side(const IndexOptInfo *index, const List *columns);
-extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, double rows, double visited);
+extern int gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns);
+extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
+								 double visited);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 

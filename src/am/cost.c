@@ -227,40 +227,59 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 	return pages * rel->allvisfrac * page_cost / loop_count;
 }
 
-/* Are any of the columns of an index, given by their numbers from 0 on, side columns?  Others numbers may be negative. */
-bool
-gpuds_scan_reads_side(const IndexOptInfo *index, const List *columns)
+/*
+ * Bytes of the side values of a row, if any of the columns of an index, given by their numbers from 0 on, is a side
+ * column; else 0.  Numbers may be negative.
+ */
+int
+gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns)
 {
 	GpudsKeyLayout layout;
-	bool reads = false;
 	Relation rel;
 	ListCell *lc;
 
 	if (index->hypothetical || index->ncolumns == index->nkeycolumns)
-		return false;
+		return 0;
 	rel = index_open(index->indexoid, NoLock);
 	gpuds_key_layout(rel, &layout);
 	index_close(rel, NoLock);
 	foreach (lc, columns)
-		reads |= lfirst_int(lc) >= layout.nkeys && gpuds_key_is_side(&layout.column[lfirst_int(lc)]);
-	return reads;
+	{
+		if (lfirst_int(lc) >= layout.nkeys && gpuds_key_is_side(&layout.column[lfirst_int(lc)]))
+			return layout.side_bytes;
+	}
+	return 0;
+}
+
+/* The share of a table's rows whose side values there is memory for. */
+static double
+stored_share(const IndexOptInfo *index, int bytes)
+{
+	const double memory = gpuds_include_memory_mb * 1024.0 * 1024.0;
+	const double rows = Max(index->rel->tuples, 1) * 1.25 + 16.0 * index->rel->pages;
+
+	if (RecoveryInProgress() || get_rel_persistence(index->indexoid) == RELPERSISTENCE_TEMP)
+		return 0;
+	return Min(memory / (rows * bytes), 1);
 }
 
 /*
- * What the side values of so many rows cost, of which visited are looked up in the heap anyway.  Where there can
- * be no store, all of them are.
+ * What the side values of so many rows cost, of so many bytes each; visited of them are looked up in the heap
+ * anyway.  So are those that there is no memory for.
  */
 Cost
-gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, double rows, double visited)
+gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows, double visited)
 {
+	const double share = stored_share(index, bytes);
+	const double others = Max((1 - share) * (rows - visited), 0);
+	Cost cost = share * rows * SIDE_OPERATORS * cpu_operator_cost;
 	double page_cost;
 
-	if (gpuds_include_memory_mb > 0 && !RecoveryInProgress() &&
-		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
-		return rows * SIDE_OPERATORS * cpu_operator_cost;
+	if (others < 1)
+		return cost;
 	get_tablespace_page_costs(index->rel->reltablespace, &page_cost, NULL);
-	return index_pages_fetched(Max(rows - visited, 0), index->rel->pages, index->pages, root) * page_cost +
-		   rows * cpu_tuple_cost;
+	return cost + index_pages_fetched(others, index->rel->pages, index->pages, root) * page_cost +
+		   others * cpu_tuple_cost;
 }
 
 /* Of an index-only scan, which returns all columns. */
@@ -269,12 +288,14 @@ returned_side_cost(PlannerInfo *root, const IndexPath *path, double entries)
 {
 	const IndexOptInfo *index = path->indexinfo;
 	List *columns = NIL;
+	int bytes;
 
 	if (path->path.pathtype != T_IndexOnlyScan || index->ncolumns == index->nkeycolumns)
 		return 0;
 	for (int i = index->nkeycolumns; i < index->ncolumns; i++)
 		columns = lappend_int(columns, i);
-	return gpuds_scan_reads_side(index, columns) ? gpuds_scan_side_cost(root, index, entries, 0) : 0;
+	bytes = gpuds_scan_side_bytes(index, columns);
+	return bytes > 0 ? gpuds_scan_side_cost(root, index, bytes, entries, 0) : 0;
 }
 
 /*

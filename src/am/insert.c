@@ -518,7 +518,7 @@ put_side_values(Relation index, const GpudsKeyLayout *layout, const Datum *value
 		return;
 	gpuds_key_side_encode(layout, values, isnull, side);
 	gpuds_side_enter();
-	if (gpuds_side_find(&file, &ref))
+	if (gpuds_side_find(&file, true, &ref))
 		(void) gpuds_side_put(&ref, gpuds_tid_bits(tid), side);
 	gpuds_side_leave();
 }

@@ -21,6 +21,12 @@
 /* Rows whose side values are on their way to the processor while others are copied. */
 #define ROWS_AHEAD 12
 
+/* Rows that are read from the heap before memory is asked for again, when there was none. */
+#define ROWS_WITHOUT_ROOM 4096
+
+/* Rows that are asked for one by one before it is noted again that the store is read. */
+#define ROWS_A_TOUCH 256
+
 /* The file of an index as stores know it; false: it has none. */
 bool
 gpuds_side_file(Relation index, GpudsFile *file)
@@ -41,6 +47,9 @@ gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible, const Gp
 
 	reader->visible = visible;
 	reader->layout = layout;
+	reader->absent = InvalidBlockNumber;
+	reader->without_room = 0;
+	reader->asked = 0;
 	reader->stored = layout->side_bytes > 0 && heap->rd_tableam == GetHeapamTableAmRoutine() &&
 					 gpuds_side_file(visible->scan->indexRelation, &reader->file);
 }
@@ -66,30 +75,60 @@ copy_stored(const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
 	return stored != NULL;
 }
 
-/* The same for a single row; *ref becomes the store, which is made if there is none. */
+/*
+ * The same for a single row; *ref becomes the store.  *may_fill: it would have the row if the row's page were made
+ * present, or if there were a store.
+ */
 static bool
-find_stored(const GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref, uint8 *values)
+find_stored(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref, uint8 *values, bool *may_fill)
 {
 	bool found;
 
 	gpuds_side_enter();
-	found = gpuds_side_find(&reader->file, ref) && copy_stored(ref, tid, reader->layout->side_bytes, values);
+	*may_fill = !gpuds_side_find(&reader->file, false, ref) || gpuds_side_has_place(ref, tid);
+	found = ref->slot >= 0 && copy_stored(ref, tid, reader->layout->side_bytes, values);
+	if (ref->slot >= 0 && reader->asked++ % ROWS_A_TOUCH == 0)
+		gpuds_side_touch(ref);
 	gpuds_side_leave();
 	return found;
 }
 
-/* Has the row's page read into the store. */
+/* Finds a store, or makes one; false: there is no memory. */
 static bool
-fill_page(const GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
+make_store(const GpudsSideReader *reader, GpudsSideRef *ref)
 {
-	const IndexScanDesc scan = reader->visible->scan;
+	const Relation heap = reader->visible->scan->heapRelation;
 	const int bytes = reader->layout->side_bytes;
 
-	if (ref->slot < 0 && !gpuds_side_make(&reader->file, scan->heapRelation, bytes, ref) &&
-		!(gpuds_side_make_room(ref) && gpuds_side_make(&reader->file, scan->heapRelation, bytes, ref)))
+	return ref->slot >= 0 || gpuds_side_make(&reader->file, heap, bytes, ref) ||
+		   (gpuds_side_make_room(ref) && gpuds_side_make(&reader->file, heap, bytes, ref));
+}
+
+/* Has the row's page read into the store; false: it is not there then. */
+static bool
+fill_page(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
+{
+	const IndexScanDesc scan = reader->visible->scan;
+	const BlockNumber block = (BlockNumber) (tid >> 16);
+	GpudsSideFill answer;
+
+	/* What was in vain just now is not tried for each row. */
+	if (reader->without_room > 0)
+	{
+		reader->without_room--;
 		return false;
-	return gpuds_side_fill(ref, scan->heapRelation, (BlockNumber) (tid >> 16), scan->indexRelation,
-						   reader->layout);
+	}
+	if (block == reader->absent)
+		return false;
+	if (!make_store(reader, ref))
+		answer = GPUDS_SIDE_NO_ROOM;
+	else
+		answer = gpuds_side_fill(ref, scan->heapRelation, block, scan->indexRelation, reader->layout);
+	if (answer == GPUDS_SIDE_NO_ROOM)
+		reader->without_room = ROWS_WITHOUT_ROOM;
+	if (answer == GPUDS_SIDE_ABSENT)
+		reader->absent = block;
+	return answer == GPUDS_SIDE_FILLED;
 }
 
 /* The side values of a row as the heap has them. */
@@ -119,12 +158,21 @@ read_row(const GpudsSideReader *reader, uint64 tid, uint8 *values)
 static void
 values_of_row(GpudsSideReader *reader, uint64 tid, uint8 *values)
 {
+	GpudsSideRef ref;
+	bool may_fill;
+
 	if (may_be_stored(reader))
 	{
-		GpudsSideRef ref;
-
-		if (find_stored(reader, tid, &ref, values) ||
-			(fill_page(reader, tid, &ref) && find_stored(reader, tid, &ref, values)))
+		if (find_stored(reader, tid, &ref, values, &may_fill))
+			return;
+		/* The table's pages may have become fuller. */
+		if (!may_fill && gpuds_side_is_outgrown(&ref, reader->visible->scan->heapRelation))
+		{
+			(void) gpuds_side_drop(&reader->file);
+			ref.slot = -1;
+			may_fill = true;
+		}
+		if (may_fill && fill_page(reader, tid, &ref) && find_stored(reader, tid, &ref, values, &may_fill))
 			return;
 	}
 	read_row(reader, tid, values);
@@ -158,7 +206,7 @@ copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, ui
 
 		CHECK_FOR_INTERRUPTS();
 		gpuds_side_enter();
-		found = gpuds_side_find(&reader->file, &ref);
+		found = gpuds_side_find(&reader->file, false, &ref);
 		for (int64 i = first; i < end; i++)
 		{
 			if (found && i + ROWS_AHEAD < n)

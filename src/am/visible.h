@@ -171,6 +171,9 @@ typedef struct GpudsSideReader
 	const GpudsKeyLayout *layout;
 	GpudsFile file;
 	bool stored;                    /* the index may have a store */
+	BlockNumber absent;             /* page that stayed absent last */
+	int without_room;               /* rows that are read from the heap before memory is asked for again */
+	uint32 asked;                   /* rows that were asked for one by one */
 	uint8 values[GPUDS_SIDE_BYTES]; /* of the row that was asked for last */
 } GpudsSideReader;
 

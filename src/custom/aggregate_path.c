@@ -342,14 +342,15 @@ static void
 set_cost(const GpudsWanted *wanted, IndexPath *below, Path *path, List *columns)
 {
 	Cost count_cost = gpuds_covering_count_cost(wanted->root, below);
+	const int side_bytes = gpuds_scan_side_bytes(below->indexinfo, columns);
 	int nmeasures = 0;
 	ListCell *lc;
 
 	foreach (lc, columns)
 		nmeasures += lfirst_int(lc) >= 0;
 	count_cost += nmeasures * MEASURE_OPERATORS * cpu_operator_cost * below->path.rows;
-	if (gpuds_scan_reads_side(below->indexinfo, columns))
-		count_cost += gpuds_scan_side_cost(wanted->root, below->indexinfo, below->path.rows,
+	if (side_bytes > 0)
+		count_cost += gpuds_scan_side_cost(wanted->root, below->indexinfo, side_bytes, below->path.rows,
 										   below->path.rows *
 											   gpuds_covering_unmapped(below->indexinfo, below->path.parent));
 	path->rows = 1;

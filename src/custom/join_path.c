@@ -64,7 +64,7 @@ typedef struct JoinPlan
 	List *quals;         /* RestrictInfos that hold for each pair of rows */
 	List *others;        /* RestrictInfos that hold for each row of the join */
 	bool heap_free;      /* the index has all columns that are wanted of the inner side */
-	bool reads_side;     /* some of them are side columns */
+	int side_bytes;      /* of side values, if some of them are side columns */
 	bool keeps;          /* more is wanted of the outer side than the keys */
 	bool right_semi;     /* inner rows are given that have a match */
 	double unique_share; /* of the outer rows that have keys of their own; of a right semijoin */
@@ -237,7 +237,7 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 									list_concat(wanted_above(plan, joinrel),
 												extract_actual_clauses(plan->quals, false)),
 									&columns);
-	plan->reads_side = plan->heap_free && gpuds_scan_reads_side(index, columns);
+	plan->side_bytes = plan->heap_free ? gpuds_scan_side_bytes(index, columns) : 0;
 	return plan;
 }
 
@@ -297,8 +297,8 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	/* What one process has read, the others find in the cache. */
 	run += gpuds_covering_heap_cost(root, plan->inner, processes * matches * visited, processes * rounds) /
 		   processes;
-	if (plan->reads_side)
-		run += gpuds_scan_side_cost(root, plan->index, matches, matches * visited);
+	if (plan->side_bytes > 0)
+		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, matches, matches * visited);
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
 	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + sorting +

@@ -124,52 +124,62 @@ values_of_page(const SidePage *page, int most, uint8 *values)
 }
 
 /* Is there memory for a page?  *per_page: rows that it has room for. */
-static bool
+static GpudsSideFill
 has_room(const GpudsSideRef *ref, BlockNumber block, int *per_page)
 {
-	bool has;
+	GpudsSidePlace place = { 0 };
+	GpudsSideFill answer;
 
 	gpuds_side_enter();
-	has = gpuds_side_make_page(ref, block, per_page) != NULL;
+	answer = gpuds_side_make_page(ref, block, &place);
 	gpuds_side_leave();
-	return has;
+	*per_page = place.per_page;
+	return answer;
+}
+
+/* Puts the values of a page in and makes it present.  The caller holds its buffer's lock. */
+static GpudsSideFill
+put_page(const GpudsSideRef *ref, BlockNumber block, const uint8 *values, int bytes)
+{
+	GpudsSidePlace place;
+	GpudsSideFill answer;
+
+	gpuds_side_enter();
+	answer = gpuds_side_make_page(ref, block, &place);
+	if (answer == GPUDS_SIDE_FILLED)
+	{
+		memcpy(place.values, values, (size_t) place.per_page * bytes);
+		gpuds_side_set_present(&place);
+	}
+	gpuds_side_leave();
+	return answer;
 }
 
 /*
- * Makes a page of the table present in a store of its index, unless it is a page that must stay absent or there
- * is no memory; then false.  Reads the page, and takes its lock in shared mode.
+ * Makes a page of the table present in a store of its index.  Reads the page, and takes its lock in shared mode.
+ * The caller has not entered.
  */
-bool
+GpudsSideFill
 gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relation index,
 				const GpudsKeyLayout *layout)
 {
 	SidePage page = { .heap = heap, .index = index, .layout = layout, .block = block };
 	uint8 values[MaxHeapTuplesPerPage * GPUDS_SIDE_BYTES];
+	GpudsSideFill answer;
 	Buffer buffer;
-	bool filled;
 	int per_page;
 
-	if (!has_room(ref, block, &per_page) && !(gpuds_side_make_room(ref) && has_room(ref, block, &per_page)))
-		return false;
+	answer = has_room(ref, block, &per_page);
+	if (answer == GPUDS_SIDE_NO_ROOM && gpuds_side_make_room(ref))
+		answer = has_room(ref, block, &per_page);
+	if (answer != GPUDS_SIDE_FILLED)
+		return answer;
 	memset(values, 0, (size_t) per_page * layout->side_bytes);
 	buffer = ReadBuffer(heap, block);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	page.page = BufferGetPage(buffer);
-	filled = values_of_page(&page, per_page, values);
-	if (filled)
-	{
-		uint8 *place;
-
-		gpuds_side_enter();
-		place = gpuds_side_make_page(ref, block, &per_page);
-		if (place)
-		{
-			memcpy(place, values, (size_t) per_page * layout->side_bytes);
-			gpuds_side_set_present(ref, block);
-		}
-		filled = place != NULL;
-		gpuds_side_leave();
-	}
+	answer = values_of_page(&page, per_page, values) ? put_page(ref, block, values, layout->side_bytes)
+													 : GPUDS_SIDE_ABSENT;
 	UnlockReleaseBuffer(buffer);
-	return filled;
+	return answer;
 }

@@ -25,14 +25,20 @@
  * What a store has of other TIDs means nothing.  On a standby nobody puts values in, so there are no stores
  * there, nor for temporary tables; their side values are read from the heap.
  *
- * A store is of an index file, as a mirror is.  Its memory is in chunks:
+ * A store is of an index file, and a file has one at most.  A file is named by locator and file_id for those
+ * who put values in, and by the life of its database as well for those who read (src/README.md, "Mirrors").
+ * Sessions may not agree on that life for a while.  So a reader that finds a store of another life drops it and
+ * makes its own, and whoever inserts puts values into whatever store there is.
+ *
+ * Its memory is in chunks:
  *
  *	  root		one chunk of references to directories
  *	  directory	a chunk of references to parts
  *	  part		the side values of as many pages as fit: a word for each page that says whether it is present,
  *				then for each page values of offsets 1 to per_page
  *
- * Rows at higher offsets, and pages behind what a root reaches, are never stored.
+ * Rows at higher offsets, and pages behind what a root reaches, are never stored.  If the table's pages have
+ * become fuller since (as its statistics say), the store is made anew.
  *
  * Locks.  Who reads or writes a store's memory holds one of the side locks in shared mode, from before the
  * store was found (gpuds_side_enter) until it is through (gpuds_side_leave): a few memory accesses for each
@@ -45,6 +51,7 @@
 #ifndef GPUDS_SIDE_H
 #define GPUDS_SIDE_H
 
+#include "port/atomics.h"
 #include "storage/block.h"
 #include "utils/rel.h"
 
@@ -71,18 +78,38 @@ extern void gpuds_side_enter(void);
 extern void gpuds_side_leave(void);
 
 /* The caller has entered. */
-extern bool gpuds_side_find(const GpudsFile *file, GpudsSideRef *ref);
+extern bool gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref);
 extern void gpuds_side_touch(const GpudsSideRef *ref);
 extern void gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid);
 extern const uint8 *gpuds_side_get(const GpudsSideRef *ref, uint64 tid);
 extern bool gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values);
-extern uint8 *gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, int *per_page);
-extern void gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block);
+extern bool gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid);
+
+/* What came of making a page present, or room for it. */
+typedef enum GpudsSideFill
+{
+	GPUDS_SIDE_FILLED,
+	GPUDS_SIDE_NO_ROOM, /* there is no memory */
+	GPUDS_SIDE_ABSENT,  /* the page stays absent, by S2 or because it is out of reach */
+	GPUDS_SIDE_GONE     /* the store is */
+} GpudsSideFill;
+
+/* Where the values of a page's rows belong. */
+typedef struct GpudsSidePlace
+{
+	uint8 *values; /* of offsets 1 to per_page, one after the other */
+	int per_page;
+	pg_atomic_uint32 *present;
+} GpudsSidePlace;
+
+extern GpudsSideFill gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace *place);
+extern void gpuds_side_set_present(const GpudsSidePlace *place);
 
 /* The caller has not. */
 extern bool gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref);
 extern bool gpuds_side_has(const GpudsSideRef *ref, BlockNumber block);
 extern bool gpuds_side_make_room(const GpudsSideRef *ref);
+extern bool gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap);
 extern bool gpuds_side_drop(const GpudsFile *file);
 extern bool gpuds_side_is_used(void);
 extern void gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator));
@@ -98,7 +125,7 @@ typedef struct GpudsSideReport
 extern void gpuds_side_report(GpudsSideReport *report);
 
 /* fill.c */
-extern bool gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relation index,
-							const GpudsKeyLayout *layout);
+extern GpudsSideFill gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block,
+									 Relation index, const GpudsKeyLayout *layout);
 
 #endif /* GPUDS_SIDE_H */

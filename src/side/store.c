@@ -183,6 +183,12 @@ follow(pg_atomic_uint32 *place, bool made)
 	return ref;
 }
 
+static bool
+is_in_reach(const SideStore *store, BlockNumber block)
+{
+	return block / store->pages_of_part / CHUNK_REFS < CHUNK_REFS;
+}
+
 /* The part that has a page of the table, or NULL. */
 static char *
 find_part(const SideStore *store, BlockNumber block, bool made)
@@ -190,7 +196,7 @@ find_part(const SideStore *store, BlockNumber block, bool made)
 	const uint32 part = block / store->pages_of_part;
 	uint32 ref;
 
-	if (part / CHUNK_REFS >= CHUNK_REFS)
+	if (!is_in_reach(store, block))
 		return NULL;
 	ref = follow(&refs_of(store->root)[part / CHUNK_REFS], made);
 	if (ref != 0)
@@ -250,11 +256,19 @@ static struct
 	GpudsFile file;
 	uint64 moves; /* as of the search; 0: nothing is remembered */
 	GpudsSideRef ref;
+	TransactionId life; /* of the database, as the store's maker knew it */
 } remembered[NREMEMBERED];
 
-/* Looks through the list, whose lock the caller holds. */
+/* The same but for the life of their database, of which sessions may not agree for a while. */
+static bool
+is_like_file(const GpudsFile *a, const GpudsFile *b)
+{
+	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id;
+}
+
+/* Looks through the list, whose lock the caller holds.  A file has one store at most, whatever *life. */
 static void
-search(const GpudsFile *file, GpudsSideRef *ref)
+search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *life)
 {
 	ref->slot = -1;
 	ref->serial = 0;
@@ -262,8 +276,9 @@ search(const GpudsFile *file, GpudsSideRef *ref)
 	{
 		uint64 serial = pg_atomic_read_u64(&shared->stores[i].serial);
 
-		if (serial != 0 && is_same_file(&shared->stores[i].file, file))
+		if (serial != 0 && is_like_file(&shared->stores[i].file, file))
 		{
+			*life = shared->stores[i].file.database_life;
 			ref->slot = i;
 			ref->serial = serial;
 			return;
@@ -272,25 +287,27 @@ search(const GpudsFile *file, GpudsSideRef *ref)
 }
 
 /*
- * The store of a file; false: it has none.  Takes the list's lock in shared mode, unless nothing has changed
+ * The store of a file, for one who puts values in or for one who reads; false: it has none.  Takes the list's lock in shared mode, unless nothing has changed
  * since it was asked last.
  */
 bool
-gpuds_side_find(const GpudsFile *file, GpudsSideRef *ref)
+gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
 {
 	const int at = (int) (file->locator.relNumber % NREMEMBERED);
 	uint64 moves = pg_atomic_read_u64(&shared->moves);
 
 	pg_read_barrier();
-	if (remembered[at].moves != moves || !is_same_file(&remembered[at].file, file))
+	if (remembered[at].moves != moves || !is_like_file(&remembered[at].file, file))
 	{
 		LWLockAcquire(list_lock(), LW_SHARED);
 		remembered[at].moves = pg_atomic_read_u64(&shared->moves);
 		remembered[at].file = *file;
-		search(file, &remembered[at].ref);
+		search(file, &remembered[at].ref, &remembered[at].life);
 		LWLockRelease(list_lock());
 	}
 	*ref = remembered[at].ref;
+	if (ref->slot >= 0 && !writes && remembered[at].life != file->database_life)
+		ref->slot = -1;
 	return ref->slot >= 0;
 }
 
@@ -406,9 +423,10 @@ bool
 gpuds_side_drop(const GpudsFile *file)
 {
 	GpudsSideRef ref;
+	TransactionId life;
 
 	LWLockAcquire(list_lock(), LW_SHARED);
-	search(file, &ref);
+	search(file, &ref, &life);
 	LWLockRelease(list_lock());
 	return ref.slot >= 0 && drop(ref.slot, ref.serial);
 }
@@ -423,7 +441,8 @@ drop_namesakes(const GpudsFile *file)
 		uint64 serial = pg_atomic_read_u64(&store->serial);
 		bool namesake;
 
-		if (serial == 0)
+		/* looked at without the lock, then with it */
+		if (serial == 0 || !RelFileLocatorEquals(store->file.locator, file->locator))
 			continue;
 		LWLockAcquire(list_lock(), LW_SHARED);
 		namesake = pg_atomic_read_u64(&store->serial) == serial &&
@@ -435,6 +454,33 @@ drop_namesakes(const GpudsFile *file)
 	}
 }
 
+/* Rows of a page of a table that a store of it has room for: updates and deletes leave line pointers behind. */
+static int
+rows_for(Relation heap, int bytes)
+{
+	const Form_pg_class table = heap->rd_rel;
+	double rows = MaxHeapTuplesPerPage;
+
+	if (table->relpages > 0 && table->reltuples >= 0)
+		rows = 1.25 * table->reltuples / table->relpages + LEAST_PER_PAGE;
+	rows = Min(rows, MaxHeapTuplesPerPage);
+	return Min((int) rows, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
+}
+
+/* Would a store of the table that is made now have room for more rows of a page? */
+bool
+gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap)
+{
+	const SideStore *store;
+	bool outgrown;
+
+	gpuds_side_enter();
+	store = store_of(ref);
+	outgrown = store && rows_for(heap, store->bytes) > store->per_page;
+	gpuds_side_leave();
+	return outgrown;
+}
+
 /*
  * The store of a file, for rows of a table with so many bytes (a multiple of 8); it is made if there is none.
  * False: there is no memory.
@@ -442,15 +488,22 @@ drop_namesakes(const GpudsFile *file)
 bool
 gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref)
 {
-	double rows_of_page = MaxHeapTuplesPerPage;
 	SideStore *store = NULL;
+	TransactionId life;
 	int per_page;
 
 	if (nchunks < LEAST_CHUNKS)
 		return false;
 	drop_namesakes(file);
 	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
-	search(file, ref);
+	search(file, ref, &life);
+	/* Another session has just made one, in what it takes for the database's life. */
+	if (ref->slot >= 0 && life != file->database_life)
+	{
+		LWLockRelease(list_lock());
+		ref->slot = -1;
+		return false;
+	}
 	for (int i = 0; i < NSTORES && ref->slot < 0 && store == NULL; i++)
 	{
 		if (pg_atomic_read_u64(&shared->stores[i].serial) == 0 && !shared->stores[i].dropping)
@@ -460,11 +513,7 @@ gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *r
 		store->root = take_chunk();
 	if (store && store->root != 0)
 	{
-		/* updates and deletes leave line pointers behind */
-		if (heap->rd_rel->relpages > 0)
-			rows_of_page = heap->rd_rel->reltuples / heap->rd_rel->relpages;
-		per_page = (int) Min(1.25 * rows_of_page + LEAST_PER_PAGE, MaxHeapTuplesPerPage);
-		per_page = Min(per_page, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
+		per_page = rows_for(heap, bytes);
 		store->file = *file;
 		store->bytes = (uint16) bytes;
 		store->per_page = (uint16) per_page;
@@ -516,6 +565,15 @@ gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
 	return values_of(store, part, block) + (offset - 1) * store->bytes;
 }
 
+/* Is there a place for the row at a TID, if its page is made present? */
+bool
+gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid)
+{
+	const SideStore *store = store_of(ref);
+
+	return store && (int) (tid & 0xFFFF) <= store->per_page && is_in_reach(store, (BlockNumber) (tid >> 16));
+}
+
 /* Has the processor fetch what gpuds_side_get will look at. */
 void
 gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid)
@@ -542,33 +600,35 @@ gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values)
 	return true;
 }
 
-/*
- * Where the side values of a page's rows at offsets 1 to *per_page belong; NULL: there is no memory, or no
- * place for the page, or no store.
- */
-uint8 *
-gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, int *per_page)
+/* Finds the place of a page, or makes room for it; GPUDS_SIDE_FILLED: *place says where. */
+GpudsSideFill
+gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace *place)
 {
 	SideStore *store = store_of(ref);
 	char *part;
 
 	if (store == NULL)
-		return NULL;
+		return GPUDS_SIDE_GONE;
+	if (!is_in_reach(store, block))
+		return GPUDS_SIDE_ABSENT;
 	part = find_part(store, block, true);
 	if (part == NULL)
-		return NULL;
-	*per_page = store->per_page;
-	return values_of(store, part, block);
+		return GPUDS_SIDE_NO_ROOM;
+	place->values = values_of(store, part, block);
+	place->per_page = store->per_page;
+	place->present = present_of(store, part, block);
+	return GPUDS_SIDE_FILLED;
 }
 
-/* The page's values are there; the caller has made it, and holds its buffer's lock. */
+/*
+ * The page's values are there.  The caller holds its buffer's lock, and has not left since it made the page: the
+ * store may have been withdrawn meanwhile, but its memory stays until then.
+ */
 void
-gpuds_side_set_present(const GpudsSideRef *ref, BlockNumber block)
+gpuds_side_set_present(const GpudsSidePlace *place)
 {
-	SideStore *store = store_of(ref);
-
 	pg_write_barrier();
-	pg_atomic_write_u32(present_of(store, find_part(store, block, false), block), 1);
+	pg_atomic_write_u32(place->present, 1);
 }
 
 /* Is a page present? */

@@ -92,6 +92,24 @@ for my $round (1, 2)
 	same($node, 'after a crash');
 }
 
+# Sessions that do not know yet that the database's row has changed: one that inserts, one that reads
+my $slow = start_pgbench($node, '-c 1 -t 1', [ script_file('slow', <<'END'), 1 ]);
+INSERT INTO t (k, v, w, x, y, z) SELECT i, v, 3 * v, v + 1, -v, v % 1000 FROM (SELECT i, 900000 + i AS v, pg_sleep(0.1) FROM generate_series(1, 20) i OFFSET 0) r;
+END
+sleep 1;
+$node->safe_psql('postgres', 'GRANT CONNECT ON DATABASE postgres TO PUBLIC');
+same($node, 'while a session inserts that does not know of a GRANT');
+ok(finish_pgbench($slow), 'it has inserted');
+same($node, 'and its rows are right');
+check_index($node, 't_k');
+my $reader = $node->background_psql('postgres');
+my $all = 'SELECT count(*), sum(w), sum(z), max(x) FROM t WHERE k >= 0';
+$reader->query_safe("BEGIN; SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off; PREPARE s AS $all; EXECUTE s");
+$node->safe_psql('postgres', 'GRANT CONNECT ON DATABASE postgres TO PUBLIC');
+$node->safe_psql('postgres', 'SELECT fill(20, 1000000)');
+like($reader->query_safe('EXECUTE s'), qr/^\Q${\$node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET gpuds.enable_aggregate = off; SET gpuds.enable_scan = off; $all")}\E$/m, 'a session that does not know of it reads');
+$reader->quit;
+
 # A standby has no store, and a promoted one makes its own
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -126,6 +144,21 @@ $node->safe_psql('postgres', 'TRUNCATE t; SELECT fill(100, 10)');
 ok($node->poll_query_until('postgres', 'SELECT memory_used = 0 AND stores = 0 FROM gpuds_included'), 'or emptied');
 same($node, 'an emptied table');
 
+# How many rows are visited for their values
+sub fetches
+{
+	my ($plan) = $node->safe_psql('postgres', $sum =~ s/SELECT sum/EXPLAIN (ANALYZE, TIMING OFF) SELECT sum/r) =~ /Heap Fetches: (\d+)/;
+	return $plan;
+}
+
+# A table whose pages become fuller after its store was made
+$node->safe_psql('postgres', 'CREATE TABLE u AS TABLE t LIMIT 3; CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (v, w, x, y, z); VACUUM ANALYZE u');
+$node->safe_psql('postgres', $sum);
+$node->safe_psql('postgres', 'INSERT INTO u SELECT i, i, i, i, i, i, i FROM generate_series(1, 10000) i; VACUUM ANALYZE u');
+$node->safe_psql('postgres', $sum);
+is(fetches(), '0', 'rows of fuller pages find their place');
+$node->safe_psql('postgres', 'DROP TABLE u');
+
 # No memory at all; and a store that makes room for another one
 $node->append_conf('postgresql.conf', "gpuds.include_memory = 0\n");
 $node->restart;
@@ -136,12 +169,6 @@ $node->restart;
 $node->safe_psql('postgres', 'SELECT fill(40000, 1000000); CREATE TABLE u AS TABLE t; CREATE INDEX u_k ON u USING gpu_btree (k) INCLUDE (v, w, x, y, z); VACUUM t, u');
 same($node, 'one table fills the memory');
 
-# How many rows are visited for their values
-sub fetches
-{
-	my ($plan) = $node->safe_psql('postgres', $sum =~ s/SELECT sum/EXPLAIN (ANALYZE, TIMING OFF) SELECT sum/r) =~ /Heap Fetches: (\d+)/;
-	return $plan;
-}
 is(fetches(), '40100', 'another one has to wait');
 is($node->safe_psql('postgres', 'SELECT stores FROM gpuds_included'), '1', 'and has no store');
 my $fetches;
