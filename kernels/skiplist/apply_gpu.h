@@ -144,14 +144,13 @@ template <int nw> struct GpuSkiplistLeaf
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		uint32_t sum[4] = { 0, 0, 0, 0 };
+		uint32_t inserted = 0;
+		uint32_t deleted = 0;
 
 		if (i < r.counts->touched[0])
-			r.leaf((uint32_t) i, sum);
-		gpu_warp_add(&r.counts->inserted, sum[0]);
-		gpu_warp_add(&r.counts->deleted, sum[1]);
-		gpu_warp_add(&r.counts->new_inserted, sum[2]);
-		gpu_warp_add(&r.counts->new_deleted, sum[3]);
+			r.leaf((uint32_t) i, &inserted, &deleted);
+		gpu_warp_add(&r.counts->inserted, inserted);
+		gpu_warp_add(&r.counts->deleted, deleted);
 	}
 };
 
@@ -171,14 +170,13 @@ template <int nw> struct GpuSkiplistIndex
 template <int nw> struct GpuSkiplistFinish
 {
 	GpuSkiplistRound<nw> r;
-	int level; /* the first that is to be done, if it is not to be given up */
-	bool give_up;
+	int level; /* the first that is to be done */
 	GpuRef old;
 	GpuSkiplistReport *report;
 
 	GPU_FN void operator()(GpuBlock &block) const
 	{
-		for (int at = level; at < r.view.height && !give_up; at++)
+		for (int at = level; at < r.view.height; at++)
 		{
 			const volatile uint32_t *touched = &r.counts->touched[at];
 
@@ -187,20 +185,22 @@ template <int nw> struct GpuSkiplistFinish
 		block.each(1,
 				   [&](int64_t)
 				   {
-					   r.finish(old, give_up, report);
+					   r.finish(old, report);
 					   gpu_release_system(&report->tree.done, 1);
 				   });
 	}
 };
 
-/* Undoes what chunks of level 0 have noted in index chunks. */
-template <int nw> struct GpuSkiplistForget
+/* Takes a round back of which level 0 is done. */
+template <int nw> struct GpuSkiplistUndo
 {
 	GpuSkiplistRound<nw> r;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		if (i < r.counts->touched[1])
+		if (i < r.counts->touched[0])
+			r.undo(i);
+		if (r.view.height > 1 && i < r.counts->touched[1])
 			gpu_skiplist_notes(r.chunk(r.touched[r.from[1] + (uint32_t) i].ref), true)->head = 0;
 	}
 };
@@ -273,6 +273,7 @@ gpu_skiplist_round_init(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, c
 
 	r->base = c->pool->base;
 	r->view = gpu_skiplist_newest(c, s);
+	r->stamp = s->tree.version + 1;
 	r->oldest = s->oldest;
 	for (int level = 0; level < s->height; level++)
 	{
@@ -282,75 +283,122 @@ gpu_skiplist_round_init(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, c
 	gpu_fill(&c->stream, r->counts, 0, sizeof(GpuSkiplistCounts));
 }
 
-/* The device is through with a round: publishes the version, if there is anything new. */
+/* The device is through with a round: what has come of it is a draft of the next version. */
 static inline void
-gpu_skiplist_round_end(GpuSkiplist *s, const GpuSkiplistReport *report, bool give_up, GpuSkiplistSum *sum)
+gpu_skiplist_round_end(GpuSkiplist *s, const GpuSkiplistReport *report, GpuSkiplistSum *sum)
 {
 	const GpuSkiplistCounts *counts = &report->counts;
-	uint32_t inserted = counts->inserted + (give_up ? 0 : counts->new_inserted);
-	uint32_t deleted = counts->deleted + (give_up ? 0 : counts->new_deleted);
 
-	sum->inserted += inserted;
-	sum->deleted += deleted;
+	sum->inserted += counts->inserted;
+	sum->deleted += counts->deleted;
 	sum->waiting += counts->waiting;
-	if (inserted == 0 && deleted == 0)
+	if (counts->inserted == 0 && counts->deleted == 0)
 		return;
-	for (int kind = give_up ? GPU_SKIPLIST_INDEXES : 0; kind < GPU_SKIPLIST_KINDS; kind++)
+	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
 	{
 		uint32_t taken = counts->short_at[kind] != 0 ? ~counts->short_at[kind] : counts->taken[kind];
 
 		gpu_nodes_take(gpu_skiplist_nodes(s, kind), taken);
 		gpu_nodes_retire(gpu_skiplist_nodes(s, kind), counts->retired[kind]);
 	}
-	for (int level = 0; level < GPU_SKIPLIST_MAX_HEIGHT && !give_up; level++)
+	for (int level = 0; level < GPU_SKIPLIST_MAX_HEIGHT; level++)
 		s->tree.level_n[level] += counts->level_add[level];
 	s->root = report->root;
 	s->height = report->height;
-	gpu_skiplist_publish(s, report->table, s->tree.entries.load() + inserted - deleted);
-	gpu_space_note(&s->tree.space, s->tree.version);
+	s->tree.root = report->table;
+	s->draft = true;
 }
 
-/* Launches the last steps of a round, from a level on. */
+/* The steps of a round that come after level 0. */
 template <int nw>
-static inline void
-gpu_skiplist_round_finish(GpuChange *c, const GpuSkiplist *s, const GpuSkiplistRound<nw> &r,
-						  const GpuSkiplistBounds &b, bool give_up)
+static inline GpuStatus
+gpu_skiplist_round_finish(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<nw> &r,
+						  const GpuSkiplistBounds &b, GpuSkiplistSum *sum)
 {
 	GpuSkiplistReport *report = (GpuSkiplistReport *) c->device_report;
 	uint64_t most = 32;
 	int level = 1;
 
-	for (; level < s->height && !give_up && b.touched[level] > GPU_SKIPLIST_BLOCK_LEVEL; level++)
+	gpu_skiplist_report(c)->tree.done = 0;
+	for (; level < s->height && b.touched[level] > GPU_SKIPLIST_BLOCK_LEVEL; level++)
 		gpu_launch<64>(&c->stream, (int64_t) b.touched[level], GpuSkiplistIndex<nw>{ r, level });
 	for (int at = level; at < s->height; at++)
 		most = b.touched[at] > most ? b.touched[at] : most;
 	most = (most + 31) / 32 * 32;
-	gpu_launch_block(&c->stream, GpuSkiplistFinish<nw>{ r, level, give_up, s->tree.root, report },
+	gpu_launch_block(&c->stream, GpuSkiplistFinish<nw>{ r, level, s->tree.root, report },
 					 most < GPU_BLOCK_THREADS ? (int) most : GPU_BLOCK_THREADS, 0);
-}
-
-/* Has a round that is at its end come to what it must? */
-static inline GpuStatus
-gpu_skiplist_round_status(GpuChange *c)
-{
+	if (gpu_change_ok(c))
+		gpu_small_wait(c);
 	if (gpu_change_ok(c) && gpu_skiplist_report(c)->counts.failed != 0)
 		gpu_fail(&c->stream, "skip list", "no node for an index");
+	if (gpu_change_ok(c))
+		gpu_skiplist_round_end(s, gpu_skiplist_report(c), sum);
 	return gpu_change_status(c);
 }
 
-/* A small round: all memory that it may need is there before. */
+/*
+ * The second half of a round for which not all memory was there: the indexes.  Without memory for them the
+ * round is taken back.
+ */
 template <int nw>
 static inline GpuStatus
-gpu_skiplist_small_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source, int n,
-						 GpuSkiplistSum *sum)
+gpu_skiplist_round_indexes(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, GpuSkiplistBounds *b,
+						   GpuSkiplistSum *sum)
 {
-	GpuScratch scratch = { c->memory, 0 };
+	const GpuSkiplistCounts *counts = &gpu_skiplist_report(c)->counts;
+	const uint64_t touched = s->height > 1 ? counts->touched[1] : 0;
+	const uint32_t pieces = counts->short_at[0] != 0 ? ~counts->short_at[0] : counts->taken[0];
+	GpuDemand demand[GPU_SKIPLIST_KINDS] = {};
+	GpuStatus status;
+	GpuSpan span;
+	bool room;
+
+	gpu_skiplist_index_bounds(s, touched, pieces, b);
+	demand[GPU_SKIPLIST_INDEXES] = b->demand[GPU_SKIPLIST_INDEXES];
+	room = gpu_span_take(c->pool, &span, demand[GPU_SKIPLIST_INDEXES].take * sizeof(GpudsEntry)) &&
+		   gpu_space_reserve(c, &s->tree.space, demand);
+	if (!room)
+	{
+		gpu_launch(&c->stream, (int64_t) b->touched[0], GpuSkiplistUndo<nw>{ *r });
+		gpu_finish(&c->stream);
+		gpu_span_give(c->pool, &span);
+		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
+	}
+	r->low[GPU_SKIPLIST_INDEXES] = (GpudsEntry *) span.at;
+	r->limit[GPU_SKIPLIST_INDEXES] = (uint32_t) demand[GPU_SKIPLIST_INDEXES].take;
+	gpu_skiplist_round_nodes(s, r, GPU_SKIPLIST_INDEXES);
+	status = gpu_skiplist_round_finish(c, s, *r, *b, sum);
+	gpu_change_give(c, &span);
+	return status;
+}
+
+/*
+ * A round.  If it is to be done at once, all memory that it may need is there before, so that none of its
+ * operations has to wait for some.  GPU_NO_MEMORY: it was not done at all.
+ */
+template <int nw>
+static inline GpuStatus
+gpu_skiplist_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source, int64_t n, bool at_once,
+				   GpuSkiplistSum *sum)
+{
+	GpuScratch scratch = { NULL, 0 };
 	GpuSkiplistRound<nw> r;
 	GpuSkiplistBounds b;
+	GpuDemand *demand = &b.demand[GPU_SKIPLIST_CHUNKS];
+	uint64_t likely = (uint64_t) n / 3;
 	GpuStatus status;
+	GpuSpan span;
 
 	gpu_skiplist_bounds(s, (uint64_t) n, &b);
-	if (!gpu_space_reserve(c, &s->tree.space, b.demand))
+	if (!at_once)
+	{
+		/* most operations need no new chunk; those that find none are done again */
+		likely = (b.touched[0] / 2 > likely ? b.touched[0] / 2 : likely) + GPU_SKIPLIST_SMALL;
+		demand->take = likely < demand->take ? likely : demand->take;
+		b.demand[GPU_SKIPLIST_INDEXES] = { 0, 0 };
+	}
+	if (b.demand[0].take > UINT32_MAX || b.demand[1].take > UINT32_MAX ||
+		!gpu_space_reserve(c, &s->tree.space, b.demand))
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
 	{
@@ -358,101 +406,23 @@ gpu_skiplist_small_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &
 		gpu_skiplist_round_nodes(s, &r, kind);
 	}
 	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
-	gpu_skiplist_round_init(c, s, &r, b);
-	r.source = source;
-	gpu_skiplist_report(c)->tree.done = 0;
-	gpu_launch<32>(&c->stream, n, GpuSkiplistFind<nw>{ r });
-	gpu_launch<32>(&c->stream, ((int64_t) b.touched[0] + 31) / 32 * 32, GpuSkiplistLeaf<nw>{ r });
-	gpu_skiplist_round_finish(c, s, r, b, false);
-	if (gpu_change_ok(c))
-		gpu_small_wait(c);
-	status = gpu_skiplist_round_status(c);
-	if (status == GPU_OK)
-		gpu_skiplist_round_end(s, gpu_skiplist_report(c), false, sum);
-	return status;
-}
-
-/* The second half of a large round: the indexes. */
-template <int nw>
-static inline GpuStatus
-gpu_skiplist_large_indexes(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, GpuSkiplistBounds *b,
-						   GpuSkiplistSum *sum)
-{
-	const GpuSkiplistCounts *counts = &gpu_skiplist_report(c)->counts;
-	const uint64_t touched = s->height > 1 ? counts->touched[1] : 0;
-	const uint32_t pieces = counts->short_at[0] != 0 ? ~counts->short_at[0] : counts->taken[0];
-	GpuScratch scratch = { NULL, 0 };
-	GpuDemand demand[GPU_SKIPLIST_KINDS] = {};
-	GpuStatus status;
-	GpuSpan span;
-	bool give_up;
-
-	gpu_skiplist_index_bounds(s, touched, pieces, b);
-	demand[GPU_SKIPLIST_INDEXES] = b->demand[GPU_SKIPLIST_INDEXES];
-	(void) gpu_scratch<GpudsEntry>(&scratch, (int64_t) demand[GPU_SKIPLIST_INDEXES].take);
-	give_up = !gpu_scratch_take(c->pool, &span, &scratch);
-	if (!give_up && !gpu_space_reserve(c, &s->tree.space, demand))
-	{
-		gpu_span_give(c->pool, &span);
-		give_up = true;
-	}
-	if (give_up)
-	{
-		if (!gpu_change_ok(c))
-			return gpu_change_status(c);
-		/* there is memory for a table */
-		gpu_launch(&c->stream, (int64_t) touched, GpuSkiplistForget<nw>{ *r });
-		demand[GPU_SKIPLIST_INDEXES] = { 1, 1 };
-	}
-	else
-		r->low[GPU_SKIPLIST_INDEXES] = (GpudsEntry *) span.at;
-	r->limit[GPU_SKIPLIST_INDEXES] = (uint32_t) demand[GPU_SKIPLIST_INDEXES].take;
-	gpu_skiplist_round_nodes(s, r, GPU_SKIPLIST_INDEXES);
-	gpu_skiplist_round_finish(c, s, *r, *b, give_up);
-	gpu_finish(&c->stream);
-	gpu_change_give(c, &span);
-	status = gpu_skiplist_round_status(c);
-	if (status == GPU_OK)
-		gpu_skiplist_round_end(s, gpu_skiplist_report(c), give_up, sum);
-	return status == GPU_OK && give_up ? GPU_NO_MEMORY : status;
-}
-
-/* Any round; if all of its operations must be done, there is memory for whatever they may need. */
-template <int nw>
-static inline GpuStatus
-gpu_skiplist_large_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source, int64_t n, bool all,
-						 GpuSkiplistSum *sum)
-{
-	GpuScratch scratch = { NULL, 0 };
-	GpuSkiplistRound<nw> r;
-	GpuSkiplistBounds b;
-	GpuDemand *demand = &b.demand[GPU_SKIPLIST_CHUNKS];
-	uint64_t likely;
-	GpuStatus status;
-	GpuSpan span;
-
-	gpu_skiplist_bounds(s, (uint64_t) n, &b);
-	/* most operations do not need a new chunk; those that find none are done again */
-	likely = b.touched[0] / 2 > (uint64_t) n / 3 ? b.touched[0] / 2 : (uint64_t) n / 3;
-	if (!all && likely + GPU_SKIPLIST_SMALL < demand->take)
-		demand->take = likely + GPU_SKIPLIST_SMALL;
-	b.demand[GPU_SKIPLIST_INDEXES] = { 1, 1 };
-	if (demand->take > UINT32_MAX || !gpu_space_reserve(c, &s->tree.space, b.demand))
-		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
-	r.limit[GPU_SKIPLIST_CHUNKS] = (uint32_t) demand->take;
-	r.limit[GPU_SKIPLIST_INDEXES] = 0;
-	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
-	if (!gpu_scratch_take(c->pool, &span, &scratch))
+	if (scratch.used_bytes <= c->memory_bytes)
+		scratch = { c->memory, 0 };
+	else if (!gpu_scratch_take(c->pool, &span, &scratch))
 		return GPU_NO_MEMORY;
 	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
 	gpu_skiplist_round_init(c, s, &r, b);
-	gpu_skiplist_round_nodes(s, &r, GPU_SKIPLIST_CHUNKS);
 	r.source = source;
 	gpu_launch<64>(&c->stream, n, GpuSkiplistFind<nw>{ r });
 	gpu_launch<64>(&c->stream, ((int64_t) b.touched[0] + 63) / 64 * 64, GpuSkiplistLeaf<nw>{ r });
-	gpu_copy_bus(&c->stream, &gpu_skiplist_report(c)->counts, r.counts, sizeof(GpuSkiplistCounts));
-	status = gpu_finish(&c->stream) ? gpu_skiplist_large_indexes<nw>(c, s, &r, &b, sum)
-									: gpu_change_status(c);
+	if (at_once)
+		status = gpu_skiplist_round_finish(c, s, r, b, sum);
+	else
+	{
+		gpu_copy_bus(&c->stream, &gpu_skiplist_report(c)->counts, r.counts, sizeof(GpuSkiplistCounts));
+		status = gpu_finish(&c->stream) ? gpu_skiplist_round_indexes<nw>(c, s, &r, &b, sum)
+										: gpu_change_status(c);
+	}
 	gpu_change_give(c, &span);
 	return status;
 }
@@ -586,7 +556,7 @@ gpu_skiplist_rounds(GpuChange *c, GpuSkiplist *s, const GpudsOp *inserts, int64_
 	int64_t stride = 1;
 
 	if (ndeletes > 0)
-		status = gpu_skiplist_large_round<nw>(c, s, { deletes, 1, false }, ndeletes, true, sum);
+		status = gpu_skiplist_round<nw>(c, s, { deletes, 1, false }, ndeletes, true, sum);
 	while (ninserts / stride > GPU_SKIPLIST_SPREAD)
 		stride *= 3;
 	for (bool between = false; stride > 0 && ninserts > 0 && status == GPU_OK; between = true, stride /= 3)
@@ -596,7 +566,7 @@ gpu_skiplist_rounds(GpuChange *c, GpuSkiplist *s, const GpudsOp *inserts, int64_
 
 		status = gpu_skiplist_need_root(c, s);
 		if (status == GPU_OK && n > 0)
-			status = gpu_skiplist_large_round<nw>(c, s, { inserts, stride, between }, n, true, sum);
+			status = gpu_skiplist_round<nw>(c, s, { inserts, stride, between }, n, true, sum);
 	}
 	if (status == GPU_OK && sum->waiting != 0)
 	{
@@ -714,23 +684,14 @@ gpu_skiplist_apply_there(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, int64
 
 	if (status != GPU_OK)
 		return status;
-	if (n <= GPU_SKIPLIST_SMALL)
-		status = gpu_skiplist_small_round<nw>(c, s, { ops, 1, false }, (int) n, sum);
-	else
-		status = gpu_skiplist_large_round<nw>(c, s, { ops, 1, false }, n, false, sum);
-	if (sum->waiting != 0 && gpu_change_ok(c))
+	status = gpu_skiplist_round<nw>(c, s, { ops, 1, false }, n, n <= GPU_SKIPLIST_SMALL, sum);
+	if (status == GPU_OK && sum->waiting != 0)
+		status = gpu_skiplist_apply_rest<nw>(c, s, ops, n, sum);
+	/* what was done of it, if that is not all */
+	if (gpu_change_ok(c) && s->draft)
 	{
-		GpuStatus rest = GPU_NO_MEMORY;
-
-		/* what had to wait was on chunks that are still there, so there is a root */
-		if (status == GPU_OK)
-			rest = gpu_skiplist_apply_rest<nw>(c, s, ops, n, sum);
-		else
-		{
-			gpu_launch(&c->stream, n, GpuSkiplistWaitNoMore<nw>{ gpu_skiplist_newest(c, s), ops });
-			gpu_finish(&c->stream);
-		}
-		status = rest;
+		gpu_skiplist_publish(s, s->tree.entries.load() + (uint64_t) (sum->inserted - sum->deleted));
+		gpu_space_note(&s->tree.space, s->tree.version);
 	}
 	return gpu_change_ok(c) ? status : gpu_change_status(c);
 }

@@ -307,7 +307,7 @@ gpu_skiplist_load_end(GpuChange *c, GpuSkiplist *s)
 	}
 	gpu_span_give(c->pool, &load->carry);
 	s->tree.loading = false;
-	gpu_skiplist_publish(s, s->tree.root, total);
+	gpu_skiplist_publish(s, total);
 	s->oldest = s->tree.version;
 	return gpu_change_status(c);
 }

@@ -69,7 +69,8 @@ struct GpuSkiplistSource
 template <int nw> struct GpuSkiplistRound
 {
 	unsigned char *base;
-	GpuSkiplistView view; /* the newest version */
+	GpuSkiplistView view; /* what is changed: the newest version, or what rounds before have made of it */
+	uint64_t stamp;       /* the version that is made */
 	uint64_t oldest;      /* that a reader may have */
 	GpuSkiplistSource source;
 	GpudsOp *copies;             /* of all operations, if their source is host memory; else NULL */
@@ -122,21 +123,36 @@ template <int nw> struct GpuSkiplistRound
 	/* The order word that a chunk will have, or has. */
 	GPU_FN uint64_t order_after(GpuRef ref) const
 	{
-		return gpu_skiplist_order(chunk(ref), view.version + 1);
+		return gpu_skiplist_order(chunk(ref), stamp);
 	}
 
-	/* May a chunk's other pair be overwritten? */
-	GPU_FN bool may_store(const uint64_t *at) const
+	/* Is a pair of the version that is made, and so nobody's yet? */
+	GPU_FN bool is_draft(const uint64_t *at) const
+	{
+		return at[1] == stamp || at[3] == stamp;
+	}
+
+	/*
+	 * May a chunk have another order word?  It comes over the older pair, if nobody needs that, or over one
+	 * of the version that is made.  *unused: the slots that nobody looks at.
+	 */
+	GPU_FN bool may_store(const uint64_t *at, uint64_t order, unsigned *unused) const
 	{
 		uint64_t older = at[1] < at[3] ? at[1] : at[3];
 		uint64_t newer = at[1] < at[3] ? at[3] : at[1];
+		unsigned used = gpu_skiplist_used(order);
 
-		return older == 0 || newer <= oldest;
+		if (is_draft(at))
+			used = gpu_skiplist_used(at[0]) | gpu_skiplist_used(at[2]);
+		*unused = ~used & GPU_SKIPLIST_SLOTS_MASK;
+		return is_draft(at) || older == 0 || newer <= oldest;
 	}
 
 	GPU_FN void store_order(uint64_t *at, uint64_t order) const
 	{
-		gpu_store_pair(at + (at[1] < at[3] ? 0 : 2), order, view.version + 1);
+		bool first = (at[1] < at[3]) != is_draft(at);
+
+		gpu_store_pair(at + (first ? 0 : 2), order, stamp);
 	}
 
 	/* Puts a chunk that was replaced, or has few entries, on its parent's list, if there is a parent. */
@@ -298,9 +314,8 @@ template <int nw> struct GpuSkiplistRound
 	}
 
 	/* Gives a chunk its new entries by one store of an order word. */
-	GPU_FN void store_leaf(uint64_t *at, uint64_t order, const uint32_t *run, const Merged &m) const
+	GPU_FN void store_leaf(uint64_t *at, unsigned unused, const uint32_t *run, const Merged &m) const
 	{
-		unsigned unused = ~gpu_skiplist_used(order) & GPU_SKIPLIST_SLOTS_MASK;
 		uint64_t will = GPU_SKIPLIST_EMPTY;
 
 		for (uint32_t i = 0; i < m.n; i++)
@@ -334,7 +349,7 @@ template <int nw> struct GpuSkiplistRound
 
 			for (uint32_t i = start; i < end; i++)
 				gpu_skiplist_set_entry(piece, (int) (i - start), merged_entry(at, run, m, i), false, nw);
-			gpu_skiplist_make(piece, (int) (end - start), view.version + 1, false);
+			gpu_skiplist_make(piece, (int) (end - start), stamp, false);
 			if (q > 0)
 			{
 				GpudsEntry before = merged_entry(at, run, m, start - 1);
@@ -359,17 +374,17 @@ template <int nw> struct GpuSkiplistRound
 		return (last[t.path] & 1) != 0 && m.deleted == 0 && had > 0 && m.item[had - 1] < GPU_SKIPLIST_PLACES;
 	}
 
-	/* Does the operations of touched chunk number; *sum is what they do: inserted, deleted, by new chunks. */
-	GPU_FN void leaf(uint32_t number, uint32_t sum[4]) const
+	/* Does the operations of touched chunk number; how many entries they insert and delete. */
+	GPU_FN void leaf(uint32_t number, uint32_t *inserted, uint32_t *deleted) const
 	{
 		GpuSkiplistTouched *t = &touched[number];
 		uint64_t *at = chunk(t->ref);
 		GpuSkiplistNotes *notes = gpu_skiplist_notes(at, false);
 		uint64_t order = gpu_skiplist_order(at, view.version);
-		const uint32_t had = (uint32_t) gpu_skiplist_n(order);
 		uint32_t run[GPU_SKIPLIST_RUN];
 		int n = sorted_run(notes->head, run);
-		bool in_place = may_store(at);
+		unsigned unused;
+		bool in_place = may_store(at, order, &unused);
 		bool full = false;
 		Merged m;
 
@@ -382,11 +397,11 @@ template <int nw> struct GpuSkiplistRound
 		merge(at, order, run, n, &m);
 		if (m.inserted == 0 && m.deleted == 0)
 			return;
-		if (in_place && m.inserted <= GPU_SKIPLIST_PLACES - had && (m.n > 0 || view.height == 1))
+		if (in_place && m.inserted <= (uint32_t) gpu_popcount(unused) && (m.n > 0 || view.height == 1))
 		{
-			store_leaf(at, order, run, m);
-			sum[0] = m.inserted;
-			sum[1] = m.deleted;
+			store_leaf(at, unused, run, m);
+			*inserted = m.inserted;
+			*deleted = m.deleted;
 			if (m.deleted > 0 && m.n <= GPU_SKIPLIST_FEW)
 				raise(number, 0);
 			return;
@@ -407,8 +422,8 @@ template <int nw> struct GpuSkiplistRound
 		}
 		else
 			t->pieces = 0;
-		sum[2] = m.inserted;
-		sum[3] = m.deleted;
+		*inserted = m.inserted;
+		*deleted = m.deleted;
 		retire(GPU_SKIPLIST_CHUNKS, t->ref);
 		gpu_atomic_add(&counts->level_add[0], t->pieces - 1);
 		raise(number, 0);
@@ -512,7 +527,7 @@ template <int nw> struct GpuSkiplistRound
 		to = chunk(node(kind, first));
 		n = copy_entries(to, 0, c->one[i], NULL, index);
 		n = copy_entries(to, n, c->one[j], &key, index);
-		gpu_skiplist_make(to, n, view.version + 1, index);
+		gpu_skiplist_make(to, n, stamp, index);
 		retire(kind, c->one[i]);
 		retire(kind, c->one[j]);
 		gpu_atomic_add(&counts->level_add[level - 1], UINT32_MAX);
@@ -610,9 +625,8 @@ template <int nw> struct GpuSkiplistRound
 		}
 	};
 
-	GPU_FN void store_index(uint64_t *at, int level, const Children &c) const
+	GPU_FN void store_index(uint64_t *at, unsigned unused, int level, const Children &c) const
 	{
-		unsigned unused = ~gpu_skiplist_used(c.order) & GPU_SKIPLIST_SLOTS_MASK;
 		uint64_t will = GPU_SKIPLIST_EMPTY;
 		int n = 0;
 
@@ -642,7 +656,7 @@ template <int nw> struct GpuSkiplistRound
 			++*i;
 			if (*i == part_start(*part + 1, t->pieces, total, full))
 			{
-				gpu_skiplist_make(piece, (int) (*i - *start), r->view.version + 1, true);
+				gpu_skiplist_make(piece, (int) (*i - *start), r->stamp, true);
 				*start = *i;
 				++*part;
 			}
@@ -675,7 +689,8 @@ template <int nw> struct GpuSkiplistRound
 		GpuSkiplistTouched *t = &touched[number];
 		uint64_t *at = chunk(t->ref);
 		GpuSkiplistNotes *notes = gpu_skiplist_notes(at, true);
-		const bool in_place = may_store(at);
+		unsigned unused;
+		bool in_place;
 		bool full;
 		Children c;
 
@@ -695,9 +710,10 @@ template <int nw> struct GpuSkiplistRound
 		}
 		if (!c.changed)
 			return;
-		if (in_place && c.total > 0 && c.nfresh <= (uint32_t) (GPU_SKIPLIST_PLACES - c.n))
+		in_place = may_store(at, c.order, &unused);
+		if (in_place && c.total > 0 && c.nfresh <= (uint32_t) gpu_popcount(unused))
 		{
-			store_index(at, level, c);
+			store_index(at, unused, level, c);
 			if (c.total < (uint32_t) c.n && c.total <= GPU_SKIPLIST_FEW)
 				raise(number, level);
 			return;
@@ -754,7 +770,7 @@ template <int nw> struct GpuSkiplistRound
 					gpu_skiplist_set_entry(at, (int) (i - start), low_of(kind, first + i), true, nw);
 					gpu_skiplist_set_ref(at, (int) (i - start), node(kind, first + i));
 				}
-				gpu_skiplist_make(at, (int) (end - start), view.version + 1, true);
+				gpu_skiplist_make(at, (int) (end - start), stamp, true);
 				low_of(GPU_SKIPLIST_INDEXES, here + q) = low_of(kind, first + start);
 			}
 			counts->level_add[(*height)++] += p;
@@ -796,16 +812,31 @@ template <int nw> struct GpuSkiplistRound
 		return root;
 	}
 
+	/*
+	 * Undo
+	 */
+
+	/* Leaves touched chunk i of level 0 as it was before this round, which was the version's first. */
+	GPU_FN void undo(int64_t i) const
+	{
+		uint64_t *at = chunk(touched[i].ref);
+
+		gpu_skiplist_notes(at, false)->waits = 0;
+		for (int pair = 0; pair < 4; pair += 2)
+		{
+			/* what was there before nobody needed */
+			if (at[pair + 1] == stamp)
+				gpu_store_pair(at + pair, GPU_SKIPLIST_EMPTY, 0);
+		}
+	}
+
 	/* Writes what the new version consists of, in place of what is at old, 0: nothing. */
-	GPU_FN void finish(GpuRef old, bool give_up, GpuSkiplistReport *report) const
+	GPU_FN void finish(GpuRef old, GpuSkiplistReport *report) const
 	{
 		GpuSkiplistTable *table;
 		uint32_t first;
 
-		report->root = view.root;
-		report->height = view.height;
-		if (!give_up)
-			report->root = new_root(&report->height);
+		report->root = new_root(&report->height);
 		if (!take(GPU_SKIPLIST_INDEXES, 1, &first))
 		{
 			counts->failed = 1;
@@ -814,7 +845,7 @@ template <int nw> struct GpuSkiplistRound
 		}
 		report->table = node(GPU_SKIPLIST_INDEXES, first);
 		table = (GpuSkiplistTable *) chunk(report->table);
-		*table = { view.version + 1, report->root, report->height };
+		*table = { stamp, report->root, report->height };
 		if (old != 0)
 			retire(GPU_SKIPLIST_INDEXES, old);
 		report->counts = *counts;

@@ -27,8 +27,9 @@ struct GpuSkiplist
 {
 	/* its root is the place of the version's GpuSkiplistTable, its height 1; level_n: chunks of each level */
 	GpuTree tree;
-	GpuRef root = 0; /* of the newest version */
+	GpuRef root = 0; /* of the newest version, the table of which is tree.root */
 	int height = 0;
+	bool draft = false;  /* it is not published yet: of the next version */
 	uint64_t oldest = 0; /* no version before this one is pinned, nor will one be */
 };
 
@@ -40,10 +41,8 @@ struct GpuSkiplistCounts
 	uint32_t retired[GPU_SKIPLIST_KINDS];        /* nodes of each kind */
 	uint32_t touched[GPU_SKIPLIST_MAX_HEIGHT];   /* chunks of each level that something is to be done about */
 	uint32_t level_add[GPU_SKIPLIST_MAX_HEIGHT]; /* to the number of chunks of each level, modulo 2^32 */
-	uint32_t inserted;                           /* entries: in place ... */
+	uint32_t inserted;                           /* entries */
 	uint32_t deleted;
-	uint32_t new_inserted; /* ... and in chunks that others have replaced */
-	uint32_t new_deleted;
 	uint32_t waiting; /* chunks whose operations have to wait */
 	uint32_t failed;  /* an index found no node, which cannot be */
 };
@@ -75,16 +74,16 @@ gpu_skiplist_nodes(GpuSkiplist *s, int kind)
 static inline GpuSkiplistView
 gpu_skiplist_newest(const GpuChange *c, const GpuSkiplist *s)
 {
-	GpuSkiplistView view = { c->pool->base, s->tree.version, s->root, s->height };
+	GpuSkiplistView view = { c->pool->base, s->tree.version + s->draft, s->root, s->height };
 
 	return view;
 }
 
 /* Shows readers a version that is complete. */
 static inline void
-gpu_skiplist_publish(GpuSkiplist *s, GpuRef table, uint64_t entries)
+gpu_skiplist_publish(GpuSkiplist *s, uint64_t entries)
 {
-	s->tree.root = table;
+	s->draft = false;
 	s->tree.height = entries > 0;
 	gpu_tree_publish(&s->tree, entries);
 }
@@ -105,6 +104,7 @@ gpu_skiplist_close(GpuChange *c, GpuSkiplist *s)
 	gpu_tree_set_head(&s->tree, 0, 0);
 	s->root = 0;
 	s->height = 0;
+	s->draft = false;
 	s->oldest = 0;
 }
 

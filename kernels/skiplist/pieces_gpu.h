@@ -387,6 +387,7 @@ gpu_skiplist_span_of(const unsigned char *staging, const GpuRequest *r, bool *as
 	const int64_t n = r->forward ? r->n - r->next : r->next;
 	GpudsInterval span = { { UINT64_MAX, UINT64_MAX, UINT64_MAX }, { 0, 0, 0 } };
 	GpudsEntry last = { 0, 0, 0 };
+	bool first = true;
 
 	*ascending = true;
 	for (int64_t i = 0; i < n; i++)
@@ -396,9 +397,10 @@ gpu_skiplist_span_of(const unsigned char *staging, const GpuRequest *r, bool *as
 
 		if (!entry_scan_rest(&scan, number, r->forward, &interval))
 			continue;
-		if (i > 0 && (r->forward ? entry_less(&interval.lo, &last) : entry_less(&last, &interval.hi)))
+		if (!first && (r->forward ? entry_less(&interval.lo, &last) : entry_less(&last, &interval.hi)))
 			*ascending = false;
 		last = r->forward ? interval.hi : interval.lo;
+		first = false;
 		if (entry_less(&interval.lo, &span.lo))
 			span.lo = interval.lo;
 		if (entry_less(&span.hi, &interval.hi))
