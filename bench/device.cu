@@ -742,8 +742,9 @@ bench_list(Bench *b, const Entries &e)
 
 	bench_skiplist(
 		b, e.w0, e.t, e.host_w0.data(), e.host_t.data(), e.n, probes, answers,
-		[&](int64_t n)
-		{ gpu_launch(&b->stream, b->probes, Probes{ b->seed + 700, true, n, e.w0, NULL, probes, NULL }); },
+		[&](int64_t n) {
+			gpu_launch(&b->stream, b->probes, Probes{ b->seed + 700, true, n, e.w0, NULL, probes, NULL });
+		},
 		[&](const std::vector<char> &) { check_points(b, e, probes, answers); });
 	bench_free(probes, b->probes);
 	bench_free(answers, b->probes);

@@ -3,8 +3,9 @@
  * device_skiplist.h
  *	  Benchmark of the skip list on a GPU, part of bench/device: entries of one word.
  *
- * Lookups are points in no order, in device memory, by tiles of 8 lanes that read the line of a chunk together
- * and work on several points at a time; and by a thread each through the list's probe, as scans do.
+ * Lookups are points in no order, in device memory, by tiles of 8 lanes that read the line of a chunk
+ * together and work on several points at a time; and by a thread each through the list's probe, as scans
+ * do.
  * Times of batches that change the list are the host's, from the call to its return; large ones are in device
  * memory, in no order, small ones in host memory.  Each is undone, untimed.  A mixed batch looks up eight of
  * ten keys, then inserts and deletes one of ten each.
@@ -36,7 +37,8 @@ bench_skiplist_order(const ulonglong2 &line, uint64_t version)
 {
 	uint64_t other = __shfl_xor_sync(GPU_ALL_LANES, line.y, 1, GPU_TILE);
 	int lane = gpu_tile_lane();
-	bool mine = lane < 2 && line.y <= version && (other > version || line.y > other || (line.y == other && lane == 0));
+	bool mine = lane < 2 && line.y <= version &&
+				(other > version || line.y > other || (line.y == other && lane == 0));
 	unsigned from = __ballot_sync(GPU_ALL_LANES, mine) >> gpu_tile_shift() & 3;
 
 	return __shfl_sync(GPU_ALL_LANES, line.x, from == 2 ? 1 : 0, GPU_TILE);
@@ -169,7 +171,8 @@ bench_skiplist_lookups(GpuStream *s, const GpuPool *pool, const SkiplistOnGpu *l
 		return;
 	}
 	bench_skiplist_tiles<BENCH_SKIPLIST_POINTS>
-		<<<gpu_batch_blocks(n, BENCH_SKIPLIST_POINTS), GPU_BATCH_BLOCK, 0, s->stream>>>(probe, probes, answers, n);
+		<<<gpu_batch_blocks(n, BENCH_SKIPLIST_POINTS), GPU_BATCH_BLOCK, 0, s->stream>>>(probe, probes,
+																						answers, n);
 	gpu_check(s, "launch", cudaGetLastError());
 }
 
@@ -181,7 +184,7 @@ struct BenchSkiplistShare
 	int to;
 };
 
-/* Operations on entries of a share, in no order; the first of them and, if there are two, every other deletes. */
+/* Operations on entries of a share, in no order. */
 struct BenchSkiplistOps
 {
 	BenchSkiplistShare share;
@@ -268,7 +271,8 @@ bench_skiplist_apply(Bench *b, SkiplistOnGpu *list, const BenchSkiplistOps &batc
 template <typename MakeProbes, typename Check>
 static inline void
 bench_skiplist_points(Bench *b, SkiplistOnGpu *list, int64_t n, const char *size, double target,
-					  const uint64_t *probes, uint64_t *answers, const MakeProbes &make_probes, const Check &check)
+					  const uint64_t *probes, uint64_t *answers, const MakeProbes &make_probes,
+					  const Check &check)
 {
 	for (int tiles = 1; tiles >= 0; tiles--)
 	{
@@ -276,19 +280,23 @@ bench_skiplist_points(Bench *b, SkiplistOnGpu *list, int64_t n, const char *size
 
 		make_probes(n);
 		gpu_fill(&b->stream, answers, 0xA5, (size_t) b->probes * sizeof(uint64_t));
-		ms = bench_time(
-			b, [&] { bench_skiplist_lookups(&b->stream, &b->pool, list, probes, answers, b->probes, tiles); });
+		ms = bench_time(b,
+						[&] {
+							bench_skiplist_lookups(&b->stream, &b->pool, list, probes, answers, b->probes,
+												   tiles);
+						});
 		check(std::vector<char>());
 		bench_rate(b,
-				   std::string("skip list: lookup, ") + size + (tiles ? ", unsorted batch" : ", a thread a probe"),
+				   std::string("skip list: lookup, ") + size +
+					   (tiles ? ", unsorted batch" : ", a thread a probe"),
 				   b->probes, ms, tiles ? target : 0, 0, (uint64_t) b->probes);
 	}
 }
 
 /* Batches of n operations in host memory: three of four insert new keys, the others delete. */
 static inline void
-bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const uint64_t *t, int64_t entries, int n,
-					 double target)
+bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const uint64_t *t, int64_t entries,
+					 int n, double target)
 {
 	GpudsOp *ops = (GpudsOp *) gpu_host_alloc((size_t) n * sizeof(GpudsOp));
 	const GpudsOp *there = ops != NULL ? (const GpudsOp *) gpu_device_address(ops) : NULL;
@@ -326,9 +334,9 @@ bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const ui
 /* A large batch on a list of ten million entries, and what undoes it. */
 static inline void
 bench_skiplist_batch(Bench *b, SkiplistOnGpu *list, const char *work, double target,
-					 const BenchSkiplistShare &loaded, const BenchSkiplistOps &batch, const BenchSkiplistOps &undo,
-					 int64_t lookups, const uint64_t *host_w0, const uint64_t *host_t, const uint64_t *probes,
-					 uint64_t *answers)
+					 const BenchSkiplistShare &loaded, const BenchSkiplistOps &batch,
+					 const BenchSkiplistOps &undo, int64_t lookups, const uint64_t *host_w0,
+					 const uint64_t *host_t, const uint64_t *probes, uint64_t *answers)
 {
 	const int64_t neighbours = batch.n / (batch.share.to - batch.share.from);
 	std::vector<double> seconds;
@@ -356,14 +364,14 @@ bench_skiplist_batch(Bench *b, SkiplistOnGpu *list, const char *work, double tar
 }
 
 /*
- * All rows, of n entries, which the host has, too.  make_probes makes probes that hit the first so many entries;
- * check compares the answers with the CPU's.
+ * All rows, of n entries, which the host has, too.  make_probes makes probes that hit the first so many
+ * entries; check compares the answers with the CPU's.
  */
 template <typename MakeProbes, typename Check>
 static inline void
-bench_skiplist(Bench *b, const uint64_t *w0, const uint64_t *t, const uint64_t *host_w0, const uint64_t *host_t,
-			   int64_t n, const uint64_t *probes, uint64_t *answers, const MakeProbes &make_probes,
-			   const Check &check)
+bench_skiplist(Bench *b, const uint64_t *w0, const uint64_t *t, const uint64_t *host_w0,
+			   const uint64_t *host_t, int64_t n, const uint64_t *probes, uint64_t *answers,
+			   const MakeProbes &make_probes, const Check &check)
 {
 	const int64_t few = std::min<int64_t>(n / 2, BENCH_SKIPLIST_FEW);
 	GpudsOp *ops = bench_alloc<GpudsOp>(few);
@@ -371,7 +379,8 @@ bench_skiplist(Bench *b, const uint64_t *w0, const uint64_t *t, const uint64_t *
 	const int64_t tens = few / 11;
 
 	bench_skiplist_load(b, &list, { 1, 0, 1 }, host_w0, host_t, n);
-	bench_row(b, { "skip list: device memory an entry", (double) list.bytes() / (double) n, "bytes", 0, true, 0, 0, 0 });
+	bench_row(b, { "skip list: device memory an entry", (double) list.bytes() / (double) n, "bytes", 0, true,
+				   0, 0, 0 });
 	bench_skiplist_points(b, &list, n, "all entries", 2, probes, answers, make_probes, check);
 	bench_skiplist_small(b, &list, host_w0, host_t, n, 1, 0);
 	bench_skiplist_small(b, &list, host_w0, host_t, n, 100, 0);
@@ -383,11 +392,13 @@ bench_skiplist(Bench *b, const uint64_t *w0, const uint64_t *t, const uint64_t *
 	/* of eleven neighbours the tenth is deleted, the last inserted */
 	make_probes(few);
 	bench_skiplist_batch(b, &list, "skip list: 10 % insert, 10 % delete, 80 % lookup, 10 M", 1, { 11, 0, 10 },
-						 { { 11, 9, 11 }, 9, 2 * tens, w0, t, ops }, { { 11, 9, 11 }, 10, 2 * tens, w0, t, ops },
-						 std::min(8 * tens, b->probes), host_w0, host_t, probes, answers);
+						 { { 11, 9, 11 }, 9, 2 * tens, w0, t, ops },
+						 { { 11, 9, 11 }, 10, 2 * tens, w0, t, ops }, std::min(8 * tens, b->probes), host_w0,
+						 host_t, probes, answers);
 	bench_skiplist_batch(b, &list, "skip list: insert 10 M into 10 M", 0.5, { 2, 0, 1 },
 						 { { 2, 1, 2 }, UINT64_MAX, few, w0, t, ops },
-						 { { 2, 1, 2 }, UINT64_MAX - 1, few, w0, t, ops }, 0, host_w0, host_t, probes, answers);
+						 { { 2, 1, 2 }, UINT64_MAX - 1, few, w0, t, ops }, 0, host_w0, host_t, probes,
+						 answers);
 	bench_free(ops, few);
 }
 

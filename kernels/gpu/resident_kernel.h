@@ -9,10 +9,9 @@
  * acknowledges the slot.
  *
  * A block locates its request's intervals by tiles, or by a thread each if the probe knows no
- * tiles; the exclusive sums of the numbers
- * of their entries say which is the i-th, and each thread writes some of them.  The view's
- * structure chooses the probe (view.h) that it does so with: all threads of a block
- * go the same way.
+ * tiles.  The exclusive sums of the numbers of their entries say which is the i-th, and each
+ * thread writes some of them.  The view's structure chooses the probe (view.h) that it does so
+ * with: all threads of a block go the same way.
  *
  *-------------------------------------------------------------------------
  */

@@ -320,7 +320,10 @@ gpu_load_pair(const uint64_t *p, uint64_t pair[2])
 GPU_FN void
 gpu_store_pair(uint64_t *p, uint64_t first, uint64_t second)
 {
-	asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" : : "l"(p), "l"(first), "l"(second) : "memory");
+	asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+				 :
+				 : "l"(p), "l"(first), "l"(second)
+				 : "memory");
 }
 
 GPU_FN int

@@ -64,9 +64,9 @@ template <int nw> struct GpuSkiplistLoadChunk
 
 		to = to < total ? to : total;
 		if (place < to - from)
-			gpu_skiplist_set_entry(
-				chunk, (int) place,
-				source.entry<nw>(from + place - gpu_skiplist_start(first, fill_percent)), false, nw);
+			gpu_skiplist_set_entry(chunk, (int) place,
+								   source.entry<nw>(from + place - gpu_skiplist_start(first, fill_percent)),
+								   false, nw);
 		if (place == 0)
 			gpu_skiplist_make(chunk, (int) (to - from), version, false);
 	}
@@ -77,7 +77,7 @@ template <int nw> struct GpuSkiplistBuildIndex
 {
 	unsigned char *base;
 	GpuSkiplistLoaded loaded;
-	bool lowest; /* the level below is level 0 */
+	bool lowest;         /* the level below is level 0 */
 	const GpuRef *below; /* else: the first chunk there, on the stack of free nodes; others are before it */
 	int64_t children;
 	const GpuRef *here;
@@ -246,10 +246,8 @@ gpu_skiplist_load_indexes(GpuChange *c, GpuSkiplist *s, const GpuSkiplistLoaded 
 	{
 		uint64_t chunks = (n + places - 1) / places;
 
-		build = { c->pool->base,    loaded, height == 1,
-				  below,            (int64_t) n,
-				  here,             (int64_t) chunks,
-				  s->tree.version + 1 };
+		build = { c->pool->base, loaded, height == 1,      below,
+				  (int64_t) n,   here,   (int64_t) chunks, s->tree.version + 1 };
 		gpu_launch(&c->stream, (int64_t) chunks * GPU_SKIPLIST_PLACES, build);
 		s->tree.level_n[height++] = (uint32_t) chunks;
 		below = here;

@@ -12,8 +12,8 @@
  *	  finish	one thread: levels on top come and go; what the version consists of
  *
  * A chunk has one owner in each step, which touches no other chunk but those that it makes, and those
- * right below it.  So there are no locks, nobody waits, and nothing has to be sorted but the operations of one
- * chunk.  The order in which operations come to a list is not known, and makes no difference but for the
+ * right below it.  So there are no locks, nobody waits, and nothing has to be sorted but the operations of
+ * one chunk.  The order in which operations come to a list is not known, and makes no difference but for the
  * slots that entries are put in.
  *
  * A chunk has up to GPU_SKIPLIST_RUN operations in a round.  If there are more, all of them wait; so do
@@ -168,9 +168,9 @@ template <int nw> struct GpuSkiplistRound
 		before = gpu_atomic_exchange(&gpu_skiplist_notes(chunk(parent), true)->head, number + 1);
 		t->next = before;
 		if (before == 0)
-			touched[from[level + 1] + gpu_atomic_add(&counts->touched[level + 1], 1)] = {
-				parent, t->path, GPU_SKIPLIST_STAYS, 0, 0
-			};
+			touched[from[level + 1] + gpu_atomic_add(&counts->touched[level + 1], 1)] = { parent, t->path,
+																						  GPU_SKIPLIST_STAYS,
+																						  0, 0 };
 	}
 
 	/* Parts that so many entries are divided into. */
@@ -336,7 +336,8 @@ template <int nw> struct GpuSkiplistRound
 	}
 
 	/* Makes the parts of a chunk that is replaced. */
-	GPU_FN void make_leaves(const GpuSkiplistTouched &t, const uint32_t *run, const Merged &m, bool full) const
+	GPU_FN void make_leaves(const GpuSkiplistTouched &t, const uint32_t *run, const Merged &m,
+							bool full) const
 	{
 		const uint64_t *at = chunk(t.ref);
 

@@ -56,8 +56,9 @@
 #define SKIPLIST_CHUNK_GPU_H
 
 #include "kernels/gpu/pool.h"
+#include "kernels/skiplist/size.h"
 
-#define GPU_SKIPLIST_PLACES 12
+static_assert(GPU_SKIPLIST_UNIT_BYTES == GPU_UNIT_BYTES, "units are the pool's");
 
 /* Levels, at most: a level has a fifth of the chunks below it, about, if it has least. */
 #define GPU_SKIPLIST_MAX_HEIGHT 24
@@ -94,12 +95,6 @@ GPU_FN uint64_t *
 gpu_skiplist_chunk(const unsigned char *base, GpuRef ref)
 {
 	return (uint64_t *) (base + (size_t) ref * GPU_UNIT_BYTES);
-}
-
-GPU_FN uint32_t
-gpu_skiplist_units(const bool index, const int nw)
-{
-	return index || nw == 2 ? 6 : 4;
 }
 
 /* The word at which the column t begins. */

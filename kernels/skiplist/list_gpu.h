@@ -36,9 +36,9 @@ struct GpuSkiplist
 /* What a round of an apply has come to (change_gpu.h). */
 struct GpuSkiplistCounts
 {
-	uint32_t taken[GPU_SKIPLIST_KINDS];          /* nodes of each kind, or more ... */
-	uint32_t short_at[GPU_SKIPLIST_KINDS];       /* ... but those from ~ this one on were not there; 0: all were */
-	uint32_t retired[GPU_SKIPLIST_KINDS];        /* nodes of each kind */
+	uint32_t taken[GPU_SKIPLIST_KINDS];    /* nodes of each kind, or more ... */
+	uint32_t short_at[GPU_SKIPLIST_KINDS]; /* ... but those from ~ this one on were not there; 0: all were */
+	uint32_t retired[GPU_SKIPLIST_KINDS];  /* nodes of each kind */
 	uint32_t touched[GPU_SKIPLIST_MAX_HEIGHT];   /* chunks of each level that something is to be done about */
 	uint32_t level_add[GPU_SKIPLIST_MAX_HEIGHT]; /* to the number of chunks of each level, modulo 2^32 */
 	uint32_t inserted;                           /* entries */

@@ -9,8 +9,8 @@
  * scanned as an array is; the output is divided evenly, whatever the chunks have.  A list takes 8 bytes a
  * chunk of the pool, and 4 for each of the level above.
  *
- * A scan for entries stops at the request's capacity, so its list does, too: it has the first chunks, or backward
- * the last ones, so many that they should do.  If they do not, the scan is done again with a longer list.
+ * A scan for entries stops at the request's capacity, so its list does, too: it has the first chunks, or
+ * backward the last ones, so many that they should do.  If they do not, the scan is done again with a longer list.
  *
  *-------------------------------------------------------------------------
  */
@@ -436,7 +436,7 @@ gpu_skiplist_scan_list(GpuSkiplistListing *l, const GpuView *view, unsigned char
 	return gpu_ok(l->s) ? status : l->s->status;
 }
 
-/* Answers a scan, from lists if it has to be; as gpu_scan_large.  GPU_NO_MEMORY: nothing of the request is set. */
+/* Answers a scan, from lists if it must; as gpu_scan_large.  GPU_NO_MEMORY: nothing of the request is set. */
 static inline uint32_t
 gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
 				  unsigned char *device_staging, GpuRequest *r)

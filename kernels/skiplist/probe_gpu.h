@@ -65,7 +65,7 @@ struct SkiplistProbe
 		return gpu_skiplist_neighbour(v, p, forward, nw);
 	}
 
-	/* How many entries of the position's chunk, from it on, an interval has; *ends: no other chunk has more. */
+	/* How many entries of the position's chunk, from it on, an interval has; *ends: no other has more. */
 	static GPU_FN int count_chunk(const GpuSkiplistView &v, const GpudsInterval &interval, bool forward,
 								  const Position &p, bool *ends, const int nw)
 	{

@@ -764,10 +764,11 @@ main(int argc, char **argv)
 	CHECK(slots != NULL);
 	device_slots = (unsigned char *) gpu_device_address(slots);
 	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
-	CHECK(gpu_pool_open(&pool, POOL_BYTES) &&
-		  gpu_change_open(&change, &pool,
-						  HashOnGpu::change_needs().report_bytes + SkiplistOnGpu::change_needs().report_bytes,
-						  HashOnGpu::change_needs().memory_bytes + SkiplistOnGpu::change_needs().memory_bytes));
+	CHECK(
+		gpu_pool_open(&pool, POOL_BYTES) &&
+		gpu_change_open(&change, &pool,
+						HashOnGpu::change_needs().report_bytes + SkiplistOnGpu::change_needs().report_bytes,
+						HashOnGpu::change_needs().memory_bytes + SkiplistOnGpu::change_needs().memory_bytes));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)

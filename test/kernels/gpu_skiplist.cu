@@ -405,20 +405,20 @@ test_damage(int nwords)
 	{
 		const bool index = ref == list.list.root;
 
-		damage(&list, ref, 0, 0x10);                        /* a slot twice */
-		damage(&list, ref, 0, UINT64_C(1) << 59);           /* a slot that is said to be used */
-		damage(&list, ref, 1, pair);                        /* newer than the list */
-		damage(&list, ref, 3, pair);                        /* likewise, the other pair */
+		damage(&list, ref, 0, 0x10);                           /* a slot twice */
+		damage(&list, ref, 0, UINT64_C(1) << 59);              /* a slot that is said to be used */
+		damage(&list, ref, 1, pair);                           /* newer than the list */
+		damage(&list, ref, 3, pair);                           /* likewise, the other pair */
 		damage(&list, ref, GPU_SKIPLIST_W0 + 1, ~UINT64_C(0)); /* an entry out of order */
-		damage(&list, ref, index ? 22 : 28, 1);             /* notes */
+		damage(&list, ref, index ? 22 : 28, 1);                /* notes */
 		damage(&list, ref, index ? 22 : 28, UINT64_C(1) << 32);
 	}
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS, 2);                      /* not a chunk's place */
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS, root[GPU_SKIPLIST_REFS] ^
-														 (root[GPU_SKIPLIST_REFS] >> 32 |
-														  root[GPU_SKIPLIST_REFS] << 32)); /* exchanged */
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS, (root[GPU_SKIPLIST_REFS] ^ root[GPU_SKIPLIST_REFS] >> 32) &
-														 UINT32_MAX); /* twice */
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+		   root[GPU_SKIPLIST_REFS] ^
+			   (root[GPU_SKIPLIST_REFS] >> 32 | root[GPU_SKIPLIST_REFS] << 32)); /* exchanged */
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+		   (root[GPU_SKIPLIST_REFS] ^ root[GPU_SKIPLIST_REFS] >> 32) & UINT32_MAX); /* twice */
 	list.list.tree.entries++;
 	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
 	list.list.tree.entries--;
