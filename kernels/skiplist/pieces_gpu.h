@@ -4,8 +4,8 @@
  *	  Scans of intervals that are too far for one thread: from a list of chunks.
  *
  * All chunks of level 0 that have entries between the lowest beginning and the highest end of a scan's
- * intervals are listed, level by level from the root down, each level by as many threads as it has
- * chunks there.  The numbers of entries before them are summed up.  So the list has ranks, and is
+ * intervals are listed, level by level from the root down: the upper levels by one block, each other one by
+ * as many threads as it has chunks there.  The numbers of entries before them are summed up.  So the list has ranks, and is
  * scanned as an array is; the output is divided evenly, whatever the chunks have.  A list takes 8 bytes a
  * chunk of the pool, and 4 for each of the level above.
  *
@@ -241,17 +241,55 @@ struct GpuSkiplistSizes
 	}
 };
 
-struct GpuSkiplistReadTable
-{
-	const GpuSkiplistTable *table;
-	GpuRef *list;
-	GpuScanSummary *summary;
+/* Chunks of a level that one block lists, at most. */
+#define GPU_SKIPLIST_BLOCK_LIST 2048
 
-	GPU_FN void operator()(int64_t) const
+/* Lists of the upper levels, by one block: down to level 0, or as long as they are short. */
+template <int nw> struct GpuSkiplistUpper
+{
+	const unsigned char *base;
+	const GpuSkiplistTable *table;
+	GpuSkiplistOpen<nw> open; /* its list, its children in turn, and start have room for so many */
+	bool forward;
+	int64_t most;
+	GpuScanSummary *summary; /* total: version; others: chunks; last: level * 4 + cut * 2 + which list */
+
+	GPU_FN void operator()(GpuBlock &block) const
 	{
-		*list = table->root;
-		summary->total = table->version;
-		summary->last = table->height;
+		GpuSkiplistOpen<nw> o = open;
+		GpuRef *list[2] = { (GpuRef *) open.list, open.children };
+		int level = table->height - 1;
+		int64_t cut = 0;
+		int64_t n = 1;
+		int which = 0;
+
+		o.view = { base, table->version, table->root, table->height };
+		block.each(1, [&](int64_t) { list[0][0] = table->root; });
+		for (; level > 0 && n * GPU_SKIPLIST_PLACES <= GPU_SKIPLIST_BLOCK_LIST; level--, which ^= 1)
+		{
+			const volatile uint32_t *total = &o.start[n];
+			int64_t all;
+
+			o.list = list[which];
+			o.n = n;
+			o.children = NULL;
+			block.each(n + 1, [&](int64_t i) { o(i); });
+			block.exclusive_sum(o.start, n + 1);
+			all = *total;
+			o.most = all < most ? all : most;
+			o.skip = forward ? 0 : all - o.most;
+			o.children = list[which ^ 1];
+			cut |= o.most < all;
+			block.each(n, [&](int64_t i) { o(i); });
+			n = o.most;
+		}
+		block.each(1,
+				   [&](int64_t)
+				   {
+					   summary->total = table->version;
+					   summary->others = (uint32_t) n;
+					   summary->last = level * 4 + cut * 2 + which;
+				   });
 	}
 };
 
@@ -344,32 +382,50 @@ gpu_skiplist_list_open(GpuSkiplistListing *l)
 	return gpu_ok(l->s);
 }
 
+/* Lists the upper levels; the level that the list is of then, -1: out of memory, or the device is lost. */
+template <int nw>
+static inline int
+gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
+{
+	const GpuScanSummary *summary = l->stream->summary;
+	GpuSkiplistUpper<nw> upper = {};
+	GpuRef *at;
+
+	if (!gpu_span_take(l->pool, &l->list, (3 * GPU_SKIPLIST_BLOCK_LIST + 1) * sizeof(GpuRef)))
+		return -1;
+	at = (GpuRef *) l->list.at;
+	upper.base = view->base;
+	upper.table = (const GpuSkiplistTable *) gpu_skiplist_chunk(view->base, view->root);
+	upper.open.interval = l->interval;
+	upper.open.list = at;
+	upper.open.children = at + GPU_SKIPLIST_BLOCK_LIST;
+	upper.open.start = at + 2 * GPU_SKIPLIST_BLOCK_LIST;
+	upper.forward = l->forward;
+	upper.most = l->most;
+	upper.summary = l->stream->device_summary;
+	gpu_launch_block(l->s, upper, GPU_BLOCK_THREADS, 0);
+	if (!gpu_finish(l->s))
+		return -1;
+	l->cut = (summary->last & 2) != 0;
+	l->pieces.view = { view->base, summary->total, 0, 0 };
+	l->pieces.ref = at + (summary->last & 1) * GPU_SKIPLIST_BLOCK_LIST;
+	l->pieces.n = summary->others;
+	l->pieces.nwords = view->nwords;
+	return (int) (summary->last / 4);
+}
+
 /* Makes the list of the chunks of level 0, at most l->most; false: out of memory, or the device is lost. */
 static inline bool
 gpu_skiplist_list_make(GpuSkiplistListing *l, const GpuView *view)
 {
-	GpuScanSummary *summary = l->stream->summary;
-	int height;
+	int level = view->nwords == 1 ? gpu_skiplist_list_upper<1>(l, view) : gpu_skiplist_list_upper<2>(l, view);
 
-	l->cut = false;
-	if (!gpu_span_take(l->pool, &l->list, sizeof(GpuRef)))
-		return false;
-	gpu_launch(l->s, 1,
-			   GpuSkiplistReadTable{ (const GpuSkiplistTable *) gpu_skiplist_chunk(view->base, view->root),
-									 (GpuRef *) l->list.at, l->stream->device_summary });
-	if (!gpu_finish(l->s))
-		return false;
-	height = (int) summary->last;
-	l->pieces.view = { view->base, summary->total, 0, height };
-	l->pieces.ref = (const GpuRef *) l->list.at;
-	l->pieces.n = 1;
-	l->pieces.nwords = view->nwords;
-	for (int level = height - 1; level > 0; level--)
+	for (; level > 0; level--)
 	{
 		if (!(view->nwords == 1 ? gpu_skiplist_list_open<1>(l) : gpu_skiplist_list_open<2>(l)))
 			return false;
 	}
-	if (l->pieces.n >= GPU_MAX_ITEMS || !gpu_skiplist_list_starts(l, l->pieces.n))
+	if (level < 0 || l->pieces.n >= GPU_MAX_ITEMS || !gpu_skiplist_list_starts(l, l->pieces.n))
 		return false;
 	gpu_launch(l->s, l->pieces.n + 1,
 			   GpuSkiplistSizes{ l->pieces.view, l->pieces.ref, l->pieces.n, (uint32_t *) l->start.at });
