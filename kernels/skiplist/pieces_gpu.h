@@ -5,12 +5,13 @@
  *
  * All chunks of level 0 that have entries between the lowest beginning and the highest end of a scan's
  * intervals are listed, level by level from the root down: the upper levels by one block, each other one by
- * as many threads as it has chunks there.  The numbers of entries before them are summed up.  So the list has ranks, and is
- * scanned as an array is; the output is divided evenly, whatever the chunks have.  A list takes 8 bytes a
- * chunk of the pool, and 4 for each of the level above.
+ * as many threads as it has chunks there.  The numbers of entries before them are summed up.  So the list
+ * has ranks, and is scanned as an array is; the output is divided evenly, whatever the chunks have.  A list
+ * takes 8 bytes a chunk of the pool, and 4 for each of the level above.
  *
  * A scan for entries stops at the request's capacity, so its list does, too: it has the first chunks, or
- * backward the last ones, so many that they should do.  If they do not, the scan is done again with a longer list.
+ * backward the last ones, so many that they should do.  If they do not, the scan is done again with a
+ * longer list.
  *
  *-------------------------------------------------------------------------
  */
