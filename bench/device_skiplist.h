@@ -331,11 +331,11 @@ bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const ui
 	gpu_host_free(ops);
 }
 
-/* A large batch on a list of ten million entries, and what undoes it. */
+/* A large batch on a list of ten million entries, and what undoes it; NULL: a load. */
 static inline void
 bench_skiplist_batch(Bench *b, SkiplistOnGpu *list, const char *work, double target,
 					 const BenchSkiplistShare &loaded, const BenchSkiplistOps &batch,
-					 const BenchSkiplistOps &undo, int64_t lookups, const uint64_t *host_w0,
+					 const BenchSkiplistOps *undo, int64_t lookups, const uint64_t *host_w0,
 					 const uint64_t *host_t, const uint64_t *probes, uint64_t *answers)
 {
 	const int64_t neighbours = batch.n / (batch.share.to - batch.share.from);
@@ -350,14 +350,14 @@ bench_skiplist_batch(Bench *b, SkiplistOnGpu *list, const char *work, double tar
 		took = bench_skiplist_apply(b, list, batch, probes, answers, lookups);
 		if (i > 0)
 			seconds.push_back(took);
-		if (undo.deletes == UINT64_MAX - 1)
+		if (undo == NULL)
 		{
 			/* a list that was loaded has other chunks than one that entries were deleted of */
 			bench_skiplist_drop(b, list);
 			bench_skiplist_load(b, list, loaded, host_w0, host_t, neighbours * loaded.of);
 		}
 		else
-			(void) bench_skiplist_apply(b, list, undo, probes, answers, 0);
+			(void) bench_skiplist_apply(b, list, *undo, probes, answers, 0);
 	}
 	bench_rate(b, work, batch.n + lookups, bench_median(seconds) * 1e3, target, 0, (uint64_t) batch.n);
 	bench_skiplist_drop(b, list);
@@ -390,15 +390,15 @@ bench_skiplist(Bench *b, const uint64_t *w0, const uint64_t *t, const uint64_t *
 	bench_skiplist_points(b, &list, few, "10 M", 3, probes, answers, make_probes, check);
 	bench_skiplist_drop(b, &list);
 	/* of eleven neighbours the tenth is deleted, the last inserted */
+	const BenchSkiplistOps mixed = { { 11, 9, 11 }, 9, 2 * tens, w0, t, ops };
+	const BenchSkiplistOps undo = { { 11, 9, 11 }, 10, 2 * tens, w0, t, ops };
+	const BenchSkiplistOps inserts = { { 2, 1, 2 }, UINT64_MAX, few, w0, t, ops };
+
 	make_probes(few);
 	bench_skiplist_batch(b, &list, "skip list: 10 % insert, 10 % delete, 80 % lookup, 10 M", 1, { 11, 0, 10 },
-						 { { 11, 9, 11 }, 9, 2 * tens, w0, t, ops },
-						 { { 11, 9, 11 }, 10, 2 * tens, w0, t, ops }, std::min(8 * tens, b->probes), host_w0,
-						 host_t, probes, answers);
-	bench_skiplist_batch(b, &list, "skip list: insert 10 M into 10 M", 0.5, { 2, 0, 1 },
-						 { { 2, 1, 2 }, UINT64_MAX, few, w0, t, ops },
-						 { { 2, 1, 2 }, UINT64_MAX - 1, few, w0, t, ops }, 0, host_w0, host_t, probes,
-						 answers);
+						 mixed, &undo, std::min(8 * tens, b->probes), host_w0, host_t, probes, answers);
+	bench_skiplist_batch(b, &list, "skip list: insert 10 M into 10 M", 0.5, { 2, 0, 1 }, inserts, NULL, 0,
+						 host_w0, host_t, probes, answers);
 	bench_free(ops, few);
 }
 
