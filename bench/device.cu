@@ -19,6 +19,7 @@
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
 #include "bench/device_hash.h"
+#include "bench/device_skiplist.h"
 #include "kernels/btree/structure_gpu.h"
 
 /* Series of random numbers. */
@@ -732,6 +733,23 @@ bench_table(Bench *b, const Entries &e)
 	bench_free(answers, b->probes);
 }
 
+/* The skip list, likewise. */
+static void
+bench_list(Bench *b, const Entries &e)
+{
+	uint64_t *probes = bench_alloc<uint64_t>(b->probes);
+	uint64_t *answers = bench_alloc<uint64_t>(b->probes);
+
+	bench_skiplist(
+		b, e.w0, e.t, e.host_w0.data(), e.host_t.data(), e.n, probes, answers,
+		[&](int64_t n) {
+			gpu_launch(&b->stream, b->probes, Probes{ b->seed + 700, true, n, e.w0, NULL, probes, NULL });
+		},
+		[&](const std::vector<char> &) { check_points(b, e, probes, answers); });
+	bench_free(probes, b->probes);
+	bench_free(answers, b->probes);
+}
+
 static void
 change_row(const char *work, double value, const char *unit, double target, bool verified)
 {
@@ -812,8 +830,10 @@ main(int argc, char **argv)
 	b->stream.temp = bench_alloc<unsigned char>((int64_t) temp);
 	b->stream.temp_bytes = temp;
 	BENCH_CHECK(gpu_pool_open(&b->pool, (size_t) b->entries * 200 + ((size_t) 1 << 30)));
-	BENCH_CHECK(gpu_change_open(&b->change, &b->pool, HashOnGpu::change_needs().report_bytes,
-								HashOnGpu::change_needs().memory_bytes));
+	BENCH_CHECK(gpu_change_open(
+		&b->change, &b->pool,
+		std::max(HashOnGpu::change_needs().report_bytes, SkiplistOnGpu::change_needs().report_bytes),
+		std::max(HashOnGpu::change_needs().memory_bytes, SkiplistOnGpu::change_needs().memory_bytes)));
 	bandwidth = copy_bandwidth(b);
 	for (int nw = 1; nw <= 2; nw++)
 	{
@@ -839,6 +859,7 @@ main(int argc, char **argv)
 		{
 			bench_snapshot(b, e);
 			bench_table(b, e);
+			bench_list(b, e);
 		}
 		free_entries(&e);
 	}

@@ -55,12 +55,11 @@ typedef enum StructureCapability
 	ROW(1, BTREE, btree, Btree,                                                                              \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS) \
 	ROW(2, HASH, hash, Hash, STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)                                      \
+	ROW(3, SKIPLIST, skiplist, Skiplist,                                                                     \
+		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)                    \
 	STRUCTURE_TEST_ROWS(ROW)
 
-#define STRUCTURE_ROWS(ROW)              \
-	STRUCTURE_GPU_ROWS(ROW)              \
-	ROW(3, SKIPLIST, skiplist, Skiplist, \
-		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)
+#define STRUCTURE_ROWS(ROW) STRUCTURE_GPU_ROWS(ROW)
 
 enum GpudsStructureNumber
 {
@@ -87,6 +86,7 @@ enum GpudsStructureNumber
 #ifdef STRUCTURES_ON_GPU
 #include "kernels/btree/structure_gpu.h"
 #include "kernels/hash/structure_gpu.h"
+#include "kernels/skiplist/structure_gpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_gpu.h"
 #endif

@@ -225,7 +225,6 @@ part_structure()
 		structure_skiplist gpu_skiplist default 3 5001
 }
 
-# On a GPU an index of gpu_skiplist has a B+tree.
 part_structure_cuda()
 {
 	on_cuda

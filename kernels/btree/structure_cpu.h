@@ -24,11 +24,11 @@ _Static_assert(offsetof(CpuBtree, head) == offsetof(CpuTree, head) &&
 
 /* Separators between entries of one key need the inner node's second line. */
 HOST_FN double
-btree_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+btree_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)
 {
 	double target = cpu_btree_target(fill_percent);
 	double leaf_bytes = btree_leaf_units(nwords) * BTREE_UNIT_BYTES;
-	double inner_bytes = equal_keys ? btree_inner_units() * BTREE_UNIT_BYTES : BTREE_LINE_BYTES;
+	double inner_bytes = equal_keys || on_gpu ? btree_inner_units() * BTREE_UNIT_BYTES : BTREE_LINE_BYTES;
 
 	/* of all levels: 1 / target^2 + 1 / target^3 + ... inner nodes an entry */
 	return leaf_bytes / target + inner_bytes / (target * (target - 1));

@@ -24,6 +24,8 @@ struct BtreeProbe
 	typedef BtreeView View;
 	typedef BtreePosition Position;
 
+	static constexpr bool by_tiles = true;
+
 	static GPU_FN View open(const GpuView &view)
 	{
 		View v;

@@ -44,10 +44,10 @@ typedef struct CpuStructure
 {
 	/*
 	 * Bytes that an entry of a large tree takes when it was just built.  equal_keys: there
-	 * are entries of one key all over it; else all keys differ.  For a first guess, also
-	 * of what it takes on a GPU.
+	 * are entries of one key all over it; else all keys differ.  on_gpu: what it takes there.
+	 * For a first guess.
 	 */
-	double (*entry_bytes)(int nwords, int fill_percent, bool equal_keys);
+	double (*entry_bytes)(int nwords, int fill_percent, bool equal_keys, bool on_gpu);
 	/* Begins to build a tree that was withdrawn and holds no memory. */
 	KernelStatus (*build_begin)(Arena *arena, CpuTree *tree, void *build, int nwords, int fill_percent);
 	/* Adds entries, strictly ascending over all calls.  After KERNEL_NO_MEMORY comes build_cancel. */

@@ -22,6 +22,8 @@ struct GpuArrayProbe
 	};
 	typedef uint64_t Position; /* rank */
 
+	static constexpr bool by_tiles = true;
+
 	static GPU_FN View open(const GpuView &view)
 	{
 		View v = { (const GpudsEntry *) (view.base + (size_t) view.root * GPU_UNIT_BYTES), view.entries };

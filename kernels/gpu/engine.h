@@ -91,7 +91,7 @@ typedef enum GpuStatus
 {
 	GPU_OK,
 	GPU_WITHDRAWN,    /* there is no such tree, or *guard is not what was expected */
-	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed */
+	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed, or what may be done again */
 	GPU_TOO_LARGE,    /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
 	GPU_NO_STRUCTURE, /* GPU_LOAD_BEGIN: this engine does not have that structure */
 	GPU_NO_REQUEST,   /* there is no such kind */

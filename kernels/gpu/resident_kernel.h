@@ -8,10 +8,10 @@
  * rest from the request's place in the staging memory, answers it there, and
  * acknowledges the slot.
  *
- * A block locates its request's intervals by tiles, the exclusive sums of the numbers
- * of their entries say which is the i-th, and each thread writes some of them.  The view's
- * structure chooses the probe (view.h) that it does so with: all threads of a block
- * go the same way.
+ * A block locates its request's intervals by tiles, or by a thread each if the probe knows no
+ * tiles.  The exclusive sums of the numbers of their entries say which is the i-th, and each
+ * thread writes some of them.  The view's structure chooses the probe (view.h) that it does so
+ * with: all threads of a block go the same way.
  *
  *-------------------------------------------------------------------------
  */
@@ -395,15 +395,32 @@ gpu_resident_count(const GpuBound *bounds, bool forward, GpuStart *start)
 	return count;
 }
 
+/* The same of interval i, in scan order, by a thread alone. */
+template <class Probe>
+__device__ __forceinline__ uint64_t
+gpu_resident_locate(const typename Probe::View &view, const GpuResidentItem &item, int i, GpuStart *start)
+{
+	GpudsInterval interval = item.first;
+
+	if (i > 0)
+		interval = entry_scan_interval(&item.scan,
+									   item.forward ? item.scan.next + i : item.scan.next - 1 - i);
+	return Probe::locate(view, &interval, item.forward, start);
+}
+
 /* Where the entries of each interval are, and how many are before them in the output; by a warp. */
 template <class Probe>
 __device__ __forceinline__ void
-gpu_resident_offsets(const GpuResidentItem &item, int n, GpuResidentShared *shared)
+gpu_resident_offsets(const typename Probe::View &view, const GpuResidentItem &item, int n,
+					 GpuResidentShared *shared)
 {
 	int i = (int) threadIdx.x;
-	uint64_t count = i < n ? gpu_resident_count<Probe>(shared->bounds[i], item.forward, &shared->starts[i])
-						   : 0;
+	uint64_t count = 0;
 
+	if constexpr (Probe::by_tiles)
+		count = i < n ? gpu_resident_count<Probe>(shared->bounds[i], item.forward, &shared->starts[i]) : 0;
+	else
+		count = i < n ? gpu_resident_locate<Probe>(view, item, i, &shared->starts[i]) : 0;
 	shared->offsets[i + 1] = gpu_warp_inclusive_sum(count);
 	if (i == 0)
 		shared->offsets[0] = 0;
@@ -424,16 +441,20 @@ gpu_resident_answer_with(GpuResidentShared *shared, uint64_t began)
 	int last = 0;
 	GpudsEntry at = { 0, 0, 0 };
 
-	gpu_resident_bounds<Probe>(view, item, n, shared->bounds);
-	__syncthreads();
-	if (n == 1)
-		total = gpu_resident_count<Probe>(shared->bounds[0], item.forward, &start);
-	else if (n > 1)
+	if constexpr (Probe::by_tiles)
+	{
+		gpu_resident_bounds<Probe>(view, item, n, shared->bounds);
+		__syncthreads();
+		if (n == 1)
+			total = gpu_resident_count<Probe>(shared->bounds[0], item.forward, &start);
+	}
+	if (n > 1 || (n == 1 && !Probe::by_tiles))
 	{
 		if (thread < GPU_SMALL_INTERVALS)
-			gpu_resident_offsets<Probe>(item, n, shared);
+			gpu_resident_offsets<Probe>(view, item, n, shared);
 		__syncthreads();
 		total = shared->offsets[GPU_SMALL_INTERVALS];
+		start = shared->starts[0];
 	}
 	found = total < (uint64_t) item.cap ? (int64_t) total : item.cap;
 	for (int64_t o = thread; o < found; o += GPU_RESIDENT_BLOCK)

@@ -22,6 +22,9 @@
 #include "kernels/gpu/primitives.h"
 #include "kernels/gpu/view.h"
 
+/* The answer of gpu_scan_large if an interval is GPU_TOO_FAR for its probe; not a GpuStatus. */
+#define GPU_SCAN_TOO_FAR UINT32_MAX
+
 /* Output entries that a thread makes if intervals are long. */
 #define GPU_SCAN_STRETCH 8
 
@@ -239,7 +242,19 @@ gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuR
 	}
 }
 
-/* Pass 1 for all n intervals.  How many entries they have, once that is known here; 0 after an error. */
+/* How many entries or others are not known: an interval is too far. */
+#define GPU_SCAN_UNKNOWN INT64_C(-1)
+
+/* The total that a request's intervals have, once that is known here; 0 after an error. */
+static inline int64_t
+gpu_scan_total(const GpuScanStream *stream)
+{
+	if (!gpu_ok(&stream->stream))
+		return 0;
+	return stream->summary->total >= GPU_TOO_FAR ? GPU_SCAN_UNKNOWN : (int64_t) stream->summary->total;
+}
+
+/* Pass 1 for all n intervals.  How many entries they have (gpu_scan_total). */
 template <class Probe>
 static inline int64_t
 gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char *staging, const GpuRequest *r,
@@ -253,7 +268,8 @@ gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char 
 	gpu_launch(s, n + 1, locate);
 	gpu_exclusive_sum(s, stream->offsets, stream->offsets, n + 1);
 	gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));
-	return gpu_finish(s) ? (int64_t) stream->summary->total : 0;
+	gpu_finish(s);
+	return gpu_scan_total(stream);
 }
 
 /* Pass 2, each thread making stretch entries. */
@@ -306,7 +322,7 @@ gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuReque
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
- * how many.
+ * how many, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t
@@ -320,9 +336,11 @@ gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *stagi
 
 	if (tids ? gpu_scan_block<Probe, true>(stream, view, device_staging, r, n, &written)
 			 : gpu_scan_block<Probe, false>(stream, view, device_staging, r, n, &written))
-		found = gpu_ok(s) ? (int64_t) stream->summary->total : 0;
+		found = gpu_scan_total(stream);
 	else
 		found = gpu_scan_locate<Probe>(stream, view, staging, r, n);
+	if (found == GPU_SCAN_UNKNOWN)
+		return found;
 	if (found > r->cap)
 		found = r->cap;
 	if (written)
@@ -347,7 +365,8 @@ gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *stagi
 /*
  * Do a scan.  staging and device_staging are the staging memory as host and device see it.
  * Sets everything of the request but status and done.  GPU_OK: all of it is there,
- * and the stream is at rest.  GPU_DEVICE_LOST: nothing is known of either.
+ * and the stream is at rest.  GPU_DEVICE_LOST: nothing is known of either.  GPU_SCAN_TOO_FAR: nothing
+ * is answered, and the scan has not moved.
  */
 template <class Probe>
 static inline uint32_t
@@ -376,6 +395,8 @@ gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 	r->bus_bytes = s->bus_bytes;
 	if (!gpu_ok(s))
 		return s->status;
+	if (found == GPU_SCAN_UNKNOWN)
+		return GPU_SCAN_TOO_FAR;
 	r->found = found;
 	/* what is not counted as a whole is not counted at all */
 	if (counts && found > r->cap)

@@ -40,6 +40,8 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
 		write.summary->total = total;
 	}
 	__syncthreads();
+	if (total >= GPU_TOO_FAR)
+		return;
 	write.found = total < (uint64_t) cap ? (int64_t) total : cap;
 	if (write.found > GPU_SCAN_BLOCK_ENTRIES)
 	{

@@ -113,7 +113,7 @@ gpu_scan_count_stretches(GpuScanStream *stream, const GpuView *view, const GpuRe
 
 /*
  * Counts the entries of n intervals, and writes the TIDs of the others to staging memory
- * if there is room for them.  Returns how many others there are.
+ * if there is room for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t
@@ -127,6 +127,8 @@ gpu_scan_count(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 	gpu_copy_bus(s, map, staging + r->map, r->map_bytes);
 	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
 	total = gpu_scan_locate<Probe>(stream, view, staging, r, n);
+	if (total == GPU_SCAN_UNKNOWN)
+		return total;
 	if (total > 0)
 	{
 		if (total < 2 * n)

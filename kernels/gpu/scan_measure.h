@@ -208,7 +208,7 @@ gpu_scan_measure_entries(GpuScanStream *stream, const GpuView *view, const unsig
 
 /*
  * Measures the entries of n intervals.  Writes the results to staging memory, and the others
- * behind them, if there is room for them.  Returns how many others there are.
+ * behind them, if there is room for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t
@@ -225,6 +225,8 @@ gpu_scan_measure(GpuScanStream *stream, const GpuView *view, unsigned char *stag
 	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
 	gpu_launch(s, r->each ? r->n : 1, clear);
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
+	if (total == GPU_SCAN_UNKNOWN)
+		return total;
 	if (total > 0)
 	{
 		if (r->nmeasures <= 1)

@@ -75,7 +75,8 @@ struct GpuStructure
 
 	/*
 	 * Applies operations in any order, which the device sees at there, and publishes a
-	 * version.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was changed.
+	 * version.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was changed; or, GPU_NO_MEMORY of a structure
+	 * that is changed in place, some operations were done, and all may be done again.
 	 */
 	virtual GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n,
 							int64_t *inserted, int64_t *deleted) = 0;

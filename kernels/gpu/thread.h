@@ -46,6 +46,10 @@ GPU_FN uint32_t gpu_warp_add(uint32_t *p, uint32_t v);
 GPU_FN uint32_t gpu_atomic_or(uint32_t *p, uint32_t v);
 GPU_FN uint64_t gpu_atomic_or64(uint64_t *p, uint64_t v);
 
+/* Store, or take the higher; the first returns what was there before. */
+GPU_FN uint32_t gpu_atomic_exchange(uint32_t *p, uint32_t v);
+GPU_FN void gpu_atomic_max(uint32_t *p, uint32_t v);
+
 /* Add 1. */
 GPU_FN void gpu_atomic_count(uint32_t *p);
 
@@ -97,6 +101,18 @@ GPU_FN uint32_t gpu_acquire(const uint32_t *p);
 GPU_FN uint32_t gpu_fresh(const uint32_t *p);
 GPU_FN void gpu_fresh_pair(const uint64_t *p, uint64_t pair[2]);
 
+/*
+ * Load, or store, two words (16 bytes, as their boundary) that another launch may be storing, or loading, at
+ * the same time.  Each is what it was at one moment, since this launch began or later; nothing is said about
+ * the order, nor of one word to the other.  The load is satisfied with what the multiprocessor has in its
+ * cache.
+ */
+GPU_FN void gpu_load_pair(const uint64_t *p, uint64_t pair[2]);
+GPU_FN void gpu_store_pair(uint64_t *p, uint64_t first, uint64_t second);
+
+/* Bits that are set. */
+GPU_FN int gpu_popcount(uint32_t v);
+
 /* Do nothing for about a microsecond (emulated: a millisecond). */
 GPU_FN void gpu_nap(void);
 
@@ -142,6 +158,18 @@ GPU_FN uint64_t
 gpu_atomic_or64(uint64_t *p, uint64_t v)
 {
 	return atomicOr((unsigned long long *) p, (unsigned long long) v);
+}
+
+GPU_FN uint32_t
+gpu_atomic_exchange(uint32_t *p, uint32_t v)
+{
+	return atomicExch(p, v);
+}
+
+GPU_FN void
+gpu_atomic_max(uint32_t *p, uint32_t v)
+{
+	atomicMax(p, v);
 }
 
 GPU_FN void
@@ -284,6 +312,27 @@ gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
 }
 
 GPU_FN void
+gpu_load_pair(const uint64_t *p, uint64_t pair[2])
+{
+	asm volatile("ld.relaxed.cta.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(p));
+}
+
+GPU_FN void
+gpu_store_pair(uint64_t *p, uint64_t first, uint64_t second)
+{
+	asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+				 :
+				 : "l"(p), "l"(first), "l"(second)
+				 : "memory");
+}
+
+GPU_FN int
+gpu_popcount(uint32_t v)
+{
+	return __popc(v);
+}
+
+GPU_FN void
 gpu_nap(void)
 {
 	__nanosleep(1000);
@@ -343,6 +392,21 @@ GPU_FN uint64_t
 gpu_atomic_or64(uint64_t *p, uint64_t v)
 {
 	return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN uint32_t
+gpu_atomic_exchange(uint32_t *p, uint32_t v)
+{
+	return __atomic_exchange_n(p, v, __ATOMIC_RELAXED);
+}
+
+GPU_FN void
+gpu_atomic_max(uint32_t *p, uint32_t v)
+{
+	uint32_t is = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	while (v > is && !__atomic_compare_exchange_n(p, &is, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
 }
 
 GPU_FN void
@@ -441,6 +505,26 @@ gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
 {
 	pair[0] = p[0];
 	pair[1] = p[1];
+}
+
+GPU_FN void
+gpu_load_pair(const uint64_t *p, uint64_t pair[2])
+{
+	pair[0] = __atomic_load_n(&p[0], __ATOMIC_RELAXED);
+	pair[1] = __atomic_load_n(&p[1], __ATOMIC_RELAXED);
+}
+
+GPU_FN void
+gpu_store_pair(uint64_t *p, uint64_t first, uint64_t second)
+{
+	__atomic_store_n(&p[0], first, __ATOMIC_RELAXED);
+	__atomic_store_n(&p[1], second, __ATOMIC_RELAXED);
+}
+
+GPU_FN int
+gpu_popcount(uint32_t v)
+{
+	return __builtin_popcount(v);
 }
 
 GPU_FN void

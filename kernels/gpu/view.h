@@ -13,7 +13,9 @@
  *	  View open(const GpuView &)
  *	  uint64_t locate(view, const GpudsInterval *, forward, GpuStart *)
  *					how many entries an interval has, and where the first one of
- *					them is in the scan's direction
+ *					them is in the scan's direction; GPU_TOO_FAR: more than
+ *					GPU_SMALL_ENTRIES, and too many for a thread to count.  The first
+ *					GPU_SMALL_ENTRIES of them can be had all the same
  *	  void position(view, GpuStart, k, forward, Position *)
  *					of the k-th entry of an interval, in the scan's direction
  *	  void step(view, Position *, forward)
@@ -26,6 +28,8 @@
  *					of as many as are read best together, at least one; how many.  They
  *					are in any of GPU_TIDS places, the others are GPU_NO_TID.  If there
  *					are more, steps to the first of them
+ *
+ *	  bool by_tiles	a constant: are these there?
  *
  * and for the resident kernel, in which a tile of GPU_TILE lanes does the work of a
  * thread, so that their loads are one (all lanes of a warp call it):
@@ -56,6 +60,9 @@ struct GpuView
 
 /* Where an entry is, as one number. */
 typedef uint64_t GpuStart;
+
+/* More entries than there can be; sums of so many do not overflow. */
+#define GPU_TOO_FAR (UINT64_C(1) << 40)
 
 /* A place between entries. */
 struct GpuBound

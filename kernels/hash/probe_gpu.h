@@ -43,6 +43,8 @@ struct HashProbe
 		uint64_t word[2];
 	};
 
+	static constexpr bool by_tiles = true;
+
 	static GPU_FN View open(const GpuView &view)
 	{
 		View v = { view.base, (const GpuHashTable *) gpu_hash_line(view.base, view.root), view.nwords };

@@ -25,10 +25,10 @@
 
 /* A table of few entries a key has what its emptiest state takes; one of many is a B+tree. */
 HOST_FN double
-hash_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+hash_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)
 {
 	if (equal_keys)
-		return btree_cpu_entry_bytes(nwords, fill_percent, true);
+		return btree_cpu_entry_bytes(nwords, fill_percent, true, on_gpu);
 	return HASH_LINE_WORDS * sizeof(uint64_t) / (hash_slots(nwords) * HASH_LEAST_LOAD);
 }
 

@@ -16,15 +16,18 @@
 #include "kernels/skiplist/apply_cpu.h"
 #include "kernels/skiplist/build_cpu.h"
 #include "kernels/skiplist/scan_cpu.h"
+#include "kernels/skiplist/size.h"
 #include "kernels/skiplist/verify_cpu.h"
 
 /* Entries of one key take no more than others. */
 HOST_FN double
-skiplist_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+skiplist_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)
 {
 	double target = skiplist_target(fill_percent);
 
 	(void) equal_keys;
+	if (on_gpu)
+		return gpu_skiplist_entry_bytes(nwords, fill_percent);
 	/* of all levels: 1 / target^2 + 1 / target^3 + ... index chunks an entry */
 	return ARENA_UNIT_BYTES *
 		   (skiplist_units(false, nwords) / target + skiplist_units(true, nwords) / (target * (target - 1)));

@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-/* Trees are B+trees, sorted arrays and hash tables. */
+/* Trees are B+trees, sorted arrays, hash tables and skip lists. */
 #define GPUDS_INJECTION_POINTS
 
 #include "kernels/gpu/scan.h"
@@ -43,7 +43,7 @@ struct Progress
 
 static GpuScanStream large;
 static GpuResident resident;
-static GpuPool pool;                /* of hash tables ... */
+static GpuPool pool;                /* of hash tables and skip lists ... */
 static GpuChange change;            /* ... and what makes them */
 static unsigned char *device_slots; /* slots, as the device sees them */
 static Slot *slots;
@@ -217,6 +217,8 @@ scan_large(const GpuView *view, GpuRequest *r)
 		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 	if (view->structure == GPUDS_STRUCTURE_HASH)
 		return gpu_hash_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
+	if (view->structure == GPUDS_STRUCTURE_SKIPLIST)
+		return gpu_skiplist_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 }
 
@@ -707,11 +709,10 @@ device_array(GpuView *view, const Model *m, int nwords)
 	return bytes;
 }
 
-/* A hash table of the model. */
-static HashOnGpu *
-device_hash(GpuView *view, const Model *m, int nwords)
+/* A hash table or a skip list of the model. */
+static void
+device_loaded(GpuStructure *table, GpuView *view, const Model *m, int nwords)
 {
-	HashOnGpu *table = new HashOnGpu(GPUDS_STRUCTURE_HASH);
 	GpudsEntry *entries = (GpudsEntry *) slots[0].input;
 
 	CHECK(table->load_begin(&change, (uint32_t) nwords, 90) == GPU_OK);
@@ -724,12 +725,11 @@ device_hash(GpuView *view, const Model *m, int nwords)
 		done += n;
 	}
 	CHECK(table->load_end(&change) == GPU_OK && table->view(&pool, view));
-	return table;
 }
 
 /* Gives a tree's memory back, of whatever structure it is. */
 static void
-free_device(HashOnGpu *table, const GpuView *view, size_t bytes)
+free_device(GpuStructure *table, const GpuView *view, size_t bytes)
 {
 	if (table == NULL)
 		gpu_free((void *) view->base, bytes);
@@ -764,9 +764,11 @@ main(int argc, char **argv)
 	CHECK(slots != NULL);
 	device_slots = (unsigned char *) gpu_device_address(slots);
 	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
-	CHECK(gpu_pool_open(&pool, POOL_BYTES) &&
-		  gpu_change_open(&change, &pool, HashOnGpu::change_needs().report_bytes,
-						  HashOnGpu::change_needs().memory_bytes));
+	CHECK(
+		gpu_pool_open(&pool, POOL_BYTES) &&
+		gpu_change_open(&change, &pool,
+						HashOnGpu::change_needs().report_bytes + SkiplistOnGpu::change_needs().report_bytes,
+						HashOnGpu::change_needs().memory_bytes + SkiplistOnGpu::change_needs().memory_bytes));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
@@ -774,7 +776,7 @@ main(int argc, char **argv)
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
 			GpuView views[TREES];
 			size_t bytes[TREES];
-			HashOnGpu *tables[TREES] = {};
+			GpuStructure *tables[TREES] = {};
 			Model models[TREES];
 			uint64_t ranges[TREES];
 
@@ -787,8 +789,14 @@ main(int argc, char **argv)
 				if (test_below(2))
 					spread_pages(&models[t]);
 				bytes[t] = 0;
-				if (test_below(3) == 0)
-					tables[t] = device_hash(&views[t], &models[t], nwords);
+				if (test_below(2) == 0)
+				{
+					if (test_below(2))
+						tables[t] = new HashOnGpu(GPUDS_STRUCTURE_HASH);
+					else
+						tables[t] = new SkiplistOnGpu(GPUDS_STRUCTURE_SKIPLIST);
+					device_loaded(tables[t], &views[t], &models[t], nwords);
+				}
 				else
 					bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
 												  : device_tree(&views[t], &models[t], nwords);

@@ -44,7 +44,7 @@ static void
 guessed_size(int nwords, int fill_percent, bool equal_keys)
 {
 	const int64_t n = 100000;
-	double guess = (double) n * btree_cpu_entry_bytes(nwords, fill_percent, equal_keys);
+	double guess = (double) n * btree_cpu_entry_bytes(nwords, fill_percent, equal_keys, false);
 	Arena *arena = test_arena((size_t) (2 * guess));
 	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * sizeof(GpudsEntry));
 	CpuBtree tree;

@@ -415,7 +415,7 @@ fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, i
 static void
 guessed_size(const Door *door, int nwords, int64_t n, bool equal_keys)
 {
-	double guess = (double) n * door->cpu.entry_bytes(nwords, 90, equal_keys);
+	double guess = (double) n * door->cpu.entry_bytes(nwords, 90, equal_keys, false);
 	double bytes;
 	Subject s;
 

@@ -133,11 +133,12 @@ array_free_pages(Arena *arena, array_cpu_tree *tree, ArenaRef page, int level)
 
 /* Pages are full, and one of references has many. */
 HOST_FN double
-array_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys)
+array_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)
 {
 	(void) nwords;
 	(void) fill_percent;
 	(void) equal_keys;
+	(void) on_gpu;
 	return (double) (ARRAY_PAGE_BYTES + 2 * sizeof(ArenaRef)) / (double) ARRAY_PAGE_ENTRIES;
 }
 

@@ -1,0 +1,612 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_skiplist.cu
+ *	  Skip lists in device memory, against a sorted array: loads and batches of all kinds of keys, in any
+ *	  order and all on one chunk, versions that are still read, lists that grow from nothing and shrink to
+ *	  nothing, memory running out anywhere, damage that verify finds; and readers beside an applier, who
+ *	  find all that stays, in order, and nothing that was never there.
+ *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
+ *
+ *	  usage: gpu_skiplist [small | rounds [seed]]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <atomic>
+#include <thread>
+
+#include "common.h"
+#include "kernels/core/pins.h"
+#define STRUCTURES_ON_GPU
+#include "kernels/structures.h"
+
+#define MOST 6000 /* entries of a list, operations of a batch */
+#define BATCHES 24
+#define SMALL_BATCHES 2 /* under a sanitizer */
+#define HELD 3          /* versions that are read beside the newest */
+
+static GpuPool pool;
+static GpuChange change;
+static GpuScanStream stream;
+static unsigned char *staging; /* of input and output of requests */
+static unsigned char *device_staging;
+static int batches = BATCHES;
+static int passed;
+
+#define OUTPUT_AT ((size_t) 4 * MOST * sizeof(GpudsOp))
+#define STAGING_BYTES (2 * OUTPUT_AT)
+
+/* A version that is pinned. */
+struct Held
+{
+	uint64_t version; /* 0: none */
+	GpuView view;
+	Model model;
+};
+
+static void
+verify(SkiplistOnGpu *list)
+{
+	char why[200];
+
+	if (list->verify(&change, why, sizeof(why)) != GPU_OK)
+	{
+		fprintf(stderr, "verify: %s %s\n", why, change.stream.why);
+		exit(1);
+	}
+}
+
+/* Does a scan of an interval return what the model has? */
+static void
+check_interval(const SkiplistOnGpu *list, const GpuView *view, const Model *m, const GpudsInterval *interval,
+			   bool forward, int64_t cap)
+{
+	const GpudsEntry *out = (const GpudsEntry *) (staging + OUTPUT_AT);
+	int64_t from = model_rank(m, &interval->lo);
+	int64_t to = model_rank(m, &interval->hi);
+	int64_t done = 0;
+	GpuRequest r;
+
+	if (to < m->n && entry_equal(&m->e[to], &interval->hi))
+		to++;
+	to = to < from ? from : to;
+	memset((void *) &r, 0, sizeof(r));
+	memcpy(staging, interval, sizeof(*interval));
+	r.kind = GPU_SCAN;
+	r.forward = forward;
+	r.output = OUTPUT_AT;
+	r.n = 1;
+	r.next = forward ? 0 : 1;
+	r.cap = cap;
+	do
+	{
+		CHECK(list->scan(&stream, view, staging, device_staging, &r) == GPU_OK);
+		CHECK(r.found <= cap && done + r.found <= to - from);
+		for (int64_t i = 0; i < r.found; i++)
+			CHECK(entry_equal(&out[i], &m->e[forward ? from + done + i : to - 1 - done - i]));
+		done += r.found;
+	} while (r.found == cap);
+	CHECK(done == to - from);
+	passed++;
+}
+
+/* Is what readers of a view see the model? */
+static void
+check_view(const SkiplistOnGpu *list, const GpuView *view, const Model *m, int kind)
+{
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+
+	if (view->nwords == 1)
+		all.hi.w1 = 0;
+	CHECK(view->entries == (uint64_t) m->n);
+	check_interval(list, view, m, &all, true, 2 * MOST);
+	check_interval(list, view, m, &all, false, 1 + m->n / 2);
+	check_interval(list, view, m, &all, test_below(2) == 0, 300 + (int64_t) test_below(MOST));
+	for (int i = 0; i < 30; i++)
+	{
+		GpudsInterval some;
+		GpudsEntry other;
+
+		some.lo = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
+											: test_entry(kind, view->nwords, 2 * MOST);
+		some.hi = some.lo;
+		if (i % 3 == 0)
+		{
+			other = test_entry(kind, view->nwords, 2 * MOST);
+			if (entry_less(&other, &some.lo))
+				some.lo = other;
+			else
+				some.hi = other;
+		}
+		some.lo.t = test_below(2) ? 0 : some.lo.t;
+		some.hi.t = test_below(2) ? UINT64_MAX : some.hi.t;
+		check_interval(list, view, m, &some, i % 2 == 0, i % 5 == 0 ? 3 : MOST);
+	}
+}
+
+static void
+check_list(SkiplistOnGpu *list, const Model *m, int kind)
+{
+	GpuView view;
+
+	verify(list);
+	CHECK(list->view(&pool, &view));
+	check_view(list, &view, m, kind);
+}
+
+static GpuStatus
+load(SkiplistOnGpu *list, const Model *m, int nwords, uint32_t fill_percent)
+{
+	GpuStatus status = list->load_begin(&change, (uint32_t) nwords, fill_percent);
+
+	for (int64_t i = 0; i < m->n && status == GPU_OK;)
+	{
+		int64_t n = 1 + (int64_t) test_below((uint64_t) (m->n - i));
+
+		memcpy(staging, m->e + i, (size_t) n * sizeof(GpudsEntry));
+		status = list->load_add(&change, (const GpudsEntry *) staging, n);
+		i += n;
+	}
+	return status == GPU_OK ? list->load_end(&change) : status;
+}
+
+/* A random batch; sometimes ascending, descending, or between two neighbours. */
+static int64_t
+make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
+{
+	int64_t n = 1 + (int64_t) test_below(test_below(2) ? 40 : MOST);
+	uint64_t deletes = test_below(101);
+	uint64_t shape = test_below(5);
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		bool there = m->n > 0 && test_below(2) == 0;
+
+		ops[i].e = there ? m->e[test_below((uint64_t) m->n)] : test_entry(kind, nwords, 2 * MOST);
+		ops[i].order = (uint64_t) i << 1 | (test_below(100) < deletes);
+		if (shape == 0 && m->n > 0 && m->e[m->n / 2].t < UINT64_MAX / 2)
+		{
+			/* many on one chunk, and some on one entry */
+			ops[i].e = m->e[m->n / 2];
+			ops[i].e.t += test_below((uint64_t) n);
+		}
+	}
+	if (shape == 1 || shape == 2)
+	{
+		qsort(ops, (size_t) n, sizeof(GpudsOp), test_compare);
+		for (int64_t i = 0; i < n; i++)
+			ops[i].order = (uint64_t) i << 1 | (ops[i].order & 1);
+	}
+	for (int64_t i = 0; i < n / 2 && shape == 2; i++)
+	{
+		GpudsOp op = ops[i];
+
+		ops[i] = ops[n - 1 - i];
+		ops[n - 1 - i] = op;
+	}
+	return n;
+}
+
+static void
+copy_model(Model *to, const Model *from)
+{
+	model_init(to, from->n);
+	memcpy(to->e, from->e, (size_t) from->n * sizeof(GpudsEntry));
+	to->n = from->n;
+}
+
+/* Applies to the model. */
+static void
+apply_model(Model *m, GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+{
+	static GpudsOp scratch[MOST];
+
+	sort_ops(ops, scratch, n);
+	n = sort_last_ops(ops, n);
+	model_apply(m, ops, n, inserted, deleted);
+}
+
+static GpuStatus
+apply_list(SkiplistOnGpu *list, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+{
+	memcpy(staging, ops, (size_t) n * sizeof(GpudsOp));
+	return list->apply(&change, (const GpudsOp *) staging, (const GpudsOp *) device_staging, n, inserted,
+					   deleted);
+}
+
+/* Applies to both. */
+static void
+apply(SkiplistOnGpu *list, Model *m, GpudsOp *ops, int64_t n)
+{
+	int64_t inserted, deleted, there_inserted, there_deleted;
+	GpuStatus status = apply_list(list, ops, n, &there_inserted, &there_deleted);
+
+	if (status != GPU_OK)
+		fprintf(stderr, "apply: %d %s\n", (int) status, change.stream.why);
+	CHECK(status == GPU_OK);
+	apply_model(m, ops, n, &inserted, &deleted);
+	CHECK(inserted == there_inserted);
+	CHECK(deleted == there_deleted);
+}
+
+static void
+drop(SkiplistOnGpu *list)
+{
+	list->withdraw();
+	CHECK(list->drop(&change) == GPU_OK);
+	CHECK(list->bytes() == 0);
+	CHECK(gpu_pool_used(&pool) == 0);
+}
+
+static void
+hold(Held *held, const SkiplistOnGpu *list, const Model *m)
+{
+	held->version = *list->version();
+	CHECK(list->view(&pool, &held->view));
+	copy_model(&held->model, m);
+}
+
+static void
+test_random_changes(int kind, int nwords)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	Held held[HELD] = {};
+	Model m;
+
+	model_fill(&m, test_below(4) == 0 ? 0 : (int64_t) test_below(MOST), kind, nwords, 2 * MOST);
+	CHECK(load(&list, &m, nwords, 50 + (uint32_t) test_below(51)) == GPU_OK);
+	check_list(&list, &m, kind);
+	for (int i = 0; i < batches; i++)
+	{
+		Held *h = &held[test_below(HELD)];
+		uint64_t oldest = UINT64_MAX;
+
+		if (h->version != 0)
+		{
+			check_view(&list, &h->view, &h->model, kind);
+			free(h->model.e);
+			h->version = 0;
+		}
+		if (i % 8 < 4)
+			hold(h, &list, &m);
+		for (int k = 0; k < HELD; k++)
+			oldest = held[k].version != 0 && held[k].version < oldest ? held[k].version : oldest;
+		if (test_below(3) != 0)
+			list.reclaim(&change, oldest);
+		apply(&list, &m, ops, make_batch(ops, &m, kind, nwords));
+		check_list(&list, &m, kind);
+	}
+	for (int k = 0; k < HELD; k++)
+	{
+		if (held[k].version != 0)
+			free(held[k].model.e);
+	}
+	free(m.e);
+	drop(&list);
+}
+
+/* A list grows from nothing and shrinks to nothing, by batches of a size, whose keys are in an order. */
+static void
+test_to_nothing(int nwords, int64_t size, int order)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	Model m;
+
+	model_init(&m, 0);
+	CHECK(load(&list, &m, nwords, 90) == GPU_OK);
+	for (uint64_t deletes = 0; deletes < 2; deletes++)
+	{
+		for (int64_t first = 0; first < MOST; first += size)
+		{
+			int64_t n = size < MOST - first ? size : MOST - first;
+
+			for (int64_t i = 0; i < n; i++)
+			{
+				uint64_t k = (uint64_t) (order == 1 ? MOST - 1 - first - i : first + i);
+
+				if (order == 2)
+					k = k * 2473 % MOST;
+				ops[i].e = { k * 3, nwords == 2 ? k << 50 : 0, k << 16 | 1 };
+				ops[i].order = (uint64_t) i << 1 | deletes;
+			}
+			list.reclaim(&change, UINT64_MAX);
+			apply(&list, &m, ops, n);
+			if (first % 7 == 0)
+				verify(&list);
+		}
+		check_list(&list, &m, KEYS_DENSE);
+	}
+	CHECK(m.n == 0);
+	/* a chunk or two of memory are all that it takes now */
+	free(m.e);
+	drop(&list);
+}
+
+/* All allocations of a load and a change fail in turn; what was applied, may be again. */
+static void
+test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	GpuStatus status = GPU_NO_MEMORY;
+	int64_t inserted, deleted;
+	int64_t n;
+	Model m;
+
+	model_fill(&m, MOST / 2, kind, nwords, 2 * MOST);
+	for (int64_t after = 0; status != GPU_OK; after++)
+	{
+		*fail = after;
+		status = load(&list, &m, nwords, 90);
+		*fail = -1;
+		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+		if (status != GPU_OK)
+		{
+			CHECK(list.drop(&change) == GPU_OK);
+			CHECK(gpu_pool_used(&pool) == 0);
+		}
+	}
+	check_list(&list, &m, kind);
+	n = make_batch(ops, &m, kind, nwords);
+	status = GPU_NO_MEMORY;
+	for (int64_t after = 0; status != GPU_OK; after++)
+	{
+		*fail = after;
+		status = apply_list(&list, ops, n, &inserted, &deleted);
+		*fail = -1;
+		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+		verify(&list);
+		list.reclaim(&change, UINT64_MAX);
+	}
+	apply_model(&m, ops, n, &inserted, &deleted);
+	check_list(&list, &m, kind);
+	free(m.e);
+	drop(&list);
+}
+
+/* Flips bits of a word of a chunk; verify must find that. */
+static void
+damage(SkiplistOnGpu *list, GpuRef ref, int word, uint64_t bits)
+{
+	uint64_t *at = gpu_skiplist_chunk(pool.base, ref) + word;
+	uint64_t was = 0;
+	uint64_t is;
+	char why[200];
+
+	gpu_copy_bus(&change.stream, &was, at, sizeof(was));
+	CHECK(gpu_finish(&change.stream));
+	is = was ^ bits;
+	gpu_copy_bus(&change.stream, at, &is, sizeof(is));
+	CHECK(list->verify(&change, why, sizeof(why)) == GPU_DAMAGED);
+	CHECK(why[0] != '\0');
+	gpu_copy_bus(&change.stream, at, &was, sizeof(was));
+	CHECK(gpu_finish(&change.stream));
+	passed++;
+}
+
+static void
+test_damage(int nwords)
+{
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	uint64_t root[48];
+	uint64_t pair;
+	GpuRef child;
+	Model m;
+
+	model_fill(&m, MOST / 2, KEYS_RANDOM, nwords, 2 * MOST);
+	CHECK(load(&list, &m, nwords, 80) == GPU_OK);
+	CHECK(list.list.height > 2);
+	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.list.root), sizeof(root));
+	CHECK(gpu_finish(&change.stream));
+	child = list.list.tree.space.nodes[GPU_SKIPLIST_CHUNKS].chunks[0] * GPU_CHUNK_UNITS;
+	pair = *list.version() << 1;
+	for (GpuRef ref : { list.list.root, child })
+	{
+		const bool index = ref == list.list.root;
+
+		damage(&list, ref, 0, 0x10);                           /* a slot twice */
+		damage(&list, ref, 0, UINT64_C(1) << 59);              /* a slot that is said to be used */
+		damage(&list, ref, 1, pair);                           /* newer than the list */
+		damage(&list, ref, 3, pair);                           /* likewise, the other pair */
+		damage(&list, ref, GPU_SKIPLIST_W0 + 1, ~UINT64_C(0)); /* an entry out of order */
+		damage(&list, ref, index ? 22 : 28, 1);                /* notes */
+		damage(&list, ref, index ? 22 : 28, UINT64_C(1) << 32);
+	}
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+		   root[GPU_SKIPLIST_REFS] ^
+			   (root[GPU_SKIPLIST_REFS] >> 32 | root[GPU_SKIPLIST_REFS] << 32)); /* exchanged */
+	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+		   (root[GPU_SKIPLIST_REFS] ^ root[GPU_SKIPLIST_REFS] >> 32) & UINT32_MAX); /* twice */
+	list.list.tree.entries++;
+	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
+	list.list.tree.entries--;
+	list.list.tree.level_n[1]++;
+	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
+	list.list.tree.level_n[1]--;
+	list.list.tree.space.nodes[0].nfree--;
+	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
+	list.list.tree.space.nodes[0].nfree++;
+	check_list(&list, &m, KEYS_RANDOM);
+	free(m.e);
+	drop(&list);
+}
+
+/*
+ * Readers beside an applier.  Entries with even keys stay; those with odd ones come and go.  Other keys
+ * are never there.
+ */
+#define STAY 1500
+#define READERS 2
+
+struct Beside
+{
+	SkiplistOnGpu *list;
+	PinSlot pin[READERS];
+	std::atomic<bool> ended{ false };
+};
+
+static GpudsEntry
+beside_entry(uint64_t k)
+{
+	return { k * 16, 0, k << 16 | 1 };
+}
+
+/* Goes through all entries in pieces, each of a version of its own. */
+static void
+read_beside(Beside *b, int reader, GpuScanStream *own, unsigned char *mine)
+{
+	unsigned char *there = (unsigned char *) gpu_device_address(mine);
+	const GpudsEntry *out = (const GpudsEntry *) (mine + 64);
+	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, 0, UINT64_MAX } };
+
+	CHECK(gpu_use(0));
+	for (int turn = 0; turn < 8 || !b->ended; turn++)
+	{
+		const bool forward = turn % 2 == 0;
+		int64_t next = forward ? 0 : STAY - 1; /* the even key that comes */
+		GpuRequest r;
+
+		memset((void *) &r, 0, sizeof(r));
+		memcpy(mine, &all, sizeof(all));
+		r.kind = GPU_SCAN;
+		r.forward = forward;
+		r.output = 64;
+		r.n = 1;
+		r.next = forward ? 0 : 1;
+		r.cap = turn % 3 == 0 ? 100 : 700;
+		do
+		{
+			GpuView view;
+
+			pin_version(&b->pin[reader], 1, b->list->version());
+			CHECK(b->list->view(&pool, &view));
+			CHECK(b->list->scan(own, &view, mine, there, &r) == GPU_OK);
+			pin_release(&b->pin[reader]);
+			for (int64_t i = 0; i < r.found; i++)
+			{
+				uint64_t k = out[i].w0 / 16;
+				GpudsEntry e = beside_entry(k);
+
+				CHECK(entry_equal(&e, &out[i]) && k < 2 * STAY);
+				if (k % 2 != 0)
+					continue;
+				CHECK(k == (uint64_t) next * 2);
+				next += forward ? 1 : -1;
+			}
+		} while (r.found == r.cap);
+		CHECK(next == (forward ? STAY : -1));
+	}
+}
+
+static void
+test_beside(int turns)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	GpuScanStream own[READERS];
+	unsigned char *memory[READERS];
+	std::thread readers[READERS];
+	Beside b;
+	Model m;
+
+	model_init(&m, STAY);
+	for (uint64_t k = 0; k < STAY; k++)
+		m.e[m.n++] = beside_entry(2 * k);
+	CHECK(load(&list, &m, 1, 90) == GPU_OK);
+	b.list = &list;
+	memset((void *) b.pin, 0, sizeof(b.pin));
+	for (int i = 0; i < READERS; i++)
+	{
+		memory[i] = (unsigned char *) gpu_host_alloc(32768);
+		CHECK(memory[i] != NULL && gpu_scan_stream_open(&own[i], 32768));
+	}
+	for (int i = 0; i < READERS; i++)
+		readers[i] = std::thread(read_beside, &b, i, &own[i], memory[i]);
+	for (int turn = 0; turn < turns; turn++)
+	{
+		int64_t n = 1 + (int64_t) test_below(turn % 4 == 0 ? 2000 : 50);
+		int64_t inserted, deleted;
+
+		for (int64_t i = 0; i < n; i++)
+		{
+			ops[i].e = beside_entry(2 * test_below(STAY) + 1);
+			ops[i].order = (uint64_t) i << 1 | test_below(2);
+		}
+		list.reclaim(&change, pin_oldest(b.pin, READERS, 1));
+		CHECK(apply_list(&list, ops, n, &inserted, &deleted) == GPU_OK);
+	}
+	b.ended = true;
+	for (int i = 0; i < READERS; i++)
+		readers[i].join();
+	verify(&list);
+	for (int i = 0; i < READERS; i++)
+	{
+		gpu_scan_stream_close(&own[i]);
+		gpu_host_free(memory[i]);
+	}
+	free(m.e);
+	drop(&list);
+	passed++;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool small = argc > 1 && strcmp(argv[1], "small") == 0;
+	int rounds = small ? 1 : argc > 1 ? atoi(argv[1]) : 3;
+	GpuCard card;
+	char why[200];
+
+	if (small)
+		batches = SMALL_BATCHES;
+	test_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	gpu_load_all();
+	if (!gpu_card(0, &card, why, sizeof(why)))
+	{
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	staging = (unsigned char *) gpu_host_alloc(STAGING_BYTES);
+	CHECK(gpu_use(0) && gpu_pool_open(&pool, (size_t) 512 << 20) && staging != NULL);
+	CHECK(gpu_change_open(&change, &pool, SkiplistOnGpu::change_needs().report_bytes,
+						  SkiplistOnGpu::change_needs().memory_bytes));
+	CHECK(gpu_scan_stream_open(&stream, OUTPUT_AT));
+	device_staging = (unsigned char *) gpu_device_address(staging);
+	for (int round = 0; round < rounds; round++)
+	{
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			for (int nwords = 1; nwords <= 2; nwords++)
+			{
+				test_random_changes(kind, nwords);
+				if (round == 0 && !small)
+				{
+					test_no_memory(kind, nwords, &pool.fail_after);
+					test_no_memory(kind, nwords, &pool.fail_list);
+				}
+			}
+		}
+	}
+	for (int nwords = 1; nwords <= 2; nwords++)
+	{
+		for (int order = 0; order < 3; order++)
+		{
+			test_to_nothing(nwords, MOST, order);
+			if (!small)
+			{
+				test_to_nothing(nwords, 20, order);
+				test_to_nothing(nwords, 700, order);
+			}
+		}
+		test_damage(nwords);
+	}
+	test_beside(small ? 10 : 300);
+	gpu_scan_stream_close(&stream);
+	gpu_change_close(&change);
+	gpu_pool_close(&pool);
+	gpu_host_free(staging);
+	printf("%s, %d passed, 0 failed\n", card.name, passed);
+	return 0;
+}
