@@ -437,7 +437,7 @@ CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total b
 		OUT overflows bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
--- For everybody, for the same reason.
+-- For everybody: what it shows are sums over all indexes.
 CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 

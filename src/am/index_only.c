@@ -120,8 +120,8 @@ form_with_nulls(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnul
 }
 
 /*
- * Sets scan->xs_itup to an entry's row, which lasts until the next one.  seen: the scan's snapshot sees the row; if
- * it may not, side columns are left out.
+ * Sets scan->xs_itup to an entry's row, which lasts until the next one.  seen: the scan's snapshot sees the
+ * row; if it may not, side columns are left out.
  */
 void
 gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,

@@ -39,7 +39,7 @@ gpuds_side_file(Relation index, GpudsFile *file)
 	return true;
 }
 
-/* layout and visible must live as long as the reader.  An index without side columns needs none, and has one. */
+/* layout and visible must live as long as the reader.  Any index may have one. */
 void
 gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible, const GpudsKeyLayout *layout)
 {
@@ -76,8 +76,8 @@ copy_stored(const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
 }
 
 /*
- * The same for a single row; *ref becomes the store.  *may_fill: it would have the row if the row's page were made
- * present, or if there were a store.
+ * The same for a single row; *ref becomes the store.  *may_fill: it would have the row if the row's page were
+ * made present, or if there were a store.
  */
 static bool
 find_stored(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref, uint8 *values, bool *may_fill)
@@ -226,8 +226,8 @@ copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, ui
 }
 
 /*
- * The same of n entries, at most GPUDS_PIECE_ENTRIES: values[i * side_bytes] on are those of the i-th.  Nothing may
- * be in order to be looked up (visible.h).  Reads pages of the heap in their order.
+ * The same of n entries, at most GPUDS_PIECE_ENTRIES: values[i * side_bytes] on are those of the i-th.  Nothing
+ * may be in order to be looked up (visible.h).  Reads pages of the heap in their order.
  */
 void
 gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int64 n, uint8 *values)

@@ -136,8 +136,8 @@ add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids 
 }
 
 /*
- * Are a table's columns all that an expression has of it, and does the index return them?  *columns: numbers of
- * the index's columns that it has of it.
+ * Are a table's columns all that an expression has of it, and does the index return them?  *columns: the
+ * index's columns, by number, that it has of it.
  */
 static bool
 index_returns(const IndexOptInfo *index, Index relid, List *exprs, List **columns)

@@ -232,8 +232,8 @@ extern void gpuds_key_side_encode(const GpudsKeyLayout *layout, const Datum *val
 								  uint8 *side);
 
 /*
- * Makes an entry of one key word that has the value of a side column where gpuds_key_measure says, of the entry
- * of a row and the row's side values.  The column's values can be measured.
+ * Makes an entry of one key word that has the value of a side column where gpuds_key_measure says, of the
+ * entry of a row and the row's side values.  The column's values can be measured.
  */
 static inline void
 gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry *entry, const uint8 *side,

@@ -483,7 +483,7 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
 				  !RecoveryInProgress();
 	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
-	int bits[GPUDS_KEY_MAX_COLUMNS]; /* of each column, with its NULL; of hashes the least */
+	int bits[GPUDS_KEY_MAX_COLUMNS] = { 0 }; /* of each column, with its NULL; of hashes the least */
 	int of_key = 0;
 	int least = 0;
 

@@ -156,8 +156,8 @@ put_page(const GpudsSideRef *ref, BlockNumber block, const uint8 *values, int by
 }
 
 /*
- * Makes a page of the table present in a store of its index.  Reads the page, and takes its lock in shared mode.
- * The caller has not entered.
+ * Makes a page of the table present in a store of its index.  Reads the page, and takes its lock in shared
+ * mode.  The caller has not entered.
  */
 GpudsSideFill
 gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relation index,

@@ -11,40 +11,41 @@
  * and makes it present (fill.c).  Whoever inserts an entry puts its row's side values in if the page is
  * present (gpuds_side_put), after the row is in the heap and before anybody can find the entry.
  *
- *	  S1	If a page is present, the store has the side values of each row of it that has an entry and that
- *			some snapshot sees or may come to see.
+ *	  S1	If a page is present, the store has the side values of each row of it that has an entry and
+ *			that some snapshot sees or may come to see.
  *
- *			A page becomes present under its buffer's lock.  A row that is in it by then was read with it; the
- *			inserter of a later one finds it present.  A row keeps its TID, and as long as it has an entry
- *			its values: an update of an included column is no HOT update.  The TID of a row that a
+ *			A page becomes present under its buffer's lock.  A row that is in it by then was read with it;
+ *			the inserter of a later one finds it present.  A row keeps its TID, and as long as it has an
+ *			entry its values: an update of an included column is no HOT update.  The TID of a row that a
  *			snapshot sees is not given away.
  *
- *	  S2	What a chain of HOT updates that is older than the index has at its beginning may not be what the
- *			index was built of.  So a page with a chain whose versions differ in side columns stays absent.
+ *	  S2	What a chain of HOT updates that is older than the index has at its beginning may not be what
+ *			the index was built of.  So a page with a chain whose versions differ in side columns stays
+ *			absent.
  *
  * What a store has of other TIDs means nothing.  On a standby nobody puts values in, so there are no stores
  * there, nor for temporary tables; their side values are read from the heap.
  *
  * A store is of an index file, and a file has one at most.  A file is named by locator and file_id for those
  * who put values in, and by the life of its database as well for those who read (src/README.md, "Mirrors").
- * Sessions may not agree on that life for a while.  So a reader that finds a store of another life drops it and
- * makes its own, and whoever inserts puts values into whatever store there is.
+ * Sessions may not agree on that life for a while.  So a reader that finds a store of another life drops it,
+ * and whoever inserts puts values into whatever store there is.
  *
  * Its memory is in chunks:
  *
  *	  root		one chunk of references to directories
  *	  directory	a chunk of references to parts
- *	  part		the side values of as many pages as fit: a word for each page that says whether it is present,
- *				then for each page values of offsets 1 to per_page
+ *	  part		the side values of as many pages as fit: a word for each page that says whether it is
+ *				present, then for each page values of offsets 1 to per_page
  *
  * Rows at higher offsets, and pages behind what a root reaches, are never stored.  If the table's pages have
  * become fuller since (as its statistics say), the store is made anew.
  *
  * Locks.  Who reads or writes a store's memory holds one of the side locks in shared mode, from before the
  * store was found (gpuds_side_enter) until it is through (gpuds_side_leave): a few memory accesses for each
- * row, no I/O, no error.  Who drops a store withdraws it from the list, and then takes and releases each of the
- * side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held when a
- * side lock is taken, and never the other way round.
+ * row, no I/O, no error.  Who drops a store withdraws it from the list, and then takes and releases each of
+ * the side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held when
+ * a side lock is taken, and never the other way round.
  *
  *-------------------------------------------------------------------------
  */

@@ -287,8 +287,8 @@ search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *life)
 }
 
 /*
- * The store of a file, for one who puts values in or for one who reads; false: it has none.  Takes the list's lock in shared mode, unless nothing has changed
- * since it was asked last.
+ * The store of a file, for one who puts values in (writes) or for one who reads; false: it has none.  Takes the
+ * list's lock in shared mode, unless nothing has changed since it was asked last.
  */
 bool
 gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
@@ -454,7 +454,7 @@ drop_namesakes(const GpudsFile *file)
 	}
 }
 
-/* Rows of a page of a table that a store of it has room for: updates and deletes leave line pointers behind. */
+/* Rows of a page of a table that a store has room for: updates and deletes leave line pointers behind. */
 static int
 rows_for(Relation heap, int bytes)
 {
@@ -621,8 +621,8 @@ gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace 
 }
 
 /*
- * The page's values are there.  The caller holds its buffer's lock, and has not left since it made the page: the
- * store may have been withdrawn meanwhile, but its memory stays until then.
+ * The page's values are there.  The caller holds its buffer's lock, and has not left since it made the page:
+ * the store may have been withdrawn meanwhile, but its memory stays until then.
  */
 void
 gpuds_side_set_present(const GpudsSidePlace *place)
