@@ -90,7 +90,7 @@ SELECT gpuds_index_estimate('typed', '{d}');
 SELECT gpuds_index_estimate('typed', '{r}');
 SELECT gpuds_index_estimate('typed', '{m}');
 SELECT gpuds_index_estimate('t', '{id,at,few}');
-SELECT gpuds_index_estimate('t', '{id}', '{at,few}');
+SELECT (gpuds_index_estimate('t', '{id}', '{at,few}')).entries;
 SELECT gpuds_index_estimate('t', '{a,b,a,b,a,b,a,b,a}');
 SELECT gpuds_index_estimate('t', '{}');
 SELECT gpuds_index_estimate('t', '{id,NULL}');

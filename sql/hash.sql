@@ -204,7 +204,7 @@ CREATE INDEX ON t USING gpu_hash (note NULLS FIRST);
 \set VERBOSITY default
 CREATE TABLE nohash (p point, x xml);
 CREATE INDEX ON nohash USING gpu_hash (p);
-CREATE INDEX ON w USING gpu_hash (a) INCLUDE (b, f);
+CREATE INDEX w_too_wide ON w USING gpu_hash (a) INCLUDE (b, f, b, b, b, b, b);
 CREATE OPERATOR CLASS none_ops FOR TYPE text USING gpu_hash AS OPERATOR 1 =, FUNCTION 1 hashtext(text);
 CREATE INDEX ON t USING gpu_hash (s none_ops);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'none_ops';
