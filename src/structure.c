@@ -53,8 +53,8 @@ gpuds_structure_can(int number, StructureCapability capability)
 }
 
 /*
- * Structures that indexes have on a GPU.  The engine has a skip list, too, but its part of the engine's test has
- * not come to its end on a GPU yet (kernels/README.md).
+ * Structures that indexes have on a GPU.  The engine has a skip list, too, but its part of the engine's test
+ * has not come to its end on a GPU yet (kernels/README.md).
  */
 #define ON_GPU (STRUCTURE_GPU_BITS & ~(UINT32_C(1) << GPUDS_STRUCTURE_SKIPLIST))
 

@@ -31,8 +31,8 @@ extern const GpudsStructure *gpuds_structure(int number);
 extern bool gpuds_structure_can(int number, StructureCapability capability);
 
 /*
- * What an index with the structure of a number has on a GPU: the same, or, if indexes have that on CPUs only, a
- * B+tree, which answers whatever any other does.
+ * What an index with the structure of a number has on a GPU: the same, or, if indexes have that on CPUs only,
+ * a B+tree, which answers whatever any other does.
  */
 extern int gpuds_structure_on_gpu(int number);
 

@@ -228,8 +228,8 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 }
 
 /*
- * Bytes of the side values of a row, if any of the columns of an index, given by their numbers from 0 on, is a
- * side column; else 0.  Numbers may be negative.
+ * Bytes of the side values of a row, if any of the columns of an index, given by their numbers from 0 on, is
+ * a side column; else 0.  Numbers may be negative.
  */
 int
 gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns)

@@ -226,8 +226,8 @@ copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, ui
 }
 
 /*
- * The same of n entries, at most GPUDS_PIECE_ENTRIES: values[i * side_bytes] on are those of the i-th.  Nothing
- * may be in order to be looked up (visible.h).  Reads pages of the heap in their order.
+ * The same of n entries, at most GPUDS_PIECE_ENTRIES: values[i * side_bytes] on are those of the i-th.
+ * Nothing may be in order to be looked up (visible.h).  Reads pages of the heap in their order.
  */
 void
 gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int64 n, uint8 *values)

@@ -585,8 +585,8 @@ is_file_gone(const RelFileLocator *locator)
 }
 
 /*
- * Gives up the mirrors, and the side values, of files that are gone: of transactions that were rolled back, of
- * indexes that got another file and were not scanned since, and those that nobody could give up in time.
+ * Gives up the mirrors, and the side values, of files that are gone: of transactions that were rolled back,
+ * of indexes that got another file and were not scanned since, and those that nobody could give up in time.
  * Others are at a mirror: it is left to the next call.  Takes the registry lock, one mirror at a time.
  */
 void

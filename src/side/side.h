@@ -44,8 +44,8 @@
  * Locks.  Who reads or writes a store's memory holds one of the side locks in shared mode, from before the
  * store was found (gpuds_side_enter) until it is through (gpuds_side_leave): a few memory accesses for each
  * row, no I/O, no error.  Who drops a store withdraws it from the list, and then takes and releases each of
- * the side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held when
- * a side lock is taken, and never the other way round.
+ * the side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held
+ * when a side lock is taken, and never the other way round.
  *
  *-------------------------------------------------------------------------
  */

@@ -287,8 +287,8 @@ search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *life)
 }
 
 /*
- * The store of a file, for one who puts values in (writes) or for one who reads; false: it has none.  Takes the
- * list's lock in shared mode, unless nothing has changed since it was asked last.
+ * The store of a file, for one who puts values in (writes) or for one who reads; false: it has none.  Takes
+ * the list's lock in shared mode, unless nothing has changed since it was asked last.
  */
 bool
 gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
