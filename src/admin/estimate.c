@@ -103,7 +103,8 @@ put_aside(Relation table, Imagined *imagined)
 						get_attname(RelationGetRelid(table), imagined->column[i], false)),
 				 errdetail("Beside %d bits for the key and what fits there, included columns take at most "
 						   "%d bytes.",
-						   GPUDS_KEY_MAX_BITS, GPUDS_SIDE_BYTES)));
+						   GPUDS_KEY_MAX_BITS, GPUDS_SIDE_BYTES),
+				 errhint("Leave the column out, or include it in another index.")));
 	}
 }
 

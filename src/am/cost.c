@@ -34,6 +34,7 @@
 
 #include "am/am.h"
 #include "mirror/mirror.h"
+#include "side/side.h"
 
 /* In units of cpu_operator_cost: about 2 us for a scan's set-up, 0.1 us a probe. */
 #define SETUP_OPERATORS 200
@@ -49,7 +50,7 @@
 #define SORT_OPERATORS 0.5
 #define SEARCH_OPERATORS 20
 
-/* Finding the side values of a row (side/side.h), 80 ns: two waits for memory. */
+/* Finding the side values of a row (side/side.h): two waits for memory, taken to be 80 ns together. */
 #define SIDE_OPERATORS 8
 
 /* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
@@ -256,7 +257,8 @@ static double
 stored_share(const IndexOptInfo *index, int bytes)
 {
 	const double memory = gpuds_include_memory_mb * 1024.0 * 1024.0;
-	const double rows = Max(index->rel->tuples, 1) * 1.25 + 16.0 * index->rel->pages;
+	const double pages = Max(index->rel->pages, 1);
+	const double rows = pages * GpudsSideRows(index->rel->tuples / pages);
 
 	if (RecoveryInProgress() || get_rel_persistence(index->indexoid) == RELPERSISTENCE_TEMP)
 		return 0;

@@ -7,8 +7,10 @@
  */
 #include "gpuds.h"
 
+#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/rel.h"
 
@@ -135,24 +137,19 @@ fill_page(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
 static void
 read_row(const GpudsSideReader *reader, uint64 tid, uint8 *values)
 {
-	const GpudsKeyLayout *layout = reader->layout;
-	const Relation index = reader->visible->scan->indexRelation;
+	const IndexScanDesc scan = reader->visible->scan;
+	HeapTuple tuple;
+	bool copied;
 	bool dead;
 
 	if (!gpuds_visible_in_heap(reader->visible, tid, &dead))
 		elog(ERROR, "the row at (%u,%u) that index \"%s\" leads to is gone", (uint32) (tid >> 16),
-			 (uint32) (tid & 0xFFFF), RelationGetRelationName(index));
-	memset(values, 0, layout->side_bytes);
-	for (int i = layout->nkeys; i < layout->ncolumns; i++)
-	{
-		bool isnull;
-		Datum value;
-
-		if (!gpuds_key_is_side(&layout->column[i]))
-			continue;
-		value = slot_getattr(reader->visible->slot, index->rd_index->indkey.values[i], &isnull);
-		gpuds_key_side_put(&layout->column[i], value, isnull, values);
-	}
+			 (uint32) (tid & 0xFFFF), RelationGetRelationName(scan->indexRelation));
+	tuple = ExecFetchSlotHeapTuple(reader->visible->slot, false, &copied);
+	gpuds_side_of_tuple(tuple, RelationGetDescr(scan->heapRelation), scan->indexRelation, reader->layout,
+						values);
+	if (copied)
+		heap_freetuple(tuple);
 }
 
 static void

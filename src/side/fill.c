@@ -23,12 +23,11 @@ typedef struct SidePage
 	BlockNumber block;
 } SidePage;
 
-/* The side values of one version of a row. */
-static void
-values_of_version(const SidePage *page, HeapTuple tuple, uint8 *values)
+/* The side values of a row of a table, of one version of it. */
+void
+gpuds_side_of_tuple(HeapTuple tuple, TupleDesc desc, Relation index, const GpudsKeyLayout *layout,
+					uint8 *values)
 {
-	const GpudsKeyLayout *layout = page->layout;
-
 	memset(values, 0, layout->side_bytes);
 	for (int i = layout->nkeys; i < layout->ncolumns; i++)
 	{
@@ -37,8 +36,7 @@ values_of_version(const SidePage *page, HeapTuple tuple, uint8 *values)
 
 		if (!gpuds_key_is_side(&layout->column[i]))
 			continue;
-		value = heap_getattr(tuple, page->index->rd_index->indkey.values[i], RelationGetDescr(page->heap),
-							 &isnull);
+		value = heap_getattr(tuple, index->rd_index->indkey.values[i], desc, &isnull);
 		gpuds_key_side_put(&layout->column[i], value, isnull, values);
 	}
 }
@@ -81,7 +79,8 @@ values_of_chain(const SidePage *page, OffsetNumber offset, uint8 *values)
 		if (TransactionIdIsValid(updater) &&
 			!TransactionIdEquals(updater, HeapTupleHeaderGetXmin(tuple.t_data)))
 			break;
-		values_of_version(page, &tuple, first ? values : others);
+		gpuds_side_of_tuple(&tuple, RelationGetDescr(page->heap), page->index, page->layout,
+							first ? values : others);
 		if (!first && memcmp(values, others, page->layout->side_bytes) != 0)
 			return false;
 		if (!HeapTupleHeaderIsHotUpdated(tuple.t_data))

@@ -52,6 +52,8 @@
 #ifndef GPUDS_SIDE_H
 #define GPUDS_SIDE_H
 
+#include "access/htup.h"
+#include "access/tupdesc.h"
 #include "port/atomics.h"
 #include "storage/block.h"
 #include "utils/rel.h"
@@ -61,6 +63,12 @@
 #include "memtable/memtable.h"
 
 /* store.c */
+
+/*
+ * Rows of a page that a store has room for, if pages have so many on the average: updates and deletes leave
+ * line pointers behind.
+ */
+#define GpudsSideRows(rows) (1.25 * (rows) + 16)
 
 /* LWLocks, for RequestNamedLWLockTranche */
 #define GPUDS_SIDE_LOCKS 17
@@ -126,6 +134,8 @@ typedef struct GpudsSideReport
 extern void gpuds_side_report(GpudsSideReport *report);
 
 /* fill.c */
+extern void gpuds_side_of_tuple(HeapTuple tuple, TupleDesc desc, Relation index, const GpudsKeyLayout *layout,
+								uint8 *values);
 extern GpudsSideFill gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block,
 									 Relation index, const GpudsKeyLayout *layout);
 

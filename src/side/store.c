@@ -32,9 +32,6 @@
 /* A store that was read so lately keeps its memory. */
 #define STORE_REST_MS 10000
 
-/* Rows of a page that there is room for, at least. */
-#define LEAST_PER_PAGE 16
-
 /* References are numbers of chunks, from 1 on; 0: there is none. */
 typedef struct SideStore
 {
@@ -454,7 +451,7 @@ drop_namesakes(const GpudsFile *file)
 	}
 }
 
-/* Rows of a page of a table that a store has room for: updates and deletes leave line pointers behind. */
+/* Rows of a page of a table that a store has room for. */
 static int
 rows_for(Relation heap, int bytes)
 {
@@ -462,7 +459,7 @@ rows_for(Relation heap, int bytes)
 	double rows = MaxHeapTuplesPerPage;
 
 	if (table->relpages > 0 && table->reltuples >= 0)
-		rows = 1.25 * table->reltuples / table->relpages + LEAST_PER_PAGE;
+		rows = GpudsSideRows(table->reltuples / table->relpages);
 	rows = Min(rows, MaxHeapTuplesPerPage);
 	return Min((int) rows, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
 }
