@@ -166,7 +166,8 @@ sub _generate
 		srand($self->{seed});
 		$self->_probes;
 		my $method = $side eq 'main' ? 'btree' : $self->{am};
-		$self->_say("CREATE INDEX tb_idx ON tb USING $method (" . join(', ', map { $_->{expr} . ($method eq 'gpu_hash' ? '' : ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST')) } @{ $self->{columns} }) . ')'
+		my $columns = $method eq 'gpu_hash' ? DifferentialScript::_without_order($self->_index_columns) : $self->_index_columns;
+		$self->_say("CREATE INDEX tb_idx ON tb USING $method $columns"
 			  . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ';');
 	}
 	my $options = join(', ', (_chance(0.4) ? 'two_phase = true' : ()), (_chance(0.5) ? 'streaming = true' : ()));

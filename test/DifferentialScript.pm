@@ -36,7 +36,7 @@ sub new
 	my ($class, %args) = @_;
 	my $self = bless {
 		seed => $args{seed}, am => $args{am}, version => $args{version} // 15,
-		out => [], number => 0, id => 0, statements => 0, in_block => 0, stages => []
+		out => [], number => 0, id => 0, statements => 0, in_block => 0, stages => [], included => []
 	}, $class;
 	my %known = map { $_ => 1 } @{ $args{types} // [ map { $_->{name} } values %TYPES ] };
 
@@ -315,6 +315,23 @@ sub _usable
 
 sub _key_list { my ($self, $alias) = @_; return join(', ', map { $_->{expr} } @{ $self->{columns} }); }
 
+# Columns of the index, pairs of a type and an expression: what can be looked up in the index alone
+sub _returned
+{
+	my ($self) = @_;
+	return map { [ $_->{type}, $_->{expr} ] } grep { $_->{expr} =~ /^k\d+$/ } @{ $self->{columns} }, @{ $self->{included} };
+}
+
+# What is asked of rows: often only what the index returns
+sub _row_list
+{
+	my ($self) = @_;
+	my @included = map { $_->{name} } @{ $self->{included} };
+
+	return join(', ', @included, $self->_key_list) if @included && _chance(0.7);
+	return join(', ', 'id', 'v', $self->_key_list);
+}
+
 # The index's own order, or its reverse; of the first columns only, or of all
 sub _order_by
 {
@@ -350,11 +367,12 @@ sub _random_query
 
 	if ($kind eq 'rows')
 	{
-		$self->_query("SELECT id, v, " . $self->_key_list . " FROM {T} WHERE $where", noplan => $noplan);
+		$self->_query('SELECT ' . $self->_row_list . " FROM {T} WHERE $where", noplan => $noplan);
 	}
 	elsif ($kind eq 'count')
 	{
-		$self->_query("SELECT count(*), sum(v) FROM {T} WHERE $where", noplan => $noplan);
+		$self->_query('SELECT ' . ($self->_has_included && _chance(0.7) ? measures_of($self->_returned) : 'count(*), sum(v)') . " FROM {T} WHERE $where",
+			noplan => $noplan);
 	}
 	elsif ($kind eq 'ordered')
 	{
@@ -376,6 +394,8 @@ sub _random_query
 		my $extra = ($predicate ? " AND $predicate" : '') . (_chance(0.3) ? ' AND ' . $self->_condition($self->{columns}[-1]) : '');
 		my $join = _weighted(5, 'JOIN', 3, 'LEFT JOIN', $kind eq 'merge' ? 1 : 0, 'RIGHT JOIN');
 		my $list = _chance(0.5) ? 'count(*), sum({T}.v)' : 'p.n, {T}.id';
+		$list = _chance(0.5) ? measures_of($self->_returned) : join(', ', 'p.n', $self->_key_list, map { $_->{name} } @{ $self->{included} })
+		  if $self->_has_included && _chance(0.7);
 		$self->_query("SELECT $list FROM {P} p $join {T} ON $e = p.k$extra", kind => $kind, noplan => $kind eq 'merge' || $join eq 'RIGHT JOIN');
 	}
 	elsif ($kind eq 'nothing')
@@ -418,9 +438,8 @@ sub _random_query
 	elsif ($kind eq 'groups')
 	{
 		my $filter = _chance(0.5) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
-		my @columns = grep { $_->{expr} =~ /^k\d+$/ } @{ $self->{columns} };
 		$self->_query('SELECT ' . ($e =~ /^k\d+$/ ? bucket_of($first->{type}, $e) : $e) . ', '
-			  . measures_of(map { [ $_->{type}, $_->{expr} ] } @columns) . " FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1);
+			  . measures_of($self->_returned) . " FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1);
 	}
 	elsif ($kind eq 'function')
 	{
@@ -432,6 +451,9 @@ sub _random_query
 	}
 	return;
 }
+
+# Does the index return more than it searches?
+sub _has_included { my ($self) = @_; return @{ $self->{included} } > 0; }
 
 # May functions be asked?  They find all rows in one index, or raise an error.
 sub _has_functions
@@ -791,6 +813,43 @@ sub _maintain
 # The tables
 #
 
+# A column of the tables, whose values are drawn alike
+sub _column
+{
+	my ($name, $type, $domain) = @_;
+	my $column = {
+		name => $name, type => $type, domain => $domain,
+		stride => _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 9223372036854, $type eq 'int4' ? 1 : 0, 20011),
+		nulls => _weighted(4, 0, 3, 0.05, 1, 0.5), specials => _weighted(4, 0.02, 1, 0, 1, 0.3) };
+
+	$column->{origin} = _chance(0.5) ? int($domain / 2) * $column->{stride} : 0;
+	return $column;
+}
+
+# What the index returns beside its key: columns of their own, or those that all tables have.  Some have room beside the
+# key, others do not.  An entry has a bit for each, and there are eight columns at most, with 32 bytes beside.
+sub _choose_included
+{
+	my ($self, $key_bits) = @_;
+	my $keys = @{ $self->{columns} };
+	my $room = 136 - $key_bits - $keys;
+	my $bytes = 32;
+
+	$room = 8 - $keys if 8 - $keys < $room;
+	return if $key_bits > 128;
+	for my $name (_chance(0.5) ? ('id') : (), _chance(0.5) ? ('v') : (), map { "i$_" } 1 .. _int(0, 3))
+	{
+		my $type = $name =~ /^i\d/ ? _one(grep { !$TYPES{$_}{hashed} } @{ $self->{typenames} }) : 'int4';
+
+		last if @{ $self->{included} } == $room;
+		next if $bytes < ($TYPES{$type}{bits} + 7) / 8;
+		$bytes -= int(($TYPES{$type}{bits} + 7) / 8);
+		push @{ $self->{included} }, { %{ _column($name, $type, _one(5, 1000, 100000)) }, expr => $name };
+		push @{ $self->{base} }, $self->{included}[-1] if $name =~ /^i\d/;
+	}
+	return;
+}
+
 sub _choose_shape
 {
 	my ($self) = @_;
@@ -807,11 +866,7 @@ sub _choose_shape
 		next if $bits + $TYPES{$type}{bits} > 128 && !$self->_unordered;
 		$bits += $TYPES{$type}{bits};
 		my $domain = _weighted(3, _int(1, 6), 5, _int(10, 300), 3, 100000);
-		push @{ $self->{base} }, {
-			name => 'k' . (1 + @{ $self->{base} // [] }), type => $type, domain => $domain,
-			stride => _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 9223372036854, $type eq 'int4' ? 1 : 0, 20011),
-			nulls => _weighted(4, 0, 3, 0.05, 1, 0.5), specials => _weighted(4, 0.02, 1, 0, 1, 0.3) };
-		$self->{base}[-1]{origin} = _chance(0.5) ? int($domain / 2) * $self->{base}[-1]{stride} : 0;
+		push @{ $self->{base} }, _column('k' . (1 + @{ $self->{base} // [] }), $type, $domain);
 		last if @{ $self->{base} } >= $wanted;
 	}
 	$self->{columns} = [ map { { %$_, expr => $_->{name} } } @{ $self->{base} } ];
@@ -839,7 +894,18 @@ sub _choose_shape
 	{
 		$self->{predicate} = _one('v > 30', 'v % 3 <> 0', "$self->{base}[0]{name} IS NOT NULL", 'id > 40');
 	}
+	$self->_choose_included($self->{expression} ? 32 : $bits) if !$self->{exclusion} && _chance(0.35);
 	return;
+}
+
+# The index's columns, as CREATE INDEX has them
+sub _index_columns
+{
+	my ($self) = @_;
+	my $keys = join(', ', map { $_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST') } @{ $self->{columns} });
+	my $included = join(', ', map { $_->{name} } @{ $self->{included} });
+
+	return "($keys)" . ($included ? " INCLUDE ($included)" : '');
 }
 
 # Makes it only if it is not there when that is asked for
@@ -849,7 +915,7 @@ sub _create_index
 	my $missing = $if_missing ? ' IF NOT EXISTS' : '';
 	my $concurrently = !$self->{temporary} && !$self->{in_block} && !$self->{partitioned} && _chance(0.2) ? ' CONCURRENTLY' : '';
 	my $options = _chance(0.2) ? ' WITH (fillfactor = ' . _int(50, 100) . ')' : '';
-	my $list = join(', ', map { $_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST') } @{ $self->{columns} });
+	my $list = $self->_index_columns;
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
 
 	if ($self->{exclusion})
@@ -858,7 +924,7 @@ sub _create_index
 		$self->_both_ams("ALTER TABLE {T} ADD CONSTRAINT {I} EXCLUDE USING {AM} ($with)$where");
 		return;
 	}
-	$self->_both_ams("CREATE INDEX$concurrently$missing {I} ON {T} USING {AM} ($list)$options$where");
+	$self->_both_ams("CREATE INDEX$concurrently$missing {I} ON {T} USING {AM} $list$options$where");
 	return;
 }
 
@@ -870,10 +936,17 @@ sub _both_ams
 	for my $pair ([ 'btree', 'b', 'btree' ], [ 'gpu', 'g', $self->{am} ])
 	{
 		(my $text = _for_table($template, $pair->[1])) =~ s/\{AM\}/$pair->[2]/;
-		$text =~ s/ DESC\b| NULLS (?:FIRST|LAST)//g if $pair->[2] eq 'gpu_hash';
+		$text = _without_order($text) if $pair->[2] eq 'gpu_hash';
 		$self->_say("\\echo @@ $number $pair->[0] set", "$text;", "\\echo @@");
 	}
 	return;
+}
+
+# The columns of an index that has no order
+sub _without_order
+{
+	my ($text) = @_;
+	return $text =~ s/ DESC\b| NULLS (?:FIRST|LAST)//gr;
 }
 
 # Columns of the tables, as CREATE TABLE has them
@@ -985,7 +1058,7 @@ sub _final_queries
 	my ($self) = @_;
 
 	$self->_query('SELECT * FROM {T}', noplan => 1);
-	$self->_query('SELECT id, v, ' . $self->_key_list . ' FROM {T} WHERE ' . $self->_where(usable => 1)) for 1 .. 2;
+	$self->_query('SELECT ' . $self->_row_list . ' FROM {T} WHERE ' . $self->_where(usable => 1)) for 1 .. 2;
 	$self->_query('SELECT ' . $self->_key_list . ' FROM {T}' . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ' ORDER BY '
 		  . $self->_order_by(scalar @{ $self->{columns} }), mode => 'list', kind => 'ordered', noplan => $self->{partitioned});
 	return;

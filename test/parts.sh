@@ -232,6 +232,31 @@ part_structure_cuda()
 		structure_skiplist_cuda gpu_skiplist default 3 6001
 }
 
+#
+# PostgreSQL's own tests
+#
+
+# The server has gpuds loaded, and the database has the extension.  No table there has an index of ours, so plans and
+# answers are those that PostgreSQL expects.  GPUDS_TEST_SOURCE is the source tree that the server was built in.
+part_core()
+{
+	local tree=$work/core/source rc
+
+	[ -d "${GPUDS_TEST_SOURCE-}/src/test/regress" ] || { echo "GPUDS_TEST_SOURCE names no source tree of PostgreSQL"; return 1; }
+	start_tested core || return 1
+	as_user cp -r "$GPUDS_TEST_SOURCE" "$tree"
+	as_user make -s -C "$tree/src/test/regress" installcheck-parallel \
+		EXTRA_REGRESS_OPTS="--host=$PGHOST --port=5432 --user=postgres --load-extension=gpuds" >"$work/core/output" 2>&1
+	rc=$?
+	cat "$work/core/output"
+	if [ $rc != 0 ]; then
+		head -${GPUDS_TEST_DIFF_LINES:-400} "$tree/src/test/regress/regression.diffs" 2>/dev/null
+	fi
+	count_regress "$work/core/output"
+	end_tested core || rc=1
+	return $rc
+}
+
 isolation_part()
 {
 	local name=$1 files rc
