@@ -244,6 +244,41 @@ SELECT count(*) FROM keys WHERE EXISTS (SELECT FROM s WHERE s.k = keys.k AND s.i
 RESET enable_mergejoin;
 RESET enable_bitmapscan;
 
+-- by parallel workers, who fill the store together; with the leader and without
+ALTER TABLE s SET (parallel_workers = 2);
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+CREATE FUNCTION by_workers(query text, node text, leader bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+	plan text;
+BEGIN
+	PERFORM gpuds_index_evict('s_k');
+	PERFORM set_config('parallel_leader_participation', leader::text, true), set_config('gpuds.enable_join', 'on', true);
+	plan := plan_of(query);
+	answer := digest_of(query, false);
+	PERFORM set_config('gpuds.enable_join', 'off', true), set_config('enable_hashjoin', 'on', true);
+	RETURN CASE WHEN plan NOT LIKE '%Parallel ' || node || '%' THEN plan WHEN answer = right_digest_of(query, false) THEN 'right' ELSE 'wrong' END;
+END $$;
+SELECT leader, by_workers('SELECT sum(int8), max(oid), count(int2), sum(int2), min(date), max(float8)::text FROM s WHERE k BETWEEN 100 AND 900', 'Index Only Scan using s_k', leader),
+	by_workers('SELECT k, int8, float4::text, float8::text, "timestamp", oid, date, int2 FROM s WHERE k > 50 AND int2 > 10', 'Index Only Scan using s_k', leader),
+	by_workers('SELECT count(*), sum(s.int8), max(s.date), count(s.int2) FROM (SELECT k FROM s WHERE k < 800) a JOIN s USING (k)', 'Custom Scan (GpudsJoin)', leader)
+FROM (VALUES (true), (false)) l (leader);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+SET max_parallel_workers_per_gather = 0;
+
 -- equality only
 CREATE INDEX s_hash ON s USING gpu_hash (id, k) INCLUDE (int8, float8, "timestamp");
 SELECT count(*), sum(s.int8) FROM s WHERE id = ANY (ARRAY(SELECT id FROM s)) AND k = 500;
