@@ -433,32 +433,14 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GPUDS_SUM_IS_INT128 (PG_VERSION_NUM >= 190000)
 
 /*
- * Since 18, core asks an access method what its strategies mean, and what the operators of a family allow it
- * to conclude.  Strategies and families are btree's; without an order they are hash's, whose only one is
- * equality.  Core must not hash by them itself (amcanhash), and there is no height of a tree that costs would
- * depend on (amgettreeheight).
+ * Since 18, core asks an access method which strategy a comparison is, and what the operators of a family allow
+ * it to conclude.  Strategies and families are btree's; without an order they are hash's, whose only one is
+ * equality.  What comparison a strategy is, core is not told: else it would count our families among those
+ * that make equalities equivalent, and equalities with an operator that only btree's family has would not be
+ * equivalent to others any more, in any query of the database.  Core must not hash by families itself
+ * (amcanhash), and there is no height of a tree that costs would depend on (amgettreeheight).
  */
 #if PG_VERSION_NUM >= 180000
-static inline CompareType
-gpuds_translate_strategy(StrategyNumber strategy, Oid opfamily)
-{
-	switch (strategy)
-	{
-		case BTLessStrategyNumber:
-			return COMPARE_LT;
-		case BTLessEqualStrategyNumber:
-			return COMPARE_LE;
-		case BTEqualStrategyNumber:
-			return COMPARE_EQ;
-		case BTGreaterEqualStrategyNumber:
-			return COMPARE_GE;
-		case BTGreaterStrategyNumber:
-			return COMPARE_GT;
-		default:
-			return COMPARE_INVALID;
-	}
-}
-
 static inline StrategyNumber
 gpuds_translate_cmptype(CompareType type, Oid opfamily)
 {
@@ -479,12 +461,6 @@ gpuds_translate_cmptype(CompareType type, Oid opfamily)
 	}
 }
 
-static inline CompareType
-gpuds_translate_hash_strategy(StrategyNumber strategy, Oid opfamily)
-{
-	return strategy == HTEqualStrategyNumber ? COMPARE_EQ : COMPARE_INVALID;
-}
-
 static inline StrategyNumber
 gpuds_translate_hash_cmptype(CompareType type, Oid opfamily)
 {
@@ -494,8 +470,7 @@ gpuds_translate_hash_cmptype(CompareType type, Oid opfamily)
 #define GpudsSetConsistency(routine)                                                             \
 	((routine)->amcanhash = false, (routine)->amconsistentequality = true,                       \
 	 (routine)->amconsistentordering = (routine)->amcanorder, (routine)->amgettreeheight = NULL, \
-	 (routine)->amtranslatestrategy = (routine)->amcanorder ? gpuds_translate_strategy           \
-															: gpuds_translate_hash_strategy,     \
+	 (routine)->amtranslatestrategy = NULL,                                                      \
 	 (routine)->amtranslatecmptype = (routine)->amcanorder ? gpuds_translate_cmptype             \
 														   : gpuds_translate_hash_cmptype)
 #else
