@@ -277,6 +277,8 @@ RESET enable_bitmapscan;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_nestloop;
+RESET min_parallel_table_scan_size;
+RESET min_parallel_index_scan_size;
 SET max_parallel_workers_per_gather = 0;
 
 -- equality only
