@@ -121,7 +121,7 @@ SELECT gpuds_contains('w_1', '{3,7,49,50,NULL}'::int2[]), gpuds_contains('w_4', 
 -- included columns that entries have no room for: behind a key of 129 bits, none has
 CREATE TABLE s WITH (autovacuum_enabled = off) AS SELECT md5(i::text)::uuid AS id, w.* FROM w, LATERAL (SELECT row_number() OVER () AS i) r;
 UPDATE s SET id = md5(ctid::text)::uuid;
-VACUUM s;
+VACUUM ANALYZE s;
 CREATE FUNCTION all_side_types() RETURNS TABLE (col name, result text) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = 's'::regclass AND attnum > 1 ORDER BY attnum LOOP

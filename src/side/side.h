@@ -35,8 +35,8 @@
  *
  *	  root		one chunk of references to directories
  *	  directory	a chunk of references to parts
- *	  part		the side values of as many pages as fit: a word for each page that says whether it is
- *				present, then for each page values of offsets 1 to per_page
+ *	  part		the side values of as many pages as fit: for each page a word that says whether it is
+ *				present, and the values of offsets 1 to per_page
  *
  * Rows at higher offsets, and pages behind what a root reaches, are never stored.  If the table's pages have
  * become fuller since (as its statistics say), the store is made anew.

@@ -26,6 +26,9 @@
 #define CHUNK_BYTES (16 * 1024)
 #define CHUNK_REFS (CHUNK_BYTES / sizeof(pg_atomic_uint32))
 
+/* What a page takes in a part beside its values: the word that says whether it is present. */
+#define PRESENT_BYTES MAXIMUM_ALIGNOF
+
 /* Chunks that a store has at least: root, directory, part. */
 #define LEAST_CHUNKS 3
 
@@ -39,9 +42,11 @@ typedef struct SideStore
 	bool dropping;           /* with serial 0: its memory is being given back; under the list's lock */
 	GpudsFile file;
 	uint32 root;
-	uint16 bytes;    /* of the side values of a row */
-	uint16 per_page; /* rows of a page that there is room for */
+	uint16 bytes;      /* of the side values of a row */
+	uint16 per_page;   /* rows of a page that there is room for */
+	uint16 page_bytes; /* of a part, for a page: PRESENT_BYTES and the values */
 	uint16 pages_of_part;
+	uint64 inverse;        /* of pages_of_part: see position_of */
 	pg_atomic_uint64 used; /* when it was read last, ms */
 } SideStore;
 
@@ -180,39 +185,59 @@ follow(pg_atomic_uint32 *place, bool made)
 	return ref;
 }
 
-static bool
-is_in_reach(const SideStore *store, BlockNumber block)
+/* Where a page of the table is: in which part, as which of its pages. */
+typedef struct SidePosition
 {
-	return block / store->pages_of_part / CHUNK_REFS < CHUNK_REFS;
+	uint32 part;
+	uint32 page;
+} SidePosition;
+
+/*
+ * Divides a block's number by pages_of_part, once for each row, so by a multiplication: inverse is 2^64 / divisor
+ * rounded up, whose product with a number of 32 bits has the quotient above bit 64.  (1 has no such inverse.)
+ */
+static inline SidePosition
+position_of(const SideStore *store, BlockNumber block)
+{
+	SidePosition at;
+
+	at.part = store->pages_of_part == 1 ? block
+										: (uint32) (((unsigned __int128) store->inverse * block) >> 64);
+	at.page = block - at.part * store->pages_of_part;
+	return at;
 }
 
-/* The part that has a page of the table, or NULL. */
-static char *
-find_part(const SideStore *store, BlockNumber block, bool made)
+static bool
+is_in_reach(const SidePosition *at)
 {
-	const uint32 part = block / store->pages_of_part;
+	return at->part / CHUNK_REFS < CHUNK_REFS;
+}
+
+/* The part, or NULL. */
+static inline char *
+find_part(const SideStore *store, const SidePosition *at, bool made)
+{
 	uint32 ref;
 
-	if (!is_in_reach(store, block))
+	if (!is_in_reach(at))
 		return NULL;
-	ref = follow(&refs_of(store->root)[part / CHUNK_REFS], made);
+	ref = follow(&refs_of(store->root)[at->part / CHUNK_REFS], made);
 	if (ref != 0)
-		ref = follow(&refs_of(ref)[part % CHUNK_REFS], made);
+		ref = follow(&refs_of(ref)[at->part % CHUNK_REFS], made);
 	return ref == 0 ? NULL : chunk_at(ref);
 }
 
-static pg_atomic_uint32 *
-present_of(const SideStore *store, char *part, BlockNumber block)
+static inline pg_atomic_uint32 *
+present_of(const SideStore *store, char *part, const SidePosition *at)
 {
-	return (pg_atomic_uint32 *) part + block % store->pages_of_part;
+	return (pg_atomic_uint32 *) (part + (size_t) at->page * store->page_bytes);
 }
 
-static uint8 *
-values_of(const SideStore *store, char *part, BlockNumber block)
+/* Behind that word, so that looking at both takes one translation of an address, as a rule. */
+static inline uint8 *
+values_of(const SideStore *store, char *part, const SidePosition *at)
 {
-	char *first = part + MAXALIGN(store->pages_of_part * sizeof(pg_atomic_uint32));
-
-	return (uint8 *) first + (size_t) (block % store->pages_of_part) * store->per_page * store->bytes;
+	return (uint8 *) present_of(store, part, at) + PRESENT_BYTES;
 }
 
 /*
@@ -461,7 +486,7 @@ rows_for(Relation heap, int bytes)
 	if (table->relpages > 0 && table->reltuples >= 0)
 		rows = GpudsSideRows(table->reltuples / table->relpages);
 	rows = Min(rows, MaxHeapTuplesPerPage);
-	return Min((int) rows, (int) (CHUNK_BYTES - MAXIMUM_ALIGNOF) / bytes);
+	return Min((int) rows, (CHUNK_BYTES - PRESENT_BYTES) / bytes);
 }
 
 /* Would a store of the table that is made now have room for more rows of a page? */
@@ -514,8 +539,9 @@ gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *r
 		store->file = *file;
 		store->bytes = (uint16) bytes;
 		store->per_page = (uint16) per_page;
-		store->pages_of_part = (uint16) ((CHUNK_BYTES - MAXIMUM_ALIGNOF) /
-										 (per_page * bytes + (int) sizeof(pg_atomic_uint32)));
+		store->page_bytes = (uint16) (PRESENT_BYTES + per_page * bytes);
+		store->pages_of_part = (uint16) (CHUNK_BYTES / store->page_bytes);
+		store->inverse = PG_UINT64_MAX / store->pages_of_part + 1;
 		pg_atomic_write_u64(&store->used, now_ms());
 		ref->slot = (int) (store - shared->stores);
 		ref->serial = ++shared->last_serial;
@@ -548,18 +574,19 @@ gpuds_side_touch(const GpudsSideRef *ref)
 const uint8 *
 gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
 {
-	const BlockNumber block = (BlockNumber) (tid >> 16);
 	const int offset = (int) (tid & 0xFFFF);
 	SideStore *store = store_of(ref);
+	SidePosition at;
 	char *part;
 
 	if (store == NULL || offset > store->per_page)
 		return NULL;
-	part = find_part(store, block, false);
-	if (part == NULL || pg_atomic_read_u32(present_of(store, part, block)) == 0)
+	at = position_of(store, (BlockNumber) (tid >> 16));
+	part = find_part(store, &at, false);
+	if (part == NULL || pg_atomic_read_u32(present_of(store, part, &at)) == 0)
 		return NULL;
 	pg_read_barrier();
-	return values_of(store, part, block) + (offset - 1) * store->bytes;
+	return values_of(store, part, &at) + (offset - 1) * store->bytes;
 }
 
 /* Is there a place for the row at a TID, if its page is made present? */
@@ -567,22 +594,30 @@ bool
 gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid)
 {
 	const SideStore *store = store_of(ref);
+	SidePosition at;
 
-	return store && (int) (tid & 0xFFFF) <= store->per_page && is_in_reach(store, (BlockNumber) (tid >> 16));
+	if (store == NULL)
+		return false;
+	at = position_of(store, (BlockNumber) (tid >> 16));
+	return (int) (tid & 0xFFFF) <= store->per_page && is_in_reach(&at);
 }
 
 /* Has the processor fetch what gpuds_side_get will look at. */
 void
 gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid)
 {
-	const BlockNumber block = (BlockNumber) (tid >> 16);
 	const SideStore *store = store_of(ref);
-	char *part = store ? find_part(store, block, false) : NULL;
+	SidePosition at;
+	char *part;
 
+	if (store == NULL)
+		return;
+	at = position_of(store, (BlockNumber) (tid >> 16));
+	part = find_part(store, &at, false);
 	if (part == NULL)
 		return;
-	__builtin_prefetch(present_of(store, part, block));
-	__builtin_prefetch(values_of(store, part, block) + ((tid & 0xFFFF) - 1) * store->bytes);
+	__builtin_prefetch(present_of(store, part, &at));
+	__builtin_prefetch(values_of(store, part, &at) + ((tid & 0xFFFF) - 1) * store->bytes);
 }
 
 /* Puts the side values of a row in whose page is present; false: it is not. */
@@ -602,18 +637,20 @@ GpudsSideFill
 gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace *place)
 {
 	SideStore *store = store_of(ref);
+	SidePosition at;
 	char *part;
 
 	if (store == NULL)
 		return GPUDS_SIDE_GONE;
-	if (!is_in_reach(store, block))
+	at = position_of(store, block);
+	if (!is_in_reach(&at))
 		return GPUDS_SIDE_ABSENT;
-	part = find_part(store, block, true);
+	part = find_part(store, &at, true);
 	if (part == NULL)
 		return GPUDS_SIDE_NO_ROOM;
-	place->values = values_of(store, part, block);
+	place->values = values_of(store, part, &at);
 	place->per_page = store->per_page;
-	place->present = present_of(store, part, block);
+	place->present = present_of(store, part, &at);
 	return GPUDS_SIDE_FILLED;
 }
 
