@@ -193,8 +193,9 @@ typedef struct SidePosition
 } SidePosition;
 
 /*
- * Divides a block's number by pages_of_part, once for each row, so by a multiplication: inverse is 2^64 / divisor
- * rounded up, whose product with a number of 32 bits has the quotient above bit 64.  (1 has no such inverse.)
+ * Divides a block's number by pages_of_part, once for each row, so by a multiplication: inverse is 2^64 /
+ * divisor rounded up, whose product with a number of 32 bits has the quotient above bit 64.  (1 has no such
+ * inverse.)
  */
 static inline SidePosition
 position_of(const SideStore *store, BlockNumber block)
