@@ -434,11 +434,11 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 
 /*
  * Since 18, core asks an access method which strategy a comparison is, and what the operators of a family
- * allow it to conclude.  Strategies and families are btree's; without an order they are hash's, whose only one
- * is equality.  What comparison a strategy is, core is not told: else it would count our families among those
- * that make equalities equivalent, and equalities with an operator that only btree's family has would not be
- * equivalent to others any more, in any query of the database.  Core must not hash by families itself
- * (amcanhash), and there is no height of a tree that costs would depend on (amgettreeheight).
+ * allow it to conclude.  Strategies and families are btree's; without an order they are hash's, whose only
+ * one is equality.  What comparison a strategy is, core is not told: else it would count our families among
+ * those that make equalities equivalent, and equalities with an operator that only btree's family has would
+ * not be equivalent to others any more, in any query of the database.  Core must not hash by families
+ * itself (amcanhash), and there is no height of a tree that costs would depend on (amgettreeheight).
  */
 #if PG_VERSION_NUM >= 180000
 static inline StrategyNumber
