@@ -32,8 +32,10 @@
 #endif
 
 #if PG_VERSION_NUM >= 180000
+#include "catalog/pg_am.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#include "utils/lsyscache.h"
 #endif
 
 #if PG_VERSION_NUM >= 190000
@@ -434,13 +436,24 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 
 /*
  * Since 18, core asks an access method which strategy a comparison is, and what the operators of a family
- * allow it to conclude.  Strategies and families are btree's; without an order they are hash's, whose only
- * one is equality.  What comparison a strategy is, core is not told: else it would count our families among
- * those that make equalities equivalent, and equalities with an operator that only btree's family has would
- * not be equivalent to others any more, in any query of the database.  Core must not hash by families
- * itself (amcanhash), and there is no height of a tree that costs would depend on (amgettreeheight).
+ * allow it to conclude. Strategies and families are btree's; without an order they are hash's, whose only
+ * one is equality. Core must not hash by families itself (amcanhash), and there is no height of a tree that
+ * costs would depend on (amgettreeheight).
+ *
+ * What comparison a strategy is, core asks about btree's family that an index is ordered by, and about
+ * every family that has an operator. It gets no answer about ours: else it would count them among those
+ * that make equalities equivalent, and equalities with an operator that only btree's family has would not
+ * be equivalent to others any more, in any query of the database.
  */
 #if PG_VERSION_NUM >= 180000
+static inline CompareType
+gpuds_translate_strategy(StrategyNumber strategy, Oid opfamily)
+{
+	return get_opfamily_method(opfamily) == BTREE_AM_OID
+			   ? IndexAmTranslateStrategy(strategy, BTREE_AM_OID, opfamily, true)
+			   : COMPARE_INVALID;
+}
+
 static inline StrategyNumber
 gpuds_translate_cmptype(CompareType type, Oid opfamily)
 {
@@ -470,7 +483,7 @@ gpuds_translate_hash_cmptype(CompareType type, Oid opfamily)
 #define GpudsSetConsistency(routine)                                                             \
 	((routine)->amcanhash = false, (routine)->amconsistentequality = true,                       \
 	 (routine)->amconsistentordering = (routine)->amcanorder, (routine)->amgettreeheight = NULL, \
-	 (routine)->amtranslatestrategy = NULL,                                                      \
+	 (routine)->amtranslatestrategy = (routine)->amcanorder ? gpuds_translate_strategy : NULL,   \
 	 (routine)->amtranslatecmptype = (routine)->amcanorder ? gpuds_translate_cmptype             \
 														   : gpuds_translate_hash_cmptype)
 #else
