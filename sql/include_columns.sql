@@ -121,6 +121,7 @@ SELECT gpuds_contains('w_1', '{3,7,49,50,NULL}'::int2[]), gpuds_contains('w_4', 
 -- included columns that entries have no room for: behind a key of 129 bits, none has
 CREATE TABLE s WITH (autovacuum_enabled = off) AS SELECT md5(i::text)::uuid AS id, w.* FROM w, LATERAL (SELECT row_number() OVER () AS i) r;
 UPDATE s SET id = md5(ctid::text)::uuid;
+VACUUM FULL s;
 VACUUM ANALYZE s;
 CREATE FUNCTION all_side_types() RETURNS TABLE (col name, result text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -200,6 +201,7 @@ ALTER TABLE hot ADD late bigint DEFAULT 42, ADD later bigint;
 CREATE INDEX hot_late ON hot USING gpu_btree (a) INCLUDE (late, later);
 INSERT INTO hot VALUES (0, md5('0')::uuid, 0, 1, 2);
 SELECT sum(late), count(later) FROM hot WHERE a > '00000000-0000-0000-0000-000000000000';
+VACUUM hot;
 SELECT returned('SELECT a, late, later FROM hot WHERE a > ''10000000-0000-0000-0000-000000000000''');
 
 -- temporary and unlogged tables; a table that is emptied in the transaction that made it
