@@ -130,6 +130,7 @@ $standby->stop;
 # rows far above a page's average are not stored.
 $node->safe_psql('postgres', 'VACUUM FULL t');
 same($node, 'a rewritten table');
+ok($node->poll_query_until('postgres', 'SELECT stores = 1 FROM gpuds_included'), 'whose former file loses its store');
 is($node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k'); SELECT stores, memory_used FROM gpuds_included"), "t\n0|0", 'evicted');
 is($node->safe_psql('postgres', "SELECT gpuds_index_load('t_k'); SELECT stores, memory_used > 0 FROM gpuds_included"), "t\n1|t", 'loaded');
 unlike($node->safe_psql('postgres', 'VACUUM t; SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off; EXPLAIN (ANALYZE, TIMING OFF) SELECT sum(z) FROM t WHERE k >= 0'), qr/Heap Fetches: [1-9]/, 'no row is visited then');
