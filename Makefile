@@ -70,6 +70,8 @@ uninstall: uninstall-engine
 endif
 
 ifeq ($(CUDA),emulated)
+# gcc 16 does not see that of a list only as much is read as was written
+ENGINE_WARNINGS += -Wno-maybe-uninitialized
 $(ENGINE): $(ENGINE_SOURCE) $(wildcard $(addprefix $(srcdir)/,kernels/*.h kernels/*/*.h test/structures/*.h))
 	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -shared -pthread \
 		-o $@ $<
