@@ -52,16 +52,10 @@ gpuds_structure_can(int number, StructureCapability capability)
 	return (structures[number].capabilities & capability) != 0;
 }
 
-/*
- * Structures that indexes have on a GPU.  The engine has a skip list, too, but its part of the engine's test
- * has not come to its end on a GPU yet (kernels/README.md).
- */
-#define ON_GPU (STRUCTURE_GPU_BITS & ~(UINT32_C(1) << GPUDS_STRUCTURE_SKIPLIST))
-
 int
 gpuds_structure_on_gpu(int number)
 {
-	return (ON_GPU >> number & 1) != 0 ? number : GPUDS_STRUCTURE_BTREE;
+	return (STRUCTURE_GPU_BITS >> number & 1) != 0 ? number : GPUDS_STRUCTURE_BTREE;
 }
 
 #ifdef GPUDS_INJECTION_POINTS

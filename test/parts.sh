@@ -47,6 +47,29 @@ start_tested()
 # TAP files that are about access methods of one version, or about one access method: no other takes its place.
 of_their_own='039_upgrade'
 
+# check_method PART...: whether these parts can have GPUDS_TEST_AM in gpu_btree's place.
+check_method()
+{
+	local part
+
+	case ${GPUDS_TEST_AM-} in
+		'' | gpu_btree) unset GPUDS_TEST_AM ;;
+		gpu_skiplist) ;;
+		gpu_hash)
+			for part in "$@"; do
+				[[ $part = differential* ]] || die "gpu_hash has no order: of the parts, only differential and differential_cuda are for it"
+			done
+			;;
+		*) die "GPUDS_TEST_AM is \"$GPUDS_TEST_AM\", no access method of gpuds" ;;
+	esac
+}
+
+# Puts GPUDS_TEST_AM in gpu_btree's place, for all parts that follow; the random scripts do that themselves.
+replace_method()
+{
+	if [ "${GPUDS_TEST_AM-}" = gpu_skiplist ]; then tests_over gpu_skiplist; fi
+}
+
 # tests_over METHOD: from here on the tests that run on a server are copies of those in $build, with indexes of
 # METHOD in the place of gpu_btree's.  Expected output stays: test/plans gives gpu_btree its place back, by
 # GPUDS_TEST_AM.
@@ -56,7 +79,7 @@ tests_over()
 	tests=$work/over_$1
 	[ ! -d "$tests" ] || return 0
 	as_user mkdir -p "$tests"
-	tar -C "$build" -cf - sql expected test | as_user tar -C "$tests" -xf -
+	tar -C "$build" -cf - sql expected test src/admin src/OPERATIONS.md | as_user tar -C "$tests" -xf -
 	# It compares the two
 	as_user rm "$tests/sql/skiplist.sql"
 	(cd "$tests" && grep -rl gpu_btree sql test | grep -vE "/($of_their_own)\.pl$|/expected/" |

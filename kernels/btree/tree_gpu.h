@@ -211,6 +211,13 @@ gpu_tree_open(GpuChange *c, GpuTree *tree, uint32_t nwords)
 	return true;
 }
 
+/* So many operations have been applied since there was no memory to build the tree anew. */
+static inline void
+gpu_tree_rested(GpuTree *tree, uint64_t operations)
+{
+	tree->compact_rest -= operations < tree->compact_rest ? operations : tree->compact_rest;
+}
+
 /*
  * Uses the nodes again that versions up to oldest have replaced, and gives the space back
  * that one of them has.  UINT64_MAX: no version is pinned.

@@ -43,8 +43,8 @@ struct GpuSkiplistLoaded
 	}
 };
 
-/* Writes chunks, a thread a place. */
-template <int nw> struct GpuSkiplistLoadChunk
+/* Writes chunks, a thread a place.  A source has entry<nw>(i). */
+template <int nw, typename Source> struct GpuSkiplistLoadChunk
 {
 	unsigned char *base;
 	GpuSkiplistLoaded loaded;
@@ -52,7 +52,7 @@ template <int nw> struct GpuSkiplistLoadChunk
 	uint64_t total; /* entries so far */
 	uint32_t fill_percent;
 	uint64_t version;
-	GpuSource source; /* from chunk first on */
+	Source source; /* from chunk first on */
 
 	GPU_FN void operator()(int64_t i) const
 	{
@@ -65,7 +65,8 @@ template <int nw> struct GpuSkiplistLoadChunk
 		to = to < total ? to : total;
 		if (place < to - from)
 			gpu_skiplist_set_entry(chunk, (int) place,
-								   source.entry<nw>(from + place - gpu_skiplist_start(first, fill_percent)),
+								   source.template entry<nw>(from + place -
+															 gpu_skiplist_start(first, fill_percent)),
 								   false, nw);
 		if (place == 0)
 			gpu_skiplist_make(chunk, (int) (to - from), version, false);
@@ -161,19 +162,22 @@ gpu_skiplist_load_begin(GpuChange *c, GpuSkiplist *s, uint32_t nwords, uint32_t 
 }
 
 /* Writes n chunks from first on. */
+template <typename Source>
 static inline void
 gpu_skiplist_load_write(GpuChange *c, const GpuSkiplist *s, const GpuSkiplistLoaded &loaded, uint64_t first,
-						uint64_t n, uint64_t total, const GpuSource &source)
+						uint64_t n, uint64_t total, const Source &source)
 {
+	const int64_t places = (int64_t) n * GPU_SKIPLIST_PLACES;
 	const uint32_t fill = s->tree.load.fill_percent;
 	const uint64_t version = s->tree.version + 1;
+	unsigned char *base = c->pool->base;
 
 	if (s->tree.nwords == 1)
-		gpu_launch(&c->stream, (int64_t) n * GPU_SKIPLIST_PLACES,
-				   GpuSkiplistLoadChunk<1>{ c->pool->base, loaded, first, total, fill, version, source });
+		gpu_launch(&c->stream, places,
+				   GpuSkiplistLoadChunk<1, Source>{ base, loaded, first, total, fill, version, source });
 	else
-		gpu_launch(&c->stream, (int64_t) n * GPU_SKIPLIST_PLACES,
-				   GpuSkiplistLoadChunk<2>{ c->pool->base, loaded, first, total, fill, version, source });
+		gpu_launch(&c->stream, places,
+				   GpuSkiplistLoadChunk<2, Source>{ base, loaded, first, total, fill, version, source });
 }
 
 /* Adds entries; all entries of a load are strictly ascending.  GPU_NO_MEMORY, GPU_TOO_LARGE: none was. */
@@ -264,45 +268,57 @@ gpu_skiplist_load_indexes(GpuChange *c, GpuSkiplist *s, const GpuSkiplistLoaded 
 	s->height = height;
 }
 
+/*
+ * Completes a list of so many entries in all, the next version: writes the chunks that are not there yet, from
+ * number load.leaves on, and the indexes.  False: there is no memory for them, or the device is lost.
+ */
+template <typename Source>
+static inline bool
+gpu_skiplist_load_complete(GpuChange *c, GpuSkiplist *s, uint64_t total, const Source &source)
+{
+	GpuLoad *load = &s->tree.load;
+	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_CHUNKS);
+	const uint64_t places = GPU_SKIPLIST_PLACES * load->fill_percent / 100;
+	const uint64_t full = gpu_skiplist_full_chunks(total, load->fill_percent);
+	const uint64_t n = full + (total > gpu_skiplist_start(full, load->fill_percent));
+	GpuDemand demand[GPU_SKIPLIST_KINDS] = { { 0, 0 }, { gpu_skiplist_index_chunks(n, places) + 1, 0 } };
+	GpuSkiplistLoaded loaded = { c->device_chunks, 0, nodes->node_units, gpu_nodes_per_chunk(nodes) };
+
+	if (n == 0)
+		return gpu_change_ok(c);
+	if (!gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, n)) ||
+		!gpu_space_reserve(c, &s->tree.space, demand))
+		return false;
+	/* leaves the numbers of all chunks of the pool in device_chunks */
+	gpu_nodes_filled(c, nodes, (uint32_t) n);
+	gpu_skiplist_load_write(c, s, loaded, load->leaves, n - load->leaves, total, source);
+	s->root = nodes->chunks[0] * GPU_CHUNK_UNITS;
+	if (s->tree.nwords == 1)
+		gpu_skiplist_load_indexes<1>(c, s, loaded, n, places);
+	else
+		gpu_skiplist_load_indexes<2>(c, s, loaded, n, places);
+	if (!gpu_finish(&c->stream))
+		return false;
+	s->root = gpu_skiplist_report(c)->root;
+	s->tree.root = gpu_skiplist_report(c)->table;
+	return true;
+}
+
 /* All entries are there: publishes the list.  GPU_NO_MEMORY: the load can go on, or be given up. */
 static inline GpuStatus
 gpu_skiplist_load_end(GpuChange *c, GpuSkiplist *s)
 {
 	GpuLoad *load = &s->tree.load;
-	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_CHUNKS);
 	const uint64_t total = load->entries;
-	const uint64_t places = GPU_SKIPLIST_PLACES * load->fill_percent / 100;
-	uint64_t ncarry;
-	uint64_t n;
+	GpuSource carry;
 
 	if (!s->tree.loading)
 		return GPU_WITHDRAWN;
-	ncarry = total - gpu_skiplist_start(load->leaves, load->fill_percent);
-	n = load->leaves + (ncarry > 0);
 	gpu_span_give(c->pool, &load->input);
-	if (n > 0)
-	{
-		GpuDemand demand[GPU_SKIPLIST_KINDS] = { { 0, 0 }, { gpu_skiplist_index_chunks(n, places) + 1, 0 } };
-		GpuSkiplistLoaded loaded = { c->device_chunks, 0, nodes->node_units, gpu_nodes_per_chunk(nodes) };
-
-		if (!gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, n)) ||
-			!gpu_space_reserve(c, &s->tree.space, demand))
-			return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
-		/* leaves the numbers of all chunks of the pool in device_chunks */
-		gpu_nodes_filled(c, nodes, (uint32_t) n);
-		if (ncarry > 0)
-			gpu_skiplist_load_write(c, s, loaded, load->leaves, 1, total,
-									{ (const GpudsEntry *) load->carry.at, ncarry, NULL });
-		s->root = nodes->chunks[0] * GPU_CHUNK_UNITS;
-		if (s->tree.nwords == 1)
-			gpu_skiplist_load_indexes<1>(c, s, loaded, n, places);
-		else
-			gpu_skiplist_load_indexes<2>(c, s, loaded, n, places);
-		if (!gpu_finish(&c->stream))
-			return gpu_change_status(c);
-		s->root = gpu_skiplist_report(c)->root;
-		s->tree.root = gpu_skiplist_report(c)->table;
-	}
+	carry = { (const GpudsEntry *) load->carry.at,
+			  total - gpu_skiplist_start(load->leaves, load->fill_percent), NULL };
+	if (!gpu_skiplist_load_complete(c, s, total, carry))
+		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	gpu_span_give(c->pool, &load->carry);
 	s->tree.loading = false;
 	gpu_skiplist_publish(s, total);

@@ -13,6 +13,7 @@
 #define SKIPLIST_LIST_GPU_H
 
 #include "kernels/btree/change_gpu.h"
+#include "kernels/gpu/scan.h"
 #include "kernels/skiplist/chunk_gpu.h"
 
 /* The kinds of nodes. */
@@ -56,6 +57,7 @@ struct GpuSkiplistReport
 	int32_t height;
 	GpuRef table;
 	uint32_t n[2]; /* of what was counted */
+	GpuScanSummary listed;
 };
 
 static inline GpuSkiplistReport *

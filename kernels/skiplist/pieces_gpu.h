@@ -299,7 +299,8 @@ struct GpuSkiplistListing
 {
 	GpuPool *pool;
 	GpuStream *s;
-	GpuScanStream *stream;
+	GpuScanSummary *summary;        /* host memory ... */
+	GpuScanSummary *device_summary; /* ... as the device sees it */
 	GpudsInterval interval;
 	bool forward;
 	int64_t most; /* chunks */
@@ -347,8 +348,8 @@ gpu_skiplist_list_sum(GpuSkiplistListing *l, int64_t n)
 	uint32_t *numbers = (uint32_t *) l->start.at;
 
 	gpu_exclusive_sum(l->s, numbers, numbers, n + 1);
-	gpu_copy_bus(l->s, &l->stream->summary->others, numbers + n, sizeof(uint32_t));
-	return gpu_finish(l->s) ? l->stream->summary->others : 0;
+	gpu_copy_bus(l->s, &l->summary->others, numbers + n, sizeof(uint32_t));
+	return gpu_finish(l->s) ? l->summary->others : 0;
 }
 
 /* Replaces a list of index chunks by that of their children. */
@@ -388,7 +389,7 @@ template <int nw>
 static inline int
 gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
 {
-	const GpuScanSummary *summary = l->stream->summary;
+	const GpuScanSummary *summary = l->summary;
 	GpuSkiplistUpper<nw> upper = {};
 	GpuRef *at;
 
@@ -403,7 +404,7 @@ gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
 	upper.open.start = at + 2 * GPU_SKIPLIST_BLOCK_LIST;
 	upper.forward = l->forward;
 	upper.most = l->most;
-	upper.summary = l->stream->device_summary;
+	upper.summary = l->device_summary;
 	gpu_launch_block(l->s, upper, GPU_BLOCK_THREADS, 0);
 	if (!gpu_finish(l->s))
 		return -1;
@@ -415,9 +416,8 @@ gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
 	return (int) (summary->last / 4);
 }
 
-/* Makes the list of the chunks of level 0, at most l->most; false: out of memory, or the device is lost. */
 static inline bool
-gpu_skiplist_list_make(GpuSkiplistListing *l, const GpuView *view)
+gpu_skiplist_list_levels(GpuSkiplistListing *l, const GpuView *view)
 {
 	int level = view->nwords == 1 ? gpu_skiplist_list_upper<1>(l, view) : gpu_skiplist_list_upper<2>(l, view);
 
@@ -432,6 +432,22 @@ gpu_skiplist_list_make(GpuSkiplistListing *l, const GpuView *view)
 			   GpuSkiplistSizes{ l->pieces.view, l->pieces.ref, l->pieces.n, (uint32_t *) l->start.at });
 	(void) gpu_skiplist_list_sum(l, l->pieces.n);
 	return gpu_ok(l->s);
+}
+
+/*
+ * Makes the list of the chunks of level 0, at most l->most; gpu_skiplist_list_close must follow.  False: out
+ * of memory, or the device is lost.
+ */
+static inline bool
+gpu_skiplist_list_make(GpuSkiplistListing *l, const GpuView *view)
+{
+	void *temp = l->s->temp;
+	size_t temp_bytes = l->s->temp_bytes;
+	bool made = gpu_skiplist_list_levels(l, view);
+
+	l->s->temp = temp;
+	l->s->temp_bytes = temp_bytes;
+	return made;
 }
 
 /* From the lowest beginning to the highest end of what a request has left; *ascending: in order. */
@@ -468,23 +484,18 @@ gpu_skiplist_span_of(const unsigned char *staging, const GpuRequest *r, bool *as
 
 /* Answers a scan from a list of at most so many chunks; *again: they did not do. */
 static inline uint32_t
-gpu_skiplist_scan_list(GpuSkiplistListing *l, const GpuView *view, unsigned char *staging,
-					   unsigned char *device_staging, GpuRequest *r, bool *again)
+gpu_skiplist_scan_list(GpuSkiplistListing *l, GpuScanStream *stream, const GpuView *view,
+					   unsigned char *staging, unsigned char *device_staging, GpuRequest *r, bool *again)
 {
 	const GpuRequest before = *r;
-	void *temp = l->s->temp;
-	size_t temp_bytes = l->s->temp_bytes;
 	uint32_t status = GPU_NO_MEMORY;
 	GpuView list = *view;
-	bool made = gpu_skiplist_list_make(l, view);
 
-	l->s->temp = temp;
-	l->s->temp_bytes = temp_bytes;
 	*again = false;
-	if (made)
+	if (gpu_skiplist_list_make(l, view))
 	{
 		list.base = (const unsigned char *) &l->pieces;
-		status = gpu_scan_large<GpuSkiplistPiecesProbe>(l->stream, &list, staging, device_staging, r);
+		status = gpu_scan_large<GpuSkiplistPiecesProbe>(stream, &list, staging, device_staging, r);
 		*again = status == GPU_OK && l->cut && r->found < r->cap;
 		if (*again)
 			*r = before;
@@ -506,8 +517,9 @@ gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, uns
 	if (status != GPU_SCAN_TOO_FAR)
 		return status;
 	l.pool = pool;
-	l.stream = stream;
 	l.s = &stream->stream;
+	l.summary = stream->summary;
+	l.device_summary = stream->device_summary;
 	l.forward = r->forward;
 	l.interval = gpu_skiplist_span_of(staging, r, &ascending);
 	l.most = r->cap / GPU_SKIPLIST_LIST_SHARE + GPU_SKIPLIST_LIST_MORE;
@@ -515,7 +527,7 @@ gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, uns
 		l.most = INT64_MAX;
 	while (again)
 	{
-		status = gpu_skiplist_scan_list(&l, view, staging, device_staging, r, &again);
+		status = gpu_skiplist_scan_list(&l, stream, view, staging, device_staging, r, &again);
 		if (again && l.most <= (int64_t) GPU_MAX_ENTRIES)
 			l.most *= GPU_SKIPLIST_LIST_GROWTH;
 	}

@@ -10,6 +10,7 @@
  *	  build_gpu.h	loading
  *	  change_gpu.h	what threads do in an apply
  *	  apply_gpu.h	... and what the host does
+ *	  compact_gpu.h	building anew what deletes have left thin
  *	  verify_gpu.h	checks
  *
  *-------------------------------------------------------------------------
@@ -19,8 +20,7 @@
 
 #include "kernels/gpu/structure.h"
 #include "kernels/skiplist/apply_gpu.h"
-#include "kernels/skiplist/build_gpu.h"
-#include "kernels/skiplist/pieces_gpu.h"
+#include "kernels/skiplist/compact_gpu.h"
 #include "kernels/skiplist/probe_gpu.h"
 #include "kernels/skiplist/verify_gpu.h"
 
@@ -93,6 +93,11 @@ struct SkiplistOnGpu : GpuStructure
 		if (list.tree.nwords == 0 || list.tree.loading)
 			return GPU_WITHDRAWN;
 		return gpu_skiplist_apply(c, &list, ops, there, n, inserted, deleted);
+	}
+
+	bool compact(GpuChange *c) override
+	{
+		return gpu_skiplist_compact(c, &list);
 	}
 
 	void reclaim(GpuChange *c, uint64_t oldest) override

@@ -60,8 +60,8 @@ extern void gpuds_meta_swept(Relation index, BlockNumber nfree);
 /* tails.c */
 typedef struct GpudsTails
 {
-	RelFileLocator locator;
-	Oid relid; /* invalid: forgotten */
+	Oid relid;
+	RelFileLocator locator; /* all zero: forgotten */
 	BlockNumber tail[GPUDS_LANES];
 } GpudsTails;
 

@@ -21,15 +21,22 @@
 
 #define MOST 6000 /* entries of a list, operations of a batch */
 #define BATCHES 24
-#define SMALL_BATCHES 2 /* under a sanitizer */
-#define HELD 3          /* versions that are read beside the newest */
+#define INTERVALS 30 /* that a check asks for */
+#define HELD 3       /* versions that are read beside the newest */
+
+/* The same under a sanitizer. */
+#define SMALL_MOST 500
+#define SMALL_BATCHES 1
+#define SMALL_INTERVALS 6
 
 static GpuPool pool;
 static GpuChange change;
 static GpuScanStream stream;
 static unsigned char *staging; /* of input and output of requests */
 static unsigned char *device_staging;
+static int64_t most = MOST;
 static int batches = BATCHES;
+static int intervals = INTERVALS;
 static int passed;
 
 #define OUTPUT_AT ((size_t) 4 * MOST * sizeof(GpudsOp))
@@ -98,20 +105,20 @@ check_view(const SkiplistOnGpu *list, const GpuView *view, const Model *m, int k
 	if (view->nwords == 1)
 		all.hi.w1 = 0;
 	CHECK(view->entries == (uint64_t) m->n);
-	check_interval(list, view, m, &all, true, 2 * MOST);
+	check_interval(list, view, m, &all, true, 2 * most);
 	check_interval(list, view, m, &all, false, 1 + m->n / 2);
-	check_interval(list, view, m, &all, test_below(2) == 0, 300 + (int64_t) test_below(MOST));
-	for (int i = 0; i < 30; i++)
+	check_interval(list, view, m, &all, test_below(2) == 0, 300 + (int64_t) test_below((uint64_t) most));
+	for (int i = 0; i < intervals; i++)
 	{
 		GpudsInterval some;
 		GpudsEntry other;
 
 		some.lo = m->n > 0 && test_below(2) ? m->e[test_below((uint64_t) m->n)]
-											: test_entry(kind, view->nwords, 2 * MOST);
+											: test_entry(kind, view->nwords, 2 * most);
 		some.hi = some.lo;
 		if (i % 3 == 0)
 		{
-			other = test_entry(kind, view->nwords, 2 * MOST);
+			other = test_entry(kind, view->nwords, 2 * most);
 			if (entry_less(&other, &some.lo))
 				some.lo = other;
 			else
@@ -119,7 +126,7 @@ check_view(const SkiplistOnGpu *list, const GpuView *view, const Model *m, int k
 		}
 		some.lo.t = test_below(2) ? 0 : some.lo.t;
 		some.hi.t = test_below(2) ? UINT64_MAX : some.hi.t;
-		check_interval(list, view, m, &some, i % 2 == 0, i % 5 == 0 ? 3 : MOST);
+		check_interval(list, view, m, &some, i % 2 == 0, i % 5 == 0 ? 3 : most);
 	}
 }
 
@@ -142,6 +149,7 @@ load(SkiplistOnGpu *list, const Model *m, int nwords, uint32_t fill_percent)
 	{
 		int64_t n = 1 + (int64_t) test_below((uint64_t) (m->n - i));
 
+		n = n < 4 * MOST ? n : 4 * MOST;
 		memcpy(staging, m->e + i, (size_t) n * sizeof(GpudsEntry));
 		status = list->load_add(&change, (const GpudsEntry *) staging, n);
 		i += n;
@@ -153,7 +161,7 @@ load(SkiplistOnGpu *list, const Model *m, int nwords, uint32_t fill_percent)
 static int64_t
 make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
 {
-	int64_t n = 1 + (int64_t) test_below(test_below(2) ? 40 : MOST);
+	int64_t n = 1 + (int64_t) test_below(test_below(2) ? 40 : (uint64_t) most);
 	uint64_t deletes = test_below(101);
 	uint64_t shape = test_below(5);
 
@@ -161,7 +169,7 @@ make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
 	{
 		bool there = m->n > 0 && test_below(2) == 0;
 
-		ops[i].e = there ? m->e[test_below((uint64_t) m->n)] : test_entry(kind, nwords, 2 * MOST);
+		ops[i].e = there ? m->e[test_below((uint64_t) m->n)] : test_entry(kind, nwords, 2 * most);
 		ops[i].order = (uint64_t) i << 1 | (test_below(100) < deletes);
 		if (shape == 0 && m->n > 0 && m->e[m->n / 2].t < UINT64_MAX / 2)
 		{
@@ -253,7 +261,7 @@ test_random_changes(int kind, int nwords)
 	Held held[HELD] = {};
 	Model m;
 
-	model_fill(&m, test_below(4) == 0 ? 0 : (int64_t) test_below(MOST), kind, nwords, 2 * MOST);
+	model_fill(&m, test_below(4) == 0 ? 0 : (int64_t) test_below((uint64_t) most), kind, nwords, 2 * most);
 	CHECK(load(&list, &m, nwords, 50 + (uint32_t) test_below(51)) == GPU_OK);
 	check_list(&list, &m, kind);
 	for (int i = 0; i < batches; i++)
@@ -297,16 +305,16 @@ test_to_nothing(int nwords, int64_t size, int order)
 	CHECK(load(&list, &m, nwords, 90) == GPU_OK);
 	for (uint64_t deletes = 0; deletes < 2; deletes++)
 	{
-		for (int64_t first = 0; first < MOST; first += size)
+		for (int64_t first = 0; first < most; first += size)
 		{
-			int64_t n = size < MOST - first ? size : MOST - first;
+			int64_t n = size < most - first ? size : most - first;
 
 			for (int64_t i = 0; i < n; i++)
 			{
-				uint64_t k = (uint64_t) (order == 1 ? MOST - 1 - first - i : first + i);
+				uint64_t k = (uint64_t) (order == 1 ? most - 1 - first - i : first + i);
 
 				if (order == 2)
-					k = k * 2473 % MOST;
+					k = k * 2473 % (uint64_t) most;
 				ops[i].e = { k * 3, nwords == 2 ? k << 50 : 0, k << 16 | 1 };
 				ops[i].order = (uint64_t) i << 1 | deletes;
 			}
@@ -323,6 +331,76 @@ test_to_nothing(int nwords, int64_t size, int order)
 	drop(&list);
 }
 
+static GpudsEntry
+compact_entry(int64_t i, int nwords)
+{
+	return { (uint64_t) i * 3, nwords == 2 ? (uint64_t) i << 40 : 0, (uint64_t) i << 16 | 1 };
+}
+
+/*
+ * What deletes leave thin is built anew: not while there is no memory, nor before the next deletes; its
+ * memory comes back when nobody reads the version before.
+ */
+static void
+test_compact(int nwords, bool all)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	const int64_t entries = 60 * MOST;
+	Held held = {};
+	uint64_t version;
+	uint64_t bytes;
+	Model m;
+
+	model_init(&m, entries);
+	for (m.n = 0; m.n < entries; m.n++)
+		m.e[m.n] = compact_entry(m.n, nwords);
+	CHECK(load(&list, &m, nwords, 90) == GPU_OK);
+	CHECK(!list.compact(&change));
+	bytes = list.bytes();
+	for (int64_t first = 0; first < entries; first += MOST)
+	{
+		int64_t n = 0;
+
+		for (int64_t i = first; i < first + MOST; i++)
+		{
+			if (!all && i % 7 == 0)
+				continue;
+			ops[n].e = compact_entry(i, nwords);
+			ops[n].order = (uint64_t) n << 1 | GPUDS_OP_DELETE;
+			n++;
+		}
+		list.reclaim(&change, UINT64_MAX);
+		apply(&list, &m, ops, n);
+	}
+	hold(&held, &list, &m);
+	version = *list.version();
+	if (!all)
+	{
+		pool.fail_list = 0;
+		CHECK(!list.compact(&change) && *list.version() == version);
+		CHECK(!list.compact(&change));
+		list.list.tree.compact_rest = 0;
+	}
+	CHECK(list.compact(&change) && *list.version() > version);
+	check_list(&list, &m, KEYS_DENSE);
+	list.reclaim(&change, held.version);
+	check_view(&list, &held.view, &held.model, KEYS_DENSE);
+	CHECK(!list.compact(&change));
+	list.reclaim(&change, UINT64_MAX);
+	CHECK(list.bytes() <= bytes / 2);
+	CHECK(!list.compact(&change));
+	for (int i = 0; i < 4; i++)
+	{
+		apply(&list, &m, ops, make_batch(ops, &m, KEYS_DENSE, nwords));
+		list.reclaim(&change, UINT64_MAX);
+		check_list(&list, &m, KEYS_DENSE);
+	}
+	free(held.model.e);
+	free(m.e);
+	drop(&list);
+}
+
 /* All allocations of a load and a change fail in turn; what was applied, may be again. */
 static void
 test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
@@ -334,7 +412,7 @@ test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 	int64_t n;
 	Model m;
 
-	model_fill(&m, MOST / 2, kind, nwords, 2 * MOST);
+	model_fill(&m, most / 2, kind, nwords, 2 * most);
 	for (int64_t after = 0; status != GPU_OK; after++)
 	{
 		*fail = after;
@@ -394,7 +472,7 @@ test_damage(int nwords)
 	GpuRef child;
 	Model m;
 
-	model_fill(&m, MOST / 2, KEYS_RANDOM, nwords, 2 * MOST);
+	model_fill(&m, most / 2, KEYS_RANDOM, nwords, 2 * most);
 	CHECK(load(&list, &m, nwords, 80) == GPU_OK);
 	CHECK(list.list.height > 2);
 	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.list.root), sizeof(root));
@@ -560,7 +638,11 @@ main(int argc, char **argv)
 	char why[200];
 
 	if (small)
+	{
+		most = SMALL_MOST;
 		batches = SMALL_BATCHES;
+		intervals = SMALL_INTERVALS;
+	}
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	gpu_load_all();
 	if (!gpu_card(0, &card, why, sizeof(why)))
@@ -593,7 +675,7 @@ main(int argc, char **argv)
 	{
 		for (int order = 0; order < 3; order++)
 		{
-			test_to_nothing(nwords, MOST, order);
+			test_to_nothing(nwords, most, order);
 			if (!small)
 			{
 				test_to_nothing(nwords, 20, order);
@@ -601,6 +683,11 @@ main(int argc, char **argv)
 			}
 		}
 		test_damage(nwords);
+		if (!small)
+		{
+			test_compact(nwords, false);
+			test_compact(nwords, true);
+		}
 	}
 	test_beside(small ? 10 : 300);
 	gpu_scan_stream_close(&stream);

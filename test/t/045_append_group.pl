@@ -71,6 +71,11 @@ makes_records("$both $both", "INSERT INTO t SELECT i, i, 60, now(), 'x' FROM gen
 makes_records("$both $both", "UPDATE t SET k = k + 1 WHERE id = 1 AND ctid = (SELECT min(ctid) FROM t WHERE id = 1);", 1, 'an update: one record');
 cmp_ok(generic_records("$both $both", "INSERT INTO t SELECT i, i, 60, now(), 'x' FROM generate_series(1, 500) i;"), '>', 4, 'rows of many pages: a record for each lane and index');
 
+# However many indexes a table has, the session remembers the tails of all
+my @many = map { sprintf 'CREATE INDEX many_%d ON many USING gpu_btree (k) WHERE v < %d;', $_, 100 + $_ } 1 .. 40;
+$node->safe_psql('postgres', "CREATE TABLE many (k bigint, v int); @many");
+makes_records('INSERT INTO many VALUES (1, 1); INSERT INTO many VALUES (1, 1);', 'INSERT INTO many VALUES (2, 2);', 10, 'a row: forty indexes, ten records');
+
 # Nothing of an index without WAL is in a record of others
 is(generic_records('INSERT INTO u VALUES (1, 1); INSERT INTO u VALUES (1, 1);', 'INSERT INTO u VALUES (2, 2);'), 0, 'unlogged indexes: no record');
 is(generic_records('CREATE TEMP TABLE m (a int, b int); CREATE INDEX ON m USING gpu_btree (a); CREATE INDEX ON m USING gpu_btree (b); INSERT INTO m VALUES (1, 1);',
