@@ -255,11 +255,11 @@ cost_keys(double rows)
 }
 
 /*
- * The cost of the path, of so many processes that execute it together.  False: the index would have to
- * be read from its journal again and again.
+ * The cost of the path, for one process.  False: the index would have to be read from its journal again and
+ * again.
  */
 static bool
-cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer, double processes)
+cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer)
 {
 	double rows = Max(outer->rows, 1);
 	double bytes = rows * ((plan->keeps ? MAXALIGN(outer->pathtarget->width) : 0) + 2 * sizeof(GpudsEntry));
@@ -294,9 +294,8 @@ cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path 
 	run = rounds * start + rows * (ROW_OPERATORS * cpu_operator_cost + keys.per_tuple) + keys.startup +
 		  quals.startup + matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	visited = plan->heap_free ? gpuds_covering_unmapped(plan->index, plan->inner) : 1;
-	/* What one process has read, the others find in the cache. */
-	run += gpuds_covering_heap_cost(root, plan->inner, processes * matches * visited, processes * rounds) /
-		   processes;
+	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
+	run += gpuds_covering_heap_cost(root, plan->inner, matches * visited, rounds);
 	if (plan->side_bytes > 0)
 		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, matches, matches * visited);
 	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
@@ -637,7 +636,7 @@ add_right_semi(PlannerInfo *root, RelOptInfo *joinrel, JoinPlan *plan, Path *out
 	plan->right_semi = true;
 	plan->unique_share = Min(unique->rows / Max(outer->rows, 1), 1);
 	path = path_of(root, joinrel, plan, outer);
-	if (cost_join(root, path, plan, outer, 1))
+	if (cost_join(root, path, plan, outer))
 		add_path(joinrel, &path->path);
 	return true;
 }
@@ -677,7 +676,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, outer_path, extra))
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
-		if (!cost_join(root, path, plan, outer_path, 1))
+		if (!cost_join(root, path, plan, outer_path))
 			continue;
 		add_path(joinrel, &path->path);
 		if (!joinrel->consider_parallel || outer->partial_pathlist == NIL ||
@@ -688,7 +687,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		/* Workers share only what EXPLAIN shows of their work (explain.c). */
 		path->path.parallel_aware = true;
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
-		if (cost_join(root, path, plan, partial, Max(outer->rows / Max(partial->rows, 1), 1)))
+		if (cost_join(root, path, plan, partial))
 			add_partial_path(joinrel, &path->path);
 	}
 }
