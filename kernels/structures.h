@@ -11,11 +11,8 @@
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
  *					(kernels/cpu/structure.h says which)
  *	  Name			NameOnGpu is the class of its functions on a GPU
- *					(kernels/gpu/structure.h), if it is a row of STRUCTURE_GPU_ROWS
+ *					(kernels/gpu/structure.h)
  *	  capabilities	StructureCapability
- *
- * STRUCTURE_GPU_ROWS are those that a GPU's engine has; an index with another one would have a
- * B+tree there.
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
  * them defines STRUCTURES_ON_CPU or STRUCTURES_ON_GPU before it includes this one.
@@ -50,16 +47,13 @@ typedef enum StructureCapability
 #define STRUCTURE_TEST_ROWS(ROW)
 #endif
 
-/* Structures that a GPU has, too. */
-#define STRUCTURE_GPU_ROWS(ROW)                                                                              \
+#define STRUCTURE_ROWS(ROW)                                                                                  \
 	ROW(1, BTREE, btree, Btree,                                                                              \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_RANKS | STRUCTURE_DUPLICATES | STRUCTURE_SNAPSHOTS) \
 	ROW(2, HASH, hash, Hash, STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)                                      \
 	ROW(3, SKIPLIST, skiplist, Skiplist,                                                                     \
 		STRUCTURE_ORDERED | STRUCTURE_RANGES | STRUCTURE_DUPLICATES | STRUCTURE_IN_PLACE)                    \
 	STRUCTURE_TEST_ROWS(ROW)
-
-#define STRUCTURE_ROWS(ROW) STRUCTURE_GPU_ROWS(ROW)
 
 enum GpudsStructureNumber
 {
@@ -70,7 +64,7 @@ enum GpudsStructureNumber
 
 /* The structures that a GPU's engine of this build has: a bit for each number. */
 #define STRUCTURE_BIT(number, NAME, name, Name, capabilities) | UINT32_C(1) << (number)
-#define STRUCTURE_GPU_BITS (UINT32_C(0) STRUCTURE_GPU_ROWS(STRUCTURE_BIT))
+#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_BIT))
 
 #endif /* KERNELS_STRUCTURES_H */
 

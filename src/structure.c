@@ -52,12 +52,6 @@ gpuds_structure_can(int number, StructureCapability capability)
 	return (structures[number].capabilities & capability) != 0;
 }
 
-int
-gpuds_structure_on_gpu(int number)
-{
-	return (STRUCTURE_GPU_BITS >> number & 1) != 0 ? number : GPUDS_STRUCTURE_BTREE;
-}
-
 #ifdef GPUDS_INJECTION_POINTS
 
 /* gpuds.test_structure; 0: the access method's own */

@@ -30,12 +30,6 @@ extern const GpudsStructure *gpuds_structure(int number);
 /* Has the structure of a number, which is there, this capability? */
 extern bool gpuds_structure_can(int number, StructureCapability capability);
 
-/*
- * What an index with the structure of a number has on a GPU: the same, or, if indexes have that on CPUs only,
- * a B+tree, which answers whatever any other does.
- */
-extern int gpuds_structure_on_gpu(int number);
-
 /* The number that the access method's new indexes get; in test builds a setting may replace it. */
 extern uint8 gpuds_structure_of_new_index(uint8 number);
 

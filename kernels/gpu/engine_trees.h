@@ -26,7 +26,7 @@
 static inline bool
 gpu_engine_has_structure(const GpuEngine *engine, uint32_t number)
 {
-	return number < STRUCTURE_NUMBERS && (STRUCTURE_GPU_BITS & ~engine->options.lacking) >> number & 1;
+	return number < STRUCTURE_NUMBERS && (STRUCTURE_BITS & ~engine->options.lacking) >> number & 1;
 }
 
 /* A new object for trees of a structure, which is one of this build; NULL: no memory. */
@@ -38,7 +38,7 @@ gpu_engine_new_tree(uint32_t structure)
 #define STRUCTURE_CASE(number, NAME, name, Name, capabilities) \
 	case number:                                               \
 		return new (std::nothrow) Name##OnGpu(structure);
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 	return NULL;

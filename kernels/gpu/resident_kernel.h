@@ -206,7 +206,7 @@ gpu_resident_serve(const GpuResidentItem &item)
 	case number:                                               \
 		gpu_resident_answer_with<Name##OnGpu::Probe>(item);    \
 		break;
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 }
@@ -487,7 +487,7 @@ gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
 	case number:                                                     \
 		gpu_resident_answer_with<Name##OnGpu::Probe>(shared, began); \
 		break;
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 }

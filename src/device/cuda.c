@@ -43,7 +43,7 @@ cuda_chosen(bool by_name)
 static bool
 cuda_has_structure(int structure)
 {
-	return gpuds_queue != NULL && (gpuds_queue->structures >> gpuds_structure_on_gpu(structure) & 1) != 0;
+	return gpuds_queue != NULL && (gpuds_queue->structures >> structure & 1) != 0;
 }
 
 static size_t
@@ -210,7 +210,7 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
 	mailbox->request.kind = GPU_LOAD_BEGIN;
-	mailbox->request.structure = gpuds_structure_on_gpu(tree->structure);
+	mailbox->request.structure = tree->structure;
 	mailbox->request.nwords = nwords;
 	mailbox->request.fill_percent = fill_percent;
 	pg_atomic_write_u64(&tree->cuda.epoch, epoch);

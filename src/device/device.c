@@ -138,11 +138,8 @@ gpuds_device_slack_bytes(GpudsDeviceKind kind)
 double
 gpuds_device_entry_bytes(GpudsDeviceKind kind, int structure, int nwords, int fill_percent, bool equal_keys)
 {
-	const bool on_gpu = gpuds_device_is_remote(kind);
-
-	if (on_gpu)
-		structure = gpuds_structure_on_gpu(structure);
-	return gpuds_structure(structure)->cpu.entry_bytes(nwords, fill_percent, equal_keys, on_gpu);
+	return gpuds_structure(structure)->cpu.entry_bytes(nwords, fill_percent, equal_keys,
+													   gpuds_device_is_remote(kind));
 }
 
 /*

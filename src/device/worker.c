@@ -839,13 +839,13 @@ compare_structures(void)
 #define STRUCTURE_LACKS(number, NAME, name, Name, capabilities) \
 	if ((lacking >> (number) &1) != 0)                          \
 		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "", #name);
-	uint32 lacking = STRUCTURE_GPU_BITS & ~structures;
+	uint32 lacking = STRUCTURE_BITS & ~structures;
 	StringInfoData names;
 
 	if (lacking == 0)
 		return;
 	initStringInfo(&names);
-	STRUCTURE_GPU_ROWS(STRUCTURE_LACKS)
+	STRUCTURE_ROWS(STRUCTURE_LACKS)
 #undef STRUCTURE_LACKS
 	ereport(LOG, (errmsg("library \"%s\" lacks structures of gpuds: %s", ENGINE_LIBRARY, names.data),
 				  errdetail("The libraries are of different builds. Indexes with these structures use the "

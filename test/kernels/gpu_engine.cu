@@ -661,8 +661,8 @@ no_structure(void)
 {
 	GpuEngineInfo info;
 
-	CHECK(api->structures == STRUCTURE_GPU_BITS);
-	options.lacking = STRUCTURE_GPU_BITS;
+	CHECK(api->structures == STRUCTURE_BITS);
+	options.lacking = STRUCTURE_BITS;
 	open_engine();
 	submit_change(0, GPU_LOAD_BEGIN, 0);
 	await_change(0, GPU_NO_STRUCTURE);
