@@ -463,7 +463,7 @@ gpu_apply_publish(GpuChange *c, GpuTree *tree)
 	gpu_nodes_retire(inners, retired);
 	tree->root = counts->root;
 	tree->height = (int) counts->height;
-	gpu_tree_rested(tree, inserted + deleted);
+	gpu_rest(&tree->compact_rest, inserted + deleted);
 	gpu_tree_publish(tree, tree->entries.load() + inserted - deleted);
 	gpu_space_note(&tree->space, tree->version);
 }

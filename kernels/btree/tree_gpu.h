@@ -211,11 +211,11 @@ gpu_tree_open(GpuChange *c, GpuTree *tree, uint32_t nwords)
 	return true;
 }
 
-/* So many operations have been applied since there was no memory to build the tree anew. */
+/* So many operations fewer are to be applied. */
 static inline void
-gpu_tree_rested(GpuTree *tree, uint64_t operations)
+gpu_rest(uint64_t *rest, uint64_t operations)
 {
-	tree->compact_rest -= operations < tree->compact_rest ? operations : tree->compact_rest;
+	*rest -= operations < *rest ? operations : *rest;
 }
 
 /*

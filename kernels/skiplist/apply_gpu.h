@@ -741,7 +741,8 @@ gpu_skiplist_apply(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, const Gpuds
 	status = s->tree.nwords == 1 ? gpu_skiplist_apply_there<1>(c, s, there, n, &sum)
 								 : gpu_skiplist_apply_there<2>(c, s, there, n, &sum);
 	gpu_change_give(c, &span);
-	gpu_tree_rested(&s->tree, (uint64_t) (sum.inserted + sum.deleted));
+	gpu_rest(&s->tree.compact_rest, (uint64_t) (sum.inserted + sum.deleted));
+	gpu_rest(&s->spare_rest, (uint64_t) (sum.inserted + sum.deleted));
 	*inserted = sum.inserted;
 	*deleted = sum.deleted;
 	return status;

@@ -1,18 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * compact_gpu.h
- *	  Building a skip list in device memory anew when deletes have left its chunks thin, or a batch has left
+ *	  Building a skip list in device memory anew when deletes have left its chunks thin, or batches have left
  *	  it much more memory than it needs.
  *
  * It is done as for a B+tree (btree/compact_gpu.h): the newest version is built a second time, packed, in a
- * space of its own, and the space before it goes back to the pool as soon as no reader pins an older version.
- * A list is built anew if one of these is true, and if it will have fewer chunks of the pool than now:
+ * space of its own, and gpu_skiplist_reclaim gives the space before it back to the pool when no reader pins
+ * an older version.  A list is built anew if one of these is true, and if it will have fewer chunks of the
+ * pool than now:
  *	  - Less than 3 of 8 places are used of the chunks of level 0, or of those of level 1.
- *	  - It has memory for at least GPU_SKIPLIST_SPARE times the chunks that it needs.  A batch reserves a chunk
- *		for three operations, so deletes alone come to that.
+ *	  - It has at least GPU_SKIPLIST_SPARE times the memory that it needs.  A batch reserves what it might take,
+ *		which can be several chunks an operation, and deletes reserve, too.
  *
- * Building takes time for each entry.  Until the next time, there are as many deletes as a quarter of the
- * entries, or a batch of about as many operations as there are entries.
+ * Building takes time for each entry.  For the first rule, at least a quarter of the entries must be deleted
+ * before the next time.  The next batch may reserve again what the second one gives back; so that one counts
+ * again only when twice as many entries have been inserted and deleted as there were.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +27,7 @@
 #include "kernels/skiplist/build_gpu.h"
 #include "kernels/skiplist/pieces_gpu.h"
 
-#define GPU_SKIPLIST_SPARE 4
+#define GPU_SKIPLIST_SPARE 3
 
 /* The entries of listed chunks; a source as gpu_skiplist_load_write wants it. */
 struct GpuSkiplistListSource
@@ -41,35 +43,44 @@ struct GpuSkiplistListSource
 	}
 };
 
-/* Chunks of level 0 that a list has memory for. */
-static inline uint64_t
-gpu_skiplist_room(const GpuSkiplist *s)
-{
-	const GpuNodes *nodes = &s->tree.space.nodes[GPU_SKIPLIST_CHUNKS];
-
-	return nodes->chunks.size() * gpu_nodes_per_chunk(nodes);
-}
-
 static inline bool
 gpu_skiplist_thin(uint64_t things, uint64_t chunks)
 {
 	return 8 * things < 3 * GPU_SKIPLIST_PLACES * chunks;
 }
 
+/* Chunks of the pool that a list has ... */
+static inline uint64_t
+gpu_skiplist_pool_chunks(const GpuSkiplist *s)
+{
+	const GpuNodes *nodes = s->tree.space.nodes;
+
+	return nodes[GPU_SKIPLIST_CHUNKS].chunks.size() + nodes[GPU_SKIPLIST_INDEXES].chunks.size();
+}
+
+/* ... and that it would have if it were built anew.  One chunk of level 0 more, which may have few entries. */
+static inline uint64_t
+gpu_skiplist_packed_chunks(const GpuSkiplist *s)
+{
+	const GpuNodes *nodes = s->tree.space.nodes;
+	const uint32_t fill = s->tree.load.fill_percent;
+	const uint64_t n = gpu_skiplist_full_chunks(s->tree.entries.load(), fill) + 1;
+	const uint64_t indexes = gpu_skiplist_index_chunks(n, GPU_SKIPLIST_PLACES * fill / 100) + 1;
+
+	return gpu_nodes_chunks(&nodes[GPU_SKIPLIST_CHUNKS], n) +
+		   gpu_nodes_chunks(&nodes[GPU_SKIPLIST_INDEXES], indexes);
+}
+
 /* Is so much wasted that the list is to be built anew? */
 static inline bool
 gpu_skiplist_wasteful(const GpuSkiplist *s)
 {
-	const GpuNodes *nodes = &s->tree.space.nodes[GPU_SKIPLIST_CHUNKS];
-	const uint64_t entries = s->tree.entries.load();
-	/* one chunk more, which may have few */
-	const uint64_t packed = gpu_skiplist_full_chunks(entries, s->tree.load.fill_percent) + 1;
+	const uint64_t has = gpu_skiplist_pool_chunks(s);
+	const uint64_t packed = gpu_skiplist_packed_chunks(s);
+	const bool thin = gpu_skiplist_thin(s->tree.entries.load(), s->tree.level_n[0]) ||
+					  gpu_skiplist_thin(s->tree.level_n[0], s->tree.level_n[1]);
 
-	if (!gpu_skiplist_thin(entries, s->tree.level_n[0]) &&
-		!gpu_skiplist_thin(s->tree.level_n[0], s->tree.level_n[1]) &&
-		gpu_skiplist_room(s) < GPU_SKIPLIST_SPARE * packed)
-		return false;
-	return gpu_nodes_chunks(nodes, packed) < nodes->chunks.size();
+	return packed < has && (thin || (s->spare_rest == 0 && has >= GPU_SKIPLIST_SPARE * packed));
 }
 
 /*
@@ -125,7 +136,7 @@ gpu_skiplist_compact(GpuChange *c, GpuSkiplist *s)
 	if (!gpu_skiplist_pack(c, s, &packed) || !gpu_change_ok(c))
 	{
 		gpu_skiplist_close(c, &packed);
-		tree->compact_rest = gpu_skiplist_room(s) / GPU_COMPACT_REST;
+		tree->compact_rest = tree->entries.load() / GPU_COMPACT_REST + 1;
 		return false;
 	}
 	gpu_span_give(c->pool, &packed.tree.load.carry);
@@ -135,6 +146,7 @@ gpu_skiplist_compact(GpuChange *c, GpuSkiplist *s)
 	memcpy(tree->level_n, packed.tree.level_n, sizeof(tree->level_n));
 	s->root = packed.root;
 	s->height = packed.height;
+	s->spare_rest = 2 * tree->entries.load();
 	gpu_skiplist_publish(s, tree->entries.load());
 	tree->replaced_by = tree->version;
 	return true;

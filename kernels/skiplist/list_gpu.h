@@ -32,6 +32,8 @@ struct GpuSkiplist
 	int height = 0;
 	bool draft = false;  /* it is not published yet: of the next version */
 	uint64_t oldest = 0; /* no version before this one is pinned, nor will one be */
+	uint64_t spare_rest =
+		0; /* operations to apply before memory that is not used counts again (compact_gpu.h) */
 };
 
 /* What a round of an apply has come to (change_gpu.h). */
@@ -108,6 +110,7 @@ gpu_skiplist_close(GpuChange *c, GpuSkiplist *s)
 	s->height = 0;
 	s->draft = false;
 	s->oldest = 0;
+	s->spare_rest = 0;
 }
 
 /* An empty list's memory; false: there is none, and gpu_skiplist_close must follow. */

@@ -9,24 +9,53 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
 #include "journal/internal.h"
 
+/* Forgotten entries that there may be, beside as many as there are others. */
+#define FORGOTTEN 64
+
 /*
- * Of each index that this backend has appended to, or scanned for its tail: some 300 bytes, where relcache has
- * several kB of it.  Entries stay, so that pointers to them do.
+ * An entry of some 300 bytes for each index that this backend has appended to.  Callers have pointers to entries
+ * when one is forgotten, so it only becomes that of no file; gpuds_tails_of removes such ones.
  */
 static HTAB *tails = NULL;
+static long nforgotten = 0;
+
+static bool
+is_forgotten(const GpudsTails *entry)
+{
+	const RelFileLocator none = { 0 };
+
+	return RelFileLocatorEquals(entry->locator, none);
+}
 
 /* From now on its tails are those of no file. */
 static void
 forget(GpudsTails *entry)
 {
+	if (is_forgotten(entry))
+		return;
 	memset(&entry->locator, 0, sizeof(entry->locator));
+	nforgotten++;
+}
+
+static void
+remove_forgotten(void)
+{
+	GpudsTails *entry;
+	HASH_SEQ_STATUS all;
+
+	hash_seq_init(&all, tails);
+	while ((entry = hash_seq_search(&all)) != NULL)
+	{
+		if (is_forgotten(entry))
+			(void) hash_search(tails, &entry->relid, HASH_REMOVE, NULL);
+	}
+	nforgotten = 0;
 }
 
 /* Forgets the tails of an index, or of all (InvalidOid). */
@@ -66,7 +95,10 @@ make_tails(void)
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 }
 
-/* The tails of an index: invalid where this backend has not seen them. */
+/*
+ * The tails of an index: invalid where this backend has not seen them.  What was returned before is not valid
+ * any more.
+ */
 GpudsTails *
 gpuds_tails_of(Relation index)
 {
@@ -77,7 +109,11 @@ gpuds_tails_of(Relation index)
 
 	if (tails == NULL)
 		make_tails();
+	if (nforgotten > FORGOTTEN && nforgotten > hash_get_num_entries(tails) / 2)
+		remove_forgotten();
 	entry = hash_search(tails, &relid, HASH_ENTER, &found);
+	if (found && is_forgotten(entry))
+		nforgotten--;
 	if (!found || !RelFileLocatorEquals(entry->locator, *locator))
 	{
 		entry->locator = *locator;

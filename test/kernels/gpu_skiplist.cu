@@ -337,6 +337,61 @@ compact_entry(int64_t i, int nwords)
 	return { (uint64_t) i * 3, nwords == 2 ? (uint64_t) i << 40 : 0, (uint64_t) i << 16 | 1 };
 }
 
+/* Each allocation of the building fails in turn, but for the last ones: nothing has changed then. */
+static void
+compact_without_memory(SkiplistOnGpu *list, std::atomic<int64_t> *fail)
+{
+	const uint64_t version = *list->version();
+	const uint64_t used = gpu_pool_used(&pool);
+
+	for (int64_t after = 0; after < 3 && list->list.tree.entries > 0; after++)
+	{
+		*fail = after;
+		if (list->compact(&change))
+		{
+			fprintf(stderr, "compaction takes no %d allocations\n", (int) after + 1);
+			exit(1);
+		}
+		CHECK(*fail == -1 && *list->version() == version && gpu_pool_used(&pool) == used);
+		CHECK(!list->compact(&change));
+		list->list.tree.compact_rest = 0;
+	}
+	verify(list);
+}
+
+/* What batches have reserved is given back, but not after each of them. */
+static void
+test_spare(int nwords)
+{
+	static GpudsOp ops[MOST];
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	int compacted = 0;
+	Model m;
+
+	model_init(&m, MOST);
+	for (m.n = 0; m.n < MOST; m.n++)
+		m.e[m.n] = compact_entry(m.n, nwords);
+	CHECK(load(&list, &m, nwords, 90) == GPU_OK);
+	for (int turn = 0; turn < 40; turn++)
+	{
+		/* behind all others, and away again */
+		for (int64_t i = 0; i < MOST; i++)
+		{
+			ops[i].e = compact_entry(MOST + i, nwords);
+			ops[i].order = (uint64_t) i << 1 | (turn & 1);
+		}
+		apply(&list, &m, ops, MOST);
+		list.reclaim(&change, UINT64_MAX);
+		compacted += list.compact(&change);
+		list.reclaim(&change, UINT64_MAX);
+	}
+	/* 40 times as many operations as there are entries, and a compaction for twice as many or more */
+	CHECK(compacted <= 21);
+	check_list(&list, &m, KEYS_DENSE);
+	free(m.e);
+	drop(&list);
+}
+
 /*
  * What deletes leave thin is built anew: not while there is no memory, nor before the next deletes; its
  * memory comes back when nobody reads the version before.
@@ -375,13 +430,8 @@ test_compact(int nwords, bool all)
 	}
 	hold(&held, &list, &m);
 	version = *list.version();
-	if (!all)
-	{
-		pool.fail_list = 0;
-		CHECK(!list.compact(&change) && *list.version() == version);
-		CHECK(!list.compact(&change));
-		list.list.tree.compact_rest = 0;
-	}
+	compact_without_memory(&list, &pool.fail_list);
+	compact_without_memory(&list, &pool.fail_after);
 	CHECK(list.compact(&change) && *list.version() > version);
 	check_list(&list, &m, KEYS_DENSE);
 	list.reclaim(&change, held.version);
@@ -687,6 +737,7 @@ main(int argc, char **argv)
 		{
 			test_compact(nwords, false);
 			test_compact(nwords, true);
+			test_spare(nwords);
 		}
 	}
 	test_beside(small ? 10 : 300);
