@@ -269,8 +269,8 @@ gpu_skiplist_load_indexes(GpuChange *c, GpuSkiplist *s, const GpuSkiplistLoaded 
 }
 
 /*
- * Completes a list of so many entries in all, the next version: writes the chunks that are not there yet, from
- * number load.leaves on, and the indexes.  False: there is no memory for them, or the device is lost.
+ * Completes a list of so many entries in all, the next version: writes the chunks that are not there yet,
+ * from number load.leaves on, and the indexes.  False: there is no memory for them, or the device is lost.
  */
 template <typename Source>
 static inline bool

@@ -9,8 +9,8 @@
  * an older version.  A list is built anew if one of these is true, and if it will have fewer chunks of the
  * pool than now:
  *	  - Less than 3 of 8 places are used of the chunks of level 0, or of those of level 1.
- *	  - It has at least GPU_SKIPLIST_SPARE times the memory that it needs.  A batch reserves what it might take,
- *		which can be several chunks an operation, and deletes reserve, too.
+ *	  - It has at least GPU_SKIPLIST_SPARE times the memory that it needs.  A batch reserves what it might
+ *		take, which can be several chunks an operation, and deletes reserve, too.
  *
  * Building takes time for each entry.  For the first rule, at least a quarter of the entries must be deleted
  * before the next time.  The next batch may reserve again what the second one gives back; so that one counts
@@ -58,7 +58,7 @@ gpu_skiplist_pool_chunks(const GpuSkiplist *s)
 	return nodes[GPU_SKIPLIST_CHUNKS].chunks.size() + nodes[GPU_SKIPLIST_INDEXES].chunks.size();
 }
 
-/* ... and that it would have if it were built anew.  One chunk of level 0 more, which may have few entries. */
+/* ... and that it would have if it were built anew.  One chunk of level 0 more: it may have few entries. */
 static inline uint64_t
 gpu_skiplist_packed_chunks(const GpuSkiplist *s)
 {
@@ -84,8 +84,8 @@ gpu_skiplist_wasteful(const GpuSkiplist *s)
 }
 
 /*
- * Builds the list's newest version a second time, filled as a load fills it.  False: out of memory, or the
- * device is lost.
+ * Builds the list's newest version a second time, filled as a load fills it.  False: out of memory, or
+ * the device is lost.
  */
 static inline bool
 gpu_skiplist_pack(GpuChange *c, const GpuSkiplist *s, GpuSkiplist *packed)
@@ -123,7 +123,8 @@ gpu_skiplist_pack(GpuChange *c, const GpuSkiplist *s, GpuSkiplist *packed)
  * changed.
  *
  * Nothing happens while a pin still keeps what was built anew before.  If there is no memory for a second
- * copy, it is tried again when some operations have been applied.  A lost device shows in the stream's status.
+ * copy, it is tried again when some operations have been applied.  A lost device shows in the stream's
+ * status.
  */
 static inline bool
 gpu_skiplist_compact(GpuChange *c, GpuSkiplist *s)

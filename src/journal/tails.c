@@ -19,8 +19,8 @@
 #define FORGOTTEN 64
 
 /*
- * An entry of some 300 bytes for each index that this backend has appended to.  Callers have pointers to entries
- * when one is forgotten, so it only becomes that of no file; gpuds_tails_of removes such ones.
+ * An entry of some 300 bytes for each index that this backend has appended to.  Callers have pointers to
+ * entries when one is forgotten, so it only becomes that of no file; gpuds_tails_of removes such ones.
  */
 static HTAB *tails = NULL;
 static long nforgotten = 0;
