@@ -312,9 +312,9 @@ extern "C" __attribute__((visibility("default"))) const GpuEngineApi *
 gpuds_gpu_engine(void)
 {
 	static const GpuEngineApi api = {
-		GPU_ENGINE_ABI, STRUCTURE_BITS, engine_open,           engine_close, engine_info,
-		engine_wake_fd, engine_submit,      gpu_engine_post_small, engine_poll,  gpu_engine_small_in_flight,
-		engine_lost,    engine_oldest_ns,   engine_inject
+		GPU_ENGINE_ABI, STRUCTURE_BITS,   engine_open,           engine_close, engine_info,
+		engine_wake_fd, engine_submit,    gpu_engine_post_small, engine_poll,  gpu_engine_small_in_flight,
+		engine_lost,    engine_oldest_ns, engine_inject
 	};
 
 	return &api;
