@@ -76,6 +76,22 @@ my @many = map { sprintf 'CREATE INDEX many_%d ON many USING gpu_btree (k) WHERE
 $node->safe_psql('postgres', "CREATE TABLE many (k bigint, v int); @many");
 makes_records('INSERT INTO many VALUES (1, 1); INSERT INTO many VALUES (1, 1);', 'INSERT INTO many VALUES (2, 2);', 10, 'a row: forty indexes, ten records');
 
+# ... and not those of indexes that are gone
+my $kept = $node->safe_psql('postgres', <<'END');
+DO $$
+BEGIN
+	FOR i IN 1..1000 LOOP
+		CREATE TEMP TABLE gone (k int);
+		CREATE INDEX ON gone USING gpu_btree (k);
+		INSERT INTO gone VALUES (1);
+		DROP TABLE gone;
+	END LOOP;
+END
+$$;
+SELECT total_bytes FROM pg_backend_memory_contexts WHERE name = 'gpuds tails';
+END
+cmp_ok($kept, '<', 200_000, 'memory for tails');
+
 # Nothing of an index without WAL is in a record of others
 is(generic_records('INSERT INTO u VALUES (1, 1); INSERT INTO u VALUES (1, 1);', 'INSERT INTO u VALUES (2, 2);'), 0, 'unlogged indexes: no record');
 is(generic_records('CREATE TEMP TABLE m (a int, b int); CREATE INDEX ON m USING gpu_btree (a); CREATE INDEX ON m USING gpu_btree (b); INSERT INTO m VALUES (1, 1);',
