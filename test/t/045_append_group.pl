@@ -77,7 +77,7 @@ $node->safe_psql('postgres', "CREATE TABLE many (k bigint, v int); @many");
 makes_records('INSERT INTO many VALUES (1, 1); INSERT INTO many VALUES (1, 1);', 'INSERT INTO many VALUES (2, 2);', 10, 'a row: forty indexes, ten records');
 
 # ... and not those of indexes that are gone
-my $kept = $node->safe_psql('postgres', <<'END');
+my $kept = $node->safe_psql('postgres', <<'SQL');
 DO $$
 BEGIN
 	FOR i IN 1..1000 LOOP
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 SELECT total_bytes FROM pg_backend_memory_contexts WHERE name = 'gpuds tails';
-END
+SQL
 cmp_ok($kept, '<', 200_000, 'memory for tails');
 
 # Nothing of an index without WAL is in a record of others
