@@ -110,10 +110,11 @@ prepare_host()
 	gpu="; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 }
 
-# new_server [setting ...]: a server of a size that fits the machine.
+# new_server [setting ...]: a server of a size that fits the machine, whose shared buffers have $buffers MB, 6,144 if
+# that is not set, or a quarter of the memory if that is less.
 new_server()
 {
-	local memory setting
+	local memory setting most=${buffers:-6144}
 
 	memory=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
 	export PGDATA=$work/data PGHOST=$work PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGOPTIONS=
@@ -124,7 +125,7 @@ $(cat "$work/log/initdb")"
 		cat <<-END
 			listen_addresses = ''
 			unix_socket_directories = '$work'
-			shared_buffers = $((memory / 4 < 6144 ? memory / 4 : 6144))MB
+			shared_buffers = $((memory / 4 < most ? memory / 4 : most))MB
 			maintenance_work_mem = $((memory / 16 < 1024 ? memory / 16 : 1024))MB
 			work_mem = 64MB
 			effective_cache_size = $((memory / 2))MB

@@ -38,8 +38,8 @@ install_extension()
 	local make=(make -s -C "$build" -j"$(nproc)" with_llvm=no CUDA_ARCHS="$arch" PG_CONFIG="$pg_config" "$@")
 
 	if [ -n "$built" ] && [ -e "$built/gpuds.so" ] && [ -e "$built/gpuds_cuda.so" ]; then
-		cp "$built"/gpuds.so "$built"/gpuds_cuda.so "$pg_root$("$pg_config" --pkglibdir)/" &&
-			cp "$build"/gpuds.control "$build"/src/gpuds--*.sql "$pg_root$("$pg_config" --sharedir)/extension/"
+		cp --remove-destination "$built"/gpuds.so "$built"/gpuds_cuda.so "$pg_root$("$pg_config" --pkglibdir)/" &&
+			cp --remove-destination "$build"/gpuds.control "$build"/src/gpuds--*.sql "$pg_root$("$pg_config" --sharedir)/extension/"
 	else
 		as_user "${make[@]}" && as_user "${make[@]}" install DESTDIR="$pg_root"
 	fi

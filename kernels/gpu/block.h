@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * block.h
- *	  What the threads of a block do together: loops, an exclusive sum, a sort.
+ *	  What the threads of a block, or of a team of blocks, do together: loops, an exclusive sum, a sort.
  *
  * All threads of the block call these functions alike.  They are made by hand:
  * CUB's block primitives want the number of threads at compile time, which a
  * small batch chooses by its size, and neither CUB nor cooperative groups compile
- * for the emulation, where a block is one thread.
+ * for the emulation, where a block is one thread, and a team, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -108,6 +108,30 @@ struct GpuBlock
 			before += total;
 			gpu_block_wait();
 		}
+	}
+};
+
+/*
+ * A team: a few blocks that run at the same time, so that all their threads can wait for each other.
+ * gpu_launch_team launches one.
+ */
+#define GPU_TEAM_BLOCKS 8
+#define GPU_TEAM_BLOCK_THREADS 128
+
+struct GpuTeam
+{
+	/* Calls g(i) for each i from 0 to n - 1, each in one of the threads, and waits for all. */
+	template <typename G> GPU_FN void each(int64_t n, const G &g)
+	{
+		for (int64_t i = gpu_team_thread(); i < n; i += gpu_team_threads())
+			g(i);
+		gpu_team_wait();
+	}
+
+	/* The same for whole warps: in the last one i reaches and exceeds n. */
+	template <typename G> GPU_FN void each_in_warps(int64_t n, const G &g)
+	{
+		each((n + gpu_warp_threads() - 1) / gpu_warp_threads() * gpu_warp_threads(), g);
 	}
 };
 

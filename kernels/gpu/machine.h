@@ -189,6 +189,12 @@ template <typename F>
 static inline void gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared_bytes);
 
 /*
+ * Calls f, a GPU_FN void operator()(GpuTeam &team) const, in all threads of a team, which go through it
+ * together: n threads, but at least a warp and at most GPU_TEAM_BLOCKS blocks.
+ */
+template <typename F> static inline void gpu_launch_team(GpuStream *s, int64_t n, const F &f);
+
+/*
  * Faults, for tests.
  */
 

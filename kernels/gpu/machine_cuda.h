@@ -313,6 +313,67 @@ gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared_bytes)
 	gpu_check(s, "launch", cudaGetLastError());
 }
 
+template <typename F>
+__global__ void
+__launch_bounds__(GPU_TEAM_BLOCK_THREADS) gpu_team_kernel(const F f)
+{
+	GpuTeam team;
+
+	f(team);
+}
+
+/*
+ * How a team's blocks are made to run at the same time: as a cluster, if the kernel's code is for cards that
+ * have them, or by a cooperative launch.  gpu_team_wait makes the same choice when it is compiled.
+ */
+template <typename F>
+static inline bool
+gpu_team_attribute(GpuStream *s, unsigned blocks, cudaLaunchAttribute *attribute)
+{
+	static thread_local int ptx_version = 0;
+
+	if (ptx_version == 0)
+	{
+		cudaFuncAttributes kernel = {};
+
+		if (!gpu_check(s, "kernel", cudaFuncGetAttributes(&kernel, gpu_team_kernel<F>)))
+			return false;
+		ptx_version = kernel.ptxVersion;
+	}
+	if (ptx_version * 10 >= GPU_CLUSTER_ARCH)
+	{
+		attribute->id = cudaLaunchAttributeClusterDimension;
+		attribute->val.clusterDim = { blocks, 1, 1 };
+	}
+	else
+	{
+		attribute->id = cudaLaunchAttributeCooperative;
+		attribute->val.cooperative = 1;
+	}
+	return true;
+}
+
+template <typename F>
+static inline void
+gpu_launch_team(GpuStream *s, int64_t n, const F &f)
+{
+	const int64_t warps = n > 0 ? (n + 31) / 32 : 1;
+	const unsigned threads = warps * 32 < GPU_TEAM_BLOCK_THREADS ? (unsigned) warps * 32
+																 : GPU_TEAM_BLOCK_THREADS;
+	const int64_t blocks = (warps * 32 + threads - 1) / threads;
+	cudaLaunchAttribute attribute = {};
+	cudaLaunchConfig_t config = {};
+
+	s->launches++;
+	config.gridDim = dim3(blocks < GPU_TEAM_BLOCKS ? (unsigned) blocks : GPU_TEAM_BLOCKS);
+	config.blockDim = dim3(threads);
+	config.stream = s->stream;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	if (gpu_ok(s) && gpu_team_attribute<F>(s, config.gridDim.x, &attribute))
+		gpu_check(s, "launch", cudaLaunchKernelEx(&config, gpu_team_kernel<F>, f));
+}
+
 /* A kernel that faults. */
 struct GpuFault
 {

@@ -43,7 +43,11 @@ struct GpuChange
 	/* Device memory for small changes. */
 	unsigned char *memory;
 	size_t memory_bytes;
+	/* Device memory that is all 0 between two changes: who counts there leaves it so. */
+	void *zeroes;
 };
+
+#define GPU_ZEROES_BYTES 512
 
 /* Refs in device memory. */
 struct GpuRefs
@@ -99,6 +103,7 @@ gpu_change_close(GpuChange *c)
 	gpu_host_free(c->host_chunks);
 	gpu_free(c->device_chunks, GPU_MAX_CHUNKS * sizeof(uint32_t));
 	gpu_free(c->memory, c->memory_bytes);
+	gpu_free(c->zeroes, GPU_ZEROES_BYTES);
 	gpu_stream_close(&c->stream);
 	memset((void *) c, 0, sizeof(*c));
 }
@@ -121,6 +126,10 @@ gpu_change_open(GpuChange *c, GpuPool *pool, size_t report_bytes, size_t memory_
 	c->device_chunks = (uint32_t *) gpu_alloc(GPU_MAX_CHUNKS * sizeof(uint32_t));
 	c->memory = (unsigned char *) gpu_alloc(memory_bytes);
 	c->memory_bytes = memory_bytes;
+	c->zeroes = gpu_alloc(GPU_ZEROES_BYTES);
+	if (c->zeroes == NULL)
+		return false;
+	gpu_fill(&c->stream, c->zeroes, 0, GPU_ZEROES_BYTES);
 	return c->device_report != NULL && c->host_chunks != NULL && c->device_chunks != NULL &&
 		   c->memory != NULL;
 }

@@ -17,15 +17,23 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #define GPU_FN __host__ __device__ __forceinline__
 #else
 #define GPU_FN inline
 #endif
 
-#ifndef __CUDA_ARCH__
+/* Goes before a loop whose turns are to be written one after the other, so that an array can be registers. */
+#ifdef __CUDA_ARCH__
+#define GPU_UNROLL _Pragma("unroll")
+#else
 #include <unistd.h>
+#define GPU_UNROLL
 #endif
+
+/* Code for this architecture and later ones: the blocks of a team are a cluster, whose barrier is fast. */
+#define GPU_CLUSTER_ARCH 900
 
 /* Add; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_add(uint32_t *p, uint32_t v);
@@ -81,6 +89,16 @@ GPU_FN unsigned gpu_warp_threads(void);
 
 /* Wait for all threads of the block, and see what they wrote. */
 GPU_FN void gpu_block_wait(void);
+
+/* This thread's number among those of a launch by gpu_launch_team, and how many there are. */
+GPU_FN unsigned gpu_team_thread(void);
+GPU_FN unsigned gpu_team_threads(void);
+
+/* Wait for all threads of such a launch, and see what they wrote. */
+GPU_FN void gpu_team_wait(void);
+
+/* Begin to bring the 128 bytes at p, where they begin, nearer to the multiprocessors; waits for nothing. */
+GPU_FN void gpu_prefetch(const void *p);
 
 /* Store into host memory; a reader that sees v sees what this thread wrote before. */
 GPU_FN void gpu_release_system(uint32_t *p, uint32_t v);
@@ -263,6 +281,34 @@ GPU_FN void
 gpu_block_wait(void)
 {
 	__syncthreads();
+}
+
+GPU_FN unsigned
+gpu_team_thread(void)
+{
+	return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+GPU_FN unsigned
+gpu_team_threads(void)
+{
+	return gridDim.x * blockDim.x;
+}
+
+GPU_FN void
+gpu_team_wait(void)
+{
+#if __CUDA_ARCH__ >= GPU_CLUSTER_ARCH
+	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
+#else
+	cooperative_groups::this_grid().sync();
+#endif
+}
+
+GPU_FN void
+gpu_prefetch(const void *p)
+{
+	asm volatile("prefetch.global.L2 [%0];" : : "l"(p));
 }
 
 GPU_FN void
@@ -468,6 +514,29 @@ gpu_warp_threads(void)
 GPU_FN void
 gpu_block_wait(void)
 {
+}
+
+GPU_FN unsigned
+gpu_team_thread(void)
+{
+	return 0;
+}
+
+GPU_FN unsigned
+gpu_team_threads(void)
+{
+	return 1;
+}
+
+GPU_FN void
+gpu_team_wait(void)
+{
+}
+
+GPU_FN void
+gpu_prefetch(const void *p)
+{
+	(void) p;
 }
 
 GPU_FN void

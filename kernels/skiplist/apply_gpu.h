@@ -33,6 +33,7 @@
 /* Evenly spread operations that a round begins with: two between each two entries of a chunk. */
 #define GPU_SKIPLIST_SPREAD (2 * (GPU_SKIPLIST_PLACES + 1))
 
+static_assert(sizeof(GpuSkiplistCounts) <= GPU_ZEROES_BYTES, "counts of a round are there");
 static_assert(GPU_SKIPLIST_SPREAD + 1 <= GPU_SKIPLIST_RUN, "no operation of such a round has to wait");
 
 /* What a round may touch, take and retire, at most. */
@@ -92,7 +93,6 @@ static inline void
 gpu_skiplist_round_layout(GpuScratch *scratch, GpuSkiplistRound<nw> *r, int64_t n, const GpuSkiplistBounds &b,
 						  int height)
 {
-	r->counts = gpu_scratch<GpuSkiplistCounts>(scratch, 1);
 	r->copies = NULL;
 	if (n <= GPU_SKIPLIST_SMALL)
 		r->copies = gpu_scratch<GpudsOp>(scratch, n);
@@ -182,12 +182,35 @@ template <int nw> struct GpuSkiplistFinish
 
 			block.each(*touched, [&](int64_t i) { r.index(r.from[at] + (uint32_t) i, at); });
 		}
-		block.each(1,
-				   [&](int64_t)
-				   {
-					   r.finish(old, report);
-					   gpu_release_system(&report->tree.done, 1);
-				   });
+		r.end(block, old, report);
+	}
+};
+
+/* All of that by a team: what comes after the finding in a small round. */
+template <int nw> struct GpuSkiplistSmall
+{
+	GpuSkiplistRound<nw> r;
+	GpuRef old;
+	GpuSkiplistReport *report;
+
+	GPU_FN uint32_t touched(int level) const
+	{
+		return *(const volatile uint32_t *) &r.counts->touched[level];
+	}
+
+	GPU_FN void operator()(GpuTeam &team) const
+	{
+		const GpuSkiplistLeaf<nw> leaf = { r };
+
+		team.each_in_warps(touched(0), leaf);
+		for (int level = 1; level < r.view.height && touched(level) > 0; level++)
+			team.each(touched(level), [&](int64_t i) { r.index(r.from[level] + (uint32_t) i, level); });
+		if (gpu_team_thread() < gpu_block_threads())
+		{
+			GpuBlock block = { NULL, NULL };
+
+			r.end(block, old, report);
+		}
 	}
 };
 
@@ -254,15 +277,24 @@ struct GpuSkiplistSum
 	uint32_t waiting; /* chunks whose operations wait */
 };
 
-/* Where a round finds free nodes, and puts retired ones. */
+/* Where a round finds the nodes that it may take, and puts retired ones; those are reserved. */
 template <int nw>
 static inline void
-gpu_skiplist_round_nodes(GpuSkiplist *s, GpuSkiplistRound<nw> *r, int kind)
+gpu_skiplist_round_nodes(GpuSkiplist *s, GpuSkiplistRound<nw> *r, int kind, const GpuDemand &demand)
 {
 	const GpuNodes *nodes = gpu_skiplist_nodes(s, kind);
 
 	r->top[kind] = nodes->free.at + nodes->nfree - 1;
 	r->retired[kind] = nodes->retired.at + nodes->retired_to;
+	r->limit[kind] = (uint32_t) demand.take;
+	if (kind == GPU_SKIPLIST_INDEXES && demand.take > 0)
+	{
+		/* the first one is for what the version consists of */
+		r->table = r->top[kind]--;
+		r->old_table = r->retired[kind];
+		r->retired[kind] += s->tree.root != 0;
+		r->limit[kind]--;
+	}
 }
 
 template <int nw>
@@ -280,7 +312,7 @@ gpu_skiplist_round_init(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, c
 		r->from[level] = from;
 		from += (uint32_t) b.touched[level];
 	}
-	gpu_fill(&c->stream, r->counts, 0, sizeof(GpuSkiplistCounts));
+	r->counts = (GpuSkiplistCounts *) c->zeroes;
 }
 
 /* The device is through with a round: what has come of it is a draft of the next version. */
@@ -297,9 +329,15 @@ gpu_skiplist_round_end(GpuSkiplist *s, const GpuSkiplistReport *report, GpuSkipl
 	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
 	{
 		uint32_t taken = counts->short_at[kind] != 0 ? ~counts->short_at[kind] : counts->taken[kind];
+		uint32_t retired = counts->retired[kind];
 
+		if (kind == GPU_SKIPLIST_INDEXES)
+		{
+			taken++;
+			retired += s->tree.root != 0;
+		}
 		gpu_nodes_take(gpu_skiplist_nodes(s, kind), taken);
-		gpu_nodes_retire(gpu_skiplist_nodes(s, kind), counts->retired[kind]);
+		gpu_nodes_retire(gpu_skiplist_nodes(s, kind), retired);
 	}
 	for (int level = 0; level < GPU_SKIPLIST_MAX_HEIGHT; level++)
 		s->tree.level_n[level] += counts->level_add[level];
@@ -307,6 +345,19 @@ gpu_skiplist_round_end(GpuSkiplist *s, const GpuSkiplistReport *report, GpuSkipl
 	s->height = report->height;
 	s->tree.root = report->table;
 	s->draft = true;
+}
+
+/* Waits for the end of a round, of which the last launch is under way. */
+static inline GpuStatus
+gpu_skiplist_round_wait(GpuChange *c, GpuSkiplist *s, GpuSkiplistSum *sum)
+{
+	if (gpu_change_ok(c))
+		gpu_small_wait(c);
+	if (gpu_change_ok(c) && gpu_skiplist_report(c)->counts.failed != 0)
+		gpu_fail(&c->stream, "skip list", "no node for an index");
+	if (gpu_change_ok(c))
+		gpu_skiplist_round_end(s, gpu_skiplist_report(c), sum);
+	return gpu_change_status(c);
 }
 
 /* The steps of a round that come after level 0. */
@@ -327,13 +378,19 @@ gpu_skiplist_round_finish(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<n
 	most = (most + 31) / 32 * 32;
 	gpu_launch_block(&c->stream, GpuSkiplistFinish<nw>{ r, level, s->tree.root, report },
 					 most < GPU_BLOCK_THREADS ? (int) most : GPU_BLOCK_THREADS, 0);
-	if (gpu_change_ok(c))
-		gpu_small_wait(c);
-	if (gpu_change_ok(c) && gpu_skiplist_report(c)->counts.failed != 0)
-		gpu_fail(&c->stream, "skip list", "no node for an index");
-	if (gpu_change_ok(c))
-		gpu_skiplist_round_end(s, gpu_skiplist_report(c), sum);
-	return gpu_change_status(c);
+	return gpu_skiplist_round_wait(c, s, sum);
+}
+
+/* The steps of a small round that come after the finding. */
+template <int nw>
+static inline GpuStatus
+gpu_skiplist_round_small(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<nw> &r,
+						 const GpuSkiplistBounds &b, GpuSkiplistSum *sum)
+{
+	gpu_skiplist_report(c)->tree.done = 0;
+	gpu_launch_team(&c->stream, (int64_t) b.touched[0],
+					GpuSkiplistSmall<nw>{ r, s->tree.root, (GpuSkiplistReport *) c->device_report });
+	return gpu_skiplist_round_wait(c, s, sum);
 }
 
 /*
@@ -360,13 +417,13 @@ gpu_skiplist_round_indexes(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r
 	if (!room)
 	{
 		gpu_launch(&c->stream, (int64_t) b->touched[0], GpuSkiplistUndo<nw>{ *r });
+		gpu_fill(&c->stream, r->counts, 0, sizeof(GpuSkiplistCounts));
 		gpu_finish(&c->stream);
 		gpu_span_give(c->pool, &span);
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	}
 	r->low[GPU_SKIPLIST_INDEXES] = (GpudsEntry *) span.at;
-	r->limit[GPU_SKIPLIST_INDEXES] = (uint32_t) demand[GPU_SKIPLIST_INDEXES].take;
-	gpu_skiplist_round_nodes(s, r, GPU_SKIPLIST_INDEXES);
+	gpu_skiplist_round_nodes(s, r, GPU_SKIPLIST_INDEXES, demand[GPU_SKIPLIST_INDEXES]);
 	status = gpu_skiplist_round_finish(c, s, *r, *b, sum);
 	gpu_change_give(c, &span);
 	return status;
@@ -401,10 +458,7 @@ gpu_skiplist_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source
 		!gpu_space_reserve(c, &s->tree.space, b.demand))
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
-	{
-		r.limit[kind] = (uint32_t) b.demand[kind].take;
-		gpu_skiplist_round_nodes(s, &r, kind);
-	}
+		gpu_skiplist_round_nodes(s, &r, kind, b.demand[kind]);
 	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
 	if (scratch.used_bytes <= c->memory_bytes)
 		scratch = { c->memory, 0 };
@@ -413,6 +467,13 @@ gpu_skiplist_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source
 	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
 	gpu_skiplist_round_init(c, s, &r, b);
 	r.source = source;
+	if (at_once && n <= GPU_SKIPLIST_SMALL)
+	{
+		gpu_launch<32>(&c->stream, n, GpuSkiplistFind<nw>{ r });
+		status = gpu_skiplist_round_small<nw>(c, s, r, b, sum);
+		gpu_change_give(c, &span);
+		return status;
+	}
 	gpu_launch<64>(&c->stream, n, GpuSkiplistFind<nw>{ r });
 	gpu_launch<64>(&c->stream, ((int64_t) b.touched[0] + 63) / 64 * 64, GpuSkiplistLeaf<nw>{ r });
 	if (at_once)
@@ -742,7 +803,7 @@ gpu_skiplist_apply(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, const Gpuds
 								 : gpu_skiplist_apply_there<2>(c, s, there, n, &sum);
 	gpu_change_give(c, &span);
 	gpu_rest(&s->tree.compact_rest, (uint64_t) (sum.inserted + sum.deleted));
-	gpu_rest(&s->spare_rest, (uint64_t) (sum.inserted + sum.deleted));
+	s->changes += (uint64_t) (sum.inserted + sum.deleted);
 	*inserted = sum.inserted;
 	*deleted = sum.deleted;
 	return status;

@@ -9,7 +9,7 @@
  *	  leaf		a thread a chunk that has a list does all its operations
  *	  index		a thread an index chunk, some of whose chunks below were replaced or have few entries:
  *				changes its entries; level by level
- *	  finish	one thread: levels on top come and go; what the version consists of
+ *	  end		one block: levels on top come and go; what the version consists of; what the host gets to know
  *
  * A chunk has one owner in each step, which touches no other chunk but those that it makes, and those
  * right below it.  So there are no locks, nobody waits, and nothing has to be sorted but the operations of
@@ -82,6 +82,8 @@ template <int nw> struct GpuSkiplistRound
 	const GpuRef *top[GPU_SKIPLIST_KINDS];
 	uint32_t limit[GPU_SKIPLIST_KINDS]; /* nodes that may be taken */
 	GpuRef *retired[GPU_SKIPLIST_KINDS];
+	const GpuRef *table;                 /* the node that says what the new version consists of ... */
+	GpuRef *old_table;                   /* ... and where the one before it is retired */
 	GpudsEntry *low[GPU_SKIPLIST_KINDS]; /* low bounds of nodes that were taken */
 	GpuSkiplistCounts *counts;
 
@@ -167,10 +169,14 @@ template <int nw> struct GpuSkiplistRound
 		parent = path[(size_t) t->path * (size_t) view.height + (size_t) level + 1];
 		before = gpu_atomic_exchange(&gpu_skiplist_notes(chunk(parent), true)->head, number + 1);
 		t->next = before;
-		if (before == 0)
-			touched[from[level + 1] + gpu_atomic_add(&counts->touched[level + 1], 1)] = { parent, t->path,
-																						  GPU_SKIPLIST_STAYS,
-																						  0, 0 };
+		if (before != 0)
+			return;
+		/* its owner will look at all of it, and so far only what a search needs was looked at */
+		gpu_prefetch(chunk(parent) + GPU_SKIPLIST_REFS);
+		gpu_prefetch(chunk(parent) + 2 * GPU_SKIPLIST_REFS);
+		touched[from[level + 1] + gpu_atomic_add(&counts->touched[level + 1], 1)] = { parent, t->path,
+																					  GPU_SKIPLIST_STAYS, 0,
+																					  0 };
 	}
 
 	/* Parts that so many entries are divided into. */
@@ -207,15 +213,16 @@ template <int nw> struct GpuSkiplistRound
 			copies[i] = mine;
 		for (int level = view.height - 1; level > 0; level--)
 		{
-			const uint64_t *at = chunk(ref);
-			uint64_t order = gpu_skiplist_order(at, view.version);
-			int child = gpu_skiplist_child(at, order, mine.e, nw);
+			uint64_t order;
+			int child;
 
 			way[level] = ref;
+			ref = gpu_skiplist_down(chunk(ref), view.version, mine.e, &order, &child, nw);
 			end = end && child + 1 == gpu_skiplist_n(order);
 			ends |= (end ? 1u : 0u) << (level - 1);
-			ref = gpu_skiplist_ref(at, gpu_skiplist_slot(order, child));
 		}
+		gpu_prefetch(chunk(ref));
+		gpu_prefetch(chunk(ref) + gpu_skiplist_t(false));
 		before = gpu_atomic_exchange(&gpu_skiplist_notes(chunk(ref), false)->head, (uint32_t) i + 1);
 		next[i] = before;
 		if (before != 0)
@@ -375,6 +382,40 @@ template <int nw> struct GpuSkiplistRound
 		return (last[t.path] & 1) != 0 && m.deleted == 0 && had > 0 && m.item[had - 1] < GPU_SKIPLIST_PLACES;
 	}
 
+	/* What a chunk's only operation makes of it. */
+	GPU_FN void merge_one(uint64_t order, const GpuSkiplistPlace &place, bool deletes, Merged *m) const
+	{
+		const int had = gpu_skiplist_n(order);
+
+		m->n = 0;
+		m->deleted = deletes;
+		m->inserted = !deletes;
+		for (int i = 0; i <= had; i++)
+		{
+			if (i == place.rank && !deletes)
+				m->item[m->n++] = GPU_SKIPLIST_PLACES;
+			if (i < had && !(i == place.rank && deletes))
+				m->item[m->n++] = (uint8_t) gpu_skiplist_slot(order, i);
+		}
+	}
+
+	/* Gives a chunk an entry more or less by one store of an order word. */
+	GPU_FN void store_one(uint64_t *at, uint64_t order, unsigned unused, const GpuSkiplistPlace &place,
+						  const GpudsOp &mine) const
+	{
+		int slot = 0;
+
+		if (mine.order & GPUDS_OP_DELETE)
+		{
+			store_order(at, gpu_skiplist_without(order, place.rank));
+			return;
+		}
+		while ((unused >> slot & 1) == 0)
+			slot++;
+		gpu_skiplist_set_entry(at, slot, mine.e, false, nw);
+		store_order(at, gpu_skiplist_with(order, place.rank, slot));
+	}
+
 	/* Does the operations of touched chunk number; how many entries they insert and delete. */
 	GPU_FN void leaf(uint32_t number, uint32_t *inserted, uint32_t *deleted) const
 	{
@@ -386,7 +427,7 @@ template <int nw> struct GpuSkiplistRound
 		int n = sorted_run(notes->head, run);
 		unsigned unused;
 		bool in_place = may_store(at, order, &unused);
-		bool full = false;
+		bool stays;
 		Merged m;
 
 		notes->head = 0;
@@ -395,39 +436,64 @@ template <int nw> struct GpuSkiplistRound
 			wait(notes);
 			return;
 		}
-		merge(at, order, run, n, &m);
-		if (m.inserted == 0 && m.deleted == 0)
-			return;
-		if (in_place && m.inserted <= (uint32_t) gpu_popcount(unused) && (m.n > 0 || view.height == 1))
+		if (n == 1)
 		{
-			store_leaf(at, unused, run, m);
-			*inserted = m.inserted;
-			*deleted = m.deleted;
-			if (m.deleted > 0 && m.n <= GPU_SKIPLIST_FEW)
-				raise(number, 0);
+			const GpudsOp mine = op(run[0]);
+			const bool deletes = (mine.order & GPUDS_OP_DELETE) != 0;
+			const GpuSkiplistPlace place = gpu_skiplist_place(at, order, mine.e, nw);
+
+			if (place.there != deletes)
+				return;
+			m.n = (uint32_t) gpu_skiplist_n(order) + 1 - 2 * deletes;
+			m.inserted = !deletes;
+			m.deleted = deletes;
+			stays = in_place && (deletes || unused != 0) && (m.n > 0 || view.height == 1);
+			if (stays)
+				store_one(at, order, unused, place, mine);
+			else
+				merge_one(order, place, deletes, &m);
+		}
+		else
+		{
+			merge(at, order, run, n, &m);
+			if (m.inserted == 0 && m.deleted == 0)
+				return;
+			stays = in_place && m.inserted <= (uint32_t) gpu_popcount(unused) &&
+					(m.n > 0 || view.height == 1);
+			if (stays)
+				store_leaf(at, unused, run, m);
+		}
+		if (!stays && !replace(number, order, run, m))
+		{
+			wait(notes);
 			return;
 		}
+		*inserted = m.inserted;
+		*deleted = m.deleted;
+		if (!stays || (m.deleted > 0 && m.n <= GPU_SKIPLIST_FEW))
+			raise(number, 0);
+	}
+
+	/* Puts new chunks in the place of touched chunk number; false: there are no nodes for them. */
+	GPU_FN bool replace(uint32_t number, uint64_t order, const uint32_t *run, const Merged &m) const
+	{
+		GpuSkiplistTouched *t = &touched[number];
+		uint32_t pieces = 0;
+
 		if (m.n > 0 || view.height == 1)
 		{
-			uint32_t pieces;
+			bool full = ascending(*t, order, m);
 
-			full = ascending(*t, order, m);
 			pieces = parts(m.n, full);
 			if (!take(GPU_SKIPLIST_CHUNKS, pieces, &t->first))
-			{
-				wait(notes);
-				return;
-			}
+				return false;
 			t->pieces = pieces;
 			make_leaves(*t, run, m, full);
 		}
-		else
-			t->pieces = 0;
-		*inserted = m.inserted;
-		*deleted = m.deleted;
+		t->pieces = pieces;
 		retire(GPU_SKIPLIST_CHUNKS, t->ref);
-		gpu_atomic_add(&counts->level_add[0], t->pieces - 1);
-		raise(number, 0);
+		gpu_atomic_add(&counts->level_add[0], pieces - 1);
+		return true;
 	}
 
 	GPU_FN void wait(GpuSkiplistNotes *notes) const
@@ -440,52 +506,94 @@ template <int nw> struct GpuSkiplistRound
 	 * Index
 	 */
 
-	/* What comes of each child of an index chunk. */
+	/* What comes of the children of an index chunk: sets of them have a bit for each, by number. */
 	struct Children
 	{
 		uint64_t order; /* the index chunk's */
 		int n;
-		uint32_t change[GPU_SKIPLIST_PLACES]; /* number + 1 of the touched one, 0: none */
-		uint32_t count[GPU_SKIPLIST_PLACES];  /* entries that it will have in the index */
-		GpuRef one[GPU_SKIPLIST_PLACES];      /* if that is one: its reference */
-		bool fresh[GPU_SKIPLIST_PLACES];      /* not the one that was there */
-		uint32_t total;
-		uint32_t nfresh;
-		bool changed;
+		unsigned touched;                     /* something was done about it */
+		unsigned fresh;                       /* the index will have others in its place, ... */
+		unsigned gone;                        /* ... none, */
+		unsigned many;                        /* ... or more than one */
+		uint32_t more;                        /* by how many those are more */
+		uint32_t change[GPU_SKIPLIST_PLACES]; /* of a touched one: its number + 1 */
+		GpuRef one[GPU_SKIPLIST_PLACES];      /* of a fresh one, if that is one: its reference */
+
+		GPU_FN bool is(unsigned set, int i) const
+		{
+			return (set >> i & 1) != 0;
+		}
+
+		/* Entries that the index will have, and those of them that are fresh. */
+		GPU_FN uint32_t total() const
+		{
+			return (uint32_t) (n - gpu_popcount(gone)) + more;
+		}
+
+		GPU_FN uint32_t nfresh() const
+		{
+			return (uint32_t) gpu_popcount(fresh & ~gone) + more;
+		}
 	};
+
+	/* The number of the child that a reference leads to. */
+	GPU_FN int child_of(const uint64_t refs[GPU_SKIPLIST_PLACES / 2], uint64_t order, GpuRef ref) const
+	{
+		int slot = 0;
+		int child = 0;
+
+		GPU_UNROLL
+		for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
+		{
+			bool used = (gpu_skiplist_used(order) >> i & 1) != 0;
+
+			slot = used && (GpuRef) (refs[i / 2] >> i % 2 * 32) == ref ? i : slot;
+		}
+		GPU_UNROLL
+		for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
+			child = gpu_skiplist_slot(order, i) == slot ? i : child;
+		return child;
+	}
 
 	GPU_FN void find_children(const uint64_t *at, uint32_t head, int level, Children *c) const
 	{
 		const int kind = level > 1 ? GPU_SKIPLIST_INDEXES : GPU_SKIPLIST_CHUNKS;
+		uint64_t refs[GPU_SKIPLIST_PLACES / 2];
 
+		GPU_UNROLL
+		for (int i = 0; i < GPU_SKIPLIST_PLACES / 2; i += 2)
+			gpu_load_pair(at + GPU_SKIPLIST_REFS + i, refs + i);
 		c->order = gpu_skiplist_order(at, view.version);
 		c->n = gpu_skiplist_n(c->order);
-		for (int i = 0; i < c->n; i++)
+		c->touched = c->fresh = c->gone = c->many = 0;
+		c->more = 0;
+		while (head != 0)
 		{
-			c->change[i] = 0;
-			c->count[i] = 1;
-			c->fresh[i] = false;
-			c->one[i] = gpu_skiplist_ref(at, gpu_skiplist_slot(c->order, i));
-		}
-		for (; head != 0; head = touched[head - 1].next)
-		{
-			const GpuSkiplistTouched &t = touched[head - 1];
-			int i = 0;
+			const GpuSkiplistTouched t = touched[head - 1];
+			const int i = child_of(refs, c->order, t.ref);
 
-			while (c->one[i] != t.ref || c->change[i] != 0)
-				i++;
+			c->touched |= 1u << i;
 			c->change[i] = head;
-			if (t.pieces != GPU_SKIPLIST_STAYS)
+			head = t.next;
+			if (t.pieces == GPU_SKIPLIST_STAYS)
+				continue;
+			c->fresh |= 1u << i;
+			if (t.pieces == 0)
+				c->gone |= 1u << i;
+			else if (t.pieces == 1)
+				c->one[i] = node(kind, t.first);
+			else
 			{
-				c->count[i] = t.pieces;
-				c->fresh[i] = true;
+				c->many |= 1u << i;
+				c->more += t.pieces - 1;
 			}
 		}
-		for (int i = 0; i < c->n; i++)
-		{
-			if (c->fresh[i] && c->count[i] == 1)
-				c->one[i] = node(kind, touched[c->change[i] - 1].first);
-		}
+	}
+
+	/* Of a child that is one, the reference that the index will have. */
+	GPU_FN GpuRef one(const uint64_t *at, const Children &c, int i) const
+	{
+		return c.is(c.fresh, i) ? c.one[i] : gpu_skiplist_ref(at, gpu_skiplist_slot(c.order, i));
 	}
 
 	GPU_FN bool waits(GpuRef ref, const bool index) const
@@ -516,26 +624,26 @@ template <int nw> struct GpuSkiplistRound
 	GPU_FN bool join(const uint64_t *at, int i, int j, const bool index, Children *c, int level) const
 	{
 		const int kind = index ? GPU_SKIPLIST_INDEXES : GPU_SKIPLIST_CHUNKS;
-		GpudsEntry key = gpu_skiplist_entry(at, gpu_skiplist_slot(c->order, j), true, nw);
+		const GpudsEntry key = gpu_skiplist_entry(at, gpu_skiplist_slot(c->order, j), true, nw);
+		const GpuRef a = one(at, *c, i);
+		const GpuRef b = one(at, *c, j);
 		uint32_t first;
 		uint64_t *to;
 		int n;
 
-		if (gpu_skiplist_n(order_after(c->one[i])) + gpu_skiplist_n(order_after(c->one[j])) >
-				GPU_SKIPLIST_JOINED ||
-			waits(c->one[i], index) || waits(c->one[j], index) || !take(kind, 1, &first))
+		if (gpu_skiplist_n(order_after(a)) + gpu_skiplist_n(order_after(b)) > GPU_SKIPLIST_JOINED ||
+			waits(a, index) || waits(b, index) || !take(kind, 1, &first))
 			return false;
 		to = chunk(node(kind, first));
-		n = copy_entries(to, 0, c->one[i], NULL, index);
-		n = copy_entries(to, n, c->one[j], &key, index);
+		n = copy_entries(to, 0, a, NULL, index);
+		n = copy_entries(to, n, b, &key, index);
 		gpu_skiplist_make(to, n, stamp, index);
-		retire(kind, c->one[i]);
-		retire(kind, c->one[j]);
+		retire(kind, a);
+		retire(kind, b);
 		gpu_atomic_add(&counts->level_add[level - 1], UINT32_MAX);
 		c->one[i] = node(kind, first);
-		c->fresh[i] = true;
-		c->count[j] = 0;
-		c->changed = true;
+		c->fresh |= 1u << i;
+		c->gone |= 1u << j;
 		return true;
 	}
 
@@ -544,7 +652,7 @@ template <int nw> struct GpuSkiplistRound
 	{
 		for (i += step; i >= 0 && i < c.n; i += step)
 		{
-			if (c.count[i] == 1)
+			if (!c.is(c.gone, i))
 				return i;
 		}
 		return -1;
@@ -553,18 +661,15 @@ template <int nw> struct GpuSkiplistRound
 	/* Joins children with few entries, in an index chunk that does not grow. */
 	GPU_FN void join_few(const uint64_t *at, int level, const bool index, Children *c) const
 	{
-		for (int i = 0; i < c->n; i++)
-		{
-			if (c->count[i] > 1)
-				return;
-		}
+		if (c->many != 0)
+			return;
 		for (int i = 0; i < c->n; i++)
 		{
 			int next;
 			int before;
 
-			if (c->change[i] == 0 || c->count[i] != 1 ||
-				gpu_skiplist_n(order_after(c->one[i])) > GPU_SKIPLIST_FEW)
+			if (!c->is(c->touched & ~c->gone, i) ||
+				gpu_skiplist_n(order_after(one(at, *c, i))) > GPU_SKIPLIST_FEW)
 				continue;
 			next = beside(*c, i, 1);
 			before = beside(*c, i, -1);
@@ -576,7 +681,7 @@ template <int nw> struct GpuSkiplistRound
 		}
 	}
 
-	/* Calls put for all entries that an index chunk will have. */
+	/* Puts all entries that an index chunk will have: those that stay, by their slots, and fresh ones. */
 	template <typename Put>
 	GPU_FN void each_child(const uint64_t *at, int level, const Children &c, const Put &put) const
 	{
@@ -584,26 +689,29 @@ template <int nw> struct GpuSkiplistRound
 
 		for (int i = 0; i < c.n; i++)
 		{
-			int slot = gpu_skiplist_slot(c.order, i);
-			GpudsEntry key = gpu_skiplist_entry(at, slot, true, nw);
+			const int slot = gpu_skiplist_slot(c.order, i);
 
-			for (uint32_t k = 0; k < c.count[i]; k++)
+			if (c.is(c.gone, i))
+				continue;
+			if (!c.is(c.fresh, i))
 			{
-				GpuRef ref = c.one[i];
-
-				if (c.count[i] > 1)
-				{
-					uint32_t number = touched[c.change[i] - 1].first + k;
-
-					ref = node(kind, number);
-					if (k > 0)
-						key = low_of(kind, number);
-				}
-				put(key, ref, c.fresh[i] ? -1 : slot);
+				put.stays(slot);
+				continue;
 			}
+			if (!c.is(c.many, i))
+			{
+				put.fresh(gpu_skiplist_entry(at, slot, true, nw), c.one[i]);
+				continue;
+			}
+			const GpuSkiplistTouched t = touched[c.change[i] - 1];
+
+			for (uint32_t k = 0; k < t.pieces; k++)
+				put.fresh(k == 0 ? gpu_skiplist_entry(at, slot, true, nw) : low_of(kind, t.first + k),
+						  node(kind, t.first + k));
 		}
 	}
 
+	/* Puts entries in place. */
 	struct StoreChild
 	{
 		uint64_t *at;
@@ -611,18 +719,21 @@ template <int nw> struct GpuSkiplistRound
 		uint64_t *will;
 		int *n;
 
-		GPU_FN void operator()(const GpudsEntry &key, GpuRef ref, int slot) const
+		GPU_FN void stays(int slot) const
 		{
-			if (slot < 0)
-			{
-				slot = 0;
-				while ((*unused >> slot & 1) == 0)
-					slot++;
-				*unused &= *unused - 1;
-				gpu_skiplist_set_entry(at, slot, key, true, nw);
-				gpu_skiplist_set_ref(at, slot, ref);
-			}
 			*will = gpu_skiplist_append(*will, (*n)++, slot);
+		}
+
+		GPU_FN void fresh(const GpudsEntry &key, GpuRef ref) const
+		{
+			int slot = 0;
+
+			while ((*unused >> slot & 1) == 0)
+				slot++;
+			*unused &= *unused - 1;
+			gpu_skiplist_set_entry(at, slot, key, true, nw);
+			gpu_skiplist_set_ref(at, slot, ref);
+			stays(slot);
 		}
 	};
 
@@ -646,7 +757,14 @@ template <int nw> struct GpuSkiplistRound
 		uint32_t *part;
 		uint32_t *start; /* of the part */
 
-		GPU_FN void operator()(const GpudsEntry &key, GpuRef ref, int) const
+		GPU_FN void stays(int slot) const
+		{
+			const uint64_t *at = r->chunk(t->ref);
+
+			fresh(gpu_skiplist_entry(at, slot, true, nw), gpu_skiplist_ref(at, slot));
+		}
+
+		GPU_FN void fresh(const GpudsEntry &key, GpuRef ref) const
 		{
 			uint64_t *piece = r->chunk(r->node(GPU_SKIPLIST_INDEXES, t->first + *part));
 
@@ -670,18 +788,13 @@ template <int nw> struct GpuSkiplistRound
 		uint32_t part = 0;
 		uint32_t start = 0;
 
-		each_child(chunk(t.ref), level, c, MakeChild{ this, &t, c.total, full, &i, &part, &start });
+		each_child(chunk(t.ref), level, c, MakeChild{ this, &t, c.total(), full, &i, &part, &start });
 	}
 
 	/* Does only the last child of an index chunk that is the last of its level grow? */
 	GPU_FN bool ascending_index(const GpuSkiplistTouched &t, int level, const Children &c) const
 	{
-		for (int i = 0; i + 1 < c.n; i++)
-		{
-			if (c.count[i] > 1)
-				return false;
-		}
-		return (last[t.path] >> level & 1) != 0;
+		return (c.many & ~(1u << (c.n - 1))) == 0 && (last[t.path] >> level & 1) != 0;
 	}
 
 	/* Changes touched index chunk number, of a level. */
@@ -690,42 +803,34 @@ template <int nw> struct GpuSkiplistRound
 		GpuSkiplistTouched *t = &touched[number];
 		uint64_t *at = chunk(t->ref);
 		GpuSkiplistNotes *notes = gpu_skiplist_notes(at, true);
+		uint32_t total;
 		unsigned unused;
 		bool in_place;
-		bool full;
 		Children c;
 
 		find_children(at, notes->head, level, &c);
 		notes->head = 0;
-		c.changed = false;
 		if (level > 1)
 			join_few(at, level, true, &c);
 		else
 			join_few(at, level, false, &c);
-		c.total = c.nfresh = 0;
-		for (int i = 0; i < c.n; i++)
-		{
-			c.total += c.count[i];
-			c.nfresh += c.fresh[i] ? c.count[i] : 0;
-			c.changed = c.changed || c.fresh[i];
-		}
-		if (!c.changed)
+		if (c.fresh == 0)
 			return;
+		total = c.total();
 		in_place = may_store(at, c.order, &unused);
-		if (in_place && c.total > 0 && c.nfresh <= (uint32_t) gpu_popcount(unused))
+		if (in_place && total > 0 && c.nfresh() <= (uint32_t) gpu_popcount(unused))
 		{
 			store_index(at, unused, level, c);
-			if (c.total < (uint32_t) c.n && c.total <= GPU_SKIPLIST_FEW)
+			if (total < (uint32_t) c.n && total <= GPU_SKIPLIST_FEW)
 				raise(number, level);
 			return;
 		}
 		t->pieces = 0;
-		if (c.total > 0)
+		if (total > 0)
 		{
-			uint32_t pieces;
+			bool full = ascending_index(*t, level, c);
+			uint32_t pieces = parts(total, full);
 
-			full = ascending_index(*t, level, c);
-			pieces = parts(c.total, full);
 			if (!take(GPU_SKIPLIST_INDEXES, pieces, &t->first))
 			{
 				counts->failed = 1;
@@ -834,22 +939,27 @@ template <int nw> struct GpuSkiplistRound
 	/* Writes what the new version consists of, in place of what is at old, 0: nothing. */
 	GPU_FN void finish(GpuRef old, GpuSkiplistReport *report) const
 	{
-		GpuSkiplistTable *table;
-		uint32_t first;
-
 		report->root = new_root(&report->height);
-		if (!take(GPU_SKIPLIST_INDEXES, 1, &first))
-		{
-			counts->failed = 1;
-			report->counts = *counts;
-			return;
-		}
-		report->table = node(GPU_SKIPLIST_INDEXES, first);
-		table = (GpuSkiplistTable *) chunk(report->table);
-		*table = { stamp, report->root, report->height };
+		report->table = *table;
+		*(GpuSkiplistTable *) chunk(*table) = { stamp, report->root, report->height };
 		if (old != 0)
-			retire(GPU_SKIPLIST_INDEXES, old);
-		report->counts = *counts;
+			*old_table = old;
+	}
+
+	/* The same by one block, which then tells the host what has come of the round; counts are 0 again. */
+	GPU_FN void end(GpuBlock &block, GpuRef old, GpuSkiplistReport *report) const
+	{
+		uint32_t *from = (uint32_t *) counts;
+		uint32_t *to = (uint32_t *) &report->counts;
+
+		block.each(1, [&](int64_t) { finish(old, report); });
+		block.each((int64_t) (sizeof(GpuSkiplistCounts) / sizeof(uint32_t)),
+				   [&](int64_t i)
+				   {
+					   to[i] = from[i];
+					   from[i] = 0;
+				   });
+		block.each(1, [&](int64_t) { gpu_release_system(&report->tree.done, 1); });
 	}
 };
 

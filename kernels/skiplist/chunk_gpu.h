@@ -186,6 +186,28 @@ gpu_skiplist_append(uint64_t order, int i, int slot)
 	return ((order & ~(UINT64_C(15) << 4 * i)) | (uint64_t) slot << 4 * i) | UINT64_C(1) << (48 + slot);
 }
 
+/* The order word with an entry more, in a free slot, in front of the i-th. */
+GPU_FN uint64_t
+gpu_skiplist_with(uint64_t order, int i, int slot)
+{
+	const uint64_t before = (UINT64_C(1) << 4 * i) - 1;
+	const uint64_t places = GPU_SKIPLIST_EMPTY;
+
+	return (order & before) | (uint64_t) slot << 4 * i | ((order & places & ~before) << 4 & places) |
+		   (order & ~places) | UINT64_C(1) << (48 + slot);
+}
+
+/* ... and without the i-th entry. */
+GPU_FN uint64_t
+gpu_skiplist_without(uint64_t order, int i)
+{
+	const uint64_t before = (UINT64_C(1) << 4 * i) - 1;
+	const uint64_t places = GPU_SKIPLIST_EMPTY;
+
+	return ((order & before) | ((order & places) >> 4 & ~before) | UINT64_C(15) << 44 | (order & ~places)) &
+		   ~(UINT64_C(1) << (48 + gpu_skiplist_slot(order, i)));
+}
+
 /* The order word of n entries in the first slots, ascending. */
 GPU_FN uint64_t
 gpu_skiplist_ascending(int n)
@@ -248,6 +270,79 @@ gpu_skiplist_child(const uint64_t *chunk, uint64_t order, const GpudsEntry &x, c
 	int rank = gpu_skiplist_rank(chunk, order, x, true, true, nw);
 
 	return rank > 0 ? rank - 1 : 0;
+}
+
+/*
+ * From an index chunk to the child that has x: *order, the chunk's order word in a version, and *child, its
+ * number there.  All that may be looked at is loaded at once, twice as much as gpu_skiplist_child loads in
+ * four waits; for few threads, which wait and do not have to share.
+ */
+GPU_FN GpuRef
+gpu_skiplist_down(const uint64_t *chunk, uint64_t version, const GpudsEntry &x, uint64_t *order, int *child,
+				  const int nw)
+{
+	uint64_t word[GPU_SKIPLIST_REFS + GPU_SKIPLIST_PLACES / 2];
+	unsigned others;
+	int before = 0;
+	int slot;
+	bool tie = false;
+	GpuRef ref = 0;
+
+	GPU_UNROLL
+	for (int i = 0; i < GPU_SKIPLIST_REFS + GPU_SKIPLIST_PLACES / 2; i += 2)
+		gpu_load_pair(chunk + i, word + i);
+	*order = word[3] <= version && (word[1] > version || word[3] > word[1]) ? word[2] : word[0];
+	others = gpu_skiplist_used(*order) & ~(1u << gpu_skiplist_slot(*order, 0));
+	GPU_UNROLL
+	for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
+	{
+		uint64_t w0 = word[GPU_SKIPLIST_W0 + i];
+
+		before += (others >> i & 1) != 0 && w0 < x.w0;
+		tie = tie || ((others >> i & 1) != 0 && w0 == x.w0);
+	}
+	*child = tie ? gpu_skiplist_child(chunk, *order, x, nw) : before;
+	slot = gpu_skiplist_slot(*order, *child);
+	GPU_UNROLL
+	for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
+		ref = i == slot ? (GpuRef) (word[GPU_SKIPLIST_REFS + i / 2] >> i % 2 * 32) : ref;
+	return ref;
+}
+
+/* Where an entry is in a chunk of level 0, or would be. */
+struct GpuSkiplistPlace
+{
+	int rank;   /* entries before it */
+	bool there; /* it is there */
+};
+
+/* The place of x by an order word, likewise with all that may be looked at loaded at once. */
+GPU_FN GpuSkiplistPlace
+gpu_skiplist_place(const uint64_t *chunk, uint64_t order, const GpudsEntry &x, const int nw)
+{
+	uint64_t w0[GPU_SKIPLIST_PLACES];
+	uint64_t w1[GPU_SKIPLIST_PLACES];
+	uint64_t t[GPU_SKIPLIST_PLACES];
+	GpuSkiplistPlace place = { 0, false };
+
+	GPU_UNROLL
+	for (int i = 0; i < GPU_SKIPLIST_PLACES; i += 2)
+	{
+		gpu_load_pair(chunk + GPU_SKIPLIST_W0 + i, w0 + i);
+		gpu_load_pair(chunk + gpu_skiplist_t(false) + i, t + i);
+		if (nw == 2)
+			gpu_load_pair(chunk + gpu_skiplist_w1(false) + i, w1 + i);
+	}
+	GPU_UNROLL
+	for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
+	{
+		GpudsEntry e = { w0[i], nw == 2 ? w1[i] : 0, t[i] };
+		bool used = (gpu_skiplist_used(order) >> i & 1) != 0;
+
+		place.rank += used && entry_less(&e, &x);
+		place.there = place.there || (used && entry_equal(&e, &x));
+	}
+	return place;
 }
 
 /*

@@ -14,7 +14,8 @@
  *
  * Building takes time for each entry.  For the first rule, at least a quarter of the entries must be deleted
  * before the next time.  The next batch may reserve again what the second one gives back; so that one counts
- * again only when twice as many entries have been inserted and deleted as there were.
+ * again only when a quarter as many entries as there are have been inserted and deleted.  Those that there
+ * are now count, not those that were built: deletes that make a list small make it cheap to build, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +29,9 @@
 #include "kernels/skiplist/pieces_gpu.h"
 
 #define GPU_SKIPLIST_SPARE 3
+
+/* Entries that a change pays the building of. */
+#define GPU_SKIPLIST_PAID 4
 
 /* The entries of listed chunks; a source as gpu_skiplist_load_write wants it. */
 struct GpuSkiplistListSource
@@ -80,7 +84,9 @@ gpu_skiplist_wasteful(const GpuSkiplist *s)
 	const bool thin = gpu_skiplist_thin(s->tree.entries.load(), s->tree.level_n[0]) ||
 					  gpu_skiplist_thin(s->tree.level_n[0], s->tree.level_n[1]);
 
-	return packed < has && (thin || (s->spare_rest == 0 && has >= GPU_SKIPLIST_SPARE * packed));
+	const bool paid = GPU_SKIPLIST_PAID * s->changes >= s->tree.entries.load();
+
+	return packed < has && (thin || (paid && has >= GPU_SKIPLIST_SPARE * packed));
 }
 
 /*
@@ -147,7 +153,7 @@ gpu_skiplist_compact(GpuChange *c, GpuSkiplist *s)
 	memcpy(tree->level_n, packed.tree.level_n, sizeof(tree->level_n));
 	s->root = packed.root;
 	s->height = packed.height;
-	s->spare_rest = 2 * tree->entries.load();
+	s->changes = 0;
 	gpu_skiplist_publish(s, tree->entries.load());
 	tree->replaced_by = tree->version;
 	return true;

@@ -30,10 +30,9 @@ struct GpuSkiplist
 	GpuTree tree;
 	GpuRef root = 0; /* of the newest version, the table of which is tree.root */
 	int height = 0;
-	bool draft = false;  /* it is not published yet: of the next version */
-	uint64_t oldest = 0; /* no version before this one is pinned, nor will one be */
-	uint64_t spare_rest =
-		0; /* operations to apply before memory that is not used counts again (compact_gpu.h) */
+	bool draft = false;   /* it is not published yet: of the next version */
+	uint64_t oldest = 0;  /* no version before this one is pinned, nor will one be */
+	uint64_t changes = 0; /* entries inserted and deleted since it was loaded or built anew (compact_gpu.h) */
 };
 
 /* What a round of an apply has come to (change_gpu.h). */
@@ -110,7 +109,7 @@ gpu_skiplist_close(GpuChange *c, GpuSkiplist *s)
 	s->height = 0;
 	s->draft = false;
 	s->oldest = 0;
-	s->spare_rest = 0;
+	s->changes = 0;
 }
 
 /* An empty list's memory; false: there is none, and gpu_skiplist_close must follow. */
