@@ -299,7 +299,7 @@ GPU_FN void
 gpu_team_wait(void)
 {
 #if __CUDA_ARCH__ >= GPU_CLUSTER_ARCH
-	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
+	cooperative_groups::this_cluster().sync();
 #else
 	cooperative_groups::this_grid().sync();
 #endif
