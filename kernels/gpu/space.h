@@ -130,8 +130,8 @@ gpu_change_open(GpuChange *c, GpuPool *pool, size_t report_bytes, size_t memory_
 	if (c->zeroes == NULL)
 		return false;
 	gpu_fill(&c->stream, c->zeroes, 0, GPU_ZEROES_BYTES);
-	return c->device_report != NULL && c->host_chunks != NULL && c->device_chunks != NULL &&
-		   c->memory != NULL;
+	return gpu_ok(&c->stream) && c->device_report != NULL && c->host_chunks != NULL &&
+		   c->device_chunks != NULL && c->memory != NULL;
 }
 
 static inline bool

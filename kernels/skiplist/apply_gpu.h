@@ -3,7 +3,7 @@
  * apply_gpu.h
  *	  Applying a batch of operations to a skip list in device memory: the host's side.
  *
- * A batch is a round (change_gpu.h), which is mostly all.  A small one is read from host memory, takes four
+ * A batch is a round (change_gpu.h), which is mostly all.  A small one is read from host memory, takes two
  * launches, and the host waits for it once; a larger one waits in between, to learn how many chunks were
  * replaced, for whose entries in the index there must be memory.
  *

@@ -321,6 +321,7 @@ gpu_skiplist_load_end(GpuChange *c, GpuSkiplist *s)
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	gpu_span_give(c->pool, &load->carry);
 	s->tree.loading = false;
+	s->changes = total;
 	gpu_skiplist_publish(s, total);
 	s->oldest = s->tree.version;
 	return gpu_change_status(c);

@@ -12,9 +12,9 @@
  *	  end		one block: levels on top come and go; what the version consists of; what the host gets to know
  *
  * A chunk has one owner in each step, which touches no other chunk but those that it makes, and those
- * right below it.  So there are no locks, nobody waits, and nothing has to be sorted but the operations of
- * one chunk.  The order in which operations come to a list is not known, and makes no difference but for the
- * slots that entries are put in.
+ * right below it.  So there are no locks, nobody waits within a step, and nothing has to be sorted but the
+ * operations of one chunk.  The order in which operations come to a list is not known, and makes no
+ * difference but for the slots that entries are put in.
  *
  * A chunk has up to GPU_SKIPLIST_RUN operations in a round.  If there are more, all of them wait; so do
  * those of a chunk for whose parts there are no free nodes left.  apply_gpu.h says what becomes of them.

@@ -274,8 +274,8 @@ gpu_skiplist_child(const uint64_t *chunk, uint64_t order, const GpudsEntry &x, c
 
 /*
  * From an index chunk to the child that has x: *order, the chunk's order word in a version, and *child, its
- * number there.  All that may be looked at is loaded at once, twice as much as gpu_skiplist_child loads in
- * four waits; for few threads, which wait and do not have to share.
+ * number there.  All that may be looked at is loaded at once, where gpu_skiplist_child loads half as much in
+ * four waits.
  */
 GPU_FN GpuRef
 gpu_skiplist_down(const uint64_t *chunk, uint64_t version, const GpudsEntry &x, uint64_t *order, int *child,

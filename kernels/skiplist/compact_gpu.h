@@ -14,8 +14,8 @@
  *
  * Building takes time for each entry.  For the first rule, at least a quarter of the entries must be deleted
  * before the next time.  The next batch may reserve again what the second one gives back; so that one counts
- * again only when a quarter as many entries as there are have been inserted and deleted.  Those that there
- * are now count, not those that were built: deletes that make a list small make it cheap to build, too.
+ * again only when a quarter as many entries as there are have been inserted and deleted since.  Those that
+ * there are now count, not those that were built: deletes that make a list small make it cheap to build, too.
  *
  *-------------------------------------------------------------------------
  */

@@ -30,9 +30,10 @@ struct GpuSkiplist
 	GpuTree tree;
 	GpuRef root = 0; /* of the newest version, the table of which is tree.root */
 	int height = 0;
-	bool draft = false;   /* it is not published yet: of the next version */
-	uint64_t oldest = 0;  /* no version before this one is pinned, nor will one be */
-	uint64_t changes = 0; /* entries inserted and deleted since it was loaded or built anew (compact_gpu.h) */
+	bool draft = false;  /* it is not published yet: of the next version */
+	uint64_t oldest = 0; /* no version before this one is pinned, nor will one be */
+	/* entries loaded, inserted and deleted since it was built anew, or ever (compact_gpu.h) */
+	uint64_t changes = 0;
 };
 
 /* What a round of an apply has come to (change_gpu.h). */

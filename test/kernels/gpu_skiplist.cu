@@ -338,6 +338,46 @@ compact_entry(int64_t i, int nwords)
 	return { (uint64_t) i * 3, nwords == 2 ? (uint64_t) i << 40 : 0, (uint64_t) i << 16 | 1 };
 }
 
+/* Small batches that are spread over a list, for which teams of one to eight blocks are launched. */
+static void
+test_teams(int nwords)
+{
+	static const int64_t sizes[] = { 1, 32, 33, 128, 129, 385, 640, 897, 1023, GPU_SKIPLIST_SMALL };
+	static GpudsOp ops[GPU_SKIPLIST_SMALL];
+	const int64_t entries = 20000;
+	SkiplistOnGpu list(GPUDS_STRUCTURE_SKIPLIST);
+	int64_t turn = 0;
+	Model m;
+
+	model_init(&m, entries);
+	for (m.n = 0; m.n < entries; m.n++)
+		m.e[m.n] = compact_entry(m.n, nwords);
+	CHECK(load(&list, &m, nwords, 90) == GPU_OK);
+	for (int kind = 0; kind < 3; kind++)
+	{
+		for (int64_t n : sizes)
+		{
+			int64_t first = turn++ * 37;
+
+			/* inserts, deletes, and both */
+			for (int64_t i = 0; i < n; i++)
+			{
+				bool deletes = kind == 1 || (kind == 2 && i % 2 == 1);
+
+				ops[i].e = compact_entry((first + i * (entries / n)) % entries, nwords);
+				ops[i].e.w0 += !deletes;
+				ops[i].order = (uint64_t) i << 1 | deletes;
+			}
+			list.reclaim(&change, UINT64_MAX);
+			apply(&list, &m, ops, n);
+			verify(&list);
+		}
+	}
+	CHECK((int64_t) list.list.tree.entries.load() == m.n);
+	free(m.e);
+	drop(&list);
+}
+
 /* Each allocation of the building fails in turn, but for the last ones: nothing has changed then. */
 static void
 compact_without_memory(SkiplistOnGpu *list, std::atomic<int64_t> *fail)
@@ -733,6 +773,7 @@ main(int argc, char **argv)
 				test_to_nothing(nwords, 700, order);
 			}
 		}
+		test_teams(nwords);
 		test_damage(nwords);
 		if (!small)
 		{

@@ -44,9 +44,11 @@ $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE loc
 $node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
 is(of_mirror('gpuds_indexes', 'entries'), '50000', 'the deletes are applied');
 is(of_mirror('gpuds_stat_indexes', 'loads'), '1', 'without another load');
-# A skip list keeps what it has reserved for the last batch, if that is less than three times what it needs
-cmp_ok(of_mirror('gpuds_indexes', 'bytes'), '<', $bytes, 'and memory is given back');
-cmp_ok(device_memory($node), '<', $bytes, 'by the device, too');
+# A skip list keeps what it has reserved for the last batch, if that is less than three times what it needs.
+my $method = $node->safe_psql('postgres', "SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 't_k'");
+my $most = $method eq 'gpu_skiplist' ? $bytes - 1 : $bytes / 2;
+cmp_ok(of_mirror('gpuds_indexes', 'bytes'), '<=', $most, 'and the memory is given back');
+cmp_ok(device_memory($node), '<=', $most, 'by the device, too');
 check_index($node, 't_k');
 same_answers($node, 'what is left', @queries);
 
