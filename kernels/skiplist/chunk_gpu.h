@@ -218,6 +218,13 @@ gpu_skiplist_ascending(int n)
 	return (slots & used) | (GPU_SKIPLIST_EMPTY & ~used) | ((UINT64_C(1) << n) - 1) << 48;
 }
 
+/* Of two pairs of an order word and its version, the order word that a version has. */
+GPU_FN uint64_t
+gpu_skiplist_pick(const uint64_t a[2], const uint64_t b[2], uint64_t version)
+{
+	return b[1] <= version && (a[1] > version || b[1] > a[1]) ? b[0] : a[0];
+}
+
 /* The order word that a chunk has in a version. */
 GPU_FN uint64_t
 gpu_skiplist_order(const uint64_t *chunk, uint64_t version)
@@ -227,7 +234,7 @@ gpu_skiplist_order(const uint64_t *chunk, uint64_t version)
 
 	gpu_load_pair(chunk, a);
 	gpu_load_pair(chunk + 2, b);
-	return b[1] <= version && (a[1] > version || b[1] > a[1]) ? b[0] : a[0];
+	return gpu_skiplist_pick(a, b, version);
 }
 
 /*
@@ -291,7 +298,7 @@ gpu_skiplist_down(const uint64_t *chunk, uint64_t version, const GpudsEntry &x, 
 	GPU_UNROLL
 	for (int i = 0; i < GPU_SKIPLIST_REFS + GPU_SKIPLIST_PLACES / 2; i += 2)
 		gpu_load_pair(chunk + i, word + i);
-	*order = word[3] <= version && (word[1] > version || word[3] > word[1]) ? word[2] : word[0];
+	*order = gpu_skiplist_pick(word, word + 2, version);
 	others = gpu_skiplist_used(*order) & ~(1u << gpu_skiplist_slot(*order, 0));
 	GPU_UNROLL
 	for (int i = 0; i < GPU_SKIPLIST_PLACES; i++)
