@@ -352,13 +352,6 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsParallelScanOffset(shared) ((shared)->ps_offset)
 #endif
 
-/* A table of a plan, by its number; it is open while the plan runs. */
-#if PG_VERSION_NUM >= 180000
-#define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid, false)
-#else
-#define GpudsGetRangeTableRelation(estate, relid) ExecGetRangeTableRelation(estate, relid)
-#endif
-
 /* Since 16, variables say which outer joins may have made them NULL. */
 #if PG_VERSION_NUM >= 160000
 #define GpudsCopyNulling(to, from) ((to)->varnullingrels = bms_copy((from)->varnullingrels))

@@ -91,7 +91,7 @@ collect(HeapEntries *rows, Relation heap, Relation index, Snapshot snapshot)
 	info->ii_ExclusionOps = NULL;
 	info->ii_ExclusionProcs = NULL;
 	info->ii_ExclusionStrats = NULL;
-	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
+	scan = gpuds_begin_table_scan(heap, snapshot);
 	table_index_build_scan(heap, index, info, true, false, take_row, rows, scan);
 }
 

@@ -13,6 +13,7 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "access/tableam.h"
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
@@ -102,6 +103,9 @@ extern bool gpuds_is_ours(Relation rel);
 extern bool gpuds_is_our_method(Oid method);
 extern void gpuds_check_is_index(Oid indexid);
 extern Relation gpuds_open_index(Oid indexid, Relation *heap);
+extern Relation gpuds_open_for_node(EState *estate, Index relid, Oid indexid, int eflags, Relation *index);
+extern IndexScanDesc gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys);
+extern TableScanDesc gpuds_begin_table_scan(Relation heap, Snapshot snapshot);
 
 /* privileges.c */
 extern void gpuds_check_execute(const void *expr);

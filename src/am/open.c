@@ -1,18 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * open.c
- *	  Opens an index of gpuds that the caller of an SQL function has named.
+ *	  Opens tables and indexes that are read in place of core's nodes, and begins to scan them.
+ *
+ * Core's nodes make checks when they open a table and when they begin a scan.  So what reads rows in place
+ * of such a node opens and begins here, where the same checks are made (src/README.md has them all).  Where
+ * a node has an index scan of core's making below it, core has opened both.  test/floors finds those that
+ * open or begin elsewhere.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
 #include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "executor/executor.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "am/am.h"
 
@@ -56,6 +64,10 @@ check_opened(Relation index)
 	if (RELATION_IS_OTHER_TEMP(index))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot access temporary indexes of other sessions")));
+	if (ReindexIsProcessingIndex(RelationGetRelid(index)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access index \"%s\" while it is being reindexed",
+							   RelationGetRelationName(index))));
 	if (!index->rd_index->indisvalid)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("index \"%s\" is not valid", RelationGetRelationName(index)),
@@ -89,4 +101,57 @@ gpuds_open_index(Oid indexid, Relation *heap)
 						errmsg("could not open the table of index \"%s\"", RelationGetRelationName(index))));
 	check_opened(index);
 	return index;
+}
+
+/*
+ * Opens the table of a number in a plan's range table, and an index of it, for the start of a node with these
+ * executor flags.  The plan has the table's lock, and closes the table.  The index gets the same lock, and is
+ * the caller's to close; *index is NULL if nothing will be executed.
+ *
+ * Raises an error if the table is a materialized view without data that the query would read.
+ */
+Relation
+gpuds_open_for_node(EState *estate, Index relid, Oid indexid, int eflags, Relation *index)
+{
+	Relation heap = ExecOpenScanRelation(estate, relid, eflags);
+
+	*index = NULL;
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		*index = index_open(indexid, exec_rt_fetch(relid, estate)->rellockmode);
+	return heap;
+}
+
+/* Raises an error if a query may not read the table's rows, as ExecOpenScanRelation does. */
+static void
+check_scannable(Relation heap)
+{
+	if (!RelationIsScannable(heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("materialized view \"%s\" has not been populated", RelationGetRelationName(heap)),
+				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
+}
+
+/*
+ * Begins a scan of an index that has been opened here, by nkeys keys or by probes.  The caller ends it.  The
+ * snapshot stays the caller's.  For SERIALIZABLE, core locks the whole index.
+ *
+ * Raises an error if the table is a materialized view without data, or if the index is being built anew.
+ */
+IndexScanDesc
+gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys)
+{
+	if (!IsMVCCSnapshot(snapshot))
+		elog(ERROR, "index \"%s\" is scanned in batches with a snapshot that is not an MVCC snapshot",
+			 RelationGetRelationName(index));
+	check_scannable(heap);
+	return GpudsIndexBeginscan(heap, index, snapshot, nkeys);
+}
+
+/* Begins a sequential scan of a table that has been opened here.  Raises an error as gpuds_begin_scan. */
+TableScanDesc
+gpuds_begin_table_scan(Relation heap, Snapshot snapshot)
+{
+	check_scannable(heap);
+	return table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
 }

@@ -78,8 +78,8 @@ gpuds_below_begin(PlanState *below)
 IndexScanDesc
 gpuds_below_visitor(PlanState *below)
 {
-	return GpudsIndexBeginscan(((ScanState *) below)->ss_currentRelation, parts_of(below).index,
-							   below->state->es_snapshot, 0);
+	return gpuds_begin_scan(((ScanState *) below)->ss_currentRelation, parts_of(below).index,
+							below->state->es_snapshot, 0);
 }
 
 /*

@@ -40,32 +40,10 @@ find_only_marks(const GpudsJoinState *state)
 	return gpuds_join_wants_one_match(state) && state->quals == NULL;
 }
 
-/* Opens the index; the plan holds it from its start, as core's plans do. */
+/* Where the index's entries have the inner columns, if they are not read from the heap. */
 static void
-open_index(GpudsJoinState *state)
+find_columns_of_index(GpudsJoinState *state)
 {
-	EState *estate = state->css.ss.ps.state;
-	Relation heap = GpudsGetRangeTableRelation(estate, state->inner);
-	Oid types[GPUDS_KEY_MAX_COLUMNS];
-	List *oids = list_nth(((CustomScan *) state->css.ss.ps.plan)->custom_private, JOIN_OIDS);
-
-	state->index = index_open(state->index_oid, exec_rt_fetch(state->inner, estate)->rellockmode);
-	state->layout = gpuds_index_info(state->index)->layout;
-	if (state->layout.hashed)
-		state->hashes.context = AllocSetContextCreate(estate->es_query_cxt, "gpuds hashes",
-													  ALLOCSET_SMALL_SIZES);
-	for (int i = 1; i < list_length(oids); i++)
-		types[i - 1] = list_nth_oid(oids, i);
-	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);
-	state->scan = GpudsIndexBeginscan(heap, state->index, estate->es_snapshot, 0);
-	gpuds_visible_begin(&state->visible, state->scan);
-	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
-	/* Rows that are not looked up have no predicate locks of their own. */
-	if (state->heap_free)
-		PredicateLockRelation(heap, estate->es_snapshot);
-
-	if (!state->heap_free)
-		return;
 	for (int i = 0; i < state->ninner; i++)
 	{
 		for (int c = 0; c < state->layout.ncolumns && state->columns[i] != 0; c++)
@@ -81,11 +59,53 @@ open_index(GpudsJoinState *state)
 	}
 }
 
+/* Opens table and index; the plan holds them from its start, as core's plans do. */
+static void
+open_inner(GpudsJoinState *state, int eflags)
+{
+	EState *estate = state->css.ss.ps.state;
+	Oid types[GPUDS_KEY_MAX_COLUMNS];
+	List *oids = list_nth(((CustomScan *) state->css.ss.ps.plan)->custom_private, JOIN_OIDS);
+
+	state->heap = gpuds_open_for_node(estate, state->inner, state->index_oid, eflags, &state->index);
+	if (state->index == NULL)
+		return;
+	state->layout = gpuds_index_info(state->index)->layout;
+	if (state->layout.hashed)
+		state->hashes.context = AllocSetContextCreate(estate->es_query_cxt, "gpuds hashes",
+													  ALLOCSET_SMALL_SIZES);
+	for (int i = 1; i < list_length(oids); i++)
+		types[i - 1] = list_nth_oid(oids, i);
+	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);
+	if (state->heap_free)
+		find_columns_of_index(state);
+}
+
+/* Begins the scan, if nobody has.  Only then, as in core's nodes, there are locks for SERIALIZABLE. */
+static void
+begin_scan(GpudsJoinState *state)
+{
+	EState *estate = state->css.ss.ps.state;
+	MemoryContext old;
+
+	if (state->scan)
+		return;
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	state->scan = gpuds_begin_scan(state->heap, state->index, estate->es_snapshot, 0);
+	gpuds_visible_begin(&state->visible, state->scan);
+	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
+	/* Rows that are not looked up have no predicate locks of their own. */
+	if (state->heap_free)
+		PredicateLockRelation(state->heap, estate->es_snapshot);
+	MemoryContextSwitchTo(old);
+}
+
 static TupleTableSlot *
 next(ScanState *ss)
 {
 	GpudsJoinState *state = (GpudsJoinState *) ss;
 
+	begin_scan(state);
 	for (;;)
 	{
 		switch (state->stage)
@@ -299,8 +319,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	restart(state);
 	if (is_rechecked(plan, estate))
 		begin_recheck(state);
-	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		open_index(state);
+	else
+		open_inner(state, eflags);
 }
 
 static void
@@ -310,12 +330,13 @@ end(CustomScanState *css)
 	ListCell *lc;
 
 	gpuds_join_end_sorter(state);
-	if (state->index)
+	if (state->scan)
 	{
 		gpuds_visible_end(&state->visible);
 		index_endscan(state->scan);
-		index_close(state->index, NoLock);
 	}
+	if (state->index)
+		index_close(state->index, NoLock);
 	foreach (lc, css->custom_ps)
 		ExecEndNode(lfirst(lc));
 }
@@ -370,7 +391,7 @@ shut_down(CustomScanState *css)
 {
 	GpudsJoinState *state = (GpudsJoinState *) css;
 
-	if (state->index)
+	if (state->scan)
 	{
 		const GpudsScanFigures own = gpuds_join_own_figures(state);
 

@@ -51,8 +51,8 @@ gpuds_join_own_figures(const GpudsJoinState *state)
 {
 	GpudsScanFigures figures = { 0 };
 
-	/* auto_explain may ask for those of a plan that was not executed. */
-	if (state->index)
+	/* Not every node of a plan is executed, and auto_explain may ask about a plan that was not at all. */
+	if (state->scan)
 	{
 		figures = *gpuds_scan_figures(state->scan);
 		figures.fetches = state->visible.fetches;

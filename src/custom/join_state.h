@@ -72,8 +72,9 @@ typedef struct GpudsJoinState
 	PlanState *inner_plan; /* the inner table's row: the inner columns of the scan tuple */
 	ExprState *conditions; /* that became keys */
 
-	Relation index; /* NULL: nothing will be executed, or EvalPlanQual's rows are */
-	IndexScanDesc scan;
+	Relation heap;
+	Relation index;     /* NULL: nothing will be executed, or EvalPlanQual's rows are */
+	IndexScanDesc scan; /* NULL: no row has been asked for */
 	GpudsVisible visible;
 	GpudsSideReader side;
 	bool wants_side; /* columns of the index that entries do not have */

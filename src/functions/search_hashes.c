@@ -66,7 +66,7 @@ void
 gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to)
 {
 	ScanKeyData key = make_key(target, type, array);
-	IndexScanDesc scan = GpudsIndexBeginscan(target->heap, target->index, target->snapshot, 1);
+	IndexScanDesc scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 1);
 	GpudsRecheck *recheck = gpuds_recheck_begin(target->index, &target->layout, &key, 1);
 	TupleTableSlot *slot = table_slot_create(target->heap, NULL);
 	Finding finding = { .found = found, .to = to, .tid = &slot->tts_tid };

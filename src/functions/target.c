@@ -13,7 +13,6 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/index.h"
 #include "catalog/objectaddress.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
@@ -119,22 +118,13 @@ check_privileges(Relation heap, Relation index, bool wants_ctid)
 						errhint("Query the table instead.")));
 }
 
-/* Raises an error if a query would not use the index, or not read the table. */
+/* Raises an error where core's planner would not read the table, or not use the index. */
 static void
 check_usable(Relation heap, Relation index)
 {
 	if (!RelationIsPermanent(heap) && RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot access temporary or unlogged relations during recovery")));
-	if (!RelationIsScannable(heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("materialized view \"%s\" has not been populated", RelationGetRelationName(heap)),
-				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
-	if (ReindexIsProcessingIndex(RelationGetRelid(index)))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot access index \"%s\" while it is being reindexed",
-							   RelationGetRelationName(index))));
 	if (RelationGetIndexPredicate(index) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
