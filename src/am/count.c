@@ -115,7 +115,8 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCount
 		pfree(map);
 		if (holds)
 		{
-			gpuds_scan_skip_rest(scan, counted->counted + counted->n);
+			/* For hits, what the device is not sure of is searched for. */
+			gpuds_scan_skip_rest(scan, counted->counted + (counted->hits ? 0 : counted->n));
 			if (counted->hits == NULL)
 				gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 			return true;

@@ -61,6 +61,7 @@ gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layo
 	fold->context = CurrentMemoryContext;
 	memset(&fold->others, 0, sizeof(fold->others));
 	fold->next_other = 0;
+	fold->answered = 0;
 	clear_sum(fold);
 	fold->entries = NULL;
 	fold->seen = NULL;

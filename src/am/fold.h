@@ -50,6 +50,7 @@ typedef struct GpudsFold
 	GpudsCountedSum sum; /* what the device has added up */
 	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
 	int64 next_other;
+	int64 answered; /* entries of the intervals that it has added up */
 
 	/* a piece: entries whose rows are seen, from at on not yet added up */
 	GpudsEntry *entries;

@@ -96,15 +96,16 @@ gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n, G
 	if (holds)
 	{
 		add_others(fold, &counted, &parts);
-		gpuds_scan_note_matches(fold->scan, counted.counted + counted.n, counted.counted);
+		fold->answered = counted.counted + counted.n;
+		gpuds_scan_note_matches(fold->scan, fold->answered, counted.counted);
 	}
 	gpuds_probe_free_counted(&counted);
 	return holds;
 }
 
-/* Moves behind all rows of the scan, which have been added up. */
+/* Moves behind all rows of the scan, which gpuds_fold_intervals has added up. */
 void
 gpuds_fold_skip(GpudsFold *fold)
 {
-	gpuds_scan_skip_rest(fold->scan, 0);
+	gpuds_scan_skip_rest(fold->scan, fold->answered);
 }

@@ -400,7 +400,10 @@ prepare_rows(IndexScanDesc scan, GpudsScanState *state)
 	gpuds_index_only_before_barrier(state->only);
 }
 
-/* Makes the row of the entry that the scan stands on; false: the snapshot does not see it. */
+/*
+ * Makes the row of the entry that the scan stands on; false: the snapshot does not see it.  Such an entry is
+ * counted as read, too; core counts those that it gets.
+ */
 static bool
 return_row(IndexScanDesc scan, GpudsScanState *state)
 {
@@ -411,6 +414,7 @@ return_row(IndexScanDesc scan, GpudsScanState *state)
 		gpuds_index_only_return(state->only, scan, &state->info.layout, &state->current, !is_planners(scan));
 		return true;
 	}
+	pgstat_count_index_tuples(scan->indexRelation, 1);
 	if (dead && !scan->xactStartedInRecovery)
 		kill_current(state);
 	return false;
@@ -973,8 +977,11 @@ bool
 gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
 {
 	GpudsScanState *state = scan->opaque;
+	const bool had = gpuds_probe_fresh_tids(&state->ref, &state->scan, tids, n);
 
-	return gpuds_probe_fresh_tids(&state->ref, &state->scan, tids, n);
+	if (had)
+		pgstat_count_index_tuples(scan->indexRelation, *n);
+	return had;
 }
 
 /*

@@ -231,7 +231,8 @@ create_slot(GpudsVisible *visible)
 
 /*
  * Does the heap have a row at a TID that the scan's snapshot sees?  It is in visible->slot then, until the
- * next one.  *dead: it is dead for everybody.
+ * next one.  *dead: it is dead for everybody.  The visit is not counted in core's statistics: core counts
+ * those that its own nodes make.
  *
  * An MVCC snapshot sees one row of a chain at most, so nobody asks for another.
  */
@@ -250,8 +251,17 @@ gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead)
 	*dead = false;
 	seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, visible->slot, &again, dead);
 	visible->fetches++;
+	return seen;
+}
+
+/* The same for a node or a function that takes the place of core's index scan, which counts its rows. */
+static bool
+fetch_row(GpudsVisible *visible, uint64 tid, bool *dead)
+{
+	const bool seen = gpuds_visible_in_heap(visible, tid, dead);
+
 	if (seen)
-		pgstat_count_heap_fetch(scan->indexRelation);
+		pgstat_count_heap_fetch(visible->scan->indexRelation);
 	return seen;
 }
 
@@ -359,7 +369,10 @@ gpuds_visible_read_ahead(GpudsVisible *visible, int64 place)
 	read_ahead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
 }
 
-/* As gpuds_visible_in_heap for an entry at a place in the order, which is killed if its row is dead. */
+/*
+ * As gpuds_visible_in_heap for an entry at a place in the order, which is killed if its row is dead.  Counts
+ * the row as core's index scan does.
+ */
 bool
 gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 {
@@ -367,7 +380,7 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 	bool seen;
 
 	gpuds_visible_read_ahead(visible, place);
-	seen = gpuds_visible_in_heap(visible, entry->t & ENTRY_TID_MASK, &dead);
+	seen = fetch_row(visible, entry->t & ENTRY_TID_MASK, &dead);
 	if (dead && visible->kill_mark.memtable != 0)
 	{
 		if (visible->nkilled == GPUDS_MAX_KILLED)
@@ -399,7 +412,7 @@ gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
 		bool dead;
 
 		read_ahead(visible, tids, n, i, 0);
-		seen += gpuds_visible_in_heap(visible, tids[i], &dead);
+		seen += fetch_row(visible, tids[i], &dead);
 	}
 	gpuds_visible_forget_row(visible);
 	return seen;

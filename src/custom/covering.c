@@ -205,7 +205,8 @@ gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 
 /*
  * The scan to aggregate the rows of a table by: of those by an index of gpuds that covers all of the table's
- * clauses, and that suit the caller, the cheapest one; or NULL.
+ * clauses, and that suit the caller, the cheapest one; or NULL.  It takes the place of an index-only scan,
+ * so enable_indexonlyscan = off turns it off, too.
  */
 IndexPath *
 gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel, bool (*suits)(const IndexPath *path, void *arg),
@@ -215,7 +216,7 @@ gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel, bool (*suits)(const Inde
 	Cost best_cost = 0;
 	ListCell *lc;
 
-	if (!gpuds_covering_is_table(root, rel))
+	if (!enable_indexonlyscan || !gpuds_covering_is_table(root, rel))
 		return NULL;
 	foreach (lc, rel->indexlist)
 	{

@@ -233,7 +233,8 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->exact),
 							  list_difference_ptr(conditions, plan->exact));
 	plan->keeps = is_wanted(plan, joinrel, outer->relids);
-	plan->heap_free = index_returns(index, index->rel->relid,
+	plan->heap_free = enable_indexonlyscan &&
+					  index_returns(index, index->rel->relid,
 									list_concat(wanted_above(plan, joinrel),
 												extract_actual_clauses(plan->quals, false)),
 									&columns);
