@@ -336,6 +336,9 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 /* Since 19, what a handler returns is to stay where it is for good; before, core frees it. */
 #define GPUDS_CORE_KEEPS_ROUTINES (PG_VERSION_NUM >= 190000)
 
+/* Before 16, hashes of character(n) with a nondeterministic collation depend on the blanks at the end. */
+#define GPUDS_CORE_HASHES_BLANKS (PG_VERSION_NUM < 160000)
+
 /* Parameters of amestimateparallelscan. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsEstimateParallelScanParams Relation index, int nkeys, int norderbys

@@ -96,7 +96,7 @@ extern void gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, 
 extern void gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers);
 
 /* search_hashes.c */
-extern void gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found,
-								void *to);
+extern void gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool once,
+								GpudsFound found, void *to);
 
 #endif /* GPUDS_FUNCTIONS_H */

@@ -220,7 +220,7 @@ gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound f
 
 	if (target->layout.column[0].hash)
 	{
-		gpuds_search_hashes(target, type, array, found, to);
+		gpuds_search_hashes(target, type, array, false, found, to);
 		return;
 	}
 	search.found = found;
@@ -255,7 +255,7 @@ gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *an
 
 	if (target->layout.column[0].hash)
 	{
-		gpuds_search_hashes(target, type, array, set_answer, answers);
+		gpuds_search_hashes(target, type, array, true, set_answer, answers);
 		return;
 	}
 	begin(&search, target, type, array, answers);

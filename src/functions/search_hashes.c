@@ -59,11 +59,12 @@ make_key(const GpudsTarget *target, Oid type, ArrayType *array)
 }
 
 /*
- * Calls found for each row that the snapshot sees and each element of an array that its key is equal to.
- * type is what gpuds_target_key_type says of the array's.  Memory is the current context's.
+ * Calls found for each row that the snapshot sees and each element of an array that its key is equal to;
+ * once: for one row of each element.  type is what gpuds_target_key_type says of the array's.  Memory is the current context's.
  */
 void
-gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, GpudsFound found, void *to)
+gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool once, GpudsFound found,
+					void *to)
 {
 	ScanKeyData key = make_key(target, type, array);
 	IndexScanDesc scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 1);
@@ -81,7 +82,7 @@ gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, Gpuds
 	{
 		gpuds_fetch_begin(&fetch, scan, list.tids, list.n);
 		while (gpuds_fetch_next(&fetch, slot))
-			gpuds_recheck_find(recheck, slot, find_element, &finding);
+			gpuds_recheck_find(recheck, slot, once, find_element, &finding);
 	}
 	gpuds_fetch_reset(&fetch);
 	gpuds_tids_end(&list);

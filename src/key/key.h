@@ -171,7 +171,9 @@ extern void gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool
 #define GPUDS_NPROCS 2
 
 extern uint64 gpuds_key_hash(FmgrInfo *hash, Oid collation, Datum value);
+extern FmgrInfo *gpuds_key_sound_hash(FmgrInfo *hash, Oid collation);
 extern FmgrInfo *gpuds_key_hash_for(const GpudsKeyColumn *column, Oid type);
+extern Oid gpuds_key_unsound_part(Oid type, Oid collation);
 
 /*
  * Memory for what hash functions leave behind, for values that come one after the other; zero at first.  It

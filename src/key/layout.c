@@ -311,25 +311,39 @@ describe_hash(Relation index, int i, GpudsKeyColumn *column)
 				 errdetail("Keys of type %s, or so many columns, do not fit into an index as they are.",
 						   format_type_be(column->type)),
 				 errhint("Add support function %d to the operator class.", GPUDS_LONG_HASH_PROC)));
-	column->hash = index_getprocinfo(index, i + 1, GPUDS_LONG_HASH_PROC);
 	column->family = index->rd_opfamily[i];
 	column->collation = index->rd_indcollation[i];
+	column->hash = gpuds_key_sound_hash(index_getprocinfo(index, i + 1, GPUDS_LONG_HASH_PROC),
+										column->collation);
 }
 
-/* An array or a range has a hash only if its elements have. */
+/* An array, a range or a row has a hash only if its elements have, and only a good one if they have. */
 static void
 check_elements(Relation index, int i)
 {
+	const Oid input = index->rd_opcintype[i];
 	const Oid type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
+	Oid part;
 
-	if (IsPolymorphicType(index->rd_opcintype[i]) &&
-		!OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc))
+	if (!IsPolymorphicType(input) && input != RECORDOID)
+		return;
+	if (!OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("column \"%s\" of index \"%s\" has type %s, whose elements have no hash function",
 						column_name(index, i), RelationGetRelationName(index), format_type_be(type)),
 				 errhint(
 					 "Leave the column out, or create a hash operator class for the type of the elements.")));
+	part = gpuds_key_unsound_part(type, index->rd_indcollation[i]);
+	if (OidIsValid(part))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("column \"%s\" of index \"%s\" has type %s, which has different hashes of equal values",
+					column_name(index, i), RelationGetRelationName(index), format_type_be(type)),
+			 errdetail("Its elements are of type %s and have a nondeterministic collation.",
+					   format_type_be(part)),
+			 errhint("Leave the column out, or give it elements of type text.")));
 }
 
 /* A column of the key, and what it is over. */
