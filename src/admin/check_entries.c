@@ -59,7 +59,7 @@ typedef struct EntriesCheck
 	ExprState *predicate;
 
 	int nsuspects;
-	GpudsEntry suspects[MAX_SUSPECTS];
+	GpudsEntry suspects[MAX_SUSPECTS]; /* tried when they are as many */
 } EntriesCheck;
 
 /*
@@ -118,7 +118,7 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 static bool
 row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
 {
-	Datum values[INDEX_MAX_KEYS];
+	Datum values[INDEX_MAX_KEYS]; /* of the index's columns */
 	bool isnull[INDEX_MAX_KEYS];
 	ItemPointerData tid;
 	GpudsEntry own;

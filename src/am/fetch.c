@@ -194,6 +194,7 @@ search_page(GpudsFetch *fetch)
 		ItemPointerSet(&tid, block, offset_of(fetch->tids[i]));
 		if (!heap_hot_search_buffer(&tid, heap, page->buffer, fetch->scan->xs_snapshot, &tuple, NULL, true))
 			continue;
+		/* TIDs of a list differ, and so do the rows of their chains: there are no more than a page has. */
 		Assert(fetch->nrows < MaxHeapTuplesPerPage);
 		fetch->rows[fetch->nrows++] = ItemPointerGetOffsetNumber(&tid);
 	}

@@ -57,6 +57,7 @@ gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layo
 	fold->has_side = false;
 	for (int i = 0; i < nmeasures; i++)
 		fold->has_side |= is_of_side(fold, i);
+	/* A query may have any number of measures; a device's answers have room for some (GpudsCountedSum). */
 	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES && !fold->has_side;
 	fold->context = CurrentMemoryContext;
 	memset(&fold->others, 0, sizeof(fold->others));

@@ -296,7 +296,7 @@ append_buffer(GpudsInsertBuffer *buffer, bool last)
 		empty_buffer(buffer);
 }
 
-/* Buffers of a scope that may be appended together. */
+/* Buffers of a scope that may be appended together; append_scope appends a full one before it goes on. */
 typedef struct BufferGroup
 {
 	GpudsInsertBuffer *buffer[GPUDS_GROUP_INDEXES];

@@ -64,7 +64,7 @@ static void
 open_inner(GpudsJoinState *state, int eflags)
 {
 	EState *estate = state->css.ss.ps.state;
-	Oid types[GPUDS_KEY_MAX_COLUMNS];
+	Oid types[GPUDS_KEY_MAX_COLUMNS]; /* a key for each column of the index, at most (join_path.c) */
 	List *oids = list_nth(((CustomScan *) state->css.ss.ps.plan)->custom_private, JOIN_OIDS);
 
 	state->heap = gpuds_open_for_node(estate, state->inner, state->index_oid, eflags, &state->index);
@@ -258,7 +258,7 @@ begin_recheck(GpudsJoinState *state)
 static void
 find_key_columns(GpudsJoinState *state, const List *keys)
 {
-	AttrNumber columns[GPUDS_KEY_MAX_COLUMNS];
+	AttrNumber columns[GPUDS_KEY_MAX_COLUMNS]; /* as many as keys, as in open_index */
 	int last = 0;
 	ListCell *lc;
 

@@ -55,7 +55,8 @@ evaluate_keys(GpudsJoinState *state, TupleTableSlot *slot, Datum *values, bool *
 static bool
 make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntry *probe)
 {
-	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	Datum values
+		[GPUDS_KEY_MAX_COLUMNS]; /* of keys, of which there is one for each column of the index at most */
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 	MemoryContext old;
 	bool known;

@@ -34,8 +34,12 @@ extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkn
 /* wal.c */
 typedef struct GpudsDelta
 {
-	int length;             /* of what is used */
-	char data[BLCKSZ + 64]; /* a page's worth and three fragment heads */
+	int length; /* of what is used */
+	/*
+	 * A page's worth and three fragment heads.  An append adds three fragments at most.  Dead marks (mark.c)
+	 * add five bytes for each record of a page, of which each has 16 at least.
+	 */
+	char data[BLCKSZ + 64];
 } GpudsDelta;
 
 extern void gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length);

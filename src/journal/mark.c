@@ -48,8 +48,8 @@ typedef struct BulkDelete
 	int npages;
 	int nrecords;
 	int64 nkeys;
-	BatchPage pages[BATCH_PAGES];
-	uint64 *keys; /* of live records: TID << 16 | place */
+	BatchPage pages[BATCH_PAGES]; /* a full batch is finished before the next page is taken */
+	uint64 *keys;                 /* of live records: TID << 16 | place */
 	uint64 *scratch;
 	char *records;       /* copies of all records, in place order */
 	bool *dead;          /* by place */

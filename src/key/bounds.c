@@ -56,7 +56,7 @@ stay_unsorted(const GpudsKeyLayout *layout, const GpudsCodeSet *sets)
 void
 gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
 {
-	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS];
+	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS]; /* one for each column, which all keys on it narrow */
 	GpudsKeyProduct product;
 	int64 n;
 

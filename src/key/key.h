@@ -92,7 +92,7 @@ typedef struct GpudsKeyLayout
 	bool ordered;   /* codes have the order of values; else equality is all that there is */
 	bool hashed;    /* there are columns whose codes are hashes */
 	int side_bytes; /* of side values, rounded up to 8; 0: there are no side columns */
-	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS];
+	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS]; /* gpuds_key_layout refuses an index that has more */
 } GpudsKeyLayout;
 
 /* Words that codes and NULL bits of so many bits take, beside the spill. */
@@ -271,7 +271,7 @@ gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry 
 typedef struct GpudsKeyProbe
 {
 	const GpudsKeyLayout *layout;
-	int ncolumns;
+	int ncolumns;                          /* of the index's, so GPUDS_KEY_MAX_COLUMNS at most */
 	uint8 kind[GPUDS_KEY_MAX_COLUMNS];     /* GpudsKeyKind of the values */
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
 	GpudsEntry rest;                       /* ones in the bits of other columns, and in the TID's */

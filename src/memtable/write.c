@@ -101,6 +101,7 @@ set_full(GpudsMemtable *memtable, bool overflow)
 		pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
 }
 
+/* Callers append to one file, or to those of a group, of which there are no more (append_group.c). */
 void
 gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int64 n)
 {

@@ -320,7 +320,7 @@ extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, u
 typedef struct GpudsCountedSum
 {
 	int64 rows;
-	Measured measured[GPUDS_MEASURES];
+	Measured measured[GPUDS_MEASURES]; /* a fold of more measures does not ask a device (am/fold.c) */
 } GpudsCountedSum;
 
 /* What has been counted of a scan; in the memory context that was current when it began. */

@@ -163,7 +163,7 @@ gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relat
 				const GpudsKeyLayout *layout)
 {
 	SidePage page = { .heap = heap, .index = index, .layout = layout, .block = block };
-	uint8 values[MaxHeapTuplesPerPage * GPUDS_SIDE_BYTES];
+	uint8 values[MaxHeapTuplesPerPage * GPUDS_SIDE_BYTES]; /* a store has room for no more rows (store.c) */
 	GpudsSideFill answer;
 	Buffer buffer;
 	int per_page;
