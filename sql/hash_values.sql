@@ -146,5 +146,28 @@ SELECT * FROM comparisons('SELECT count(i) FROM h WHERE s ~== ANY ((SELECT few F
 SELECT * FROM comparisons('SELECT cardinality(array_positions(gpuds_contains(''h_unordered'', few), true)) FROM words', 40000);
 RESET enable_seqscan;
 
+-- The check finds a hash function that does not agree with equality.
+CREATE OPERATOR CLASS odd_ops FOR TYPE text USING gpu_hash AS OPERATOR 1 ===, FUNCTION 2 hashtextextended(text, bigint);
+CREATE TABLE odd (i int, s text);
+INSERT INTO odd SELECT i, 'word ' || i FROM generate_series(1, 100) i;
+INSERT INTO odd VALUES (101, 'word 7'), (102, NULL), (103, NULL);
+CREATE INDEX odd_s ON odd USING gpu_hash (i, s odd_ops);
+SELECT gpuds_index_check('odd_s', true);
+INSERT INTO odd VALUES (104, 'WORD 55');
+SELECT gpuds_index_check('odd_s', true);
+SELECT gpuds_index_check('odd_s', false);
+CREATE FUNCTION bytes_hash(text, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT AS 'SELECT hashtextextended($1 COLLATE "C", $2)';
+CREATE OPERATOR CLASS bytes_ops FOR TYPE text USING gpu_hash AS OPERATOR 1 =, FUNCTION 2 bytes_hash(text, bigint);
+CREATE INDEX odd_bytes ON odd USING gpu_hash (s bytes_ops);
+CREATE INDEX odd_nocase ON odd USING gpu_hash ((s COLLATE no_case) bytes_ops);
+SELECT gpuds_index_check('odd_bytes', true);
+SELECT gpuds_index_check('odd_nocase', true);
+SELECT gpuds_index_check('h_ordered', true), gpuds_index_check('h_unordered', true), gpuds_index_check('ci_a', true), gpuds_index_check('parts_t', true);
+CREATE TABLE mixed (n numeric, j jsonb, a numeric[], r numrange);
+INSERT INTO mixed SELECT i / 1.0, to_jsonb(i), ARRAY[i / 1.00], numrange(i, i + 1) FROM generate_series(1, 200) i;
+INSERT INTO mixed SELECT i, to_jsonb(i * 1.0), ARRAY[i], numrange(i * 1.00, i + 1.0) FROM generate_series(1, 200) i;
+CREATE INDEX mixed_all ON mixed USING gpu_hash (n, j, a, r);
+SELECT gpuds_index_check('mixed_all', true);
+
 SET client_min_messages = warning;
 DROP SCHEMA test_hash_values CASCADE;

@@ -333,6 +333,13 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks)
 #endif
 
+/* Since 19, a tuple descriptor is finished when all its columns are set. */
+#if PG_VERSION_NUM >= 190000
+#define GpudsTupleDescFinalize(desc) TupleDescFinalize(desc)
+#else
+#define GpudsTupleDescFinalize(desc) ((void) (desc))
+#endif
+
 /* Since 19, what a handler returns is to stay where it is for good; before, core frees it. */
 #define GPUDS_CORE_KEEPS_ROUTINES (PG_VERSION_NUM >= 190000)
 

@@ -9,6 +9,8 @@
 #ifndef GPUDS_ADMIN_H
 #define GPUDS_ADMIN_H
 
+#include "access/tableam.h"
+
 #include "am/am.h"
 #include "gpuds.h"
 #include "journal/journal.h"
@@ -28,10 +30,15 @@ extern void gpuds_check_journal(Relation index, const GpudsKeyLayout *layout);
 extern void gpuds_check_mirror(Relation heap, const GpudsMirrorSource *source);
 
 /* check_heap.c */
+extern void gpuds_check_scan(Relation heap, Relation index, Snapshot snapshot, IndexBuildCallback take,
+							 void *arg);
 extern void gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
 
 /* check_entries.c */
 extern void gpuds_check_entries(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
+
+/* check_hashes.c */
+extern void gpuds_check_hashes(Relation heap, const GpudsMirrorSource *source, Snapshot snapshot);
 
 /*
  * The entries that a journal holds, ascending (entries.c).

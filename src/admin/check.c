@@ -62,6 +62,7 @@ check(Relation heap, Relation index, bool heapallindexed)
 	{
 		gpuds_check_heap(heap, &source, snapshot);
 		gpuds_check_entries(heap, &source, snapshot);
+		gpuds_check_hashes(heap, &source, snapshot);
 		UnregisterSnapshot(snapshot);
 	}
 }
@@ -69,9 +70,9 @@ check(Relation heap, Relation index, bool heapallindexed)
 /*
  * gpuds_index_check(index regclass, heapallindexed boolean)
  *
- * Checks the journal's pages, the mirror against the journal and, if
- * heapallindexed, that every row visible now has its entry, and every entry a row
- * with its key, or none.  Raises ERRCODE_INDEX_CORRUPTED for the first violation.
+ * Checks the journal's pages, the mirror against the journal and, if heapallindexed, that every row visible
+ * now has its entry, every entry a row with its key, or none, and that equal values have equal hashes.
+ * Raises ERRCODE_INDEX_CORRUPTED for the first violation.
  *
  * Takes AccessShareLock on table and index: reading and writing go on, also
  * VACUUM, and it works on a standby.  The owner's functions in the index's

@@ -75,9 +75,9 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool aliv
 		check_side_values(rows, index, tid, values, isnull);
 }
 
-/* Collects the entries of all rows that the snapshot sees. */
-static void
-collect(HeapEntries *rows, Relation heap, Relation index, Snapshot snapshot)
+/* Calls take with what the index would have of each row that the snapshot sees. */
+void
+gpuds_check_scan(Relation heap, Relation index, Snapshot snapshot, IndexBuildCallback take, void *arg)
 {
 	IndexInfo *info = BuildIndexInfo(index);
 	TableScanDesc scan;
@@ -92,7 +92,7 @@ collect(HeapEntries *rows, Relation heap, Relation index, Snapshot snapshot)
 	info->ii_ExclusionProcs = NULL;
 	info->ii_ExclusionStrats = NULL;
 	scan = gpuds_begin_table_scan(heap, snapshot);
-	table_index_build_scan(heap, index, info, true, false, take_row, rows, scan);
+	table_index_build_scan(heap, index, info, true, false, take, arg, scan);
 }
 
 /* The journal's entries, with the one that the stream has come to. */
@@ -169,7 +169,7 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 	rows.layout = source->layout;
 	rows.stored = source->layout->side_bytes > 0 && gpuds_side_file(source->index, &rows.file);
 	rows.sorter = gpuds_sorter_begin(source->layout->nwords, maintenance_work_mem);
-	collect(&rows, heap, source->index, snapshot);
+	gpuds_check_scan(heap, source->index, snapshot, take_row, &rows);
 
 	memset(&journal, 0, sizeof(journal));
 	journal.index = source->index;

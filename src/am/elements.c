@@ -107,31 +107,41 @@ compare_elements(const Element *a, const Element *b, GpudsElements *elements)
 #include "lib/sort_template.h"
 
 /*
- * A btree operator family with an equality that has the functions for its types: they order two
- * elements, and a value and an element.  False: there is none, or it could not compare these elements.
+ * The btree operator family that orders values as an equality calls them equal; InvalidOid: there is none, or
+ * it could not compare these values.  type: as the operator has it; value_type: what the values really are,
+ * where that is polymorphic.  Several families may have the equality, such as text_ops and text_pattern_ops
+ * that of text, and only the type's default one orders by the collation.
  */
+Oid
+gpuds_elements_family(Oid equal, Oid type, Oid value_type)
+{
+	const TypeCacheEntry *entry = lookup_type_cache(IsPolymorphicType(type) ? value_type : type,
+													TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC);
+	List *families = get_mergejoin_opfamilies(equal);
+
+	/* The order of arrays is one only if that of their elements is, and so on; of rows nobody knows. */
+	if (families == NIL || type == RECORDOID || (IsPolymorphicType(type) && !OidIsValid(entry->cmp_proc)))
+		return InvalidOid;
+	return list_member_oid(families, entry->btree_opf) ? entry->btree_opf : linitial_oid(families);
+}
+
+/* Finds what orders two elements, and a value and an element; false: nothing does. */
 static bool
 find_order(GpudsElements *elements, Oid equal, Oid type, Oid element_type)
 {
-	const Oid column = elements->column->type;
-	ListCell *cell;
+	const Oid family = gpuds_elements_family(equal, type, element_type);
+	Oid order;
+	Oid to_value;
 
-	/* The order of arrays is one only if that of their elements is, and so on; of rows nobody knows. */
-	if (type == RECORDOID || (IsPolymorphicType(type) &&
-							  !OidIsValid(lookup_type_cache(element_type, TYPECACHE_CMP_PROC)->cmp_proc)))
+	if (!OidIsValid(family))
 		return false;
-	foreach (cell, get_mergejoin_opfamilies(equal))
-	{
-		const Oid order = get_opfamily_proc(lfirst_oid(cell), type, type, BTORDER_PROC);
-		const Oid to_value = get_opfamily_proc(lfirst_oid(cell), column, type, BTORDER_PROC);
-
-		if (!OidIsValid(order) || !OidIsValid(to_value))
-			continue;
-		fmgr_info(order, &elements->order);
-		fmgr_info(to_value, &elements->to_value);
-		return true;
-	}
-	return false;
+	order = get_opfamily_proc(family, type, type, BTORDER_PROC);
+	to_value = get_opfamily_proc(family, elements->column->type, type, BTORDER_PROC);
+	if (!OidIsValid(order) || !OidIsValid(to_value))
+		return false;
+	fmgr_info(order, &elements->order);
+	fmgr_info(to_value, &elements->to_value);
+	return true;
 }
 
 /* Finds the functions that compare elements, which are of a type as operators know it. */

@@ -24,6 +24,7 @@ typedef struct GpudsElements GpudsElements;
 /* Is given the number of an element, from 0 on. */
 typedef void (*GpudsElementFound)(void *to, int64 number);
 
+extern Oid gpuds_elements_family(Oid equal, Oid type, Oid value_type);
 extern GpudsElements *gpuds_elements_read(const GpudsKeyColumn *column, ScanKeyData *key);
 extern bool gpuds_elements_have(GpudsElements *elements, Datum value);
 extern void gpuds_elements_find(GpudsElements *elements, Datum value, bool once, GpudsElementFound found,

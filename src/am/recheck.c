@@ -174,7 +174,7 @@ gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once, Gpuds
 	ResetPerTupleExprContext(recheck->estate);
 }
 
-/* gpuds_recheck_row of the row at a TID that the snapshot, an MVCC snapshot, sees; false also if it sees none. */
+/* gpuds_recheck_row of what the snapshot, an MVCC snapshot, sees at a TID; false also if that is nothing. */
 bool
 gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
 {

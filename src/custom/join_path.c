@@ -111,8 +111,8 @@ key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int co
 }
 
 /*
- * The first of some conditions that makes a key for a column; adds it to the plan.  So a plan has one key for a
- * column, however many conditions there are; the others are quals.
+ * The first of some conditions that makes a key for a column; adds it to the plan.  So a plan has one key
+ * for a column, however many conditions there are; the others are quals.
  */
 static bool
 add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids outer)

@@ -60,7 +60,8 @@ make_key(const GpudsTarget *target, Oid type, ArrayType *array)
 
 /*
  * Calls found for each row that the snapshot sees and each element of an array that its key is equal to;
- * once: for one row of each element.  type is what gpuds_target_key_type says of the array's.  Memory is the current context's.
+ * once: for one row of each element.  type is what gpuds_target_key_type says of the array's.  Memory is the
+ * current context's.
  */
 void
 gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool once, GpudsFound found,

@@ -7,9 +7,10 @@
  * with a seed.  Only the second is ever called: if one or the other were, a function that is added to a
  * family would change the codes of indexes that are there.
  *
- * Equal values must have equal hashes.  Two functions of PostgreSQL's have not, where a collation calls strings
- * equal that differ (a nondeterministic one): hashbpcharextended before PostgreSQL 16 looks at the blanks at
- * the end, and hashnameextended does not look at the collation.  So others stand in for them there.
+ * Equal values must have equal hashes.  Two functions of PostgreSQL's have not, where a collation calls
+ * strings equal that differ (a nondeterministic one): hashbpcharextended before PostgreSQL 16 looks at the
+ * blanks at the end, and hashnameextended does not look at the collation.  So others stand in for them
+ * there.
  *
  *-------------------------------------------------------------------------
  */
