@@ -26,20 +26,34 @@
 
 /* numbers count from 1 */
 static const char *const point_names[] = {
-	"insert-buffered-flush", "bulk-delete-tombstoned",
-	"bulk-delete-done",      "compact-sealed",
-	"compact-written",       "compact-switched",
-	"catch-up-read",         "load-base-read",
-	"scan-probed",           "scan-before-probe",
-	"device-waiting",        "check-entries-read",
-	"journal-scan-lanes",    "load-begun",
-	"mirror-acquired",       "compact-begun",
-	"check-lanes-read",      "memtable-joining",
-	"memtable-collected",    "drain-apply",
-	"drain-applied",         "append-paged",
+	"insert-buffered-flush",
+	"bulk-delete-tombstoned",
+	"bulk-delete-done",
+	"compact-sealed",
+	"compact-written",
+	"compact-switched",
+	"catch-up-read",
+	"load-base-read",
+	"scan-probed",
+	"scan-before-probe",
+	"device-waiting",
+	"check-entries-read",
+	"journal-scan-lanes",
+	"load-begun",
+	"mirror-acquired",
+	"compact-begun",
+	"check-lanes-read",
+	"memtable-joining",
+	"memtable-collected",
+	"drain-apply",
+	"drain-applied",
+	"append-paged",
+	"epoch-due",
 };
 
 bool gpuds_without_memtables = false;
+
+static bool disk_full = false;
 
 static char *wait_at = NULL;
 static uint32 wait_mask = 0; /* bit n: wait at point n */
@@ -103,7 +117,7 @@ wait_at_assign(const char *newval, void *extra)
 		wait_mask = 0;
 }
 
-/* Defines gpuds.wait_at and gpuds.test_without_memtables; to be called once, when the library is loaded. */
+/* Defines the settings of this file; to be called once, when the library is loaded. */
 void
 gpuds_injection_define_guc(void)
 {
@@ -113,6 +127,18 @@ gpuds_injection_define_guc(void)
 	DefineCustomBoolVariable("gpuds.test_without_memtables", "Makes the session do without memtables.", NULL,
 							 &gpuds_without_memtables, false, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL,
 							 NULL);
+	DefineCustomBoolVariable("gpuds.test_disk_full", "Makes indexes not grow, as on a full disk.",
+							 "For appends, VACUUM and free space maps.", &disk_full, false, PGC_USERSET,
+							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+}
+
+/* Where a file is about to be made longer. */
+void
+gpuds_injection_extend(Relation index)
+{
+	if (disk_full)
+		ereport(ERROR, (errcode(ERRCODE_DISK_FULL), errmsg("could not extend index \"%s\": the test says so",
+														   RelationGetRelationName(index))));
 }
 
 /*

@@ -52,7 +52,7 @@ typedef enum GpudsEntriesResult
 {
 	GPUDS_ENTRIES_NEXT,
 	GPUDS_ENTRIES_END,
-	GPUDS_ENTRIES_STALE /* a compaction came: start again */
+	GPUDS_ENTRIES_STALE /* a compaction came, or the epoch was raised: start again */
 } GpudsEntriesResult;
 
 extern GpudsEntries *gpuds_entries_open(Relation index, const GpudsJournalPos *end);

@@ -17,7 +17,8 @@
  *
  * Other sessions go on meanwhile.  A row that the snapshot sees stays.  Any other row may
  * be removed by VACUUM after its entry was read, and a row with another key may get its
- * TID.  The entry's tombstone was in the journal before that.  So an entry that disagrees
+ * TID.  The entry's tombstone was in the journal before that, or the epoch was raised, and the check starts
+ * again.  So an entry that disagrees
  * is only suspect at first.  If no tombstone of it was appended between reading it and a
  * moment after looking at the table, it was there all the time, and is wrong.
  *

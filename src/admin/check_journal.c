@@ -337,6 +337,10 @@ check_meta(JournalCheck *check)
 	if (meta->sweep_due > 1)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The metapage's mark for a sweep is %u.",
 						meta->sweep_due);
+	if (meta->epoch_due > 1 || meta->spare[0] != 0 || meta->spare[1] != 0 || meta->spare[2] != 0)
+		gpuds_corrupted(check->index, GPUDS_META_BLKNO,
+						"The metapage's mark for an epoch is %u, or spare fields are not zero.",
+						meta->epoch_due);
 	if (meta->generation == 0)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The generation is 0.");
 }

@@ -74,10 +74,11 @@ gpuds_entries_open(Relation index, const GpudsJournalPos *end)
 	else
 		gpuds_journal_end(index, meta, &stream->end);
 
+	gpuds_journal_start(meta, &stream->start);
+	/* Records have been marked since whose tombstones nobody finds. */
+	stream->stale = stream->end.epoch != meta->epoch;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		stream->start.count[lane] = meta->lane[lane].first;
-		stream->start.block[lane] = meta->lane[lane].head;
 		/* The base is ahead of the position. */
 		if (stream->end.count[lane] < meta->lane[lane].first)
 			stream->stale = true;

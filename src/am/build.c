@@ -41,7 +41,7 @@ write_base(Relation index, GpudsCollector *own)
 	int64 done = 0;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, own->spilled + own->n);
-	writer = gpuds_base_begin(index, nwords, 1, false);
+	writer = gpuds_base_begin(index, nwords, 1, false, NULL);
 	if (own->spilled == 0)
 		gpuds_base_add(writer, own->entries, own->n);
 	else

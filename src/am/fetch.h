@@ -11,9 +11,9 @@
  *
  *			A HOT update changes no column that an index has anything of, and any other update gives the new
  *			version a TID and entries of its own.  So all rows of one chain have the same key.  A TID is given
- *			away only when VACUUM has appended the tombstone of its entry.  If that was before the
- *			barrier, the scan does not find the entry.  If it was later, the row that has the TID now is
- *			so new that the snapshot does not see it, and the row before was not seen either, else
+ *			away only when VACUUM has appended the tombstone of its entry, or raised the epoch.  If that was
+ *			before the barrier, the scan does not find the entry.  If it was later, the row that has the TID
+ *			now is so new that the snapshot does not see it, and the row before was not seen either, else
  *			VACUUM would have left it.  Where snapshots expire (old_snapshot_threshold), VACUUM may not
  *			have; scan.c looks for that when entries are read.
  *

@@ -251,7 +251,7 @@ open_file(const GpudsInsertBuffer *buffer)
 static void
 append(Relation index, int nwords, const GpudsEntry *entries, int n)
 {
-	gpuds_journal_append(index, nwords, entries, n, 0);
+	gpuds_journal_append(index, nwords, entries, n);
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 
@@ -269,7 +269,7 @@ append_to(Relation index, GpudsInsertBuffer *buffer)
 	if (buffer->n == 0)
 		return;
 	gpuds_injection_point("insert-buffered-flush");
-	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n, 0);
+	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n);
 	empty_buffer(buffer);
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }

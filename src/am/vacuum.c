@@ -13,7 +13,7 @@
 
 /*
  * ambulkdelete.  When it returns, the tombstones of everything removed are in
- * the journal: no scan that starts later meets a TID that the heap reuses.
+ * the journal, or all positions are stale: no scan that starts later meets a TID that the heap reuses.
  */
 IndexBulkDeleteResult *
 gpuds_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,

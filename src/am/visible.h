@@ -7,7 +7,8 @@
  * for an entry whose row was dead when the scan began: VACUUM removes the row between probe and
  * look at the map, and calls the page all-visible thereafter.  nbtree keeps VACUUM waiting for the
  * scan's pin on a leaf.  Here nobody waits.  VACUUM counts: the counter of bulk deletes moves
- * when the row's tombstone has been appended and before the page can become all-visible.
+ * when the row's tombstone has been appended, or the epoch raised, and before the page can become
+ * all-visible.
  * A scan reads the counter before its barrier, looks at the map itself, and reads the counter
  * again:
  *

@@ -29,7 +29,7 @@
  * somebody else was faster.
  */
 static Buffer
-create_lane(Relation index, int lane)
+create_lane(Relation index, int lane, GpudsReserve *reserve)
 {
 	Buffer metabuf = ReadBuffer(index, GPUDS_META_BLKNO);
 	Buffer buffer = InvalidBuffer;
@@ -41,7 +41,7 @@ create_lane(Relation index, int lane)
 	{
 		GenericXLogState *state;
 
-		buffer = gpuds_page_new(index);
+		buffer = gpuds_page_new(index, reserve);
 		state = GenericXLogStart(index);
 		meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, metabuf, 0));
 		gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), GPUDS_PAGE_LANE,
@@ -58,10 +58,10 @@ create_lane(Relation index, int lane)
  * Locks the tail page of a lane and returns its buffer.  Looks where this
  * backend last saw it, then at the metapage's hint, then at the lane's head,
  * and walks from there.  Makes the lane if it is empty and create is set, else
- * returns InvalidBuffer.  nwords 0: not known, not checked.
+ * returns InvalidBuffer.  nwords 0: not known, not checked.  reserve: as of gpuds_page_new.
  */
 static Buffer
-lock_tail(Relation index, int nwords, int lane, int mode, bool create)
+lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsReserve *reserve)
 {
 	GpudsTails *tails = gpuds_tails_of(index);
 	BlockNumber blkno = tails->tail[lane];
@@ -89,7 +89,7 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create)
 			{
 				if (!create)
 					return InvalidBuffer;
-				buffer = create_lane(index, lane);
+				buffer = create_lane(index, lane, reserve);
 				if (buffer == InvalidBuffer)
 					continue;
 				tails->tail[lane] = BufferGetBlockNumber(buffer);
@@ -188,7 +188,8 @@ remember(Relation index, int nwords, int lane, const char *records, int64 n, uin
  * and afterwards.  *number: that of the first record.  Returns how many were appended.
  */
 static int64
-append_pages(Relation index, int nwords, int lane, const char *records, int64 n, Buffer *tail, uint64 *number)
+append_pages(Relation index, int nwords, int lane, const char *records, int64 n, GpudsReserve *reserve,
+			 Buffer *tail, uint64 *number)
 {
 	const int size = GpudsRecordSize(nwords);
 	const int capacity = GpudsPageCapacity(nwords);
@@ -207,7 +208,7 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 
 		nfresh = Min(pages, GPUDS_MAX_NEW_PAGES);
 		for (int i = 0; i < nfresh; i++)
-			fresh[i] = gpuds_page_new(index);
+			fresh[i] = gpuds_page_new(index, reserve);
 	}
 
 	*number = opaque->first + GpudsPageCount(page, nwords);
@@ -252,24 +253,65 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 	return before - n;
 }
 
+/* Pages that n records need of a lane whose tail, locked, that is; InvalidBuffer: it has none. */
+static int64
+pages_needed(int nwords, int64 n, Buffer tail)
+{
+	const int capacity = GpudsPageCapacity(nwords);
+
+	if (tail != InvalidBuffer)
+		n -= Min(n, capacity - GpudsPageCount(BufferGetPage(tail), nwords));
+	return (n + capacity - 1) / capacity;
+}
+
+/*
+ * Locks the tail of a lane, which is made if need be, for an append of n records.  With a reserve (not NULL),
+ * that has the pages that the append needs, whoever else appends; InvalidBuffer: there is no space for them.
+ */
+static Buffer
+lock_tail_for(Relation index, int nwords, int lane, int64 n, GpudsReserve *reserve)
+{
+	for (;;)
+	{
+		Buffer tail = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, reserve == NULL, NULL);
+		int64 need;
+
+		if (reserve == NULL)
+			return tail;
+		need = pages_needed(nwords, n, tail);
+		if (need <= reserve->n)
+			return tail != InvalidBuffer
+					   ? tail
+					   : lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true, reserve);
+		if (tail != InvalidBuffer)
+			UnlockReleaseBuffer(tail);
+		if (!gpuds_reserve_pages(index, reserve, need))
+			return InvalidBuffer;
+	}
+}
+
 /*
  * Appends n finished records to one lane.  What is in pages is put into the memtable
  * before anything that may raise an error: other records of the lane may already have
- * been, and a mirror's position is one number.
+ * been, and a mirror's position is one number.  False: the reserve (NULL: there is none) has not the pages
+ * that it takes, and nothing was appended.
  */
-static void
-append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
+static bool
+append_lane(Relation index, int nwords, int lane, const char *records, int64 n, GpudsReserve *reserve)
 {
 	const int size = GpudsRecordSize(nwords);
 	const uint64 step = (uint64) TAIL_HINT_PAGES * GpudsPageCapacity(nwords);
-	Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true);
-	uint64 before = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
+	Buffer buffer = lock_tail_for(index, nwords, lane, n, reserve);
+	uint64 before;
 	uint64 after;
 	BlockNumber block;
 	uint64 number;
 	int64 done;
 
-	while ((done = append_pages(index, nwords, lane, records, n, &buffer, &number)) < n)
+	if (buffer == InvalidBuffer)
+		return false;
+	before = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
+	while ((done = append_pages(index, nwords, lane, records, n, reserve, &buffer, &number)) < n)
 	{
 		remember(index, nwords, lane, records, done, number, BufferGetBlockNumber(buffer));
 		records += done * size;
@@ -285,11 +327,12 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n)
 	gpuds_tails_of(index)->tail[lane] = block;
 	if (before / step != after / step)
 		renew_tail_hint(index, lane, block);
+	return true;
 }
 
-/* gpuds_journal_append's work on pages and in the memtable. */
-static void
-append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
+/* An append's work on pages and in the memtable.  False: not all was appended, as of append_lane. */
+static bool
+append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags, GpudsReserve *reserve)
 {
 	const int size = GpudsRecordSize(nwords);
 	union
@@ -298,18 +341,18 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 		uint64 align;
 	} small;
 	char *records = small.bytes;
+	bool done = true;
 
 	if (n == 1)
 	{
 		gpuds_record_form((GpudsRecord *) records, entries, nwords, flags);
-		append_lane(index, nwords, GpudsEntryLane(entries), records, 1);
-		return;
+		return append_lane(index, nwords, GpudsEntryLane(entries), records, 1, reserve);
 	}
 
 	if (n > APPEND_SMALL)
 		records = palloc(Min(n, APPEND_CHUNK) * size);
 
-	while (n > 0)
+	while (done && n > 0)
 	{
 		int chunk = Min(n, APPEND_CHUNK);
 		int count[GPUDS_LANES] = { 0 };
@@ -332,12 +375,13 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 		}
 
 		/* backends that append much at a time start with different lanes */
-		for (int i = 0; i < GPUDS_LANES; i++)
+		for (int i = 0; done && i < GPUDS_LANES; i++)
 		{
 			int lane = (i + MyProcPid) % GPUDS_LANES;
 
 			if (count[lane] > 0)
-				append_lane(index, nwords, lane, records + (Size) start[lane] * size, count[lane]);
+				done = append_lane(index, nwords, lane, records + (Size) start[lane] * size, count[lane],
+								   reserve);
 		}
 		entries += chunk;
 		n -= chunk;
@@ -345,24 +389,45 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 
 	if (records != small.bytes)
 		pfree(records);
+	return done;
+}
+
+static bool
+append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags, GpudsReserve *reserve)
+{
+	bool done;
+
+	if (n <= 0)
+		return true;
+	if (!RelationUsesLocalBuffers(index))
+		gpuds_memtable_begin(&RelationLocator(index), 1, n);
+	done = append_all(index, nwords, entries, n, flags, reserve);
+	gpuds_journal_count_change(index);
+	gpuds_memtable_end();
+	return done;
 }
 
 /*
- * Appends entries, in any order, as records with the given flags.  Several
+ * Appends entries, in any order, as inserts.  Several
  * entries of one TID keep their order.  When it returns everything is in WAL
  * (not flushed) and the change counter has moved.  Locks one lane's tail at a
  * time; an error may leave part of the entries appended.
  */
 void
-gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags)
+gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n)
 {
-	if (n <= 0)
-		return;
-	if (!RelationUsesLocalBuffers(index))
-		gpuds_memtable_begin(&RelationLocator(index), 1, n);
-	append_all(index, nwords, entries, n, flags);
-	gpuds_journal_count_change(index);
-	gpuds_memtable_end();
+	(void) append(index, nwords, entries, n, 0, NULL);
+}
+
+/*
+ * The same as tombstones, on pages of the reserve, which gets those that are missing.  False: there is no
+ * space for them, and not all tombstones have been appended.
+ */
+bool
+gpuds_journal_append_tombstones(Relation index, int nwords, const GpudsEntry *entries, int64 n,
+								GpudsReserve *reserve)
+{
+	return append(index, nwords, entries, n, GPUDS_RECORD_TOMBSTONE, reserve);
 }
 
 /*
@@ -372,9 +437,10 @@ gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int6
 void
 gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end)
 {
+	end->epoch = meta->epoch;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		Buffer buffer = lock_tail(index, meta->nwords, lane, BUFFER_LOCK_SHARE, false);
+		Buffer buffer = lock_tail(index, meta->nwords, lane, BUFFER_LOCK_SHARE, false, NULL);
 
 		end->count[lane] = 0;
 		end->block[lane] = InvalidBlockNumber;
@@ -393,17 +459,19 @@ gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *en
  * Makes every lane go on on a fresh page.  *sealed: the numbers where the fresh
  * pages begin; fresh: what the lanes' entries in the metapage will be when
  * everything before is gone (head invalid: the lane was empty).  The metapage
- * stays as it is.  Only VACUUM calls it, so that there is one at a time.
+ * stays as it is.  Only VACUUM calls it, so that there is one at a time.  Takes pages of the reserve first.
  */
 void
-gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed, GpudsLaneMeta fresh[GPUDS_LANES])
+gpuds_journal_seal(Relation index, int nwords, GpudsReserve *reserve, GpudsJournalPos *sealed,
+				   GpudsLaneMeta fresh[GPUDS_LANES])
 {
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(index, &meta);
+	sealed->epoch = meta.epoch;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
-		Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, false);
+		Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, false, NULL);
 		Page page;
 		uint64 first;
 
@@ -420,7 +488,7 @@ gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed, GpudsLan
 		first = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, nwords);
 		if (GpudsPageCount(page, nwords) > 0)
 		{
-			Buffer next = gpuds_page_new(index);
+			Buffer next = gpuds_page_new(index, reserve);
 			GpudsDelta delta;
 
 			delta.length = 0;

@@ -33,6 +33,7 @@ struct GpudsBaseWriter
 	int nwords;
 	uint64 generation;
 	bool log_pages;
+	GpudsReserve *reserve;
 	BlockNumber head;
 	BlockNumber ahead; /* block taken for the first page of the group */
 	BlockNumber place; /* of the group, if blocks are given; else invalid */
@@ -47,11 +48,11 @@ struct GpudsBaseWriter
 
 /*
  * Starts writing a base of the given generation.  log_pages: WAL-log pages as
- * they are written and reuse free ones; otherwise they go to the end of the
- * file and the caller logs the whole index when it is done.
+ * they are written and reuse free ones, those of the reserve first, if there is one (not NULL); otherwise
+ * they go to the end of the file and the caller logs the whole index when it is done.
  */
 GpudsBaseWriter *
-gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages)
+gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages, GpudsReserve *reserve)
 {
 	GpudsBaseWriter *writer = palloc(sizeof(GpudsBaseWriter));
 
@@ -60,6 +61,7 @@ gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages)
 	writer->nwords = nwords;
 	writer->generation = generation;
 	writer->log_pages = log_pages;
+	writer->reserve = reserve;
 	writer->head = InvalidBlockNumber;
 	writer->ahead = InvalidBlockNumber;
 	writer->place = InvalidBlockNumber;
@@ -76,7 +78,7 @@ GpudsBaseWriter *
 gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end, uint64 records_before,
 					  bool log_pages)
 {
-	GpudsBaseWriter *writer = gpuds_base_begin(index, nwords, 1, log_pages);
+	GpudsBaseWriter *writer = gpuds_base_begin(index, nwords, 1, log_pages, NULL);
 
 	writer->place = first;
 	writer->end = end;
@@ -88,7 +90,7 @@ gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber
 static Buffer
 new_page(GpudsBaseWriter *writer)
 {
-	return writer->log_pages ? gpuds_page_new(writer->index) : gpuds_extend(writer->index);
+	return writer->log_pages ? gpuds_page_new(writer->index, writer->reserve) : gpuds_extend(writer->index);
 }
 
 /* Ends the filling of the group's last page. */

@@ -10,6 +10,9 @@
  *	3. Switch the metapage in one record: new base, lanes begin at the fresh pages.
  *	4. Sweep: every block that can no longer be reached becomes free.
  *
+ * All pages that this takes are there before it begins (space.c).  If they are not to be had, there is no
+ * compaction: it makes scans faster and the index smaller in the long run, but nothing needs it.
+ *
  * A crash or an error before step 3 leaves longer lanes and some pages of a base that
  * nothing refers to; after step 3 it leaves old pages.  Before step 1 the metapage is
  * marked, in a record of its own, and the mark stays until a sweep has finished.  A VACUUM
@@ -163,12 +166,9 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	int64 total = 0;
 	int64 spilled = 0;
 
+	gpuds_journal_start(meta, &start);
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
-	{
-		start.count[lane] = meta->lane[lane].first;
-		start.block[lane] = meta->lane[lane].head;
 		total += sealed->count[lane] - Min(sealed->count[lane], meta->lane[lane].first);
-	}
 
 	sort->nwords = meta->nwords;
 	sort->capacity = memory_limit() / (2 * sizeof(GpudsOp));
@@ -256,16 +256,72 @@ switch_meta(Relation index, const GpudsMetaData *before, const GpudsLaneMeta *fr
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Replaces base and lanes by a new base. */
+/* Pages of a base of what is not garbage in the old one and in so many records of the lanes. */
+static int64
+base_pages(const GpudsMetaData *meta, uint64 in_lanes)
+{
+	const int capacity = GpudsPageCapacity(meta->nwords);
+	const uint64 total = meta->base_records + in_lanes;
+
+	return (total - Min(meta->garbage, total) + capacity - 1) / capacity;
+}
+
+/* Lanes that have pages, each of which takes one more when it is sealed. */
+static int64
+lanes_in_use(const GpudsMetaData *meta)
+{
+	int64 n = 0;
+
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+		n += meta->lane[lane].head != InvalidBlockNumber;
+	return n;
+}
+
+/* Sees to it that there are so many pages for a compaction; false: there is no space for them. */
+static bool
+reserve_pages(Relation index, GpudsReserve *reserve, int64 n)
+{
+	if (gpuds_reserve_pages(index, reserve, n))
+		return true;
+	ereport(WARNING,
+			(errcode(reserve->why_code),
+			 errmsg("index \"%s\" cannot grow, VACUUM does not compact it", RelationGetRelationName(index)),
+			 errdetail("%s. Of " INT64_FORMAT " pages for a compaction, there are " INT64_FORMAT ".",
+					   reserve->why, n, reserve->n),
+			 errhint("Free space in the index's tablespace.")));
+	return false;
+}
+
+/* Records that lanes have between where they begin and a position. */
+static uint64
+count_before(const GpudsMetaData *meta, const GpudsJournalPos *end)
+{
+	uint64 n = 0;
+
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+		n += end->count[lane] - Min(end->count[lane], meta->lane[lane].first);
+	return n;
+}
+
+/* Records in the lanes at present. */
+static uint64
+count_lanes(Relation index, const GpudsMetaData *meta)
+{
+	GpudsJournalPos end;
+
+	gpuds_journal_end(index, meta, &end);
+	return count_before(meta, &end);
+}
+
+/* Replaces base and lanes, which have been sealed, by a new base, on pages of the reserve. */
 static void
-compact(Relation index, int nwords)
+replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos *sealed,
+			 const GpudsLaneMeta *fresh, GpudsReserve *reserve)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds compaction",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(context);
-	GpudsJournalPos sealed;
-	GpudsLaneMeta fresh[GPUDS_LANES];
-	GpudsMetaData before;
+	const int nwords = before->nwords;
 	GpudsBaseWriter *writer;
 	GpudsMerge *merge;
 	OldBase *base = palloc(sizeof(OldBase));
@@ -277,21 +333,13 @@ compact(Relation index, int nwords)
 	uint64 records;
 	int64 n;
 
-	gpuds_meta_sweep_due(index);
-
-	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
-	gpuds_journal_read_meta(index, &before);
-	gpuds_injection_point("compact-begun");
-	gpuds_journal_seal(index, nwords, &sealed, fresh);
-	gpuds_injection_point("compact-sealed");
-
 	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
 	base->index = index;
 	base->reader = gpuds_reader_open(index);
 	gpuds_merge_source(merge, old_base_next, base);
-	read_lanes(index, &before, &sealed, sort, merge, &file);
+	read_lanes(index, before, sealed, sort, merge, &file);
 
-	writer = gpuds_base_begin(index, nwords, before.generation + 1, true);
+	writer = gpuds_base_begin(index, nwords, before->generation + 1, true, reserve);
 	while ((n = gpuds_merge_next(merge, out, OUT_ENTRIES)) > 0)
 	{
 		gpuds_vacuum_delay();
@@ -300,13 +348,48 @@ compact(Relation index, int nwords)
 	gpuds_base_end(writer, &head, &pages, &records);
 	gpuds_injection_point("compact-written");
 
-	switch_meta(index, &before, fresh, head, pages, records);
+	switch_meta(index, before, fresh, head, pages, records);
 	gpuds_injection_point("compact-switched");
 
 	if (file)
 		BufFileClose(file);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
+}
+
+/*
+ * Compacts, if there is the space for it: replaces base and lanes by a new base.  False: there is not; a
+ * sweep is due all the same.
+ */
+static bool
+compact(Relation index, int nwords)
+{
+	GpudsJournalPos sealed;
+	GpudsLaneMeta fresh[GPUDS_LANES];
+	GpudsMetaData before;
+	GpudsReserve reserve;
+	bool enough;
+
+	gpuds_meta_sweep_due(index);
+	gpuds_reserve_init(&reserve);
+
+	/* read before sealing: a tail hint that differs at the switch is newer than the seal, or of no harm */
+	gpuds_journal_read_meta(index, &before);
+	gpuds_injection_point("compact-begun");
+	enough = reserve_pages(index, &reserve,
+						   base_pages(&before, count_lanes(index, &before)) + lanes_in_use(&before));
+	if (enough)
+	{
+		gpuds_journal_seal(index, nwords, &reserve, &sealed, fresh);
+		gpuds_injection_point("compact-sealed");
+
+		/* others have appended meanwhile; from here on we know how much there is */
+		enough = reserve_pages(index, &reserve, base_pages(&before, count_before(&before, &sealed)));
+	}
+	if (enough)
+		replace_base(index, &before, &sealed, fresh, &reserve);
+	gpuds_reserve_release(index, &reserve);
+	return enough;
 }
 
 /* Can nothing reach this page, and is it not free yet? */
@@ -333,6 +416,7 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 {
 	Relation index = info->index;
 	GpudsMetaData meta;
+	GpudsMapReach reach = { 0, false };
 	BlockNumber nblocks;
 	BlockNumber nfree = 0;
 
@@ -380,7 +464,7 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 		UnlockReleaseBuffer(buffer);
 		if (is_free)
 		{
-			RecordFreeIndexPage(index, blkno);
+			gpuds_record_free_page(index, blkno, &reach);
 			nfree++;
 		}
 	}
@@ -418,19 +502,6 @@ sweep_pays(Relation index, const GpudsMetaData *meta)
 	return meta->unreached > 0 && GetPageWithFreeSpace(index, BLCKSZ / 2) == InvalidBlockNumber;
 }
 
-/* Records in the lanes at present. */
-static uint64
-count_lanes(Relation index, const GpudsMetaData *meta)
-{
-	GpudsJournalPos end;
-	uint64 n = 0;
-
-	gpuds_journal_end(index, meta, &end);
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		n += end.count[lane] - meta->lane[lane].first;
-	return n;
-}
-
 /*
  * Cleanup after the bulk deletes of a VACUUM, or without any (estimated_count
  * is set then).  Compacts if that pays, frees pages that nothing refers to if there
@@ -446,6 +517,8 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 	BlockNumber nfree;
 	uint64 in_lanes;
 
+	/* a compaction takes records marked without tombstones away for good */
+	gpuds_journal_settle_epoch(index);
 	gpuds_journal_read_meta(index, &meta);
 	if (meta.nwords != nwords)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
@@ -455,9 +528,8 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 	if (sweep_pays(index, &meta))
 		nfree = sweep(info, nwords, &newly);
 	in_lanes = count_lanes(index, &meta);
-	if (compaction_pays(&meta, in_lanes))
+	if (compaction_pays(&meta, in_lanes) && compact(index, nwords))
 	{
-		compact(index, nwords);
 		nfree = sweep(info, nwords, &newly);
 		gpuds_journal_read_meta(index, &meta);
 		in_lanes = count_lanes(index, &meta);

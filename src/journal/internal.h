@@ -25,10 +25,39 @@ extern void gpuds_journal_count_change(Relation index);
 extern void gpuds_journal_count_bulk_delete(Relation index);
 extern void gpuds_journal_bulk_delete_begins(Relation index);
 
+/*
+ * Pages that VACUUM has for its own use before it begins what it must not fail at for want of space
+ * (space.c): free by the time that they were found, reachable by nothing.
+ */
+typedef struct GpudsReserve
+{
+	BlockNumber *blocks;
+	int64 n;
+	int64 size;    /* of blocks */
+	char why[256]; /* there were no more; empty: there always were */
+	int why_code;  /* ditto, a SQLSTATE */
+} GpudsReserve;
+
+/* How far the free space map reaches, as it was found (gpuds_record_free_page). */
+typedef struct GpudsMapReach
+{
+	BlockNumber end; /* it has room for the blocks below */
+	bool full;       /* it does not grow */
+} GpudsMapReach;
+
+/* space.c */
+extern Buffer gpuds_page_new(Relation index, GpudsReserve *reserve);
+extern void gpuds_reserve_init(GpudsReserve *reserve);
+extern bool gpuds_reserve_pages(Relation index, GpudsReserve *reserve, int64 n);
+extern Buffer gpuds_reserve_take(Relation index, GpudsReserve *reserve);
+extern void gpuds_reserve_release(Relation index, GpudsReserve *reserve);
+extern void gpuds_record_free_page(Relation index, BlockNumber blkno, GpudsMapReach *reach);
+
 /* page.c */
 pg_noreturn extern void gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...)
 	pg_attribute_printf(3, 4);
 extern void gpuds_page_store(Page page, const char *records, int n, int nwords);
+extern bool gpuds_page_is_free(Page page);
 extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno);
 
 /* wal.c */
@@ -54,12 +83,21 @@ extern void gpuds_log_group(const Buffer *changed, GpudsDelta *deltas, int n);
 /* append.c */
 extern void gpuds_append_remember(int file, int nwords, int lane, const char *records, int64 n, uint64 number,
 								  BlockNumber block);
+extern bool gpuds_journal_append_tombstones(Relation index, int nwords, const GpudsEntry *entries, int64 n,
+											GpudsReserve *reserve);
+extern void gpuds_journal_seal(Relation index, int nwords, GpudsReserve *reserve, GpudsJournalPos *sealed,
+							   GpudsLaneMeta fresh[GPUDS_LANES]);
 
 /* meta.c */
 extern void gpuds_meta_check(Relation index, Buffer buffer);
 extern void gpuds_meta_set_counts(Relation index, uint64 live, uint64 garbage, BlockNumber unreached);
 extern void gpuds_meta_sweep_due(Relation index);
 extern void gpuds_meta_swept(Relation index, BlockNumber nfree);
+extern void gpuds_meta_epoch_due(Relation index);
+extern void gpuds_meta_next_epoch(Relation index);
+
+/* mark.c */
+extern void gpuds_journal_settle_epoch(Relation index);
 
 /* tails.c */
 typedef struct GpudsTails

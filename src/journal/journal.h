@@ -122,17 +122,32 @@ typedef struct GpudsMetaData
 	uint16 sweep_due;
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
 	GpudsLaneMeta lane[GPUDS_LANES];
+
+	/*
+	 * What follows is zero in files that were made before it was there, whose pd_lower is in
+	 * front of it (GPUDS_META_LEAST).
+	 */
+	uint64 epoch;     /* times that records have been marked dead without tombstones */
+	uint16 epoch_due; /* 1: some may have been since the epoch was raised last */
+	uint16 spare[3];  /* zero */
 } GpudsMetaData;
 
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
+
+/* Bytes that every metapage has of GpudsMetaData. */
+#define GPUDS_META_LEAST offsetof(GpudsMetaData, epoch)
 
 /*
  * How far a reader has read: all records of lane l numbered below count[l].
  * block[l] is the page that holds, or will be followed by the page that holds,
  * record count[l]; invalid: start at the metapage.
+ *
+ * Whoever has read up to a position learns of all later changes by reading on from there, as long as
+ * the metapage's epoch is the position's.  If it is another one, the position is stale.
  */
 typedef struct GpudsJournalPos
 {
+	uint64 epoch;
 	uint64 count[GPUDS_LANES];
 	BlockNumber block[GPUDS_LANES];
 } GpudsJournalPos;
@@ -199,13 +214,13 @@ extern bool gpuds_journal_bulk_deleted_since(Relation index, XLogRecPtr lsn);
 extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
 extern bool gpuds_journal_has_our_format(Relation index);
+extern void gpuds_journal_start(const GpudsMetaData *meta, GpudsJournalPos *start);
 extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
 									   bool logged);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
 extern void gpuds_page_check(Relation index, Buffer buffer, int nwords);
-extern Buffer gpuds_page_new(Relation index);
 
 /* Makes an entry's record, GpudsRecordSize(nwords) bytes. */
 static inline void
@@ -261,9 +276,7 @@ typedef struct GpudsAppend
 extern bool gpuds_journal_append_group(const GpudsAppend *appends, int n);
 
 /* append.c */
-extern void gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags);
-extern void gpuds_journal_seal(Relation index, int nwords, GpudsJournalPos *sealed,
-							   GpudsLaneMeta fresh[GPUDS_LANES]);
+extern void gpuds_journal_append(Relation index, int nwords, const GpudsEntry *entries, int64 n);
 extern void gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end);
 
 /* read.c */
@@ -277,7 +290,9 @@ extern void gpuds_reader_close(GpudsJournalReader *reader);
 
 /* base.c: writing a base, sorted entries in, pages out */
 typedef struct GpudsBaseWriter GpudsBaseWriter;
-extern GpudsBaseWriter *gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages);
+struct GpudsReserve;
+extern GpudsBaseWriter *gpuds_base_begin(Relation index, int nwords, uint64 generation, bool log_pages,
+										 struct GpudsReserve *reserve);
 extern GpudsBaseWriter *gpuds_base_begin_part(Relation index, int nwords, BlockNumber first, BlockNumber end,
 											  uint64 records_before, bool log_pages);
 extern void gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n);

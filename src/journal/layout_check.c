@@ -42,7 +42,7 @@ CHECK_OFFSET(GpudsLaneMeta, head, 0);
 CHECK_OFFSET(GpudsLaneMeta, tail_hint, 4);
 CHECK_OFFSET(GpudsLaneMeta, first, 8);
 
-CHECK_SIZE(GpudsMetaData, 576);
+CHECK_SIZE(GpudsMetaData, 592);
 CHECK_OFFSET(GpudsMetaData, magic, 0);
 CHECK_OFFSET(GpudsMetaData, version, 4);
 CHECK_OFFSET(GpudsMetaData, structure, 6);
@@ -58,6 +58,10 @@ CHECK_OFFSET(GpudsMetaData, key_bits, 56);
 CHECK_OFFSET(GpudsMetaData, sweep_due, 58);
 CHECK_OFFSET(GpudsMetaData, unreached, 60);
 CHECK_OFFSET(GpudsMetaData, lane, 64);
+CHECK_OFFSET(GpudsMetaData, epoch, 576);
+CHECK_OFFSET(GpudsMetaData, epoch_due, 584);
+CHECK_OFFSET(GpudsMetaData, spare, 586);
+StaticAssertDecl(GPUDS_META_LEAST == 576, "what the first metapages of this format have");
 
 /* One lane's share of a heap block number: mark the TID's place in GpudsEntry.t. */
 StaticAssertDecl(ENTRY_TID_MASK == ((UINT64CONST(1) << 48) - 1), "a TID takes 48 bits");

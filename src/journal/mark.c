@@ -8,6 +8,11 @@
  * VACUUM asks about and marks again.  A mark without a tombstone would leave a mirror with
  * an entry that is never removed.
  *
+ * Where there is no space for tombstones, records are marked without them, and all mirrors are loaded
+ * anew: the metapage's epoch is raised, so that positions from before are stale.  It is raised after the
+ * marks, because a mirror that is loaded before them has what they delete.  The note that it is due comes
+ * before them, so that it is raised even if the server crashes in between.
+ *
  * Pages cannot move meanwhile: compaction belongs to VACUUM, too, and VACUUM's lock on the
  * table excludes another one.
  *
@@ -51,9 +56,11 @@ typedef struct BulkDelete
 	BatchPage pages[BATCH_PAGES]; /* a full batch is finished before the next page is taken */
 	uint64 *keys;                 /* of live records: TID << 16 | place */
 	uint64 *scratch;
-	char *records;       /* copies of all records, in place order */
-	bool *dead;          /* by place */
-	GpudsEntry *entries; /* of the dead ones */
+	char *records;        /* copies of all records, in place order */
+	bool *dead;           /* by place */
+	GpudsReserve reserve; /* of pages for tombstones */
+	bool without;         /* tombstones: there is no space for them */
+	GpudsEntry *entries;  /* of the dead ones */
 
 	/*
 	 * Blocks of the file when we began that are in a chain, and the page of each
@@ -115,6 +122,51 @@ mark_page(BulkDelete *bulk, const BatchPage *batch)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* There was no space for a tombstone: there are none from now on. */
+static void
+do_without_tombstones(BulkDelete *bulk)
+{
+	ereport(WARNING, (errcode(bulk->reserve.why_code),
+					  errmsg("index \"%s\" cannot grow, VACUUM marks its entries in place",
+							 RelationGetRelationName(bulk->index)),
+					  errdetail("%s. Nothing is lost, but what the devices have of the index is loaded anew.",
+								bulk->reserve.why),
+					  errhint("Free space in the index's tablespace.")));
+	gpuds_meta_epoch_due(bulk->index);
+	bulk->without = true;
+}
+
+/* Appends the tombstones of the batch's dead records, unless there is no space for them. */
+static void
+append_tombstones(BulkDelete *bulk, int64 ndead)
+{
+	if (!bulk->without &&
+		!gpuds_journal_append_tombstones(bulk->index, bulk->nwords, bulk->entries, ndead, &bulk->reserve))
+		do_without_tombstones(bulk);
+	if (!bulk->without)
+		bulk->garbage += ndead;
+}
+
+/*
+ * Ends what a bulk delete has begun that marked records without tombstones, be it one that did not come to
+ * its end: raises the epoch, if that is due.  The order is that of an append: pages, memtable, change
+ * counter.  Only VACUUM calls it.
+ */
+void
+gpuds_journal_settle_epoch(Relation index)
+{
+	GpudsMetaData meta;
+
+	gpuds_journal_read_meta(index, &meta);
+	if (!meta.epoch_due)
+		return;
+	gpuds_injection_point("epoch-due");
+	gpuds_meta_next_epoch(index);
+	if (!RelationUsesLocalBuffers(index))
+		gpuds_memtable_overrule(&RelationLocator(index));
+	gpuds_journal_count_change(index);
+}
+
 /* Asks for the batch's TIDs, in TID order, and removes what is dead. */
 static void
 finish_batch(BulkDelete *bulk)
@@ -138,7 +190,7 @@ finish_batch(BulkDelete *bulk)
 
 	bulk->live += bulk->nkeys - ndead;
 	bulk->removed += ndead;
-	bulk->garbage += 2 * ndead;
+	bulk->garbage += ndead;
 
 	if (ndead > 0)
 	{
@@ -157,7 +209,7 @@ finish_batch(BulkDelete *bulk)
 				page->any_dead = true;
 			}
 		}
-		gpuds_journal_append(bulk->index, bulk->nwords, bulk->entries, ndead, GPUDS_RECORD_TOMBSTONE);
+		append_tombstones(bulk, ndead);
 
 		gpuds_injection_point("bulk-delete-tombstoned");
 
@@ -217,7 +269,7 @@ reach(BulkDelete *bulk, BlockNumber blkno)
  * Bulk delete as indexam.sgml has it: calls the callback for every entry that
  * was in the journal when the call began, once for each, and removes those that
  * it says are dead.  When it returns the tombstones of all of them are in the
- * journal.  A callback that never says so just gets to see every TID.
+ * journal, or all positions from before are stale.  A callback that never says so just gets to see every TID.
  *
  * Fills in num_pages, num_index_tuples and adds to tuples_removed; notes the
  * counts in the metapage.  Locks one page at a time.
@@ -244,6 +296,7 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	bulk->records = palloc((Size) BATCH_RECORDS * GpudsRecordSize(nwords));
 	bulk->dead = palloc(BATCH_RECORDS);
 	bulk->entries = palloc(BATCH_RECORDS * sizeof(GpudsEntry));
+	gpuds_reserve_init(&bulk->reserve);
 
 	/*
 	 * The length first: a process that has extended the file by then holds the metapage
@@ -275,6 +328,8 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 		elog(ERROR, "index \"%s\" was compacted during VACUUM", RelationGetRelationName(index));
 	gpuds_reader_close(reader);
 	finish_batch(bulk);
+	gpuds_journal_settle_epoch(index);
+	gpuds_reserve_release(index, &bulk->reserve);
 
 	/* an empty tail is a page of its lane, too */
 	for (int lane = 0; lane < GPUDS_LANES; lane++)

@@ -94,8 +94,7 @@ gpuds_meta_check(Relation index, Buffer buffer)
 													  : errdetail("A newer version of gpuds has made it."),
 				 errhint("Please REINDEX it.")));
 	gpuds_page_check(index, buffer, 0);
-	if (((PageHeader) BufferGetPage(buffer))->pd_lower <
-		MAXALIGN(SizeOfPageHeaderData) + MAXALIGN(sizeof(*meta)))
+	if (((PageHeader) BufferGetPage(buffer))->pd_lower < MAXALIGN(SizeOfPageHeaderData) + GPUDS_META_LEAST)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The metapage is too short.");
 	if (meta->magic != GPUDS_MAGIC)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The magic number is 0x%08X instead of 0x%08X.", meta->magic,
@@ -108,7 +107,8 @@ gpuds_meta_check(Relation index, Buffer buffer)
 
 /*
  * Copies the metapage's data.  Takes and releases a share lock on block 0;
- * raises ERRCODE_INDEX_CORRUPTED if it is not a metapage of this version.
+ * raises ERRCODE_INDEX_CORRUPTED if it is not a metapage of this version.  What a file that was made
+ * before does not have is in the hole of its page, which is all zeros.
  */
 void
 gpuds_journal_read_meta(Relation index, GpudsMetaData *meta)
@@ -192,6 +192,29 @@ set_sweep(Relation index, uint16 due, BlockNumber unreached)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Makes the epoch due, or raises it.  One generic WAL record. */
+static void
+set_epoch(Relation index, bool due)
+{
+	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	GenericXLogState *state;
+	Page page;
+	GpudsMetaData *meta;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	gpuds_meta_check(index, buffer);
+	state = GenericXLogStart(index);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	meta = GpudsPageGetMeta(page);
+	meta->epoch_due = due;
+	if (!due)
+		meta->epoch++;
+	/* the page may be of a file that was made without it */
+	((PageHeader) page)->pd_lower = (char *) meta + MAXALIGN(sizeof(*meta)) - (char *) page;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
 /*
  * Notes that from now on pages may be orphaned: a process that is about to make such
  * pages calls it first, so that the record is before theirs.
@@ -207,6 +230,35 @@ void
 gpuds_meta_swept(Relation index, BlockNumber nfree)
 {
 	set_sweep(index, 0, nfree);
+}
+
+/*
+ * Notes that records are about to be marked dead without tombstones: a bulk delete calls it before the first
+ * mark, so that the record is before that.
+ */
+void
+gpuds_meta_epoch_due(Relation index)
+{
+	set_epoch(index, true);
+}
+
+/* Raises the epoch: all positions up to now are stale. */
+void
+gpuds_meta_next_epoch(Relation index)
+{
+	set_epoch(index, false);
+}
+
+/* Where the lanes begin. */
+void
+gpuds_journal_start(const GpudsMetaData *meta, GpudsJournalPos *start)
+{
+	start->epoch = meta->epoch;
+	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	{
+		start->count[lane] = meta->lane[lane].first;
+		start->block[lane] = meta->lane[lane].head;
+	}
 }
 
 /*

@@ -1,19 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * page.c
- *	  Pages and records of the journal: layout, checks, allocation.
+ *	  Pages and records of the journal: layout and checks.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "storage/indexfsm.h"
-#include "storage/lmgr.h"
-
 #include "journal/internal.h"
-
-/* Pages that the free space map proposes and that are looked at for one new page. */
-#define MAX_CANDIDATES 8
 
 /*
  * Raises ERRCODE_INDEX_CORRUPTED for a block of an index.  The format and its
@@ -101,64 +95,15 @@ gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno)
 		gpuds_corrupted(index, from, "It links to block %u, which is not a page of records.", blkno);
 }
 
-/* Says a page, which the caller has locked, that it is free? */
-static bool
-page_is_free(Page page)
+/* Does a page, which the caller has locked, say that it is free? */
+bool
+gpuds_page_is_free(Page page)
 {
 	if (PageIsNew(page))
 		return true;
 	return PageGetSpecialSize(page) == MAXALIGN(sizeof(GpudsPageOpaqueData)) &&
 		   GpudsPageGetOpaque(page)->page_id == GPUDS_PAGE_ID &&
 		   GpudsPageGetOpaque(page)->kind == GPUDS_PAGE_FREE;
-}
-
-/*
- * Finds or makes a page that belongs to no chain.  Returns its buffer pinned and
- * exclusively locked; the page is all zeros or of kind GPUDS_PAGE_FREE and the
- * caller must initialize it with a full image.  Until it is linked nothing but
- * the sweep of a later VACUUM knows of it.
- *
- * May be called with pages locked: a page found in the free space map is taken
- * only if its lock is free, and nobody can wait for us behind a new page's.
- *
- * The map is not WAL-logged: after a crash, or on a server that was a standby, it
- * may say anything.  Asking for a candidate takes it out of the map, so a wrong
- * one costs one look, ever; but the caller may hold the lock that all inserting
- * backends want, so the number of looks is limited, and then the file grows.
- */
-Buffer
-gpuds_page_new(Relation index)
-{
-	BlockNumber busy[MAX_CANDIDATES];
-	int nbusy = 0;
-	Buffer found = InvalidBuffer;
-
-	for (int i = 0; i < MAX_CANDIDATES && found == InvalidBuffer; i++)
-	{
-		BlockNumber blkno = GetFreeIndexPage(index);
-		Buffer buffer;
-
-		if (blkno == InvalidBlockNumber)
-			break;
-		if (blkno == GPUDS_META_BLKNO || blkno >= RelationGetNumberOfBlocks(index))
-			continue;
-
-		buffer = ReadBuffer(index, blkno);
-		if (!ConditionalLockBuffer(buffer))
-			busy[nbusy++] = blkno;
-		else if (page_is_free(BufferGetPage(buffer)))
-			found = buffer;
-		else
-			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		if (found == InvalidBuffer)
-			ReleaseBuffer(buffer);
-	}
-
-	/* somebody is only writing or checking them, as far as we know: the next one may look again */
-	for (int i = 0; i < nbusy; i++)
-		RecordFreeIndexPage(index, busy[i]);
-
-	return found != InvalidBuffer ? found : gpuds_extend(index);
 }
 
 /* Puts n records behind those of a page; the caller has seen that they fit. */

@@ -64,11 +64,7 @@ gpuds_reader_open(Relation index)
 {
 	GpudsJournalReader *reader = reader_make(index);
 
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-	{
-		reader->pos.count[lane] = reader->meta.lane[lane].first;
-		reader->pos.block[lane] = reader->meta.lane[lane].head;
-	}
+	gpuds_journal_start(&reader->meta, &reader->pos);
 	reader->phase = PHASE_BASE;
 	reader->blkno = reader->meta.base_head;
 	reader->exact = true;
@@ -82,7 +78,8 @@ gpuds_reader_open(Relation index)
 
 /*
  * Starts reading the lane records behind a position.  If some of them have been
- * compacted into the base, the first gpuds_reader_next says GPUDS_READ_STALE.
+ * compacted into the base, or if the epoch has been raised since, the first gpuds_reader_next says
+ * GPUDS_READ_STALE.
  */
 GpudsJournalReader *
 gpuds_reader_open_after(Relation index, const GpudsJournalPos *pos)
@@ -90,6 +87,7 @@ gpuds_reader_open_after(Relation index, const GpudsJournalPos *pos)
 	GpudsJournalReader *reader = reader_make(index);
 
 	reader->pos = *pos;
+	reader->stale = reader->meta.epoch != pos->epoch;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
 		const GpudsLaneMeta *meta = &reader->meta.lane[lane];

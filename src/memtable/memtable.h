@@ -142,6 +142,12 @@ extern bool gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber bl
 extern void gpuds_memtable_end(void);
 
 /*
+ * write.c: a file's journal says something about entries that is not appended, and that no memtable can have:
+ * if the file has one, it is full from now on.  To be called after the pages have changed.
+ */
+extern void gpuds_memtable_overrule(const RelFileLocator *locator);
+
+/*
  * kill.c: entries whose rows are dead for everybody leave the mirrors before VACUUM comes.
  * A kill is a hint: it is not in the journal, and may be forgotten.  When VACUUM has
  * been there, the heap may give the TID to a live row with the same key; so a kill carries a

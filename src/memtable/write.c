@@ -188,6 +188,23 @@ gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const G
 	return true;
 }
 
+/*
+ * A memtable that is made later is none of our business: the mirror that joins it reads the pages after it
+ * was made (mirror/catchup.c), hence after they changed.
+ */
+void
+gpuds_memtable_overrule(const RelFileLocator *locator)
+{
+	GpudsMemtable *memtable;
+
+	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	memtable = gpuds_memtable_find(locator);
+	if (memtable)
+		set_full(memtable, false);
+	LWLockRelease(gpuds_memtables.lock);
+	gpuds_drainer_wake();
+}
+
 void
 gpuds_memtable_end(void)
 {

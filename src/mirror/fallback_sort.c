@@ -211,11 +211,7 @@ read_lanes(JournalSort *sort)
 	GpudsJournalPage page;
 	GpudsReadResult result;
 
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-	{
-		start.count[lane] = meta->lane[lane].first;
-		start.block[lane] = meta->lane[lane].head;
-	}
+	gpuds_journal_start(meta, &start);
 	reader = gpuds_reader_open_after(sort->source->index, &start);
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{

@@ -164,11 +164,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	int64 total = 0;
 	bool end;
 
-	for (int i = 0; i < GPUDS_LANES; i++)
-	{
-		pos.count[i] = meta->lane[i].first;
-		pos.block[i] = meta->lane[i].head;
-	}
+	gpuds_journal_start(meta, &pos);
 
 	/* Lanes first, so that the base can be streamed past them. */
 	gpuds_ops_init(&batch, gpuds_ops_large());

@@ -155,7 +155,7 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 {
 	GpudsJournalPos pos;
 
-	if (!gpuds_mirror_get_position(mirror, &pos))
+	if (!gpuds_mirror_get_position(mirror, &pos) || pos.epoch < end->epoch)
 		return false;
 	for (int lane = 0; lane < GPUDS_LANES; lane++)
 	{
