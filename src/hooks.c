@@ -289,8 +289,8 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 	if (prev_object_access)
 		prev_object_access(access, classId, objectId, subId, arg);
 
-	if (GPUDS_CORE_KEEPS_STATS && access == OAT_POST_CREATE && classId == RelationRelationId && subId == 0 &&
-		will_be_ours(objectId))
+	if (gpuds_stats_is_kept_by_core() && access == OAT_POST_CREATE && classId == RelationRelationId &&
+		subId == 0 && will_be_ours(objectId))
 		gpuds_stats_created(objectId);
 	else if (access == OAT_DROP && classId == RelationRelationId && subId == 0)
 	{

@@ -78,7 +78,7 @@ gpuds_reindex_begin(const ReindexStmt *statement)
 	SysScanDesc scan;
 	HeapTuple tuple;
 
-	if (!GPUDS_CORE_KEEPS_STATS || context || !is_concurrent(statement))
+	if (!gpuds_stats_is_kept_by_core() || context || !is_concurrent(statement))
 		return;
 	context = AllocSetContextCreate(TopMemoryContext, "gpuds reindex", ALLOCSET_SMALL_SIZES);
 	classes = table_open(RelationRelationId, AccessShareLock);

@@ -356,7 +356,7 @@ tap_part()
 		files+=("$file")
 	done
 	perl -MIPC::Run -e 1 2>/dev/null || { echo "Perl's IPC::Run is missing"; return 1; }
-	export work build pgxs bindir
+	export work build pgxs bindir pg_config
 	export PG_REGRESS=$pgxs/test/regress/pg_regress PG_TEST_PORT_DIR=$work/ports
 	export -f tap_one
 	as_user mkdir -p "$tap_dir"

@@ -3,12 +3,12 @@
  * stats.h
  *	  What is counted of an index: its scans, and the work of devices for it.
  *
- * Where the counters are is decided by the server's version (GPUDS_CORE_KEEPS_STATS); the functions below
- * are defined once for each way:
+ * Where the counters are is decided when the server starts (stats.c).  There are two ways:
  *
  *	stats_kind.c	Since 18, core keeps them as it keeps its own, by index: in the statistics' shared memory
  *					while the server runs, in their file when it is stopped.
- *	stats_mirror.c	Before, mirrors have them, as long as their slots are assigned to the index's file.
+ *	stats_mirror.c	Before, and where another library has taken our number of a kind, mirrors have them, as
+ *					long as their slots are assigned to the index's file.
  *
  *	S1	Only who holds a lock on the index to the end of his transaction makes counters for it.  So none are
  *		made for an index whose drop is committed, or whose creation is rolled back.  A process without a
@@ -52,7 +52,7 @@ typedef struct GpudsIndexStats
 /* What a mirror has of them. */
 typedef struct GpudsMirrorStats
 {
-	pg_atomic_uint64 count[GPUDS_CORE_KEEPS_STATS ? 0 : GPUDS_NSTATS];
+	pg_atomic_uint64 count[GPUDS_NSTATS]; /* 0 where core keeps them */
 } GpudsMirrorStats;
 
 static inline void
@@ -64,6 +64,9 @@ gpuds_stats_sum(GpudsIndexStats *sum, const GpudsIndexStats *counts)
 
 /* When the library is preloaded. */
 extern void gpuds_stats_register(void);
+
+/* Does core keep the counters?  Since the library was preloaded. */
+extern bool gpuds_stats_is_kept_by_core(void);
 
 /* Of a mirror's memory: it is new; it is another file's from now on. */
 extern void gpuds_stats_init(GpudsMirrorStats *stats);
@@ -89,5 +92,26 @@ extern void gpuds_stats_dropped(Oid index);
 
 /* An index takes the place of another one, which is about to be dropped: it takes over what was counted. */
 extern void gpuds_stats_replaced(Oid former, Oid index);
+
+/* A way to keep counters: what the functions of these names do. */
+typedef struct GpudsStatsWay
+{
+	void (*count)(const struct GpudsMirrorRef *ref, const GpudsIndexStats *counts);
+	void (*add)(struct GpudsMirror *mirror, const GpudsIndexStats *counts);
+	void (*fetch)(Oid index, const RelFileLocator *locator, struct GpudsMirror *const *mirrors,
+				  GpudsIndexStats *stats);
+	void (*reset)(Oid index, const RelFileLocator *locator, struct GpudsMirror *const *mirrors);
+	void (*created)(Oid index); /* NULL, as those below: nothing */
+	void (*dropped)(Oid index);
+	void (*replaced)(Oid former, Oid index);
+} GpudsStatsWay;
+
+extern const GpudsStatsWay gpuds_stats_of_mirrors; /* stats_mirror.c */
+
+/*
+ * stats_kind.c.  The way, if core keeps statistics of extensions and our number is not taken, else NULL; the
+ * log says so if it is.  To be called once, when the library is preloaded.
+ */
+extern const GpudsStatsWay *gpuds_stats_register_kind(void);
 
 #endif /* GPUDS_MIRROR_STATS_H */

@@ -65,22 +65,6 @@ static const PgStat_KindInfo kind_info = {
 	.flush_pending_cb = flush_pending,
 };
 
-void
-gpuds_stats_register(void)
-{
-	pgstat_register_kind(GPUDS_STATS_KIND, &kind_info);
-}
-
-void
-gpuds_stats_init(GpudsMirrorStats *stats)
-{
-}
-
-void
-gpuds_stats_begin(GpudsMirrorStats *stats)
-{
-}
-
 /* May the process make an entry (S1)? */
 static bool
 may_create(void)
@@ -100,8 +84,8 @@ add_at_once(Oid database, Oid index, const GpudsIndexStats *counts)
 	pgstat_unlock_entry(entry);
 }
 
-void
-gpuds_stats_count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
+static void
+count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
 {
 	PgStat_EntryRef *entry;
 
@@ -115,8 +99,8 @@ gpuds_stats_count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
 	gpuds_stats_sum(entry->pending, counts);
 }
 
-void
-gpuds_stats_add(GpudsMirror *mirror, const GpudsIndexStats *counts)
+static void
+add(GpudsMirror *mirror, const GpudsIndexStats *counts)
 {
 	add_at_once(mirror->locator.dbOid, mirror->index_oid, counts);
 }
@@ -138,9 +122,8 @@ flush_own(Oid index)
  * As they are now, also for those who look twice in a transaction; stats_fetch_consistency is for core's
  * views.
  */
-void
-gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors,
-				  GpudsIndexStats *stats)
+static void
+fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors, GpudsIndexStats *stats)
 {
 	PgStat_EntryRef *entry;
 
@@ -154,32 +137,70 @@ gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *
 	pgstat_unlock_entry(entry);
 }
 
-void
-gpuds_stats_reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
+static void
+reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
 {
 	flush_own(index);
 	pgstat_reset(GPUDS_STATS_KIND, MyDatabaseId, index);
 }
 
-void
-gpuds_stats_created(Oid index)
+static void
+created(Oid index)
 {
 	pgstat_create_transactional(GPUDS_STATS_KIND, MyDatabaseId, index);
 }
 
-void
-gpuds_stats_dropped(Oid index)
+static void
+dropped(Oid index)
 {
 	pgstat_drop_transactional(GPUDS_STATS_KIND, MyDatabaseId, index);
 }
 
-void
-gpuds_stats_replaced(Oid former, Oid index)
+static void
+replaced(Oid former, Oid index)
 {
 	GpudsIndexStats counts;
 
-	gpuds_stats_fetch(former, NULL, NULL, &counts);
+	fetch(former, NULL, NULL, &counts);
 	add_at_once(MyDatabaseId, index, &counts);
+}
+
+static const GpudsStatsWay way = {
+	.count = count,
+	.add = add,
+	.fetch = fetch,
+	.reset = reset,
+	.created = created,
+	.dropped = dropped,
+	.replaced = replaced,
+};
+
+/* Core would not start the server if the number were taken. */
+const GpudsStatsWay *
+gpuds_stats_register_kind(void)
+{
+	const PgStat_KindInfo *other = pgstat_get_kind_info(GPUDS_STATS_KIND);
+
+	if (other)
+	{
+		ereport(LOG,
+				(errmsg("gpuds counts in shared memory until the server is stopped, because another library "
+						"has taken number %d of cumulative statistics",
+						GPUDS_STATS_KIND),
+				 errdetail("The statistics of that number are called \"%s\".", other->name),
+				 errhint("Build one of the two libraries with another number.")));
+		return NULL;
+	}
+	pgstat_register_kind(GPUDS_STATS_KIND, &kind_info);
+	return &way;
+}
+
+#else
+
+const GpudsStatsWay *
+gpuds_stats_register_kind(void)
+{
+	return NULL;
 }
 
 #endif /* GPUDS_CORE_KEEPS_STATS */

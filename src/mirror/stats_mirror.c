@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stats_mirror.c
- *	  Counters of indexes in their mirrors (stats.h); before 18.
+ *	  Counters of indexes in their mirrors (stats.h).
  *
  * They begin anew when a mirror's slot is given to another file.
  *
@@ -10,13 +10,6 @@
 #include "gpuds.h"
 
 #include "mirror/mirror.h"
-
-#if !GPUDS_CORE_KEEPS_STATS
-
-void
-gpuds_stats_register(void)
-{
-}
 
 void
 gpuds_stats_init(GpudsMirrorStats *stats)
@@ -32,8 +25,8 @@ gpuds_stats_begin(GpudsMirrorStats *stats)
 		pg_atomic_write_u64(&stats->count[i], 0);
 }
 
-void
-gpuds_stats_add(GpudsMirror *mirror, const GpudsIndexStats *counts)
+static void
+add(GpudsMirror *mirror, const GpudsIndexStats *counts)
 {
 	for (size_t i = 0; i < GPUDS_NSTATS; i++)
 	{
@@ -44,11 +37,11 @@ gpuds_stats_add(GpudsMirror *mirror, const GpudsIndexStats *counts)
 	}
 }
 
-void
-gpuds_stats_count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
+static void
+count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
 {
 	if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
-		gpuds_stats_add(ref->mirror, counts);
+		add(ref->mirror, counts);
 }
 
 /* Adds a mirror's counters, unless it has been given to another file than that. */
@@ -68,9 +61,8 @@ add_up(GpudsMirror *mirror, const RelFileLocator *locator, GpudsIndexStats *stat
 		gpuds_stats_sum(stats, &counts);
 }
 
-void
-gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors,
-				  GpudsIndexStats *stats)
+static void
+fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors, GpudsIndexStats *stats)
 {
 	memset(stats, 0, sizeof(GpudsIndexStats));
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
@@ -80,8 +72,8 @@ gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *
 	}
 }
 
-void
-gpuds_stats_reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
+static void
+reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
 {
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
@@ -90,19 +82,9 @@ gpuds_stats_reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *
 	}
 }
 
-void
-gpuds_stats_created(Oid index)
-{
-}
-
-void
-gpuds_stats_dropped(Oid index)
-{
-}
-
-void
-gpuds_stats_replaced(Oid former, Oid index)
-{
-}
-
-#endif /* !GPUDS_CORE_KEEPS_STATS */
+const GpudsStatsWay gpuds_stats_of_mirrors = {
+	.count = count,
+	.add = add,
+	.fetch = fetch,
+	.reset = reset,
+};
