@@ -59,15 +59,9 @@ gpuds_require_preload(void)
 					 "Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
 }
 
-/*
- * Defines the settings, all but those of builds for tests; to be called once, when
- * the library is loaded.
- */
-void
-gpuds_settings_define(void)
+static void
+define_settings(void)
 {
-	preloaded = process_shared_preload_libraries_in_progress;
-
 	DefineCustomEnumVariable("gpuds.device", "Device that answers index scans.",
 							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_CHOICE_AUTO,
 							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
@@ -120,5 +114,40 @@ gpuds_settings_define(void)
 								"make room for others. Temporary indexes do not count.",
 								&gpuds_max_mirrors, 16384, 16, GPU_MAX_TREES, PGC_POSTMASTER, 0, NULL, NULL,
 								NULL);
+	}
+}
+
+/* All settings but those of builds for tests. */
+static const char *const names[] = { "gpuds.device",           "gpuds.device_memory",  "gpuds.device_timeout",
+									 "gpuds.enable_aggregate", "gpuds.enable_join",    "gpuds.enable_scan",
+									 "gpuds.host_memory",      "gpuds.include_memory", "gpuds.max_mirrors",
+									 "gpuds.memtable_memory",  "gpuds.staging_memory", "gpuds.temp_memory" };
+
+/*
+ * Defines the settings; to be called once, when the library is loaded.
+ *
+ * A value that was set before a setting is defined, and is not one that it may have, becomes the default with
+ * a WARNING: memory of 1 MB would be 1 GB.  So the server, when it starts, is given an error instead.
+ */
+void
+gpuds_settings_define(void)
+{
+	char *configured[lengthof(names)] = { NULL };
+
+	preloaded = process_shared_preload_libraries_in_progress;
+	for (size_t i = 0; i < lengthof(names) && preloaded; i++)
+	{
+		const char *value = GetConfigOption(names[i], true, false);
+
+		configured[i] = value ? pstrdup(value) : NULL;
+	}
+	define_settings();
+	for (size_t i = 0; i < lengthof(names) && preloaded; i++)
+	{
+		if (configured[i] == NULL)
+			continue;
+		(void) set_config_option(names[i], configured[i], PGC_POSTMASTER, PGC_S_TEST, GUC_ACTION_SET, false,
+								 ERROR, false);
+		pfree(configured[i]);
 	}
 }
