@@ -22,6 +22,7 @@
 						  .build_finish = prefix##_cpu_build_finish, \
 						  .build_cancel = prefix##_cpu_build_cancel, \
 						  .apply = prefix##_cpu_apply,               \
+						  .pack = prefix##_cpu_pack,                 \
 						  .reclaim = prefix##_cpu_reclaim,           \
 						  .release = prefix##_cpu_release,           \
 						  .verify = prefix##_cpu_verify } },

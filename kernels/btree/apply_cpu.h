@@ -30,6 +30,7 @@ cpu_btree_retire(CpuBtreeWriter *w, BtreeRef ref, int level)
 {
 	int units = level > 0 ? cpu_btree_inner_units(btree_node(w->arena, ref)[0]) : btree_leaf_units(w->nw);
 
+	w->units -= units;
 	return cpu_btree_queue_push(w->arena, w->tree, &w->retired, w->version, ref, units);
 }
 
@@ -322,6 +323,44 @@ cpu_btree_apply_node(CpuBtreeWriter *w, const CpuBtreeItem *item, int level, boo
 }
 
 /*
+ * What the writer holds at the end of the input becomes the tree's right edge: the root of the new version and
+ * its height.  False: out of memory.
+ */
+HOST_FN bool
+cpu_btree_change_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)
+{
+	if (!cpu_btree_writer_finish(w, root, height))
+		return false;
+	while (*height > 1 && btree_inner_n(btree_node(w->arena, *root)) == 1)
+	{
+		BtreeRef child = btree_link_ref(btree_inner_link(btree_node(w->arena, *root), 0));
+
+		if (!cpu_btree_retire(w, *root, *height - 1))
+			return false;
+		*root = child;
+		(*height)--;
+	}
+	return true;
+}
+
+/* Gives a change's new nodes back, the tree stays as it is. */
+HOST_FN void
+cpu_btree_change_undo(CpuBtreeWriter *w)
+{
+	cpu_btree_queue_free(w->arena, w->tree, &w->fresh, true, UINT64_MAX);
+	cpu_btree_queue_free(w->arena, w->tree, &w->retired, false, UINT64_MAX);
+}
+
+/* Publishes a change as a new version; the nodes that it replaces are queued. */
+HOST_FN void
+cpu_btree_change_publish(CpuBtreeWriter *w, BtreeRef root, int height, uint64_t entries)
+{
+	cpu_btree_queue_free(w->arena, w->tree, &w->fresh, false, UINT64_MAX);
+	cpu_btree_queue_join(w->arena, w->tree, &w->retired);
+	cpu_btree_publish(w->tree, cpu_btree_make_head(w->nw, height, root), entries);
+}
+
+/*
  * Apply a batch of operations, strictly ascending by entry, and publish the
  * result as a new version (none if nothing changed).  Inserting what is there
  * and deleting what is not change nothing.  *inserted and *deleted get the
@@ -364,27 +403,13 @@ cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int
 		}
 	}
 	if (ok && came + went > 0)
-	{
-		ok = cpu_btree_writer_finish(&w, &root, &height);
-		while (ok && height > 1 && btree_inner_n(btree_node(arena, root)) == 1)
-		{
-			BtreeRef child = btree_link_ref(btree_inner_link(btree_node(arena, root), 0));
-
-			ok = cpu_btree_retire(&w, root, height - 1);
-			root = child;
-			height--;
-		}
-	}
+		ok = cpu_btree_change_finish(&w, &root, &height);
 	if (!ok || came + went == 0)
 	{
-		cpu_btree_queue_free(arena, tree, &w.fresh, true, UINT64_MAX);
-		cpu_btree_queue_free(arena, tree, &w.retired, false, UINT64_MAX);
+		cpu_btree_change_undo(&w);
 		return ok ? KERNEL_OK : KERNEL_NO_MEMORY;
 	}
-	cpu_btree_queue_free(arena, tree, &w.fresh, false, UINT64_MAX);
-	cpu_btree_queue_join(arena, tree, &w.retired);
-	cpu_btree_publish(tree, cpu_btree_make_head(w.nw, height, root),
-					  whole.count + (uint64_t) came - (uint64_t) went);
+	cpu_btree_change_publish(&w, root, height, whole.count + (uint64_t) came - (uint64_t) went);
 	if (inserted != NULL)
 		*inserted = came;
 	if (deleted != NULL)

@@ -49,6 +49,7 @@ typedef struct CpuBtreeWriter
 	int target;       /* entries of a leaf, items of an inner node */
 	bool track;       /* note new and replaced nodes */
 	uint64_t version; /* version to be published */
+	int64_t units;    /* of new nodes, less those of replaced ones; if they are noted */
 	CpuBtreeQueue fresh;
 	CpuBtreeQueue retired;
 	const GpudsOp *ahead; /* operations up to here are being loaded for */
@@ -74,6 +75,7 @@ cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuBtree *tree, int targe
 	w->target = target;
 	w->track = track;
 	w->version = tree->version + 1;
+	w->units = 0;
 	w->fresh.head = w->fresh.tail = 0;
 	w->retired.head = w->retired.tail = 0;
 	w->ahead = w->ops_end = NULL;
@@ -93,6 +95,7 @@ cpu_btree_new(CpuBtreeWriter *w, int units)
 		arena_free(w->arena, &w->tree->space, ref, units);
 		return 0;
 	}
+	w->units += units;
 	return ref;
 }
 

@@ -21,6 +21,7 @@
 #include "kernels/btree/apply_cpu.h"
 #include "kernels/btree/build_cpu.h"
 #include "kernels/btree/count_cpu.h"
+#include "kernels/btree/pack_cpu.h"
 #include "kernels/btree/probe_cpu.h"
 #include "kernels/btree/tree_cpu.h"
 #include "kernels/btree/verify_cpu.h"

@@ -66,6 +66,12 @@ btree_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 	return cpu_btree_apply(arena, (CpuBtree *) tree, ops, n, NULL, NULL);
 }
 
+HOST_FN KernelStatus
+btree_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
+{
+	return cpu_btree_pack(arena, (CpuBtree *) tree, at, most, units);
+}
+
 HOST_FN void
 btree_cpu_reclaim(Arena *arena, CpuTree *tree, uint64_t oldest_pin)
 {

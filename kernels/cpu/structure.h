@@ -61,6 +61,12 @@ typedef struct CpuStructure
 	 * nothing was changed; or, by a structure that is changed in place, some operations were applied.
 	 */
 	KernelStatus (*apply)(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n);
+	/*
+	 * Packs what changes have left partly filled, about most entries of it from *at on, and publishes a version;
+	 * *at becomes where to go on, the lowest entry at the end.  *units: what reclaim will free of it, less what was
+	 * taken.  KERNEL_NO_MEMORY: nothing was changed.
+	 */
+	KernelStatus (*pack)(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units);
 	/* Frees what no pin can reach; oldest_pin is pin_oldest's answer. */
 	void (*reclaim)(Arena *arena, CpuTree *tree, uint64_t oldest_pin);
 	/* Gives all memory of a withdrawn tree back that nobody pins. */
@@ -124,6 +130,15 @@ cpu_tree_publish(CpuTree *tree, uint64_t head, uint64_t entries)
 	__atomic_store_n(&tree->entries, entries, __ATOMIC_RELAXED);
 	/* a reader that pins has either seen this or is seen: see pins.h */
 	__atomic_store_n(&tree->version, tree->version + 1, __ATOMIC_SEQ_CST);
+}
+
+/* pack of a structure that does not pack: it is at its end at once. */
+HOST_FN KernelStatus
+cpu_tree_pack_nothing(GpudsEntry *at, int64_t *units)
+{
+	*at = (GpudsEntry){ 0, 0, 0 };
+	*units = 0;
+	return KERNEL_OK;
 }
 
 /* Publishes that there is no tree any more; its memory stays until it is released. */

@@ -64,6 +64,15 @@ hash_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 	return hash_apply(arena, (hash_cpu_tree *) tree, ops, n);
 }
 
+HOST_FN KernelStatus
+hash_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
+{
+	(void) arena;
+	(void) tree;
+	(void) most;
+	return cpu_tree_pack_nothing(at, units);
+}
+
 HOST_FN void
 hash_cpu_reclaim(Arena *arena, CpuTree *tree, uint64_t oldest_pin)
 {

@@ -67,6 +67,15 @@ skiplist_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 	return skiplist_apply(arena, &((skiplist_cpu_tree *) tree)->base, ops, n);
 }
 
+HOST_FN KernelStatus
+skiplist_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
+{
+	(void) arena;
+	(void) tree;
+	(void) most;
+	return cpu_tree_pack_nothing(at, units);
+}
+
 HOST_FN void
 skiplist_cpu_reclaim(Arena *arena, CpuTree *tree, uint64_t oldest_pin)
 {

@@ -28,6 +28,10 @@
 /* Operations applied at a time: bounds the nodes that exist twice. */
 #define APPLY_OPS (128 * 1024)
 
+/* Entries packed at a time; fewer where memory is short, but not less than the second number. */
+#define PACK_ENTRIES 4096
+#define LEAST_PACK_ENTRIES 64
+
 /* Entries counted while a version is pinned, about, and room for those that are handed back. */
 #define COUNT_ENTRIES (64 * 1024)
 #define COUNT_OTHERS 2048
@@ -324,6 +328,34 @@ cpu_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 	return device_status(status);
 }
 
+static bool
+cpu_pack(GpudsDeviceTree *tree, size_t *bytes)
+{
+	Arena *arena = tree_arena(tree);
+	const CpuStructure *structure = cpu_structure(tree);
+	KernelStatus status = KERNEL_NO_MEMORY;
+	uint64 version;
+	int64 units = 0;
+
+	for (int64 most = PACK_ENTRIES; arena && status != KERNEL_OK && most >= LEAST_PACK_ENTRIES; most /= 2)
+		status = structure->pack(arena, &tree->cpu.common, &tree->packed, most, &units);
+	if (status != KERNEL_OK)
+	{
+		memset(&tree->packed, 0, sizeof(tree->packed));
+		return false;
+	}
+	if (units > 0)
+	{
+		/* readers that pin what was replaced are never slow */
+		version = __atomic_load_n(&tree->cpu.common.version, __ATOMIC_SEQ_CST);
+		while (oldest_pin(tree, tree->owner) < version)
+			pg_usleep(20);
+		structure->reclaim(arena, &tree->cpu.common, oldest_pin(tree, tree->owner));
+		*bytes = (size_t) units * ARENA_UNIT_BYTES;
+	}
+	return tree->packed.w0 != 0 || tree->packed.w1 != 0 || tree->packed.t != 0;
+}
+
 /* Is there a tree, and so a structure?  An applier may be publishing; the structure takes its own view. */
 static inline bool
 cpu_is_there(const GpudsDeviceTree *tree)
@@ -436,8 +468,8 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,      \
 	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .bytes = cpu_bytes, \
 	.entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add,                     \
-	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .scan = cpu_scan,     \
-	.count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
+	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .pack = cpu_pack,     \
+	.scan = cpu_scan, .count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
 
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	CPU_DEVICE,

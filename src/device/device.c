@@ -219,6 +219,15 @@ gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 	return device_of(tree)->apply(tree, ops, n);
 }
 
+bool
+gpuds_device_pack(GpudsDeviceTree *tree, size_t *bytes)
+{
+	const GpudsDeviceOps *device = device_of(tree);
+
+	*bytes = 0;
+	return device->pack && device->pack(tree, bytes);
+}
+
 int64
 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				  bool forward, GpudsEntry *out, int64 cap)

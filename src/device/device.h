@@ -93,9 +93,10 @@ typedef union GpudsCpuBuild
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	uint8 structure;  /* what was loaded last; changes only while it is withdrawn */
-	uint64 owner;     /* its name among pins */
-	GpudsCpuTree cpu; /* on a CPU device */
+	uint8 structure;   /* what was loaded last; changes only while it is withdrawn */
+	uint64 owner;      /* its name among pins */
+	GpudsEntry packed; /* where the next gpuds_device_pack goes on; the applier's */
+	GpudsCpuTree cpu;  /* on a CPU device */
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
@@ -219,6 +220,13 @@ extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 /* Operations to apply at a time, at most. */
 extern int64 gpuds_device_apply_ops(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+
+/*
+ * Packs a piece of what changes have left partly filled, so that further ones find memory; the caller is the
+ * applier.  The next call goes on behind it.  *bytes: memory that was gained.  False: the end of the tree was
+ * reached, there is no memory to pack any of it, or the device has no need of it; the next call begins anew.
+ */
+extern bool gpuds_device_pack(GpudsDeviceTree *tree, size_t *bytes);
 
 /*
  * The next entries of a scan, at most cap; fewer: the scan is at its end.

@@ -40,6 +40,8 @@ typedef struct GpudsDeviceOps
 	GpudsDeviceStatus (*load_end)(GpudsDeviceLoad *load);
 	void (*load_cancel)(GpudsDeviceLoad *load);
 	GpudsDeviceStatus (*apply)(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+	/* NULL: the device packs by itself */
+	bool (*pack)(GpudsDeviceTree *tree, size_t *bytes);
 	int64 (*scan)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				  bool forward, GpudsEntry *out, int64 cap);
 	/* NULL unless the device sorts */

@@ -54,6 +54,8 @@ applier(void *arg)
 	static bool there[KEYS][TIDS];
 	static GpudsOp ops[KEYS * TIDS];
 	uint64_t random = 5;
+	GpudsEntry packed = { 0, 0, 0 };
+	int64_t units;
 
 	(void) arg;
 	memset(there, 0, sizeof(there));
@@ -62,6 +64,7 @@ applier(void *arg)
 		int64_t n = make_ops(ops, there, &random);
 
 		CHECK(door->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+		CHECK(door->cpu.pack(arena, &tree.common, &packed, 100, &units) == KERNEL_OK);
 		door->cpu.reclaim(arena, &tree.common, pin_oldest(pins, READERS, OWNER));
 		if (next_random(&random) % 50 == 0)
 			door_verify(door, arena, &tree);

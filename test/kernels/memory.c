@@ -141,6 +141,122 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	free(arena);
 }
 
+/* A tree of half full nodes, of as many entries as m has: every other one is there at first, then the others. */
+static void
+build_thin(Arena *arena, CpuBtree *tree, const Model *m)
+{
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) m->n * sizeof(GpudsOp));
+	Model half;
+	int64_t inserted, deleted;
+	int64_t n = 0;
+
+	model_init(&half, m->n);
+	for (int64_t i = 0; i < m->n; i++)
+	{
+		if (i % 4 == 0)
+			ops[n++] = (GpudsOp){ m->e[i], GPUDS_OP_INSERT };
+		else
+			half.e[half.n++] = m->e[i];
+	}
+	CHECK(test_build(arena, tree, &half, 90) == KERNEL_OK);
+	/* a few at a time, so that leaves are split one by one */
+	for (int64_t i = 0; i < n; i += 10)
+	{
+		CHECK(cpu_btree_apply(arena, tree, ops + i, n - i < 10 ? n - i : 10, &inserted, &deleted) ==
+			  KERNEL_OK);
+		cpu_btree_reclaim(arena, tree, UINT64_MAX);
+	}
+	free(half.e);
+	free(ops);
+}
+
+/* Units that a tree's nodes take, and are not free. */
+static int64_t
+units_used(Arena *arena, const CpuBtree *tree)
+{
+	const ArenaSpace *space = &tree->space;
+	int64_t units = (int64_t) space->nchunks * ARENA_CHUNK_UNITS - (space->bump_end - space->bump);
+
+	for (int size = 0; size <= ARENA_MAX_UNITS; size++)
+	{
+		for (ArenaRef ref = space->free[size]; ref != 0; ref = *(ArenaRef *) arena_at(arena, ref))
+			units -= size == 0 ? ARENA_CHUNK_UNITS : size;
+	}
+	return units;
+}
+
+/*
+ * Packed in pieces, a tree takes as much as a loaded one, and says how much it has gained; where memory runs out it
+ * stays as it is.
+ */
+static void
+pack_all(int kind, int nwords, int64_t size, int64_t most)
+{
+	Arena *arena = test_arena((size_t) (64 + size / 40) * ARENA_CHUNK_BYTES);
+	GpudsEntry at = { 0, 0, 0 };
+	int64_t gained = 0;
+	int64_t before;
+	int64_t rounds = 0;
+	double guess;
+	CpuBtree tree;
+	Model m;
+
+	memset(&tree, 0, sizeof(tree));
+	cpu_btree_init(&tree, nwords);
+	model_fill(&m, size, kind, nwords, (uint64_t) size * 10);
+	build_thin(arena, &tree, &m);
+	before = units_used(arena, &tree);
+	do
+	{
+		GpudsEntry from = at;
+		uint64_t version = tree.version;
+		int64_t units;
+		KernelStatus status;
+
+		for (int64_t k = 0;; k += 1 + k / 4)
+		{
+			allocations_left = k;
+			status = cpu_btree_pack(arena, &tree, &at, most, &units);
+			allocations_left = INT64_MAX;
+			if (status == KERNEL_OK)
+				break;
+			CHECK(status == KERNEL_NO_MEMORY && tree.version == version && units == 0 &&
+				  entry_equal(&at, &from));
+		}
+		CHECK(tree.version == version + (units > 0));
+		check_same(arena, &tree, &m, nwords);
+		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+		CHECK(tree.retired.head == 0);
+		check_same(arena, &tree, &m, nwords);
+		gained += units;
+		CHECK(units_used(arena, &tree) == before - gained);
+		CHECK(entry_less(&from, &at) || at.t == 0);
+		rounds++;
+	} while (at.w0 != 0 || at.w1 != 0 || at.t != 0);
+	CHECK(rounds >= size / most / 2);
+	guess = (double) m.n * btree_cpu_entry_bytes(nwords, CPU_BTREE_PACKED, kind == KEYS_ONE, false) /
+			ARENA_UNIT_BYTES;
+	if (kind == KEYS_RANDOM && most >= 200)
+	{
+		CHECK((double) before > 1.25 * guess);
+		CHECK((double) units_used(arena, &tree) < 1.08 * guess);
+	}
+	/* and once more, with all of it in one piece */
+	do
+	{
+		int64_t units;
+
+		CHECK(cpu_btree_pack(arena, &tree, &at, size, &units) == KERNEL_OK && units >= 0);
+		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+	} while (at.w0 != 0 || at.w1 != 0 || at.t != 0);
+	check_same(arena, &tree, &m, nwords);
+	cpu_btree_withdraw(&tree);
+	cpu_btree_release(arena, &tree);
+	CHECK(arena_used(arena) == 0);
+	free(m.e);
+	free(arena);
+}
+
 /* A real end of memory: two trees in an arena of a few chunks. */
 static void
 small_arena(int nwords)
@@ -267,6 +383,12 @@ main(void)
 			fail_apply(kind, nwords, 300, 60, 50);
 			fail_apply(kind, nwords, 300, 900, 95);
 		}
+		for (int kind = 0; kind < KEYS_KINDS; kind++)
+		{
+			pack_all(kind, nwords, 6000, 10);
+			pack_all(kind, nwords, 6000, 700);
+		}
+		pack_all(KEYS_RANDOM, nwords, 6, 100);
 		small_arena(nwords);
 		for (int fill_percent = 50; fill_percent <= 100; fill_percent += 10)
 		{

@@ -253,7 +253,8 @@ run(const Door *door, int kind, int nwords, int64_t size, int batches)
 {
 	static const int percents[] = { 0, 10, 50, 90, 100 };
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GpudsOp));
-	int64_t inserted, deleted;
+	GpudsEntry packed = { 0, 0, 0 };
+	int64_t inserted, deleted, units;
 	Subject s;
 
 	CHECK(ops != NULL);
@@ -268,6 +269,10 @@ run(const Door *door, int kind, int nwords, int64_t size, int batches)
 		n = door_ops(ops, n, kind, nwords, s.range, percents[test_below(5)]);
 		CHECK(door->cpu.apply(s.arena, &s.tree.common, ops, n) == KERNEL_OK);
 		model_apply(&s.m, ops, n, &inserted, &deleted);
+		if (test_below(3) == 0)
+			CHECK(door->cpu.pack(s.arena, &s.tree.common, &packed,
+								 1 + (int64_t) test_below(limits[test_below(5)]), &units) == KERNEL_OK &&
+				  units >= 0);
 		if (test_below(2))
 			door->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
 		check(&s);

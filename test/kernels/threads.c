@@ -155,7 +155,8 @@ writer(void *arg)
 	bool there[KEYS] = { false };
 	uint64_t nkeys = 0;
 	int nwords = (int) tree->nwords;
-	int64_t inserted, deleted;
+	GpudsEntry packed = { 0, 0, 0 };
+	int64_t inserted, deleted, units;
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 	{
@@ -194,6 +195,7 @@ writer(void *arg)
 			n++;
 		}
 		CHECK(cpu_btree_apply(arena, tree, ops, n, &inserted, &deleted) == KERNEL_OK);
+		CHECK(cpu_btree_pack(arena, tree, &packed, 100, &units) == KERNEL_OK);
 		cpu_btree_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
 		if (next_random(&random) % 20 == 0)
 			test_verify(arena, tree);

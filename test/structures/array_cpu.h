@@ -281,6 +281,15 @@ array_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 	return KERNEL_OK;
 }
 
+HOST_FN KernelStatus
+array_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
+{
+	(void) arena;
+	(void) tree;
+	(void) most;
+	return cpu_tree_pack_nothing(at, units);
+}
+
 HOST_FN void
 array_cpu_reclaim(Arena *arena, CpuTree *tree, uint64_t oldest_pin)
 {
