@@ -45,6 +45,7 @@ typedef struct MirrorReport
 	uint64 file_id;
 	bool loaded;
 	bool has_applier;
+	bool is_lacking; /* memory */
 	uint64 entries;
 	uint64 bytes;
 	uint64 position; /* records applied, of all lanes */
@@ -192,6 +193,7 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->file_id = mirror->file_id;
 	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
+	report->is_lacking = gpuds_room_is_lacking(mirror);
 	report->entries = gpuds_device_entries(&mirror->tree);
 	report->bytes = gpuds_device_bytes(&mirror->tree);
 	report->position = 0;
@@ -277,12 +279,41 @@ find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
 		mirrors->mirror[kind] = gpuds_mirror_find(mirrors->locator, kind);
 }
 
+/* What a mirror is doing, NULL: nothing that there is to tell. */
+static const char *
+mirror_state(const MirrorReport *report)
+{
+	if (report->has_applier)
+		return report->loaded ? "applying" : "loading";
+	if (report->is_lacking)
+		return "no room";
+	return report->loaded ? "loaded" : NULL;
+}
+
 /*
- * gpuds_index_state(oid): device, state, entries, bytes, position of the
- * journal, applied position.  A row for each device that has the index or is
- * loading it; one without a device if there is none.  Positions count the
- * records that the journal's lanes ever had; NULL if the index is locked right
- * now, or is another session's.  An index of another format has one row that says so, with
+ * Is the index, which has no mirror, larger than the memory of each device that could have one?  Scans would
+ * read its journal, and the planner avoids them, so that nothing is ever refused.
+ */
+static bool
+fits_nowhere(Relation index)
+{
+	int fillfactor = GpudsGetFillfactor(index);
+
+	if (RelationUsesLocalBuffers(index))
+		return !gpuds_mirror_fits(index, fillfactor, GPUDS_ON_CPU_PRIVATE);
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	{
+		if (gpuds_mirror_fits(index, fillfactor, kind))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * gpuds_index_state(oid): device, state, entries, bytes, position of the journal, applied position.  A row for
+ * each device that has the index, is loading it, or had no memory for it when it was wanted last; one without a
+ * device if there is none.  Positions count the records that the journal's lanes ever had; NULL if the index is
+ * locked right now, or is another session's.  An index of another format has one row that says so, with
  * NULLs: after a change of versions this shows which indexes are to be rebuilt.  No row if the user
  * may not see the index.
  */
@@ -329,6 +360,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
+		const char *state;
 		MirrorReport report;
 
 		if (!mirrors.mirror[kind] || !read_mirror(mirrors.mirror[kind], &mirrors.locator, &report))
@@ -336,22 +368,22 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		/* A mirror of a file that once had this number. */
 		if (index && report.file_id != file_id)
 			continue;
-		if (!report.loaded && !report.has_applier)
+		state = mirror_state(&report);
+		if (state == NULL)
 			continue;
 		values[0] = CStringGetTextDatum(gpuds_device_name(kind));
-		values[1] = CStringGetTextDatum(!report.loaded       ? "loading"
-										: report.has_applier ? "applying"
-															 : "loaded");
+		values[1] = CStringGetTextDatum(state);
 		values[2] = Int64GetDatum(report.entries);
 		values[3] = Int64GetDatum(report.bytes);
 		values[5] = Int64GetDatum(report.position);
-		isnull[0] = isnull[2] = isnull[5] = !report.loaded;
+		isnull[0] = !report.loaded && report.has_applier;
+		isnull[2] = isnull[5] = !report.loaded;
 		add_row(fcinfo, values, isnull, lengthof(values));
 		nrows++;
 	}
 	if (nrows == 0)
 	{
-		values[1] = CStringGetTextDatum("not loaded");
+		values[1] = CStringGetTextDatum(index && fits_nowhere(index) ? "no room" : "not loaded");
 		values[3] = Int64GetDatum(0);
 		isnull[0] = isnull[2] = isnull[5] = true;
 		add_row(fcinfo, values, isnull, lengthof(values));

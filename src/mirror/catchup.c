@@ -26,11 +26,39 @@
 /* Operations that are applied at a time where memory is short. */
 #define LEAST_APPLY_OPS 1024
 
+/* A mirror is packed if so much of its memory can be gained, at least. */
+#define PACK_SHARE 32
+
+/*
+ * Has the device pack the mirror, until a share of its memory is free again for changes.  False: there is less
+ * to be gained.  Packing all of a tree takes as long as a few changes for each of the entries that find room then.
+ */
+static bool
+pack(GpudsMirror *mirror)
+{
+	size_t wanted = gpuds_device_bytes(&mirror->tree) / PACK_SHARE;
+	size_t gained = 0;
+	int ends = 0;
+
+	/* from where the last packing has ended, to the end, and all of it once */
+	while (gained < wanted && ends < 2)
+	{
+		size_t bytes;
+
+		if (!gpuds_device_pack(&mirror->tree, &bytes))
+			ends++;
+		gained += bytes;
+		CHECK_FOR_INTERRUPTS();
+		gpuds_make_way_check();
+	}
+	return gained > 0 && gained >= wanted;
+}
+
 /*
  * Applies operations in the order that the device wants; the caller is the mirror's
  * applier.  If there is no room, then less at a time: what an apply replaces is free
- * for the next one.  If even the least does not fit, others are evicted.  *size:
- * operations applied at a time, for the next call as well.
+ * for the next one.  If even the least does not fit, the mirror is packed; if that gains little, others are
+ * evicted.  *size: operations applied at a time, for the next call as well.
  */
 GpudsBringUp
 gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how, int64 *size)
@@ -46,6 +74,8 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 			done += n;
 		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY_OPS)
 			*size = Max(n / 2, LEAST_APPLY_OPS);
+		else if (result == GPUDS_NO_ROOM && pack(mirror))
+			*size = gpuds_device_apply_ops(&mirror->tree);
 		else if (result != GPUDS_NO_ROOM || (how & GPUDS_MODEST) ||
 				 !gpuds_room_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 			return result;
@@ -115,24 +145,27 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 }
 
 /*
- * The changes of a loaded mirror found no room.  True: a new load is worth while,
- * because it would be packed tighter than what has grown by changes.  Else the
- * mirror stays as it is, for the scans that need no more and for a later attempt.
+ * The changes of a loaded mirror found no room.  True: it is to be loaded anew, because there is room for that:
+ * a load packs tighter than what has grown by changes.  Else the mirror has noted what it waits for, and stays
+ * as it is, for the scans that need no more and for a later attempt.  After a load that was not enough, each
+ * attempt waits longer than the one before.  Otherwise a load waits until the last one has earned its cost,
+ * unless somebody asks for it by name.
  */
 static bool
-would_shrink(const GpudsMirrorSource *source, GpudsMirror *mirror)
+load_anew(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
-	uint64 entries;
-	double need = gpuds_mirror_need(source, mirror, &entries);
-
-	return need < gpuds_device_bytes(&mirror->tree) * 0.8;
+	if (mirror->room.untried || !gpuds_mirror_fits_anew(source, mirror))
+		gpuds_room_refuse(mirror, 0, true);
+	else if (!(how & GPUDS_ASKED) && !gpuds_room_has_earned(mirror))
+		gpuds_room_postpone(mirror);
+	else
+		return true;
+	return false;
 }
 
 static GpudsBringUp
 load_and_catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
-	bool shrunk = false;
-
 	for (;;)
 	{
 		GpudsBringUp result;
@@ -153,12 +186,8 @@ load_and_catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 				(void) gpuds_mirror_discard(mirror);
 				break;
 			case GPUDS_NO_ROOM:
-				if (shrunk || !would_shrink(source, mirror))
-				{
-					gpuds_room_refuse(mirror, 0, true);
+				if (!load_anew(source, mirror, how))
 					return result;
-				}
-				shrunk = true;
 				(void) gpuds_mirror_discard(mirror);
 				break;
 			case GPUDS_TOO_LARGE:
@@ -193,7 +222,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 		pg_atomic_write_u64(&mirror->guard, ref->serial);
 		pg_write_barrier();
 		pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
-		pg_atomic_write_u64(&mirror->room.rest_until, 0);
+		gpuds_room_satisfied(mirror);
 		SpinLockAcquire(&mirror->mutex);
 		mirror->news = true;
 		SpinLockRelease(&mirror->mutex);

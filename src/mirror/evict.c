@@ -131,6 +131,20 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 }
 
 /*
+ * Are these bytes to be had without evicting others, if the mirror, whose applier the caller is, gives its own
+ * back?
+ */
+bool
+gpuds_room_suffices(GpudsMirror *mirror, size_t bytes)
+{
+	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	size_t committed = committed_bytes(mirror);
+	size_t own = gpuds_device_bytes(&mirror->tree);
+
+	return bytes <= size && committed - Min(own, committed) <= size - bytes;
+}
+
+/*
  * Reserves memory for a load of the mirror, whose applier the caller is, and
  * evicts others for it; nobody if there is enough, or if it would not help.
  * asked: also those that are protected.  False: it cannot be had.
@@ -203,6 +217,7 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 	{
 		until = now + (FAILED_REST_US << Min(mirror->room.refusals, MAX_DOUBLINGS));
 		mirror->room.refusals++;
+		mirror->room.untried = false;
 		/* What is free has not been enough. */
 		wanted = Max(wanted, gpuds_room_free_bytes(kind) + size / 16);
 	}
@@ -224,6 +239,19 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 	}
 	mirror->room.refusal = GPUDS_REFUSED_MEMORY;
 	rest(mirror, until, wanted <= size ? wanted : 0);
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, is to be loaded anew, which would take less memory than
+ * its changes have made of it, but not before its last load has earned its cost.
+ */
+void
+gpuds_room_postpone(GpudsMirror *mirror)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+
+	mirror->room.refusal = GPUDS_REFUSED_MEMORY;
+	rest(mirror, mirror->room.earned_at, gpuds_room_free_bytes(kind) + gpuds_device_memory_size(kind) / 16);
 }
 
 /*

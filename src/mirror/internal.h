@@ -57,7 +57,7 @@ extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool
 extern void gpuds_ops_sort(GpudsOpBatch *batch);
 
 /* load.c */
-extern double gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *entries);
+extern bool gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror);
 extern GpudsBringUp gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how);
 
 /* catchup.c */

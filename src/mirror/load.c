@@ -209,56 +209,97 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	return result;
 }
 
-/*
- * Bytes that a structure with all of the journal's entries would need: as the
- * last load found, else as if many keys were equal, which costs more.  *entries: how
- * many there are, as far as VACUUM has counted those that are not any more.
- */
-double
-gpuds_mirror_need(const GpudsMirrorSource *source, GpudsMirror *mirror, uint64 *entries)
+/* Entries of the journal, as far as VACUUM has counted those that are not any more. */
+static uint64
+count_entries(Relation index, const GpudsMetaData *meta)
 {
-	double entry_bytes = mirror->room.entry_bytes;
-	GpudsMetaData meta;
+	uint64 entries = meta->base_records;
 	GpudsJournalPos end;
 
-	gpuds_journal_read_meta(source->index, &meta);
-	gpuds_journal_end(source->index, &meta, &end);
-	*entries = meta.base_records;
+	gpuds_journal_end(index, meta, &end);
 	for (int i = 0; i < GPUDS_LANES; i++)
-		*entries += end.count[i] > meta.lane[i].first ? end.count[i] - meta.lane[i].first : 0;
-	*entries -= Min(meta.garbage, *entries);
-	if (entry_bytes == 0)
-		entry_bytes = gpuds_device_entry_bytes(mirror->tree.kind, meta.structure, source->layout->nwords,
-											   source->fillfactor, true);
-	return *entries * entry_bytes + gpuds_device_slack_bytes(mirror->tree.kind);
+		entries += end.count[i] > meta->lane[i].first ? end.count[i] - meta->lane[i].first : 0;
+	return entries - Min(meta->garbage, entries);
+}
+
+/* What a load is expected to find and to take. */
+typedef struct LoadNeed
+{
+	uint64 entries;
+	double bytes; /* as the last load found, else as if many keys were equal, which costs more */
+	double least; /* the same, but as if all were different */
+} LoadNeed;
+
+static double
+need_of(const GpudsMetaData *meta, uint64 entries, int fillfactor, GpudsDeviceKind kind, bool equal_keys)
+{
+	return entries * gpuds_device_entry_bytes(kind, meta->structure, meta->nwords, fillfactor, equal_keys) +
+		   gpuds_device_slack_bytes(kind);
+}
+
+static void
+find_need(const GpudsMirrorSource *source, GpudsMirror *mirror, const GpudsMetaData *meta, LoadNeed *need)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+
+	need->entries = count_entries(source->index, meta);
+	if (mirror->room.entry_bytes != 0)
+	{
+		need->bytes = need->entries * mirror->room.entry_bytes + gpuds_device_slack_bytes(kind);
+		need->least = need->bytes;
+		return;
+	}
+	need->bytes = need_of(meta, need->entries, source->fillfactor, kind, true);
+	need->least = need_of(meta, need->entries, source->fillfactor, kind, false);
+}
+
+/*
+ * Could a kind of device, with all of its memory, have a mirror of the index?  Reads pages, asks for no memory.
+ */
+bool
+gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind)
+{
+	GpudsMetaData meta;
+
+	gpuds_journal_read_meta(index, &meta);
+	return need_of(&meta, count_entries(index, &meta), fillfactor, kind, false) <=
+		   gpuds_device_memory_size(kind);
+}
+
+/* Bytes to reserve for a load that needs a number of them: some to spare. */
+static size_t
+with_spare(GpudsDeviceKind kind, double need)
+{
+	size_t size = gpuds_device_memory_size(kind);
+
+	return Min((size_t) need + size / SPARE_SHARE, size);
+}
+
+/*
+ * Would there be room for a load of the mirror, which is loaded and whose applier the caller is, if it were
+ * discarded before?  Nobody would be evicted.
+ */
+bool
+gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
+{
+	GpudsDeviceKind kind = mirror->tree.kind;
+	GpudsMetaData meta;
+	LoadNeed need;
+
+	gpuds_journal_read_meta(source->index, &meta);
+	find_need(source, mirror, &meta, &need);
+	return need.entries <= gpuds_device_max_entries(kind) && need.least <= gpuds_device_memory_size(kind) &&
+		   gpuds_room_suffices(mirror, with_spare(kind, need.least));
 }
 
 /* Reserves memory for a load that needs a number of bytes, and to spare. */
 static bool
 reserve(GpudsMirror *mirror, double need, bool asked)
 {
-	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	GpudsDeviceKind kind = mirror->tree.kind;
 
-	return need <= size && gpuds_room_reserve(mirror, Min((size_t) need + size / SPARE_SHARE, size), asked);
-}
-
-/*
- * Reserves memory for the load of so many entries.  If so much as *need is not to be
- * had, and it is a first guess, the keys may still be different ones, which need less:
- * then *need becomes that.
- */
-static bool
-reserve_for_load(const GpudsMirrorSource *source, GpudsMirror *mirror, int structure, uint64 entries,
-				 bool asked, double *need)
-{
-	if (reserve(mirror, *need, asked))
-		return true;
-	if (mirror->room.entry_bytes != 0)
-		return false;
-	*need = entries * gpuds_device_entry_bytes(mirror->tree.kind, structure, source->layout->nwords,
-											   source->fillfactor, false) +
-			gpuds_device_slack_bytes(mirror->tree.kind);
-	return reserve(mirror, *need, asked);
+	return need <= gpuds_device_memory_size(kind) &&
+		   gpuds_room_reserve(mirror, with_spare(kind, need), asked);
 }
 
 /*
@@ -281,24 +322,26 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	}
 	for (;;)
 	{
-		uint64 entries;
-		double need = gpuds_mirror_need(source, mirror, &entries);
+		LoadNeed need;
 		GpudsBringUp result;
 		instr_time began;
 		instr_time elapsed;
 
-		if (entries > gpuds_device_max_entries(kind))
+		gpuds_journal_read_meta(source->index, &meta);
+		find_need(source, mirror, &meta, &need);
+		if (need.entries > gpuds_device_max_entries(kind))
 		{
 			gpuds_room_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (!reserve_for_load(source, mirror, meta.structure, entries, asked, &need))
+		if (!reserve(mirror, need.bytes, asked) &&
+			!(need.least < need.bytes && reserve(mirror, need.least, asked)))
 		{
-			gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), false);
+			gpuds_room_refuse(mirror, Min(need.least, SIZE_MAX / 2), false);
 			return GPUDS_NO_ROOM;
 		}
 		/* What is reserved passes to the loader. */
-		if (entries > GPUDS_PIECE_RECORDS && !(how & GPUDS_ALONE))
+		if (need.entries > GPUDS_PIECE_RECORDS && !(how & GPUDS_ALONE))
 			return GPUDS_LONG;
 
 		INSTR_TIME_SET_CURRENT(began);
@@ -316,7 +359,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 				/* Changes of other mirrors, or arrays that the device needs while it builds. */
 				if (again || !gpuds_room_evict_one(mirror, asked))
 				{
-					gpuds_room_refuse(mirror, Min(need, SIZE_MAX / 2), true);
+					gpuds_room_refuse(mirror, Min(need.least, SIZE_MAX / 2), true);
 					return result;
 				}
 				again = true;

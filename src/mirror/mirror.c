@@ -74,6 +74,8 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	pg_atomic_write_u64(&mirror->synced, 0);
 	pg_atomic_write_u64(&mirror->replayed, 0);
 	gpuds_memtable_leave(&mirror->joined);
+	/* What was refused it then says nothing of what a load will find. */
+	pg_atomic_write_u64(&mirror->room.rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
 	mirror->killed = 0;

@@ -62,10 +62,12 @@ typedef struct GpudsRoom
 	pg_atomic_uint64 used_at;         /* a scan was here, about then */
 	pg_atomic_uint64 protected_until; /* a load of another may not evict it before ... */
 	pg_atomic_uint64 load_us;         /* ... unless it was not used for so long */
-	pg_atomic_uint64 rest_until;      /* there was no room: do not ask before ... */
+	TimestampTz earned_at;            /* its load has earned its cost then, whoever used it; 0: no load yet */
+	pg_atomic_uint64 rest_until;      /* there was no room: do not ask before ...; 0: it has what it needs */
 	pg_atomic_uint64 rest_bytes;      /* ... unless so much is free */
 	GpudsRefusal refusal;             /* why it was */
-	int refusals;                     /* in a row, of loads that had begun */
+	bool untried;                     /* was loaded, and its changes since have not found room yet */
+	int refusals;                     /* in a row, of loads and catch-ups that had begun */
 	double entry_bytes;               /* of a loaded entry, 0: not known yet */
 } GpudsRoom;
 
@@ -258,17 +260,25 @@ extern void gpuds_private_subabort(void);
 extern void gpuds_room_init(GpudsRoom *room);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
+extern bool gpuds_room_has_earned(const GpudsMirror *mirror);
+extern void gpuds_room_satisfied(GpudsMirror *mirror);
+extern bool gpuds_room_is_lacking(GpudsMirror *mirror);
 extern void gpuds_room_used(GpudsMirror *mirror);
 extern bool gpuds_room_needed_now(GpudsMirror *mirror);
 
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_room_shmem_init(void);
 extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
+extern bool gpuds_room_suffices(GpudsMirror *mirror, size_t bytes);
 extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
 extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
+extern void gpuds_room_postpone(GpudsMirror *mirror);
 extern void gpuds_room_refuse_size(GpudsMirror *mirror);
 extern void gpuds_room_refuse_structure(GpudsMirror *mirror);
 extern void gpuds_room_ask_again(Relation index);
+
+/* load.c */
+extern bool gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind);
 
 /* drain.c: the process that moves operations from memtables into mirrors */
 extern void gpuds_drainer_register(void);

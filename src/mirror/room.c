@@ -37,9 +37,11 @@ gpuds_room_init(GpudsRoom *room)
 	pg_atomic_init_u64(&room->used_at, 0);
 	pg_atomic_init_u64(&room->protected_until, 0);
 	pg_atomic_init_u64(&room->load_us, 0);
+	room->earned_at = 0;
 	pg_atomic_init_u64(&room->rest_until, 0);
 	pg_atomic_init_u64(&room->rest_bytes, 0);
 	room->refusal = GPUDS_REFUSED_MEMORY;
+	room->untried = false;
 	room->refusals = 0;
 	room->entry_bytes = 0;
 }
@@ -84,11 +86,46 @@ gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	mirror->room.refusals = 0;
-	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	mirror->room.untried = true;
+	mirror->room.earned_at = now + Max(PROTECTION * usecs, LEAST_PROTECTION_US);
 	pg_atomic_write_u64(&mirror->room.load_us, usecs);
 	pg_atomic_write_u64(&mirror->room.used_at, now);
-	pg_atomic_write_u64(&mirror->room.protected_until, now + Max(PROTECTION * usecs, LEAST_PROTECTION_US));
+	pg_atomic_write_u64(&mirror->room.protected_until, mirror->room.earned_at);
+}
+
+/*
+ * Has the last load of the mirror, whose applier the caller is, earned its cost?  If so, another one
+ * keeps loads to a tenth of the time.
+ */
+bool
+gpuds_room_has_earned(const GpudsMirror *mirror)
+{
+	return GetCurrentTimestamp() >= mirror->room.earned_at;
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, has found room for all that it wanted.
+ */
+void
+gpuds_room_satisfied(GpudsMirror *mirror)
+{
+	mirror->room.untried = false;
+	mirror->room.refusals = 0;
+	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+}
+
+/*
+ * Was there no memory for the mirror, or for its changes, when it was last wanted?  For views; anybody may
+ * ask.
+ */
+bool
+gpuds_room_is_lacking(GpudsMirror *mirror)
+{
+	if (pg_atomic_read_u64(&mirror->room.rest_until) == 0)
+		return false;
+	/* pairs with that of rest (evict.c) */
+	pg_read_barrier();
+	return mirror->room.refusal == GPUDS_REFUSED_MEMORY;
 }
 
 /*
