@@ -230,7 +230,9 @@ sort_entries(GpudsEntry *a, GpudsEntry *scratch, int64_t n)
 {
 	SortCounts counts;
 
-	sort_3(&a->w0, &scratch->w0, n, &counts);
+	/* without entries there may be no array */
+	if (n > 0)
+		sort_3(&a->w0, &scratch->w0, n, &counts);
 }
 
 void
@@ -238,7 +240,8 @@ sort_ops(GpudsOp *a, GpudsOp *scratch, int64_t n)
 {
 	SortCounts counts;
 
-	sort_4(&a->e.w0, &scratch->e.w0, n, &counts);
+	if (n > 0)
+		sort_4(&a->e.w0, &scratch->e.w0, n, &counts);
 }
 
 void

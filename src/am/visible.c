@@ -127,7 +127,7 @@ gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_
 		}
 		to_all[i] = all_visible(bits, block % MAP_PAGE_BLOCKS);
 	}
-	if (!still_counts(visible))
+	if (n > 0 && !still_counts(visible))
 		memset(to_all, false, n * sizeof(bool));
 }
 
