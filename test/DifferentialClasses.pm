@@ -16,6 +16,7 @@ use DifferentialTemporary;
 use DifferentialTimeouts;
 use DifferentialUpserts;
 use DifferentialUtility;
+use DifferentialWide;
 
 my %package = (
 	plain => 'DifferentialScript',
@@ -28,11 +29,12 @@ my %package = (
 	databases => 'DifferentialDatabases',
 	memory => 'DifferentialMemory',
 	replication => 'DifferentialReplication',
-	serializable => 'DifferentialSerializable');
+	serializable => 'DifferentialSerializable',
+	wide => 'DifferentialWide');
 
 # Every so many seeds one of these, in turn; all others are plain
 my @cycle = qw(utility serializable events temporary utility replication upserts utility
-  databases events temporary timeouts utility serializable memory partitions);
+  databases events wide temporary timeouts utility serializable memory partitions);
 
 sub names { return ('plain', sort grep { $_ ne 'plain' } keys %package); }
 

@@ -462,15 +462,15 @@ sub _has_functions
 	return ref $self eq __PACKAGE__ && $self->{am} =~ /^gpu_/ && !$self->_unordered && !$self->{predicate} && !$self->{partitioned};
 }
 
-# What a function says, in place of a query
+# What a function says of n keys, if that is given, in place of a query
 sub _function
 {
-	my ($self) = @_;
+	my ($self, $n) = @_;
 	my $first = $self->{columns}[0];
 	my $e = $first->{expr};
 	# in a session's time zone, such columns compare with others' constants inexactly
 	my @same = (same => $first->{type} =~ /^(date|timestamp)$/ ? 1 : 0);
-	my $keys = $self->_array($first, _weighted(6, _int(0, 5), 4, _int(5, 400)), @same);
+	my $keys = $self->_array($first, $n // _weighted(6, _int(0, 5), 4, _int(5, 400)), @same);
 	my $number = ++$self->{number};
 	my ($lo, $hi) = map { _chance(0.8) ? $self->_constant($first, @same) : undef } 1 .. 2;
 	my @bounds = ("$e IS NOT NULL", defined $lo ? "$e >= $lo" : (), defined $hi ? "$e <= $hi" : ());
@@ -850,11 +850,14 @@ sub _choose_included
 	return;
 }
 
+# How many columns the index shall have
+sub _wanted_columns { return _weighted(6, 1, 4, 2, 2, 3, 1, 5); }
+
 sub _choose_shape
 {
 	my ($self) = @_;
 	my $bits = 0;
-	my $wanted = _weighted(6, 1, 4, 2, 2, 3, 1, 5);
+	my $wanted = $self->_wanted_columns;
 
 	$self->{temporary} = _chance(0.12);
 	$self->{unlogged} = !$self->{temporary} && _chance(0.15);
