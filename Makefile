@@ -9,7 +9,9 @@
 # CUDA=no leaves it out; CUDA=emulated makes one for tests that needs no GPU.
 #
 # WERROR=1 makes warnings errors, INJECTION_POINTS=1 compiles in the injection points
-# that the concurrency tests hold backends at.
+# that the concurrency tests hold backends at.  SANITIZE="-fsanitize=..." is for builds
+# that find their own faults (test/sanitize.sh): a server must be told to load the
+# sanitizers' libraries first.
 
 MODULE_big = gpuds
 EXTENSION = gpuds
@@ -29,6 +31,10 @@ PG_CFLAGS += -Werror
 endif
 ifdef INJECTION_POINTS
 PG_CPPFLAGS += -DGPUDS_INJECTION_POINTS
+endif
+ifdef SANITIZE
+PG_CFLAGS += $(SANITIZE)
+SHLIB_LINK += $(SANITIZE)
 endif
 
 # Bitcode would only serve JIT inlining of functions that no expression calls.
@@ -60,7 +66,7 @@ include $(PGXS)
 $(OBJS): $(wildcard kernels/*.h kernels/*/*.h src/*.h src/*/*.h test/structures/*.h)
 
 ENGINE_SOURCE = $(srcdir)/kernels/gpu/engine.cu
-ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(INJECTION_POINTS),-DGPUDS_INJECTION_POINTS)
+ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(INJECTION_POINTS),-DGPUDS_INJECTION_POINTS) $(SANITIZE)
 ENGINE_WARNINGS = -Wall -Wextra $(if $(WERROR),-Werror)
 
 ifneq ($(ENGINE),)

@@ -220,6 +220,7 @@ run_part()
 
 	(part_"$name") >"$log" 2>&1 </dev/null
 	rc=$?
+	[ -z "${GPUDS_TEST_SANITIZE-}" ] || sanitize_check >>"$log" 2>&1 || rc=1
 	counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -1)
 	if [ -z "$counts" ]; then
 		counts="0 1"

@@ -34,7 +34,9 @@ start_tested()
 	shift
 	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "$@"
 	[ -z "${GPUDS_TEST_VALGRIND-}" ] || use_valgrind "$name"
+	[ -z "${GPUDS_TEST_SANITIZE-}" ] || use_sanitizers "$name" || return 1
 	start_server "$name" "gpuds.device = $device" "$@" || return 1
+	[ -z "${GPUDS_TEST_SANITIZE-}" ] || sanitizers_are_there "$name" || return 1
 	[ $device = cuda ] || return 0
 	while [ "$state" != ready ]; do
 		state=$(as_user env PGOPTIONS='-c client_min_messages=error' psql -XAtq -c 'CREATE EXTENSION IF NOT EXISTS gpuds' \
