@@ -82,7 +82,7 @@ GRANT SELECT, INSERT ON learned TO regress_gpuds_curious;
 CREATE PROCEDURE look(stage text, state int, with_views bool, queries text[], plans bool) LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO learned SELECT stage, state, relname, s, told(s) FROM indexes, calls(index) s
-	WHERE with_views OR s !~ 'gpuds_index_sta';
+	WHERE with_views OR s !~ 'gpuds_index_st';
 	INSERT INTO learned SELECT stage, state, relname, s, told(s) FROM indexes, view_queries(index) s WHERE with_views;
 	INSERT INTO learned SELECT stage, state, NULL, s, told(s) FROM unnest(queries) s;
 	INSERT INTO learned SELECT stage, state, NULL, 'EXPLAIN ' || s, told(format('SELECT plan_of(%L)', s)) FROM unnest(queries) s WHERE plans;

@@ -239,9 +239,13 @@ BEGIN
 	END LOOP;
 END $$;
 
+CREATE FUNCTION gpuds_index_structure(indexrelid oid) RETURNS text
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+-- The collation of structure is that of 0.1.0, which a view cannot change.
 CREATE OR REPLACE VIEW gpuds_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
-		pg_catalog.substr(a.amname::text, 5) AS structure,
+		gpuds_index_structure(x.indexrelid) COLLATE pg_catalog."C" AS structure,
 		s.device, s.state, s.entries, s.bytes, s.journal_position, s.applied_position
 	FROM pg_catalog.pg_index x
 		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid

@@ -445,6 +445,9 @@ CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state tex
 		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
+CREATE FUNCTION gpuds_index_structure(indexrelid oid) RETURNS text
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
 CREATE FUNCTION gpuds_index_stats(indexrelid oid, OUT scans bigint, OUT batches bigint, OUT probes bigint,
 		OUT entries_returned bigint, OUT applied_operations bigint, OUT loads bigint,
 		OUT device_time double precision, OUT fallbacks bigint, OUT launches bigint,
@@ -466,7 +469,7 @@ CREATE VIEW gpuds_included AS
 
 CREATE VIEW gpuds_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
-		pg_catalog.substr(a.amname::text, 5) AS structure,
+		gpuds_index_structure(x.indexrelid) COLLATE pg_catalog."C" AS structure,
 		s.device, s.state, s.entries, s.bytes, s.journal_position, s.applied_position
 	FROM pg_catalog.pg_index x
 		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid

@@ -13,9 +13,8 @@
 #define STRUCTURES_ON_CPU
 #include "kernels/structures.h"
 
-#define STRUCTURE_ENTRY(number, NAME, prefix, Name, can)             \
-	[number] = { .name = #prefix,                                    \
-				 .capabilities = (can),                              \
+#define STRUCTURE_ENTRY(number, NAME, prefix, Name, text)            \
+	[number] = { .title = (text),                                    \
 				 .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
 						  .build_begin = prefix##_cpu_build_begin,   \
 						  .build_add = prefix##_cpu_build_add,       \
@@ -28,7 +27,7 @@
 						  .verify = prefix##_cpu_verify } },
 
 /* Others know only sizes of their types. */
-#define STRUCTURE_FITS(number, NAME, prefix, Name, can)                   \
+#define STRUCTURE_FITS(number, NAME, prefix, Name, title)                 \
 	StaticAssertDecl(sizeof(prefix##_cpu_tree) <= CPU_TREE_BYTES &&       \
 						 _Alignof(prefix##_cpu_tree) <= sizeof(uint64),   \
 					 "a tree of the structure " #prefix " is too large"); \
@@ -42,15 +41,9 @@ static const GpudsStructure structures[STRUCTURE_NUMBERS] = { STRUCTURE_ROWS(STR
 const GpudsStructure *
 gpuds_structure(int number)
 {
-	if (number < 0 || number >= STRUCTURE_NUMBERS || structures[number].name == NULL)
+	if (number < 0 || number >= STRUCTURE_NUMBERS || structures[number].title == NULL)
 		return NULL;
 	return &structures[number];
-}
-
-bool
-gpuds_structure_can(int number, StructureCapability capability)
-{
-	return (structures[number].capabilities & capability) != 0;
 }
 
 #ifdef GPUDS_INJECTION_POINTS
@@ -68,7 +61,7 @@ gpuds_structure_of_new_index(uint8 number)
 void
 gpuds_structure_define_guc(void)
 {
-#define STRUCTURE_OPTION(number, NAME, prefix, Name, can) { #prefix, number, false },
+#define STRUCTURE_OPTION(number, NAME, prefix, Name, title) { #prefix, number, false },
 	static const struct config_enum_entry options[] = { { "default", 0, false },
 														STRUCTURE_ROWS(STRUCTURE_OPTION){ NULL, 0, false } };
 

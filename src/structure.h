@@ -5,7 +5,7 @@
  *
  * The number of an index's structure is in its metapage, and goes from there with
  * every load to the device, where it chooses the functions.  Nobody else asks
- * which structure it is, but what it can do.
+ * which structure it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,16 +19,12 @@
 
 typedef struct GpudsStructure
 {
-	const char *name;
-	int capabilities; /* StructureCapability */
+	const char *title; /* what users read; NULL: there is no such structure */
 	CpuStructure cpu;
 } GpudsStructure;
 
 /* The structure of a number, NULL: this library has none. */
 extern const GpudsStructure *gpuds_structure(int number);
-
-/* Has the structure of a number, which is there, this capability? */
-extern bool gpuds_structure_can(int number, StructureCapability capability);
 
 /* The number that the access method's new indexes get; in test builds a setting may replace it. */
 extern uint8 gpuds_structure_of_new_index(uint8 number);

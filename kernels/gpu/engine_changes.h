@@ -113,7 +113,7 @@ gpu_changer_open(GpuEngine *engine)
 {
 	GpuChangeNeeds most = { 0, 0 };
 
-#define STRUCTURE_NEEDS(number, NAME, name, Name, capabilities)                                \
+#define STRUCTURE_NEEDS(number, NAME, name, Name, title)                                       \
 	most.report_bytes = std::max(most.report_bytes, Name##OnGpu::change_needs().report_bytes); \
 	most.memory_bytes = std::max(most.memory_bytes, Name##OnGpu::change_needs().memory_bytes);
 	STRUCTURE_ROWS(STRUCTURE_NEEDS)

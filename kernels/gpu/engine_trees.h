@@ -35,8 +35,8 @@ gpu_engine_new_tree(uint32_t structure)
 {
 	switch (structure)
 	{
-#define STRUCTURE_CASE(number, NAME, name, Name, capabilities) \
-	case number:                                               \
+#define STRUCTURE_CASE(number, NAME, name, Name, title) \
+	case number:                                        \
 		return new (std::nothrow) Name##OnGpu(structure);
 		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE

@@ -202,9 +202,9 @@ gpu_resident_serve(const GpuResidentItem &item)
 {
 	switch (item.view.structure)
 	{
-#define STRUCTURE_CASE(number, NAME, name, Name, capabilities) \
-	case number:                                               \
-		gpu_resident_answer_with<Name##OnGpu::Probe>(item);    \
+#define STRUCTURE_CASE(number, NAME, name, Name, title)     \
+	case number:                                            \
+		gpu_resident_answer_with<Name##OnGpu::Probe>(item); \
 		break;
 		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
@@ -483,7 +483,7 @@ gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
 {
 	switch (shared->item.view.structure)
 	{
-#define STRUCTURE_CASE(number, NAME, name, Name, capabilities)       \
+#define STRUCTURE_CASE(number, NAME, name, Name, title)              \
 	case number:                                                     \
 		gpu_resident_answer_with<Name##OnGpu::Probe>(shared, began); \
 		break;

@@ -31,11 +31,13 @@
 
 #include "admin/admin.h"
 #include "side/side.h"
+#include "structure.h"
 
 PG_FUNCTION_INFO_V1(gpuds_device_state);
 PG_FUNCTION_INFO_V1(gpuds_memtable_state);
 PG_FUNCTION_INFO_V1(gpuds_included_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);
+PG_FUNCTION_INFO_V1(gpuds_index_structure);
 PG_FUNCTION_INFO_V1(gpuds_index_stats);
 PG_FUNCTION_INFO_V1(gpuds_index_stats_reset);
 
@@ -391,6 +393,35 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 	if (index)
 		relation_close(index, AccessShareLock);
 	return (Datum) 0;
+}
+
+/*
+ * gpuds_index_structure(oid): what structure the index has.  NULL where gpuds_index_state has no
+ * position of the journal, and if the user may not see the index.
+ */
+Datum
+gpuds_index_structure(PG_FUNCTION_ARGS)
+{
+	Oid indexid = PG_GETARG_OID(0);
+	const char *title = NULL;
+	Relation index;
+
+	gpuds_require_preload();
+	index = gpuds_admin_may_see(indexid) ? open_if_free(indexid) : NULL;
+	if (index)
+	{
+		GpudsMetaData meta;
+
+		if (gpuds_journal_has_our_format(index))
+		{
+			gpuds_journal_read_meta(index, &meta);
+			title = gpuds_structure(meta.structure)->title;
+		}
+		relation_close(index, AccessShareLock);
+	}
+	if (title == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(CStringGetTextDatum(title));
 }
 
 /*

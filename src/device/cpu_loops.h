@@ -17,8 +17,8 @@
 #define CPU_STRING_(set) #set
 #define CPU_STRING(set) CPU_STRING_(set)
 
-#define STRUCTURE_SCAN(number, NAME, name, Name, capabilities) [number] = name##_cpu_scan,
-#define STRUCTURE_COUNT(number, NAME, name, Name, capabilities) [number] = name##_cpu_count,
+#define STRUCTURE_SCAN(number, NAME, name, Name, title) [number] = name##_cpu_scan,
+#define STRUCTURE_COUNT(number, NAME, name, Name, title) [number] = name##_cpu_count,
 
 const GpudsCpuKernels CPU_NAME(CPU_SET) = {
 	.name = CPU_STRING(CPU_SET),

@@ -836,9 +836,9 @@ open_engine(void)
 static void
 compare_structures(void)
 {
-#define STRUCTURE_LACKS(number, NAME, name, Name, capabilities) \
-	if ((lacking >> (number) &1) != 0)                          \
-		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "", #name);
+#define STRUCTURE_LACKS(number, NAME, name, Name, title) \
+	if ((lacking >> (number) &1) != 0)                   \
+		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "", title);
 	uint32 lacking = STRUCTURE_BITS & ~structures;
 	StringInfoData names;
 

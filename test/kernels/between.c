@@ -129,7 +129,7 @@ main(int argc, char **argv)
 	for (int d = 0; d < DOORS; d++)
 	{
 		door = &doors[d];
-		for (kind = 0; (door->capabilities & STRUCTURE_IN_PLACE) != 0 && kind < KINDS; kind++)
+		for (kind = 0; !door_copies(door) && kind < KINDS; kind++)
 		{
 			for (int r = 0; r < rounds; r++)
 				run();

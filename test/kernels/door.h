@@ -21,14 +21,12 @@ typedef struct Door
 {
 	int number;
 	const char *name;
-	int capabilities;
 	CpuStructure cpu;
 } Door;
 
-#define DOOR_ROW(row_number, NAME, prefix, Name, can)     \
+#define DOOR_ROW(row_number, NAME, prefix, Name, title)   \
 	{ .number = (row_number),                             \
 	  .name = #prefix,                                    \
-	  .capabilities = (can),                              \
 	  .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
 			   .build_begin = prefix##_cpu_build_begin,   \
 			   .build_add = prefix##_cpu_build_add,       \
@@ -55,6 +53,16 @@ door_of(int number)
 	}
 	CHECK(false);
 	return NULL;
+}
+
+/*
+ * Changes make new nodes, and readers see one version throughout.  All other structures are changed in place:
+ * readers may meet them between two operations of a batch.
+ */
+static inline bool
+door_copies(const Door *door)
+{
+	return door->number == GPUDS_STRUCTURE_BTREE || door->number == GPUDS_STRUCTURE_ARRAY;
 }
 
 /* Room for a tree and for a load of any structure. */

@@ -360,7 +360,7 @@ structure(const Door *door, int64_t n, int64_t per_key)
 																   : size == 16 ? 100000
 																				: size + 1)
 		look_up(door, arena, &t, m.e, n, size);
-	for (int forward = 1; forward >= 0 && (door->capabilities & STRUCTURE_RANGES) != 0; forward--)
+	for (int forward = 1; forward >= 0 && door->number != GPUDS_STRUCTURE_HASH; forward--)
 		walk(door, arena, &t, n, forward);
 	for (int64_t size = 1; size <= 1000; size *= 1000)
 		scattered(door, arena, &t, m.e, n, size);

@@ -401,7 +401,7 @@ fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, i
 			if (status == KERNEL_OK)
 				break;
 			CHECK(status == KERNEL_NO_MEMORY);
-			if (door->capabilities & STRUCTURE_IN_PLACE)
+			if (!door_copies(door))
 				take_between(&s, &after);
 			check_all(&s);
 		}

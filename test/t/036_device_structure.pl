@@ -35,7 +35,7 @@ my $log = -s $node->logfile;
 $node->append_conf('postgresql.conf', "gpuds.device_lacks_structure = 15\n");
 $node->restart;
 device_ready($node);
-like(slurp_file($node->logfile, $log), qr/LOG:  library "gpuds_cuda" lacks structures of gpuds: "array"/, 'the log names the structure');
+like(slurp_file($node->logfile, $log), qr/LOG:  library "gpuds_cuda" lacks structures of gpuds: "sorted array"/, 'the log names the structure');
 
 for my $device ('auto', 'cuda')
 {

@@ -46,10 +46,10 @@ is($node->safe_psql('former', "SELECT gpuds_index_evict('t_k'), gpuds_index_load
 $node->safe_psql('former', 'ALTER EXTENSION gpuds UPDATE');
 is($node->safe_psql('former', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"), $version, "the update leads to $version");
 same_objects($node, 'and to the same objects as a new installation', 'former', 'fresh');
-is($node->safe_psql('former', 'SELECT * FROM of_a_user'), 't_k|btree', "users' views stay");
+is($node->safe_psql('former', 'SELECT * FROM of_a_user'), 't_k|B+tree', "users' views stay");
 my $classes = "SELECT string_agg(opcname, ' ' ORDER BY opcname) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'gpu_skiplist'";
 is($node->safe_psql('former', $classes), $node->safe_psql('fresh', $classes), "users' operator classes stay where they were made");
-is($node->safe_psql('former', <<'END'), "t_s|skiplist\n\n500", 'what is new works');
+is($node->safe_psql('former', <<'END'), "t_s|skip list\n\n500", 'what is new works');
 CREATE INDEX t_s ON t USING gpu_skiplist (k);
 SELECT gpuds_index_load('t_s') \gset
 SELECT * FROM of_a_user WHERE indexrelname = 't_s';
