@@ -10,7 +10,7 @@
  *	  ordered		keys have an order, and operator classes are those of btree; else they know equality
  *					only, and are those of hash
  *
- * Nobody else names an access method or asks which one an index has, but what it can do.
+ * Nobody else names an access method, or asks which one an index has.
  *
  *-------------------------------------------------------------------------
  */
