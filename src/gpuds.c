@@ -9,6 +9,7 @@
  */
 #include "gpuds.h"
 
+#include "commands/extension.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -65,6 +66,16 @@ shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
+/* Its objects can be made all the same.  While a script of an extension is run, NOTICEs are not shown. */
+static void
+warn_not_preloaded(void)
+{
+	ereport(WARNING,
+			(errmsg("gpuds is not in shared_preload_libraries"),
+			 errdetail("Indexes of gpuds cannot be made or used until it is."),
+			 errhint("Add gpuds to shared_preload_libraries in postgresql.conf and restart the server.")));
+}
+
 void
 _PG_init(void)
 {
@@ -77,7 +88,11 @@ _PG_init(void)
 	gpuds_define_reloptions();
 
 	if (!gpuds_is_preloaded())
+	{
+		if (creating_extension)
+			warn_not_preloaded();
 		return;
+	}
 
 	MarkGUCPrefixReserved("gpuds");
 

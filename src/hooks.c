@@ -28,6 +28,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
+#include "hint.h"
 #include "key/enum.h"
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"
@@ -127,6 +128,25 @@ next_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, Pro
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 }
 
+/* The same, with hints of ours on errors. */
+static void
+next_utility_with_hints(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+						ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *queryEnv,
+						DestReceiver *dest, QueryCompletion *qc)
+{
+	MemoryContext memory = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	}
+	PG_CATCH();
+	{
+		gpuds_hint_rethrow(memory);
+	}
+	PG_END_TRY();
+}
+
 static void
 utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
 		ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
@@ -146,7 +166,7 @@ utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessU
 		{
 			if (IsA(statement, ReindexStmt))
 				gpuds_reindex_begin((ReindexStmt *) statement);
-			next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+			next_utility_with_hints(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 			gpuds_insert_append(&scope);
 		}
 		PG_FINALLY();

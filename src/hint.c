@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * hint.c
+ *	  Hints of ours on errors that core raises where an access method of gpuds cannot be had, or not
+ *	  for a column.
+ *
+ * Core asks no access method before it raises them.  An error is known by its message before translation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "hint.h"
+#include "methods.h"
+
+#define HASH_INSTEAD                                                                               \
+	"Access method \"gpu_hash\" answers equality of every type that has a hash function, such as " \
+	"text, numeric and jsonb."
+
+typedef struct Hint
+{
+	int code;
+	const char *message;
+	bool ordered_only; /* not on errors that name an access method without an order */
+	const char *text;
+} Hint;
+
+static const Hint hints[] = {
+	{ ERRCODE_UNDEFINED_OBJECT, "data type %s has no default operator class for access method \"%s\"", true,
+	  HASH_INSTEAD },
+	{ ERRCODE_UNDEFINED_OBJECT, "operator class \"%s\" does not exist for access method \"%s\"", true,
+	  HASH_INSTEAD },
+	{ ERRCODE_UNDEFINED_OBJECT, "access method \"%s\" does not exist", false,
+	  "CREATE EXTENSION gpuds makes it in this database, or ALTER EXTENSION gpuds UPDATE if the extension "
+	  "is of an older version." },
+	{ ERRCODE_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes", false,
+	  "Use btree for uniqueness. A table may have indexes of both on the same columns." },
+};
+
+/* The access method of gpuds that an error names; NULL: none. */
+static const GpudsMethod *
+named_method(const ErrorData *error)
+{
+	const GpudsMethod *method = gpuds_methods;
+
+	while (method->name && strstr(error->message, method->name) == NULL)
+		method++;
+	return method->name ? method : NULL;
+}
+
+/* What to say with an error; NULL: nothing. */
+static const char *
+hint_on(const ErrorData *error)
+{
+	const GpudsMethod *method = error->message && error->message_id ? named_method(error) : NULL;
+
+	for (int i = 0; method && i < (int) lengthof(hints); i++)
+	{
+		if (error->sqlerrcode == hints[i].code && strcmp(error->message_id, hints[i].message) == 0)
+			return method->ordered || !hints[i].ordered_only ? hints[i].text : NULL;
+	}
+	return NULL;
+}
+
+/*
+ * To be called in PG_CATCH, with the memory context of PG_TRY.  Throws the error again, with a hint
+ * if there is one for it.
+ */
+void
+gpuds_hint_rethrow(MemoryContext context)
+{
+	/* Others, being out of memory among them, are not copied. */
+	if (geterrcode() == ERRCODE_UNDEFINED_OBJECT || geterrcode() == ERRCODE_FEATURE_NOT_SUPPORTED)
+	{
+		MemoryContext before = MemoryContextSwitchTo(context);
+		ErrorData *error = CopyErrorData();
+		const char *text = hint_on(error);
+
+		if (text)
+		{
+			error->hint = pstrdup(text);
+			FlushErrorState();
+			ReThrowError(error);
+		}
+		FreeErrorData(error);
+		MemoryContextSwitchTo(before);
+	}
+	PG_RE_THROW();
+}
