@@ -7,54 +7,10 @@
 --
 \ir common.sql
 
--- The fifth power is a permutation of the numbers below that prime.  pgbench can compute it, too.
-CREATE FUNCTION bench.key(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (n * n % 2147483647) * (n * n % 2147483647) % 2147483647 * n % 2147483647 * 2147483629;
+\ir keys.sql
 
-/*
- * The shape "uniform" has as many keys as rows.  In the shape "skewed", one third of
- * the rows have a key each (:uniques), one third are runs of 100 neighbours with the
- * same key, and one third (:powers) have 10,000 keys whose frequencies follow a power
- * law; but :hot of these have one and the same key.
- */
-SELECT CASE :'shape' WHEN 'skewed' THEN :rows / 3 ELSE :rows END AS uniques,
-	CASE :'shape' WHEN 'skewed' THEN :rows - :rows / 3 * 2 ELSE 0 END AS powers,
-	CASE :'shape' WHEN 'skewed' THEN least(1000000, :rows / 20) ELSE 0 END AS hot \gset
-SELECT :uniques + :uniques / 100 + 2 AS hot_number \gset
-SELECT :hot_number + 10000 + 1 AS absent \gset
-
--- What part of the outer rows asks for which keys of the shape "skewed": the matches of
--- each kind of duplicates are at most 4 or 1 times as many as there are outer rows.
-SELECT round(CASE :hot WHEN 0 THEN 0 ELSE 0.04 END, 9) AS run_share,
-	round(CASE :hot WHEN 0 THEN 0 ELSE least(0.04, 4 * 10000.0 / (:powers - :hot)) END, 9) AS power_share,
-	round(CASE :hot WHEN 0 THEN 0 ELSE 1.0 / :hot END, 9) AS hot_share \gset
-
--- Numbers from 0 to 1, spread evenly over any range of i
-CREATE FUNCTION bench.spread(i bigint) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (i * 2654435761 % 4294967291) / 4294967291.0::float8;
-
--- A rank from 1 to 10,000; its frequency falls with its power of 1.1, as by Zipf's law.
-CREATE FUNCTION bench.rank(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN least(10000, floor(power(1 - bench.spread(i) * (1 - power(10001::float8, -0.1::float8)), -10)))::bigint;
-
--- The number of the key of row i of t
-CREATE FUNCTION bench.number_of_row(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-	WHEN i <= :uniques THEN i
-	WHEN i <= :uniques * 2 THEN :uniques + 1 + (i - :uniques - 1) / 100
-	WHEN i * :hot / greatest(:powers, 1) <> (i - 1) * :hot / greatest(:powers, 1) THEN :hot_number
-	ELSE :hot_number + bench.rank(i)
-END;
-
--- The number of the key of row j of o; half of them are not in t.
-CREATE FUNCTION bench.number_of_outer(j bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-	WHEN bench.spread(j) < 0.5 THEN :absent + abs(hashint8extended(j, 1) % :rows)
-	WHEN bench.spread(j) < 0.5 + :run_share THEN :uniques + 1 + abs(hashint8extended(j, 1) % (:uniques / 100))
-	WHEN bench.spread(j) < 0.5 + :run_share + :power_share THEN :hot_number + 1 + abs(hashint8extended(j, 1) % 10000)
-	WHEN bench.spread(j) < 0.5 + :run_share + :power_share + :hot_share THEN :hot_number
-	ELSE 1 + abs(hashint8extended(j, 1) % :uniques)
-END;
+SELECT :'shape' = 'skewed' AS skewed \gset
+SELECT bench.hot_number(:rows, :'skewed') AS hot_number, bench.absent(:rows, :'skewed') AS absent \gset
 
 -- Arrays of different keys, all of them in t, chosen as those of o are.  In the shape "skewed" each has the key with
 -- the most rows.
@@ -63,12 +19,12 @@ ALTER TABLE bench.keyset ALTER keys SET STORAGE external;
 SELECT setseed(0.5);
 INSERT INTO bench.keyset
 SELECT s, (SELECT array_agg(bench.key(number) ORDER BY random())
-		   FROM (SELECT :hot_number::bigint AS number WHERE :hot > 0
+		   FROM (SELECT :hot_number::bigint AS number WHERE :'skewed'
 				 UNION ALL
-				 (SELECT DISTINCT bench.number_of_outer(j)
+				 (SELECT DISTINCT bench.number_of_outer(j, :rows, :'skewed')
 				  FROM generate_series(s * 4 * :keys::bigint, (s + 1) * 4 * :keys::bigint - 1) j
-				  WHERE bench.number_of_outer(j) < :hot_number
-					 OR bench.number_of_outer(j) BETWEEN :hot_number + 1 AND :absent - 1)
+				  WHERE bench.number_of_outer(j, :rows, :'skewed') < :hot_number
+					 OR bench.number_of_outer(j, :rows, :'skewed') BETWEEN :hot_number + 1 AND :absent - 1)
 				 LIMIT :keys) p)
 FROM generate_series(1, :sets) s;
 

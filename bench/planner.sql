@@ -1,32 +1,29 @@
 --
 -- planner.sql: tables and functions of bench/planner
 --
--- Variables: tables, outers (lists of numbers of rows, as array literals).
+-- Variables: tables, outers (lists of numbers of rows, as array literals), shape (of the keys: uniform or skewed).
 --
 -- t_N has N rows and four indexes: btree and gpu_btree on k, whose values look random, and
 -- on id, which ascends with the heap.  o_N_M has M rows; half of their keys are in t_N.
 --
 
--- The fifth power is a permutation of the numbers below that prime.
-CREATE FUNCTION bench.key(n bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (n * n % 2147483647) * (n * n % 2147483647) % 2147483647 * n % 2147483647 * 2147483629;
+\ir keys.sql
 
 SELECT format($$
-	CREATE TABLE t_%1$s AS SELECT i AS id, bench.key(i) AS k, i AS v, 'some text beside ' || i %% 1000 AS note
+	CREATE TABLE t_%1$s AS SELECT i AS id, bench.key(bench.number_of_row(i, %1$s, %2$L)) AS k, i AS v, 'some text beside ' || i %% 1000 AS note
 		FROM generate_series(1, %1$s::bigint) i;
 	CREATE INDEX t_%1$s_k_b ON t_%1$s USING btree (k);
 	CREATE INDEX t_%1$s_k_g ON t_%1$s USING gpu_btree (k);
 	CREATE INDEX t_%1$s_id_b ON t_%1$s USING btree (id);
-	CREATE INDEX t_%1$s_id_g ON t_%1$s USING gpu_btree (id) $$, n),
+	CREATE INDEX t_%1$s_id_g ON t_%1$s USING gpu_btree (id) $$, n, :'shape' = 'skewed'),
 	format('VACUUM (ANALYZE, FREEZE) t_%s', n),
 	format($$ SELECT gpuds_index_load('t_%1$s_k_g'), gpuds_index_load('t_%1$s_id_g') $$, n)
 FROM unnest(:'tables'::bigint[]) n \gexec
--- Every second row asks for a key that no table has: all have fewer than a billion rows.  The others are rows of all
--- parts of the table.
+-- Every second row asks for a key that the table does not have.
 SELECT format($$
 	CREATE TABLE o_%1$s_%2$s AS
-		SELECT bench.key(CASE j %% 2 WHEN 0 THEN 1 + j * 2654435761 %% %1$s ELSE 1000000000 + j END) AS k, j AS w
-		FROM generate_series(2, %2$s::bigint + 1) j $$, t, n),
+		SELECT bench.key(bench.number_of_outer(j, %1$s, %3$L)) AS k, j AS w FROM generate_series(2, %2$s::bigint + 1) j $$,
+		t, n, :'shape' = 'skewed'),
 	format('VACUUM (ANALYZE, FREEZE) o_%s_%s', t, n)
 FROM unnest(:'tables'::bigint[]) t, unnest(:'outers'::bigint[]) n \gexec
 
