@@ -90,6 +90,8 @@ SELECT changed('DELETE FROM t USING b WHERE t.k = b.k');
 SELECT changed('DELETE FROM b USING t WHERE t.k = b.k AND t.v > 50');
 SELECT changed('DELETE FROM t WHERE EXISTS (SELECT FROM b WHERE t.k = b.k)');
 SELECT changed('DELETE FROM t WHERE k IN (SELECT k FROM b)');
+SELECT changed('DELETE FROM t WHERE EXISTS (SELECT FROM twice WHERE t.k = twice.k)');
+SELECT changed('DELETE FROM t WHERE k IN (SELECT k FROM twice)');
 SELECT changed('DELETE FROM t WHERE NOT EXISTS (SELECT FROM b WHERE t.k = b.k)');
 SELECT changed('DELETE FROM t WHERE NOT EXISTS (SELECT FROM b WHERE t.k = b.k AND b.v > t.v)');
 SELECT changed('UPDATE t SET v = 0 WHERE EXISTS (SELECT FROM b WHERE t.k = b.k AND b.v > t.v)');

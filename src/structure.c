@@ -17,6 +17,7 @@
 	[number] = { .title = (text),                                    \
 				 .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
 						  .build_begin = prefix##_cpu_build_begin,   \
+						  .has_ranks = prefix##_cpu_has_ranks,       \
 						  .build_add = prefix##_cpu_build_add,       \
 						  .build_finish = prefix##_cpu_build_finish, \
 						  .build_cancel = prefix##_cpu_build_cancel, \

@@ -22,6 +22,11 @@ _Static_assert(offsetof(CpuBtree, head) == offsetof(CpuTree, head) &&
 				   offsetof(CpuBtree, retired) == sizeof(CpuTree),
 			   "a CpuBtree begins as a CpuTree does");
 
+enum
+{
+	btree_cpu_has_ranks = true
+};
+
 /* Separators between entries of one key need the inner node's second line. */
 HOST_FN double
 btree_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)

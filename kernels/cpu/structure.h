@@ -42,6 +42,8 @@ typedef struct CpuTree
 
 typedef struct CpuStructure
 {
+	/* Does it know how many entries are before another, so that it counts an interval without going through it? */
+	bool has_ranks;
 	/*
 	 * Bytes that an entry of a large tree takes when it was just built.  equal_keys: there
 	 * are entries of one key all over it; else all keys differ.  on_gpu: what it takes there.

@@ -23,6 +23,11 @@
 /* Slots that are in use, at least, on the average: when most segments of a table were just split. */
 #define HASH_LEAST_LOAD 0.52
 
+enum
+{
+	hash_cpu_has_ranks = false
+};
+
 /* A table of few entries a key has what its emptiest state takes; one of many is a B+tree. */
 HOST_FN double
 hash_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)

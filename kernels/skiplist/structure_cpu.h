@@ -19,6 +19,11 @@
 #include "kernels/skiplist/size.h"
 #include "kernels/skiplist/verify_cpu.h"
 
+enum
+{
+	skiplist_cpu_has_ranks = false
+};
+
 /* Entries of one key take no more than others. */
 HOST_FN double
 skiplist_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)

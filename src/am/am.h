@@ -234,12 +234,40 @@ extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 /* cost.c */
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
 extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
+extern double gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
+extern Cost gpuds_scan_look_up_cost(double rows);
 extern int gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns);
 extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
 								 double visited);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
+
+/* estimate.c: what an index itself says of its rows */
+typedef struct GpudsEstimate
+{
+	Relation index;
+	GpudsKeyLayout layout;
+	GpudsPeek peek;
+	double scale; /* rows that the planner expects for an entry of the structure */
+} GpudsEstimate;
+
+extern bool gpuds_estimate_begin(const IndexOptInfo *index, GpudsEstimate *estimate);
+extern double gpuds_estimate_probe(GpudsEstimate *estimate, const GpudsKeyProbe *probe,
+								   const GpudsEntry *key);
+/* Where the first column begins and ends. */
+typedef struct GpudsColumnEnds
+{
+	Measure measure; /* of codes */
+	uint64 least;    /* codes */
+	uint64 greatest;
+	GpudsEntry first; /* some entry that has a value */
+} GpudsColumnEnds;
+
+extern bool gpuds_estimate_ends(GpudsEstimate *estimate, GpudsColumnEnds *ends);
+extern double gpuds_estimate_between(GpudsEstimate *estimate, const GpudsColumnEnds *ends, uint64 from,
+									 uint64 to);
+extern void gpuds_estimate_end(GpudsEstimate *estimate);
 
 /* options.c */
 extern void gpuds_define_reloptions(void);

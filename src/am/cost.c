@@ -53,6 +53,9 @@
 /* Finding the side values of a row (side/side.h): two waits for memory, taken to be 80 ns together. */
 #define SIDE_OPERATORS 8
 
+/* Looking a row up by its TID where the visibility map does not vouch for it: a lock, and a search of its chain. */
+#define LOOK_UP_OPERATORS 15
+
 /* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
 #define JOURNAL_PASSES 3
 
@@ -66,8 +69,8 @@
 /*
  * The heap's correlation with the leading column, from ANALYZE; 0 if unknown.
  */
-static double
-leading_correlation(PlannerInfo *root, IndexOptInfo *index)
+double
+gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index)
 {
 	RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);
 	Oid relid = rte->relid;
@@ -210,8 +213,16 @@ gpuds_scan_uses_map(const IndexOptInfo *index)
 	return !RecoveryInProgress() && !reads_journal(index);
 }
 
+/* What it takes to look so many rows up, beside visiting their pages (visible.h). */
+Cost
+gpuds_scan_look_up_cost(double rows)
+{
+	return rows * LOOK_UP_OPERATORS * cpu_operator_cost;
+}
+
 /*
- * What an index-only scan adds where it visits all rows, and core counts on the visibility map.
+ * What an index-only scan adds: it looks up itself what core will visit; and where it visits all rows, core
+ * counts on the visibility map.
  */
 static Cost
 unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, double entries)
@@ -220,12 +231,14 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 	double page_cost;
 	double pages;
 
-	if (path->path.pathtype != T_IndexOnlyScan || gpuds_scan_uses_map(path->indexinfo))
+	if (path->path.pathtype != T_IndexOnlyScan)
 		return 0;
+	if (gpuds_scan_uses_map(path->indexinfo))
+		return gpuds_scan_look_up_cost(entries * (1 - rel->allvisfrac));
 	get_tablespace_page_costs(rel->reltablespace, &page_cost, NULL);
 	loop_count = Max(loop_count, 1);
 	pages = index_pages_fetched(entries * loop_count, rel->pages, path->indexinfo->pages, root);
-	return pages * rel->allvisfrac * page_cost / loop_count;
+	return pages * rel->allvisfrac * page_cost / loop_count + gpuds_scan_look_up_cost(entries);
 }
 
 /*
@@ -369,7 +382,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	}
 
 	*selectivity = costs.indexSelectivity;
-	*correlation = leading_correlation(root, index);
+	*correlation = gpuds_scan_correlation(root, index);
 	/* Core plans workers by it; where each process would read the journal for itself, none. */
 	*pages = from_journal ? 0 : costs.numIndexPages;
 }

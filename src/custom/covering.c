@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
+#include "am/visible.h"
 #include "custom/custom.h"
 #include "key/key.h"
 
@@ -30,6 +31,12 @@
  * for a row.
  */
 #define COUNT_OPERATORS 0.4
+
+/* In the same units, coming to a page of the heap for rows that are looked up there: waits for its memory. */
+#define PAGE_OPERATORS 100
+
+/* Rows that are looked up in the order of the heap at a time, about (count.c, fold.c). */
+#define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2)
 
 /* Is an index one of gpuds, and can the query use it? */
 bool
@@ -190,6 +197,22 @@ gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
 	return gpuds_scan_uses_map(index) ? 1 - rel->allvisfrac : 1;
 }
 
+/*
+ * What looking up so many rows of a scan takes beyond visiting their pages.  Each round comes to its pages
+ * anew; if the index's order has so much to do with the heap's, to few of them.
+ */
+static Cost
+look_up_cost(const RelOptInfo *rel, double rows, double correlation)
+{
+	const double pages = Max(rel->pages, 1);
+	const double rounds = ceil(rows / ROUND_ROWS);
+	const double scattered = -rounds * pages * expm1(-rows / Max(rounds, 1) / pages);
+	const double together = pages * Min(rows / Max(rel->tuples, 1), 1);
+	const double visits = scattered + correlation * correlation * (Min(together, scattered) - scattered);
+
+	return gpuds_scan_look_up_cost(rows) + visits * PAGE_OPERATORS * cpu_operator_cost;
+}
+
 /* What it costs to count a scan's rows. */
 Cost
 gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
@@ -200,7 +223,8 @@ gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 	double visited = path->indexselectivity * rel->tuples * gpuds_covering_unmapped(path->indexinfo, rel);
 
 	return path->path.startup_cost + entries * (COUNT_OPERATORS + nfilters) * cpu_operator_cost +
-		   gpuds_covering_heap_cost(root, rel, visited, 1);
+		   gpuds_covering_heap_cost(root, rel, visited, 1) +
+		   look_up_cost(rel, visited, gpuds_scan_correlation(root, path->indexinfo));
 }
 
 /*

@@ -55,6 +55,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
 	gpuds_explain_option_init();
+	gpuds_histogram_init();
 	prev_rel_paths = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = rel_paths;
 	prev_join_paths = set_join_pathlist_hook;

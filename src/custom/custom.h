@@ -75,6 +75,9 @@ extern void gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, R
 										 const GroupPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
 
+/* histogram.c */
+extern void gpuds_histogram_init(void);
+
 /* scan_path.c, scan.c */
 extern void gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel);
 extern const struct CustomScanMethods gpuds_scan_methods;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * join.h
- *	  What the planner tells the executor of a GpudsJoin.
+ *	  What the planner tells the executor of a GpudsJoin, and knows of its batches.
  *
  * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
  * of the inner table.  custom_exprs has three lists: the keys, the quals of a pair of rows, and
@@ -15,6 +15,15 @@
  */
 #ifndef GPUDS_CUSTOM_JOIN_H
 #define GPUDS_CUSTOM_JOIN_H
+
+/*
+ * Outer rows of the first batch: few, for LIMIT.  How many times as many a batch has as the one before, up to
+ * the most, whose probes are 6 MB: they are sorted and matched again and again, and should stay in the
+ * processor's caches.  That number has not been measured.
+ */
+#define GPUDS_JOIN_FIRST_ROWS 64
+#define GPUDS_JOIN_ROWS_GROWTH 8
+#define GPUDS_JOIN_MOST_ROWS (256 * 1024)
 
 /* Numbers of the lists of custom_exprs ... */
 enum

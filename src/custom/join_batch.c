@@ -23,14 +23,6 @@
 #include "custom/join_state.h"
 #include "kernels/core/sort.h"
 
-/*
- * How many times as many rows a batch has as the one before, up to the most, whose probes are 6 MB:
- * they are sorted and matched again and again, and should stay in the processor's caches.  That number
- * has not been measured.
- */
-#define ROWS_GROWTH 8
-#define MOST_ROWS (256 * 1024)
-
 /* The values that an outer row is joined by. */
 static void
 evaluate_keys(GpudsJoinState *state, TupleTableSlot *slot, Datum *values, bool *isnull)
@@ -238,8 +230,8 @@ gpuds_join_load_batch(GpudsJoinState *state)
 {
 	const bool some = state->right_semi ? load_probes(state) : load_rows(state);
 
-	if (state->target < MOST_ROWS)
-		state->target *= ROWS_GROWTH;
+	if (state->target < GPUDS_JOIN_MOST_ROWS)
+		state->target *= GPUDS_JOIN_ROWS_GROWTH;
 	state->group = 0;
 	if (some && state->ngroups > 0)
 	{

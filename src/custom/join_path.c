@@ -38,37 +38,8 @@
 #include "am/am.h"
 #include "custom/custom.h"
 #include "custom/join.h"
+#include "custom/join_plan.h"
 #include "key/key.h"
-
-/*
- * In units of cpu_operator_cost: keeping, sorting, probing and giving back an outer row, 45 to 175 ns by the
- * size of the index; and a match.
- */
-#define ROW_OPERATORS 4
-#define MATCH_OPERATORS 2
-
-/* Of these, reading a key that is sorted with all others; and writing it to a file, and merging it. */
-#define KEY_OPERATORS 1
-#define SPILL_OPERATORS 6
-
-/* What a path knows of its join. */
-typedef struct JoinPlan
-{
-	JoinType type;
-	RelOptInfo *inner;
-	IndexOptInfo *index;
-	List *keys;          /* expressions of the outer side, for each leading column */
-	List *types;         /* OIDs: what each is compared as */
-	List *conditions;    /* RestrictInfos that became keys */
-	List *exact;         /* those of them that no pair has to be looked at for */
-	List *quals;         /* RestrictInfos that hold for each pair of rows */
-	List *others;        /* RestrictInfos that hold for each row of the join */
-	bool heap_free;      /* the index has all columns that are wanted of the inner side */
-	int side_bytes;      /* of side values, if some of them are side columns */
-	bool keeps;          /* more is wanted of the outer side than the keys */
-	bool right_semi;     /* inner rows are given that have a match */
-	double unique_share; /* of the outer rows that have keys of their own; of a right semijoin */
-} JoinPlan;
 
 /*
  * Does a condition say that an index column equals an expression without the inner side?  The
@@ -115,7 +86,7 @@ key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int co
  * for a column, however many conditions there are; the others are quals.
  */
 static bool
-add_key(PlannerInfo *root, JoinPlan *plan, int column, List *conditions, Relids outer)
+add_key(PlannerInfo *root, GpudsJoinPlan *plan, int column, List *conditions, Relids outer)
 {
 	ListCell *lc;
 
@@ -169,7 +140,7 @@ index_returns(const IndexOptInfo *index, Index relid, List *exprs, List **column
 
 /* What is wanted of the join's rows.  Those of an antijoin have nothing of the inner table but NULLs. */
 static List *
-wanted_above(const JoinPlan *plan, const RelOptInfo *joinrel)
+wanted_above(const GpudsJoinPlan *plan, const RelOptInfo *joinrel)
 {
 	if (plan->type == JOIN_ANTI)
 		return NIL;
@@ -181,7 +152,7 @@ wanted_above(const JoinPlan *plan, const RelOptInfo *joinrel)
  * what identifies rows that are changed, count as such.
  */
 static bool
-is_wanted(const JoinPlan *plan, const RelOptInfo *joinrel, Relids relids)
+is_wanted(const GpudsJoinPlan *plan, const RelOptInfo *joinrel, Relids relids)
 {
 	List *exprs = list_concat_copy(joinrel->reltarget->exprs, extract_actual_clauses(plan->others, false));
 	List *vars;
@@ -201,11 +172,11 @@ is_wanted(const JoinPlan *plan, const RelOptInfo *joinrel, Relids relids)
 }
 
 /* The plan of a join by an index, or NULL. */
-static JoinPlan *
+static GpudsJoinPlan *
 plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo *index, JoinType type,
 		List *restrictlist)
 {
-	JoinPlan *plan = palloc0(sizeof(JoinPlan));
+	GpudsJoinPlan *plan = palloc0(sizeof(GpudsJoinPlan));
 	List *conditions = NIL; /* that pairs must meet */
 	List *columns;
 	int of_join;
@@ -243,74 +214,6 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 									&columns);
 	plan->side_bytes = plan->heap_free ? gpuds_scan_side_bytes(index, columns) : 0;
 	return plan;
-}
-
-/* What sorting the keys of a right semijoin's outer rows costs. */
-static Cost
-cost_keys(double rows)
-{
-	const double bytes = rows * sizeof(GpudsEntry);
-	Cost cost = rows * KEY_OPERATORS * cpu_operator_cost;
-
-	/* Runs are written and read. */
-	if (2 * bytes > work_mem * 1024.0)
-		cost += 2 * seq_page_cost * ceil(bytes / BLCKSZ) + rows * SPILL_OPERATORS * cpu_operator_cost;
-	return cost;
-}
-
-/*
- * The cost of the path, for one process.  False: the index would have to be read from its journal again and
- * again.
- */
-static bool
-cost_join(PlannerInfo *root, CustomPath *path, const JoinPlan *plan, const Path *outer)
-{
-	double rows = Max(outer->rows, 1);
-	double bytes = rows * ((plan->keeps ? MAXALIGN(outer->pathtarget->width) : 0) + 2 * sizeof(GpudsEntry));
-	double rounds = ceil(bytes / (work_mem * 1024.0));
-	SpecialJoinInfo all_pairs = { .type = T_SpecialJoinInfo, .jointype = JOIN_INNER };
-	Selectivity selectivity;
-	double matches;
-	double visited; /* of their rows, in the heap */
-	QualCost quals;
-	QualCost keys;
-	Cost start;
-	Cost sorting = 0;
-	Cost run;
-
-	/* Matches are counted as for an inner join, whatever the join is. */
-	all_pairs.min_lefthand = all_pairs.syn_lefthand = outer->parent->relids;
-	all_pairs.min_righthand = all_pairs.syn_righthand = plan->inner->relids;
-	selectivity = clauselist_selectivity(root, plan->conditions, 0, JOIN_INNER, &all_pairs);
-	matches = clamp_row_est(rows * selectivity * Max(plan->inner->tuples, 1));
-	cost_qual_eval(&quals, plan->quals, root);
-	cost_qual_eval(&keys, list_concat(list_copy(plan->keys), extract_actual_clauses(plan->others, false)),
-				   root);
-	start = gpuds_scan_start_cost(plan->index, rows);
-	if (start < 0)
-		return false;
-	if (plan->right_semi)
-	{
-		sorting = cost_keys(rows);
-		matches = Min(matches * plan->unique_share, Max(plan->inner->tuples, 1));
-		rows = clamp_row_est(rows * plan->unique_share);
-	}
-	run = rounds * start + rows * (ROW_OPERATORS * cpu_operator_cost + keys.per_tuple) + keys.startup +
-		  quals.startup + matches * (MATCH_OPERATORS * cpu_operator_cost + quals.per_tuple);
-	visited = plan->heap_free ? gpuds_covering_unmapped(plan->index, plan->inner) : 1;
-	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
-	run += gpuds_covering_heap_cost(root, plan->inner, matches * visited, rounds);
-	if (plan->side_bytes > 0)
-		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, matches, matches * visited);
-	run += path->path.rows * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
-	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;
-	path->path.total_cost = path->path.startup_cost + (outer->total_cost - outer->startup_cost) + sorting +
-							run;
-	/* No row comes before all keys are known. */
-	if (plan->right_semi)
-		path->path.startup_cost += outer->total_cost - outer->startup_cost + sorting;
-	GpudsAddDisabledNodes(&path->path, outer);
-	return true;
 }
 
 /* Variables and placeholders as they are above the join. */
@@ -428,7 +331,7 @@ add_columns(Index relid, List *exprs, bool shown, List **tlist, List **columns)
 
 /* The conditions that became keys, one for each leading column of the index, with the column in front. */
 static List *
-index_conditions(const JoinPlan *plan)
+index_conditions(const GpudsJoinPlan *plan)
 {
 	List *conditions = copyObject(extract_actual_clauses(plan->conditions, false));
 	ListCell *lc;
@@ -474,7 +377,7 @@ static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		  List *custom_plans)
 {
-	const JoinPlan *plan = linitial(path->custom_private);
+	const GpudsJoinPlan *plan = linitial(path->custom_private);
 	const Path *outer = linitial(path->custom_paths);
 	const Index relid = plan->inner->relid;
 	CustomScan *scan = makeNode(CustomScan);
@@ -531,7 +434,7 @@ is_rechecked(const PlannerInfo *root)
 }
 
 static CustomPath *
-path_of(PlannerInfo *root, RelOptInfo *joinrel, const JoinPlan *plan, Path *outer)
+path_of(PlannerInfo *root, RelOptInfo *joinrel, const GpudsJoinPlan *plan, Path *outer)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -618,7 +521,8 @@ is_possible(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *oute
  * join these.
  */
 static bool
-is_right_semi(PlannerInfo *root, const JoinPlan *plan, const RelOptInfo *inner, const SpecialJoinInfo *sjinfo)
+is_right_semi(PlannerInfo *root, const GpudsJoinPlan *plan, const RelOptInfo *inner,
+			  const SpecialJoinInfo *sjinfo)
 {
 	return sjinfo->jointype == JOIN_SEMI && bms_is_subset(sjinfo->min_lefthand, inner->relids) &&
 		   !plan->keeps && !is_rechecked(root);
@@ -630,7 +534,7 @@ is_right_semi(PlannerInfo *root, const JoinPlan *plan, const RelOptInfo *inner, 
  * In parallel, each process would have to know the keys of all outer rows, so there is no partial path.
  */
 static bool
-add_right_semi(PlannerInfo *root, RelOptInfo *joinrel, JoinPlan *plan, Path *outer, const Path *unique,
+add_right_semi(PlannerInfo *root, RelOptInfo *joinrel, GpudsJoinPlan *plan, Path *outer,
 			   const JoinPathExtraData *extra)
 {
 	CustomPath *path;
@@ -638,9 +542,8 @@ add_right_semi(PlannerInfo *root, RelOptInfo *joinrel, JoinPlan *plan, Path *out
 	if (!is_right_semi(root, plan, plan->inner, extra->sjinfo))
 		return false;
 	plan->right_semi = true;
-	plan->unique_share = Min(unique->rows / Max(outer->rows, 1), 1);
 	path = path_of(root, joinrel, plan, outer);
-	if (cost_join(root, path, plan, outer))
+	if (gpuds_join_cost(root, path, plan, outer))
 		add_path(joinrel, &path->path);
 	return true;
 }
@@ -670,17 +573,17 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 	foreach (lc, inner->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-		JoinPlan *plan;
+		GpudsJoinPlan *plan;
 		CustomPath *path;
 		Path *partial;
 
 		if (!gpuds_covering_is_ours(index) ||
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
 			continue;
-		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, outer_path, extra))
+		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, extra))
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
-		if (!cost_join(root, path, plan, outer_path))
+		if (!gpuds_join_cost(root, path, plan, outer_path))
 			continue;
 		add_path(joinrel, &path->path);
 		if (!joinrel->consider_parallel || outer->partial_pathlist == NIL ||
@@ -691,7 +594,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		/* Workers share only what EXPLAIN shows of their work (explain.c). */
 		path->path.parallel_aware = true;
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
-		if (cost_join(root, path, plan, partial))
+		if (gpuds_join_cost(root, path, plan, partial))
 			add_partial_path(joinrel, &path->path);
 	}
 }

@@ -14,9 +14,6 @@
 #include "custom/custom.h"
 #include "custom/join.h"
 
-/* Outer rows of the first batch: few, for LIMIT. */
-#define GPUDS_JOIN_FIRST_ROWS 64
-
 typedef enum GpudsJoinStage
 {
 	GPUDS_JOIN_LOAD,    /* get the next batch of outer rows */

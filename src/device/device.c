@@ -207,6 +207,12 @@ gpuds_device_sorts(const GpudsDeviceTree *tree)
 	return device_of(tree)->sorts;
 }
 
+bool
+gpuds_device_has_ranks(const GpudsDeviceTree *tree)
+{
+	return gpuds_structure(tree->structure)->cpu.has_ranks;
+}
+
 int64
 gpuds_device_apply_ops(const GpudsDeviceTree *tree)
 {

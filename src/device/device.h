@@ -217,6 +217,12 @@ extern void gpuds_device_load_cancel(GpudsDeviceLoad *load);
  */
 extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 
+/*
+ * Does the tree's structure know how many entries are before another, so that it counts an interval without
+ * going through it?  The tree has been loaded.
+ */
+extern bool gpuds_device_has_ranks(const GpudsDeviceTree *tree);
+
 /* Operations to apply at a time, at most. */
 extern int64 gpuds_device_apply_ops(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);

@@ -352,6 +352,19 @@ extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const 
 							  GpudsCounted *counted);
 extern void gpuds_probe_free_counted(GpudsCounted *counted);
 
+/* peek.c: what a structure has at hand, for the planner */
+typedef struct GpudsPeek
+{
+	GpudsMirror *mirror;
+	uint64 serial;  /* of the mirror, as its guard had it */
+	double entries; /* that the structure has */
+	int64 budget;   /* entries that counts may still go through, if the structure has no ranks */
+} GpudsPeek;
+
+extern bool gpuds_peek_begin(Relation index, GpudsPeek *peek);
+extern int64 gpuds_peek_count(GpudsPeek *peek, const GpudsInterval *interval);
+extern bool gpuds_peek_end_of(GpudsPeek *peek, const GpudsInterval *interval, bool last, GpudsEntry *entry);
+
 /* The scan has other intervals, or starts from another place: what is kept is of no use. */
 static inline void
 gpuds_probe_forget(GpudsMirrorRef *ref)

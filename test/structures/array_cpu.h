@@ -131,6 +131,11 @@ array_free_pages(Arena *arena, array_cpu_tree *tree, ArenaRef page, int level)
 	arena_free(arena, &tree->common.space, page, ARENA_MAX_UNITS);
 }
 
+enum
+{
+	array_cpu_has_ranks = true
+};
+
 /* Pages are full, and one of references has many. */
 HOST_FN double
 array_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_gpu)

@@ -1,0 +1,380 @@
+/*-------------------------------------------------------------------------
+ *
+ * histogram.c
+ *	  The histogram of a column, as the column is now.
+ *
+ * ANALYZE has seen where the values of a column ended then.  Of a column that grows with time, the rows that
+ * came since lie behind the last bound of the histogram, where core expects next to none.  Of btree indexes
+ * core asks for the end, and lets the last part of the histogram reach to it; of others it does so since 18,
+ * if they return the column.
+ *
+ * An index of gpuds whose structure has ranks also knows how many rows are there.  So the column gets a
+ * histogram that has as many parts behind each of the old ends as rows are there, and none where there are no
+ * rows any more.  Parts behind an end are of equal width.  What core estimates of the column, for scans and for
+ * joins, then rests on that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+#include "am/am.h"
+#include "custom/custom.h"
+#include "key/key.h"
+
+/* The histogram has so many bounds at most. */
+#define MOST_BOUNDS 2000
+
+/* Rows that are behind the ends are taken to be at most this share: the rest of the histogram must stay. */
+#define MOST_BEHIND 0.95
+
+static get_relation_stats_hook_type prev_relation_stats = NULL;
+
+/*
+ * A histogram, by codes (kernels/core/measure.h).  It is about the rows that have neither NULL nor one of the
+ * common values, which may lie behind its ends.
+ */
+typedef struct Histogram
+{
+	uint64 *bounds; /* ascending */
+	int n;          /* 2 at least */
+	uint64 *common; /* codes of the common values */
+	AttStatsSlot of_common;
+	double share; /* of the rows that ANALYZE has seen */
+	double below; /* rows below the first bound, and later their share of the rows that it is about; ... */
+	double above; /* ... and above the last one */
+	double seen;  /* share of the table's rows that are not behind the ends */
+} Histogram;
+
+/* The index that knows a column: ordered, of all rows, and with values that can be measured; NULL: none. */
+static IndexOptInfo *
+index_of(const RelOptInfo *rel, AttrNumber attnum)
+{
+	ListCell *lc;
+
+	foreach (lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+
+		if (index->indexkeys[0] == attnum && index->indpred == NIL && gpuds_covering_is_ours(index) &&
+			gpuds_index_orders(index) && gpuds_key_can_measure(index->opcintype[0]))
+			return index;
+	}
+	return NULL;
+}
+
+/*
+ * May the user see all rows of a table, and so what ANALYZE has seen?  Of a child, policies are its parent's.
+ * False also where core would look more closely, at privileges on columns or on the parent.
+ */
+static bool
+may_see_all(const PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte)
+{
+	const Oid user = OidIsValid(rel->userid) ? rel->userid : GetUserId();
+
+	for (int i = -1; (i = bms_next_member(rel->top_parent_relids, i)) >= 0;)
+	{
+		if (root->simple_rte_array[i]->securityQuals != NIL)
+			return false;
+	}
+	return rte->securityQuals == NIL && pg_class_aclcheck(rte->relid, user, ACL_SELECT) == ACLCHECK_OK;
+}
+
+/* The codes of values that ANALYZE has seen; NULL: they are not of the column as it is in the index. */
+static uint64 *
+read_codes(const GpudsEstimate *estimate, const GpudsColumnEnds *ends, const AttStatsSlot *slot)
+{
+	const GpudsKeyLayout *layout = &estimate->layout;
+	const Oid type = layout->column[0].type;
+	const bool isnull = false;
+	uint64 *codes = palloc(Max(slot->nvalues, 1) * sizeof(uint64));
+	GpudsKeyProbe probe;
+
+	if (slot->nvalues > 0 && getBaseType(slot->valuetype) != getBaseType(type))
+		return NULL;
+	gpuds_key_probe_init(&probe, layout, 1, &type);
+	for (int i = 0; i < slot->nvalues; i++)
+	{
+		GpudsEntry entry;
+
+		if (!gpuds_key_probe(&probe, &slot->values[i], &isnull, 0, &entry))
+			return NULL;
+		codes[i] = measure_code(&ends->measure, measure_bits(&entry, layout->nwords, ends->measure.place,
+															 ends->measure.bits));
+	}
+	return codes;
+}
+
+/* Takes the parts away that lie outside the column's ends. */
+static bool
+cut_off(const GpudsColumnEnds *ends, Histogram *histogram)
+{
+	uint64 *bounds = histogram->bounds;
+	int first = 0;
+	int last = histogram->n - 1;
+
+	if (bounds[0] >= ends->least && bounds[last] <= ends->greatest)
+		return false;
+	while (first < last - 1 && bounds[first + 1] <= ends->least)
+		first++;
+	while (last > first + 1 && bounds[last - 1] >= ends->greatest)
+		last--;
+	memmove(bounds, bounds + first, (last - first + 1) * sizeof(uint64));
+	histogram->n = last - first + 1;
+	bounds[0] = Max(bounds[0], ends->least);
+	bounds[histogram->n - 1] = Min(bounds[histogram->n - 1], ends->greatest);
+	/* No row is left that ANALYZE has seen. */
+	if (bounds[0] >= bounds[histogram->n - 1])
+	{
+		histogram->n = 2;
+		bounds[0] = ends->least;
+		bounds[1] = ends->greatest;
+	}
+	return true;
+}
+
+/* How many rows lie between two codes, beside those of common values; -1: it cannot be said. */
+static double
+count_between(GpudsEstimate *estimate, const GpudsColumnEnds *ends, const Histogram *histogram, double seen,
+			  uint64 from, uint64 to)
+{
+	double rows = gpuds_estimate_between(estimate, ends, from, to);
+
+	if (rows < 0)
+		return -1;
+	for (int i = 0; i < histogram->of_common.nvalues; i++)
+	{
+		if (histogram->common[i] >= from && histogram->common[i] <= to)
+			rows -= histogram->of_common.numbers[i] * seen;
+	}
+	return Max(rows, 0);
+}
+
+/*
+ * Finds out how many of so many rows are behind the ends; false: too few to matter, or it cannot be said.
+ */
+static bool
+count_behind(GpudsEstimate *estimate, const GpudsColumnEnds *ends, Histogram *histogram, double rows)
+{
+	const uint64 first = histogram->bounds[0];
+	const uint64 last = histogram->bounds[histogram->n - 1];
+	double below = 0;
+	double above = 0;
+	double about;
+	double scale;
+
+	if (first > ends->least)
+		below = count_between(estimate, ends, histogram, rows, ends->least, first - 1);
+	if (last < ends->greatest)
+		above = count_between(estimate, ends, histogram, rows, last + 1, ends->greatest);
+	if (below < 0 || above < 0)
+		return false;
+	histogram->seen = Max(rows - below - above, 0) / rows;
+	about = Max(rows * histogram->seen * histogram->share + below + above, 1);
+	scale = Min(1, MOST_BEHIND * about / Max(below + above, 1)) / about;
+	histogram->below = below * scale;
+	histogram->above = above * scale;
+	/* Half of a part. */
+	return (histogram->below + histogram->above) * 2 * (histogram->n - 1) >= 1;
+}
+
+/* Writes n bounds from one on, evenly, of which the last is to. */
+static uint64 *
+spread(uint64 from, uint64 to, int n, uint64 *out)
+{
+	for (int i = 1; i <= n; i++)
+		*out++ = from + (uint64) ((unsigned __int128) (to - from) * i / n);
+	return out;
+}
+
+/* Adds the parts behind the ends; what was there becomes fewer parts if there would be too many. */
+static void
+add_behind(const GpudsColumnEnds *ends, Histogram *histogram)
+{
+	const double inside = 1 - histogram->below - histogram->above;
+	const int kept = Max(Min(histogram->n - 1, (int) (MOST_BOUNDS * inside)), 1);
+	const int below = (int) rint(kept / inside * histogram->below);
+	const int above = (int) rint(kept / inside * histogram->above);
+	uint64 *bounds = palloc((below + kept + above + 1) * sizeof(uint64));
+	uint64 *out = bounds;
+
+	if (below > 0)
+	{
+		*out++ = ends->least;
+		out = spread(ends->least, histogram->bounds[0], below, out);
+	}
+	else
+		*out++ = histogram->bounds[0];
+	for (int i = 1; i <= kept; i++)
+		*out++ = histogram->bounds[(int64) i * (histogram->n - 1) / kept];
+	out = spread(histogram->bounds[histogram->n - 1], ends->greatest, above, out);
+	histogram->bounds = bounds;
+	histogram->n = (int) (out - bounds);
+}
+
+/* An array of the histogram's bounds. */
+static Datum
+array_of_bounds(const Histogram *histogram, const GpudsColumnEnds *ends, Oid column, Oid type)
+{
+	Datum *bounds = palloc(histogram->n * sizeof(Datum));
+	int16 length;
+	bool by_value;
+	char alignment;
+
+	for (int i = 0; i < histogram->n; i++)
+		bounds[i] = gpuds_key_measured_value(column, &ends->measure, histogram->bounds[i]);
+	get_typlenbyvalalign(type, &length, &by_value, &alignment);
+	return PointerGetDatum(construct_array(bounds, histogram->n, type, length, by_value, alignment));
+}
+
+/* An array of the common values' frequencies, which are those of fewer rows than there are. */
+static Datum
+array_of_frequencies(const Histogram *histogram)
+{
+	const AttStatsSlot *common = &histogram->of_common;
+	Datum *numbers = palloc(Max(common->nnumbers, 1) * sizeof(Datum));
+
+	for (int i = 0; i < common->nnumbers; i++)
+		numbers[i] = Float4GetDatum((float4) (common->numbers[i] * histogram->seen));
+	return PointerGetDatum(
+		construct_array(numbers, common->nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT));
+}
+
+/* The slot of a row of pg_statistic that has a kind; -1: none. */
+static int
+slot_of(HeapTuple tuple, int kind)
+{
+	const FormData_pg_statistic *statistics = (Form_pg_statistic) GETSTRUCT(tuple);
+	const int16 kinds[STATISTIC_NUM_SLOTS] = { statistics->stakind1, statistics->stakind2,
+											   statistics->stakind3, statistics->stakind4,
+											   statistics->stakind5 };
+
+	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
+	{
+		if (kinds[i] == kind)
+			return i;
+	}
+	return -1;
+}
+
+/* A copy of a row of pg_statistic with another histogram, and the frequencies that go with it. */
+static HeapTuple
+with_histogram(HeapTuple tuple, Oid type, const GpudsColumnEnds *ends, Oid column, const Histogram *histogram)
+{
+	Relation statistics = table_open(StatisticRelationId, AccessShareLock);
+	Datum values[Natts_pg_statistic] = { 0 };
+	bool isnull[Natts_pg_statistic] = { false };
+	bool replace[Natts_pg_statistic] = { false };
+	const int bounds = Anum_pg_statistic_stavalues1 - 1 + slot_of(tuple, STATISTIC_KIND_HISTOGRAM);
+	HeapTuple copy;
+
+	values[bounds] = array_of_bounds(histogram, ends, column, type);
+	replace[bounds] = true;
+	if (histogram->of_common.nnumbers > 0)
+	{
+		const int numbers = Anum_pg_statistic_stanumbers1 - 1 + slot_of(tuple, STATISTIC_KIND_MCV);
+
+		values[numbers] = array_of_frequencies(histogram);
+		replace[numbers] = true;
+	}
+	copy = heap_modify_tuple(tuple, RelationGetDescr(statistics), values, isnull, replace);
+	table_close(statistics, AccessShareLock);
+	return copy;
+}
+
+/* Changes a histogram to what the index says of so many rows; false: it is good as it is. */
+static bool
+renew(GpudsEstimate *estimate, const GpudsColumnEnds *ends, Histogram *histogram, double rows)
+{
+	const bool cut = cut_off(ends, histogram);
+
+	histogram->seen = 1;
+	if (!count_behind(estimate, ends, histogram, Max(rows, 1)))
+		return cut;
+	add_behind(ends, histogram);
+	return true;
+}
+
+/* A column's row of pg_statistic with the histogram that the index makes of it; NULL: it is good as it is. */
+static HeapTuple
+renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
+{
+	Histogram histogram = { .share = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac };
+	GpudsColumnEnds ends;
+	AttStatsSlot slot;
+	HeapTuple copy = NULL;
+
+	if (!gpuds_estimate_ends(estimate, &ends) || ends.measure.kind != MEASURE_INTEGER ||
+		!get_attstatsslot(&slot, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+		return NULL;
+	(void) get_attstatsslot(&histogram.of_common, tuple, STATISTIC_KIND_MCV, InvalidOid,
+							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
+	for (int i = 0; i < histogram.of_common.nnumbers; i++)
+		histogram.share -= histogram.of_common.numbers[i];
+	histogram.share = Max(histogram.share, 0);
+	histogram.n = slot.nvalues;
+	histogram.bounds = read_codes(estimate, &ends, &slot);
+	histogram.common = read_codes(estimate, &ends, &histogram.of_common);
+	if (histogram.n >= 2 && histogram.bounds != NULL && histogram.common != NULL &&
+		histogram.of_common.nvalues == histogram.of_common.nnumbers &&
+		renew(estimate, &ends, &histogram, index->rel->tuples))
+		copy = with_histogram(tuple, slot.valuetype, &ends, index->opcintype[0], &histogram);
+	free_attstatsslot(&slot);
+	free_attstatsslot(&histogram.of_common);
+	return copy;
+}
+
+/* get_relation_stats_hook: has the column a histogram that the index knows better? */
+static bool
+relation_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *variable)
+{
+	const RelOptInfo *rel = variable->rel;
+	IndexOptInfo *index;
+	GpudsEstimate estimate;
+	HeapTuple tuple;
+	HeapTuple copy = NULL;
+
+	if (prev_relation_stats && prev_relation_stats(root, rte, attnum, variable))
+		return true;
+	/* The relation is not the table's if core is looking into a subquery. */
+	if (rel == NULL || rte->rtekind != RTE_RELATION || rte->inh || !IS_SIMPLE_REL(rel) ||
+		planner_rt_fetch(rel->relid, root) != rte || (index = index_of(rel, attnum)) == NULL ||
+		!may_see_all(root, rel, rte) || !gpuds_estimate_begin(index, &estimate))
+		return false;
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(attnum),
+							BoolGetDatum(false));
+	if (HeapTupleIsValid(tuple))
+	{
+		copy = renewed(tuple, &estimate, index);
+		ReleaseSysCache(tuple);
+	}
+	gpuds_estimate_end(&estimate);
+	if (copy == NULL)
+		return false;
+	variable->statsTuple = copy;
+	variable->freefunc = heap_freetuple;
+	variable->acl_ok = true;
+	return true;
+}
+
+void
+gpuds_histogram_init(void)
+{
+	prev_relation_stats = get_relation_stats_hook;
+	get_relation_stats_hook = relation_stats;
+}
