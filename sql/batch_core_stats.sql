@@ -100,6 +100,7 @@ SET LOCAL seq_page_cost TO DEFAULT;
 
 -- joins
 SET LOCAL gpuds.enable_join = on;
+SET LOCAL enable_nestloop = off;
 SELECT both_count('SELECT count(*) FROM o JOIN TAB USING (k)');
 SELECT both_count('SELECT count(w) FROM o JOIN TAB USING (k)');
 SELECT both_count('SELECT count(w) FROM o LEFT JOIN TAB USING (k)');

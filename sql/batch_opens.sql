@@ -21,6 +21,8 @@ SET enable_seqscan = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
+-- no page is all-visible here, and looking rows up one by one would leave GpudsAggregate out
+SET cpu_operator_cost = 0.0001;
 SET gpuds.enable_aggregate = on;
 SET gpuds.enable_scan = on;
 SET gpuds.enable_join = on;
