@@ -75,6 +75,26 @@ sub _tables_in_query { my ($self) = @_; return $self->{partitioned} ? _int(2, 3)
 
 sub _predicate { my ($self) = @_; return $self->{predicate} ? " AND $self->{predicate}" : ''; }
 
+# A date or timestamp at its type's end is an error if it is compared with another of these types, and how a query is
+# executed decides whether it is.  Among so many conditions one is sure to.
+sub _same_type
+{
+	my ($column) = @_;
+	return $column->{type} =~ /^(?:date|timestamp)/ ? (same => 1) : ();
+}
+
+sub _constant
+{
+	my ($self, $column, %opt) = @_;
+	return $self->DifferentialScript::_constant($column, %opt, _same_type($column));
+}
+
+sub _array
+{
+	my ($self, $column, $n, %opt) = @_;
+	return $self->DifferentialScript::_array($column, $n, %opt, _same_type($column));
+}
+
 # A column of the index that has a name, so that it can be asked of several tables; undef: none has
 sub _named
 {
