@@ -88,8 +88,9 @@ SELECT changed('UPDATE b SET v = t.v FROM t WHERE t.k = b.k');
 SELECT changed('UPDATE b SET v = t.v FROM b o LEFT JOIN t ON t.k = o.k WHERE o.id = b.id');
 SELECT changed('DELETE FROM t USING b WHERE t.k = b.k');
 SELECT changed('DELETE FROM b USING t WHERE t.k = b.k AND t.v > 50');
-SELECT changed('DELETE FROM t WHERE EXISTS (SELECT FROM b WHERE t.k = b.k)');
-SELECT changed('DELETE FROM t WHERE k IN (SELECT k FROM b)');
+-- either side may be the outer one
+SELECT changed('DELETE FROM t WHERE EXISTS (SELECT FROM b WHERE t.k = b.k)') ~ '^854 rows, (Semi|Inner)$' AS joins,
+	changed('DELETE FROM t WHERE k IN (SELECT k FROM b)') ~ '^854 rows, (Semi|Inner)$' AS joins_in;
 SELECT changed('DELETE FROM t WHERE EXISTS (SELECT FROM twice WHERE t.k = twice.k)');
 SELECT changed('DELETE FROM t WHERE k IN (SELECT k FROM twice)');
 SELECT changed('DELETE FROM t WHERE NOT EXISTS (SELECT FROM b WHERE t.k = b.k)');

@@ -4,6 +4,8 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 SELECT current_setting('server_version_num')::int >= 180000 AS since_18 \gset
+-- A structure on a GPU is not asked
+SET gpuds.device = cpu;
 
 CREATE FUNCTION expected_rows(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
