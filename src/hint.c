@@ -19,22 +19,24 @@
 
 typedef struct Hint
 {
-	int code;
 	const char *message;
-	bool ordered_only; /* not on errors that name an access method without an order */
 	const char *text;
+	int code;
+	bool ordered_only; /* not on errors that name an access method without an order */
 } Hint;
 
 static const Hint hints[] = {
-	{ ERRCODE_UNDEFINED_OBJECT, "data type %s has no default operator class for access method \"%s\"", true,
-	  HASH_INSTEAD },
-	{ ERRCODE_UNDEFINED_OBJECT, "operator class \"%s\" does not exist for access method \"%s\"", true,
-	  HASH_INSTEAD },
-	{ ERRCODE_UNDEFINED_OBJECT, "access method \"%s\" does not exist", false,
+	{ "data type %s has no default operator class for access method \"%s\"", HASH_INSTEAD,
+	  ERRCODE_UNDEFINED_OBJECT, true },
+	{ "operator class \"%s\" does not exist for access method \"%s\"", HASH_INSTEAD, ERRCODE_UNDEFINED_OBJECT,
+	  true },
+	{ "access method \"%s\" does not exist",
 	  "CREATE EXTENSION gpuds makes it in this database, or ALTER EXTENSION gpuds UPDATE if the extension "
-	  "is of an older version." },
-	{ ERRCODE_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes", false,
-	  "Use btree for uniqueness. A table may have indexes of both on the same columns." },
+	  "is of an older version.",
+	  ERRCODE_UNDEFINED_OBJECT, false },
+	{ "access method \"%s\" does not support unique indexes",
+	  "Use btree for uniqueness. A table may have indexes of both on the same columns.",
+	  ERRCODE_FEATURE_NOT_SUPPORTED, false },
 };
 
 /* The access method of gpuds that an error names; NULL: none. */

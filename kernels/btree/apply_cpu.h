@@ -323,8 +323,8 @@ cpu_btree_apply_node(CpuBtreeWriter *w, const CpuBtreeItem *item, int level, boo
 }
 
 /*
- * What the writer holds at the end of the input becomes the tree's right edge: the root of the new version and
- * its height.  False: out of memory.
+ * What the writer holds at the end of the input becomes the tree's right edge: the root of the new version
+ * and its height.  False: out of memory.
  */
 HOST_FN bool
 cpu_btree_change_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)

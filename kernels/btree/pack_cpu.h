@@ -4,9 +4,10 @@
  *	  Packing a stretch of a tree on a CPU: its nodes are made anew, as a load would have made them.
  *
  * Inserts in no order leave nodes half full after a split, and two thirds full in the long run.  The writer
- * (build_cpu.h) is given all entries of a stretch, and keeps no boundary of theirs; other subtrees become items of
- * the new tree as they are, as in an apply (apply_cpu.h).  The new nodes are there before the old ones are free, so
- * a stretch takes memory for a moment; one that is short enough finds it where a batch of operations does not.
+ * (build_cpu.h) is given all entries of a stretch, and keeps no boundary of theirs; other subtrees become
+ * items of the new tree as they are, as in an apply (apply_cpu.h).  The new nodes are there before the old
+ * ones are free, so a stretch takes memory for a moment; one that is short enough finds it where a batch of
+ * operations does not.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +17,10 @@
 #include "kernels/btree/apply_cpu.h"
 #include "kernels/btree/probe.h"
 
-/* How full packed nodes are, in percent: as loaded ones by default.  Full ones would be split by the next insert. */
+/*
+ * How full packed nodes are, in percent: as loaded ones by default.  Full ones would be split by the next
+ * insert.
+ */
 #define CPU_BTREE_PACKED 90
 
 /* A stretch of a tree, by ranks. */
@@ -67,10 +71,10 @@ cpu_btree_pack_node(CpuBtreeWriter *w, const CpuBtreeItem *item, int level, uint
 }
 
 /*
- * Packs about most entries from *at on, and publishes that as a new version if it takes less memory.  *at becomes
- * where to go on, the lowest entry at the end.  *units: what will be free, as soon as the caller has called
- * cpu_btree_reclaim, less what was taken.  KERNEL_NO_MEMORY: the tree is as it was, and so is *at.  The caller is the
- * only one that changes the tree.
+ * Packs about most entries from *at on, and publishes that as a new version if it takes less memory.  *at
+ * becomes where to go on, the lowest entry at the end.  *units: what will be free, as soon as the caller
+ * has called cpu_btree_reclaim, less what was taken.  KERNEL_NO_MEMORY: the tree is as it was, and so is
+ * *at.  The caller is the only one that changes the tree.
  */
 HOST_FN KernelStatus
 cpu_btree_pack(Arena *arena, CpuBtree *tree, GpudsEntry *at, int64_t most, int64_t *units)

@@ -42,7 +42,10 @@ typedef struct CpuTree
 
 typedef struct CpuStructure
 {
-	/* Does it know how many entries are before another, so that it counts an interval without going through it? */
+	/*
+	 * Does it know how many entries are before another, so that it counts an interval without going through
+	 * it?
+	 */
 	bool has_ranks;
 	/*
 	 * Bytes that an entry of a large tree takes when it was just built.  equal_keys: there
@@ -64,9 +67,9 @@ typedef struct CpuStructure
 	 */
 	KernelStatus (*apply)(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n);
 	/*
-	 * Packs what changes have left partly filled, about most entries of it from *at on, and publishes a version;
-	 * *at becomes where to go on, the lowest entry at the end.  *units: what reclaim will free of it, less what was
-	 * taken.  KERNEL_NO_MEMORY: nothing was changed.
+	 * Packs what changes have left partly filled, about most entries of it from *at on, and publishes a
+	 * version; *at becomes where to go on, the lowest entry at the end.  *units: what reclaim will free of
+	 * it, less what was taken.  KERNEL_NO_MEMORY: nothing was changed.
 	 */
 	KernelStatus (*pack)(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units);
 	/* Frees what no pin can reach; oldest_pin is pin_oldest's answer. */

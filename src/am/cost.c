@@ -53,7 +53,10 @@
 /* Finding the side values of a row (side/side.h): two waits for memory, taken to be 80 ns together. */
 #define SIDE_OPERATORS 8
 
-/* Looking a row up by its TID where the visibility map does not vouch for it: a lock, and a search of its chain. */
+/*
+ * Looking a row up by its TID where the visibility map does not vouch for it: a lock, and a search of its
+ * chain.
+ */
 #define LOOK_UP_OPERATORS 15
 
 /* Passes over the journal before a scan that is repeated keeps all of it, that one included. */

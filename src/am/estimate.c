@@ -54,7 +54,10 @@ gpuds_estimate_probe(GpudsEstimate *estimate, const GpudsKeyProbe *probe, const 
 	return n < 0 ? -1 : n * estimate->scale;
 }
 
-/* All entries whose codes in the first column are from one to another, in whichever order the index has them. */
+/*
+ * All entries whose codes in the first column are from one to another, in whichever order the index has
+ * them.
+ */
 static GpudsInterval
 codes_between(const GpudsKeyLayout *layout, const Measure *measure, const GpudsEntry *some, uint64 from,
 			  uint64 to)

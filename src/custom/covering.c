@@ -36,7 +36,7 @@
 #define PAGE_OPERATORS 100
 
 /* Rows that are looked up in the order of the heap at a time, about (count.c, fold.c). */
-#define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2)
+#define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2.0)
 
 /* Is an index one of gpuds, and can the query use it? */
 bool

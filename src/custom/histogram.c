@@ -9,9 +9,9 @@
  * if they return the column.
  *
  * An index of gpuds whose structure has ranks also knows how many rows are there.  So the column gets a
- * histogram that has as many parts behind each of the old ends as rows are there, and none where there are no
- * rows any more.  Parts behind an end are of equal width.  What core estimates of the column, for scans and for
- * joins, then rests on that.
+ * histogram that has as many parts behind each of the old ends as rows are there, and none where there are
+ * no rows any more.  Parts behind an end are of equal width.  What core estimates of the column, for scans
+ * and for joins, then rests on that.
  *
  *-------------------------------------------------------------------------
  */

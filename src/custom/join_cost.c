@@ -4,9 +4,9 @@
  *	  What a GpudsJoin costs, and how many rows it gives.
  *
  * The node's work follows from its way of working (join_batch.c, join_match.c).  In each batch, outer rows
- * with equal keys are one group, which the index is asked about once, and each entry that it gives is visited
- * once for all rows of the group.  Where one match is enough, a row leaves its group with its first match, and
- * a group without rows has no further visits.
+ * with equal keys are one group, which the index is asked about once, and each entry that it gives is
+ * visited once for all rows of the group.  Where one match is enough, a row leaves its group with its first
+ * match, and a group without rows has no further visits.
  *
  *-------------------------------------------------------------------------
  */
@@ -185,7 +185,10 @@ other_quals(const GpudsJoinPlan *plan)
 	return list_difference_ptr(plan->quals, plan->conditions);
 }
 
-/* Visits of the heap: of entries that have not all that is wanted, or that the visibility map does not vouch for. */
+/*
+ * Visits of the heap: of entries that have not all that is wanted, or that the visibility map does not
+ * vouch for.
+ */
 static double
 heap_visits(const Costing *costing)
 {
@@ -292,8 +295,8 @@ work_out(PlannerInfo *root, Costing *costing, const Path *outer)
  * Sets the costs and the rows of a path, for one process; path->rows comes with core's estimate.  False: the
  * index would have to be read from its journal again and again.
  *
- * What giving a row costs is taken for as many rows as core's paths of the join have: paths are to be compared
- * by what is different about them.
+ * What giving a row costs is taken for as many rows as core's paths of the join have: paths are to be
+ * compared by what is different about them.
  */
 bool
 gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, const Path *outer)

@@ -85,7 +85,10 @@ known_answers(const PlannerInfo *root)
 	return answers;
 }
 
-/* How many leading keys the index can be asked about: constants, and one behind them that is none.  0: none. */
+/*
+ * How many leading keys the index can be asked about: constants, and one behind them that is none.
+ * 0: none.
+ */
 static int
 keys_to_ask(const GpudsJoinPlan *plan)
 {

@@ -30,8 +30,9 @@
 #define PACK_SHARE 32
 
 /*
- * Has the device pack the mirror, until a share of its memory is free again for changes.  False: there is less
- * to be gained.  Packing all of a tree takes as long as a few changes for each of the entries that find room then.
+ * Has the device pack the mirror, until a share of its memory is free again for changes.  False: there is
+ * less to be gained.  Packing all of a tree takes as long as a few changes for each of the entries that
+ * find room then.
  */
 static bool
 pack(GpudsMirror *mirror)
@@ -145,11 +146,11 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 }
 
 /*
- * The changes of a loaded mirror found no room.  True: it is to be loaded anew, because there is room for that:
- * a load packs tighter than what has grown by changes.  Else the mirror has noted what it waits for, and stays
- * as it is, for the scans that need no more and for a later attempt.  After a load that was not enough, each
- * attempt waits longer than the one before.  Otherwise a load waits until the last one has earned its cost,
- * unless somebody asks for it by name.
+ * The changes of a loaded mirror found no room.  True: it is to be loaded anew, because there is room for
+ * that: a load packs tighter than what has grown by changes.  Else the mirror has noted what it waits for,
+ * and stays as it is, for the scans that need no more and for a later attempt.  After a load that was not
+ * enough, each attempt waits longer than the one before.  Otherwise a load waits until the last one has
+ * earned its cost, unless somebody asks for it by name.
  */
 static bool
 load_anew(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)

@@ -131,8 +131,8 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
 }
 
 /*
- * Are these bytes to be had without evicting others, if the mirror, whose applier the caller is, gives its own
- * back?
+ * Are these bytes to be had without evicting others, if the mirror, whose applier the caller is, gives its
+ * own back?
  */
 bool
 gpuds_room_suffices(GpudsMirror *mirror, size_t bytes)

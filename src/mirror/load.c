@@ -254,7 +254,8 @@ find_need(const GpudsMirrorSource *source, GpudsMirror *mirror, const GpudsMetaD
 }
 
 /*
- * Could a kind of device, with all of its memory, have a mirror of the index?  Reads pages, asks for no memory.
+ * Could a kind of device, with all of its memory, have a mirror of the index?  Reads pages, asks for no
+ * memory.
  */
 bool
 gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind)

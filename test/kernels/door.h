@@ -62,7 +62,7 @@ door_of(int number)
 static inline bool
 door_copies(const Door *door)
 {
-	return door->number == GPUDS_STRUCTURE_BTREE || door->number == GPUDS_STRUCTURE_ARRAY;
+	return door->number != GPUDS_STRUCTURE_HASH && door->number != GPUDS_STRUCTURE_SKIPLIST;
 }
 
 /* Room for a tree and for a load of any structure. */

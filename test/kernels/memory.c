@@ -141,7 +141,10 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	free(arena);
 }
 
-/* A tree of half full nodes, of as many entries as m has: every other one is there at first, then the others. */
+/*
+ * A tree of half full nodes, of as many entries as m has: every other one is there at first, then the
+ * others.
+ */
 static void
 build_thin(Arena *arena, CpuBtree *tree, const Model *m)
 {
@@ -186,8 +189,8 @@ units_used(Arena *arena, const CpuBtree *tree)
 }
 
 /*
- * Packed in pieces, a tree takes as much as a loaded one, and says how much it has gained; where memory runs out it
- * stays as it is.
+ * Packed in pieces, a tree takes as much as a loaded one, and says how much it has gained; where memory
+ * runs out it stays as it is.
  */
 static void
 pack_all(int kind, int nwords, int64_t size, int64_t most)
