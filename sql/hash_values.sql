@@ -68,9 +68,12 @@ CREATE TYPE pair AS (i int, n name COLLATE no_case);
 CREATE TYPE names AS RANGE (subtype = name, collation = no_case, multirange_type_name = multinames);
 CREATE TABLE parts (a name[] COLLATE no_case, p pair[], r names, m multinames, t text[] COLLATE no_case);
 CREATE INDEX ON parts USING gpu_hash (a);
+-- 17 and later name the schema of such types
+\set VERBOSITY sqlstate
 CREATE INDEX ON parts USING gpu_hash (p);
 CREATE INDEX ON parts USING gpu_hash (r);
 CREATE INDEX ON parts USING gpu_hash (m);
+\set VERBOSITY default
 CREATE INDEX ON parts USING gpu_hash (a COLLATE "C");
 CREATE INDEX parts_t ON parts USING gpu_hash (t);
 INSERT INTO parts (t) SELECT ARRAY['A' || i, 'b'] FROM generate_series(1, 100) i;
@@ -107,11 +110,11 @@ RESET statement_timeout;
 
 -- Unequal elements of one hash: a row is not compared with each of them.
 CREATE SEQUENCE compared;
-CREATE FUNCTION counting_cmp(text, text) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS
+CREATE FUNCTION counting_cmp(text, text) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT SET search_path FROM CURRENT AS
 	'BEGIN PERFORM nextval(''compared''); RETURN bttextcmp($1 COLLATE no_case, $2 COLLATE no_case); END';
-CREATE FUNCTION counting_eq(text, text) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS
+CREATE FUNCTION counting_eq(text, text) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT SET search_path FROM CURRENT AS
 	'BEGIN PERFORM nextval(''compared''); RETURN $1 COLLATE no_case = $2 COLLATE no_case; END';
-CREATE FUNCTION counting_lt(text, text) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS
+CREATE FUNCTION counting_lt(text, text) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT SET search_path FROM CURRENT AS
 	'BEGIN RETURN $1 COLLATE no_case < $2 COLLATE no_case; END';
 CREATE FUNCTION two_hashes(text, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT AS
 	'SELECT (length($1) % 2)::bigint << 62';
