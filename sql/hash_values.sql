@@ -172,5 +172,15 @@ INSERT INTO mixed SELECT i, to_jsonb(i * 1.0), ARRAY[i], numrange(i * 1.00, i + 
 CREATE INDEX mixed_all ON mixed USING gpu_hash (n, j, a, r);
 SELECT gpuds_index_check('mixed_all', true);
 
+-- A row that nobody sees may have lost what its table keeps of it elsewhere.
+CREATE TABLE elsewhere (i int, s text) WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+ALTER TABLE elsewhere ALTER s SET STORAGE external;
+INSERT INTO elsewhere SELECT i, repeat(md5(i::text), 300) FROM generate_series(1, 200) i;
+CREATE INDEX elsewhere_s ON elsewhere USING gpu_hash (s);
+DELETE FROM elsewhere WHERE i % 2 = 0;
+SELECT gpuds_index_check('elsewhere_s', true);
+UPDATE elsewhere SET s = s || 'x' WHERE i % 3 = 0;
+SELECT gpuds_index_check('elsewhere_s', true);
+
 SET client_min_messages = warning;
 DROP SCHEMA test_hash_values CASCADE;

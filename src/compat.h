@@ -45,6 +45,7 @@
 
 #if PG_VERSION_NUM >= 160000
 #include "storage/relfilelocator.h"
+#include "varatt.h"
 #define RelationLocator(rel) ((rel)->rd_locator)
 #else
 #include "storage/relfilenode.h"
@@ -56,6 +57,25 @@
 #define dbOid dbNode
 #define RelationLocator(rel) ((rel)->rd_node)
 #endif
+
+/* Since 18 equalities are mergeable by families of other access methods, too. */
+static inline List *
+GpudsBtreeFamilies(List *families)
+{
+#if PG_VERSION_NUM >= 180000
+	List *of_btree = NIL;
+	ListCell *lc;
+
+	foreach (lc, families)
+	{
+		if (get_opfamily_method(lfirst_oid(lc)) == BTREE_AM_OID)
+			of_btree = lappend_oid(of_btree, lfirst_oid(lc));
+	}
+	return of_btree;
+#else
+	return families;
+#endif
+}
 
 /* May the user look into a schema? */
 #if PG_VERSION_NUM >= 160000

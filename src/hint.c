@@ -10,11 +10,13 @@
  */
 #include "gpuds.h"
 
+#include <ctype.h>
+
 #include "hint.h"
 #include "methods.h"
 
-#define HASH_INSTEAD                                                                               \
-	"Access method \"gpu_hash\" answers equality of every type that has a hash function, such as " \
+#define HASH_INSTEAD                                                                                \
+	"Access method \"gpu_hash\" answers equality of most types that have a hash function, such as " \
 	"text, numeric and jsonb."
 
 typedef struct Hint
@@ -39,13 +41,34 @@ static const Hint hints[] = {
 	  ERRCODE_FEATURE_NOT_SUPPORTED, false },
 };
 
+static bool
+is_part_of_name(char c)
+{
+	return isalnum((unsigned char) c) || c == '_' || c == '$';
+}
+
+/* Does a message have a name that is no part of a longer one?  Translations quote in ways of their own. */
+static bool
+has_name(const char *message, const char *name)
+{
+	const char *at = message;
+
+	while ((at = strstr(at, name)) != NULL)
+	{
+		if ((at == message || !is_part_of_name(at[-1])) && !is_part_of_name(at[strlen(name)]))
+			return true;
+		at++;
+	}
+	return false;
+}
+
 /* The access method of gpuds that an error names; NULL: none. */
 static const GpudsMethod *
 named_method(const ErrorData *error)
 {
 	const GpudsMethod *method = gpuds_methods;
 
-	while (method->name && strstr(error->message, method->name) == NULL)
+	while (method->name && !has_name(error->message, method->name))
 		method++;
 	return method->name ? method : NULL;
 }

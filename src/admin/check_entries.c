@@ -12,15 +12,16 @@
  *	  entry's key.  Not every row needs to: when the index was made, the chain may have
  *	  had older members with other keys.  Expressions and the predicate must not be
  *	  evaluated for rows that no snapshot sees, because what such a row refers to may be
- *	  gone.  So the predicate is left out, and with expressions nothing is compared.
+ *	  gone.  So the predicate is left out, and with expressions nothing is compared, nor
+ *	  with a hashed value that lies in the TOAST table, which is pruned by itself.
  *	- Nothing: a line pointer that is dead or unused, or no block.
  *
  * Other sessions go on meanwhile.  A row that the snapshot sees stays.  Any other row may
  * be removed by VACUUM after its entry was read, and a row with another key may get its
- * TID.  The entry's tombstone was in the journal before that, or the epoch was raised, and the check starts
- * again.  So an entry that disagrees
- * is only suspect at first.  If no tombstone of it was appended between reading it and a
- * moment after looking at the table, it was there all the time, and is wrong.
+ * TID.  The entry's tombstone was in the journal before that, or the epoch was raised, and
+ * the check starts again.  So an entry that disagrees is only suspect at first.  If no
+ * tombstone of it was appended between reading it and a moment after looking at the table,
+ * it was there all the time, and is wrong.
  *
  *-------------------------------------------------------------------------
  */
@@ -115,6 +116,25 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 	return result == GPUDS_ENTRIES_END;
 }
 
+/*
+ * Has a row a value in a hashed column that its table keeps elsewhere?  Hashing it would fetch it from
+ * there.
+ */
+static bool
+is_out_of_line(const EntriesCheck *check, const Datum *values, const bool *isnull)
+{
+	const GpudsKeyLayout *layout = check->source->layout;
+
+	for (int i = 0; i < layout->nkeys; i++)
+	{
+		if (layout->column[i].hash && !isnull[i] &&
+			TupleDescAttr(RelationGetDescr(check->source->index), i)->attlen == -1 &&
+			VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(values[i])))
+			return true;
+	}
+	return false;
+}
+
 /* Would the row in the slot, if it had the entry's TID, have this entry?  visible: the snapshot sees it. */
 static bool
 row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
@@ -130,6 +150,8 @@ row_has_entry(EntriesCheck *check, const GpudsEntry *entry, bool visible)
 	if (visible && check->predicate && !ExecQual(check->predicate, check->context))
 		return false;
 	FormIndexDatum(check->info, check->slot, check->estate, values, isnull);
+	if (!visible && is_out_of_line(check, values, isnull))
+		return true;
 	gpuds_entry_tid(entry, &tid);
 	old = MemoryContextSwitchTo(check->context->ecxt_per_tuple_memory);
 	gpuds_key_encode(check->source->layout, values, isnull, &tid, &own);

@@ -117,7 +117,7 @@ gpuds_elements_family(Oid equal, Oid type, Oid value_type)
 {
 	const TypeCacheEntry *entry = lookup_type_cache(IsPolymorphicType(type) ? value_type : type,
 													TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC);
-	List *families = get_mergejoin_opfamilies(equal);
+	List *families = GpudsBtreeFamilies(get_mergejoin_opfamilies(equal));
 
 	/* The order of arrays is one only if that of their elements is, and so on; of rows nobody knows. */
 	if (families == NIL || type == RECORDOID || (IsPolymorphicType(type) && !OidIsValid(entry->cmp_proc)))
@@ -433,7 +433,11 @@ gpuds_elements_find(GpudsElements *elements, Datum value, bool once, GpudsElemen
 	while ((at = find_class(elements, at, end, hash, value)) >= 0)
 	{
 		if (once && elements->elements[at].given)
-			at++;
+		{
+			do
+				at++;
+			while (at < end && elements->elements[at].again);
+		}
 		else
 			at = give_class(elements, at, end, found, to);
 		/* Only classes that were made by bytes may be equal to each other. */
