@@ -70,6 +70,20 @@ SELECT condition, close('SELECT * FROM e WHERE ' || condition) FROM (VALUES ('d 
 -- an end far away, with one row
 SELECT expected_rows('SELECT * FROM e WHERE a > 1000000000') < 12000 AS bounded;
 
+-- A structure that lacks most of what ANALYZE has seen is not believed
+CREATE TABLE behind (k int) WITH (autovacuum_enabled = off);
+INSERT INTO behind SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX behind_k ON behind USING gpu_btree (k);
+SELECT gpuds_index_load('behind_k');
+INSERT INTO behind SELECT i FROM generate_series(1001, 100000) i;
+ANALYZE behind;
+SELECT close('SELECT * FROM behind WHERE k > 50000');
+-- a row far away leaves the others where they are
+INSERT INTO behind VALUES (2000000000);
+INSERT INTO behind SELECT i FROM generate_series(100001, 150000) i;
+SELECT gpuds_index_load('behind_k');
+SELECT close('SELECT * FROM behind WHERE k BETWEEN 110000 AND 120000'), close('SELECT * FROM behind WHERE k > 1000000', 2500);
+
 -- Partitions have their own
 CREATE TABLE parts (k int, v int) PARTITION BY LIST (v);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
@@ -101,6 +115,24 @@ CREATE POLICY even ON t USING (k % 2 = 0);
 SET ROLE gpuds_estimates_reader;
 SELECT expected_rows('SELECT k FROM t WHERE k > 15000') < 5000 AS as_core;
 RESET ROLE;
+-- of a child, the table that the query names decides
+CREATE TABLE par (k int);
+CREATE TABLE child () INHERITS (par);
+INSERT INTO child SELECT i FROM generate_series(1, 1000) i;
+ANALYZE child;
+INSERT INTO child SELECT i FROM generate_series(1001, 3000) i;
+CREATE INDEX child_k ON child USING gpu_btree (k);
+SELECT gpuds_index_load('child_k');
+CREATE FUNCTION tells(int, int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS
+	'BEGIN RAISE WARNING ''%'', $1; RETURN $1 < $2; END';
+CREATE OPERATOR <<<< (FUNCTION = tells, LEFTARG = int, RIGHTARG = int, RESTRICT = scalarltsel);
+GRANT SELECT ON child TO gpuds_estimates_reader;
+ALTER TABLE child ENABLE ROW LEVEL SECURITY;
+SET ROLE gpuds_estimates_reader;
+SELECT * FROM par WHERE k <<<< 100;
+SELECT * FROM child WHERE k <<<< 100;
+RESET ROLE;
+DROP TABLE par CASCADE;
 DROP TABLE t;
 REVOKE ALL ON SCHEMA :test FROM gpuds_estimates_reader;
 DROP ROLE gpuds_estimates_reader;
@@ -128,6 +160,26 @@ CREATE INDEX inner_note_k ON inner_rows USING gpu_hash (note, k);
 DROP INDEX inner_k;
 SELECT gpuds_index_load('inner_note_k');
 SELECT close('SELECT v FROM outer_rows o JOIN inner_rows USING (k) WHERE note = ''note''', 0.35);
+
+-- What the index has not said is core's estimate: its structure is not there, or the key is an expression.
+CREATE TABLE few_keys (k bigint) WITH (autovacuum_enabled = off);
+INSERT INTO few_keys SELECT 2 * (i % 500) FROM generate_series(1, 30000) i;
+CREATE INDEX few_keys_k ON few_keys USING gpu_btree (k);
+VACUUM ANALYZE few_keys;
+SELECT query, close(query, 0.35), plan_of(query) LIKE '%GpudsJoin%' AS node FROM (VALUES
+	('SELECT w FROM outer_rows o WHERE EXISTS (SELECT FROM few_keys i WHERE i.k = o.k)'),
+	('SELECT w FROM outer_rows o WHERE NOT EXISTS (SELECT FROM few_keys i WHERE i.k = o.k)')) q (query);
+SELECT gpuds_index_load('few_keys_k');
+SELECT query, close(query, 0.35), plan_of(query) LIKE '%GpudsJoin%' AS node FROM (VALUES
+	('SELECT w FROM outer_rows o WHERE EXISTS (SELECT FROM few_keys i WHERE i.k = o.k)'),
+	('SELECT w FROM outer_rows o WHERE NOT EXISTS (SELECT FROM few_keys i WHERE i.k = o.k)')) q (query);
+-- one key that most inner rows have, and one outer row
+CREATE TABLE sentinel (k bigint) WITH (autovacuum_enabled = off);
+INSERT INTO sentinel SELECT -19999 FROM generate_series(1, 50000) i;
+CREATE INDEX sentinel_k ON sentinel USING gpu_btree (k);
+VACUUM ANALYZE sentinel;
+SELECT gpuds_index_load('sentinel_k');
+SELECT close('SELECT w FROM outer_rows o JOIN sentinel USING (k)', 0.5);
 
 -- A row leaves a semijoin with its first match, and an entry is visited once for all outer rows with its key
 CREATE TABLE big (c int, v int, pad text) WITH (autovacuum_enabled = off);

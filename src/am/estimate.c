@@ -16,6 +16,25 @@
 #include "am/am.h"
 
 /*
+ * Of the rows that the planner expects: so many entries has a structure that is asked though it may be old.
+ */
+#define LEAST_SHARE 0.8
+#define MOST_SHARE 2.0
+
+/*
+ * Is what the structure has about what the table has?  Of one that has not been brought up, only that says
+ * whether much was appended since.
+ */
+static bool
+is_plausible(const IndexOptInfo *index, const GpudsPeek *peek)
+{
+	if (peek->entries < 1)
+		return false;
+	return peek->current ||
+		   (peek->entries >= LEAST_SHARE * index->tuples && peek->entries <= MOST_SHARE * index->tuples);
+}
+
+/*
  * Begins to ask an index, which the planner has locked; false: it has nothing to say, because its structure
  * is not on the CPU device.  If true, gpuds_estimate_end is to be called.
  */
@@ -25,7 +44,7 @@ gpuds_estimate_begin(const IndexOptInfo *index, GpudsEstimate *estimate)
 	if (index->hypothetical)
 		return false;
 	estimate->index = index_open(index->indexoid, NoLock);
-	if (!gpuds_peek_begin(estimate->index, &estimate->peek) || estimate->peek.entries < 1)
+	if (!gpuds_peek_begin(estimate->index, &estimate->peek) || !is_plausible(index, &estimate->peek))
 	{
 		index_close(estimate->index, NoLock);
 		return false;

@@ -25,6 +25,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -37,8 +38,12 @@
 #include "custom/custom.h"
 #include "key/key.h"
 
-/* The histogram has so many bounds at most. */
+/* The histogram has so many bounds at most, and so many of those that ANALYZE has made are read. */
 #define MOST_BOUNDS 2000
+#define MOST_READ 1000
+
+/* Rows behind an end that lie before its last part, which leads to the last row, however far away that is. */
+#define NEAR_SHARE 0.98
 
 /* Rows that are behind the ends are taken to be at most this share: the rest of the histogram must stay. */
 #define MOST_BEHIND 0.95
@@ -78,41 +83,54 @@ index_of(const RelOptInfo *rel, AttrNumber attnum)
 	return NULL;
 }
 
-/*
- * May the user see all rows of a table, and so what ANALYZE has seen?  Of a child, policies are its parent's.
- * False also where core would look more closely, at privileges on columns or on the parent.
- */
-static bool
-may_see_all(const PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte)
+/* The table that a query names: of a child the topmost parent that is one. */
+static Index
+named_table(const PlannerInfo *root, Index relid)
 {
-	const Oid user = OidIsValid(rel->userid) ? rel->userid : GetUserId();
-
-	for (int i = -1; (i = bms_next_member(rel->top_parent_relids, i)) >= 0;)
-	{
-		if (root->simple_rte_array[i]->securityQuals != NIL)
-			return false;
-	}
-	return rte->securityQuals == NIL && pg_class_aclcheck(rte->relid, user, ACL_SELECT) == ACLCHECK_OK;
+	while (root->append_rel_array && root->append_rel_array[relid] &&
+		   root->simple_rte_array[root->append_rel_array[relid]->parent_relid]->rtekind == RTE_RELATION)
+		relid = root->append_rel_array[relid]->parent_relid;
+	return relid;
 }
 
-/* The codes of values that ANALYZE has seen; NULL: they are not of the column as it is in the index. */
+/*
+ * May the user see all rows of the table that the query names, and so what ANALYZE has seen of it and its
+ * children?  As core, but for privileges on columns, with which core's statistics are left as they are.
+ */
+static bool
+may_see_all(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte)
+{
+	const Index named = named_table(root, rel->relid);
+	const RangeTblEntry *named_rte = root->simple_rte_array[named];
+	const Oid userid = find_base_rel(root, named)->userid;
+	const Oid user = OidIsValid(userid) ? userid : GetUserId();
+
+	return rte->securityQuals == NIL && named_rte->securityQuals == NIL &&
+		   pg_class_aclcheck(named_rte->relid, user, ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * The codes of n of the values that ANALYZE has seen, from the first to the last; NULL: they are not of the
+ * column as it is in the index.
+ */
 static uint64 *
-read_codes(const GpudsEstimate *estimate, const GpudsColumnEnds *ends, const AttStatsSlot *slot)
+read_codes(const GpudsEstimate *estimate, const GpudsColumnEnds *ends, const AttStatsSlot *slot, int n)
 {
 	const GpudsKeyLayout *layout = &estimate->layout;
 	const Oid type = layout->column[0].type;
 	const bool isnull = false;
-	uint64 *codes = palloc(Max(slot->nvalues, 1) * sizeof(uint64));
+	uint64 *codes = palloc(Max(n, 1) * sizeof(uint64));
 	GpudsKeyProbe probe;
 
 	if (slot->nvalues > 0 && getBaseType(slot->valuetype) != getBaseType(type))
 		return NULL;
 	gpuds_key_probe_init(&probe, layout, 1, &type);
-	for (int i = 0; i < slot->nvalues; i++)
+	for (int i = 0; i < n; i++)
 	{
+		const int at = n > 1 ? (int) ((int64) i * (slot->nvalues - 1) / (n - 1)) : 0;
 		GpudsEntry entry;
 
-		if (!gpuds_key_probe(&probe, &slot->values[i], &isnull, 0, &entry))
+		if (!gpuds_key_probe(&probe, &slot->values[at], &isnull, 0, &entry))
 			return NULL;
 		codes[i] = measure_code(&ends->measure, measure_bits(&entry, layout->nwords, ends->measure.place,
 															 ends->measure.bits));
@@ -202,10 +220,50 @@ spread(uint64 from, uint64 to, int n, uint64 *out)
 	return out;
 }
 
+/*
+ * The code before which most of the rows behind an end lie, as seen from there: one row far away, or one
+ * that is infinite, does not make all parts wide.
+ */
+static uint64
+near_end(GpudsEstimate *estimate, const GpudsColumnEnds *ends, uint64 end, bool above)
+{
+	const uint64 far = above ? ends->greatest : ends->least;
+	const double all = above ? gpuds_estimate_between(estimate, ends, end + 1, far)
+							 : gpuds_estimate_between(estimate, ends, far, end - 1);
+	uint64 low = 0;
+	uint64 high = above ? far - end : end - far;
+
+	while (low + 1 < high)
+	{
+		const uint64 middle = low + (high - low) / 2;
+		const double near = above ? gpuds_estimate_between(estimate, ends, end + 1, end + middle)
+								  : gpuds_estimate_between(estimate, ends, end - middle, end - 1);
+
+		if (near < NEAR_SHARE * all)
+			low = middle;
+		else
+			high = middle;
+	}
+	return above ? end + high : end - high;
+}
+
+/* Writes so many parts from one code on, the last of which leads from near to far. */
+static uint64 *
+write_parts(uint64 from, uint64 near, uint64 far, int parts, uint64 *out)
+{
+	if (parts < 2 || near == far)
+		return spread(from, far, parts, out);
+	out = spread(from, near, parts - 1, out);
+	*out++ = far;
+	return out;
+}
+
 /* Adds the parts behind the ends; what was there becomes fewer parts if there would be too many. */
 static void
-add_behind(const GpudsColumnEnds *ends, Histogram *histogram)
+add_behind(GpudsEstimate *estimate, const GpudsColumnEnds *ends, Histogram *histogram)
 {
+	const uint64 first = histogram->bounds[0];
+	const uint64 last = histogram->bounds[histogram->n - 1];
 	const double inside = 1 - histogram->below - histogram->above;
 	const int kept = Max(Min(histogram->n - 1, (int) (MOST_BOUNDS * inside)), 1);
 	const int below = (int) rint(kept / inside * histogram->below);
@@ -215,14 +273,23 @@ add_behind(const GpudsColumnEnds *ends, Histogram *histogram)
 
 	if (below > 0)
 	{
+		const uint64 near = near_end(estimate, ends, first, false);
+
 		*out++ = ends->least;
-		out = spread(ends->least, histogram->bounds[0], below, out);
+		if (below > 1 && near != ends->least)
+		{
+			*out++ = near;
+			out = spread(near, first, below - 1, out);
+		}
+		else
+			out = spread(ends->least, first, below, out);
 	}
 	else
-		*out++ = histogram->bounds[0];
+		*out++ = first;
 	for (int i = 1; i <= kept; i++)
 		*out++ = histogram->bounds[(int64) i * (histogram->n - 1) / kept];
-	out = spread(histogram->bounds[histogram->n - 1], ends->greatest, above, out);
+	if (above > 0)
+		out = write_parts(last, near_end(estimate, ends, last, true), ends->greatest, above, out);
 	histogram->bounds = bounds;
 	histogram->n = (int) (out - bounds);
 }
@@ -301,12 +368,12 @@ with_histogram(HeapTuple tuple, Oid type, const GpudsColumnEnds *ends, Oid colum
 static bool
 renew(GpudsEstimate *estimate, const GpudsColumnEnds *ends, Histogram *histogram, double rows)
 {
-	const bool cut = cut_off(ends, histogram);
+	const bool cut = estimate->peek.current && cut_off(ends, histogram);
 
 	histogram->seen = 1;
 	if (!count_behind(estimate, ends, histogram, Max(rows, 1)))
 		return cut;
-	add_behind(ends, histogram);
+	add_behind(estimate, ends, histogram);
 	return true;
 }
 
@@ -327,9 +394,9 @@ renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
 	for (int i = 0; i < histogram.of_common.nnumbers; i++)
 		histogram.share -= histogram.of_common.numbers[i];
 	histogram.share = Max(histogram.share, 0);
-	histogram.n = slot.nvalues;
-	histogram.bounds = read_codes(estimate, &ends, &slot);
-	histogram.common = read_codes(estimate, &ends, &histogram.of_common);
+	histogram.n = Min(slot.nvalues, MOST_READ);
+	histogram.bounds = read_codes(estimate, &ends, &slot, histogram.n);
+	histogram.common = read_codes(estimate, &ends, &histogram.of_common, histogram.of_common.nvalues);
 	if (histogram.n >= 2 && histogram.bounds != NULL && histogram.common != NULL &&
 		histogram.of_common.nvalues == histogram.of_common.nnumbers &&
 		renew(estimate, &ends, &histogram, index->rel->tuples))
@@ -339,23 +406,60 @@ renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
 	return copy;
 }
 
-/* get_relation_stats_hook: has the column a histogram that the index knows better? */
-static bool
-relation_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *variable)
+/* What was made of a column's statistics, kept in the planner's memory context. */
+typedef struct Renewed
 {
-	const RelOptInfo *rel = variable->rel;
-	IndexOptInfo *index;
+	const PlannerInfo *root;
+	Index relid;
+	AttrNumber attnum;
+	HeapTuple tuple; /* NULL: they are good as they are */
+} Renewed;
+
+/* Those of the planner run in progress, whose memory context this is. */
+static MemoryContext renewed_context = NULL;
+static List *all_renewed = NIL;
+
+static void
+forget_renewed(void *context)
+{
+	if (renewed_context == context)
+	{
+		renewed_context = NULL;
+		all_renewed = NIL;
+	}
+}
+
+/* Those of this planner run; a run that interrupts another begins anew, and so does the other then. */
+static List *
+known_renewed(const PlannerInfo *root)
+{
+	if (renewed_context != root->planner_cxt)
+	{
+		MemoryContextCallback *callback = MemoryContextAlloc(root->planner_cxt, sizeof(*callback));
+
+		callback->func = forget_renewed;
+		callback->arg = root->planner_cxt;
+		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+		renewed_context = root->planner_cxt;
+		all_renewed = NIL;
+	}
+	return all_renewed;
+}
+
+/* Makes what is kept of a column's statistics. */
+static HeapTuple
+make_renewed(const IndexOptInfo *index, const RangeTblEntry *rte, AttrNumber attnum)
+{
+	MemoryContext scratch;
+	MemoryContext old;
 	GpudsEstimate estimate;
 	HeapTuple tuple;
 	HeapTuple copy = NULL;
 
-	if (prev_relation_stats && prev_relation_stats(root, rte, attnum, variable))
-		return true;
-	/* The relation is not the table's if core is looking into a subquery. */
-	if (rel == NULL || rte->rtekind != RTE_RELATION || rte->inh || !IS_SIMPLE_REL(rel) ||
-		planner_rt_fetch(rel->relid, root) != rte || (index = index_of(rel, attnum)) == NULL ||
-		!may_see_all(root, rel, rte) || !gpuds_estimate_begin(index, &estimate))
-		return false;
+	if (!gpuds_estimate_begin(index, &estimate))
+		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds histogram", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(scratch);
 	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(attnum),
 							BoolGetDatum(false));
 	if (HeapTupleIsValid(tuple))
@@ -363,11 +467,69 @@ relation_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, Variabl
 		copy = renewed(tuple, &estimate, index);
 		ReleaseSysCache(tuple);
 	}
+	MemoryContextSwitchTo(old);
+	if (copy)
+		copy = heap_copytuple(copy);
+	MemoryContextDelete(scratch);
 	gpuds_estimate_end(&estimate);
-	if (copy == NULL)
+	return copy;
+}
+
+/*
+ * The statistics of a column that the index knows better, until the end of planning; NULL: core's are good.
+ */
+static HeapTuple
+renewed_of(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte, AttrNumber attnum)
+{
+	const IndexOptInfo *index = index_of(rel, attnum);
+	MemoryContext old;
+	Renewed *known;
+	ListCell *lc;
+
+	if (index == NULL || !may_see_all(root, rel, rte))
+		return NULL;
+	foreach (lc, known_renewed(root))
+	{
+		known = lfirst(lc);
+		if (known->root == root && known->relid == rel->relid && known->attnum == attnum)
+			return known->tuple;
+	}
+	old = MemoryContextSwitchTo(renewed_context);
+	known = palloc0(sizeof(Renewed));
+	known->root = root;
+	known->relid = rel->relid;
+	known->attnum = attnum;
+	known->tuple = make_renewed(index, rte, attnum);
+	all_renewed = lappend(all_renewed, known);
+	MemoryContextSwitchTo(old);
+	return known->tuple;
+}
+
+/* The planner run keeps it. */
+static void
+keep(HeapTuple tuple)
+{
+}
+
+/* get_relation_stats_hook: has the column a histogram that the index knows better? */
+static bool
+relation_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *variable)
+{
+	const RelOptInfo *rel = variable->rel;
+	HeapTuple tuple;
+
+	if (prev_relation_stats && prev_relation_stats(root, rte, attnum, variable))
+		return true;
+	/* The relation is not the table's if core is looking into a subquery, with that one's planner info. */
+	if (rel == NULL || rte->rtekind != RTE_RELATION || rte->inh || rel->rtekind != RTE_RELATION ||
+		!IS_SIMPLE_REL(rel) || (int) rel->relid >= root->simple_rel_array_size ||
+		root->simple_rel_array[rel->relid] != rel || planner_rt_fetch(rel->relid, root) != rte)
 		return false;
-	variable->statsTuple = copy;
-	variable->freefunc = heap_freetuple;
+	tuple = renewed_of(root, rel, rte, attnum);
+	if (tuple == NULL)
+		return false;
+	variable->statsTuple = tuple;
+	variable->freefunc = keep;
 	variable->acl_ok = true;
 	return true;
 }

@@ -237,12 +237,16 @@ join_rows(const Costing *costing, double by_core)
 	const double scaled = by_core * all_matches(keys) / Max(keys->by_core, 1);
 	const double found = keys->rows * share_found(keys);
 
+	if (!keys->known)
+		return by_core;
 	if (plan->right_semi)
 		return costing->work.entries * costing->passes;
 	switch (plan->type)
 	{
 		case JOIN_LEFT:
-			return plan->others == NIL ? Max(scaled, keys->rows) : scaled;
+			if (plan->others != NIL)
+				return by_core;
+			return all_matches(keys) * costing->passes + keys->rows - found * costing->passes;
 		case JOIN_SEMI:
 			return other_quals(plan) == NIL ? found : Min(by_core, found);
 		case JOIN_ANTI:
@@ -250,6 +254,20 @@ join_rows(const Costing *costing, double by_core)
 		default:
 			return scaled;
 	}
+}
+
+/*
+ * Where the index has said nothing, what core says of a semi- or antijoin's rows says how many find a match,
+ * if keys are all that they are joined by.
+ */
+static void
+guess_found(const GpudsJoinPlan *plan, double given, GpudsJoinKeys *keys)
+{
+	const double share = Min(given / keys->rows, 1);
+
+	if (keys->known || !wants_one_match(plan) || other_quals(plan) != NIL)
+		return;
+	keys->found = Min(plan->type == JOIN_SEMI ? share : 1 - share, keys->matches);
 }
 
 /* What sorting the keys of a right semijoin's outer rows costs. */
@@ -314,6 +332,7 @@ gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, 
 	Cost run;
 
 	gpuds_join_keys(root, plan, outer->parent, rows, &keys);
+	guess_found(plan, given, &keys);
 	work_out(root, &costing, outer);
 	cost_qual_eval(&quals, plan->quals, root);
 	cost_qual_eval(&key_cost, list_concat(list_copy(plan->keys), extract_actual_clauses(plan->others, false)),

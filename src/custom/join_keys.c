@@ -40,6 +40,9 @@
 /* How many times the median of what bounds find one of them may count for. */
 #define MOST_MEDIANS 100
 
+/* Of fewer bounds that find something, it is not known how much others find. */
+#define FEW_FOUND 3
+
 /* What an index has said of the keys of an outer side, kept in the planner's memory context. */
 typedef struct Answer
 {
@@ -51,7 +54,7 @@ typedef struct Answer
 	GpudsJoinCommonKey *common;
 	double share; /* as in GpudsJoinKeys */
 	double found;
-	double matches;
+	double matches; /* -1: not known, because hardly any bound finds something */
 } Answer;
 
 /* The answers of the planner run in progress whose memory context this is. */
@@ -152,7 +155,7 @@ ask(Asking *asking, Datum value)
 static bool
 ask_common(Asking *asking, const AttStatsSlot *slot, Answer *answer)
 {
-	const int n = Min(slot->nvalues, MOST_COMMON);
+	const int n = Min(Min(slot->nvalues, slot->nnumbers), MOST_COMMON);
 
 	answer->common = MemoryContextAlloc(answers_context, Max(n, 1) * sizeof(GpudsJoinCommonKey));
 	for (int i = 0; i < n; i++)
@@ -198,9 +201,10 @@ ask_bounds(Asking *asking, const AttStatsSlot *slot, Answer *answer)
 	}
 	qsort(matches, found, sizeof(double), compare_numbers);
 	for (int i = 0; i < found; i++)
-		sum += Min(matches[i], MOST_MEDIANS * matches[found / 2]);
-	answer->found = (double) found / n;
-	answer->matches = sum / n;
+		sum += Min(matches[i], MOST_MEDIANS * matches[(found - 1) / 2]);
+	/* That all of a sample have something does not say that none lacks it, nor the other way round. */
+	answer->found = Min(Max(found, 0.5), n - 0.5) / n;
+	answer->matches = found < FEW_FOUND ? -1 : sum / n;
 	return true;
 }
 
@@ -321,8 +325,26 @@ take_answer(const Answer *answer, Selectivity others, GpudsJoinKeys *keys)
 	keys->ncommon = answer->ncommon;
 	keys->share = answer->share;
 	keys->distinct = Max(keys->distinct - answer->ncommon, 1);
-	keys->found = Min(answer->found, answer->matches * others);
-	keys->matches = answer->matches * others;
+	if (answer->matches >= 0)
+		keys->matches = answer->matches * others;
+	keys->found = Min(answer->found, keys->matches);
+	keys->known = true;
+}
+
+/* Each key comes once. */
+static void
+make_unique(GpudsJoinKeys *keys)
+{
+	GpudsJoinCommonKey *common = palloc(Max(keys->ncommon, 1) * sizeof(GpudsJoinCommonKey));
+
+	for (int i = 0; i < keys->ncommon; i++)
+	{
+		common[i].share = 1 / keys->rows;
+		common[i].matches = keys->common[i].matches;
+	}
+	keys->common = common;
+	keys->distinct = Max(keys->rows - keys->ncommon, 1);
+	keys->share = keys->distinct / Max(keys->rows, 1);
 }
 
 /*
@@ -343,7 +365,7 @@ gpuds_join_keys(PlannerInfo *root, const GpudsJoinPlan *plan, const RelOptInfo *
 	selectivity = clauselist_selectivity(root, plan->conditions, 0, JOIN_INNER, &all_pairs);
 	memset(keys, 0, sizeof(*keys));
 	keys->rows = rows;
-	keys->by_core = clamp_row_est(rows * selectivity * Max(plan->inner->tuples, 1));
+	keys->by_core = clamp_row_est(rows * selectivity * Max(plan->index->tuples, 1));
 	keys->share = 1;
 	keys->distinct = estimate_num_groups(root, outer_keys(plan), rows, NULL, NULL);
 	keys->matches = keys->by_core / rows;
@@ -351,6 +373,9 @@ gpuds_join_keys(PlannerInfo *root, const GpudsJoinPlan *plan, const RelOptInfo *
 	if (outer->rows < FEW_ROWS || ncolumns == 0)
 		return;
 	answer = answer_of(root, plan, ncolumns);
-	if (answer->known)
-		take_answer(answer, share_of_others(root, plan, ncolumns, &all_pairs), keys);
+	if (!answer->known)
+		return;
+	take_answer(answer, share_of_others(root, plan, ncolumns, &all_pairs), keys);
+	if (plan->unique)
+		make_unique(keys);
 }

@@ -580,6 +580,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		if (!gpuds_covering_is_ours(index) ||
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
 			continue;
+		plan->unique = unique;
 		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, extra))
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);

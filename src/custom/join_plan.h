@@ -26,6 +26,7 @@ typedef struct GpudsJoinPlan
 	int side_bytes;   /* of side values, if some of them are side columns */
 	bool keeps;       /* more is wanted of the outer side than the keys */
 	bool right_semi;  /* inner rows are given that have a match */
+	bool unique;      /* the outer rows have been made unique by their keys */
 } GpudsJoinPlan;
 
 /* A key that many outer rows have. */
@@ -46,6 +47,7 @@ typedef struct GpudsJoinKeys
 	double found;    /* ... of which the inner table has this share, ... */
 	double matches;  /* ... and so many rows of each on average, of those that it has not, too */
 	double by_core;  /* matches of all outer rows, as core estimates them */
+	bool known;      /* the index has said so; else all but by_core is guessed of that */
 } GpudsJoinKeys;
 
 /* join_keys.c */

@@ -129,6 +129,50 @@ take_free(Relation index)
 	}
 }
 
+/* Descending: blocks are taken from the end, so a chain that is made of them ascends in the file. */
+static int
+compare_blocks(const void *a, const void *b)
+{
+	const BlockNumber x = *(const BlockNumber *) a;
+	const BlockNumber y = *(const BlockNumber *) b;
+
+	return x > y ? -1 : x < y ? 1 : 0;
+}
+
+/*
+ * Puts the reserve's blocks in order, and leaves one of each.  The map may give a page twice: who found it
+ * busy, because we were looking at it, has put it back.
+ */
+static void
+put_in_order(GpudsReserve *reserve)
+{
+	int64 n = 0;
+
+	qsort(reserve->blocks, reserve->n, sizeof(BlockNumber), compare_blocks);
+	for (int64 i = 0; i < reserve->n; i++)
+	{
+		if (n == 0 || reserve->blocks[n - 1] != reserve->blocks[i])
+			reserve->blocks[n++] = reserve->blocks[i];
+	}
+	reserve->n = n;
+}
+
+/* Adds a page to the reserve; false: there is no space. */
+static bool
+add_page(Relation index, GpudsReserve *reserve, bool *map_has_more)
+{
+	BlockNumber blkno = InvalidBlockNumber;
+
+	if (*map_has_more)
+		blkno = take_free(index);
+	*map_has_more = blkno != InvalidBlockNumber;
+	CHECK_FOR_INTERRUPTS();
+	if (!*map_has_more && !grow(index, MAIN_FORKNUM, reserve, &blkno))
+		return false;
+	add_block(reserve, blkno);
+	return true;
+}
+
 /*
  * Sees to it that the reserve has n pages.  False: there is no space for so many; it has those that there
  * were, and says why there are no more.  The caller holds no page lock.
@@ -137,20 +181,16 @@ bool
 gpuds_reserve_pages(Relation index, GpudsReserve *reserve, int64 n)
 {
 	bool map_has_more = true;
+	bool more = true;
 
-	while (reserve->n < n)
+	while (more && reserve->n < n)
 	{
-		BlockNumber blkno = InvalidBlockNumber;
-
-		if (map_has_more)
-			blkno = take_free(index);
-		map_has_more = blkno != InvalidBlockNumber;
-		CHECK_FOR_INTERRUPTS();
-		if (!map_has_more && !grow(index, MAIN_FORKNUM, reserve, &blkno))
-			return false;
-		add_block(reserve, blkno);
+		while (more && reserve->n < n)
+			more = add_page(index, reserve, &map_has_more);
+		if (reserve->n > 0)
+			put_in_order(reserve);
 	}
-	return true;
+	return reserve->n >= n;
 }
 
 /*
@@ -227,14 +267,21 @@ gpuds_page_new(Relation index, GpudsReserve *reserve)
 	return gpuds_extend(index);
 }
 
-/* Gives the pages that are left to the free space map, and frees the reserve's memory. */
+/*
+ * Gives the pages that are left to the free space map, and frees the reserve's memory.  The caller holds no
+ * page lock.
+ */
 void
 gpuds_reserve_release(Relation index, GpudsReserve *reserve)
 {
 	GpudsMapReach reach = { 0, false };
+	const bool some = reserve->n > 0;
 
 	while (reserve->n > 0)
 		gpuds_record_free_page(index, reserve->blocks[--reserve->n], &reach);
+	/* Without this, searches that begin at the map's top do not find them. */
+	if (some)
+		IndexFreeSpaceMapVacuum(index);
 	if (reserve->blocks)
 		pfree(reserve->blocks);
 	reserve->blocks = NULL;

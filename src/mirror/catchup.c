@@ -55,6 +55,16 @@ pack(GpudsMirror *mirror)
 	return gained > 0 && gained >= wanted;
 }
 
+/* Does the mirror take more than a load would, so that there may be something to pack? */
+static bool
+is_loose(GpudsMirror *mirror)
+{
+	const double loaded = mirror->room.entry_bytes * gpuds_device_entries(&mirror->tree) +
+						  gpuds_device_slack_bytes(mirror->tree.kind);
+
+	return gpuds_device_bytes(&mirror->tree) > loaded * (1 + 1.0 / PACK_SHARE);
+}
+
 /*
  * Applies operations in the order that the device wants; the caller is the mirror's
  * applier.  If there is no room, then less at a time: what an apply replaces is free
@@ -65,6 +75,7 @@ GpudsBringUp
 gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how, int64 *size)
 {
 	int64 done = 0;
+	bool packs = is_loose(mirror);
 
 	while (done < nops)
 	{
@@ -75,7 +86,7 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 			done += n;
 		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY_OPS)
 			*size = Max(n / 2, LEAST_APPLY_OPS);
-		else if (result == GPUDS_NO_ROOM && pack(mirror))
+		else if (result == GPUDS_NO_ROOM && packs && (packs = pack(mirror)))
 			*size = gpuds_device_apply_ops(&mirror->tree);
 		else if (result != GPUDS_NO_ROOM || (how & GPUDS_MODEST) ||
 				 !gpuds_room_evict_one(mirror, (how & GPUDS_ASKED) != 0))

@@ -358,6 +358,7 @@ typedef struct GpudsPeek
 	GpudsMirror *mirror;
 	uint64 serial;  /* of the mirror, as its guard had it */
 	double entries; /* that the structure has */
+	bool current;   /* they are all that were appended until some milliseconds ago */
 	int64 budget;   /* entries that counts may still go through, if the structure has no ranks */
 } GpudsPeek;
 

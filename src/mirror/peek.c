@@ -13,6 +13,8 @@
  */
 #include "gpuds.h"
 
+#include "access/xlog.h"
+
 #include "mirror/internal.h"
 
 /*
@@ -20,6 +22,16 @@
  * counts an interval by two searches, whatever it has.
  */
 #define PEEK_ENTRIES (16 * 1024)
+
+/* Has the structure all that was appended until some milliseconds ago?  Nobody knows on a standby. */
+static bool
+is_current(Relation index, GpudsMirror *mirror)
+{
+	if (RecoveryInProgress())
+		return false;
+	return pg_atomic_read_u64(&mirror->synced) > gpuds_journal_changes(index) ||
+		   gpuds_memtable_is_whole(pg_atomic_read_u64(&mirror->joined));
+}
 
 /*
  * Looks for the structure of an index, which the caller has open and locked; false: there is none to peek at.
@@ -37,9 +49,15 @@ gpuds_peek_begin(Relation index, GpudsPeek *peek)
 		return false;
 	peek->mirror = mirror;
 	peek->serial = pg_atomic_read_u64(&mirror->guard);
+	/* Whose guard this is: the slot may have gone to another file since it was found. */
+	pg_read_barrier();
+	if (peek->serial == 0 || pg_atomic_read_u64(&mirror->serial) != peek->serial ||
+		mirror->tree.kind != GPUDS_ON_CPU || !RelFileLocatorEquals(mirror->locator, RelationLocator(index)))
+		return false;
 	peek->entries = (double) gpuds_device_entries(&mirror->tree);
+	peek->current = is_current(index, mirror);
 	peek->budget = PEEK_ENTRIES;
-	return peek->serial != 0;
+	return true;
 }
 
 /*

@@ -138,6 +138,19 @@ value('DELETE FROM o WHERE k % 2 = 0');
 like(vacuum('INDEX_CLEANUP ON', 'o', $full), $in_place, 'an older file is marked in place, too');
 use_again('o', 'an older file');
 
+# One that is left out gives the free pages back, so that inserts find them
+value(<<'SQL');
+CREATE TABLE w (k bigint);
+INSERT INTO w SELECT i FROM generate_series(1, 100000) i;
+CREATE INDEX w_k ON w USING gpu_btree (k);
+DELETE FROM w WHERE k % 2 > 0;
+VACUUM (INDEX_CLEANUP ON) w;
+INSERT INTO w SELECT i FROM generate_series(200000, 340000) i;
+SQL
+my $left_out = vacuum('INDEX_CLEANUP ON', 'w', $full);
+like($left_out, qr/index "w_k" cannot grow, VACUUM does not compact it/, 'VACUUM leaves a large compaction out');
+is(value("$full INSERT INTO w SELECT -i FROM generate_series(1, 5000) i; SELECT count(*) FROM w WHERE k < 0"), '5000', 'and an INSERT has the free pages');
+
 # A compaction that has not the pages is left out, and made up for
 value(<<'SQL');
 CREATE TABLE g (k bigint, v int);
