@@ -65,7 +65,7 @@ include $(PGXS)
 
 $(OBJS): $(wildcard kernels/*.h kernels/*/*.h src/*.h src/*/*.h test/structures/*.h)
 
-ENGINE_SOURCE = $(srcdir)/kernels/gpu/engine.cu
+ENGINE_SOURCE = $(srcdir)/kernels/engine/engine.cu
 ENGINE_FLAGS = -std=c++17 -O3 -I$(srcdir) $(if $(INJECTION_POINTS),-DGPUDS_INJECTION_POINTS) $(SANITIZE)
 ENGINE_WARNINGS = -Wall -Wextra $(if $(WERROR),-Werror)
 

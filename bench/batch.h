@@ -7,7 +7,7 @@
  * The extension never asks for such batches: only bench/device and
  * test/kernels/gpu_batch.cu call this.  Scan requests have probes in ascending order,
  * for which one thread each is best, because neighbours read the same lines.  Here
- * neighbours have nothing in common.  So a tile of 8 lanes (probe_tile.h) reads each
+ * neighbours have nothing in common.  So a tile of 8 lanes (btree_probe_tile.h) reads each
  * node's line together, in few instructions.  A tile works on several probes at a
  * time, so that many lines are on their way.
  *
@@ -16,7 +16,7 @@
 #ifndef BENCH_BATCH_H
 #define BENCH_BATCH_H
 
-#include "kernels/btree/probe_tile.h"
+#include "kernels/btree/btree_probe_tile.h"
 
 #define GPU_BATCH_BLOCK 256
 

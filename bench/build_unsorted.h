@@ -3,7 +3,7 @@
  * build_unsorted.h
  *	  Building a tree at once from unsorted entries that are in device memory.
  *
- * The extension adds sorted entries in batches (kernels/btree/build_gpu.h); only
+ * The extension adds sorted entries in batches (kernels/btree/btree_build_gpu.h); only
  * bench/device and test/kernels/gpu_change.cu build this way.  Words are sorted from
  * t to w0, each order stable; numbers say which entry a key belongs to.
  *
@@ -12,7 +12,7 @@
 #ifndef BENCH_BUILD_UNSORTED_H
 #define BENCH_BUILD_UNSORTED_H
 
-#include "kernels/btree/build_gpu.h"
+#include "kernels/btree/btree_build_gpu.h"
 
 /* Entries in an order given by numbers; a source as gpu_load_write wants it. */
 struct BenchSource

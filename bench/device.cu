@@ -20,7 +20,7 @@
 #include "kernels/structures.h"
 #include "bench/device_hash.h"
 #include "bench/device_skiplist.h"
-#include "kernels/btree/structure_gpu.h"
+#include "kernels/btree/btree_structure_gpu.h"
 
 /* Series of random numbers. */
 enum

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "bench/build_unsorted.h"
-#include "kernels/btree/change_gpu.h"
-#include "kernels/btree/probe.h"
+#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/btree/btree_probe.h"
 
 /* Adds a line to the result; verified: the tree was what the CPU says. */
 typedef void (*BenchChangeRow)(const char *work, double value, const char *unit, double to_reach,

@@ -15,7 +15,7 @@
 
 #include "bench/device.h"
 #include "bench/device_change.h"
-#include "kernels/hash/structure_gpu.h"
+#include "kernels/hash/hash_structure_gpu.h"
 
 /* Entries of the table, which use 80 % of its slots; and a prime number that puts them in no order. */
 #define BENCH_HASH_ENTRIES 46900000

@@ -18,7 +18,7 @@
 #include "bench/batch.h"
 #include "bench/device.h"
 #include "bench/device_change.h"
-#include "kernels/skiplist/structure_gpu.h"
+#include "kernels/skiplist/skiplist_structure_gpu.h"
 
 /* Entries of the smaller lists. */
 #define BENCH_SKIPLIST_FEW 10000000

@@ -9,9 +9,9 @@
  *					1 .. STRUCTURE_NUMBERS - 1
  *	  NAME			GPUDS_STRUCTURE_NAME is the number
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
- *					(kernels/cpu/structure.h says which)
+ *					(kernels/cpu/cpu_structure.h says which)
  *	  Name			NameOnGpu is the class of its functions on a GPU
- *					(kernels/gpu/structure.h)
+ *					(kernels/runtime/gpu_structure.h)
  *	  title			what users read
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
@@ -51,18 +51,18 @@ enum GpudsStructureNumber
 #endif /* KERNELS_STRUCTURES_H */
 
 #ifdef STRUCTURES_ON_CPU
-#include "kernels/btree/structure_cpu.h"
-#include "kernels/hash/structure_cpu.h"
-#include "kernels/skiplist/structure_cpu.h"
+#include "kernels/btree/btree_structure_cpu.h"
+#include "kernels/hash/hash_structure_cpu.h"
+#include "kernels/skiplist/skiplist_structure_cpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_cpu.h"
 #endif
 #endif
 
 #ifdef STRUCTURES_ON_GPU
-#include "kernels/btree/structure_gpu.h"
-#include "kernels/hash/structure_gpu.h"
-#include "kernels/skiplist/structure_gpu.h"
+#include "kernels/btree/btree_structure_gpu.h"
+#include "kernels/hash/hash_structure_gpu.h"
+#include "kernels/skiplist/skiplist_structure_gpu.h"
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_gpu.h"
 #endif

@@ -36,7 +36,7 @@ SELECT k.columns, k.included, e.entries, e.disk, e.structure BETWEEN 99 AND 116 
 SET gpuds.device = :device;
 SELECT k.columns, k.included, e.entries, e.disk, e.structure BETWEEN 98 AND 140 AS structure FROM kinds k, in_percent(k.columns, k.included) e;
 
--- What src/OPERATIONS.md says is enough after as many random inserts as there were rows, and what a load after VACUUM leaves of it
+-- What docs/OPERATIONS.md says is enough after as many random inserts as there were rows, and what a load after VACUUM leaves of it
 CREATE INDEX t_id ON t USING gpu_btree (id);
 SELECT gpuds_index_load('t_id');
 INSERT INTO t SELECT hashint8extended(i, 0) FROM generate_series(300001, 600000) i;

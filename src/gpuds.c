@@ -17,9 +17,9 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
-#include "am/am.h"
 #include "custom/custom.h"
 #include "device/device.h"
+#include "index/index.h"
 #include "journal/journal.h"
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"

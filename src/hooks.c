@@ -27,11 +27,13 @@
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
-#include "am/am.h"
 #include "hint.h"
+#include "index/index.h"
+#include "insert/insert.h"
 #include "key/enum.h"
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"
+#include "reader/reader.h"
 #include "reindex.h"
 
 static ProcessUtility_hook_type prev_utility = NULL;

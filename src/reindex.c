@@ -21,8 +21,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "am/am.h"
+#include "index/index.h"
 #include "mirror/stats.h"
+#include "reader/reader.h"
 #include "reindex.h"
 
 typedef struct NamedIndex

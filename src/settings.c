@@ -13,7 +13,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
-#include "kernels/gpu/engine.h"
+#include "kernels/engine/engine.h"
 
 int gpuds_device = GPUDS_CHOICE_AUTO;
 int gpuds_host_memory_mb = 1024;

@@ -14,7 +14,7 @@
 
 #include "gpuds.h"
 
-#include "kernels/cpu/structure.h"
+#include "kernels/cpu/cpu_structure.h"
 #include "kernels/structures.h"
 
 typedef struct GpudsStructure

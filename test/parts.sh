@@ -81,7 +81,7 @@ tests_over()
 	tests=$work/over_$1
 	[ ! -d "$tests" ] || return 0
 	as_user mkdir -p "$tests"
-	tar -C "$build" -cf - sql expected test src/admin src/OPERATIONS.md | as_user tar -C "$tests" -xf -
+	tar -C "$build" -cf - sql expected test src/admin docs/OPERATIONS.md | as_user tar -C "$tests" -xf -
 	# It compares the two
 	as_user rm "$tests/sql/skiplist.sql"
 	(cd "$tests" && grep -rl gpu_btree sql test | grep -vE "/($of_their_own)\.pl$|/expected/" |
@@ -589,7 +589,7 @@ part_static()
 		tidy_result clang-tidy $?
 		# The analyzer cannot know that the engine's requests lie in staging memory, which is never null
 		as_user clang-tidy-14 --quiet --warnings-as-errors='*' --checks=-clang-analyzer-core.NonNullParamChecker \
-			kernels/gpu/engine.cu -- -x c++ -std=c++17 -DGPU_EMULATED -I. >"$work/log/tidy" 2>&1
+			kernels/engine/engine.cu -- -x c++ -std=c++17 -DGPU_EMULATED -I. >"$work/log/tidy" 2>&1
 		tidy_result "clang-tidy of the engine" $?
 	else
 		result "clang-tidy (clang-tidy-14 is missing)" 1

@@ -11,12 +11,11 @@
 
 #include "access/tableam.h"
 
-#include "am/am.h"
 #include "gpuds.h"
 #include "journal/journal.h"
 #include "mirror/mirror.h"
 
-/* target.c */
+/* index_argument.c */
 extern Relation gpuds_admin_open(Oid indexid, Relation *heap);
 extern void gpuds_admin_close(Relation index, Relation heap);
 extern Relation gpuds_admin_open_table(Oid relid, const List *names, AttrNumber *columns);

@@ -17,6 +17,8 @@
 #include "utils/snapmgr.h"
 
 #include "admin/admin.h"
+#include "index/index.h"
+#include "insert/insert.h"
 
 PG_FUNCTION_INFO_V1(gpuds_index_check);
 

@@ -33,8 +33,8 @@
 #include "miscadmin.h"
 
 #include "admin/admin.h"
-#include "am/sorter.h"
 #include "kernels/core/sort.h"
+#include "sort/sorter.h"
 
 /* Entries taken from the sorter at a time. */
 #define CHUNK_ENTRIES 4096

@@ -28,7 +28,7 @@
 #include "utils/tuplesort.h"
 
 #include "admin/admin.h"
-#include "am/elements.h"
+#include "reader/elements.h"
 
 /* What is sorted of a row. */
 enum

@@ -17,8 +17,10 @@
 #include "utils/snapmgr.h"
 
 #include "admin/admin.h"
-#include "am/sorter.h"
+#include "index/index.h"
+#include "reader/reader.h"
 #include "side/side.h"
+#include "sort/sorter.h"
 
 /* Entries taken from the sorter at a time. */
 #define CHUNK_ENTRIES 4096

@@ -15,7 +15,7 @@
 #include "miscadmin.h"
 
 #include "admin/admin.h"
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 #include "structure.h"
 
 typedef struct JournalCheck

@@ -30,6 +30,8 @@
 #include "utils/tuplestore.h"
 
 #include "admin/admin.h"
+#include "index/index.h"
+#include "reader/reader.h"
 #include "side/side.h"
 #include "structure.h"
 

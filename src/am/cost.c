@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
+#include "index/index.h"
 #include "mirror/mirror.h"
 #include "side/side.h"
 

@@ -14,6 +14,7 @@
 #include "gpuds.h"
 
 #include "am/am.h"
+#include "index/index.h"
 
 /*
  * Of the rows that the planner expects: so many entries has a structure that is asked though it may be old.

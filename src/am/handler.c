@@ -12,7 +12,11 @@
 
 #include "am/am.h"
 #include "am/shared_scan.h"
+#include "build/build.h"
+#include "index/index.h"
+#include "insert/insert.h"
 #include "methods.h"
+#include "reader/reader.h"
 #include "structure.h"
 
 /*

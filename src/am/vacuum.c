@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "am/am.h"
+#include "index/index.h"
 #include "journal/journal.h"
 #include "mirror/mirror.h"
 

@@ -21,6 +21,7 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
+#include "index/index.h"
 #include "key/code.h"
 
 /* What a family has: of an access method that orders, or of one that only knows equality. */

@@ -14,9 +14,10 @@
 #include "nodes/extensible.h"
 #include "utils/rel.h"
 
-#include "am/am.h"
 #include "custom/aggregate.h"
 #include "custom/custom.h"
+#include "index/index.h"
+#include "reader/reader.h"
 
 static PlanState *
 below_of(CustomScanState *css)

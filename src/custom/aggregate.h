@@ -10,10 +10,10 @@
 
 #include "gpuds.h"
 
-#include "am/fold.h"
 #include "custom/bucket.h"
 #include "custom/custom.h"
-#include "kernels/core/measure.h"
+#include "kernels/core/partial_agg.h"
+#include "reader/entry_agg.h"
 
 typedef enum GpudsAggregateKind
 {

@@ -23,10 +23,12 @@
 #include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
+#include "am/am.h"
 #include "custom/aggregate.h"
 #include "custom/aggregate_path.h"
 #include "custom/ascending.h"
 #include "custom/custom.h"
+#include "index/index.h"
 #include "key/key.h"
 
 /* Adding up what an entry has in a column, in units of cpu_operator_cost. */

@@ -22,9 +22,10 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
-#include "am/visible.h"
 #include "custom/custom.h"
+#include "index/index.h"
 #include "key/key.h"
+#include "reader/visible.h"
 
 /*
  * Counting an entry, in units of cpu_operator_cost: 11 ns on a CPU device, a twelfth of what core takes
@@ -35,7 +36,7 @@
 /* In the same units, coming to a page of the heap for rows that are looked up there: waits for its memory. */
 #define PAGE_OPERATORS 100
 
-/* Rows that are looked up in the order of the heap at a time, about (count.c, fold.c). */
+/* Rows that are looked up in the order of the heap at a time, about (count.c, entry_agg.c). */
 #define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2.0)
 
 /* Is an index one of gpuds, and can the query use it? */
@@ -190,7 +191,7 @@ gpuds_covering_range_cost(const RelOptInfo *rel, double share)
 	return random_cost + (Max(pages, 1) - 1) * seq_cost;
 }
 
-/* The share of a table's rows that the visibility map is not enough for (am/visible.h). */
+/* The share of a table's rows that the visibility map is not enough for (reader/visible.h). */
 double
 gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
 {

@@ -19,8 +19,8 @@
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 
-#include "am/am.h"
-#include "am/recheck.h"
+#include "reader/reader.h"
+#include "reader/recheck.h"
 #include "gpuds.h"
 
 /* covering.c */
@@ -34,7 +34,7 @@ extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInf
 extern Cost gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path);
 extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
 
-/* below.c: the index scan below a node */
+/* child_scan.c: the index scan below a node */
 extern IndexScanDesc gpuds_below_begin(PlanState *below);
 extern IndexScanDesc gpuds_below_visitor(PlanState *below);
 extern GpudsRecheck *gpuds_below_recheck(PlanState *below);
@@ -78,7 +78,7 @@ extern const struct CustomScanMethods gpuds_aggregate_methods;
 /* histogram.c */
 extern void gpuds_histogram_init(void);
 
-/* scan_path.c, scan.c */
+/* scan_path.c, scan_node.c */
 extern void gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel);
 extern const struct CustomScanMethods gpuds_scan_methods;
 

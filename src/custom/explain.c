@@ -21,8 +21,8 @@
 #include "nodes/execnodes.h"
 #include "storage/dsm.h"
 
-#include "am/am.h"
 #include "custom/custom.h"
+#include "reader/reader.h"
 
 struct GpudsSharedFigures
 {

@@ -24,8 +24,9 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 
-#include "am/am.h"
 #include "custom/custom.h"
+#include "index/index.h"
+#include "reader/reader.h"
 
 #if GPUDS_EXPLAIN_HAS_OPTIONS
 

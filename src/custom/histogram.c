@@ -36,6 +36,7 @@
 
 #include "am/am.h"
 #include "custom/custom.h"
+#include "index/index.h"
 #include "key/key.h"
 
 /* The histogram has so many bounds at most, and so many of those that ANALYZE has made are read. */
@@ -51,7 +52,7 @@
 static get_relation_stats_hook_type prev_relation_stats = NULL;
 
 /*
- * A histogram, by codes (kernels/core/measure.h).  It is about the rows that have neither NULL nor one of the
+ * A histogram, by codes (kernels/core/partial_agg.h).  It is about the rows that have neither NULL nor one of the
  * common values, which may lie behind its ends.
  */
 typedef struct Histogram

@@ -24,6 +24,8 @@
 #include "utils/rel.h"
 
 #include "custom/join_state.h"
+#include "index/index.h"
+#include "reader/reader.h"
 
 /*
  * Is it enough to know of each outer row whether it has a match?  Then rows are given in their order,

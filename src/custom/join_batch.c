@@ -10,7 +10,7 @@
  * If nothing is wanted of the outer rows but their keys, the rows are not kept, only their probes.
  *
  * A right semijoin reads all outer rows, and sorts their probes without numbers, so that equal ones
- * become one (am/sorter.h).  A batch is a part of these, so no inner row has a match in two batches.
+ * become one (sort/sorter.h).  A batch is a part of these, so no inner row has a match in two batches.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,7 @@
 
 #include "custom/join_state.h"
 #include "kernels/core/sort.h"
+#include "reader/reader.h"
 
 /* The values that an outer row is joined by. */
 static void
@@ -148,7 +149,7 @@ group_probes(GpudsJoinState *state)
 
 /*
  * Where it is enough to know which outer rows have a match, and the visibility map says of most inner rows
- * that they are seen, a GPU marks the rows of a batch by probes that nobody has sorted (am/hits.c).  What
+ * that they are seen, a GPU marks the rows of a batch by probes that nobody has sorted (reader/membership.c).  What
  * it is not sure of remains among the probes.
  */
 static void

@@ -14,6 +14,7 @@
 #include "utils/ruleutils.h"
 
 #include "custom/join_state.h"
+#include "reader/reader.h"
 
 static const char *
 name_of(const GpudsJoinState *state)

@@ -7,7 +7,7 @@
  * one inner row with all outer rows of the group.
  *
  * Matches are resolved in pieces, so that no number of them takes more memory.  If the index has
- * all that is wanted of the inner table, the visibility map answers for most (am/visible.h), and the
+ * all that is wanted of the inner table, the visibility map answers for most (reader/visible.h), and the
  * heap for the others.  Else the heap is visited for all of a piece in the order of its pages.
  *
  *-------------------------------------------------------------------------
@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "custom/join_state.h"
+#include "reader/reader.h"
 
 /* Matches that are resolved at a time, about. */
 #define MATCH_PIECE (GPUDS_PIECE_ENTRIES / 4 * 3)

@@ -39,6 +39,7 @@
 #include "custom/custom.h"
 #include "custom/join.h"
 #include "custom/join_plan.h"
+#include "index/index.h"
 #include "key/key.h"
 
 /*

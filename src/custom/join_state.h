@@ -8,11 +8,11 @@
 #ifndef GPUDS_CUSTOM_JOIN_STATE_H
 #define GPUDS_CUSTOM_JOIN_STATE_H
 
-#include "am/am.h"
-#include "am/sorter.h"
-#include "am/visible.h"
 #include "custom/custom.h"
 #include "custom/join.h"
+#include "reader/reader.h"
+#include "reader/visible.h"
+#include "sort/sorter.h"
 
 typedef enum GpudsJoinStage
 {

@@ -18,7 +18,7 @@
 #include "storage/shmem.h"
 
 #include "device/cpu_dispatch.h"
-#include "device/internal.h"
+#include "device/device_ops.h"
 #include "kernels/core/pins.h"
 #include "structure.h"
 

@@ -10,7 +10,7 @@
 #ifndef GPUDS_CPU_DISPATCH_H
 #define GPUDS_CPU_DISPATCH_H
 
-#include "kernels/cpu/structure.h"
+#include "kernels/cpu/cpu_structure.h"
 #include "kernels/structures.h"
 
 /* What is compiled for one instruction set: the scans and counts of all structures, by number. */

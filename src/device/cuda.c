@@ -14,7 +14,7 @@
 
 #include "utils/memutils.h"
 
-#include "device/internal.h"
+#include "device/device_ops.h"
 #include "structure.h"
 
 /* Entries of a bulk load, operations of an apply that go with one request. */

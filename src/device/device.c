@@ -7,7 +7,7 @@
  */
 #include "gpuds.h"
 
-#include "device/internal.h"
+#include "device/device_ops.h"
 #include "structure.h"
 
 /* From this many keys on, a GPU finds them faster than a CPU, the round trip included. */

@@ -42,7 +42,7 @@
 #include "gpuds.h"
 
 #include "device/queue.h"
-#include "kernels/cpu/structure.h"
+#include "kernels/cpu/cpu_structure.h"
 
 typedef enum GpudsDeviceKind
 {

@@ -64,7 +64,7 @@
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 
-#include "kernels/gpu/engine.h"
+#include "kernels/engine/engine.h"
 
 /* Staging memory is handed out in spans of such units. */
 #define GPUDS_UNIT_BYTES (256 * 1024)

@@ -13,12 +13,11 @@
 
 #include "utils/array.h"
 
-#include "am/am.h"
-#include "am/visible.h"
+#include "reader/visible.h"
 #include "gpuds.h"
 #include "key/key.h"
 
-/* target.c */
+/* index_access.c */
 
 /* The index that a function is called for. */
 typedef struct GpudsTarget

@@ -6,7 +6,7 @@
  * The index is asked for a batch of keys at once; its entries come in the order of the keys.  Entries are
  * resolved in pieces, so that no number of them takes more memory.
  *
- * If it is only asked whether a key has a row, the visibility map answers for most (am/visible.h), and a key
+ * If it is only asked whether a key has a row, the visibility map answers for most (reader/visible.h), and a key
  * that has had its row is settled.  But the TID of an entry is where the row's chain of versions
  * begins, not where the version is that the snapshot sees.  So if that is asked for, all rows are visited.
  *
@@ -19,8 +19,10 @@
 #include "miscadmin.h"
 #include "storage/predicate.h"
 
-#include "am/visible.h"
 #include "functions/functions.h"
+#include "index/index.h"
+#include "reader/reader.h"
+#include "reader/visible.h"
 
 /* Entries that are resolved at a time, about. */
 #define PIECE (GPUDS_PIECE_ENTRIES / 4 * 3)

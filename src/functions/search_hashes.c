@@ -20,9 +20,11 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
-#include "am/fetch.h"
-#include "am/recheck.h"
 #include "functions/functions.h"
+#include "index/index.h"
+#include "reader/fetch.h"
+#include "reader/reader.h"
+#include "reader/recheck.h"
 
 /* The elements of which a row is, and where they go. */
 typedef struct Finding

@@ -15,7 +15,7 @@
 
 #include "miscadmin.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /* Entries that are grouped by lane at a time. */
 #define APPEND_CHUNK 32768

@@ -22,7 +22,7 @@
 
 #include "miscadmin.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 StaticAssertDecl(GPUDS_GROUP_INDEXES <= MAX_GENERIC_XLOG_PAGES, "a record of WAL has a page of each index");
 
@@ -172,7 +172,7 @@ append_prepared(Part *parts, int n)
  * Appends entries to n indexes of different files, as inserts, with what gpuds_journal_append promises of
  * each.  False: nothing has been appended, for there are too many entries, or a page is full, or something
  * else is not as it mostly is.  There are GPUDS_GROUP_INDEXES of them at most: that is what a BufferGroup
- * (am/insert.c) has room for before it is appended.
+ * (insert/insert.c) has room for before it is appended.
  */
 bool
 gpuds_journal_append_group(const GpudsAppend *appends, int n)

@@ -22,7 +22,7 @@
 #include "storage/smgr.h"
 #include "utils/memdebug.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /* The page taken ahead goes into the record as well. */
 #define GROUP_PAGES (MAX_GENERIC_XLOG_PAGES - 1)

@@ -18,7 +18,7 @@
 #include "port/atomics.h"
 #include "storage/shmem.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 #define NCOUNTERS 8192 /* a power of two */
 

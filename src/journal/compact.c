@@ -34,8 +34,8 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
-#include "journal/internal.h"
-#include "journal/runs.h"
+#include "journal/journal_internal.h"
+#include "sort/runs.h"
 #include "kernels/core/sort.h"
 
 /* When compaction pays: share of garbage in all records, and pages' worth of it. */

@@ -39,6 +39,7 @@
 
 #include "kernels/core/entry.h"
 #include "memtable/memtable.h"
+#include "sort/record.h"
 
 #define GPUDS_META_BLKNO 0
 #define GPUDS_MAGIC 0x47445331 /* "GDS1" */
@@ -69,22 +70,6 @@ typedef GpudsPageOpaqueData *GpudsPageOpaque;
 
 #define GpudsPageGetOpaque(page) ((GpudsPageOpaque) PageGetSpecialPointer(page))
 
-/*
- * A record.  16 bytes in indexes of one key word, 24 with two.
- */
-typedef struct GpudsRecord
-{
-	uint8 flags;   /* GPUDS_RECORD_xxx */
-	uint8 spill;   /* last key bits, GpudsEntry.t >> ENTRY_SPILL_SHIFT */
-	uint16 offset; /* heap TID */
-	uint32 block;
-	uint64 word[FLEXIBLE_ARRAY_MEMBER]; /* one or two key words */
-} GpudsRecord;
-
-#define GPUDS_RECORD_TOMBSTONE 0x01 /* ends an earlier record's life */
-#define GPUDS_RECORD_DEAD 0x02      /* marked by VACUUM: ignore */
-
-#define GpudsRecordSize(nwords) (offsetof(GpudsRecord, word) + 8 * (nwords))
 #define GpudsPageRecord(page, i, nwords) \
 	((GpudsRecord *) (PageGetContents(page) + (i) *GpudsRecordSize(nwords)))
 #define GpudsPageCount(page, nwords) \
@@ -221,28 +206,6 @@ extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNu
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
 extern void gpuds_page_check(Relation index, Buffer buffer, int nwords);
-
-/* Makes an entry's record, GpudsRecordSize(nwords) bytes. */
-static inline void
-gpuds_record_form(GpudsRecord *record, const GpudsEntry *entry, int nwords, uint8 flags)
-{
-	record->flags = flags;
-	record->spill = entry->t >> ENTRY_SPILL_SHIFT;
-	record->offset = entry->t & 0xFFFF;
-	record->block = (entry->t >> 16) & 0xFFFFFFFF;
-	record->word[0] = entry->w0;
-	if (nwords > 1)
-		record->word[1] = entry->w1;
-}
-
-/* The entry of a record. */
-static inline void
-gpuds_record_entry(const GpudsRecord *record, int nwords, GpudsEntry *entry)
-{
-	entry->w0 = record->word[0];
-	entry->w1 = nwords > 1 ? record->word[1] : 0;
-	entry->t = (uint64) record->spill << ENTRY_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
-}
 
 /* Moves on to the page's next record; false: there is none. */
 static inline bool

@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 #define CHECK_SIZE(type, size) StaticAssertDecl(sizeof(type) == (size), "size of " #type " has changed")
 #define CHECK_OFFSET(type, field, offset) \

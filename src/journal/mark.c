@@ -23,7 +23,7 @@
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 #include "kernels/core/sort.h"
 
 /* Records of a batch: their places in it must fit the 16 bits that TIDs leave in a word. */

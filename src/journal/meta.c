@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 #include "structure.h"
 
 /*

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /*
  * Raises ERRCODE_INDEX_CORRUPTED for a block of an index.  The format and its

@@ -17,7 +17,7 @@
 #include "access/htup_details.h"
 #include "miscadmin.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 #define PHASE_BASE (-1) /* 0 to GPUDS_LANES - 1: that lane */
 

@@ -24,7 +24,7 @@
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /* Pages that the free space map proposes and that are looked at for one new page. */
 #define MAX_CANDIDATES 8

@@ -13,7 +13,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /* Forgotten entries that there may be, beside as many as there are others. */
 #define FORGOTTEN 64

@@ -22,7 +22,7 @@
 #include "miscadmin.h"
 #include "utils/memdebug.h"
 
-#include "journal/internal.h"
+#include "journal/journal_internal.h"
 
 /* Adds a changed range of a page, in bytes, to a delta. */
 void

@@ -29,7 +29,7 @@
  *
  * An access method that does not order has no use for an order of codes.  There a column's code may be
  * a hash of its value (hash.c).  Several values have the same code then, so what is found by it is only
- * a candidate, whose value must be looked at (am/recheck.c).
+ * a candidate, whose value must be looked at (reader/recheck.c).
  *
  * Limits: 8 columns, the included ones among them; 136 bits with all NULL bits, but without side columns.
  *
@@ -48,7 +48,7 @@
 #include "utils/uuid.h"
 
 #include "kernels/core/entry.h"
-#include "kernels/core/measure.h"
+#include "kernels/core/partial_agg.h"
 
 #define GPUDS_KEY_MAX_COLUMNS 8
 #define GPUDS_KEY_MAX_BITS 136
@@ -303,7 +303,7 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 	return interval;
 }
 
-/* measure.c */
+/* partial_agg.c */
 extern bool gpuds_key_can_measure(Oid type);
 extern void gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure);
 extern void gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure *measure);

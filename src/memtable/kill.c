@@ -15,7 +15,7 @@
 
 #include "miscadmin.h"
 
-#include "memtable/internal.h"
+#include "memtable/memtable_internal.h"
 
 /* Kills that a generation takes: they are not worth all of the memory. */
 #define MOST_KILLS (64 * 1024)

@@ -19,7 +19,7 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-#include "memtable/internal.h"
+#include "memtable/memtable_internal.h"
 
 #define NCHAINS 8192 /* a power of two */
 #define NO_SLOT (-1)

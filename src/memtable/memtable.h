@@ -7,7 +7,7 @@
  * appender to the file's journal puts the same operations into the memtable before the
  * append returns, hence before its transaction can commit.  Scans search memtable and
  * mirror, and so never wait for anybody to bring the mirror up; a background process, the
- * drainer, moves what is in the memtable into the mirrors (mirror/drain.c).
+ * drainer, moves what is in the memtable into the mirrors (mirror/flusher.c).
  *
  * A mirror is joined to a memtable (by its serial) after it has been brought up to the
  * journal's end, which was looked for when the memtable was there already.  From then on,
@@ -162,7 +162,7 @@ extern void gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *e
 extern void gpuds_memtable_bulk_deleted(const RelFileLocator *locator);
 
 /*
- * read.c: what a memtable says to a scan.
+ * lookup.c: what a memtable says to a scan.
  */
 
 /*
@@ -173,7 +173,7 @@ extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, con
 									bool forward, bool sorted, GpudsOp *out, int64 cap);
 
 /*
- * drain.c: the drainer's side.
+ * flush.c: the drainer's side.
  */
 
 /* An operation of a frozen generation, as the mirrors take it. */

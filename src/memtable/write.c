@@ -19,7 +19,7 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 
-#include "memtable/internal.h"
+#include "memtable/memtable_internal.h"
 
 /* An append of more records than this would only fill the memtable: it is for the journal alone. */
 #define MOST_RECORDS 8192
@@ -113,7 +113,7 @@ gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int64 n)
 	gpuds_memtable_end();
 	/*
 	 * Odd from now on, whatever a process that had our place has left.  Pairs with the barrier of
-	 * begin_period (drain.c): a process that waits for appenders sees us, or we see what it has done
+	 * begin_period (flush.c): a process that waits for appenders sees us, or we see what it has done
 	 * before.  A barrier of its own, because an exchange does not order its store before later loads on
 	 * every machine.
 	 */

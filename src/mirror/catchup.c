@@ -18,7 +18,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* Attempts to join a memtable that is drained meanwhile. */
 #define JOIN_ATTEMPTS 5

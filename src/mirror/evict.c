@@ -22,7 +22,7 @@
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* How long a mirror rests that was refused, or whose load or catch-up failed. */
 #define LEAST_REST_US (100 * INT64CONST(1000))

@@ -14,7 +14,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "journal/runs.h"
+#include "sort/runs.h"
 #include "kernels/core/sort.h"
 #include "mirror/fallback.h"
 

@@ -16,7 +16,7 @@
 #include "portability/instr_time.h"
 #include "storage/ipc.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* Part of the memory that is left for the changes that follow a load. */
 #define SPARE_SHARE 32

@@ -11,7 +11,7 @@
  *
  * A loader waits for no lock: the session that it works for may hold one that
  * conflicts.  It has AccessShareLock on table and index, so that the file stays,
- * and makes way for others (make_way.c).
+ * and makes way for others (loader_yield.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/timestamp.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* How often an applier looks what has become of the loader that it has started. */
 #define LOOK_MS 50

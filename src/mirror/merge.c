@@ -11,7 +11,7 @@
  */
 #include "gpuds.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* Sets a scan that has ascending intervals on an entry of one of them. */
 static void

@@ -3,13 +3,13 @@
  * mirror.c
  *	  One mirror: its memory, its file, how far it has been brought up.
  *
- * What holds for shared mirrors (registry.c) and for private ones (private.c).
+ * What holds for shared mirrors (registry.c) and for private ones (temp_mirrors.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /*
  * Makes an unassigned mirror of memory.  owner is its number among those of its

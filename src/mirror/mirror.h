@@ -10,7 +10,7 @@
  * a kind of device: a file may have one on the CPU and one on a GPU, brought up
  * and evicted each on its own.  Permanent and unlogged indexes have theirs in an
  * array in shared memory (registry.c); a temporary index has one in the backend
- * that owns it (private.c).  The memory of a GpudsMirror is a mirror's for ever:
+ * that owns it (temp_mirrors.c).  The memory of a GpudsMirror is a mirror's for ever:
  * its serial says which one, so that a reference can be out of date, never dangle.
  *
  * Barrier rule: a scan first notes how far the journal goes, after its snapshot
@@ -53,7 +53,7 @@ typedef enum GpudsRefusal
 } GpudsRefusal;
 
 /*
- * A mirror and the memory of its device (room.c).  Written by the mirror's
+ * A mirror and the memory of its device (memory_claim.c).  Written by the mirror's
  * applier, but for used_at; read by everybody.  Times are TimestampTz.
  */
 typedef struct GpudsRoom
@@ -105,7 +105,7 @@ typedef struct GpudsMirror
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
-	TransactionId database_life; /* see database_life.c; of shared mirrors */
+	TransactionId database_life; /* see database_incarnation.c; of shared mirrors */
 	Oid index_oid;
 
 	/* the registry's, under its lock: next slot of the chain, of the free list */
@@ -229,10 +229,10 @@ extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
 
-/* database_life.c */
+/* database_incarnation.c */
 extern TransactionId gpuds_database_life(void);
 
-/* count.c */
+/* stats_count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
 							   uint64 entries);
 extern void gpuds_mirror_count_fallback(GpudsMirrorRef *ref, GpudsWithout why);
@@ -248,7 +248,7 @@ extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
 extern bool gpuds_mirror_take(GpudsMirror *mirror);
 extern void gpuds_mirror_decline(GpudsMirror *mirror);
 
-/* private.c: mirrors of temporary indexes */
+/* temp_mirrors.c: mirrors of temporary indexes */
 extern bool gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
 extern void gpuds_private_forget(Oid index);
 extern bool gpuds_private_evict_one(GpudsMirror *keep, bool asked);
@@ -256,7 +256,7 @@ extern void gpuds_private_pre_commit(void);
 extern void gpuds_private_abort(void);
 extern void gpuds_private_subabort(void);
 
-/* room.c: what one mirror knows of its claim to memory */
+/* memory_claim.c: what one mirror knows of its claim to memory */
 extern void gpuds_room_init(GpudsRoom *room);
 extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
 extern bool gpuds_room_resting(GpudsMirror *mirror);
@@ -280,7 +280,7 @@ extern void gpuds_room_ask_again(Relation index);
 /* load.c */
 extern bool gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind);
 
-/* drain.c: the process that moves operations from memtables into mirrors */
+/* flusher.c: the process that moves operations from memtables into mirrors */
 extern void gpuds_drainer_register(void);
 
 /* catchup.c */
@@ -330,7 +330,8 @@ extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, u
 typedef struct GpudsCountedSum
 {
 	int64 rows;
-	Measured measured[GPUDS_MEASURES]; /* a fold of more measures does not ask a device (am/fold.c) */
+	Measured
+		measured[GPUDS_MEASURES]; /* a fold of more measures does not ask a device (reader/entry_agg.c) */
 } GpudsCountedSum;
 
 /* What has been counted of a scan; in the memory context that was current when it began. */

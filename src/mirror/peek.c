@@ -15,7 +15,7 @@
 
 #include "access/xlog.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /*
  * Entries that a structure without ranks may go through for all counts of a peek, 3 ns each.  One with ranks

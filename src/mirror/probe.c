@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* A mirror may be evicted between sync and scan; how often to try again. */
 #define PROBE_ATTEMPTS 3

@@ -16,7 +16,7 @@
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* May gpuds_probe_count have an answer? */
 bool

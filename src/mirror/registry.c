@@ -31,7 +31,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 #include "side/side.h"
 
 /* Slots looked at for one to reuse before the best of them is taken. */
@@ -551,7 +551,7 @@ gpuds_mirror_forget(Relation index)
 
 /*
  * Gives up all mirrors of a database that is about to go.  Only to have the memory
- * back soon: a database made again does not take them for its own (database_life.c).
+ * back soon: a database made again does not take them for its own (database_incarnation.c).
  */
 void
 gpuds_mirror_forget_database(Oid database)

@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 
 #include "journal/journal.h"
-#include "journal/runs.h"
+#include "sort/runs.h"
 #include "mirror/sorted.h"
 
 /* Reads the block of the file that entry i is in. */

@@ -18,7 +18,7 @@
 #include "pgstat.h"
 #include "storage/ipc.h"
 
-#include "mirror/internal.h"
+#include "mirror/mirror_internal.h"
 
 /* What has been warned of in this session. */
 static bool warned_journal = false;

@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "stay.h"
+#include "steady_set.h"
 
 #define READERS 4
 #define OWNER 1

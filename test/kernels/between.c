@@ -22,7 +22,7 @@ static void stored(void);
 #define SKIPLIST_LOADED loaded
 #define SKIPLIST_STORED stored
 
-#include "stay.h"
+#include "steady_set.h"
 
 static PinSlot pin;
 static bool inside;      /* what is between is under way, or a build */

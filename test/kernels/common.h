@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/btree/cpu.h"
+#include "kernels/btree/btree_cpu.h"
 #include "kernels/core/sort.h"
 
 #define CHECK(condition)                                                    \

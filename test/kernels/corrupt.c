@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "door.h"
+#include "structure_vtable.h"
 
 static Arena *arena;
 static CpuBtree tree;

@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "bench/batch.h"
-#include "kernels/gpu/machine.h"
+#include "kernels/runtime/runtime.h"
 #include "tree.h"
 
 #define PROBES 3000

@@ -22,7 +22,7 @@
 #define GPUDS_INJECTION_POINTS
 
 #include "common.h"
-#include "kernels/gpu/engine.cu"
+#include "kernels/engine/engine.cu"
 
 #define TREES 4
 #define SENDERS 24 /* requests under way at most, a scan each */

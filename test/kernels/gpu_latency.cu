@@ -13,7 +13,7 @@
  *-------------------------------------------------------------------------
  */
 #include "common.h"
-#include "kernels/gpu/engine.cu"
+#include "kernels/engine/engine.cu"
 
 #define MOST_SENDERS 64
 #define PIECE ((size_t) 1 << 20)

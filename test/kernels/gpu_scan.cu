@@ -16,8 +16,8 @@
 /* Trees are B+trees, sorted arrays, hash tables and skip lists. */
 #define GPUDS_INJECTION_POINTS
 
-#include "kernels/gpu/scan.h"
-#include "kernels/gpu/resident.h"
+#include "kernels/runtime/scan.h"
+#include "kernels/engine/persistent.h"
 #include "tree.h"
 
 #define PIECE 65536

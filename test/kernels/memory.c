@@ -20,7 +20,7 @@ allocation_fails(void)
 #define ARENA_ALLOC_FAILS allocation_fails
 
 #include "common.h"
-#include "kernels/btree/structure_cpu.h"
+#include "kernels/btree/btree_structure_cpu.h"
 
 /* The tree holds what the model does, and no memory is lost. */
 static void

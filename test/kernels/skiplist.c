@@ -15,7 +15,7 @@ static void stored(void);
 
 #define SKIPLIST_STORED stored
 
-#include "door.h"
+#include "structure_vtable.h"
 
 #define MOST 20000
 

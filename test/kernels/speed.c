@@ -9,7 +9,7 @@
  */
 #include <time.h>
 
-#include "door.h"
+#include "structure_vtable.h"
 
 static double
 now(void)

@@ -21,7 +21,7 @@ allocation_fails(void)
 
 #define ARENA_ALLOC_FAILS allocation_fails
 
-#include "door.h"
+#include "structure_vtable.h"
 #include "tree.h"
 
 /* Intervals of a test, and entries of an answer. */

@@ -11,7 +11,7 @@
 
 #include "common.h"
 
-#include "kernels/btree/probe.h"
+#include "kernels/btree/btree_probe.h"
 
 /* What a level's parent has to know of a node. */
 typedef struct TestNode

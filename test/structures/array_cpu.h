@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/cpu/structure.h"
+#include "kernels/cpu/cpu_structure.h"
 
 #define ARRAY_PAGE_BYTES ((size_t) ARENA_MAX_UNITS * ARENA_UNIT_BYTES)
 #define ARRAY_PAGE_ENTRIES ((uint64_t) (ARRAY_PAGE_BYTES / sizeof(GpudsEntry)))

@@ -17,9 +17,9 @@
 #include <new>
 #include <vector>
 
-#include "kernels/gpu/array_probe.h"
-#include "kernels/gpu/space.h"
-#include "kernels/gpu/structure.h"
+#include "kernels/runtime/array_probe.h"
+#include "kernels/runtime/space.h"
+#include "kernels/runtime/gpu_structure.h"
 
 #define ARRAY_UNIT_BYTES GPU_UNIT_BYTES
 

@@ -256,7 +256,7 @@ for my $loads (0, 1)
 	check_index($node, 'g_k');
 }
 
-# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (am/hits.c)
+# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (reader/membership.c)
 my $found = "count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('h_k', ARRAY(SELECT i * 7919 % 2003 FROM generate_series(1, 2002) i))) found";
 
 # Keys have an entry that the memtable says is gone and the mirror has, on a page that is all-visible, and one on another page

@@ -1,4 +1,4 @@
-# What src/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each runs
+# What docs/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each runs
 # as a role that may monitor the server and nothing else, and gives the columns that it should.
 
 use strict;

@@ -237,7 +237,7 @@ $standby->stop;
 $node->stop;
 unlike(slurp_file($node->logfile), qr/trying to drop stats entry|resetting existing statistics/, 'core has found no entry where there should be none');
 
-# What src/OPERATIONS.md warns of: core discards a file that has figures of a library that is gone
+# What docs/OPERATIONS.md warns of: core discards a file that has figures of a library that is gone
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 $node->start;
 like(slurp_file($node->logfile), qr/could not find information of kind/, 'a server without the library does not know what to do with them');

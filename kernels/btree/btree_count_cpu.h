@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * btree_count_cpu.h
+ *	  Counting the entries of a scan on a CPU, many intervals at a time.
+ *
+ * A visibility map vouches for the rows of most entries; the others are handed back
+ * (CpuCount).  So each leaf is looked at, without making entries of it.
+ *
+ * If the map vouches for all rows, leaves need not be looked at.  An interval that ends in the leaf
+ * in which it begins is the difference of two places there, and any other of two ranks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BTREE_COUNT_CPU_H
+#define BTREE_COUNT_CPU_H
+
+#include "kernels/btree/btree_probe_cpu.h"
+
+#if CPU_COUNT_ROOM < BTREE_FANOUT
+#error "the others of a leaf must fit"
+#endif
+
+/*
+ * Counts the entries of a leaf from place from to place to - 1.  Looks at all places, so that the
+ * number of rounds is a constant.
+ */
+HOST_INLINE void
+cpu_btree_count_leaf(const uint64_t *leaf, int from, int to, CpuCount *count, const int nw)
+{
+	const uint64_t *t = leaf + nw * BTREE_FANOUT;
+	unsigned others = 0;
+
+	if (to <= from)
+		return;
+	for (int i = 0; i < BTREE_FANOUT; i++)
+		others |= cpu_count_is_other(count, t[i]) << i;
+	others = others >> from << from & ((1u << to) - 1);
+	count->counted += to - from;
+	for (; others != 0; others &= others - 1)
+	{
+		count->others[count->nothers++] = btree_leaf_entry(leaf, __builtin_ctz(others), nw);
+		count->counted--;
+	}
+}
+
+/* May another leaf be counted?  left: entries left to count, about. */
+HOST_INLINE bool
+cpu_btree_count_goes_on(const CpuCount *count, int64_t left)
+{
+	return left > 0 && count->others_size - count->nothers >= BTREE_FANOUT;
+}
+
+/*
+ * Counts the entries of an interval from the leaf that its probe has come to.  Subtracts from *left
+ * the entries counted, and one for each leaf.  False: *left was used up before the interval's end;
+ * counting resumes behind *at.
+ */
+HOST_INLINE bool
+cpu_btree_probe_count(CpuBtreeProbe *p, const BtreeView *view, CpuCount *count, int64_t *left, GpudsEntry *at,
+					  const int nw)
+{
+	GpudsEntry hi = btree_after(&p->interval.hi);
+
+	if (view->height - 1 > p->top)
+		cpu_btree_probe_ahead(p, view, true, nw);
+	for (;;)
+	{
+		const uint64_t *leaf = btree_node(view->base, p->ref);
+		int from = p->near_bound ? btree_leaf_rank(leaf, &p->interval.lo, nw) : 0;
+		int to = p->far_bound ? btree_leaf_rank(leaf, &hi, nw) : btree_leaf_n(leaf, nw);
+
+		cpu_btree_count_leaf(leaf, from, to, count, nw);
+		*left -= 1 + (to > from ? to - from : 0);
+		if (to > from && !cpu_btree_count_goes_on(count, *left))
+		{
+			*at = btree_leaf_entry(leaf, to - 1, nw);
+			return false;
+		}
+		if (!cpu_btree_probe_next(p, view, true, nw))
+			return true;
+	}
+}
+
+/* How many entries an interval has whose probe has come to its first leaf. */
+HOST_INLINE int64_t
+cpu_btree_probe_extent(const CpuBtreeProbe *p, const BtreeView *view, const int nw)
+{
+	const uint64_t *leaf = btree_node(view->base, p->ref);
+	GpudsEntry hi = btree_after(&p->interval.hi);
+	int from;
+	int to;
+
+	if (!p->far_bound)
+		return (int64_t) (btree_rank(view, &hi, nw) - btree_rank(view, &p->interval.lo, nw));
+	from = btree_leaf_rank(leaf, &p->interval.lo, nw);
+	to = btree_leaf_rank(leaf, &hi, nw);
+	return to > from ? to - from : 0;
+}
+
+HOST_INLINE void
+cpu_btree_count_any(const BtreeView *view, GpudsScan *scan, int64_t most, CpuCount *count, const int nw)
+{
+	CpuBtreeProbe probes[CPU_BTREE_INTERLEAVED];
+	int64_t left = most;
+
+	while (scan->next < scan->n && cpu_btree_count_goes_on(count, left))
+	{
+		int together = cpu_btree_together(scan->n - scan->next);
+
+		cpu_btree_probes_down(probes, together, view, scan, true, nw);
+		for (int i = 0; i < together && cpu_btree_count_goes_on(count, left); i++)
+		{
+			left--;
+			if (probes[i].empty || view->height == 0)
+				;
+			else if (count->full)
+				count->counted += cpu_btree_probe_extent(&probes[i], view, nw);
+			else if (!cpu_btree_probe_count(&probes[i], view, count, &left, &scan->at, nw))
+			{
+				scan->inside = true;
+				return;
+			}
+			scan->inside = false;
+			scan->next++;
+		}
+	}
+}
+
+/* As CpuCounter. */
+HOST_FN void
+cpu_btree_count(const BtreeView *view, GpudsScan *scan, int64_t most, CpuCount *count)
+{
+	if (view->nwords == 1)
+		cpu_btree_count_any(view, scan, most, count, 1);
+	else
+		cpu_btree_count_any(view, scan, most, count, 2);
+}
+
+#endif /* BTREE_COUNT_CPU_H */

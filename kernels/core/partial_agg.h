@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * partial_agg.h
+ *	  What entries have in one column, added up.
+ *
+ * An entry's key is a bit string of 64 * nw + 8 bits: w0, w1 if nw is 2, and the top byte of
+ * t.  Places in it are counted from its right end.  A column has up to 64 bits there, and a
+ * bit that says whether it is NULL.
+ *
+ * A value's code is a number that orders as the values do.  An integer's code is the
+ * integer itself, a signed one's is 2^(bits - 1) more.  Codes of integers are added up in
+ * halves of 32 bits, which do not overflow: a structure has less than 2^32 entries.
+ * Floating-point values are added up as doubles, in whatever order entries come.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef KERNELS_MEASURE_H
+#define KERNELS_MEASURE_H
+
+#include "kernels/core/entry.h"
+
+typedef enum MeasureKind
+{
+	MEASURE_INTEGER,
+	MEASURE_FLOAT4, /* the column has the bits of a float */
+	MEASURE_FLOAT8  /* ... of a double */
+} MeasureKind;
+
+typedef struct Measure
+{
+	uint8_t kind;  /* MeasureKind */
+	uint8_t place; /* of the column's lowest bit */
+	uint8_t bits;  /* 1..64 */
+	uint8_t null_place;
+	uint8_t null_bit; /* what is at null_place if the column is NULL */
+	uint64_t flip;    /* makes codes of the bits of integers, by exclusive or */
+} Measure;
+
+/* What entries have, NULLs left out. */
+typedef struct Measured
+{
+	uint64_t n;
+	uint64_t low;  /* sum of the codes' low 32 bits ... */
+	uint64_t high; /* ... and of the high ones; integers only */
+	double sum;    /* of floating-point values */
+	uint64_t min;  /* codes; n 0: UINT64_MAX and 0 */
+	uint64_t max;
+} Measured;
+
+/* Nothing has been added.  -0 is what changes no sum, not even that of -0 alone. */
+KERNEL_INLINE Measured
+measured_nothing(void)
+{
+	Measured nothing = { 0, 0, 0, -0.0, UINT64_MAX, 0 };
+
+	return nothing;
+}
+
+/* bits (1 to 64) bits of an entry's key, from a place on. */
+KERNEL_INLINE uint64_t
+measure_bits(const GpudsEntry *e, const int nw, int place, int bits)
+{
+	int at = place - ENTRY_SPILL_BITS; /* in the words */
+	uint64_t last = nw == 2 ? e->w1 : e->w0;
+	uint64_t value;
+
+	if (at < 0)
+		value = last << -at | e->t >> ENTRY_SPILL_SHIFT >> place;
+	else if (nw == 1)
+		value = e->w0 >> at;
+	else if (at >= 64)
+		value = e->w0 >> (at - 64);
+	else
+		value = at == 0 ? e->w1 : e->w1 >> at | e->w0 << (64 - at);
+	return bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+}
+
+/* Is the column NULL? */
+KERNEL_INLINE bool
+measure_is_null(const Measure *m, const GpudsEntry *e, const int nw)
+{
+	return measure_bits(e, nw, m->null_place, 1) == m->null_bit;
+}
+
+/* A floating-point value from its bits. */
+KERNEL_INLINE double
+measure_value(const Measure *m, uint64_t bits)
+{
+	union
+	{
+		uint64_t bits;
+		double value;
+	} f8;
+	union
+	{
+		uint32_t bits;
+		float value;
+	} f4;
+
+	if (m->kind == MEASURE_FLOAT8)
+	{
+		f8.bits = bits;
+		return f8.value;
+	}
+	f4.bits = (uint32_t) bits;
+	return (double) f4.value;
+}
+
+/* The code of a column's bits; all NaNs have the highest. */
+KERNEL_INLINE uint64_t
+measure_code(const Measure *m, uint64_t bits)
+{
+	uint64_t sign = UINT64_C(1) << (m->bits - 1);
+
+	if (m->kind == MEASURE_INTEGER)
+		return bits ^ m->flip;
+	if (measure_value(m, bits) != measure_value(m, bits))
+		return UINT64_MAX;
+	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
+}
+
+/* The bits of a floating-point value that has this code. */
+KERNEL_INLINE uint64_t
+measure_code_bits(const Measure *m, uint64_t code)
+{
+	uint64_t sign = UINT64_C(1) << (m->bits - 1);
+
+	return code & sign ? code & ~sign : ~code & (sign | (sign - 1));
+}
+
+/* Adds what an entry has. */
+KERNEL_INLINE void
+measure_add(Measured *sum, const Measure *m, const GpudsEntry *e, const int nw)
+{
+	uint64_t bits;
+	uint64_t code;
+
+	if (measure_is_null(m, e, nw))
+		return;
+	bits = measure_bits(e, nw, m->place, m->bits);
+	code = measure_code(m, bits);
+	sum->n++;
+	if (m->kind == MEASURE_INTEGER)
+	{
+		sum->low += (uint32_t) code;
+		sum->high += code >> 32;
+	}
+	else
+		sum->sum += measure_value(m, bits);
+	if (code < sum->min)
+		sum->min = code;
+	if (code > sum->max)
+		sum->max = code;
+}
+
+/* Adds what other entries have. */
+KERNEL_INLINE void
+measure_merge(Measured *sum, const Measured *other)
+{
+	sum->n += other->n;
+	sum->low += other->low;
+	sum->high += other->high;
+	sum->sum += other->sum;
+	if (other->min < sum->min)
+		sum->min = other->min;
+	if (other->max > sum->max)
+		sum->max = other->max;
+}
+
+#endif /* KERNELS_MEASURE_H */

@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * engine_scans.h
+ *	  Scans as the engine does them: large ones by a scanner, small ones by the resident
+ *	  kernel.
+ *
+ * A scanner is a thread with a stream and buffers of its own.  Small scans are posted
+ * by the caller's thread to the resident kernel (persistent.h); the GPU itself marks them
+ * done, and their senders may use them again from then on.  So nobody looks at a
+ * request that was handed to the GPU.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_ENGINE_SCANS_H
+#define GPU_ENGINE_SCANS_H
+
+#include "kernels/engine/engine_trees.h"
+
+/* Answers a scan request as the scanner of that number. */
+static inline void
+gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
+{
+	GpuScanStream *stream = &engine->scan_stream[number];
+	PinSlot *pin = &engine->pin[number];
+	uint32_t status = GPU_WITHDRAWN;
+	const GpuStructure *tree;
+	GpuView view;
+
+	request->batch = 1;
+	tree = gpu_engine_pin_view(engine, pin, request, &view);
+	if (tree != NULL)
+		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
+							request);
+	if (gpu_ok(&stream->stream))
+		pin_release(pin);
+	gpu_engine_answer(engine, &stream->stream, request, status);
+}
+
+/* Posts the first ones of some small scans, as many as there are slots for now; how many. */
+static inline int
+gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
+{
+	GpuResident *resident = &engine->resident;
+	uint64_t now = gpu_engine_now_ns();
+	int taken = 0;
+	int slot;
+
+	for (; taken < n && !engine->lost && (slot = gpu_resident_slot(resident)) >= 0; taken++)
+	{
+		PinSlot *pin = &engine->pin[GPU_SCANNERS + slot];
+		GpuView view;
+		const GpuStructure *tree = gpu_engine_pin_view(engine, pin, requests[taken], &view);
+
+		if (tree == NULL)
+		{
+			pin_release(pin);
+			gpu_request_give_back(requests[taken], GPU_WITHDRAWN);
+			continue;
+		}
+		if (!tree->small(&view, (const unsigned char *) engine->options.staging, requests[taken]))
+		{
+			pin_release(pin);
+			gpu_engine_guarded(engine, [&] { gpu_queue_append(&engine->scans, requests[taken]); });
+			continue;
+		}
+		engine->posted_at[slot] = now;
+		if (engine->hang.load(std::memory_order_relaxed) && engine->hang.exchange(false))
+			gpu_board_lose(&resident->poster, slot);
+		else
+			gpu_resident_post(resident, slot, &view, requests[taken], n);
+	}
+	if (resident->poster.busy != 0)
+		gpu_resident_keep(resident, engine->pool.base);
+	return taken;
+}
+
+/* Ends the pins of requests that the GPU is through with. */
+static inline void
+gpu_engine_free_slots(GpuEngine *engine)
+{
+	uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base);
+
+	for (; ended != 0; ended &= ended - 1)
+		pin_release(&engine->pin[GPU_SCANNERS + __builtin_ctz(ended)]);
+}
+
+/* Small scans whose slots are not free yet. */
+static inline int
+gpu_engine_small_in_flight(GpuEngine *engine)
+{
+	return __builtin_popcount(engine->resident.poster.busy);
+}
+
+#endif /* GPU_ENGINE_SCANS_H */

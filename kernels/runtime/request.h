@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ *
+ * request.h
+ *	  What a GPU is asked for: a request, what it may ask, and how it is answered.
+ *	  Plain C.
+ *
+ * Requests lie in the staging memory, which the GPU can read and write too.
+ * The sender of a request sets the fields of its first part and done = 0, hands
+ * it over (engine.h), and leaves it and all that it refers to alone until done is 1.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_REQUEST_H
+#define GPU_REQUEST_H
+
+#include "kernels/core/entry.h"
+#include "kernels/core/partial_agg.h"
+
+/* A tree has no more entries: their ranks are numbers of 32 bits. */
+#define GPU_MAX_ENTRIES UINT64_C(0xFFFFFFFE)
+
+/* Scans of no more intervals and entries are small. */
+#define GPU_SMALL_INTERVALS 32
+#define GPU_SMALL_ENTRIES 256
+
+/* Columns that a scan adds up. */
+#define GPU_MEASURES 4
+
+/* Words of a Measured. */
+#define GPU_MEASURED_WORDS ((int) (sizeof(Measured) / sizeof(uint64_t)))
+
+typedef enum GpuRequestKind
+{
+	GPU_SCAN, /* the next entries of a scan */
+	/*
+	 * drops the tree, if there is one or a part of one, and begins a new one.  n: entries that will
+	 * come at least, 0: not known
+	 */
+	GPU_LOAD_BEGIN,
+	GPU_LOAD_ADD, /* input: GpudsEntry[n], strictly ascending over all calls */
+	GPU_LOAD_END, /* publish */
+	/* input: GpudsOp[n] in any order; the highest order of an entry has the last word */
+	GPU_APPLY,
+	/* withdraw the tree, wait for its scans, give all memory back; whatever has been done of its load */
+	GPU_DROP,
+	GPU_VERIFY /* check the structure; output: text of cap bytes */
+} GpuRequestKind;
+
+/* What a scan's output consists of. */
+typedef enum GpuForm
+{
+	GPU_ENTRIES,     /* GpudsEntry, in the scan's order */
+	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
+	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
+	GPU_MEASURE      /* results, then entries that are not in them: likewise */
+} GpuForm;
+
+typedef enum GpuStatus
+{
+	GPU_OK,
+	GPU_WITHDRAWN,    /* there is no such tree, or *guard is not what was expected */
+	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed, or what may be done again */
+	GPU_TOO_LARGE,    /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
+	GPU_NO_STRUCTURE, /* GPU_LOAD_BEGIN: this engine does not have that structure */
+	GPU_NO_REQUEST,   /* there is no such kind */
+	GPU_DAMAGED,      /* GPU_VERIFY found something; output says what */
+	GPU_DEVICE_LOST   /* not the engine's answer: the sender's to all that it gets back from close */
+} GpuStatus;
+
+/*
+ * One request.  input, output and map are offsets in bytes into the staging memory,
+ * multiples of 8.
+ *
+ * GPU_COUNT counts entries by the heap page that they point to, TID >> 16.  The map has
+ * two bits a page, page 0 in the lowest bits of the first byte; the lower bit says that
+ * all rows of the page are visible to everybody.  Pages behind the end of the map are
+ * not all-visible.  Entries on all-visible pages are counted, the TIDs of the others are
+ * the output.  Such a scan is a forward one, and is done as a whole or not at all:
+ * found above cap says for how many TIDs the output should have had room.
+ * The output is undefined then, and the scan has not moved.
+ *
+ * GPU_MEASURE does the same, and adds up what the counted entries have in some columns.
+ * The output has a result for each interval, in the order of the input, or one for all: the
+ * number of entries counted, and a Measured of each measure.  Behind the results
+ * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a
+ * scan begins with its first interval.
+ */
+typedef struct GpuRequest
+{
+	/* set by the sender */
+	uint32_t kind; /* GpuRequestKind */
+	uint32_t tree;
+	uint32_t form;         /* GpuForm of a scan's output */
+	uint32_t nwords;       /* GPU_LOAD_BEGIN: key words, 1 or 2 */
+	uint32_t structure;    /* GPU_LOAD_BEGIN: number in kernels/structures.h */
+	uint32_t fill_percent; /* GPU_LOAD_BEGIN: 50 to 100 */
+	bool forward;          /* scans */
+	/* input: one GpudsInterval, then uint64_t[n] to be or'ed into w0 of its ends; else GpudsInterval[n] */
+	bool points;
+	bool guarded;
+	uint64_t input;
+	uint64_t output;
+	int64_t n;             /* intervals, entries or operations */
+	int64_t cap;           /* scans: entries that output has room for, at least 1 */
+	uint64_t map;          /* GPU_COUNT, GPU_MEASURE: see above ... */
+	uint64_t map_bytes;    /* ... and its length, maybe 0 */
+	uint64_t measures;     /* GPU_MEASURE: Measure[nmeasures] in the staging memory */
+	uint32_t nmeasures;    /* 0 to GPU_MEASURES */
+	bool each;             /* GPU_MEASURE: a result for each interval */
+	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
+	uint64_t expected;     /* ... *guard has this value */
+
+	/* a scan's progress as in GpudsScan, taken and handed back */
+	int64_t next;
+	GpudsEntry at;
+	bool inside;
+
+	/* set by the engine */
+	uint32_t status; /* GpuStatus */
+	/*
+	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_MEASURE:
+	 * entries not counted, not above cap: the same.  GPU_APPLY: entries inserted
+	 */
+	int64_t found;
+	int64_t counted;    /* GPU_COUNT, GPU_MEASURE: entries on all-visible pages */
+	int64_t deleted;    /* GPU_APPLY */
+	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
+	uint64_t bytes;     /* of device memory that the tree holds: likewise */
+	uint32_t launches;  /* kernels launched for this request; small: 0 */
+	uint32_t batch;     /* requests that were handed over with it; else than small: 1 */
+	uint64_t device_ns; /* time on the device */
+	uint64_t bus_bytes; /* to and from it */
+	uint32_t done;      /* atomic; set last */
+
+	/* the engine's, from the handing over until done is 1 */
+	struct GpuRequest *next_queued;
+} GpuRequest;
+
+/* Words of a result: the entries counted, and what has been measured of them. */
+KERNEL_FN int64_t
+gpu_result_words(int64_t nmeasures)
+{
+	return 1 + GPU_MEASURED_WORDS * nmeasures;
+}
+
+/* Bytes of all results of a request. */
+KERNEL_FN size_t
+gpu_result_bytes(const GpuRequest *request)
+{
+	return (size_t) ((request->each ? request->n : 1) * gpu_result_words(request->nmeasures)) *
+		   sizeof(uint64_t);
+}
+
+/* May a scan go together with others in one launch? */
+KERNEL_FN bool
+gpu_is_small(const GpuRequest *request)
+{
+	return request->kind == GPU_SCAN && request->form == GPU_ENTRIES && request->n <= GPU_SMALL_INTERVALS &&
+		   request->cap <= GPU_SMALL_ENTRIES;
+}
+
+#endif /* GPU_REQUEST_H */

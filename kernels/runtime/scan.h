@@ -1,0 +1,415 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.h
+ *	  Scan requests on the GPU, one after the other on a stream of its own.
+ *
+ * First each interval is located: where its entries begin, and how many there
+ * are.  The exclusive sums of these numbers say which interval and which of its entries
+ * is the request's i-th.  Then the output is made, each thread finding its own
+ * entries.  So the work is spread evenly, whatever the lengths of the intervals
+ * are.  How entries are found is the structure's affair: its probe (view.h) is the
+ * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
+ * (GPU_MEASURE, scan_agg.h) begin in the same way.
+ *
+ * The input is copied to the device, and the output back, because the bus is
+ * used best by copies.  Small requests go another way (persistent.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_SCAN_H
+#define GPU_SCAN_H
+
+#include "kernels/runtime/primitives.h"
+#include "kernels/runtime/view.h"
+
+/* The answer of gpu_scan_large if an interval is GPU_TOO_FAR for its probe; not a GpuStatus. */
+#define GPU_SCAN_TOO_FAR UINT32_MAX
+
+/* Output entries that a thread makes if intervals are long. */
+#define GPU_SCAN_STRETCH 8
+
+/* The interval whose offset is the last not above o: empty ones are passed over. */
+GPU_FN int64_t
+gpu_scan_find(const uint64_t *offsets, int64_t n, uint64_t o)
+{
+	int64_t lo = 0;
+	int64_t hi = n;
+
+	while (hi - lo > 1)
+	{
+		int64_t middle = lo + (hi - lo) / 2;
+
+		if (offsets[middle] <= o)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/*
+ * Large requests.
+ */
+
+/* What the device tells of a request, in host memory. */
+struct GpuScanSummary
+{
+	uint64_t total;  /* entries of all intervals */
+	int64_t last;    /* interval of the last entry in the output, counted in scan order ... */
+	GpudsEntry at;   /* ... and that entry */
+	uint32_t others; /* GPU_COUNT, GPU_MEASURE: entries not on all-visible pages */
+};
+
+struct GpuScanStream
+{
+	GpuStream stream;
+	GpuEvent started;
+	GpuEvent stopped;
+	size_t piece_bytes;    /* room in each of these, in device memory: */
+	unsigned char *input;  /* as in the staging memory; GPU_COUNT, GPU_MEASURE: the map behind it */
+	GpuStart *starts;      /* one an interval */
+	uint64_t *offsets;     /* one an interval, and the total */
+	unsigned char *output; /* as it will be in the staging memory */
+	unsigned char *other;  /* for sorting; GPU_MEASURE: results */
+	uint32_t *others;      /* one number, as in the summary */
+	void *memory;          /* all of it */
+	size_t memory_bytes;
+	GpuScanSummary *summary;        /* host memory ... */
+	GpuScanSummary *device_summary; /* ... as the device sees it */
+};
+
+/* Pass 1: locate interval i in scan order. */
+template <class Probe> struct GpuScanLocate
+{
+	typename Probe::View view;
+	GpudsScan scan;
+	bool forward;
+	GpuStart *starts;
+	uint64_t *counts;
+	int64_t n;
+
+	GPU_FN uint64_t locate(int64_t i, GpuStart *start) const
+	{
+		GpudsInterval interval;
+
+		*start = 0;
+		if (i >= n ||
+			!entry_scan_rest(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
+			return 0;
+		return Probe::locate(view, &interval, forward, start);
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		GpuStart start;
+
+		counts[i] = locate(i, &start);
+		if (i < n)
+			starts[i] = start;
+	}
+};
+
+/* Pass 2: entries i * stretch and what follows. */
+template <class Probe, int stretch, bool tids> struct GpuScanWrite
+{
+	typename Probe::View view;
+	bool forward;
+	const GpuStart *starts;
+	const uint64_t *offsets;
+	int64_t n;
+	int64_t found;
+	bool full; /* found is the room that there is: say where the scan stops */
+	GpudsEntry *entries;
+	uint64_t *sorted;
+	GpuScanSummary *summary;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		int64_t o = i * stretch;
+		int64_t end = o + stretch < found ? o + stretch : found;
+
+		while (o < end)
+		{
+			int64_t at = gpu_scan_find(offsets, n, (uint64_t) o);
+			int64_t stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
+			typename Probe::Position p;
+
+			Probe::position(view, starts[at], (uint64_t) o - offsets[at], forward, &p);
+			for (;;)
+			{
+				write(p, o, at);
+				if (++o == stop)
+					break;
+				Probe::step(view, &p, forward);
+			}
+		}
+	}
+
+	GPU_FN void write(const typename Probe::Position &p, int64_t o, int64_t at) const
+	{
+		if (tids)
+			sorted[o] = Probe::tid(view, p);
+		else
+			entries[o] = Probe::entry(view, p);
+		if (full && o == found - 1)
+		{
+			summary->last = at;
+			summary->at = Probe::entry(view, p);
+		}
+	}
+};
+
+/* Working memory for requests whose input and output are not longer than piece_bytes. */
+static inline bool
+gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
+{
+	size_t piece = (piece_bytes + 255) / 256 * 256;
+	int64_t n = (int64_t) (piece / sizeof(uint64_t));
+	size_t temp;
+	unsigned char *p;
+
+	memset((void *) stream, 0, sizeof(*stream));
+	if (!gpu_stream_open(&stream->stream, false) || !gpu_event_open(&stream->stream, &stream->started) ||
+		!gpu_event_open(&stream->stream, &stream->stopped))
+		return false;
+	temp = (gpu_temp_bytes(n + 1) + 255) / 256 * 256;
+	stream->piece_bytes = piece;
+	stream->memory_bytes = 5 * piece + 512 + temp;
+	stream->memory = gpu_alloc(stream->memory_bytes);
+	stream->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
+	if (stream->memory == NULL || stream->summary == NULL)
+		return false;
+	stream->device_summary = (GpuScanSummary *) gpu_device_address(stream->summary);
+	p = (unsigned char *) stream->memory;
+	stream->input = p;
+	stream->output = p += piece;
+	stream->other = p += piece;
+	stream->starts = (GpuStart *) (p += piece);
+	stream->offsets = (uint64_t *) (p += piece);
+	stream->others = (uint32_t *) (p += piece + 256);
+	stream->stream.temp = p + 256;
+	stream->stream.temp_bytes = temp;
+	return stream->device_summary != NULL;
+}
+
+static inline void
+gpu_scan_stream_close(GpuScanStream *stream)
+{
+	gpu_event_close(&stream->started);
+	gpu_event_close(&stream->stopped);
+	gpu_free(stream->memory, stream->memory_bytes);
+	if (stream->summary)
+		gpu_host_free(stream->summary);
+	gpu_stream_close(&stream->stream);
+	memset((void *) stream, 0, sizeof(*stream));
+}
+
+/* Bytes of a request's intervals or points. */
+static inline size_t
+gpu_scan_input_bytes(const GpuRequest *r)
+{
+	return r->points ? sizeof(GpudsInterval) + (size_t) r->n * sizeof(uint64_t)
+					 : (size_t) r->n * sizeof(GpudsInterval);
+}
+
+/* The part of the input that the rest of the scan needs; *scan then refers to device memory. */
+static inline void
+gpu_scan_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r, GpudsScan *scan)
+{
+	const unsigned char *from = staging + r->input;
+	int64_t first = r->forward ? r->next : 0;
+	int64_t n = r->forward ? r->n - r->next : r->next;
+
+	scan->intervals = (const GpudsInterval *) stream->input;
+	scan->n = r->n;
+	scan->next = r->next;
+	scan->inside = r->inside;
+	scan->at = r->at;
+	scan->points = NULL;
+	if (r->points)
+	{
+		size_t skip = sizeof(GpudsInterval) + (size_t) first * sizeof(uint64_t);
+
+		scan->points = (const uint64_t *) (stream->input + sizeof(GpudsInterval));
+		gpu_copy_bus(&stream->stream, stream->input, from, sizeof(GpudsInterval));
+		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(uint64_t));
+	}
+	else
+	{
+		size_t skip = (size_t) first * sizeof(GpudsInterval);
+
+		gpu_copy_bus(&stream->stream, stream->input + skip, from + skip, (size_t) n * sizeof(GpudsInterval));
+	}
+}
+
+/* How many entries or others are not known: an interval is too far. */
+#define GPU_SCAN_UNKNOWN INT64_C(-1)
+
+/* The total that a request's intervals have, once that is known here; 0 after an error. */
+static inline int64_t
+gpu_scan_total(const GpuScanStream *stream)
+{
+	if (!gpu_ok(&stream->stream))
+		return 0;
+	return stream->summary->total >= GPU_TOO_FAR ? GPU_SCAN_UNKNOWN : (int64_t) stream->summary->total;
+}
+
+/* Pass 1 for all n intervals.  How many entries they have (gpu_scan_total). */
+template <class Probe>
+static inline int64_t
+gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char *staging, const GpuRequest *r,
+				int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
+									stream->starts,     stream->offsets, n };
+
+	gpu_scan_copy_in(stream, staging, r, &locate.scan);
+	gpu_launch(s, n + 1, locate);
+	gpu_exclusive_sum(s, stream->offsets, stream->offsets, n + 1);
+	gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));
+	gpu_finish(s);
+	return gpu_scan_total(stream);
+}
+
+/* Pass 2, each thread making stretch entries. */
+template <class Probe, int stretch, bool tids>
+static inline void
+gpu_scan_write_stretches(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n,
+						 int64_t found)
+{
+	GpuScanWrite<Probe, stretch, tids> write;
+
+	write.view = Probe::open(*view);
+	write.forward = r->forward;
+	write.starts = stream->starts;
+	write.offsets = stream->offsets;
+	write.n = n;
+	write.found = found;
+	write.full = found == r->cap;
+	write.entries = (GpudsEntry *) stream->output;
+	write.sorted = (uint64_t *) stream->output;
+	write.summary = stream->device_summary;
+	gpu_launch(&stream->stream, (found + stretch - 1) / stretch, write);
+}
+
+template <class Probe, bool tids>
+static inline void
+gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
+{
+	/* mostly single entries: a thread each; long intervals: fewer descents */
+	if (found < 2 * n)
+		gpu_scan_write_stretches<Probe, 1, tids>(stream, view, r, n, found);
+	else
+		gpu_scan_write_stretches<Probe, GPU_SCAN_STRETCH, tids>(stream, view, r, n, found);
+}
+
+#ifdef GPU_EMULATED
+
+template <class Probe, bool tids>
+static inline bool
+gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuRequest *, int64_t, bool *)
+{
+	return false;
+}
+
+#else
+#include "kernels/runtime/scan_block.h"
+#endif
+
+#include "kernels/runtime/scan_count.h"
+#include "kernels/runtime/scan_agg.h"
+
+/*
+ * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
+ * how many, or GPU_SCAN_UNKNOWN.
+ */
+template <class Probe>
+static inline int64_t
+gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+				unsigned char *device_staging, const GpuRequest *r, int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	bool tids = r->form == GPU_SORTED_TIDS;
+	bool written = false;
+	int64_t found;
+
+	if (tids ? gpu_scan_block<Probe, true>(stream, view, device_staging, r, n, &written)
+			 : gpu_scan_block<Probe, false>(stream, view, device_staging, r, n, &written))
+		found = gpu_scan_total(stream);
+	else
+		found = gpu_scan_locate<Probe>(stream, view, staging, r, n);
+	if (found == GPU_SCAN_UNKNOWN)
+		return found;
+	if (found > r->cap)
+		found = r->cap;
+	if (written)
+		s->bus_bytes += (size_t) found * (tids ? sizeof(uint64_t) : sizeof(GpudsEntry));
+	else if (tids)
+	{
+		uint64_t *sorted = (uint64_t *) stream->output;
+		uint64_t *other = (uint64_t *) stream->other;
+
+		gpu_scan_write<Probe, true>(stream, view, r, n, found);
+		gpu_sort_keys(s, &sorted, &other, found, 0, 48);
+		gpu_copy_bus(s, staging + r->output, sorted, (size_t) found * sizeof(uint64_t));
+	}
+	else
+	{
+		gpu_scan_write<Probe, false>(stream, view, r, n, found);
+		gpu_copy_bus(s, staging + r->output, stream->output, (size_t) found * sizeof(GpudsEntry));
+	}
+	return found;
+}
+
+/*
+ * Do a scan.  staging and device_staging are the staging memory as host and device see it.
+ * Sets everything of the request but status and done.  GPU_OK: all of it is there,
+ * and the stream is at rest.  GPU_DEVICE_LOST: nothing is known of either.  GPU_SCAN_TOO_FAR: nothing
+ * is answered, and the scan has not moved.
+ */
+template <class Probe>
+static inline uint32_t
+gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+			   unsigned char *device_staging, GpuRequest *r)
+{
+	GpuStream *s = &stream->stream;
+	int64_t n = r->forward ? r->n - r->next : r->next;
+	int64_t found = 0;
+	bool counts = r->form == GPU_COUNT || r->form == GPU_MEASURE;
+
+	s->launches = 0;
+	s->bus_bytes = 0;
+	r->counted = 0;
+	gpu_event_record(s, &stream->started);
+	if (r->form == GPU_MEASURE)
+		found = gpu_scan_measure<Probe>(stream, view, staging, r, n);
+	else if (n > 0 && view->height > 0)
+		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
+					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);
+	gpu_event_record(s, &stream->stopped);
+	gpu_finish(s);
+	r->device_ns = gpu_event_ns(s, &stream->started, &stream->stopped);
+	r->launches = s->launches;
+	r->batch = 1;
+	r->bus_bytes = s->bus_bytes;
+	if (!gpu_ok(s))
+		return s->status;
+	if (found == GPU_SCAN_UNKNOWN)
+		return GPU_SCAN_TOO_FAR;
+	r->found = found;
+	/* what is not counted as a whole is not counted at all */
+	if (counts && found > r->cap)
+		return GPU_OK;
+	r->inside = !counts && found == r->cap;
+	if (r->inside)
+	{
+		r->next += r->forward ? stream->summary->last : -stream->summary->last;
+		r->at = stream->summary->at;
+	}
+	else
+		r->next = r->forward ? r->n : 0;
+	return GPU_OK;
+}
+
+#endif /* GPU_SCAN_H */

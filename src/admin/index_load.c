@@ -1,0 +1,143 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_load.c
+ *	  gpuds_index_load and gpuds_index_evict.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/tableam.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/ipc.h"
+
+#include "admin/admin.h"
+#include "index/index.h"
+#include "reader/reader.h"
+#include "side/side.h"
+
+PG_FUNCTION_INFO_V1(gpuds_index_load);
+PG_FUNCTION_INFO_V1(gpuds_index_evict);
+
+/* There is no mirror to be had, although it was asked for by name. */
+static void
+refuse(Relation index)
+{
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+					errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
+					errdetail("There is no room for it on any device that the session may use."),
+					errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
+											: gpuds_device_may_use(GPUDS_ON_CUDA)
+												? "gpuds.device_memory or gpuds.host_memory"
+												: "gpuds.host_memory")));
+}
+
+/* Has the side values of all rows copied from the table, as far as there is memory. */
+static void
+load_side_values(Relation heap, Relation index, const GpudsKeyLayout *layout)
+{
+	BlockNumber blocks;
+	GpudsSideRef ref;
+	GpudsFile file;
+
+	if (layout->side_bytes == 0 || heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		!gpuds_side_file(index, &file) || !gpuds_side_make(&file, heap, layout->side_bytes, &ref))
+		return;
+	blocks = RelationGetNumberOfBlocks(heap);
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		GpudsSideFill answer = GPUDS_SIDE_FILLED;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!gpuds_side_has(&ref, block))
+			answer = gpuds_side_fill(&ref, heap, block, index, layout);
+		if (answer == GPUDS_SIDE_NO_ROOM || answer == GPUDS_SIDE_GONE)
+			break;
+	}
+}
+
+/*
+ * gpuds_index_load(index regclass) returns boolean
+ *
+ * Loads the index's mirror onto the session's device, or brings it up to date, and
+ * waits for that; side values, too, as far as there is memory for them.  Raises an error
+ * if there is no room for the mirror on any device.
+ * False: there is no index file (an unlogged index on a standby).
+ */
+Datum
+gpuds_index_load(PG_FUNCTION_ARGS)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
+	bool has_file = gpuds_admin_has_file(index);
+
+	if (has_file)
+	{
+		GpudsIndexInfo info = *gpuds_index_info(index);
+		GpudsMirrorRef ref = { NULL, 0 };
+		GpudsMirrorSource source;
+
+		source.index = index;
+		source.layout = &info.layout;
+		source.file_id = info.file_id;
+		source.fillfactor = GpudsGetFillfactor(index);
+		if (!gpuds_mirror_load(&source, &ref))
+			refuse(index);
+		load_side_values(heap, index, &info.layout);
+	}
+	gpuds_admin_close(index, heap);
+	PG_RETURN_BOOL(has_file);
+}
+
+/* Gives the memory of a mirror back.  False: it was not loaded. */
+static bool
+evict(GpudsMirrorRef *ref)
+{
+	bool evicted = false;
+
+	gpuds_mirror_acquire(ref->mirror, true);
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
+	{
+		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial && ref->mirror->loaded)
+		{
+			evicted = gpuds_mirror_is_loaded(ref->mirror);
+			(void) gpuds_mirror_discard(ref->mirror);
+		}
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref->mirror));
+	gpuds_mirror_release(ref->mirror);
+	return evicted;
+}
+
+/*
+ * gpuds_index_evict(index regclass) returns boolean
+ *
+ * Gives the memory of the index's mirrors and of its side values back, after waiting for
+ * the process that loads one or brings it up to date.  False: there was none.
+ */
+Datum
+gpuds_index_evict(PG_FUNCTION_ARGS)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
+	int nkinds = RelationUsesLocalBuffers(index) ? 1 : GPUDS_SHARED_KINDS;
+	bool evicted = false;
+	GpudsFile file;
+
+	if (gpuds_admin_has_file(index))
+	{
+		for (int kind = 0; kind < nkinds; kind++)
+		{
+			GpudsMirrorRef ref;
+
+			if (gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, kind, false, &ref))
+				evicted |= evict(&ref);
+		}
+		if (gpuds_side_file(index, &file))
+			evicted |= gpuds_side_drop(&file);
+	}
+	gpuds_admin_close(index, heap);
+	PG_RETURN_BOOL(evicted);
+}

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * base_parts.h
+ *	  The base of an index in parts that several processes write at once.
+ *
+ * A part is what lies between two entries in the merge of all runs.  No entry is in two
+ * runs.  Therefore the number of its entries is known before it is merged, and with that
+ * its place in the file and in the numbering of records.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_PARTS_H
+#define GPUDS_PARTS_H
+
+#include "gpuds.h"
+
+#include "sort/runs.h"
+
+/* Where a part begins; it ends where the next one begins. */
+typedef struct GpudsPart
+{
+	GpudsEntry from;   /* its entries are not below this */
+	uint64 before;     /* entries of all parts before it */
+	BlockNumber block; /* its first one */
+} GpudsPart;
+
+/*
+ * Cuts the merge of the runs into nparts parts of about the same size.  Fills
+ * nparts + 1 elements: the last says where the whole ends.
+ */
+extern void gpuds_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts);
+
+/*
+ * Writes the part of the merge that begins at parts[i]; the file must reach to
+ * the last part's end.  memory, in bytes, is for reading; *done counts entries as
+ * they are written.
+ */
+extern void gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwords,
+							 const GpudsPart *parts, int nparts, int i, bool log_pages, Size memory,
+							 pg_atomic_uint64 *done);
+
+#endif /* GPUDS_PARTS_H */

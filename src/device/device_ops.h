@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_ops.h
+ *	  What a kind of device is: a row of properties and functions.
+ *
+ * device.c passes every function of device.h on through this table, and nobody
+ * else asks of which kind a tree is.  device.h says what the functions promise.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_DEVICE_INTERNAL_H
+#define GPUDS_DEVICE_INTERNAL_H
+
+#include "device/device.h"
+
+typedef struct GpudsDeviceOps
+{
+	/* properties */
+	const char *name;
+	bool remote;        /* another process does the work: a call costs a round trip */
+	bool private;       /* its trees are this backend's own */
+	bool sorts;         /* apply takes operations in any order; there are scan_tids */
+	bool measures;      /* count adds up what entries have, of each interval if that is wanted */
+	uint64 max_entries; /* of a tree */
+	int64 apply_ops;    /* of one apply, at most */
+	size_t slack_bytes; /* that a tree may hold without using them */
+
+	/* of the device */
+	bool (*chosen)(bool by_name);
+	bool (*has_structure)(int structure);
+	size_t (*memory_used)(void);
+	size_t (*memory_size)(void);
+
+	/* of a tree */
+	bool (*usable)(GpudsDeviceTree *tree);
+	size_t (*bytes)(GpudsDeviceTree *tree);
+	uint64 (*entries)(GpudsDeviceTree *tree);
+	GpudsDeviceStatus (*load_begin)(GpudsDeviceLoad *load, int nwords, int fill_percent);
+	GpudsDeviceStatus (*load_add)(GpudsDeviceLoad *load, int64 n);
+	GpudsDeviceStatus (*load_end)(GpudsDeviceLoad *load);
+	void (*load_cancel)(GpudsDeviceLoad *load);
+	GpudsDeviceStatus (*apply)(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n);
+	/* NULL: the device packs by itself */
+	bool (*pack)(GpudsDeviceTree *tree, size_t *bytes);
+	int64 (*scan)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+				  bool forward, GpudsEntry *out, int64 cap);
+	/* NULL unless the device sorts */
+	bool (*scan_tids)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+					  int64 cap, GpudsTids *tids);
+	/* *count is zero */
+	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+							  GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
+	bool (*drop)(GpudsDeviceTree *tree);
+	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
+} GpudsDeviceOps;
+
+/* cpu_device.c: both kinds of CPU devices */
+extern const GpudsDeviceOps gpuds_shared_cpu_device;
+extern const GpudsDeviceOps gpuds_private_cpu_device;
+extern Size gpuds_arena_shmem_size(void);
+extern void gpuds_arena_shmem_init(void);
+extern void gpuds_arena_init(GpudsDeviceTree *tree, uint64 number);
+
+/* cuda.c */
+extern const GpudsDeviceOps gpuds_cuda_device;
+extern void gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number);
+
+#endif /* GPUDS_DEVICE_INTERNAL_H */

@@ -1,0 +1,748 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert.c
+ *	  Index inserts, collected in the statement.
+ *
+ * A statement's new entries are kept in backend memory and appended to the journal
+ * together.  They live in a scope.  A scope surrounds the run of a plan that changes
+ * tables, and COPY FROM (hooks.c).  Nothing outlives its scope:
+ *
+ *	- If the scope ends normally, everything in it is appended.
+ *	- If it ends by an error, what is left in it is dropped.  The (sub)transaction that
+ *	  made the rows ends with the same error.  That is not taken on trust: if the
+ *	  (sub)transaction wants to commit nevertheless, it is refused.
+ *
+ * Scopes nest as statements do.  aminsert collects only in the innermost one, and only in
+ * the subtransaction that opened it.  So all entries of a scope belong to one
+ * subtransaction, and none of them can be rolled back unless an error leaves the scope.
+ * A utility statement sets up a barrier: nothing is collected while it runs, whatever it
+ * calls.  An insert without a scope (logical replication, other libraries) appends at
+ * once.
+ *
+ * A buffer belongs to a relation file, not to an index.  It holds a lock on the index, so
+ * that no other session moves the file.  If our own session moved it, the append looks up
+ * which index has the file now.  Entries are dropped only if the scope ends and no index
+ * has it.  A build empties the buffers of its file, because it has read the rows itself.
+ *
+ * A row inserted speculatively (ON CONFLICT) may lose.  It is dead then, and after VACUUM
+ * its TID may belong to another row: an entry appended after that would be wrong.  So
+ * such a row is undecided until the next row comes or the entries are wanted.  Until then
+ * the scope holds a pin on the row's page of the table, taken before the row can lose.
+ * Without a cleanup lock nobody prunes the page, VACUUM frees only items that were pruned,
+ * and so no other row gets the TID.  Then the row itself tells what to do: if it was
+ * killed, drop the entries; if it was confirmed, they are like others; if neither has
+ * happened yet, append them at once.  Every row is looked at when it comes, whatever the
+ * plan is, so it does not matter which node inserts speculatively.  Rows that follow each
+ * other are mostly on one page, which stays pinned, as in COPY.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+
+#include "index/index.h"
+#include "insert/insert.h"
+#include "journal/journal.h"
+#include "side/side.h"
+
+/* Entries a buffer holds at most: 1.5 MB. */
+#define MAX_BUFFER_ENTRIES 65536
+#define FIRST_BUFFER_ENTRIES 32
+
+/* Entries that all buffers together have room for at most: 24 MB. */
+#define MAX_TOTAL_ENTRIES 1048576
+
+struct GpudsInsertBuffer
+{
+	GpudsInsertBuffer *next;  /* of the scope */
+	GpudsInsertBuffer *chain; /* of the hash bucket */
+	GpudsInsertBuffer *also_undecided;
+	GpudsInsertScope *scope;
+	RelFileLocator locator;
+	bool temp;      /* of a temporary index: its locator may be a permanent one's, too */
+	bool undecided; /* the last entry is of the scope's undecided row */
+	Oid index_oid;
+	int nwords;
+	int n;
+	int size;
+	GpudsEntry *entries;
+};
+
+/* Innermost scope. */
+static GpudsInsertScope *scopes = NULL;
+
+/* Names a scope as long as the backend lives. */
+static uint64 scope_serial = 0;
+
+/* All buffers by their file; of those of one file the innermost scope's comes first. */
+#define NBUCKETS 1024
+static GpudsInsertBuffer *buckets[NBUCKETS];
+
+/* Entries in all buffers, and for how many there is room. */
+static int64 total_entries = 0;
+static int64 total_size = 0;
+
+/* The outermost subtransaction whose entries an error has dropped; it must roll back. */
+static SubTransactionId dropped_in = InvalidSubTransactionId;
+
+/* What a statement remembers in IndexInfo.ii_AmCache, so as not to search. */
+typedef struct BufferRef
+{
+	GpudsInsertBuffer *buffer;
+	uint64 serial; /* of its scope */
+} BufferRef;
+
+static GpudsInsertBuffer **
+bucket_of(const RelFileLocator *locator)
+{
+	return &buckets[murmurhash32(locator->relNumber) % NBUCKETS];
+}
+
+static bool
+has_file(Relation index, const GpudsInsertBuffer *buffer)
+{
+	return RelFileLocatorEquals(RelationLocator(index), buffer->locator) &&
+		   RelationUsesLocalBuffers(index) == buffer->temp;
+}
+
+/* Takes or releases a buffer's lock for its scope, whatever resource owner is current. */
+static void
+scope_lock(GpudsInsertScope *scope, Oid index_oid, bool take)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	CurrentResourceOwner = scope->owner;
+	if (take)
+		LockRelationOid(index_oid, RowExclusiveLock);
+	else
+		UnlockRelationOid(index_oid, RowExclusiveLock);
+	CurrentResourceOwner = old;
+}
+
+static GpudsInsertBuffer *
+make_buffer(GpudsInsertScope *scope, Relation index, int nwords)
+{
+	GpudsInsertBuffer **bucket = bucket_of(&RelationLocator(index));
+	GpudsInsertBuffer *buffer;
+
+	scope_lock(scope, RelationGetRelid(index), true);
+	if (scope->context == NULL)
+		scope->context = AllocSetContextCreate(TopTransactionContext, "gpuds inserts",
+											   ALLOCSET_DEFAULT_SIZES);
+	buffer = MemoryContextAllocZero(scope->context, sizeof(GpudsInsertBuffer));
+	buffer->scope = scope;
+	buffer->locator = RelationLocator(index);
+	buffer->temp = RelationUsesLocalBuffers(index);
+	buffer->index_oid = RelationGetRelid(index);
+	buffer->nwords = nwords;
+	buffer->next = scope->buffers;
+	scope->buffers = buffer;
+	buffer->chain = *bucket;
+	*bucket = buffer;
+	return buffer;
+}
+
+/* The buffer of an index in a scope. */
+static GpudsInsertBuffer *
+scope_buffer(GpudsInsertScope *scope, Relation index, int nwords, IndexInfo *indexInfo)
+{
+	BufferRef *ref = indexInfo->ii_AmCache;
+	GpudsInsertBuffer *buffer;
+
+	if (ref && ref->serial == scope->serial && has_file(index, ref->buffer))
+		return ref->buffer;
+
+	/* those of other scopes that have the same file come behind ours */
+	buffer = *bucket_of(&RelationLocator(index));
+	while (buffer && !has_file(index, buffer))
+		buffer = buffer->chain;
+	if (buffer == NULL || buffer->scope != scope)
+		buffer = make_buffer(scope, index, nwords);
+
+	if (ref == NULL)
+		ref = indexInfo->ii_AmCache = MemoryContextAlloc(indexInfo->ii_Context, sizeof(BufferRef));
+	ref->buffer = buffer;
+	ref->serial = scope->serial;
+	return buffer;
+}
+
+/*
+ * The index of our database that has a buffer's file; InvalidOid if there is none.
+ */
+static Oid
+find_file(const GpudsInsertBuffer *buffer)
+{
+	Oid tablespace = buffer->locator.spcOid;
+	Oid found = InvalidOid;
+	Relation classes = table_open(RelationRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key[2];
+	HeapTuple tuple;
+
+	/* as pg_class has it */
+	if (tablespace == MyDatabaseTableSpace)
+		tablespace = InvalidOid;
+	ScanKeyInit(&key[0], Anum_pg_class_reltablespace, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(tablespace));
+	ScanKeyInit(&key[1], Anum_pg_class_relfilenode, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(buffer->locator.relNumber));
+	scan = systable_beginscan(classes, ClassTblspcRelfilenodeIndexId, true, NULL, 2, key);
+	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (class->relkind != RELKIND_INDEX)
+			continue;
+		if (buffer->temp ? isTempNamespace(class->relnamespace)
+						 : class->relpersistence != RELPERSISTENCE_TEMP)
+			found = class->oid;
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+	return found;
+}
+
+/*
+ * Opens the index that has a buffer's file, to be closed without giving up its
+ * lock; NULL if there is none.
+ */
+static Relation
+open_file(const GpudsInsertBuffer *buffer)
+{
+	Relation index = try_relation_open(buffer->index_oid, NoLock); /* the buffer has locked it */
+	Oid oid;
+
+	if (index && has_file(index, buffer))
+		return index;
+	if (index)
+		relation_close(index, NoLock);
+
+	/* our own session gave the file to another index, by whatever way */
+	while (OidIsValid(oid = find_file(buffer)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		index = try_relation_open(oid, RowExclusiveLock);
+		if (index && has_file(index, buffer))
+			return index;
+		if (index)
+			relation_close(index, RowExclusiveLock);
+	}
+	return NULL;
+}
+
+/*
+ * Appends entries.  Core has looked for serializable transactions that read the
+ * index before it called us; one that came since has not seen these entries, so
+ * look again.  One that comes later sees them.
+ */
+static void
+append(Relation index, int nwords, const GpudsEntry *entries, int n)
+{
+	gpuds_journal_append(index, nwords, entries, n);
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+}
+
+static void
+empty_buffer(GpudsInsertBuffer *buffer)
+{
+	total_entries -= buffer->n;
+	buffer->n = 0;
+}
+
+/* index has the buffer's file.  What is in the journal is not to be appended again, whatever fails then. */
+static void
+append_to(Relation index, GpudsInsertBuffer *buffer)
+{
+	if (buffer->n == 0)
+		return;
+	gpuds_injection_point("insert-buffered-flush");
+	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n);
+	empty_buffer(buffer);
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+}
+
+/*
+ * The same for the index that has the file.  If none has: the entries stay as long as
+ * the file may come back, by rollback of a subtransaction; last says that there
+ * is none any more.
+ */
+static void
+append_buffer(GpudsInsertBuffer *buffer, bool last)
+{
+	Relation index;
+
+	if (buffer->n == 0)
+		return;
+	index = open_file(buffer);
+	if (index)
+	{
+		append_to(index, buffer);
+		relation_close(index, NoLock);
+	}
+	else if (last)
+		empty_buffer(buffer);
+}
+
+/* Buffers of a scope that may be appended together; append_scope appends a full one before it goes on. */
+typedef struct BufferGroup
+{
+	GpudsInsertBuffer *buffer[GPUDS_GROUP_INDEXES];
+	Relation index[GPUDS_GROUP_INDEXES];
+	int n;
+} BufferGroup;
+
+/*
+ * Appends what is in a group by one record, if it is little.  False: nothing has been appended.
+ * What is in the journal is not to be appended again, whatever fails then.
+ */
+static bool
+append_together(const BufferGroup *group)
+{
+	GpudsAppend appends[GPUDS_GROUP_INDEXES];
+
+	for (int i = 0; i < group->n; i++)
+	{
+		const GpudsInsertBuffer *buffer = group->buffer[i];
+
+		appends[i] = (GpudsAppend){
+			.index = group->index[i], .entries = buffer->entries, .n = buffer->n, .nwords = buffer->nwords
+		};
+	}
+	gpuds_injection_point("insert-buffered-flush");
+	if (!gpuds_journal_append_group(appends, group->n))
+		return false;
+	for (int i = 0; i < group->n; i++)
+		empty_buffer(group->buffer[i]);
+	for (int i = 0; i < group->n; i++)
+		CheckForSerializableConflictIn(group->index[i], NULL, InvalidBlockNumber);
+	return true;
+}
+
+/* Appends what is in a group, together or not.  last: as for append_buffer. */
+static void
+append_group(BufferGroup *group, bool last)
+{
+	bool together = group->n > 1;
+	int nopen = 0;
+
+	for (; together && nopen < group->n; nopen++)
+	{
+		GpudsInsertBuffer *buffer = group->buffer[nopen];
+
+		group->index[nopen] = buffer->n <= GPUDS_GROUP_ENTRIES ? open_file(buffer) : NULL;
+		together = group->index[nopen] != NULL;
+		if (!together)
+			break;
+	}
+	together = together && append_together(group);
+	while (nopen > 0)
+		relation_close(group->index[--nopen], NoLock);
+	for (int i = 0; i < group->n && !together; i++)
+		append_buffer(group->buffer[i], last);
+	group->n = 0;
+}
+
+/* Appends what is in a scope that has no undecided row. */
+static void
+append_scope(GpudsInsertScope *scope, bool last)
+{
+	BufferGroup group;
+
+	group.n = 0;
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		if (buffer->n == 0)
+			continue;
+		group.buffer[group.n++] = buffer;
+		if (group.n == GPUDS_GROUP_INDEXES)
+			append_group(&group, last);
+	}
+	append_group(&group, last);
+}
+
+static void
+release_page(GpudsInsertScope *scope)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	if (!BufferIsValid(scope->page))
+		return;
+	CurrentResourceOwner = scope->owner;
+	ReleaseBuffer(scope->page);
+	CurrentResourceOwner = old;
+	scope->page = InvalidBuffer;
+	scope->row_heap = InvalidOid;
+}
+
+/* Pins the page of a table's row for the scope, instead of the one that it has. */
+static void
+hold_page(GpudsInsertScope *scope, Relation heap, BlockNumber block)
+{
+	ResourceOwner old = CurrentResourceOwner;
+
+	if (BufferIsValid(scope->page) && scope->page_block == block &&
+		scope->page_heap == RelationGetRelid(heap) &&
+		RelFileLocatorEquals(scope->page_locator, RelationLocator(heap)))
+		return;
+	release_page(scope);
+	CurrentResourceOwner = scope->owner;
+	scope->page = ReadBuffer(heap, block);
+	CurrentResourceOwner = old;
+	scope->page_heap = RelationGetRelid(heap);
+	scope->page_block = block;
+	scope->page_locator = RelationLocator(heap);
+
+	/* a process that was pruning it is through after this, and none can begin to */
+	LockBuffer(scope->page, BUFFER_LOCK_SHARE);
+	LockBuffer(scope->page, BUFFER_LOCK_UNLOCK);
+}
+
+/*
+ * The header of the scope's row, on the page that it holds.  Needs no lock: only we
+ * change what we look at, and while we have the pin nobody moves it.
+ */
+static HeapTupleHeader
+row_header(const GpudsInsertScope *scope)
+{
+	Page page = BufferGetPage(scope->page);
+	ItemId item = PageGetItemId(page, ItemPointerGetOffsetNumber(&scope->row));
+
+	if (!ItemIdIsNormal(item))
+		elog(ERROR, "row (%u,%u) is gone while its index entries are inserted",
+			 ItemPointerGetBlockNumber(&scope->row), ItemPointerGetOffsetNumber(&scope->row));
+	return (HeapTupleHeader) PageGetItem(page, item);
+}
+
+/*
+ * After it the scope has no undecided row.  If it fails the row is as undecided as before, but for
+ * buffers that have been emptied: somebody may catch the error and go on.
+ */
+static void
+decide(GpudsInsertScope *scope)
+{
+	GpudsInsertBuffer *buffer;
+	HeapTupleHeader row;
+	bool killed;
+	bool speculative;
+
+	if (scope->undecided == NULL)
+		return;
+	row = row_header(scope);
+	killed = !TransactionIdIsValid(HeapTupleHeaderGetRawXmin(row));
+	speculative = HeapTupleHeaderIsSpeculative(row);
+	while ((buffer = scope->undecided) != NULL)
+	{
+		if (killed && buffer->n > 0)
+		{
+			buffer->n--;
+			total_entries--;
+		}
+		else if (speculative)
+		{
+			append_buffer(buffer, false);
+			if (buffer->n > 0)
+				elog(ERROR, "index %u has lost its file while a row is inserted", buffer->index_oid);
+		}
+		scope->undecided = buffer->also_undecided;
+		buffer->undecided = false;
+	}
+	scope->row_heap = InvalidOid;
+}
+
+/*
+ * Is the row that is being inserted, which is the scope's from now on, a speculative
+ * one?
+ */
+static bool
+is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
+{
+	/* not seen for another index just now */
+	if (scope->row_heap != RelationGetRelid(heap) || !ItemPointerEquals(&scope->row, tid))
+	{
+		hold_page(scope, heap, ItemPointerGetBlockNumber(tid));
+		scope->row_heap = RelationGetRelid(heap);
+		scope->row = *tid;
+		scope->speculative = HeapTupleHeaderIsSpeculative(row_header(scope));
+	}
+	return scope->speculative;
+}
+
+/* Makes room for an entry; index has the buffer's file. */
+static void
+make_room(GpudsInsertBuffer *buffer, Relation index)
+{
+	int size = Max(2 * buffer->size, FIRST_BUFFER_ENTRIES);
+
+	if (size > MAX_BUFFER_ENTRIES)
+	{
+		append_to(index, buffer);
+		return;
+	}
+	if (total_size + size - buffer->size > MAX_TOTAL_ENTRIES)
+	{
+		append_to(index, buffer);
+		gpuds_insert_flush_all();
+		size = FIRST_BUFFER_ENTRIES;
+	}
+	if (buffer->entries == NULL)
+		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GpudsEntry));
+	else
+		buffer->entries = repalloc(buffer->entries, size * sizeof(GpudsEntry));
+	total_size += size - buffer->size;
+	buffer->size = size;
+}
+
+/* Puts a row's side values into the index's store, if that has the row's page (S1 in side/side.h). */
+static void
+put_side_values(Relation index, const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
+				ItemPointer tid)
+{
+	uint8 side[GPUDS_SIDE_BYTES];
+	GpudsSideRef ref;
+	GpudsFile file;
+
+	if (!gpuds_side_is_used() || !gpuds_side_file(index, &file))
+		return;
+	gpuds_key_side_encode(layout, values, isnull, side);
+	gpuds_side_enter();
+	if (gpuds_side_find(&file, true, &ref))
+		(void) gpuds_side_put(&ref, gpuds_tid_bits(tid), side);
+	gpuds_side_leave();
+}
+
+/*
+ * aminsert.  Always returns false: the index is never unique.
+ *
+ * For a constraint that looks for conflicting rows of other, uncommitted
+ * transactions the entry is appended at once.  For tables of other access methods,
+ * too: what is said above about speculative rows is heap's.
+ */
+bool
+gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo)
+{
+	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
+	GpudsInsertScope *scope = scopes;
+	GpudsInsertBuffer *buffer;
+	GpudsKeyScratch hashes = { 0 };
+	MemoryContext old = gpuds_key_scratch_enter(&hashes, &layout);
+	GpudsEntry entry;
+
+	gpuds_key_encode(&layout, values, isnull, tid, &entry);
+	MemoryContextSwitchTo(old);
+	gpuds_key_scratch_end(&hashes);
+	if (layout.side_bytes > 0)
+		put_side_values(index, &layout, values, isnull, tid);
+	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
+		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
+	{
+		append(index, layout.nwords, &entry, 1);
+		return false;
+	}
+
+	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
+	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
+							 !ItemPointerEquals(&scope->row, tid)))
+		decide(scope);
+	if (buffer->n == buffer->size)
+		make_room(buffer, index);
+	if (is_speculative(scope, heap, tid))
+	{
+		buffer->undecided = true;
+		buffer->also_undecided = scope->undecided;
+		scope->undecided = buffer;
+	}
+	buffer->entries[buffer->n++] = entry;
+	total_entries++;
+	return false;
+}
+
+/*
+ * Appends what is collected for the index's file, in all scopes.  The caller has
+ * the index open and locked.
+ */
+void
+gpuds_insert_flush(Relation index)
+{
+	if (total_entries == 0)
+		return;
+	for (GpudsInsertBuffer *buffer = *bucket_of(&RelationLocator(index)); buffer; buffer = buffer->chain)
+	{
+		if (!has_file(index, buffer))
+			continue;
+		if (buffer->undecided)
+			decide(buffer->scope);
+		append_to(index, buffer);
+	}
+}
+
+/*
+ * Appends everything, of all scopes, and gives its memory back.
+ */
+void
+gpuds_insert_flush_all(void)
+{
+	for (GpudsInsertScope *scope = scopes; scope && total_size > 0; scope = scope->outer)
+	{
+		decide(scope);
+		release_page(scope);
+		append_scope(scope, false);
+		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+		{
+			if (buffer->n > 0 || buffer->entries == NULL)
+				continue;
+			pfree(buffer->entries);
+			buffer->entries = NULL;
+			total_size -= buffer->size;
+			buffer->size = 0;
+		}
+	}
+}
+
+/*
+ * The index is about to be built in its file, from the rows that there are: what is
+ * collected for the file is of no more use, or of rows that are gone.
+ */
+void
+gpuds_insert_discard(Relation index)
+{
+	for (GpudsInsertBuffer *buffer = *bucket_of(&RelationLocator(index)); buffer; buffer = buffer->chain)
+	{
+		GpudsInsertBuffer **link = &buffer->scope->undecided;
+
+		if (!has_file(index, buffer))
+			continue;
+		while (*link && *link != buffer)
+			link = &(*link)->also_undecided;
+		if (*link)
+			*link = buffer->also_undecided;
+		buffer->undecided = false;
+		empty_buffer(buffer);
+	}
+}
+
+/*
+ * Opens a scope; a barrier is one in which, and in whose inner ones, nothing is
+ * collected.  scope is the caller's memory.  The caller calls gpuds_insert_end
+ * however what it is opened for ends.
+ */
+void
+gpuds_insert_begin(GpudsInsertScope *scope, bool barrier)
+{
+	memset(scope, 0, sizeof(*scope));
+	scope->outer = scopes;
+	scope->barred = barrier || (scopes && scopes->barred);
+	scope->serial = ++scope_serial;
+	scope->subid = GetCurrentSubTransactionId();
+	scope->owner = CurrentResourceOwner;
+	scopes = scope;
+}
+
+/*
+ * What the innermost scope was opened for has ended normally: appends what is in
+ * it and releases its locks.
+ */
+void
+gpuds_insert_append(GpudsInsertScope *scope)
+{
+	Assert(scopes == scope);
+
+	decide(scope);
+	release_page(scope);
+	append_scope(scope, true);
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+		scope_lock(scope, buffer->index_oid, false);
+}
+
+/*
+ * Closes the innermost scope.  What is left in it is dropped: an error came before
+ * the end of gpuds_insert_append.  Locks and pins are then those of the transaction's
+ * cleanup.  Raises no error.
+ */
+void
+gpuds_insert_end(GpudsInsertScope *scope)
+{
+	bool dropped = false;
+
+	Assert(scopes == scope);
+
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		GpudsInsertBuffer **link = bucket_of(&buffer->locator);
+
+		while (*link != buffer)
+			link = &(*link)->chain;
+		*link = buffer->chain;
+		dropped |= buffer->n > 0;
+		total_entries -= buffer->n;
+		total_size -= buffer->size;
+	}
+	if (scope->context)
+		MemoryContextDelete(scope->context);
+	scopes = scope->outer;
+
+	if (dropped && (dropped_in == InvalidSubTransactionId || scope->subid < dropped_in))
+		dropped_in = scope->subid;
+}
+
+/*
+ * A subtransaction, or with TopSubTransactionId the transaction, is about to commit.
+ * Raises an error if entries of its rows are not in the journal, which takes somebody
+ * who catches errors and goes on as if nothing had happened.
+ */
+void
+gpuds_insert_before_commit(SubTransactionId subid)
+{
+	if (dropped_in != InvalidSubTransactionId && dropped_in >= subid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot commit rows of a statement that failed"),
+				 errdetail("Their index entries were dropped with the statement."),
+				 errhint("Roll the transaction back, or the subtransaction that the statement was in.")));
+	if (subid != TopSubTransactionId)
+		return;
+	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
+	{
+		if (scope->buffers)
+			elog(ERROR, "transaction ends within a statement that inserts");
+	}
+}
+
+/*
+ * A subtransaction has rolled back, or with TopSubTransactionId the transaction is
+ * over.
+ */
+void
+gpuds_insert_after_end(SubTransactionId subid)
+{
+	if (dropped_in >= subid)
+		dropped_in = InvalidSubTransactionId;
+	if (subid != TopSubTransactionId)
+		return;
+
+	/* scopes that are left: the process ends without going back through their callers */
+	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
+	{
+		scope->context = NULL;
+		scope->buffers = NULL;
+		scope->undecided = NULL;
+		scope->page = InvalidBuffer;
+	}
+	if (total_size > 0)
+		memset(buckets, 0, sizeof(buckets));
+	total_entries = total_size = 0;
+}

@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * partial_agg.c
+ *	  Columns whose values can be added up or compared by what entries have of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/lsyscache.h"
+
+#include "key/code.h"
+
+/* Codes of signed integers are those of the integers, and half their range. */
+static bool
+is_signed(GpudsKeyKind kind)
+{
+	switch (kind)
+	{
+		case GPUDS_KIND_INT2:
+		case GPUDS_KIND_INT4:
+		case GPUDS_KIND_INT8:
+		case GPUDS_KIND_DATE:
+		case GPUDS_KIND_TIME:
+		case GPUDS_KIND_TIMESTAMP:
+		case GPUDS_KIND_TIMESTAMPTZ:
+		case GPUDS_KIND_MONEY:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_float(GpudsKeyKind kind)
+{
+	return kind == GPUDS_KIND_FLOAT4 || kind == GPUDS_KIND_FLOAT8;
+}
+
+/*
+ * Can a column of a type be measured, if entries have its values?  Then its values are numbers of 64
+ * bits at most.
+ */
+bool
+gpuds_key_can_measure(Oid type)
+{
+	GpudsKeyKind kind = gpuds_key_kind(type);
+
+	return is_signed(kind) || is_float(kind) || kind == GPUDS_KIND_BOOL || kind == GPUDS_KIND_OID ||
+		   kind == GPUDS_KIND_PG_LSN;
+}
+
+/* The same of a side column, in what gpuds_key_side_entry makes of its values: one word, and a NULL bit. */
+static void
+place_side(const GpudsKeyColumn *column, Measure *measure)
+{
+	measure->place = ENTRY_SPILL_BITS;
+	measure->bits = 8 * column->bytes;
+	measure->null_place = 0;
+}
+
+/*
+ * Where a key's or an included column's values are in entries, for one that gpuds_key_can_measure.  Those of
+ * side columns are in entries that gpuds_key_side_entry makes.
+ */
+void
+gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure)
+{
+	const GpudsKeyColumn *column = &layout->column[i];
+	GpudsKeyKind kind = gpuds_key_kind(column->type);
+	bool included = i >= layout->nkeys;
+
+	measure->kind = MEASURE_INTEGER;
+	if (is_float(kind))
+		measure->kind = kind == GPUDS_KIND_FLOAT4 ? MEASURE_FLOAT4 : MEASURE_FLOAT8;
+	measure->place = column->shift;
+	measure->bits = column->bits;
+	measure->null_place = column->null_shift;
+	measure->null_bit = (uint8) gpuds_null_bit(column);
+	measure->flip = 0;
+	if (gpuds_key_is_side(column))
+		place_side(column, measure);
+	if (included && is_signed(kind))
+		measure->flip = UINT64CONST(1) << (measure->bits - 1);
+	else if (column->descending)
+		measure->flip = (uint64) gpuds_ones(column->bits);
+}
+
+/* For counting values that are not NULL: what is measured of a column of any type are its NULL bits. */
+void
+gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure *measure)
+{
+	const GpudsKeyColumn *column = &layout->column[i];
+
+	memset(measure, 0, sizeof(*measure));
+	measure->kind = MEASURE_INTEGER;
+	measure->place = measure->null_place = column->null_shift;
+	measure->bits = 1;
+	measure->null_bit = (uint8) gpuds_null_bit(column);
+}
+
+/* The sum of the integers of a type. */
+__int128
+gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured)
+{
+	__int128 sum = ((__int128) measured->high << 32) + measured->low;
+
+	if (is_signed(gpuds_key_kind(type)))
+		sum -= (__int128) measured->n << (measure->bits - 1);
+	return sum;
+}
+
+/* The value of a type that has a code, as min and max of Measured are. */
+Datum
+gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code)
+{
+	GpudsKeyKind kind = gpuds_key_kind(type);
+	int64 value;
+
+	if (is_float(kind))
+	{
+		double number = measure_value(measure, measure_code_bits(measure, code));
+
+		return kind == GPUDS_KIND_FLOAT4 ? Float4GetDatum((float4) number) : Float8GetDatum(number);
+	}
+	value = (int64) (is_signed(kind) ? code - (UINT64CONST(1) << (measure->bits - 1)) : code);
+	switch (kind)
+	{
+		case GPUDS_KIND_BOOL:
+			return BoolGetDatum(value != 0);
+		case GPUDS_KIND_OID:
+			return ObjectIdGetDatum((Oid) value);
+		case GPUDS_KIND_INT2:
+			return Int16GetDatum((int16) value);
+		case GPUDS_KIND_INT4:
+		case GPUDS_KIND_DATE:
+			return Int32GetDatum((int32) value);
+		default:
+			return Int64GetDatum(value);
+	}
+}
+
+/* Gives a column of an entry another value, by its code. */
+void
+gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry)
+{
+	GpudsKeyString taken = { 0, 0 };
+	GpudsKeyString key;
+
+	gpuds_key_put(&taken, gpuds_ones(measure->bits), measure->place);
+	gpuds_key_from_entry(entry, nwords, &key);
+	key.high &= ~taken.high;
+	key.spill &= ~taken.spill;
+	gpuds_key_put(&key, code ^ measure->flip, measure->place);
+	gpuds_key_to_entry(&key, nwords, entry->t & ENTRY_TID_MASK, entry);
+}
+
+/* The entries whose column i is NULL, of those that agree with one in the columns before. */
+void
+gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike, GpudsInterval *nulls)
+{
+	GpudsKeyString key = { 0, 0 };
+	GpudsEntry before;
+	GpudsEntry upto;
+	GpudsEntry null;
+
+	gpuds_key_prefix_bits(layout, i, &before);
+	gpuds_key_prefix_bits(layout, i + 1, &upto);
+	gpuds_key_put_null(&key, &layout->column[i]);
+	gpuds_key_to_entry(&key, layout->nwords, 0, &null);
+	nulls->lo = entry_first_alike(alike, &before);
+	nulls->lo.w0 |= null.w0;
+	nulls->lo.w1 |= null.w1;
+	nulls->lo.t |= null.t;
+	nulls->hi = entry_last_alike(&nulls->lo, &upto);
+}
+
+/*
+ * The first entry with a value in column i that agrees with one, whose column i is NULL, in the columns
+ * before.
+ */
+void
+gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null, GpudsEntry *entry)
+{
+	GpudsKeyString key = { 0, 0 };
+	GpudsEntry before;
+	GpudsEntry first;
+
+	gpuds_key_prefix_bits(layout, i, &before);
+	gpuds_key_put_code(&key, &layout->column[i], 0);
+	gpuds_key_to_entry(&key, layout->nwords, 0, &first);
+	*entry = entry_first_alike(null, &before);
+	entry->w0 |= first.w0;
+	entry->w1 |= first.w1;
+	entry->t |= first.t;
+}
+
+/* Ones in the bits of a key's first ncolumns columns, and in a word that the key does not have. */
+void
+gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits)
+{
+	GpudsKeyString taken = { 0, 0 };
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &layout->column[i];
+
+		gpuds_key_put(&taken, gpuds_ones(column->bits), column->shift);
+		gpuds_key_put(&taken, 1, column->null_shift);
+	}
+	gpuds_key_to_entry(&taken, layout->nwords, 0, bits);
+	if (layout->nwords == 1)
+		bits->w1 = UINT64_MAX;
+}

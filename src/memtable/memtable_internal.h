@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable_internal.h
+ *	  What a memtable is in shared memory, for the files of this room.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_MEMTABLE_INTERNAL_H
+#define GPUDS_MEMTABLE_INTERNAL_H
+
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+#include "kernels/core/pins.h"
+#include "kernels/memtable/collect.h"
+#include "memtable/memtable.h"
+
+/* Operations of a generation at which the drainer begins the next one. */
+#define GPUDS_DRAIN_ENTRIES 16384
+
+/* A serial is its memtable's slot below, and how often a memtable was made above. */
+#define GPUDS_MEMTABLE_SLOT_BITS 20
+
+/* How far a lane has been put in: a cache line of its own, because each append changes it. */
+typedef struct GpudsLaneEnd
+{
+	pg_atomic_uint64 number; /* one above the highest record number */
+	pg_atomic_uint32 block;  /* page of that record */
+	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+} GpudsLaneEnd;
+
+typedef struct GpudsMemtable
+{
+	pg_atomic_uint64 serial; /* 0: not in the directory; changes under the lock */
+	GpudsFile file;          /* while serial stays the same */
+	int next;                /* of the chain, of the free list; under the lock */
+
+	uint64 version; /* atomic, for pins: moves when readers are to let go of something */
+
+	/* Numbers of generations; of number g is generation[g % MEMTABLE_GENERATIONS]. */
+	pg_atomic_uint64 newest; /* only ever rises, over all lives of the slot */
+	pg_atomic_uint64 oldest; /* changes under the lock */
+
+	pg_atomic_uint32 full; /* operations are missing */
+	pg_atomic_uint32 left; /* a mirror has left it */
+
+	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
+
+	/* the drainer's, but for what is set when it is made and when it is retired */
+	bool retired;            /* is to be freed */
+	bool leaving;            /* the generation before the oldest is to be dropped ... */
+	uint64 leaves_at;        /* ... when no pin is older than this version */
+	uint64 period;           /* grace period that has to be over before anything more is done */
+	TimestampTz begun;       /* when the newest generation was begun */
+	uint64 end[GPUDS_LANES]; /* appended, as of then */
+	BlockNumber end_block[GPUDS_LANES];
+
+	/* what appends change, in lines of its own */
+	GpudsLaneEnd appended[GPUDS_LANES] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	Generation generation[MEMTABLE_GENERATIONS] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+} GpudsMemtable;
+
+StaticAssertDecl(sizeof(GpudsLaneEnd) == PG_CACHE_LINE_SIZE, "a lane's end has a cache line");
+StaticAssertDecl(sizeof(Generation) % PG_CACHE_LINE_SIZE == 0, "generations do not share cache lines");
+StaticAssertDecl(sizeof(GpudsMemtable) % PG_CACHE_LINE_SIZE == 0, "nor do memtables");
+
+/* Whether a backend appends: a cache line of its own. */
+typedef struct GpudsAppender
+{
+	pg_atomic_uint64 count; /* of its appends begun and ended: odd while it appends */
+	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
+} GpudsAppender;
+
+typedef struct GpudsMemtables
+{
+	LWLock *lock;
+	Arena *arena;
+	GpudsAppender *appenders; /* MaxBackends */
+	PinSlot *pins;            /* MaxBackends */
+	pg_atomic_uint64 *moves;  /* of the directory's chains: changes that appenders must hear of */
+	int *chains;              /* heads, under the lock */
+	struct GpudsMemtableShared *shared;
+	GpudsMemtable *slots;
+} GpudsMemtables;
+
+typedef struct GpudsMemtableShared
+{
+	Latch *volatile drainer; /* its latch, NULL: there is none */
+	pg_atomic_uint32 nused;  /* slots that were ever taken; grows under the lock */
+	pg_atomic_uint64 period; /* grace periods begun; the drainer's */
+
+	/* for GpudsMemtableReport */
+	pg_atomic_uint64 drained;
+	pg_atomic_uint64 overflows;
+
+	/* under the lock */
+	uint64 last_life;
+	int free;
+} GpudsMemtableShared;
+
+/* Where it all is, in this process. */
+extern GpudsMemtables gpuds_memtables;
+
+extern uint32 gpuds_memtable_hash(const RelFileLocator *locator);
+extern pg_atomic_uint64 *gpuds_memtable_moves(const RelFileLocator *locator);
+extern GpudsMemtable *gpuds_memtable_find(const RelFileLocator *locator);
+extern GpudsMemtable *gpuds_memtable_slot(uint64 serial);
+extern void gpuds_memtable_retire(GpudsMemtable *memtable);
+extern void gpuds_memtable_free(GpudsMemtable *memtable);
+extern uint64 gpuds_memtable_next_period(void);
+
+static inline Generation *
+gpuds_memtable_generation(GpudsMemtable *memtable, uint64 number)
+{
+	return &memtable->generation[number % MEMTABLE_GENERATIONS];
+}
+
+/* The newest generation.  Pairs with the barrier before its number (begin_generation): it is complete. */
+static inline Generation *
+gpuds_memtable_newest(GpudsMemtable *memtable)
+{
+	uint64 number = pg_atomic_read_u64(&memtable->newest);
+
+	pg_read_barrier();
+	return gpuds_memtable_generation(memtable, number);
+}
+
+#endif /* GPUDS_MEMTABLE_INTERNAL_H */

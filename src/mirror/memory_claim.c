@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory_claim.c
+ *	  What a mirror knows of its claim to memory: when it was used, how long it is
+ *	  protected, whether it was refused.
+ *
+ * evict.c decides which mirror gets memory, and from which others it is taken.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/xact.h"
+#include "utils/timestamp.h"
+
+#include "mirror/mirror_internal.h"
+
+/* A loaded mirror that is used is kept for this many times the time of its load ... */
+#define PROTECTION 10
+/* ... and for so long at least. */
+#define LEAST_PROTECTION_US (100 * INT64CONST(1000))
+
+/* A mirror counts as used for so long after a scan, and as long as its load took. */
+#define LEAST_IDLE_US (100 * INT64CONST(1000))
+
+/* Uses within that time are noted once. */
+#define USED_GRAIN_US (10 * INT64CONST(1000))
+
+/* Scans of the same statement look at the clock so often. */
+#define USES_A_LOOK 16
+
+/* Makes a mirror one that nothing is known about. */
+void
+gpuds_room_init(GpudsRoom *room)
+{
+	pg_atomic_init_u64(&room->reserved_bytes, 0);
+	pg_atomic_init_u64(&room->used_at, 0);
+	pg_atomic_init_u64(&room->protected_until, 0);
+	pg_atomic_init_u64(&room->load_us, 0);
+	room->earned_at = 0;
+	pg_atomic_init_u64(&room->rest_until, 0);
+	pg_atomic_init_u64(&room->rest_bytes, 0);
+	room->refusal = GPUDS_REFUSED_MEMORY;
+	room->untried = false;
+	room->refusals = 0;
+	room->entry_bytes = 0;
+}
+
+/* Bytes that are not in use, reserved or not. */
+size_t
+gpuds_room_free_bytes(GpudsDeviceKind kind)
+{
+	size_t size = gpuds_device_memory_size(kind);
+	size_t used = gpuds_device_memory_used(kind);
+
+	return size > used ? size - used : 0;
+}
+
+/* Has the mirror not yet earned what its load has cost? */
+bool
+gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now)
+{
+	TimestampTz idle = Max(LEAST_IDLE_US, (int64) pg_atomic_read_u64(&mirror->room.load_us));
+
+	return now < (TimestampTz) pg_atomic_read_u64(&mirror->room.protected_until) &&
+		   now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) < idle;
+}
+
+/*
+ * The same for a mirror of this session's own, which nobody else uses: what the
+ * statement in progress has not used, it need not find there.
+ */
+bool
+gpuds_room_needed_now(GpudsMirror *mirror)
+{
+	return (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) + USED_GRAIN_US >=
+			   GetCurrentStatementStartTimestamp() &&
+		   gpuds_room_is_protected(mirror, GetCurrentTimestamp());
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, was loaded, and how long that took.
+ */
+void
+gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	mirror->room.untried = true;
+	mirror->room.earned_at = now + Max(PROTECTION * usecs, LEAST_PROTECTION_US);
+	pg_atomic_write_u64(&mirror->room.load_us, usecs);
+	pg_atomic_write_u64(&mirror->room.used_at, now);
+	pg_atomic_write_u64(&mirror->room.protected_until, mirror->room.earned_at);
+}
+
+/*
+ * Has the last load of the mirror, whose applier the caller is, earned its cost?  If so, another one
+ * keeps loads to a tenth of the time.
+ */
+bool
+gpuds_room_has_earned(const GpudsMirror *mirror)
+{
+	return GetCurrentTimestamp() >= mirror->room.earned_at;
+}
+
+/*
+ * Notes that the mirror, whose applier the caller is, has found room for all that it wanted.
+ */
+void
+gpuds_room_satisfied(GpudsMirror *mirror)
+{
+	mirror->room.untried = false;
+	mirror->room.refusals = 0;
+	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+}
+
+/*
+ * Was there no memory for the mirror, or for its changes, when it was last wanted?  For views; anybody may
+ * ask.
+ */
+bool
+gpuds_room_is_lacking(GpudsMirror *mirror)
+{
+	if (pg_atomic_read_u64(&mirror->room.rest_until) == 0)
+		return false;
+	/* pairs with that of rest (evict.c) */
+	pg_read_barrier();
+	return mirror->room.refusal == GPUDS_REFUSED_MEMORY;
+}
+
+/*
+ * Is it of no use yet to ask for room for the mirror again?
+ */
+bool
+gpuds_room_resting(GpudsMirror *mirror)
+{
+	TimestampTz until = pg_atomic_read_u64(&mirror->room.rest_until);
+	size_t bytes;
+
+	if (until == 0 || GetCurrentTimestamp() >= until)
+		return false;
+	/* pairs with that of rest (evict.c), for the caller too, who may ask for the reason */
+	pg_read_barrier();
+	bytes = pg_atomic_read_u64(&mirror->room.rest_bytes);
+	return bytes == 0 || gpuds_room_free_bytes(mirror->tree.kind) < bytes;
+}
+
+/*
+ * Notes that a scan uses the mirror, about now.  Cheap: looks at the clock once a
+ * statement and once in several calls.
+ */
+void
+gpuds_room_used(GpudsMirror *mirror)
+{
+	static uint64 last = 0;
+	static TimestampTz last_statement = 0;
+	static int uses = 0;
+	TimestampTz now;
+
+	if (mirror->tree.owner == last && last_statement == GetCurrentStatementStartTimestamp() &&
+		++uses < USES_A_LOOK)
+		return;
+	last = mirror->tree.owner;
+	last_statement = GetCurrentStatementStartTimestamp();
+	uses = 0;
+	now = GetCurrentTimestamp();
+	if (now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) >= USED_GRAIN_US)
+		pg_atomic_write_u64(&mirror->room.used_at, now);
+}

@@ -1,0 +1,356 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.c
+ *	  A scan's entries in batches, counted on the device, or as TIDs: what plan nodes and
+ *	  functions ask a cursor for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+
+#include "reader/cursor.h"
+#include "reader/fetch.h"
+#include "reader/reader.h"
+
+/* Entries that a device counts, adds up or gives in the time that it finds a key. */
+#define ENTRIES_OF_KEY 16
+
+/* In place of keys, sets what probes ask for: ascending, all different.  The snapshot is an MVCC snapshot. */
+void
+gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n)
+{
+	GpudsCursor *cursor = scan->opaque;
+	MemoryContext old;
+
+	gpuds_cursor_hand_on_killed(cursor);
+	gpuds_cursor_forget_keys(cursor);
+	old = MemoryContextSwitchTo(cursor->key_context);
+	gpuds_key_set_of_probes(probe, entries, n, &cursor->set);
+	MemoryContextSwitchTo(old);
+	gpuds_cursor_restart(cursor, true);
+	scan->xs_recheck = false;
+}
+
+/* Begins with a scan's first interval, forward: the scan passes its barrier. */
+static void
+begin_batches(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
+{
+	cursor->figures.batches++;
+	gpuds_cursor_barrier(scan, cursor, Max(weight, cursor->set.total));
+	gpuds_cursor_from_place(cursor, true);
+}
+
+/*
+ * Begins to give a scan's entries in batches, forward, from its first interval on: the
+ * scan passes its barrier.  weight: of how many keys the scan is worth the work, which says what device
+ * is best.
+ */
+void
+gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_key_set_sort(&cursor->set);
+	begin_batches(scan, cursor, weight);
+}
+
+/*
+ * Is it worth while to begin with n probes as they come (gpuds_scan_begin_hits)?  Says what device such
+ * a scan would have, without a look at the index.
+ */
+bool
+gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight)
+{
+	return !RelationUsesLocalBuffers(scan->indexRelation) && gpuds_device_sends_large(n, weight);
+}
+
+/*
+ * Sets what probes in any order ask for, equal ones among them, and begins: the scan passes its
+ * barrier.  It can only be counted, with hits (gpuds_scan_count_on_device), before other probes or keys
+ * are set.
+ */
+void
+gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
+					  int64 weight)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_scan_set_probes(scan, probe, entries, n);
+	cursor->set.sorted = false;
+	begin_batches(scan, cursor, weight);
+}
+
+/* The same for a scan of about so many rows, be they of few keys or of many. */
+void
+gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
+{
+	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
+}
+
+/* What the scan has done. */
+GpudsScanFigures *
+gpuds_scan_figures(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	cursor->figures.notes = cursor->ref.notes;
+	return &cursor->figures;
+}
+
+/* So many of the scan's entries are looked at; the visibility map vouches for the rows of some. */
+void
+gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible)
+{
+	GpudsScanFigures *figures = gpuds_scan_figures(scan);
+
+	figures->matches += n;
+	figures->all_visible += all_visible;
+}
+
+/* Are there intervals left?  Goes on to those that batches come from next. */
+bool
+gpuds_scan_has_more(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	while (cursor->end || cursor->scan.n == 0)
+	{
+		if (!gpuds_cursor_next_batch(cursor))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The scan's next entries, most at most, perhaps none; what they lead to, the caller must look at with
+ * the scan's snapshot.  gpuds_scan_has_more must have said that there are intervals left.
+ */
+void
+gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	CHECK_FOR_INTERRUPTS();
+	cursor->fetch = Min(cursor->fetch, most);
+	gpuds_cursor_fetch(scan, cursor);
+	if (cursor->set.filter)
+	{
+		int64 passed = 0;
+
+		for (int64 i = 0; i < cursor->nchunk; i++)
+		{
+			if (gpuds_key_filter_pass(cursor->set.filter, &cursor->chunk[i]))
+				cursor->chunk[passed++] = cursor->chunk[i];
+		}
+		cursor->nchunk = passed;
+	}
+	batch->entries = cursor->chunk;
+	batch->n = cursor->nchunk;
+	batch->from_mirror = cursor->ref.mirror != NULL;
+	batch->kill_mark = cursor->ref.kill_mark;
+	pgstat_count_index_tuples(scan->indexRelation, cursor->nchunk);
+}
+
+/* Is there more than a small batch left of the intervals at hand? */
+static bool
+has_many_left(const GpudsCursor *cursor)
+{
+	const GpudsProbeSizes *sizes = gpuds_probe_sizes(&cursor->ref);
+
+	return cursor->set.nintervals > sizes->small_intervals || cursor->fetch > sizes->small;
+}
+
+/* May gpuds_scan_count_rest have an answer now? */
+bool
+gpuds_scan_counts(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	return cursor->set.filter == NULL && !cursor->end && cursor->scan.n > 0 && has_many_left(cursor) &&
+		   gpuds_probe_counts(&cursor->ref);
+}
+
+/* The same of a count that is measured, for more than the entries of the others. */
+bool
+gpuds_scan_measures(IndexScanDesc scan)
+{
+	return gpuds_scan_counts(scan) && gpuds_probe_measures(&((GpudsCursor *) scan->opaque)->ref);
+}
+
+/*
+ * Instead of fetching batches, counts all that is left of the intervals at hand (gpuds_probe_count).
+ * False: it has to be fetched.  The scan does not move.
+ */
+bool
+gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
+
+	if (!gpuds_probe_count(&cursor->ref, &cursor->scan, spec, counted))
+		return false;
+	gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->n);
+	gpuds_cursor_check_snapshot(scan);
+	return true;
+}
+
+/*
+ * Is all that the scan asks for one interval, of which nothing has been fetched, and does the device
+ * measure?  Then gpuds_scan_count_intervals may have an answer.
+ */
+bool
+gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	if (cursor->set.total != 1 || cursor->set.filter || cursor->scan.next != 0 || cursor->scan.inside ||
+		cursor->end || !gpuds_probe_measures(&cursor->ref))
+		return false;
+	*interval = entry_scan_interval(&cursor->scan, 0);
+	return true;
+}
+
+/* What it takes to kill entries that the scan's device has given since the barrier. */
+GpudsKillMark
+gpuds_scan_kill_mark(IndexScanDesc scan)
+{
+	return ((GpudsCursor *) scan->opaque)->ref.kill_mark;
+}
+
+/*
+ * As gpuds_scan_count_rest for other intervals than the scan's own, parts of them, ascending and disjoint.
+ */
+bool
+gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+						   const GpudsCountSpec *spec, GpudsCounted *counted)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const GpudsScan parts = { .intervals = intervals, .n = n };
+	const GpudsDeviceWork before = gpuds_device_work;
+	bool done;
+
+	gpuds_probe_forget(&cursor->ref);
+	done = gpuds_probe_count(&cursor->ref, &parts, spec, counted);
+	gpuds_probe_forget(&cursor->ref);
+	if (done)
+	{
+		gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->n);
+		gpuds_cursor_check_snapshot(scan);
+	}
+	return done;
+}
+
+/* Moves behind the intervals at hand, which n entries were left of. */
+void
+gpuds_scan_skip_rest(IndexScanDesc scan, int64 n)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	cursor->end = true;
+	cursor->nchunk = cursor->at = 0;
+	pgstat_count_index_tuples(scan->indexRelation, n);
+}
+
+/*
+ * Begins to give a scan's TIDs, from its first interval on: the scan passes its barrier.  The keys are
+ * put in order, except for a device that does not need that, and where there are no more of them than
+ * most.
+ */
+void
+gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const GpudsProbeSizes *sizes;
+
+	gpuds_cursor_barrier(scan, cursor, cursor->set.total);
+	sizes = gpuds_probe_sizes(&cursor->ref);
+	if (cursor->set.nintervals >= GPUDS_MANY_KEYS)
+		gpuds_keep_freed_memory();
+	if (!gpuds_cursor_device_sorts(cursor) || cursor->set.nintervals <= sizes->small_intervals ||
+		cursor->set.total > most)
+		gpuds_key_set_sort(&cursor->set);
+	gpuds_cursor_from_place(cursor, true);
+	cursor->fetch = Max(sizes->small, Min(cursor->set.nintervals, GPUDS_MAX_FIRST_CHUNK));
+}
+
+/* Are the keys in order?  Else only gpuds_scan_next_tids may be asked. */
+bool
+gpuds_scan_in_order(IndexScanDesc scan)
+{
+	return ((GpudsCursor *) scan->opaque)->set.sorted;
+}
+
+/* Puts them in order, and begins again from the first interval on. */
+void
+gpuds_scan_put_in_order(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_key_set_sort(&cursor->set);
+	gpuds_cursor_from_place(cursor, true);
+}
+
+/* Number of the first interval of the batch at hand, which names it, ... */
+int64
+gpuds_scan_turn(IndexScanDesc scan)
+{
+	return ((GpudsCursor *) scan->opaque)->set.first;
+}
+
+/* ... and how many it has. */
+int64
+gpuds_scan_intervals(IndexScanDesc scan)
+{
+	return ((GpudsCursor *) scan->opaque)->set.nintervals;
+}
+
+/* May gpuds_scan_next_tids have an answer now? */
+bool
+gpuds_scan_gives_tids(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	return gpuds_cursor_device_sorts(cursor) && !cursor->end && cursor->scan.n > 0 && has_many_left(cursor);
+}
+
+/*
+ * What the memtable adds to the rest of the batch of intervals at hand, as gpuds_probe_fresh_tids; before
+ * gpuds_scan_next_tids is asked about that.
+ */
+bool
+gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const bool had = gpuds_probe_fresh_tids(&cursor->ref, &cursor->scan, tids, n);
+
+	if (had)
+		pgstat_count_index_tuples(scan->indexRelation, *n);
+	return had;
+}
+
+/*
+ * The next TIDs of the batch of intervals at hand, ascending, put into tids[most]; -1: only
+ * gpuds_scan_next_batch has them.
+ */
+int64
+gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
+	GpudsTids found;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!gpuds_probe_tids(&cursor->ref, &cursor->scan, most, &found, &cursor->end))
+		return -1;
+	gpuds_cursor_note_answer(cursor, &before, found.n);
+	memcpy(tids, found.tids, found.n * sizeof(uint64));
+	gpuds_device_free_tids(&found);
+	gpuds_cursor_check_snapshot(scan);
+	pgstat_count_index_tuples(scan->indexRelation, found.n);
+	gpuds_injection_point("scan-probed");
+	return found.n;
+}

@@ -1,0 +1,291 @@
+/*-------------------------------------------------------------------------
+ *
+ * fetch.c
+ *	  Visits the heap for an ascending list of TIDs, a page at a time.
+ *
+ * Most of the time goes into waiting for memory: the page's header, its line pointers, its tuples.  So
+ * some pages are pinned before their turn, and what will be looked at there is asked for ahead: line
+ * pointers when the page is pinned, tuples when it is halfway.  Line pointers are read without a lock
+ * for that, because nothing but an address to ask for is made of them.
+ *
+ * A page that is not in shared buffers is asked of the system as far ahead as effective_io_concurrency says.
+ * That takes a search in the buffer table for each page, so it rests while all pages are there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/guc.h"
+#include "utils/spccache.h"
+
+#include "reader/fetch.h"
+
+/* Pages in a row that were in the cache, after which none is asked for ahead. */
+#define ALL_CACHED 64
+
+/* Of all buffers, one process pins this share of its share at most. */
+#define PIN_SHARE 8
+
+static inline BlockNumber
+block_of(uint64 tid)
+{
+	return (BlockNumber) (tid >> 16);
+}
+
+static inline OffsetNumber
+offset_of(uint64 tid)
+{
+	return (OffsetNumber) (tid & 0xFFFF);
+}
+
+void
+gpuds_fetch_init(GpudsFetch *fetch)
+{
+	memset(fetch, 0, sizeof(GpudsFetch));
+}
+
+/* How many pages may be pinned that are not looked at yet? */
+static int
+pages_ahead(Relation heap)
+{
+	int share = RelationUsesLocalBuffers(heap) ? num_temp_buffers / 2 : NBuffers / Max(MaxBackends, 1);
+
+	return Min(GPUDS_PAGES_AHEAD, share / PIN_SHARE);
+}
+
+/*
+ * Begins to visit n TIDs, ascending and all different, which stay where they are until the last row has
+ * been given.  What was left of another list is let go.
+ */
+void
+gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int64 n)
+{
+	Relation heap = scan->heapRelation;
+
+	gpuds_fetch_reset(fetch);
+	fetch->scan = scan;
+	fetch->is_heap = heap->rd_tableam == GetHeapamTableAmRoutine();
+	fetch->tids = tids;
+	fetch->n = n;
+	fetch->ahead = pages_ahead(heap);
+	fetch->distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
+}
+
+/* Pages that were not found in the cache by this process so far. */
+static inline int64
+blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/* Asks the system for pages behind the next one to pin. */
+static void
+read_ahead(GpudsFetch *fetch)
+{
+	const uint64 *tids = fetch->tids;
+
+	if (fetch->cached >= ALL_CACHED)
+		return;
+	if (fetch->read_ahead <= fetch->next)
+	{
+		fetch->read_ahead = fetch->next + 1;
+		fetch->reading = 0;
+	}
+	for (; fetch->reading < fetch->distance && fetch->read_ahead < fetch->n; fetch->read_ahead++)
+	{
+		BlockNumber block = block_of(tids[fetch->read_ahead]);
+
+		if (block == block_of(tids[fetch->read_ahead - 1]))
+			continue;
+		PrefetchBuffer(fetch->scan->heapRelation, MAIN_FORKNUM, block);
+		fetch->reading++;
+	}
+}
+
+/* Asks for the page's header and line pointers. */
+static inline void
+ask_for_pointers(const GpudsFetch *fetch, const GpudsHeapPage *page)
+{
+	const char *at = BufferGetPage(page->buffer);
+
+	__builtin_prefetch(at);
+	for (int64 i = page->first; i < page->end; i++)
+		__builtin_prefetch(at + SizeOfPageHeaderData + offset_of(fetch->tids[i]) * sizeof(ItemIdData));
+}
+
+/* Asks for the page's tuples. */
+static inline void
+ask_for_tuples(const GpudsFetch *fetch, const GpudsHeapPage *page)
+{
+	const char *at = BufferGetPage(page->buffer);
+
+	for (int64 i = page->first; i < page->end; i++)
+	{
+		OffsetNumber offset = offset_of(fetch->tids[i]);
+		ItemIdData id;
+
+		if (offset < FirstOffsetNumber || offset > MaxHeapTuplesPerPage)
+			continue;
+		id = *(const volatile ItemIdData *) PageGetItemId((Page) at, offset);
+		__builtin_prefetch(at + id.lp_off % BLCKSZ);
+	}
+}
+
+/* Pins the page of the next TIDs. */
+static void
+pin_next(GpudsFetch *fetch)
+{
+	GpudsHeapPage *page = &fetch->pages[(fetch->page + fetch->npages) % lengthof(fetch->pages)];
+	const BlockNumber block = block_of(fetch->tids[fetch->next]);
+	const int64 before = blocks_read();
+
+	read_ahead(fetch);
+	page->buffer = ReadBuffer(fetch->scan->heapRelation, block);
+	fetch->npages++;
+	fetch->reading -= fetch->reading > 0;
+	fetch->cached = blocks_read() == before ? Min(fetch->cached + 1, ALL_CACHED) : 0;
+	page->first = fetch->next;
+	while (fetch->next < fetch->n && block_of(fetch->tids[fetch->next]) == block)
+		fetch->next++;
+	page->end = fetch->next;
+	ask_for_pointers(fetch, page);
+}
+
+/* The page at a place behind the first one's. */
+static inline GpudsHeapPage *
+page_at(GpudsFetch *fetch, int place)
+{
+	return &fetch->pages[(fetch->page + place) % lengthof(fetch->pages)];
+}
+
+static void
+unpin_first(GpudsFetch *fetch)
+{
+	ReleaseBuffer(page_at(fetch, 0)->buffer);
+	fetch->page = (fetch->page + 1) % lengthof(fetch->pages);
+	fetch->npages--;
+	fetch->row = fetch->nrows = 0;
+}
+
+/*
+ * Finds the rows of the first page that the snapshot sees.  As long as the page is pinned, they stay
+ * where they are.
+ */
+static void
+search_page(GpudsFetch *fetch)
+{
+	const GpudsHeapPage *page = page_at(fetch, 0);
+	Relation heap = fetch->scan->heapRelation;
+	const BlockNumber block = block_of(fetch->tids[page->first]);
+
+	GpudsPrunePage(fetch->scan, page->buffer);
+	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
+	for (int64 i = page->first; i < page->end; i++)
+	{
+		ItemPointerData tid;
+		HeapTupleData tuple;
+
+		ItemPointerSet(&tid, block, offset_of(fetch->tids[i]));
+		if (!heap_hot_search_buffer(&tid, heap, page->buffer, fetch->scan->xs_snapshot, &tuple, NULL, true))
+			continue;
+		/* TIDs of a list differ, and so do the rows of their chains: there are no more than a page has. */
+		Assert(fetch->nrows < MaxHeapTuplesPerPage);
+		fetch->rows[fetch->nrows++] = ItemPointerGetOffsetNumber(&tid);
+	}
+	LockBuffer(page->buffer, BUFFER_LOCK_UNLOCK);
+	fetch->visited++;
+}
+
+/* Goes on to the next page; false: there is none. */
+static bool
+turn_page(GpudsFetch *fetch)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (fetch->npages > 0)
+		unpin_first(fetch);
+	while (fetch->npages <= fetch->ahead && fetch->next < fetch->n)
+		pin_next(fetch);
+	if (fetch->npages == 0)
+		return false;
+	if (fetch->npages > 1)
+		ask_for_tuples(fetch, page_at(fetch, fetch->npages / 2));
+	search_page(fetch);
+	return true;
+}
+
+/* The row of the first page to give next. */
+static void
+give_row(GpudsFetch *fetch, TupleTableSlot *slot)
+{
+	const GpudsHeapPage *first = page_at(fetch, 0);
+	HeapTuple tuple = &((BufferHeapTupleTableSlot *) slot)->base.tupdata;
+	OffsetNumber offset = fetch->rows[fetch->row++];
+	Page page = BufferGetPage(first->buffer);
+	ItemId id = PageGetItemId(page, offset);
+
+	tuple->t_data = (HeapTupleHeader) PageGetItem(page, id);
+	tuple->t_len = ItemIdGetLength(id);
+	tuple->t_tableOid = RelationGetRelid(fetch->scan->heapRelation);
+	ItemPointerSet(&tuple->t_self, block_of(fetch->tids[first->first]), offset);
+	ExecStoreBufferHeapTuple(tuple, slot, first->buffer);
+}
+
+/* As gpuds_fetch_next, from a table of another access method than heap. */
+static bool
+look_up(GpudsFetch *fetch, TupleTableSlot *slot)
+{
+	IndexScanDesc scan = fetch->scan;
+
+	while (fetch->next < fetch->n)
+	{
+		const uint64 tid = fetch->tids[fetch->next++];
+		ItemPointerData at;
+		bool again = false;
+
+		CHECK_FOR_INTERRUPTS();
+		ItemPointerSet(&at, block_of(tid), offset_of(tid));
+		fetch->visited++;
+		if (table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, slot, &again, NULL))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next row that the scan's snapshot sees, in the order of the heap, put into a slot of the table's
+ * own kind, which holds it until it gets another.  False: there are no more.
+ */
+bool
+gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot)
+{
+	if (fetch->is_heap)
+	{
+		while (fetch->row == fetch->nrows)
+		{
+			if (!turn_page(fetch))
+				return false;
+		}
+		give_row(fetch, slot);
+	}
+	else if (!look_up(fetch, slot))
+		return false;
+	pgstat_count_heap_fetch(fetch->scan->indexRelation);
+	return true;
+}
+
+/* Lets the list and its pages go; what has been counted stays. */
+void
+gpuds_fetch_reset(GpudsFetch *fetch)
+{
+	while (fetch->npages > 0)
+		unpin_first(fetch);
+	fetch->tids = NULL;
+	fetch->n = fetch->next = fetch->read_ahead = 0;
+	fetch->reading = 0;
+}

@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_only.c
+ *	  Index-only scans: rows made of entries.
+ *
+ * Core shows the row of an entry without a visit to the heap if the visibility map calls the
+ * row's page all-visible.  So the scan gives core only entries whose rows it knows the snapshot
+ * to see, whatever the map says thereafter (visible.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/htup_details.h"
+#include "access/itup.h"
+#include "access/relscan.h"
+#include "utils/memutils.h"
+
+#include "reader/reader.h"
+#include "reader/visible.h"
+
+struct GpudsIndexOnly
+{
+	GpudsVisible visible;
+	GpudsSideReader side;
+	IndexTuple full;       /* room for a row without NULLs, made again and again */
+	Size full_data;        /* bytes of its columns */
+	IndexTuple with_nulls; /* the last row that had some, or NULL */
+	MemoryContext context; /* of both */
+};
+
+/* amcanreturn: is a column's value in the index? */
+bool
+gpuds_can_return(Relation index, int column)
+{
+	const int nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	Oid type;
+
+	if (column > nkeys)
+		return true;
+	if (gpuds_key_is_hashed(index->rd_indam->amcanorder, nkeys, index->rd_opfamily, index->rd_opcintype,
+							column - 1))
+		return false;
+	type = index->rd_opcintype[column - 1];
+	if (type == ANYENUMOID)
+		type = TupleDescAttr(RelationGetDescr(index), column - 1)->atttypid;
+	return gpuds_key_is_exact(type);
+}
+
+/*
+ * For a scan that is to return rows, allocated in the current memory context.  layout must live as long.
+ */
+GpudsIndexOnly *
+gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
+{
+	GpudsIndexOnly *only = palloc0(sizeof(GpudsIndexOnly));
+
+	gpuds_visible_begin(&only->visible, scan);
+	gpuds_side_reader_begin(&only->side, &only->visible, layout);
+	only->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds index-only scan",
+										  ALLOCSET_SMALL_SIZES);
+	return only;
+}
+
+/* To be called before the scan's barrier. */
+void
+gpuds_index_only_before_barrier(GpudsIndexOnly *only)
+{
+	gpuds_visible_before_barrier(&only->visible);
+}
+
+/*
+ * Does the scan's snapshot see the row of scan->xs_heaptid, whatever core will find in the
+ * visibility map?  from_mirror: the entry is not of the journal.  *dead: the row is dead for everybody.
+ */
+bool
+gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead)
+{
+	uint64 tid = gpuds_tid_bits(&scan->xs_heaptid);
+	bool seen;
+
+	*dead = false;
+	if (from_mirror && gpuds_visible_to_all(&only->visible, tid))
+		return true;
+	seen = gpuds_visible_in_heap(&only->visible, tid, dead);
+	gpuds_visible_forget_row(&only->visible);
+	return seen;
+}
+
+/*
+ * A row without NULLs.  All types of columns have a fixed length, so all these rows have
+ * the same size, and need no allocation.
+ */
+static IndexTuple
+form_full(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
+{
+	const Size offset = IndexInfoFindDataOffset(0);
+	uint16 mask = 0;
+
+	if (only->full == NULL)
+	{
+		only->full_data = heap_compute_data_size(desc, values, isnull);
+		only->full = MemoryContextAllocZero(only->context, MAXALIGN(offset + only->full_data));
+		only->full->t_info = MAXALIGN(offset + only->full_data);
+	}
+	heap_fill_tuple(desc, values, isnull, (char *) only->full + offset, only->full_data, &mask, NULL);
+	return only->full;
+}
+
+static IndexTuple
+form_with_nulls(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
+{
+	MemoryContext old = MemoryContextSwitchTo(only->context);
+
+	if (only->with_nulls)
+		pfree(only->with_nulls);
+	only->with_nulls = index_form_tuple(desc, values, isnull);
+	MemoryContextSwitchTo(old);
+	return only->with_nulls;
+}
+
+/*
+ * Sets scan->xs_itup to an entry's row, which lasts until the next one.  seen: the scan's snapshot sees the
+ * row; if it may not, side columns are left out.
+ */
+void
+gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
+						const GpudsEntry *entry, bool seen)
+{
+	const uint8 *side = seen ? gpuds_side_reader_row(&only->side, entry) : NULL;
+	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+	bool has_nulls;
+
+	has_nulls = gpuds_key_decode(layout, entry, side, rooms, values, isnull);
+	scan->xs_itup = (has_nulls ? form_with_nulls : form_full)(only, scan->xs_itupdesc, values, isnull);
+	scan->xs_itup->t_tid = scan->xs_heaptid;
+	gpuds_visible_forget_row(&only->visible);
+}
+
+/* Lets pages go. */
+void
+gpuds_index_only_reset(GpudsIndexOnly *only)
+{
+	gpuds_visible_reset(&only->visible);
+}
+
+void
+gpuds_index_only_end(GpudsIndexOnly *only)
+{
+	gpuds_visible_end(&only->visible);
+	MemoryContextDelete(only->context);
+	pfree(only);
+}

@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * reader.h
+ *	  Entries of a scan in batches, for plan nodes and functions: fetched, counted,
+ *	  aggregated, or as TIDs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_READER_H
+#define GPUDS_READER_H
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "lib/stringinfo.h"
+#include "nodes/execnodes.h"
+
+#include "index/index.h"
+#include "mirror/mirror.h"
+
+/* open.c */
+extern bool gpuds_is_ours(Relation rel);
+extern bool gpuds_is_our_method(Oid method);
+extern void gpuds_check_is_index(Oid indexid);
+extern Relation gpuds_open_index(Oid indexid, Relation *heap);
+extern Relation gpuds_open_for_node(EState *estate, Index relid, Oid indexid, int eflags, Relation *index);
+extern IndexScanDesc gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys);
+extern TableScanDesc gpuds_begin_table_scan(Relation heap, Snapshot snapshot);
+
+/* privileges.c */
+extern void gpuds_check_execute(const void *expr);
+
+/* Entries that a scan has given; they last until the next batch. */
+typedef struct GpudsScanBatch
+{
+	const GpudsEntry *entries; /* in order */
+	int64 n;
+	bool from_mirror; /* they are not of the journal */
+	GpudsKillMark kill_mark;
+} GpudsScanBatch;
+
+/*
+ * What a scan has done since it was begun, rescans included.  It counts batches, probes, what answered
+ * them, and the device's work; the node or function that reads its entries counts the rest.
+ */
+typedef struct GpudsScanFigures
+{
+	uint32 answered_by; /* bits of GpudsAnsweredBy, and of the journal */
+	uint64 scans;       /* barriers passed */
+	uint64 calls;       /* of a device, or of the journal, that answered ... */
+	uint64 entries;     /* ... with so many entries, or counted them */
+	GpudsMirrorNotes notes;
+	uint64 batches; /* of probes */
+	uint64 probes;
+	uint64 matches;     /* entries that were looked at: ... */
+	uint64 all_visible; /* ... the visibility map vouched for the row */
+	uint64 fetches;     /* ... the row was looked up in the heap */
+	uint64 bus_bytes;   /* of probes on a CUDA device, and the time they took there */
+	uint64 device_ns;
+} GpudsScanFigures;
+
+#define GpudsAnsweredBy(kind) (1u << (kind))
+#define GPUDS_ANSWERED_BY_JOURNAL GpudsAnsweredBy(GPUDS_DEVICE_KINDS)
+
+extern GpudsScanFigures *gpuds_scan_figures(IndexScanDesc scan);
+extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);
+
+extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
+								  int64 n);
+extern bool gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight);
+extern void gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
+								  int64 n, int64 weight);
+extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
+extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
+extern bool gpuds_scan_has_more(IndexScanDesc scan);
+extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
+extern bool gpuds_scan_counts(IndexScanDesc scan);
+extern bool gpuds_scan_measures(IndexScanDesc scan);
+extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
+extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
+extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
+									   const GpudsCountSpec *spec, GpudsCounted *counted);
+extern GpudsKillMark gpuds_scan_kill_mark(IndexScanDesc scan);
+extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+
+/* TIDs that a device is asked for first if they are those of a range, and how many times as many then. */
+#define GPUDS_FIRST_TIDS (32 * 1024)
+#define GPUDS_TIDS_GROWTH 4
+
+extern void gpuds_scan_begin_tids(IndexScanDesc scan, int64 most);
+extern bool gpuds_scan_in_order(IndexScanDesc scan);
+extern void gpuds_scan_put_in_order(IndexScanDesc scan);
+extern int64 gpuds_scan_turn(IndexScanDesc scan);
+extern int64 gpuds_scan_intervals(IndexScanDesc scan);
+extern bool gpuds_scan_gives_tids(IndexScanDesc scan);
+extern bool gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
+extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
+
+/* scan_counters.c */
+extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);
+extern void gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names);
+extern List *gpuds_figures_without(const GpudsScanFigures *figures);
+
+/* row_count.c */
+extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);
+
+/* index_only.c */
+typedef struct GpudsIndexOnly GpudsIndexOnly;
+extern bool gpuds_can_return(Relation index, int column);
+extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout);
+extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only);
+extern bool gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead);
+extern void gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
+									const GpudsEntry *entry, bool seen);
+extern void gpuds_index_only_reset(GpudsIndexOnly *only);
+extern void gpuds_index_only_end(GpudsIndexOnly *only);
+
+#endif /* GPUDS_READER_H */

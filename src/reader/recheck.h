@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * recheck.h
+ *	  The values of rows that an index has found by hashes.
+ *
+ * Where codes are hashes, an index gives candidates.  The executor would look at the condition again for each
+ * of them (xs_recheck).  That is right for one constant.  With an array that the planner does not know it is
+ * a search through the whole array for each row, so values are looked up among the elements here
+ * (elements.h).
+ *
+ * It needs the rows that an MVCC snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its
+ * caller has them (gpuds_recheck_row).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_AM_RECHECK_H
+#define GPUDS_AM_RECHECK_H
+
+#include "access/skey.h"
+#include "executor/tuptable.h"
+
+#include "reader/elements.h"
+
+typedef struct GpudsRecheck GpudsRecheck;
+
+extern bool gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys);
+extern GpudsRecheck *gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout,
+										 const ScanKeyData *keys, int nkeys);
+extern bool gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot);
+extern void gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once,
+							   GpudsElementFound found, void *to);
+extern bool gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid);
+extern void gpuds_recheck_end(GpudsRecheck *recheck);
+
+#endif /* GPUDS_AM_RECHECK_H */

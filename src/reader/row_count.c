@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_count.c
+ *	  How many rows a scan's snapshot sees, counted in batches.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "storage/predicate.h"
+
+#include "reader/reader.h"
+#include "reader/visible.h"
+
+/* Attempts at a count on a device while other sessions change rows of all-visible pages. */
+#define DEVICE_ATTEMPTS 3
+
+/*
+ * Heap pages whose part of the visibility map takes about as long to copy, and to look at once more, as
+ * fetching an entry does: 16 bytes.  An estimate: the map of 1 GB of heap is 32 kB, and an entry takes
+ * 11 ns.
+ */
+#define PAGES_OF_ENTRY 64
+
+/* Entries whose rows are to be looked up. */
+typedef struct Unsure
+{
+	GpudsEntry *entries;
+	int64 n;
+	int64 size;
+	bool *to_all; /* of a batch */
+	int64 batch_size;
+} Unsure;
+
+/* Makes room for a batch, of which none may be visible to all. */
+static void
+make_room(Unsure *unsure, int64 n)
+{
+	if (unsure->n + n > unsure->size)
+	{
+		unsure->size = Max(unsure->n + n, Min(2 * unsure->size, GPUDS_PIECE_ENTRIES));
+		unsure->entries = unsure->entries ? repalloc(unsure->entries, unsure->size * sizeof(GpudsEntry))
+										  : palloc(unsure->size * sizeof(GpudsEntry));
+	}
+	if (n > unsure->batch_size)
+	{
+		if (unsure->to_all)
+			pfree(unsure->to_all);
+		unsure->batch_size = n;
+		unsure->to_all = palloc(n * sizeof(bool));
+	}
+}
+
+/* Adds a batch to what has been counted, or to what is to be looked up. */
+static int64
+count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
+{
+	GpudsEntry *others;
+	int64 nothers = 0;
+
+	make_room(unsure, batch->n);
+	others = unsure->entries + unsure->n;
+	gpuds_visible_add_to_piece(visible, batch);
+	gpuds_visible_mark(visible, batch, unsure->to_all);
+	for (int64 i = 0; i < batch->n; i++)
+	{
+		if (!unsure->to_all[i])
+			others[nothers++] = batch->entries[i];
+	}
+	unsure->n += nothers;
+	gpuds_scan_note_matches(visible->scan, batch->n, batch->n - nothers);
+	return batch->n - nothers;
+}
+
+/* Looks the piece's rows up, and begins another piece. */
+static int64
+count_in_heap(GpudsVisible *visible, Unsure *unsure)
+{
+	int64 seen = 0;
+
+	for (int64 i = 0; i < unsure->n; i++)
+		gpuds_visible_order(visible, unsure->entries[i].t & ENTRY_TID_MASK, i);
+	gpuds_visible_sort_order(visible);
+	for (int64 i = 0; i < unsure->n; i++)
+		seen += gpuds_visible_look_up(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
+	gpuds_visible_end_piece(visible);
+	gpuds_visible_begin_piece(visible);
+	unsure->n = 0;
+	return seen;
+}
+
+/*
+ * Counts what is left of the intervals at hand on the mirror's device, by a copy of the visibility map
+ * (I2), which is set in *spec meanwhile.  On success the scan stands behind the intervals and the caller
+ * frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
+ * (gpuds_probe_count).  False: the device cannot, or the map changed in every attempt.  Matches are noted,
+ * except for hits, of which the device has counted entries that nobody wants.
+ */
+bool
+gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
+						   GpudsCounted *counted)
+{
+	bool counts = visible->counts && gpuds_scan_counts(scan);
+
+	for (int i = 0; i < DEVICE_ATTEMPTS && counts; i++)
+	{
+		unsigned char *map = gpuds_visible_copy_map(visible, &spec->map_bytes, &spec->full);
+		bool holds;
+
+		spec->map = map;
+		counts = gpuds_scan_count_rest(scan, spec, counted);
+		gpuds_injection_point("scan-probed");
+		holds = counts && gpuds_visible_map_holds(visible, map, spec->map_bytes, spec->full);
+		pfree(map);
+		if (holds)
+		{
+			/* For hits, what the device is not sure of is searched for. */
+			gpuds_scan_skip_rest(scan, counted->counted + (counted->hits ? 0 : counted->n));
+			if (counted->hits == NULL)
+				gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
+			return true;
+		}
+		gpuds_probe_free_counted(counted);
+	}
+	return false;
+}
+
+/*
+ * Has the device say which intervals of a scan that gpuds_scan_begin_hits has begun have entries.  The
+ * caller frees hits->others.  False: as gpuds_scan_count_on_device.
+ */
+bool
+gpuds_scan_find_hits(IndexScanDesc scan, GpudsVisible *visible, GpudsHits *hits)
+{
+	GpudsCountSpec spec = { .measured = true, .each = true };
+	GpudsCounted counted = { .hits = hits->hits };
+
+	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
+		return false;
+	hits->others = counted.entries;
+	hits->nothers = counted.n;
+	hits->nfresh = counted.nfresh;
+	return true;
+}
+
+/* Looks up what a device has called the others, in pieces. */
+static int64
+count_others(GpudsVisible *visible, const GpudsCounted *counted, Unsure *unsure)
+{
+	GpudsScanBatch batch = { .kill_mark = gpuds_scan_kill_mark(visible->scan) };
+	int64 seen = 0;
+
+	for (int64 i = 0; i < counted->n; i += batch.n)
+	{
+		batch.n = Min(counted->n - i, GPUDS_PIECE_ENTRIES - unsure->n);
+		make_room(unsure, batch.n);
+		memcpy(unsure->entries + unsure->n, counted->entries + i, batch.n * sizeof(GpudsEntry));
+		unsure->n += batch.n;
+		gpuds_visible_add_to_piece(visible, &batch);
+		if (unsure->n >= GPUDS_PIECE_ENTRIES / 2)
+			seen += count_in_heap(visible, unsure);
+	}
+	return seen;
+}
+
+/* Is it worth a copy of the visibility map to count the entries that are expected? */
+bool
+gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected)
+{
+	return expected * PAGES_OF_ENTRY >= RelationGetNumberOfBlocks(scan->heapRelation);
+}
+
+/*
+ * Counts what is left of the intervals at hand by the device, and what it is not sure of in the heap.
+ * A device that is near hands back entries, so that dead ones can be killed; from another, TIDs come
+ * sooner.
+ */
+static bool
+count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsure *unsure, int64 *seen)
+{
+	GpudsCountedSum sum;
+	GpudsCounted counted = { .sums = &sum };
+	GpudsCountSpec spec = { .measured = !gpuds_scan_measures(scan) };
+
+	if (spec.measured && !gpuds_scan_is_worth_a_map(scan, expected))
+		return false;
+	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
+		return false;
+	*seen += counted.counted;
+	if (spec.measured)
+		*seen += count_others(visible, &counted, unsure);
+	else
+		*seen += gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
+	gpuds_probe_free_counted(&counted);
+	return true;
+}
+
+/*
+ * Counts the rows of a scan whose keys have been set, from its beginning.  The scan's snapshot must be
+ * an MVCC snapshot.  expected: the result, about.  *fetches: rows that were looked up in the heap.
+ *
+ * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
+ * table is locked, as the whole index is.
+ */
+int64
+gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
+{
+	GpudsVisible visible;
+	Unsure unsure = { 0 };
+	bool device_counts = true;
+	int64 seen = 0;
+
+	Assert(IsMVCCSnapshot(scan->xs_snapshot));
+	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
+	gpuds_visible_begin(&visible, scan);
+	gpuds_visible_before_barrier(&visible);
+	gpuds_visible_begin_piece(&visible);
+	gpuds_scan_begin_rows(scan, expected);
+	while (gpuds_scan_has_more(scan))
+	{
+		GpudsScanBatch batch;
+
+		if (device_counts && gpuds_scan_counts(scan))
+		{
+			device_counts = count_on_device(scan, &visible, expected, &unsure, &seen);
+			continue;
+		}
+		gpuds_scan_next_batch(scan, GPUDS_PIECE_ENTRIES - unsure.n, &batch);
+		seen += count_batch(&visible, &batch, &unsure);
+		if (unsure.n >= GPUDS_PIECE_ENTRIES / 2)
+			seen += count_in_heap(&visible, &unsure);
+	}
+	seen += count_in_heap(&visible, &unsure);
+	*fetches = visible.fetches;
+	gpuds_scan_figures(scan)->fetches += visible.fetches;
+	gpuds_visible_end(&visible);
+	if (unsure.entries)
+		pfree(unsure.entries);
+	if (unsure.to_all)
+		pfree(unsure.to_all);
+	return seen;
+}

@@ -1,0 +1,236 @@
+/*-------------------------------------------------------------------------
+ *
+ * tids.c
+ *	  The TIDs of a scan in pieces: ascending and all different (fetch.h).
+ *
+ * A piece has about as many TIDs as work_mem holds twice, once to sort from and once to sort into.
+ * Usually it is all of them.  In a parallel plan it has more (shared_tids.c).
+ *
+ * A device that sorts gives TIDs; any other gives entries in the order of keys.  An entry may be found
+ * twice in two cases:
+ *
+ *	  - Points that are left as they came (key.h) may be there twice.  So if all that they lead to does not
+ *		fit into the first piece, the points are put in order, which leaves one of each, and the scan
+ *		begins again.
+ *	  - What the memtable said first, the device may have by now.  So what the memtable said is kept for the
+ *		rest of a batch of intervals, and left out of all that comes later.
+ *
+ * Neither is needed beyond a batch of intervals: batches are disjoint (F2).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "key/set.h"
+#include "reader/cursor.h"
+#include "reader/fetch.h"
+#include "reader/reader.h"
+
+/* TIDs of a piece, however little work_mem there is. */
+#define LEAST_PIECE_TIDS 4096
+
+/* TIDs that there is room for at first. */
+#define FIRST_ROOM_TIDS 1024
+
+/* TIDs that a device is asked for at a time, at most. */
+#define MOST_TIDS (1024 * 1024)
+
+/* For a scan to come; arrays are the current memory context's. */
+void
+gpuds_tids_init(GpudsTidList *list)
+{
+	memset(list, 0, sizeof(GpudsTidList));
+	list->context = CurrentMemoryContext;
+}
+
+static void
+forget_fresh(GpudsTidList *list)
+{
+	if (list->fresh)
+		pfree(list->fresh);
+	list->fresh = NULL;
+	list->nfresh = 0;
+	list->turn = -1;
+}
+
+/* How many TIDs a piece may have. */
+int64
+gpuds_tids_most(void)
+{
+	return (int64) work_mem * 1024 / (int64) (2 * sizeof(uint64));
+}
+
+/*
+ * Begins with a scan whose keys have been set, from its first interval on: the scan passes its
+ * barrier.  Its snapshot must be an MVCC snapshot.  most: TIDs of a piece, about.
+ */
+void
+gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most)
+{
+	forget_fresh(list);
+	list->scan = scan;
+	list->n = 0;
+	list->most = Max(most, LEAST_PIECE_TIDS);
+	list->sorts = true;
+	gpuds_scan_begin_tids(scan, list->most);
+}
+
+/* Room for n more TIDs. */
+static uint64 *
+make_room(GpudsTidList *list, int64 n)
+{
+	if (list->n + n > list->size)
+	{
+		list->size = Max(list->n + n, Max(2 * list->size, FIRST_ROOM_TIDS));
+		if (list->tids)
+			list->tids = repalloc_huge(list->tids, list->size * sizeof(uint64));
+		else
+			list->tids = MemoryContextAllocHuge(list->context, list->size * sizeof(uint64));
+	}
+	return list->tids + list->n;
+}
+
+/* Has the memtable said that a TID is of the batch of intervals at hand?  Then it has been given. */
+static bool
+is_fresh(const GpudsTidList *list, uint64 tid)
+{
+	int64 lo = 0;
+	int64 hi = list->nfresh;
+
+	while (lo < hi)
+	{
+		int64 middle = lo + (hi - lo) / 2;
+
+		if (list->fresh[middle] < tid)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo < list->nfresh && list->fresh[lo] == tid;
+}
+
+/* Adds n TIDs that have been put behind the others, without those that have been given. */
+static void
+add(GpudsTidList *list, int64 n)
+{
+	uint64 *tids = list->tids + list->n;
+	int64 kept = 0;
+
+	if (list->nfresh == 0 || list->turn != gpuds_scan_turn(list->scan))
+		kept = n;
+	else
+	{
+		for (int64 i = 0; i < n; i++)
+		{
+			if (!is_fresh(list, tids[i]))
+				tids[kept++] = tids[i];
+		}
+	}
+	list->n += kept;
+}
+
+/* Adds a chunk of entries. */
+static void
+add_entries(GpudsTidList *list)
+{
+	GpudsScanBatch batch;
+	uint64 *room;
+
+	gpuds_scan_next_batch(list->scan, Max(list->most - list->n, 1), &batch);
+	room = make_room(list, batch.n);
+	for (int64 i = 0; i < batch.n; i++)
+		room[i] = batch.entries[i].t & ENTRY_TID_MASK;
+	add(list, batch.n);
+}
+
+/* Adds what the memtable says of the batch of intervals at hand; false: only entries are to be had. */
+static bool
+add_fresh(GpudsTidList *list)
+{
+	MemoryContext old = MemoryContextSwitchTo(list->context);
+	bool had;
+
+	forget_fresh(list);
+	had = gpuds_scan_fresh_tids(list->scan, &list->fresh, &list->nfresh);
+	MemoryContextSwitchTo(old);
+	if (!had)
+	{
+		forget_fresh(list);
+		return false;
+	}
+	list->nfresh = gpuds_sort_unique_words(list->fresh, list->nfresh);
+	if (list->nfresh > 0)
+		memcpy(make_room(list, list->nfresh), list->fresh, list->nfresh * sizeof(uint64));
+	list->n += list->nfresh;
+	list->turn = gpuds_scan_turn(list->scan);
+	return true;
+}
+
+/* Adds TIDs that the device has sorted, *cap at most; false: it does not, or does not any more. */
+static bool
+add_sorted(GpudsTidList *list, int64 *cap)
+{
+	int64 n;
+	int64 room;
+
+	if (list->turn != gpuds_scan_turn(list->scan) && !add_fresh(list))
+		return false;
+	room = Min(*cap, Max(list->most - list->n, 1));
+	n = gpuds_scan_next_tids(list->scan, make_room(list, room), room);
+	if (n < 0)
+		return false;
+	add(list, n);
+	if (n == *cap)
+		*cap = Min(*cap * GPUDS_TIDS_GROWTH, MOST_TIDS);
+	return true;
+}
+
+/* Fills the piece. */
+static void
+collect(GpudsTidList *list)
+{
+	/* A little more than there are keys, so that the end is seen to be one. */
+	int64 cap = Min(Max(GPUDS_FIRST_TIDS, gpuds_scan_intervals(list->scan) + 1), MOST_TIDS);
+
+	while (list->n < list->most && gpuds_scan_has_more(list->scan))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (list->sorts && gpuds_scan_gives_tids(list->scan))
+			list->sorts = add_sorted(list, &cap);
+		else if (gpuds_scan_in_order(list->scan))
+			add_entries(list);
+		else
+			break;
+	}
+}
+
+/* Gets the next piece; false: there are no more TIDs. */
+bool
+gpuds_tids_next(GpudsTidList *list)
+{
+	list->n = 0;
+	collect(list);
+	if (!gpuds_scan_in_order(list->scan) && gpuds_scan_has_more(list->scan))
+	{
+		forget_fresh(list);
+		list->n = 0;
+		gpuds_scan_put_in_order(list->scan);
+		collect(list);
+	}
+	list->n = gpuds_sort_unique_words(list->tids, list->n);
+	return list->n > 0;
+}
+
+/* Gives the memory of pieces back. */
+void
+gpuds_tids_end(GpudsTidList *list)
+{
+	forget_fresh(list);
+	if (list->tids)
+		pfree(list->tids);
+	list->tids = NULL;
+	list->n = list->size = 0;
+}

@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * visible.c
+ *	  Visibility of rows by the visibility map, and by the heap where the map is not enough.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "access/xlog.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/spccache.h"
+
+#include "journal/journal.h"
+#include "kernels/core/sort.h"
+#include "memtable/memtable.h"
+#include "reader/reader.h"
+#include "reader/visible.h"
+
+/* Bytes of a page of the visibility map, and heap pages that it is about. */
+#define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
+#define MAP_PAGE_BLOCKS (MAP_PAGE_BYTES * 4)
+
+/* A byte of the map of four pages that are all-visible, without its other bits. */
+#define ALL_VISIBLE_BITS                                                                           \
+	(VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 | VISIBILITYMAP_ALL_VISIBLE << 4 | \
+	 VISIBILITYMAP_ALL_VISIBLE << 6)
+
+/* Rows to be looked up that there is room for at first. */
+#define FIRST_ORDER 64
+
+/*
+ * For a scan that may look at the heap; its memory is the current context's.  Counts of one key begin here as
+ * well, so that there is nothing yet that only some need.
+ */
+void
+gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan)
+{
+	memset(visible, 0, offsetof(GpudsVisible, killed));
+	visible->scan = scan;
+	visible->context = CurrentMemoryContext;
+}
+
+/* To be called before the scan's barrier. */
+void
+gpuds_visible_before_barrier(GpudsVisible *visible)
+{
+	visible->counts = !RecoveryInProgress() && !GpudsSnapshotsExpire();
+	visible->bulk_deletes = gpuds_journal_bulk_deletes(visible->scan->indexRelation);
+}
+
+/* Is the counter what it was before the barrier?  To be asked after the map. */
+static bool
+still_counts(const GpudsVisible *visible)
+{
+	pg_read_barrier();
+	return gpuds_journal_bulk_deletes(visible->scan->indexRelation) == visible->bulk_deletes;
+}
+
+/* The map's bits for a piece of the heap; NULL: it has none. */
+static const unsigned char *
+map_bits(GpudsVisible *visible, uint32 number)
+{
+	GpudsMapPage *page = &visible->map[number % GPUDS_MAP_PAGES];
+
+	if (BufferIsValid(page->buffer) && page->number == number)
+		return page->bits;
+	/* Reads the map's page and pins it, in place of the one before. */
+	(void) visibilitymap_get_status(visible->scan->heapRelation, number * MAP_PAGE_BLOCKS, &page->buffer);
+	if (!BufferIsValid(page->buffer))
+		return NULL;
+	page->number = number;
+	page->bits = (const unsigned char *) PageGetContents(BufferGetPage(page->buffer));
+	return page->bits;
+}
+
+static inline bool
+all_visible(const unsigned char *bits, uint32 block)
+{
+	return bits && (((const volatile unsigned char *) bits)[block / 4] >> (block % 4 * 2)) &
+					   VISIBILITYMAP_ALL_VISIBLE;
+}
+
+/* I1 for the page of a TID: is its row visible to all? */
+bool
+gpuds_visible_to_all(GpudsVisible *visible, uint64 tid)
+{
+	uint32 block = (uint32) (tid >> 16);
+
+	if (!visible->counts)
+		return false;
+	/* The entry was read before the map, the map before the counter. */
+	pg_read_barrier();
+	return all_visible(map_bits(visible, block / MAP_PAGE_BLOCKS), block % MAP_PAGE_BLOCKS) &&
+		   still_counts(visible);
+}
+
+/*
+ * I1 for the entries that the scan has just been given: which rows are visible to all?
+ */
+void
+gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
+{
+	const GpudsEntry *entries = batch->entries;
+	const int64 n = batch->n;
+	const unsigned char *bits = NULL;
+	uint32 number = 0;
+
+	if (!visible->counts || !batch->from_mirror)
+	{
+		memset(to_all, false, n * sizeof(bool));
+		return;
+	}
+	pg_read_barrier();
+	for (int64 i = 0; i < n; i++)
+	{
+		uint32 block = (uint32) ((entries[i].t & ENTRY_TID_MASK) >> 16);
+
+		if (bits == NULL || block / MAP_PAGE_BLOCKS != number)
+		{
+			number = block / MAP_PAGE_BLOCKS;
+			bits = map_bits(visible, number);
+		}
+		to_all[i] = all_visible(bits, block % MAP_PAGE_BLOCKS);
+	}
+	if (n > 0 && !still_counts(visible))
+		memset(to_all, false, n * sizeof(bool));
+}
+
+/* Does a map call all of the first pages of the heap all-visible? */
+static bool
+all_are_visible(const unsigned char *map, BlockNumber blocks)
+{
+	for (uint32 i = 0; i < blocks / 4; i++)
+	{
+		if ((map[i] & ALL_VISIBLE_BITS) != ALL_VISIBLE_BITS)
+			return false;
+	}
+	for (BlockNumber block = blocks / 4 * 4; block < blocks; block++)
+	{
+		if (!all_visible(map, block))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A copy of the visibility map as it is now, without page headers, in palloc'd memory.  *full: it calls
+ * all pages of the heap all-visible.
+ */
+unsigned char *
+gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
+{
+	const BlockNumber blocks = RelationGetNumberOfBlocks(visible->scan->heapRelation);
+	const uint32 pages = blocks / MAP_PAGE_BLOCKS + (blocks % MAP_PAGE_BLOCKS != 0);
+	unsigned char *map;
+
+	*bytes = (size_t) pages * MAP_PAGE_BYTES;
+	map = MemoryContextAllocHuge(CurrentMemoryContext, Max(*bytes, 1));
+	for (uint32 i = 0; i < pages; i++)
+	{
+		const unsigned char *bits = map_bits(visible, i);
+
+		CHECK_FOR_INTERRUPTS();
+		if (bits)
+			memcpy(map + (size_t) i * MAP_PAGE_BYTES, bits, MAP_PAGE_BYTES);
+		else
+			memset(map + (size_t) i * MAP_PAGE_BYTES, 0, MAP_PAGE_BYTES);
+	}
+	pg_read_barrier();
+	visible->blocks = blocks;
+	*full = all_are_visible(map, blocks);
+	return map;
+}
+
+/* Is a part of the map still all-visible where a copy of it says so? */
+static bool
+part_holds(const unsigned char *bits, const unsigned char *copy)
+{
+	const uint64 all_visible = UINT64CONST(0x0101010101010101) * ALL_VISIBLE_BITS;
+
+	StaticAssertStmt(MAP_PAGE_BYTES % sizeof(uint64) == 0, "pages of the map are compared by words");
+	for (uint32 i = 0; i < MAP_PAGE_BYTES; i += sizeof(uint64))
+	{
+		uint64 was;
+		uint64 is;
+
+		memcpy(&was, copy + i, sizeof(was));
+		memcpy(&is, bits + i, sizeof(is));
+		if ((was & ~is & all_visible) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * I2 for a copy of the map that was made after the barrier, and for all entries that were read since;
+ * if it is full, I3.
+ */
+bool
+gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full)
+{
+	static const unsigned char nothing[MAP_PAGE_BYTES] = { 0 };
+
+	pg_read_barrier();
+	for (uint32 i = 0; i < bytes / MAP_PAGE_BYTES; i++)
+	{
+		const unsigned char *bits = map_bits(visible, i);
+
+		if (!part_holds(bits ? bits : nothing, map + (size_t) i * MAP_PAGE_BYTES))
+			return false;
+	}
+	if (full && RelationGetNumberOfBlocks(visible->scan->heapRelation) != visible->blocks)
+		return false;
+	return still_counts(visible);
+}
+
+static TupleTableSlot *
+create_slot(GpudsVisible *visible)
+{
+	MemoryContext old = MemoryContextSwitchTo(visible->context);
+	TupleTableSlot *slot = table_slot_create(visible->scan->heapRelation, NULL);
+
+	MemoryContextSwitchTo(old);
+	return slot;
+}
+
+/*
+ * Does the heap have a row at a TID that the scan's snapshot sees?  It is in visible->slot then, until the
+ * next one.  *dead: it is dead for everybody.  The visit is not counted in core's statistics: core counts
+ * those that its own nodes make.
+ *
+ * An MVCC snapshot sees one row of a chain at most, so nobody asks for another.
+ */
+bool
+gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead)
+{
+	IndexScanDesc scan = visible->scan;
+	ItemPointerData at;
+	bool again = false;
+	bool seen;
+
+	CHECK_FOR_INTERRUPTS();
+	if (visible->slot == NULL)
+		visible->slot = create_slot(visible);
+	ItemPointerSet(&at, (BlockNumber) (tid >> 16), (OffsetNumber) (tid & 0xFFFF));
+	*dead = false;
+	seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, visible->slot, &again, dead);
+	visible->fetches++;
+	return seen;
+}
+
+/* The same for a node or a function that takes the place of core's index scan, which counts its rows. */
+static bool
+fetch_row(GpudsVisible *visible, uint64 tid, bool *dead)
+{
+	const bool seen = gpuds_visible_in_heap(visible, tid, dead);
+
+	if (seen)
+		pgstat_count_heap_fetch(visible->scan->indexRelation);
+	return seen;
+}
+
+/*
+ * Has pages read ahead for rows that will be looked up in the order of n words, whose high 48 bits are
+ * TIDs shifted by shift: the i-th is next.
+ */
+static void
+read_ahead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shift)
+{
+	Relation heap = visible->scan->heapRelation;
+	GpudsReadAhead *ahead = &visible->ahead;
+	const int block_shift = 16 + shift;
+
+	if (i == 0)
+	{
+		ahead->distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
+		ahead->next = ahead->last = ahead->pages = 0;
+	}
+	/* Some rows may have been passed over, and their pages. */
+	for (; ahead->last < i; ahead->last++)
+	{
+		if (ahead->pages > 0 && words[ahead->last + 1] >> block_shift != words[ahead->last] >> block_shift)
+			ahead->pages--;
+	}
+	for (ahead->next = Max(ahead->next, i + 1); ahead->pages < ahead->distance && ahead->next < n;
+		 ahead->next++)
+	{
+		if (words[ahead->next] >> block_shift == words[ahead->next - 1] >> block_shift)
+			continue;
+		PrefetchBuffer(heap, MAIN_FORKNUM, (BlockNumber) (words[ahead->next] >> block_shift));
+		ahead->pages++;
+	}
+}
+
+static void
+sort_words(uint64 *words, int64 n)
+{
+	uint64 *scratch;
+
+	if (n < 2)
+		return;
+	scratch = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
+	sort_u64(words, scratch, n);
+	pfree(scratch);
+}
+
+/* Hands on what is known of dead entries. */
+static void
+hand_on_killed(GpudsVisible *visible)
+{
+	if (visible->nkilled > 0)
+		gpuds_memtable_kill(visible->kill_mark.memtable, visible->kill_mark.stamp, visible->killed,
+							visible->nkilled);
+	visible->nkilled = 0;
+}
+
+void
+gpuds_visible_begin_piece(GpudsVisible *visible)
+{
+	visible->norder = 0;
+	visible->has_mark = false;
+	visible->kill_mark.memtable = 0;
+}
+
+void
+gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch)
+{
+	const GpudsKillMark *mark = &batch->kill_mark;
+
+	if (!visible->has_mark)
+		visible->kill_mark = *mark;
+	else if (mark->memtable != visible->kill_mark.memtable || mark->stamp != visible->kill_mark.stamp)
+		visible->kill_mark.memtable = 0;
+	visible->has_mark = true;
+	if (visible->scan->xactStartedInRecovery)
+		visible->kill_mark.memtable = 0;
+}
+
+/* The row of the piece's entry of a number is to be looked up. */
+void
+gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
+{
+	if (visible->norder == visible->order_size)
+	{
+		visible->order_size = Max(FIRST_ORDER, 2 * visible->order_size);
+		if (visible->order)
+			visible->order = repalloc(visible->order, visible->order_size * sizeof(uint64));
+		else
+			visible->order = MemoryContextAlloc(visible->context, visible->order_size * sizeof(uint64));
+	}
+	visible->order[visible->norder++] = tid << GPUDS_PIECE_BITS | (uint64) number;
+}
+
+void
+gpuds_visible_sort_order(GpudsVisible *visible)
+{
+	sort_words(visible->order, visible->norder);
+}
+
+/* Has pages read ahead for rows that are looked up in order, the one at a place next. */
+void
+gpuds_visible_read_ahead(GpudsVisible *visible, int64 place)
+{
+	read_ahead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+}
+
+/*
+ * As gpuds_visible_in_heap for an entry at a place in the order, which is killed if its row is dead.  Counts
+ * the row as core's index scan does.
+ */
+bool
+gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
+{
+	bool dead;
+	bool seen;
+
+	gpuds_visible_read_ahead(visible, place);
+	seen = fetch_row(visible, entry->t & ENTRY_TID_MASK, &dead);
+	if (dead && visible->kill_mark.memtable != 0)
+	{
+		if (visible->nkilled == GPUDS_MAX_KILLED)
+			hand_on_killed(visible);
+		visible->killed[visible->nkilled++] = *entry;
+	}
+	return seen;
+}
+
+void
+gpuds_visible_end_piece(GpudsVisible *visible)
+{
+	hand_on_killed(visible);
+	gpuds_visible_forget_row(visible);
+}
+
+/*
+ * How many of the rows at n TIDs does the scan's snapshot see?  Sorts the TIDs, so that each page is
+ * visited once.
+ */
+int64
+gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
+{
+	int64 seen = 0;
+
+	sort_words(tids, n);
+	for (int64 i = 0; i < n; i++)
+	{
+		bool dead;
+
+		read_ahead(visible, tids, n, i, 0);
+		seen += fetch_row(visible, tids[i], &dead);
+	}
+	gpuds_visible_forget_row(visible);
+	return seen;
+}
+
+/* Lets the map's pages go. */
+void
+gpuds_visible_reset(GpudsVisible *visible)
+{
+	for (int i = 0; i < GPUDS_MAP_PAGES; i++)
+	{
+		if (BufferIsValid(visible->map[i].buffer))
+			ReleaseBuffer(visible->map[i].buffer);
+		visible->map[i].buffer = InvalidBuffer;
+	}
+}
+
+void
+gpuds_visible_end(GpudsVisible *visible)
+{
+	gpuds_visible_reset(visible);
+	if (visible->order)
+		pfree(visible->order);
+	if (visible->slot)
+		ExecDropSingleTupleTableSlot(visible->slot);
+}

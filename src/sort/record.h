@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * record.h
+ *	  An entry as it is stored: in the pages of an index, and in temporary files.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_RECORD_H
+#define GPUDS_RECORD_H
+
+#include "kernels/core/entry.h"
+
+/*
+ * A record.  16 bytes in indexes of one key word, 24 with two.
+ */
+typedef struct GpudsRecord
+{
+	uint8 flags;   /* GPUDS_RECORD_xxx */
+	uint8 spill;   /* last key bits, GpudsEntry.t >> ENTRY_SPILL_SHIFT */
+	uint16 offset; /* heap TID */
+	uint32 block;
+	uint64 word[FLEXIBLE_ARRAY_MEMBER]; /* one or two key words */
+} GpudsRecord;
+
+#define GPUDS_RECORD_TOMBSTONE 0x01 /* ends an earlier record's life */
+#define GPUDS_RECORD_DEAD 0x02      /* marked by VACUUM: ignore */
+
+#define GpudsRecordSize(nwords) (offsetof(GpudsRecord, word) + 8 * (nwords))
+
+/* Makes an entry's record, GpudsRecordSize(nwords) bytes. */
+static inline void
+gpuds_record_form(GpudsRecord *record, const GpudsEntry *entry, int nwords, uint8 flags)
+{
+	record->flags = flags;
+	record->spill = entry->t >> ENTRY_SPILL_SHIFT;
+	record->offset = entry->t & 0xFFFF;
+	record->block = (entry->t >> 16) & 0xFFFFFFFF;
+	record->word[0] = entry->w0;
+	if (nwords > 1)
+		record->word[1] = entry->w1;
+}
+
+/* The entry of a record. */
+static inline void
+gpuds_record_entry(const GpudsRecord *record, int nwords, GpudsEntry *entry)
+{
+	entry->w0 = record->word[0];
+	entry->w1 = nwords > 1 ? record->word[1] : 0;
+	entry->t = (uint64) record->spill << ENTRY_SPILL_SHIFT | (uint64) record->block << 16 | record->offset;
+}
+
+#endif /* GPUDS_RECORD_H */
