@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lookup.c
+ * memtable_read.c
  *	  What a memtable says to a scan.
  *
  * A reader pins the memtable's version while it looks; nothing that it can reach is
