@@ -9,7 +9,7 @@
  *	  usage: device [--entries N] [--probes N] [--rounds N] [--seed N] RAW
  *
  * RAW gets a line for each row: work, value, unit, target, "most" or "least", ms,
- * bytes, answers checked; and lines of the machine, which begin with #.
+ * bytes, answers checked; and lines of the runtime, which begin with #.
  *
  *-------------------------------------------------------------------------
  */

@@ -9,14 +9,14 @@ INSERT INTO t SELECT i, (i * 7919) % 10007 FROM generate_series(1, 10000) i;
 CREATE INDEX t_k ON t USING gpu_btree (k);
 ALTER TABLE t SET (autovacuum_enabled = false);
 
--- what a mirror's life looks like; the drainer may be at it at any moment
+-- what a mirror's life looks like; the flusher may be at it at any moment
 CREATE VIEW s AS SELECT indexrelname, structure, device IN ('cpu', 'cuda') AS on_device, replace(state, 'applying', 'loaded') AS state, entries,
 	bytes > 0 AS has_bytes, journal_position, applied_position FROM gpuds_indexes WHERE schemaname = 'test_admin' ORDER BY indexrelname;
 SELECT * FROM s;
 SELECT gpuds_index_evict('t_k');
 SELECT gpuds_index_load('t_k');
 SELECT * FROM s;
--- the drainer applies this some time later, a load at once
+-- the flusher applies this some time later, a load at once
 INSERT INTO t SELECT i, i FROM generate_series(1, 500) i;
 SELECT state, journal_position FROM s;
 SELECT gpuds_index_load('t_k');
@@ -35,7 +35,7 @@ SELECT gpuds_index_check('t_k', true);
 SELECT state, entries, journal_position, applied_position FROM s;
 ROLLBACK;
 
--- counters; what drainer and load find at the same time is applied twice
+-- counters; what flusher and load find at the same time is applied twice
 CREATE VIEW c AS SELECT scans, batches > 0 AS batches, probes, entries_returned, applied_operations >= 501 AS applied, loads,
 	(device_time IS NULL) = (coalesce(bus_bytes, 0) = 0) AS timed_on_gpu, fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass;
 SELECT * FROM c;
@@ -78,7 +78,7 @@ VACUUM FULL t;
 SELECT gpuds_index_check('t_k', true);
 SELECT entries, journal_position, applied_position FROM s;
 
--- what is sorted does not fit in memory: several windows of the lanes, several runs of rows
+-- what is sorted does not fit in memory: several windows of the stripes, several runs of rows
 SET maintenance_work_mem = '1MB';
 INSERT INTO t SELECT i, (i * 7919) % 10007 FROM generate_series(1, 60000) i;
 DELETE FROM t WHERE id % 5 = 0;
@@ -145,7 +145,7 @@ SELECT count(*) FROM gpuds_devices WHERE kind NOT IN ('cpu', 'cuda') OR memory_u
 	OR state NOT IN ('ready', 'starting', 'absent');
 
 -- memtables
-SELECT coalesce(drainer_pid <> pg_backend_pid(), true) AS drainer, memory_total > 0 AS total, memory_used BETWEEN 0 AND memory_total AS used,
+SELECT coalesce(drainer_pid <> pg_backend_pid(), true) AS flusher, memory_total > 0 AS total, memory_used BETWEEN 0 AND memory_total AS used,
 	memtables >= 0 AS memtables, operations >= 0 AS operations, drained >= 0 AS drained, overflows >= 0 AS overflows
 FROM gpuds_memtables;
 

@@ -1,4 +1,4 @@
--- What VACUUM's cleanup does, and what it need not do: compaction of lanes that
+-- What VACUUM's cleanup does, and what it need not do: compaction of stripes that
 -- have grown long, pages read once, the mirror kept.
 \set test test_compaction
 \getenv srcdir PG_ABS_SRCDIR

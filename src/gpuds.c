@@ -46,7 +46,7 @@ shmem_request(void)
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_memtable", 1);
 	RequestNamedLWLockTranche("gpuds_registry", 1);
-	RequestNamedLWLockTranche("gpuds_room", 1);
+	RequestNamedLWLockTranche("gpuds_memory_claims", 1);
 	RequestNamedLWLockTranche("gpuds_side", GPUDS_SIDE_LOCKS);
 }
 
@@ -62,7 +62,7 @@ shmem_startup(void)
 	gpuds_side_shmem_init();
 	gpuds_device_shmem_init();
 	gpuds_mirror_shmem_init();
-	gpuds_room_shmem_init();
+	gpuds_memory_shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -97,7 +97,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("gpuds");
 
 	gpuds_worker_register();
-	gpuds_drainer_register();
+	gpuds_flusher_register();
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;

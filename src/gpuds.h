@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpuds.h
- *	  What every room of src/ may use: settings, errors, injection points.
+ *	  What every directory of src/ may use: settings, errors, injection points.
  *
  *-------------------------------------------------------------------------
  */

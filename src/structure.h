@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * structure.h
- *	  Search structures as the rooms of src/ know them.
+ *	  Search structures as the directories of src/ know them.
  *
  * The number of an index's structure is in its metapage, and goes from there with
  * every load to the device, where it chooses the functions.  Nobody else asks

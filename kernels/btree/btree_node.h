@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * btree_node.h
- *	  A B+tree on either machine: its view, the layout of its nodes, and the
+ *	  A B+tree on a CPU and on a GPU: its view, the layout of its nodes, and the
  *	  search in one node.
  *
  * A tree is of one or two key words (nw).  Nodes never change once a version

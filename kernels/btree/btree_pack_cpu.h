@@ -4,10 +4,10 @@
  *	  Packing a stretch of a tree on a CPU: its nodes are made anew, as a load would have made them.
  *
  * Inserts in no order leave nodes half full after a split, and two thirds full in the long run.  The writer
- * (btree_build_cpu.h) is given all entries of a stretch, and keeps no boundary of theirs; other subtrees become
- * items of the new tree as they are, as in an apply (btree_apply_cpu.h).  The new nodes are there before the old
- * ones are free, so a stretch takes memory for a moment; one that is short enough finds it where a batch of
- * operations does not.
+ * (btree_build_cpu.h) is given all entries of a stretch, and keeps no boundary of theirs; other subtrees
+ * become items of the new tree as they are, as in an apply (btree_apply_cpu.h).  The new nodes are there
+ * before the old ones are free, so a stretch takes memory for a moment; one that is short enough finds it
+ * where a batch of operations does not.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * btree_probe.h
- *	  Reading a version of a tree on either machine: descents, ranks, steps along
+ *	  Reading a version of a tree on a CPU and on a GPU: descents, ranks, steps along
  *	  the leaves, and where an interval's entries are.
  *
  * A position is a place between entries: rank entries are before it.  It knows

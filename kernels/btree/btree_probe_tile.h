@@ -33,7 +33,7 @@ gpu_tile_shift(void)
 
 /*
  * This lane's 16 bytes of the line at ref.  It must be an ordinary load, because a
- * resident kernel may find new nodes where it has read old ones.
+ * persistent kernel may find new nodes where it has read old ones.
  */
 __device__ __forceinline__ ulonglong2
 gpu_tile_load(const unsigned char *base, BtreeRef ref)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * btree_verify.h
- *	  Checking a tree on either machine: the parts of one node and of one ref.
+ *	  Checking a tree on a CPU and on a GPU: the parts of one node and of one ref.
  *
  * A tree is gone through from the root down.  A list of nodes of a level says what
  * their parents promise of them: separators, and the numbers of entries before

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 /*
- * KERNEL_FN: a function of both machines.  KERNEL_INLINE: the same, always inlined, so
+ * KERNEL_FN: a function of both runtimes.  KERNEL_INLINE: the same, always inlined, so
  * that a constant argument (the number of key words, the direction) makes a
  * version of its own.  HOST_FN, HOST_INLINE: the same two for functions that only
  * the CPU runs.

@@ -14,30 +14,30 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef KERNELS_MEASURE_H
-#define KERNELS_MEASURE_H
+#ifndef KERNELS_PARTIAL_AGG_H
+#define KERNELS_PARTIAL_AGG_H
 
 #include "kernels/core/entry.h"
 
-typedef enum MeasureKind
+typedef enum AggColumnKind
 {
-	MEASURE_INTEGER,
-	MEASURE_FLOAT4, /* the column has the bits of a float */
-	MEASURE_FLOAT8  /* ... of a double */
-} MeasureKind;
+	AGG_COLUMN_INTEGER,
+	AGG_COLUMN_FLOAT4, /* the column has the bits of a float */
+	AGG_COLUMN_FLOAT8  /* ... of a double */
+} AggColumnKind;
 
-typedef struct Measure
+typedef struct AggColumn
 {
-	uint8_t kind;  /* MeasureKind */
+	uint8_t kind;  /* AggColumnKind */
 	uint8_t place; /* of the column's lowest bit */
 	uint8_t bits;  /* 1..64 */
 	uint8_t null_place;
 	uint8_t null_bit; /* what is at null_place if the column is NULL */
 	uint64_t flip;    /* makes codes of the bits of integers, by exclusive or */
-} Measure;
+} AggColumn;
 
 /* What entries have, NULLs left out. */
-typedef struct Measured
+typedef struct PartialAgg
 {
 	uint64_t n;
 	uint64_t low;  /* sum of the codes' low 32 bits ... */
@@ -45,20 +45,20 @@ typedef struct Measured
 	double sum;    /* of floating-point values */
 	uint64_t min;  /* codes; n 0: UINT64_MAX and 0 */
 	uint64_t max;
-} Measured;
+} PartialAgg;
 
 /* Nothing has been added.  -0 is what changes no sum, not even that of -0 alone. */
-KERNEL_INLINE Measured
-measured_nothing(void)
+KERNEL_INLINE PartialAgg
+partial_agg_empty(void)
 {
-	Measured nothing = { 0, 0, 0, -0.0, UINT64_MAX, 0 };
+	PartialAgg nothing = { 0, 0, 0, -0.0, UINT64_MAX, 0 };
 
 	return nothing;
 }
 
 /* bits (1 to 64) bits of an entry's key, from a place on. */
 KERNEL_INLINE uint64_t
-measure_bits(const GpudsEntry *e, const int nw, int place, int bits)
+agg_column_bits(const GpudsEntry *e, const int nw, int place, int bits)
 {
 	int at = place - ENTRY_SPILL_BITS; /* in the words */
 	uint64_t last = nw == 2 ? e->w1 : e->w0;
@@ -77,14 +77,14 @@ measure_bits(const GpudsEntry *e, const int nw, int place, int bits)
 
 /* Is the column NULL? */
 KERNEL_INLINE bool
-measure_is_null(const Measure *m, const GpudsEntry *e, const int nw)
+agg_column_is_null(const AggColumn *m, const GpudsEntry *e, const int nw)
 {
-	return measure_bits(e, nw, m->null_place, 1) == m->null_bit;
+	return agg_column_bits(e, nw, m->null_place, 1) == m->null_bit;
 }
 
 /* A floating-point value from its bits. */
 KERNEL_INLINE double
-measure_value(const Measure *m, uint64_t bits)
+agg_column_value(const AggColumn *m, uint64_t bits)
 {
 	union
 	{
@@ -97,7 +97,7 @@ measure_value(const Measure *m, uint64_t bits)
 		float value;
 	} f4;
 
-	if (m->kind == MEASURE_FLOAT8)
+	if (m->kind == AGG_COLUMN_FLOAT8)
 	{
 		f8.bits = bits;
 		return f8.value;
@@ -108,20 +108,20 @@ measure_value(const Measure *m, uint64_t bits)
 
 /* The code of a column's bits; all NaNs have the highest. */
 KERNEL_INLINE uint64_t
-measure_code(const Measure *m, uint64_t bits)
+agg_column_code(const AggColumn *m, uint64_t bits)
 {
 	uint64_t sign = UINT64_C(1) << (m->bits - 1);
 
-	if (m->kind == MEASURE_INTEGER)
+	if (m->kind == AGG_COLUMN_INTEGER)
 		return bits ^ m->flip;
-	if (measure_value(m, bits) != measure_value(m, bits))
+	if (agg_column_value(m, bits) != agg_column_value(m, bits))
 		return UINT64_MAX;
 	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
 }
 
 /* The bits of a floating-point value that has this code. */
 KERNEL_INLINE uint64_t
-measure_code_bits(const Measure *m, uint64_t code)
+agg_column_code_bits(const AggColumn *m, uint64_t code)
 {
 	uint64_t sign = UINT64_C(1) << (m->bits - 1);
 
@@ -130,23 +130,23 @@ measure_code_bits(const Measure *m, uint64_t code)
 
 /* Adds what an entry has. */
 KERNEL_INLINE void
-measure_add(Measured *sum, const Measure *m, const GpudsEntry *e, const int nw)
+partial_agg_add(PartialAgg *sum, const AggColumn *m, const GpudsEntry *e, const int nw)
 {
 	uint64_t bits;
 	uint64_t code;
 
-	if (measure_is_null(m, e, nw))
+	if (agg_column_is_null(m, e, nw))
 		return;
-	bits = measure_bits(e, nw, m->place, m->bits);
-	code = measure_code(m, bits);
+	bits = agg_column_bits(e, nw, m->place, m->bits);
+	code = agg_column_code(m, bits);
 	sum->n++;
-	if (m->kind == MEASURE_INTEGER)
+	if (m->kind == AGG_COLUMN_INTEGER)
 	{
 		sum->low += (uint32_t) code;
 		sum->high += code >> 32;
 	}
 	else
-		sum->sum += measure_value(m, bits);
+		sum->sum += agg_column_value(m, bits);
 	if (code < sum->min)
 		sum->min = code;
 	if (code > sum->max)
@@ -155,7 +155,7 @@ measure_add(Measured *sum, const Measure *m, const GpudsEntry *e, const int nw)
 
 /* Adds what other entries have. */
 KERNEL_INLINE void
-measure_merge(Measured *sum, const Measured *other)
+partial_agg_merge(PartialAgg *sum, const PartialAgg *other)
 {
 	sum->n += other->n;
 	sum->low += other->low;
@@ -167,4 +167,4 @@ measure_merge(Measured *sum, const Measured *other)
 		sum->max = other->max;
 }
 
-#endif /* KERNELS_MEASURE_H */
+#endif /* KERNELS_PARTIAL_AGG_H */

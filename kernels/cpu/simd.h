@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * simd.h
- *	  Comparing eight words with one, by vector instructions, and what else depends on the machine.
+ *	  Comparing eight words with one, by vector instructions, and what else depends on the processor.
  *
  *-------------------------------------------------------------------------
  */

@@ -83,9 +83,9 @@ engine_poll(GpuEngine *engine)
 	if (engine->woken && read(engine->wake_fd, &count, sizeof(count)) > 0)
 		engine->woken = false;
 	/* What is posted is about a tree, so there is a pool. */
-	if (engine->resident.poster.busy != 0)
+	if (engine->persistent.poster.busy != 0)
 		gpu_engine_free_slots(engine);
-	gpu_engine_note_status(engine, &engine->resident.stream);
+	gpu_engine_note_status(engine, &engine->persistent.stream);
 }
 
 static uint64_t
@@ -101,11 +101,11 @@ engine_oldest_ns(GpuEngine *engine)
 		if (began != 0 && began < oldest)
 			oldest = began;
 	}
-	for (uint32_t left = engine->resident.poster.busy; left != 0; left &= left - 1)
+	for (uint32_t left = engine->persistent.poster.busy; left != 0; left &= left - 1)
 	{
 		int slot = __builtin_ctz(left);
 
-		if (engine->posted_at[slot] < oldest && !gpu_board_acknowledged(&engine->resident.poster, slot))
+		if (engine->posted_at[slot] < oldest && !gpu_ring_acknowledged(&engine->persistent.poster, slot))
 			oldest = engine->posted_at[slot];
 	}
 	return now - oldest;
@@ -143,7 +143,7 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 static void
 engine_inject(GpuEngine *engine, GpuInjection what)
 {
-	GpuStream *stream = &engine->resident.stream;
+	GpuStream *stream = &engine->persistent.stream;
 
 	if (!engine->options.emulate_failures)
 		return;
@@ -201,7 +201,7 @@ at_rest(GpuEngine *engine)
 	/* a stream is its thread's as long as there is the thread */
 	for (int i = 0; i < GPU_SCANNERS && quiet; i++)
 		quiet = gpu_quiet(&engine->scan_stream[i].stream);
-	return quiet && gpu_quiet(&engine->change.stream) && gpu_quiet(&engine->resident.stream);
+	return quiet && gpu_quiet(&engine->change.stream) && gpu_quiet(&engine->persistent.stream);
 }
 
 /* Ends an engine whose device is at rest. */
@@ -210,7 +210,7 @@ release(GpuEngine *engine)
 {
 	for (int i = 0; i < GPU_SCANNERS; i++)
 		gpu_scan_stream_close(&engine->scan_stream[i]);
-	gpu_resident_close(&engine->resident);
+	gpu_persistent_close(&engine->persistent);
 	gpu_changer_close(engine);
 	gpu_pool_close(&engine->pool);
 	gpu_engine_delete_trees(engine);
@@ -228,7 +228,7 @@ engine_close(GpuEngine *engine, uint64_t patience_ns)
 	engine->closing = true;
 	gpu_queue_close(&engine->changes);
 	gpu_queue_close(&engine->scans);
-	gpu_resident_end(&engine->resident);
+	gpu_persistent_end(&engine->persistent);
 	while (!(quiet = at_rest(engine)) && gpu_engine_now_ns() - began < patience_ns)
 		std::this_thread::sleep_for(std::chrono::nanoseconds(CLOSE_WAIT_NS));
 	for (int i = 0; i < GPU_ENGINE_THREADS; i++)
@@ -274,8 +274,8 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 	ok = engine->device_staging != NULL && engine->hung_until != NULL && gpu_changer_open(engine);
 	for (int i = 0; i < GPU_SCANNERS; i++)
 		ok = ok && gpu_scan_stream_open(&engine->scan_stream[i], engine->options.piece_bytes);
-	ok = ok && gpu_resident_open(&engine->resident, (unsigned char *) engine->options.staging,
-								 engine->device_staging);
+	ok = ok && gpu_persistent_open(&engine->persistent, (unsigned char *) engine->options.staging,
+								   engine->device_staging);
 	if (!ok)
 	{
 		snprintf(why, whylen, "not enough memory on %s for buffers", engine->card.name);

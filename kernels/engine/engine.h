@@ -13,7 +13,7 @@
  *		drops and checks are done one after the other in the order of submission;
  *		scans beside them and beside each other.
  *	  - small: several small scans (gpu_is_small) of any sessions at once, to a
- *		resident kernel.
+ *		persistent kernel.
  *		They are done when done says so, which the GPU itself sets.
  * Both return at once and are to be called by one thread.
  *

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * engine_scans.h
- *	  Scans as the engine does them: large ones by a scanner, small ones by the resident
+ *	  Scans as the engine does them: large ones by a scanner, small ones by the persistent
  *	  kernel.
  *
  * A scanner is a thread with a stream and buffers of its own.  Small scans are posted
- * by the caller's thread to the resident kernel (persistent.h); the GPU itself marks them
+ * by the caller's thread to the persistent kernel (persistent.h); the GPU itself marks them
  * done, and their senders may use them again from then on.  So nobody looks at a
  * request that was handed to the GPU.
  *
@@ -40,12 +40,12 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 static inline int
 gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 {
-	GpuResident *resident = &engine->resident;
+	GpuPersistent *persistent = &engine->persistent;
 	uint64_t now = gpu_engine_now_ns();
 	int taken = 0;
 	int slot;
 
-	for (; taken < n && !engine->lost && (slot = gpu_resident_slot(resident)) >= 0; taken++)
+	for (; taken < n && !engine->lost && (slot = gpu_persistent_slot(persistent)) >= 0; taken++)
 	{
 		PinSlot *pin = &engine->pin[GPU_SCANNERS + slot];
 		GpuView view;
@@ -65,12 +65,12 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 		}
 		engine->posted_at[slot] = now;
 		if (engine->hang.load(std::memory_order_relaxed) && engine->hang.exchange(false))
-			gpu_board_lose(&resident->poster, slot);
+			gpu_ring_lose(&persistent->poster, slot);
 		else
-			gpu_resident_post(resident, slot, &view, requests[taken], n);
+			gpu_persistent_post(persistent, slot, &view, requests[taken], n);
 	}
-	if (resident->poster.busy != 0)
-		gpu_resident_keep(resident, engine->pool.base);
+	if (persistent->poster.busy != 0)
+		gpu_persistent_keep(persistent, engine->pool.base);
 	return taken;
 }
 
@@ -78,7 +78,7 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 static inline void
 gpu_engine_free_slots(GpuEngine *engine)
 {
-	uint32_t ended = gpu_resident_poll(&engine->resident, engine->pool.base);
+	uint32_t ended = gpu_persistent_poll(&engine->persistent, engine->pool.base);
 
 	for (; ended != 0; ended &= ended - 1)
 		pin_release(&engine->pin[GPU_SCANNERS + __builtin_ctz(ended)]);
@@ -88,7 +88,7 @@ gpu_engine_free_slots(GpuEngine *engine)
 static inline int
 gpu_engine_small_in_flight(GpuEngine *engine)
 {
-	return __builtin_popcount(engine->resident.poster.busy);
+	return __builtin_popcount(engine->persistent.poster.busy);
 }
 
 #endif /* GPU_ENGINE_SCANS_H */

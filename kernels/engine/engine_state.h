@@ -34,7 +34,7 @@
 #define GPU_CHANGER GPU_SCANNERS
 #define GPU_ENGINE_THREADS (GPU_SCANNERS + 1)
 
-#define GPU_ENGINE_PINS (GPU_SCANNERS + GPU_BOARD_SLOTS)
+#define GPU_ENGINE_PINS (GPU_SCANNERS + GPU_RING_SLOTS)
 
 struct GpuEngine
 {
@@ -57,8 +57,8 @@ struct GpuEngine
 	GpuEvent change_began;
 	GpuEvent change_ended;
 	GpuScanStream scan_stream[GPU_SCANNERS];
-	GpuResident resident;
-	uint64_t posted_at[GPU_BOARD_SLOTS]; /* when what is in each slot was */
+	GpuPersistent persistent;
+	uint64_t posted_at[GPU_RING_SLOTS]; /* when what is in each slot was */
 	int wake_fd = -1;
 	std::atomic<bool> lost{ false };
 	std::atomic<bool> closing{ false };

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * persistent_kernel.h
- *	  The resident kernel: answers small scan requests where they lie.
+ *	  The persistent kernel: answers small scan requests where they lie.
  *
- * Each block waits for the messages of its slot on the board (request_ring.h).  A message
+ * Each block waits for the messages of its slot on the ring (request_ring.h).  A message
  * names a request and says all that is needed to begin with it; the block reads the
  * rest from the request's place in the staging memory, answers it there, and
  * acknowledges the slot.
@@ -15,8 +15,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_RESIDENT_KERNEL_H
-#define GPU_RESIDENT_KERNEL_H
+#ifndef GPU_PERSISTENT_KERNEL_H
+#define GPU_PERSISTENT_KERNEL_H
 
 #include "kernels/engine/request_ring.h"
 #include "kernels/runtime/scan.h"
@@ -25,43 +25,43 @@
 #include "kernels/structures.h"
 
 /* A block without posts for so long looks less often, after a pause each time. */
-#define GPU_RESIDENT_IDLE_NS 100000
-#define GPU_RESIDENT_PAUSE_NS 1000
+#define GPU_PERSISTENT_IDLE_NS 100000
+#define GPU_PERSISTENT_PAUSE_NS 1000
 
 /* Words of a message, and what they hold; offsets into the staging memory are in units of 8 bytes. */
-enum GpuResidentWord
+enum GpuPersistentWord
 {
-	RESIDENT_REQUEST, /* offset */
-	RESIDENT_INPUT,   /* offset */
-	RESIDENT_OUTPUT,  /* offset */
-	RESIDENT_ROOT,
-	RESIDENT_ENTRIES, /* of the tree */
+	PERSISTENT_REQUEST, /* offset */
+	PERSISTENT_INPUT,   /* offset */
+	PERSISTENT_OUTPUT,  /* offset */
+	PERSISTENT_ROOT,
+	PERSISTENT_ENTRIES, /* of the tree */
 	/* height | key words << 8 | forward << 16 | points << 17 | has first << 18 | structure << 24 */
-	RESIDENT_TREE,
-	RESIDENT_SCAN, /* n | next << 16 */
-	RESIDENT_CAP,  /* cap | batch << 16 */
+	PERSISTENT_TREE,
+	PERSISTENT_SCAN, /* n | next << 16 */
+	PERSISTENT_CAP,  /* cap | batch << 16 */
 	/* the first interval, if the tree has one key word; else it is in first[slot] */
-	RESIDENT_LO,                   /* w0, t, of two words each */
-	RESIDENT_HI = RESIDENT_LO + 4, /* likewise */
-	RESIDENT_WORDS = RESIDENT_HI + 4
+	PERSISTENT_LO,                     /* w0, t, of two words each */
+	PERSISTENT_HI = PERSISTENT_LO + 4, /* likewise */
+	PERSISTENT_WORDS = PERSISTENT_HI + 4
 };
 
-static_assert(RESIDENT_WORDS == GPU_BOARD_WORDS, "a message fills a slot");
+static_assert(PERSISTENT_WORDS == GPU_RING_WORDS, "a message fills a slot");
 
-#define GPU_RESIDENT_FORWARD (1u << 16)
-#define GPU_RESIDENT_HAS_POINTS (1u << 17)
-#define GPU_RESIDENT_HAS_FIRST (1u << 18)
+#define GPU_PERSISTENT_FORWARD (1u << 16)
+#define GPU_PERSISTENT_HAS_POINTS (1u << 17)
+#define GPU_PERSISTENT_HAS_FIRST (1u << 18)
 
-/* The board, and what does not find room in a slot; in host memory. */
-struct GpuResidentBoard
+/* The ring, and what does not find room in a slot; in host memory. */
+struct GpuPersistentRing
 {
-	GpuBoard board;
+	GpuRing ring;
 	/* the interval that the scan is at, less what it has seen of it; lo > hi: none */
-	GpudsInterval first[GPU_BOARD_SLOTS];
+	GpudsInterval first[GPU_RING_SLOTS];
 };
 
 /* A request as a block sees it; pointers are the device's. */
-struct GpuResidentItem
+struct GpuPersistentItem
 {
 	GpuView view;
 	GpudsScan scan;
@@ -76,8 +76,8 @@ struct GpuResidentItem
 /* Entry o of the output, which is the k-th of an interval. */
 template <class Probe>
 GPU_FN GpudsEntry
-gpu_resident_write(const typename Probe::View &view, const GpuResidentItem &item, GpuStart start, uint64_t k,
-				   int64_t o)
+gpu_persistent_write(const typename Probe::View &view, const GpuPersistentItem &item, GpuStart start,
+					 uint64_t k, int64_t o)
 {
 	typename Probe::Position p;
 	GpudsEntry e;
@@ -90,8 +90,8 @@ gpu_resident_write(const typename Probe::View &view, const GpuResidentItem &item
 
 /* The request's answer but for done; at and last belong to the last entry of the output. */
 GPU_FN void
-gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last, const GpudsEntry &at,
-					uint64_t ns)
+gpu_persistent_answer(const GpuPersistentItem &item, int n, int64_t found, int last, const GpudsEntry &at,
+					  uint64_t ns)
 {
 	GpuRequest *r = item.request;
 
@@ -105,7 +105,7 @@ gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last,
 		r->next = item.forward ? item.scan.n : 0;
 	r->found = found;
 	r->batch = (uint32_t) item.batch;
-	r->bus_bytes = RESIDENT_WORDS * sizeof(uint64_t) +
+	r->bus_bytes = PERSISTENT_WORDS * sizeof(uint64_t) +
 				   (uint64_t) (n > 1 ? n : 0) *
 					   (item.scan.points ? sizeof(uint64_t) : sizeof(GpudsInterval)) +
 				   (uint64_t) found * sizeof(GpudsEntry);
@@ -116,7 +116,7 @@ gpu_resident_answer(const GpuResidentItem &item, int n, int64_t found, int last,
 
 /* Intervals left of a scan. */
 GPU_FN int
-gpu_resident_intervals(const GpuResidentItem &item)
+gpu_persistent_intervals(const GpuPersistentItem &item)
 {
 	if (item.view.height == 0)
 		return 0;
@@ -125,33 +125,33 @@ gpu_resident_intervals(const GpuResidentItem &item)
 
 /* The request that a message is about. */
 GPU_FN void
-gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInterval *first,
-					const unsigned char *base, unsigned char *device_staging)
+gpu_persistent_decode(GpuPersistentItem *item, const uint32_t *word, const GpudsInterval *first,
+					  const unsigned char *base, unsigned char *device_staging)
 {
-	uint32_t tree = word[RESIDENT_TREE];
-	GpudsInterval *intervals = (GpudsInterval *) (device_staging + (size_t) word[RESIDENT_INPUT] * 8);
+	uint32_t tree = word[PERSISTENT_TREE];
+	GpudsInterval *intervals = (GpudsInterval *) (device_staging + (size_t) word[PERSISTENT_INPUT] * 8);
 
 	item->view.base = base;
-	item->view.entries = word[RESIDENT_ENTRIES];
-	item->view.root = word[RESIDENT_ROOT];
+	item->view.entries = word[PERSISTENT_ENTRIES];
+	item->view.root = word[PERSISTENT_ROOT];
 	item->view.height = (int) (tree & 0xFF);
 	item->view.nwords = (int) (tree >> 8 & 0xFF);
 	item->view.structure = tree >> 24;
-	item->forward = (tree & GPU_RESIDENT_FORWARD) != 0;
+	item->forward = (tree & GPU_PERSISTENT_FORWARD) != 0;
 	item->scan.intervals = intervals;
-	item->scan.points = tree & GPU_RESIDENT_HAS_POINTS ? (const uint64_t *) (intervals + 1) : NULL;
-	item->scan.n = word[RESIDENT_SCAN] & 0xFFFF;
-	item->scan.next = word[RESIDENT_SCAN] >> 16;
-	item->request = (GpuRequest *) (device_staging + (size_t) word[RESIDENT_REQUEST] * 8);
-	item->out = (GpudsEntry *) (device_staging + (size_t) word[RESIDENT_OUTPUT] * 8);
-	item->cap = (int32_t) (word[RESIDENT_CAP] & 0xFFFF);
-	item->batch = (int32_t) (word[RESIDENT_CAP] >> 16);
-	if (tree & GPU_RESIDENT_HAS_FIRST)
+	item->scan.points = tree & GPU_PERSISTENT_HAS_POINTS ? (const uint64_t *) (intervals + 1) : NULL;
+	item->scan.n = word[PERSISTENT_SCAN] & 0xFFFF;
+	item->scan.next = word[PERSISTENT_SCAN] >> 16;
+	item->request = (GpuRequest *) (device_staging + (size_t) word[PERSISTENT_REQUEST] * 8);
+	item->out = (GpudsEntry *) (device_staging + (size_t) word[PERSISTENT_OUTPUT] * 8);
+	item->cap = (int32_t) (word[PERSISTENT_CAP] & 0xFFFF);
+	item->batch = (int32_t) (word[PERSISTENT_CAP] >> 16);
+	if (tree & GPU_PERSISTENT_HAS_FIRST)
 	{
-		item->first.lo.w0 = (uint64_t) word[RESIDENT_LO] << 32 | word[RESIDENT_LO + 1];
-		item->first.lo.t = (uint64_t) word[RESIDENT_LO + 2] << 32 | word[RESIDENT_LO + 3];
-		item->first.hi.w0 = (uint64_t) word[RESIDENT_HI] << 32 | word[RESIDENT_HI + 1];
-		item->first.hi.t = (uint64_t) word[RESIDENT_HI + 2] << 32 | word[RESIDENT_HI + 3];
+		item->first.lo.w0 = (uint64_t) word[PERSISTENT_LO] << 32 | word[PERSISTENT_LO + 1];
+		item->first.lo.t = (uint64_t) word[PERSISTENT_LO + 2] << 32 | word[PERSISTENT_LO + 3];
+		item->first.hi.w0 = (uint64_t) word[PERSISTENT_HI] << 32 | word[PERSISTENT_HI + 1];
+		item->first.hi.t = (uint64_t) word[PERSISTENT_HI + 2] << 32 | word[PERSISTENT_HI + 3];
 		item->first.lo.w1 = item->first.hi.w1 = 0;
 	}
 	else
@@ -163,7 +163,7 @@ gpu_resident_decode(GpuResidentItem *item, const uint32_t *word, const GpudsInte
 /* Locate interval i of a small request, in scan order. */
 template <class Probe>
 static inline uint64_t
-gpu_resident_locate(const typename Probe::View &view, const GpuResidentItem &item, int i, GpuStart *start)
+gpu_persistent_locate(const typename Probe::View &view, const GpuPersistentItem &item, int i, GpuStart *start)
 {
 	const GpudsScan *scan = &item.scan;
 	GpudsInterval interval = item.first;
@@ -176,10 +176,10 @@ gpu_resident_locate(const typename Probe::View &view, const GpuResidentItem &ite
 
 template <class Probe>
 static inline void
-gpu_resident_answer_with(const GpuResidentItem &item)
+gpu_persistent_answer_with(const GpuPersistentItem &item)
 {
 	typename Probe::View view = Probe::open(item.view);
-	int n = gpu_resident_intervals(item);
+	int n = gpu_persistent_intervals(item);
 	int64_t found = 0;
 	int last = 0;
 	GpudsEntry at = { 0, 0, 0 };
@@ -187,24 +187,24 @@ gpu_resident_answer_with(const GpuResidentItem &item)
 	for (int i = 0; i < n && found < item.cap; i++)
 	{
 		GpuStart start;
-		uint64_t count = gpu_resident_locate<Probe>(view, item, i, &start);
+		uint64_t count = gpu_persistent_locate<Probe>(view, item, i, &start);
 
 		for (uint64_t k = 0; k < count && found < item.cap; k++)
-			at = gpu_resident_write<Probe>(view, item, start, k, found++);
+			at = gpu_persistent_write<Probe>(view, item, start, k, found++);
 		last = i;
 	}
-	gpu_resident_answer(item, n, found, last, at, 0);
+	gpu_persistent_answer(item, n, found, last, at, 0);
 	gpu_release_system(&item.request->done, 1);
 }
 
 static inline void
-gpu_resident_serve(const GpuResidentItem &item)
+gpu_persistent_serve(const GpuPersistentItem &item)
 {
 	switch (item.view.structure)
 	{
-#define STRUCTURE_CASE(number, NAME, name, Name, title)     \
-	case number:                                            \
-		gpu_resident_answer_with<Name##OnGpu::Probe>(item); \
+#define STRUCTURE_CASE(number, NAME, name, Name, title)       \
+	case number:                                              \
+		gpu_persistent_answer_with<Name##OnGpu::Probe>(item); \
 		break;
 		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
@@ -215,10 +215,10 @@ gpu_resident_serve(const GpuResidentItem &item)
  * One thread that does as all blocks, one after the other: each of them leaves when
  * it has found nothing.
  */
-struct GpuResidentVisit
+struct GpuPersistentVisit
 {
 	int number;
-	uint32_t word[GPU_BOARD_WORDS];
+	uint32_t word[GPU_RING_WORDS];
 	bool idle;
 
 	int slot() const
@@ -251,7 +251,7 @@ struct GpuResidentVisit
 		/* a block before this one may have said so */
 		*leaves = false;
 		idle = false;
-		for (int i = 0; i < GPU_BOARD_WORDS; i++)
+		for (int i = 0; i < GPU_RING_WORDS; i++)
 		{
 			idle |= slot[i] >> 32 != post;
 			word[i] = (uint32_t) slot[i];
@@ -289,25 +289,26 @@ struct GpuResidentVisit
 };
 
 /*
- * Launch the kernel of a number.  board, state and base, which is the pool's, are as
+ * Launch the kernel of a number.  ring, state and base, which is the pool's, are as
  * the device sees them.  Emulated, it serves all that is posted.
  */
 static inline void
-gpu_resident_launch(GpuStream *s, GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-					unsigned char *device_staging, uint32_t kernel)
+gpu_persistent_launch(GpuStream *s, GpuPersistentRing *ring, GpuRingState *state, const unsigned char *base,
+					  unsigned char *device_staging, uint32_t kernel)
 {
-	for (int i = 0; i < GPU_BOARD_SLOTS && gpu_usable(s); i++)
+	for (int i = 0; i < GPU_RING_SLOTS && gpu_usable(s); i++)
 	{
-		GpuResidentVisit visit = { i, {}, false };
+		GpuPersistentVisit visit = { i, {}, false };
 
-		gpu_board_stay(visit, &board->board, state, kernel,
-					   [&]
-					   {
-						   GpuResidentItem item;
+		gpu_ring_residency(visit, &ring->ring, state, kernel,
+						   [&]
+						   {
+							   GpuPersistentItem item;
 
-						   gpu_resident_decode(&item, visit.word, &board->first[i], base, device_staging);
-						   gpu_resident_serve(item);
-					   });
+							   gpu_persistent_decode(&item, visit.word, &ring->first[i], base,
+													 device_staging);
+							   gpu_persistent_serve(item);
+						   });
 	}
 }
 
@@ -328,7 +329,7 @@ gpu_nanoseconds(void)
  * would do the same, but takes a microsecond.
  */
 __device__ __forceinline__ uint64_t
-gpu_resident_load(const uint64_t *p)
+gpu_persistent_load(const uint64_t *p)
 {
 	uint64_t word;
 
@@ -337,14 +338,14 @@ gpu_resident_load(const uint64_t *p)
 }
 
 /* Threads of a request; a pair of tiles locates an interval. */
-#define GPU_RESIDENT_BLOCK 128
-#define GPU_RESIDENT_PAIRS (GPU_RESIDENT_BLOCK / GPU_TILE / 2)
+#define GPU_PERSISTENT_BLOCK 128
+#define GPU_PERSISTENT_PAIRS (GPU_PERSISTENT_BLOCK / GPU_TILE / 2)
 
 /* What the threads of a block share. */
-struct GpuResidentShared
+struct GpuPersistentShared
 {
-	GpuResidentItem item;
-	uint32_t word[GPU_BOARD_WORDS];
+	GpuPersistentItem item;
+	uint32_t word[GPU_RING_WORDS];
 	bool agreed;
 	GpuBound bounds[GPU_SMALL_INTERVALS][2];
 	uint64_t offsets[GPU_SMALL_INTERVALS + 1];
@@ -357,13 +358,13 @@ struct GpuResidentShared
  */
 template <class Probe>
 __device__ __forceinline__ void
-gpu_resident_bounds(const typename Probe::View &view, const GpuResidentItem &item, int n,
-					GpuBound (*bounds)[2])
+gpu_persistent_bounds(const typename Probe::View &view, const GpuPersistentItem &item, int n,
+					  GpuBound (*bounds)[2])
 {
 	int pair = (int) threadIdx.x / GPU_TILE / 2;
 	int end = (int) threadIdx.x / GPU_TILE % 2;
 
-	for (int first = 0; first < n; first += GPU_RESIDENT_PAIRS)
+	for (int first = 0; first < n; first += GPU_PERSISTENT_PAIRS)
 	{
 		int i = first + pair;
 		GpudsInterval interval = item.first;
@@ -384,7 +385,7 @@ gpu_resident_bounds(const typename Probe::View &view, const GpuResidentItem &ite
 /* The number of an interval's entries, and where they are. */
 template <class Probe>
 __device__ __forceinline__ uint64_t
-gpu_resident_count(const GpuBound *bounds, bool forward, GpuStart *start)
+gpu_persistent_count(const GpuBound *bounds, bool forward, GpuStart *start)
 {
 	uint64_t count;
 
@@ -398,7 +399,7 @@ gpu_resident_count(const GpuBound *bounds, bool forward, GpuStart *start)
 /* The same of interval i, in scan order, by a thread alone. */
 template <class Probe>
 __device__ __forceinline__ uint64_t
-gpu_resident_locate(const typename Probe::View &view, const GpuResidentItem &item, int i, GpuStart *start)
+gpu_persistent_locate(const typename Probe::View &view, const GpuPersistentItem &item, int i, GpuStart *start)
 {
 	GpudsInterval interval = item.first;
 
@@ -411,16 +412,16 @@ gpu_resident_locate(const typename Probe::View &view, const GpuResidentItem &ite
 /* Where the entries of each interval are, and how many are before them in the output; by a warp. */
 template <class Probe>
 __device__ __forceinline__ void
-gpu_resident_offsets(const typename Probe::View &view, const GpuResidentItem &item, int n,
-					 GpuResidentShared *shared)
+gpu_persistent_offsets(const typename Probe::View &view, const GpuPersistentItem &item, int n,
+					   GpuPersistentShared *shared)
 {
 	int i = (int) threadIdx.x;
 	uint64_t count = 0;
 
 	if constexpr (Probe::by_tiles)
-		count = i < n ? gpu_resident_count<Probe>(shared->bounds[i], item.forward, &shared->starts[i]) : 0;
+		count = i < n ? gpu_persistent_count<Probe>(shared->bounds[i], item.forward, &shared->starts[i]) : 0;
 	else
-		count = i < n ? gpu_resident_locate<Probe>(view, item, i, &shared->starts[i]) : 0;
+		count = i < n ? gpu_persistent_locate<Probe>(view, item, i, &shared->starts[i]) : 0;
 	shared->offsets[i + 1] = gpu_warp_inclusive_sum(count);
 	if (i == 0)
 		shared->offsets[0] = 0;
@@ -429,12 +430,12 @@ gpu_resident_offsets(const typename Probe::View &view, const GpuResidentItem &it
 /* Answer a request, by all threads of a block. */
 template <class Probe>
 __device__ __forceinline__ void
-gpu_resident_answer_with(GpuResidentShared *shared, uint64_t began)
+gpu_persistent_answer_with(GpuPersistentShared *shared, uint64_t began)
 {
-	const GpuResidentItem &item = shared->item;
+	const GpuPersistentItem &item = shared->item;
 	typename Probe::View view = Probe::open(item.view);
 	int thread = (int) threadIdx.x;
-	int n = gpu_resident_intervals(item);
+	int n = gpu_persistent_intervals(item);
 	uint64_t total = 0;
 	GpuStart start = 0;
 	int64_t found;
@@ -443,21 +444,21 @@ gpu_resident_answer_with(GpuResidentShared *shared, uint64_t began)
 
 	if constexpr (Probe::by_tiles)
 	{
-		gpu_resident_bounds<Probe>(view, item, n, shared->bounds);
+		gpu_persistent_bounds<Probe>(view, item, n, shared->bounds);
 		__syncthreads();
 		if (n == 1)
-			total = gpu_resident_count<Probe>(shared->bounds[0], item.forward, &start);
+			total = gpu_persistent_count<Probe>(shared->bounds[0], item.forward, &start);
 	}
 	if (n > 1 || (n == 1 && !Probe::by_tiles))
 	{
 		if (thread < GPU_SMALL_INTERVALS)
-			gpu_resident_offsets<Probe>(view, item, n, shared);
+			gpu_persistent_offsets<Probe>(view, item, n, shared);
 		__syncthreads();
 		total = shared->offsets[GPU_SMALL_INTERVALS];
 		start = shared->starts[0];
 	}
 	found = total < (uint64_t) item.cap ? (int64_t) total : item.cap;
-	for (int64_t o = thread; o < found; o += GPU_RESIDENT_BLOCK)
+	for (int64_t o = thread; o < found; o += GPU_PERSISTENT_BLOCK)
 	{
 		uint64_t k = (uint64_t) o;
 
@@ -467,35 +468,35 @@ gpu_resident_answer_with(GpuResidentShared *shared, uint64_t began)
 			start = shared->starts[last];
 			k -= shared->offsets[last];
 		}
-		at = gpu_resident_write<Probe>(view, item, start, k, o);
+		at = gpu_persistent_write<Probe>(view, item, start, k, o);
 	}
 	__syncthreads();
 	/* the thread that wrote the last entry knows it */
-	if (thread == (found > 0 ? (int) ((found - 1) % GPU_RESIDENT_BLOCK) : 0))
+	if (thread == (found > 0 ? (int) ((found - 1) % GPU_PERSISTENT_BLOCK) : 0))
 	{
-		gpu_resident_answer(item, n, found, last, at, gpu_nanoseconds() - began);
+		gpu_persistent_answer(item, n, found, last, at, gpu_nanoseconds() - began);
 		gpu_release_system(&item.request->done, 1);
 	}
 }
 
 __device__ __forceinline__ void
-gpu_resident_serve(GpuResidentShared *shared, uint64_t began)
+gpu_persistent_serve(GpuPersistentShared *shared, uint64_t began)
 {
 	switch (shared->item.view.structure)
 	{
-#define STRUCTURE_CASE(number, NAME, name, Name, title)              \
-	case number:                                                     \
-		gpu_resident_answer_with<Name##OnGpu::Probe>(shared, began); \
+#define STRUCTURE_CASE(number, NAME, name, Name, title)                \
+	case number:                                                       \
+		gpu_persistent_answer_with<Name##OnGpu::Probe>(shared, began); \
 		break;
 		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 }
 
-/* A block as request_ring.h wants it; its first warp looks at the board, and agrees for all. */
-struct GpuResidentMachine
+/* A block as request_ring.h wants it; its first warp looks at the ring, and agrees for all. */
+struct GpuPersistentRuntime
 {
-	GpuResidentShared *shared;
+	GpuPersistentShared *shared;
 
 	__device__ __forceinline__ int slot() const
 	{
@@ -538,12 +539,12 @@ struct GpuResidentMachine
 		int lane = (int) threadIdx.x;
 		uint64_t word = 0;
 
-		if (lane <= GPU_BOARD_WORDS)
-			word = gpu_resident_load(lane < GPU_BOARD_WORDS ? &slot[lane] : leaving);
-		*leaves = __any_sync(GPU_ALL_LANES, lane == GPU_BOARD_WORDS && word == kernel) != 0;
-		if (!__all_sync(GPU_ALL_LANES, lane >= GPU_BOARD_WORDS || (uint32_t) (word >> 32) == number))
+		if (lane <= GPU_RING_WORDS)
+			word = gpu_persistent_load(lane < GPU_RING_WORDS ? &slot[lane] : leaving);
+		*leaves = __any_sync(GPU_ALL_LANES, lane == GPU_RING_WORDS && word == kernel) != 0;
+		if (!__all_sync(GPU_ALL_LANES, lane >= GPU_RING_WORDS || (uint32_t) (word >> 32) == number))
 			return false;
-		if (lane < GPU_BOARD_WORDS)
+		if (lane < GPU_RING_WORDS)
 			shared->word[lane] = (uint32_t) word;
 		return true;
 	}
@@ -579,43 +580,43 @@ struct GpuResidentMachine
 
 	__device__ __forceinline__ void rest(uint64_t ns) const
 	{
-		if (blockIdx.x > 0 && ns > GPU_RESIDENT_IDLE_NS)
-			__nanosleep(GPU_RESIDENT_PAUSE_NS);
+		if (blockIdx.x > 0 && ns > GPU_PERSISTENT_IDLE_NS)
+			__nanosleep(GPU_PERSISTENT_PAUSE_NS);
 	}
 };
 
 /* A block for each slot. */
 __global__ void
-__launch_bounds__(GPU_RESIDENT_BLOCK)
-	gpu_resident_kernel(GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-						unsigned char *device_staging, uint32_t kernel)
+__launch_bounds__(GPU_PERSISTENT_BLOCK)
+	gpu_persistent_kernel(GpuPersistentRing *ring, GpuRingState *state, const unsigned char *base,
+						  unsigned char *device_staging, uint32_t kernel)
 {
-	__shared__ GpuResidentShared shared;
-	GpuResidentMachine machine = { &shared };
+	__shared__ GpuPersistentShared shared;
+	GpuPersistentRuntime runtime = { &shared };
 
-	gpu_board_stay(machine, &board->board, state, kernel,
-				   [&]
-				   {
-					   if (threadIdx.x == 0)
-						   gpu_resident_decode(&shared.item, shared.word, &board->first[blockIdx.x], base,
-											   device_staging);
-					   __syncthreads();
-					   gpu_resident_serve(&shared, gpu_nanoseconds());
-					   __syncthreads();
-				   });
+	gpu_ring_residency(runtime, &ring->ring, state, kernel,
+					   [&]
+					   {
+						   if (threadIdx.x == 0)
+							   gpu_persistent_decode(&shared.item, shared.word, &ring->first[blockIdx.x],
+													 base, device_staging);
+						   __syncthreads();
+						   gpu_persistent_serve(&shared, gpu_nanoseconds());
+						   __syncthreads();
+					   });
 }
 
 static inline void
-gpu_resident_launch(GpuStream *s, GpuResidentBoard *board, GpuBoardState *state, const unsigned char *base,
-					unsigned char *device_staging, uint32_t kernel)
+gpu_persistent_launch(GpuStream *s, GpuPersistentRing *ring, GpuRingState *state, const unsigned char *base,
+					  unsigned char *device_staging, uint32_t kernel)
 {
 	if (!gpu_ok(s))
 		return;
-	gpu_resident_kernel<<<GPU_BOARD_SLOTS, GPU_RESIDENT_BLOCK, 0, s->stream>>>(board, state, base,
-																			   device_staging, kernel);
+	gpu_persistent_kernel<<<GPU_RING_SLOTS, GPU_PERSISTENT_BLOCK, 0, s->stream>>>(ring, state, base,
+																				  device_staging, kernel);
 	gpu_check(s, "launch", cudaGetLastError());
 }
 
 #endif
 
-#endif /* GPU_RESIDENT_KERNEL_H */
+#endif /* GPU_PERSISTENT_KERNEL_H */

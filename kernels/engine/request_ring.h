@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * request_ring.h
- *	  The board: how messages reach a kernel that stays on the GPU, and how one
+ *	  The ring: how messages reach a kernel that stays on the GPU, and how one
  *	  such kernel follows another.
  *
- * The board lies in host memory.  It has a slot for each block of the kernel;
+ * The ring lies in host memory.  It has a slot for each block of the kernel;
  * one thread of the host, the poster, posts.
  *
  *	  post		The poster writes a message into a free slot.  A slot is 16 words of 8
@@ -14,7 +14,7 @@
  *				the bus.
  *	  serve		The slot's block does what the message says.  It writes what the sender
  *				is to read first, and the answer last.
- *	  acknowledge	The block then writes the number on the board: it has finished with
+ *	  acknowledge	The block then writes the number on the ring: it has finished with
  *				everything that the message refers to, and the slot is free.
  *	  leave		A kernel has an end: when its life is over, which each block tests at
  *				every look at its slot, or when nothing was posted for a while or the
@@ -27,18 +27,18 @@
  *				Each block notes in device memory how many posts it has served, and its
  *				successor goes on there.  So a post is served once, and waits for
  *				no more than one look, one serving and one launch beside what is before it.
- *	  abandon	is not the board's business: memory that a message refers to is in use
+ *	  abandon	is not the ring's business: memory that a message refers to is in use
  *				until the answer is there, whether somebody waits for it or not.
  *	  close		The host asks the kernel to leave, and has the stream come to its end.
  *				After that nothing is written any more; posts may remain unserved.
  *
  * A block that leaves has seen that the kernel is leaving, which the host can see
  * before it can: so a post that it has not served is not forgotten, provided that
- * the poster keeps looking (gpu_board_follow) while a slot is busy.
+ * the poster keeps looking (gpu_ring_follow) while a slot is busy.
  *
- * The functions of a block are templates.  Their parameter is the machine: a block
+ * The functions of a block are templates.  Their parameter is the runtime: a block
  * of threads of a GPU (persistent.h), or one thread that does as a block (the
- * emulation; test/kernels/request_ring.cu, for the thread sanitizer).  A machine has:
+ * emulation; test/kernels/request_ring.cu, for the thread sanitizer).  A runtime has:
  *
  *	  int slot()						number of the block
  *	  uint64_t now()					nanoseconds
@@ -47,7 +47,7 @@
  *	  void once(f)						f() in one thread
  *	  bool look(slot, number, leaving, kernel, *leaves)
  *										inside agree: is message number there?  If so
- *										the machine has a copy.  *leaves: is *leaving
+ *										the runtime has a copy.  *leaves: is *leaving
  *										kernel?
  *	  bool one_says(f)					inside agree: f() of one thread
  *	  uint64_t load(p), uint32_t load_host(p)
@@ -58,8 +58,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_BOARD_H
-#define GPU_BOARD_H
+#ifndef GPU_RING_H
+#define GPU_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,39 +72,39 @@
 #endif
 
 /* Posts that can be under way at a time; blocks of a kernel. */
-#define GPU_BOARD_SLOTS 32
+#define GPU_RING_SLOTS 32
 
-#define GPU_BOARD_WORDS 16
+#define GPU_RING_WORDS 16
 
 /* A kernel without posts for so long leaves, and any kernel that is so old. */
-#define GPU_BOARD_IDLE_NS 1000000
-#define GPU_BOARD_LIFE_NS 20000000
+#define GPU_RING_IDLE_NS 1000000
+#define GPU_RING_LIFETIME_NS 20000000
 
 /* Looks after which block 0 asks whether that is so. */
-#define GPU_BOARD_LOOKS 16
+#define GPU_RING_LOOKS 16
 
 /* What host and device tell each other; in host memory. */
-struct GpuBoard
+struct GpuRing
 {
-	uint64_t slot[GPU_BOARD_SLOTS][GPU_BOARD_WORDS]; /* number of the post << 32 | word */
-	uint32_t acknowledged[GPU_BOARD_SLOTS];          /* last post that was served */
-	uint32_t leaving;                                /* the last kernel that has decided to leave */
-	uint32_t leave;                                  /* not 0: the kernel is to leave */
+	uint64_t slot[GPU_RING_SLOTS][GPU_RING_WORDS]; /* number of the post << 32 | word */
+	uint32_t acknowledged[GPU_RING_SLOTS];         /* last post that was served */
+	uint32_t leaving;                              /* the last kernel that has decided to leave */
+	uint32_t leave;                                /* not 0: the kernel is to leave */
 };
 
 /* What blocks tell each other and their successors; in device memory, at first all 0. */
-struct GpuBoardState
+struct GpuRingState
 {
-	uint32_t served[GPU_BOARD_SLOTS]; /* last post that was served; written by a block that leaves */
-	uint64_t last;                    /* when the last one was */
-	uint64_t leaving;                 /* the last kernel that has decided to leave */
+	uint32_t served[GPU_RING_SLOTS]; /* last post that was served; written by a block that leaves */
+	uint64_t last;                   /* when the last one was */
+	uint64_t leaving;                /* the last kernel that has decided to leave */
 };
 
 /* What the poster knows. */
 struct GpuPoster
 {
-	GpuBoard *board;
-	uint32_t posted[GPU_BOARD_SLOTS];
+	GpuRing *ring;
+	uint32_t posted[GPU_RING_SLOTS];
 	uint32_t busy;   /* a bit a slot: posted, and not known to be acknowledged */
 	uint32_t kernel; /* number of the last one launched */
 };
@@ -114,82 +114,82 @@ struct GpuPoster
  */
 
 /* A kernel that a block belongs to. */
-struct GpuBoardStay
+struct GpuRingResidency
 {
-	GpuBoard *board;
-	GpuBoardState *state;
+	GpuRing *ring;
+	GpuRingState *state;
 	uint32_t kernel;
 	uint32_t looks;
 	uint64_t began;
 };
 
 /* By one thread: is the kernel to leave?  If so all are told. */
-template <typename Machine>
+template <typename Runtime>
 GPU_BLOCK_FN bool
-gpu_board_ends(Machine &machine, const GpuBoardStay &stay)
+gpu_ring_ends(Runtime &runtime, const GpuRingResidency &stay)
 {
-	uint64_t now = machine.now();
-	bool ends = now - stay.began > GPU_BOARD_LIFE_NS;
+	uint64_t now = runtime.now();
+	bool ends = now - stay.began > GPU_RING_LIFETIME_NS;
 
-	if (!ends && machine.slot() == 0 && stay.looks % GPU_BOARD_LOOKS == 0)
+	if (!ends && runtime.slot() == 0 && stay.looks % GPU_RING_LOOKS == 0)
 	{
-		uint64_t last = machine.load(&stay.state->last);
+		uint64_t last = runtime.load(&stay.state->last);
 		uint64_t since = last > stay.began ? last : stay.began;
 
-		ends = (now > since && now - since > GPU_BOARD_IDLE_NS) || machine.load_host(&stay.board->leave) != 0;
+		ends = (now > since && now - since > GPU_RING_IDLE_NS) || runtime.load_host(&stay.ring->leave) != 0;
 	}
 	if (ends)
 	{
 		/* The host first: no block may leave before it can know. */
-		machine.store_host(&stay.board->leaving, stay.kernel);
-		machine.announce();
-		machine.store(&stay.state->leaving, stay.kernel);
+		runtime.store_host(&stay.ring->leaving, stay.kernel);
+		runtime.announce();
+		runtime.store(&stay.state->leaving, stay.kernel);
 	}
 	return ends;
 }
 
 /* Inside agree: wait for message number; false: the kernel leaves. */
-template <typename Machine>
+template <typename Runtime>
 GPU_BLOCK_FN bool
-gpu_board_await(Machine &machine, GpuBoardStay &stay, uint32_t number)
+gpu_ring_await(Runtime &runtime, GpuRingResidency &stay, uint32_t number)
 {
-	uint64_t since = machine.now();
+	uint64_t since = runtime.now();
 
 	for (;;)
 	{
 		bool leaves;
-		bool posted = machine.look(stay.board->slot[machine.slot()], number, &stay.state->leaving,
-								   stay.kernel, &leaves);
+		bool posted = runtime.look(stay.ring->slot[runtime.slot()], number, &stay.state->leaving, stay.kernel,
+								   &leaves);
 
 		stay.looks++;
-		if (leaves || machine.one_says([&] { return gpu_board_ends(machine, stay); }))
+		if (leaves || runtime.one_says([&] { return gpu_ring_ends(runtime, stay); }))
 			return false;
 		if (posted)
 			return true;
-		machine.rest(machine.now() - since);
+		runtime.rest(runtime.now() - since);
 	}
 }
 
 /* What a block does from its beginning to its end; serve() serves the message that was looked at. */
-template <typename Machine, typename Serve>
+template <typename Runtime, typename Serve>
 GPU_BLOCK_FN void
-gpu_board_stay(Machine &machine, GpuBoard *board, GpuBoardState *state, uint32_t kernel, const Serve &serve)
+gpu_ring_residency(Runtime &runtime, GpuRing *ring, GpuRingState *state, uint32_t kernel, const Serve &serve)
 {
-	uint32_t number = state->served[machine.slot()];
-	GpuBoardStay stay = { board, state, kernel, 0, machine.now() };
+	uint32_t number = state->served[runtime.slot()];
+	GpuRingResidency stay = { ring, state, kernel, 0, runtime.now() };
 
-	while (machine.agree([&] { return gpu_board_await(machine, stay, number + 1); }))
+	while (runtime.agree([&] { return gpu_ring_await(runtime, stay, number + 1); }))
 	{
 		serve();
 		number++;
-		machine.once(
+		runtime.once(
 			[&]
 			{
-				machine.store(&state->last, machine.now());
-				machine.store_host(&board->acknowledged[machine.slot()], number);
+				runtime.store(&state->last, runtime.now());
+				runtime.store_host(&ring->acknowledged[runtime.slot()], number);
 			});
 	}
-	machine.once([&] { state->served[machine.slot()] = number; });
+	runtime.once([&] { state->served[runtime.slot()] = number; });
 }
 
 /*
@@ -198,28 +198,28 @@ gpu_board_stay(Machine &machine, GpuBoard *board, GpuBoardState *state, uint32_t
 
 /* A free slot, -1: there is none. */
 static inline int
-gpu_board_slot(const GpuPoster *poster)
+gpu_ring_slot(const GpuPoster *poster)
 {
 	return poster->busy == UINT32_MAX ? -1 : __builtin_ctz(~poster->busy);
 }
 
 /*
  * Post a message in a free slot; what it refers to has been written.  When all are
- * posted, gpu_board_follow must be called.
+ * posted, gpu_ring_follow must be called.
  */
 static inline void
-gpu_board_post(GpuPoster *poster, int slot, const uint32_t *word)
+gpu_ring_post(GpuPoster *poster, int slot, const uint32_t *word)
 {
 	uint64_t number = ++poster->posted[slot];
 
-	for (int i = 0; i < GPU_BOARD_WORDS; i++)
-		__atomic_store_n(&poster->board->slot[slot][i], number << 32 | word[i], __ATOMIC_RELEASE);
+	for (int i = 0; i < GPU_RING_WORDS; i++)
+		__atomic_store_n(&poster->ring->slot[slot][i], number << 32 | word[i], __ATOMIC_RELEASE);
 	poster->busy |= 1u << slot;
 }
 
 /* For tests of what is never acknowledged: takes the slot, and posts nothing. */
 static inline void
-gpu_board_lose(GpuPoster *poster, int slot)
+gpu_ring_lose(GpuPoster *poster, int slot)
 {
 	poster->posted[slot]++;
 	poster->busy |= 1u << slot;
@@ -227,9 +227,9 @@ gpu_board_lose(GpuPoster *poster, int slot)
 
 /* Is the next kernel, of number poster->kernel then, to be launched now?  To be asked while busy is not 0. */
 static inline bool
-gpu_board_follow(GpuPoster *poster)
+gpu_ring_follow(GpuPoster *poster)
 {
-	if (poster->busy == 0 || __atomic_load_n(&poster->board->leaving, __ATOMIC_ACQUIRE) != poster->kernel)
+	if (poster->busy == 0 || __atomic_load_n(&poster->ring->leaving, __ATOMIC_ACQUIRE) != poster->kernel)
 		return false;
 	poster->kernel++;
 	return true;
@@ -237,14 +237,14 @@ gpu_board_follow(GpuPoster *poster)
 
 /* Has the slot's post been acknowledged? */
 static inline bool
-gpu_board_acknowledged(const GpuPoster *poster, int slot)
+gpu_ring_acknowledged(const GpuPoster *poster, int slot)
 {
-	return __atomic_load_n(&poster->board->acknowledged[slot], __ATOMIC_ACQUIRE) == poster->posted[slot];
+	return __atomic_load_n(&poster->ring->acknowledged[slot], __ATOMIC_ACQUIRE) == poster->posted[slot];
 }
 
 /* Returns a bit for each slot that has become free. */
 static inline uint32_t
-gpu_board_collect(GpuPoster *poster)
+gpu_ring_collect(GpuPoster *poster)
 {
 	uint32_t ended = 0;
 
@@ -252,7 +252,7 @@ gpu_board_collect(GpuPoster *poster)
 	{
 		int slot = __builtin_ctz(left);
 
-		if (gpu_board_acknowledged(poster, slot))
+		if (gpu_ring_acknowledged(poster, slot))
 			ended |= 1u << slot;
 	}
 	poster->busy &= ~ended;
@@ -261,9 +261,9 @@ gpu_board_collect(GpuPoster *poster)
 
 /* Ask the kernel, and any that follows, to leave. */
 static inline void
-gpu_board_end(GpuBoard *board)
+gpu_ring_end(GpuRing *ring)
 {
-	__atomic_store_n(&board->leave, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->leave, 1, __ATOMIC_RELEASE);
 }
 
-#endif /* GPU_BOARD_H */
+#endif /* GPU_RING_H */

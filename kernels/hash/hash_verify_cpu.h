@@ -3,8 +3,8 @@
  * hash_verify_cpu.h
  *	  Checking everything that a hash table in an arena promises.
  *
- * The overflow tree is checked as any B+tree is (kernels/btree/btree_verify_cpu.h), which also accounts for the
- * memory: the table's pieces are marked among those of the tree.  Of the table:
+ * The overflow tree is checked as any B+tree is (kernels/btree/btree_verify_cpu.h), which also accounts for
+ * the memory: the table's pieces are marked among those of the tree.  Of the table:
  *
  *	  - Every word of the directory leads to a node of the next level, or to a segment; the words of a
  *		segment are those that its depth says, and no others.

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * block.h
- *	  What the threads of a block, or of a team of blocks, do together: loops, an exclusive sum, a sort.
+ *	  What the threads of a block, or of a cluster of blocks, do together: loops, an exclusive sum, a sort.
  *
  * All threads of the block call these functions alike.  They are made by hand:
  * CUB's block primitives want the number of threads at compile time, which a
  * small batch chooses by its size, and neither CUB nor cooperative groups compile
- * for the emulation, where a block is one thread, and a team, too.
+ * for the emulation, where a block is one thread, and a cluster, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -112,20 +112,20 @@ struct GpuBlock
 };
 
 /*
- * A team: a few blocks that run at the same time, so that all their threads can wait for each other.
- * gpu_launch_team launches one.
+ * A cluster: a few blocks that run at the same time, so that all their threads can wait for each other.
+ * gpu_launch_cluster launches one.
  */
-#define GPU_TEAM_BLOCKS 8
-#define GPU_TEAM_BLOCK_THREADS 128
+#define GPU_CLUSTER_BLOCKS 8
+#define GPU_CLUSTER_BLOCK_THREADS 128
 
-struct GpuTeam
+struct GpuCluster
 {
 	/* Calls g(i) for each i from 0 to n - 1, each in one of the threads, and waits for all. */
 	template <typename G> GPU_FN void each(int64_t n, const G &g)
 	{
-		for (int64_t i = gpu_team_thread(); i < n; i += gpu_team_threads())
+		for (int64_t i = gpu_cluster_thread(); i < n; i += gpu_cluster_threads())
 			g(i);
-		gpu_team_wait();
+		gpu_cluster_wait();
 	}
 
 	/* The same for whole warps: in the last one i reaches and exceeds n. */

@@ -56,7 +56,7 @@ struct GpuStructure
 	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
 						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
-	/* May the resident kernel answer a small scan?  Else it is done like a large one. */
+	/* May the persistent kernel answer a small scan?  Else it is done like a large one. */
 	virtual bool small(const GpuView *, const unsigned char *, const GpuRequest *) const
 	{
 		return true;

@@ -24,10 +24,10 @@
 #define GPU_SMALL_ENTRIES 256
 
 /* Columns that a scan adds up. */
-#define GPU_MEASURES 4
+#define GPU_AGG_COLUMNS 4
 
-/* Words of a Measured. */
-#define GPU_MEASURED_WORDS ((int) (sizeof(Measured) / sizeof(uint64_t)))
+/* Words of a PartialAgg. */
+#define GPU_PARTIAL_AGG_WORDS ((int) (sizeof(PartialAgg) / sizeof(uint64_t)))
 
 typedef enum GpuRequestKind
 {
@@ -52,7 +52,7 @@ typedef enum GpuForm
 	GPU_ENTRIES,     /* GpudsEntry, in the scan's order */
 	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
 	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
-	GPU_MEASURE      /* results, then entries that are not in them: likewise */
+	GPU_AGGREGATE    /* results, then entries that are not in them: likewise */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -79,9 +79,9 @@ typedef enum GpuStatus
  * found above cap says for how many TIDs the output should have had room.
  * The output is undefined then, and the scan has not moved.
  *
- * GPU_MEASURE does the same, and adds up what the counted entries have in some columns.
+ * GPU_AGGREGATE does the same, and adds up what the counted entries have in some columns.
  * The output has a result for each interval, in the order of the input, or one for all: the
- * number of entries counted, and a Measured of each measure.  Behind the results
+ * number of entries counted, and a PartialAgg of each aggregated column.  Behind the results
  * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a
  * scan begins with its first interval.
  */
@@ -102,11 +102,11 @@ typedef struct GpuRequest
 	uint64_t output;
 	int64_t n;             /* intervals, entries or operations */
 	int64_t cap;           /* scans: entries that output has room for, at least 1 */
-	uint64_t map;          /* GPU_COUNT, GPU_MEASURE: see above ... */
+	uint64_t map;          /* GPU_COUNT, GPU_AGGREGATE: see above ... */
 	uint64_t map_bytes;    /* ... and its length, maybe 0 */
-	uint64_t measures;     /* GPU_MEASURE: Measure[nmeasures] in the staging memory */
-	uint32_t nmeasures;    /* 0 to GPU_MEASURES */
-	bool each;             /* GPU_MEASURE: a result for each interval */
+	uint64_t agg_columns;  /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
+	uint32_t nagg;         /* 0 to GPU_AGG_COLUMNS */
+	bool each;             /* GPU_AGGREGATE: a result for each interval */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -118,11 +118,11 @@ typedef struct GpuRequest
 	/* set by the engine */
 	uint32_t status; /* GpuStatus */
 	/*
-	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_MEASURE:
+	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE:
 	 * entries not counted, not above cap: the same.  GPU_APPLY: entries inserted
 	 */
 	int64_t found;
-	int64_t counted;    /* GPU_COUNT, GPU_MEASURE: entries on all-visible pages */
+	int64_t counted;    /* GPU_COUNT, GPU_AGGREGATE: entries on all-visible pages */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */
@@ -136,19 +136,18 @@ typedef struct GpuRequest
 	struct GpuRequest *next_queued;
 } GpuRequest;
 
-/* Words of a result: the entries counted, and what has been measured of them. */
+/* Words of a result: the entries counted, and what has been aggregated of them. */
 KERNEL_FN int64_t
-gpu_result_words(int64_t nmeasures)
+gpu_result_words(int64_t nagg)
 {
-	return 1 + GPU_MEASURED_WORDS * nmeasures;
+	return 1 + GPU_PARTIAL_AGG_WORDS * nagg;
 }
 
 /* Bytes of all results of a request. */
 KERNEL_FN size_t
 gpu_result_bytes(const GpuRequest *request)
 {
-	return (size_t) ((request->each ? request->n : 1) * gpu_result_words(request->nmeasures)) *
-		   sizeof(uint64_t);
+	return (size_t) ((request->each ? request->n : 1) * gpu_result_words(request->nagg)) * sizeof(uint64_t);
 }
 
 /* May a scan go together with others in one launch? */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * runtime.h
- *	  The machine that the engine runs on: a GPU, or its emulation on the CPU.
+ *	  The runtime that the engine runs on: a GPU, or its emulation on the CPU.
  *
  * This is the interface; runtime_cuda.h implements it with CUDA, and
  * runtime_emulated.h on the CPU, where a launch is a loop that has ended when
@@ -24,8 +24,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_MACHINE_H
-#define GPU_MACHINE_H
+#ifndef GPU_RUNTIME_H
+#define GPU_RUNTIME_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@
 /* Threads of a block, if a launch does not say otherwise. */
 #define GPU_LAUNCH_THREADS 256
 
-/* Machine code is made for cards of this compute capability and later. */
+/* Runtime code is made for cards of this compute capability and later. */
 #define GPU_LEAST_CAPABILITY 8
 
 /* CUDA's, which its headers call cudaStream_t and cudaEvent_t. */
@@ -105,7 +105,7 @@ gpu_fail(GpuStream *s, const char *what, const char *error)
 /*
  * To be called before anything else: loads all kernels at once, whatever the
  * environment says.  The driver otherwise loads a kernel at its first launch, and
- * waits then for all running kernels, which a resident one would never let it.
+ * waits then for all running kernels, which a persistent one would never let it.
  */
 static inline void gpu_load_all(void);
 
@@ -189,10 +189,10 @@ template <typename F>
 static inline void gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared_bytes);
 
 /*
- * Calls f, a GPU_FN void operator()(GpuTeam &team) const, in all threads of a team, which go through it
- * together: n threads, but at least a warp and at most GPU_TEAM_BLOCKS blocks.
+ * Calls f, a GPU_FN void operator()(GpuCluster &cluster) const, in all threads of a cluster, which go through
+ * it together: n threads, but at least a warp and at most GPU_CLUSTER_BLOCKS blocks.
  */
-template <typename F> static inline void gpu_launch_team(GpuStream *s, int64_t n, const F &f);
+template <typename F> static inline void gpu_launch_cluster(GpuStream *s, int64_t n, const F &f);
 
 /*
  * Faults, for tests.
@@ -219,4 +219,4 @@ struct GpuHang
 #include "kernels/runtime/runtime_cuda.h"
 #endif
 
-#endif /* GPU_MACHINE_H */
+#endif /* GPU_RUNTIME_H */

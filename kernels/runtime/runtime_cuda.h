@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_MACHINE_CUDA_H
-#define GPU_MACHINE_CUDA_H
+#ifndef GPU_RUNTIME_CUDA_H
+#define GPU_RUNTIME_CUDA_H
 
 #include <cuda_runtime.h>
 
@@ -315,20 +315,20 @@ gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared_bytes)
 
 template <typename F>
 __global__ void
-__launch_bounds__(GPU_TEAM_BLOCK_THREADS) gpu_team_kernel(const F f)
+__launch_bounds__(GPU_CLUSTER_BLOCK_THREADS) gpu_cluster_kernel(const F f)
 {
-	GpuTeam team;
+	GpuCluster cluster;
 
-	f(team);
+	f(cluster);
 }
 
 /*
- * How a team's blocks are made to run at the same time: as a cluster, if the kernel's code is for cards that
- * have them, or by a cooperative launch.  gpu_team_wait makes the same choice when it is compiled.
+ * How a cluster's blocks are made to run at the same time: as a cluster, if the kernel's code is for cards
+ * that have them, or by a cooperative launch.  gpu_cluster_wait makes the same choice when it is compiled.
  */
 template <typename F>
 static inline bool
-gpu_team_attribute(GpuStream *s, unsigned blocks, cudaLaunchAttribute *attribute)
+gpu_cluster_attribute(GpuStream *s, unsigned blocks, cudaLaunchAttribute *attribute)
 {
 	static thread_local int ptx_version = 0;
 
@@ -336,7 +336,7 @@ gpu_team_attribute(GpuStream *s, unsigned blocks, cudaLaunchAttribute *attribute
 	{
 		cudaFuncAttributes kernel = {};
 
-		if (!gpu_check(s, "kernel", cudaFuncGetAttributes(&kernel, gpu_team_kernel<F>)))
+		if (!gpu_check(s, "kernel", cudaFuncGetAttributes(&kernel, gpu_cluster_kernel<F>)))
 			return false;
 		ptx_version = kernel.ptxVersion;
 	}
@@ -355,23 +355,23 @@ gpu_team_attribute(GpuStream *s, unsigned blocks, cudaLaunchAttribute *attribute
 
 template <typename F>
 static inline void
-gpu_launch_team(GpuStream *s, int64_t n, const F &f)
+gpu_launch_cluster(GpuStream *s, int64_t n, const F &f)
 {
 	const int64_t warps = n > 0 ? (n + 31) / 32 : 1;
-	const unsigned threads = warps * 32 < GPU_TEAM_BLOCK_THREADS ? (unsigned) warps * 32
-																 : GPU_TEAM_BLOCK_THREADS;
+	const unsigned threads = warps * 32 < GPU_CLUSTER_BLOCK_THREADS ? (unsigned) warps * 32
+																	: GPU_CLUSTER_BLOCK_THREADS;
 	const int64_t blocks = (warps * 32 + threads - 1) / threads;
 	cudaLaunchAttribute attribute = {};
 	cudaLaunchConfig_t config = {};
 
 	s->launches++;
-	config.gridDim = dim3(blocks < GPU_TEAM_BLOCKS ? (unsigned) blocks : GPU_TEAM_BLOCKS);
+	config.gridDim = dim3(blocks < GPU_CLUSTER_BLOCKS ? (unsigned) blocks : GPU_CLUSTER_BLOCKS);
 	config.blockDim = dim3(threads);
 	config.stream = s->stream;
 	config.attrs = &attribute;
 	config.numAttrs = 1;
-	if (gpu_ok(s) && gpu_team_attribute<F>(s, config.gridDim.x, &attribute))
-		gpu_check(s, "launch", cudaLaunchKernelEx(&config, gpu_team_kernel<F>, f));
+	if (gpu_ok(s) && gpu_cluster_attribute<F>(s, config.gridDim.x, &attribute))
+		gpu_check(s, "launch", cudaLaunchKernelEx(&config, gpu_cluster_kernel<F>, f));
 }
 
 /* A kernel that faults. */
@@ -394,4 +394,4 @@ gpu_inject_fault(GpuStream *s)
 	gpu_finish(s);
 }
 
-#endif /* GPU_MACHINE_CUDA_H */
+#endif /* GPU_RUNTIME_CUDA_H */

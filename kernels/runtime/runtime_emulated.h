@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_MACHINE_EMULATED_H
-#define GPU_MACHINE_EMULATED_H
+#ifndef GPU_RUNTIME_EMULATED_H
+#define GPU_RUNTIME_EMULATED_H
 
 #include <atomic>
 #include <chrono>
@@ -236,14 +236,14 @@ gpu_launch_block(GpuStream *s, const F &f, int threads, size_t shared_bytes)
 
 template <typename F>
 static inline void
-gpu_launch_team(GpuStream *s, int64_t n, const F &f)
+gpu_launch_cluster(GpuStream *s, int64_t n, const F &f)
 {
-	GpuTeam team;
+	GpuCluster cluster;
 
 	(void) n;
 	s->launches++;
 	if (gpu_usable(s))
-		f(team);
+		f(cluster);
 }
 
 static inline void
@@ -253,4 +253,4 @@ gpu_inject_fault(GpuStream *s)
 	gpu_usable(s);
 }
 
-#endif /* GPU_MACHINE_EMULATED_H */
+#endif /* GPU_RUNTIME_EMULATED_H */

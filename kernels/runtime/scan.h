@@ -9,7 +9,7 @@
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
- * (GPU_MEASURE, scan_agg.h) begin in the same way.
+ * (GPU_AGGREGATE, scan_agg.h) begin in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -57,7 +57,7 @@ struct GpuScanSummary
 	uint64_t total;  /* entries of all intervals */
 	int64_t last;    /* interval of the last entry in the output, counted in scan order ... */
 	GpudsEntry at;   /* ... and that entry */
-	uint32_t others; /* GPU_COUNT, GPU_MEASURE: entries not on all-visible pages */
+	uint32_t others; /* GPU_COUNT, GPU_AGGREGATE: entries not on all-visible pages */
 };
 
 struct GpuScanStream
@@ -66,11 +66,11 @@ struct GpuScanStream
 	GpuEvent started;
 	GpuEvent stopped;
 	size_t piece_bytes;    /* room in each of these, in device memory: */
-	unsigned char *input;  /* as in the staging memory; GPU_COUNT, GPU_MEASURE: the map behind it */
+	unsigned char *input;  /* as in the staging memory; GPU_COUNT, GPU_AGGREGATE: the map behind it */
 	GpuStart *starts;      /* one an interval */
 	uint64_t *offsets;     /* one an interval, and the total */
 	unsigned char *output; /* as it will be in the staging memory */
-	unsigned char *other;  /* for sorting; GPU_MEASURE: results */
+	unsigned char *other;  /* for sorting; GPU_AGGREGATE: results */
 	uint32_t *others;      /* one number, as in the summary */
 	void *memory;          /* all of it */
 	size_t memory_bytes;
@@ -376,14 +376,14 @@ gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *stagin
 	GpuStream *s = &stream->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 	int64_t found = 0;
-	bool counts = r->form == GPU_COUNT || r->form == GPU_MEASURE;
+	bool counts = r->form == GPU_COUNT || r->form == GPU_AGGREGATE;
 
 	s->launches = 0;
 	s->bus_bytes = 0;
 	r->counted = 0;
 	gpu_event_record(s, &stream->started);
-	if (r->form == GPU_MEASURE)
-		found = gpu_scan_measure<Probe>(stream, view, staging, r, n);
+	if (r->form == GPU_AGGREGATE)
+		found = gpu_scan_aggregate<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)
 		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
 					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);

@@ -11,34 +11,34 @@
  *
  * Entries that are not on all-visible pages are expected to be few, and are written in no order.
  *
- * The map lies behind the input in the stream's memory.  A result is GPU_MEASURE_WORDS of
- * its number of measures: the rows, then the words of each Measured.
+ * The map lies behind the input in the stream's memory.  A result is GPU_AGGREGATE_WORDS of
+ * its number of measures: the rows, then the words of each PartialAgg.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPU_SCAN_MEASURE_H
-#define GPU_SCAN_MEASURE_H
+#ifndef GPU_SCAN_AGG_H
+#define GPU_SCAN_AGG_H
 
 #include "kernels/core/partial_agg.h"
 
-/* Entries of a thread: enough to make about GPU_MEASURE_THREADS threads, within these limits. */
-#define GPU_MEASURE_LEAST 8
-#define GPU_MEASURE_MOST 512
-#define GPU_MEASURE_THREADS (128 * 1024)
+/* Entries of a thread: enough to make about GPU_AGGREGATE_THREADS threads, within these limits. */
+#define GPU_AGGREGATE_LEAST 8
+#define GPU_AGGREGATE_MOST 512
+#define GPU_AGGREGATE_THREADS (128 * 1024)
 
-/* Places of a Measured in a result. */
+/* Places of a PartialAgg in a result. */
 enum
 {
-	GPU_MEASURED_N,
-	GPU_MEASURED_LOW,
-	GPU_MEASURED_HIGH,
-	GPU_MEASURED_SUM,
-	GPU_MEASURED_MIN,
-	GPU_MEASURED_MAX
+	GPU_PARTIAL_AGG_N,
+	GPU_PARTIAL_AGG_LOW,
+	GPU_PARTIAL_AGG_HIGH,
+	GPU_PARTIAL_AGG_SUM,
+	GPU_PARTIAL_AGG_MIN,
+	GPU_PARTIAL_AGG_MAX
 };
 
 /* Makes results of nothing. */
-struct GpuMeasureClear
+struct GpuAggregateClear
 {
 	uint64_t *results;
 	int words; /* of a result */
@@ -48,20 +48,21 @@ struct GpuMeasureClear
 		uint64_t *result = results + i * words;
 
 		result[0] = 0;
-		for (int k = 1; k < words; k += GPU_MEASURED_WORDS)
+		for (int k = 1; k < words; k += GPU_PARTIAL_AGG_WORDS)
 		{
-			Measured nothing = measured_nothing();
+			PartialAgg nothing = partial_agg_empty();
 
-			result[k + GPU_MEASURED_N] = result[k + GPU_MEASURED_LOW] = result[k + GPU_MEASURED_HIGH] = 0;
-			memcpy(&result[k + GPU_MEASURED_SUM], &nothing.sum, sizeof(double));
-			result[k + GPU_MEASURED_MIN] = nothing.min;
-			result[k + GPU_MEASURED_MAX] = nothing.max;
+			result[k + GPU_PARTIAL_AGG_N] = result[k + GPU_PARTIAL_AGG_LOW] =
+				result[k + GPU_PARTIAL_AGG_HIGH] = 0;
+			memcpy(&result[k + GPU_PARTIAL_AGG_SUM], &nothing.sum, sizeof(double));
+			result[k + GPU_PARTIAL_AGG_MIN] = nothing.min;
+			result[k + GPU_PARTIAL_AGG_MAX] = nothing.max;
 		}
 	}
 };
 
-/* Entries i * stretch and what follows.  most: room for measures, of which there may be fewer. */
-template <class Probe, int most> struct GpuScanMeasure
+/* Entries i * stretch and what follows.  most: room for aggregated columns, of which there may be fewer. */
+template <class Probe, int most> struct GpuScanAggregate
 {
 	typename Probe::View view;
 	int nwords;
@@ -72,8 +73,8 @@ template <class Probe, int most> struct GpuScanMeasure
 	int64_t stretch;
 	const unsigned char *map;
 	uint64_t map_bytes;
-	Measure measures[most];
-	int nmeasures;
+	AggColumn agg_columns[most];
+	int nagg;
 	bool each; /* a result for each interval, else one for all */
 	uint64_t *results;
 	uint32_t *others;    /* number of entries not on all-visible pages ... */
@@ -88,7 +89,7 @@ template <class Probe, int most> struct GpuScanMeasure
 		return (byte >> (e.t >> 16 & 3) * 2 & 1) != 0;
 	}
 
-	GPU_FN void add(const GpudsEntry &e, uint64_t *rows, Measured *sums) const
+	GPU_FN void add(const GpudsEntry &e, uint64_t *rows, PartialAgg *sums) const
 	{
 		if (!visible(e))
 		{
@@ -101,40 +102,40 @@ template <class Probe, int most> struct GpuScanMeasure
 		++*rows;
 		for (int k = 0; k < most; k++)
 		{
-			if (k < nmeasures)
+			if (k < nagg)
 			{
 				if (nwords == 1)
-					measure_add(&sums[k], &measures[k], &e, 1);
+					partial_agg_add(&sums[k], &agg_columns[k], &e, 1);
 				else
-					measure_add(&sums[k], &measures[k], &e, 2);
+					partial_agg_add(&sums[k], &agg_columns[k], &e, 2);
 			}
 		}
 	}
 
 	/* Adds a thread's sums to those of interval at, or of all. */
-	GPU_FN void hand_in(int64_t at, uint64_t rows, const Measured *sums) const
+	GPU_FN void hand_in(int64_t at, uint64_t rows, const PartialAgg *sums) const
 	{
-		uint64_t *result = results + (each ? at : 0) * (1 + GPU_MEASURED_WORDS * nmeasures);
+		uint64_t *result = results + (each ? at : 0) * (1 + GPU_PARTIAL_AGG_WORDS * nagg);
 
 		if (rows == 0)
 			return;
 		gpu_atomic_add64(result++, rows);
 		for (int k = 0; k < most; k++)
 		{
-			if (k < nmeasures && sums[k].n > 0)
+			if (k < nagg && sums[k].n > 0)
 			{
-				gpu_atomic_add64(&result[GPU_MEASURED_N], sums[k].n);
-				gpu_atomic_min64(&result[GPU_MEASURED_MIN], sums[k].min);
-				gpu_atomic_max64(&result[GPU_MEASURED_MAX], sums[k].max);
-				if (measures[k].kind == MEASURE_INTEGER)
+				gpu_atomic_add64(&result[GPU_PARTIAL_AGG_N], sums[k].n);
+				gpu_atomic_min64(&result[GPU_PARTIAL_AGG_MIN], sums[k].min);
+				gpu_atomic_max64(&result[GPU_PARTIAL_AGG_MAX], sums[k].max);
+				if (agg_columns[k].kind == AGG_COLUMN_INTEGER)
 				{
-					gpu_atomic_add64(&result[GPU_MEASURED_LOW], sums[k].low);
-					gpu_atomic_add64(&result[GPU_MEASURED_HIGH], sums[k].high);
+					gpu_atomic_add64(&result[GPU_PARTIAL_AGG_LOW], sums[k].low);
+					gpu_atomic_add64(&result[GPU_PARTIAL_AGG_HIGH], sums[k].high);
 				}
 				else
-					gpu_atomic_add_double((double *) &result[GPU_MEASURED_SUM], sums[k].sum);
+					gpu_atomic_add_double((double *) &result[GPU_PARTIAL_AGG_SUM], sums[k].sum);
 			}
-			result += GPU_MEASURED_WORDS;
+			result += GPU_PARTIAL_AGG_WORDS;
 		}
 	}
 
@@ -143,11 +144,11 @@ template <class Probe, int most> struct GpuScanMeasure
 		int64_t o = i * stretch;
 		int64_t end = o + stretch < total ? o + stretch : total;
 		uint64_t rows = 0;
-		Measured sums[most];
+		PartialAgg sums[most];
 		int64_t at = 0;
 
 		for (int k = 0; k < most; k++)
-			sums[k] = measured_nothing();
+			sums[k] = partial_agg_empty();
 		while (o < end)
 		{
 			int64_t stop;
@@ -168,7 +169,7 @@ template <class Probe, int most> struct GpuScanMeasure
 				hand_in(at, rows, sums);
 				rows = 0;
 				for (int k = 0; k < most; k++)
-					sums[k] = measured_nothing();
+					sums[k] = partial_agg_empty();
 			}
 		}
 		hand_in(at, rows, sums);
@@ -177,46 +178,47 @@ template <class Probe, int most> struct GpuScanMeasure
 
 template <class Probe, int most>
 static inline void
-gpu_scan_measure_entries(GpuScanStream *stream, const GpuView *view, const unsigned char *staging,
-						 const GpuRequest *r, int64_t n, int64_t total, const unsigned char *map)
+gpu_scan_aggregate_entries(GpuScanStream *stream, const GpuView *view, const unsigned char *staging,
+						   const GpuRequest *r, int64_t n, int64_t total, const unsigned char *map)
 {
-	GpuScanMeasure<Probe, most> measure;
-	int64_t stretch = total / GPU_MEASURE_THREADS;
+	GpuScanAggregate<Probe, most> agg_column;
+	int64_t stretch = total / GPU_AGGREGATE_THREADS;
 
-	if (stretch < GPU_MEASURE_LEAST)
-		stretch = GPU_MEASURE_LEAST;
-	if (stretch > GPU_MEASURE_MOST)
-		stretch = GPU_MEASURE_MOST;
-	measure.view = Probe::open(*view);
-	measure.nwords = view->nwords;
-	measure.starts = stream->starts;
-	measure.offsets = stream->offsets;
-	measure.n = n;
-	measure.total = total;
-	measure.stretch = stretch;
-	measure.map = map;
-	measure.map_bytes = r->map_bytes;
-	measure.nmeasures = (int) r->nmeasures;
-	memcpy(measure.measures, staging + r->measures, r->nmeasures * sizeof(Measure));
-	measure.each = r->each;
-	measure.results = (uint64_t *) stream->other;
-	measure.others = stream->others;
-	measure.entries = (GpudsEntry *) stream->output;
-	measure.cap = r->cap;
-	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, measure);
+	if (stretch < GPU_AGGREGATE_LEAST)
+		stretch = GPU_AGGREGATE_LEAST;
+	if (stretch > GPU_AGGREGATE_MOST)
+		stretch = GPU_AGGREGATE_MOST;
+	agg_column.view = Probe::open(*view);
+	agg_column.nwords = view->nwords;
+	agg_column.starts = stream->starts;
+	agg_column.offsets = stream->offsets;
+	agg_column.n = n;
+	agg_column.total = total;
+	agg_column.stretch = stretch;
+	agg_column.map = map;
+	agg_column.map_bytes = r->map_bytes;
+	agg_column.nagg = (int) r->nagg;
+	memcpy(agg_column.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
+	agg_column.each = r->each;
+	agg_column.results = (uint64_t *) stream->other;
+	agg_column.others = stream->others;
+	agg_column.entries = (GpudsEntry *) stream->output;
+	agg_column.cap = r->cap;
+	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, agg_column);
 }
 
 /*
- * Measures the entries of n intervals.  Writes the results to staging memory, and the others
+ * Aggregates the entries of n intervals.  Writes the results to staging memory, and the others
  * behind them, if there is room for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t
-gpu_scan_measure(GpuScanStream *stream, const GpuView *view, unsigned char *staging, GpuRequest *r, int64_t n)
+gpu_scan_aggregate(GpuScanStream *stream, const GpuView *view, unsigned char *staging, GpuRequest *r,
+				   int64_t n)
 {
 	GpuStream *s = &stream->stream;
 	unsigned char *map = stream->input + gpu_scan_input_bytes(r);
-	GpuMeasureClear clear = { (uint64_t *) stream->other, (int) gpu_result_words(r->nmeasures) };
+	GpuAggregateClear clear = { (uint64_t *) stream->other, (int) gpu_result_words(r->nagg) };
 	const size_t result_bytes = gpu_result_bytes(r);
 	int64_t others = 0;
 	int64_t total;
@@ -229,10 +231,10 @@ gpu_scan_measure(GpuScanStream *stream, const GpuView *view, unsigned char *stag
 		return total;
 	if (total > 0)
 	{
-		if (r->nmeasures <= 1)
-			gpu_scan_measure_entries<Probe, 1>(stream, view, staging, r, n, total, map);
+		if (r->nagg <= 1)
+			gpu_scan_aggregate_entries<Probe, 1>(stream, view, staging, r, n, total, map);
 		else
-			gpu_scan_measure_entries<Probe, GPU_MEASURES>(stream, view, staging, r, n, total, map);
+			gpu_scan_aggregate_entries<Probe, GPU_AGG_COLUMNS>(stream, view, staging, r, n, total, map);
 		gpu_copy_bus(s, &stream->summary->others, stream->others, sizeof(uint32_t));
 		if (gpu_finish(s))
 			others = stream->summary->others;
@@ -245,4 +247,4 @@ gpu_scan_measure(GpuScanStream *stream, const GpuView *view, unsigned char *stag
 	return others;
 }
 
-#endif /* GPU_SCAN_MEASURE_H */
+#endif /* GPU_SCAN_AGG_H */

@@ -352,7 +352,7 @@ gpu_space_bytes(const GpuSpace *space)
  * retired ones; all retired ones must find room among the free ones one day.
  */
 static inline bool
-gpu_space_room(GpuChange *c, GpuSpace *space, int kind, uint64_t added, uint64_t retire)
+gpu_space_capacity(GpuChange *c, GpuSpace *space, int kind, uint64_t added, uint64_t retire)
 {
 	GpuNodes *nodes = &space->nodes[kind];
 	uint32_t from = nodes->retired_from;
@@ -400,8 +400,8 @@ gpu_space_reserve(GpuChange *c, GpuSpace *space, const GpuDemand *demand)
 		taken++;
 	room = taken == all;
 	for (int kind = 0; kind < space->nkinds && room; kind++)
-		room = gpu_space_room(c, space, kind, nchunks[kind] * gpu_nodes_per_chunk(&space->nodes[kind]),
-							  demand[kind].retire);
+		room = gpu_space_capacity(c, space, kind, nchunks[kind] * gpu_nodes_per_chunk(&space->nodes[kind]),
+								  demand[kind].retire);
 	if (!room)
 	{
 		while (taken > 0)

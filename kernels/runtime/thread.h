@@ -32,7 +32,7 @@
 #define GPU_UNROLL
 #endif
 
-/* Code for this architecture and later ones: the blocks of a team are a cluster, whose barrier is fast. */
+/* Code for this architecture and later ones: the blocks of a cluster are a cluster, whose barrier is fast. */
 #define GPU_CLUSTER_ARCH 900
 
 /* Add; returns what was there before. */
@@ -90,12 +90,12 @@ GPU_FN unsigned gpu_warp_threads(void);
 /* Wait for all threads of the block, and see what they wrote. */
 GPU_FN void gpu_block_wait(void);
 
-/* This thread's number among those of a launch by gpu_launch_team, and how many there are. */
-GPU_FN unsigned gpu_team_thread(void);
-GPU_FN unsigned gpu_team_threads(void);
+/* This thread's number among those of a launch by gpu_launch_cluster, and how many there are. */
+GPU_FN unsigned gpu_cluster_thread(void);
+GPU_FN unsigned gpu_cluster_threads(void);
 
 /* Wait for all threads of such a launch, and see what they wrote. */
-GPU_FN void gpu_team_wait(void);
+GPU_FN void gpu_cluster_wait(void);
 
 /* Begin to bring the 128 bytes at p, where they begin, nearer to the multiprocessors; waits for nothing. */
 GPU_FN void gpu_prefetch(const void *p);
@@ -284,19 +284,19 @@ gpu_block_wait(void)
 }
 
 GPU_FN unsigned
-gpu_team_thread(void)
+gpu_cluster_thread(void)
 {
 	return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
 GPU_FN unsigned
-gpu_team_threads(void)
+gpu_cluster_threads(void)
 {
 	return gridDim.x * blockDim.x;
 }
 
 GPU_FN void
-gpu_team_wait(void)
+gpu_cluster_wait(void)
 {
 #if __CUDA_ARCH__ >= GPU_CLUSTER_ARCH
 	cooperative_groups::this_cluster().sync();
@@ -517,19 +517,19 @@ gpu_block_wait(void)
 }
 
 GPU_FN unsigned
-gpu_team_thread(void)
+gpu_cluster_thread(void)
 {
 	return 0;
 }
 
 GPU_FN unsigned
-gpu_team_threads(void)
+gpu_cluster_threads(void)
 {
 	return 1;
 }
 
 GPU_FN void
-gpu_team_wait(void)
+gpu_cluster_wait(void)
 {
 }
 

@@ -4,7 +4,7 @@
  *	  One version of a structure in device memory, for code that does not know the
  *	  structure.
  *
- * Scans (scan.h, scan_block.h) and the resident kernel know of a structure only its
+ * Scans (scan.h, scan_block.h) and the persistent kernel know of a structure only its
  * probe, a class of functions without data that is the parameter of their templates:
  *
  *	  View			one version, as the structure sees it
@@ -31,7 +31,7 @@
  *
  *	  bool by_tiles	a constant: are these there?
  *
- * and for the resident kernel, in which a tile of GPU_TILE lanes does the work of a
+ * and for the persistent kernel, in which a tile of GPU_TILE lanes does the work of a
  * thread, so that their loads are one (all lanes of a warp call it):
  *
  *	  GpuBound tile_bound(view, const GpudsInterval &, bool end)

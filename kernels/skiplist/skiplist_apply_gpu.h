@@ -3,9 +3,9 @@
  * skiplist_apply_gpu.h
  *	  Applying a batch of operations to a skip list in device memory: the host's side.
  *
- * A batch is a round (skiplist_change_gpu.h), which is mostly all.  A small one is read from host memory, takes two
- * launches, and the host waits for it once; a larger one waits in between, to learn how many chunks were
- * replaced, for whose entries in the index there must be memory.
+ * A batch is a round (skiplist_change_gpu.h), which is mostly all.  A small one is read from host memory,
+ * takes two launches, and the host waits for it once; a larger one waits in between, to learn how many chunks
+ * were replaced, for whose entries in the index there must be memory.
  *
  * Only operations that had to wait, because there were many on one chunk, are sorted.  Then those that
  * change nothing can be told, and the others are done in more rounds: first the deletes, of which a
@@ -186,7 +186,7 @@ template <int nw> struct GpuSkiplistFinish
 	}
 };
 
-/* All of that by a team: what comes after the finding in a small round. */
+/* All of that by a cluster: what comes after the finding in a small round. */
 template <int nw> struct GpuSkiplistSmall
 {
 	GpuSkiplistRound<nw> r;
@@ -198,14 +198,14 @@ template <int nw> struct GpuSkiplistSmall
 		return *(const volatile uint32_t *) &r.counts->touched[level];
 	}
 
-	GPU_FN void operator()(GpuTeam &team) const
+	GPU_FN void operator()(GpuCluster &cluster) const
 	{
 		const GpuSkiplistLeaf<nw> leaf = { r };
 
-		team.each_in_warps(touched(0), leaf);
+		cluster.each_in_warps(touched(0), leaf);
 		for (int level = 1; level < r.view.height && touched(level) > 0; level++)
-			team.each(touched(level), [&](int64_t i) { r.index(r.from[level] + (uint32_t) i, level); });
-		if (gpu_team_thread() < gpu_block_threads())
+			cluster.each(touched(level), [&](int64_t i) { r.index(r.from[level] + (uint32_t) i, level); });
+		if (gpu_cluster_thread() < gpu_block_threads())
 		{
 			GpuBlock block = { NULL, NULL };
 
@@ -388,8 +388,8 @@ gpu_skiplist_round_small(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<nw
 						 const GpuSkiplistBounds &b, GpuSkiplistSum *sum)
 {
 	gpu_skiplist_report(c)->tree.done = 0;
-	gpu_launch_team(&c->stream, (int64_t) b.touched[0],
-					GpuSkiplistSmall<nw>{ r, s->tree.root, (GpuSkiplistReport *) c->device_report });
+	gpu_launch_cluster(&c->stream, (int64_t) b.touched[0],
+					   GpuSkiplistSmall<nw>{ r, s->tree.root, (GpuSkiplistReport *) c->device_report });
 	return gpu_skiplist_round_wait(c, s, sum);
 }
 

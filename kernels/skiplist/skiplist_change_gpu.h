@@ -17,7 +17,8 @@
  * difference but for the slots that entries are put in.
  *
  * A chunk has up to GPU_SKIPLIST_RUN operations in a round.  If there are more, all of them wait; so do
- * those of a chunk for whose parts there are no free nodes left.  skiplist_apply_gpu.h says what becomes of them.
+ * those of a chunk for whose parts there are no free nodes left.  skiplist_apply_gpu.h says what becomes of
+ * them.
  *
  * A chunk that is replaced, its change, has any number of parts, of as many entries each; at the
  * right end of the list all but the last are full, behind ascending inserts.  A chunk without entries leaves

@@ -4,10 +4,10 @@
  *	  Building a skip list in device memory anew when deletes have left its chunks thin, or batches have left
  *	  it much more memory than it needs.
  *
- * It is done as for a B+tree (btree/btree_compact_gpu.h): the newest version is built a second time, packed, in a
- * space of its own, and gpu_skiplist_reclaim gives the space before it back to the pool when no reader pins
- * an older version.  A list is built anew if one of these is true, and if it will have fewer chunks of the
- * pool than now:
+ * It is done as for a B+tree (btree/btree_compact_gpu.h): the newest version is built a second time, packed,
+ * in a space of its own, and gpu_skiplist_reclaim gives the space before it back to the pool when no reader
+ * pins an older version.  A list is built anew if one of these is true, and if it will have fewer chunks of
+ * the pool than now:
  *	  - Less than 3 of 8 places are used of the chunks of level 0, or of those of level 1.
  *	  - It has at least GPU_SKIPLIST_SPARE times the memory that it needs.  A batch reserves what it might
  *		take, which can be several chunks an operation, and deletes reserve, too.

@@ -523,7 +523,7 @@ gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, uns
 	l.forward = r->forward;
 	l.interval = gpu_skiplist_span_of(staging, r, &ascending);
 	l.most = r->cap / GPU_SKIPLIST_LIST_SHARE + GPU_SKIPLIST_LIST_MORE;
-	if (r->form == GPU_COUNT || r->form == GPU_MEASURE || !ascending)
+	if (r->form == GPU_COUNT || r->form == GPU_AGGREGATE || !ascending)
 		l.most = INT64_MAX;
 	while (again)
 	{

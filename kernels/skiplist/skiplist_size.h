@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * skiplist_size.h
- *	  The sizes of a skip list's chunks in device memory (skiplist_chunk_gpu.h), which the host wants to know, too.
+ *	  The sizes of a skip list's chunks in device memory (skiplist_chunk_gpu.h), which the host wants to know,
+ *	  too.
  *
  *-------------------------------------------------------------------------
  */

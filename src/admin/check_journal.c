@@ -3,7 +3,7 @@
  * check_journal.c
  *	  gpuds_index_check's first part: the journal's pages.
  *
- * Walks the base and the lanes from the metapage, copies each page under a share lock, and
+ * Walks the base and the stripes from the metapage, copies each page under a share lock, and
  * then looks at all blocks that no chain led to.  Appends and VACUUM go on meanwhile.  A
  * violation may come from a compaction that freed the chain under the walk: if the
  * metapage's generation has changed, the check starts again.
@@ -26,12 +26,12 @@ typedef struct JournalCheck
 	BufferAccessStrategy strategy;
 	bool stale;
 	GpudsMetaData meta;
-	BlockNumber nblocks;     /* of the file, as last seen */
-	BlockNumber size;        /* blocks that there is room for in reached */
-	bool *reached;           /* by block: in a chain */
-	uint64 records;          /* in all chains */
-	uint64 end[GPUDS_LANES]; /* number of the record behind each lane's last one */
-	PGAlignedBlock page;     /* the present page's copy */
+	BlockNumber nblocks;       /* of the file, as last seen */
+	BlockNumber size;          /* blocks that there is room for in reached */
+	bool *reached;             /* by block: in a chain */
+	uint64 records;            /* in all chains */
+	uint64 end[GPUDS_STRIPES]; /* number of the record behind each stripe's last one */
+	PGAlignedBlock page;       /* the present page's copy */
 } JournalCheck;
 
 /*
@@ -111,8 +111,9 @@ copy_page(JournalCheck *check, BlockNumber blkno, bool may_be_new)
 	opaque = GpudsPageGetOpaque(page);
 	if (opaque->spare != 0 || opaque->spare2[0] != 0 || opaque->spare2[1] != 0 || opaque->spare2[2] != 0)
 		gpuds_corrupted(index, blkno, "The page has spare fields that are not zero.");
-	if (opaque->kind != GPUDS_PAGE_LANE && opaque->lane != 0)
-		gpuds_corrupted(index, blkno, "A page of kind %u belongs to lane %u.", opaque->kind, opaque->lane);
+	if (opaque->kind != GPUDS_PAGE_STRIPE && opaque->stripe != 0)
+		gpuds_corrupted(index, blkno, "A page of kind %u belongs to stripe %u.", opaque->kind,
+						opaque->stripe);
 	return true;
 }
 
@@ -148,9 +149,9 @@ check_record(JournalCheck *check, BlockNumber blkno, int place, GpudsEntry *entr
 		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u).", place, record->block,
 						record->offset);
 	gpuds_record_entry(record, check->layout->nwords, entry);
-	if (!base && GpudsEntryLane(entry) != opaque->lane)
-		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u), which is not lane %u's.",
-						place, record->block, record->offset, opaque->lane);
+	if (!base && GpudsEntryStripe(entry) != opaque->stripe)
+		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u), which is not stripe %u's.",
+						place, record->block, record->offset, opaque->stripe);
 	if ((entry->w0 & check->unused.w0) | (entry->w1 & check->unused.w1) | (entry->t & check->unused.t))
 		gpuds_corrupted(check->index, blkno, "Record %d has bits behind its key.", place);
 }
@@ -206,37 +207,38 @@ check_base(JournalCheck *check)
 }
 
 /*
- * Checks that the tail hint of a lane leads to the lane's end: appends that
+ * Checks that the tail hint of a stripe leads to the stripe's end: appends that
  * start there must not end up elsewhere.  The hint may be of no use, if the page
  * became another's; appends notice that.
  */
 static bool
-check_tail_hint(JournalCheck *check, int lane)
+check_tail_hint(JournalCheck *check, int stripe)
 {
 	const GpudsMetaData *meta = &check->meta;
 	BlockNumber from = GPUDS_META_BLKNO;
-	BlockNumber blkno = meta->lane[lane].tail_hint;
+	BlockNumber blkno = meta->stripe[stripe].tail_hint;
 	uint64 expect = 0;
 
-	if (meta->lane[lane].head == InvalidBlockNumber)
+	if (meta->stripe[stripe].head == InvalidBlockNumber)
 		return true;
 	for (;;)
 	{
 		GpudsPageOpaque opaque;
 
 		if (!BlockNumberIsValid(blkno))
-			return violated(check, from, "A tail hint of lane %d does not lead to the lane's end.", lane);
+			return violated(check, from, "A tail hint of stripe %d does not lead to the stripe's end.",
+							stripe);
 		if (blkno < check->nblocks && check->reached[blkno])
 			return true;
 		if (!next_page(check, from, blkno))
 			return false;
 		opaque = GpudsPageGetOpaque((Page) check->page.data);
-		if (opaque->kind != GPUDS_PAGE_LANE || opaque->lane != lane ||
+		if (opaque->kind != GPUDS_PAGE_STRIPE || opaque->stripe != stripe ||
 			(from != GPUDS_META_BLKNO && opaque->first < expect))
 			return true;
 
-		/* a freed page that the hint still named, and that the lane got again after we read it */
-		if (opaque->first >= check->end[lane])
+		/* a freed page that the hint still named, and that the stripe got again after we read it */
+		if (opaque->first >= check->end[stripe])
 			return true;
 		expect = opaque->first + 1;
 		from = blkno;
@@ -244,20 +246,20 @@ check_tail_hint(JournalCheck *check, int lane)
 	}
 }
 
-/* Checks a lane up to its present end, but for its tail hint.  False: a compaction came. */
+/* Checks a stripe up to its present end, but for its tail hint.  False: a compaction came. */
 static bool
-check_lane(JournalCheck *check, int lane)
+check_stripe(JournalCheck *check, int stripe)
 {
 	const GpudsMetaData *meta = &check->meta;
 	Page page = (Page) check->page.data;
 	BlockNumber from = GPUDS_META_BLKNO;
-	BlockNumber blkno = meta->lane[lane].head;
-	uint64 expect = meta->lane[lane].first;
+	BlockNumber blkno = meta->stripe[stripe].head;
+	uint64 expect = meta->stripe[stripe].first;
 
 	if (blkno == InvalidBlockNumber)
 	{
-		if (expect != 0 || meta->lane[lane].tail_hint != InvalidBlockNumber)
-			return violated(check, GPUDS_META_BLKNO, "Lane %d has a tail but no head.", lane);
+		if (expect != 0 || meta->stripe[stripe].tail_hint != InvalidBlockNumber)
+			return violated(check, GPUDS_META_BLKNO, "Stripe %d has a tail but no head.", stripe);
 		return true;
 	}
 
@@ -269,15 +271,15 @@ check_lane(JournalCheck *check, int lane)
 		if (!next_page(check, from, blkno))
 			return false;
 		opaque = GpudsPageGetOpaque(page);
-		if (opaque->kind != GPUDS_PAGE_LANE || opaque->lane != lane || opaque->first != expect)
-			return violated(check, blkno, "The page is not the one that lane %d goes on with.", lane);
+		if (opaque->kind != GPUDS_PAGE_STRIPE || opaque->stripe != stripe || opaque->first != expect)
+			return violated(check, blkno, "The page is not the one that stripe %d goes on with.", stripe);
 		if (opaque->generation > meta->generation + 1)
 			return violated(check, blkno,
 							"The page is of generation " UINT64_FORMAT ", the index of " UINT64_FORMAT ".",
 							opaque->generation, meta->generation);
 		n = GpudsPageCount(page, meta->nwords);
 		if (n == 0 && opaque->next != InvalidBlockNumber)
-			return violated(check, blkno, "The page is empty but not the last of its lane.");
+			return violated(check, blkno, "The page is empty but not the last of its stripe.");
 		for (int i = 0; i < n; i++)
 		{
 			GpudsEntry entry;
@@ -289,8 +291,8 @@ check_lane(JournalCheck *check, int lane)
 		from = blkno;
 		blkno = opaque->next;
 	}
-	check->records += expect - meta->lane[lane].first;
-	check->end[lane] = expect;
+	check->records += expect - meta->stripe[stripe].first;
+	check->end[stripe] = expect;
 	return true;
 }
 
@@ -362,15 +364,15 @@ check_once(JournalCheck *check)
 	check_meta(check);
 	if (!check_base(check))
 		return false;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (!check_lane(check, lane))
+		if (!check_stripe(check, stripe))
 			return false;
 	}
-	gpuds_injection_point("check-lanes-read");
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	gpuds_injection_point("check-stripes-read");
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (!check_tail_hint(check, lane))
+		if (!check_tail_hint(check, stripe))
 			return false;
 	}
 	if (meta->live_records > check->records || meta->garbage > check->records - meta->live_records)

@@ -3,9 +3,9 @@
  * entries.c
  *	  The entries of a journal as one ascending stream.
  *
- * The base is sorted already and is read once, a page at a time.  The records of the lanes
+ * The base is sorted already and is read once, a page at a time.  The records of the stripes
  * are sorted in memory, in windows of maintenance_work_mem.  If they do not fit into one
- * window, the lanes are read once for each.
+ * window, the stripes are read once for each.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ struct GpudsEntries
 	GpudsJournalPage page; /* in base's memory */
 	int at_record;
 
-	/* the lanes, from start to end */
+	/* the stripes, from start to end */
 	GpudsJournalPos start;
 	GpudsJournalPos end;
 	bool begun;
@@ -77,13 +77,13 @@ gpuds_entries_open(Relation index, const GpudsJournalPos *end)
 	gpuds_journal_start(meta, &stream->start);
 	/* Records have been marked since whose tombstones nobody finds. */
 	stream->stale = stream->end.epoch != meta->epoch;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
 		/* The base is ahead of the position. */
-		if (stream->end.count[lane] < meta->lane[lane].first)
+		if (stream->end.count[stripe] < meta->stripe[stripe].first)
 			stream->stale = true;
 		else
-			total += stream->end.count[lane] - meta->lane[lane].first;
+			total += stream->end.count[stripe] - meta->stripe[stripe].first;
 	}
 	most = (int64) maintenance_work_mem * 1024 / (2 * sizeof(GpudsOp));
 	stream->size = Max(Min(total + 1, most), MIN_WINDOW);
@@ -121,7 +121,7 @@ cut_window(GpudsEntries *stream)
 	}
 }
 
-/* Reads the lanes' next window. */
+/* Reads the stripes' next window. */
 static void
 read_window(GpudsEntries *stream)
 {
@@ -220,7 +220,7 @@ gpuds_entries_next(GpudsEntries *stream, GpudsEntry *entry, bool *doubtful)
 		op = stream->at < stream->n ? &stream->ops[stream->at] : NULL;
 		if (op && (!record || !entry_less(&from_base, &op->e)))
 		{
-			/* Whatever the base says of the entry, the lanes say it later. */
+			/* Whatever the base says of the entry, the stripes say it later. */
 			if (record && entry_equal(&from_base, &op->e))
 				stream->at_record++;
 			stream->at++;

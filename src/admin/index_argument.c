@@ -2,7 +2,7 @@
  *
  * index_argument.c
  *	  Opens the index that an administrative function is called for, after checking
- *	  that it is one of ours and that the caller may do that; and who may see an index's figures.
+ *	  that it is one of ours and that the caller may do that; and who may see an index's counters.
  *
  *-------------------------------------------------------------------------
  */

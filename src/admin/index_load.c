@@ -53,7 +53,7 @@ load_side_values(Relation heap, Relation index, const GpudsKeyLayout *layout)
 		CHECK_FOR_INTERRUPTS();
 		if (!gpuds_side_has(&ref, block))
 			answer = gpuds_side_fill(&ref, heap, block, index, layout);
-		if (answer == GPUDS_SIDE_NO_ROOM || answer == GPUDS_SIDE_GONE)
+		if (answer == GPUDS_SIDE_NO_MEMORY || answer == GPUDS_SIDE_GONE)
 			break;
 	}
 }

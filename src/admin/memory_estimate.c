@@ -111,7 +111,7 @@ put_aside(Relation table, Imagined *imagined)
 
 /* Works out how wide the key is; raises an error if there can be no such index. */
 static void
-measure_columns(Relation table, Imagined *imagined)
+set_agg_columns(Relation table, Imagined *imagined)
 {
 	int of_key = 0; /* bits that only entries can have */
 
@@ -224,7 +224,7 @@ gpuds_index_estimate(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("an index has at most %d columns", GPUDS_KEY_MAX_COLUMNS)));
 	table = gpuds_admin_open_table(PG_GETARG_OID(0), names, imagined.column);
-	measure_columns(table, &imagined);
+	set_agg_columns(table, &imagined);
 	estimate_rel_size(table, NULL, &pages, &rows, &all_visible);
 	gpuds_index_size(rows, distinct_words(table, &imagined, rows), GpudsKeyWords(imagined.nbits), structure,
 					 &size);

@@ -52,7 +52,7 @@ typedef struct MirrorReport
 	bool is_lacking; /* memory */
 	uint64 entries;
 	uint64 bytes;
-	uint64 position; /* records applied, of all lanes */
+	uint64 position; /* records applied, of all stripes */
 } MirrorReport;
 
 /*
@@ -143,8 +143,8 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 }
 
 /*
- * gpuds_memtable_state(): process of the drainer, NULL if it does not run; memory of
- * memtables in bytes and what they hold; operations drained and overflows since the server
+ * gpuds_memtable_state(): process of the flusher, NULL if it does not run; memory of
+ * memtables in bytes and what they hold; operations flushed and overflows since the server
  * was started.
  */
 Datum
@@ -156,13 +156,13 @@ gpuds_memtable_state(PG_FUNCTION_ARGS)
 
 	gpuds_require_preload();
 	gpuds_memtable_report(&report);
-	values[0] = Int32GetDatum(report.drainer_pid);
-	isnull[0] = report.drainer_pid == 0;
+	values[0] = Int32GetDatum(report.flusher_pid);
+	isnull[0] = report.flusher_pid == 0;
 	values[1] = Int64GetDatum(report.memory_total);
 	values[2] = Int64GetDatum(report.memory_used);
 	values[3] = Int64GetDatum(report.memtables);
 	values[4] = Int64GetDatum(report.operations);
-	values[5] = Int64GetDatum(report.drained);
+	values[5] = Int64GetDatum(report.flushed);
 	values[6] = Int64GetDatum(report.overflows);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
@@ -197,12 +197,12 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->file_id = mirror->file_id;
 	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
-	report->is_lacking = gpuds_room_is_lacking(mirror);
+	report->is_lacking = gpuds_memory_is_lacking(mirror);
 	report->entries = gpuds_device_entries(&mirror->tree);
 	report->bytes = gpuds_device_bytes(&mirror->tree);
 	report->position = 0;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		report->position += mirror->pos.count[lane];
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+		report->position += mirror->pos.count[stripe];
 	pg_read_barrier();
 	return same && pg_atomic_read_u64(&mirror->serial) == serial;
 }
@@ -290,7 +290,7 @@ mirror_state(const MirrorReport *report)
 	if (report->has_applier)
 		return report->loaded ? "applying" : "loading";
 	if (report->is_lacking)
-		return "no room";
+		return "no memory";
 	return report->loaded ? "loaded" : NULL;
 }
 
@@ -316,7 +316,7 @@ fits_nowhere(Relation index)
 /*
  * gpuds_index_state(oid): device, state, entries, bytes, position of the journal, applied position.  A row
  * for each device that has the index, is loading it, or had no memory for it when it was wanted last; one
- * without a device if there is none.  Positions count the records that the journal's lanes ever had; NULL
+ * without a device if there is none.  Positions count the records that the journal's stripes ever had; NULL
  * if the index is locked right now, or is another session's.  An index of another format has one row that
  * says so, with NULLs: after a change of versions this shows which indexes are to be rebuilt.  No row if
  * the user may not see the index.
@@ -355,8 +355,8 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 
 		gpuds_journal_read_meta(index, &meta);
 		gpuds_journal_end(index, &meta, &end);
-		for (int lane = 0; lane < GPUDS_LANES; lane++)
-			position += end.count[lane];
+		for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+			position += end.count[stripe];
 		values[4] = Int64GetDatum(position);
 		isnull[4] = false;
 		file_id = meta.file_id;
@@ -387,7 +387,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 	}
 	if (nrows == 0)
 	{
-		values[1] = CStringGetTextDatum(index && fits_nowhere(index) ? "no room" : "not loaded");
+		values[1] = CStringGetTextDatum(index && fits_nowhere(index) ? "no memory" : "not loaded");
 		values[3] = Int64GetDatum(0);
 		isnull[0] = isnull[2] = isnull[5] = true;
 		add_row(fcinfo, values, isnull, lengthof(values));

@@ -59,8 +59,8 @@ extern double gpuds_estimate_probe(GpudsEstimate *estimate, const GpudsKeyProbe 
 /* Where the first column begins and ends. */
 typedef struct GpudsColumnEnds
 {
-	Measure measure; /* of codes */
-	uint64 least;    /* codes */
+	AggColumn agg_column; /* of codes */
+	uint64 least;         /* codes */
 	uint64 greatest;
 	GpudsEntry first; /* some entry that has a value */
 } GpudsColumnEnds;

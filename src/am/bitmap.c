@@ -71,22 +71,22 @@ static int64
 sorted_bitmap(IndexScanDesc scan, GpudsCursor *cursor, TIDBitmap *tbm)
 {
 	int64 total = 0;
-	uint64 *fresh;
-	int64 nfresh;
+	uint64 *delta;
+	int64 ndelta;
 	/* A little more than there are keys, so that the end is seen to be one. */
 	int64 cap = Min(Max(GPUDS_FIRST_TIDS, cursor->set.nintervals + 1), BITMAP_PIECE_TIDS);
 
 	if (cursor->set.nintervals >= GPUDS_MANY_KEYS)
 		gpuds_keep_freed_memory();
-	if (!gpuds_probe_fresh_tids(&cursor->ref, &cursor->scan, &fresh, &nfresh))
-		nfresh = -1;
-	if (nfresh > 0)
-		sort_into_bitmap(scan, tbm, fresh, nfresh);
-	if (fresh)
-		pfree(fresh);
-	if (nfresh < 0)
+	if (!gpuds_probe_delta_tids(&cursor->ref, &cursor->scan, &delta, &ndelta))
+		ndelta = -1;
+	if (ndelta > 0)
+		sort_into_bitmap(scan, tbm, delta, ndelta);
+	if (delta)
+		pfree(delta);
+	if (ndelta < 0)
 		return 0;
-	total += nfresh;
+	total += ndelta;
 	while (!cursor->end && cursor->scan.n > 0)
 	{
 		const GpudsDeviceWork before = gpuds_device_work;

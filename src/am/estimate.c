@@ -79,15 +79,15 @@ gpuds_estimate_probe(GpudsEstimate *estimate, const GpudsKeyProbe *probe, const 
  * them.
  */
 static GpudsInterval
-codes_between(const GpudsKeyLayout *layout, const Measure *measure, const GpudsEntry *some, uint64 from,
+codes_between(const GpudsKeyLayout *layout, const AggColumn *agg_column, const GpudsEntry *some, uint64 from,
 			  uint64 to)
 {
 	const bool descending = layout->column[0].descending;
 	GpudsInterval interval = { *some, *some };
 	GpudsEntry ones;
 
-	gpuds_key_set_measured(measure, layout->nwords, descending ? to : from, &interval.lo);
-	gpuds_key_set_measured(measure, layout->nwords, descending ? from : to, &interval.hi);
+	gpuds_key_set_partial_agg(agg_column, layout->nwords, descending ? to : from, &interval.lo);
+	gpuds_key_set_partial_agg(agg_column, layout->nwords, descending ? from : to, &interval.hi);
 	gpuds_key_prefix_bits(layout, 1, &ones);
 	interval.lo = entry_first_alike(&interval.lo, &ones);
 	interval.hi = entry_last_alike(&interval.hi, &ones);
@@ -111,7 +111,7 @@ not_null(const GpudsKeyLayout *layout)
 }
 
 /*
- * Where the index's first column, whose values can be measured, begins and ends: codes of its least and
+ * Where the index's first column, whose values can be aggregated, begins and ends: codes of its least and
  * greatest value.  False: it has none, or the structure is gone.
  */
 bool
@@ -122,14 +122,16 @@ gpuds_estimate_ends(GpudsEstimate *estimate, GpudsColumnEnds *ends)
 	GpudsEntry last;
 	uint64 codes[2];
 
-	gpuds_key_measure(layout, 0, &ends->measure);
+	gpuds_key_agg_column(layout, 0, &ends->agg_column);
 	if (!gpuds_peek_end_of(&estimate->peek, &all, false, &ends->first) ||
 		!gpuds_peek_end_of(&estimate->peek, &all, true, &last))
 		return false;
-	codes[0] = measure_code(&ends->measure, measure_bits(&ends->first, layout->nwords, ends->measure.place,
-														 ends->measure.bits));
-	codes[1] = measure_code(&ends->measure,
-							measure_bits(&last, layout->nwords, ends->measure.place, ends->measure.bits));
+	codes[0] = agg_column_code(&ends->agg_column,
+							   agg_column_bits(&ends->first, layout->nwords, ends->agg_column.place,
+											   ends->agg_column.bits));
+	codes[1] = agg_column_code(&ends->agg_column,
+							   agg_column_bits(&last, layout->nwords, ends->agg_column.place,
+											   ends->agg_column.bits));
 	ends->least = Min(codes[0], codes[1]);
 	ends->greatest = Max(codes[0], codes[1]);
 	return true;
@@ -139,7 +141,8 @@ gpuds_estimate_ends(GpudsEstimate *estimate, GpudsColumnEnds *ends)
 double
 gpuds_estimate_between(GpudsEstimate *estimate, const GpudsColumnEnds *ends, uint64 from, uint64 to)
 {
-	const GpudsInterval interval = codes_between(&estimate->layout, &ends->measure, &ends->first, from, to);
+	const GpudsInterval interval = codes_between(&estimate->layout, &ends->agg_column, &ends->first, from,
+												 to);
 	const int64 n = gpuds_peek_count(&estimate->peek, &interval);
 
 	return n < 0 ? -1 : n * estimate->scale;

@@ -32,7 +32,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	cursor->key_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds scan keys",
 												ALLOCSET_SMALL_SIZES);
 	cursor->fallback = gpuds_fallback_begin();
-	cursor->ref.fresh.context = CurrentMemoryContext;
+	cursor->ref.delta.context = CurrentMemoryContext;
 	cursor->chunk_size = GPUDS_FIRST_CHUNK_SIZE;
 	cursor->chunk = palloc(cursor->chunk_size * sizeof(GpudsEntry));
 	scan->opaque = cursor;
@@ -45,7 +45,7 @@ static void
 kill_current(GpudsCursor *cursor)
 {
 	if (cursor->killed == NULL)
-		cursor->killed = MemoryContextAlloc(cursor->ref.fresh.context, GPUDS_MAX_KILLED * sizeof(GpudsEntry));
+		cursor->killed = MemoryContextAlloc(cursor->ref.delta.context, GPUDS_MAX_KILLED * sizeof(GpudsEntry));
 	if (cursor->nkilled == GPUDS_MAX_KILLED)
 		gpuds_cursor_hand_on_killed(cursor);
 	cursor->killed[cursor->nkilled++] = cursor->current;
@@ -80,7 +80,7 @@ prepare_rows(IndexScanDesc scan, GpudsCursor *cursor)
 {
 	if (cursor->only == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(cursor->ref.fresh.context);
+		MemoryContext old = MemoryContextSwitchTo(cursor->ref.delta.context);
 
 		cursor->only = gpuds_index_only_begin(scan, &cursor->info.layout);
 		MemoryContextSwitchTo(old);
@@ -155,7 +155,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 	}
 	if (scan->kill_prior_tuple && cursor->place == GPUDS_PLACE_ON)
 		kill_current(cursor);
-	if (cursor->place == GPUDS_PLACE_FRESH || cursor->forward != forward)
+	if (cursor->place == GPUDS_PLACE_START || cursor->forward != forward)
 		gpuds_cursor_from_place(cursor, forward);
 
 	for (;;)
@@ -207,7 +207,7 @@ gpuds_restrpos(IndexScanDesc scan)
 	if (cursor->mark.chunk_serial == cursor->chunk_serial && cursor->place == GPUDS_PLACE_ON &&
 		cursor->nchunk > 0)
 		cursor->at = cursor->mark.at;
-	else if (cursor->place != GPUDS_PLACE_FRESH)
+	else if (cursor->place != GPUDS_PLACE_START)
 		gpuds_cursor_from_place(cursor, cursor->forward);
 }
 
@@ -221,8 +221,8 @@ gpuds_endscan(IndexScanDesc scan)
 	gpuds_cursor_forget_keys(cursor);
 	MemoryContextDelete(cursor->key_context);
 	pfree(cursor->chunk);
-	if (cursor->ref.fresh.ops)
-		pfree(cursor->ref.fresh.ops);
+	if (cursor->ref.delta.ops)
+		pfree(cursor->ref.delta.ops);
 	if (cursor->killed)
 		pfree(cursor->killed);
 	if (cursor->only)

@@ -52,7 +52,7 @@ gpuds_shared_scan_init(void *target)
 	ConditionVariableInit(&shared->changed);
 	SpinLockInit(&shared->mutex);
 	shared->taken = false;
-	shared->place = GPUDS_SHARED_FRESH;
+	shared->place = GPUDS_SHARED_START;
 }
 
 /* amparallelrescan: in the leader, when all workers have ended, and before others start. */
@@ -63,7 +63,7 @@ gpuds_shared_scan_rescan(IndexScanDesc scan)
 
 	/* A participant that was stopped by a LIMIT has put its place back before it gave a row. */
 	Assert(!shared->taken);
-	shared->place = GPUDS_SHARED_FRESH;
+	shared->place = GPUDS_SHARED_START;
 }
 
 /* Takes the place if it is free, or if it is the end, where nobody keeps it. */

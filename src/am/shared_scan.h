@@ -35,7 +35,7 @@
 
 typedef enum GpudsSharedPlace
 {
-	GPUDS_SHARED_FRESH, /* before the first entry */
+	GPUDS_SHARED_START, /* before the first entry */
 	GPUDS_SHARED_ON,    /* on an entry */
 	GPUDS_SHARED_END    /* behind the last entry */
 } GpudsSharedPlace;

@@ -42,6 +42,6 @@ gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = true;
 	}
 	gpuds_journal_cleanup(info, stats, gpuds_index_info(info->index)->layout.nwords);
-	gpuds_room_ask_again(info->index);
+	gpuds_memory_ask_again(info->index);
 	return stats;
 }

@@ -35,7 +35,7 @@ sample(const GpudsSortedRun *runs, int nruns, int nwords, int64 step, GpudsEntry
 }
 
 void
-gpuds_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts)
+gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts)
 {
 	const int capacity = GpudsPageCapacity(nwords);
 	uint64 total = 0;

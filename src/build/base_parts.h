@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_PARTS_H
-#define GPUDS_PARTS_H
+#ifndef GPUDS_BASE_PARTS_H
+#define GPUDS_BASE_PARTS_H
 
 #include "gpuds.h"
 
@@ -28,7 +28,8 @@ typedef struct GpudsPart
  * Cuts the merge of the runs into nparts parts of about the same size.  Fills
  * nparts + 1 elements: the last says where the whole ends.
  */
-extern void gpuds_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts);
+extern void gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts,
+								  int nparts);
 
 /*
  * Writes the part of the merge that begins at parts[i]; the file must reach to
@@ -39,4 +40,4 @@ extern void gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nru
 							 const GpudsPart *parts, int nparts, int i, bool log_pages, Size memory,
 							 pg_atomic_uint64 *done);
 
-#endif /* GPUDS_PARTS_H */
+#endif /* GPUDS_BASE_PARTS_H */

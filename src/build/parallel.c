@@ -354,7 +354,7 @@ write_parts(Relation index, int nwords, BuildShared *shared, int nparticipants)
 	BlockNumber end;
 	uint64 entries;
 
-	gpuds_parts_plan(runs, nruns, nwords, parts, nparticipants);
+	gpuds_base_parts_plan(runs, nruns, nwords, parts, nparticipants);
 	entries = parts[nparticipants].before;
 	end = parts[nparticipants].block;
 	for (int p = 0; p < nparticipants; p++)

@@ -20,7 +20,7 @@
 #include "reader/reader.h"
 
 static PlanState *
-below_of(CustomScanState *css)
+child_scan_of(CustomScanState *css)
 {
 	return linitial(css->custom_ps);
 }
@@ -31,9 +31,9 @@ has_groups(const GpudsAggregateState *state)
 	return state->ngroup_columns >= 0;
 }
 
-/* The measure that a column of the scan tuple has in common with one before it; -1: with none. */
+/* The aggregated column that a column of the scan tuple has in common with one before it; -1: with none. */
 static int
-measure_like(const GpudsAggregateState *state, int i)
+agg_column_like(const GpudsAggregateState *state, int i)
 {
 	const GpudsAggregateColumn *column = &state->columns[i];
 
@@ -41,21 +41,21 @@ measure_like(const GpudsAggregateState *state, int i)
 	{
 		const GpudsAggregateColumn *other = &state->columns[j];
 
-		if (other->measure >= 0 && other->column == column->column &&
+		if (other->agg_column >= 0 && other->column == column->column &&
 			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT))
-			return other->measure;
+			return other->agg_column;
 	}
 	return -1;
 }
 
-/* What is to be measured, now that the index is known. */
+/* What is to be aggregated, now that the index is known. */
 static void
-set_measures(GpudsAggregateState *state, Relation index)
+set_agg_columns(GpudsAggregateState *state, Relation index)
 {
 	state->layout = gpuds_index_info(index)->layout;
-	state->measures = palloc(state->ncolumns * sizeof(Measure));
-	state->measured_columns = palloc(state->ncolumns * sizeof(int));
-	state->group.measured = palloc(state->ncolumns * sizeof(Measured));
+	state->agg_columns = palloc(state->ncolumns * sizeof(AggColumn));
+	state->agg_columns_of = palloc(state->ncolumns * sizeof(int));
+	state->group.partial = palloc(state->ncolumns * sizeof(PartialAgg));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		GpudsAggregateColumn *column = &state->columns[i];
@@ -63,15 +63,16 @@ set_measures(GpudsAggregateState *state, Relation index)
 		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
 			column->kind == GPUDS_COUNT_ROWS)
 			continue;
-		column->measure = measure_like(state, i);
-		if (column->measure >= 0)
+		column->agg_column = agg_column_like(state, i);
+		if (column->agg_column >= 0)
 			continue;
-		column->measure = state->nmeasures++;
-		state->measured_columns[column->measure] = column->column;
+		column->agg_column = state->nagg++;
+		state->agg_columns_of[column->agg_column] = column->column;
 		if (column->kind == GPUDS_COUNT)
-			gpuds_key_measure_nulls(&state->layout, column->column, &state->measures[column->measure]);
+			gpuds_key_agg_column_nulls(&state->layout, column->column,
+									   &state->agg_columns[column->agg_column]);
 		else
-			gpuds_key_measure(&state->layout, column->column, &state->measures[column->measure]);
+			gpuds_key_agg_column(&state->layout, column->column, &state->agg_columns[column->agg_column]);
 	}
 }
 
@@ -79,13 +80,13 @@ set_measures(GpudsAggregateState *state, Relation index)
 static IndexScanDesc
 begin_scan(GpudsAggregateState *state)
 {
-	IndexScanDesc scan = gpuds_below_begin(below_of(&state->css));
+	IndexScanDesc scan = gpuds_child_scan_begin(child_scan_of(&state->css));
 
 	if (scan->xs_recheck)
 		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
-	if (state->measures == NULL)
+	if (state->agg_columns == NULL)
 	{
-		set_measures(state, scan->indexRelation);
+		set_agg_columns(state, scan->indexRelation);
 		if (state->bucket_at >= 0)
 			gpuds_aggregate_set_bucket(state);
 	}
@@ -93,26 +94,26 @@ begin_scan(GpudsAggregateState *state)
 }
 
 static void
-begin_fold(GpudsAggregateState *state, IndexScanDesc scan)
+begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
 {
-	GpudsFoldGroups groups = { .ncolumns = Max(state->ngroup_columns, 0) };
+	GpudsEntryAggGroups groups = { .ncolumns = Max(state->ngroup_columns, 0) };
 
 	if (state->bucket_at >= 0)
 	{
 		groups.find = gpuds_bucket_find;
 		groups.arg = &state->bucket;
 	}
-	gpuds_fold_begin(&state->fold, scan, &state->layout, state->measures, state->measured_columns,
-					 state->nmeasures, &groups, below_of(&state->css)->plan->plan_rows);
-	state->folding = true;
+	gpuds_entry_agg_begin(&state->agg, scan, &state->layout, state->agg_columns, state->agg_columns_of,
+						  state->nagg, &groups, child_scan_of(&state->css)->plan->plan_rows);
+	state->aggregating = true;
 }
 
 static void
-end_fold(GpudsAggregateState *state)
+end_agg(GpudsAggregateState *state)
 {
-	if (state->folding)
-		gpuds_fold_end(&state->fold);
-	state->folding = false;
+	if (state->aggregating)
+		gpuds_entry_agg_end(&state->agg);
+	state->aggregating = false;
 }
 
 /* Counts the rows, which are one group that nothing else is wanted of. */
@@ -121,30 +122,30 @@ count_rows(GpudsAggregateState *state, IndexScanDesc scan)
 {
 	int64 fetches;
 
-	state->group.rows = gpuds_scan_count(scan, below_of(&state->css)->plan->plan_rows, &fetches);
+	state->group.rows = gpuds_scan_count(scan, child_scan_of(&state->css)->plan->plan_rows, &fetches);
 	state->done = true;
 	return fetches;
 }
 
 /* Adds up the next group; *found: there is one.  Returns how many rows were looked up. */
 static int64
-fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
+aggregate_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 {
 	int64 fetches = 0;
 
-	if (!state->folding)
-		begin_fold(state, scan);
+	if (!state->aggregating)
+		begin_agg(state, scan);
 	else
-		fetches = -state->fold.visible.fetches;
+		fetches = -state->agg.visible.fetches;
 	if (state->bucket_at >= 0)
 		*found = gpuds_aggregate_next_bucket(state);
 	else
-		*found = gpuds_fold_next(&state->fold, &state->group) || !has_groups(state);
-	fetches += state->fold.visible.fetches;
-	gpuds_scan_figures(scan)->fetches += fetches;
+		*found = gpuds_entry_agg_next(&state->agg, &state->group) || !has_groups(state);
+	fetches += state->agg.visible.fetches;
+	gpuds_scan_counters(scan)->fetches += fetches;
 	if (!*found || !has_groups(state))
 	{
-		end_fold(state);
+		end_agg(state);
 		state->done = true;
 	}
 	return fetches;
@@ -154,19 +155,19 @@ fold_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 static bool
 next_group(GpudsAggregateState *state)
 {
-	PlanState *below = below_of(&state->css);
+	PlanState *child = child_scan_of(&state->css);
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	IndexScanDesc scan;
 	bool found = true;
 	int64 fetches;
 
-	gpuds_below_start(below);
+	gpuds_child_scan_start(child);
 	scan = begin_scan(state);
-	if (state->nmeasures == 0 && !has_groups(state))
+	if (state->nagg == 0 && !has_groups(state))
 		fetches = count_rows(state, scan);
 	else
-		fetches = fold_group(state, scan, &found);
-	gpuds_below_stop(below, found ? state->group.rows : 0, fetches);
+		fetches = aggregate_group(state, scan, &found);
+	gpuds_child_scan_stop(child, found ? state->group.rows : 0, fetches);
 	MemoryContextSwitchTo(old);
 	return found;
 }
@@ -179,8 +180,8 @@ value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *i
 	if (column->kind == GPUDS_COUNT_ROWS)
 		return Int64GetDatum(state->group.rows);
 	return gpuds_aggregate_value(column->kind, state->layout.column[column->column].type,
-								 &state->measures[column->measure], &state->group.measured[column->measure],
-								 isnull);
+								 &state->agg_columns[column->agg_column],
+								 &state->group.partial[column->agg_column], isnull);
 }
 
 /* The node's next row. */
@@ -198,7 +199,7 @@ next(ScanState *ss)
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	if (has_groups(state) && state->bucket_at < 0)
-		(void) gpuds_key_decode(&state->layout, &state->group.first, NULL, state->rooms, values, isnull);
+		(void) gpuds_key_decode(&state->layout, &state->group.first, NULL, state->bytes, values, isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const GpudsAggregateColumn *column = &state->columns[i];
@@ -256,7 +257,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	{
 		state->columns[i].kind = list_nth_int(kinds, i);
 		state->columns[i].column = list_nth_int(columns, i);
-		state->columns[i].measure = -1;
+		state->columns[i].agg_column = -1;
 		if (state->columns[i].kind == GPUDS_GROUP_BUCKET)
 			state->bucket_at = i;
 	}
@@ -265,8 +266,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 static void
 end(CustomScanState *css)
 {
-	end_fold((GpudsAggregateState *) css);
-	ExecEndNode(below_of(css));
+	end_agg((GpudsAggregateState *) css);
+	ExecEndNode(child_scan_of(css));
 }
 
 static void
@@ -274,12 +275,12 @@ rescan(CustomScanState *css)
 {
 	GpudsAggregateState *state = (GpudsAggregateState *) css;
 
-	end_fold(state);
+	end_agg(state);
 	state->done = false;
 	state->nheld = state->next_held = 0;
 	state->asked_device = false;
 	gpuds_bucket_restart(&state->bucket);
-	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
+	gpuds_child_scan_rescan(child_scan_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 
@@ -287,13 +288,13 @@ rescan(CustomScanState *css)
 static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	const GpudsNodeFigures *figures = &((GpudsAggregateState *) css)->figures;
-	const GpudsScanFigures own = gpuds_below_figures(below_of(css));
-	GpudsScanFigures sum;
+	const GpudsNodeCounters *counters = &((GpudsAggregateState *) css)->counters;
+	const GpudsScanCounters own = gpuds_child_scan_counters(child_scan_of(css));
+	GpudsScanCounters sum;
 
 	if (es->verbose)
-		gpuds_explain_figures(figures, &own, &css->ss.ps, es);
-	else if (gpuds_explain_sum(figures, &own, &css->ss.ps, es, &sum))
+		gpuds_explain_counters(counters, &own, &css->ss.ps, es);
+	else if (gpuds_explain_sum(counters, &own, &css->ss.ps, es, &sum))
 		gpuds_explain_option(&sum, es);
 }
 

@@ -50,8 +50,8 @@ enum
 typedef struct GpudsAggregateColumn
 {
 	GpudsAggregateKind kind;
-	int column;  /* of the index */
-	int measure; /* that its value comes from */
+	int column;     /* of the index */
+	int agg_column; /* that its value comes from */
 } GpudsAggregateColumn;
 
 /* A group of a bucket's rows that has not been returned yet. */
@@ -60,7 +60,7 @@ typedef struct GpudsHeldGroup
 	Datum value;
 	bool isnull;
 	int64 rows;
-	Measured *measured; /* as many as the node has */
+	PartialAgg *partial; /* as many as the node has */
 } GpudsHeldGroup;
 
 typedef struct GpudsAggregateState
@@ -69,19 +69,19 @@ typedef struct GpudsAggregateState
 	int ncolumns;
 	GpudsAggregateColumn *columns;
 	int ngroup_columns; /* AGGREGATE_GROUPS */
-	bool folding;       /* between the first row and the last */
+	bool aggregating;   /* between the first row and the last */
 	bool done;          /* all rows have been returned */
-	GpudsNodeFigures figures;
+	GpudsNodeCounters counters;
 	int bucket_at; /* column of the scan tuple that is a bucket's value; -1: there is none */
 
 	/* once the index is known */
 	GpudsKeyLayout layout;
-	int nmeasures;
-	Measure *measures;
-	int *measured_columns; /* of the index */
-	GpudsFold fold;
-	GpudsFoldGroup group;
-	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
+	int nagg;
+	AggColumn *agg_columns;
+	int *agg_columns_of; /* of the index */
+	GpudsEntryAgg agg;
+	GpudsEntryAggGroup group;
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS]; /* of the group's values */
 
 	/* groups by buckets: those from next_held on are held, and the one before has been returned */
 	GpudsBucket bucket;
@@ -99,7 +99,7 @@ extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
 /* aggregate_value.c */
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);
 extern GpudsAggregateKind gpuds_aggregate_part(GpudsAggregateKind kind, Oid input);
-extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
-								   const Measured *measured, bool *isnull);
+extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_column,
+								   const PartialAgg *partial, bool *isnull);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_H */

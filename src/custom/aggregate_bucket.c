@@ -64,7 +64,7 @@ check_order(GpudsAggregateState *state)
 
 /* Makes room for one more. */
 static void
-make_room(GpudsAggregateState *state)
+ensure_capacity(GpudsAggregateState *state)
 {
 	int64 old_size = state->held_size;
 
@@ -74,7 +74,7 @@ make_room(GpudsAggregateState *state)
 	state->held = state->held ? repalloc_huge(state->held, state->held_size * sizeof(GpudsHeldGroup))
 							  : palloc(state->held_size * sizeof(GpudsHeldGroup));
 	for (int64 i = old_size; i < state->held_size; i++)
-		state->held[i].measured = palloc(Max(state->nmeasures, 1) * sizeof(Measured));
+		state->held[i].partial = palloc(Max(state->nagg, 1) * sizeof(PartialAgg));
 }
 
 /* Forgets groups that have been returned, but for the last of them. */
@@ -98,24 +98,24 @@ forget_returned(GpudsAggregateState *state)
 
 /* Adds rows of the bucket to the group of its value, or makes it one behind all others. */
 static void
-hold_group(GpudsAggregateState *state, int64 rows, const Measured *measured)
+hold_group(GpudsAggregateState *state, int64 rows, const PartialAgg *partial)
 {
 	GpudsHeldGroup *held = find_held(state);
 
 	if (held)
 	{
 		held->rows += rows;
-		for (int k = 0; k < state->nmeasures; k++)
-			measure_merge(&held->measured[k], &measured[k]);
+		for (int k = 0; k < state->nagg; k++)
+			partial_agg_merge(&held->partial[k], &partial[k]);
 		return;
 	}
 	check_order(state);
-	make_room(state);
+	ensure_capacity(state);
 	held = &state->held[state->nheld++];
 	held->value = state->bucket.value;
 	held->isnull = state->bucket.isnull;
 	held->rows = rows;
-	memcpy(held->measured, measured, state->nmeasures * sizeof(Measured));
+	memcpy(held->partial, partial, state->nagg * sizeof(PartialAgg));
 }
 
 /* Buckets as intervals, ascending. */
@@ -204,7 +204,7 @@ add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 least, int64 most, Gpud
 
 /* The buckets of a range of codes, and what is before them; false: too many, or values without neighbours. */
 static bool
-add_range(GpudsBucket *bucket, const Measured *range, GpudsInterval *left, Intervals *to)
+add_range(GpudsBucket *bucket, const PartialAgg *range, GpudsInterval *left, Intervals *to)
 {
 	GpudsEntry first;
 	GpudsEntry end;
@@ -230,7 +230,7 @@ add_range(GpudsBucket *bucket, const Measured *range, GpudsInterval *left, Inter
  * above.
  */
 static bool
-make_intervals(GpudsBucket *bucket, const GpudsInterval *whole, const Measured *range, Intervals *to)
+make_intervals(GpudsBucket *bucket, const GpudsInterval *whole, const PartialAgg *range, Intervals *to)
 {
 	GpudsInterval left = *whole;
 	GpudsInterval nulls;
@@ -272,11 +272,11 @@ static bool
 find_intervals(GpudsAggregateState *state, Intervals *to)
 {
 	GpudsInterval whole;
-	Measured range;
+	PartialAgg range;
 	bool found;
 
 	state->bucket.all_ends = true;
-	found = gpuds_fold_range(&state->fold, &state->bucket.measure, &whole, &range) &&
+	found = gpuds_entry_agg_range(&state->agg, &state->bucket.agg_column, &whole, &range) &&
 			make_intervals(&state->bucket, &whole, &range, to);
 	state->bucket.all_ends = false;
 	return found;
@@ -284,7 +284,7 @@ find_intervals(GpudsAggregateState *state, Intervals *to)
 
 /* Takes a device's sums; false: there are rows where none should be. */
 static bool
-take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsFoldSum *sums)
+take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsEntryAggSum *sums)
 {
 	for (int64 i = 0; i < intervals->n; i++)
 	{
@@ -296,7 +296,7 @@ take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsFol
 		state->bucket.value = intervals->values[i];
 		state->bucket.isnull = intervals->nulls[i];
 		if (sums[i].rows > 0)
-			hold_group(state, sums[i].rows, sums[i].measured);
+			hold_group(state, sums[i].rows, sums[i].partial);
 	}
 	return true;
 }
@@ -306,17 +306,17 @@ static void
 hold_all(GpudsAggregateState *state)
 {
 	Intervals intervals;
-	GpudsFoldSum *sums;
+	GpudsEntryAggSum *sums;
 
-	if (!gpuds_fold_may_measure(&state->fold))
+	if (!gpuds_entry_agg_may_use_device(&state->agg))
 		return;
 	begin_intervals(&intervals);
 	if (find_intervals(state, &intervals))
 	{
-		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsFoldSum));
-		if (gpuds_fold_intervals(&state->fold, intervals.intervals, intervals.n, sums) &&
+		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsEntryAggSum));
+		if (gpuds_entry_agg_intervals(&state->agg, intervals.intervals, intervals.n, sums) &&
 			take_sums(state, &intervals, sums))
-			gpuds_fold_skip(&state->fold);
+			gpuds_entry_agg_skip(&state->agg);
 		pfree(sums);
 	}
 	free_intervals(&intervals);
@@ -336,12 +336,12 @@ gpuds_aggregate_next_bucket(GpudsAggregateState *state)
 	state->asked_device = true;
 	forget_returned(state);
 	while (state->nheld - state->next_held < GPUDS_BUCKETS_HELD &&
-		   gpuds_fold_next(&state->fold, &state->group))
-		hold_group(state, state->group.rows, state->group.measured);
+		   gpuds_entry_agg_next(&state->agg, &state->group))
+		hold_group(state, state->group.rows, state->group.partial);
 	if (state->next_held == state->nheld)
 		return false;
 	held = &state->held[state->next_held++];
 	state->group.rows = held->rows;
-	memcpy(state->group.measured, held->measured, state->nmeasures * sizeof(Measured));
+	memcpy(state->group.partial, held->partial, state->nagg * sizeof(PartialAgg));
 	return true;
 }

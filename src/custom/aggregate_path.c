@@ -32,7 +32,7 @@
 #include "key/key.h"
 
 /* Adding up what an entry has in a column, in units of cpu_operator_cost. */
-#define MEASURE_OPERATORS 0.2
+#define AGG_COLUMN_OPERATORS 0.2
 
 /* The column of the table that an expression is; NULL: it is none. */
 static const Var *
@@ -93,7 +93,7 @@ match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *
 	if (aggref->aggfnoid == F_COUNT_ANY)
 		*kind = GPUDS_COUNT;
 	else if (!gpuds_aggregate_kind(aggref->aggfnoid, getBaseType(var->vartype), kind) ||
-			 !gpuds_key_can_measure(var->vartype))
+			 !gpuds_key_can_aggregate(var->vartype))
 		return false;
 	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
 		*kind = gpuds_aggregate_part(*kind, getBaseType(var->vartype));
@@ -341,54 +341,54 @@ static const CustomPathMethods path_methods = {
 
 /* Sets rows and costs of a path whose scan below has been found. */
 static void
-set_cost(const GpudsWanted *wanted, IndexPath *below, Path *path, List *columns)
+set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
 {
-	Cost count_cost = gpuds_covering_count_cost(wanted->root, below);
-	const int side_bytes = gpuds_scan_side_bytes(below->indexinfo, columns);
-	int nmeasures = 0;
+	Cost count_cost = gpuds_covering_count_cost(wanted->root, child);
+	const int side_bytes = gpuds_scan_side_bytes(child->indexinfo, columns);
+	int nagg = 0;
 	ListCell *lc;
 
 	foreach (lc, columns)
-		nmeasures += lfirst_int(lc) >= 0;
-	count_cost += nmeasures * MEASURE_OPERATORS * cpu_operator_cost * below->path.rows;
+		nagg += lfirst_int(lc) >= 0;
+	count_cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
 	if (side_bytes > 0)
-		count_cost += gpuds_scan_side_cost(wanted->root, below->indexinfo, side_bytes, below->path.rows,
-										   below->path.rows *
-											   gpuds_covering_unmapped(below->indexinfo, below->path.parent));
+		count_cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, child->path.rows,
+										   child->path.rows *
+											   gpuds_covering_unmapped(child->indexinfo, child->path.parent));
 	path->rows = 1;
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)
 	{
 		List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
 
-		path->rows = estimate_num_groups(wanted->root, groups, below->path.rows, NULL, NULL);
+		path->rows = estimate_num_groups(wanted->root, groups, child->path.rows, NULL, NULL);
 		/*
 		 * The first group is there when its rows have been added up; but a device adds up all buckets
 		 * at once.
 		 */
 		if (wanted->bucket == NULL)
-			path->startup_cost = below->path.startup_cost +
-								 (count_cost - below->path.startup_cost) / Max(path->rows, 1);
+			path->startup_cost = child->path.startup_cost +
+								 (count_cost - child->path.startup_cost) / Max(path->rows, 1);
 	}
 	path->total_cost = count_cost + path->rows * cpu_tuple_cost;
-	GpudsAddDisabledNodes(path, &below->path);
+	GpudsAddDisabledNodes(path, &child->path);
 }
 
 static CustomPath *
-make_path(const GpudsWanted *wanted, IndexPath *below, RelOptInfo *parent, PathTarget *target, Node *having)
+make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathTarget *target, Node *having)
 {
 	CustomPath *path = makeNode(CustomPath);
 	List *kinds;
 	List *columns;
-	int groups = wanted->groups == NIL ? -1 : group_prefix(wanted, below);
+	int groups = wanted->groups == NIL ? -1 : group_prefix(wanted, child);
 
-	(void) match(wanted, below, &kinds, &columns);
+	(void) match(wanted, child, &kinds, &columns);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = parent;
 	path->path.pathtarget = target;
-	set_cost(wanted, below, &path->path, columns);
+	set_cost(wanted, child, &path->path, columns);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_paths = list_make1(below);
+	path->custom_paths = list_make1(child);
 	path->custom_private = list_make3(wanted->exprs, having,
 									  list_make3(kinds, columns, list_make1_int(groups)));
 	path->methods = &path_methods;
@@ -399,9 +399,9 @@ make_path(const GpudsWanted *wanted, IndexPath *below, RelOptInfo *parent, PathT
 CustomPath *
 gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target, Node *having)
 {
-	IndexPath *below = gpuds_covering_path(wanted->root, wanted->rel, suits, (void *) wanted);
+	IndexPath *child = gpuds_covering_path(wanted->root, wanted->rel, suits, (void *) wanted);
 
-	return below ? make_path(wanted, below, parent, target, having) : NULL;
+	return child ? make_path(wanted, child, parent, target, having) : NULL;
 }
 
 /*

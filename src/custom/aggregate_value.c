@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_value.c
- *	  PostgreSQL's aggregate functions, and their results from what has been measured.
+ *	  PostgreSQL's aggregate functions, and their results from partial aggregates.
  *
  * Results are those of PostgreSQL's functions, exactly; but sums of double precision depend on the
  * order of their rows in the last digits, as they do in parallel plans; and avg does not fail for
@@ -132,34 +132,34 @@ numeric_of(__int128 value)
  * number.
  */
 static bool
-lost_overflow(const Measure *measure, const Measured *measured)
+lost_overflow(const AggColumn *agg_column, const PartialAgg *partial)
 {
-	const double least = measure_value(measure, measure_code_bits(measure, measured->min));
-	const double most = measure_value(measure, measure_code_bits(measure, measured->max));
+	const double least = agg_column_value(agg_column, agg_column_code_bits(agg_column, partial->min));
+	const double most = agg_column_value(agg_column, agg_column_code_bits(agg_column, partial->max));
 
-	return isnan(measured->sum) && measured->max != UINT64_MAX &&
+	return isnan(partial->sum) && partial->max != UINT64_MAX &&
 		   !(isinf(least) && isinf(most) && least != most);
 }
 
 /* Has any of the floating-point values no bound? */
 static bool
-has_infinity(Oid type, const Measure *measure, const Measured *measured)
+has_infinity(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
 {
-	Datum min = gpuds_key_measured_value(type, measure, measured->min);
-	Datum max = gpuds_key_measured_value(type, measure, measured->max);
+	Datum min = gpuds_key_partial_agg_value(type, agg_column, partial->min);
+	Datum max = gpuds_key_partial_agg_value(type, agg_column, partial->max);
 
-	if (measure->kind == MEASURE_FLOAT4)
+	if (agg_column->kind == AGG_COLUMN_FLOAT4)
 		return isinf(DatumGetFloat4(min)) || isinf(DatumGetFloat4(max));
 	return isinf(DatumGetFloat8(min)) || isinf(DatumGetFloat8(max));
 }
 
 /* The sum of floating-point values.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE. */
 static float8
-float_sum(Oid type, const Measure *measure, const Measured *measured)
+float_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
 {
-	if (isinf(measured->sum) ? !has_infinity(type, measure, measured) : lost_overflow(measure, measured))
+	if (isinf(partial->sum) ? !has_infinity(type, agg_column, partial) : lost_overflow(agg_column, partial))
 		float_overflow_error();
-	return measured->sum;
+	return partial->sum;
 }
 
 /* A number has the fields of numeric_send, of which the first four take 32 bits each. */
@@ -219,14 +219,14 @@ avg_float8_part(int64 n, float8 sum)
 }
 
 /*
- * The result of an aggregate of a column of a type, with its measure and what has been measured of it.
+ * The result of an aggregate of a column of a type, with its column and what has been aggregated of it.
  * Allocated in the current memory context if it is passed by reference.
  */
 Datum
-gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure, const Measured *measured,
-					  bool *isnull)
+gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_column,
+					  const PartialAgg *partial, bool *isnull)
 {
-	const int64 n = (int64) measured->n;
+	const int64 n = (int64) partial->n;
 
 	*isnull = n == 0 && kind != GPUDS_COUNT;
 	if (*isnull)
@@ -236,29 +236,29 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const Measure *measure,
 		case GPUDS_COUNT:
 			return Int64GetDatum(n);
 		case GPUDS_SUM_INT8:
-			return Int64GetDatum((int64) gpuds_key_measured_sum(type, measure, measured));
+			return Int64GetDatum((int64) gpuds_key_partial_agg_sum(type, agg_column, partial));
 		case GPUDS_SUM_NUMERIC:
-			return NumericGetDatum(numeric_of(gpuds_key_measured_sum(type, measure, measured)));
+			return NumericGetDatum(numeric_of(gpuds_key_partial_agg_sum(type, agg_column, partial)));
 		case GPUDS_SUM_FLOAT8:
-			return Float8GetDatum(float_sum(type, measure, measured));
+			return Float8GetDatum(float_sum(type, agg_column, partial));
 		case GPUDS_AVG_NUMERIC:
 			return DirectFunctionCall2(numeric_div,
 									   NumericGetDatum(
-										   numeric_of(gpuds_key_measured_sum(type, measure, measured))),
+										   numeric_of(gpuds_key_partial_agg_sum(type, agg_column, partial))),
 									   NumericGetDatum(int64_to_numeric(n)));
 		case GPUDS_AVG_FLOAT8:
 			/* PostgreSQL begins with 0 here */
-			return Float8GetDatum((float_sum(type, measure, measured) + 0.0) / (float8) n);
+			return Float8GetDatum((float_sum(type, agg_column, partial) + 0.0) / (float8) n);
 		case GPUDS_MIN:
-			return gpuds_key_measured_value(type, measure, measured->min);
+			return gpuds_key_partial_agg_value(type, agg_column, partial->min);
 		case GPUDS_MAX:
-			return gpuds_key_measured_value(type, measure, measured->max);
+			return gpuds_key_partial_agg_value(type, agg_column, partial->max);
 		case GPUDS_PART_NUMERIC:
-			return numeric_part(n, gpuds_key_measured_sum(type, measure, measured));
+			return numeric_part(n, gpuds_key_partial_agg_sum(type, agg_column, partial));
 		case GPUDS_PART_AVG_INT:
-			return avg_int_part(n, (int64) gpuds_key_measured_sum(type, measure, measured));
+			return avg_int_part(n, (int64) gpuds_key_partial_agg_sum(type, agg_column, partial));
 		case GPUDS_PART_AVG_FLOAT8:
-			return avg_float8_part(n, float_sum(type, measure, measured) + 0.0);
+			return avg_float8_part(n, float_sum(type, agg_column, partial) + 0.0);
 		case GPUDS_GROUP_COLUMN:
 		case GPUDS_GROUP_BUCKET:
 		case GPUDS_COUNT_ROWS:

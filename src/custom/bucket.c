@@ -92,7 +92,7 @@ gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const Gpu
 	bucket->least = gpuds_ascending_least(expr, bucket->least);
 	bucket->most = gpuds_ascending_most(expr, bucket->most);
 	bucket->zoned = gpuds_ascending_is_zoned(expr);
-	gpuds_key_measure(layout, column, &bucket->measure);
+	gpuds_key_agg_column(layout, column, &bucket->agg_column);
 	bucket->function = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
 	bucket->context = CreateExprContext(parent->state);
 	bucket->compare = type->cmp_proc_finfo;
@@ -132,18 +132,19 @@ keep(const GpudsBucket *bucket, Datum value, bool isnull)
 static int64
 value_of(const GpudsBucket *bucket, const GpudsEntry *entry)
 {
-	uint64 code = measure_code(&bucket->measure, measure_bits(entry, bucket->layout->nwords,
-															  bucket->measure.place, bucket->measure.bits));
+	uint64 code = agg_column_code(&bucket->agg_column,
+								  agg_column_bits(entry, bucket->layout->nwords, bucket->agg_column.place,
+												  bucket->agg_column.bits));
 
-	return (int64) (code - (UINT64CONST(1) << (bucket->measure.bits - 1)));
+	return (int64) (code - (UINT64CONST(1) << (bucket->agg_column.bits - 1)));
 }
 
 /* Gives the column of an entry a value. */
 static void
 set_value(const GpudsBucket *bucket, int64 value, GpudsEntry *entry)
 {
-	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords,
-						   (uint64) value + (UINT64CONST(1) << (bucket->measure.bits - 1)), entry);
+	gpuds_key_set_partial_agg(&bucket->agg_column, bucket->layout->nwords,
+							  (uint64) value + (UINT64CONST(1) << (bucket->agg_column.bits - 1)), entry);
 }
 
 static Datum
@@ -308,7 +309,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 
 	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
 	*last = entry_last_alike(first, &bits);
-	if (measure_is_null(&bucket->measure, first, bucket->layout->nwords))
+	if (agg_column_is_null(&bucket->agg_column, first, bucket->layout->nwords))
 	{
 		bucket->isnull = true;
 		bucket->has_value = false;
@@ -360,7 +361,7 @@ gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64
 	/* what is not NULL has the opposite bit, and zeros behind the code */
 	gpuds_bucket_nulls(bucket, &whole->lo, &nulls);
 	gpuds_key_not_null(bucket->layout, bucket->column, &nulls.lo, &not_null);
-	gpuds_key_set_measured(&bucket->measure, bucket->layout->nwords, code, &not_null);
+	gpuds_key_set_partial_agg(&bucket->agg_column, bucket->layout->nwords, code, &not_null);
 	*entry = not_null;
 	*value = value_of(bucket, entry);
 	return has_neighbours(bucket, *value);

@@ -29,9 +29,9 @@ typedef struct GpudsBucket
 	const GpudsKeyLayout *layout;
 	int column;
 	Oid type;
-	Measure measure; /* of the column */
-	int64 least;     /* the lowest value that the function is defined for; below: -infinity */
-	int64 most;      /* the highest; above: infinity */
+	AggColumn agg_column; /* of the column */
+	int64 least;          /* the lowest value that the function is defined for; below: -infinity */
+	int64 most;           /* the highest; above: infinity */
 	ExprState *function;
 	ExprContext *context;
 	FmgrInfo compare; /* of the function's values */

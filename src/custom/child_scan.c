@@ -29,13 +29,13 @@ typedef struct Parts
 } Parts;
 
 static Parts
-parts_of(PlanState *below)
+parts_of(PlanState *child)
 {
 	Parts parts;
 
-	if (IsA(below, IndexOnlyScanState))
+	if (IsA(child, IndexOnlyScanState))
 	{
-		IndexOnlyScanState *state = (IndexOnlyScanState *) below;
+		IndexOnlyScanState *state = (IndexOnlyScanState *) child;
 
 		parts.index = state->ioss_RelationDesc;
 		parts.keys = state->ioss_ScanKeys;
@@ -45,7 +45,7 @@ parts_of(PlanState *below)
 	}
 	else
 	{
-		IndexScanState *state = castNode(IndexScanState, below);
+		IndexScanState *state = castNode(IndexScanState, child);
 
 		parts.index = state->iss_RelationDesc;
 		parts.keys = state->iss_ScanKeys;
@@ -57,17 +57,18 @@ parts_of(PlanState *below)
 }
 
 /*
- * The scan with its keys set, at its beginning, after gpuds_below_start.  Core ends it with the state below.
+ * The scan with its keys set, at its beginning, after gpuds_child_scan_start.  Core ends it with the state
+ * below.
  */
 IndexScanDesc
-gpuds_below_begin(PlanState *below)
+gpuds_child_scan_begin(PlanState *child)
 {
-	Parts parts = parts_of(below);
+	Parts parts = parts_of(child);
 
 	if (*parts.scan == NULL)
 	{
-		*parts.scan = GpudsIndexBeginscanOf(below, parts.index, parts.nkeys);
-		(*parts.scan)->xs_want_itup = IsA(below, IndexOnlyScanState);
+		*parts.scan = GpudsIndexBeginscanOf(child, parts.index, parts.nkeys);
+		(*parts.scan)->xs_want_itup = IsA(child, IndexOnlyScanState);
 		index_rescan(*parts.scan, parts.keys, parts.nkeys, NULL, 0);
 	}
 	return *parts.scan;
@@ -78,10 +79,10 @@ gpuds_below_begin(PlanState *below)
  * another process has asked.  The caller ends it.
  */
 IndexScanDesc
-gpuds_below_visitor(PlanState *below)
+gpuds_child_scan_visitor(PlanState *child)
 {
-	return gpuds_begin_scan(((ScanState *) below)->ss_currentRelation, parts_of(below).index,
-							below->state->es_snapshot, 0);
+	return gpuds_begin_scan(((ScanState *) child)->ss_currentRelation, parts_of(child).index,
+							child->state->es_snapshot, 0);
 }
 
 /*
@@ -89,31 +90,31 @@ gpuds_below_visitor(PlanState *below)
  * execution of the state below, in the current memory context.
  */
 GpudsRecheck *
-gpuds_below_recheck(PlanState *below)
+gpuds_child_scan_recheck(PlanState *child)
 {
-	Parts parts = parts_of(below);
+	Parts parts = parts_of(child);
 
-	if (below->chgParam != NULL || parts.waits)
-		ExecReScan(below);
+	if (child->chgParam != NULL || parts.waits)
+		ExecReScan(child);
 	return gpuds_recheck_begin(parts.index, &gpuds_index_info(parts.index)->layout, parts.keys, parts.nkeys);
 }
 
 /* Makes what the state below has of expressions heed a change of parameters. */
 void
-gpuds_below_refresh(PlanState *below)
+gpuds_child_scan_refresh(PlanState *child)
 {
-	if (below->chgParam != NULL)
-		ExecReScan(below);
+	if (child->chgParam != NULL)
+		ExecReScan(child);
 }
 
 /* For ReScan: the parameters that have changed are those of the node above. */
 void
-gpuds_below_rescan(PlanState *below, Bitmapset *changed)
+gpuds_child_scan_rescan(PlanState *child, Bitmapset *changed)
 {
 	if (changed != NULL)
-		UpdateChangedParamSet(below, changed);
-	if (below->chgParam == NULL)
-		ExecReScan(below);
+		UpdateChangedParamSet(child, changed);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
 }
 
 /*
@@ -121,29 +122,29 @@ gpuds_below_rescan(PlanState *below, Bitmapset *changed)
  * ends a loop, so it comes first.
  */
 void
-gpuds_below_start(PlanState *below)
+gpuds_child_scan_start(PlanState *child)
 {
-	if (below->chgParam != NULL || parts_of(below).waits)
-		ExecReScan(below);
-	if (below->instrument)
-		InstrStartNode(below->instrument);
+	if (child->chgParam != NULL || parts_of(child).waits)
+		ExecReScan(child);
+	if (child->instrument)
+		InstrStartNode(child->instrument);
 }
 
 void
-gpuds_below_stop(PlanState *below, int64 rows, int64 fetches)
+gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches)
 {
-	if (below->instrument == NULL)
+	if (child->instrument == NULL)
 		return;
-	if (IsA(below, IndexOnlyScanState))
-		below->instrument->ntuples2 += fetches;
-	InstrStopNode(below->instrument, rows);
+	if (IsA(child, IndexOnlyScanState))
+		child->instrument->ntuples2 += fetches;
+	InstrStopNode(child->instrument, rows);
 }
 
 /* What the scan has done; nothing if it has not begun. */
-GpudsScanFigures
-gpuds_below_figures(PlanState *below)
+GpudsScanCounters
+gpuds_child_scan_counters(PlanState *child)
 {
-	const IndexScanDesc scan = *parts_of(below).scan;
+	const IndexScanDesc scan = *parts_of(child).scan;
 
-	return scan ? *gpuds_scan_figures(scan) : (GpudsScanFigures){ 0 };
+	return scan ? *gpuds_scan_counters(scan) : (GpudsScanCounters){ 0 };
 }

@@ -35,37 +35,37 @@ extern Cost gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path);
 extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
 
 /* child_scan.c: the index scan below a node */
-extern IndexScanDesc gpuds_below_begin(PlanState *below);
-extern IndexScanDesc gpuds_below_visitor(PlanState *below);
-extern GpudsRecheck *gpuds_below_recheck(PlanState *below);
-extern void gpuds_below_refresh(PlanState *below);
-extern void gpuds_below_rescan(PlanState *below, Bitmapset *changed);
-extern void gpuds_below_start(PlanState *below);
-extern void gpuds_below_stop(PlanState *below, int64 rows, int64 fetches);
-extern GpudsScanFigures gpuds_below_figures(PlanState *below);
+extern IndexScanDesc gpuds_child_scan_begin(PlanState *child);
+extern IndexScanDesc gpuds_child_scan_visitor(PlanState *child);
+extern GpudsRecheck *gpuds_child_scan_recheck(PlanState *child);
+extern void gpuds_child_scan_refresh(PlanState *child);
+extern void gpuds_child_scan_rescan(PlanState *child, Bitmapset *changed);
+extern void gpuds_child_scan_start(PlanState *child);
+extern void gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches);
+extern GpudsScanCounters gpuds_child_scan_counters(PlanState *child);
 
-/* explain.c: figures of a node for EXPLAIN ANALYZE; zeroed when the node is made */
-typedef struct GpudsSharedFigures GpudsSharedFigures;
+/* explain.c: counters of a node for EXPLAIN ANALYZE; zeroed when the node is made */
+typedef struct GpudsSharedCounters GpudsSharedCounters;
 
-typedef struct GpudsNodeFigures
+typedef struct GpudsNodeCounters
 {
-	GpudsScanFigures of_workers; /* that have ended */
-	GpudsSharedFigures *shared;  /* NULL: workers share none */
-} GpudsNodeFigures;
+	GpudsScanCounters of_workers; /* that have ended */
+	GpudsSharedCounters *shared;  /* NULL: workers share none */
+} GpudsNodeCounters;
 
 extern Size gpuds_explain_size(const ParallelContext *context);
-extern void gpuds_explain_share(GpudsNodeFigures *figures, const ParallelContext *context, void *shared);
-extern void gpuds_explain_share_again(GpudsNodeFigures *figures);
-extern void gpuds_explain_attach(GpudsNodeFigures *figures, void *shared);
-extern void gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own);
-extern bool gpuds_explain_sum(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
-							  const PlanState *node, const ExplainState *es, GpudsScanFigures *sum);
-extern void gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es);
-extern void gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own,
-								  const PlanState *node, ExplainState *es);
+extern void gpuds_explain_share(GpudsNodeCounters *counters, const ParallelContext *context, void *shared);
+extern void gpuds_explain_share_again(GpudsNodeCounters *counters);
+extern void gpuds_explain_attach(GpudsNodeCounters *counters, void *shared);
+extern void gpuds_explain_hand_in(GpudsNodeCounters *counters, const GpudsScanCounters *own);
+extern bool gpuds_explain_sum(const GpudsNodeCounters *counters, const GpudsScanCounters *own,
+							  const PlanState *node, const ExplainState *es, GpudsScanCounters *sum);
+extern void gpuds_explain_device(const GpudsScanCounters *counters, ExplainState *es);
+extern void gpuds_explain_counters(const GpudsNodeCounters *counters, const GpudsScanCounters *own,
+								   const PlanState *node, ExplainState *es);
 
 /* explain_option.c */
-extern void gpuds_explain_option(const GpudsScanFigures *figures, ExplainState *es);
+extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_option_init(void);
 
 /* aggregate_path.c, aggregate_append.c, aggregate.c */

@@ -3,12 +3,12 @@
  * explain.c
  *	  What EXPLAIN ANALYZE shows of the scans of a custom scan.
  *
- * The index scan of a node keeps figures (am/am.h), which add up over rescans.  Workers hand theirs in when
+ * The index scan of a node keeps counters (am/am.h), which add up over rescans.  Workers hand theirs in when
  * their plan is shut down, in memory that they share with the leader.  The leader adds them to those of
  * workers before: when it starts workers anew, and when that memory goes, which is after they have ended.
  *
  * Core shares memory for parallel-aware nodes only.  A node of another kind that workers have run has
- * figures of one process; it shows none.
+ * counters of one process; it shows none.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,76 +24,76 @@
 #include "custom/custom.h"
 #include "reader/reader.h"
 
-struct GpudsSharedFigures
+struct GpudsSharedCounters
 {
 	int nworkers;
-	GpudsScanFigures of[FLEXIBLE_ARRAY_MEMBER];
+	GpudsScanCounters of[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* Shared memory for the figures of workers: for EstimateDSMCustomScan. */
+/* Shared memory for the counters of workers: for EstimateDSMCustomScan. */
 Size
 gpuds_explain_size(const ParallelContext *context)
 {
-	return offsetof(GpudsSharedFigures, of) + context->nworkers * sizeof(GpudsScanFigures);
+	return offsetof(GpudsSharedCounters, of) + context->nworkers * sizeof(GpudsScanCounters);
 }
 
 /* Adds what workers have handed in. */
 static void
-collect(GpudsNodeFigures *figures)
+collect(GpudsNodeCounters *counters)
 {
-	GpudsSharedFigures *shared = figures->shared;
+	GpudsSharedCounters *shared = counters->shared;
 
 	for (int i = 0; i < shared->nworkers; i++)
-		gpuds_figures_add(&figures->of_workers, &shared->of[i]);
-	memset(shared->of, 0, shared->nworkers * sizeof(GpudsScanFigures));
+		gpuds_counters_add(&counters->of_workers, &shared->of[i]);
+	memset(shared->of, 0, shared->nworkers * sizeof(GpudsScanCounters));
 }
 
 static void
-collect_at_detach(dsm_segment *segment, Datum figures)
+collect_at_detach(dsm_segment *segment, Datum counters)
 {
-	collect((GpudsNodeFigures *) DatumGetPointer(figures));
+	collect((GpudsNodeCounters *) DatumGetPointer(counters));
 }
 
-/* In the leader, for InitializeDSMCustomScan: workers will hand their figures in there. */
+/* In the leader, for InitializeDSMCustomScan: workers will hand their counters in there. */
 void
-gpuds_explain_share(GpudsNodeFigures *figures, const ParallelContext *context, void *shared)
+gpuds_explain_share(GpudsNodeCounters *counters, const ParallelContext *context, void *shared)
 {
-	figures->shared = shared;
-	figures->shared->nworkers = context->nworkers;
-	memset(figures->shared->of, 0, context->nworkers * sizeof(GpudsScanFigures));
+	counters->shared = shared;
+	counters->shared->nworkers = context->nworkers;
+	memset(counters->shared->of, 0, context->nworkers * sizeof(GpudsScanCounters));
 	if (context->seg)
-		on_dsm_detach(context->seg, collect_at_detach, PointerGetDatum(figures));
+		on_dsm_detach(context->seg, collect_at_detach, PointerGetDatum(counters));
 }
 
 /* In the leader, for ReInitializeDSMCustomScan: other workers will do so. */
 void
-gpuds_explain_share_again(GpudsNodeFigures *figures)
+gpuds_explain_share_again(GpudsNodeCounters *counters)
 {
-	collect(figures);
+	collect(counters);
 }
 
 /* In a worker, for InitializeWorkerCustomScan. */
 void
-gpuds_explain_attach(GpudsNodeFigures *figures, void *shared)
+gpuds_explain_attach(GpudsNodeCounters *counters, void *shared)
 {
-	figures->shared = shared;
+	counters->shared = shared;
 }
 
-/* For ShutdownCustomScan: a worker hands in its scan's figures, once or again. */
+/* For ShutdownCustomScan: a worker hands in its scan's counters, once or again. */
 void
-gpuds_explain_hand_in(GpudsNodeFigures *figures, const GpudsScanFigures *own)
+gpuds_explain_hand_in(GpudsNodeCounters *counters, const GpudsScanCounters *own)
 {
-	if (IsParallelWorker() && figures->shared)
-		figures->shared->of[ParallelWorkerNumber] = *own;
+	if (IsParallelWorker() && counters->shared)
+		counters->shared->of[ParallelWorkerNumber] = *own;
 }
 
-/* Have workers run a node whose figures they do not share? */
+/* Have workers run a node whose counters they do not share? */
 static bool
-lacks_workers(const GpudsNodeFigures *figures, const PlanState *node)
+lacks_workers(const GpudsNodeCounters *counters, const PlanState *node)
 {
 	const WorkerNodeInstrumentation *workers = node->worker_instrument;
 
-	for (int i = 0; workers && !figures->shared && i < workers->num_workers; i++)
+	for (int i = 0; workers && !counters->shared && i < workers->num_workers; i++)
 	{
 		if (workers->instrument[i].nloops > 0)
 			return true;
@@ -103,44 +103,44 @@ lacks_workers(const GpudsNodeFigures *figures, const PlanState *node)
 
 /* Shows who answered, and what a GPU has done for it. */
 void
-gpuds_explain_device(const GpudsScanFigures *figures, ExplainState *es)
+gpuds_explain_device(const GpudsScanCounters *counters, ExplainState *es)
 {
 	StringInfoData names;
 
 	initStringInfo(&names);
-	gpuds_figures_devices(figures, &names);
+	gpuds_counters_devices(counters, &names);
 	if (names.len > 0)
 		ExplainPropertyText("Device", names.data, es);
 	pfree(names.data);
-	if (figures->bus_bytes == 0)
+	if (counters->bus_bytes == 0)
 		return;
-	ExplainPropertyUInteger("Bus Bytes", NULL, figures->bus_bytes, es);
+	ExplainPropertyUInteger("Bus Bytes", NULL, counters->bus_bytes, es);
 	if (es->timing)
-		ExplainPropertyFloat("Device Time", "ms", figures->device_ns / 1e6, 3, es);
+		ExplainPropertyFloat("Device Time", "ms", counters->device_ns / 1e6, 3, es);
 }
 
 /*
- * For ExplainCustomScan: a node's figures, its own and those of workers; false: there are none to show.
+ * For ExplainCustomScan: a node's counters, its own and those of workers; false: there are none to show.
  */
 bool
-gpuds_explain_sum(const GpudsNodeFigures *figures, const GpudsScanFigures *own, const PlanState *node,
-				  const ExplainState *es, GpudsScanFigures *sum)
+gpuds_explain_sum(const GpudsNodeCounters *counters, const GpudsScanCounters *own, const PlanState *node,
+				  const ExplainState *es, GpudsScanCounters *sum)
 {
-	if (!es->analyze || lacks_workers(figures, node))
+	if (!es->analyze || lacks_workers(counters, node))
 		return false;
 	*sum = *own;
-	gpuds_figures_add(sum, &figures->of_workers);
+	gpuds_counters_add(sum, &counters->of_workers);
 	return true;
 }
 
 /* The same, and shows them. */
 void
-gpuds_explain_figures(const GpudsNodeFigures *figures, const GpudsScanFigures *own, const PlanState *node,
-					  ExplainState *es)
+gpuds_explain_counters(const GpudsNodeCounters *counters, const GpudsScanCounters *own, const PlanState *node,
+					   ExplainState *es)
 {
-	GpudsScanFigures all;
+	GpudsScanCounters all;
 
-	if (!gpuds_explain_sum(figures, own, node, es, &all))
+	if (!gpuds_explain_sum(counters, own, node, es, &all))
 		return;
 	ExplainPropertyUInteger("Batches", NULL, all.batches, es);
 	ExplainPropertyUInteger("Probes", NULL, all.probes, es);

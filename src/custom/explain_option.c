@@ -4,10 +4,10 @@
  *	  EXPLAIN (ANALYZE, GPUDS): what scans of indexes of gpuds have done; since 18.
  *
  * The option is shown of whatever node scans such an index: core's index scans, index-only scans and bitmap
- * index scans, whose figures are found in their scans, and nodes of ours, which show their own by
+ * index scans, whose counters are found in their scans, and nodes of ours, which show their own by
  * gpuds_explain_option.  The index scan below a node of ours is that node's scan, and shows nothing itself.
  *
- * Workers' scans of core's nodes are gone when EXPLAIN comes to them.  So these nodes show figures of the
+ * Workers' scans of core's nodes are gone when EXPLAIN comes to them.  So these nodes show counters of the
  * leader alone, and say so.
  *
  * Without the option nothing is shown, whoever asks for the plan.
@@ -64,7 +64,7 @@ validate_options(ExplainState *es, List *options, ParseState *pstate)
 
 /* As lines of their own, which say what is not zero. */
 static void
-show_as_text(const GpudsScanFigures *figures, const char *devices, List *without, bool leader_alone,
+show_as_text(const GpudsScanCounters *counters, const char *devices, List *without, bool leader_alone,
 			 ExplainState *es)
 {
 	ListCell *lc;
@@ -73,65 +73,65 @@ show_as_text(const GpudsScanFigures *figures, const char *devices, List *without
 	appendStringInfo(es->str,
 					 "Gpuds: device=%s scans=" UINT64_FORMAT " probes=" UINT64_FORMAT " calls=" UINT64_FORMAT
 					 " entries=" UINT64_FORMAT,
-					 devices[0] ? devices : "none", figures->scans, figures->probes, figures->calls,
-					 figures->entries);
-	if (figures->notes.operations > 0)
-		appendStringInfo(es->str, " memtable=" UINT64_FORMAT, figures->notes.operations);
-	if (figures->bus_bytes > 0)
-		appendStringInfo(es->str, " bus=" UINT64_FORMAT "kB", (figures->bus_bytes + 1023) / 1024);
-	if (figures->bus_bytes > 0 && es->timing)
-		appendStringInfo(es->str, " time=%.3f ms", figures->device_ns / 1e6);
+					 devices[0] ? devices : "none", counters->scans, counters->probes, counters->calls,
+					 counters->entries);
+	if (counters->notes.operations > 0)
+		appendStringInfo(es->str, " memtable=" UINT64_FORMAT, counters->notes.operations);
+	if (counters->bus_bytes > 0)
+		appendStringInfo(es->str, " bus=" UINT64_FORMAT "kB", (counters->bus_bytes + 1023) / 1024);
+	if (counters->bus_bytes > 0 && es->timing)
+		appendStringInfo(es->str, " time=%.3f ms", counters->device_ns / 1e6);
 	appendStringInfo(es->str, "%s\n", leader_alone ? " (leader alone)" : "");
 	if (without == NIL)
 		return;
 	ExplainIndentText(es);
-	appendStringInfo(es->str, "Gpuds Fallbacks: " UINT64_FORMAT " (", figures->notes.fallbacks);
+	appendStringInfo(es->str, "Gpuds Fallbacks: " UINT64_FORMAT " (", counters->notes.fallbacks);
 	foreach (lc, without)
 		appendStringInfo(es->str, "%s%s", foreach_current_index(lc) > 0 ? "; " : "", (char *) lfirst(lc));
 	appendStringInfoString(es->str, ")\n");
 }
 
-/* Shows all figures. */
+/* Shows all counters. */
 static void
-show_as_group(const GpudsScanFigures *figures, const char *devices, List *without, bool leader_alone,
+show_as_group(const GpudsScanCounters *counters, const char *devices, List *without, bool leader_alone,
 			  ExplainState *es)
 {
 	ExplainOpenGroup("Gpuds", "Gpuds", true, es);
 	ExplainPropertyText("Device", devices, es);
-	ExplainPropertyUInteger("Scans", NULL, figures->scans, es);
-	ExplainPropertyUInteger("Probes", NULL, figures->probes, es);
-	ExplainPropertyUInteger("Calls", NULL, figures->calls, es);
-	ExplainPropertyUInteger("Entries", NULL, figures->entries, es);
-	ExplainPropertyUInteger("Memtable Operations", NULL, figures->notes.operations, es);
-	ExplainPropertyUInteger("Bus Bytes", NULL, figures->bus_bytes, es);
+	ExplainPropertyUInteger("Scans", NULL, counters->scans, es);
+	ExplainPropertyUInteger("Probes", NULL, counters->probes, es);
+	ExplainPropertyUInteger("Calls", NULL, counters->calls, es);
+	ExplainPropertyUInteger("Entries", NULL, counters->entries, es);
+	ExplainPropertyUInteger("Memtable Operations", NULL, counters->notes.operations, es);
+	ExplainPropertyUInteger("Bus Bytes", NULL, counters->bus_bytes, es);
 	if (es->timing)
-		ExplainPropertyFloat("Device Time", "ms", figures->device_ns / 1e6, 3, es);
-	ExplainPropertyUInteger("Fallbacks", NULL, figures->notes.fallbacks, es);
+		ExplainPropertyFloat("Device Time", "ms", counters->device_ns / 1e6, 3, es);
+	ExplainPropertyUInteger("Fallbacks", NULL, counters->notes.fallbacks, es);
 	ExplainPropertyList("Fallback Reasons", without, es);
 	ExplainPropertyBool("Leader Alone", leader_alone, es);
 	ExplainCloseGroup("Gpuds", "Gpuds", true, es);
 }
 
 static void
-show(const GpudsScanFigures *figures, bool leader_alone, ExplainState *es)
+show(const GpudsScanCounters *counters, bool leader_alone, ExplainState *es)
 {
-	List *without = gpuds_figures_without(figures);
+	List *without = gpuds_counters_without(counters);
 	StringInfoData devices;
 
 	initStringInfo(&devices);
-	gpuds_figures_devices(figures, &devices);
+	gpuds_counters_devices(counters, &devices);
 	if (es->format == EXPLAIN_FORMAT_TEXT)
-		show_as_text(figures, devices.data, without, leader_alone, es);
+		show_as_text(counters, devices.data, without, leader_alone, es);
 	else
-		show_as_group(figures, devices.data, without, leader_alone, es);
+		show_as_group(counters, devices.data, without, leader_alone, es);
 }
 
-/* Shows a node's figures, its own and those of workers, if the option is set. */
+/* Shows a node's counters, its own and those of workers, if the option is set. */
 void
-gpuds_explain_option(const GpudsScanFigures *figures, ExplainState *es)
+gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es)
 {
 	if (is_set(es))
-		show(figures, false, es);
+		show(counters, false, es);
 }
 
 /* The scan of a node of core's, NULL if it has none, or none of ours. */
@@ -159,7 +159,7 @@ scan_of(const PlanState *node)
 
 /* Is a node's parent one of ours, which shows the scan as its own? */
 static bool
-is_below_ours(List *ancestors)
+is_child_ours(List *ancestors)
 {
 	const CustomScan *parent = ancestors ? linitial(ancestors) : NULL;
 
@@ -189,11 +189,11 @@ per_node(PlanState *node, List *ancestors, const char *relationship, const char 
 
 	if (prev_per_node)
 		prev_per_node(node, ancestors, relationship, plan_name, es);
-	if (!is_set(es) || is_below_ours(ancestors))
+	if (!is_set(es) || is_child_ours(ancestors))
 		return;
 	scan = scan_of(node);
 	if (scan && node->instrument && node->instrument->nloops > 0)
-		show(gpuds_scan_figures(scan), has_workers(node), es);
+		show(gpuds_scan_counters(scan), has_workers(node), es);
 }
 
 void
@@ -210,7 +210,7 @@ gpuds_explain_option_init(void)
 #else
 
 void
-gpuds_explain_option(const GpudsScanFigures *figures, ExplainState *es)
+gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es)
 {
 }
 

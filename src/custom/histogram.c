@@ -52,8 +52,8 @@
 static get_relation_stats_hook_type prev_relation_stats = NULL;
 
 /*
- * A histogram, by codes (kernels/core/partial_agg.h).  It is about the rows that have neither NULL nor one of the
- * common values, which may lie behind its ends.
+ * A histogram, by codes (kernels/core/partial_agg.h).  It is about the rows that have neither NULL nor one of
+ * the common values, which may lie behind its ends.
  */
 typedef struct Histogram
 {
@@ -67,7 +67,7 @@ typedef struct Histogram
 	double seen;  /* share of the table's rows that are not behind the ends */
 } Histogram;
 
-/* The index that knows a column: ordered, of all rows, and with values that can be measured; NULL: none. */
+/* The index that knows a column: ordered, of all rows, and with values that can be partial; NULL: none. */
 static IndexOptInfo *
 index_of(const RelOptInfo *rel, AttrNumber attnum)
 {
@@ -78,7 +78,7 @@ index_of(const RelOptInfo *rel, AttrNumber attnum)
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
 		if (index->indexkeys[0] == attnum && index->indpred == NIL && gpuds_covering_is_ours(index) &&
-			gpuds_index_orders(index) && gpuds_key_can_measure(index->opcintype[0]))
+			gpuds_index_orders(index) && gpuds_key_can_aggregate(index->opcintype[0]))
 			return index;
 	}
 	return NULL;
@@ -133,8 +133,9 @@ read_codes(const GpudsEstimate *estimate, const GpudsColumnEnds *ends, const Att
 
 		if (!gpuds_key_probe(&probe, &slot->values[at], &isnull, 0, &entry))
 			return NULL;
-		codes[i] = measure_code(&ends->measure, measure_bits(&entry, layout->nwords, ends->measure.place,
-															 ends->measure.bits));
+		codes[i] = agg_column_code(&ends->agg_column,
+								   agg_column_bits(&entry, layout->nwords, ends->agg_column.place,
+												   ends->agg_column.bits));
 	}
 	return codes;
 }
@@ -305,7 +306,7 @@ array_of_bounds(const Histogram *histogram, const GpudsColumnEnds *ends, Oid col
 	char alignment;
 
 	for (int i = 0; i < histogram->n; i++)
-		bounds[i] = gpuds_key_measured_value(column, &ends->measure, histogram->bounds[i]);
+		bounds[i] = gpuds_key_partial_agg_value(column, &ends->agg_column, histogram->bounds[i]);
 	get_typlenbyvalalign(type, &length, &by_value, &alignment);
 	return PointerGetDatum(construct_array(bounds, histogram->n, type, length, by_value, alignment));
 }
@@ -387,7 +388,7 @@ renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
 	AttStatsSlot slot;
 	HeapTuple copy = NULL;
 
-	if (!gpuds_estimate_ends(estimate, &ends) || ends.measure.kind != MEASURE_INTEGER ||
+	if (!gpuds_estimate_ends(estimate, &ends) || ends.agg_column.kind != AGG_COLUMN_INTEGER ||
 		!get_attstatsslot(&slot, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
 		return NULL;
 	(void) get_attstatsslot(&histogram.of_common, tuple, STATISTIC_KIND_MCV, InvalidOid,

@@ -373,19 +373,19 @@ estimate_shared(CustomScanState *css, ParallelContext *context)
 static void
 initialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
 {
-	gpuds_explain_share(&((GpudsJoinState *) css)->figures, context, shared);
+	gpuds_explain_share(&((GpudsJoinState *) css)->counters, context, shared);
 }
 
 static void
 reinitialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
 {
-	gpuds_explain_share_again(&((GpudsJoinState *) css)->figures);
+	gpuds_explain_share_again(&((GpudsJoinState *) css)->counters);
 }
 
 static void
 initialize_worker(CustomScanState *css, shm_toc *toc, void *shared)
 {
-	gpuds_explain_attach(&((GpudsJoinState *) css)->figures, shared);
+	gpuds_explain_attach(&((GpudsJoinState *) css)->counters, shared);
 }
 
 static void
@@ -395,9 +395,9 @@ shut_down(CustomScanState *css)
 
 	if (state->scan)
 	{
-		const GpudsScanFigures own = gpuds_join_own_figures(state);
+		const GpudsScanCounters own = gpuds_join_own_counters(state);
 
-		gpuds_explain_hand_in(&state->figures, &own);
+		gpuds_explain_hand_in(&state->counters, &own);
 	}
 }
 

@@ -79,7 +79,7 @@ grown(void *array, int64 n, size_t size, MemoryContext context)
 
 /* Makes room for n rows in the batch. */
 static void
-make_room(GpudsJoinState *state, int64 n)
+ensure_capacity(GpudsJoinState *state, int64 n)
 {
 	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
 
@@ -108,7 +108,7 @@ keep_row(GpudsJoinState *state, TupleTableSlot *slot)
 
 	if (!has_probe && !gpuds_join_keeps_unmatched(state))
 		return 0;
-	make_room(state, state->nrows + 1);
+	ensure_capacity(state, state->nrows + 1);
 	if (state->keeps)
 	{
 		MemoryContext old = MemoryContextSwitchTo(state->batch);
@@ -149,16 +149,17 @@ group_probes(GpudsJoinState *state)
 
 /*
  * Where it is enough to know which outer rows have a match, and the visibility map says of most inner rows
- * that they are seen, a GPU marks the rows of a batch by probes that nobody has sorted (reader/membership.c).  What
- * it is not sure of remains among the probes.
+ * that they are seen, a GPU marks the rows of a batch by probes that nobody has sorted
+ * (reader/membership.c).  What it is not sure of remains among the probes.
  */
 static void
 ask_device_for_marks(GpudsJoinState *state)
 {
 	state->weight = state->nprobes;
 	if (state->asks_for_marks && state->nprobes > 0)
-		state->asks_for_marks = gpuds_hits_find(state->scan, &state->visible, &state->probe, state->probes,
-												&state->nprobes, state->weight, state->matched);
+		state->asks_for_marks = gpuds_membership_find(state->scan, &state->visible, &state->probe,
+													  state->probes, &state->nprobes, state->weight,
+													  state->matched);
 }
 
 /* Gets a batch of outer rows; false: there are none. */
@@ -219,7 +220,7 @@ load_probes(GpudsJoinState *state)
 	if (state->sorter == NULL)
 		sort_all_probes(state);
 	most = Max(Min(most, state->target), GPUDS_JOIN_FIRST_ROWS);
-	make_room(state, most);
+	ensure_capacity(state, most);
 	state->ngroups = gpuds_sorter_next(state->sorter, state->keys_of_groups, most);
 	state->outer_end = state->ngroups == 0;
 	return !state->outer_end;

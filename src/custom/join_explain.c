@@ -47,18 +47,18 @@ explain_exprs(GpudsJoinState *state, int which, const char *label, List *ancesto
 }
 
 /* What the scan has done so far. */
-GpudsScanFigures
-gpuds_join_own_figures(const GpudsJoinState *state)
+GpudsScanCounters
+gpuds_join_own_counters(const GpudsJoinState *state)
 {
-	GpudsScanFigures figures = { 0 };
+	GpudsScanCounters counters = { 0 };
 
 	/* Not every node of a plan is executed, and auto_explain may ask about a plan that was not at all. */
 	if (state->scan)
 	{
-		figures = *gpuds_scan_figures(state->scan);
-		figures.fetches = state->visible.fetches;
+		counters = *gpuds_scan_counters(state->scan);
+		counters.fetches = state->visible.fetches;
 	}
-	return figures;
+	return counters;
 }
 
 void
@@ -73,8 +73,8 @@ gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
 	if (es->analyze)
 	{
-		const GpudsScanFigures own = gpuds_join_own_figures(state);
+		const GpudsScanCounters own = gpuds_join_own_counters(state);
 
-		gpuds_explain_figures(&state->figures, &own, &css->ss.ps, es);
+		gpuds_explain_counters(&state->counters, &own, &css->ss.ps, es);
 	}
 }

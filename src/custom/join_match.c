@@ -71,7 +71,7 @@ set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
 		return;
 	if (state->wants_side)
 		side = gpuds_side_reader_row(&state->side, entry);
-	(void) gpuds_key_decode(&state->layout, entry, side, state->rooms, values, isnull);
+	(void) gpuds_key_decode(&state->layout, entry, side, state->bytes, values, isnull);
 	gpuds_join_set_inner(state, values, isnull);
 }
 

@@ -78,7 +78,7 @@ typedef struct GpudsJoinState
 	GpudsKeyLayout layout;
 	GpudsKeyProbe probe;
 	GpudsKeyScratch hashes;
-	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 
 	GpudsJoinStage stage;
 	bool outer_end;
@@ -107,7 +107,7 @@ typedef struct GpudsJoinState
 	int64 member; /* probe of its group, -1: the match has not been looked at */
 	int64 rest;   /* outer row */
 
-	GpudsNodeFigures figures;
+	GpudsNodeCounters counters;
 } GpudsJoinState;
 
 static inline PlanState *
@@ -188,7 +188,7 @@ extern bool gpuds_join_next_pair(GpudsJoinState *state);
 extern bool gpuds_join_next_of_rest(GpudsJoinState *state);
 
 /* join_explain.c */
-extern GpudsScanFigures gpuds_join_own_figures(const GpudsJoinState *state);
+extern GpudsScanCounters gpuds_join_own_counters(const GpudsJoinState *state);
 extern void gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es);
 
 #endif /* GPUDS_CUSTOM_JOIN_STATE_H */

@@ -51,20 +51,20 @@ typedef struct GpudsScanNode
 
 	GpudsTidShare share;
 	IndexScanDesc visitor; /* to visit shared TIDs with; NULL: none has been visited */
-	GpudsNodeFigures figures;
+	GpudsNodeCounters counters;
 } GpudsScanNode;
 
 static PlanState *
-below_of(CustomScanState *css)
+child_scan_of(CustomScanState *css)
 {
 	return linitial(css->custom_ps);
 }
 
 /* Begins to ask the index for pieces of so many TIDs. */
 static void
-begin_pieces(GpudsScanNode *node, PlanState *below, int64 most)
+begin_pieces(GpudsScanNode *node, PlanState *child, int64 most)
 {
-	IndexScanDesc scan = gpuds_below_begin(below);
+	IndexScanDesc scan = gpuds_child_scan_begin(child);
 
 	if (!IsMVCCSnapshot(scan->xs_snapshot))
 		elog(ERROR, "index \"%s\" is scanned in batches with a snapshot that is not an MVCC snapshot",
@@ -77,11 +77,11 @@ begin_pieces(GpudsScanNode *node, PlanState *below, int64 most)
 static void
 ask_for_all(GpudsScanNode *node, dsa_area *area)
 {
-	PlanState *below = below_of(&node->css);
+	PlanState *child = child_scan_of(&node->css);
 	int64 n = 0;
 
-	gpuds_below_start(below);
-	begin_pieces(node, below, gpuds_shared_tids_most(&node->share));
+	gpuds_child_scan_start(child);
+	begin_pieces(node, child, gpuds_shared_tids_most(&node->share));
 	while (gpuds_tids_next(&node->list))
 	{
 		gpuds_shared_tids_add(&node->share, area, &node->list);
@@ -90,19 +90,19 @@ ask_for_all(GpudsScanNode *node, dsa_area *area)
 	}
 	gpuds_shared_tids_added(&node->share);
 	gpuds_tids_end(&node->list);
-	gpuds_below_stop(below, n, 0);
+	gpuds_child_scan_stop(child, n, 0);
 }
 
 static void
 begin_chunk(GpudsScanNode *node, const GpudsTidChunk *chunk)
 {
-	PlanState *below = below_of(&node->css);
+	PlanState *child = child_scan_of(&node->css);
 
 	if (node->visitor == NULL)
-		node->visitor = gpuds_below_visitor(below);
+		node->visitor = gpuds_child_scan_visitor(child);
 	node->recheck = chunk->recheck;
 	if (node->recheck)
-		gpuds_below_refresh(below);
+		gpuds_child_scan_refresh(child);
 	gpuds_fetch_begin(&node->fetch, node->visitor, chunk->tids, chunk->n);
 }
 
@@ -133,14 +133,14 @@ next_chunk(GpudsScanNode *node)
 static bool
 next_piece(GpudsScanNode *node)
 {
-	PlanState *below = below_of(&node->css);
+	PlanState *child = child_scan_of(&node->css);
 	bool more;
 
-	gpuds_below_start(below);
+	gpuds_child_scan_start(child);
 	if (node->stage == STAGE_BEGIN)
-		begin_pieces(node, below, gpuds_tids_most());
+		begin_pieces(node, child, gpuds_tids_most());
 	more = gpuds_tids_next(&node->list);
-	gpuds_below_stop(below, node->list.n, 0);
+	gpuds_child_scan_stop(child, node->list.n, 0);
 	if (!more)
 		return false;
 	node->pieces++;
@@ -155,7 +155,7 @@ meets_conditions(GpudsScanNode *node, TupleTableSlot *slot)
 	ExprContext *context = node->css.ss.ps.ps_ExprContext;
 
 	context->ecxt_scantuple = slot;
-	return ExecQualAndReset(castNode(IndexScanState, below_of(&node->css))->indexqualorig, context);
+	return ExecQualAndReset(castNode(IndexScanState, child_scan_of(&node->css))->indexqualorig, context);
 }
 
 /* Is a row of the index one that was asked for? */
@@ -166,7 +166,7 @@ passes(GpudsScanNode *node, TupleTableSlot *slot)
 	{
 		MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
-		node->check = gpuds_below_recheck(below_of(&node->css));
+		node->check = gpuds_child_scan_recheck(child_scan_of(&node->css));
 		node->checks = true;
 		MemoryContextSwitchTo(old);
 	}
@@ -257,7 +257,7 @@ end(CustomScanState *css)
 	gpuds_shared_tids_leave(&node->share);
 	if (node->visitor)
 		index_endscan(node->visitor);
-	ExecEndNode(below_of(css));
+	ExecEndNode(child_scan_of(css));
 }
 
 static void
@@ -269,13 +269,13 @@ rescan(CustomScanState *css)
 	gpuds_fetch_reset(&node->fetch);
 	gpuds_shared_tids_leave(&node->share);
 	node->stage = STAGE_BEGIN;
-	gpuds_below_rescan(below_of(css), css->ss.ps.chgParam);
+	gpuds_child_scan_rescan(child_scan_of(css), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 
 /* Shared memory has the TIDs, and behind them what workers hand in for EXPLAIN. */
 static void *
-shared_figures_of(void *shared)
+shared_counters_of(void *shared)
 {
 	return (char *) shared + MAXALIGN(gpuds_shared_tids_size());
 }
@@ -291,7 +291,7 @@ initialize_shared(CustomScanState *css, ParallelContext *context, void *shared)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
-	gpuds_explain_share(&node->figures, context, shared_figures_of(shared));
+	gpuds_explain_share(&node->counters, context, shared_counters_of(shared));
 	gpuds_shared_tids_create(&node->share, context, shared);
 }
 
@@ -300,7 +300,7 @@ reinitialize_shared(CustomScanState *css, ParallelContext *context, void *shared
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
-	gpuds_explain_share_again(&node->figures);
+	gpuds_explain_share_again(&node->counters);
 	gpuds_shared_tids_renew(&node->share, css->ss.ps.state->es_query_dsa);
 }
 
@@ -309,19 +309,19 @@ initialize_worker(CustomScanState *css, shm_toc *toc, void *shared)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 
-	gpuds_explain_attach(&node->figures, shared_figures_of(shared));
+	gpuds_explain_attach(&node->counters, shared_counters_of(shared));
 	gpuds_shared_tids_attach(&node->share, shared);
 }
 
 /* What this process has done. */
-static GpudsScanFigures
-own_figures(GpudsScanNode *node)
+static GpudsScanCounters
+own_counters(GpudsScanNode *node)
 {
-	GpudsScanFigures figures = gpuds_below_figures(below_of(&node->css));
+	GpudsScanCounters counters = gpuds_child_scan_counters(child_scan_of(&node->css));
 
-	figures.batches = node->pieces;
-	figures.fetches = node->fetch.visited;
-	return figures;
+	counters.batches = node->pieces;
+	counters.fetches = node->fetch.visited;
+	return counters;
 }
 
 /* In the leader, the shared memory goes now. */
@@ -329,9 +329,9 @@ static void
 shut_down(CustomScanState *css)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
-	const GpudsScanFigures own = own_figures(node);
+	const GpudsScanCounters own = own_counters(node);
 
-	gpuds_explain_hand_in(&node->figures, &own);
+	gpuds_explain_hand_in(&node->counters, &own);
 	if (!IsParallelWorker())
 		node->share.shared = NULL;
 }
@@ -341,19 +341,19 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpudsScanNode *node = (GpudsScanNode *) css;
 	const NodeInstrumentation *instrument = css->ss.ps.instrument;
-	const GpudsScanFigures own = own_figures(node);
-	GpudsScanFigures figures;
+	const GpudsScanCounters own = own_counters(node);
+	GpudsScanCounters counters;
 
-	if (!gpuds_explain_sum(&node->figures, &own, &css->ss.ps, es, &figures))
+	if (!gpuds_explain_sum(&node->counters, &own, &css->ss.ps, es, &counters))
 		return;
 	if (node->recheck || node->check)
 		ExplainPropertyFloat("Rows Removed by Index Recheck", NULL,
 							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
-	ExplainPropertyUInteger("Batches", NULL, figures.batches, es);
-	ExplainPropertyUInteger("Heap Blocks", NULL, figures.fetches, es);
+	ExplainPropertyUInteger("Batches", NULL, counters.batches, es);
+	ExplainPropertyUInteger("Heap Blocks", NULL, counters.fetches, es);
 	if (es->verbose)
-		gpuds_explain_device(&figures, es);
-	gpuds_explain_option(&figures, es);
+		gpuds_explain_device(&counters, es);
+	gpuds_explain_option(&counters, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -55,22 +55,22 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		  List *custom_plans)
 {
 	const IndexPath *index_path = linitial(path->custom_paths);
-	IndexScan *below = scan_of(linitial(custom_plans));
+	IndexScan *child = scan_of(linitial(custom_plans));
 	CustomScan *scan = makeNode(CustomScan);
 
 	scan->methods = &gpuds_scan_methods;
 	scan->flags = path->flags;
 	scan->scan.scanrelid = rel->relid;
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = below->scan.plan.qual;
-	scan->custom_plans = list_make1(below);
+	scan->scan.plan.qual = child->scan.plan.qual;
+	scan->custom_plans = list_make1(child);
 	/* It gives TIDs, as a bitmap's scan. */
-	below->scan.plan.targetlist = NIL;
-	below->scan.plan.qual = NIL;
-	below->scan.plan.startup_cost = 0;
-	below->scan.plan.total_cost = index_path->indextotalcost;
-	below->scan.plan.plan_rows = clamp_row_est(index_path->indexselectivity * rel->tuples);
-	below->scan.plan.plan_width = 0;
+	child->scan.plan.targetlist = NIL;
+	child->scan.plan.qual = NIL;
+	child->scan.plan.startup_cost = 0;
+	child->scan.plan.total_cost = index_path->indextotalcost;
+	child->scan.plan.plan_rows = clamp_row_est(index_path->indexselectivity * rel->tuples);
+	child->scan.plan.plan_width = 0;
 	return &scan->scan.plan;
 }
 
@@ -164,7 +164,7 @@ parallel_divisor(int workers)
  * it visits.
  */
 static double
-cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
+cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *child)
 {
 	const double divisor = parallel_divisor(path->path.parallel_workers);
 	RelOptInfo *rel = path->path.parent;
@@ -178,13 +178,13 @@ cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *below)
 	Cost reads;
 	Cost rest;
 
-	gpuds_cost_estimate(root, below, 1, &index_start, &below->indextotalcost, &below->indexselectivity,
+	gpuds_cost_estimate(root, child, 1, &index_start, &child->indextotalcost, &child->indexselectivity,
 						&correlation, &pages);
-	rows = clamp_row_est(below->indexselectivity * rel->tuples);
-	cost_qual_eval(&quals, other_clauses(below), root);
-	start = below->indextotalcost + quals.startup + target->cost.startup;
+	rows = clamp_row_est(child->indexselectivity * rel->tuples);
+	cost_qual_eval(&quals, other_clauses(child), root);
+	start = child->indextotalcost + quals.startup + target->cost.startup;
 	rest = rows * cpu_tuple_cost;
-	reads = heap_cost(root, rel, rows, correlation, has_unknown_array(below)) - rest;
+	reads = heap_cost(root, rel, rows, correlation, has_unknown_array(child)) - rest;
 	rest += rows * quals.per_tuple + rel->rows * target->cost.per_tuple;
 	path->path.startup_cost = start;
 	path->path.total_cost = start + reads + rest / divisor;
@@ -197,12 +197,12 @@ static CustomPath *
 path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of, int workers, double *pages)
 {
 	CustomPath *path = makeNode(CustomPath);
-	IndexPath *below = makeNode(IndexPath);
+	IndexPath *child = makeNode(IndexPath);
 
-	*below = *of;
-	below->path.pathtype = T_IndexScan;
-	below->path.pathkeys = NIL;
-	below->indexscandir = ForwardScanDirection;
+	*child = *of;
+	child->path.pathtype = T_IndexScan;
+	child->path.pathkeys = NIL;
+	child->indexscandir = ForwardScanDirection;
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
@@ -210,9 +210,9 @@ path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of, int workers, do
 	path->path.parallel_aware = workers > 0;
 	path->path.parallel_workers = workers;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_paths = list_make1(below);
+	path->custom_paths = list_make1(child);
 	path->methods = &path_methods;
-	*pages = cost_scan(root, path, below);
+	*pages = cost_scan(root, path, child);
 	return path;
 }
 

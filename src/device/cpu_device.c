@@ -269,15 +269,15 @@ cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	}
 	if (tree->kind == GPUDS_ON_CPU_PRIVATE)
 		private_loads++;
-	load->room = palloc(LOAD_ENTRIES * sizeof(GpudsEntry));
-	load->room_entries = LOAD_ENTRIES;
+	load->entries = palloc(LOAD_ENTRIES * sizeof(GpudsEntry));
+	load->capacity = LOAD_ENTRIES;
 	return GPUDS_DEVICE_OK;
 }
 
 static GpudsDeviceStatus
 cpu_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	return device_status(cpu_structure(load->tree)->build_add(&load->build, load->room, n));
+	return device_status(cpu_structure(load->tree)->build_add(&load->build, load->entries, n));
 }
 
 static GpudsDeviceStatus
@@ -289,7 +289,7 @@ cpu_load_end(GpudsDeviceLoad *load)
 	{
 		if (load->tree->kind == GPUDS_ON_CPU_PRIVATE)
 			private_loads--;
-		pfree(load->room);
+		pfree(load->entries);
 		load->tree = NULL;
 	}
 	return device_status(status);
@@ -308,8 +308,8 @@ cpu_load_cancel(GpudsDeviceLoad *load)
 		private_loads--;
 		unmap_if_unused();
 	}
-	if (load->room)
-		pfree(load->room);
+	if (load->entries)
+		pfree(load->entries);
 	load->tree = NULL;
 }
 
@@ -400,7 +400,7 @@ cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpuds
 	Arena *arena = tree_arena(tree);
 	bool there = false;
 
-	Assert(spec->measured && spec->nmeasures == 0 && !spec->each);
+	Assert(spec->partial && spec->nagg == 0 && !spec->each);
 	if (arena == NULL)
 		return GPUDS_COUNT_WITHDRAWN;
 	pin_version(pin, tree->owner, &tree->cpu.common.version);

@@ -219,14 +219,14 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	{
 		if (gpuds_staging_keep(&load->span, GPUDS_PIECE_BYTES))
 		{
-			load->room = (GpudsEntry *) gpuds_staging_at(&load->span);
-			load->room_entries = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
+			load->entries = (GpudsEntry *) gpuds_staging_at(&load->span);
+			load->capacity = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
 		}
 		else
 		{
 			load->buffer = MemoryContextAlloc(CurrentMemoryContext, LOAD_BUFFER_BYTES);
-			load->room = load->buffer;
-			load->room_entries = LOAD_BUFFER_BYTES / sizeof(GpudsEntry);
+			load->entries = load->buffer;
+			load->capacity = LOAD_BUFFER_BYTES / sizeof(GpudsEntry);
 		}
 		gpuds_injection_point("load-begun");
 	}
@@ -261,13 +261,13 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 
 /* Gives back what entries were collected in. */
 static void
-free_room(GpudsDeviceLoad *load)
+free_arrays(GpudsDeviceLoad *load)
 {
 	gpuds_staging_give(&load->span);
 	if (load->buffer)
 		pfree(load->buffer);
 	load->buffer = NULL;
-	load->room = NULL;
+	load->entries = NULL;
 }
 
 static GpudsDeviceStatus
@@ -283,7 +283,7 @@ cuda_load_end(GpudsDeviceLoad *load)
 
 	if (status == GPUDS_DEVICE_OK)
 	{
-		free_room(load);
+		free_arrays(load);
 		load->tree = NULL;
 	}
 	return status;
@@ -292,7 +292,7 @@ cuda_load_end(GpudsDeviceLoad *load)
 static void
 cuda_load_cancel(GpudsDeviceLoad *load)
 {
-	free_room(load);
+	free_arrays(load);
 	(void) cuda_drop(load->tree);
 	load->tree = NULL;
 }
@@ -564,21 +564,21 @@ typedef struct CountLayout
 {
 	size_t items; /* behind the results: TIDs or entries */
 	size_t map;
-	size_t measures;
+	size_t agg_columns;
 	size_t input;
 } CountLayout;
 
 static size_t
 count_item_bytes(const GpudsCountSpec *spec)
 {
-	return spec->measured ? sizeof(GpudsEntry) : sizeof(uint64);
+	return spec->partial ? sizeof(GpudsEntry) : sizeof(uint64);
 }
 
 /* Results of so many intervals. */
 static int64
 count_results(const GpudsCountSpec *spec, int64 n)
 {
-	return !spec->measured ? 0 : spec->each ? n : 1;
+	return !spec->partial ? 0 : spec->each ? n : 1;
 }
 
 /* Intervals that a count has room for, whatever there is of staging memory. */
@@ -587,19 +587,19 @@ count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 {
 	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - TYPEALIGN(sizeof(uint64), spec->map_bytes)));
 	if (spec->each)
-		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nmeasures));
+		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nagg));
 	return n;
 }
 
 static CountLayout
-count_layout(const GpudsCountSpec *spec, int64 n, int64 room)
+count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 {
 	CountLayout layout;
 
-	layout.items = (size_t) (count_results(spec, n) * gpu_result_words(spec->nmeasures)) * sizeof(uint64);
-	layout.map = layout.items + room * count_item_bytes(spec);
-	layout.measures = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
-	layout.input = layout.measures + spec->nmeasures * sizeof(Measure);
+	layout.items = (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
+	layout.map = layout.items + capacity * count_item_bytes(spec);
+	layout.agg_columns = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.input = layout.agg_columns + spec->nagg * sizeof(AggColumn);
 	return layout;
 }
 
@@ -609,12 +609,12 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 {
 	if (spec->map_bytes > 0)
 		memcpy(memory + layout->map, spec->map, spec->map_bytes);
-	if (spec->nmeasures > 0)
-		memcpy(memory + layout->measures, spec->measures, spec->nmeasures * sizeof(Measure));
+	if (spec->nagg > 0)
+		memcpy(memory + layout->agg_columns, spec->agg_columns, spec->nagg * sizeof(AggColumn));
 	request->map = gpuds_staging_offset(memory + layout->map);
 	request->map_bytes = spec->map_bytes;
-	request->measures = gpuds_staging_offset(memory + layout->measures);
-	request->nmeasures = spec->nmeasures;
+	request->agg_columns = gpuds_staging_offset(memory + layout->agg_columns);
+	request->nagg = spec->nagg;
 	request->each = spec->each;
 }
 
@@ -624,10 +624,11 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
  * the scan has moved.  There is not, or not for the results: the scan has not moved.  -1: none can be had.
  */
 static int64
-ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 room, GpudsCount *count)
+ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 capacity,
+		  GpudsCount *count)
 {
 	int64 n = count_intervals(scan, spec, intervals_left(call, scan));
-	CountLayout layout = count_layout(spec, n, room);
+	CountLayout layout = count_layout(spec, n, capacity);
 	GpudsMailbox *mailbox;
 	GpuRequest *request;
 	int64 found;
@@ -647,7 +648,7 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int
 	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
 	memory = gpuds_staging_at(&count->span);
 	set_count(&mailbox->request, spec, &layout, memory);
-	request = ask(call, mailbox, &count->span, scan, n, room, memory + layout.input, memory);
+	request = ask(call, mailbox, &count->span, scan, n, capacity, memory + layout.input, memory);
 	if (request == NULL)
 	{
 		gpuds_staging_give(&count->span);
@@ -656,7 +657,7 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int
 	found = request->found;
 	count->counted = request->counted;
 	gpuds_mailbox_close(mailbox);
-	if (found > room)
+	if (found > capacity)
 	{
 		gpuds_staging_give(&count->span);
 		return found;
@@ -676,25 +677,25 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 {
 	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
 	ScanCall call;
-	int64 room = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec));
+	int64 capacity = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec));
 
 	if (spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
 	begin_call(&call, tree, guard, expected, true);
-	call.form = spec->measured ? GPU_MEASURE : GPU_COUNT;
+	call.form = spec->partial ? GPU_AGGREGATE : GPU_COUNT;
 	call.item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
-		int64 found = ask_count(&call, scan, spec, room, count);
+		int64 found = ask_count(&call, scan, spec, capacity, count);
 
 		if (found < 0)
 			return GPUDS_COUNT_WITHDRAWN;
-		if (found <= room)
+		if (found <= capacity)
 			return GPUDS_COUNT_OK;
 		if (found > most)
 			return GPUDS_COUNT_TOO_LARGE;
 		/* there may be a few more the next time */
-		room = Min(found + found / 8, most);
+		capacity = Min(found + found / 8, most);
 	}
 }
 
@@ -746,7 +747,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.apply = cuda_apply,
 	.scan = cuda_scan,
 	.scan_tids = cuda_scan_tids,
-	.measures = true,
+	.agg_columns = true,
 	.count = cuda_count,
 	.drop = cuda_drop,
 	.verify = cuda_verify,

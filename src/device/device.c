@@ -184,7 +184,7 @@ gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int struct
 GpudsDeviceStatus
 gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
-	Assert(n <= load->room_entries);
+	Assert(n <= load->capacity);
 	return device_of(load->tree)->load_add(load, n);
 }
 
@@ -257,9 +257,9 @@ gpuds_device_free_tids(GpudsTids *tids)
 }
 
 bool
-gpuds_device_measures(const GpudsDeviceTree *tree)
+gpuds_device_aggregates(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->measures;
+	return device_of(tree)->agg_columns;
 }
 
 GpudsCountStatus

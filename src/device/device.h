@@ -77,13 +77,13 @@ typedef struct GpudsCudaTree
 typedef union GpudsCpuTree
 {
 	CpuTree common;
-	char room[CPU_TREE_BYTES];
+	char bytes[CPU_TREE_BYTES];
 } GpudsCpuTree;
 
 typedef union GpudsCpuBuild
 {
 	uint64 alignment;
-	char room[CPU_BUILD_BYTES];
+	char bytes[CPU_BUILD_BYTES];
 } GpudsCpuBuild;
 
 /*
@@ -191,16 +191,16 @@ extern bool gpuds_device_sends_large(int64 intervals, int64 weight);
 typedef struct GpudsDeviceLoad
 {
 	GpudsDeviceTree *tree; /* NULL: not begun, or ended */
-	GpudsEntry *room;      /* for the next entries */
-	int64 room_entries;
+	GpudsEntry *entries;   /* for the next entries */
+	int64 capacity;
 	GpudsCpuBuild build;
 	GpudsStagingSpan span;
-	GpudsEntry *buffer; /* NULL: room is in span */
+	GpudsEntry *buffer; /* NULL: entries are in span */
 } GpudsDeviceLoad;
 
 /*
  * Begins a load of a structure, which must be one of this library; *load must be zero.
- * Then, until all are in: put up to room_entries entries into room (which may move),
+ * Then, until all are in: put up to capacity entries into room (which may move),
  * strictly ascending over all calls, and call load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
@@ -265,7 +265,7 @@ extern void gpuds_device_free_tids(GpudsTids *tids);
 #define GPUDS_COUNT_MAP_BYTES (GPUDS_PIECE_BYTES - GPUDS_UNIT_BYTES)
 
 /* Columns that a count adds up at a time. */
-#define GPUDS_MEASURES GPU_MEASURES
+#define GPUDS_AGG_COLUMNS GPU_AGG_COLUMNS
 
 /* What is to be counted. */
 typedef struct GpudsCountSpec
@@ -276,11 +276,11 @@ typedef struct GpudsCountSpec
 	 */
 	const unsigned char *map;
 	size_t map_bytes;
-	bool full;     /* all pages are that entries may lead to */
-	bool measured; /* entries are wanted of the others, and of those counted: */
-	const Measure *measures;
-	int nmeasures; /* GPUDS_MEASURES at most */
-	bool each;     /* a sum for each interval */
+	bool full;    /* all pages are that entries may lead to */
+	bool partial; /* entries are wanted of the others, and of those counted: */
+	const AggColumn *agg_columns;
+	int nagg;  /* GPUDS_AGG_COLUMNS at most */
+	bool each; /* a sum for each interval */
 } GpudsCountSpec;
 
 /* What a device has counted. */
@@ -290,24 +290,24 @@ typedef struct GpudsCount
 	const uint64 *tids;        /* of the others, as in GpudsTids; if not measured */
 	const GpudsEntry *entries; /* the others, in no order; if measured */
 	int64 n;
-	const uint64 *results; /* if measured: of each interval, or one, as GPU_MEASURE has them */
+	const uint64 *results; /* if measured: of each interval, or one, as GPU_AGGREGATE has them */
 	int64 nresults;
 	GpudsStagingSpan span;
 } GpudsCount;
 
-/* The rows of a result, and what has been measured of its i-th measure. */
+/* The rows of a result, and what has been aggregated of its i-th column. */
 static inline int64
 gpuds_count_rows(const GpudsCount *count, const GpudsCountSpec *spec, int64 result)
 {
-	return (int64) count->results[result * gpu_result_words(spec->nmeasures)];
+	return (int64) count->results[result * gpu_result_words(spec->nagg)];
 }
 
 static inline void
-gpuds_count_measured(const GpudsCount *count, const GpudsCountSpec *spec, int64 result, int i,
-					 Measured *measured)
+gpuds_count_partial_agg(const GpudsCount *count, const GpudsCountSpec *spec, int64 result, int i,
+						PartialAgg *partial)
 {
-	memcpy(measured, count->results + result * gpu_result_words(spec->nmeasures) + 1 + GPU_MEASURED_WORDS * i,
-		   sizeof(Measured));
+	memcpy(partial, count->results + result * gpu_result_words(spec->nagg) + 1 + GPU_PARTIAL_AGG_WORDS * i,
+		   sizeof(PartialAgg));
 }
 
 typedef enum GpudsCountStatus
@@ -318,8 +318,10 @@ typedef enum GpudsCountStatus
 	GPUDS_COUNT_TOO_LARGE
 } GpudsCountStatus;
 
-/* Does the device support every GpudsCountSpec?  If not: only measured, no measures, one sum. */
-extern bool gpuds_device_measures(const GpudsDeviceTree *tree);
+/*
+ * Does the device support every GpudsCountSpec?  If not: only partial aggregates, of no columns, one for all.
+ */
+extern bool gpuds_device_aggregates(const GpudsDeviceTree *tree);
 
 /*
  * Counts a piece of a forward scan: as much of its next intervals as goes with a

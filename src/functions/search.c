@@ -6,9 +6,9 @@
  * The index is asked for a batch of keys at once; its entries come in the order of the keys.  Entries are
  * resolved in pieces, so that no number of them takes more memory.
  *
- * If it is only asked whether a key has a row, the visibility map answers for most (reader/visible.h), and a key
- * that has had its row is settled.  But the TID of an entry is where the row's chain of versions
- * begins, not where the version is that the snapshot sees.  So if that is asked for, all rows are visited.
+ * If it is only asked whether a key has a row, the visibility map answers for most (reader/visible.h), and a
+ * key that has had its row is settled.  But the TID of an entry is where the row's chain of versions begins,
+ * not where the version is that the snapshot sees.  So if that is asked for, all rows are visited.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,7 +80,7 @@ settle(Search *search, int64 key)
 
 /* Makes room for n more matches, and for what the map says of them. */
 static void
-make_room(Search *search, int64 n)
+ensure_capacity(Search *search, int64 n)
 {
 	if (search->nmatches + n > search->size)
 	{
@@ -98,7 +98,7 @@ make_room(Search *search, int64 n)
 static void
 add_entries(Search *search, const GpudsScanBatch *batch)
 {
-	make_room(search, batch->n);
+	ensure_capacity(search, batch->n);
 	gpuds_visible_add_to_piece(&search->visible, batch);
 	if (search->answers)
 		gpuds_visible_mark(&search->visible, batch, search->to_all);
@@ -196,7 +196,7 @@ begin(Search *search, const GpudsTarget *target, Oid type, ArrayType *array, boo
 	if (answers)
 		PredicateLockRelation(target->heap, target->snapshot);
 	gpuds_keys_begin(&search->keys, &target->layout, type, array,
-					 answers && gpuds_scan_may_find_hits(search->scan, elements, elements));
+					 answers && gpuds_scan_may_test_membership(search->scan, elements, elements));
 	search->settled = palloc(search->keys.most * sizeof(bool));
 	search->nmatches = 0;
 	search->size = search->to_all_size = FIRST_MATCHES;
@@ -263,8 +263,9 @@ gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *an
 	begin(&search, target, type, array, answers);
 	while (gpuds_keys_read(&search.keys))
 	{
-		asks = asks && gpuds_hits_find(search.scan, &search.visible, &search.keys.probe, search.keys.read,
-									   &search.keys.nread, search.keys.total, answers);
+		asks = asks &&
+			   gpuds_membership_find(search.scan, &search.visible, &search.keys.probe, search.keys.read,
+									 &search.keys.nread, search.keys.total, answers);
 		while (gpuds_keys_next(&search.keys))
 			search_batch(&search);
 	}

@@ -56,6 +56,6 @@ gpuds_side_file(Relation index, GpudsFile *file)
 		return false;
 	file->locator = RelationLocator(index);
 	file->file_id = gpuds_index_info(index)->file_id;
-	file->database_life = gpuds_database_life();
+	file->incarnation = gpuds_database_incarnation();
 	return true;
 }

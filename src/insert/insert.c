@@ -483,7 +483,7 @@ is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
 
 /* Makes room for an entry; index has the buffer's file. */
 static void
-make_room(GpudsInsertBuffer *buffer, Relation index)
+ensure_capacity(GpudsInsertBuffer *buffer, Relation index)
 {
 	int size = Max(2 * buffer->size, FIRST_BUFFER_ENTRIES);
 
@@ -559,7 +559,7 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 							 !ItemPointerEquals(&scope->row, tid)))
 		decide(scope);
 	if (buffer->n == buffer->size)
-		make_room(buffer, index);
+		ensure_capacity(buffer, index);
 	if (is_speculative(scope, heap, tid))
 	{
 		buffer->undecided = true;

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * append.c
- *	  Appends records to the lanes, and seals the lanes for a compaction.
+ *	  Appends records to the stripes, and seals the stripes for a compaction.
  *
- * The tail of a lane is its page without a next page.  Only the holder of the tail's
+ * The tail of a stripe is its page without a next page.  Only the holder of the tail's
  * exclusive lock may append or link.  A page that has a next page does not change again
  * except for dead marks.  The first record of a linked page is numbered one above the
  * last record of the page before.  Locks are taken in the order tail, new page, metapage;
- * a lane's first page is made under the metapage's lock.
+ * a stripe's first page is made under the metapage's lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,19 +17,19 @@
 
 #include "journal/journal_internal.h"
 
-/* Entries that are grouped by lane at a time. */
+/* Entries that are grouped by stripe at a time. */
 #define APPEND_CHUNK 32768
 #define APPEND_SMALL 64
 
-/* The metapage's tail hint is renewed each time a lane has grown by this many pages. */
+/* The metapage's tail hint is renewed each time a stripe has grown by this many pages. */
 #define TAIL_HINT_PAGES 64
 
 /*
- * Makes the first page of an empty lane.  Returns it locked, or InvalidBuffer if
+ * Makes the first page of an empty stripe.  Returns it locked, or InvalidBuffer if
  * somebody else was faster.
  */
 static Buffer
-create_lane(Relation index, int lane, GpudsReserve *reserve)
+create_stripe(Relation index, int stripe, GpudsReserve *reserve)
 {
 	Buffer metabuf = ReadBuffer(index, GPUDS_META_BLKNO);
 	Buffer buffer = InvalidBuffer;
@@ -37,17 +37,17 @@ create_lane(Relation index, int lane, GpudsReserve *reserve)
 
 	LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
 	gpuds_meta_check(index, metabuf);
-	if (GpudsPageGetMeta(BufferGetPage(metabuf))->lane[lane].head == InvalidBlockNumber)
+	if (GpudsPageGetMeta(BufferGetPage(metabuf))->stripe[stripe].head == InvalidBlockNumber)
 	{
 		GenericXLogState *state;
 
 		buffer = gpuds_page_new(index, reserve);
 		state = GenericXLogStart(index);
 		meta = GpudsPageGetMeta(GenericXLogRegisterBuffer(state, metabuf, 0));
-		gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), GPUDS_PAGE_LANE,
-						lane, meta->generation, meta->lane[lane].first);
-		meta->lane[lane].head = BufferGetBlockNumber(buffer);
-		meta->lane[lane].tail_hint = BufferGetBlockNumber(buffer);
+		gpuds_page_init(GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE), GPUDS_PAGE_STRIPE,
+						stripe, meta->generation, meta->stripe[stripe].first);
+		meta->stripe[stripe].head = BufferGetBlockNumber(buffer);
+		meta->stripe[stripe].tail_hint = BufferGetBlockNumber(buffer);
 		GenericXLogFinish(state);
 	}
 	UnlockReleaseBuffer(metabuf);
@@ -55,16 +55,16 @@ create_lane(Relation index, int lane, GpudsReserve *reserve)
 }
 
 /*
- * Locks the tail page of a lane and returns its buffer.  Looks where this
- * backend last saw it, then at the metapage's hint, then at the lane's head,
- * and walks from there.  Makes the lane if it is empty and create is set, else
+ * Locks the tail page of a stripe and returns its buffer.  Looks where this
+ * backend last saw it, then at the metapage's hint, then at the stripe's head,
+ * and walks from there.  Makes the stripe if it is empty and create is set, else
  * returns InvalidBuffer.  nwords 0: not known, not checked.  reserve: as of gpuds_page_new.
  */
 static Buffer
-lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsReserve *reserve)
+lock_tail(Relation index, int nwords, int stripe, int mode, bool create, GpudsReserve *reserve)
 {
 	GpudsTails *tails = gpuds_tails_of(index);
-	BlockNumber blkno = tails->tail[lane];
+	BlockNumber blkno = tails->tail[stripe];
 	BlockNumber from = GPUDS_META_BLKNO;
 	uint64 expect = 0;
 	uint64 generation = 0;
@@ -85,14 +85,14 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsRese
 			if (nwords > 0 && meta.nwords != nwords)
 				gpuds_corrupted(index, GPUDS_META_BLKNO, "The index has %u key words, its definition %d.",
 								meta.nwords, nwords);
-			if (meta.lane[lane].head == InvalidBlockNumber)
+			if (meta.stripe[stripe].head == InvalidBlockNumber)
 			{
 				if (!create)
 					return InvalidBuffer;
-				buffer = create_lane(index, lane, reserve);
+				buffer = create_stripe(index, stripe, reserve);
 				if (buffer == InvalidBuffer)
 					continue;
-				tails->tail[lane] = BufferGetBlockNumber(buffer);
+				tails->tail[stripe] = BufferGetBlockNumber(buffer);
 				return buffer;
 			}
 
@@ -101,9 +101,9 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsRese
 				looked = 0;
 			generation = meta.generation;
 			if (looked >= 2)
-				gpuds_corrupted(index, GPUDS_META_BLKNO, "Block %u is not the head of lane %d.",
-								meta.lane[lane].head, lane);
-			blkno = looked == 0 ? meta.lane[lane].tail_hint : meta.lane[lane].head;
+				gpuds_corrupted(index, GPUDS_META_BLKNO, "Block %u is not the head of stripe %d.",
+								meta.stripe[stripe].head, stripe);
+			blkno = looked == 0 ? meta.stripe[stripe].tail_hint : meta.stripe[stripe].head;
 			looked++;
 			from = GPUDS_META_BLKNO;
 			gpuds_block_check(index, from, blkno);
@@ -113,7 +113,7 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsRese
 		LockBuffer(buffer, mode);
 		gpuds_page_check(index, buffer, nwords);
 		opaque = GpudsPageGetOpaque(BufferGetPage(buffer));
-		if (opaque->kind != GPUDS_PAGE_LANE || opaque->lane != lane ||
+		if (opaque->kind != GPUDS_PAGE_STRIPE || opaque->stripe != stripe ||
 			(from != GPUDS_META_BLKNO && opaque->first < expect))
 		{
 			/* compaction has freed it: start again */
@@ -124,13 +124,13 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsRese
 
 		if (opaque->next == InvalidBlockNumber)
 		{
-			tails->tail[lane] = blkno;
+			tails->tail[stripe] = blkno;
 			return buffer;
 		}
 
 		/* numbers must grow, or a damaged link could lead us round for ever */
 		if (((PageHeader) BufferGetPage(buffer))->pd_lower <= MAXALIGN(SizeOfPageHeaderData))
-			gpuds_corrupted(index, blkno, "The page is empty but not the last of its lane.");
+			gpuds_corrupted(index, blkno, "The page is empty but not the last of its stripe.");
 		expect = opaque->first + 1;
 		from = blkno;
 		blkno = opaque->next;
@@ -139,9 +139,9 @@ lock_tail(Relation index, int nwords, int lane, int mode, bool create, GpudsRese
 	}
 }
 
-/* Notes in the metapage where a lane's tail was a moment ago. */
+/* Notes in the metapage where a stripe's tail was a moment ago. */
 static void
-renew_tail_hint(Relation index, int lane, BlockNumber tail)
+renew_tail_hint(Relation index, int stripe, BlockNumber tail)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GenericXLogState *state;
@@ -149,17 +149,17 @@ renew_tail_hint(Relation index, int lane, BlockNumber tail)
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	gpuds_meta_check(index, buffer);
 	state = GenericXLogStart(index);
-	GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0))->lane[lane].tail_hint = tail;
+	GpudsPageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0))->stripe[stripe].tail_hint = tail;
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 }
 
 /*
- * Puts records of a lane that have been appended into the memtable of a file of the append
+ * Puts records of a stripe that have been appended into the memtable of a file of the append
  * (gpuds_memtable_begin), if it has one.
  */
 void
-gpuds_append_remember(int file, int nwords, int lane, const char *records, int64 n, uint64 number,
+gpuds_append_remember(int file, int nwords, int stripe, const char *records, int64 n, uint64 number,
 					  BlockNumber block)
 {
 	for (int64 i = 0; i < n; i++)
@@ -168,7 +168,7 @@ gpuds_append_remember(int file, int nwords, int lane, const char *records, int64
 		GpudsEntry entry;
 
 		gpuds_record_entry(record, nwords, &entry);
-		if (!gpuds_memtable_add(file, lane, number + i, block, &entry,
+		if (!gpuds_memtable_add(file, stripe, number + i, block, &entry,
 								(record->flags & GPUDS_RECORD_TOMBSTONE) != 0))
 			break;
 	}
@@ -176,10 +176,11 @@ gpuds_append_remember(int file, int nwords, int lane, const char *records, int64
 
 /* The same for an index that is appended to alone. */
 static void
-remember(Relation index, int nwords, int lane, const char *records, int64 n, uint64 number, BlockNumber block)
+remember(Relation index, int nwords, int stripe, const char *records, int64 n, uint64 number,
+		 BlockNumber block)
 {
 	if (!RelationUsesLocalBuffers(index))
-		gpuds_append_remember(0, nwords, lane, records, n, number, block);
+		gpuds_append_remember(0, nwords, stripe, records, n, number, block);
 }
 
 /*
@@ -188,7 +189,7 @@ remember(Relation index, int nwords, int lane, const char *records, int64 n, uin
  * and afterwards.  *number: that of the first record.  Returns how many were appended.
  */
 static int64
-append_pages(Relation index, int nwords, int lane, const char *records, int64 n, GpudsReserve *reserve,
+append_pages(Relation index, int nwords, int stripe, const char *records, int64 n, GpudsReserve *reserve,
 			 Buffer *tail, uint64 *number)
 {
 	const int size = GpudsRecordSize(nwords);
@@ -199,7 +200,7 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 	int here = Min(n, capacity - GpudsPageCount(page, nwords));
 	Buffer fresh[GPUDS_MAX_NEW_PAGES];
 	int nfresh = 0;
-	GpudsDelta delta;
+	GpudsPageDelta delta;
 	uint64 first;
 
 	if (n > here)
@@ -221,8 +222,8 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 		int lower = ((PageHeader) page)->pd_lower;
 
 		gpuds_page_store(page, records, here, nwords);
-		gpuds_delta_add(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
-		gpuds_delta_add(&delta, page, lower, here * size);
+		gpuds_page_delta_add(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+		gpuds_page_delta_add(&delta, page, lower, here * size);
 		records += (Size) here * size;
 		n -= here;
 	}
@@ -230,10 +231,10 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 	{
 		opaque->next = BufferGetBlockNumber(fresh[i]);
 		if (i == 0)
-			gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
+			gpuds_page_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
 		here = Min(n, capacity);
 		page = BufferGetPage(fresh[i]);
-		gpuds_page_init(page, GPUDS_PAGE_LANE, lane, opaque->generation, first);
+		gpuds_page_init(page, GPUDS_PAGE_STRIPE, stripe, opaque->generation, first);
 		gpuds_page_store(page, records, here, nwords);
 		opaque = GpudsPageGetOpaque(page);
 		first += here;
@@ -253,7 +254,7 @@ append_pages(Relation index, int nwords, int lane, const char *records, int64 n,
 	return before - n;
 }
 
-/* Pages that n records need of a lane whose tail, locked, that is; InvalidBuffer: it has none. */
+/* Pages that n records need of a stripe whose tail, locked, that is; InvalidBuffer: it has none. */
 static int64
 pages_needed(int nwords, int64 n, Buffer tail)
 {
@@ -265,15 +266,16 @@ pages_needed(int nwords, int64 n, Buffer tail)
 }
 
 /*
- * Locks the tail of a lane, which is made if need be, for an append of n records.  With a reserve (not NULL),
- * that has the pages that the append needs, whoever else appends; InvalidBuffer: there is no space for them.
+ * Locks the tail of a stripe, which is made if need be, for an append of n records.  With a reserve (not
+ * NULL), that has the pages that the append needs, whoever else appends; InvalidBuffer: there is no space for
+ * them.
  */
 static Buffer
-lock_tail_for(Relation index, int nwords, int lane, int64 n, GpudsReserve *reserve)
+lock_tail_for(Relation index, int nwords, int stripe, int64 n, GpudsReserve *reserve)
 {
 	for (;;)
 	{
-		Buffer tail = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, reserve == NULL, NULL);
+		Buffer tail = lock_tail(index, nwords, stripe, BUFFER_LOCK_EXCLUSIVE, reserve == NULL, NULL);
 		int64 need;
 
 		if (reserve == NULL)
@@ -282,7 +284,7 @@ lock_tail_for(Relation index, int nwords, int lane, int64 n, GpudsReserve *reser
 		if (need <= reserve->n)
 			return tail != InvalidBuffer
 					   ? tail
-					   : lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, true, reserve);
+					   : lock_tail(index, nwords, stripe, BUFFER_LOCK_EXCLUSIVE, true, reserve);
 		if (tail != InvalidBuffer)
 			UnlockReleaseBuffer(tail);
 		if (!gpuds_reserve_pages(index, reserve, need))
@@ -291,17 +293,17 @@ lock_tail_for(Relation index, int nwords, int lane, int64 n, GpudsReserve *reser
 }
 
 /*
- * Appends n finished records to one lane.  What is in pages is put into the memtable
- * before anything that may raise an error: other records of the lane may already have
+ * Appends n finished records to one stripe.  What is in pages is put into the memtable
+ * before anything that may raise an error: other records of the stripe may already have
  * been, and a mirror's position is one number.  False: the reserve (NULL: there is none) has not the pages
  * that it takes, and nothing was appended.
  */
 static bool
-append_lane(Relation index, int nwords, int lane, const char *records, int64 n, GpudsReserve *reserve)
+append_stripe(Relation index, int nwords, int stripe, const char *records, int64 n, GpudsReserve *reserve)
 {
 	const int size = GpudsRecordSize(nwords);
 	const uint64 step = (uint64) TAIL_HINT_PAGES * GpudsPageCapacity(nwords);
-	Buffer buffer = lock_tail_for(index, nwords, lane, n, reserve);
+	Buffer buffer = lock_tail_for(index, nwords, stripe, n, reserve);
 	uint64 before;
 	uint64 after;
 	BlockNumber block;
@@ -311,9 +313,9 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n, 
 	if (buffer == InvalidBuffer)
 		return false;
 	before = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
-	while ((done = append_pages(index, nwords, lane, records, n, reserve, &buffer, &number)) < n)
+	while ((done = append_pages(index, nwords, stripe, records, n, reserve, &buffer, &number)) < n)
 	{
-		remember(index, nwords, lane, records, done, number, BufferGetBlockNumber(buffer));
+		remember(index, nwords, stripe, records, done, number, BufferGetBlockNumber(buffer));
 		records += done * size;
 		n -= done;
 	}
@@ -321,16 +323,16 @@ append_lane(Relation index, int nwords, int lane, const char *records, int64 n, 
 	after = GpudsPageGetOpaque(BufferGetPage(buffer))->first;
 	UnlockReleaseBuffer(buffer);
 	gpuds_injection_point("append-paged");
-	remember(index, nwords, lane, records, n, number, block);
+	remember(index, nwords, stripe, records, n, number, block);
 
 	/* looked up now: a relcache message may have come while we waited for locks */
-	gpuds_tails_of(index)->tail[lane] = block;
+	gpuds_tails_of(index)->tail[stripe] = block;
 	if (before / step != after / step)
-		renew_tail_hint(index, lane, block);
+		renew_tail_hint(index, stripe, block);
 	return true;
 }
 
-/* An append's work on pages and in the memtable.  False: not all was appended, as of append_lane. */
+/* An append's work on pages and in the memtable.  False: not all was appended, as of append_stripe. */
 static bool
 append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 flags, GpudsReserve *reserve)
 {
@@ -346,7 +348,7 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 	if (n == 1)
 	{
 		gpuds_record_form((GpudsRecord *) records, entries, nwords, flags);
-		return append_lane(index, nwords, GpudsEntryLane(entries), records, 1, reserve);
+		return append_stripe(index, nwords, GpudsEntryStripe(entries), records, 1, reserve);
 	}
 
 	if (n > APPEND_SMALL)
@@ -355,33 +357,33 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 	while (done && n > 0)
 	{
 		int chunk = Min(n, APPEND_CHUNK);
-		int count[GPUDS_LANES] = { 0 };
-		int start[GPUDS_LANES];
-		int place[GPUDS_LANES];
+		int count[GPUDS_STRIPES] = { 0 };
+		int start[GPUDS_STRIPES];
+		int place[GPUDS_STRIPES];
 		int sum = 0;
 
 		for (int i = 0; i < chunk; i++)
-			count[GpudsEntryLane(&entries[i])]++;
-		for (int lane = 0; lane < GPUDS_LANES; lane++)
+			count[GpudsEntryStripe(&entries[i])]++;
+		for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 		{
-			start[lane] = place[lane] = sum;
-			sum += count[lane];
+			start[stripe] = place[stripe] = sum;
+			sum += count[stripe];
 		}
 		for (int i = 0; i < chunk; i++)
 		{
-			int at = place[GpudsEntryLane(&entries[i])]++;
+			int at = place[GpudsEntryStripe(&entries[i])]++;
 
 			gpuds_record_form((GpudsRecord *) (records + (Size) at * size), &entries[i], nwords, flags);
 		}
 
-		/* backends that append much at a time start with different lanes */
-		for (int i = 0; done && i < GPUDS_LANES; i++)
+		/* backends that append much at a time start with different stripes */
+		for (int i = 0; done && i < GPUDS_STRIPES; i++)
 		{
-			int lane = (i + MyProcPid) % GPUDS_LANES;
+			int stripe = (i + MyProcPid) % GPUDS_STRIPES;
 
-			if (count[lane] > 0)
-				done = append_lane(index, nwords, lane, records + (Size) start[lane] * size, count[lane],
-								   reserve);
+			if (count[stripe] > 0)
+				done = append_stripe(index, nwords, stripe, records + (Size) start[stripe] * size,
+									 count[stripe], reserve);
 		}
 		entries += chunk;
 		n -= chunk;
@@ -410,7 +412,7 @@ append(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8 fla
 /*
  * Appends entries, in any order, as inserts.  Several
  * entries of one TID keep their order.  When it returns everything is in WAL
- * (not flushed) and the change counter has moved.  Locks one lane's tail at a
+ * (not flushed) and the change counter has moved.  Locks one stripe's tail at a
  * time; an error may leave part of the entries appended.
  */
 void
@@ -431,55 +433,55 @@ gpuds_journal_append_tombstones(Relation index, int nwords, const GpudsEntry *en
 }
 
 /*
- * Where the lanes end now: everything appended before the call is below.  Share
+ * Where the stripes end now: everything appended before the call is below.  Share
  * locks, one page at a time.
  */
 void
 gpuds_journal_end(Relation index, const GpudsMetaData *meta, GpudsJournalPos *end)
 {
 	end->epoch = meta->epoch;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		Buffer buffer = lock_tail(index, meta->nwords, lane, BUFFER_LOCK_SHARE, false, NULL);
+		Buffer buffer = lock_tail(index, meta->nwords, stripe, BUFFER_LOCK_SHARE, false, NULL);
 
-		end->count[lane] = 0;
-		end->block[lane] = InvalidBlockNumber;
+		end->count[stripe] = 0;
+		end->block[stripe] = InvalidBlockNumber;
 		if (buffer != InvalidBuffer)
 		{
 			Page page = BufferGetPage(buffer);
 
-			end->count[lane] = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, meta->nwords);
-			end->block[lane] = BufferGetBlockNumber(buffer);
+			end->count[stripe] = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, meta->nwords);
+			end->block[stripe] = BufferGetBlockNumber(buffer);
 			UnlockReleaseBuffer(buffer);
 		}
 	}
 }
 
 /*
- * Makes every lane go on on a fresh page.  *sealed: the numbers where the fresh
- * pages begin; fresh: what the lanes' entries in the metapage will be when
- * everything before is gone (head invalid: the lane was empty).  The metapage
+ * Makes every stripe go on on a fresh page.  *sealed: the numbers where the fresh
+ * pages begin; fresh: what the stripes' entries in the metapage will be when
+ * everything before is gone (head invalid: the stripe was empty).  The metapage
  * stays as it is.  Only VACUUM calls it, so that there is one at a time.  Takes pages of the reserve first.
  */
 void
 gpuds_journal_seal(Relation index, int nwords, GpudsReserve *reserve, GpudsJournalPos *sealed,
-				   GpudsLaneMeta fresh[GPUDS_LANES])
+				   GpudsStripeMeta fresh[GPUDS_STRIPES])
 {
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(index, &meta);
 	sealed->epoch = meta.epoch;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		Buffer buffer = lock_tail(index, nwords, lane, BUFFER_LOCK_EXCLUSIVE, false, NULL);
+		Buffer buffer = lock_tail(index, nwords, stripe, BUFFER_LOCK_EXCLUSIVE, false, NULL);
 		Page page;
 		uint64 first;
 
-		sealed->count[lane] = 0;
-		sealed->block[lane] = InvalidBlockNumber;
-		fresh[lane].head = InvalidBlockNumber;
-		fresh[lane].tail_hint = InvalidBlockNumber;
-		fresh[lane].first = 0;
+		sealed->count[stripe] = 0;
+		sealed->block[stripe] = InvalidBlockNumber;
+		fresh[stripe].head = InvalidBlockNumber;
+		fresh[stripe].tail_hint = InvalidBlockNumber;
+		fresh[stripe].first = 0;
 		if (buffer == InvalidBuffer)
 			continue;
 
@@ -489,23 +491,23 @@ gpuds_journal_seal(Relation index, int nwords, GpudsReserve *reserve, GpudsJourn
 		if (GpudsPageCount(page, nwords) > 0)
 		{
 			Buffer next = gpuds_page_new(index, reserve);
-			GpudsDelta delta;
+			GpudsPageDelta delta;
 
 			delta.length = 0;
 			START_CRIT_SECTION();
 			GpudsPageGetOpaque(page)->next = BufferGetBlockNumber(next);
-			gpuds_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
-			gpuds_page_init(BufferGetPage(next), GPUDS_PAGE_LANE, lane, meta.generation + 1, first);
+			gpuds_page_delta_add(&delta, page, GPUDS_NEXT_OFFSET, sizeof(BlockNumber));
+			gpuds_page_init(BufferGetPage(next), GPUDS_PAGE_STRIPE, stripe, meta.generation + 1, first);
 			gpuds_log_pages(index, buffer, &delta, &next, 1);
 			END_CRIT_SECTION();
 			UnlockReleaseBuffer(buffer);
 			buffer = next;
 		}
-		sealed->count[lane] = first;
-		sealed->block[lane] = BufferGetBlockNumber(buffer);
-		fresh[lane].head = BufferGetBlockNumber(buffer);
-		fresh[lane].tail_hint = BufferGetBlockNumber(buffer);
-		fresh[lane].first = first;
+		sealed->count[stripe] = first;
+		sealed->block[stripe] = BufferGetBlockNumber(buffer);
+		fresh[stripe].head = BufferGetBlockNumber(buffer);
+		fresh[stripe].tail_hint = BufferGetBlockNumber(buffer);
+		fresh[stripe].first = first;
 		UnlockReleaseBuffer(buffer);
 	}
 }

@@ -7,8 +7,8 @@
  * A record of WAL for each index takes more than they do.  So the tails of up to
  * GPUDS_GROUP_INDEXES indexes are changed together.
  *
- * Only the plain case is done here: all entries of an index are of one lane, this backend
- * remembers the lane's tail, and the page has room.  In all other cases nothing is appended,
+ * Only the plain case is done here: all entries of an index are of one stripe, this backend
+ * remembers the stripe's tail, and the page has room.  In all other cases nothing is appended,
  * and the caller appends to one index after the other (append.c).
  *
  * No other code holds locks of several indexes' pages.  The pages are pinned before the first is
@@ -30,35 +30,35 @@ StaticAssertDecl(GPUDS_GROUP_INDEXES <= MAX_GENERIC_XLOG_PAGES, "a record of WAL
 typedef struct Part
 {
 	const GpudsAppend *append;
-	int lane;
+	int stripe;
 	Buffer tail;
-	uint64 number; /* of the first record, in its lane */
+	uint64 number; /* of the first record, in its stripe */
 	char records[GPUDS_GROUP_ENTRIES * GpudsRecordSize(2)] pg_attribute_aligned(MAXIMUM_ALIGNOF);
 } Part;
 
-/* Are all entries of one lane?  *lane: the first one's. */
+/* Are all entries of one stripe?  *stripe: the first one's. */
 static bool
-is_one_lane(const GpudsAppend *append, int *lane)
+is_one_stripe(const GpudsAppend *append, int *stripe)
 {
-	*lane = GpudsEntryLane(&append->entries[0]);
+	*stripe = GpudsEntryStripe(&append->entries[0]);
 	for (int i = 1; i < append->n; i++)
 	{
-		if (GpudsEntryLane(&append->entries[i]) != *lane)
+		if (GpudsEntryStripe(&append->entries[i]) != *stripe)
 			return false;
 	}
 	return true;
 }
 
-/* Pins the page where this backend last saw the tail of the lane; false: this is not the plain case. */
+/* Pins the page where this backend last saw the tail of the stripe; false: this is not the plain case. */
 static bool
 prepare(Part *part, const GpudsAppend *append)
 {
 	BlockNumber block;
 
 	if (append->n > GPUDS_GROUP_ENTRIES || RelationUsesLocalBuffers(append->index) ||
-		!RelationNeedsWAL(append->index) || !is_one_lane(append, &part->lane))
+		!RelationNeedsWAL(append->index) || !is_one_stripe(append, &part->stripe))
 		return false;
-	block = gpuds_tails_of(append->index)->tail[part->lane];
+	block = gpuds_tails_of(append->index)->tail[part->stripe];
 	if (block == InvalidBlockNumber)
 		return false;
 	part->append = append;
@@ -78,16 +78,16 @@ compare_buffers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Is the locked page the lane's tail, with room for the part's records? */
+/* Is the locked page the stripe's tail, with room for the part's records? */
 static bool
-is_tail_with_room(const Part *part)
+is_tail_with_space(const Part *part)
 {
 	const int nwords = part->append->nwords;
 	Page page = BufferGetPage(part->tail);
 	GpudsPageOpaque opaque = GpudsPageGetOpaque(page);
 
 	gpuds_page_check(part->append->index, part->tail, nwords);
-	return opaque->kind == GPUDS_PAGE_LANE && opaque->lane == part->lane &&
+	return opaque->kind == GPUDS_PAGE_STRIPE && opaque->stripe == part->stripe &&
 		   opaque->next == InvalidBlockNumber &&
 		   part->append->n <= GpudsPageCapacity(nwords) - GpudsPageCount(page, nwords);
 }
@@ -96,7 +96,7 @@ is_tail_with_room(const Part *part)
 static void
 change_pages(Part *const *parts, int n)
 {
-	GpudsDelta deltas[GPUDS_GROUP_INDEXES];
+	GpudsPageDelta deltas[GPUDS_GROUP_INDEXES];
 	Buffer tails[GPUDS_GROUP_INDEXES];
 
 	START_CRIT_SECTION();
@@ -110,8 +110,8 @@ change_pages(Part *const *parts, int n)
 		part->number = GpudsPageGetOpaque(page)->first + GpudsPageCount(page, nwords);
 		gpuds_page_store(page, part->records, part->append->n, nwords);
 		deltas[i].length = 0;
-		gpuds_delta_add(&deltas[i], page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
-		gpuds_delta_add(&deltas[i], page, lower, part->append->n * GpudsRecordSize(nwords));
+		gpuds_page_delta_add(&deltas[i], page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+		gpuds_page_delta_add(&deltas[i], page, lower, part->append->n * GpudsRecordSize(nwords));
 		tails[i] = part->tail;
 	}
 	gpuds_log_group(tails, deltas, n);
@@ -128,7 +128,7 @@ append_parts(Part *const *parts, int n)
 	while (good && locked < n)
 	{
 		LockBuffer(parts[locked]->tail, BUFFER_LOCK_EXCLUSIVE);
-		good = is_tail_with_room(parts[locked++]);
+		good = is_tail_with_space(parts[locked++]);
 	}
 	if (good)
 		change_pages(parts, n);
@@ -159,7 +159,7 @@ append_prepared(Part *parts, int n)
 	{
 		gpuds_injection_point("append-paged");
 		for (int i = 0; i < n; i++)
-			gpuds_append_remember(i, parts[i].append->nwords, parts[i].lane, parts[i].records,
+			gpuds_append_remember(i, parts[i].append->nwords, parts[i].stripe, parts[i].records,
 								  parts[i].append->n, parts[i].number, BufferGetBlockNumber(parts[i].tail));
 		for (int i = 0; i < n; i++)
 			gpuds_journal_count_change(parts[i].append->index);

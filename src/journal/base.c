@@ -41,7 +41,7 @@ struct GpudsBaseWriter
 	BlockNumber pages; /* written */
 	uint64 records;    /* added */
 	int npages;        /* in the group; the last may be filling up */
-	int room;          /* records that still fit in it */
+	int capacity;      /* records that still fit in it */
 	char *next;        /* where the next one goes */
 	PGAlignedBlock group[GROUP_PAGES];
 };
@@ -214,7 +214,7 @@ gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n)
 	{
 		int here;
 
-		if (writer->room == 0)
+		if (writer->capacity == 0)
 		{
 			Page page;
 
@@ -224,10 +224,10 @@ gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n)
 			page = (Page) writer->group[writer->npages++].data;
 			gpuds_page_init(page, GPUDS_PAGE_BASE, 0, writer->generation, writer->records);
 			writer->next = PageGetContents(page);
-			writer->room = GpudsPageCapacity(nwords);
+			writer->capacity = GpudsPageCapacity(nwords);
 		}
 
-		here = Min(n, writer->room);
+		here = Min(n, writer->capacity);
 		if (nwords == 1)
 		{
 			for (int i = 0; i < here; i++)
@@ -239,7 +239,7 @@ gpuds_base_add(GpudsBaseWriter *writer, const GpudsEntry *entries, int64 n)
 				gpuds_record_form((GpudsRecord *) (writer->next + i * GpudsRecordSize(2)), &entries[i], 2, 0);
 		}
 		writer->next += here * GpudsRecordSize(nwords);
-		writer->room -= here;
+		writer->capacity -= here;
 		writer->records += here;
 		entries += here;
 		n -= here;

@@ -5,22 +5,22 @@
  *
  * Compaction takes four steps, while inserts and scans continue:
  *
- *	1. Seal the lanes: each continues on a fresh page.
+ *	1. Seal the stripes: each continues on a fresh page.
  *	2. Write a new base, of the next generation, from everything before that.
- *	3. Switch the metapage in one record: new base, lanes begin at the fresh pages.
+ *	3. Switch the metapage in one record: new base, stripes begin at the fresh pages.
  *	4. Sweep: every block that can no longer be reached becomes free.
  *
  * All pages that this takes are there before it begins (space.c).  If they are not to be had, there is no
  * compaction: it makes scans faster and the index smaller in the long run, but nothing needs it.
  *
- * A crash or an error before step 3 leaves longer lanes and some pages of a base that
+ * A crash or an error before step 3 leaves longer stripes and some pages of a base that
  * nothing refers to; after step 3 it leaves old pages.  Before step 1 the metapage is
  * marked, in a record of its own, and the mark stays until a sweep has finished.  A VACUUM
  * that finds the mark sweeps before it compacts, so the generation number of orphaned pages
  * can be used again.  A VACUUM that does not find it need not sweep.
  *
  * A page alone tells whether it can be reached: base pages of the metapage's generation
- * can, and lane pages numbered from the lane's first record on.
+ * can, and stripe pages numbered from the stripe's first record on.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,14 +43,14 @@
 #define COMPACT_GARBAGE_PAGES 4
 
 /*
- * Or lanes that have grown to this share of the base, and are worth this many pages.
- * Loading a record from a lane costs some twenty times as much as from the
- * base, so lanes are kept a fraction of it; and since a base only gets written
+ * Or stripes that have grown to this share of the base, and are worth this many pages.
+ * Loading a record from a stripe costs some twenty times as much as from the
+ * base, so stripes are kept a fraction of it; and since a base only gets written
  * again when so much has come that it grows by that share, a record is written
  * five times in the long run, whatever the size of the index.
  */
-#define COMPACT_LANES_SHARE 0.25
-#define COMPACT_LANES_PAGES 64
+#define COMPACT_STRIPES_SHARE 0.25
+#define COMPACT_STRIPES_PAGES 64
 
 /* Records that are sorted at a time at most: nobody can interrupt that. */
 #define MAX_SORT_RECORDS (4 * 1024 * 1024)
@@ -65,8 +65,8 @@ typedef struct OldBase
 	GpudsEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
 } OldBase;
 
-/* Lane records, sorted in memory; what does not fit goes to runs in a file. */
-typedef struct LaneSort
+/* Stripe records, sorted in memory; what does not fit goes to runs in a file. */
+typedef struct StripeSort
 {
 	int nwords;
 	GpudsOp *ops;
@@ -75,7 +75,7 @@ typedef struct LaneSort
 	int64 capacity;
 	GpudsEntry *entries; /* the sorted operations, deletions marked */
 	int64 nentries;
-} LaneSort;
+} StripeSort;
 
 /* Memory for sorting and merging, in bytes. */
 static int64
@@ -130,7 +130,7 @@ old_base_next(void *arg, const GpudsEntry **entries)
 
 /* Sorts what is in memory; of operations on one entry the last stays. */
 static void
-sort_lanes(LaneSort *sort)
+sort_stripes(StripeSort *sort)
 {
 	if (sort->n == 0)
 		return;
@@ -152,12 +152,12 @@ sort_lanes(LaneSort *sort)
 }
 
 /*
- * Adds all records of the lanes before *sealed to the merge: runs of *file, in
+ * Adds all records of the stripes before *sealed to the merge: runs of *file, in
  * the order in which they were appended, and what is last from memory.
  */
 static void
-read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sealed, LaneSort *sort,
-		   GpudsMerge *merge, BufFile **file)
+read_stripes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sealed, StripeSort *sort,
+			 GpudsMerge *merge, BufFile **file)
 {
 	GpudsJournalReader *reader;
 	GpudsJournalPos start;
@@ -167,8 +167,8 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 	int64 spilled = 0;
 
 	gpuds_journal_start(meta, &start);
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		total += sealed->count[lane] - Min(sealed->count[lane], meta->lane[lane].first);
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+		total += sealed->count[stripe] - Min(sealed->count[stripe], meta->stripe[stripe].first);
 
 	sort->nwords = meta->nwords;
 	sort->capacity = memory_limit() / (2 * sizeof(GpudsOp));
@@ -188,7 +188,7 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 
 			if (*file == NULL)
 				*file = BufFileCreateTemp(false);
-			sort_lanes(sort);
+			sort_stripes(sort);
 			gpuds_run_write(*file, sort->entries, sort->nentries, sort->nwords);
 			run.file = *file;
 			run.first = spilled;
@@ -213,13 +213,13 @@ read_lanes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sea
 		compacted_under_us(index);
 	gpuds_reader_close(reader);
 
-	sort_lanes(sort);
+	sort_stripes(sort);
 	gpuds_merge_array(merge, sort->entries, sort->nentries);
 }
 
-/* Makes the metapage refer to the new base and to the lanes' fresh pages. */
+/* Makes the metapage refer to the new base and to the stripes' fresh pages. */
 static void
-switch_meta(Relation index, const GpudsMetaData *before, const GpudsLaneMeta *fresh, BlockNumber head,
+switch_meta(Relation index, const GpudsMetaData *before, const GpudsStripeMeta *fresh, BlockNumber head,
 			BlockNumber pages, uint64 records)
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
@@ -240,40 +240,40 @@ switch_meta(Relation index, const GpudsMetaData *before, const GpudsLaneMeta *fr
 	meta->live_records = records;
 	meta->garbage = 0;
 	meta->sweep_due = 1;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		/* a lane that was empty then may have begun since: it stays as it is */
-		if (fresh[lane].head == InvalidBlockNumber)
+		/* a stripe that was empty then may have begun since: it stays as it is */
+		if (fresh[stripe].head == InvalidBlockNumber)
 			continue;
-		meta->lane[lane].head = fresh[lane].head;
-		meta->lane[lane].first = fresh[lane].first;
+		meta->stripe[stripe].head = fresh[stripe].head;
+		meta->stripe[stripe].first = fresh[stripe].first;
 
-		/* a hint given since the lanes were sealed is behind the fresh page */
-		if (meta->lane[lane].tail_hint == before->lane[lane].tail_hint)
-			meta->lane[lane].tail_hint = fresh[lane].tail_hint;
+		/* a hint given since the stripes were sealed is behind the fresh page */
+		if (meta->stripe[stripe].tail_hint == before->stripe[stripe].tail_hint)
+			meta->stripe[stripe].tail_hint = fresh[stripe].tail_hint;
 	}
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Pages of a base of what is not garbage in the old one and in so many records of the lanes. */
+/* Pages of a base of what is not garbage in the old one and in so many records of the stripes. */
 static int64
-base_pages(const GpudsMetaData *meta, uint64 in_lanes)
+base_pages(const GpudsMetaData *meta, uint64 in_stripes)
 {
 	const int capacity = GpudsPageCapacity(meta->nwords);
-	const uint64 total = meta->base_records + in_lanes;
+	const uint64 total = meta->base_records + in_stripes;
 
 	return (total - Min(meta->garbage, total) + capacity - 1) / capacity;
 }
 
-/* Lanes that have pages, each of which takes one more when it is sealed. */
+/* Stripes that have pages, each of which takes one more when it is sealed. */
 static int64
-lanes_in_use(const GpudsMetaData *meta)
+stripes_in_use(const GpudsMetaData *meta)
 {
 	int64 n = 0;
 
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		n += meta->lane[lane].head != InvalidBlockNumber;
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+		n += meta->stripe[stripe].head != InvalidBlockNumber;
 	return n;
 }
 
@@ -292,20 +292,20 @@ reserve_pages(Relation index, GpudsReserve *reserve, int64 n)
 	return false;
 }
 
-/* Records that lanes have between where they begin and a position. */
+/* Records that stripes have between where they begin and a position. */
 static uint64
 count_before(const GpudsMetaData *meta, const GpudsJournalPos *end)
 {
 	uint64 n = 0;
 
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		n += end->count[lane] - Min(end->count[lane], meta->lane[lane].first);
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+		n += end->count[stripe] - Min(end->count[stripe], meta->stripe[stripe].first);
 	return n;
 }
 
-/* Records in the lanes at present. */
+/* Records in the stripes at present. */
 static uint64
-count_lanes(Relation index, const GpudsMetaData *meta)
+count_stripes(Relation index, const GpudsMetaData *meta)
 {
 	GpudsJournalPos end;
 
@@ -313,10 +313,10 @@ count_lanes(Relation index, const GpudsMetaData *meta)
 	return count_before(meta, &end);
 }
 
-/* Replaces base and lanes, which have been sealed, by a new base, on pages of the reserve. */
+/* Replaces base and stripes, which have been sealed, by a new base, on pages of the reserve. */
 static void
 replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos *sealed,
-			 const GpudsLaneMeta *fresh, GpudsReserve *reserve)
+			 const GpudsStripeMeta *fresh, GpudsReserve *reserve)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds compaction",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -325,7 +325,7 @@ replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos 
 	GpudsBaseWriter *writer;
 	GpudsMerge *merge;
 	OldBase *base = palloc(sizeof(OldBase));
-	LaneSort *sort = palloc0(sizeof(LaneSort));
+	StripeSort *sort = palloc0(sizeof(StripeSort));
 	GpudsEntry *out = palloc(OUT_ENTRIES * sizeof(GpudsEntry));
 	BufFile *file = NULL;
 	BlockNumber head;
@@ -337,7 +337,7 @@ replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos 
 	base->index = index;
 	base->reader = gpuds_reader_open(index);
 	gpuds_merge_source(merge, old_base_next, base);
-	read_lanes(index, before, sealed, sort, merge, &file);
+	read_stripes(index, before, sealed, sort, merge, &file);
 
 	writer = gpuds_base_begin(index, nwords, before->generation + 1, true, reserve);
 	while ((n = gpuds_merge_next(merge, out, OUT_ENTRIES)) > 0)
@@ -358,14 +358,14 @@ replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos 
 }
 
 /*
- * Compacts, if there is the space for it: replaces base and lanes by a new base.  False: there is not; a
+ * Compacts, if there is the space for it: replaces base and stripes by a new base.  False: there is not; a
  * sweep is due all the same.
  */
 static bool
 compact(Relation index, int nwords)
 {
 	GpudsJournalPos sealed;
-	GpudsLaneMeta fresh[GPUDS_LANES];
+	GpudsStripeMeta fresh[GPUDS_STRIPES];
 	GpudsMetaData before;
 	GpudsReserve reserve;
 	bool enough;
@@ -377,7 +377,7 @@ compact(Relation index, int nwords)
 	gpuds_journal_read_meta(index, &before);
 	gpuds_injection_point("compact-begun");
 	enough = reserve_pages(index, &reserve,
-						   base_pages(&before, count_lanes(index, &before)) + lanes_in_use(&before));
+						   base_pages(&before, count_stripes(index, &before)) + stripes_in_use(&before));
 	if (enough)
 	{
 		gpuds_journal_seal(index, nwords, &reserve, &sealed, fresh);
@@ -403,7 +403,7 @@ unreachable(const GpudsMetaData *meta, Page page)
 	opaque = GpudsPageGetOpaque(page);
 	if (opaque->kind == GPUDS_PAGE_BASE)
 		return opaque->generation != meta->generation;
-	return opaque->kind == GPUDS_PAGE_LANE && opaque->first < meta->lane[opaque->lane].first;
+	return opaque->kind == GPUDS_PAGE_STRIPE && opaque->first < meta->stripe[opaque->stripe].first;
 }
 
 /*
@@ -475,18 +475,19 @@ sweep(IndexVacuumInfo *info, int nwords, BlockNumber *newly)
 }
 
 /*
- * Does compaction pay?  Either much of the journal is garbage, or the lanes are long
+ * Does compaction pay?  Either much of the journal is garbage, or the stripes are long
  * for a base of that size, garbage or not.
  */
 static bool
-compaction_pays(const GpudsMetaData *meta, uint64 in_lanes)
+compaction_pays(const GpudsMetaData *meta, uint64 in_stripes)
 {
 	const uint64 page = GpudsPageCapacity(meta->nwords);
-	uint64 total = meta->base_records + in_lanes;
+	uint64 total = meta->base_records + in_stripes;
 
 	if (meta->garbage > total * COMPACT_GARBAGE_SHARE && meta->garbage > COMPACT_GARBAGE_PAGES * page)
 		return true;
-	return in_lanes > meta->base_records * COMPACT_LANES_SHARE && in_lanes > COMPACT_LANES_PAGES * page;
+	return in_stripes > meta->base_records * COMPACT_STRIPES_SHARE &&
+		   in_stripes > COMPACT_STRIPES_PAGES * page;
 }
 
 /*
@@ -515,7 +516,7 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 	GpudsMetaData meta;
 	BlockNumber newly = 0;
 	BlockNumber nfree;
-	uint64 in_lanes;
+	uint64 in_stripes;
 
 	/* a compaction takes records marked without tombstones away for good */
 	gpuds_journal_settle_epoch(index);
@@ -527,12 +528,12 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 	nfree = meta.unreached;
 	if (sweep_pays(index, &meta))
 		nfree = sweep(info, nwords, &newly);
-	in_lanes = count_lanes(index, &meta);
-	if (compaction_pays(&meta, in_lanes) && compact(index, nwords))
+	in_stripes = count_stripes(index, &meta);
+	if (compaction_pays(&meta, in_stripes) && compact(index, nwords))
 	{
 		nfree = sweep(info, nwords, &newly);
 		gpuds_journal_read_meta(index, &meta);
-		in_lanes = count_lanes(index, &meta);
+		in_stripes = count_stripes(index, &meta);
 	}
 	stats->pages_newly_deleted += newly;
 	stats->pages_deleted = nfree;
@@ -541,6 +542,6 @@ gpuds_journal_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, int n
 
 	/* the metapage knows of no garbage that came since the last bulk delete */
 	if (stats->estimated_count)
-		stats->num_index_tuples = meta.base_records + in_lanes -
-								  Min(meta.garbage, in_lanes + meta.base_records);
+		stats->num_index_tuples = meta.base_records + in_stripes -
+								  Min(meta.garbage, in_stripes + meta.base_records);
 }

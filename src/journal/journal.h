@@ -8,14 +8,14 @@
  *
  *	base	the live entries at some moment, sorted, written in one go by the build
  *			or by compaction, never appended to;
- *	lane	one of GPUDS_LANES tail chains, records in order of arrival.
+ *	stripe	one of GPUDS_STRIPES tail chains, records in order of arrival.
  *
- * All records of an entry whose TID is in heap block b are in lane b % GPUDS_LANES.  So all
- * records of one TID are totally ordered, although lanes are appended to concurrently.
- * Records of the base are older than all records of lanes.  A tombstone ends the life of
+ * All records of an entry whose TID is in heap block b are in stripe b % GPUDS_STRIPES.  So all
+ * records of one TID are totally ordered, although stripes are appended to concurrently.
+ * Records of the base are older than all records of stripes.  A tombstone ends the life of
  * the same (key, TID) appended before.
  *
- * The records of a lane are numbered from 0 on, for the life of the relation file.
+ * The records of a stripe are numbered from 0 on, for the life of the relation file.
  * Compaction drops the oldest but never renumbers.  A page's opaque data says which records
  * it holds (GpudsPageOpaqueData).  So a reader that followed a stale link to a recycled
  * page notices, and starts again at the metapage.  src/README.md has the locking order and
@@ -24,7 +24,7 @@
  * All pages have the standard layout; pd_lower ends the records.  All changes go through
  * generic WAL.
  *
- * In names, meta is the metapage's data, pos a position in the lanes, blkno a block
+ * In names, meta is the metapage's data, pos a position in the stripes, blkno a block
  * number, nwords the number of 64-bit words of a key.
  *
  *-------------------------------------------------------------------------
@@ -49,19 +49,19 @@
 /* Kinds of page. */
 #define GPUDS_PAGE_META 1
 #define GPUDS_PAGE_BASE 2
-#define GPUDS_PAGE_LANE 3
+#define GPUDS_PAGE_STRIPE 3
 #define GPUDS_PAGE_FREE 4
 
 typedef struct GpudsPageOpaqueData
 {
-	/* number of the page's first record, in its lane or in its base */
+	/* number of the page's first record, in its stripe or in its base */
 	uint64 first;
-	/* of the page's base; in lane and free pages for information only */
+	/* of the page's base; in stripe and free pages for information only */
 	uint64 generation;
 	BlockNumber next; /* next page of the chain, or invalid */
 	uint16 spare;     /* zero */
 	uint8 kind;       /* GPUDS_PAGE_xxx */
-	uint8 lane;       /* lane number, 0 in base pages */
+	uint8 stripe;     /* stripe number, 0 in base pages */
 	uint16 spare2[3]; /* zero */
 	uint16 page_id;   /* GPUDS_PAGE_ID */
 } GpudsPageOpaqueData;
@@ -79,13 +79,13 @@ typedef GpudsPageOpaqueData *GpudsPageOpaque;
 			GpudsRecordSize(nwords)))
 #define GPUDS_MAX_RECORDS_PER_PAGE GpudsPageCapacity(1)
 
-/* Where a lane starts, and a hint where it ends. */
-typedef struct GpudsLaneMeta
+/* Where a stripe starts, and a hint where it ends. */
+typedef struct GpudsStripeMeta
 {
-	BlockNumber head;      /* first page, invalid if the lane is empty */
-	BlockNumber tail_hint; /* some page of the lane, not far from the end */
+	BlockNumber head;      /* first page, invalid if the stripe is empty */
+	BlockNumber tail_hint; /* some page of the stripe, not far from the end */
 	uint64 first;          /* number of the first record of head */
-} GpudsLaneMeta;
+} GpudsStripeMeta;
 
 typedef struct GpudsMetaData
 {
@@ -106,7 +106,7 @@ typedef struct GpudsMetaData
 	/* 1: there may be pages that are neither reachable nor free */
 	uint16 sweep_due;
 	BlockNumber unreached; /* blocks that no chain led to when last counted */
-	GpudsLaneMeta lane[GPUDS_LANES];
+	GpudsStripeMeta stripe[GPUDS_STRIPES];
 
 	/*
 	 * What follows is zero in files that were made before it was there, whose pd_lower is in
@@ -123,7 +123,7 @@ typedef struct GpudsMetaData
 #define GPUDS_META_LEAST offsetof(GpudsMetaData, epoch)
 
 /*
- * How far a reader has read: all records of lane l numbered below count[l].
+ * How far a reader has read: all records of stripe l numbered below count[l].
  * block[l] is the page that holds, or will be followed by the page that holds,
  * record count[l]; invalid: start at the metapage.
  *
@@ -133,16 +133,16 @@ typedef struct GpudsMetaData
 typedef struct GpudsJournalPos
 {
 	uint64 epoch;
-	uint64 count[GPUDS_LANES];
-	BlockNumber block[GPUDS_LANES];
+	uint64 count[GPUDS_STRIPES];
+	BlockNumber block[GPUDS_STRIPES];
 } GpudsJournalPos;
 
 /* One page's records, copied out by the reader. */
 typedef struct GpudsJournalPage
 {
 	BlockNumber blkno;
-	uint8 kind; /* GPUDS_PAGE_BASE or GPUDS_PAGE_LANE */
-	uint8 lane;
+	uint8 kind; /* GPUDS_PAGE_BASE or GPUDS_PAGE_STRIPE */
+	uint8 stripe;
 	uint64 first; /* number of record[0] */
 	int nrecords;
 	int nwords;
@@ -159,7 +159,7 @@ typedef struct GpudsRecordIterator
 	int next;
 	/* the record that the iterator stands on */
 	GpudsEntry entry;
-	uint64 number; /* in its lane, or in its base */
+	uint64 number; /* in its stripe, or in its base */
 	uint8 flags;   /* GPUDS_RECORD_xxx */
 } GpudsRecordIterator;
 
@@ -204,7 +204,7 @@ extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNu
 									   bool logged);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
-extern void gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first);
+extern void gpuds_page_init(Page page, uint8 kind, int stripe, uint64 generation, uint64 first);
 extern void gpuds_page_check(Relation index, Buffer buffer, int nwords);
 
 /* Moves on to the page's next record; false: there is none. */

@@ -17,8 +17,8 @@
 /* A tail page and the new pages of one record: what generic WAL can take. */
 #define GPUDS_MAX_NEW_PAGES (MAX_GENERIC_XLOG_PAGES - 1)
 
-/* The lane that all records of an entry's TID are in. */
-#define GpudsEntryLane(entry) ((int) (((entry)->t >> 16) % GPUDS_LANES))
+/* The stripe that all records of an entry's TID are in. */
+#define GpudsEntryStripe(entry) ((int) (((entry)->t >> 16) % GPUDS_STRIPES))
 
 /* changes.c */
 extern void gpuds_journal_count_change(Relation index);
@@ -61,7 +61,7 @@ extern bool gpuds_page_is_free(Page page);
 extern void gpuds_block_check(Relation index, BlockNumber from, BlockNumber blkno);
 
 /* wal.c */
-typedef struct GpudsDelta
+typedef struct GpudsPageDelta
 {
 	int length; /* of what is used */
 	/*
@@ -69,24 +69,24 @@ typedef struct GpudsDelta
 	 * add five bytes for each record of a page, of which each has 16 at least.
 	 */
 	char data[BLCKSZ + 64];
-} GpudsDelta;
+} GpudsPageDelta;
 
-extern void gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length);
-extern void gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer *fresh,
+extern void gpuds_page_delta_add(GpudsPageDelta *delta, Page page, int offset, int length);
+extern void gpuds_log_pages(Relation index, Buffer changed, GpudsPageDelta *delta, const Buffer *fresh,
 							int nfresh);
-extern void gpuds_log_group(const Buffer *changed, GpudsDelta *deltas, int n);
+extern void gpuds_log_group(const Buffer *changed, GpudsPageDelta *deltas, int n);
 
 /* A page's next link, counted from its start. */
 #define GPUDS_NEXT_OFFSET \
 	(BLCKSZ - MAXALIGN(sizeof(GpudsPageOpaqueData)) + offsetof(GpudsPageOpaqueData, next))
 
 /* append.c */
-extern void gpuds_append_remember(int file, int nwords, int lane, const char *records, int64 n, uint64 number,
-								  BlockNumber block);
+extern void gpuds_append_remember(int file, int nwords, int stripe, const char *records, int64 n,
+								  uint64 number, BlockNumber block);
 extern bool gpuds_journal_append_tombstones(Relation index, int nwords, const GpudsEntry *entries, int64 n,
 											GpudsReserve *reserve);
 extern void gpuds_journal_seal(Relation index, int nwords, GpudsReserve *reserve, GpudsJournalPos *sealed,
-							   GpudsLaneMeta fresh[GPUDS_LANES]);
+							   GpudsStripeMeta fresh[GPUDS_STRIPES]);
 
 /* meta.c */
 extern void gpuds_meta_check(Relation index, Buffer buffer);
@@ -104,7 +104,7 @@ typedef struct GpudsTails
 {
 	Oid relid;
 	RelFileLocator locator; /* all zero: forgotten */
-	BlockNumber tail[GPUDS_LANES];
+	BlockNumber tail[GPUDS_STRIPES];
 } GpudsTails;
 
 extern GpudsTails *gpuds_tails_of(Relation index);

@@ -22,7 +22,7 @@ CHECK_OFFSET(GpudsPageOpaqueData, generation, 8);
 CHECK_OFFSET(GpudsPageOpaqueData, next, 16);
 CHECK_OFFSET(GpudsPageOpaqueData, spare, 20);
 CHECK_OFFSET(GpudsPageOpaqueData, kind, 22);
-CHECK_OFFSET(GpudsPageOpaqueData, lane, 23);
+CHECK_OFFSET(GpudsPageOpaqueData, stripe, 23);
 CHECK_OFFSET(GpudsPageOpaqueData, spare2, 24);
 CHECK_OFFSET(GpudsPageOpaqueData, page_id, 30);
 StaticAssertDecl(MAXALIGN(sizeof(GpudsPageOpaqueData)) == sizeof(GpudsPageOpaqueData),
@@ -37,10 +37,10 @@ CHECK_OFFSET(GpudsRecord, word, 8);
 StaticAssertDecl(GpudsRecordSize(1) == 16 && GpudsRecordSize(2) == 24, "record size has changed");
 StaticAssertDecl(MAXALIGN(SizeOfPageHeaderData) == 24, "records must start at byte 24 of a page");
 
-CHECK_SIZE(GpudsLaneMeta, 16);
-CHECK_OFFSET(GpudsLaneMeta, head, 0);
-CHECK_OFFSET(GpudsLaneMeta, tail_hint, 4);
-CHECK_OFFSET(GpudsLaneMeta, first, 8);
+CHECK_SIZE(GpudsStripeMeta, 16);
+CHECK_OFFSET(GpudsStripeMeta, head, 0);
+CHECK_OFFSET(GpudsStripeMeta, tail_hint, 4);
+CHECK_OFFSET(GpudsStripeMeta, first, 8);
 
 CHECK_SIZE(GpudsMetaData, 592);
 CHECK_OFFSET(GpudsMetaData, magic, 0);
@@ -57,13 +57,13 @@ CHECK_OFFSET(GpudsMetaData, garbage, 48);
 CHECK_OFFSET(GpudsMetaData, key_bits, 56);
 CHECK_OFFSET(GpudsMetaData, sweep_due, 58);
 CHECK_OFFSET(GpudsMetaData, unreached, 60);
-CHECK_OFFSET(GpudsMetaData, lane, 64);
+CHECK_OFFSET(GpudsMetaData, stripe, 64);
 CHECK_OFFSET(GpudsMetaData, epoch, 576);
 CHECK_OFFSET(GpudsMetaData, epoch_due, 584);
 CHECK_OFFSET(GpudsMetaData, spare, 586);
 StaticAssertDecl(GPUDS_META_LEAST == 576, "what the first metapages of this format have");
 
-/* One lane's share of a heap block number: mark the TID's place in GpudsEntry.t. */
+/* One stripe's share of a heap block number: mark the TID's place in GpudsEntry.t. */
 StaticAssertDecl(ENTRY_TID_MASK == ((UINT64CONST(1) << 48) - 1), "a TID takes 48 bits");
-StaticAssertDecl((GPUDS_LANES & (GPUDS_LANES - 1)) == 0, "the number of lanes must be a power of two");
+StaticAssertDecl((GPUDS_STRIPES & (GPUDS_STRIPES - 1)) == 0, "the number of stripes must be a power of two");
 StaticAssertDecl(GPUDS_MAX_RECORDS_PER_PAGE <= PG_UINT16_MAX, "record indexes are 16 bits");

@@ -34,7 +34,7 @@ typedef struct BatchPage
 {
 	BlockNumber blkno;
 	uint8 kind;
-	uint8 lane;
+	uint8 stripe;
 	uint64 first; /* number of its first record */
 	int start;    /* place of its first record in the batch */
 	int nrecords;
@@ -64,11 +64,11 @@ typedef struct BulkDelete
 
 	/*
 	 * Blocks of the file when we began that are in a chain, and the page of each
-	 * lane that was read last.
+	 * stripe that was read last.
 	 */
 	BlockNumber nblocks;
 	BlockNumber reached;
-	BlockNumber last[GPUDS_LANES];
+	BlockNumber last[GPUDS_STRIPES];
 
 	/* counted so far */
 	uint64 live;
@@ -85,14 +85,14 @@ mark_page(BulkDelete *bulk, const BatchPage *batch)
 	Buffer buffer;
 	Page page;
 	GpudsPageOpaque opaque;
-	GpudsDelta delta;
+	GpudsPageDelta delta;
 
 	buffer = ReadBufferExtended(bulk->index, MAIN_FORKNUM, batch->blkno, RBM_NORMAL, bulk->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	gpuds_page_check(bulk->index, buffer, nwords);
 	page = BufferGetPage(buffer);
 	opaque = GpudsPageGetOpaque(page);
-	if (opaque->kind != batch->kind || opaque->lane != batch->lane || opaque->first != batch->first ||
+	if (opaque->kind != batch->kind || opaque->stripe != batch->stripe || opaque->first != batch->first ||
 		GpudsPageCount(page, nwords) < batch->nrecords)
 		gpuds_corrupted(bulk->index, batch->blkno, "The page changed while VACUUM was working on it.");
 
@@ -115,7 +115,7 @@ mark_page(BulkDelete *bulk, const BatchPage *batch)
 		if (!bulk->dead[batch->start + i])
 			continue;
 		record->flags |= GPUDS_RECORD_DEAD;
-		gpuds_delta_add(&delta, page, (char *) &record->flags - (char *) page, sizeof(record->flags));
+		gpuds_page_delta_add(&delta, page, (char *) &record->flags - (char *) page, sizeof(record->flags));
 	}
 	gpuds_log_pages(bulk->index, buffer, &delta, NULL, 0);
 	END_CRIT_SECTION();
@@ -239,7 +239,7 @@ take_page(BulkDelete *bulk, const GpudsJournalPage *page)
 
 	batch->blkno = page->blkno;
 	batch->kind = page->kind;
-	batch->lane = page->lane;
+	batch->stripe = page->stripe;
 	batch->first = page->first;
 	batch->start = place;
 	batch->nrecords = page->nrecords;
@@ -301,11 +301,11 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	/*
 	 * The length first: a process that has extended the file by then holds the metapage
 	 * or a tail until the block is linked, so by the time that we have seen where
-	 * the lanes end it is in a chain, or lost.
+	 * the stripes end it is in a chain, or lost.
 	 */
 	bulk->nblocks = RelationGetNumberOfBlocks(index);
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
-		bulk->last[lane] = InvalidBlockNumber;
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+		bulk->last[stripe] = InvalidBlockNumber;
 	reader = gpuds_reader_open(index);
 	gpuds_reader_set_strategy(reader, info->strategy);
 	if (gpuds_reader_meta(reader)->nwords != nwords)
@@ -321,8 +321,8 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 			finish_batch(bulk);
 		take_page(bulk, &page);
 		reach(bulk, page.blkno);
-		if (page.kind == GPUDS_PAGE_LANE)
-			bulk->last[page.lane] = page.blkno;
+		if (page.kind == GPUDS_PAGE_STRIPE)
+			bulk->last[page.stripe] = page.blkno;
 	}
 	if (result == GPUDS_READ_STALE)
 		elog(ERROR, "index \"%s\" was compacted during VACUUM", RelationGetRelationName(index));
@@ -331,11 +331,11 @@ gpuds_journal_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, i
 	gpuds_journal_settle_epoch(index);
 	gpuds_reserve_release(index, &bulk->reserve);
 
-	/* an empty tail is a page of its lane, too */
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	/* an empty tail is a page of its stripe, too */
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (end.block[lane] != InvalidBlockNumber && end.block[lane] != bulk->last[lane])
-			reach(bulk, end.block[lane]);
+		if (end.block[stripe] != InvalidBlockNumber && end.block[stripe] != bulk->last[stripe])
+			reach(bulk, end.block[stripe]);
 	}
 
 	gpuds_journal_count_bulk_delete(index);

@@ -50,10 +50,10 @@ gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nword
 	meta->generation = 1;
 	meta->base_head = InvalidBlockNumber;
 	meta->key_bits = key_bits;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		meta->lane[lane].head = InvalidBlockNumber;
-		meta->lane[lane].tail_hint = InvalidBlockNumber;
+		meta->stripe[stripe].head = InvalidBlockNumber;
+		meta->stripe[stripe].tail_hint = InvalidBlockNumber;
 	}
 	((PageHeader) page)->pd_lower += MAXALIGN(sizeof(*meta));
 	MarkBufferDirty(buffer);
@@ -249,15 +249,15 @@ gpuds_meta_next_epoch(Relation index)
 	set_epoch(index, false);
 }
 
-/* Where the lanes begin. */
+/* Where the stripes begin. */
 void
 gpuds_journal_start(const GpudsMetaData *meta, GpudsJournalPos *start)
 {
 	start->epoch = meta->epoch;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		start->count[lane] = meta->lane[lane].first;
-		start->block[lane] = meta->lane[lane].head;
+		start->count[stripe] = meta->stripe[stripe].first;
+		start->block[stripe] = meta->stripe[stripe].head;
 	}
 }
 

@@ -29,11 +29,11 @@ gpuds_corrupted(Relation index, BlockNumber blkno, const char *fmt, ...)
 }
 
 /*
- * Makes an empty page.  lane is 0 unless the kind is GPUDS_PAGE_LANE; first is
+ * Makes an empty page.  stripe is 0 unless the kind is GPUDS_PAGE_STRIPE; first is
  * the number that the first record to be stored will have.
  */
 void
-gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first)
+gpuds_page_init(Page page, uint8 kind, int stripe, uint64 generation, uint64 first)
 {
 	GpudsPageOpaque opaque;
 
@@ -43,7 +43,7 @@ gpuds_page_init(Page page, uint8 kind, int lane, uint64 generation, uint64 first
 	opaque->generation = generation;
 	opaque->next = InvalidBlockNumber;
 	opaque->kind = kind;
-	opaque->lane = lane;
+	opaque->stripe = stripe;
 	opaque->page_id = GPUDS_PAGE_ID;
 }
 
@@ -77,11 +77,11 @@ gpuds_page_check(Relation index, Buffer buffer, int nwords)
 		gpuds_corrupted(index, blkno, "The page is of unknown kind %u.", opaque->kind);
 	if ((opaque->kind == GPUDS_PAGE_META) != (blkno == GPUDS_META_BLKNO))
 		gpuds_corrupted(index, blkno, "A page of kind %u cannot be here.", opaque->kind);
-	if (opaque->lane >= GPUDS_LANES)
-		gpuds_corrupted(index, blkno, "The page belongs to lane %u.", opaque->lane);
+	if (opaque->stripe >= GPUDS_STRIPES)
+		gpuds_corrupted(index, blkno, "The page belongs to stripe %u.", opaque->stripe);
 	if (opaque->next == GPUDS_META_BLKNO)
 		gpuds_corrupted(index, blkno, "The next page of the chain would be the metapage.");
-	if (nwords > 0 && (opaque->kind == GPUDS_PAGE_BASE || opaque->kind == GPUDS_PAGE_LANE) &&
+	if (nwords > 0 && (opaque->kind == GPUDS_PAGE_BASE || opaque->kind == GPUDS_PAGE_STRIPE) &&
 		(header->pd_lower - MAXALIGN(SizeOfPageHeaderData)) % GpudsRecordSize(nwords) != 0)
 		gpuds_corrupted(index, blkno, "The records end at byte %u, which is not a multiple of their size.",
 						header->pd_lower);

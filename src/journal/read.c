@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * read.c
- *	  Reads the journal: the base, then the lanes, a page at a time.
+ *	  Reads the journal: the base, then the stripes, a page at a time.
  *
  * The reader copies a page's records out under a share lock and holds no lock and no pin
  * between pages.  Compaction may replace chains under it.  A page belongs to the chain being
- * read exactly if its kind, its lane or generation, and the number of its first record are
+ * read exactly if its kind, its stripe or generation, and the number of its first record are
  * the expected ones.  If they are not, the metapage tells why: another generation means that
  * a compaction was at work (GPUDS_READ_STALE); the same generation means that the chain is
  * damaged.  Numbers grow with each page, so no reader walks in circles.
@@ -19,7 +19,7 @@
 
 #include "journal/journal_internal.h"
 
-#define PHASE_BASE (-1) /* 0 to GPUDS_LANES - 1: that lane */
+#define PHASE_BASE (-1) /* 0 to GPUDS_STRIPES - 1: that stripe */
 
 struct GpudsJournalReader
 {
@@ -32,7 +32,7 @@ struct GpudsJournalReader
 	bool has_end;
 	GpudsJournalPos end;
 	GpudsJournalPos pos; /* what was read so far */
-	int phase;           /* PHASE_BASE, a lane, GPUDS_LANES at the end */
+	int phase;           /* PHASE_BASE, a stripe, GPUDS_STRIPES at the end */
 	BlockNumber blkno;   /* next page to read, or invalid */
 	uint64 expect;       /* number of its first record, if known */
 	/* blkno comes from a caller's position and may be anything by now */
@@ -41,7 +41,7 @@ struct GpudsJournalReader
 	PGAlignedBlock records;
 };
 
-static void begin_lane(GpudsJournalReader *reader, int lane);
+static void begin_stripe(GpudsJournalReader *reader, int stripe);
 
 static GpudsJournalReader *
 reader_make(Relation index)
@@ -56,7 +56,7 @@ reader_make(Relation index)
 }
 
 /*
- * Starts reading everything: the base and all lanes.  Allocates in the current
+ * Starts reading everything: the base and all stripes.  Allocates in the current
  * memory context.  Raises ERRCODE_INDEX_CORRUPTED as every function here does.
  */
 GpudsJournalReader *
@@ -77,7 +77,7 @@ gpuds_reader_open(Relation index)
 }
 
 /*
- * Starts reading the lane records behind a position.  If some of them have been
+ * Starts reading the stripe records behind a position.  If some of them have been
  * compacted into the base, or if the epoch has been raised since, the first gpuds_reader_next says
  * GPUDS_READ_STALE.
  */
@@ -88,18 +88,18 @@ gpuds_reader_open_after(Relation index, const GpudsJournalPos *pos)
 
 	reader->pos = *pos;
 	reader->stale = reader->meta.epoch != pos->epoch;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		const GpudsLaneMeta *meta = &reader->meta.lane[lane];
+		const GpudsStripeMeta *meta = &reader->meta.stripe[stripe];
 
-		if (meta->head == InvalidBlockNumber ? pos->count[lane] > 0 : meta->first > pos->count[lane])
+		if (meta->head == InvalidBlockNumber ? pos->count[stripe] > 0 : meta->first > pos->count[stripe])
 			reader->stale = true;
 	}
-	begin_lane(reader, 0);
+	begin_stripe(reader, 0);
 	return reader;
 }
 
-/* Leaves out lane records numbered end->count or higher. */
+/* Leaves out stripe records numbered end->count or higher. */
 void
 gpuds_reader_stop_at(GpudsJournalReader *reader, const GpudsJournalPos *end)
 {
@@ -139,23 +139,23 @@ gpuds_reader_close(GpudsJournalReader *reader)
 	pfree(reader);
 }
 
-/* Sets the reader on a lane's first page of interest. */
+/* Sets the reader on a stripe's first page of interest. */
 static void
-begin_lane(GpudsJournalReader *reader, int lane)
+begin_stripe(GpudsJournalReader *reader, int stripe)
 {
-	reader->phase = lane;
+	reader->phase = stripe;
 	reader->blkno = InvalidBlockNumber;
-	if (lane >= GPUDS_LANES)
+	if (stripe >= GPUDS_STRIPES)
 		return;
 
-	reader->by_position = reader->pos.block[lane] < reader->nblocks &&
-						  reader->pos.block[lane] != reader->meta.lane[lane].head;
-	reader->blkno = reader->by_position ? reader->pos.block[lane] : reader->meta.lane[lane].head;
+	reader->by_position = reader->pos.block[stripe] < reader->nblocks &&
+						  reader->pos.block[stripe] != reader->meta.stripe[stripe].head;
+	reader->blkno = reader->by_position ? reader->pos.block[stripe] : reader->meta.stripe[stripe].head;
 	reader->exact = !reader->by_position;
-	reader->expect = reader->meta.lane[lane].first;
+	reader->expect = reader->meta.stripe[stripe].first;
 
-	/* with nothing to read before the end the lane need not be looked at */
-	if (reader->has_end && reader->pos.count[lane] >= reader->end.count[lane])
+	/* with nothing to read before the end the stripe need not be looked at */
+	if (reader->has_end && reader->pos.count[stripe] >= reader->end.count[stripe])
 		reader->blkno = InvalidBlockNumber;
 }
 
@@ -228,7 +228,7 @@ next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 
 	page->blkno = blkno;
 	page->kind = GPUDS_PAGE_BASE;
-	page->lane = 0;
+	page->stripe = 0;
 	page->first = opaque.first;
 	page->nrecords = n;
 	page->nwords = nwords;
@@ -239,14 +239,14 @@ next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 	return GPUDS_READ_PAGE;
 }
 
-/* Reads the next page of the present lane.  *done: there is none. */
+/* Reads the next page of the present stripe.  *done: there is none. */
 static GpudsReadResult
-next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
+next_stripe(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 {
-	const int lane = reader->phase;
+	const int stripe = reader->phase;
 	const int nwords = reader->meta.nwords;
 	const int size = GpudsRecordSize(nwords);
-	uint64 *want = &reader->pos.count[lane];
+	uint64 *want = &reader->pos.count[stripe];
 
 	*done = false;
 	while (reader->blkno != InvalidBlockNumber)
@@ -266,7 +266,7 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 		gpuds_page_check(reader->index, buffer, nwords);
 		opaque = *GpudsPageGetOpaque(BufferGetPage(buffer));
 		n = GpudsPageCount(BufferGetPage(buffer), nwords);
-		wrong = opaque.kind != GPUDS_PAGE_LANE || opaque.lane != lane ||
+		wrong = opaque.kind != GPUDS_PAGE_STRIPE || opaque.stripe != stripe ||
 				(reader->exact ? opaque.first != reader->expect : opaque.first > *want);
 
 		/* a position may not be the end of a page's records and a page not the last one */
@@ -277,8 +277,8 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 		{
 			skip = *want - opaque.first;
 			take = n - skip;
-			if (reader->has_end && *want + take > reader->end.count[lane])
-				take = *want < reader->end.count[lane] ? reader->end.count[lane] - *want : 0;
+			if (reader->has_end && *want + take > reader->end.count[stripe])
+				take = *want < reader->end.count[stripe] ? reader->end.count[stripe] - *want : 0;
 			memcpy(reader->records.data, PageGetContents(BufferGetPage(buffer)) + skip * size, take * size);
 		}
 		UnlockReleaseBuffer(buffer);
@@ -288,27 +288,27 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 			/* the position's page is gone: from the head on, then */
 			reader->by_position = false;
 			reader->exact = true;
-			reader->expect = reader->meta.lane[lane].first;
-			reader->blkno = reader->meta.lane[lane].head;
+			reader->expect = reader->meta.stripe[stripe].first;
+			reader->blkno = reader->meta.stripe[stripe].head;
 			continue;
 		}
-		if (wrong && opaque.kind == GPUDS_PAGE_LANE && opaque.lane == lane &&
+		if (wrong && opaque.kind == GPUDS_PAGE_STRIPE && opaque.stripe == stripe &&
 			opaque.next == InvalidBlockNumber && opaque.first == reader->expect)
 		{
-			/* the position lies behind the lane's end: it was another file's */
+			/* the position lies behind the stripe's end: it was another file's */
 			reader->stale = true;
 			return GPUDS_READ_STALE;
 		}
 		if (wrong)
-			return stale_or_corrupted(reader, blkno, "The page is not the one that the lane goes on with.");
+			return stale_or_corrupted(reader, blkno, "The page is not the one that the stripe goes on with.");
 		if (n == 0 && opaque.next != InvalidBlockNumber)
-			return stale_or_corrupted(reader, blkno, "The page is empty but not the last of its lane.");
+			return stale_or_corrupted(reader, blkno, "The page is empty but not the last of its stripe.");
 
 		reader->by_position = false;
 		reader->exact = true;
 		reader->expect = opaque.first + n;
 		reader->blkno = opaque.next;
-		reader->pos.block[lane] = blkno;
+		reader->pos.block[stripe] = blkno;
 		if (opaque.next != InvalidBlockNumber && opaque.next >= reader->nblocks)
 		{
 			reader->nblocks = RelationGetNumberOfBlocks(reader->index);
@@ -316,14 +316,14 @@ next_lane(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
 				return stale_or_corrupted(reader, blkno,
 										  "The next page of the chain is outside of the file.");
 		}
-		if (reader->has_end && reader->expect >= reader->end.count[lane])
+		if (reader->has_end && reader->expect >= reader->end.count[stripe])
 			reader->blkno = InvalidBlockNumber;
 
 		if (take > 0)
 		{
 			page->blkno = blkno;
-			page->kind = GPUDS_PAGE_LANE;
-			page->lane = lane;
+			page->kind = GPUDS_PAGE_STRIPE;
+			page->stripe = stripe;
 			page->first = *want;
 			page->nrecords = take;
 			page->nwords = nwords;
@@ -349,7 +349,7 @@ gpuds_reader_next(GpudsJournalReader *reader, GpudsJournalPage *page)
 	if (reader->stale)
 		return GPUDS_READ_STALE;
 
-	while (reader->phase < GPUDS_LANES)
+	while (reader->phase < GPUDS_STRIPES)
 	{
 		GpudsReadResult result;
 		bool done;
@@ -367,10 +367,10 @@ gpuds_reader_next(GpudsJournalReader *reader, GpudsJournalPage *page)
 		if (reader->phase == PHASE_BASE)
 			result = next_base(reader, page, &done);
 		else
-			result = next_lane(reader, page, &done);
+			result = next_stripe(reader, page, &done);
 		if (!done)
 			return result;
-		begin_lane(reader, reader->phase + 1);
+		begin_stripe(reader, reader->phase + 1);
 	}
 	return GPUDS_READ_END;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tails.c
- *	  Where this backend last saw the tails of an index's lanes.
+ *	  Where this backend last saw the tails of an index's stripes.
  *
  * That is only a hint.  If the page has become something else, its lock shows that.
  *
@@ -117,8 +117,8 @@ gpuds_tails_of(Relation index)
 	if (!found || !RelFileLocatorEquals(entry->locator, *locator))
 	{
 		entry->locator = *locator;
-		for (int lane = 0; lane < GPUDS_LANES; lane++)
-			entry->tail[lane] = InvalidBlockNumber;
+		for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
+			entry->tail[stripe] = InvalidBlockNumber;
 	}
 	return entry;
 }

@@ -26,7 +26,7 @@
 
 /* Adds a changed range of a page, in bytes, to a delta. */
 void
-gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length)
+gpuds_page_delta_add(GpudsPageDelta *delta, Page page, int offset, int length)
 {
 	uint16 head[2] = { offset, length };
 
@@ -43,7 +43,7 @@ gpuds_delta_add(GpudsDelta *delta, Page page, int offset, int length)
  * changed the pages.
  */
 void
-gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer *fresh, int nfresh)
+gpuds_log_pages(Relation index, Buffer changed, GpudsPageDelta *delta, const Buffer *fresh, int nfresh)
 {
 	int id = 0;
 	XLogRecPtr lsn;
@@ -85,7 +85,7 @@ gpuds_log_pages(Relation index, Buffer changed, GpudsDelta *delta, const Buffer 
  * by their deltas.  Locks and critical section are as above.
  */
 void
-gpuds_log_group(const Buffer *changed, GpudsDelta *deltas, int n)
+gpuds_log_group(const Buffer *changed, GpudsPageDelta *deltas, int n)
 {
 	XLogRecPtr lsn;
 

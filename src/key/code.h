@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * code.h
- *	  Inside the key room: the codes of values, their places in a key, and cuts.
+ *	  Inside the key directory: the codes of values, their places in a key, and cuts.
  *
  * A cut is where a constant falls among the codes of a column.
  *

@@ -48,9 +48,9 @@ decode_timetz(GpudsCode code, TimeTzADT *t)
 	t->time = gpuds_signed_value((uint64) (code >> 32)) - t->zone * USECS_PER_SEC;
 }
 
-/* The value of a code, in *room if it is passed by reference; only of exact kinds. */
+/* The value of a code, in *bytes if it is passed by reference; only of exact kinds. */
 static Datum
-decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
+decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 {
 	switch (kind)
 	{
@@ -78,17 +78,17 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
 		case GPUDS_KIND_XID8:
 			return FullTransactionIdGetDatum(FullTransactionIdFromU64((uint64) code));
 		case GPUDS_KIND_UUID:
-			decode_uuid(code, &room->uuid);
-			return UUIDPGetDatum(&room->uuid);
+			decode_uuid(code, &bytes->uuid);
+			return UUIDPGetDatum(&bytes->uuid);
 		case GPUDS_KIND_MACADDR:
-			decode_macaddr((uint64) code, &room->macaddr);
-			return MacaddrPGetDatum(&room->macaddr);
+			decode_macaddr((uint64) code, &bytes->macaddr);
+			return MacaddrPGetDatum(&bytes->macaddr);
 		case GPUDS_KIND_MACADDR8:
-			decode_macaddr8((uint64) code, &room->macaddr8);
-			return Macaddr8PGetDatum(&room->macaddr8);
+			decode_macaddr8((uint64) code, &bytes->macaddr8);
+			return Macaddr8PGetDatum(&bytes->macaddr8);
 		case GPUDS_KIND_TIMETZ:
-			decode_timetz(code, &room->timetz);
-			return TimeTzADTPGetDatum(&room->timetz);
+			decode_timetz(code, &bytes->timetz);
+			return TimeTzADTPGetDatum(&bytes->timetz);
 		case GPUDS_KIND_NONE:
 		case GPUDS_KIND_FLOAT4:
 		case GPUDS_KIND_FLOAT8:
@@ -101,9 +101,9 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyRoom *room)
 	pg_unreachable();
 }
 
-/* The value of an included column's code, in *room if it is passed by reference. */
+/* The value of an included column's code, in *bytes if it is passed by reference. */
 static Datum
-decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyRoom *room)
+decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyBytes *bytes)
 {
 	if (column->by_value)
 	{
@@ -123,19 +123,19 @@ decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyRoom *room
 		}
 	}
 	for (int i = column->bytes - 1; i >= 0; i--, code >>= 8)
-		room->bytes[i] = (uint8) code;
-	return PointerGetDatum(room->bytes);
+		bytes->bytes[i] = (uint8) code;
+	return PointerGetDatum(bytes->bytes);
 }
 
 /*
- * The values of an entry's columns; NULL for those of a type that is not exact.  rooms, as
+ * The values of an entry's columns; NULL for those of a type that is not exact.  bytes, as
  * many as there are columns, is where values lie that are passed by reference.  side has the row's side
  * values; without them (NULL) the values of side columns are left out as NULL, too.  Allocates
  * nothing.  Returns whether any of them is NULL.
  */
 bool
 gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const uint8 *side,
-				 GpudsKeyRoom *rooms, Datum *values, bool *isnull)
+				 GpudsKeyBytes *bytes, Datum *values, bool *isnull)
 {
 	GpudsKeyString key;
 	bool has_nulls = false;
@@ -158,14 +158,14 @@ gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const ui
 			isnull[i] = side == NULL;
 			has_nulls |= isnull[i];
 			if (side)
-				values[i] = gpuds_key_side_get(column, side, &rooms[i]);
+				values[i] = gpuds_key_side_get(column, side, &bytes[i]);
 			continue;
 		}
 		code = gpuds_key_get(&key, column->shift, column->bits);
 		if (column->descending)
 			code ^= gpuds_ones(column->bits);
-		values[i] = i < layout->nkeys ? decode_value(column->kind, code, &rooms[i])
-									  : decode_included(column, code, &rooms[i]);
+		values[i] = i < layout->nkeys ? decode_value(column->kind, code, &bytes[i])
+									  : decode_included(column, code, &bytes[i]);
 	}
 	return has_nulls;
 }

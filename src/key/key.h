@@ -215,27 +215,27 @@ extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, 
 /* decode.c */
 
 /* Where a value lies that is passed by reference. */
-typedef union GpudsKeyRoom
+typedef union GpudsKeyBytes
 {
 	pg_uuid_t uuid;
 	macaddr macaddr;
 	macaddr8 macaddr8;
 	TimeTzADT timetz;
 	uint8 bytes[GPUDS_INCLUDED_BYTES];
-} GpudsKeyRoom;
+} GpudsKeyBytes;
 
 extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const uint8 *side,
-							 GpudsKeyRoom *rooms, Datum *values, bool *isnull);
+							 GpudsKeyBytes *bytes, Datum *values, bool *isnull);
 
 /* side_values.c */
 extern void gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side);
-extern Datum gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyRoom *room);
+extern Datum gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyBytes *bytes);
 extern void gpuds_key_side_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
 								  uint8 *side);
 
 /*
- * Makes an entry of one key word that has the value of a side column where gpuds_key_measure says, of the
- * entry of a row and the row's side values.  The column's values can be measured.
+ * Makes an entry of one key word that has the value of a side column where gpuds_key_agg_column says, of the
+ * entry of a row and the row's side values.  Partial aggregates have values of the column.
  */
 static inline void
 gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry *entry, const uint8 *side,
@@ -262,7 +262,7 @@ gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry 
 			break;
 	}
 	as_entry->w1 = 0;
-	as_entry->t = measure_bits(entry, nwords, column->null_shift, 1) << ENTRY_SPILL_SHIFT;
+	as_entry->t = agg_column_bits(entry, nwords, column->null_shift, 1) << ENTRY_SPILL_SHIFT;
 }
 
 /* probe_key.c */
@@ -304,12 +304,13 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 }
 
 /* partial_agg.c */
-extern bool gpuds_key_can_measure(Oid type);
-extern void gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure);
-extern void gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure *measure);
-extern __int128 gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured);
-extern Datum gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code);
-extern void gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry);
+extern bool gpuds_key_can_aggregate(Oid type);
+extern void gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
+extern void gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
+extern __int128 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial);
+extern Datum gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code);
+extern void gpuds_key_set_partial_agg(const AggColumn *agg_column, int nwords, uint64 code,
+									  GpudsEntry *entry);
 extern void gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike,
 									GpudsInterval *nulls);
 extern void gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null,

@@ -38,11 +38,11 @@ is_float(GpudsKeyKind kind)
 }
 
 /*
- * Can a column of a type be measured, if entries have its values?  Then its values are numbers of 64
+ * Can a column of a type be aggregated, if entries have its values?  Then its values are numbers of 64
  * bits at most.
  */
 bool
-gpuds_key_can_measure(Oid type)
+gpuds_key_can_aggregate(Oid type)
 {
 	GpudsKeyKind kind = gpuds_key_kind(type);
 
@@ -52,78 +52,78 @@ gpuds_key_can_measure(Oid type)
 
 /* The same of a side column, in what gpuds_key_side_entry makes of its values: one word, and a NULL bit. */
 static void
-place_side(const GpudsKeyColumn *column, Measure *measure)
+place_side(const GpudsKeyColumn *column, AggColumn *agg_column)
 {
-	measure->place = ENTRY_SPILL_BITS;
-	measure->bits = 8 * column->bytes;
-	measure->null_place = 0;
+	agg_column->place = ENTRY_SPILL_BITS;
+	agg_column->bits = 8 * column->bytes;
+	agg_column->null_place = 0;
 }
 
 /*
- * Where a key's or an included column's values are in entries, for one that gpuds_key_can_measure.  Those of
- * side columns are in entries that gpuds_key_side_entry makes.
+ * Where a key's or an included column's values are in entries, for one that gpuds_key_can_aggregate.  Those
+ * of side columns are in entries that gpuds_key_side_entry makes.
  */
 void
-gpuds_key_measure(const GpudsKeyLayout *layout, int i, Measure *measure)
+gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 {
 	const GpudsKeyColumn *column = &layout->column[i];
 	GpudsKeyKind kind = gpuds_key_kind(column->type);
 	bool included = i >= layout->nkeys;
 
-	measure->kind = MEASURE_INTEGER;
+	agg_column->kind = AGG_COLUMN_INTEGER;
 	if (is_float(kind))
-		measure->kind = kind == GPUDS_KIND_FLOAT4 ? MEASURE_FLOAT4 : MEASURE_FLOAT8;
-	measure->place = column->shift;
-	measure->bits = column->bits;
-	measure->null_place = column->null_shift;
-	measure->null_bit = (uint8) gpuds_null_bit(column);
-	measure->flip = 0;
+		agg_column->kind = kind == GPUDS_KIND_FLOAT4 ? AGG_COLUMN_FLOAT4 : AGG_COLUMN_FLOAT8;
+	agg_column->place = column->shift;
+	agg_column->bits = column->bits;
+	agg_column->null_place = column->null_shift;
+	agg_column->null_bit = (uint8) gpuds_null_bit(column);
+	agg_column->flip = 0;
 	if (gpuds_key_is_side(column))
-		place_side(column, measure);
+		place_side(column, agg_column);
 	if (included && is_signed(kind))
-		measure->flip = UINT64CONST(1) << (measure->bits - 1);
+		agg_column->flip = UINT64CONST(1) << (agg_column->bits - 1);
 	else if (column->descending)
-		measure->flip = (uint64) gpuds_ones(column->bits);
+		agg_column->flip = (uint64) gpuds_ones(column->bits);
 }
 
-/* For counting values that are not NULL: what is measured of a column of any type are its NULL bits. */
+/* For counting values that are not NULL: what is aggregated of a column of any type are its NULL bits. */
 void
-gpuds_key_measure_nulls(const GpudsKeyLayout *layout, int i, Measure *measure)
+gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 {
 	const GpudsKeyColumn *column = &layout->column[i];
 
-	memset(measure, 0, sizeof(*measure));
-	measure->kind = MEASURE_INTEGER;
-	measure->place = measure->null_place = column->null_shift;
-	measure->bits = 1;
-	measure->null_bit = (uint8) gpuds_null_bit(column);
+	memset(agg_column, 0, sizeof(*agg_column));
+	agg_column->kind = AGG_COLUMN_INTEGER;
+	agg_column->place = agg_column->null_place = column->null_shift;
+	agg_column->bits = 1;
+	agg_column->null_bit = (uint8) gpuds_null_bit(column);
 }
 
 /* The sum of the integers of a type. */
 __int128
-gpuds_key_measured_sum(Oid type, const Measure *measure, const Measured *measured)
+gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
 {
-	__int128 sum = ((__int128) measured->high << 32) + measured->low;
+	__int128 sum = ((__int128) partial->high << 32) + partial->low;
 
 	if (is_signed(gpuds_key_kind(type)))
-		sum -= (__int128) measured->n << (measure->bits - 1);
+		sum -= (__int128) partial->n << (agg_column->bits - 1);
 	return sum;
 }
 
-/* The value of a type that has a code, as min and max of Measured are. */
+/* The value of a type that has a code, as min and max of PartialAgg are. */
 Datum
-gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code)
+gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code)
 {
 	GpudsKeyKind kind = gpuds_key_kind(type);
 	int64 value;
 
 	if (is_float(kind))
 	{
-		double number = measure_value(measure, measure_code_bits(measure, code));
+		double number = agg_column_value(agg_column, agg_column_code_bits(agg_column, code));
 
 		return kind == GPUDS_KIND_FLOAT4 ? Float4GetDatum((float4) number) : Float8GetDatum(number);
 	}
-	value = (int64) (is_signed(kind) ? code - (UINT64CONST(1) << (measure->bits - 1)) : code);
+	value = (int64) (is_signed(kind) ? code - (UINT64CONST(1) << (agg_column->bits - 1)) : code);
 	switch (kind)
 	{
 		case GPUDS_KIND_BOOL:
@@ -142,16 +142,16 @@ gpuds_key_measured_value(Oid type, const Measure *measure, uint64 code)
 
 /* Gives a column of an entry another value, by its code. */
 void
-gpuds_key_set_measured(const Measure *measure, int nwords, uint64 code, GpudsEntry *entry)
+gpuds_key_set_partial_agg(const AggColumn *agg_column, int nwords, uint64 code, GpudsEntry *entry)
 {
 	GpudsKeyString taken = { 0, 0 };
 	GpudsKeyString key;
 
-	gpuds_key_put(&taken, gpuds_ones(measure->bits), measure->place);
+	gpuds_key_put(&taken, gpuds_ones(agg_column->bits), agg_column->place);
 	gpuds_key_from_entry(entry, nwords, &key);
 	key.high &= ~taken.high;
 	key.spill &= ~taken.spill;
-	gpuds_key_put(&key, code ^ measure->flip, measure->place);
+	gpuds_key_put(&key, code ^ agg_column->flip, agg_column->place);
 	gpuds_key_to_entry(&key, nwords, entry->t & ENTRY_TID_MASK, entry);
 }
 

@@ -15,8 +15,8 @@
 void
 gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side)
 {
-	GpudsKeyRoom room;
-	const void *bytes = &room;
+	GpudsKeyBytes bytes_of_value;
+	const void *bytes = &bytes_of_value;
 
 	if (isnull)
 	{
@@ -24,18 +24,18 @@ gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8
 		return;
 	}
 	if (column->by_value)
-		store_att_byval(&room, value, column->bytes);
+		store_att_byval(&bytes, value, column->bytes);
 	else
 		bytes = DatumGetPointer(value);
 	memcpy(side + column->side_offset, bytes, column->bytes);
 }
 
-/* The value of a side column that is not NULL, in *room if it is passed by reference. */
+/* The value of a side column that is not NULL, in *bytes if it is passed by reference. */
 Datum
-gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyRoom *room)
+gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyBytes *bytes)
 {
-	memcpy(room->bytes, side + column->side_offset, column->bytes);
-	return fetch_att(room->bytes, column->by_value, column->bytes);
+	memcpy(bytes->bytes, side + column->side_offset, column->bytes);
+	return fetch_att(bytes->bytes, column->by_value, column->bytes);
 }
 
 /* The side values of a row, layout->side_bytes bytes, of the values of all columns of the index. */

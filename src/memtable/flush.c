@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * flush.c
- *	  The drainer's side of memtables: what to do next about each of them.
+ *	  The flusher's side of memtables: what to do next about each of them.
  *
  * A memtable goes round: its newest generation has become large or old, and the next
  * one is begun; when all appends are over that had begun before, the older one is frozen,
  * and the caller applies it to the mirrors; it is dropped, and when no reader has it
  * pinned any more its memory is given back.
  *
- * A memtable that is full is not drained: a record of it may be missing below the ends,
+ * A memtable that is full is not flushed: a record of it may be missing below the ends,
  * which an append of the time has not found room for.  It is retired, which needs no
  * memory.  An appender that finds no room says so before its append is over, so it is enough to
  * look after the grace period.
  *
  * Grace periods.  A period is over when every append is over that was under way when it
- * began.  The drainer has one at a time, for all memtables together.
+ * began.  The flusher has one at a time, for all memtables together.
  *
- * All state is in shared memory, so that another process may go on where the drainer
+ * All state is in shared memory, so that another process may go on where the flusher
  * has ended.
  *
  *-------------------------------------------------------------------------
@@ -30,8 +30,8 @@
 
 #include "memtable/memtable_internal.h"
 
-/* A generation that is not large is drained when it is so old. */
-#define DRAIN_AGE_MS 200
+/* A generation that is not large is flushed when it is so old. */
+#define FLUSH_AGE_MS 200
 
 /* The period under way: what appenders had counted when it began. */
 static uint64 *began_with = NULL;
@@ -39,7 +39,7 @@ static bool in_period = false;
 static uint64 periods_over = 0;
 
 void
-gpuds_drainer_begin(void)
+gpuds_flusher_begin(void)
 {
 	if (began_with == NULL)
 		began_with = MemoryContextAllocZero(TopMemoryContext, MaxBackends * sizeof(uint64));
@@ -47,13 +47,13 @@ gpuds_drainer_begin(void)
 	in_period = false;
 	periods_over = 0;
 	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->period, 1);
-	gpuds_memtables.shared->drainer = MyLatch;
+	gpuds_memtables.shared->flusher = MyLatch;
 }
 
 void
-gpuds_drainer_end(void)
+gpuds_flusher_end(void)
 {
-	gpuds_memtables.shared->drainer = NULL;
+	gpuds_memtables.shared->flusher = NULL;
 }
 
 static void
@@ -116,13 +116,13 @@ begin_generation(GpudsMemtable *memtable)
 		return false;
 	/*
 	 * The block first, so that it is mostly not behind the end.  It may be, because an append of several
-	 * pages notes the last of them with each record: then a reader starts from the lane's beginning.
+	 * pages notes the last of them with each record: then a reader starts from the stripe's beginning.
 	 */
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		memtable->end_block[lane] = pg_atomic_read_u32(&memtable->appended[lane].block);
+		memtable->end_block[stripe] = pg_atomic_read_u32(&memtable->appended[stripe].block);
 		pg_read_barrier();
-		memtable->end[lane] = pg_atomic_read_u64(&memtable->appended[lane].number);
+		memtable->end[stripe] = pg_atomic_read_u64(&memtable->appended[stripe].number);
 	}
 	/* pairs with gpuds_memtable_newest */
 	pg_memory_barrier();
@@ -138,10 +138,10 @@ describe(GpudsMemtable *memtable, GpudsFrozen *frozen)
 	frozen->serial = pg_atomic_read_u64(&memtable->serial);
 	frozen->generation = pg_atomic_read_u64(&memtable->oldest);
 	frozen->file = memtable->file;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		frozen->end[lane] = memtable->end[lane];
-		frozen->block[lane] = memtable->end_block[lane];
+		frozen->end[stripe] = memtable->end[stripe];
+		frozen->block[stripe] = memtable->end_block[stripe];
 	}
 	frozen->n = generation_entries(gpuds_memtable_generation(memtable, frozen->generation));
 	frozen->nkills = __atomic_load_n(&gpuds_memtable_generation(memtable, frozen->generation)->nkills,
@@ -168,46 +168,46 @@ has_work(GpudsMemtable *memtable)
 static bool
 is_due(GpudsMemtable *memtable)
 {
-	return count_newest(memtable) >= GPUDS_DRAIN_ENTRIES ||
-		   TimestampDifferenceExceeds(memtable->begun, GetCurrentTimestamp(), DRAIN_AGE_MS);
+	return count_newest(memtable) >= GPUDS_FLUSH_ENTRIES ||
+		   TimestampDifferenceExceeds(memtable->begun, GetCurrentTimestamp(), FLUSH_AGE_MS);
 }
 
 /* What to do about a memtable that is in use.  The caller holds the lock exclusively. */
-static GpudsDrainStep
+static GpudsFlushStep
 next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 {
 	if (memtable->leaving)
 	{
 		if (!is_let_go(memtable))
-			return GPUDS_DRAIN_LATER;
+			return GPUDS_FLUSH_LATER;
 		generation_drop(gpuds_memtables.arena,
 						gpuds_memtable_generation(memtable, pg_atomic_read_u64(&memtable->oldest) - 1));
 		memtable->leaving = false;
 	}
 	if (!is_over(memtable->period))
-		return GPUDS_DRAIN_LATER;
+		return GPUDS_FLUSH_LATER;
 	if (pg_atomic_read_u32(&memtable->full) != 0)
 	{
 		gpuds_memtable_retire(memtable);
-		return GPUDS_DRAIN_LATER;
+		return GPUDS_FLUSH_LATER;
 	}
 	if (pg_atomic_read_u64(&memtable->oldest) == pg_atomic_read_u64(&memtable->newest))
 	{
 		if (!has_work(memtable))
-			return GPUDS_DRAIN_IDLE;
+			return GPUDS_FLUSH_IDLE;
 		/* without memory for another generation it is as good as full */
 		if (is_due(memtable) && !begin_generation(memtable))
 		{
 			pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
 			gpuds_memtable_retire(memtable);
 		}
-		return GPUDS_DRAIN_LATER;
+		return GPUDS_FLUSH_LATER;
 	}
 	pg_atomic_write_u32(&memtable->left, 0);
 	/* pairs with that of gpuds_memtable_leave */
 	pg_memory_barrier();
 	describe(memtable, frozen);
-	return GPUDS_DRAIN_APPLY;
+	return GPUDS_FLUSH_APPLY;
 }
 
 /* A look without the lock, at each of many: a process that changes what it sees wakes us afterwards. */
@@ -222,23 +222,23 @@ is_worth_a_look(GpudsMemtable *memtable)
 		   has_work(memtable);
 }
 
-GpudsDrainStep
-gpuds_drain_step(int number, GpudsFrozen *frozen)
+GpudsFlushStep
+gpuds_flush_step(int number, GpudsFrozen *frozen)
 {
 	GpudsMemtable *memtable = &gpuds_memtables.slots[number];
-	GpudsDrainStep step = GPUDS_DRAIN_IDLE;
+	GpudsFlushStep step = GPUDS_FLUSH_IDLE;
 	bool free = false;
 
 	if (number >= (int) pg_atomic_read_u32(&gpuds_memtables.shared->nused))
-		return GPUDS_DRAIN_NONE;
+		return GPUDS_FLUSH_NONE;
 	if (!is_worth_a_look(memtable))
-		return GPUDS_DRAIN_IDLE;
+		return GPUDS_FLUSH_IDLE;
 	/* Others make and retire memtables: not while we decide. */
 	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
 	if (memtable->retired)
 	{
 		free = is_over(memtable->period) && is_let_go(memtable);
-		step = free ? GPUDS_DRAIN_IDLE : GPUDS_DRAIN_LATER;
+		step = free ? GPUDS_FLUSH_IDLE : GPUDS_FLUSH_LATER;
 	}
 	else if (pg_atomic_read_u64(&memtable->serial) != 0)
 		step = next_step(memtable, frozen);
@@ -252,11 +252,11 @@ gpuds_drain_step(int number, GpudsFrozen *frozen)
 static bool
 is_below(const uint64 *position, const GpudsEntry *entry, uint64 order)
 {
-	return order >> 1 < position[(entry->t >> 16) % GPUDS_LANES];
+	return order >> 1 < position[(entry->t >> 16) % GPUDS_STRIPES];
 }
 
 int64
-gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond)
+gpuds_flush_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(frozen->serial);
 	const Generation *generation = gpuds_memtable_generation(memtable, frozen->generation);
@@ -283,7 +283,7 @@ gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops
 }
 
 int64
-gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
+gpuds_flush_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(frozen->serial);
 	uint64 stamp = pg_atomic_read_u64(&memtable->deletes);
@@ -308,7 +308,7 @@ gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
 }
 
 void
-gpuds_drain_drop(const GpudsFrozen *frozen, GpudsDrainCheck check)
+gpuds_flush_drop(const GpudsFrozen *frozen, GpudsFlushCheck check)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(frozen->serial);
 	int joined;
@@ -321,7 +321,7 @@ gpuds_drain_drop(const GpudsFrozen *frozen, GpudsDrainCheck check)
 		else
 		{
 			pg_atomic_write_u64(&memtable->oldest, frozen->generation + 1);
-			pg_atomic_fetch_add_u64(&gpuds_memtables.shared->drained, frozen->n);
+			pg_atomic_fetch_add_u64(&gpuds_memtables.shared->flushed, frozen->n);
 			memtable->leaves_at = __atomic_add_fetch(&memtable->version, 1, __ATOMIC_SEQ_CST);
 			memtable->leaving = true;
 		}

@@ -3,7 +3,7 @@
  * kill.c
  *	  Kills: entries that a scan found to lead to rows that are dead for everybody.
  *
- * The drainer deletes them from the mirrors, behind the operations of their generation.
+ * The flusher deletes them from the mirrors, behind the operations of their generation.
  * A kill is void if a bulk delete has ended since before its entry was read: the
  * TID may lead to another row now.  It cannot become void too late: the row's entry comes
  * after that end, and gets into a mirror by an applier, as the kill does, one after the
@@ -48,7 +48,7 @@ gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *entries, int 
 				KERNEL_OK)
 				break;
 			if (others == 0)
-				gpuds_drainer_wake();
+				gpuds_flusher_wake();
 		}
 	}
 	pin_release(pin);

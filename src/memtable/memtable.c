@@ -6,7 +6,7 @@
  * A slot is in the directory, or retired, or on the free list.  Appenders find the
  * memtable of a file in the directory, by chains under the lock, and remember what they
  * have found: a chain's count of moves tells them whether that is still so.  A
- * memtable that is of no more use is retired: it leaves the directory, and the drainer
+ * memtable that is of no more use is retired: it leaves the directory, and the flusher
  * frees it when nobody inserts into it or reads it any more.
  *
  *-------------------------------------------------------------------------
@@ -60,12 +60,12 @@ init_shared(void)
 		pg_atomic_init_u64(&all->moves[i], 1);
 		all->chains[i] = NO_SLOT;
 	}
-	all->shared->drainer = NULL;
-	pg_atomic_init_u64(&all->shared->drained, 0);
+	all->shared->flusher = NULL;
+	pg_atomic_init_u64(&all->shared->flushed, 0);
 	pg_atomic_init_u64(&all->shared->overflows, 0);
 	pg_atomic_init_u32(&all->shared->nused, 0);
 	pg_atomic_init_u64(&all->shared->period, 0);
-	all->shared->last_life = 0;
+	all->shared->last_incarnation = 0;
 	all->shared->free = NO_SLOT;
 }
 
@@ -155,10 +155,10 @@ init_slot(GpudsMemtable *memtable)
 	pg_atomic_init_u32(&memtable->full, 0);
 	pg_atomic_init_u32(&memtable->left, 0);
 	pg_atomic_init_u64(&memtable->deletes, 0);
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		pg_atomic_init_u64(&memtable->appended[lane].number, 0);
-		pg_atomic_init_u32(&memtable->appended[lane].block, InvalidBlockNumber);
+		pg_atomic_init_u64(&memtable->appended[stripe].number, 0);
+		pg_atomic_init_u32(&memtable->appended[stripe].block, InvalidBlockNumber);
 	}
 	memtable->version = 1;
 }
@@ -195,13 +195,13 @@ give_slot(GpudsMemtable *memtable)
 }
 
 void
-gpuds_drainer_wake(void)
+gpuds_flusher_wake(void)
 {
 	Latch *latch;
 
-	/* Pairs with the drainer's, which says that it is there, resets its latch and looks for work. */
+	/* Pairs with the flusher's, which says that it is there, resets its latch and looks for work. */
 	pg_memory_barrier();
-	latch = gpuds_memtables.shared->drainer;
+	latch = gpuds_memtables.shared->flusher;
 	if (latch)
 		SetLatch(latch);
 }
@@ -220,12 +220,12 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	pg_atomic_write_u64(&memtable->newest, number);
 	pg_atomic_write_u64(&memtable->oldest, number);
 	pg_atomic_write_u32(&memtable->full, 0);
-	/* the drainer looks whether anybody joins at all */
+	/* the flusher looks whether anybody joins at all */
 	pg_atomic_write_u32(&memtable->left, 1);
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		pg_atomic_write_u64(&memtable->appended[lane].number, 0);
-		pg_atomic_write_u32(&memtable->appended[lane].block, InvalidBlockNumber);
+		pg_atomic_write_u64(&memtable->appended[stripe].number, 0);
+		pg_atomic_write_u32(&memtable->appended[stripe].block, InvalidBlockNumber);
 	}
 	memtable->leaving = memtable->retired = false;
 	memtable->begun = GetCurrentTimestamp();
@@ -233,11 +233,12 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	gpuds_memtables.chains[chain] = slot;
 	pg_write_barrier();
 	pg_atomic_write_u64(&memtable->serial,
-						++gpuds_memtables.shared->last_life << GPUDS_MEMTABLE_SLOT_BITS | (uint64) slot);
+						++gpuds_memtables.shared->last_incarnation << GPUDS_MEMTABLE_SLOT_BITS |
+							(uint64) slot);
 	/* a full barrier: later appenders see it, what was appended before is in the pages */
 	pg_atomic_fetch_add_u64(&gpuds_memtables.moves[chain], 1);
 	memtable->period = gpuds_memtable_next_period();
-	gpuds_drainer_wake();
+	gpuds_flusher_wake();
 	return true;
 }
 
@@ -259,7 +260,7 @@ gpuds_memtable_retire(GpudsMemtable *memtable)
 	memtable->leaves_at = __atomic_add_fetch(&memtable->version, 1, __ATOMIC_SEQ_CST);
 	memtable->period = gpuds_memtable_next_period();
 	memtable->retired = true;
-	gpuds_drainer_wake();
+	gpuds_flusher_wake();
 }
 
 /* Gives a retired memtable's memory and slot back; nobody uses it.  Takes the lock. */
@@ -280,7 +281,7 @@ gpuds_memtable_free(GpudsMemtable *memtable)
 static bool
 is_of(const GpudsMemtable *memtable, const GpudsFile *file)
 {
-	return memtable->file.file_id == file->file_id && memtable->file.database_life == file->database_life;
+	return memtable->file.file_id == file->file_id && memtable->file.incarnation == file->incarnation;
 }
 
 uint64
@@ -299,7 +300,7 @@ gpuds_memtable_open(const GpudsFile *file)
 	{
 		if (memtable)
 			gpuds_memtable_retire(memtable);
-		if (gpuds_memtables.shared->drainer != NULL && (memtable = take_slot()) != NULL)
+		if (gpuds_memtables.shared->flusher != NULL && (memtable = take_slot()) != NULL)
 		{
 			if (make(memtable, file))
 				serial = pg_atomic_read_u64(&memtable->serial);
@@ -339,14 +340,14 @@ void
 gpuds_memtable_report(GpudsMemtableReport *report)
 {
 	GpudsMemtableShared *shared = gpuds_memtables.shared;
-	Latch *drainer = shared->drainer;
+	Latch *flusher = shared->flusher;
 	int n = (int) pg_atomic_read_u32(&shared->nused);
 
 	memset(report, 0, sizeof(*report));
-	report->drainer_pid = drainer ? drainer->owner_pid : 0;
+	report->flusher_pid = flusher ? flusher->owner_pid : 0;
 	report->memory_total = (size_t) gpuds_memtable_memory_mb * 1024 * 1024;
 	report->memory_used = report->memory_total > 0 ? arena_used(gpuds_memtables.arena) : 0;
-	report->drained = pg_atomic_read_u64(&shared->drained);
+	report->flushed = pg_atomic_read_u64(&shared->flushed);
 	report->overflows = pg_atomic_read_u64(&shared->overflows);
 	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
 	for (int i = 0; i < n; i++)
@@ -392,8 +393,8 @@ gpuds_memtable_leave(pg_atomic_uint64 *joined)
 
 	if (serial == 0)
 		return;
-	/* the drainer, which takes left back and then looks who is joined, finds that we are not */
+	/* the flusher, which takes left back and then looks who is joined, finds that we are not */
 	pg_write_barrier();
 	pg_atomic_write_u32(&gpuds_memtable_slot(serial)->left, 1);
-	gpuds_drainer_wake();
+	gpuds_flusher_wake();
 }

@@ -7,7 +7,7 @@
  * appender to the file's journal puts the same operations into the memtable before the
  * append returns, hence before its transaction can commit.  Scans search memtable and
  * mirror, and so never wait for anybody to bring the mirror up; a background process, the
- * drainer, moves what is in the memtable into the mirrors (mirror/flusher.c).
+ * flusher, moves what is in the memtable into the mirrors (mirror/flusher.c).
  *
  * A mirror is joined to a memtable (by its serial) after it has been brought up to the
  * journal's end, which was looked for when the memtable was there already.  From then on,
@@ -24,24 +24,24 @@
  * meanwhile it sees twice.
  *
  * A memtable without room for an operation is full: the operation, and later ones, are
- * in the journal only.  Scans that begin then do not use it, nothing of it is drained any
+ * in the journal only.  Scans that begin then do not use it, nothing of it is flushed any
  * more, and the mirrors leave it when they are brought up from the journal, and join a
  * new one.
  *
  * Generations.  Operations go to the newest generation (kernels/memtable/generation.h).
- * The drainer begins a new one and waits until all appends are over that had begun before:
+ * The flusher begins a new one and waits until all appends are over that had begun before:
  * the older one is frozen then.  When it is in the mirrors it is dropped, as soon as no
  * reader has it pinned.  Appenders choose the generation before they append.  Therefore:
  *
  *	  G1	When a generation is frozen and the memtable is not full, all records of the
- *			lanes numbered below the ends noted when the next one began are in it or in
+ *			stripes numbered below the ends noted when the next one began are in it or in
  *			older ones.
  *
  * So these ends are the position of a mirror that the generation has been applied to.
  * For G1, no second generation begins as long as an append is under way that had begun
  * before the memtable was there.
  *
- * Only the drainer takes anything out of a memtable, freezes it, or frees it; there are
+ * Only the flusher takes anything out of a memtable, freezes it, or frees it; there are
  * no memtables as long as it does not run.  Nothing here raises an error, except where it
  * says so.
  *
@@ -57,18 +57,18 @@
 
 /*
  * Chains of an index's journal that records are appended to (journal/journal.h).  Each has one
- * tail page, whose lock appenders take in turn: with 4 lanes, most of 64 clients on 16 CPUs waited
- * for it (bench/results/h200/mixed/notes.md).  But each lane that is in use is a page more in the
+ * tail page, whose lock appenders take in turn: with 4 stripes, most of 64 clients on 16 CPUs waited
+ * for it (bench/results/h200/mixed/notes.md).  But each stripe that is in use is a page more in the
  * file and for standbys to look at.
  */
-#define GPUDS_LANES 32
+#define GPUDS_STRIPES 32
 
 /* The file that a memtable is of, as a mirror's. */
 typedef struct GpudsFile
 {
 	RelFileLocator locator;
 	uint64 file_id;
-	TransactionId database_life;
+	TransactionId incarnation;
 } GpudsFile;
 
 /* shared memory (memtable.c) */
@@ -82,7 +82,7 @@ extern void gpuds_memtable_shmem_init(void);
 
 /*
  * The memtable of a file, which is made if there is none that is still of use.
- * Returns its serial, or 0: there is no memory or no drainer.
+ * Returns its serial, or 0: there is no memory or no flusher.
  */
 extern uint64 gpuds_memtable_open(const GpudsFile *file);
 
@@ -92,21 +92,21 @@ extern bool gpuds_memtable_is_whole(uint64 serial);
 /* What there is to tell of all memtables. */
 typedef struct GpudsMemtableReport
 {
-	int drainer_pid;     /* 0: there is no drainer */
+	int flusher_pid;     /* 0: there is no flusher */
 	size_t memory_total; /* bytes; 0: there are no memtables */
 	size_t memory_used;
 	int64 memtables;
 	int64 operations; /* that they hold */
 	/* since the server was started: */
-	uint64 drained;   /* operations that have left for mirrors */
+	uint64 flushed;   /* operations that have left for mirrors */
 	uint64 overflows; /* times that there was no room for operations, or for a memtable at all */
 } GpudsMemtableReport;
 
 /* Takes the memtables' lock in shared mode. */
 extern void gpuds_memtable_report(GpudsMemtableReport *report);
 
-/* Wakes the drainer: there is something for it to do. */
-extern void gpuds_drainer_wake(void);
+/* Wakes the flusher: there is something for it to do. */
+extern void gpuds_flusher_wake(void);
 
 /*
  * Joining, for a mirror's applier.  oldest is asked for before the journal is read
@@ -134,11 +134,11 @@ extern void gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int
 
 /*
  * A record has been appended to one of the append's files: number is its number in the
- * lane, block its page.  To be called before anything that may raise an error.  False: nor
+ * stripe, block its page.  To be called before anything that may raise an error.  False: nor
  * need others be added that are in the file's pages already.
  */
-extern bool gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
-							   bool is_delete);
+extern bool gpuds_memtable_add(int file, int stripe, uint64 number, BlockNumber block,
+							   const GpudsEntry *entry, bool is_delete);
 extern void gpuds_memtable_end(void);
 
 /*
@@ -173,7 +173,7 @@ extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, con
 									bool forward, bool sorted, GpudsOp *out, int64 cap);
 
 /*
- * flush.c: the drainer's side.
+ * flush.c: the flusher's side.
  */
 
 /* An operation of a frozen generation, as the mirrors take it. */
@@ -183,46 +183,46 @@ typedef struct GpudsFrozen
 	uint64 generation; /* its number */
 	GpudsFile file;
 	/* the position of a mirror that it has been applied to */
-	uint64 end[GPUDS_LANES];
-	BlockNumber block[GPUDS_LANES];
+	uint64 end[GPUDS_STRIPES];
+	BlockNumber block[GPUDS_STRIPES];
 	int64 n;      /* its operations */
 	int64 nkills; /* that it had when it was looked at */
 } GpudsFrozen;
 
-/* The calling process is the drainer, until it says that it is not. */
-extern void gpuds_drainer_begin(void);
-extern void gpuds_drainer_end(void);
+/* The calling process is the flusher, until it says that it is not. */
+extern void gpuds_flusher_begin(void);
+extern void gpuds_flusher_end(void);
 
-/* What the drainer is to do about a memtable. */
-typedef enum GpudsDrainStep
+/* What the flusher is to do about a memtable. */
+typedef enum GpudsFlushStep
 {
-	GPUDS_DRAIN_NONE,  /* there is no memtable of this number, nor of a higher one */
-	GPUDS_DRAIN_IDLE,  /* nothing, until somebody wakes it */
-	GPUDS_DRAIN_LATER, /* look again soon: somebody is at it, or it is not old enough */
-	GPUDS_DRAIN_APPLY  /* apply what is in *frozen to all mirrors that are joined, then drop it */
-} GpudsDrainStep;
+	GPUDS_FLUSH_NONE,  /* there is no memtable of this number, nor of a higher one */
+	GPUDS_FLUSH_IDLE,  /* nothing, until somebody wakes it */
+	GPUDS_FLUSH_LATER, /* look again soon: somebody is at it, or it is not old enough */
+	GPUDS_FLUSH_APPLY  /* apply what is in *frozen to all mirrors that are joined, then drop it */
+} GpudsFlushStep;
 
 /* Memtables are numbered from 0 on. */
-extern GpudsDrainStep gpuds_drain_step(int number, GpudsFrozen *frozen);
+extern GpudsFlushStep gpuds_flush_step(int number, GpudsFrozen *frozen);
 
 /*
  * The last words of a frozen generation on all entries, ascending by entry, but for
  * what a mirror at position has already.  ops has room for frozen->n.  *beyond: some
  * are not below frozen->end.
  */
-extern int64 gpuds_drain_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond);
+extern int64 gpuds_flush_read(const GpudsFrozen *frozen, const uint64 *position, GpudsOp *ops, bool *beyond);
 
 /* The kills of a frozen generation that are not void, as deletions in any order; ops has room for nkills. */
-extern int64 gpuds_drain_read_kills(const GpudsFrozen *frozen, GpudsOp *ops);
+extern int64 gpuds_flush_read_kills(const GpudsFrozen *frozen, GpudsOp *ops);
 
 /* Says of how many mirrors that are joined; -1: one of them has not had the generation. */
-typedef int (*GpudsDrainCheck)(const GpudsFrozen *frozen);
+typedef int (*GpudsFlushCheck)(const GpudsFrozen *frozen);
 
 /*
  * Drops a frozen generation that is in all mirrors that are joined, as check, which is
  * called under the memtables' lock, confirms.  If none is joined, the memtable is of no
  * more use.
  */
-extern void gpuds_drain_drop(const GpudsFrozen *frozen, GpudsDrainCheck check);
+extern void gpuds_flush_drop(const GpudsFrozen *frozen, GpudsFlushCheck check);
 
 #endif /* GPUDS_MEMTABLE_H */

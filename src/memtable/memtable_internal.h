@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * memtable_internal.h
- *	  What a memtable is in shared memory, for the files of this room.
+ *	  What a memtable is in shared memory, for the files of this directory.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,19 +15,19 @@
 #include "kernels/memtable/collect.h"
 #include "memtable/memtable.h"
 
-/* Operations of a generation at which the drainer begins the next one. */
-#define GPUDS_DRAIN_ENTRIES 16384
+/* Operations of a generation at which the flusher begins the next one. */
+#define GPUDS_FLUSH_ENTRIES 16384
 
 /* A serial is its memtable's slot below, and how often a memtable was made above. */
 #define GPUDS_MEMTABLE_SLOT_BITS 20
 
-/* How far a lane has been put in: a cache line of its own, because each append changes it. */
-typedef struct GpudsLaneEnd
+/* How far a stripe has been put in: a cache line of its own, because each append changes it. */
+typedef struct GpudsStripeEnd
 {
 	pg_atomic_uint64 number; /* one above the highest record number */
 	pg_atomic_uint32 block;  /* page of that record */
 	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
-} GpudsLaneEnd;
+} GpudsStripeEnd;
 
 typedef struct GpudsMemtable
 {
@@ -46,21 +46,21 @@ typedef struct GpudsMemtable
 
 	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
 
-	/* the drainer's, but for what is set when it is made and when it is retired */
-	bool retired;            /* is to be freed */
-	bool leaving;            /* the generation before the oldest is to be dropped ... */
-	uint64 leaves_at;        /* ... when no pin is older than this version */
-	uint64 period;           /* grace period that has to be over before anything more is done */
-	TimestampTz begun;       /* when the newest generation was begun */
-	uint64 end[GPUDS_LANES]; /* appended, as of then */
-	BlockNumber end_block[GPUDS_LANES];
+	/* the flusher's, but for what is set when it is made and when it is retired */
+	bool retired;              /* is to be freed */
+	bool leaving;              /* the generation before the oldest is to be dropped ... */
+	uint64 leaves_at;          /* ... when no pin is older than this version */
+	uint64 period;             /* grace period that has to be over before anything more is done */
+	TimestampTz begun;         /* when the newest generation was begun */
+	uint64 end[GPUDS_STRIPES]; /* appended, as of then */
+	BlockNumber end_block[GPUDS_STRIPES];
 
 	/* what appends change, in lines of its own */
-	GpudsLaneEnd appended[GPUDS_LANES] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	GpudsStripeEnd appended[GPUDS_STRIPES] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 	Generation generation[MEMTABLE_GENERATIONS] pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } GpudsMemtable;
 
-StaticAssertDecl(sizeof(GpudsLaneEnd) == PG_CACHE_LINE_SIZE, "a lane's end has a cache line");
+StaticAssertDecl(sizeof(GpudsStripeEnd) == PG_CACHE_LINE_SIZE, "a stripe's end has a cache line");
 StaticAssertDecl(sizeof(Generation) % PG_CACHE_LINE_SIZE == 0, "generations do not share cache lines");
 StaticAssertDecl(sizeof(GpudsMemtable) % PG_CACHE_LINE_SIZE == 0, "nor do memtables");
 
@@ -85,16 +85,16 @@ typedef struct GpudsMemtables
 
 typedef struct GpudsMemtableShared
 {
-	Latch *volatile drainer; /* its latch, NULL: there is none */
+	Latch *volatile flusher; /* its latch, NULL: there is none */
 	pg_atomic_uint32 nused;  /* slots that were ever taken; grows under the lock */
-	pg_atomic_uint64 period; /* grace periods begun; the drainer's */
+	pg_atomic_uint64 period; /* grace periods begun; the flusher's */
 
 	/* for GpudsMemtableReport */
-	pg_atomic_uint64 drained;
+	pg_atomic_uint64 flushed;
 	pg_atomic_uint64 overflows;
 
 	/* under the lock */
-	uint64 last_life;
+	uint64 last_incarnation;
 	int free;
 } GpudsMemtableShared;
 

@@ -9,7 +9,7 @@
  *
  * The second look is for a memtable that is made while we append.  Either we see it, or
  * our pages had changed before it was made, and the mirror that joins it reads them.  Such an
- * append is over before the drainer begins a second generation, so that what it inserts
+ * append is over before the flusher begins a second generation, so that what it inserts
  * is in the first (gpuds_memtable_next_period).
  *
  *-------------------------------------------------------------------------
@@ -24,8 +24,8 @@
 /* An append of more records than this would only fill the memtable: it is for the journal alone. */
 #define MOST_RECORDS 8192
 
-/* Operations of a generation that the drainer has left for too long. */
-#define FULL_ENTRIES (16 * GPUDS_DRAIN_ENTRIES)
+/* Operations of a generation that the flusher has left for too long. */
+#define FULL_ENTRIES (16 * GPUDS_FLUSH_ENTRIES)
 
 /* Files whose memtables a backend remembers; those of one hash value push each other out. */
 #define NREMEMBERED 64
@@ -144,23 +144,23 @@ look_again(AppendFile *file)
 }
 
 static void
-note_end(GpudsMemtable *memtable, int lane, uint64 end, BlockNumber block)
+note_end(GpudsMemtable *memtable, int stripe, uint64 end, BlockNumber block)
 {
-	GpudsLaneEnd *lane_end = &memtable->appended[lane];
-	uint64 before = pg_atomic_read_u64(&lane_end->number);
+	GpudsStripeEnd *stripe_end = &memtable->appended[stripe];
+	uint64 before = pg_atomic_read_u64(&stripe_end->number);
 
 	while (before < end)
 	{
-		if (pg_atomic_compare_exchange_u64(&lane_end->number, &before, end))
+		if (pg_atomic_compare_exchange_u64(&stripe_end->number, &before, end))
 		{
-			pg_atomic_write_u32(&lane_end->block, block);
+			pg_atomic_write_u32(&stripe_end->block, block);
 			break;
 		}
 	}
 }
 
 bool
-gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const GpudsEntry *entry,
+gpuds_memtable_add(int file, int stripe, uint64 number, BlockNumber block, const GpudsEntry *entry,
 				   bool is_delete)
 {
 	AppendFile *to = &append.file[file];
@@ -182,9 +182,9 @@ gpuds_memtable_add(int file, int lane, uint64 number, BlockNumber block, const G
 		set_full(memtable, true);
 		return false;
 	}
-	note_end(memtable, lane, number + 1, block);
-	if (before == 0 || before + 1 == GPUDS_DRAIN_ENTRIES)
-		gpuds_drainer_wake();
+	note_end(memtable, stripe, number + 1, block);
+	if (before == 0 || before + 1 == GPUDS_FLUSH_ENTRIES)
+		gpuds_flusher_wake();
 	return true;
 }
 
@@ -202,7 +202,7 @@ gpuds_memtable_overrule(const RelFileLocator *locator)
 	if (memtable)
 		set_full(memtable, false);
 	LWLockRelease(gpuds_memtables.lock);
-	gpuds_drainer_wake();
+	gpuds_flusher_wake();
 }
 
 void

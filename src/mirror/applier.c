@@ -60,7 +60,7 @@ gpuds_mirror_release(GpudsMirror *mirror)
 		SpinLockRelease(&mirror->mutex);
 		return;
 	}
-	pg_atomic_write_u64(&mirror->room.reserved_bytes, 0);
+	pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 	news = mirror->news;
 	mirror->news = false;
 	mirror->offered = false;

@@ -20,7 +20,7 @@
 
 #include "mirror/mirror_internal.h"
 
-/* Attempts to join a memtable that is drained meanwhile. */
+/* Attempts to join a memtable that is flushed meanwhile. */
 #define JOIN_ATTEMPTS 5
 
 /* Operations that are applied at a time where memory is short. */
@@ -59,7 +59,7 @@ pack(GpudsMirror *mirror)
 static bool
 is_loose(GpudsMirror *mirror)
 {
-	const double loaded = mirror->room.entry_bytes * gpuds_device_entries(&mirror->tree) +
+	const double loaded = mirror->claim.entry_bytes * gpuds_device_entries(&mirror->tree) +
 						  gpuds_device_slack_bytes(mirror->tree.kind);
 
 	return gpuds_device_bytes(&mirror->tree) > loaded * (1 + 1.0 / PACK_SHARE);
@@ -67,7 +67,7 @@ is_loose(GpudsMirror *mirror)
 
 /*
  * Applies operations in the order that the device wants; the caller is the mirror's
- * applier.  If there is no room, then less at a time: what an apply replaces is free
+ * applier.  If there is no claim, then less at a time: what an apply replaces is free
  * for the next one.  If even the least does not fit, the mirror is packed; if that gains little, others are
  * evicted.  *size: operations applied at a time, for the next call as well.
  */
@@ -84,12 +84,12 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 
 		if (result == GPUDS_UP)
 			done += n;
-		else if (result == GPUDS_NO_ROOM && n > LEAST_APPLY_OPS)
+		else if (result == GPUDS_NO_MEMORY && n > LEAST_APPLY_OPS)
 			*size = Max(n / 2, LEAST_APPLY_OPS);
-		else if (result == GPUDS_NO_ROOM && packs && (packs = pack(mirror)))
+		else if (result == GPUDS_NO_MEMORY && packs && (packs = pack(mirror)))
 			*size = gpuds_device_apply_ops(&mirror->tree);
-		else if (result != GPUDS_NO_ROOM || (how & GPUDS_MODEST) ||
-				 !gpuds_room_evict_one(mirror, (how & GPUDS_ASKED) != 0))
+		else if (result != GPUDS_NO_MEMORY || (how & GPUDS_NO_EVICT) ||
+				 !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 			return result;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_make_way_check();
@@ -122,7 +122,7 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 	int64 size = gpuds_device_apply_ops(&mirror->tree);
 	GpudsJournalPos pos;
 	bool end = false;
-	GpudsOpBatch batch;
+	GpudsJournalOps batch;
 
 	gpuds_ops_init(&batch, batch_limit(mirror, how));
 	while (!end)
@@ -166,10 +166,10 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 static bool
 load_anew(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
-	if (mirror->room.untried || !gpuds_mirror_fits_anew(source, mirror))
-		gpuds_room_refuse(mirror, 0, true);
-	else if (!(how & GPUDS_ASKED) && !gpuds_room_has_earned(mirror))
-		gpuds_room_postpone(mirror);
+	if (mirror->claim.untried || !gpuds_mirror_fits_anew(source, mirror))
+		gpuds_memory_refuse(mirror, 0, true);
+	else if (!(how & GPUDS_ASKED) && !gpuds_memory_has_earned(mirror))
+		gpuds_memory_postpone(mirror);
 	else
 		return true;
 	return false;
@@ -197,13 +197,13 @@ load_and_catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 			case GPUDS_STALE:
 				(void) gpuds_mirror_discard(mirror);
 				break;
-			case GPUDS_NO_ROOM:
+			case GPUDS_NO_MEMORY:
 				if (!load_anew(source, mirror, how))
 					return result;
 				(void) gpuds_mirror_discard(mirror);
 				break;
 			case GPUDS_TOO_LARGE:
-				gpuds_room_refuse_size(mirror);
+				gpuds_memory_refuse_size(mirror);
 				return result;
 			case GPUDS_LOST:
 				(void) gpuds_mirror_discard(mirror);
@@ -234,7 +234,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 		pg_atomic_write_u64(&mirror->guard, ref->serial);
 		pg_write_barrier();
 		pg_atomic_write_u64(&mirror->synced, recovery ? 0 : changes);
-		gpuds_room_satisfied(mirror);
+		gpuds_memory_satisfied(mirror);
 		SpinLockAcquire(&mirror->mutex);
 		mirror->news = true;
 		SpinLockRelease(&mirror->mutex);
@@ -246,7 +246,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 static uint64
 open_memtable(GpudsMirror *mirror)
 {
-	GpudsFile file = { mirror->locator, mirror->file_id, mirror->database_life };
+	GpudsFile file = { mirror->locator, mirror->file_id, mirror->incarnation };
 
 	if (RecoveryInProgress() || gpuds_device_is_private(mirror->tree.kind))
 		return 0;
@@ -278,7 +278,7 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 		result = bring_up_once(source, ref, how);
 		if (result != GPUDS_UP || memtable == 0)
 			return result;
-		mirror->drained = oldest;
+		mirror->flushed = oldest;
 		mirror->unread = 0;
 		if (gpuds_memtable_join(memtable, oldest, &mirror->joined) || attempt == JOIN_ATTEMPTS)
 			return result;

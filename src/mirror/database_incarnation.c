@@ -14,14 +14,14 @@
 
 #include "mirror/mirror_internal.h"
 
-/* Which life of its database this session is in; see gpuds_database_life. */
-static TransactionId my_database_life;
-static bool my_database_life_valid = false;
+/* Which incarnation of its database this session is in; see gpuds_database_incarnation. */
+static TransactionId my_incarnation;
+static bool my_incarnation_valid = false;
 
 static void
 database_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
-	my_database_life_valid = false;
+	my_incarnation_valid = false;
 }
 
 /*
@@ -36,7 +36,7 @@ database_changed(Datum arg, int cacheid, uint32 hashvalue)
  * Sessions notice as they do any change of a catalog.
  */
 TransactionId
-gpuds_database_life(void)
+gpuds_database_incarnation(void)
 {
 	static bool watching = false;
 
@@ -45,20 +45,20 @@ gpuds_database_life(void)
 		CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
 		watching = true;
 	}
-	if (!my_database_life_valid)
+	if (!my_incarnation_valid)
 	{
 		HeapTuple tuple;
 
-		my_database_life_valid = true; /* unless it changes while we look */
+		my_incarnation_valid = true; /* unless it changes while we look */
 		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
 		if (!HeapTupleIsValid(tuple))
 		{
-			my_database_life_valid = false;
+			my_incarnation_valid = false;
 			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
 		}
 		/* freezing leaves the number as it is */
-		my_database_life = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		my_incarnation = HeapTupleHeaderGetRawXmin(tuple->t_data);
 		ReleaseSysCache(tuple);
 	}
-	return my_database_life;
+	return my_incarnation;
 }

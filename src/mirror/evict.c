@@ -30,12 +30,12 @@
 #define FAILED_REST_US (5 * USECS_PER_SEC)
 #define MAX_DOUBLINGS 6
 
-static LWLock *room_lock = NULL;
+static LWLock *memory_lock = NULL;
 
 void
-gpuds_room_shmem_init(void)
+gpuds_memory_shmem_init(void)
 {
-	room_lock = &GetNamedLWLockTranche("gpuds_room")[0].lock;
+	memory_lock = &GetNamedLWLockTranche("gpuds_memory_claims")[0].lock;
 }
 
 /* Bytes in use, or reserved by others than that mirror. */
@@ -48,7 +48,7 @@ committed_bytes(GpudsMirror *except)
 
 	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		size_t reserved = pg_atomic_read_u64(&mirror->room.reserved_bytes);
+		size_t reserved = pg_atomic_read_u64(&mirror->claim.reserved_bytes);
 		size_t bytes;
 
 		if (reserved == 0 || mirror == except || mirror->tree.kind != kind)
@@ -65,7 +65,7 @@ static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
 {
 	return mirror != keep && mirror->tree.kind == keep->tree.kind && gpuds_mirror_is_loaded(mirror) &&
-		   (asked || !gpuds_room_is_protected(mirror, now));
+		   (asked || !gpuds_memory_is_protected(mirror, now));
 }
 
 /*
@@ -91,7 +91,7 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 			continue;
 		*bytes += gpuds_device_bytes(&mirror->tree);
 		last_use = pg_atomic_read_u64(&mirror->last_use);
-		used_at = pg_atomic_read_u64(&mirror->room.used_at);
+		used_at = pg_atomic_read_u64(&mirror->claim.used_at);
 		if (last_use < oldest || (last_use == oldest && used_at < oldest_at))
 		{
 			victim = mirror;
@@ -108,7 +108,7 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
  * memory does not come back.
  */
 bool
-gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
+gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
 {
 	GpudsMirror *victim;
 	size_t bytes;
@@ -135,7 +135,7 @@ gpuds_room_evict_one(GpudsMirror *mirror, bool asked)
  * own back?
  */
 bool
-gpuds_room_suffices(GpudsMirror *mirror, size_t bytes)
+gpuds_memory_suffices(GpudsMirror *mirror, size_t bytes)
 {
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
 	size_t committed = committed_bytes(mirror);
@@ -150,7 +150,7 @@ gpuds_room_suffices(GpudsMirror *mirror, size_t bytes)
  * asked: also those that are protected.  False: it cannot be had.
  */
 bool
-gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
+gpuds_memory_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 {
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
 	size_t wanted;
@@ -160,26 +160,26 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 		return false;
 	if (!gpuds_device_is_private(mirror->tree.kind))
 	{
-		LWLockAcquire(room_lock, LW_EXCLUSIVE);
+		LWLockAcquire(memory_lock, LW_EXCLUSIVE);
 		wanted = committed_bytes(mirror) + bytes;
 		if (wanted > size)
 		{
 			(void) find_victim(mirror, asked, &to_be_had);
 			if (to_be_had < wanted - size)
 			{
-				LWLockRelease(room_lock);
+				LWLockRelease(memory_lock);
 				return false;
 			}
 		}
-		pg_atomic_write_u64(&mirror->room.reserved_bytes, bytes);
-		LWLockRelease(room_lock);
+		pg_atomic_write_u64(&mirror->claim.reserved_bytes, bytes);
+		LWLockRelease(memory_lock);
 	}
 	while (committed_bytes(mirror) + bytes > size)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!gpuds_room_evict_one(mirror, asked))
+		if (!gpuds_memory_evict_one(mirror, asked))
 		{
-			pg_atomic_write_u64(&mirror->room.reserved_bytes, 0);
+			pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 			return false;
 		}
 	}
@@ -190,11 +190,11 @@ gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
 static void
 rest(GpudsMirror *mirror, TimestampTz until, size_t bytes)
 {
-	pg_atomic_write_u64(&mirror->room.protected_until, 0);
-	pg_atomic_write_u64(&mirror->room.rest_bytes, bytes);
-	/* with the reason; pairs with that of gpuds_room_resting */
+	pg_atomic_write_u64(&mirror->claim.protected_until, 0);
+	pg_atomic_write_u64(&mirror->claim.rest_bytes, bytes);
+	/* with the reason; pairs with that of gpuds_memory_resting */
 	pg_write_barrier();
-	pg_atomic_write_u64(&mirror->room.rest_until, until);
+	pg_atomic_write_u64(&mirror->claim.rest_until, until);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->news = true;
 	SpinLockRelease(&mirror->mutex);
@@ -206,7 +206,7 @@ rest(GpudsMirror *mirror, TimestampTz until, size_t bytes)
  * beforehand, the device has said so.
  */
 void
-gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
+gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
 	size_t size = gpuds_device_memory_size(kind);
@@ -215,11 +215,11 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 
 	if (tried)
 	{
-		until = now + (FAILED_REST_US << Min(mirror->room.refusals, MAX_DOUBLINGS));
-		mirror->room.refusals++;
-		mirror->room.untried = false;
+		until = now + (FAILED_REST_US << Min(mirror->claim.refusals, MAX_DOUBLINGS));
+		mirror->claim.refusals++;
+		mirror->claim.untried = false;
 		/* What is free has not been enough. */
-		wanted = Max(wanted, gpuds_room_free_bytes(kind) + size / 16);
+		wanted = Max(wanted, gpuds_memory_free_bytes(kind) + size / 16);
 	}
 	else if (wanted <= size && gpuds_device_is_private(kind))
 		until = now + LEAST_REST_US;
@@ -232,12 +232,12 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 		{
 			if (other != mirror && other->tree.kind == kind && other->loaded &&
-				gpuds_room_is_protected(other, now))
-				until = Min(until, (TimestampTz) pg_atomic_read_u64(&other->room.protected_until));
+				gpuds_memory_is_protected(other, now))
+				until = Min(until, (TimestampTz) pg_atomic_read_u64(&other->claim.protected_until));
 		}
 		until = Max(until, now + LEAST_REST_US);
 	}
-	mirror->room.refusal = GPUDS_REFUSED_MEMORY;
+	mirror->claim.refusal = GPUDS_REFUSED_MEMORY;
 	rest(mirror, until, wanted <= size ? wanted : 0);
 }
 
@@ -246,12 +246,13 @@ gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
  * its changes have made of it, but not before its last load has earned its cost.
  */
 void
-gpuds_room_postpone(GpudsMirror *mirror)
+gpuds_memory_postpone(GpudsMirror *mirror)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
 
-	mirror->room.refusal = GPUDS_REFUSED_MEMORY;
-	rest(mirror, mirror->room.earned_at, gpuds_room_free_bytes(kind) + gpuds_device_memory_size(kind) / 16);
+	mirror->claim.refusal = GPUDS_REFUSED_MEMORY;
+	rest(mirror, mirror->claim.earned_at,
+		 gpuds_memory_free_bytes(kind) + gpuds_device_memory_size(kind) / 16);
 }
 
 /*
@@ -259,9 +260,9 @@ gpuds_room_postpone(GpudsMirror *mirror)
  * device can have with any memory.
  */
 void
-gpuds_room_refuse_size(GpudsMirror *mirror)
+gpuds_memory_refuse_size(GpudsMirror *mirror)
 {
-	mirror->room.refusal = GPUDS_REFUSED_SIZE;
+	mirror->claim.refusal = GPUDS_REFUSED_SIZE;
 	rest(mirror, GetCurrentTimestamp() + FAILED_REST_US, 0);
 }
 
@@ -270,9 +271,9 @@ gpuds_room_refuse_size(GpudsMirror *mirror)
  * index's structure.
  */
 void
-gpuds_room_refuse_structure(GpudsMirror *mirror)
+gpuds_memory_refuse_structure(GpudsMirror *mirror)
 {
-	mirror->room.refusal = GPUDS_REFUSED_STRUCTURE;
+	mirror->claim.refusal = GPUDS_REFUSED_STRUCTURE;
 	rest(mirror, GetCurrentTimestamp() + FAILED_REST_US, 0);
 }
 
@@ -280,7 +281,7 @@ gpuds_room_refuse_structure(GpudsMirror *mirror)
  * The index's journal may have shrunk: it is of use to ask for room again.
  */
 void
-gpuds_room_ask_again(Relation index)
+gpuds_memory_ask_again(Relation index)
 {
 	if (RelationUsesLocalBuffers(index))
 		return;
@@ -289,6 +290,6 @@ gpuds_room_ask_again(Relation index)
 		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), kind);
 
 		if (mirror)
-			pg_atomic_write_u64(&mirror->room.rest_until, 0);
+			pg_atomic_write_u64(&mirror->claim.rest_until, 0);
 	}
 }

@@ -84,7 +84,7 @@ read_window(const GpudsMirrorSource *source, const GpudsScan *scan, Window *wind
 	window->cut = false;
 	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
 	{
-		/* Base records are older than those of the lanes. */
+		/* Base records are older than those of the stripes. */
 		bool base = page.kind == GPUDS_PAGE_BASE;
 		GpudsRecordIterator record = { .page = &page };
 

@@ -3,7 +3,7 @@
  * fallback_sort.c
  *	  Sorts the journal's entries for a scan, all that it wants.
  *
- * As a compaction does: lane records are sorted in memory, in runs that go to a
+ * As a compaction does: stripe records are sorted in memory, in runs that go to a
  * temporary file if they are many, and merged with the base, which is sorted
  * already.
  *
@@ -37,7 +37,7 @@ typedef struct JournalSort
 	BufFile *older;
 	int64 nolder;
 
-	/* lane records: in memory, and in runs in the order of arrival */
+	/* stripe records: in memory, and in runs in the order of arrival */
 	GpudsOp *ops;
 	GpudsOp *scratch;
 	int64 n;
@@ -201,9 +201,9 @@ merge_early(JournalSort *sort)
 		sort->older = BufFileCreateTemp(false);
 }
 
-/* Reads the lanes from where the base's metapage has them start. */
+/* Reads the stripes from where the base's metapage has them start. */
 static void
-read_lanes(JournalSort *sort)
+read_stripes(JournalSort *sort)
 {
 	const GpudsMetaData *meta = gpuds_reader_meta(sort->base);
 	GpudsJournalReader *reader;
@@ -268,8 +268,8 @@ gpuds_fallback_sort(const GpudsMirrorSource *source, const GpudsScan *only, Gpud
 	sort->runs = palloc(sort->max_runs * sizeof(GpudsSortedRun));
 	sort->base = gpuds_reader_open(source->index);
 
-	read_lanes(sort);
-	gpuds_injection_point("journal-scan-lanes");
+	read_stripes(sort);
+	gpuds_injection_point("journal-scan-stripes");
 	if (!sort->stale)
 	{
 		sorted->nwords = source->layout->nwords;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * flusher.c
- *	  The drainer: a background process that moves operations from memtables into
+ *	  The flusher: a background process that moves operations from memtables into
  *	  mirrors.
  *
  * It works for all databases, and needs neither relations nor journals: what it
@@ -14,7 +14,7 @@
  * lost, leaves the memtable, and the next scan brings it up from the journal.  No mirror is
  * evicted for one that may have no scans.
  *
- * If the drainer fails it is started again, and goes on; what it has applied twice does
+ * If the flusher fails it is started again, and goes on; what it has applied twice does
  * no harm.  While there is none, memtables fill up, and scans bring mirrors up
  * themselves.
  *
@@ -35,7 +35,7 @@
 
 #include "mirror/mirror_internal.h"
 
-/* A drainer that failed is started again after so long. */
+/* A flusher that failed is started again after so long. */
 #define RESTART_SECONDS 1
 
 /* When to look again at what somebody else is at, or is not old enough. */
@@ -44,11 +44,11 @@
 /* Time between two looks for mirrors whose files are gone. */
 #define GONE_MS 10000
 
-/* Operations that are drained into a mirror without anybody scanning it. */
+/* Operations that are flushed into a mirror without anybody scanning it. */
 #define MOST_UNREAD (512 * 1024)
 
 void
-gpuds_drainer_register(void)
+gpuds_flusher_register(void)
 {
 	BackgroundWorker worker;
 
@@ -59,9 +59,9 @@ gpuds_drainer_register(void)
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker.bgw_restart_time = RESTART_SECONDS;
 	strlcpy(worker.bgw_library_name, "gpuds", sizeof(worker.bgw_library_name));
-	strlcpy(worker.bgw_function_name, "gpuds_drainer_main", sizeof(worker.bgw_function_name));
-	strlcpy(worker.bgw_name, "gpuds drainer", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "gpuds drainer", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "gpuds_flusher_main", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "gpuds flusher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "gpuds flusher", BGW_MAXLEN);
 	RegisterBackgroundWorker(&worker);
 }
 
@@ -79,7 +79,7 @@ is_joined(GpudsMirror *mirror, const GpudsFrozen *frozen)
 static bool
 is_unread(GpudsMirror *mirror, int64 n)
 {
-	uint64 used = pg_atomic_read_u64(&mirror->room.used_at);
+	uint64 used = pg_atomic_read_u64(&mirror->claim.used_at);
 
 	mirror->unread = used == mirror->used ? mirror->unread + n : 0;
 	mirror->used = used;
@@ -92,17 +92,17 @@ advance(GpudsMirror *mirror, const GpudsFrozen *frozen, bool beyond)
 {
 	GpudsJournalPos pos = mirror->pos;
 
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (pos.count[lane] < frozen->end[lane])
+		if (pos.count[stripe] < frozen->end[stripe])
 		{
-			pos.count[lane] = frozen->end[lane];
-			pos.block[lane] = frozen->block[lane];
+			pos.count[stripe] = frozen->end[stripe];
+			pos.block[stripe] = frozen->block[stripe];
 		}
 	}
 	gpuds_mirror_set_position(mirror, &pos);
 	mirror->ahead = beyond;
-	mirror->drained = frozen->generation + 1;
+	mirror->flushed = frozen->generation + 1;
 }
 
 /*
@@ -112,17 +112,17 @@ advance(GpudsMirror *mirror, const GpudsFrozen *frozen, bool beyond)
 static void
 apply_kills(GpudsMirror *mirror, const GpudsFrozen *frozen, GpudsOp *ops, int64 *size)
 {
-	GpudsOpBatch batch;
+	GpudsJournalOps batch;
 
 	gpuds_ops_init(&batch, frozen->nkills);
 	batch.ops = ops;
-	batch.n = gpuds_drain_read_kills(frozen, ops);
+	batch.n = gpuds_flush_read_kills(frozen, ops);
 	if (batch.n == 0)
 		return;
 	if (!gpuds_device_sorts(&mirror->tree))
 		gpuds_ops_sort(&batch);
 	mirror->killed += batch.n;
-	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, GPUDS_MODEST, size);
+	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, GPUDS_NO_EVICT, size);
 }
 
 /* The caller is the mirror's applier, and the mirror is joined and lacks the generation. */
@@ -133,19 +133,19 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	GpudsOp *ops = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(GpudsOp));
 	int64 size = gpuds_device_apply_ops(&mirror->tree);
 	bool beyond;
-	int64 n = gpuds_drain_read(frozen, mirror->pos.count, ops, &beyond);
+	int64 n = gpuds_flush_read(frozen, mirror->pos.count, ops, &beyond);
 
-	gpuds_injection_point_of("drain-apply", frozen->file.locator.dbOid);
+	gpuds_injection_point_of("flush-apply", frozen->file.locator.dbOid);
 	if (n > 0)
 		mirror->ahead = true;
 	if (gpuds_memtable_is_whole(frozen->serial) && gpuds_mirror_is_loaded(mirror) &&
-		gpuds_mirror_apply(mirror, ops, n, GPUDS_MODEST, &size) == GPUDS_UP)
+		gpuds_mirror_apply(mirror, ops, n, GPUDS_NO_EVICT, &size) == GPUDS_UP)
 	{
 		advance(mirror, frozen, beyond);
 		apply_kills(mirror, frozen, ops, &size);
 		if (is_unread(mirror, n))
 			gpuds_memtable_leave(&mirror->joined);
-		gpuds_injection_point_of("drain-applied", frozen->file.locator.dbOid);
+		gpuds_injection_point_of("flush-applied", frozen->file.locator.dbOid);
 	}
 	else
 		gpuds_memtable_leave(&mirror->joined);
@@ -154,7 +154,7 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 
 /* Applies a frozen generation to the file's mirror on a kind of device; false: not now. */
 static bool
-drain_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
+flush_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 {
 	GpudsMirrorRef ref;
 
@@ -164,7 +164,7 @@ drain_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 		return false;
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
-		if (is_joined(ref.mirror, frozen) && ref.mirror->drained <= frozen->generation)
+		if (is_joined(ref.mirror, frozen) && ref.mirror->flushed <= frozen->generation)
 			apply_to(ref.mirror, frozen);
 		gpuds_mirror_count(&ref, 0, 0, 0, 0);
 	}
@@ -173,7 +173,7 @@ drain_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 	return true;
 }
 
-/* Have all mirrors that are joined got a frozen generation (GpudsDrainCheck)? */
+/* Have all mirrors that are joined got a frozen generation (GpudsFlushCheck)? */
 static int
 count_joined(const GpudsFrozen *frozen)
 {
@@ -188,7 +188,7 @@ count_joined(const GpudsFrozen *frozen)
 			continue;
 		if (is_joined(ref.mirror, frozen))
 		{
-			if (ref.mirror->drained <= frozen->generation)
+			if (ref.mirror->flushed <= frozen->generation)
 				return -1;
 			joined++;
 		}
@@ -199,21 +199,21 @@ count_joined(const GpudsFrozen *frozen)
 }
 
 static bool
-drain(const GpudsFrozen *frozen)
+flush(const GpudsFrozen *frozen)
 {
 	bool done = true;
 
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-		done &= drain_into(frozen, kind);
+		done &= flush_into(frozen, kind);
 	if (done)
-		gpuds_drain_drop(frozen, count_joined);
+		gpuds_flush_drop(frozen, count_joined);
 	return done;
 }
 
 static void
-drainer_exit(int code, Datum arg)
+flusher_exit(int code, Datum arg)
 {
-	gpuds_drainer_end();
+	gpuds_flusher_end();
 }
 
 /* Looks at all memtables; false: there is nothing to do until somebody wakes us. */
@@ -222,24 +222,24 @@ go_round(MemoryContext context)
 {
 	bool later = false;
 	GpudsFrozen frozen;
-	GpudsDrainStep step;
+	GpudsFlushStep step;
 
-	for (int i = 0; (step = gpuds_drain_step(i, &frozen)) != GPUDS_DRAIN_NONE; i++)
+	for (int i = 0; (step = gpuds_flush_step(i, &frozen)) != GPUDS_FLUSH_NONE; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (step == GPUDS_DRAIN_APPLY)
+		if (step == GPUDS_FLUSH_APPLY)
 		{
-			(void) drain(&frozen);
+			(void) flush(&frozen);
 			MemoryContextReset(context);
 		}
-		later |= step != GPUDS_DRAIN_IDLE;
+		later |= step != GPUDS_FLUSH_IDLE;
 	}
 	gpuds_mirror_count_flush();
 	return later;
 }
 
 void
-gpuds_drainer_main(Datum arg)
+gpuds_flusher_main(Datum arg)
 {
 	TimestampTz looked = GetCurrentTimestamp();
 	MemoryContext context;
@@ -250,10 +250,10 @@ gpuds_drainer_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	/* of no database, but a backend, as devices want it */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-	context = AllocSetContextCreate(TopMemoryContext, "gpuds drainer", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(TopMemoryContext, "gpuds flusher", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
-	before_shmem_exit(drainer_exit, (Datum) 0);
-	gpuds_drainer_begin();
+	before_shmem_exit(flusher_exit, (Datum) 0);
+	gpuds_flusher_begin();
 
 	for (;;)
 	{
@@ -277,6 +277,6 @@ gpuds_drainer_main(Datum arg)
 			looked = GetCurrentTimestamp();
 		}
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT, later ? LOOK_MS : GONE_MS,
-						 GpudsWaitEvent("GpudsDrainerMain"));
+						 GpudsWaitEvent("GpudsFlusherMain"));
 	}
 }

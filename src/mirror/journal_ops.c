@@ -39,7 +39,7 @@ gpuds_ops_large(void)
  * more.  Allocates in the current memory context.
  */
 void
-gpuds_ops_init(GpudsOpBatch *batch, int64 limit)
+gpuds_ops_init(GpudsJournalOps *batch, int64 limit)
 {
 	batch->ops = NULL;
 	batch->n = batch->size = 0;
@@ -48,7 +48,7 @@ gpuds_ops_init(GpudsOpBatch *batch, int64 limit)
 }
 
 void
-gpuds_ops_free(GpudsOpBatch *batch)
+gpuds_ops_free(GpudsJournalOps *batch)
 {
 	if (batch->ops)
 		pfree(batch->ops);
@@ -58,10 +58,10 @@ gpuds_ops_free(GpudsOpBatch *batch)
 
 /*
  * Adds the records of a page.  A record that VACUUM marked dead is ignored; its
- * tombstone comes later in the same lane.
+ * tombstone comes later in the same stripe.
  */
 static void
-add_page(GpudsOpBatch *batch, const GpudsJournalPage *page)
+add_page(GpudsJournalOps *batch, const GpudsJournalPage *page)
 {
 	GpudsRecordIterator record = { .page = page };
 
@@ -96,7 +96,7 @@ add_page(GpudsOpBatch *batch, const GpudsJournalPage *page)
  * false if the journal was compacted away under the reader.
  */
 bool
-gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end)
+gpuds_ops_read(GpudsJournalOps *batch, GpudsJournalReader *reader, bool *end)
 {
 	GpudsJournalPage page;
 
@@ -121,7 +121,7 @@ gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end)
 
 /* Sorts the batch and keeps the last word on each entry. */
 void
-gpuds_ops_sort(GpudsOpBatch *batch)
+gpuds_ops_sort(GpudsJournalOps *batch)
 {
 	GpudsOp *scratch;
 

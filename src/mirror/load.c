@@ -4,7 +4,7 @@
  *	  Loads a mirror from the journal.
  *
  * What the load will need is estimated and reserved before anything is read:
- * either there is room, and the journal is streamed once, or the mirror notes
+ * either there is claim, and the journal is streamed once, or the mirror notes
  * that there is none.  A second time is for an estimate that was wrong; then
  * more is known.
  *
@@ -29,7 +29,7 @@ typedef struct LoadSink
 {
 	GpudsDeviceLoad *load;
 	GpudsBringUp result;
-	int64 n;     /* in load->room */
+	int64 n;     /* in load->entries */
 	int64 total; /* handed on */
 } LoadSink;
 
@@ -45,8 +45,8 @@ sink_flush(LoadSink *sink)
 static inline void
 sink_add(LoadSink *sink, const GpudsEntry *entry)
 {
-	sink->load->room[sink->n++] = *entry;
-	if (sink->n == sink->load->room_entries)
+	sink->load->entries[sink->n++] = *entry;
+	if (sink->n == sink->load->capacity)
 		sink_flush(sink);
 }
 
@@ -56,7 +56,7 @@ sink_add(LoadSink *sink, const GpudsEntry *entry)
  * last word on it.
  */
 static bool
-sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GpudsEntry *limit)
+sink_ops_before(LoadSink *sink, const GpudsJournalOps *ops, int64 *at, const GpudsEntry *limit)
 {
 	for (; *at < ops->n; (*at)++)
 	{
@@ -79,10 +79,10 @@ sink_ops_before(LoadSink *sink, const GpudsOpBatch *ops, int64 *at, const GpudsE
 
 /*
  * Merges the base, streamed from the reader, with the sorted operations of the
- * lanes into a new structure.
+ * stripes into a new structure.
  */
 static GpudsBringUp
-merge_load(GpudsJournalReader *base, const GpudsOpBatch *ops, GpudsDeviceLoad *load, int64 *total)
+merge_load(GpudsJournalReader *base, const GpudsJournalOps *ops, GpudsDeviceLoad *load, int64 *total)
 {
 	LoadSink sink = { load, GPUDS_UP, 0, 0 };
 	int64 at = 0;
@@ -142,12 +142,12 @@ learn(GpudsMirror *mirror, int64 entries)
 	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind);
 
 	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > slack)
-		mirror->room.entry_bytes = (double) (bytes - slack) / entries;
+		mirror->claim.entry_bytes = (double) (bytes - slack) / entries;
 }
 
 /*
- * Loads base and lanes into an empty mirror.  What the lanes hold more than fits
- * the batch is left to catch_up.  So are all the lanes if the device sorts: it
+ * Loads base and stripes into an empty mirror.  What the stripes hold more than fits
+ * the batch is left to catch_up.  So are all the stripes if the device sorts: it
  * does so faster than we.
  */
 static GpudsBringUp
@@ -155,30 +155,30 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
 	int nwords = source->layout->nwords;
 	GpudsJournalReader *base = gpuds_reader_open(source->index);
-	GpudsJournalReader *lanes;
+	GpudsJournalReader *stripes;
 	const GpudsMetaData *meta = gpuds_reader_meta(base);
 	GpudsJournalPos pos;
 	GpudsDeviceLoad load;
 	GpudsBringUp result = GPUDS_UP;
-	GpudsOpBatch batch;
+	GpudsJournalOps batch;
 	int64 total = 0;
 	bool end;
 
 	gpuds_journal_start(meta, &pos);
 
-	/* Lanes first, so that the base can be streamed past them. */
+	/* Stripes first, so that the base can be streamed past them. */
 	gpuds_ops_init(&batch, gpuds_ops_large());
 	if (!gpuds_device_sorts(&mirror->tree))
 	{
-		lanes = gpuds_reader_open_after(source->index, &pos);
-		if (!gpuds_ops_read(&batch, lanes, &end))
+		stripes = gpuds_reader_open_after(source->index, &pos);
+		if (!gpuds_ops_read(&batch, stripes, &end))
 			result = GPUDS_STALE;
 		else
 		{
-			gpuds_reader_position(lanes, &pos);
+			gpuds_reader_position(stripes, &pos);
 			gpuds_ops_sort(&batch);
 		}
-		gpuds_reader_close(lanes);
+		gpuds_reader_close(stripes);
 	}
 	if (result == GPUDS_UP)
 	{
@@ -217,8 +217,8 @@ count_entries(Relation index, const GpudsMetaData *meta)
 	GpudsJournalPos end;
 
 	gpuds_journal_end(index, meta, &end);
-	for (int i = 0; i < GPUDS_LANES; i++)
-		entries += end.count[i] > meta->lane[i].first ? end.count[i] - meta->lane[i].first : 0;
+	for (int i = 0; i < GPUDS_STRIPES; i++)
+		entries += end.count[i] > meta->stripe[i].first ? end.count[i] - meta->stripe[i].first : 0;
 	return entries - Min(meta->garbage, entries);
 }
 
@@ -243,9 +243,9 @@ find_need(const GpudsMirrorSource *source, GpudsMirror *mirror, const GpudsMetaD
 	GpudsDeviceKind kind = mirror->tree.kind;
 
 	need->entries = count_entries(source->index, meta);
-	if (mirror->room.entry_bytes != 0)
+	if (mirror->claim.entry_bytes != 0)
 	{
-		need->bytes = need->entries * mirror->room.entry_bytes + gpuds_device_slack_bytes(kind);
+		need->bytes = need->entries * mirror->claim.entry_bytes + gpuds_device_slack_bytes(kind);
 		need->least = need->bytes;
 		return;
 	}
@@ -290,7 +290,7 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	gpuds_journal_read_meta(source->index, &meta);
 	find_need(source, mirror, &meta, &need);
 	return need.entries <= gpuds_device_max_entries(kind) && need.least <= gpuds_device_memory_size(kind) &&
-		   gpuds_room_suffices(mirror, with_spare(kind, need.least));
+		   gpuds_memory_suffices(mirror, with_spare(kind, need.least));
 }
 
 /* Reserves memory for a load that needs a number of bytes, and to spare. */
@@ -300,7 +300,7 @@ reserve(GpudsMirror *mirror, double need, bool asked)
 	GpudsDeviceKind kind = mirror->tree.kind;
 
 	return need <= gpuds_device_memory_size(kind) &&
-		   gpuds_room_reserve(mirror, with_spare(kind, need), asked);
+		   gpuds_memory_reserve(mirror, with_spare(kind, need), asked);
 }
 
 /*
@@ -318,7 +318,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	gpuds_journal_read_meta(source->index, &meta);
 	if (!gpuds_device_has_structure(kind, meta.structure))
 	{
-		gpuds_room_refuse_structure(mirror);
+		gpuds_memory_refuse_structure(mirror);
 		return GPUDS_NO_STRUCTURE;
 	}
 	for (;;)
@@ -332,14 +332,14 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 		find_need(source, mirror, &meta, &need);
 		if (need.entries > gpuds_device_max_entries(kind))
 		{
-			gpuds_room_refuse_size(mirror);
+			gpuds_memory_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
 		if (!reserve(mirror, need.bytes, asked) &&
 			!(need.least < need.bytes && reserve(mirror, need.least, asked)))
 		{
-			gpuds_room_refuse(mirror, Min(need.least, SIZE_MAX / 2), false);
-			return GPUDS_NO_ROOM;
+			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), false);
+			return GPUDS_NO_MEMORY;
 		}
 		/* What is reserved passes to the loader. */
 		if (need.entries > GPUDS_PIECE_RECORDS && !(how & GPUDS_ALONE))
@@ -352,24 +352,24 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 		switch (result)
 		{
 			case GPUDS_UP:
-				gpuds_room_loaded(mirror, INSTR_TIME_GET_MICROSEC(elapsed));
+				gpuds_memory_loaded(mirror, INSTR_TIME_GET_MICROSEC(elapsed));
 				return result;
 			case GPUDS_STALE:
 				break;
-			case GPUDS_NO_ROOM:
+			case GPUDS_NO_MEMORY:
 				/* Changes of other mirrors, or arrays that the device needs while it builds. */
-				if (again || !gpuds_room_evict_one(mirror, asked))
+				if (again || !gpuds_memory_evict_one(mirror, asked))
 				{
-					gpuds_room_refuse(mirror, Min(need.least, SIZE_MAX / 2), true);
+					gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), true);
 					return result;
 				}
 				again = true;
 				break;
 			case GPUDS_TOO_LARGE:
-				gpuds_room_refuse_size(mirror);
+				gpuds_memory_refuse_size(mirror);
 				return result;
 			case GPUDS_NO_STRUCTURE:
-				gpuds_room_refuse_structure(mirror);
+				gpuds_memory_refuse_structure(mirror);
 				return result;
 			default:
 				return result;

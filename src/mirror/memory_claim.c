@@ -31,24 +31,24 @@
 
 /* Makes a mirror one that nothing is known about. */
 void
-gpuds_room_init(GpudsRoom *room)
+gpuds_memory_init(GpudsMemoryClaims *claim)
 {
-	pg_atomic_init_u64(&room->reserved_bytes, 0);
-	pg_atomic_init_u64(&room->used_at, 0);
-	pg_atomic_init_u64(&room->protected_until, 0);
-	pg_atomic_init_u64(&room->load_us, 0);
-	room->earned_at = 0;
-	pg_atomic_init_u64(&room->rest_until, 0);
-	pg_atomic_init_u64(&room->rest_bytes, 0);
-	room->refusal = GPUDS_REFUSED_MEMORY;
-	room->untried = false;
-	room->refusals = 0;
-	room->entry_bytes = 0;
+	pg_atomic_init_u64(&claim->reserved_bytes, 0);
+	pg_atomic_init_u64(&claim->used_at, 0);
+	pg_atomic_init_u64(&claim->protected_until, 0);
+	pg_atomic_init_u64(&claim->load_us, 0);
+	claim->earned_at = 0;
+	pg_atomic_init_u64(&claim->rest_until, 0);
+	pg_atomic_init_u64(&claim->rest_bytes, 0);
+	claim->refusal = GPUDS_REFUSED_MEMORY;
+	claim->untried = false;
+	claim->refusals = 0;
+	claim->entry_bytes = 0;
 }
 
 /* Bytes that are not in use, reserved or not. */
 size_t
-gpuds_room_free_bytes(GpudsDeviceKind kind)
+gpuds_memory_free_bytes(GpudsDeviceKind kind)
 {
 	size_t size = gpuds_device_memory_size(kind);
 	size_t used = gpuds_device_memory_used(kind);
@@ -58,12 +58,12 @@ gpuds_room_free_bytes(GpudsDeviceKind kind)
 
 /* Has the mirror not yet earned what its load has cost? */
 bool
-gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now)
+gpuds_memory_is_protected(GpudsMirror *mirror, TimestampTz now)
 {
-	TimestampTz idle = Max(LEAST_IDLE_US, (int64) pg_atomic_read_u64(&mirror->room.load_us));
+	TimestampTz idle = Max(LEAST_IDLE_US, (int64) pg_atomic_read_u64(&mirror->claim.load_us));
 
-	return now < (TimestampTz) pg_atomic_read_u64(&mirror->room.protected_until) &&
-		   now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) < idle;
+	return now < (TimestampTz) pg_atomic_read_u64(&mirror->claim.protected_until) &&
+		   now - (TimestampTz) pg_atomic_read_u64(&mirror->claim.used_at) < idle;
 }
 
 /*
@@ -71,26 +71,26 @@ gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now)
  * statement in progress has not used, it need not find there.
  */
 bool
-gpuds_room_needed_now(GpudsMirror *mirror)
+gpuds_memory_needed_now(GpudsMirror *mirror)
 {
-	return (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) + USED_GRAIN_US >=
+	return (TimestampTz) pg_atomic_read_u64(&mirror->claim.used_at) + USED_GRAIN_US >=
 			   GetCurrentStatementStartTimestamp() &&
-		   gpuds_room_is_protected(mirror, GetCurrentTimestamp());
+		   gpuds_memory_is_protected(mirror, GetCurrentTimestamp());
 }
 
 /*
  * Notes that the mirror, whose applier the caller is, was loaded, and how long that took.
  */
 void
-gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
+gpuds_memory_loaded(GpudsMirror *mirror, uint64 usecs)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	mirror->room.untried = true;
-	mirror->room.earned_at = now + Max(PROTECTION * usecs, LEAST_PROTECTION_US);
-	pg_atomic_write_u64(&mirror->room.load_us, usecs);
-	pg_atomic_write_u64(&mirror->room.used_at, now);
-	pg_atomic_write_u64(&mirror->room.protected_until, mirror->room.earned_at);
+	mirror->claim.untried = true;
+	mirror->claim.earned_at = now + Max(PROTECTION * usecs, LEAST_PROTECTION_US);
+	pg_atomic_write_u64(&mirror->claim.load_us, usecs);
+	pg_atomic_write_u64(&mirror->claim.used_at, now);
+	pg_atomic_write_u64(&mirror->claim.protected_until, mirror->claim.earned_at);
 }
 
 /*
@@ -98,20 +98,20 @@ gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs)
  * keeps loads to a tenth of the time.
  */
 bool
-gpuds_room_has_earned(const GpudsMirror *mirror)
+gpuds_memory_has_earned(const GpudsMirror *mirror)
 {
-	return GetCurrentTimestamp() >= mirror->room.earned_at;
+	return GetCurrentTimestamp() >= mirror->claim.earned_at;
 }
 
 /*
  * Notes that the mirror, whose applier the caller is, has found room for all that it wanted.
  */
 void
-gpuds_room_satisfied(GpudsMirror *mirror)
+gpuds_memory_satisfied(GpudsMirror *mirror)
 {
-	mirror->room.untried = false;
-	mirror->room.refusals = 0;
-	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	mirror->claim.untried = false;
+	mirror->claim.refusals = 0;
+	pg_atomic_write_u64(&mirror->claim.rest_until, 0);
 }
 
 /*
@@ -119,30 +119,30 @@ gpuds_room_satisfied(GpudsMirror *mirror)
  * ask.
  */
 bool
-gpuds_room_is_lacking(GpudsMirror *mirror)
+gpuds_memory_is_lacking(GpudsMirror *mirror)
 {
-	if (pg_atomic_read_u64(&mirror->room.rest_until) == 0)
+	if (pg_atomic_read_u64(&mirror->claim.rest_until) == 0)
 		return false;
 	/* pairs with that of rest (evict.c) */
 	pg_read_barrier();
-	return mirror->room.refusal == GPUDS_REFUSED_MEMORY;
+	return mirror->claim.refusal == GPUDS_REFUSED_MEMORY;
 }
 
 /*
  * Is it of no use yet to ask for room for the mirror again?
  */
 bool
-gpuds_room_resting(GpudsMirror *mirror)
+gpuds_memory_resting(GpudsMirror *mirror)
 {
-	TimestampTz until = pg_atomic_read_u64(&mirror->room.rest_until);
+	TimestampTz until = pg_atomic_read_u64(&mirror->claim.rest_until);
 	size_t bytes;
 
 	if (until == 0 || GetCurrentTimestamp() >= until)
 		return false;
 	/* pairs with that of rest (evict.c), for the caller too, who may ask for the reason */
 	pg_read_barrier();
-	bytes = pg_atomic_read_u64(&mirror->room.rest_bytes);
-	return bytes == 0 || gpuds_room_free_bytes(mirror->tree.kind) < bytes;
+	bytes = pg_atomic_read_u64(&mirror->claim.rest_bytes);
+	return bytes == 0 || gpuds_memory_free_bytes(mirror->tree.kind) < bytes;
 }
 
 /*
@@ -150,7 +150,7 @@ gpuds_room_resting(GpudsMirror *mirror)
  * statement and once in several calls.
  */
 void
-gpuds_room_used(GpudsMirror *mirror)
+gpuds_memory_used(GpudsMirror *mirror)
 {
 	static uint64 last = 0;
 	static TimestampTz last_statement = 0;
@@ -164,6 +164,6 @@ gpuds_room_used(GpudsMirror *mirror)
 	last_statement = GetCurrentStatementStartTimestamp();
 	uses = 0;
 	now = GetCurrentTimestamp();
-	if (now - (TimestampTz) pg_atomic_read_u64(&mirror->room.used_at) >= USED_GRAIN_US)
-		pg_atomic_write_u64(&mirror->room.used_at, now);
+	if (now - (TimestampTz) pg_atomic_read_u64(&mirror->claim.used_at) >= USED_GRAIN_US)
+		pg_atomic_write_u64(&mirror->claim.used_at, now);
 }

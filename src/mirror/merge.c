@@ -34,25 +34,25 @@ gpuds_merge(const GpudsMerge *merge, GpudsScan *scan, bool forward, GpudsEntry *
 	int64 j = 0;
 	int64 n = 0;
 
-	while (n < cap && (i < merge->nold || merge->old_end) && (j < merge->nfresh || merge->fresh_end))
+	while (n < cap && (i < merge->nold || merge->old_end) && (j < merge->ndelta || merge->delta_end))
 	{
 		const GpudsEntry *old = i < merge->nold ? &merge->old[i] : NULL;
-		const GpudsOp *fresh = j < merge->nfresh ? &merge->fresh[j] : NULL;
-		bool fresh_next;
+		const GpudsOp *delta = j < merge->ndelta ? &merge->delta[j] : NULL;
+		bool delta_next;
 
-		if (old == NULL && fresh == NULL)
+		if (old == NULL && delta == NULL)
 			break;
-		fresh_next = fresh && (old == NULL || entry_equal(old, &fresh->e) ||
-							   (forward ? entry_less(&fresh->e, old) : entry_less(old, &fresh->e)));
-		last = fresh_next ? &fresh->e : old;
+		delta_next = delta && (old == NULL || entry_equal(old, &delta->e) ||
+							   (forward ? entry_less(&delta->e, old) : entry_less(old, &delta->e)));
+		last = delta_next ? &delta->e : old;
 		if (old && entry_equal(old, last))
 			i++;
-		if (fresh_next)
+		if (delta_next)
 			j++;
-		if (!fresh_next || (fresh->order & GPUDS_OP_DELETE) == 0)
+		if (!delta_next || (delta->order & GPUDS_OP_DELETE) == 0)
 			out[n++] = *last;
 	}
-	*end = i == merge->nold && merge->old_end && j == merge->nfresh && merge->fresh_end;
+	*end = i == merge->nold && merge->old_end && j == merge->ndelta && merge->delta_end;
 	if (last)
 		stand_on(scan, forward, last);
 	return n;

@@ -29,7 +29,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);
-	gpuds_room_init(&mirror->room);
+	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_init(&mirror->stats);
 	gpuds_device_init(&mirror->tree, kind, owner);
 }
@@ -75,7 +75,7 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	pg_atomic_write_u64(&mirror->replayed, 0);
 	gpuds_memtable_leave(&mirror->joined);
 	/* What was refused it then says nothing of what a load will find. */
-	pg_atomic_write_u64(&mirror->room.rest_until, 0);
+	pg_atomic_write_u64(&mirror->claim.rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
 	mirror->loaded = false;
 	mirror->killed = 0;
@@ -96,7 +96,7 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDe
 	mirror->locator = RelationLocator(index);
 	mirror->file_id = file_id;
 	mirror->index_oid = RelationGetRelid(index);
-	gpuds_room_init(&mirror->room);
+	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_begin(&mirror->stats);
 	pg_write_barrier();
 	pg_atomic_write_u64(&mirror->serial, serial);

@@ -4,7 +4,7 @@
  *	  Mirrors: search structures derived from journals, kept on a device.
  *
  * A mirror belongs to a relation file, named by its RelFileLocator, the file_id
- * of its metapage (a recycled file number has another file_id) and the life of its
+ * of its metapage (a recycled file number has another file_id) and the incarnation of its
  * database (files of a database made from a template have their originals' file_id,
  * and a database made again may have the numbers it once had), and to
  * a kind of device: a file may have one on the CPU and one on a GPU, brought up
@@ -56,7 +56,7 @@ typedef enum GpudsRefusal
  * A mirror and the memory of its device (memory_claim.c).  Written by the mirror's
  * applier, but for used_at; read by everybody.  Times are TimestampTz.
  */
-typedef struct GpudsRoom
+typedef struct GpudsMemoryClaims
 {
 	pg_atomic_uint64 reserved_bytes;  /* promised to a load; gone with the applier */
 	pg_atomic_uint64 used_at;         /* a scan was here, about then */
@@ -69,7 +69,7 @@ typedef struct GpudsRoom
 	bool untried;                     /* was loaded, and its changes since have not found room yet */
 	int refusals;                     /* in a row, of loads and catch-ups that had begun */
 	double entry_bytes;               /* of a loaded entry, 0: not known yet */
-} GpudsRoom;
+} GpudsMemoryClaims;
 
 typedef struct GpudsMirror
 {
@@ -97,15 +97,15 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 joined;
 	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, having left its memtable */
 	uint64 joining;              /* of the one that its applier is about to join */
-	uint64 drained;              /* generations numbered below are in the mirror; while it is joined */
-	uint64 used;                 /* room.used_at at the last drain ... */
-	uint64 unread;               /* ... and operations drained since that changed */
+	uint64 flushed;              /* generations numbered below are in the mirror; while it is joined */
+	uint64 used;                 /* room.used_at at the last flush ... */
+	uint64 unread;               /* ... and operations flushed since that changed */
 	uint64 killed;               /* entries deleted that the journal still has, at most; the applier's */
 
 	/* identity; valid while serial stays the same */
 	RelFileLocator locator;
 	uint64 file_id;
-	TransactionId database_life; /* see database_incarnation.c; of shared mirrors */
+	TransactionId incarnation; /* see database_incarnation.c; of shared mirrors */
 	Oid index_oid;
 
 	/* the registry's, under its lock: next slot of the chain, of the free list */
@@ -124,7 +124,7 @@ typedef struct GpudsMirror
 	bool loaded;
 	GpudsJournalPos pos; /* applied up to here; changes under mutex */
 	bool ahead;          /* and some operations behind pos, perhaps */
-	GpudsRoom room;
+	GpudsMemoryClaims claim;
 	GpudsDeviceTree tree;
 	GpudsMirrorStats stats;
 } GpudsMirror;
@@ -141,7 +141,7 @@ gpuds_mirror_is_loaded(GpudsMirror *mirror)
  * scan's intervals in one direction: what comes into the mirror later does not take
  * anything away.
  */
-typedef struct GpudsFresh
+typedef struct GpudsDelta
 {
 	MemoryContext context; /* of the scan */
 	GpudsOp *ops;          /* in the scan's direction; NULL: no memory yet */
@@ -150,7 +150,7 @@ typedef struct GpudsFresh
 	bool all;        /* that there are */
 	bool forward;    /* direction */
 	uint64 memtable; /* that said so; 0: nothing is kept */
-} GpudsFresh;
+} GpudsDelta;
 
 /*
  * What it takes to kill entries (memtable/memtable.h) that a scan was given.  No probe gives an
@@ -165,7 +165,7 @@ typedef struct GpudsKillMark
 /* Why a scan has done without a kind of device, and ... */
 typedef enum GpudsWithout
 {
-	GPUDS_WITHOUT_ROOM,      /* no memory for the mirror */
+	GPUDS_WITHOUT_MEMORY,    /* no memory for the mirror */
 	GPUDS_WITHOUT_SIZE,      /* too many entries */
 	GPUDS_WITHOUT_STRUCTURE, /* the device does not have it */
 	GPUDS_WITHOUT_DEVICE,    /* lost, or not there */
@@ -193,12 +193,12 @@ typedef struct GpudsMirrorRef
 	int64 intervals;   /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable;   /* that has what the mirror may lack, or 0: it has all that the scan needs */
 	uint64 brought_up; /* the mirror's count when it was joined to this memtable */
-	GpudsFresh fresh;
+	GpudsDelta delta;
 	GpudsKillMark kill_mark;
 	GpudsMirrorNotes notes;
 } GpudsMirrorRef;
 
-/* The index as the mirror rooms need it: key layout and identity. */
+/* The index as the mirror directories need it: key layout and identity. */
 typedef struct GpudsMirrorSource
 {
 	Relation index;
@@ -230,7 +230,7 @@ extern void gpuds_mirror_tick(void);
 extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
 
 /* database_incarnation.c */
-extern TransactionId gpuds_database_life(void);
+extern TransactionId gpuds_database_incarnation(void);
 
 /* stats_count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
@@ -257,31 +257,31 @@ extern void gpuds_private_abort(void);
 extern void gpuds_private_subabort(void);
 
 /* memory_claim.c: what one mirror knows of its claim to memory */
-extern void gpuds_room_init(GpudsRoom *room);
-extern void gpuds_room_loaded(GpudsMirror *mirror, uint64 usecs);
-extern bool gpuds_room_resting(GpudsMirror *mirror);
-extern bool gpuds_room_has_earned(const GpudsMirror *mirror);
-extern void gpuds_room_satisfied(GpudsMirror *mirror);
-extern bool gpuds_room_is_lacking(GpudsMirror *mirror);
-extern void gpuds_room_used(GpudsMirror *mirror);
-extern bool gpuds_room_needed_now(GpudsMirror *mirror);
+extern void gpuds_memory_init(GpudsMemoryClaims *claim);
+extern void gpuds_memory_loaded(GpudsMirror *mirror, uint64 usecs);
+extern bool gpuds_memory_resting(GpudsMirror *mirror);
+extern bool gpuds_memory_has_earned(const GpudsMirror *mirror);
+extern void gpuds_memory_satisfied(GpudsMirror *mirror);
+extern bool gpuds_memory_is_lacking(GpudsMirror *mirror);
+extern void gpuds_memory_used(GpudsMirror *mirror);
+extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
 
 /* evict.c: who gets memory, and from whom it is taken */
-extern void gpuds_room_shmem_init(void);
-extern bool gpuds_room_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
-extern bool gpuds_room_suffices(GpudsMirror *mirror, size_t bytes);
-extern bool gpuds_room_evict_one(GpudsMirror *mirror, bool asked);
-extern void gpuds_room_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
-extern void gpuds_room_postpone(GpudsMirror *mirror);
-extern void gpuds_room_refuse_size(GpudsMirror *mirror);
-extern void gpuds_room_refuse_structure(GpudsMirror *mirror);
-extern void gpuds_room_ask_again(Relation index);
+extern void gpuds_memory_shmem_init(void);
+extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
+extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t bytes);
+extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
+extern void gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
+extern void gpuds_memory_postpone(GpudsMirror *mirror);
+extern void gpuds_memory_refuse_size(GpudsMirror *mirror);
+extern void gpuds_memory_refuse_structure(GpudsMirror *mirror);
+extern void gpuds_memory_ask_again(Relation index);
 
 /* load.c */
 extern bool gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind);
 
 /* flusher.c: the process that moves operations from memtables into mirrors */
-extern void gpuds_drainer_register(void);
+extern void gpuds_flusher_register(void);
 
 /* catchup.c */
 extern bool gpuds_mirror_settle(const GpudsMirrorSource *source, GpudsMirrorRef *ref);
@@ -322,33 +322,33 @@ extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, G
 						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);
 extern void gpuds_probe_kill(const GpudsMirrorRef *ref, const GpudsEntry *entries, int n);
-extern bool gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
+extern bool gpuds_probe_delta_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n);
 
 /* probe_count.c: counts by a device that can */
 
-/* What has been counted and measured of an interval, or of all. */
+/* What has been counted and aggregated of an interval, or of all. */
 typedef struct GpudsCountedSum
 {
 	int64 rows;
-	Measured
-		measured[GPUDS_MEASURES]; /* a fold of more measures does not ask a device (reader/entry_agg.c) */
+	PartialAgg partial
+		[GPUDS_AGG_COLUMNS]; /* an aggregate of more columns does not ask a device (reader/entry_agg.c) */
 } GpudsCountedSum;
 
 /* What has been counted of a scan; in the memory context that was current when it began. */
 typedef struct GpudsCounted
 {
 	int64 counted;         /* entries on heap pages that the visibility map calls all-visible */
-	GpudsCountedSum *sums; /* if measured: of each interval, or one; the caller's room */
+	GpudsCountedSum *sums; /* if measured: of each interval, or one; the caller's array */
 	bool *hits;          /* in place of sums, of intervals in any order: has each an entry that is counted? */
 	uint64 *tids;        /* of the others, in no order, or NULL ... */
-	GpudsEntry *entries; /* ... or if measured, the others */
-	int64 nfresh;        /* with hits: those that the memtable has a word on, which come first */
+	GpudsEntry *entries; /* ... or if aggregated, the others */
+	int64 ndelta;        /* with hits: those that the memtable has a word on, which come first */
 	int64 n;
 	int64 size;
 } GpudsCounted;
 
 extern bool gpuds_probe_counts(const GpudsMirrorRef *ref);
-extern bool gpuds_probe_measures(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_aggregates(const GpudsMirrorRef *ref);
 extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
 							  GpudsCounted *counted);
 extern void gpuds_probe_free_counted(GpudsCounted *counted);
@@ -371,7 +371,7 @@ extern bool gpuds_peek_end_of(GpudsPeek *peek, const GpudsInterval *interval, bo
 static inline void
 gpuds_probe_forget(GpudsMirrorRef *ref)
 {
-	ref->fresh.memtable = 0;
+	ref->delta.memtable = 0;
 }
 
 #endif /* GPUDS_MIRROR_H */

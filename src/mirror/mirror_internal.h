@@ -13,8 +13,8 @@
 #include "mirror/mirror.h"
 
 /* memory_claim.c */
-extern size_t gpuds_room_free_bytes(GpudsDeviceKind kind);
-extern bool gpuds_room_is_protected(GpudsMirror *mirror, TimestampTz now);
+extern size_t gpuds_memory_free_bytes(GpudsDeviceKind kind);
+extern bool gpuds_memory_is_protected(GpudsMirror *mirror, TimestampTz now);
 
 /*
  * Records in a batch of a session's catch-up: what an interruption costs at most.
@@ -27,7 +27,7 @@ typedef enum GpudsBringUp
 {
 	GPUDS_UP,
 	GPUDS_STALE,        /* the journal no longer holds what is missing */
-	GPUDS_NO_ROOM,      /* the mirror has noted it */
+	GPUDS_NO_MEMORY,    /* the mirror has noted it */
 	GPUDS_TOO_LARGE,    /* more entries than the device can have, ditto */
 	GPUDS_NO_STRUCTURE, /* the device does not have the structure, ditto */
 	GPUDS_LOST,         /* with the device */
@@ -35,26 +35,26 @@ typedef enum GpudsBringUp
 } GpudsBringUp;
 
 /* How to go about it. */
-#define GPUDS_ASKED 0x01  /* by name: loads also in place of mirrors that are protected */
-#define GPUDS_ALONE 0x02  /* long work, too */
-#define GPUDS_MODEST 0x08 /* no mirror is evicted for it */
-#define GPUDS_LOADER 0x04 /* in large batches: no user cancels a loader */
+#define GPUDS_ASKED 0x01    /* by name: loads also in place of mirrors that are protected */
+#define GPUDS_ALONE 0x02    /* long work, too */
+#define GPUDS_NO_EVICT 0x08 /* no mirror is evicted for it */
+#define GPUDS_LOADER 0x04   /* in large batches: no user cancels a loader */
 
 /* A growing array of operations (journal_ops.c). */
-typedef struct GpudsOpBatch
+typedef struct GpudsJournalOps
 {
 	GpudsOp *ops;
 	int64 n;
 	int64 size;
 	int64 limit;
 	MemoryContext context;
-} GpudsOpBatch;
+} GpudsJournalOps;
 
 extern int64 gpuds_ops_large(void);
-extern void gpuds_ops_init(GpudsOpBatch *batch, int64 limit);
-extern void gpuds_ops_free(GpudsOpBatch *batch);
-extern bool gpuds_ops_read(GpudsOpBatch *batch, GpudsJournalReader *reader, bool *end);
-extern void gpuds_ops_sort(GpudsOpBatch *batch);
+extern void gpuds_ops_init(GpudsJournalOps *batch, int64 limit);
+extern void gpuds_ops_free(GpudsJournalOps *batch);
+extern bool gpuds_ops_read(GpudsJournalOps *batch, GpudsJournalReader *reader, bool *end);
+extern void gpuds_ops_sort(GpudsJournalOps *batch);
 
 /* load.c */
 extern bool gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror);
@@ -73,7 +73,7 @@ gpuds_bring_up_result(GpudsDeviceStatus status)
 		case GPUDS_DEVICE_OK:
 			return GPUDS_UP;
 		case GPUDS_DEVICE_NO_MEMORY:
-			return GPUDS_NO_ROOM;
+			return GPUDS_NO_MEMORY;
 		case GPUDS_DEVICE_TOO_LARGE:
 			return GPUDS_TOO_LARGE;
 		case GPUDS_DEVICE_NO_STRUCTURE:
@@ -89,12 +89,12 @@ extern void gpuds_make_way_end(void);
 extern void gpuds_make_way_check(void);
 
 /* flusher.c */
-extern PGDLLEXPORT void gpuds_drainer_main(Datum arg);
+extern PGDLLEXPORT void gpuds_flusher_main(Datum arg);
 
 /* probe.c */
 extern bool gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted);
 extern bool gpuds_probe_still_joined(const GpudsMirrorRef *ref);
-extern int64 gpuds_probe_first_ahead(const GpudsFresh *fresh, const GpudsScan *scan);
+extern int64 gpuds_probe_first_ahead(const GpudsDelta *delta, const GpudsScan *scan);
 
 /* merge.c */
 
@@ -104,9 +104,9 @@ typedef struct GpudsMerge
 	const GpudsEntry *old; /* of the mirror */
 	int64 nold;
 	bool old_end;         /* there are no more */
-	const GpudsOp *fresh; /* of the memtable: the last word on entries */
-	int64 nfresh;
-	bool fresh_end;
+	const GpudsOp *delta; /* of the memtable: the last word on entries */
+	int64 ndelta;
+	bool delta_end;
 } GpudsMerge;
 
 extern int64 gpuds_merge(const GpudsMerge *merge, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap,

@@ -67,7 +67,7 @@ gpuds_peek_begin(Relation index, GpudsPeek *peek)
 int64
 gpuds_peek_count(GpudsPeek *peek, const GpudsInterval *interval)
 {
-	static const GpudsCountSpec spec = { .full = true, .measured = true };
+	static const GpudsCountSpec spec = { .full = true, .partial = true };
 	GpudsDeviceTree *tree = &peek->mirror->tree;
 	GpudsScan scan = { .intervals = interval, .n = 1 };
 	int64 counted = 0;

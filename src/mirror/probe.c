@@ -17,12 +17,12 @@
 #define PROBE_ATTEMPTS 3
 
 /* Operations of a memtable that a scan has room for at first; grown so; and at most. */
-#define FEW_FRESH 64
-#define FRESH_GROWTH 16
-#define MOST_FRESH (64 * 1024)
+#define FEW_DELTA 64
+#define DELTA_GROWTH 16
+#define MOST_DELTA (64 * 1024)
 
 /* Intervals in no order that a memtable is asked about at a time. */
-#define FRESH_INTERVALS (64 * 1024)
+#define DELTA_INTERVALS (64 * 1024)
 
 static const GpudsProbeSizes local_sizes = {
 	.first = 16,
@@ -101,7 +101,7 @@ expected_on(Relation index, GpudsDeviceKind kind, double bytes)
 	{
 		if (is_there(mirror))
 			return true;
-		if (gpuds_room_resting(mirror))
+		if (gpuds_memory_resting(mirror))
 			return false;
 	}
 	return bytes <= gpuds_device_memory_size(kind);
@@ -144,15 +144,15 @@ gpuds_probe_still_joined(const GpudsMirrorRef *ref)
 
 /* Room for more operations than there was. */
 static void
-grow(GpudsFresh *fresh)
+grow(GpudsDelta *delta)
 {
-	int64 size = fresh->ops ? Min(fresh->size * FRESH_GROWTH, MOST_FRESH) : FEW_FRESH;
+	int64 size = delta->ops ? Min(delta->size * DELTA_GROWTH, MOST_DELTA) : FEW_DELTA;
 
-	if (fresh->ops)
-		pfree(fresh->ops);
-	fresh->ops = NULL;
-	fresh->ops = MemoryContextAllocHuge(fresh->context, size * sizeof(GpudsOp));
-	fresh->size = size;
+	if (delta->ops)
+		pfree(delta->ops);
+	delta->ops = NULL;
+	delta->ops = MemoryContextAllocHuge(delta->context, size * sizeof(GpudsOp));
+	delta->size = size;
 }
 
 /*
@@ -162,45 +162,45 @@ grow(GpudsFresh *fresh)
 bool
 gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted)
 {
-	GpudsFresh *fresh = &ref->fresh;
+	GpudsDelta *delta = &ref->delta;
 
-	if (fresh->memtable == ref->memtable && fresh->all && fresh->forward == forward)
+	if (delta->memtable == ref->memtable && delta->all && delta->forward == forward)
 		return true;
-	fresh->memtable = 0;
-	if (fresh->ops == NULL)
-		grow(fresh);
+	delta->memtable = 0;
+	if (delta->ops == NULL)
+		grow(delta);
 	for (;;)
 	{
 		int64 n = gpuds_memtable_collect(ref->memtable, &ref->mirror->joined, scan, forward, sorted,
-										 fresh->ops, fresh->size);
+										 delta->ops, delta->size);
 
 		if (n < 0)
 			return false;
-		fresh->all = n <= fresh->size;
-		fresh->n = Min(n, fresh->size);
-		if (fresh->all || fresh->size == MOST_FRESH)
+		delta->all = n <= delta->size;
+		delta->n = Min(n, delta->size);
+		if (delta->all || delta->size == MOST_DELTA)
 			break;
-		grow(fresh);
+		grow(delta);
 	}
-	fresh->memtable = ref->memtable;
-	fresh->forward = forward;
-	ref->notes.operations += fresh->n;
+	delta->memtable = ref->memtable;
+	delta->forward = forward;
+	ref->notes.operations += delta->n;
 	return true;
 }
 
 /* The first of the operations that is behind what a scan has been through. */
 int64
-gpuds_probe_first_ahead(const GpudsFresh *fresh, const GpudsScan *scan)
+gpuds_probe_first_ahead(const GpudsDelta *delta, const GpudsScan *scan)
 {
 	int64 lo = 0;
-	int64 hi = scan->inside ? fresh->n : 0;
+	int64 hi = scan->inside ? delta->n : 0;
 
 	while (lo < hi)
 	{
 		int64 middle = lo + (hi - lo) / 2;
-		const GpudsEntry *e = &fresh->ops[middle].e;
+		const GpudsEntry *e = &delta->ops[middle].e;
 
-		if (fresh->forward ? entry_less(&scan->at, e) : entry_less(e, &scan->at))
+		if (delta->forward ? entry_less(&scan->at, e) : entry_less(e, &scan->at))
 			hi = middle;
 		else
 			lo = middle + 1;
@@ -216,7 +216,7 @@ static int64
 probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end)
 {
 	GpudsMirror *mirror = ref->mirror;
-	const GpudsFresh *fresh = &ref->fresh;
+	const GpudsDelta *delta = &ref->delta;
 	GpudsScan before = *scan;
 	GpudsMerge merge;
 	int64 n;
@@ -233,10 +233,10 @@ probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, 
 		return -1;
 	}
 	*end = n < cap;
-	merge.fresh = fresh->ops + gpuds_probe_first_ahead(fresh, &before);
-	merge.nfresh = fresh->ops + fresh->n - merge.fresh;
-	merge.fresh_end = fresh->all;
-	if (merge.nfresh > 0)
+	merge.delta = delta->ops + gpuds_probe_first_ahead(delta, &before);
+	merge.ndelta = delta->ops + delta->n - merge.delta;
+	merge.delta_end = delta->all;
+	if (merge.ndelta > 0)
 	{
 		GpudsEntry *old = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(GpudsEntry));
 
@@ -309,9 +309,9 @@ gpuds_probe_kill(const GpudsMirrorRef *ref, const GpudsEntry *entries, int n)
  * gpuds_probe.
  */
 bool
-gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n)
+gpuds_probe_delta_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids, int64 *n)
 {
-	GpudsFresh *fresh = &ref->fresh;
+	GpudsDelta *delta = &ref->delta;
 	int64 size = 0;
 
 	*tids = NULL;
@@ -324,19 +324,19 @@ gpuds_probe_fresh_tids(GpudsMirrorRef *ref, const GpudsScan *scan, uint64 **tids
 	for (GpudsScan piece = *scan; piece.next < scan->n; piece.next = piece.n, piece.inside = false)
 	{
 		CHECK_FOR_INTERRUPTS();
-		piece.n = Min(piece.next + FRESH_INTERVALS, scan->n);
+		piece.n = Min(piece.next + DELTA_INTERVALS, scan->n);
 		gpuds_probe_forget(ref);
-		if (!gpuds_probe_ask_memtable(ref, &piece, true, false) || !fresh->all || *n + fresh->n > MOST_FRESH)
+		if (!gpuds_probe_ask_memtable(ref, &piece, true, false) || !delta->all || *n + delta->n > MOST_DELTA)
 			return false;
-		if (fresh->n == 0)
+		if (delta->n == 0)
 			continue;
-		size = *n + fresh->n;
+		size = *n + delta->n;
 		*tids = *tids ? repalloc(*tids, size * sizeof(uint64)) : palloc(size * sizeof(uint64));
-		for (int64 i = 0; i < fresh->n; i++)
+		for (int64 i = 0; i < delta->n; i++)
 		{
-			if (fresh->ops[i].order & GPUDS_OP_DELETE)
+			if (delta->ops[i].order & GPUDS_OP_DELETE)
 				return false;
-			(*tids)[(*n)++] = fresh->ops[i].e.t & ENTRY_TID_MASK;
+			(*tids)[(*n)++] = delta->ops[i].e.t & ENTRY_TID_MASK;
 		}
 	}
 	/* not in the order of keys */

@@ -25,11 +25,11 @@ gpuds_probe_counts(const GpudsMirrorRef *ref)
 	return ref->mirror != NULL;
 }
 
-/* The same of a count that is measured, for more than the entries of the others. */
+/* The same of an aggregate, for more than the entries of the others. */
 bool
-gpuds_probe_measures(const GpudsMirrorRef *ref)
+gpuds_probe_aggregates(const GpudsMirrorRef *ref)
 {
-	return ref->mirror && gpuds_device_measures(&ref->mirror->tree);
+	return ref->mirror && gpuds_device_aggregates(&ref->mirror->tree);
 }
 
 /* Up to this many intervals in no order, the memtable is asked about each; of more, for all that it has. */
@@ -44,15 +44,15 @@ typedef struct Counting
 	GpudsCounted *counted;
 } Counting;
 
-/* Makes room for n more of the others; size: bytes of one. */
+/* Makes array for n more of the others; size: bytes of one. */
 static void *
-make_room(GpudsCounted *counted, void *room, int64 n, size_t size)
+ensure_capacity(GpudsCounted *counted, void *array, int64 n, size_t size)
 {
 	if (counted->n + n <= counted->size)
-		return room;
+		return array;
 	counted->size = Max(counted->n + n, 2 * counted->size);
-	return room ? repalloc_huge(room, counted->size * size)
-				: MemoryContextAllocHuge(CurrentMemoryContext, counted->size * size);
+	return array ? repalloc_huge(array, counted->size * size)
+				 : MemoryContextAllocHuge(CurrentMemoryContext, counted->size * size);
 }
 
 /* Adds what a device calls the others. */
@@ -61,14 +61,14 @@ add_others(GpudsCounted *counted, const GpudsCountSpec *spec, const GpudsCount *
 {
 	if (count->n == 0)
 		return;
-	if (spec->measured)
+	if (spec->partial)
 	{
-		counted->entries = make_room(counted, counted->entries, count->n, sizeof(GpudsEntry));
+		counted->entries = ensure_capacity(counted, counted->entries, count->n, sizeof(GpudsEntry));
 		memcpy(counted->entries + counted->n, count->entries, count->n * sizeof(GpudsEntry));
 	}
 	else
 	{
-		counted->tids = make_room(counted, counted->tids, count->n, sizeof(uint64));
+		counted->tids = ensure_capacity(counted, counted->tids, count->n, sizeof(uint64));
 		memcpy(counted->tids + counted->n, count->tids, count->n * sizeof(uint64));
 	}
 	counted->n += count->n;
@@ -78,14 +78,14 @@ add_others(GpudsCounted *counted, const GpudsCountSpec *spec, const GpudsCount *
 static void
 add_other(GpudsCounted *counted, const GpudsCountSpec *spec, const GpudsEntry *entry)
 {
-	if (spec->measured)
+	if (spec->partial)
 	{
-		counted->entries = make_room(counted, counted->entries, 1, sizeof(GpudsEntry));
+		counted->entries = ensure_capacity(counted, counted->entries, 1, sizeof(GpudsEntry));
 		counted->entries[counted->n++] = *entry;
 	}
 	else
 	{
-		counted->tids = make_room(counted, counted->tids, 1, sizeof(uint64));
+		counted->tids = ensure_capacity(counted, counted->tids, 1, sizeof(uint64));
 		counted->tids[counted->n++] = entry->t & ENTRY_TID_MASK;
 	}
 }
@@ -104,7 +104,7 @@ sum_of(const Counting *counting, const GpudsScan *part, int64 interval)
 
 /* Notes which of a scan's intervals, from the first on, have entries that were counted. */
 static void
-set_hits(const Counting *counting, int64 first, const GpudsCount *count)
+set_membership(const Counting *counting, int64 first, const GpudsCount *count)
 {
 	bool *hits = counting->counted->hits + first;
 
@@ -121,12 +121,12 @@ add_results(const Counting *counting, const GpudsScan *part, int64 first, const 
 		GpudsCountedSum *sum = sum_of(counting, part, first + i);
 
 		sum->rows += gpuds_count_rows(count, counting->spec, i);
-		for (int k = 0; k < counting->spec->nmeasures; k++)
+		for (int k = 0; k < counting->spec->nagg; k++)
 		{
-			Measured measured;
+			PartialAgg partial;
 
-			gpuds_count_measured(count, counting->spec, i, k, &measured);
-			measure_merge(&sum->measured[k], &measured);
+			gpuds_count_partial_agg(count, counting->spec, i, k, &partial);
+			partial_agg_merge(&sum->partial[k], &partial);
 		}
 	}
 }
@@ -159,7 +159,7 @@ count_in_mirror(const Counting *counting, GpudsScan *part)
 			if (status == GPUDS_COUNT_OK)
 			{
 				if (counting->counted->hits)
-					set_hits(counting, first, &count);
+					set_membership(counting, first, &count);
 				else
 					add_results(counting, part, first, &count);
 				add_others(counting->counted, counting->spec, &count);
@@ -266,17 +266,17 @@ static bool
 count_both(const Counting *counting)
 {
 	GpudsMirrorRef *ref = counting->ref;
-	const GpudsFresh *fresh = &ref->fresh;
+	const GpudsDelta *delta = &ref->delta;
 	Remains remains;
 	const GpudsOp *ops;
 	int64 n;
 	bool done;
 
-	if (!gpuds_probe_ask_memtable(ref, counting->scan, true, true) || !fresh->all)
+	if (!gpuds_probe_ask_memtable(ref, counting->scan, true, true) || !delta->all)
 		return false;
 	gpuds_injection_point("memtable-collected");
-	ops = fresh->ops + gpuds_probe_first_ahead(fresh, counting->scan);
-	n = fresh->ops + fresh->n - ops;
+	ops = delta->ops + gpuds_probe_first_ahead(delta, counting->scan);
+	n = delta->ops + delta->n - ops;
 	leave_out(counting->scan, ops, n, &remains);
 	done = count_in_mirror(counting, &remains.as_it_is) && count_in_mirror(counting, &remains.split);
 	free_remains(&remains);
@@ -293,7 +293,7 @@ count_both(const Counting *counting)
  * There may be more of them than the scan asks for.
  */
 static bool
-add_fresh(const Counting *counting)
+add_delta(const Counting *counting)
 {
 	static const GpudsInterval everything = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 	const GpudsScan all = { .intervals = &everything, .n = 1 };
@@ -302,10 +302,10 @@ add_fresh(const Counting *counting)
 	bool done;
 
 	gpuds_probe_forget(ref);
-	done = gpuds_probe_ask_memtable(ref, scan, true, scan == &all) && ref->fresh.all;
-	for (int64 i = 0; done && i < ref->fresh.n; i++)
-		add_other(counting->counted, counting->spec, &ref->fresh.ops[i].e);
-	counting->counted->nfresh = counting->counted->n;
+	done = gpuds_probe_ask_memtable(ref, scan, true, scan == &all) && ref->delta.all;
+	for (int64 i = 0; done && i < ref->delta.n; i++)
+		add_other(counting->counted, counting->spec, &ref->delta.ops[i].e);
+	counting->counted->ndelta = counting->counted->n;
 	gpuds_probe_forget(ref);
 	gpuds_injection_point("memtable-collected");
 	return done;
@@ -313,14 +313,14 @@ add_fresh(const Counting *counting)
 
 /* Finds hits in the mirror, and says what the memtable has. */
 static bool
-find_hits(const Counting *counting)
+test_membership(const Counting *counting)
 {
 	GpudsMirrorRef *ref = counting->ref;
 	GpudsScan rest = *counting->scan;
 
 	if (ref->memtable == 0)
 		return count_in_mirror(counting, &rest);
-	return add_fresh(counting) && count_in_mirror(counting, &rest) && gpuds_probe_still_joined(ref);
+	return add_delta(counting) && count_in_mirror(counting, &rest) && gpuds_probe_still_joined(ref);
 }
 
 /* Does the mirror's device do what is wanted? */
@@ -329,26 +329,26 @@ can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
 {
 	if (!gpuds_probe_counts(ref))
 		return false;
-	return gpuds_probe_measures(ref) || (spec->measured && spec->nmeasures == 0 && !spec->each);
+	return gpuds_probe_aggregates(ref) || (spec->partial && spec->nagg == 0 && !spec->each);
 }
 
 static void
 clear_sums(const Counting *counting)
 {
 	const GpudsCountSpec *spec = counting->spec;
-	const int64 n = !spec->measured || counting->counted->hits ? 0 : spec->each ? counting->scan->n : 1;
+	const int64 n = !spec->partial || counting->counted->hits ? 0 : spec->each ? counting->scan->n : 1;
 
 	for (int64 i = 0; i < n; i++)
 	{
 		counting->counted->sums[i].rows = 0;
-		for (int k = 0; k < spec->nmeasures; k++)
-			counting->counted->sums[i].measured[k] = measured_nothing();
+		for (int k = 0; k < spec->nagg; k++)
+			counting->counted->sums[i].partial[k] = partial_agg_empty();
 	}
 }
 
 /*
  * Counts the rest of a forward scan, whose intervals are ascending.  counted->sums is set by the caller
- * if the count is measured; the rest of *counted is set here.  A sum for each interval is wanted of
+ * if it is an aggregate; the rest of *counted is set here.  A sum for each interval is wanted of
  * scans without points only.
  *
  * With counted->hits in place of sums, of a scan from its first interval on, intervals may be in any
@@ -375,7 +375,7 @@ gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSp
 		return false;
 	clear_sums(&counting);
 	if (hits)
-		done = find_hits(&counting);
+		done = test_membership(&counting);
 	else
 		done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &rest);
 	gpuds_mirror_touch(ref->mirror);

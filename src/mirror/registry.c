@@ -42,9 +42,9 @@
 
 #define NO_SLOT (-1)
 
-/* How often, and after how long each time, to look whether the drainer is done with a mirror. */
-#define DRAINER_LOOKS 500
-#define DRAINER_LOOK_US 1000
+/* How often, and after how long each time, to look whether the flusher is done with a mirror. */
+#define FLUSHER_LOOKS 500
+#define FLUSHER_LOOK_US 1000
 
 typedef struct Registry
 {
@@ -139,7 +139,7 @@ index_chain(Oid database, Oid index)
 	return &index_chains[murmurhash32(index ^ murmurhash32(database)) & (nchains() - 1)];
 }
 
-/* The mirror of a file on a device, whatever its file_id and its database's life, or NULL. */
+/* The mirror of a file on a device, whatever its file_id and its database's incarnation, or NULL. */
 static GpudsMirror *
 find_file(const RelFileLocator *locator, GpudsDeviceKind kind)
 {
@@ -194,7 +194,7 @@ detach(GpudsMirror *mirror)
 	if (!gpuds_mirror_acquire(mirror, false))
 		return false;
 	Assert(pg_atomic_read_u64(&mirror->serial) != 0);
-	/* From here on the drainer does not find it, so that no scan may rely on it any more. */
+	/* From here on the flusher does not find it, so that no scan may rely on it any more. */
 	pg_atomic_write_u64(&mirror->guard, 0);
 	gpuds_memtable_leave(&mirror->joined);
 	pg_atomic_write_u64(&mirror->serial, 0);
@@ -251,7 +251,7 @@ take_free(void)
 
 /* A slot that was never taken, its applier being us, or NULL.  The lock is held exclusively. */
 static GpudsMirror *
-take_fresh(void)
+take_delta(void)
 {
 	int n = (int) pg_atomic_read_u32(&registry->nused);
 	GpudsMirror *mirror = &registry->slot[n];
@@ -311,7 +311,7 @@ take_slot(void)
 	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
 	mirror = take_free();
 	if (mirror == NULL)
-		mirror = take_fresh();
+		mirror = take_delta();
 	if (mirror == NULL)
 		mirror = victim = take_victim();
 	LWLockRelease(registry_lock);
@@ -353,12 +353,12 @@ forget_earlier_files(Relation index)
 
 /* The mirror of just this file.  The caller holds the registry lock. */
 static bool
-lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId life, GpudsDeviceKind kind,
+lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId incarnation, GpudsDeviceKind kind,
 			  GpudsMirrorRef *ref)
 {
 	GpudsMirror *mirror = find_file(locator, kind);
 
-	if (mirror == NULL || mirror->file_id != file_id || mirror->database_life != life)
+	if (mirror == NULL || mirror->file_id != file_id || mirror->incarnation != incarnation)
 		return false;
 	ref->mirror = mirror;
 	ref->serial = pg_atomic_read_u64(&mirror->serial);
@@ -370,7 +370,8 @@ lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId life,
  * Makes or finds the mirror of a file.  False: every slot is busy.
  */
 static bool
-create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+create_shared(Relation index, uint64 file_id, TransactionId incarnation, GpudsDeviceKind kind,
+			  GpudsMirrorRef *ref)
 {
 	const RelFileLocator *locator = &RelationLocator(index);
 
@@ -383,7 +384,7 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 		if (mirror == NULL)
 			return false;
 		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		if (lookup_shared(locator, file_id, life, kind, ref))
+		if (lookup_shared(locator, file_id, incarnation, kind, ref))
 		{
 			/* somebody else was faster */
 			put_free(mirror);
@@ -399,7 +400,7 @@ create_shared(Relation index, uint64 file_id, TransactionId life, GpudsDeviceKin
 			ref->mirror = mirror;
 			ref->serial = ++registry->last_serial;
 			ref->memtable = 0;
-			mirror->database_life = life;
+			mirror->incarnation = incarnation;
 			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
 			gpuds_mirror_assign(mirror, index, file_id, kind, ref->serial);
 			link_slot(mirror);
@@ -446,7 +447,7 @@ set_index(const GpudsMirrorRef *ref)
 bool
 gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
 {
-	TransactionId life = gpuds_database_life();
+	TransactionId incarnation = gpuds_database_incarnation();
 	bool found;
 	bool moved;
 
@@ -459,14 +460,14 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 		return gpuds_private_lookup(index, file_id, create, ref);
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&RelationLocator(index), file_id, life, kind, ref);
+	found = lookup_shared(&RelationLocator(index), file_id, incarnation, kind, ref);
 	moved = found && ref->mirror->index_oid != ref->index;
 	LWLockRelease(registry_lock);
 	if (moved)
 		set_index(ref);
 	if (found || !create)
 		return found;
-	return create_shared(index, file_id, life, kind, ref);
+	return create_shared(index, file_id, incarnation, kind, ref);
 }
 
 /*
@@ -476,12 +477,12 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 GpudsMirror *
 gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 {
-	TransactionId life = gpuds_database_life();
+	TransactionId incarnation = gpuds_database_incarnation();
 	GpudsMirror *mirror;
 
 	LWLockAcquire(registry_lock, LW_SHARED);
 	mirror = find_file(&locator, kind);
-	if (mirror && mirror->database_life != life)
+	if (mirror && mirror->incarnation != incarnation)
 		mirror = NULL;
 	LWLockRelease(registry_lock);
 	return mirror;
@@ -496,7 +497,7 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 	bool found;
 
 	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&file->locator, file->file_id, file->database_life, kind, ref);
+	found = lookup_shared(&file->locator, file->file_id, file->incarnation, kind, ref);
 	if (found)
 	{
 		ref->database = file->locator.dbOid;
@@ -508,14 +509,14 @@ gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef
 
 /*
  * Gives up the mirror of a file on a kind of device.  Nobody uses the file any more but
- * the drainer, perhaps, which is waited for.  Others are not: a loader in a database that
+ * the flusher, perhaps, which is waited for.  Others are not: a loader in a database that
  * is to be dropped has to be told first.  Who does not leave in time leaves the mirror to
  * gpuds_mirror_forget_gone.
  */
 static void
 forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
 {
-	for (int i = 0; i < DRAINER_LOOKS; i++)
+	for (int i = 0; i < FLUSHER_LOOKS; i++)
 	{
 		GpudsMirror *mirror;
 		bool detached;
@@ -529,7 +530,7 @@ forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
 			dispose(mirror);
 		if (mirror == NULL || detached)
 			break;
-		pg_usleep(DRAINER_LOOK_US);
+		pg_usleep(FLUSHER_LOOK_US);
 	}
 }
 
@@ -629,7 +630,7 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
-	gpuds_room_used(mirror);
+	gpuds_memory_used(mirror);
 }
 
 /*

@@ -12,7 +12,7 @@
  *
  *	S1	Only who holds a lock on the index to the end of his transaction makes counters for it.  So none are
  *		made for an index whose drop is committed, or whose creation is rolled back.  A process without a
- *		database, which is the drainer, has no such lock, and counts only where there are counters.
+ *		database, which is the flusher, has no such lock, and counts only where there are counters.
  *
  *	S2	What a session counts it hands over at the latest when a (sub)transaction ends, and before core drops
  *		the counters of what that transaction dropped or made.

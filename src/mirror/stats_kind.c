@@ -89,7 +89,7 @@ count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
 {
 	PgStat_EntryRef *entry;
 
-	/* The drainer ends no transactions, so core does not flush what is pending there. */
+	/* The flusher ends no transactions, so core does not flush what is pending there. */
 	if (!may_create())
 	{
 		add_at_once(ref->database, ref->index, counts);

@@ -22,7 +22,7 @@
 
 /* What has been warned of in this session. */
 static bool warned_journal = false;
-static bool warned_room = false;
+static bool warned_memory = false;
 static bool warned_large = false;
 static bool warned_structure = false;
 static bool warned_device = false;
@@ -53,11 +53,11 @@ warn_journal(Relation index)
 }
 
 static void
-warn_room(Relation index)
+warn_memory(Relation index)
 {
-	if (warned_room)
+	if (warned_memory)
 		return;
-	warned_room = true;
+	warned_memory = true;
 	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
 					  errmsg("no GPU memory for the mirror of index \"%s\", using the CPU device instead",
 							 RelationGetRelationName(index)),
@@ -157,9 +157,9 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 
 	if (!gpuds_mirror_get_position(mirror, &pos) || pos.epoch < end->epoch)
 		return false;
-	for (int lane = 0; lane < GPUDS_LANES; lane++)
+	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (pos.count[lane] < end->count[lane])
+		if (pos.count[stripe] < end->count[stripe])
 			return false;
 	}
 	return true;
@@ -254,7 +254,7 @@ wait_for_mirror(const GpudsMirrorSource *source, GpudsMirrorRef *ref, Goal *goal
 	PG_ENSURE_ERROR_CLEANUP(stop_waiting, PointerGetDatum(mirror));
 	{
 		while (pg_atomic_read_u64(&mirror->serial) == ref->serial && !is_reached(source, ref, goal) &&
-			   !(heeds_rest && gpuds_room_resting(mirror)))
+			   !(heeds_rest && gpuds_memory_resting(mirror)))
 		{
 			got = gpuds_mirror_acquire(mirror, false);
 			if (got)
@@ -274,14 +274,14 @@ wait_for_mirror(const GpudsMirrorSource *source, GpudsMirrorRef *ref, Goal *goal
 static GpudsBringUp
 refusal(GpudsMirror *mirror)
 {
-	switch (mirror->room.refusal)
+	switch (mirror->claim.refusal)
 	{
 		case GPUDS_REFUSED_SIZE:
 			return GPUDS_TOO_LARGE;
 		case GPUDS_REFUSED_STRUCTURE:
 			return GPUDS_NO_STRUCTURE;
 		default:
-			return GPUDS_NO_ROOM;
+			return GPUDS_NO_MEMORY;
 	}
 }
 
@@ -298,7 +298,7 @@ why_without(GpudsBringUp result)
 		case GPUDS_LOST:
 			return GPUDS_WITHOUT_DEVICE;
 		default:
-			return GPUDS_WITHOUT_ROOM;
+			return GPUDS_WITHOUT_MEMORY;
 	}
 }
 
@@ -311,7 +311,7 @@ static GpudsBringUp
 sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMirrorRef *ref)
 {
 	bool heeds_rest = !(how & GPUDS_ASKED);
-	GpudsBringUp result = GPUDS_NO_ROOM;
+	GpudsBringUp result = GPUDS_NO_MEMORY;
 	GpudsMirror *mirror;
 	bool done = false;
 	Goal goal;
@@ -322,12 +322,12 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 	while (!done)
 	{
 		if (!gpuds_mirror_lookup(source->index, source->file_id, kind, true, ref))
-			return GPUDS_NO_ROOM;
+			return GPUDS_NO_MEMORY;
 		mirror = ref->mirror;
 		gpuds_mirror_touch(mirror);
 		if (is_reached(source, ref, &goal))
 			return GPUDS_UP;
-		if (heeds_rest && gpuds_room_resting(mirror))
+		if (heeds_rest && gpuds_memory_resting(mirror))
 		{
 			result = refusal(mirror);
 			break;
@@ -344,7 +344,7 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 				done = true;
 				if (is_reached(source, ref, &goal))
 					result = GPUDS_UP;
-				else if (heeds_rest && gpuds_room_resting(mirror))
+				else if (heeds_rest && gpuds_memory_resting(mirror))
 					result = refusal(mirror);
 				else
 				{
@@ -391,8 +391,8 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 		{
 			case GPUDS_UP:
 				return true;
-			case GPUDS_NO_ROOM:
-				warn_room(source->index);
+			case GPUDS_NO_MEMORY:
+				warn_memory(source->index);
 				return false;
 			case GPUDS_TOO_LARGE:
 				warn_large(source->index);

@@ -222,7 +222,7 @@ gpuds_private_evict_one(GpudsMirror *keep, bool asked)
 		uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
 		if (mirror != keep && mirror->loaded && last_use < oldest &&
-			(asked || !gpuds_room_needed_now(mirror)))
+			(asked || !gpuds_memory_needed_now(mirror)))
 		{
 			victim = mirror;
 			oldest = last_use;

@@ -39,7 +39,7 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 static void
 begin_batches(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 {
-	cursor->figures.batches++;
+	cursor->counters.batches++;
 	gpuds_cursor_barrier(scan, cursor, Max(weight, cursor->set.total));
 	gpuds_cursor_from_place(cursor, true);
 }
@@ -59,11 +59,11 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 }
 
 /*
- * Is it worth while to begin with n probes as they come (gpuds_scan_begin_hits)?  Says what device such
+ * Is it worth while to begin with n probes as they come (gpuds_scan_begin_membership)?  Says what device such
  * a scan would have, without a look at the index.
  */
 bool
-gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight)
+gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight)
 {
 	return !RelationUsesLocalBuffers(scan->indexRelation) && gpuds_device_sends_large(n, weight);
 }
@@ -74,8 +74,8 @@ gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight)
  * are set.
  */
 void
-gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
-					  int64 weight)
+gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
+							int64 n, int64 weight)
 {
 	GpudsCursor *cursor = scan->opaque;
 
@@ -92,23 +92,23 @@ gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 }
 
 /* What the scan has done. */
-GpudsScanFigures *
-gpuds_scan_figures(IndexScanDesc scan)
+GpudsScanCounters *
+gpuds_scan_counters(IndexScanDesc scan)
 {
 	GpudsCursor *cursor = scan->opaque;
 
-	cursor->figures.notes = cursor->ref.notes;
-	return &cursor->figures;
+	cursor->counters.notes = cursor->ref.notes;
+	return &cursor->counters;
 }
 
 /* So many of the scan's entries are looked at; the visibility map vouches for the rows of some. */
 void
 gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible)
 {
-	GpudsScanFigures *figures = gpuds_scan_figures(scan);
+	GpudsScanCounters *counters = gpuds_scan_counters(scan);
 
-	figures->matches += n;
-	figures->all_visible += all_visible;
+	counters->matches += n;
+	counters->all_visible += all_visible;
 }
 
 /* Are there intervals left?  Goes on to those that batches come from next. */
@@ -174,11 +174,11 @@ gpuds_scan_counts(IndexScanDesc scan)
 		   gpuds_probe_counts(&cursor->ref);
 }
 
-/* The same of a count that is measured, for more than the entries of the others. */
+/* The same of an aggregate, for more than the entries of the others. */
 bool
-gpuds_scan_measures(IndexScanDesc scan)
+gpuds_scan_aggregates(IndexScanDesc scan)
 {
-	return gpuds_scan_counts(scan) && gpuds_probe_measures(&((GpudsCursor *) scan->opaque)->ref);
+	return gpuds_scan_counts(scan) && gpuds_probe_aggregates(&((GpudsCursor *) scan->opaque)->ref);
 }
 
 /*
@@ -200,7 +200,7 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 
 /*
  * Is all that the scan asks for one interval, of which nothing has been fetched, and does the device
- * measure?  Then gpuds_scan_count_intervals may have an answer.
+ * aggregate?  Then gpuds_scan_count_intervals may have an answer.
  */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
@@ -208,7 +208,7 @@ gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 	const GpudsCursor *cursor = scan->opaque;
 
 	if (cursor->set.total != 1 || cursor->set.filter || cursor->scan.next != 0 || cursor->scan.inside ||
-		cursor->end || !gpuds_probe_measures(&cursor->ref))
+		cursor->end || !gpuds_probe_aggregates(&cursor->ref))
 		return false;
 	*interval = entry_scan_interval(&cursor->scan, 0);
 	return true;
@@ -318,14 +318,14 @@ gpuds_scan_gives_tids(IndexScanDesc scan)
 }
 
 /*
- * What the memtable adds to the rest of the batch of intervals at hand, as gpuds_probe_fresh_tids; before
+ * What the memtable adds to the rest of the batch of intervals at hand, as gpuds_probe_delta_tids; before
  * gpuds_scan_next_tids is asked about that.
  */
 bool
-gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
+gpuds_scan_delta_tids(IndexScanDesc scan, uint64 **tids, int64 *n)
 {
 	GpudsCursor *cursor = scan->opaque;
-	const bool had = gpuds_probe_fresh_tids(&cursor->ref, &cursor->scan, tids, n);
+	const bool had = gpuds_probe_delta_tids(&cursor->ref, &cursor->scan, tids, n);
 
 	if (had)
 		pgstat_count_index_tuples(scan->indexRelation, *n);

@@ -67,9 +67,9 @@ gpuds_cursor_restart(GpudsCursor *cursor, bool mvcc)
 	else
 		gpuds_fallback_reset(cursor->fallback);
 	cursor->synced = false;
-	cursor->place = GPUDS_PLACE_FRESH;
+	cursor->place = GPUDS_PLACE_START;
 	cursor->nchunk = cursor->at = 0;
-	cursor->mark.place = GPUDS_PLACE_FRESH;
+	cursor->mark.place = GPUDS_PLACE_START;
 }
 
 /*
@@ -99,8 +99,8 @@ gpuds_cursor_barrier(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 {
 	pgstat_count_index_scan(scan->indexRelation);
 	GpudsCountSearch(scan);
-	cursor->figures.scans++;
-	cursor->figures.probes += cursor->set.total;
+	cursor->counters.scans++;
+	cursor->counters.probes += cursor->set.total;
 	gpuds_insert_flush(scan->indexRelation);
 	if (!gpuds_is_planners(scan))
 		gpuds_injection_point("scan-before-probe");
@@ -172,7 +172,7 @@ gpuds_cursor_from_place(GpudsCursor *cursor, bool forward)
 	cursor->end = false;
 	switch (cursor->place)
 	{
-		case GPUDS_PLACE_FRESH:
+		case GPUDS_PLACE_START:
 			number = forward ? 0 : cursor->set.total - 1;
 			break;
 		case GPUDS_PLACE_BEFORE:
@@ -211,14 +211,14 @@ gpuds_cursor_check_snapshot(IndexScanDesc scan)
 void
 gpuds_cursor_note_answer(GpudsCursor *cursor, const GpudsDeviceWork *before, int64 n)
 {
-	GpudsScanFigures *figures = &cursor->figures;
+	GpudsScanCounters *counters = &cursor->counters;
 
-	figures->calls++;
-	figures->entries += n;
-	figures->answered_by |= cursor->ref.mirror ? GpudsAnsweredBy(cursor->ref.mirror->tree.kind)
-											   : GPUDS_ANSWERED_BY_JOURNAL;
-	figures->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
-	figures->device_ns += gpuds_device_work.device_ns - before->device_ns;
+	counters->calls++;
+	counters->entries += n;
+	counters->answered_by |= cursor->ref.mirror ? GpudsAnsweredBy(cursor->ref.mirror->tree.kind)
+												: GPUDS_ANSWERED_BY_JOURNAL;
+	counters->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
+	counters->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }
 
 void

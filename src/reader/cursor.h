@@ -38,7 +38,7 @@
 
 typedef enum GpudsPlace
 {
-	GPUDS_PLACE_FRESH,  /* nothing fetched yet */
+	GPUDS_PLACE_START,  /* nothing fetched yet */
 	GPUDS_PLACE_BEFORE, /* before the first entry */
 	GPUDS_PLACE_ON,     /* on the current entry */
 	GPUDS_PLACE_AFTER   /* behind the last entry */
@@ -84,7 +84,7 @@ typedef struct GpudsCursor
 
 	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
 
-	GpudsScanFigures figures;
+	GpudsScanCounters counters;
 } GpudsCursor;
 
 extern bool gpuds_cursor_passes_check(IndexScanDesc scan, GpudsCursor *cursor, uint64 tid);

@@ -12,8 +12,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_ELEMENTS_H
-#define GPUDS_AM_ELEMENTS_H
+#ifndef GPUDS_ELEMENTS_H
+#define GPUDS_ELEMENTS_H
 
 #include "access/skey.h"
 
@@ -46,4 +46,4 @@ gpuds_elements_equal(FmgrInfo *function, Oid collation, Datum a, Datum b)
 	return !call->isnull && DatumGetBool(equal);
 }
 
-#endif /* GPUDS_AM_ELEMENTS_H */
+#endif /* GPUDS_ELEMENTS_H */

@@ -16,107 +16,111 @@
 /* Entries that a first piece has at most, for callers that want a few groups only. */
 #define FIRST_PIECE_ENTRIES 4096
 
-/* Is a measure of what entries do not have?  They have NULL bits. */
+/* Is an aggregate of what entries do not have?  They have NULL bits. */
 static inline bool
-is_of_side(const GpudsFold *fold, int i)
+is_of_side(const GpudsEntryAgg *agg, int i)
 {
-	return gpuds_key_is_side(&fold->layout->column[fold->columns[i]]) &&
-		   fold->measures[i].place != fold->measures[i].null_place;
+	return gpuds_key_is_side(&agg->layout->column[agg->columns[i]]) &&
+		   agg->agg_columns[i].place != agg->agg_columns[i].null_place;
 }
 
 static void
-clear_sum(GpudsFold *fold)
+clear_sum(GpudsEntryAgg *agg)
 {
-	fold->sum.rows = 0;
-	for (int i = 0; i < GPUDS_MEASURES; i++)
-		fold->sum.measured[i] = measured_nothing();
+	agg->sum.rows = 0;
+	for (int i = 0; i < GPUDS_AGG_COLUMNS; i++)
+		agg->sum.partial[i] = partial_agg_empty();
 }
 
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
- * snapshot.  expected: the number of rows, about.  columns says which column each measure is of.  layout,
- * measures and columns must live as long as the fold, which allocates in the current context.
+ * snapshot.  expected: the number of rows, about.  columns says which column each aggregate is of.  layout,
+ * agg_columns and columns must live as long as the aggregate, which allocates in the current context.
  *
  * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
  * table is locked, as the whole index is.
  */
 void
-gpuds_fold_begin(GpudsFold *fold, IndexScanDesc scan, const GpudsKeyLayout *layout, const Measure *measures,
-				 const int *columns, int nmeasures, const GpudsFoldGroups *groups, double expected)
+gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsKeyLayout *layout,
+					  const AggColumn *agg_columns, const int *columns, int nagg,
+					  const GpudsEntryAggGroups *groups, double expected)
 {
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
-	fold->scan = scan;
-	fold->nwords = layout->nwords;
-	fold->expected = expected;
-	fold->layout = layout;
-	fold->measures = measures;
-	fold->columns = columns;
-	fold->nmeasures = nmeasures;
-	fold->groups = *groups;
-	gpuds_key_prefix_bits(layout, groups->ncolumns, &fold->group_bits);
-	fold->grouped = groups->ncolumns > 0 || groups->find != NULL;
-	fold->has_side = false;
-	for (int i = 0; i < nmeasures; i++)
-		fold->has_side |= is_of_side(fold, i);
-	/* A query may have any number of measures; a device's answers have room for some (GpudsCountedSum). */
-	fold->device_measures = !fold->grouped && nmeasures <= GPUDS_MEASURES && !fold->has_side;
-	fold->context = CurrentMemoryContext;
-	memset(&fold->others, 0, sizeof(fold->others));
-	fold->next_other = 0;
-	fold->answered = 0;
-	clear_sum(fold);
-	fold->entries = NULL;
-	fold->seen = NULL;
-	fold->side = NULL;
-	fold->size = fold->n = fold->at = 0;
+	agg->scan = scan;
+	agg->nwords = layout->nwords;
+	agg->expected = expected;
+	agg->layout = layout;
+	agg->agg_columns = agg_columns;
+	agg->columns = columns;
+	agg->nagg = nagg;
+	agg->groups = *groups;
+	gpuds_key_prefix_bits(layout, groups->ncolumns, &agg->group_bits);
+	agg->grouped = groups->ncolumns > 0 || groups->find != NULL;
+	agg->has_side = false;
+	for (int i = 0; i < nagg; i++)
+		agg->has_side |= is_of_side(agg, i);
+	/*
+	 * A query may have any number of columns to aggregate; a device's answers have room for some
+	 * (GpudsCountedSum).
+	 */
+	agg->device_agg_columns = !agg->grouped && nagg <= GPUDS_AGG_COLUMNS && !agg->has_side;
+	agg->context = CurrentMemoryContext;
+	memset(&agg->others, 0, sizeof(agg->others));
+	agg->next_other = 0;
+	agg->answered = 0;
+	clear_sum(agg);
+	agg->entries = NULL;
+	agg->seen = NULL;
+	agg->side = NULL;
+	agg->size = agg->n = agg->at = 0;
 	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
-	gpuds_visible_begin(&fold->visible, scan);
-	gpuds_side_reader_begin(&fold->reader, &fold->visible, layout);
-	gpuds_visible_before_barrier(&fold->visible);
+	gpuds_visible_begin(&agg->visible, scan);
+	gpuds_side_reader_begin(&agg->reader, &agg->visible, layout);
+	gpuds_visible_before_barrier(&agg->visible);
 	gpuds_scan_begin_rows(scan, expected);
 }
 
 static void
-free_room(GpudsFold *fold)
+free_arrays(GpudsEntryAgg *agg)
 {
-	if (fold->entries == NULL)
+	if (agg->entries == NULL)
 		return;
-	pfree(fold->entries);
-	pfree(fold->seen);
-	if (fold->side)
-		pfree(fold->side);
+	pfree(agg->entries);
+	pfree(agg->seen);
+	if (agg->side)
+		pfree(agg->side);
 }
 
 /* Makes room for a piece; size: its entries. */
 static void
-make_room(GpudsFold *fold, int64 size)
+ensure_capacity(GpudsEntryAgg *agg, int64 size)
 {
-	if (fold->size >= size)
+	if (agg->size >= size)
 		return;
-	free_room(fold);
-	fold->entries = MemoryContextAlloc(fold->context, size * sizeof(GpudsEntry));
-	fold->seen = MemoryContextAlloc(fold->context, size * sizeof(bool));
-	if (fold->has_side)
-		fold->side = MemoryContextAlloc(fold->context, size * fold->layout->side_bytes);
-	fold->size = size;
+	free_arrays(agg);
+	agg->entries = MemoryContextAlloc(agg->context, size * sizeof(GpudsEntry));
+	agg->seen = MemoryContextAlloc(agg->context, size * sizeof(bool));
+	if (agg->has_side)
+		agg->side = MemoryContextAlloc(agg->context, size * agg->layout->side_bytes);
+	agg->size = size;
 }
 
 /* Fetches entries until the piece is full enough for another one to be begun. */
 static void
-fetch_piece(GpudsFold *fold)
+fetch_piece(GpudsEntryAgg *agg)
 {
-	make_room(fold, fold->size == 0 ? FIRST_PIECE_ENTRIES : GPUDS_PIECE_ENTRIES);
-	fold->n = 0;
-	gpuds_visible_begin_piece(&fold->visible);
-	while (fold->n < fold->size / 2 && gpuds_scan_has_more(fold->scan))
+	ensure_capacity(agg, agg->size == 0 ? FIRST_PIECE_ENTRIES : GPUDS_PIECE_ENTRIES);
+	agg->n = 0;
+	gpuds_visible_begin_piece(&agg->visible);
+	while (agg->n < agg->size / 2 && gpuds_scan_has_more(agg->scan))
 	{
 		GpudsScanBatch batch;
 
-		gpuds_scan_next_batch(fold->scan, fold->size - fold->n, &batch);
-		gpuds_visible_add_to_piece(&fold->visible, &batch);
-		gpuds_visible_mark(&fold->visible, &batch, fold->seen + fold->n);
-		memcpy(fold->entries + fold->n, batch.entries, batch.n * sizeof(GpudsEntry));
-		fold->n += batch.n;
+		gpuds_scan_next_batch(agg->scan, agg->size - agg->n, &batch);
+		gpuds_visible_add_to_piece(&agg->visible, &batch);
+		gpuds_visible_mark(&agg->visible, &batch, agg->seen + agg->n);
+		memcpy(agg->entries + agg->n, batch.entries, batch.n * sizeof(GpudsEntry));
+		agg->n += batch.n;
 	}
 }
 
@@ -125,73 +129,73 @@ fetch_piece(GpudsFold *fold)
  * it cannot.
  */
 static bool
-measure_on_device(GpudsFold *fold)
+aggregate_on_device(GpudsEntryAgg *agg)
 {
-	GpudsCountSpec spec = { .measured = true, .measures = fold->measures, .nmeasures = fold->nmeasures };
+	GpudsCountSpec spec = { .partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg };
 	GpudsCountedSum sum;
 
-	gpuds_probe_free_counted(&fold->others);
-	memset(&fold->others, 0, sizeof(fold->others));
-	fold->next_other = 0;
-	fold->others.sums = &sum;
-	if (!gpuds_scan_count_on_device(fold->scan, &fold->visible, &spec, &fold->others))
+	gpuds_probe_free_counted(&agg->others);
+	memset(&agg->others, 0, sizeof(agg->others));
+	agg->next_other = 0;
+	agg->others.sums = &sum;
+	if (!gpuds_scan_count_on_device(agg->scan, &agg->visible, &spec, &agg->others))
 	{
-		memset(&fold->others, 0, sizeof(fold->others));
+		memset(&agg->others, 0, sizeof(agg->others));
 		return false;
 	}
-	fold->others.sums = NULL;
-	fold->sum.rows += sum.rows;
-	for (int i = 0; i < fold->nmeasures; i++)
-		measure_merge(&fold->sum.measured[i], &sum.measured[i]);
+	agg->others.sums = NULL;
+	agg->sum.rows += sum.rows;
+	for (int i = 0; i < agg->nagg; i++)
+		partial_agg_merge(&agg->sum.partial[i], &sum.partial[i]);
 	return true;
 }
 
 /* Notes for EXPLAIN what the visibility map is enough for. */
 static void
-note_matches(const GpudsFold *fold)
+note_matches(const GpudsEntryAgg *agg)
 {
 	int64 all_visible = 0;
 
-	for (int64 i = 0; i < fold->n; i++)
-		all_visible += fold->seen[i];
-	gpuds_scan_note_matches(fold->scan, fold->n, all_visible);
+	for (int64 i = 0; i < agg->n; i++)
+		all_visible += agg->seen[i];
+	gpuds_scan_note_matches(agg->scan, agg->n, all_visible);
 }
 
 /* Looks up the rows that the visibility map is not enough for. */
 static void
-look_up(GpudsFold *fold)
+look_up(GpudsEntryAgg *agg)
 {
-	GpudsVisible *visible = &fold->visible;
+	GpudsVisible *visible = &agg->visible;
 
-	for (int64 i = 0; i < fold->n; i++)
+	for (int64 i = 0; i < agg->n; i++)
 	{
-		if (!fold->seen[i])
-			gpuds_visible_order(visible, fold->entries[i].t & ENTRY_TID_MASK, i);
+		if (!agg->seen[i])
+			gpuds_visible_order(visible, agg->entries[i].t & ENTRY_TID_MASK, i);
 	}
 	gpuds_visible_sort_order(visible);
 	for (int64 place = 0; place < visible->norder; place++)
 	{
 		int64 i = gpuds_visible_at(visible, place);
 
-		fold->seen[i] = gpuds_visible_look_up(visible, place, &fold->entries[i]);
+		agg->seen[i] = gpuds_visible_look_up(visible, place, &agg->entries[i]);
 	}
 	gpuds_visible_end_piece(visible);
 }
 
 /* Leaves in the piece the entries whose rows are seen, with their side values. */
 static void
-keep_seen(GpudsFold *fold)
+keep_seen(GpudsEntryAgg *agg)
 {
 	int64 kept = 0;
 
-	for (int64 i = 0; i < fold->n; i++)
+	for (int64 i = 0; i < agg->n; i++)
 	{
-		if (fold->seen[i])
-			fold->entries[kept++] = fold->entries[i];
+		if (agg->seen[i])
+			agg->entries[kept++] = agg->entries[i];
 	}
-	fold->n = kept;
-	if (fold->has_side)
-		gpuds_side_reader_piece(&fold->reader, fold->entries, kept, fold->side);
+	agg->n = kept;
+	if (agg->has_side)
+		gpuds_side_reader_piece(&agg->reader, agg->entries, kept, agg->side);
 }
 
 /*
@@ -199,52 +203,50 @@ keep_seen(GpudsFold *fold)
  * those whose rows are seen.
  */
 void
-gpuds_fold_look_up(GpudsFold *fold, const GpudsEntry *entries, int64 n)
+gpuds_entry_agg_look_up(GpudsEntryAgg *agg, const GpudsEntry *entries, int64 n)
 {
-	const GpudsScanBatch batch = { .entries = entries,
-								   .n = n,
-								   .kill_mark = gpuds_scan_kill_mark(fold->scan) };
+	const GpudsScanBatch batch = { .entries = entries, .n = n, .kill_mark = gpuds_scan_kill_mark(agg->scan) };
 
-	make_room(fold, GPUDS_PIECE_ENTRIES);
-	fold->at = 0;
-	fold->n = n;
-	memcpy(fold->entries, entries, n * sizeof(GpudsEntry));
-	memset(fold->seen, false, n * sizeof(bool));
-	gpuds_visible_begin_piece(&fold->visible);
-	gpuds_visible_add_to_piece(&fold->visible, &batch);
-	look_up(fold);
-	keep_seen(fold);
+	ensure_capacity(agg, GPUDS_PIECE_ENTRIES);
+	agg->at = 0;
+	agg->n = n;
+	memcpy(agg->entries, entries, n * sizeof(GpudsEntry));
+	memset(agg->seen, false, n * sizeof(bool));
+	gpuds_visible_begin_piece(&agg->visible);
+	gpuds_visible_add_to_piece(&agg->visible, &batch);
+	look_up(agg);
+	keep_seen(agg);
 }
 
 /* The same of those that the device was not sure of. */
 static void
-look_up_others(GpudsFold *fold)
+look_up_others(GpudsEntryAgg *agg)
 {
-	int64 n = Min(fold->others.n - fold->next_other, GPUDS_PIECE_ENTRIES);
+	int64 n = Min(agg->others.n - agg->next_other, GPUDS_PIECE_ENTRIES);
 
-	fold->next_other += n;
-	gpuds_fold_look_up(fold, fold->others.entries + fold->next_other - n, n);
+	agg->next_other += n;
+	gpuds_entry_agg_look_up(agg, agg->others.entries + agg->next_other - n, n);
 }
 
 /* Goes on to the next piece that has rows; false: there is none. */
 static bool
-next_piece(GpudsFold *fold)
+next_piece(GpudsEntryAgg *agg)
 {
-	fold->at = fold->n = 0;
-	while (fold->n == 0)
+	agg->at = agg->n = 0;
+	while (agg->n == 0)
 	{
-		if (fold->next_other < fold->others.n)
-			look_up_others(fold);
-		else if (!gpuds_scan_has_more(fold->scan))
+		if (agg->next_other < agg->others.n)
+			look_up_others(agg);
+		else if (!gpuds_scan_has_more(agg->scan))
 			return false;
-		else if (fold->device_measures && gpuds_scan_measures(fold->scan))
-			fold->device_measures = measure_on_device(fold);
+		else if (agg->device_agg_columns && gpuds_scan_aggregates(agg->scan))
+			agg->device_agg_columns = aggregate_on_device(agg);
 		else
 		{
-			fetch_piece(fold);
-			note_matches(fold);
-			look_up(fold);
-			keep_seen(fold);
+			fetch_piece(agg);
+			note_matches(agg);
+			look_up(agg);
+			keep_seen(agg);
 		}
 	}
 	return true;
@@ -252,130 +254,130 @@ next_piece(GpudsFold *fold)
 
 /* An entry begins a group. */
 static void
-begin_group(GpudsFold *fold, const GpudsEntry *first)
+begin_group(GpudsEntryAgg *agg, const GpudsEntry *first)
 {
-	if (fold->groups.find)
+	if (agg->groups.find)
 	{
-		fold->groups.find(fold->groups.arg, first, &fold->group_last);
+		agg->groups.find(agg->groups.arg, first, &agg->group_last);
 		return;
 	}
-	fold->group_last = entry_last_alike(first, &fold->group_bits);
+	agg->group_last = entry_last_alike(first, &agg->group_bits);
 }
 
 static inline bool
-in_group(const GpudsFold *fold, const GpudsEntry *entry)
+in_group(const GpudsEntryAgg *agg, const GpudsEntry *entry)
 {
-	return !entry_less(&fold->group_last, entry);
+	return !entry_less(&agg->group_last, entry);
 }
 
 /* Where the group at hand ends in the piece, from its next entry on. */
 static int64
-end_of_group(const GpudsFold *fold)
+end_of_group(const GpudsEntryAgg *agg)
 {
-	int64 end = fold->at;
+	int64 end = agg->at;
 
-	if (in_group(fold, &fold->entries[fold->n - 1]))
-		return fold->n;
-	while (in_group(fold, &fold->entries[end]))
+	if (in_group(agg, &agg->entries[agg->n - 1]))
+		return agg->n;
+	while (in_group(agg, &agg->entries[end]))
 		end++;
 	return end;
 }
 
 /* Adds up entries; made for each number of key words. */
 static pg_attribute_always_inline void
-add_up(const Measure *measure, const GpudsEntry *entries, int64 n, const int nwords, Measured *measured)
+add_up(const AggColumn *agg_column, const GpudsEntry *entries, int64 n, const int nwords, PartialAgg *partial)
 {
-	const Measure m = *measure;
-	Measured sum = *measured;
+	const AggColumn m = *agg_column;
+	PartialAgg sum = *partial;
 
 	for (int64 i = 0; i < n; i++)
-		measure_add(&sum, &m, &entries[i], nwords);
-	*measured = sum;
+		partial_agg_add(&sum, &m, &entries[i], nwords);
+	*partial = sum;
 }
 
 /* The same of a side column, for entries from number first of the piece on. */
 static void
-add_up_side(const GpudsFold *fold, int i, int64 first, int64 n, Measured *measured)
+add_up_side(const GpudsEntryAgg *agg, int i, int64 first, int64 n, PartialAgg *partial)
 {
-	const GpudsKeyColumn column = fold->layout->column[fold->columns[i]];
-	const int bytes = fold->layout->side_bytes;
-	const Measure m = fold->measures[i];
-	Measured sum = *measured;
+	const GpudsKeyColumn column = agg->layout->column[agg->columns[i]];
+	const int bytes = agg->layout->side_bytes;
+	const AggColumn m = agg->agg_columns[i];
+	PartialAgg sum = *partial;
 
 	for (int64 k = first; k < first + n; k++)
 	{
 		GpudsEntry value;
 
-		gpuds_key_side_entry(&column, fold->nwords, &fold->entries[k], fold->side + k * bytes, &value);
-		measure_add(&sum, &m, &value, 1);
+		gpuds_key_side_entry(&column, agg->nwords, &agg->entries[k], agg->side + k * bytes, &value);
+		partial_agg_add(&sum, &m, &value, 1);
 	}
-	*measured = sum;
+	*partial = sum;
 }
 
 /* Adds the piece's entries up to the end of the group. */
 static void
-add_to_group(GpudsFold *fold, GpudsFoldGroup *group)
+add_to_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
-	const GpudsEntry *entries = fold->entries + fold->at;
-	const int64 n = (fold->grouped ? end_of_group(fold) : fold->n) - fold->at;
+	const GpudsEntry *entries = agg->entries + agg->at;
+	const int64 n = (agg->grouped ? end_of_group(agg) : agg->n) - agg->at;
 
-	for (int i = 0; i < fold->nmeasures; i++)
+	for (int i = 0; i < agg->nagg; i++)
 	{
-		if (is_of_side(fold, i))
-			add_up_side(fold, i, fold->at, n, &group->measured[i]);
-		else if (fold->nwords == 1)
-			add_up(&fold->measures[i], entries, n, 1, &group->measured[i]);
+		if (is_of_side(agg, i))
+			add_up_side(agg, i, agg->at, n, &group->partial[i]);
+		else if (agg->nwords == 1)
+			add_up(&agg->agg_columns[i], entries, n, 1, &group->partial[i]);
 		else
-			add_up(&fold->measures[i], entries, n, 2, &group->measured[i]);
+			add_up(&agg->agg_columns[i], entries, n, 2, &group->partial[i]);
 	}
 	group->rows += n;
-	fold->at += n;
+	agg->at += n;
 }
 
 /* Adds up all rows, as one group. */
 static void
-add_all(GpudsFold *fold, GpudsFoldGroup *group)
+add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
-	while (next_piece(fold))
+	while (next_piece(agg))
 	{
-		group->first = fold->entries[0];
-		add_to_group(fold, group);
+		group->first = agg->entries[0];
+		add_to_group(agg, group);
 	}
-	group->rows += fold->sum.rows;
-	for (int i = 0; i < fold->nmeasures && i < GPUDS_MEASURES; i++)
-		measure_merge(&group->measured[i], &fold->sum.measured[i]);
-	clear_sum(fold);
+	group->rows += agg->sum.rows;
+	for (int i = 0; i < agg->nagg && i < GPUDS_AGG_COLUMNS; i++)
+		partial_agg_merge(&group->partial[i], &agg->sum.partial[i]);
+	clear_sum(agg);
 }
 
 /*
- * The next group, in the order of the index; false: there are no more rows.  group->measured is filled in
+ * The next group, in the order of the index; false: there are no more rows.  group->partial is filled in
  * in either case.
  */
 bool
-gpuds_fold_next(GpudsFold *fold, GpudsFoldGroup *group)
+gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
-	for (int i = 0; i < fold->nmeasures; i++)
-		group->measured[i] = measured_nothing();
+	for (int i = 0; i < agg->nagg; i++)
+		group->partial[i] = partial_agg_empty();
 	group->rows = 0;
-	if (!fold->grouped)
+	if (!agg->grouped)
 	{
-		add_all(fold, group);
+		add_all(agg, group);
 		return group->rows > 0;
 	}
-	if (fold->at == fold->n && !next_piece(fold))
+	if (agg->at == agg->n && !next_piece(agg))
 		return false;
-	group->first = fold->entries[fold->at];
-	begin_group(fold, &group->first);
+	group->first = agg->entries[agg->at];
+	begin_group(agg, &group->first);
 	do
-		add_to_group(fold, group);
-	while (fold->at == fold->n && next_piece(fold) && in_group(fold, &fold->entries[0]));
+		add_to_group(agg, group);
+	while (agg->at == agg->n && next_piece(agg) && in_group(agg, &agg->entries[0]));
 	return true;
 }
 
 void
-gpuds_fold_end(GpudsFold *fold)
+gpuds_entry_agg_end(GpudsEntryAgg *agg)
 {
-	gpuds_visible_end(&fold->visible);
-	gpuds_probe_free_counted(&fold->others);
-	free_room(fold);
+	gpuds_visible_end(&agg->visible);
+	gpuds_probe_free_counted(&agg->others);
+	free_arrays(agg);
 }

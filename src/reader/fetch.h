@@ -31,8 +31,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_FETCH_H
-#define GPUDS_AM_FETCH_H
+#ifndef GPUDS_FETCH_H
+#define GPUDS_FETCH_H
 
 #include "access/htup_details.h"
 #include "access/relscan.h"
@@ -46,14 +46,14 @@ typedef struct GpudsTidList
 	MemoryContext context; /* of the arrays */
 	uint64 *tids;          /* the piece: ascending, all different */
 	int64 n;
-	int64 size; /* room */
+	int64 size; /* capacity */
 	int64 most; /* TIDs of a piece, about */
 	bool sorts; /* the device sorts, and lasts */
 
 	/* what the memtable said of the batch of intervals that begins with a number, in order; given already */
 	int64 turn; /* -1: none */
-	uint64 *fresh;
-	int64 nfresh;
+	uint64 *delta;
+	int64 ndelta;
 } GpudsTidList;
 
 /* tids.c */
@@ -107,4 +107,4 @@ extern void gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint6
 extern bool gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot);
 extern void gpuds_fetch_reset(GpudsFetch *fetch);
 
-#endif /* GPUDS_AM_FETCH_H */
+#endif /* GPUDS_FETCH_H */

@@ -21,53 +21,53 @@
 
 /* May the device do it, and is it worth its round trips?  The scan must be of one interval. */
 bool
-gpuds_fold_may_measure(const GpudsFold *fold)
+gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg)
 {
 	GpudsInterval interval;
 
-	return fold->nmeasures <= GPUDS_MEASURES && !fold->has_side && fold->visible.counts &&
-		   fold->expected >= WORTH_ROWS && gpuds_scan_is_interval(fold->scan, &interval);
+	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->has_side && agg->visible.counts &&
+		   agg->expected >= WORTH_ROWS && gpuds_scan_is_interval(agg->scan, &interval);
 }
 
 /* Adds the rows of entries that the device was not sure of. */
 static void
-add_others(GpudsFold *fold, const GpudsCounted *others, const GpudsScan *intervals)
+add_others(GpudsEntryAgg *agg, const GpudsCounted *others, const GpudsScan *intervals)
 {
 	for (int64 first = 0; first < others->n; first += GPUDS_PIECE_ENTRIES)
 	{
-		gpuds_fold_look_up(fold, others->entries + first, Min(others->n - first, GPUDS_PIECE_ENTRIES));
-		for (int64 i = 0; i < fold->n; i++)
+		gpuds_entry_agg_look_up(agg, others->entries + first, Min(others->n - first, GPUDS_PIECE_ENTRIES));
+		for (int64 i = 0; i < agg->n; i++)
 		{
-			const GpudsEntry *entry = &fold->entries[i];
+			const GpudsEntry *entry = &agg->entries[i];
 			GpudsCountedSum *sum = &others->sums[entry_scan_find(intervals, entry)];
 
 			sum->rows++;
-			for (int k = 0; k < fold->nmeasures; k++)
-				measure_add(&sum->measured[k], &fold->measures[k], entry, fold->nwords);
+			for (int k = 0; k < agg->nagg; k++)
+				partial_agg_add(&sum->partial[k], &agg->agg_columns[k], entry, agg->nwords);
 		}
-		fold->n = 0;
+		agg->n = 0;
 	}
 }
 
 /*
  * The interval of the scan, and the lowest and highest codes of a column that its entries have, more or
- * less: rows that the snapshot does not see may be among them.  False: the device does not measure.
+ * less: rows that the snapshot does not see may be among them.  False: the device does not agg_column.
  */
 bool
-gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Measured *range)
+gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *interval, PartialAgg *range)
 {
-	GpudsCountSpec spec = { .measured = true, .measures = by, .nmeasures = 1 };
+	GpudsCountSpec spec = { .partial = true, .agg_columns = by, .nagg = 1 };
 	GpudsCountedSum sum = { 0 };
 	GpudsCounted counted = { .sums = &sum };
 	bool done;
 
-	if (!gpuds_scan_is_interval(fold->scan, interval))
+	if (!gpuds_scan_is_interval(agg->scan, interval))
 		return false;
-	spec.map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes, &spec.full);
-	done = gpuds_scan_count_intervals(fold->scan, interval, 1, &spec, &counted);
-	*range = sum.measured[0];
+	spec.map = gpuds_visible_copy_map(&agg->visible, &spec.map_bytes, &spec.full);
+	done = gpuds_scan_count_intervals(agg->scan, interval, 1, &spec, &counted);
+	*range = sum.partial[0];
 	for (int64 i = 0; done && i < counted.n; i++)
-		measure_add(range, by, &counted.entries[i], fold->nwords);
+		partial_agg_add(range, by, &counted.entries[i], agg->nwords);
 	gpuds_probe_free_counted(&counted);
 	pfree((void *) spec.map);
 	return done;
@@ -79,34 +79,34 @@ gpuds_fold_range(GpudsFold *fold, const Measure *by, GpudsInterval *interval, Me
  * scan does not move in any case.
  */
 bool
-gpuds_fold_intervals(GpudsFold *fold, const GpudsInterval *intervals, int64 n, GpudsFoldSum *sums)
+gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n, GpudsEntryAggSum *sums)
 {
 	const GpudsScan parts = { .intervals = intervals, .n = n };
 	GpudsCountSpec spec = {
-		.measured = true, .measures = fold->measures, .nmeasures = fold->nmeasures, .each = true
+		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
 	};
 	GpudsCounted counted = { .sums = sums };
-	unsigned char *map = gpuds_visible_copy_map(&fold->visible, &spec.map_bytes, &spec.full);
+	unsigned char *map = gpuds_visible_copy_map(&agg->visible, &spec.map_bytes, &spec.full);
 	bool holds;
 
 	spec.map = map;
-	holds = gpuds_scan_count_intervals(fold->scan, intervals, n, &spec, &counted);
+	holds = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, &counted);
 	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(&fold->visible, map, spec.map_bytes, spec.full);
+	holds = holds && gpuds_visible_map_holds(&agg->visible, map, spec.map_bytes, spec.full);
 	pfree(map);
 	if (holds)
 	{
-		add_others(fold, &counted, &parts);
-		fold->answered = counted.counted + counted.n;
-		gpuds_scan_note_matches(fold->scan, fold->answered, counted.counted);
+		add_others(agg, &counted, &parts);
+		agg->answered = counted.counted + counted.n;
+		gpuds_scan_note_matches(agg->scan, agg->answered, counted.counted);
 	}
 	gpuds_probe_free_counted(&counted);
 	return holds;
 }
 
-/* Moves behind all rows of the scan, which gpuds_fold_intervals has added up. */
+/* Moves behind all rows of the scan, which gpuds_entry_agg_intervals has added up. */
 void
-gpuds_fold_skip(GpudsFold *fold)
+gpuds_entry_agg_skip(GpudsEntryAgg *agg)
 {
-	gpuds_scan_skip_rest(fold->scan, fold->answered);
+	gpuds_scan_skip_rest(agg->scan, agg->answered);
 }

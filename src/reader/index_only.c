@@ -128,12 +128,12 @@ gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKey
 						const GpudsEntry *entry, bool seen)
 {
 	const uint8 *side = seen ? gpuds_side_reader_row(&only->side, entry) : NULL;
-	GpudsKeyRoom rooms[GPUDS_KEY_MAX_COLUMNS];
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 	bool has_nulls;
 
-	has_nulls = gpuds_key_decode(layout, entry, side, rooms, values, isnull);
+	has_nulls = gpuds_key_decode(layout, entry, side, bytes, values, isnull);
 	scan->xs_itup = (has_nulls ? form_with_nulls : form_full)(only, scan->xs_itupdesc, values, isnull);
 	scan->xs_itup->t_tid = scan->xs_heaptid;
 	gpuds_visible_forget_row(&only->visible);

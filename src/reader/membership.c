@@ -40,7 +40,7 @@ typedef struct LastKey
 typedef struct Unsure
 {
 	GpudsEntry key; /* without a number */
-	bool fresh;     /* the memtable has an entry of it */
+	bool delta;     /* the memtable has an entry of it */
 	char status;
 } Unsure;
 
@@ -68,7 +68,7 @@ hash_key(const GpudsEntry *key)
 
 /* The keys that others have entries of. */
 static unsure_hash *
-find_unsure(const GpudsKeyProbe *probe, const GpudsHits *hits)
+find_unsure(const GpudsKeyProbe *probe, const GpudsMembership *hits)
 {
 	unsure_hash *table = unsure_create(CurrentMemoryContext, (uint32) Min(hits->nothers, PG_INT16_MAX), NULL);
 
@@ -82,7 +82,7 @@ find_unsure(const GpudsKeyProbe *probe, const GpudsHits *hits)
 
 		/* Fresh ones come first. */
 		if (!found)
-			unsure->fresh = i < hits->nfresh;
+			unsure->delta = i < hits->ndelta;
 	}
 	return table;
 }
@@ -164,7 +164,7 @@ take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
 
 /* Probes with a hit are matches. */
 static void
-note_matches(IndexScanDesc scan, const GpudsHits *hits, int64 n)
+note_matches(IndexScanDesc scan, const GpudsMembership *hits, int64 n)
 {
 	/* each is a byte, with one bit or none */
 	const int64 matches = (int64) pg_popcount((const char *) hits->hits, (int) n);
@@ -174,7 +174,7 @@ note_matches(IndexScanDesc scan, const GpudsHits *hits, int64 n)
 
 /* Which probes is the device sure of? */
 static bool *
-find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const GpudsHits *hits)
+find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const GpudsMembership *hits)
 {
 	bool *sure = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
 	unsure_hash *table = find_unsure(probe, hits);
@@ -183,9 +183,9 @@ find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const G
 	{
 		const Unsure *unsure = NULL;
 
-		if (!hits->hits[i] || hits->nfresh > 0)
+		if (!hits->hits[i] || hits->ndelta > 0)
 			unsure = unsure_lookup(table, key_of(&probes[i]));
-		sure[i] = unsure == NULL || (!unsure->fresh && hits->hits[i]);
+		sure[i] = unsure == NULL || (!unsure->delta && hits->hits[i]);
 	}
 	unsure_destroy(table);
 	return sure;
@@ -218,13 +218,13 @@ static bool
 ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
 		   int64 *n, Doubles *doubles, int64 weight, bool *answers)
 {
-	GpudsHits hits = { 0 };
+	GpudsMembership hits = { 0 };
 	bool *sure = NULL;
 
 	hits.hits = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(bool));
 	gpuds_visible_before_barrier(visible);
-	gpuds_scan_begin_hits(scan, probe, probes, *n, weight);
-	if (!gpuds_scan_find_hits(scan, visible, &hits))
+	gpuds_scan_begin_membership(scan, probe, probes, *n, weight);
+	if (!gpuds_scan_test_membership(scan, visible, &hits))
 	{
 		pfree(hits.hits);
 		return false;
@@ -249,14 +249,15 @@ ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe
  * do so for the next probes, because the device was sure of less than half.
  */
 bool
-gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
-				int64 *n, int64 weight, bool *answers)
+gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
+					  GpudsEntry *probes, int64 *n, int64 weight, bool *answers)
 {
 	const int64 asked = *n;
 	Doubles doubles;
 	bool sure;
 
-	if (!gpuds_scan_may_find_hits(scan, asked, weight) || !gpuds_scan_is_worth_a_map(scan, (double) asked))
+	if (!gpuds_scan_may_test_membership(scan, asked, weight) ||
+		!gpuds_scan_is_worth_a_map(scan, (double) asked))
 		return true;
 	take_doubles(probes, n, &doubles);
 	sure = ask_device(scan, visible, probe, probes, n, &doubles, weight, answers);

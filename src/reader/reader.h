@@ -42,7 +42,7 @@ typedef struct GpudsScanBatch
  * What a scan has done since it was begun, rescans included.  It counts batches, probes, what answered
  * them, and the device's work; the node or function that reads its entries counts the rest.
  */
-typedef struct GpudsScanFigures
+typedef struct GpudsScanCounters
 {
 	uint32 answered_by; /* bits of GpudsAnsweredBy, and of the journal */
 	uint64 scans;       /* barriers passed */
@@ -56,25 +56,25 @@ typedef struct GpudsScanFigures
 	uint64 fetches;     /* ... the row was looked up in the heap */
 	uint64 bus_bytes;   /* of probes on a CUDA device, and the time they took there */
 	uint64 device_ns;
-} GpudsScanFigures;
+} GpudsScanCounters;
 
 #define GpudsAnsweredBy(kind) (1u << (kind))
 #define GPUDS_ANSWERED_BY_JOURNAL GpudsAnsweredBy(GPUDS_DEVICE_KINDS)
 
-extern GpudsScanFigures *gpuds_scan_figures(IndexScanDesc scan);
+extern GpudsScanCounters *gpuds_scan_counters(IndexScanDesc scan);
 extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);
 
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
-extern bool gpuds_scan_may_find_hits(IndexScanDesc scan, int64 n, int64 weight);
-extern void gpuds_scan_begin_hits(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
-								  int64 n, int64 weight);
+extern bool gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight);
+extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe,
+										const GpudsEntry *entries, int64 n, int64 weight);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
-extern bool gpuds_scan_measures(IndexScanDesc scan);
+extern bool gpuds_scan_aggregates(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
 extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
@@ -92,13 +92,13 @@ extern void gpuds_scan_put_in_order(IndexScanDesc scan);
 extern int64 gpuds_scan_turn(IndexScanDesc scan);
 extern int64 gpuds_scan_intervals(IndexScanDesc scan);
 extern bool gpuds_scan_gives_tids(IndexScanDesc scan);
-extern bool gpuds_scan_fresh_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
+extern bool gpuds_scan_delta_tids(IndexScanDesc scan, uint64 **tids, int64 *n);
 extern int64 gpuds_scan_next_tids(IndexScanDesc scan, uint64 *tids, int64 most);
 
 /* scan_counters.c */
-extern void gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others);
-extern void gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names);
-extern List *gpuds_figures_without(const GpudsScanFigures *figures);
+extern void gpuds_counters_add(GpudsScanCounters *counters, const GpudsScanCounters *others);
+extern void gpuds_counters_devices(const GpudsScanCounters *counters, StringInfo names);
+extern List *gpuds_counters_without(const GpudsScanCounters *counters);
 
 /* row_count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);

@@ -13,8 +13,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_RECHECK_H
-#define GPUDS_AM_RECHECK_H
+#ifndef GPUDS_RECHECK_H
+#define GPUDS_RECHECK_H
 
 #include "access/skey.h"
 #include "executor/tuptable.h"
@@ -32,4 +32,4 @@ extern void gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool
 extern bool gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid);
 extern void gpuds_recheck_end(GpudsRecheck *recheck);
 
-#endif /* GPUDS_AM_RECHECK_H */
+#endif /* GPUDS_RECHECK_H */

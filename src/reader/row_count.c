@@ -35,7 +35,7 @@ typedef struct Unsure
 
 /* Makes room for a batch, of which none may be visible to all. */
 static void
-make_room(Unsure *unsure, int64 n)
+ensure_capacity(Unsure *unsure, int64 n)
 {
 	if (unsure->n + n > unsure->size)
 	{
@@ -59,7 +59,7 @@ count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
 	GpudsEntry *others;
 	int64 nothers = 0;
 
-	make_room(unsure, batch->n);
+	ensure_capacity(unsure, batch->n);
 	others = unsure->entries + unsure->n;
 	gpuds_visible_add_to_piece(visible, batch);
 	gpuds_visible_mark(visible, batch, unsure->to_all);
@@ -127,20 +127,20 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCount
 }
 
 /*
- * Has the device say which intervals of a scan that gpuds_scan_begin_hits has begun have entries.  The
+ * Has the device say which intervals of a scan that gpuds_scan_begin_membership has begun have entries.  The
  * caller frees hits->others.  False: as gpuds_scan_count_on_device.
  */
 bool
-gpuds_scan_find_hits(IndexScanDesc scan, GpudsVisible *visible, GpudsHits *hits)
+gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, GpudsMembership *hits)
 {
-	GpudsCountSpec spec = { .measured = true, .each = true };
+	GpudsCountSpec spec = { .partial = true, .each = true };
 	GpudsCounted counted = { .hits = hits->hits };
 
 	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
 		return false;
 	hits->others = counted.entries;
 	hits->nothers = counted.n;
-	hits->nfresh = counted.nfresh;
+	hits->ndelta = counted.ndelta;
 	return true;
 }
 
@@ -154,7 +154,7 @@ count_others(GpudsVisible *visible, const GpudsCounted *counted, Unsure *unsure)
 	for (int64 i = 0; i < counted->n; i += batch.n)
 	{
 		batch.n = Min(counted->n - i, GPUDS_PIECE_ENTRIES - unsure->n);
-		make_room(unsure, batch.n);
+		ensure_capacity(unsure, batch.n);
 		memcpy(unsure->entries + unsure->n, counted->entries + i, batch.n * sizeof(GpudsEntry));
 		unsure->n += batch.n;
 		gpuds_visible_add_to_piece(visible, &batch);
@@ -181,14 +181,14 @@ count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsu
 {
 	GpudsCountedSum sum;
 	GpudsCounted counted = { .sums = &sum };
-	GpudsCountSpec spec = { .measured = !gpuds_scan_measures(scan) };
+	GpudsCountSpec spec = { .partial = !gpuds_scan_aggregates(scan) };
 
-	if (spec.measured && !gpuds_scan_is_worth_a_map(scan, expected))
+	if (spec.partial && !gpuds_scan_is_worth_a_map(scan, expected))
 		return false;
 	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
 		return false;
 	*seen += counted.counted;
-	if (spec.measured)
+	if (spec.partial)
 		*seen += count_others(visible, &counted, unsure);
 	else
 		*seen += gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
@@ -233,7 +233,7 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	}
 	seen += count_in_heap(&visible, &unsure);
 	*fetches = visible.fetches;
-	gpuds_scan_figures(scan)->fetches += visible.fetches;
+	gpuds_scan_counters(scan)->fetches += visible.fetches;
 	gpuds_visible_end(&visible);
 	if (unsure.entries)
 		pfree(unsure.entries);

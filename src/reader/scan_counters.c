@@ -12,24 +12,24 @@
 #include "device/device.h"
 #include "reader/reader.h"
 
-/* Adds the figures of other scans. */
+/* Adds the counters of other scans. */
 void
-gpuds_figures_add(GpudsScanFigures *figures, const GpudsScanFigures *others)
+gpuds_counters_add(GpudsScanCounters *counters, const GpudsScanCounters *others)
 {
-	figures->answered_by |= others->answered_by;
-	figures->scans += others->scans;
-	figures->calls += others->calls;
-	figures->entries += others->entries;
-	figures->notes.operations += others->notes.operations;
-	figures->notes.fallbacks += others->notes.fallbacks;
-	figures->notes.without |= others->notes.without;
-	figures->batches += others->batches;
-	figures->probes += others->probes;
-	figures->matches += others->matches;
-	figures->all_visible += others->all_visible;
-	figures->fetches += others->fetches;
-	figures->bus_bytes += others->bus_bytes;
-	figures->device_ns += others->device_ns;
+	counters->answered_by |= others->answered_by;
+	counters->scans += others->scans;
+	counters->calls += others->calls;
+	counters->entries += others->entries;
+	counters->notes.operations += others->notes.operations;
+	counters->notes.fallbacks += others->notes.fallbacks;
+	counters->notes.without |= others->notes.without;
+	counters->batches += others->batches;
+	counters->probes += others->probes;
+	counters->matches += others->matches;
+	counters->all_visible += others->all_visible;
+	counters->fetches += others->fetches;
+	counters->bus_bytes += others->bus_bytes;
+	counters->device_ns += others->device_ns;
 }
 
 static void
@@ -40,23 +40,23 @@ append_name(StringInfo names, const char *name)
 
 /* Appends the names of what has answered: devices as views call them, and "journal". */
 void
-gpuds_figures_devices(const GpudsScanFigures *figures, StringInfo names)
+gpuds_counters_devices(const GpudsScanCounters *counters, StringInfo names)
 {
 	for (int kind = 0; kind < GPUDS_DEVICE_KINDS; kind++)
 	{
-		if (figures->answered_by & GpudsAnsweredBy(kind))
+		if (counters->answered_by & GpudsAnsweredBy(kind))
 			append_name(names, gpuds_device_name(kind));
 	}
-	if (figures->answered_by & GPUDS_ANSWERED_BY_JOURNAL)
+	if (counters->answered_by & GPUDS_ANSWERED_BY_JOURNAL)
 		append_name(names, "journal");
 }
 
 /* Says of each device that was done without why, as strings: "cpu: no memory". */
 List *
-gpuds_figures_without(const GpudsScanFigures *figures)
+gpuds_counters_without(const GpudsScanCounters *counters)
 {
 	static const char *const reasons[] = {
-		[GPUDS_WITHOUT_ROOM] = "no memory",
+		[GPUDS_WITHOUT_MEMORY] = "no memory",
 		[GPUDS_WITHOUT_SIZE] = "too many entries",
 		[GPUDS_WITHOUT_STRUCTURE] = "lacks the structure",
 		[GPUDS_WITHOUT_DEVICE] = "not there",
@@ -68,7 +68,7 @@ gpuds_figures_without(const GpudsScanFigures *figures)
 	{
 		for (size_t why = 0; why < lengthof(reasons); why++)
 		{
-			if (figures->notes.without & GpudsWithoutBit(kind, why))
+			if (counters->notes.without & GpudsWithoutBit(kind, why))
 				list = lappend(list, psprintf("%s: %s", gpuds_device_name(kind), reasons[why]));
 		}
 	}

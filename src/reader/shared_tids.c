@@ -148,9 +148,9 @@ gpuds_shared_tids_leave(GpudsTidShare *share)
 	if (share->file)
 		BufFileClose(share->file);
 	share->file = NULL;
-	if (share->room)
-		pfree(share->room);
-	share->room = NULL;
+	if (share->read)
+		pfree(share->read);
+	share->read = NULL;
 }
 
 /* How many TIDs a piece may have: together, the participants may use as much memory as one by one. */
@@ -246,11 +246,11 @@ read_tids(GpudsTidShare *share, int64 first, int64 n)
 		file_name(shared, name);
 		share->file = BufFileOpenFileSet(&shared->files.fs, name, O_RDONLY, false);
 	}
-	if (share->room == NULL)
-		share->room = palloc((1 + MOST_CHUNK_TIDS + MOST_OF_PAGE) * sizeof(uint64));
+	if (share->read == NULL)
+		share->read = palloc((1 + MOST_CHUNK_TIDS + MOST_OF_PAGE) * sizeof(uint64));
 	if (BufFileSeek(share->file, 0, (off_t) (first * sizeof(uint64)), SEEK_SET) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
-	gpuds_buffile_read(share->file, share->room, n * sizeof(uint64));
+	gpuds_buffile_read(share->file, share->read, n * sizeof(uint64));
 	MemoryContextSwitchTo(old);
 }
 
@@ -264,11 +264,11 @@ chunk_of_file(GpudsTidShare *share, const Range *range, GpudsTidChunk *chunk)
 	int64 end;
 
 	read_tids(share, first, n);
-	begin = cut_at_page(share->room, range->begin - first, n);
-	end = cut_at_page(share->room, range->end - first, n);
-	chunk->tids = share->room + begin;
+	begin = cut_at_page(share->read, range->begin - first, n);
+	end = cut_at_page(share->read, range->end - first, n);
+	chunk->tids = share->read + begin;
 	/* It may have the end of one piece and the beginning of the next. */
-	chunk->n = gpuds_sort_unique_words(share->room + begin, end - begin);
+	chunk->n = gpuds_sort_unique_words(share->read + begin, end - begin);
 }
 
 /* Gets the next chunk, or says what else there is to do.  Waits while another process asks the index. */

@@ -30,8 +30,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_SHARED_TIDS_H
-#define GPUDS_AM_SHARED_TIDS_H
+#ifndef GPUDS_SHARED_TIDS_H
+#define GPUDS_SHARED_TIDS_H
 
 #include "access/parallel.h"
 #include "storage/buffile.h"
@@ -47,7 +47,7 @@ typedef struct GpudsTidShare
 	GpudsSharedTids *shared; /* NULL: nobody else takes part */
 	MemoryContext context;   /* of what follows */
 	BufFile *file;           /* of pieces; NULL: it is not open here */
-	uint64 *room;            /* of TIDs that were read there; NULL: there is none */
+	uint64 *read;            /* of TIDs that were read there; NULL: there is none */
 } GpudsTidShare;
 
 typedef enum GpudsShareStep
@@ -74,4 +74,4 @@ extern GpudsShareStep gpuds_shared_tids_next(GpudsTidShare *share, dsa_area *are
 extern void gpuds_shared_tids_add(GpudsTidShare *share, dsa_area *area, const GpudsTidList *piece);
 extern void gpuds_shared_tids_added(GpudsTidShare *share);
 
-#endif /* GPUDS_AM_SHARED_TIDS_H */
+#endif /* GPUDS_SHARED_TIDS_H */

@@ -26,7 +26,7 @@
 #define ROWS_AHEAD 12
 
 /* Rows that are read from the heap before memory is asked for again, when there was none. */
-#define ROWS_WITHOUT_ROOM 4096
+#define ROWS_WITHOUT_MEMORY 4096
 
 /* Rows that are asked for one by one before it is noted again that the store is read. */
 #define ROWS_A_TOUCH 256
@@ -40,7 +40,7 @@ gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible, const Gp
 	reader->visible = visible;
 	reader->layout = layout;
 	reader->absent = InvalidBlockNumber;
-	reader->without_room = 0;
+	reader->without_memory = 0;
 	reader->asked = 0;
 	reader->stored = layout->side_bytes > 0 && heap->rd_tableam == GetHeapamTableAmRoutine() &&
 					 gpuds_side_file(visible->scan->indexRelation, &reader->file);
@@ -93,7 +93,7 @@ make_store(const GpudsSideReader *reader, GpudsSideRef *ref)
 	const int bytes = reader->layout->side_bytes;
 
 	return ref->slot >= 0 || gpuds_side_make(&reader->file, heap, bytes, ref) ||
-		   (gpuds_side_make_room(ref) && gpuds_side_make(&reader->file, heap, bytes, ref));
+		   (gpuds_side_free_memory(ref) && gpuds_side_make(&reader->file, heap, bytes, ref));
 }
 
 /* Has the row's page read into the store; false: it is not there then. */
@@ -105,19 +105,19 @@ fill_page(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref)
 	GpudsSideFill answer;
 
 	/* What was in vain just now is not tried for each row. */
-	if (reader->without_room > 0)
+	if (reader->without_memory > 0)
 	{
-		reader->without_room--;
+		reader->without_memory--;
 		return false;
 	}
 	if (block == reader->absent)
 		return false;
 	if (!make_store(reader, ref))
-		answer = GPUDS_SIDE_NO_ROOM;
+		answer = GPUDS_SIDE_NO_MEMORY;
 	else
 		answer = gpuds_side_fill(ref, scan->heapRelation, block, scan->indexRelation, reader->layout);
-	if (answer == GPUDS_SIDE_NO_ROOM)
-		reader->without_room = ROWS_WITHOUT_ROOM;
+	if (answer == GPUDS_SIDE_NO_MEMORY)
+		reader->without_memory = ROWS_WITHOUT_MEMORY;
 	if (answer == GPUDS_SIDE_ABSENT)
 		reader->absent = block;
 	return answer == GPUDS_SIDE_FILLED;

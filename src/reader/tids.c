@@ -33,7 +33,7 @@
 #define LEAST_PIECE_TIDS 4096
 
 /* TIDs that there is room for at first. */
-#define FIRST_ROOM_TIDS 1024
+#define FIRST_TIDS_CAPACITY 1024
 
 /* TIDs that a device is asked for at a time, at most. */
 #define MOST_TIDS (1024 * 1024)
@@ -47,12 +47,12 @@ gpuds_tids_init(GpudsTidList *list)
 }
 
 static void
-forget_fresh(GpudsTidList *list)
+forget_delta(GpudsTidList *list)
 {
-	if (list->fresh)
-		pfree(list->fresh);
-	list->fresh = NULL;
-	list->nfresh = 0;
+	if (list->delta)
+		pfree(list->delta);
+	list->delta = NULL;
+	list->ndelta = 0;
 	list->turn = -1;
 }
 
@@ -70,7 +70,7 @@ gpuds_tids_most(void)
 void
 gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most)
 {
-	forget_fresh(list);
+	forget_delta(list);
 	list->scan = scan;
 	list->n = 0;
 	list->most = Max(most, LEAST_PIECE_TIDS);
@@ -80,11 +80,11 @@ gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most)
 
 /* Room for n more TIDs. */
 static uint64 *
-make_room(GpudsTidList *list, int64 n)
+ensure_capacity(GpudsTidList *list, int64 n)
 {
 	if (list->n + n > list->size)
 	{
-		list->size = Max(list->n + n, Max(2 * list->size, FIRST_ROOM_TIDS));
+		list->size = Max(list->n + n, Max(2 * list->size, FIRST_TIDS_CAPACITY));
 		if (list->tids)
 			list->tids = repalloc_huge(list->tids, list->size * sizeof(uint64));
 		else
@@ -95,21 +95,21 @@ make_room(GpudsTidList *list, int64 n)
 
 /* Has the memtable said that a TID is of the batch of intervals at hand?  Then it has been given. */
 static bool
-is_fresh(const GpudsTidList *list, uint64 tid)
+is_delta(const GpudsTidList *list, uint64 tid)
 {
 	int64 lo = 0;
-	int64 hi = list->nfresh;
+	int64 hi = list->ndelta;
 
 	while (lo < hi)
 	{
 		int64 middle = lo + (hi - lo) / 2;
 
-		if (list->fresh[middle] < tid)
+		if (list->delta[middle] < tid)
 			lo = middle + 1;
 		else
 			hi = middle;
 	}
-	return lo < list->nfresh && list->fresh[lo] == tid;
+	return lo < list->ndelta && list->delta[lo] == tid;
 }
 
 /* Adds n TIDs that have been put behind the others, without those that have been given. */
@@ -119,13 +119,13 @@ add(GpudsTidList *list, int64 n)
 	uint64 *tids = list->tids + list->n;
 	int64 kept = 0;
 
-	if (list->nfresh == 0 || list->turn != gpuds_scan_turn(list->scan))
+	if (list->ndelta == 0 || list->turn != gpuds_scan_turn(list->scan))
 		kept = n;
 	else
 	{
 		for (int64 i = 0; i < n; i++)
 		{
-			if (!is_fresh(list, tids[i]))
+			if (!is_delta(list, tids[i]))
 				tids[kept++] = tids[i];
 		}
 	}
@@ -137,34 +137,34 @@ static void
 add_entries(GpudsTidList *list)
 {
 	GpudsScanBatch batch;
-	uint64 *room;
+	uint64 *to;
 
 	gpuds_scan_next_batch(list->scan, Max(list->most - list->n, 1), &batch);
-	room = make_room(list, batch.n);
+	to = ensure_capacity(list, batch.n);
 	for (int64 i = 0; i < batch.n; i++)
-		room[i] = batch.entries[i].t & ENTRY_TID_MASK;
+		to[i] = batch.entries[i].t & ENTRY_TID_MASK;
 	add(list, batch.n);
 }
 
 /* Adds what the memtable says of the batch of intervals at hand; false: only entries are to be had. */
 static bool
-add_fresh(GpudsTidList *list)
+add_delta(GpudsTidList *list)
 {
 	MemoryContext old = MemoryContextSwitchTo(list->context);
 	bool had;
 
-	forget_fresh(list);
-	had = gpuds_scan_fresh_tids(list->scan, &list->fresh, &list->nfresh);
+	forget_delta(list);
+	had = gpuds_scan_delta_tids(list->scan, &list->delta, &list->ndelta);
 	MemoryContextSwitchTo(old);
 	if (!had)
 	{
-		forget_fresh(list);
+		forget_delta(list);
 		return false;
 	}
-	list->nfresh = gpuds_sort_unique_words(list->fresh, list->nfresh);
-	if (list->nfresh > 0)
-		memcpy(make_room(list, list->nfresh), list->fresh, list->nfresh * sizeof(uint64));
-	list->n += list->nfresh;
+	list->ndelta = gpuds_sort_unique_words(list->delta, list->ndelta);
+	if (list->ndelta > 0)
+		memcpy(ensure_capacity(list, list->ndelta), list->delta, list->ndelta * sizeof(uint64));
+	list->n += list->ndelta;
 	list->turn = gpuds_scan_turn(list->scan);
 	return true;
 }
@@ -174,12 +174,12 @@ static bool
 add_sorted(GpudsTidList *list, int64 *cap)
 {
 	int64 n;
-	int64 room;
+	int64 capacity;
 
-	if (list->turn != gpuds_scan_turn(list->scan) && !add_fresh(list))
+	if (list->turn != gpuds_scan_turn(list->scan) && !add_delta(list))
 		return false;
-	room = Min(*cap, Max(list->most - list->n, 1));
-	n = gpuds_scan_next_tids(list->scan, make_room(list, room), room);
+	capacity = Min(*cap, Max(list->most - list->n, 1));
+	n = gpuds_scan_next_tids(list->scan, ensure_capacity(list, capacity), capacity);
 	if (n < 0)
 		return false;
 	add(list, n);
@@ -215,7 +215,7 @@ gpuds_tids_next(GpudsTidList *list)
 	collect(list);
 	if (!gpuds_scan_in_order(list->scan) && gpuds_scan_has_more(list->scan))
 	{
-		forget_fresh(list);
+		forget_delta(list);
 		list->n = 0;
 		gpuds_scan_put_in_order(list->scan);
 		collect(list);
@@ -228,7 +228,7 @@ gpuds_tids_next(GpudsTidList *list)
 void
 gpuds_tids_end(GpudsTidList *list)
 {
-	forget_fresh(list);
+	forget_delta(list);
 	if (list->tids)
 		pfree(list->tids);
 	list->tids = NULL;

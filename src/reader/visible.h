@@ -44,8 +44,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_VISIBLE_H
-#define GPUDS_AM_VISIBLE_H
+#ifndef GPUDS_VISIBLE_H
+#define GPUDS_VISIBLE_H
 
 #include "access/genam.h"
 #include "access/relscan.h"
@@ -147,21 +147,21 @@ extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible
 
 /*
  * Which of a scan's intervals have entries whose rows are visible to all.  hits[i] = true is reliable
- * unless a fresh one of the others lies in interval i; false is reliable unless any of the others does.
+ * unless one of the delta lies in interval i; false is reliable unless any of the others does.
  */
-typedef struct GpudsHits
+typedef struct GpudsMembership
 {
-	bool *hits;         /* of each interval; the caller's room */
+	bool *hits;         /* of each interval; the caller's array */
 	GpudsEntry *others; /* entries that the device is not sure of, in no order; NULL: none */
 	int64 nothers;
-	int64 nfresh; /* of these, which come first, are fresh: the memtable has the last word on them */
-} GpudsHits;
+	int64 ndelta; /* of these, which come first, are of the delta: the memtable has the last word on them */
+} GpudsMembership;
 
-extern bool gpuds_scan_find_hits(IndexScanDesc scan, GpudsVisible *visible, GpudsHits *hits);
+extern bool gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, GpudsMembership *hits);
 
 /* membership.c */
-extern bool gpuds_hits_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
-							GpudsEntry *probes, int64 *n, int64 weight, bool *answers);
+extern bool gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
+								  GpudsEntry *probes, int64 *n, int64 weight, bool *answers);
 
 /*
  * side_reader.c: the side values (side/side.h) of rows that the scan's snapshot sees.
@@ -173,7 +173,7 @@ typedef struct GpudsSideReader
 	GpudsFile file;
 	bool stored;                    /* the index may have a store */
 	BlockNumber absent;             /* page that stayed absent last */
-	int without_room;               /* rows that are read from the heap before memory is asked for again */
+	int without_memory;             /* rows that are read from the heap before memory is asked for again */
 	uint32 asked;                   /* rows that were asked for one by one */
 	uint8 values[GPUDS_SIDE_BYTES]; /* of the row that was asked for last */
 } GpudsSideReader;
@@ -188,4 +188,4 @@ extern int64 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, in
 extern void gpuds_visible_reset(GpudsVisible *visible);
 extern void gpuds_visible_end(GpudsVisible *visible);
 
-#endif /* GPUDS_AM_VISIBLE_H */
+#endif /* GPUDS_VISIBLE_H */

@@ -124,7 +124,7 @@ values_of_page(const SidePage *page, int most, uint8 *values)
 
 /* Is there memory for a page?  *per_page: rows that it has room for. */
 static GpudsSideFill
-has_room(const GpudsSideRef *ref, BlockNumber block, int *per_page)
+has_capacity(const GpudsSideRef *ref, BlockNumber block, int *per_page)
 {
 	GpudsSidePlace place = { 0 };
 	GpudsSideFill answer;
@@ -168,9 +168,9 @@ gpuds_side_fill(const GpudsSideRef *ref, Relation heap, BlockNumber block, Relat
 	Buffer buffer;
 	int per_page;
 
-	answer = has_room(ref, block, &per_page);
-	if (answer == GPUDS_SIDE_NO_ROOM && gpuds_side_make_room(ref))
-		answer = has_room(ref, block, &per_page);
+	answer = has_capacity(ref, block, &per_page);
+	if (answer == GPUDS_SIDE_NO_MEMORY && gpuds_side_free_memory(ref))
+		answer = has_capacity(ref, block, &per_page);
 	if (answer != GPUDS_SIDE_FILLED)
 		return answer;
 	memset(values, 0, (size_t) per_page * layout->side_bytes);

@@ -27,9 +27,9 @@
  * there, nor for temporary tables; their side values are read from the heap.
  *
  * A store is of an index file, and a file has one at most.  A file is named by locator and file_id for those
- * who put values in, and by the life of its database as well for those who read (src/README.md, "Mirrors").
- * Sessions may not agree on that life for a while.  So a reader that finds a store of another life drops it,
- * and whoever inserts puts values into whatever store there is.
+ * who put values in, and by the incarnation of its database as well for those who read (src/README.md,
+ * "Mirrors"). Sessions may not agree on that life for a while.  So a reader that finds a store of another
+ * life drops it, and whoever inserts puts values into whatever store there is.
  *
  * Its memory is in chunks:
  *
@@ -98,9 +98,9 @@ extern bool gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid);
 typedef enum GpudsSideFill
 {
 	GPUDS_SIDE_FILLED,
-	GPUDS_SIDE_NO_ROOM, /* there is no memory */
-	GPUDS_SIDE_ABSENT,  /* the page stays absent, by S2 or because it is out of reach */
-	GPUDS_SIDE_GONE     /* the store is */
+	GPUDS_SIDE_NO_MEMORY, /* there is no memory */
+	GPUDS_SIDE_ABSENT,    /* the page stays absent, by S2 or because it is out of reach */
+	GPUDS_SIDE_GONE       /* the store is */
 } GpudsSideFill;
 
 /* Where the values of a page's rows belong. */
@@ -117,7 +117,7 @@ extern void gpuds_side_set_present(const GpudsSidePlace *place);
 /* The caller has not. */
 extern bool gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref);
 extern bool gpuds_side_has(const GpudsSideRef *ref, BlockNumber block);
-extern bool gpuds_side_make_room(const GpudsSideRef *ref);
+extern bool gpuds_side_free_memory(const GpudsSideRef *ref);
 extern bool gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap);
 extern bool gpuds_side_drop(const GpudsFile *file);
 extern bool gpuds_side_is_used(void);

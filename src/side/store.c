@@ -269,7 +269,7 @@ static bool
 is_same_file(const GpudsFile *a, const GpudsFile *b)
 {
 	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id &&
-		   a->database_life == b->database_life;
+		   a->incarnation == b->incarnation;
 }
 
 /* Stores that this backend has found or missed lately, by file. */
@@ -279,7 +279,7 @@ static struct
 	GpudsFile file;
 	uint64 moves; /* as of the search; 0: nothing is remembered */
 	GpudsSideRef ref;
-	TransactionId life; /* of the database, as the store's maker knew it */
+	TransactionId incarnation; /* of the database, as the store's maker knew it */
 } remembered[NREMEMBERED];
 
 /* The same but for the life of their database, of which sessions may not agree for a while. */
@@ -289,9 +289,11 @@ is_like_file(const GpudsFile *a, const GpudsFile *b)
 	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id;
 }
 
-/* Looks through the list, whose lock the caller holds.  A file has one store at most, whatever *life. */
+/*
+ * Looks through the list, whose lock the caller holds.  A file has one store at most, whatever *incarnation.
+ */
 static void
-search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *life)
+search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *incarnation)
 {
 	ref->slot = -1;
 	ref->serial = 0;
@@ -301,7 +303,7 @@ search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *life)
 
 		if (serial != 0 && is_like_file(&shared->stores[i].file, file))
 		{
-			*life = shared->stores[i].file.database_life;
+			*incarnation = shared->stores[i].file.incarnation;
 			ref->slot = i;
 			ref->serial = serial;
 			return;
@@ -325,11 +327,11 @@ gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
 		LWLockAcquire(list_lock(), LW_SHARED);
 		remembered[at].moves = pg_atomic_read_u64(&shared->moves);
 		remembered[at].file = *file;
-		search(file, &remembered[at].ref, &remembered[at].life);
+		search(file, &remembered[at].ref, &remembered[at].incarnation);
 		LWLockRelease(list_lock());
 	}
 	*ref = remembered[at].ref;
-	if (ref->slot >= 0 && !writes && remembered[at].life != file->database_life)
+	if (ref->slot >= 0 && !writes && remembered[at].incarnation != file->incarnation)
 		ref->slot = -1;
 	return ref->slot >= 0;
 }
@@ -436,7 +438,7 @@ drop_oldest(const GpudsSideRef *but)
 
 /* Makes room for a store that found none; false: others need theirs.  The caller has not entered. */
 bool
-gpuds_side_make_room(const GpudsSideRef *ref)
+gpuds_side_free_memory(const GpudsSideRef *ref)
 {
 	return drop_oldest(ref);
 }
@@ -446,10 +448,10 @@ bool
 gpuds_side_drop(const GpudsFile *file)
 {
 	GpudsSideRef ref;
-	TransactionId life;
+	TransactionId incarnation;
 
 	LWLockAcquire(list_lock(), LW_SHARED);
-	search(file, &ref, &life);
+	search(file, &ref, &incarnation);
 	LWLockRelease(list_lock());
 	return ref.slot >= 0 && drop(ref.slot, ref.serial);
 }
@@ -512,16 +514,16 @@ bool
 gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref)
 {
 	SideStore *store = NULL;
-	TransactionId life;
+	TransactionId incarnation;
 	int per_page;
 
 	if (nchunks < LEAST_CHUNKS)
 		return false;
 	drop_namesakes(file);
 	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
-	search(file, ref, &life);
-	/* Another session has just made one, in what it takes for the database's life. */
-	if (ref->slot >= 0 && life != file->database_life)
+	search(file, ref, &incarnation);
+	/* Another session has just made one, in what it takes for the database's incarnation. */
+	if (ref->slot >= 0 && incarnation != file->incarnation)
 	{
 		LWLockRelease(list_lock());
 		ref->slot = -1;
@@ -648,7 +650,7 @@ gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace 
 		return GPUDS_SIDE_ABSENT;
 	part = find_part(store, &at, true);
 	if (part == NULL)
-		return GPUDS_SIDE_NO_ROOM;
+		return GPUDS_SIDE_NO_MEMORY;
 	place->values = values_of(store, part, &at);
 	place->per_page = store->per_page;
 	place->present = present_of(store, part, &at);

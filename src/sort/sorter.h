@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUDS_AM_SORTER_H
-#define GPUDS_AM_SORTER_H
+#ifndef GPUDS_SORTER_H
+#define GPUDS_SORTER_H
 
 #include "kernels/core/entry.h"
 
@@ -17,4 +17,4 @@ extern void gpuds_sorter_add(GpudsSorter *sorter, const GpudsEntry *entry);
 extern int64 gpuds_sorter_next(GpudsSorter *sorter, GpudsEntry *out, int64 cap);
 extern void gpuds_sorter_end(GpudsSorter *sorter);
 
-#endif /* GPUDS_AM_SORTER_H */
+#endif /* GPUDS_SORTER_H */

@@ -97,9 +97,9 @@ describe_write(const Checker *checker, const Write *write)
 	static const char *const kinds[] = { "nothing", "insert", "update", "delete" };
 	const Transaction *writer = history_writer(checker->history, write);
 
-	fprintf(checker->report, "    %s %llx (before %llx) key %d lane %lld, session %d transaction %u",
+	fprintf(checker->report, "    %s %llx (before %llx) key %d stripe %lld, session %d transaction %u",
 			kinds[write->kind], (unsigned long long) write->row.version,
-			(unsigned long long) write->row.previous, write->row.key, (long long) write->row.lane,
+			(unsigned long long) write->row.previous, write->row.key, (long long) write->row.stripe,
 			write->session, write->transaction);
 	if (!is_committed(checker->history, write))
 		fprintf(checker->report, ", not committed\n");
@@ -128,8 +128,8 @@ describe_condition(const Checker *checker, const Read *read)
 				fprintf(checker->report, " %d", keys[condition->first_key + i]);
 			break;
 	}
-	if (condition->lane != ANY_LANE)
-		fprintf(checker->report, " of lane %lld", (long long) condition->lane);
+	if (condition->stripe != ANY_STRIPE)
+		fprintf(checker->report, " of stripe %lld", (long long) condition->stripe);
 }
 
 static void
@@ -336,7 +336,7 @@ judge_row(Checker *checker, const Read *read, const Row *row)
 
 	if (write == NULL || write->kind == WRITE_NONE || write->kind == WRITE_DELETE)
 		return UNKNOWN_ROW;
-	if (write->row.id != row->id || write->row.key != row->key || write->row.lane != row->lane ||
+	if (write->row.id != row->id || write->row.key != row->key || write->row.stripe != row->stripe ||
 		write->row.previous != row->previous)
 		return ALTERED;
 	if (!history_matches(history, read->session, &read->condition, row))

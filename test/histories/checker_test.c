@@ -93,7 +93,7 @@ wrote_too(int session, uint32_t step, int32_t key)
 static void
 asked(int64_t sent, int64_t returned, int32_t low, int32_t high)
 {
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE, .low = low, .high = high };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE, .low = low, .high = high };
 
 	if (sent >= 0)
 	{
@@ -262,7 +262,7 @@ by_hand_chains(void)
 static void
 by_hand_own(void)
 {
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE, .low = 5, .high = 5 };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE, .low = 5, .high = 5 };
 	int64_t a;
 
 	/* A transaction's own rows, before it commits and beside a savepoint */
@@ -380,7 +380,7 @@ static void
 simulate_read(Simulation *simulation, int me)
 {
 	Simulated *session = &simulation->sessions[me];
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE };
 
 	condition.low = (int32_t) draw(KEYS);
 	condition.high = condition.low + (int32_t) draw(4);

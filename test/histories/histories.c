@@ -110,11 +110,11 @@ make_table(PGconn *connection)
 	if (!execute(connection, "CREATE EXTENSION IF NOT EXISTS gpuds") ||
 		!execute(connection, "DROP TABLE IF EXISTS h") ||
 		!execute(connection,
-				 "CREATE TABLE h (id bigint, key int, lane bigint, version bigint, previous bigint) "
+				 "CREATE TABLE h (id bigint, key int, stripe bigint, version bigint, previous bigint) "
 				 "WITH (fillfactor = 70, autovacuum_enabled = off)") ||
 		!execute(connection, "CREATE INDEX h_id ON h USING gpu_btree (id)") ||
 		!execute(connection, "CREATE INDEX h_key ON h USING gpu_btree (key)") ||
-		!execute(connection, "CREATE INDEX h_lane_key ON h USING gpu_btree (lane, key)"))
+		!execute(connection, "CREATE INDEX h_stripe_key ON h USING gpu_btree (stripe, key)"))
 		exit(2);
 }
 
@@ -123,7 +123,7 @@ static void
 check_plans(PGconn *connection)
 {
 	static const char *const calls[] = {
-		"by_id(1)",           "by_key(1)",   "by_any('{1,2,3}')", "by_range(1, 5)", "by_lane(1, '{1,2}')",
+		"by_id(1)",           "by_key(1)",   "by_any('{1,2,3}')", "by_range(1, 5)", "by_stripe(1, '{1,2}')",
 		"update(1, 1, 1, 1)", "touch(1, 1)", "delete(1)",
 	};
 	static const char *const kinds[][2] = {
@@ -332,7 +332,7 @@ main(int argc, char **argv)
 	result(
 		execute(
 			connection,
-			"SELECT gpuds_index_check(i::regclass, true) FROM unnest('{h_id,h_key,h_lane_key}'::text[]) i"),
+			"SELECT gpuds_index_check(i::regclass, true) FROM unnest('{h_id,h_key,h_stripe_key}'::text[]) i"),
 		"the indexes pass gpuds_index_check");
 	show_counters(sessions);
 	judge();

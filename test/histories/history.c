@@ -173,7 +173,7 @@ history_matches(const History *history, int session, const Condition *condition,
 
 	if (condition->kind == BY_ID)
 		return row->id == condition->id;
-	if (condition->lane != ANY_LANE && row->lane != condition->lane)
+	if (condition->stripe != ANY_STRIPE && row->stripe != condition->stripe)
 		return false;
 	if (condition->kind == BY_RANGE)
 		return row->key >= condition->low && row->key <= condition->high;

@@ -26,14 +26,14 @@
 #include <stdint.h>
 
 #define NO_STEP UINT32_MAX
-#define ANY_LANE (-1)
+#define ANY_STRIPE (-1)
 
 typedef struct Row
 {
 	int64_t version;
 	int64_t previous;
 	int64_t id;
-	int64_t lane;
+	int64_t stripe;
 	int32_t key;
 } Row;
 
@@ -95,7 +95,7 @@ typedef struct Condition
 {
 	ConditionKind kind;
 	int64_t id;
-	int64_t lane; /* or ANY_LANE */
+	int64_t stripe; /* or ANY_STRIPE */
 	int32_t low, high;
 	size_t first_key, nkeys; /* in the session's keys */
 } Condition;

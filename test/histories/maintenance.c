@@ -17,7 +17,7 @@ typedef struct Maintenance
 	uint64_t random;
 } Maintenance;
 
-static const char *const indexes[] = { "h_id", "h_key", "h_lane_key" };
+static const char *const indexes[] = { "h_id", "h_key", "h_stripe_key" };
 
 static const char *
 some_index(Maintenance *maintenance)

@@ -47,20 +47,21 @@ typedef struct Session
 	int ninserted, ndeleted; /* by this transaction */
 } Session;
 
-#define COLUMNS "version, previous, id, lane, key"
+#define COLUMNS "version, previous, id, stripe, key"
 
 static const char *const statements[][2] = {
 	{ "by_id", "SELECT " COLUMNS " FROM h WHERE id = $1::bigint" },
 	{ "by_key", "SELECT " COLUMNS " FROM h WHERE key = $1::int" },
 	{ "by_any", "SELECT " COLUMNS " FROM h WHERE key = ANY ($1::int[])" },
 	{ "by_range", "SELECT " COLUMNS " FROM h WHERE key BETWEEN $1::int AND $2::int ORDER BY key" },
-	{ "by_lane", "SELECT " COLUMNS " FROM h WHERE lane = $1::bigint AND key = ANY ($2::int[])" },
-	{ "insert", "INSERT INTO h (version, previous, id, lane, key) SELECT v, 0, v, l, k FROM "
+	{ "by_stripe", "SELECT " COLUMNS " FROM h WHERE stripe = $1::bigint AND key = ANY ($2::int[])" },
+	{ "insert", "INSERT INTO h (version, previous, id, stripe, key) SELECT v, 0, v, l, k FROM "
 				"unnest($1::bigint[], $2::bigint[], $3::int[]) AS n(v, l, k)" },
-	{ "bulk", "INSERT INTO h (version, previous, id, lane, key) SELECT $1::bigint + i, 0, $1::bigint + i, i "
-			  "% 4, i % $3::int "
-			  "FROM generate_series(0, $2::int - 1) i" },
-	{ "update", "UPDATE h SET previous = version, version = $2::bigint, lane = $3::bigint, key = $4::int "
+	{ "bulk",
+	  "INSERT INTO h (version, previous, id, stripe, key) SELECT $1::bigint + i, 0, $1::bigint + i, i "
+	  "% 4, i % $3::int "
+	  "FROM generate_series(0, $2::int - 1) i" },
+	{ "update", "UPDATE h SET previous = version, version = $2::bigint, stripe = $3::bigint, key = $4::int "
 				"WHERE id = $1::bigint RETURNING " COLUMNS },
 	{ "touch",
 	  "UPDATE h SET previous = version, version = $2::bigint WHERE id = $1::bigint RETURNING " COLUMNS },
@@ -225,7 +226,7 @@ row_of(const PGresult *answer, int i)
 	row.version = strtoll(PQgetvalue(answer, i, 0), NULL, 10);
 	row.previous = strtoll(PQgetvalue(answer, i, 1), NULL, 10);
 	row.id = strtoll(PQgetvalue(answer, i, 2), NULL, 10);
-	row.lane = strtoll(PQgetvalue(answer, i, 3), NULL, 10);
+	row.stripe = strtoll(PQgetvalue(answer, i, 3), NULL, 10);
 	row.key = (int32_t) strtol(PQgetvalue(answer, i, 4), NULL, 10);
 	return row;
 }
@@ -273,7 +274,7 @@ note_read(Session *session, const Condition *condition, bool ordered, PGresult *
 static Condition
 some_keys(Session *session, char *text)
 {
-	Condition condition = { .kind = BY_KEYS, .lane = ANY_LANE };
+	Condition condition = { .kind = BY_KEYS, .stripe = ANY_STRIPE };
 	bool large = draw(&session->random, 30) == 0;
 	unsigned nkeys = 1 + skewed(session, draw(&session->random, 4) ? 6 : MAX_ANY);
 	char *end = text;
@@ -298,7 +299,7 @@ some_keys(Session *session, char *text)
 static Condition
 some_range(Session *session)
 {
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE };
 
 	condition.low = choose_key(session);
 	condition.high = condition.low + (int32_t) skewed(session, draw(&session->random, 8) ? 12 : 150);
@@ -308,7 +309,7 @@ some_range(Session *session)
 static void
 read_id(Session *session)
 {
-	Condition condition = { .kind = BY_ID, .lane = ANY_LANE, .id = choose_id(session) };
+	Condition condition = { .kind = BY_ID, .stripe = ANY_STRIPE, .id = choose_id(session) };
 	char text[32];
 	const char *values[1] = { text };
 	PGresult *answer;
@@ -322,7 +323,7 @@ read_id(Session *session)
 static void
 read_key(Session *session)
 {
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE };
 	char text[32];
 	const char *values[1] = { text };
 	PGresult *answer;
@@ -347,16 +348,16 @@ read_any(Session *session)
 }
 
 static void
-read_lane(Session *session)
+read_stripe(Session *session)
 {
-	char lane[32], text[TEXT];
-	const char *values[2] = { lane, text };
+	char stripe[32], text[TEXT];
+	const char *values[2] = { stripe, text };
 	Condition condition = some_keys(session, text);
 	PGresult *answer;
 
-	condition.lane = draw(&session->random, NLANES);
-	sprintf(lane, "%lld", (long long) condition.lane);
-	answer = ask_prepared(session, "by_lane", 2, values);
+	condition.stripe = draw(&session->random, NSTRIPES);
+	sprintf(stripe, "%lld", (long long) condition.stripe);
+	answer = ask_prepared(session, "by_stripe", 2, values);
 	if (answer)
 		note_read(session, &condition, false, answer);
 }
@@ -384,9 +385,9 @@ read_range(Session *session)
 static void
 insert_rows(Session *session, unsigned n)
 {
-	char versions[TEXT], lanes[TEXT], keys[TEXT];
-	char *end[3] = { versions, lanes, keys };
-	const char *values[3] = { versions, lanes, keys };
+	char versions[TEXT], stripes[TEXT], keys[TEXT];
+	char *end[3] = { versions, stripes, keys };
+	const char *values[3] = { versions, stripes, keys };
 	size_t first = run.history.sessions[session->number].writes.used;
 	PGresult *answer;
 
@@ -396,10 +397,10 @@ insert_rows(Session *session, unsigned n)
 		char before = i == 0 ? '{' : ',';
 
 		write->row.id = write->row.version;
-		write->row.lane = draw(&session->random, NLANES);
+		write->row.stripe = draw(&session->random, NSTRIPES);
 		write->row.key = (int32_t) skewed(session, (unsigned) run.nkeys);
 		end[0] += sprintf(end[0], "%c%lld", before, (long long) write->row.version);
-		end[1] += sprintf(end[1], "%c%lld", before, (long long) write->row.lane);
+		end[1] += sprintf(end[1], "%c%lld", before, (long long) write->row.stripe);
 		end[2] += sprintf(end[2], "%c%d", before, write->row.key);
 	}
 	for (int i = 0; i < 3; i++)
@@ -434,7 +435,7 @@ insert_in_bulk(Session *session)
 		Write *write = history_write(&run.history, session->number, session->step);
 
 		write->row.id = write->row.version;
-		write->row.lane = i % NLANES;
+		write->row.stripe = i % NSTRIPES;
 		write->row.key = (int32_t) i % run.nkeys;
 	}
 	sprintf(texts[0], "%lld",
@@ -460,7 +461,7 @@ insert_in_bulk(Session *session)
 static void
 note_write(Session *session, WriteKind kind, Write *write, int64_t id, PGresult *answer)
 {
-	Condition condition = { .kind = BY_ID, .lane = ANY_LANE, .id = id };
+	Condition condition = { .kind = BY_ID, .stripe = ANY_STRIPE, .id = id };
 	int64_t version = write->row.version;
 
 	if (PQntuples(answer) == 0)
@@ -496,7 +497,7 @@ update_row(Session *session, bool keys_too)
 
 	sprintf(texts[0], "%lld", (long long) id);
 	sprintf(texts[1], "%lld", (long long) write->row.version);
-	sprintf(texts[2], "%u", draw(&session->random, NLANES));
+	sprintf(texts[2], "%u", draw(&session->random, NSTRIPES));
 	sprintf(texts[3], "%u", skewed(session, (unsigned) run.nkeys));
 	answer = ask_prepared(session, keys_too ? "update" : "touch", keys_too ? 4 : 2, values);
 	if (answer)
@@ -567,7 +568,7 @@ read_something(Session *session)
 			read_range(session);
 			break;
 		case 5:
-			read_lane(session);
+			read_stripe(session);
 			break;
 		default:
 			read_key(session);
@@ -801,7 +802,7 @@ insert_first_rows(PGconn *connection)
 void
 read_all_rows(PGconn *connection)
 {
-	Condition condition = { .kind = BY_RANGE, .lane = ANY_LANE, .low = 0, .high = run.nkeys };
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE, .low = 0, .high = run.nkeys };
 	Session session;
 	char text[32];
 	const char *values[2] = { "0", text };

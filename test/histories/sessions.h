@@ -14,7 +14,7 @@
 
 #define RECENT 64  /* rows that were written last */
 #define KNOWN 4096 /* ids of rows that were inserted, perhaps gone */
-#define NLANES 4
+#define NSTRIPES 4
 
 /* What was done, to show that all of it was. */
 typedef enum Counter

@@ -532,7 +532,7 @@ load_all(void)
 		load(t);
 }
 
-/* Loads trees whose small scans the resident kernel answers, all of them. */
+/* Loads trees whose small scans the persistent kernel answers, all of them. */
 static void
 load_served(void)
 {
@@ -766,7 +766,7 @@ lose(void)
 	passed++;
 }
 
-/* A request of a kind that the board serves hangs: its age tells, others go on. */
+/* A request of a kind that the ring serves hangs: its age tells, others go on. */
 static void
 hang_small(void)
 {

@@ -224,7 +224,7 @@ print_waits(const char *name)
 	}
 	printf(", most %llu us; 50 us and more: %llu, 100: %llu, 500: %llu, 1000: %llu; %u kernels so far\n",
 		   (unsigned long long) most, (unsigned long long) over[0], (unsigned long long) over[1],
-		   (unsigned long long) over[2], (unsigned long long) over[3], engine->resident.poster.kernel);
+		   (unsigned long long) over[2], (unsigned long long) over[3], engine->persistent.poster.kernel);
 }
 
 /* In a thread of its own: the senders go on, and would wait for the main thread. */

@@ -42,7 +42,7 @@ struct Progress
 };
 
 static GpuScanStream large;
-static GpuResident resident;
+static GpuPersistent persistent;
 static GpuPool pool;                /* of hash tables and skip lists ... */
 static GpuChange change;            /* ... and what makes them */
 static unsigned char *device_slots; /* slots, as the device sees them */
@@ -390,7 +390,7 @@ model_bits(const GpudsEntry *e, int nwords, int place, int bits)
 	return value;
 }
 
-/* What is expected of a measure. */
+/* What is expected of an aggregated column. */
 struct Expected
 {
 	uint64_t n;
@@ -402,18 +402,18 @@ struct Expected
 };
 
 static void
-model_add(Expected *x, const Measure *m, const GpudsEntry *e, int nwords)
+model_add(Expected *x, const AggColumn *m, const GpudsEntry *e, int nwords)
 {
 	uint64_t bits = model_bits(e, nwords, m->place, m->bits);
 	uint64_t code = bits ^ m->flip;
 
 	if (model_bits(e, nwords, m->null_place, 1) == m->null_bit)
 		return;
-	if (m->kind != MEASURE_INTEGER)
+	if (m->kind != AGG_COLUMN_INTEGER)
 	{
 		double value;
 
-		if (m->kind == MEASURE_FLOAT8)
+		if (m->kind == AGG_COLUMN_FLOAT8)
 			memcpy(&value, &bits, sizeof(value));
 		else
 		{
@@ -438,32 +438,35 @@ model_add(Expected *x, const Measure *m, const GpudsEntry *e, int nwords)
 }
 
 /* A random column of entries of so many key words. */
-static Measure
+static AggColumn
 random_measure(int nwords)
 {
 	const int all = 64 * nwords + ENTRY_SPILL_BITS;
-	Measure m;
+	AggColumn m;
 
 	m.kind = (uint8_t) test_below(3);
-	m.bits = (uint8_t) (m.kind == MEASURE_INTEGER ? 1 + test_below(64) : m.kind == MEASURE_FLOAT4 ? 32 : 64);
+	m.bits = (uint8_t) (m.kind == AGG_COLUMN_INTEGER  ? 1 + test_below(64)
+						: m.kind == AGG_COLUMN_FLOAT4 ? 32
+													  : 64);
 	m.place = (uint8_t) test_below((uint64_t) (all - m.bits + 1));
 	m.null_place = (uint8_t) test_below((uint64_t) all);
 	m.null_bit = (uint8_t) test_below(2);
-	m.flip = m.kind != MEASURE_INTEGER || test_below(2) ? 0
-														: (test_random() | 1) & (UINT64_MAX >> (64 - m.bits));
+	m.flip = m.kind != AGG_COLUMN_INTEGER || test_below(2)
+				 ? 0
+				 : (test_random() | 1) & (UINT64_MAX >> (64 - m.bits));
 	return m;
 }
 
 /* Is that what was expected?  Floating-point sums depend on the order of entries. */
 static void
-check_measured(const uint64_t *words, const Measure *m, const Expected *x)
+check_measured(const uint64_t *words, const AggColumn *m, const Expected *x)
 {
-	Measured got;
+	PartialAgg got;
 	double off;
 
 	memcpy(&got, words, sizeof(got));
 	CHECK(got.n == x->n && got.min == x->min && got.max == x->max);
-	if (m->kind == MEASURE_INTEGER)
+	if (m->kind == AGG_COLUMN_INTEGER)
 		CHECK(((unsigned __int128) got.high << 32) + got.low == x->sum);
 	else if (x->size <= 1e300)
 	{
@@ -472,10 +475,11 @@ check_measured(const uint64_t *words, const Measure *m, const Expected *x)
 	}
 }
 
-/* What entries of a request are counted, and measured; returns how many are not, and marks them. */
+/* What entries of a request are counted, and aggregated; returns how many are not, and marks them. */
 static int64_t
 model_measure(const GpuRequest *r, const Progress *p, const Model *m, const unsigned char *map,
-			  const Measure *measures, int nwords, Expected *expected, uint64_t *rows, unsigned char *marks)
+			  const AggColumn *agg_columns, int nwords, Expected *expected, uint64_t *rows,
+			  unsigned char *marks)
 {
 	int64_t others = 0;
 
@@ -497,8 +501,8 @@ model_measure(const GpuRequest *r, const Progress *p, const Model *m, const unsi
 				continue;
 			}
 			rows[at]++;
-			for (uint32_t j = 0; j < r->nmeasures; j++)
-				model_add(&expected[at * GPU_MEASURES + j], &measures[j], &m->e[k], nwords);
+			for (uint32_t j = 0; j < r->nagg; j++)
+				model_add(&expected[at * GPU_AGG_COLUMNS + j], &agg_columns[j], &m->e[k], nwords);
 		}
 	}
 	return others;
@@ -521,11 +525,11 @@ check_others(const GpudsEntry *entries, int64_t n, const Model *m, unsigned char
 static void
 run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
 {
-	const int64_t most[] = { 3, 20, PIECE / 4 / (1 + GPU_MEASURES * GPU_MEASURED_WORDS) / 8 };
+	const int64_t most[] = { 3, 20, PIECE / 4 / (1 + GPU_AGG_COLUMNS * GPU_PARTIAL_AGG_WORDS) / 8 };
 	GpuRequest *r = &slots[0].request;
 	const uint64_t *out = (const uint64_t *) slots[0].output;
 	unsigned char *marks = (unsigned char *) malloc((size_t) m->n + 1);
-	Measure *measures;
+	AggColumn *agg_columns;
 	Expected *expected;
 	uint64_t *rows;
 	int64_t others;
@@ -537,7 +541,7 @@ run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
 		only_single_keys(&slots[0], &p);
 	if (test_below(3) == 0)
 		shuffle(&slots[0], &p);
-	r->form = GPU_MEASURE;
+	r->form = GPU_AGGREGATE;
 	r->forward = true;
 	r->next = 0;
 	r->each = test_below(2);
@@ -545,29 +549,30 @@ run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
 				!entry_less(&p.intervals[0].hi, &p.intervals[0].lo);
 	if (r->inside)
 		r->at = p.intervals[0].lo;
-	r->nmeasures = (uint32_t) test_below(GPU_MEASURES + 1);
-	measures = (Measure *) (slots[0].input + PIECE - GPU_MEASURES * sizeof(Measure));
-	for (int i = 0; i < GPU_MEASURES; i++)
-		measures[i] = random_measure(view->nwords);
-	r->measures = (uint64_t) ((unsigned char *) measures - (unsigned char *) slots);
+	r->nagg = (uint32_t) test_below(GPU_AGG_COLUMNS + 1);
+	agg_columns = (AggColumn *) (slots[0].input + PIECE - GPU_AGG_COLUMNS * sizeof(AggColumn));
+	for (int i = 0; i < GPU_AGG_COLUMNS; i++)
+		agg_columns[i] = random_measure(view->nwords);
+	r->agg_columns = (uint64_t) ((unsigned char *) agg_columns - (unsigned char *) slots);
 	map = slots[0].input + PIECE / 2;
 	r->map_bytes = test_map(map, PIECE / 4);
 	r->map = (uint64_t) (map - (unsigned char *) slots);
-	expected = (Expected *) calloc((size_t) (p.n + 1) * GPU_MEASURES, sizeof(Expected));
+	expected = (Expected *) calloc((size_t) (p.n + 1) * GPU_AGG_COLUMNS, sizeof(Expected));
 	rows = (uint64_t *) calloc((size_t) p.n + 1, sizeof(uint64_t));
 	CHECK(marks && expected && rows);
-	for (int64_t i = 0; i < (p.n + 1) * GPU_MEASURES; i++)
+	for (int64_t i = 0; i < (p.n + 1) * GPU_AGG_COLUMNS; i++)
 		expected[i].min = UINT64_MAX;
-	others = model_measure(r, &p, m, map, measures, view->nwords, expected, rows, marks);
+	others = model_measure(r, &p, m, map, agg_columns, view->nwords, expected, rows, marks);
 	r->cap = ((int64_t) PIECE - (int64_t) gpu_result_bytes(r)) / (int64_t) sizeof(GpudsEntry);
 	r->status = scan_large(view, r);
 	CHECK(r->status == GPU_OK && r->found == others);
 	for (int64_t i = 0; i < (r->each ? p.n : 1); i++)
 	{
 		CHECK(out[0] == rows[i]);
-		for (uint32_t j = 0; j < r->nmeasures; j++)
-			check_measured(out + 1 + j * GPU_MEASURED_WORDS, &measures[j], &expected[i * GPU_MEASURES + j]);
-		out += gpu_result_words(r->nmeasures);
+		for (uint32_t j = 0; j < r->nagg; j++)
+			check_measured(out + 1 + j * GPU_PARTIAL_AGG_WORDS, &agg_columns[j],
+						   &expected[i * GPU_AGG_COLUMNS + j]);
+		out += gpu_result_words(r->nagg);
 	}
 	if (others <= r->cap)
 	{
@@ -588,13 +593,13 @@ post(const GpuView *view, GpuRequest *r, int batch)
 {
 	int slot;
 
-	while ((slot = gpu_resident_slot(&resident)) < 0)
+	while ((slot = gpu_persistent_slot(&persistent)) < 0)
 	{
-		gpu_resident_poll(&resident, view->base);
-		CHECK(gpu_ok(&resident.stream));
+		gpu_persistent_poll(&persistent, view->base);
+		CHECK(gpu_ok(&persistent.stream));
 	}
-	gpu_resident_post(&resident, slot, view, r, batch);
-	gpu_resident_keep(&resident, view->base);
+	gpu_persistent_post(&persistent, slot, view, r, batch);
+	gpu_persistent_keep(&persistent, view->base);
 }
 
 static void
@@ -637,8 +642,8 @@ run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
 
 			while (gpu_acquire_system(&r->done) == 0)
 			{
-				gpu_resident_poll(&resident, view->base);
-				CHECK(gpu_ok(&resident.stream));
+				gpu_persistent_poll(&persistent, view->base);
+				CHECK(gpu_ok(&persistent.stream));
 			}
 			CHECK(r->batch == (uint32_t) n);
 			check(&slots[number[i]], &progress[number[i]], m);
@@ -646,11 +651,11 @@ run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
 		}
 		/* now and then long enough for the kernel to leave */
 		if (test_below(200) == 0)
-			CHECK(gpu_finish(&resident.stream));
+			CHECK(gpu_finish(&persistent.stream));
 	}
-	while (resident.poster.busy != 0)
-		gpu_resident_poll(&resident, view->base);
-	CHECK(gpu_finish(&resident.stream));
+	while (persistent.poster.busy != 0)
+		gpu_persistent_poll(&persistent, view->base);
+	CHECK(gpu_finish(&persistent.stream));
 	for (int i = 0; i < REQUESTS; i++)
 		free(progress[i].intervals);
 }
@@ -763,7 +768,7 @@ main(int argc, char **argv)
 	slots = (Slot *) gpu_host_alloc(REQUESTS * sizeof(Slot));
 	CHECK(slots != NULL);
 	device_slots = (unsigned char *) gpu_device_address(slots);
-	CHECK(device_slots != NULL && gpu_resident_open(&resident, (unsigned char *) slots, device_slots));
+	CHECK(device_slots != NULL && gpu_persistent_open(&persistent, (unsigned char *) slots, device_slots));
 	CHECK(
 		gpu_pool_open(&pool, POOL_BYTES) &&
 		gpu_change_open(&change, &pool,
@@ -817,10 +822,10 @@ main(int argc, char **argv)
 			}
 		}
 	}
-	gpu_resident_end(&resident);
-	CHECK(gpu_finish(&large.stream) && gpu_finish(&resident.stream));
+	gpu_persistent_end(&persistent);
+	CHECK(gpu_finish(&large.stream) && gpu_finish(&persistent.stream));
 	gpu_scan_stream_close(&large);
-	gpu_resident_close(&resident);
+	gpu_persistent_close(&persistent);
 	CHECK(gpu_pool_used(&pool) == 0);
 	gpu_change_close(&change);
 	gpu_pool_close(&pool);

@@ -348,7 +348,7 @@ load_neighbours(SkiplistOnGpu *list, Model *m, int64_t n, int nwords)
 	CHECK(load(list, m, nwords, 90) == GPU_OK);
 }
 
-/* Small batches that are spread over a list, for which teams of one to eight blocks are launched. */
+/* Small batches that are spread over a list, for which clusters of one to eight blocks are launched. */
 static void
 test_teams(int nwords)
 {

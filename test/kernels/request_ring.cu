@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * request_ring.cu
- *	  The board (kernels/engine/request_ring.h) with threads for blocks: the protocol of the
- *	  resident kernel, where the thread sanitizer has its eye on it.
+ *	  The ring (kernels/engine/request_ring.h) with threads for blocks: the protocol of the
+ *	  persistent kernel, where the thread sanitizer has its eye on it.
  *
- *	  usage: board [rounds [seed]]
+ *	  usage: ring [rounds [seed]]
  *
  * Senders have a mailbox each, as sessions have.  A poster posts what they send,
  * launches kernels and gives abandoned mailboxes back; a stream runs one kernel
  * after the other.  Everybody is held up now and then.  A round ends in the middle
- * of everything: the board is closed and freed.
+ * of everything: the ring is closed and freed.
  *
  * What must hold:
  *	  - a request is served once, all of one message, and answered right; or it was
  *		given up at the end, and then nobody has touched it
  *	  - a mailbox is its sender's as soon as its answer is there, a tree is nobody's
- *		when the post is acknowledged, nor the board's memory when the stream is at
+ *		when the post is acknowledged, nor the ring's memory when the stream is at
  *		rest: the sanitizer sees who does not keep to that
  *	  - a block finds what was posted at its next look, but for a kernel that leaves
  *	  - a block of a kernel that leaves serves one request at most, which it had found
@@ -56,7 +56,7 @@
 #define MOST_NS 100000
 
 /* Questions for the time that a kernel may be asked before it has to know that its life is over. */
-#define MOST_QUESTIONS (GPU_BOARD_LIFE_NS / LEAST_NS)
+#define MOST_QUESTIONS (GPU_RING_LIFETIME_NS / LEAST_NS)
 
 /* Without an answer for so long everything hangs. */
 #define HANGS_SECONDS 60
@@ -80,8 +80,8 @@ struct Mailbox
 };
 
 static Mailbox mailbox[SENDERS];
-static GpuBoard *board;
-static GpuBoardState *state;
+static GpuRing *ring;
+static GpuRingState *state;
 static GpuPoster poster;
 static std::atomic<uint32_t> complete[BLOCKS]; /* the last number of which all words are written */
 static uint64_t node[BLOCKS]; /* what a slot's message refers to beside the mailbox: a tree, pinned */
@@ -138,10 +138,10 @@ mix(uint64_t id, uint64_t k)
 /*
  * One thread as a block.
  */
-struct Machine
+struct Runtime
 {
 	int number;
-	uint32_t word[GPU_BOARD_WORDS];
+	uint32_t word[GPU_RING_WORDS];
 	int served_late; /* of this kernel, since it was known to leave */
 
 	int slot() const
@@ -178,7 +178,7 @@ struct Machine
 		bool posted = true;
 
 		may_pause();
-		for (int i = 0; i < GPU_BOARD_WORDS; i++)
+		for (int i = 0; i < GPU_RING_WORDS; i++)
 		{
 			uint64_t v = __atomic_load_n(&slot[i], __ATOMIC_ACQUIRE);
 
@@ -234,7 +234,7 @@ struct Machine
 
 		served_late += announced;
 		CHECK(served_late <= 1);
-		for (uint32_t k = 1; k < GPU_BOARD_WORDS; k++)
+		for (uint32_t k = 1; k < GPU_RING_WORDS; k++)
 			CHECK(word[k] == (uint32_t) mix(m->id, k));
 		for (int i = 0; i < WORDS; i++)
 		{
@@ -269,7 +269,7 @@ run_block(Stream *stream, int number, uint64_t my_seed)
 	seed = my_seed;
 	for (;;)
 	{
-		Machine machine = { number, {}, 0 };
+		Runtime runtime = { number, {}, 0 };
 		uint32_t kernel;
 
 		{
@@ -281,7 +281,7 @@ run_block(Stream *stream, int number, uint64_t my_seed)
 			kernel = last = stream->running;
 		}
 		may_pause();
-		gpu_board_stay(machine, board, state, kernel, [&] { machine.serve(); });
+		gpu_ring_residency(runtime, ring, state, kernel, [&] { runtime.serve(); });
 		{
 			std::lock_guard<std::mutex> guard(stream->mutex);
 
@@ -338,18 +338,18 @@ wipe(Mailbox *m)
 static bool
 post(int i)
 {
-	int slot = gpu_board_slot(&poster);
-	uint32_t word[GPU_BOARD_WORDS];
+	int slot = gpu_ring_slot(&poster);
+	uint32_t word[GPU_RING_WORDS];
 	int expected = POSTED;
 
 	if (slot < 0 || slot >= BLOCKS || !mailbox[i].state.compare_exchange_strong(expected, RUNNING))
 		return false;
 	word[0] = (uint32_t) i;
-	for (uint32_t k = 1; k < GPU_BOARD_WORDS; k++)
+	for (uint32_t k = 1; k < GPU_RING_WORDS; k++)
 		word[k] = (uint32_t) mix(mailbox[i].id, k);
 	node[slot] = mailbox[i].id;
 	may_pause();
-	gpu_board_post(&poster, slot, word);
+	gpu_ring_post(&poster, slot, word);
 	complete[slot] = poster.posted[slot];
 	return true;
 }
@@ -375,9 +375,9 @@ run_poster(Stream *stream, uint64_t my_seed)
 			}
 		}
 		may_pause();
-		if (gpu_board_follow(&poster))
+		if (gpu_ring_follow(&poster))
 			launch(stream, poster.kernel);
-		ended = gpu_board_collect(&poster);
+		ended = gpu_ring_collect(&poster);
 		if (ended == 0 && !any)
 			sched_yield();
 		for (; ended != 0; ended &= ended - 1)
@@ -481,11 +481,11 @@ run_round(void)
 	Stream stream;
 	uint64_t goal = answered + REQUESTS + test_below(REQUESTS / 10);
 
-	board = (GpuBoard *) calloc(1, sizeof(GpuBoard));
-	state = (GpuBoardState *) calloc(1, sizeof(GpuBoardState));
-	CHECK(board != NULL && state != NULL);
+	ring = (GpuRing *) calloc(1, sizeof(GpuRing));
+	state = (GpuRingState *) calloc(1, sizeof(GpuRingState));
+	CHECK(ring != NULL && state != NULL);
 	memset(&poster, 0, sizeof(poster));
-	poster.board = board;
+	poster.ring = ring;
 	stopping = closed = false;
 	for (int i = 0; i < SENDERS; i++)
 		mailbox[i].state = IDLE;
@@ -504,7 +504,7 @@ run_round(void)
 	/* as the engine is closed */
 	stopping = true;
 	posting.join();
-	gpu_board_end(board);
+	gpu_ring_end(ring);
 	{
 		std::unique_lock<std::mutex> lock(stream.mutex);
 
@@ -512,8 +512,8 @@ run_round(void)
 		stream.ended = true;
 		stream.changed.notify_all();
 	}
-	memset(board, 0xA5, sizeof(GpuBoard));
-	free(board);
+	memset(ring, 0xA5, sizeof(GpuRing));
+	free(ring);
 	closed = true;
 	for (int i = 0; i < SENDERS; i++)
 		sender[i].join();

@@ -2,7 +2,7 @@
  *
  * tree.h
  *	  Trees made of a model, entry by entry, with nodes of random sizes, as
- *	  neither machine makes them; and random intervals.
+ *	  neither device makes them; and random intervals.
  *
  *-------------------------------------------------------------------------
  */

@@ -11,7 +11,7 @@ use Test::More;
 my $node = new_node('corrupt', damage => 1, conf => "restart_after_crash = off\n");
 my $block_size = $node->safe_psql('postgres', 'SHOW block_size');
 
-# The index has a base of several pages and, after it was built, lanes too
+# The index has a base of several pages and, after it was built, stripes too
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (k bigint, v int);
 INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i;
@@ -43,11 +43,11 @@ sub bytes_at
 }
 
 # Page header 24 bytes, metapage data behind it, opaque data in the last 32 bytes:
-# first (8), generation (8), next (4), spare (2), kind (1), lane (1), spare (6), page id (2)
+# first (8), generation (8), next (4), spare (2), kind (1), stripe (1), spare (6), page id (2)
 my $special = $block_size - 32;
 
-# The first lane page: kind 3
-sub lane_block
+# The first stripe page: kind 3
+sub stripe_block
 {
 	my ($path) = @_;
 
@@ -55,11 +55,11 @@ sub lane_block
 	{
 		return $block if unpack('C', bytes_at($path, $block, $special + 22, 1)) == 3;
 	}
-	die 'no lane page';
+	die 'no stripe page';
 }
 
 my @cases = (
-	# name, block (or undef: a lane's), offset, bytes, is it seen by scans
+	# name, block (or undef: a stripe's), offset, bytes, is it seen by scans
 	[ 'magic of the metapage', 0, 24, "\xDE\xAD\xBE\xEF", 1 ],
 	[ 'format version of the metapage', 0, 28, "\xFF\x7F", 1 ],
 	[ 'structure of the metapage', 0, 30, "\x63", 1 ],
@@ -76,10 +76,10 @@ my @cases = (
 	[ 'zeroed base page', 1, 0, "\0" x $block_size, 1 ],
 	[ 'noise in a base page', 1, 0, join('', map { chr($_ * 37 % 251 + 1) } 1 .. $block_size), 1 ],
 	[ 'order of the base', 1, 24 + 16 * 10, "\xFF" x 16, 0 ],
-	[ 'page id of a lane', undef, $special + 30, "\0\0", 1 ],
-	[ 'lane number of a lane', undef, $special + 23, "\x09", 1 ],
-	[ 'zeroed lane page', undef, 0, "\0" x $block_size, 1 ],
-	[ 'a TID of a lane that no heap has', undef, 26, "\xFF\xFF\xFF\xFF\xFF\x7F", 0 ],
+	[ 'page id of a stripe', undef, $special + 30, "\0\0", 1 ],
+	[ 'stripe number of a stripe', undef, $special + 23, "\x09", 1 ],
+	[ 'zeroed stripe page', undef, 0, "\0" x $block_size, 1 ],
+	[ 'a TID of a stripe that no heap has', undef, 26, "\xFF\xFF\xFF\xFF\xFF\x7F", 0 ],
 	[ 'flags of a record', undef, 24, "\xF0", 0 ]);
 
 for my $case (@cases)
@@ -91,7 +91,7 @@ for my $case (@cases)
 	my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "CHECKPOINT; SELECT pg_relation_filepath('t_k')");
 
 	$node->stop;
-	$block //= lane_block($path);
+	$block //= stripe_block($path);
 	damage($path, $block, $offset, $bytes);
 	$node->start;
 
@@ -122,7 +122,7 @@ for my $case (@cases)
 	check_index($node, 't_k', "$name: and repairs it");
 	is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE k > 5999'),
 		$node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 5999')), "$name: answers are right again");
-	# lanes and base for the next one
+	# stripes and base for the next one
 	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i; REINDEX INDEX t_k; INSERT INTO t SELECT i, i FROM generate_series(5001, 6000) i');
 }
 

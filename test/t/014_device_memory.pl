@@ -73,8 +73,8 @@ is($out, "1\n100\n500001\n500002\n500003\n499999\n499998\n499997\n5", 'and gives
 my $warnings = () = $err =~ /WARNING:  no GPU memory for the mirror of index "big_k", using the CPU device instead/g;
 is($warnings, 1, 'with one WARNING in the session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device_memory/, 'that names the setting');
-is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no room'"), 'cpu', 'the CPU device has it');
-is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no room'"), 'cuda', 'and the view says who has no room');
+is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no memory'"), 'cpu', 'the CPU device has it');
+is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no memory'"), 'cuda', 'and the view says who has no room');
 $node->psql('postgres', "SELECT gpuds_index_load('big_k')");
 is(on_gpu('big_k'), '0', 'asking for it does not bring it onto the GPU');
 check_index($node, 'big_k');

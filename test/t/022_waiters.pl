@@ -54,7 +54,7 @@ my ($rc, $out, $err) = $node->psql('postgres', index_sql('SELECT count(*) FROM t
 is($out, '10', 'a mirror without room to grow: right answer');
 like($err, qr/WARNING/, 'and a warning');
 my $device = on_cuda() ? 'cuda' : 'cpu';
-my $kept = "SELECT state IN ('loaded', 'applying', 'no room'), entries >= 50000, applied_position < journal_position, loads FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid) WHERE i.indexrelid = 't_k'::regclass AND device = '$device'";
+my $kept = "SELECT state IN ('loaded', 'applying', 'no memory'), entries >= 50000, applied_position < journal_position, loads FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid) WHERE i.indexrelid = 't_k'::regclass AND device = '$device'";
 is($node->safe_psql('postgres', $kept), 't|t|t|1', 'it stays');
 is($cursor->query_safe('FETCH 2 FROM c'), "2\n3", 'for those who need no more');
 for my $round (1 .. 5)

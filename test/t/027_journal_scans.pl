@@ -15,7 +15,7 @@ my $node = new_node('journal_scans', conf => "gpuds.host_memory = 8MB\ntrack_io_
 my $n = 600_000;
 
 # Keys are different from each other, g has runs of equal ones.  A part of the entries
-# is in the base, a part in the lanes, some are deleted there
+# is in the base, a part in the stripes, some are deleted there
 $node->safe_psql('postgres', <<"END");
 CREATE TABLE big (id int, k bigint, g int);
 INSERT INTO big SELECT i, i::bigint * 7919 % 600011, i % 1000 FROM generate_series(1, $n / 2) i;
@@ -189,7 +189,7 @@ SKIP:
 	my $right = $node->safe_psql('postgres', scan_sql($query));
 	$session->query_safe('SELECT pg_advisory_lock(7160, 13)');
 	my $scan = $node->background_psql('postgres');
-	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'journal-scan-lanes'; SET work_mem = '1MB'; $only\n\\echo go\n$query;\n\\echo done\n");
+	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'journal-scan-stripes'; SET work_mem = '1MB'; $only\n\\echo go\n$query;\n\\echo done\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), 'a scan is held in the middle of its sort');
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
 	my $generation = $node->safe_psql('postgres', q{SELECT count(*) FROM c});

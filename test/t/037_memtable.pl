@@ -1,4 +1,4 @@
-# What is in memtables and not yet in mirrors: scans find it while the drainer is held,
+# What is in memtables and not yet in mirrors: scans find it while the flusher is held,
 # gone or in a crash; memtables that are full; mirrors that leave and join; rows that
 # are dead for everybody.
 
@@ -13,7 +13,7 @@ my $node = new_node('memtable', conf => "gpuds.memtable_memory = 1MB\nmax_connec
 
 plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
-my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'drain-apply' => 20, 'drain-applied' => 21, 'append-paged' => 22);
+my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'flush-apply' => 20, 'flush-applied' => 21, 'append-paged' => 22);
 my $device = on_cuda() ? 'cuda' : 'cpu';
 
 sub gate
@@ -33,7 +33,7 @@ sub held
 	ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND objid = $number{$point} AND NOT granted"), $name);
 }
 
-sub drainer_waits_at
+sub flusher_waits_at
 {
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = '$_[0]'");
 	$node->reload;
@@ -66,49 +66,49 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 SELECT gpuds_index_load('t_k');
 END
 
-# The drainer is held: what is inserted, updated and removed is seen
-drainer_waits_at('drain-apply');
-my $gate = gate('drain-apply');
+# The flusher is held: what is inserted, updated and removed is seen
+flusher_waits_at('flush-apply');
+my $gate = gate('flush-apply');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 20000 + i, i FROM generate_series(1, 500) i');
-held('drain-apply', 'the drainer is held');
+held('flush-apply', 'the flusher is held');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1, v = v + 1 WHERE k % 50 = 0');
-same_answers($node, 'a drainer that is held', @queries);
+same_answers($node, 'a flusher that is held', @queries);
 $node->safe_psql('postgres', 'DELETE FROM t WHERE k BETWEEN 1000 AND 1500; VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT 3000, -i FROM generate_series(1, 400) i');
 same_answers($node, 'and TIDs of removed rows have other rows', @queries);
 my $cursor = $node->background_psql('postgres');
 $cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM t WHERE k > 19990 ORDER BY k');
 is($cursor->query_safe('FETCH 3 FROM c'), "19991\n19992\n19993", 'a cursor');
 $gate->quit;
-drained('the drainer goes on');
-is($cursor->query_safe('MOVE 20 FROM c; FETCH 2 FROM c'), "20014\n20015", 'a cursor over the drain');
+drained('the flusher goes on');
+is($cursor->query_safe('MOVE 20 FROM c; FETCH 2 FROM c'), "20014\n20015", 'a cursor over the flush');
 is($cursor->query_safe('FETCH BACKWARD 2 FROM c'), "20014\n20013", 'and back');
 $cursor->quit;
-same_answers($node, 'after the drain', @queries);
-is($node->safe_psql('postgres', "SELECT memtables > 0, drained >= 500, memory_used > 0 AND memory_used <= memory_total, (SELECT backend_type FROM pg_stat_activity WHERE pid = drainer_pid) FROM gpuds_memtables"), 't|t|t|gpuds drainer', 'the view of memtables');
+same_answers($node, 'after the flush', @queries);
+is($node->safe_psql('postgres', "SELECT memtables > 0, drained >= 500, memory_used > 0 AND memory_used <= memory_total, (SELECT backend_type FROM pg_stat_activity WHERE pid = drainer_pid) FROM gpuds_memtables"), 't|t|t|gpuds flusher', 'the view of memtables');
 check_index($node, 't_k');
 
-# The drainer is terminated, and a crash comes, with a generation in the mirror that is not dropped
-drainer_waits_at('drain-applied');
-$gate = gate('drain-applied');
+# The flusher is terminated, and a crash comes, with a generation in the mirror that is not dropped
+flusher_waits_at('flush-applied');
+$gate = gate('flush-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30000 + i, i FROM generate_series(1, 100) i');
-held('drain-applied', 'the drainer is held behind an apply');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds drainer'");
+held('flush-applied', 'the flusher is held behind an apply');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds flusher'");
 $gate->quit;
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30100 + i, i FROM generate_series(1, 100) i');
-same_answers($node, 'a drainer that was terminated', @queries);
-drained('another drainer goes on');
+same_answers($node, 'a flusher that was terminated', @queries);
+drained('another flusher goes on');
 check_index($node, 't_k');
-$gate = gate('drain-applied');
+$gate = gate('flush-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30200 + i, i FROM generate_series(1, 100) i');
-held('drain-applied', 'the drainer is held before a crash');
+held('flush-applied', 'the flusher is held before a crash');
 $node->stop('immediate');
 $node->start;
 same_answers($node, 'after a crash', @queries);
 check_index($node, 't_k');
-drainer_waits_at('');
+flusher_waits_at('');
 
 # A record that is in its page and not in the memtable yet, when the memtable becomes full: others
-# of its lane are in the memtable already
+# of its stripe are in the memtable already
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (1, 1)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
 $gate = gate('append-paged');
@@ -145,19 +145,19 @@ for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k
 	}
 }
 
-# A crash at each step of an append, of a scan, of a mirror's joining and of the drainer; what has
+# A crash at each step of an append, of a scan, of a mirror's joining and of the flusher; what has
 # committed is in the journal
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 3000) i');
 my %step = (
 	'append-paged' => 'VACUUM (INDEX_CLEANUP ON) t',
 	'memtable-collected' => index_sql('SELECT count(*) FROM t WHERE k > 0'),
 	'memtable-joining' => index_sql("SELECT gpuds_index_evict('t_k'); SELECT count(*) FROM t WHERE k > 0"),
-	'drain-apply' => undef,
-	'drain-applied' => undef);
+	'flush-apply' => undef,
+	'flush-applied' => undef);
 for my $point (sort keys %step)
 {
 	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 0')) for 1 .. 2;
-	drainer_waits_at($step{$point} ? '' : $point);
+	flusher_waits_at($step{$point} ? '' : $point);
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k % 100 = 7; INSERT INTO t VALUES (50, 0)');
 	$gate = gate($point);
 	my $session = $node->background_psql('postgres');
@@ -170,7 +170,7 @@ for my $point (sort keys %step)
 	same_answers($node, "after a crash at $point", 'SELECT count(*), sum(k) FROM t WHERE k > 0', 'SELECT k, v FROM t WHERE k BETWEEN 40 AND 60 ORDER BY k, v');
 	check_index($node, 't_k');
 }
-drainer_waits_at('');
+flusher_waits_at('');
 
 # Little memory, many writers: memtables are full again and again, because of more indexes than it
 # has room for
@@ -209,11 +209,11 @@ for my $loads (0, 1)
 
 	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (0, 0)');
 	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k >= 0'));
-	drainer_waits_at('drain-apply');
-	$gate = gate('drain-apply');
+	flusher_waits_at('flush-apply');
+	$gate = gate('flush-apply');
 	# the cursor's first rows are in another page, whose pin keeps VACUUM from it
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT 1000 - i, i FROM generate_series(0, 999) i');
-	held('drain-apply', "$name: the drainer is held");
+	held('flush-apply', "$name: the flusher is held");
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k = 980 OR k BETWEEN 900 AND 950');
 	$gate->quit if $loads;
 	drained($name) if $loads;
@@ -221,13 +221,13 @@ for my $loads (0, 1)
 	$cursor = $node->background_psql('postgres');
 	$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN; DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
 	$cursor->query_safe('FETCH 1 FROM c');
-	$gate = gate('drain-apply') if $loads;
+	$gate = gate('flush-apply') if $loads;
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	$cursor->query_safe('MOVE 940 FROM c');
 	is($node->safe_psql('postgres', "INSERT INTO t VALUES (980, -1) RETURNING ctid"), '(0,22)', "$name: the TID is used again");
 	$cursor->query_safe('MOVE ALL FROM c; COMMIT');
 	$cursor->quit;
-	drainer_waits_at('');
+	flusher_waits_at('');
 	$gate->quit;
 	$node->safe_psql('postgres', 'INSERT INTO t VALUES (0, 0)');
 	drained($name);
@@ -263,16 +263,16 @@ my $found = "count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('h_k', ARR
 $node->safe_psql('postgres', 'CREATE TABLE h (k bigint, n int) WITH (autovacuum_enabled = off); INSERT INTO h SELECT i, n FROM generate_series(1, 2) n, generate_series(1, 2002) i; CREATE INDEX h_k ON h USING gpu_btree (k)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('h_k'); INSERT INTO h VALUES (0, 0)");
 drained('keys that are there twice', 'h_k');
-drainer_waits_at('drain-apply');
-$gate = gate('drain-apply');
+flusher_waits_at('flush-apply');
+$gate = gate('flush-apply');
 $node->safe_psql('postgres', 'INSERT INTO h VALUES (0, 0)');
-held('drain-apply', 'keys that are there twice: the drainer is held');
+held('flush-apply', 'keys that are there twice: the flusher is held');
 $node->safe_psql('postgres', 'DELETE FROM h WHERE n = 1');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
 is($node->safe_psql('postgres', "SELECT $found"), '2002', 'keys that are there once');
 $node->safe_psql('postgres', 'DELETE FROM h WHERE n = 2 AND k % 2 = 0');
 is($node->safe_psql('postgres', "SELECT $found"), '1001', 'every other key');
-drainer_waits_at('');
+flusher_waits_at('');
 $gate->quit;
 
 # Rows come to pages that the copy calls all-visible, and into the mirror, before it is searched

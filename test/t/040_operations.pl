@@ -97,7 +97,7 @@ CREATE INDEX large_k ON large USING gpu_btree (k);
 SET client_min_messages = error;
 SELECT gpuds_contains('large_k', '{1,2}'::bigint[]);
 END
-for my $case ([ qr/'no room'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ], [ qr/drainer_pid IS NULL/, undef ])
+for my $case ([ qr/'no memory'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ], [ qr/drainer_pid IS NULL/, undef ])
 {
 	my ($which, $index) = @$case;
 	my ($statement) = grep { $_ =~ $which } @statements;

@@ -77,11 +77,11 @@ $other->query_safe("SELECT gpuds_contains('t_k', '{1}'::int[])");
 $other->query_safe('SELECT pg_stat_force_next_flush()');
 is(figure('scans', 't_k'), $before + 1, 'and those of others when core flushes them');
 
-# What the drainer applies
+# What the flusher applies
 comes("SELECT operations = 0 FROM gpuds_memtables");
 $before = figure('applied_operations', 't_k');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(30001, 31000) i');
-ok(comes("SELECT applied_operations >= $before + 1000 FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"), 'what the drainer applies is counted');
+ok(comes("SELECT applied_operations >= $before + 1000 FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"), 'what the flusher applies is counted');
 
 #
 # A restart keeps them, a crash does not
@@ -136,7 +136,7 @@ if (oid_of('same_k') ne $oid)
 $node->safe_psql('postgres', $scan_same);
 ok(comes("SELECT scans > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"), 'and the other one is counted');
 $node->safe_psql('postgres', "INSERT INTO same_bytes VALUES ('x')");
-ok(comes("SELECT applied_operations > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"), 'by the drainer, too');
+ok(comes("SELECT applied_operations > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"), 'by the flusher, too');
 ok(!has_counters($oid), 'nobody counts for the former') if oid_of('same_k') ne $oid;
 
 #

@@ -69,7 +69,7 @@ makes_records("$row $row", $row, 1, 'a row: four indexes, one record');
 makes_records("$both $both", $both, 2, 'a row: five indexes, two records');
 makes_records("$both $both", "INSERT INTO t SELECT i, i, 60, now(), 'x' FROM generate_series(1, 5) i;", 1, 'five rows of a page: one record');
 makes_records("$both $both", "UPDATE t SET k = k + 1 WHERE id = 1 AND ctid = (SELECT min(ctid) FROM t WHERE id = 1);", 1, 'an update: one record');
-cmp_ok(generic_records("$both $both", "INSERT INTO t SELECT i, i, 60, now(), 'x' FROM generate_series(1, 500) i;"), '>', 4, 'rows of many pages: a record for each lane and index');
+cmp_ok(generic_records("$both $both", "INSERT INTO t SELECT i, i, 60, now(), 'x' FROM generate_series(1, 500) i;"), '>', 4, 'rows of many pages: a record for each stripe and index');
 
 # However many indexes a table has, the session remembers the tails of all
 my @many = map { sprintf 'CREATE INDEX many_%d ON many USING gpu_btree (k) WHERE v < %d;', $_, 100 + $_ } 1 .. 40;

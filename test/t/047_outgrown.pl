@@ -89,7 +89,7 @@ insert_and_look(60, 8000);
 my ($found, $fallbacks, $state) = look();
 is($found, '3000', 'too many entries: the right answer');
 cmp_ok($fallbacks, '>', 0, 'too many entries: the scan did without');
-is($state, 'no room', 'too many entries: and the view says why');
+is($state, 'no memory', 'too many entries: and the view says why');
 my $loads = counted('loads');
 look() for 1 .. 20;
 is(counted('loads'), $loads, 'too many entries: nobody loads it in vain');

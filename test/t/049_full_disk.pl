@@ -87,7 +87,7 @@ value('DELETE FROM m WHERE k % 2 = 0');
 like(vacuum('INDEX_CLEANUP ON', 'm', $full), $in_place, 'VACUUM says what it does');
 use_again('m', 'a full disk');
 
-# An applier that has read records of a lane before they are marked has old ones
+# An applier that has read records of a stripe before they are marked has old ones
 make_table('a');
 value('SET gpuds.test_without_memtables = on; INSERT INTO a SELECT i, 2 FROM generate_series(2001, 2400) i');
 # No snapshot sees the rows any more, else VACUUM would leave them

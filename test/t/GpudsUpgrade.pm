@@ -197,7 +197,7 @@ END
 	return;
 }
 
-# Changes that reach base and lanes: rows numbered from..from + 999 come, others go
+# Changes that reach base and stripes: rows numbered from..from + 999 come, others go
 sub change_tables
 {
 	my ($node, $database, $from) = @_;
