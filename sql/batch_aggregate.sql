@@ -335,6 +335,7 @@ CREATE INDEX ends_b ON ends USING gpu_btree (k) INCLUDE (b);
 CREATE INDEX ends_i ON ends USING gpu_btree (k) INCLUDE (i);
 CREATE INDEX ends_f ON ends USING gpu_btree (k) INCLUDE (f);
 CREATE INDEX ends_by_b ON ends USING gpu_btree (b DESC);
+VACUUM ends;
 SELECT agrees('SELECT k, sum(b), avg(b), min(b), max(b) FROM ends GROUP BY k');
 SELECT agrees('SELECT k, sum(i), avg(i), min(i), max(i) FROM ends GROUP BY k');
 SELECT agrees('SELECT k, sum(f), avg(f), min(f), max(f) FROM ends WHERE k < 6 GROUP BY k');

@@ -180,7 +180,7 @@ RESET client_min_messages;
 -- an index that is being built anew, by what its own expression calls
 CREATE TABLE self (k int);
 INSERT INTO self SELECT generate_series(1, 10);
-CREATE FUNCTION looked_up(k int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION looked_up(k int) RETURNS int LANGUAGE plpgsql IMMUTABLE SET search_path FROM CURRENT AS $$
 BEGIN
 	EXECUTE coalesce(nullif(current_setting('regress.looks_up', true), ''), 'SELECT 1');
 	RETURN k;

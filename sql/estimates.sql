@@ -42,7 +42,7 @@ SELECT same('SELECT * FROM t WHERE k > 29990', 't_k');
 DELETE FROM t WHERE k > 25000 OR k < 2000;
 VACUUM t;
 SELECT gpuds_index_load('t_k');
-SELECT condition, close('SELECT * FROM t WHERE ' || condition) FROM (VALUES ('k > 24000'), ('k < 2000'), ('k < 4000'), ('k < 20000')) q (condition);
+SELECT condition, close('SELECT * FROM t WHERE ' || condition, 0.15) FROM (VALUES ('k > 24000'), ('k < 2000'), ('k < 4000'), ('k < 20000')) q (condition);
 BEGIN;
 INSERT INTO t VALUES (100000, 1);
 SELECT close('SELECT * FROM t WHERE k < 20000');
