@@ -19,6 +19,7 @@
 
 #include "custom/custom.h"
 #include "device/device.h"
+#include "file/file.h"
 #include "index/index.h"
 #include "journal/journal.h"
 #include "memtable/memtable.h"
@@ -40,12 +41,12 @@ shmem_request(void)
 		prev_shmem_request_hook();
 
 	RequestAddinShmemSpace(gpuds_journal_shmem_size());
+	RequestAddinShmemSpace(gpuds_file_shmem_size());
 	RequestAddinShmemSpace(gpuds_memtable_shmem_size());
 	RequestAddinShmemSpace(gpuds_side_shmem_size());
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
-	RequestNamedLWLockTranche("gpuds_memtable", 1);
-	RequestNamedLWLockTranche("gpuds_registry", 1);
+	RequestNamedLWLockTranche("gpuds_files", 1);
 	RequestNamedLWLockTranche("gpuds_memory_claims", 1);
 	RequestNamedLWLockTranche("gpuds_side", GPUDS_SIDE_LOCKS);
 }
@@ -58,6 +59,7 @@ shmem_startup(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	gpuds_journal_shmem_init();
+	gpuds_file_shmem_init();
 	gpuds_memtable_shmem_init();
 	gpuds_side_shmem_init();
 	gpuds_device_shmem_init();

@@ -324,7 +324,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 			RelationClose(rel);
 	}
 	else if (access == OAT_DROP && classId == DatabaseRelationId)
-		gpuds_mirror_forget_database(objectId);
+		gpuds_files_forget_database(objectId);
 }
 
 void

@@ -43,7 +43,7 @@ static const char *const point_names[] = {
 	"mirror-acquired",
 	"compact-begun",
 	"check-stripes-read",
-	"memtable-joining",
+	"memtable-attaching",
 	"memtable-collected",
 	"flush-apply",
 	"flush-applied",

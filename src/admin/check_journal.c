@@ -149,7 +149,7 @@ check_record(JournalCheck *check, BlockNumber blkno, int place, GpudsEntry *entr
 		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u).", place, record->block,
 						record->offset);
 	gpuds_record_entry(record, check->layout->nwords, entry);
-	if (!base && GpudsEntryStripe(entry) != opaque->stripe)
+	if (!base && gpuds_stripe_of(entry) != opaque->stripe)
 		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u), which is not stripe %u's.",
 						place, record->block, record->offset, opaque->stripe);
 	if ((entry->w0 & check->unused.w0) | (entry->w1 & check->unused.w1) | (entry->t & check->unused.t))

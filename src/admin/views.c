@@ -193,8 +193,8 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	bool same;
 
 	pg_read_barrier();
-	same = serial != 0 && RelFileLocatorEquals(mirror->locator, *locator);
-	report->file_id = mirror->file_id;
+	same = serial != 0 && RelFileLocatorEquals(mirror->file.locator, *locator);
+	report->file_id = mirror->file.file_id;
 	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
 	report->is_lacking = gpuds_memory_is_lacking(mirror);

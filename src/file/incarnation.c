@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * database_incarnation.c
+ * incarnation.c
  *	  Tells a database from another one that had the same number.
  *
  *-------------------------------------------------------------------------
@@ -12,7 +12,7 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
-#include "mirror/mirror_internal.h"
+#include "file/file.h"
 
 /* Which incarnation of its database this session is in; see gpuds_database_incarnation. */
 static TransactionId my_incarnation;
@@ -25,7 +25,7 @@ database_changed(Datum arg, int cacheid, uint32 hashvalue)
 }
 
 /*
- * Names the life of this session's database: a database that is dropped and made
+ * Names the incarnation of this session's database: a database that is dropped and made
  * again with the same OID, from files that are the same but for what was done to
  * them since they were copied, is another one.
  *

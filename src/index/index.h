@@ -12,9 +12,9 @@
 #include "access/genam.h"
 #include "nodes/pathnodes.h"
 
+#include "file/file.h"
 #include "gpuds.h"
 #include "key/key.h"
-#include "memtable/memtable.h"
 
 /*
  * Strategy numbers are those of core's access methods, so that core's assumptions about them hold: btree's

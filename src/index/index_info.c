@@ -12,7 +12,6 @@
 
 #include "index/index.h"
 #include "journal/journal.h"
-#include "mirror/mirror.h"
 #include "side/side.h"
 
 /*

@@ -348,7 +348,7 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 	if (n == 1)
 	{
 		gpuds_record_form((GpudsRecord *) records, entries, nwords, flags);
-		return append_stripe(index, nwords, GpudsEntryStripe(entries), records, 1, reserve);
+		return append_stripe(index, nwords, gpuds_stripe_of(entries), records, 1, reserve);
 	}
 
 	if (n > APPEND_SMALL)
@@ -363,7 +363,7 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 		int sum = 0;
 
 		for (int i = 0; i < chunk; i++)
-			count[GpudsEntryStripe(&entries[i])]++;
+			count[gpuds_stripe_of(&entries[i])]++;
 		for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 		{
 			start[stripe] = place[stripe] = sum;
@@ -371,7 +371,7 @@ append_all(Relation index, int nwords, const GpudsEntry *entries, int64 n, uint8
 		}
 		for (int i = 0; i < chunk; i++)
 		{
-			int at = place[GpudsEntryStripe(&entries[i])]++;
+			int at = place[gpuds_stripe_of(&entries[i])]++;
 
 			gpuds_record_form((GpudsRecord *) (records + (Size) at * size), &entries[i], nwords, flags);
 		}

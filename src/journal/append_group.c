@@ -40,10 +40,10 @@ typedef struct Part
 static bool
 is_one_stripe(const GpudsAppend *append, int *stripe)
 {
-	*stripe = GpudsEntryStripe(&append->entries[0]);
+	*stripe = gpuds_stripe_of(&append->entries[0]);
 	for (int i = 1; i < append->n; i++)
 	{
-		if (GpudsEntryStripe(&append->entries[i]) != *stripe)
+		if (gpuds_stripe_of(&append->entries[i]) != *stripe)
 			return false;
 	}
 	return true;

@@ -18,7 +18,6 @@
 #define GPUDS_MAX_NEW_PAGES (MAX_GENERIC_XLOG_PAGES - 1)
 
 /* The stripe that all records of an entry's TID are in. */
-#define GpudsEntryStripe(entry) ((int) (((entry)->t >> 16) % GPUDS_STRIPES))
 
 /* changes.c */
 extern void gpuds_journal_count_change(Relation index);

@@ -15,8 +15,8 @@
 void
 gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side)
 {
-	GpudsKeyBytes bytes_of_value;
-	const void *bytes = &bytes_of_value;
+	GpudsKeyBytes kept;
+	const void *bytes = &kept;
 
 	if (isnull)
 	{
@@ -24,7 +24,7 @@ gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8
 		return;
 	}
 	if (column->by_value)
-		store_att_byval(&bytes, value, column->bytes);
+		store_att_byval(&kept, value, column->bytes);
 	else
 		bytes = DatumGetPointer(value);
 	memcpy(side + column->side_offset, bytes, column->bytes);

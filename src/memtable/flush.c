@@ -102,7 +102,7 @@ is_over(uint64 period)
 static bool
 is_let_go(const GpudsMemtable *memtable)
 {
-	return pin_oldest(gpuds_memtables.pins, MaxBackends, memtable - gpuds_memtables.slots + 1) >=
+	return pin_oldest(gpuds_memtables.pins, MaxBackends, memtable - gpuds_memtables.memtable + 1) >=
 		   memtable->leaves_at;
 }
 
@@ -204,7 +204,7 @@ next_step(GpudsMemtable *memtable, GpudsFrozen *frozen)
 		return GPUDS_FLUSH_LATER;
 	}
 	pg_atomic_write_u32(&memtable->left, 0);
-	/* pairs with that of gpuds_memtable_leave */
+	/* pairs with that of gpuds_memtable_detach */
 	pg_memory_barrier();
 	describe(memtable, frozen);
 	return GPUDS_FLUSH_APPLY;
@@ -225,16 +225,16 @@ is_worth_a_look(GpudsMemtable *memtable)
 GpudsFlushStep
 gpuds_flush_step(int number, GpudsFrozen *frozen)
 {
-	GpudsMemtable *memtable = &gpuds_memtables.slots[number];
+	GpudsMemtable *memtable = &gpuds_memtables.memtable[number];
 	GpudsFlushStep step = GPUDS_FLUSH_IDLE;
 	bool free = false;
 
-	if (number >= (int) pg_atomic_read_u32(&gpuds_memtables.shared->nused))
+	if (number >= gpuds_slots_count(gpuds_memtables.slots))
 		return GPUDS_FLUSH_NONE;
 	if (!is_worth_a_look(memtable))
 		return GPUDS_FLUSH_IDLE;
 	/* Others make and retire memtables: not while we decide. */
-	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
+	gpuds_files_lock(LW_EXCLUSIVE);
 	if (memtable->retired)
 	{
 		free = is_over(memtable->period) && is_let_go(memtable);
@@ -242,7 +242,7 @@ gpuds_flush_step(int number, GpudsFrozen *frozen)
 	}
 	else if (pg_atomic_read_u64(&memtable->serial) != 0)
 		step = next_step(memtable, frozen);
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_files_unlock();
 	if (free)
 		gpuds_memtable_free(memtable);
 	return step;
@@ -252,7 +252,7 @@ gpuds_flush_step(int number, GpudsFrozen *frozen)
 static bool
 is_below(const uint64 *position, const GpudsEntry *entry, uint64 order)
 {
-	return order >> 1 < position[(entry->t >> 16) % GPUDS_STRIPES];
+	return order >> 1 < position[gpuds_stripe_of(entry)];
 }
 
 int64
@@ -292,7 +292,7 @@ gpuds_flush_read_kills(const GpudsFrozen *frozen, GpudsOp *ops)
 
 	/* one that was retired hears of no bulk delete */
 	pg_read_barrier();
-	if (!gpuds_memtable_is_whole(frozen->serial))
+	if (!gpuds_memtable_is_complete(frozen->serial))
 		return 0;
 	for (uint32 link = generation_kills(gpuds_memtable_generation(memtable, frozen->generation));
 		 link != 0 && n < frozen->nkills; link = kill->next)
@@ -311,12 +311,12 @@ void
 gpuds_flush_drop(const GpudsFrozen *frozen, GpudsFlushCheck check)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(frozen->serial);
-	int joined;
+	int attached;
 
-	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
-	if (pg_atomic_read_u64(&memtable->serial) == frozen->serial && (joined = check(frozen)) >= 0)
+	gpuds_files_lock(LW_EXCLUSIVE);
+	if (pg_atomic_read_u64(&memtable->serial) == frozen->serial && (attached = check(frozen)) >= 0)
 	{
-		if (joined == 0)
+		if (attached == 0)
 			gpuds_memtable_retire(memtable);
 		else
 		{
@@ -326,5 +326,5 @@ gpuds_flush_drop(const GpudsFrozen *frozen, GpudsFlushCheck check)
 			memtable->leaving = true;
 		}
 	}
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_files_unlock();
 }

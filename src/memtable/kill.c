@@ -37,7 +37,7 @@ gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *entries, int 
 	PinSlot *pin = &gpuds_memtables.pins[GpudsMyBackendIndex()];
 	uint64 others = 0;
 
-	pin_version(pin, memtable - gpuds_memtables.slots + 1, &memtable->version);
+	pin_version(pin, memtable - gpuds_memtables.memtable + 1, &memtable->version);
 	if (pg_atomic_read_u64(&memtable->serial) == serial && pg_atomic_read_u64(&memtable->deletes) == stamp)
 	{
 		Generation *generation = gpuds_memtable_newest(memtable);
@@ -59,9 +59,9 @@ gpuds_memtable_bulk_deleted(const RelFileLocator *locator)
 {
 	GpudsMemtable *memtable;
 
-	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	gpuds_files_lock(LW_SHARED);
 	memtable = gpuds_memtable_find(locator);
 	if (memtable)
 		(void) pg_atomic_fetch_add_u64(&memtable->deletes, 1);
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_files_unlock();
 }

@@ -1,11 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * memtable.c
- *	  Which file has which memtable, and their memory.
+ *	  Memtables come and go, and their memory.
  *
- * A slot is in the directory, or retired, or on the free list.  Appenders find the
- * memtable of a file in the directory, by chains under the lock, and remember what they
- * have found: a chain's count of moves tells them whether that is still so.  A
+ * A memtable is a facet of its file (file/file.h), or retired, or its slot is free.  A
  * memtable that is of no more use is retired: it leaves the directory, and the flusher
  * frees it when nobody inserts into it or reads it any more.
  *
@@ -13,7 +11,6 @@
  */
 #include "gpuds.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
 #include "storage/shmem.h"
@@ -21,10 +18,10 @@
 
 #include "memtable/memtable_internal.h"
 
-#define NCHAINS 8192 /* a power of two */
-#define NO_SLOT (-1)
-
 GpudsMemtables gpuds_memtables;
+
+static bool give_up(uint64 serial, bool wait);
+static const GpudsFacetKeeper keeper = { give_up };
 
 /* Room for the arena's header, at least. */
 static size_t
@@ -40,7 +37,7 @@ gpuds_memtable_shmem_size(void)
 	Size size = add_size(arena_bytes(), ARENA_CHUNK_BYTES); /* to align it */
 
 	size = add_size(size, mul_size(MaxBackends, sizeof(GpudsAppender) + sizeof(PinSlot)));
-	size = add_size(size, mul_size(NCHAINS, sizeof(pg_atomic_uint64) + sizeof(int)));
+	size = add_size(size, gpuds_slots_size(gpuds_max_mirrors));
 	size = add_size(size, PG_CACHE_LINE_SIZE); /* to align the slots */
 	size = add_size(size, mul_size(gpuds_max_mirrors, sizeof(GpudsMemtable)));
 	return add_size(size, MAXALIGN(sizeof(GpudsMemtableShared)));
@@ -55,18 +52,11 @@ init_shared(void)
 	memset(all->pins, 0, MaxBackends * sizeof(PinSlot));
 	for (int i = 0; i < MaxBackends; i++)
 		pg_atomic_init_u64(&all->appenders[i].count, 0);
-	for (int i = 0; i < NCHAINS; i++)
-	{
-		pg_atomic_init_u64(&all->moves[i], 1);
-		all->chains[i] = NO_SLOT;
-	}
+	gpuds_slots_init(all->slots, gpuds_max_mirrors);
 	all->shared->flusher = NULL;
 	pg_atomic_init_u64(&all->shared->flushed, 0);
 	pg_atomic_init_u64(&all->shared->overflows, 0);
-	pg_atomic_init_u32(&all->shared->nused, 0);
 	pg_atomic_init_u64(&all->shared->period, 0);
-	all->shared->last_incarnation = 0;
-	all->shared->free = NO_SLOT;
 }
 
 /* Creates or finds the memtables.  The caller holds AddinShmemInitLock. */
@@ -84,70 +74,37 @@ gpuds_memtable_shmem_init(void)
 	at += MaxBackends * sizeof(PinSlot);
 	all->appenders = (GpudsAppender *) at;
 	at += MaxBackends * sizeof(GpudsAppender);
-	all->moves = (pg_atomic_uint64 *) at;
-	at += NCHAINS * sizeof(pg_atomic_uint64);
-	all->chains = (int *) at;
-	at += NCHAINS * sizeof(int);
+	all->slots = (GpudsSlots *) at;
+	at += gpuds_slots_size(gpuds_max_mirrors);
 	all->shared = (GpudsMemtableShared *) at;
 	at += MAXALIGN(sizeof(GpudsMemtableShared));
-	all->slots = (GpudsMemtable *) CACHELINEALIGN(at);
-	all->lock = &GetNamedLWLockTranche("gpuds_memtable")[0].lock;
+	all->memtable = (GpudsMemtable *) CACHELINEALIGN(at);
+	gpuds_file_set_keeper(GPUDS_FACET_MEMTABLE, &keeper);
 	if (!found)
 		init_shared();
 }
 
-uint32
-gpuds_memtable_hash(const RelFileLocator *locator)
-{
-	return murmurhash32((uint32) locator->relNumber ^ murmurhash32((uint32) locator->dbOid));
-}
-
-static uint32
-chain_of(const RelFileLocator *locator)
-{
-	return gpuds_memtable_hash(locator) & (NCHAINS - 1);
-}
-
-/*
- * The first grace period that begins after this: when it is over, every append is over
- * that had begun before the call.
- */
-uint64
-gpuds_memtable_next_period(void)
-{
-	pg_memory_barrier();
-	return pg_atomic_read_u64(&gpuds_memtables.shared->period) + 1;
-}
-
-/* What moves when there is something new about the file's memtable. */
-pg_atomic_uint64 *
-gpuds_memtable_moves(const RelFileLocator *locator)
-{
-	return &gpuds_memtables.moves[chain_of(locator)];
-}
-
-/* The memtable of a file, or NULL.  The caller holds the lock. */
+/* The memtable of a file's number, or NULL.  The caller holds the directory's lock. */
 GpudsMemtable *
 gpuds_memtable_find(const RelFileLocator *locator)
 {
-	for (int i = gpuds_memtables.chains[chain_of(locator)]; i != NO_SLOT; i = gpuds_memtables.slots[i].next)
-	{
-		if (RelFileLocatorEquals(gpuds_memtables.slots[i].file.locator, *locator))
-			return &gpuds_memtables.slots[i];
-	}
-	return NULL;
+	const uint64 serial = gpuds_file_entry(locator)->facet[GPUDS_FACET_MEMTABLE];
+
+	return serial == 0 ? NULL : gpuds_memtable_slot(serial);
 }
 
 /* The slot of a memtable, which may be another one's by now. */
 GpudsMemtable *
 gpuds_memtable_slot(uint64 serial)
 {
-	return &gpuds_memtables.slots[serial & ((1 << GPUDS_MEMTABLE_SLOT_BITS) - 1)];
+	return &gpuds_memtables.memtable[gpuds_serial_slot(serial)];
 }
 
 static void
-init_slot(GpudsMemtable *memtable)
+init_slot(int slot)
 {
+	GpudsMemtable *memtable = &gpuds_memtables.memtable[slot];
+
 	memset(memtable, 0, sizeof(*memtable));
 	pg_atomic_init_u64(&memtable->serial, 0);
 	pg_atomic_init_u64(&memtable->newest, 0);
@@ -163,37 +120,6 @@ init_slot(GpudsMemtable *memtable)
 	memtable->version = 1;
 }
 
-/* A slot that is nobody's, or NULL.  The caller holds the lock exclusively. */
-static GpudsMemtable *
-take_slot(void)
-{
-	GpudsMemtableShared *shared = gpuds_memtables.shared;
-	int n = (int) pg_atomic_read_u32(&shared->nused);
-	GpudsMemtable *memtable;
-
-	if (shared->free != NO_SLOT)
-	{
-		memtable = &gpuds_memtables.slots[shared->free];
-		shared->free = memtable->next;
-		return memtable;
-	}
-	if (n == gpuds_max_mirrors)
-		return NULL;
-	memtable = &gpuds_memtables.slots[n];
-	init_slot(memtable);
-	pg_write_barrier();
-	pg_atomic_write_u32(&shared->nused, n + 1);
-	return memtable;
-}
-
-/* The caller holds the lock exclusively. */
-static void
-give_slot(GpudsMemtable *memtable)
-{
-	memtable->next = gpuds_memtables.shared->free;
-	gpuds_memtables.shared->free = memtable - gpuds_memtables.slots;
-}
-
 void
 gpuds_flusher_wake(void)
 {
@@ -206,13 +132,16 @@ gpuds_flusher_wake(void)
 		SetLatch(latch);
 }
 
-/* Makes a slot's memtable; false: no memory.  The caller holds the lock exclusively. */
+/*
+ * Makes a slot's memtable, one of a file; false: no memory, or another file of the number has something.  The
+ * caller holds the directory's lock exclusively.
+ */
 static bool
-make(GpudsMemtable *memtable, const GpudsFile *file)
+make(int slot, const GpudsFile *file)
 {
-	uint32 chain = chain_of(&file->locator);
+	GpudsMemtable *memtable = &gpuds_memtables.memtable[slot];
+	const uint64 serial = gpuds_file_new_serial(slot);
 	uint64 number = pg_atomic_read_u64(&memtable->newest) + 1;
-	int slot = memtable - gpuds_memtables.slots;
 
 	if (generation_begin(gpuds_memtables.arena, gpuds_memtable_generation(memtable, number)) != KERNEL_OK)
 		return false;
@@ -220,7 +149,7 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	pg_atomic_write_u64(&memtable->newest, number);
 	pg_atomic_write_u64(&memtable->oldest, number);
 	pg_atomic_write_u32(&memtable->full, 0);
-	/* the flusher looks whether anybody joins at all */
+	/* the flusher looks whether a mirror is attached at all */
 	pg_atomic_write_u32(&memtable->left, 1);
 	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
@@ -229,34 +158,28 @@ make(GpudsMemtable *memtable, const GpudsFile *file)
 	}
 	memtable->leaving = memtable->retired = false;
 	memtable->begun = GetCurrentTimestamp();
-	memtable->next = gpuds_memtables.chains[chain];
-	gpuds_memtables.chains[chain] = slot;
 	pg_write_barrier();
-	pg_atomic_write_u64(&memtable->serial,
-						++gpuds_memtables.shared->last_incarnation << GPUDS_MEMTABLE_SLOT_BITS |
-							(uint64) slot);
-	/* a full barrier: later appenders see it, what was appended before is in the pages */
-	pg_atomic_fetch_add_u64(&gpuds_memtables.moves[chain], 1);
+	pg_atomic_write_u64(&memtable->serial, serial);
+	/* a full barrier (D2): later appenders see it, what was appended before is in the pages */
+	if (!gpuds_file_attach(file, GPUDS_FACET_MEMTABLE, serial))
+	{
+		pg_atomic_write_u64(&memtable->serial, 0);
+		generation_drop(gpuds_memtables.arena, gpuds_memtable_generation(memtable, number));
+		return false;
+	}
 	memtable->period = gpuds_memtable_next_period();
 	gpuds_flusher_wake();
 	return true;
 }
 
 /*
- * Takes a memtable out of the directory.  The caller holds the lock exclusively.
+ * Takes a memtable out of the directory.  The caller holds its lock exclusively.
  */
 void
 gpuds_memtable_retire(GpudsMemtable *memtable)
 {
-	uint32 chain = chain_of(&memtable->file.locator);
-	int self = memtable - gpuds_memtables.slots;
-	int *link = &gpuds_memtables.chains[chain];
-
-	while (*link != self)
-		link = &gpuds_memtables.slots[*link].next;
-	*link = memtable->next;
 	pg_atomic_write_u64(&memtable->serial, 0);
-	pg_atomic_fetch_add_u64(&gpuds_memtables.moves[chain], 1);
+	gpuds_file_detach(&memtable->file.locator, GPUDS_FACET_MEMTABLE);
 	memtable->leaves_at = __atomic_add_fetch(&memtable->version, 1, __ATOMIC_SEQ_CST);
 	memtable->period = gpuds_memtable_next_period();
 	memtable->retired = true;
@@ -272,51 +195,65 @@ gpuds_memtable_free(GpudsMemtable *memtable)
 		if (memtable->generation[i].chunks != 0)
 			generation_drop(gpuds_memtables.arena, &memtable->generation[i]);
 	}
-	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
+	gpuds_files_lock(LW_EXCLUSIVE);
 	memtable->retired = false;
-	give_slot(memtable);
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_slots_give(gpuds_memtables.slots, (int) (memtable - gpuds_memtables.memtable));
+	gpuds_files_unlock();
 }
 
+/* For the directory: retires a memtable. */
 static bool
-is_of(const GpudsMemtable *memtable, const GpudsFile *file)
+give_up(uint64 serial, bool wait)
 {
-	return memtable->file.file_id == file->file_id && memtable->file.incarnation == file->incarnation;
+	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
+
+	gpuds_files_lock(LW_EXCLUSIVE);
+	if (pg_atomic_read_u64(&memtable->serial) == serial)
+		gpuds_memtable_retire(memtable);
+	gpuds_files_unlock();
+	return true;
+}
+
+/* A new memtable of a file that has none; 0: there is no memory.  As make. */
+static uint64
+make_any(const GpudsFile *file)
+{
+	int slot = gpuds_slots_take(gpuds_memtables.slots, init_slot);
+
+	if (slot == GPUDS_NO_SLOT)
+		return 0;
+	if (make(slot, file))
+		return pg_atomic_read_u64(&gpuds_memtables.memtable[slot].serial);
+	gpuds_slots_give(gpuds_memtables.slots, slot);
+	pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
+	return 0;
 }
 
 uint64
 gpuds_memtable_open(const GpudsFile *file)
 {
-	GpudsMemtable *memtable;
-	uint64 serial = 0;
+	const GpudsFileEntry *entry;
+	uint64 serial;
 
 	if (gpuds_memtable_memory_mb == 0)
 		return 0;
-	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
-	memtable = gpuds_memtable_find(&file->locator);
-	if (memtable && is_of(memtable, file) && pg_atomic_read_u32(&memtable->full) == 0)
-		serial = pg_atomic_read_u64(&memtable->serial);
-	else
+	gpuds_files_lock(LW_EXCLUSIVE);
+	entry = gpuds_file_entry(&file->locator);
+	serial = entry->facet[GPUDS_FACET_MEMTABLE];
+	if (serial != 0 && (!gpuds_file_is_same(&entry->file, file) ||
+						pg_atomic_read_u32(&gpuds_memtable_slot(serial)->full) != 0))
 	{
-		if (memtable)
-			gpuds_memtable_retire(memtable);
-		if (gpuds_memtables.shared->flusher != NULL && (memtable = take_slot()) != NULL)
-		{
-			if (make(memtable, file))
-				serial = pg_atomic_read_u64(&memtable->serial);
-			else
-			{
-				give_slot(memtable);
-				pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
-			}
-		}
+		gpuds_memtable_retire(gpuds_memtable_slot(serial));
+		serial = 0;
 	}
-	LWLockRelease(gpuds_memtables.lock);
+	if (serial == 0 && gpuds_memtables.shared->flusher != NULL)
+		serial = make_any(file);
+	gpuds_files_unlock();
 	return serial;
 }
 
 bool
-gpuds_memtable_is_whole(uint64 serial)
+gpuds_memtable_is_complete(uint64 serial)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
 
@@ -341,7 +278,7 @@ gpuds_memtable_report(GpudsMemtableReport *report)
 {
 	GpudsMemtableShared *shared = gpuds_memtables.shared;
 	Latch *flusher = shared->flusher;
-	int n = (int) pg_atomic_read_u32(&shared->nused);
+	const int n = gpuds_slots_count(gpuds_memtables.slots);
 
 	memset(report, 0, sizeof(*report));
 	report->flusher_pid = flusher ? flusher->owner_pid : 0;
@@ -349,17 +286,17 @@ gpuds_memtable_report(GpudsMemtableReport *report)
 	report->memory_used = report->memory_total > 0 ? arena_used(gpuds_memtables.arena) : 0;
 	report->flushed = pg_atomic_read_u64(&shared->flushed);
 	report->overflows = pg_atomic_read_u64(&shared->overflows);
-	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	gpuds_files_lock(LW_SHARED);
 	for (int i = 0; i < n; i++)
 	{
-		GpudsMemtable *memtable = &gpuds_memtables.slots[i];
+		GpudsMemtable *memtable = &gpuds_memtables.memtable[i];
 
 		if (pg_atomic_read_u64(&memtable->serial) == 0)
 			continue;
 		report->memtables++;
 		report->operations += count_operations(memtable);
 	}
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_files_unlock();
 }
 
 uint64
@@ -373,27 +310,28 @@ gpuds_memtable_oldest(uint64 serial)
 }
 
 bool
-gpuds_memtable_join(uint64 serial, uint64 oldest, pg_atomic_uint64 *joined)
+gpuds_memtable_attach(uint64 serial, uint64 oldest, pg_atomic_uint64 *attached)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
-	bool join;
+	bool attach;
 
-	LWLockAcquire(gpuds_memtables.lock, LW_EXCLUSIVE);
-	join = pg_atomic_read_u64(&memtable->serial) == serial && pg_atomic_read_u64(&memtable->oldest) == oldest;
-	if (join)
-		pg_atomic_write_u64(joined, serial);
-	LWLockRelease(gpuds_memtables.lock);
-	return join;
+	gpuds_files_lock(LW_EXCLUSIVE);
+	attach = pg_atomic_read_u64(&memtable->serial) == serial &&
+			 pg_atomic_read_u64(&memtable->oldest) == oldest;
+	if (attach)
+		pg_atomic_write_u64(attached, serial);
+	gpuds_files_unlock();
+	return attach;
 }
 
 void
-gpuds_memtable_leave(pg_atomic_uint64 *joined)
+gpuds_memtable_detach(pg_atomic_uint64 *attached)
 {
-	uint64 serial = pg_atomic_exchange_u64(joined, 0);
+	uint64 serial = pg_atomic_exchange_u64(attached, 0);
 
 	if (serial == 0)
 		return;
-	/* the flusher, which takes left back and then looks who is joined, finds that we are not */
+	/* the flusher, which takes left back and then looks who is attached, finds that we are not */
 	pg_write_barrier();
 	pg_atomic_write_u32(&gpuds_memtable_slot(serial)->left, 1);
 	gpuds_flusher_wake();

@@ -9,7 +9,7 @@
  * mirror, and so never wait for anybody to bring the mirror up; a background process, the
  * flusher, moves what is in the memtable into the mirrors (mirror/flusher.c).
  *
- * A mirror is joined to a memtable (by its serial) after it has been brought up to the
+ * A mirror is attached to a memtable (by its serial) after it has been brought up to the
  * journal's end, which was looked for when the memtable was there already.  From then on,
  * until the mirror leaves it:
  *
@@ -19,7 +19,7 @@
  *			append is still under way.
  *
  * For J1, appenders look for a memtable after their pages have changed, and operations
- * leave the memtable only when they are in all mirrors that are joined to it.  So a scan
+ * leave the memtable only when they are in all mirrors that are attached to it.  So a scan
  * reads the memtable first and pins the mirror's version afterwards: what is moved
  * meanwhile it sees twice.
  *
@@ -52,24 +52,10 @@
 
 #include "port/atomics.h"
 
+#include "file/file.h"
 #include "gpuds.h"
 #include "kernels/core/entry.h"
-
-/*
- * Chains of an index's journal that records are appended to (journal/journal.h).  Each has one
- * tail page, whose lock appenders take in turn: with 4 stripes, most of 64 clients on 16 CPUs waited
- * for it (bench/results/h200/mixed/notes.md).  But each stripe that is in use is a page more in the
- * file and for standbys to look at.
- */
-#define GPUDS_STRIPES 32
-
-/* The file that a memtable is of, as a mirror's. */
-typedef struct GpudsFile
-{
-	RelFileLocator locator;
-	uint64 file_id;
-	TransactionId incarnation;
-} GpudsFile;
+#include "sort/record.h"
 
 /* shared memory (memtable.c) */
 extern Size gpuds_memtable_shmem_size(void);
@@ -87,7 +73,7 @@ extern void gpuds_memtable_shmem_init(void);
 extern uint64 gpuds_memtable_open(const GpudsFile *file);
 
 /* Is the memtable there, and has it all that was appended since it was? */
-extern bool gpuds_memtable_is_whole(uint64 serial);
+extern bool gpuds_memtable_is_complete(uint64 serial);
 
 /* What there is to tell of all memtables. */
 typedef struct GpudsMemtableReport
@@ -102,7 +88,7 @@ typedef struct GpudsMemtableReport
 	uint64 overflows; /* times that there was no room for operations, or for a memtable at all */
 } GpudsMemtableReport;
 
-/* Takes the memtables' lock in shared mode. */
+/* Takes the directory's lock in shared mode. */
 extern void gpuds_memtable_report(GpudsMemtableReport *report);
 
 /* Wakes the flusher: there is something for it to do. */
@@ -110,13 +96,13 @@ extern void gpuds_flusher_wake(void);
 
 /*
  * Joining, for a mirror's applier.  oldest is asked for before the journal is read
- * and given to gpuds_memtable_join afterwards: if operations have left the memtable
+ * and given to gpuds_memtable_attach afterwards: if operations have left the memtable
  * meanwhile, the mirror may lack some of them.  False: it does, or the memtable
- * is gone.  *joined becomes the memtable's serial, 0 when the mirror leaves.
+ * is gone.  *attached becomes the memtable's serial, 0 when the mirror leaves.
  */
 extern uint64 gpuds_memtable_oldest(uint64 serial);
-extern bool gpuds_memtable_join(uint64 serial, uint64 oldest, pg_atomic_uint64 *joined);
-extern void gpuds_memtable_leave(pg_atomic_uint64 *joined);
+extern bool gpuds_memtable_attach(uint64 serial, uint64 oldest, pg_atomic_uint64 *attached);
+extern void gpuds_memtable_detach(pg_atomic_uint64 *attached);
 
 /*
  * write.c: putting in what is appended.
@@ -166,10 +152,10 @@ extern void gpuds_memtable_bulk_deleted(const RelFileLocator *locator);
  */
 
 /*
- * memtable_collect's answer.  -1: *joined, the serial of the memtable that a mirror is joined to,
+ * memtable_collect's answer.  -1: *attached, the serial of the memtable that a mirror is attached to,
  * was another one, or the memtable is gone; then nothing was learned.
  */
-extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, const GpudsScan *scan,
+extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *attached, const GpudsScan *scan,
 									bool forward, bool sorted, GpudsOp *out, int64 cap);
 
 /*
@@ -199,7 +185,7 @@ typedef enum GpudsFlushStep
 	GPUDS_FLUSH_NONE,  /* there is no memtable of this number, nor of a higher one */
 	GPUDS_FLUSH_IDLE,  /* nothing, until somebody wakes it */
 	GPUDS_FLUSH_LATER, /* look again soon: somebody is at it, or it is not old enough */
-	GPUDS_FLUSH_APPLY  /* apply what is in *frozen to all mirrors that are joined, then drop it */
+	GPUDS_FLUSH_APPLY  /* apply what is in *frozen to all mirrors that are attached, then drop it */
 } GpudsFlushStep;
 
 /* Memtables are numbered from 0 on. */
@@ -215,12 +201,12 @@ extern int64 gpuds_flush_read(const GpudsFrozen *frozen, const uint64 *position,
 /* The kills of a frozen generation that are not void, as deletions in any order; ops has room for nkills. */
 extern int64 gpuds_flush_read_kills(const GpudsFrozen *frozen, GpudsOp *ops);
 
-/* Says of how many mirrors that are joined; -1: one of them has not had the generation. */
+/* Says of how many mirrors that are attached; -1: one of them has not had the generation. */
 typedef int (*GpudsFlushCheck)(const GpudsFrozen *frozen);
 
 /*
- * Drops a frozen generation that is in all mirrors that are joined, as check, which is
- * called under the memtables' lock, confirms.  If none is joined, the memtable is of no
+ * Drops a frozen generation that is in all mirrors that are attached, as check, which is
+ * called under the directory's lock, confirms.  If none is attached, the memtable is of no
  * more use.
  */
 extern void gpuds_flush_drop(const GpudsFrozen *frozen, GpudsFlushCheck check);

@@ -18,9 +18,6 @@
 /* Operations of a generation at which the flusher begins the next one. */
 #define GPUDS_FLUSH_ENTRIES 16384
 
-/* A serial is its memtable's slot below, and how often a memtable was made above. */
-#define GPUDS_MEMTABLE_SLOT_BITS 20
-
 /* How far a stripe has been put in: a cache line of its own, because each append changes it. */
 typedef struct GpudsStripeEnd
 {
@@ -31,9 +28,8 @@ typedef struct GpudsStripeEnd
 
 typedef struct GpudsMemtable
 {
-	pg_atomic_uint64 serial; /* 0: not in the directory; changes under the lock */
+	pg_atomic_uint64 serial; /* 0: not in the directory; changes under its lock */
 	GpudsFile file;          /* while serial stays the same */
-	int next;                /* of the chain, of the free list; under the lock */
 
 	uint64 version; /* atomic, for pins: moves when readers are to let go of something */
 
@@ -73,36 +69,27 @@ typedef struct GpudsAppender
 
 typedef struct GpudsMemtables
 {
-	LWLock *lock;
 	Arena *arena;
 	GpudsAppender *appenders; /* MaxBackends */
 	PinSlot *pins;            /* MaxBackends */
-	pg_atomic_uint64 *moves;  /* of the directory's chains: changes that appenders must hear of */
-	int *chains;              /* heads, under the lock */
 	struct GpudsMemtableShared *shared;
-	GpudsMemtable *slots;
+	GpudsSlots *slots;
+	GpudsMemtable *memtable; /* in them */
 } GpudsMemtables;
 
 typedef struct GpudsMemtableShared
 {
 	Latch *volatile flusher; /* its latch, NULL: there is none */
-	pg_atomic_uint32 nused;  /* slots that were ever taken; grows under the lock */
 	pg_atomic_uint64 period; /* grace periods begun; the flusher's */
 
 	/* for GpudsMemtableReport */
 	pg_atomic_uint64 flushed;
 	pg_atomic_uint64 overflows;
-
-	/* under the lock */
-	uint64 last_incarnation;
-	int free;
 } GpudsMemtableShared;
 
 /* Where it all is, in this process. */
 extern GpudsMemtables gpuds_memtables;
 
-extern uint32 gpuds_memtable_hash(const RelFileLocator *locator);
-extern pg_atomic_uint64 *gpuds_memtable_moves(const RelFileLocator *locator);
 extern GpudsMemtable *gpuds_memtable_find(const RelFileLocator *locator);
 extern GpudsMemtable *gpuds_memtable_slot(uint64 serial);
 extern void gpuds_memtable_retire(GpudsMemtable *memtable);

@@ -32,7 +32,7 @@ list_generations(GpudsMemtable *memtable, const Generation **newest_first)
 }
 
 int64
-gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, const GpudsScan *scan, bool forward,
+gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *attached, const GpudsScan *scan, bool forward,
 					   bool sorted, GpudsOp *out, int64 cap)
 {
 	GpudsMemtable *memtable = gpuds_memtable_slot(serial);
@@ -40,7 +40,7 @@ gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, const GpudsScan 
 	const Generation *generations[MEMTABLE_GENERATIONS];
 	int64 n = -1;
 
-	pin_version(pin, memtable - gpuds_memtables.slots + 1, &memtable->version);
+	pin_version(pin, memtable - gpuds_memtables.memtable + 1, &memtable->version);
 	if (pg_atomic_read_u64(&memtable->serial) == serial)
 	{
 		int ngenerations = list_generations(memtable, generations);
@@ -49,7 +49,7 @@ gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *joined, const GpudsScan 
 							 cap);
 		/* afterwards: until now nothing has left the memtable that the mirror did not get */
 		pg_read_barrier();
-		if (pg_atomic_read_u64(joined) != serial)
+		if (pg_atomic_read_u64(attached) != serial)
 			n = -1;
 	}
 	pin_release(pin);

@@ -16,7 +16,6 @@
  */
 #include "gpuds.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 
 #include "memtable/memtable_internal.h"
@@ -26,18 +25,6 @@
 
 /* Operations of a generation that the flusher has left for too long. */
 #define FULL_ENTRIES (16 * GPUDS_FLUSH_ENTRIES)
-
-/* Files whose memtables a backend remembers; those of one hash value push each other out. */
-#define NREMEMBERED 64
-
-typedef struct Remembered
-{
-	RelFileLocator locator;
-	uint64 moves;  /* of its chain; 0: nothing is remembered */
-	uint64 serial; /* 0: the file has no memtable */
-} Remembered;
-
-static Remembered remembered[NREMEMBERED];
 
 /* A file that is appended to. */
 typedef struct AppendFile
@@ -56,24 +43,14 @@ static struct
 	AppendFile file[GPUDS_APPEND_FILES];
 } append;
 
-/* The memtable of a file, or 0; *moves: its chain's, as of then. */
+/* The memtable of a file, or 0; *moves: its chain's, as of then (file/file.h). */
 static uint64
 look_up(const RelFileLocator *locator, uint64 *moves)
 {
-	Remembered *memory = &remembered[gpuds_memtable_hash(locator) % NREMEMBERED];
-	GpudsMemtable *memtable;
+	const GpudsFileEntry *entry = gpuds_file_entry(locator);
 
-	*moves = pg_atomic_read_u64(gpuds_memtable_moves(locator));
-	if (memory->moves == *moves && RelFileLocatorEquals(memory->locator, *locator))
-		return memory->serial;
-	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
-	*moves = pg_atomic_read_u64(gpuds_memtable_moves(locator));
-	memtable = gpuds_memtable_find(locator);
-	memory->serial = memtable ? pg_atomic_read_u64(&memtable->serial) : 0;
-	LWLockRelease(gpuds_memtables.lock);
-	memory->locator = *locator;
-	memory->moves = *moves;
-	return memory->serial;
+	*moves = entry->moves;
+	return entry->facet[GPUDS_FACET_MEMTABLE];
 }
 
 /* What the append inserts a file's records into. */
@@ -136,7 +113,7 @@ look_again(AppendFile *file)
 	uint64 serial;
 
 	pg_memory_barrier();
-	if (pg_atomic_read_u64(gpuds_memtable_moves(&file->locator)) == file->moves)
+	if (gpuds_file_moves(&file->locator) == file->moves)
 		return;
 	serial = look_up(&file->locator, &file->moves);
 	if (serial != file->serial)
@@ -197,11 +174,11 @@ gpuds_memtable_overrule(const RelFileLocator *locator)
 {
 	GpudsMemtable *memtable;
 
-	LWLockAcquire(gpuds_memtables.lock, LW_SHARED);
+	gpuds_files_lock(LW_SHARED);
 	memtable = gpuds_memtable_find(locator);
 	if (memtable)
 		set_full(memtable, false);
-	LWLockRelease(gpuds_memtables.lock);
+	gpuds_files_unlock();
 	gpuds_flusher_wake();
 }
 

@@ -21,7 +21,7 @@
 #include "mirror/mirror_internal.h"
 
 /* Attempts to join a memtable that is flushed meanwhile. */
-#define JOIN_ATTEMPTS 5
+#define ATTACH_ATTEMPTS 5
 
 /* Operations that are applied at a time where memory is short. */
 #define LEAST_APPLY_OPS 1024
@@ -246,7 +246,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 static uint64
 open_memtable(GpudsMirror *mirror)
 {
-	GpudsFile file = { mirror->locator, mirror->file_id, mirror->incarnation };
+	GpudsFile file = { mirror->file.locator, mirror->file.file_id, mirror->file.incarnation };
 
 	if (RecoveryInProgress() || gpuds_device_is_private(mirror->tree.kind))
 		return 0;
@@ -271,16 +271,16 @@ gpuds_mirror_bring_up(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int 
 		GpudsBringUp result;
 
 		/* What the journal has next may overrule the memtable: no scan uses both. */
-		mirror->joining = memtable;
-		gpuds_memtable_leave(&mirror->joined);
+		mirror->attaching = memtable;
+		gpuds_memtable_detach(&mirror->attached);
 		pg_atomic_fetch_add_u64(&mirror->brought_up, 1);
-		gpuds_injection_point("memtable-joining");
+		gpuds_injection_point("memtable-attaching");
 		result = bring_up_once(source, ref, how);
 		if (result != GPUDS_UP || memtable == 0)
 			return result;
 		mirror->flushed = oldest;
 		mirror->unread = 0;
-		if (gpuds_memtable_join(memtable, oldest, &mirror->joined) || attempt == JOIN_ATTEMPTS)
+		if (gpuds_memtable_attach(memtable, oldest, &mirror->attached) || attempt == ATTACH_ATTEMPTS)
 			return result;
 		CHECK_FOR_INTERRUPTS();
 	}

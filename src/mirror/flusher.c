@@ -65,11 +65,11 @@ gpuds_flusher_register(void)
 	RegisterBackgroundWorker(&worker);
 }
 
-/* Is a mirror joined to a frozen generation's memtable? */
+/* Is a mirror attached to a frozen generation's memtable? */
 static bool
-is_joined(GpudsMirror *mirror, const GpudsFrozen *frozen)
+is_attached(GpudsMirror *mirror, const GpudsFrozen *frozen)
 {
-	return pg_atomic_read_u64(&mirror->joined) == frozen->serial;
+	return pg_atomic_read_u64(&mirror->attached) == frozen->serial;
 }
 
 /*
@@ -125,7 +125,7 @@ apply_kills(GpudsMirror *mirror, const GpudsFrozen *frozen, GpudsOp *ops, int64 
 	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, GPUDS_NO_EVICT, size);
 }
 
-/* The caller is the mirror's applier, and the mirror is joined and lacks the generation. */
+/* The caller is the mirror's applier, and the mirror is attached and lacks the generation. */
 static void
 apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 {
@@ -138,17 +138,17 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	gpuds_injection_point_of("flush-apply", frozen->file.locator.dbOid);
 	if (n > 0)
 		mirror->ahead = true;
-	if (gpuds_memtable_is_whole(frozen->serial) && gpuds_mirror_is_loaded(mirror) &&
+	if (gpuds_memtable_is_complete(frozen->serial) && gpuds_mirror_is_loaded(mirror) &&
 		gpuds_mirror_apply(mirror, ops, n, GPUDS_NO_EVICT, &size) == GPUDS_UP)
 	{
 		advance(mirror, frozen, beyond);
 		apply_kills(mirror, frozen, ops, &size);
 		if (is_unread(mirror, n))
-			gpuds_memtable_leave(&mirror->joined);
+			gpuds_memtable_detach(&mirror->attached);
 		gpuds_injection_point_of("flush-applied", frozen->file.locator.dbOid);
 	}
 	else
-		gpuds_memtable_leave(&mirror->joined);
+		gpuds_memtable_detach(&mirror->attached);
 	pfree(ops);
 }
 
@@ -158,13 +158,13 @@ flush_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 {
 	GpudsMirrorRef ref;
 
-	if (!gpuds_mirror_of_file(&frozen->file, kind, &ref) || !is_joined(ref.mirror, frozen))
+	if (!gpuds_mirror_of_file(&frozen->file, kind, &ref) || !is_attached(ref.mirror, frozen))
 		return true;
 	if (!gpuds_mirror_acquire(ref.mirror, false))
 		return false;
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
-		if (is_joined(ref.mirror, frozen) && ref.mirror->flushed <= frozen->generation)
+		if (is_attached(ref.mirror, frozen) && ref.mirror->flushed <= frozen->generation)
 			apply_to(ref.mirror, frozen);
 		gpuds_mirror_count(&ref, 0, 0, 0, 0);
 	}
@@ -173,12 +173,12 @@ flush_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
 	return true;
 }
 
-/* Have all mirrors that are joined got a frozen generation (GpudsFlushCheck)? */
+/* Have all mirrors that are attached got a frozen generation (GpudsFlushCheck)? */
 static int
-count_joined(const GpudsFrozen *frozen)
+count_attached(const GpudsFrozen *frozen)
 {
-	int joined = 0;
-	bool joining = false;
+	int attached = 0;
+	bool attaching = false;
 
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
@@ -186,16 +186,16 @@ count_joined(const GpudsFrozen *frozen)
 
 		if (!gpuds_mirror_of_file(&frozen->file, kind, &ref))
 			continue;
-		if (is_joined(ref.mirror, frozen))
+		if (is_attached(ref.mirror, frozen))
 		{
 			if (ref.mirror->flushed <= frozen->generation)
 				return -1;
-			joined++;
+			attached++;
 		}
-		else if (ref.mirror->applier != 0 && ref.mirror->joining == frozen->serial)
-			joining = true;
+		else if (ref.mirror->applier != 0 && ref.mirror->attaching == frozen->serial)
+			attaching = true;
 	}
-	return joined == 0 && joining ? -1 : joined;
+	return attached == 0 && attaching ? -1 : attached;
 }
 
 static bool
@@ -206,7 +206,7 @@ flush(const GpudsFrozen *frozen)
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 		done &= flush_into(frozen, kind);
 	if (done)
-		gpuds_flush_drop(frozen, count_joined);
+		gpuds_flush_drop(frozen, count_attached);
 	return done;
 }
 
@@ -273,7 +273,7 @@ gpuds_flusher_main(Datum arg)
 		later = go_round(context);
 		if (TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), GONE_MS))
 		{
-			gpuds_mirror_forget_gone();
+			gpuds_files_forget_gone();
 			looked = GetCurrentTimestamp();
 		}
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT, later ? LOOK_MS : GONE_MS,

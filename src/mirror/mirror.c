@@ -3,7 +3,7 @@
  * mirror.c
  *	  One mirror: its memory, its file, how far it has been brought up.
  *
- * What holds for shared mirrors (registry.c) and for private ones (temp_mirrors.c).
+ * What holds for shared mirrors (mirror_slots.c) and for private ones (temp_mirrors.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->synced, 0);
 	pg_atomic_init_u64(&mirror->replayed, 0);
 	pg_atomic_init_u64(&mirror->last_use, 0);
-	pg_atomic_init_u64(&mirror->joined, 0);
+	pg_atomic_init_u64(&mirror->attached, 0);
 	pg_atomic_init_u64(&mirror->brought_up, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
@@ -73,7 +73,7 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 	pg_atomic_write_u64(&mirror->guard, 0);
 	pg_atomic_write_u64(&mirror->synced, 0);
 	pg_atomic_write_u64(&mirror->replayed, 0);
-	gpuds_memtable_leave(&mirror->joined);
+	gpuds_memtable_detach(&mirror->attached);
 	/* What was refused it then says nothing of what a load will find. */
 	pg_atomic_write_u64(&mirror->claim.rest_until, 0);
 	SpinLockAcquire(&mirror->mutex);
@@ -90,11 +90,11 @@ gpuds_mirror_discard(GpudsMirror *mirror)
  * applier or the only one to know the mirror.
  */
 void
-gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind, uint64 serial)
+gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, GpudsDeviceKind kind,
+					uint64 serial)
 {
 	mirror->tree.kind = kind;
-	mirror->locator = RelationLocator(index);
-	mirror->file_id = file_id;
+	mirror->file = *file;
 	mirror->index_oid = RelationGetRelid(index);
 	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_begin(&mirror->stats);

@@ -9,7 +9,7 @@
  * and a database made again may have the numbers it once had), and to
  * a kind of device: a file may have one on the CPU and one on a GPU, brought up
  * and evicted each on its own.  Permanent and unlogged indexes have theirs in an
- * array in shared memory (registry.c); a temporary index has one in the backend
+ * array in shared memory (mirror_slots.c); a temporary index has one in the backend
  * that owns it (temp_mirrors.c).  The memory of a GpudsMirror is a mirror's for ever:
  * its serial says which one, so that a reference can be out of date, never dangle.
  *
@@ -18,7 +18,7 @@
  * of transactions that the snapshot can see were in the journal before the
  * snapshot existed.
  *
- * A mirror that is joined to a memtable need not catch up: the scan finds there what
+ * A mirror that is attached to a memtable need not catch up: the scan finds there what
  * the mirror lacks (memtable/memtable.h), and a background process brings the mirror up.
  *
  * One process at a time, the applier, may change a mirror.  A process that needs it
@@ -75,7 +75,7 @@ typedef struct GpudsMirror
 {
 	/*
 	 * names the assignment of this slot to a file; 0: unassigned.  Changed only by the
-	 * applier holding the registry lock
+	 * applier holding the directory's lock
 	 */
 	pg_atomic_uint64 serial;
 	/*
@@ -91,26 +91,20 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 synced;
 	/* on a standby: all that was replayed up to this place in WAL is there; 0: look */
 	pg_atomic_uint64 replayed;
-	pg_atomic_uint64 last_use; /* registry clock at the last scan */
+	pg_atomic_uint64 last_use; /* the clock at the last scan */
 
-	/* serial of the memtable that the mirror is joined to, or 0 (memtable.h) */
-	pg_atomic_uint64 joined;
+	/* serial of the memtable that the mirror is attached to, or 0 (memtable.h) */
+	pg_atomic_uint64 attached;
 	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, having left its memtable */
-	uint64 joining;              /* of the one that its applier is about to join */
-	uint64 flushed;              /* generations numbered below are in the mirror; while it is joined */
+	uint64 attaching;            /* of the one that its applier is about to join */
+	uint64 flushed;              /* generations numbered below are in the mirror; while it is attached */
 	uint64 used;                 /* room.used_at at the last flush ... */
 	uint64 unread;               /* ... and operations flushed since that changed */
 	uint64 killed;               /* entries deleted that the journal still has, at most; the applier's */
 
-	/* identity; valid while serial stays the same */
-	RelFileLocator locator;
-	uint64 file_id;
-	TransactionId incarnation; /* see database_incarnation.c; of shared mirrors */
+	/* of a shared mirror: valid while serial stays the same */
+	GpudsFile file;
 	Oid index_oid;
-
-	/* the registry's, under its lock: next slot of the chain, of the free list */
-	int next_of_file;
-	int next_of_index;
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;
@@ -192,7 +186,7 @@ typedef struct GpudsMirrorRef
 	Oid index;
 	int64 intervals;   /* of the scan, which says what device is best; set before it is synced */
 	uint64 memtable;   /* that has what the mirror may lack, or 0: it has all that the scan needs */
-	uint64 brought_up; /* the mirror's count when it was joined to this memtable */
+	uint64 brought_up; /* the mirror's count when it was attached to this memtable */
 	GpudsDelta delta;
 	GpudsKillMark kill_mark;
 	GpudsMirrorNotes notes;
@@ -209,13 +203,13 @@ typedef struct GpudsMirrorSource
 
 /* mirror.c */
 extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
-extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, uint64 file_id, GpudsDeviceKind kind,
-								uint64 serial);
+extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file,
+								GpudsDeviceKind kind, uint64 serial);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
 
-/* registry.c */
+/* mirror_slots.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
 extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
@@ -223,14 +217,9 @@ extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind 
 extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
 extern GpudsMirror *gpuds_mirror_slot(int number);
 extern void gpuds_mirror_forget(Relation index);
-extern void gpuds_mirror_forget_database(Oid database);
-extern void gpuds_mirror_forget_gone(void);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
 extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
-
-/* database_incarnation.c */
-extern TransactionId gpuds_database_incarnation(void);
 
 /* stats_count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
@@ -249,7 +238,7 @@ extern bool gpuds_mirror_take(GpudsMirror *mirror);
 extern void gpuds_mirror_decline(GpudsMirror *mirror);
 
 /* temp_mirrors.c: mirrors of temporary indexes */
-extern bool gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref);
+extern bool gpuds_private_lookup(Relation index, const GpudsFile *file, bool create, GpudsMirrorRef *ref);
 extern void gpuds_private_forget(Oid index);
 extern bool gpuds_private_evict_one(GpudsMirror *keep, bool asked);
 extern void gpuds_private_pre_commit(void);

@@ -93,7 +93,7 @@ extern PGDLLEXPORT void gpuds_flusher_main(Datum arg);
 
 /* probe.c */
 extern bool gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted);
-extern bool gpuds_probe_still_joined(const GpudsMirrorRef *ref);
+extern bool gpuds_probe_still_attached(const GpudsMirrorRef *ref);
 extern int64 gpuds_probe_first_ahead(const GpudsDelta *delta, const GpudsScan *scan);
 
 /* merge.c */

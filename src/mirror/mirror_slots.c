@@ -1,182 +1,94 @@
 /*-------------------------------------------------------------------------
  *
- * registry.c
- *	  Which file has which mirror: slots.
+ * mirror_slots.c
+ *	  The slots of shared mirrors, and which of them is whose.
  *
- * A slot is assigned to a file (it has a serial, and is in the chains by which
- * files and indexes are looked up), or on the free list, or in the hands of its
- * applier, which is about to put it into one of the two.  A slot is taken from its
- * file in three steps: it is detached, under the registry lock and as applier;
- * then, without the lock, its structure is discarded, which may have to wait for
- * readers or a device; then it gets on the free list, under the lock again.  So
- * no process finds a slot that is half dropped, and none waits for a drop that it
- * has not asked for.  A slot on the free list holds no memory, or none that is still
- * its concern: what a device does not give back in time it gives back later.
+ * A slot is assigned to a file (it has a serial, and is a facet of that file, file/file.h),
+ * or free, or in the hands of its applier, which is about to make it one of the two.  Who
+ * detaches a mirror is its applier, until the slot is free.  A free slot holds no memory, or
+ * none that is still its concern: what a device does not give back in time it gives back
+ * later.
  *
- * Slots are initialized when they are taken for the first time: memory that was
- * never needed is never touched.
- *
- * Locking order: being applier of a mirror, then the registry lock.  Nobody
- * waits to become applier while holding the registry lock, nor for anything else.
+ * Nobody waits to become applier while holding the directory's lock.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
-#include <sys/stat.h>
-
-#include "common/hashfn.h"
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 
 #include "mirror/mirror_internal.h"
-#include "side/side.h"
 
 /* Slots looked at for one to reuse before the best of them is taken. */
 #define VICTIM_SAMPLE 64
 
-/* Earlier files of an index that are forgotten at a time. */
-#define MAX_EARLIER 16
+/*
+ * How often, and after how long each time, to look whether an applier, the flusher say, is done with a
+ * mirror.
+ */
+#define APPLIER_LOOKS 500
+#define APPLIER_LOOK_US 1000
 
-#define NO_SLOT (-1)
+StaticAssertDecl(GPUDS_FILE_DEVICES == GPUDS_SHARED_KINDS, "a file has a facet for each kind of device");
 
-/* How often, and after how long each time, to look whether the flusher is done with a mirror. */
-#define FLUSHER_LOOKS 500
-#define FLUSHER_LOOK_US 1000
-
-typedef struct Registry
+typedef struct MirrorSlots
 {
 	pg_atomic_uint64 clock; /* moves with every load; orders last uses */
-	pg_atomic_uint32 nused; /* slots that were ever taken; grows under the lock */
+	int hand;               /* where the next look for a slot to reuse begins; under the directory's lock */
+} MirrorSlots;
 
-	/* under the registry lock */
-	uint64 last_serial;
-	int first_free; /* of the free list */
-	int hand;       /* where the next look for a slot to reuse begins */
-	GpudsMirror slot[FLEXIBLE_ARRAY_MEMBER];
-} Registry;
+static MirrorSlots *shared = NULL;
+static GpudsSlots *slots = NULL;
+static GpudsMirror *mirrors = NULL; /* in them */
 
-static Registry *registry = NULL;
-static LWLock *registry_lock = NULL;
+static bool give_up(uint64 serial, bool wait);
+static const GpudsFacetKeeper keeper = { give_up };
 
-/* Heads of the chains of assigned slots, in shared memory, under the registry lock. */
-static int *file_chains = NULL;  /* by RelFileLocator */
-static int *index_chains = NULL; /* by database and index OID */
-
-/* A power of two. */
-static uint32
-nchains(void)
-{
-	return pg_nextpower2_32(gpuds_max_mirrors);
-}
-
-static Size
-slots_size(void)
-{
-	return MAXALIGN(add_size(offsetof(Registry, slot), mul_size(gpuds_max_mirrors, sizeof(GpudsMirror))));
-}
-
-/* Shared memory that the registry needs, in bytes. */
+/* Shared memory that mirrors need, in bytes. */
 Size
 gpuds_mirror_shmem_size(void)
 {
-	return add_size(slots_size(), mul_size(nchains(), 2 * sizeof(int)));
+	Size size = add_size(MAXALIGN(sizeof(MirrorSlots)), gpuds_slots_size(gpuds_max_mirrors));
+
+	return add_size(size, mul_size(gpuds_max_mirrors, sizeof(GpudsMirror)));
 }
 
-/* Creates or finds the registry.  The caller holds AddinShmemInitLock. */
+static GpudsFacet
+facet_of(GpudsDeviceKind kind)
+{
+	return (GpudsFacet) (GPUDS_FACET_MIRROR + (int) kind);
+}
+
+/* Creates or finds the slots.  The caller holds AddinShmemInitLock. */
 void
 gpuds_mirror_shmem_init(void)
 {
 	bool found;
+	char *at = ShmemInitStruct("gpuds mirrors", gpuds_mirror_shmem_size(), &found);
 
-	registry = ShmemInitStruct("gpuds mirrors", gpuds_mirror_shmem_size(), &found);
-	file_chains = (int *) ((char *) registry + slots_size());
-	index_chains = file_chains + nchains();
-	if (!found)
-	{
-		pg_atomic_init_u64(&registry->clock, 1);
-		pg_atomic_init_u32(&registry->nused, 0);
-		registry->last_serial = 0;
-		registry->first_free = NO_SLOT;
-		registry->hand = 0;
-		for (uint32 i = 0; i < 2 * nchains(); i++)
-			file_chains[i] = NO_SLOT;
-	}
-	registry_lock = &GetNamedLWLockTranche("gpuds_registry")[0].lock;
+	shared = (MirrorSlots *) at;
+	at += MAXALIGN(sizeof(MirrorSlots));
+	slots = (GpudsSlots *) at;
+	at += gpuds_slots_size(gpuds_max_mirrors);
+	mirrors = (GpudsMirror *) at;
+	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+		gpuds_file_set_keeper(facet_of(kind), &keeper);
+	if (found)
+		return;
+	pg_atomic_init_u64(&shared->clock, 1);
+	shared->hand = 0;
+	gpuds_slots_init(slots, gpuds_max_mirrors);
 }
 
 /*
- * The slots of the shared registry that were ever taken, numbered from 0 on; NULL
- * behind the last one.  Unassigned ones are among them, and only for its applier does
- * what a slot is assigned to stay as it is.
+ * The slots of shared mirrors that were ever taken, numbered from 0 on; NULL behind the last one.  Unassigned
+ * ones are among them, and only for its applier does what a slot is assigned to stay as it is.
  */
 GpudsMirror *
 gpuds_mirror_slot(int number)
 {
-	if (number >= (int) pg_atomic_read_u32(&registry->nused))
-		return NULL;
-	pg_read_barrier();
-	return &registry->slot[number];
-}
-
-/*
- * Chains.  The caller holds the registry lock, exclusively if he changes them.
- */
-
-static int *
-file_chain(const RelFileLocator *locator)
-{
-	uint32 hash = murmurhash32((uint32) locator->relNumber ^ murmurhash32((uint32) locator->dbOid));
-
-	return &file_chains[hash & (nchains() - 1)];
-}
-
-static int *
-index_chain(Oid database, Oid index)
-{
-	return &index_chains[murmurhash32(index ^ murmurhash32(database)) & (nchains() - 1)];
-}
-
-/* The mirror of a file on a device, whatever its file_id and its database's incarnation, or NULL. */
-static GpudsMirror *
-find_file(const RelFileLocator *locator, GpudsDeviceKind kind)
-{
-	for (int i = *file_chain(locator); i != NO_SLOT; i = registry->slot[i].next_of_file)
-	{
-		GpudsMirror *mirror = &registry->slot[i];
-
-		if (mirror->tree.kind == kind && RelFileLocatorEquals(mirror->locator, *locator))
-			return mirror;
-	}
-	return NULL;
-}
-
-static void
-link_slot(GpudsMirror *mirror)
-{
-	int *file = file_chain(&mirror->locator);
-	int *index = index_chain(mirror->locator.dbOid, mirror->index_oid);
-
-	mirror->next_of_file = *file;
-	mirror->next_of_index = *index;
-	*file = *index = mirror - registry->slot;
-}
-
-static void
-unlink_slot(GpudsMirror *mirror)
-{
-	int self = mirror - registry->slot;
-	int *link;
-
-	for (link = file_chain(&mirror->locator); *link != self; link = &registry->slot[*link].next_of_file)
-		;
-	*link = mirror->next_of_file;
-	for (link = index_chain(mirror->locator.dbOid, mirror->index_oid); *link != self;
-		 link = &registry->slot[*link].next_of_index)
-		;
-	*link = mirror->next_of_index;
+	return number < gpuds_slots_count(slots) ? &mirrors[number] : NULL;
 }
 
 /*
@@ -184,9 +96,8 @@ unlink_slot(GpudsMirror *mirror)
  */
 
 /*
- * Takes an assigned slot from its file, if nobody is applying to it.  True: the
- * caller is its applier, and to discard it after letting the lock go (see
- * dispose).  The caller holds the registry lock exclusively.
+ * Takes an assigned slot from its file, if nobody is applying to it.  True: the caller is its applier, and to
+ * discard it after letting the lock go (see dispose).  The caller holds the directory's lock exclusively.
  */
 static bool
 detach(GpudsMirror *mirror)
@@ -196,79 +107,61 @@ detach(GpudsMirror *mirror)
 	Assert(pg_atomic_read_u64(&mirror->serial) != 0);
 	/* From here on the flusher does not find it, so that no scan may rely on it any more. */
 	pg_atomic_write_u64(&mirror->guard, 0);
-	gpuds_memtable_leave(&mirror->joined);
+	gpuds_memtable_detach(&mirror->attached);
 	pg_atomic_write_u64(&mirror->serial, 0);
-	unlink_slot(mirror);
+	gpuds_file_detach(&mirror->file.locator, facet_of(mirror->tree.kind));
 	return true;
 }
 
-/*
- * Puts a slot on the free list.  The caller is its applier and holds the registry
- * lock exclusively.
- */
+/* Makes a slot free whose applier the caller is, and ceases to be that. */
 static void
-put_free(GpudsMirror *mirror)
+set_free(GpudsMirror *mirror)
 {
-	mirror->next_of_file = registry->first_free;
-	registry->first_free = mirror - registry->slot;
+	gpuds_files_lock(LW_EXCLUSIVE);
+	gpuds_slots_give(slots, (int) (mirror - mirrors));
+	gpuds_files_unlock();
+	gpuds_mirror_release(mirror);
 }
 
 /*
- * Discards a detached mirror and puts its slot on the free list.  The caller is its
- * applier, until the end, and does not hold the registry lock.  Raises no error.
+ * Discards a detached mirror and makes its slot free.  The caller is its applier, until the end, and does not
+ * hold the directory's lock.  Raises no error.
  */
 static void
 dispose(GpudsMirror *mirror)
 {
 	(void) gpuds_mirror_discard(mirror);
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	put_free(mirror);
-	LWLockRelease(registry_lock);
-	gpuds_mirror_release(mirror);
+	set_free(mirror);
 }
 
-/* A slot of the free list, its applier being us, or NULL.  The lock is held exclusively. */
+static void
+init_slot(int slot)
+{
+	gpuds_mirror_init(&mirrors[slot], GPUDS_ON_CPU, slot + 1);
+}
+
+/*
+ * A slot that is free, its applier being us, or NULL.  The caller holds the directory's lock exclusively.  A
+ * process that waited for the last mirror of a slot may just be noticing that it is gone: then it is the next
+ * slot, and this one comes back.
+ */
 static GpudsMirror *
 take_free(void)
 {
-	int before = NO_SLOT;
+	const int slot = gpuds_slots_take(slots, init_slot);
+	GpudsMirror *mirror;
 
-	/* A process that waited for the slot's last mirror may just be noticing: then another one. */
-	for (int i = registry->first_free; i != NO_SLOT; before = i, i = registry->slot[i].next_of_file)
-	{
-		GpudsMirror *mirror = &registry->slot[i];
-
-		if (!gpuds_mirror_acquire(mirror, false))
-			continue;
-		if (before == NO_SLOT)
-			registry->first_free = mirror->next_of_file;
-		else
-			registry->slot[before].next_of_file = mirror->next_of_file;
-		return mirror;
-	}
-	return NULL;
-}
-
-/* A slot that was never taken, its applier being us, or NULL.  The lock is held exclusively. */
-static GpudsMirror *
-take_delta(void)
-{
-	int n = (int) pg_atomic_read_u32(&registry->nused);
-	GpudsMirror *mirror = &registry->slot[n];
-
-	if (n == gpuds_max_mirrors)
-		return NULL;
-	gpuds_mirror_init(mirror, GPUDS_ON_CPU, n + 1);
-	(void) gpuds_mirror_acquire(mirror, false);
-	pg_write_barrier();
-	pg_atomic_write_u32(&registry->nused, n + 1);
+	if (slot == GPUDS_NO_SLOT || gpuds_mirror_acquire(&mirrors[slot], false))
+		return slot == GPUDS_NO_SLOT ? NULL : &mirrors[slot];
+	mirror = take_free();
+	gpuds_slots_give(slots, slot);
 	return mirror;
 }
 
 /*
- * An assigned slot that has not been used for long, detached, or NULL if all are
- * busy.  Looks at some of them only, going round: what was used longest ago of all
- * is not worth a look at all.  The lock is held exclusively.
+ * An assigned slot that has not been used for long, detached, or NULL if all are busy.  Looks at some of them
+ * only, going round: what was used longest ago of all is not worth a look at all.  The caller holds the
+ * directory's lock exclusively.
  */
 static GpudsMirror *
 take_victim(void)
@@ -282,10 +175,10 @@ take_victim(void)
 
 		for (int i = 0; i < VICTIM_SAMPLE && looked < gpuds_max_mirrors; i++, looked++)
 		{
-			GpudsMirror *mirror = &registry->slot[registry->hand];
+			GpudsMirror *mirror = &mirrors[shared->hand];
 			uint64 last_use = pg_atomic_read_u64(&mirror->last_use);
 
-			registry->hand = (registry->hand + 1) % gpuds_max_mirrors;
+			shared->hand = (shared->hand + 1) % gpuds_max_mirrors;
 			if (pg_atomic_read_u64(&mirror->serial) != 0 && mirror->applier == 0 && last_use < oldest)
 			{
 				victim = mirror;
@@ -298,143 +191,140 @@ take_victim(void)
 	return NULL;
 }
 
-/*
- * A slot for a new assignment, discarded, its applier being us; NULL if all are
- * busy.  The caller does not hold the registry lock.
- */
+/* A slot for a new assignment, discarded, its applier being us; NULL if all are busy.  Takes the lock. */
 static GpudsMirror *
 take_slot(void)
 {
 	GpudsMirror *victim = NULL;
 	GpudsMirror *mirror;
 
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
+	gpuds_files_lock(LW_EXCLUSIVE);
 	mirror = take_free();
 	if (mirror == NULL)
-		mirror = take_delta();
-	if (mirror == NULL)
 		mirror = victim = take_victim();
-	LWLockRelease(registry_lock);
+	gpuds_files_unlock();
 	if (victim)
 		(void) gpuds_mirror_discard(victim);
 	return mirror;
 }
 
-/*
- * Gives up the mirrors that an index's earlier files had, if nobody is at them.
- */
+/* Gives up the mirror of a serial, if it is still there and nobody is at it; false: somebody is. */
+static bool
+try_to_give_up(uint64 serial)
+{
+	GpudsMirror *mirror = &mirrors[gpuds_serial_slot(serial)];
+	bool is_it;
+	bool detached;
+
+	gpuds_files_lock(LW_EXCLUSIVE);
+	is_it = pg_atomic_read_u64(&mirror->serial) == serial;
+	detached = is_it && detach(mirror);
+	gpuds_files_unlock();
+	if (detached)
+		dispose(mirror);
+	return detached || !is_it;
+}
+
+/* For the directory. */
+static bool
+give_up(uint64 serial, bool wait)
+{
+	bool done = try_to_give_up(serial);
+
+	for (int i = 0; wait && !done && i < APPLIER_LOOKS; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(APPLIER_LOOK_US);
+		done = try_to_give_up(serial);
+	}
+	return done;
+}
+
+/* Gives up what an index's earlier files had, if nobody is at it. */
 static void
 forget_earlier_files(Relation index)
 {
 	const RelFileLocator *locator = &RelationLocator(index);
-	GpudsMirror *earlier[MAX_EARLIER];
-	int n = 0;
-	int next;
+	GpudsMirror *mirror;
 
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	for (int i = *index_chain(locator->dbOid, RelationGetRelid(index)); i != NO_SLOT && n < MAX_EARLIER;
-		 i = next)
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		GpudsMirror *mirror = &registry->slot[i];
+		const uint64 serial = pg_atomic_read_u64(&mirror->serial);
 
-		next = mirror->next_of_index;
-		if (mirror->index_oid == RelationGetRelid(index) && mirror->locator.dbOid == locator->dbOid &&
-			!RelFileLocatorEquals(mirror->locator, *locator) && detach(mirror))
-			earlier[n++] = mirror;
+		/* looked at without the lock: by its serial, only this mirror is given up */
+		if (serial != 0 && mirror->index_oid == RelationGetRelid(index) &&
+			mirror->file.locator.dbOid == locator->dbOid &&
+			!RelFileLocatorEquals(mirror->file.locator, *locator))
+			(void) try_to_give_up(serial);
 	}
-	LWLockRelease(registry_lock);
-	for (int i = 0; i < n; i++)
-		dispose(earlier[i]);
 }
 
 /*
  * Lookups
  */
 
-/* The mirror of just this file.  The caller holds the registry lock. */
+/* Sets a reference to the mirror of just this file; false: it has none. */
 static bool
-lookup_shared(const RelFileLocator *locator, uint64 file_id, TransactionId incarnation, GpudsDeviceKind kind,
-			  GpudsMirrorRef *ref)
+refer(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
 {
-	GpudsMirror *mirror = find_file(locator, kind);
+	const uint64 serial = gpuds_file_facet(file, facet_of(kind));
 
-	if (mirror == NULL || mirror->file_id != file_id || mirror->incarnation != incarnation)
+	if (serial == 0)
 		return false;
-	ref->mirror = mirror;
-	ref->serial = pg_atomic_read_u64(&mirror->serial);
+	ref->mirror = &mirrors[gpuds_serial_slot(serial)];
+	ref->serial = serial;
 	ref->memtable = 0;
 	return true;
 }
 
 /*
- * Makes or finds the mirror of a file.  False: every slot is busy.
+ * Assigns a slot, whose applier the caller is, to a file that has no mirror of the kind; false: it has one,
+ * or another file of its number has something.  Takes the lock.
  */
 static bool
-create_shared(Relation index, uint64 file_id, TransactionId incarnation, GpudsDeviceKind kind,
-			  GpudsMirrorRef *ref)
+assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, GpudsDeviceKind kind)
 {
-	const RelFileLocator *locator = &RelationLocator(index);
+	bool done;
 
+	gpuds_files_lock(LW_EXCLUSIVE);
+	done = gpuds_file_facet(file, facet_of(kind)) == 0;
+	if (done)
+	{
+		const uint64 serial = gpuds_file_new_serial((int) (mirror - mirrors));
+
+		done = gpuds_file_attach(file, facet_of(kind), serial);
+		if (done)
+		{
+			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&shared->clock));
+			gpuds_mirror_assign(mirror, index, file, kind, serial);
+		}
+	}
+	gpuds_files_unlock();
+	return done;
+}
+
+/* Makes or finds the mirror of a file.  False: every slot is busy. */
+static bool
+create_shared(Relation index, const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+{
 	forget_earlier_files(index);
 	for (;;)
 	{
-		GpudsMirror *mirror = take_slot();
-		GpudsMirror *former;
+		GpudsMirror *mirror;
 
+		/* the number was recycled: the file that had it is gone */
+		gpuds_file_claim(file, true);
+		mirror = take_slot();
 		if (mirror == NULL)
 			return false;
-		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		if (lookup_shared(locator, file_id, incarnation, kind, ref))
-		{
-			/* somebody else was faster */
-			put_free(mirror);
-			LWLockRelease(registry_lock);
+		if (assign(mirror, index, file, kind))
 			gpuds_mirror_release(mirror);
+		else
+			set_free(mirror); /* somebody else was faster */
+		if (refer(file, kind, ref))
 			return true;
-		}
-
-		/* the file number was recycled: the file that had it is gone */
-		former = find_file(locator, kind);
-		if (former == NULL || detach(former))
-		{
-			ref->mirror = mirror;
-			ref->serial = ++registry->last_serial;
-			ref->memtable = 0;
-			mirror->incarnation = incarnation;
-			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&registry->clock));
-			gpuds_mirror_assign(mirror, index, file_id, kind, ref->serial);
-			link_slot(mirror);
-			LWLockRelease(registry_lock);
-			gpuds_mirror_release(mirror);
-			if (former)
-				dispose(former);
-			return true;
-		}
-		put_free(mirror);
-		LWLockRelease(registry_lock);
-		gpuds_mirror_release(mirror);
-
-		/* somebody is at it, evicting it most likely */
-		gpuds_mirror_acquire(former, true);
-		gpuds_mirror_release(former);
+		CHECK_FOR_INTERRUPTS();
 	}
-}
-
-/*
- * The file of a reference's mirror has become another index's: ALTER TABLE makes an index anew and keeps the
- * file where that will do.
- */
-static void
-set_index(const GpudsMirrorRef *ref)
-{
-	LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-	if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
-	{
-		unlink_slot(ref->mirror);
-		ref->mirror->index_oid = ref->index;
-		link_slot(ref->mirror);
-	}
-	LWLockRelease(registry_lock);
 }
 
 /*
@@ -447,9 +337,7 @@ set_index(const GpudsMirrorRef *ref)
 bool
 gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
 {
-	TransactionId incarnation = gpuds_database_incarnation();
-	bool found;
-	bool moved;
+	const GpudsFile file = { RelationLocator(index), file_id, gpuds_database_incarnation() };
 
 	ref->mirror = NULL;
 	ref->serial = 0;
@@ -457,17 +345,18 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 	ref->index = RelationGetRelid(index);
 	ref->memtable = 0;
 	if (RelationUsesLocalBuffers(index))
-		return gpuds_private_lookup(index, file_id, create, ref);
-
-	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&RelationLocator(index), file_id, incarnation, kind, ref);
-	moved = found && ref->mirror->index_oid != ref->index;
-	LWLockRelease(registry_lock);
-	if (moved)
-		set_index(ref);
-	if (found || !create)
-		return found;
-	return create_shared(index, file_id, incarnation, kind, ref);
+		return gpuds_private_lookup(index, &file, create, ref);
+	if (!refer(&file, kind, ref))
+		return create && create_shared(index, &file, kind, ref);
+	if (ref->mirror->index_oid != ref->index)
+	{
+		/* ALTER TABLE makes an index anew, and keeps the file where that will do. */
+		gpuds_files_lock(LW_EXCLUSIVE);
+		if (pg_atomic_read_u64(&ref->mirror->serial) == ref->serial)
+			ref->mirror->index_oid = ref->index;
+		gpuds_files_unlock();
+	}
+	return true;
 }
 
 /*
@@ -477,15 +366,11 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 GpudsMirror *
 gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 {
-	TransactionId incarnation = gpuds_database_incarnation();
-	GpudsMirror *mirror;
+	const TransactionId incarnation = gpuds_database_incarnation();
+	const GpudsFileEntry *entry = gpuds_file_entry(&locator);
+	const uint64 serial = entry->file.incarnation == incarnation ? entry->facet[facet_of(kind)] : 0;
 
-	LWLockAcquire(registry_lock, LW_SHARED);
-	mirror = find_file(&locator, kind);
-	if (mirror && mirror->incarnation != incarnation)
-		mirror = NULL;
-	LWLockRelease(registry_lock);
-	return mirror;
+	return serial == 0 ? NULL : &mirrors[gpuds_serial_slot(serial)];
 }
 
 /*
@@ -494,129 +379,24 @@ gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
 bool
 gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
 {
-	bool found;
-
-	LWLockAcquire(registry_lock, LW_SHARED);
-	found = lookup_shared(&file->locator, file->file_id, file->incarnation, kind, ref);
-	if (found)
-	{
-		ref->database = file->locator.dbOid;
-		ref->index = ref->mirror->index_oid;
-	}
-	LWLockRelease(registry_lock);
-	return found;
+	if (!refer(file, kind, ref))
+		return false;
+	ref->database = file->locator.dbOid;
+	ref->index = ref->mirror->index_oid;
+	return true;
 }
 
 /*
- * Gives up the mirror of a file on a kind of device.  Nobody uses the file any more but
- * the flusher, perhaps, which is waited for.  Others are not: a loader in a database that
- * is to be dropped has to be told first.  Who does not leave in time leaves the mirror to
- * gpuds_mirror_forget_gone.
- */
-static void
-forget_file(const RelFileLocator *locator, GpudsDeviceKind kind)
-{
-	for (int i = 0; i < FLUSHER_LOOKS; i++)
-	{
-		GpudsMirror *mirror;
-		bool detached;
-
-		CHECK_FOR_INTERRUPTS();
-		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		mirror = find_file(locator, kind);
-		detached = mirror && detach(mirror);
-		LWLockRelease(registry_lock);
-		if (detached)
-			dispose(mirror);
-		if (mirror == NULL || detached)
-			break;
-		pg_usleep(FLUSHER_LOOK_US);
-	}
-}
-
-/*
- * Gives up the mirrors of an index's file, which is about to go or to be rebuilt.
+ * Gives up all that an index's file has in memory, which is about to go or to be rebuilt.
  * Harmless if it stays after all: the next scan loads it again.
  */
 void
 gpuds_mirror_forget(Relation index)
 {
 	if (RelationUsesLocalBuffers(index))
-	{
 		gpuds_private_forget(RelationGetRelid(index));
-		return;
-	}
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-		forget_file(&RelationLocator(index), kind);
-}
-
-/*
- * Gives up all mirrors of a database that is about to go.  Only to have the memory
- * back soon: a database made again does not take them for its own (database_incarnation.c).
- */
-void
-gpuds_mirror_forget_database(Oid database)
-{
-	GpudsMirror *mirror;
-
-	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
-	{
-		RelFileLocator locator;
-
-		/* looked at without the lock, then with it */
-		if (pg_atomic_read_u64(&mirror->serial) == 0 || mirror->locator.dbOid != database)
-			continue;
-		LWLockAcquire(registry_lock, LW_SHARED);
-		locator = mirror->locator;
-		LWLockRelease(registry_lock);
-		if (locator.dbOid == database)
-			forget_file(&locator, mirror->tree.kind);
-	}
-}
-
-/* Is a file unlinked, or empty, which it is from the end of its transaction until a checkpoint unlinks it? */
-static bool
-is_file_gone(const RelFileLocator *locator)
-{
-	char path[MAXPGPATH];
-	struct stat file;
-
-	gpuds_file_path(*locator, path);
-	return stat(path, &file) == 0 ? file.st_size == 0 : errno == ENOENT;
-}
-
-/*
- * Gives up the mirrors, and the side values, of files that are gone: of transactions that were rolled back,
- * of indexes that got another file and were not scanned since, and those that nobody could give up in time.
- * Others are at a mirror: it is left to the next call.  Takes the registry lock, one mirror at a time.
- */
-void
-gpuds_mirror_forget_gone(void)
-{
-	GpudsMirror *mirror;
-
-	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
-	{
-		RelFileLocator locator;
-		uint64 serial;
-		bool detached;
-
-		/* looked at without the lock, then with it */
-		if (pg_atomic_read_u64(&mirror->serial) == 0)
-			continue;
-		LWLockAcquire(registry_lock, LW_SHARED);
-		serial = pg_atomic_read_u64(&mirror->serial);
-		locator = mirror->locator;
-		LWLockRelease(registry_lock);
-		if (serial == 0 || !is_file_gone(&locator))
-			continue;
-		LWLockAcquire(registry_lock, LW_EXCLUSIVE);
-		detached = pg_atomic_read_u64(&mirror->serial) == serial && detach(mirror);
-		LWLockRelease(registry_lock);
-		if (detached)
-			dispose(mirror);
-	}
-	gpuds_side_forget_gone(is_file_gone);
+	else
+		gpuds_file_forget(&RelationLocator(index));
 }
 
 /*
@@ -626,7 +406,7 @@ gpuds_mirror_forget_gone(void)
 void
 gpuds_mirror_touch(GpudsMirror *mirror)
 {
-	uint64 now = pg_atomic_read_u64(&registry->clock);
+	uint64 now = pg_atomic_read_u64(&shared->clock);
 
 	if (pg_atomic_read_u64(&mirror->last_use) != now)
 		pg_atomic_write_u64(&mirror->last_use, now);
@@ -639,5 +419,5 @@ gpuds_mirror_touch(GpudsMirror *mirror)
 void
 gpuds_mirror_tick(void)
 {
-	pg_atomic_fetch_add_u64(&registry->clock, 1);
+	pg_atomic_fetch_add_u64(&shared->clock, 1);
 }

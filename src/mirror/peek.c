@@ -30,7 +30,7 @@ is_current(Relation index, GpudsMirror *mirror)
 	if (RecoveryInProgress())
 		return false;
 	return pg_atomic_read_u64(&mirror->synced) > gpuds_journal_changes(index) ||
-		   gpuds_memtable_is_whole(pg_atomic_read_u64(&mirror->joined));
+		   gpuds_memtable_is_complete(pg_atomic_read_u64(&mirror->attached));
 }
 
 /*
@@ -52,7 +52,8 @@ gpuds_peek_begin(Relation index, GpudsPeek *peek)
 	/* Whose guard this is: the slot may have gone to another file since it was found. */
 	pg_read_barrier();
 	if (peek->serial == 0 || pg_atomic_read_u64(&mirror->serial) != peek->serial ||
-		mirror->tree.kind != GPUDS_ON_CPU || !RelFileLocatorEquals(mirror->locator, RelationLocator(index)))
+		mirror->tree.kind != GPUDS_ON_CPU ||
+		!RelFileLocatorEquals(mirror->file.locator, RelationLocator(index)))
 		return false;
 	peek->entries = (double) gpuds_device_entries(&mirror->tree);
 	peek->current = is_current(index, mirror);

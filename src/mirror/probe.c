@@ -131,14 +131,14 @@ gpuds_mirror_expected(Relation index, double entries)
 
 /*
  * Does what the memtable said still hold, with the mirror as it was searched afterwards?
- * A mirror that is brought up from the journal leaves its memtable first; it may have joined it
+ * A mirror that is brought up from the journal leaves its memtable first; it may have attached it
  * again since.
  */
 bool
-gpuds_probe_still_joined(const GpudsMirrorRef *ref)
+gpuds_probe_still_attached(const GpudsMirrorRef *ref)
 {
 	pg_read_barrier();
-	return pg_atomic_read_u64(&ref->mirror->joined) == ref->memtable &&
+	return pg_atomic_read_u64(&ref->mirror->attached) == ref->memtable &&
 		   pg_atomic_read_u64(&ref->mirror->brought_up) == ref->brought_up;
 }
 
@@ -171,7 +171,7 @@ gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forwar
 		grow(delta);
 	for (;;)
 	{
-		int64 n = gpuds_memtable_collect(ref->memtable, &ref->mirror->joined, scan, forward, sorted,
+		int64 n = gpuds_memtable_collect(ref->memtable, &ref->mirror->attached, scan, forward, sorted,
 										 delta->ops, delta->size);
 
 		if (n < 0)
@@ -227,7 +227,7 @@ probe_both(GpudsMirrorRef *ref, GpudsScan *scan, bool forward, GpudsEntry *out, 
 	n = gpuds_device_scan(&mirror->tree, &mirror->guard, ref->serial, scan, forward, out, cap);
 	if (n < 0)
 		return -1;
-	if (!gpuds_probe_still_joined(ref))
+	if (!gpuds_probe_still_attached(ref))
 	{
 		*scan = before;
 		return -1;
@@ -358,7 +358,7 @@ gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tid
 	if (mirror == NULL || !gpuds_device_sorts(&mirror->tree) ||
 		!gpuds_device_scan_tids(&mirror->tree, &mirror->guard, ref->serial, scan, cap, tids))
 		return false;
-	if (ref->memtable != 0 && !gpuds_probe_still_joined(ref))
+	if (ref->memtable != 0 && !gpuds_probe_still_attached(ref))
 	{
 		gpuds_device_free_tids(tids);
 		*scan = before;

@@ -285,7 +285,7 @@ count_both(const Counting *counting)
 		if ((ops[i].order & GPUDS_OP_DELETE) == 0)
 			add_other(counting->counted, counting->spec, &ops[i].e);
 	}
-	return done && gpuds_probe_still_joined(ref);
+	return done && gpuds_probe_still_attached(ref);
 }
 
 /*
@@ -320,7 +320,7 @@ test_membership(const Counting *counting)
 
 	if (ref->memtable == 0)
 		return count_in_mirror(counting, &rest);
-	return add_delta(counting) && count_in_mirror(counting, &rest) && gpuds_probe_still_joined(ref);
+	return add_delta(counting) && count_in_mirror(counting, &rest) && gpuds_probe_still_attached(ref);
 }
 
 /* Does the mirror's device do what is wanted? */

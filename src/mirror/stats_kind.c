@@ -102,7 +102,7 @@ count(const GpudsMirrorRef *ref, const GpudsIndexStats *counts)
 static void
 add(GpudsMirror *mirror, const GpudsIndexStats *counts)
 {
-	add_at_once(mirror->locator.dbOid, mirror->index_oid, counts);
+	add_at_once(mirror->file.locator.dbOid, mirror->index_oid, counts);
 }
 
 /* Hands over what is pending of an index in this session. */

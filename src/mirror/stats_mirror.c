@@ -52,7 +52,7 @@ add_up(GpudsMirror *mirror, const RelFileLocator *locator, GpudsIndexStats *stat
 	GpudsIndexStats counts;
 
 	pg_read_barrier();
-	if (serial == 0 || !RelFileLocatorEquals(mirror->locator, *locator))
+	if (serial == 0 || !RelFileLocatorEquals(mirror->file.locator, *locator))
 		return;
 	for (size_t i = 0; i < GPUDS_NSTATS; i++)
 		((uint64 *) &counts)[i] = pg_atomic_read_u64(&mirror->stats.count[i]);
@@ -77,7 +77,7 @@ reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
 {
 	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
 	{
-		if (mirrors[kind] && RelFileLocatorEquals(mirrors[kind]->locator, *locator))
+		if (mirrors[kind] && RelFileLocatorEquals(mirrors[kind]->file.locator, *locator))
 			gpuds_stats_begin(&mirrors[kind]->stats);
 	}
 }

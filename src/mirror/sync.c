@@ -167,19 +167,19 @@ has_come_to(GpudsMirror *mirror, const GpudsJournalPos *end)
 
 /* Has the mirror, together with its memtable (ref->memtable), all that was appended until now? */
 static bool
-is_joined(GpudsMirrorRef *ref)
+is_attached(GpudsMirrorRef *ref)
 {
 	uint64 brought_up = pg_atomic_read_u64(&ref->mirror->brought_up);
-	uint64 joined;
+	uint64 attached;
 
 	/* in this order: it has left before it is counted */
 	pg_read_barrier();
-	joined = pg_atomic_read_u64(&ref->mirror->joined);
-	/* joined before guard: of this mirror, not of one that the slot has had since */
+	attached = pg_atomic_read_u64(&ref->mirror->attached);
+	/* attached before guard: of this mirror, not of one that the slot has had since */
 	pg_read_barrier();
-	if (!gpuds_memtable_is_whole(joined) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
+	if (!gpuds_memtable_is_complete(attached) || pg_atomic_read_u64(&ref->mirror->guard) != ref->serial)
 		return false;
-	ref->memtable = joined;
+	ref->memtable = attached;
 	ref->brought_up = brought_up;
 	return true;
 }
@@ -205,7 +205,7 @@ is_reached(const GpudsMirrorSource *source, GpudsMirrorRef *ref, const Goal *goa
 	if (!gpuds_device_usable(&mirror->tree))
 		return false;
 	if (!goal->recovery)
-		return is_synced(mirror, goal->changes) || (!goal->alone && is_joined(ref));
+		return is_synced(mirror, goal->changes) || (!goal->alone && is_attached(ref));
 	if (pg_atomic_read_u64(&mirror->guard) != ref->serial)
 		return false;
 	return goal->has_end ? has_come_to(mirror, &goal->end) : nothing_new(source, mirror, goal->replayed);
@@ -469,10 +469,10 @@ mark_kills(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 	uint64 needed = ref->memtable;
 
 	mark->memtable = 0;
-	if (needed == 0 && !is_joined(ref))
+	if (needed == 0 && !is_attached(ref))
 		return;
 	mark->stamp = gpuds_memtable_stamp(ref->memtable);
-	if (gpuds_memtable_is_whole(ref->memtable) &&
+	if (gpuds_memtable_is_complete(ref->memtable) &&
 		(needed != 0 || pg_atomic_read_u64(&ref->mirror->synced) > gpuds_journal_changes(source->index)))
 		mark->memtable = ref->memtable;
 	ref->memtable = needed;

@@ -106,7 +106,7 @@ is_alive(const PrivateEntry *entry)
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	alive = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode == entry->private->mirror.locator.relNumber;
+	alive = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode == entry->private->mirror.file.locator.relNumber;
 	ReleaseSysCache(tuple);
 	return alive;
 }
@@ -145,7 +145,7 @@ resize(void)
  * is not set.  Called in a transaction.
  */
 bool
-gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef *ref)
+gpuds_private_lookup(Relation index, const GpudsFile *file, bool create, GpudsMirrorRef *ref)
 {
 	Oid relid = RelationGetRelid(index);
 	PrivateEntry *entry;
@@ -164,7 +164,8 @@ gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef
 	{
 		GpudsMirror *mirror = &entry->private->mirror;
 
-		if (mirror->file_id != file_id || !RelFileLocatorEquals(mirror->locator, RelationLocator(index)))
+		if (mirror->file.file_id != file->file_id ||
+			!RelFileLocatorEquals(mirror->file.locator, RelationLocator(index)))
 		{
 			forget(entry);
 			entry = NULL;
@@ -184,7 +185,7 @@ gpuds_private_lookup(Relation index, uint64 file_id, bool create, GpudsMirrorRef
 		private = slist_container(PrivateMirror, free, slist_pop_head_node(&free_mirrors));
 		entry->private = private;
 		entry->in_doubt = any_in_doubt = true;
-		gpuds_mirror_assign(&private->mirror, index, file_id, GPUDS_ON_CPU_PRIVATE, ++last_serial);
+		gpuds_mirror_assign(&private->mirror, index, file, GPUDS_ON_CPU_PRIVATE, ++last_serial);
 	}
 	ref->mirror = &entry->private->mirror;
 	ref->serial = pg_atomic_read_u64(&ref->mirror->serial);

@@ -26,10 +26,9 @@
  * What a store has of other TIDs means nothing.  On a standby nobody puts values in, so there are no stores
  * there, nor for temporary tables; their side values are read from the heap.
  *
- * A store is of an index file, and a file has one at most.  A file is named by locator and file_id for those
- * who put values in, and by the incarnation of its database as well for those who read (src/README.md,
- * "Mirrors"). Sessions may not agree on that life for a while.  So a reader that finds a store of another
- * life drops it, and whoever inserts puts values into whatever store there is.
+ * A store is of an index file (file/file.h), and a file has one at most.  Sessions may not agree on the
+ * incarnation of their database for a while.  So a reader that finds a store of another incarnation drops it,
+ * and whoever inserts puts values into whatever store there is of the locator and file_id.
  *
  * Its memory is in chunks:
  *
@@ -43,9 +42,9 @@
  *
  * Locks.  Who reads or writes a store's memory holds one of the side locks in shared mode, from before the
  * store was found (gpuds_side_enter) until it is through (gpuds_side_leave): a few memory accesses for each
- * row, no I/O, no error.  Who drops a store withdraws it from the list, and then takes and releases each of
- * the side locks in exclusive mode, so that nobody is left who has found it.  A buffer's lock may be held
- * when a side lock is taken, and never the other way round.
+ * row, no I/O, no error.  Who drops a store takes it out of the directory (file/file.h), and then takes and
+ * releases each of the side locks in exclusive mode, so that nobody is left who has found it.  A buffer's
+ * lock may be held when a side lock is taken, and never the other way round.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,9 +57,9 @@
 #include "storage/block.h"
 #include "utils/rel.h"
 
+#include "file/file.h"
 #include "gpuds.h"
 #include "key/key.h"
-#include "memtable/memtable.h"
 
 /* store.c */
 
@@ -71,7 +70,7 @@
 #define GpudsSideRows(rows) (1.25 * (rows) + 16)
 
 /* LWLocks, for RequestNamedLWLockTranche */
-#define GPUDS_SIDE_LOCKS 17
+#define GPUDS_SIDE_LOCKS 16
 
 extern Size gpuds_side_shmem_size(void);
 extern void gpuds_side_shmem_init(void);
@@ -121,7 +120,6 @@ extern bool gpuds_side_free_memory(const GpudsSideRef *ref);
 extern bool gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap);
 extern bool gpuds_side_drop(const GpudsFile *file);
 extern bool gpuds_side_is_used(void);
-extern void gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator));
 
 /* What there is to tell of all stores. */
 typedef struct GpudsSideReport

@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * store.c
- *	  The stores of side values: which index file has one, and their memory.
+ *	  The stores of side values, and their memory.
+ *
+ * A store is a facet of its file (file/file.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,12 +18,6 @@
 #include "utils/timestamp.h"
 
 #include "side/side.h"
-
-/* Stores that there can be at a time. */
-#define NSTORES 1024
-
-/* Side locks; one more lock is the list's. */
-#define NLOCKS (GPUDS_SIDE_LOCKS - 1)
 
 #define CHUNK_BYTES (16 * 1024)
 #define CHUNK_REFS (CHUNK_BYTES / sizeof(pg_atomic_uint32))
@@ -38,8 +34,7 @@
 /* References are numbers of chunks, from 1 on; 0: there is none. */
 typedef struct SideStore
 {
-	pg_atomic_uint64 serial; /* 0: the slot is free, unless it is being dropped */
-	bool dropping;           /* with serial 0: its memory is being given back; under the list's lock */
+	pg_atomic_uint64 serial; /* 0: not in the directory */
 	GpudsFile file;
 	uint32 root;
 	uint16 bytes;      /* of the side values of a row */
@@ -56,27 +51,23 @@ typedef struct SideShared
 	uint32 free;  /* first free chunk, of those that were used before */
 	uint32 fresh; /* chunks used so far */
 	uint32 taken;
-	uint64 last_serial;
-	pg_atomic_uint64 moves; /* changes of the list of stores */
 	pg_atomic_uint32 nstores;
-	SideStore stores[NSTORES];
+	SideStore stores[GPUDS_SIDE_STORES];
 } SideShared;
 
 static SideShared *shared;
+static GpudsSlots *slots;
 static char *chunks;
 static uint32 nchunks;
-static LWLockPadded *locks; /* NLOCKS side locks, then that of the list */
+static LWLockPadded *locks;
 
-static LWLock *
-list_lock(void)
-{
-	return &locks[NLOCKS].lock;
-}
+static bool give_up(uint64 serial, bool wait);
+static const GpudsFacetKeeper keeper = { give_up };
 
 static LWLock *
 my_side_lock(void)
 {
-	return &locks[MyProcPid % NLOCKS].lock;
+	return &locks[MyProcPid % GPUDS_SIDE_LOCKS].lock;
 }
 
 static size_t
@@ -89,7 +80,9 @@ memory_bytes(void)
 Size
 gpuds_side_shmem_size(void)
 {
-	return add_size(add_size(MAXALIGN(sizeof(SideShared)), PG_CACHE_LINE_SIZE), memory_bytes());
+	Size size = add_size(MAXALIGN(sizeof(SideShared)), gpuds_slots_size(GPUDS_SIDE_STORES));
+
+	return add_size(add_size(size, PG_CACHE_LINE_SIZE), memory_bytes());
 }
 
 /* Creates or finds it.  The caller holds AddinShmemInitLock. */
@@ -97,24 +90,22 @@ void
 gpuds_side_shmem_init(void)
 {
 	bool found;
+	char *at = ShmemInitStruct("gpuds side values", gpuds_side_shmem_size(), &found);
 
-	shared = ShmemInitStruct("gpuds side values", gpuds_side_shmem_size(), &found);
-	chunks = (char *) CACHELINEALIGN((char *) shared + MAXALIGN(sizeof(SideShared)));
+	shared = (SideShared *) at;
+	at += MAXALIGN(sizeof(SideShared));
+	slots = (GpudsSlots *) at;
+	at += gpuds_slots_size(GPUDS_SIDE_STORES);
+	chunks = (char *) CACHELINEALIGN(at);
 	nchunks = (uint32) (memory_bytes() / CHUNK_BYTES);
 	locks = GetNamedLWLockTranche("gpuds_side");
+	gpuds_file_set_keeper(GPUDS_FACET_SIDE, &keeper);
 	if (found)
 		return;
 	SpinLockInit(&shared->lock);
 	shared->free = shared->fresh = shared->taken = 0;
-	shared->last_serial = 0;
-	pg_atomic_init_u64(&shared->moves, 1);
 	pg_atomic_init_u32(&shared->nstores, 0);
-	for (int i = 0; i < NSTORES; i++)
-	{
-		pg_atomic_init_u64(&shared->stores[i].serial, 0);
-		shared->stores[i].dropping = false;
-		pg_atomic_init_u64(&shared->stores[i].used, 0);
-	}
+	gpuds_slots_init(slots, GPUDS_SIDE_STORES);
 }
 
 /*
@@ -242,7 +233,7 @@ values_of(const SideStore *store, char *part, const SidePosition *at)
 }
 
 /*
- * The list
+ * Stores
  */
 
 /* Nobody drops a store until gpuds_side_leave.  Interrupts are held. */
@@ -265,74 +256,24 @@ gpuds_side_is_used(void)
 	return pg_atomic_read_u32(&shared->nstores) > 0;
 }
 
-static bool
-is_same_file(const GpudsFile *a, const GpudsFile *b)
-{
-	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id &&
-		   a->incarnation == b->incarnation;
-}
-
-/* Stores that this backend has found or missed lately, by file. */
-#define NREMEMBERED 64
-static struct
-{
-	GpudsFile file;
-	uint64 moves; /* as of the search; 0: nothing is remembered */
-	GpudsSideRef ref;
-	TransactionId incarnation; /* of the database, as the store's maker knew it */
-} remembered[NREMEMBERED];
-
-/* The same but for the life of their database, of which sessions may not agree for a while. */
-static bool
-is_like_file(const GpudsFile *a, const GpudsFile *b)
-{
-	return RelFileLocatorEquals(a->locator, b->locator) && a->file_id == b->file_id;
-}
-
-/*
- * Looks through the list, whose lock the caller holds.  A file has one store at most, whatever *incarnation.
- */
-static void
-search(const GpudsFile *file, GpudsSideRef *ref, TransactionId *incarnation)
-{
-	ref->slot = -1;
-	ref->serial = 0;
-	for (int i = 0; i < NSTORES; i++)
-	{
-		uint64 serial = pg_atomic_read_u64(&shared->stores[i].serial);
-
-		if (serial != 0 && is_like_file(&shared->stores[i].file, file))
-		{
-			*incarnation = shared->stores[i].file.incarnation;
-			ref->slot = i;
-			ref->serial = serial;
-			return;
-		}
-	}
-}
-
 /*
  * The store of a file, for one who puts values in (writes) or for one who reads; false: it has none.  Takes
- * the list's lock in shared mode, unless nothing has changed since it was asked last.
+ * the directory's lock in shared mode, unless nothing has changed since it was asked last.
  */
 bool
 gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
 {
-	const int at = (int) (file->locator.relNumber % NREMEMBERED);
-	uint64 moves = pg_atomic_read_u64(&shared->moves);
+	const GpudsFileEntry *entry = gpuds_file_entry(&file->locator);
+	const uint64 serial = entry->facet[GPUDS_FACET_SIDE];
 
-	pg_read_barrier();
-	if (remembered[at].moves != moves || !is_like_file(&remembered[at].file, file))
+	ref->serial = 0;
+	ref->slot = -1;
+	if (serial != 0 && entry->file.file_id == file->file_id &&
+		(writes || entry->file.incarnation == file->incarnation))
 	{
-		LWLockAcquire(list_lock(), LW_SHARED);
-		remembered[at].moves = pg_atomic_read_u64(&shared->moves);
-		remembered[at].file = *file;
-		search(file, &remembered[at].ref, &remembered[at].incarnation);
-		LWLockRelease(list_lock());
+		ref->serial = serial;
+		ref->slot = gpuds_serial_slot(serial);
 	}
-	*ref = remembered[at].ref;
-	if (ref->slot >= 0 && !writes && remembered[at].incarnation != file->incarnation)
-		ref->slot = -1;
 	return ref->slot >= 0;
 }
 
@@ -378,33 +319,44 @@ free_store(const SideStore *store)
 	give_chunk(store->root);
 }
 
-/* Drops a store; false: it is gone already.  The caller has not entered. */
+/*
+ * Drops a store; false: it is gone already.  The caller has not entered, and does not hold the directory's
+ * lock.
+ */
 static bool
-drop(int slot, uint64 serial)
+drop(uint64 serial)
 {
+	const int slot = gpuds_serial_slot(serial);
 	SideStore *store = &shared->stores[slot];
 
-	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
+	gpuds_files_lock(LW_EXCLUSIVE);
 	if (pg_atomic_read_u64(&store->serial) != serial)
 	{
-		LWLockRelease(list_lock());
+		gpuds_files_unlock();
 		return false;
 	}
-	store->dropping = true;
 	pg_atomic_write_u64(&store->serial, 0);
-	pg_atomic_fetch_add_u64(&shared->moves, 1);
-	LWLockRelease(list_lock());
-	/* Whoever holds a side lock may take the list's, so this is no moment to hold that. */
-	for (int i = 0; i < NLOCKS; i++)
+	gpuds_file_detach(&store->file.locator, GPUDS_FACET_SIDE);
+	gpuds_files_unlock();
+	/* Whoever holds a side lock may take the directory's, so this is no moment to hold that. */
+	for (int i = 0; i < GPUDS_SIDE_LOCKS; i++)
 	{
 		LWLockAcquire(&locks[i].lock, LW_EXCLUSIVE);
 		LWLockRelease(&locks[i].lock);
 	}
 	free_store(store);
-	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
-	store->dropping = false;
+	gpuds_files_lock(LW_EXCLUSIVE);
+	gpuds_slots_give(slots, slot);
+	gpuds_files_unlock();
 	pg_atomic_fetch_sub_u32(&shared->nstores, 1);
-	LWLockRelease(list_lock());
+	return true;
+}
+
+/* For the directory. */
+static bool
+give_up(uint64 serial, bool wait)
+{
+	(void) drop(serial);
 	return true;
 }
 
@@ -417,23 +369,19 @@ drop_oldest(const GpudsSideRef *but)
 {
 	uint64 oldest = now_ms() - STORE_REST_MS;
 	uint64 serial = 0;
-	int slot = -1;
 
-	for (int i = 0; i < NSTORES; i++)
+	for (int i = 0; i < gpuds_slots_count(slots); i++)
 	{
 		SideStore *store = &shared->stores[i];
 		uint64 its = pg_atomic_read_u64(&store->serial);
 
-		if (its != 0 && (i != but->slot || its != but->serial) && pg_atomic_read_u64(&store->used) < oldest)
+		if (its != 0 && its != but->serial && pg_atomic_read_u64(&store->used) < oldest)
 		{
 			oldest = pg_atomic_read_u64(&store->used);
 			serial = its;
-			slot = i;
 		}
 	}
-	if (slot < 0)
-		return false;
-	return drop(slot, serial);
+	return serial != 0 && drop(serial);
 }
 
 /* Makes room for a store that found none; false: others need theirs.  The caller has not entered. */
@@ -448,35 +396,8 @@ bool
 gpuds_side_drop(const GpudsFile *file)
 {
 	GpudsSideRef ref;
-	TransactionId incarnation;
 
-	LWLockAcquire(list_lock(), LW_SHARED);
-	search(file, &ref, &incarnation);
-	LWLockRelease(list_lock());
-	return ref.slot >= 0 && drop(ref.slot, ref.serial);
-}
-
-/* Stores of other files that had the same number. */
-static void
-drop_namesakes(const GpudsFile *file)
-{
-	for (int i = 0; i < NSTORES; i++)
-	{
-		SideStore *store = &shared->stores[i];
-		uint64 serial = pg_atomic_read_u64(&store->serial);
-		bool namesake;
-
-		/* looked at without the lock, then with it */
-		if (serial == 0 || !RelFileLocatorEquals(store->file.locator, file->locator))
-			continue;
-		LWLockAcquire(list_lock(), LW_SHARED);
-		namesake = pg_atomic_read_u64(&store->serial) == serial &&
-				   RelFileLocatorEquals(store->file.locator, file->locator) &&
-				   !is_same_file(&store->file, file);
-		LWLockRelease(list_lock());
-		if (namesake)
-			(void) drop(i, serial);
-	}
+	return gpuds_side_find(file, true, &ref) && drop(ref.serial);
 }
 
 /* Rows of a page of a table that a store has room for. */
@@ -506,55 +427,77 @@ gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap)
 	return outgrown;
 }
 
+static void
+init_store(int slot)
+{
+	pg_atomic_init_u64(&shared->stores[slot].serial, 0);
+	pg_atomic_init_u64(&shared->stores[slot].used, 0);
+}
+
+/* Sets a store up that has its root, for rows with so many bytes. */
+static void
+set_up(SideStore *store, const GpudsFile *file, Relation heap, int bytes)
+{
+	const int per_page = rows_for(heap, bytes);
+
+	store->file = *file;
+	store->bytes = (uint16) bytes;
+	store->per_page = (uint16) per_page;
+	store->page_bytes = (uint16) (PRESENT_BYTES + per_page * bytes);
+	store->pages_of_part = (uint16) (CHUNK_BYTES / store->page_bytes);
+	store->inverse = PG_UINT64_MAX / store->pages_of_part + 1;
+	pg_atomic_write_u64(&store->used, now_ms());
+}
+
+/*
+ * Makes a slot the store of a file; false: there is no memory, or another file of the number has something.
+ * The caller holds the directory's lock exclusively.
+ */
+static bool
+make(int slot, const GpudsFile *file, Relation heap, int bytes)
+{
+	SideStore *store = &shared->stores[slot];
+	const uint64 serial = gpuds_file_new_serial(slot);
+
+	store->root = take_chunk();
+	if (store->root == 0)
+		return false;
+	set_up(store, file, heap, bytes);
+	pg_write_barrier();
+	pg_atomic_write_u64(&store->serial, serial);
+	/* a full barrier (D2): see S1 */
+	if (!gpuds_file_attach(file, GPUDS_FACET_SIDE, serial))
+	{
+		pg_atomic_write_u64(&store->serial, 0);
+		give_chunk(store->root);
+		return false;
+	}
+	pg_atomic_fetch_add_u32(&shared->nstores, 1);
+	return true;
+}
+
 /*
  * The store of a file, for rows of a table with so many bytes (a multiple of 8); it is made if there is none.
- * False: there is no memory.
+ * False: there is no memory, or sessions do not agree on the incarnation of the database.
  */
 bool
 gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *ref)
 {
-	SideStore *store = NULL;
-	TransactionId incarnation;
-	int per_page;
-
+	ref->serial = 0;
+	ref->slot = -1;
 	if (nchunks < LEAST_CHUNKS)
 		return false;
-	drop_namesakes(file);
-	LWLockAcquire(list_lock(), LW_EXCLUSIVE);
-	search(file, ref, &incarnation);
-	/* Another session has just made one, in what it takes for the database's incarnation. */
-	if (ref->slot >= 0 && incarnation != file->incarnation)
+	gpuds_file_claim(file, false);
+	gpuds_files_lock(LW_EXCLUSIVE);
+	if (gpuds_file_facet(file, GPUDS_FACET_SIDE) == 0)
 	{
-		LWLockRelease(list_lock());
-		ref->slot = -1;
-		return false;
+		const int slot = gpuds_slots_take(slots, init_store);
+
+		if (slot != GPUDS_NO_SLOT && !make(slot, file, heap, bytes))
+			gpuds_slots_give(slots, slot);
 	}
-	for (int i = 0; i < NSTORES && ref->slot < 0 && store == NULL; i++)
-	{
-		if (pg_atomic_read_u64(&shared->stores[i].serial) == 0 && !shared->stores[i].dropping)
-			store = &shared->stores[i];
-	}
-	if (store)
-		store->root = take_chunk();
-	if (store && store->root != 0)
-	{
-		per_page = rows_for(heap, bytes);
-		store->file = *file;
-		store->bytes = (uint16) bytes;
-		store->per_page = (uint16) per_page;
-		store->page_bytes = (uint16) (PRESENT_BYTES + per_page * bytes);
-		store->pages_of_part = (uint16) (CHUNK_BYTES / store->page_bytes);
-		store->inverse = PG_UINT64_MAX / store->pages_of_part + 1;
-		pg_atomic_write_u64(&store->used, now_ms());
-		ref->slot = (int) (store - shared->stores);
-		ref->serial = ++shared->last_serial;
-		pg_atomic_fetch_add_u32(&shared->nstores, 1);
-		pg_write_barrier();
-		pg_atomic_write_u64(&store->serial, ref->serial);
-		/* a full barrier: see S1 */
-		pg_atomic_fetch_add_u64(&shared->moves, 1);
-	}
-	LWLockRelease(list_lock());
+	(void) gpuds_side_find(file, false, ref);
+	gpuds_files_unlock();
 	return ref->slot >= 0;
 }
 
@@ -678,29 +621,6 @@ gpuds_side_has(const GpudsSideRef *ref, BlockNumber block)
 	has = gpuds_side_get(ref, (uint64) block << 16 | FirstOffsetNumber) != NULL;
 	gpuds_side_leave();
 	return has;
-}
-
-/* Drops the stores of files that are gone. */
-void
-gpuds_side_forget_gone(bool (*is_gone)(const RelFileLocator *locator))
-{
-	if (!gpuds_side_is_used())
-		return;
-	for (int i = 0; i < NSTORES; i++)
-	{
-		SideStore *store = &shared->stores[i];
-		RelFileLocator locator;
-		uint64 serial;
-
-		if (pg_atomic_read_u64(&store->serial) == 0)
-			continue;
-		LWLockAcquire(list_lock(), LW_SHARED);
-		serial = pg_atomic_read_u64(&store->serial);
-		locator = store->file.locator;
-		LWLockRelease(list_lock());
-		if (serial != 0 && is_gone(&locator))
-			(void) drop(i, serial);
-	}
 }
 
 void

@@ -22,6 +22,13 @@ typedef struct GpudsRecord
 	uint64 word[FLEXIBLE_ARRAY_MEMBER]; /* one or two key words */
 } GpudsRecord;
 
+/*
+ * Stripes of an index's journal, which records are appended to (journal/journal.h): all records of a TID are
+ * in the stripe of its heap block.  Each has one tail page, whose lock appenders take in turn; each that is
+ * in use is a page more in the file and for standbys to look at.
+ */
+#define GPUDS_STRIPES 32
+
 #define GPUDS_RECORD_TOMBSTONE 0x01 /* ends an earlier record's life */
 #define GPUDS_RECORD_DEAD 0x02      /* marked by VACUUM: ignore */
 
@@ -38,6 +45,13 @@ gpuds_record_form(GpudsRecord *record, const GpudsEntry *entry, int nwords, uint
 	record->word[0] = entry->w0;
 	if (nwords > 1)
 		record->word[1] = entry->w1;
+}
+
+/* The stripe that records of an entry are appended to. */
+static inline int
+gpuds_stripe_of(const GpudsEntry *entry)
+{
+	return (int) ((entry->t >> 16) % GPUDS_STRIPES);
 }
 
 /* The entry of a record. */
