@@ -1,95 +1,105 @@
 #!/usr/bin/perl
 #
-# against.pl DIR TIMES TOLERANCE: what bench/against prints.  DIR has folders
-# old1, new1, old2, ... with a summary.json each.
+# against.pl DIR PROGRAM TIMES TOLERANCE: what bench/against prints.  DIR has folders old1, new1, old2, ...
+# with the figures of the program: PROGRAM.json, or summary.json, as it was called in former commits.
 use strict;
 use warnings;
-use JSON::PP;
-use Text::Wrap qw(wrap);
+use FindBin;
+use lib $FindBin::Bin;
+use Report;
 
-$Text::Wrap::columns = 101;    # lines of up to 100
-
-my ($dir, $times, $tolerance) = @ARGV;
+my ($dir, $program, $times, $tolerance) = @ARGV;
 my (%values, %kind, %unit, @works, $machine);
 
-sub median
-{
-	my @sorted = sort { $a <=> $b } @_;
-	return @sorted % 2 ? $sorted[ @sorted / 2 ] : ($sorted[ @sorted / 2 - 1 ] + $sorted[ @sorted / 2 ]) / 2;
-}
-
-# What bench/mixed writes, as the others do: a work on a device; where it was compared with itself
-# without writers, the figure beside them.
-sub figures_of_mixed
+# The figures of a run, each with work, kind, unit, btree and gpu_btree, whatever the program calls them.
+# bench/mixed has works on devices, of which some are compared with themselves without writers; bench/batch
+# has works on devices by workers.
+sub figures_of
 {
 	my ($summary) = @_;
-	my @figures;
+	my @figures = @{ $summary->{figures} // [] };
 
-	push @figures, { %$_, work => "$_->{work} ($_->{device})", btree => $_->{first}, gpu_btree => $_->{second} }
-	  for @{ $summary->{against_btree} };
+	for (@{ $summary->{against_btree} // [] })
+	{
+		my %figure = (
+			%$_,
+			work => "$_->{work} ($_->{device})",
+			kind => $_->{kind} // ($_->{unit} eq 'tps' ? 'rate' : 'faster')
+		);
+
+		$figure{work} .= ", $_->{workers} workers" if $_->{workers};
+		@figure{qw(btree gpu_btree)} = @$_{qw(first second)} if defined $_->{first};
+		push @figures, \%figure;
+	}
 	push @figures, { %$_, work => "$_->{work} ($_->{device}), beside writers", gpu_btree => $_->{second} }
-	  for @{ $summary->{against_no_writers} };
-	return \@figures;
+	  for @{ $summary->{against_no_writers} // [] };
+	push @figures,
+	  {
+		work => 'first query after a restart',
+		kind => 'faster',
+		unit => 'ms',
+		gpu_btree => $summary->{load}{first_query_ms},
+		btree => $summary->{load}{btree_first_query_ms}
+	  }
+	  if $summary->{load};
+	# As bench/gpu called it
+	s/^(index side .*) \(bitmap\)$/$1 (btree: bitmap)/ for map { $_->{work} } @figures;
+	return @figures;
 }
 
 for my $tree (qw(old new))
 {
 	for my $i (1 .. $times)
 	{
-		my $file = "$dir/$tree$i/summary.json";
-		open my $in, '<', $file or die "$file: $!\n";
-		my $summary = decode_json(do { local $/; <$in> });
-		close $in;
+		my ($file) = grep { -e $_ } map { "$dir/$tree$i/$_.json" } $program, 'summary';
+		die "$dir/$tree$i has no figures\n" unless $file;
+		my $summary = read_json($file);
+
 		$machine //= $summary->{machine};
-		for my $figure (@{ $summary->{figures} // figures_of_mixed($summary) })
+		for my $figure (figures_of($summary))
 		{
 			my $work = $figure->{work};
+
 			push @works, $work unless exists $kind{$work};
-			$kind{$work} = $figure->{kind};
-			$unit{$work} = $figure->{unit};
-			for my $side (qw(btree gpu_btree))
+			($kind{$work}, $unit{$work}) = @$figure{qw(kind unit)};
+			for my $side (grep { defined $figure->{$_} } qw(btree gpu_btree))
 			{
-				push @{ $values{$work}{$tree}{$side} }, $figure->{$side} if defined $figure->{$side};
+				push @{ $values{$work}{$tree}{$side} }, $figure->{$side};
 			}
-		}
-		if ($summary->{load})
-		{
-			my $work = 'first query after a restart';
-			push @works, $work unless exists $kind{$work};
-			@kind{$work} = 'faster';
-			@unit{$work} = 'ms';
-			push @{ $values{$work}{$tree}{gpu_btree} }, $summary->{load}{first_query_ms};
-			push @{ $values{$work}{$tree}{btree} }, $summary->{load}{btree_first_query_ms};
 		}
 	}
 }
 
-# How many times better the new tree is on a side; undef: not known.
+# How many times better the new tree is on a side; undefined: not known.
 sub gain
 {
 	my ($work, $side) = @_;
-	my ($old, $new) = map { $values{$work}{$_}{$side} } qw(old new);
-	return undef unless $old && $new;
-	($old, $new) = (median(@$old), median(@$new));
-	return undef unless $old > 0 && $new > 0;
+	my ($old, $new) = map { median(@{ $values{$work}{$_}{$side} // [] }) } qw(old new);
+
+	return undef unless $old && $new && $old > 0 && $new > 0;
 	return $kind{$work} =~ /^(rate|above)$/ ? $new / $old : $old / $new;
 }
 
-my @worse;
-my $text = sprintf("| %-72s | %12s | %12s | %6s | %6s | |\n", 'work', 'old', 'new', 'gain', 'btree');
-$text .= '|' . '-' x 74 . '|' . ('-' x 13 . ':|') x 2 . ('-' x 7 . ':|') x 2 . "---|\n";
+my @rows = ([ 'work', 'old', 'new', 'gain', 'btree', '' ]);
 for my $work (@works)
 {
 	my ($gain, $noise) = map { gain($work, $_) } qw(gpu_btree btree);
+
 	next unless defined $gain;
-	my $mark = $gain < 1 - $tolerance / 100 ? 'worse' : '';
-	push @worse, $work if $mark;
-	$text .= sprintf("| %-72s | %12s | %12s | %6s | %6s | %s |\n", $work,
-		(map { sprintf('%.4g %s', median(@{ $values{$work}{$_}{gpu_btree} }), $unit{$work}) } qw(old new)),
-		sprintf('%.2fx', $gain), defined $noise ? sprintf('%.2fx', $noise) : '', $mark);
+	push @rows,
+	  [
+		$work,
+		map({ figure(median(@{ $values{$work}{$_}{gpu_btree} }), $unit{$work}) } qw(old new)),
+		map({ defined $_ ? sprintf('%.2fx', $_) : '' } $gain, $noise),
+		$gain < 1 - $tolerance / 100 ? 'worse' : ''
+	  ];
 }
-print $text;
-print "\n",
-  wrap('', '',
-	sprintf("%s, %d CPUs, PostgreSQL %s, %s rows; medians of %d runs each, alternating. Worse by more than %g %%: %d.\n",
-		@$machine{qw(cpu cpus postgresql rows)}, $times, $tolerance, scalar @worse));
+print table('lrrrrl', @rows), "\n",
+  paragraph(
+	sprintf(
+		'%s, %d CPUs, PostgreSQL %s, %s rows; medians of %d runs each, alternating. '
+		  . 'Worse by more than %g %%: %d.',
+		@$machine{qw(cpu cpus postgresql rows)}, $times,
+		$tolerance, scalar grep { $_->[5] eq 'worse' } @rows
+	)
+  );

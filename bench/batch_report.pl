@@ -1,88 +1,48 @@
 #!/usr/bin/perl
 #
-# batch_report.pl RAW MACHINE OUT: medians of what bench/batch measured, as a table on
-# standard output and as JSON, Markdown and, where gnuplot is found, SVG in the folder
-# OUT.
+# batch_report.pl DIR: what bench/batch measured, of what it left in DIR, as tables on standard output, and as
+# batch.md, batch.json and batch.svg in DIR; and batch-devices.svg, if the section "devices" was measured.
 #
-# RAW has lines of section, item, side, round, value, unit.  The sides are bt (btree)
-# and the devices of gpu_btree; an item is "NAME WORKERS".  Lines with the unit "plan"
-# have a plan's node, those of the section "data" describe the tables.  MACHINE has
-# names and values.
+# The sides are bt (btree) and the devices of the other access method.  An item is "NAME WORKERS", in the
+# section "devices" "NAME KEYS".  The section "data" describes the tables.
 use strict;
 use warnings;
-use JSON::PP;
-use List::Util qw(max);
-use Text::Wrap qw(wrap);
+use FindBin;
+use lib $FindBin::Bin;
+use List::Util qw(min);
+use Report;
 
-$Text::Wrap::columns = 101;    # lines of up to 100
-
-my ($raw, $machine_file, $out) = @ARGV;
-my (%runs, %plan, %data, %machine, %seen, @workers);
-my $json = JSON::PP->new->canonical->pretty->indent_length(2);
-
-open my $in, '<', $raw or die "$raw: $!\n";
-while (<$in>)
+my ($dir) = @ARGV;
+my $machine = read_machine($dir);
+my ($runs) = read_runs($dir);
+my $am = $machine->{access_method};
+my $data = delete $runs->{data};
+my $meeting = delete $runs->{devices};
+my %data = (
+	rows => $data->{rows}{t}{median},
+	outer_rows => $data->{rows}{o}{median},
+	join_rows => $data->{rows}{join}{median},
+	shape => $data->{shape}{t}{text}
+);
+my @workers = do
 {
-	chomp;
-	my ($section, $item, $side, $round, $value, $unit) = split /\t/;
-	if ($section eq 'data')
-	{
-		$data{"$item $side"} = $unit eq 'text' ? $value : $value + 0;
-		next;
-	}
-	if ($unit eq 'plan')
-	{
-		$plan{$section}{$item}{$side} = $value;
-		next;
-	}
-	push @{ $runs{$section}{$item}{$side}{runs} }, $value + 0;
-	$runs{$section}{$item}{$side}{unit} = $unit;
-	$seen{$1} = 1 if $item =~ / (\d+)$/;
-}
-close $in;
-open $in, '<', $machine_file or die "$machine_file: $!\n";
-while (<$in>)
-{
-	chomp;
-	my ($name, $value) = split /\t/, $_, 2;
-	$machine{$name} = $value =~ /^\d+$/ ? $value + 0 : $value =~ /^\{/ ? decode_json($value) : $value;
-}
-close $in;
+	my %n;
+	$n{$_} = 1 for map { / (\d+)$/ } map { keys %$_ } values %$runs;
+	numerically(keys %n);
+};
 
-@workers = sort { $a <=> $b } keys %seen;
-my @devices = grep { my $d = $_; grep { exists $_->{$d} } map { values %$_ } values %runs } qw(cpu auto cuda);
-
-sub median
+# The devices that some of the values are of
+sub devices_of
 {
-	my @sorted = sort { $a <=> $b } @_;
-	return @sorted % 2 ? $sorted[ @sorted / 2 ] : ($sorted[ @sorted / 2 - 1 ] + $sorted[ @sorted / 2 ]) / 2;
+	my (@sections) = @_;
+	my %seen = map { $_ => 1 } map { keys %$_ } map { values %$_ } @sections;
+	return grep { $seen{$_} } qw(cpu cuda auto);
 }
 
-for my $section (keys %runs)
-{
-	for my $item (keys %{ $runs{$section} })
-	{
-		for my $side (keys %{ $runs{$section}{$item} })
-		{
-			my $side_runs = $runs{$section}{$item}{$side};
-
-			$side_runs->{median} = median(@{ $side_runs->{runs} });
-			$side_runs->{plan} = $plan{$section}{$item}{$side};
-		}
-	}
-}
-
-sub commas { my $n = shift; 1 while $n =~ s/^(\d+)(\d{3})/$1,$2/; return $n; }
-
-sub number
-{
-	my ($v, $unit) = @_;
-	my $text = $v >= 1000 ? commas(sprintf('%.0f', $v)) : sprintf($v >= 100 ? '%.0f' : $v >= 10 ? '%.1f' : '%.3g', $v);
-	return "$text $unit";
-}
+my @devices = devices_of(values %$runs);
 
 # The works, in the order of the table: section, name, words, a short title for the plot
-my $keys = commas($machine{keys});
+my $keys = commas($machine->{keys});
 my @works = (
 	[ 'any', 'any_count', "count(*) of `= ANY` of $keys keys", 'count = ANY' ],
 	[ 'any', 'any_sum', "sum(v) of `= ANY` of $keys keys", 'sum = ANY' ],
@@ -105,16 +65,17 @@ my @works = (
 	[ 'wide', 'wide_100', 'sum(v), included second, of all keys', 'sum all, 2nd' ],
 	[ 'wide', 'wide_join', 'join, sum(t.v), included second', 'join, 2nd' ],
 	[ 'lookup', 'one_row', 'prepared lookup, 1 client', 'lookup' ],
-	[ 'lookup', 'one_count', 'prepared count(*) of one key, 1 client', 'count of one' ]);
+	[ 'lookup', 'one_count', 'prepared count(*) of one key, 1 client', 'count of one' ]
+);
 
-# What we set out to reach: lookups, which have no batches, are as in bench/run and bench/gpu.
+# What we set out to reach: lookups, which have no batches, are as in bench/run.
 sub target
 {
 	my ($section, $device) = @_;
 	return $section ne 'lookup' ? undef : $device eq 'cuda' ? 0.6 : 0.9;
 }
 
-# The rows of the table.  The ratio is above 1 where gpu_btree is faster.
+# The rows of the table.  The ratio is above 1 where the other access method is faster.
 my @rows;
 for my $work (@works)
 {
@@ -122,119 +83,214 @@ for my $work (@works)
 
 	for my $n (@workers)
 	{
-		my $sides = ($runs{$section} || {})->{"$name $n"} || {};
-		my $btree = $sides->{bt};
+		my $sides = $runs->{$section}{"$name $n"} // {};
+		my $btree = $sides->{bt} or next;
 
-		next unless $btree;
 		for my $device (@devices)
 		{
 			my $ours = $sides->{$device} or next;
-			my $rate = $btree->{unit} eq 'tps';
-			my $ratio = $rate ? $ours->{median} / $btree->{median} : $btree->{median} / $ours->{median};
+			my $ratio =
+				$btree->{unit} eq 'tps'
+			  ? $ours->{median} / $btree->{median}
+			  : $btree->{median} / $ours->{median};
 			my $target = target($section, $device);
 
 			push @rows,
 			  {
-				work => $words, name => $name, workers => $n + 0, device => $device, unit => $btree->{unit},
-				btree => $btree->{median}, gpu_btree => $ours->{median}, ratio => $ratio, btree_plan => $btree->{plan},
-				gpu_btree_plan => $ours->{plan}, target => $target,
-				reached => defined $target ? ($ratio >= $target ? JSON::PP::true : JSON::PP::false) : undef
+				work => $words,
+				name => $name,
+				workers => $n + 0,
+				device => $device,
+				unit => $btree->{unit},
+				btree => $btree->{median},
+				gpu_btree => $ours->{median},
+				ratio => $ratio,
+				btree_plan => $btree->{plan},
+				gpu_btree_plan => $ours->{plan},
+				target => $target,
+				reached => defined $target ? bool($ratio >= $target) : undef
 			  };
 		}
 	}
 }
 
-sub write_file
+sub against_btree
 {
-	my ($name, $text) = @_;
-	open my $fh, '>', "$out/$name" or die "$out/$name: $!\n";
-	print $fh $text;
-	close $fh or die "$out/$name: $!\n";
-	return;
-}
+	my @cells = (
+		[
+			'work', 'workers', 'device', 'btree', $am, 'ratio',
+			'plan of btree', "plan of $am", 'target', 'reached'
+		]
+	);
 
-write_file("$_.json", $json->encode({ section => $_, items => $runs{$_} })) for keys %runs;
-write_file('summary.json', $json->encode({ machine => \%machine, data => \%data, against_btree => \@rows }));
-
-# Markdown that reads as plain text too.
-sub markdown
-{
-	my @cells =
-	  ([ 'work', 'workers', 'device', 'btree', $machine{access_method}, 'ratio', 'plan of btree', "plan of $machine{access_method}", 'target', 'reached' ]);
-	my $text = '';
-
-	for (@_)
+	for (@rows)
 	{
 		push @cells,
 		  [
-			$_->{work}, $_->{workers}, $_->{device}, number($_->{btree}, $_->{unit}), number($_->{gpu_btree}, $_->{unit}),
-			sprintf('%.2fx', $_->{ratio}), $_->{btree_plan} // '', $_->{gpu_btree_plan} // '',
-			defined $_->{target} ? sprintf('at least %.3gx', $_->{target}) : '',
-			defined $_->{reached} ? ($_->{reached} ? 'yes' : 'no') : ''
+			@$_{qw(work workers device)},
+			figure($_->{btree}, $_->{unit}),
+			figure($_->{gpu_btree}, $_->{unit}),
+			sprintf('%.2fx', $_->{ratio}),
+			@$_{qw(btree_plan gpu_btree_plan)},
+			defined $_->{target}  ? sprintf('at least %.3gx', $_->{target}) : '',
+			defined $_->{reached} ? ($_->{reached} ? 'yes' : 'no')          : ''
 		  ];
 	}
-	my %right = map { $_ => 1 } 1, 3, 4, 5;
-	my @width = map { my $c = $_; max(map { length $_->[$c] } @cells) } 0 .. 9;
-	for my $i (0 .. $#cells)
-	{
-		my @padded = map { sprintf($right{$_} ? '%*s' : '%-*s', $width[$_], $cells[$i][$_]) } 0 .. 9;
-		$text .= '| ' . join(' | ', @padded) . " |\n";
-		$text .= '|' . join('|', map { '-' x ($width[$_] + 1) . ($right{$_} ? ':' : '-') } 0 .. 9) . "|\n" if $i == 0;
-	}
-	return $text;
+	return table('lrlrrrllll', @cells) . "\n";
 }
 
-my $text = markdown(@rows);
-my $foot = wrap('', '', "$machine{cpu}, $machine{cpus} CPUs, $machine{memory_mb} MB, $machine{system}, PostgreSQL $machine{postgresql}; "
-  . commas($data{'rows t'}) . " rows with $data{'shape t'} keys, " . commas($data{'rows o'}) . " outer rows, whose join has "
-  . commas($data{'rows join'}) . " rows; medians of $machine{rounds} alternating rounds, $machine{date}.\n");
-write_file('figures.md', "$text\n$foot");
-print "\n$text\n$foot\nWritten to $out.\n";
+#
+# The section "devices": each number of keys on each device
+#
 
-# Plot: milliseconds of each work, a panel for each number of workers
-my %colour = (bt => '#52606d', cpu => '#2f8f4e', auto => '#2b6cb0', cuda => '#b7791f');
-my %title = (bt => 'btree', map { $_ => "$machine{access_method}, $_" } @devices);
-
-sub panel
+my @alone = ([ 'count', 'count(*)' ], [ 'rows', 'rows with a column of the table' ]);
+my @their_devices = devices_of($meeting // {});
+my @ns = do
 {
-	my $n = shift;
-	my @sides = ('bt', @devices);
-	my $block = '';
+	my %n;
+	$n{$_} = 1 for map { /(\d+)$/ } keys %{ $meeting // {} };
+	numerically(keys %n);
+};
 
-	for my $work (@works)
-	{
-		my ($section, $name, $words, $short) = @$work;
-		my $values = ($runs{$section} || {})->{"$name $n"} || {};
+sub time_of { my ($work, $n, $device) = @_; return $meeting->{"$work $n"}{$device}{median}; }
+sub percent { my ($share) = @_;             return sprintf('%.0f %%', 100 * $share) =~ s/^-0 /0 /r; }
 
-		next unless $values->{bt} && $values->{bt}{unit} eq 'ms';
-		$block .= join(' ', "\"$short\"", map { $values->{$_} ? $values->{$_}{median} : 'NaN' } @sides) . "\n";
-	}
-	return '' unless $block;
-	my @plots = map {
-		my $side = $sides[$_];
-		"\$ms$n using " . ($_ + 2) . ($_ ? '' : ':xtic(1)') . " lc rgb \"$colour{$side}\" title \"$title{$side}\""
-	} 0 .. $#sides;
-	return "\$ms$n << EOD\n${block}EOD\nset title \"" . ($n ? "up to $n parallel workers" : 'no parallel workers')
-	  . "\"\nplot " . join(", \\\n  ", @plots) . "\n";
-}
-
-my @panels = grep { $_ } map { panel($_) } @workers;
-if (@panels && grep { -x "$_/gnuplot" } split /:/, $ENV{PATH})
+# The times, the better device, and what auto takes longer than it, as a part of that one's time.
+my @times;
+for my $work (@alone)
 {
-	open my $gnuplot, '|-', 'gnuplot' or die "gnuplot: $!\n";
-	print $gnuplot 'set encoding utf8
-set terminal svg size 1000,' . 420 * @panels . ' font "sans,12" background "white" noenhanced
-set output "' . "$out/batch.svg" . '"
-set multiplot layout ' . @panels . ',1
-set style data histogram
-set style histogram clustered gap 1
-set style fill solid 0.9 noborder
-set grid ytics
-set key top left
-set xtics rotate by -25 nomirror
-set logscale y
-set yrange [*:*]
-set ylabel "milliseconds"
-', @panels, "unset multiplot\n";
-	close $gnuplot or die "gnuplot failed\n";
+	for my $n (@ns)
+	{
+		my %time = map { ($_ => time_of($work->[0], $n, $_)) } @their_devices;
+		my $best = defined $time{cpu} && defined $time{cuda} ? min(@time{qw(cpu cuda)}) : undef;
+
+		push @times,
+		  {
+			work => $work->[0],
+			words => $work->[1],
+			keys => $n + 0,
+			ms => \%time,
+			better => defined $best ? ($time{cpu} <= $time{cuda} ? 'cpu' : 'cuda') : undef,
+			auto_loses => defined $best && defined $time{auto} ? $time{auto} / $best - 1 : undef
+		  };
+	}
 }
+
+# Where the GPU becomes the better device for good, between two numbers of keys: straight lines on logarithmic
+# scales meet there.  Undefined: nowhere among those that were measured.
+sub meeting_of
+{
+	my ($work) = @_;
+	my @mine = grep { $_->{work} eq $work && defined $_->{better} } @times;
+	my $last = -1;
+
+	for my $i (0 .. $#mine) { $last = $i if $mine[$i]{better} eq 'cpu'; }
+	return undef if !@mine || $last == $#mine;
+	return { from => 1, to => $mine[0]{keys}, about => $mine[0]{keys} } if $last < 0;
+	my ($before, $after) = @mine[ $last, $last + 1 ];
+	my ($d0, $d1) = map { log($_->{ms}{cuda} / $_->{ms}{cpu}) } $before, $after;
+	my $about = exp(log($before->{keys}) + log($after->{keys} / $before->{keys}) * $d0 / ($d0 - $d1));
+	return { from => $before->{keys}, to => $after->{keys}, about => int($about + 0.5) };
+}
+
+# What is to be said of where the devices meet, and of what auto loses
+sub said_of_meeting
+{
+	my ($work, $words) = @_;
+	my $meets = meeting_of($work);
+	my ($worst) = sort { $b->{auto_loses} <=> $a->{auto_loses} }
+	  grep { $_->{work} eq $work && defined $_->{auto_loses} } @times;
+	my $said =
+	   !$meets              ? 'the CPU device is the faster one for all these numbers of keys.'
+	  : $meets->{from} == 1 ? 'the GPU is the faster one from the first key on.'
+	  : sprintf('the devices meet at about %s keys, between %s and %s.',
+		map { commas($_) } @$meets{qw(about from to)});
+	$said .= sprintf(
+		' auto loses most at %s keys: %s, %s.',
+		commas($worst->{keys}),
+		percent($worst->{auto_loses}),
+		figure(abs($worst->{ms}{auto} - $worst->{ms}{ $worst->{better} }), 'ms')
+	) if $worst;
+	return paragraph("$words: $said") . "\n";
+}
+
+sub of_devices
+{
+	my $two = grep({ $_ ne 'auto' } @their_devices) == 2;
+	my $three = $two && @their_devices == 3;
+	my @cells = ([ 'work', 'keys', @their_devices, $two ? 'better' : (), $three ? 'auto loses' : () ]);
+
+	for my $row (@times)
+	{
+		push @cells,
+		  [
+			$row->{words},
+			commas($row->{keys}),
+			map({ figure($row->{ms}{$_}, 'ms') } @their_devices),
+			$two   ? $row->{better}              : (),
+			$three ? percent($row->{auto_loses}) : ()
+		  ];
+	}
+	return table('lr' . 'r' x @their_devices . ($two ? 'l' : '') . ($three ? 'r' : ''), @cells) . "\n"
+	  . join('', $two ? map { said_of_meeting(@$_) } @alone : ());
+}
+
+my $words = commas($data{rows}) . " rows with $data{shape} keys, ";
+$words .= commas($data{outer_rows}) . ' outer rows, whose join has ' . commas($data{join_rows}) . ' rows; '
+  if defined $data{join_rows};
+$words .= "medians of $machine->{rounds} alternating rounds";
+my $text = (@rows ? against_btree() : '') . (@times ? of_devices() : '') . foot($machine, $words);
+my %meets = map { ($_->[0] => meeting_of($_->[0])) } @alone;
+publish(
+	$dir, 'batch', $text,
+	{
+		machine => $machine,
+		data => \%data,
+		against_btree => \@rows,
+		@times ? (meets => \%meets, times => \@times) : ()
+	}
+);
+
+# Plots: milliseconds of each work and number of workers; and times against keys
+my %title = (bt => 'btree', map { $_ => "$am, $_" } @devices);
+my @groups;
+for my $work (grep { $_->[0] ne 'lookup' } @works)
+{
+	for my $n (grep { $runs->{ $work->[0] }{"$work->[1] $_"}{bt} } @workers)
+	{
+		my $sides = $runs->{ $work->[0] }{"$work->[1] $n"};
+		push @groups,
+		  [ $work->[3] . ($n ? ", $n workers" : ''), undef, map { $sides->{$_}{median} } 'bt', @devices ];
+	}
+}
+plot_bars(
+	"$dir/batch.svg",
+	{
+		title => 'milliseconds' . (join(' ', @workers) eq '0' ? ', no parallel workers' : ''),
+		log => 1,
+		series => [ map { [ $title{$_}, $colour{$_} ] } 'bt', @devices ],
+		groups => \@groups
+	}
+) if @groups;
+
+sub device_curve
+{
+	my ($work, $device) = @_;
+	my @points = map { my $ms = time_of($work, $_, $device); defined $ms ? [ $_, $ms ] : () } @ns;
+	return { name => $device, colour => $colour{$device}, dashed => $device eq 'auto', points => \@points };
+}
+
+plot_lines(
+	"$dir/batch-devices.svg",
+	map {
+		my ($work, $words) = @$_;
+		{
+			title => $words,
+			x => 'keys in = ANY',
+			y => 'milliseconds',
+			log_x => 1,
+			log_y => 1,
+			curves => [ map { device_curve($work, $_) } @their_devices ]
+		}
+	} @alone
+) if @times;

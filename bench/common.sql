@@ -1,5 +1,5 @@
 --
--- common.sql: what the functions of bench/run and bench/gpu are made with
+-- common.sql: what the functions of bench/run, bench/batch and bench/mixed are made with
 --
 
 -- One measured value.

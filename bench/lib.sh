@@ -20,6 +20,18 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 am=${GPUDS_BENCH_AM:-gpu_btree}
 keep_work=0
 work=
+out=
+
+# The command, as figures name it: without the places of files on this machine.
+command=bench/$(basename "$0")
+for argument in "$@"; do
+	case ${skipped:-}$argument in
+		--out | --bundle | --built | --strings) skipped=skip: ;;
+		skip:*) skipped='' ;;
+		*) command+=" $argument" ;;
+	esac
+done
+unset skipped argument
 
 say()
 {
@@ -30,6 +42,45 @@ die()
 {
 	say "$(basename "$0"): $*"
 	exit 1
+}
+
+# usage: what the program's header says, for --help.
+usage()
+{
+	sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+	exit 0
+}
+
+# unknown OPTION: the end of a program that has no such option.
+unknown()
+{
+	die "unknown option $1 (see --help)"
+}
+
+# check WHAT LIST CHOICE ...: each word of the list, which has commas, is one of the choices.
+check()
+{
+	local what=$1 word list=$2
+
+	shift 2
+	for word in ${list//,/ }; do
+		[[ " $* " = *" $word "* ]] || die "there is no $what \"$word\" (see --help)"
+	done
+}
+
+# wanted SECTION: is it among those of --only, or is everything wanted?
+wanted() { [ -z "$only" ] || [[ ",$only," == *",$1,"* ]]; }
+
+# results: the directory of what is measured, which --out names, or a new one outside of the tree.  Sets out
+# and raw.
+results()
+{
+	[ -n "$out" ] || out=$(mktemp -d "${TMPDIR:-/tmp}/gpuds-$(basename "$0").XXXXXX") ||
+		die "cannot create a directory"
+	mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
+	raw=$out/raw.tsv
+	: >"$raw"
+	say "results go to $out"
 }
 
 # No part of the tests is wanted (asked by install_packages).
@@ -51,8 +102,8 @@ need_packages()
 	[ "$(id -u)" = 0 ] || die "please install: ${missing[*]}"
 	say "installing ${missing[*]}"
 	[ -n "$(available "${missing[@]}")" ] || apt-get update -qq || die "apt-get update failed"
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null </dev/null ||
-		die "apt-get install failed"
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+		>/dev/null </dev/null || die "apt-get install failed"
 }
 
 make_workplace()
@@ -90,12 +141,12 @@ prepare()
 	fi
 }
 
-# prepare_host DEVICES: the same on any host, with the GPU's library if there is a GPU.  Sets machine, the card's
-# name, and gpu, what figures add to the processor's name; both are empty if there is none, and DEVICES must be "cpu"
-# then.  The caller has sourced test/gpu.sh, and set what options say of bundle and built.
+# prepare_host DEVICES: the same on any host, with the GPU's library if there is a GPU.  Sets gpu, what
+# figures add to the processor's name; it is empty if there is none, and DEVICES must be "cpu" then.  The
+# caller has sourced test/gpu.sh, and set what options say of bundle and built.
 prepare_host()
 {
-	machine='' gpu=''
+	gpu=''
 	if ! command -v nvidia-smi >/dev/null; then
 		[ "$1" = cpu ] || die "there is no GPU here"
 		export CUDA=no
@@ -106,12 +157,11 @@ prepare_host()
 	make_copies
 	say "building gpuds"
 	install_extension >"$work/log/build" 2>&1 </dev/null || die "$(tail -30 "$work/log/build")"
-	machine=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1 | sed 's/^NVIDIA //')
 	gpu="; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 }
 
-# new_server [setting ...]: a server of a size that fits the machine, whose shared buffers have $buffers MB, 6,144 if
-# that is not set, or a quarter of the memory if that is less.
+# new_server [setting ...]: a server of a size that fits the machine, whose shared buffers have $buffers MB,
+# 6,144 if that is not set, or a quarter of the memory if that is less.
 new_server()
 {
 	local memory setting most=${buffers:-6144}
@@ -171,7 +221,8 @@ $(tail -20 "$work/log/server")"
 
 server_down()
 {
-	as_user pg_ctl -D "$PGDATA" -m fast -w -t 300 stop >"$work/log/pg_ctl" 2>&1 || die "the server did not stop"
+	as_user pg_ctl -D "$PGDATA" -m fast -w -t 300 stop >"$work/log/pg_ctl" 2>&1 ||
+		die "the server did not stop"
 }
 
 # sql [psql argument ...]: psql without the user's settings, stops at the first error.
@@ -182,7 +233,7 @@ sql()
 
 #
 # Measuring: every value goes to $raw, a line of section, item, side, round, value
-# and unit.  Sides are the schemas bt (btree), gp (gpu_btree) and plain (no index).
+# and unit.  Sides are the schemas bt (btree), gp (the other access method) and plain (no index).
 #
 
 record()
@@ -226,8 +277,8 @@ tps()
 
 	threads=$(nproc)
 	[ "$threads" -lt "$5" ] || threads=$5
-	value=$(PGOPTIONS="-c search_path=$3 -c synchronous_commit=off" "$bindir/pgbench" -n -M prepared -c "$5" -j "$threads" \
-		-T "$seconds" -D n="$rows" -f "$work/$6" 2>"$work/log/run" |
+	value=$(PGOPTIONS="-c search_path=$3 -c synchronous_commit=off" "$bindir/pgbench" -n -M prepared \
+		-c "$5" -j "$threads" -T "$seconds" -D n="$rows" -f "$work/$6" 2>"$work/log/run" |
 		sed -n 's/^tps = \([0-9.]*\) (without.*/\1/p')
 	[ -n "$value" ] || die "pgbench: $(tail -5 "$work/log/run")"
 	record "$1" "$2" "$3" "$4" "$value" tps
@@ -238,22 +289,25 @@ method() { if [ "$1" = bt ]; then echo btree; else echo "$am"; fi; }
 # sides ROUND: both, each first in every second round.
 sides() { if [ $(($1 % 2)) = 0 ]; then echo bt gp; else echo gp bt; fi; }
 
-# figures CPU [REPORT]: the report, of what is in $raw, into $out.
+# figures: what figures depend on, as machine.tsv, and the report of all that is in $out.
 figures()
 {
-	local settings
+	local cpu settings
 
+	cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)
 	settings=$(sql -At -c "SELECT json_object_agg(name, current_setting(name)) FROM pg_settings WHERE name IN
-		('shared_buffers', 'maintenance_work_mem', 'max_parallel_maintenance_workers', 'fsync', 'synchronous_commit',
-		 'gpuds.device', 'gpuds.host_memory', 'gpuds.device_memory', 'gpuds.staging_memory')")
-	{
-		printf '%s\t%s\n' cpu "$1" cpus "$(nproc)" memory_mb "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
-			system "$(. /etc/os-release && echo "$PRETTY_NAME")" kernel "$(uname -sr | sed "s/-.*//")" \
-			postgresql "$(sql -At -c "SHOW server_version" | sed 's/ .*//')" access_method "$am" \
-			gpuds "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$here/gpuds.control")" \
-			date "$(date -u +%F)" rows "$rows" rounds "$rounds" keys "$keys" bulk "$bulk" settings "$settings"
-	} >"$work/machine.tsv"
-	perl "$here/bench/${2:-report.pl}" "$raw" "$work/machine.tsv" "$out" || die "the report failed"
+		('shared_buffers', 'maintenance_work_mem', 'max_parallel_maintenance_workers', 'fsync',
+		 'synchronous_commit', 'gpuds.device', 'gpuds.host_memory', 'gpuds.device_memory',
+		 'gpuds.staging_memory')")
+	printf '%s\t%s\n' cpu "$cpu${gpu:-}" cpus "$(nproc)" \
+		memory_mb "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
+		system "$(. /etc/os-release && echo "$PRETTY_NAME")" kernel "$(uname -sr | sed "s/-.*//")" \
+		postgresql "$(sql -At -c "SHOW server_version" | sed 's/ .*//')" access_method "$am" \
+		gpuds "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$here/gpuds.control")" \
+		date "$(date -u +%F)" rows "${rows:-}" rounds "${rounds:-}" keys "${keys:-}" bulk "${bulk:-}" \
+		device "${device:-cpu}" clock "${clock:-wall}" command "$command" \
+		settings "$settings" >"$out/machine.tsv"
+	perl "$here/bench/$(basename "$0")_report.pl" "$out" || die "the report failed"
 }
 
 # Runs on every exit.
@@ -263,7 +317,8 @@ clean_up()
 
 	trap - EXIT INT TERM HUP
 	if [ -n "$work" ] && [ "$keep_work" != 1 ]; then
-		[ ! -f "$work/data/postmaster.pid" ] || as_user pg_ctl -D "$work/data" -m immediate -w stop >/dev/null 2>&1
+		[ ! -f "$work/data/postmaster.pid" ] ||
+			as_user pg_ctl -D "$work/data" -m immediate -w stop >/dev/null 2>&1
 		cd / && rm -rf "$work"
 	fi
 	exit $status

@@ -1,23 +1,23 @@
 --
 -- run.sql: tables and functions of bench/run
 --
--- Variables: am, sets (arrays of keys), keys (a set's size).  bench.src(i, k)
--- is filled: k is a random-looking bigint, a function of i that pgbench has
--- too (hash_murmur2), so that its scripts can ask for keys that are there.
+-- Variables: rows, keys (of a set), sets (of keys).  Row i has the key bench.key(i), which looks random, and which
+-- pgbench can compute, too, so that its scripts can ask for keys that are there.
 --
 \ir common.sql
+\ir keys.sql
 
 CREATE UNLOGGED TABLE bench.keyset (id int, keys bigint[]);
 ALTER TABLE bench.keyset ALTER keys SET STORAGE external;
 SELECT setseed(0.5);
 INSERT INTO bench.keyset
-SELECT s, (SELECT array_agg(k ORDER BY random())
-		   FROM (SELECT k FROM bench.src WHERE (i + s) % ((SELECT max(i) FROM bench.src) / :keys) = 0 LIMIT :keys) p)
+SELECT s, (SELECT array_agg(bench.key(s + j * (:rows::bigint / :keys)) ORDER BY random())
+		   FROM generate_series(0, :keys - 1) j)
 FROM generate_series(1, :sets) s;
 
 /*
  * Statements as functions, one a side and a way to scan: a plan is made at the
- * first call, under the settings of that moment (see bench.warm), and kept.
+ * first call, under the settings of that moment (see bench.allow), and kept.
  */
 DO
 $$
@@ -27,25 +27,28 @@ DECLARE
 BEGIN
 	FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
 		FOREACH way IN ARRAY '{index,bitmap,auto}'::text[] LOOP
-			-- average ms of reps statements with n keys each
+			-- average ms of reps statements with n keys each, and what they add up to
 			EXECUTE format($f$
-				CREATE FUNCTION %1$I.any_%2$s(keys bigint[], n int, reps int) RETURNS float8 LANGUAGE plpgsql AS
+				CREATE FUNCTION %1$I.any_%2$s(keys bigint[], n int, reps int, OUT ms float8, OUT answer numeric)
+				LANGUAGE plpgsql AS
 				$_$
 				DECLARE
 					part bigint[];
 					started timestamptz;
 					spent interval := '0';
-					answer numeric;
+					found numeric;
 					first int;
 				BEGIN
+					answer := 0;
 					FOR rep IN 0 .. reps - 1 LOOP
 						first := rep * n %% (array_length(keys, 1) - n + 1);
 						part := keys[first + 1 : first + n];
 						started := clock_timestamp();
-						SELECT sum(v) INTO answer FROM %1$I.t WHERE k = ANY (part);
+						SELECT sum(v) INTO found FROM %1$I.t WHERE k = ANY (part);
 						spent := spent + (clock_timestamp() - started);
+						answer := answer + found;
 					END LOOP;
-					RETURN extract(epoch FROM spent)::float8 * 1000 / reps;
+					ms := extract(epoch FROM spent)::float8 * 1000 / reps;
 				END
 				$_$ $f$, side, way);
 			EXECUTE format($f$
@@ -98,9 +101,7 @@ BEGIN
 END
 $$;
 
-/*
- * One statement with every size of key set, both sides and ways alternating.
- */
+-- One statement with sets of every size, both sides and all ways alternating; the answers must agree.
 CREATE PROCEDURE bench.any(section text, sizes int[], ways text[], rounds int, work int) LANGUAGE plpgsql AS
 $$
 DECLARE
@@ -109,15 +110,22 @@ DECLARE
 	side text;
 	keys bigint[];
 	ms float8;
+	answer numeric;
+	expected numeric;
 BEGIN
 	FOR round IN 0 .. rounds LOOP
 		SELECT s.keys INTO keys FROM bench.keyset s WHERE id = round + 1;
 		FOREACH n IN ARRAY sizes LOOP
+			expected := NULL;
 			FOREACH way IN ARRAY ways LOOP
 				PERFORM bench.allow(way);
 				FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
-					EXECUTE format('SELECT %I.any_%s($1, $2, $3)', side, way) INTO ms
+					EXECUTE format('SELECT * FROM %I.any_%s($1, $2, $3)', side, way) INTO ms, answer
 						USING keys, n, greatest(1, least(2000, work / n));
+					IF answer <> expected THEN
+						RAISE EXCEPTION 'round %, %, %: % instead of %', round, side, way, answer, expected;
+					END IF;
+					expected := answer;
 					IF round > 0 THEN
 						INSERT INTO bench.raw VALUES (section, format('%s %s', n, way), side, round, ms, 'ms');
 					END IF;
@@ -138,32 +146,27 @@ DECLARE
 	plan jsonb;
 	ms float8;
 BEGIN
-	PERFORM bench.allow('bitmap');
-	FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
-		EXECUTE format('PREPARE side_%1$s(int) AS SELECT count(*) FROM %1$I.t WHERE k = ANY '
-					   '((SELECT s.keys FROM bench.keyset s WHERE id = $1)::bigint[])', side);
-	END LOOP;
 	FOR round IN 0 .. rounds LOOP
 		SELECT s.keys INTO keys FROM bench.keyset s WHERE id = round + 1;
 		FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
 			PERFORM bench.allow('bitmap');
-			EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE side_%s(%s)', side, round + 1) INTO plan;
+			EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) SELECT count(*) FROM %I.t WHERE k = ANY ($1)', side)
+				INTO plan USING keys;
 			PERFORM bench.allow('index');
 			EXECUTE format('SELECT %I.any_count($1)', side) INTO ms USING keys;
 			IF round > 0 THEN
 				INSERT INTO bench.raw VALUES
-					('index_side', 'bitmap', side, round, bench.node_ms(plan, 'Bitmap Index Scan')
-					 - coalesce(bench.node_ms(plan, 'Seq Scan'), 0), 'ms'),
+					('index_side', 'bitmap', side, round, bench.node_ms(plan, 'Bitmap Index Scan'), 'ms'),
 					('index_side', 'count', side, round, ms, 'ms');
 			END IF;
 		END LOOP;
+		COMMIT;
 	END LOOP;
-	DEALLOCATE side_bt;
-	DEALLOCATE side_gp;
 END
 $$;
 
--- Ranges of one percent, rows returned and rows counted; the next 1,000 rows in order.
+-- Ranges of one percent, rows returned and rows counted; the next 1,000 rows in order.  Keys lie between 0 and
+-- 2147483647 * 2147483629.
 CREATE PROCEDURE bench.ranges(rounds int) LANGUAGE plpgsql AS
 $$
 DECLARE
@@ -171,11 +174,11 @@ DECLARE
 	way text;
 	what text;
 	ms float8;
-	width constant bigint := 184467440737095516;
+	width constant bigint := 2147483647::bigint * 2147483629 / 100;
 	lo bigint;
 BEGIN
 	FOR round IN 0 .. rounds LOOP
-		lo := hashint8extended(round, 7) / 2;
+		lo := abs(hashint8extended(round, 7) % (width * 90));
 		FOREACH way IN ARRAY '{index,bitmap,auto}'::text[] LOOP
 			PERFORM bench.allow(way);
 			FOREACH what IN ARRAY '{range,count}'::text[] LOOP
@@ -200,3 +203,48 @@ $$;
 -- A key that is there.
 CREATE FUNCTION bench.a_key(i bigint) RETURNS bigint LANGUAGE sql STABLE AS
 $$ SELECT keys[1 + i % 1000] FROM bench.keyset WHERE id = 1 $$;
+
+/*
+ * One-key lookups in the executor's own timing: statements of one lookup each,
+ * and the inner side of a nested loop, averaged over its loops.
+ */
+CREATE PROCEDURE bench.round_trip(n int, rounds int) LANGUAGE plpgsql AS
+$$
+DECLARE
+	side text;
+	keys bigint[];
+	key bigint;
+	plan jsonb;
+	times float8[];
+BEGIN
+	PERFORM bench.allow('index');
+	PERFORM set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
+		set_config('enable_material', 'off', false), set_config('enable_memoize', 'off', false);
+	FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
+		EXECUTE format('PREPARE one_%1$s(bigint) AS SELECT v FROM %1$I.t WHERE k = $1', side);
+	END LOOP;
+	FOR round IN 0 .. rounds LOOP
+		FOREACH side IN ARRAY '{bt,gp}'::text[] LOOP
+			times := '{}';
+			SELECT s.keys[round * n + 1 : (round + 1) * n] INTO keys FROM bench.keyset s WHERE id = 1;
+			FOREACH key IN ARRAY keys LOOP
+				EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE one_%s(%s)', side, key) INTO plan;
+				times := times || bench.node_ms(plan, 'Index Scan') * 1000;
+			END LOOP;
+			EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(v) FROM unnest($1) x JOIN %I.t ON k = x', side)
+				INTO plan USING (SELECT s.keys[1 : 10 * n] FROM bench.keyset s WHERE id = round + 1);
+			IF round > 0 THEN
+				INSERT INTO bench.raw
+				SELECT 'round_trip', p.name, side, round, percentile_cont(p.part) WITHIN GROUP (ORDER BY x), 'us'
+				FROM unnest(times) x, (VALUES ('median', 0.5), ('p90', 0.9), ('p99', 0.99)) p (name, part)
+				GROUP BY p.name, p.part;
+				INSERT INTO bench.raw
+				VALUES ('round_trip', 'nested loop', side, round, bench.node_ms(plan, 'Index Scan') * 1000, 'us');
+			END IF;
+		END LOOP;
+		COMMIT;
+	END LOOP;
+	DEALLOCATE ALL;
+	RESET ALL;
+END
+$$;

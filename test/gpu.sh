@@ -1,4 +1,4 @@
-# test/gpu.sh: what test/gpu and bench/gpu need of a host with an NVIDIA GPU.
+# test/gpu.sh: what test/gpu and the bench need of a host with an NVIDIA GPU.
 # Sourced after test/lib.sh, never run.
 #
 # Set by options of the callers:
