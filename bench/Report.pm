@@ -179,6 +179,7 @@ sub foot
 		  . "$m->{date}.$by");
 }
 
+# write_file(FILE, TEXT): the text is all that the file has.
 sub write_file
 {
 	my ($file, $text) = @_;
@@ -225,6 +226,7 @@ sub publish
 # Plots
 #
 
+# escaped(TEXT): for XML.
 sub escaped
 {
 	my ($text) = @_;
@@ -232,7 +234,7 @@ sub escaped
 	return $text =~ s/([&<>])/$entity{$1}/gr;
 }
 
-# One text.  anchor: start, middle or end; more: further attributes.
+# svg_text(X, Y, ANCHOR, TEXT, MORE): one text; the anchor is start, middle or end, MORE further attributes.
 sub svg_text
 {
 	my ($x, $y, $anchor, $text, $more) = @_;
@@ -243,6 +245,7 @@ sub svg_text
 	);
 }
 
+# svg_document(WIDTH, HEIGHT, BODY): the file.
 sub svg_document
 {
 	my ($width, $height, $body) = @_;
@@ -252,9 +255,9 @@ sub svg_document
 	  . qq{<rect width="$width" height="$height" fill="white"/>\n$body</svg>\n};
 }
 
-# An axis from the least to the largest of the values: where a value lies, as a part of it, and the values
-# that are written at it.  log: it is logarithmic, and then values are above zero.  start: the axis begins
-# there.
+# axis(LOG, START, VALUE ...): an axis from the least to the largest of the values.  Returns a function that
+# says where a value lies, as a part of the axis, and the values that are written at it.  LOG: it is
+# logarithmic, and then values are above zero.  START: a value that the axis has, too, or undefined.
 sub axis
 {
 	my ($log, $start, @values) = @_;
@@ -286,7 +289,10 @@ sub axis
 	return ($place, @ticks);
 }
 
+# floor(NUMBER): the whole number that is not above it.
 sub floor { my ($v) = @_; my $i = int($v); return $i > $v ? $i - 1 : $i; }
+
+# tick_label(NUMBER): as it is written at an axis.
 sub tick_label { my ($v) = @_; return $v >= 1000 ? commas($v) : sprintf('%g', $v); }
 
 # plot_lines(FILE, PANEL ...): panels below each other.  A panel has title, x and y (labels), log_x and log_y,
@@ -350,7 +356,8 @@ sub plot_lines
 
 # plot_bars(FILE, PANEL): bars that lie, groups below each other.  A panel has title, x (label), log, from
 # (where bars begin; without log 0), series (a list of [name, colour]; no key if there is one) and groups (a
-# list of [label, target, value of each series]; what is undefined has no bar).
+# list of [label, target, value of each series]).  A value that is undefined, or has no place on a logarithmic
+# axis, has no bar.
 sub plot_bars
 {
 	my ($file, $panel) = @_;
@@ -360,7 +367,8 @@ sub plot_bars
 	my $pitch = $thick * @series + 9;
 	my ($left, $top, $plot_width) = (12 + 6.6 * max(map { length $_->[0] } @groups), 34, 560);
 	my $plot_height = $pitch * @groups;
-	my @values = grep { defined } map { @$_[ 1 .. $#$_ ] } @groups;
+	my $can_show = sub { my ($v) = @_; return defined $v && ($v > 0 || !$panel->{log}); };
+	my @values = grep { $can_show->($_) } map { @$_[ 1 .. $#$_ ] } @groups or return;
 	my $from = $panel->{from} // ($panel->{log} ? undef : 0);
 	my ($x_of, @ticks) = axis($panel->{log}, $from, @values);
 	my $x = sub { $left + $plot_width * $x_of->($_[0]) };
@@ -387,7 +395,7 @@ sub plot_bars
 		my $y = $top + $pitch * $i + 5;
 
 		$body .= svg_text($left - 6, $y + $thick * @series / 2 + 4, 'end', $label);
-		for my $s (grep { defined $bars[$_] } 0 .. $#series)
+		for my $s (grep { $can_show->($bars[$_]) } 0 .. $#series)
 		{
 			my ($x0, $x1) = numerically($begin, $x->($bars[$s]));
 			$body .= sprintf(
