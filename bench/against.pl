@@ -51,7 +51,8 @@ for my $tree (qw(old new))
 {
 	for my $i (1 .. $times)
 	{
-		my ($file) = grep { -e $_ } map { "$dir/$tree$i/$_.json" } $program, 'summary';
+		# Former commits have a file for each section, too, and one of bench/mixed's is "mixed".
+		my ($file) = grep { -e $_ } map { "$dir/$tree$i/$_.json" } 'summary', $program;
 		die "$dir/$tree$i has no figures\n" unless $file;
 		my $summary = read_json($file);
 
