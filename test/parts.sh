@@ -598,11 +598,10 @@ part_static()
 	# Shell and Perl that at least parse
 	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/upgrade test/kernels/run test/differential test/floors \
 		test/plans test/objects test/package test/arm64 test/fdw test/citus test/clients/run \
-		test/*.pl test/*.pm bench/run bench/mixed bench/batch bench/methods bench/planner bench/bytes bench/device \
-		bench/demo bench/against bench/*.sh bench/*.pl bench/*.pm; do
+		test/*.pl test/lib/*/*.pm bench/run bench/mixed bench/batch bench/auto bench/hash bench/methods bench/planner bench/bytes bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
 		case $file:$(head -1 "$file") in
 			*.pm:* | *perl*)
-				includes="-Itest -Itest/t -I$pgxs/test/perl"
+				includes="-Itest/lib -Itest/t -I$pgxs/test/perl"
 				perl $includes -c "$file" 2>&1 | grep -v 'syntax OK'
 				perl $includes -c "$file" 2>/dev/null ;;
 			*) bash -n "$file" ;;

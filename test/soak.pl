@@ -24,9 +24,9 @@ use Getopt::Long;
 use List::Util qw(min max sum);
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
-use DifferentialSessions;
+use Differential::Sessions;
 
 my ($dir, $seconds, $sessions, $rows, $restart, $latency_ms, $device, $seed, $log) = (undef, 60, 16, 100000, 15, undef, 'cpu', 1, undef);
 GetOptions(
@@ -192,7 +192,7 @@ sub start_loop
 	srand($seed * 1000 + $$);
 	open(my $fh, '>', "$dir/$out") or die "$dir/$out: $!";
 	$fh->autoflush(1);
-	my $session = DifferentialSessions->new(@psql);
+	my $session = Differential::Sessions->new(@psql);
 	while (time < $over)
 	{
 		$code->($session, $fh);
@@ -326,7 +326,7 @@ sub quiet
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 system('psql', '-X', '-q', '-d', 'postgres', '-c', 'DROP DATABASE IF EXISTS soak', '-c', 'CREATE DATABASE soak') == 0 or exit 1;
 system(@psql, '-v', 'ON_ERROR_STOP=1', '-f', write_file('schema.sql', $schema)) == 0 or exit 1;
-my $main = DifferentialSessions->new(@psql);
+my $main = Differential::Sessions->new(@psql);
 $main->query('SET client_min_messages = error;');
 $main->query("VACUUM (ANALYZE) t$_;") for 1 .. $tables;
 my $baseline = quiet($main);

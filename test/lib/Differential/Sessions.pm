@@ -1,7 +1,7 @@
 # psql processes that scripts of test/differential talk to statement by statement,
 # for what happens between sessions.
 
-package DifferentialSessions;
+package Differential::Sessions;
 
 use strict;
 use warnings;

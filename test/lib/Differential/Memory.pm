@@ -1,14 +1,15 @@
 # Scripts of test/differential with indexes that each fit the server's memory but
 # not all of them, while other sessions ask for them in turn.
 
-package DifferentialMemory;
+package Differential::Memory;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted _for_table);
-use DifferentialUpserts;
-use parent -norequire, 'DifferentialScript';
+use Differential::Output qw(_index_settings);
+use Differential::Random;
+use Differential::Upserts;
+use parent 'Differential::Script';
 
 sub name { return 'memory'; }
 sub server { return 'other'; }
@@ -49,7 +50,7 @@ sub _generate
 		{
 			my $t = _int(1, $tables);
 			my $k = _int(0, $self->{keys}[$t]);
-			push @lines, DifferentialUpserts::_agreement("tg_$t", _weighted(3, "k = $k", 2, 'k BETWEEN ' . ($k - 50) . " AND $k", 1, "k = ANY (''{" . join(',', map { _int(0, $self->{keys}[$t]) } 1 .. 50) . "}'')"));
+			push @lines, Differential::Upserts::_agreement("tg_$t", _weighted(3, "k = $k", 2, 'k BETWEEN ' . ($k - 50) . " AND $k", 1, "k = ANY (''{" . join(',', map { _int(0, $self->{keys}[$t]) } 1 .. 50) . "}'')"));
 		}
 		push @beside, join("\n", @lines) . "\n";
 	}
@@ -86,7 +87,7 @@ sub _look
 	$number = ++$self->{number};
 	$self->_seqscan_settings;
 	$self->_say("\\echo @@ $number seq $mode", "$query;", '\echo @@');
-	$self->_settings(DifferentialScript::_index_settings($query =~ /ORDER BY/ ? 'ordered' : 'any'));
+	$self->_settings(_index_settings($query =~ /ORDER BY/ ? 'ordered' : 'any'));
 	$self->_say("\\echo @@ $number gpu $mode", "$query;", '\echo @@');
 	return;
 }

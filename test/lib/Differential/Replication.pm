@@ -3,13 +3,14 @@
 # under test.  After each few transactions, when the subscriber has them all, both
 # answer the same queries.
 
-package DifferentialReplication;
+package Differential::Replication;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted _for_table);
-use parent -norequire, 'DifferentialScript';
+use Differential::Output qw(_for_table _index_settings _without_order);
+use Differential::Random;
+use parent 'Differential::Script';
 
 sub name { return 'replication'; }
 
@@ -45,7 +46,7 @@ sub _query
 
 	$self->_seqscan_settings;
 	$self->_say("\\echo @@ $number seq $mode", "$query;", '\echo @@');
-	$self->_settings(DifferentialScript::_index_settings($opt{kind} // 'any'));
+	$self->_settings(_index_settings($opt{kind} // 'any'));
 	$self->_say("\\echo @@ $number btree $mode", "$query;", '\echo @@');
 	push @{ $self->{waiting} }, { number => $number, query => $query, mode => $mode, %opt } if $self->{comparing};
 	return;
@@ -93,7 +94,7 @@ sub _compare_sides
 
 		$self->_seqscan_settings;
 		$self->_say("\\echo @@ $number sub $mode", "$query;", '\echo @@');
-		$self->_settings(DifferentialScript::_index_settings($waiting->{kind} // 'any'));
+		$self->_settings(_index_settings($waiting->{kind} // 'any'));
 		$self->_say("\\echo @@ $number gpu plan", "EXPLAIN (COSTS OFF) $query;", '\echo @@') unless $waiting->{noplan};
 		$self->_say("\\echo @@ $number gpu $mode", "$query;", '\echo @@');
 	}
@@ -166,7 +167,7 @@ sub _generate
 		srand($self->{seed});
 		$self->_probes;
 		my $method = $side eq 'main' ? 'btree' : $self->{am};
-		my $columns = $method eq 'gpu_hash' ? DifferentialScript::_without_order($self->_index_columns) : $self->_index_columns;
+		my $columns = $method eq 'gpu_hash' ? _without_order($self->_index_columns) : $self->_index_columns;
 		$self->_say("CREATE INDEX tb_idx ON tb USING $method $columns"
 			  . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ';');
 	}

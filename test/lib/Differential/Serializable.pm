@@ -3,17 +3,17 @@
 # of them commit: there must be an order in which the same transactions, one after the
 # other on a table without indexes, read and leave the same.
 
-package DifferentialSerializable;
+package Differential::Serializable;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted);
-use DifferentialSessions;
+use Differential::Random;
+use Differential::Sessions;
 
 sub name { return 'serializable'; }
 
-# new(seed => N, am => NAME): as DifferentialScript has it
+# new(seed => N, am => NAME): as Script.pm has it
 sub new
 {
 	my ($class, %args) = @_;
@@ -147,8 +147,8 @@ sub run
 {
 	my ($self, $psql, $worker, $out) = @_;
 	my @command = (@$psql, '-q', '-d', "differential_$worker");
-	my $control = DifferentialSessions->new(@command);
-	my @sessions = map { DifferentialSessions->new(@command) } 1 .. 3;
+	my $control = Differential::Sessions->new(@command);
+	my @sessions = map { Differential::Sessions->new(@command) } 1 .. 3;
 	my (@wrong, $n);
 
 	open(my $log, '>', $out) or die "$out: $!";

@@ -1,6 +1,6 @@
 # The types of test/differential's keys: what a column of them holds.
 
-package DifferentialTypes;
+package Differential::Types;
 
 use strict;
 use warnings;

@@ -1,12 +1,12 @@
 # Groups of test/differential's queries: functions of a column that never descend, and
 # what is added up of a group.
 
-package DifferentialGroups;
+package Differential::Groups;
 
 use strict;
 use warnings;
 
-use DifferentialRandom;
+use Differential::Random;
 
 use Exporter 'import';
 

@@ -2,14 +2,15 @@
 # session's own: files that come and go with ON COMMIT, TRUNCATE and REINDEX, and
 # cursors that are open meanwhile.
 
-package DifferentialTemporary;
+package Differential::Temporary;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted);
-use DifferentialUtility;
-use parent -norequire, 'DifferentialUtility';
+use Differential::Output qw(_for_table _index_settings);
+use Differential::Random;
+use Differential::Values qw(_literal);
+use parent 'Differential::Utility';
 
 sub name { return 'temporary'; }
 
@@ -48,7 +49,7 @@ sub _begun
 
 	if (($self->{on_commit} // '') eq 'DROP')
 	{
-		DifferentialScript::_tables($self);
+		$self->Differential::Script::_tables;
 		$self->SUPER::_fill;
 	}
 	elsif ($self->{on_commit})
@@ -76,7 +77,7 @@ sub _rounds
 	my $first = $self->{columns}[0]{expr};
 	my $rounds = _int(20, 30);
 	my $file = _one('', 'REINDEX INDEX {I}; ', 'REINDEX TABLE {T}; ');
-	my $value = join('', map { ', ' . DifferentialScript::_literal($self->_value($_), $_->{type}) } @{ $self->{base} });
+	my $value = join('', map { ', ' . _literal($self->_value($_), $_->{type}) } @{ $self->{base} });
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
 	my $memory = "SELECT substring(pg_read_file('/proc/self/status') from 'RssAnon:\\s*(\\d+)')::int AS rss";
@@ -94,7 +95,7 @@ sub _rounds
 	return;
 }
 
-sub _block_kinds { return (DifferentialUtility::_block_kinds(), 3, 'drop'); }
+sub _block_kinds { return (Differential::Utility::_block_kinds(), 3, 'drop'); }
 
 # What a cursor reads must stay, whatever happens to the index
 sub _block_step
@@ -114,8 +115,8 @@ sub _block_step
 	$self->_utility if _chance(0.4);
 	for my $variant (qw(seq btree gpu))
 	{
-		$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(DifferentialScript::_index_settings('ordered'));
-		$self->_say("DECLARE ${name}_$variant CURSOR FOR " . DifferentialScript::_for_table('SELECT ' . $self->_key_list . " FROM {T}$filter ORDER BY $order", $variant eq 'btree' ? 'b' : 'g') . ';');
+		$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(_index_settings('ordered'));
+		$self->_say("DECLARE ${name}_$variant CURSOR FOR " . _for_table('SELECT ' . $self->_key_list . " FROM {T}$filter ORDER BY $order", $variant eq 'btree' ? 'b' : 'g') . ';');
 	}
 	for my $count (@steps)
 	{
@@ -140,10 +141,10 @@ sub _final_queries
 	if (($self->{on_commit} // '') eq 'DROP')
 	{
 		$self->_say('BEGIN;');
-		DifferentialScript::_tables($self);
+		$self->Differential::Script::_tables;
 		$self->{in_block} = 1;
-		DifferentialScript::_fill($self);
-		DifferentialScript::_final_queries($self);
+		$self->Differential::Script::_fill;
+		$self->Differential::Script::_final_queries;
 		$self->_check;
 		$self->_say('COMMIT;');
 		return;
@@ -154,7 +155,7 @@ sub _final_queries
 		$self->{in_block} = 1;
 		$self->_create_index(1);
 		$self->_insert(200);
-		DifferentialScript::_final_queries($self);
+		$self->Differential::Script::_final_queries;
 		$self->_check;
 		$self->_say('COMMIT;');
 		return;

@@ -2,15 +2,17 @@
 # tables, columns, aggregates, parameters, subqueries or partitions.  Nothing that a query
 # decides has a bound but memory, or an error that says so.
 
-package DifferentialWide;
+package Differential::Wide;
 
 use strict;
 use warnings;
 
-use DifferentialGroups;
-use DifferentialPartitions;
-use DifferentialScript qw(_int _one _chance _weighted _literal _sql_type _for_table);
-use parent -norequire, 'DifferentialPartitions';
+use Differential::Groups;
+use Differential::Output qw(_for_table _index_settings);
+use Differential::Random;
+use Differential::Types;
+use Differential::Values qw(_literal _sql_type);
+use parent 'Differential::Partitions';
 
 sub name { return 'wide'; }
 
@@ -24,7 +26,7 @@ sub _choose_shape
 	my ($self) = @_;
 
 	# In an index without order often all columns have hashes, whose rows are compared
-	$self->{typenames} = [ grep { $DifferentialTypes::TYPES{$_}{hashed} } @{ $self->{typenames} } ] if $self->_unordered && _chance(0.6);
+	$self->{typenames} = [ grep { $TYPES{$_}{hashed} } @{ $self->{typenames} } ] if $self->_unordered && _chance(0.6);
 	$self->SUPER::_choose_shape;
 	$self->{partitioned} = _chance(0.15) ? 1 : 0;
 	$self->{parts} = _int(100, 300);
@@ -35,7 +37,7 @@ sub _choose_shape
 sub _tables
 {
 	my ($self) = @_;
-	return $self->{partitioned} ? $self->SUPER::_tables : $self->DifferentialScript::_tables;
+	return $self->{partitioned} ? $self->SUPER::_tables : $self->Differential::Script::_tables;
 }
 
 sub _column_list
@@ -86,13 +88,13 @@ sub _same_type
 sub _constant
 {
 	my ($self, $column, %opt) = @_;
-	return $self->DifferentialScript::_constant($column, %opt, _same_type($column));
+	return $self->Differential::Script::_constant($column, %opt, _same_type($column));
 }
 
 sub _array
 {
 	my ($self, $column, $n, %opt) = @_;
-	return $self->DifferentialScript::_array($column, $n, %opt, _same_type($column));
+	return $self->Differential::Script::_array($column, $n, %opt, _same_type($column));
 }
 
 # A column of the index that has a name, so that it can be asked of several tables; undef: none has
@@ -342,7 +344,7 @@ sub _parameters
 	my $condition = _one(
 		"$column->{expr} IN (" . join(', ', map { "\$$_" } 1 .. $n) . ')', join(' OR ', map { "$column->{expr} = \$$_" } 1 .. $n),
 		join(' AND ', map { "$column->{expr} = ANY (ARRAY[\$$_" . ($_ < 10 ? ", \$1" : '') . '])' } 1 .. $n));
-	my %settings = DifferentialScript::_index_settings('any');
+	my %settings = _index_settings('any');
 
 	$self->_say('SET plan_cache_mode = ' . _one('auto', 'force_generic_plan', 'force_custom_plan') . ';');
 	for my $variant (qw(seq btree gpu))
@@ -398,7 +400,7 @@ sub _wide_change
 	my ($self) = @_;
 	my $where = _one($self->_ands, $self->_ors, $self->_arrays);
 
-	$self->_settings(_chance(0.7) ? DifferentialScript::_index_settings('any') : ());
+	$self->_settings(_chance(0.7) ? _index_settings('any') : ());
 	$self->_both(_one("UPDATE {T} SET v = (v + 7) % 100 WHERE $where", "DELETE FROM {T} WHERE $where AND v % 4 = 1"));
 	return;
 }

@@ -1,14 +1,14 @@
 # Scripts of test/differential with tables of a hundred and more partitions, which
 # are filled through their root, attached and detached.
 
-package DifferentialPartitions;
+package Differential::Partitions;
 
 use strict;
 use warnings;
 
-use DifferentialGroups;
-use DifferentialScript qw(_int _one _chance _weighted);
-use parent -norequire, 'DifferentialScript';
+use Differential::Groups;
+use Differential::Random;
+use parent 'Differential::Script';
 
 sub name { return 'partitions'; }
 

@@ -1,6 +1,6 @@
 # Random choices of test/differential's scripts.
 
-package DifferentialRandom;
+package Differential::Random;
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# Reads what psql answered to a script of DifferentialScript.pm, and compares.
+# Reads what psql answered to a script of Script.pm, and compares.
 
-package DifferentialAnswers;
+package Differential::Answers;
 
 use strict;
 use warnings;

@@ -2,17 +2,18 @@
 # swapped, rebuilt, moved and handed from one index to another, with savepoints and
 # rollbacks around, and with rows that are inserted in unusual ways.
 
-package DifferentialUtility;
+package Differential::Utility;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted _sql_type _literal);
-use parent -norequire, 'DifferentialScript';
+use Differential::Random;
+use Differential::Values qw(_literal _sql_type);
+use parent 'Differential::Script';
 
 sub name { return 'utility'; }
 
-sub harmless { return qr/pending trigger events|${\ DifferentialScript::harmless() }/; }
+sub harmless { return qr/pending trigger events|${\ Differential::Script::harmless() }/; }
 
 sub _choose_shape
 {

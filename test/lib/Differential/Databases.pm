@@ -2,13 +2,13 @@
 # files in them have the same numbers, and that are dropped and made again with
 # the same OID.
 
-package DifferentialDatabases;
+package Differential::Databases;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted);
-use parent -norequire, 'DifferentialScript';
+use Differential::Random;
+use parent 'Differential::Script';
 
 sub name { return 'databases'; }
 

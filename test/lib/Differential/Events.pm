@@ -1,14 +1,14 @@
 # Scripts of test/differential in which event triggers insert into both twins, so
 # that there are new rows in the middle of every utility statement.
 
-package DifferentialEvents;
+package Differential::Events;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted _literal);
-use DifferentialUtility;
-use parent -norequire, 'DifferentialUtility';
+use Differential::Random;
+use Differential::Values qw(_literal);
+use parent 'Differential::Utility';
 
 sub name { return 'events'; }
 

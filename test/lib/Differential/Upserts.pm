@@ -2,13 +2,13 @@
 # beside the index under test, in bulk and mixed with other changes; and with other
 # sessions that upsert the same rows of a table at the same time.
 
-package DifferentialUpserts;
+package Differential::Upserts;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted);
-use parent -norequire, 'DifferentialScript';
+use Differential::Random;
+use parent 'Differential::Script';
 
 sub name { return 'upserts'; }
 
@@ -114,7 +114,7 @@ sub _agreement
 	  . "IF x IS DISTINCT FROM y THEN RAISE 'the index gives %, not %, for $where', y, x; END IF; END \$\$; COMMIT;";
 }
 
-sub harmless { return qr/deadlock detected|${\ DifferentialScript::harmless() }/; }
+sub harmless { return qr/deadlock detected|${\ Differential::Script::harmless() }/; }
 
 sub _generate
 {

@@ -2,13 +2,14 @@
 # maintenance wherever it falls.  A query that was ended is asked again without; a
 # change is rolled back, or was of both twins in one transaction.
 
-package DifferentialTimeouts;
+package Differential::Timeouts;
 
 use strict;
 use warnings;
 
-use DifferentialScript qw(_int _one _chance _weighted _for_table);
-use parent -norequire, 'DifferentialScript';
+use Differential::Output qw(_for_table _index_settings);
+use Differential::Random;
+use parent 'Differential::Script';
 
 sub name { return 'timeouts'; }
 
@@ -82,7 +83,7 @@ sub _query
 
 	if (_chance(0.6))
 	{
-		$self->_settings(DifferentialScript::_index_settings($opt{kind} // 'any'));
+		$self->_settings(_index_settings($opt{kind} // 'any'));
 		$self->_evict_some if _chance(0.5) && !$self->{temporary};
 		$self->_timed('SELECT FROM (' . _for_table($template, 'g') . ') x') for 1 .. _int(1, 4);
 	}
