@@ -37,7 +37,8 @@ sub make_foreign_server
 
 	$node{near}->safe_psql('postgres', <<"END");
 CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw
-  OPTIONS (host '$host', port '$port', dbname 'postgres', fetch_size '10000', batch_size '1000', async_capable 'true'$options);
+  OPTIONS (host '$host', port '$port', dbname 'postgres',
+	fetch_size '10000', batch_size '1000', async_capable 'true'$options);
 CREATE USER MAPPING FOR CURRENT_USER SERVER $name;
 END
 	return;
@@ -119,7 +120,8 @@ sub both
 		push @rc, $rc;
 		push @err, $err;
 	}
-	ok($opt{fails} ? $rc[0] != 0 && $rc[1] != 0 : $rc[0] == 0 && $rc[1] == 0, $name) or diag(join("\n", @err));
+	ok($opt{fails} ? $rc[0] != 0 && $rc[1] != 0 : $rc[0] == 0 && $rc[1] == 0, $name)
+	  or diag(join("\n", @err));
 	return;
 }
 
@@ -146,7 +148,8 @@ sub differences
 
 	$count{$_}++ for split /\n/, $one;
 	$count{$_}-- for split /\n/, $other;
-	@lines = map { ($count{$_} > 0 ? '> ' : '< ') . substr($_, 0, 200) } grep { $count{$_} != 0 } sort keys %count;
+	@lines = grep { $count{$_} != 0 } sort keys %count;
+	@lines = map { ($count{$_} > 0 ? '> ' : '< ') . substr($_, 0, 200) } @lines;
 	return join("\n", splice(@lines, 0, 10));
 }
 
@@ -206,12 +209,18 @@ sub all_checked
 	return;
 }
 
-both('INSERT', 'INSERT INTO TABLE SELECT i, (i * 13) % 5000, \'2026-01-01\'::timestamptz + i * interval \'1 min\', i % 999 FROM generate_series(0, 29999, 3) i');
-my $copied = join('', map { "$_\t" . ($_ * 11 % 5000) . "\t2026-02-03 04:05:06+00\t" . ($_ % 100) . "\n" } map { $_ * 10 + 1 } 0 .. 2999);
+both('INSERT', '
+	INSERT INTO TABLE SELECT i, (i * 13) % 5000, \'2026-01-01\'::timestamptz + i * interval \'1 min\', i % 999
+	FROM generate_series(0, 29999, 3) i');
+my $copied = join('', map { "$_\t" . ($_ * 11 % 5000) . "\t2026-02-03 04:05:06+00\t" . ($_ % 100)
+		  . "\n" } map { $_ * 10 + 1 } 0 .. 2999);
 both('COPY', "COPY TABLE FROM STDIN;\n$copied\\.\n");
 $node{$_}->safe_psql('postgres', 'VACUUM ANALYZE') for qw(east west near);
 $node{near}->safe_psql('postgres', 'ANALYZE events');
-is(join(' ', map { $node{$_}->safe_psql('postgres', 'SELECT count(*) FROM ' . ($_ eq 'near' ? 'events_near' : 'events')) } qw(near east west)),
+my @counts = map {
+	$node{$_}->safe_psql('postgres', 'SELECT count(*) FROM ' . ($_ eq 'near' ? 'events_near' : 'events'))
+} qw(near east west);
+is(join(' ', @counts),
 	'4334 4333 4333', 'each server has its rows');
 same_as_plain('after INSERT and COPY');
 all_checked('after INSERT and COPY');
@@ -237,7 +246,8 @@ EXPLAIN (VERBOSE, COSTS OFF) EXECUTE q(:'keys');
 EXECUTE q(:'keys');
 END
 	my $log = plans_of($node{east});
-	my $text = substr($out =~ s/'\{[^']*\}'/'{...}'/gr, 0, 3000) . "\n--\n" . ($log =~ s/'\{[^']*\}'/'{...}'/gr);
+	my $text = substr($out =~ s/'\{[^']*\}'/'{...}'/gr, 0, 3000) . "\n--\n"
+	  . ($log =~ s/'\{[^']*\}'/'{...}'/gr);
 	ok($out =~ $near && $log =~ $east, $name) or diag(substr($text, 0, 6000));
 	return;
 }
@@ -245,33 +255,40 @@ END
 for my $mode (qw(force_custom_plan force_generic_plan))
 {
 	plans_like("$mode: an array goes to the remote index as a whole", $mode,
-		'SELECT id, at FROM events_east WHERE k = ANY ($1)', qr/Remote SQL: .*\(k = ANY \(/, qr/(GpudsScan|Bitmap Heap Scan|Index Scan).*events_k/s);
+		'SELECT id, at FROM events_east WHERE k = ANY ($1)', qr/Remote SQL: .*\(k = ANY \(/,
+		qr/(GpudsScan|Bitmap Heap Scan|Index Scan).*events_k/s);
 	plans_like("$mode: an aggregate is pushed down and done by the index", $mode,
-		'SELECT count(*), sum(v) FROM events_east WHERE k = ANY ($1)', qr/Remote SQL: SELECT count\(\*\), sum\(v\)/, qr/GpudsAggregate/);
+		'SELECT count(*), sum(v) FROM events_east WHERE k = ANY ($1)',
+		qr/Remote SQL: SELECT count\(\*\), sum\(v\)/, qr/GpudsAggregate/);
 	plans_like("$mode: partitions are asked at once", $mode,
-		'SELECT id, at FROM events WHERE k = ANY ($1)', qr/Async Foreign Scan.*Async Foreign Scan/s, qr/events_k/);
+		'SELECT id, at FROM events WHERE k = ANY ($1)', qr/Async Foreign Scan.*Async Foreign Scan/s,
+		qr/events_k/);
 	plans_like("$mode: so do keys of a subquery", $mode,
 		'SELECT id, at FROM events_east WHERE k = ANY (ARRAY(SELECT k FROM batch)) AND v < cardinality($1)',
 		qr/Remote SQL: .*\(k = ANY \(\$\d::bigint\[\]\)\)/, qr/events_k/);
 	plans_like("$mode: a join of two tables of one server is the server's", $mode,
 		'SELECT e.id, n.name FROM events_east e JOIN names_east n ON n.k = e.k WHERE e.k = ANY ($1)',
-		qr/Remote SQL: .* INNER JOIN /, qr/(events|names)_k/, 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
+		qr/Remote SQL: .* INNER JOIN /, qr/(events|names)_k/,
+		'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
 }
 
 #
 # Changes
 #
 
-both('UPDATE of a column that is indexed', 'UPDATE TABLE SET at = at + interval \'1 day\', v = v + 1 WHERE k % 10 = 3');
+both('UPDATE of a column that is indexed',
+	'UPDATE TABLE SET at = at + interval \'1 day\', v = v + 1 WHERE k % 10 = 3');
 both('UPDATE of the key', 'UPDATE TABLE SET k = k + 1 WHERE id % 4 = 1');
 both('UPDATE by a join', 'UPDATE TABLE e SET v = e.v + 2 FROM batch b WHERE b.k = e.k AND b.k % 3 = 0');
 both('UPDATE by an array', "UPDATE TABLE SET v = v + 5 WHERE k = ANY ($keys)");
 both('DELETE', 'DELETE FROM TABLE WHERE k % 17 = 4');
-both('DELETE by an array', "DELETE FROM TABLE WHERE id = ANY (ARRAY(SELECT i * 9 FROM generate_series(1, 3000) i))");
+both('DELETE by an array',
+	"DELETE FROM TABLE WHERE id = ANY (ARRAY(SELECT i * 9 FROM generate_series(1, 3000) i))");
 same_as_plain('after UPDATE and DELETE');
 all_checked('after UPDATE and DELETE');
 $node{$_}->safe_psql('postgres', 'VACUUM') for qw(east west);
-both('rows in the places of deleted ones', 'INSERT INTO TABLE SELECT i, i % 5000, now()::date, i % 11 FROM generate_series(2, 29999, 7) i');
+both('rows in the places of deleted ones',
+	'INSERT INTO TABLE SELECT i, i % 5000, now()::date, i % 11 FROM generate_series(2, 29999, 7) i');
 same_as_plain('after VACUUM');
 
 #
@@ -295,13 +312,16 @@ DELETE FROM TABLE WHERE k = 77 AND id % 100 = 5;
 COMMIT
 END
 $node{near}->safe_psql('postgres', 'ALTER TABLE plain ADD CONSTRAINT v_is_small CHECK (v < 1000000)');
-both('a row that the last server refuses', 'INSERT INTO TABLE SELECT i, i % 5000, NULL, CASE WHEN i > 25000 THEN 1000000 ELSE 1 END FROM generate_series(6, 29999, 6) i',
+both('a row that the last server refuses', '
+	INSERT INTO TABLE SELECT i, i % 5000, NULL, CASE WHEN i > 25000 THEN 1000000 ELSE 1 END
+	FROM generate_series(6, 29999, 6) i',
 	fails => 1);
 # A constraint that near looks at when the transaction ends, after all that went to the others
 $node{near}->safe_psql('postgres', <<'END');
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused at the end'; END $$;
 CREATE TABLE last_word (i int);
-CREATE CONSTRAINT TRIGGER t AFTER INSERT ON last_word DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE CONSTRAINT TRIGGER t AFTER INSERT ON last_word
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();
 END
 both('COMMIT that fails', <<'END', fails => 1);
 BEGIN;
@@ -309,8 +329,10 @@ UPDATE TABLE SET k = 79 WHERE id % 3 = 0;
 INSERT INTO last_word VALUES (1);
 COMMIT
 END
-my ($rc, $out, $err) = $node{near}->psql('postgres', 'BEGIN; UPDATE events SET k = 80 WHERE id % 3 = 0; PREPARE TRANSACTION \'p\'');
-like($err, qr/cannot PREPARE a transaction that has operated on postgres_fdw foreign tables/, 'nothing can be prepared for two phases');
+my ($rc, $out, $err) = $node{near}->psql('postgres', '
+	BEGIN; UPDATE events SET k = 80 WHERE id % 3 = 0; PREPARE TRANSACTION \'p\'');
+like($err, qr/cannot PREPARE a transaction that has operated on postgres_fdw foreign tables/,
+	'nothing can be prepared for two phases');
 same_as_plain('after what came to nothing');
 all_checked('after what came to nothing');
 
@@ -319,25 +341,29 @@ all_checked('after what came to nothing');
 #
 
 $node{east}->stop('immediate');
-($rc, $out, $err) = $node{near}->psql('postgres', 'INSERT INTO events SELECT i, i % 5000, NULL, 5 FROM generate_series(7, 29999, 7) i');
+($rc, $out, $err) = $node{near}->psql('postgres', '
+	INSERT INTO events SELECT i, i % 5000, NULL, 5 FROM generate_series(7, 29999, 7) i');
 isnt($rc, 0, 'nothing can be inserted while a server is down');
 ($rc, $out, $err) = $node{near}->psql('postgres', 'SELECT count(*) FROM events');
 isnt($rc, 0, 'nor counted');
-is($node{near}->safe_psql('postgres', 'SELECT count(*) > 0 FROM events WHERE id >= 20000'), 't', 'the others answer');
+is($node{near}->safe_psql('postgres', 'SELECT count(*) > 0 FROM events WHERE id >= 20000'), 't',
+	'the others answer');
 $node{east}->start;
 same_as_plain('after a crash');
 
 # In the middle of a transaction: near has sent rows to all, and cannot end
 my $session = $node{near}->background_psql('postgres', on_error_stop => 0);
 
-$session->query_safe('BEGIN; INSERT INTO events SELECT i, i % 5000, NULL, 6 FROM generate_series(8, 29999, 8) i');
+$session->query_safe('
+	BEGIN; INSERT INTO events SELECT i, i % 5000, NULL, 6 FROM generate_series(8, 29999, 8) i');
 $node{east}->stop('immediate');
 $session->query('UPDATE events SET v = v + 1 WHERE k % 100 = 1');
 $session->query('COMMIT');
 $session->quit;
 $node{east}->start;
 same_as_plain('after a crash in a transaction');
-both('what comes afterwards', 'INSERT INTO TABLE SELECT i, i % 5000, NULL, 7 FROM generate_series(9, 29999, 9) i');
+both('what comes afterwards',
+	'INSERT INTO TABLE SELECT i, i % 5000, NULL, 7 FROM generate_series(9, 29999, 9) i');
 same_as_plain('and afterwards');
 all_checked('after crashes');
 
@@ -345,12 +371,14 @@ all_checked('after crashes');
 # An index that is wrong
 #
 
-my $path = $node{east}->data_dir . '/' . $node{east}->safe_psql('postgres', "SELECT pg_relation_filepath('events_k')");
+my $path = $node{east}->data_dir . '/'
+  . $node{east}->safe_psql('postgres', "SELECT pg_relation_filepath('events_k')");
 
 $node{east}->stop;
 PostgreSQL::Test::Utils::system_or_bail('cp', $path, "$path.former");
 $node{east}->start;
-both('rows that an index will lack', 'INSERT INTO TABLE SELECT i, 3, NULL, 8 FROM generate_series(10000, 19999, 10) i');
+both('rows that an index will lack',
+	'INSERT INTO TABLE SELECT i, 3, NULL, 8 FROM generate_series(10000, 19999, 10) i');
 same_as_plain('before an index is broken');
 $node{east}->stop;
 PostgreSQL::Test::Utils::system_or_bail('mv', "$path.former", $path);
@@ -375,10 +403,18 @@ sub fastest_ms
 	my ($on, $mode, $query) = @_;
 
 	plans_of($node{east});
-	my $sql = "SET plan_cache_mode = $mode;\nPREPARE q(bigint[]) AS $query;\nSELECT keys FROM wanted \\gset\n\\o /dev/null\nEXECUTE q(:'keys');\n\\timing on\n";
+	my $sql = "
+		SET plan_cache_mode = $mode;
+		PREPARE q(bigint[]) AS $query;
+		SELECT keys FROM wanted \\gset
+		\\o /dev/null
+		EXECUTE q(:'keys');
+		\\timing on\n";
 	my $out = $node{$on}->safe_psql('postgres', $sql . "EXECUTE q(:'keys');\n" x 9);
 	my @ms = sort { $a <=> $b } $out =~ /Time: ([0-9.]+) ms/g;
-	my ($how) = plans_of($node{east}) =~ /^.*events.*\n\t(?:.*\n\t)*? *(?:->  )?(Custom Scan \(Gpuds\w+\)|Bitmap Heap Scan|Index Only Scan|Index Scan|(?:Parallel )?Seq Scan)/m;
+	my $scan = qr/Custom\ Scan\ \(Gpuds\w+\)|Bitmap\ Heap\ Scan|
+		Index\ Only\ Scan|Index\ Scan|(?:Parallel\ )?Seq\ Scan/x;
+	my ($how) = plans_of($node{east}) =~ /^.*events.*\n\t(?:.*\n\t)*? *(?:->  )?($scan)/m;
 	return ($ms[0], $how // 'unknown');
 }
 
@@ -391,41 +427,49 @@ sub measure
 	($host, $port) = ($node{east}->host, $node{east}->port);
 	$node{east}->safe_psql('postgres', <<"END");
 CREATE TABLE events (k bigint, v int, note text);
-INSERT INTO events SELECT (i * 7919) % ($measure * 4::bigint), i, 'a note of some length ' || i FROM generate_series(1::bigint, $measure) i;
+INSERT INTO events SELECT (i * 7919) % ($measure * 4::bigint), i, 'a note of some length ' || i
+  FROM generate_series(1::bigint, $measure) i;
 VACUUM ANALYZE events;
 END
 	$node{near}->safe_psql('postgres', 'CREATE EXTENSION postgres_fdw');
 	for my $number (0 .. $#ways)
 	{
 		$node{near}->safe_psql('postgres', <<"END");
-CREATE SERVER s$number FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', $ways[$number][1]);
+CREATE SERVER s$number FOREIGN DATA WRAPPER postgres_fdw
+  OPTIONS (host '$host', port '$port', dbname 'postgres', $ways[$number][1]);
 CREATE USER MAPPING FOR CURRENT_USER SERVER s$number;
-CREATE FOREIGN TABLE events_$number (k bigint, v int, note text) SERVER s$number OPTIONS (table_name 'events');
+CREATE FOREIGN TABLE events_$number (k bigint, v int, note text)
+  SERVER s$number OPTIONS (table_name 'events');
 END
 	}
 	$node{$_}->safe_psql('postgres', <<"END") for qw(near east);
 CREATE TABLE wanted AS
-  SELECT array_agg((i * 104729) % ($measure * 4::bigint))::text AS keys FROM generate_series(1::bigint, 100000) i
+  SELECT array_agg((i * 104729) % ($measure * 4::bigint))::text AS keys
+  FROM generate_series(1::bigint, 100000) i
 END
 	note('| index of the remote table | asked by near | plan of near | query | plan of the remote | ms |');
 	note('|---|---|---|---|---|--:|');
 	for my $index ('btree', 'gpu_btree')
 	{
-		$node{east}->safe_psql('postgres', "DROP INDEX IF EXISTS events_k; CREATE INDEX events_k ON events USING $index (k) INCLUDE (v)");
+		$node{east}->safe_psql('postgres',
+			"DROP INDEX IF EXISTS events_k; CREATE INDEX events_k ON events USING $index (k) INCLUDE (v)");
 		$node{east}->safe_psql('postgres', 'VACUUM ANALYZE events');
-		for my $query ('SELECT sum(v) FROM TABLE WHERE k = ANY ($1)', 'SELECT k, note FROM TABLE WHERE k = ANY ($1)')
+		for my $query ('SELECT sum(v) FROM TABLE WHERE k = ANY ($1)',
+			'SELECT k, note FROM TABLE WHERE k = ANY ($1)')
 		{
 			my @rows = ([ 'the remote asked directly', 'east', 'events', 'force_custom_plan' ]);
 
 			for my $number (0 .. $#ways)
 			{
-				push @rows, [ $ways[$number][0], 'near', "events_$number", $_ ] for qw(force_custom_plan force_generic_plan);
+				push @rows, [ $ways[$number][0], 'near', "events_$number", $_ ]
+				  for qw(force_custom_plan force_generic_plan);
 			}
 			for my $row (@rows)
 			{
 				my ($way, $on, $table, $mode) = @$row;
 				my ($ms, $how) = fastest_ms($on, $mode, $query =~ s/TABLE/$table/r);
-				note(sprintf('| %s | %s | %s | %s | %s | %.1f |', $index, $way, $mode =~ s/force_(\w+)_plan/$1/r, $query =~ s/ FROM.*//r, $how, $ms));
+				note(sprintf('| %s | %s | %s | %s | %s | %.1f |', $index, $way,
+						$mode =~ s/force_(\w+)_plan/$1/r, $query =~ s/ FROM.*//r, $how, $ms));
 			}
 		}
 	}

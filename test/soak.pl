@@ -28,7 +28,8 @@ use lib "$FindBin::RealBin/lib";
 
 use Differential::Sessions;
 
-my ($dir, $seconds, $sessions, $rows, $restart, $latency_ms, $device, $seed, $log) = (undef, 60, 16, 100000, 15, undef, 'cpu', 1, undef);
+my ($dir, $seconds, $sessions, $rows, $restart, $latency_ms, $device, $seed, $log) =
+  (undef, 60, 16, 100000, 15, undef, 'cpu', 1, undef);
 GetOptions(
 	'dir=s' => \$dir,
 	'seconds=i' => \$seconds,
@@ -87,13 +88,15 @@ END
 for my $t (1 .. $tables)
 {
 	$schema .= <<"END";
-CREATE TABLE t$t (id int, k bigint, v int, b bigint GENERATED ALWAYS AS (k) STORED) WITH (fillfactor = 80, vacuum_truncate = off);
+CREATE TABLE t$t (id int, k bigint, v int, b bigint GENERATED ALWAYS AS (k) STORED)
+	WITH (fillfactor = 80, vacuum_truncate = off);
 INSERT INTO t$t (id, k, v) SELECT i, i::bigint * 7919 % $rows, i % 100 FROM generate_series(1, $rows) i;
 CREATE INDEX t${t}_k ON t$t USING gpu_btree (k);
 CREATE INDEX t${t}_b ON t$t (b);
 CREATE INDEX t${t}_id ON t$t (id);
 -- Both in the snapshot of the statement that calls.  A wrong answer goes on: it is reported
-CREATE FUNCTION look$t(low bigint, high bigint) RETURNS bigint LANGUAGE plpgsql STABLE SET enable_seqscan = off AS \$\$
+CREATE FUNCTION look$t(low bigint, high bigint) RETURNS bigint LANGUAGE plpgsql STABLE
+	SET enable_seqscan = off AS \$\$
 DECLARE
 	ours text;
 	theirs text;
@@ -133,20 +136,30 @@ for my $t (1 .. $tables)
 	my $keys = join(',', map { ":k$_" } 1 .. 40);
 	my $draw = join('', map { "\\set k$_ random(0, $rows)\n" } 1 .. 40);
 
-	push @lookups, [ $t, 10, write_file("${t}_key.sql", "\\set k random(0, $rows)\nSELECT look$t(:k, :k);\n") ];
-	push @lookups, [ $t, 4, write_file("${t}_any.sql", "${draw}SELECT look$t('{$keys}'::bigint[]);\n" =~ s/'\{(.*)\}'::bigint\[\]/ARRAY[$1]::bigint[]/r) ];
-	push @lookups, [ $t, 2, write_file("${t}_range.sql", "\\set k random(0, $rows)\nSELECT look$t(:k, :k + 300);\n") ];
+	push @lookups,
+	  [ $t, 10, write_file("${t}_key.sql", "\\set k random(0, $rows)\nSELECT look$t(:k, :k);\n") ];
+	push @lookups,
+	  [ $t, 4, write_file("${t}_any.sql", "${draw}SELECT look$t(ARRAY[$keys]::bigint[]);\n") ];
+	push @lookups,
+	  [ $t, 2, write_file("${t}_range.sql", "\\set k random(0, $rows)\nSELECT look$t(:k, :k + 300);\n") ];
 }
 my @writers;
 for my $t (1 .. $tables)
 {
 	my $head = "\\set k random(0, $rows)\n\\set n random(1, 100)\n";
 
-	push @writers, [ 10, write_file("w${t}_insert.sql", "${head}INSERT INTO t$t (id, k, v) VALUES (nextval('ids'), :k, :n);\n") ];
-	push @writers, [ 6, write_file("w${t}_update.sql", "${head}UPDATE t$t SET k = k + :n WHERE id = 1 + :k % $rows;\n") ];
-	push @writers, [ 4, write_file("w${t}_delete.sql", "${head}DELETE FROM t$t WHERE b = :k AND id % 3 = :n % 3;\n") ];
-	push @writers, [ 2, write_file("w${t}_bulk.sql", "${head}INSERT INTO t$t (id, k, v) SELECT nextval('ids'), :k + i % 777, i FROM generate_series(1, 20 * :n) i;\n") ];
-	push @writers, [ 2, write_file("w${t}_shrink.sql", "${head}DELETE FROM t$t WHERE id >= 100000000 AND b BETWEEN :k AND :k + 20 * :n;\n") ];
+	push @writers, [ 10, write_file("w${t}_insert.sql",
+			"${head}INSERT INTO t$t (id, k, v) VALUES (nextval('ids'), :k, :n);\n") ];
+	push @writers,
+	  [ 6, write_file("w${t}_update.sql", "${head}UPDATE t$t SET k = k + :n WHERE id = 1 + :k % $rows;\n") ];
+	push @writers,
+	  [ 4, write_file("w${t}_delete.sql", "${head}DELETE FROM t$t WHERE b = :k AND id % 3 = :n % 3;\n") ];
+	push @writers,
+	  [ 2, write_file("w${t}_bulk.sql",
+			"${head}INSERT INTO t$t (id, k, v) SELECT nextval('ids'), :k + i % 777, i "
+			  . "FROM generate_series(1, 20 * :n) i;\n") ];
+	push @writers, [ 2, write_file("w${t}_shrink.sql",
+			"${head}DELETE FROM t$t WHERE id >= 100000000 AND b BETWEEN :k AND :k + 20 * :n;\n") ];
 	push @writers, [ 3, write_file("w${t}_block.sql", <<"END") ];
 ${head}BEGIN;
 INSERT INTO t$t (id, k, v) VALUES (nextval('ids'), :k, 1);
@@ -176,8 +189,10 @@ sub start
 sub start_pgbench
 {
 	my ($name, $clients, @files) = @_;
-	return start("$name.out", 'pgbench', '-n', '-M', 'prepared', '-c', $clients, '-j', min(4, $clients), '-T', $seconds, '--random-seed', $seed,
-		'-l', "--log-prefix=$dir/$name", '--failures-detailed', '--max-tries=20', (map { ('-f', "$_->[1]\@$_->[0]") } @files), 'soak');
+	return start("$name.out", 'pgbench', '-n', '-M', 'prepared', '-c', $clients, '-j', min(4, $clients), '-T',
+		$seconds, '--random-seed', $seed,
+		'-l', "--log-prefix=$dir/$name", '--failures-detailed', '--max-tries=20',
+		(map { ('-f', "$_->[1]\@$_->[0]") } @files), 'soak');
 }
 
 # Runs code in a process of its own until the time is over
@@ -205,7 +220,18 @@ sub start_loop
 # Errors that the sessions are meant to have: of cancelled statements and their parallel workers,
 # of an index that went while somebody was about to evict it, of a session that ended before it was
 # cancelled, and of a ROLLBACK whose BEGIN was cancelled
-my $expected = qr/canceling (?:statement due to|autovacuum task)|current transaction is aborted|deadlock detected|is being used by active|terminating (?:connection|background worker)|could not (?:map dynamic shared memory segment|attach to dynamic shared area|attach to a SharedFileSet that is already destroyed|open relation with OID)|is not a PostgreSQL backend process|there is no transaction in progress/;
+my $expected = join('|',
+	'canceling (?:statement due to|autovacuum task)',
+	'current transaction is aborted',
+	'deadlock detected',
+	'is being used by active',
+	'terminating (?:connection|background worker)',
+	'could not map dynamic shared memory segment',
+	'could not attach to dynamic shared area',
+	'could not attach to a SharedFileSet that is already destroyed',
+	'could not open relation with OID',
+	'is not a PostgreSQL backend process',
+	'there is no transaction in progress');
 
 # Statements, and a line of each error that is not expected
 sub say_sql
@@ -239,15 +265,26 @@ sub ddl
 			"TRUNCATE side$s; INSERT INTO side$s SELECT i, i FROM generate_series(1, 10000) i;",
 			"REINDEX INDEX side${s}_k;",
 			"BEGIN; DROP INDEX side${s}_k; CREATE INDEX side${s}_k ON side$s USING gpu_btree (k); COMMIT;",
-			"BEGIN; TRUNCATE side$s; INSERT INTO side$s SELECT i, i FROM generate_series(1, 500) i; ROLLBACK;",
-			"CREATE INDEX CONCURRENTLY extra ON t$t USING gpu_btree (v, k); SELECT count(*) FROM t$t WHERE v = 5 AND k < 1000; DROP INDEX CONCURRENTLY extra;",
-			"CREATE TABLE fresh (k bigint); CREATE INDEX ON fresh USING gpu_btree (k); INSERT INTO fresh SELECT i FROM generate_series(1, 3000) i; SET enable_seqscan = off; SELECT count(*) FROM fresh WHERE k < 100; RESET enable_seqscan; DROP TABLE fresh;",
-			"CREATE TEMP TABLE mine (k bigint); CREATE INDEX ON mine USING gpu_btree (k); INSERT INTO mine SELECT i FROM generate_series(1, 3000) i; SET enable_seqscan = off; SELECT count(*) FROM mine WHERE k < 100; RESET enable_seqscan; DROP TABLE mine;",
-			"VACUUM (INDEX_CLEANUP ON) t$t;", "VACUUM (INDEX_CLEANUP ON) side$s;", "ALTER TABLE side$s ALTER k TYPE bigint;"));
-	my $answer = say_sql($session, $fh, "SET enable_seqscan = off; SELECT count(*) FROM side$s WHERE k > 0; SET enable_seqscan = on; SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM side$s WHERE k > 0; RESET ALL;");
+			"BEGIN; TRUNCATE side$s; INSERT INTO side$s SELECT i, i FROM generate_series(1, 500) i;
+				ROLLBACK;",
+			"CREATE INDEX CONCURRENTLY extra ON t$t USING gpu_btree (v, k);
+				SELECT count(*) FROM t$t WHERE v = 5 AND k < 1000; DROP INDEX CONCURRENTLY extra;",
+			"CREATE TABLE fresh (k bigint); CREATE INDEX ON fresh USING gpu_btree (k);
+				INSERT INTO fresh SELECT i FROM generate_series(1, 3000) i; SET enable_seqscan = off;
+				SELECT count(*) FROM fresh WHERE k < 100; RESET enable_seqscan; DROP TABLE fresh;",
+			"CREATE TEMP TABLE mine (k bigint); CREATE INDEX ON mine USING gpu_btree (k);
+				INSERT INTO mine SELECT i FROM generate_series(1, 3000) i; SET enable_seqscan = off;
+				SELECT count(*) FROM mine WHERE k < 100; RESET enable_seqscan; DROP TABLE mine;",
+			"VACUUM (INDEX_CLEANUP ON) t$t;", "VACUUM (INDEX_CLEANUP ON) side$s;",
+			"ALTER TABLE side$s ALTER k TYPE bigint;"));
+	my $answer = say_sql($session, $fh, "
+		SET enable_seqscan = off; SELECT count(*) FROM side$s WHERE k > 0; SET enable_seqscan = on;
+		SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM side$s WHERE k > 0;
+		RESET ALL;");
 	my ($ours, $theirs) = split /\n/, $answer;
 	# One that was cancelled gave no answer
-	print $fh "wrong answer: side$s: $ours, not $theirs\n" if ($ours // '') ne ($theirs // '') && $answer !~ $expected;
+	print $fh "wrong answer: side$s: $ours, not $theirs\n"
+	  if ($ours // '') ne ($theirs // '') && $answer !~ $expected;
 	sleep(0.2);
 	return;
 }
@@ -272,8 +309,13 @@ sub cancelled
 
 	say_sql($session, $fh, "SET enable_seqscan = off; SET statement_timeout = $timeout;\n"
 		  . ($device ne 'cpu' && rand() < 0.2 ? "SET gpuds.device = cpu;\n" : '')
-		  . one("SELECT count(*), sum(v) FROM t$t WHERE k >= 0;", "SELECT look$t(0, $rows);", "BEGIN;\nINSERT INTO t$t (id, k, v) SELECT nextval('ids'), i, i FROM generate_series(1, 20000) i;\nSELECT look$t(0, 100);\nROLLBACK;\n",
-			"SELECT look$t(" . random_int(0, $rows) . ', ' . ($rows + 10) . ');', "SELECT count(*) FROM side$t WHERE k > 100;", "VACUUM (INDEX_CLEANUP ON) t$t;")
+		  . one("SELECT count(*), sum(v) FROM t$t WHERE k >= 0;", "SELECT look$t(0, $rows);", "
+			BEGIN;
+			INSERT INTO t$t (id, k, v) SELECT nextval('ids'), i, i FROM generate_series(1, 20000) i;
+			SELECT look$t(0, 100);
+			ROLLBACK;\n",
+			"SELECT look$t(" . random_int(0, $rows) . ', ' . ($rows + 10) . ');',
+			"SELECT count(*) FROM side$t WHERE k > 100;", "VACUUM (INDEX_CLEANUP ON) t$t;")
 		  . "\nRESET ALL;");
 	return;
 }
@@ -283,13 +325,19 @@ sub watch
 {
 	my ($session, $fh) = @_;
 	my $began = time;
-	my $answer = $session->query("SELECT i.indexrelname, coalesce(bool_and(i.state IN ('loaded', 'applying')), false), max(s.loads), (SELECT max(worker_pid) FROM gpuds_devices)"
-		  . " FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid) WHERE i.relname ~ '^t\\d+\$' AND i.indexrelname ~ '_k\$'"
-		  . ($device eq 'cpu' ? '' : " AND i.device IS DISTINCT FROM 'cpu'") . ' GROUP BY 1 ORDER BY 1;');
+	my $there = $device eq 'cpu' ? '' : "AND i.device IS DISTINCT FROM 'cpu'";
+	my $answer = $session->query("
+		SELECT i.indexrelname, coalesce(bool_and(i.state IN ('loaded', 'applying')), false), max(s.loads),
+			(SELECT max(worker_pid) FROM gpuds_devices)
+		FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid)
+		WHERE i.relname ~ '^t\\d+\$' AND i.indexrelname ~ '_k\$' $there GROUP BY 1 ORDER BY 1;");
 
 	for my $line (split /\n/, $answer)
 	{
-		if ($line =~ /^t(\d+)_k\|([tf])\|(\d*)\|(\d*)$/) { printf $fh "seen %d %.6f %.6f %s %s %s\n", $1, $began, time, $2, $3 || 0, $4 || 0; }
+		if ($line =~ /^t(\d+)_k\|([tf])\|(\d*)\|(\d*)$/)
+		{
+			printf $fh "seen %d %.6f %.6f %s %s %s\n", $1, $began, time, $2, $3 || 0, $4 || 0;
+		}
 		else { print $fh "$line\n" if $line =~ /ERROR|FATAL/; }
 	}
 	sleep(0.02);
@@ -303,8 +351,14 @@ sub watch
 sub devices
 {
 	my ($session) = @_;
-	my $columns = $session->query("SELECT count(*) FROM pg_attribute WHERE attrelid = 'gpuds_devices'::regclass AND attname = 'staging_used';") ? ", 'staging ' || coalesce(staging_used, 0)" : '';
-	return $session->query("SELECT concat_ws(' ', kind, 'memory', memory_used$columns) FROM gpuds_devices ORDER BY kind;") =~ s/\n/, /gr;
+	my $has_staging = $session->query("
+		SELECT count(*) FROM pg_attribute
+		WHERE attrelid = 'gpuds_devices'::regclass AND attname = 'staging_used';");
+	my $columns = $has_staging ? ", 'staging ' || coalesce(staging_used, 0)" : '';
+	my $devices = $session->query("
+		SELECT concat_ws(' ', kind, 'memory', memory_used$columns) FROM gpuds_devices ORDER BY kind;");
+
+	return $devices =~ s/\n/, /gr;
 }
 
 # Evicts all there is, and gives background work the time to end
@@ -315,7 +369,9 @@ sub quiet
 
 	for my $try (1 .. 600)
 	{
-		$session->query("SELECT count(gpuds_index_evict(c.oid::regclass)) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'gpu_btree' AND c.relkind = 'i';");
+		$session->query("
+			SELECT count(gpuds_index_evict(c.oid::regclass)) FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+			WHERE a.amname = 'gpu_btree' AND c.relkind = 'i';");
 		$now = devices($session);
 		last if !defined $baseline || $now eq $baseline;
 		sleep(0.1);
@@ -324,7 +380,8 @@ sub quiet
 }
 
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
-system('psql', '-X', '-q', '-d', 'postgres', '-c', 'DROP DATABASE IF EXISTS soak', '-c', 'CREATE DATABASE soak') == 0 or exit 1;
+system('psql', '-X', '-q', '-d', 'postgres', '-c', 'DROP DATABASE IF EXISTS soak', '-c',
+	'CREATE DATABASE soak') == 0 or exit 1;
 system(@psql, '-v', 'ON_ERROR_STOP=1', '-f', write_file('schema.sql', $schema)) == 0 or exit 1;
 my $main = Differential::Sessions->new(@psql);
 $main->query('SET client_min_messages = error;');
@@ -350,11 +407,16 @@ my $next_restart = $began + $restart;
 my @away;
 while (time < $over)
 {
-	$cancels += $main->query("SELECT count(pg_cancel_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = 'soak' AND state = 'active' AND query ~ '^SET enable_seqscan|sum\\(v\\)|^INSERT INTO t.*20000|look.*$rows' AND application_name = 'psql' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1) x;");
+	$cancels += $main->query("
+		SELECT count(pg_cancel_backend(pid))
+		FROM (SELECT pid FROM pg_stat_activity WHERE datname = 'soak' AND state = 'active'
+			AND query ~ '^SET enable_seqscan|sum\\(v\\)|^INSERT INTO t.*20000|look.*$rows'
+			AND application_name = 'psql' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1) x;");
 	if ($device ne 'cpu' && $restart && time >= $next_restart && time < $over - 3)
 	{
 		my $at = time;
-		my $old = $main->query("SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready';");
+		my $old =
+		  $main->query("SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready';");
 
 		if ($old =~ /^\d+$/)
 		{
@@ -362,11 +424,15 @@ while (time < $over)
 			kill 'TERM', $old;
 			for my $try (1 .. 600)
 			{
-				last if $main->query("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready' AND worker_pid <> $old;") eq '1';
+				last if $main->query("
+					SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready'
+						AND worker_pid <> $old;") eq '1';
 				sleep(0.05);
 			}
 			push @away, [ $_, $at, time ] for 1 .. $tables;
-			$restarts++ if $main->query("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND worker_pid = $old;") eq '0';
+			my $still = $main->query("
+				SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND worker_pid = $old;");
+			$restarts++ if $still eq '0';
 			$next_restart = time + $restart;
 		}
 	}
@@ -411,7 +477,8 @@ push @{ $waits[ $_->[0] ] }, [ $_->[1], $_->[2] ] for @away;
 my (@before, $watched);
 for my $line (lines("$dir/watch.out"))
 {
-	my ($t, $from, $to, $loaded, $loads, $worker) = $line =~ /^seen (\d+) (\S+) (\S+) (\w) (\d+) (\d+)$/ or next;
+	my ($t, $from, $to, $loaded, $loads, $worker) = $line =~ /^seen (\d+) (\S+) (\S+) (\w) (\d+) (\d+)$/
+	  or next;
 	my $last = $before[$t] // [ $from, $loaded, $loads, $worker ];
 
 	$watched++;
@@ -425,7 +492,10 @@ for my $file (glob("$dir/{ddl,evict,watch,cancel*}.out"))
 	for my $line (lines($file))
 	{
 		if ($line =~ /^away (\d+) (\S+) (\S+)$/) { push @{ $waits[$1] }, [ $2, $3 ]; }
-		elsif ($line !~ /^seen/ && $line =~ /ERROR|FATAL|PANIC|WARNING|wrong answer/) { push @unexpected, ($file =~ s/.*\///r) . ": $line"; }
+		elsif ($line !~ /^seen/ && $line =~ /ERROR|FATAL|PANIC|WARNING|wrong answer/)
+		{
+			push @unexpected, ($file =~ s/.*\///r) . ": $line";
+		}
 	}
 }
 for my $t (1 .. $tables)
@@ -471,17 +541,23 @@ sub spread
 	my $at = sub { return sprintf('%.2f', $sorted[ min($#sorted, int($_[0] * @sorted)) ] / 1000); };
 
 	return 'none' unless @sorted;
-	return scalar(@sorted) . ', ms: median ' . $at->(0.5) . ', 99 % ' . $at->(0.99) . ', 99.9 % ' . $at->(0.999) . ', max ' . $at->(1);
+	return scalar(@sorted) . ', ms: median ' . $at->(0.5) . ', 99 % ' . $at->(0.99) . ', 99.9 % '
+	  . $at->(0.999) . ', max ' . $at->(1);
 }
 
 print 'lookups: ', spread(@quiet), "\n";
 print 'lookups beside a load, an eviction or a restart: ', spread(@loading), "\n";
 print 'writing transactions: ', spread(@{ $all{write} }), "\n";
-print "$restarts restarts of the worker" . (@away ? ' (' . join(', ', map { sprintf('%.1f s', $_->[2] - $_->[1]) } grep { $_->[0] == 1 } @away) . ')' : '') . ", $cancels statements cancelled, " . ($watched // 0) . " looks at the views\n";
+my @restarted = map { sprintf('%.1f s', $_->[2] - $_->[1]) } grep { $_->[0] == 1 } @away;
+print "$restarts restarts of the worker" . (@away ? ' (' . join(', ', @restarted) . ')' : '')
+  . ", $cancels statements cancelled, " . ($watched // 0) . " looks at the views\n";
+my @slowest = (sort { $b->[0] <=> $a->[0] } @slow)[ 0 .. min(4, $#slow) ];
+my @told = map { sprintf('%.0f ms of t%d at %.1f s', $_->[0] / 1000, $_->[1], $_->[2]) } @slowest;
 printf "%d lookups over %d ms that waited for no load%s\n", scalar @slow, $latency_ms // 50,
-  @slow ? ': ' . join(', ', map { sprintf('%.0f ms of t%d at %.1f s', $_->[0] / 1000, $_->[1], $_->[2]) } (sort { $b->[0] <=> $a->[0] } @slow)[ 0 .. min(4, $#slow) ]) : '';
+  @slow ? ': ' . join(', ', @told) : '';
 
-result(@{ $all{look} } > 0 && @quiet > 0 && @{ $all{write} } > 0 && ($watched // 0) > 0, 'lookups, writers and the watcher got to work');
+result(@{ $all{look} } > 0 && @quiet > 0 && @{ $all{write} } > 0 && ($watched // 0) > 0,
+	'lookups, writers and the watcher got to work');
 for my $kind (qw(look write))
 {
 	my $said = join("\n", lines("$dir/$kind.out"));
@@ -489,36 +565,52 @@ for my $kind (qw(look write))
 
 	result($status{$kind} // 1 ? 0 : !@wrong, "$kind: no client failed" . (@wrong ? ": $wrong[0]" : ''));
 }
-result(!@unexpected, 'no unexpected errors' . (@unexpected ? ', ' . scalar(@unexpected) . ": $unexpected[0]" : ''));
+result(!@unexpected, 'no unexpected errors'
+	  . (@unexpected ? ', ' . scalar(@unexpected) . ": $unexpected[0]" : ''));
 if ($log)
 {
 	my @server = lines($log);
 	my @answers = grep { /wrong answer/ } @server;
-	my @other = grep { /(ERROR|FATAL|PANIC|WARNING): / && !/$expected|wrong answer|instead$|no memory|does not exist|already exists/ } @server;
+	my @other = grep { /(ERROR|FATAL|PANIC|WARNING): /
+		  && !/$expected|wrong answer|instead$|no memory|does not exist|already exists/ } @server;
 
 	result(!@answers, 'wrong answers: ' . scalar(@answers) . (@answers ? ", $answers[0]" : ''));
-	result(!@other, 'the server log has nothing unexpected' . (@other ? ', ' . scalar(@other) . ": $other[0]" : ''));
+	result(!@other, 'the server log has nothing unexpected'
+		  . (@other ? ', ' . scalar(@other) . ": $other[0]" : ''));
 }
 result(!@slow, "no lookup over $latency_ms ms that waited for no load") if defined $latency_ms;
-result($device eq 'cpu' || !$restart || $seconds < 2 * $restart || $restarts > 0, "the worker was restarted $restarts times") if $device ne 'cpu';
+result($device eq 'cpu' || !$restart || $seconds < 2 * $restart || $restarts > 0,
+	"the worker was restarted $restarts times") if $device ne 'cpu';
 
 # Whole, and nothing is left
-for my $query (map { my $t = $_; ("SELECT look$t(0, 1000000000);", map { "SELECT look$t($_, $_ + 5000);" } map { random_int(0, $rows) } 1 .. 3) } 1 .. $tables)
+my @looks;
+for my $t (1 .. $tables)
+{
+	push @looks, "SELECT look$t(0, 1000000000);",
+	  map { "SELECT look$t($_, $_ + 5000);" } map { random_int(0, $rows) } 1 .. 3;
+}
+for my $query (@looks)
 {
 	my $answer = $main->query("SET client_min_messages = warning; $query");
 	result($answer eq '1', "$query $answer") if $answer ne '1';
 }
-my $check = $main->query("SELECT count(gpuds_index_check(c.oid::regclass, true)::text) FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'gpu_btree' AND c.relkind = 'i' AND i.indisvalid;");
+my $check = $main->query("
+	SELECT count(gpuds_index_check(c.oid::regclass, true)::text) FROM pg_class c
+	JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'gpu_btree'
+		AND c.relkind = 'i' AND i.indisvalid;");
 result($check !~ /ERROR/, 'all indexes pass gpuds_index_check' . ($check =~ /ERROR/ ? ": $check" : ''));
 my $end = quiet($main, $baseline);
-result($end eq $baseline, "after everything was evicted: $end" . ($end eq $baseline ? '' : ", at the start $baseline"));
+result($end eq $baseline, "after everything was evicted: $end"
+	  . ($end eq $baseline ? '' : ", at the start $baseline"));
 my $bytes = $main->query("SELECT coalesce(sum(bytes), 0) FROM gpuds_indexes WHERE indexrelname ~ '_k\$';");
 result($bytes eq '0', "bytes of mirrors by gpuds_indexes: $bytes");
 if ($device ne 'cpu')
 {
-	my $worker = $main->query("SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready';");
+	my $worker =
+	  $main->query("SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda' AND state = 'ready';");
 	result($worker =~ /^\d+$/, "the device is ready");
-	print "memory of the worker: $1\n" if $worker =~ /^\d+$/ && $main->query("SELECT substring(pg_read_file('/proc/$worker/status') from 'RssAnon:[^\\n]*');") =~ /(\d+ kB)/;
+	my $status = $worker =~ /^\d+$/ ? $main->query("SELECT pg_read_file('/proc/$worker/status');") : '';
+	print "memory of the worker: $1\n" if $status =~ /^RssAnon:.*?(\d+ kB)/m;
 }
 
 print "$passed passed, $failed failed\n";

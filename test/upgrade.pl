@@ -20,7 +20,8 @@ use Test::More;
 
 my ($old, $new, $other) = @ENV{qw(GPUDS_OLD GPUDS_NEW GPUDS_OTHER)};
 my @settings = (
-	"shared_preload_libraries = 'gpuds'", 'gpuds.host_memory = 256MB', 'autovacuum = off', 'max_prepared_transactions = 10',
+	"shared_preload_libraries = 'gpuds'", 'gpuds.host_memory = 256MB', 'autovacuum = off',
+	'max_prepared_transactions = 10',
 	'max_connections = 40', 'checkpoint_timeout = 1h', 'wal_level = replica', 'log_statement = none');
 
 # A node of an installation, not started.  initdb's further options follow.
@@ -69,7 +70,8 @@ sub pg_upgrade
 	# It leaves its files in the current directory
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	chdir $dir or die "$dir: $!";
-	my ($out, $err) = run_command([ "$new/bin/pg_upgrade", '--no-sync', '-d', $from->data_dir, '-D', $to->data_dir, '-b', "$other/bin", '-B', "$new/bin",
+	my ($out, $err) = run_command([ "$new/bin/pg_upgrade", '--no-sync', '-d', $from->data_dir, '-D',
+			$to->data_dir, '-b', "$other/bin", '-B', "$new/bin",
 			'-s', $from->host, '-p', $from->port, '-P', $to->port, $mode ]);
 	return '' if $out =~ /^Upgrade Complete/m;
 	for my $file (glob($to->data_dir . '/pg_upgrade_output.d/*/log/pg_upgrade_dump_*.log'))
@@ -127,15 +129,19 @@ SKIP:
 	skip 'the former gpuds does not know this server', 1 unless $old;
 
 	$node->safe_psql('postgres', 'CHECKPOINT');
-	is(metapage_format($node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('types_k_int8')")),
+	is(metapage_format($node->data_dir . '/'
+			  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('types_k_int8')")),
 		$ENV{GPUDS_OLD_FORMAT}, 'in the format that was expected');
-	$node->safe_psql('postgres', "BEGIN; INSERT INTO types (id, k_int8) SELECT i, i FROM generate_series(900001, 900100) i; PREPARE TRANSACTION 'over the crash'");
+	$node->safe_psql('postgres', "
+		BEGIN; INSERT INTO types (id, k_int8) SELECT i, i FROM generate_series(900001, 900100) i;
+		PREPARE TRANSACTION 'over the crash'");
 	crash($node);
 
 	switch($node, $new);
 	$node->start;
 	my $same_format = $ENV{GPUDS_OLD_FORMAT} == $node->safe_psql('postgres',
-		"CREATE TABLE f (k int); CREATE INDEX f_k ON f USING gpu_btree (k); CHECKPOINT; SELECT get_byte(pg_read_binary_file(pg_relation_filepath('f_k'), 28, 1), 0); DROP TABLE f");
+		"CREATE TABLE f (k int); CREATE INDEX f_k ON f USING gpu_btree (k); CHECKPOINT;
+			SELECT get_byte(pg_read_binary_file(pg_relation_filepath('f_k'), 28, 1), 0); DROP TABLE f");
 	if (!$same_format)
 	{
 		my $refused = 0;
@@ -168,7 +174,9 @@ SKIP:
 		$node->safe_psql('postgres', 'ALTER EXTENSION gpuds UPDATE');
 		$node->safe_psql('postgres', 'CREATE DATABASE fresh');
 		$node->safe_psql('fresh', 'CREATE EXTENSION gpuds');
-		is(version($node), $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuds'"), 'ALTER EXTENSION UPDATE leads to this version');
+		is(version($node), $node->safe_psql('postgres', "
+			SELECT default_version FROM pg_available_extensions WHERE name = 'gpuds'"),
+			'ALTER EXTENSION UPDATE leads to this version');
 		same_objects($node, 'and to the same objects as a new installation', 'postgres', 'fresh');
 	}
 	use_indexes($node, 'postgres', 'after the update');
@@ -193,13 +201,15 @@ $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ], 
 is(join(' ', index_names($node, 'restored')), join(' ', @indexes), 'the indexes are there');
 # A dump names no version of an extension
 is($node->safe_psql('restored', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"),
-	$node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuds'"), 'and the extension, in this version');
+	$node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuds'"),
+	'and the extension, in this version');
 SKIP:
 {
 	skip 'the former SQL objects are not those of a version', 1 if $old && !$ENV{GPUDS_OLD_OBJECTS};
 	same_objects($node, 'with the same objects', 'restored', 'postgres');
 }
-is($node->safe_psql('restored', "SELECT reloptions FROM pg_class WHERE relname = 'types_multi'"), '{fillfactor=60}', 'and storage parameters');
+is($node->safe_psql('restored', "SELECT reloptions FROM pg_class WHERE relname = 'types_multi'"),
+	'{fillfactor=60}', 'and storage parameters');
 use_indexes($node, 'restored', 'restored');
 $node->stop;
 
@@ -227,7 +237,8 @@ SKIP:
 		$from->stop;
 		is(pg_upgrade($from, $to, $mode), '', "pg_upgrade $mode");
 		$to->start;
-		is(join(' ', index_names($to, 'postgres')), join(' ', @indexes), "pg_upgrade $mode: the indexes are there");
+		is(join(' ', index_names($to, 'postgres')), join(' ', @indexes),
+			"pg_upgrade $mode: the indexes are there");
 		use_indexes($to, 'postgres', "pg_upgrade $mode");
 		$to->safe_psql('postgres', 'ALTER EXTENSION gpuds UPDATE');
 		$to->safe_psql('postgres', 'CREATE DATABASE fresh');

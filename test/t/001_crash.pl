@@ -12,7 +12,10 @@ use Time::HiRes qw(usleep);
 random_seed();
 my $rounds = $ENV{GPUDS_TEST_CRASHES} // 20;
 # Recovery compares every page it changes with an image of what it should be
-my $node = new_node('crash', conf => "bgwriter_lru_maxpages = 100\nmax_wal_size = 64MB\nwal_consistency_checking = 'generic'\n");
+my $node = new_node('crash', conf => "
+	bgwriter_lru_maxpages = 100
+	max_wal_size = 64MB
+	wal_consistency_checking = 'generic'\n");
 
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k bigint, at timestamptz, v int, pad text DEFAULT 'x');
@@ -86,8 +89,10 @@ for my $round (1 .. $rounds)
 		"SELECT v, at FROM t WHERE v > 90 ORDER BY v DESC, at LIMIT 50");
 }
 
-is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE k < 0'), '0', 'nothing of rolled-back savepoints is there');
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k > 0')), '0', 'the unlogged table is empty, and so is its index');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE k < 0'), '0',
+	'nothing of rolled-back savepoints is there');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k > 0')), '0',
+	'the unlogged table is empty, and so is its index');
 $node->stop;
 
 done_testing();

@@ -12,7 +12,9 @@ use Time::HiRes qw(usleep);
 
 random_seed();
 # Replay compares every page it changes with an image of what it should be
-my $primary = new_node('primary', streaming => 1, conf => "bgwriter_lru_maxpages = 100\nwal_consistency_checking = 'generic'\n");
+my $primary = new_node('primary', streaming => 1, conf => "
+	bgwriter_lru_maxpages = 100
+	wal_consistency_checking = 'generic'\n");
 
 $primary->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k bigint, v int);
@@ -42,7 +44,8 @@ sub right_functions
 
 	is($node->safe_psql('postgres', <<'END'), 't|t|t', $name);
 SELECT gpuds_count('t_k', 1000, 20000) = (SELECT count(*) FROM t WHERE k + 0 BETWEEN 1000 AND 20000),
-	gpuds_contains('t_k', keys) = (SELECT array_agg(key IN (SELECT k + 0 FROM t) ORDER BY n) FROM unnest(keys) WITH ORDINALITY u (key, n)),
+	gpuds_contains('t_k', keys) = (SELECT array_agg(key IN (SELECT k + 0 FROM t) ORDER BY n)
+		FROM unnest(keys) WITH ORDINALITY u (key, n)),
 	(SELECT count(*) FROM gpuds_lookup('t_k', keys) l JOIN t ON t.ctid = l.ctid AND t.k = keys[l.ordinality])
 		= (SELECT count(*) FROM t JOIN unnest(keys) key ON t.k + 0 = key)
 FROM (SELECT array_agg(i * 31 % 50500 ORDER BY i % 100) AS keys FROM generate_series(1, 3000) i) q
@@ -111,7 +114,8 @@ for my $round (1 .. 3)
 	same_answers($standby, "standby: right around VACUUM $round", @queries);
 	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	compare_sides("primary and standby agree after VACUUM $round");
-	$primary->safe_psql('postgres', 'INSERT INTO t (k, v) SELECT i * 7919 % 50000, i % 100 FROM generate_series(1, 15000) i');
+	$primary->safe_psql('postgres',
+		'INSERT INTO t (k, v) SELECT i * 7919 % 50000, i % 100 FROM generate_series(1, 15000) i');
 	compare_sides("primary and standby agree after TIDs were reused $round");
 }
 
@@ -119,15 +123,19 @@ for my $round (1 .. 3)
 my $reader = $standby->background_psql('postgres');
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my $before = $reader->query_safe('SELECT count(*), sum(id) FROM t');
-$primary->safe_psql('postgres', "INSERT INTO t (k, v) SELECT i, 1 FROM generate_series(1, 5000) i; DELETE FROM t WHERE v = 3");
+$primary->safe_psql('postgres',
+	"INSERT INTO t (k, v) SELECT i, 1 FROM generate_series(1, 5000) i; DELETE FROM t WHERE v = 3");
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 $reader->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off');
-is($reader->query_safe('SELECT count(*), sum(id) FROM t WHERE k IS NOT NULL'), $before, 'an old snapshot on the standby sees what it saw');
+is($reader->query_safe('SELECT count(*), sum(id) FROM t WHERE k IS NOT NULL'), $before,
+	'an old snapshot on the standby sees what it saw');
 $reader->query_safe('COMMIT');
 $reader->quit;
 
 # Structures that come and go
-$primary->safe_psql('postgres', 'REINDEX INDEX t_k; CREATE INDEX t_k2 ON t USING gpu_btree (k) WHERE v > 50; TRUNCATE t; INSERT INTO t (k, v) SELECT i, i % 100 FROM generate_series(1, 3000) i');
+$primary->safe_psql('postgres', '
+	REINDEX INDEX t_k; CREATE INDEX t_k2 ON t USING gpu_btree (k) WHERE v > 50; TRUNCATE t;
+	INSERT INTO t (k, v) SELECT i, i % 100 FROM generate_series(1, 3000) i');
 compare_sides('primary and standby agree after REINDEX and TRUNCATE');
 same_answers($standby, 'standby: right after REINDEX and TRUNCATE', @queries);
 check_all_indexes($standby, 'indexes on the standby are whole');

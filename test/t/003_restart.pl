@@ -28,7 +28,8 @@ same_answers($node, 'before', @queries);
 $node->restart;
 same_answers($node, 'after a clean restart', @queries);
 check_all_indexes($node, 'indexes are whole after a clean restart');
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '100', 'the unlogged table lives through a clean restart');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '100',
+	'the unlogged table lives through a clean restart');
 
 $node->safe_psql('postgres', 'VACUUM t');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT i, -i FROM generate_series(1, 3000) i');
@@ -39,9 +40,11 @@ $node->stop('immediate');
 $node->start;
 same_answers($node, 'after a crash', @queries);
 check_all_indexes($node, 'indexes are whole after a crash');
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '0', 'the unlogged table is reset by a crash');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '0',
+	'the unlogged table is reset by a crash');
 $node->safe_psql('postgres', 'INSERT INTO u SELECT i FROM generate_series(1, 500) i');
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '100', 'its index works after the reset');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k BETWEEN 1 AND 100')), '100',
+	'its index works after the reset');
 check_index($node, 'u_k', 'the index of the unlogged table is whole');
 
 # An index that several processes have written
@@ -54,14 +57,17 @@ CREATE INDEX p_k ON p USING gpu_btree (k);
 END
 $node->stop('immediate');
 $node->start;
-is($node->safe_psql('postgres', index_sql('SELECT count(*), sum(k) FROM p WHERE k >= 0')), '100000|4999950000', 'an index built in parallel survives a crash');
+is($node->safe_psql('postgres', index_sql('SELECT count(*), sum(k) FROM p WHERE k >= 0')),
+	'100000|4999950000', 'an index built in parallel survives a crash');
 check_index($node, 'p_k', 'and is whole');
 
 # An unlogged table truncated and rebuilt, then reset again
-$node->safe_psql('postgres', 'TRUNCATE u; INSERT INTO u SELECT i FROM generate_series(1, 50) i; REINDEX TABLE u');
+$node->safe_psql('postgres',
+	'TRUNCATE u; INSERT INTO u SELECT i FROM generate_series(1, 50) i; REINDEX TABLE u');
 $node->stop('immediate');
 $node->start;
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k > 0')), '0', 'reset after TRUNCATE and REINDEX');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM u WHERE k > 0')), '0',
+	'reset after TRUNCATE and REINDEX');
 check_index($node, 'u_k', 'the index is whole after that reset');
 
 # Prepared transactions over restarts of both kinds
@@ -80,14 +86,17 @@ INSERT INTO t SELECT 400000 + i, i FROM generate_series(1, 300) i;
 UPDATE t SET k = k + 1000000 WHERE k BETWEEN 1000 AND 1100;
 PREPARE TRANSACTION 'drop';
 END
-	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '0', "$mode: prepared rows are not seen");
+	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '0',
+		"$mode: prepared rows are not seen");
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	$node->stop($mode);
 	$node->start;
-	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '0', "$mode: nor after a restart");
+	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '0',
+		"$mode: nor after a restart");
 	$node->safe_psql('postgres', "COMMIT PREPARED 'keep'");
 	$node->safe_psql('postgres', "ROLLBACK PREPARED 'drop'");
-	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '330', "$mode: all of them");
+	is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 90000')), '330',
+		"$mode: all of them");
 	same_answers($node, "$mode: after two-phase commits", @queries);
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	check_all_indexes($node, "$mode: indexes are whole");

@@ -60,7 +60,8 @@ my @queries = (
 my $bench = start_pgbench($node, '-c 4 -j 2 -T 25', @scripts);
 for my $round (1 .. 6)
 {
-	my ($rc, $out, $err) = $node->psql('postgres', 'CREATE INDEX CONCURRENTLY t_new ON t USING gpu_btree (k, v)');
+	my ($rc, $out, $err) = $node->psql('postgres', '
+		CREATE INDEX CONCURRENTLY t_new ON t USING gpu_btree (k, v)');
 	ok($rc == 0, "CREATE INDEX CONCURRENTLY $round") or diag($err);
 	check_index($node, 't_new', "t_new is whole after it was made ($round)");
 	($rc, $out, $err) = $node->psql('postgres', 'REINDEX INDEX CONCURRENTLY t_keep');
@@ -76,7 +77,8 @@ for my $round (1 .. 6)
 }
 ok(finish_pgbench($bench), 'clients ran through') or diag($bench->{out});
 check_all_indexes($node, 'indexes are whole at the end');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_index WHERE NOT indisvalid'), '0', 'no invalid index is left');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_index WHERE NOT indisvalid'), '0',
+	'no invalid index is left');
 
 # A prepared transaction holds the build up; what it wrote must be in the index
 $node->safe_psql('postgres', <<'END');
@@ -89,11 +91,14 @@ PREPARE TRANSACTION 'held';
 END
 my $cic = $node->background_psql('postgres');
 $cic->query_until(qr/started/, "\\echo started\nCREATE INDEX CONCURRENTLY p_k ON p USING gpu_btree (k);\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY p_k%' AND wait_event_type = 'Lock'}),
+ok($node->poll_query_until('postgres', q{
+	SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY p_k%'
+		AND wait_event_type = 'Lock'}),
 	'the build waits for the prepared transaction');
 $node->safe_psql('postgres', "COMMIT PREPARED 'held'");
 ok($cic->quit, 'the build ends');
-is($node->safe_psql('postgres', index_sql('SELECT count(*), min(k), max(k) FROM p WHERE k > 0')), '1100|101|1200', 'and has the rows of the prepared transaction');
+is($node->safe_psql('postgres', index_sql('SELECT count(*), min(k), max(k) FROM p WHERE k > 0')),
+	'1100|101|1200', 'and has the rows of the prepared transaction');
 check_index($node, 'p_k');
 $node->stop;
 

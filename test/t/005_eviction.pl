@@ -68,11 +68,14 @@ for my $i (1 .. 5)
 ok(finish_pgbench($bench), 'clients under eviction pressure got what they asked for') or diag($bench->{out});
 for my $i (1 .. 5)
 {
-	same_answers($node, "answers of t$i", "SELECT count(*), sum(id) FROM t$i WHERE k >= 0", "SELECT count(*), sum(id) FROM t$i WHERE k BETWEEN 700 AND 800");
+	same_answers($node, "answers of t$i", "SELECT count(*), sum(id) FROM t$i WHERE k >= 0",
+		"SELECT count(*), sum(id) FROM t$i WHERE k BETWEEN 700 AND 800");
 }
 check_all_indexes($node, 'indexes are whole');
-cmp_ok($node->safe_psql('postgres', q{SELECT sum(bytes) FROM gpuds_indexes WHERE state = 'loaded'}), '<=', 8 * 1024 * 1024, 'mirrors keep to the memory');
-cmp_ok($node->safe_psql('postgres', q{SELECT sum(loads) FROM gpuds_stat_indexes}), '>', 5, 'mirrors were loaded again and again');
+cmp_ok($node->safe_psql('postgres', q{SELECT sum(bytes) FROM gpuds_indexes WHERE state = 'loaded'}), '<=',
+	8 * 1024 * 1024, 'mirrors keep to the memory');
+cmp_ok($node->safe_psql('postgres', q{SELECT sum(loads) FROM gpuds_stat_indexes}), '>', 5,
+	'mirrors were loaded again and again');
 
 # An index that is larger than all of the memory
 $node->safe_psql('postgres', <<'END');
@@ -94,14 +97,18 @@ is($out, "1\n100\n500001\n500002\n500003\n499999\n499998\n499997\n5", 'and gives
 my $warnings = () = $err =~ /WARNING:/g;
 is($warnings, 1, 'with one WARNING in the session') or diag($err);
 like($err, qr/HINT:.*gpuds\.host_memory/, 'that names the setting');
-cmp_ok($node->safe_psql('postgres', "SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'big_k'::regclass"), '>', 0, 'fall-backs are counted');
+cmp_ok($node->safe_psql('postgres', "
+	SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'big_k'::regclass"),
+	'>', 0, 'fall-backs are counted');
 
 # The others still have theirs
-same_answers($node, 'beside it the small ones work', 'SELECT count(*), sum(id) FROM t1 WHERE k BETWEEN 10 AND 20');
+same_answers($node, 'beside it the small ones work',
+	'SELECT count(*), sum(id) FROM t1 WHERE k BETWEEN 10 AND 20');
 $node->safe_psql('postgres', 'DELETE FROM big WHERE v % 100 <> 0');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) big');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) big');
-($rc, $out, $err) = $node->psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM big WHERE k >= 0');
+($rc, $out, $err) = $node->psql('postgres',
+	'SET enable_seqscan = off; SELECT count(*) FROM big WHERE k >= 0');
 is($out, '10000', 'after VACUUM made it small');
 unlike($err, qr/WARNING/, 'it fits, without a warning');
 check_index($node, 'big_k');

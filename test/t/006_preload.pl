@@ -1,5 +1,5 @@
-# Without the library in shared_preload_libraries everything that needs it says so; and in a database without the
-# extension an index says what makes its access method.
+# Without the library in shared_preload_libraries everything that needs it says so; and in a database
+# without the extension an index says what makes its access method.
 
 use strict;
 use warnings;
@@ -21,7 +21,11 @@ $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $node->adjust_conf('postgresql.conf', 'gpuds.host_memory', undef);
 $node->start;
 
-my $message = qr/ERROR:  gpuds must be loaded via shared_preload_libraries\n(?:.*\n)*?HINT:  .*shared_preload_libraries.*/;
+my $message = qr{
+	ERROR:\ \ gpuds\ must\ be\ loaded\ via\ shared_preload_libraries\n
+	(?:.*\n)*?
+	HINT:\ \ .*shared_preload_libraries.*
+}x;
 
 for my $case (
 	[ 'CREATE INDEX', 'CREATE INDEX t_k2 ON t USING gpu_btree (k)' ],
@@ -45,20 +49,25 @@ for my $case (
 }
 
 is($node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t')), '900', 'the table can be read');
-is($node->safe_psql('postgres', "SELECT entries > 0, host_bytes > 0 FROM gpuds_index_estimate('t', '{k}')"), 't|t', 'sizes can be estimated, by which the settings are made');
-is($node->safe_psql('postgres', "LOAD 'gpuds'; SHOW gpuds.device"), on_cuda() ? 'cuda' : 'auto', 'SHOW works');
-is($node->safe_psql('postgres', 'DROP INDEX t_k; INSERT INTO t VALUES (1); SELECT count(*) FROM t'), '901', 'the index can be dropped');
+is($node->safe_psql('postgres', "SELECT entries > 0, host_bytes > 0 FROM gpuds_index_estimate('t', '{k}')"),
+	't|t', 'sizes can be estimated, by which the settings are made');
+is($node->safe_psql('postgres', "LOAD 'gpuds'; SHOW gpuds.device"), on_cuda() ? 'cuda' : 'auto',
+	'SHOW works');
+is($node->safe_psql('postgres', 'DROP INDEX t_k; INSERT INTO t VALUES (1); SELECT count(*) FROM t'), '901',
+	'the index can be dropped');
 
 $node->safe_psql('postgres', 'DROP EXTENSION gpuds');
 my ($rc, $out, $err) = $node->psql('postgres', 'CREATE EXTENSION gpuds');
 is($rc, 0, 'the extension can be made');
-like($err, qr/WARNING:  gpuds is not in shared_preload_libraries\nDETAIL:  .*\nHINT:  .*restart/, 'with a warning');
+like($err, qr/WARNING:  gpuds is not in shared_preload_libraries\nDETAIL:  .*\nHINT:  .*restart/,
+	'with a warning');
 
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'gpuds'");
 $node->restart;
 $node->safe_psql('postgres', 'DROP EXTENSION gpuds');
 ($rc, $out, $err) = $node->psql('postgres', 'CREATE INDEX t_k ON t USING gpu_btree (k)');
-like($err, qr/ERROR:  access method "gpu_btree" does not exist\nHINT:  CREATE EXTENSION gpuds makes it/, 'without the extension, how to get it is said');
+like($err, qr/ERROR:  access method "gpu_btree" does not exist\nHINT:  CREATE EXTENSION gpuds makes it/,
+	'without the extension, how to get it is said');
 ($rc, $out, $err) = $node->psql('postgres', 'CREATE EXTENSION gpuds');
 is($err, '', 'no warning with the library preloaded');
 $node->safe_psql('postgres', 'CREATE INDEX t_k ON t USING gpu_btree (k)');

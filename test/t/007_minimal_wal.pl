@@ -10,7 +10,11 @@ use Test::More;
 
 for my $threshold ('0', '1GB')
 {
-	my $node = new_node("minimal_$threshold", conf => "wal_level = minimal\nmax_wal_senders = 0\nwal_skip_threshold = $threshold\nfsync = on\n");
+	my $node = new_node("minimal_$threshold", conf => "
+		wal_level = minimal
+		max_wal_senders = 0
+		wal_skip_threshold = $threshold
+		fsync = on\n");
 
 	$node->safe_psql('postgres', <<'END');
 CREATE TABLE old (k bigint);
@@ -54,9 +58,13 @@ END
 	$node->stop('immediate');
 	$node->start;
 
-	is($node->safe_psql('postgres', index_sql('SELECT count(*), min(k), max(k) FROM fresh WHERE k IS NOT NULL')), '7001|1|8000', "$threshold: table and index of one transaction");
-	is($node->safe_psql('postgres', index_sql('SELECT count(*), sum(k) FROM old WHERE k > 4000')), '2000|10001000', "$threshold: index of an older table");
-	is($node->safe_psql('postgres', index_sql('SELECT count(*), max(k) FROM trunc WHERE k > 0')), '350|350', "$threshold: truncated table");
+	is($node->safe_psql('postgres', index_sql('
+		SELECT count(*), min(k), max(k) FROM fresh WHERE k IS NOT NULL')),
+		'7001|1|8000', "$threshold: table and index of one transaction");
+	is($node->safe_psql('postgres', index_sql('SELECT count(*), sum(k) FROM old WHERE k > 4000')),
+		'2000|10001000', "$threshold: index of an older table");
+	is($node->safe_psql('postgres', index_sql('SELECT count(*), max(k) FROM trunc WHERE k > 0')), '350|350',
+		"$threshold: truncated table");
 	check_all_indexes($node, "$threshold: indexes are whole");
 
 	$node->safe_psql('postgres', <<'END');
@@ -70,7 +78,8 @@ END
 	$node->stop('immediate');
 	$node->start;
 	same_answers($node, "$threshold: after more of it and another crash",
-		'SELECT count(*), sum(k) FROM fresh WHERE k > 100', 'SELECT count(*), sum(k) FROM old WHERE k > 100', 'SELECT count(*), sum(k) FROM trunc WHERE k > 100');
+		'SELECT count(*), sum(k) FROM fresh WHERE k > 100', 'SELECT count(*), sum(k) FROM old WHERE k > 100',
+		'SELECT count(*), sum(k) FROM trunc WHERE k > 100');
 	check_all_indexes($node, "$threshold: indexes are whole again");
 	$node->stop;
 }

@@ -28,10 +28,13 @@ for my $strategy ('wal_log', 'file_copy')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE copy_$strategy TEMPLATE source STRATEGY $strategy");
 	is($node->safe_psql("copy_$strategy", $query), '9000|1|9999|9000', "$strategy: the copy answers");
-	is($node->safe_psql("copy_$strategy", index_sql('SELECT count(*) FROM u WHERE k > 0')), '100', "$strategy: so does the unlogged table");
-	$node->safe_psql("copy_$strategy", 'INSERT INTO t SELECT i, 2 FROM generate_series(20001, 20100) i; DELETE FROM t WHERE k <= 50');
+	is($node->safe_psql("copy_$strategy", index_sql('SELECT count(*) FROM u WHERE k > 0')), '100',
+		"$strategy: so does the unlogged table");
+	$node->safe_psql("copy_$strategy",
+		'INSERT INTO t SELECT i, 2 FROM generate_series(20001, 20100) i; DELETE FROM t WHERE k <= 50');
 	$node->safe_psql('source', 'INSERT INTO t VALUES (30000, 3)');
-	is($node->safe_psql("copy_$strategy", $query), '9055|51|20100|9155', "$strategy: its changes are its own");
+	is($node->safe_psql("copy_$strategy", $query), '9055|51|20100|9155',
+		"$strategy: its changes are its own");
 	is($node->safe_psql('source', $query), '9001|1|30000|9003', "$strategy: and the source's the source's");
 	$node->safe_psql('source', 'DELETE FROM t WHERE k = 30000');
 	check_all_indexes($node, "$strategy: indexes of the copy are whole", "copy_$strategy");

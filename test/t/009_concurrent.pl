@@ -12,7 +12,8 @@ my $node = new_node('concurrent', conf => "synchronous_commit = off\n");
 
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (id bigserial, k int, d date, v int);
-INSERT INTO t (k, d, v) SELECT i * 7919 % 3000, date '2026-01-01' + i % 50, i % 10 FROM generate_series(1, 6000) i;
+INSERT INTO t (k, d, v)
+	SELECT i * 7919 % 3000, date '2026-01-01' + i % 50, i % 10 FROM generate_series(1, 6000) i;
 CREATE INDEX t_k ON t USING gpu_btree (k);
 CREATE INDEX t_d_v ON t USING gpu_btree (d, v DESC);
 CREATE INDEX t_id ON t (id);
@@ -82,17 +83,24 @@ my $bench = start_pgbench($node, '-c 8 -j 2 -T 20', @scripts);
 ok(finish_pgbench($bench), 'every look of every client agreed') or diag($bench->{out});
 note($bench->{out});
 check_all_indexes($node, 'indexes are whole');
-is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT k) FROM x'), '0', 'the exclusion constraint held');
+is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT k) FROM x'), '0',
+	'the exclusion constraint held');
 same_answers($node, 'answers at rest',
 	'SELECT count(*), sum(id) FROM t WHERE k >= 0', 'SELECT count(*), sum(id) FROM t WHERE k < 0',
-	"SELECT count(*), sum(id) FROM t WHERE d > date '2026-01-10'", 'SELECT k FROM t WHERE k > 10 ORDER BY k LIMIT 100');
+	"SELECT count(*), sum(id) FROM t WHERE d > date '2026-01-10'",
+	'SELECT k FROM t WHERE k > 10 ORDER BY k LIMIT 100');
 
 # Autovacuum has its hands in it too from here on
-$node->append_conf('postgresql.conf', "autovacuum = on\nautovacuum_naptime = 1s\nautovacuum_vacuum_threshold = 20\nautovacuum_vacuum_scale_factor = 0.01\n");
+$node->append_conf('postgresql.conf', "
+	autovacuum = on
+	autovacuum_naptime = 1s
+	autovacuum_vacuum_threshold = 20
+	autovacuum_vacuum_scale_factor = 0.01\n");
 $node->reload;
 
 # The same, with the mirror thrown away and loaded by whoever comes next
-push @scripts, [ script_file('evict', "SELECT gpuds_index_evict('t_k'); SELECT gpuds_index_evict('t_d_v');\n"), 2 ],
+push @scripts,
+  [ script_file('evict', "SELECT gpuds_index_evict('t_k'); SELECT gpuds_index_evict('t_d_v');\n"), 2 ],
   [ script_file('load', "SELECT gpuds_index_load('t_k');\n"), 1 ],
   [ script_file('reindex', "REINDEX INDEX t_d_v;\n"), 1 ];
 $bench = start_pgbench($node, '-c 8 -j 2 -T 12', @scripts);

@@ -26,8 +26,10 @@ sub intact
 
 	same_answers($node, "$name: the next query works",
 		'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000', 'SELECT count(*) FROM t WHERE k >= 0');
-	is($node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')"), 't', "$name: the mirror can be evicted");
-	is($node->safe_psql('postgres', "SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass"), 'not loaded', "$name: and is gone");
+	is($node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')"), 't',
+		"$name: the mirror can be evicted");
+	is($node->safe_psql('postgres', "SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass"),
+		'not loaded', "$name: and is gone");
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
 	return;
 }
@@ -41,7 +43,8 @@ for my $round (1 .. 30)
 	$sql .= "SELECT gpuds_index_evict('t_k');\n" if $round % 3 != 1;
 	$sql .= "INSERT INTO t SELECT 1000000 + i, -i FROM generate_series(1, 20000) i;\n" if $round % 4 == 0;
 	$sql .= "SET statement_timeout = $timeout;\n";
-	$sql .= ($round % 5 == 0 ? 'DELETE FROM t WHERE k >= 1000000' : 'SELECT count(*), sum(v) FROM t WHERE k >= 0') . ";\n";
+	$sql .= ($round % 5 == 0 ? 'DELETE FROM t WHERE k >= 1000000'
+		  : 'SELECT count(*), sum(v) FROM t WHERE k >= 0') . ";\n";
 	$sql .= "INSERT INTO t SELECT 2000000 + i, -i FROM generate_series(1, 30000) i;\n";
 	$node->psql('postgres', $sql);
 }
@@ -71,7 +74,9 @@ SKIP:
 	# point, its number, what brings a backend there
 	for my $case (
 		[ 'insert-buffered-flush', 1, 'INSERT INTO t SELECT 5000000 + i, i FROM generate_series(1, 100) i' ],
-		[ 'catch-up-read', 7, $query, 'SET gpuds.test_without_memtables = on; INSERT INTO t SELECT 3000000 + i, i FROM generate_series(1, 100) i' ],
+		[ 'catch-up-read', 7, $query, '
+			SET gpuds.test_without_memtables = on;
+			INSERT INTO t SELECT 3000000 + i, i FROM generate_series(1, 100) i' ],
 		[ 'load-base-read', 8, $query, "SELECT gpuds_index_evict('t_k')" ],
 		[ 'scan-before-probe', 10, $query ],
 		[ 'scan-probed', 9, $query ])
@@ -84,16 +89,24 @@ SKIP:
 			$gate->query_safe("SELECT pg_advisory_lock(7160, $number)");
 			my $victim = $node->background_psql('postgres', on_error_stop => 0);
 			my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-			$victim->query_until(qr/go/, "SET gpuds.wait_at = '$point'; SET enable_seqscan = off; SET enable_bitmapscan = off;\n\\echo go\n$sql;\n");
-			ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), "$point: held");
+			$victim->query_until(qr/go/, "
+				SET gpuds.wait_at = '$point'; SET enable_seqscan = off; SET enable_bitmapscan = off;
+				\\echo go
+				$sql;\n");
+			ok($node->poll_query_until('postgres', "
+				SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
+				"$point: held");
 
 			# Somebody else is not held up by a reader, nor fails
 			if ($point =~ /^scan/)
 			{
-				is($node->safe_psql('postgres', index_sql($query)), $expected, "$point: others read meanwhile");
+				is($node->safe_psql('postgres', index_sql($query)), $expected,
+					"$point: others read meanwhile");
 			}
 			$node->safe_psql('postgres', "SELECT $way($pid)");
-			ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"), "$point: $way lets it go");
+			ok($node->poll_query_until('postgres', "
+				SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"),
+				"$point: $way lets it go");
 			is($node->safe_psql('postgres', index_sql($query)), $expected, "$point: right answer after $way");
 			$way eq 'pg_cancel_backend' ? $victim->quit : eval { $victim->quit };
 			$gate->query_safe("SELECT pg_advisory_unlock(7160, $number)");
@@ -112,7 +125,11 @@ for my $round (1 .. 3)
 	my $victim = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 
-	$victim->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\nINSERT INTO t SELECT 4000000 + i, i FROM generate_series(1, 50000) i; SELECT count(*) FROM t WHERE k > 0;\n");
+	$victim->query_until(qr/go/, "
+		SET enable_seqscan = off;
+		\\echo go
+		INSERT INTO t SELECT 4000000 + i, i FROM generate_series(1, 50000) i;
+		SELECT count(*) FROM t WHERE k > 0;\n");
 	select(undef, undef, undef, 0.05 * $round);
 	my $offset = -s $node->logfile;
 	kill 'KILL', $pid;
@@ -128,7 +145,8 @@ for my $round (1 .. 3)
 		select(undef, undef, undef, 0.1);
 	}
 	is($back, 0, "the server comes back after a kill ($round)");
-	same_answers($node, "answers after a kill ($round)", 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000', 'SELECT count(*) FROM t WHERE k >= 0');
+	same_answers($node, "answers after a kill ($round)",
+		'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000', 'SELECT count(*) FROM t WHERE k >= 0');
 	check_index($node, 't_k', "the index is whole after a kill ($round)");
 }
 $node->stop;

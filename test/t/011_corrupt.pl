@@ -87,8 +87,10 @@ for my $case (@cases)
 	my ($name, $block, $offset, $bytes, $scans) = @$case;
 	# what core finds in a page's header when it reads the page
 	my $core = $name =~ /special space|noise/;
-	my $ours = $name =~ /format version/ ? qr/ERROR:  XX002: .*format version 32767/ : qr/ERROR:  XX002: .*block \d+/;
-	my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "CHECKPOINT; SELECT pg_relation_filepath('t_k')");
+	my $ours = $name =~ /format version/ ? qr/ERROR:  XX002: .*format version 32767/
+	  : qr/ERROR:  XX002: .*block \d+/;
+	my $path = $node->data_dir . '/' . $node->safe_psql('postgres',
+		"CHECKPOINT; SELECT pg_relation_filepath('t_k')");
 
 	$node->stop;
 	$block //= stripe_block($path);
@@ -108,30 +110,38 @@ for my $case (@cases)
 		# What must be noticed, and by whom; an insert may go where the damage is not
 		if ($what eq 'check' || ($what eq 'scan' && $scans))
 		{
-			like($err, $core ? qr/ERROR:  XX001: invalid page in block $block / : $ours, "$name: $what notices");
+			like($err, $core ? qr/ERROR:  XX001: invalid page in block $block / : $ours,
+				"$name: $what notices");
 		}
 		else
 		{
 			unlike($err, qr/ERROR:  (?!XX002|XX001: invalid page)/, "$name: $what works or notices");
 		}
-		is($node->safe_psql('postgres', 'SELECT 1'), '1', "$name: the server lives after $what") or BAIL_OUT('server down');
+		is($node->safe_psql('postgres', 'SELECT 1'), '1', "$name: the server lives after $what")
+		  or BAIL_OUT('server down');
 	}
 
 	my ($rc, $out, $err) = $node->psql('postgres', 'REINDEX INDEX t_k');
 	is($rc, 0, "$name: REINDEX works") or diag($err);
 	check_index($node, 't_k', "$name: and repairs it");
 	is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE k > 5999'),
-		$node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 5999')), "$name: answers are right again");
-	# stripes and base for the next one
-	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i; REINDEX INDEX t_k; INSERT INTO t SELECT i, i FROM generate_series(5001, 6000) i');
+		$node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 5999')),
+		"$name: answers are right again");
+	# lanes and base for the next one
+	$node->safe_psql('postgres', '
+		TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i; REINDEX INDEX t_k;
+		INSERT INTO t SELECT i, i FROM generate_series(5001, 6000) i');
 }
 
 # A file cut short, as by a lost write of its length
-my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "CHECKPOINT; SELECT pg_relation_filepath('t_k')");
+my $path = $node->data_dir . '/' . $node->safe_psql('postgres',
+	"CHECKPOINT; SELECT pg_relation_filepath('t_k')");
 $node->stop;
 truncate($path, 2 * $block_size);
 $node->start;
-my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET enable_seqscan = off; SELECT count(*) FROM t WHERE k > 0");
+my ($rc, $out, $err) = $node->psql('postgres', "
+	\\set VERBOSITY verbose
+	SET enable_seqscan = off; SELECT count(*) FROM t WHERE k > 0");
 like($err, qr/ERROR:  XX00[12]/, 'a file cut short is noticed');
 $node->safe_psql('postgres', 'REINDEX INDEX t_k');
 check_index($node, 't_k', 'and repaired');

@@ -24,7 +24,8 @@ for my $round (1 .. 16)
 {
 	$node->safe_psql('postgres', 'UPDATE t SET k = (k * 7919 + 13) % 1000003');
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
-	same_answers($node, "answers in round $round", 'SELECT count(*), sum(k) FROM t WHERE k >= 0') if $round % 4 == 0;
+	same_answers($node, "answers in round $round", 'SELECT count(*), sum(k) FROM t WHERE k >= 0')
+	  if $round % 4 == 0;
 	value(index_sql('SELECT count(*) FROM t WHERE k > 0'));
 	push @file, value("SELECT pg_relation_size('t_k')");
 	push @mirror, value("SELECT bytes FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass");
@@ -45,7 +46,8 @@ END
 my $bench = start_pgbench($node, '-c 1 -t 3000', @scripts);
 ok(finish_pgbench($bench), 'small changes ran through') or diag($bench->{out});
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
-cmp_ok(value("SELECT pg_relation_size('t_k')"), '<=', 3 * $file[5], 'the file is bounded under small changes too');
+cmp_ok(value("SELECT pg_relation_size('t_k')"), '<=', 3 * $file[5],
+	'the file is bounded under small changes too');
 check_index($node, 't_k', 't_k after small changes');
 
 # What the mirrors of dropped, truncated, rebuilt and rolled-back files held comes back
@@ -102,14 +104,16 @@ $node->safe_psql('postgres', <<'END');
 DO $$
 BEGIN
 	FOR t IN 1 .. 42 LOOP
-		EXECUTE format('CREATE TABLE many_%s AS SELECT i %% 50 AS k, i AS v FROM generate_series(1, 100) i', t);
+		EXECUTE format(
+			'CREATE TABLE many_%s AS SELECT i %% 50 AS k, i AS v FROM generate_series(1, 100) i', t);
 		FOR i IN 1 .. 100 LOOP
 			EXECUTE format('CREATE INDEX ON many_%s USING gpu_btree (k) WHERE v <> %s', t, -i);
 		END LOOP;
 		COMMIT;
 	END LOOP;
 END $$;
-CREATE FUNCTION look_at_all() RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off SET client_min_messages = error AS $$
+CREATE FUNCTION look_at_all() RETURNS bigint LANGUAGE plpgsql
+	SET enable_seqscan = off SET client_min_messages = error AS $$
 DECLARE
 	n bigint;
 	wrong bigint := 0;
@@ -128,9 +132,11 @@ END
 is(value('SELECT look_at_all()'), '0', 'more indexes than mirrors: all answer');
 is(value('SELECT look_at_all()'), '0', 'and once more');
 # GPU memory is given out by the megabyte, so that there fewer fit
-cmp_ok(value(q{SELECT count(*) FROM gpuds_indexes WHERE state = 'loaded'}), '>', on_cuda() ? 30 : 4000, 'many of them have mirrors');
+cmp_ok(value(q{SELECT count(*) FROM gpuds_indexes WHERE state = 'loaded'}), '>', on_cuda() ? 30 : 4000,
+	'many of them have mirrors');
 same_answers($node, 'beside them the first one', 'SELECT count(*), sum(k) FROM t WHERE k >= 0');
-$node->safe_psql('postgres', q{DO $$ BEGIN FOR t IN 1 .. 42 LOOP EXECUTE format('DROP TABLE many_%s', t); COMMIT; END LOOP; END $$});
+$node->safe_psql('postgres',
+	q{DO $$ BEGIN FOR t IN 1 .. 42 LOOP EXECUTE format('DROP TABLE many_%s', t); COMMIT; END LOOP; END $$});
 check_all_indexes($node, 'indexes are whole');
 $node->stop;
 

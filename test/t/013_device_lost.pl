@@ -30,7 +30,8 @@ kill 'KILL', $pid;
 eval { $session->quit };
 for my $try (1 .. 300)
 {
-	my ($rc, $now) = eval { $node->psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'") };
+	my ($rc, $now) =
+	  eval { $node->psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'") };
 	last if defined $rc && $rc == 0 && $now ne '' && $now ne $pid;
 	select(undef, undef, undef, 0.1);
 }
@@ -47,7 +48,8 @@ $session = $node->background_psql('postgres', on_error_stop => 0);
 my $before = $session->query(index_sql($queries[0]));
 kill 'TERM', $pid;
 is($session->query(index_sql($queries[0])), $before, 'ended: a session has its answer');
-ok($node->poll_query_until('postgres', "SELECT worker_pid IS NOT NULL AND worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"),
+ok($node->poll_query_until('postgres', "
+	SELECT worker_pid IS NOT NULL AND worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"),
 	'ended: there is another worker');
 $session->quit;
 served_again($node, 'ended', @queries);
@@ -62,7 +64,8 @@ SKIP:
 		'one-key scan' => [ "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ],
 		'long scan' => [ "SELECT gpuds_index_load('t_k')", 'SELECT count(*) FROM t WHERE k >= 0', $rows ],
 		'load' => [ "SELECT gpuds_index_evict('s_k')", 'SELECT count(*) FROM s WHERE k <= 500', '500' ],
-		'catch-up' => [ "SELECT gpuds_index_load('s_k'); INSERT INTO s SELECT 100000 + i FROM generate_series(1, 5000) i",
+		'catch-up' => [ "
+			SELECT gpuds_index_load('s_k'); INSERT INTO s SELECT 100000 + i FROM generate_series(1, 5000) i",
 			'SELECT count(*) FROM s WHERE k BETWEEN 100001 AND 200000', '5000' ]);
 	for my $name (sort keys %case)
 	{
@@ -71,12 +74,15 @@ SKIP:
 		$pid = device_state($node, 'worker_pid');
 		new_log($node);
 		$node->safe_psql('postgres', $prepare);
-		is($node->safe_psql('postgres', "$fault " . index_sql($query)), $expected, "lost in a $name: right answer");
-		ok($node->poll_query_until('postgres', "SELECT coalesce(worker_pid <> $pid, true) FROM gpuds_devices WHERE kind = 'cuda'"),
+		is($node->safe_psql('postgres', "$fault " . index_sql($query)), $expected,
+			"lost in a $name: right answer");
+		ok($node->poll_query_until('postgres', "
+			SELECT coalesce(worker_pid <> $pid, true) FROM gpuds_devices WHERE kind = 'cuda'"),
 			"lost in a $name: the worker has gone");
 		in_log($node, qr/LOG:  gpuds lost its CUDA device: \w/, "lost in a $name: the log says why");
 		served_again($node, "lost in a $name", @queries);
-		is($node->safe_psql('postgres', index_sql($query)), $expected, "lost in a $name: right answer from the next worker");
+		is($node->safe_psql('postgres', index_sql($query)), $expected,
+			"lost in a $name: right answer from the next worker");
 	}
 	check_index($node, 's_k');
 
@@ -108,7 +114,12 @@ SELECT look('SELECT count(*)::text FROM s WHERE k = ' || :k % 2000);
 COMMIT;
 END
 		[ script_file('insert', "\\set k random(1, 2000)\nINSERT INTO s VALUES (:k), (:k + 1);\n"), 5 ],
-		[ script_file('fault', "SET client_min_messages = error;\nSET gpuds.device_fault = 'sticky';\nSET enable_seqscan = off;\nSELECT count(*) FROM t WHERE k = 5;\nRESET ALL;\n"), 1 ]);
+		[ script_file('fault', "
+			SET client_min_messages = error;
+			SET gpuds.device_fault = 'sticky';
+			SET enable_seqscan = off;
+			SELECT count(*) FROM t WHERE k = 5;
+			RESET ALL;\n"), 1 ]);
 	my $losses = 0;
 	# A second and more goes by before there is another worker: a slow machine takes more than one round
 	for (my $round = 1; $round <= 5 && $losses < 3; $round++)
@@ -130,15 +141,19 @@ $node->stop;
 }
 $node->poll_query_until('postgres', "SELECT state = 'absent' FROM gpuds_devices WHERE kind = 'cuda'");
 new_log($node);
-my ($rc, $out, $err) = $node->psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0; SELECT count(*) FROM t WHERE k = 5');
+my ($rc, $out, $err) = $node->psql('postgres', '
+	SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0; SELECT count(*) FROM t WHERE k = 5');
 is($out, "$rows\n1", 'no GPU: right answers');
 my $warnings = () = $err =~ /WARNING:  there is no CUDA device to use, using the CPU device instead/g;
 is($warnings, 1, 'no GPU: one WARNING a session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device/, 'no GPU: that names the setting');
 ok($node->wait_for_log(qr/LOG:  gpuds found no CUDA device it can use: \w/), 'no GPU: one line in the log');
-($rc, $out, $err) = $node->psql('postgres', 'SET gpuds.device = auto; SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0');
+($rc, $out, $err) = $node->psql('postgres', '
+	SET gpuds.device = auto; SET enable_seqscan = off; SELECT count(*) FROM t WHERE k >= 0');
 is("$out $err", "$rows ", 'no GPU: auto says nothing');
-is($node->safe_psql('postgres', "SELECT worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"), 't|t', 'no GPU: the view says why');
+is($node->safe_psql('postgres', "
+	SELECT worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"),
+	't|t', 'no GPU: the view says why');
 
 # The worker has ended for good, also if the server crashes
 $node->append_conf('postgresql.conf', "restart_after_crash = on\n");
@@ -148,7 +163,8 @@ my $victim_pid = $victim->query_safe('SELECT pg_backend_pid()');
 kill 'KILL', $victim_pid;
 $node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim_pid");
 eval { $victim->quit };
-is($node->safe_psql('postgres', "SELECT state, worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"),
+is($node->safe_psql('postgres', "
+	SELECT state, worker_pid IS NULL, detail <> '' FROM gpuds_devices WHERE kind = 'cuda'"),
 	'absent|t|t', 'no GPU, after a crash: the view says so');
 $node->restart;
 served_again($node, 'a GPU again', @queries);

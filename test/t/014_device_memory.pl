@@ -25,7 +25,9 @@ forget_mirrors($node, 'at first');
 sub on_gpu
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = 'cuda' AND state IN ('loaded', 'applying')");
+	return $node->safe_psql('postgres', "
+		SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = 'cuda'
+			AND state IN ('loaded', 'applying')");
 }
 
 # In turn: each gets onto the GPU when it is asked for, as soon as the others have been
@@ -33,12 +35,14 @@ sub on_gpu
 my ($rc, $out, $err);
 for my $i (1 .. 6, 1 .. 6)
 {
-	my $right = $node->safe_psql('postgres', scan_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
+	my $right = $node->safe_psql('postgres', scan_sql("
+		SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
 	my ($there, $wrong) = (0, 0);
 
 	for my $try (1 .. 600)
 	{
-		($rc, $out, $err) = $node->psql('postgres', index_sql("SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
+		($rc, $out, $err) = $node->psql('postgres', index_sql("
+			SELECT count(*), sum(v) FROM t$i WHERE k BETWEEN 1000 AND 1999"));
 		$wrong++ if $out ne $right;
 		$there = on_gpu("t${i}_k");
 		last if $there && $err eq '';
@@ -70,15 +74,21 @@ SELECT count(*) FROM big WHERE k = ANY ('{1,2,3,4,5}');
 END
 is($rc, 0, 'an index too large for the GPU is scanned');
 is($out, "1\n100\n500001\n500002\n500003\n499999\n499998\n499997\n5", 'and gives the right answers');
-my $warnings = () = $err =~ /WARNING:  no GPU memory for the mirror of index "big_k", using the CPU device instead/g;
+my $warnings = () =
+  $err =~ /WARNING:  no GPU memory for the mirror of index "big_k", using the CPU device instead/g;
 is($warnings, 1, 'with one WARNING in the session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device_memory/, 'that names the setting');
-is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no memory'"), 'cpu', 'the CPU device has it');
-is($node->safe_psql('postgres', "SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no memory'"), 'cuda', 'and the view says who has no room');
+is($node->safe_psql('postgres', "
+	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no room'"),
+	'cpu', 'the CPU device has it');
+is($node->safe_psql('postgres', "
+	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no room'"),
+	'cuda', 'and the view says who has no room');
 $node->psql('postgres', "SELECT gpuds_index_load('big_k')");
 is(on_gpu('big_k'), '0', 'asking for it does not bring it onto the GPU');
 check_index($node, 'big_k');
-same_answers($node, 'beside it the small ones work', 'SELECT count(*), sum(v) FROM t1 WHERE k BETWEEN 10 AND 20');
+same_answers($node, 'beside it the small ones work',
+	'SELECT count(*), sum(v) FROM t1 WHERE k BETWEEN 10 AND 20');
 forget_mirrors($node, 'after it did not fit');
 
 # Grown until it does not fit any more
@@ -86,7 +96,8 @@ $node->safe_psql('postgres', "SELECT gpuds_index_load('t2_k')");
 is(on_gpu('t2_k'), '1', 'one that fits');
 for my $i (1 .. 8)
 {
-	$node->safe_psql('postgres', "INSERT INTO t2 SELECT $i * 1000000 + j, j FROM generate_series(1, 100000) j");
+	$node->safe_psql('postgres',
+		"INSERT INTO t2 SELECT $i * 1000000 + j, j FROM generate_series(1, 100000) j");
 	($rc, $out, $err) = $node->psql('postgres', index_sql("SELECT count(*) FROM t2 WHERE k > $i * 1000000"));
 	is($out, '100000', "grown by $i x 100,000 entries: right answer");
 }
@@ -109,17 +120,22 @@ SKIP:
 	for my $kind ('no_memory', 'bad_alloc')
 	{
 		my $fault = "SET client_min_messages = error; SET gpuds.device_fault = '$kind';";
-		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k < 1000')), '1000', "a load, $kind: right answer");
-		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', "a load, $kind: the next one works");
+		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k < 1000')),
+			'1000', "a load, $kind: right answer");
+		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't',
+			"a load, $kind: the next one works");
 		$node->safe_psql('postgres', 'INSERT INTO t3 SELECT 2000000 + j, j FROM generate_series(1, 30000) j');
-		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k > 2000000')), '30000', "a catch-up, $kind: right answer");
-		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't', "a catch-up, $kind: the next one works");
+		is($node->safe_psql('postgres', "$fault " . index_sql('SELECT count(*) FROM t3 WHERE k > 2000000')),
+			'30000', "a catch-up, $kind: right answer");
+		is($node->safe_psql('postgres', "SELECT gpuds_index_load('t3_k')"), 't',
+			"a catch-up, $kind: the next one works");
 		same_answers($node, "$kind: right answers", 'SELECT count(*), sum(v) FROM t3 WHERE k >= 0');
 		check_index($node, 't3_k');
 		forget_mirrors($node, $kind);
 		$node->safe_psql('postgres', 'DELETE FROM t3 WHERE k > 2000000');
 	}
-	is($node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'"), $pid, 'without memory: the worker goes on');
+	is($node->safe_psql('postgres', "SELECT worker_pid FROM gpuds_devices WHERE kind = 'cuda'"), $pid,
+		'without memory: the worker goes on');
 }
 
 # Everybody wants it at once

@@ -24,8 +24,11 @@ END
 
 my $small = 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 109';
 my $large = 'SELECT count(*), sum(v) FROM t WHERE k = ANY ((SELECT keys FROM keys)::bigint[])';
-my %right = map { $_ => $node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off; $_") } ($small, 'SELECT count(*), sum(v) FROM t WHERE k % 2 = 0');
-$right{$large} = $right{'SELECT count(*), sum(v) FROM t WHERE k % 2 = 0'};
+my $even = 'SELECT count(*), sum(v) FROM t WHERE k % 2 = 0';
+my %right = map {
+	$_ => $node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off; $_")
+} ($small, $even);
+$right{$large} = $right{$even};
 
 # All works: with all of the staging memory, several times
 sub intact
@@ -56,7 +59,8 @@ SKIP:
 
 		my $began = time;
 		my ($rc, $out, $err) = $node->psql('postgres', "$held; SET statement_timeout = 300; $query");
-		like($err, qr/canceling statement due to statement timeout/, "$name: statement_timeout ends the wait");
+		like($err, qr/canceling statement due to statement timeout/,
+			"$name: statement_timeout ends the wait");
 		# not only when the device counts as lost, after a minute
 		cmp_ok(time - $began, '<', 40, "$name: before the device's time is over");
 		intact("$name, statement_timeout");
@@ -70,18 +74,23 @@ SKIP:
 				my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 
 				$victim->query_until(qr/go/, "$held;\n\\echo go\n$query;\n");
-				ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid"),
+				ok($node->poll_query_until('postgres', "
+					SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid"),
 					"$name: waits for the GPU ($round)");
-				is($node->safe_psql('postgres', index_sql($small, 'bitmap')), $right{$small}, "$name: others do not ($round)");
+				is($node->safe_psql('postgres', index_sql($small, 'bitmap')), $right{$small},
+					"$name: others do not ($round)");
 				$node->safe_psql('postgres', "SELECT $way($pid)");
 				if ($way eq 'pg_cancel_backend')
 				{
-					is($victim->query(index_sql($query, 'bitmap')) =~ s/^\s+|\s+$//gr, $right{$query}, "$name: the same session's next query works ($round)");
+					is($victim->query(index_sql($query, 'bitmap')) =~ s/^\s+|\s+$//gr, $right{$query},
+						"$name: the same session's next query works ($round)");
 					$victim->quit;
 				}
 				else
 				{
-					ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), "$name: it ends ($round)");
+					ok($node->poll_query_until('postgres', "
+						SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
+						"$name: it ends ($round)");
 					eval { $victim->quit };
 				}
 			}
@@ -96,10 +105,15 @@ SKIP:
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 11)');
 		my $victim = $node->background_psql('postgres', on_error_stop => 0);
 		my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-		$victim->query_until(qr/go/, "SET gpuds.wait_at = 'device-waiting'; SET enable_seqscan = off;\n\\echo go\n$large;\n");
-		ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), "$way: held");
+		$victim->query_until(qr/go/,
+			"SET gpuds.wait_at = 'device-waiting'; SET enable_seqscan = off;\n\\echo go\n$large;\n");
+		ok($node->poll_query_until('postgres', "
+			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
+			"$way: held");
 		$node->safe_psql('postgres', "SELECT $way($pid)");
-		ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"), "$way: lets it go");
+		ok($node->poll_query_until('postgres', "
+			SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"),
+			"$way: lets it go");
 		$gate->query_safe('SELECT pg_advisory_unlock(7160, 11)');
 		eval { $victim->quit };
 		intact("$way behind the posting");
@@ -111,8 +125,10 @@ SKIP:
 	{
 		my $victim = $node->background_psql('postgres', on_error_stop => 0);
 		my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-		$victim->query_until(qr/go/, "SET enable_seqscan = off; SET gpuds.device_fault = 'hold';\n\\echo go\n$large;\n");
-		$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid");
+		$victim->query_until(qr/go/,
+			"SET enable_seqscan = off; SET gpuds.device_fault = 'hold';\n\\echo go\n$large;\n");
+		$node->poll_query_until('postgres',
+			"SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid");
 		my $began = time;
 		$node->stop($mode);
 		cmp_ok(time - $began, '<', 40, "stopped $mode in mid-request: no hang");
@@ -141,16 +157,28 @@ intact('after timeouts');
 
 # Many clients, little staging memory; some give up
 my $bench = start_pgbench($node, '-c 16 -j 2 -T 10',
-	[ script_file('large', "SET enable_seqscan = off;\nSET enable_indexscan = off;\nSELECT 1 / (count(*) = $rows / 2)::int FROM t WHERE k = ANY ((SELECT keys FROM keys)::bigint[]);\n"), 2 ],
-	[ script_file('small', "\\set k random(0, $rows - 20)\nSET enable_seqscan = off;\nSELECT 1 / (count(*) = 10)::int FROM t WHERE k BETWEEN :k AND :k + 9;\n"), 10 ],
-	[ script_file('range', "SET enable_seqscan = off;\nSELECT 1 / (count(*) = 50000)::int FROM t WHERE k BETWEEN 1000 AND 50999;\n"), 1 ]);
+	[ script_file('large', "
+		SET enable_seqscan = off;
+		SET enable_indexscan = off;
+		SELECT 1 / (count(*) = $rows / 2)::int FROM t WHERE k = ANY ((SELECT keys FROM keys)::bigint[]);\n"),
+		2 ],
+	[ script_file('small', "
+		\\set k random(0, $rows - 20)
+		SET enable_seqscan = off;
+		SELECT 1 / (count(*) = 10)::int FROM t WHERE k BETWEEN :k AND :k + 9;\n"), 10 ],
+	[ script_file('range', "
+		SET enable_seqscan = off;
+		SELECT 1 / (count(*) = 50000)::int FROM t WHERE k BETWEEN 1000 AND 50999;\n"), 1 ]);
 for my $round (1 .. 20)
 {
-	$node->psql('postgres', 'SET statement_timeout = ' . (5 + int(rand(100))) . "; SET enable_seqscan = off; SET enable_indexscan = off; $large");
+	$node->psql('postgres', 'SET statement_timeout = ' . (5 + int(rand(100)))
+		  . "; SET enable_seqscan = off; SET enable_indexscan = off; $large");
 }
 ok(finish_pgbench($bench), 'many clients, little staging memory: right answers') or diag($bench->{out});
 like($bench->{out}, qr/number of transactions actually processed: [1-9]/, 'many clients: they got on');
-cmp_ok($node->safe_psql('postgres', "SELECT mean_batch FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"), '>=', 1, 'batches are counted');
+cmp_ok($node->safe_psql('postgres', "
+	SELECT mean_batch FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"),
+	'>=', 1, 'batches are counted');
 intact('many clients');
 $node->stop;
 

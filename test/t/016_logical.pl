@@ -37,9 +37,12 @@ ALTER TABLE t ENABLE ALWAYS TRIGGER note;
 END
 
 # Rows that are there before come by the initial copy
-$publisher->safe_psql('postgres', 'INSERT INTO t SELECT -i, i, i FROM generate_series(1, 1000) i; INSERT INTO p SELECT i, 1 + i % 2, i FROM generate_series(1, 1000) i');
+$publisher->safe_psql('postgres', '
+	INSERT INTO t SELECT -i, i, i FROM generate_series(1, 1000) i;
+	INSERT INTO p SELECT i, 1 + i % 2, i FROM generate_series(1, 1000) i');
 my $connection = $publisher->connstr . ' dbname=postgres';
-$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION sub CONNECTION '$connection' PUBLICATION pub WITH (streaming = on)");
+$subscriber->safe_psql('postgres',
+	"CREATE SUBSCRIPTION sub CONNECTION '$connection' PUBLICATION pub WITH (streaming = on)");
 $subscriber->wait_for_subscription_sync($publisher, 'sub');
 same_answers($subscriber, 'rows of the initial copy', 'SELECT count(*), sum(id) FROM t WHERE k > 0');
 
@@ -56,7 +59,8 @@ sub compare
 
 	$publisher->wait_for_catchup('sub');
 	my $sums = 'SELECT count(*), sum(id), sum(k) FROM t UNION ALL SELECT count(*), sum(id), sum(k) FROM p';
-	is($subscriber->safe_psql('postgres', $sums), $publisher->safe_psql('postgres', $sums), "$name: rows are replicated");
+	is($subscriber->safe_psql('postgres', $sums), $publisher->safe_psql('postgres', $sums),
+		"$name: rows are replicated");
 	same_answers($subscriber, "$name: answers", @queries);
 	check_all_indexes($subscriber, "$name: indexes are whole");
 	return;
@@ -73,8 +77,10 @@ INSERT INTO t VALUES (2, 2, 'after');
 COMMIT;
 END
 compare('two TRUNCATEs');
-is($subscriber->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k = 1')), '0', 'no row of before');
-is($subscriber->safe_psql('postgres', index_sql('SELECT id, k, v FROM t WHERE k = 2')), '2|2|after', 'the row of after');
+is($subscriber->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k = 1')), '0',
+	'no row of before');
+is($subscriber->safe_psql('postgres', index_sql('SELECT id, k, v FROM t WHERE k = 2')), '2|2|after',
+	'the row of after');
 
 $publisher->safe_psql('postgres', <<'END');
 BEGIN;
@@ -110,16 +116,26 @@ for my $round (1 .. 6)
 
 			if ($what <= 2)
 			{
-				$sql .= "INSERT INTO t SELECT i, i % 1000, 'r$round' FROM generate_series($next, $next + $n) i;\n";
-				$sql .= "INSERT INTO p SELECT i, 1 + i % 2, i % 500 FROM generate_series($next, $next + $n) i;\n";
+				$sql .= "
+					INSERT INTO t SELECT i, i % 1000, 'r$round' FROM generate_series($next, $next + $n) i;
+					INSERT INTO p SELECT i, 1 + i % 2, i % 500 FROM generate_series($next, $next + $n) i;\n";
 				$next += $n + 1;
 			}
 			elsif ($what == 3) { $sql .= "UPDATE t SET k = k + 1 WHERE id % 7 = $step;\n"; }
-			elsif ($what == 4) { $sql .= "DELETE FROM t WHERE id % 11 = $step; UPDATE p SET part = 3 - part WHERE id % 13 = $step;\n"; }
+			elsif ($what == 4)
+			{
+				$sql .= "
+					DELETE FROM t WHERE id % 11 = $step;
+					UPDATE p SET part = 3 - part WHERE id % 13 = $step;\n";
+			}
 			elsif ($what == 5) { $sql .= "TRUNCATE t;\n"; }
 			elsif ($what == 6) { $sql .= "TRUNCATE p;\n"; }
 			elsif ($what == 7) { $sql .= "SAVEPOINT s$depth;\n"; $depth++; }
-			elsif ($depth > 0) { $depth--; $sql .= (rand() < 0.6 ? 'ROLLBACK TO' : 'RELEASE') . " s$depth;\n"; }
+			elsif ($depth > 0)
+			{
+				$depth--;
+				$sql .= (rand() < 0.6 ? 'ROLLBACK TO' : 'RELEASE') . " s$depth;\n";
+			}
 		}
 		$sql .= rand() < 0.85 ? "COMMIT;\n" : "ROLLBACK;\n";
 	}

@@ -21,26 +21,32 @@ END
 # Fresh keys of a narrow range, the same ones for all clients at a time
 my @scripts = (
 	[ script_file('nothing', <<'END'), 4 ],
-INSERT INTO t SELECT s + i, (random() * 1e6)::int, i FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 60) i
+INSERT INTO t SELECT s + i, (random() * 1e6)::int, i
+	FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 60) i
 	ON CONFLICT (id) DO NOTHING;
 END
 	[ script_file('update', <<'END'), 4 ],
-INSERT INTO t SELECT s + i, (random() * 1e6)::int, i FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 60) i
+INSERT INTO t SELECT s + i, (random() * 1e6)::int, i
+	FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 60) i
 	ON CONFLICT (id) DO UPDATE SET k = excluded.k, v = t.v + 1;
 END
 	[ script_file('delete', <<'END'), 2 ],
-DELETE FROM t WHERE id IN (SELECT id FROM t WHERE k BETWEEN (random() * 1e6)::int AND 1000000 LIMIT 60 FOR UPDATE SKIP LOCKED);
+DELETE FROM t WHERE id IN (
+	SELECT id FROM t WHERE k BETWEEN (random() * 1e6)::int AND 1000000 LIMIT 60 FOR UPDATE SKIP LOCKED);
 END
 	[ script_file('exclude', <<'END'), 1 ],
-INSERT INTO x SELECT s + i FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 4 AS s) s, generate_series(1, 10) i
+INSERT INTO x SELECT s + i
+	FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 4 AS s) s, generate_series(1, 10) i
 	ON CONFLICT DO NOTHING;
 END
 	[ script_file('steps', <<'END'), 2 ],
 BEGIN;
-INSERT INTO t SELECT s + i, (random() * 1e6)::int, i FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 30) i
+INSERT INTO t SELECT s + i, (random() * 1e6)::int, i
+	FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(1, 30) i
 	ON CONFLICT (id) DO NOTHING;
 SAVEPOINT a;
-INSERT INTO t SELECT s + i, (random() * 1e6)::int, i FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(31, 60) i
+INSERT INTO t SELECT s + i, (random() * 1e6)::int, i
+	FROM (SELECT (extract(epoch FROM now()) * 10)::bigint % 100000 * 20 AS s) s, generate_series(31, 60) i
 	ON CONFLICT (id) DO UPDATE SET v = t.v + 1;
 ROLLBACK TO a;
 COMMIT;
@@ -64,7 +70,8 @@ same_answers($node, 'answers at the end', @queries);
 check_all_indexes($node, 'indexes are whole');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t, x');
 $node->safe_psql('postgres', "INSERT INTO t SELECT -i, 2000000 + i, 1 FROM generate_series(1, 20000) i");
-is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k < 2000000 AND id < 0')), '0', 'no new row under an old key');
+is($node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k < 2000000 AND id < 0')), '0',
+	'no new row under an old key');
 check_all_indexes($node, 'indexes are whole at the end');
 
 # An index expression looks the row up by another index, which appends what is collected, and catches
@@ -90,11 +97,20 @@ END
 	my $position = q{SELECT journal_position FROM gpuds_indexes WHERE indexrelid = 'l_k'::regclass};
 
 	$gate->query_safe('SELECT pg_advisory_lock(7160, 1)');
-	$loser->query_until(qr/go/, "SET enable_seqscan = off; SET gpuds.wait_at = 'insert-buffered-flush';\n\\echo go\nINSERT INTO l VALUES (1, 7) ON CONFLICT (id) DO NOTHING;\n");
-	ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}), 'an append is held');
+	$loser->query_until(qr/go/, "
+		SET enable_seqscan = off; SET gpuds.wait_at = 'insert-buffered-flush';
+		\\echo go
+		INSERT INTO l VALUES (1, 7) ON CONFLICT (id) DO NOTHING;\n");
+	ok($node->poll_query_until('postgres', q{
+		SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}),
+		'an append is held');
 	$node->safe_psql('postgres', 'INSERT INTO l VALUES (1, 8)');
-	$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO l%' AND pid <> pg_backend_pid()});
-	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}), 'and is cancelled');
+	$node->safe_psql('postgres', q{
+		SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO l%'
+			AND pid <> pg_backend_pid()});
+	ok($node->poll_query_until('postgres', q{
+		SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}),
+		'and is cancelled');
 	$gate->quit;
 	$loser->query_safe('SELECT 1');
 	$loser->quit;

@@ -23,13 +23,15 @@ END
 
 sub loads
 {
-	return $node->safe_psql('postgres', "SELECT sum(loads) FROM gpuds_stat_indexes WHERE indexrelid IN ('a_k'::regclass, 'b_k'::regclass)");
+	return $node->safe_psql('postgres',
+		"SELECT sum(loads) FROM gpuds_stat_indexes WHERE indexrelid IN ('a_k'::regclass, 'b_k'::regclass)");
 }
 
 sub state
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "SELECT state FROM gpuds_indexes WHERE indexrelid = '$index'::regclass ORDER BY device LIMIT 1");
+	return $node->safe_psql('postgres',
+		"SELECT state FROM gpuds_indexes WHERE indexrelid = '$index'::regclass ORDER BY device LIMIT 1");
 }
 
 # On a GPU what has no room there goes to the CPU's memory; this is about one device
@@ -48,14 +50,22 @@ if (!on_cuda())
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 8)');
 		my $loader = $node->background_psql('postgres');
 		my $pid = $loader->query_safe('SELECT pg_backend_pid()');
-		$loader->query_until(qr/go/, "SET gpuds.wait_at = 'load-base-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM a WHERE k < 100;\n");
-		ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), 'a load is held');
+		$loader->query_until(qr/go/, "
+			SET gpuds.wait_at = 'load-base-read'; SET enable_seqscan = off;
+			\\echo go
+			SELECT count(*) FROM a WHERE k < 100;\n");
+		ok($node->poll_query_until('postgres', "
+			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
+			'a load is held');
 		my $before = loads();
-		is($node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql('SELECT count(*) FROM b WHERE k < 100')), '100', 'another does without');
+		is($node->safe_psql('postgres', 'SET client_min_messages = error; '
+				  . index_sql('SELECT count(*) FROM b WHERE k < 100')), '100', 'another does without');
 		is(loads(), $before, 'and does not load');
-		is(state('b_k'), 'no memory', 'which the view says');
-		my ($rc, $out, $err) = $node->psql('postgres', "SET client_min_messages = error; SELECT gpuds_index_load('b_k')");
-		like($err, qr/ERROR:  could not load the mirror of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s, 'not even by name');
+		is(state('b_k'), 'no room', 'which the view says');
+		my ($rc, $out, $err) = $node->psql('postgres', "
+			SET client_min_messages = error; SELECT gpuds_index_load('b_k')");
+		like($err, qr/ERROR:  could not load the mirror of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s,
+			'not even by name');
 		$gate->query_safe('SELECT pg_advisory_unlock(7160, 8)');
 		$loader->quit;
 		is(state('a_k'), 'loaded', 'the first one gets through');
@@ -81,7 +91,8 @@ note("$loads loads, $queries queries");
 cmp_ok($loads, '<=', $queries / 4, 'there are much less loads than queries');
 {
 	local $ENV{PGOPTIONS} = '-c client_min_messages=error';
-	same_answers($node, "answers of $_", "SELECT count(*), sum(v) FROM $_ WHERE k BETWEEN 700 AND 900") for ('a', 'b');
+	same_answers($node, "answers of $_", "SELECT count(*), sum(v) FROM $_ WHERE k BETWEEN 700 AND 900")
+	  for ('a', 'b');
 	check_all_indexes($node, 'indexes are whole');
 }
 
@@ -93,8 +104,12 @@ for my $t ('b', 'a')
 
 	for my $try (1 .. 600)
 	{
-		$node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql("SELECT count(*) FROM $t WHERE k < 10"));
-		last if $got = $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = '${t}_k'::regclass AND state = 'loaded' AND device = '$device'") eq '1';
+		$node->safe_psql('postgres', 'SET client_min_messages = error; '
+			  . index_sql("SELECT count(*) FROM $t WHERE k < 10"));
+		$got = $node->safe_psql('postgres', "
+			SELECT count(*) FROM gpuds_indexes
+			WHERE indexrelid = '${t}_k'::regclass AND state = 'loaded' AND device = '$device'") eq '1';
+		last if $got;
 		select(undef, undef, undef, 0.1);
 	}
 	ok($got, "$t is loaded when the other is not used");

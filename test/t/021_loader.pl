@@ -43,8 +43,12 @@ sub held_loader
 {
 	my ($name, $db) = @_;
 
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpuds loader' AND wait_event_type = 'Lock'"), "$name: a loader is at it");
-	return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpuds loader'");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpuds loader'
+			AND wait_event_type = 'Lock'"),
+		"$name: a loader is at it");
+	return $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpuds loader'");
 }
 
 # A query that asks for a loader and is cancelled when the loader is held, however long it took to start
@@ -58,13 +62,14 @@ sub cancelled
 	held_loader($name, $db);
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	$session->query('SELECT 1');
-	like($session->{stderr}, qr/canceling statement due to user request/, "$name: a query does not wait for longer than it may");
+	like($session->{stderr}, qr/canceling statement due to user request/,
+		"$name: a query does not wait for longer than it may");
 	$session->quit;
 	return;
 }
 
-# Lets a loader go on that somebody waits for.  It looks twice a second whether somebody does, so the load must not
-# be through before it is time to look again.
+# Lets a loader go on that somebody waits for.  It looks twice a second whether somebody does, so the load
+# must not be through before it is time to look again.
 sub open_for
 {
 	my ($gate) = @_;
@@ -78,25 +83,31 @@ sub no_loader
 {
 	my ($name) = @_;
 
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'gpuds loader'"), "$name: the loader ends");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'gpuds loader'"),
+		"$name: the loader ends");
 	return;
 }
 
 sub stat_of
 {
 	my ($column) = @_;
-	return $node->safe_psql('postgres', "SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
+	return $node->safe_psql('postgres',
+		"SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
 }
 
 sub position_of
 {
-	return $node->safe_psql('postgres', "SELECT applied_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass");
+	return $node->safe_psql('postgres',
+		"SELECT applied_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass");
 }
 
 sub is_up
 {
 	my ($name) = @_;
-	ok($node->poll_query_until('postgres', "SELECT state = 'loaded' AND applied_position = journal_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass"), $name);
+	ok($node->poll_query_until('postgres', "
+		SELECT state = 'loaded' AND applied_position = journal_position FROM gpuds_indexes
+		WHERE indexrelid = 't_k'::regclass"), $name);
 	return;
 }
 
@@ -122,7 +133,8 @@ $gate->quit;
 is_up('it is applied without the query');
 no_loader('catch-up');
 is(stat_of('loads'), '1', 'without another load');
-is($node->safe_psql('postgres', "$free SELECT count(*), sum(v) FROM t WHERE k > 1000000"), '700000|700000', 'right answer');
+is($node->safe_psql('postgres', "$free SELECT count(*), sum(v) FROM t WHERE k > 1000000"), '700000|700000',
+	'right answer');
 
 # A loader that is terminated: the query does the work
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
@@ -142,12 +154,15 @@ $gate = gate('load-base-read');
 cancelled('in the way');
 my $alter = $node->background_psql('postgres');
 $alter->query_until(qr/go/, "\\echo go\nALTER TABLE t ADD w int;\n");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = 't'::regclass AND NOT granted"), 'ALTER TABLE waits');
+ok($node->poll_query_until('postgres', "
+	SELECT count(*) = 1 FROM pg_locks WHERE relation = 't'::regclass AND NOT granted"),
+	'ALTER TABLE waits');
 my $offset = -s $node->logfile;
 open_for($gate);
 no_loader('in the way');
 $alter->quit;
-like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/, 'a loader gives way to ALTER TABLE');
+like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/,
+	'a loader gives way to ALTER TABLE');
 
 # DROP DATABASE
 for my $force ('', ' WITH (FORCE)')
@@ -172,13 +187,18 @@ END
 		# It waits for 5 s; the loader has begun before, and ends when it may go on
 		my $drop = $node->background_psql('postgres');
 		$drop->query_until(qr/go/, "\\echo go\nDROP DATABASE d;\n");
-		ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass AND mode = 'AccessExclusiveLock' AND granted"), 'DROP DATABASE waits');
+		ok($node->poll_query_until('postgres', "
+			SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass
+				AND mode = 'AccessExclusiveLock' AND granted"),
+			'DROP DATABASE waits');
 		$offset = -s $node->logfile;
 		open_for($gate);
 		no_loader('DROP DATABASE');
 		$drop->quit;
-		like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/, 'a loader gives way to DROP DATABASE');
-		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_database WHERE datname = 'd'"), '0', 'DROP DATABASE');
+		like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/,
+			'a loader gives way to DROP DATABASE');
+		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_database WHERE datname = 'd'"), '0',
+			'DROP DATABASE');
 	}
 }
 
@@ -193,13 +213,17 @@ SELECT count(*), sum(v) FROM same WHERE k BETWEEN 100 AND 1999;
 COMMIT;
 END
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
-is($node->safe_psql('postgres', "$free BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; $query; COMMIT"), $right, 'a table that the transaction has locked');
-is($node->safe_psql('postgres', "$free BEGIN; REINDEX INDEX t_k; $query; ROLLBACK"), $right, 'a file that the transaction has made');
+is($node->safe_psql('postgres', "$free BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; $query; COMMIT"), $right,
+	'a table that the transaction has locked');
+is($node->safe_psql('postgres', "$free BEGIN; REINDEX INDEX t_k; $query; ROLLBACK"), $right,
+	'a file that the transaction has made');
 is($node->safe_psql('postgres', "$free $query"), $right, 'and the one from before');
 
 # The loader cannot even connect, for it waits for a lock that the transaction has on a catalog
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
-is($node->safe_psql('postgres', "$free SET statement_timeout = '60s'; BEGIN; REINDEX INDEX pg_class_oid_index; $query; COMMIT"), $right, 'a catalog that the transaction has locked');
+is($node->safe_psql('postgres', "
+	$free SET statement_timeout = '60s'; BEGIN; REINDEX INDEX pg_class_oid_index; $query; COMMIT"),
+	$right, 'a catalog that the transaction has locked');
 no_loader('at the end');
 
 # A server that is stopped
@@ -210,7 +234,9 @@ ok($node->stop('fast', fail_ok => 1), 'the server stops while a loader is at wor
 eval { $gate->quit };
 
 # Without room for another process
-$node->append_conf('postgresql.conf', "max_logical_replication_workers = 0\nmax_parallel_workers = 0\nmax_worker_processes = " . (on_cuda() ? 1 : 0));
+$node->append_conf('postgresql.conf',
+	"max_logical_replication_workers = 0\nmax_parallel_workers = 0\nmax_worker_processes = "
+	  . (on_cuda() ? 1 : 0));
 $node->start;
 device_ready($node) if on_cuda();
 my $loads = stat_of('loads');

@@ -8,7 +8,11 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('waiters', conf => "max_connections = 120\ngpuds.memtable_memory = 0\ngpuds.host_memory = 8MB\ngpuds.device_memory = 16MB\n");
+my $node = new_node('waiters', conf => "
+	max_connections = 120
+	gpuds.memtable_memory = 0
+	gpuds.host_memory = 8MB
+	gpuds.device_memory = 16MB\n");
 
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE t (k bigint, v int);
@@ -29,15 +33,28 @@ SKIP:
 	# One brings the mirror up, the others wait for it; none of them needs to be applier
 	my $applier = $node->background_psql('postgres');
 	my $pid = $applier->query_safe('SELECT pg_backend_pid()');
-	$applier->query_until(qr/go/, "SET gpuds.wait_at = 'catch-up-read'; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM t WHERE k = 0;\n");
-	ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), 'an applier is held');
+	$applier->query_until(qr/go/, "
+		SET gpuds.wait_at = 'catch-up-read'; SET enable_seqscan = off;
+		\\echo go
+		SELECT count(*) FROM t WHERE k = 0;\n");
+	ok($node->poll_query_until('postgres', "
+		SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
+		'an applier is held');
 	local $ENV{PGOPTIONS} = "-c gpuds.wait_at=mirror-acquired -c enable_seqscan=off";
-	my $herd = start_pgbench($node, "-c $sessions -j 2 -t 1", [ script_file('look', "SELECT 1 / (count(*) = 1)::int FROM t WHERE k = 0;\n"), 1 ]);
+	my $herd = start_pgbench($node, "-c $sessions -j 2 -t 1", [ script_file('look', "
+		SELECT 1 / (count(*) = 1)::int FROM t WHERE k = 0;\n"), 1 ]);
 	$ENV{PGOPTIONS} = '';
-	ok($node->poll_query_until('postgres', "SELECT count(*) = $sessions FROM pg_stat_activity WHERE query LIKE 'SELECT 1 / %' AND wait_event_type = 'Extension'"), "$sessions sessions wait for it");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = $sessions FROM pg_stat_activity WHERE query LIKE 'SELECT 1 / %'
+			AND wait_event_type = 'Extension'"),
+		"$sessions sessions wait for it");
 	$gate->query_safe('SELECT pg_advisory_unlock(7160, 7)');
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT 1 / %' AND wait_event_type = 'Extension'"), 'all are let go');
-	my $appliers = $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT 1 / %'
+			AND wait_event_type = 'Extension'"),
+		'all are let go');
+	my $appliers = $node->safe_psql('postgres', "
+		SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
 	is($appliers, '0', 'and none had to become applier to look');
 	$gate->query_safe('SELECT pg_advisory_unlock(7160, 15)');
 	ok(finish_pgbench($herd), 'all have the right answer') or diag($herd->{out});
@@ -47,19 +64,25 @@ SKIP:
 
 # Grown beyond the memory
 my $cursor = $node->background_psql('postgres');
-$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; BEGIN; DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
+$cursor->query_safe('
+	SET enable_seqscan = off; SET enable_sort = off; BEGIN;
+	DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
 is($cursor->query_safe('FETCH 1 FROM c'), '1', 'a cursor');
 $node->safe_psql('postgres', "INSERT INTO t SELECT 1000000 + i, i FROM generate_series(1, 900000) i");
 my ($rc, $out, $err) = $node->psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 1899990'));
 is($out, '10', 'a mirror without room to grow: right answer');
 like($err, qr/WARNING/, 'and a warning');
 my $device = on_cuda() ? 'cuda' : 'cpu';
-my $kept = "SELECT state IN ('loaded', 'applying', 'no memory'), entries >= 50000, applied_position < journal_position, loads FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid) WHERE i.indexrelid = 't_k'::regclass AND device = '$device'";
+my $kept = "
+	SELECT state IN ('loaded', 'applying', 'no room'), entries >= 50000, applied_position < journal_position,
+		loads FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid)
+	WHERE i.indexrelid = 't_k'::regclass AND device = '$device'";
 is($node->safe_psql('postgres', $kept), 't|t|t|1', 'it stays');
 is($cursor->query_safe('FETCH 2 FROM c'), "2\n3", 'for those who need no more');
 for my $round (1 .. 5)
 {
-	$node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql('SELECT count(*) FROM t WHERE k > 1899990'));
+	$node->safe_psql('postgres', 'SET client_min_messages = error; '
+		  . index_sql('SELECT count(*) FROM t WHERE k > 1899990'));
 }
 is($node->safe_psql('postgres', $kept), 't|t|t|1', 'further queries do not load it again');
 $cursor->quit;

@@ -12,7 +12,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $oid = 54321;
-my $primary = new_node('primary', streaming => 1, no_extension => 1, conf => "allow_in_place_tablespaces = on\n");
+my $primary = new_node('primary', streaming => 1, no_extension => 1,
+	conf => "allow_in_place_tablespaces = on\n");
 
 $primary->safe_psql('postgres', 'CREATE DATABASE source');
 $primary->safe_psql('source', <<'END');
@@ -48,7 +49,10 @@ sub answers
 	is($standby->safe_psql('w', index_sql($query)), $right, "$name: the standby's answer");
 	for my $node ($primary, $standby)
 	{
-		is($node->safe_psql('w', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND state IN ('loaded', 'applying')"), '1', "$name: by a mirror of the " . $node->name);
+		is($node->safe_psql('w', "
+			SELECT count(*) FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass
+				AND state IN ('loaded', 'applying')"),
+			'1', "$name: by a mirror of the " . $node->name);
 	}
 	return;
 }
@@ -66,13 +70,15 @@ for my $strategy ('wal_log', 'file_copy')
 	# As many rows in the same places, fewer, more: positions in the journal that fit and such that do not
 	make($strategy);
 	answers("$strategy: as it was copied", 1, 10);
-	for my $case ([ 'first life', 1000, 1999 ], [ 'other rows', 5000, 5999 ], [ 'fewer rows', 7000, 7099 ], [ 'more rows', 9000, 13999 ])
+	for my $case ([ 'first life', 1000, 1999 ], [ 'other rows', 5000, 5999 ], [ 'fewer rows', 7000, 7099 ],
+		[ 'more rows', 9000, 13999 ])
 	{
 		my ($name, $first, $last) = @$case;
 
 		$primary->safe_psql('w', "INSERT INTO t SELECT i, 1 FROM generate_series($first, $last) i");
 		answers("$strategy, $name", $first, $last);
-		is($primary->safe_psql('w', index_sql('SELECT count(*) FROM t WHERE k > 0')), $last - $first + 1 + 10, "$strategy, $name: no row of another life");
+		is($primary->safe_psql('w', index_sql('SELECT count(*) FROM t WHERE k > 0')), $last - $first + 1 + 10,
+			"$strategy, $name: no row of another life");
 		check_all_indexes($primary, "$strategy, $name: indexes are whole", 'w');
 		$primary->safe_psql('postgres', 'DROP DATABASE w');
 		make($strategy);
@@ -110,12 +116,14 @@ my $count = 'SELECT count(*) FROM t WHERE k > 0;';
 $session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;');
 is($session->query_safe($count), '310', 'before the row of the database changes');
 $primary->safe_psql('postgres', 'ALTER DATABASE w CONNECTION LIMIT 50');
-is($primary->safe_psql('w', index_sql('SELECT count(*) FROM t WHERE k > 0')), '310', 'another session after that');
+is($primary->safe_psql('w', index_sql('SELECT count(*) FROM t WHERE k > 0')), '310',
+	'another session after that');
 is($session->query_safe($count), '310', 'the same session after that');
 my $loads = $primary->safe_psql('w', 'SELECT sum(loads) FROM gpuds_stat_indexes');
 is($session->query_safe($count), '310', 'once more');
 is($primary->safe_psql('w', index_sql('SELECT count(*) FROM t WHERE k > 0')), '310', 'and another session');
-is($primary->safe_psql('w', 'SELECT sum(loads) FROM gpuds_stat_indexes'), $loads, 'sessions do not take the mirror from each other');
+is($primary->safe_psql('w', 'SELECT sum(loads) FROM gpuds_stat_indexes'), $loads,
+	'sessions do not take the mirror from each other');
 $session->quit;
 
 $standby->stop;

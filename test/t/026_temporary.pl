@@ -19,7 +19,8 @@ my $session;
 sub begin_session
 {
 	$session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query('SET enable_seqscan = off; SET enable_bitmapscan = off; SET client_min_messages = error;');
+	$session->query('
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET client_min_messages = error;');
 	return;
 }
 
@@ -57,23 +58,42 @@ $session->query("CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING
 stays_bounded('TRUNCATE', "TRUNCATE t; $fill $query");
 stays_bounded('REINDEX', "REINDEX INDEX t_k; $query");
 stays_bounded('TRUNCATE that is rolled back', "BEGIN; TRUNCATE t; $fill $query ROLLBACK; $query");
-stays_bounded('REINDEX in a savepoint that is rolled back', "BEGIN; SAVEPOINT s; REINDEX INDEX t_k; $query ROLLBACK TO s; $query COMMIT;");
+stays_bounded('REINDEX in a savepoint that is rolled back',
+	"BEGIN; SAVEPOINT s; REINDEX INDEX t_k; $query ROLLBACK TO s; $query COMMIT;");
 stays_bounded('rewritten', "ALTER TABLE t ALTER v TYPE bigint; ALTER TABLE t ALTER v TYPE int; $query");
 stays_bounded('dropped', "DROP INDEX t_k; CREATE INDEX t_k ON t USING gpu_btree (k); $query");
 $session->query('DROP TABLE t;');
-stays_bounded('created and rolled back', "BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k); $fill $query ROLLBACK;");
-stays_bounded('created and dropped', "CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k); $fill $query DROP TABLE t;");
-stays_bounded('ON COMMIT DROP', "BEGIN; CREATE TEMP TABLE t (k int, v int) ON COMMIT DROP; CREATE INDEX t_k ON t USING gpu_btree (k); $fill $query COMMIT;");
-stays_bounded('DISCARD TEMP', "CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k); $fill $query DISCARD TEMP;");
-$session->query('CREATE TEMP TABLE t (k int, v int) ON COMMIT DELETE ROWS; CREATE INDEX t_k ON t USING gpu_btree (k);');
+stays_bounded('created and rolled back', "
+	BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k);
+	$fill $query ROLLBACK;");
+stays_bounded('created and dropped', "
+	CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k);
+	$fill $query DROP TABLE t;");
+stays_bounded('ON COMMIT DROP', "
+	BEGIN; CREATE TEMP TABLE t (k int, v int) ON COMMIT DROP; CREATE INDEX t_k ON t USING gpu_btree (k);
+	$fill $query COMMIT;");
+stays_bounded('DISCARD TEMP', "
+	CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k);
+	$fill $query DISCARD TEMP;");
+$session->query('
+	CREATE TEMP TABLE t (k int, v int) ON COMMIT DELETE ROWS; CREATE INDEX t_k ON t USING gpu_btree (k);');
 stays_bounded('ON COMMIT DELETE ROWS', "BEGIN; $fill $query COMMIT;");
 $session->query('DROP TABLE t;');
-stays_bounded('many tables, one after the other', join(' ', map { my $s = "BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX ON t USING gpu_btree (k); $fill $query COMMIT; ALTER TABLE t RENAME TO t$_; TRUNCATE t$_;"; $s } (1 .. 3)) . ' DROP TABLE t1, t2, t3;');
+my $made = '';
+for my $n (1 .. 3)
+{
+	$made .= "
+		BEGIN; CREATE TEMP TABLE t (k int, v int); CREATE INDEX ON t USING gpu_btree (k);
+		$fill $query COMMIT; ALTER TABLE t RENAME TO t$n; TRUNCATE t$n;";
+}
+stays_bounded('many tables, one after the other', "$made DROP TABLE t1, t2, t3;");
 $session->quit;
 
 # A mirror that goes gives its memory back at once, beside others that stay
 begin_session();
-$session->query("CREATE TEMP TABLE small (k int); CREATE INDEX small_k ON small USING gpu_btree (k); INSERT INTO small SELECT generate_series(1, 100);");
+$session->query("
+	CREATE TEMP TABLE small (k int); CREATE INDEX small_k ON small USING gpu_btree (k);
+	INSERT INTO small SELECT generate_series(1, 100);");
 $session->query("CREATE TEMP TABLE t (k int, v int); CREATE INDEX t_k ON t USING gpu_btree (k); $fill");
 my $before = memory();
 is($session->query($query), '1000', 'a large one');
@@ -83,18 +103,25 @@ cmp_ok($with - $before, '>', 3 * 1024, 'the large one takes memory');
 $session->query("SELECT gpuds_index_evict('t_k');");
 cmp_ok($with - memory(), '>', 3 * 1024, 'which is the system\'s again when it goes');
 is($session->query('SELECT count(*) FROM small WHERE k > 50;'), '50', 'the small one is still there');
-is($session->query("SELECT state FROM gpuds_indexes WHERE indexrelid = 'small_k'::regclass;"), 'loaded', 'and loaded');
+is($session->query("SELECT state FROM gpuds_indexes WHERE indexrelid = 'small_k'::regclass;"), 'loaded',
+	'and loaded');
 is($session->query($query), '1000', 'the large one comes back');
 
 # The limit: they push each other out; what is larger than it is read from the journal
-$session->query('CREATE TEMP TABLE u AS SELECT * FROM t; CREATE INDEX u_k ON u USING gpu_btree (k); SET client_min_messages = warning;');
+$session->query('
+	CREATE TEMP TABLE u AS SELECT * FROM t; CREATE INDEX u_k ON u USING gpu_btree (k);
+	SET client_min_messages = warning;');
 $session->query("SET gpuds.temp_memory = '8MB';");
 for my $round (1 .. 3)
 {
 	is($session->query($query), '1000', 'in turn: one');
-	is($session->query('SELECT count(*) FROM u WHERE k BETWEEN 1000 AND 1999;'), '1000', 'in turn: the other');
+	is($session->query('SELECT count(*) FROM u WHERE k BETWEEN 1000 AND 1999;'), '1000',
+		'in turn: the other');
 }
-is($session->query("SELECT count(*) FROM gpuds_indexes WHERE state = 'loaded' AND indexrelid IN ('t_k'::regclass, 'u_k'::regclass);"), '1', 'one of them fits');
+is($session->query("
+	SELECT count(*) FROM gpuds_indexes WHERE state = 'loaded'
+		AND indexrelid IN ('t_k'::regclass, 'u_k'::regclass);"),
+	'1', 'one of them fits');
 $session->quit;
 
 my ($rc, $out, $err) = $node->psql('postgres', <<"END");
@@ -147,7 +174,8 @@ FETCH 1 FROM c;
 COMMIT;
 SELECT gpuds_index_check('t_k', true) IS NULL;
 END
-is($out, "5\n$rows\n6\n7\n10008\n10009\n10010\n30011\nf", 'a cursor goes on when the drop of its index has failed');
+is($out, "5\n$rows\n6\n7\n10008\n10009\n10010\n30011\nf",
+	'a cursor goes on when the drop of its index has failed');
 
 # Indexes of one statement that do not fit together: they do not evict each other at every turn
 $out = $node->safe_psql('postgres', <<'END');

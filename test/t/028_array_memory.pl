@@ -18,7 +18,8 @@ CREATE TABLE one (a bigint, v int);
 INSERT INTO one SELECT a, v FROM two;
 CREATE INDEX one_a ON one USING gpu_btree (a);
 VACUUM ANALYZE;
-CREATE TABLE many AS SELECT array_agg(i::bigint * 1299721 % 3000017 ORDER BY i) AS keys FROM generate_series(1, 3000000) i;
+CREATE TABLE many AS
+	SELECT array_agg(i::bigint * 1299721 % 3000017 ORDER BY i) AS keys FROM generate_series(1, 3000000) i;
 CREATE TABLE hits AS SELECT a FROM one WHERE a IN (SELECT unnest(keys) FROM many);
 CREATE FUNCTION key_bytes() RETURNS numeric LANGUAGE sql VOLATILE AS
 	$$ SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'gpuds scan keys' $$;
@@ -30,13 +31,16 @@ my $keys = '(SELECT keys FROM many)::bigint[]';
 my $hits = 'IN (SELECT a FROM hits)';
 
 # The keys as such are 23 MB, as intervals they would be 144
-for my $query ("FROM two WHERE a = ANY ($keys) AND b = 1", "FROM two WHERE a = ANY ($keys) AND b = ANY ('{0,2}')", "FROM one WHERE a = ANY ($keys)")
+for my $query ("FROM two WHERE a = ANY ($keys) AND b = 1",
+	"FROM two WHERE a = ANY ($keys) AND b = ANY ('{0,2}')", "FROM one WHERE a = ANY ($keys)")
 {
 	(my $right = $query) =~ s/= ANY \(\Q$keys\E\)/$hits/;
-	$right = $node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*), sum(v) $right");
+	$right = $node->safe_psql('postgres', "
+		SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*), sum(v) $right");
 	is($node->safe_psql('postgres', "$plain SELECT count(*), sum(v) $query"), $right, "$query: index scan");
 	is($node->safe_psql('postgres', "$bitmap SELECT count(*), sum(v) $query"), $right, "$query: bitmap scan");
-	cmp_ok($node->safe_psql('postgres', "$plain SELECT key_bytes() $query LIMIT 1"), '<', 3 * 16 * 1024 * 1024, "$query: memory");
+	cmp_ok($node->safe_psql('postgres', "$plain SELECT key_bytes() $query LIMIT 1"), '<',
+		3 * 16 * 1024 * 1024, "$query: memory");
 }
 
 # A session that does little else than make intervals of arrays is cancelled there
@@ -58,9 +62,12 @@ BEGIN
 	END LOOP;
 END \$\$;
 END
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 28 AND granted"), "keys of $table are being sorted");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 28 AND granted"),
+		"keys of $table are being sorted");
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-	ok($node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"), 'the query ends');
+	ok($node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"),
+		'the query ends');
 	is($session->query("SELECT count(*) FROM $table WHERE a = 30"), '1', 'and the next one works');
 	like($session->{stderr}, qr/canceling statement due to user request/, 'it was cancelled');
 	$session->{stderr} = '';

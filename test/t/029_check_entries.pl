@@ -47,7 +47,9 @@ sub lose_tombstones
 sub check
 {
 	my ($node, $index, $heap) = @_;
-	my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT gpuds_index_check('$index', $heap)");
+	my ($rc, $out, $err) = $node->psql('postgres', "
+		\\set VERBOSITY verbose
+		SELECT gpuds_index_check('$index', $heap)");
 
 	return $rc == 0 ? 'good' : $err;
 }
@@ -73,14 +75,17 @@ sub case
 	my @indexes = qw(t_one t_two t_expression t_partial);
 
 	$primary->safe_psql('postgres', "$sql; CHECKPOINT");
-	my %path = map { $_ => $primary->data_dir . '/' . $primary->safe_psql('postgres', "SELECT pg_relation_filepath('$_')") } @indexes;
+	my %path = map {
+		$_ => $primary->data_dir . '/' . $primary->safe_psql('postgres', "SELECT pg_relation_filepath('$_')")
+	} @indexes;
 	is(check($primary, $_, 'true'), 'good', "$name: $_ is good before") for @indexes;
 
 	$primary->stop;
 	my %kept = map { $_ => slurp_file($path{$_}) } @indexes;
 	for my $index (@indexes)
 	{
-		is(lose_tombstones($path{$index}, $index eq 't_two' ? 24 : 16), 20, "$name: $index has lost its tombstones");
+		is(lose_tombstones($path{$index}, $index eq 't_two' ? 24 : 16), 20,
+			"$name: $index has lost its tombstones");
 	}
 	$primary->start;
 	for my $index (@indexes)
@@ -88,7 +93,10 @@ sub case
 		is(check($primary, $index, 'false'), 'good', "$name: $index itself looks good");
 		if ($wrong{$index})
 		{
-			like(check($primary, $index, 'true'), qr/ERROR:  XX002: index "$index" has an entry for row \(\d+,\d+\) of table "t" that is not of this row/,
+			my $row = qr/row \(\d+,\d+\) of table "t"/;
+
+			like(check($primary, $index, 'true'),
+				qr/ERROR:  XX002: index "$index" has an entry for $row that is not of this row/,
 				"$name: wrong entries of $index are found");
 		}
 		else
@@ -111,9 +119,11 @@ sub case
 my %all = map { $_ => 1 } qw(t_one t_two t_expression t_partial);
 case('unused line pointers', 'SELECT 1');
 case('rows of other keys', 'INSERT INTO t SELECT i, -i, true FROM generate_series(1, 10) i', %all);
-case('a row that does not satisfy the predicate', "UPDATE t SET active = active WHERE k = -1; UPDATE t SET active = false WHERE k = -2", %all);
+case('a row that does not satisfy the predicate',
+	"UPDATE t SET active = active WHERE k = -1; UPDATE t SET active = false WHERE k = -2", %all);
 # An open transaction keeps them from being pruned
-case('deleted rows', "BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'hold'; DELETE FROM t WHERE k < 0", t_one => 1, t_two => 1, t_partial => 1);
+case('deleted rows', "BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'hold'; DELETE FROM t WHERE k < 0",
+	t_one => 1, t_two => 1, t_partial => 1);
 $primary->safe_psql('postgres', "COMMIT PREPARED 'hold'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) t");
 
 # Entries of rows of older definitions, aborted ones, HOT chains
@@ -166,7 +176,8 @@ my @scripts = (
 UPDATE b SET k = :n WHERE id BETWEEN :k AND :k + 10 AND id % 3 = :client_id;
 UPDATE b SET v = v + 1 WHERE id BETWEEN :k AND :k + 10 AND id % 3 = :client_id;
 DELETE FROM b WHERE id BETWEEN :k AND :k + 3 AND id % 3 = :client_id;
-INSERT INTO b SELECT :k + i, :n + i, i, repeat('y', 1990 + i) FROM generate_series(1, 4) i WHERE (:k + i) % 3 = :client_id;
+INSERT INTO b SELECT :k + i, :n + i, i, repeat('y', 1990 + i) FROM generate_series(1, 4) i
+	WHERE (:k + i) % 3 = :client_id;
 BEGIN;
 INSERT INTO b SELECT :k + i, -:n, i, repeat('z', 2000 + i) FROM generate_series(1, 5) i;
 SAVEPOINT a;
@@ -194,7 +205,8 @@ $standby->stop;
 lose_tombstones($path, 16);
 $standby->start;
 is(check($standby, 't_one', 'false'), 'good', 'the index on the standby looks good');
-like(check($standby, 't_one', 'true'), qr/ERROR:  XX002: index "t_one" has an entry for row/, 'a wrong entry on a standby is found');
+like(check($standby, 't_one', 'true'), qr/ERROR:  XX002: index "t_one" has an entry for row/,
+	'a wrong entry on a standby is found');
 $standby->stop;
 $primary->stop;
 

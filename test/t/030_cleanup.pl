@@ -11,7 +11,9 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 random_seed();
-my $node = new_node('cleanup', streaming => 1, conf => "max_parallel_maintenance_workers = 2\nmin_parallel_index_scan_size = 0\n");
+my $node = new_node('cleanup', streaming => 1, conf => "
+	max_parallel_maintenance_workers = 2
+	min_parallel_index_scan_size = 0\n");
 my $block_size = $node->safe_psql('postgres', 'SHOW block_size');
 
 sub value { return $node->safe_psql('postgres', $_[0]); }
@@ -20,7 +22,8 @@ sub value { return $node->safe_psql('postgres', $_[0]); }
 sub orphans
 {
 	my ($index) = @_;
-	my ($rc, $out, $err) = $node->psql('postgres', "SET client_min_messages = debug1; SELECT gpuds_index_check('$index', true)");
+	my ($rc, $out, $err) = $node->psql('postgres', "
+		SET client_min_messages = debug1; SELECT gpuds_index_check('$index', true)");
 
 	die $err if $rc != 0;
 	return $err =~ /has (\d+) blocks that are neither free nor in a chain/ ? $1 : 0;
@@ -46,7 +49,8 @@ my ($rc, $out, $err) = $node->psql('postgres', 'VACUUM (PARALLEL 2, VERBOSE) p')
 like($err, qr/index cleanup \(planned: 2\)/, 'cleanup without bulk delete is for workers');
 check_index($node, $_, "$_ after a compaction by a worker") for qw(p_k p_v p_id);
 $node->safe_psql('postgres', 'DELETE FROM p WHERE id % 3 <> 0');
-($rc, $out, $err) = $node->psql('postgres', "SET maintenance_work_mem = '1MB'; VACUUM (PARALLEL 2, VERBOSE, INDEX_CLEANUP ON) p");
+($rc, $out, $err) = $node->psql('postgres', "
+	SET maintenance_work_mem = '1MB'; VACUUM (PARALLEL 2, VERBOSE, INDEX_CLEANUP ON) p");
 like($err, qr/index vacuuming \(planned: 2\)/, 'so is bulk delete');
 like($err, qr/index cleanup \(planned: 2\)/, 'and cleanup behind it, which compacts');
 for my $index (qw(p_k p_v p_id))
@@ -55,7 +59,8 @@ for my $index (qw(p_k p_v p_id))
 	is(orphans($index), 0, "$index has no orphans");
 }
 $node->safe_psql('postgres', 'INSERT INTO p SELECT i, -i, 50 FROM generate_series(1, 40000) i');
-same_answers($node, 'answers after TIDs were reused', 'SELECT count(*), sum(k) FROM p WHERE k > 50', 'SELECT count(*), sum(k) FROM p WHERE v = 50 AND k < 0');
+same_answers($node, 'answers after TIDs were reused', 'SELECT count(*), sum(k) FROM p WHERE k > 50',
+	'SELECT count(*), sum(k) FROM p WHERE v = 50 AND k < 0');
 
 # A compaction that comes to nothing leaves pages, and the next VACUUM frees them, with or
 # without anything to delete
@@ -69,12 +74,16 @@ SKIP:
 		my $gate = $node->background_psql('postgres');
 		$gate->query_safe('SELECT pg_advisory_lock(7160, 5)');
 		my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
-		$vacuum->query_until(qr/begun/, "SET gpuds.wait_at = 'compact-written';\n\\echo begun\nVACUUM (PARALLEL 0) p;\n");
-		$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
+		$vacuum->query_until(qr/begun/,
+			"SET gpuds.wait_at = 'compact-written';\n\\echo begun\nVACUUM (PARALLEL 0) p;\n");
+		$node->poll_query_until('postgres', "
+			SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
 			or die 'VACUUM did not get to its compaction';
 		if ($way eq 'cancel')
 		{
-			value("SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted");
+			value("
+				SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160
+					AND NOT granted");
 			$vacuum->quit;
 			$gate->quit;
 		}

@@ -28,7 +28,8 @@ sub start_query
 	my ($settings, $query) = @_;
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 
-	$session->query_until(qr/go/, "SET client_min_messages = error; $settings;\n\\echo go\n" . index_sql($query) . "\n");
+	$session->query_until(qr/go/, "SET client_min_messages = error; $settings;\n\\echo go\n"
+		  . index_sql($query) . "\n");
 	return $session;
 }
 
@@ -49,7 +50,8 @@ for my $case (
 	[ 'one-key scan', 'hang', "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ],
 	[ 'long scan', 'hang', "SELECT gpuds_index_load('t_k')", 'SELECT count(*) FROM t WHERE k >= 0', $rows ],
 	[ 'load', 'hang', "SELECT gpuds_index_evict('s_k')", 'SELECT count(*) FROM s WHERE k <= 500', '500' ],
-	[ 'catch-up', 'hang', "SELECT gpuds_index_load('s_k'); INSERT INTO s SELECT 100000 + i FROM generate_series(1, 5000) i",
+	[ 'catch-up', 'hang',
+		"SELECT gpuds_index_load('s_k'); INSERT INTO s SELECT 100000 + i FROM generate_series(1, 5000) i",
 		'SELECT count(*) FROM s WHERE k BETWEEN 100001 AND 200000', '5000' ],
 	[ 'call', 'stuck', "SELECT gpuds_index_load('s_k')", 'SELECT count(*) FROM s WHERE k = 7', '1' ])
 {
@@ -65,14 +67,19 @@ for my $case (
 	my $victim = start_query("SET gpuds.device_fault = '$fault'", $query);
 	my $answer = $node->safe_psql('postgres', 'SET client_min_messages = error; ' . index_sql($queries[0]));
 	is($answer, $right, "$name hangs: another session has its answer");
-	ok($node->poll_query_until('postgres', "SELECT losses > $losses FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: the device counts as lost");
+	ok($node->poll_query_until('postgres', "SELECT losses > $losses FROM gpuds_devices WHERE kind = 'cuda'"),
+		"$name hangs: the device counts as lost");
 	is(answer_of($victim), $expected, "$name hangs: right answer");
 	is(answer_of($held), $right, "$name hangs: right answer for one who waited");
-	ok($node->poll_query_until('postgres', "SELECT worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"), "$name hangs: there is another worker");
-	like(new_log($node), $fault eq 'hang' ? qr/LOG:  gpuds lost its CUDA device: .*gpuds\.device_timeout/ : qr/LOG:  gpuds lost its CUDA device: the driver does not come back/,
+	ok($node->poll_query_until('postgres', "
+		SELECT worker_pid <> $pid FROM gpuds_devices WHERE kind = 'cuda'"),
+		"$name hangs: there is another worker");
+	like(new_log($node), $fault eq 'hang' ? qr/LOG:  gpuds lost its CUDA device: .*gpuds\.device_timeout/
+		  : qr/LOG:  gpuds lost its CUDA device: the driver does not come back/,
 		"$name hangs: the log says why");
 	served_again($node, "$name hangs", @queries);
-	is($node->safe_psql('postgres', index_sql($query)), $expected, "$name hangs: right answer from the next worker");
+	is($node->safe_psql('postgres', index_sql($query)), $expected,
+		"$name hangs: right answer from the next worker");
 	# one more, unless the machine stood still for so long as well
 	$losses = device_state($node, 'losses');
 }
@@ -86,8 +93,11 @@ $node->reload;
 $node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
 my @leaving = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
 my @pids = map { $_->query_safe('SELECT pg_backend_pid()') } @leaving;
-$leaving[0]->query_until(qr/go/, "SET gpuds.device_fault = 'hang';\n\\echo go\n" . index_sql('SELECT count(*) FROM s WHERE k = 7') . "\n");
-ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pids[0]"), 'a request hangs');
+$leaving[0]->query_until(qr/go/, "SET gpuds.device_fault = 'hang';\n\\echo go\n"
+	  . index_sql('SELECT count(*) FROM s WHERE k = 7') . "\n");
+ok($node->poll_query_until('postgres', "
+	SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pids[0]"),
+	'a request hangs');
 for my $pid (@pids)
 {
 	kill 'TERM', $pid;
@@ -96,7 +106,9 @@ for my $pid (@pids)
 		select(undef, undef, undef, 0.01);
 	}
 }
-my ($late_rc, $late, $late_err) = $node->psql('postgres', "SET statement_timeout = '60s'; SET client_min_messages = error; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+my ($late_rc, $late, $late_err) = $node->psql('postgres',
+	"SET statement_timeout = '60s'; SET client_min_messages = error; "
+	  . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 is($late, '1', 'the next owner of its mailbox is woken up') or diag($late_err);
 eval { $_->quit } for @leaving;
 # A server that gives places out in another order has not waited for that
@@ -113,10 +125,15 @@ for my $fault ('hang', 'stuck')
 	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 0\n");
 	$node->reload;
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
-	ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'gpuds.device_timeout'"), "$fault: no deadline");
+	ok($node->poll_query_until('postgres', "
+		SELECT setting = '0' FROM pg_settings WHERE name = 'gpuds.device_timeout'"),
+		"$fault: no deadline");
 	$losses = device_state($node, 'losses');
-	my ($rc, $out, $err) = $node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '4s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
-	like($err, qr/canceling statement due to statement timeout/, "$fault without a deadline: a statement can be cancelled");
+	my ($rc, $out, $err) = $node->psql('postgres',
+		"SET gpuds.device_fault = '$fault'; SET statement_timeout = '4s'; "
+		  . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+	like($err, qr/canceling statement due to statement timeout/,
+		"$fault without a deadline: a statement can be cancelled");
 	is(device_state($node, 'losses'), $losses, "$fault without a deadline: nothing is given up");
 	my $began = time;
 	$node->stop('fast');
@@ -130,7 +147,8 @@ for my $fault ('hang', 'stuck')
 {
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('s_k')");
 	my $pid = device_state($node, 'worker_pid');
-	$node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '1s'; " . index_sql('SELECT count(*) FROM s WHERE k = 7'));
+	$node->psql('postgres', "SET gpuds.device_fault = '$fault'; SET statement_timeout = '1s'; "
+		  . index_sql('SELECT count(*) FROM s WHERE k = 7'));
 	$node->kill9;
 	my $started = 0;
 	for (my $try = 0; $try < 20 && !$started; $try++)
@@ -144,6 +162,7 @@ for my $fault ('hang', 'stuck')
 	served_again($node, "$fault, postmaster died", @queries);
 }
 $node->stop;
-unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/, 'nothing crashed');
+unlike(slurp_file($node->logfile), qr/was terminated by signal|terminating any other active server processes/,
+	'nothing crashed');
 
 done_testing();

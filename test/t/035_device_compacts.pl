@@ -39,13 +39,15 @@ $gate->query_safe('SELECT pg_advisory_lock(7160, 3)');
 $node->safe_psql('postgres', 'DELETE FROM t WHERE v % 8 <> 0');
 my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
 $vacuum->query_until(qr/begun/, "SET gpuds.wait_at = 'bulk-delete-done';\n\\echo begun\nVACUUM t;\n");
-$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
+$node->poll_query_until('postgres',
+	"SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
   or die 'VACUUM did not get to its cleanup';
 $node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
 is(of_mirror('gpuds_indexes', 'entries'), '50000', 'the deletes are applied');
 is(of_mirror('gpuds_stat_indexes', 'loads'), '1', 'without another load');
 # A skip list keeps what it has reserved for the last batch, if that is less than three times what it needs.
-my $method = $node->safe_psql('postgres', "SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 't_k'");
+my $method = $node->safe_psql('postgres', "
+	SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 't_k'");
 my $most = $method eq 'gpu_skiplist' ? $bytes - 1 : $bytes / 2;
 cmp_ok(of_mirror('gpuds_indexes', 'bytes'), '<=', $most, 'and the memory is given back');
 cmp_ok(device_memory($node), '<=', $most, 'by the device, too');
@@ -54,7 +56,8 @@ same_answers($node, 'what is left', @queries);
 
 $gate->quit;
 $vacuum->quit;
-$node->safe_psql('postgres', "INSERT INTO t SELECT i::bigint * 7919 % 400000, i FROM generate_series(400001, 800000) i");
+$node->safe_psql('postgres',
+	"INSERT INTO t SELECT i::bigint * 7919 % 400000, i FROM generate_series(400001, 800000) i");
 same_answers($node, 'grown again', @queries);
 check_index($node, 't_k');
 forget_mirrors($node, 'at the end');

@@ -9,11 +9,15 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('memtable', conf => "gpuds.memtable_memory = 1MB\nmax_connections = 60\nmax_logical_replication_workers = 0\n");
+my $node = new_node('memtable', conf => "
+	gpuds.memtable_memory = 1MB
+	max_connections = 60
+	max_logical_replication_workers = 0\n");
 
 plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
-my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'flush-apply' => 20, 'flush-applied' => 21, 'append-paged' => 22);
+my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'drain-apply' => 20,
+	'drain-applied' => 21, 'append-paged' => 22);
 my $device = on_cuda() ? 'cuda' : 'cpu';
 
 sub gate
@@ -30,7 +34,9 @@ sub held
 {
 	my ($point, $name) = @_;
 
-	ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND objid = $number{$point} AND NOT granted"), $name);
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160
+			AND objid = $number{$point} AND NOT granted"), $name);
 }
 
 sub flusher_waits_at
@@ -40,14 +46,17 @@ sub flusher_waits_at
 	return;
 }
 
-# The mirror has all that the journal has.  Its position may be behind: a memtable's end is noted while appends are under
-# way, whose records go with it all the same.
+# The mirror has all that the journal has.  Its position may be behind: a memtable's end is noted while
+# appends are under way, whose records go with it all the same.
 sub drained
 {
 	my ($name, $index) = @_;
 
 	$index //= 't_k';
-	ok($node->poll_query_until('postgres', "SELECT applied_position = journal_position OR (SELECT operations = 0 FROM gpuds_memtables) FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = '$device'"), "$name: drained");
+	ok($node->poll_query_until('postgres', "
+		SELECT applied_position = journal_position OR (SELECT operations = 0 FROM gpuds_memtables)
+		FROM gpuds_indexes WHERE indexrelid = '$index'::regclass AND device = '$device'"),
+		"$name: drained");
 	return;
 }
 
@@ -72,27 +81,35 @@ my $gate = gate('flush-apply');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 20000 + i, i FROM generate_series(1, 500) i');
 held('flush-apply', 'the flusher is held');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1, v = v + 1 WHERE k % 50 = 0');
-same_answers($node, 'a flusher that is held', @queries);
-$node->safe_psql('postgres', 'DELETE FROM t WHERE k BETWEEN 1000 AND 1500; VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT 3000, -i FROM generate_series(1, 400) i');
+same_answers($node, 'a drainer that is held', @queries);
+$node->safe_psql('postgres', '
+	DELETE FROM t WHERE k BETWEEN 1000 AND 1500; VACUUM (INDEX_CLEANUP ON) t;
+	INSERT INTO t SELECT 3000, -i FROM generate_series(1, 400) i');
 same_answers($node, 'and TIDs of removed rows have other rows', @queries);
 my $cursor = $node->background_psql('postgres');
-$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM t WHERE k > 19990 ORDER BY k');
+$cursor->query_safe('
+	SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN;
+	DECLARE c SCROLL CURSOR FOR SELECT k FROM t WHERE k > 19990 ORDER BY k');
 is($cursor->query_safe('FETCH 3 FROM c'), "19991\n19992\n19993", 'a cursor');
 $gate->quit;
 drained('the flusher goes on');
 is($cursor->query_safe('MOVE 20 FROM c; FETCH 2 FROM c'), "20014\n20015", 'a cursor over the flush');
 is($cursor->query_safe('FETCH BACKWARD 2 FROM c'), "20014\n20013", 'and back');
 $cursor->quit;
-same_answers($node, 'after the flush', @queries);
-is($node->safe_psql('postgres', "SELECT memtables > 0, drained >= 500, memory_used > 0 AND memory_used <= memory_total, (SELECT backend_type FROM pg_stat_activity WHERE pid = drainer_pid) FROM gpuds_memtables"), 't|t|t|gpuds flusher', 'the view of memtables');
+same_answers($node, 'after the drain', @queries);
+is($node->safe_psql('postgres', "
+	SELECT memtables > 0, drained >= 500, memory_used > 0 AND memory_used <= memory_total,
+		(SELECT backend_type FROM pg_stat_activity WHERE pid = drainer_pid) FROM gpuds_memtables"),
+	't|t|t|gpuds drainer', 'the view of memtables');
 check_index($node, 't_k');
 
 # The flusher is terminated, and a crash comes, with a generation in the mirror that is not dropped
 flusher_waits_at('flush-applied');
 $gate = gate('flush-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30000 + i, i FROM generate_series(1, 100) i');
-held('flush-applied', 'the flusher is held behind an apply');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds flusher'");
+held('drain-applied', 'the drainer is held behind an apply');
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds drainer'");
 $gate->quit;
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30100 + i, i FROM generate_series(1, 100) i');
 same_answers($node, 'a flusher that was terminated', @queries);
@@ -120,7 +137,8 @@ $node->safe_psql('postgres', 'SET gpuds.test_without_memtables = on; INSERT INTO
 $gate->quit;
 $slow->quit;
 sleep(1);
-is($node->safe_psql('postgres', index_sql('SELECT array_agg(k ORDER BY k) FROM t WHERE k > 0')), '{1,2,3,4}', 'a memtable that became full');
+is($node->safe_psql('postgres', index_sql('SELECT array_agg(k ORDER BY k) FROM t WHERE k > 0')), '{1,2,3,4}',
+	'a memtable that became full');
 check_index($node, 't_k');
 
 # A mirror goes, or leaves its memtable, between the two looks of a scan
@@ -136,7 +154,10 @@ for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k
 		$node->safe_psql('postgres', 'INSERT INTO t VALUES (7, 7)');
 		my $right = $node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 0'));
 		$gate = gate('memtable-collected');
-		$scan->query_until(qr/go/, "SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off; SET $kind = off;\n\\echo go\nSELECT 'count ' || count(*) FROM t WHERE k > 0;\n");
+		$scan->query_until(qr/go/, "
+			SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off; SET $kind = off;
+			\\echo go
+			SELECT 'count ' || count(*) FROM t WHERE k > 0;\n");
 		held('memtable-collected', "a scan is held: $event, $kind");
 		$node->safe_psql('postgres', $event);
 		$gate->quit;
@@ -161,13 +182,15 @@ for my $point (sort keys %step)
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k % 100 = 7; INSERT INTO t VALUES (50, 0)');
 	$gate = gate($point);
 	my $session = $node->background_psql('postgres');
-	$session->query_until(qr/go/, "SET gpuds.wait_at = '$point';\n\\echo go\n" . ($step{$point} // 'INSERT INTO t VALUES (51, 0)') . ";\n");
+	$session->query_until(qr/go/, "SET gpuds.wait_at = '$point';\n\\echo go\n"
+		  . ($step{$point} // 'INSERT INTO t VALUES (51, 0)') . ";\n");
 	held($point, "held at $point");
 	$node->safe_psql('postgres', 'INSERT INTO t VALUES (52, 0)');
 	$node->stop('immediate');
 	$_->{run}->finish for $session, $gate;
 	$node->start;
-	same_answers($node, "after a crash at $point", 'SELECT count(*), sum(k) FROM t WHERE k > 0', 'SELECT k, v FROM t WHERE k BETWEEN 40 AND 60 ORDER BY k, v');
+	same_answers($node, "after a crash at $point", 'SELECT count(*), sum(k) FROM t WHERE k > 0',
+		'SELECT k, v FROM t WHERE k BETWEEN 40 AND 60 ORDER BY k, v');
 	check_index($node, 't_k');
 }
 flusher_waits_at('');
@@ -175,15 +198,20 @@ flusher_waits_at('');
 # Little memory, many writers: memtables are full again and again, because of more indexes than it
 # has room for
 $node->safe_psql('postgres', 'CREATE SEQUENCE s START 100000');
-$node->safe_psql('postgres', "CREATE INDEX t_more_$_ ON t USING gpu_btree (v); SELECT gpuds_index_load('t_more_$_')") for 1 .. 8;
+$node->safe_psql('postgres', "
+	CREATE INDEX t_more_$_ ON t USING gpu_btree (v); SELECT gpuds_index_load('t_more_$_')") for 1 .. 8;
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 500000 + i, i FROM generate_series(1, 8000) i');
-my $writers = start_pgbench($node, '-c 12 -j 2 -T 5', [ script_file('write', "\\set n random(1, 40)\nINSERT INTO t SELECT nextval('s'), i FROM generate_series(1, :n) i;\nDELETE FROM t WHERE k = (SELECT last_value - 50 FROM s);\n"), 3 ],
+my $writers = start_pgbench($node, '-c 12 -j 2 -T 5', [ script_file('write', "
+	\\set n random(1, 40)
+	INSERT INTO t SELECT nextval('s'), i FROM generate_series(1, :n) i;
+	DELETE FROM t WHERE k = (SELECT last_value - 50 FROM s);\n"), 3 ],
 	[ script_file('read', "SELECT 1 / (count(*) >= 2900)::int FROM t WHERE k > 0;\n"), 1 ]);
 ok(finish_pgbench($writers), 'writers and readers with little memory') or diag($writers->{out});
 is($node->safe_psql('postgres', 'SELECT overflows > 0 FROM gpuds_memtables'), 't', 'overflows are counted');
 check_index($node, 't_more_3');
 $node->safe_psql('postgres', "DROP INDEX t_more_$_") for 1 .. 8;
-same_answers($node, 'afterwards', 'SELECT count(*), sum(k) FROM t WHERE k >= 0', 'SELECT count(*) FROM t WHERE k > 99000');
+same_answers($node, 'afterwards', 'SELECT count(*), sum(k) FROM t WHERE k >= 0',
+	'SELECT count(*) FROM t WHERE k > 99000');
 check_index($node, 't_k');
 
 # Rows that are dead for everybody leave the mirror once a scan has been there, be it the one that has
@@ -191,13 +219,17 @@ check_index($node, 't_k');
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1') for 1 .. 5;
 my $entries = "SELECT entries FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'";
-my $all = index_sql('SELECT count(*), sum(k) FROM t WHERE k > 0') =~ s/SELECT count/SET enable_bitmapscan = off; SELECT count/r;
+my $all = index_sql('SELECT count(*), sum(k) FROM t WHERE k > 0');
+$all =~ s/SELECT count/SET enable_bitmapscan = off; SELECT count/;
 is($node->safe_psql('postgres', $all), '1000|505500', 'rows after updates');
-ok($node->poll_query_until('postgres', "SELECT 1000 = ($entries)"), 'what is dead has left the mirror') or diag($node->safe_psql('postgres', $entries));
+ok($node->poll_query_until('postgres', "SELECT 1000 = ($entries)"), 'what is dead has left the mirror')
+  or diag($node->safe_psql('postgres', $entries));
 is($node->safe_psql('postgres', $all), '1000|505500', 'and the rows are there');
 check_index($node, 't_k');
-$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i');
-same_answers($node, 'TIDs are used again', 'SELECT count(*), sum(k) FROM t WHERE k > 0', 'SELECT count(*) FROM t WHERE k BETWEEN 1 AND 100');
+$node->safe_psql('postgres',
+	'VACUUM (INDEX_CLEANUP ON) t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i');
+same_answers($node, 'TIDs are used again', 'SELECT count(*), sum(k) FROM t WHERE k > 0',
+	'SELECT count(*) FROM t WHERE k BETWEEN 1 AND 100');
 check_index($node, 't_k');
 
 # The heap gives a killed entry's TID to a row with the same key: while a scan goes on that has asked
@@ -219,12 +251,15 @@ for my $loads (0, 1)
 	drained($name) if $loads;
 	$node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')") if $loads;
 	$cursor = $node->background_psql('postgres');
-	$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN; DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
+	$cursor->query_safe('
+		SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN;
+		DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
 	$cursor->query_safe('FETCH 1 FROM c');
 	$gate = gate('flush-apply') if $loads;
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	$cursor->query_safe('MOVE 940 FROM c');
-	is($node->safe_psql('postgres', "INSERT INTO t VALUES (980, -1) RETURNING ctid"), '(0,22)', "$name: the TID is used again");
+	is($node->safe_psql('postgres', "INSERT INTO t VALUES (980, -1) RETURNING ctid"), '(0,22)',
+		"$name: the TID is used again");
 	$cursor->query_safe('MOVE ALL FROM c; COMMIT');
 	$cursor->quit;
 	flusher_waits_at('');
@@ -235,18 +270,26 @@ for my $loads (0, 1)
 	check_index($node, 't_k');
 }
 
-# A count by ranks, of a table all of whose pages are all-visible: rows that come to further pages behind its look at the
-# map, and get into the mirror before it is searched, are not among those that it counts
+# A count by ranks, of a table all of whose pages are all-visible: rows that come to further pages behind
+# its look at the map, and get into the mirror before it is searched, are not among those that it counts
 {
 	my $scan = $node->background_psql('postgres');
 
-	$node->safe_psql('postgres', 'CREATE TABLE g (k bigint) WITH (autovacuum_enabled = off); INSERT INTO g SELECT i % 200 FROM generate_series(1, 20000) i; CREATE INDEX g_k ON g USING gpu_btree (k)');
+	$node->safe_psql('postgres', '
+		CREATE TABLE g (k bigint) WITH (autovacuum_enabled = off);
+		INSERT INTO g SELECT i % 200 FROM generate_series(1, 20000) i;
+		CREATE INDEX g_k ON g USING gpu_btree (k)');
 	# the first change is what makes a memtable
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('g_k'); INSERT INTO g VALUES (0)");
 	$node->safe_psql('postgres', 'VACUUM g');
-	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'g'"), 't', 'all pages are all-visible');
+	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'g'"), 't',
+		'all pages are all-visible');
 	$gate = gate('memtable-collected');
-	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off;\n\\echo go\nSELECT 'count ' || count(*) FROM g WHERE k = ANY (ARRAY(SELECT i FROM generate_series(0, 199) i));\n");
+	$scan->query_until(qr/go/, "
+		SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off;
+		\\echo go
+		SELECT 'count ' || count(*) FROM g
+		WHERE k = ANY (ARRAY(SELECT i FROM generate_series(0, 199) i));\n");
 	held('memtable-collected', 'a count is held');
 	$node->safe_psql('postgres', 'INSERT INTO g SELECT i % 200 FROM generate_series(1, 10000) i');
 	drained('further rows', 'g_k');
@@ -256,11 +299,16 @@ for my $loads (0, 1)
 	check_index($node, 'g_k');
 }
 
-# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (reader/membership.c)
-my $found = "count(*) FILTER (WHERE found) FROM unnest(gpuds_contains('h_k', ARRAY(SELECT i * 7919 % 2003 FROM generate_series(1, 2002) i))) found";
+# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (am/hits.c)
+my $found = "count(*) FILTER (WHERE found) "
+  . "FROM unnest(gpuds_contains('h_k', ARRAY(SELECT i * 7919 % 2003 FROM generate_series(1, 2002) i))) found";
 
-# Keys have an entry that the memtable says is gone and the mirror has, on a page that is all-visible, and one on another page
-$node->safe_psql('postgres', 'CREATE TABLE h (k bigint, n int) WITH (autovacuum_enabled = off); INSERT INTO h SELECT i, n FROM generate_series(1, 2) n, generate_series(1, 2002) i; CREATE INDEX h_k ON h USING gpu_btree (k)');
+# Keys have an entry that the memtable says is gone and the mirror has, on a page that is all-visible, and
+# one on another page
+$node->safe_psql('postgres', '
+	CREATE TABLE h (k bigint, n int) WITH (autovacuum_enabled = off);
+	INSERT INTO h SELECT i, n FROM generate_series(1, 2) n, generate_series(1, 2002) i;
+	CREATE INDEX h_k ON h USING gpu_btree (k)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('h_k'); INSERT INTO h VALUES (0, 0)");
 drained('keys that are there twice', 'h_k');
 flusher_waits_at('flush-apply');
@@ -280,10 +328,12 @@ $gate->quit;
 	my $scan = $node->background_psql('postgres');
 
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
-	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'h'"), 't', 'all pages are all-visible again');
+	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'h'"), 't',
+		'all pages are all-visible again');
 	drained('free room', 'h_k');
 	$gate = gate('memtable-collected');
-	$scan->query_until(qr/go/, "SET gpuds.wait_at = 'memtable-collected';\n\\echo go\nSELECT 'found ' || $found;\n");
+	$scan->query_until(qr/go/,
+		"SET gpuds.wait_at = 'memtable-collected';\n\\echo go\nSELECT 'found ' || $found;\n");
 	held('memtable-collected', 'a search for many keys is held');
 	$node->safe_psql('postgres', 'INSERT INTO h SELECT i, 3 FROM generate_series(2, 2002, 2) i');
 	drained('keys that come', 'h_k');

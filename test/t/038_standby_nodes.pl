@@ -17,7 +17,8 @@ my $primary = new_node('primary', streaming => 1);
 # While rows come and go without ANALYZE, the planner may find others cheaper (test.any_plan).
 my %settings = (
 	seqscan => [ [], [qw(indexscan indexonlyscan bitmapscan)] ],
-	GpudsAggregate => [ ['gpuds.enable_aggregate'], [qw(seqscan bitmapscan sort hashagg)], 'SET cpu_tuple_cost = 1' ],
+	GpudsAggregate => [ ['gpuds.enable_aggregate'], [qw(seqscan bitmapscan sort hashagg)],
+		'SET cpu_tuple_cost = 1' ],
 	GpudsJoin => [ ['gpuds.enable_join'], [qw(hashjoin mergejoin nestloop)] ],
 	GpudsScan => [ ['gpuds.enable_scan'], [qw(seqscan indexscan indexonlyscan)] ]);
 my $ways = '';
@@ -25,7 +26,9 @@ for my $way (sort keys %settings)
 {
 	my ($on, $off, $more) = @{ $settings{$way} };
 	# Keys are random, and for some of them a plan with workers is the cheapest.
-	my $set = join("\n", 'SET max_parallel_workers_per_gather = 0', (map { "SET gpuds.enable_$_ = off" } grep { "@$on" !~ /$_/ } qw(aggregate join scan)), (map { "SET enable_$_ = off" } @$off), $more // ());
+	my $set = join("\n", 'SET max_parallel_workers_per_gather = 0',
+		(map { "SET gpuds.enable_$_ = off" } grep { "@$on" !~ /$_/ } qw(aggregate join scan)),
+		(map { "SET enable_$_ = off" } @$off), $more // ());
 
 	$ways .= <<"END";
 CREATE FUNCTION by_\L$way\E(query text) RETURNS text LANGUAGE plpgsql $set AS \$\$
@@ -71,16 +74,20 @@ END \$\$;
 -- what the functions say of keys from one on, beside what a sequential scan says
 CREATE FUNCTION by_functions(low int) RETURNS text LANGUAGE sql AS \$\$
 	SELECT row(gpuds_count('t_k', low, low + 500), gpuds_contains('t_k', keys),
-			(SELECT array_agg((l.ordinality, t.id, t.k, t.v)::text ORDER BY l.ordinality, t.id) FROM gpuds_lookup('t_k', keys) l LEFT JOIN t ON t.ctid = l.ctid))::text
+			(SELECT array_agg((l.ordinality, t.id, t.k, t.v)::text ORDER BY l.ordinality, t.id)
+				FROM gpuds_lookup('t_k', keys) l LEFT JOIN t ON t.ctid = l.ctid))::text
 	FROM (SELECT array_agg(low + i * 7 % 300 ORDER BY i) AS keys FROM generate_series(1, 200) i) q
 \$\$;
 CREATE FUNCTION functions_agree(low int) RETURNS void LANGUAGE plpgsql AS \$\$
 DECLARE
 	right_answer text := by_seqscan(format(\$q\$
 		SELECT row((SELECT count(*) FROM t WHERE k BETWEEN %1\$s AND %1\$s + 500),
-			(SELECT array_agg(key IN (SELECT k FROM t) ORDER BY n) FROM unnest(keys) WITH ORDINALITY u (key, n)),
-			(SELECT array_agg((n, t.id, t.k, t.v)::text ORDER BY n, t.id) FROM unnest(keys) WITH ORDINALITY u (key, n) JOIN t ON t.k = key))
-		FROM (SELECT array_agg(%1\$s + i * 7 %% 300 ORDER BY i) AS keys FROM generate_series(1, 200) i) q \$q\$, low));
+			(SELECT array_agg(key IN (SELECT k FROM t) ORDER BY n)
+				FROM unnest(keys) WITH ORDINALITY u (key, n)),
+			(SELECT array_agg((n, t.id, t.k, t.v)::text ORDER BY n, t.id)
+				FROM unnest(keys) WITH ORDINALITY u (key, n) JOIN t ON t.k = key))
+		FROM (SELECT array_agg(%1\$s + i * 7 %% 300 ORDER BY i) AS keys FROM generate_series(1, 200) i) q
+		\$q\$, low));
 	answer text := by_functions(low);
 BEGIN
 	IF answer IS DISTINCT FROM right_answer THEN
@@ -97,17 +104,34 @@ device_ready($standby) if on_cuda();
 
 # Queries by name, with :k for a key; each has a way, and gives one row
 my %queries = (
-	'sums' => [ 'GpudsAggregate', 'SELECT (count(*), sum(v), avg(k), min(k), max(v))::text FROM t WHERE k BETWEEN :k AND :k + 1000' ],
-	'sums of many keys' => [ 'GpudsAggregate', 'SELECT (count(*), sum(v))::text FROM t WHERE k = ANY (ARRAY(SELECT :k + i * 3 FROM generate_series(1, 500) i))' ],
-	'groups' => [ 'GpudsAggregate', q{SELECT string_agg(q::text, ' ' ORDER BY q::text) FROM (SELECT v, count(*), sum(k) FROM t WHERE v < :k / 100 + 1 GROUP BY v) q} ],
-	'buckets' => [ 'GpudsAggregate', q{SELECT string_agg(q::text, ' ' ORDER BY q::text) FROM (SELECT k / 300, count(*), sum(v) FROM t GROUP BY 1) q} ],
-	'inner join' => [ 'GpudsJoin', 'SELECT (count(*), sum(t.v), sum(o.id))::text FROM o JOIN t ON t.k = o.k' ],
-	'inner join with rows' => [ 'GpudsJoin', 'SELECT (count(t.note), sum(t.id), sum(o.id))::text FROM o JOIN t ON t.k = o.k AND o.k > :k' ],
-	'left join' => [ 'GpudsJoin', 'SELECT (count(*), count(t.k), sum(t.v))::text FROM o LEFT JOIN t ON t.k = o.k AND o.id % 7 <> :k % 7' ],
-	'semijoin' => [ 'GpudsJoin', 'SELECT (count(*), sum(o.id))::text FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)' ],
-	'antijoin' => [ 'GpudsJoin', 'SELECT (count(*), sum(o.id))::text FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.k = o.k AND t.v <> :k % 50)' ],
-	'range' => [ 'GpudsScan', 'SELECT (count(note), sum(id), sum(v))::text FROM t WHERE k BETWEEN :k AND :k + 700' ],
-	'many keys' => [ 'GpudsScan', 'SELECT (count(note), sum(id))::text FROM t WHERE k = ANY (ARRAY(SELECT :k + i * 3 FROM generate_series(1, 300) i))' ]);
+	'sums' => [ 'GpudsAggregate', '
+		SELECT (count(*), sum(v), avg(k), min(k), max(v))::text FROM t WHERE k BETWEEN :k AND :k + 1000' ],
+	'sums of many keys' => [ 'GpudsAggregate', '
+		SELECT (count(*), sum(v))::text FROM t
+		WHERE k = ANY (ARRAY(SELECT :k + i * 3 FROM generate_series(1, 500) i))' ],
+	'groups' => [ 'GpudsAggregate', q{
+		SELECT string_agg(q::text, ' ' ORDER BY q::text)
+		FROM (SELECT v, count(*), sum(k) FROM t WHERE v < :k / 100 + 1 GROUP BY v) q} ],
+	'buckets' => [ 'GpudsAggregate', q{
+		SELECT string_agg(q::text, ' ' ORDER BY q::text)
+		FROM (SELECT k / 300, count(*), sum(v) FROM t GROUP BY 1) q} ],
+	'inner join' => [ 'GpudsJoin',
+		'SELECT (count(*), sum(t.v), sum(o.id))::text FROM o JOIN t ON t.k = o.k' ],
+	'inner join with rows' => [ 'GpudsJoin', '
+		SELECT (count(t.note), sum(t.id), sum(o.id))::text FROM o JOIN t ON t.k = o.k AND o.k > :k' ],
+	'left join' => [ 'GpudsJoin', '
+		SELECT (count(*), count(t.k), sum(t.v))::text
+		FROM o LEFT JOIN t ON t.k = o.k AND o.id % 7 <> :k % 7' ],
+	'semijoin' => [ 'GpudsJoin', '
+		SELECT (count(*), sum(o.id))::text FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)' ],
+	'antijoin' => [ 'GpudsJoin', '
+		SELECT (count(*), sum(o.id))::text FROM o
+		WHERE NOT EXISTS (SELECT FROM t WHERE t.k = o.k AND t.v <> :k % 50)' ],
+	'range' => [ 'GpudsScan', '
+		SELECT (count(note), sum(id), sum(v))::text FROM t WHERE k BETWEEN :k AND :k + 700' ],
+	'many keys' => [ 'GpudsScan', '
+		SELECT (count(note), sum(id))::text FROM t
+		WHERE k = ANY (ARRAY(SELECT :k + i * 3 FROM generate_series(1, 300) i))' ]);
 
 # Every query with a key, in one session; a conflict with recovery is no fault
 sub all_agree
@@ -119,10 +143,13 @@ sub all_agree
 	{
 		my ($way, $sql) = @{ $queries{$query} };
 		$sql =~ s/:k/int(rand(4000))/ge;
-		my ($rc, $out, $err) = $node->psql('postgres', "SET default_transaction_isolation = 'repeatable read'; SELECT agree('$way', \$q\$$sql\$q\$)");
+		my ($rc, $out, $err) = $node->psql('postgres', "
+			SET default_transaction_isolation = 'repeatable read'; SELECT agree('$way', \$q\$$sql\$q\$)");
 		push @wrong, "$query: $err" if $rc != 0 && $err !~ /due to conflict with recovery/;
 	}
-	my ($rc, $out, $err) = $node->psql('postgres', "SET default_transaction_isolation = 'repeatable read'; SELECT functions_agree(" . int(rand(4000)) . ')');
+	my ($rc, $out, $err) = $node->psql('postgres',
+		"SET default_transaction_isolation = 'repeatable read'; "
+		  . 'SELECT functions_agree(' . int(rand(4000)) . ')');
 	push @wrong, "functions: $err" if $rc != 0 && $err !~ /due to conflict with recovery/;
 	ok(!@wrong, $name) or diag(@wrong);
 	return;
@@ -152,16 +179,23 @@ SKIP:
 	for my $query (sort keys %queries, 'functions')
 	{
 		my ($way, $sql) = $query eq 'functions' ? () : map { s/:k/100/gr } @{ $queries{$query} };
-		my $session = $session{$query} = { psql => $standby->background_psql('postgres', on_error_stop => 0) };
+		my $session = $session{$query} =
+		  { psql => $standby->background_psql('postgres', on_error_stop => 0) };
 
 		$session->{pid} = $session->{psql}->query_safe('SELECT pg_backend_pid()');
 		my $call = $way ? "SELECT agree('$way', \$q\$$sql\$q\$)" : 'SELECT functions_agree(100)';
-		$session->{psql}->query_until(qr/go/, "SET default_transaction_isolation = 'repeatable read'; SET gpuds.wait_at = 'scan-probed';\n\\echo go\n$call;\n");
-		ok($standby->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $session->{pid}"), "$query: held");
+		$session->{psql}->query_until(qr/go/, "
+			SET default_transaction_isolation = 'repeatable read'; SET gpuds.wait_at = 'scan-probed';
+			\\echo go
+			$call;\n");
+		ok($standby->poll_query_until('postgres', "
+			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $session->{pid}"),
+			"$query: held");
 	}
 	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) t');
 	my $pages = $primary->safe_psql('postgres', "SELECT pg_relation_size('t')");
-	$primary->safe_psql('postgres', 'INSERT INTO t (k, v) SELECT k, 10000 + k FROM generate_series(1, 4999, 3) k');
+	$primary->safe_psql('postgres',
+		'INSERT INTO t (k, v) SELECT k, 10000 + k FROM generate_series(1, 4999, 3) k');
 	is($primary->safe_psql('postgres', "SELECT pg_relation_size('t')"), $pages, 'TIDs are used again');
 	level();
 	$gate->query_safe('SELECT pg_advisory_unlock(7160, 9)');
@@ -220,8 +254,10 @@ sub readers_end
 	my ($readers, $name) = @_;
 
 	$readers->{harness}->finish;
-	my @wrong = grep { /(?:ERROR|FATAL|PANIC):/ && !/due to conflict with recovery/ } split /\n/, $readers->{out};
-	ok(!@wrong && $readers->{out} =~ /number of transactions actually processed: [1-9]/, $name) or diag($readers->{out});
+	my @lines = split /\n/, $readers->{out};
+	my @wrong = grep { /(?:ERROR|FATAL|PANIC):/ && !/due to conflict with recovery/ } @lines;
+	ok(!@wrong && $readers->{out} =~ /number of transactions actually processed: [1-9]/, $name)
+	  or diag($readers->{out});
 	return;
 }
 

@@ -1,5 +1,5 @@
-# What docs/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each runs
-# as a role that may monitor the server and nothing else, and gives the columns that it should.
+# What src/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each
+# runs as a role that may monitor the server and nothing else, and gives the columns that it should.
 
 use strict;
 use warnings;
@@ -30,7 +30,8 @@ END
 sub run_as_watcher
 {
 	my ($sql) = @_;
-	my ($rc, $out, $err) = $node->psql('postgres', "SELECT json_agg(q) FROM ($sql) q", extra_params => [ '-U', 'watcher' ]);
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT json_agg(q) FROM ($sql) q",
+		extra_params => [ '-U', 'watcher' ]);
 
 	return (undef, $err) if $rc != 0;
 	return ($out eq '' ? [] : decode_json($out), '');
@@ -41,30 +42,37 @@ sub run_as_watcher
 #
 
 my $queries = CPAN::Meta::YAML->read("$sources/admin/postgres_exporter.yml")->[0];
-my %expected = (gpuds_device => on_cuda() ? 2 : 1, gpuds_memtable => 1, gpuds_index => 2, gpuds_index_use => 2);
+my %expected = (gpuds_device => on_cuda() ? 2 : 1, gpuds_memtable => 1, gpuds_index => 2,
+	gpuds_index_use => 2);
 
 is(join(' ', sort keys %$queries), join(' ', sort keys %expected), 'these are the queries');
 for my $name (sort keys %$queries)
 {
 	my ($rows, $error) = run_as_watcher($queries->{$name}{query});
-	my %usage = map { my ($column) = keys %$_; ($column => $_->{$column}{usage}) } @{ $queries->{$name}{metrics} };
+	my %usage =
+	  map { my ($column) = keys %$_; ($column => $_->{$column}{usage}) } @{ $queries->{$name}{metrics} };
 	my @wrong;
 
 	ok($rows, "$name runs") or diag($error);
 	is(scalar @{ $rows // [] }, $expected{$name}, "$name has as many rows as there are");
 	for my $row (@{ $rows // [] })
 	{
-		push @wrong, "columns @{[ sort keys %$row ]}" if join(' ', sort keys %$row) ne join(' ', sort keys %usage);
+		push @wrong, "columns @{[ sort keys %$row ]}"
+		  if join(' ', sort keys %$row) ne join(' ', sort keys %usage);
 		for my $column (sort keys %usage)
 		{
 			my $value = $row->{$column};
-			my $right = !defined $value ? 0 : $usage{$column} eq 'LABEL' ? $value =~ /\S/ : $usage{$column} =~ /^(?:GAUGE|COUNTER)$/ && $value =~ /^\d+(?:\.\d+)?$/;
+			my $right =
+				!defined $value ? 0
+			  : $usage{$column} eq 'LABEL' ? $value =~ /\S/
+			  : $usage{$column} =~ /^(?:GAUGE|COUNTER)$/ && $value =~ /^\d+(?:\.\d+)?$/;
 
 			push @wrong, "$column: " . ($value // 'null') unless $right;
 		}
 	}
 	is("@wrong", '', "$name has a metric for each column, and a value for each metric");
-	is(scalar(grep { !(values %$_)[0]{description} } @{ $queries->{$name}{metrics} }), 0, "$name describes them");
+	is(scalar(grep { !(values %$_)[0]{description} } @{ $queries->{$name}{metrics} }), 0,
+		"$name describes them");
 }
 
 #
@@ -87,7 +95,8 @@ for my $statement (@statements)
 }
 
 # A server with too little memory and no background workers
-$node->append_conf('postgresql.conf', "gpuds.host_memory = 8MB\ngpuds.device = cpu\nmax_worker_processes = 0\n");
+$node->append_conf('postgresql.conf',
+	"gpuds.host_memory = 8MB\ngpuds.device = cpu\nmax_worker_processes = 0\n");
 $node->restart;
 $node->safe_psql('postgres', <<'END');
 SELECT gpuds_index_load('t_k'), gpuds_index_evict('t_k') FROM generate_series(1, 4);
@@ -97,13 +106,15 @@ CREATE INDEX large_k ON large USING gpu_btree (k);
 SET client_min_messages = error;
 SELECT gpuds_contains('large_k', '{1,2}'::bigint[]);
 END
-for my $case ([ qr/'no memory'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ], [ qr/drainer_pid IS NULL/, undef ])
+for my $case ([ qr/'no room'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ],
+	[ qr/drainer_pid IS NULL/, undef ])
 {
 	my ($which, $index) = @$case;
 	my ($statement) = grep { $_ =~ $which } @statements;
 	my ($rows) = run_as_watcher($statement =~ s/;\s*\z//r);
 
-	is(join(' ', map { $_->{indexrelname} // 'none' } @{ $rows // [] }), $index // 'none', "what is wrong is found: $which");
+	is(join(' ', map { $_->{indexrelname} // 'none' } @{ $rows // [] }), $index // 'none',
+		"what is wrong is found: $which");
 }
 $node->stop;
 

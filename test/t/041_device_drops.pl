@@ -28,7 +28,8 @@ END
 sub waits_at
 {
 	my ($point) = @_;
-	return $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $point AND NOT granted");
+	return $node->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $point AND NOT granted");
 }
 
 # The load is given up when its last request has been posted: by then the engine has a whole tree
@@ -40,12 +41,15 @@ for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 
 	$gate->query_safe("SELECT pg_advisory_lock(7160, $begun)");
-	$victim->query_until(qr/go/, "SET gpuds.wait_at = 'load-begun, device-waiting';\n\\echo go\nSELECT gpuds_index_load('t_k');\n");
+	$victim->query_until(qr/go/,
+		"SET gpuds.wait_at = 'load-begun, device-waiting';\n\\echo go\nSELECT gpuds_index_load('t_k');\n");
 	ok(waits_at($begun), "$way: the load has begun");
 	$gate->query_safe("SELECT pg_advisory_lock(7160, $waiting), pg_advisory_unlock(7160, $begun)");
 	ok(waits_at($waiting), "$way: its end is posted");
 	$node->safe_psql('postgres', "SELECT $way($pid)");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), "$way: lets it go");
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+		"$way: lets it go");
 	eval { $victim->quit };
 	$gate->quit;
 	$node->safe_psql('postgres', 'DROP TABLE t');
@@ -56,7 +60,9 @@ for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 sub comes_back
 {
 	my ($name) = @_;
-	return ok($node->poll_query_until('postgres', "SELECT memory_used = 0 FROM gpuds_devices WHERE kind = 'cuda'"), "$name: the memory comes back");
+	return ok($node->poll_query_until('postgres', "
+		SELECT memory_used = 0 FROM gpuds_devices WHERE kind = 'cuda'"),
+		"$name: the memory comes back");
 }
 
 make_table();
@@ -70,7 +76,10 @@ my $gate = $node->background_psql('postgres');
 my $victim = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 $gate->query_safe("SELECT pg_advisory_lock(7160, $begun)");
-$victim->query_until(qr/go/, "SET gpuds.device_fault = 'hold_drop'; SET gpuds.wait_at = 'load-begun';\n\\echo go\nSELECT gpuds_index_load('t_k');\n");
+$victim->query_until(qr/go/, "
+	SET gpuds.device_fault = 'hold_drop'; SET gpuds.wait_at = 'load-begun';
+	\\echo go
+	SELECT gpuds_index_load('t_k');\n");
 ok(waits_at($begun), 'a load that is to be cancelled: it has begun');
 cmp_ok(device_memory($node), '>', 0, 'a load that is to be cancelled: it has memory');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");

@@ -14,7 +14,9 @@ my $used = "SELECT memory_used FROM gpuds_devices WHERE kind = '$kind'";
 sub make_table
 {
 	my ($name) = @_;
-	$node->safe_psql('postgres', "CREATE TABLE $name (k bigint); CREATE INDEX ${name}_k ON $name USING gpu_btree (k); INSERT INTO $name SELECT i FROM generate_series(1, 1000) i; SELECT gpuds_index_load('${name}_k')");
+	$node->safe_psql('postgres', "
+		CREATE TABLE $name (k bigint); CREATE INDEX ${name}_k ON $name USING gpu_btree (k);
+		INSERT INTO $name SELECT i FROM generate_series(1, 1000) i; SELECT gpuds_index_load('${name}_k')");
 	return;
 }
 
@@ -43,7 +45,9 @@ SKIP:
 	$node->reload;
 	$gate->query_safe("SELECT pg_advisory_lock(7160, $apply)");
 	$node->safe_psql('postgres', 'INSERT INTO d VALUES (0)');
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $apply AND NOT granted"), 'the flusher is held');
+	ok($node->poll_query_until('postgres', "
+		SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $apply AND NOT granted"),
+		'the drainer is held');
 	$node->safe_psql('postgres', 'DROP TABLE d');
 	cmp_ok($node->safe_psql('postgres', $used), '>', 0, 'memory is in use');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuds.wait_at');
@@ -53,8 +57,12 @@ SKIP:
 
 # One whose file is there stays
 make_table('u');
-ok($node->poll_query_until('postgres', "SELECT memory_used <= (SELECT sum(bytes) FROM gpuds_indexes) FROM gpuds_devices WHERE kind = '$kind'"), 'the memory of files that are gone comes back');
-is($node->safe_psql('postgres', "SELECT string_agg(indexrelid::regclass::text, ' ') FROM gpuds_indexes WHERE bytes > 0"), 'u_k', 'what is not gone stays');
+ok($node->poll_query_until('postgres', "
+	SELECT memory_used <= (SELECT sum(bytes) FROM gpuds_indexes) FROM gpuds_devices WHERE kind = '$kind'"),
+	'the memory of files that are gone comes back');
+is($node->safe_psql('postgres', "
+	SELECT string_agg(indexrelid::regclass::text, ' ') FROM gpuds_indexes WHERE bytes > 0"),
+	'u_k', 'what is not gone stays');
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('u_k')");
 is($node->safe_psql('postgres', $used), '0', 'and nothing else was left');
 $node->stop;

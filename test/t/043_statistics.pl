@@ -1,5 +1,5 @@
-# What gpuds_stat_indexes shows is kept by core since 18: it outlives a restart and changes of the file, and goes
-# with the index, its transaction or its database, on standbys, too.
+# What gpuds_stat_indexes shows is kept by core since 18: it outlives a restart and changes of the file,
+# and goes with the index, its transaction or its database, on standbys, too.
 
 use strict;
 use warnings;
@@ -9,7 +9,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan(skip_all => 'servers before 18 do not keep statistics of extensions') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
+plan(skip_all => 'servers before 18 do not keep statistics of extensions')
+  if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
 my $node = new_node('primary', streaming => 1);
 
@@ -17,7 +18,8 @@ my $node = new_node('primary', streaming => 1);
 sub figure
 {
 	my ($column, $index, $on, $database) = @_;
-	return ($on // $node)->safe_psql($database // 'postgres', "SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = '$index'::regclass");
+	return ($on // $node)->safe_psql($database // 'postgres',
+		"SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = '$index'::regclass");
 }
 
 # Whether core has counters of an index, by its number
@@ -25,7 +27,8 @@ sub has_counters
 {
 	my ($oid, $on, $database) = @_;
 	return ($on // $node)->safe_psql('postgres',
-		"SELECT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database WHERE datname = '@{[ $database // 'postgres' ]}'), $oid)") eq 't';
+		"SELECT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database
+				WHERE datname = '@{[ $database // 'postgres' ]}'), $oid)") eq 't';
 }
 
 # Polls until it is so, and says whether it came
@@ -81,16 +84,23 @@ is(figure('scans', 't_k'), $before + 1, 'and those of others when core flushes t
 comes("SELECT operations = 0 FROM gpuds_memtables");
 $before = figure('applied_operations', 't_k');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(30001, 31000) i');
-ok(comes("SELECT applied_operations >= $before + 1000 FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"), 'what the flusher applies is counted');
+ok(comes("
+	SELECT applied_operations >= $before + 1000 FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"),
+	'what the drainer applies is counted');
 
 #
 # A restart keeps them, a crash does not
 #
 
-$before = $node->safe_psql('postgres', "SELECT scans, batches, probes, entries_returned, applied_operations, loads FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
+$before = $node->safe_psql('postgres', "
+	SELECT scans, batches, probes, entries_returned, applied_operations, loads FROM gpuds_stat_indexes
+	WHERE indexrelid = 't_k'::regclass");
 $other->quit;
 $node->restart;
-is($node->safe_psql('postgres', "SELECT scans, batches, probes, entries_returned, applied_operations, loads FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"), $before, 'figures outlive a restart');
+is($node->safe_psql('postgres', "
+	SELECT scans, batches, probes, entries_returned, applied_operations, loads FROM gpuds_stat_indexes
+	WHERE indexrelid = 't_k'::regclass"),
+	$before, 'figures outlive a restart');
 ok(scan('t_k'), 'and go on');
 is(figure('loads', 't_k'), (split(/\|/, $before))[5] + 1, 'a load after the restart is added');
 $node->stop('immediate');
@@ -122,7 +132,9 @@ $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generat
 is(figure('scans', 't_k') . ' ' . figure('scans', 't_v'), $before, 'and after TRUNCATE');
 
 # ALTER TABLE makes an index anew that keeps its file
-$node->safe_psql('postgres', 'CREATE TABLE same_bytes (k varchar(10)); INSERT INTO same_bytes SELECT i FROM generate_series(1, 1000) i; CREATE INDEX same_k ON same_bytes USING gpu_hash (k)');
+$node->safe_psql('postgres', '
+	CREATE TABLE same_bytes (k varchar(10)); INSERT INTO same_bytes SELECT i FROM generate_series(1, 1000) i;
+	CREATE INDEX same_k ON same_bytes USING gpu_hash (k)');
 my $scan_same = q{SET enable_seqscan = off; SELECT count(*) FROM same_bytes WHERE k = ANY ('{1,2,3}')};
 $node->safe_psql('postgres', $scan_same);
 $oid = oid_of('same_k');
@@ -134,9 +146,11 @@ if (oid_of('same_k') ne $oid)
 	ok(!has_counters($oid), 'an index that ALTER TABLE replaces has no figures any more');
 }
 $node->safe_psql('postgres', $scan_same);
-ok(comes("SELECT scans > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"), 'and the other one is counted');
+ok(comes("SELECT scans > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"),
+	'and the other one is counted');
 $node->safe_psql('postgres', "INSERT INTO same_bytes VALUES ('x')");
-ok(comes("SELECT applied_operations > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"), 'by the flusher, too');
+ok(comes("SELECT applied_operations > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"),
+	'by the drainer, too');
 ok(!has_counters($oid), 'nobody counts for the former') if oid_of('same_k') ne $oid;
 
 #
@@ -158,7 +172,8 @@ my $holder = $node->background_psql('postgres');
 $holder->query_safe("BEGIN; SELECT gpuds_contains('t_v', '{1}'::int[])");
 my $dropper = $node->background_psql('postgres');
 $dropper->query_until(qr//, "DROP INDEX CONCURRENTLY t_v;\n\\echo dropped\n");
-ok(comes("SELECT NOT indisvalid FROM pg_index WHERE indexrelid = $oid"), 'DROP INDEX CONCURRENTLY waits for a session');
+ok(comes("SELECT NOT indisvalid FROM pg_index WHERE indexrelid = $oid"),
+	'DROP INDEX CONCURRENTLY waits for a session');
 $holder->query_safe("SELECT gpuds_contains('t_k', '{1}'::int[]); SELECT pg_stat_force_next_flush(); COMMIT");
 $dropper->query_until(qr/dropped/, '');
 $dropper->quit;
@@ -168,11 +183,15 @@ ok(!has_counters($oid), 'what that one has counted goes with the index');
 # Entries that nobody would ever drop
 my $created = 'CREATE INDEX t_x ON t USING gpu_btree (v)';
 my $count = "SELECT gpuds_contains('t_x', '{1,2}'::int[])";
-my ($x) = $node->safe_psql('postgres', "BEGIN; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count; ROLLBACK") =~ /oid (\d+)/;
+my ($x) = $node->safe_psql('postgres', "
+	BEGIN; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count; ROLLBACK") =~ /oid (\d+)/;
 ok(!has_counters($x), 'an index whose creation is rolled back leaves none');
-($x) = $node->safe_psql('postgres', "BEGIN; SAVEPOINT s; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count; ROLLBACK TO s; COMMIT") =~ /oid (\d+)/;
+($x) = $node->safe_psql('postgres', "
+	BEGIN; SAVEPOINT s; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count;
+	ROLLBACK TO s; COMMIT") =~ /oid (\d+)/;
 ok(!has_counters($x), 'nor in a subtransaction');
-($x) = $node->safe_psql('postgres', "BEGIN; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count; PREPARE TRANSACTION 'p'") =~ /oid (\d+)/;
+($x) = $node->safe_psql('postgres', "
+	BEGIN; $created; SELECT 'oid ' || 't_x'::regclass::oid; $count; PREPARE TRANSACTION 'p'") =~ /oid (\d+)/;
 ok(has_counters($x), 'a prepared transaction keeps them');
 $node->safe_psql('postgres', "ROLLBACK PREPARED 'p'");
 ok(!has_counters($x), 'until it is rolled back');
@@ -183,19 +202,26 @@ ok(has_counters($x), 'and those of an index that it drops');
 $node->safe_psql('postgres', "COMMIT PREPARED 'p'");
 ok(!has_counters($x), 'until it is committed');
 my $temporary = $node->background_psql('postgres');
-$x = $temporary->query_safe("CREATE TEMPORARY TABLE tt AS SELECT * FROM t; CREATE INDEX tt_k ON tt USING gpu_btree (k); SELECT gpuds_contains('tt_k', '{1}'::int[]) IS NULL; SELECT 'tt_k'::regclass::oid");
+$x = $temporary->query_safe("
+	CREATE TEMPORARY TABLE tt AS SELECT * FROM t; CREATE INDEX tt_k ON tt USING gpu_btree (k);
+	SELECT gpuds_contains('tt_k', '{1}'::int[]) IS NULL; SELECT 'tt_k'::regclass::oid");
 $x =~ s/.*\n//s;
 ok(has_counters($x), 'a temporary index has figures');
 $temporary->quit;
-ok(comes("SELECT NOT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database WHERE datname = 'postgres'), $x)"), 'until the session ends');
+ok(comes("
+	SELECT NOT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database WHERE datname = 'postgres'), $x)"),
+	'until the session ends');
 
 $node->safe_psql('postgres', 'CREATE DATABASE d');
-$node->safe_psql('d', "CREATE EXTENSION gpuds; CREATE TABLE t AS SELECT generate_series(1, 100) k; CREATE INDEX t_k ON t USING gpu_btree (k); SELECT gpuds_contains('t_k', '{1}'::int[])");
+$node->safe_psql('d', "
+	CREATE EXTENSION gpuds; CREATE TABLE t AS SELECT generate_series(1, 100) k;
+	CREATE INDEX t_k ON t USING gpu_btree (k); SELECT gpuds_contains('t_k', '{1}'::int[])");
 my $database = $node->safe_psql('postgres', "SELECT oid FROM pg_database WHERE datname = 'd'");
 $x = oid_of('t_k', 'd');
 ok(has_counters($x, $node, 'd'), 'another database has figures of its own');
 $node->safe_psql('postgres', 'DROP DATABASE d');
-is($node->safe_psql('postgres', "SELECT pg_stat_have_stats('gpuds', $database, $x)"), 'f', 'and they go with it');
+is($node->safe_psql('postgres', "SELECT pg_stat_have_stats('gpuds', $database, $x)"), 'f',
+	'and they go with it');
 
 #
 # Resets
@@ -225,7 +251,9 @@ is(figure('scans', 't_v'), 0, 'of which the primary knows nothing');
 $oid = oid_of('t_v');
 $node->safe_psql('postgres', 'DROP INDEX t_v');
 $node->wait_for_catchup($standby);
-ok(comes("SELECT NOT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database WHERE datname = 'postgres'), $oid)", $standby), 'a drop takes figures along there');
+ok(comes("
+	SELECT NOT pg_stat_have_stats('gpuds', (SELECT oid FROM pg_database WHERE datname = 'postgres'), $oid)",
+	$standby), 'a drop takes figures along there');
 $before = figure('scans', 't_k', $standby);
 $standby->restart;
 is(figure('scans', 't_k', $standby), $before, 'a restart keeps them there');
@@ -235,12 +263,15 @@ check_all_indexes($_, $_->name . ' has good indexes') for $standby, $node;
 $standby->stop;
 
 $node->stop;
-unlike(slurp_file($node->logfile), qr/trying to drop stats entry|resetting existing statistics/, 'core has found no entry where there should be none');
+unlike(slurp_file($node->logfile), qr/trying to drop stats entry|resetting existing statistics/,
+	'core has found no entry where there should be none');
 
 # What docs/OPERATIONS.md warns of: core discards a file that has figures of a library that is gone
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 $node->start;
-like(slurp_file($node->logfile), qr/could not find information of kind/, 'a server without the library does not know what to do with them');
-is($node->safe_psql('postgres', "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 't'"), 0, 'and discards all statistics');
+like(slurp_file($node->logfile), qr/could not find information of kind/,
+	'a server without the library does not know what to do with them');
+is($node->safe_psql('postgres', "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 't'"), 0,
+	'and discards all statistics');
 $node->stop;
 done_testing();

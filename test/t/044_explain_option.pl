@@ -9,7 +9,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan(skip_all => 'EXPLAIN has no options of extensions before 18') if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
+plan(skip_all => 'EXPLAIN has no options of extensions before 18')
+  if PostgreSQL::Test::Cluster->new('version')->pg_version->major < 18;
 
 my $node = new_node('explain', conf => "gpuds.temp_memory = 1MB\n");
 
@@ -28,25 +29,38 @@ END
 
 # What disables all ways to plan but one
 my %way = (
-	'Index Scan'        => 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off; SET enable_indexonlyscan = off;',
-	'Index Only Scan'   => 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off; SET gpuds.enable_aggregate = off;',
-	'Bitmap Index Scan' => 'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET gpuds.enable_scan = off;',
+	'Index Scan'        => '
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off;
+		SET enable_indexonlyscan = off;',
+	'Index Only Scan'   => '
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_scan = off;
+		SET gpuds.enable_aggregate = off;',
+	'Bitmap Index Scan' => '
+		SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;
+		SET gpuds.enable_scan = off;',
 	'GpudsScan'         => 'SET enable_seqscan = off; SET enable_indexscan = off;',
 	'GpudsAggregate'    => '',
-	'GpudsJoin'         => 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
+	'GpudsJoin'         => '
+		SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
 
 sub explained
 {
 	my ($way, $options, $query) = @_;
-	return $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $way{$way} EXPLAIN ($options) $query");
+	return $node->safe_psql('postgres',
+		"SET max_parallel_workers_per_gather = 0; $way{$way} EXPLAIN ($options) $query");
 }
 
 my @queries = (
-	[ 'Index Scan', 'SELECT v FROM t WHERE k = ANY (\'{1,2,3,9999}\')', { Scans => 1, Probes => 4, Entries => 12 } ],
-	[ 'Index Only Scan', 'SELECT k FROM t WHERE k BETWEEN 10 AND 19', { Scans => 1, Probes => 1, Entries => 40 } ],
-	[ 'Bitmap Index Scan', 'SELECT v FROM t WHERE k BETWEEN 10 AND 19', { Scans => 1, Probes => 1, Entries => 40 } ],
-	[ 'GpudsScan', 'SELECT v FROM t WHERE k BETWEEN 100 AND 199', { Scans => 1, Probes => 1, Entries => 400 } ],
-	[ 'GpudsAggregate', 'SELECT count(*) FROM t WHERE k BETWEEN 100 AND 199', { Scans => 1, Probes => 1, Entries => 400 } ],
+	[ 'Index Scan', 'SELECT v FROM t WHERE k = ANY (\'{1,2,3,9999}\')',
+		{ Scans => 1, Probes => 4, Entries => 12 } ],
+	[ 'Index Only Scan', 'SELECT k FROM t WHERE k BETWEEN 10 AND 19',
+		{ Scans => 1, Probes => 1, Entries => 40 } ],
+	[ 'Bitmap Index Scan', 'SELECT v FROM t WHERE k BETWEEN 10 AND 19',
+		{ Scans => 1, Probes => 1, Entries => 40 } ],
+	[ 'GpudsScan', 'SELECT v FROM t WHERE k BETWEEN 100 AND 199',
+		{ Scans => 1, Probes => 1, Entries => 400 } ],
+	[ 'GpudsAggregate', 'SELECT count(*) FROM t WHERE k BETWEEN 100 AND 199',
+		{ Scans => 1, Probes => 1, Entries => 400 } ],
 	[ 'GpudsJoin', 'SELECT o.id, t.v FROM o JOIN t ON t.k = o.k', { Probes => 2000, Entries => 3996 } ],
 );
 
@@ -56,7 +70,8 @@ sub groups
 	my ($plan) = @_;
 	my @found = map { groups($_) } @{ $plan->{Plans} // [] };
 
-	unshift @found, [ $plan->{'Custom Plan Provider'} // $plan->{'Node Type'}, $plan->{Gpuds} ] if $plan->{Gpuds};
+	unshift @found, [ $plan->{'Custom Plan Provider'} // $plan->{'Node Type'}, $plan->{Gpuds} ]
+	  if $plan->{Gpuds};
 	return @found;
 }
 
@@ -69,8 +84,10 @@ for my $case (@queries)
 	like($text, qr/\b\Q$way\E\b/, "$way is planned");
 	my @lines = $text =~ /^ *(Gpuds: .*)$/mg;
 	is(scalar @lines, 1, "$way: one node shows figures") or diag($text);
-	like($lines[0], qr/^Gpuds: device=$device scans=\d+ probes=\d+ calls=\d+ entries=$entries( bus=\d+kB)?$/, "$way: and those");
-	unlike(explained($way, 'ANALYZE, COSTS OFF', $query), qr/Gpuds:/, "$way: without the option there are none");
+	like($lines[0], qr/^Gpuds: device=$device scans=\d+ probes=\d+ calls=\d+ entries=$entries( bus=\d+kB)?$/,
+		"$way: and those");
+	unlike(explained($way, 'ANALYZE, COSTS OFF', $query), qr/Gpuds:/,
+		"$way: without the option there are none");
 	unlike(explained($way, 'ANALYZE, GPUDS off, COSTS OFF', $query), qr/Gpuds:/, "$way: nor if it is off");
 
 	my $json = decode_json(explained($way, 'ANALYZE, GPUDS, FORMAT JSON', $query));
@@ -78,13 +95,17 @@ for my $case (@queries)
 	is(join(' ', map { $_->[0] } @groups), $way, "$way: JSON has a group of the node");
 	is($groups[0][1]{Device}, $device, "$way: with the device");
 	is($groups[0][1]{$_}, $expected->{$_}, "$way: $_ in JSON") for sort keys %$expected;
-	is_deeply([ map { $groups[0][1]{$_} } 'Fallbacks', 'Fallback Reasons', 'Memtable Operations' ], [ 0, [], 0 ], "$way: nothing else happened");
+	is_deeply([ map { $groups[0][1]{$_} } 'Fallbacks', 'Fallback Reasons', 'Memtable Operations' ],
+		[ 0, [], 0 ], "$way: nothing else happened");
 	ok(!$groups[0][1]{'Leader Alone'}, "$way: all processes are in it");
 }
 
 # What is not ours, and what was not executed
-unlike($node->safe_psql('postgres', 'SET enable_seqscan = off; EXPLAIN (ANALYZE, GPUDS) SELECT * FROM t WHERE id = 5'), qr/Gpuds:/, 'an index of another kind shows nothing');
-unlike(explained('Index Scan', 'ANALYZE, GPUDS', 'SELECT v FROM t WHERE k = 5 AND (SELECT false)'), qr/Gpuds:/, 'a node that was not executed shows nothing');
+unlike($node->safe_psql('postgres', '
+	SET enable_seqscan = off; EXPLAIN (ANALYZE, GPUDS) SELECT * FROM t WHERE id = 5'),
+	qr/Gpuds:/, 'an index of another kind shows nothing');
+unlike(explained('Index Scan', 'ANALYZE, GPUDS', 'SELECT v FROM t WHERE k = 5 AND (SELECT false)'),
+	qr/Gpuds:/, 'a node that was not executed shows nothing');
 my ($rc, $out, $err) = $node->psql('postgres', 'EXPLAIN (GPUDS) SELECT 1');
 like($err, qr/EXPLAIN option GPUDS requires ANALYZE/, 'the option is about what was done');
 ($rc, $out, $err) = $node->psql('postgres', 'EXPLAIN (GPUDS 7, ANALYZE) SELECT 1');
@@ -92,7 +113,8 @@ like($err, qr/requires a Boolean value/i, 'and is a Boolean');
 like($node->safe_psql('postgres', 'EXPLAIN (GPUDS, ANALYZE) SELECT 1'), qr/Result/, 'in any order');
 
 # Loops add up, and what the memtable had for them
-like(explained('Index Scan', 'ANALYZE, GPUDS, COSTS OFF', 'SELECT (SELECT sum(v) FROM t WHERE k = i) FROM generate_series(1, 5) i'),
+like(explained('Index Scan', 'ANALYZE, GPUDS, COSTS OFF', '
+	SELECT (SELECT sum(v) FROM t WHERE k = i) FROM generate_series(1, 5) i'),
 	qr/scans=5 probes=5 /, 'figures of loops add up');
 SKIP:
 {
@@ -105,7 +127,8 @@ SKIP:
 	$node->reload;
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT i, 78, 0 FROM generate_series(1, 50) i');
 	like(explained('Index Scan', 'ANALYZE, GPUDS, COSTS OFF', 'SELECT v FROM t WHERE k = 78'),
-		qr/entries=54 memtable=50\b/, 'entries of the memtable are among the others, and it is said how many it had');
+		qr/entries=54 memtable=50\b/,
+		'entries of the memtable are among the others, and it is said how many it had');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuds.wait_at');
 	$node->reload;
 	$gate->quit;
@@ -126,17 +149,23 @@ like($fallback, qr/"Fallback Reasons": \["cpu: no memory"\]/, 'in JSON, too');
 
 # Workers
 my $parallel = <<'END';
-SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
-SET max_parallel_workers_per_gather = 2; SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_aggregate = off;
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
+SET enable_seqscan = off; SET enable_bitmapscan = off; SET gpuds.enable_aggregate = off;
 END
-my $core = $node->safe_psql('postgres', "$parallel SET gpuds.enable_scan = off; EXPLAIN (ANALYZE, GPUDS, COSTS OFF) SELECT sum(v) FROM t WHERE k < 4000");
+my $core = $node->safe_psql('postgres', "
+	$parallel SET gpuds.enable_scan = off;
+	EXPLAIN (ANALYZE, GPUDS, COSTS OFF) SELECT sum(v) FROM t WHERE k < 4000");
 SKIP:
 {
 	skip('there was no worker', 1) unless $core =~ /Parallel Index Scan/ && $core =~ /Workers Launched: [12]/;
 	like($core, qr/Gpuds: .*\(leader alone\)/, "figures of a parallel scan of core's are the leader's");
 }
-my $join = $node->safe_psql('postgres', "$parallel $way{GpudsJoin} SET parallel_leader_participation = off; EXPLAIN (ANALYZE, GPUDS, COSTS OFF) SELECT count(t.v) FROM o JOIN t ON t.k = o.k");
-like($join, qr/Gpuds: device=$device scans=\d+ probes=2000 calls=\d+ entries=3996/, 'workers of our nodes hand theirs in') if $join =~ /Parallel Custom Scan/;
+my $join = $node->safe_psql('postgres',
+	"$parallel $way{GpudsJoin} SET parallel_leader_participation = off; EXPLAIN (ANALYZE, GPUDS, COSTS OFF) "
+	  . "SELECT count(t.v) FROM o JOIN t ON t.k = o.k");
+like($join, qr/Gpuds: device=$device scans=\d+ probes=2000 calls=\d+ entries=3996/,
+	'workers of our nodes hand theirs in') if $join =~ /Parallel Custom Scan/;
 
 # auto_explain, which knows nothing of the option, within EXPLAIN with it
 my $auto = $node->safe_psql('postgres', <<"END");

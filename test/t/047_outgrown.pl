@@ -10,19 +10,22 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $device = on_cuda() ? 'cuda' : 'cpu';
-my $node = new_node('outgrown', conf => on_cuda() ? "gpuds.device_memory = 28MB\n" : "gpuds.host_memory = 16MB\n");
+my $node = new_node('outgrown', conf => on_cuda() ? "gpuds.device_memory = 28MB\n"
+	  : "gpuds.host_memory = 16MB\n");
 
 # What the view says of the index on the device that this is about
 sub state
 {
 	my ($columns) = @_;
-	return $node->safe_psql('postgres', "SELECT $columns FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'");
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'");
 }
 
 sub counted
 {
 	my ($column) = @_;
-	return $node->safe_psql('postgres', "SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
+	return $node->safe_psql('postgres',
+		"SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
 }
 
 # Adds rows with random keys and looks for as many, in so many transactions; %d: the number of a row
@@ -48,12 +51,17 @@ END
 sub look
 {
 	my $before = counted('fallbacks');
-	my $found = $node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*) FROM unnest(gpuds_contains('t_k', ARRAY(SELECT hashint8extended(g, 0) FROM generate_series(1, 3000) g))) f WHERE f");
+	my $found = $node->safe_psql('postgres', "
+		SET client_min_messages = error;
+		SELECT count(*)
+		FROM unnest(gpuds_contains('t_k', ARRAY(SELECT hashint8extended(g, 0)
+			FROM generate_series(1, 3000) g))) f WHERE f");
 
 	return ($found, counted('fallbacks') - $before, state('state'));
 }
 
-# A GPU changes a structure that it has loaded by what the base lacks, so that only VACUUM makes a skip list small there
+# A GPU changes a structure that it has loaded by what the base lacks, so that only VACUUM makes a skip
+# list small there
 for my $am ('gpu_btree', 'gpu_hash', on_cuda() ? () : 'gpu_skiplist')
 {
 	my ($found, $fallbacks, $state) = (0, 1, '');
@@ -80,7 +88,8 @@ END
 	is("$fallbacks $state", '0 loaded', "$am: it has come back by itself");
 	cmp_ok(state('bytes'), '>', 0, "$am: with its structure");
 	# The CPU device packs a B+tree in its place
-	is(counted('loads') . ' ' . counted('fallbacks'), '1 0', "$am: no scan has noticed") if !on_cuda() && $am ne 'gpu_skiplist';
+	is(counted('loads') . ' ' . counted('fallbacks'), '1 0', "$am: no scan has noticed")
+	  if !on_cuda() && $am ne 'gpu_skiplist';
 	check_index($node, 't_k', "$am: the index is whole");
 }
 
@@ -123,15 +132,18 @@ for my $round (1 .. 40)
 }
 for my $try (1 .. 1800)
 {
-	my $before = $session->query("SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'u_k'::regclass;");
+	my $before = $session->query("
+		SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'u_k'::regclass;");
 
 	$session->query("SELECT gpuds_contains('u_k', '{1}'::bigint[]);");
-	$fallbacks = $session->query("SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'u_k'::regclass;") - $before;
+	$fallbacks = $session->query("
+		SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'u_k'::regclass;") - $before;
 	last if $fallbacks == 0;
 	select(undef, undef, undef, 0.1);
 }
 is($fallbacks, 0, 'a temporary index has come back');
-is($session->query("SELECT state FROM gpuds_indexes WHERE indexrelid = 'u_k'::regclass;"), 'loaded', 'and the view says so');
+is($session->query("SELECT state FROM gpuds_indexes WHERE indexrelid = 'u_k'::regclass;"), 'loaded',
+	'and the view says so');
 $session->quit;
 $node->stop;
 

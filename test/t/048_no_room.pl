@@ -18,7 +18,9 @@ my $node = new_node('no_room', conf => "gpuds.host_memory = 8MB\ngpuds.temp_memo
 sub state
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "SELECT state || ', ' || coalesce(device, 'none') FROM gpuds_indexes WHERE indexrelid = '$index'::regclass");
+	return $node->safe_psql('postgres', "
+		SELECT state || ', ' || coalesce(device, 'none') FROM gpuds_indexes
+		WHERE indexrelid = '$index'::regclass");
 }
 
 $node->safe_psql('postgres', <<'END');
@@ -32,9 +34,14 @@ ANALYZE large, small;
 END
 is(state('large_k'), 'no room, none', 'an index that is larger than all of the memory is shown');
 is(state('small_k'), 'not loaded, none', 'one that fits is not loaded yet');
-unlike($node->safe_psql('postgres', 'EXPLAIN SELECT count(*) FROM large WHERE k < 300000'), qr/large_k/, 'the planner avoids it');
-is($node->safe_psql('postgres', "SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'large_k'::regclass"), '0', 'so no scan has fallen back');
-is($node->safe_psql('postgres', "SELECT host_bytes > 8 * 1024 * 1024 FROM gpuds_index_estimate('large', '{k}')"), 't', 'the estimate says so, too');
+unlike($node->safe_psql('postgres', 'EXPLAIN SELECT count(*) FROM large WHERE k < 300000'), qr/large_k/,
+	'the planner avoids it');
+is($node->safe_psql('postgres', "
+	SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'large_k'::regclass"),
+	'0', 'so no scan has fallen back');
+is($node->safe_psql('postgres', "
+	SELECT host_bytes > 8 * 1024 * 1024 FROM gpuds_index_estimate('large', '{k}')"),
+	't', 'the estimate says so, too');
 
 # Asked for all the same
 my ($rc, $out, $err) = $node->psql('postgres', "SELECT gpuds_contains('large_k', '{1,2,3}'::bigint[])");
@@ -43,7 +50,7 @@ like($err, qr/WARNING:.*HINT:.*gpuds\.host_memory/s, 'with a WARNING');
 is(state('large_k'), 'no room, cpu', 'and then the view says which device has refused it');
 
 # A temporary index is its session's
-is($node->safe_psql('postgres', <<'END'), "no room\nnot loaded", 'a temporary index: no room, then more memory');
+is($node->safe_psql('postgres', <<'END'),
 SET client_min_messages = error;
 CREATE TEMP TABLE t AS SELECT g::bigint AS k FROM generate_series(1, 100000) g;
 CREATE INDEX t_k ON t USING gpu_btree (k);
@@ -51,6 +58,7 @@ SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass;
 SET gpuds.temp_memory = '64MB';
 SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass;
 END
+	"no room\nnot loaded", 'a temporary index: no room, then more memory');
 
 # Evicted by hand, and with fewer rows
 $node->safe_psql('postgres', "SELECT gpuds_index_load('small_k'), gpuds_index_evict('small_k')");
@@ -101,14 +109,25 @@ for my $case (
 	my ($name, $value, $allowed) = @$case;
 	my $log = refused("$name = '$value'\n");
 
-	like($log, qr/FATAL: [^\n]*\Q$name\E/, "$name = $value: the server does not start, and names the setting");
+	like($log, qr/FATAL: [^\n]*\Q$name\E/,
+		"$name = $value: the server does not start, and names the setting");
 	like($log, qr/FATAL:.*$allowed/s, "$name = $value: and what it may be");
 }
-$node->append_conf('postgresql.conf', "gpuds.host_memory = 8MB\ngpuds.staging_memory = 16MB\ngpuds.temp_memory = 1MB\ngpuds.memtable_memory = 0\ngpuds.include_memory = 0\ngpuds.device_memory = 0\ngpuds.device_timeout = 0\ngpuds.max_mirrors = 16\n");
+$node->append_conf('postgresql.conf', "
+	gpuds.host_memory = 8MB
+	gpuds.staging_memory = 16MB
+	gpuds.temp_memory = 1MB
+	gpuds.memtable_memory = 0
+	gpuds.include_memory = 0
+	gpuds.device_memory = 0
+	gpuds.device_timeout = 0
+	gpuds.max_mirrors = 16\n");
 $node->start;
-is($node->safe_psql('postgres', 'SHOW gpuds.host_memory'), '8MB', 'with each at its minimum the server starts');
+is($node->safe_psql('postgres', 'SHOW gpuds.host_memory'), '8MB',
+	'with each at its minimum the server starts');
 for my $statement ("ALTER SYSTEM SET gpuds.host_memory = '7MB'", "ALTER SYSTEM SET gpuds.max_mirrors = 1",
-	"SET gpuds.temp_memory = '0'", "ALTER DATABASE postgres SET gpuds.temp_memory = '0'", "ALTER ROLE ALL SET gpuds.device = 'abacus'")
+	"SET gpuds.temp_memory = '0'", "ALTER DATABASE postgres SET gpuds.temp_memory = '0'",
+	"ALTER ROLE ALL SET gpuds.device = 'abacus'")
 {
 	($rc, $out, $err) = $node->psql('postgres', $statement);
 	like($err, qr/ERROR:.*gpuds\.\w+/, "refused: $statement");

@@ -1,5 +1,5 @@
-# VACUUM where an index's tablespace is full: it marks entries in place, and every mirror, here and on a standby, that may
-# have them is loaded anew before a TID is used again.
+# VACUUM where an index's tablespace is full: it marks entries in place, and every mirror, here and on a
+# standby, that may have them is loaded anew before a TID is used again.
 
 use strict;
 use warnings;
@@ -10,7 +10,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = new_node('primary', streaming => 1, damage => 1,
-	conf => "wal_consistency_checking = 'generic'\nmax_parallel_maintenance_workers = 2\nmin_parallel_index_scan_size = 0\n");
+	conf => "
+		wal_consistency_checking = 'generic'
+		max_parallel_maintenance_workers = 2
+		min_parallel_index_scan_size = 0\n");
 
 plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($primary);
 $primary->backup('base');
@@ -69,10 +72,12 @@ sub load_mirrors
 sub use_again
 {
 	my ($table, $name) = @_;
-	my @queries = ("SELECT count(*), sum(v) FROM $table WHERE k BETWEEN 1 AND 2000", "SELECT count(*), sum(v) FROM $table WHERE k > 0");
+	my @queries = ("SELECT count(*), sum(v) FROM $table WHERE k BETWEEN 1 AND 2000",
+		"SELECT count(*), sum(v) FROM $table WHERE k > 0");
 
 	value("INSERT INTO $table SELECT 10000 + i, 7 FROM generate_series(1, 1000) i");
-	cmp_ok(value("SELECT count(*) FROM $table JOIN ${table}_was ON $table.ctid = tid WHERE v = 7"), '>', 100, "$name: TIDs are used again");
+	cmp_ok(value("SELECT count(*) FROM $table JOIN ${table}_was ON $table.ctid = tid WHERE v = 7"), '>', 100,
+		"$name: TIDs are used again");
 	same_answers($primary, "$name: answers", @queries);
 	check_index($primary, "${table}_k", "$name: the index is whole");
 	caught_up();
@@ -95,8 +100,13 @@ value('INSERT INTO a_was SELECT k, ctid FROM a WHERE v = 2; DELETE FROM a WHERE 
 my $gate = $primary->background_psql('postgres');
 $gate->query_safe('SELECT pg_advisory_lock(7160, 7)');
 my $applier = $primary->background_psql('postgres');
-$applier->query_until(qr/go/, "SET gpuds.wait_at = 'catch-up-read'; SET gpuds.test_without_memtables = on; SET enable_seqscan = off;\n\\echo go\nSELECT count(*) FROM a WHERE k = 1;\n");
-ok($primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), 'an applier is held that has read');
+$applier->query_until(qr/go/, "
+	SET gpuds.wait_at = 'catch-up-read'; SET gpuds.test_without_memtables = on; SET enable_seqscan = off;
+	\\echo go
+	SELECT count(*) FROM a WHERE k = 1;\n");
+ok($primary->poll_query_until('postgres', "
+	SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+	'an applier is held that has read');
 like(vacuum('INDEX_CLEANUP ON', 'a', $full), $in_place, 'meanwhile VACUUM marks the records');
 $gate->query_safe('SELECT pg_advisory_unlock(7160, 7)');
 $applier->quit;
@@ -109,11 +119,15 @@ value('DELETE FROM c WHERE k % 2 = 0');
 $gate = $primary->background_psql('postgres');
 $gate->query_safe("SELECT pg_advisory_lock(7160, $epoch_due)");
 my $vacuum = $primary->background_psql('postgres', on_error_stop => 0);
-$vacuum->query_until(qr/go/, "$full SET gpuds.wait_at = 'epoch-due';\n\\echo go\nVACUUM (INDEX_CLEANUP ON) c;\n");
-ok($primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), 'VACUUM is held behind the marks');
+$vacuum->query_until(qr/go/,
+	"$full SET gpuds.wait_at = 'epoch-due';\n\\echo go\nVACUUM (INDEX_CLEANUP ON) c;\n");
+ok($primary->poll_query_until('postgres', "
+	SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+	'VACUUM is held behind the marks');
 value('CHECKPOINT');
 caught_up();
-same_answers($standby, 'answers on the standby between marks and note', 'SELECT count(*), sum(v) FROM c WHERE k > 0');
+same_answers($standby, 'answers on the standby between marks and note',
+	'SELECT count(*), sum(v) FROM c WHERE k > 0');
 $primary->stop('immediate');
 eval { $_->quit } for $vacuum, $gate;
 $primary->start;
@@ -148,8 +162,10 @@ VACUUM (INDEX_CLEANUP ON) w;
 INSERT INTO w SELECT i FROM generate_series(200000, 340000) i;
 SQL
 my $left_out = vacuum('INDEX_CLEANUP ON', 'w', $full);
-like($left_out, qr/index "w_k" cannot grow, VACUUM does not compact it/, 'VACUUM leaves a large compaction out');
-is(value("$full INSERT INTO w SELECT -i FROM generate_series(1, 5000) i; SELECT count(*) FROM w WHERE k < 0"), '5000', 'and an INSERT has the free pages');
+like($left_out, qr/index "w_k" cannot grow, VACUUM does not compact it/,
+	'VACUUM leaves a large compaction out');
+is(value("$full INSERT INTO w SELECT -i FROM generate_series(1, 5000) i; SELECT count(*) FROM w WHERE k < 0"),
+	'5000', 'and an INSERT has the free pages');
 
 # A compaction that has not the pages is left out, and made up for
 value(<<'SQL');
@@ -161,7 +177,8 @@ my $said = vacuum('INDEX_CLEANUP ON', 'g', $full);
 like($said, qr/index "g_k" cannot grow, VACUUM does not compact it/, 'VACUUM does without a compaction');
 unlike($said, $in_place, 'and has marked nothing');
 check_index($primary, 'g_k', 'the index is whole without it');
-my ($rc, $out, $err) = $primary->psql('postgres', "$full INSERT INTO g SELECT i, 1 FROM generate_series(60001, 120000) i");
+my ($rc, $out, $err) = $primary->psql('postgres', "
+	$full INSERT INTO g SELECT i, 1 FROM generate_series(60001, 120000) i");
 like($err, qr/could not extend index/, 'an INSERT that needs pages fails');
 is(value(index_sql('SELECT count(*), max(k) FROM g WHERE k > 0')), '60000|60000', 'and leaves nothing');
 unlike(vacuum('INDEX_CLEANUP ON', 'g', ''), qr/cannot grow/, 'with space, VACUUM says nothing');
@@ -180,9 +197,12 @@ SELECT count(*) FROM p WHERE v = 1;
 DELETE FROM p WHERE k % 3 > 0;
 SQL
 $said = vacuum('PARALLEL 2, INDEX_CLEANUP ON', 'p', $full);
-like($said, qr/index "p_k" cannot grow.*index "p_v" cannot grow|index "p_v" cannot grow.*index "p_k" cannot grow/s, 'both indexes are marked in place');
+like($said,
+	qr/index "p_k" cannot grow.*index "p_v" cannot grow|index "p_v" cannot grow.*index "p_k" cannot grow/s,
+	'both indexes are marked in place');
 value('INSERT INTO p SELECT -i, 1 FROM generate_series(1, 100000) i');
-same_answers($primary, 'workers: answers', 'SELECT count(*), sum(k) FROM p WHERE k > 0', 'SELECT count(*), sum(k) FROM p WHERE v = 1 AND k > 0');
+same_answers($primary, 'workers: answers', 'SELECT count(*), sum(k) FROM p WHERE k > 0',
+	'SELECT count(*), sum(k) FROM p WHERE v = 1 AND k > 0');
 check_index($primary, $_, "workers: $_ is whole") for qw(p_k p_v);
 
 # Temporary indexes, whose mirrors are their session's

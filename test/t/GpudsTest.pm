@@ -18,8 +18,8 @@ our @EXPORT = qw(
   lossy_tables served_again new_log in_log
 );
 
-# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave something of their
-# mark in an answer: a newline behind the last row, or all of it where there is no row.
+# The timeout of a background psql is for each query, not for all of them.  Older minor versions leave
+# something of their mark in an answer: a newline behind the last row, or all of it where there is no row.
 {
 	no warnings 'redefine';
 	my $query = \&PostgreSQL::Test::BackgroundPsql::query;
@@ -46,7 +46,8 @@ sub new_node
 	# Since 18, pages have them unless initdb is told otherwise
 	my @extra = $opt{damage} && $node->pg_version->major >= 18 ? ('--no-data-checksums') : ();
 	$node->init(allows_streaming => $opt{streaming} // 0, extra => \@extra);
-	$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 4\n") unless $opt{streaming};
+	$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 4\n")
+	  unless $opt{streaming};
 	$node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'gpuds'
 gpuds.host_memory = 256MB
@@ -60,7 +61,8 @@ log_statement = none
 END
 	if (on_cuda())
 	{
-		$node->append_conf('postgresql.conf', "gpuds.device = cuda\ngpuds.device_memory = 256MB\ngpuds.staging_memory = 64MB\n");
+		$node->append_conf('postgresql.conf',
+			"gpuds.device = cuda\ngpuds.device_memory = 256MB\ngpuds.staging_memory = 64MB\n");
 	}
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	$node->start;
@@ -89,7 +91,8 @@ sub device_ready
 
 	for my $try (1 .. 1200)
 	{
-		my ($rc, $out) = eval { $node->psql('postgres', "SELECT state FROM gpuds_devices WHERE kind = 'cuda'") };
+		my ($rc, $out) =
+		  eval { $node->psql('postgres', "SELECT state FROM gpuds_devices WHERE kind = 'cuda'") };
 		return if defined $rc && $rc == 0 && $out eq 'ready';
 		select(undef, undef, undef, 0.1);
 	}
@@ -133,7 +136,9 @@ sub served_again
 
 	device_ready($node);
 	same_answers($node, "$name: right answers", @queries);
-	is($node->safe_psql('postgres', "SELECT count(*) FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda' AND state IN ('loaded', 'applying')"),
+	is($node->safe_psql('postgres', "
+		SELECT count(*) FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'
+			AND state IN ('loaded', 'applying')"),
 		'1', "$name: from the GPU");
 	check_index($node, 't_k', "$name: the index is whole");
 	forget_mirrors($node, $name);
@@ -186,7 +191,9 @@ END
 sub scan_sql
 {
 	my ($query) = @_;
-	return "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SET enable_seqscan = on; $query;";
+	return "
+		SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
+		SET enable_seqscan = on; $query;";
 }
 
 sub index_sql
@@ -194,7 +201,9 @@ sub index_sql
 	my ($query, $how) = @_;
 	my $bitmap = ($how // 'index') eq 'bitmap' ? 'on' : 'off';
 	my $plain = $bitmap eq 'on' ? 'off' : 'on';
-	return "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = $bitmap; SET enable_indexscan = $plain; $query;";
+	return "
+		SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = $bitmap;
+		SET enable_indexscan = $plain; $query;";
 }
 
 # Every query gives the same by sequential scan, index scan and bitmap scan, in one
@@ -223,7 +232,8 @@ sub same_answers
 		}
 		for my $how (@ways)
 		{
-			push @wrong, "$query\n  seq:    $answer{seq}  $how:  $answer{$how}" if $answer{$how} ne $answer{seq};
+			push @wrong, "$query\n  seq:    $answer{seq}  $how:  $answer{$how}"
+			  if $answer{$how} ne $answer{seq};
 		}
 		push @wrong, "$query\n  does not use an index:\n$answer{plan}" if $answer{plan} !~ /Index Scan/;
 	}
@@ -301,7 +311,8 @@ sub random_seed
 sub injection_points
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', "LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.wait_at'") eq '1';
+	return $node->safe_psql('postgres',
+		"LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.wait_at'") eq '1';
 }
 
 1;

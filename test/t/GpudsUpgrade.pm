@@ -26,40 +26,56 @@ WITH member AS (
 privilege AS (
 	SELECT classoid, objoid, initprivs::text AS initial FROM pg_init_privs WHERE objsubid = 0)
 SELECT replace(line, E'\n', ' ') FROM (
-SELECT 'object ' || pg_describe_object(classid, objid, 0) || ' comment ' || coalesce(obj_description(objid, classid::regclass::text::name), '-') AS line
+SELECT 'object ' || pg_describe_object(classid, objid, 0) ||
+	' comment ' || coalesce(obj_description(objid, classid::regclass::text::name), '-') AS line
   FROM member
 UNION ALL
-SELECT 'function ' || pg_get_functiondef(p.oid) || ' symbol ' || prosrc || ' rows ' || prorows || ' leakproof ' || proleakproof ||
+SELECT 'function ' || pg_get_functiondef(p.oid) || ' symbol ' || prosrc || ' rows ' || prorows ||
+	' leakproof ' || proleakproof ||
 	' privileges ' || coalesce(proacl::text, '-') || ' initially ' || coalesce(i.initial, '-')
-  FROM member JOIN pg_proc p ON p.oid = objid LEFT JOIN privilege i ON i.classoid = classid AND i.objoid = objid
+  FROM member JOIN pg_proc p ON p.oid = objid
+	LEFT JOIN privilege i ON i.classoid = classid AND i.objoid = objid
  WHERE classid = 'pg_proc'::regclass
 UNION ALL
-SELECT 'relation ' || relname || ' kind ' || relkind::text || ' options ' || coalesce(reloptions::text, '-') || ' columns ' ||
-	(SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || coalesce(' ' || attacl::text, ''), ', ' ORDER BY attnum)
+SELECT 'relation ' || relname || ' kind ' || relkind::text ||
+	' options ' || coalesce(reloptions::text, '-') || ' columns ' ||
+	(SELECT string_agg(
+			attname || ' ' || format_type(atttypid, atttypmod) || coalesce(' ' || attacl::text, ''),
+			', ' ORDER BY attnum)
 	   FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0) ||
-	' is ' || coalesce(pg_get_viewdef(c.oid), '-') || ' privileges ' || coalesce(relacl::text, '-') || ' initially ' || coalesce(i.initial, '-')
-  FROM member JOIN pg_class c ON c.oid = objid LEFT JOIN privilege i ON i.classoid = classid AND i.objoid = objid
+	' is ' || coalesce(pg_get_viewdef(c.oid), '-') || ' privileges ' || coalesce(relacl::text, '-') ||
+	' initially ' || coalesce(i.initial, '-')
+  FROM member JOIN pg_class c ON c.oid = objid
+	LEFT JOIN privilege i ON i.classoid = classid AND i.objoid = objid
  WHERE classid = 'pg_class'::regclass
 UNION ALL
 SELECT 'access method ' || amname || ' type ' || amtype::text || ' handler ' || amhandler
   FROM member JOIN pg_am a ON a.oid = objid WHERE classid = 'pg_am'::regclass
 UNION ALL
-SELECT format('class %s of %s family %s type %s default %s key %s', opcname, amname, opfname, opcintype::regtype, opcdefault, opckeytype::regtype)
-  FROM member JOIN pg_opclass c ON c.oid = objid JOIN pg_opfamily f ON f.oid = opcfamily JOIN pg_am a ON a.oid = opcmethod
+SELECT format('class %s of %s family %s type %s default %s key %s', opcname, amname, opfname,
+	opcintype::regtype, opcdefault, opckeytype::regtype)
+  FROM member JOIN pg_opclass c ON c.oid = objid JOIN pg_opfamily f ON f.oid = opcfamily
+	JOIN pg_am a ON a.oid = opcmethod
  WHERE classid = 'pg_opclass'::regclass
 UNION ALL
-SELECT format('operator of %s family %s %s for %s, %s is %s, purpose %s, sorts by %s, depends %s', amname, opfname, amopstrategy,
+SELECT format('operator of %s family %s %s for %s, %s is %s, purpose %s, sorts by %s, depends %s',
+	amname, opfname, amopstrategy,
 	amoplefttype::regtype, amoprighttype::regtype, amopopr::regoperator, amoppurpose, amopsortfamily,
-	(SELECT string_agg(pg_describe_object(refclassid, refobjid, 0) || ' ' || deptype::text, ', ' ORDER BY pg_describe_object(refclassid, refobjid, 0))
+	(SELECT string_agg(pg_describe_object(refclassid, refobjid, 0) || ' ' || deptype::text, ', '
+			ORDER BY pg_describe_object(refclassid, refobjid, 0))
 	   FROM pg_depend d WHERE d.classid = 'pg_amop'::regclass AND d.objid = o.oid))
-  FROM member JOIN pg_amop o ON o.amopfamily = objid JOIN pg_opfamily f ON f.oid = objid JOIN pg_am a ON a.oid = opfmethod
+  FROM member JOIN pg_amop o ON o.amopfamily = objid JOIN pg_opfamily f ON f.oid = objid
+	JOIN pg_am a ON a.oid = opfmethod
  WHERE classid = 'pg_opfamily'::regclass
 UNION ALL
-SELECT format('support of %s family %s %s for %s, %s is %s', amname, opfname, amprocnum, amproclefttype::regtype, amprocrighttype::regtype, amproc::regprocedure)
-  FROM member JOIN pg_amproc s ON s.amprocfamily = objid JOIN pg_opfamily f ON f.oid = objid JOIN pg_am a ON a.oid = opfmethod
+SELECT format('support of %s family %s %s for %s, %s is %s', amname, opfname, amprocnum,
+	amproclefttype::regtype, amprocrighttype::regtype, amproc::regprocedure)
+  FROM member JOIN pg_amproc s ON s.amprocfamily = objid JOIN pg_opfamily f ON f.oid = objid
+	JOIN pg_am a ON a.oid = opfmethod
  WHERE classid = 'pg_opfamily'::regclass
 UNION ALL
-SELECT format('extension version %s schema %s relocatable %s tables %s', extversion, extnamespace::regnamespace, extrelocatable, extconfig)
+SELECT format('extension version %s schema %s relocatable %s tables %s', extversion,
+	extnamespace::regnamespace, extrelocatable, extconfig)
   FROM pg_extension WHERE extname = 'gpuds') lines
 ORDER BY 1
 END
@@ -118,8 +134,10 @@ my @COLUMNS = (
 	[ 'k_oid', 'oid', 'i::bigint * 429000' ],
 	[ 'k_char', '"char"', 'chr(i % 90 + 33)' ],
 	[ 'k_bool', 'bool', 'i % 200 = 0' ],
-	[ 'k_float4', 'float4', "CASE i % 40 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 'NaN' WHEN 2 THEN '-Infinity' ELSE i / 7.0 END" ],
-	[ 'k_float8', 'float8', "CASE i % 40 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' ELSE i / -7.0 END" ],
+	[ 'k_float4', 'float4',
+		"CASE i % 40 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 'NaN' WHEN 2 THEN '-Infinity' ELSE i / 7.0 END" ],
+	[ 'k_float8', 'float8',
+		"CASE i % 40 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' ELSE i / -7.0 END" ],
 	[ 'k_date', 'date', "date '2000-01-01' + (i - 2000) * 77" ],
 	[ 'k_time', 'time', "time '00:00' + i * interval '8 s'" ],
 	[ 'k_timetz', 'timetz', "timetz '00:00+03' + i * interval '8 s'" ],
@@ -164,11 +182,14 @@ sub make_tables
 	  . 'CREATE TABLE types (id int, ' . join(', ', map { "$_->[0] $_->[1]" } @COLUMNS) . ");\n";
 
 	$node->safe_psql($database, $sql);
-	my $include = $node->safe_psql($database, "SELECT pg_indexam_has_property(oid, 'can_include') FROM pg_am WHERE amname = 'gpu_btree'") eq 't' ? 'INCLUDE (c)' : '';
+	my $can_include = $node->safe_psql($database,
+		"SELECT pg_indexam_has_property(oid, 'can_include') FROM pg_am WHERE amname = 'gpu_btree'");
+	my $include = $can_include eq 't' ? 'INCLUDE (c)' : '';
 	$sql = insert_sql(1, 3000);
 	for my $column (@COLUMNS)
 	{
-		$sql .= "CREATE INDEX types_$column->[0] ON types USING gpu_btree ($column->[0]);\n" if $column->[0] =~ /^k_/;
+		$sql .= "CREATE INDEX types_$column->[0] ON types USING gpu_btree ($column->[0]);\n"
+		  if $column->[0] =~ /^k_/;
 	}
 	$sql .= <<"END";
 CREATE INDEX types_multi ON types USING gpu_btree (a DESC NULLS LAST, b) WITH (fillfactor = 60);
@@ -210,7 +231,8 @@ INSERT INTO types SELECT * FROM types WHERE id % 5 = 0;
 ROLLBACK;
 INSERT INTO parts SELECT i * 31 % 10000, i FROM generate_series($from, $from + 999) i;
 INSERT INTO fleeting SELECT i, i FROM generate_series($from, $from + 99) i;
-INSERT INTO excluded SELECT i, i FROM generate_series(100000 + $from, 100000 + $from + 99) i ON CONFLICT DO NOTHING;
+INSERT INTO excluded SELECT i, i FROM generate_series(100000 + $from, 100000 + $from + 99) i
+	ON CONFLICT DO NOTHING;
 END
 	return;
 }
@@ -232,8 +254,10 @@ sub _settings
 	my ($indexes) = @_;
 	my ($with, $without) = $indexes ? ('on', 'off') : ('off', 'on');
 
-	return ("SET enable_seqscan = $without",
-		map { "SET $_ = $with" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan gpuds.enable_aggregate gpuds.enable_scan));
+	my @by_index = qw(enable_indexscan enable_indexonlyscan enable_bitmapscan
+	  gpuds.enable_aggregate gpuds.enable_scan);
+
+	return ("SET enable_seqscan = $without", map { "SET $_ = $with" } @by_index);
 }
 
 # Each index is whole, is used, and answers as a sequential scan does: equality, sets, a range, NULLs
@@ -248,7 +272,8 @@ sub use_indexes
 		ok($rc == 0, "$name: $index is whole") or diag($err);
 
 		my ($table, $column, $where) = split /\|/, $node->safe_psql($database, <<"END");
-SELECT indrelid::regclass, pg_get_indexdef(indexrelid, 1, false), coalesce(pg_get_expr(indpred, indrelid), 'true')
+SELECT indrelid::regclass, pg_get_indexdef(indexrelid, 1, false),
+	coalesce(pg_get_expr(indpred, indrelid), 'true')
   FROM pg_index WHERE indexrelid = '$index'::regclass
 END
 		$column = "($column)";
@@ -256,12 +281,16 @@ END
 		my @conditions = (
 			"$column = (" . $some->() . ' LIMIT 1)',
 			"$column = ANY (ARRAY(" . $some->() . ' LIMIT 300))',
-			"$column > (" . $some->() . " LIMIT 1) AND $column <= (SELECT $column FROM $table WHERE $column IS NOT NULL AND $where ORDER BY 1 DESC LIMIT 1)",
+			"$column > (" . $some->() . " LIMIT 1) AND $column <= (
+				SELECT $column FROM $table WHERE $column IS NOT NULL AND $where ORDER BY 1 DESC LIMIT 1)",
 			"$column IS NULL");
 		my $rows = "FROM $table t WHERE $where AND";
-		my @queries = map { ("SELECT count(*), sum(hashtext(r::text)) FROM (SELECT $column $rows $_) r", "SELECT count(*) $rows $_",
+		my @queries = map { ("SELECT count(*), sum(hashtext(r::text)) FROM (SELECT $column $rows $_) r",
+				"SELECT count(*) $rows $_",
 			"SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) $rows $_") } @conditions;
-		push @queries, "SELECT md5(string_agg(k::text, ' ')) FROM (SELECT $column AS k $rows $column IS NOT NULL ORDER BY $column) o";
+		push @queries, "
+			SELECT md5(string_agg(k::text, ' '))
+			FROM (SELECT $column AS k $rows $column IS NOT NULL ORDER BY $column) o";
 		my %answers = map { $_ => $node->safe_psql($database, join(";\n", _settings($_), @queries)) } (0, 1);
 		my @wrong = $answers{0} eq $answers{1} ? () : ("sequential scans: $answers{0}", "index: $answers{1}");
 

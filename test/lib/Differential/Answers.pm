@@ -20,12 +20,17 @@ sub _normal
 }
 
 # Errors that no statement may have, whatever its twin has
-my $never = qr/(ERROR|PANIC|FATAL): .*(gpuds|corrupt|could not read|cache lookup failed|index_check)|server closed|lost/;
+my $never = qr/(?:ERROR|PANIC|FATAL):\ .*(?:gpuds|corrupt|could\ not\ read|cache\ lookup\ failed|index_check)|
+	server\ closed|lost/x;
 
 # PostgreSQL can lose the file of a table in a transaction that rewrites it several times in subtransactions
-# (15.20 does, without gpuds, too).  What a script says after a table without an index of ours has lost its file
-# says nothing.
+# (15.20 does, without gpuds, too).  What a script says after a table without an index of ours has lost
+# its file says nothing.
 my $file_lost = qr/ERROR: .*could not open file "base\//;
+
+# What a statement may say that may run into statement_timeout
+my $timed_out =
+  qr/canceling statement due to (?:statement timeout|user request)|current transaction is aborted/;
 
 # Lines of psql's output, outside of blocks, with an error that is not harmless
 sub _wrong_line
@@ -81,7 +86,7 @@ sub compare
 		{
 			push @{ $block->{lines} }, _normal($line);
 			push @wrong, "block $block->{number} $block->{variant}: $line"
-			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/canceling statement due to (?:statement timeout|user request)|current transaction is aborted|$harmless/);
+			  if $line =~ $never || $block->{mode} eq 'timed' && _wrong_line($line, qr/$timed_out|$harmless/);
 		}
 		elsif (_wrong_line($line, $harmless))
 		{
@@ -110,7 +115,8 @@ sub compare
 			next if $got eq $expected;
 			# The first twin's error ended the transaction for both
 			next if $expected =~ /^ERROR/m && $got eq 'aborted';
-			push @wrong, "block $number: $answer->{variant} differs from $reference->{variant}: " . _difference($expected, $got);
+			push @wrong, "block $number: $answer->{variant} differs from $reference->{variant}: "
+			  . _difference($expected, $got);
 		}
 	}
 	return (\@wrong, \%counts);

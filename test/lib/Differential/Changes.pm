@@ -48,7 +48,8 @@ sub _insert_select
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 	my $n = _int(1, 400);
 
-	$self->_both("INSERT INTO {T} (id, v$keys) SELECT id + $offset, v$keys FROM {T} WHERE id <= $n ORDER BY id"
+	$self->_both("INSERT INTO {T} (id, v$keys) "
+		  . "SELECT id + $offset, v$keys FROM {T} WHERE id <= $n ORDER BY id"
 		  . ($self->{exclusion} ? ' ON CONFLICT DO NOTHING' : ''));
 	return;
 }
@@ -82,10 +83,12 @@ sub _change
 	{
 		my $set = _weighted(
 			5, "$target->{name} = " . _literal($self->_value($target), $target->{type}),
-			3, "$target->{name} = CASE WHEN id % 3 = 0 THEN " . _literal($self->_value($target), $target->{type}) . ' ELSE '
+			3, "$target->{name} = CASE WHEN id % 3 = 0 THEN "
+			  . _literal($self->_value($target), $target->{type}) . ' ELSE '
 			  . _literal($self->_value($target), $target->{type}) . ' END',
 			2, "$target->{name} = $target->{name}",
-			$TYPES{ $target->{type} }{add} && $target->{type} !~ /float/ ? 3 : 0, "$target->{name} = $target->{name} " . _one('+', '-') . ' 1',
+			$TYPES{ $target->{type} }{add} && $target->{type} !~ /float/ ? 3 : 0,
+			"$target->{name} = $target->{name} " . _one('+', '-') . ' 1',
 			1, 'v = (v + 13) % 100');
 		$self->_both("UPDATE {T} SET $set WHERE " . $self->_some_rows);
 	}
@@ -96,9 +99,10 @@ sub _change
 
 		$self->_settings(_index_settings('nestloop'));
 		$self->_both(_one(
-			"UPDATE {T} SET v = (v + 17) % 100 FROM {P} p WHERE $on", "DELETE FROM {T} USING {P} p WHERE $on AND v < 30",
-			"MERGE INTO {T} USING (SELECT DISTINCT k FROM {P}) p ON $on WHEN MATCHED AND v < 20 THEN DELETE WHEN MATCHED THEN UPDATE SET v = v - 1")
-		);
+			"UPDATE {T} SET v = (v + 17) % 100 FROM {P} p WHERE $on",
+			"DELETE FROM {T} USING {P} p WHERE $on AND v < 30",
+			"MERGE INTO {T} USING (SELECT DISTINCT k FROM {P}) p ON $on "
+			  . "WHEN MATCHED AND v < 20 THEN DELETE WHEN MATCHED THEN UPDATE SET v = v - 1"));
 	}
 	elsif ($kind eq 'hot')
 	{
@@ -127,13 +131,15 @@ sub _block
 	my @savepoints;
 	my $changed_file = 0;
 
-	$self->_say(_one('BEGIN;', 'BEGIN;', 'BEGIN ISOLATION LEVEL REPEATABLE READ;', 'BEGIN ISOLATION LEVEL SERIALIZABLE;'));
+	$self->_say(_one('BEGIN;', 'BEGIN;', 'BEGIN ISOLATION LEVEL REPEATABLE READ;',
+			'BEGIN ISOLATION LEVEL SERIALIZABLE;'));
 	$self->{in_block} = 1;
 	$self->_begun;
 	for my $step (1 .. _int(2, 9))
 	{
-		my $kind = _weighted(12, 'change', 8, 'query', 5, 'savepoint', 4, 'rollback', 2, 'release', 1, 'cursor', 1, 'truncate', 1, 'reindex',
-			$self->_block_kinds);
+		my $kind = _weighted(
+			12, 'change', 8, 'query', 5, 'savepoint', 4, 'rollback', 2, 'release', 1, 'cursor', 1, 'truncate',
+			1, 'reindex', $self->_block_kinds);
 		if ($self->_block_step($kind)) { }
 		elsif ($kind eq 'change') { $self->_change; }
 		elsif ($kind eq 'query') { $self->_random_query; }
@@ -185,7 +191,9 @@ sub _block
 sub _maintain
 {
 	my ($self) = @_;
-	my @kinds = (14, 'vacuum', 3, 'reindex', 3, 'evict', 2, 'load', 1, 'rewrite', 1, 'rebuild', 1, 'truncate', 2, 'analyze');
+	my @kinds = (
+		14, 'vacuum', 3, 'reindex', 3, 'evict', 2, 'load', 1, 'rewrite', 1, 'rebuild', 1, 'truncate',
+		2, 'analyze');
 
 	push @kinds, (1, 'vacuumfull');
 	push @kinds, (2, 'reindexc') unless $self->{temporary} || $self->{exclusion};
@@ -195,7 +203,8 @@ sub _maintain
 
 	if ($kind eq 'vacuum')
 	{
-		$self->_both(_weighted(6, 'VACUUM (INDEX_CLEANUP ON) {T}', 1, 'VACUUM {T}', 2, 'VACUUM (INDEX_CLEANUP ON, FREEZE, ANALYZE) {T}',
+		$self->_both(_weighted(6, 'VACUUM (INDEX_CLEANUP ON) {T}', 1, 'VACUUM {T}',
+				2, 'VACUUM (INDEX_CLEANUP ON, FREEZE, ANALYZE) {T}',
 				1, 'VACUUM (INDEX_CLEANUP OFF) {T}'));
 		$self->_insert(_int(1, 60)) if _chance(0.6);
 	}
@@ -209,7 +218,10 @@ sub _maintain
 		$self->{unlogged} = !$self->{unlogged};
 		$self->_both('ALTER TABLE {T} SET ' . ($self->{unlogged} ? 'UNLOGGED' : 'LOGGED'));
 	}
-	elsif ($kind eq 'rewrite') { $self->_both('ALTER TABLE {T} ALTER pad TYPE ' . _one('varchar(40)', 'text') . " USING pad || ''"); }
+	elsif ($kind eq 'rewrite')
+	{
+		$self->_both('ALTER TABLE {T} ALTER pad TYPE ' . _one('varchar(40)', 'text') . " USING pad || ''");
+	}
 	elsif ($kind eq 'truncate')
 	{
 		$self->_both('TRUNCATE {T}');
@@ -222,7 +234,8 @@ sub _maintain
 	}
 	elsif (($kind eq 'evict' || $kind eq 'load') && $self->{am} =~ /^gpu_/)
 	{
-		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
+		$self->_say("SELECT gpuds_index_$kind(oid::regclass) FROM pg_class WHERE relkind = 'i' "
+			  . "AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
 	}
 	return;
 }

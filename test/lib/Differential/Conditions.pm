@@ -14,23 +14,33 @@ sub _condition
 	my $c = $column->{expr};
 	my $ranges = $self->_unordered ? 1 : 10;
 	my $kind = _weighted(
-		20, 'eq', 12, 'any', 5, 'in', $ranges, 'less', $ranges, 'greater', $ranges, 'between', 4, 'null', 3, 'notnull',
-		1, 'empty', 1, 'eqnull', 4, 'param', $ranges / 3, 'anyless', $ranges / 5, 'redundant');
+		20, 'eq', 12, 'any', 5, 'in', $ranges, 'less', $ranges, 'greater', $ranges, 'between',
+		4, 'null', 3, 'notnull', 1, 'empty', 1, 'eqnull', 4, 'param',
+		$ranges / 3, 'anyless', $ranges / 5, 'redundant');
 
 	return "$c = " . $self->_constant($column) if $kind eq 'eq';
-	return "$c = ANY (" . $self->_array($column, _weighted(6, _int(1, 5), 3, _int(5, 60), 1, _int(60, 400))) . ')' if $kind eq 'any';
-	return "$c IN (" . join(', ', map { $self->_constant($column, same => 1) } 1 .. _int(1, 8)) . ')' if $kind eq 'in';
+	my $constant = sub { return $self->_constant($column); };
+
+	if ($kind eq 'any')
+	{
+		my $n = _weighted(6, _int(1, 5), 3, _int(5, 60), 1, _int(60, 400));
+		return "$c = ANY (" . $self->_array($column, $n) . ')';
+	}
+	return "$c IN (" . join(', ', map { $self->_constant($column, same => 1) } 1 .. _int(1, 8)) . ')'
+	  if $kind eq 'in';
 	return "$c " . _one('<', '<=') . ' ' . $self->_constant($column) if $kind eq 'less';
 	return "$c " . _one('>', '>=') . ' ' . $self->_constant($column) if $kind eq 'greater';
-	return "$c " . _one('>', '>=') . ' ' . $self->_constant($column) . " AND $c " . _one('<', '<=') . ' ' . $self->_constant($column)
+	return "$c " . _one('>', '>=') . ' ' . $constant->() . " AND $c " . _one('<', '<=') . ' ' . $constant->()
 	  if $kind eq 'between';
 	return "$c IS NULL" if $kind eq 'null';
 	return "$c IS NOT NULL" if $kind eq 'notnull';
 	return "$c = ANY ('{}'::" . _sql_type($column->{type}) . '[])' if $kind eq 'empty';
 	return "$c = NULL::" . _sql_type($column->{type}) if $kind eq 'eqnull';
-	return "$c " . _one('=', '>=', '<') . ' (SELECT ' . $self->_constant($column, null => 1) . ')' if $kind eq 'param';
-	return "$c " . _one('<', '<=', '>', '>=') . ' ANY (' . $self->_array($column, _int(1, 6)) . ')' if $kind eq 'anyless';
-	return "$c > " . $self->_constant($column) . " AND $c >= " . $self->_constant($column) . " AND $c <= " . $self->_constant($column);
+	return "$c " . _one('=', '>=', '<') . ' (SELECT ' . $self->_constant($column, null => 1) . ')'
+	  if $kind eq 'param';
+	return "$c " . _one('<', '<=', '>', '>=') . ' ANY (' . $self->_array($column, _int(1, 6)) . ')'
+	  if $kind eq 'anyless';
+	return "$c > " . $constant->() . " AND $c >= " . $constant->() . " AND $c <= " . $constant->();
 }
 
 sub _where
@@ -56,7 +66,8 @@ sub _where
 	}
 	if (_chance(0.06))
 	{
-		$where = "($where) AND (" . $self->_condition($columns[0]) . ' OR ' . $self->_condition($columns[0]) . ')';
+		my @either = map { $self->_condition($columns[0]) } 1 .. 2;
+		$where = "($where) AND (" . join(' OR ', @either) . ')';
 	}
 	$where = "($where) AND $self->{predicate}" if $self->{predicate} && ($opt{usable} || _chance(0.85));
 	return $where;
@@ -75,7 +86,8 @@ sub _key_list { my ($self, $alias) = @_; return join(', ', map { $_->{expr} } @{
 sub _returned
 {
 	my ($self) = @_;
-	return map { [ $_->{type}, $_->{expr} ] } grep { $_->{expr} =~ /^k\d+$/ } @{ $self->{columns} }, @{ $self->{included} };
+	my @all = (@{ $self->{columns} }, @{ $self->{included} });
+	return map { [ $_->{type}, $_->{expr} ] } grep { $_->{expr} =~ /^k\d+$/ } @all;
 }
 
 # What is asked of rows: often only what the index returns
@@ -99,7 +111,8 @@ sub _order_by
 	{
 		my $descending = $column->{descending} != $backward;
 		my $first = $column->{nulls_first} != $backward;
-		push @order, $column->{expr} . ($descending ? ' DESC' : ' ASC') . ($first ? ' NULLS FIRST' : ' NULLS LAST');
+		push @order, $column->{expr} . ($descending ? ' DESC' : ' ASC')
+		  . ($first ? ' NULLS FIRST' : ' NULLS LAST');
 	}
 	return join(', ', @order);
 }

@@ -34,7 +34,8 @@ sub _generate
 	$self->_say('-- databases, seed ' . $self->{seed}, 'SET client_min_messages = error;');
 	for my $database (qw(t a b))
 	{
-		$self->_say("\\set $database differential_:worker _$database", "DROP DATABASE IF EXISTS :\"$database\";");
+		$self->_say("\\set $database differential_:worker _$database",
+			"DROP DATABASE IF EXISTS :\"$database\";");
 	}
 	$self->_say('CREATE DATABASE :"t";', '\c :t');
 	$self->_session;
@@ -59,7 +60,8 @@ sub _generate
 		if (!$exists{$database})
 		{
 			$self->_say("SELECT $self->{oid}{$database} + 80002 * :worker AS oid \\gset",
-				"CREATE DATABASE :\"$database\" TEMPLATE :\"t\" OID = :oid" . (_chance(0.3) ? ' STRATEGY file_copy' : '') . ';');
+				"CREATE DATABASE :\"$database\" TEMPLATE :\"t\" OID = :oid"
+				  . (_chance(0.3) ? ' STRATEGY file_copy' : '') . ';');
 			$exists{$database} = 1;
 		}
 		$self->_say("\\c :$database");
@@ -79,7 +81,8 @@ sub _generate
 		$self->_final_queries;
 		$self->_check;
 	}
-	$self->_say('\c differential_:worker', 'SET client_min_messages = error;', map { "DROP DATABASE IF EXISTS :\"$_\";" } qw(a b t));
+	$self->_say('\c differential_:worker', 'SET client_min_messages = error;',
+		map { "DROP DATABASE IF EXISTS :\"$_\";" } qw(a b t));
 	$self->_say('\echo @@ 0 end list', '\echo @@');
 	return;
 }

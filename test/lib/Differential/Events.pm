@@ -27,7 +27,8 @@ sub _preamble
 	my ($self) = @_;
 
 	# Of a script that did not come to its end
-	$self->_say('SET client_min_messages = error;', "DROP EVENT TRIGGER IF EXISTS diff_$_;") for qw(start end drop);
+	$self->_say('SET client_min_messages = error;', "DROP EVENT TRIGGER IF EXISTS diff_$_;")
+	  for qw(start end drop);
 	$self->SUPER::_preamble;
 	return;
 }
@@ -35,14 +36,24 @@ sub _preamble
 sub _fill
 {
 	my ($self) = @_;
-	my @rows = map { my $n = $_; "WHEN $n THEN ROW(" . join(', ', map { _literal($self->_value($_), $_->{type}) } @{ $self->{base} }) . ')' } 0 .. 3;
+	my $row = sub { return map { _literal($self->_value($_), $_->{type}) } @{ $self->{base} } };
+	my @rows = map { "WHEN $_ THEN ROW(" . join(', ', $row->()) . ')' } 0 .. 3;
 	my $keys = join(', ', map { $_->{name} } @{ $self->{base} });
-	my $values = join('', map { my $column = $_; ', (CASE n % 4 ' . join(' ', map { "WHEN $_ THEN " . _literal($self->_value($column), $column->{type}) } 0 .. 3) . ' END)' } @{ $self->{base} });
-	my $insert = "(id, v, $keys) SELECT 5000000 + 10 * n + i, n % 100$values FROM generate_series(1, " . _int(1, 3) . ') i';
+	my $values = '';
+	for my $column (@{ $self->{base} })
+	{
+		my @cases = map { "WHEN $_ THEN " . _literal($self->_value($column), $column->{type}) } 0 .. 3;
+		$values .= ', (CASE n % 4 ' . join(' ', @cases) . ' END)';
+	}
+	my $n = _int(1, 3);
+	my $insert = "(id, v, $keys) "
+	  . "SELECT 5000000 + 10 * n + i, n % 100$values FROM generate_series(1, $n) i";
 
 	$self->SUPER::_fill;
 	$self->_say('CREATE SEQUENCE notes;',
-		"CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql SET search_path = diff, public AS \$\$ DECLARE n int := nextval('notes'); BEGIN INSERT INTO tb $insert; INSERT INTO tg $insert; END \$\$;");
+		'CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql SET search_path = diff, public '
+		  . "AS \$\$ DECLARE n int := nextval('notes'); "
+		  . "BEGIN INSERT INTO tb $insert; INSERT INTO tg $insert; END \$\$;");
 	my @on = ([ 'start', 'ddl_command_start' ], [ 'end', 'ddl_command_end' ], [ 'drop', 'sql_drop' ]);
 	splice(@on, int(rand(3)), 1) if _chance(0.4);
 	$self->_say("CREATE EVENT TRIGGER diff_$_->[0] ON $_->[1] EXECUTE FUNCTION note();") for @on;

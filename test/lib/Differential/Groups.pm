@@ -27,8 +27,10 @@ sub _of_integers
 
 	$high++ if $high == $low;
 	return _one(
-		"$e / " . _int(1, 90), "$e >> " . _int(0, 9), "${e}::bigint / " . _int(1, 90), "width_bucket($e, $low, $high, " . _int(1, 30) . ')',
-		"width_bucket(${e}::numeric, $low, $high, " . _int(1, 30) . ')', "width_bucket($e, " . _thresholds($type, @sorted) . ')',
+		"$e / " . _int(1, 90), "$e >> " . _int(0, 9), "${e}::bigint / " . _int(1, 90),
+		"width_bucket($e, $low, $high, " . _int(1, 30) . ')',
+		"width_bucket(${e}::numeric, $low, $high, " . _int(1, 30) . ')',
+		"width_bucket($e, " . _thresholds($type, @sorted) . ')',
 		"width_bucket($e / 2, " . _thresholds($type eq 'bigint' ? 'bigint' : 'integer', @sorted) . ')');
 }
 
@@ -39,17 +41,20 @@ my %OF_TYPE = (
 	int4 => sub { _of_integers($_[0], 'integer') },
 	int8 => sub { _of_integers($_[0], 'bigint') },
 	date => sub {
-		return _one("width_bucket($_[0], " . _thresholds('date', @DAYS[ 0 .. _int(-1, $#DAYS) ]) . ')', "extract(year FROM $_[0])");
+		return _one("width_bucket($_[0], " . _thresholds('date', @DAYS[ 0 .. _int(-1, $#DAYS) ]) . ')',
+			"extract(year FROM $_[0])");
 	},
 	timestamp => sub {
 		return _one(
 			"date_trunc('" . _one(qw(hour day week month year)) . "', $_[0])", "$_[0]::date",
-			"date_trunc('" . _one(qw(day month)) . "', $_[0])::date", "width_bucket($_[0], " . _thresholds('timestamp', @DAYS) . ')');
+			"date_trunc('" . _one(qw(day month)) . "', $_[0])::date",
+			"width_bucket($_[0], " . _thresholds('timestamp', @DAYS) . ')');
 	},
 	timestamptz => sub {
 		return _one(
 			"date_trunc('" . _one(qw(hour day week month year)) . "', $_[0])", "$_[0]::date",
-			"date_trunc('" . _one(qw(hour day month)) . "', $_[0])::date", "extract(" . _one(qw(year decade)) . " FROM $_[0])");
+			"date_trunc('" . _one(qw(hour day month)) . "', $_[0])::date",
+			"extract(" . _one(qw(year decade)) . " FROM $_[0])");
 	},);
 
 # What to group a column of a type by: a function of it if one is known, or the column itself

@@ -33,7 +33,8 @@ sub _generate
 		$self->_say("CREATE TABLE tg_$t (id int, k bigint, v int);",
 			_weighted(1, "CREATE INDEX tg_${t}_idx ON tg_$t USING $self->{am} (k);", 3, ''),
 			"INSERT INTO tg_$t SELECT i, i::bigint * 7919 % $keys, i % 100 FROM generate_series(1, $rows) i;",
-			"CREATE INDEX IF NOT EXISTS tg_${t}_idx ON tg_$t USING $self->{am} (k);", "CREATE INDEX tg_${t}_id ON tg_$t (id);", "ANALYZE tg_$t;");
+			"CREATE INDEX IF NOT EXISTS tg_${t}_idx ON tg_$t USING $self->{am} (k);",
+			"CREATE INDEX tg_${t}_id ON tg_$t (id);", "ANALYZE tg_$t;");
 		$self->{rows}[$t] = $rows;
 		$self->{keys}[$t] = $keys;
 	}
@@ -50,7 +51,10 @@ sub _generate
 		{
 			my $t = _int(1, $tables);
 			my $k = _int(0, $self->{keys}[$t]);
-			push @lines, Differential::Upserts::_agreement("tg_$t", _weighted(3, "k = $k", 2, 'k BETWEEN ' . ($k - 50) . " AND $k", 1, "k = ANY (''{" . join(',', map { _int(0, $self->{keys}[$t]) } 1 .. 50) . "}'')"));
+			my $low = $k - 50;
+			my $keys = join(',', map { _int(0, $self->{keys}[$t]) } 1 .. 50);
+			my $where = _weighted(3, "k = $k", 2, "k BETWEEN $low AND $k", 1, "k = ANY (''{$keys}'')");
+			push @lines, Differential::Upserts::_agreement("tg_$t", $where);
 		}
 		push @beside, join("\n", @lines) . "\n";
 	}
@@ -72,17 +76,29 @@ sub _look
 	my $number;
 
 	$self->_settings;
-	$self->_say(_weighted(2, "INSERT INTO tg_$t SELECT $id, $k + i, i FROM generate_series(1, " . _weighted(3, 1, 3, 100, 1, 5000) . ') i;', 1, "DELETE FROM tg_$t WHERE id BETWEEN " . ($k % 1000) . ' AND ' . ($k % 1000 + _int(0, 50)) . ';',
-			1, "UPDATE tg_$t SET k = k + 1 WHERE id = " . _int(1, 10000) . ';', 1, "VACUUM (INDEX_CLEANUP ON) tg_$t;")) if _chance(0.4);
+	if (_chance(0.4))
+	{
+		my $rows = _weighted(3, 1, 3, 100, 1, 5000);
+		my ($first, $last) = ($k % 1000, $k % 1000 + _int(0, 50));
+		my $changed = _int(1, 10000);
+
+		$self->_say(_weighted(
+				2, "INSERT INTO tg_$t SELECT $id, $k + i, i FROM generate_series(1, $rows) i;",
+				1, "DELETE FROM tg_$t WHERE id BETWEEN $first AND $last;",
+				1, "UPDATE tg_$t SET k = k + 1 WHERE id = $changed;",
+				1, "VACUUM (INDEX_CLEANUP ON) tg_$t;"));
+	}
 	my $low = $k - _int(0, 200);
 	my $high = $k + _int(0, 200);
 	my ($query, $mode) = @{ _weighted(
 			4, [ "SELECT id, k, v FROM {Q} WHERE k = $k", 'set' ],
 			3, [ "SELECT count(*), sum(id) FROM {Q} WHERE k BETWEEN $low AND $high", 'list' ],
-			3, [ "SELECT count(*), sum(id), sum(v) FROM {Q} WHERE k = ANY ('{" . join(',', map { _int(0, $self->{keys}[$t]) } 1 .. _int(2, 200)) . "}')", 'list' ],
+			3, [ "SELECT count(*), sum(id), sum(v) FROM {Q} WHERE k = ANY ('{"
+				  . join(',', map { _int(0, $self->{keys}[$t]) } 1 .. _int(2, 200)) . "}')", 'list' ],
 			2, [ "SELECT k FROM {Q} WHERE k >= $k ORDER BY k LIMIT " . _int(1, 500), 'list' ],
 			1, [ 'SELECT count(*), sum(k) FROM {Q} WHERE k >= 0', 'list' ],
-			1, [ 'SELECT count(*), sum(hashint8(k)::bigint * n) FROM (SELECT k, row_number() OVER (ORDER BY k) AS n FROM {Q}) x', 'list' ]) };
+			1, [ 'SELECT count(*), sum(hashint8(k)::bigint * n) '
+				  . 'FROM (SELECT k, row_number() OVER (ORDER BY k) AS n FROM {Q}) x', 'list' ]) };
 	$query =~ s/\{Q\}/tg_$t/;
 	$number = ++$self->{number};
 	$self->_seqscan_settings;

@@ -45,7 +45,8 @@ sub _both
 
 	for my $pair ([ 'btree', 'b' ], [ 'gpu', 'g' ])
 	{
-		$self->_say("\\echo @@ $number $pair->[0] set", _for_table($template, $pair->[1]) . ';', @copy, "\\echo @@");
+		$self->_say("\\echo @@ $number $pair->[0] set", _for_table($template, $pair->[1]) . ';', @copy,
+			"\\echo @@");
 	}
 	return;
 }
@@ -54,9 +55,11 @@ sub _both
 sub _settings
 {
 	my ($self, %on) = @_;
-	my @all = qw(seqscan indexscan indexonlyscan bitmapscan sort incremental_sort hashjoin mergejoin nestloop hashagg material memoize);
+	my @all = qw(seqscan indexscan indexonlyscan bitmapscan sort incremental_sort hashjoin mergejoin nestloop
+	  hashagg material memoize);
 
-	$self->_say(join('\; ', (map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all), 'SET gpuds.enable_scan=' . _one('on', 'off'),
+	$self->_say(join('\; ', (map { "SET enable_$_=" . (($on{$_} // 1) ? 'on' : 'off') } @all),
+			'SET gpuds.enable_scan=' . _one('on', 'off'),
 			'SET max_parallel_workers_per_gather=' . _one(0, 0, 2)) . ';');
 	return;
 }
@@ -73,10 +76,13 @@ sub _index_settings
 {
 	my ($kind) = @_;
 
-	return (seqscan => 0, bitmapscan => 0, sort => 0, incremental_sort => 0, hashagg => 0) if $kind eq 'ordered';
-	return (seqscan => 0, hashjoin => 0, mergejoin => 0, material => 0, memoize => _int(0, 1)) if $kind eq 'nestloop';
+	return (seqscan => 0, bitmapscan => 0, sort => 0, incremental_sort => 0, hashagg => 0)
+	  if $kind eq 'ordered';
+	return (seqscan => 0, hashjoin => 0, mergejoin => 0, material => 0, memoize => _int(0, 1))
+	  if $kind eq 'nestloop';
 	return (seqscan => 0, hashjoin => 0, nestloop => 0, bitmapscan => 0) if $kind eq 'merge';
-	return (seqscan => 0, _one([ bitmapscan => 0 ], [ bitmapscan => 0 ], [ indexscan => 0, indexonlyscan => 0 ], [])->@*);
+	return (seqscan => 0, _one([ bitmapscan => 0 ], [ bitmapscan => 0 ],
+			[ indexscan => 0, indexonlyscan => 0 ], [])->@*);
 }
 
 # A query in all three ways
@@ -93,7 +99,8 @@ sub _query
 	$self->_say("\\echo @@ $number btree $mode", _for_table($template, 'b') . ';', "\\echo @@");
 	if (!$opt{noplan})
 	{
-		$self->_say("\\echo @@ $number gpu plan", 'EXPLAIN (COSTS OFF) ' . _for_table($template, 'g') . ';', "\\echo @@");
+		$self->_say("\\echo @@ $number gpu plan", 'EXPLAIN (COSTS OFF) ' . _for_table($template, 'g') . ';',
+			"\\echo @@");
 	}
 	$self->_say("\\echo @@ $number gpu $mode", _for_table($template, 'g') . ';', "\\echo @@");
 	return;

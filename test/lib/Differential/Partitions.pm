@@ -30,7 +30,8 @@ sub _step_count { return _int(6, 9); }
 sub _bounds
 {
 	my ($self, $part) = @_;
-	return $self->{by} eq 'HASH' ? "FOR VALUES WITH (MODULUS $self->{parts}, REMAINDER $part)" : "FOR VALUES IN ($part)";
+	return "FOR VALUES IN ($part)" if $self->{by} eq 'LIST';
+	return "FOR VALUES WITH (MODULUS $self->{parts}, REMAINDER $part)";
 }
 
 sub _tables
@@ -43,7 +44,9 @@ sub _tables
 	for my $twin (qw(g b))
 	{
 		$self->_say("CREATE TABLE t$twin (" . $self->_column_list . ") PARTITION BY $self->{by} ($key);");
-		$self->_say("DO \$\$ BEGIN FOR i IN 0 .. $last LOOP EXECUTE format('CREATE TABLE t${twin}_p%1\$s PARTITION OF t$twin $bounds', i); END LOOP; END \$\$;");
+		$self->_say("DO \$\$ BEGIN FOR i IN 0 .. $last LOOP "
+			  . "EXECUTE format('CREATE TABLE t${twin}_p%1\$s PARTITION OF t$twin $bounds', i); "
+			  . "END LOOP; END \$\$;");
 	}
 	return;
 }
@@ -56,7 +59,9 @@ sub _locks
 	my $number = ++$self->{number};
 
 	$self->_say("\\echo @@ $number seq list", '\echo few', '\echo @@', "\\echo @@ $number gpu list",
-		"SELECT CASE WHEN count(*) < 64 THEN 'few' ELSE count(*) || ' locks' END FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE l.pid = pg_backend_pid() AND c.relkind = 'i' AND c.relname ~ '^tg' AND l.mode = 'RowExclusiveLock';",
+		"SELECT CASE WHEN count(*) < 64 THEN 'few' ELSE count(*) || ' locks' END FROM pg_locks l "
+		  . "JOIN pg_class c ON c.oid = l.relation WHERE l.pid = pg_backend_pid() AND c.relkind = 'i' "
+		  . "AND c.relname ~ '^tg' AND l.mode = 'RowExclusiveLock';",
 		'\echo @@');
 	return;
 }
@@ -69,7 +74,8 @@ sub _detach
 	my $inside = _chance(0.5);
 
 	$self->_say('BEGIN;') if $inside;
-	$self->_both("ALTER TABLE {T} DETACH PARTITION {T}_p$part" . (!$inside && _chance(0.3) ? ' CONCURRENTLY' : ''));
+	$self->_both("ALTER TABLE {T} DETACH PARTITION {T}_p$part"
+		  . (!$inside && _chance(0.3) ? ' CONCURRENTLY' : ''));
 	$self->_both("DELETE FROM {T}_p$part WHERE v % 3 = 1") if _chance(0.5);
 	$self->_both("TRUNCATE {T}_p$part") if _chance(0.3);
 	$self->_both("INSERT INTO {T}_p$part (id, v) SELECT id, v + 1 FROM {T}_p$part") if _chance(0.5);
@@ -94,7 +100,8 @@ sub _aggregate
 	my $measures = measures_of(map { [ $_->{type}, $_->{expr} ] } @columns);
 
 	$self->_query("SELECT $measures FROM {T}$filter", kind => 'ordered', noplan => 1);
-	$self->_query('SELECT ' . bucket_of($by->{type}, $by->{expr}) . ", $measures FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1)
+	$self->_query('SELECT ' . bucket_of($by->{type}, $by->{expr}) . ", $measures FROM {T}$filter GROUP BY 1",
+		kind => 'ordered', noplan => 1)
 	  if $by;
 	return;
 }
@@ -124,7 +131,8 @@ sub _step
 	elsif ($kind eq 'change') { $self->_change; }
 	elsif ($kind eq 'maintain')
 	{
-		$self->_both(_one("REINDEX TABLE {T}_p$part", "VACUUM (INDEX_CLEANUP ON) {T}_p$part", "VACUUM FULL {T}_p$part", "TRUNCATE {T}_p$part", 'VACUUM (INDEX_CLEANUP ON) {T}'));
+		$self->_both(_one("REINDEX TABLE {T}_p$part", "VACUUM (INDEX_CLEANUP ON) {T}_p$part",
+				"VACUUM FULL {T}_p$part", "TRUNCATE {T}_p$part", 'VACUUM (INDEX_CLEANUP ON) {T}'));
 	}
 	$self->_random_query;
 	$self->_aggregate;

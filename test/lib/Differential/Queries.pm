@@ -17,8 +17,8 @@ sub _random_query
 	my $first = $self->{columns}[0];
 	my $kind = _weighted(
 		30, 'rows', 10, 'count', 16, 'ordered', $TYPES{ $first->{type} }{minmax} ? 6 : 0, 'minmax',
-		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct', 5, 'prepared', 3, 'self',
-		$self->_has_functions ? 8 : 0, 'function', 6, 'groups');
+		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct',
+		5, 'prepared', 3, 'self', $self->_has_functions ? 8 : 0, 'function', 6, 'groups');
 	my $where = $self->_where;
 	my $noplan = !$self->_usable($where);
 	my $predicate = $self->{predicate};
@@ -30,14 +30,15 @@ sub _random_query
 	}
 	elsif ($kind eq 'count')
 	{
-		$self->_query('SELECT ' . ($self->_has_included && _chance(0.7) ? measures_of($self->_returned) : 'count(*), sum(v)') . " FROM {T} WHERE $where",
-			noplan => $noplan);
+		my $list = $self->_has_included && _chance(0.7) ? measures_of($self->_returned) : 'count(*), sum(v)';
+		$self->_query("SELECT $list FROM {T} WHERE $where", noplan => $noplan);
 	}
 	elsif ($kind eq 'ordered')
 	{
 		my $n = _int(1, scalar @{ $self->{columns} });
 		my $keys = join(', ', map { $_->{expr} } @{ $self->{columns} }[ 0 .. $n - 1 ]);
-		my $limit = _weighted(3, '', 5, ' LIMIT ' . _int(1, 30), 2, ' LIMIT ' . _int(0, 200) . ' OFFSET ' . _int(0, 100));
+		my $limit = _weighted(
+			3, '', 5, ' LIMIT ' . _int(1, 30), 2, ' LIMIT ' . _int(0, 200) . ' OFFSET ' . _int(0, 100));
 		my $filter = _chance(0.6) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
 		$self->_query("SELECT $keys FROM {T}$filter ORDER BY " . $self->_order_by($n) . $limit,
 			mode => 'list', kind => 'ordered', noplan => $noplan || $self->{partitioned});
@@ -50,23 +51,33 @@ sub _random_query
 	}
 	elsif ($kind eq 'nestloop' || $kind eq 'merge')
 	{
-		my $extra = ($predicate ? " AND $predicate" : '') . (_chance(0.3) ? ' AND ' . $self->_condition($self->{columns}[-1]) : '');
+		my $extra = ($predicate ? " AND $predicate" : '')
+		  . (_chance(0.3) ? ' AND ' . $self->_condition($self->{columns}[-1]) : '');
 		my $join = _weighted(5, 'JOIN', 3, 'LEFT JOIN', $kind eq 'merge' ? 1 : 0, 'RIGHT JOIN');
 		my $list = _chance(0.5) ? 'count(*), sum({T}.v)' : 'p.n, {T}.id';
-		$list = _chance(0.5) ? measures_of($self->_returned) : join(', ', 'p.n', $self->_key_list, map { $_->{name} } @{ $self->{included} })
-		  if $self->_has_included && _chance(0.7);
-		$self->_query("SELECT $list FROM {P} p $join {T} ON $e = p.k$extra", kind => $kind, noplan => $kind eq 'merge' || $join eq 'RIGHT JOIN');
+		if ($self->_has_included && _chance(0.7))
+		{
+			my $columns = join(', ', 'p.n', $self->_key_list, map { $_->{name} } @{ $self->{included} });
+			$list = _chance(0.5) ? measures_of($self->_returned) : $columns;
+		}
+		$self->_query("SELECT $list FROM {P} p $join {T} ON $e = p.k$extra",
+			kind => $kind, noplan => $kind eq 'merge' || $join eq 'RIGHT JOIN');
 	}
 	elsif ($kind eq 'nothing')
 	{
 		# No column is asked for: core would take an index-only scan for possible
 		my $filter = $predicate ? " WHERE $predicate" : '';
-		$self->_query(_one("SELECT count(*) FROM {T}$filter", "SELECT 1 FROM {T}$filter LIMIT 7", "SELECT EXISTS (SELECT FROM {T}$filter)"), noplan => 1);
+		my $query = _one(
+			"SELECT count(*) FROM {T}$filter",
+			"SELECT 1 FROM {T}$filter LIMIT 7",
+			"SELECT EXISTS (SELECT FROM {T}$filter)");
+		$self->_query($query, noplan => 1);
 	}
 	elsif ($kind eq 'exists' && _chance(0.4))
 	{
 		my $list = _one('count(*)', 'count(*), sum(v)', 'id', $e);
-		$self->_query("SELECT $list FROM {T} WHERE $e IN (SELECT p.k FROM {P} p" . (_chance(0.3) ? ' WHERE p.n > ' . _int(0, 5) : '') . ')'
+		$self->_query("SELECT $list FROM {T} WHERE $e IN (SELECT p.k FROM {P} p"
+			  . (_chance(0.3) ? ' WHERE p.n > ' . _int(0, 5) : '') . ')'
 			  . ($predicate ? " AND $predicate" : '') . (_chance(0.3) ? ' AND v > ' . _int(0, 90) : ''),
 			kind => 'nestloop', noplan => 1);
 	}
@@ -80,8 +91,9 @@ sub _random_query
 	elsif ($kind eq 'lateral')
 	{
 		my $back = _chance(0.5);
-		$self->_query("SELECT p.n, x.k FROM {P} p, LATERAL (SELECT $e AS k FROM {T} WHERE $e " . ($back ? '<=' : '>=') . ' p.k'
-			  . ($predicate ? " AND $predicate" : '') . " ORDER BY $e" . ($back ? ' DESC' : '') . ' LIMIT ' . _int(1, 4) . ') x',
+		$self->_query("SELECT p.n, x.k FROM {P} p, LATERAL (SELECT $e AS k FROM {T} WHERE $e "
+			  . ($back ? '<=' : '>=') . ' p.k' . ($predicate ? " AND $predicate" : '')
+			  . " ORDER BY $e" . ($back ? ' DESC' : '') . ' LIMIT ' . _int(1, 4) . ') x',
 			kind => 'nestloop');
 	}
 	elsif ($kind eq 'distinct')
@@ -91,14 +103,17 @@ sub _random_query
 	}
 	elsif ($kind eq 'self')
 	{
-		$self->_query("SELECT count(*) FROM (SELECT * FROM {T} WHERE $where ORDER BY id LIMIT 40) a, LATERAL (SELECT id FROM {T} b WHERE "
-			  . ($e =~ /^k\d+$/ ? "b.$e = a.$e" : "b.id = a.id") . ($predicate ? " AND $predicate" : '') . ') c', kind => 'nestloop', noplan => 1);
+		my $same = $e =~ /^k\d+$/ ? "b.$e = a.$e" : 'b.id = a.id';
+		$self->_query("SELECT count(*) FROM (SELECT * FROM {T} WHERE $where ORDER BY id LIMIT 40) a, "
+			  . "LATERAL (SELECT id FROM {T} b WHERE $same" . ($predicate ? " AND $predicate" : '') . ') c',
+			kind => 'nestloop', noplan => 1);
 	}
 	elsif ($kind eq 'groups')
 	{
 		my $filter = _chance(0.5) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
 		$self->_query('SELECT ' . ($e =~ /^k\d+$/ ? bucket_of($first->{type}, $e) : $e) . ', '
-			  . measures_of($self->_returned) . " FROM {T}$filter GROUP BY 1", kind => 'ordered', noplan => 1);
+			  . measures_of($self->_returned) . " FROM {T}$filter GROUP BY 1",
+			kind => 'ordered', noplan => 1);
 	}
 	elsif ($kind eq 'function')
 	{
@@ -118,7 +133,8 @@ sub _has_included { my ($self) = @_; return @{ $self->{included} } > 0; }
 sub _has_functions
 {
 	my ($self) = @_;
-	return ref $self eq 'Differential::Script' && $self->{am} =~ /^gpu_/ && !$self->_unordered && !$self->{predicate} && !$self->{partitioned};
+	return ref $self eq 'Differential::Script' && $self->{am} =~ /^gpu_/ && !$self->_unordered
+	  && !$self->{predicate} && !$self->{partitioned};
 }
 
 # What a function says of n keys, if that is given, in place of a query
@@ -134,7 +150,8 @@ sub _function
 	my ($lo, $hi) = map { _chance(0.8) ? $self->_constant($first, @same) : undef } 1 .. 2;
 	my @bounds = ("$e IS NOT NULL", defined $lo ? "$e >= $lo" : (), defined $hi ? "$e <= $hi" : ());
 	my ($query, $call) = _one(
-		[ "SELECT n, CASE WHEN key IS NOT NULL THEN EXISTS (SELECT FROM {T} WHERE $e = key) END FROM unnest($keys) WITH ORDINALITY u (key, n)",
+		[ "SELECT n, CASE WHEN key IS NOT NULL THEN EXISTS (SELECT FROM {T} WHERE $e = key) END "
+			  . "FROM unnest($keys) WITH ORDINALITY u (key, n)",
 			"SELECT n, found FROM unnest(gpuds_contains('{I}', $keys)) WITH ORDINALITY u (found, n)" ],
 		[ "SELECT n, id FROM unnest($keys) WITH ORDINALITY u (key, n) JOIN {T} ON $e = key",
 			"SELECT ordinality, id FROM gpuds_lookup('{I}', $keys) l JOIN {T} ON {T}.ctid = l.ctid" ],
@@ -144,8 +161,13 @@ sub _function
 	$self->_seqscan_settings;
 	$self->_say("\\echo @@ $number seq set", _for_table($query, 'g') . ';', "\\echo @@");
 	# an exclusion constraint may have found a conflict, and there is no index; or it cannot be used yet
-	$self->_say('\set there true', "SELECT count(*) > 0 AS there FROM pg_index WHERE indexrelid = to_regclass('tg_idx') AND NOT indcheckxmin \\gset", 'SET work_mem = ' . _one("'64kB'", "'4MB'") . ';');
-	$self->_say("\\echo @@ $number gpu set", '\if :there', _for_table($call, 'g') . ';', '\else', _for_table($query, 'g') . ';', '\endif', "\\echo @@");
+	$self->_say('\set there true',
+		'SELECT count(*) > 0 AS there FROM pg_index '
+		  . "WHERE indexrelid = to_regclass('tg_idx') AND NOT indcheckxmin \\gset",
+		'SET work_mem = ' . _one("'64kB'", "'4MB'") . ';');
+	$self->_say("\\echo @@ $number gpu set",
+		'\if :there', _for_table($call, 'g') . ';', '\else', _for_table($query, 'g') . ';', '\endif',
+		"\\echo @@");
 	$self->_say('RESET work_mem;');
 	return;
 }
@@ -155,30 +177,35 @@ sub _prepared
 {
 	my ($self) = @_;
 	my $first = $self->{columns}[0];
-	my $type = $TYPES{ $first->{type} }{others} ? _one(@{ $TYPES{ $first->{type} }{others} }) : $first->{type};
+	my $others = $TYPES{ $first->{type} }{others};
+	my $type = $others ? _one(@$others) : $first->{type};
 	my $sql_type = _sql_type($type);
 	my $array = _chance(0.5);
 	my $name = 'q' . ++$self->{statements};
 	my $predicate = $self->{predicate} ? " AND $self->{predicate}" : '';
 	my %settings = _index_settings('any');
-	my $condition = $array ? "$first->{expr} = ANY (\$1)" : "$first->{expr} " . _one('=', '=', '<=', '>') . ' $1';
+	my $condition = $first->{expr} . ($array ? ' = ANY ($1)' : ' ' . _one('=', '=', '<=', '>') . ' $1');
+	my $value = sub { return $self->_convert($self->_value($first), $first->{type}, $type); };
 
 	$self->_say('SET plan_cache_mode = ' . _one('auto', 'force_generic_plan', 'force_custom_plan') . ';');
 	for my $variant (qw(seq btree gpu))
 	{
 		my $twin = $variant eq 'btree' ? 'b' : 'g';
+		my $query = 'SELECT id, v, ' . $self->_key_list . " FROM {T} WHERE $condition$predicate";
 		$self->_say("PREPARE ${name}_$variant ($sql_type" . ($array ? '[]' : '') . ') AS '
-			  . _for_table("SELECT id, v, " . $self->_key_list . " FROM {T} WHERE $condition$predicate", $twin) . ';');
+			  . _for_table($query, $twin) . ';');
 	}
 	for my $round (1 .. _int(2, 5))
 	{
-		my $argument = $array ? "'{" . join(',', map { my $x = $self->_convert($self->_value($first), $first->{type}, $type); defined $x ? "\"$x\"" : 'NULL' } 1 .. _int(0, 30)) . "}'"
-		  : _literal($self->_convert($self->_value($first), $first->{type}, $type), $type);
+		my @values = map { $value->() } 1 .. ($array ? _int(0, 30) : 1);
+		my $argument = _literal($values[0], $type);
+		$argument = "'{" . join(',', map { defined $_ ? "\"$_\"" : 'NULL' } @values) . "}'" if $array;
 		my $number = ++$self->{number};
 		for my $variant (qw(seq btree gpu))
 		{
 			$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(%settings);
-			$self->_say("\\echo @@ $number $variant set", "EXECUTE ${name}_$variant ($argument);", "\\echo @@");
+			$self->_say("\\echo @@ $number $variant set", "EXECUTE ${name}_$variant ($argument);",
+				"\\echo @@");
 		}
 		$self->_change if _chance(0.6);
 	}
@@ -218,7 +245,8 @@ sub _cursors
 		my $count = _int(1, 40);
 		my $fetch = _weighted(
 			8, "FETCH FORWARD $count", 6, "FETCH BACKWARD $count", 3, 'FETCH NEXT', 3, 'FETCH PRIOR',
-			2, 'FETCH FIRST', 2, 'FETCH LAST', 3, 'FETCH ABSOLUTE ' . _int(-50, 50), 2, 'FETCH RELATIVE ' . _int(-20, 20),
+			2, 'FETCH FIRST', 2, 'FETCH LAST', 3, 'FETCH ABSOLUTE ' . _int(-50, 50),
+			2, 'FETCH RELATIVE ' . _int(-20, 20),
 			2, 'FETCH ALL', 1, 'FETCH BACKWARD ALL', 3, "MOVE FORWARD $count", 3, "MOVE BACKWARD $count",
 			1, 'MOVE ALL', 1, 'MOVE ABSOLUTE 0');
 		my $number = ++$self->{number};
@@ -234,7 +262,8 @@ sub _cursors
 		my $number = ++$self->{number};
 		for my $variant (qw(seq btree gpu))
 		{
-			$self->_say("\\echo @@ $number $variant list", "FETCH ALL FROM ${name}_$variant;", "\\echo @@", "CLOSE ${name}_$variant;");
+			$self->_say("\\echo @@ $number $variant list", "FETCH ALL FROM ${name}_$variant;", "\\echo @@",
+				"CLOSE ${name}_$variant;");
 		}
 	}
 	elsif ($own)

@@ -48,7 +48,8 @@ sub _query
 	$self->_say("\\echo @@ $number seq $mode", "$query;", '\echo @@');
 	$self->_settings(_index_settings($opt{kind} // 'any'));
 	$self->_say("\\echo @@ $number btree $mode", "$query;", '\echo @@');
-	push @{ $self->{waiting} }, { number => $number, query => $query, mode => $mode, %opt } if $self->{comparing};
+	push @{ $self->{waiting} }, { number => $number, query => $query, mode => $mode, %opt }
+	  if $self->{comparing};
 	return;
 }
 
@@ -71,8 +72,10 @@ sub _catch_up
 	my ($self) = @_;
 
 	$self->_say('DO $$ BEGIN FOR i IN 1 .. 12000 LOOP '
-		  . "EXIT WHEN EXISTS (SELECT FROM mark WHERE n = $self->{mark}) AND NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'); "
-		  . "IF i = 12000 THEN RAISE 'the subscriber does not catch up'; END IF; PERFORM pg_sleep(0.005); END LOOP; END \$\$;");
+		  . "EXIT WHEN EXISTS (SELECT FROM mark WHERE n = $self->{mark}) "
+		  . "AND NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'); "
+		  . "IF i = 12000 THEN RAISE 'the subscriber does not catch up'; END IF; "
+		  . 'PERFORM pg_sleep(0.005); END LOOP; END $$;');
 	return;
 }
 
@@ -95,11 +98,14 @@ sub _compare_sides
 		$self->_seqscan_settings;
 		$self->_say("\\echo @@ $number sub $mode", "$query;", '\echo @@');
 		$self->_settings(_index_settings($waiting->{kind} // 'any'));
-		$self->_say("\\echo @@ $number gpu plan", "EXPLAIN (COSTS OFF) $query;", '\echo @@') unless $waiting->{noplan};
+		$self->_say("\\echo @@ $number gpu plan", "EXPLAIN (COSTS OFF) $query;", '\echo @@')
+		  unless $waiting->{noplan};
 		$self->_say("\\echo @@ $number gpu $mode", "$query;", '\echo @@');
 	}
-	$self->_say(_weighted(2, 'VACUUM (INDEX_CLEANUP ON) tb;', 1, 'REINDEX INDEX tb_idx;', 1, 'REINDEX INDEX CONCURRENTLY tb_idx;',
-			$self->{am} =~ /^gpu_/ ? 3 : 0, "SELECT gpuds_index_evict('tb_idx');", 1, "DELETE FROM mark WHERE n < $self->{mark};")) if _chance(0.6);
+	$self->_say(_weighted(2, 'VACUUM (INDEX_CLEANUP ON) tb;', 1, 'REINDEX INDEX tb_idx;',
+			1, 'REINDEX INDEX CONCURRENTLY tb_idx;',
+			$self->{am} =~ /^gpu_/ ? 3 : 0, "SELECT gpuds_index_evict('tb_idx');",
+			1, "DELETE FROM mark WHERE n < $self->{mark};")) if _chance(0.6);
 	$self->_go('main');
 	return;
 }
@@ -135,14 +141,16 @@ sub _step
 sub _drop
 {
 	my ($self) = @_;
-	my $of_ours = "FROM pg_subscription WHERE subname = 'differential_:worker'";
+	my $ours = "FROM pg_subscription WHERE subname = :'ours'";
 
 	$self->_say('\c :other', 'SET client_min_messages = error;', "\\set ours 'differential_' :worker");
-	$self->_say("SELECT format('ALTER SUBSCRIPTION %I $_', subname) FROM pg_subscription WHERE subname = :'ours' \\gexec") for 'DISABLE', 'SET (slot_name = NONE)';
-	$self->_say("SELECT format('DROP SUBSCRIPTION %I', subname) FROM pg_subscription WHERE subname = :'ours' \\gexec",
+	$self->_say("SELECT format('ALTER SUBSCRIPTION %I $_', subname) $ours \\gexec")
+	  for 'DISABLE', 'SET (slot_name = NONE)';
+	$self->_say("SELECT format('DROP SUBSCRIPTION %I', subname) $ours \\gexec",
 		'DROP SCHEMA IF EXISTS diff CASCADE;', '\c :main', 'SET client_min_messages = error;',
 		# pg_drop_replication_slot does not wait for its sender to end
-		"SELECT count(pg_terminate_backend(active_pid, 5000)) FROM pg_replication_slots WHERE slot_name = :'ours' AND active_pid IS NOT NULL;",
+		"SELECT count(pg_terminate_backend(active_pid, 5000)) FROM pg_replication_slots "
+		  . "WHERE slot_name = :'ours' AND active_pid IS NOT NULL;",
 		"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = :'ours';",
 		'DROP PUBLICATION IF EXISTS differential;', 'DROP SCHEMA IF EXISTS diff CASCADE;');
 	return;
@@ -151,7 +159,10 @@ sub _drop
 sub _generate
 {
 	my ($self) = @_;
-	my $identity = _one('ALTER TABLE tb REPLICA IDENTITY FULL;', 'ALTER TABLE tb ADD PRIMARY KEY (id);', 'ALTER TABLE tb ADD PRIMARY KEY (id);');
+	my $identity = _one(
+		'ALTER TABLE tb REPLICA IDENTITY FULL;',
+		'ALTER TABLE tb ADD PRIMARY KEY (id);',
+		'ALTER TABLE tb ADD PRIMARY KEY (id);');
 
 	$self->_choose_shape;
 	$self->{goes_on} = 'off';
@@ -163,7 +174,8 @@ sub _generate
 		$self->_say("\\c :$side", 'SET client_min_messages = error;', 'CREATE SCHEMA diff;');
 		$self->_session;
 		$self->_types;
-		$self->_say('CREATE TABLE tb (' . $self->_column_list . ');', $identity, 'CREATE TABLE mark (n int PRIMARY KEY);');
+		$self->_say('CREATE TABLE tb (' . $self->_column_list . ');', $identity,
+			'CREATE TABLE mark (n int PRIMARY KEY);');
 		srand($self->{seed});
 		$self->_probes;
 		my $method = $side eq 'main' ? 'btree' : $self->{am};
@@ -171,13 +183,16 @@ sub _generate
 		$self->_say("CREATE INDEX tb_idx ON tb USING $method $columns"
 			  . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ';');
 	}
-	my $options = join(', ', (_chance(0.4) ? 'two_phase = true' : ()), (_chance(0.5) ? 'streaming = true' : ()));
+	my $options = join(', ', (_chance(0.4) ? 'two_phase = true' : ()),
+		(_chance(0.5) ? 'streaming = true' : ()));
 
 	$self->_go('main');
 	$self->_load(_int(0, 300));
-	$self->_say('CREATE PUBLICATION differential FOR TABLE tb, mark;', 'INSERT INTO mark VALUES (' . ++$self->{mark} . ');');
+	$self->_say('CREATE PUBLICATION differential FOR TABLE tb, mark;',
+		'INSERT INTO mark VALUES (' . ++$self->{mark} . ');');
 	$self->_go('other');
-	$self->_say("CREATE SUBSCRIPTION :\"ours\" CONNECTION :'main' PUBLICATION differential" . ($options ? " WITH ($options)" : '') . ';');
+	$self->_say("CREATE SUBSCRIPTION :\"ours\" CONNECTION :'main' PUBLICATION differential"
+		  . ($options ? " WITH ($options)" : '') . ';');
 	$self->_catch_up;
 	$self->_go('main');
 	$self->_step for 1 .. $self->_step_count;

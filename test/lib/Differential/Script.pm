@@ -29,7 +29,8 @@ sub new
 	}, $class;
 	my %known = map { $_ => 1 } @{ $args{types} // [ map { $_->{name} } values %TYPES ] };
 
-	$self->{typenames} = [ grep { $known{ $TYPES{$_}{name} } && ($self->_unordered || !$TYPES{$_}{hashed}) } sort keys %TYPES ];
+	my @usable = grep { $self->_unordered || !$TYPES{$_}{hashed} } sort keys %TYPES;
+	$self->{typenames} = [ grep { $known{ $TYPES{$_}{name} } } @usable ];
 	srand($self->{seed} * 7919 + 17);
 	$self->_generate;
 	return $self;
@@ -78,7 +79,16 @@ sub text
 sub server { return 'main'; }
 
 # Messages of errors outside of blocks that mean nothing
-sub harmless { return qr/current transaction is aborted|division by zero|must not be prepared|(?:savepoint|cursor) .* does not exist/; }
+sub harmless
+{
+	my $errors = join('|',
+		'current transaction is aborted',
+		'division by zero',
+		'must not be prepared',
+		'(?:savepoint|cursor) .* does not exist');
+
+	return qr/$errors/;
+}
 
 # Has the index under test no order?
 sub _unordered { my ($self) = @_; return $self->{am} eq 'gpu_hash'; }
@@ -88,9 +98,11 @@ sub _session
 {
 	my ($self) = @_;
 
-	$self->_say('SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';", 'SET extra_float_digits = 1;', 'SET search_path = diff, public;',
+	$self->_say('SET client_min_messages = error;', "SET TimeZone = 'Europe/Athens';",
+		'SET extra_float_digits = 1;', 'SET search_path = diff, public;',
 		# As soon as a query may have workers, it has them
-		'SET parallel_setup_cost = 0;', 'SET parallel_tuple_cost = 0;', 'SET min_parallel_table_scan_size = 0;', 'SET max_parallel_workers_per_gather = 0;');
+		'SET parallel_setup_cost = 0;', 'SET parallel_tuple_cost = 0;',
+		'SET min_parallel_table_scan_size = 0;', 'SET max_parallel_workers_per_gather = 0;');
 	return;
 }
 
@@ -101,7 +113,8 @@ sub _preamble
 	$self->_say('-- ' . $self->name . ", seed $self->{seed}");
 	$self->_session;
 	# where errors are part of the game a transaction goes on after them
-	$self->_say("\\set ON_ERROR_ROLLBACK $self->{goes_on}", 'DROP SCHEMA IF EXISTS diff CASCADE;', 'CREATE SCHEMA diff;');
+	$self->_say("\\set ON_ERROR_ROLLBACK $self->{goes_on}", 'DROP SCHEMA IF EXISTS diff CASCADE;',
+		'CREATE SCHEMA diff;');
 	$self->_types;
 	return;
 }
@@ -126,8 +139,10 @@ sub _final_queries
 
 	$self->_query('SELECT * FROM {T}', noplan => 1);
 	$self->_query('SELECT ' . $self->_row_list . ' FROM {T} WHERE ' . $self->_where(usable => 1)) for 1 .. 2;
-	$self->_query('SELECT ' . $self->_key_list . ' FROM {T}' . ($self->{predicate} ? " WHERE $self->{predicate}" : '') . ' ORDER BY '
-		  . $self->_order_by(scalar @{ $self->{columns} }), mode => 'list', kind => 'ordered', noplan => $self->{partitioned});
+	$self->_query('SELECT ' . $self->_key_list . ' FROM {T}'
+		  . ($self->{predicate} ? " WHERE $self->{predicate}" : '')
+		  . ' ORDER BY ' . $self->_order_by(scalar @{ $self->{columns} }),
+		mode => 'list', kind => 'ordered', noplan => $self->{partitioned});
 	return;
 }
 
@@ -136,7 +151,8 @@ sub _check
 	my ($self) = @_;
 
 	return unless $self->{am} =~ /^gpu_/;
-	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
+	$self->_say("SELECT gpuds_index_check(oid::regclass, true) FROM pg_class WHERE relkind = 'i' "
+		  . "AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
 	return;
 }
 
@@ -144,7 +160,8 @@ sub _end
 {
 	my ($self) = @_;
 
-	$self->_say('SET client_min_messages = error;', 'DROP SCHEMA diff CASCADE;', '\echo @@ 0 end list', '\echo @@');
+	$self->_say('SET client_min_messages = error;', 'DROP SCHEMA diff CASCADE;', '\echo @@ 0 end list',
+		'\echo @@');
 	return;
 }
 

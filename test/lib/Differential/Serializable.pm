@@ -35,8 +35,8 @@ sub _make_round
 
 	for my $session (1 .. $sessions)
 	{
-		my @steps = (_chance(0.1) ? 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY' : 'BEGIN ISOLATION LEVEL SERIALIZABLE');
-		my $read_only = $steps[0] =~ /READ ONLY/;
+		my $read_only = _chance(0.1);
+		my @steps = ('BEGIN ISOLATION LEVEL SERIALIZABLE' . ($read_only ? ' READ ONLY' : ''));
 		my $savepoint = 0;
 
 		for (1 .. _int(1, 4))
@@ -44,7 +44,8 @@ sub _make_round
 			push @steps, $read_only || _chance(0.4) ? $self->_read($keys) : $self->_write($keys);
 			if (!$savepoint && _chance(0.12))
 			{
-				push @steps, 'SAVEPOINT s', $self->_write($keys), _one('ROLLBACK TO s', 'RELEASE s') unless $read_only;
+				push @steps, 'SAVEPOINT s', $self->_write($keys), _one('ROLLBACK TO s', 'RELEASE s')
+				  unless $read_only;
 				$savepoint = 1;
 			}
 		}
@@ -74,7 +75,8 @@ sub _condition
 	my ($self, $keys) = @_;
 	my $k = _int(1, $keys);
 
-	return _weighted(4, "k = $k", 2, "k BETWEEN $k AND " . ($k + 1), 1, "k = ANY ('{$k,$keys}')", 1, "k > $k AND k < 1000", $self->{second} ? 2 : 0, 'v = ' . _int(0, 3));
+	return _weighted(4, "k = $k", 2, "k BETWEEN $k AND " . ($k + 1), 1, "k = ANY ('{$k,$keys}')",
+		1, "k > $k AND k < 1000", $self->{second} ? 2 : 0, 'v = ' . _int(0, 3));
 }
 
 sub _read
@@ -94,7 +96,8 @@ sub _write
 		3, "INSERT INTO {T} SELECT $id, $k, count(*) FROM {T} WHERE " . $self->_condition($keys),
 		3, "INSERT INTO {T} SELECT $id, $k, 1 WHERE NOT EXISTS (SELECT FROM {T} WHERE k = $k)",
 		3, 'UPDATE {T} SET v = v + 1 WHERE ' . $self->_condition($keys),
-		3, 'UPDATE {T} SET v = (SELECT count(*) + coalesce(sum(v), 0) FROM {T} WHERE ' . $self->_condition($keys) . ") WHERE k = $k",
+		3, 'UPDATE {T} SET v = (SELECT count(*) + coalesce(sum(v), 0) FROM {T} WHERE '
+		  . $self->_condition($keys) . ") WHERE k = $k",
 		2, "UPDATE {T} SET k = $k WHERE " . $self->_condition($keys),
 		2, 'DELETE FROM {T} WHERE ' . $self->_condition($keys));
 }
@@ -102,7 +105,8 @@ sub _write
 sub _set_up
 {
 	my ($self) = @_;
-	my @sql = ('SET client_min_messages = error', 'DROP SCHEMA IF EXISTS diff CASCADE', 'CREATE SCHEMA diff', 'SET search_path = diff, public');
+	my @sql = ('SET client_min_messages = error', 'DROP SCHEMA IF EXISTS diff CASCADE', 'CREATE SCHEMA diff',
+		'SET search_path = diff, public');
 
 	push @sql, map { "CREATE TABLE $_ (id int, k int, v int)" } qw(tb tg);
 	push @sql, "CREATE INDEX tg_idx ON tg USING $self->{am} (k)";
@@ -117,7 +121,8 @@ sub _reset
 	my @sql = ('TRUNCATE tb, tg');
 
 	push @sql, 'INSERT INTO tb VALUES ' . join(', ', @rows) if @rows;
-	push @sql, "INSERT INTO tb SELECT -i, 1000 + i, 100 FROM generate_series(1, $self->{filler}) i" if $self->{filler};
+	push @sql, "INSERT INTO tb SELECT -i, 1000 + i, 100 FROM generate_series(1, $self->{filler}) i"
+	  if $self->{filler};
 	push @sql, 'INSERT INTO tg SELECT * FROM tb';
 	return @sql;
 }
@@ -132,8 +137,12 @@ sub text
 	{
 		my @at = (0) x @{ $round->{transactions} };
 
-		push @lines, '-- round ' . ++$n . ", bitmap scans $round->{bitmap}", map { "$_;" } $self->_reset($round);
-		push @lines, map { '/* ' . ($_ + 1) . ' */ ' . $round->{transactions}[$_][ $at[$_]++ ] . ';' } @{ $round->{schedule} };
+		push @lines, '-- round ' . ++$n . ", bitmap scans $round->{bitmap}",
+		  map { "$_;" } $self->_reset($round);
+		for my $session (@{ $round->{schedule} })
+		{
+			push @lines, '/* ' . ($session + 1) . " */ $round->{transactions}[$session][ $at[$session]++ ];";
+		}
 	}
 	return join("\n", @lines) . "\n";
 }
@@ -152,9 +161,11 @@ sub run
 	my (@wrong, $n);
 
 	open(my $log, '>', $out) or die "$out: $!";
-	$control->query("SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts WHERE database = current_database() \\gexec");
+	$control->query("SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts "
+		  . "WHERE database = current_database() \\gexec");
 	$control->query(join('', map { "$_;\n" } $self->_set_up));
-	$_->query("SET search_path = diff, public; SET enable_seqscan = off; SET deadlock_timeout = '100ms';") for @sessions;
+	$_->query("SET search_path = diff, public; SET enable_seqscan = off; SET deadlock_timeout = '100ms';")
+	  for @sessions;
 	for my $round (@{ $self->{rounds} })
 	{
 		my $complaint;
@@ -164,17 +175,22 @@ sub run
 		my ($answers, $committed, $error) = $self->_interleave($round, $control, \@sessions, $log, $n);
 		$complaint .= $error;
 		my $reached = $control->query(_on($state, 'tg'));
-		my $indexed = $control->query('SET enable_seqscan = off; ' . _on($state =~ s/WHERE id > 0/WHERE k < 1000 AND id > 0/r, 'tg') . ' RESET enable_seqscan;');
+		my $indexed = $control->query('SET enable_seqscan = off; '
+			  . _on($state =~ s/WHERE id > 0/WHERE k < 1000 AND id > 0/r, 'tg') . ' RESET enable_seqscan;');
 
 		print $log "round $n: committed: @{[ map { $_ + 1 } @$committed ]}\n$reached\n";
 		push @wrong, "round $n: $complaint" if $complaint ne '';
 		push @wrong, "round $n: by index '$indexed', by sequential scan '$reached'" if $indexed ne $reached;
-		push @wrong, "round $n: no serial order of the committed transactions explains what they read and left"
+		push @wrong,
+		  "round $n: no serial order of the committed transactions explains what they read and left"
 		  unless $self->_explained($round, $control, $answers, $committed, $reached, $log);
 	}
 	if ($self->{am} =~ /^gpu_/)
 	{
-		my $answer = $control->query("SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_') AND pg_table_is_visible(oid);");
+		my $answer = $control->query("
+			SELECT count(gpuds_index_check(oid::regclass, true)::text) FROM pg_class
+			WHERE relkind = 'i' AND relam IN (SELECT oid FROM pg_am WHERE amname ~ '^gpu_')
+				AND pg_table_is_visible(oid);");
 		push @wrong, $answer if $answer =~ /ERROR/;
 	}
 	$control->query('DROP SCHEMA diff CASCADE;');
@@ -203,14 +219,19 @@ sub _interleave
 		while (!defined($answer = $sessions->[$i]->answer(0.01)))
 		{
 			# Also by a prepared transaction, which has no session
-			return 0 if $control->query('SELECT cardinality(pg_blocking_pids(' . $sessions->[$i]->backend . ")) > 0 OR pg_isolation_test_session_is_blocked(" . $sessions->[$i]->backend . ", '{$backends}');") eq 't';
+			my $pid = $sessions->[$i]->backend;
+			my $waits = $control->query("
+				SELECT cardinality(pg_blocking_pids($pid)) > 0
+					OR pg_isolation_test_session_is_blocked($pid, '{$backends}');");
+			return 0 if $waits eq 't';
 		}
 		print $log "round $n, session ", $i + 1, ": $sent[$i]\n", $answer eq '' ? '' : "$answer\n";
 		if ($answer =~ /ERROR/)
 		{
 			$aborted[$i] = 1;
 			@{ $left[$i] } = ();
-			$error .= "session " . ($i + 1) . ": $answer " unless $answer =~ /could not serialize|deadlock detected/;
+			$error .= "session " . ($i + 1) . ": $answer "
+			  unless $answer =~ /could not serialize|deadlock detected/;
 			$sessions->[$i]->query('ROLLBACK;');
 		}
 		$answers[$i] .= "$answer\n" if $sent[$i] =~ /^SELECT/;
@@ -240,9 +261,17 @@ sub _interleave
 sub _permutations
 {
 	my (@list) = @_;
+	my @all;
 
 	return ([]) unless @list;
-	return map { my $i = $_; my @rest = @list; my ($first) = splice(@rest, $i, 1); map { [ $first, @$_ ] } _permutations(@rest) } 0 .. $#list;
+	for my $i (0 .. $#list)
+	{
+		my @rest = @list;
+		my ($first) = splice(@rest, $i, 1);
+
+		push @all, map { [ $first, @$_ ] } _permutations(@rest);
+	}
+	return @all;
 }
 
 sub _explained
@@ -270,7 +299,8 @@ sub _explained
 		my $left = $control->query(_on($state, 'tb'));
 		$control->query('ROLLBACK;');
 		return 1 if $same && $left eq $reached;
-		$tried .= 'order ' . join(', ', map { $_ + 1 } @$order) . " leaves $left" . ($same ? '' : ' and reads otherwise') . "\n";
+		$tried .= 'order ' . join(', ', map { $_ + 1 } @$order) . " leaves $left"
+		  . ($same ? '' : ' and reads otherwise') . "\n";
 	}
 	print $log $tried;
 	return 0;

@@ -43,7 +43,8 @@ sub answer
 	while (($at = index($self->{buffer}, $end)) < 0)
 	{
 		return undef unless $self->{select}->can_read($seconds);
-		sysread($self->{from}, $self->{buffer}, 65536, length $self->{buffer}) or die "psql has ended: $self->{buffer}\n";
+		sysread($self->{from}, $self->{buffer}, 65536, length $self->{buffer})
+		  or die "psql has ended: $self->{buffer}\n";
 	}
 	my $answer = substr($self->{buffer}, 0, $at);
 

@@ -16,15 +16,17 @@ sub _column
 	my ($name, $type, $domain) = @_;
 	my $column = {
 		name => $name, type => $type, domain => $domain,
-		stride => _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 9223372036854, $type eq 'int4' ? 1 : 0, 20011),
+		stride =>
+		  _weighted(4, 1, 1, 7, $type eq 'int8' ? 2 : 0, 9223372036854, $type eq 'int4' ? 1 : 0, 20011),
 		nulls => _weighted(4, 0, 3, 0.05, 1, 0.5), specials => _weighted(4, 0.02, 1, 0, 1, 0.3) };
 
 	$column->{origin} = _chance(0.5) ? int($domain / 2) * $column->{stride} : 0;
 	return $column;
 }
 
-# What the index returns beside its key: columns of their own, or those that all tables have.  Some have room beside the
-# key, others do not.  An entry has a bit for each, and there are eight columns at most, with 32 bytes beside.
+# What the index returns beside its key: columns of their own, or those that all tables have.  Some have
+# room beside the key, others do not.  An entry has a bit for each, and there are eight columns at most,
+# with 32 bytes beside.
 sub _choose_included
 {
 	my ($self, $key_bits) = @_;
@@ -47,6 +49,13 @@ sub _choose_included
 	return;
 }
 
+# How often a type is chosen
+sub _weight
+{
+	my ($type) = @_;
+	return $type =~ /^int/ ? 4 : $type =~ /^(?:timestamptz|float8|date|uuid)$/ ? 2 : 1;
+}
+
 # How many columns the index shall have
 sub _wanted_columns { return _weighted(6, 1, 4, 2, 2, 3, 1, 5); }
 
@@ -61,7 +70,7 @@ sub _choose_shape
 	$self->{partitioned} = !$self->{temporary} && !$self->{unlogged} && _chance(0.08);
 	for my $try (1 .. 20)
 	{
-		my $type = _weighted(map { my $t = $_; ($t =~ /^int/ ? 4 : $t =~ /^(timestamptz|float8|date|uuid)$/ ? 2 : 1), $t } @{ $self->{typenames} });
+		my $type = _weighted(map { (_weight($_), $_) } @{ $self->{typenames} });
 		# What does not fit into a key as it is becomes a hash, if there is no order.
 		next if $bits + $TYPES{$type}{bits} > 128 && !$self->_unordered;
 		$bits += $TYPES{$type}{bits};
@@ -73,7 +82,9 @@ sub _choose_shape
 	if (_chance(0.1))
 	{
 		my ($expr) = _one('(v % 7)', '(abs(v - 50))', '(- v)');
-		$self->{columns} = [ { name => 'v', expr => $expr, type => 'int4', domain => 60, stride => 1, origin => 10, nulls => 0.02, specials => 0.05 } ];
+		$self->{columns} = [ {
+				name => 'v', expr => $expr, type => 'int4', domain => 60, stride => 1, origin => 10,
+				nulls => 0.02, specials => 0.05 } ];
 		$self->{expression} = 1;
 	}
 	for my $column (@{ $self->{columns} })
@@ -102,10 +113,12 @@ sub _choose_shape
 sub _index_columns
 {
 	my ($self) = @_;
-	my $keys = join(', ', map { $_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST') } @{ $self->{columns} });
+	my @keys = map {
+		$_->{expr} . ($_->{descending} ? ' DESC' : '') . ($_->{nulls_first} ? ' NULLS FIRST' : ' NULLS LAST')
+	} @{ $self->{columns} };
 	my $included = join(', ', map { $_->{name} } @{ $self->{included} });
 
-	return "($keys)" . ($included ? " INCLUDE ($included)" : '');
+	return '(' . join(', ', @keys) . ')' . ($included ? " INCLUDE ($included)" : '');
 }
 
 # Makes it only if it is not there when that is asked for
@@ -113,7 +126,8 @@ sub _create_index
 {
 	my ($self, $if_missing) = @_;
 	my $missing = $if_missing ? ' IF NOT EXISTS' : '';
-	my $concurrently = !$self->{temporary} && !$self->{in_block} && !$self->{partitioned} && _chance(0.2) ? ' CONCURRENTLY' : '';
+	my $may_wait = !$self->{temporary} && !$self->{in_block} && !$self->{partitioned};
+	my $concurrently = $may_wait && _chance(0.2) ? ' CONCURRENTLY' : '';
 	my $options = _chance(0.2) ? ' WITH (fillfactor = ' . _int(50, 100) . ')' : '';
 	my $list = $self->_index_columns;
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
@@ -132,14 +146,17 @@ sub _create_index
 sub _column_list
 {
 	my ($self) = @_;
-	return 'id int, v int' . join('', map { ", $_->{name} " . _sql_type($_->{type}) } @{ $self->{base} }) . ', pad text';
+	my @keys = map { ", $_->{name} " . _sql_type($_->{type}) } @{ $self->{base} };
+
+	return 'id int, v int' . join('', @keys) . ', pad text';
 }
 
 sub _types
 {
 	my ($self) = @_;
 
-	$self->_say("CREATE TYPE diff_enum AS ENUM ('label3', 'label0', 'label5', 'label1', 'label2');", "ALTER TYPE diff_enum ADD VALUE 'label4';");
+	$self->_say("CREATE TYPE diff_enum AS ENUM ('label3', 'label0', 'label5', 'label1', 'label2');",
+		"ALTER TYPE diff_enum ADD VALUE 'label4';");
 	return;
 }
 
@@ -152,10 +169,13 @@ sub _tables
 
 	for my $twin (qw(g b))
 	{
-		$self->_say("CREATE ${persistence}TABLE t$twin (" . $self->_column_list . ')' . ($self->{partitioned} ? ' PARTITION BY HASH (id)' : '') . "$options;");
+		$self->_say("CREATE ${persistence}TABLE t$twin (" . $self->_column_list . ')'
+			  . ($self->{partitioned} ? ' PARTITION BY HASH (id)' : '') . "$options;");
 		if ($self->{partitioned})
 		{
-			$self->_say("CREATE TABLE t${twin}_p$_ PARTITION OF t$twin FOR VALUES WITH (MODULUS 3, REMAINDER $_);") for 0 .. 2;
+			$self->_say("CREATE TABLE t${twin}_p$_ PARTITION OF t$twin "
+				  . "FOR VALUES WITH (MODULUS 3, REMAINDER $_);")
+			  for 0 .. 2;
 		}
 	}
 	return;
@@ -166,10 +186,10 @@ sub _probes
 {
 	my ($self) = @_;
 	my $first = $self->{columns}[0];
-	my $n = 0;
 
 	$self->_say('CREATE TABLE p (n int, k ' . _sql_type($first->{type}) . ');');
-	$self->_say('INSERT INTO p VALUES ' . join(', ', map { '(' . ++$n . ', ' . _literal($self->_value($first), $first->{type}) . ')' } 1 .. _int(1, 30)) . ';');
+	my @rows = map { "($_, " . _literal($self->_value($first), $first->{type}) . ')' } 1 .. _int(1, 30);
+	$self->_say('INSERT INTO p VALUES ' . join(', ', @rows) . ';');
 	return;
 }
 

@@ -81,16 +81,22 @@ sub _rounds
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 	my $where = $self->{predicate} ? " WHERE $self->{predicate}" : '';
 	my $memory = "SELECT substring(pg_read_file('/proc/self/status') from 'RssAnon:\\s*(\\d+)')::int AS rss";
+	my $round = "TRUNCATE {T}; "
+	  . "INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 20000) i; "
+	  . "${file}PERFORM $first FROM {T}$where ORDER BY $first; COMMIT;";
 	my $number;
 
 	$self->_settings(seqscan => 0);
-	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. 3 LOOP TRUNCATE {T}; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 20000) i; ${file}PERFORM $first FROM {T}$where ORDER BY $first; COMMIT; END LOOP; END \$\$");
+	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. 3 LOOP $round END LOOP; END \$\$");
 	$self->_say("$memory \\gset before_");
-	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. $rounds LOOP TRUNCATE {T}; INSERT INTO {T} (id, v$keys) SELECT -i, i % 100$value FROM generate_series(1, 20000) i; ${file}PERFORM $first FROM {T}$where ORDER BY $first; COMMIT; END LOOP; END \$\$");
+	$self->_both("DO \$\$ BEGIN FOR r IN 1 .. $rounds LOOP $round END LOOP; END \$\$");
 	$self->_say("$memory \\gset after_");
 	$number = ++$self->{number};
 	$self->_say("\\echo @@ $number seq list", '\echo few', '\echo @@',
-		"\\echo @@ $number gpu list", "SELECT CASE WHEN :after_rss - :before_rss < 6000 THEN 'few' ELSE (:after_rss - :before_rss) || ' kB for $rounds files' END;", '\echo @@');
+		"\\echo @@ $number gpu list",
+		"SELECT CASE WHEN :after_rss - :before_rss < 6000 THEN 'few' "
+		  . "ELSE (:after_rss - :before_rss) || ' kB for $rounds files' END;",
+		'\echo @@');
 	$self->_random_query;
 	return;
 }
@@ -108,7 +114,8 @@ sub _block_step
 	my $order = $self->_order_by(scalar @{ $self->{columns} });
 	my $filter = $self->{predicate} ? " WHERE $self->{predicate}" : '';
 	my $name = 'c' . ++$self->{statements};
-	my $file = _one('TRUNCATE {T}', 'REINDEX INDEX {I}', 'DROP INDEX {I}', 'CLUSTER {T} USING {I}', 'DROP TABLE {T}', 'DISCARD TEMP');
+	my $file = _one('TRUNCATE {T}', 'REINDEX INDEX {I}', 'DROP INDEX {I}', 'CLUSTER {T} USING {I}',
+		'DROP TABLE {T}', 'DISCARD TEMP');
 	my @steps = (_int(1, 5), undef, _int(1, 20), undef, _int(1, 400));
 
 	$self->_say("SAVEPOINT $name;");
@@ -116,7 +123,9 @@ sub _block_step
 	for my $variant (qw(seq btree gpu))
 	{
 		$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(_index_settings('ordered'));
-		$self->_say("DECLARE ${name}_$variant CURSOR FOR " . _for_table('SELECT ' . $self->_key_list . " FROM {T}$filter ORDER BY $order", $variant eq 'btree' ? 'b' : 'g') . ';');
+		my $query = 'SELECT ' . $self->_key_list . " FROM {T}$filter ORDER BY $order";
+		$query = _for_table($query, $variant eq 'btree' ? 'b' : 'g');
+		$self->_say("DECLARE ${name}_$variant CURSOR FOR $query;");
 	}
 	for my $count (@steps)
 	{
@@ -128,7 +137,8 @@ sub _block_step
 			next;
 		}
 		my $number = ++$self->{number};
-		$self->_say("\\echo @@ $number $_ list", "FETCH FORWARD $count FROM ${name}_$_;", '\echo @@') for qw(seq btree gpu);
+		$self->_say("\\echo @@ $number $_ list", "FETCH FORWARD $count FROM ${name}_$_;", '\echo @@')
+		  for qw(seq btree gpu);
 	}
 	$self->_say(_one("ROLLBACK TO $name;", "RELEASE $name;"));
 	return 1;

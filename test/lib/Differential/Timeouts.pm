@@ -47,7 +47,8 @@ sub _multiply
 	for (1 .. $times)
 	{
 		my $offset = 10000000 * ++$self->{copies};
-		$self->_both("INSERT INTO {T} (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM {T} WHERE id < 50000000");
+		$self->_both("INSERT INTO {T} (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM {T} "
+			  . "WHERE id < 50000000");
 	}
 	return;
 }
@@ -71,7 +72,8 @@ sub _evict_some
 {
 	my ($self) = @_;
 
-	$self->_say("SELECT gpuds_index_evict(oid::regclass) FROM pg_class WHERE relkind = 'i' AND relname = 'tg_idx' AND pg_table_is_visible(oid);")
+	$self->_say("SELECT gpuds_index_evict(oid::regclass) FROM pg_class WHERE relkind = 'i' "
+		  . "AND relname = 'tg_idx' AND pg_table_is_visible(oid);")
 	  if $self->{am} =~ /^gpu_/;
 	return;
 }
@@ -102,7 +104,9 @@ sub _random_query
 	{
 		my $n = _int(1, scalar @{ $self->{columns} });
 		my $keys = join(', ', map { $_->{expr} } @{ $self->{columns} }[ 0 .. $n - 1 ]);
-		$self->_query("SELECT $keys FROM {T} WHERE $where ORDER BY " . $self->_order_by($n) . ' LIMIT ' . _int(1, 50), mode => 'list', kind => 'ordered');
+		$self->_query(
+			"SELECT $keys FROM {T} WHERE $where ORDER BY " . $self->_order_by($n) . ' LIMIT ' . _int(1, 50),
+			mode => 'list', kind => 'ordered');
 	}
 	else { $self->_query("SELECT count(*), sum(v), min(id), max(id) FROM {T} WHERE $where"); }
 	return;
@@ -111,7 +115,9 @@ sub _random_query
 sub _step
 {
 	my ($self) = @_;
-	my $kind = _weighted(6, 'query', 4, 'change', 4, 'ended', 2, 'commit', 3, 'maintain', 3, 'block', 1, 'plain', 1, 'multiply');
+	my $kind = _weighted(
+		6, 'query', 4, 'change', 4, 'ended', 2, 'commit', 3, 'maintain', 3, 'block', 1, 'plain',
+		1, 'multiply');
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 
 	$self->_settings;
@@ -123,8 +129,14 @@ sub _step
 	{
 		$self->_say('BEGIN;');
 		$self->{in_block} = 1;
-		$self->_timed(_for_table(_one("INSERT INTO {T} (id, v$keys) SELECT -id, v$keys FROM {T}",
-					'UPDATE {T} SET v = v + 1', 'DELETE FROM {T} WHERE v > 40', 'REINDEX INDEX {I}', 'TRUNCATE {T}', $self->{predicate} || $self->_unordered ? () : 'CLUSTER {T} USING {I}'), 'g'), _int(1, 40));
+		my $statement = _one(
+			"INSERT INTO {T} (id, v$keys) SELECT -id, v$keys FROM {T}",
+			'UPDATE {T} SET v = v + 1',
+			'DELETE FROM {T} WHERE v > 40',
+			'REINDEX INDEX {I}',
+			'TRUNCATE {T}',
+			$self->{predicate} || $self->_unordered ? () : 'CLUSTER {T} USING {I}');
+		$self->_timed(_for_table($statement, 'g'), _int(1, 40));
 		$self->{in_block} = 0;
 		$self->_say('ROLLBACK;');
 	}
@@ -134,14 +146,20 @@ sub _step
 		my $offset = 10000000 * ++$self->{copies};
 		my $number = ++$self->{number};
 
-		$self->_say('BEGIN;', "SET LOCAL statement_timeout = " . _int(5, 30) . ';', "\\echo @@ $number gpu timed",
-			"INSERT INTO t$_ (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM t$_ WHERE id < 20000000;") for qw(b);
-		$self->_say("INSERT INTO tg (id, v$keys) SELECT id, v$keys FROM tb WHERE id BETWEEN $offset AND $offset + 9999999;", ('COMMIT;') x 5, '\echo @@');
+		$self->_say('BEGIN;', "SET LOCAL statement_timeout = " . _int(5, 30) . ';',
+			"\\echo @@ $number gpu timed",
+			"INSERT INTO tb (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM tb "
+			  . 'WHERE id < 20000000;');
+		$self->_say("INSERT INTO tg (id, v$keys) SELECT id, v$keys FROM tb "
+			  . "WHERE id BETWEEN $offset AND $offset + 9999999;", ('COMMIT;') x 5, '\echo @@');
 	}
 	elsif ($kind eq 'maintain')
 	{
 		$self->_both('DELETE FROM {T} WHERE ' . $self->_some_rows) if _chance(0.5);
-		$self->_timed(_for_table(_one('VACUUM (INDEX_CLEANUP ON) {T}', 'VACUUM (INDEX_CLEANUP ON) {T}', 'VACUUM FULL {T}', 'REINDEX TABLE {T}', 'ANALYZE {T}'), 'g'), _int(1, 40));
+		my $statement = _one(
+			'VACUUM (INDEX_CLEANUP ON) {T}', 'VACUUM (INDEX_CLEANUP ON) {T}', 'VACUUM FULL {T}',
+			'REINDEX TABLE {T}', 'ANALYZE {T}');
+		$self->_timed(_for_table($statement, 'g'), _int(1, 40));
 		$self->_maintain if _chance(0.5);
 	}
 	$self->_random_query for 1 .. _int(1, 2);

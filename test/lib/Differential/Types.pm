@@ -17,7 +17,8 @@ my $FLOATS = [qw(float4 float8)];
 my $DATES = [qw(date timestamp timestamptz)];
 our %TYPES = (
 	int2 => {
-		name => 'smallint', bits => 16, others => $INTEGERS, minmax => 1, add => 1, low => -32768, high => 32767,
+		name => 'smallint', bits => 16, others => $INTEGERS, minmax => 1, add => 1,
+		low => -32768, high => 32767,
 		value => sub { _wrap($_[0], 32768) },
 		special => [ '-32768', '32767', '0', '-1' ] },
 	int4 => {
@@ -32,14 +33,16 @@ our %TYPES = (
 		name => 'oid', bits => 32, minmax => 1, value => sub { $_[0] % 4294967296 },
 		special => [ '0', '4294967295', '2147483648' ] },
 	char => {
-		name => '"char"', sql => '"char"', bits => 8, value => sub { chr(65 + $_[0] % 26) }, special => ['z', '0'] },
+		name => '"char"', sql => '"char"', bits => 8, value => sub { chr(65 + $_[0] % 26) },
+		special => ['z', '0'] },
 	bool => {
 		name => 'boolean', bits => 1, value => sub { $_[0] % 2 ? 'true' : 'false' }, special => ['true'] },
 	float4 => {
 		name => 'real', bits => 32, others => $FLOATS, minmax => 1, add => 1, value => sub { $_[0] / 4 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '-0', '0', '1e-30', '-3.4e38' ] },
 	float8 => {
-		name => 'double precision', bits => 64, others => $FLOATS, minmax => 1, add => 1, value => sub { $_[0] / 10 },
+		name => 'double precision', bits => 64, others => $FLOATS, minmax => 1, add => 1,
+		value => sub { $_[0] / 10 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '-0', '0', '1e-300', '-1.7e308' ] },
 	date => {
 		name => 'date', bits => 32, others => $DATES, minmax => 1,
@@ -55,35 +58,64 @@ our %TYPES = (
 		special => [ '00:00:00+00', '24:00:00-12', '12:00:00+05:30' ] },
 	timestamp => {
 		name => 'timestamp without time zone', bits => 64, others => $DATES, minmax => 1,
-		value => sub { strftime('%Y-%m-%d %H:%M:%S', gmtime(946684800 + 3600 * ($_[0] % 200000))) . '.' . $_[0] % 7 },
-		special => [ 'infinity', '-infinity', '4713-01-01 00:00:00 BC', '294276-12-31 23:59:59.999999', '2000-01-01' ] },
+		value => sub { _hour($_[0]) . '.' . $_[0] % 7 },
+		special => [
+			'infinity', '-infinity', '4713-01-01 00:00:00 BC', '294276-12-31 23:59:59.999999',
+			'2000-01-01' ] },
 	timestamptz => {
 		name => 'timestamp with time zone', bits => 64, others => $DATES, minmax => 1,
-		value => sub { strftime('%Y-%m-%d %H:%M:%S', gmtime(946684800 + 3600 * ($_[0] % 200000))) . '+0' . $_[0] % 4 },
+		value => sub { _hour($_[0]) . '+0' . $_[0] % 4 },
 		special => [ 'infinity', '-infinity', '4713-02-01 00:00:00+00 BC', '2000-01-01 00:00:00+00' ] },
 	interval => {
-		name => 'interval', bits => 128, minmax => 1, value => sub { ($_[0] % 50) . ' days ' . ($_[0] % 13) . ' hours' },
+		name => 'interval', bits => 128, minmax => 1,
+		value => sub { ($_[0] % 50) . ' days ' . ($_[0] % 13) . ' hours' },
 		special => [ '1 month', '30 days', '720 hours', '-1 second', '0' ] },
 	uuid => {
 		name => 'uuid', bits => 128,
-		value => sub { my $n = $_[0] & 0xffffffff; sprintf('%08x-%04x-4%03x-8%03x-%012x', ($n * 2654435761) & 0xffffffff, $n & 0xffff, $n & 0xfff, $n & 0xfff, $n) },
+		value => sub { _uuid($_[0] & 0xffffffff) },
 		special => [ '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff' ] },
 	macaddr => {
 		name => 'macaddr', bits => 48,
-		value => sub { my $n = $_[0] & 0xffffff; sprintf('08:00:%02x:%02x:%02x:%02x', $n & 0xff, $n >> 16 & 0xff, $n >> 8 & 0xff, $n & 0xff) },
+		value => sub { _macaddr($_[0] & 0xffffff) },
 		special => [ '00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff' ] },
 	enum => {
-		name => 'anyenum', sql => 'diff_enum', bits => 32, minmax => 1, value => sub { 'label' . $_[0] % 6 }, special => ['label3'] },
-	text => { name => 'text', bits => 64, hashed => 1, minmax => 1, value => sub { '/a/path/of/many/' . $_[0] }, special => [ '', 'a', '/a/path/of/many/' ] },
+		name => 'anyenum', sql => 'diff_enum', bits => 32, minmax => 1, value => sub { 'label' . $_[0] % 6 },
+		special => ['label3'] },
+	text => {
+		name => 'text', bits => 64, hashed => 1, minmax => 1, value => sub { '/a/path/of/many/' . $_[0] },
+		special => [ '', 'a', '/a/path/of/many/' ] },
 	numeric => {
 		name => 'numeric', bits => 64, hashed => 1, minmax => 1, value => sub { $_[0] / 8 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '0', '1e50' ] },
-	bpchar => { name => 'character', sql => 'char(12)', bits => 64, hashed => 1, value => sub { 'c' . $_[0] % 1000000 }, special => [ 'c1', '' ] },);
+	bpchar => {
+		name => 'character', sql => 'char(12)', bits => 64, hashed => 1,
+		value => sub { 'c' . $_[0] % 1000000 },
+		special => [ 'c1', '' ] },);
 
 sub _wrap
 {
 	my ($n, $half) = @_;
 	return ($n + $half) % (2 * $half) - $half;
+}
+
+# An hour of some twenty years
+sub _hour
+{
+	my ($n) = @_;
+	return strftime('%Y-%m-%d %H:%M:%S', gmtime(946684800 + 3600 * ($n % 200000)));
+}
+
+sub _uuid
+{
+	my ($n) = @_;
+	my @parts = (($n * 2654435761) & 0xffffffff, $n & 0xffff, $n & 0xfff, $n & 0xfff, $n);
+	return sprintf('%08x-%04x-4%03x-8%03x-%012x', @parts);
+}
+
+sub _macaddr
+{
+	my ($n) = @_;
+	return sprintf('08:00:%02x:%02x:%02x:%02x', $n & 0xff, $n >> 16 & 0xff, $n >> 8 & 0xff, $n & 0xff);
 }
 
 1;

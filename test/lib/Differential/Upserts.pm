@@ -27,7 +27,8 @@ sub _tables
 
 	$self->SUPER::_tables;
 	$self->_say("CREATE UNIQUE INDEX t${_}_id ON t$_ (id);") for qw(g b);
-	$self->_say('CREATE TABLE tg_many (id int PRIMARY KEY, k bigint, v int);', "CREATE INDEX tg_many_idx ON tg_many USING $self->{am} (k);",
+	$self->_say('CREATE TABLE tg_many (id int PRIMARY KEY, k bigint, v int);',
+		"CREATE INDEX tg_many_idx ON tg_many USING $self->{am} (k);",
 		"CREATE INDEX tg_many_v_idx ON tg_many USING $self->{am} (v, k);");
 	return;
 }
@@ -47,7 +48,9 @@ sub _insert
 		push @rows, "($id, $v" . join('', map { ', ' . (defined $_ ? "'$_'" : 'NULL') } @keys) . ')';
 	}
 	my $key = _one(@{ $self->{base} })->{name};
-	my $action = _weighted(4, 'DO NOTHING', 3, "DO UPDATE SET v = EXCLUDED.v, $key = EXCLUDED.$key", 1, 'DO UPDATE SET v = EXCLUDED.v + {T}.v',
+	my $action = _weighted(
+		4, 'DO NOTHING', 3, "DO UPDATE SET v = EXCLUDED.v, $key = EXCLUDED.$key",
+		1, 'DO UPDATE SET v = EXCLUDED.v + {T}.v',
 		2, "DO UPDATE SET $key = EXCLUDED.$key WHERE {T}.v % 3 <> EXCLUDED.v % 3");
 	my $values = join(', ', map { "($_->[0])" } map { [ substr($_, 1, -1) ] } @rows);
 
@@ -58,7 +61,8 @@ sub _insert
 		for my $row (@rows) { my ($id) = $row =~ /^\((-?\d+)/; $last{$id} = $row; }
 		$values = join(', ', map { $last{$_} } sort { $a <=> $b } keys %last);
 	}
-	$self->_both('INSERT INTO {T} (' . join(', ', @columns) . ") VALUES $values ON CONFLICT " . ($action eq 'DO NOTHING' && _chance(0.5) ? '' : '(id) ') . $action);
+	$self->_both('INSERT INTO {T} (' . join(', ', @columns) . ") VALUES $values ON CONFLICT "
+		  . ($action eq 'DO NOTHING' && _chance(0.5) ? '' : '(id) ') . $action);
 	return;
 }
 
@@ -68,7 +72,8 @@ sub _insert_select
 	my $keys = join('', map { ", $_->{name}" } @{ $self->{base} });
 	my $n = _int(1, 400);
 
-	$self->_both("INSERT INTO {T} (id, v$keys) SELECT id + " . _int(0, 300) . ", v$keys FROM {T} WHERE id <= $n ORDER BY id ON CONFLICT (id) "
+	$self->_both("INSERT INTO {T} (id, v$keys) SELECT id + " . _int(0, 300)
+		  . ", v$keys FROM {T} WHERE id <= $n ORDER BY id ON CONFLICT (id) "
 		  . _one('DO NOTHING', 'DO UPDATE SET v = EXCLUDED.v'));
 	return;
 }
@@ -81,19 +86,27 @@ sub _others
 
 	for my $session (1 .. 2)
 	{
-		my @lines = ('SET client_min_messages = error;', 'SET search_path = diff, public;', 'SET enable_seqscan = off;', 'SET enable_sort = off;');
+		my @lines = ('SET client_min_messages = error;', 'SET search_path = diff, public;',
+			'SET enable_seqscan = off;', 'SET enable_sort = off;');
 		for my $step (1 .. _int(60, 100))
 		{
 			my ($low, $n) = (_int(1, 80), _int(1, 40));
-			my $upsert = "INSERT INTO tg_many SELECT i, " . _int(0, 500) . " + i, " . _int(0, 9) . " FROM generate_series($low, $low + $n) i ON CONFLICT "
-			  . _weighted(3, 'DO NOTHING', 3, '(id) DO UPDATE SET k = EXCLUDED.k', 2, '(id) DO UPDATE SET k = EXCLUDED.k, v = EXCLUDED.v') . ';';
+			my $upsert = "INSERT INTO tg_many SELECT i, " . _int(0, 500) . " + i, " . _int(0, 9)
+			  . " FROM generate_series($low, $low + $n) i ON CONFLICT "
+			  . _weighted(3, 'DO NOTHING', 3, '(id) DO UPDATE SET k = EXCLUDED.k',
+				2, '(id) DO UPDATE SET k = EXCLUDED.k, v = EXCLUDED.v') . ';';
 			my $kind = _weighted(6, 'upsert', 3, 'delete', 3, 'block', 1, 'vacuum', 3, 'look');
 
 			if ($kind eq 'upsert') { push @lines, $upsert; }
-			elsif ($kind eq 'delete') { push @lines, "DELETE FROM tg_many WHERE id IN (SELECT id FROM tg_many WHERE id BETWEEN $low AND $low + $n ORDER BY id FOR UPDATE);"; }
+			elsif ($kind eq 'delete')
+			{
+				push @lines, 'DELETE FROM tg_many WHERE id IN ('
+				  . "SELECT id FROM tg_many WHERE id BETWEEN $low AND $low + $n ORDER BY id FOR UPDATE);";
+			}
 			elsif ($kind eq 'block')
 			{
-				push @lines, 'BEGIN;', "INSERT INTO tg_many VALUES (nextval('others'), $low, $n);", $upsert, "INSERT INTO tg_many VALUES (nextval('others'), $low, $n);",
+				push @lines, 'BEGIN;', "INSERT INTO tg_many VALUES (nextval('others'), $low, $n);", $upsert,
+				  "INSERT INTO tg_many VALUES (nextval('others'), $low, $n);",
 				  _weighted(3, 'COMMIT;', 2, 'ROLLBACK;');
 			}
 			elsif ($kind eq 'vacuum') { push @lines, 'VACUUM (INDEX_CLEANUP ON) tg_many;'; }
@@ -108,10 +121,15 @@ sub _others
 sub _agreement
 {
 	my ($table, $where) = @_;
-	return "BEGIN ISOLATION LEVEL REPEATABLE READ; DO \$\$ DECLARE x text; y text; BEGIN SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; "
-	  . "EXECUTE 'SELECT row(count(*), sum(id), sum(v), sum(k))::text FROM $table WHERE $where' INTO x; SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = on; "
-	  . "EXECUTE 'SELECT row(count(*), sum(id), sum(v), sum(k))::text FROM $table WHERE $where' INTO y; "
-	  . "IF x IS DISTINCT FROM y THEN RAISE 'the index gives %, not %, for $where', y, x; END IF; END \$\$; COMMIT;";
+	my $sums = "EXECUTE 'SELECT row(count(*), sum(id), sum(v), sum(k))::text FROM $table WHERE $where'";
+
+	return 'BEGIN ISOLATION LEVEL REPEATABLE READ; DO $$ DECLARE x text; y text; BEGIN '
+	  . 'SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; '
+	  . "$sums INTO x; "
+	  . 'SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = on; '
+	  . "$sums INTO y; "
+	  . "IF x IS DISTINCT FROM y THEN RAISE 'the index gives %, not %, for $where', y, x; END IF; "
+	  . 'END $$; COMMIT;';
 }
 
 sub harmless { return qr/deadlock detected|${\ Differential::Script::harmless() }/; }

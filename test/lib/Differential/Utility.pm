@@ -50,8 +50,10 @@ sub _tables
 	{
 		for my $twin (qw(g b))
 		{
-			$self->_say("CREATE FUNCTION t${twin}_late() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO t$twin (id, v$keys) VALUES (-NEW.id, NEW.v$values); RETURN NULL; END \$\$;",
-				"CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t$twin DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id > 0 AND NEW.v % 10 = 3) EXECUTE FUNCTION t${twin}_late();");
+			$self->_say("CREATE FUNCTION t${twin}_late() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
+				  . "INSERT INTO t$twin (id, v$keys) VALUES (-NEW.id, NEW.v$values); RETURN NULL; END \$\$;",
+				"CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t$twin DEFERRABLE INITIALLY DEFERRED "
+				  . "FOR EACH ROW WHEN (NEW.id > 0 AND NEW.v % 10 = 3) EXECUTE FUNCTION t${twin}_late();");
 		}
 	}
 	if (_chance(0.4))
@@ -61,8 +63,12 @@ sub _tables
 
 		for my $twin (qw(g b))
 		{
-			$self->_say("CREATE FUNCTION t${twin}_truncated() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO t$twin (id, v$keys) VALUES (" . join(', ', -1000000, 7, @row) . '); RETURN NULL; END $$;');
-			$self->_say("CREATE TRIGGER $_->[0] $_->[1] TRUNCATE ON t$twin EXECUTE FUNCTION t${twin}_truncated();") for [ 'before', 'BEFORE' ], [ 'after', 'AFTER' ];
+			$self->_say("CREATE FUNCTION t${twin}_truncated() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
+				  . "INSERT INTO t$twin (id, v$keys) VALUES (" . join(', ', -1000000, 7, @row)
+				  . '); RETURN NULL; END $$;');
+			$self->_say("CREATE TRIGGER $_->[0] $_->[1] TRUNCATE ON t$twin "
+				  . "EXECUTE FUNCTION t${twin}_truncated();")
+			  for [ 'before', 'BEFORE' ], [ 'after', 'AFTER' ];
 		}
 	}
 	return;
@@ -76,7 +82,8 @@ sub _utility_statement
 	my $type = _sql_type($column->{type});
 	my @list = (
 		5, "ALTER TABLE {T} ALTER $column->{name} TYPE $type",
-		2, "ALTER TABLE {T} ALTER $column->{name} TYPE $type USING coalesce($column->{name}, $column->{name})",
+		2, "ALTER TABLE {T} ALTER $column->{name} TYPE $type "
+		  . "USING coalesce($column->{name}, $column->{name})",
 		2, "ALTER TABLE {T} ALTER pad TYPE " . _one('varchar(40)', 'text') . " USING pad || ''",
 		1, 'ALTER TABLE {T} ALTER pad TYPE ' . _one('text', 'varchar'),
 		4, 'TRUNCATE {T}',
@@ -89,13 +96,15 @@ sub _utility_statement
 		1, 'CREATE INDEX {T}_v ON {T} (v)\; DROP INDEX {T}_v',
 		$self->{exclusion} ? 0 : 2, 'DROP INDEX IF EXISTS {I}',
 		# The index goes with its column; nothing else in the script knows how to do without
-		1, "ALTER TABLE {T} DROP COLUMN $column->{name}\\; INSERT INTO {T} (id, v) VALUES (-5, 5)\\; SELECT 1/0");
+		1, "ALTER TABLE {T} DROP COLUMN $column->{name}\\; "
+		  . 'INSERT INTO {T} (id, v) VALUES (-5, 5)\; SELECT 1/0');
 
 	push @list, (2, 'CLUSTER {T} USING {I}') unless $self->{predicate} || $self->_unordered;
 	push @list, (4, 'ALTER INDEX {I} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
 		# Rows that a transaction then inserts into the moved table and rolls back leave entries in any
 		# index: their places are given to others.  That is PostgreSQL's own defect
-		$self->{alone} && !$self->{events} ? 3 : 0, 'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
+		$self->{alone} && !$self->{events} ? 3 : 0,
+		'ALTER TABLE {T} SET TABLESPACE ' . _one('gpuds_differential', 'pg_default'),
 		2, 'ALTER TABLE {T} SET ' . _one('LOGGED', 'UNLOGGED')) unless $self->{temporary};
 	return _weighted(@list);
 }
@@ -118,14 +127,18 @@ sub _wrapped_insert
 
 	$self->_both(_weighted(
 			2, "DO \$\$ BEGIN $insert; END \$\$",
-			2, "DO \$\$ BEGIN $insert; BEGIN DELETE FROM {T} WHERE id % 5 = 2; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END; END \$\$",
-			2, "DO \$\$ BEGIN BEGIN $insert; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END; END \$\$",
+			2, "DO \$\$ BEGIN $insert; BEGIN DELETE FROM {T} WHERE id % 5 = 2; RAISE division_by_zero; "
+			  . "EXCEPTION WHEN division_by_zero THEN NULL; END; END \$\$",
+			2, "DO \$\$ BEGIN BEGIN $insert; RAISE division_by_zero; "
+			  . "EXCEPTION WHEN division_by_zero THEN NULL; END; END \$\$",
 			4, "DO \$\$ BEGIN BEGIN $insert; $other; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$",
-			4, "DO \$\$ BEGIN $insert; BEGIN $other; INSERT INTO {T} (id, v) VALUES (-9, 9); RAISE division_by_zero; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$",
+			4, "DO \$\$ BEGIN $insert; BEGIN $other; INSERT INTO {T} (id, v) VALUES (-9, 9); "
+			  . "RAISE division_by_zero; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$",
 			1, "EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) $insert",
 			2, "COPY ($insert RETURNING id) TO STDOUT",
 			1, "WITH w AS ($insert RETURNING id, v) SELECT count(*) FROM w",
-			1, "CREATE TABLE {T}_made AS WITH w AS (SELECT 1 AS a) SELECT * FROM w\\; $insert\\; DROP TABLE {T}_made"));
+			1, "CREATE TABLE {T}_made AS WITH w AS (SELECT 1 AS a) SELECT * FROM w\\; $insert\\; "
+			  . "DROP TABLE {T}_made"));
 	return;
 }
 

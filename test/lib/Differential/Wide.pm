@@ -26,7 +26,8 @@ sub _choose_shape
 	my ($self) = @_;
 
 	# In an index without order often all columns have hashes, whose rows are compared
-	$self->{typenames} = [ grep { $TYPES{$_}{hashed} } @{ $self->{typenames} } ] if $self->_unordered && _chance(0.6);
+	$self->{typenames} = [ grep { $TYPES{$_}{hashed} } @{ $self->{typenames} } ]
+	  if $self->_unordered && _chance(0.6);
 	$self->SUPER::_choose_shape;
 	$self->{partitioned} = _chance(0.15) ? 1 : 0;
 	$self->{parts} = _int(100, 300);
@@ -45,7 +46,9 @@ sub _column_list
 	my ($self) = @_;
 	my $n = 0;
 
-	return $self->SUPER::_column_list . join('', map { ", $_ int GENERATED ALWAYS AS ((id % 1000 * " . ++$n . ' + v) % ' . ($n % 90 + 2) . ') STORED' } @{ $self->{beside} });
+	return $self->SUPER::_column_list . join('',
+		map { ", $_ int GENERATED ALWAYS AS ((id % 1000 * " . ++$n . ' + v) % ' . ($n % 90 + 2)
+			  . ') STORED' } @{ $self->{beside} });
 }
 
 # Beside the index under test there are others, which the planner may combine with it.
@@ -58,7 +61,8 @@ sub _fill
 	for my $n (1 .. _int(0, 6))
 	{
 		my %columns = map { _one(@{ $self->{beside} }) => 1 } 1 .. _int(1, 4);
-		$self->_both_ams("CREATE INDEX {T}_${n}_idx ON {T} USING {AM} (" . join(', ', sort keys %columns) . ')');
+		$self->_both_ams("CREATE INDEX {T}_${n}_idx ON {T} USING {AM} (" . join(', ', sort keys %columns)
+			  . ')');
 	}
 	return;
 }
@@ -77,8 +81,8 @@ sub _tables_in_query { my ($self) = @_; return $self->{partitioned} ? _int(2, 3)
 
 sub _predicate { my ($self) = @_; return $self->{predicate} ? " AND $self->{predicate}" : ''; }
 
-# A date or timestamp at its type's end is an error if it is compared with another of these types, and how a query is
-# executed decides whether it is.  Among so many conditions one is sure to.
+# A date or timestamp at its type's end is an error if it is compared with another of these types, and how
+# a query is executed decides whether it is.  Among so many conditions one is sure to.
 sub _same_type
 {
 	my ($column) = @_;
@@ -122,11 +126,12 @@ sub _array_with
 	my @values = map { $self->_value($column) } 1 .. $n;
 
 	splice(@values, _int(0, scalar @values), 0, $value);
-	return "'{" . join(',', map { defined $_ ? "\"$_\"" : 'NULL' } @values) . "}'::" . _sql_type($column->{type}) . '[]';
+	return "'{" . join(',', map { defined $_ ? "\"$_\"" : 'NULL' } @values) . "}'::"
+	  . _sql_type($column->{type}) . '[]';
 }
 
-# A condition that a value meets.  btree of 15 goes through all combinations of the elements of its arrays, which
-# \$left limits.
+# A condition that a value meets.  btree of 15 goes through all combinations of the elements of its
+# arrays, which \$left limits.
 sub _met_by
 {
 	my ($self, $column, $value, $left) = @_;
@@ -137,7 +142,8 @@ sub _met_by
 
 	$others = 0 if $others + 1 > $$left;
 	$$left = int($$left / ($others + 1));
-	my $kind = _weighted(8, 'any', 2, 'equal', $others ? 2 : 0, 'in', $ranges, 'range', $ranges, 'between', 1, 'notnull', 1, 'param');
+	my $kind = _weighted(8, 'any', 2, 'equal', $others ? 2 : 0, 'in', $ranges, 'range', $ranges, 'between',
+		1, 'notnull', 1, 'param');
 
 	return "$e = ANY (" . $self->_array_with($column, $value, $others) . ')' if $kind eq 'any';
 	return "$e = $literal" if $kind eq 'equal';
@@ -176,7 +182,8 @@ sub _ors
 		my $column = _one(@{ $self->{columns} });
 		my $condition = $self->_met_by($column, $self->_known($column), \(my $left = 50));
 
-		$condition = "($condition AND " . $self->_condition(_one(@{ $self->{columns} })) . ')' if _chance(0.2);
+		$condition = "($condition AND " . $self->_condition(_one(@{ $self->{columns} })) . ')'
+		  if _chance(0.2);
 		push @conditions, $condition;
 	}
 	return '(' . join(' OR ', @conditions) . ')' . $self->_predicate;
@@ -207,8 +214,10 @@ sub _subplans
 	my $column = $self->{columns}[0];
 	my @values = map { '(SELECT ' . $self->_constant($column, same => 1, null => 1) . ')' } 1 .. $self->_many;
 
-	return _one("$column->{expr} = ANY (ARRAY[" . join(', ', @values) . '])', "$column->{expr} IN (" . join(', ', @values) . ')',
-		"$column->{expr} = ANY (ARRAY(SELECT k FROM {P}" . join('', map { " UNION ALL SELECT $_" } @values) . '))') . $self->_predicate;
+	return _one("$column->{expr} = ANY (ARRAY[" . join(', ', @values) . '])',
+		"$column->{expr} IN (" . join(', ', @values) . ')',
+		"$column->{expr} = ANY (ARRAY(SELECT k FROM {P}" . join('', map { " UNION ALL SELECT $_" } @values)
+		  . '))') . $self->_predicate;
 }
 
 # What is asked of the rows that meet a condition
@@ -217,7 +226,8 @@ sub _ask
 	my ($self, $where, %opt) = @_;
 	my @named = ((map { $_->[1] } $self->_returned), @{ $self->{beside} });
 	my $list = _weighted(
-		4, $self->_row_list, 2, 'count(*), sum(v)', $self->_has_included ? 3 : 1, measures_of($self->_returned),
+		4, $self->_row_list, 2, 'count(*), sum(v)',
+		$self->_has_included ? 3 : 1, measures_of($self->_returned),
 		1, join(', ', map { _one(@named) } 1 .. _int(50, 800)));
 
 	$self->_query("SELECT $list FROM {T} WHERE $where", %opt);
@@ -239,18 +249,21 @@ sub _joins
 
 		if ($column && $column == $self->{columns}[0] && _chance(0.2))
 		{
-			$from .= ' ' . _one('JOIN', 'LEFT JOIN') . " (SELECT DISTINCT k AS $e, 0 AS id FROM {P}) a$i ON a$i.$e = a$to.$e";
+			$from .= ' ' . _one('JOIN', 'LEFT JOIN')
+			  . " (SELECT DISTINCT k AS $e, 0 AS id FROM {P}) a$i ON a$i.$e = a$to.$e";
 			next;
 		}
-		$from .= ' ' . _weighted(3, 'JOIN', 2, 'LEFT JOIN') . " {T} a$i ON a$i.$e = a$to.$e AND a$i.id = a0.id";
+		$from .= ' ' . _weighted(3, 'JOIN', 2, 'LEFT JOIN')
+		  . " {T} a$i ON a$i.$e = a$to.$e AND a$i.id = a0.id";
 	}
-	$self->_query("SELECT count(*), sum(a0.v), " . join(', ', map { "count(a$_.$e)" } 1 .. $n) . " FROM $from WHERE a0.id < " . _int(20, 400),
+	$self->_query("SELECT count(*), sum(a0.v), " . join(', ', map { "count(a$_.$e)" } 1 .. $n)
+		  . " FROM $from WHERE a0.id < " . _int(20, 400),
 		kind => 'nestloop', noplan => 1);
 	return;
 }
 
-# EXISTS and NOT EXISTS, one after the other, or some in each other with few rows: there a nested loop looks at all
-# combinations of them
+# EXISTS and NOT EXISTS, one after the other, or some in each other with few rows: there a nested loop
+# looks at all combinations of them
 sub _nests
 {
 	my ($self) = @_;
@@ -271,7 +284,8 @@ sub _nests
 		$closing .= ')' if $deep;
 		$outer = "x$i.$key" if $deep;
 	}
-	$self->_query('SELECT ' . _one('count(*), sum(v)', "id, $e") . " FROM {T} x0 WHERE x0.id < 300$where$closing", kind => 'nestloop', noplan => 1);
+	$self->_query('SELECT ' . _one('count(*), sum(v)', "id, $e")
+		  . " FROM {T} x0 WHERE x0.id < 300$where$closing", kind => 'nestloop', noplan => 1);
 	return;
 }
 
@@ -279,11 +293,14 @@ sub _aggregates
 {
 	my ($self) = @_;
 	my @named = ($self->_returned, map { [ 'int4', $_ ] } @{ $self->{beside} });
-	my @measures = map { measures_of(_one(@named)) . (_chance(0.1) ? ', count(*) FILTER (WHERE ' . $self->_condition($self->{columns}[0]) . ')' : '') } 1 .. _int(20, 150);
+	my @measures = map { measures_of(_one(@named))
+		  . (_chance(0.1) ? ', count(*) FILTER (WHERE ' . $self->_condition($self->{columns}[0]) . ')'
+			  : '') } 1 .. _int(20, 150);
 	my %by = map { _one(@named)->[1] => 1 } 1 .. _weighted(2, 0, 2, 1, 3, _int(2, 30));
 	my $where = _one('v >= 0' . $self->_predicate, $self->_where, $self->_ands, $self->_arrays);
 
-	$self->_query('SELECT ' . join(', ', (sort keys %by), @measures) . " FROM {T} WHERE $where" . (%by ? ' GROUP BY ' . join(', ', sort keys %by) : ''),
+	$self->_query('SELECT ' . join(', ', (sort keys %by), @measures) . " FROM {T} WHERE $where"
+		  . (%by ? ' GROUP BY ' . join(', ', sort keys %by) : ''),
 		kind => _one('ordered', 'any'), noplan => 1);
 	return;
 }
@@ -300,11 +317,13 @@ sub _nested
 	{
 		my $e = $column->{expr};
 
-		$query = "SELECT $names FROM {T} WHERE $e IN (SELECT $e FROM ($query) s$_) AND id < " . _int(20, 200) . $self->_predicate for 1 .. $self->_tables_in_query;
+		$query = "SELECT $names FROM {T} WHERE $e IN (SELECT $e FROM ($query) s$_) AND id < " . _int(20, 200)
+		  . $self->_predicate for 1 .. $self->_tables_in_query;
 	}
 	else
 	{
-		$query = "SELECT $names FROM ($query" . _one('', ' OFFSET 0', ' ORDER BY id') . ") s$_ WHERE " . _one('v >= 0', 'id > ' . _int(0, 9), 'v IS NOT NULL OR id IS NULL')
+		$query = "SELECT $names FROM ($query" . _one('', ' OFFSET 0', ' ORDER BY id') . ") s$_ WHERE "
+		  . _one('v >= 0', 'id > ' . _int(0, 9), 'v IS NOT NULL OR id IS NULL')
 		  for 1 .. _int(5, 60);
 	}
 	$self->_query($query, noplan => 1);
@@ -316,7 +335,8 @@ sub _unions
 	my ($self) = @_;
 	my $list = 'id, v, ' . $self->_key_list;
 
-	$self->_query(join(' UNION ALL ', map { "SELECT $list FROM {T} WHERE " . $self->_where } 1 .. ($self->{partitioned} ? 3 : _int(20, 80))), noplan => 1);
+	$self->_query(join(' UNION ALL ', map { "SELECT $list FROM {T} WHERE "
+				  . $self->_where } 1 .. ($self->{partitioned} ? 3 : _int(20, 80))), noplan => 1);
 	return;
 }
 
@@ -327,7 +347,9 @@ sub _order
 	my @beside = map { _one(@{ $self->{beside} }) } 1 .. _int(1, 60);
 
 	# id makes the order one that all agree on
-	$self->_query('SELECT ' . join(', ', $self->_key_list, @beside) . ' FROM {T} WHERE ' . _one($self->_ands, $self->_arrays, 'v > 5' . $self->_predicate) . ' ORDER BY ' . join(', ', $self->_order_by($all), @beside, 'id')
+	$self->_query('SELECT ' . join(', ', $self->_key_list, @beside) . ' FROM {T} WHERE '
+		  . _one($self->_ands, $self->_arrays, 'v > 5' . $self->_predicate) . ' ORDER BY '
+		  . join(', ', $self->_order_by($all), @beside, 'id')
 		  . _one('', ' LIMIT ' . _int(1, 50)),
 		mode => 'list', kind => _one('ordered', 'any'), noplan => 1);
 	return;
@@ -342,7 +364,8 @@ sub _parameters
 	my $n = $self->_many;
 	my $name = 'q' . ++$self->{statements};
 	my $condition = _one(
-		"$column->{expr} IN (" . join(', ', map { "\$$_" } 1 .. $n) . ')', join(' OR ', map { "$column->{expr} = \$$_" } 1 .. $n),
+		"$column->{expr} IN (" . join(', ', map { "\$$_" } 1 .. $n) . ')',
+		join(' OR ', map { "$column->{expr} = \$$_" } 1 .. $n),
 		join(' AND ', map { "$column->{expr} = ANY (ARRAY[\$$_" . ($_ < 10 ? ", \$1" : '') . '])' } 1 .. $n));
 	my %settings = _index_settings('any');
 
@@ -350,7 +373,8 @@ sub _parameters
 	for my $variant (qw(seq btree gpu))
 	{
 		$self->_say("PREPARE ${name}_$variant (" . join(', ', ($type) x $n) . ') AS '
-			  . _for_table("SELECT id, v, " . $self->_key_list . " FROM {T} WHERE ($condition)" . $self->_predicate, $variant eq 'btree' ? 'b' : 'g') . ';');
+			  . _for_table("SELECT id, v, " . $self->_key_list . " FROM {T} WHERE ($condition)"
+				  . $self->_predicate, $variant eq 'btree' ? 'b' : 'g') . ';');
 	}
 	for (1 .. 2)
 	{
@@ -360,7 +384,8 @@ sub _parameters
 		for my $variant (qw(seq btree gpu))
 		{
 			$variant eq 'seq' ? $self->_seqscan_settings : $self->_settings(%settings);
-			$self->_say("\\echo @@ $number $variant set", "EXECUTE ${name}_$variant ($arguments);", '\echo @@');
+			$self->_say("\\echo @@ $number $variant set", "EXECUTE ${name}_$variant ($arguments);",
+				'\echo @@');
 		}
 	}
 	$self->_say("DEALLOCATE ${name}_$_;") for qw(seq btree gpu);
@@ -379,7 +404,8 @@ sub _wide_query
 {
 	my ($self) = @_;
 	my $kind = _weighted(
-		8, 'ands', 3, 'ors', 4, 'arrays', 2, 'subplans', 3, 'joins', 3, 'nests', 3, 'aggregates', 2, 'nested', 2, 'unions',
+		8, 'ands', 3, 'ors', 4, 'arrays', 2, 'subplans', 3, 'joins', 3, 'nests', 3, 'aggregates', 2, 'nested',
+		2, 'unions',
 		2, 'order', 2, 'parameters', $self->_has_functions ? 2 : 0, 'function');
 
 	if ($kind eq 'ands') { $self->_ask($self->_ands); }
@@ -401,7 +427,8 @@ sub _wide_change
 	my $where = _one($self->_ands, $self->_ors, $self->_arrays);
 
 	$self->_settings(_chance(0.7) ? _index_settings('any') : ());
-	$self->_both(_one("UPDATE {T} SET v = (v + 7) % 100 WHERE $where", "DELETE FROM {T} WHERE $where AND v % 4 = 1"));
+	$self->_both(_one("UPDATE {T} SET v = (v + 7) % 100 WHERE $where",
+			"DELETE FROM {T} WHERE $where AND v % 4 = 1"));
 	return;
 }
 
