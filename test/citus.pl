@@ -1060,8 +1060,7 @@ all_checked('after crashes');
 #
 
 my ($broken) = shards_on('dist.events', 'east');
-my $path = $node{east}->data_dir . '/'
-		  . $node{east}->safe_psql('postgres', "SELECT pg_relation_filepath('dist.events_k_$broken')");
+my $path = file_of($node{east}, "dist.events_k_$broken");
 
 $node{east}->stop;
 PostgreSQL::Test::Utils::system_or_bail('cp', $path, "$path.former");

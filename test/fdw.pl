@@ -371,8 +371,7 @@ all_checked('after crashes');
 # An index that is wrong
 #
 
-my $path = $node{east}->data_dir . '/'
-  . $node{east}->safe_psql('postgres', "SELECT pg_relation_filepath('events_k')");
+my $path = file_of($node{east}, 'events_k');
 
 $node{east}->stop;
 PostgreSQL::Test::Utils::system_or_bail('cp', $path, "$path.former");

@@ -129,9 +129,8 @@ SKIP:
 	skip 'the former gpuds does not know this server', 1 unless $old;
 
 	$node->safe_psql('postgres', 'CHECKPOINT');
-	is(metapage_format($node->data_dir . '/'
-			  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('types_k_int8')")),
-		$ENV{GPUDS_OLD_FORMAT}, 'in the format that was expected');
+	is(metapage_format(file_of($node, 'types_k_int8')), $ENV{GPUDS_OLD_FORMAT},
+		'in the format that was expected');
 	$node->safe_psql('postgres', "
 		BEGIN; INSERT INTO types (id, k_int8) SELECT i, i FROM generate_series(900001, 900100) i;
 		PREPARE TRANSACTION 'over the crash'");

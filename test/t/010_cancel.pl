@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -28,8 +29,7 @@ sub intact
 		'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000', 'SELECT count(*) FROM t WHERE k >= 0');
 	is($node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')"), 't',
 		"$name: the mirror can be evicted");
-	is($node->safe_psql('postgres', "SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass"),
-		'not loaded', "$name: and is gone");
+	is(of_mirror($node, 't_k', 'state'), 'not loaded', "$name: and is gone");
 	$node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
 	return;
 }
@@ -71,31 +71,29 @@ SKIP:
 	my $gate = $node->background_psql('postgres');
 	my $query = 'SELECT count(*) FROM t WHERE k BETWEEN 1000 AND 1999';
 	my $expected = $node->safe_psql('postgres', scan_sql($query));
-	# point, its number, what brings a backend there
+	# point, what brings a backend there
 	for my $case (
-		[ 'insert-buffered-flush', 1, 'INSERT INTO t SELECT 5000000 + i, i FROM generate_series(1, 100) i' ],
-		[ 'catch-up-read', 7, $query, '
+		[ 'insert-buffered-flush', 'INSERT INTO t SELECT 5000000 + i, i FROM generate_series(1, 100) i' ],
+		[ 'catch-up-read', $query, '
 			SET gpuds.test_without_memtables = on;
 			INSERT INTO t SELECT 3000000 + i, i FROM generate_series(1, 100) i' ],
-		[ 'load-base-read', 8, $query, "SELECT gpuds_index_evict('t_k')" ],
-		[ 'scan-before-probe', 10, $query ],
-		[ 'scan-probed', 9, $query ])
+		[ 'load-base-read', $query, "SELECT gpuds_index_evict('t_k')" ],
+		[ 'scan-before-probe', $query ],
+		[ 'scan-probed', $query ])
 	{
-		my ($point, $number, $sql, $prepare) = @$case;
+		my ($point, $sql, $prepare) = @$case;
 
 		for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 		{
 			$node->safe_psql('postgres', $prepare) if $prepare;
-			$gate->query_safe("SELECT pg_advisory_lock(7160, $number)");
+			close_points($gate, $point);
 			my $victim = $node->background_psql('postgres', on_error_stop => 0);
 			my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 			$victim->query_until(qr/go/, "
 				SET gpuds.wait_at = '$point'; SET enable_seqscan = off; SET enable_bitmapscan = off;
 				\\echo go
 				$sql;\n");
-			ok($node->poll_query_until('postgres', "
-				SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
-				"$point: held");
+			ok(waits_for($node, $pid, 'Lock'), "$point: held");
 
 			# Somebody else is not held up by a reader, nor fails
 			if ($point =~ /^scan/)
@@ -104,12 +102,10 @@ SKIP:
 					"$point: others read meanwhile");
 			}
 			$node->safe_psql('postgres', "SELECT $way($pid)");
-			ok($node->poll_query_until('postgres', "
-				SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"),
-				"$point: $way lets it go");
+			ok(let_go($node, $pid), "$point: $way lets it go");
 			is($node->safe_psql('postgres', index_sql($query)), $expected, "$point: right answer after $way");
 			$way eq 'pg_cancel_backend' ? $victim->quit : eval { $victim->quit };
-			$gate->query_safe("SELECT pg_advisory_unlock(7160, $number)");
+			open_points($gate, $point);
 			intact("$point, $way");
 		}
 	}

@@ -89,8 +89,7 @@ for my $case (@cases)
 	my $core = $name =~ /special space|noise/;
 	my $ours = $name =~ /format version/ ? qr/ERROR:  XX002: .*format version 32767/
 	  : qr/ERROR:  XX002: .*block \d+/;
-	my $path = $node->data_dir . '/' . $node->safe_psql('postgres',
-		"CHECKPOINT; SELECT pg_relation_filepath('t_k')");
+	my $path = file_of($node, 't_k');
 
 	$node->stop;
 	$block //= stripe_block($path);
@@ -134,8 +133,7 @@ for my $case (@cases)
 }
 
 # A file cut short, as by a lost write of its length
-my $path = $node->data_dir . '/' . $node->safe_psql('postgres',
-	"CHECKPOINT; SELECT pg_relation_filepath('t_k')");
+my $path = file_of($node, 't_k');
 $node->stop;
 truncate($path, 2 * $block_size);
 $node->start;

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -74,8 +75,7 @@ SKIP:
 				my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 
 				$victim->query_until(qr/go/, "$held;\n\\echo go\n$query;\n");
-				ok($node->poll_query_until('postgres', "
-					SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid"),
+				ok(waits_for($node, $pid, 'Extension'),
 					"$name: waits for the GPU ($round)");
 				is($node->safe_psql('postgres', index_sql($small, 'bitmap')), $right{$small},
 					"$name: others do not ($round)");
@@ -102,19 +102,15 @@ SKIP:
 	my $gate = $node->background_psql('postgres');
 	for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 	{
-		$gate->query_safe('SELECT pg_advisory_lock(7160, 11)');
+		close_points($gate, 'device-waiting');
 		my $victim = $node->background_psql('postgres', on_error_stop => 0);
 		my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 		$victim->query_until(qr/go/,
 			"SET gpuds.wait_at = 'device-waiting'; SET enable_seqscan = off;\n\\echo go\n$large;\n");
-		ok($node->poll_query_until('postgres', "
-			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
-			"$way: held");
+		ok(waits_for($node, $pid, 'Lock'), "$way: held");
 		$node->safe_psql('postgres', "SELECT $way($pid)");
-		ok($node->poll_query_until('postgres', "
-			SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Lock'"),
-			"$way: lets it go");
-		$gate->query_safe('SELECT pg_advisory_unlock(7160, 11)');
+		ok(let_go($node, $pid), "$way: lets it go");
+		open_points($gate, 'device-waiting');
 		eval { $victim->quit };
 		intact("$way behind the posting");
 	}
@@ -127,8 +123,7 @@ SKIP:
 		my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 		$victim->query_until(qr/go/,
 			"SET enable_seqscan = off; SET gpuds.device_fault = 'hold';\n\\echo go\n$large;\n");
-		$node->poll_query_until('postgres',
-			"SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid");
+		waits_for($node, $pid, 'Extension');
 		my $began = time;
 		$node->stop($mode);
 		cmp_ok(time - $began, '<', 40, "stopped $mode in mid-request: no hang");
@@ -176,9 +171,7 @@ for my $round (1 .. 20)
 }
 ok(finish_pgbench($bench), 'many clients, little staging memory: right answers') or diag($bench->{out});
 like($bench->{out}, qr/number of transactions actually processed: [1-9]/, 'many clients: they got on');
-cmp_ok($node->safe_psql('postgres', "
-	SELECT mean_batch FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"),
-	'>=', 1, 'batches are counted');
+cmp_ok(of_statistics($node, 't_k', 'mean_batch'), '>=', 1, 'batches are counted');
 intact('many clients');
 $node->stop;
 

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -92,25 +93,20 @@ CREATE INDEX l_look ON l USING gpu_btree (look(id));
 CREATE UNIQUE INDEX l_id ON l (id);
 SELECT gpuds_index_load('l_k');
 END
-	my $gate = $node->background_psql('postgres');
+	my $gate = gate($node, 'insert-buffered-flush');
 	my $loser = $node->background_psql('postgres');
 	my $position = q{SELECT journal_position FROM gpuds_indexes WHERE indexrelid = 'l_k'::regclass};
 
-	$gate->query_safe('SELECT pg_advisory_lock(7160, 1)');
 	$loser->query_until(qr/go/, "
 		SET enable_seqscan = off; SET gpuds.wait_at = 'insert-buffered-flush';
 		\\echo go
 		INSERT INTO l VALUES (1, 7) ON CONFLICT (id) DO NOTHING;\n");
-	ok($node->poll_query_until('postgres', q{
-		SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}),
-		'an append is held');
+	held_at($node, 'insert-buffered-flush', 'an append is held');
 	$node->safe_psql('postgres', 'INSERT INTO l VALUES (1, 8)');
 	$node->safe_psql('postgres', q{
 		SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO l%'
 			AND pid <> pg_backend_pid()});
-	ok($node->poll_query_until('postgres', q{
-		SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted}),
-		'and is cancelled');
+	nobody_held($node, 'and is cancelled');
 	$gate->quit;
 	$loser->query_safe('SELECT 1');
 	$loser->quit;

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -46,17 +47,14 @@ if (!on_cuda())
 		skip 'not built with INJECTION_POINTS=1', 6 unless injection_points($node);
 
 		# A load has what it needs from its beginning on
-		my $gate = $node->background_psql('postgres');
-		$gate->query_safe('SELECT pg_advisory_lock(7160, 8)');
+		my $gate = gate($node, 'load-base-read');
 		my $loader = $node->background_psql('postgres');
 		my $pid = $loader->query_safe('SELECT pg_backend_pid()');
 		$loader->query_until(qr/go/, "
 			SET gpuds.wait_at = 'load-base-read'; SET enable_seqscan = off;
 			\\echo go
 			SELECT count(*) FROM a WHERE k < 100;\n");
-		ok($node->poll_query_until('postgres', "
-			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
-			'a load is held');
+		ok(waits_for($node, $pid, 'Lock'), 'a load is held');
 		my $before = loads();
 		is($node->safe_psql('postgres', 'SET client_min_messages = error; '
 				  . index_sql('SELECT count(*) FROM b WHERE k < 100')), '100', 'another does without');
@@ -66,7 +64,7 @@ if (!on_cuda())
 			SET client_min_messages = error; SELECT gpuds_index_load('b_k')");
 		like($err, qr/ERROR:  could not load the mirror of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s,
 			'not even by name');
-		$gate->query_safe('SELECT pg_advisory_unlock(7160, 8)');
+		open_points($gate, 'load-base-read');
 		$loader->quit;
 		is(state('a_k'), 'loaded', 'the first one gets through');
 		$gate->quit;

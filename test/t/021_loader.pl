@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -22,21 +23,11 @@ END
 
 # Everybody stops at these points while a gate holds their locks, but for the sessions
 # that say they do not
-my %number = ('catch-up-read' => 7, 'load-base-read' => 8);
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'catch-up-read, load-base-read'");
 $node->reload;
 my $free = "SET gpuds.wait_at = ''; SET enable_seqscan = off; SET enable_bitmapscan = off;";
 my $query = 'SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 1999';
 my $right = $node->safe_psql('postgres', scan_sql($query));
-
-sub gate
-{
-	my ($point, $db) = @_;
-	my $gate = $node->background_psql($db // 'postgres');
-
-	$gate->query_safe("SELECT pg_advisory_lock(7160, $number{$point})");
-	return $gate;
-}
 
 # The pid of the loader, once it is held
 sub held_loader
@@ -89,19 +80,6 @@ sub no_loader
 	return;
 }
 
-sub stat_of
-{
-	my ($column) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
-}
-
-sub position_of
-{
-	return $node->safe_psql('postgres',
-		"SELECT applied_position FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass");
-}
-
 sub is_up
 {
 	my ($name) = @_;
@@ -114,31 +92,31 @@ sub is_up
 my ($rc, $out, $err);
 
 # A load
-my $gate = gate('load-base-read');
+my $gate = gate($node, 'load-base-read');
 cancelled('load');
 $gate->quit;
 is_up('the load goes on without the query');
-is(stat_of('loads'), '1', 'one load');
+is(of_statistics($node, 't_k', 'loads'), '1', 'one load');
 no_loader('load');
 is($node->safe_psql('postgres', "$free $query"), $right, 'right answer');
-is(stat_of('loads'), '1', 'without another load');
+is(of_statistics($node, 't_k', 'loads'), '1', 'without another load');
 
 # A catch-up: the query leaves all of it
 $node->safe_psql('postgres', "INSERT INTO t SELECT 1000000 + i, 1 FROM generate_series(1, 700000) i");
-my $before = position_of();
-$gate = gate('catch-up-read');
+my $before = of_mirror($node, 't_k', 'applied_position');
+$gate = gate($node, 'catch-up-read');
 cancelled('catch-up');
-is(position_of(), $before, 'the query has applied nothing');
+is(of_mirror($node, 't_k', 'applied_position'), $before, 'the query has applied nothing');
 $gate->quit;
 is_up('it is applied without the query');
 no_loader('catch-up');
-is(stat_of('loads'), '1', 'without another load');
+is(of_statistics($node, 't_k', 'loads'), '1', 'without another load');
 is($node->safe_psql('postgres', "$free SELECT count(*), sum(v) FROM t WHERE k > 1000000"), '700000|700000',
 	'right answer');
 
 # A loader that is terminated: the query does the work
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
-$gate = gate('load-base-read');
+$gate = gate($node, 'load-base-read');
 my $asker = $node->background_psql('postgres');
 $asker->query_until(qr/go/, "$free\n\\echo go\n$query;\n");
 my $pid = held_loader('terminated');
@@ -150,7 +128,7 @@ no_loader('terminated');
 
 # Somebody wants the table for himself: the loader gives way
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
-$gate = gate('load-base-read');
+$gate = gate($node, 'load-base-read');
 cancelled('in the way');
 my $alter = $node->background_psql('postgres');
 $alter->query_until(qr/go/, "\\echo go\nALTER TABLE t ADD w int;\n");
@@ -174,7 +152,7 @@ CREATE TABLE t (k bigint, v int);
 INSERT INTO t SELECT i, i FROM generate_series(1, $rows) i;
 CREATE INDEX t_k ON t USING gpu_btree (k);
 END
-	$gate = gate('load-base-read', 'd');
+	$gate = gate($node, 'load-base-read', 'd');
 	cancelled("DROP DATABASE$force", 'd');
 	if ($force)
 	{
@@ -228,7 +206,7 @@ no_loader('at the end');
 
 # A server that is stopped
 $node->safe_psql('postgres', "SELECT gpuds_index_evict('t_k')");
-$gate = gate('load-base-read');
+$gate = gate($node, 'load-base-read');
 cancelled('stopped');
 ok($node->stop('fast', fail_ok => 1), 'the server stops while a loader is at work');
 eval { $gate->quit };
@@ -239,9 +217,9 @@ $node->append_conf('postgresql.conf',
 	  . (on_cuda() ? 1 : 0));
 $node->start;
 device_ready($node) if on_cuda();
-my $loads = stat_of('loads');
+my $loads = of_statistics($node, 't_k', 'loads');
 is($node->safe_psql('postgres', "$free $query"), $right, 'without a worker slot the query loads');
-is(stat_of('loads'), $loads + 1, 'itself');
+is(of_statistics($node, 't_k', 'loads'), $loads + 1, 'itself');
 check_index($node, 't_k');
 $node->stop;
 

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -27,8 +28,7 @@ SKIP:
 	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	my $sessions = 60;
-	my $gate = $node->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 15)');
+	my $gate = gate($node, 'catch-up-read mirror-acquired');
 
 	# One brings the mirror up, the others wait for it; none of them needs to be applier
 	my $applier = $node->background_psql('postgres');
@@ -37,9 +37,7 @@ SKIP:
 		SET gpuds.wait_at = 'catch-up-read'; SET enable_seqscan = off;
 		\\echo go
 		SELECT count(*) FROM t WHERE k = 0;\n");
-	ok($node->poll_query_until('postgres', "
-		SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"),
-		'an applier is held');
+	ok(waits_for($node, $pid, 'Lock'), 'an applier is held');
 	local $ENV{PGOPTIONS} = "-c gpuds.wait_at=mirror-acquired -c enable_seqscan=off";
 	my $herd = start_pgbench($node, "-c $sessions -j 2 -t 1", [ script_file('look', "
 		SELECT 1 / (count(*) = 1)::int FROM t WHERE k = 0;\n"), 1 ]);
@@ -48,7 +46,7 @@ SKIP:
 		SELECT count(*) = $sessions FROM pg_stat_activity WHERE query LIKE 'SELECT 1 / %'
 			AND wait_event_type = 'Extension'"),
 		"$sessions sessions wait for it");
-	$gate->query_safe('SELECT pg_advisory_unlock(7160, 7)');
+	open_points($gate, 'catch-up-read');
 	ok($node->poll_query_until('postgres', "
 		SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT 1 / %'
 			AND wait_event_type = 'Extension'"),
@@ -56,7 +54,7 @@ SKIP:
 	my $appliers = $node->safe_psql('postgres', "
 		SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
 	is($appliers, '0', 'and none had to become applier to look');
-	$gate->query_safe('SELECT pg_advisory_unlock(7160, 15)');
+	open_points($gate, 'mirror-acquired');
 	ok(finish_pgbench($herd), 'all have the right answer') or diag($herd->{out});
 	$applier->quit;
 	$gate->quit;

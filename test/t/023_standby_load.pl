@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -32,8 +33,7 @@ my $up = "
 	WHERE indexrelid = 't_k'::regclass";
 
 # A loader outlives the query
-my $gate = $standby->background_psql('postgres');
-$gate->query_safe('SELECT pg_advisory_lock(7160, 8)');
+my $gate = gate($standby, 'load-base-read');
 my $session = $standby->background_psql('postgres', on_error_stop => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 $session->query_until(qr/go/, "$free\n\\echo go\n$query;\n");
@@ -46,7 +46,7 @@ $session->query('SELECT 1');
 like($session->{stderr}, qr/canceling statement due to user request/,
 	'a query does not wait for longer than it may');
 $session->quit;
-$gate->query_safe('SELECT pg_advisory_unlock(7160, 8)');
+open_points($gate, 'load-base-read');
 ok($standby->poll_query_until('postgres', $up), 'the load goes on without it');
 is($standby->safe_psql('postgres', "$free $query"), $primary->safe_psql('postgres', scan_sql($query)),
 	'right answer');
@@ -54,12 +54,10 @@ is($standby->safe_psql('postgres', "$free $query"), $primary->safe_psql('postgre
 # Waiters are let go together, though replay goes on meanwhile
 $primary->safe_psql('postgres', 'INSERT INTO t SELECT 300000 + i, 1 FROM generate_series(1, 100) i');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-$gate->query_safe('SELECT pg_advisory_lock(7160, 7), pg_advisory_lock(7160, 15)');
+close_points($gate, 'catch-up-read mirror-acquired');
 my $applier = $standby->background_psql('postgres');
 $applier->query_until(qr/go/, "SET enable_seqscan = off;\n\\echo go\n$query;\n");
-ok($standby->poll_query_until('postgres', "
-	SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
-	'an applier is held');
+held_at($standby, 'catch-up-read', 'an applier is held');
 my @waiting = map { $standby->background_psql('postgres') } 1 .. 5;
 $_->query_until(qr/go/, "
 	SET gpuds.wait_at = 'mirror-acquired'; SET enable_seqscan = off;
@@ -71,7 +69,7 @@ ok($standby->poll_query_until('postgres', "
 	'others wait for it');
 $primary->safe_psql('postgres', 'INSERT INTO t SELECT 400000 + i, 1 FROM generate_series(1, 100) i');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-$gate->query_safe('SELECT pg_advisory_unlock(7160, 7)');
+open_points($gate, 'catch-up-read');
 ok($standby->poll_query_until('postgres', "
 	SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT count%k > 299000%'
 		AND pid <> pg_backend_pid() AND wait_event_type = 'Extension'"),

@@ -22,20 +22,12 @@ CREATE TABLE t (k bigint, v int);
 CREATE INDEX t_k ON t USING gpu_btree (k);
 INSERT INTO t SELECT i, 0 FROM generate_series(1, 10) i;
 END
-device_ready_in($primary, 'source') if on_cuda();
+device_ready($primary, 'source') if on_cuda();
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
-device_ready_in($standby, 'source') if on_cuda();
-
-sub device_ready_in
-{
-	my ($node, $db) = @_;
-
-	return if $node->poll_query_until($db, "SELECT state = 'ready' FROM gpuds_devices WHERE kind = 'cuda'");
-	die 'the device does not get ready';
-}
+device_ready($standby, 'source') if on_cuda();
 
 # What both sides say of the keys from $first to $last; and the mirrors are loaded then
 sub answers

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -245,20 +246,18 @@ SKIP:
 	my $query = "
 		SELECT count(*), md5(string_agg(k || ':' || id, ',')) FROM (SELECT k, id FROM c ORDER BY k) q";
 	my $right = $node->safe_psql('postgres', scan_sql($query));
-	$session->query_safe('SELECT pg_advisory_lock(7160, 13)');
+	close_points($session, 'journal-scan-lanes');
 	my $scan = $node->background_psql('postgres');
 	$scan->query_until(qr/go/, "
 		SET gpuds.wait_at = 'journal-scan-lanes'; SET work_mem = '1MB'; $only
 		\\echo go
 		$query;
 		\\echo done\n");
-	ok($node->poll_query_until('postgres', "
-		SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
-		'a scan is held in the middle of its sort');
+	held_at($node, 'journal-scan-lanes', 'a scan is held in the middle of its sort');
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
 	my $generation = $node->safe_psql('postgres', q{SELECT count(*) FROM c});
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
-	$session->query_safe('SELECT pg_advisory_unlock(7160, 13)');
+	open_points($session, 'journal-scan-lanes');
 	$scan->{stdin} .= "\n";
 	like($scan->query_until(qr/done/, ''), qr/\Q$right\E/, 'and starts again when it finds the base gone');
 	$scan->quit;

@@ -75,9 +75,7 @@ sub case
 	my @indexes = qw(t_one t_two t_expression t_partial);
 
 	$primary->safe_psql('postgres', "$sql; CHECKPOINT");
-	my %path = map {
-		$_ => $primary->data_dir . '/' . $primary->safe_psql('postgres', "SELECT pg_relation_filepath('$_')")
-	} @indexes;
+	my %path = map { $_ => file_of($primary, $_) } @indexes;
 	is(check($primary, $_, 'true'), 'good', "$name: $_ is good before") for @indexes;
 
 	$primary->stop;
@@ -200,7 +198,7 @@ $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 # so that it does not begin with replay that mends the file
 $standby->safe_psql('postgres', 'CHECKPOINT');
 check_all_indexes($standby, 'indexes on the standby are good');
-my $path = $standby->data_dir . '/' . $standby->safe_psql('postgres', "SELECT pg_relation_filepath('t_one')");
+my $path = file_of($standby, 't_one');
 $standby->stop;
 lose_tombstones($path, 16);
 $standby->start;

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -27,12 +28,6 @@ sub orphans
 
 	die $err if $rc != 0;
 	return $err =~ /has (\d+) blocks that are neither free nor in a chain/ ? $1 : 0;
-}
-
-sub path_of
-{
-	my ($index) = @_;
-	return $node->data_dir . '/' . value("SELECT pg_relation_filepath('$index')");
 }
 
 # Parallel workers: bulk delete and compaction, of three indexes
@@ -71,19 +66,14 @@ SKIP:
 	for my $way ('cancel', 'crash')
 	{
 		$node->safe_psql('postgres', "INSERT INTO p SELECT i, -i, 50 FROM generate_series(1, 60000) i");
-		my $gate = $node->background_psql('postgres');
-		$gate->query_safe('SELECT pg_advisory_lock(7160, 5)');
+		my $gate = gate($node, 'compact-written');
 		my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
 		$vacuum->query_until(qr/begun/,
 			"SET gpuds.wait_at = 'compact-written';\n\\echo begun\nVACUUM (PARALLEL 0) p;\n");
-		$node->poll_query_until('postgres', "
-			SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
-			or die 'VACUUM did not get to its compaction';
+		held_at($node, 'compact-written', "$way: VACUUM gets to its compaction");
 		if ($way eq 'cancel')
 		{
-			value("
-				SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160
-					AND NOT granted");
+			value("SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
 			$vacuum->quit;
 			$gate->quit;
 		}
@@ -108,7 +98,7 @@ SKIP:
 $node->stop;
 my $path = $node->data_dir;
 $node->start;
-$path = path_of('p_k');
+$path = file_of($node, 'p_k');
 $node->stop;
 append_to_file($path, "\0" x (5 * $block_size));
 $node->start;
@@ -126,7 +116,7 @@ INSERT INTO f SELECT i, i FROM generate_series(1, 60000) i;
 VACUUM f;
 END
 my $size = value("SELECT pg_relation_size('f_k')");
-$path = path_of('f_k');
+$path = file_of($node, 'f_k');
 $node->stop;
 unlink("${path}_fsm") or die "${path}_fsm: $!";
 $node->start;

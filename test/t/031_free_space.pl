@@ -35,7 +35,7 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 DELETE FROM t WHERE k > 50;
 VACUUM (INDEX_CLEANUP ON) t;
 END
-my $path = $node->data_dir . '/' . value("SELECT pg_relation_filepath('t_k')");
+my $path = file_of($node, 't_k');
 my $pages = value("SELECT pg_relation_size('t_k') / current_setting('block_size')::int");
 $node->stop;
 my $map = slurp_file("${path}_fsm");

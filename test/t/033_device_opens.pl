@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -57,9 +58,7 @@ set_failures(0);
 $node->reload;
 device_ready($node);
 is($node->safe_psql('postgres', index_sql($query)), $right, 'can be opened: right answer');
-is($node->safe_psql('postgres', "
-	SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
-	'loaded', 'can be opened: from the GPU');
+is(of_mirror($node, 't_k', 'state', 'cuda'), 'loaded', 'can be opened: from the GPU');
 device_is('can be opened: nothing was lost',
 	"losses = 0 AND since > pg_postmaster_start_time() AND detail IS NULL");
 
@@ -75,9 +74,7 @@ for my $round (1 .. 2)
 	device_is("lost, cannot be opened: it is counted ($round)", "losses = $round");
 	device_ready($node);
 	is($node->safe_psql('postgres', index_sql($query)), $right, "lost, opened later: right answer ($round)");
-	is($node->safe_psql('postgres', "
-		SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = 'cuda'"),
-		'loaded', "lost, opened later: from the GPU ($round)");
+	is(of_mirror($node, 't_k', 'state', 'cuda'), 'loaded', "lost, opened later: from the GPU ($round)");
 }
 check_index($node, 't_k');
 

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -107,8 +108,7 @@ sub start_change
 }
 
 # Loads held up between two pieces, as if by their disk.  Nobody else stops at a point.
-my $gate = $node->background_psql('postgres');
-$gate->query_safe('SELECT pg_advisory_lock(7160, n) FROM generate_series(1, 31) n');
+my $gate = gate($node, 'load-begun');
 my @loading =
   map { start_query("SELECT count(*) FROM l$_ WHERE k > 0", "SET gpuds.wait_at = 'load-begun'") } 1 .. $loads;
 ok(waits($_, 'Lock'), 'a load waits') for @loading;
@@ -124,7 +124,7 @@ my ($rc, $out, $err) = $node->psql('postgres',
 is($out, '300000', 'beside loads that wait: a large change gets there') or diag($err);
 # One of them gives up
 cancel($loading[3]);
-$gate->query_safe('SELECT pg_advisory_unlock_all()');
+open_points($gate, 'load-begun');
 for my $i (1 .. $loads)
 {
 	my $answer = answer_of($loading[$i - 1]);

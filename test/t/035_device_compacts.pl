@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -24,32 +25,23 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 SELECT gpuds_index_load('t_k');
 END
 
-sub of_mirror
-{
-	my ($view, $column) = @_;
-	return $node->safe_psql('postgres', "SELECT $column FROM $view WHERE indexrelid = 't_k'::regclass");
-}
-
-my $bytes = of_mirror('gpuds_indexes', 'bytes');
-is(of_mirror('gpuds_indexes', 'device'), 'cuda', 'it is on the GPU');
+my $bytes = of_mirror($node, 't_k', 'bytes');
+is(of_mirror($node, 't_k', 'device'), 'cuda', 'it is on the GPU');
 
 # The mirror catches up before VACUUM's cleanup, which would make it load again
-my $gate = $node->background_psql('postgres');
-$gate->query_safe('SELECT pg_advisory_lock(7160, 3)');
+my $gate = gate($node, 'bulk-delete-done');
 $node->safe_psql('postgres', 'DELETE FROM t WHERE v % 8 <> 0');
 my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
 $vacuum->query_until(qr/begun/, "SET gpuds.wait_at = 'bulk-delete-done';\n\\echo begun\nVACUUM t;\n");
-$node->poll_query_until('postgres',
-	"SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160 AND NOT granted")
-  or die 'VACUUM did not get to its cleanup';
+held_at($node, 'bulk-delete-done', 'VACUUM gets to its cleanup');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
-is(of_mirror('gpuds_indexes', 'entries'), '50000', 'the deletes are applied');
-is(of_mirror('gpuds_stat_indexes', 'loads'), '1', 'without another load');
+is(of_mirror($node, 't_k', 'entries'), '50000', 'the deletes are applied');
+is(of_statistics($node, 't_k', 'loads'), '1', 'without another load');
 # A skip list keeps what it has reserved for the last batch, if that is less than three times what it needs.
 my $method = $node->safe_psql('postgres', "
 	SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 't_k'");
 my $most = $method eq 'gpu_skiplist' ? $bytes - 1 : $bytes / 2;
-cmp_ok(of_mirror('gpuds_indexes', 'bytes'), '<=', $most, 'and the memory is given back');
+cmp_ok(of_mirror($node, 't_k', 'bytes'), '<=', $most, 'and the memory is given back');
 cmp_ok(device_memory($node), '<=', $most, 'by the device, too');
 check_index($node, 't_k');
 same_answers($node, 'what is left', @queries);

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -16,30 +17,9 @@ my $node = new_node('memtable', conf => "
 
 plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
 
-my %number = ('memtable-joining' => 18, 'memtable-collected' => 19, 'drain-apply' => 20,
-	'drain-applied' => 21, 'append-paged' => 22);
 my $device = on_cuda() ? 'cuda' : 'cpu';
 
-sub gate
-{
-	my ($point) = @_;
-	my $gate = $node->background_psql('postgres');
-
-	$gate->query_safe("SELECT pg_advisory_lock(7160, $number{$point})");
-	return $gate;
-}
-
-# Somebody waits at a point
-sub held
-{
-	my ($point, $name) = @_;
-
-	ok($node->poll_query_until('postgres', "
-		SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 7160
-			AND objid = $number{$point} AND NOT granted"), $name);
-}
-
-sub flusher_waits_at
+sub drainer_waits_at
 {
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = '$_[0]'");
 	$node->reload;
@@ -75,11 +55,11 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 SELECT gpuds_index_load('t_k');
 END
 
-# The flusher is held: what is inserted, updated and removed is seen
-flusher_waits_at('flush-apply');
-my $gate = gate('flush-apply');
+# The drainer is held: what is inserted, updated and removed is seen
+drainer_waits_at('drain-apply');
+my $gate = gate($node, 'drain-apply');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 20000 + i, i FROM generate_series(1, 500) i');
-held('flush-apply', 'the flusher is held');
+held_at($node, 'drain-apply', 'the drainer is held');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1, v = v + 1 WHERE k % 50 = 0');
 same_answers($node, 'a drainer that is held', @queries);
 $node->safe_psql('postgres', '
@@ -103,11 +83,11 @@ is($node->safe_psql('postgres', "
 	't|t|t|gpuds drainer', 'the view of memtables');
 check_index($node, 't_k');
 
-# The flusher is terminated, and a crash comes, with a generation in the mirror that is not dropped
-flusher_waits_at('flush-applied');
-$gate = gate('flush-applied');
+# The drainer is terminated, and a crash comes, with a generation in the mirror that is not dropped
+drainer_waits_at('drain-applied');
+$gate = gate($node, 'drain-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30000 + i, i FROM generate_series(1, 100) i');
-held('drain-applied', 'the drainer is held behind an apply');
+held_at($node, 'drain-applied', 'the drainer is held behind an apply');
 $node->safe_psql('postgres',
 	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds drainer'");
 $gate->quit;
@@ -115,9 +95,9 @@ $node->safe_psql('postgres', 'INSERT INTO t SELECT 30100 + i, i FROM generate_se
 same_answers($node, 'a flusher that was terminated', @queries);
 drained('another flusher goes on');
 check_index($node, 't_k');
-$gate = gate('flush-applied');
+$gate = gate($node, 'drain-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30200 + i, i FROM generate_series(1, 100) i');
-held('flush-applied', 'the flusher is held before a crash');
+held_at($node, 'drain-applied', 'the drainer is held before a crash');
 $node->stop('immediate');
 $node->start;
 same_answers($node, 'after a crash', @queries);
@@ -128,10 +108,10 @@ flusher_waits_at('');
 # of its stripe are in the memtable already
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (1, 1)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('t_k')");
-$gate = gate('append-paged');
+$gate = gate($node, 'append-paged');
 my $slow = $node->background_psql('postgres');
 $slow->query_until(qr/go/, "SET gpuds.wait_at = 'append-paged';\n\\echo go\nINSERT INTO t VALUES (2, 2);\n");
-held('append-paged', 'an append is held');
+held_at($node, 'append-paged', 'an append is held');
 $node->safe_psql('postgres', 'INSERT INTO t VALUES (3, 3)');
 $node->safe_psql('postgres', 'SET gpuds.test_without_memtables = on; INSERT INTO t VALUES (4, 4)');
 $gate->quit;
@@ -153,12 +133,12 @@ for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k
 		$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 0'));
 		$node->safe_psql('postgres', 'INSERT INTO t VALUES (7, 7)');
 		my $right = $node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 0'));
-		$gate = gate('memtable-collected');
+		$gate = gate($node, 'memtable-collected');
 		$scan->query_until(qr/go/, "
 			SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off; SET $kind = off;
 			\\echo go
 			SELECT 'count ' || count(*) FROM t WHERE k > 0;\n");
-		held('memtable-collected', "a scan is held: $event, $kind");
+		held_at($node, 'memtable-collected', "a scan is held: $event, $kind");
 		$node->safe_psql('postgres', $event);
 		$gate->quit;
 		is($scan->query_safe('SELECT 1'), "count $right\n1", "$event, $kind");
@@ -180,11 +160,11 @@ for my $point (sort keys %step)
 	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k > 0')) for 1 .. 2;
 	flusher_waits_at($step{$point} ? '' : $point);
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k % 100 = 7; INSERT INTO t VALUES (50, 0)');
-	$gate = gate($point);
+	$gate = gate($node, $point);
 	my $session = $node->background_psql('postgres');
 	$session->query_until(qr/go/, "SET gpuds.wait_at = '$point';\n\\echo go\n"
 		  . ($step{$point} // 'INSERT INTO t VALUES (51, 0)') . ";\n");
-	held($point, "held at $point");
+	held_at($node, $point, "held at $point");
 	$node->safe_psql('postgres', 'INSERT INTO t VALUES (52, 0)');
 	$node->stop('immediate');
 	$_->{run}->finish for $session, $gate;
@@ -241,11 +221,11 @@ for my $loads (0, 1)
 
 	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (0, 0)');
 	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k >= 0'));
-	flusher_waits_at('flush-apply');
-	$gate = gate('flush-apply');
+	drainer_waits_at('drain-apply');
+	$gate = gate($node, 'drain-apply');
 	# the cursor's first rows are in another page, whose pin keeps VACUUM from it
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT 1000 - i, i FROM generate_series(0, 999) i');
-	held('flush-apply', "$name: the flusher is held");
+	held_at($node, 'drain-apply', "$name: the drainer is held");
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k = 980 OR k BETWEEN 900 AND 950');
 	$gate->quit if $loads;
 	drained($name) if $loads;
@@ -255,7 +235,7 @@ for my $loads (0, 1)
 		SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN;
 		DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
 	$cursor->query_safe('FETCH 1 FROM c');
-	$gate = gate('flush-apply') if $loads;
+	$gate = gate($node, 'drain-apply') if $loads;
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	$cursor->query_safe('MOVE 940 FROM c');
 	is($node->safe_psql('postgres', "INSERT INTO t VALUES (980, -1) RETURNING ctid"), '(0,22)',
@@ -284,13 +264,13 @@ for my $loads (0, 1)
 	$node->safe_psql('postgres', 'VACUUM g');
 	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'g'"), 't',
 		'all pages are all-visible');
-	$gate = gate('memtable-collected');
+	$gate = gate($node, 'memtable-collected');
 	$scan->query_until(qr/go/, "
 		SET gpuds.wait_at = 'memtable-collected'; SET enable_seqscan = off;
 		\\echo go
 		SELECT 'count ' || count(*) FROM g
 		WHERE k = ANY (ARRAY(SELECT i FROM generate_series(0, 199) i));\n");
-	held('memtable-collected', 'a count is held');
+	held_at($node, 'memtable-collected', 'a count is held');
 	$node->safe_psql('postgres', 'INSERT INTO g SELECT i % 200 FROM generate_series(1, 10000) i');
 	drained('further rows', 'g_k');
 	$gate->quit;
@@ -311,10 +291,10 @@ $node->safe_psql('postgres', '
 	CREATE INDEX h_k ON h USING gpu_btree (k)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('h_k'); INSERT INTO h VALUES (0, 0)");
 drained('keys that are there twice', 'h_k');
-flusher_waits_at('flush-apply');
-$gate = gate('flush-apply');
+drainer_waits_at('drain-apply');
+$gate = gate($node, 'drain-apply');
 $node->safe_psql('postgres', 'INSERT INTO h VALUES (0, 0)');
-held('flush-apply', 'keys that are there twice: the flusher is held');
+held_at($node, 'drain-apply', 'keys that are there twice: the drainer is held');
 $node->safe_psql('postgres', 'DELETE FROM h WHERE n = 1');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
 is($node->safe_psql('postgres', "SELECT $found"), '2002', 'keys that are there once');
@@ -331,10 +311,10 @@ $gate->quit;
 	is($node->safe_psql('postgres', "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'h'"), 't',
 		'all pages are all-visible again');
 	drained('free room', 'h_k');
-	$gate = gate('memtable-collected');
+	$gate = gate($node, 'memtable-collected');
 	$scan->query_until(qr/go/,
 		"SET gpuds.wait_at = 'memtable-collected';\n\\echo go\nSELECT 'found ' || $found;\n");
-	held('memtable-collected', 'a search for many keys is held');
+	held_at($node, 'memtable-collected', 'a search for many keys is held');
 	$node->safe_psql('postgres', 'INSERT INTO h SELECT i, 3 FROM generate_series(2, 2002, 2) i');
 	drained('keys that come', 'h_k');
 	$gate->quit;

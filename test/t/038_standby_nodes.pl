@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -173,8 +174,7 @@ SKIP:
 
 	$primary->safe_psql('postgres', 'DELETE FROM t WHERE k % 3 = 1');
 	level();
-	my $gate = $standby->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(7160, 9)');
+	my $gate = gate($standby, 'scan-probed');
 	my %session;
 	for my $query (sort keys %queries, 'functions')
 	{
@@ -188,9 +188,7 @@ SKIP:
 			SET default_transaction_isolation = 'repeatable read'; SET gpuds.wait_at = 'scan-probed';
 			\\echo go
 			$call;\n");
-		ok($standby->poll_query_until('postgres', "
-			SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $session->{pid}"),
-			"$query: held");
+		ok(waits_for($standby, $session->{pid}, 'Lock'), "$query: held");
 	}
 	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) t');
 	my $pages = $primary->safe_psql('postgres', "SELECT pg_relation_size('t')");
@@ -198,7 +196,7 @@ SKIP:
 		'INSERT INTO t (k, v) SELECT k, 10000 + k FROM generate_series(1, 4999, 3) k');
 	is($primary->safe_psql('postgres', "SELECT pg_relation_size('t')"), $pages, 'TIDs are used again');
 	level();
-	$gate->query_safe('SELECT pg_advisory_unlock(7160, 9)');
+	open_points($gate, 'scan-probed');
 	for my $query (sort keys %session)
 	{
 		my $psql = $session{$query}{psql};

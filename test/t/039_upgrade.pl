@@ -30,7 +30,7 @@ for my $database ('fresh', 'former')
 }
 is($node->safe_psql('former', "SELECT extversion FROM pg_extension WHERE extname = 'gpuds'"), '0.1.0',
 	'the former version can be installed');
-device_ready_in('former') if on_cuda();
+device_ready($node, 'former') if on_cuda();
 
 $node->safe_psql('former', <<'END');
 CREATE TABLE t (k bigint, v int) WITH (autovacuum_enabled = off);
@@ -112,12 +112,6 @@ is($node->safe_psql('former', 'SELECT c2 FROM older()'), $node->safe_psql('forme
 # Formats
 #
 
-sub file_of
-{
-	my ($index) = @_;
-	return $node->data_dir . '/' . $node->safe_psql('former', "SELECT pg_relation_filepath('$index')");
-}
-
 sub digest
 {
 	my ($path) = @_;
@@ -134,21 +128,21 @@ CREATE INDEX u_v ON u USING gpu_btree (v);
 INSERT INTO u SELECT i, i % 1000 FROM generate_series(3001, 4000) i;
 CHECKPOINT;
 END
-my $present = metapage_format(file_of('u_k'));
+my $present = metapage_format(file_of($node, 'u_k', 'former'));
 
 # The metapage of format 1 was shorter
 for my $other ([ 1, 152, 'older' ], [ $present - 1, undef, 'older' ], [ $present + 1, undef, 'newer' ],
 	[ $present + 1, 8000, 'newer' ])
 {
 	my ($format, $lower, $age) = @$other;
-	my $path = file_of('u_k');
+	my $path = file_of($node, 'u_k', 'former');
 	my $name = "format $format, $age" . (defined $lower ? ", data end at $lower" : '');
 
 	$node->stop;
 	set_metapage_format($path, $format, $lower);
 	my $before = digest($path);
 	$node->start;
-	device_ready_in('former') if on_cuda();
+	device_ready($node, 'former') if on_cuda();
 
 	my $only_k = 'SET enable_seqscan = off; SET client_min_messages = error; ';
 	for my $statement (
@@ -186,11 +180,12 @@ for my $other ([ 1, 152, 'older' ], [ $present - 1, undef, 'older' ], [ $present
 	$node->stop;
 	is(digest($path), $before, "$name: the file is as it was");
 	$node->start;
-	device_ready_in('former') if on_cuda();
+	device_ready($node, 'former') if on_cuda();
 	$node->safe_psql('former',
 		'REINDEX INDEX u_k; INSERT INTO u VALUES (5000, 999); VACUUM (INDEX_CLEANUP ON) u; CHECKPOINT');
-	is(metapage_format(file_of('u_k')) . $node->safe_psql('former', "SELECT gpuds_index_check('u_k', true)"),
-		$present, "$name: REINDEX mends it");
+	is(metapage_format(file_of($node, 'u_k', 'former')), $present, "$name: REINDEX mends it");
+	is($node->safe_psql('former', "SELECT gpuds_index_check('u_k', true)"), '',
+		"$name: and the index is whole");
 	is($node->safe_psql('former', 'SET enable_seqscan = off; SELECT count(*) FROM u WHERE k > 3990'),
 		$node->safe_psql('former', '
 			SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
@@ -201,13 +196,3 @@ for my $other ([ 1, 152, 'older' ], [ $present - 1, undef, 'older' ], [ $present
 $node->stop;
 
 done_testing();
-
-# Waits until a worker serves the device; the extension is not in the database that device_ready asks
-sub device_ready_in
-{
-	my ($database) = @_;
-
-	$node->poll_query_until($database, "SELECT state = 'ready' FROM gpuds_devices WHERE kind = 'cuda'")
-	  or die 'the device does not get ready';
-	return;
-}

@@ -4,15 +4,13 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use Test::More;
 
 need_cuda();
 my $node = new_node('drops');
 plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($node);
-
-# Numbers of injection points (src/injection.c)
-my ($waiting, $begun) = (11, 14);
 
 # A base without entries: a load sends its end right after its begin.  What was inserted follows.
 sub make_table
@@ -25,31 +23,22 @@ END
 	return;
 }
 
-sub waits_at
-{
-	my ($point) = @_;
-	return $node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $point AND NOT granted");
-}
-
 # The load is given up when its last request has been posted: by then the engine has a whole tree
 for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 {
 	make_table();
-	my $gate = $node->background_psql('postgres');
+	my $gate = gate($node, 'load-begun');
 	my $victim = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 
-	$gate->query_safe("SELECT pg_advisory_lock(7160, $begun)");
 	$victim->query_until(qr/go/,
 		"SET gpuds.wait_at = 'load-begun, device-waiting';\n\\echo go\nSELECT gpuds_index_load('t_k');\n");
-	ok(waits_at($begun), "$way: the load has begun");
-	$gate->query_safe("SELECT pg_advisory_lock(7160, $waiting), pg_advisory_unlock(7160, $begun)");
-	ok(waits_at($waiting), "$way: its end is posted");
+	held_at($node, 'load-begun', "$way: the load has begun");
+	close_points($gate, 'device-waiting');
+	open_points($gate, 'load-begun');
+	held_at($node, 'device-waiting', "$way: its end is posted");
 	$node->safe_psql('postgres', "SELECT $way($pid)");
-	ok($node->poll_query_until('postgres', "
-		SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
-		"$way: lets it go");
+	nobody_held($node, "$way: lets it go");
 	eval { $victim->quit };
 	$gate->quit;
 	$node->safe_psql('postgres', 'DROP TABLE t');
@@ -72,19 +61,18 @@ $node->safe_psql('postgres', "SET gpuds.device_fault = 'hold_drop'; DROP TABLE t
 comes_back('a table that was dropped');
 
 make_table();
-my $gate = $node->background_psql('postgres');
+my $gate = gate($node, 'load-begun');
 my $victim = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $victim->query_safe('SELECT pg_backend_pid()');
-$gate->query_safe("SELECT pg_advisory_lock(7160, $begun)");
 $victim->query_until(qr/go/, "
 	SET gpuds.device_fault = 'hold_drop'; SET gpuds.wait_at = 'load-begun';
 	\\echo go
 	SELECT gpuds_index_load('t_k');\n");
-ok(waits_at($begun), 'a load that is to be cancelled: it has begun');
+held_at($node, 'load-begun', 'a load that is to be cancelled: it has begun');
 cmp_ok(device_memory($node), '>', 0, 'a load that is to be cancelled: it has memory');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 comes_back('a load that was cancelled');
-$gate->query_safe("SELECT pg_advisory_unlock(7160, $begun)");
+open_points($gate, 'load-begun');
 # In a session that has been through all this
 is($victim->query("SELECT gpuds_index_load('t_k');") =~ s/\s//gr, 't', 'the next load works');
 same_answers($node, 'right answers', 'SELECT count(*) FROM t WHERE k BETWEEN 100 AND 199');

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use Test::More;
 
@@ -36,18 +37,14 @@ SKIP:
 {
 	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
-	# Of an index that is dropped while the flusher is at its mirror, for longer than it is waited for
-	my $apply = 20;    # flush-apply (src/injection.c)
-	my $gate = $node->background_psql('postgres');
+	# Of an index that is dropped while the drainer is at its mirror, for longer than it is waited for
+	my $gate = gate($node, 'drain-apply');
 
 	make_table('d');
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'flush-apply'");
 	$node->reload;
-	$gate->query_safe("SELECT pg_advisory_lock(7160, $apply)");
 	$node->safe_psql('postgres', 'INSERT INTO d VALUES (0)');
-	ok($node->poll_query_until('postgres', "
-		SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $apply AND NOT granted"),
-		'the drainer is held');
+	held_at($node, 'drain-apply', 'the drainer is held');
 	$node->safe_psql('postgres', 'DROP TABLE d');
 	cmp_ok($node->safe_psql('postgres', $used), '>', 0, 'memory is in use');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuds.wait_at');

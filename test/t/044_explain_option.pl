@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use JSON::PP qw(decode_json);
 use PostgreSQL::Test::Cluster;
@@ -120,10 +121,9 @@ SKIP:
 {
 	skip('not built with INJECTION_POINTS=1', 1) unless injection_points($node);
 
-	# The flusher is held before it takes them away
-	my $gate = $node->background_psql('postgres');
-	$gate->query_safe('SELECT pg_advisory_lock(7160, 20)');
-	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'flush-apply'");
+	# The drainer is held before it takes them away
+	my $gate = gate($node, 'drain-apply');
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'drain-apply'");
 	$node->reload;
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT i, 78, 0 FROM generate_series(1, 50) i');
 	like(explained('Index Scan', 'ANALYZE, GPUDS, COSTS OFF', 'SELECT v FROM t WHERE k = 78'),

@@ -13,21 +13,6 @@ my $device = on_cuda() ? 'cuda' : 'cpu';
 my $node = new_node('outgrown', conf => on_cuda() ? "gpuds.device_memory = 28MB\n"
 	  : "gpuds.host_memory = 16MB\n");
 
-# What the view says of the index on the device that this is about
-sub state
-{
-	my ($columns) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT $columns FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass AND device = '$device'");
-}
-
-sub counted
-{
-	my ($column) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT $column FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass");
-}
-
 # Adds rows with random keys and looks for as many, in so many transactions; %d: the number of a row
 sub insert_and_look
 {
@@ -50,14 +35,15 @@ END
 # Looks, and tells what the view and the counters say then
 sub look
 {
-	my $before = counted('fallbacks');
+	my $before = of_statistics($node, 't_k', 'fallbacks');
 	my $found = $node->safe_psql('postgres', "
 		SET client_min_messages = error;
 		SELECT count(*)
 		FROM unnest(gpuds_contains('t_k', ARRAY(SELECT hashint8extended(g, 0)
 			FROM generate_series(1, 3000) g))) f WHERE f");
 
-	return ($found, counted('fallbacks') - $before, state('state'));
+	my $fallbacks = of_statistics($node, 't_k', 'fallbacks') - $before;
+	return ($found, $fallbacks, of_mirror($node, 't_k', 'state', $device));
 }
 
 # A GPU changes a structure that it has loaded by what the base lacks, so that only VACUUM makes a skip
@@ -75,7 +61,7 @@ INSERT INTO t SELECT hashint8extended(g, 0) FROM generate_series(1, 520000) g;
 CREATE INDEX t_k ON t USING $am (k);
 SELECT gpuds_index_load('t_k');
 END
-	is(state('state'), 'loaded', "$am: loaded");
+	is(of_mirror($node, 't_k', 'state', $device), 'loaded', "$am: loaded");
 	# Loaded, these take nine tenths of the memory; grown by random inserts, more than all of it
 	insert_and_look(150, 800);
 	for my $try (1 .. 1800)
@@ -86,9 +72,9 @@ END
 	}
 	is($found, '3000', "$am: the right answer");
 	is("$fallbacks $state", '0 loaded', "$am: it has come back by itself");
-	cmp_ok(state('bytes'), '>', 0, "$am: with its structure");
+	cmp_ok(of_mirror($node, 't_k', 'bytes', $device), '>', 0, "$am: with its structure");
 	# The CPU device packs a B+tree in its place
-	is(counted('loads') . ' ' . counted('fallbacks'), '1 0', "$am: no scan has noticed")
+	is(of_statistics($node, 't_k', 'loads, fallbacks'), '1|0', "$am: no scan has noticed")
 	  if !on_cuda() && $am ne 'gpu_skiplist';
 	check_index($node, 't_k', "$am: the index is whole");
 }
@@ -98,10 +84,10 @@ insert_and_look(60, 8000);
 my ($found, $fallbacks, $state) = look();
 is($found, '3000', 'too many entries: the right answer');
 cmp_ok($fallbacks, '>', 0, 'too many entries: the scan did without');
-is($state, 'no memory', 'too many entries: and the view says why');
-my $loads = counted('loads');
+is($state, 'no room', 'too many entries: and the view says why');
+my $loads = of_statistics($node, 't_k', 'loads');
 look() for 1 .. 20;
-is(counted('loads'), $loads, 'too many entries: nobody loads it in vain');
+is(of_statistics($node, 't_k', 'loads'), $loads, 'too many entries: nobody loads it in vain');
 check_index($node, 't_k', 'too many entries: the index is whole');
 
 # Fewer again

@@ -18,9 +18,7 @@ my $node = new_node('no_room', conf => "gpuds.host_memory = 8MB\ngpuds.temp_memo
 sub state
 {
 	my ($index) = @_;
-	return $node->safe_psql('postgres', "
-		SELECT state || ', ' || coalesce(device, 'none') FROM gpuds_indexes
-		WHERE indexrelid = '$index'::regclass");
+	return of_mirror($node, $index, "state || ', ' || coalesce(device, 'none')");
 }
 
 $node->safe_psql('postgres', <<'END');
@@ -36,9 +34,7 @@ is(state('large_k'), 'no room, none', 'an index that is larger than all of the m
 is(state('small_k'), 'not loaded, none', 'one that fits is not loaded yet');
 unlike($node->safe_psql('postgres', 'EXPLAIN SELECT count(*) FROM large WHERE k < 300000'), qr/large_k/,
 	'the planner avoids it');
-is($node->safe_psql('postgres', "
-	SELECT fallbacks FROM gpuds_stat_indexes WHERE indexrelid = 'large_k'::regclass"),
-	'0', 'so no scan has fallen back');
+is(of_statistics($node, 'large_k', 'fallbacks'), '0', 'so no scan has fallen back');
 is($node->safe_psql('postgres', "
 	SELECT host_bytes > 8 * 1024 * 1024 FROM gpuds_index_estimate('large', '{k}')"),
 	't', 'the estimate says so, too');

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -24,7 +25,6 @@ device_ready($standby) if on_cuda();
 
 my $full = 'SET gpuds.test_disk_full = on;';
 my $in_place = qr/index "\w+" cannot grow, VACUUM marks its entries in place/;
-my $epoch_due = 23;
 
 sub value { return $primary->safe_psql('postgres', $_[0]); }
 
@@ -97,18 +97,15 @@ make_table('a');
 value('SET gpuds.test_without_memtables = on; INSERT INTO a SELECT i, 2 FROM generate_series(2001, 2400) i');
 # No snapshot sees the rows any more, else VACUUM would leave them
 value('INSERT INTO a_was SELECT k, ctid FROM a WHERE v = 2; DELETE FROM a WHERE k % 2 = 0 OR v = 2');
-my $gate = $primary->background_psql('postgres');
-$gate->query_safe('SELECT pg_advisory_lock(7160, 7)');
+my $gate = gate($primary, 'catch-up-read');
 my $applier = $primary->background_psql('postgres');
 $applier->query_until(qr/go/, "
 	SET gpuds.wait_at = 'catch-up-read'; SET gpuds.test_without_memtables = on; SET enable_seqscan = off;
 	\\echo go
 	SELECT count(*) FROM a WHERE k = 1;\n");
-ok($primary->poll_query_until('postgres', "
-	SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
-	'an applier is held that has read');
+held_at($primary, 'catch-up-read', 'an applier is held that has read');
 like(vacuum('INDEX_CLEANUP ON', 'a', $full), $in_place, 'meanwhile VACUUM marks the records');
-$gate->query_safe('SELECT pg_advisory_unlock(7160, 7)');
+open_points($gate, 'catch-up-read');
 $applier->quit;
 $gate->quit;
 use_again('a', 'records read before');
@@ -116,14 +113,11 @@ use_again('a', 'records read before');
 # A crash between the marks and the note that they are there.  VACUUM comes again, and has space
 make_table('c');
 value('DELETE FROM c WHERE k % 2 = 0');
-$gate = $primary->background_psql('postgres');
-$gate->query_safe("SELECT pg_advisory_lock(7160, $epoch_due)");
+$gate = gate($primary, 'epoch-due');
 my $vacuum = $primary->background_psql('postgres', on_error_stop => 0);
 $vacuum->query_until(qr/go/,
 	"$full SET gpuds.wait_at = 'epoch-due';\n\\echo go\nVACUUM (INDEX_CLEANUP ON) c;\n");
-ok($primary->poll_query_until('postgres', "
-	SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
-	'VACUUM is held behind the marks');
+held_at($primary, 'epoch-due', 'VACUUM is held behind the marks');
 value('CHECKPOINT');
 caught_up();
 same_answers($standby, 'answers on the standby between marks and note',
@@ -137,7 +131,7 @@ use_again('c', 'a crash');
 
 # A file that was made before the metapage had an epoch
 make_table('o');
-my $path = $primary->data_dir . '/' . value("SELECT pg_relation_filepath('o_k')");
+my $path = file_of($primary, 'o_k');
 $primary->stop;
 open my $file, '+<:raw', $path or die "cannot open $path: $!";
 sysseek($file, 12, 0);

@@ -13,9 +13,10 @@ use Test::More;
 
 our @EXPORT = qw(
   new_node same_answers check_index check_all_indexes scan_sql index_sql
-  start_pgbench finish_pgbench script_file random_seed injection_points
+  start_pgbench finish_pgbench script_file random_seed
   on_cuda need_cuda device_state device_ready device_memory forget_mirrors
   lossy_tables served_again new_log in_log
+  file_of of_mirror of_statistics
 );
 
 # The timeout of a background psql is for each query, not for all of them.  Older minor versions leave
@@ -84,15 +85,16 @@ sub need_cuda
 	return;
 }
 
-# Waits until a worker serves the device
+# Takes a node, and a database with the extension if postgres has none; waits until a worker serves the
+# device.
 sub device_ready
 {
-	my ($node) = @_;
+	my ($node, $database) = @_;
+	my $state = "SELECT state FROM gpuds_devices WHERE kind = 'cuda'";
 
 	for my $try (1 .. 1200)
 	{
-		my ($rc, $out) =
-		  eval { $node->psql('postgres', "SELECT state FROM gpuds_devices WHERE kind = 'cuda'") };
+		my ($rc, $out) = eval { $node->psql($database // 'postgres', $state) };
 		return if defined $rc && $rc == 0 && $out eq 'ready';
 		select(undef, undef, undef, 0.1);
 	}
@@ -172,6 +174,34 @@ sub in_log
 	}
 	like($log, $line, $name);
 	return $log;
+}
+
+# Takes a node, a relation, and a database if it is not postgres; returns the path of the relation's file.
+sub file_of
+{
+	my ($node, $relation, $database) = @_;
+	my $path = $node->safe_psql($database // 'postgres', "SELECT pg_relation_filepath('$relation')");
+
+	return $node->data_dir . "/$path";
+}
+
+# Takes a node, an index, columns of gpuds_indexes, and a device if only its mirror is meant; returns what
+# the view says there, a row for each device.
+sub of_mirror
+{
+	my ($node, $index, $columns, $device) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM gpuds_indexes WHERE indexrelid = '$index'::regclass"
+		  . (defined $device ? " AND device = '$device'" : '') . ' ORDER BY device');
+}
+
+# Takes a node, an index and columns of gpuds_stat_indexes; returns what the view says there.
+sub of_statistics
+{
+	my ($node, $index, $columns) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM gpuds_stat_indexes WHERE indexrelid = '$index'::regclass");
 }
 
 # Evicts every mirror; then the device's memory is at its baseline.  One test.
@@ -305,14 +335,6 @@ sub random_seed
 	srand($seed);
 	note("GPUDS_TEST_SEED=$seed");
 	return $seed;
-}
-
-# Whether the library was built with INJECTION_POINTS=1
-sub injection_points
-{
-	my ($node) = @_;
-	return $node->safe_psql('postgres',
-		"LOAD 'gpuds'; SELECT count(*) FROM pg_settings WHERE name = 'gpuds.wait_at'") eq '1';
 }
 
 1;
