@@ -41,6 +41,8 @@ sub _choose_included
 		my $type = $name =~ /^i\d/ ? _one(grep { !$TYPES{$_}{hashed} } @{ $self->{typenames} }) : 'int4';
 
 		last if @{ $self->{included} } == $room;
+		# All types may be such as have only hashes in keys
+		next unless defined $type;
 		next if $bytes < ($TYPES{$type}{bits} + 7) / 8;
 		$bytes -= int(($TYPES{$type}{bits} + 7) / 8);
 		push @{ $self->{included} }, { %{ _column($name, $type, _one(5, 1000, 100000)) }, expr => $name };
