@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bench/device.h"
+#include "bench/device_common.h"
 #include "bench/device_change.h"
 #include "bench/batch.h"
 #define STRUCTURES_ON_GPU

@@ -13,7 +13,7 @@
 #ifndef BENCH_DEVICE_HASH_H
 #define BENCH_DEVICE_HASH_H
 
-#include "bench/device.h"
+#include "bench/device_common.h"
 #include "bench/device_change.h"
 #include "kernels/hash/hash_structure_gpu.h"
 

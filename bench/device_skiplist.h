@@ -16,7 +16,7 @@
 #define BENCH_DEVICE_SKIPLIST_H
 
 #include "bench/batch.h"
-#include "bench/device.h"
+#include "bench/device_common.h"
 #include "bench/device_change.h"
 #include "kernels/skiplist/skiplist_structure_gpu.h"
 

@@ -871,8 +871,8 @@ same_as_plain('with shards on the coordinator');
 $harness = start_load();
 citus_ok('the coordinator is drained',
 	'SELECT citus_drain_node(\'localhost\', current_setting(\'port\')::int, \'force_logical\')');
-load_is_right('draining under load', $harness);
-load_is_same('draining under load');
+load_is_right('flushing under load', $harness);
+load_is_same('flushing under load');
 is(join(' ', shards_on('dist.load', 'coord')), '', 'the coordinator has no shards any more');
 my ($tenant) = grep { shards_on('tenant_a.items', $_) } qw(east west);
 citus_ok('a schema moves', 'SELECT citus_schema_move(\'tenant_a\', \'localhost\', '

@@ -126,7 +126,7 @@ for my $case (@cases)
 	is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE k > 5999'),
 		$node->safe_psql('postgres', scan_sql('SELECT count(*) FROM t WHERE k > 5999')),
 		"$name: answers are right again");
-	# lanes and base for the next one
+	# stripes and base for the next one
 	$node->safe_psql('postgres', '
 		TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 5000) i; REINDEX INDEX t_k;
 		INSERT INTO t SELECT i, i FROM generate_series(5001, 6000) i');

@@ -80,10 +80,10 @@ my $warnings = () =
 is($warnings, 1, 'with one WARNING in the session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device_memory/, 'that names the setting');
 is($node->safe_psql('postgres', "
-	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no room'"),
+	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state <> 'no memory'"),
 	'cpu', 'the CPU device has it');
 is($node->safe_psql('postgres', "
-	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no room'"),
+	SELECT device FROM gpuds_indexes WHERE indexrelid = 'big_k'::regclass AND state = 'no memory'"),
 	'cuda', 'and the view says who has no room');
 $node->psql('postgres', "SELECT gpuds_index_load('big_k')");
 is(on_gpu('big_k'), '0', 'asking for it does not bring it onto the GPU');

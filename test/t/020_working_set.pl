@@ -59,7 +59,7 @@ if (!on_cuda())
 		is($node->safe_psql('postgres', 'SET client_min_messages = error; '
 				  . index_sql('SELECT count(*) FROM b WHERE k < 100')), '100', 'another does without');
 		is(loads(), $before, 'and does not load');
-		is(state('b_k'), 'no room', 'which the view says');
+		is(state('b_k'), 'no memory', 'which the view says');
 		my ($rc, $out, $err) = $node->psql('postgres', "
 			SET client_min_messages = error; SELECT gpuds_index_load('b_k')");
 		like($err, qr/ERROR:  could not load the mirror of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s,

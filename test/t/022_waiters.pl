@@ -72,7 +72,8 @@ is($out, '10', 'a mirror without room to grow: right answer');
 like($err, qr/WARNING/, 'and a warning');
 my $device = on_cuda() ? 'cuda' : 'cpu';
 my $kept = "
-	SELECT state IN ('loaded', 'applying', 'no room'), entries >= 50000, applied_position < journal_position,
+	SELECT state IN ('loaded', 'applying', 'no memory'), entries >= 50000,
+		applied_position < journal_position,
 		loads FROM gpuds_indexes i JOIN gpuds_stat_indexes s USING (indexrelid)
 	WHERE i.indexrelid = 't_k'::regclass AND device = '$device'";
 is($node->safe_psql('postgres', $kept), 't|t|t|1', 'it stays');

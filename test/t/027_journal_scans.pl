@@ -246,18 +246,18 @@ SKIP:
 	my $query = "
 		SELECT count(*), md5(string_agg(k || ':' || id, ',')) FROM (SELECT k, id FROM c ORDER BY k) q";
 	my $right = $node->safe_psql('postgres', scan_sql($query));
-	close_points($session, 'journal-scan-lanes');
+	close_points($session, 'journal-scan-stripes');
 	my $scan = $node->background_psql('postgres');
 	$scan->query_until(qr/go/, "
-		SET gpuds.wait_at = 'journal-scan-lanes'; SET work_mem = '1MB'; $only
+		SET gpuds.wait_at = 'journal-scan-stripes'; SET work_mem = '1MB'; $only
 		\\echo go
 		$query;
 		\\echo done\n");
-	held_at($node, 'journal-scan-lanes', 'a scan is held in the middle of its sort');
+	held_at($node, 'journal-scan-stripes', 'a scan is held in the middle of its sort');
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
 	my $generation = $node->safe_psql('postgres', q{SELECT count(*) FROM c});
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
-	open_points($session, 'journal-scan-lanes');
+	open_points($session, 'journal-scan-stripes');
 	$scan->{stdin} .= "\n";
 	like($scan->query_until(qr/done/, ''), qr/\Q$right\E/, 'and starts again when it finds the base gone');
 	$scan->quit;

@@ -19,7 +19,7 @@ plan(skip_all => 'not built with INJECTION_POINTS=1') unless injection_points($n
 
 my $device = on_cuda() ? 'cuda' : 'cpu';
 
-sub drainer_waits_at
+sub flusher_waits_at
 {
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = '$_[0]'");
 	$node->reload;
@@ -55,13 +55,13 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 SELECT gpuds_index_load('t_k');
 END
 
-# The drainer is held: what is inserted, updated and removed is seen
-drainer_waits_at('drain-apply');
-my $gate = gate($node, 'drain-apply');
+# The flusher is held: what is inserted, updated and removed is seen
+flusher_waits_at('flush-apply');
+my $gate = gate($node, 'flush-apply');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 20000 + i, i FROM generate_series(1, 500) i');
-held_at($node, 'drain-apply', 'the drainer is held');
+held_at($node, 'flush-apply', 'the flusher is held');
 $node->safe_psql('postgres', 'UPDATE t SET k = k + 1, v = v + 1 WHERE k % 50 = 0');
-same_answers($node, 'a drainer that is held', @queries);
+same_answers($node, 'a flusher that is held', @queries);
 $node->safe_psql('postgres', '
 	DELETE FROM t WHERE k BETWEEN 1000 AND 1500; VACUUM (INDEX_CLEANUP ON) t;
 	INSERT INTO t SELECT 3000, -i FROM generate_series(1, 400) i');
@@ -76,28 +76,28 @@ drained('the flusher goes on');
 is($cursor->query_safe('MOVE 20 FROM c; FETCH 2 FROM c'), "20014\n20015", 'a cursor over the flush');
 is($cursor->query_safe('FETCH BACKWARD 2 FROM c'), "20014\n20013", 'and back');
 $cursor->quit;
-same_answers($node, 'after the drain', @queries);
+same_answers($node, 'after the flush', @queries);
 is($node->safe_psql('postgres', "
 	SELECT memtables > 0, drained >= 500, memory_used > 0 AND memory_used <= memory_total,
 		(SELECT backend_type FROM pg_stat_activity WHERE pid = drainer_pid) FROM gpuds_memtables"),
-	't|t|t|gpuds drainer', 'the view of memtables');
+	't|t|t|gpuds flusher', 'the view of memtables');
 check_index($node, 't_k');
 
-# The drainer is terminated, and a crash comes, with a generation in the mirror that is not dropped
-drainer_waits_at('drain-applied');
-$gate = gate($node, 'drain-applied');
+# The flusher is terminated, and a crash comes, with a generation in the mirror that is not dropped
+flusher_waits_at('flush-applied');
+$gate = gate($node, 'flush-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30000 + i, i FROM generate_series(1, 100) i');
-held_at($node, 'drain-applied', 'the drainer is held behind an apply');
+held_at($node, 'flush-applied', 'the flusher is held behind an apply');
 $node->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds drainer'");
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpuds flusher'");
 $gate->quit;
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30100 + i, i FROM generate_series(1, 100) i');
 same_answers($node, 'a flusher that was terminated', @queries);
 drained('another flusher goes on');
 check_index($node, 't_k');
-$gate = gate($node, 'drain-applied');
+$gate = gate($node, 'flush-applied');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT 30200 + i, i FROM generate_series(1, 100) i');
-held_at($node, 'drain-applied', 'the drainer is held before a crash');
+held_at($node, 'flush-applied', 'the flusher is held before a crash');
 $node->stop('immediate');
 $node->start;
 same_answers($node, 'after a crash', @queries);
@@ -146,13 +146,13 @@ for my $event ("SELECT gpuds_index_evict('t_k')", "SELECT gpuds_index_check('t_k
 	}
 }
 
-# A crash at each step of an append, of a scan, of a mirror's joining and of the flusher; what has
+# A crash at each step of an append, of a scan, of a mirror's attaching and of the flusher; what has
 # committed is in the journal
 $node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t SELECT i, i FROM generate_series(1, 3000) i');
 my %step = (
 	'append-paged' => 'VACUUM (INDEX_CLEANUP ON) t',
 	'memtable-collected' => index_sql('SELECT count(*) FROM t WHERE k > 0'),
-	'memtable-joining' => index_sql("SELECT gpuds_index_evict('t_k'); SELECT count(*) FROM t WHERE k > 0"),
+	'memtable-attaching' => index_sql("SELECT gpuds_index_evict('t_k'); SELECT count(*) FROM t WHERE k > 0"),
 	'flush-apply' => undef,
 	'flush-applied' => undef);
 for my $point (sort keys %step)
@@ -221,11 +221,11 @@ for my $loads (0, 1)
 
 	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO t VALUES (0, 0)');
 	$node->safe_psql('postgres', index_sql('SELECT count(*) FROM t WHERE k >= 0'));
-	drainer_waits_at('drain-apply');
-	$gate = gate($node, 'drain-apply');
+	flusher_waits_at('flush-apply');
+	$gate = gate($node, 'flush-apply');
 	# the cursor's first rows are in another page, whose pin keeps VACUUM from it
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT 1000 - i, i FROM generate_series(0, 999) i');
-	held_at($node, 'drain-apply', "$name: the drainer is held");
+	held_at($node, 'flush-apply', "$name: the flusher is held");
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE k = 980 OR k BETWEEN 900 AND 950');
 	$gate->quit if $loads;
 	drained($name) if $loads;
@@ -235,7 +235,7 @@ for my $loads (0, 1)
 		SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; BEGIN;
 		DECLARE c CURSOR FOR SELECT k FROM t WHERE k > 0 ORDER BY k');
 	$cursor->query_safe('FETCH 1 FROM c');
-	$gate = gate($node, 'drain-apply') if $loads;
+	$gate = gate($node, 'flush-apply') if $loads;
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 	$cursor->query_safe('MOVE 940 FROM c');
 	is($node->safe_psql('postgres', "INSERT INTO t VALUES (980, -1) RETURNING ctid"), '(0,22)',
@@ -291,10 +291,10 @@ $node->safe_psql('postgres', '
 	CREATE INDEX h_k ON h USING gpu_btree (k)');
 $node->safe_psql('postgres', "SELECT gpuds_index_load('h_k'); INSERT INTO h VALUES (0, 0)");
 drained('keys that are there twice', 'h_k');
-drainer_waits_at('drain-apply');
-$gate = gate($node, 'drain-apply');
+flusher_waits_at('flush-apply');
+$gate = gate($node, 'flush-apply');
 $node->safe_psql('postgres', 'INSERT INTO h VALUES (0, 0)');
-held_at($node, 'drain-apply', 'keys that are there twice: the drainer is held');
+held_at($node, 'flush-apply', 'keys that are there twice: the flusher is held');
 $node->safe_psql('postgres', 'DELETE FROM h WHERE n = 1');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
 is($node->safe_psql('postgres', "SELECT $found"), '2002', 'keys that are there once');

@@ -1,4 +1,4 @@
-# What src/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each
+# What docs/OPERATIONS.md tells users to run to watch a server, and the queries for postgres_exporter: each
 # runs as a role that may monitor the server and nothing else, and gives the columns that it should.
 
 use strict;
@@ -11,7 +11,7 @@ use JSON::PP qw(decode_json);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $sources = dirname(__FILE__) . '/../../src';
+my $root = dirname(__FILE__) . '/../..';
 my $node = new_node('operations');
 
 $node->safe_psql('postgres', <<'END');
@@ -41,7 +41,7 @@ sub run_as_watcher
 # postgres_exporter
 #
 
-my $queries = CPAN::Meta::YAML->read("$sources/admin/postgres_exporter.yml")->[0];
+my $queries = CPAN::Meta::YAML->read("$root/src/admin/postgres_exporter.yml")->[0];
 my %expected = (gpuds_device => on_cuda() ? 2 : 1, gpuds_memtable => 1, gpuds_index => 2,
 	gpuds_index_use => 2);
 
@@ -79,7 +79,7 @@ for my $name (sort keys %$queries)
 # The chapter on watching
 #
 
-my ($chapter) = slurp_file("$sources/OPERATIONS.md") =~ /^## Watching\n(.*?)^## /ms;
+my ($chapter) = slurp_file("$root/docs/OPERATIONS.md") =~ /^## Watching\n(.*?)^## /ms;
 my @statements = $chapter =~ /((?:^    .*\n)+)/gm;
 
 cmp_ok(scalar @statements, '>', 3, 'there are queries in the chapter on watching');
@@ -106,7 +106,7 @@ CREATE INDEX large_k ON large USING gpu_btree (k);
 SET client_min_messages = error;
 SELECT gpuds_contains('large_k', '{1,2}'::bigint[]);
 END
-for my $case ([ qr/'no room'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ],
+for my $case ([ qr/'no memory'/, 'large_k' ], [ qr/loads >/, 't_k' ], [ qr/fallbacks >/, 'large_k' ],
 	[ qr/drainer_pid IS NULL/, undef ])
 {
 	my ($which, $index) = @$case;

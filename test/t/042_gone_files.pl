@@ -37,14 +37,14 @@ SKIP:
 {
 	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
-	# Of an index that is dropped while the drainer is at its mirror, for longer than it is waited for
-	my $gate = gate($node, 'drain-apply');
+	# Of an index that is dropped while the flusher is at its mirror, for longer than it is waited for
+	my $gate = gate($node, 'flush-apply');
 
 	make_table('d');
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'flush-apply'");
 	$node->reload;
 	$node->safe_psql('postgres', 'INSERT INTO d VALUES (0)');
-	held_at($node, 'drain-apply', 'the drainer is held');
+	held_at($node, 'flush-apply', 'the flusher is held');
 	$node->safe_psql('postgres', 'DROP TABLE d');
 	cmp_ok($node->safe_psql('postgres', $used), '>', 0, 'memory is in use');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuds.wait_at');

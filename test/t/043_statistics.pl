@@ -86,7 +86,7 @@ $before = figure('applied_operations', 't_k');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(30001, 31000) i');
 ok(comes("
 	SELECT applied_operations >= $before + 1000 FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass"),
-	'what the drainer applies is counted');
+	'what the flusher applies is counted');
 
 #
 # A restart keeps them, a crash does not
@@ -150,7 +150,7 @@ ok(comes("SELECT scans > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::
 	'and the other one is counted');
 $node->safe_psql('postgres', "INSERT INTO same_bytes VALUES ('x')");
 ok(comes("SELECT applied_operations > 0 FROM gpuds_stat_indexes WHERE indexrelid = 'same_k'::regclass"),
-	'by the drainer, too');
+	'by the flusher, too');
 ok(!has_counters($oid), 'nobody counts for the former') if oid_of('same_k') ne $oid;
 
 #

@@ -121,9 +121,9 @@ SKIP:
 {
 	skip('not built with INJECTION_POINTS=1', 1) unless injection_points($node);
 
-	# The drainer is held before it takes them away
-	my $gate = gate($node, 'drain-apply');
-	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'drain-apply'");
+	# The flusher is held before it takes them away
+	my $gate = gate($node, 'flush-apply');
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuds.wait_at = 'flush-apply'");
 	$node->reload;
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT i, 78, 0 FROM generate_series(1, 50) i');
 	like(explained('Index Scan', 'ANALYZE, GPUDS, COSTS OFF', 'SELECT v FROM t WHERE k = 78'),

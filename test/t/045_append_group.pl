@@ -74,7 +74,7 @@ makes_records("$both $both", "
 	1, 'an update: one record');
 cmp_ok(generic_records("$both $both", "
 	INSERT INTO t SELECT i, i, 60, now(), 'x' FROM generate_series(1, 500) i;"),
-	'>', 4, 'rows of many pages: a record for each lane and index');
+	'>', 4, 'rows of many pages: a record for each stripe and index');
 
 # However many indexes a table has, the session remembers the tails of all
 my @many = map { "CREATE INDEX many_$_ ON many USING gpu_btree (k) WHERE v < " . (100 + $_) . ';' } 1 .. 40;

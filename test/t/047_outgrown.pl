@@ -84,7 +84,7 @@ insert_and_look(60, 8000);
 my ($found, $fallbacks, $state) = look();
 is($found, '3000', 'too many entries: the right answer');
 cmp_ok($fallbacks, '>', 0, 'too many entries: the scan did without');
-is($state, 'no room', 'too many entries: and the view says why');
+is($state, 'no memory', 'too many entries: and the view says why');
 my $loads = of_statistics($node, 't_k', 'loads');
 look() for 1 .. 20;
 is(of_statistics($node, 't_k', 'loads'), $loads, 'too many entries: nobody loads it in vain');

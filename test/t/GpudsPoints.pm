@@ -15,8 +15,8 @@ our @EXPORT = qw(injection_points gate close_points open_points held_at nobody_h
 my @points = qw(
   insert-buffered-flush bulk-delete-tombstoned bulk-delete-done compact-sealed compact-written
   compact-switched catch-up-read load-base-read scan-probed scan-before-probe device-waiting
-  check-entries-read journal-scan-lanes load-begun mirror-acquired compact-begun check-lanes-read
-  memtable-joining memtable-collected drain-apply drain-applied append-paged epoch-due);
+  check-entries-read journal-scan-stripes load-begun mirror-acquired compact-begun check-stripes-read
+  memtable-attaching memtable-collected flush-apply flush-applied append-paged epoch-due);
 my %number = map { $points[$_] => $_ + 1 } 0 .. $#points;
 
 # The number of a point

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * device.h
+ * device_common.h
  *	  What the parts of bench/device.cu share: random entries that host and
  *	  device can make alike, timing, and the rows of the result.
  *
