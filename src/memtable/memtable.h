@@ -55,22 +55,7 @@
 #include "file/file.h"
 #include "gpuds.h"
 #include "kernels/core/entry.h"
-
-/*
- * Chains of an index's journal that records are appended to (journal/journal.h).  Each has one
- * tail page, whose lock appenders take in turn: with 4 lanes, most of 64 clients on 16 CPUs waited
- * for it (bench/results/h200-mixed-notes.md).  But each lane that is in use is a page more in the
- * file and for standbys to look at.
- */
-#define GPUDS_LANES 32
-
-/* The file that a memtable is of, as a mirror's. */
-typedef struct GpudsFile
-{
-	RelFileLocator locator;
-	uint64 file_id;
-	TransactionId database_life;
-} GpudsFile;
+#include "sort/record.h"
 
 /* shared memory (memtable.c) */
 extern Size gpuds_memtable_shmem_size(void);
