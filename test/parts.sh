@@ -606,9 +606,10 @@ part_static()
 	fi
 
 	# Shell and Perl that at least parse
-	for file in .githooks/pre-commit test/run test/gpu test/soak test/*.sh test/versions test/upgrade test/kernels/run \
+	for file in .githooks/* test/run test/gpu test/soak test/*.sh test/versions test/upgrade test/kernels/run \
 		test/package test/arm64 test/fdw test/citus test/clients/run "${perl[@]}" \
-		bench/run bench/mixed bench/batch bench/auto bench/hash bench/methods bench/planner bench/bytes bench/gpu bench/device bench/demo bench/against bench/*.sh bench/*.pl; do
+		bench/run bench/mixed bench/batch bench/methods bench/planner bench/bytes bench/device bench/demo \
+		bench/against bench/*.sh bench/*.pl bench/*.pm; do
 		case $file:$(head -1 "$file") in
 			*.p[lm]:* | *perl*)
 				includes="-Itest/lib -Itest/t -I$pgxs/test/perl"
@@ -619,9 +620,13 @@ part_static()
 		result "$file" $?
 	done
 
-	# Rooms call only those that the READMEs let them call, and no files need each other in a circle
+	# Directories call only those that the READMEs let them call, and no files need each other in a circle
 	as_user test/floors
 	result "test/floors" $?
+
+	# What documents and comments name is there
+	as_user test/links
+	result "test/links" $?
 
 	# The SQL objects cannot be turned against others, and violations are found
 	as_user test/objects

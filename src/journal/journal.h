@@ -18,8 +18,8 @@
  * The records of a stripe are numbered from 0 on, for the life of the relation file.
  * Compaction drops the oldest but never renumbers.  A page's opaque data says which records
  * it holds (GpudsPageOpaqueData).  So a reader that followed a stale link to a recycled
- * page notices, and starts again at the metapage.  src/README.md has the locking order and
- * the proofs.
+ * page notices, and starts again at the metapage.  src/journal/README.md has the
+ * locking order and the proofs.
  *
  * All pages have the standard layout; pd_lower ends the records.  All changes go through
  * generic WAL.
