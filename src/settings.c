@@ -78,10 +78,11 @@ define_settings(void)
 	/* Without shared memory of ours there is nothing to size. */
 	if (preloaded)
 	{
-		DefineCustomIntVariable("gpuds.host_memory", "Memory reserved for mirrors on the CPU device.",
+		DefineCustomIntVariable("gpuds.host_memory",
+								"Memory reserved for in-memory copies of indexes on the CPU device.",
 								"Untouched pages of it cost nothing.", &gpuds_host_memory_mb, 1024, 8,
 								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
-		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for mirrors on the CUDA device.",
+		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for in-memory copies of indexes.",
 								"0 takes three quarters of what is free when the first index is loaded.",
 								&gpuds_device_memory_mb, 0, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB,
 								NULL, NULL, NULL);
@@ -95,13 +96,13 @@ define_settings(void)
 								"0 waits for ever.", &gpuds_device_timeout_s, 60, 0, INT_MAX / 1000,
 								PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.temp_memory",
-								"Memory of each session for mirrors of its temporary indexes.",
+								"Memory of each session for in-memory copies of its temporary indexes.",
 								"It is taken when it is needed, and given back.", &gpuds_temp_memory_mb, 64,
 								1, MAX_TEMP_MEMORY_MB, PGC_USERSET, GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.memtable_memory",
-								"Memory reserved for changes that are not in the mirrors yet.",
-								"Scans find recent changes there. 0 makes scans bring mirrors up to date "
-								"themselves. Untouched pages of it cost nothing.",
+								"Memory reserved for changes that are not in the in-memory copies yet.",
+								"Scans find recent changes there. 0 makes scans bring in-memory copies up "
+								"to date themselves. Untouched pages of it cost nothing.",
 								&gpuds_memtable_memory_mb, 64, 0, MAX_MEMTABLE_MEMORY_MB, PGC_POSTMASTER,
 								GUC_UNIT_MB, NULL, NULL, NULL);
 		DefineCustomIntVariable(
@@ -109,7 +110,8 @@ define_settings(void)
 			"Memory reserved for values of included columns that indexes have no room for.",
 			"Without it they are read from the tables. Untouched pages of it cost nothing.",
 			&gpuds_include_memory_mb, 256, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
-		DefineCustomIntVariable("gpuds.max_mirrors", "Mirrors that there can be at a time.",
+		DefineCustomIntVariable("gpuds.max_mirrors",
+								"In-memory copies of indexes that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
 								"make room for others. Temporary indexes do not count.",
 								&gpuds_max_mirrors, 16384, 16, GPU_MAX_TREES, PGC_POSTMASTER, 0, NULL, NULL,

@@ -134,11 +134,11 @@ examine(Relation heap, const GpudsMirrorSource *source, GpudsMirrorRef *ref, Gpu
 		case GPUDS_TREE_GONE:
 			return MIRROR_GONE;
 		case GPUDS_TREE_DAMAGED:
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("the mirror of index \"%s\" is damaged", RelationGetRelationName(source->index)),
-					 errdetail_internal("%s", why),
-					 errhint("Call gpuds_index_evict; the next scan loads it again.")));
+			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+							errmsg("the in-memory copy of index \"%s\" is damaged",
+								   RelationGetRelationName(source->index)),
+							errdetail_internal("%s", why),
+							errhint("Call gpuds_index_evict; the next scan loads it again.")));
 	}
 	return compare(heap, source, ref, where);
 }
@@ -173,15 +173,15 @@ report_difference(const char *name, Verdict verdict, const GpudsEntry *where)
 
 	gpuds_entry_tid(where, &tid);
 	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-					errmsg("the mirror of index \"%s\" does not agree with its journal", name),
+					errmsg("the in-memory copy of index \"%s\" does not agree with its index pages", name),
 					verdict == MIRROR_LACKS
 						? errdetail_internal("It lacks the entry of row (%u,%u).",
 											 ItemPointerGetBlockNumberNoCheck(&tid),
 											 ItemPointerGetOffsetNumberNoCheck(&tid))
-						: errdetail_internal("It has an entry of row (%u,%u) that the journal has not.",
+						: errdetail_internal("It has an entry of row (%u,%u) that the index pages lack.",
 											 ItemPointerGetBlockNumberNoCheck(&tid),
 											 ItemPointerGetOffsetNumberNoCheck(&tid)),
-					errhint("Call gpuds_index_evict; the next scan loads the mirror again.")));
+					errhint("Call gpuds_index_evict; the next scan loads the copy again.")));
 }
 
 /*
@@ -207,7 +207,7 @@ check_own(Relation heap, const GpudsMirrorSource *source, int *kind)
 		gpuds_mirror_sync(source, &ref);
 		if (ref.mirror == NULL)
 		{
-			ereport(DEBUG1, (errmsg_internal("index \"%s\" has no mirror to check", name)));
+			ereport(DEBUG1, (errmsg_internal("index \"%s\" has no in-memory copy to check", name)));
 			return;
 		}
 		*kind = ref.mirror->tree.kind;
@@ -217,8 +217,9 @@ check_own(Relation heap, const GpudsMirrorSource *source, int *kind)
 		if (verdict != MIRROR_GONE && ++wrong > 1)
 			report_difference(name, verdict, &where);
 	}
-	ereport(DEBUG1, (errmsg_internal("the mirror of index \"%s\" does not stay for long enough to be checked",
-									 name)));
+	ereport(DEBUG1,
+			(errmsg_internal("the in-memory copy of index \"%s\" does not stay for long enough to be checked",
+							 name)));
 }
 
 /*

@@ -25,13 +25,14 @@ PG_FUNCTION_INFO_V1(gpuds_index_evict);
 static void
 refuse(Relation index)
 {
-	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
-					errmsg("could not load the mirror of index \"%s\"", RelationGetRelationName(index)),
-					errdetail("There is no room for it on any device that the session may use."),
-					errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
-											: gpuds_device_may_use(GPUDS_ON_CUDA)
-												? "gpuds.device_memory or gpuds.host_memory"
-												: "gpuds.host_memory")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("could not load the in-memory copy of index \"%s\"", RelationGetRelationName(index)),
+			 errdetail("No device that the session may use has memory for it."),
+			 errhint("Increase %s.", RelationUsesLocalBuffers(index) ? "gpuds.temp_memory"
+									 : gpuds_device_may_use(GPUDS_ON_CUDA)
+										 ? "gpuds.device_memory or gpuds.host_memory"
+										 : "gpuds.host_memory")));
 }
 
 /* Has the side values of all rows copied from the table, as far as there is memory. */

@@ -154,7 +154,7 @@ gpuds_build_phase_name(int64 phase)
 		case GPUDS_PHASE_SORT:
 			return "sorting entries";
 		case GPUDS_PHASE_WRITE:
-			return "writing journal";
+			return "writing index pages";
 		default:
 			return NULL;
 	}

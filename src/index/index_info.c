@@ -34,7 +34,7 @@ gpuds_index_info(Relation index)
 		if (meta.nwords != layout.nwords || meta.key_bits != layout.nbits)
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has keys of %d bits in its journal but %d in the catalogs",
+					 errmsg("index \"%s\" has keys of %d bits in its pages but %d in the catalogs",
 							RelationGetRelationName(index), meta.key_bits, layout.nbits),
 					 errdetail("The metapage is damaged, or a type has changed since the index was built."),
 					 errhint("Please REINDEX it.")));

@@ -17,7 +17,8 @@ void
 gpuds_define_reloptions(void)
 {
 	index_kind = add_reloption_kind();
-	add_int_reloption(index_kind, "fillfactor", "Percentage of a node to fill when a mirror is loaded",
+	add_int_reloption(index_kind, "fillfactor",
+					  "Percentage of a node to fill when the index is loaded into memory",
 					  GPUDS_DEFAULT_FILLFACTOR, GPUDS_MIN_FILLFACTOR, 100, ShareUpdateExclusiveLock);
 }
 

@@ -187,7 +187,7 @@ carry_out(const LoaderOrder *order, Oid heap, Relation index)
 	if (!gpuds_mirror_lookup(index, order->file_id, order->kind, false, &ref) ||
 		!gpuds_mirror_take(ref.mirror))
 		return;
-	gpuds_make_way_begin(ref.mirror, heap, RelationGetRelid(index));
+	gpuds_make_way_begin(ref.mirror, heap, index);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
 		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)

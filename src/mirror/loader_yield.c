@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "mirror/mirror_internal.h"
@@ -22,6 +23,7 @@
 static GpudsMirror *my_mirror = NULL;
 static Oid my_heap = InvalidOid;
 static Oid my_index = InvalidOid;
+static char my_name[NAMEDATALEN]; /* of the index */
 static TimestampTz next_check = 0;
 
 /*
@@ -63,11 +65,12 @@ is_relation_free(Oid relid)
 
 /* From now on this process, a loader, looks whether it is in somebody's way. */
 void
-gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Oid index)
+gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Relation index)
 {
 	my_mirror = mirror;
 	my_heap = heap;
-	my_index = index;
+	my_index = RelationGetRelid(index);
+	strlcpy(my_name, RelationGetRelationName(index), sizeof(my_name));
 }
 
 void
@@ -101,7 +104,7 @@ gpuds_make_way_check(void)
 	if (is_lock_free(&tag, RowExclusiveLock) && (pg_atomic_read_u32(&my_mirror->waiters) > 0 ||
 												 (is_relation_free(my_heap) && is_relation_free(my_index))))
 		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_QUERY_CANCELED), errmsg("canceling load of the mirror of index %u", my_index),
-			 errdetail("Another session waits for a lock that the loader holds.")));
+	ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED),
+					errmsg("canceling load of the in-memory copy of index \"%s\"", my_name),
+					errdetail("Another session waits for a lock that the loader holds.")));
 }

@@ -84,7 +84,7 @@ gpuds_bring_up_result(GpudsDeviceStatus status)
 }
 
 /* loader_yield.c */
-extern void gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Oid index);
+extern void gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Relation index);
 extern void gpuds_make_way_end(void);
 extern void gpuds_make_way_check(void);
 

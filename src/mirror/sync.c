@@ -44,12 +44,13 @@ warn_journal(Relation index)
 	if (warned_journal)
 		return;
 	warned_journal = true;
-	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
-					  errmsg("no memory for the mirror of index \"%s\", reading its journal instead",
-							 RelationGetRelationName(index)),
-					  errdetail("Scans that read the journal are slow. This is reported once a session."),
-					  errhint("Increase %s.",
-							  RelationUsesLocalBuffers(index) ? "gpuds.temp_memory" : "gpuds.host_memory")));
+	ereport(WARNING,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("no memory for the in-memory copy of index \"%s\", reading its index pages instead",
+					RelationGetRelationName(index)),
+			 errdetail("Scans that read index pages are slow. This is reported once a session."),
+			 errhint("Increase %s.",
+					 RelationUsesLocalBuffers(index) ? "gpuds.temp_memory" : "gpuds.host_memory")));
 }
 
 static void
@@ -58,11 +59,12 @@ warn_memory(Relation index)
 	if (warned_memory)
 		return;
 	warned_memory = true;
-	ereport(WARNING, (errcode(ERRCODE_OUT_OF_MEMORY),
-					  errmsg("no GPU memory for the mirror of index \"%s\", using the CPU device instead",
-							 RelationGetRelationName(index)),
-					  errdetail("This is reported once a session."),
-					  errhint("Increase gpuds.device_memory, or set gpuds.device to \"cpu\".")));
+	ereport(WARNING,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("no GPU memory for the in-memory copy of index \"%s\", using the CPU device instead",
+					RelationGetRelationName(index)),
+			 errdetail("This is reported once a session."),
+			 errhint("Increase gpuds.device_memory, or set gpuds.device to \"cpu\".")));
 }
 
 static void
@@ -75,7 +77,7 @@ warn_large(Relation index)
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("index \"%s\" has too many entries for the CUDA device, using the CPU device instead",
 					RelationGetRelationName(index)),
-			 errdetail("A mirror there has at most " UINT64_FORMAT
+			 errdetail("An in-memory copy there has at most " UINT64_FORMAT
 					   " entries. This is reported once a session.",
 					   gpuds_device_max_entries(GPUDS_ON_CUDA)),
 			 errhint("Partition the table, or set gpuds.device to \"cpu\".")));

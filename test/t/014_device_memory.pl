@@ -76,7 +76,7 @@ END
 is($rc, 0, 'an index too large for the GPU is scanned');
 is($out, "1\n100\n500001\n500002\n500003\n499999\n499998\n499997\n5", 'and gives the right answers');
 my $warnings = () =
-  $err =~ /WARNING:  no GPU memory for the mirror of index "big_k", using the CPU device instead/g;
+  $err =~ /WARNING:  no GPU memory for the in-memory copy of index "big_k", using the CPU device instead/g;
 is($warnings, 1, 'with one WARNING in the session') or diag($err);
 like($err, qr/HINT:.*gpuds\.device_memory/, 'that names the setting');
 is($node->safe_psql('postgres', "

@@ -139,7 +139,7 @@ my $offset = -s $node->logfile;
 open_for($gate);
 no_loader('in the way');
 $alter->quit;
-like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/,
+like(slurp_file($node->logfile, $offset), qr/canceling load of the in-memory copy of index/,
 	'a loader gives way to ALTER TABLE');
 
 # DROP DATABASE
@@ -173,7 +173,7 @@ END
 		open_for($gate);
 		no_loader('DROP DATABASE');
 		$drop->quit;
-		like(slurp_file($node->logfile, $offset), qr/canceling load of the mirror/,
+		like(slurp_file($node->logfile, $offset), qr/canceling load of the in-memory copy of index/,
 			'a loader gives way to DROP DATABASE');
 		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_database WHERE datname = 'd'"), '0',
 			'DROP DATABASE');
