@@ -2,8 +2,8 @@
 # people, tables as Markdown, JSON, and plots as SVG.
 #
 # A run leaves two files in a directory: raw.tsv, whose lines are section, item, side, round, value and
-# unit, and machine.tsv, whose lines are a name and a value.  A report adds NAME.md, NAME.json and plots
-# to them.  The SVG is made here, so that a report needs nothing but Perl.
+# unit, and machine.tsv, whose lines are a name and a value.  A report adds its Markdown, its JSON and
+# plots to them.  The SVG is made here, so that a report needs nothing but Perl.
 package Report;
 
 use strict;
@@ -212,7 +212,8 @@ sub write_json
 	return;
 }
 
-# publish(DIR, NAME, TEXT, VALUE): NAME.md has the text, which is also printed, and NAME.json the value.
+# publish(DIR, NAME, TEXT, VALUE): the Markdown file NAME has the text, which is also printed, and the JSON
+# file the value.
 sub publish
 {
 	my ($dir, $name, $text, $value) = @_;

@@ -62,7 +62,8 @@ if (!on_cuda())
 		is(state('b_k'), 'no memory', 'which the view says');
 		my ($rc, $out, $err) = $node->psql('postgres', "
 			SET client_min_messages = error; SELECT gpuds_index_load('b_k')");
-		like($err, qr/ERROR:  could not load the in-memory copy of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s,
+		like($err,
+			qr/ERROR:  could not load the in-memory copy of index "b_k".*DETAIL:.*HINT:.*gpuds\.host_memory/s,
 			'not even by name');
 		open_points($gate, 'load-base-read');
 		$loader->quit;
