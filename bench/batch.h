@@ -44,7 +44,7 @@ gpu_tile_upper(const ulonglong2 &line, int i)
  */
 template <int n, int nw, bool sums>
 __device__ __forceinline__ void
-gpu_tile_descend(const BtreeView &view, const GpudsEntry (&x)[n], BtreeRef (&ref)[n], uint32_t (&before)[n])
+gpu_tile_descend(const GpudsView &view, const GpudsEntry (&x)[n], BtreeRef (&ref)[n], uint32_t (&before)[n])
 {
 	bool highest = false;
 
@@ -98,7 +98,7 @@ gpu_tile_descend(const BtreeView &view, const GpudsEntry (&x)[n], BtreeRef (&ref
 template <int nw, int probes>
 __global__ void
 __launch_bounds__(GPU_BATCH_BLOCK)
-	gpu_batch_points(BtreeView view, const uint64_t *__restrict__ w0, const uint64_t *__restrict__ w1,
+	gpu_batch_points(GpudsView view, const uint64_t *__restrict__ w0, const uint64_t *__restrict__ w1,
 					 uint64_t *__restrict__ t, int64_t n)
 {
 	int64_t tile = ((int64_t) blockIdx.x * GPU_BATCH_BLOCK + threadIdx.x) / GPU_TILE;
@@ -182,7 +182,7 @@ __launch_bounds__(GPU_BATCH_BLOCK)
 template <int ranges>
 __global__ void
 __launch_bounds__(GPU_BATCH_BLOCK)
-	gpu_batch_counts(BtreeView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi,
+	gpu_batch_counts(GpudsView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi,
 					 uint32_t *__restrict__ count, int64_t n)
 {
 	int64_t tile = ((int64_t) blockIdx.x * GPU_BATCH_BLOCK + threadIdx.x) / GPU_TILE;
@@ -238,7 +238,7 @@ __launch_bounds__(GPU_BATCH_BLOCK)
 
 /* The tile's leaf with the entry of this rank; *parent is the line above it. */
 __device__ __forceinline__ BtreeRef
-gpu_tile_select(const BtreeView &view, uint32_t rank, uint32_t *before, ulonglong2 *parent, int *at)
+gpu_tile_select(const GpudsView &view, uint32_t rank, uint32_t *before, ulonglong2 *parent, int *at)
 {
 	BtreeRef ref = view.root;
 
@@ -270,7 +270,7 @@ gpu_tile_select(const BtreeView &view, uint32_t rank, uint32_t *before, ulonglon
  */
 static __global__ void
 __launch_bounds__(GPU_BATCH_BLOCK)
-	gpu_batch_ranges(BtreeView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi,
+	gpu_batch_ranges(GpudsView view, const uint64_t *__restrict__ lo, const uint64_t *__restrict__ hi,
 					 int cap, uint64_t *__restrict__ w0, uint64_t *__restrict__ t,
 					 uint32_t *__restrict__ found, int64_t n)
 {

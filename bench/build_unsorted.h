@@ -113,7 +113,7 @@ bench_sort_entries(GpuChange *c, GpuSort *sort, const uint64_t *w0, const uint64
 				   int64_t n)
 {
 	GpuStream *s = &c->stream;
-	GpuShape *shape = &gpu_tree_report(c)->shape;
+	GpuShape *shape = &gpu_report(c)->shape;
 	const uint64_t *words[] = { w0, w1, t };
 	const uint32_t *number = NULL;
 	int low, high, enough;
@@ -159,7 +159,7 @@ bench_build_layout(GpuScratch *scratch, BenchBuild *b, GpuChange *c, const GpuTr
 {
 	gpu_sort_layout(scratch, &b->sort, n);
 	gpu_scratch_temp(scratch, &c->stream, n);
-	gpu_load_end_layout(scratch, &b->end, tree, (int64_t) tree->load.leaves);
+	gpu_load_end_layout(scratch, &b->end, tree, (int64_t) tree->load.nodes);
 }
 
 /*
@@ -170,18 +170,18 @@ static inline GpuStatus
 bench_build_unsorted(GpuChange *c, GpuTree *tree, const uint64_t *w0, const uint64_t *w1, const uint64_t *t,
 					 int64_t n, uint32_t fill_percent)
 {
-	GpuStatus status = gpu_tree_load_begin(c, tree, w1 ? 2 : 1, fill_percent);
+	GpuStatus status = gpu_btree_load_begin(c, tree, w1 ? 2 : 1, fill_percent);
 	GpuScratch scratch = { NULL, 0 };
 	GpuLoad *load = &tree->load;
 	BenchBuild b;
 	GpuSpan span;
 
 	if (status != GPU_OK || n == 0)
-		return status == GPU_OK ? gpu_tree_load_end(c, tree) : status;
+		return status == GPU_OK ? gpu_btree_load_end(c, tree) : status;
 	load->entries = (uint64_t) n;
-	load->leaves = gpu_load_all_leaves(load, (uint64_t) n);
-	if (n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->leaves) ||
-		!gpu_load_reserve_inners(c, tree, load->leaves))
+	load->nodes = gpu_load_all_leaves(load, (uint64_t) n);
+	if (n > GPU_MAX_ITEMS || !gpu_load_reserve(c, tree, load->nodes) ||
+		!gpu_load_reserve_inners(c, tree, load->nodes))
 	{
 		gpu_tree_close(c, tree);
 		return GPU_NO_MEMORY;
@@ -196,10 +196,10 @@ bench_build_unsorted(GpuChange *c, GpuTree *tree, const uint64_t *w0, const uint
 	bench_sort_entries(c, &b.sort, w0, w1, t, n);
 
 	BenchSource source = { b.sort.key, w1, t, b.sort.number };
-	GpuLeaves leaves = gpu_load_leaves(tree, b.end.chunks, 0, (uint64_t) n);
+	GpuLeaves leaves(tree, GpuLoaded(tree, b.end.chunks, 0), (uint64_t) n);
 
 	gpu_load_send_chunks(c, tree, b.end.chunks, 0);
-	gpu_load_write(c, tree, leaves, load->leaves, source);
+	gpu_load_write(c, tree, leaves, load->nodes, source);
 	gpu_load_finish(c, tree, &b.end, leaves);
 	gpu_span_give(c->pool, &span);
 	if (gpu_change_ok(c))

@@ -157,7 +157,7 @@ load(Bench *b, const Entries &e, GpuTree *tree)
 	GpudsEntry *buffer = (GpudsEntry *) gpu_host_alloc((size_t) piece * sizeof(GpudsEntry));
 
 	BENCH_CHECK(buffer != NULL);
-	BENCH_CHECK(gpu_tree_load_begin(&b->change, tree, (uint32_t) e.nw, 90) == GPU_OK);
+	BENCH_CHECK(gpu_btree_load_begin(&b->change, tree, (uint32_t) e.nw, 90) == GPU_OK);
 	for (int64_t at = 0; at < e.n; at += piece)
 	{
 		int64_t n = std::min(piece, e.n - at);
@@ -173,10 +173,10 @@ load(Bench *b, const Entries &e, GpuTree *tree)
 													: 0;
 						   buffer[i].t = e.host_t[k];
 					   });
-		BENCH_CHECK(gpu_tree_load_add(&b->change, tree, buffer, n) == GPU_OK);
+		BENCH_CHECK(gpu_btree_load_add(&b->change, tree, buffer, n) == GPU_OK);
 		BENCH_CHECK(gpu_finish(&b->change.stream));
 	}
-	BENCH_CHECK(gpu_tree_load_end(&b->change, tree) == GPU_OK);
+	BENCH_CHECK(gpu_btree_load_end(&b->change, tree) == GPU_OK);
 	gpu_host_free(buffer);
 }
 
@@ -232,7 +232,7 @@ struct Search
 /* A thread for each probe: for probes that are nearly in order. */
 struct Lookup
 {
-	BtreeView view;
+	GpudsView view;
 	const uint64_t *probes;
 	uint64_t *answers;
 
@@ -275,7 +275,7 @@ check_points(Bench *b, const Entries &e, const uint64_t *probes, const uint64_t 
 /* All lookups of a batch. */
 template <int nw>
 static void
-points(Bench *b, const BtreeView &view, const uint64_t *w0, const uint64_t *w1, uint64_t *answers)
+points(Bench *b, const GpudsView &view, const uint64_t *w0, const uint64_t *w1, uint64_t *answers)
 {
 	gpu_batch_points<nw, 6>
 		<<<gpu_batch_blocks(b->probes, 6), GPU_BATCH_BLOCK, 0, b->stream.stream>>>(view, w0, w1, answers,
@@ -291,7 +291,7 @@ point_bytes(int nw)
 }
 
 static void
-bench_points(Bench *b, const Entries &e, const BtreeView &view)
+bench_points(Bench *b, const Entries &e, const GpudsView &view)
 {
 	int64_t m = b->probes;
 	uint64_t *probes = bench_alloc<uint64_t>(m);
@@ -341,7 +341,7 @@ bench_points(Bench *b, const Entries &e, const BtreeView &view)
 
 /* Sorting by the upper 16 bits first: answers come in the order of the sorted keys. */
 static void
-bench_sorted(Bench *b, const Entries &e, const BtreeView &view)
+bench_sorted(Bench *b, const Entries &e, const GpudsView &view)
 {
 	int64_t m = b->probes;
 	uint64_t *probes = bench_alloc<uint64_t>(m);
@@ -406,7 +406,7 @@ struct Ranges
 };
 
 static void
-bench_counts(Bench *b, const Entries &e, const BtreeView &view)
+bench_counts(Bench *b, const Entries &e, const GpudsView &view)
 {
 	const int64_t lengths[] = { 32, 1000, 0 };
 	int64_t m = b->probes;
@@ -458,7 +458,7 @@ bench_counts(Bench *b, const Entries &e, const BtreeView &view)
 }
 
 static void
-bench_ranges(Bench *b, const Entries &e, const BtreeView &view)
+bench_ranges(Bench *b, const Entries &e, const GpudsView &view)
 {
 	const int length = 32;
 	int64_t m = b->probes / 2;
@@ -522,7 +522,7 @@ bench_ranges(Bench *b, const Entries &e, const BtreeView &view)
 struct CountCall
 {
 	GpuScanStream stream;
-	GpuView view;
+	GpudsView view;
 	size_t piece;
 	unsigned char *staging; /* input, then output */
 	unsigned char *map;     /* behind the input */
@@ -579,7 +579,7 @@ count_by_map(Bench *b, const Entries &e, CountCall *call, const std::string &wor
 
 /* Counts of entries on all-visible heap pages, copies and waits of the engine included. */
 static void
-bench_visible(Bench *b, const Entries &e, const BtreeView &view)
+bench_visible(Bench *b, const Entries &e, const GpudsView &view)
 {
 	const int64_t points = std::min<int64_t>(800000, e.n);
 	const GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, 0, UINT64_MAX } };
@@ -655,7 +655,7 @@ bench_snapshot(Bench *b, const Entries &e)
 	{
 		std::vector<char> gone((size_t) e.n, 0);
 		GpuTree *tree = new GpuTree;
-		BtreeView first, now;
+		GpudsView first, now;
 
 		load(b, e, tree);
 		BENCH_CHECK(gpu_tree_view(tree, &b->pool, &first));
@@ -676,14 +676,14 @@ bench_snapshot(Bench *b, const Entries &e)
 				if (i & 1)
 					gone[pick] = 1;
 			}
-			BENCH_CHECK(gpu_tree_apply(&b->change, tree, ops, there, n, &inserted, &deleted) == GPU_OK);
+			BENCH_CHECK(gpu_btree_apply(&b->change, tree, ops, there, n, &inserted, &deleted) == GPU_OK);
 			if (!held)
 				gpu_tree_reclaim(&b->change, tree, UINT64_MAX);
 		}
 		BENCH_CHECK(gpu_tree_view(tree, &b->pool, &now) && now.root != first.root);
 		for (int old = 0; old <= held; old++)
 		{
-			const BtreeView *view = old ? &first : &now;
+			const GpudsView *view = old ? &first : &now;
 
 			gpu_fill(&b->stream, answers, 0xA5, (size_t) m * sizeof(uint64_t));
 			ms[held + old] = bench_time(b, [&] { points<1>(b, *view, probes, NULL, answers); });
@@ -839,7 +839,7 @@ main(int argc, char **argv)
 	{
 		Entries e;
 		GpuTree *tree = new GpuTree;
-		BtreeView view;
+		GpudsView view;
 
 		make_entries(b, &e, nw);
 		load(b, e, tree);

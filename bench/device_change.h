@@ -102,7 +102,7 @@ bench_change_entry(BenchChange *b)
 /* The entry of each rank. */
 struct BenchChangeRead
 {
-	BtreeView view;
+	GpudsView view;
 	GpudsEntry *out;
 	int64_t first;
 
@@ -124,7 +124,7 @@ bench_change_verify(BenchChange *b, const GpuTree *tree)
 	GpudsEntry *host = (GpudsEntry *) gpu_host_alloc((size_t) piece * sizeof(GpudsEntry));
 	GpudsEntry *device = (GpudsEntry *) gpu_alloc((size_t) piece * sizeof(GpudsEntry));
 	bool same = host != NULL && device != NULL;
-	BtreeView view;
+	GpudsView view;
 
 	same = same && gpu_tree_view(tree, b->pool, &view) && view.entries == (uint64_t) n;
 	for (int64_t first = 0; first < n && same; first += piece)
@@ -250,7 +250,7 @@ bench_change_large(BenchChange *b, GpuTree *tree, const char *work, size_t n, in
 		same = bench_change_build(b, tree);
 		start = bench_change_now();
 		same = same &&
-			   gpu_tree_apply_large(&b->change, tree, device, (int64_t) n, &inserted, &deleted) == GPU_OK;
+			   gpu_btree_apply_large(&b->change, tree, device, (int64_t) n, &inserted, &deleted) == GPU_OK;
 		if (i > 0)
 			times.push_back(bench_change_now() - start);
 	}
@@ -299,7 +299,7 @@ bench_change_small(BenchChange *b, GpuTree *tree, const char *work, size_t n, si
 			}
 		}
 		start = bench_change_now();
-		same = gpu_tree_apply(&b->change, tree, ops, there, (int64_t) n, &inserted, &deleted) == GPU_OK;
+		same = gpu_btree_apply(&b->change, tree, ops, there, (int64_t) n, &inserted, &deleted) == GPU_OK;
 		times.push_back(bench_change_now() - start);
 		gpu_tree_reclaim(&b->change, tree, UINT64_MAX);
 	}
@@ -328,7 +328,7 @@ bench_change(GpuPool *pool, int64_t n, uint64_t seed, BenchChangeRow row)
 	b->row = row;
 	b->random.seed(seed);
 	b->next_t = 1;
-	if (!gpu_tree_change_open(&b->change, pool))
+	if (!gpu_btree_change_open(&b->change, pool))
 		return false;
 	b->unsorted.reserve((size_t) n);
 	for (int64_t i = 0; i < n; i++)

@@ -15,7 +15,8 @@
 
 #include "bench/device_common.h"
 #include "bench/device_change.h"
-#include "kernels/hash/hash_structure_gpu.h"
+#define STRUCTURES_ON_GPU
+#include "kernels/structures.h"
 
 /* Entries of the table, which use 80 % of its slots; and a prime number that puts them in no order. */
 #define BENCH_HASH_ENTRIES 46900000
@@ -62,7 +63,7 @@ struct BenchHashOps
 
 struct BenchHashFind
 {
-	HashProbe::View view;
+	HashOnGpu::Probe::View view;
 	const uint64_t *probes;
 	uint64_t *answers;
 
@@ -70,13 +71,13 @@ struct BenchHashFind
 	{
 		GpudsInterval interval = { { probes[i], 0, 0 }, { probes[i], 0, UINT64_MAX } };
 		uint64_t answer = GPU_NOT_FOUND;
-		HashProbe::Position p;
+		HashOnGpu::Probe::Position p;
 		GpuStart start;
 
-		if (HashProbe::locate(view, &interval, true, &start) > 0)
+		if (HashOnGpu::Probe::locate(view, &interval, true, &start) > 0)
 		{
-			HashProbe::position(view, start, 0, true, &p);
-			answer = HashProbe::tid(view, p);
+			HashOnGpu::Probe::position(view, start, 0, true, &p);
+			answer = HashOnGpu::Probe::tid(view, p);
 		}
 		answers[i] = answer;
 	}
@@ -87,10 +88,10 @@ static inline void
 bench_hash_find(GpuStream *s, const GpuPool *pool, const HashOnGpu *table, const uint64_t *probes,
 				uint64_t *answers, int64_t n)
 {
-	GpuView view;
+	GpudsView view;
 
 	BENCH_CHECK(table->view(pool, &view));
-	gpu_launch(s, n, BenchHashFind{ HashProbe::open(view), probes, answers });
+	gpu_launch(s, n, BenchHashFind{ HashOnGpu::Probe::open(view), probes, answers });
 }
 
 /* Applies a batch about n entries, the operations of which are made first; seconds that it takes. */
@@ -109,7 +110,7 @@ bench_hash_apply(Bench *b, HashOnGpu *table, BenchHashBatch batch, const uint64_
 	start = bench_change_now();
 	if (batch == BENCH_HASH_MIXED)
 		bench_hash_find(s, &b->pool, table, probes, answers, n / 5 * 3);
-	BENCH_CHECK(gpu_hash_apply_there(&b->change, &table->hash, ops, NULL, m, &inserted, &deleted) == GPU_OK);
+	BENCH_CHECK(gpu_hash_apply_there(&b->change, &table->tree, ops, NULL, m, &inserted, &deleted) == GPU_OK);
 	start = bench_change_now() - start;
 	BENCH_CHECK(inserted == (share == 2 ? n / 5 : m) && deleted == (share == 2 ? n / 5 : 0));
 	table->reclaim(&b->change, UINT64_MAX);

@@ -161,7 +161,7 @@ bench_skiplist_lookups(GpuStream *s, const GpuPool *pool, const SkiplistOnGpu *l
 					   uint64_t *answers, int64_t n, bool tiles)
 {
 	SkiplistProbe::View probe;
-	GpuView view;
+	GpudsView view;
 
 	BENCH_CHECK(list->view(pool, &view) && view.height > 0);
 	probe = SkiplistProbe::open(view);
@@ -260,7 +260,7 @@ bench_skiplist_apply(Bench *b, SkiplistOnGpu *list, const BenchSkiplistOps &batc
 	start = bench_change_now();
 	if (lookups > 0)
 		bench_skiplist_lookups(s, &b->pool, list, probes, answers, lookups, true);
-	BENCH_CHECK(gpu_skiplist_apply_there<1>(&b->change, &list->list, batch.ops, batch.n, &sum) == GPU_OK);
+	BENCH_CHECK(gpu_skiplist_apply_there<1>(&b->change, &list->tree, batch.ops, batch.n, &sum) == GPU_OK);
 	start = bench_change_now() - start;
 	BENCH_CHECK(sum.inserted + sum.deleted == batch.n);
 	list->reclaim(&b->change, UINT64_MAX);
@@ -301,7 +301,7 @@ bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const ui
 	GpudsOp *ops = (GpudsOp *) gpu_host_alloc((size_t) n * sizeof(GpudsOp));
 	const GpudsOp *there = ops != NULL ? (const GpudsOp *) gpu_device_address(ops) : NULL;
 	std::mt19937_64 random(b->seed + (uint64_t) n);
-	uint64_t will = list->list.tree.entries;
+	uint64_t will = list->tree.entries;
 	std::vector<double> seconds;
 
 	BENCH_CHECK(there != NULL);
@@ -325,7 +325,7 @@ bench_skiplist_small(Bench *b, SkiplistOnGpu *list, const uint64_t *w0, const ui
 		will += (uint64_t) (inserted - deleted);
 		list->reclaim(&b->change, UINT64_MAX);
 	}
-	BENCH_CHECK(will == list->list.tree.entries);
+	BENCH_CHECK(will == list->tree.entries);
 	bench_row(b, { "skip list: apply " + std::to_string(n) + (n == 1 ? " operation" : " operations"),
 				   bench_median(seconds) * 1e6, "us", target, true, 0, 0, 0 });
 	gpu_host_free(ops);

@@ -54,6 +54,18 @@ enum GpudsStructureNumber
 #include "kernels/btree/btree_structure_cpu.h"
 #include "kernels/hash/hash_structure_cpu.h"
 #include "kernels/skiplist/skiplist_structure_cpu.h"
+
+static const HashOverflow hash_overflow = {
+	.entry_bytes = btree_cpu_entry_bytes,
+	.build_begin = cpu_btree_build_begin,
+	.build_add = btree_cpu_build_add,
+	.build_finish = btree_cpu_build_finish,
+	.apply = cpu_btree_apply,
+	.scan = btree_cpu_scan,
+	.verify = cpu_btree_verify_tree,
+};
+_Static_assert(sizeof(btree_cpu_build) <= HASH_OVERFLOW_BUILD_BYTES, "a load of a B+tree is too large");
+
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_cpu.h"
 #endif
@@ -63,6 +75,9 @@ enum GpudsStructureNumber
 #include "kernels/btree/btree_structure_gpu.h"
 #include "kernels/hash/hash_structure_gpu.h"
 #include "kernels/skiplist/skiplist_structure_gpu.h"
+
+typedef HashStructure<BtreeOnGpu> HashOnGpu;
+
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_gpu.h"
 #endif

@@ -13,19 +13,8 @@
 #define STRUCTURES_ON_CPU
 #include "kernels/structures.h"
 
-#define STRUCTURE_ENTRY(number, NAME, prefix, Name, text)            \
-	[number] = { .title = (text),                                    \
-				 .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
-						  .build_begin = prefix##_cpu_build_begin,   \
-						  .has_ranks = prefix##_cpu_has_ranks,       \
-						  .build_add = prefix##_cpu_build_add,       \
-						  .build_finish = prefix##_cpu_build_finish, \
-						  .build_cancel = prefix##_cpu_build_cancel, \
-						  .apply = prefix##_cpu_apply,               \
-						  .pack = prefix##_cpu_pack,                 \
-						  .reclaim = prefix##_cpu_reclaim,           \
-						  .release = prefix##_cpu_release,           \
-						  .verify = prefix##_cpu_verify } },
+#define STRUCTURE_ENTRY(number, NAME, name, Name, text) \
+	[number] = { .title = (text), .cpu = CPU_STRUCTURE(name) },
 
 /* Others know only sizes of their types. */
 #define STRUCTURE_FITS(number, NAME, prefix, Name, title)                 \

@@ -31,7 +31,7 @@ cpu_btree_retire(CpuBtreeWriter *w, BtreeRef ref, int level)
 	int units = level > 0 ? cpu_btree_inner_units(btree_node(w->arena, ref)[0]) : btree_leaf_units(w->nw);
 
 	w->units -= units;
-	return cpu_btree_queue_push(w->arena, w->tree, &w->retired, w->version, ref, units);
+	return cpu_queue_push(w->arena, w->tree, &w->retired, w->version, ref, units);
 }
 
 /* Take a leaf apart. */
@@ -247,8 +247,8 @@ cpu_btree_apply_ahead(CpuBtreeWriter *w, const GpudsOp *ops, const int nw)
 	int leaves = 1;
 
 	for (int i = 0; i < n; i++)
-		refs[i] = cpu_btree_head_root(w->tree->head);
-	for (int level = cpu_btree_head_height(w->tree->head) - 1; level > 0; level--)
+		refs[i] = head_root(w->tree->head);
+	for (int level = head_height(w->tree->head) - 1; level > 0; level--)
 	{
 		for (int i = 0; i < n; i++)
 		{
@@ -347,17 +347,17 @@ cpu_btree_change_finish(CpuBtreeWriter *w, BtreeRef *root, int *height)
 HOST_FN void
 cpu_btree_change_undo(CpuBtreeWriter *w)
 {
-	cpu_btree_queue_free(w->arena, w->tree, &w->fresh, true, UINT64_MAX);
-	cpu_btree_queue_free(w->arena, w->tree, &w->retired, false, UINT64_MAX);
+	cpu_queue_free(w->arena, w->tree, &w->fresh, true, UINT64_MAX);
+	cpu_queue_free(w->arena, w->tree, &w->retired, false, UINT64_MAX);
 }
 
 /* Publishes a change as a new version; the nodes that it replaces are queued. */
 HOST_FN void
 cpu_btree_change_publish(CpuBtreeWriter *w, BtreeRef root, int height, uint64_t entries)
 {
-	cpu_btree_queue_free(w->arena, w->tree, &w->fresh, false, UINT64_MAX);
-	cpu_btree_queue_join(w->arena, w->tree, &w->retired);
-	cpu_btree_publish(w->tree, cpu_btree_make_head(w->nw, height, root), entries);
+	cpu_queue_free(w->arena, w->tree, &w->fresh, false, UINT64_MAX);
+	cpu_queue_join(w->arena, w->tree, &w->retired);
+	cpu_tree_publish(w->tree, head_make(w->nw, height, root), entries);
 }
 
 /*
@@ -365,16 +365,16 @@ cpu_btree_change_publish(CpuBtreeWriter *w, BtreeRef root, int height, uint64_t 
  * result as a new version (none if nothing changed).  Inserting what is there
  * and deleting what is not change nothing.  *inserted and *deleted get the
  * numbers of entries that came and went; they may be NULL.  Replaced nodes are queued for
- * cpu_btree_reclaim.  KERNEL_NO_MEMORY: the tree is as it was, the new nodes are given
+ * cpu_tree_reclaim.  KERNEL_NO_MEMORY: the tree is as it was, the new nodes are given
  * back.  The caller is the only one that changes the tree.
  */
 HOST_FN KernelStatus
-cpu_btree_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted,
+cpu_btree_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted,
 				int64_t *deleted)
 {
 	CpuBtreeWriter w;
-	CpuBtreeItem whole = { cpu_btree_head_root(tree->head), cpu_btree_entries(tree), { 0, 0, 0 } };
-	int height = cpu_btree_head_height(tree->head);
+	CpuBtreeItem whole = { head_root(tree->head), cpu_tree_entries(tree), { 0, 0, 0 } };
+	int height = head_height(tree->head);
 	BtreeRef root = whole.ref;
 	int64_t came = 0;
 	int64_t went = 0;

@@ -17,8 +17,8 @@
  * device sees at there.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was changed.
  */
 static inline GpuStatus
-gpu_tree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *there, int64_t n,
-			   int64_t *inserted, int64_t *deleted)
+gpu_btree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *there, int64_t n,
+				int64_t *inserted, int64_t *deleted)
 {
 	GpuStatus status;
 	GpuSpan span;
@@ -30,11 +30,11 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *t
 		return gpu_change_status(c);
 	/* a large batch counts before it makes anything */
 	if (n <= GPU_SMALL_OPS && tree->entries.load() + (uint64_t) n <= GPU_MAX_ENTRIES)
-		return gpu_tree_apply_small(c, tree, there, (int) n, inserted, deleted);
+		return gpu_btree_apply_small(c, tree, there, (int) n, inserted, deleted);
 	if (!gpu_span_take(c->pool, &span, (size_t) n * sizeof(GpudsOp)))
 		return GPU_NO_MEMORY;
 	gpu_copy_bus(&c->stream, span.at, ops, (size_t) n * sizeof(GpudsOp));
-	status = gpu_tree_apply_large(c, tree, (const GpudsOp *) span.at, n, inserted, deleted);
+	status = gpu_btree_apply_large(c, tree, (const GpudsOp *) span.at, n, inserted, deleted);
 	gpu_change_give(c, &span);
 	return status;
 }
@@ -45,7 +45,7 @@ gpu_tree_apply(GpuChange *c, GpuTree *tree, const GpudsOp *ops, const GpudsOp *t
 
 /* Device memory that a small batch works in. */
 static inline size_t
-gpu_tree_small_bytes()
+gpu_btree_small_bytes()
 {
 	GpuScratch scratch = { NULL, 0 };
 	GpuSmall small;
@@ -57,9 +57,9 @@ gpu_tree_small_bytes()
 
 /* gpu_change_open with as much memory as trees need. */
 static inline bool
-gpu_tree_change_open(GpuChange *c, GpuPool *pool)
+gpu_btree_change_open(GpuChange *c, GpuPool *pool)
 {
-	return gpu_change_open(c, pool, sizeof(GpuTreeReport), gpu_tree_small_bytes());
+	return gpu_change_open(c, pool, sizeof(GpuBtreeReport), gpu_btree_small_bytes());
 }
 
 #endif /* BTREE_APPLY_GPU_H */

@@ -54,7 +54,7 @@ template <int nw>
 static inline void
 gpu_apply_plan(GpuChange *c, GpuApply *a, const BtreeLevel &l, GpuTotals *totals)
 {
-	GpuTreeReport *report = gpu_tree_report(c);
+	GpuBtreeReport *report = gpu_btree_report(c);
 	GpuStream *s = &c->stream;
 	int64_t n = a->batch.n;
 
@@ -102,7 +102,7 @@ gpu_apply_make(GpuChange *c, const GpuLevels &levels, const GpuBounds *b)
 		gpu_launch_phase<nw, GPU_LEVEL_NODE>(s, l, b->parts[level] * BTREE_INNER_THREADS);
 	}
 	gpu_launch_block(s, GpuTopLevels<nw>{ levels, level }, GPU_BLOCK_THREADS, 0);
-	gpu_copy_bus(s, &gpu_tree_report(c)->counts, l.counts, sizeof(BtreeCounts));
+	gpu_copy_bus(s, &gpu_btree_report(c)->counts, l.counts, sizeof(BtreeCounts));
 	gpu_finish(s);
 }
 
@@ -138,7 +138,7 @@ template <int nw>
 static inline GpuStatus
 gpu_apply_large(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, GpuTotals *totals)
 {
-	GpuShape *shape = &gpu_tree_report(c)->shape;
+	GpuShape *shape = &gpu_btree_report(c)->shape;
 	GpuStream *s = &c->stream;
 	GpuScratch scratch = { NULL, 0 };
 	BtreeLevel l = {};
@@ -176,8 +176,8 @@ gpu_apply_large(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, GpuT
  * was changed.
  */
 static inline GpuStatus
-gpu_tree_apply_large(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted,
-					 int64_t *deleted)
+gpu_btree_apply_large(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, int64_t *inserted,
+					  int64_t *deleted)
 {
 	GpuTotals totals = {};
 	GpuStatus status;

@@ -412,11 +412,11 @@ gpu_levels_init(GpuChange *c, const GpuTree *tree, BtreeLevel *l)
 static inline void
 gpu_levels_nodes(const GpuTree *tree, BtreeLevel *l)
 {
-	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
-	const GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
+	const GpuNodes *leaves = &tree->space.nodes[GPU_BTREE_LEAVES];
+	const GpuNodes *inners = &tree->space.nodes[GPU_BTREE_INNERS];
 
-	l->leaves = gpu_tree_free(tree, GPU_TREE_LEAVES);
-	l->inners = gpu_tree_free(tree, GPU_TREE_INNERS);
+	l->leaves = gpu_btree_free(tree, GPU_BTREE_LEAVES);
+	l->inners = gpu_btree_free(tree, GPU_BTREE_INNERS);
 	l->retired_leaves = leaves->retired.at + leaves->retired_to;
 	l->retired_inners = inners->retired.at + inners->retired_to;
 }
@@ -425,10 +425,10 @@ gpu_levels_nodes(const GpuTree *tree, BtreeLevel *l)
 static inline bool
 gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
 {
-	GpuDemand demand[GPU_TREE_KINDS] = {};
+	GpuDemand demand[GPU_BTREE_KINDS] = {};
 
-	demand[GPU_TREE_LEAVES] = { (uint64_t) b->parts[0], (uint64_t) b->changes[0] };
-	demand[GPU_TREE_INNERS] = { (uint64_t) b->inner_parts, (uint64_t) b->inner_changes + BTREE_LEVELS };
+	demand[GPU_BTREE_LEAVES] = { (uint64_t) b->parts[0], (uint64_t) b->changes[0] };
+	demand[GPU_BTREE_INNERS] = { (uint64_t) b->inner_parts, (uint64_t) b->inner_changes + BTREE_LEVELS };
 	return gpu_space_reserve(c, &tree->space, demand);
 }
 
@@ -436,11 +436,11 @@ gpu_apply_reserve(GpuChange *c, GpuTree *tree, const GpuBounds *b)
 static inline void
 gpu_apply_publish(GpuChange *c, GpuTree *tree)
 {
-	const BtreeCounts *counts = &gpu_tree_report(c)->counts;
+	const BtreeCounts *counts = &gpu_btree_report(c)->counts;
 	uint64_t inserted = counts->sum >> 32;
 	uint64_t deleted = (uint32_t) counts->sum;
-	GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
-	GpuNodes *inners = &tree->space.nodes[GPU_TREE_INNERS];
+	GpuNodes *leaves = &tree->space.nodes[GPU_BTREE_LEAVES];
+	GpuNodes *inners = &tree->space.nodes[GPU_BTREE_INNERS];
 	uint32_t made = 0;
 	uint32_t retired = counts->single;
 

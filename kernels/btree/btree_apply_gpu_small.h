@@ -92,7 +92,7 @@ struct GpuSmallBatch
 	GpuSmall small; /* working memory: in device memory, or (NULL) the block's own */
 	GpuSmallSize size;
 	const GpudsOp *from; /* host memory, as the device sees it */
-	GpuTreeReport *report;
+	GpuBtreeReport *report;
 
 	/* The working memory. */
 	GPU_FN GpuSmall memory(unsigned char *shared) const
@@ -348,21 +348,6 @@ template <int nw> struct GpuSmallMake
 	}
 };
 
-/* Waits for the device to say that it is done; it may also have failed. */
-static inline void
-gpu_small_wait(GpuChange *c)
-{
-	for (unsigned turn = 1; gpu_acquire_system(&gpu_tree_report(c)->done) == 0; turn++)
-	{
-		if (turn % 4096 == 0 && gpu_finished(&c->stream) &&
-			gpu_acquire_system(&gpu_tree_report(c)->done) == 0)
-		{
-			gpu_fail(&c->stream, "kernel", "no answer");
-			return;
-		}
-	}
-}
-
 /* Launches what a small batch takes. */
 template <int nw>
 static inline void
@@ -379,7 +364,7 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
 	GpuSmall own;
 
 	batch.from = ops;
-	batch.report = (GpuTreeReport *) c->device_report;
+	batch.report = (GpuBtreeReport *) c->device_report;
 	batch.size = {
 		n, tree->height, b->levels, tree->nwords, (uint32_t) b->parts[0], (uint32_t) b->inner_parts
 	};
@@ -411,22 +396,22 @@ gpu_small_launch(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, const G
  * memory, to a tree that can have so many more entries.
  */
 static inline GpuStatus
-gpu_tree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int64_t *inserted,
-					 int64_t *deleted)
+gpu_btree_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int n, int64_t *inserted,
+					  int64_t *deleted)
 {
 	GpuBounds bounds = gpu_apply_bounds(tree, n, n);
-	BtreeCounts *counts = &gpu_tree_report(c)->counts;
+	BtreeCounts *counts = &gpu_btree_report(c)->counts;
 
 	if (!gpu_apply_reserve(c, tree, &bounds))
 		return GPU_NO_MEMORY;
-	gpu_tree_report(c)->done = 0;
+	gpu_report(c)->done = 0;
 	if (tree->nwords == 1)
 		gpu_small_launch<1>(c, tree, ops, n, &bounds);
 	else
 		gpu_small_launch<2>(c, tree, ops, n, &bounds);
 	c->stream.bus_bytes += (uint64_t) n * sizeof(GpudsOp);
 	if (gpu_change_ok(c))
-		gpu_small_wait(c);
+		gpu_report_wait(c);
 	if (gpu_change_ok(c))
 	{
 		*inserted = (int64_t) (counts->sum >> 32);

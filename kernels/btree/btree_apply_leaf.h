@@ -68,7 +68,7 @@ btree_apply_leaf_place(const uint64_t *leaf, const GpudsEntry *x, int *place, in
 
 /* Finds the leaf of operation j, and what the operation does to it. */
 KERNEL_INLINE void
-btree_apply_find(const BtreeView *view, const BtreeBatch *batch, const BtreePath *path, int64_t j,
+btree_apply_find(const GpudsView *view, const BtreeBatch *batch, const BtreePath *path, int64_t j,
 				 const int nw)
 {
 	GpudsEntry e = btree_batch_entry(batch, j, nw);
@@ -299,7 +299,7 @@ btree_apply_part(const BtreeLevel *l, uint32_t part, const int nw)
 											at - 1, nw);
 		GpudsEntry right = btree_apply_entry(l, leaf, from, btree_apply_seek(&l->batch, from, to, at), at,
 											 nw);
-		GpudsEntry separator = btree_between(&left, &right);
+		GpudsEntry separator = entry_between(&left, &right);
 
 		btree_part_set_separator(&l->parts, part, &separator, nw);
 	}

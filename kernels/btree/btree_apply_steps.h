@@ -143,7 +143,7 @@ typedef struct BtreePath
 /* Making the parts of a level. */
 typedef struct BtreeLevel
 {
-	BtreeView view;
+	GpudsView view;
 	BtreeBatch batch;
 	BtreePath path;
 	BtreeFree leaves; /* free nodes */

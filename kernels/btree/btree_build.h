@@ -140,7 +140,7 @@ btree_leaf_separator(const unsigned char *base, BtreeRef left, BtreeRef right, c
 	GpudsEntry last = btree_leaf_entry(leaf, btree_leaf_n(leaf, nw) - 1, nw);
 	GpudsEntry first = btree_leaf_entry(btree_node(base, right), 0, nw);
 
-	return btree_between(&last, &first);
+	return entry_between(&last, &first);
 }
 
 #endif /* BTREE_BUILD_H */

@@ -44,14 +44,14 @@ typedef struct CpuBtreeLevel
 typedef struct CpuBtreeWriter
 {
 	Arena *arena;
-	CpuBtree *tree;
+	CpuTree *tree;
 	int nw;
 	int target;       /* entries of a leaf, items of an inner node */
 	bool track;       /* note new and replaced nodes */
 	uint64_t version; /* version to be published */
 	int64_t units;    /* of new nodes, less those of replaced ones; if they are noted */
-	CpuBtreeQueue fresh;
-	CpuBtreeQueue retired;
+	CpuQueue fresh;
+	CpuQueue retired;
 	const GpudsOp *ahead; /* operations up to here are being loaded for */
 	const GpudsOp *ops_end;
 	int nentries;
@@ -67,7 +67,7 @@ typedef struct CpuBtreeBuild
 } CpuBtreeBuild;
 
 HOST_FN void
-cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuBtree *tree, int target, bool track)
+cpu_btree_writer_init(CpuBtreeWriter *w, Arena *arena, CpuTree *tree, int target, bool track)
 {
 	w->arena = arena;
 	w->tree = tree;
@@ -90,7 +90,7 @@ cpu_btree_new(CpuBtreeWriter *w, int units)
 {
 	BtreeRef ref = arena_alloc(w->arena, &w->tree->space, units);
 
-	if (ref != 0 && w->track && !cpu_btree_queue_push(w->arena, w->tree, &w->fresh, w->version, ref, units))
+	if (ref != 0 && w->track && !cpu_queue_push(w->arena, w->tree, &w->fresh, w->version, ref, units))
 	{
 		arena_free(w->arena, &w->tree->space, ref, units);
 		return 0;
@@ -132,7 +132,7 @@ cpu_btree_put_leaf(CpuBtreeWriter *w, int k)
 	for (int i = k; i < BTREE_FANOUT; i++)
 		btree_leaf_clear(leaf, i, nw);
 	if (w->nentries > k)
-		w->low = btree_between(&w->entry[k - 1], &w->entry[k]);
+		w->low = entry_between(&w->entry[k - 1], &w->entry[k]);
 	w->nentries -= k;
 	for (int i = 0; i < w->nentries; i++)
 		w->entry[i] = w->entry[k + i];
@@ -262,12 +262,14 @@ cpu_btree_target(int fill_percent)
 /*
  * Begin to build a tree that has no entries yet and holds no memory.  Leaves
  * and inner nodes are filled to fill_percent (50 to 100).  The tree stays as
- * it is until cpu_btree_build_finish.  That may also be a tree that was withdrawn and
+ * it is until btree_cpu_build_finish.  That may also be a tree that was withdrawn and
  * released: then tree->nwords is the caller's to set before.
  */
 HOST_FN KernelStatus
-cpu_btree_build_begin(Arena *arena, CpuBtree *tree, CpuBtreeBuild *build, int fill_percent)
+cpu_btree_build_begin(Arena *arena, CpuTree *tree, void *state, int fill_percent)
 {
+	CpuBtreeBuild *build = (CpuBtreeBuild *) state;
+
 	cpu_btree_writer_init(&build->writer, arena, tree, cpu_btree_target(fill_percent), false);
 	build->count = 0;
 	return KERNEL_OK;
@@ -275,11 +277,12 @@ cpu_btree_build_begin(Arena *arena, CpuBtree *tree, CpuBtreeBuild *build, int fi
 
 /*
  * Add entries, strictly ascending over all calls.  After KERNEL_NO_MEMORY only
- * cpu_btree_build_cancel may follow.
+ * btree_cpu_build_cancel may follow.
  */
 HOST_FN KernelStatus
-cpu_btree_build_add(CpuBtreeBuild *build, const GpudsEntry *e, int64_t n)
+btree_cpu_build_add(void *state, const GpudsEntry *e, int64_t n)
 {
+	CpuBtreeBuild *build = (CpuBtreeBuild *) state;
 	CpuBtreeWriter *w = &build->writer;
 
 	if (n > 0 && w->nentries == 0)
@@ -295,22 +298,24 @@ cpu_btree_build_add(CpuBtreeBuild *build, const GpudsEntry *e, int64_t n)
 
 /* Give everything back; the tree stays empty. */
 HOST_FN void
-cpu_btree_build_cancel(CpuBtreeBuild *build)
+btree_cpu_build_cancel(void *state)
 {
+	CpuBtreeBuild *build = (CpuBtreeBuild *) state;
 	arena_space_release(build->writer.arena, &build->writer.tree->space);
 }
 
-/* Publish what was added; after KERNEL_NO_MEMORY call cpu_btree_build_cancel. */
+/* Publish what was added; after KERNEL_NO_MEMORY call btree_cpu_build_cancel. */
 HOST_FN KernelStatus
-cpu_btree_build_finish(CpuBtreeBuild *build)
+btree_cpu_build_finish(void *state)
 {
+	CpuBtreeBuild *build = (CpuBtreeBuild *) state;
 	CpuBtreeWriter *w = &build->writer;
 	BtreeRef root;
 	int height;
 
 	if (!cpu_btree_writer_finish(w, &root, &height))
 		return KERNEL_NO_MEMORY;
-	cpu_btree_publish(w->tree, cpu_btree_make_head(w->nw, height, root), build->count);
+	cpu_tree_publish(w->tree, head_make(w->nw, height, root), build->count);
 	return KERNEL_OK;
 }
 

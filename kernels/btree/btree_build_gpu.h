@@ -11,8 +11,9 @@
 #ifndef BTREE_BUILD_GPU_H
 #define BTREE_BUILD_GPU_H
 
-#include "kernels/btree/btree_tree_gpu.h"
+#include "kernels/runtime/gpu_load.h"
 #include "kernels/btree/btree_build.h"
+#include "kernels/btree/btree_tree_gpu.h"
 
 /*
  * Inner levels.
@@ -68,7 +69,7 @@ gpu_scratch_levels(GpuScratch *scratch, BtreeList *levels, int64_t n, uint32_t n
 static inline void
 gpu_build_inner(GpuChange *c, GpuTree *tree, BtreeList *levels, int height)
 {
-	BtreeFree free = gpu_tree_free(tree, GPU_TREE_INNERS);
+	BtreeFree free = gpu_btree_free(tree, GPU_BTREE_INNERS);
 	uint32_t taken = 0;
 
 	tree->level_n[0] = (uint32_t) levels[0].n;
@@ -77,61 +78,34 @@ gpu_build_inner(GpuChange *c, GpuTree *tree, BtreeList *levels, int height)
 		int64_t n = levels[level].n;
 
 		if (tree->nwords == 1)
-		{
-			GpuBuildInner<1> build = { c->pool->base, levels[level - 1], levels[level], free, taken };
-
-			gpu_launch(&c->stream, n * BTREE_FANOUT, build);
-		}
+			gpu_launch(&c->stream, n * BTREE_FANOUT,
+					   GpuBuildInner<1>{ c->pool->base, levels[level - 1], levels[level], free, taken });
 		else
-		{
-			GpuBuildInner<2> build = { c->pool->base, levels[level - 1], levels[level], free, taken };
-
-			gpu_launch(&c->stream, n * BTREE_FANOUT, build);
-		}
+			gpu_launch(&c->stream, n * BTREE_FANOUT,
+					   GpuBuildInner<2>{ c->pool->base, levels[level - 1], levels[level], free, taken });
 		tree->level_n[level] = (uint32_t) n;
 		taken += (uint32_t) n;
 	}
 	for (int level = height; level < BTREE_MAX_HEIGHT; level++)
 		tree->level_n[level] = 0;
-	gpu_nodes_take(&tree->space.nodes[GPU_TREE_INNERS], taken);
+	gpu_nodes_take(&tree->space.nodes[GPU_BTREE_INNERS], taken);
 	tree->height = height;
-	gpu_copy_bus(&c->stream, &gpu_tree_report(c)->root, levels[height - 1].ref, sizeof(BtreeRef));
+	gpu_copy_bus(&c->stream, &gpu_btree_report(c)->root, levels[height - 1].ref, sizeof(BtreeRef));
 }
 
 /*
  * Leaves.
  */
 
-/*
- * Entries of leaves, ascending: some that were left over, then the input.  A source
- * has a function entry, which returns entry number i from the first leaf's on.
- */
-struct GpuSource
-{
-	const GpudsEntry *carry;
-	uint64_t ncarry;
-	const GpudsEntry *input;
-
-	template <int nw> GPU_FN GpudsEntry entry(uint64_t i) const
-	{
-		return i < ncarry ? carry[i] : input[i - ncarry];
-	}
-};
-
 /* The leaves of a load. */
-struct GpuLeaves
+struct GpuLeaves : GpuLoaded
 {
-	const uint32_t *chunks; /* from the one that has leaf first on */
-	uint64_t first;
 	uint64_t total; /* entries so far */
 	uint32_t fill_percent;
-	uint32_t per_chunk;
-	uint32_t units;
 
-	GPU_FN BtreeRef ref(uint64_t leaf) const
+	GpuLeaves(const GpuTree *tree, const GpuLoaded &loaded, uint64_t entries)
+		: GpuLoaded(loaded), total(entries), fill_percent(tree->load.fill_percent)
 	{
-		return chunks[leaf / per_chunk - first / per_chunk] * GPU_CHUNK_UNITS +
-			   (uint32_t) (leaf % per_chunk) * units;
 	}
 
 	GPU_FN uint64_t start(uint64_t leaf) const
@@ -191,13 +165,13 @@ template <int nw> struct GpuListLeaf
 
 /* Leaves that the first total entries fill. */
 static inline uint64_t
-gpu_load_full_leaves(const GpuLoad *load, uint64_t total)
+gpu_load_full_leaves(uint64_t total, uint32_t fill_percent)
 {
-	uint64_t leaves = total * 100 / (BTREE_FANOUT * load->fill_percent);
+	uint64_t leaves = total * 100 / (BTREE_FANOUT * fill_percent);
 
-	while (btree_fill_start(leaves + 1, load->fill_percent) <= total)
+	while (btree_fill_start(leaves + 1, fill_percent) <= total)
 		leaves++;
-	while (btree_fill_start(leaves, load->fill_percent) > total)
+	while (btree_fill_start(leaves, fill_percent) > total)
 		leaves--;
 	return leaves;
 }
@@ -206,27 +180,16 @@ gpu_load_full_leaves(const GpuLoad *load, uint64_t total)
 static inline uint64_t
 gpu_load_all_leaves(const GpuLoad *load, uint64_t total)
 {
-	uint64_t leaves = gpu_load_full_leaves(load, total);
+	uint64_t leaves = gpu_load_full_leaves(total, load->fill_percent);
 
 	return btree_fill_start(leaves, load->fill_percent) < total ? leaves + 1 : leaves;
-}
-
-/* Leaves from number first on; chunks begin with its chunk. */
-static inline GpuLeaves
-gpu_load_leaves(const GpuTree *tree, const uint32_t *chunks, uint64_t first, uint64_t total)
-{
-	const GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];
-	GpuLeaves leaves = { chunks,           first, total, tree->load.fill_percent, gpu_nodes_per_chunk(nodes),
-						 nodes->node_units };
-
-	return leaves;
 }
 
 /* Chunks for so many leaves in all; false: out of memory. */
 static inline bool
 gpu_load_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves)
 {
-	GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];
+	GpuNodes *nodes = &tree->space.nodes[GPU_BTREE_LEAVES];
 
 	return gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, leaves));
 }
@@ -235,23 +198,10 @@ gpu_load_reserve(GpuChange *c, GpuTree *tree, uint64_t leaves)
 static inline bool
 gpu_load_reserve_inners(GpuChange *c, GpuTree *tree, uint64_t leaves)
 {
-	GpuDemand demand[GPU_TREE_KINDS] = {};
+	GpuDemand demand[GPU_BTREE_KINDS] = {};
 
-	demand[GPU_TREE_INNERS].take = (uint64_t) gpu_inner_nodes((int64_t) leaves);
+	demand[GPU_BTREE_INNERS].take = (uint64_t) gpu_inner_nodes((int64_t) leaves);
 	return gpu_space_reserve(c, &tree->space, demand);
-}
-
-/* Sends the numbers of the chunks of leaves, from chunk first on, to the device. */
-static inline void
-gpu_load_send_chunks(GpuChange *c, const GpuTree *tree, uint32_t *to, size_t first)
-{
-	const std::vector<uint32_t> &chunks = tree->space.nodes[GPU_TREE_LEAVES].chunks;
-	size_t n = chunks.size() - first;
-
-	if (n == 0)
-		return;
-	memcpy(c->host_chunks, &chunks[first], n * sizeof(uint32_t));
-	gpu_copy_bus(&c->stream, to, c->host_chunks, n * sizeof(uint32_t));
 }
 
 /* Writes n leaves. */
@@ -260,90 +210,46 @@ static inline void
 gpu_load_write(GpuChange *c, const GpuTree *tree, const GpuLeaves &leaves, uint64_t n, const Source &source)
 {
 	if (tree->nwords == 1)
-	{
-		GpuBuildLeaf<1, Source> build = { c->pool->base, leaves, source };
-
-		gpu_launch(&c->stream, (int64_t) n * BTREE_FANOUT, build);
-	}
+		gpu_launch(&c->stream, (int64_t) n * BTREE_FANOUT,
+				   GpuBuildLeaf<1, Source>{ c->pool->base, leaves, source });
 	else
-	{
-		GpuBuildLeaf<2, Source> build = { c->pool->base, leaves, source };
-
-		gpu_launch(&c->stream, (int64_t) n * BTREE_FANOUT, build);
-	}
+		gpu_launch(&c->stream, (int64_t) n * BTREE_FANOUT,
+				   GpuBuildLeaf<2, Source>{ c->pool->base, leaves, source });
 }
 
-/*
- * Begins to load a tree, which must not be there.  GPU_NO_MEMORY: it is still not.
- */
-static inline GpuStatus
-gpu_tree_load_begin(GpuChange *c, GpuTree *tree, uint32_t nwords, uint32_t fill_percent)
+/* As gpu_load_add wants to know it. */
+struct GpuBtreeLayout
 {
-	if (tree->nwords != 0)
-		return GPU_WITHDRAWN;
-	if (!gpu_tree_open(c, tree, nwords) ||
-		!gpu_span_take(c->pool, &tree->load.carry, BTREE_FANOUT * sizeof(GpudsEntry)))
+	static uint64_t start(uint64_t leaf, uint32_t fill_percent)
 	{
-		gpu_tree_close(c, tree);
-		return GPU_NO_MEMORY;
+		return btree_fill_start(leaf, fill_percent);
 	}
-	tree->loading = true;
-	tree->load.fill_percent = fill_percent;
-	return gpu_change_status(c);
+
+	static uint64_t full(uint64_t total, uint32_t fill_percent)
+	{
+		return gpu_load_full_leaves(total, fill_percent);
+	}
+
+	static void write(GpuChange *c, const GpuTree *tree, const GpuLoaded &loaded, uint64_t n, uint64_t total,
+					  const GpuSource &source)
+	{
+		gpu_load_write(c, tree, GpuLeaves(tree, loaded, total), n, source);
+	}
+};
+
+/* Begins to load a tree, which must not be there.  GPU_NO_MEMORY: it is still not. */
+static inline GpuStatus
+gpu_btree_load_begin(GpuChange *c, GpuTree *tree, uint32_t nwords, uint32_t fill_percent)
+{
+	return gpu_load_begin(c, tree, GPU_BTREE_KINDS, GpuBtreeUnits(nwords).of, BTREE_FANOUT, nwords,
+						  fill_percent);
 }
 
-/*
- * Adds n entries, which are in host memory that the device can use; all entries
- * of a load are strictly ascending.  GPU_NO_MEMORY, GPU_TOO_LARGE: nothing was added.
- */
+/* Adds entries, as gpu_load_add. */
 static inline GpuStatus
-gpu_tree_load_add(GpuChange *c, GpuTree *tree, const GpudsEntry *entries, int64_t n)
+gpu_btree_load_add(GpuChange *c, GpuTree *tree, const GpudsEntry *entries, int64_t n)
 {
-	GpuLoad *load = &tree->load;
-	uint64_t total = load->entries + (uint64_t) n;
-	uint64_t first = load->leaves;
-	uint64_t ncarry = load->entries - btree_fill_start(first, load->fill_percent);
-	size_t bytes = (size_t) n * sizeof(GpudsEntry);
-	GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];
-	uint64_t leaves;
-	uint64_t left;
-	size_t chunk;
-
-	if (!tree->loading)
-		return GPU_WITHDRAWN;
-	if (n <= 0)
-		return gpu_change_status(c);
-	if (total > GPU_MAX_ENTRIES)
-		return GPU_TOO_LARGE;
-	leaves = gpu_load_full_leaves(load, total);
-	left = total - btree_fill_start(leaves, load->fill_percent);
-	chunk = (size_t) first / gpu_nodes_per_chunk(nodes);
-	if (!gpu_load_reserve(c, tree, leaves))
-		return GPU_NO_MEMORY;
-	bytes += (nodes->chunks.size() - chunk) * sizeof(uint32_t);
-	if (bytes > gpu_span_bytes(&load->input))
-	{
-		gpu_span_give(c->pool, &load->input);
-		if (!gpu_span_take(c->pool, &load->input, bytes))
-			return GPU_NO_MEMORY;
-	}
-
-	GpudsEntry *input = (GpudsEntry *) load->input.at;
-	uint32_t *chunks = (uint32_t *) (input + n);
-	GpudsEntry *carry = (GpudsEntry *) load->carry.at;
-	GpuSource source = { carry, ncarry, input };
-
-	gpu_load_send_chunks(c, tree, chunks, chunk);
-	gpu_copy_bus(&c->stream, input, entries, (size_t) n * sizeof(GpudsEntry));
-	gpu_load_write(c, tree, gpu_load_leaves(tree, chunks, first, total), leaves - first, source);
-	if (leaves == first)
-		gpu_copy(&c->stream, carry + ncarry, input, (size_t) n * sizeof(GpudsEntry));
-	else
-		gpu_copy(&c->stream, carry, input + ((uint64_t) n - left), left * sizeof(GpudsEntry));
-	gpu_finish(&c->stream);
-	load->entries = total;
-	load->leaves = leaves;
-	return gpu_change_status(c);
+	return gpu_load_add<GpuBtreeLayout>(c, tree, entries, n);
 }
 
 /* Working memory of the end of a load. */
@@ -357,7 +263,7 @@ struct GpuLoadEnd
 static inline void
 gpu_load_end_layout(GpuScratch *scratch, GpuLoadEnd *end, const GpuTree *tree, int64_t leaves)
 {
-	size_t nchunks = tree->space.nodes[GPU_TREE_LEAVES].chunks.size();
+	size_t nchunks = tree->space.nodes[GPU_BTREE_LEAVES].chunks.size();
 
 	end->chunks = gpu_scratch<uint32_t>(scratch, (int64_t) nchunks);
 	gpu_scratch_list(scratch, &end->levels[0], leaves, tree->nwords);
@@ -393,21 +299,13 @@ gpu_load_finish(GpuChange *c, GpuTree *tree, GpuLoadEnd *end, const GpuLeaves &l
 	uint32_t n = (uint32_t) end->levels[0].n;
 
 	if (tree->nwords == 1)
-	{
-		GpuListLeaf<1> list = { c->pool->base, leaves, end->levels[0] };
-
-		gpu_launch(&c->stream, n, list);
-	}
+		gpu_launch(&c->stream, n, GpuListLeaf<1>{ c->pool->base, leaves, end->levels[0] });
 	else
-	{
-		GpuListLeaf<2> list = { c->pool->base, leaves, end->levels[0] };
-
-		gpu_launch(&c->stream, n, list);
-	}
+		gpu_launch(&c->stream, n, GpuListLeaf<2>{ c->pool->base, leaves, end->levels[0] });
 	gpu_build_inner(c, tree, end->levels, end->height);
-	gpu_nodes_filled(c, &tree->space.nodes[GPU_TREE_LEAVES], n);
+	gpu_nodes_filled(c, &tree->space.nodes[GPU_BTREE_LEAVES], n);
 	gpu_finish(&c->stream);
-	tree->root = gpu_tree_report(c)->root;
+	tree->root = gpu_btree_report(c)->root;
 }
 
 static inline void
@@ -420,35 +318,31 @@ gpu_load_publish(GpuChange *c, GpuTree *tree)
 
 /* All entries are there: publishes the tree.  GPU_NO_MEMORY: the load can go on, or be given up. */
 static inline GpuStatus
-gpu_tree_load_end(GpuChange *c, GpuTree *tree)
+gpu_btree_load_end(GpuChange *c, GpuTree *tree)
 {
 	GpuLoad *load = &tree->load;
-	uint64_t total = load->entries;
+	const uint64_t total = load->entries;
+	GpuSource rest;
 	uint64_t leaves;
-	uint64_t ncarry;
 	GpuSpan span;
 
 	if (!tree->loading)
 		return GPU_WITHDRAWN;
 	leaves = gpu_load_all_leaves(load, total);
-	ncarry = total - btree_fill_start(load->leaves, load->fill_percent);
-	gpu_span_give(c->pool, &load->input);
+	rest = gpu_load_rest<GpuBtreeLayout>(c, tree);
 	if (leaves > 0)
 	{
-		GpuSource source = { (const GpudsEntry *) load->carry.at, ncarry, NULL };
 		GpuLoadEnd end;
 
 		if (!gpu_load_end_take(c, tree, leaves, &end, &span))
 			return GPU_NO_MEMORY;
-		if (ncarry > 0)
+		if (rest.ncarry > 0)
 		{
-			const GpuNodes *nodes = &tree->space.nodes[GPU_TREE_LEAVES];
-			size_t chunk = (size_t) load->leaves / gpu_nodes_per_chunk(nodes);
+			size_t chunk = (size_t) load->nodes / gpu_nodes_per_chunk(&tree->space.nodes[GPU_BTREE_LEAVES]);
 
-			gpu_load_write(c, tree, gpu_load_leaves(tree, end.chunks + chunk, load->leaves, total), 1,
-						   source);
+			GpuBtreeLayout::write(c, tree, GpuLoaded(tree, end.chunks + chunk, load->nodes), 1, total, rest);
 		}
-		gpu_load_finish(c, tree, &end, gpu_load_leaves(tree, end.chunks, 0, total));
+		gpu_load_finish(c, tree, &end, GpuLeaves(tree, GpuLoaded(tree, end.chunks, 0), total));
 		gpu_span_give(c->pool, &span);
 	}
 	if (!gpu_change_ok(c))

@@ -4,14 +4,13 @@
  *	  What the thread that changes trees in device memory calls.
  *
  * One thread at a time uses a GpuChange and the trees that it changes; readers
- * are beside it (btree_tree_gpu.h).  All calls return when the device has done what was
+ * are beside it (kernels/runtime/gpu_versioned.h).  All calls return when the device has done what was
  * asked.
  *
- *	  btree_tree_gpu.h	GpuTree, gpu_tree_view, gpu_tree_reclaim/withdraw/drop
- *	  btree_build_gpu.h	gpu_tree_load_begin/add/end
- *	  btree_apply_gpu.h	gpu_tree_change_open, gpu_tree_apply
- *	  btree_compact_gpu.h	gpu_tree_compact
- *	  btree_verify_gpu.h	gpu_tree_verify
+ *	  btree_build_gpu.h	gpu_btree_load_begin/add/end
+ *	  btree_apply_gpu.h	gpu_btree_change_open, gpu_btree_apply
+ *	  btree_compact_gpu.h	gpu_btree_compact
+ *	  btree_verify_gpu.h	gpu_btree_verify
  *
  *-------------------------------------------------------------------------
  */

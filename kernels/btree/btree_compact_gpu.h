@@ -29,18 +29,13 @@
 #ifndef BTREE_COMPACT_GPU_H
 #define BTREE_COMPACT_GPU_H
 
-#include <utility>
-
 #include "kernels/btree/btree_build_gpu.h"
 #include "kernels/btree/btree_probe.h"
-
-/* If memory is short, it is tried again after one operation for so many leaves, used or not. */
-#define GPU_COMPACT_REST 8
 
 /* All entries of a version; a source as gpu_load_write wants it. */
 struct GpuVersionSource
 {
-	BtreeView view;
+	GpudsView view;
 
 	template <int nw> GPU_FN GpudsEntry entry(uint64_t i) const
 	{
@@ -51,31 +46,25 @@ struct GpuVersionSource
 	}
 };
 
-/* Are less than 3 of 8 places used of so many nodes? */
-static inline bool
-gpu_nodes_thin(uint64_t things, uint64_t nodes)
-{
-	return things < 3 * nodes;
-}
-
 /* Leaves that the tree has memory for. */
 static inline uint64_t
-gpu_tree_leaf_nodes(const GpuTree *tree)
+gpu_btree_leaf_nodes(const GpuTree *tree)
 {
-	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	const GpuNodes *leaves = &tree->space.nodes[GPU_BTREE_LEAVES];
 
 	return leaves->chunks.size() * gpu_nodes_per_chunk(leaves);
 }
 
 /* Is so much wasted that the tree is to be built anew? */
 static inline bool
-gpu_tree_wasteful(const GpuTree *tree)
+gpu_btree_wasteful(const GpuTree *tree)
 {
-	const GpuNodes *leaves = &tree->space.nodes[GPU_TREE_LEAVES];
+	const GpuNodes *leaves = &tree->space.nodes[GPU_BTREE_LEAVES];
 	uint64_t entries = tree->entries.load();
 
-	if (!gpu_nodes_thin(entries, tree->level_n[0]) && !gpu_nodes_thin(tree->level_n[0], tree->level_n[1]) &&
-		entries >= gpu_tree_leaf_nodes(tree))
+	if (!gpu_nodes_thin(entries, tree->level_n[0], BTREE_FANOUT) &&
+		!gpu_nodes_thin(tree->level_n[0], tree->level_n[1], BTREE_FANOUT) &&
+		entries >= gpu_btree_leaf_nodes(tree))
 		return false;
 	/* one leaf more, so that an empty tree keeps a chunk */
 	return gpu_nodes_chunks(leaves, gpu_load_all_leaves(&tree->load, entries) + 1) < leaves->chunks.size();
@@ -86,15 +75,16 @@ gpu_tree_wasteful(const GpuTree *tree)
  * out of memory; gpu_tree_close of the packed one must follow.
  */
 static inline bool
-gpu_tree_pack(GpuChange *c, const GpuTree *tree, GpuTree *packed)
+gpu_btree_pack(GpuChange *c, const GpuTree *tree, GpuTree *packed)
 {
 	GpuVersionSource source;
 	GpuLoadEnd end;
 	GpuSpan span;
 	uint64_t n;
 
-	if (!gpu_tree_open(c, packed, tree->nwords))
+	if (!gpu_space_open(c, &packed->space, GPU_BTREE_KINDS, GpuBtreeUnits(tree->nwords).of))
 		return false;
+	packed->nwords = tree->nwords;
 	(void) gpu_tree_view(tree, c->pool, &source.view);
 	packed->load.fill_percent = tree->load.fill_percent;
 	n = gpu_load_all_leaves(&packed->load, source.view.entries);
@@ -103,7 +93,7 @@ gpu_tree_pack(GpuChange *c, const GpuTree *tree, GpuTree *packed)
 	if (!gpu_load_end_take(c, packed, n, &end, &span))
 		return false;
 
-	GpuLeaves leaves = gpu_load_leaves(packed, end.chunks, 0, source.view.entries);
+	GpuLeaves leaves(packed, GpuLoaded(packed, end.chunks, 0), source.view.entries);
 
 	gpu_load_write(c, packed, leaves, n, source);
 	gpu_load_finish(c, packed, &end, leaves);
@@ -121,25 +111,20 @@ gpu_tree_pack(GpuChange *c, const GpuTree *tree, GpuTree *packed)
  * A lost device shows in the stream's status.
  */
 static inline bool
-gpu_tree_compact(GpuChange *c, GpuTree *tree)
+gpu_btree_compact(GpuChange *c, GpuTree *tree)
 {
 	GpuTree packed;
 
-	if (!gpu_tree_wasteful(tree) || tree->compact_rest > 0 || tree->replaced.nkinds > 0)
+	if (!gpu_btree_wasteful(tree) || !gpu_tree_rested(tree))
 		return false;
-	if (!gpu_tree_pack(c, tree, &packed) || !gpu_change_ok(c))
+	if (!gpu_btree_pack(c, tree, &packed) || !gpu_change_ok(c))
 	{
 		gpu_tree_close(c, &packed);
-		tree->compact_rest = gpu_tree_leaf_nodes(tree) / GPU_COMPACT_REST;
+		tree->compact_rest = gpu_btree_leaf_nodes(tree) / GPU_COMPACT_REST;
 		return false;
 	}
-	tree->replaced = std::move(tree->space);
-	tree->space = std::move(packed.space);
-	tree->height = packed.height;
-	tree->root = packed.root;
-	memcpy(tree->level_n, packed.level_n, sizeof(tree->level_n));
+	gpu_tree_replace(tree, &packed);
 	gpu_tree_publish(tree, tree->entries.load());
-	tree->replaced_by = tree->version;
 	return true;
 }
 

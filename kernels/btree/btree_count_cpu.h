@@ -14,6 +14,7 @@
 #ifndef BTREE_COUNT_CPU_H
 #define BTREE_COUNT_CPU_H
 
+#include "kernels/cpu/cpu_structure.h"
 #include "kernels/btree/btree_probe_cpu.h"
 
 #if CPU_COUNT_ROOM < BTREE_FANOUT
@@ -56,10 +57,10 @@ cpu_btree_count_goes_on(const CpuCount *count, int64_t left)
  * counting resumes behind *at.
  */
 HOST_INLINE bool
-cpu_btree_probe_count(CpuBtreeProbe *p, const BtreeView *view, CpuCount *count, int64_t *left, GpudsEntry *at,
+cpu_btree_probe_count(CpuBtreeProbe *p, const GpudsView *view, CpuCount *count, int64_t *left, GpudsEntry *at,
 					  const int nw)
 {
-	GpudsEntry hi = btree_after(&p->interval.hi);
+	GpudsEntry hi = entry_after(&p->interval.hi);
 
 	if (view->height - 1 > p->top)
 		cpu_btree_probe_ahead(p, view, true, nw);
@@ -83,10 +84,10 @@ cpu_btree_probe_count(CpuBtreeProbe *p, const BtreeView *view, CpuCount *count, 
 
 /* How many entries an interval has whose probe has come to its first leaf. */
 HOST_INLINE int64_t
-cpu_btree_probe_extent(const CpuBtreeProbe *p, const BtreeView *view, const int nw)
+cpu_btree_probe_extent(const CpuBtreeProbe *p, const GpudsView *view, const int nw)
 {
 	const uint64_t *leaf = btree_node(view->base, p->ref);
-	GpudsEntry hi = btree_after(&p->interval.hi);
+	GpudsEntry hi = entry_after(&p->interval.hi);
 	int from;
 	int to;
 
@@ -98,7 +99,7 @@ cpu_btree_probe_extent(const CpuBtreeProbe *p, const BtreeView *view, const int 
 }
 
 HOST_INLINE void
-cpu_btree_count_any(const BtreeView *view, GpudsScan *scan, int64_t most, CpuCount *count, const int nw)
+cpu_btree_count_any(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCount *count, const int nw)
 {
 	CpuBtreeProbe probes[CPU_BTREE_INTERLEAVED];
 	int64_t left = most;
@@ -128,7 +129,7 @@ cpu_btree_count_any(const BtreeView *view, GpudsScan *scan, int64_t most, CpuCou
 
 /* As CpuCounter. */
 HOST_FN void
-cpu_btree_count(const BtreeView *view, GpudsScan *scan, int64_t most, CpuCount *count)
+cpu_btree_count(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCount *count)
 {
 	if (view->nwords == 1)
 		cpu_btree_count_any(view, scan, most, count, 1);

@@ -3,13 +3,13 @@
  * btree_cpu.h
  *	  The B+tree on a CPU: copy-on-write over GpudsEntry, changed in batches.
  *
- *	  btree_tree_cpu.h	cpu_btree_init, cpu_btree_view, cpu_btree_entries,
- *					cpu_btree_reclaim, cpu_btree_withdraw, cpu_btree_release
+ *	  btree_tree_cpu.h	cpu_btree_init; the rest of a tree's life is in cpu_versioned.h
  *	  btree_probe_cpu.h	cpu_btree_scan
  *	  btree_count_cpu.h	cpu_btree_count
  *	  btree_build_cpu.h	cpu_btree_build_*
  *	  btree_apply_cpu.h	cpu_btree_apply
- *	  btree_verify_cpu.h	cpu_btree_verify
+ *	  btree_pack_cpu.h	btree_cpu_pack
+ *	  btree_verify_cpu.h	btree_cpu_verify
  *
  *-------------------------------------------------------------------------
  */

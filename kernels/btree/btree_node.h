@@ -38,7 +38,7 @@
 #ifndef BTREE_NODE_H
 #define BTREE_NODE_H
 
-#include "kernels/core/entry.h"
+#include "kernels/core/version.h"
 #include "kernels/cpu/simd.h"
 
 #define BTREE_FANOUT 8
@@ -48,16 +48,6 @@
 #define BTREE_MAX_ENTRIES (UINT64_C(0xFFFFFFFF))
 
 typedef uint32_t BtreeRef;
-
-/* One version of a tree.  height 0: no entries; 1: the root is a leaf. */
-typedef struct BtreeView
-{
-	const unsigned char *base; /* the GPU's pool or the CPU's arena */
-	uint64_t entries;
-	BtreeRef root;
-	int height;
-	int nwords;
-} BtreeView;
 
 /* Places of words in a node. */
 #define BTREE_LINKS BTREE_FANOUT
@@ -81,30 +71,6 @@ KERNEL_INLINE uint64_t *
 btree_node(const void *base, BtreeRef ref)
 {
 	return (uint64_t *) ((unsigned char *) base + (size_t) ref * BTREE_UNIT_BYTES);
-}
-
-/* x as the lowest number above it; entries never have the highest t. */
-KERNEL_INLINE GpudsEntry
-btree_after(const GpudsEntry *x)
-{
-	GpudsEntry after = *x;
-
-	if (after.t != UINT64_MAX)
-		after.t++;
-	return after;
-}
-
-/* What separates two neighbours: no more of the right one than it takes. */
-KERNEL_INLINE GpudsEntry
-btree_between(const GpudsEntry *left, const GpudsEntry *right)
-{
-	GpudsEntry e = *right;
-
-	if (left->w0 != right->w0)
-		e.w1 = 0;
-	if (left->w0 != right->w0 || left->w1 != right->w1)
-		e.t = 0;
-	return e;
 }
 
 /* Entry i of a leaf. */

@@ -73,23 +73,23 @@ cpu_btree_pack_node(CpuBtreeWriter *w, const CpuBtreeItem *item, int level, uint
 /*
  * Packs about most entries from *at on, and publishes that as a new version if it takes less memory.  *at
  * becomes where to go on, the lowest entry at the end.  *units: what will be free, as soon as the caller
- * has called cpu_btree_reclaim, less what was taken.  KERNEL_NO_MEMORY: the tree is as it was, and so is
+ * has called cpu_tree_reclaim, less what was taken.  KERNEL_NO_MEMORY: the tree is as it was, and so is
  * *at.  The caller is the only one that changes the tree.
  */
 HOST_FN KernelStatus
-cpu_btree_pack(Arena *arena, CpuBtree *tree, GpudsEntry *at, int64_t most, int64_t *units)
+btree_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
 {
 	const GpudsEntry lowest = { 0, 0, 0 };
-	CpuBtreeItem whole = { cpu_btree_head_root(tree->head), cpu_btree_entries(tree), { 0, 0, 0 } };
-	int height = cpu_btree_head_height(tree->head);
-	BtreeView view;
+	CpuBtreeItem whole = { head_root(tree->head), cpu_tree_entries(tree), { 0, 0, 0 } };
+	int height = head_height(tree->head);
+	GpudsView view;
 	BtreePosition position;
 	CpuBtreeStretch stretch;
 	CpuBtreeWriter w;
 	BtreeRef root;
 
 	*units = 0;
-	if (height < 2 || !cpu_btree_view(arena, tree, &view))
+	if (height < 2 || !cpu_tree_view(arena, tree, &view))
 	{
 		*at = lowest;
 		return KERNEL_OK;

@@ -26,7 +26,7 @@ typedef struct BtreePosition
 
 /* The leaf in which x is or would be, without the place in it. */
 KERNEL_INLINE void
-btree_descend(const BtreeView *view, const GpudsEntry *x, BtreePosition *p, const int nw)
+btree_descend(const GpudsView *view, const GpudsEntry *x, BtreePosition *p, const int nw)
 {
 	p->rank = 0;
 	p->leaf = view->root;
@@ -48,7 +48,7 @@ btree_descend(const BtreeView *view, const GpudsEntry *x, BtreePosition *p, cons
 
 /* Before the first entry that is not before x. */
 KERNEL_INLINE void
-btree_lower_bound(const BtreeView *view, const GpudsEntry *x, BtreePosition *p, const int nw)
+btree_lower_bound(const GpudsView *view, const GpudsEntry *x, BtreePosition *p, const int nw)
 {
 	btree_descend(view, x, p, nw);
 	if (view->height > 0)
@@ -57,7 +57,7 @@ btree_lower_bound(const BtreeView *view, const GpudsEntry *x, BtreePosition *p, 
 
 /* How many entries are before x. */
 KERNEL_INLINE uint64_t
-btree_rank(const BtreeView *view, const GpudsEntry *x, const int nw)
+btree_rank(const GpudsView *view, const GpudsEntry *x, const int nw)
 {
 	BtreePosition p;
 
@@ -67,7 +67,7 @@ btree_rank(const BtreeView *view, const GpudsEntry *x, const int nw)
 
 /* Before the entry of this rank, which must be there. */
 KERNEL_INLINE void
-btree_select(const BtreeView *view, uint64_t rank, BtreePosition *p)
+btree_select(const GpudsView *view, uint64_t rank, BtreePosition *p)
 {
 	p->rank = 0;
 	p->leaf = view->root;
@@ -89,7 +89,7 @@ btree_select(const BtreeView *view, uint64_t rank, BtreePosition *p)
 
 /* From a leaf of n entries to the start of the next; false: it is the last. */
 KERNEL_INLINE bool
-btree_next_leaf(const BtreeView *view, BtreePosition *p, int n)
+btree_next_leaf(const GpudsView *view, BtreePosition *p, int n)
 {
 	p->place = 0;
 	if (p->rank + (uint64_t) n >= view->entries)
@@ -113,7 +113,7 @@ btree_next_leaf(const BtreeView *view, BtreePosition *p, int n)
 
 /* To the end of the leaf before; false: this one is the first. */
 KERNEL_INLINE bool
-btree_previous_leaf(const BtreeView *view, BtreePosition *p)
+btree_previous_leaf(const GpudsView *view, BtreePosition *p)
 {
 	if (p->rank == 0)
 		return false;
@@ -140,9 +140,9 @@ btree_previous_leaf(const BtreeView *view, BtreePosition *p)
  * in the leaf in which it begins takes one descent, another two.
  */
 KERNEL_INLINE uint64_t
-btree_locate(const BtreeView *view, const GpudsInterval *interval, BtreePosition *p, const int nw)
+btree_locate(const GpudsView *view, const GpudsInterval *interval, BtreePosition *p, const int nw)
 {
-	GpudsEntry hi = btree_after(&interval->hi);
+	GpudsEntry hi = entry_after(&interval->hi);
 	const uint64_t *leaf;
 	int to;
 

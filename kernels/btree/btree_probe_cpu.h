@@ -69,7 +69,7 @@ cpu_btree_same_child(const uint64_t *node, int at, const GpudsEntry *far, const 
  * number of levels.
  */
 HOST_INLINE int
-cpu_btree_probes_common(CpuBtreeProbe *probes, int together, const BtreeView *view, const bool forward,
+cpu_btree_probes_common(CpuBtreeProbe *probes, int together, const GpudsView *view, const bool forward,
 						const int nw)
 {
 	BtreeRef ref = view->root;
@@ -107,7 +107,7 @@ cpu_btree_probes_common(CpuBtreeProbe *probes, int together, const BtreeView *vi
 
 /* One step down: into the child where the scan of the interval goes on. */
 HOST_INLINE void
-cpu_btree_probe_step(CpuBtreeProbe *p, const BtreeView *view, int depth, const bool forward, const int nw)
+cpu_btree_probe_step(CpuBtreeProbe *p, const GpudsView *view, int depth, const bool forward, const int nw)
 {
 	const uint64_t *node = btree_node(view->base, p->ref);
 	CpuBtreeFrame *f = &p->path[depth];
@@ -132,7 +132,7 @@ cpu_btree_probe_step(CpuBtreeProbe *p, const BtreeView *view, int depth, const b
 
 /* Start loading what a range will want next: the other leaves it covers below this parent. */
 HOST_INLINE void
-cpu_btree_probe_ahead(const CpuBtreeProbe *p, const BtreeView *view, const bool forward, const int nw)
+cpu_btree_probe_ahead(const CpuBtreeProbe *p, const GpudsView *view, const bool forward, const int nw)
 {
 	const CpuBtreeFrame *f = &p->path[view->height - 2];
 	const uint64_t *node = btree_node(view->base, f->ref);
@@ -146,7 +146,7 @@ cpu_btree_probe_ahead(const CpuBtreeProbe *p, const BtreeView *view, const bool 
 
 /* Go on to the next leaf of the interval; false: that was the last one. */
 HOST_INLINE bool
-cpu_btree_probe_next(CpuBtreeProbe *p, const BtreeView *view, const bool forward, const int nw)
+cpu_btree_probe_next(CpuBtreeProbe *p, const GpudsView *view, const bool forward, const int nw)
 {
 	int leaf_depth = view->height - 1;
 	int depth = leaf_depth - 1;
@@ -181,10 +181,10 @@ cpu_btree_probe_next(CpuBtreeProbe *p, const BtreeView *view, const bool forward
  * to.  Returns their number; if it is cap, there may be more.
  */
 HOST_INLINE int64_t
-cpu_btree_probe_emit(CpuBtreeProbe *p, const BtreeView *view, GpudsEntry *out, int64_t cap,
+cpu_btree_probe_emit(CpuBtreeProbe *p, const GpudsView *view, GpudsEntry *out, int64_t cap,
 					 const bool forward, const int nw)
 {
-	GpudsEntry hi = btree_after(&p->interval.hi);
+	GpudsEntry hi = entry_after(&p->interval.hi);
 	int64_t done = 0;
 
 	if (view->height - 1 > p->top)
@@ -220,7 +220,7 @@ cpu_btree_together(int64_t left)
 
 /* Takes the probes of the scan's next intervals down to their first leaves. */
 HOST_INLINE void
-cpu_btree_probes_down(CpuBtreeProbe *probes, int together, const BtreeView *view, const GpudsScan *scan,
+cpu_btree_probes_down(CpuBtreeProbe *probes, int together, const GpudsView *view, const GpudsScan *scan,
 					  const bool forward, const int nw)
 {
 	for (int i = 0; i < together; i++)
@@ -234,7 +234,7 @@ cpu_btree_probes_down(CpuBtreeProbe *probes, int together, const BtreeView *view
 }
 
 HOST_INLINE int64_t
-cpu_btree_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
+cpu_btree_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
 				   const int nw)
 {
 	CpuBtreeProbe probes[CPU_BTREE_INTERLEAVED];
@@ -270,7 +270,7 @@ cpu_btree_scan_any(const BtreeView *view, GpudsScan *scan, GpudsEntry *out, int6
  * scan is at its end.
  */
 HOST_FN int64_t
-cpu_btree_scan(const BtreeView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+cpu_btree_scan(const GpudsView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
 	if (view->nwords == 1)
 	{

@@ -60,7 +60,7 @@ gpu_tile_rank(const ulonglong2 &line, uint64_t w0)
 
 /* The child in which x is or would be; line is the node's at ref. */
 __device__ __forceinline__ int
-gpu_tile_inner_rank(const BtreeView &view, BtreeRef ref, const ulonglong2 &line, const GpudsEntry &x)
+gpu_tile_inner_rank(const GpudsView &view, BtreeRef ref, const ulonglong2 &line, const GpudsEntry &x)
 {
 	/* separators of more than w0, and places that are not used but look like one */
 	bool tie = (gpu_tile_lane() == 0 && (uint32_t) line.x >> 8 != 0) || x.w0 == UINT64_MAX;
@@ -92,7 +92,7 @@ gpu_tile_compare(const ulonglong2 &line, uint64_t word, unsigned *lt, unsigned *
 
 /* How many entries of the leaf at ref are before x. */
 __device__ __forceinline__ int
-gpu_tile_leaf_rank(const BtreeView &view, BtreeRef ref, const GpudsEntry &x)
+gpu_tile_leaf_rank(const GpudsView &view, BtreeRef ref, const GpudsEntry &x)
 {
 	bool upper = gpu_tile_lane() >= GPU_TILE / 2;
 	ulonglong2 line = gpu_tile_load(view.base, ref);
@@ -122,7 +122,7 @@ gpu_tile_leaf_rank(const BtreeView &view, BtreeRef ref, const GpudsEntry &x)
  * empty.
  */
 __device__ __forceinline__ uint64_t
-gpu_tile_lower_bound(const BtreeView &view, const GpudsEntry &x, BtreeRef *leaf, int *place)
+gpu_tile_lower_bound(const GpudsView &view, const GpudsEntry &x, BtreeRef *leaf, int *place)
 {
 	uint64_t rank = 0;
 	BtreeRef ref = view.root;

@@ -21,21 +21,14 @@
  */
 struct BtreeProbe
 {
-	typedef BtreeView View;
+	typedef GpudsView View;
 	typedef BtreePosition Position;
 
 	static constexpr bool by_tiles = true;
 
-	static GPU_FN View open(const GpuView &view)
+	static GPU_FN View open(const GpudsView &view)
 	{
-		View v;
-
-		v.base = view.base;
-		v.entries = view.entries;
-		v.root = view.root;
-		v.height = view.height;
-		v.nwords = view.nwords;
-		return v;
+		return view;
 	}
 
 	static GPU_FN uint64_t locate_any(const View &view, const GpudsInterval *interval, bool forward,
@@ -97,6 +90,18 @@ struct BtreeProbe
 		}
 	}
 
+	/* How many entries are before one. */
+	static GPU_FN uint64_t rank(const View &view, const GpudsEntry &e, const int nw)
+	{
+		return btree_rank(&view, &e, nw);
+	}
+
+	/* The position of the entry that has so many before it. */
+	static GPU_FN void select(const View &view, uint64_t rank, Position *p)
+	{
+		btree_select(&view, rank, p);
+	}
+
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		return btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);
@@ -148,12 +153,24 @@ struct BtreeProbe
 		return bounds[0].rank + skip;
 	}
 
+	/* What tile_bound is, by one thread. */
+	static GPU_FN GpuBound bound(const View &view, const GpudsEntry &x)
+	{
+		BtreePosition p;
+
+		if (view.nwords == 1)
+			btree_lower_bound(&view, &x, &p, 1);
+		else
+			btree_lower_bound(&view, &x, &p, 2);
+		return { p.rank + (uint64_t) p.place, p.leaf, p.place };
+	}
+
 #ifndef GPU_EMULATED
 	/* A descent waits for one line a level. */
 	static __device__ __forceinline__ GpuBound tile_bound(const View &view, const GpudsInterval &interval,
 														  bool end)
 	{
-		GpudsEntry x = end ? btree_after(&interval.hi) : interval.lo;
+		GpudsEntry x = end ? entry_after(&interval.hi) : interval.lo;
 		GpuBound bound;
 
 		bound.rank = gpu_tile_lower_bound(view, x, &bound.node, &bound.place);
@@ -164,95 +181,67 @@ struct BtreeProbe
 
 static_assert(BTREE_FANOUT == GPU_TIDS, "a probe reads the TIDs of a leaf together");
 
-struct BtreeOnGpu : GpuStructure
+struct BtreeOnGpu : GpuVersionedStructure<GpuTree>
 {
 	typedef BtreeProbe Probe;
+	typedef GpuBtreeReport Report;
 
-	GpuTree tree;
-
-	explicit BtreeOnGpu(uint32_t structure) : GpuStructure(structure)
+	explicit BtreeOnGpu(uint32_t structure) : GpuVersionedStructure(structure)
 	{
 	}
 
 	static GpuChangeNeeds change_needs()
 	{
-		return { sizeof(GpuTreeReport), gpu_tree_small_bytes() };
+		return { sizeof(GpuBtreeReport), gpu_btree_small_bytes() };
 	}
 
-	const uint64_t *version() const override
-	{
-		return gpu_tree_version(&tree);
-	}
-
-	bool view(const GpuPool *pool, GpuView *view) const override
-	{
-		BtreeView v;
-		bool there = gpu_tree_view(&tree, pool, &v);
-
-		view->base = v.base;
-		view->entries = v.entries;
-		view->structure = number;
-		view->root = v.root;
-		view->height = v.height;
-		view->nwords = v.nwords;
-		return there;
-	}
-
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
+	uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, unsigned char *there,
 				  GpuRequest *request) const override
 	{
 		return gpu_scan_large<Probe>(stream, view, staging, there, request);
 	}
 
-	uint64_t bytes() const override
-	{
-		return gpu_tree_bytes(&tree);
-	}
-
 	GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) override
 	{
-		return gpu_tree_load_begin(c, &tree, nwords, fill_percent);
+		return gpu_btree_load_begin(c, &tree, nwords, fill_percent);
 	}
 
 	GpuStatus load_add(GpuChange *c, const GpudsEntry *entries, int64_t n) override
 	{
-		return gpu_tree_load_add(c, &tree, entries, n);
+		return gpu_btree_load_add(c, &tree, entries, n);
 	}
 
 	GpuStatus load_end(GpuChange *c) override
 	{
-		return gpu_tree_load_end(c, &tree);
+		return gpu_btree_load_end(c, &tree);
 	}
 
 	GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n, int64_t *inserted,
 					int64_t *deleted) override
 	{
-		return gpu_tree_apply(c, &tree, ops, there, n, inserted, deleted);
+		return gpu_btree_apply(c, &tree, ops, there, n, inserted, deleted);
+	}
+
+	/* The same of operations in device memory. */
+	GpuStatus apply_there(GpuChange *c, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
+	{
+		return gpu_btree_apply_large(c, &tree, ops, n, inserted, deleted);
+	}
+
+	/* Is so much wasted that compact would build it anew, if it can? */
+	bool wasteful() const
+	{
+		return gpu_btree_wasteful(&tree);
 	}
 
 	bool compact(GpuChange *c) override
 	{
-		return gpu_tree_compact(c, &tree);
-	}
-
-	void reclaim(GpuChange *c, uint64_t oldest) override
-	{
-		gpu_tree_reclaim(c, &tree, oldest);
-	}
-
-	void withdraw() override
-	{
-		gpu_tree_withdraw(&tree);
-	}
-
-	GpuStatus drop(GpuChange *c) override
-	{
-		return gpu_tree_drop(c, &tree);
+		return gpu_btree_compact(c, &tree);
 	}
 
 	GpuStatus verify(GpuChange *c, char *why, size_t whylen) override
 	{
-		return gpu_tree_verify(c, &tree, why, whylen);
+		return gpu_btree_verify(c, &tree, why, whylen);
 	}
 };
 

@@ -5,7 +5,7 @@
  *
  * A tree is gone through from the root down.  A list of nodes of a level says what
  * their parents promise of them: separators, and the numbers of entries before
- * them.  The memory's side differs: btree_verify_gpu.h marks nodes, btree_verify_cpu.h units.
+ * them.  The memory's side differs: gpu_verify.h marks nodes, cpu_verify.h units.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,11 +18,9 @@
 typedef enum BtreeFault
 {
 	BTREE_SOUND,
-	BTREE_BAD_REF, /* not the place of a node of its kind */
-	BTREE_USED_TWICE,
-	BTREE_BAD_SIZE,  /* number of children or entries */
-	BTREE_BAD_COUNT, /* entries, against the parent's count */
-	BTREE_BAD_ORDER, /* entries or separators among themselves */
+	BTREE_BAD_SIZE = 100, /* number of children or entries */
+	BTREE_BAD_COUNT,      /* entries, against the parent's count */
+	BTREE_BAD_ORDER,      /* entries or separators among themselves */
 	BTREE_BELOW_SEPARATOR,
 	BTREE_ABOVE_SEPARATOR,
 	BTREE_BAD_BEFORE,  /* numbers of entries before the children */
@@ -33,16 +31,12 @@ typedef enum BtreeFault
 
 /* What is wrong with a node, to follow its name. */
 HOST_FN const char *
-btree_fault_words(BtreeFault fault)
+btree_fault_words(uint32_t fault)
 {
-	switch (fault)
+	switch ((BtreeFault) fault)
 	{
 		case BTREE_SOUND:
 			break;
-		case BTREE_BAD_REF:
-			return "is not the place of a node of its kind";
-		case BTREE_USED_TWICE:
-			return "is used twice";
 		case BTREE_BAD_SIZE:
 			return "has a wrong number of children";
 		case BTREE_BAD_COUNT:
@@ -63,30 +57,6 @@ btree_fault_words(BtreeFault fault)
 			return "has siblings that no parent links to";
 	}
 	return "is sound";
-}
-
-/* The nodes of one kind: which of the pool's chunks are theirs, and a bit a node. */
-typedef struct BtreeOwned
-{
-	const uint32_t *number; /* of each chunk of the pool: number among the kind's, + 1, or 0 */
-	uint32_t nchunks;       /* of the pool */
-	uint32_t chunk_units;
-	uint32_t units; /* of a node */
-	uint32_t *marked;
-} BtreeOwned;
-
-/* Number of the node with this ref; -1: no node has it. */
-KERNEL_INLINE int64_t
-btree_owned_number(const BtreeOwned *owned, BtreeRef ref)
-{
-	uint32_t chunk = ref / owned->chunk_units;
-	uint32_t unit = ref % owned->chunk_units;
-	uint32_t per_chunk = owned->chunk_units / owned->units;
-
-	if (ref == 0 || chunk >= owned->nchunks || owned->number[chunk] == 0 || unit % owned->units != 0 ||
-		unit / owned->units >= per_chunk)
-		return -1;
-	return (int64_t) (owned->number[chunk] - 1) * per_chunk + unit / owned->units;
 }
 
 /* Leaf i of the list of all leaves. */

@@ -137,6 +137,30 @@ entry_before(GpudsEntry e)
 	return e;
 }
 
+/* x as the lowest number above it; entries never have the highest t. */
+KERNEL_INLINE GpudsEntry
+entry_after(const GpudsEntry *x)
+{
+	GpudsEntry after = *x;
+
+	if (after.t != UINT64_MAX)
+		after.t++;
+	return after;
+}
+
+/* What separates two neighbours: no more of the right one than it takes. */
+KERNEL_INLINE GpudsEntry
+entry_between(const GpudsEntry *left, const GpudsEntry *right)
+{
+	GpudsEntry e = *right;
+
+	if (left->w0 != right->w0)
+		e.w1 = 0;
+	if (left->w0 != right->w0 || left->w1 != right->w1)
+		e.t = 0;
+	return e;
+}
+
 /* The highest number that has an entry's bits where there are ones. */
 KERNEL_FN GpudsEntry
 entry_last_alike(const GpudsEntry *e, const GpudsEntry *ones)

@@ -18,27 +18,11 @@
 #ifndef KERNELS_CPU_STRUCTURE_H
 #define KERNELS_CPU_STRUCTURE_H
 
-#include "kernels/cpu/arena.h"
-#include "kernels/core/entry.h"
+#include "kernels/cpu/cpu_versioned.h"
 
 /* A name_cpu_tree and a name_cpu_build take no more bytes; src/structure.c checks it. */
 #define CPU_TREE_BYTES 256
 #define CPU_BUILD_BYTES (17 * 1024)
-
-/*
- * What the trees of all structures begin with.  A place for trees serves one
- * structure after the other, and a reader that is late may still look at it: so
- * these are the same for all.
- */
-typedef struct CpuTree
-{
-	uint64_t head;    /* atomic, published before version; 0: there is no tree */
-	uint64_t version; /* atomic; only ever rises, over all lives of the struct */
-	uint64_t entries; /* atomic */
-	uint32_t nwords;  /* key words */
-	uint32_t reserved;
-	ArenaSpace space; /* all memory of the tree */
-} CpuTree;
 
 typedef struct CpuStructure
 {
@@ -79,6 +63,16 @@ typedef struct CpuStructure
 	/* Checks all that the structure promises; false: why says what is wrong. */
 	bool (*verify)(const Arena *arena, const CpuTree *tree, char *why, size_t whylen);
 } CpuStructure;
+
+/* The functions of the structure called name. */
+#define CPU_STRUCTURE(name)                                                                \
+	{                                                                                      \
+		.has_ranks = name##_cpu_has_ranks, .entry_bytes = name##_cpu_entry_bytes,          \
+		.build_begin = name##_cpu_build_begin, .build_add = name##_cpu_build_add,          \
+		.build_finish = name##_cpu_build_finish, .build_cancel = name##_cpu_build_cancel,  \
+		.apply = name##_cpu_apply, .pack = name##_cpu_pack, .reclaim = name##_cpu_reclaim, \
+		.release = name##_cpu_release, .verify = name##_cpu_verify                         \
+	}
 
 /*
  * The next entries of a scan, in its order, at most cap; fewer: the scan is at its
@@ -127,30 +121,16 @@ cpu_count_is_other(const CpuCount *count, uint64_t t)
 	return ~(bits >> block % 4 * 2) & 1;
 }
 
-/* Publishes what the tree is from now on. */
-HOST_FN void
-cpu_tree_publish(CpuTree *tree, uint64_t head, uint64_t entries)
-{
-	__atomic_store_n(&tree->head, head, __ATOMIC_RELEASE);
-	__atomic_store_n(&tree->entries, entries, __ATOMIC_RELAXED);
-	/* a reader that pins has either seen this or is seen: see pins.h */
-	__atomic_store_n(&tree->version, tree->version + 1, __ATOMIC_SEQ_CST);
-}
-
 /* pack of a structure that does not pack: it is at its end at once. */
 HOST_FN KernelStatus
-cpu_tree_pack_nothing(GpudsEntry *at, int64_t *units)
+cpu_tree_pack_nothing(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
 {
+	(void) arena;
+	(void) tree;
+	(void) most;
 	*at = (GpudsEntry){ 0, 0, 0 };
 	*units = 0;
 	return KERNEL_OK;
-}
-
-/* Publishes that there is no tree any more; its memory stays until it is released. */
-HOST_FN void
-cpu_tree_withdraw(CpuTree *tree)
-{
-	cpu_tree_publish(tree, 0, 0);
 }
 
 #endif /* KERNELS_CPU_STRUCTURE_H */

@@ -84,7 +84,7 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 	GpuStream *stream = &engine->change.stream;
 	const GpuStructure *tree;
 	uint32_t status;
-	GpuView view;
+	GpudsView view;
 
 	stream->launches = 0;
 	stream->bus_bytes = 0;

@@ -24,7 +24,7 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 	PinSlot *pin = &engine->pin[number];
 	uint32_t status = GPU_WITHDRAWN;
 	const GpuStructure *tree;
-	GpuView view;
+	GpudsView view;
 
 	request->batch = 1;
 	tree = gpu_engine_pin_view(engine, pin, request, &view);
@@ -48,7 +48,7 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 	for (; taken < n && !engine->lost && (slot = gpu_persistent_slot(persistent)) >= 0; taken++)
 	{
 		PinSlot *pin = &engine->pin[GPU_SCANNERS + slot];
-		GpuView view;
+		GpudsView view;
 		const GpuStructure *tree = gpu_engine_pin_view(engine, pin, requests[taken], &view);
 
 		if (tree == NULL)

@@ -81,7 +81,7 @@ gpu_engine_choose_structure(GpuEngine *engine, const GpuRequest *request)
  * sender expects.  The pin is the caller's to take back either way.
  */
 static inline const GpuStructure *
-gpu_engine_pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, GpuView *view)
+gpu_engine_pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, GpudsView *view)
 {
 	const GpuStructure *tree = gpu_engine_tree(engine, request);
 

@@ -41,7 +41,7 @@ struct GpuPersistent
  * is at.
  */
 static inline void
-gpu_persistent_encode(const GpuPersistent *persistent, const GpuView *view, const GpuRequest *r, int batch,
+gpu_persistent_encode(const GpuPersistent *persistent, const GpudsView *view, const GpuRequest *r, int batch,
 					  uint32_t *word, GpudsInterval *first)
 {
 	const GpudsInterval *intervals = (const GpudsInterval *) (persistent->staging + r->input);
@@ -129,7 +129,8 @@ gpu_persistent_slot(const GpuPersistent *r)
 
 /* Post a request, one of batch, in a free slot.  When all are posted, gpu_persistent_keep must follow. */
 static inline void
-gpu_persistent_post(GpuPersistent *persistent, int slot, const GpuView *view, const GpuRequest *r, int batch)
+gpu_persistent_post(GpuPersistent *persistent, int slot, const GpudsView *view, const GpuRequest *r,
+					int batch)
 {
 	uint32_t word[GPU_RING_WORDS];
 

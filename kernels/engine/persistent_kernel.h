@@ -63,7 +63,7 @@ struct GpuPersistentRing
 /* A request as a block sees it; pointers are the device's. */
 struct GpuPersistentItem
 {
-	GpuView view;
+	GpudsView view;
 	GpudsScan scan;
 	GpudsInterval first;
 	GpuRequest *request;

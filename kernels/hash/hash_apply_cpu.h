@@ -275,8 +275,9 @@ hash_apply_key(HashBatch *b, const GpudsOp *ops, int64_t n, int nw)
  * applied.  The caller is the only one that changes the table.
  */
 HOST_FN KernelStatus
-hash_apply(Arena *arena, hash_cpu_tree *tree, const GpudsOp *ops, int64_t n)
+hash_cpu_apply(Arena *arena, CpuTree *common, const GpudsOp *ops, int64_t n)
 {
+	hash_cpu_tree *tree = (hash_cpu_tree *) common;
 	const int nw = (int) tree->common.nwords;
 	KernelStatus status = KERNEL_OK;
 	HashBatch b;

@@ -427,11 +427,11 @@ gpu_hash_fetch_plan(GpuChange *c, const GpuHashBatch<nw> &b)
 }
 
 /* The newest version, for a batch. */
-template <int nw>
+template <int nw, typename Tree>
 static inline void
-gpu_hash_batch_version(GpuHashBatch<nw> *b, const GpuHash *h)
+gpu_hash_batch_version(GpuHashBatch<nw> *b, const GpuHash<Tree> *h)
 {
-	b->table.version = h->table.version;
+	b->table.version = h->version;
 	b->table.buckets = gpu_hash_span_ref(&h->buckets);
 	b->table.bits = h->bits;
 }
@@ -439,7 +439,7 @@ gpu_hash_batch_version(GpuHashBatch<nw> *b, const GpuHash *h)
 /* Where a batch finds the lines that it takes, and puts those that it retires. */
 template <int nw>
 static inline void
-gpu_hash_batch_nodes(GpuHashBatch<nw> *b, GpuHash *h)
+gpu_hash_batch_nodes(GpuHashBatch<nw> *b, GpuTree *h)
 {
 	const GpuNodes *nodes = gpu_hash_nodes(h);
 
@@ -448,11 +448,11 @@ gpu_hash_batch_nodes(GpuHashBatch<nw> *b, GpuHash *h)
 }
 
 /* Moves the buckets that are too full to the overflow tree, as a version. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_move(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b)
+gpu_hash_move(GpuChange *c, GpuHash<Tree> *h, GpuHashBatch<nw> b)
 {
-	GpuTree *tree = gpu_hash_overflow_tree(h);
+	Tree *overflow = gpu_hash_overflow_tree(h);
 	GpuStatus status = GPU_OK;
 	uint64_t taken;
 	int64_t moved;
@@ -468,10 +468,10 @@ gpu_hash_move(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b)
 	if (!gpu_span_take(c->pool, &span, (size_t) (moved + 1) * sizeof(GpudsOp)))
 		return GPU_NO_MEMORY;
 	b.out = (GpudsOp *) span.at;
-	if (tree->nwords == 0)
-		status = gpu_tree_load_begin(c, tree, (uint32_t) nw, h->table.load.fill_percent);
-	if (tree->loading && (status = gpu_tree_load_end(c, tree)) != GPU_OK)
-		(void) gpu_tree_drop(c, tree);
+	if (overflow->tree.nwords == 0)
+		status = overflow->load_begin(c, (uint32_t) nw, h->load.fill_percent);
+	if (overflow->tree.loading && (status = overflow->load_end(c)) != GPU_OK)
+		(void) overflow->drop(c);
 	if (status == GPU_OK && !gpu_hash_reserve(c, h, (uint32_t) (taken >> 32), (uint32_t) taken))
 		status = GPU_NO_MEMORY;
 	if (status == GPU_OK)
@@ -479,12 +479,12 @@ gpu_hash_move(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b)
 		gpu_hash_batch_nodes(&b, h);
 		gpu_hash_do<nw, GPU_HASH_MOVE>(c, b, b.runs);
 		if (moved > 0)
-			status = gpu_tree_apply_large(c, gpu_hash_overflow_tree(h), b.out, moved, &inserted, &deleted);
+			status = gpu_hash_overflow_tree(h)->apply_there(c, b.out, moved, &inserted, &deleted);
 	}
 	if (status == GPU_OK)
 	{
 		gpu_hash_do<nw, GPU_HASH_SHOW_MOVE>(c, b, b.runs);
-		(void) gpu_hash_publish(c, h, h->table.entries.load(), (uint32_t) (taken >> 32), (uint32_t) taken);
+		(void) gpu_hash_publish(c, h, h->entries.load(), (uint32_t) (taken >> 32), (uint32_t) taken);
 		status = gpu_change_status(c);
 	}
 	gpu_change_give(c, &span);
@@ -492,9 +492,9 @@ gpu_hash_move(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b)
 }
 
 /* Applies the operations of buckets that are in the overflow tree to that. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_apply_tree(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t n, int64_t *inserted,
+gpu_hash_apply_tree(GpuChange *c, GpuHash<Tree> *h, GpuHashBatch<nw> b, int64_t n, int64_t *inserted,
 					int64_t *deleted)
 {
 	GpuStatus status;
@@ -504,15 +504,16 @@ gpu_hash_apply_tree(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t n, int
 		return GPU_NO_MEMORY;
 	b.out = (GpudsOp *) span.at;
 	gpu_hash_do<nw, GPU_HASH_COPY>(c, b, b.n);
-	status = gpu_tree_apply_large(c, gpu_hash_overflow_tree(h), b.out, n, inserted, deleted);
+	status = gpu_hash_overflow_tree(h)->apply_there(c, b.out, n, inserted, deleted);
 	gpu_change_give(c, &span);
 	return status;
 }
 
 /* Applies a batch that is planned. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_apply_planned(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t *inserted, int64_t *deleted)
+gpu_hash_apply_planned(GpuChange *c, GpuHash<Tree> *h, GpuHashBatch<nw> b, int64_t *inserted,
+					   int64_t *deleted)
 {
 	GpuHashReport *report = gpu_hash_report(c);
 	GpuStream *s = &c->stream;
@@ -521,7 +522,7 @@ gpu_hash_apply_planned(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t *in
 	int64_t in_tree = 0;
 	int64_t tree_inserted = 0;
 	int64_t tree_deleted = 0;
-	uint64_t entries = h->table.entries.load();
+	uint64_t entries = h->entries.load();
 	GpuStatus status;
 
 	if (report->in_tree)
@@ -560,9 +561,10 @@ gpu_hash_apply_planned(GpuChange *c, GpuHash *h, GpuHashBatch<nw> b, int64_t *in
 }
 
 /* Applies a batch that is in order. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_apply_sorted(GpuChange *c, GpuHash *h, GpuHashBatch<nw> *b, int64_t *inserted, int64_t *deleted)
+gpu_hash_apply_sorted(GpuChange *c, GpuHash<Tree> *h, GpuHashBatch<nw> *b, int64_t *inserted,
+					  int64_t *deleted)
 {
 	GpuHashReport *report = gpu_hash_report(c);
 	GpuStream *s = &c->stream;
@@ -599,12 +601,12 @@ gpu_hash_apply_sorted(GpuChange *c, GpuHash *h, GpuHashBatch<nw> *b, int64_t *in
 }
 
 /* Applies hidden operations that are in device memory. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_apply_hidden(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n, int64_t *inserted,
+gpu_hash_apply_hidden(GpuChange *c, GpuHash<Tree> *h, const GpudsOp *ops, int64_t n, int64_t *inserted,
 					  int64_t *deleted)
 {
-	GpuShape *shape = &gpu_tree_report(c)->shape;
+	GpuShape *shape = &gpu_report(c)->shape;
 	GpuStream *s = &c->stream;
 	GpuScratch scratch = { NULL, 0 };
 	GpuHashApply<nw> a;
@@ -630,11 +632,12 @@ gpu_hash_apply_hidden(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n, i
 }
 
 /* Makes the table large enough for what a batch of hidden operations may insert. */
+template <typename Tree>
 static inline GpuStatus
-gpu_hash_make_room(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n)
+gpu_hash_make_room(GpuChange *c, GpuHash<Tree> *h, const GpudsOp *ops, int64_t n)
 {
-	const uint32_t nwords = h->table.nwords;
-	uint64_t entries = h->table.entries.load();
+	const uint32_t nwords = h->nwords;
+	uint64_t entries = h->entries.load();
 	uint32_t *inserts = (uint32_t *) c->memory;
 	uint32_t bits = h->bits;
 
@@ -655,8 +658,9 @@ gpu_hash_make_room(GpuChange *c, GpuHash *h, const GpudsOp *ops, int64_t n)
  * Applies operations in device memory in any order, or inserts entries if there are any; the
  * operations are then made of them.  They are hidden where they are.
  */
+template <typename Tree>
 static inline GpuStatus
-gpu_hash_apply_there(GpuChange *c, GpuHash *h, GpudsOp *ops, const GpudsEntry *entries, int64_t n,
+gpu_hash_apply_there(GpuChange *c, GpuHash<Tree> *h, GpudsOp *ops, const GpudsEntry *entries, int64_t n,
 					 int64_t *inserted, int64_t *deleted)
 {
 	GpuStatus status;
@@ -665,16 +669,17 @@ gpu_hash_apply_there(GpuChange *c, GpuHash *h, GpudsOp *ops, const GpudsEntry *e
 	status = gpu_hash_make_room(c, h, ops, n);
 	if (status != GPU_OK)
 		return status;
-	return h->table.nwords == 1 ? gpu_hash_apply_hidden<1>(c, h, ops, n, inserted, deleted)
-								: gpu_hash_apply_hidden<2>(c, h, ops, n, inserted, deleted);
+	return h->nwords == 1 ? gpu_hash_apply_hidden<1>(c, h, ops, n, inserted, deleted)
+						  : gpu_hash_apply_hidden<2>(c, h, ops, n, inserted, deleted);
 }
 
 /*
  * Applies operations in any order, or inserts entries if ops is NULL.  They are in host memory that
  * the device can use.  GPU_NO_MEMORY, GPU_TOO_LARGE: the table has the entries that it had.
  */
+template <typename Tree>
 static inline GpuStatus
-gpu_hash_apply(GpuChange *c, GpuHash *h, const GpudsOp *ops, const GpudsEntry *entries, int64_t n,
+gpu_hash_apply(GpuChange *c, GpuHash<Tree> *h, const GpudsOp *ops, const GpudsEntry *entries, int64_t n,
 			   int64_t *inserted, int64_t *deleted)
 {
 	const size_t ops_bytes = (size_t) n * sizeof(GpudsOp);

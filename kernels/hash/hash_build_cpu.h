@@ -26,7 +26,7 @@ typedef struct hash_cpu_build
 	int nheld;
 	GpudsEntry held[HASH_FEW]; /* of the key, if they do not */
 	GpudsEntry key;
-	CpuBtreeBuild overflow;
+	_Alignas(uint64_t) unsigned char overflow[HASH_OVERFLOW_BUILD_BYTES];
 } hash_cpu_build;
 
 /* A directory of one segment without entries; false: no memory. */
@@ -49,10 +49,13 @@ hash_build_root(Arena *arena, hash_cpu_tree *tree)
 
 /* Begins to build a table that was withdrawn and has no memory. */
 HOST_FN KernelStatus
-hash_build_begin(Arena *arena, hash_cpu_tree *tree, hash_cpu_build *build, int nwords, int fill_percent)
+hash_cpu_build_begin(Arena *arena, CpuTree *common, void *state, int nwords, int fill_percent)
 {
-	tree->common.nwords = tree->overflow.nwords = (uint32_t) nwords;
-	arena_space_init(&tree->overflow.space);
+	hash_cpu_tree *tree = (hash_cpu_tree *) common;
+	hash_cpu_build *build = (hash_cpu_build *) state;
+
+	tree->common.nwords = (uint32_t) nwords;
+	cpu_tree_begin(&tree->overflow, nwords);
 	build->arena = arena;
 	build->tree = tree;
 	build->entries = 0;
@@ -60,11 +63,11 @@ hash_build_begin(Arena *arena, hash_cpu_tree *tree, hash_cpu_build *build, int n
 	build->nheld = 0;
 	if (!hash_build_root(arena, tree))
 	{
-		hash_release(arena, tree);
+		hash_cpu_release(arena, common);
 		return KERNEL_NO_MEMORY;
 	}
 	hash_show_space(tree);
-	return cpu_btree_build_begin(arena, &tree->overflow, &build->overflow, fill_percent);
+	return hash_overflow.build_begin(arena, &tree->overflow, build->overflow, fill_percent);
 }
 
 /* Is the home of a key open? */
@@ -91,7 +94,7 @@ hash_build_place(hash_cpu_build *build, const GpudsEntry *e, int nw)
 	if (placed == HASH_PLACED_NO_MEMORY)
 		return KERNEL_NO_MEMORY;
 	if (placed == HASH_PLACED_NOT && (e->t & HASH_MARKER) == 0)
-		return cpu_btree_build_add(&build->overflow, e, 1);
+		return hash_overflow.build_add(build->overflow, e, 1);
 	return KERNEL_OK;
 }
 
@@ -118,7 +121,7 @@ hash_build_turn_to_tree(hash_cpu_build *build, int nw)
 	marker.t = (marker.t & HASH_SPILL_MASK) | HASH_MARKER;
 	status = hash_build_place(build, &marker, nw);
 	if (status == KERNEL_OK)
-		status = cpu_btree_build_add(&build->overflow, build->held, build->nheld);
+		status = hash_overflow.build_add(build->overflow, build->held, build->nheld);
 	build->nheld = 0;
 	build->to_tree = true;
 	return status;
@@ -137,7 +140,7 @@ hash_build_add_entry(hash_cpu_build *build, const GpudsEntry *e, int nw)
 	else if (build->nheld == HASH_FEW)
 		status = hash_build_turn_to_tree(build, nw);
 	if (status == KERNEL_OK && build->to_tree)
-		status = cpu_btree_build_add(&build->overflow, e, 1);
+		status = hash_overflow.build_add(build->overflow, e, 1);
 	else
 		build->held[build->nheld++] = *e;
 	return status;
@@ -145,8 +148,9 @@ hash_build_add_entry(hash_cpu_build *build, const GpudsEntry *e, int nw)
 
 /* Adds entries, strictly ascending over all calls. */
 HOST_FN KernelStatus
-hash_build_add(hash_cpu_build *build, const GpudsEntry *entries, int64_t n)
+hash_cpu_build_add(void *state, const GpudsEntry *entries, int64_t n)
 {
+	hash_cpu_build *build = (hash_cpu_build *) state;
 	const int nw = (int) build->tree->common.nwords;
 	KernelStatus status = KERNEL_OK;
 
@@ -167,16 +171,25 @@ hash_build_add(hash_cpu_build *build, const GpudsEntry *entries, int64_t n)
 
 /* Publishes what was added. */
 HOST_FN KernelStatus
-hash_build_finish(hash_cpu_build *build)
+hash_cpu_build_finish(void *state)
 {
+	hash_cpu_build *build = (hash_cpu_build *) state;
 	KernelStatus status = hash_build_end_key(build, (int) build->tree->common.nwords);
 
 	if (status == KERNEL_OK)
-		status = cpu_btree_build_finish(&build->overflow);
+		status = hash_overflow.build_finish(build->overflow);
 	if (status == KERNEL_OK)
 		hash_publish(build->tree, build->entries);
 	hash_show_space(build->tree);
 	return status;
+}
+
+HOST_FN void
+hash_cpu_build_cancel(void *state)
+{
+	hash_cpu_build *build = (hash_cpu_build *) state;
+
+	hash_cpu_release(build->arena, &build->tree->common);
 }
 
 #endif /* HASH_BUILD_CPU_H */

@@ -24,8 +24,8 @@
  * them is pinned, and what is behind them nobody looks for.
  *
  * A bucket has at most GPU_HASH_MOST_LINES lines.  If it would have more, because a key has many entries
- * or because keys were chosen to have equal hashes, all its entries move to the overflow tree, a
- * B+tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so until the table grows: of the
+ * or because keys were chosen to have equal hashes, all its entries move to the overflow tree, an
+ * ordered tree of hidden entries, and its line has GPU_HASH_TREE.  It stays so until the table grows: of the
  * buckets that it is divided into then, those that are not too full have lines again.
  *
  * What a version consists of is a GpuHashTable, in a node of a line's size; the view's root is its place.
@@ -35,8 +35,7 @@
 #ifndef HASH_LINE_GPU_H
 #define HASH_LINE_GPU_H
 
-#include "kernels/btree/btree_change_gpu.h"
-#include "kernels/runtime/pool.h"
+#include "kernels/runtime/gpu_versioned.h"
 
 #define GPU_HASH_LINE_WORDS 16
 #define GPU_HASH_LINE_UNITS ((uint32_t) (GPU_HASH_LINE_WORDS * sizeof(uint64_t) / GPU_UNIT_BYTES))
@@ -59,7 +58,7 @@ struct alignas(16) GpuHashTable
 	uint32_t bits;  /* 2^bits buckets */
 	/* the overflow tree */
 	uint64_t entries;
-	BtreeRef root;
+	GpuRef root;
 	int32_t height;
 };
 
@@ -196,10 +195,10 @@ gpu_hash_first(const unsigned char *base, const GpuHashTable &table, uint64_t bu
 }
 
 /* The overflow tree of a version. */
-GPU_FN BtreeView
+GPU_FN GpudsView
 gpu_hash_overflow(const unsigned char *base, const GpuHashTable &table, int nwords)
 {
-	BtreeView view;
+	GpudsView view;
 
 	view.base = base;
 	view.entries = table.entries;

@@ -206,11 +206,11 @@ typedef enum HashSplit
 HOST_FN bool
 hash_give_up(Arena *arena, hash_cpu_tree *tree, uint64_t link, int units)
 {
-	CpuBtree *overflow = &tree->overflow;
+	CpuTree *overflow = &tree->overflow;
 
 	if (tree->common.head != 0)
-		return cpu_btree_queue_push(arena, overflow, &overflow->retired, tree->common.version + 1,
-									(ArenaRef) link, units);
+		return cpu_queue_push(arena, overflow, &overflow->retired, tree->common.version + 1, (ArenaRef) link,
+							  units);
 	arena_free(arena, &overflow->space, (ArenaRef) link, units);
 	return true;
 }

@@ -67,11 +67,9 @@ hash_overflow_scan(const HashView *view, const GpudsInterval *interval, GpudsEnt
 				   const bool forward)
 {
 	GpudsScan scan = { interval, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
-	BtreeView overflow;
+	int64_t n = hash_overflow.scan(view->arena, view->overflow, &scan, forward, out, cap);
 
-	if (!cpu_btree_view(view->arena, view->overflow, &overflow))
-		return 0;
-	return cpu_btree_scan(&overflow, &scan, forward, out, cap);
+	return n < 0 ? 0 : n;
 }
 
 /* Last step: the first entries of the interval, at most cap; fewer: that is all it has. */

@@ -7,34 +7,43 @@
  * bucket's lines, or in the overflow tree.  Intervals of several keys have nothing here;
  * hash_walk_gpu.h answers them.
  *
- * The start of an interval's entries is that of the B+tree's probe, or the bucket's first line << 32 |
- * GPU_HASH_PLACE | place in the bucket.
+ * Tree is the probe of the overflow tree (HashStructure).  The start of an interval's entries is that of its
+ * probe, which is less than 2^32 or has a lower half less than GPU_HASH_PLACE, or the bucket's first line <<
+ * 32 | GPU_HASH_PLACE | place in the bucket.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HASH_PROBE_GPU_H
 #define HASH_PROBE_GPU_H
 
-#include "kernels/btree/btree_structure_gpu.h"
 #include "kernels/hash/hash_line_gpu.h"
 
 /* In the lower half of a start: it is a place in lines.  Places in leaves are lower numbers. */
 #define GPU_HASH_PLACE 0x100u
 
-struct HashProbe
+/* A version, as the probe sees it. */
+struct GpuHashView
 {
-	struct View
-	{
-		const unsigned char *base;
-		const GpuHashTable *table;
-		int nwords;
-	};
+	const unsigned char *base;
+	const GpuHashTable *table;
+	int nwords;
+};
+
+GPU_FN GpuHashView
+gpu_hash_open(const GpudsView &view)
+{
+	return { view.base, (const GpuHashTable *) gpu_hash_line(view.base, view.root), view.nwords };
+}
+
+template <typename Tree> struct GpuHashProbe
+{
+	typedef GpuHashView View;
 
 	struct Position
 	{
-		GpuRef first = 0;     /* of the bucket's lines; 0: the position is in the overflow tree */
-		uint32_t place = 0;   /* in the bucket */
-		BtreePosition p = {}; /* in the tree */
+		GpuRef first = 0;               /* of the bucket's lines; 0: the position is in the overflow tree */
+		uint32_t place = 0;             /* in the bucket */
+		typename Tree::Position p = {}; /* in the tree */
 	};
 
 	/* Two words of a line, which are one load. */
@@ -45,11 +54,9 @@ struct HashProbe
 
 	static constexpr bool by_tiles = true;
 
-	static GPU_FN View open(const GpuView &view)
+	static GPU_FN View open(const GpudsView &view)
 	{
-		View v = { view.base, (const GpuHashTable *) gpu_hash_line(view.base, view.root), view.nwords };
-
-		return v;
+		return gpu_hash_open(view);
 	}
 
 	/* Loads a line at once; its head is loaded freshly where the array may have led to it. */
@@ -128,8 +135,7 @@ struct HashProbe
 		GpuRef first;
 
 		if (!in_lines(view, table, hidden.lo, hidden.hi, &first, &below, &upto))
-			return BtreeProbe::locate(gpu_hash_overflow(view.base, table, view.nwords), &hidden, forward,
-									  start);
+			return Tree::locate(gpu_hash_overflow(view.base, table, view.nwords), &hidden, forward, start);
 		*start = 0;
 		if (upto <= below)
 			return 0;
@@ -142,8 +148,7 @@ struct HashProbe
 		*p = Position();
 		if (start >> 32 == 0 || ((uint32_t) start & GPU_HASH_PLACE) == 0)
 		{
-			BtreeProbe::position(gpu_hash_overflow(view.base, *view.table, view.nwords), start, k, forward,
-								 &p->p);
+			Tree::position(gpu_hash_overflow(view.base, *view.table, view.nwords), start, k, forward, &p->p);
 			return;
 		}
 		p->first = (GpuRef) (start >> 32);
@@ -154,7 +159,7 @@ struct HashProbe
 	static GPU_FN void step(const View &view, Position *p, bool forward)
 	{
 		if (p->first == 0)
-			BtreeProbe::step(gpu_hash_overflow(view.base, *view.table, view.nwords), &p->p, forward);
+			Tree::step(gpu_hash_overflow(view.base, *view.table, view.nwords), &p->p, forward);
 		else
 			p->place += forward ? 1 : UINT32_MAX;
 	}
@@ -176,8 +181,7 @@ struct HashProbe
 		int at;
 
 		if (p.first == 0)
-			return gpu_hash_show(
-				BtreeProbe::entry(gpu_hash_overflow(view.base, *view.table, view.nwords), p.p));
+			return gpu_hash_show(Tree::entry(gpu_hash_overflow(view.base, *view.table, view.nwords), p.p));
 		there = line(view, p, &at);
 		return gpu_hash_show(gpu_hash_slot(there, at, view.nwords));
 	}
@@ -188,7 +192,7 @@ struct HashProbe
 		int at;
 
 		if (p.first == 0)
-			return BtreeProbe::tid(gpu_hash_overflow(view.base, *view.table, view.nwords), p.p);
+			return Tree::tid(gpu_hash_overflow(view.base, *view.table, view.nwords), p.p);
 		there = line(view, p, &at);
 		return gpu_hash_slot(there, at, view.nwords).t & ENTRY_TID_MASK;
 	}
@@ -201,7 +205,7 @@ struct HashProbe
 		int at;
 
 		if (p->first == 0)
-			return BtreeProbe::tids(gpu_hash_overflow(view.base, *view.table, view.nwords), &p->p, n, tids);
+			return Tree::tids(gpu_hash_overflow(view.base, *view.table, view.nwords), &p->p, n, tids);
 		there = line(view, *p, &at);
 		for (int i = 0; i < GPU_TIDS; i++)
 		{
@@ -220,7 +224,7 @@ struct HashProbe
 	{
 		if (bounds[0].place & (int) GPU_HASH_PLACE)
 			return (uint64_t) bounds[0].node << 32 | ((uint64_t) bounds[0].place + skip);
-		return BtreeProbe::start(bounds, skip);
+		return Tree::start(bounds, skip);
 	}
 
 #ifndef GPU_EMULATED
@@ -238,17 +242,8 @@ struct HashProbe
 
 		if (!in_lines(view, table, lo, hi, &first, &below, &upto))
 		{
-			BtreeView tree = gpu_hash_overflow(view.base, table, view.nwords);
-			GpudsEntry x = end ? btree_after(&hi) : lo;
-			BtreePosition p;
-
-			if (view.nwords == 1)
-				btree_lower_bound(&tree, &x, &p, 1);
-			else
-				btree_lower_bound(&tree, &x, &p, 2);
-			bound.rank = p.rank + (uint64_t) p.place;
-			bound.node = p.leaf;
-			bound.place = p.place;
+			bound = Tree::bound(gpu_hash_overflow(view.base, table, view.nwords),
+								end ? entry_after(&hi) : lo);
 		}
 		else
 		{

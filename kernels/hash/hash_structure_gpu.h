@@ -15,71 +15,72 @@
 #ifndef HASH_STRUCTURE_GPU_H
 #define HASH_STRUCTURE_GPU_H
 
-#include "kernels/runtime/gpu_structure.h"
 #include "kernels/hash/hash_apply_gpu.h"
 #include "kernels/hash/hash_probe_gpu.h"
 #include "kernels/hash/hash_verify_gpu.h"
 #include "kernels/hash/hash_walk_gpu.h"
 
-struct HashOnGpu : GpuStructure
+/*
+ * Tree is the class of the structure that the overflow tree is of: a GpuVersionedStructure that keeps entries
+ * in order and has ranks, with two functions more,
+ *
+ *	  GpuStatus apply_there(c, ops, n, inserted, deleted)
+ *					apply of operations in device memory
+ *	  bool wasteful()
+ *					would compact build the tree anew?
+ *
+ * and three of its Probe:
+ *
+ *	  uint64_t rank(view, entry, nw)
+ *					how many entries are before one
+ *	  void select(view, rank, Position *)
+ *					of the entry that has so many before it
+ *	  GpuBound bound(view, entry)
+ *					before the first entry that is not before another
+ */
+template <typename Tree> struct HashStructure : GpuVersionedStructure<GpuHash<Tree>>
 {
-	typedef HashProbe Probe;
+	typedef GpuHashProbe<typename Tree::Probe> Probe;
+	typedef GpuVersionedStructure<GpuHash<Tree>> Base;
+	using Base::tree;
 
-	GpuHash hash;
 	std::atomic<GpuPool *> pool{ NULL }; /* for walks */
 
-	explicit HashOnGpu(uint32_t structure) : GpuStructure(structure)
+	explicit HashStructure(uint32_t structure) : Base(structure)
 	{
 	}
 
 	static GpuChangeNeeds change_needs()
 	{
-		return { sizeof(GpuHashReport), gpu_tree_small_bytes() };
+		static_assert(sizeof(typename Tree::Report) <= GPU_HASH_REPORT_AT,
+					  "the reports are beside each other");
+		return { GPU_HASH_REPORT_AT + sizeof(GpuHashReport), Tree::change_needs().memory_bytes };
 	}
 
-	const uint64_t *version() const override
-	{
-		return gpu_tree_version(&hash.table);
-	}
-
-	bool view(const GpuPool *from, GpuView *view) const override
-	{
-		BtreeView v;
-		bool there = gpu_tree_view(&hash.table, from, &v);
-
-		view->base = v.base;
-		view->entries = v.entries;
-		view->structure = number;
-		view->root = v.root;
-		view->height = v.height;
-		view->nwords = v.nwords;
-		return there;
-	}
-
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
+	uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, unsigned char *there,
 				  GpuRequest *request) const override
 	{
-		return gpu_hash_scan(pool, stream, view, staging, there, request);
+		return gpu_hash_scan<typename Tree::Probe>(pool, stream, view, staging, there, request);
 	}
 
-	bool small(const GpuView *view, const unsigned char *staging, const GpuRequest *request) const override
+	bool small(const GpudsView *view, const unsigned char *staging, const GpuRequest *request) const override
 	{
 		return gpu_hash_single_keys(view, staging, request);
 	}
 
 	uint64_t bytes() const override
 	{
-		return gpu_hash_bytes(&hash);
+		return gpu_hash_bytes(&tree);
 	}
 
 	GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) override
 	{
-		if (hash.table.nwords != 0)
+		if (tree.nwords != 0)
 			return GPU_WITHDRAWN;
 		pool = c->pool;
-		if (!gpu_hash_open(c, &hash, nwords, fill_percent))
+		if (!gpu_hash_open(c, &tree, nwords, fill_percent))
 		{
-			gpu_hash_close(c, &hash);
+			gpu_hash_close(c, &tree);
 			return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 		}
 		return GPU_OK;
@@ -90,20 +91,20 @@ struct HashOnGpu : GpuStructure
 		int64_t inserted;
 		int64_t deleted;
 
-		if (!hash.table.loading)
+		if (!tree.loading)
 			return GPU_WITHDRAWN;
 		/* nobody sees what it replaces */
-		gpu_hash_reclaim(c, &hash, UINT64_MAX);
-		return gpu_hash_apply(c, &hash, NULL, entries, n, &inserted, &deleted);
+		gpu_hash_reclaim(c, &tree, UINT64_MAX);
+		return gpu_hash_apply(c, &tree, NULL, entries, n, &inserted, &deleted);
 	}
 
 	GpuStatus load_end(GpuChange *c) override
 	{
-		if (!hash.table.loading)
+		if (!tree.loading)
 			return GPU_WITHDRAWN;
-		gpu_hash_reclaim(c, &hash, UINT64_MAX);
-		hash.table.loading = false;
-		gpu_tree_publish(&hash.table, hash.table.entries.load());
+		gpu_hash_reclaim(c, &tree, UINT64_MAX);
+		tree.loading = false;
+		gpu_tree_publish(&tree, tree.entries.load());
 		return gpu_change_status(c);
 	}
 
@@ -111,35 +112,30 @@ struct HashOnGpu : GpuStructure
 					int64_t *deleted) override
 	{
 		*inserted = *deleted = 0;
-		if (hash.table.nwords == 0 || hash.table.loading)
+		if (tree.nwords == 0 || tree.loading)
 			return GPU_WITHDRAWN;
-		return gpu_hash_apply(c, &hash, ops, NULL, n, inserted, deleted);
+		return gpu_hash_apply(c, &tree, ops, NULL, n, inserted, deleted);
 	}
 
 	bool compact(GpuChange *c) override
 	{
-		return gpu_hash_compact(c, &hash);
+		return gpu_hash_compact(c, &tree);
 	}
 
 	void reclaim(GpuChange *c, uint64_t oldest) override
 	{
-		gpu_hash_reclaim(c, &hash, oldest);
-	}
-
-	void withdraw() override
-	{
-		gpu_tree_withdraw(&hash.table);
+		gpu_hash_reclaim(c, &tree, oldest);
 	}
 
 	GpuStatus drop(GpuChange *c) override
 	{
-		gpu_hash_close(c, &hash);
+		gpu_hash_close(c, &tree);
 		return gpu_change_status(c);
 	}
 
 	GpuStatus verify(GpuChange *c, char *why, size_t whylen) override
 	{
-		return gpu_hash_verify(c, &hash, why, whylen);
+		return gpu_hash_verify(c, &tree, why, whylen);
 	}
 };
 

@@ -18,7 +18,7 @@
  * the size replaces it, or there is a node below.  The old segment is not changed any more, and is
  * freed when no pin is left that is older.  So a table grows by a chunk at a time.
  *
- * The overflow tree is a B+tree (kernels/btree) of entries that have no place in the table:
+ * The overflow tree has the entries that have no place in the table:
  * those of keys with more than HASH_FEW entries, and of homes that are HASH_OPEN.  It has no life
  * of its own.  Its nodes and the table's pieces come from one space, and its version is the
  * table's: what a change replaces waits in the tree's queue under the table's next version.
@@ -32,10 +32,9 @@
 #ifndef HASH_TABLE_CPU_H
 #define HASH_TABLE_CPU_H
 
-#include "kernels/btree/btree_cpu.h"
-#include "kernels/cpu/arena.h"
 #include "kernels/cpu/cpu_structure.h"
 #include "kernels/hash/hash_line.h"
+#include "kernels/hash/hash_overflow_cpu.h"
 
 #define HASH_NODE_LEAST_BITS 3
 #define HASH_NODE_BITS 6
@@ -45,18 +44,15 @@
 #define HASH_MAX_DEPTH 26
 
 /*
- * A table, which begins as CpuTree does (kernels/cpu/cpu_structure.h).  head: bit 63 set (else there is
- * no table), bits 39..32 key words, 31..0 the directory's root, which stays the same for the
+ * A table.  The root of its head is the directory's, which stays the same for the
  * table's life.
  */
 typedef struct hash_cpu_tree
 {
-	CpuTree common;    /* its space tells others which chunks the table has */
-	CpuBtree overflow; /* its space is where all memory comes from */
-	ArenaRef root;     /* of the directory */
+	CpuTree common;   /* its space tells others which chunks the table has */
+	CpuTree overflow; /* its space is where all memory comes from */
+	ArenaRef root;    /* of the directory */
 } hash_cpu_tree;
-
-#define HASH_HEAD_VALID (UINT64_C(1) << 63)
 
 _Static_assert(HASH_SEGMENT_BYTES == ARENA_CHUNK_BYTES, "a segment is a chunk");
 _Static_assert((8 << HASH_NODE_BITS) == ARENA_MAX_UNITS * ARENA_UNIT_BYTES &&
@@ -67,7 +63,7 @@ _Static_assert((8 << HASH_NODE_BITS) == ARENA_MAX_UNITS * ARENA_UNIT_BYTES &&
 typedef struct HashView
 {
 	const Arena *arena;
-	const CpuBtree *overflow;
+	const CpuTree *overflow;
 	ArenaRef root;
 	int nwords;
 } HashView;
@@ -76,13 +72,14 @@ typedef struct HashView
 HOST_INLINE bool
 hash_view(const Arena *arena, const CpuTree *tree, HashView *view)
 {
-	uint64_t head = __atomic_load_n(&tree->head, __ATOMIC_ACQUIRE);
+	GpudsView v;
+	bool there = cpu_tree_view(arena, tree, &v);
 
 	view->arena = arena;
 	view->overflow = &((const hash_cpu_tree *) tree)->overflow;
-	view->root = (ArenaRef) head;
-	view->nwords = (int) (head >> 32 & 0xFF);
-	return (head & HASH_HEAD_VALID) != 0;
+	view->root = v.root;
+	view->nwords = v.nwords;
+	return there;
 }
 
 HOST_INLINE uint64_t
@@ -174,9 +171,11 @@ hash_show_space(hash_cpu_tree *tree)
 
 /* Gives all memory back, of a table that no reader sees. */
 HOST_FN void
-hash_release(Arena *arena, hash_cpu_tree *tree)
+hash_cpu_release(Arena *arena, CpuTree *common)
 {
-	cpu_btree_release(arena, &tree->overflow);
+	hash_cpu_tree *tree = (hash_cpu_tree *) common;
+
+	cpu_tree_release(arena, &tree->overflow);
 	tree->overflow.head = 0;
 	hash_show_space(tree);
 }
@@ -188,9 +187,7 @@ hash_release(Arena *arena, hash_cpu_tree *tree)
 HOST_FN void
 hash_publish(hash_cpu_tree *tree, uint64_t entries)
 {
-	uint64_t head = HASH_HEAD_VALID | (uint64_t) tree->common.nwords << 32 | tree->root;
-
-	cpu_tree_publish(&tree->common, head, entries);
+	cpu_tree_publish(&tree->common, head_make(tree->common.nwords, 0, tree->root), entries);
 	tree->overflow.version = tree->common.version;
 }
 
@@ -206,7 +203,7 @@ hash_overflow_apply(Arena *arena, hash_cpu_tree *tree, const GpudsOp *ops, int64
 	KernelStatus status;
 
 	tree->overflow.version = tree->common.version;
-	status = cpu_btree_apply(arena, &tree->overflow, ops, n, &inserted, &deleted);
+	status = hash_overflow.apply(arena, &tree->overflow, ops, n, &inserted, &deleted);
 	*change = inserted - deleted;
 	return status;
 }
@@ -218,11 +215,10 @@ hash_overflow_has(const Arena *arena, const hash_cpu_tree *tree, const GpudsEntr
 	GpudsInterval interval = { *key, *key };
 	GpudsScan scan = { &interval, 1, 0, false, { 0, 0, 0 }, NULL };
 	GpudsEntry entry;
-	BtreeView view;
 
 	interval.lo.t &= HASH_SPILL_MASK;
 	interval.hi.t |= ~HASH_SPILL_MASK;
-	return cpu_btree_view(arena, &tree->overflow, &view) && cpu_btree_scan(&view, &scan, true, &entry, 1) > 0;
+	return hash_overflow.scan(arena, &tree->overflow, &scan, true, &entry, 1) > 0;
 }
 
 #endif /* HASH_TABLE_CPU_H */

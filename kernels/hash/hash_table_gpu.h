@@ -5,8 +5,8 @@
  *	  memory back.
  *
  * The lines, and the nodes that say what a version consists of, are the only kind of nodes of one
- * space.  The overflow tree is a B+tree that no reader looks at but through them; it comes into being with
- * its first entry, and its versions have the table's numbers.
+ * space.  The overflow tree is a structure that no reader looks at but through them; it comes into being with
+ * its first entry, and its versions have the table's numbers.  HashStructure says what it has to be.
  *
  * A table grows before a batch that may need it, to the number of buckets that the entries then need if they
  * are to use four of five slots at most.  That builds it anew, as one version that has the same
@@ -23,9 +23,6 @@
 #ifndef HASH_TABLE_GPU_H
 #define HASH_TABLE_GPU_H
 
-#include <utility>
-
-#include "kernels/btree/btree_structure_gpu.h"
 #include "kernels/hash/hash_line_gpu.h"
 
 /* What versions before one have and later ones do not. */
@@ -36,20 +33,21 @@ struct GpuHashReplaced
 	GpuSpan buckets;
 };
 
-struct GpuHash
+/* Its root is the place of the version's GpuHashTable, its height 1. */
+template <typename Tree> struct GpuHash : GpuTree
 {
-	/* its root is the place of the version's GpuHashTable, its height 1 */
-	GpuTree table;
-	GpuTree overflow; /* nwords 0: there is none */
+	Tree overflow{ 0 }; /* its nwords are 0: there is none */
 	GpuSpan buckets;
 	uint32_t bits = 0;
-	std::vector<GpuHashReplaced> replaced; /* oldest version first */
+	std::vector<GpuHashReplaced> outgrown; /* oldest version first */
 };
+
+/* Behind the reports of overflow trees. */
+#define GPU_HASH_REPORT_AT 1024
 
 /* What the device reports about a table. */
 struct GpuHashReport
 {
-	GpuTreeReport tree; /* for the functions of trees */
 	/* inserted << 32 | deleted, or entries that move to the overflow tree; as GpuHashGrow.taken */
 	uint64_t sum;
 	uint64_t taken; /* new lines << 32 | lines replaced */
@@ -63,20 +61,28 @@ struct GpuHashReport
 static inline GpuHashReport *
 gpu_hash_report(const GpuChange *c)
 {
-	return (GpuHashReport *) c->report;
+	return (GpuHashReport *) ((unsigned char *) c->report + GPU_HASH_REPORT_AT);
+}
+
+/* The same, as the device sees it. */
+static inline GpuHashReport *
+gpu_hash_device_report(const GpuChange *c)
+{
+	return (GpuHashReport *) ((unsigned char *) c->device_report + GPU_HASH_REPORT_AT);
 }
 
 static inline GpuNodes *
-gpu_hash_nodes(GpuHash *h)
+gpu_hash_nodes(GpuTree *h)
 {
-	return &h->table.space.nodes[0];
+	return &h->space.nodes[0];
 }
 
 /* Entries that are in lines. */
+template <typename Tree>
 static inline uint64_t
-gpu_hash_in_lines(const GpuHash *h)
+gpu_hash_in_lines(const GpuHash<Tree> *h)
 {
-	return h->table.entries.load() - h->overflow.entries.load();
+	return h->entries.load() - h->overflow.tree.entries.load();
 }
 
 /* Where an array of a span begins. */
@@ -116,92 +122,97 @@ struct GpuHashMakeTable
  * retires itself, a node each, was reserved with them.  A table that is loaded is not shown to
  * readers.  False: the device is lost.
  */
+template <typename Tree>
 static inline bool
-gpu_hash_publish(GpuChange *c, GpuHash *h, uint64_t entries, uint32_t taken, uint32_t retired)
+gpu_hash_publish(GpuChange *c, GpuHash<Tree> *h, uint64_t entries, uint32_t taken, uint32_t retired)
 {
 	GpuNodes *nodes = gpu_hash_nodes(h);
-	GpuRef old = h->table.root;
+	GpuRef old = h->root;
 	GpuHashMakeTable make;
 
 	make.base = c->pool->base;
 	make.top = nodes->free.at + nodes->nfree - taken - 1;
 	make.retired = old != 0 ? nodes->retired.at + nodes->retired_to + retired : NULL;
 	make.old = old;
-	make.table.version = h->table.version + 1;
+	make.table.version = h->version + 1;
 	make.table.buckets = gpu_hash_span_ref(&h->buckets);
 	make.table.bits = h->bits;
-	make.table.entries = h->overflow.entries.load();
-	make.table.root = h->overflow.root;
-	make.table.height = h->overflow.height;
-	make.report = (GpuHashReport *) c->device_report;
+	make.table.entries = h->overflow.tree.entries.load();
+	make.table.root = h->overflow.tree.root;
+	make.table.height = h->overflow.tree.height;
+	make.report = gpu_hash_device_report(c);
 	gpu_launch(&c->stream, 1, make);
 	if (!gpu_finish(&c->stream))
 		return false;
 	gpu_nodes_take(nodes, taken + 1);
 	gpu_nodes_retire(nodes, retired + (old != 0));
-	h->table.root = gpu_hash_report(c)->table;
-	h->table.height = entries > 0;
-	if (h->table.loading)
-		gpu_tree_set_head(&h->table, 0, entries);
+	h->root = gpu_hash_report(c)->table;
+	h->height = entries > 0;
+	if (h->loading)
+		gpu_tree_set_head(h, 0, entries);
 	else
-		gpu_tree_publish(&h->table, entries);
-	gpu_space_note(&h->table.space, h->table.version);
+		gpu_tree_publish(h, entries);
+	gpu_space_note(&h->space, h->version);
 	return true;
 }
 
 /* The overflow tree's next version has the number of the table's next one. */
-static inline GpuTree *
-gpu_hash_overflow_tree(GpuHash *h)
+template <typename Tree>
+static inline Tree *
+gpu_hash_overflow_tree(GpuHash<Tree> *h)
 {
-	h->overflow.version = h->table.version;
+	h->overflow.tree.version = h->version;
 	return &h->overflow;
 }
 
 /* Reserves the lines that a version takes and retires, and what gpu_hash_publish needs. */
 static inline bool
-gpu_hash_reserve(GpuChange *c, GpuHash *h, uint32_t take, uint32_t retire)
+gpu_hash_reserve(GpuChange *c, GpuTree *h, uint32_t take, uint32_t retire)
 {
 	GpuDemand demand = { (uint64_t) take + 1, (uint64_t) retire + 1 };
 
-	return gpu_space_reserve(c, &h->table.space, &demand);
+	return gpu_space_reserve(c, &h->space, &demand);
 }
 
 /* Uses again what versions up to oldest have replaced. */
+template <typename Tree>
 static inline void
-gpu_hash_reclaim(GpuChange *c, GpuHash *h, uint64_t oldest)
+gpu_hash_reclaim(GpuChange *c, GpuHash<Tree> *h, uint64_t oldest)
 {
 	size_t n = 0;
 
-	gpu_space_reclaim(c, &h->table.space, oldest);
-	gpu_tree_reclaim(c, &h->overflow, oldest);
-	for (; n < h->replaced.size() && h->replaced[n].version <= oldest; n++)
+	gpu_space_reclaim(c, &h->space, oldest);
+	h->overflow.reclaim(c, oldest);
+	for (; n < h->outgrown.size() && h->outgrown[n].version <= oldest; n++)
 	{
-		gpu_space_close(c, &h->replaced[n].space);
-		gpu_span_give(c->pool, &h->replaced[n].buckets);
+		gpu_space_close(c, &h->outgrown[n].space);
+		gpu_span_give(c->pool, &h->outgrown[n].buckets);
 	}
-	h->replaced.erase(h->replaced.begin(), h->replaced.begin() + (ptrdiff_t) n);
+	h->outgrown.erase(h->outgrown.begin(), h->outgrown.begin() + (ptrdiff_t) n);
 }
 
 /* Gives all memory back; the version stays. */
+template <typename Tree>
 static inline void
-gpu_hash_close(GpuChange *c, GpuHash *h)
+gpu_hash_close(GpuChange *c, GpuHash<Tree> *h)
 {
 	gpu_hash_reclaim(c, h, UINT64_MAX);
-	gpu_tree_close(c, &h->overflow);
-	gpu_tree_set_head(&h->overflow, 0, 0);
-	gpu_tree_close(c, &h->table);
-	gpu_tree_set_head(&h->table, 0, 0);
+	(void) h->overflow.drop(c);
+	h->overflow.withdraw();
+	gpu_tree_close(c, h);
+	gpu_tree_set_head(h, 0, 0);
 	gpu_span_give(c->pool, &h->buckets);
 	h->bits = 0;
 }
 
 /* Device memory that a table holds. */
+template <typename Tree>
 static inline uint64_t
-gpu_hash_bytes(const GpuHash *h)
+gpu_hash_bytes(const GpuHash<Tree> *h)
 {
-	uint64_t bytes = gpu_tree_bytes(&h->table) + gpu_tree_bytes(&h->overflow) + gpu_span_bytes(&h->buckets);
+	uint64_t bytes = gpu_tree_bytes(h) + h->overflow.bytes() + gpu_span_bytes(&h->buckets);
 
-	for (const GpuHashReplaced &r : h->replaced)
+	for (const GpuHashReplaced &r : h->outgrown)
 		bytes += gpu_space_bytes(&r.space) + gpu_span_bytes(&r.buckets);
 	return bytes;
 }
@@ -211,29 +222,29 @@ gpu_hash_bytes(const GpuHash *h)
  */
 
 /* A walk through entries of the overflow tree, as GpuHashCursor. */
-struct GpuHashTreeCursor
+template <typename Probe> struct GpuHashTreeCursor
 {
-	BtreeView tree;
-	BtreePosition p;
+	GpudsView tree;
+	typename Probe::Position p;
 
-	GPU_FN GpuHashTreeCursor(const BtreeView &of, uint64_t rank) : tree(of)
+	GPU_FN GpuHashTreeCursor(const GpudsView &of, uint64_t rank) : tree(of)
 	{
-		btree_select(&tree, rank, &p);
+		Probe::select(tree, rank, &p);
 	}
 
 	GPU_FN GpudsEntry entry() const
 	{
-		return BtreeProbe::entry(tree, p);
+		return Probe::entry(tree, p);
 	}
 
 	GPU_FN void next()
 	{
-		BtreeProbe::step(tree, &p, true);
+		Probe::step(tree, &p, true);
 	}
 };
 
 /* Makes the buckets of a larger array; first only counts what they take. */
-template <int nw> struct GpuHashGrow
+template <int nw, typename Probe> struct GpuHashGrow
 {
 	bool count;
 	unsigned char *base;
@@ -266,11 +277,11 @@ template <int nw> struct GpuHashGrow
 	}
 
 	/* How many entries of the overflow tree are in buckets before this one. */
-	GPU_FN uint64_t rank(const BtreeView &tree, int64_t bucket) const
+	GPU_FN uint64_t rank(const GpudsView &tree, int64_t bucket) const
 	{
 		GpudsEntry first = { (uint64_t) bucket << (64 - bits), 0, 0 };
 
-		return bucket >> bits != 0 ? tree.entries : btree_rank(&tree, &first, nw);
+		return bucket >> bits != 0 ? tree.entries : Probe::rank(tree, first, nw);
 	}
 
 	template <typename Cursor> GPU_FN void write(Cursor from, uint32_t n, const GpuRef *next) const
@@ -314,7 +325,7 @@ template <int nw> struct GpuHashGrow
 	/* Of a bucket that was in the tree: there it stays, if it is still too full for lines. */
 	GPU_FN void come_back(int64_t i) const
 	{
-		const BtreeView tree = gpu_hash_overflow(base, table, nw);
+		const GpudsView tree = gpu_hash_overflow(base, table, nw);
 		const uint64_t from = rank(tree, i);
 		const uint64_t n = rank(tree, i + 1) - from;
 
@@ -326,7 +337,7 @@ template <int nw> struct GpuHashGrow
 			buckets[i] = 0;
 		else
 		{
-			GpuHashTreeCursor at(tree, from);
+			GpuHashTreeCursor<Probe> at(tree, from);
 			GpudsOp *to = out + (taken[i] >> 32);
 
 			buckets[i] = *lines(i);
@@ -375,18 +386,19 @@ gpu_hash_room(uint32_t bits, uint32_t nwords)
 }
 
 /* What a table that grows copies, and where to. */
-template <int nw>
+template <int nw, typename Tree>
 static inline void
-gpu_hash_grow_init(GpuChange *c, const GpuHash *h, const GpuHash *to, GpuHashGrow<nw> *grow)
+gpu_hash_grow_init(GpuChange *c, const GpuHash<Tree> *h, const GpuHash<Tree> *to,
+				   GpuHashGrow<nw, typename Tree::Probe> *grow)
 {
 	grow->base = c->pool->base;
-	grow->table.version = h->table.version;
+	grow->table.version = h->version;
 	grow->table.buckets = gpu_hash_span_ref(&h->buckets);
 	grow->table.bits = h->bits;
-	grow->table.entries = h->overflow.entries.load();
-	grow->table.root = h->overflow.root;
-	grow->table.height = h->overflow.height;
-	grow->version = h->table.version + 1;
+	grow->table.entries = h->overflow.tree.entries.load();
+	grow->table.root = h->overflow.tree.root;
+	grow->table.height = h->overflow.tree.height;
+	grow->version = h->version + 1;
 	grow->buckets = (GpuRef *) to->buckets.at;
 	grow->bits = to->bits;
 	grow->top = NULL;
@@ -397,9 +409,10 @@ gpu_hash_grow_init(GpuChange *c, const GpuHash *h, const GpuHash *to, GpuHashGro
  * Makes the lines that were counted, in the new space, and takes entries out of the overflow tree.  When this
  * has succeeded, the version has only to be published.
  */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_grow_make(GpuChange *c, GpuHash *h, GpuHash *to, GpuHashGrow<nw> grow)
+gpu_hash_grow_make(GpuChange *c, GpuHash<Tree> *h, GpuHash<Tree> *to,
+				   GpuHashGrow<nw, typename Tree::Probe> grow)
 {
 	const int64_t moved = (int64_t) (gpu_hash_report(c)->sum >> 32);
 	const uint32_t lines = (uint32_t) gpu_hash_report(c)->sum + gpu_hash_report(c)->in_tree;
@@ -417,7 +430,7 @@ gpu_hash_grow_make(GpuChange *c, GpuHash *h, GpuHash *to, GpuHashGrow<nw> grow)
 	grow.out = (GpudsOp *) span.at;
 	gpu_launch(&c->stream, INT64_C(1) << to->bits, grow);
 	if (moved > 0)
-		status = gpu_tree_apply_large(c, gpu_hash_overflow_tree(h), grow.out, moved, &inserted, &deleted);
+		status = gpu_hash_overflow_tree(h)->apply_there(c, grow.out, moved, &inserted, &deleted);
 	gpu_change_give(c, &span);
 	if (status == GPU_OK && !gpu_finish(&c->stream))
 		status = gpu_change_status(c);
@@ -427,16 +440,16 @@ gpu_hash_grow_make(GpuChange *c, GpuHash *h, GpuHash *to, GpuHashGrow<nw> grow)
 }
 
 /* Makes more buckets in a new space.  GPU_NO_MEMORY: nothing was changed. */
-template <int nw>
+template <int nw, typename Tree>
 static inline GpuStatus
-gpu_hash_grow_into(GpuChange *c, GpuHash *h, GpuHash *to)
+gpu_hash_grow_into(GpuChange *c, GpuHash<Tree> *h, GpuHash<Tree> *to)
 {
 	const int64_t n = INT64_C(1) << to->bits;
 	GpuScratch scratch = { NULL, 0 };
 	GpuStream *s = &c->stream;
 	GpuHashReport *report = gpu_hash_report(c);
 	GpuStatus status;
-	GpuHashGrow<nw> grow;
+	GpuHashGrow<nw, typename Tree::Probe> grow;
 	GpuSpan span;
 
 	grow.taken = gpu_scratch<uint64_t>(&scratch, n + 1);
@@ -464,34 +477,35 @@ gpu_hash_grow_into(GpuChange *c, GpuHash *h, GpuHash *to)
  * Builds the table anew with 2^bits buckets, more than it has, and publishes that as a version.
  * GPU_NO_MEMORY: nothing was changed.
  */
+template <typename Tree>
 static inline GpuStatus
-gpu_hash_grow(GpuChange *c, GpuHash *h, uint32_t bits)
+gpu_hash_grow(GpuChange *c, GpuHash<Tree> *h, uint32_t bits)
 {
 	const uint32_t units = GPU_HASH_LINE_UNITS;
 	GpuHashReplaced replaced;
 	GpuStatus status = GPU_NO_MEMORY;
-	GpuHash to;
+	GpuHash<Tree> to;
 
 	to.bits = bits;
-	if (!gpu_pool_list(c->pool, &h->replaced, 1) || !gpu_space_open(c, &to.table.space, 1, &units))
+	if (!gpu_pool_list(c->pool, &h->outgrown, 1) || !gpu_space_open(c, &to.space, 1, &units))
 		return GPU_NO_MEMORY;
 	if (gpu_span_take(c->pool, &to.buckets, sizeof(GpuRef) << bits))
-		status = h->table.nwords == 1 ? gpu_hash_grow_into<1>(c, h, &to) : gpu_hash_grow_into<2>(c, h, &to);
+		status = h->nwords == 1 ? gpu_hash_grow_into<1>(c, h, &to) : gpu_hash_grow_into<2>(c, h, &to);
 	if (status != GPU_OK)
 	{
 		gpu_hash_close(c, &to);
 		return status;
 	}
-	replaced.space = std::move(h->table.space);
+	replaced.space = std::move(h->space);
 	replaced.buckets = h->buckets;
-	h->table.space = std::move(to.table.space);
+	h->space = std::move(to.space);
 	h->buckets = to.buckets;
 	h->bits = bits;
-	h->table.root = 0;
-	if (!gpu_hash_publish(c, h, h->table.entries.load(), (uint32_t) gpu_hash_report(c)->taken, 0))
+	h->root = 0;
+	if (!gpu_hash_publish(c, h, h->entries.load(), (uint32_t) gpu_hash_report(c)->taken, 0))
 		return gpu_change_status(c);
-	replaced.version = h->table.version;
-	h->replaced.push_back(std::move(replaced));
+	replaced.version = h->version;
+	h->outgrown.push_back(std::move(replaced));
 	return GPU_OK;
 }
 
@@ -499,28 +513,30 @@ gpu_hash_grow(GpuChange *c, GpuHash *h, uint32_t bits)
  * Builds the overflow tree anew if deletes, or buckets that have come back from it, have left it thin, and
  * publishes that as a version.  True: it did.
  */
+template <typename Tree>
 static inline bool
-gpu_hash_compact(GpuChange *c, GpuHash *h)
+gpu_hash_compact(GpuChange *c, GpuHash<Tree> *h)
 {
-	GpuTree *tree = gpu_hash_overflow_tree(h);
+	Tree *overflow = gpu_hash_overflow_tree(h);
 
-	if (tree->nwords == 0 || !gpu_tree_wasteful(tree) || !gpu_hash_reserve(c, h, 0, 0) ||
-		!gpu_tree_compact(c, tree))
+	if (overflow->tree.nwords == 0 || !overflow->wasteful() || !gpu_hash_reserve(c, h, 0, 0) ||
+		!overflow->compact(c))
 		return false;
-	return gpu_hash_publish(c, h, h->table.entries.load(), 0, 0);
+	return gpu_hash_publish(c, h, h->entries.load(), 0, 0);
 }
 
 /* An empty table, not shown to readers; false: out of memory, gpu_hash_close must follow. */
+template <typename Tree>
 static inline bool
-gpu_hash_open(GpuChange *c, GpuHash *h, uint32_t nwords, uint32_t fill_percent)
+gpu_hash_open(GpuChange *c, GpuHash<Tree> *h, uint32_t nwords, uint32_t fill_percent)
 {
 	const uint32_t units = GPU_HASH_LINE_UNITS;
 
-	h->table.load.fill_percent = fill_percent;
-	h->table.nwords = nwords;
-	h->table.loading = true;
+	h->load.fill_percent = fill_percent;
+	h->nwords = nwords;
+	h->loading = true;
 	h->bits = GPU_HASH_LEAST_BITS;
-	if (!gpu_space_open(c, &h->table.space, 1, &units) ||
+	if (!gpu_space_open(c, &h->space, 1, &units) ||
 		!gpu_span_take(c->pool, &h->buckets, sizeof(GpuRef) << h->bits))
 		return false;
 	gpu_fill(&c->stream, h->buckets.at, 0, sizeof(GpuRef) << h->bits);

@@ -3,7 +3,7 @@
  * hash_verify_cpu.h
  *	  Checking everything that a hash table in an arena promises.
  *
- * The overflow tree is checked as any B+tree is (kernels/btree/btree_verify_cpu.h), which also accounts for
+ * The overflow tree checks itself, and cpu_verify.h accounts for
  * the memory: the table's pieces are marked among those of the tree.  Of the table:
  *
  *	  - Every word of the directory leads to a node of the next level, or to a segment; the words of a
@@ -23,7 +23,7 @@
 
 typedef struct HashVerify
 {
-	CpuBtreeVerify memory; /* first: the overflow tree, and what it says */
+	CpuVerify memory; /* first: the overflow tree, and what it says */
 	const hash_cpu_tree *table;
 	uint64_t entries; /* found in segments */
 } HashVerify;
@@ -49,17 +49,18 @@ hash_verify_slots(HashVerify *v, ArenaRef ref, const uint64_t *segment, int nw)
 		uint64_t used = 0;
 
 		if ((word & HASH_SLOTS_MASK) >> HASH_REACH * hash_slots(nw) != 0)
-			return cpu_btree_wrong(&v->memory, "line %d of the segment at unit %u has slots that are too far",
-								   line, ref);
+			return cpu_verify_wrong(&v->memory,
+									"line %d of the segment at unit %u has slots that are too far", line,
+									ref);
 		for (int l = 0; l < HASH_REACH; l++)
 		{
 			uint64_t theirs = *hash_home_word(segment, line + HASH_LINES - l) >> l * hash_slots(nw);
 
 			theirs &= hash_line_bits(0, nw);
 			if (used & theirs)
-				return cpu_btree_wrong(&v->memory,
-									   "a slot of line %d of the segment at unit %u has two homes", line,
-									   ref);
+				return cpu_verify_wrong(&v->memory,
+										"a slot of line %d of the segment at unit %u has two homes", line,
+										ref);
 			used |= theirs;
 		}
 	}
@@ -77,24 +78,24 @@ hash_verify_key(HashVerify *v, ArenaRef ref, const uint64_t *segment, int home, 
 	if (found.marks != 0)
 	{
 		if (found.n > 0 || (found.marks & (found.marks - 1)) != 0)
-			return cpu_btree_wrong(&v->memory,
-								   "home %d of the segment at unit %u has a marker and an entry of a key",
-								   home, ref);
+			return cpu_verify_wrong(&v->memory,
+									"home %d of the segment at unit %u has a marker and an entry of a key",
+									home, ref);
 		if (!hash_overflow_has(v->memory.arena, v->table, e))
-			return cpu_btree_wrong(&v->memory,
-								   "home %d of the segment at unit %u has a marker without entries", home,
-								   ref);
+			return cpu_verify_wrong(&v->memory,
+									"home %d of the segment at unit %u has a marker without entries", home,
+									ref);
 		return true;
 	}
 	for (int i = 0; i < found.n; i++)
 		equal += found.t[i] == e->t;
 	if (equal != 1 || found.n > HASH_FEW)
-		return cpu_btree_wrong(&v->memory, "home %d of the segment at unit %u has %s", home, ref,
-							   equal != 1 ? "an entry twice" : "too many entries of a key");
+		return cpu_verify_wrong(&v->memory, "home %d of the segment at unit %u has %s", home, ref,
+								equal != 1 ? "an entry twice" : "too many entries of a key");
 	if ((found.word & HASH_OPEN) && hash_verify_in_tree(v, e))
-		return cpu_btree_wrong(&v->memory,
-							   "home %d of the segment at unit %u has an entry that the tree has, too", home,
-							   ref);
+		return cpu_verify_wrong(&v->memory,
+								"home %d of the segment at unit %u has an entry that the tree has, too", home,
+								ref);
 	return true;
 }
 
@@ -106,7 +107,7 @@ hash_verify_segment(HashVerify *v, uint64_t link, uint64_t hash, int nw)
 	const int depth = hash_link_bits(link);
 	ArenaRef ref = (ArenaRef) link;
 
-	if (!cpu_btree_mark(&v->memory, ref, ARENA_CHUNK_UNITS, "segment") ||
+	if (!cpu_verify_mark(&v->memory, ref, ARENA_CHUNK_UNITS, "segment") ||
 		!hash_verify_slots(v, ref, segment, nw))
 		return false;
 	for (int home = 0; home < HASH_LINES; home++)
@@ -117,11 +118,11 @@ hash_verify_segment(HashVerify *v, uint64_t link, uint64_t hash, int nw)
 			uint64_t its = hash_of(&e);
 
 			if (hash_home(its) != home)
-				return cpu_btree_wrong(&v->memory,
-									   "home %d of the segment at unit %u has an entry of home %d", home, ref,
-									   hash_home(its));
+				return cpu_verify_wrong(&v->memory,
+										"home %d of the segment at unit %u has an entry of home %d", home,
+										ref, hash_home(its));
 			if (depth > 0 && (its ^ hash) >> (64 - depth) != 0)
-				return cpu_btree_wrong(&v->memory, "the segment at unit %u has an entry of another", ref);
+				return cpu_verify_wrong(&v->memory, "the segment at unit %u has an entry of another", ref);
 			if (!hash_verify_key(v, ref, segment, home, &e, nw))
 				return false;
 			v->entries += (e.t & HASH_MARKER) == 0;
@@ -142,16 +143,16 @@ hash_verify_words(HashVerify *v, uint64_t node, int above, int i)
 		n = 1 << (above + hash_link_bits(node) - depth);
 	if (n == 0 || i % n != 0)
 	{
-		(void) cpu_btree_wrong(&v->memory, "word %d of the node at unit %u says depth %d", i, (ArenaRef) node,
-							   depth);
+		(void) cpu_verify_wrong(&v->memory, "word %d of the node at unit %u says depth %d", i,
+								(ArenaRef) node, depth);
 		return 0;
 	}
 	for (int k = 1; k < n; k++)
 	{
 		if (words[i + k] != words[i])
 		{
-			(void) cpu_btree_wrong(&v->memory, "word %d of the node at unit %u leads elsewhere", i + k,
-								   (ArenaRef) node);
+			(void) cpu_verify_wrong(&v->memory, "word %d of the node at unit %u leads elsewhere", i + k,
+									(ArenaRef) node);
 			return 0;
 		}
 	}
@@ -170,9 +171,9 @@ hash_verify_node(HashVerify *v, uint64_t node, uint64_t hash, int above)
 	const int bits = hash_link_bits(node);
 
 	if (bits < HASH_NODE_LEAST_BITS || bits > HASH_NODE_BITS || above >= HASH_MAX_DEPTH)
-		return cpu_btree_wrong(&v->memory, "the node at unit %u has %d bits below %d", (ArenaRef) node, bits,
-							   above);
-	if (!cpu_btree_mark(&v->memory, (ArenaRef) node, hash_node_units(bits), "node of the directory"))
+		return cpu_verify_wrong(&v->memory, "the node at unit %u has %d bits below %d", (ArenaRef) node, bits,
+								above);
+	if (!cpu_verify_mark(&v->memory, (ArenaRef) node, hash_node_units(bits), "node of the directory"))
 		return false;
 	for (int i = 0, n = 1; i < 1 << bits; i += n)
 	{
@@ -183,7 +184,7 @@ hash_verify_node(HashVerify *v, uint64_t node, uint64_t hash, int above)
 		if (words[i] & HASH_NODE)
 		{
 			if (bits < HASH_NODE_BITS)
-				return cpu_btree_wrong(&v->memory, "the node at unit %u is above another", (ArenaRef) node);
+				return cpu_verify_wrong(&v->memory, "the node at unit %u is above another", (ArenaRef) node);
 			sound = hash_verify_node(v, words[i], here, above + bits);
 		}
 		else
@@ -205,14 +206,11 @@ hash_verify_overflow(HashVerify *v)
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GpudsEntry entries[64];
-	BtreeView overflow;
 	int64_t n;
 
-	if (!cpu_btree_view(v->memory.arena, &table->overflow, &overflow))
-		return cpu_btree_wrong(&v->memory, "there is no overflow tree");
 	do
 	{
-		n = cpu_btree_scan(&overflow, &scan, true, entries, 64);
+		n = hash_overflow.scan(v->memory.arena, &table->overflow, &scan, true, entries, 64);
 		for (int64_t i = 0; i < n; i++)
 		{
 			uint64_t hash = hash_of(&entries[i]);
@@ -222,8 +220,8 @@ hash_verify_overflow(HashVerify *v)
 
 			hash_find(segment, hash_home(hash), &entries[i], &found, (int) table->common.nwords);
 			if (!hash_found_overflow(&found))
-				return cpu_btree_wrong(&v->memory, "home %d has no marker of a key that the tree has",
-									   hash_home(hash));
+				return cpu_verify_wrong(&v->memory, "home %d has no marker of a key that the tree has",
+										hash_home(hash));
 		}
 	} while (n == 64);
 	return true;
@@ -234,46 +232,45 @@ HOST_FN bool
 hash_verify_table(HashVerify *v)
 {
 	const CpuTree *common = &v->table->common;
-	uint64_t in_tree = cpu_btree_entries(&v->table->overflow);
+	uint64_t in_tree = cpu_tree_entries(&v->table->overflow);
 
 	if (common->nwords != v->table->overflow.nwords ||
-		common->head != (HASH_HEAD_VALID | (uint64_t) common->nwords << 32 | v->table->root))
-		return cpu_btree_wrong(&v->memory, "the head does not fit the table");
+		(common->head & ~CPU_HEAD_COUNT) != head_make(common->nwords, 0, v->table->root))
+		return cpu_verify_wrong(&v->memory, "the head does not fit the table");
 	if (v->table->overflow.version != common->version)
-		return cpu_btree_wrong(&v->memory, "the overflow tree is of another version");
+		return cpu_verify_wrong(&v->memory, "the overflow tree is of another version");
 	if (!hash_verify_node(v, HASH_NODE | hash_make_link(v->table->root, HASH_NODE_BITS), 0, 0) ||
 		!hash_verify_overflow(v))
 		return false;
 	if (v->entries + in_tree != common->entries)
-		return cpu_btree_wrong(&v->memory,
-							   "%llu entries in segments and %llu in the tree, but the table says %llu",
-							   (unsigned long long) v->entries, (unsigned long long) in_tree,
-							   (unsigned long long) common->entries);
+		return cpu_verify_wrong(&v->memory,
+								"%llu entries in segments and %llu in the tree, but the table says %llu",
+								(unsigned long long) v->entries, (unsigned long long) in_tree,
+								(unsigned long long) common->entries);
 	return true;
 }
 
-/*
- * Checks a table; the caller keeps others from changing it.  false: why says what is wrong.  Takes
- * two bits of process memory for every unit of the arena.
- */
+/* The overflow tree, and the table. */
 HOST_FN bool
-hash_verify(const Arena *arena, const hash_cpu_tree *table, char *why, size_t whylen)
+hash_verify_both(CpuVerify *memory)
 {
-	const bool valid = table->common.head != 0;
-	HashVerify v;
-	bool ok = cpu_btree_verify_begin(&v.memory, arena, &table->overflow, why, whylen);
+	return hash_overflow.verify(memory) && hash_verify_table((HashVerify *) memory);
+}
 
-	v.table = table;
-	v.entries = 0;
-	if (ok && (table->common.space.chunks != table->overflow.space.chunks ||
-			   table->common.space.nchunks != table->overflow.space.nchunks))
-		ok = cpu_btree_wrong(&v.memory, "others see another space");
-	ok = ok && cpu_btree_verify_chunks(&v.memory);
-	ok = ok && (!valid || (cpu_btree_verify_tree(&v.memory) && hash_verify_table(&v)));
-	ok = ok && cpu_btree_verify_free(&v.memory);
-	ok = ok && (!valid || cpu_btree_verify_found(&v.memory));
-	cpu_btree_verify_end(&v.memory);
-	return ok;
+/* Checks a table; the caller keeps others from changing it. */
+HOST_FN bool
+hash_cpu_verify(const Arena *arena, const CpuTree *tree, char *why, size_t whylen)
+{
+	const hash_cpu_tree *table = (const hash_cpu_tree *) tree;
+	HashVerify v = { .table = table };
+
+	if (tree->space.chunks != table->overflow.space.chunks ||
+		tree->space.nchunks != table->overflow.space.nchunks)
+	{
+		snprintf(why, whylen, "others see another space");
+		return false;
+	}
+	return cpu_verify(&v.memory, arena, &table->overflow, tree->head != 0, hash_verify_both, why, whylen);
 }
 
 #endif /* HASH_VERIFY_CPU_H */

@@ -8,9 +8,10 @@
 #ifndef HASH_VERIFY_GPU_H
 #define HASH_VERIFY_GPU_H
 
+#include "kernels/runtime/gpu_verify.h"
 #include "kernels/hash/hash_table_gpu.h"
 
-/* What may be wrong with a bucket, besides what nodes of trees may have. */
+/* What may be wrong with a bucket, besides what any node may have. */
 enum GpuHashFault
 {
 	GPU_HASH_BAD_LINE = 100, /* number of entries, version, or next line */
@@ -21,7 +22,7 @@ enum GpuHashFault
 static inline const char *
 gpu_hash_fault_words(uint32_t fault)
 {
-	switch (fault)
+	switch ((GpuHashFault) fault)
 	{
 		case GPU_HASH_BAD_LINE:
 			return "has a line that is not as it must be";
@@ -29,9 +30,8 @@ gpu_hash_fault_words(uint32_t fault)
 			return "has entries out of order, or of another bucket";
 		case GPU_HASH_BAD_TREE:
 			return "has an entry in the overflow tree, but is not there";
-		default:
-			return btree_fault_words((BtreeFault) fault);
 	}
+	return "is sound";
 }
 
 /* Checks a bucket of the newest version, and marks its lines. */
@@ -39,7 +39,7 @@ template <int nw> struct GpuHashVerify
 {
 	const unsigned char *base;
 	GpuHashTable table;
-	BtreeOwned owned;
+	GpuOwned owned;
 	uint64_t *entries; /* in lines */
 	uint64_t *lines;   /* marked */
 	GpuFinding *finding;
@@ -47,23 +47,23 @@ template <int nw> struct GpuHashVerify
 	/* Marks a node; true: it was not marked before.  What is wrong is noted. */
 	GPU_FN bool mark(GpuRef ref, uint64_t bucket, bool shared) const
 	{
-		int64_t node = btree_owned_number(&owned, ref);
+		int64_t node = owned.node(ref);
 
 		if (node < 0)
-			gpu_note_fault(finding, BTREE_BAD_REF, (BtreeRef) bucket);
-		else if ((gpu_atomic_or(&owned.marked[node / 32], 1u << (node % 32)) >> (node % 32) & 1) == 0)
+			gpu_note_fault(finding, GPU_BAD_REF, (GpuRef) bucket);
+		else if (owned.mark(node))
 		{
 			gpu_atomic_add64(lines, 1);
 			return true;
 		}
 		else if (!shared)
-			gpu_note_fault(finding, BTREE_USED_TWICE, (BtreeRef) bucket);
+			gpu_note_fault(finding, GPU_USED_TWICE, (GpuRef) bucket);
 		return node >= 0 && shared;
 	}
 
 	GPU_FN void fault(GpuHashFault what, uint64_t bucket) const
 	{
-		gpu_note_fault(finding, (BtreeFault) what, (BtreeRef) bucket);
+		gpu_note_fault(finding, what, (GpuRef) bucket);
 	}
 
 	/* Are the entries of a line those of the bucket, and behind *last? */
@@ -111,9 +111,9 @@ template <int nw> struct GpuHashVerify
 
 		if (ref == 0)
 			return;
-		if (btree_owned_number(&owned, ref) < 0)
+		if (owned.node(ref) < 0)
 		{
-			gpu_note_fault(finding, BTREE_BAD_REF, (BtreeRef) i);
+			gpu_note_fault(finding, GPU_BAD_REF, (GpuRef) i);
 			return;
 		}
 		line = gpu_hash_line(base, ref);
@@ -130,51 +130,43 @@ template <int nw> struct GpuHashVerify
 };
 
 /* Is the bucket of each entry of the overflow tree there? */
-struct GpuHashVerifyTree
+template <typename Probe> struct GpuHashVerifyTree
 {
-	BtreeView view;
+	GpudsView view;
 	GpuHashTable table;
 	GpuFinding *finding;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		BtreePosition p;
+		typename Probe::Position p;
 		uint64_t bucket;
 		GpuRef ref;
 
-		btree_select(&view, (uint64_t) i, &p);
-		bucket = gpu_hash_bucket(btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords),
-								 table.bits);
+		Probe::select(view, (uint64_t) i, &p);
+		bucket = gpu_hash_bucket(Probe::entry(view, p), table.bits);
 		ref = ((const GpuRef *) gpu_hash_line(view.base, table.buckets))[bucket];
 		if (ref == 0 || !gpu_hash_in_tree(gpu_hash_line(view.base, ref)))
-			gpu_note_fault(finding, (BtreeFault) GPU_HASH_BAD_TREE, (BtreeRef) bucket);
+			gpu_note_fault(finding, GPU_HASH_BAD_TREE, (GpuRef) bucket);
 	}
 };
 
 /* Working memory. */
-struct GpuHashVerifyMemory
+struct GpuHashVerifyMemory : GpuVerify
 {
-	GpuVerify v; /* of which only finding is used */
-	BtreeOwned owned;
-	uint32_t *chunks;
-	size_t words;
 	uint64_t *counts; /* entries, lines */
 };
 
 static inline void
-gpu_hash_verify_layout(GpuScratch *scratch, GpuHashVerifyMemory *m, GpuChange *c, const GpuNodes *nodes)
+gpu_hash_verify_layout(GpuScratch *scratch, GpuHashVerifyMemory *m, GpuChange *c, const GpuTree *h)
 {
-	m->words = nodes->chunks.size() * gpu_nodes_per_chunk(nodes) / 32 + 1;
-	m->v.finding = gpu_scratch<GpuFinding>(scratch, 1);
-	m->chunks = gpu_scratch<uint32_t>(scratch, c->pool->nchunks);
-	m->owned.marked = gpu_scratch<uint32_t>(scratch, (int64_t) m->words);
+	gpu_verify_layout(scratch, m, c, h);
 	m->counts = gpu_scratch<uint64_t>(scratch, 2);
 }
 
 /* Checks buckets and lines; false: there is a fault, in the report, or in words if there are any. */
-template <int nw>
+template <int nw, typename Tree>
 static inline bool
-gpu_hash_verify_lines(GpuChange *c, GpuHash *h, const GpuHashVerifyMemory *m, char *why, size_t whylen)
+gpu_hash_verify_lines(GpuChange *c, GpuHash<Tree> *h, const GpuHashVerifyMemory *m, char *why, size_t whylen)
 {
 	const GpuNodes *nodes = gpu_hash_nodes(h);
 	GpuHashReport *report = gpu_hash_report(c);
@@ -182,24 +174,24 @@ gpu_hash_verify_lines(GpuChange *c, GpuHash *h, const GpuHashVerifyMemory *m, ch
 	GpuHashVerify<nw> verify;
 
 	verify.base = c->pool->base;
-	verify.table.version = h->table.version;
+	verify.table.version = h->version;
 	verify.table.buckets = gpu_hash_span_ref(&h->buckets);
 	verify.table.bits = h->bits;
-	verify.owned = m->owned;
+	verify.owned = m->owned[0];
 	verify.entries = &m->counts[0];
 	verify.lines = &m->counts[1];
-	verify.finding = m->v.finding;
+	verify.finding = m->finding;
 	gpu_launch(s, INT64_C(1) << h->bits, verify);
-	if (h->overflow.entries.load() > 0)
+	if (h->overflow.tree.entries.load() > 0)
 	{
-		GpuHashVerifyTree tree = { {}, verify.table, m->v.finding };
+		GpuHashVerifyTree<typename Tree::Probe> tree = { {}, verify.table, m->finding };
 
-		(void) gpu_tree_view(&h->overflow, c->pool, &tree.view);
+		(void) h->overflow.view(c->pool, &tree.view);
 		gpu_launch(s, (int64_t) tree.view.entries, tree);
 	}
 	gpu_copy_bus(s, &report->sum, verify.entries, sizeof(uint64_t));
 	gpu_copy_bus(s, &report->taken, verify.lines, sizeof(uint64_t));
-	if (!gpu_verify_look(c, &m->v))
+	if (!gpu_verify_look(c, m))
 		return false;
 	if (report->sum == gpu_hash_in_lines(h) && report->taken + 1 == nodes->nlive)
 		return true;
@@ -210,23 +202,25 @@ gpu_hash_verify_lines(GpuChange *c, GpuHash *h, const GpuHashVerifyMemory *m, ch
 }
 
 /* The same, and nodes that are free or retired. */
+template <typename Tree>
 static inline bool
-gpu_hash_verify_all(GpuChange *c, GpuHash *h, const GpuHashVerifyMemory *m, char *why, size_t whylen)
+gpu_hash_verify_all(GpuChange *c, GpuHash<Tree> *h, const GpuHashVerifyMemory *m, char *why, size_t whylen)
 {
+	static const char *const kinds[] = { "lines" };
+
 	/* what the version consists of is a node, too */
-	gpu_hash_report(c)->table = h->table.root;
-	gpu_verify_mark(c, &m->v, &m->owned, (const BtreeRef *) &((GpuHashReport *) c->device_report)->table, 1);
-	return (h->table.nwords == 1 ? gpu_hash_verify_lines<1>(c, h, m, why, whylen)
-								 : gpu_hash_verify_lines<2>(c, h, m, why, whylen)) &&
-		   gpu_verify_rest(c, gpu_hash_nodes(h), &m->owned, &m->v, "lines", why, whylen);
+	gpu_hash_report(c)->table = h->root;
+	gpu_verify_mark(c, m, 0, &gpu_hash_device_report(c)->table, 1);
+	return (h->nwords == 1 ? gpu_hash_verify_lines<1>(c, h, m, why, whylen)
+						   : gpu_hash_verify_lines<2>(c, h, m, why, whylen)) &&
+		   gpu_verify_rest(c, h, m, kinds, why, whylen);
 }
 
 /* Checks a table's newest version and its memory.  GPU_DAMAGED: why says what is wrong. */
+template <typename Tree>
 static inline GpuStatus
-gpu_hash_verify(GpuChange *c, GpuHash *h, char *why, size_t whylen)
+gpu_hash_verify(GpuChange *c, GpuHash<Tree> *h, char *why, size_t whylen)
 {
-	const GpuFinding *finding = &gpu_tree_report(c)->finding;
-	const GpuNodes *nodes = gpu_hash_nodes(h);
 	GpuScratch scratch = { NULL, 0 };
 	GpuHashVerifyMemory m;
 	GpuStatus status;
@@ -234,24 +228,18 @@ gpu_hash_verify(GpuChange *c, GpuHash *h, char *why, size_t whylen)
 	bool sound;
 
 	snprintf(why, whylen, "%s", "");
-	if (h->table.nwords == 0 || h->table.loading)
+	if (h->nwords == 0 || h->loading)
 		return GPU_WITHDRAWN;
-	if (h->overflow.nwords != 0 && (status = gpu_tree_verify(c, &h->overflow, why, whylen)) != GPU_OK)
+	if (h->overflow.tree.nwords != 0 && (status = h->overflow.verify(c, why, whylen)) != GPU_OK)
 		return status;
-	gpu_hash_verify_layout(&scratch, &m, c, nodes);
+	gpu_hash_verify_layout(&scratch, &m, c, h);
 	if (!gpu_scratch_take(c->pool, &span, &scratch))
 		return GPU_NO_MEMORY;
-	gpu_hash_verify_layout(&scratch, &m, c, nodes);
-	gpu_fill(&c->stream, m.v.finding, 0, sizeof(GpuFinding));
+	gpu_hash_verify_layout(&scratch, &m, c, h);
+	gpu_verify_begin(c, &m, h);
 	gpu_fill(&c->stream, m.counts, 0, 2 * sizeof(uint64_t));
-	gpu_verify_own(c, nodes, &m.owned, m.chunks, m.words);
 	sound = gpu_hash_verify_all(c, h, &m, why, whylen);
-	gpu_span_give(c->pool, &span);
-	if (!gpu_change_ok(c))
-		return gpu_change_status(c);
-	if (finding->faults != 0)
-		snprintf(why, whylen, "bucket %u %s", finding->ref, gpu_hash_fault_words(finding->fault));
-	return sound ? GPU_OK : GPU_DAMAGED;
+	return gpu_verify_end(c, &span, sound, "bucket", gpu_hash_fault_words, why, whylen);
 }
 
 #endif /* HASH_VERIFY_GPU_H */

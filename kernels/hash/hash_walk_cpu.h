@@ -137,14 +137,11 @@ hash_walk_overflow(const HashView *view, HashSelection *s)
 {
 	GpudsScan scan = { &s->interval, 1, s->forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	GpudsEntry entries[64];
-	BtreeView overflow;
 	int64_t n;
 
-	if (!cpu_btree_view(view->arena, view->overflow, &overflow))
-		return;
 	do
 	{
-		n = cpu_btree_scan(&overflow, &scan, s->forward, entries, 64);
+		n = hash_overflow.scan(view->arena, view->overflow, &scan, s->forward, entries, 64);
 		for (int64_t i = 0; i < n; i++)
 			hash_select(s, &entries[i]);
 	} while (n == 64 && !(s->more && hash_comes_after(s, &entries[63], &s->heap[0])));

@@ -22,9 +22,9 @@
 #define GPU_HASH_WALKERS (1 << 17)
 
 /* Counts what a version has of an interval, and collects it in any order if there is where. */
-struct GpuHashWalk
+template <typename Probe> struct GpuHashWalk
 {
-	HashProbe::View view;
+	GpuHashView view;
 	GpudsInterval interval;
 	uint32_t *found;
 	GpudsEntry *out;
@@ -44,7 +44,7 @@ struct GpuHashWalk
 	template <int nw> GPU_FN void walk(int64_t i) const
 	{
 		GpuHashTable table = *view.table;
-		BtreeView tree = gpu_hash_overflow(view.base, table, nw);
+		GpudsView tree = gpu_hash_overflow(view.base, table, nw);
 
 		for (int64_t b = i; b < INT64_C(1) << table.bits; b += GPU_HASH_WALKERS)
 		{
@@ -57,10 +57,10 @@ struct GpuHashWalk
 		}
 		for (uint64_t rank = (uint64_t) i; rank < table.entries; rank += GPU_HASH_WALKERS)
 		{
-			BtreePosition p;
+			typename Probe::Position p;
 
-			btree_select(&tree, rank, &p);
-			take(btree_leaf_entry(btree_node(tree.base, p.leaf), p.place, nw));
+			Probe::select(tree, rank, &p);
+			take(Probe::entry(tree, p));
 		}
 	}
 
@@ -162,7 +162,7 @@ gpu_hash_scan_of(const unsigned char *staging, const GpuRequest *r)
 
 /* Has each of the intervals that a request has left one key only? */
 static inline bool
-gpu_hash_single_keys(const GpuView *view, const unsigned char *staging, const GpuRequest *r)
+gpu_hash_single_keys(const GpudsView *view, const unsigned char *staging, const GpuRequest *r)
 {
 	GpudsScan scan = gpu_hash_scan_of(staging, r);
 	int64_t end = r->forward ? r->n : r->next;
@@ -201,21 +201,22 @@ gpu_hash_span_of(const unsigned char *staging, const GpuRequest *r)
 }
 
 /* Answers a scan by a walk.  GPU_NO_MEMORY: nothing of the request is set. */
+template <typename Probe>
 static inline uint32_t
-gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 				   unsigned char *device_staging, GpuRequest *r)
 {
 	GpuStream *s = &stream->stream;
 	GpuScratch scratch = { NULL, 0 };
-	GpuView array = *view;
-	GpuHashWalk walk;
+	GpudsView array = *view;
+	GpuHashWalk<Probe> walk;
 	GpuHashSort sort;
 	GpuSpan span;
 	size_t temp_bytes;
 	uint32_t status;
 	int64_t total;
 
-	walk.view = HashProbe::open(*view);
+	walk.view = gpu_hash_open(*view);
 	walk.interval = gpu_hash_span_of(staging, r);
 	walk.found = stream->others;
 	walk.out = NULL;
@@ -247,13 +248,14 @@ gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpuView *view, un
 }
 
 /* Answers a scan, by a walk if it has to be; as gpu_scan_large, but see gpu_hash_scan_walk. */
+template <typename Probe>
 static inline uint32_t
-gpu_hash_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+gpu_hash_scan(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 			  unsigned char *device_staging, GpuRequest *r)
 {
 	if (view->height == 0 || gpu_hash_single_keys(view, staging, r))
-		return gpu_scan_large<HashProbe>(stream, view, staging, device_staging, r);
-	return gpu_hash_scan_walk(pool, stream, view, staging, device_staging, r);
+		return gpu_scan_large<GpuHashProbe<Probe>>(stream, view, staging, device_staging, r);
+	return gpu_hash_scan_walk<Probe>(pool, stream, view, staging, device_staging, r);
 }
 
 #endif /* HASH_WALK_GPU_H */

@@ -24,7 +24,7 @@ struct GpuArrayProbe
 
 	static constexpr bool by_tiles = true;
 
-	static GPU_FN View open(const GpuView &view)
+	static GPU_FN View open(const GpudsView &view)
 	{
 		View v = { (const GpudsEntry *) (view.base + (size_t) view.root * GPU_UNIT_BYTES), view.entries };
 

@@ -50,14 +50,14 @@ struct GpuStructure
 	virtual const uint64_t *version() const = 0;
 
 	/* The version's view; false: there is no tree. */
-	virtual bool view(const GpuPool *pool, GpuView *view) const = 0;
+	virtual bool view(const GpuPool *pool, GpudsView *view) const = 0;
 
 	/* Answers a scan request: gpu_scan_large with the structure's probe. */
-	virtual uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+	virtual uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
 	/* May the persistent kernel answer a small scan?  Else it is done like a large one. */
-	virtual bool small(const GpuView *, const unsigned char *, const GpuRequest *) const
+	virtual bool small(const GpudsView *, const unsigned char *, const GpuRequest *) const
 	{
 		return true;
 	}

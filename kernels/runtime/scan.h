@@ -257,8 +257,8 @@ gpu_scan_total(const GpuScanStream *stream)
 /* Pass 1 for all n intervals.  How many entries they have (gpu_scan_total). */
 template <class Probe>
 static inline int64_t
-gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char *staging, const GpuRequest *r,
-				int64_t n)
+gpu_scan_locate(GpuScanStream *stream, const GpudsView *view, const unsigned char *staging,
+				const GpuRequest *r, int64_t n)
 {
 	GpuStream *s = &stream->stream;
 	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
@@ -275,7 +275,7 @@ gpu_scan_locate(GpuScanStream *stream, const GpuView *view, const unsigned char 
 /* Pass 2, each thread making stretch entries. */
 template <class Probe, int stretch, bool tids>
 static inline void
-gpu_scan_write_stretches(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n,
+gpu_scan_write_stretches(GpuScanStream *stream, const GpudsView *view, const GpuRequest *r, int64_t n,
 						 int64_t found)
 {
 	GpuScanWrite<Probe, stretch, tids> write;
@@ -295,7 +295,7 @@ gpu_scan_write_stretches(GpuScanStream *stream, const GpuView *view, const GpuRe
 
 template <class Probe, bool tids>
 static inline void
-gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n, int64_t found)
+gpu_scan_write(GpuScanStream *stream, const GpudsView *view, const GpuRequest *r, int64_t n, int64_t found)
 {
 	/* mostly single entries: a thread each; long intervals: fewer descents */
 	if (found < 2 * n)
@@ -308,7 +308,7 @@ gpu_scan_write(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, 
 
 template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuRequest *, int64_t, bool *)
+gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuRequest *, int64_t, bool *)
 {
 	return false;
 }
@@ -326,7 +326,7 @@ gpu_scan_block(GpuScanStream *, const GpuView *, unsigned char *, const GpuReque
  */
 template <class Probe>
 static inline int64_t
-gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+gpu_scan_output(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 				unsigned char *device_staging, const GpuRequest *r, int64_t n)
 {
 	GpuStream *s = &stream->stream;
@@ -370,7 +370,7 @@ gpu_scan_output(GpuScanStream *stream, const GpuView *view, unsigned char *stagi
  */
 template <class Probe>
 static inline uint32_t
-gpu_scan_large(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 			   unsigned char *device_staging, GpuRequest *r)
 {
 	GpuStream *s = &stream->stream;

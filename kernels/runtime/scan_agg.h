@@ -178,7 +178,7 @@ template <class Probe, int most> struct GpuScanAggregate
 
 template <class Probe, int most>
 static inline void
-gpu_scan_aggregate_entries(GpuScanStream *stream, const GpuView *view, const unsigned char *staging,
+gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const unsigned char *staging,
 						   const GpuRequest *r, int64_t n, int64_t total, const unsigned char *map)
 {
 	GpuScanAggregate<Probe, most> agg_column;
@@ -213,7 +213,7 @@ gpu_scan_aggregate_entries(GpuScanStream *stream, const GpuView *view, const uns
  */
 template <class Probe>
 static inline int64_t
-gpu_scan_aggregate(GpuScanStream *stream, const GpuView *view, unsigned char *staging, GpuRequest *r,
+gpu_scan_aggregate(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, GpuRequest *r,
 				   int64_t n)
 {
 	GpuStream *s = &stream->stream;

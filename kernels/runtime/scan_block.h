@@ -88,8 +88,8 @@ __launch_bounds__(GPU_SCAN_BLOCK, 1)
  */
 template <class Probe, bool tids>
 static inline bool
-gpu_scan_block(GpuScanStream *stream, const GpuView *view, unsigned char *device_staging, const GpuRequest *r,
-			   int64_t n, bool *written)
+gpu_scan_block(GpuScanStream *stream, const GpudsView *view, unsigned char *device_staging,
+			   const GpuRequest *r, int64_t n, bool *written)
 {
 	GpuStream *s = &stream->stream;
 	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,

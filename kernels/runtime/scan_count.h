@@ -91,7 +91,7 @@ template <class Probe, int stretch> struct GpuScanCount
 
 template <class Probe, int stretch>
 static inline void
-gpu_scan_count_stretches(GpuScanStream *stream, const GpuView *view, const GpuRequest *r, int64_t n,
+gpu_scan_count_stretches(GpuScanStream *stream, const GpudsView *view, const GpuRequest *r, int64_t n,
 						 int64_t total, const unsigned char *map)
 {
 	int64_t threads = (total + stretch - 1) / stretch;
@@ -117,7 +117,7 @@ gpu_scan_count_stretches(GpuScanStream *stream, const GpuView *view, const GpuRe
  */
 template <class Probe>
 static inline int64_t
-gpu_scan_count(GpuScanStream *stream, const GpuView *view, unsigned char *staging, GpuRequest *r, int64_t n)
+gpu_scan_count(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, GpuRequest *r, int64_t n)
 {
 	GpuStream *s = &stream->stream;
 	unsigned char *map = stream->input + gpu_scan_input_bytes(r);

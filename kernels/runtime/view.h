@@ -4,13 +4,14 @@
  *	  One version of a structure in device memory, for code that does not know the
  *	  structure.
  *
- * Scans (scan.h, scan_block.h) and the persistent kernel know of a structure only its
- * probe, a class of functions without data that is the parameter of their templates:
+ * A view (GpudsView) has height 0 if there are no entries; else its root and height are the structure's
+ * affair. Scans (scan.h, scan_block.h) and the persistent kernel know of a structure only its probe, a class
+ * of functions without data that is the parameter of their templates:
  *
  *	  View			one version, as the structure sees it
  *	  Position		of an entry; steps lead to its neighbours
  *
- *	  View open(const GpuView &)
+ *	  View open(const GpudsView &)
  *	  uint64_t locate(view, const GpudsInterval *, forward, GpuStart *)
  *					how many entries an interval has, and where the first one of
  *					them is in the scan's direction; GPU_TOO_FAR: more than
@@ -45,18 +46,7 @@
 #ifndef GPU_VIEW_H
 #define GPU_VIEW_H
 
-#include <stdint.h>
-
-/* What structure, root and height mean is the structure's affair, but for what is said here. */
-struct GpuView
-{
-	const unsigned char *base; /* the pool */
-	uint64_t entries;
-	uint32_t structure; /* number in kernels/structures.h, less than 2^8 */
-	uint32_t root;
-	int height; /* 0: there are no entries; less than 2^8 */
-	int nwords; /* key words */
-};
+#include "kernels/core/version.h"
 
 /* Where an entry is, as one number. */
 typedef uint64_t GpuStart;

@@ -41,7 +41,10 @@ skiplist_shrink(SkiplistApply *a)
 HOST_INLINE KernelStatus
 skiplist_apply_some(SkiplistApply *a, const GpudsOp *ops, int64_t n, int64_t *done, const int nw)
 {
-	const SkiplistView view = { a->arena, skiplist_root(a), skiplist_height(a), nw };
+	const GpudsView view = { .base = (const unsigned char *) a->arena,
+							 .root = skiplist_root(a),
+							 .height = skiplist_height(a),
+							 .nwords = nw };
 	const GpudsEntry *x[SKIPLIST_INTERLEAVED];
 	SkiplistWay ways[SKIPLIST_INTERLEAVED];
 	KernelStatus status = KERNEL_OK;
@@ -69,7 +72,7 @@ skiplist_apply_some(SkiplistApply *a, const GpudsOp *ops, int64_t n, int64_t *do
  * applied.  The caller is the only one that changes the list.
  */
 HOST_FN KernelStatus
-skiplist_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n)
+skiplist_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 {
 	SkiplistApply a = { arena, tree, { 0, 0 }, (int64_t) tree->entries };
 	KernelStatus status = KERNEL_OK;
@@ -82,9 +85,9 @@ skiplist_apply(Arena *arena, CpuBtree *tree, const GpudsOp *ops, int64_t n)
 			status = skiplist_apply_some(&a, ops + i, n - i, &done, 2);
 	}
 	skiplist_shrink(&a);
-	cpu_btree_queue_join(arena, tree, &a.replaced);
+	cpu_queue_join(arena, tree, &a.replaced);
 	/* whatever was done: chunks that were replaced wait for this version */
-	cpu_tree_publish((CpuTree *) tree, tree->head, (uint64_t) a.entries);
+	cpu_tree_publish(tree, tree->head, (uint64_t) a.entries);
 	return status;
 }
 

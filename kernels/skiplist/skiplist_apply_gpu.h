@@ -59,9 +59,9 @@ gpu_skiplist_index_bounds(const GpuSkiplist *s, uint64_t touched, uint64_t added
 
 	/* a version's table */
 	*demand = { 1, 1 };
-	for (int level = 1; level < s->height; level++)
+	for (int level = 1; level < s->levels; level++)
 	{
-		touched = touched < s->tree.level_n[level] ? touched : s->tree.level_n[level];
+		touched = touched < s->level_n[level] ? touched : s->level_n[level];
 		b->touched[level] = touched;
 		added = gpu_skiplist_most_parts(touched, added);
 		/* and what is made by joining */
@@ -70,20 +70,20 @@ gpu_skiplist_index_bounds(const GpuSkiplist *s, uint64_t touched, uint64_t added
 	}
 	/* levels that come, and roots that go */
 	demand->take += gpu_skiplist_index_chunks(added, GPU_SKIPLIST_ROOMY);
-	demand->retire += (uint64_t) s->height;
+	demand->retire += (uint64_t) s->levels;
 }
 
 static inline void
 gpu_skiplist_bounds(const GpuSkiplist *s, uint64_t n, GpuSkiplistBounds *b)
 {
-	uint64_t touched = n < s->tree.level_n[0] ? n : s->tree.level_n[0];
+	uint64_t touched = n < s->level_n[0] ? n : s->level_n[0];
 	uint64_t parts = gpu_skiplist_most_parts(touched, n);
 
 	b->touched[0] = touched;
 	b->demand[GPU_SKIPLIST_CHUNKS] = { parts + touched, 3 * touched };
 	gpu_skiplist_index_bounds(s, touched, parts + touched, b);
 	b->all_touched = 0;
-	for (int level = 0; level < s->height; level++)
+	for (int level = 0; level < s->levels; level++)
 		b->all_touched += b->touched[level];
 }
 
@@ -113,13 +113,13 @@ gpu_skiplist_small_bytes()
 	GpuSkiplistBounds b;
 	GpuSkiplist s;
 
-	s.height = GPU_SKIPLIST_MAX_HEIGHT;
-	for (int level = 0; level < s.height; level++)
-		s.tree.level_n[level] = UINT32_MAX;
+	s.levels = GPU_SKIPLIST_MAX_HEIGHT;
+	for (int level = 0; level < s.levels; level++)
+		s.level_n[level] = UINT32_MAX;
 	gpu_skiplist_bounds(&s, GPU_SKIPLIST_SMALL, &b);
 	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
 		r.limit[kind] = (uint32_t) b.demand[kind].take;
-	gpu_skiplist_round_layout(&scratch, &r, GPU_SKIPLIST_SMALL, b, s.height);
+	gpu_skiplist_round_layout(&scratch, &r, GPU_SKIPLIST_SMALL, b, s.levels);
 	return scratch.used_bytes;
 }
 
@@ -253,9 +253,9 @@ gpu_skiplist_need_root(GpuChange *c, GpuSkiplist *s)
 	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_CHUNKS);
 	GpuDemand demand[GPU_SKIPLIST_KINDS] = { { 1, 0 }, { 0, 0 } };
 
-	if (s->height > 0)
+	if (s->levels > 0)
 		return GPU_OK;
-	if (!gpu_space_reserve(c, &s->tree.space, demand))
+	if (!gpu_space_reserve(c, &s->space, demand))
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	gpu_launch(&c->stream, 1,
 			   GpuSkiplistMakeRoot{ c->pool->base, nodes->free.at + nodes->nfree - 1,
@@ -263,9 +263,9 @@ gpu_skiplist_need_root(GpuChange *c, GpuSkiplist *s)
 	if (!gpu_finish(&c->stream))
 		return gpu_change_status(c);
 	gpu_nodes_take(nodes, 1);
-	s->root = gpu_skiplist_report(c)->root;
-	s->height = 1;
-	s->tree.level_n[0] = 1;
+	s->top = gpu_skiplist_report(c)->root;
+	s->levels = 1;
+	s->level_n[0] = 1;
 	return GPU_OK;
 }
 
@@ -292,7 +292,7 @@ gpu_skiplist_round_nodes(GpuSkiplist *s, GpuSkiplistRound<nw> *r, int kind, cons
 		/* the first one is for what the version consists of */
 		r->table = r->top[kind]--;
 		r->old_table = r->retired[kind];
-		r->retired[kind] += s->tree.root != 0;
+		r->retired[kind] += s->root != 0;
 		r->limit[kind]--;
 	}
 }
@@ -305,9 +305,9 @@ gpu_skiplist_round_init(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r, c
 
 	r->base = c->pool->base;
 	r->view = gpu_skiplist_newest(c, s);
-	r->stamp = s->tree.version + 1;
+	r->stamp = s->version + 1;
 	r->oldest = s->oldest;
-	for (int level = 0; level < s->height; level++)
+	for (int level = 0; level < s->levels; level++)
 	{
 		r->from[level] = from;
 		from += (uint32_t) b.touched[level];
@@ -334,16 +334,16 @@ gpu_skiplist_round_end(GpuSkiplist *s, const GpuSkiplistReport *report, GpuSkipl
 		if (kind == GPU_SKIPLIST_INDEXES)
 		{
 			taken++;
-			retired += s->tree.root != 0;
+			retired += s->root != 0;
 		}
 		gpu_nodes_take(gpu_skiplist_nodes(s, kind), taken);
 		gpu_nodes_retire(gpu_skiplist_nodes(s, kind), retired);
 	}
 	for (int level = 0; level < GPU_SKIPLIST_MAX_HEIGHT; level++)
-		s->tree.level_n[level] += counts->level_add[level];
-	s->root = report->root;
-	s->height = report->height;
-	s->tree.root = report->table;
+		s->level_n[level] += counts->level_add[level];
+	s->top = report->root;
+	s->levels = report->height;
+	s->root = report->table;
 	s->draft = true;
 }
 
@@ -352,7 +352,7 @@ static inline GpuStatus
 gpu_skiplist_round_wait(GpuChange *c, GpuSkiplist *s, GpuSkiplistSum *sum)
 {
 	if (gpu_change_ok(c))
-		gpu_small_wait(c);
+		gpu_report_wait(c);
 	if (gpu_change_ok(c) && gpu_skiplist_report(c)->counts.failed != 0)
 		gpu_fail(&c->stream, "skip list", "no node for an index");
 	if (gpu_change_ok(c))
@@ -370,13 +370,13 @@ gpu_skiplist_round_finish(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<n
 	uint64_t most = 32;
 	int level = 1;
 
-	gpu_skiplist_report(c)->tree.done = 0;
-	for (; level < s->height && b.touched[level] > GPU_SKIPLIST_BLOCK_LEVEL; level++)
+	gpu_report(c)->done = 0;
+	for (; level < s->levels && b.touched[level] > GPU_SKIPLIST_BLOCK_LEVEL; level++)
 		gpu_launch<64>(&c->stream, (int64_t) b.touched[level], GpuSkiplistIndex<nw>{ r, level });
-	for (int at = level; at < s->height; at++)
+	for (int at = level; at < s->levels; at++)
 		most = b.touched[at] > most ? b.touched[at] : most;
 	most = (most + 31) / 32 * 32;
-	gpu_launch_block(&c->stream, GpuSkiplistFinish<nw>{ r, level, s->tree.root, report },
+	gpu_launch_block(&c->stream, GpuSkiplistFinish<nw>{ r, level, s->root, report },
 					 most < GPU_BLOCK_THREADS ? (int) most : GPU_BLOCK_THREADS, 0);
 	return gpu_skiplist_round_wait(c, s, sum);
 }
@@ -387,9 +387,9 @@ static inline GpuStatus
 gpu_skiplist_round_small(GpuChange *c, GpuSkiplist *s, const GpuSkiplistRound<nw> &r,
 						 const GpuSkiplistBounds &b, GpuSkiplistSum *sum)
 {
-	gpu_skiplist_report(c)->tree.done = 0;
+	gpu_report(c)->done = 0;
 	gpu_launch_cluster(&c->stream, (int64_t) b.touched[0],
-					   GpuSkiplistSmall<nw>{ r, s->tree.root, (GpuSkiplistReport *) c->device_report });
+					   GpuSkiplistSmall<nw>{ r, s->root, (GpuSkiplistReport *) c->device_report });
 	return gpu_skiplist_round_wait(c, s, sum);
 }
 
@@ -403,7 +403,7 @@ gpu_skiplist_round_indexes(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r
 						   GpuSkiplistSum *sum)
 {
 	const GpuSkiplistCounts *counts = &gpu_skiplist_report(c)->counts;
-	const uint64_t touched = s->height > 1 ? counts->touched[1] : 0;
+	const uint64_t touched = s->levels > 1 ? counts->touched[1] : 0;
 	const uint32_t pieces = counts->short_at[0] != 0 ? ~counts->short_at[0] : counts->taken[0];
 	GpuDemand demand[GPU_SKIPLIST_KINDS] = {};
 	GpuStatus status;
@@ -413,7 +413,7 @@ gpu_skiplist_round_indexes(GpuChange *c, GpuSkiplist *s, GpuSkiplistRound<nw> *r
 	gpu_skiplist_index_bounds(s, touched, pieces, b);
 	demand[GPU_SKIPLIST_INDEXES] = b->demand[GPU_SKIPLIST_INDEXES];
 	room = gpu_span_take(c->pool, &span, demand[GPU_SKIPLIST_INDEXES].take * sizeof(GpudsEntry)) &&
-		   gpu_space_reserve(c, &s->tree.space, demand);
+		   gpu_space_reserve(c, &s->space, demand);
 	if (!room)
 	{
 		gpu_launch(&c->stream, (int64_t) b->touched[0], GpuSkiplistUndo<nw>{ *r });
@@ -455,16 +455,16 @@ gpu_skiplist_round(GpuChange *c, GpuSkiplist *s, const GpuSkiplistSource &source
 		b.demand[GPU_SKIPLIST_INDEXES] = { 0, 0 };
 	}
 	if (b.demand[0].take > UINT32_MAX || b.demand[1].take > UINT32_MAX ||
-		!gpu_space_reserve(c, &s->tree.space, b.demand))
+		!gpu_space_reserve(c, &s->space, b.demand))
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
 		gpu_skiplist_round_nodes(s, &r, kind, b.demand[kind]);
-	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
+	gpu_skiplist_round_layout(&scratch, &r, n, b, s->levels);
 	if (scratch.used_bytes <= c->memory_bytes)
 		scratch = { c->memory, 0 };
 	else if (!gpu_scratch_take(c->pool, &span, &scratch))
 		return GPU_NO_MEMORY;
-	gpu_skiplist_round_layout(&scratch, &r, n, b, s->height);
+	gpu_skiplist_round_layout(&scratch, &r, n, b, s->levels);
 	gpu_skiplist_round_init(c, s, &r, b);
 	r.source = source;
 	if (at_once && n <= GPU_SKIPLIST_SMALL)
@@ -664,7 +664,7 @@ template <int nw>
 static inline GpuStatus
 gpu_skiplist_apply_sorted(GpuChange *c, GpuSkiplist *s, GpuSkiplistRest *rest, int64_t n, GpuSkiplistSum *sum)
 {
-	GpuShape *shape = &gpu_tree_report(c)->shape;
+	GpuShape *shape = &gpu_report(c)->shape;
 	GpuSkiplistReport *report = gpu_skiplist_report(c);
 	GpuStream *stream = &c->stream;
 	GpuSkiplistEffects<nw> effects;
@@ -751,8 +751,8 @@ gpu_skiplist_apply_there(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, int64
 	/* what was done of it, if that is not all */
 	if (gpu_change_ok(c) && s->draft)
 	{
-		gpu_skiplist_publish(s, s->tree.entries.load() + (uint64_t) (sum->inserted - sum->deleted));
-		gpu_space_note(&s->tree.space, s->tree.version);
+		gpu_skiplist_publish(s, s->entries.load() + (uint64_t) (sum->inserted - sum->deleted));
+		gpu_space_note(&s->space, s->version);
 	}
 	return gpu_change_ok(c) ? status : gpu_change_status(c);
 }
@@ -761,7 +761,7 @@ gpu_skiplist_apply_there(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, int64
 static inline bool
 gpu_skiplist_too_large(const GpuSkiplist *s, const GpudsOp *ops, int64_t n)
 {
-	uint64_t entries = s->tree.entries.load();
+	uint64_t entries = s->entries.load();
 
 	if (entries + (uint64_t) n <= GPU_MAX_ENTRIES)
 		return false;
@@ -799,10 +799,10 @@ gpu_skiplist_apply(GpuChange *c, GpuSkiplist *s, const GpudsOp *ops, const Gpuds
 	}
 	else
 		c->stream.bus_bytes += (uint64_t) n * sizeof(GpudsOp);
-	status = s->tree.nwords == 1 ? gpu_skiplist_apply_there<1>(c, s, there, n, &sum)
-								 : gpu_skiplist_apply_there<2>(c, s, there, n, &sum);
+	status = s->nwords == 1 ? gpu_skiplist_apply_there<1>(c, s, there, n, &sum)
+							: gpu_skiplist_apply_there<2>(c, s, there, n, &sum);
 	gpu_change_give(c, &span);
-	gpu_rest(&s->tree.compact_rest, (uint64_t) (sum.inserted + sum.deleted));
+	gpu_rest(&s->compact_rest, (uint64_t) (sum.inserted + sum.deleted));
 	s->changes += (uint64_t) (sum.inserted + sum.deleted);
 	*inserted = sum.inserted;
 	*deleted = sum.deleted;

@@ -23,7 +23,7 @@ typedef struct SkiplistOpen
 typedef struct skiplist_cpu_build
 {
 	Arena *arena;
-	CpuBtree *tree;
+	CpuTree *tree;
 	uint64_t entries;
 	int target; /* entries of a chunk */
 	int height;
@@ -39,20 +39,6 @@ skiplist_target(int fill_percent)
 	return target < SKIPLIST_PLACES / 2 ? SKIPLIST_PLACES / 2
 		   : target > SKIPLIST_PLACES   ? SKIPLIST_PLACES
 										: target;
-}
-
-/* Gives all memory back, of a list that no reader sees. */
-HOST_FN void
-skiplist_release(Arena *arena, CpuBtree *tree)
-{
-	cpu_btree_release(arena, tree);
-}
-
-/* Makes the head of a list: its root and its height. */
-HOST_FN uint64_t
-skiplist_make_head(const CpuBtree *tree, ArenaRef root, int height)
-{
-	return cpu_btree_make_head((int) tree->nwords, height, root);
 }
 
 /* Begins a chunk of a level behind the one that is being filled, which ends before an entry. */
@@ -125,13 +111,12 @@ skiplist_build_raise(skiplist_cpu_build *build, int level, const GpudsEntry *low
 
 /* Begins to build a list that was withdrawn and has no memory. */
 HOST_FN KernelStatus
-skiplist_build_begin(Arena *arena, CpuBtree *tree, skiplist_cpu_build *build, int nwords, int fill_percent)
+skiplist_cpu_build_begin(Arena *arena, CpuTree *tree, void *state, int nwords, int fill_percent)
 {
+	skiplist_cpu_build *build = (skiplist_cpu_build *) state;
 	const GpudsEntry lowest = { 0, 0, 0 };
 
-	tree->nwords = (uint32_t) nwords;
-	arena_space_init(&tree->space);
-	tree->retired.head = tree->retired.tail = 0;
+	cpu_tree_begin(tree, nwords);
 	memset(build, 0, sizeof(*build));
 	build->arena = arena;
 	build->tree = tree;
@@ -139,14 +124,15 @@ skiplist_build_begin(Arena *arena, CpuBtree *tree, skiplist_cpu_build *build, in
 	build->height = 1;
 	if (skiplist_build_open(build, 0, &lowest))
 		return KERNEL_OK;
-	skiplist_release(arena, tree);
+	cpu_tree_release(arena, tree);
 	return KERNEL_NO_MEMORY;
 }
 
 /* Adds entries, strictly ascending over all calls. */
 HOST_FN KernelStatus
-skiplist_build_add(skiplist_cpu_build *build, const GpudsEntry *entries, int64_t n)
+skiplist_cpu_build_add(void *state, const GpudsEntry *entries, int64_t n)
 {
+	skiplist_cpu_build *build = (skiplist_cpu_build *) state;
 	const int nw = (int) build->tree->nwords;
 
 	for (int64_t i = 0; i < n; i++)
@@ -156,7 +142,7 @@ skiplist_build_add(skiplist_cpu_build *build, const GpudsEntry *entries, int64_t
 		if (open->n == build->target)
 		{
 			GpudsEntry last = skiplist_entry(skiplist_at(build->arena, open->ref), open->n - 1, false, nw);
-			GpudsEntry low = btree_between(&last, &entries[i]);
+			GpudsEntry low = entry_between(&last, &entries[i]);
 
 			if (!skiplist_build_open(build, 0, &low) || !skiplist_build_raise(build, 0, &low))
 				return KERNEL_NO_MEMORY;
@@ -168,12 +154,22 @@ skiplist_build_add(skiplist_cpu_build *build, const GpudsEntry *entries, int64_t
 }
 
 /* Publishes what was added. */
-HOST_FN void
-skiplist_build_finish(skiplist_cpu_build *build)
+HOST_FN KernelStatus
+skiplist_cpu_build_finish(void *state)
 {
-	cpu_tree_publish((CpuTree *) build->tree,
-					 skiplist_make_head(build->tree, build->open[build->height - 1].first, build->height),
-					 build->entries);
+	skiplist_cpu_build *build = (skiplist_cpu_build *) state;
+	ArenaRef root = build->open[build->height - 1].first;
+
+	cpu_tree_publish(build->tree, head_make(build->tree->nwords, build->height, root), build->entries);
+	return KERNEL_OK;
+}
+
+HOST_FN void
+skiplist_cpu_build_cancel(void *state)
+{
+	skiplist_cpu_build *build = (skiplist_cpu_build *) state;
+
+	cpu_tree_release(build->arena, build->tree);
 }
 
 #endif /* SKIPLIST_BUILD_CPU_H */

@@ -27,27 +27,11 @@ gpu_skiplist_full_chunks(uint64_t entries, uint32_t fill_percent)
 	return ((entries + 1) * 100 - 1) / (GPU_SKIPLIST_PLACES * fill_percent);
 }
 
-/* The chunks of level 0 that a load has. */
-struct GpuSkiplistLoaded
-{
-	const uint32_t *chunks; /* of the pool, from the one that has chunk number from on */
-	uint64_t from;
-	uint32_t units;
-	uint32_t per_chunk;
-
-	GPU_FN GpuRef ref(uint64_t i) const
-	{
-		uint64_t at = i - from;
-
-		return chunks[at / per_chunk] * GPU_CHUNK_UNITS + (uint32_t) (at % per_chunk) * units;
-	}
-};
-
 /* Writes chunks, a thread a place.  A source has entry<nw>(i). */
 template <int nw, typename Source> struct GpuSkiplistLoadChunk
 {
 	unsigned char *base;
-	GpuSkiplistLoaded loaded;
+	GpuLoaded loaded;
 	uint64_t first;
 	uint64_t total; /* entries so far */
 	uint32_t fill_percent;
@@ -77,7 +61,7 @@ template <int nw, typename Source> struct GpuSkiplistLoadChunk
 template <int nw> struct GpuSkiplistBuildIndex
 {
 	unsigned char *base;
-	GpuSkiplistLoaded loaded;
+	GpuLoaded loaded;
 	bool lowest;         /* the level below is level 0 */
 	const GpuRef *below; /* else: the first chunk there, on the stack of free nodes; others are before it */
 	int64_t children;
@@ -103,7 +87,7 @@ template <int nw> struct GpuSkiplistBuildIndex
 			return lowest ? last : first;
 		before = child(i - 1, &ref);
 		last = gpu_skiplist_entry(before, gpu_skiplist_n(gpu_skiplist_order(before, version)) - 1, false, nw);
-		return btree_between(&last, &first);
+		return entry_between(&last, &first);
 	}
 
 	GPU_FN void operator()(int64_t i) const
@@ -147,32 +131,18 @@ struct GpuSkiplistMakeTable
 	}
 };
 
-/* Begins to load a list, which must not be there.  GPU_NO_MEMORY: it is still not. */
-static inline GpuStatus
-gpu_skiplist_load_begin(GpuChange *c, GpuSkiplist *s, uint32_t nwords, uint32_t fill_percent)
-{
-	if (s->tree.nwords != 0)
-		return GPU_WITHDRAWN;
-	if (!gpu_skiplist_open(c, s, nwords, fill_percent))
-	{
-		gpu_skiplist_close(c, s);
-		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
-	}
-	return gpu_change_status(c);
-}
-
 /* Writes n chunks from first on. */
 template <typename Source>
 static inline void
-gpu_skiplist_load_write(GpuChange *c, const GpuSkiplist *s, const GpuSkiplistLoaded &loaded, uint64_t first,
-						uint64_t n, uint64_t total, const Source &source)
+gpu_skiplist_load_write(GpuChange *c, const GpuTree *s, const GpuLoaded &loaded, uint64_t first, uint64_t n,
+						uint64_t total, const Source &source)
 {
 	const int64_t places = (int64_t) n * GPU_SKIPLIST_PLACES;
-	const uint32_t fill = s->tree.load.fill_percent;
-	const uint64_t version = s->tree.version + 1;
+	const uint32_t fill = s->load.fill_percent;
+	const uint64_t version = s->version + 1;
 	unsigned char *base = c->pool->base;
 
-	if (s->tree.nwords == 1)
+	if (s->nwords == 1)
 		gpu_launch(&c->stream, places,
 				   GpuSkiplistLoadChunk<1, Source>{ base, loaded, first, total, fill, version, source });
 	else
@@ -180,127 +150,99 @@ gpu_skiplist_load_write(GpuChange *c, const GpuSkiplist *s, const GpuSkiplistLoa
 				   GpuSkiplistLoadChunk<2, Source>{ base, loaded, first, total, fill, version, source });
 }
 
-/* Adds entries; all entries of a load are strictly ascending.  GPU_NO_MEMORY, GPU_TOO_LARGE: none was. */
+/* As gpu_load_add wants to know it. */
+struct GpuSkiplistLayout
+{
+	static uint64_t start(uint64_t chunk, uint32_t fill_percent)
+	{
+		return gpu_skiplist_start(chunk, fill_percent);
+	}
+
+	static uint64_t full(uint64_t total, uint32_t fill_percent)
+	{
+		return gpu_skiplist_full_chunks(total, fill_percent);
+	}
+
+	static void write(GpuChange *c, const GpuTree *tree, const GpuLoaded &loaded, uint64_t n, uint64_t total,
+					  const GpuSource &source)
+	{
+		gpu_skiplist_load_write(c, tree, loaded, loaded.first, n, total, source);
+	}
+};
+
+/* Adds entries, as gpu_load_add. */
 static inline GpuStatus
 gpu_skiplist_load_add(GpuChange *c, GpuSkiplist *s, const GpudsEntry *entries, int64_t n)
 {
-	GpuLoad *load = &s->tree.load;
-	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_CHUNKS);
-	const uint32_t per = s->tree.loading ? gpu_nodes_per_chunk(nodes) : 1;
-	const uint64_t total = load->entries + (uint64_t) n;
-	const uint64_t first = load->leaves;
-	GpudsEntry *carry = (GpudsEntry *) load->carry.at;
-	GpuSkiplistLoaded loaded;
-	uint64_t ncarry;
-	uint64_t chunks;
-	uint64_t left;
-	size_t bytes;
-
-	if (!s->tree.loading)
-		return GPU_WITHDRAWN;
-	if (n <= 0)
-		return gpu_change_status(c);
-	if (total > GPU_MAX_ENTRIES)
-		return GPU_TOO_LARGE;
-	ncarry = load->entries - gpu_skiplist_start(first, load->fill_percent);
-	chunks = gpu_skiplist_full_chunks(total, load->fill_percent);
-	left = total - gpu_skiplist_start(chunks, load->fill_percent);
-	if (!gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, chunks)))
-		return GPU_NO_MEMORY;
-	bytes = (size_t) n * sizeof(GpudsEntry) + (nodes->chunks.size() - first / per) * sizeof(uint32_t);
-	if (bytes > gpu_span_bytes(&load->input))
-	{
-		gpu_span_give(c->pool, &load->input);
-		if (!gpu_span_take(c->pool, &load->input, bytes))
-			return GPU_NO_MEMORY;
-	}
-
-	GpudsEntry *input = (GpudsEntry *) load->input.at;
-	GpuSource source = { carry, ncarry, input };
-
-	loaded = { (uint32_t *) (input + n), first / per * per, nodes->node_units, per };
-	gpu_load_send_chunks(c, &s->tree, (uint32_t *) (input + n), (size_t) first / per);
-	gpu_copy_bus(&c->stream, input, entries, (size_t) n * sizeof(GpudsEntry));
-	gpu_skiplist_load_write(c, s, loaded, first, chunks - first, total, source);
-	if (chunks == first)
-		gpu_copy(&c->stream, carry + ncarry, input, (size_t) n * sizeof(GpudsEntry));
-	else
-		gpu_copy(&c->stream, carry, input + ((uint64_t) n - left), left * sizeof(GpudsEntry));
-	gpu_finish(&c->stream);
-	load->entries = total;
-	load->leaves = chunks;
-	return gpu_change_status(c);
+	return gpu_load_add<GpuSkiplistLayout>(c, s, entries, n);
 }
 
 /* Makes the indexes above n chunks of level 0, and what the first version consists of. */
 template <int nw>
 static inline void
-gpu_skiplist_load_indexes(GpuChange *c, GpuSkiplist *s, const GpuSkiplistLoaded &loaded, uint64_t n,
-						  uint64_t places)
+gpu_skiplist_load_indexes(GpuChange *c, GpuSkiplist *s, const GpuLoaded &loaded, uint64_t n, uint64_t places)
 {
 	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_INDEXES);
 	const GpuRef *here = nodes->free.at + nodes->nfree - 1;
 	const GpuRef *below = NULL;
-	GpuSkiplistBuildIndex<nw> build;
 	GpuSkiplistMakeTable table;
 	int height = 1;
 
-	s->tree.level_n[0] = (uint32_t) n;
+	s->level_n[0] = (uint32_t) n;
 	while (n > 1)
 	{
 		uint64_t chunks = (n + places - 1) / places;
 
-		build = { c->pool->base, loaded, height == 1,      below,
-				  (int64_t) n,   here,   (int64_t) chunks, s->tree.version + 1 };
+		const GpuSkiplistBuildIndex<nw> build = { c->pool->base, loaded, height == 1,      below,
+												  (int64_t) n,   here,   (int64_t) chunks, s->version + 1 };
 		gpu_launch(&c->stream, (int64_t) chunks * GPU_SKIPLIST_PLACES, build);
-		s->tree.level_n[height++] = (uint32_t) chunks;
+		s->level_n[height++] = (uint32_t) chunks;
 		below = here;
 		here -= chunks;
 		n = chunks;
 	}
 	table.base = c->pool->base;
 	table.ref = here;
-	table.table = { s->tree.version + 1, s->root, height };
+	table.table = { s->version + 1, s->top, height };
 	table.root = below;
 	table.report = (GpuSkiplistReport *) c->device_report;
 	gpu_launch(&c->stream, 1, table);
 	gpu_nodes_take(nodes, (uint32_t) (nodes->free.at + nodes->nfree - here));
-	s->height = height;
+	s->levels = height;
 }
 
 /*
  * Completes a list of so many entries in all, the next version: writes the chunks that are not there yet,
- * from number load.leaves on, and the indexes.  False: there is no memory for them, or the device is lost.
+ * from number load.nodes on, and the indexes.  False: there is no memory for them, or the device is lost.
  */
 template <typename Source>
 static inline bool
 gpu_skiplist_load_complete(GpuChange *c, GpuSkiplist *s, uint64_t total, const Source &source)
 {
-	GpuLoad *load = &s->tree.load;
+	GpuLoad *load = &s->load;
 	GpuNodes *nodes = gpu_skiplist_nodes(s, GPU_SKIPLIST_CHUNKS);
 	const uint64_t places = GPU_SKIPLIST_PLACES * load->fill_percent / 100;
 	const uint64_t full = gpu_skiplist_full_chunks(total, load->fill_percent);
 	const uint64_t n = full + (total > gpu_skiplist_start(full, load->fill_percent));
 	GpuDemand demand[GPU_SKIPLIST_KINDS] = { { 0, 0 }, { gpu_skiplist_index_chunks(n, places) + 1, 0 } };
-	GpuSkiplistLoaded loaded = { c->device_chunks, 0, nodes->node_units, gpu_nodes_per_chunk(nodes) };
+	const GpuLoaded loaded(s, c->device_chunks, 0);
 
 	if (n == 0)
 		return gpu_change_ok(c);
-	if (!gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, n)) ||
-		!gpu_space_reserve(c, &s->tree.space, demand))
+	if (!gpu_nodes_extend(c, nodes, gpu_nodes_chunks(nodes, n)) || !gpu_space_reserve(c, &s->space, demand))
 		return false;
 	/* leaves the numbers of all chunks of the pool in device_chunks */
 	gpu_nodes_filled(c, nodes, (uint32_t) n);
-	gpu_skiplist_load_write(c, s, loaded, load->leaves, n - load->leaves, total, source);
-	s->root = nodes->chunks[0] * GPU_CHUNK_UNITS;
-	if (s->tree.nwords == 1)
+	gpu_skiplist_load_write(c, s, loaded, load->nodes, n - load->nodes, total, source);
+	s->top = nodes->chunks[0] * GPU_CHUNK_UNITS;
+	if (s->nwords == 1)
 		gpu_skiplist_load_indexes<1>(c, s, loaded, n, places);
 	else
 		gpu_skiplist_load_indexes<2>(c, s, loaded, n, places);
 	if (!gpu_finish(&c->stream))
 		return false;
-	s->root = gpu_skiplist_report(c)->root;
-	s->tree.root = gpu_skiplist_report(c)->table;
+	s->top = gpu_skiplist_report(c)->root;
+	s->root = gpu_skiplist_report(c)->table;
 	return true;
 }
 
@@ -308,22 +250,17 @@ gpu_skiplist_load_complete(GpuChange *c, GpuSkiplist *s, uint64_t total, const S
 static inline GpuStatus
 gpu_skiplist_load_end(GpuChange *c, GpuSkiplist *s)
 {
-	GpuLoad *load = &s->tree.load;
-	const uint64_t total = load->entries;
-	GpuSource carry;
+	const uint64_t total = s->load.entries;
 
-	if (!s->tree.loading)
+	if (!s->loading)
 		return GPU_WITHDRAWN;
-	gpu_span_give(c->pool, &load->input);
-	carry = { (const GpudsEntry *) load->carry.at,
-			  total - gpu_skiplist_start(load->leaves, load->fill_percent), NULL };
-	if (!gpu_skiplist_load_complete(c, s, total, carry))
+	if (!gpu_skiplist_load_complete(c, s, total, gpu_load_rest<GpuSkiplistLayout>(c, s)))
 		return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
-	gpu_span_give(c->pool, &load->carry);
-	s->tree.loading = false;
+	gpu_span_give(c->pool, &s->load.carry);
+	s->loading = false;
 	s->changes = total;
 	gpu_skiplist_publish(s, total);
-	s->oldest = s->tree.version;
+	s->oldest = s->version;
 	return gpu_change_status(c);
 }
 

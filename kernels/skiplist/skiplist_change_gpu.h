@@ -364,7 +364,7 @@ template <int nw> struct GpuSkiplistRound
 				GpudsEntry before = merged_entry(at, run, m, start - 1);
 
 				low = merged_entry(at, run, m, start);
-				low = btree_between(&before, &low);
+				low = entry_between(&before, &low);
 			}
 			low_of(GPU_SKIPLIST_CHUNKS, t.first + q) = low;
 		}
@@ -960,7 +960,7 @@ template <int nw> struct GpuSkiplistRound
 					   to[i] = from[i];
 					   from[i] = 0;
 				   });
-		block.each(1, [&](int64_t) { gpu_release_system(&report->tree.done, 1); });
+		block.each(1, [&](int64_t) { gpu_release_system(&report->done, 1); });
 	}
 };
 

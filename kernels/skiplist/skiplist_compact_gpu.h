@@ -4,7 +4,7 @@
  *	  Building a skip list in device memory anew when deletes have left its chunks thin, or batches have left
  *	  it much more memory than it needs.
  *
- * It is done as for a B+tree (btree/btree_compact_gpu.h): the newest version is built a second time, packed,
+ * The newest version is built a second time, packed,
  * in a space of its own, and gpu_skiplist_reclaim gives the space before it back to the pool when no reader
  * pins an older version.  A list is built anew if one of these is true, and if it will have fewer chunks of
  * the pool than now:
@@ -22,9 +22,6 @@
 #ifndef SKIPLIST_COMPACT_GPU_H
 #define SKIPLIST_COMPACT_GPU_H
 
-#include <utility>
-
-#include "kernels/btree/btree_compact_gpu.h"
 #include "kernels/skiplist/skiplist_build_gpu.h"
 #include "kernels/skiplist/skiplist_pieces_gpu.h"
 
@@ -47,17 +44,11 @@ struct GpuSkiplistListSource
 	}
 };
 
-static inline bool
-gpu_skiplist_thin(uint64_t things, uint64_t chunks)
-{
-	return 8 * things < 3 * GPU_SKIPLIST_PLACES * chunks;
-}
-
 /* Chunks of the pool that a list has ... */
 static inline uint64_t
 gpu_skiplist_pool_chunks(const GpuSkiplist *s)
 {
-	const GpuNodes *nodes = s->tree.space.nodes;
+	const GpuNodes *nodes = s->space.nodes;
 
 	return nodes[GPU_SKIPLIST_CHUNKS].chunks.size() + nodes[GPU_SKIPLIST_INDEXES].chunks.size();
 }
@@ -66,9 +57,9 @@ gpu_skiplist_pool_chunks(const GpuSkiplist *s)
 static inline uint64_t
 gpu_skiplist_packed_chunks(const GpuSkiplist *s)
 {
-	const GpuNodes *nodes = s->tree.space.nodes;
-	const uint32_t fill = s->tree.load.fill_percent;
-	const uint64_t n = gpu_skiplist_full_chunks(s->tree.entries.load(), fill) + 1;
+	const GpuNodes *nodes = s->space.nodes;
+	const uint32_t fill = s->load.fill_percent;
+	const uint64_t n = gpu_skiplist_full_chunks(s->entries.load(), fill) + 1;
 	const uint64_t indexes = gpu_skiplist_index_chunks(n, GPU_SKIPLIST_PLACES * fill / 100) + 1;
 
 	return gpu_nodes_chunks(&nodes[GPU_SKIPLIST_CHUNKS], n) +
@@ -81,10 +72,10 @@ gpu_skiplist_wasteful(const GpuSkiplist *s)
 {
 	const uint64_t has = gpu_skiplist_pool_chunks(s);
 	const uint64_t packed = gpu_skiplist_packed_chunks(s);
-	const bool thin = gpu_skiplist_thin(s->tree.entries.load(), s->tree.level_n[0]) ||
-					  gpu_skiplist_thin(s->tree.level_n[0], s->tree.level_n[1]);
+	const bool thin = gpu_nodes_thin(s->entries.load(), s->level_n[0], GPU_SKIPLIST_PLACES) ||
+					  gpu_nodes_thin(s->level_n[0], s->level_n[1], GPU_SKIPLIST_PLACES);
 
-	const bool paid = GPU_SKIPLIST_PAID * s->changes >= s->tree.entries.load();
+	const bool paid = GPU_SKIPLIST_PAID * s->changes >= s->entries.load();
 
 	return packed < has && (thin || (paid && has >= GPU_SKIPLIST_SPARE * packed));
 }
@@ -97,24 +88,24 @@ static inline bool
 gpu_skiplist_pack(GpuChange *c, const GpuSkiplist *s, GpuSkiplist *packed)
 {
 	GpuSkiplistReport *report = (GpuSkiplistReport *) c->device_report;
-	const uint64_t entries = s->tree.entries.load();
+	const uint64_t entries = s->entries.load();
 	GpuSkiplistListing l = {};
-	GpuView view = {};
+	GpudsView view = {};
 	bool done;
 
-	if (!gpu_skiplist_open(c, packed, s->tree.nwords, s->tree.load.fill_percent))
+	if (gpu_skiplist_load_begin(c, packed, s->nwords, s->load.fill_percent) != GPU_OK)
 		return false;
-	packed->tree.version = s->tree.version;
+	packed->version = s->version;
 	if (entries == 0)
 		return true;
 	view.base = c->pool->base;
-	view.root = s->tree.root;
-	view.nwords = (int) s->tree.nwords;
+	view.root = s->root;
+	view.nwords = (int) s->nwords;
 	l.pool = c->pool;
 	l.s = &c->stream;
 	l.summary = &gpu_skiplist_report(c)->listed;
 	l.device_summary = &report->listed;
-	l.interval.hi = { UINT64_MAX, s->tree.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX };
+	l.interval.hi = { UINT64_MAX, s->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX };
 	l.forward = true;
 	l.most = INT64_MAX;
 	done = gpu_skiplist_list_make(&l, &view) &&
@@ -135,27 +126,22 @@ gpu_skiplist_pack(GpuChange *c, const GpuSkiplist *s, GpuSkiplist *packed)
 static inline bool
 gpu_skiplist_compact(GpuChange *c, GpuSkiplist *s)
 {
-	GpuTree *tree = &s->tree;
 	GpuSkiplist packed;
 
-	if (tree->compact_rest > 0 || tree->replaced.nkinds > 0 || !gpu_skiplist_wasteful(s))
+	if (!gpu_tree_rested(s) || !gpu_skiplist_wasteful(s))
 		return false;
 	if (!gpu_skiplist_pack(c, s, &packed) || !gpu_change_ok(c))
 	{
 		gpu_skiplist_close(c, &packed);
-		tree->compact_rest = tree->entries.load() / GPU_COMPACT_REST + 1;
+		s->compact_rest = s->entries.load() / GPU_COMPACT_REST + 1;
 		return false;
 	}
-	gpu_span_give(c->pool, &packed.tree.load.carry);
-	tree->replaced = std::move(tree->space);
-	tree->space = std::move(packed.tree.space);
-	tree->root = packed.tree.root;
-	memcpy(tree->level_n, packed.tree.level_n, sizeof(tree->level_n));
-	s->root = packed.root;
-	s->height = packed.height;
+	gpu_span_give(c->pool, &packed.load.carry);
+	gpu_tree_replace(s, &packed);
+	s->top = packed.top;
+	s->levels = packed.levels;
 	s->changes = 0;
-	gpu_skiplist_publish(s, tree->entries.load());
-	tree->replaced_by = tree->version;
+	gpu_skiplist_publish(s, s->entries.load());
 	return true;
 }
 

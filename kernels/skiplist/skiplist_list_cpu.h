@@ -34,8 +34,8 @@
 #ifndef SKIPLIST_LIST_CPU_H
 #define SKIPLIST_LIST_CPU_H
 
-#include "kernels/btree/btree_tree_cpu.h"
 #include "kernels/cpu/cpu_structure.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/skiplist/skiplist_chunk.h"
 
 /* Higher lists do not get another level, but are as right: 2^32 entries, six in a chunk, need 13. */
@@ -50,22 +50,8 @@
 /* Ways down that are interleaved: while one waits for memory, the others go on. */
 #define SKIPLIST_INTERLEAVED 16
 
-/*
- * A list, which begins as CpuTree does.  Its head, its queue of replaced pieces, and its space are a
- * B+tree's (kernels/btree/btree_tree_cpu.h); the root is the first chunk of the highest level.
- */
-typedef struct skiplist_cpu_tree
-{
-	CpuBtree base;
-} skiplist_cpu_tree;
-
-typedef struct SkiplistView
-{
-	const Arena *arena;
-	ArenaRef root;
-	int height;
-	int nwords;
-} SkiplistView;
+/* A list.  Its root is the first chunk of the highest level. */
+typedef CpuTree skiplist_cpu_tree;
 
 /* The chunks by which a search has come down; [0]: where it is. */
 typedef struct SkiplistWay
@@ -73,30 +59,17 @@ typedef struct SkiplistWay
 	ArenaRef at[SKIPLIST_MAX_HEIGHT];
 } SkiplistWay;
 
-/* The list, for a reader that has pinned its version; false: it was withdrawn. */
-HOST_INLINE bool
-skiplist_view(const Arena *arena, const CpuTree *tree, SkiplistView *view)
-{
-	uint64_t head = __atomic_load_n(&tree->head, __ATOMIC_ACQUIRE);
-
-	view->arena = arena;
-	view->root = cpu_btree_head_root(head);
-	view->height = cpu_btree_head_height(head);
-	view->nwords = cpu_btree_head_nwords(head);
-	return (head & CPU_BTREE_HEAD_VALID) != 0;
-}
-
 HOST_INLINE uint64_t *
-skiplist_at(const Arena *arena, ArenaRef ref)
+skiplist_at(const void *base, ArenaRef ref)
 {
-	return (uint64_t *) arena_at(arena, ref);
+	return (uint64_t *) arena_at(base, ref);
 }
 
 /* Start loading what a search reads of a chunk. */
 HOST_INLINE void
-skiplist_prefetch(const Arena *arena, ArenaRef ref, const bool index, const int nw)
+skiplist_prefetch(const void *base, ArenaRef ref, const bool index, const int nw)
 {
-	const uint64_t *chunk = skiplist_at(arena, ref);
+	const uint64_t *chunk = skiplist_at(base, ref);
 	const int words = index ? skiplist_rest(true) : skiplist_words(false, nw);
 
 	for (int line = 0; line * 8 < words; line++)
@@ -105,12 +78,12 @@ skiplist_prefetch(const Arena *arena, ArenaRef ref, const bool index, const int 
 
 /* From *ref to the chunk of x, which is not left of it; *link: its link word. */
 HOST_INLINE uint64_t *
-skiplist_seek(const Arena *arena, ArenaRef *ref, const GpudsEntry *x, uint64_t *link, const bool index,
+skiplist_seek(const void *base, ArenaRef *ref, const GpudsEntry *x, uint64_t *link, const bool index,
 			  const int nw)
 {
 	for (;;)
 	{
-		uint64_t *chunk = skiplist_at(arena, *ref);
+		uint64_t *chunk = skiplist_at(base, *ref);
 
 		*link = skiplist_load(chunk + SKIPLIST_LINK);
 		if (!skiplist_is_replaced(*link) &&
@@ -122,11 +95,11 @@ skiplist_seek(const Arena *arena, ArenaRef *ref, const GpudsEntry *x, uint64_t *
 
 /* A step down: *ref, a chunk of an index, becomes the one of x there; returns the one below. */
 HOST_INLINE ArenaRef
-skiplist_step(const Arena *arena, ArenaRef *ref, const GpudsEntry *x, const int nw)
+skiplist_step(const void *base, ArenaRef *ref, const GpudsEntry *x, const int nw)
 {
 	uint64_t link;
 
-	return skiplist_child(skiplist_seek(arena, ref, x, &link, true, nw), x, nw);
+	return skiplist_child(skiplist_seek(base, ref, x, &link, true, nw), x, nw);
 }
 
 /*
@@ -134,7 +107,7 @@ skiplist_step(const Arena *arena, ArenaRef *ref, const GpudsEntry *x, const int 
  * in the indexes, and one of level 0 from which skiplist_seek goes on.
  */
 HOST_INLINE void
-skiplist_descend(const SkiplistView *view, const GpudsEntry *const *x, SkiplistWay *ways, int n, const int nw)
+skiplist_descend(const GpudsView *view, const GpudsEntry *const *x, SkiplistWay *ways, int n, const int nw)
 {
 	ArenaRef ref = view->root;
 	int level = view->height - 1;
@@ -144,15 +117,15 @@ skiplist_descend(const SkiplistView *view, const GpudsEntry *const *x, SkiplistW
 	{
 		ArenaRef first = ref;
 		ArenaRef last = ref;
-		ArenaRef below = skiplist_step(view->arena, &first, x[0], nw);
+		ArenaRef below = skiplist_step(view->base, &first, x[0], nw);
 
-		if (skiplist_step(view->arena, &last, x[n - 1], nw) != below || first != last)
+		if (skiplist_step(view->base, &last, x[n - 1], nw) != below || first != last)
 			break;
 		for (int i = 0; i < n; i++)
 			ways[i].at[level] = first;
 		ref = below;
 		level--;
-		skiplist_prefetch(view->arena, ref, level > 0, nw);
+		skiplist_prefetch(view->base, ref, level > 0, nw);
 	}
 	for (int i = 0; i < n; i++)
 		ways[i].at[level] = ref;
@@ -160,8 +133,8 @@ skiplist_descend(const SkiplistView *view, const GpudsEntry *const *x, SkiplistW
 	{
 		for (int i = 0; i < n; i++)
 		{
-			ways[i].at[level - 1] = skiplist_step(view->arena, &ways[i].at[level], x[i], nw);
-			skiplist_prefetch(view->arena, ways[i].at[level - 1], level > 1, nw);
+			ways[i].at[level - 1] = skiplist_step(view->base, &ways[i].at[level], x[i], nw);
+			skiplist_prefetch(view->base, ways[i].at[level - 1], level > 1, nw);
 		}
 	}
 }

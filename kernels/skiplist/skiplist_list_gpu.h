@@ -4,15 +4,14 @@
  *	  A skip list in device memory as the host sees it: its memory and its versions.
  *
  * Chunks are in a space (kernels/runtime/space.h) with two kinds of nodes: chunks of level 0, and those of
- * indexes.  The nodes that say what a version consists of are of the second kind.  A GpuTree is what
- * readers look at; its nodes of the first kind are leaves to the functions that load them.
+ * indexes.  The nodes that say what a version consists of are of the second kind.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SKIPLIST_LIST_GPU_H
 #define SKIPLIST_LIST_GPU_H
 
-#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/runtime/gpu_load.h"
 #include "kernels/runtime/scan.h"
 #include "kernels/skiplist/skiplist_chunk_gpu.h"
 
@@ -24,12 +23,11 @@ enum GpuSkiplistKind
 	GPU_SKIPLIST_KINDS
 };
 
-struct GpuSkiplist
+/* Its root is the place of the version's GpuSkiplistTable, its height 1; level_n: chunks of each level. */
+struct GpuSkiplist : GpuTree
 {
-	/* its root is the place of the version's GpuSkiplistTable, its height 1; level_n: chunks of each level */
-	GpuTree tree;
-	GpuRef root = 0; /* of the newest version, the table of which is tree.root */
-	int height = 0;
+	GpuRef top = 0; /* the root of the newest version, which the table has */
+	int levels = 0;
 	bool draft = false;  /* it is not published yet: of the next version */
 	uint64_t oldest = 0; /* no version before this one is pinned, nor will one be */
 	/* entries loaded, inserted and deleted since it was built anew, or ever (skiplist_compact_gpu.h) */
@@ -51,9 +49,8 @@ struct GpuSkiplistCounts
 };
 
 /* What the device reports about a list. */
-struct GpuSkiplistReport
+struct GpuSkiplistReport : GpuReport
 {
-	GpuTreeReport tree; /* for the functions of trees */
 	GpuSkiplistCounts counts;
 	GpuRef root; /* of the new version */
 	int32_t height;
@@ -71,14 +68,14 @@ gpu_skiplist_report(const GpuChange *c)
 static inline GpuNodes *
 gpu_skiplist_nodes(GpuSkiplist *s, int kind)
 {
-	return &s->tree.space.nodes[kind];
+	return &s->space.nodes[kind];
 }
 
 /* The newest version, for the thread that changes the list. */
 static inline GpuSkiplistView
 gpu_skiplist_newest(const GpuChange *c, const GpuSkiplist *s)
 {
-	GpuSkiplistView view = { c->pool->base, s->tree.version + s->draft, s->root, s->height };
+	GpuSkiplistView view = { c->pool->base, s->version + s->draft, s->top, s->levels };
 
 	return view;
 }
@@ -88,45 +85,39 @@ static inline void
 gpu_skiplist_publish(GpuSkiplist *s, uint64_t entries)
 {
 	s->draft = false;
-	s->tree.height = entries > 0;
-	gpu_tree_publish(&s->tree, entries);
+	s->height = entries > 0;
+	gpu_tree_publish(s, entries);
 }
 
 /* Uses nodes again that versions up to oldest have replaced. */
 static inline void
 gpu_skiplist_reclaim(GpuChange *c, GpuSkiplist *s, uint64_t oldest)
 {
-	s->oldest = oldest < s->tree.version ? oldest : s->tree.version;
-	gpu_tree_reclaim(c, &s->tree, oldest);
+	s->oldest = oldest < s->version ? oldest : s->version;
+	gpu_tree_reclaim(c, s, oldest);
 }
 
 /* Gives all memory back; the version stays. */
 static inline void
 gpu_skiplist_close(GpuChange *c, GpuSkiplist *s)
 {
-	gpu_tree_close(c, &s->tree);
-	gpu_tree_set_head(&s->tree, 0, 0);
-	s->root = 0;
-	s->height = 0;
+	gpu_tree_close(c, s);
+	gpu_tree_set_head(s, 0, 0);
+	s->top = 0;
+	s->levels = 0;
 	s->draft = false;
 	s->oldest = 0;
 	s->changes = 0;
 }
 
-/* An empty list's memory; false: there is none, and gpu_skiplist_close must follow. */
-static inline bool
-gpu_skiplist_open(GpuChange *c, GpuSkiplist *s, uint32_t nwords, uint32_t fill_percent)
+/* Begins to load a list, which must not be there.  GPU_NO_MEMORY: it is still not. */
+static inline GpuStatus
+gpu_skiplist_load_begin(GpuChange *c, GpuSkiplist *s, uint32_t nwords, uint32_t fill_percent)
 {
 	const uint32_t units[GPU_SKIPLIST_KINDS] = { gpu_skiplist_units(false, (int) nwords),
 												 gpu_skiplist_units(true, (int) nwords) };
 
-	if (!gpu_space_open(c, &s->tree.space, GPU_SKIPLIST_KINDS, units) ||
-		!gpu_span_take(c->pool, &s->tree.load.carry, GPU_SKIPLIST_PLACES * sizeof(GpudsEntry)))
-		return false;
-	s->tree.nwords = nwords;
-	s->tree.loading = true;
-	s->tree.load.fill_percent = fill_percent;
-	return true;
+	return gpu_load_begin(c, s, GPU_SKIPLIST_KINDS, units, GPU_SKIPLIST_PLACES, nwords, fill_percent);
 }
 
 /* How many index chunks of so many places the levels above n chunks have. */

@@ -51,7 +51,7 @@ struct GpuSkiplistPiecesProbe
 		uint64_t order;
 	};
 
-	static GPU_FN View open(const GpuView &view)
+	static GPU_FN View open(const GpudsView &view)
 	{
 		/* by the host, from its own memory */
 		return *(const GpuSkiplistPieces *) view.base;
@@ -387,7 +387,7 @@ gpu_skiplist_list_open(GpuSkiplistListing *l)
 /* Lists the upper levels; the level that the list is of then, -1: out of memory, or the device is lost. */
 template <int nw>
 static inline int
-gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
+gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpudsView *view)
 {
 	const GpuScanSummary *summary = l->summary;
 	GpuSkiplistUpper<nw> upper = {};
@@ -417,7 +417,7 @@ gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpuView *view)
 }
 
 static inline bool
-gpu_skiplist_list_levels(GpuSkiplistListing *l, const GpuView *view)
+gpu_skiplist_list_levels(GpuSkiplistListing *l, const GpudsView *view)
 {
 	int level = view->nwords == 1 ? gpu_skiplist_list_upper<1>(l, view) : gpu_skiplist_list_upper<2>(l, view);
 
@@ -439,7 +439,7 @@ gpu_skiplist_list_levels(GpuSkiplistListing *l, const GpuView *view)
  * of memory, or the device is lost.
  */
 static inline bool
-gpu_skiplist_list_make(GpuSkiplistListing *l, const GpuView *view)
+gpu_skiplist_list_make(GpuSkiplistListing *l, const GpudsView *view)
 {
 	void *temp = l->s->temp;
 	size_t temp_bytes = l->s->temp_bytes;
@@ -484,12 +484,12 @@ gpu_skiplist_span_of(const unsigned char *staging, const GpuRequest *r, bool *as
 
 /* Answers a scan from a list of at most so many chunks; *again: they did not do. */
 static inline uint32_t
-gpu_skiplist_scan_list(GpuSkiplistListing *l, GpuScanStream *stream, const GpuView *view,
+gpu_skiplist_scan_list(GpuSkiplistListing *l, GpuScanStream *stream, const GpudsView *view,
 					   unsigned char *staging, unsigned char *device_staging, GpuRequest *r, bool *again)
 {
 	const GpuRequest before = *r;
 	uint32_t status = GPU_NO_MEMORY;
-	GpuView list = *view;
+	GpudsView list = *view;
 
 	*again = false;
 	if (gpu_skiplist_list_make(l, view))
@@ -506,7 +506,7 @@ gpu_skiplist_scan_list(GpuSkiplistListing *l, GpuScanStream *stream, const GpuVi
 
 /* Answers a scan, from lists if it must; as gpu_scan_large.  GPU_NO_MEMORY: nothing of the request is set. */
 static inline uint32_t
-gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 				  unsigned char *device_staging, GpuRequest *r)
 {
 	GpuSkiplistListing l = {};

@@ -33,7 +33,7 @@ struct SkiplistProbe
 
 	static constexpr bool by_tiles = false;
 
-	static GPU_FN View open(const GpuView &view)
+	static GPU_FN View open(const GpudsView &view)
 	{
 		View v = { view.base, (const GpuSkiplistTable *) gpu_skiplist_chunk(view.base, view.root),
 				   view.nwords };

@@ -24,8 +24,8 @@
 typedef struct SkiplistApply
 {
 	Arena *arena;
-	CpuBtree *tree;
-	CpuBtreeQueue replaced; /* chunks that the next version does not have */
+	CpuTree *tree;
+	CpuQueue replaced; /* chunks that the next version does not have */
 	int64_t entries;
 } SkiplistApply;
 
@@ -47,35 +47,36 @@ typedef struct SkiplistChange
 HOST_INLINE int
 skiplist_height(const SkiplistApply *a)
 {
-	return cpu_btree_head_height(a->tree->head);
+	return head_height(a->tree->head);
 }
 
 HOST_INLINE ArenaRef
 skiplist_root(const SkiplistApply *a)
 {
-	return cpu_btree_head_root(a->tree->head);
+	return head_root(a->tree->head);
 }
 
 /* Gives a list another root. */
 HOST_FN void
 skiplist_set_root(SkiplistApply *a, ArenaRef root, int height)
 {
-	skiplist_store(&a->tree->head, skiplist_make_head(a->tree, root, height));
+	skiplist_store(&a->tree->head,
+				   head_make(a->tree->nwords, height, root) | (a->tree->head & CPU_HEAD_COUNT));
 }
 
 /* Notes that the next version does not have a chunk; false: out of memory. */
 HOST_FN bool
 skiplist_retire(SkiplistApply *a, ArenaRef ref, int level)
 {
-	return cpu_btree_queue_push(a->arena, a->tree, &a->replaced, a->tree->version + 1, ref,
-								skiplist_units(level > 0, (int) a->tree->nwords));
+	return cpu_queue_push(a->arena, a->tree, &a->replaced, a->tree->version + 1, ref,
+						  skiplist_units(level > 0, (int) a->tree->nwords));
 }
 
 /* Takes back the last of these notes. */
 HOST_FN void
 skiplist_unretire(SkiplistApply *a)
 {
-	((CpuBtreeQueueUnit *) arena_at(a->arena, a->replaced.tail))->n--;
+	((CpuQueueUnit *) arena_at(a->arena, a->replaced.tail))->n--;
 }
 
 /* A live chunk's low bound. */
@@ -194,7 +195,7 @@ skiplist_make_pieces(SkiplistApply *a, SkiplistChange *c, bool full)
 		skiplist_make(chunk, c->items + from, to - from, index, nw);
 		if (i + 1 < pieces)
 		{
-			c->lows[i + 1] = index ? c->items[to].e : btree_between(&c->items[to - 1].e, &c->items[to].e);
+			c->lows[i + 1] = index ? c->items[to].e : entry_between(&c->items[to - 1].e, &c->items[to].e);
 			skiplist_set_high(chunk, &c->lows[i + 1], index, nw);
 		}
 		chunk[SKIPLIST_LINK] = skiplist_make_link(i + 1 < pieces ? c->new[i + 1] : skiplist_next(c->link),

@@ -46,7 +46,7 @@ skiplist_walk_init(SkiplistWalk *w, const GpudsScan *scan, int64_t i, const bool
 
 /* The next entries of a walk forward; false: there are no more. */
 HOST_INLINE bool
-skiplist_walk_forward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, const int nw)
+skiplist_walk_forward(SkiplistWalk *w, const void *base, SkiplistPiece *p, const int nw)
 {
 	uint64_t link;
 	uint64_t *chunk;
@@ -54,18 +54,18 @@ skiplist_walk_forward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, con
 
 	if (w->ref == 0)
 		return false;
-	chunk = skiplist_at(arena, w->ref);
+	chunk = skiplist_at(base, w->ref);
 	link = skiplist_load(chunk + SKIPLIST_LINK);
 	/* the next chunk has the bound that the walk is at, unless another has taken its place */
 	if (!w->moved || skiplist_is_replaced(link))
 	{
-		chunk = skiplist_seek(arena, &w->ref, &w->interval.lo, &link, false, nw);
+		chunk = skiplist_seek(base, &w->ref, &w->interval.lo, &link, false, nw);
 		w->moved = false;
 	}
 	w->ref = skiplist_next(link);
 	last = w->ref == 0 || !skiplist_is_behind(chunk, &w->interval.hi, false, nw);
 	if (!last)
-		skiplist_prefetch(arena, w->ref, false, nw);
+		skiplist_prefetch(base, w->ref, false, nw);
 	p->chunk = chunk;
 	p->order = skiplist_load(chunk + SKIPLIST_ORDER);
 	if (last && w->interval.lo.w0 == w->interval.hi.w0)
@@ -88,11 +88,11 @@ skiplist_walk_forward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, con
 
 /* From *ref to the last chunk that has numbers below a bound; *link: its link word. */
 HOST_INLINE uint64_t *
-skiplist_seek_below(const Arena *arena, ArenaRef *ref, const GpudsEntry *bound, uint64_t *link, const int nw)
+skiplist_seek_below(const void *base, ArenaRef *ref, const GpudsEntry *bound, uint64_t *link, const int nw)
 {
 	for (;;)
 	{
-		uint64_t *chunk = skiplist_at(arena, *ref);
+		uint64_t *chunk = skiplist_at(base, *ref);
 
 		*link = skiplist_load(chunk + SKIPLIST_LINK);
 		if (!skiplist_is_replaced(*link))
@@ -111,7 +111,7 @@ skiplist_seek_below(const Arena *arena, ArenaRef *ref, const GpudsEntry *bound, 
 
 /* The next entries of a walk backward, which are to be taken from the last one on; false: no more. */
 HOST_INLINE bool
-skiplist_walk_backward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, const int nw)
+skiplist_walk_backward(SkiplistWalk *w, const void *base, SkiplistPiece *p, const int nw)
 {
 	uint64_t link;
 	const uint64_t *chunk;
@@ -119,9 +119,9 @@ skiplist_walk_backward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, co
 	if (w->ref == 0)
 		return false;
 	if (w->bounded)
-		chunk = skiplist_seek_below(arena, &w->ref, &w->bound, &link, nw);
+		chunk = skiplist_seek_below(base, &w->ref, &w->bound, &link, nw);
 	else
-		chunk = skiplist_seek(arena, &w->ref, &w->interval.hi, &link, false, nw);
+		chunk = skiplist_seek(base, &w->ref, &w->interval.hi, &link, false, nw);
 	w->ref = skiplist_before(link);
 	p->chunk = chunk;
 	p->order = skiplist_load(chunk + SKIPLIST_ORDER);
@@ -130,9 +130,9 @@ skiplist_walk_backward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, co
 	p->from = 0;
 	if (w->ref != 0)
 	{
-		skiplist_prefetch(arena, w->ref, false, nw);
+		skiplist_prefetch(base, w->ref, false, nw);
 		/* the chunk before has this one's low bound, whether it was replaced or not */
-		w->bound = skiplist_high(skiplist_at(arena, w->ref), false, nw);
+		w->bound = skiplist_high(skiplist_at(base, w->ref), false, nw);
 		w->bounded = true;
 	}
 	if (w->ref == 0 || !entry_less(&w->interval.lo, &w->bound))
@@ -144,9 +144,9 @@ skiplist_walk_backward(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, co
 }
 
 HOST_INLINE bool
-skiplist_walk_on(SkiplistWalk *w, const Arena *arena, SkiplistPiece *p, const bool forward, const int nw)
+skiplist_walk_on(SkiplistWalk *w, const void *base, SkiplistPiece *p, const bool forward, const int nw)
 {
-	return forward ? skiplist_walk_forward(w, arena, p, nw) : skiplist_walk_backward(w, arena, p, nw);
+	return forward ? skiplist_walk_forward(w, base, p, nw) : skiplist_walk_backward(w, base, p, nw);
 }
 
 /* How many of a scan's next intervals are walked through together; left: those that it has. */
@@ -158,7 +158,7 @@ skiplist_together(int64_t left)
 
 /* Takes the walks through a scan's next intervals to where they begin. */
 HOST_INLINE void
-skiplist_walks_down(const SkiplistView *view, SkiplistWalk *walks, int together, const GpudsScan *scan,
+skiplist_walks_down(const GpudsView *view, SkiplistWalk *walks, int together, const GpudsScan *scan,
 					const bool forward, const int nw)
 {
 	const GpudsEntry *x[SKIPLIST_INTERLEAVED];
@@ -175,7 +175,7 @@ skiplist_walks_down(const SkiplistView *view, SkiplistWalk *walks, int together,
 }
 
 HOST_INLINE int64_t
-skiplist_scan_any(const SkiplistView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
+skiplist_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int64_t cap, const bool forward,
 				  const int nw)
 {
 	SkiplistWalk walks[SKIPLIST_INTERLEAVED];
@@ -193,7 +193,7 @@ skiplist_scan_any(const SkiplistView *view, GpudsScan *scan, GpudsEntry *out, in
 		{
 			SkiplistPiece p;
 
-			while (done < cap && skiplist_walk_on(&walks[i], view->arena, &p, forward, nw))
+			while (done < cap && skiplist_walk_on(&walks[i], view->base, &p, forward, nw))
 			{
 				int64_t n = p.to - p.from < cap - done ? p.to - p.from : cap - done;
 
@@ -218,7 +218,7 @@ skiplist_scan_any(const SkiplistView *view, GpudsScan *scan, GpudsEntry *out, in
 
 /* As CpuScan, of a list that a reader has. */
 HOST_FN int64_t
-skiplist_scan(const SkiplistView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+skiplist_scan(const GpudsView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
 	if (view->nwords == 1)
 	{
@@ -257,7 +257,7 @@ skiplist_count_piece(const SkiplistPiece *p, CpuCount *count, const int nw)
 }
 
 HOST_INLINE void
-skiplist_count_any(const SkiplistView *view, GpudsScan *scan, int64_t most, CpuCount *count, const int nw)
+skiplist_count_any(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCount *count, const int nw)
 {
 	SkiplistWalk walks[SKIPLIST_INTERLEAVED];
 	int64_t left = most;
@@ -271,7 +271,7 @@ skiplist_count_any(const SkiplistView *view, GpudsScan *scan, int64_t most, CpuC
 		{
 			SkiplistPiece p;
 
-			while (skiplist_walk_forward(&walks[i], view->arena, &p, nw))
+			while (skiplist_walk_forward(&walks[i], view->base, &p, nw))
 			{
 				int n = skiplist_count_piece(&p, count, nw);
 
@@ -292,7 +292,7 @@ skiplist_count_any(const SkiplistView *view, GpudsScan *scan, int64_t most, CpuC
 
 /* As CpuCounter, of a list that a reader has. */
 HOST_FN void
-skiplist_count(const SkiplistView *view, GpudsScan *scan, int64_t most, CpuCount *count)
+skiplist_count(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCount *count)
 {
 	if (view->nwords == 1)
 		skiplist_count_any(view, scan, most, count, 1);

@@ -19,6 +19,10 @@
 #include "kernels/skiplist/skiplist_size.h"
 #include "kernels/skiplist/skiplist_verify_cpu.h"
 
+#define skiplist_cpu_pack cpu_tree_pack_nothing
+#define skiplist_cpu_reclaim cpu_tree_reclaim
+#define skiplist_cpu_release cpu_tree_release
+
 enum
 {
 	skiplist_cpu_has_ranks = false
@@ -38,74 +42,13 @@ skiplist_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_
 		   (skiplist_units(false, nwords) / target + skiplist_units(true, nwords) / (target * (target - 1)));
 }
 
-HOST_FN KernelStatus
-skiplist_cpu_build_begin(Arena *arena, CpuTree *tree, void *build, int nwords, int fill_percent)
-{
-	return skiplist_build_begin(arena, &((skiplist_cpu_tree *) tree)->base, (skiplist_cpu_build *) build,
-								nwords, fill_percent);
-}
-
-HOST_FN KernelStatus
-skiplist_cpu_build_add(void *build, const GpudsEntry *entries, int64_t n)
-{
-	return skiplist_build_add((skiplist_cpu_build *) build, entries, n);
-}
-
-HOST_FN KernelStatus
-skiplist_cpu_build_finish(void *build)
-{
-	skiplist_build_finish((skiplist_cpu_build *) build);
-	return KERNEL_OK;
-}
-
-HOST_FN void
-skiplist_cpu_build_cancel(void *build)
-{
-	skiplist_cpu_build *b = (skiplist_cpu_build *) build;
-
-	skiplist_release(b->arena, b->tree);
-}
-
-HOST_FN KernelStatus
-skiplist_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
-{
-	return skiplist_apply(arena, &((skiplist_cpu_tree *) tree)->base, ops, n);
-}
-
-HOST_FN KernelStatus
-skiplist_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
-{
-	(void) arena;
-	(void) tree;
-	(void) most;
-	return cpu_tree_pack_nothing(at, units);
-}
-
-HOST_FN void
-skiplist_cpu_reclaim(Arena *arena, CpuTree *tree, uint64_t oldest_pin)
-{
-	cpu_btree_reclaim(arena, &((skiplist_cpu_tree *) tree)->base, oldest_pin);
-}
-
-HOST_FN void
-skiplist_cpu_release(Arena *arena, CpuTree *tree)
-{
-	skiplist_release(arena, &((skiplist_cpu_tree *) tree)->base);
-}
-
-HOST_FN bool
-skiplist_cpu_verify(const Arena *arena, const CpuTree *tree, char *why, size_t whylen)
-{
-	return skiplist_verify(arena, &((const skiplist_cpu_tree *) tree)->base, why, whylen);
-}
-
 HOST_FN int64_t
 skiplist_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool forward, GpudsEntry *out,
 				  int64_t cap)
 {
-	SkiplistView view;
+	GpudsView view;
 
-	if (!skiplist_view(arena, tree, &view))
+	if (!cpu_tree_view(arena, tree, &view))
 		return -1;
 	return skiplist_scan(&view, scan, forward, out, cap);
 }
@@ -113,9 +56,9 @@ skiplist_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool
 HOST_FN bool
 skiplist_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most, CpuCount *count)
 {
-	SkiplistView view;
+	GpudsView view;
 
-	if (!skiplist_view(arena, tree, &view))
+	if (!cpu_tree_view(arena, tree, &view))
 		return false;
 	skiplist_count(&view, scan, most, count);
 	return true;

@@ -18,20 +18,18 @@
 #ifndef SKIPLIST_STRUCTURE_GPU_H
 #define SKIPLIST_STRUCTURE_GPU_H
 
-#include "kernels/runtime/gpu_structure.h"
 #include "kernels/skiplist/skiplist_apply_gpu.h"
 #include "kernels/skiplist/skiplist_compact_gpu.h"
 #include "kernels/skiplist/skiplist_probe_gpu.h"
 #include "kernels/skiplist/skiplist_verify_gpu.h"
 
-struct SkiplistOnGpu : GpuStructure
+struct SkiplistOnGpu : GpuVersionedStructure<GpuSkiplist>
 {
 	typedef SkiplistProbe Probe;
 
-	GpuSkiplist list;
 	std::atomic<GpuPool *> pool{ NULL }; /* for long intervals */
 
-	explicit SkiplistOnGpu(uint32_t structure) : GpuStructure(structure)
+	explicit SkiplistOnGpu(uint32_t structure) : GpuVersionedStructure(structure)
 	{
 	}
 
@@ -40,85 +38,56 @@ struct SkiplistOnGpu : GpuStructure
 		return { sizeof(GpuSkiplistReport), gpu_skiplist_small_bytes() };
 	}
 
-	const uint64_t *version() const override
-	{
-		return gpu_tree_version(&list.tree);
-	}
-
-	bool view(const GpuPool *from, GpuView *view) const override
-	{
-		BtreeView v;
-		bool there = gpu_tree_view(&list.tree, from, &v);
-
-		view->base = v.base;
-		view->entries = v.entries;
-		view->structure = number;
-		view->root = v.root;
-		view->height = v.height;
-		view->nwords = v.nwords;
-		return there;
-	}
-
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging, unsigned char *there,
+	uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, unsigned char *there,
 				  GpuRequest *request) const override
 	{
 		return gpu_skiplist_scan(pool, stream, view, staging, there, request);
 	}
 
-	uint64_t bytes() const override
-	{
-		return gpu_tree_bytes(&list.tree);
-	}
-
 	GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) override
 	{
 		pool = c->pool;
-		return gpu_skiplist_load_begin(c, &list, nwords, fill_percent);
+		return gpu_skiplist_load_begin(c, &tree, nwords, fill_percent);
 	}
 
 	GpuStatus load_add(GpuChange *c, const GpudsEntry *entries, int64_t n) override
 	{
-		return gpu_skiplist_load_add(c, &list, entries, n);
+		return gpu_skiplist_load_add(c, &tree, entries, n);
 	}
 
 	GpuStatus load_end(GpuChange *c) override
 	{
-		return gpu_skiplist_load_end(c, &list);
+		return gpu_skiplist_load_end(c, &tree);
 	}
 
 	GpuStatus apply(GpuChange *c, const GpudsOp *ops, const GpudsOp *there, int64_t n, int64_t *inserted,
 					int64_t *deleted) override
 	{
 		*inserted = *deleted = 0;
-		if (list.tree.nwords == 0 || list.tree.loading)
+		if (tree.nwords == 0 || tree.loading)
 			return GPU_WITHDRAWN;
-		return gpu_skiplist_apply(c, &list, ops, there, n, inserted, deleted);
+		return gpu_skiplist_apply(c, &tree, ops, there, n, inserted, deleted);
 	}
 
 	bool compact(GpuChange *c) override
 	{
-		return gpu_skiplist_compact(c, &list);
+		return gpu_skiplist_compact(c, &tree);
 	}
 
 	void reclaim(GpuChange *c, uint64_t oldest) override
 	{
-		gpu_skiplist_reclaim(c, &list, oldest);
-	}
-
-	void withdraw() override
-	{
-		gpu_tree_withdraw(&list.tree);
+		gpu_skiplist_reclaim(c, &tree, oldest);
 	}
 
 	GpuStatus drop(GpuChange *c) override
 	{
-		gpu_skiplist_close(c, &list);
+		gpu_skiplist_close(c, &tree);
 		return gpu_change_status(c);
 	}
 
 	GpuStatus verify(GpuChange *c, char *why, size_t whylen) override
 	{
-		return gpu_skiplist_verify(c, &list, why, whylen);
+		return gpu_skiplist_verify(c, &tree, why, whylen);
 	}
 };
 

@@ -3,7 +3,7 @@
  * skiplist_verify_cpu.h
  *	  Checking everything that a skip list in an arena promises.
  *
- * Memory is accounted for as that of a B+tree (kernels/btree/btree_verify_cpu.h).  Of the list:
+ * Memory is accounted for as that of any tree (cpu_verify.h).  Of the list:
  *
  *	  - A level is one chain of chunks, none of which was replaced; each leads to the one before it, too.
  *	  - The order word of a chunk has slots that were used, each once, and no others.
@@ -17,25 +17,25 @@
 #ifndef SKIPLIST_VERIFY_CPU_H
 #define SKIPLIST_VERIFY_CPU_H
 
-#include "kernels/btree/btree_verify_cpu.h"
+#include "kernels/cpu/cpu_verify.h"
 #include "kernels/skiplist/skiplist_list_cpu.h"
 
 /* A chunk's order word. */
 HOST_FN bool
-skiplist_verify_order(CpuBtreeVerify *v, ArenaRef ref, uint64_t order)
+skiplist_verify_order(CpuVerify *v, ArenaRef ref, uint64_t order)
 {
 	unsigned seen = 0;
 
 	if (skiplist_n(order) > skiplist_used(order) || skiplist_used(order) > SKIPLIST_PLACES)
-		return cpu_btree_wrong(v, "the chunk at unit %u says %d entries in %d slots", ref, skiplist_n(order),
-							   skiplist_used(order));
+		return cpu_verify_wrong(v, "the chunk at unit %u says %d entries in %d slots", ref, skiplist_n(order),
+								skiplist_used(order));
 	for (int i = 0; i < SKIPLIST_PLACES; i++)
 	{
 		int slot = skiplist_slot(order, i);
 
 		if (i >= skiplist_n(order) ? slot != SKIPLIST_NO_SLOT
 								   : slot >= skiplist_used(order) || (seen >> slot & 1) != 0)
-			return cpu_btree_wrong(v, "the chunk at unit %u has slot %d at place %d", ref, slot, i);
+			return cpu_verify_wrong(v, "the chunk at unit %u has slot %d at place %d", ref, slot, i);
 		seen |= 1u << slot;
 	}
 	return true;
@@ -43,7 +43,7 @@ skiplist_verify_order(CpuBtreeVerify *v, ArenaRef ref, uint64_t order)
 
 /* A chunk's entries, which are from low on. */
 HOST_FN bool
-skiplist_verify_entries(CpuBtreeVerify *v, ArenaRef ref, const GpudsEntry *low, bool index)
+skiplist_verify_entries(CpuVerify *v, ArenaRef ref, const GpudsEntry *low, bool index)
 {
 	const int nw = (int) v->tree->nwords;
 	const uint64_t *chunk = skiplist_at(v->arena, ref);
@@ -55,7 +55,7 @@ skiplist_verify_entries(CpuBtreeVerify *v, ArenaRef ref, const GpudsEntry *low, 
 		GpudsEntry e = skiplist_entry(chunk, skiplist_slot(order, i), index, nw);
 
 		if (i > 0 ? !entry_less(&last, &e) : entry_less(&e, &last))
-			return cpu_btree_wrong(v, "entry %d of the chunk at unit %u is out of order", i, ref);
+			return cpu_verify_wrong(v, "entry %d of the chunk at unit %u is out of order", i, ref);
 		last = e;
 	}
 	if (skiplist_next(chunk[SKIPLIST_LINK]) != 0)
@@ -63,32 +63,32 @@ skiplist_verify_entries(CpuBtreeVerify *v, ArenaRef ref, const GpudsEntry *low, 
 		GpudsEntry high = skiplist_high(chunk, index, nw);
 
 		if (!entry_less(low, &high) || (skiplist_n(order) > 0 && !entry_less(&last, &high)))
-			return cpu_btree_wrong(v, "the chunk at unit %u ends before an entry", ref);
+			return cpu_verify_wrong(v, "the chunk at unit %u ends before an entry", ref);
 	}
 	if (index)
 	{
 		GpudsEntry first = skiplist_entry(chunk, skiplist_slot(order, 0), true, nw);
 
 		if (skiplist_n(order) == 0 || !entry_equal(&first, low))
-			return cpu_btree_wrong(v, "the index chunk at unit %u does not begin with its low bound", ref);
+			return cpu_verify_wrong(v, "the index chunk at unit %u does not begin with its low bound", ref);
 	}
 	return true;
 }
 
 /* A chunk of a level, with everything that it says of itself. */
 HOST_FN bool
-skiplist_verify_chunk(CpuBtreeVerify *v, ArenaRef ref, ArenaRef before, const GpudsEntry *low, bool index)
+skiplist_verify_chunk(CpuVerify *v, ArenaRef ref, ArenaRef before, const GpudsEntry *low, bool index)
 {
 	const int nw = (int) v->tree->nwords;
 	const uint64_t *chunk = skiplist_at(v->arena, ref);
 
-	if (!cpu_btree_mark(v, ref, skiplist_units(index, nw), index ? "index chunk" : "chunk"))
+	if (!cpu_verify_mark(v, ref, skiplist_units(index, nw), index ? "index chunk" : "chunk"))
 		return false;
 	if (skiplist_is_replaced(chunk[SKIPLIST_LINK]))
-		return cpu_btree_wrong(v, "the chunk at unit %u was replaced", ref);
+		return cpu_verify_wrong(v, "the chunk at unit %u was replaced", ref);
 	if (skiplist_before(chunk[SKIPLIST_LINK]) != before)
-		return cpu_btree_wrong(v, "the chunk at unit %u is behind unit %u, not %u", ref, before,
-							   skiplist_before(chunk[SKIPLIST_LINK]));
+		return cpu_verify_wrong(v, "the chunk at unit %u is behind unit %u, not %u", ref, before,
+								skiplist_before(chunk[SKIPLIST_LINK]));
 	return skiplist_verify_order(v, ref, chunk[SKIPLIST_ORDER]) &&
 		   skiplist_verify_entries(v, ref, low, index);
 }
@@ -102,7 +102,7 @@ typedef struct SkiplistVerifyAbove
 
 /* If an index leads to a chunk, or should because it has the chunk's low bound: goes on to its next entry. */
 HOST_FN bool
-skiplist_verify_raised(CpuBtreeVerify *v, SkiplistVerifyAbove *above, ArenaRef ref, const GpudsEntry *low)
+skiplist_verify_raised(CpuVerify *v, SkiplistVerifyAbove *above, ArenaRef ref, const GpudsEntry *low)
 {
 	const int nw = (int) v->tree->nwords;
 	const uint64_t *chunk = skiplist_at(v->arena, above->ref);
@@ -114,8 +114,8 @@ skiplist_verify_raised(CpuBtreeVerify *v, SkiplistVerifyAbove *above, ArenaRef r
 	slot = skiplist_slot(chunk[SKIPLIST_ORDER], above->at);
 	e = skiplist_entry(chunk, slot, true, nw);
 	if ((skiplist_ref(chunk, slot) == ref) != entry_equal(&e, low))
-		return cpu_btree_wrong(v, "entry %d of the index chunk at unit %u leads to unit %u", above->at,
-							   above->ref, skiplist_ref(chunk, slot));
+		return cpu_verify_wrong(v, "entry %d of the index chunk at unit %u leads to unit %u", above->at,
+								above->ref, skiplist_ref(chunk, slot));
 	if (skiplist_ref(chunk, slot) == ref && ++above->at == skiplist_n(chunk[SKIPLIST_ORDER]))
 	{
 		above->ref = skiplist_next(chunk[SKIPLIST_LINK]);
@@ -126,7 +126,7 @@ skiplist_verify_raised(CpuBtreeVerify *v, SkiplistVerifyAbove *above, ArenaRef r
 
 /* A level from its first chunk on; *entries: how many it has. */
 HOST_FN bool
-skiplist_verify_level(CpuBtreeVerify *v, ArenaRef first, ArenaRef above_first, bool index, uint64_t *entries)
+skiplist_verify_level(CpuVerify *v, ArenaRef first, ArenaRef above_first, bool index, uint64_t *entries)
 {
 	const int nw = (int) v->tree->nwords;
 	SkiplistVerifyAbove above = { above_first, 0 };
@@ -148,25 +148,24 @@ skiplist_verify_level(CpuBtreeVerify *v, ArenaRef first, ArenaRef above_first, b
 			low = skiplist_high(chunk, index, nw);
 	}
 	if (above.ref != 0)
-		return cpu_btree_wrong(v, "entry %d of the index chunk at unit %u leads to no chunk", above.at,
-							   above.ref);
+		return cpu_verify_wrong(v, "entry %d of the index chunk at unit %u leads to no chunk", above.at,
+								above.ref);
 	return true;
 }
 
 /* A list that was not withdrawn. */
 HOST_FN bool
-skiplist_verify_list(CpuBtreeVerify *v)
+skiplist_verify_list(CpuVerify *v)
 {
 	const uint64_t head = v->tree->head;
-	ArenaRef first = cpu_btree_head_root(head);
+	ArenaRef first = head_root(head);
 	ArenaRef above = 0;
 	uint64_t entries = 0;
 
-	if (v->tree->nwords < 1 || v->tree->nwords > 2 || cpu_btree_head_height(head) < 1 ||
-		cpu_btree_head_height(head) > SKIPLIST_MAX_HEIGHT ||
-		(uint32_t) cpu_btree_head_nwords(head) != v->tree->nwords)
-		return cpu_btree_wrong(v, "the head does not fit the list");
-	for (int level = cpu_btree_head_height(head) - 1; level >= 0; level--)
+	if (v->tree->nwords < 1 || v->tree->nwords > 2 || head_height(head) < 1 ||
+		head_height(head) > SKIPLIST_MAX_HEIGHT || (uint32_t) head_nwords(head) != v->tree->nwords)
+		return cpu_verify_wrong(v, "the head does not fit the list");
+	for (int level = head_height(head) - 1; level >= 0; level--)
 	{
 		if (!skiplist_verify_level(v, first, above, level > 0, &entries))
 			return false;
@@ -178,29 +177,19 @@ skiplist_verify_list(CpuBtreeVerify *v)
 			first = skiplist_ref(chunk, skiplist_slot(chunk[SKIPLIST_ORDER], 0));
 		}
 	}
-	if (entries != cpu_btree_entries(v->tree))
-		return cpu_btree_wrong(v, "%llu entries, but the list says %llu", (unsigned long long) entries,
-							   (unsigned long long) cpu_btree_entries(v->tree));
+	if (entries != cpu_tree_entries(v->tree))
+		return cpu_verify_wrong(v, "%llu entries, but the list says %llu", (unsigned long long) entries,
+								(unsigned long long) cpu_tree_entries(v->tree));
 	return true;
 }
 
-/*
- * Checks a list; the caller keeps others from changing it.  false: why says what is wrong.  Takes
- * two bits of process memory for every unit of the arena.
- */
+/* Checks a list; the caller keeps others from changing it. */
 HOST_FN bool
-skiplist_verify(const Arena *arena, const CpuBtree *tree, char *why, size_t whylen)
+skiplist_cpu_verify(const Arena *arena, const CpuTree *tree, char *why, size_t whylen)
 {
-	const bool valid = tree->head != 0;
-	CpuBtreeVerify v;
-	bool ok = cpu_btree_verify_begin(&v, arena, tree, why, whylen);
+	CpuVerify v;
 
-	ok = ok && cpu_btree_verify_chunks(&v);
-	ok = ok && (!valid || skiplist_verify_list(&v));
-	ok = ok && cpu_btree_verify_free(&v);
-	ok = ok && (!valid || cpu_btree_verify_found(&v));
-	cpu_btree_verify_end(&v);
-	return ok;
+	return cpu_verify(&v, arena, tree, tree->head != 0, skiplist_verify_list, why, whylen);
 }
 
 #endif /* SKIPLIST_VERIFY_CPU_H */

@@ -19,9 +19,10 @@
 #ifndef SKIPLIST_VERIFY_GPU_H
 #define SKIPLIST_VERIFY_GPU_H
 
+#include "kernels/runtime/gpu_verify.h"
 #include "kernels/skiplist/skiplist_list_gpu.h"
 
-/* What may be wrong with a chunk, besides what nodes of trees may have. */
+/* What may be wrong with a chunk, besides what any node may have. */
 enum GpuSkiplistFault
 {
 	GPU_SKIPLIST_BAD_ORDER = 200, /* the order word */
@@ -35,7 +36,7 @@ enum GpuSkiplistFault
 static inline const char *
 gpu_skiplist_fault_words(uint32_t fault)
 {
-	switch (fault)
+	switch ((GpuSkiplistFault) fault)
 	{
 		case GPU_SKIPLIST_BAD_ORDER:
 			return "has an order word that is not as it must be";
@@ -49,9 +50,8 @@ gpu_skiplist_fault_words(uint32_t fault)
 			return "has notes of an applier";
 		case GPU_SKIPLIST_BAD_LEVEL:
 			return "has not as many neighbours as the list says";
-		default:
-			return btree_fault_words((BtreeFault) fault);
 	}
+	return "is sound";
 }
 
 /* The chunks of a level, from left to right. */
@@ -74,7 +74,7 @@ template <int nw> struct GpuSkiplistCheck
 
 	GPU_FN void fault(GpuSkiplistFault what, GpuRef ref) const
 	{
-		gpu_note_fault(finding, (BtreeFault) what, ref);
+		gpu_note_fault(finding, what, ref);
 	}
 
 	/* Does an order word have each slot once, and no others than it says? */
@@ -179,12 +179,8 @@ struct GpuSkiplistTop
 };
 
 /* Working memory. */
-struct GpuSkiplistVerify
+struct GpuSkiplistVerify : GpuVerify
 {
-	GpuVerify v; /* of which only finding is used */
-	BtreeOwned owned[GPU_SKIPLIST_KINDS];
-	uint32_t *chunks[GPU_SKIPLIST_KINDS];
-	size_t words[GPU_SKIPLIST_KINDS];
 	GpuSkiplistLevel list[2]; /* of levels in turn */
 };
 
@@ -193,17 +189,9 @@ gpu_skiplist_verify_layout(GpuScratch *scratch, GpuSkiplistVerify *v, GpuChange 
 {
 	int64_t most = 1;
 
-	for (int level = 0; level < s->height; level++)
-		most = s->tree.level_n[level] > most ? s->tree.level_n[level] : most;
-	v->v.finding = gpu_scratch<GpuFinding>(scratch, 1);
-	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
-	{
-		const GpuNodes *nodes = &s->tree.space.nodes[kind];
-
-		v->words[kind] = nodes->chunks.size() * gpu_nodes_per_chunk(nodes) / 32 + 1;
-		v->chunks[kind] = gpu_scratch<uint32_t>(scratch, c->pool->nchunks);
-		v->owned[kind].marked = gpu_scratch<uint32_t>(scratch, (int64_t) v->words[kind]);
-	}
+	for (int level = 0; level < s->levels; level++)
+		most = s->level_n[level] > most ? s->level_n[level] : most;
+	gpu_verify_layout(scratch, v, c, s);
 	for (int i = 0; i < 2; i++)
 	{
 		v->list[i].ref = gpu_scratch<GpuRef>(scratch, most);
@@ -223,55 +211,53 @@ gpu_skiplist_verify_levels(GpuChange *c, const GpuSkiplist *s, GpuSkiplistVerify
 	GpuStream *stream = &c->stream;
 	uint32_t n = 1;
 
-	gpu_launch(stream, 1, GpuSkiplistTop{ v->list[(s->height - 1) & 1], s->root });
-	for (int level = s->height - 1; level >= 0; level--)
+	gpu_launch(stream, 1, GpuSkiplistTop{ v->list[(s->levels - 1) & 1], s->top });
+	for (int level = s->levels - 1; level >= 0; level--)
 	{
 		GpuSkiplistLevel list = v->list[level & 1];
 
-		if (n != s->tree.level_n[level])
+		if (n != s->level_n[level])
 		{
-			snprintf(why, whylen, "level %d has %u chunks, expected %u", level, n, s->tree.level_n[level]);
+			snprintf(why, whylen, "level %d has %u chunks, expected %u", level, n, s->level_n[level]);
 			return false;
 		}
-		gpu_verify_mark(c, &v->v, &v->owned[level > 0], list.ref, n);
-		if (!gpu_verify_look(c, &v->v))
+		gpu_verify_mark(c, v, level > 0 ? GPU_SKIPLIST_INDEXES : GPU_SKIPLIST_CHUNKS, list.ref, n);
+		if (!gpu_verify_look(c, v))
 			return false;
 		gpu_launch(stream, n,
-				   GpuSkiplistCheck<nw>{ view.base, view.version, list, n, level > 0, level == s->height - 1,
-										 v->v.finding });
+				   GpuSkiplistCheck<nw>{ view.base, view.version, list, n, level > 0, level == s->levels - 1,
+										 v->finding });
 		gpu_exclusive_sum(stream, list.start, list.start, (int64_t) n + 1);
 		gpu_copy_bus(stream, &report->n[0], list.start + n, sizeof(uint32_t));
-		if (!gpu_verify_look(c, &v->v))
+		if (!gpu_verify_look(c, v))
 			return false;
 		/* the lists have room for what the host says */
-		if (level > 0 && report->n[0] == s->tree.level_n[level - 1])
+		if (level > 0 && report->n[0] == s->level_n[level - 1])
 			gpu_launch(stream, (int64_t) n * GPU_SKIPLIST_PLACES,
 					   GpuSkiplistBelow<nw>{ view.base, view.version, list, v->list[(level - 1) & 1] });
 		n = report->n[0];
 	}
-	if (n != s->tree.entries.load())
+	if (n != s->entries.load())
 		snprintf(why, whylen, "there are %u entries, expected %llu", n,
-				 (unsigned long long) s->tree.entries.load());
-	return n == s->tree.entries.load();
+				 (unsigned long long) s->entries.load());
+	return n == s->entries.load();
 }
 
 /* The same, and nodes that are free or retired. */
 static inline bool
 gpu_skiplist_verify_all(GpuChange *c, const GpuSkiplist *s, GpuSkiplistVerify *v, char *why, size_t whylen)
 {
-	const GpuNodes *nodes = s->tree.space.nodes;
+	static const char *const kinds[GPU_SKIPLIST_KINDS] = { "chunks", "index chunks" };
 	GpuSkiplistReport *report = gpu_skiplist_report(c);
 
 	/* what the version consists of is a node, too */
-	report->table = s->tree.root;
-	if (s->tree.root != 0)
-		gpu_verify_mark(c, &v->v, &v->owned[GPU_SKIPLIST_INDEXES],
-						&((GpuSkiplistReport *) c->device_report)->table, 1);
-	if (s->height > 0 && !(s->tree.nwords == 1 ? gpu_skiplist_verify_levels<1>(c, s, v, why, whylen)
-											   : gpu_skiplist_verify_levels<2>(c, s, v, why, whylen)))
+	report->table = s->root;
+	if (s->root != 0)
+		gpu_verify_mark(c, v, GPU_SKIPLIST_INDEXES, &((GpuSkiplistReport *) c->device_report)->table, 1);
+	if (s->levels > 0 && !(s->nwords == 1 ? gpu_skiplist_verify_levels<1>(c, s, v, why, whylen)
+										  : gpu_skiplist_verify_levels<2>(c, s, v, why, whylen)))
 		return false;
-	return gpu_verify_rest(c, &nodes[0], &v->owned[0], &v->v, "chunks", why, whylen) &&
-		   gpu_verify_rest(c, &nodes[1], &v->owned[1], &v->v, "index chunks", why, whylen);
+	return gpu_verify_rest(c, s, v, kinds, why, whylen);
 }
 
 /*
@@ -281,30 +267,21 @@ gpu_skiplist_verify_all(GpuChange *c, const GpuSkiplist *s, GpuSkiplistVerify *v
 static inline GpuStatus
 gpu_skiplist_verify(GpuChange *c, const GpuSkiplist *s, char *why, size_t whylen)
 {
-	const GpuFinding *finding = &gpu_tree_report(c)->finding;
 	GpuScratch scratch = { NULL, 0 };
 	GpuSkiplistVerify v;
 	GpuSpan span;
 	bool sound;
 
 	snprintf(why, whylen, "%s", "");
-	if (s->tree.nwords == 0 || s->tree.loading)
+	if (s->nwords == 0 || s->loading)
 		return GPU_WITHDRAWN;
 	gpu_skiplist_verify_layout(&scratch, &v, c, s);
 	if (!gpu_scratch_take(c->pool, &span, &scratch))
 		return GPU_NO_MEMORY;
 	gpu_skiplist_verify_layout(&scratch, &v, c, s);
-	gpu_fill(&c->stream, v.v.finding, 0, sizeof(GpuFinding));
-	gpu_tree_report(c)->finding.faults = 0;
-	for (int kind = 0; kind < GPU_SKIPLIST_KINDS; kind++)
-		gpu_verify_own(c, &s->tree.space.nodes[kind], &v.owned[kind], v.chunks[kind], v.words[kind]);
+	gpu_verify_begin(c, &v, s);
 	sound = gpu_skiplist_verify_all(c, s, &v, why, whylen);
-	gpu_span_give(c->pool, &span);
-	if (!gpu_change_ok(c))
-		return gpu_change_status(c);
-	if (finding->faults != 0)
-		snprintf(why, whylen, "chunk at unit %u %s", finding->ref, gpu_skiplist_fault_words(finding->fault));
-	return sound ? GPU_OK : GPU_DAMAGED;
+	return gpu_verify_end(c, &span, sound, "chunk at unit", gpu_skiplist_fault_words, why, whylen);
 }
 
 #endif /* SKIPLIST_VERIFY_GPU_H */

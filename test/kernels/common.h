@@ -247,11 +247,11 @@ test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int dele
 }
 
 static inline void
-test_verify(const Arena *arena, const CpuBtree *tree)
+test_verify(const Arena *arena, const CpuTree *tree)
 {
 	char why[200] = "";
 
-	if (!cpu_btree_verify(arena, tree, why, sizeof(why)))
+	if (!btree_cpu_verify(arena, tree, why, sizeof(why)))
 	{
 		fprintf(stderr, "verify: %s\n", why);
 		exit(1);
@@ -260,7 +260,7 @@ test_verify(const Arena *arena, const CpuBtree *tree)
 
 /* Bulk build of a model's entries in pieces. */
 static inline KernelStatus
-test_build(Arena *arena, CpuBtree *tree, const Model *m, int fill)
+test_build(Arena *arena, CpuTree *tree, const Model *m, int fill)
 {
 	CpuBtreeBuild build;
 	KernelStatus status = cpu_btree_build_begin(arena, tree, &build, fill);
@@ -270,13 +270,13 @@ test_build(Arena *arena, CpuBtree *tree, const Model *m, int fill)
 		int64_t k = 1 + (int64_t) test_below(1000);
 
 		k = k < m->n - i ? k : m->n - i;
-		status = cpu_btree_build_add(&build, m->e + i, k);
+		status = btree_cpu_build_add(&build, m->e + i, k);
 		i += k;
 	}
 	if (status == KERNEL_OK)
-		status = cpu_btree_build_finish(&build);
+		status = btree_cpu_build_finish(&build);
 	if (status != KERNEL_OK)
-		cpu_btree_build_cancel(&build);
+		btree_cpu_build_cancel(&build);
 	return status;
 }
 

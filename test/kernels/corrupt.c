@@ -11,7 +11,7 @@
 #include "structure_vtable.h"
 
 static Arena *arena;
-static CpuBtree tree;
+static CpuTree tree;
 static DoorTree room;
 static hash_cpu_tree *const table = (hash_cpu_tree *) &room;
 static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &room;
@@ -22,10 +22,10 @@ static bool
 verified(char *why, size_t whylen)
 {
 	if (damaged == GPUDS_STRUCTURE_HASH)
-		return hash_verify(arena, table, why, whylen);
+		return hash_cpu_verify(arena, &table->common, why, whylen);
 	if (damaged == GPUDS_STRUCTURE_SKIPLIST)
-		return skiplist_verify(arena, &list->base, why, whylen);
-	return cpu_btree_verify(arena, &tree, why, whylen);
+		return skiplist_cpu_verify(arena, list, why, whylen);
+	return btree_cpu_verify(arena, &tree, why, whylen);
 }
 
 static void
@@ -79,7 +79,7 @@ run(int kind, int nw)
 	int64_t inserted, deleted;
 	uint64_t *root, *inner, *leaf, *links;
 	uint64_t *count;
-	CpuBtreeQueueUnit *queue;
+	CpuQueueUnit *queue;
 	int n;
 
 	memset(&tree, 0, sizeof(tree));
@@ -89,15 +89,15 @@ run(int kind, int nw)
 	op.e = m.e[5];
 	op.order = GPUDS_OP_DELETE;
 	CHECK(cpu_btree_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && deleted == 1);
-	cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+	cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 	op.order = GPUDS_OP_INSERT;
 	CHECK(cpu_btree_apply(arena, &tree, &op, 1, &inserted, &deleted) == KERNEL_OK && inserted == 1);
 	expect_sound();
 
-	root = node_at(cpu_btree_head_root(tree.head));
-	CHECK(cpu_btree_head_height(tree.head) >= 3 && btree_inner_n(root) >= 2);
+	root = node_at(head_root(tree.head));
+	CHECK(head_height(tree.head) >= 3 && btree_inner_n(root) >= 2);
 	inner = root;
-	for (int level = cpu_btree_head_height(tree.head) - 1; level > 1; level--)
+	for (int level = head_height(tree.head) - 1; level > 1; level--)
 		inner = node_at(btree_link_ref(btree_inner_link(inner, 0)));
 	links = inner + BTREE_LINKS;
 	n = btree_inner_n(inner);
@@ -182,7 +182,7 @@ run(int kind, int nw)
 	}
 
 	/* the tree's own words */
-	count = &tree.count[cpu_btree_head_count(tree.head)];
+	count = &tree.count[cpu_head_count(tree.head)];
 	SPOIL(*count, *count + 1, "but the head's count says");
 	SPOIL(tree.entries, tree.entries + 1, "but the head's count says");
 	SPOIL(tree.entries, BTREE_MAX_ENTRIES + 1, "entries");
@@ -195,7 +195,7 @@ run(int kind, int nw)
 	SPOIL(tree.head, (tree.head & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(btree_inner_link(root, 1)), "");
 
 	/* memory: queue, free lists, chunks */
-	queue = (CpuBtreeQueueUnit *) arena_at(arena, tree.retired.head);
+	queue = (CpuQueueUnit *) arena_at(arena, tree.retired.head);
 	SPOIL(queue->item[0], (uint64_t) btree_leaf_units(nw) << 32 | btree_link_ref(links[0]), "used twice");
 	SPOIL(queue->item[0], 99, "piece of 0 units");
 	SPOIL(queue->version, tree.version + 1, "out of order");
@@ -214,8 +214,8 @@ run(int kind, int nw)
 	SPOIL(tree.space.chunks, 0, "");
 
 	free(m.e);
-	cpu_btree_withdraw(&tree);
-	cpu_btree_release(arena, &tree);
+	cpu_tree_withdraw(&tree);
+	cpu_tree_release(arena, &tree);
 	CHECK(arena_used(arena) == 0);
 }
 
@@ -264,13 +264,13 @@ run_table(const int nw)
 	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
 	/* what splits have replaced is free, and what one more change has replaced waits for that */
 	n = door_ops(ops, 3000, DOOR_DUPLICATES, nw, 30000, 0);
-	CHECK(hash_apply(arena, table, ops, n) == KERNEL_OK);
+	CHECK(hash_cpu_apply(arena, &table->common, ops, n) == KERNEL_OK);
 	door->cpu.reclaim(arena, &table->common, UINT64_MAX);
 	(void) find_key(0, &home, &i, &key, &segment, nw);
 	ops[0].e = key;
 	ops[0].e.t = (key.t & HASH_SPILL_MASK) | 77;
 	ops[0].order = GPUDS_OP_INSERT;
-	CHECK(hash_apply(arena, table, ops, 1) == KERNEL_OK);
+	CHECK(hash_cpu_apply(arena, &table->common, ops, 1) == KERNEL_OK);
 	damaged = GPUDS_STRUCTURE_HASH;
 	expect_sound();
 
@@ -380,14 +380,14 @@ run_list(const int nw)
 	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
 	/* splits, joins, and chunks that wait to be freed */
 	n = door_ops(ops, 3000, KEYS_RANDOM, nw, 8000, 50);
-	CHECK(skiplist_apply(arena, &list->base, ops, n) == KERNEL_OK);
+	CHECK(skiplist_cpu_apply(arena, list, ops, n) == KERNEL_OK);
 	damaged = GPUDS_STRUCTURE_SKIPLIST;
 	expect_sound();
-	CHECK(list->base.retired.head != 0 && cpu_btree_head_height(list->base.head) > 2);
+	CHECK(list->retired.head != 0 && head_height(list->head) > 2);
 
 	/* from the root down to the second chunk of level 0 */
-	index = node_at(cpu_btree_head_root(list->base.head));
-	for (int level = cpu_btree_head_height(list->base.head) - 1; level > 1; level--)
+	index = node_at(head_root(list->head));
+	for (int level = head_height(list->head) - 1; level > 1; level--)
 		index = node_at(skiplist_ref(index, first_slot(index)));
 	chunk = node_at(skiplist_ref(index, skiplist_slot(index[SKIPLIST_ORDER], 1)));
 	next = node_at(skiplist_next(chunk[SKIPLIST_LINK]));
@@ -443,21 +443,20 @@ run_list(const int nw)
 	SPOIL(*order, skiplist_order_remove(*order, 0), "does not begin with its low bound");
 
 	/* the list's own words */
-	SPOIL(list->base.nwords, 3 - nw, "head does not fit");
-	SPOIL(list->base.head, skiplist_make_head(&list->base, cpu_btree_head_root(list->base.head), 0),
-		  "head does not fit");
-	SPOIL(list->base.head, skiplist_make_head(&list->base, cpu_btree_head_root(list->base.head), 1), "");
-	SPOIL(list->base.entries, list->base.entries + 1, "but the list says");
-	SPOIL(list->base.retired.head, 0, "");
-	SPOIL(list->base.space.bump, list->base.space.bump - 1, "used twice");
-	SPOIL(list->base.space.nchunks, 0, "list of chunks is broken");
+	SPOIL(list->nwords, 3 - nw, "head does not fit");
+	SPOIL(list->head, head_make(list->nwords, head_root(list->head), 0), "head does not fit");
+	SPOIL(list->head, head_make(list->nwords, head_root(list->head), 1), "");
+	SPOIL(list->entries, list->entries + 1, "but the list says");
+	SPOIL(list->retired.head, 0, "");
+	SPOIL(list->space.bump, list->space.bump - 1, "used twice");
+	SPOIL(list->space.nchunks, 0, "list of chunks is broken");
 	door->cpu.reclaim(arena, &room.common, UINT64_MAX);
-	SPOIL(list->base.space.free[skiplist_units(false, nw)], 0, "units are lost");
+	SPOIL(list->space.free[skiplist_units(false, nw)], 0, "units are lost");
 
 	/* nothing of this is left */
 	one.e = m.e[0];
 	one.order = GPUDS_OP_DELETE;
-	CHECK(skiplist_apply(arena, &list->base, &one, 1) == KERNEL_OK);
+	CHECK(skiplist_cpu_apply(arena, list, &one, 1) == KERNEL_OK);
 	expect_sound();
 	free(m.e);
 	door_drop(door, arena, &room);

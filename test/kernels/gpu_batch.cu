@@ -46,7 +46,7 @@ finish(void)
 
 template <int nw, int tile_probes>
 static void
-check_points(const BtreeView &view, const Model *m, int kind, uint64_t range)
+check_points(const GpudsView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 
@@ -101,7 +101,7 @@ inside(const Model *m, int64_t i, int64_t *first)
 
 template <int tile_ranges>
 static void
-check_counts(const BtreeView &view, const Model *m, int kind, uint64_t range)
+check_counts(const GpudsView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 
@@ -119,7 +119,7 @@ check_counts(const BtreeView &view, const Model *m, int kind, uint64_t range)
 }
 
 static void
-check_ranges(const BtreeView &view, const Model *m, int kind, uint64_t range)
+check_ranges(const GpudsView &view, const Model *m, int kind, uint64_t range)
 {
 	int64_t n = 1 + (int64_t) test_below(PROBES);
 	int cap = 1 + (int) test_below(CAP);
@@ -150,7 +150,7 @@ static void
 run(int kind, int nwords, int64_t size)
 {
 	uint64_t range = (uint64_t) size * 2 + 10;
-	BtreeView view;
+	GpudsView view;
 	Model m;
 	size_t bytes;
 	unsigned char *there;

@@ -30,14 +30,14 @@ static int passed;
 struct Held
 {
 	uint64_t version; /* 0: none */
-	BtreeView view;
+	GpudsView view;
 	Model model;
 };
 
 /* The entries from a rank on. */
 struct ReadAll
 {
-	BtreeView view;
+	GpudsView view;
 	int64_t from;
 	GpudsEntry *out;
 
@@ -53,7 +53,7 @@ struct ReadAll
 /* The rank of each probe. */
 struct ReadRanks
 {
-	BtreeView view;
+	GpudsView view;
 	const GpudsEntry *probes;
 	uint64_t *out;
 
@@ -75,7 +75,7 @@ finish(void)
 
 /* Is what readers see the model? */
 static void
-check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
+check_view(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	const int64_t nprobes = 200;
 
@@ -105,7 +105,7 @@ verify(GpuTree *tree)
 {
 	char why[200];
 
-	if (gpu_tree_verify(&change, tree, why, sizeof(why)) != GPU_OK)
+	if (gpu_btree_verify(&change, tree, why, sizeof(why)) != GPU_OK)
 	{
 		fprintf(stderr, "verify: %s %s\n", why, change.stream.why);
 		exit(1);
@@ -115,7 +115,7 @@ verify(GpuTree *tree)
 static void
 check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
 {
-	BtreeView view;
+	GpudsView view;
 
 	verify(tree);
 
@@ -126,7 +126,7 @@ check_tree(GpuTree *tree, const Model *m, int kind, uint64_t range)
 static GpuStatus
 load_filled(GpuTree *tree, const Model *m, int nwords, uint32_t fill_percent)
 {
-	GpuStatus status = gpu_tree_load_begin(&change, tree, (uint32_t) nwords, fill_percent);
+	GpuStatus status = gpu_btree_load_begin(&change, tree, (uint32_t) nwords, fill_percent);
 
 	for (int64_t i = 0; i < m->n && status == GPU_OK;)
 	{
@@ -134,11 +134,11 @@ load_filled(GpuTree *tree, const Model *m, int nwords, uint32_t fill_percent)
 
 		k = k < m->n - i ? k : m->n - i;
 		memcpy((void *) staging, m->e + i, (size_t) k * sizeof(GpudsEntry));
-		status = gpu_tree_load_add(&change, tree, staging, k);
+		status = gpu_btree_load_add(&change, tree, staging, k);
 		i += k;
 	}
 	if (status == GPU_OK)
-		status = gpu_tree_load_end(&change, tree);
+		status = gpu_btree_load_end(&change, tree);
 	if (status != GPU_OK && tree->nwords != 0)
 		CHECK(gpu_tree_drop(&change, tree) == GPU_OK);
 	return status;
@@ -243,8 +243,8 @@ apply(GpuTree *tree, Model *m, GpudsOp *ops, int64_t n)
 	else
 		memset((void *) there, 0xA5, (size_t) n * sizeof(GpudsOp));
 #endif
-	status = gpu_tree_apply(&change, tree, (const GpudsOp *) staging, (const GpudsOp *) there, n,
-							&there_inserted, &there_deleted);
+	status = gpu_btree_apply(&change, tree, (const GpudsOp *) staging, (const GpudsOp *) there, n,
+							 &there_inserted, &there_deleted);
 	if (status != GPU_OK)
 		return status;
 	qsort(ops, (size_t) n, sizeof(GpudsOp), compare_ops);
@@ -294,7 +294,7 @@ test_random_changes(int kind, int nwords, int steps, int64_t most)
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) MOST * sizeof(GpudsOp));
 	Held held[HELD] = {};
 	GpuTree tree;
-	BtreeView view;
+	GpudsView view;
 	Model m;
 
 	CHECK(ops != NULL);
@@ -384,7 +384,7 @@ check_damage(GpuTree *tree, uint64_t *at, uint64_t word, const char *words)
 	gpu_launch(&change.stream, 1, Exchange{ at, ranks });
 	finish();
 	word = *ranks;
-	if (gpu_tree_verify(&change, tree, why, sizeof(why)) != GPU_DAMAGED || strstr(why, words) == NULL)
+	if (gpu_btree_verify(&change, tree, why, sizeof(why)) != GPU_DAMAGED || strstr(why, words) == NULL)
 	{
 		fprintf(stderr, "\"%s\" instead of \"%s\"\n", why, words);
 		exit(1);
@@ -400,7 +400,7 @@ static void
 test_damage(int nwords)
 {
 	GpuTree tree;
-	BtreeView view;
+	GpudsView view;
 	Model m;
 	char why[200];
 	uint64_t *inner, *leaf, *t;
@@ -413,7 +413,7 @@ test_damage(int nwords)
 	CHECK(gpu_tree_view(&tree, &pool, &view));
 	verify(&tree);
 	/* down the left edge: one level above the leaves, and a leaf that is full enough */
-	leaves = &tree.space.nodes[GPU_TREE_LEAVES];
+	leaves = &tree.space.nodes[GPU_BTREE_LEAVES];
 	inner = btree_node(view.base, view.root);
 	for (int level = view.height - 1; level > 1; level--)
 		inner = btree_node(view.base, btree_link_ref(peek(inner + BTREE_LINKS)));
@@ -446,14 +446,14 @@ test_damage(int nwords)
 				 (peek((uint64_t *) leaves->free.at) & ~UINT64_C(0xFFFFFFFF)) | btree_link_ref(link),
 				 "is used twice");
 	leaves->nfree--;
-	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
+	CHECK(gpu_btree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
 	CHECK(strstr(why, "leaves") != NULL);
 	leaves->nfree++;
 	tree.level_n[0]++;
-	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
+	CHECK(gpu_btree_verify(&change, &tree, why, sizeof(why)) == GPU_DAMAGED);
 	tree.level_n[0]--;
 	pool.fail_after = 0;
-	CHECK(gpu_tree_verify(&change, &tree, why, sizeof(why)) == GPU_NO_MEMORY);
+	CHECK(gpu_btree_verify(&change, &tree, why, sizeof(why)) == GPU_NO_MEMORY);
 	pool.fail_after = -1;
 	verify(&tree);
 	gpu_tree_withdraw(&tree);
@@ -549,7 +549,7 @@ compact(GpuTree *tree, uint64_t oldest)
 {
 	uint32_t launches = change.stream.launches;
 	uint64_t version = *gpu_tree_version(tree);
-	bool done = gpu_tree_compact(&change, tree);
+	bool done = gpu_btree_compact(&change, tree);
 
 	CHECK(done == (*gpu_tree_version(tree) > version));
 	CHECK(done || change.stream.launches == launches);
@@ -696,7 +696,7 @@ test_compact_no_memory(int nwords, std::atomic<int64_t> *fail)
 	Model m;
 
 	e = load_wide(&tree, &m, 2 * WIDE, KEYS_RANDOM, nwords, 90, &n);
-	for (; at < n && !gpu_tree_wasteful(&tree); at += MOST)
+	for (; at < n && !gpu_btree_wasteful(&tree); at += MOST)
 		change_entries(&tree, &m, e + at, MOST, true);
 	gpu_tree_reclaim(&change, &tree, UINT64_MAX);
 	CHECK(at < n - 3 * MOST);
@@ -706,7 +706,7 @@ test_compact_no_memory(int nwords, std::atomic<int64_t> *fail)
 
 		tree.compact_rest = 0;
 		*fail = after;
-		failures += !gpu_tree_compact(&change, &tree);
+		failures += !gpu_btree_compact(&change, &tree);
 		*fail = -1;
 		if (failures > after)
 			CHECK(gpu_pool_used(&pool) == used && tree.compact_rest > 0);
@@ -717,10 +717,10 @@ test_compact_no_memory(int nwords, std::atomic<int64_t> *fail)
 	(void) compact(&tree, UINT64_MAX);
 	check_tree(&tree, &m, KEYS_RANDOM, 1);
 	/* after a failure it rests for a while, whatever memory there is */
-	for (; at < n && !gpu_tree_wasteful(&tree); at += MOST)
+	for (; at < n && !gpu_btree_wasteful(&tree); at += MOST)
 		change_entries(&tree, &m, e + at, n - at < MOST ? n - at : MOST, true);
 	*fail = 0;
-	CHECK(!gpu_tree_compact(&change, &tree));
+	CHECK(!gpu_btree_compact(&change, &tree));
 	CHECK(*fail < 0);
 	for (int64_t i = 0; !compact(&tree, UINT64_MAX); i = (i + 500) % 10000)
 	{
@@ -846,9 +846,9 @@ test_too_large(int nwords)
 	gpu_tree_withdraw(&tree);
 	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
 	/* a load */
-	CHECK(gpu_tree_load_begin(&change, &tree, (uint32_t) nwords, 90) == GPU_OK);
+	CHECK(gpu_btree_load_begin(&change, &tree, (uint32_t) nwords, 90) == GPU_OK);
 	tree.load.entries = GPU_MAX_ENTRIES - 9;
-	CHECK(gpu_tree_load_add(&change, &tree, staging, 10) == GPU_TOO_LARGE);
+	CHECK(gpu_btree_load_add(&change, &tree, staging, 10) == GPU_TOO_LARGE);
 	CHECK(gpu_tree_drop(&change, &tree) == GPU_OK);
 	CHECK(gpu_pool_used(&pool) == 0);
 	free(m.e);
@@ -873,7 +873,7 @@ main(int argc, char **argv)
 	}
 	CHECK(gpu_use(0));
 	CHECK(gpu_pool_open(&pool, (size_t) 600 << 20));
-	CHECK(gpu_tree_change_open(&change, &pool));
+	CHECK(gpu_btree_change_open(&change, &pool));
 	staging = (GpudsEntry *) gpu_host_alloc((size_t) MOST * sizeof(GpudsOp));
 	ranks = (uint64_t *) gpu_host_alloc((size_t) MOST * sizeof(uint64_t));
 #ifdef GPU_EMULATED

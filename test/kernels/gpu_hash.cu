@@ -34,7 +34,7 @@ static int passed;
 struct Held
 {
 	uint64_t version; /* 0: none */
-	GpuView view;
+	GpudsView view;
 	Model model;
 };
 
@@ -52,7 +52,7 @@ verify(HashOnGpu *table)
 
 /* Does a scan of an interval return what the model has? */
 static void
-check_interval(const HashOnGpu *table, const GpuView *view, const Model *m, const GpudsInterval *interval,
+check_interval(const HashOnGpu *table, const GpudsView *view, const Model *m, const GpudsInterval *interval,
 			   bool forward, int64_t cap)
 {
 	const GpudsEntry *out = (const GpudsEntry *) (staging + OUTPUT_AT);
@@ -85,7 +85,7 @@ check_interval(const HashOnGpu *table, const GpuView *view, const Model *m, cons
 
 /* Is what readers of a view see the model? */
 static void
-check_view(const HashOnGpu *table, const GpuView *view, const Model *m, int kind)
+check_view(const HashOnGpu *table, const GpudsView *view, const Model *m, int kind)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 
@@ -110,7 +110,7 @@ check_view(const HashOnGpu *table, const GpuView *view, const Model *m, int kind
 static void
 check_table(HashOnGpu *table, const Model *m, int kind)
 {
-	GpuView view;
+	GpudsView view;
 
 	verify(table);
 	CHECK(table->view(&pool, &view));
@@ -318,7 +318,7 @@ test_popular(int nwords, bool fails)
 		CHECK(apply(&table, &m, ops, POPULAR_ROWS) == GPU_OK);
 	}
 	check_table(&table, &m, KEYS_DENSE);
-	CHECK(table.hash.overflow.entries == (uint64_t) rows);
+	CHECK(table.tree.overflow.tree.entries == (uint64_t) rows);
 	hold(&held, &table, &m);
 	for (int64_t first = 0; first < 10 * MOST; first += MOST)
 	{
@@ -340,8 +340,8 @@ test_popular(int nwords, bool fails)
 	}
 	check_table(&table, &m, KEYS_DENSE);
 	/* one or two others for each that share its bucket */
-	CHECK(table.hash.overflow.entries >= (uint64_t) rows);
-	CHECK(table.hash.overflow.entries < (uint64_t) rows + POPULAR * 8);
+	CHECK(table.tree.overflow.tree.entries >= (uint64_t) rows);
+	CHECK(table.tree.overflow.tree.entries < (uint64_t) rows + POPULAR * 8);
 	free(held.model.e);
 	free(m.e);
 	drop(&table);
@@ -373,7 +373,7 @@ test_compact(int nwords)
 		verify(&table);
 	}
 	check_table(&table, &m, KEYS_ONE);
-	CHECK(table.hash.overflow.entries == (uint64_t) rows / MOST * 5);
+	CHECK(table.tree.overflow.tree.entries == (uint64_t) rows / MOST * 5);
 	bytes = table.bytes();
 	hold(&held, &table, &m);
 	CHECK(table.compact(&change));
@@ -406,8 +406,8 @@ test_too_large(void)
 	CHECK(load(&table, &m, nw) == GPU_OK);
 	popular_rows(ops, 0, POPULAR_ROWS, nw, GPUDS_OP_INSERT);
 	CHECK(apply(&table, &m, ops, POPULAR_ROWS) == GPU_OK);
-	entries = table.hash.table.entries;
-	CHECK(table.hash.overflow.entries == entries);
+	entries = table.tree.entries;
+	CHECK(table.tree.overflow.tree.entries == entries);
 	popular_rows(ops, 0, 1, nw, GPUDS_OP_INSERT);
 	ops[0].e.t++;
 	single_rows(ops + 1, 0, 1, nw);
@@ -415,16 +415,16 @@ test_too_large(void)
 	gpu_copy_bus(&change.stream, span.at, ops, 2 * sizeof(GpudsOp));
 	gpu_launch(&change.stream, 2, GpuHashHide{ NULL, (GpudsOp *) span.at });
 	/* room for one, then for both; not by gpu_hash_apply, which would have a table of so many grow */
-	table.hash.table.entries = GPU_MAX_ENTRIES - 1;
-	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.hash, (const GpudsOp *) span.at, 2, &inserted,
+	table.tree.entries = GPU_MAX_ENTRIES - 1;
+	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.tree, (const GpudsOp *) span.at, 2, &inserted,
 									&deleted) == GPU_TOO_LARGE);
-	table.hash.table.entries = entries;
+	table.tree.entries = entries;
 	check_table(&table, &m, KEYS_DENSE);
-	table.hash.table.entries = GPU_MAX_ENTRIES - 2;
-	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.hash, (const GpudsOp *) span.at, 2, &inserted,
+	table.tree.entries = GPU_MAX_ENTRIES - 2;
+	CHECK(gpu_hash_apply_hidden<nw>(&change, &table.tree, (const GpudsOp *) span.at, 2, &inserted,
 									&deleted) == GPU_OK);
-	CHECK(inserted == 2 && deleted == 0 && table.hash.table.entries == GPU_MAX_ENTRIES);
-	table.hash.table.entries = entries + 2;
+	CHECK(inserted == 2 && deleted == 0 && table.tree.entries == GPU_MAX_ENTRIES);
+	table.tree.entries = entries + 2;
 	verify(&table);
 	gpu_span_give(&pool, &span);
 	free(m.e);

@@ -211,19 +211,19 @@ check(Slot *slot, Progress *p, const Model *m)
 }
 
 static uint32_t
-scan_large(const GpuView *view, GpuRequest *r)
+scan_large(const GpudsView *view, GpuRequest *r)
 {
 	if (view->structure == GPUDS_STRUCTURE_ARRAY)
 		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 	if (view->structure == GPUDS_STRUCTURE_HASH)
-		return gpu_hash_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
+		return gpu_hash_scan<BtreeProbe>(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	if (view->structure == GPUDS_STRUCTURE_SKIPLIST)
 		return gpu_skiplist_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 }
 
 static void
-run_large(const GpuView *view, const Model *m, int kind, uint64_t range)
+run_large(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	int64_t most = test_below(2) ? 20 : PIECE / (int64_t) sizeof(GpudsInterval) - 1;
 	Progress p;
@@ -297,7 +297,7 @@ model_count(const GpuRequest *r, const Progress *p, const Model *m, const unsign
 
 /* Counts with room for so many TIDs; the request is as before afterwards. */
 static void
-check_count(const GpuView *view, GpuRequest *r, int64_t cap, int64_t counted, int64_t others,
+check_count(const GpudsView *view, GpuRequest *r, int64_t cap, int64_t counted, int64_t others,
 			const uint64_t *tids)
 {
 	const uint64_t *out = (const uint64_t *) slots[0].output;
@@ -327,7 +327,7 @@ check_count(const GpuView *view, GpuRequest *r, int64_t cap, int64_t counted, in
 }
 
 static void
-run_count(const GpuView *view, const Model *m, int kind, uint64_t range)
+run_count(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	const int64_t room = PIECE / (int64_t) sizeof(uint64_t);
 	const int64_t most[] = { 3, 20, PIECE / 2 / (int64_t) sizeof(GpudsInterval) };
@@ -523,7 +523,7 @@ check_others(const GpudsEntry *entries, int64_t n, const Model *m, unsigned char
 }
 
 static void
-run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
+run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	const int64_t most[] = { 3, 20, PIECE / 4 / (1 + GPU_AGG_COLUMNS * GPU_PARTIAL_AGG_WORDS) / 8 };
 	GpuRequest *r = &slots[0].request;
@@ -589,7 +589,7 @@ run_measure(const GpuView *view, const Model *m, int kind, uint64_t range)
 
 /* Posts a request, waiting for a slot. */
 static void
-post(const GpuView *view, GpuRequest *r, int batch)
+post(const GpudsView *view, GpuRequest *r, int batch)
 {
 	int slot;
 
@@ -603,7 +603,7 @@ post(const GpuView *view, GpuRequest *r, int batch)
 }
 
 static void
-run_small(const GpuView *view, const Model *m, int kind, uint64_t range)
+run_small(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	Progress progress[REQUESTS];
 	int left = REQUESTS;
@@ -675,9 +675,9 @@ spread_pages(Model *m)
 
 /* A tree of the model in the device's memory. */
 static size_t
-device_tree(GpuView *view, const Model *m, int nwords)
+device_tree(GpudsView *view, const Model *m, int nwords)
 {
-	BtreeView tree;
+	GpudsView tree;
 	size_t bytes = (size_t) (m->n * 10 + 64) * 4 * BTREE_UNIT_BYTES;
 	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
 
@@ -697,7 +697,7 @@ device_tree(GpuView *view, const Model *m, int nwords)
 
 /* A sorted array of the model in the device's memory. */
 static size_t
-device_array(GpuView *view, const Model *m, int nwords)
+device_array(GpudsView *view, const Model *m, int nwords)
 {
 	size_t bytes = (size_t) m->n * sizeof(GpudsEntry) + ARRAY_UNIT_BYTES;
 	unsigned char *there = (unsigned char *) gpu_alloc(bytes);
@@ -716,7 +716,7 @@ device_array(GpuView *view, const Model *m, int nwords)
 
 /* A hash table or a skip list of the model. */
 static void
-device_loaded(GpuStructure *table, GpuView *view, const Model *m, int nwords)
+device_loaded(GpuStructure *table, GpudsView *view, const Model *m, int nwords)
 {
 	GpudsEntry *entries = (GpudsEntry *) slots[0].input;
 
@@ -734,7 +734,7 @@ device_loaded(GpuStructure *table, GpuView *view, const Model *m, int nwords)
 
 /* Gives a tree's memory back, of whatever structure it is. */
 static void
-free_device(GpuStructure *table, const GpuView *view, size_t bytes)
+free_device(GpuStructure *table, const GpudsView *view, size_t bytes)
 {
 	if (table == NULL)
 		gpu_free((void *) view->base, bytes);
@@ -779,7 +779,7 @@ main(int argc, char **argv)
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
 		{
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
-			GpuView views[TREES];
+			GpudsView views[TREES];
 			size_t bytes[TREES];
 			GpuStructure *tables[TREES] = {};
 			Model models[TREES];

@@ -47,7 +47,7 @@ static int passed;
 struct Held
 {
 	uint64_t version; /* 0: none */
-	GpuView view;
+	GpudsView view;
 	Model model;
 };
 
@@ -65,8 +65,8 @@ verify(SkiplistOnGpu *list)
 
 /* Does a scan of an interval return what the model has? */
 static void
-check_interval(const SkiplistOnGpu *list, const GpuView *view, const Model *m, const GpudsInterval *interval,
-			   bool forward, int64_t cap)
+check_interval(const SkiplistOnGpu *list, const GpudsView *view, const Model *m,
+			   const GpudsInterval *interval, bool forward, int64_t cap)
 {
 	const GpudsEntry *out = (const GpudsEntry *) (staging + OUTPUT_AT);
 	int64_t from = model_rank(m, &interval->lo);
@@ -99,7 +99,7 @@ check_interval(const SkiplistOnGpu *list, const GpuView *view, const Model *m, c
 
 /* Is what readers of a view see the model? */
 static void
-check_view(const SkiplistOnGpu *list, const GpuView *view, const Model *m, int kind)
+check_view(const SkiplistOnGpu *list, const GpudsView *view, const Model *m, int kind)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 
@@ -134,7 +134,7 @@ check_view(const SkiplistOnGpu *list, const GpuView *view, const Model *m, int k
 static void
 check_list(SkiplistOnGpu *list, const Model *m, int kind)
 {
-	GpuView view;
+	GpudsView view;
 
 	verify(list);
 	CHECK(list->view(&pool, &view));
@@ -380,7 +380,7 @@ test_teams(int nwords)
 			verify(&list);
 		}
 	}
-	CHECK((int64_t) list.list.tree.entries.load() == m.n);
+	CHECK((int64_t) list.tree.entries.load() == m.n);
 	free(m.e);
 	drop(&list);
 }
@@ -392,13 +392,13 @@ compact_without_memory(SkiplistOnGpu *list, std::atomic<int64_t> *fail)
 	const uint64_t version = *list->version();
 	const uint64_t used = gpu_pool_used(&pool);
 
-	for (int64_t after = 0; after < 3 && list->list.tree.entries > 0; after++)
+	for (int64_t after = 0; after < 3 && list->tree.entries > 0; after++)
 	{
 		*fail = after;
 		CHECK(!list->compact(&change));
 		CHECK(*fail == -1 && *list->version() == version && gpu_pool_used(&pool) == used);
 		CHECK(!list->compact(&change));
-		list->list.tree.compact_rest = 0;
+		list->tree.compact_rest = 0;
 	}
 	verify(list);
 }
@@ -432,7 +432,7 @@ test_spare(int nwords)
 	CHECK(compacted >= turns / 4 && compacted <= turns / 3);
 	list.reclaim(&change, UINT64_MAX);
 	verify(&list);
-	CHECK((int64_t) list.list.tree.entries.load() == m.n);
+	CHECK((int64_t) list.tree.entries.load() == m.n);
 	free(m.e);
 	drop(&list);
 }
@@ -566,14 +566,14 @@ test_damage(int nwords)
 
 	model_fill(&m, most / 2, KEYS_RANDOM, nwords, 2 * most);
 	CHECK(load(&list, &m, nwords, 80) == GPU_OK);
-	CHECK(list.list.height > 2);
-	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.list.root), sizeof(root));
+	CHECK(list.tree.height > 2);
+	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.tree.root), sizeof(root));
 	CHECK(gpu_finish(&change.stream));
-	child = list.list.tree.space.nodes[GPU_SKIPLIST_CHUNKS].chunks[0] * GPU_CHUNK_UNITS;
+	child = list.tree.space.nodes[GPU_SKIPLIST_CHUNKS].chunks[0] * GPU_CHUNK_UNITS;
 	pair = *list.version() << 1;
-	for (GpuRef ref : { list.list.root, child })
+	for (GpuRef ref : { list.tree.root, child })
 	{
-		const bool index = ref == list.list.root;
+		const bool index = ref == list.tree.root;
 
 		damage(&list, ref, 0, 0x10);                           /* a slot twice */
 		damage(&list, ref, 0, UINT64_C(1) << 59);              /* a slot that is said to be used */
@@ -583,21 +583,21 @@ test_damage(int nwords)
 		damage(&list, ref, index ? 22 : 28, 1);                /* notes */
 		damage(&list, ref, index ? 22 : 28, UINT64_C(1) << 32);
 	}
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+	damage(&list, list.tree.root, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
+	damage(&list, list.tree.root, GPU_SKIPLIST_REFS,
 		   root[GPU_SKIPLIST_REFS] ^
 			   (root[GPU_SKIPLIST_REFS] >> 32 | root[GPU_SKIPLIST_REFS] << 32)); /* exchanged */
-	damage(&list, list.list.root, GPU_SKIPLIST_REFS,
+	damage(&list, list.tree.root, GPU_SKIPLIST_REFS,
 		   (root[GPU_SKIPLIST_REFS] ^ root[GPU_SKIPLIST_REFS] >> 32) & UINT32_MAX); /* twice */
-	list.list.tree.entries++;
+	list.tree.entries++;
 	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
-	list.list.tree.entries--;
-	list.list.tree.level_n[1]++;
+	list.tree.entries--;
+	list.tree.level_n[1]++;
 	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
-	list.list.tree.level_n[1]--;
-	list.list.tree.space.nodes[0].nfree--;
+	list.tree.level_n[1]--;
+	list.tree.space.nodes[0].nfree--;
 	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
-	list.list.tree.space.nodes[0].nfree++;
+	list.tree.space.nodes[0].nfree++;
 	check_list(&list, &m, KEYS_RANDOM);
 	free(m.e);
 	drop(&list);
@@ -648,7 +648,7 @@ read_beside(Beside *b, int reader, GpuScanStream *own, unsigned char *mine)
 		r.cap = turn % 3 == 0 ? 100 : 700;
 		do
 		{
-			GpuView view;
+			GpudsView view;
 
 			pin_version(&b->pin[reader], 1, b->list->version());
 			CHECK(b->list->view(&pool, &view));

@@ -16,22 +16,22 @@
 
 #include "device/cpu_dispatch.h"
 
-static inline CpuBtree
-test_tree_of_view(const BtreeView *view)
+static inline CpuTree
+test_tree_of_view(const GpudsView *view)
 {
-	CpuBtree tree = { .head = cpu_btree_make_head(view->nwords, view->height, view->root),
-					  .nwords = (uint32_t) view->nwords,
-					  .count = { view->entries, view->entries } };
+	CpuTree tree = { .head = head_make(view->nwords, view->height, view->root),
+					 .nwords = (uint32_t) view->nwords,
+					 .count = { view->entries, view->entries } };
 
 	return tree;
 }
 
 /* As CpuScan. */
 static inline int64_t
-test_scan(const GpudsCpuKernels *kernels, const BtreeView *view, GpudsScan *scan, bool forward,
+test_scan(const GpudsCpuKernels *kernels, const GpudsView *view, GpudsScan *scan, bool forward,
 		  GpudsEntry *out, int64_t cap)
 {
-	CpuBtree tree = test_tree_of_view(view);
+	CpuTree tree = test_tree_of_view(view);
 
 	return kernels->scan[GPUDS_STRUCTURE_BTREE]((const Arena *) view->base, (const CpuTree *) &tree, scan,
 												forward, out, cap);
@@ -39,10 +39,10 @@ test_scan(const GpudsCpuKernels *kernels, const BtreeView *view, GpudsScan *scan
 
 /* As CpuCounter. */
 static inline void
-test_count(const GpudsCpuKernels *kernels, const BtreeView *view, GpudsScan *scan, int64_t most,
+test_count(const GpudsCpuKernels *kernels, const GpudsView *view, GpudsScan *scan, int64_t most,
 		   CpuCount *count)
 {
-	CpuBtree tree = test_tree_of_view(view);
+	CpuTree tree = test_tree_of_view(view);
 
 	CHECK(kernels->count[GPUDS_STRUCTURE_BTREE]((const Arena *) view->base, (const CpuTree *) &tree, scan,
 												most, count));

@@ -24,15 +24,15 @@ allocation_fails(void)
 
 /* The tree holds what the model does, and no memory is lost. */
 static void
-check_same(const Arena *arena, const CpuBtree *tree, const Model *m, int nwords)
+check_same(const Arena *arena, const CpuTree *tree, const Model *m, int nwords)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	GpudsEntry *out = (GpudsEntry *) malloc((size_t) (m->n + 1) * sizeof(GpudsEntry));
-	BtreeView view;
+	GpudsView view;
 
 	test_verify(arena, tree);
-	CHECK(cpu_btree_view(arena, tree, &view));
+	CHECK(cpu_tree_view(arena, tree, &view));
 	CHECK(cpu_btree_scan(&view, &scan, true, out, m->n + 1) == m->n);
 	for (int64_t i = 0; i < m->n; i++)
 		CHECK(entry_equal(&out[i], &m->e[i]));
@@ -47,7 +47,7 @@ guessed_size(int nwords, int fill_percent, bool equal_keys)
 	double guess = (double) n * btree_cpu_entry_bytes(nwords, fill_percent, equal_keys, false);
 	Arena *arena = test_arena((size_t) (2 * guess));
 	GpudsEntry *e = (GpudsEntry *) malloc((size_t) n * sizeof(GpudsEntry));
-	CpuBtree tree;
+	CpuTree tree;
 	CpuBtreeBuild build;
 	double bytes;
 
@@ -60,8 +60,8 @@ guessed_size(int nwords, int fill_percent, bool equal_keys)
 	memset(&tree, 0, sizeof(tree));
 	cpu_btree_init(&tree, nwords);
 	cpu_btree_build_begin(arena, &tree, &build, fill_percent);
-	CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
-	CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
+	CHECK(btree_cpu_build_add(&build, e, n) == KERNEL_OK);
+	CHECK(btree_cpu_build_finish(&build) == KERNEL_OK);
 	bytes = (double) arena_space_bytes(&tree.space);
 	CHECK(bytes < 1.02 * guess && bytes > 0.98 * guess);
 	free(e);
@@ -72,7 +72,7 @@ static void
 fail_build(int kind, int nwords, int64_t size)
 {
 	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
-	CpuBtree tree;
+	CpuTree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
@@ -102,7 +102,7 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 	Arena *arena = test_arena(64 * ARENA_CHUNK_BYTES);
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) nops * sizeof(GpudsOp));
 	uint64_t range = (uint64_t) size * 2 + 10;
-	CpuBtree tree;
+	CpuTree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
@@ -130,11 +130,11 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 		model_apply(&m, ops, n, &inserted, &deleted);
 		check_same(arena, &tree, &m, nwords);
 		if (round == 1)
-			cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+			cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 		check_same(arena, &tree, &m, nwords);
 	}
-	cpu_btree_withdraw(&tree);
-	cpu_btree_release(arena, &tree);
+	cpu_tree_withdraw(&tree);
+	cpu_tree_release(arena, &tree);
 	CHECK(arena_used(arena) == 0);
 	free(m.e);
 	free(ops);
@@ -146,7 +146,7 @@ fail_apply(int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
  * others.
  */
 static void
-build_thin(Arena *arena, CpuBtree *tree, const Model *m)
+build_thin(Arena *arena, CpuTree *tree, const Model *m)
 {
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) m->n * sizeof(GpudsOp));
 	Model half;
@@ -167,7 +167,7 @@ build_thin(Arena *arena, CpuBtree *tree, const Model *m)
 	{
 		CHECK(cpu_btree_apply(arena, tree, ops + i, n - i < 10 ? n - i : 10, &inserted, &deleted) ==
 			  KERNEL_OK);
-		cpu_btree_reclaim(arena, tree, UINT64_MAX);
+		cpu_tree_reclaim(arena, tree, UINT64_MAX);
 	}
 	free(half.e);
 	free(ops);
@@ -175,7 +175,7 @@ build_thin(Arena *arena, CpuBtree *tree, const Model *m)
 
 /* Units that a tree's nodes take, and are not free. */
 static int64_t
-units_used(Arena *arena, const CpuBtree *tree)
+units_used(Arena *arena, const CpuTree *tree)
 {
 	const ArenaSpace *space = &tree->space;
 	int64_t units = (int64_t) space->nchunks * ARENA_CHUNK_UNITS - (space->bump_end - space->bump);
@@ -201,7 +201,7 @@ pack_all(int kind, int nwords, int64_t size, int64_t most)
 	int64_t before;
 	int64_t rounds = 0;
 	double guess;
-	CpuBtree tree;
+	CpuTree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
@@ -219,7 +219,7 @@ pack_all(int kind, int nwords, int64_t size, int64_t most)
 		for (int64_t k = 0;; k += 1 + k / 4)
 		{
 			allocations_left = k;
-			status = cpu_btree_pack(arena, &tree, &at, most, &units);
+			status = btree_cpu_pack(arena, &tree, &at, most, &units);
 			allocations_left = INT64_MAX;
 			if (status == KERNEL_OK)
 				break;
@@ -228,7 +228,7 @@ pack_all(int kind, int nwords, int64_t size, int64_t most)
 		}
 		CHECK(tree.version == version + (units > 0));
 		check_same(arena, &tree, &m, nwords);
-		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+		cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 		CHECK(tree.retired.head == 0);
 		check_same(arena, &tree, &m, nwords);
 		gained += units;
@@ -249,12 +249,12 @@ pack_all(int kind, int nwords, int64_t size, int64_t most)
 	{
 		int64_t units;
 
-		CHECK(cpu_btree_pack(arena, &tree, &at, size, &units) == KERNEL_OK && units >= 0);
-		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+		CHECK(btree_cpu_pack(arena, &tree, &at, size, &units) == KERNEL_OK && units >= 0);
+		cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 	} while (at.w0 != 0 || at.w1 != 0 || at.t != 0);
 	check_same(arena, &tree, &m, nwords);
-	cpu_btree_withdraw(&tree);
-	cpu_btree_release(arena, &tree);
+	cpu_tree_withdraw(&tree);
+	cpu_tree_release(arena, &tree);
 	CHECK(arena_used(arena) == 0);
 	free(m.e);
 	free(arena);
@@ -265,7 +265,7 @@ static void
 small_arena(int nwords)
 {
 	Arena *arena = test_arena(6 * ARENA_CHUNK_BYTES + 100);
-	CpuBtree trees[2];
+	CpuTree trees[2];
 	Model models[2];
 	GpudsOp ops[500];
 	int failures = 0;
@@ -290,14 +290,14 @@ small_arena(int nwords)
 		else
 		{
 			failures++;
-			cpu_btree_reclaim(arena, &trees[i], UINT64_MAX);
+			cpu_tree_reclaim(arena, &trees[i], UINT64_MAX);
 		}
 		check_same(arena, &trees[i], &models[i], nwords);
 		if (status != KERNEL_OK && failures % 10 == 9)
 		{
 			/* the other one leaves */
-			cpu_btree_withdraw(&trees[1 - i]);
-			cpu_btree_release(arena, &trees[1 - i]);
+			cpu_tree_withdraw(&trees[1 - i]);
+			cpu_tree_release(arena, &trees[1 - i]);
 			cpu_btree_init(&trees[1 - i], nwords);
 			models[1 - i].n = 0;
 			CHECK(arena_used(arena) == arena_space_bytes(&trees[i].space));
@@ -306,8 +306,8 @@ small_arena(int nwords)
 	CHECK(failures > 10);
 	for (int i = 0; i < 2; i++)
 	{
-		cpu_btree_withdraw(&trees[i]);
-		cpu_btree_release(arena, &trees[i]);
+		cpu_tree_withdraw(&trees[i]);
+		cpu_tree_release(arena, &trees[i]);
 		free(models[i].e);
 	}
 	CHECK(arena_used(arena) == 0);

@@ -26,7 +26,7 @@ kernels(void)
 
 /* Positions and ranks, and steps to the leaves beside. */
 static void
-check_positions(const BtreeView *view, const Model *m, int kind, uint64_t range)
+check_positions(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	const int nw = view->nwords;
 
@@ -76,7 +76,7 @@ check_positions(const BtreeView *view, const Model *m, int kind, uint64_t range)
  * scan gets these and the frame instead of the intervals, which say the same.
  */
 static void
-check_scan(const BtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+check_scan(const GpudsView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 		   const GpudsInterval *frame, const uint64_t *points)
 {
 	GpudsEntry out[CAP];
@@ -130,7 +130,7 @@ make_map(unsigned char *map, size_t bytes)
 
 /* Counts intervals in pieces, by a map.  With points as check_scan. */
 static void
-check_count(const BtreeView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
+check_count(const GpudsView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 			const GpudsInterval *frame, const uint64_t *points)
 {
 	unsigned char map[64];
@@ -191,7 +191,7 @@ compare_words(const void *a, const void *b)
 
 /* Equality with many points, of entries that are there and others. */
 static void
-check_words(const BtreeView *view, const Model *m, int kind, uint64_t range)
+check_words(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval frame = { { 0, 0, test_below(2) ? 0 : test_random() },
 							{ test_below(2), view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
@@ -219,7 +219,7 @@ check_words(const BtreeView *view, const Model *m, int kind, uint64_t range)
 
 /* Random intervals: their entries, where they begin, and how many they have, each and in all. */
 static void
-check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
+check_intervals(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval intervals[300];
 	int64_t n = test_intervals(m, intervals, 1 + (int64_t) test_below(150), kind, view->nwords, range);
@@ -240,7 +240,7 @@ check_intervals(const BtreeView *view, const Model *m, int kind, uint64_t range)
 
 /* Everything that reads. */
 static void
-check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
+check_view(const GpudsView *view, const Model *m, int kind, uint64_t range)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, view->nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 
@@ -253,13 +253,13 @@ check_view(const BtreeView *view, const Model *m, int kind, uint64_t range)
 }
 
 static void
-check_tree(const Arena *arena, const CpuBtree *tree, const Model *m, int kind, uint64_t range)
+check_tree(const Arena *arena, const CpuTree *tree, const Model *m, int kind, uint64_t range)
 {
-	BtreeView view;
+	GpudsView view;
 
 	test_verify(arena, tree);
-	CHECK(cpu_btree_entries(tree) == (uint64_t) m->n);
-	CHECK(cpu_btree_view(arena, tree, &view));
+	CHECK(cpu_tree_entries(tree) == (uint64_t) m->n);
+	CHECK(cpu_tree_view(arena, tree, &view));
 	check_view(&view, m, kind, range);
 }
 
@@ -268,7 +268,7 @@ static void
 run_made(int kind, int nwords, int64_t size)
 {
 	uint64_t range = (uint64_t) size * 2 + 10;
-	BtreeView view;
+	GpudsView view;
 	Model m;
 
 	model_fill(&m, size, kind, nwords, range);
@@ -292,7 +292,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	GpudsEntry out[CAP];
 	GpudsOp ops[200];
 	GpudsEntry last = { 0, 0, 0 };
-	CpuBtree tree;
+	CpuTree tree;
 	Model m, kept;
 	bool first = true;
 
@@ -313,10 +313,10 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 	for (int64_t seen = 0;;)
 	{
 		int64_t cap = 1 + (int64_t) test_below(CAP);
-		BtreeView view;
+		GpudsView view;
 		int64_t got, n, inserted, deleted, k = 0;
 
-		CHECK(cpu_btree_view(arena, &tree, &view));
+		CHECK(cpu_tree_view(arena, &tree, &view));
 		got = test_scan(kernels(), &view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
@@ -354,7 +354,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		}
 		CHECK(cpu_btree_apply(arena, &tree, ops, k, &inserted, &deleted) == KERNEL_OK);
 		model_apply(&m, ops, k, &inserted, &deleted);
-		cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+		cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 	}
 	free(m.e);
 	free(kept.e);
@@ -367,7 +367,7 @@ run(int kind, int nwords, int64_t size, int batches)
 	Arena *arena = test_arena((size_t) (64 + size / 50) * ARENA_CHUNK_BYTES);
 	uint64_t range = (uint64_t) size * 2 + 10;
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GpudsOp));
-	CpuBtree tree;
+	CpuTree tree;
 	Model m;
 
 	memset(&tree, 0, sizeof(tree));
@@ -405,7 +405,7 @@ run(int kind, int nwords, int64_t size, int batches)
 		check_tree(arena, &tree, &m, kind, range);
 		if (test_below(2))
 		{
-			cpu_btree_reclaim(arena, &tree, UINT64_MAX);
+			cpu_tree_reclaim(arena, &tree, UINT64_MAX);
 			CHECK(tree.retired.head == 0);
 			test_verify(arena, &tree);
 		}
@@ -420,21 +420,21 @@ run(int kind, int nwords, int64_t size, int batches)
 		int64_t inserted, deleted;
 
 		CHECK(cpu_btree_apply(arena, &tree, ops, m.n, &inserted, &deleted) == KERNEL_OK);
-		CHECK(deleted == m.n && cpu_btree_head_height(tree.head) == 0);
+		CHECK(deleted == m.n && head_height(tree.head) == 0);
 		m.n = 0;
 		check_tree(arena, &tree, &m, kind, range);
 	}
 	{
 		uint64_t version = tree.version;
-		BtreeView view;
+		GpudsView view;
 
-		CHECK(cpu_btree_withdraw(&tree) == version + 1);
-		CHECK(!cpu_btree_view(arena, &tree, &view));
-		cpu_btree_release(arena, &tree);
+		CHECK(cpu_tree_withdraw(&tree) == version + 1);
+		CHECK(!cpu_tree_view(arena, &tree, &view));
+		cpu_tree_release(arena, &tree);
 		CHECK(arena_used(arena) == 0);
 		cpu_btree_init(&tree, 3 - nwords);
 		CHECK(tree.version == version + 2);
-		CHECK(cpu_btree_view(arena, &tree, &view) && view.nwords == 3 - nwords);
+		CHECK(cpu_tree_view(arena, &tree, &view) && view.nwords == 3 - nwords);
 	}
 	free(m.e);
 	free(ops);

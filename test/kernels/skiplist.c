@@ -126,13 +126,13 @@ end(void)
 static uint64_t *
 chunk_of(uint64_t i)
 {
-	SkiplistView view;
+	GpudsView view;
 	SkiplistWay way;
 	GpudsEntry e = entry(i);
 	const GpudsEntry *x = &e;
 	uint64_t link;
 
-	CHECK(skiplist_view(arena, &tree.common, &view));
+	CHECK(cpu_tree_view(arena, &tree.common, &view));
 	skiplist_descend(&view, &x, &way, 1, nwords);
 	return skiplist_seek(arena, &way.at[0], &e, &link, false, nwords);
 }
@@ -147,10 +147,10 @@ entries_of(const uint64_t *chunk)
 static int64_t
 chunks(int level)
 {
-	ArenaRef ref = cpu_btree_head_root(list->base.head);
+	ArenaRef ref = head_root(list->head);
 	int64_t n = 0;
 
-	for (int above = cpu_btree_head_height(list->base.head) - 1; above > level; above--)
+	for (int above = head_height(list->head) - 1; above > level; above--)
 	{
 		const uint64_t *chunk = skiplist_at(arena, ref);
 
@@ -307,7 +307,7 @@ both_ends(void)
 		check();
 	}
 	apply(make_ops(0, 1, 400, GPUDS_OP_DELETE));
-	CHECK(m.n == 0 && chunks(0) == 1 && cpu_btree_head_height(list->base.head) == 1);
+	CHECK(m.n == 0 && chunks(0) == 1 && head_height(list->head) == 1);
 	apply(make_ops(5, 1, 1, GPUDS_OP_INSERT));
 	end();
 }
@@ -369,7 +369,7 @@ thinned_out(void)
 		CHECK(chunks(0) <= m.n / 5 + 2);
 		door->cpu.reclaim(arena, &tree.common, UINT64_MAX);
 	}
-	CHECK(m.n == 100 && cpu_btree_head_height(list->base.head) <= 3);
+	CHECK(m.n == 100 && head_height(list->head) <= 3);
 	end();
 }
 

@@ -28,7 +28,7 @@ report(const char *what, double ns, double per, const char *unit)
 
 /* Counts all entries of some intervals, by a map that vouches for all, or by ranks. */
 static int64_t
-count_all(const BtreeView *view, const GpudsInterval *intervals, int64_t n, bool full)
+count_all(const GpudsView *view, const GpudsInterval *intervals, int64_t n, bool full)
 {
 	static unsigned char map[1 << 20];
 	GpudsEntry others[CPU_COUNT_ROOM];
@@ -44,7 +44,7 @@ count_all(const BtreeView *view, const GpudsInterval *intervals, int64_t n, bool
 }
 
 static void
-probes(const BtreeView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
+probes(const GpudsView *view, const GpudsEntry *e, int64_t n, int64_t nprobes, const char *what)
 {
 	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) nprobes * sizeof(GpudsInterval));
 	GpudsEntry *keys = (GpudsEntry *) malloc((size_t) nprobes * 2 * sizeof(GpudsEntry));
@@ -117,8 +117,8 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) n * sizeof(GpudsOp));
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
-	CpuBtree t;
-	BtreeView view;
+	CpuTree t;
+	GpudsView view;
 	CpuBtreeBuild build;
 	int64_t inserted, deleted, got;
 	double start;
@@ -141,20 +141,20 @@ tree(int64_t n, int nwords, const char *what, bool few)
 	{
 		if (round == 1)
 		{
-			cpu_btree_withdraw(&t);
-			cpu_btree_release(arena, &t);
+			cpu_tree_withdraw(&t);
+			cpu_tree_release(arena, &t);
 		}
 		cpu_btree_init(&t, nwords);
 		start = now();
 		cpu_btree_build_begin(arena, &t, &build, 90);
-		CHECK(cpu_btree_build_add(&build, e, n) == KERNEL_OK);
-		CHECK(cpu_btree_build_finish(&build) == KERNEL_OK);
+		CHECK(btree_cpu_build_add(&build, e, n) == KERNEL_OK);
+		CHECK(btree_cpu_build_finish(&build) == KERNEL_OK);
 		snprintf(label, sizeof(label), "%s: bulk build%s", what, round == 0 ? ", memory untouched" : "");
 		report(label, now() - start, (double) n, "an entry");
 	}
 	printf("%-44s %9.1f bytes an entry, height %d\n", what, (double) arena_space_bytes(&t.space) / (double) n,
-		   (int) cpu_btree_head_height(t.head));
-	cpu_btree_view(arena, &t, &view);
+		   (int) head_height(t.head));
+	cpu_tree_view(arena, &t, &view);
 	if (!few)
 	{
 		probes(&view, e, n, 100000, what);
@@ -189,7 +189,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 			got = sort_last_ops(ops, size);
 			start = now();
 			CHECK(cpu_btree_apply(arena, &t, ops, got, &inserted, &deleted) == KERNEL_OK);
-			cpu_btree_reclaim(arena, &t, UINT64_MAX);
+			cpu_tree_reclaim(arena, &t, UINT64_MAX);
 			total += now() - start;
 		}
 		snprintf(label, sizeof(label), "%s: apply %lld random inserts", what, (long long) size);
@@ -204,7 +204,7 @@ tree(int64_t n, int nwords, const char *what, bool few)
 		ops[0].e.t = (uint64_t) r;
 		ops[0].order = GPUDS_OP_INSERT;
 		CHECK(cpu_btree_apply(arena, &t, ops, 1, &inserted, &deleted) == KERNEL_OK);
-		cpu_btree_reclaim(arena, &t, UINT64_MAX);
+		cpu_tree_reclaim(arena, &t, UINT64_MAX);
 	}
 	snprintf(label, sizeof(label), "%s: apply 1 ascending insert", what);
 	report(label, (now() - start) / 1, 100000, "an op");

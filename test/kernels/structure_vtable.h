@@ -24,19 +24,7 @@ typedef struct Door
 	CpuStructure cpu;
 } Door;
 
-#define DOOR_ROW(row_number, NAME, prefix, Name, title)   \
-	{ .number = (row_number),                             \
-	  .name = #prefix,                                    \
-	  .cpu = { .entry_bytes = prefix##_cpu_entry_bytes,   \
-			   .build_begin = prefix##_cpu_build_begin,   \
-			   .build_add = prefix##_cpu_build_add,       \
-			   .build_finish = prefix##_cpu_build_finish, \
-			   .build_cancel = prefix##_cpu_build_cancel, \
-			   .apply = prefix##_cpu_apply,               \
-			   .pack = prefix##_cpu_pack,                 \
-			   .reclaim = prefix##_cpu_reclaim,           \
-			   .release = prefix##_cpu_release,           \
-			   .verify = prefix##_cpu_verify } },
+#define DOOR_ROW(row_number, NAME, prefix, Name, title) { (row_number), #prefix, CPU_STRUCTURE(prefix) },
 
 static const Door doors[] = { STRUCTURE_ROWS(DOOR_ROW) };
 

@@ -27,7 +27,7 @@
 #define LAST_KEY UINT64_C(1000000)
 
 static Arena *arena;
-static CpuBtree trees[TREES];
+static CpuTree trees[TREES];
 static PinSlot pins[READERS];
 static int stop;
 static uint64_t answers;
@@ -41,7 +41,7 @@ next_random(uint64_t *state)
 
 /* How many entries some intervals have, by looking at each or by ranks. */
 static int64_t
-count_all(const GpudsCpuKernels *kernels, const BtreeView *view, const GpudsInterval *intervals, int64_t n,
+count_all(const GpudsCpuKernels *kernels, const GpudsView *view, const GpudsInterval *intervals, int64_t n,
 		  bool full)
 {
 	GpudsScan scan = { intervals, n, 0, false, { 0, 0, 0 }, NULL };
@@ -74,10 +74,10 @@ reader(void *arg)
 		int t = (int) (next_random(&random) % TREES);
 		const GpudsCpuKernels *kernels = variants[next_random(&random) % (uint64_t) nvariants];
 		bool forward = next_random(&random) % 2 != 0;
-		BtreeView view;
+		GpudsView view;
 
 		pin_version(&pins[me], (uint64_t) t + 1, &trees[t].version);
-		if (cpu_btree_view(arena, &trees[t], &view))
+		if (cpu_tree_view(arena, &trees[t], &view))
 		{
 			GpudsInterval all = { { 0, 0, 0 },
 								  { UINT64_MAX, view.nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
@@ -148,7 +148,7 @@ static void *
 writer(void *arg)
 {
 	int t = (int) (intptr_t) arg;
-	CpuBtree *tree = &trees[t];
+	CpuTree *tree = &trees[t];
 	uint64_t random = (uint64_t) t * 1001 + 5;
 	static GpudsOp all_ops[TREES][KEYS * GROUP + 4];
 	GpudsOp *ops = all_ops[t];
@@ -166,11 +166,11 @@ writer(void *arg)
 
 		if (next_random(&random) % 50 == 0)
 		{
-			uint64_t version = cpu_btree_withdraw(tree);
+			uint64_t version = cpu_tree_withdraw(tree);
 
 			while (pin_oldest(pins, READERS, (uint64_t) t + 1) < version)
 				sched_yield();
-			cpu_btree_release(arena, tree);
+			cpu_tree_release(arena, tree);
 			nwords = 3 - nwords;
 			cpu_btree_init(tree, nwords);
 			memset(there, 0, sizeof(there));
@@ -195,8 +195,8 @@ writer(void *arg)
 			n++;
 		}
 		CHECK(cpu_btree_apply(arena, tree, ops, n, &inserted, &deleted) == KERNEL_OK);
-		CHECK(cpu_btree_pack(arena, tree, &packed, 100, &units) == KERNEL_OK);
-		cpu_btree_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
+		CHECK(btree_cpu_pack(arena, tree, &packed, 100, &units) == KERNEL_OK);
+		cpu_tree_reclaim(arena, tree, pin_oldest(pins, READERS, (uint64_t) t + 1));
 		if (next_random(&random) % 20 == 0)
 			test_verify(arena, tree);
 	}
@@ -226,10 +226,10 @@ main(int argc, char **argv)
 	for (int t = 0; t < TREES; t++)
 	{
 		CHECK(pin_oldest(pins, READERS, (uint64_t) t + 1) == UINT64_MAX);
-		cpu_btree_reclaim(arena, &trees[t], UINT64_MAX);
+		cpu_tree_reclaim(arena, &trees[t], UINT64_MAX);
 		test_verify(arena, &trees[t]);
-		cpu_btree_withdraw(&trees[t]);
-		cpu_btree_release(arena, &trees[t]);
+		cpu_tree_withdraw(&trees[t]);
+		cpu_tree_release(arena, &trees[t]);
 	}
 	CHECK(arena_used(arena) == 0);
 	printf("threads: ok, %llu answers\n", (unsigned long long) answers);

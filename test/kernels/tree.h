@@ -50,7 +50,7 @@ test_inner_finish(uint64_t *node, int n)
  * or of random sizes.  Memory that no node has is filled with rubbish.
  */
 static inline void
-test_tree(BtreeView *view, const Model *m, int nwords, bool full)
+test_tree(GpudsView *view, const Model *m, int nwords, bool full)
 {
 	size_t units = (size_t) (m->n * 10 + 64) * 4;
 	unsigned char *base = (unsigned char *) aligned_alloc(256, units * BTREE_UNIT_BYTES);
@@ -71,7 +71,7 @@ test_tree(BtreeView *view, const Model *m, int nwords, bool full)
 		uint64_t *leaf = btree_node(base, next);
 
 		if (i > 0)
-			nodes[n].separator = btree_between(&m->e[i - 1], &m->e[i]);
+			nodes[n].separator = entry_between(&m->e[i - 1], &m->e[i]);
 		nodes[n].ref = next;
 		nodes[n++].entries = (uint64_t) size;
 		for (int k = 0; k < BTREE_FANOUT; k++)

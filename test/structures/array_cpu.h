@@ -131,6 +131,8 @@ array_free_pages(Arena *arena, array_cpu_tree *tree, ArenaRef page, int level)
 	arena_free(arena, &tree->common.space, page, ARENA_MAX_UNITS);
 }
 
+#define array_cpu_pack cpu_tree_pack_nothing
+
 enum
 {
 	array_cpu_has_ranks = true
@@ -284,15 +286,6 @@ array_cpu_apply(Arena *arena, CpuTree *tree, const GpudsOp *ops, int64_t n)
 	}
 	array_retire(arena, (array_cpu_tree *) tree, old_ref);
 	return KERNEL_OK;
-}
-
-HOST_FN KernelStatus
-array_cpu_pack(Arena *arena, CpuTree *tree, GpudsEntry *at, int64_t most, int64_t *units)
-{
-	(void) arena;
-	(void) tree;
-	(void) most;
-	return cpu_tree_pack_nothing(at, units);
 }
 
 HOST_FN void

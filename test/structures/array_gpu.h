@@ -60,7 +60,7 @@ struct ArrayOnGpu : GpuStructure
 		return &current;
 	}
 
-	bool view(const GpuPool *pool, GpuView *view) const override
+	bool view(const GpuPool *pool, GpudsView *view) const override
 	{
 		std::lock_guard<std::mutex> guard(mutex);
 
@@ -78,7 +78,7 @@ struct ArrayOnGpu : GpuStructure
 		return true;
 	}
 
-	uint32_t scan(GpuScanStream *stream, const GpuView *view, unsigned char *staging,
+	uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 				  unsigned char *device_staging, GpuRequest *request) const override
 	{
 		return gpu_scan_large<Probe>(stream, view, staging, device_staging, request);
