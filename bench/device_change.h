@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "bench/build_unsorted.h"
-#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/btree/btree_structure_gpu.h"
 #include "kernels/btree/btree_probe.h"
 
 /* Adds a line to the result; verified: the tree was what the CPU says. */

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/btree/btree_structure_gpu.h"
 
 /* A line of the result. */
 struct BenchRow

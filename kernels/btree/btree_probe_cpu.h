@@ -272,15 +272,7 @@ cpu_btree_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int6
 HOST_FN int64_t
 cpu_btree_scan(const GpudsView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
-	if (view->nwords == 1)
-	{
-		if (forward)
-			return cpu_btree_scan_any(view, scan, out, cap, true, 1);
-		return cpu_btree_scan_any(view, scan, out, cap, false, 1);
-	}
-	if (forward)
-		return cpu_btree_scan_any(view, scan, out, cap, true, 2);
-	return cpu_btree_scan_any(view, scan, out, cap, false, 2);
+	return CPU_SCAN_EACH(cpu_btree_scan_any, view, scan, out, cap, forward);
 }
 
 #endif /* BTREE_PROBE_CPU_H */

@@ -1,15 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * btree_structure_cpu.h
- *	  The B+tree as a structure of the CPU device.
+ *	  The B+tree as a structure of the CPU device: copy-on-write over GpudsEntry, changed in batches.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef BTREE_STRUCTURE_CPU_H
 #define BTREE_STRUCTURE_CPU_H
 
-#include "kernels/btree/btree_cpu.h"
-#include "kernels/cpu/cpu_structure.h"
+#include "kernels/btree/btree_apply_cpu.h"
+#include "kernels/btree/btree_build_cpu.h"
+#include "kernels/btree/btree_count_cpu.h"
+#include "kernels/btree/btree_pack_cpu.h"
+#include "kernels/btree/btree_probe_cpu.h"
+#include "kernels/btree/btree_tree_cpu.h"
+#include "kernels/btree/btree_verify_cpu.h"
 
 typedef CpuTree btree_cpu_tree;
 typedef CpuBtreeBuild btree_cpu_build;

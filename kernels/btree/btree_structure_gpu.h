@@ -8,7 +8,10 @@
 #ifndef BTREE_STRUCTURE_GPU_H
 #define BTREE_STRUCTURE_GPU_H
 
-#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/btree/btree_build_gpu.h"
+#include "kernels/btree/btree_apply_gpu.h"
+#include "kernels/btree/btree_compact_gpu.h"
+#include "kernels/btree/btree_verify_gpu.h"
 #include "kernels/btree/btree_probe.h"
 #include "kernels/runtime/gpu_structure.h"
 #ifndef GPU_EMULATED

@@ -82,6 +82,16 @@ typedef int64_t (*CpuScan)(const Arena *arena, const CpuTree *tree, GpudsScan *s
 						   GpudsEntry *out, int64_t cap);
 
 /*
+ * What any(view, scan, out, cap, forward, nw) returns, which is compiled for each direction and number of key
+ * words.
+ */
+#define CPU_SCAN_EACH(any, view, scan, out, cap, forward)                                       \
+	((view)->nwords == 1                                                                        \
+		 ? (forward) ? any(view, scan, out, cap, true, 1) : any(view, scan, out, cap, false, 1) \
+	 : (forward) ? any(view, scan, out, cap, true, 2)                                           \
+				 : any(view, scan, out, cap, false, 2))
+
+/*
  * What is counted of a scan: entries of rows that a visibility map vouches for.  The others are
  * handed back.
  */

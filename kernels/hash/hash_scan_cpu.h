@@ -58,15 +58,7 @@ hash_scan_any(const HashView *view, GpudsScan *scan, GpudsEntry *out, int64_t ca
 HOST_FN int64_t
 hash_scan(const HashView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
 {
-	if (view->nwords == 1)
-	{
-		if (forward)
-			return hash_scan_any(view, scan, out, cap, true, 1);
-		return hash_scan_any(view, scan, out, cap, false, 1);
-	}
-	if (forward)
-		return hash_scan_any(view, scan, out, cap, true, 2);
-	return hash_scan_any(view, scan, out, cap, false, 2);
+	return CPU_SCAN_EACH(hash_scan_any, view, scan, out, cap, forward);
 }
 
 /* Entries that a count looks at in one go. */

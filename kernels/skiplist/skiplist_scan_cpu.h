@@ -216,19 +216,15 @@ skiplist_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int64
 	return done;
 }
 
-/* As CpuScan, of a list that a reader has. */
 HOST_FN int64_t
-skiplist_scan(const GpudsView *view, GpudsScan *scan, bool forward, GpudsEntry *out, int64_t cap)
+skiplist_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool forward, GpudsEntry *out,
+				  int64_t cap)
 {
-	if (view->nwords == 1)
-	{
-		if (forward)
-			return skiplist_scan_any(view, scan, out, cap, true, 1);
-		return skiplist_scan_any(view, scan, out, cap, false, 1);
-	}
-	if (forward)
-		return skiplist_scan_any(view, scan, out, cap, true, 2);
-	return skiplist_scan_any(view, scan, out, cap, false, 2);
+	GpudsView view;
+
+	if (!cpu_tree_view(arena, tree, &view))
+		return -1;
+	return CPU_SCAN_EACH(skiplist_scan_any, &view, scan, out, cap, forward);
 }
 
 /* Counts a piece, as far as there is room for its others.  Returns how many entries were looked at. */
@@ -290,14 +286,18 @@ skiplist_count_any(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCoun
 	}
 }
 
-/* As CpuCounter, of a list that a reader has. */
-HOST_FN void
-skiplist_count(const GpudsView *view, GpudsScan *scan, int64_t most, CpuCount *count)
+HOST_FN bool
+skiplist_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most, CpuCount *count)
 {
-	if (view->nwords == 1)
-		skiplist_count_any(view, scan, most, count, 1);
+	GpudsView view;
+
+	if (!cpu_tree_view(arena, tree, &view))
+		return false;
+	if (view.nwords == 1)
+		skiplist_count_any(&view, scan, most, count, 1);
 	else
-		skiplist_count_any(view, scan, most, count, 2);
+		skiplist_count_any(&view, scan, most, count, 2);
+	return true;
 }
 
 #endif /* SKIPLIST_SCAN_CPU_H */

@@ -42,26 +42,4 @@ skiplist_cpu_entry_bytes(int nwords, int fill_percent, bool equal_keys, bool on_
 		   (skiplist_units(false, nwords) / target + skiplist_units(true, nwords) / (target * (target - 1)));
 }
 
-HOST_FN int64_t
-skiplist_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool forward, GpudsEntry *out,
-				  int64_t cap)
-{
-	GpudsView view;
-
-	if (!cpu_tree_view(arena, tree, &view))
-		return -1;
-	return skiplist_scan(&view, scan, forward, out, cap);
-}
-
-HOST_FN bool
-skiplist_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_t most, CpuCount *count)
-{
-	GpudsView view;
-
-	if (!cpu_tree_view(arena, tree, &view))
-		return false;
-	skiplist_count(&view, scan, most, count);
-	return true;
-}
-
 #endif /* SKIPLIST_STRUCTURE_CPU_H */

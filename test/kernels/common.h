@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/btree/btree_cpu.h"
+#include "kernels/btree/btree_structure_cpu.h"
+#include "kernels/core/pins.h"
 #include "kernels/core/sort.h"
 
 #define CHECK(condition)                                                    \

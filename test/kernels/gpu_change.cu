@@ -12,7 +12,7 @@
  *-------------------------------------------------------------------------
  */
 #include "bench/build_unsorted.h"
-#include "kernels/btree/btree_change_gpu.h"
+#include "kernels/btree/btree_structure_gpu.h"
 #include "tree.h"
 
 #define MOST 20000  /* entries of a tree, operations of a batch */
