@@ -3,10 +3,9 @@
  * check_journal.c
  *	  gpuds_index_check's first part: the journal's pages.
  *
- * Walks the base and the stripes from the metapage, copies each page under a share lock, and
- * then looks at all blocks that no chain led to.  Appends and VACUUM go on meanwhile.  A
- * violation may come from a compaction that freed the chain under the walk: if the
- * metapage's generation has changed, the check starts again.
+ * Walks the base and the stripes as every reader does (journal/chain.h), looks at what the walk does not
+ * need, and then at all blocks that no chain led to.  Appends and VACUUM go on meanwhile.  If a compaction
+ * has replaced a chain under the walk, the check starts again.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +14,7 @@
 #include "miscadmin.h"
 
 #include "admin/admin.h"
-#include "journal/journal_internal.h"
+#include "journal/chain.h"
 #include "structure.h"
 
 typedef struct JournalCheck
@@ -24,36 +23,15 @@ typedef struct JournalCheck
 	const GpudsKeyLayout *layout;
 	GpudsEntry unused; /* bits that no entry has */
 	BufferAccessStrategy strategy;
-	bool stale;
 	GpudsMetaData meta;
 	BlockNumber nblocks;       /* of the file, as last seen */
 	BlockNumber size;          /* blocks that there is room for in reached */
 	bool *reached;             /* by block: in a chain */
 	uint64 records;            /* in all chains */
 	uint64 end[GPUDS_STRIPES]; /* number of the record behind each stripe's last one */
-	PGAlignedBlock page;       /* the present page's copy */
+	GpudsChain chain;          /* that is being walked */
+	PGAlignedBlock page;       /* a copy of a page outside of the walk */
 } JournalCheck;
-
-/*
- * Raises ERRCODE_INDEX_CORRUPTED, unless a compaction explains what was found.
- * Returns false then.
- */
-static bool pg_attribute_printf(3, 4) violated(JournalCheck *check, BlockNumber blkno, const char *fmt, ...)
-{
-	GpudsMetaData meta;
-	char detail[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(detail, sizeof(detail), fmt, args);
-	va_end(args);
-
-	gpuds_journal_read_meta(check->index, &meta);
-	if (meta.generation == check->meta.generation && meta.file_id == check->meta.file_id)
-		gpuds_corrupted(check->index, blkno, "%s", detail);
-	check->stale = true;
-	return false;
-}
 
 /* The bits of an entry that stand behind the key: below its last bit, above the TID. */
 static void
@@ -83,127 +61,111 @@ see_length(JournalCheck *check)
 	check->size = check->nblocks;
 }
 
-/*
- * Copies a page, after the checks that are the same for all pages but the
- * metapage.  Returns false if it is all zeros and may be.
- */
+/* Checks what a page says of itself and nobody needs. */
+static void
+check_opaque(JournalCheck *check, BlockNumber blkno, const GpudsPageOpaqueData *opaque)
+{
+	if (opaque->spare != 0 || opaque->spare2[0] != 0 || opaque->spare2[1] != 0 || opaque->spare2[2] != 0)
+		gpuds_corrupted(check->index, blkno, "The page has spare fields that are not zero.");
+	if (opaque->kind != GPUDS_PAGE_STRIPE && opaque->stripe != 0)
+		gpuds_corrupted(check->index, blkno, "A page of kind %u belongs to stripe %u.", opaque->kind,
+						opaque->stripe);
+}
+
+/* Copies a page outside of the walk.  Returns false if it is all zeros and may be. */
 static bool
 copy_page(JournalCheck *check, BlockNumber blkno, bool may_be_new)
 {
-	Relation index = check->index;
 	Page page = (Page) check->page.data;
 	Buffer buffer;
-	GpudsPageOpaque opaque;
 
 	CHECK_FOR_INTERRUPTS();
 
-	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blkno, RBM_NORMAL, check->strategy);
+	buffer = ReadBufferExtended(check->index, MAIN_FORKNUM, blkno, RBM_NORMAL, check->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	if (may_be_new && PageIsNew(BufferGetPage(buffer)))
 	{
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	gpuds_page_check(index, buffer, check->layout->nwords);
+	gpuds_page_check(check->index, buffer, check->layout->nwords);
 	memcpy(page, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-
-	opaque = GpudsPageGetOpaque(page);
-	if (opaque->spare != 0 || opaque->spare2[0] != 0 || opaque->spare2[1] != 0 || opaque->spare2[2] != 0)
-		gpuds_corrupted(index, blkno, "The page has spare fields that are not zero.");
-	if (opaque->kind != GPUDS_PAGE_STRIPE && opaque->stripe != 0)
-		gpuds_corrupted(index, blkno, "A page of kind %u belongs to stripe %u.", opaque->kind,
-						opaque->stripe);
+	check_opaque(check, blkno, GpudsPageGetOpaque(page));
 	return true;
 }
 
-/*
- * Goes to a chain's next page, to which another one links.  Returns false if it
- * is not there because of a compaction.
- */
-static bool
-next_page(JournalCheck *check, BlockNumber from, BlockNumber blkno)
-{
-	if (blkno >= check->nblocks)
-		see_length(check);
-	if (blkno == GPUDS_META_BLKNO || blkno >= check->nblocks)
-		return violated(check, from, "It links to block %u, but the index has %u blocks.", blkno,
-						check->nblocks);
-	copy_page(check, blkno, false);
-	return true;
-}
-
-/* Checks one record of the present page; its place there counts from 0. */
+/* Checks one record of the chain's present page; its place there counts from 0. */
 static void
-check_record(JournalCheck *check, BlockNumber blkno, int place, GpudsEntry *entry)
+check_record(JournalCheck *check, int place, GpudsEntry *entry)
 {
-	Page page = (Page) check->page.data;
-	GpudsPageOpaque opaque = GpudsPageGetOpaque(page);
-	const GpudsRecord *record = GpudsPageRecord(page, place, check->layout->nwords);
-	bool base = opaque->kind == GPUDS_PAGE_BASE;
+	const GpudsChain *chain = &check->chain;
+	const int nwords = check->layout->nwords;
+	const GpudsRecord *record = (const GpudsRecord *) (chain->records.data + place * GpudsRecordSize(nwords));
+	bool base = chain->stripe == GPUDS_CHAIN_BASE;
 
 	if (record->flags != 0 && record->flags != GPUDS_RECORD_DEAD &&
 		(base || record->flags != GPUDS_RECORD_TOMBSTONE))
-		gpuds_corrupted(check->index, blkno, "Record %d has the flags 0x%02X.", place, record->flags);
+		gpuds_corrupted(check->index, chain->blkno, "Record %d has the flags 0x%02X.", place, record->flags);
 	if (!OffsetNumberIsValid(record->offset) || !BlockNumberIsValid(record->block))
-		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u).", place, record->block,
+		gpuds_corrupted(check->index, chain->blkno, "Record %d refers to row (%u,%u).", place, record->block,
 						record->offset);
-	gpuds_record_entry(record, check->layout->nwords, entry);
-	if (!base && gpuds_stripe_of(entry) != opaque->stripe)
-		gpuds_corrupted(check->index, blkno, "Record %d refers to row (%u,%u), which is not stripe %u's.",
-						place, record->block, record->offset, opaque->stripe);
+	gpuds_record_entry(record, nwords, entry);
+	if (!base && gpuds_stripe_of(entry) != chain->stripe)
+		gpuds_corrupted(check->index, chain->blkno,
+						"Record %d refers to row (%u,%u), which is not stripe %d's.", place, record->block,
+						record->offset, chain->stripe);
 	if ((entry->w0 & check->unused.w0) | (entry->w1 & check->unused.w1) | (entry->t & check->unused.t))
-		gpuds_corrupted(check->index, blkno, "Record %d has bits behind its key.", place);
+		gpuds_corrupted(check->index, chain->blkno, "Record %d has bits behind its key.", place);
 }
 
-/* Checks the base.  False: a compaction came. */
-static bool
+/* Goes to the chain's next page and notes it. */
+static GpudsReadResult
+next_page(JournalCheck *check)
+{
+	GpudsChain *chain = &check->chain;
+	GpudsReadResult result = gpuds_chain_next(chain);
+
+	if (result != GPUDS_READ_PAGE)
+		return result;
+	if (chain->blkno >= check->nblocks)
+		see_length(check);
+	check_opaque(check, chain->blkno, &chain->opaque);
+	check->reached[chain->blkno] = true;
+	check->records += chain->count;
+	return result;
+}
+
+/* Checks the base.  GPUDS_READ_STALE: a compaction came. */
+static GpudsReadResult
 check_base(JournalCheck *check)
 {
 	const GpudsMetaData *meta = &check->meta;
-	Page page = (Page) check->page.data;
-	BlockNumber from = GPUDS_META_BLKNO;
-	BlockNumber blkno = meta->base_head;
+	GpudsReadResult result;
 	BlockNumber pages = 0;
-	uint64 records = 0;
+	bool first = true;
 	GpudsEntry previous = { 0, 0, 0 };
 
-	while (blkno != InvalidBlockNumber)
+	gpuds_chain_begin_base(&check->chain);
+	while ((result = next_page(check)) == GPUDS_READ_PAGE)
 	{
-		GpudsPageOpaque opaque;
-		int n;
-
-		if (!next_page(check, from, blkno))
-			return false;
-		opaque = GpudsPageGetOpaque(page);
-		if (opaque->kind != GPUDS_PAGE_BASE || opaque->generation != meta->generation ||
-			opaque->first != records)
-			return violated(check, blkno, "The page is not the one that the base goes on with.");
-		n = GpudsPageCount(page, meta->nwords);
-		if (n == 0)
-			return violated(check, blkno, "A page of the base is empty.");
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < check->chain.count; i++)
 		{
 			GpudsEntry entry;
 
-			check_record(check, blkno, i, &entry);
-			if (records + i > 0 && !entry_less(&previous, &entry))
-				gpuds_corrupted(check->index, blkno, "Record %d is not above the one before it.", i);
+			check_record(check, i, &entry);
+			if (!first && !entry_less(&previous, &entry))
+				gpuds_corrupted(check->index, check->chain.blkno, "Record %d is not above the one before it.",
+								i);
+			first = false;
 			previous = entry;
 		}
-		check->reached[blkno] = true;
-		records += n;
 		pages++;
-		from = blkno;
-		blkno = opaque->next;
 	}
-	if (records != meta->base_records || pages != meta->base_pages)
-		return violated(check, GPUDS_META_BLKNO,
-						"The base has " UINT64_FORMAT " records in %u pages instead of " UINT64_FORMAT
-						" in %u.",
-						records, pages, meta->base_records, meta->base_pages);
-	check->records += records;
-	return true;
+	if (result == GPUDS_READ_END && pages != meta->base_pages)
+		return gpuds_stale_or_corrupted(check->index, meta, GPUDS_META_BLKNO,
+										"The base has %u pages instead of %u.", pages, meta->base_pages);
+	return result;
 }
 
 /*
@@ -211,7 +173,7 @@ check_base(JournalCheck *check)
  * start there must not end up elsewhere.  The hint may be of no use, if the page
  * became another's; appends notice that.
  */
-static bool
+static GpudsReadResult
 check_tail_hint(JournalCheck *check, int stripe)
 {
 	const GpudsMetaData *meta = &check->meta;
@@ -220,80 +182,63 @@ check_tail_hint(JournalCheck *check, int stripe)
 	uint64 expect = 0;
 
 	if (meta->stripe[stripe].head == InvalidBlockNumber)
-		return true;
+		return GPUDS_READ_END;
 	for (;;)
 	{
 		GpudsPageOpaque opaque;
 
-		if (!BlockNumberIsValid(blkno))
-			return violated(check, from, "A tail hint of stripe %d does not lead to the stripe's end.",
-							stripe);
-		if (blkno < check->nblocks && check->reached[blkno])
-			return true;
-		if (!next_page(check, from, blkno))
-			return false;
+		if (BlockNumberIsValid(blkno) && blkno >= check->nblocks)
+			see_length(check);
+		if (blkno == GPUDS_META_BLKNO || blkno >= check->nblocks)
+			return gpuds_stale_or_corrupted(check->index, meta, from,
+											"A tail hint of stripe %d does not lead to the stripe's end.",
+											stripe);
+		if (check->reached[blkno])
+			return GPUDS_READ_END;
+		copy_page(check, blkno, false);
 		opaque = GpudsPageGetOpaque((Page) check->page.data);
 		if (opaque->kind != GPUDS_PAGE_STRIPE || opaque->stripe != stripe ||
 			(from != GPUDS_META_BLKNO && opaque->first < expect))
-			return true;
+			return GPUDS_READ_END;
 
 		/* a freed page that the hint still named, and that the stripe got again after we read it */
 		if (opaque->first >= check->end[stripe])
-			return true;
+			return GPUDS_READ_END;
 		expect = opaque->first + 1;
 		from = blkno;
 		blkno = opaque->next;
 	}
 }
 
-/* Checks a stripe up to its present end, but for its tail hint.  False: a compaction came. */
-static bool
+/* Checks a stripe up to its present end, but for its tail hint.  GPUDS_READ_STALE: a compaction came. */
+static GpudsReadResult
 check_stripe(JournalCheck *check, int stripe)
 {
 	const GpudsMetaData *meta = &check->meta;
-	Page page = (Page) check->page.data;
-	BlockNumber from = GPUDS_META_BLKNO;
-	BlockNumber blkno = meta->stripe[stripe].head;
-	uint64 expect = meta->stripe[stripe].first;
+	GpudsReadResult result;
 
-	if (blkno == InvalidBlockNumber)
+	if (meta->stripe[stripe].head == InvalidBlockNumber &&
+		(meta->stripe[stripe].first != 0 || meta->stripe[stripe].tail_hint != InvalidBlockNumber))
+		return gpuds_stale_or_corrupted(check->index, meta, GPUDS_META_BLKNO,
+										"Stripe %d has a tail but no head.", stripe);
+
+	gpuds_chain_begin_stripe(&check->chain, stripe, 0);
+	while ((result = next_page(check)) == GPUDS_READ_PAGE)
 	{
-		if (expect != 0 || meta->stripe[stripe].tail_hint != InvalidBlockNumber)
-			return violated(check, GPUDS_META_BLKNO, "Stripe %d has a tail but no head.", stripe);
-		return true;
-	}
-
-	while (blkno != InvalidBlockNumber)
-	{
-		GpudsPageOpaque opaque;
-		int n;
-
-		if (!next_page(check, from, blkno))
-			return false;
-		opaque = GpudsPageGetOpaque(page);
-		if (opaque->kind != GPUDS_PAGE_STRIPE || opaque->stripe != stripe || opaque->first != expect)
-			return violated(check, blkno, "The page is not the one that stripe %d goes on with.", stripe);
-		if (opaque->generation > meta->generation + 1)
-			return violated(check, blkno,
-							"The page is of generation " UINT64_FORMAT ", the index of " UINT64_FORMAT ".",
-							opaque->generation, meta->generation);
-		n = GpudsPageCount(page, meta->nwords);
-		if (n == 0 && opaque->next != InvalidBlockNumber)
-			return violated(check, blkno, "The page is empty but not the last of its stripe.");
-		for (int i = 0; i < n; i++)
+		if (check->chain.opaque.generation > meta->generation + 1)
+			return gpuds_stale_or_corrupted(check->index, meta, check->chain.blkno,
+											"The page is of generation " UINT64_FORMAT
+											", the index of " UINT64_FORMAT ".",
+											check->chain.opaque.generation, meta->generation);
+		for (int i = 0; i < check->chain.count; i++)
 		{
 			GpudsEntry entry;
 
-			check_record(check, blkno, i, &entry);
+			check_record(check, i, &entry);
 		}
-		check->reached[blkno] = true;
-		expect += n;
-		from = blkno;
-		blkno = opaque->next;
 	}
-	check->records += expect - meta->stripe[stripe].first;
-	check->end[stripe] = expect;
-	return true;
+	check->end[stripe] = check->chain.expect;
+	return result;
 }
 
 /*
@@ -347,12 +292,12 @@ check_meta(JournalCheck *check)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The generation is 0.");
 }
 
-static bool
+/* Checks the journal.  GPUDS_READ_STALE: a compaction came. */
+static GpudsReadResult
 check_once(JournalCheck *check)
 {
 	const GpudsMetaData *meta = &check->meta;
 
-	check->stale = false;
 	check->records = 0;
 	check->size = 0;
 	if (check->reached)
@@ -362,26 +307,27 @@ check_once(JournalCheck *check)
 	gpuds_journal_read_meta(check->index, &check->meta);
 	see_length(check);
 	check_meta(check);
-	if (!check_base(check))
-		return false;
+	gpuds_chain_init(&check->chain, check->index, meta, check->strategy);
+	if (check_base(check) == GPUDS_READ_STALE)
+		return GPUDS_READ_STALE;
 	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (!check_stripe(check, stripe))
-			return false;
+		if (check_stripe(check, stripe) == GPUDS_READ_STALE)
+			return GPUDS_READ_STALE;
 	}
 	gpuds_injection_point("check-stripes-read");
 	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
-		if (!check_tail_hint(check, stripe))
-			return false;
+		if (check_tail_hint(check, stripe) == GPUDS_READ_STALE)
+			return GPUDS_READ_STALE;
 	}
 	if (meta->live_records > check->records || meta->garbage > check->records - meta->live_records)
-		return violated(check, GPUDS_META_BLKNO,
-						"The metapage counts " UINT64_FORMAT " live and " UINT64_FORMAT
-						" other records, there are " UINT64_FORMAT ".",
-						meta->live_records, meta->garbage, check->records);
+		return gpuds_stale_or_corrupted(check->index, meta, GPUDS_META_BLKNO,
+										"The metapage counts " UINT64_FORMAT " live and " UINT64_FORMAT
+										" other records, there are " UINT64_FORMAT ".",
+										meta->live_records, meta->garbage, check->records);
 	check_other_blocks(check);
-	return true;
+	return GPUDS_READ_END;
 }
 
 /*
@@ -397,7 +343,7 @@ gpuds_check_journal(Relation index, const GpudsKeyLayout *layout)
 	check->layout = layout;
 	check->strategy = GetAccessStrategy(BAS_BULKREAD);
 	find_unused_bits(layout, &check->unused);
-	while (!check_once(check))
+	while (check_once(check) == GPUDS_READ_STALE)
 		CHECK_FOR_INTERRUPTS();
 	FreeAccessStrategy(check->strategy);
 	pfree(check->reached);

@@ -3,12 +3,8 @@
  * read.c
  *	  Reads the journal: the base, then the stripes, a page at a time.
  *
- * The reader copies a page's records out under a share lock and holds no lock and no pin
- * between pages.  Compaction may replace chains under it.  A page belongs to the chain being
- * read exactly if its kind, its stripe or generation, and the number of its first record are
- * the expected ones.  If they are not, the metapage tells why: another generation means that
- * a compaction was at work (GPUDS_READ_STALE); the same generation means that the chain is
- * damaged.  Numbers grow with each page, so no reader walks in circles.
+ * The reader walks the base and the stripes one after the other (chain.h), and keeps the position to which it
+ * has come.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,42 +13,45 @@
 #include "access/htup_details.h"
 #include "miscadmin.h"
 
-#include "journal/journal_internal.h"
-
-#define PHASE_BASE (-1) /* 0 to GPUDS_STRIPES - 1: that stripe */
+#include "journal/chain.h"
 
 struct GpudsJournalReader
 {
 	Relation index;
-	BufferAccessStrategy strategy;
-	bool own_strategy;
 	GpudsMetaData meta;
-	BlockNumber nblocks; /* size of the file, as last seen */
-	bool stale;          /* was so when it was opened */
+	bool own_strategy; /* the chain's, made by the reader */
+	bool stale;
 	bool has_end;
 	GpudsJournalPos end;
 	GpudsJournalPos pos; /* what was read so far */
-	int phase;           /* PHASE_BASE, a stripe, GPUDS_STRIPES at the end */
-	BlockNumber blkno;   /* next page to read, or invalid */
-	uint64 expect;       /* number of its first record, if known */
-	/* blkno comes from a caller's position and may be anything by now */
-	bool by_position;
-	bool exact; /* expect is known */
-	PGAlignedBlock records;
+	int phase;           /* GPUDS_CHAIN_BASE, a stripe, GPUDS_STRIPES at the end */
+	GpudsChain chain;    /* of the phase */
 };
-
-static void begin_stripe(GpudsJournalReader *reader, int stripe);
 
 static GpudsJournalReader *
 reader_make(Relation index)
 {
 	GpudsJournalReader *reader = palloc(sizeof(GpudsJournalReader));
 
-	memset(reader, 0, offsetof(GpudsJournalReader, records));
+	memset(reader, 0, offsetof(GpudsJournalReader, chain));
 	reader->index = index;
 	gpuds_journal_read_meta(index, &reader->meta);
-	reader->nblocks = RelationGetNumberOfBlocks(index);
+	gpuds_chain_init(&reader->chain, index, &reader->meta, NULL);
 	return reader;
+}
+
+/* Sets the reader on a stripe's first page of interest. */
+static void
+begin_stripe(GpudsJournalReader *reader, int stripe)
+{
+	reader->phase = stripe;
+	if (stripe >= GPUDS_STRIPES)
+		return;
+	gpuds_chain_begin_at(&reader->chain, stripe, reader->pos.count[stripe], reader->pos.block[stripe]);
+
+	/* with nothing to read before the end the stripe need not be looked at */
+	if (reader->has_end && reader->pos.count[stripe] >= reader->end.count[stripe])
+		reader->chain.next = InvalidBlockNumber;
 }
 
 /*
@@ -65,12 +64,11 @@ gpuds_reader_open(Relation index)
 	GpudsJournalReader *reader = reader_make(index);
 
 	gpuds_journal_start(&reader->meta, &reader->pos);
-	reader->phase = PHASE_BASE;
-	reader->blkno = reader->meta.base_head;
-	reader->exact = true;
-	if (reader->nblocks > (BlockNumber) NBuffers / 4)
+	reader->phase = GPUDS_CHAIN_BASE;
+	gpuds_chain_begin_base(&reader->chain);
+	if (reader->chain.nblocks > (BlockNumber) NBuffers / 4)
 	{
-		reader->strategy = GetAccessStrategy(BAS_BULKREAD);
+		reader->chain.strategy = GetAccessStrategy(BAS_BULKREAD);
 		reader->own_strategy = true;
 	}
 	return reader;
@@ -99,12 +97,14 @@ gpuds_reader_open_after(Relation index, const GpudsJournalPos *pos)
 	return reader;
 }
 
-/* Leaves out stripe records numbered end->count or higher. */
+/* Leaves out stripe records numbered end->count or higher.  To be called before the first page is read. */
 void
 gpuds_reader_stop_at(GpudsJournalReader *reader, const GpudsJournalPos *end)
 {
 	reader->end = *end;
 	reader->has_end = true;
+	if (reader->phase != GPUDS_CHAIN_BASE)
+		begin_stripe(reader, reader->phase);
 }
 
 /* Reads through the caller's ring of buffers. */
@@ -112,9 +112,9 @@ void
 gpuds_reader_set_strategy(GpudsJournalReader *reader, BufferAccessStrategy strategy)
 {
 	if (reader->own_strategy)
-		FreeAccessStrategy(reader->strategy);
+		FreeAccessStrategy(reader->chain.strategy);
 	reader->own_strategy = false;
-	reader->strategy = strategy;
+	reader->chain.strategy = strategy;
 }
 
 /* The metapage as it was when the reader was opened. */
@@ -131,48 +131,13 @@ gpuds_reader_position(GpudsJournalReader *reader, GpudsJournalPos *pos)
 	*pos = reader->pos;
 }
 
+/* Frees the reader. */
 void
 gpuds_reader_close(GpudsJournalReader *reader)
 {
 	if (reader->own_strategy)
-		FreeAccessStrategy(reader->strategy);
+		FreeAccessStrategy(reader->chain.strategy);
 	pfree(reader);
-}
-
-/* Sets the reader on a stripe's first page of interest. */
-static void
-begin_stripe(GpudsJournalReader *reader, int stripe)
-{
-	reader->phase = stripe;
-	reader->blkno = InvalidBlockNumber;
-	if (stripe >= GPUDS_STRIPES)
-		return;
-
-	reader->by_position = reader->pos.block[stripe] < reader->nblocks &&
-						  reader->pos.block[stripe] != reader->meta.stripe[stripe].head;
-	reader->blkno = reader->by_position ? reader->pos.block[stripe] : reader->meta.stripe[stripe].head;
-	reader->exact = !reader->by_position;
-	reader->expect = reader->meta.stripe[stripe].first;
-
-	/* with nothing to read before the end the stripe need not be looked at */
-	if (reader->has_end && reader->pos.count[stripe] >= reader->end.count[stripe])
-		reader->blkno = InvalidBlockNumber;
-}
-
-/*
- * A page is not what it should be.  Stale if a compaction has changed the
- * metapage meanwhile, otherwise ERRCODE_INDEX_CORRUPTED.
- */
-static GpudsReadResult
-stale_or_corrupted(GpudsJournalReader *reader, BlockNumber blkno, const char *why)
-{
-	GpudsMetaData meta;
-
-	gpuds_journal_read_meta(reader->index, &meta);
-	if (meta.generation == reader->meta.generation && meta.file_id == reader->meta.file_id)
-		gpuds_corrupted(reader->index, blkno, "%s", why);
-	reader->stale = true;
-	return GPUDS_READ_STALE;
 }
 
 /* Raises ERRCODE_INDEX_CORRUPTED if a record's TID cannot be one. */
@@ -192,185 +157,68 @@ check_tids(GpudsJournalReader *reader, const GpudsJournalPage *page)
 	}
 }
 
-/* Reads the next page of the base.  *done: there is none. */
-static GpudsReadResult
-next_base(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
+/*
+ * Moves the position of the present stripe behind the chain's page.  Returns how many of the records that the
+ * chain has copied are before the reader's end, and ends the walk there.
+ */
+static int
+advance(GpudsJournalReader *reader)
 {
-	const int nwords = reader->meta.nwords;
-	BlockNumber blkno = reader->blkno;
-	GpudsPageOpaqueData opaque;
-	Buffer buffer;
+	GpudsChain *chain = &reader->chain;
+	const int stripe = chain->stripe;
+	uint64 *want = &reader->pos.count[stripe];
+	uint64 end = chain->expect;
 	int n;
 
-	*done = false;
-	if (blkno == InvalidBlockNumber)
+	if (reader->has_end && end >= reader->end.count[stripe])
 	{
-		if (reader->expect != reader->meta.base_records)
-			return stale_or_corrupted(reader, GPUDS_META_BLKNO,
-									  "The base ends before all of its records were found.");
-		*done = true;
-		return GPUDS_READ_END;
+		end = reader->end.count[stripe];
+		chain->next = InvalidBlockNumber;
 	}
-
-	buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, blkno, RBM_NORMAL, reader->strategy);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	gpuds_page_check(reader->index, buffer, nwords);
-	opaque = *GpudsPageGetOpaque(BufferGetPage(buffer));
-	n = GpudsPageCount(BufferGetPage(buffer), nwords);
-	memcpy(reader->records.data, PageGetContents(BufferGetPage(buffer)), n * GpudsRecordSize(nwords));
-	UnlockReleaseBuffer(buffer);
-
-	if (opaque.kind != GPUDS_PAGE_BASE || opaque.generation != reader->meta.generation ||
-		opaque.first != reader->expect)
-		return stale_or_corrupted(reader, blkno, "The page is not the one that the base goes on with.");
-	if (n == 0 || opaque.first + n > reader->meta.base_records)
-		return stale_or_corrupted(reader, blkno, "The page has a wrong number of records.");
-
-	page->blkno = blkno;
-	page->kind = GPUDS_PAGE_BASE;
-	page->stripe = 0;
-	page->first = opaque.first;
-	page->nrecords = n;
-	page->nwords = nwords;
-	page->records = reader->records.data;
-	check_tids(reader, page);
-	reader->expect += n;
-	reader->blkno = opaque.next;
-	return GPUDS_READ_PAGE;
-}
-
-/* Reads the next page of the present stripe.  *done: there is none. */
-static GpudsReadResult
-next_stripe(GpudsJournalReader *reader, GpudsJournalPage *page, bool *done)
-{
-	const int stripe = reader->phase;
-	const int nwords = reader->meta.nwords;
-	const int size = GpudsRecordSize(nwords);
-	uint64 *want = &reader->pos.count[stripe];
-
-	*done = false;
-	while (reader->blkno != InvalidBlockNumber)
-	{
-		BlockNumber blkno = reader->blkno;
-		GpudsPageOpaqueData opaque;
-		Buffer buffer;
-		int n;
-		int skip = 0;
-		int take = 0;
-		bool wrong;
-
-		CHECK_FOR_INTERRUPTS();
-
-		buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, blkno, RBM_NORMAL, reader->strategy);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		gpuds_page_check(reader->index, buffer, nwords);
-		opaque = *GpudsPageGetOpaque(BufferGetPage(buffer));
-		n = GpudsPageCount(BufferGetPage(buffer), nwords);
-		wrong = opaque.kind != GPUDS_PAGE_STRIPE || opaque.stripe != stripe ||
-				(reader->exact ? opaque.first != reader->expect : opaque.first > *want);
-
-		/* a position may not be the end of a page's records and a page not the last one */
-		if (!wrong && opaque.next == InvalidBlockNumber && opaque.first + n < *want)
-			wrong = true;
-
-		if (!wrong && opaque.first + n > *want)
-		{
-			skip = *want - opaque.first;
-			take = n - skip;
-			if (reader->has_end && *want + take > reader->end.count[stripe])
-				take = *want < reader->end.count[stripe] ? reader->end.count[stripe] - *want : 0;
-			memcpy(reader->records.data, PageGetContents(BufferGetPage(buffer)) + skip * size, take * size);
-		}
-		UnlockReleaseBuffer(buffer);
-
-		if (wrong && reader->by_position)
-		{
-			/* the position's page is gone: from the head on, then */
-			reader->by_position = false;
-			reader->exact = true;
-			reader->expect = reader->meta.stripe[stripe].first;
-			reader->blkno = reader->meta.stripe[stripe].head;
-			continue;
-		}
-		if (wrong && opaque.kind == GPUDS_PAGE_STRIPE && opaque.stripe == stripe &&
-			opaque.next == InvalidBlockNumber && opaque.first == reader->expect)
-		{
-			/* the position lies behind the stripe's end: it was another file's */
-			reader->stale = true;
-			return GPUDS_READ_STALE;
-		}
-		if (wrong)
-			return stale_or_corrupted(reader, blkno, "The page is not the one that the stripe goes on with.");
-		if (n == 0 && opaque.next != InvalidBlockNumber)
-			return stale_or_corrupted(reader, blkno, "The page is empty but not the last of its stripe.");
-
-		reader->by_position = false;
-		reader->exact = true;
-		reader->expect = opaque.first + n;
-		reader->blkno = opaque.next;
-		reader->pos.block[stripe] = blkno;
-		if (opaque.next != InvalidBlockNumber && opaque.next >= reader->nblocks)
-		{
-			reader->nblocks = RelationGetNumberOfBlocks(reader->index);
-			if (opaque.next >= reader->nblocks)
-				return stale_or_corrupted(reader, blkno,
-										  "The next page of the chain is outside of the file.");
-		}
-		if (reader->has_end && reader->expect >= reader->end.count[stripe])
-			reader->blkno = InvalidBlockNumber;
-
-		if (take > 0)
-		{
-			page->blkno = blkno;
-			page->kind = GPUDS_PAGE_STRIPE;
-			page->stripe = stripe;
-			page->first = *want;
-			page->nrecords = take;
-			page->nwords = nwords;
-			page->records = reader->records.data;
-			check_tids(reader, page);
-			*want += take;
-			return GPUDS_READ_PAGE;
-		}
-	}
-
-	*done = true;
-	return GPUDS_READ_END;
+	n = end > *want ? (int) (end - *want) : 0;
+	reader->pos.block[stripe] = chain->blkno;
+	*want += n;
+	return n;
 }
 
 /*
  * Reads the next page that has records of interest.  *page, with the records it
  * points to, is valid until the next call.  May be called again after
- * GPUDS_READ_END, but does not look for newer records then.
+ * GPUDS_READ_END, but does not look for newer records then.  Takes a share lock on one page at a time.
  */
 GpudsReadResult
 gpuds_reader_next(GpudsJournalReader *reader, GpudsJournalPage *page)
 {
-	if (reader->stale)
-		return GPUDS_READ_STALE;
+	GpudsChain *chain = &reader->chain;
 
-	while (reader->phase < GPUDS_STRIPES)
+	while (!reader->stale && reader->phase < GPUDS_STRIPES)
 	{
-		GpudsReadResult result;
-		bool done;
+		int n;
 
 		CHECK_FOR_INTERRUPTS();
-
-		if (reader->blkno != InvalidBlockNumber && reader->blkno >= reader->nblocks)
+		switch (gpuds_chain_next(chain))
 		{
-			reader->nblocks = RelationGetNumberOfBlocks(reader->index);
-			if (reader->blkno >= reader->nblocks)
-				return stale_or_corrupted(reader, reader->blkno,
-										  "A chain leads to this block outside of the file.");
+			case GPUDS_READ_END:
+				begin_stripe(reader, reader->phase + 1);
+				continue;
+			case GPUDS_READ_STALE:
+				reader->stale = true;
+				continue;
+			case GPUDS_READ_PAGE:
+				break;
 		}
-
-		if (reader->phase == PHASE_BASE)
-			result = next_base(reader, page, &done);
-		else
-			result = next_stripe(reader, page, &done);
-		if (!done)
-			return result;
-		begin_stripe(reader, reader->phase + 1);
+		n = reader->phase == GPUDS_CHAIN_BASE ? chain->count : advance(reader);
+		if (n == 0)
+			continue;
+		page->blkno = chain->blkno;
+		page->kind = chain->opaque.kind;
+		page->stripe = chain->opaque.stripe;
+		page->first = chain->opaque.first + chain->skipped;
+		page->nrecords = n;
+		page->nwords = reader->meta.nwords;
+		page->records = chain->records.data;
+		check_tids(reader, page);
+		return GPUDS_READ_PAGE;
 	}
-	return GPUDS_READ_END;
+	return reader->stale ? GPUDS_READ_STALE : GPUDS_READ_END;
 }
