@@ -274,7 +274,7 @@ try_suspects(EntriesCheck *check)
 static bool
 check_once(EntriesCheck *check)
 {
-	GpudsSorter *sorter = gpuds_sorter_begin(2, maintenance_work_mem);
+	GpudsSorter *sorter = gpuds_sorter_begin(2, (Size) maintenance_work_mem * 1024, GPUDS_SORTER_MOMENT);
 	GpudsEntry *chunk = palloc(CHUNK_ENTRIES * sizeof(GpudsEntry));
 	bool known;
 	int64 n;

@@ -170,7 +170,8 @@ gpuds_check_heap(Relation heap, const GpudsMirrorSource *source, Snapshot snapsh
 	memset(&rows, 0, sizeof(rows));
 	rows.layout = source->layout;
 	rows.stored = source->layout->side_bytes > 0 && gpuds_side_file(source->index, &rows.file);
-	rows.sorter = gpuds_sorter_begin(source->layout->nwords, maintenance_work_mem);
+	rows.sorter = gpuds_sorter_begin(source->layout->nwords, (Size) maintenance_work_mem * 1024,
+									 GPUDS_SORTER_MOMENT);
 	gpuds_check_scan(heap, source->index, snapshot, take_row, &rows);
 
 	memset(&journal, 0, sizeof(journal));

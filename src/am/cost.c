@@ -60,8 +60,11 @@
  */
 #define LOOK_UP_OPERATORS 15
 
-/* Passes over the journal before a scan that is repeated keeps all of it, that one included. */
-#define JOURNAL_PASSES 3
+/*
+ * Passes over the journal that a scan for one set of keys after the other makes: the last one keeps all of
+ * it.
+ */
+#define JOURNAL_PASSES 2
 
 /*
  * A returned entry costs this share of nbtree's cpu_index_tuple_cost; more if a row is made of
@@ -187,8 +190,7 @@ reads_journal(const IndexOptInfo *index)
 
 /*
  * What reading the journal adds to each of so many scans for a number of intervals
- * and entries: the first passes look for what these scans want, then all is
- * sorted and searched.
+ * and entries.  The first pass sorts what the first scan wants, the second one sorts all.
  */
 static Cost
 journal_cost(IndexOptInfo *index, double loop_count, double intervals, double entries)
@@ -201,10 +203,7 @@ journal_cost(IndexOptInfo *index, double loop_count, double intervals, double en
 
 	get_tablespace_page_costs(index->reltablespace, NULL, &page_cost);
 	cost = passes * (index->pages * page_cost + records * RECORD_OPERATORS * cpu_operator_cost);
-	if (loop_count >= JOURNAL_PASSES)
-		cost += records * depth * SORT_OPERATORS * cpu_operator_cost;
-	else
-		cost += loop_count * entries * depth * SORT_OPERATORS * cpu_operator_cost;
+	cost += (loop_count >= JOURNAL_PASSES ? records : entries) * depth * SORT_OPERATORS * cpu_operator_cost;
 	return cost / Max(loop_count, 1) + intervals * depth * SEARCH_OPERATORS * cpu_operator_cost;
 }
 

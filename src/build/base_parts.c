@@ -76,7 +76,7 @@ gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwor
 {
 	GpudsBaseWriter *writer = gpuds_base_begin_part(index, nwords, parts[i].block, parts[nparts].block,
 													parts[i].before, log_pages);
-	GpudsMerge *merge = gpuds_merge_begin(nwords, memory);
+	GpudsMerge *merge = gpuds_merge_begin(nwords, memory, false);
 	GpudsEntry *entries = palloc(MERGE_ENTRIES * sizeof(GpudsEntry));
 	BlockNumber head;
 	BlockNumber pages;

@@ -3,8 +3,8 @@
  * build.c
  *	  CREATE INDEX: scans the heap, sorts the entries, writes them as a base.
  *
- * Entries are collected in maintenance_work_mem, then sorted and spilled as runs when it is
- * full (build_worker.c).  With workers all of that is shared (parallel.c).
+ * A sorter collects the entries in maintenance_work_mem (build_worker.c).  With workers all of that is
+ * shared (parallel.c).
  *
  * A build without workers has its last run in memory.  Its pages are not WAL-logged while
  * they are written, but all together at the end (gpuds_journal_finish_build).
@@ -24,53 +24,29 @@
 #include "insert/insert.h"
 #include "journal/journal.h"
 #include "mirror/mirror.h"
-#include "sort/runs.h"
 #include "structure.h"
-
-/* Entries that a serial build hands from the merge to the base writer at a time. */
-#define MERGE_ENTRIES 2048
 
 /* A serial build's writing; returns the number of entries. */
 static uint64
 write_base(Relation index, GpudsCollector *own)
 {
-	const int nwords = own->layout.nwords;
-	GpudsBaseWriter *writer;
+	GpudsBaseWriter *writer = gpuds_base_begin(index, own->layout.nwords, 1, false, NULL);
+	const GpudsEntry *entries;
 	BlockNumber head;
 	BlockNumber pages;
 	uint64 records;
 	int64 done = 0;
+	int64 n;
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, own->spilled + own->n);
-	writer = gpuds_base_begin(index, nwords, 1, false, NULL);
-	if (own->spilled == 0)
-		gpuds_base_add(writer, own->entries, own->n);
-	else
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpuds_sorter_total(own->sorter));
+	while ((n = gpuds_sorter_block(own->sorter, &entries)) > 0)
 	{
-		GpudsMerge *merge = gpuds_merge_begin(nwords, (Size) maintenance_work_mem * 1024 / 4);
-		GpudsEntry *entries = palloc(MERGE_ENTRIES * sizeof(GpudsEntry));
-		GpudsSortedRun run = { .file = own->file };
-		int64 n;
-
-		for (int r = 0; r < own->nruns; r++)
-		{
-			run.count = own->run_records[r];
-			gpuds_merge_run(merge, &run);
-			run.first += run.count;
-		}
-		gpuds_merge_array(merge, own->entries, own->n);
-		while ((n = gpuds_merge_next(merge, entries, MERGE_ENTRIES)) > 0)
-		{
-			gpuds_base_add(writer, entries, n);
-			done += n;
-			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
-		}
-		gpuds_merge_end(merge);
-		pfree(entries);
+		gpuds_base_add(writer, entries, n);
+		done += n;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	}
 	gpuds_base_end(writer, &head, &pages, &records);
 	gpuds_journal_finish_build(index, head, pages, records, false);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, records);
 	return records;
 }
 

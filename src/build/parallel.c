@@ -94,19 +94,44 @@ shared_scan_offset(int planned)
 		add_size(offsetof(BuildShared, participant), mul_size(sizeof(Participant), planned + 1)));
 }
 
-/* Tells the leader that a participant has scanned and sorted. */
+/* Name of the file with a participant's runs, in the file set. */
 static void
-report_sorted(BuildShared *shared, GpudsCollector *collector, double heap_tuples, IndexInfo *indexInfo)
+run_file_name(char *name, int number)
 {
-	Participant *participant = &shared->participant[collector->participant];
+	snprintf(name, MAXPGPATH, "gpuds.%d", number);
+}
+
+/*
+ * Collects a participant's entries, in its share of memory, leaves them to the others as runs and tells the
+ * leader.
+ */
+static void
+collect_runs(BuildShared *shared, Relation heap, Relation index, IndexInfo *indexInfo, int64 kilobytes,
+			 int number)
+{
+	Participant *participant = &shared->participant[number];
+	GpudsCollector collector;
+	char name[MAXPGPATH];
+	double heap_tuples;
+	int64 records;
+	int nruns;
+
+	run_file_name(name, number);
+	gpuds_collector_init(&collector, heap, index, kilobytes);
+	gpuds_sorter_share(collector.sorter, &shared->fileset, name);
+	heap_tuples = gpuds_collect(&collector, heap, index, indexInfo, !IsParallelWorker(),
+								SharedTableScan(shared, shared->planned));
+	nruns = gpuds_sorter_export(collector.sorter);
+	records = gpuds_sorter_total(collector.sorter);
+	gpuds_collector_free(&collector);
 
 	SpinLockAcquire(&shared->mutex);
 	shared->nsorted++;
 	shared->heap_tuples += heap_tuples;
 	if (indexInfo->ii_BrokenHotChain)
 		shared->broken_hot_chain = true;
-	participant->records = collector->spilled;
-	participant->nruns = collector->nruns;
+	participant->records = records;
+	participant->nruns = nruns;
 	SpinLockRelease(&shared->mutex);
 	ConditionVariableBroadcast(&shared->changed_cv);
 }
@@ -149,22 +174,14 @@ open_runs(BuildShared *shared, int nparticipants, int nwords, BufFile **files, i
 	{
 		const Participant *participant = &shared->participant[i];
 		char name[MAXPGPATH];
-		int64 first = 0;
 
 		files[i] = NULL;
 		if (participant->records == 0)
 			continue;
-		gpuds_run_file_name(name, i);
-		files[i] = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
-		if (BufFileSeek(files[i], 0, participant->records * GpudsRecordSize(nwords), SEEK_SET) != 0)
-			ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
-		for (int r = 0; r < participant->nruns; r++, n++)
-		{
-			runs[n].file = files[i];
-			runs[n].first = first;
-			gpuds_buffile_read(files[i], &runs[n].count, sizeof(int64));
-			first += runs[n].count;
-		}
+		run_file_name(name, i);
+		files[i] = gpuds_runs_open(&shared->fileset, name, nwords, participant->records, runs + n,
+								   participant->nruns);
+		n += participant->nruns;
 	}
 	return runs;
 }
@@ -302,8 +319,7 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 	Relation heap;
 	Relation index;
 	IndexInfo *indexInfo;
-	GpudsCollector collector;
-	double heap_tuples;
+	GpudsKeyLayout layout;
 	int nparticipants;
 
 	debug_query_string = shm_toc_lookup(toc, KEY_QUERY_TEXT, true);
@@ -318,19 +334,14 @@ gpuds_build_worker(dsm_segment *seg, shm_toc *toc)
 	InstrStartParallelQuery();
 
 	SharedFileSetAttach(&shared->fileset, seg);
-	gpuds_collector_init(&collector, heap, index, maintenance_work_mem / shared->planned);
-	collector.fileset = &shared->fileset;
-	collector.participant = ParallelWorkerNumber;
+	gpuds_key_layout(index, &layout);
 	indexInfo = BuildIndexInfo(index);
 	indexInfo->ii_Concurrent = shared->concurrent;
-	heap_tuples = gpuds_collect(&collector, heap, index, indexInfo, false,
-								SharedTableScan(shared, shared->planned));
-	gpuds_collector_export(&collector);
-	report_sorted(shared, &collector, heap_tuples, indexInfo);
-	gpuds_collector_free(&collector);
+	collect_runs(shared, heap, index, indexInfo, maintenance_work_mem / shared->planned,
+				 ParallelWorkerNumber);
 
 	nparticipants = wait_for(shared, &shared->nparticipants, 1);
-	write_part(shared, index, collector.layout.nwords, nparticipants, ParallelWorkerNumber);
+	write_part(shared, index, layout.nwords, nparticipants, ParallelWorkerNumber);
 
 	wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 	buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
@@ -402,23 +413,17 @@ gpuds_parallel_build(Relation heap, Relation index, IndexInfo *indexInfo, int nw
 	BuildLeader *leader = begin_parallel(heap, index, indexInfo->ii_Concurrent, nworkers);
 	BuildShared *shared;
 	IndexInfo *own_info;
+	GpudsKeyLayout layout;
 	int nparticipants;
-	GpudsCollector collector;
-	double heap_tuples;
 
 	if (leader == NULL)
 		return false;
 	shared = leader->shared;
 	nparticipants = leader->pcxt->nworkers_launched + 1;
 	own_info = BuildIndexInfo(index);
-	gpuds_collector_init(&collector, heap, index, maintenance_work_mem / nparticipants);
 	own_info->ii_Concurrent = indexInfo->ii_Concurrent;
-	collector.fileset = &shared->fileset;
-	collector.participant = nparticipants - 1;
-	heap_tuples = gpuds_collect(&collector, heap, index, own_info, true,
-								SharedTableScan(shared, shared->planned));
-	gpuds_collector_export(&collector);
-	report_sorted(shared, &collector, heap_tuples, own_info);
+	gpuds_key_layout(index, &layout);
+	collect_runs(shared, heap, index, own_info, maintenance_work_mem / nparticipants, nparticipants - 1);
 
 	/* a worker that never started must not be waited for */
 	WaitForParallelWorkersToAttach(leader->pcxt);
@@ -427,8 +432,7 @@ gpuds_parallel_build(Relation heap, Relation index, IndexInfo *indexInfo, int nw
 	if (shared->broken_hot_chain)
 		indexInfo->ii_BrokenHotChain = true;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, GPUDS_PHASE_WRITE);
-	result->index_tuples = write_parts(index, collector.layout.nwords, shared, nparticipants);
-	gpuds_collector_free(&collector);
+	result->index_tuples = write_parts(index, layout.nwords, shared, nparticipants);
 	end_parallel(leader);
 	return true;
 }

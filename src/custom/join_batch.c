@@ -195,7 +195,7 @@ sort_all_probes(GpudsJoinState *state)
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	PlanState *outer = gpuds_join_outer_of(state);
 
-	state->sorter = gpuds_sorter_begin(state->layout.nwords, work_mem);
+	state->sorter = gpuds_sorter_begin(state->layout.nwords, (Size) work_mem * 1024, GPUDS_SORTER_MOMENT);
 	MemoryContextSwitchTo(old);
 	for (;;)
 	{

@@ -35,8 +35,7 @@
 #include "utils/memutils.h"
 
 #include "journal/journal_internal.h"
-#include "sort/runs.h"
-#include "kernels/core/sort.h"
+#include "journal/journal_sort.h"
 
 /* When compaction pays: share of garbage in all records, and pages' worth of it. */
 #define COMPACT_GARBAGE_SHARE 0.4
@@ -52,30 +51,7 @@
 #define COMPACT_STRIPES_SHARE 0.25
 #define COMPACT_STRIPES_PAGES 64
 
-/* Records that are sorted at a time at most: nobody can interrupt that. */
-#define MAX_SORT_RECORDS (4 * 1024 * 1024)
-
 #define OUT_ENTRIES 2048
-
-/* The base that is being replaced, as a source of the merge. */
-typedef struct OldBase
-{
-	Relation index;
-	GpudsJournalReader *reader;
-	GpudsEntry entries[GPUDS_MAX_RECORDS_PER_PAGE];
-} OldBase;
-
-/* Stripe records, sorted in memory; what does not fit goes to runs in a file. */
-typedef struct StripeSort
-{
-	int nwords;
-	GpudsOp *ops;
-	GpudsOp *scratch;
-	int64 n;
-	int64 capacity;
-	GpudsEntry *entries; /* the sorted operations, deletions marked */
-	int64 nentries;
-} StripeSort;
 
 /* Memory for sorting and merging, in bytes. */
 static int64
@@ -94,127 +70,11 @@ compacted_under_us(Relation index)
 					errmsg("index \"%s\" was compacted by another process", RelationGetRelationName(index))));
 }
 
-/* GpudsSourceNext of the old base: its next live entries. */
-static int
-old_base_next(void *arg, const GpudsEntry **entries)
-{
-	OldBase *base = arg;
-	GpudsJournalPage page;
-	int n = 0;
-
-	while (n == 0)
-	{
-		GpudsRecordIterator record = { .page = &page };
-
-		gpuds_vacuum_delay();
-		switch (gpuds_reader_next(base->reader, &page))
-		{
-			case GPUDS_READ_PAGE:
-				break;
-			case GPUDS_READ_END:
-				return 0;
-			case GPUDS_READ_STALE:
-				compacted_under_us(base->index);
-		}
-		if (page.kind != GPUDS_PAGE_BASE)
-			return 0;
-		while (gpuds_record_next(&record))
-		{
-			if (record.flags == 0)
-				base->entries[n++] = record.entry;
-		}
-	}
-	*entries = base->entries;
-	return n;
-}
-
-/* Sorts what is in memory; of operations on one entry the last stays. */
+/* gpuds_vacuum_delay is a macro. */
 static void
-sort_stripes(StripeSort *sort)
+delay(void)
 {
-	if (sort->n == 0)
-		return;
-	if (sort->scratch == NULL)
-		sort->scratch = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GpudsOp));
-	sort_ops(sort->ops, sort->scratch, sort->n);
-	sort->n = sort_last_ops(sort->ops, sort->n);
-
-	/* an entry is shorter than an operation: they fit in the scratch memory */
-	sort->entries = (GpudsEntry *) sort->scratch;
-	for (int64 i = 0; i < sort->n; i++)
-	{
-		sort->entries[i] = sort->ops[i].e;
-		if (sort->ops[i].order & GPUDS_OP_DELETE)
-			sort->entries[i].t |= GPUDS_RUN_DELETED;
-	}
-	sort->nentries = sort->n;
-	sort->n = 0;
-}
-
-/*
- * Adds all records of the stripes before *sealed to the merge: runs of *file, in
- * the order in which they were appended, and what is last from memory.
- */
-static void
-read_stripes(Relation index, const GpudsMetaData *meta, const GpudsJournalPos *sealed, StripeSort *sort,
-			 GpudsMerge *merge, BufFile **file)
-{
-	GpudsJournalReader *reader;
-	GpudsJournalPos start;
-	GpudsJournalPage page;
-	GpudsReadResult result;
-	int64 total = 0;
-	int64 spilled = 0;
-
-	gpuds_journal_start(meta, &start);
-	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
-		total += sealed->count[stripe] - Min(sealed->count[stripe], meta->stripe[stripe].first);
-
-	sort->nwords = meta->nwords;
-	sort->capacity = memory_limit() / (2 * sizeof(GpudsOp));
-	sort->capacity = Max(Min(Min(sort->capacity, total), MAX_SORT_RECORDS), GPUDS_MAX_RECORDS_PER_PAGE);
-	sort->ops = MemoryContextAllocHuge(CurrentMemoryContext, sort->capacity * sizeof(GpudsOp));
-
-	reader = gpuds_reader_open_after(index, &start);
-	gpuds_reader_stop_at(reader, sealed);
-	while ((result = gpuds_reader_next(reader, &page)) == GPUDS_READ_PAGE)
-	{
-		GpudsRecordIterator record = { .page = &page };
-
-		gpuds_vacuum_delay();
-		if (sort->n + page.nrecords > sort->capacity)
-		{
-			GpudsSortedRun run;
-
-			if (*file == NULL)
-				*file = BufFileCreateTemp(false);
-			sort_stripes(sort);
-			gpuds_run_write(*file, sort->entries, sort->nentries, sort->nwords);
-			run.file = *file;
-			run.first = spilled;
-			run.count = sort->nentries;
-			gpuds_merge_run(merge, &run);
-			spilled += sort->nentries;
-			sort->nentries = 0;
-		}
-		while (gpuds_record_next(&record))
-		{
-			GpudsOp *op = &sort->ops[sort->n];
-
-			if (record.flags & GPUDS_RECORD_DEAD)
-				continue;
-			op->e = record.entry;
-			op->order = (uint64) sort->n << 1 |
-						(record.flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_OP_DELETE : GPUDS_OP_INSERT);
-			sort->n++;
-		}
-	}
-	if (result == GPUDS_READ_STALE)
-		compacted_under_us(index);
-	gpuds_reader_close(reader);
-
-	sort_stripes(sort);
-	gpuds_merge_array(merge, sort->entries, sort->nentries);
+	gpuds_vacuum_delay();
 }
 
 /* Makes the metapage refer to the new base and to the stripes' fresh pages. */
@@ -292,17 +152,6 @@ reserve_pages(Relation index, GpudsReserve *reserve, int64 n)
 	return false;
 }
 
-/* Records that stripes have between where they begin and a position. */
-static uint64
-count_before(const GpudsMetaData *meta, const GpudsJournalPos *end)
-{
-	uint64 n = 0;
-
-	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
-		n += end->count[stripe] - Min(end->count[stripe], meta->stripe[stripe].first);
-	return n;
-}
-
 /* Records in the stripes at present. */
 static uint64
 count_stripes(Relation index, const GpudsMetaData *meta)
@@ -310,7 +159,7 @@ count_stripes(Relation index, const GpudsMetaData *meta)
 	GpudsJournalPos end;
 
 	gpuds_journal_end(index, meta, &end);
-	return count_before(meta, &end);
+	return gpuds_journal_count_before(meta, &end);
 }
 
 /* Replaces base and stripes, which have been sealed, by a new base, on pages of the reserve. */
@@ -321,38 +170,32 @@ replace_base(Relation index, const GpudsMetaData *before, const GpudsJournalPos 
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds compaction",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(context);
-	const int nwords = before->nwords;
-	GpudsBaseWriter *writer;
-	GpudsMerge *merge;
-	OldBase *base = palloc(sizeof(OldBase));
-	StripeSort *sort = palloc0(sizeof(StripeSort));
+	const GpudsJournalSelect select = { .end = sealed, .between_pages = delay };
+	GpudsJournalSort *sort = gpuds_journal_sort_begin(index, memory_limit(), &select);
 	GpudsEntry *out = palloc(OUT_ENTRIES * sizeof(GpudsEntry));
-	BufFile *file = NULL;
+	GpudsBaseWriter *writer;
 	BlockNumber head;
 	BlockNumber pages;
 	uint64 records;
 	int64 n;
 
-	merge = gpuds_merge_begin(nwords, memory_limit() / 4);
-	base->index = index;
-	base->reader = gpuds_reader_open(index);
-	gpuds_merge_source(merge, old_base_next, base);
-	read_stripes(index, before, sealed, sort, merge, &file);
-
-	writer = gpuds_base_begin(index, nwords, before->generation + 1, true, reserve);
-	while ((n = gpuds_merge_next(merge, out, OUT_ENTRIES)) > 0)
+	if (!gpuds_journal_sort_stripes(sort, NULL))
+		compacted_under_us(index);
+	writer = gpuds_base_begin(index, before->nwords, before->generation + 1, true, reserve);
+	while ((n = gpuds_journal_sort_next(sort, out, OUT_ENTRIES)) > 0)
 	{
 		gpuds_vacuum_delay();
 		gpuds_base_add(writer, out, n);
 	}
+	if (n < 0)
+		compacted_under_us(index);
 	gpuds_base_end(writer, &head, &pages, &records);
 	gpuds_injection_point("compact-written");
 
 	switch_meta(index, before, fresh, head, pages, records);
 	gpuds_injection_point("compact-switched");
 
-	if (file)
-		BufFileClose(file);
+	gpuds_journal_sort_end(sort);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 }
@@ -384,7 +227,8 @@ compact(Relation index, int nwords)
 		gpuds_injection_point("compact-sealed");
 
 		/* others have appended meanwhile; from here on we know how much there is */
-		enough = reserve_pages(index, &reserve, base_pages(&before, count_before(&before, &sealed)));
+		enough = reserve_pages(index, &reserve,
+							   base_pages(&before, gpuds_journal_count_before(&before, &sealed)));
 	}
 	if (enough)
 		replace_base(index, &before, &sealed, fresh, &reserve);

@@ -18,6 +18,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
+#include "journal/journal_sort.h"
 #include "mirror/mirror_internal.h"
 
 /* Attempts to join a memtable that is flushed meanwhile. */
@@ -117,41 +118,47 @@ batch_limit(GpudsMirror *mirror, int how)
 static GpudsBringUp
 catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
+	const GpudsJournalSelect select = { .most = batch_limit(mirror, how),
+										.between_pages = gpuds_make_way_check };
 	GpudsJournalReader *reader = gpuds_reader_open_after(source->index, &mirror->pos);
+	GpudsSorter *batch = gpuds_sorter_begin_ops(source->layout->nwords, gpuds_ops_memory(select.most),
+												GPUDS_SORTER_MOMENT);
 	GpudsBringUp result = GPUDS_UP;
 	int64 size = gpuds_device_apply_ops(&mirror->tree);
 	GpudsJournalPos pos;
 	bool end = false;
-	GpudsJournalOps batch;
 
-	gpuds_ops_init(&batch, batch_limit(mirror, how));
 	while (!end)
 	{
-		batch.n = 0;
-		if (!gpuds_ops_read(&batch, reader, &end))
+		GpudsReadResult read = gpuds_journal_collect(reader, &select, batch);
+		GpudsOp *ops;
+		int64 n;
+
+		if (read == GPUDS_READ_STALE)
 		{
 			result = GPUDS_STALE;
 			break;
 		}
+		end = read == GPUDS_READ_END;
 		if (!end && !(how & GPUDS_ALONE))
 		{
 			result = GPUDS_LONG;
 			break;
 		}
-		if (batch.n > 0)
+		if (gpuds_sorter_held(batch) > 0)
 		{
 			gpuds_injection_point("catch-up-read");
 			mirror->ahead = true;
 		}
-		if (!gpuds_device_sorts(&mirror->tree))
-			gpuds_ops_sort(&batch);
-		result = gpuds_mirror_apply(mirror, batch.ops, batch.n, how, &size);
+		ops = gpuds_sorter_ops(batch, !gpuds_device_sorts(&mirror->tree), &n);
+		result = gpuds_mirror_apply(mirror, ops, n, how, &size);
 		if (result != GPUDS_UP)
 			break;
 		gpuds_reader_position(reader, &pos);
 		gpuds_mirror_set_position(mirror, &pos);
+		gpuds_sorter_clear(batch);
 	}
-	gpuds_ops_free(&batch);
+	gpuds_sorter_end(batch);
 	gpuds_reader_close(reader);
 	return result;
 }

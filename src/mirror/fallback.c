@@ -1,16 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * fallback.c
- *	  Answers a scan from the journal alone: reads it, sorts, and keeps the
- *	  result for as long as the scan may ask again.
+ *	  Answers a scan from the journal alone: sorts the entries that it wants, and keeps the result for as
+ *	  long as the scan may ask again.
  *
- * The first time that a scan asks, one pass over the journal keeps the wanted
- * entries nearest to the scan's position (fallback_near.c), as many as fit in
- * work_mem: all of them mostly, and enough for a LIMIT.  If the scan goes on behind these, turns
- * around or goes back, the next pass sorts all that it wants (fallback_sort.c), in
- * either direction.  A scan that was started again and again (the inner side of a
- * nested loop) gets all entries of the index sorted, and no pass after that.
- * So a scan never takes more than a few passes.
+ * The first time that a scan asks, one pass over the journal sorts all that is in its intervals
+ * (journal_sort.h).  If it asks again for other keys (the inner side of a nested loop, or many keys in
+ * batches), the second pass sorts all entries of the index, and there is no other after that.
  *
  * What is sorted stays right while the scan lives.  With an MVCC snapshot the
  * journal held all that the snapshot may see when it was read, at any time after
@@ -28,17 +24,21 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "mirror/fallback.h"
+#include "journal/journal_sort.h"
+#include "mirror/mirror.h"
+#include "mirror/sorted.h"
 
-/* Passes after which the next one sorts all of the index, if that may be kept. */
-#define PASSES_BEFORE_ALL 2
+/* A sort takes at least this much memory, whatever work_mem says. */
+#define LEAST_MEMORY_BYTES (512 * 1024)
+
+/* Intervals that are remembered, at most, to see whether a rescan has the same. */
+#define MOST_KEPT_INTERVALS 1024
 
 /* Which entries are at hand. */
 typedef enum Extent
 {
 	EXTENT_NOTHING,
-	EXTENT_NEAR, /* some of the scan's, ahead of where it left */
-	EXTENT_SCAN, /* all of the scan's present intervals */
+	EXTENT_KEYS, /* those in the intervals of keys */
 	EXTENT_ALL   /* all of the index */
 } Extent;
 
@@ -47,12 +47,11 @@ struct GpudsFallback
 	MemoryContext parent;
 	MemoryContext context; /* of all that is at hand; NULL: not needed so far */
 	Extent extent;
+	GpudsScan keys;    /* the intervals of EXTENT_KEYS; n is -1 if they are too many to be remembered */
+	bool keys_changed; /* perhaps, since they were sorted */
+	bool repeated;     /* a pass was made for this scan */
 	GpudsSorted sorted;
-	int64 place;    /* in sorted, where the scan left */
-	bool forward;   /* direction of the last call */
-	GpudsScan left; /* the scan as that call left it */
-	bool near_end;  /* EXTENT_NEAR: nothing is behind these in that direction */
-	int passes;     /* over the journal for this scan */
+	int64 place; /* in sorted, where the scan left */
 };
 
 /*
@@ -81,12 +80,11 @@ drop_sorted(GpudsFallback *fallback)
 		MemoryContextReset(fallback->context);
 }
 
-/* The scan asks for other intervals from now on. */
+/* The scan may ask for other intervals from now on. */
 void
 gpuds_fallback_next_keys(GpudsFallback *fallback)
 {
-	if (fallback->extent == EXTENT_NEAR || fallback->extent == EXTENT_SCAN)
-		drop_sorted(fallback);
+	fallback->keys_changed = true;
 }
 
 /* The scan begins anew and has to see what is in the journal now. */
@@ -95,7 +93,7 @@ gpuds_fallback_reset(GpudsFallback *fallback)
 {
 	if (fallback->extent != EXTENT_NOTHING)
 		drop_sorted(fallback);
-	fallback->passes = 0;
+	fallback->repeated = false;
 }
 
 /* Are all entries of the index at hand, whatever the scan asks for? */
@@ -207,8 +205,6 @@ take_entries(GpudsFallback *fallback, GpudsScan *scan, bool forward, GpudsEntry 
 		scan->next = last + (forward ? 0 : 1);
 	}
 	fallback->place = Max(place, 0);
-	fallback->forward = forward;
-	fallback->left = *scan;
 	return n;
 }
 
@@ -216,50 +212,91 @@ take_entries(GpudsFallback *fallback, GpudsScan *scan, bool forward, GpudsEntry 
  * Having them at hand
  */
 
-static void
-sort_all(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *only)
+/* Intervals that a scan spells out (GpudsScan.points). */
+static int64
+spelled_out(const GpudsScan *scan)
 {
-	do
-		drop_sorted(fallback);
-	while (!gpuds_fallback_sort(source, only, &fallback->sorted));
-	fallback->extent = only ? EXTENT_SCAN : EXTENT_ALL;
-	fallback->passes++;
+	return scan->points ? 1 : scan->n;
+}
+
+/* Notes the intervals that are being sorted, if they are not too many. */
+static void
+remember_keys(GpudsFallback *fallback, const GpudsScan *scan)
+{
+	const Size intervals = spelled_out(scan) * sizeof(GpudsInterval);
+	const Size points = scan->n * sizeof(uint64);
+
+	memset(&fallback->keys, 0, sizeof(GpudsScan));
+	fallback->keys.n = scan->n <= MOST_KEPT_INTERVALS ? scan->n : -1;
+	if (fallback->keys.n <= 0)
+		return;
+	fallback->keys.intervals = memcpy(palloc(intervals), scan->intervals, intervals);
+	if (scan->points)
+		fallback->keys.points = memcpy(palloc(points), scan->points, points);
+}
+
+/* Has a scan the intervals that were remembered? */
+static bool
+has_same_keys(const GpudsFallback *fallback, const GpudsScan *scan)
+{
+	const GpudsScan *keys = &fallback->keys;
+
+	if (keys->n != scan->n || (keys->points == NULL) != (scan->points == NULL))
+		return false;
+	if (keys->n == 0)
+		return true;
+	if (memcmp(keys->intervals, scan->intervals, spelled_out(scan) * sizeof(GpudsInterval)) != 0)
+		return false;
+	return scan->points == NULL || memcmp(keys->points, scan->points, scan->n * sizeof(uint64)) == 0;
 }
 
 /*
- * Fetches what comes next in the scan, as far as it fits.  All that the scan wants
- * is at hand then if it came fresh and nothing was cut.
+ * Sorts the entries in the scan's intervals (NULL: all) in one pass over the journal.  Half of the memory is
+ * for the sort and half for the result.  False: a compaction was in the way.
  */
-static void
-sort_near(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *scan, bool forward)
+static bool
+sort_once(GpudsSorted *sorted, const GpudsMirrorSource *source, const GpudsScan *only)
 {
-	bool fresh = !scan->inside && scan->next == (forward ? 0 : scan->n);
-	bool all;
+	const Size memory = Max((Size) work_mem * 1024, LEAST_MEMORY_BYTES) / 2;
+	const GpudsJournalSelect select = { .only = only };
+	GpudsJournalSort *sort = gpuds_journal_sort_begin(source->index, memory, &select);
+	GpudsEntry *block = palloc(GPUDS_SORTED_BLOCK * sizeof(GpudsEntry));
+	bool fresh = gpuds_journal_sort_stripes(sort, NULL);
+	int64 n;
 
-	drop_sorted(fallback);
-	all = gpuds_fallback_near(source, scan, forward, &fallback->sorted);
-	fallback->forward = forward;
-	fallback->left = *scan;
-	fallback->place = forward ? 0 : fallback->sorted.n;
-	fallback->extent = fresh && all ? EXTENT_SCAN : EXTENT_NEAR;
-	fallback->near_end = all;
-	fallback->passes++;
+	sorted->nwords = source->layout->nwords;
+	gpuds_injection_point("journal-scan-stripes");
+	while (fresh && (n = gpuds_journal_sort_next(sort, block, GPUDS_SORTED_BLOCK)) != 0)
+	{
+		fresh = n > 0;
+		if (fresh)
+			gpuds_sorted_add(sorted, block, n, memory);
+	}
+	gpuds_journal_sort_end(sort);
+	pfree(block);
+	return fresh;
 }
 
-/* Is the scan where the last call for it left it? */
-static bool
-is_where_left(const GpudsFallback *fallback, const GpudsScan *scan, bool forward)
+/* Makes what the scan wants available: its keys' entries the first time, all entries if it asks again. */
+static void
+sort_for(GpudsFallback *fallback, const GpudsMirrorSource *source, const GpudsScan *scan)
 {
-	const GpudsScan *left = &fallback->left;
+	const GpudsScan *only = fallback->repeated ? NULL : scan;
 
-	return forward == fallback->forward && scan->next == left->next && scan->inside == left->inside &&
-		   (!scan->inside || entry_equal(&scan->at, &left->at));
+	do
+		drop_sorted(fallback);
+	while (!sort_once(&fallback->sorted, source, only));
+	if (only)
+		remember_keys(fallback, only);
+	fallback->extent = only ? EXTENT_KEYS : EXTENT_ALL;
+	fallback->repeated = true;
 }
 
 /*
  * Fetches the next entries of a scan into out[cap] and moves the scan behind
  * them, as gpuds_device_scan does; fewer than cap do not mean the end.  *end:
- * there are no more.  The index must be the same in every call.
+ * there are no more.  The index must be the same in every call, and the intervals as long as
+ * gpuds_fallback_next_keys is not called.
  *
  * Interruptible; raises what reading the journal and temporary files do.  Holds no lock or pin between calls.
  */
@@ -268,27 +305,18 @@ gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, Gp
 					GpudsEntry *out, int64 cap, bool *end)
 {
 	MemoryContext old;
-	int64 n = 0;
+	int64 n;
 
 	if (fallback->context == NULL)
 		fallback->context = AllocSetContextCreate(fallback->parent, "gpuds journal scan",
 												  ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(fallback->context);
-	if (fallback->extent == EXTENT_NOTHING)
-	{
-		if (fallback->passes < PASSES_BEFORE_ALL)
-			sort_near(fallback, source, scan, forward);
-		else
-			sort_all(fallback, source, NULL);
-	}
-	if (fallback->extent == EXTENT_NEAR && is_where_left(fallback, scan, forward))
-		n = take_entries(fallback, scan, forward, out, cap);
-	if (fallback->extent == EXTENT_NEAR && n == 0 &&
-		!(fallback->near_end && is_where_left(fallback, scan, forward)))
-		sort_all(fallback, source, fallback->passes < PASSES_BEFORE_ALL ? scan : NULL);
-	if (fallback->extent > EXTENT_NEAR)
-		n = take_entries(fallback, scan, forward, out, cap);
-	*end = n < cap && (fallback->extent > EXTENT_NEAR || fallback->near_end);
+	if (fallback->extent == EXTENT_NOTHING ||
+		(fallback->extent == EXTENT_KEYS && fallback->keys_changed && !has_same_keys(fallback, scan)))
+		sort_for(fallback, source, scan);
+	fallback->keys_changed = false;
+	n = take_entries(fallback, scan, forward, out, cap);
+	*end = n < cap;
 	MemoryContextSwitchTo(old);
 	return n;
 }

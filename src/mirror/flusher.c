@@ -33,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "kernels/core/sort.h"
 #include "mirror/mirror_internal.h"
 
 /* A flusher that failed is started again after so long. */
@@ -112,17 +113,20 @@ advance(GpudsMirror *mirror, const GpudsFrozen *frozen, bool beyond)
 static void
 apply_kills(GpudsMirror *mirror, const GpudsFrozen *frozen, GpudsOp *ops, int64 *size)
 {
-	GpudsJournalOps batch;
+	int64 n = gpuds_flush_read_kills(frozen, ops);
 
-	gpuds_ops_init(&batch, frozen->nkills);
-	batch.ops = ops;
-	batch.n = gpuds_flush_read_kills(frozen, ops);
-	if (batch.n == 0)
+	if (n == 0)
 		return;
 	if (!gpuds_device_sorts(&mirror->tree))
-		gpuds_ops_sort(&batch);
-	mirror->killed += batch.n;
-	(void) gpuds_mirror_apply(mirror, batch.ops, batch.n, GPUDS_NO_EVICT, size);
+	{
+		GpudsOp *scratch = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(GpudsOp));
+
+		sort_ops(ops, scratch, n);
+		n = sort_last_ops(ops, n);
+		pfree(scratch);
+	}
+	mirror->killed += n;
+	(void) gpuds_mirror_apply(mirror, ops, n, GPUDS_NO_EVICT, size);
 }
 
 /* The caller is the mirror's applier, and the mirror is attached and lacks the generation. */

@@ -16,6 +16,7 @@
 #include "portability/instr_time.h"
 #include "storage/ipc.h"
 
+#include "journal/journal_sort.h"
 #include "mirror/mirror_internal.h"
 
 /* Part of the memory that is left for the changes that follow a load. */
@@ -24,105 +25,46 @@
 /* Fewer entries than that say nothing about the size of one. */
 #define ENTRIES_TO_LEARN_FROM 10000
 
-/* Streams merged entries to the device in pieces. */
-typedef struct LoadSink
-{
-	GpudsDeviceLoad *load;
-	GpudsBringUp result;
-	int64 n;     /* in load->entries */
-	int64 total; /* handed on */
-} LoadSink;
+/* Operations in a large batch: at least, where maintenance_work_mem is small ... */
+#define LEAST_LARGE (INT64CONST(1024) * 1024)
 
-static void
-sink_flush(LoadSink *sink)
-{
-	if (sink->result == GPUDS_UP && sink->n > 0)
-		sink->result = gpuds_bring_up_result(gpuds_device_load_add(sink->load, sink->n));
-	sink->total += sink->n;
-	sink->n = 0;
-}
-
-static inline void
-sink_add(LoadSink *sink, const GpudsEntry *entry)
-{
-	sink->load->entries[sink->n++] = *entry;
-	if (sink->n == sink->load->capacity)
-		sink_flush(sink);
-}
+/* ... and at most: what is sorted in a moment. */
+#define MOST_LARGE GPUDS_SORTER_MOMENT
 
 /*
- * Hands on the inserted entries of ops[*at ..] that come before limit (NULL:
- * all).  Returns true if an operation for limit itself was met: it has the
- * last word on it.
+ * How many operations a large batch has: as many as maintenance_work_mem holds twice, once to sort from and
+ * once to sort into, within limits.
  */
-static bool
-sink_ops_before(LoadSink *sink, const GpudsJournalOps *ops, int64 *at, const GpudsEntry *limit)
+int64
+gpuds_ops_large(void)
 {
-	for (; *at < ops->n; (*at)++)
-	{
-		const GpudsOp *op = &ops->ops[*at];
+	int64 fitting = (int64) maintenance_work_mem * 1024 / (2 * (int64) sizeof(GpudsOp));
 
-		if (limit && !entry_less(&op->e, limit))
-		{
-			if (!entry_equal(&op->e, limit))
-				return false;
-			if ((op->order & 1) == GPUDS_OP_INSERT)
-				sink_add(sink, &op->e);
-			(*at)++;
-			return true;
-		}
-		if ((op->order & 1) == GPUDS_OP_INSERT)
-			sink_add(sink, &op->e);
-	}
-	return false;
+	return Min(Max(LEAST_LARGE, fitting), MOST_LARGE);
 }
 
-/*
- * Merges the base, streamed from the reader, with the sorted operations of the
- * stripes into a new structure.
- */
+/* Bytes that a sorter takes for a batch of so many operations and the page that fills it. */
+Size
+gpuds_ops_memory(int64 most)
+{
+	return (most + GPUDS_MAX_RECORDS_PER_PAGE) * 2 * sizeof(GpudsOp);
+}
+
+/* Streams the entries to the device.  *total: those handed on. */
 static GpudsBringUp
-merge_load(GpudsJournalReader *base, const GpudsJournalOps *ops, GpudsDeviceLoad *load, int64 *total)
+stream(GpudsJournalSort *sort, GpudsDeviceLoad *load, int64 *total)
 {
-	LoadSink sink = { load, GPUDS_UP, 0, 0 };
-	int64 at = 0;
-	bool more = true;
+	int64 n;
 
-	while (more && sink.result == GPUDS_UP)
+	while ((n = gpuds_journal_sort_next(sort, load->entries, load->capacity)) > 0)
 	{
-		GpudsJournalPage page;
-		GpudsRecordIterator record = { .page = &page };
+		GpudsBringUp result = gpuds_bring_up_result(gpuds_device_load_add(load, n));
 
-		switch (gpuds_reader_next(base, &page))
-		{
-			case GPUDS_READ_STALE:
-				return GPUDS_STALE;
-			case GPUDS_READ_END:
-				more = false;
-				break;
-			case GPUDS_READ_PAGE:
-				if (page.kind != GPUDS_PAGE_BASE)
-				{
-					more = false;
-					break;
-				}
-				while (gpuds_record_next(&record))
-				{
-					if (record.flags & GPUDS_RECORD_DEAD)
-						continue;
-					if (!sink_ops_before(&sink, ops, &at, &record.entry))
-						sink_add(&sink, &record.entry);
-				}
-				break;
-		}
-		*total = sink.total;
-		CHECK_FOR_INTERRUPTS();
-		gpuds_make_way_check();
+		*total += n;
+		if (result != GPUDS_UP)
+			return result;
 	}
-	sink_ops_before(&sink, ops, &at, NULL);
-	sink_flush(&sink);
-	*total = sink.total;
-	return sink.result;
+	return n < 0 ? GPUDS_STALE : GPUDS_UP;
 }
 
 static void
@@ -153,43 +95,29 @@ learn(GpudsMirror *mirror, int64 entries)
 static GpudsBringUp
 load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 {
-	int nwords = source->layout->nwords;
-	GpudsJournalReader *base = gpuds_reader_open(source->index);
-	GpudsJournalReader *stripes;
-	const GpudsMetaData *meta = gpuds_reader_meta(base);
+	const GpudsJournalSelect select = { .most = gpuds_ops_large(), .between_pages = gpuds_make_way_check };
+	GpudsJournalSort *sort = gpuds_journal_sort_begin(source->index, gpuds_ops_memory(select.most), &select);
+	const GpudsMetaData *meta = gpuds_journal_sort_meta(sort);
 	GpudsJournalPos pos;
 	GpudsDeviceLoad load;
 	GpudsBringUp result = GPUDS_UP;
-	GpudsJournalOps batch;
 	int64 total = 0;
-	bool end;
-
-	gpuds_journal_start(meta, &pos);
 
 	/* Stripes first, so that the base can be streamed past them. */
-	gpuds_ops_init(&batch, gpuds_ops_large());
-	if (!gpuds_device_sorts(&mirror->tree))
-	{
-		stripes = gpuds_reader_open_after(source->index, &pos);
-		if (!gpuds_ops_read(&batch, stripes, &end))
-			result = GPUDS_STALE;
-		else
-		{
-			gpuds_reader_position(stripes, &pos);
-			gpuds_ops_sort(&batch);
-		}
-		gpuds_reader_close(stripes);
-	}
+	gpuds_journal_start(meta, &pos);
+	if (!gpuds_device_sorts(&mirror->tree) && !gpuds_journal_sort_stripes(sort, &pos))
+		result = GPUDS_STALE;
 	if (result == GPUDS_UP)
 	{
 		gpuds_injection_point("load-base-read");
 		memset(&load, 0, sizeof(load));
 		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
 		{
-			result = gpuds_bring_up_result(
-				gpuds_device_load_begin(&mirror->tree, &load, meta->structure, nwords, source->fillfactor));
+			result = gpuds_bring_up_result(gpuds_device_load_begin(&mirror->tree, &load, meta->structure,
+																   source->layout->nwords,
+																   source->fillfactor));
 			if (result == GPUDS_UP)
-				result = merge_load(base, &batch, &load, &total);
+				result = stream(sort, &load, &total);
 			if (result == GPUDS_UP)
 				result = gpuds_bring_up_result(gpuds_device_load_end(&load));
 		}
@@ -198,8 +126,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 		if (result != GPUDS_UP)
 			gpuds_device_load_cancel(&load);
 	}
-	gpuds_reader_close(base);
-	gpuds_ops_free(&batch);
+	gpuds_journal_sort_end(sort);
 	if (result == GPUDS_UP)
 	{
 		gpuds_mirror_set_position(mirror, &pos);
@@ -213,12 +140,11 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 static uint64
 count_entries(Relation index, const GpudsMetaData *meta)
 {
-	uint64 entries = meta->base_records;
 	GpudsJournalPos end;
+	uint64 entries;
 
 	gpuds_journal_end(index, meta, &end);
-	for (int i = 0; i < GPUDS_STRIPES; i++)
-		entries += end.count[i] > meta->stripe[i].first ? end.count[i] - meta->stripe[i].first : 0;
+	entries = meta->base_records + gpuds_journal_count_before(meta, &end);
 	return entries - Min(meta->garbage, entries);
 }
 

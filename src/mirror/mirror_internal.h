@@ -40,23 +40,9 @@ typedef enum GpudsBringUp
 #define GPUDS_NO_EVICT 0x08 /* no mirror is evicted for it */
 #define GPUDS_LOADER 0x04   /* in large batches: no user cancels a loader */
 
-/* A growing array of operations (journal_ops.c). */
-typedef struct GpudsJournalOps
-{
-	GpudsOp *ops;
-	int64 n;
-	int64 size;
-	int64 limit;
-	MemoryContext context;
-} GpudsJournalOps;
-
-extern int64 gpuds_ops_large(void);
-extern void gpuds_ops_init(GpudsJournalOps *batch, int64 limit);
-extern void gpuds_ops_free(GpudsJournalOps *batch);
-extern bool gpuds_ops_read(GpudsJournalOps *batch, GpudsJournalReader *reader, bool *end);
-extern void gpuds_ops_sort(GpudsJournalOps *batch);
-
 /* load.c */
+extern int64 gpuds_ops_large(void);
+extern Size gpuds_ops_memory(int64 most);
 extern bool gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror);
 extern GpudsBringUp gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how);
 

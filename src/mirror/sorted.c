@@ -54,7 +54,7 @@ gpuds_sorted_add(GpudsSorted *sorted, const GpudsEntry *entries, int64 n, Size m
 	{
 		if (sorted->entries == NULL || sorted->n + n > sorted->size)
 		{
-			int64 size = Max(sorted->size * 2, sorted->n + n);
+			int64 size = Max(Min(sorted->size * 2, (int64) (memory / sizeof(GpudsEntry))), sorted->n + n);
 
 			if (sorted->entries)
 				sorted->entries = repalloc_huge(sorted->entries, size * sizeof(GpudsEntry));

@@ -18,8 +18,7 @@
 #include "sort/record.h"
 #include "sort/runs.h"
 
-/* Entries of a run that are read at a time: bounds, within what memory allows. */
-#define MIN_READ_ENTRIES 128
+/* Entries of a run that are read at a time, at most. */
 #define MAX_READ_ENTRIES 8192
 
 #define WRITE_RECORDS 512
@@ -40,7 +39,9 @@ struct GpudsMerge
 {
 	int nwords;
 	Size memory;
+	bool keep_deleted;
 	int nsources;
+	int live; /* sources that are not at their end */
 	int allocated;
 	int read_entries;
 	Source *sources;
@@ -48,7 +49,26 @@ struct GpudsMerge
 	char *packed; /* records as read from a file */
 };
 
-/* Appends a sorted run to a temporary file. */
+/* The flags of an entry's record. */
+static inline uint8
+flags_of(const GpudsEntry *entry)
+{
+	return (entry->t & GPUDS_RUN_DELETED ? GPUDS_RECORD_TOMBSTONE : 0) |
+		   (entry->t & GPUDS_RUN_DEAD ? GPUDS_RECORD_DEAD : 0);
+}
+
+/* The same, the other way round. */
+static inline uint64
+marks_of(const GpudsRecord *record)
+{
+	return (record->flags & GPUDS_RECORD_TOMBSTONE ? GPUDS_RUN_DELETED : 0) |
+		   (record->flags & GPUDS_RECORD_DEAD ? GPUDS_RUN_DEAD : 0);
+}
+
+/*
+ * Writes n sorted entries of nwords key words to a temporary file, where it stands.  Interruptible.  Raises
+ * what writing the file does.
+ */
 void
 gpuds_run_write(BufFile *file, const GpudsEntry *entries, int64 n, int nwords)
 {
@@ -65,7 +85,7 @@ gpuds_run_write(BufFile *file, const GpudsEntry *entries, int64 n, int nwords)
 
 		for (int i = 0; i < chunk; i++)
 			gpuds_record_form((GpudsRecord *) (packed.bytes + i * size), &entries[i], nwords,
-							  entries[i].t & GPUDS_RUN_DELETED ? GPUDS_RECORD_TOMBSTONE : 0);
+							  flags_of(&entries[i]));
 		BufFileWrite(file, packed.bytes, (Size) chunk * size);
 		entries += chunk;
 		n -= chunk;
@@ -81,7 +101,43 @@ read_at(BufFile *file, int64 offset, void *data, Size size)
 	gpuds_buffile_read(file, data, size);
 }
 
-/* Reads the entry of a run at position i. */
+/*
+ * Leaves a file of a file set, which has these runs and nothing else, to other processes, and closes it.  The
+ * lengths of the runs go behind their records.
+ */
+void
+gpuds_runs_export(BufFile *file, const GpudsSortedRun *runs, int64 n)
+{
+	for (int64 i = 0; i < n; i++)
+		BufFileWrite(file, (void *) &runs[i].count, sizeof(int64));
+	BufFileExportFileSet(file);
+	BufFileClose(file);
+}
+
+/*
+ * Opens an exported file of n runs that have so many records together, and fills in the runs.  Raises what
+ * reading the file does.
+ */
+BufFile *
+gpuds_runs_open(SharedFileSet *fileset, const char *name, int nwords, int64 records, GpudsSortedRun *runs,
+				int64 n)
+{
+	BufFile *file = BufFileOpenFileSet(&fileset->fs, name, O_RDONLY, false);
+	int64 first = 0;
+
+	if (BufFileSeek(file, 0, records * GpudsRecordSize(nwords), SEEK_SET) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in temporary file: %m")));
+	for (int64 i = 0; i < n; i++)
+	{
+		runs[i].file = file;
+		runs[i].first = first;
+		gpuds_buffile_read(file, &runs[i].count, sizeof(int64));
+		first += runs[i].count;
+	}
+	return file;
+}
+
+/* Reads the entry of a run at position i, which counts from 0. */
 void
 gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GpudsEntry *entry)
 {
@@ -97,7 +153,9 @@ gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GpudsEntry *entr
 	gpuds_record_entry((const GpudsRecord *) packed.bytes, nwords, entry);
 }
 
-/* How many entries of the run are below the bound. */
+/*
+ * How many entries of the run are below the bound.  Reads some entries.  Raises what reading the file does.
+ */
 int64
 gpuds_run_below(const GpudsSortedRun *run, int nwords, const GpudsEntry *bound)
 {
@@ -119,16 +177,17 @@ gpuds_run_below(const GpudsSortedRun *run, int nwords, const GpudsEntry *bound)
 }
 
 /*
- * Starts a merge, in the current memory context.  memory, in bytes, is what its
- * read buffers may take (each gets a minimum anyway).
+ * Starts a merge, in the current memory context.  memory, in bytes, is what its read buffers may take; each
+ * gets GPUDS_RUN_READ_BYTES anyway.  keep_deleted: deleted entries come out, too.
  */
 GpudsMerge *
-gpuds_merge_begin(int nwords, Size memory)
+gpuds_merge_begin(int nwords, Size memory, bool keep_deleted)
 {
 	GpudsMerge *merge = palloc0(sizeof(GpudsMerge));
 
 	merge->nwords = nwords;
 	merge->memory = memory;
+	merge->keep_deleted = keep_deleted;
 	merge->allocated = 16;
 	merge->sources = palloc(merge->allocated * sizeof(Source));
 	return merge;
@@ -150,7 +209,7 @@ add_source(GpudsMerge *merge)
 	return source;
 }
 
-/* Adds a source that a function gives. */
+/* Adds a source that a function gives, which is called with arg. */
 void
 gpuds_merge_source(GpudsMerge *merge, GpudsSourceNext next, void *arg)
 {
@@ -170,7 +229,7 @@ gpuds_merge_array(GpudsMerge *merge, const GpudsEntry *entries, int64 n)
 	source->end = entries + n;
 }
 
-/* Adds a run, or a part of one. */
+/* Adds a run, or a part of one, whose file must stay open as long as the merge. */
 void
 gpuds_merge_run(GpudsMerge *merge, const GpudsSortedRun *run)
 {
@@ -179,21 +238,6 @@ gpuds_merge_run(GpudsMerge *merge, const GpudsSortedRun *run)
 	source->file = run->file;
 	source->offset = run->first * GpudsRecordSize(merge->nwords);
 	source->left = run->count;
-}
-
-/*
- * Adds all runs of a file: records of them in all, each run but the last of
- * run_records.
- */
-void
-gpuds_merge_runs(GpudsMerge *merge, BufFile *file, int64 records, int64 run_records)
-{
-	for (int64 first = 0; first < records; first += run_records)
-	{
-		GpudsSortedRun run = { file, first, Min(run_records, records - first) };
-
-		gpuds_merge_run(merge, &run);
-	}
 }
 
 /* Makes the source's next entry available; false if there is none. */
@@ -222,8 +266,7 @@ refill(GpudsMerge *merge, Source *source)
 		const GpudsRecord *record = (const GpudsRecord *) (merge->packed + (Size) i * size);
 
 		gpuds_record_entry(record, nwords, &source->buffer[i]);
-		if (record->flags & GPUDS_RECORD_TOMBSTONE)
-			source->buffer[i].t |= GPUDS_RUN_DELETED;
+		source->buffer[i].t |= marks_of(record);
 	}
 	source->at = source->buffer;
 	source->end = source->buffer + n;
@@ -236,7 +279,7 @@ refill(GpudsMerge *merge, Source *source)
 static inline bool
 same_entry(const GpudsEntry *a, const GpudsEntry *b)
 {
-	return a->w0 == b->w0 && a->w1 == b->w1 && ((a->t ^ b->t) & ~GPUDS_RUN_DELETED) == 0;
+	return a->w0 == b->w0 && a->w1 == b->w1 && ((a->t ^ b->t) & ~GPUDS_RUN_MARKS) == 0;
 }
 
 /* Does source a come before source b?  A source at its end comes last. */
@@ -254,8 +297,8 @@ comes_before(const GpudsMerge *merge, int a, int b)
 		return ea->w0 < eb->w0;
 	if (ea->w1 != eb->w1)
 		return ea->w1 < eb->w1;
-	ta = ea->t & ~GPUDS_RUN_DELETED;
-	tb = eb->t & ~GPUDS_RUN_DELETED;
+	ta = ea->t & ~GPUDS_RUN_MARKS;
+	tb = eb->t & ~GPUDS_RUN_MARKS;
 	return ta != tb ? ta < tb : a < b;
 }
 
@@ -284,12 +327,12 @@ start_merge(GpudsMerge *merge)
 {
 	Size entries = merge->memory / sizeof(GpudsEntry) / Max(merge->nsources, 1);
 
-	merge->read_entries = Min(Max(entries, MIN_READ_ENTRIES), MAX_READ_ENTRIES);
+	merge->read_entries = Min(Max(entries, GPUDS_RUN_READ_ENTRIES), MAX_READ_ENTRIES);
 	merge->packed = palloc((Size) merge->read_entries * GpudsRecordSize(merge->nwords));
 	for (int i = 0; i < merge->nsources; i++)
 	{
-		if (merge->sources[i].at == merge->sources[i].end)
-			refill(merge, &merge->sources[i]);
+		if (merge->sources[i].at < merge->sources[i].end || refill(merge, &merge->sources[i]))
+			merge->live++;
 	}
 	merge->tree = palloc((merge->nsources + 1) * sizeof(int));
 	merge->tree[0] = merge->nsources > 1 ? play(merge, 1) : 0;
@@ -302,8 +345,8 @@ advance(GpudsMerge *merge)
 	int winner = merge->tree[0];
 	Source *source = &merge->sources[winner];
 
-	if (++source->at == source->end)
-		refill(merge, source);
+	if (++source->at == source->end && !refill(merge, source))
+		merge->live--;
 	for (int node = (winner + merge->nsources) / 2; node > 0; node /= 2)
 	{
 		int loser = merge->tree[node];
@@ -317,9 +360,27 @@ advance(GpudsMerge *merge)
 	merge->tree[0] = winner;
 }
 
+/* Takes up to cap entries of the one source that is left, as far as they are at hand. */
+static int64
+take_alone(GpudsMerge *merge, GpudsEntry *out, int64 cap)
+{
+	Source *source = &merge->sources[merge->tree[0]];
+	const GpudsEntry *end = source->at + Min(cap, source->end - source->at);
+	int64 n = 0;
+
+	for (; source->at < end; source->at++)
+	{
+		if (merge->keep_deleted || !(source->at->t & GPUDS_RUN_DELETED))
+			out[n++] = *source->at;
+	}
+	if (source->at == source->end && !refill(merge, source))
+		merge->live--;
+	return n;
+}
+
 /*
- * Gives the next up to cap entries of the merge, ascending, without duplicates
- * and deleted ones.  Returns their number, 0 at the end.
+ * Copies the next up to cap entries of the merge to out, ascending, without duplicates and deleted ones.
+ * Returns their number, 0 at the end.  Interruptible.  Raises what reading files and sources does.
  */
 int64
 gpuds_merge_next(GpudsMerge *merge, GpudsEntry *out, int64 cap)
@@ -331,13 +392,16 @@ gpuds_merge_next(GpudsMerge *merge, GpudsEntry *out, int64 cap)
 	if (merge->tree == NULL)
 		start_merge(merge);
 
-	while (n < cap)
+	while (n < cap && merge->live > 0)
 	{
 		const Source *source = &merge->sources[merge->tree[0]];
 		GpudsEntry entry;
 
-		if (source->at == source->end)
-			break;
+		if (merge->live == 1)
+		{
+			n += take_alone(merge, out + n, cap - n);
+			continue;
+		}
 		entry = *source->at;
 		advance(merge);
 		for (;;)
@@ -348,7 +412,7 @@ gpuds_merge_next(GpudsMerge *merge, GpudsEntry *out, int64 cap)
 			entry = *source->at;
 			advance(merge);
 		}
-		if (!(entry.t & GPUDS_RUN_DELETED))
+		if (merge->keep_deleted || !(entry.t & GPUDS_RUN_DELETED))
 			out[n++] = entry;
 	}
 	return n;

@@ -13,11 +13,21 @@
 #define GPUDS_RUNS_H
 
 #include "storage/buffile.h"
+#include "storage/sharedfileset.h"
 
 #include "gpuds.h"
 
-/* A bit of GpudsEntry.t that entries leave zero.  Does not count in comparisons. */
+/*
+ * Marks of an entry, in bits of GpudsEntry.t that entries leave zero.  They do not count in comparisons, and
+ * are the flags of its record in a file (sort/record.h).
+ */
 #define GPUDS_RUN_DELETED (UINT64CONST(1) << 48)
+#define GPUDS_RUN_DEAD (UINT64CONST(1) << 49)
+#define GPUDS_RUN_MARKS (GPUDS_RUN_DELETED | GPUDS_RUN_DEAD)
+
+/* What a merge takes to read a run, at least. */
+#define GPUDS_RUN_READ_ENTRIES 128
+#define GPUDS_RUN_READ_BYTES (GPUDS_RUN_READ_ENTRIES * sizeof(GpudsEntry))
 
 typedef struct GpudsMerge GpudsMerge;
 
@@ -40,11 +50,14 @@ extern void gpuds_run_write(BufFile *file, const GpudsEntry *entries, int64 n, i
 extern void gpuds_run_entry(const GpudsSortedRun *run, int64 i, int nwords, GpudsEntry *entry);
 extern int64 gpuds_run_below(const GpudsSortedRun *run, int nwords, const GpudsEntry *bound);
 
-extern GpudsMerge *gpuds_merge_begin(int nwords, Size memory);
+extern void gpuds_runs_export(BufFile *file, const GpudsSortedRun *runs, int64 n);
+extern BufFile *gpuds_runs_open(SharedFileSet *fileset, const char *name, int nwords, int64 records,
+								GpudsSortedRun *runs, int64 n);
+
+extern GpudsMerge *gpuds_merge_begin(int nwords, Size memory, bool keep_deleted);
 extern void gpuds_merge_source(GpudsMerge *merge, GpudsSourceNext next, void *arg);
 extern void gpuds_merge_array(GpudsMerge *merge, const GpudsEntry *entries, int64 n);
 extern void gpuds_merge_run(GpudsMerge *merge, const GpudsSortedRun *run);
-extern void gpuds_merge_runs(GpudsMerge *merge, BufFile *file, int64 records, int64 run_records);
 extern int64 gpuds_merge_next(GpudsMerge *merge, GpudsEntry *out, int64 cap);
 extern void gpuds_merge_end(GpudsMerge *merge);
 
