@@ -24,7 +24,6 @@ typedef struct Parts
 	ScanKey keys;
 	int nkeys;
 	IndexScanDesc *scan;
-	bool *ready;
 	bool waits; /* for its keys to be evaluated */
 } Parts;
 

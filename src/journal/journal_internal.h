@@ -48,7 +48,6 @@ typedef struct GpudsMapReach
 extern Buffer gpuds_page_new(Relation index, GpudsReserve *reserve);
 extern void gpuds_reserve_init(GpudsReserve *reserve);
 extern bool gpuds_reserve_pages(Relation index, GpudsReserve *reserve, int64 n);
-extern Buffer gpuds_reserve_take(Relation index, GpudsReserve *reserve);
 extern void gpuds_reserve_release(Relation index, GpudsReserve *reserve);
 extern void gpuds_record_free_page(Relation index, BlockNumber blkno, GpudsMapReach *reach);
 

@@ -200,8 +200,8 @@ gpuds_reserve_pages(Relation index, GpudsReserve *reserve, int64 n)
  * May be called with pages locked.  Who holds the lock of a page that is in no chain waits for no page's, so
  * it is waited for.
  */
-Buffer
-gpuds_reserve_take(Relation index, GpudsReserve *reserve)
+static Buffer
+take_reserved(Relation index, GpudsReserve *reserve)
 {
 	while (reserve->n > 0)
 	{
@@ -234,7 +234,7 @@ gpuds_page_new(Relation index, GpudsReserve *reserve)
 {
 	BlockNumber busy[MAX_CANDIDATES];
 	int nbusy = 0;
-	Buffer found = reserve ? gpuds_reserve_take(index, reserve) : InvalidBuffer;
+	Buffer found = reserve ? take_reserved(index, reserve) : InvalidBuffer;
 
 	for (int i = 0; i < MAX_CANDIDATES && found == InvalidBuffer; i++)
 	{

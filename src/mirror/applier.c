@@ -81,18 +81,6 @@ gpuds_mirror_release_on_error(int code, Datum mirror)
 	gpuds_mirror_release((GpudsMirror *) DatumGetPointer(mirror));
 }
 
-/* Are we the mirror's applier? */
-bool
-gpuds_mirror_is_mine(GpudsMirror *mirror)
-{
-	bool mine;
-
-	SpinLockAcquire(&mirror->mutex);
-	mine = mirror->applier == GpudsMyBackendIndex() + 1;
-	SpinLockRelease(&mirror->mutex);
-	return mine;
-}
-
 /*
  * Makes or withdraws the applier's offer.  False: somebody has accepted it, we are
  * not the applier any more.

@@ -231,7 +231,6 @@ extern void gpuds_mirror_count_flush(void);
 extern bool gpuds_mirror_acquire(GpudsMirror *mirror, bool wait);
 extern void gpuds_mirror_release(GpudsMirror *mirror);
 extern void gpuds_mirror_release_on_error(int code, Datum mirror);
-extern bool gpuds_mirror_is_mine(GpudsMirror *mirror);
 extern bool gpuds_mirror_set_offer(GpudsMirror *mirror, bool offered);
 extern bool gpuds_mirror_is_offered(GpudsMirror *mirror);
 extern bool gpuds_mirror_take(GpudsMirror *mirror);
