@@ -51,7 +51,6 @@
 #include "storage/relfilenode.h"
 #define RelFileLocator RelFileNode
 #define RelFileLocatorEquals RelFileNodeEquals
-#define RelFileNumber Oid
 #define relNumber relNode
 #define spcOid spcNode
 #define dbOid dbNode

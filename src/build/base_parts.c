@@ -34,6 +34,10 @@ sample(const GpudsSortedRun *runs, int nruns, int nwords, int64 step, GpudsEntry
 	return n;
 }
 
+/*
+ * Cuts the merge of the runs into nparts parts of about the same size.  Fills nparts + 1 elements: the last
+ * says where the whole ends.  Interruptible.  Raises what reading the runs' files does.
+ */
 void
 gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts)
 {
@@ -70,6 +74,11 @@ gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPa
 	pfree(samples);
 }
 
+/*
+ * Writes the part of the merge that begins at parts[i]; the file must reach to the last part's end.  memory,
+ * in bytes, is for reading.  *done counts entries as they are written.  Interruptible.  Raises what reading
+ * the runs' files and writing pages do.
+ */
 void
 gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwords, const GpudsPart *parts,
 				 int nparts, int i, bool log_pages, Size memory, pg_atomic_uint64 *done)

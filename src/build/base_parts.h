@@ -24,18 +24,8 @@ typedef struct GpudsPart
 	BlockNumber block; /* its first one */
 } GpudsPart;
 
-/*
- * Cuts the merge of the runs into nparts parts of about the same size.  Fills
- * nparts + 1 elements: the last says where the whole ends.
- */
 extern void gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts,
 								  int nparts);
-
-/*
- * Writes the part of the merge that begins at parts[i]; the file must reach to
- * the last part's end.  memory, in bytes, is for reading; *done counts entries as
- * they are written.
- */
 extern void gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwords,
 							 const GpudsPart *parts, int nparts, int i, bool log_pages, Size memory,
 							 pg_atomic_uint64 *done);
