@@ -132,7 +132,8 @@ for my $how ('enable_bitmapscan', 'enable_indexscan')
 	cmp_ok($blocks, '<', 2.4 * $pages, "nested loop with $how off: two passes over the journal");
 }
 # for the same keys again and again
-my $same = 'SELECT count(*), sum(big.id), sum(g.g) FROM generate_series(1, 5) g, big WHERE big.k BETWEEN 5000 AND 9000';
+my $same = 'SELECT count(*), sum(big.id), sum(g.g)
+	FROM generate_series(1, 5) g, big WHERE big.k BETWEEN 5000 AND 9000';
 $right = $node->safe_psql('postgres', scan_sql($same));
 ($out, $blocks) = with_blocks("SET enable_material = off; $only $same");
 is($out, $right, 'rescans for the same keys: rows');
