@@ -84,6 +84,17 @@ gpuds_memtable_shmem_init(void)
 		init_shared();
 }
 
+/*
+ * The first grace period that begins after this: when it is over, every append is over
+ * that had begun before the call.
+ */
+uint64
+gpuds_memtable_next_period(void)
+{
+	pg_memory_barrier();
+	return pg_atomic_read_u64(&gpuds_memtables.shared->period) + 1;
+}
+
 /* The memtable of a file's number, or NULL.  The caller holds the directory's lock. */
 GpudsMemtable *
 gpuds_memtable_find(const RelFileLocator *locator)
