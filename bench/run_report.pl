@@ -134,6 +134,13 @@ line(
 	value('range', 'gp', 'count auto'), 'faster'
 );
 line('next 1,000 rows in key order', 'ms', both('range', 'next 1000'), 'faster');
+for my $workers (0, 2, 4)
+{
+	line("index-only scan of all rows, $workers workers",
+		'ms', both('parallel', "keys of all rows, $workers workers"), 'faster');
+	line("index scan of a tenth of the rows, $workers workers",
+		'ms', both('parallel', "a tenth of the rows, $workers workers"), 'faster');
+}
 for ([ 'steady', '' ], [ 'after checkpoint', ', right after a checkpoint' ])
 {
 	my ($item, $words) = @$_;
