@@ -566,14 +566,14 @@ test_damage(int nwords)
 
 	model_fill(&m, most / 2, KEYS_RANDOM, nwords, 2 * most);
 	CHECK(load(&list, &m, nwords, 80) == GPU_OK);
-	CHECK(list.tree.height > 2);
-	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.tree.root), sizeof(root));
+	CHECK(list.tree.levels > 2);
+	gpu_copy_bus(&change.stream, root, gpu_skiplist_chunk(pool.base, list.tree.top), sizeof(root));
 	CHECK(gpu_finish(&change.stream));
 	child = list.tree.space.nodes[GPU_SKIPLIST_CHUNKS].chunks[0] * GPU_CHUNK_UNITS;
 	pair = *list.version() << 1;
-	for (GpuRef ref : { list.tree.root, child })
+	for (GpuRef ref : { list.tree.top, child })
 	{
-		const bool index = ref == list.tree.root;
+		const bool index = ref == list.tree.top;
 
 		damage(&list, ref, 0, 0x10);                           /* a slot twice */
 		damage(&list, ref, 0, UINT64_C(1) << 59);              /* a slot that is said to be used */
@@ -583,11 +583,11 @@ test_damage(int nwords)
 		damage(&list, ref, index ? 22 : 28, 1);                /* notes */
 		damage(&list, ref, index ? 22 : 28, UINT64_C(1) << 32);
 	}
-	damage(&list, list.tree.root, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
-	damage(&list, list.tree.root, GPU_SKIPLIST_REFS,
+	damage(&list, list.tree.top, GPU_SKIPLIST_REFS, 2); /* not a chunk's place */
+	damage(&list, list.tree.top, GPU_SKIPLIST_REFS,
 		   root[GPU_SKIPLIST_REFS] ^
 			   (root[GPU_SKIPLIST_REFS] >> 32 | root[GPU_SKIPLIST_REFS] << 32)); /* exchanged */
-	damage(&list, list.tree.root, GPU_SKIPLIST_REFS,
+	damage(&list, list.tree.top, GPU_SKIPLIST_REFS,
 		   (root[GPU_SKIPLIST_REFS] ^ root[GPU_SKIPLIST_REFS] >> 32) & UINT32_MAX); /* twice */
 	list.tree.entries++;
 	CHECK(list.verify(&change, (char *) staging, 200) == GPU_DAMAGED);
