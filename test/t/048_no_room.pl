@@ -30,7 +30,7 @@ INSERT INTO small SELECT generate_series(1, 1000);
 CREATE INDEX small_k ON small USING gpu_btree (k);
 ANALYZE large, small;
 END
-is(state('large_k'), 'no room, none', 'an index that is larger than all of the memory is shown');
+is(state('large_k'), 'no memory, none', 'an index that is larger than all of the memory is shown');
 is(state('small_k'), 'not loaded, none', 'one that fits is not loaded yet');
 unlike($node->safe_psql('postgres', 'EXPLAIN SELECT count(*) FROM large WHERE k < 300000'), qr/large_k/,
 	'the planner avoids it');
@@ -43,7 +43,7 @@ is($node->safe_psql('postgres', "
 my ($rc, $out, $err) = $node->psql('postgres', "SELECT gpuds_contains('large_k', '{1,2,3}'::bigint[])");
 is($out, '{t,t,t}', 'functions use it');
 like($err, qr/WARNING:.*HINT:.*gpuds\.host_memory/s, 'with a WARNING');
-is(state('large_k'), 'no room, cpu', 'and then the view says which device has refused it');
+is(state('large_k'), 'no memory, cpu', 'and then the view says which device has refused it');
 
 # A temporary index is its session's
 is($node->safe_psql('postgres', <<'END'),
@@ -54,7 +54,7 @@ SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass;
 SET gpuds.temp_memory = '64MB';
 SELECT state FROM gpuds_indexes WHERE indexrelid = 't_k'::regclass;
 END
-	"no room\nnot loaded", 'a temporary index: no room, then more memory');
+	"no memory\nnot loaded", 'a temporary index: no room, then more memory');
 
 # Evicted by hand, and with fewer rows
 $node->safe_psql('postgres', "SELECT gpuds_index_load('small_k'), gpuds_index_evict('small_k')");
