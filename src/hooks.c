@@ -327,6 +327,10 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 		gpuds_files_forget_database(objectId);
 }
 
+/*
+ * Registers the transaction callbacks and sets the hooks of this file, which call those set before.  To be
+ * called once, when the library is preloaded.
+ */
 void
 gpuds_hooks_init(void)
 {

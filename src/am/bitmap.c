@@ -155,6 +155,12 @@ collected_bitmap(IndexScanDesc scan, GpudsCursor *cursor, TIDBitmap *tbm)
 	return total + ntids;
 }
 
+/*
+ * amgetbitmap.  Passes the barrier here, not in amrescan.  The order of keys does not matter, so a device
+ * that sorts TIDs gives them sorted; what it cannot give comes as entries.  Rows are rechecked where
+ * scan->xs_recheck says so.  Raises an error if the snapshot may have expired.  Returns how many TIDs were
+ * found, about.
+ */
 int64
 gpuds_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 {

@@ -349,6 +349,12 @@ gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
 			   index->tuples);
 }
 
+/*
+ * amcostestimate.  A mirror has no pages: what is charged is a start, of which repetitions share one random
+ * page, each key and each entry, and for an index-only scan the rows that need the heap.  If no mirror is to
+ * be expected, the start includes reading the journal, and *pages is 0, so that core plans no workers.
+ * Waits for nothing and loads nothing.
+ */
 void
 gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 					Selectivity *selectivity, double *correlation, double *pages)

@@ -58,6 +58,7 @@ gpuds_estimate_begin(const IndexOptInfo *index, GpudsEstimate *estimate)
 	return true;
 }
 
+/* Closes the index that gpuds_estimate_begin opened.  The planner's lock on it stays. */
 void
 gpuds_estimate_end(GpudsEstimate *estimate)
 {

@@ -18,6 +18,11 @@
 #include "reader/reader.h"
 #include "reader/visible.h"
 
+/*
+ * ambeginscan.  Only allocates, in the current memory context, and reads the metapage if the relcache does
+ * not have it.  Neither the mirror nor the device is asked before entries are wanted.  There are no ordering
+ * operators.
+ */
 IndexScanDesc
 gpuds_beginscan(Relation index, int nkeys, int norderbys)
 {
@@ -51,6 +56,12 @@ kill_current(GpudsCursor *cursor)
 	cursor->killed[cursor->nkilled++] = cursor->current;
 }
 
+/*
+ * amrescan.  Makes intervals of the keys, or of those set before if keys is NULL; the barrier is passed
+ * later.  With an MVCC snapshot, what was sorted of the journal stays for the new keys.  With any other one
+ * it is dropped, and rows are rechecked unless the planner asks: a TID may be reused between probe and
+ * visit.  Rows are also rechecked where codes are hashes, unless the scan itself compares the values.
+ */
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
@@ -137,6 +148,12 @@ next_shared_chunk(IndexScanDesc scan, GpudsCursor *cursor)
 	return true;
 }
 
+/*
+ * amgettuple.  The first call after amrescan passes the barrier.  A change of direction fetches a new chunk,
+ * from the current entry on.  If xs_want_itup is set, the scan itself leaves out rows that the snapshot does
+ * not see.  What core says is dead is collected, and killed in memory only (memtable/kill.c).  The planner's
+ * scan finds nothing unless a mirror is loaded.
+ */
 bool
 gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 {
@@ -182,6 +199,10 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 	}
 }
 
+/*
+ * ammarkpos.  Remembers the current entry, which can be found again in any version of the mirror, and its
+ * place in the chunk, which serves as long as the chunk is at hand.
+ */
 void
 gpuds_markpos(IndexScanDesc scan)
 {
@@ -194,8 +215,8 @@ gpuds_markpos(IndexScanDesc scan)
 }
 
 /*
- * Back to the mark; at no cost if its chunk is still at hand, as in merge
- * joins over short runs of equal keys.
+ * amrestrpos.  Goes back to the mark, at no cost if its chunk is still at hand, as in merge joins over short
+ * runs of equal keys.
  */
 void
 gpuds_restrpos(IndexScanDesc scan)
@@ -211,6 +232,7 @@ gpuds_restrpos(IndexScanDesc scan)
 		gpuds_cursor_from_place(cursor, cursor->forward);
 }
 
+/* amendscan.  Hands on what is known of dead entries before it frees all that the scan has. */
 void
 gpuds_endscan(IndexScanDesc scan)
 {

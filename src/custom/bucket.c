@@ -334,6 +334,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	*last = entry_last_alike(&end_of_value, &bits);
 }
 
+/* Does the index have NULLs of the bucket's column before other values? */
 bool
 gpuds_bucket_nulls_first(const GpudsBucket *bucket)
 {

@@ -129,6 +129,10 @@ gpuds_child_scan_start(PlanState *child)
 		InstrStartNode(child->instrument);
 }
 
+/*
+ * Ends what gpuds_child_scan_start began.  EXPLAIN shows rows and, of an index-only scan, fetches from the
+ * heap at the state below.
+ */
 void
 gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches)
 {

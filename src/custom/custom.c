@@ -48,6 +48,10 @@ rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		gpuds_scan_paths(root, rel);
 }
 
+/*
+ * Registers the nodes and sets the planner's hooks, each of which first calls the one that was set before.
+ * To be called once, when the library is preloaded.
+ */
 void
 gpuds_custom_init(void)
 {

@@ -196,6 +196,7 @@ per_node(PlanState *node, List *ancestors, const char *relationship, const char 
 		show(gpuds_scan_counters(scan), has_workers(node), es);
 }
 
+/* Adds the option gpuds to EXPLAIN.  To be called once, when the library is preloaded. */
 void
 gpuds_explain_option_init(void)
 {
@@ -209,11 +210,13 @@ gpuds_explain_option_init(void)
 
 #else
 
+/* Does nothing: before 18 EXPLAIN has no options of extensions. */
 void
 gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es)
 {
 }
 
+/* Likewise. */
 void
 gpuds_explain_option_init(void)
 {

@@ -536,6 +536,10 @@ relation_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, Variabl
 	return true;
 }
 
+/*
+ * Sets get_relation_stats_hook, keeping the one that was set before.  To be called once, when the library is
+ * preloaded.
+ */
 void
 gpuds_histogram_init(void)
 {

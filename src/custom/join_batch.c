@@ -244,6 +244,7 @@ gpuds_join_load_batch(GpudsJoinState *state)
 	return some;
 }
 
+/* Frees the sorter of a right semijoin with its files, if there is one. */
 void
 gpuds_join_end_sorter(GpudsJoinState *state)
 {

@@ -61,6 +61,10 @@ gpuds_join_own_counters(const GpudsJoinState *state)
 	return counters;
 }
 
+/*
+ * ExplainCustomScan.  Shows the index, the conditions that became its keys apart from the join's others, and
+ * whether inner columns come from the index; with ANALYZE also the counters, of workers too.
+ */
 void
 gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {

@@ -63,6 +63,7 @@ private_bytes(void)
 	return (size_t) gpuds_temp_memory_mb * 1024 * 1024;
 }
 
+/* Bytes of shared memory that the shared arena and the pins of its trees need. */
 Size
 gpuds_arena_shmem_size(void)
 {
@@ -72,6 +73,7 @@ gpuds_arena_shmem_size(void)
 	return add_size(add_size(size, arena_bytes()), ARENA_CHUNK_BYTES + sizeof(PinSlot));
 }
 
+/* Creates or finds the shared arena.  The caller holds AddinShmemInitLock. */
 void
 gpuds_arena_shmem_init(void)
 {
@@ -225,6 +227,7 @@ cpu_entries(GpudsDeviceTree *tree)
 	return __atomic_load_n(&tree->cpu.common.entries, __ATOMIC_RELAXED);
 }
 
+/* The CPU devices' part of gpuds_device_init: an empty tree, withdrawn, that number names among pins. */
 void
 gpuds_arena_init(GpudsDeviceTree *tree, uint64 number)
 {

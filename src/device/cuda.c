@@ -68,6 +68,7 @@ cuda_memory_size(void)
 	return info.memory_total;
 }
 
+/* The CUDA device's part of gpuds_device_init: nothing of the tree is on the GPU. */
 void
 gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
 {

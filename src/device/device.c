@@ -36,6 +36,7 @@ gpuds_device_shmem_size(void)
 	return add_size(gpuds_arena_shmem_size(), gpuds_queue_shmem_size());
 }
 
+/* Creates or finds the shared memory of all devices.  The caller holds AddinShmemInitLock. */
 void
 gpuds_device_shmem_init(void)
 {
@@ -67,6 +68,7 @@ gpuds_device_may_use(GpudsDeviceKind kind)
 	return devices[kind]->chosen(false);
 }
 
+/* Does gpuds.device name the device, so that the session wants no other? */
 bool
 gpuds_device_insists(GpudsDeviceKind kind)
 {
@@ -105,12 +107,14 @@ gpuds_device_sends_large(int64 intervals, int64 weight)
 		   gpuds_device_is_remote(gpuds_device_wanted(Max(weight, intervals)));
 }
 
+/* Bytes of the device's memory that are taken, at the moment; 0 if the device is not there. */
 size_t
 gpuds_device_memory_used(GpudsDeviceKind kind)
 {
 	return devices[kind]->memory_used();
 }
 
+/* Bytes of memory that the device has for trees; 0 if the device is not there. */
 size_t
 gpuds_device_memory_size(GpudsDeviceKind kind)
 {
@@ -166,6 +170,7 @@ gpuds_device_bytes(GpudsDeviceTree *tree)
 	return device_of(tree)->bytes(tree);
 }
 
+/* Entries of the version that was published last.  Needs no lock, so the number may be out of date. */
 uint64
 gpuds_device_entries(GpudsDeviceTree *tree)
 {
@@ -181,6 +186,10 @@ gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int struct
 	return device_of(tree)->load_begin(load, nwords, fill_percent);
 }
 
+/*
+ * Adds the first n of load->entries.  Unless it returns GPUDS_DEVICE_OK, gpuds_device_load_cancel follows.
+ * May move load->entries.
+ */
 GpudsDeviceStatus
 gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 {
@@ -188,6 +197,10 @@ gpuds_device_load_add(GpudsDeviceLoad *load, int64 n)
 	return device_of(load->tree)->load_add(load, n);
 }
 
+/*
+ * Publishes the tree and ends the load.  Unless it returns GPUDS_DEVICE_OK, gpuds_device_load_cancel
+ * follows.
+ */
 GpudsDeviceStatus
 gpuds_device_load_end(GpudsDeviceLoad *load)
 {
@@ -219,6 +232,10 @@ gpuds_device_apply_ops(const GpudsDeviceTree *tree)
 	return device_of(tree)->apply_ops;
 }
 
+/*
+ * Applies n operations, gpuds_device_apply_ops at most, ordered as gpuds_device_sorts says, and publishes a
+ * version.  The caller is the applier.
+ */
 GpudsDeviceStatus
 gpuds_device_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
@@ -250,6 +267,7 @@ gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 ex
 	return device->scan_tids && device->scan_tids(tree, guard, expected, scan, cap, tids);
 }
 
+/* Gives back the staging memory of an answer, if it has any; its TIDs are gone then. */
 void
 gpuds_device_free_tids(GpudsTids *tids)
 {
@@ -270,6 +288,7 @@ gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expect
 	return device_of(tree)->count(tree, guard, expected, scan, spec, count);
 }
 
+/* Gives back the staging memory of an answer, if it has any; *count points nowhere then. */
 void
 gpuds_device_free_count(GpudsCount *count)
 {

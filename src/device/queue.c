@@ -118,6 +118,10 @@ remember_absence(int code, Datum arg)
 		absence = gpuds_queue->info;
 }
 
+/*
+ * Creates or finds the queue and staging memory, unless the engine's library is not installed.  The caller
+ * holds AddinShmemInitLock.
+ */
 void
 gpuds_queue_shmem_init(void)
 {
@@ -170,18 +174,21 @@ gpuds_staging_memory(size_t *bytes)
 	return staging;
 }
 
+/* The mailbox of the backend of index i, from 0 to MaxBackends - 1. */
 GpudsMailbox *
 gpuds_mailbox(int i)
 {
 	return (GpudsMailbox *) staging + i;
 }
 
+/* Bytes from the beginning of staging memory to p, which lies in it: how a request names its memory. */
 uint64
 gpuds_staging_offset(const void *p)
 {
 	return (const char *) p - staging;
 }
 
+/* Copies what the worker says of itself.  Takes a spinlock; gpuds_queue is not NULL. */
 void
 gpuds_queue_info(GpudsCudaInfo *info)
 {
@@ -367,6 +374,11 @@ give_up_waiting(int code, Datum arg)
 		gpuds_staging_give(&span);
 }
 
+/*
+ * Takes a span of least to most bytes, in units, and no more than GPUDS_SPAN_UNITS unless least is more.
+ * The backend has no other span.  Waits in line, interruptibly, for as long as there is not as much; an
+ * error gives up the place, and what was given meanwhile.
+ */
 void
 gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
 {
@@ -405,6 +417,10 @@ gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
 }
 
+/*
+ * Takes, without waiting, up to most bytes of the part that may be kept.  False: LEAST_KEPT_UNITS in a row
+ * are not free there, or somebody waits in line.
+ */
 bool
 gpuds_staging_keep(GpudsStagingSpan *span, size_t most)
 {
@@ -441,6 +457,7 @@ gpuds_staging_used(void)
 	return n * GPUDS_UNIT_BYTES;
 }
 
+/* Keeps the first bytes of a span, in whole units, and gives back the others. */
 void
 gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 {
@@ -455,6 +472,7 @@ gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 	gpuds_staging_give(&rest);
 }
 
+/* Where a span begins in this process's memory. */
 char *
 gpuds_staging_at(const GpudsStagingSpan *span)
 {
@@ -658,6 +676,11 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	return mailbox;
 }
 
+/*
+ * Posts the request and waits for the answer (queue.h).  True: the answer is in the mailbox until
+ * gpuds_mailbox_close.  False: the worker is gone, or patience has ended.  Raises errors only if patient is
+ * false.
+ */
 bool
 gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
 {
@@ -703,6 +726,7 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, 
 	return true;
 }
 
+/* Ends the use of an answer that has been read; the mailbox may be opened again. */
 void
 gpuds_mailbox_close(GpudsMailbox *mailbox)
 {

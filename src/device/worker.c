@@ -1049,6 +1049,11 @@ serve(void)
 	}
 }
 
+/*
+ * The device worker's main function.  It is attached to shared memory, but to no database, and runs no
+ * transaction.  It ends with status 0 only where no GPU can be expected, and the postmaster lets it be; with
+ * status 1 after a loss, and another process opens the device anew.
+ */
 void
 gpuds_worker_main(Datum arg)
 {

@@ -75,12 +75,17 @@ gpuds_file_set_keeper(GpudsFacet facet, const GpudsFacetKeeper *keeper)
 	gpuds_facet_keepers[facet] = *keeper;
 }
 
+/*
+ * Takes the directory's LWLock.  Shared mode is for reading entries, exclusive mode for changing them.  The
+ * order of locks is in src/README.md.
+ */
 void
 gpuds_files_lock(LWLockMode mode)
 {
 	LWLockAcquire(lock, mode);
 }
 
+/* Releases the directory's lock, which the caller holds. */
 void
 gpuds_files_unlock(void)
 {

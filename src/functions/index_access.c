@@ -163,6 +163,7 @@ gpuds_target_open(Oid indexid, bool wants_ctid, GpudsTarget *target)
 	target->layout = gpuds_index_info(target->index)->layout;
 }
 
+/* Closes what gpuds_target_open opened.  The locks stay until the transaction ends. */
 void
 gpuds_target_close(GpudsTarget *target)
 {

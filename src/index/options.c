@@ -13,6 +13,10 @@
 
 static relopt_kind index_kind;
 
+/*
+ * Defines the storage parameters.  To be called once in each process, when the library is loaded.  A change
+ * by ALTER INDEX takes ShareUpdateExclusiveLock, because only later loads look at it.
+ */
 void
 gpuds_define_reloptions(void)
 {
@@ -22,6 +26,7 @@ gpuds_define_reloptions(void)
 					  GPUDS_DEFAULT_FILLFACTOR, GPUDS_MIN_FILLFACTOR, 100, ShareUpdateExclusiveLock);
 }
 
+/* amoptions.  Returns a GpudsOptions.  Unknown names raise an error if validate is set. */
 bytea *
 gpuds_options(Datum reloptions, bool validate)
 {

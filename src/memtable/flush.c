@@ -50,6 +50,7 @@ gpuds_flusher_begin(void)
 	gpuds_memtables.shared->flusher = MyLatch;
 }
 
+/* The calling process is no longer the flusher.  No memtable is made until another one begins. */
 void
 gpuds_flusher_end(void)
 {

@@ -30,6 +30,11 @@ gpuds_memtable_stamp(uint64 serial)
 	return stamp;
 }
 
+/*
+ * Kills n entries of the memtable that serial names, which is not 0.  Forgets them if the memtable is gone,
+ * if a bulk delete has ended since the stamp was taken, if there is no memory or if the generation has
+ * enough kills.  Takes no lock, but pins the memtable's version.
+ */
 void
 gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *entries, int n)
 {

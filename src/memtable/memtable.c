@@ -320,6 +320,11 @@ gpuds_memtable_oldest(uint64 serial)
 	return oldest;
 }
 
+/*
+ * Attaches a mirror, whose applier the caller is, by setting *attached to the memtable's serial.  False: the
+ * memtable is gone, or operations have left it since oldest was read; then *attached is unchanged.  Takes
+ * the directory's lock in exclusive mode.
+ */
 bool
 gpuds_memtable_attach(uint64 serial, uint64 oldest, pg_atomic_uint64 *attached)
 {
@@ -335,6 +340,10 @@ gpuds_memtable_attach(uint64 serial, uint64 oldest, pg_atomic_uint64 *attached)
 	return attach;
 }
 
+/*
+ * Detaches a mirror, whose applier the caller is, and wakes the flusher.  Does nothing if the mirror is not
+ * attached.  Takes no lock.
+ */
 void
 gpuds_memtable_detach(pg_atomic_uint64 *attached)
 {

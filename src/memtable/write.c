@@ -182,6 +182,10 @@ gpuds_memtable_overrule(const RelFileLocator *locator)
 	gpuds_flusher_wake();
 }
 
+/*
+ * Ends the append that gpuds_memtable_begin announced.  Does nothing if none is under way, so cleanup of
+ * errors may call it.  Raises no error.
+ */
 void
 gpuds_memtable_end(void)
 {

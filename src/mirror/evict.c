@@ -32,6 +32,7 @@
 
 static LWLock *memory_lock = NULL;
 
+/* Finds the memory lock, whose tranche gpuds.c has asked for, when a process attaches to shared memory. */
 void
 gpuds_memory_shmem_init(void)
 {

@@ -48,6 +48,10 @@
 /* Operations that are flushed into a mirror without anybody scanning it. */
 #define MOST_UNREAD (512 * 1024)
 
+/*
+ * Registers the flusher, unless gpuds.memtable_memory is 0.  To be called when the library is preloaded.  It
+ * starts when recovery has ended, because standbys have no memtables.
+ */
 void
 gpuds_flusher_register(void)
 {
@@ -242,6 +246,12 @@ go_round(MemoryContext context)
 	return later;
 }
 
+/*
+ * The flusher's main function.  The process has no database, so it serves all of them, and opens no
+ * relation.  It sleeps until somebody wakes it or some time has passed.  Requests to cancel do nothing.
+ * When terminated it ends with status 1, so that the postmaster starts it again; no memtable is made until
+ * then.
+ */
 void
 gpuds_flusher_main(Datum arg)
 {

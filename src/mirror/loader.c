@@ -198,6 +198,12 @@ carry_out(const LoaderOrder *order, Oid heap, Relation index)
 	gpuds_make_way_end();
 }
 
+/*
+ * A loader's main function: brings up the mirror that bgw_extra names, in one transaction, if nobody else
+ * does.  Takes AccessShareLock on table and index only if both are free at once, or else declines: whoever
+ * waits for the mirror may hold what conflicts.  Then makes way for any process that waits for these locks
+ * (loader_yield.c).
+ */
 void
 gpuds_loader_main(Datum arg)
 {

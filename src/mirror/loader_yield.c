@@ -73,6 +73,7 @@ gpuds_make_way_begin(GpudsMirror *mirror, Oid heap, Relation index)
 	strlcpy(my_name, RelationGetRelationName(index), sizeof(my_name));
 }
 
+/* This process no longer works on a mirror: from here on gpuds_make_way_check does nothing. */
 void
 gpuds_make_way_end(void)
 {

@@ -46,6 +46,10 @@ gpuds_stats_fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *
 	way->fetch(index, locator, mirrors, stats);
 }
 
+/*
+ * Sets the counters of an index of this database to 0, for all sessions.  The arguments are those of
+ * gpuds_stats_fetch; the caller has a lock on the index.
+ */
 void
 gpuds_stats_reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
 {
@@ -59,6 +63,7 @@ gpuds_stats_created(Oid index)
 		way->created(index);
 }
 
+/* The transaction in progress drops an index.  If core keeps its counters, they go when that commits. */
 void
 gpuds_stats_dropped(Oid index)
 {

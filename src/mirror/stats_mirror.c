@@ -18,6 +18,10 @@ gpuds_stats_init(GpudsMirrorStats *stats)
 		pg_atomic_init_u64(&stats->count[i], 0);
 }
 
+/*
+ * Sets the counters of a mirror to 0.  Needs no lock: the counters are atomic, and what is counted meanwhile
+ * may be lost.
+ */
 void
 gpuds_stats_begin(GpudsMirrorStats *stats)
 {

@@ -221,6 +221,11 @@ gpuds_cursor_note_answer(GpudsCursor *cursor, const GpudsDeviceWork *before, int
 	counters->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }
 
+/*
+ * Replaces the chunk by the next entries of the batch, cursor->fetch at most, and sets cursor->end if there
+ * are no more; cursor->fetch grows.  The barrier has been passed.  Hands on the former chunk's dead entries
+ * first.  Raises an error if the snapshot may have expired.
+ */
 void
 gpuds_cursor_fetch(IndexScanDesc scan, GpudsCursor *cursor)
 {

@@ -374,6 +374,7 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	return true;
 }
 
+/* Frees what *agg has, but neither itself nor the scan. */
 void
 gpuds_entry_agg_end(GpudsEntryAgg *agg)
 {

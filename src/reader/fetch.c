@@ -44,6 +44,7 @@ offset_of(uint64 tid)
 	return (OffsetNumber) (tid & 0xFFFF);
 }
 
+/* Makes a fetch that has no list, and nothing to let go. */
 void
 gpuds_fetch_init(GpudsFetch *fetch)
 {

@@ -146,6 +146,7 @@ gpuds_index_only_reset(GpudsIndexOnly *only)
 	gpuds_visible_reset(&only->visible);
 }
 
+/* Frees all, and releases the pages of the visibility map. */
 void
 gpuds_index_only_end(GpudsIndexOnly *only)
 {

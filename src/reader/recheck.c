@@ -200,6 +200,9 @@ gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
 	return has;
 }
 
+/*
+ * Frees all that gpuds_recheck_begin and later calls made, and closes the table, whose lock is the query's.
+ */
 void
 gpuds_recheck_end(GpudsRecheck *recheck)
 {

@@ -328,6 +328,10 @@ gpuds_visible_begin_piece(GpudsVisible *visible)
 	visible->kill_mark.memtable = 0;
 }
 
+/*
+ * The piece has entries of this batch.  Its dead entries are killed only if all its batches have the same
+ * kill mark, and not if the transaction began in recovery.
+ */
 void
 gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch)
 {
@@ -357,6 +361,7 @@ gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
 	visible->order[visible->norder++] = tid << GPUDS_PIECE_BITS | (uint64) number;
 }
 
+/* Puts the rows that are to be looked up in the order of the heap, so that each page is visited once. */
 void
 gpuds_visible_sort_order(GpudsVisible *visible)
 {
@@ -391,6 +396,7 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 	return seen;
 }
 
+/* Ends a piece: hands on its dead entries, and lets the row that was looked up last go. */
 void
 gpuds_visible_end_piece(GpudsVisible *visible)
 {
@@ -431,6 +437,7 @@ gpuds_visible_reset(GpudsVisible *visible)
 	}
 }
 
+/* Frees what *visible has, pins included, but neither itself nor the scan. */
 void
 gpuds_visible_end(GpudsVisible *visible)
 {

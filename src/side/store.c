@@ -243,6 +243,7 @@ gpuds_side_enter(void)
 	LWLockAcquire(my_side_lock(), LW_SHARED);
 }
 
+/* Releases this backend's side lock.  Stores that were found since gpuds_side_enter are hints from now on. */
 void
 gpuds_side_leave(void)
 {
@@ -623,6 +624,7 @@ gpuds_side_has(const GpudsSideRef *ref, BlockNumber block)
 	return has;
 }
 
+/* Fills in *report.  Takes a spinlock; the numbers may be of different moments. */
 void
 gpuds_side_report(GpudsSideReport *report)
 {
