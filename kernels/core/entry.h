@@ -103,6 +103,7 @@ typedef struct GpudsScan
 	const uint64_t *points; /* see above; usually NULL */
 } GpudsScan;
 
+/* Does a come before b?  Entries are ordered by their key words, then by t. */
 KERNEL_FN bool
 entry_less(const GpudsEntry *a, const GpudsEntry *b)
 {
@@ -113,6 +114,7 @@ entry_less(const GpudsEntry *a, const GpudsEntry *b)
 	return a->t < b->t;
 }
 
+/* Do two entries have the same key and the same t? */
 KERNEL_FN bool
 entry_equal(const GpudsEntry *a, const GpudsEntry *b)
 {

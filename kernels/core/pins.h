@@ -47,6 +47,7 @@ pin_version(PinSlot *slot, uint64_t owner, const uint64_t *version)
 	}
 }
 
+/* Lets the pin go; the caller reads nothing of the version any more.  Harmless if the slot holds none. */
 HOST_FN void
 pin_release(PinSlot *slot)
 {

@@ -149,6 +149,7 @@ arena_chunk_give(Arena *arena, uint32_t chunk)
 	__atomic_fetch_sub(&arena->inuse, 1, __ATOMIC_RELAXED);
 }
 
+/* Makes an empty space, which holds no chunk.  What it held before is not given back. */
 HOST_FN void
 arena_space_init(ArenaSpace *space)
 {

@@ -79,6 +79,7 @@ typedef struct Generation
 	uint32_t reserved2[7];
 } Generation;
 
+/* The node at a link, which is not 0. */
 HOST_FN const GenerationNode *
 generation_node(const Arena *arena, uint32_t link)
 {
@@ -173,6 +174,7 @@ generation_drop(Arena *arena, Generation *generation)
 	memset(generation, 0, sizeof(*generation));
 }
 
+/* How many nodes the generation has; writers may be adding some. */
 HOST_FN uint64_t
 generation_entries(const Generation *generation)
 {
@@ -350,6 +352,7 @@ generation_find(const Arena *arena, const Generation *generation, const GpudsEnt
 	return at;
 }
 
+/* The kill at a link, which is not 0. */
 HOST_FN const GenerationKill *
 generation_kill_at(const Arena *arena, uint32_t link)
 {

@@ -47,6 +47,7 @@ struct GpuSort
 	uint32_t *other_number;
 };
 
+/* Lays the working memory of a sort of n operations out in scratch. */
 static inline void
 gpu_sort_layout(GpuScratch *scratch, GpuSort *sort, int64_t n)
 {

@@ -49,6 +49,7 @@ struct GpuOwned
 	}
 };
 
+/* Notes a fault of the node at ref, unless it is GPU_SOUND.  The first one that is noted stays. */
 GPU_FN void
 gpu_note_fault(GpuFinding *finding, uint32_t fault, GpuRef ref)
 {
@@ -91,6 +92,7 @@ gpu_verify_words(const GpuNodes *nodes)
 	return nodes->chunks.size() * gpu_nodes_per_chunk(nodes) / 32 + 1;
 }
 
+/* Lays the working memory out in scratch, for all kinds of nodes that the tree has now. */
 static inline void
 gpu_verify_layout(GpuScratch *scratch, GpuVerify *v, const GpuChange *c, const GpuTree *tree)
 {
@@ -138,6 +140,10 @@ gpu_verify_look(GpuChange *c, const GpuVerify *v)
 	return gpu_finish(&c->stream) && gpu_report(c)->finding.faults == 0;
 }
 
+/*
+ * Marks n nodes of a kind as used, on the stream.  What is no node, or was marked, is a fault that
+ * gpu_verify_look finds.
+ */
 static inline void
 gpu_verify_mark(GpuChange *c, const GpuVerify *v, int kind, const GpuRef *refs, int64_t n)
 {

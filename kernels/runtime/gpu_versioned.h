@@ -134,6 +134,10 @@ gpu_tree_view(const GpuTree *tree, const GpuPool *pool, GpudsView *view)
 	return head_view(head, view);
 }
 
+/*
+ * Shows readers another head, and the number of entries with it, as a new version.  Only the tree's changer
+ * calls it.
+ */
 static inline void
 gpu_tree_set_head(GpuTree *tree, uint64_t head, uint64_t entries)
 {

@@ -111,6 +111,7 @@ gpu_pool_list(GpuPool *pool, std::vector<T> *list, size_t n)
 	return true;
 }
 
+/* Frees the pool's memory, of which nothing is in use any more. */
 static inline void
 gpu_pool_close(GpuPool *pool)
 {
@@ -232,6 +233,7 @@ gpu_span_give(GpuPool *pool, GpuSpan *span)
 	*span = GpuSpan();
 }
 
+/* Bytes of the span's chunks, which may be more than were asked for. */
 static inline size_t
 gpu_span_bytes(const GpuSpan *span)
 {

@@ -82,6 +82,7 @@ struct GpuCard
  * Errors.
  */
 
+/* False: the stream has met an error. */
 static inline bool
 gpu_ok(const GpuStream *s)
 {

@@ -192,6 +192,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	return stream->device_summary != NULL;
 }
 
+/* Frees all that gpu_scan_stream_open took, also if it failed. */
 static inline void
 gpu_scan_stream_close(GpuScanStream *stream)
 {

@@ -96,6 +96,7 @@ struct GpuDemand
  * The changing thread.
  */
 
+/* Frees all that gpu_change_open took, also if it failed. */
 static inline void
 gpu_change_close(GpuChange *c)
 {
@@ -134,6 +135,7 @@ gpu_change_open(GpuChange *c, GpuPool *pool, size_t report_bytes, size_t memory_
 		   c->device_chunks != NULL && c->memory != NULL;
 }
 
+/* False: the thread's stream has met an error, and does nothing any more. */
 static inline bool
 gpu_change_ok(const GpuChange *c)
 {
@@ -163,6 +165,7 @@ gpu_change_give(GpuChange *c, GpuSpan *span)
  * Nodes of one kind.
  */
 
+/* Nodes of this kind that a chunk has. */
 static inline uint32_t
 gpu_nodes_per_chunk(const GpuNodes *nodes)
 {
