@@ -3,7 +3,7 @@
  * gpuds.c
  *	  Library start: settings, shared memory, hooks.
  *
- * Each room says what shared memory, settings and hooks it needs; no room calls this file.
+ * Each directory says what shared memory, settings and hooks it needs, and none calls this file.
  *
  *-------------------------------------------------------------------------
  */

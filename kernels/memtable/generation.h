@@ -50,7 +50,7 @@ typedef struct GenerationNode
 
 /*
  * An entry that a scan found to be of no use, with the scan's stamp.  A generation
- * only keeps kills in a list for the drainer; scans do not see them.
+ * only keeps kills in a list for the flusher; scans do not see them.
  */
 typedef struct GenerationKill
 {

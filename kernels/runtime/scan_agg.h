@@ -11,8 +11,8 @@
  *
  * Entries that are not on all-visible pages are expected to be few, and are written in no order.
  *
- * The map lies behind the input in the stream's memory.  A result is GPU_AGGREGATE_WORDS of
- * its number of measures: the rows, then the words of each PartialAgg.
+ * The map lies behind the input in the stream's memory.  A result has gpu_result_words
+ * of its number of columns: the rows, then the words of each PartialAgg.
  *
  *-------------------------------------------------------------------------
  */

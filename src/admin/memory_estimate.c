@@ -161,7 +161,7 @@ distinct_values(Relation table, AttrNumber column, double rows)
 
 /*
  * How many different values the first words of the entries have, at least: those of the columns that lie in
- * the first word altogether (key.h).
+ * the first word altogether (key/key.h).
  */
 static double
 distinct_words(Relation table, const Imagined *imagined, double rows)

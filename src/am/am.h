@@ -3,8 +3,8 @@
  * am.h
  *	  What core calls of an index access method, and what the planner is told.
  *
- * Every access method of gpuds shares all files of this directory; handler.c
- * holds what differs.
+ * Every access method of gpuds shares all files of this directory; the rows of methods.h hold
+ * what differs.
  *
  *-------------------------------------------------------------------------
  */

@@ -208,7 +208,8 @@ journal_cost(IndexOptInfo *index, double loop_count, double intervals, double en
 }
 
 /*
- * Do scans trust the visibility map (visible.h)?  On a standby they do not, nor if the journal answers.
+ * Do scans trust the visibility map (reader/visible.h)?  On a standby they do not, nor if the journal
+ * answers.
  */
 bool
 gpuds_scan_uses_map(const IndexOptInfo *index)
@@ -216,7 +217,7 @@ gpuds_scan_uses_map(const IndexOptInfo *index)
 	return !RecoveryInProgress() && !reads_journal(index);
 }
 
-/* What it takes to look so many rows up, beside visiting their pages (visible.h). */
+/* What it takes to look so many rows up, beside visiting their pages (reader/visible.h). */
 Cost
 gpuds_scan_look_up_cost(double rows)
 {

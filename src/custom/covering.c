@@ -36,7 +36,7 @@
 /* In the same units, coming to a page of the heap for rows that are looked up there: waits for its memory. */
 #define PAGE_OPERATORS 100
 
-/* Rows that are looked up in the order of the heap at a time, about (count.c, entry_agg.c). */
+/* Rows that are looked up in the order of the heap at a time, about (row_count.c, entry_agg.c). */
 #define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2.0)
 
 /* Is an index one of gpuds, and can the query use it? */

@@ -379,7 +379,7 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	pin_version(pin, tree->owner, &tree->cpu.common.version);
 	if (pg_atomic_read_u64(guard) == expected)
 	{
-		/* pairs with that before the guard is set (catchup.c) */
+		/* pairs with that before the guard is set (mirror/catchup.c) */
 		pg_read_barrier();
 		if (cpu_is_there(tree))
 			n = gpuds_cpu_kernels()->scan[tree->structure](arena, &tree->cpu.common, scan, forward, out, cap);
@@ -409,7 +409,7 @@ cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpuds
 	pin_version(pin, tree->owner, &tree->cpu.common.version);
 	if (pg_atomic_read_u64(guard) == expected)
 	{
-		/* pairs with that before the guard is set (catchup.c) */
+		/* pairs with that before the guard is set (mirror/catchup.c) */
 		pg_read_barrier();
 		there = cpu_is_there(tree) &&
 				gpuds_cpu_kernels()->count[tree->structure](arena, &tree->cpu.common, scan, COUNT_ENTRIES,

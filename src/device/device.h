@@ -200,7 +200,7 @@ typedef struct GpudsDeviceLoad
 
 /*
  * Begins a load of a structure, which must be one of this library; *load must be zero.
- * Then, until all are in: put up to capacity entries into room (which may move),
+ * Then, until all are in: put up to capacity entries into load->entries (which may move),
  * strictly ascending over all calls, and call load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
@@ -287,10 +287,10 @@ typedef struct GpudsCountSpec
 typedef struct GpudsCount
 {
 	int64 counted;             /* entries on all-visible heap pages */
-	const uint64 *tids;        /* of the others, as in GpudsTids; if not measured */
-	const GpudsEntry *entries; /* the others, in no order; if measured */
+	const uint64 *tids;        /* of the others, as in GpudsTids; if not aggregated */
+	const GpudsEntry *entries; /* the others, in no order; if aggregated */
 	int64 n;
-	const uint64 *results; /* if measured: of each interval, or one, as GPU_AGGREGATE has them */
+	const uint64 *results; /* if aggregated: of each interval, or one, as GPU_AGGREGATE has them */
 	int64 nresults;
 	GpudsStagingSpan span;
 } GpudsCount;

@@ -29,7 +29,7 @@
 /* Pages that the free space map proposes and that are looked at for one new page. */
 #define MAX_CANDIDATES 8
 
-/* Levels of the free space map's tree, as freespace.c has them. */
+/* Levels of the free space map's tree, as core's freespace.c has them. */
 #define MAP_LEVELS (SlotsPerFSMPage >= 1626 ? 3 : 4)
 
 /* An empty reserve.  Its memory comes from the present memory context. */

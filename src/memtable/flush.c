@@ -158,7 +158,7 @@ count_newest(GpudsMemtable *memtable)
 	return generation_entries(generation) + __atomic_load_n(&generation->nkills, __ATOMIC_RELAXED);
 }
 
-/* Is there anything for the mirrors in the newest generation, or has a mirror left? */
+/* Is there anything for the mirrors in the newest generation, or was a mirror detached? */
 static bool
 has_work(GpudsMemtable *memtable)
 {

@@ -11,7 +11,7 @@
  *
  * A mirror is attached to a memtable (by its serial) after it has been brought up to the
  * journal's end, which was looked for when the memtable was there already.  From then on,
- * until the mirror leaves it:
+ * until the mirror is detached:
  *
  *	  J1	Every operation whose append has returned is in the mirror, or in the
  *			memtable, or in both.
@@ -25,8 +25,8 @@
  *
  * A memtable without room for an operation is full: the operation, and later ones, are
  * in the journal only.  Scans that begin then do not use it, nothing of it is flushed any
- * more, and the mirrors leave it when they are brought up from the journal, and join a
- * new one.
+ * more, and the mirrors are detached, brought up from the journal, and attached to a new
+ * one.
  *
  * Generations.  Operations go to the newest generation (kernels/memtable/generation.h).
  * The flusher begins a new one and waits until all appends are over that had begun before:
@@ -95,10 +95,10 @@ extern void gpuds_memtable_report(GpudsMemtableReport *report);
 extern void gpuds_flusher_wake(void);
 
 /*
- * Joining, for a mirror's applier.  oldest is asked for before the journal is read
+ * Attaching, for a mirror's applier.  oldest is asked for before the journal is read
  * and given to gpuds_memtable_attach afterwards: if operations have left the memtable
  * meanwhile, the mirror may lack some of them.  False: it does, or the memtable
- * is gone.  *attached becomes the memtable's serial, 0 when the mirror leaves.
+ * is gone.  *attached becomes the memtable's serial, 0 when the mirror is detached.
  */
 extern uint64 gpuds_memtable_oldest(uint64 serial);
 extern bool gpuds_memtable_attach(uint64 serial, uint64 oldest, pg_atomic_uint64 *attached);
@@ -148,7 +148,7 @@ extern void gpuds_memtable_kill(uint64 serial, uint64 stamp, const GpudsEntry *e
 extern void gpuds_memtable_bulk_deleted(const RelFileLocator *locator);
 
 /*
- * lookup.c: what a memtable says to a scan.
+ * memtable_read.c: what a memtable says to a scan.
  */
 
 /*
@@ -162,7 +162,7 @@ extern int64 gpuds_memtable_collect(uint64 serial, pg_atomic_uint64 *attached, c
  * flush.c: the flusher's side.
  */
 
-/* An operation of a frozen generation, as the mirrors take it. */
+/* A frozen generation, for the mirrors to take. */
 typedef struct GpudsFrozen
 {
 	uint64 serial;     /* of its memtable */

@@ -38,7 +38,7 @@ typedef struct GpudsMemtable
 	pg_atomic_uint64 oldest; /* changes under the lock */
 
 	pg_atomic_uint32 full; /* operations are missing */
-	pg_atomic_uint32 left; /* a mirror has left it */
+	pg_atomic_uint32 left; /* a mirror was detached from it */
 
 	pg_atomic_uint64 deletes; /* bulk deletes that have ended; only ever rises, too */
 

@@ -8,7 +8,7 @@
  * count it as ended.  It may be to several files, each of which has a memtable of its own.
  *
  * The second look is for a memtable that is made while we append.  Either we see it, or
- * our pages had changed before it was made, and the mirror that joins it reads them.  Such an
+ * our pages had changed before it was made, and the mirror that is attached to it reads them.  Such an
  * append is over before the flusher begins a second generation, so that what it inserts
  * is in the first (gpuds_memtable_next_period).
  *
@@ -78,7 +78,7 @@ set_full(GpudsMemtable *memtable, bool overflow)
 		pg_atomic_fetch_add_u64(&gpuds_memtables.shared->overflows, 1);
 }
 
-/* Callers append to one file, or to those of a group, of which there are no more (append_group.c). */
+/* Callers append to one file, or to those of a group, of which there are no more (journal/append_group.c). */
 void
 gpuds_memtable_begin(const RelFileLocator *locators, int nfiles, int64 n)
 {
@@ -166,8 +166,8 @@ gpuds_memtable_add(int file, int stripe, uint64 number, BlockNumber block, const
 }
 
 /*
- * A memtable that is made later is none of our business: the mirror that joins it reads the pages after it
- * was made (mirror/catchup.c), hence after they changed.
+ * A memtable that is made later is none of our business: the mirror that is attached to it reads the pages
+ * after it was made (mirror/catchup.c), hence after they changed.
  */
 void
 gpuds_memtable_overrule(const RelFileLocator *locator)

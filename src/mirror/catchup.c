@@ -21,7 +21,7 @@
 #include "journal/journal_sort.h"
 #include "mirror/mirror_internal.h"
 
-/* Attempts to join a memtable that is flushed meanwhile. */
+/* Attempts to attach a mirror to a memtable that is flushed meanwhile. */
 #define ATTACH_ATTEMPTS 5
 
 /* Operations that are applied at a time where memory is short. */
@@ -249,7 +249,7 @@ bring_up_once(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how)
 	return result;
 }
 
-/* The memtable of the mirror's file, for the mirror to join; 0: it has none. */
+/* The memtable of the mirror's file, to attach the mirror to; 0: it has none. */
 static uint64
 open_memtable(GpudsMirror *mirror)
 {
@@ -262,7 +262,7 @@ open_memtable(GpudsMirror *mirror)
 
 /*
  * Brings the mirror, whose applier the caller is, to the journal's end, tells scans,
- * and joins it to a memtable if there is one to be had.  Without GPUDS_ALONE, GPUDS_LONG
+ * and attaches it to a memtable if there is one to be had.  Without GPUDS_ALONE, GPUDS_LONG
  * says that there is more to do than a backend should do while its query waits.  The
  * result is not GPUDS_STALE.
  */

@@ -5,8 +5,8 @@
  *	  long as the scan may ask again.
  *
  * The first time that a scan asks, one pass over the journal sorts all that is in its intervals
- * (journal_sort.h).  If it asks again for other keys (the inner side of a nested loop, or many keys in
- * batches), the second pass sorts all entries of the index, and there is no other after that.
+ * (journal/journal_sort.h).  If it asks again for other keys (the inner side of a nested loop, or many keys
+ * in batches), the second pass sorts all entries of the index, and there is no other after that.
  *
  * What is sorted stays right while the scan lives.  With an MVCC snapshot the
  * journal held all that the snapshot may see when it was read, at any time after

@@ -11,7 +11,7 @@
  * Beside that it gives up the mirrors of files that are gone.
  *
  * A mirror that does not take a generation, because there is no memory or its device is
- * lost, leaves the memtable, and the next scan brings it up from the journal.  No mirror is
+ * lost, is detached, and the next scan brings it up from the journal.  No mirror is
  * evicted for one that may have no scans.
  *
  * If the flusher fails it is started again, and goes on; what it has applied twice does

@@ -93,12 +93,12 @@ typedef struct GpudsMirror
 	pg_atomic_uint64 replayed;
 	pg_atomic_uint64 last_use; /* the clock at the last scan */
 
-	/* serial of the memtable that the mirror is attached to, or 0 (memtable.h) */
+	/* serial of the memtable that the mirror is attached to, or 0 (memtable/memtable.h) */
 	pg_atomic_uint64 attached;
-	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, having left its memtable */
-	uint64 attaching;            /* of the one that its applier is about to join */
+	pg_atomic_uint64 brought_up; /* times that it was brought up from the journal, after it was detached */
+	uint64 attaching;            /* of the one that its applier is about to attach it to */
 	uint64 flushed;              /* generations numbered below are in the mirror; while it is attached */
-	uint64 used;                 /* room.used_at at the last flush ... */
+	uint64 used;                 /* claim.used_at at the last flush ... */
 	uint64 unread;               /* ... and operations flushed since that changed */
 	uint64 killed;               /* entries deleted that the journal still has, at most; the applier's */
 
@@ -326,7 +326,7 @@ typedef struct GpudsCountedSum
 typedef struct GpudsCounted
 {
 	int64 counted;         /* entries on heap pages that the visibility map calls all-visible */
-	GpudsCountedSum *sums; /* if measured: of each interval, or one; the caller's array */
+	GpudsCountedSum *sums; /* if aggregated: of each interval, or one; the caller's array */
 	bool *hits;          /* in place of sums, of intervals in any order: has each an entry that is counted? */
 	uint64 *tids;        /* of the others, in no order, or NULL ... */
 	GpudsEntry *entries; /* ... or if aggregated, the others */

@@ -131,8 +131,8 @@ gpuds_mirror_expected(Relation index, double entries)
 
 /*
  * Does what the memtable said still hold, with the mirror as it was searched afterwards?
- * A mirror that is brought up from the journal leaves its memtable first; it may have attached it
- * again since.
+ * A mirror that is brought up from the journal is detached first; it may have been attached again
+ * since.
  */
 bool
 gpuds_probe_still_attached(const GpudsMirrorRef *ref)
@@ -157,7 +157,7 @@ grow(GpudsDelta *delta)
 
 /*
  * Asks the memtable about the rest of a scan, unless it has said all already.  sorted: the
- * intervals are ascending.  False: the mirror has left the memtable.
+ * intervals are ascending.  False: the mirror was detached.
  */
 bool
 gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan, bool forward, bool sorted)

@@ -174,7 +174,7 @@ is_attached(GpudsMirrorRef *ref)
 	uint64 brought_up = pg_atomic_read_u64(&ref->mirror->brought_up);
 	uint64 attached;
 
-	/* in this order: it has left before it is counted */
+	/* in this order: it is detached before that is counted */
 	pg_read_barrier();
 	attached = pg_atomic_read_u64(&ref->mirror->attached);
 	/* attached before guard: of this mirror, not of one that the slot has had since */

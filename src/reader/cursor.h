@@ -13,8 +13,8 @@
  * Other snapshots do not forgive a TID that was vacuumed and reused between probe and heap
  * visit, so scans with them ask for a recheck.
  *
- * Intervals come in batches (key.h), in the scan's direction; the entries of a chunk belong
- * to one batch.  If there is no mirror, the journal answers (fallback.c), and what was read
+ * Intervals come in batches (key/key.h), in the scan's direction; the entries of a chunk belong
+ * to one batch.  If there is no mirror, the journal answers (mirror/fallback.c), and what was read
  * of it is kept from one rescan to the next.
  *
  *-------------------------------------------------------------------------

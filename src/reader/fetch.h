@@ -15,7 +15,7 @@
  *			before the barrier, the scan does not find the entry.  If it was later, the row that has the TID
  *			now is so new that the snapshot does not see it, and the row before was not seen either, else
  *			VACUUM would have left it.  Where snapshots expire (old_snapshot_threshold), VACUUM may not
- *			have; scan.c looks for that when entries are read.
+ *			have; cursor.c looks for that when entries are read.
  *
  *	  F2	Two entries with different keys and one TID give one row at most.
  *

@@ -9,8 +9,8 @@
  * A device that sorts gives TIDs; any other gives entries in the order of keys.  An entry may be found
  * twice in two cases:
  *
- *	  - Points that are left as they came (key.h) may be there twice.  So if all that they lead to does not
- *		fit into the first piece, the points are put in order, which leaves one of each, and the scan
+ *	  - Points that are left as they came (key/key.h) may be there twice.  So if all that they lead to does
+ *		not fit into the first piece, the points are put in order, which leaves one of each, and the scan
  *		begins again.
  *	  - What the memtable said first, the device may have by now.  So what the memtable said is kept for the
  *		rest of a batch of intervals, and left out of all that comes later.

@@ -2,7 +2,7 @@
  *
  * memtables.c
  *	  Generations of a memtable: scans against a model, memory that runs out, and
- *	  many threads that insert while others scan and a drainer drops what is old.
+ *	  many threads that insert while others scan and a flusher drops what is old.
  *
  *	  usage: memtable [rounds [seed [seconds]]]
  *
@@ -229,10 +229,10 @@ memory_round(void)
 }
 
 /*
- * Threads.  A writer inserts keys of its own, ascending, and says how far it has come.  The drainer
+ * Threads.  A writer inserts keys of its own, ascending, and says how far it has come.  The flusher
  * begins a new generation now and then, and drops the oldest after noting what is in it.  A
  * reader finds each key that was said to be there before it pinned, in the memtable or
- * below what is noted as drained.
+ * below what drained[] notes.
  */
 #define WRITERS 4
 #define READERS 4
@@ -260,7 +260,7 @@ writer(void *arg)
 		GpudsEntry e = { i << 8 | me, 0, me + 1 };
 		uint64_t g = pin_version(&inserting[me], 1, &newest);
 
-		/* without memory it waits for the drainer */
+		/* without memory it waits for the flusher */
 		while (generation_insert(arena, &generations[g % GENERATIONS], &e, i << 1, &others) != KERNEL_OK)
 		{
 			if (__atomic_load_n(&stop, __ATOMIC_RELAXED))
