@@ -43,8 +43,8 @@ is_of_another(const GpudsFileEntry *entry, const GpudsFile *file)
 
 /*
  * Before a file is given a facet: gives up what another file of its number has; waits, interruptibly, until
- * nobody is at that, or does not.  Where sessions do not agree on the database's incarnation, which ends soon,
- * yet another one may come before the facet does: then gpuds_file_attach says so.
+ * nobody is at that, or does not.  Where sessions do not agree on the database's incarnation, which ends
+ * soon, yet another one may come before the facet does: then gpuds_file_attach says so.
  */
 void
 gpuds_file_claim(const GpudsFile *file, bool wait)
@@ -64,8 +64,8 @@ gpuds_file_claim(const GpudsFile *file, bool wait)
 
 /*
  * Gives up all that a file has, which is about to go or to be rebuilt.  Harmless if it stays after all: it is
- * made again.  Nobody uses the file any more but the flusher, perhaps, which is waited for.  Others are not: a
- * loader in a database that is to be dropped has to be told first.  What is not left in time is for
+ * made again.  Nobody uses the file any more but the flusher, perhaps, which is waited for.  Others are not:
+ * a loader in a database that is to be dropped has to be told first.  What is not left in time is for
  * gpuds_files_forget_gone.
  */
 void

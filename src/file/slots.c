@@ -36,8 +36,8 @@ gpuds_slots_count(const GpudsSlots *slots)
 }
 
 /*
- * Takes a slot; GPUDS_NO_SLOT: all are taken.  init is called for one that was never taken before.  The caller
- * holds the directory's lock exclusively.
+ * Takes a slot; GPUDS_NO_SLOT: all are taken.  init is called for one that was never taken before.  The
+ * caller holds the directory's lock exclusively.
  */
 int
 gpuds_slots_take(GpudsSlots *slots, void (*init)(int slot))

@@ -4,9 +4,9 @@
  *	  Opens tables and indexes that are read in place of core's nodes, and begins to scan them.
  *
  * Core's nodes make checks when they open a table and when they begin a scan.  So what reads rows in place
- * of such a node opens and begins here, where the same checks are made (src/reader/README.md has them all).  Where
- * a node has an index scan of core's making below it, core has opened both.  test/floors finds those that
- * open or begin elsewhere.
+ * of such a node opens and begins here, where the same checks are made (src/reader/README.md has them all).
+ * Where a node has an index scan of core's making below it, core has opened both.  test/floors finds those
+ * that open or begin elsewhere.
  *
  *-------------------------------------------------------------------------
  */
