@@ -252,14 +252,8 @@ cpu_btree_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int6
 		{
 			if (!probes[i].empty && view->height > 0)
 				done += cpu_btree_probe_emit(&probes[i], view, out + done, cap - done, forward, nw);
-			if (done == cap)
-			{
-				scan->inside = true;
-				scan->at = out[done - 1];
+			if (cpu_scan_is_full(scan, out, done, cap, forward))
 				break;
-			}
-			scan->inside = false;
-			scan->next += forward ? 1 : -1;
 		}
 	}
 	return done;

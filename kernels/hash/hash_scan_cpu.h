@@ -41,14 +41,8 @@ hash_scan_any(const HashView *view, GpudsScan *scan, GpudsEntry *out, int64_t ca
 				done += hash_probe_emit(p, view, out + done, cap - done, forward, nw);
 			else if (!p->empty)
 				done += hash_walk_emit(&p->interval, view, out + done, cap - done, forward, nw);
-			if (done == cap)
-			{
-				scan->inside = true;
-				scan->at = out[done - 1];
+			if (cpu_scan_is_full(scan, out, done, cap, forward))
 				break;
-			}
-			scan->inside = false;
-			scan->next += forward ? 1 : -1;
 		}
 	}
 	return done;

@@ -203,14 +203,8 @@ skiplist_scan_any(const GpudsView *view, GpudsScan *scan, GpudsEntry *out, int64
 															   (int) (forward ? p.from + k : p.to - 1 - k)),
 												 false, nw);
 			}
-			if (done == cap)
-			{
-				scan->inside = true;
-				scan->at = out[done - 1];
+			if (cpu_scan_is_full(scan, out, done, cap, forward))
 				break;
-			}
-			scan->inside = false;
-			scan->next += forward ? 1 : -1;
 		}
 	}
 	return done;

@@ -15,7 +15,7 @@
  */
 typedef struct GpudsRecord
 {
-	uint8 flags;   /* GPUDS_RECORD_xxx */
+	uint8 flags;   /* bits: tombstone, dead */
 	uint8 spill;   /* last key bits, GpudsEntry.t >> ENTRY_SPILL_SHIFT */
 	uint16 offset; /* heap TID */
 	uint32 block;

@@ -28,7 +28,7 @@ scan_by(uint64_t *random)
 	int n;
 	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&n);
 
-	return variants[next_random(random) % (uint64_t) n]->scan[door->number];
+	return variants[next_random(random) % (uint64_t) n]->scan[vtable->number];
 }
 
 static void *
@@ -63,11 +63,11 @@ applier(void *arg)
 	{
 		int64_t n = make_ops(ops, there, &random);
 
-		CHECK(door->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
-		CHECK(door->cpu.pack(arena, &tree.common, &packed, 100, &units) == KERNEL_OK);
-		door->cpu.reclaim(arena, &tree.common, pin_oldest(pins, READERS, OWNER));
+		CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+		CHECK(vtable->cpu.pack(arena, &tree.common, &packed, 100, &units) == KERNEL_OK);
+		vtable->cpu.reclaim(arena, &tree.common, pin_oldest(pins, READERS, OWNER));
 		if (next_random(&random) % 50 == 0)
-			door_verify(door, arena, &tree);
+			vtable_verify(vtable, arena, &tree);
 		if (next_random(&random) % 200 == 0)
 		{
 			uint64_t version;
@@ -76,7 +76,7 @@ applier(void *arg)
 			version = tree.common.version;
 			while (pin_oldest(pins, READERS, OWNER) < version)
 				sched_yield();
-			door->cpu.release(arena, &tree.common);
+			vtable->cpu.release(arena, &tree.common);
 			CHECK(arena_used(arena) == 0);
 			memset(there, 0, sizeof(there));
 			build();
@@ -94,7 +94,7 @@ run(double seconds)
 	stop = 0;
 	answers = 0;
 	memset(&tree, 0, sizeof(tree));
-	door_init(&tree);
+	vtable_init(&tree);
 	build();
 	CHECK(pthread_create(&threads[READERS], NULL, applier, NULL) == 0);
 	for (int i = 0; i < READERS; i++)
@@ -104,11 +104,11 @@ run(double seconds)
 	for (int i = 0; i <= READERS; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	CHECK(answers > 0);
-	door->cpu.reclaim(arena, &tree.common, UINT64_MAX);
-	door_verify(door, arena, &tree);
-	door_drop(door, arena, &tree);
+	vtable->cpu.reclaim(arena, &tree.common, UINT64_MAX);
+	vtable_verify(vtable, arena, &tree);
+	vtable_drop(vtable, arena, &tree);
 	CHECK(arena_used(arena) == 0);
-	printf(" %s %llu answers,", door->name, (unsigned long long) answers);
+	printf(" %s %llu answers,", vtable->name, (unsigned long long) answers);
 }
 
 int
@@ -120,9 +120,9 @@ main(int argc, char **argv)
 	(void) gpuds_cpu_kernels();
 	make_keys();
 	printf("beside:");
-	for (int d = 0; d < DOORS; d++)
+	for (int d = 0; d < VTABLES; d++)
 	{
-		door = &doors[d];
+		vtable = &vtables[d];
 		for (kind = 0; kind < KINDS; kind++)
 			run(seconds);
 	}

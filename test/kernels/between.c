@@ -36,7 +36,7 @@ static CpuScan
 scan_by(uint64_t *random)
 {
 	(void) random;
-	return door->number == GPUDS_STRUCTURE_HASH ? hash_cpu_scan : skiplist_cpu_scan;
+	return vtable->number == GPUDS_STRUCTURE_HASH ? hash_cpu_scan : skiplist_cpu_scan;
 }
 
 static void
@@ -45,8 +45,8 @@ apply(void)
 	static GpudsOp ops[KEYS * TIDS];
 	int64_t n = make_ops(ops, there, &chance);
 
-	CHECK(door->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
-	door->cpu.reclaim(arena, &tree.common, pin_oldest(&pin, 1, 1));
+	CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+	vtable->cpu.reclaim(arena, &tree.common, pin_oldest(&pin, 1, 1));
 }
 
 static void
@@ -91,7 +91,7 @@ run(void)
 {
 	memset(&tree, 0, sizeof(tree));
 	memset(there, 0, sizeof(there));
-	door_init(&tree);
+	vtable_init(&tree);
 	inside = true;
 	build();
 	inside = false;
@@ -111,10 +111,10 @@ run(void)
 			pin_release(&pin);
 		}
 		inside = true;
-		door_verify(door, arena, &tree);
+		vtable_verify(vtable, arena, &tree);
 		inside = false;
 	}
-	door_drop(door, arena, &tree);
+	vtable_drop(vtable, arena, &tree);
 	CHECK(arena_used(arena) == 0);
 }
 
@@ -126,10 +126,10 @@ main(int argc, char **argv)
 	chance = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	arena = test_arena((size_t) 32 << 20);
 	make_keys();
-	for (int d = 0; d < DOORS; d++)
+	for (int d = 0; d < VTABLES; d++)
 	{
-		door = &doors[d];
-		for (kind = 0; !door_copies(door) && kind < KINDS; kind++)
+		vtable = &vtables[d];
+		for (kind = 0; !vtable_copies(vtable) && kind < KINDS; kind++)
 		{
 			for (int r = 0; r < rounds; r++)
 				run();

@@ -69,7 +69,9 @@ enum
 	KEYS_KINDS
 };
 
-/* A random entry out of about range different ones. */
+/* A maker of random entries: of a distribution, so many key words, out of about range different ones. */
+typedef GpudsEntry (*TestEntry)(int kind, int nwords, uint64_t range);
+
 static inline GpudsEntry
 test_entry(int kind, int nwords, uint64_t range)
 {
@@ -193,13 +195,19 @@ model_apply(Model *m, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t 
 
 /* Fill with up to n different random entries. */
 static inline void
-model_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
+model_fill_of(TestEntry entry, Model *m, int64_t n, int kind, int nwords, uint64_t range)
 {
 	model_init(m, n);
 	for (int64_t i = 0; i < n; i++)
-		m->e[i] = test_entry(kind, nwords, range);
+		m->e[i] = entry(kind, nwords, range);
 	qsort(m->e, (size_t) n, sizeof(GpudsEntry), test_compare);
 	m->n = sort_unique_entries(m->e, n);
+}
+
+static inline void
+model_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
+{
+	model_fill_of(test_entry, m, n, kind, nwords, range);
 }
 
 /* Is the entry's heap page all-visible, by two bits a page of which the lower one says so? */
@@ -227,15 +235,16 @@ test_map(unsigned char *map, uint64_t most)
 	return bytes;
 }
 
-/* Up to n ascending random operations. */
+/* Up to n ascending random operations on such entries. */
 static inline int64_t
-test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
+test_ops_of(TestEntry entry, GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range,
+			int delete_percent)
 {
 	int64_t kept = 0;
 
 	for (int64_t i = 0; i < n; i++)
 	{
-		ops[i].e = test_entry(kind, nwords, range);
+		ops[i].e = entry(kind, nwords, range);
 		ops[i].order = (uint64_t) i << 1 | (test_below(100) < (uint64_t) delete_percent);
 	}
 	qsort(ops, (size_t) n, sizeof(GpudsOp), test_compare);
@@ -245,6 +254,12 @@ test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int dele
 			ops[kept++] = ops[i];
 	}
 	return kept;
+}
+
+static inline int64_t
+test_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
+{
+	return test_ops_of(test_entry, ops, n, kind, nwords, range, delete_percent);
 }
 
 static inline void

@@ -12,7 +12,7 @@
 
 static Arena *arena;
 static CpuTree tree;
-static DoorTree room;
+static VtableTree room;
 static hash_cpu_tree *const table = (hash_cpu_tree *) &room;
 static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &room;
 static int damaged = GPUDS_STRUCTURE_BTREE;
@@ -247,7 +247,7 @@ find_key(int entries, int *home, int *slot, GpudsEntry *key, uint64_t **segment,
 static void
 run_table(const int nw)
 {
-	const Door *door = door_of(GPUDS_STRUCTURE_HASH);
+	const Vtable *vtable = vtable_of(GPUDS_STRUCTURE_HASH);
 	static GpudsOp ops[3000];
 	GpudsEntry key;
 	uint64_t *word;
@@ -259,13 +259,13 @@ run_table(const int nw)
 	int i;
 	Model m;
 
-	door_init(&room);
-	door_fill(&m, 6000, DOOR_DUPLICATES, nw, 8000);
-	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
+	vtable_init(&room);
+	vtable_fill(&m, 6000, VTABLE_DUPLICATES, nw, 8000);
+	CHECK(vtable_build(vtable, arena, &room, &m, nw, 90) == KERNEL_OK);
 	/* what splits have replaced is free, and what one more change has replaced waits for that */
-	n = door_ops(ops, 3000, DOOR_DUPLICATES, nw, 30000, 0);
+	n = vtable_ops(ops, 3000, VTABLE_DUPLICATES, nw, 30000, 0);
 	CHECK(hash_cpu_apply(arena, &table->common, ops, n) == KERNEL_OK);
-	door->cpu.reclaim(arena, &table->common, UINT64_MAX);
+	vtable->cpu.reclaim(arena, &table->common, UINT64_MAX);
 	(void) find_key(0, &home, &i, &key, &segment, nw);
 	ops[0].e = key;
 	ops[0].e.t = (key.t & HASH_SPILL_MASK) | 77;
@@ -311,7 +311,7 @@ run_table(const int nw)
 	SPOIL(slot[nw], slot[nw] & ~HASH_MARKER, "has no marker of a key");
 	{
 		/* an entry that the tree has comes into the table as well */
-		GpudsInterval interval = door_key(&key);
+		GpudsInterval interval = vtable_key(&key);
 		HashView view = { arena, &table->overflow, table->root, nw };
 		GpudsEntry e;
 		uint64_t sound = *word;
@@ -349,7 +349,7 @@ run_table(const int nw)
 	SPOIL(table->overflow.retired.head, 0, "queue's end");
 
 	free(m.e);
-	door_drop(door, arena, &room);
+	vtable_drop(vtable, arena, &room);
 	CHECK(arena_used(arena) == 0);
 	damaged = GPUDS_STRUCTURE_BTREE;
 }
@@ -364,7 +364,7 @@ first_slot(const uint64_t *chunk)
 static void
 run_list(const int nw)
 {
-	const Door *door = door_of(GPUDS_STRUCTURE_SKIPLIST);
+	const Vtable *vtable = vtable_of(GPUDS_STRUCTURE_SKIPLIST);
 	const int t = skiplist_t(false, nw);
 	static GpudsOp ops[3000];
 	GpudsOp one;
@@ -375,11 +375,11 @@ run_list(const int nw)
 	int a, b;
 	Model m;
 
-	door_init(&room);
-	door_fill(&m, 3000, KEYS_RANDOM, nw, 8000);
-	CHECK(door_build(door, arena, &room, &m, nw, 90) == KERNEL_OK);
+	vtable_init(&room);
+	vtable_fill(&m, 3000, KEYS_RANDOM, nw, 8000);
+	CHECK(vtable_build(vtable, arena, &room, &m, nw, 90) == KERNEL_OK);
 	/* splits, joins, and chunks that wait to be freed */
-	n = door_ops(ops, 3000, KEYS_RANDOM, nw, 8000, 50);
+	n = vtable_ops(ops, 3000, KEYS_RANDOM, nw, 8000, 50);
 	CHECK(skiplist_cpu_apply(arena, list, ops, n) == KERNEL_OK);
 	damaged = GPUDS_STRUCTURE_SKIPLIST;
 	expect_sound();
@@ -450,7 +450,7 @@ run_list(const int nw)
 	SPOIL(list->retired.head, 0, "");
 	SPOIL(list->space.bump, list->space.bump - 1, "used twice");
 	SPOIL(list->space.nchunks, 0, "list of chunks is broken");
-	door->cpu.reclaim(arena, &room.common, UINT64_MAX);
+	vtable->cpu.reclaim(arena, &room.common, UINT64_MAX);
 	SPOIL(list->space.free[skiplist_units(false, nw)], 0, "units are lost");
 
 	/* nothing of this is left */
@@ -459,7 +459,7 @@ run_list(const int nw)
 	CHECK(skiplist_cpu_apply(arena, list, &one, 1) == KERNEL_OK);
 	expect_sound();
 	free(m.e);
-	door_drop(door, arena, &room);
+	vtable_drop(vtable, arena, &room);
 	CHECK(arena_used(arena) == 0);
 	damaged = GPUDS_STRUCTURE_BTREE;
 }

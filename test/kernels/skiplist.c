@@ -20,9 +20,9 @@ static void stored(void);
 #define MOST 20000
 
 static Arena *arena;
-static DoorTree tree;
+static VtableTree tree;
 static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &tree;
-static const Door *door;
+static const Vtable *vtable;
 static int nwords;
 static Model m;
 static GpudsOp ops[MOST];
@@ -62,7 +62,7 @@ make_ops(uint64_t from, uint64_t step, int64_t n, uint64_t order)
 static int64_t
 scan(GpudsEntry *out, bool forward)
 {
-	const GpudsInterval all = door_all(nwords);
+	const GpudsInterval all = vtable_all(nwords);
 	GpudsScan s = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	int64_t n = skiplist_cpu_scan(arena, &tree.common, &s, forward, out, MOST);
 
@@ -83,7 +83,7 @@ check(void)
 {
 	static GpudsEntry out[MOST];
 
-	door_verify(door, arena, &tree);
+	vtable_verify(vtable, arena, &tree);
 	CHECK(tree.common.entries == (uint64_t) m.n);
 	for (int forward = 0; forward < 2; forward++)
 	{
@@ -97,7 +97,7 @@ apply(int64_t n)
 {
 	int64_t inserted, deleted;
 
-	CHECK(door->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+	CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
 	model_apply(&m, ops, n, &inserted, &deleted);
 	check();
 }
@@ -106,18 +106,18 @@ apply(int64_t n)
 static void
 begin(int64_t n, int fill_percent)
 {
-	door_init(&tree);
+	vtable_init(&tree);
 	model_init(&m, n);
 	for (m.n = 0; m.n < n; m.n++)
 		m.e[m.n] = entry(2 * (uint64_t) m.n);
-	CHECK(door_build(door, arena, &tree, &m, nwords, fill_percent) == KERNEL_OK);
+	CHECK(vtable_build(vtable, arena, &tree, &m, nwords, fill_percent) == KERNEL_OK);
 	check();
 }
 
 static void
 end(void)
 {
-	door_drop(door, arena, &tree);
+	vtable_drop(vtable, arena, &tree);
 	CHECK(arena_used(arena) == 0);
 	free(m.e);
 }
@@ -300,10 +300,10 @@ both_ends(void)
 		apply(make_ops(398, 1, 40, GPUDS_OP_INSERT));
 		apply(make_ops(398, 1, 40, GPUDS_OP_DELETE));
 		apply(make_ops(0, 1, 60, GPUDS_OP_DELETE));
-		door->cpu.reclaim(arena, &tree.common, UINT64_MAX);
+		vtable->cpu.reclaim(arena, &tree.common, UINT64_MAX);
 		apply(make_ops(0, 1, 60, GPUDS_OP_INSERT));
 		apply(make_ops(0, 1, 3, GPUDS_OP_DELETE));
-		door->cpu.reclaim(arena, &tree.common, UINT64_MAX);
+		vtable->cpu.reclaim(arena, &tree.common, UINT64_MAX);
 		check();
 	}
 	apply(make_ops(0, 1, 400, GPUDS_OP_DELETE));
@@ -367,7 +367,7 @@ thinned_out(void)
 		}
 		apply(n);
 		CHECK(chunks(0) <= m.n / 5 + 2);
-		door->cpu.reclaim(arena, &tree.common, UINT64_MAX);
+		vtable->cpu.reclaim(arena, &tree.common, UINT64_MAX);
 	}
 	CHECK(m.n == 100 && head_height(list->head) <= 3);
 	end();
@@ -413,7 +413,7 @@ kill_at(int64_t k, int64_t n)
 	stores_left = k;
 	if (setjmp(killed) == 0)
 	{
-		CHECK(door->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+		CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
 		done = true;
 	}
 	stores_left = INT64_MAX;
@@ -464,7 +464,7 @@ main(int argc, char **argv)
 {
 	test_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	arena = test_arena((size_t) 4 << 20);
-	door = door_of(GPUDS_STRUCTURE_SKIPLIST);
+	vtable = vtable_of(GPUDS_STRUCTURE_SKIPLIST);
 	for (nwords = 1; nwords <= 2; nwords++)
 	{
 		order_words();

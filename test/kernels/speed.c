@@ -230,7 +230,8 @@ tree(int64_t n, int nwords, const char *what, bool few)
 
 /* Looks random keys up, ascending in batches of a size, through the structure's row. */
 static void
-look_up(const Door *door, const Arena *arena, const DoorTree *t, const GpudsEntry *e, int64_t n, int64_t size)
+look_up(const Vtable *vtable, const Arena *arena, const VtableTree *t, const GpudsEntry *e, int64_t n,
+		int64_t size)
 {
 	const int64_t keys = 100000;
 	GpudsInterval *intervals = (GpudsInterval *) malloc((size_t) keys * sizeof(GpudsInterval));
@@ -244,7 +245,7 @@ look_up(const Door *door, const Arena *arena, const DoorTree *t, const GpudsEntr
 		int64_t found = 0;
 
 		for (int64_t i = 0; i < keys; i++)
-			intervals[i] = door_key(&e[test_below((uint64_t) n)]);
+			intervals[i] = vtable_key(&e[test_below((uint64_t) n)]);
 		for (int64_t i = 0; i < keys; i += size)
 			qsort(intervals + i, (size_t) (size < keys - i ? size : keys - i), sizeof(GpudsInterval),
 				  test_compare);
@@ -256,22 +257,22 @@ look_up(const Door *door, const Arena *arena, const DoorTree *t, const GpudsEntr
 			};
 
 			while (scan.next < scan.n)
-				found += gpuds_cpu_kernels()->scan[door->number](arena, &t->common, &scan, true, out, 4096);
+				found += gpuds_cpu_kernels()->scan[vtable->number](arena, &t->common, &scan, true, out, 4096);
 		}
 		if (now() - start < best)
 			best = now() - start;
 		CHECK(found >= keys);
 	}
-	snprintf(label, sizeof(label), "%s: lookups in batches of %lld", door->name, (long long) size);
+	snprintf(label, sizeof(label), "%s: lookups in batches of %lld", vtable->name, (long long) size);
 	report(label, best, (double) keys, "a key");
 	free(intervals);
 }
 
 /* Goes through everything, through the structure's row. */
 static void
-walk(const Door *door, const Arena *arena, const DoorTree *t, int64_t n, bool forward)
+walk(const Vtable *vtable, const Arena *arena, const VtableTree *t, int64_t n, bool forward)
 {
-	const GpudsInterval all = door_all(1);
+	const GpudsInterval all = vtable_all(1);
 	GpudsScan scan = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
 	GpudsEntry out[4096];
 	double start = now();
@@ -279,15 +280,16 @@ walk(const Door *door, const Arena *arena, const DoorTree *t, int64_t n, bool fo
 	char label[100];
 
 	while (scan.next == (forward ? 0 : 1))
-		found += gpuds_cpu_kernels()->scan[door->number](arena, &t->common, &scan, forward, out, 4096);
+		found += gpuds_cpu_kernels()->scan[vtable->number](arena, &t->common, &scan, forward, out, 4096);
 	CHECK(found == n);
-	snprintf(label, sizeof(label), "%s: scan of everything %s", door->name, forward ? "forward" : "backward");
+	snprintf(label, sizeof(label), "%s: scan of everything %s", vtable->name,
+			 forward ? "forward" : "backward");
 	report(label, now() - start, (double) n, "an entry");
 }
 
 /* Deletes and inserts random entries, some of which are chosen twice, size at a time. */
 static void
-scattered(const Door *door, Arena *arena, DoorTree *t, const GpudsEntry *e, int64_t n, int64_t size)
+scattered(const Vtable *vtable, Arena *arena, VtableTree *t, const GpudsEntry *e, int64_t n, int64_t size)
 {
 	const int64_t rounds = 100000 / size;
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) size * 2 * sizeof(GpudsOp));
@@ -312,12 +314,12 @@ scattered(const Door *door, Arena *arena, DoorTree *t, const GpudsEntry *e, int6
 			sort_ops(ops, ops + size, size);
 			got = sort_last_ops(ops, size);
 			start = now();
-			CHECK(door->cpu.apply(arena, &t->common, ops, got) == KERNEL_OK);
-			door->cpu.reclaim(arena, &t->common, UINT64_MAX);
+			CHECK(vtable->cpu.apply(arena, &t->common, ops, got) == KERNEL_OK);
+			vtable->cpu.reclaim(arena, &t->common, UINT64_MAX);
 			total += now() - start;
 			done += got;
 		}
-		snprintf(label, sizeof(label), "%s: apply %lld random %s at a time", door->name, (long long) size,
+		snprintf(label, sizeof(label), "%s: apply %lld random %s at a time", vtable->name, (long long) size,
 				 deletes ? "deletes" : "inserts");
 		report(label, total, (double) done, "an op");
 		/* the same entries come again */
@@ -329,11 +331,11 @@ scattered(const Door *door, Arena *arena, DoorTree *t, const GpudsEntry *e, int6
 
 /* Every structure, as src/ uses it, with n entries of keys that have per_key entries each. */
 static void
-structure(const Door *door, int64_t n, int64_t per_key)
+structure(const Vtable *vtable, int64_t n, int64_t per_key)
 {
 	Arena *arena = test_arena((size_t) n * 100 + (64 << 20));
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) n / 5 * sizeof(GpudsOp));
-	DoorTree t;
+	VtableTree t;
 	Model m;
 	double start;
 	char label[100];
@@ -347,23 +349,23 @@ structure(const Door *door, int64_t n, int64_t per_key)
 	}
 	m.n = n;
 	qsort(m.e, (size_t) n, sizeof(GpudsEntry), test_compare);
-	printf("%s, %lld entries a key\n", door->name, (long long) per_key);
+	printf("%s, %lld entries a key\n", vtable->name, (long long) per_key);
 	memset(&t, 0, sizeof(t));
-	door_init(&t);
+	vtable_init(&t);
 	start = now();
-	CHECK(door_build(door, arena, &t, &m, 1, 90) == KERNEL_OK);
-	snprintf(label, sizeof(label), "%s: build", door->name);
+	CHECK(vtable_build(vtable, arena, &t, &m, 1, 90) == KERNEL_OK);
+	snprintf(label, sizeof(label), "%s: build", vtable->name);
 	report(label, now() - start, (double) n, "an entry");
-	printf("%-44s %9.1f bytes an entry\n", door->name,
+	printf("%-44s %9.1f bytes an entry\n", vtable->name,
 		   (double) arena_space_bytes(&t.common.space) / (double) n);
 	for (int64_t size = 1; size <= 100000 && per_key < 100; size = size == 1    ? 16
 																   : size == 16 ? 100000
 																				: size + 1)
-		look_up(door, arena, &t, m.e, n, size);
-	for (int forward = 1; forward >= 0 && door->number != GPUDS_STRUCTURE_HASH; forward--)
-		walk(door, arena, &t, n, forward);
+		look_up(vtable, arena, &t, m.e, n, size);
+	for (int forward = 1; forward >= 0 && vtable->number != GPUDS_STRUCTURE_HASH; forward--)
+		walk(vtable, arena, &t, n, forward);
 	for (int64_t size = 1; size <= 1000; size *= 1000)
-		scattered(door, arena, &t, m.e, n, size);
+		scattered(vtable, arena, &t, m.e, n, size);
 	for (int deletes = 1; deletes >= 0; deletes--)
 	{
 		start = now();
@@ -374,15 +376,15 @@ structure(const Door *door, int64_t n, int64_t per_key)
 		}
 		for (int64_t i = 0; i < n / 5; i += 1000)
 		{
-			CHECK(door->cpu.apply(arena, &t.common, ops + i, n / 5 - i < 1000 ? n / 5 - i : 1000) ==
+			CHECK(vtable->cpu.apply(arena, &t.common, ops + i, n / 5 - i < 1000 ? n / 5 - i : 1000) ==
 				  KERNEL_OK);
-			door->cpu.reclaim(arena, &t.common, UINT64_MAX);
+			vtable->cpu.reclaim(arena, &t.common, UINT64_MAX);
 		}
-		snprintf(label, sizeof(label), "%s: apply 1000 %s at a time", door->name,
+		snprintf(label, sizeof(label), "%s: apply 1000 %s at a time", vtable->name,
 				 deletes ? "deletes" : "inserts");
 		report(label, now() - start, (double) (n / 5), "an op");
 	}
-	door_verify(door, arena, &t);
+	vtable_verify(vtable, arena, &t);
 	free(m.e);
 	free(ops);
 	free(arena);
@@ -406,8 +408,8 @@ main(int argc, char **argv)
 	tree(n, 1, "five keys", true);
 	for (int64_t per_key = 1; per_key <= n; per_key = per_key == 1 ? 4 : per_key == 4 ? n / 5 : n + 1)
 	{
-		for (int d = 0; d < DOORS; d++)
-			structure(&doors[d], n, per_key);
+		for (int d = 0; d < VTABLES; d++)
+			structure(&vtables[d], n, per_key);
 	}
 	return 0;
 }

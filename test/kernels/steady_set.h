@@ -29,9 +29,9 @@ enum
 	KINDS
 };
 
-static const Door *door;
+static const Vtable *vtable;
 static Arena *arena;
-static DoorTree tree;
+static VtableTree tree;
 static uint64_t keys[KINDS][KEYS];
 static int kind;
 
@@ -51,8 +51,8 @@ make_keys(void)
 	for (int k = 0; k < KEYS; k++)
 	{
 		keys[SCATTERED][k] = (uint64_t) k * 1000003;
-		keys[NEAR][k] = door_alike((uint64_t) k, 10);
-		keys[ALIKE][k] = door_alike((uint64_t) k, 1);
+		keys[NEAR][k] = vtable_alike((uint64_t) k, 10);
+		keys[ALIKE][k] = vtable_alike((uint64_t) k, 1);
 		keys[ONE_CHUNK][k] = (uint64_t) k;
 	}
 }
@@ -120,7 +120,7 @@ look_up(uint64_t *random)
 
 		chosen[scan.n] = k;
 		after[scan.n] = (int) (next_random(random) % 3) * 4 - 1;
-		intervals[scan.n] = door_key(&e);
+		intervals[scan.n] = vtable_key(&e);
 		if (after[scan.n] >= 0)
 			intervals[scan.n].lo.t = entry(k, after[scan.n]).t + 1;
 		scan.n++;
@@ -200,7 +200,7 @@ build(void)
 				m.e[m.n++] = entry(k, i);
 		}
 	}
-	CHECK(door_build(door, arena, &tree, &m, 1, 90) == KERNEL_OK);
+	CHECK(vtable_build(vtable, arena, &tree, &m, 1, 90) == KERNEL_OK);
 	free(m.e);
 }
 

@@ -17,27 +17,27 @@
 #include "kernels/structures.h"
 
 /* A structure's row, and its functions but for those that gpuds_cpu_variants has. */
-typedef struct Door
+typedef struct Vtable
 {
 	int number;
 	const char *name;
 	CpuStructure cpu;
-} Door;
+} Vtable;
 
-#define DOOR_ROW(row_number, NAME, prefix, Name, title) { (row_number), #prefix, CPU_STRUCTURE(prefix) },
+#define VTABLE_ROW(row_number, NAME, prefix, Name, title) { (row_number), #prefix, CPU_STRUCTURE(prefix) },
 
-static const Door doors[] = { STRUCTURE_ROWS(DOOR_ROW) };
+static const Vtable vtables[] = { STRUCTURE_ROWS(VTABLE_ROW) };
 
-#define DOORS ((int) (sizeof(doors) / sizeof(doors[0])))
+#define VTABLES ((int) (sizeof(vtables) / sizeof(vtables[0])))
 
 /* The structure with this number. */
-static inline const Door *
-door_of(int number)
+static inline const Vtable *
+vtable_of(int number)
 {
-	for (int d = 0; d < DOORS; d++)
+	for (int d = 0; d < VTABLES; d++)
 	{
-		if (doors[d].number == number)
-			return &doors[d];
+		if (vtables[d].number == number)
+			return &vtables[d];
 	}
 	CHECK(false);
 	return NULL;
@@ -48,35 +48,35 @@ door_of(int number)
  * readers may meet them between two operations of a batch.
  */
 static inline bool
-door_copies(const Door *door)
+vtable_copies(const Vtable *vtable)
 {
-	return door->number != GPUDS_STRUCTURE_HASH && door->number != GPUDS_STRUCTURE_SKIPLIST;
+	return vtable->number != GPUDS_STRUCTURE_HASH && vtable->number != GPUDS_STRUCTURE_SKIPLIST;
 }
 
 /* Room for a tree and for a load of any structure. */
-typedef union DoorTree
+typedef union VtableTree
 {
 	CpuTree common;
-	char room[CPU_TREE_BYTES];
-} DoorTree;
+	char bytes[CPU_TREE_BYTES];
+} VtableTree;
 
-typedef union DoorBuild
+typedef union VtableBuild
 {
 	uint64_t alignment;
-	char room[CPU_BUILD_BYTES];
-} DoorBuild;
+	char bytes[CPU_BUILD_BYTES];
+} VtableBuild;
 
 /* More distributions of keys. */
 enum
 {
-	DOOR_DUPLICATES = KEYS_KINDS, /* up to ten entries a key */
-	DOOR_ALIKE,                   /* keys that a hash table puts into one line of a segment */
-	DOOR_KINDS
+	VTABLE_DUPLICATES = KEYS_KINDS, /* up to ten entries a key */
+	VTABLE_ALIKE,                   /* keys that a hash table puts into one line of a segment */
+	VTABLE_KINDS
 };
 
 /* Key k of those that are at home in the first lines of a segment. */
 static inline uint64_t
-door_alike(uint64_t k, int lines)
+vtable_alike(uint64_t k, int lines)
 {
 	GpudsEntry e = { 0, 0, 0 };
 
@@ -89,20 +89,20 @@ door_alike(uint64_t k, int lines)
 
 /* A random entry; bits 55..48 of t are zero, as in indexes. */
 static inline GpudsEntry
-door_entry(int kind, int nwords, uint64_t range)
+vtable_entry(int kind, int nwords, uint64_t range)
 {
 	uint64_t k = test_below(range);
 	GpudsEntry e = { 0, 0, 0 };
 
 	switch (kind)
 	{
-		case DOOR_DUPLICATES:
+		case VTABLE_DUPLICATES:
 			e.w0 = k / 10 * UINT64_C(0x9E3779B97F4A7C15);
 			e.w1 = nwords == 2 ? k / 20 : 0;
 			e.t = k / 10 % 3 << ENTRY_SPILL_SHIFT | k % 10 << 16 | 1;
 			break;
-		case DOOR_ALIKE:
-			e.w0 = door_alike(k / 2, 1);
+		case VTABLE_ALIKE:
+			e.w0 = vtable_alike(k / 2, 1);
 			e.t = k % 2 << 16 | 1;
 			break;
 		default:
@@ -113,40 +113,21 @@ door_entry(int kind, int nwords, uint64_t range)
 	return e;
 }
 
-/* Up to n ascending random operations. */
 static inline int64_t
-door_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
+vtable_ops(GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range, int delete_percent)
 {
-	int64_t kept = 0;
-
-	for (int64_t i = 0; i < n; i++)
-	{
-		ops[i].e = door_entry(kind, nwords, range);
-		ops[i].order = (uint64_t) i << 1 | (test_below(100) < (uint64_t) delete_percent);
-	}
-	qsort(ops, (size_t) n, sizeof(GpudsOp), test_compare);
-	for (int64_t i = 0; i < n; i++)
-	{
-		if (kept == 0 || !entry_equal(&ops[kept - 1].e, &ops[i].e))
-			ops[kept++] = ops[i];
-	}
-	return kept;
+	return test_ops_of(vtable_entry, ops, n, kind, nwords, range, delete_percent);
 }
 
-/* Fill a model with up to n different random entries. */
 static inline void
-door_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
+vtable_fill(Model *m, int64_t n, int kind, int nwords, uint64_t range)
 {
-	model_init(m, n);
-	for (int64_t i = 0; i < n; i++)
-		m->e[i] = door_entry(kind, nwords, range);
-	qsort(m->e, (size_t) n, sizeof(GpudsEntry), test_compare);
-	m->n = sort_unique_entries(m->e, n);
+	model_fill_of(vtable_entry, m, n, kind, nwords, range);
 }
 
 /* Begins a tree's life in memory that is zero or was another tree's. */
 static inline void
-door_init(DoorTree *tree)
+vtable_init(VtableTree *tree)
 {
 	uint64_t version = tree->common.version;
 
@@ -158,10 +139,11 @@ door_init(DoorTree *tree)
 
 /* Builds a tree of a model's entries in pieces. */
 static inline KernelStatus
-door_build(const Door *door, Arena *arena, DoorTree *tree, const Model *m, int nwords, int fill_percent)
+vtable_build(const Vtable *vtable, Arena *arena, VtableTree *tree, const Model *m, int nwords,
+			 int fill_percent)
 {
-	DoorBuild build;
-	KernelStatus status = door->cpu.build_begin(arena, &tree->common, &build, nwords, fill_percent);
+	VtableBuild build;
+	KernelStatus status = vtable->cpu.build_begin(arena, &tree->common, &build, nwords, fill_percent);
 
 	if (status != KERNEL_OK)
 		return status;
@@ -170,38 +152,38 @@ door_build(const Door *door, Arena *arena, DoorTree *tree, const Model *m, int n
 		int64_t k = 1 + (int64_t) test_below(1000);
 
 		k = k < m->n - i ? k : m->n - i;
-		status = door->cpu.build_add(&build, m->e + i, k);
+		status = vtable->cpu.build_add(&build, m->e + i, k);
 		i += k;
 	}
 	if (status == KERNEL_OK)
-		status = door->cpu.build_finish(&build);
+		status = vtable->cpu.build_finish(&build);
 	if (status != KERNEL_OK)
-		door->cpu.build_cancel(&build);
+		vtable->cpu.build_cancel(&build);
 	return status;
 }
 
 static inline void
-door_drop(const Door *door, Arena *arena, DoorTree *tree)
+vtable_drop(const Vtable *vtable, Arena *arena, VtableTree *tree)
 {
 	cpu_tree_withdraw(&tree->common);
-	door->cpu.release(arena, &tree->common);
+	vtable->cpu.release(arena, &tree->common);
 }
 
 static inline void
-door_verify(const Door *door, const Arena *arena, const DoorTree *tree)
+vtable_verify(const Vtable *vtable, const Arena *arena, const VtableTree *tree)
 {
 	char why[200] = "";
 
-	if (!door->cpu.verify(arena, &tree->common, why, sizeof(why)))
+	if (!vtable->cpu.verify(arena, &tree->common, why, sizeof(why)))
 	{
-		fprintf(stderr, "%s: verify: %s\n", door->name, why);
+		fprintf(stderr, "%s: verify: %s\n", vtable->name, why);
 		exit(1);
 	}
 }
 
 /* The interval of all entries that have the key of e. */
 static inline GpudsInterval
-door_key(const GpudsEntry *e)
+vtable_key(const GpudsEntry *e)
 {
 	GpudsInterval key = { *e, *e };
 
@@ -212,7 +194,7 @@ door_key(const GpudsEntry *e)
 
 /* The interval of all entries. */
 static inline GpudsInterval
-door_all(int nwords)
+vtable_all(int nwords)
 {
 	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, nwords == 2 ? UINT64_MAX : 0, UINT64_MAX } };
 

@@ -30,9 +30,9 @@ allocation_fails(void)
 /* A tree, and what it must have. */
 typedef struct Subject
 {
-	const Door *door;
+	const Vtable *vtable;
 	Arena *arena;
-	DoorTree tree;
+	VtableTree tree;
 	Model m;
 	int nwords;
 	int kind;
@@ -78,8 +78,8 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 				{
 					CHECK(got == cap);
 					cap = 1 + (int64_t) test_below((uint64_t) most);
-					got = kernels()->scan[s->door->number](s->arena, &s->tree.common, &scan, forward, out,
-														   cap);
+					got = kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward, out,
+															 cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -88,7 +88,7 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 			}
 		}
 		CHECK(at == got);
-		CHECK(kernels()->scan[s->door->number](s->arena, &s->tree.common, &scan, forward, out, most) == 0);
+		CHECK(kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward, out, most) == 0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 	free(out);
@@ -123,8 +123,8 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 			{
 				CHECK(scan.next < n);
 				count.nothers = at = 0;
-				CHECK(kernels()->count[s->door->number](s->arena, &s->tree.common, &scan,
-														1 + (int64_t) test_below((uint64_t) most), &count));
+				CHECK(kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan,
+														  1 + (int64_t) test_below((uint64_t) most), &count));
 				CHECK(count.nothers <= count.others_size);
 			}
 			CHECK(entry_equal(&others[at], &s->m.e[k]));
@@ -135,7 +135,7 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 	while (scan.next < n)
 	{
 		count.nothers = 0;
-		CHECK(kernels()->count[s->door->number](s->arena, &s->tree.common, &scan, most, &count));
+		CHECK(kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan, most, &count));
 		CHECK(count.nothers == 0);
 	}
 	CHECK(count.counted == counted);
@@ -153,9 +153,9 @@ check_keys(const Subject *s)
 	for (int i = 0; i < INTERVALS; i++)
 	{
 		GpudsEntry e = s->m.n > 0 && test_below(4) != 0 ? s->m.e[test_below((uint64_t) s->m.n)]
-														: door_entry(s->kind, s->nwords, s->range);
+														: vtable_entry(s->kind, s->nwords, s->range);
 
-		intervals[i] = door_key(&e);
+		intervals[i] = vtable_key(&e);
 		if (test_below(4) == 0)
 			intervals[i].lo = e;
 		if (test_below(8) == 0)
@@ -197,7 +197,7 @@ static void
 check_ranges(const Subject *s)
 {
 	GpudsInterval intervals[2 * 20];
-	GpudsInterval all = door_all(s->nwords);
+	GpudsInterval all = vtable_all(s->nwords);
 	int64_t n = test_intervals(&s->m, intervals, 1 + (int64_t) test_below(20), KEYS_RANDOM, s->nwords,
 							   s->range);
 
@@ -210,9 +210,9 @@ check_ranges(const Subject *s)
 static void
 check_all(const Subject *s)
 {
-	GpudsInterval all = door_all(s->nwords);
+	GpudsInterval all = vtable_all(s->nwords);
 
-	door_verify(s->door, s->arena, &s->tree);
+	vtable_verify(s->vtable, s->arena, &s->tree);
 	CHECK(s->tree.common.entries == (uint64_t) s->m.n);
 	check_scan(s, &all, 1, 10 + s->m.n, NULL, NULL);
 }
@@ -226,22 +226,22 @@ check(const Subject *s)
 }
 
 static void
-begin(Subject *s, const Door *door, int kind, int nwords, int64_t size)
+begin(Subject *s, const Vtable *vtable, int kind, int nwords, int64_t size)
 {
 	memset(s, 0, sizeof(*s));
-	s->door = door;
+	s->vtable = vtable;
 	s->arena = test_arena((size_t) (64 + size / 20) * ARENA_CHUNK_BYTES);
 	s->nwords = nwords;
 	s->kind = kind;
 	s->range = (uint64_t) size * 2 + 10;
-	door_init(&s->tree);
-	door_fill(&s->m, size, kind, nwords, s->range);
+	vtable_init(&s->tree);
+	vtable_fill(&s->m, size, kind, nwords, s->range);
 }
 
 static void
 end(Subject *s)
 {
-	door_drop(s->door, s->arena, &s->tree);
+	vtable_drop(s->vtable, s->arena, &s->tree);
 	CHECK(arena_used(s->arena) == 0 && arena_space_bytes(&s->tree.common.space) == 0);
 	free(s->m.e);
 	free(s->arena);
@@ -249,7 +249,7 @@ end(Subject *s)
 
 /* A tree that is built and changed, and at last loses all entries. */
 static void
-run(const Door *door, int kind, int nwords, int64_t size, int batches)
+run(const Vtable *vtable, int kind, int nwords, int64_t size, int batches)
 {
 	static const int percents[] = { 0, 10, 50, 90, 100 };
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) (size + 2000) * 2 * sizeof(GpudsOp));
@@ -258,23 +258,23 @@ run(const Door *door, int kind, int nwords, int64_t size, int batches)
 	Subject s;
 
 	CHECK(ops != NULL);
-	begin(&s, door, kind, nwords, size);
-	CHECK(door_build(door, s.arena, &s.tree, &s.m, nwords, 50 + (int) test_below(51)) == KERNEL_OK);
+	begin(&s, vtable, kind, nwords, size);
+	CHECK(vtable_build(vtable, s.arena, &s.tree, &s.m, nwords, 50 + (int) test_below(51)) == KERNEL_OK);
 	check(&s);
 	for (int b = 0; b < batches; b++)
 	{
 		int64_t limits[] = { 1, 3, 20, 200, size + 1000 };
 		int64_t n = 1 + (int64_t) test_below((uint64_t) limits[test_below(5)]);
 
-		n = door_ops(ops, n, kind, nwords, s.range, percents[test_below(5)]);
-		CHECK(door->cpu.apply(s.arena, &s.tree.common, ops, n) == KERNEL_OK);
+		n = vtable_ops(ops, n, kind, nwords, s.range, percents[test_below(5)]);
+		CHECK(vtable->cpu.apply(s.arena, &s.tree.common, ops, n) == KERNEL_OK);
 		model_apply(&s.m, ops, n, &inserted, &deleted);
 		if (test_below(3) == 0)
-			CHECK(door->cpu.pack(s.arena, &s.tree.common, &packed,
-								 1 + (int64_t) test_below(limits[test_below(5)]), &units) == KERNEL_OK &&
+			CHECK(vtable->cpu.pack(s.arena, &s.tree.common, &packed,
+								   1 + (int64_t) test_below(limits[test_below(5)]), &units) == KERNEL_OK &&
 				  units >= 0);
 		if (test_below(2))
-			door->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
+			vtable->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
 		check(&s);
 	}
 	for (int64_t i = 0; i < s.m.n; i++)
@@ -282,7 +282,7 @@ run(const Door *door, int kind, int nwords, int64_t size, int batches)
 		ops[i].e = s.m.e[i];
 		ops[i].order = GPUDS_OP_DELETE;
 	}
-	CHECK(door->cpu.apply(s.arena, &s.tree.common, ops, s.m.n) == KERNEL_OK);
+	CHECK(vtable->cpu.apply(s.arena, &s.tree.common, ops, s.m.n) == KERNEL_OK);
 	s.m.n = 0;
 	check(&s);
 	end(&s);
@@ -291,23 +291,23 @@ run(const Door *door, int kind, int nwords, int64_t size, int batches)
 
 /* A tree that grows a lot. */
 static void
-grow(const Door *door, int nwords, int64_t size)
+grow(const Vtable *vtable, int nwords, int64_t size)
 {
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) size * sizeof(GpudsOp));
 	int64_t inserted, deleted;
 	Subject s;
 
 	CHECK(ops != NULL);
-	begin(&s, door, KEYS_RANDOM, nwords, size);
-	CHECK(door_build(door, s.arena, &s.tree, &s.m, nwords, 90) == KERNEL_OK);
+	begin(&s, vtable, KEYS_RANDOM, nwords, size);
+	CHECK(vtable_build(vtable, s.arena, &s.tree, &s.m, nwords, 90) == KERNEL_OK);
 	for (int b = 0; b < 4; b++)
 	{
-		int64_t n = door_ops(ops, size / 2, KEYS_RANDOM, nwords, s.range, 10);
+		int64_t n = vtable_ops(ops, size / 2, KEYS_RANDOM, nwords, s.range, 10);
 
-		CHECK(door->cpu.apply(s.arena, &s.tree.common, ops, n) == KERNEL_OK);
-		door->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
+		CHECK(vtable->cpu.apply(s.arena, &s.tree.common, ops, n) == KERNEL_OK);
+		vtable->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
 		model_apply(&s.m, ops, n, &inserted, &deleted);
-		door_verify(door, s.arena, &s.tree);
+		vtable_verify(vtable, s.arena, &s.tree);
 		CHECK(s.tree.common.entries == (uint64_t) s.m.n);
 		check_keys(&s);
 	}
@@ -317,17 +317,17 @@ grow(const Door *door, int nwords, int64_t size)
 
 /* Memory runs out in a build: nothing is left of it. */
 static void
-fail_build(const Door *door, int kind, int nwords, int64_t size)
+fail_build(const Vtable *vtable, int kind, int nwords, int64_t size)
 {
 	Subject s;
 
-	begin(&s, door, kind, nwords, size);
+	begin(&s, vtable, kind, nwords, size);
 	for (int64_t k = 0;; k++)
 	{
 		KernelStatus status;
 
 		allocations_left = k;
-		status = door_build(door, s.arena, &s.tree, &s.m, nwords, 80);
+		status = vtable_build(vtable, s.arena, &s.tree, &s.m, nwords, 80);
 		allocations_left = INT64_MAX;
 		if (status == KERNEL_OK)
 			break;
@@ -353,12 +353,12 @@ has(const Model *m, const GpudsEntry *e)
 static void
 take_between(Subject *s, const Model *after)
 {
-	GpudsInterval all = door_all(s->nwords);
+	GpudsInterval all = vtable_all(s->nwords);
 	GpudsScan scan = { &all, 1, 0, false, { 0, 0, 0 }, NULL };
 	Model there;
 
 	model_init(&there, s->m.n + after->n + 1);
-	there.n = kernels()->scan[s->door->number](s->arena, &s->tree.common, &scan, true, there.e, there.cap);
+	there.n = kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, true, there.e, there.cap);
 	CHECK(there.n < there.cap);
 	for (int64_t i = 0; i < there.n; i++)
 		CHECK(has(&s->m, &there.e[i]) || has(after, &there.e[i]));
@@ -373,18 +373,18 @@ take_between(Subject *s, const Model *after)
  * has done some of the operations, and the same ones come again.
  */
 static void
-fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
+fail_apply(const Vtable *vtable, int kind, int nwords, int64_t size, int64_t nops, int delete_percent)
 {
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) nops * sizeof(GpudsOp));
 	int64_t inserted, deleted;
 	Subject s;
 
 	CHECK(ops != NULL);
-	begin(&s, door, kind, nwords, size);
-	CHECK(door_build(door, s.arena, &s.tree, &s.m, nwords, 80) == KERNEL_OK);
+	begin(&s, vtable, kind, nwords, size);
+	CHECK(vtable_build(vtable, s.arena, &s.tree, &s.m, nwords, 80) == KERNEL_OK);
 	for (int round = 0; round < 3; round++)
 	{
-		int64_t n = door_ops(ops, nops, kind, nwords, s.range, delete_percent);
+		int64_t n = vtable_ops(ops, nops, kind, nwords, s.range, delete_percent);
 		Model after;
 
 		model_init(&after, s.m.n);
@@ -396,12 +396,12 @@ fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, i
 			KernelStatus status;
 
 			allocations_left = k;
-			status = door->cpu.apply(s.arena, &s.tree.common, ops, n);
+			status = vtable->cpu.apply(s.arena, &s.tree.common, ops, n);
 			allocations_left = INT64_MAX;
 			if (status == KERNEL_OK)
 				break;
 			CHECK(status == KERNEL_NO_MEMORY);
-			if (!door_copies(door))
+			if (!vtable_copies(vtable))
 				take_between(&s, &after);
 			check_all(&s);
 		}
@@ -409,7 +409,7 @@ fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, i
 		s.m = after;
 		check(&s);
 		if (round == 1)
-			door->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
+			vtable->cpu.reclaim(s.arena, &s.tree.common, UINT64_MAX);
 		check(&s);
 	}
 	end(&s);
@@ -418,13 +418,13 @@ fail_apply(const Door *door, int kind, int nwords, int64_t size, int64_t nops, i
 
 /* A tree takes as many bytes as the first guess of a load says, or less. */
 static void
-guessed_size(const Door *door, int nwords, int64_t n, bool equal_keys)
+guessed_size(const Vtable *vtable, int nwords, int64_t n, bool equal_keys)
 {
-	double guess = (double) n * door->cpu.entry_bytes(nwords, 90, equal_keys, false);
+	double guess = (double) n * vtable->cpu.entry_bytes(nwords, 90, equal_keys, false);
 	double bytes;
 	Subject s;
 
-	begin(&s, door, KEYS_RANDOM, nwords, 10);
+	begin(&s, vtable, KEYS_RANDOM, nwords, 10);
 	free(s.arena);
 	free(s.m.e);
 	s.arena = test_arena((size_t) (2 * guess) + (1 << 20));
@@ -436,7 +436,7 @@ guessed_size(const Door *door, int nwords, int64_t n, bool equal_keys)
 		s.m.e[i].t = (uint64_t) i << 16;
 	}
 	s.m.n = n;
-	CHECK(door_build(door, s.arena, &s.tree, &s.m, nwords, 90) == KERNEL_OK);
+	CHECK(vtable_build(vtable, s.arena, &s.tree, &s.m, nwords, 90) == KERNEL_OK);
 	bytes = (double) arena_space_bytes(&s.tree.common.space);
 	CHECK(bytes < 1.02 * guess + 4 * ARENA_CHUNK_BYTES);
 	CHECK(bytes > 0.45 * guess);
@@ -449,38 +449,38 @@ main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 1;
 
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	for (int d = 0; d < DOORS; d++)
+	for (int d = 0; d < VTABLES; d++)
 	{
 		for (int nwords = 1; nwords <= 2; nwords++)
 		{
-			for (int kind = 0; kind < DOOR_KINDS; kind++)
+			for (int kind = 0; kind < VTABLE_KINDS; kind++)
 			{
 				for (int r = 0; r < rounds; r++)
 				{
 					for (int64_t size = 0; size < 20; size += 1 + size / 5)
-						run(&doors[d], kind, nwords, size, 5);
-					run(&doors[d], kind, nwords, 100 + (int64_t) test_below(300), 20);
-					run(&doors[d], kind, nwords, 3000, 10);
+						run(&vtables[d], kind, nwords, size, 5);
+					run(&vtables[d], kind, nwords, 100 + (int64_t) test_below(300), 20);
+					run(&vtables[d], kind, nwords, 3000, 10);
 				}
-				fail_build(&doors[d], kind, nwords, 300);
-				fail_apply(&doors[d], kind, nwords, 0, 40, 0);
-				fail_apply(&doors[d], kind, nwords, 300, 60, 50);
-				fail_apply(&doors[d], kind, nwords, 300, 900, 20);
-				fail_apply(&doors[d], kind, nwords, 900, 900, 95);
+				fail_build(&vtables[d], kind, nwords, 300);
+				fail_apply(&vtables[d], kind, nwords, 0, 40, 0);
+				fail_apply(&vtables[d], kind, nwords, 300, 60, 50);
+				fail_apply(&vtables[d], kind, nwords, 300, 900, 20);
+				fail_apply(&vtables[d], kind, nwords, 900, 900, 95);
 			}
-			run(&doors[d], KEYS_RANDOM, nwords, 15000, 2);
-			run(&doors[d], DOOR_DUPLICATES, nwords, 15000, 2);
-			grow(&doors[d], nwords, 120000);
+			run(&vtables[d], KEYS_RANDOM, nwords, 15000, 2);
+			run(&vtables[d], VTABLE_DUPLICATES, nwords, 15000, 2);
+			grow(&vtables[d], nwords, 120000);
 			for (int64_t n = 50000; n < 100000; n += 10000)
 			{
-				guessed_size(&doors[d], nwords, n, false);
-				guessed_size(&doors[d], nwords, n, true);
+				guessed_size(&vtables[d], nwords, n, false);
+				guessed_size(&vtables[d], nwords, n, true);
 			}
 		}
 	}
 	printf("structures: ok,");
-	for (int d = 0; d < DOORS; d++)
-		printf(" %s", doors[d].name);
+	for (int d = 0; d < VTABLES; d++)
+		printf(" %s", vtables[d].name);
 	printf("\n");
 	return 0;
 }

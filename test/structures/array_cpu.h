@@ -381,14 +381,8 @@ array_cpu_scan(const Arena *arena, const CpuTree *tree, GpudsScan *scan, bool fo
 		array_locate(arena, array, scan, forward ? scan->next : scan->next - 1, forward, &from, &to);
 		for (; from < to && done < cap; done++)
 			out[done] = *array_entry(arena, array, forward ? from++ : --to);
-		if (done == cap)
-		{
-			scan->inside = true;
-			scan->at = out[done - 1];
+		if (cpu_scan_is_full(scan, out, done, cap, forward))
 			break;
-		}
-		scan->inside = false;
-		scan->next += forward ? 1 : -1;
 	}
 	return done;
 }
