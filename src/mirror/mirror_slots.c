@@ -141,21 +141,21 @@ init_slot(int slot)
 }
 
 /*
- * A slot that is free, its applier being us, or NULL.  The caller holds the directory's lock exclusively.  A
- * process that waited for the last mirror of a slot may just be noticing that it is gone: then it is the next
- * slot, and this one comes back.
+ * A slot that is free, its applier being us, or GPUDS_NO_SLOT.  The caller holds the directory's lock
+ * exclusively.  A process that waited for the last mirror of a slot may just be noticing that it is gone:
+ * then it is the next slot, and this one comes back.
  */
-static GpudsMirror *
+static int
 take_free(void)
 {
 	const int slot = gpuds_slots_take(slots, init_slot);
-	GpudsMirror *mirror;
+	int next;
 
 	if (slot == GPUDS_NO_SLOT || gpuds_mirror_acquire(&mirrors[slot], false))
-		return slot == GPUDS_NO_SLOT ? NULL : &mirrors[slot];
-	mirror = take_free();
+		return slot;
+	next = take_free();
 	gpuds_slots_give(slots, slot);
-	return mirror;
+	return next;
 }
 
 /*
@@ -196,16 +196,18 @@ static GpudsMirror *
 take_slot(void)
 {
 	GpudsMirror *victim = NULL;
-	GpudsMirror *mirror;
+	int slot;
 
 	gpuds_files_lock(LW_EXCLUSIVE);
-	mirror = take_free();
-	if (mirror == NULL)
-		mirror = victim = take_victim();
+	slot = take_free();
+	if (slot == GPUDS_NO_SLOT)
+		victim = take_victim();
 	gpuds_files_unlock();
+	if (slot != GPUDS_NO_SLOT)
+		return &mirrors[slot];
 	if (victim)
 		(void) gpuds_mirror_discard(victim);
-	return mirror;
+	return victim;
 }
 
 /* Gives up the mirror of a serial, if it is still there and nobody is at it; false: somebody is. */
