@@ -82,8 +82,8 @@ typedef int64_t (*CpuScan)(const Arena *arena, const CpuTree *tree, GpudsScan *s
 						   GpudsEntry *out, int64_t cap);
 
 /*
- * An interval of a scan has given its entries, done of at most cap in out with those before.  True: the output
- * is full, and the scan stands on its last entry; else it goes on to the next interval.
+ * An interval of a scan has given its entries, done of at most cap in out with those before.  True: the
+ * output is full, and the scan stands on its last entry; else it goes on to the next interval.
  */
 HOST_INLINE bool
 cpu_scan_is_full(GpudsScan *scan, const GpudsEntry *out, int64_t done, int64_t cap, bool forward)
