@@ -3,8 +3,8 @@
  * btree_count_cpu.h
  *	  Counting the entries of a scan on a CPU, many intervals at a time.
  *
- * A visibility map vouches for the rows of most entries; the others are handed back
- * (CpuCount).  So each leaf is looked at, without making entries of it.
+ * A visibility map vouches for the rows of most entries; of the others some are known, and the rest
+ * is handed back (CpuCount).  So each leaf is looked at, without making entries of it.
  *
  * If the map vouches for all rows, leaves need not be looked at.  An interval that ends in the leaf
  * in which it begins is the difference of two places there, and any other of two ranks.
@@ -22,25 +22,30 @@
 #endif
 
 /*
- * Counts the entries of a leaf from place from to place to - 1.  Looks at all places, so that the
- * number of rounds is a constant.
+ * Counts the entries of a leaf from place from to place to - 1.  Looks up all places in the map, so that
+ * the number of rounds is a constant.  What is known of single rows is asked only where the map is not
+ * enough.
  */
 HOST_INLINE void
 cpu_btree_count_leaf(const uint64_t *leaf, int from, int to, CpuCount *count, const int nw)
 {
 	const uint64_t *t = leaf + nw * BTREE_FANOUT;
-	unsigned others = 0;
+	unsigned unmapped = 0;
 
 	if (to <= from)
 		return;
 	for (int i = 0; i < BTREE_FANOUT; i++)
-		others |= cpu_count_is_other(count, t[i]) << i;
-	others = others >> from << from & ((1u << to) - 1);
+		unmapped |= cpu_count_is_unmapped(count, t[i]) << i;
+	unmapped = unmapped >> from << from & ((1u << to) - 1);
 	count->counted += to - from;
-	for (; others != 0; others &= others - 1)
+	for (; unmapped != 0; unmapped &= unmapped - 1)
 	{
-		count->others[count->nothers++] = btree_leaf_entry(leaf, __builtin_ctz(others), nw);
-		count->counted--;
+		int i = __builtin_ctz(unmapped);
+		PageRow row = page_rows_find(&count->rows, t[i] & ENTRY_TID_MASK);
+
+		count->counted -= row != PAGE_ROW_SEEN;
+		if (row == PAGE_ROW_UNKNOWN)
+			count->others[count->nothers++] = btree_leaf_entry(leaf, i, nw);
 	}
 }
 

@@ -18,6 +18,7 @@
 #ifndef KERNELS_CPU_STRUCTURE_H
 #define KERNELS_CPU_STRUCTURE_H
 
+#include "kernels/core/page_rows.h"
 #include "kernels/cpu/cpu_versioned.h"
 
 /* A name_cpu_tree and a name_cpu_build take no more bytes; src/structure.c checks it. */
@@ -107,8 +108,8 @@ cpu_scan_is_full(GpudsScan *scan, const GpudsEntry *out, int64_t done, int64_t c
 				 : any(view, scan, out, cap, false, 2))
 
 /*
- * What is counted of a scan: entries of rows that a visibility map vouches for.  The others are
- * handed back.
+ * What is counted of a scan: entries of rows that a visibility map vouches for, or that are known to
+ * be seen.  Rows that are known to be unseen are left out.  The others are handed back.
  */
 typedef struct CpuCount
 {
@@ -118,7 +119,8 @@ typedef struct CpuCount
 	 */
 	const unsigned char *map;
 	uint64_t map_bytes;
-	bool full; /* it vouches for all rows that entries lead to */
+	PageRows rows; /* where the map does not vouch for the page */
+	bool full;     /* the map vouches for all rows that entries lead to */
 	int64_t counted;
 	GpudsEntry *others;
 	int64_t nothers;
@@ -138,12 +140,19 @@ typedef bool (*CpuCounter)(const Arena *arena, const CpuTree *tree, GpudsScan *s
 
 /* Is the map not enough for the row that an entry of tie word t leads to? */
 HOST_INLINE unsigned
-cpu_count_is_other(const CpuCount *count, uint64_t t)
+cpu_count_is_unmapped(const CpuCount *count, uint64_t t)
 {
 	uint64_t block = (t & ENTRY_TID_MASK) >> 16;
 	unsigned bits = block / 4 < count->map_bytes ? count->map[block / 4] : 0;
 
 	return ~(bits >> block % 4 * 2) & 1;
+}
+
+/* What is known of the row that an entry of tie word t leads to, by the map or else by itself. */
+HOST_INLINE PageRow
+cpu_count_row(const CpuCount *count, uint64_t t)
+{
+	return cpu_count_is_unmapped(count, t) ? page_rows_find(&count->rows, t & ENTRY_TID_MASK) : PAGE_ROW_SEEN;
 }
 
 /* pack of a structure that does not pack: it is at its end at once. */

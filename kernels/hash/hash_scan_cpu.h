@@ -73,10 +73,11 @@ hash_count(const HashView *view, GpudsScan *scan, int64_t most, CpuCount *count)
 		most -= n;
 		for (int64_t i = 0; i < n; i++)
 		{
-			if (!count->full && cpu_count_is_other(count, entries[i].t))
+			PageRow row = count->full ? PAGE_ROW_SEEN : cpu_count_row(count, entries[i].t);
+
+			count->counted += row == PAGE_ROW_SEEN;
+			if (row == PAGE_ROW_UNKNOWN)
 				count->others[count->nothers++] = entries[i];
-			else
-				count->counted++;
 		}
 	}
 }

@@ -235,13 +235,13 @@ skiplist_count_piece(const SkiplistPiece *p, CpuCount *count, const int nw)
 	for (; at < p->to; at++)
 	{
 		int slot = skiplist_slot(p->order, at);
+		PageRow row = cpu_count_row(count, p->chunk[skiplist_t(false, nw) + slot]);
 
-		if (!cpu_count_is_other(count, p->chunk[skiplist_t(false, nw) + slot]))
-			count->counted++;
-		else if (count->nothers < count->others_size)
-			count->others[count->nothers++] = skiplist_entry(p->chunk, slot, false, nw);
-		else
+		if (row == PAGE_ROW_UNKNOWN && count->nothers == count->others_size)
 			break;
+		count->counted += row == PAGE_ROW_SEEN;
+		if (row == PAGE_ROW_UNKNOWN)
+			count->others[count->nothers++] = skiplist_entry(p->chunk, slot, false, nw);
 	}
 	return at - p->from;
 }

@@ -128,11 +128,34 @@ make_map(unsigned char *map, size_t bytes)
 							  : (unsigned char) -(test_below(50) != 0);
 }
 
-/* Counts intervals in pieces, by a map.  With points as check_scan. */
+/* The edges of a table of rows: offsets without bits, the highest block, and the number behind it. */
+static void
+check_page_rows(void)
+{
+	uint32_t blocks[2] = { UINT32_MAX, 0 };
+	uint32_t bits[4] = { 0x55555555, 0x95555555, 0x55555555, 0x55555555 };
+	PageRows rows = { blocks, bits, 2, 2 };
+	uint64_t highest = UINT64_C(0xFFFFFFFE) << 16;
+
+	CHECK(page_rows_find(&rows, highest) == PAGE_ROW_UNKNOWN);
+	CHECK(page_rows_find(&rows, highest | 1) == PAGE_ROW_SEEN);
+	CHECK(page_rows_find(&rows, highest | 31) == PAGE_ROW_SEEN);
+	CHECK(page_rows_find(&rows, highest | 32) == PAGE_ROW_UNSEEN);
+	CHECK(page_rows_find(&rows, highest | 33) == PAGE_ROW_UNKNOWN);
+	CHECK(page_rows_find(&rows, highest | 0xFFFF) == PAGE_ROW_UNKNOWN);
+	CHECK(page_rows_find(&rows, (highest - (2 << 16)) | 1) == PAGE_ROW_UNKNOWN);
+	CHECK(page_rows_find(&rows, UINT64_C(0xFFFFFFFF) << 16 | 1) == PAGE_ROW_UNKNOWN);
+	rows.slots = 0;
+	CHECK(page_rows_find(&rows, highest | 1) == PAGE_ROW_UNKNOWN);
+}
+
+/* Counts intervals in pieces, by a map and rows.  With points as check_scan. */
 static void
 check_count(const GpudsView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 			const GpudsInterval *frame, const uint64_t *points)
 {
+	static uint32_t blocks[TEST_ROW_SLOTS];
+	static uint32_t bits[TEST_ROW_SLOTS * TEST_ROW_WORDS];
 	unsigned char map[64];
 	GpudsEntry others[CAP];
 	CpuCount count = { .map = map, .map_bytes = test_below(sizeof(map) + 1), .others = others };
@@ -143,6 +166,7 @@ check_count(const GpudsView *view, const Model *m, const GpudsInterval *interval
 	int64_t expected = 0;
 
 	make_map(map, sizeof(map));
+	count.rows = test_rows(blocks, bits, sizeof(blocks) + sizeof(bits), m);
 	count.full = full;
 	count.others_size = CPU_COUNT_ROOM + (int64_t) test_below(CAP - CPU_COUNT_ROOM + 1);
 	for (int64_t i = 0; i < n; i++)
@@ -152,11 +176,11 @@ check_count(const GpudsView *view, const Model *m, const GpudsInterval *interval
 
 		for (int64_t k = from; k < from + inside; k++)
 		{
-			if (full || !cpu_count_is_other(&count, m->e[k].t))
-			{
-				expected++;
+			PageRow row = full ? PAGE_ROW_SEEN : test_row(&m->e[k], map, count.map_bytes, &count.rows);
+
+			expected += row == PAGE_ROW_SEEN;
+			if (row != PAGE_ROW_UNKNOWN)
 				continue;
-			}
 			while (at == other)
 			{
 				CHECK(scan.next < n);
@@ -447,6 +471,7 @@ main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 1;
 
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	check_page_rows();
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = 0; kind < KEYS_KINDS; kind++)

@@ -94,10 +94,12 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 	free(out);
 }
 
-/* Counts intervals in pieces, by a map. */
+/* Counts intervals in pieces, by a map and rows. */
 static void
 check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t most)
 {
+	static uint32_t blocks[TEST_ROW_SLOTS];
+	static uint32_t bits[TEST_ROW_SLOTS * TEST_ROW_WORDS];
 	unsigned char map[64];
 	GpudsEntry others[CPU_COUNT_ROOM + 50];
 	CpuCount count = { .map = map, .map_bytes = test_map(map, sizeof(map)), .others = others };
@@ -105,6 +107,7 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 	int64_t at = 0;
 	int64_t counted = 0;
 
+	count.rows = test_rows(blocks, bits, sizeof(blocks) + sizeof(bits), &s->m);
 	count.full = test_below(2) == 0;
 	count.others_size = CPU_COUNT_ROOM + (int64_t) test_below(51);
 	for (int64_t i = 0; i < n; i++)
@@ -114,11 +117,12 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 
 		for (int64_t k = from; k < from + inside; k++)
 		{
-			if (count.full || test_visible(&s->m.e[k], map, count.map_bytes))
-			{
-				counted++;
+			PageRow row = count.full ? PAGE_ROW_SEEN
+									 : test_row(&s->m.e[k], map, count.map_bytes, &count.rows);
+
+			counted += row == PAGE_ROW_SEEN;
+			if (row != PAGE_ROW_UNKNOWN)
 				continue;
-			}
 			while (at == count.nothers)
 			{
 				CHECK(scan.next < n);

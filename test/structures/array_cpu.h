@@ -396,10 +396,14 @@ array_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_
 	while (n == 1 && most-- > 0 && count->nothers < count->others_size)
 	{
 		n = array_cpu_scan(arena, tree, scan, true, &entry, 1);
-		if (n == 1 && !count->full && cpu_count_is_other(count, entry.t))
-			count->others[count->nothers++] = entry;
-		else
-			count->counted += n == 1;
+		if (n == 1)
+		{
+			PageRow row = count->full ? PAGE_ROW_SEEN : cpu_count_row(count, entry.t);
+
+			count->counted += row == PAGE_ROW_SEEN;
+			if (row == PAGE_ROW_UNKNOWN)
+				count->others[count->nothers++] = entry;
+		}
 	}
 	return n >= 0;
 }

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_rows.h
+ *	  What is known of the rows of heap pages that a visibility map does not vouch for.
+ *
+ * A visibility map says of a heap page that all of its rows are visible to everybody, or it
+ * says nothing.  Here a snapshot has been asked row by row, for some pages.
+ *
+ * Pages lie in a table of slots: page b can only be in slot b % slots, so that one load says
+ * whether the page is there.  Of two pages with one slot, the table has one or none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef KERNELS_PAGE_ROWS_H
+#define KERNELS_PAGE_ROWS_H
+
+#include "kernels/core/entry.h"
+
+/* Does the snapshot see a row? */
+typedef enum PageRow
+{
+	PAGE_ROW_UNKNOWN,
+	PAGE_ROW_SEEN,
+	PAGE_ROW_UNSEEN
+} PageRow;
+
+/* Rows that a word of bits has. */
+#define PAGE_ROWS_A_WORD 16
+
+/* Words that the offsets of any page need, which have 16 bits. */
+#define PAGE_ROWS_MAX_WORDS 4096
+
+typedef struct PageRows
+{
+	const uint32_t *blocks; /* of each slot: number of the heap page + 1; 0: there is none */
+	/* of each slot, words words: two bits a row, a PageRow, offset 1 in the lowest bits of the first */
+	const uint32_t *bits;
+	uint32_t slots; /* a power of two; 0: nothing is known of any page */
+	uint32_t words; /* PAGE_ROWS_MAX_WORDS at most */
+} PageRows;
+
+/* Bytes that blocks and bits of so many slots and words take together. */
+KERNEL_FN size_t
+page_rows_bytes(uint32_t slots, uint32_t words)
+{
+	return (size_t) slots * (1 + (size_t) words) * sizeof(uint32_t);
+}
+
+/* What is known of the row of a TID (block << 16 | offset).  An offset that has no bits is unknown. */
+KERNEL_INLINE PageRow
+page_rows_find(const PageRows *rows, uint64_t tid)
+{
+	uint64_t block = tid >> 16;
+	/* offset 0 comes out above all others */
+	uint32_t row = (uint32_t) (tid & 0xFFFF) - 1;
+	uint32_t word = row / PAGE_ROWS_A_WORD;
+	uint32_t slot;
+
+	if (rows->slots == 0 || word >= rows->words)
+		return PAGE_ROW_UNKNOWN;
+	slot = (uint32_t) block & (rows->slots - 1);
+	/* in 64 bits, in which the number after the highest block's is not 0 */
+	if (rows->blocks[slot] != block + 1)
+		return PAGE_ROW_UNKNOWN;
+	return (PageRow) (rows->bits[(size_t) slot * rows->words + word] >> row % PAGE_ROWS_A_WORD * 2 & 3);
+}
+
+#endif /* KERNELS_PAGE_ROWS_H */
