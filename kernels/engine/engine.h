@@ -35,7 +35,7 @@
 
 #include "kernels/runtime/request.h"
 
-#define GPU_ENGINE_ABI 7
+#define GPU_ENGINE_ABI 8
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -55,7 +55,7 @@ typedef struct GpuEngineOptions
 	size_t memory;
 	void *staging; /* page-aligned */
 	size_t staging_bytes;
-	size_t piece_bytes;    /* no request's input, with its map, or output is longer than this */
+	size_t piece_bytes;    /* no request's input, with its map and rows, or output is longer than this */
 	bool emulate_failures; /* test builds: inject is allowed */
 	uint32_t lacking;      /* test builds: structures to do without, as in GpuEngineApi */
 } GpuEngineOptions;

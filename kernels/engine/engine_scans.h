@@ -16,6 +16,14 @@
 
 #include "kernels/engine/engine_trees.h"
 
+/* Do the parts of a scan that say what its rows are lie where they may? */
+static inline bool
+gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const GpuRequest *request)
+{
+	return (request->form != GPU_COUNT && request->form != GPU_AGGREGATE) ||
+		   gpu_visible_fits(stream, engine->options.staging_bytes, request);
+}
+
 /* Answers a scan request as the scanner of that number. */
 static inline void
 gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
@@ -28,7 +36,9 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 
 	request->batch = 1;
 	tree = gpu_engine_pin_view(engine, pin, request, &view);
-	if (tree != NULL)
+	if (tree != NULL && !gpu_scanner_takes(engine, stream, request))
+		status = GPU_NO_REQUEST;
+	else if (tree != NULL)
 		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
 							request);
 	if (gpu_ok(&stream->stream))

@@ -218,14 +218,14 @@ gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, 
 
 	walk.view = gpu_hash_open(*view);
 	walk.interval = gpu_hash_span_of(staging, r);
-	walk.found = stream->others;
+	walk.found = &stream->uncounted->others;
 	walk.out = NULL;
-	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
+	gpu_fill(s, walk.found, 0, sizeof(uint32_t));
 	gpu_launch(s, GPU_HASH_WALKERS, walk);
-	gpu_copy_bus(s, &stream->summary->others, stream->others, sizeof(uint32_t));
+	gpu_copy_bus(s, &stream->summary->uncounted.others, walk.found, sizeof(uint32_t));
 	if (!gpu_finish(s))
 		return s->status;
-	total = stream->summary->others;
+	total = stream->summary->uncounted.others;
 	array.entries = (uint64_t) total;
 	array.height = total > 0;
 	if (total == 0)
@@ -239,7 +239,7 @@ gpu_hash_scan_walk(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, 
 	gpu_hash_sort_layout(&scratch, &sort, total, temp_bytes);
 	array.root = gpu_hash_span_ref(&span);
 	walk.out = sort.entries;
-	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
+	gpu_fill(s, walk.found, 0, sizeof(uint32_t));
 	gpu_launch(s, GPU_HASH_WALKERS, walk);
 	gpu_hash_sort(s, &sort, total, temp_bytes, view->nwords);
 	status = gpu_scan_large<GpuArrayProbe>(stream, &array, staging, device_staging, r);

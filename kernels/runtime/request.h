@@ -14,6 +14,7 @@
 #define GPU_REQUEST_H
 
 #include "kernels/core/entry.h"
+#include "kernels/core/page_rows.h"
 #include "kernels/core/partial_agg.h"
 
 /* A tree has no more entries: their ranks are numbers of 32 bits. */
@@ -62,20 +63,22 @@ typedef enum GpuStatus
 	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed, or what may be done again */
 	GPU_TOO_LARGE,    /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
 	GPU_NO_STRUCTURE, /* GPU_LOAD_BEGIN: this engine does not have that structure */
-	GPU_NO_REQUEST,   /* there is no such kind */
+	GPU_NO_REQUEST,   /* there is no such kind; or map or rows of a scan are not in place */
 	GPU_DAMAGED,      /* GPU_VERIFY found something; output says what */
 	GPU_DEVICE_LOST   /* not the engine's answer: the sender's to all that it gets back from close */
 } GpuStatus;
 
 /*
- * One request.  input, output and map are offsets in bytes into the staging memory,
- * multiples of 8.
+ * One request.  input, output, map, row_blocks and row_bits are offsets in bytes into the
+ * staging memory, multiples of 8, the last two of 4.
  *
  * GPU_COUNT counts entries by the heap page that they point to, TID >> 16.  The map has
  * two bits a page, page 0 in the lowest bits of the first byte; the lower bit says that
  * all rows of the page are visible to everybody.  Pages behind the end of the map are
- * not all-visible.  Entries on all-visible pages are counted, the TIDs of the others are
- * the output.  Such a scan is a forward one, and is done as a whole or not at all:
+ * not all-visible.  Entries on all-visible pages are counted.  Of the rows of other pages the
+ * request may say more (PageRows, page_rows.h, row_blocks and row_bits in place of blocks and
+ * bits): those that are seen are counted, those that are unseen are left out.  The TIDs of the
+ * others are the output.  Such a scan is a forward one, and is done as a whole or not at all:
  * found above cap says for how many TIDs the output should have had room.
  * The output is undefined then, and the scan has not moved.
  *
@@ -104,6 +107,10 @@ typedef struct GpuRequest
 	int64_t cap;           /* scans: entries that output has room for, at least 1 */
 	uint64_t map;          /* GPU_COUNT, GPU_AGGREGATE: see above ... */
 	uint64_t map_bytes;    /* ... and its length, maybe 0 */
+	uint64_t row_blocks;   /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
+	uint64_t row_bits;     /* ... uint32_t[row_slots * row_words] */
+	uint32_t row_slots;    /* ... a power of two; 0: nothing is known of any row */
+	uint32_t row_words;    /* ... PAGE_ROWS_MAX_WORDS at most */
 	uint64_t agg_columns;  /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
 	uint32_t nagg;         /* 0 to GPU_AGG_COLUMNS */
 	bool each;             /* GPU_AGGREGATE: a result for each interval */
@@ -119,10 +126,10 @@ typedef struct GpuRequest
 	uint32_t status; /* GpuStatus */
 	/*
 	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE:
-	 * entries not counted, not above cap: the same.  GPU_APPLY: entries inserted
+	 * entries handed back, not above cap: the same.  GPU_APPLY: entries inserted
 	 */
 	int64_t found;
-	int64_t counted;    /* GPU_COUNT, GPU_AGGREGATE: entries on all-visible pages */
+	int64_t counted;    /* GPU_COUNT, GPU_AGGREGATE: entries on all-visible pages, or of rows seen */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */

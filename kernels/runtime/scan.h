@@ -51,13 +51,20 @@ gpu_scan_find(const uint64_t *offsets, int64_t n, uint64_t o)
  * Large requests.
  */
 
+/* Entries that GPU_COUNT and GPU_AGGREGATE do not count. */
+struct GpuUncounted
+{
+	uint32_t others; /* they are handed back: nothing is known of their rows */
+	uint32_t unseen; /* their rows are known to be unseen */
+};
+
 /* What the device tells of a request, in host memory. */
 struct GpuScanSummary
 {
-	uint64_t total;  /* entries of all intervals */
-	int64_t last;    /* interval of the last entry in the output, counted in scan order ... */
-	GpudsEntry at;   /* ... and that entry */
-	uint32_t others; /* GPU_COUNT, GPU_AGGREGATE: entries not on all-visible pages */
+	uint64_t total; /* entries of all intervals */
+	int64_t last;   /* interval of the last entry in the output, counted in scan order ... */
+	GpudsEntry at;  /* ... and that entry */
+	GpuUncounted uncounted;
 };
 
 struct GpuScanStream
@@ -65,14 +72,14 @@ struct GpuScanStream
 	GpuStream stream;
 	GpuEvent started;
 	GpuEvent stopped;
-	size_t piece_bytes;    /* room in each of these, in device memory: */
-	unsigned char *input;  /* as in the staging memory; GPU_COUNT, GPU_AGGREGATE: the map behind it */
-	GpuStart *starts;      /* one an interval */
-	uint64_t *offsets;     /* one an interval, and the total */
-	unsigned char *output; /* as it will be in the staging memory */
-	unsigned char *other;  /* for sorting; GPU_AGGREGATE: results */
-	uint32_t *others;      /* one number, as in the summary */
-	void *memory;          /* all of it */
+	size_t piece_bytes;      /* room in each of these, in device memory: */
+	unsigned char *input;    /* as in the staging memory; GPU_COUNT, GPU_AGGREGATE: map and rows behind it */
+	GpuStart *starts;        /* one an interval */
+	uint64_t *offsets;       /* one an interval, and the total */
+	unsigned char *output;   /* as it will be in the staging memory */
+	unsigned char *other;    /* for sorting; GPU_AGGREGATE: results */
+	GpuUncounted *uncounted; /* one, as in the summary */
+	void *memory;            /* all of it */
 	size_t memory_bytes;
 	GpuScanSummary *summary;        /* host memory ... */
 	GpuScanSummary *device_summary; /* ... as the device sees it */
@@ -186,7 +193,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	stream->other = p += piece;
 	stream->starts = (GpuStart *) (p += piece);
 	stream->offsets = (uint64_t *) (p += piece);
-	stream->others = (uint32_t *) (p += piece + 256);
+	stream->uncounted = (GpuUncounted *) (p += piece + 256);
 	stream->stream.temp = p + 256;
 	stream->stream.temp_bytes = temp;
 	return stream->device_summary != NULL;
@@ -318,6 +325,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_block.h"
 #endif
 
+#include "kernels/runtime/scan_visible.h"
 #include "kernels/runtime/scan_count.h"
 #include "kernels/runtime/scan_agg.h"
 

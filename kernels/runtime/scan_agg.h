@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan_agg.h
- *	  Scans that add up what entries on all-visible heap pages have in some columns; part of scan.h.
+ *	  Scans that add up what entries have in some columns whose rows are known to be seen; part of
+ *	  scan.h.
  *
  * Intervals are located as in any large scan.  Then each thread goes through some
  * neighbouring entries.  It adds up in registers what they have, and at the end of an
@@ -9,10 +10,10 @@
  * have many entries where there are many: the additions of all threads to one place come one
  * after the other.
  *
- * Entries that are not on all-visible pages are expected to be few, and are written in no order.
+ * Entries of whose rows nothing is known are expected to be few, and are written in no order.
  *
- * The map lies behind the input in the stream's memory.  A result has gpu_result_words
- * of its number of columns: the rows, then the words of each PartialAgg.
+ * A result has gpu_result_words of its number of columns: the rows, then the words of each
+ * PartialAgg.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,32 +72,26 @@ template <class Probe, int most> struct GpuScanAggregate
 	int64_t n;
 	int64_t total;
 	int64_t stretch;
-	const unsigned char *map;
-	uint64_t map_bytes;
+	GpuVisible visible;
 	AggColumn agg_columns[most];
 	int nagg;
 	bool each; /* a result for each interval, else one for all */
 	uint64_t *results;
-	uint32_t *others;    /* number of entries not on all-visible pages ... */
-	GpudsEntry *entries; /* ... and as many of them as there is room for */
+	GpuUncounted *uncounted;
+	GpudsEntry *entries; /* the others, as many as there is room for */
 	int64_t cap;
 
-	GPU_FN bool visible(const GpudsEntry &e) const
-	{
-		uint32_t at = (uint32_t) (e.t >> 18);
-		unsigned byte = at < map_bytes ? map[at] : 0;
-
-		return (byte >> (e.t >> 16 & 3) * 2 & 1) != 0;
-	}
-
+	/* Adds an entry to the rows and sums, or to those that are unseen, or writes it. */
 	GPU_FN void add(const GpudsEntry &e, uint64_t *rows, PartialAgg *sums) const
 	{
-		if (!visible(e))
-		{
-			uint32_t at = gpu_atomic_add(others, 1);
+		PageRow row = visible.row(e.t & ENTRY_TID_MASK);
 
-			if (at < cap)
-				entries[at] = e;
+		if (row != PAGE_ROW_SEEN)
+		{
+			if (row == PAGE_ROW_UNSEEN)
+				gpu_atomic_count(&uncounted->unseen);
+			else
+				hand_back(e);
 			return;
 		}
 		++*rows;
@@ -110,6 +105,14 @@ template <class Probe, int most> struct GpuScanAggregate
 					partial_agg_add(&sums[k], &agg_columns[k], &e, 2);
 			}
 		}
+	}
+
+	GPU_FN void hand_back(const GpudsEntry &e) const
+	{
+		uint32_t at = gpu_atomic_add(&uncounted->others, 1);
+
+		if (at < cap)
+			entries[at] = e;
 	}
 
 	/* Adds a thread's sums to those of interval at, or of all. */
@@ -179,7 +182,7 @@ template <class Probe, int most> struct GpuScanAggregate
 template <class Probe, int most>
 static inline void
 gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const unsigned char *staging,
-						   const GpuRequest *r, int64_t n, int64_t total, const unsigned char *map)
+						   const GpuRequest *r, int64_t n, int64_t total, const GpuVisible &visible)
 {
 	GpuScanAggregate<Probe, most> agg_column;
 	int64_t stretch = total / GPU_AGGREGATE_THREADS;
@@ -195,13 +198,12 @@ gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const u
 	agg_column.n = n;
 	agg_column.total = total;
 	agg_column.stretch = stretch;
-	agg_column.map = map;
-	agg_column.map_bytes = r->map_bytes;
+	agg_column.visible = visible;
 	agg_column.nagg = (int) r->nagg;
 	memcpy(agg_column.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
 	agg_column.each = r->each;
 	agg_column.results = (uint64_t *) stream->other;
-	agg_column.others = stream->others;
+	agg_column.uncounted = stream->uncounted;
 	agg_column.entries = (GpudsEntry *) stream->output;
 	agg_column.cap = r->cap;
 	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, agg_column);
@@ -217,14 +219,13 @@ gpu_scan_aggregate(GpuScanStream *stream, const GpudsView *view, unsigned char *
 				   int64_t n)
 {
 	GpuStream *s = &stream->stream;
-	unsigned char *map = stream->input + gpu_scan_input_bytes(r);
+	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
+	GpuUncounted uncounted = { 0, 0 };
 	GpuAggregateClear clear = { (uint64_t *) stream->other, (int) gpu_result_words(r->nagg) };
 	const size_t result_bytes = gpu_result_bytes(r);
-	int64_t others = 0;
 	int64_t total;
 
-	gpu_copy_bus(s, map, staging + r->map, r->map_bytes);
-	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
+	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));
 	gpu_launch(s, r->each ? r->n : 1, clear);
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
 	if (total == GPU_SCAN_UNKNOWN)
@@ -232,19 +233,17 @@ gpu_scan_aggregate(GpuScanStream *stream, const GpudsView *view, unsigned char *
 	if (total > 0)
 	{
 		if (r->nagg <= 1)
-			gpu_scan_aggregate_entries<Probe, 1>(stream, view, staging, r, n, total, map);
+			gpu_scan_aggregate_entries<Probe, 1>(stream, view, staging, r, n, total, visible);
 		else
-			gpu_scan_aggregate_entries<Probe, GPU_AGG_COLUMNS>(stream, view, staging, r, n, total, map);
-		gpu_copy_bus(s, &stream->summary->others, stream->others, sizeof(uint32_t));
-		if (gpu_finish(s))
-			others = stream->summary->others;
+			gpu_scan_aggregate_entries<Probe, GPU_AGG_COLUMNS>(stream, view, staging, r, n, total, visible);
+		uncounted = gpu_scan_uncounted(stream);
 	}
 	gpu_copy_bus(s, staging + r->output, stream->other, result_bytes);
-	r->counted = total - others;
-	if (others > 0 && others <= r->cap)
+	r->counted = total - uncounted.others - uncounted.unseen;
+	if (uncounted.others > 0 && uncounted.others <= r->cap)
 		gpu_copy_bus(s, staging + r->output + result_bytes, stream->output,
-					 (size_t) others * sizeof(GpudsEntry));
-	return others;
+					 (size_t) uncounted.others * sizeof(GpudsEntry));
+	return uncounted.others;
 }
 
 #endif /* GPU_SCAN_AGG_H */

@@ -1,15 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * scan_count.h
- *	  Scans that count the entries on all-visible heap pages; part of scan.h.
+ *	  Scans that count the entries whose rows are known to be seen; part of scan.h.
  *
  * Intervals are located as in any large scan, which says how many entries there are.
  * Then all entries are looked up in the map, each thread taking some neighbours.
- * Those that are not on all-visible pages are expected to be few: only they are
- * added up and written, in no order, by one addition a warp; what is counted is the
- * difference.
- *
- * The map lies behind the input in the stream's memory.
+ * Those that are not on all-visible pages are expected to be few.  Only of them it is
+ * asked what is known of their rows.  The others, and those that are unseen, are added up by
+ * one addition a warp, and the others are written, in no order; what is counted is the difference.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,14 +25,13 @@ template <class Probe, int stretch> struct GpuScanCount
 	const uint64_t *offsets;
 	int64_t n;
 	int64_t total;
-	const unsigned char *map;
-	uint64_t map_bytes;
-	uint32_t *others; /* number of entries not on all-visible pages ... */
-	uint64_t *tids;   /* ... and as many of their TIDs as there is room for */
+	GpuVisible visible;
+	GpuUncounted *uncounted;
+	uint64_t *tids; /* of the others, as many as there is room for */
 	int64_t cap;
 
 	/* Which of some TIDs are not on all-visible pages, as bits.  All loads come first. */
-	GPU_FN unsigned others_of(const uint64_t *some) const
+	GPU_FN unsigned unmapped_of(const uint64_t *some) const
 	{
 		unsigned byte[GPU_TIDS];
 		unsigned bits = 0;
@@ -43,15 +40,37 @@ template <class Probe, int stretch> struct GpuScanCount
 		{
 			uint32_t at = (uint32_t) (some[k] >> 18);
 
-			byte[k] = at < map_bytes ? map[at] : 0;
+			byte[k] = at < visible.map_bytes ? visible.map[at] : 0;
 		}
 		for (int k = 0; k < GPU_TIDS; k++)
 		{
-			unsigned visible = byte[k] >> (some[k] >> 16 & 3) * 2 & 1;
+			unsigned shows = byte[k] >> (some[k] >> 16 & 3) * 2 & 1;
 
-			bits |= (some[k] == GPU_NO_TID ? 0 : visible ^ 1) << k;
+			bits |= (some[k] == GPU_NO_TID ? 0 : shows ^ 1) << k;
 		}
 		return bits;
+	}
+
+	/*
+	 * Leaves those of a list of TIDs in it of whose rows nothing is known, and adds up those that are unseen;
+	 * how many are left.  This comes behind the loop that makes the list: in it, it would take registers from
+	 * scans without rows.
+	 */
+	GPU_FN uint32_t unknown_of(uint64_t *list, uint32_t listed) const
+	{
+		uint32_t left = 0;
+		uint32_t unseen = 0;
+
+		for (uint32_t k = 0; k < listed; k++)
+		{
+			PageRow row = page_rows_find(&visible.rows, list[k]);
+
+			unseen += row == PAGE_ROW_UNSEEN;
+			if (row == PAGE_ROW_UNKNOWN)
+				list[left++] = list[k];
+		}
+		gpu_warp_add(&uncounted->unseen, unseen);
+		return left;
 	}
 
 	GPU_FN void operator()(int64_t i) const
@@ -75,7 +94,7 @@ template <class Probe, int stretch> struct GpuScanCount
 				unsigned bits;
 
 				o += Probe::tids(view, &p, stop - o, some);
-				bits = others_of(some);
+				bits = unmapped_of(some);
 				for (int k = 0; k < GPU_TIDS; k++)
 				{
 					if (bits >> k & 1)
@@ -83,7 +102,9 @@ template <class Probe, int stretch> struct GpuScanCount
 				}
 			}
 		}
-		first = gpu_warp_add(others, listed);
+		if (visible.rows.slots > 0)
+			listed = unknown_of(list, listed);
+		first = gpu_warp_add(&uncounted->others, listed);
 		for (uint32_t k = 0; k < listed && first + k < cap; k++)
 			tids[first + k] = list[k];
 	}
@@ -92,7 +113,7 @@ template <class Probe, int stretch> struct GpuScanCount
 template <class Probe, int stretch>
 static inline void
 gpu_scan_count_stretches(GpuScanStream *stream, const GpudsView *view, const GpuRequest *r, int64_t n,
-						 int64_t total, const unsigned char *map)
+						 int64_t total, const GpuVisible &visible)
 {
 	int64_t threads = (total + stretch - 1) / stretch;
 	GpuScanCount<Probe, stretch> count;
@@ -102,13 +123,24 @@ gpu_scan_count_stretches(GpuScanStream *stream, const GpudsView *view, const Gpu
 	count.offsets = stream->offsets;
 	count.n = n;
 	count.total = total;
-	count.map = map;
-	count.map_bytes = r->map_bytes;
-	count.others = stream->others;
+	count.visible = visible;
+	count.uncounted = stream->uncounted;
 	count.tids = (uint64_t *) stream->output;
 	count.cap = r->cap;
 	gpu_launch(&stream->stream, (threads + GPU_LAUNCH_THREADS - 1) / GPU_LAUNCH_THREADS * GPU_LAUNCH_THREADS,
 			   count);
+}
+
+/* The entries that were not counted, once the stream is through; none after an error. */
+static inline GpuUncounted
+gpu_scan_uncounted(GpuScanStream *stream)
+{
+	GpuUncounted uncounted = { 0, 0 };
+
+	gpu_copy_bus(&stream->stream, &stream->summary->uncounted, stream->uncounted, sizeof(GpuUncounted));
+	if (gpu_finish(&stream->stream))
+		uncounted = stream->summary->uncounted;
+	return uncounted;
 }
 
 /*
@@ -120,35 +152,32 @@ static inline int64_t
 gpu_scan_count(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, GpuRequest *r, int64_t n)
 {
 	GpuStream *s = &stream->stream;
-	unsigned char *map = stream->input + gpu_scan_input_bytes(r);
-	int64_t others = 0;
+	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
+	GpuUncounted uncounted = { 0, 0 };
 	int64_t total;
 
-	gpu_copy_bus(s, map, staging + r->map, r->map_bytes);
-	gpu_fill(s, stream->others, 0, sizeof(uint32_t));
+	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));
 	total = gpu_scan_locate<Probe>(stream, view, staging, r, n);
 	if (total == GPU_SCAN_UNKNOWN)
 		return total;
 	if (total > 0)
 	{
 		if (total < 2 * n)
-			gpu_scan_count_stretches<Probe, 1>(stream, view, r, n, total, map);
+			gpu_scan_count_stretches<Probe, 1>(stream, view, r, n, total, visible);
 		else
-			gpu_scan_count_stretches<Probe, GPU_COUNT_STRETCH>(stream, view, r, n, total, map);
-		gpu_copy_bus(s, &stream->summary->others, stream->others, sizeof(uint32_t));
-		if (gpu_finish(s))
-			others = stream->summary->others;
+			gpu_scan_count_stretches<Probe, GPU_COUNT_STRETCH>(stream, view, r, n, total, visible);
+		uncounted = gpu_scan_uncounted(stream);
 	}
-	r->counted = total - others;
-	if (others > 0 && others <= r->cap)
+	r->counted = total - uncounted.others - uncounted.unseen;
+	if (uncounted.others > 0 && uncounted.others <= r->cap)
 	{
 		uint64_t *sorted = (uint64_t *) stream->output;
 		uint64_t *other = (uint64_t *) stream->other;
 
-		gpu_sort_keys(s, &sorted, &other, others, 0, 48);
-		gpu_copy_bus(s, staging + r->output, sorted, (size_t) others * sizeof(uint64_t));
+		gpu_sort_keys(s, &sorted, &other, uncounted.others, 0, 48);
+		gpu_copy_bus(s, staging + r->output, sorted, (size_t) uncounted.others * sizeof(uint64_t));
 	}
-	return others;
+	return uncounted.others;
 }
 
 #endif /* GPU_SCAN_COUNT_H */

@@ -253,7 +253,8 @@ template <int nw> struct GpuSkiplistUpper
 	GpuSkiplistOpen<nw> open; /* its list, its children in turn, and start have room for so many */
 	bool forward;
 	int64_t most;
-	GpuScanSummary *summary; /* total: version; others: chunks; last: level * 4 + cut * 2 + which list */
+	/* total: version; uncounted.others: chunks; last: level * 4 + cut * 2 + which list */
+	GpuScanSummary *summary;
 
 	GPU_FN void operator()(GpuBlock &block) const
 	{
@@ -288,7 +289,7 @@ template <int nw> struct GpuSkiplistUpper
 				   [&](int64_t)
 				   {
 					   summary->total = table->version;
-					   summary->others = (uint32_t) n;
+					   summary->uncounted.others = (uint32_t) n;
 					   summary->last = level * 4 + cut * 2 + which;
 				   });
 	}
@@ -348,8 +349,8 @@ gpu_skiplist_list_sum(GpuSkiplistListing *l, int64_t n)
 	uint32_t *numbers = (uint32_t *) l->start.at;
 
 	gpu_exclusive_sum(l->s, numbers, numbers, n + 1);
-	gpu_copy_bus(l->s, &l->summary->others, numbers + n, sizeof(uint32_t));
-	return gpu_finish(l->s) ? l->summary->others : 0;
+	gpu_copy_bus(l->s, &l->summary->uncounted.others, numbers + n, sizeof(uint32_t));
+	return gpu_finish(l->s) ? l->summary->uncounted.others : 0;
 }
 
 /* Replaces a list of index chunks by that of their children. */
@@ -411,7 +412,7 @@ gpu_skiplist_list_upper(GpuSkiplistListing *l, const GpudsView *view)
 	l->cut = (summary->last & 2) != 0;
 	l->pieces.view = { view->base, summary->total, 0, 0 };
 	l->pieces.ref = at + (summary->last & 1) * GPU_SKIPLIST_BLOCK_LIST;
-	l->pieces.n = summary->others;
+	l->pieces.n = summary->uncounted.others;
 	l->pieces.nwords = view->nwords;
 	return (int) (summary->last / 4);
 }

@@ -3,8 +3,8 @@
  * gpu_engine.cu
  *	  The engine as its worker drives it: many requests under way at once, loads,
  *	  changes, drops and scans of both kinds beside each other, versions and guards;
- *	  memory of the process that runs out, closing while a drop waits, and in the
- *	  end a device that is lost and one that hangs.
+ *	  counts whose parts are not in place; memory of the process that runs out, closing
+ *	  while a drop waits, and in the end a device that is lost and one that hangs.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU, where the thread
  *	  sanitizer has its eye on it.
  *
@@ -263,6 +263,28 @@ finish_apply(int t)
 	passed++;
 }
 
+/* Makes a scan a count, with a map and rows of some of the pages that the entries of a model are on. */
+static void
+make_count(Mailbox *m, const Model *model)
+{
+	GpuRequest *r = &m->request;
+	unsigned char *map = m->input + sizeof(GpudsInterval);
+	uint32_t *blocks = (uint32_t *) (m->input + PIECE / 8);
+	uint32_t *bits = (uint32_t *) (m->input + PIECE / 4);
+	PageRows rows = test_rows(blocks, bits, PIECE / 2, model);
+
+	r->form = GPU_COUNT;
+	r->forward = true;
+	r->next = 0;
+	r->cap = 1 + (int64_t) test_below(test_below(2) ? 8 : PIECE / sizeof(uint64_t));
+	r->map = offset(map);
+	r->map_bytes = test_map(map, 1024);
+	r->row_blocks = offset(blocks);
+	r->row_bits = offset(bits);
+	r->row_slots = rows.slots;
+	r->row_words = rows.words;
+}
+
 /* One interval, whose answer fits the output, or a count may find to be too long. */
 static void
 start_scan(int i, bool small)
@@ -299,14 +321,7 @@ start_scan(int i, bool small)
 	r->cap = small || test_below(3) ? 1 + (int64_t) test_below(GPU_SMALL_ENTRIES)
 									: PIECE / (int64_t) sizeof(GpudsEntry);
 	if (!small && test_below(3) == 0)
-	{
-		r->form = GPU_COUNT;
-		r->forward = true;
-		r->next = 0;
-		r->cap = 1 + (int64_t) test_below(test_below(2) ? 8 : PIECE / sizeof(uint64_t));
-		r->map = offset(m->input + sizeof(iv));
-		r->map_bytes = test_map(m->input + sizeof(iv), 1024);
-	}
+		make_count(m, &tree[t].version[tree[t].nversions - 1]);
 	sent[i].tree = t;
 	sent[i].serial = tree[t].serial;
 	sent[i].version = tree[t].nversions - 1;
@@ -326,20 +341,37 @@ compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The rows that a count was sent with. */
+static PageRows
+sent_rows(const Mailbox *mailbox)
+{
+	const GpuRequest *r = &mailbox->request;
+	const unsigned char *base = (const unsigned char *) staging;
+	PageRows rows = { (const uint32_t *) (base + r->row_blocks), (const uint32_t *) (base + r->row_bits),
+					  r->row_slots, r->row_words };
+
+	return rows;
+}
+
 /* Is that the count of these entries? */
 static bool
 is_count(const GpudsEntry *e, int64_t n, const Mailbox *mailbox)
 {
 	static uint64_t tids[PIECE];
 	const GpuRequest *r = &mailbox->request;
+	const PageRows rows = sent_rows(mailbox);
+	int64_t counted = 0;
 	int64_t others = 0;
 
 	for (int64_t i = 0; i < n; i++)
 	{
-		if (!test_visible(&e[i], mailbox->input + sizeof(GpudsInterval), r->map_bytes))
+		PageRow row = test_row(&e[i], mailbox->input + sizeof(GpudsInterval), r->map_bytes, &rows);
+
+		counted += row == PAGE_ROW_SEEN;
+		if (row == PAGE_ROW_UNKNOWN)
 			tids[others++] = e[i].t & ENTRY_TID_MASK;
 	}
-	if (r->found != others || r->counted != n - others || r->next != (others > r->cap ? 0 : 1))
+	if (r->found != others || r->counted != counted || r->next != (others > r->cap ? 0 : 1))
 		return false;
 	qsort(tids, (size_t) others, sizeof(uint64_t), compare_u64);
 	return others > r->cap || memcmp(tids, mailbox->output, (size_t) others * sizeof(uint64_t)) == 0;
@@ -673,6 +705,62 @@ no_structure(void)
 	passed++;
 }
 
+/* Sends a count that is as it was made but for what is set here; what it is answered. */
+static uint32_t
+try_count(uint64_t GpuRequest::*field, uint64_t value, uint32_t row_slots, uint32_t row_words)
+{
+	Mailbox *m = &staging->scan[0];
+	GpuRequest *r = &m->request;
+
+	do
+	{
+		sent[0].tree = -1;
+		start_scan(0, true);
+	} while (sent[0].tree < 0);
+	make_count(m, &tree[sent[0].tree].version[0]);
+	sent[0].kept = false;
+	r->row_slots = row_slots;
+	r->row_words = row_words;
+	r->*field = value;
+	api->submit(engine, r);
+	await_answer(r);
+	CHECK(r->status == GPU_OK || (r->next == 0 && r->found == 0));
+	tree[sent[0].tree].scans--;
+	sent[0].tree = -1;
+	return r->status;
+}
+
+/* A count whose map or rows are not where the engine may read them, or do not fit, is refused. */
+static void
+misplaced(void)
+{
+	const uint64_t end = options.staging_bytes;
+	const uint64_t room = PIECE - sizeof(GpudsInterval);
+
+	open_engine();
+	load_all();
+	CHECK(try_count(&GpuRequest::map_bytes, 0, 0, 0) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room, 0, 0) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room + 1, 0, 0) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, UINT64_MAX, 0, 0) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map, end - 1024, 0, 0) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4, 64, 0) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 + 1, 64, 0) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2, 64, 1) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2, 64, 2) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_blocks, end - 64 * 4, 64, 1) == GPU_OK);
+	CHECK(try_count(&GpuRequest::row_blocks, end - 64 * 4 + 4, 64, 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_blocks, UINT64_MAX - 3, 64, 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_bits, end - 64 * 4 * 2, 64, 2) == GPU_OK);
+	CHECK(try_count(&GpuRequest::row_bits, end - 64 * 4, 64, 2) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, 0, 3, 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, 0, 1, PAGE_ROWS_MAX_WORDS) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, 0, 1, PAGE_ROWS_MAX_WORDS + 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, 0, UINT32_C(1) << 31, UINT32_MAX) == GPU_NO_REQUEST);
+	CHECK(api->close(engine, PATIENCE_NS));
+	passed++;
+}
+
 /* A load of more entries than a tree can have is refused before anything is done. */
 static void
 too_large(void)
@@ -849,6 +937,7 @@ main(int argc, char **argv)
 		close_beside_drop();
 		no_host_memory();
 		no_structure();
+		misplaced();
 		too_large();
 		give_load_up();
 		hang_small();

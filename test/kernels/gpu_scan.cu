@@ -3,7 +3,7 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts and sums by maps of all-visible pages; intervals in no order where that
+ *	  counts and sums by maps of all-visible pages and by rows; intervals in no order where that
  *	  makes no difference.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
@@ -39,6 +39,14 @@ struct Progress
 	int64_t interval; /* where the next entry comes from, in scan order ... */
 	int64_t entry;    /* ... and which of its entries that is */
 	bool ended;
+};
+
+/* What a count is told of heap pages. */
+struct Visible
+{
+	const unsigned char *map;
+	uint64_t map_bytes;
+	PageRows rows;
 };
 
 static GpuScanStream large;
@@ -268,10 +276,35 @@ count_from_middle(GpuRequest *r, const Progress *p, const Model *m)
 		r->inside = false;
 }
 
-/* The model's count; how many entries are not counted, their TIDs, ascending, in *tids. */
+/* A random map of so many bytes at most, and rows, which fit into the stream's memory behind the input. */
+static Visible
+random_visible(GpuRequest *r, const Model *m, uint64_t most)
+{
+	unsigned char *map = slots[0].input + PIECE / 2;
+	uint32_t *blocks = (uint32_t *) slots[1].input;
+	uint32_t *bits = (uint32_t *) slots[1].output;
+	Visible visible;
+
+	r->map_bytes = test_map(map, most);
+	/* in the last bytes of the input */
+	if (test_below(2) && r->form == GPU_COUNT)
+		map = (unsigned char *) memmove(map + (PIECE / 2 - r->map_bytes) / 8 * 8, map, r->map_bytes);
+	visible.map = map;
+	visible.map_bytes = r->map_bytes;
+	visible.rows = test_rows(blocks, bits, PIECE - gpu_scan_input_bytes(r) - (r->map_bytes + 7) / 8 * 8, m);
+	r->map = (uint64_t) (map - (unsigned char *) slots);
+	r->row_blocks = (uint64_t) ((unsigned char *) blocks - (unsigned char *) slots);
+	r->row_bits = (uint64_t) ((unsigned char *) bits - (unsigned char *) slots);
+	r->row_slots = visible.rows.slots;
+	r->row_words = visible.rows.words;
+	CHECK(gpu_visible_fits(&large, REQUESTS * sizeof(Slot), r));
+	return visible;
+}
+
+/* The model's count; how many entries are handed back, their TIDs, ascending, in *tids. */
 static int64_t
-model_count(const GpuRequest *r, const Progress *p, const Model *m, const unsigned char *map,
-			int64_t *counted, uint64_t *tids)
+model_count(const GpuRequest *r, const Progress *p, const Model *m, const Visible *visible, int64_t *counted,
+			uint64_t *tids)
 {
 	int64_t n = 0;
 
@@ -283,11 +316,12 @@ model_count(const GpuRequest *r, const Progress *p, const Model *m, const unsign
 
 		for (const GpudsEntry *e = m->e + first; e < m->e + first + inside; e++)
 		{
+			PageRow row = test_row(e, visible->map, visible->map_bytes, &visible->rows);
+
 			if (r->inside && i == r->next && !entry_less(&r->at, e))
 				continue;
-			if (test_visible(e, map, r->map_bytes))
-				(*counted)++;
-			else
+			*counted += row == PAGE_ROW_SEEN;
+			if (row == PAGE_ROW_UNKNOWN)
 				tids[n++] = e->t & ENTRY_TID_MASK;
 		}
 	}
@@ -334,7 +368,7 @@ run_count(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	GpuRequest *r = &slots[0].request;
 	uint64_t *tids = (uint64_t *) malloc((size_t) (m->n + 1) * sizeof(uint64_t));
 	int64_t counted, others;
-	unsigned char *map;
+	Visible visible;
 	Progress p;
 
 	CHECK(tids != NULL);
@@ -355,13 +389,8 @@ run_count(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	r->next = 0;
 	if (p.n > 0 && test_below(2))
 		count_from_middle(r, &p, m);
-	/* in the last bytes of the input */
-	map = slots[0].input + PIECE / 2;
-	r->map_bytes = test_map(map, test_below(2) ? PIECE / 2 : 64);
-	if (test_below(2))
-		map = (unsigned char *) memmove(map + (PIECE / 2 - r->map_bytes) / 8 * 8, map, r->map_bytes);
-	r->map = (uint64_t) (map - (unsigned char *) slots);
-	others = model_count(r, &p, m, map, &counted, tids);
+	visible = random_visible(r, m, test_below(2) ? PIECE / 2 : 64);
+	others = model_count(r, &p, m, &visible, &counted, tids);
 	check_count(view, r, room, counted, others, tids);
 	check_count(view, r, 1 + (int64_t) test_below((uint64_t) room), counted, others, tids);
 	if (others > 0 && others <= room)
@@ -475,9 +504,9 @@ check_measured(const uint64_t *words, const AggColumn *m, const Expected *x)
 	}
 }
 
-/* What entries of a request are counted, and aggregated; returns how many are not, and marks them. */
+/* What entries of a request are counted, and aggregated; returns how many are handed back, and marks them. */
 static int64_t
-model_measure(const GpuRequest *r, const Progress *p, const Model *m, const unsigned char *map,
+model_measure(const GpuRequest *r, const Progress *p, const Model *m, const Visible *visible,
 			  const AggColumn *agg_columns, int nwords, Expected *expected, uint64_t *rows,
 			  unsigned char *marks)
 {
@@ -492,14 +521,14 @@ model_measure(const GpuRequest *r, const Progress *p, const Model *m, const unsi
 
 		for (int64_t k = first; k < first + inside; k++)
 		{
+			PageRow row = test_row(&m->e[k], visible->map, visible->map_bytes, &visible->rows);
+
 			if (r->inside && i == 0 && !entry_less(&r->at, &m->e[k]))
 				continue;
-			if (!test_visible(&m->e[k], map, r->map_bytes))
-			{
-				marks[k]++;
-				others++;
+			marks[k] += row == PAGE_ROW_UNKNOWN;
+			others += row == PAGE_ROW_UNKNOWN;
+			if (row != PAGE_ROW_SEEN)
 				continue;
-			}
 			rows[at]++;
 			for (uint32_t j = 0; j < r->nagg; j++)
 				model_add(&expected[at * GPU_AGG_COLUMNS + j], &agg_columns[j], &m->e[k], nwords);
@@ -532,8 +561,9 @@ run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	AggColumn *agg_columns;
 	Expected *expected;
 	uint64_t *rows;
+	int64_t counted = 0;
 	int64_t others;
-	unsigned char *map;
+	Visible visible;
 	Progress p;
 
 	start(&slots[0], &p, m, kind, view->nwords, range, most[test_below(3)]);
@@ -554,26 +584,26 @@ run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	for (int i = 0; i < GPU_AGG_COLUMNS; i++)
 		agg_columns[i] = random_measure(view->nwords);
 	r->agg_columns = (uint64_t) ((unsigned char *) agg_columns - (unsigned char *) slots);
-	map = slots[0].input + PIECE / 2;
-	r->map_bytes = test_map(map, PIECE / 4);
-	r->map = (uint64_t) (map - (unsigned char *) slots);
+	visible = random_visible(r, m, PIECE / 4);
 	expected = (Expected *) calloc((size_t) (p.n + 1) * GPU_AGG_COLUMNS, sizeof(Expected));
 	rows = (uint64_t *) calloc((size_t) p.n + 1, sizeof(uint64_t));
 	CHECK(marks && expected && rows);
 	for (int64_t i = 0; i < (p.n + 1) * GPU_AGG_COLUMNS; i++)
 		expected[i].min = UINT64_MAX;
-	others = model_measure(r, &p, m, map, agg_columns, view->nwords, expected, rows, marks);
+	others = model_measure(r, &p, m, &visible, agg_columns, view->nwords, expected, rows, marks);
 	r->cap = ((int64_t) PIECE - (int64_t) gpu_result_bytes(r)) / (int64_t) sizeof(GpudsEntry);
 	r->status = scan_large(view, r);
 	CHECK(r->status == GPU_OK && r->found == others);
 	for (int64_t i = 0; i < (r->each ? p.n : 1); i++)
 	{
 		CHECK(out[0] == rows[i]);
+		counted += (int64_t) rows[i];
 		for (uint32_t j = 0; j < r->nagg; j++)
 			check_measured(out + 1 + j * GPU_PARTIAL_AGG_WORDS, &agg_columns[j],
 						   &expected[i * GPU_AGG_COLUMNS + j]);
 		out += gpu_result_words(r->nagg);
 	}
+	CHECK(r->counted == counted);
 	if (others <= r->cap)
 	{
 		CHECK(r->next == r->n && !r->inside);
@@ -660,17 +690,25 @@ run_small(const GpudsView *view, const Model *m, int kind, uint64_t range)
 		free(progress[i].intervals);
 }
 
-/* Lets the entries point to many heap pages, if that leaves them as they are ordered. */
+/* Lets the entries point to many heap pages, to a few or many rows of each, if that keeps their order. */
 static void
 spread_pages(Model *m)
 {
+	uint64_t page_rows = 4 + test_below(100);
+	bool close = test_below(2) == 0;
+
 	for (int64_t i = 0; i < m->n; i++)
 	{
 		if ((m->e[i].t & ENTRY_TID_MASK) >> 34 != 0)
 			return;
 	}
 	for (int64_t i = 0; i < m->n; i++)
-		m->e[i].t = (m->e[i].t & ~ENTRY_TID_MASK) | (m->e[i].t & ENTRY_TID_MASK) << 14;
+	{
+		uint64_t tid = m->e[i].t & ENTRY_TID_MASK;
+
+		m->e[i].t = (m->e[i].t & ~ENTRY_TID_MASK) |
+					(close ? tid / page_rows << 16 | tid % page_rows : tid << 14);
+	}
 }
 
 /* A tree of the model in the device's memory. */

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_visible.h
+ *	  What a counting scan is told of the rows that entries point to; part of scan.h.
+ *
+ * That is a visibility map, and what is known of single rows of other pages (page_rows.h).
+ * Both lie behind the input in the stream's memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_SCAN_VISIBLE_H
+#define GPU_SCAN_VISIBLE_H
+
+#include "kernels/core/page_rows.h"
+
+/* In device memory. */
+struct GpuVisible
+{
+	const unsigned char *map;
+	uint64_t map_bytes;
+	PageRows rows;
+
+	/* What is known of the row of a TID, by the map or else by itself. */
+	GPU_FN PageRow row(uint64_t tid) const
+	{
+		uint32_t at = (uint32_t) (tid >> 18);
+		unsigned byte = at < map_bytes ? map[at] : 0;
+
+		return byte >> (tid >> 16 & 3) * 2 & 1 ? PAGE_ROW_SEEN : page_rows_find(&rows, tid);
+	}
+};
+
+/* Bytes that a map takes in front of the rows. */
+static inline size_t
+gpu_visible_map_bytes(const GpuRequest *r)
+{
+	return ((size_t) r->map_bytes + 7) / 8 * 8;
+}
+
+/* Does staging memory of so many bytes have the piece of that length at an offset? */
+static inline bool
+gpu_staging_has(size_t staging_bytes, uint64_t at, uint64_t bytes)
+{
+	return bytes <= staging_bytes && at <= staging_bytes - bytes;
+}
+
+/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input? */
+static inline bool
+gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuRequest *r)
+{
+	size_t input = gpu_scan_input_bytes(r);
+	size_t blocks = (size_t) r->row_slots * sizeof(uint32_t);
+	size_t rows = page_rows_bytes(r->row_slots, r->row_words);
+
+	if ((r->row_slots & (r->row_slots - 1)) != 0 || r->row_words > PAGE_ROWS_MAX_WORDS)
+		return false;
+	if (input > stream->piece_bytes || r->map_bytes > stream->piece_bytes || rows > stream->piece_bytes ||
+		input + gpu_visible_map_bytes(r) + rows > stream->piece_bytes)
+		return false;
+	return gpu_staging_has(staging_bytes, r->map, r->map_bytes) &&
+		   (rows == 0 || (gpu_staging_has(staging_bytes, r->row_blocks, blocks) &&
+						  gpu_staging_has(staging_bytes, r->row_bits, rows - blocks)));
+}
+
+/* Copies map and rows, which fit, behind the input. */
+static inline GpuVisible
+gpu_visible_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r)
+{
+	unsigned char *map = stream->input + gpu_scan_input_bytes(r);
+	uint32_t *blocks = (uint32_t *) (map + gpu_visible_map_bytes(r));
+	uint32_t *bits = blocks + r->row_slots;
+	size_t blocks_bytes = (size_t) r->row_slots * sizeof(uint32_t);
+	GpuVisible visible;
+
+	gpu_copy_bus(&stream->stream, map, staging + r->map, r->map_bytes);
+	if (r->row_slots > 0)
+	{
+		gpu_copy_bus(&stream->stream, blocks, staging + r->row_blocks, blocks_bytes);
+		gpu_copy_bus(&stream->stream, bits, staging + r->row_bits,
+					 page_rows_bytes(r->row_slots, r->row_words) - blocks_bytes);
+	}
+	visible.map = map;
+	visible.map_bytes = r->map_bytes;
+	visible.rows.blocks = blocks;
+	visible.rows.bits = bits;
+	visible.rows.slots = r->row_slots;
+	visible.rows.words = r->row_words;
+	return visible;
+}
+
+#endif /* GPU_SCAN_VISIBLE_H */
