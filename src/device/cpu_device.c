@@ -396,6 +396,7 @@ cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpuds
 	static uint64 rows;
 	CpuCount counting = { .map = spec->map,
 						  .map_bytes = spec->map_bytes,
+						  .rows = spec->rows,
 						  .full = spec->full,
 						  .others = others,
 						  .others_size = COUNT_OTHERS };

@@ -565,6 +565,8 @@ typedef struct CountLayout
 {
 	size_t items; /* behind the results: TIDs or entries */
 	size_t map;
+	size_t row_blocks;
+	size_t row_bits;
 	size_t agg_columns;
 	size_t input;
 } CountLayout;
@@ -586,7 +588,7 @@ count_results(const GpudsCountSpec *spec, int64 n)
 static int64
 count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 {
-	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - TYPEALIGN(sizeof(uint64), spec->map_bytes)));
+	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - gpuds_count_known_bytes(spec)));
 	if (spec->each)
 		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nagg));
 	return n;
@@ -599,9 +601,28 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 
 	layout.items = (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
 	layout.map = layout.items + capacity * count_item_bytes(spec);
-	layout.agg_columns = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.row_blocks = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.row_bits = layout.row_blocks + spec->rows.slots * sizeof(uint32);
+	layout.agg_columns = layout.map + gpuds_count_known_bytes(spec);
 	layout.input = layout.agg_columns + spec->nagg * sizeof(AggColumn);
 	return layout;
+}
+
+/* Puts what is known of rows in staging memory, if there is anything. */
+static void
+set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, char *memory)
+{
+	size_t blocks_bytes = rows->slots * sizeof(uint32);
+
+	Assert((rows->slots & (rows->slots - 1)) == 0 && rows->words <= PAGE_ROWS_MAX_WORDS);
+	request->row_slots = rows->slots;
+	request->row_words = rows->words;
+	if (rows->slots == 0)
+		return;
+	memcpy(memory + layout->row_blocks, rows->blocks, blocks_bytes);
+	memcpy(memory + layout->row_bits, rows->bits, page_rows_bytes(rows->slots, rows->words) - blocks_bytes);
+	request->row_blocks = gpuds_staging_offset(memory + layout->row_blocks);
+	request->row_bits = gpuds_staging_offset(memory + layout->row_bits);
 }
 
 /* Sets what a count's request has of its own, and puts it in staging memory. */
@@ -614,6 +635,7 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 		memcpy(memory + layout->agg_columns, spec->agg_columns, spec->nagg * sizeof(AggColumn));
 	request->map = gpuds_staging_offset(memory + layout->map);
 	request->map_bytes = spec->map_bytes;
+	set_rows(request, &spec->rows, layout, memory);
 	request->agg_columns = gpuds_staging_offset(memory + layout->agg_columns);
 	request->nagg = spec->nagg;
 	request->each = spec->each;
@@ -621,8 +643,8 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 
 /*
  * Counts the next intervals by one request with room for so many others.  Returns how many
- * entries are not on all-visible pages.  There is room for them: *count has them, and
- * the scan has moved.  There is not, or not for the results: the scan has not moved.  -1: none can be had.
+ * entries are to be handed back.  There is room for them: *count has them, and the scan has moved.
+ * There is not, or not for the results: the scan has not moved.  -1: none can be had.
  */
 static int64
 ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 capacity,
@@ -680,7 +702,7 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 	ScanCall call;
 	int64 capacity = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec));
 
-	if (spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
+	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
 	begin_call(&call, tree, guard, expected, true);
 	call.form = spec->partial ? GPU_AGGREGATE : GPU_COUNT;

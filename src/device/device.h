@@ -261,7 +261,7 @@ extern bool gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guar
 								   GpudsScan *scan, int64 cap, GpudsTids *tids);
 extern void gpuds_device_free_tids(GpudsTids *tids);
 
-/* A visibility map for a count may be so long: 32,505,856 heap pages. */
+/* A visibility map for a count may be so long, with the rows: 32,505,856 heap pages without. */
 #define GPUDS_COUNT_MAP_BYTES (GPUDS_PIECE_BYTES - GPUDS_UNIT_BYTES)
 
 /* Columns that a count adds up at a time. */
@@ -276,17 +276,37 @@ typedef struct GpudsCountSpec
 	 */
 	const unsigned char *map;
 	size_t map_bytes;
-	bool full;    /* all pages are that entries may lead to */
+	/*
+	 * What the snapshot makes of rows of other pages: entries of those that are seen are counted, those that
+	 * are unseen are left out.  No slots: every entry on such a page is handed back.
+	 */
+	PageRows rows;
+	bool full;    /* the map says that all pages are all-visible that entries may lead to */
 	bool partial; /* entries are wanted of the others, and of those counted: */
 	const AggColumn *agg_columns;
 	int nagg;  /* GPUDS_AGG_COLUMNS at most */
 	bool each; /* a sum for each interval */
 } GpudsCountSpec;
 
+/* Bytes that rows of so many slots and words take of GPUDS_COUNT_MAP_BYTES. */
+static inline size_t
+gpuds_count_rows_bytes(uint32 slots, uint32 words)
+{
+	return TYPEALIGN(sizeof(uint64), page_rows_bytes(slots, words));
+}
+
+/* Bytes that map and rows of a count take; with more than GPUDS_COUNT_MAP_BYTES it is too large. */
+static inline size_t
+gpuds_count_known_bytes(const GpudsCountSpec *spec)
+{
+	return TYPEALIGN(sizeof(uint64), spec->map_bytes) +
+		   gpuds_count_rows_bytes(spec->rows.slots, spec->rows.words);
+}
+
 /* What a device has counted. */
 typedef struct GpudsCount
 {
-	int64 counted;             /* entries on all-visible heap pages */
+	int64 counted;             /* entries on all-visible heap pages, and of rows that are seen */
 	const uint64 *tids;        /* of the others, as in GpudsTids; if not aggregated */
 	const GpudsEntry *entries; /* the others, in no order; if aggregated */
 	int64 n;
@@ -314,7 +334,7 @@ typedef enum GpudsCountStatus
 {
 	GPUDS_COUNT_OK,
 	GPUDS_COUNT_WITHDRAWN, /* as -1 of gpuds_device_scan */
-	/* the map, or what the others take (half of GPUDS_PIECE_BYTES), is above its limit */
+	/* map and rows, or what the others take (half of GPUDS_PIECE_BYTES), are above their limit */
 	GPUDS_COUNT_TOO_LARGE
 } GpudsCountStatus;
 
