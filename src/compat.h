@@ -345,6 +345,13 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsPrunePage(scan, buffer) heap_page_prune_opt((scan)->heapRelation, buffer)
 #endif
 
+/* Has a transaction that has committed ended before every snapshot that there is? */
+#if PG_VERSION_NUM >= 190000
+#define GpudsIsRemovableXid(horizon, xid) GlobalVisTestIsRemovableXid(horizon, xid, true)
+#else
+#define GpudsIsRemovableXid(horizon, xid) GlobalVisTestIsRemovableXid(horizon, xid)
+#endif
+
 /* The slot that a scan has its rows in. */
 #if PG_VERSION_NUM >= 190000
 #define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks, 0)

@@ -292,3 +292,13 @@ CREATE VIEW gpuds_included AS
 	FROM gpuds_included_state() i;
 
 GRANT SELECT ON gpuds_included TO PUBLIC;
+
+CREATE FUNCTION gpuds_visibility_state(OUT memory_total bigint, OUT memory_used bigint, OUT pages bigint,
+		OUT hits bigint, OUT made bigint, OUT stale bigint, OUT evicted bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE VIEW gpuds_visibility AS
+	SELECT v.memory_total, v.memory_used, v.pages, v.hits, v.made, v.stale, v.evicted
+	FROM gpuds_visibility_state() v;
+
+GRANT SELECT ON gpuds_visibility TO PUBLIC;

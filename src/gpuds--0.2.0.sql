@@ -441,6 +441,10 @@ CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total b
 CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
+CREATE FUNCTION gpuds_visibility_state(OUT memory_total bigint, OUT memory_used bigint, OUT pages bigint,
+		OUT hits bigint, OUT made bigint, OUT stale bigint, OUT evicted bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
 CREATE FUNCTION gpuds_index_state(indexrelid oid, OUT device text, OUT state text, OUT entries bigint,
 		OUT bytes bigint, OUT journal_position bigint, OUT applied_position bigint) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -467,6 +471,10 @@ CREATE VIEW gpuds_included AS
 	SELECT i.stores, i.memory_total, i.memory_used
 	FROM gpuds_included_state() i;
 
+CREATE VIEW gpuds_visibility AS
+	SELECT v.memory_total, v.memory_used, v.pages, v.hits, v.made, v.stale, v.evicted
+	FROM gpuds_visibility_state() v;
+
 CREATE VIEW gpuds_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
 		gpuds_index_structure(x.indexrelid) COLLATE pg_catalog."C" AS structure,
@@ -491,4 +499,4 @@ CREATE VIEW gpuds_stat_indexes AS
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
 	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
 
-GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_included, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;
+GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_included, gpuds_visibility, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

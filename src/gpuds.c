@@ -25,6 +25,7 @@
 #include "memtable/memtable.h"
 #include "mirror/mirror.h"
 #include "side/side.h"
+#include "states/states.h"
 #include "structure.h"
 
 PG_MODULE_MAGIC;
@@ -44,6 +45,7 @@ shmem_request(void)
 	RequestAddinShmemSpace(gpuds_file_shmem_size());
 	RequestAddinShmemSpace(gpuds_memtable_shmem_size());
 	RequestAddinShmemSpace(gpuds_side_shmem_size());
+	RequestAddinShmemSpace(gpuds_states_shmem_size());
 	RequestAddinShmemSpace(gpuds_mirror_shmem_size());
 	RequestAddinShmemSpace(gpuds_device_shmem_size());
 	RequestNamedLWLockTranche("gpuds_files", 1);
@@ -62,6 +64,7 @@ shmem_startup(void)
 	gpuds_file_shmem_init();
 	gpuds_memtable_shmem_init();
 	gpuds_side_shmem_init();
+	gpuds_states_shmem_init();
 	gpuds_device_shmem_init();
 	gpuds_mirror_shmem_init();
 	gpuds_memory_shmem_init();

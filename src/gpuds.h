@@ -29,7 +29,8 @@ extern int gpuds_device_timeout_s; /* seconds, 0: none */
 extern int gpuds_temp_memory_mb;
 extern int gpuds_max_mirrors;
 extern int gpuds_memtable_memory_mb; /* 0: no memtables */
-extern int gpuds_include_memory_mb;  /* 0: no stores of side values */
+extern int gpuds_include_memory_mb;
+extern int gpuds_visibility_memory_kb; /* 0: no page states */
 extern bool gpuds_enable_aggregate;
 extern bool gpuds_enable_scan;
 extern bool gpuds_enable_join;

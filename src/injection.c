@@ -49,6 +49,7 @@ static const char *const point_names[] = {
 	"flush-applied",
 	"append-paged",
 	"epoch-due",
+	"page-states-looked",
 };
 
 bool gpuds_without_memtables = false;

@@ -24,6 +24,7 @@ int gpuds_temp_memory_mb = 64;
 int gpuds_max_mirrors = 16384;
 int gpuds_memtable_memory_mb = 64;
 int gpuds_include_memory_mb = 256;
+int gpuds_visibility_memory_kb = 64 * 1024;
 bool gpuds_enable_aggregate = true;
 bool gpuds_enable_scan = true;
 bool gpuds_enable_join = true;
@@ -110,6 +111,13 @@ define_settings(void)
 			"Memory reserved for values of included columns that indexes have no room for.",
 			"Without it they are read from the tables. Untouched pages of it cost nothing.",
 			&gpuds_include_memory_mb, 256, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+		DefineCustomIntVariable("gpuds.visibility_memory",
+								"Memory reserved for what is known of the rows of pages that are not "
+								"all-visible.",
+								"With it, scans need not visit such rows in the tables. 0 makes them visit "
+								"the rows. Untouched pages of it cost nothing.",
+								&gpuds_visibility_memory_kb, 64 * 1024, 0, MAX_KILOBYTES, PGC_POSTMASTER,
+								GUC_UNIT_KB, NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.max_mirrors",
 								"In-memory copies of indexes that there can be at a time.",
 								"An index has one on each device that it is used on. Those not used for long "
@@ -123,7 +131,8 @@ define_settings(void)
 static const char *const names[] = { "gpuds.device",           "gpuds.device_memory",  "gpuds.device_timeout",
 									 "gpuds.enable_aggregate", "gpuds.enable_join",    "gpuds.enable_scan",
 									 "gpuds.host_memory",      "gpuds.include_memory", "gpuds.max_mirrors",
-									 "gpuds.memtable_memory",  "gpuds.staging_memory", "gpuds.temp_memory" };
+									 "gpuds.memtable_memory",  "gpuds.staging_memory", "gpuds.temp_memory",
+									 "gpuds.visibility_memory" };
 
 /*
  * Defines the settings; to be called once, when the library is loaded.

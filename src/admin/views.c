@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_included, gpuds_indexes
- *	  and gpuds_stat_indexes, and the one that resets the last.
+ *	  The functions behind the views gpuds_devices, gpuds_memtables, gpuds_included,
+ *	  gpuds_visibility, gpuds_indexes and gpuds_stat_indexes, and the one that resets the last.
  *
  * Every role may call those behind views.  Of devices and memtables they show sums over all indexes; of
  * an index they show something only to those who may see it (gpuds_admin_may_see).  They wait for nothing but
@@ -33,11 +33,13 @@
 #include "index/index.h"
 #include "reader/reader.h"
 #include "side/side.h"
+#include "states/states.h"
 #include "structure.h"
 
 PG_FUNCTION_INFO_V1(gpuds_device_state);
 PG_FUNCTION_INFO_V1(gpuds_memtable_state);
 PG_FUNCTION_INFO_V1(gpuds_included_state);
+PG_FUNCTION_INFO_V1(gpuds_visibility_state);
 PG_FUNCTION_INFO_V1(gpuds_index_state);
 PG_FUNCTION_INFO_V1(gpuds_index_structure);
 PG_FUNCTION_INFO_V1(gpuds_index_stats);
@@ -182,6 +184,26 @@ gpuds_included_state(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum(report.stores);
 	values[1] = Int64GetDatum((int64) report.memory_total);
 	values[2] = Int64GetDatum((int64) report.memory_used);
+	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
+}
+
+/* gpuds_visibility_state(): page states, their memory in bytes, and what scans have done with them. */
+Datum
+gpuds_visibility_state(PG_FUNCTION_ARGS)
+{
+	Datum values[7];
+	bool isnull[7] = { false };
+	GpudsStatesReport report;
+
+	gpuds_require_preload();
+	gpuds_states_report(&report);
+	values[0] = Int64GetDatum((int64) report.memory_total);
+	values[1] = Int64GetDatum((int64) report.memory_used);
+	values[2] = Int64GetDatum(report.pages);
+	values[3] = Int64GetDatum((int64) report.use.hits);
+	values[4] = Int64GetDatum((int64) report.use.made);
+	values[5] = Int64GetDatum((int64) report.use.stale);
+	values[6] = Int64GetDatum((int64) report.evicted);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
 

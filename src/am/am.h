@@ -37,6 +37,7 @@ extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
 extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
 extern double gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
+extern bool gpuds_scan_uses_states(const IndexOptInfo *index);
 extern Cost gpuds_scan_look_up_cost(double rows);
 extern int gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns);
 extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,

@@ -217,6 +217,17 @@ gpuds_scan_uses_map(const IndexOptInfo *index)
 	return !RecoveryInProgress() && !reads_journal(index);
 }
 
+/*
+ * Do scans know by page states (reader/known_rows.h) what the map does not say?  Those of the standby's own, too;
+ * the states of pages that have none yet are made by the first scan.
+ */
+bool
+gpuds_scan_uses_states(const IndexOptInfo *index)
+{
+	return gpuds_visibility_memory_kb > 0 && !GpudsSnapshotsExpire() &&
+		   get_rel_persistence(index->indexoid) == RELPERSISTENCE_PERMANENT;
+}
+
 /* What it takes to look so many rows up, beside visiting their pages (reader/visible.h). */
 Cost
 gpuds_scan_look_up_cost(double rows)

@@ -36,6 +36,10 @@
 /* In the same units, coming to a page of the heap for rows that are looked up there: waits for its memory. */
 #define PAGE_OPERATORS 100
 
+/* The same of a page that is looked at once, for its state, and of a row that the state decides about. */
+#define STATE_PAGE_OPERATORS 20
+#define STATE_ROW_OPERATORS 2
+
 /* Rows that are looked up in the order of the heap at a time, about (row_count.c, entry_agg.c). */
 #define ROUND_ROWS (GPUDS_PIECE_ENTRIES / 2.0)
 
@@ -199,18 +203,21 @@ gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
 }
 
 /*
- * What looking up so many rows of a scan takes beyond visiting their pages.  Each round comes to its pages
- * anew; if the index's order has so much to do with the heap's, to few of them.
+ * What looking up so many rows of a scan takes beyond reading their pages.  If the index's order has so much to
+ * do with the heap's, there are few pages.  Where pages have no states, each round comes to its pages anew.
  */
 static Cost
-look_up_cost(const RelOptInfo *rel, double rows, double correlation)
+look_up_cost(const IndexOptInfo *index, const RelOptInfo *rel, double rows, double correlation)
 {
+	const bool states = gpuds_scan_uses_states(index);
 	const double pages = Max(rel->pages, 1);
-	const double rounds = ceil(rows / ROUND_ROWS);
+	const double rounds = states ? Min(rows, 1) : ceil(rows / ROUND_ROWS);
 	const double scattered = -rounds * pages * expm1(-rows / Max(rounds, 1) / pages);
 	const double together = pages * Min(rows / Max(rel->tuples, 1), 1);
 	const double visits = scattered + correlation * correlation * (Min(together, scattered) - scattered);
 
+	if (states)
+		return (rows * STATE_ROW_OPERATORS + visits * STATE_PAGE_OPERATORS) * cpu_operator_cost;
 	return gpuds_scan_look_up_cost(rows) + visits * PAGE_OPERATORS * cpu_operator_cost;
 }
 
@@ -225,7 +232,7 @@ gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 
 	return path->path.startup_cost + entries * (COUNT_OPERATORS + nfilters) * cpu_operator_cost +
 		   gpuds_covering_heap_cost(root, rel, visited, 1) +
-		   look_up_cost(rel, visited, gpuds_scan_correlation(root, path->indexinfo));
+		   look_up_cost(path->indexinfo, rel, visited, gpuds_scan_correlation(root, path->indexinfo));
 }
 
 /*

@@ -148,6 +148,8 @@ gpuds_explain_counters(const GpudsNodeCounters *counters, const GpudsScanCounter
 	if (es->verbose)
 		ExplainPropertyUInteger("All-Visible Matches", NULL, all.all_visible, es);
 	ExplainPropertyUInteger("Heap Fetches", NULL, all.fetches, es);
+	if (all.page_states > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyUInteger("Page States", NULL, all.page_states, es);
 	if (es->verbose)
 		gpuds_explain_device(&all, es);
 	gpuds_explain_option(&all, es);

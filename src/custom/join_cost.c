@@ -206,6 +206,15 @@ heap_visits(const Costing *costing)
 	return work->entries * unmapped;
 }
 
+/* How often the join goes through the heap: what it knows of a page by its state, it keeps. */
+static double
+heap_rounds(const Costing *costing)
+{
+	const GpudsJoinPlan *plan = costing->plan;
+
+	return plan->heap_free && gpuds_scan_uses_states(plan->index) ? 1 : costing->work.rounds;
+}
+
 /* The share of the outer rows whose key the inner table has. */
 static double
 share_found(const GpudsJoinKeys *keys)
@@ -349,7 +358,7 @@ gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, 
 	run += work->entries * ENTRY_OPERATORS * cpu_operator_cost;
 	run += work->pairs * (PAIR_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
-	run += gpuds_covering_heap_cost(root, plan->inner, visits, work->rounds);
+	run += gpuds_covering_heap_cost(root, plan->inner, visits, heap_rounds(&costing));
 	if (plan->side_bytes > 0)
 		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, work->visits, visits);
 	run += given * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);

@@ -167,7 +167,7 @@ look_all_up(GpudsJoinState *state)
 
 		if (gpuds_join_is_settled(state, match->group))
 			continue;
-		match->visible = gpuds_visible_look_up(&state->visible, i, &match->entry);
+		match->visible = gpuds_visible_sees(&state->visible, i, &match->entry);
 		if (match->visible && state->only_marks)
 			state->groups[match->group].settled = true;
 	}

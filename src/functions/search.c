@@ -130,6 +130,14 @@ find_members(Search *search, int64 key, ItemPointer tid)
 	}
 }
 
+/* Does the snapshot see the row at a place in the order?  It is in the slot then, if it is wanted. */
+static bool
+is_seen(Search *search, int64 place, const GpudsEntry *entry)
+{
+	return search->answers ? gpuds_visible_sees(&search->visible, place, entry)
+						   : gpuds_visible_look_up(&search->visible, place, entry);
+}
+
 /* Looks the piece's rows up in the order of the heap. */
 static void
 look_up(Search *search)
@@ -146,7 +154,7 @@ look_up(Search *search)
 	{
 		const Match *match = &search->matches[gpuds_visible_at(visible, i)];
 
-		if (search->settled[match->key] || !gpuds_visible_look_up(visible, i, &match->entry))
+		if (search->settled[match->key] || !is_seen(search, i, &match->entry))
 			continue;
 		if (search->answers)
 			settle(search, match->key);

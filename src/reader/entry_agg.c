@@ -138,7 +138,7 @@ aggregate_on_device(GpudsEntryAgg *agg)
 	memset(&agg->others, 0, sizeof(agg->others));
 	agg->next_other = 0;
 	agg->others.sums = &sum;
-	if (!gpuds_scan_count_on_device(agg->scan, &agg->visible, &spec, &agg->others))
+	if (!gpuds_scan_count_on_device(agg->scan, &agg->visible, agg->expected, &spec, &agg->others))
 	{
 		memset(&agg->others, 0, sizeof(agg->others));
 		return false;
@@ -177,7 +177,7 @@ look_up(GpudsEntryAgg *agg)
 	{
 		int64 i = gpuds_visible_at(visible, place);
 
-		agg->seen[i] = gpuds_visible_look_up(visible, place, &agg->entries[i]);
+		agg->seen[i] = gpuds_visible_sees(visible, place, &agg->entries[i]);
 	}
 	gpuds_visible_end_piece(visible);
 }

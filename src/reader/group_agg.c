@@ -63,7 +63,7 @@ gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *in
 
 	if (!gpuds_scan_is_interval(agg->scan, interval))
 		return false;
-	spec.map = gpuds_visible_copy_map(&agg->visible, &spec.map_bytes, &spec.full);
+	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
 	done = gpuds_scan_count_intervals(agg->scan, interval, 1, &spec, &counted);
 	*range = sum.partial[0];
 	for (int64 i = 0; done && i < counted.n; i++)
@@ -86,14 +86,13 @@ gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, in
 		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
 	};
 	GpudsCounted counted = { .sums = sums };
-	unsigned char *map = gpuds_visible_copy_map(&agg->visible, &spec.map_bytes, &spec.full);
 	bool holds;
 
-	spec.map = map;
+	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
 	holds = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, &counted);
 	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(&agg->visible, map, spec.map_bytes, spec.full);
-	pfree(map);
+	holds = holds && gpuds_visible_map_holds(&agg->visible, spec.map, spec.map_bytes, spec.full);
+	pfree((void *) spec.map);
 	if (holds)
 	{
 		add_others(agg, &counted, &parts);

@@ -82,6 +82,8 @@ gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror
 	*dead = false;
 	if (from_mirror && gpuds_visible_to_all(&only->visible, tid))
 		return true;
+	if (gpuds_visible_is_known(&only->visible, tid, &seen, dead))
+		return seen;
 	seen = gpuds_visible_in_heap(&only->visible, tid, dead);
 	gpuds_visible_forget_row(&only->visible);
 	return seen;

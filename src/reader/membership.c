@@ -224,7 +224,7 @@ ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe
 	hits.hits = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(bool));
 	gpuds_visible_before_barrier(visible);
 	gpuds_scan_begin_membership(scan, probe, probes, *n, weight);
-	if (!gpuds_scan_test_membership(scan, visible, &hits))
+	if (!gpuds_scan_test_membership(scan, visible, *n, &hits))
 	{
 		pfree(hits.hits);
 		return false;

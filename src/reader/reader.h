@@ -54,6 +54,7 @@ typedef struct GpudsScanCounters
 	uint64 matches;     /* entries that were looked at: ... */
 	uint64 all_visible; /* ... the visibility map vouched for the row */
 	uint64 fetches;     /* ... the row was looked up in the heap */
+	uint64 page_states; /* pages whose state said what is seen of them */
 	uint64 bus_bytes;   /* of probes on a CUDA device, and the time they took there */
 	uint64 device_ns;
 } GpudsScanCounters;

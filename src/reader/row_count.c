@@ -83,7 +83,7 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 		gpuds_visible_order(visible, unsure->entries[i].t & ENTRY_TID_MASK, i);
 	gpuds_visible_sort_order(visible);
 	for (int64 i = 0; i < unsure->n; i++)
-		seen += gpuds_visible_look_up(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
+		seen += gpuds_visible_sees(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
 	gpuds_visible_end_piece(visible);
 	gpuds_visible_begin_piece(visible);
 	unsure->n = 0;
@@ -91,28 +91,27 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 }
 
 /*
- * Counts what is left of the intervals at hand on the mirror's device, by a copy of the visibility map
- * (I2), which is set in *spec meanwhile.  On success the scan stands behind the intervals and the caller
+ * Counts what is left of the intervals at hand on the mirror's device, about so many rows, by a copy of the
+ * visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  On success the scan stands behind the intervals and the caller
  * frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
  * (gpuds_probe_count).  False: the device cannot, or the map changed in every attempt.  Matches are noted,
  * except for hits, of which the device has counted entries that nobody wants.
  */
 bool
-gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
+gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
 						   GpudsCounted *counted)
 {
 	bool counts = visible->counts && gpuds_scan_counts(scan);
 
 	for (int i = 0; i < DEVICE_ATTEMPTS && counts; i++)
 	{
-		unsigned char *map = gpuds_visible_copy_map(visible, &spec->map_bytes, &spec->full);
 		bool holds;
 
-		spec->map = map;
+		gpuds_visible_tell_device(visible, expected, spec);
 		counts = gpuds_scan_count_rest(scan, spec, counted);
 		gpuds_injection_point("scan-probed");
-		holds = counts && gpuds_visible_map_holds(visible, map, spec->map_bytes, spec->full);
-		pfree(map);
+		holds = counts && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
+		pfree((void *) spec->map);
 		if (holds)
 		{
 			/* For hits, what the device is not sure of is searched for. */
@@ -127,16 +126,16 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCount
 }
 
 /*
- * Has the device say which intervals of a scan that gpuds_scan_begin_membership has begun have entries.  The
+ * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.  The
  * caller frees hits->others.  False: as gpuds_scan_count_on_device.
  */
 bool
-gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, GpudsMembership *hits)
+gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)
 {
 	GpudsCountSpec spec = { .partial = true, .each = true };
 	GpudsCounted counted = { .hits = hits->hits };
 
-	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
+	if (!gpuds_scan_count_on_device(scan, visible, (double) n, &spec, &counted))
 		return false;
 	hits->others = counted.entries;
 	hits->nothers = counted.n;
@@ -185,7 +184,7 @@ count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsu
 
 	if (spec.partial && !gpuds_scan_is_worth_a_map(scan, expected))
 		return false;
-	if (!gpuds_scan_count_on_device(scan, visible, &spec, &counted))
+	if (!gpuds_scan_count_on_device(scan, visible, expected, &spec, &counted))
 		return false;
 	*seen += counted.counted;
 	if (spec.partial)

@@ -28,6 +28,7 @@ gpuds_counters_add(GpudsScanCounters *counters, const GpudsScanCounters *others)
 	counters->matches += others->matches;
 	counters->all_visible += others->all_visible;
 	counters->fetches += others->fetches;
+	counters->page_states += others->page_states;
 	counters->bus_bytes += others->bus_bytes;
 	counters->device_ns += others->device_ns;
 }

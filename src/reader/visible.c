@@ -44,6 +44,7 @@ gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan)
 	memset(visible, 0, offsetof(GpudsVisible, killed));
 	visible->scan = scan;
 	visible->context = CurrentMemoryContext;
+	gpuds_known_begin(&visible->known, scan);
 }
 
 /* To be called before the scan's barrier. */
@@ -100,11 +101,9 @@ gpuds_visible_to_all(GpudsVisible *visible, uint64 tid)
 		   still_counts(visible);
 }
 
-/*
- * I1 for the entries that the scan has just been given: which rows are visible to all?
- */
-void
-gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
+/* Which of a batch's entries does the visibility map vouch for (I1)? */
+static void
+mark_by_map(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 {
 	const GpudsEntry *entries = batch->entries;
 	const int64 n = batch->n;
@@ -132,6 +131,24 @@ gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_
 		memset(to_all, false, n * sizeof(bool));
 }
 
+/*
+ * For the entries that the scan has just been given: which rows does the snapshot see, by the visibility map,
+ * or by what is known of their pages?  Looks at no page.
+ */
+void
+gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
+{
+	mark_by_map(visible, batch, to_all);
+	if (visible->known.rows.slots == 0)
+		return;
+	for (int64 i = 0; i < batch->n; i++)
+	{
+		if (!to_all[i])
+			to_all[i] = gpuds_known_row(&visible->known, batch->entries[i].t & ENTRY_TID_MASK) ==
+						PAGE_ROW_SEEN;
+	}
+}
+
 /* Does a map call all of the first pages of the heap all-visible? */
 static bool
 all_are_visible(const unsigned char *map, BlockNumber blocks)
@@ -153,8 +170,8 @@ all_are_visible(const unsigned char *map, BlockNumber blocks)
  * A copy of the visibility map as it is now, without page headers, in palloc'd memory.  *full: it calls
  * all pages of the heap all-visible.
  */
-unsigned char *
-gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
+static unsigned char *
+copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 {
 	const BlockNumber blocks = RelationGetNumberOfBlocks(visible->scan->heapRelation);
 	const uint32 pages = blocks / MAP_PAGE_BLOCKS + (blocks % MAP_PAGE_BLOCKS != 0);
@@ -176,6 +193,27 @@ gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 	visible->blocks = blocks;
 	*full = all_are_visible(map, blocks);
 	return map;
+}
+
+/*
+ * Tells a device that is to look at about so many rows what there is to know of them: makes a copy of the map,
+ * which the caller frees, and learns what it can of the pages that the map does not vouch for.
+ */
+void
+gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec)
+{
+	GpudsKnownRows *known = &visible->known;
+	const uint64 before = known->use.hits + known->use.made;
+
+	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
+	memset(&spec->rows, 0, sizeof(spec->rows));
+	if (spec->full)
+		return;
+	gpuds_known_begin_list(known);
+	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows);
+	gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
+	if (spec->map_bytes + page_rows_bytes(known->rows.slots, known->rows.words) <= GPUDS_COUNT_MAP_BYTES)
+		spec->rows = known->rows;
 }
 
 /* Is a part of the map still all-visible where a copy of it says so? */
@@ -298,6 +336,48 @@ read_ahead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 	}
 }
 
+/*
+ * What is known of a row by its page's state: the i-th of n words, ascending, whose high 48 bits are TIDs
+ * shifted by shift.  Rows of a list are asked about in order; some may be passed over.
+ */
+static PageRow
+find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shift)
+{
+	GpudsKnownRows *known = &visible->known;
+
+	if (!known->usable)
+		return PAGE_ROW_UNKNOWN;
+	if (i >= visible->learned)
+	{
+		const uint64 before = known->use.hits + known->use.made;
+
+		visible->learned = i + gpuds_known_learn(known, words + i, n - i, shift);
+		gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
+	}
+	return gpuds_known_row(known, words[i] >> shift);
+}
+
+/* A list of rows begins whose entries have been read. */
+static void
+begin_list(GpudsVisible *visible)
+{
+	visible->learned = 0;
+	gpuds_known_begin_list(&visible->known);
+}
+
+/* Does the state of a row's page say whether it is seen?  *dead: it is dead for everybody. */
+bool
+gpuds_visible_is_known(GpudsVisible *visible, uint64 tid, bool *seen, bool *dead)
+{
+	PageRow row;
+
+	begin_list(visible);
+	row = find_known(visible, &tid, 1, 0, 0);
+	*seen = row == PAGE_ROW_SEEN;
+	*dead = row == PAGE_ROW_DEAD && gpuds_known_is_of_list(&visible->known, tid);
+	return row != PAGE_ROW_UNKNOWN;
+}
+
 static void
 sort_words(uint64 *words, int64 n)
 {
@@ -318,6 +398,17 @@ hand_on_killed(GpudsVisible *visible)
 		gpuds_memtable_kill(visible->kill_mark.memtable, visible->kill_mark.stamp, visible->killed,
 							visible->nkilled);
 	visible->nkilled = 0;
+}
+
+/* An entry's row is dead for everybody. */
+static void
+note_dead(GpudsVisible *visible, const GpudsEntry *entry)
+{
+	if (visible->kill_mark.memtable == 0)
+		return;
+	if (visible->nkilled == GPUDS_MAX_KILLED)
+		hand_on_killed(visible);
+	visible->killed[visible->nkilled++] = *entry;
 }
 
 void
@@ -366,6 +457,7 @@ void
 gpuds_visible_sort_order(GpudsVisible *visible)
 {
 	sort_words(visible->order, visible->norder);
+	begin_list(visible);
 }
 
 /* Has pages read ahead for rows that are looked up in order, the one at a place next. */
@@ -387,13 +479,28 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 
 	gpuds_visible_read_ahead(visible, place);
 	seen = fetch_row(visible, entry->t & ENTRY_TID_MASK, &dead);
-	if (dead && visible->kill_mark.memtable != 0)
-	{
-		if (visible->nkilled == GPUDS_MAX_KILLED)
-			hand_on_killed(visible);
-		visible->killed[visible->nkilled++] = *entry;
-	}
+	if (dead)
+		note_dead(visible, entry);
 	return seen;
+}
+
+/* The same without the row: it is visited only if the state of its page does not say whether it is seen. */
+bool
+gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
+{
+	switch (find_known(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
+	{
+		case PAGE_ROW_SEEN:
+			return true;
+		case PAGE_ROW_DEAD:
+			if (gpuds_known_is_of_list(&visible->known, entry->t & ENTRY_TID_MASK))
+				note_dead(visible, entry);
+			return false;
+		case PAGE_ROW_UNSEEN:
+			return false;
+		default:
+			return gpuds_visible_look_up(visible, place, entry);
+	}
 }
 
 /* Ends a piece: hands on its dead entries, and lets the row that was looked up last go. */
@@ -406,7 +513,7 @@ gpuds_visible_end_piece(GpudsVisible *visible)
 
 /*
  * How many of the rows at n TIDs does the scan's snapshot see?  Sorts the TIDs, so that each page is
- * visited once.
+ * looked at or visited once.
  */
 int64
 gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
@@ -414,12 +521,19 @@ gpuds_visible_count_in_heap(GpudsVisible *visible, uint64 *tids, int64 n)
 	int64 seen = 0;
 
 	sort_words(tids, n);
+	begin_list(visible);
 	for (int64 i = 0; i < n; i++)
 	{
+		const PageRow row = find_known(visible, tids, n, i, 0);
 		bool dead;
 
-		read_ahead(visible, tids, n, i, 0);
-		seen += fetch_row(visible, tids[i], &dead);
+		if (row == PAGE_ROW_UNKNOWN)
+		{
+			read_ahead(visible, tids, n, i, 0);
+			seen += fetch_row(visible, tids[i], &dead);
+		}
+		else
+			seen += row == PAGE_ROW_SEEN;
 	}
 	gpuds_visible_forget_row(visible);
 	return seen;
@@ -442,6 +556,7 @@ void
 gpuds_visible_end(GpudsVisible *visible)
 {
 	gpuds_visible_reset(visible);
+	gpuds_known_end(&visible->known);
 	if (visible->order)
 		pfree(visible->order);
 	if (visible->slot)

@@ -34,8 +34,8 @@
  *
  *			An entry is made when its row has a page, so none of them leads to another page.
  *
- * All other rows are looked up in the heap, with the scan's snapshot, which must be an MVCC
- * snapshot.  A look at the map that core takes later can do no harm: a row that such a snapshot
+ * All other rows are looked up with the scan's snapshot, which must be an MVCC snapshot: by the states of
+ * their pages (known_rows.h), or in the heap.  A look at the map that core takes later can do no harm: a row that such a snapshot
  * sees is not removed, and its TID not given away, while the snapshot lives.
  *
  * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
@@ -53,6 +53,7 @@
 #include "storage/buf.h"
 
 #include "memtable/memtable.h"
+#include "reader/known_rows.h"
 #include "reader/reader.h"
 
 /* Pages of the visibility map that are kept pinned: each is of 255 MB of the heap. */
@@ -86,6 +87,8 @@ typedef struct GpudsVisible
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
+	GpudsKnownRows known; /* by the states of their pages */
+	int64 learned;        /* rows of the list at hand whose pages have been looked at */
 	MemoryContext context;
 
 	/* rows to be looked up in the order of the heap: TIDs and numbers of entries */
@@ -109,13 +112,15 @@ extern void gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan);
 extern void gpuds_visible_before_barrier(GpudsVisible *visible);
 extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
 extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all);
-extern unsigned char *gpuds_visible_copy_map(GpudsVisible *visible, size_t *bytes, bool *full);
+extern void gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec);
 extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full);
 extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
+extern bool gpuds_visible_is_known(GpudsVisible *visible, uint64 tid, bool *seen, bool *dead);
 
 /*
  * A piece of a scan, whose entries the caller keeps.  begin_piece; add_to_piece for each batch that it has
- * entries of; then order and, for each place in that order, look_up; end_piece.
+ * entries of; then order and, for each place in that order, look_up, or sees where the row itself is not
+ * wanted; end_piece.
  */
 extern void gpuds_visible_begin_piece(GpudsVisible *visible);
 extern void gpuds_visible_add_to_piece(GpudsVisible *visible, const GpudsScanBatch *batch);
@@ -123,6 +128,7 @@ extern void gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
 extern void gpuds_visible_sort_order(GpudsVisible *visible);
 extern void gpuds_visible_read_ahead(GpudsVisible *visible, int64 place);
 extern bool gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
+extern bool gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
 extern void gpuds_visible_end_piece(GpudsVisible *visible);
 
 /* The number of the entry at a place in the order of the heap. */
@@ -142,8 +148,8 @@ gpuds_visible_forget_row(GpudsVisible *visible)
 
 /* row_count.c */
 extern bool gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected);
-extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, GpudsCountSpec *spec,
-									   GpudsCounted *counted);
+extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected,
+									   GpudsCountSpec *spec, GpudsCounted *counted);
 
 /*
  * Which of a scan's intervals have entries whose rows are visible to all.  hits[i] = true is reliable
@@ -157,7 +163,8 @@ typedef struct GpudsMembership
 	int64 ndelta; /* of these, which come first, are of the delta: the memtable has the last word on them */
 } GpudsMembership;
 
-extern bool gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, GpudsMembership *hits);
+extern bool gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n,
+									   GpudsMembership *hits);
 
 /* membership.c */
 extern bool gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,

@@ -1,0 +1,164 @@
+-- Rows of pages that the visibility map is silent about, by the states of the pages: the same answers as the
+-- table's, and no visits once the states are made
+CREATE EXTENSION IF NOT EXISTS gpuds;
+\pset format unaligned
+SET enable_bitmapscan = off;
+SET max_parallel_workers_per_gather = 0;
+
+CREATE TABLE states (k int, v int, w int) WITH (autovacuum_enabled = off, fillfactor = 70);
+INSERT INTO states SELECT i * 7919 % 20011, i % 100, 0 FROM generate_series(1, 20000) i;
+CREATE INDEX states_k ON states USING gpu_btree (k) INCLUDE (v);
+VACUUM ANALYZE states;
+
+-- What EXPLAIN says of the heap, and of states
+CREATE FUNCTION visits(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	inside boolean := false;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
+		inside := line ~ 'Custom Scan' OR inside AND line !~ '->';
+		IF inside AND line ~ 'Custom Scan|Heap Fetches|Page States' THEN
+			RETURN NEXT btrim(line);
+		END IF;
+	END LOOP;
+END $$;
+
+-- The answers of index and table to questions of all shapes differ in so many rows
+CREATE FUNCTION differences() RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	ours text[];
+	tables text[];
+BEGIN
+	SELECT array_agg(r ORDER BY r) INTO ours FROM (
+		SELECT 'all ' || count(*) || ' ' || sum(v) || ' ' || min(k) || ' ' || max(k) r FROM states WHERE k >= 0
+		UNION ALL SELECT 'range ' || count(*) FROM states WHERE k BETWEEN 1000 AND 3000
+		UNION ALL SELECT 'group ' || k / 1000 || ' ' || count(*) || ' ' || sum(v) FROM states WHERE k >= 0 GROUP BY k / 1000
+		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))
+		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 20020, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 20020, 3) i JOIN states s ON s.k = i
+		UNION ALL SELECT 'contains ' || count(*) FROM unnest(gpuds_contains('states_k', ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))) c WHERE c
+		UNION ALL SELECT 'count ' || gpuds_count('states_k', 500, 1500)) x;
+	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_indexscan = off;
+	SET LOCAL enable_indexonlyscan = off;
+	SET LOCAL gpuds.enable_scan = off;
+	SET LOCAL gpuds.enable_join = off;
+	SET LOCAL gpuds.enable_aggregate = off;
+	SELECT array_agg(r ORDER BY r) INTO tables FROM (
+		SELECT 'all ' || count(*) || ' ' || sum(v) || ' ' || min(k) || ' ' || max(k) r FROM states WHERE k >= 0
+		UNION ALL SELECT 'range ' || count(*) FROM states WHERE k BETWEEN 1000 AND 3000
+		UNION ALL SELECT 'group ' || k / 1000 || ' ' || count(*) || ' ' || sum(v) FROM states WHERE k >= 0 GROUP BY k / 1000
+		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))
+		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 20020, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 20020, 3) i JOIN states s ON s.k = i
+		UNION ALL SELECT 'contains ' || count(*) FROM generate_series(1, 7000) i WHERE i * 3 IN (SELECT k FROM states)
+		UNION ALL SELECT 'count ' || count(*) FROM states WHERE k BETWEEN 500 AND 1500) x;
+	RETURN (SELECT count(*) FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(tables)) x) +
+		(SELECT count(*) FROM (SELECT unnest(tables) EXCEPT ALL SELECT unnest(ours)) x);
+END $$;
+
+SELECT differences();
+SET enable_seqscan = off;
+SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0');
+
+-- Changes of all kinds, committed
+UPDATE states SET w = w + 1 WHERE k % 50 = 0;
+UPDATE states SET v = v + 1 WHERE k % 70 = 0;
+UPDATE states SET k = k + 30000 WHERE k % 90 = 0;
+DELETE FROM states WHERE k % 110 = 0;
+INSERT INTO states SELECT i, 5, 0 FROM generate_series(40000, 40100) i;
+SELECT differences();
+SELECT differences();
+SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0') FROM generate_series(1, 1);
+SELECT visits('SELECT count(*) FROM states WHERE k >= 0');
+SELECT visits('SELECT k / 1000, count(*) FROM states WHERE k >= 0 GROUP BY 1');
+SELECT visits('SELECT count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)');
+
+-- Of one row, the second look at an unchanged page makes the state; a look may prune the page
+UPDATE states SET w = w + 1 WHERE k = 17;
+SELECT visits('SELECT count(*) FROM states WHERE k = 17');
+SELECT count(*) FROM states WHERE k = 17;
+SELECT count(*) FROM states WHERE k = 17;
+SELECT visits('SELECT count(*) FROM states WHERE k = 17');
+
+-- Changes of the transaction at hand, in subtransactions that come and go
+BEGIN;
+UPDATE states SET w = w + 1 WHERE k % 51 = 0;
+SELECT differences();
+SAVEPOINT one;
+DELETE FROM states WHERE k % 71 = 0;
+SELECT differences();
+ROLLBACK TO one;
+SELECT differences();
+UPDATE states SET k = k + 30000 WHERE k % 91 = 0;
+SAVEPOINT two;
+INSERT INTO states SELECT i, 5, 0 FROM generate_series(50000, 50100) i;
+UPDATE states SET w = w + 1 WHERE k >= 50000;
+RELEASE two;
+SELECT differences();
+DELETE FROM states WHERE k BETWEEN 50000 AND 50050;
+SELECT differences();
+COMMIT;
+SELECT differences();
+SELECT differences();
+BEGIN;
+UPDATE states SET w = w + 1 WHERE k % 3 = 0;
+DELETE FROM states WHERE k % 5 = 0;
+INSERT INTO states SELECT i, 5, 0 FROM generate_series(60000, 60500) i;
+SELECT differences();
+ROLLBACK;
+SELECT differences();
+SELECT differences();
+
+-- An old row of a cursor, and rows that are locked
+BEGIN;
+DECLARE c CURSOR FOR SELECT count(*), sum(v) FROM states WHERE k >= 0;
+DELETE FROM states WHERE k % 13 = 0;
+SELECT count(*) FROM (SELECT FROM states WHERE k % 17 = 0 FOR UPDATE) x;
+SELECT count(*) FROM (SELECT FROM states WHERE k % 19 = 0 FOR KEY SHARE) x;
+SELECT differences();
+CREATE TEMP TABLE of_cursor (c bigint, s bigint);
+FETCH c \gset of_
+ROLLBACK;
+SELECT count(*) = :of_count AND sum(v) = :of_sum FROM states WHERE k >= 0;
+SELECT differences();
+
+-- Frozen, pruned, vacuumed, rewritten
+VACUUM states;
+SELECT differences();
+DELETE FROM states WHERE k % 23 = 0;
+SELECT differences();
+VACUUM (FREEZE, INDEX_CLEANUP ON) states;
+INSERT INTO states SELECT i, 6, 0 FROM generate_series(70000, 70500) i;
+SELECT differences();
+SELECT differences();
+VACUUM FULL states;
+SELECT differences();
+UPDATE states SET w = 0 WHERE k % 29 = 0;
+SELECT differences();
+TRUNCATE states;
+INSERT INTO states SELECT i, 6, 0 FROM generate_series(0, 500) i;
+SELECT differences();
+SELECT differences();
+
+-- In SERIALIZABLE, what others may have changed beside the reader is visited; these have all ended
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT differences();
+COMMIT;
+
+-- Tables that have none
+CREATE UNLOGGED TABLE stateless (k int) WITH (autovacuum_enabled = off);
+CREATE INDEX ON stateless USING gpu_btree (k);
+INSERT INTO stateless SELECT generate_series(1, 100);
+SELECT visits('SELECT count(*) FROM stateless WHERE k >= 0') FROM generate_series(1, 2);
+CREATE TEMP TABLE temporary (k int);
+CREATE INDEX ON temporary USING gpu_btree (k);
+INSERT INTO temporary SELECT generate_series(1, 100);
+SELECT visits('SELECT count(*) FROM temporary WHERE k >= 0') FROM generate_series(1, 2);
+
+SELECT memory_used BETWEEN 1 AND memory_total AS memory, pages > 0 AS pages, hits > 0 AS hits, made > stale AS made, stale > 0 AS stale FROM gpuds_visibility;
+DROP TABLE states, stateless, temporary;
+DROP FUNCTION visits, differences;

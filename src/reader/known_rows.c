@@ -1,0 +1,423 @@
+/*-------------------------------------------------------------------------
+ *
+ * known_rows.c
+ *	  What a scan knows of rows by the states of their pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
+
+#include "reader/known_rows.h"
+
+/* Slots that the table has at first, and how many times as many when it grows. */
+#define FIRST_SLOTS 16
+#define SLOTS_GROWTH 4
+
+/* Pages that are looked at together, at most, so that the processor finds their memory meanwhile. */
+#define LOOK_PAGES 16
+
+/* Rows of a page that are worth a state: it takes about as long as visits to them. */
+#define WORTH_ROWS 2
+
+/* K3: WAL between a state and now, in bytes.  The rest of 4 GB is more than a record that is being replayed. */
+#define YOUNG_WAL (UINT64CONST(3) << 30)
+
+/* A page that is being looked at. */
+typedef struct Look
+{
+	BlockNumber block;
+	int64 wanted; /* rows */
+	bool found;   /* a state */
+	bool holds;
+	Buffer buffer;
+	XLogRecPtr lsn; /* that the page has */
+	GpudsPageState state;
+} Look;
+
+/* Pins that a scan may hold: a share of those that there are for each backend. */
+static int
+pins_at_a_time(void)
+{
+	return Max(1, Min(LOOK_PAGES, NBuffers / Max(MaxBackends, 1) / 2));
+}
+
+/* For a scan with an MVCC snapshot; the current memory context is the table's.  Takes no memory yet. */
+void
+gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan)
+{
+	memset(known, 0, sizeof(*known));
+	known->scan = scan;
+	known->context = CurrentMemoryContext;
+	known->usable = gpuds_visibility_memory_kb > 0 && scan->heapRelation &&
+					IsMVCCSnapshot(scan->xs_snapshot) && !GpudsSnapshotsExpire() &&
+					gpuds_page_has_states(scan->heapRelation);
+	known->serializable = IsolationIsSerializable();
+	known->now = (uint32) (GetCurrentStatementStartTimestamp() / USECS_PER_SEC);
+	known->at_a_time = pins_at_a_time();
+}
+
+/* Another list of rows begins, whose entries have been read. */
+void
+gpuds_known_begin_list(GpudsKnownRows *known)
+{
+	known->list++;
+}
+
+/* Slots that the table may have, of so many words each: a power of two. */
+static uint32
+slot_limit(const GpudsKnownRows *known, uint32 words)
+{
+	const uint64 pages = RelationGetNumberOfBlocks(known->scan->heapRelation);
+	const uint64 fit = Min(get_hash_memory_limit(), MaxAllocHugeSize) / ((2 + words) * sizeof(uint32));
+	uint64 slots = FIRST_SLOTS;
+
+	while (slots * 2 <= fit && slots < pages)
+		slots *= 2;
+	return (uint32) Min(slots, UINT32_C(1) << 31);
+}
+
+/* Puts a page in its slot; words: that it has, no more than slots have. */
+static void
+put_page(GpudsKnownRows *known, BlockNumber block, uint32 list, const uint32 *bits, uint32 words)
+{
+	const uint32 slot = block & (known->rows.slots - 1);
+	uint32 *to = known->bits + (size_t) slot * known->rows.words;
+
+	known->blocks[slot] = block + 1;
+	known->lists[slot] = list;
+	memcpy(to, bits, words * sizeof(uint32));
+	/* Of rows that a smaller slot had no words for, nothing is known. */
+	memset(to + words, 0, (known->rows.words - words) * sizeof(uint32));
+	known->pages++;
+}
+
+static void
+free_table(const PageRows *rows, uint32 *blocks, uint32 *bits, uint32 *lists)
+{
+	if (rows->slots == 0)
+		return;
+	pfree(blocks);
+	pfree(bits);
+	pfree(lists);
+}
+
+/* Gives the table so many slots of so many words; what it has moves. */
+static void
+set_slots(GpudsKnownRows *known, uint32 slots, uint32 words)
+{
+	const PageRows old = known->rows;
+	uint32 *blocks = known->blocks;
+	uint32 *bits = known->bits;
+	uint32 *lists = known->lists;
+
+	known->blocks = MemoryContextAllocHuge(known->context, (size_t) slots * sizeof(uint32));
+	known->lists = MemoryContextAllocHuge(known->context, (size_t) slots * sizeof(uint32));
+	known->bits = MemoryContextAllocHuge(known->context, (size_t) slots * words * sizeof(uint32));
+	memset(known->blocks, 0, (size_t) slots * sizeof(uint32));
+	known->rows.blocks = known->blocks;
+	known->rows.bits = known->bits;
+	known->rows.slots = slots;
+	known->rows.words = words;
+	known->pages = 0;
+	for (uint32 i = 0; i < old.slots; i++)
+	{
+		if (blocks[i] != 0)
+			put_page(known, blocks[i] - 1, lists[i], bits + (size_t) i * old.words, old.words);
+	}
+	free_table(&old, blocks, bits, lists);
+}
+
+/* Makes the table large enough for one more page, of so many words, if it may have the memory. */
+static void
+ensure_capacity(GpudsKnownRows *known, uint32 words)
+{
+	uint32 slots = Max(known->rows.slots, FIRST_SLOTS);
+
+	words = Max(known->rows.words, words);
+	if (words > known->rows.words)
+		known->max_slots = slot_limit(known, words);
+	if (known->pages >= slots / 2)
+		slots *= SLOTS_GROWTH;
+	slots = Min(slots, known->max_slots);
+	if (slots != known->rows.slots || words > known->rows.words)
+		set_slots(known, slots, words);
+}
+
+/* Notes what the state of a page says, which has so many rows. */
+static void
+note_rows(GpudsKnownRows *known, BlockNumber block, const uint32 *bits, int nrows)
+{
+	ensure_capacity(known, (nrows + GPUDS_ROWS_OF_WORD - 1) / GPUDS_ROWS_OF_WORD);
+	put_page(known, block, known->list, bits, known->rows.words);
+}
+
+static inline bool
+knows_page(const GpudsKnownRows *known, BlockNumber block)
+{
+	return known->rows.slots > 0 && known->blocks[block & (known->rows.slots - 1)] == block + 1;
+}
+
+/* Was the page of a TID, which is known, looked at for the list at hand (K5)? */
+bool
+gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid)
+{
+	return known->lists[(uint32) (tid >> 16) & (known->rows.slots - 1)] == known->list;
+}
+
+/*
+ * Which pages of an ascending list are looked at next, of those that nothing is known of yet; returns how many
+ * words of the list are about these and the ones between.
+ */
+static int64
+choose_pages(const GpudsKnownRows *known, const uint64 *words, int64 n, int shift, Look *looks, int *nlooks)
+{
+	int64 i = 0;
+
+	*nlooks = 0;
+	while (i < n)
+	{
+		const BlockNumber block = (BlockNumber) (words[i] >> (16 + shift));
+		const int64 first = i;
+
+		if (*nlooks == known->at_a_time)
+			break;
+		while (i < n && words[i] >> (16 + shift) == block)
+			i++;
+		if (knows_page(known, block))
+			continue;
+		looks[*nlooks].block = block;
+		looks[(*nlooks)++].wanted = i - first;
+	}
+	return i;
+}
+
+/* Finds the states of pages, and has pages read ahead that have none. */
+static void
+find_states(const GpudsKnownRows *known, Look *looks, int n)
+{
+	const Relation heap = known->scan->heapRelation;
+	const int distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
+	int asked = 0;
+
+	for (int i = 0; i < n; i++)
+		gpuds_states_prefetch(&RelationLocator(heap), looks[i].block);
+	for (int i = 0; i < n; i++)
+	{
+		Look *look = &looks[i];
+
+		look->found = gpuds_states_find(&RelationLocator(heap), look->block, known->now, &look->state);
+		if (look->found)
+			__builtin_prefetch(BufferGetBlock(look->state.buffer));
+		else if (i > 0 && asked++ < distance)
+			PrefetchBuffer(heap, MAIN_FORKNUM, look->block);
+	}
+}
+
+/* An LSN as one word (K3). */
+static XLogRecPtr
+lsn_of(Buffer buffer)
+{
+	const Page page = BufferGetPage(buffer);
+	const uint64 bits = __atomic_load_n((const uint64 *) page, __ATOMIC_RELAXED);
+	PageXLogRecPtr lsn;
+
+	StaticAssertStmt(offsetof(PageHeaderData, pd_lsn) == 0 && sizeof(lsn) == sizeof(bits),
+					 "a page begins with its LSN");
+	memcpy(&lsn, &bits, sizeof(lsn));
+	return PageXLogRecPtrGet(lsn);
+}
+
+/* Pins a page and looks at its LSN. */
+static void
+look_at(const GpudsKnownRows *known, Look *look)
+{
+	const Relation heap = known->scan->heapRelation;
+
+	if (look->found && ReadRecentBuffer(RelationLocator(heap), MAIN_FORKNUM, look->block, look->state.buffer))
+		look->buffer = look->state.buffer;
+	else
+		look->buffer = ReadBuffer(heap, look->block);
+	/* what the snapshot sees was written before it was taken */
+	pg_read_barrier();
+	look->lsn = lsn_of(look->buffer);
+	look->holds = look->found && look->lsn == look->state.lsn;
+}
+
+/* Where WAL ends, or what was replayed of it; not before any LSN that a page has got by now, by much. */
+static XLogRecPtr
+end_of_wal(void)
+{
+	return RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) : GetXLogInsertRecPtr();
+}
+
+/* K3, K4: looks again under the page's lock where the LSN as it was read is not enough. */
+static void
+look_carefully(const GpudsKnownRows *known, Look *looks, int n)
+{
+	XLogRecPtr end = InvalidXLogRecPtr;
+
+	for (int i = 0; i < n; i++)
+	{
+		Look *look = &looks[i];
+
+		if (!look->holds)
+			continue;
+		if (end == InvalidXLogRecPtr)
+			end = end_of_wal();
+		if (!known->serializable && end < look->lsn + YOUNG_WAL)
+			continue;
+		LockBuffer(look->buffer, BUFFER_LOCK_SHARE);
+		look->lsn = lsn_of(look->buffer);
+		LockBuffer(look->buffer, BUFFER_LOCK_UNLOCK);
+		look->holds = look->lsn == look->state.lsn;
+	}
+}
+
+/* Makes the state of a pinned page. */
+static void
+make_state(GpudsKnownRows *known, Look *look)
+{
+	const Relation heap = known->scan->heapRelation;
+
+	GpudsPrunePage(known->scan, look->buffer);
+	LockBuffer(look->buffer, BUFFER_LOCK_SHARE);
+	gpuds_page_state_make(heap, look->buffer, known->scan->xs_snapshot, &look->state);
+	LockBuffer(look->buffer, BUFFER_LOCK_UNLOCK);
+	look->holds = !XLogRecPtrIsInvalid(look->state.lsn);
+	if (look->holds)
+		gpuds_states_store(&RelationLocator(heap), look->block, known->now, &look->state);
+	known->use.made++;
+	known->use.stale += look->found;
+}
+
+/* Remembers that a page is visited at its LSN, and where it is: the next visit to it makes its state. */
+static void
+note_visit(const GpudsKnownRows *known, Look *look)
+{
+	if (XLogRecPtrIsInvalid(look->lsn))
+		return;
+	look->state.lsn = look->lsn;
+	look->state.buffer = look->buffer;
+	look->state.settled = InvalidTransactionId;
+	look->state.nrows = look->state.nwriters = 0;
+	gpuds_states_store(&RelationLocator(known->scan->heapRelation), look->block, known->now, &look->state);
+}
+
+/* Learns what a page's state says, or makes the state, or lets the page be visited. */
+static void
+learn_page(GpudsKnownRows *known, Look *look)
+{
+	uint32 bits[GPUDS_STATE_WORDS];
+
+	if (look->holds && look->state.nrows > 0)
+	{
+		known->use.hits++;
+		if (look->state.buffer != look->buffer)
+		{
+			look->state.buffer = look->buffer;
+			gpuds_states_store(&RelationLocator(known->scan->heapRelation), look->block, known->now,
+							   &look->state);
+		}
+	}
+	else if (look->holds || look->wanted >= WORTH_ROWS)
+		make_state(known, look);
+	else
+	{
+		note_visit(known, look);
+		look->holds = false;
+	}
+	ReleaseBuffer(look->buffer);
+	if (look->holds &&
+		gpuds_page_state_resolve(&look->state, known->scan->xs_snapshot, known->serializable, bits))
+		note_rows(known, look->block, bits, look->state.nrows);
+}
+
+/*
+ * Learns what there is to know of the next pages of a list: n words, ascending, whose high 48 bits are TIDs
+ * shifted by shift.  Returns for how many words of the list that was; more than none, unless n is 0.  Takes and
+ * releases pins and share locks of the pages; may wait for them to be read.
+ */
+int64
+gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift)
+{
+	Look looks[LOOK_PAGES];
+	int nlooks;
+	int64 done;
+
+	CHECK_FOR_INTERRUPTS();
+	done = choose_pages(known, words, n, shift, looks, &nlooks);
+	find_states(known, looks, nlooks);
+	for (int i = 0; i < nlooks; i++)
+		look_at(known, &looks[i]);
+	look_carefully(known, looks, nlooks);
+	gpuds_injection_point("page-states-looked");
+	for (int i = 0; i < nlooks; i++)
+		learn_page(known, &looks[i]);
+	return done;
+}
+
+/* Pages that a map does not call all-visible, of the first so many. */
+static int64
+count_others(const unsigned char *map, BlockNumber blocks)
+{
+	int64 others = 0;
+
+	for (BlockNumber block = 0; block < blocks; block++)
+		others += !(map[block / 4] >> block % 4 * 2 & 1);
+	return others;
+}
+
+/* Is a page's slot taken by another page, in a table that will not grow? */
+static bool
+lacks_slot(const GpudsKnownRows *known, BlockNumber block)
+{
+	return known->rows.slots > 0 && known->rows.slots == known->max_slots &&
+		   known->blocks[block & (known->rows.slots - 1)] != 0;
+}
+
+/*
+ * Learns of the pages that a copy of the visibility map does not call all-visible, as many as there is room for,
+ * if that is worth while for a device that looks at about so many rows.
+ */
+void
+gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows)
+{
+	uint64 words[LOOK_PAGES * WORTH_ROWS];
+	int n = 0;
+
+	if (!known->usable || count_others(map, blocks) > rows)
+		return;
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		if ((map[block / 4] >> block % 4 * 2 & 1) || lacks_slot(known, block))
+			continue;
+		/* Each page is wanted as if for some rows. */
+		for (int i = 0; i < WORTH_ROWS; i++)
+			words[n++] = (uint64) block << 16;
+		if (n < known->at_a_time * WORTH_ROWS)
+			continue;
+		(void) gpuds_known_learn(known, words, n, 0);
+		n = 0;
+	}
+	(void) gpuds_known_learn(known, words, n, 0);
+}
+
+/* Ends the scan's use of states, and frees the table. */
+void
+gpuds_known_end(GpudsKnownRows *known)
+{
+	gpuds_states_count(&known->use);
+	memset(&known->use, 0, sizeof(known->use));
+	free_table(&known->rows, known->blocks, known->bits, known->lists);
+	known->rows.slots = 0;
+}

@@ -1,0 +1,342 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_state.c
+ *	  Makes the state of a page, and says what a snapshot sees by it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/heapam.h"
+#include "access/multixact.h"
+#include "access/subtrans.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "storage/bufmgr.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+#include "kernels/core/page_rows.h"
+#include "states/states.h"
+
+/* What is known of a transaction that has written a row. */
+typedef enum Fate
+{
+	FATE_NEVER,     /* it has aborted, or there is none */
+	FATE_RUNNING,   /* nobody knows; the snapshot at hand does not see it */
+	FATE_COMMITTED, /* but not before the horizon */
+	FATE_SETTLED    /* committed before the horizon */
+} Fate;
+
+/* A page whose state is being made. */
+typedef struct Making
+{
+	Relation heap;
+	Buffer buffer;
+	Page page;
+	Snapshot snapshot;
+	GlobalVisState *horizon;
+	GpudsPageState *state;
+} Making;
+
+/* A chain of versions. */
+typedef struct Chain
+{
+	HeapTupleHeader first;
+	HeapTupleHeader last;
+	bool changed; /* by a transaction that is not settled */
+	bool strange; /* it has what only core should judge */
+} Chain;
+
+/* P2: may a table's pages have states? */
+bool
+gpuds_page_has_states(Relation heap)
+{
+	return heap->rd_tableam == GetHeapamTableAmRoutine() &&
+		   heap->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(heap);
+}
+
+static Fate
+fate_of_committed(const Making *making, TransactionId xid)
+{
+	return GpudsIsRemovableXid(making->horizon, xid) ? FATE_SETTLED : FATE_COMMITTED;
+}
+
+/*
+ * A transaction that the snapshot does not see may end at any time.  One that it sees has ended, so that it has
+ * aborted if it has not committed.
+ */
+static Fate
+fate_of(const Making *making, TransactionId xid)
+{
+	if (!TransactionIdIsNormal(xid))
+		return TransactionIdIsValid(xid) ? FATE_SETTLED : FATE_NEVER;
+	if (TransactionIdIsCurrentTransactionId(xid) || XidInMVCCSnapshot(xid, making->snapshot))
+		return FATE_RUNNING;
+	return TransactionIdDidCommit(xid) ? fate_of_committed(making, xid) : FATE_NEVER;
+}
+
+/* The fate of who inserted a version. */
+static Fate
+fate_of_insert(const Making *making, HeapTupleHeader tuple)
+{
+	if (HeapTupleHeaderXminFrozen(tuple))
+		return FATE_SETTLED;
+	if (HeapTupleHeaderXminInvalid(tuple))
+		return FATE_NEVER;
+	if (HeapTupleHeaderXminCommitted(tuple))
+		return TransactionIdIsNormal(HeapTupleHeaderGetRawXmin(tuple))
+				   ? fate_of_committed(making, HeapTupleHeaderGetRawXmin(tuple))
+				   : FATE_SETTLED;
+	return fate_of(making, HeapTupleHeaderGetRawXmin(tuple));
+}
+
+/* Who deleted or updated a version; invalid: nobody has. */
+static TransactionId
+deleter_of(HeapTupleHeader tuple)
+{
+	if ((tuple->t_infomask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask))
+		return InvalidTransactionId;
+	return HeapTupleHeaderGetUpdateXid(tuple);
+}
+
+static Fate
+fate_of_delete(const Making *making, HeapTupleHeader tuple, TransactionId xid)
+{
+	if (TransactionIdIsNormal(xid) && (tuple->t_infomask & HEAP_XMAX_COMMITTED) &&
+		!(tuple->t_infomask & HEAP_XMAX_IS_MULTI))
+		return fate_of_committed(making, xid);
+	return fate_of(making, xid);
+}
+
+/* Has core set the hint bits, if they can be set by now: they save the next one a look at who committed. */
+static void
+set_hints(const Making *making, ItemId id, OffsetNumber offset)
+{
+	HeapTupleHeader header = (HeapTupleHeader) PageGetItem(making->page, id);
+	HeapTupleData tuple;
+
+	if ((header->t_infomask & (HEAP_XMIN_COMMITTED | HEAP_XMIN_INVALID)) &&
+		(header->t_infomask & (HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)))
+		return;
+	tuple.t_data = header;
+	tuple.t_len = ItemIdGetLength(id);
+	tuple.t_tableOid = RelationGetRelid(making->heap);
+	ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(making->buffer), offset);
+	(void) HeapTupleSatisfiesVisibility(&tuple, making->snapshot, making->buffer);
+}
+
+/* The tuple at a line pointer; NULL: there is none. */
+static HeapTupleHeader
+tuple_at(const Making *making, OffsetNumber offset)
+{
+	ItemId id;
+
+	if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(making->page))
+		return NULL;
+	id = PageGetItemId(making->page, offset);
+	if (!ItemIdIsNormal(id))
+		return NULL;
+	set_hints(making, id, offset);
+	return (HeapTupleHeader) PageGetItem(making->page, id);
+}
+
+/* Where a root's chain begins; NULL: there is no tuple, or the line pointer is no root. */
+static HeapTupleHeader
+first_of_chain(const Making *making, OffsetNumber root)
+{
+	ItemId id = PageGetItemId(making->page, root);
+	HeapTupleHeader tuple;
+
+	if (ItemIdIsRedirected(id))
+		return tuple_at(making, ItemIdGetRedirect(id));
+	tuple = tuple_at(making, root);
+	return tuple && HeapTupleHeaderIsHeapOnly(tuple) ? NULL : tuple;
+}
+
+/* Follows a chain as a scan of core's does (heap_hot_search_buffer). */
+static void
+follow(const Making *making, Chain *chain)
+{
+	HeapTupleHeader tuple = chain->first;
+
+	chain->changed = chain->strange = false;
+	for (int i = 0; i < MaxHeapTuplesPerPage; i++)
+	{
+		TransactionId updater;
+
+		chain->last = tuple;
+		if (tuple->t_infomask & HEAP_MOVED)
+			chain->strange = true;
+		if (chain->strange || !HeapTupleHeaderIsHotUpdated(tuple))
+			return;
+		updater = deleter_of(tuple);
+		tuple = tuple_at(making, ItemPointerGetOffsetNumber(&tuple->t_ctid));
+		if (tuple == NULL || updater != HeapTupleHeaderGetXmin(tuple))
+			return;
+		if (fate_of_delete(making, chain->last, updater) != FATE_SETTLED)
+			chain->changed = true;
+	}
+	chain->strange = true;
+}
+
+/* What is said of a row relies on a transaction. */
+static void
+rely_on(GpudsPageState *state, TransactionId xid)
+{
+	if (TransactionIdIsNormal(xid) &&
+		(!TransactionIdIsValid(state->settled) || TransactionIdFollows(xid, state->settled)))
+		state->settled = xid;
+}
+
+static void
+add_writer(GpudsPageState *state, OffsetNumber offset, bool deletes, TransactionId xid, Fate fate)
+{
+	GpudsRowWriter *writer = &state->writers[state->nwriters++];
+
+	writer->offset = offset;
+	writer->deletes = deletes;
+	writer->committed = fate == FATE_COMMITTED;
+	writer->xid = xid;
+}
+
+/* P3 to P5 for a chain. */
+static GpudsRowState
+judge(const Making *making, OffsetNumber root, const Chain *chain)
+{
+	GpudsPageState *state = making->state;
+	const TransactionId inserter = HeapTupleHeaderGetRawXmin(chain->first);
+	const TransactionId deleter = deleter_of(chain->last);
+	const Fate insert = fate_of_insert(making, chain->first);
+	const Fate delete = fate_of_delete(making, chain->last, deleter);
+
+	if (chain->strange)
+		return GPUDS_ROW_OPEN;
+	if (insert == FATE_NEVER)
+		return GPUDS_ROW_NONE;
+	if (delete == FATE_SETTLED)
+	{
+		rely_on(state, deleter);
+		return GPUDS_ROW_NONE;
+	}
+	if (insert == FATE_SETTLED && !HeapTupleHeaderXminFrozen(chain->first))
+		rely_on(state, inserter);
+	if (insert == FATE_SETTLED && delete == FATE_NEVER)
+		return chain->changed ? GPUDS_ROW_CHANGED : GPUDS_ROW_ALL;
+	if (state->nwriters + 2 > GPUDS_STATE_WRITERS)
+		return GPUDS_ROW_OPEN;
+	if (insert != FATE_SETTLED)
+		add_writer(state, root, false, inserter, insert);
+	if (delete != FATE_NEVER)
+		add_writer(state, root, true, deleter, delete);
+	return GPUDS_ROW_OPEN;
+}
+
+/*
+ * Makes the state of a page of a table that has states.  The caller holds the buffer's share lock, and has an
+ * MVCC snapshot.  May set hint bits.  state->lsn is invalid if the page can have no state.
+ */
+void
+gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state)
+{
+	const Page page = BufferGetPage(buffer);
+	const Making making = { heap, buffer, page, snapshot, GlobalVisTestFor(heap), state };
+	const OffsetNumber n = PageGetMaxOffsetNumber(page);
+
+	state->lsn = PageGetLSN(page);
+	state->buffer = buffer;
+	state->settled = InvalidTransactionId;
+	state->nrows = n;
+	state->nwriters = 0;
+	memset(state->rows, 0, sizeof(state->rows));
+	if (n == 0 || n > MaxHeapTuplesPerPage)
+		state->lsn = InvalidXLogRecPtr;
+	for (OffsetNumber root = FirstOffsetNumber; root <= Min(n, MaxHeapTuplesPerPage); root++)
+	{
+		const int i = root - FirstOffsetNumber;
+		Chain chain = { .first = first_of_chain(&making, root) };
+		GpudsRowState row = GPUDS_ROW_NONE;
+
+		if (chain.first)
+		{
+			follow(&making, &chain);
+			row = judge(&making, root, &chain);
+		}
+		state->rows[i / GPUDS_ROWS_OF_WORD] |= (uint32) row << i % GPUDS_ROWS_OF_WORD * 2;
+	}
+}
+
+/* Does a snapshot see what a writer has done? */
+static bool
+sees(Snapshot snapshot, const GpudsRowWriter *writer)
+{
+	return !XidInMVCCSnapshot(writer->xid, snapshot) &&
+		   (writer->committed || TransactionIdDidCommit(writer->xid));
+}
+
+/*
+ * A row that some writers decide about, from the i-th on; returns how many.  *row: what is known of it, as in
+ * PageRows.
+ */
+static int
+decide(const GpudsPageState *state, int i, Snapshot snapshot, PageRow *row)
+{
+	const uint16 offset = state->writers[i].offset;
+	int n = 0;
+
+	*row = PAGE_ROW_SEEN;
+	for (; i + n < state->nwriters && state->writers[i + n].offset == offset; n++)
+	{
+		const GpudsRowWriter *writer = &state->writers[i + n];
+
+		if (TransactionIdIsCurrentTransactionId(writer->xid))
+			*row = PAGE_ROW_UNKNOWN; /* P7 */
+		else if (*row == PAGE_ROW_SEEN && sees(snapshot, writer) == writer->deletes)
+			*row = PAGE_ROW_UNSEEN;
+	}
+	return n;
+}
+
+static void
+decide_open_rows(const GpudsPageState *state, Snapshot snapshot, uint32 *rows)
+{
+	for (int i = 0; i < state->nwriters;)
+	{
+		const int at = state->writers[i].offset - FirstOffsetNumber;
+		PageRow row;
+
+		i += decide(state, i, snapshot, &row);
+		rows[at / GPUDS_ROWS_OF_WORD] |= (uint32) row << at % GPUDS_ROWS_OF_WORD * 2;
+	}
+}
+
+/*
+ * What an MVCC snapshot sees of a page's rows, by a state that holds: sets rows[GPUDS_STATE_WORDS], two bits a
+ * row as in PageRows.  serializable: rows that a transaction has changed that may run beside the reader stay
+ * unknown, so that core sees the conflict when they are visited.  False: the state says nothing.
+ */
+bool
+gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable, uint32 *rows)
+{
+	const uint32 low_bits = 0x55555555;
+
+	if (state->nrows == 0)
+		return false;
+	/* P6 */
+	if (TransactionIdIsValid(state->settled) && !TransactionIdPrecedes(state->settled, snapshot->xmin))
+		return false;
+	for (int i = 0; i < GPUDS_STATE_WORDS; i++)
+	{
+		const uint32 low = state->rows[i] & low_bits;
+		const uint32 high = state->rows[i] >> 1 & low_bits;
+		const uint32 none = ~(low | high) & low_bits;
+		const uint32 seen = serializable ? low & ~high : low ^ high;
+
+		StaticAssertStmt(PAGE_ROW_UNKNOWN == 0 && PAGE_ROW_SEEN == 1 && PAGE_ROW_DEAD == 3,
+						 "a row that is ALL or CHANGED has the low bit, one that is NONE both");
+		rows[i] = seen | none | none << 1;
+	}
+	if (!serializable)
+		decide_open_rows(state, snapshot, rows);
+	return true;
+}
