@@ -6,9 +6,10 @@
 
 SET track_counts = on;
 CREATE TABLE o AS SELECT i * 3 AS k FROM generate_series(1, 1500) i;
-CREATE TABLE of_core (k int, v int, w int, s bigint) WITH (autovacuum_enabled = off);
-CREATE TABLE of_ours (LIKE of_core) WITH (autovacuum_enabled = off);
-CREATE TABLE of_hash (LIKE of_core) WITH (autovacuum_enabled = off);
+-- Unlogged, so that rows are visited, and not known by page states
+CREATE UNLOGGED TABLE of_core (k int, v int, w int, s bigint) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE of_ours (LIKE of_core) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE of_hash (LIKE of_core) WITH (autovacuum_enabled = off);
 INSERT INTO of_core SELECT i, i % 100, i, i FROM generate_series(1, 9000) i;
 INSERT INTO of_ours TABLE of_core;
 INSERT INTO of_hash TABLE of_core;

@@ -128,7 +128,8 @@ WHERE line ~ 'actual';
 SET gpuds.enable_aggregate = off;
 
 -- rows that are dead for all are not looked up for ever
-CREATE TABLE queue (k int) WITH (autovacuum_enabled = off);
+-- unlogged, so that page states do not save visits
+CREATE UNLOGGED TABLE queue (k int) WITH (autovacuum_enabled = off);
 INSERT INTO queue SELECT generate_series(1, 2000);
 CREATE INDEX queue_k ON queue USING gpu_btree (k);
 VACUUM ANALYZE queue;

@@ -21,8 +21,16 @@ typedef enum PageRow
 {
 	PAGE_ROW_UNKNOWN,
 	PAGE_ROW_SEEN,
-	PAGE_ROW_UNSEEN
+	PAGE_ROW_UNSEEN,
+	PAGE_ROW_DEAD /* nor does any other */
 } PageRow;
+
+/* Is it known that the snapshot does not see the row? */
+KERNEL_INLINE bool
+page_row_is_unseen(PageRow row)
+{
+	return row == PAGE_ROW_UNSEEN || row == PAGE_ROW_DEAD;
+}
 
 /* Rows that a word of bits has. */
 #define PAGE_ROWS_A_WORD 16

@@ -88,7 +88,7 @@ template <class Probe, int most> struct GpuScanAggregate
 
 		if (row != PAGE_ROW_SEEN)
 		{
-			if (row == PAGE_ROW_UNSEEN)
+			if (page_row_is_unseen(row))
 				gpu_atomic_count(&uncounted->unseen);
 			else
 				hand_back(e);

@@ -65,7 +65,7 @@ template <class Probe, int stretch> struct GpuScanCount
 		{
 			PageRow row = page_rows_find(&visible.rows, list[k]);
 
-			unseen += row == PAGE_ROW_UNSEEN;
+			unseen += page_row_is_unseen(row);
 			if (row == PAGE_ROW_UNKNOWN)
 				list[left++] = list[k];
 		}
