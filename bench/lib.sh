@@ -126,12 +126,19 @@ make_copies()
 	copy_postgres
 }
 
-# prepare: packages, working directory, a private PostgreSQL with the extension built into it.
+# prepare: packages, working directory, a private PostgreSQL with the extension built into it, or with the
+# library that is in $built.
 prepare()
 {
 	install_packages >&2
 	make_copies
 	[ "$am" != btree ] || return 0
+	if [ -n "${built-}" ]; then
+		cp --remove-destination "$built/gpuds.so" "$pg_root$("$pg_config" --pkglibdir)/" &&
+			cp --remove-destination "$build"/gpuds.control "$build"/src/gpuds--*.sql \
+				"$pg_root$("$pg_config" --sharedir)/extension/" || die "there is no built library in $built"
+		return
+	fi
 	say "building gpuds"
 	if ! { as_user make -C "$build" -j2 with_llvm=no PG_CONFIG="$pg_config" &&
 		as_user make -C "$build" with_llvm=no PG_CONFIG="$pg_config" install DESTDIR="$pg_root"; } \
@@ -298,7 +305,7 @@ figures()
 	settings=$(sql -At -c "SELECT json_object_agg(name, current_setting(name)) FROM pg_settings WHERE name IN
 		('shared_buffers', 'maintenance_work_mem', 'max_parallel_maintenance_workers', 'fsync',
 		 'synchronous_commit', 'gpuds.device', 'gpuds.host_memory', 'gpuds.device_memory',
-		 'gpuds.staging_memory')")
+		 'gpuds.staging_memory', 'gpuds.visibility_memory')")
 	printf '%s\t%s\n' cpu "$cpu${gpu:-}" cpus "$(nproc)" \
 		memory_mb "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
 		system "$(. /etc/os-release && echo "$PRETTY_NAME")" kernel "$(uname -sr | sed "s/-.*//")" \
@@ -313,12 +320,14 @@ figures()
 # Runs on every exit.
 clean_up()
 {
-	local status=$?
+	local status=$? data
 
 	trap - EXIT INT TERM HUP
 	if [ -n "$work" ] && [ "$keep_work" != 1 ]; then
-		[ ! -f "$work/data/postmaster.pid" ] ||
-			as_user pg_ctl -D "$work/data" -m immediate -w stop >/dev/null 2>&1
+		for data in "$work/data" "$work/standby"; do
+			[ ! -f "$data/postmaster.pid" ] ||
+				as_user pg_ctl -D "$data" -m immediate -w stop >/dev/null 2>&1
+		done
 		cd / && rm -rf "$work"
 	fi
 	exit $status
