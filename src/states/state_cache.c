@@ -29,6 +29,9 @@
 /* Slots of a set, any of which a part may lie in. */
 #define WAYS 8
 
+/* Pages whose parts lie in neighbouring sets. */
+#define NEIGHBOURS 64
+
 /* Words of a slot, which has 128 bytes. */
 #define SLOT_WORDS 19
 
@@ -118,31 +121,37 @@ gpuds_states_shmem_init(void)
 	pg_atomic_init_u64(&shared->evicted, 0);
 }
 
-static uint64
-hash_part(const RelFileLocator *locator, BlockNumber block, int part)
+/* Where a part belongs. */
+typedef struct Place
 {
-	const uint32 key[] = { locator->spcOid, locator->dbOid, locator->relNumber, block, part };
+	Set *set;
+	uint32 tag;
+} Place;
 
-	return hash_bytes_extended((const unsigned char *) key, sizeof(key), 0);
-}
-
-static Set *
-set_of(uint64 hash)
+/*
+ * The parts of neighbouring pages lie in neighbouring sets, so that a scan, which comes to pages in their order,
+ * finds them in few pages of memory.
+ */
+static Place
+place_of(const RelFileLocator *locator, BlockNumber block, int part)
 {
-	return &sets[(hash & PG_UINT32_MAX) * count_sets() >> 32];
-}
+	const uint32 key[] = { locator->spcOid, locator->dbOid, locator->relNumber, block / NEIGHBOURS, part };
+	const uint64 hash = hash_bytes_extended((const unsigned char *) key, sizeof(key), 0);
+	const uint64 n = count_sets();
+	uint64 set = ((hash & PG_UINT32_MAX) * n >> 32) + block % NEIGHBOURS;
 
-static uint32
-tag_of(uint64 hash)
-{
-	return (uint32) (hash >> 32) | 1;
+	return (Place){ &sets[set < n ? set : set % n], ((uint32) (hash >> 32) + block % NEIGHBOURS * 2) | 1 };
 }
 
 /* Asks the processor for the set that a page's state is in, if there is one. */
 void
 gpuds_states_prefetch(const RelFileLocator *locator, BlockNumber block)
 {
-	__builtin_prefetch(set_of(hash_part(locator, block, 0)));
+	const Set *set = place_of(locator, block, 0).set;
+
+	__builtin_prefetch(set);
+	__builtin_prefetch(&set->slot[0]);
+	__builtin_prefetch((const char *) &set->slot[0] + PG_CACHE_LINE_SIZE / 2);
 }
 
 /* Copies what a slot has; false: it is being written. */
@@ -186,12 +195,12 @@ is_part(const Part *part, const RelFileLocator *locator, BlockNumber block, int 
 static bool
 find_part(const RelFileLocator *locator, BlockNumber block, int number, uint32 now, Part *part)
 {
-	const uint64 hash = hash_part(locator, block, number);
-	Set *set = set_of(hash);
+	const Place place = place_of(locator, block, number);
+	Set *set = place.set;
 
 	for (int i = 0; i < WAYS; i++)
 	{
-		if (pg_atomic_read_u32(&set->tag[i]) != tag_of(hash) || !copy_slot(&set->slot[i], part) ||
+		if (pg_atomic_read_u32(&set->tag[i]) != place.tag || !copy_slot(&set->slot[i], part) ||
 			!is_part(part, locator, block, number))
 			continue;
 		/* a hint, which several may write */
@@ -316,16 +325,16 @@ choose_way(Set *set, uint32 tag, const Part *part, uint32 now)
 static void
 store_part(const Part *part, uint32 now)
 {
-	const uint64 hash = hash_part(&part->locator, part->block, part->number);
-	Set *set = set_of(hash);
-	const int way = choose_way(set, tag_of(hash), part, now);
+	const Place place = place_of(&part->locator, part->block, part->number);
+	Set *set = place.set;
+	const int way = choose_way(set, place.tag, part, now);
 	uint32 before;
 
 	if (!write_slot(&set->slot[way], part))
 		return;
-	before = pg_atomic_exchange_u32(&set->tag[way], tag_of(hash));
+	before = pg_atomic_exchange_u32(&set->tag[way], place.tag);
 	pg_atomic_write_u32(&set->used[way], now);
-	if (before != 0 && before != tag_of(hash))
+	if (before != 0 && before != place.tag)
 		pg_atomic_fetch_add_u64(&shared->evicted, 1);
 }
 
