@@ -21,6 +21,7 @@
 #include "access/stratnum.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
@@ -351,6 +352,28 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #else
 #define GpudsIsRemovableXid(horizon, xid) GlobalVisTestIsRemovableXid(horizon, xid)
 #endif
+
+/*
+ * The LSN of a page that is not locked.  Until 18, it is two words to PostgreSQL, which a writer may store one
+ * after the other; read as one, its halves may be from before and after a change, but no more than that.
+ */
+#define GPUDS_LSN_IS_TWO_WORDS (PG_VERSION_NUM < 190000)
+
+static inline XLogRecPtr
+gpuds_unlocked_lsn(Page page)
+{
+#if GPUDS_LSN_IS_TWO_WORDS
+	const uint64 bits = __atomic_load_n((const uint64 *) page, __ATOMIC_RELAXED);
+	PageXLogRecPtr lsn;
+
+	StaticAssertStmt(offsetof(PageHeaderData, pd_lsn) == 0 && sizeof(lsn) == sizeof(bits),
+					 "a page begins with its LSN");
+	memcpy(&lsn, &bits, sizeof(lsn));
+	return PageXLogRecPtrGet(lsn);
+#else
+	return PageGetLSN(page);
+#endif
+}
 
 /* The slot that a scan has its rows in. */
 #if PG_VERSION_NUM >= 190000

@@ -29,6 +29,9 @@
 /* Rows of a page that are worth a state: it takes about as long as visits to them. */
 #define WORTH_ROWS 2
 
+/* Rows that a device is to look at for each page that is learnt of for it. */
+#define ROWS_A_PAGE 4
+
 /* K3: WAL between a state and now, in bytes.  The rest of 4 GB is more than a record that is being replayed. */
 #define YOUNG_WAL (UINT64CONST(3) << 30)
 
@@ -59,11 +62,11 @@ gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan)
 	known->scan = scan;
 	known->context = CurrentMemoryContext;
 	known->usable = gpuds_visibility_memory_kb > 0 && scan->heapRelation &&
-					IsMVCCSnapshot(scan->xs_snapshot) && !GpudsSnapshotsExpire() &&
+					scan->xs_snapshot->snapshot_type == SNAPSHOT_MVCC && !GpudsSnapshotsExpire() &&
 					gpuds_page_has_states(scan->heapRelation);
 	known->serializable = IsolationIsSerializable();
 	known->now = (uint32) (GetCurrentStatementStartTimestamp() / USECS_PER_SEC);
-	known->at_a_time = pins_at_a_time();
+	known->at_a_time = 1;
 }
 
 /* Another list of rows begins, whose entries have been read. */
@@ -71,6 +74,14 @@ void
 gpuds_known_begin_list(GpudsKnownRows *known)
 {
 	known->list++;
+	known->at_a_time = 1;
+}
+
+/* Rows of the list were passed over, so those that come next may not be wanted either. */
+void
+gpuds_known_pass_over(GpudsKnownRows *known)
+{
+	known->at_a_time = 1;
 }
 
 /* Slots that the table may have, of so many words each: a power of two. */
@@ -141,7 +152,7 @@ set_slots(GpudsKnownRows *known, uint32 slots, uint32 words)
 static void
 ensure_capacity(GpudsKnownRows *known, uint32 words)
 {
-	uint32 slots = Max(known->rows.slots, FIRST_SLOTS);
+	uint64 slots = Max(known->rows.slots, FIRST_SLOTS);
 
 	words = Max(known->rows.words, words);
 	if (words > known->rows.words)
@@ -150,7 +161,7 @@ ensure_capacity(GpudsKnownRows *known, uint32 words)
 		slots *= SLOTS_GROWTH;
 	slots = Min(slots, known->max_slots);
 	if (slots != known->rows.slots || words > known->rows.words)
-		set_slots(known, slots, words);
+		set_slots(known, (uint32) slots, words);
 }
 
 /* Notes what the state of a page says, which has so many rows. */
@@ -201,56 +212,63 @@ choose_pages(const GpudsKnownRows *known, const uint64 *words, int64 n, int shif
 	return i;
 }
 
-/* Finds the states of pages, and has pages read ahead that have none. */
+/* Finds the states of pages, and pins those that are in the buffers that their states name. */
 static void
 find_states(const GpudsKnownRows *known, Look *looks, int n)
 {
 	const Relation heap = known->scan->heapRelation;
-	const int distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
-	int asked = 0;
 
 	for (int i = 0; i < n; i++)
 		gpuds_states_prefetch(&RelationLocator(heap), looks[i].block);
 	for (int i = 0; i < n; i++)
 	{
+		looks[i].found = gpuds_states_find(&RelationLocator(heap), looks[i].block, known->now,
+										   &looks[i].state);
+		if (looks[i].found)
+			__builtin_prefetch(BufferGetBlock(looks[i].state.buffer));
+	}
+	for (int i = 0; i < n; i++)
+	{
 		Look *look = &looks[i];
 
-		look->found = gpuds_states_find(&RelationLocator(heap), look->block, known->now, &look->state);
-		if (look->found)
-			__builtin_prefetch(BufferGetBlock(look->state.buffer));
-		else if (i > 0 && asked++ < distance)
-			PrefetchBuffer(heap, MAIN_FORKNUM, look->block);
+		look->buffer = InvalidBuffer;
+		if (look->found &&
+			ReadRecentBuffer(RelationLocator(heap), MAIN_FORKNUM, look->block, look->state.buffer))
+			look->buffer = look->state.buffer;
 	}
 }
 
-/* An LSN as one word (K3). */
-static XLogRecPtr
-lsn_of(Buffer buffer)
-{
-	const Page page = BufferGetPage(buffer);
-	const uint64 bits = __atomic_load_n((const uint64 *) page, __ATOMIC_RELAXED);
-	PageXLogRecPtr lsn;
-
-	StaticAssertStmt(offsetof(PageHeaderData, pd_lsn) == 0 && sizeof(lsn) == sizeof(bits),
-					 "a page begins with its LSN");
-	memcpy(&lsn, &bits, sizeof(lsn));
-	return PageXLogRecPtrGet(lsn);
-}
-
-/* Pins a page and looks at its LSN. */
+/* Pins the other pages; all of them are asked for before the first is waited for. */
 static void
-look_at(const GpudsKnownRows *known, Look *look)
+read_others(const GpudsKnownRows *known, Look *looks, int n)
 {
 	const Relation heap = known->scan->heapRelation;
+	const int distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
+	int asked = -1;
 
-	if (look->found && ReadRecentBuffer(RelationLocator(heap), MAIN_FORKNUM, look->block, look->state.buffer))
-		look->buffer = look->state.buffer;
-	else
-		look->buffer = ReadBuffer(heap, look->block);
+	for (int i = 0; i < n; i++)
+	{
+		if (!BufferIsValid(looks[i].buffer) && ++asked > 0 && asked <= distance)
+			PrefetchBuffer(heap, MAIN_FORKNUM, looks[i].block);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (!BufferIsValid(looks[i].buffer))
+			looks[i].buffer = ReadBuffer(heap, looks[i].block);
+	}
+}
+
+/* Looks at the LSNs of pages, which are pinned. */
+static void
+look_at(Look *looks, int n)
+{
 	/* what the snapshot sees was written before it was taken */
 	pg_read_barrier();
-	look->lsn = lsn_of(look->buffer);
-	look->holds = look->found && look->lsn == look->state.lsn;
+	for (int i = 0; i < n; i++)
+	{
+		looks[i].lsn = gpuds_unlocked_lsn(BufferGetPage(looks[i].buffer));
+		looks[i].holds = looks[i].found && looks[i].lsn == looks[i].state.lsn;
+	}
 }
 
 /* Where WAL ends, or what was replayed of it; not before any LSN that a page has got by now, by much. */
@@ -272,12 +290,12 @@ look_carefully(const GpudsKnownRows *known, Look *looks, int n)
 
 		if (!look->holds)
 			continue;
-		if (end == InvalidXLogRecPtr)
+		if (GPUDS_LSN_IS_TWO_WORDS && end == InvalidXLogRecPtr)
 			end = end_of_wal();
 		if (!known->serializable && end < look->lsn + YOUNG_WAL)
 			continue;
 		LockBuffer(look->buffer, BUFFER_LOCK_SHARE);
-		look->lsn = lsn_of(look->buffer);
+		look->lsn = BufferGetLSNAtomic(look->buffer);
 		LockBuffer(look->buffer, BUFFER_LOCK_UNLOCK);
 		look->holds = look->lsn == look->state.lsn;
 	}
@@ -293,11 +311,12 @@ make_state(GpudsKnownRows *known, Look *look)
 	LockBuffer(look->buffer, BUFFER_LOCK_SHARE);
 	gpuds_page_state_make(heap, look->buffer, known->scan->xs_snapshot, &look->state);
 	LockBuffer(look->buffer, BUFFER_LOCK_UNLOCK);
-	look->holds = !XLogRecPtrIsInvalid(look->state.lsn);
-	if (look->holds)
+	/* Without an LSN it is good for this scan only (K1: it was made after the snapshot was taken). */
+	if (!XLogRecPtrIsInvalid(look->state.lsn))
 		gpuds_states_store(&RelationLocator(heap), look->block, known->now, &look->state);
 	known->use.made++;
-	known->use.stale += look->found;
+	known->use.stale += look->found && !look->holds;
+	look->holds = true;
 }
 
 /* Remembers that a page is visited at its LSN, and where it is: the next visit to it makes its state. */
@@ -308,7 +327,7 @@ note_visit(const GpudsKnownRows *known, Look *look)
 		return;
 	look->state.lsn = look->lsn;
 	look->state.buffer = look->buffer;
-	look->state.settled = InvalidTransactionId;
+	look->state.settled = look->state.unsettled = InvalidTransactionId;
 	look->state.nrows = look->state.nwriters = 0;
 	gpuds_states_store(&RelationLocator(known->scan->heapRelation), look->block, known->now, &look->state);
 }
@@ -319,7 +338,8 @@ learn_page(GpudsKnownRows *known, Look *look)
 {
 	uint32 bits[GPUDS_STATE_WORDS];
 
-	if (look->holds && look->state.nrows > 0)
+	if (look->holds && look->state.nrows > 0 &&
+		!gpuds_page_state_is_ripe(&look->state, known->scan->heapRelation))
 	{
 		known->use.hits++;
 		if (look->state.buffer != look->buffer)
@@ -356,9 +376,10 @@ gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift
 
 	CHECK_FOR_INTERRUPTS();
 	done = choose_pages(known, words, n, shift, looks, &nlooks);
+	known->at_a_time = Min(2 * known->at_a_time, pins_at_a_time());
 	find_states(known, looks, nlooks);
-	for (int i = 0; i < nlooks; i++)
-		look_at(known, &looks[i]);
+	read_others(known, looks, nlooks);
+	look_at(looks, nlooks);
 	look_carefully(known, looks, nlooks);
 	gpuds_injection_point("page-states-looked");
 	for (int i = 0; i < nlooks; i++)
@@ -366,40 +387,48 @@ gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift
 	return done;
 }
 
-/* Pages that a map does not call all-visible, of the first so many. */
-static int64
-count_others(const unsigned char *map, BlockNumber blocks)
+static inline bool
+is_mapped(const unsigned char *map, BlockNumber block)
 {
-	int64 others = 0;
-
-	for (BlockNumber block = 0; block < blocks; block++)
-		others += !(map[block / 4] >> block % 4 * 2 & 1);
-	return others;
-}
-
-/* Is a page's slot taken by another page, in a table that will not grow? */
-static bool
-lacks_slot(const GpudsKnownRows *known, BlockNumber block)
-{
-	return known->rows.slots > 0 && known->rows.slots == known->max_slots &&
-		   known->blocks[block & (known->rows.slots - 1)] != 0;
+	return map[block / 4] >> block % 4 * 2 & 1;
 }
 
 /*
- * Learns of the pages that a copy of the visibility map does not call all-visible, as many as there is room for,
- * if that is worth while for a device that looks at about so many rows.
+ * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are looked
+ * at, which may lie on few of them?  Only if there is room for all, within so many bytes, and no page has to be
+ * read in, more or less.
+ */
+static bool
+is_worth_all(const GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
+			 size_t bytes)
+{
+	const uint32 words = Max(known->rows.words, GPUDS_STATE_WORDS / 2 + 1);
+	const uint32 slots = slot_limit(known, words);
+	double others = 0;
+
+	if (blocks > slots || blocks > (BlockNumber) NBuffers || page_rows_bytes(slots, words) > bytes)
+		return false;
+	for (BlockNumber block = 0; block < blocks; block++)
+		others += !is_mapped(map, block);
+	return others * ROWS_A_PAGE <= rows;
+}
+
+/*
+ * Learns of the pages that a copy of the visibility map does not call all-visible, if that is worth while for a
+ * device that looks at about so many rows, and has room for so many bytes of what is known.
  */
 void
-gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows)
+gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
+						size_t bytes)
 {
 	uint64 words[LOOK_PAGES * WORTH_ROWS];
 	int n = 0;
 
-	if (!known->usable || count_others(map, blocks) > rows)
+	if (!known->usable || !is_worth_all(known, map, blocks, rows, bytes))
 		return;
 	for (BlockNumber block = 0; block < blocks; block++)
 	{
-		if ((map[block / 4] >> block % 4 * 2 & 1) || lacks_slot(known, block))
+		if (is_mapped(map, block))
 			continue;
 		/* Each page is wanted as if for some rows. */
 		for (int i = 0; i < WORTH_ROWS; i++)

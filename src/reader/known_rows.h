@@ -6,7 +6,8 @@
  * A scan that must look at rows has a list of them, in the order of the heap.  For some of the next pages at a
  * time it looks whether the page still has the LSN of its state.  If so, the state says what a visit would.  If
  * not, or if there is no state, one is made, if that is worth while: if more than one row of the page is wanted,
- * or if the page was visited before at the same LSN.
+ * or if the page was visited before at the same LSN.  A state that holds is made again when all transactions
+ * that it has are before the horizon.
  *
  *	  K1	If a page has the LSN of its state at a moment after the scan's snapshot was taken, then the state
  *			says of each row what a visit to it would find, whenever that is made.
@@ -25,8 +26,8 @@
  *
  *			That the row which the snapshot sees at a TID has the entry's key is F1 (fetch.h).
  *
- *	  K3	An LSN is two words to PostgreSQL, which a writer may store one after the other.  It is read as one
- *			here.  What is read may have its high word from before and its low word from after the change;
+ *	  K3	An LSN is two words to PostgreSQL until 18, which a writer may store one after the other.  It is
+ *			read as one here.  What is read may have its high word from before and its low word from after the change;
  *			that is another page's LSN only if WAL has passed a multiple of 4 GB in between.  So a state that
  *			is older than that is looked at under the page's lock.
  *
@@ -65,16 +66,17 @@ typedef struct GpudsKnownRows
 	uint32 pages;  /* that have come in since the table grew */
 	uint32 max_slots;
 	uint32 list;   /* at hand; they are counted from 1 on */
-	int at_a_time; /* pages that are looked at together */
+	int at_a_time; /* pages that are looked at together next; doubles while no rows are passed over */
 	GpudsStateUse use;
 } GpudsKnownRows;
 
 extern void gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan);
 extern void gpuds_known_begin_list(GpudsKnownRows *known);
+extern void gpuds_known_pass_over(GpudsKnownRows *known);
 extern int64 gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift);
 extern bool gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid);
 extern void gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks,
-									double rows);
+									double rows, size_t bytes);
 extern void gpuds_known_end(GpudsKnownRows *known);
 
 /* What is known of the row at a TID. */

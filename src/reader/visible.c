@@ -204,15 +204,19 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 {
 	GpudsKnownRows *known = &visible->known;
 	const uint64 before = known->use.hits + known->use.made;
+	size_t room;
 
 	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
 	memset(&spec->rows, 0, sizeof(spec->rows));
 	if (spec->full)
 		return;
+	if (spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
+		return;
+	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes;
 	gpuds_known_begin_list(known);
-	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows);
+	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows, room);
 	gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
-	if (spec->map_bytes + page_rows_bytes(known->rows.slots, known->rows.words) <= GPUDS_COUNT_MAP_BYTES)
+	if (gpuds_count_rows_bytes(known->rows.slots, known->rows.words) <= room)
 		spec->rows = known->rows;
 }
 
@@ -315,10 +319,12 @@ read_ahead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 	GpudsReadAhead *ahead = &visible->ahead;
 	const int block_shift = 16 + shift;
 
-	if (i == 0)
+	if (!ahead->begun)
 	{
+		ahead->begun = true;
 		ahead->distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
-		ahead->next = ahead->last = ahead->pages = 0;
+		ahead->next = ahead->last = i;
+		ahead->pages = 0;
 	}
 	/* Some rows may have been passed over, and their pages. */
 	for (; ahead->last < i; ahead->last++)
@@ -351,6 +357,8 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 	{
 		const uint64 before = known->use.hits + known->use.made;
 
+		if (i > visible->learned)
+			gpuds_known_pass_over(known);
 		visible->learned = i + gpuds_known_learn(known, words + i, n - i, shift);
 		gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
 	}
@@ -362,6 +370,7 @@ static void
 begin_list(GpudsVisible *visible)
 {
 	visible->learned = 0;
+	visible->ahead.begun = false;
 	gpuds_known_begin_list(&visible->known);
 }
 

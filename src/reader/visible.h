@@ -72,6 +72,7 @@ typedef struct GpudsMapPage
 /* Pages of the heap that have been asked for ahead of their visit. */
 typedef struct GpudsReadAhead
 {
+	bool begun;   /* for the list at hand */
 	int distance; /* pages, at most */
 	int pages;    /* from the current one on */
 	int64 next;   /* row to look at */

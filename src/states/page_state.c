@@ -56,10 +56,19 @@ gpuds_page_has_states(Relation heap)
 		   heap->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(heap);
 }
 
+static TransactionId
+newer(TransactionId a, TransactionId b)
+{
+	return !TransactionIdIsNormal(b) || (TransactionIdIsValid(a) && TransactionIdFollows(a, b)) ? a : b;
+}
+
 static Fate
 fate_of_committed(const Making *making, TransactionId xid)
 {
-	return GpudsIsRemovableXid(making->horizon, xid) ? FATE_SETTLED : FATE_COMMITTED;
+	if (TransactionIdPrecedes(xid, making->snapshot->xmin) && GpudsIsRemovableXid(making->horizon, xid))
+		return FATE_SETTLED;
+	making->state->unsettled = newer(making->state->unsettled, xid);
+	return FATE_COMMITTED;
 }
 
 /*
@@ -72,7 +81,10 @@ fate_of(const Making *making, TransactionId xid)
 	if (!TransactionIdIsNormal(xid))
 		return TransactionIdIsValid(xid) ? FATE_SETTLED : FATE_NEVER;
 	if (TransactionIdIsCurrentTransactionId(xid) || XidInMVCCSnapshot(xid, making->snapshot))
+	{
+		making->state->unsettled = newer(making->state->unsettled, xid);
 		return FATE_RUNNING;
+	}
 	return TransactionIdDidCommit(xid) ? fate_of_committed(making, xid) : FATE_NEVER;
 }
 
@@ -180,15 +192,6 @@ follow(const Making *making, Chain *chain)
 	chain->strange = true;
 }
 
-/* What is said of a row relies on a transaction. */
-static void
-rely_on(GpudsPageState *state, TransactionId xid)
-{
-	if (TransactionIdIsNormal(xid) &&
-		(!TransactionIdIsValid(state->settled) || TransactionIdFollows(xid, state->settled)))
-		state->settled = xid;
-}
-
 static void
 add_writer(GpudsPageState *state, OffsetNumber offset, bool deletes, TransactionId xid, Fate fate)
 {
@@ -216,11 +219,11 @@ judge(const Making *making, OffsetNumber root, const Chain *chain)
 		return GPUDS_ROW_NONE;
 	if (delete == FATE_SETTLED)
 	{
-		rely_on(state, deleter);
+		state->settled = newer(state->settled, deleter);
 		return GPUDS_ROW_NONE;
 	}
 	if (insert == FATE_SETTLED && !HeapTupleHeaderXminFrozen(chain->first))
-		rely_on(state, inserter);
+		state->settled = newer(state->settled, inserter);
 	if (insert == FATE_SETTLED && delete == FATE_NEVER)
 		return chain->changed ? GPUDS_ROW_CHANGED : GPUDS_ROW_ALL;
 	if (state->nwriters + 2 > GPUDS_STATE_WRITERS)
@@ -234,7 +237,8 @@ judge(const Making *making, OffsetNumber root, const Chain *chain)
 
 /*
  * Makes the state of a page of a table that has states.  The caller holds the buffer's share lock, and has an
- * MVCC snapshot.  May set hint bits.  state->lsn is invalid if the page can have no state.
+ * MVCC snapshot.  May set hint bits, which may give the page another LSN.  state->lsn is invalid if the page has
+ * none; then the state must not be kept.
  */
 void
 gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state)
@@ -243,15 +247,12 @@ gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPage
 	const Making making = { heap, buffer, page, snapshot, GlobalVisTestFor(heap), state };
 	const OffsetNumber n = PageGetMaxOffsetNumber(page);
 
-	state->lsn = PageGetLSN(page);
 	state->buffer = buffer;
-	state->settled = InvalidTransactionId;
-	state->nrows = n;
+	state->settled = state->unsettled = InvalidTransactionId;
+	state->nrows = n <= MaxHeapTuplesPerPage ? n : 0;
 	state->nwriters = 0;
 	memset(state->rows, 0, sizeof(state->rows));
-	if (n == 0 || n > MaxHeapTuplesPerPage)
-		state->lsn = InvalidXLogRecPtr;
-	for (OffsetNumber root = FirstOffsetNumber; root <= Min(n, MaxHeapTuplesPerPage); root++)
+	for (OffsetNumber root = FirstOffsetNumber; root <= state->nrows; root++)
 	{
 		const int i = root - FirstOffsetNumber;
 		Chain chain = { .first = first_of_chain(&making, root) };
@@ -264,6 +265,15 @@ gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPage
 		}
 		state->rows[i / GPUDS_ROWS_OF_WORD] |= (uint32) row << i % GPUDS_ROWS_OF_WORD * 2;
 	}
+	state->lsn = BufferGetLSNAtomic(buffer);
+}
+
+/* Would a state that is made now say more than one that holds? */
+bool
+gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap)
+{
+	return TransactionIdIsValid(state->unsettled) &&
+		   GpudsIsRemovableXid(GlobalVisTestFor(heap), state->unsettled);
 }
 
 /* Does a snapshot see what a writer has done? */

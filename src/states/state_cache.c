@@ -49,6 +49,7 @@ typedef struct Part
 	uint32 serial; /* of the store */
 	Buffer buffer;
 	TransactionId settled;
+	TransactionId unsettled;
 	uint16 nrows;
 	uint8 nwriters;
 	uint8 number; /* of the part */
@@ -61,6 +62,7 @@ typedef struct Slot
 	Part part;
 } Slot;
 
+StaticAssertDecl(sizeof(Slot) == 128, "a slot takes two lines of most processors' caches");
 StaticAssertDecl(GPUDS_STATE_WRITERS <= PG_UINT8_MAX, "a part has the number of writers in a byte");
 StaticAssertDecl(GPUDS_STATE_WORDS + GPUDS_STATE_WRITERS * WRITER_WORDS <= PG_UINT8_MAX * SLOT_WORDS,
 				 "a part's number is a byte");
@@ -76,6 +78,7 @@ typedef struct Set
 typedef struct States
 {
 	pg_atomic_uint32 serial; /* of the last store */
+	char padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint32)];
 	pg_atomic_uint64 hits;
 	pg_atomic_uint64 made;
 	pg_atomic_uint64 stale;
@@ -273,6 +276,7 @@ gpuds_states_find(const RelFileLocator *locator, BlockNumber block, uint32 now, 
 	state->lsn = part.lsn;
 	state->buffer = part.buffer;
 	state->settled = part.settled;
+	state->unsettled = part.unsettled;
 	state->nrows = part.nrows;
 	state->nwriters = part.nwriters;
 	serial = part.serial;
@@ -350,6 +354,7 @@ gpuds_states_store(const RelFileLocator *locator, BlockNumber block, uint32 now,
 				  .serial = pg_atomic_add_fetch_u32(&shared->serial, 1),
 				  .buffer = state->buffer,
 				  .settled = state->settled,
+				  .unsettled = state->unsettled,
 				  .nrows = state->nrows,
 				  .nwriters = (uint8) state->nwriters };
 

@@ -44,8 +44,8 @@
  *	  P6	A snapshot believes a state only if its xmin is above the state's `settled`, the newest
  *			transaction that ALL, CHANGED and NONE rely on.
  *
- *			The horizon is below every snapshot's xmin, so this is always so.  It is looked at because nothing
- *			else would show a mistake in that.
+ *			The horizon for a table's rows leaves out what only other databases' snapshots and VACUUM wait for,
+ *			so it may be above the xmin of a snapshot.  P3 and P4 hold for those that P6 lets through.
  *
  *	  P7	Rows that the transaction at hand has inserted or deleted itself are not decided by a state:
  *			command numbers matter for them, which it does not have.  P3 holds for rows that it has updated.
@@ -102,7 +102,9 @@ typedef struct GpudsPageState
 	XLogRecPtr lsn;
 	Buffer buffer;         /* that the page was in last */
 	TransactionId settled; /* P6; invalid: none is relied on */
-	uint16 nrows;          /* line pointers; 0: the page was visited at this LSN, no more is known */
+	/* the newest transaction that was not before the horizon; when it is, a new state says more; or invalid */
+	TransactionId unsettled;
+	uint16 nrows; /* line pointers; 0: the page was visited at this LSN, no more is known */
 	uint16 nwriters;
 	uint32 rows[GPUDS_STATE_WORDS];
 	GpudsRowWriter writers[GPUDS_STATE_WRITERS]; /* ascending by offset */
@@ -111,6 +113,7 @@ typedef struct GpudsPageState
 /* page_state.c */
 extern bool gpuds_page_has_states(Relation heap);
 extern void gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state);
+extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap);
 extern bool gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable,
 									 uint32 *rows);
 

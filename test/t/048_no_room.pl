@@ -94,6 +94,7 @@ for my $case (
 	[ 'gpuds.temp_memory', '0', qr/\b1\b/ ],
 	[ 'gpuds.memtable_memory', '-1', qr/\b0\b/ ],
 	[ 'gpuds.include_memory', '-1', qr/\b0\b/ ],
+	[ 'gpuds.visibility_memory', '-1', qr/\b0\b/ ],
 	[ 'gpuds.device_memory', '-1', qr/\b0\b/ ],
 	[ 'gpuds.device_timeout', '-1', qr/\b0\b/ ],
 	[ 'gpuds.max_mirrors', '15', qr/\b16\b/ ],
