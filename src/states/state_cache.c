@@ -87,6 +87,7 @@ typedef struct States
 
 static States *shared;
 static Set *sets;
+static uint64 nsets;
 
 static uint64
 count_sets(void)
@@ -114,6 +115,7 @@ gpuds_states_shmem_init(void)
 	char *at = ShmemInitStruct("gpuds page states", gpuds_states_shmem_size(), &found);
 
 	shared = (States *) at;
+	nsets = count_sets();
 	sets = (Set *) CACHELINEALIGN(at + sizeof(States));
 	if (found)
 		return;
@@ -140,10 +142,10 @@ place_of(const RelFileLocator *locator, BlockNumber block, int part)
 {
 	const uint32 key[] = { locator->spcOid, locator->dbOid, locator->relNumber, block / NEIGHBOURS, part };
 	const uint64 hash = hash_bytes_extended((const unsigned char *) key, sizeof(key), 0);
-	const uint64 n = count_sets();
-	uint64 set = ((hash & PG_UINT32_MAX) * n >> 32) + block % NEIGHBOURS;
+	const uint64 set = ((hash & PG_UINT32_MAX) * nsets >> 32) + block % NEIGHBOURS;
 
-	return (Place){ &sets[set < n ? set : set % n], ((uint32) (hash >> 32) + block % NEIGHBOURS * 2) | 1 };
+	return (Place){ &sets[set < nsets ? set : set % Max(nsets, 1)],
+					((uint32) (hash >> 32) + block % NEIGHBOURS * 2) | 1 };
 }
 
 /* Asks the processor for the set that a page's state is in, if there is one. */
@@ -401,9 +403,9 @@ gpuds_states_report(GpudsStatesReport *report)
 	int64 slots = 0;
 
 	report->pages = 0;
-	for (uint64 i = 0; i < count_sets(); i++)
+	for (uint64 i = 0; i < nsets; i++)
 		slots += count_slots(&sets[i], &report->pages);
-	report->memory_total = count_sets() * sizeof(Set);
+	report->memory_total = nsets * sizeof(Set);
 	report->memory_used = slots * (sizeof(Set) / WAYS);
 	report->use.hits = pg_atomic_read_u64(&shared->hits);
 	report->use.made = pg_atomic_read_u64(&shared->made);
