@@ -301,15 +301,28 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsIndexFetchBegin(heap) table_index_fetch_begin(heap)
 #endif
 
+/*
+ * Does a query only read a table, given by its number in the query?  Since 19, its scans may then set pages
+ * all-visible that they prune.
+ */
+#if PG_VERSION_NUM >= 190000
+#define GpudsQueryReadsOnly(estate, relid)                                    \
+	(!bms_is_member(relid, (estate)->es_plannedstmt->resultRelationRelids) && \
+	 !bms_is_member(relid, (estate)->es_plannedstmt->rowMarkRelids))
+#else
+#define GpudsQueryReadsOnly(estate, relid) false
+#endif
+
 /* A scan of an index by keys. */
 #if PG_VERSION_NUM >= 190000
-#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys, reads_only) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, (reads_only) ? SO_HINT_REL_READ_ONLY : SO_NONE)
 #elif PG_VERSION_NUM >= 180000
-#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) \
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys, reads_only) \
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #else
-#define GpudsIndexBeginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#define GpudsIndexBeginscan(heap, index, snapshot, nkeys, reads_only) \
+	index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
 /*

@@ -81,7 +81,8 @@ IndexScanDesc
 gpuds_child_scan_visitor(PlanState *child)
 {
 	return gpuds_begin_scan(((ScanState *) child)->ss_currentRelation, parts_of(child).index,
-							child->state->es_snapshot, 0);
+							child->state->es_snapshot, 0,
+							GpudsQueryReadsOnly(child->state, ((Scan *) child->plan)->scanrelid));
 }
 
 /*

@@ -93,7 +93,8 @@ begin_scan(GpudsJoinState *state)
 	if (state->scan)
 		return;
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
-	state->scan = gpuds_begin_scan(state->heap, state->index, estate->es_snapshot, 0);
+	state->scan = gpuds_begin_scan(state->heap, state->index, estate->es_snapshot, 0,
+								   GpudsQueryReadsOnly(estate, state->inner));
 	gpuds_visible_begin(&state->visible, state->scan);
 	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
 	/* Rows that are not looked up have no predicate locks of their own. */

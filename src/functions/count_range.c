@@ -81,7 +81,7 @@ gpuds_count(PG_FUNCTION_ARGS)
 						errmsg("index \"%s\" does not order its keys", RelationGetRelationName(target.index)),
 						errhint("Name an index of gpu_btree.")));
 	n = make_keys(&target, fcinfo, keys);
-	scan = gpuds_begin_scan(target.heap, target.index, target.snapshot, n);
+	scan = gpuds_begin_scan(target.heap, target.index, target.snapshot, n, true);
 	index_rescan(scan, keys, n, NULL, 0);
 	/*
 	 * Of a large index a device had better count; if the range is short, that is known after the first

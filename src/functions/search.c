@@ -198,7 +198,7 @@ begin(Search *search, const GpudsTarget *target, Oid type, ArrayType *array, boo
 	const int64 elements = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 
 	search->answers = answers;
-	search->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 0);
+	search->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 0, true);
 	gpuds_visible_begin(&search->visible, search->scan);
 	/* Rows that are not looked up have no predicate locks of their own. */
 	if (answers)

@@ -135,18 +135,19 @@ check_scannable(Relation heap)
 
 /*
  * Begins a scan of an index that has been opened here, by nkeys keys or by probes.  The caller ends it.  The
- * snapshot stays the caller's.  For SERIALIZABLE, core locks the whole index.
+ * snapshot stays the caller's.  reads_only: the query does not change the table, as far as the caller knows, which
+ * is a hint.  For SERIALIZABLE, core locks the whole index.
  *
  * Raises an error if the table is a materialized view without data, or if the index is being built anew.
  */
 IndexScanDesc
-gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys)
+gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys, bool reads_only)
 {
 	if (!IsMVCCSnapshot(snapshot))
 		elog(ERROR, "index \"%s\" is scanned in batches with a snapshot that is not an MVCC snapshot",
 			 RelationGetRelationName(index));
 	check_scannable(heap);
-	return GpudsIndexBeginscan(heap, index, snapshot, nkeys);
+	return GpudsIndexBeginscan(heap, index, snapshot, nkeys, reads_only);
 }
 
 /* Begins a sequential scan of a table that has been opened here.  Raises an error as gpuds_begin_scan. */

@@ -23,7 +23,8 @@ extern bool gpuds_is_our_method(Oid method);
 extern void gpuds_check_is_index(Oid indexid);
 extern Relation gpuds_open_index(Oid indexid, Relation *heap);
 extern Relation gpuds_open_for_node(EState *estate, Index relid, Oid indexid, int eflags, Relation *index);
-extern IndexScanDesc gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys);
+extern IndexScanDesc gpuds_begin_scan(Relation heap, Relation index, Snapshot snapshot, int nkeys,
+									  bool reads_only);
 extern TableScanDesc gpuds_begin_table_scan(Relation heap, Snapshot snapshot);
 
 /* privileges.c */
