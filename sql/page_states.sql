@@ -1,9 +1,14 @@
 -- Rows of pages that the visibility map is silent about, by the states of the pages: the same answers as the
 -- table's, and no visits once the states are made
-CREATE EXTENSION IF NOT EXISTS gpuds;
+\set test test_page_states
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
 \pset format unaligned
+SET gpuds.enable_aggregate = on;
+SET gpuds.enable_scan = on;
+SET gpuds.enable_join = on;
 SET enable_bitmapscan = off;
-SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE states (k int, v int, w int) WITH (autovacuum_enabled = off, fillfactor = 70);
 INSERT INTO states SELECT i * 7919 % 20011, i % 100, 0 FROM generate_series(1, 20000) i;
@@ -25,7 +30,9 @@ BEGIN
 END $$;
 
 -- The answers of index and table to questions of all shapes differ in so many rows
-CREATE FUNCTION differences() RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION differences() RETURNS bigint LANGUAGE plpgsql
+	SET enable_seqscan = off SET enable_indexscan = on SET enable_indexonlyscan = on
+	SET gpuds.enable_aggregate = on SET gpuds.enable_join = on SET gpuds.enable_scan = on AS $$
 DECLARE
 	ours text[];
 	tables text[];
@@ -160,5 +167,3 @@ INSERT INTO temporary SELECT generate_series(1, 100);
 SELECT visits('SELECT count(*) FROM temporary WHERE k >= 0') FROM generate_series(1, 2);
 
 SELECT memory_used BETWEEN 1 AND memory_total AS memory, pages > 0 AS pages, hits > 0 AS hits, made > stale AS made, stale > 0 AS stale FROM gpuds_visibility;
-DROP TABLE states, stateless, temporary;
-DROP FUNCTION visits, differences;

@@ -23,8 +23,11 @@
 #define FIRST_SLOTS 16
 #define SLOTS_GROWTH 4
 
-/* Pages that are looked at together, at most, so that the processor finds their memory meanwhile. */
-#define LOOK_PAGES 16
+/*
+ * Pages that are looked at together, at most, so that the processor finds their memory meanwhile.  They are
+ * pinned, and the server has eight pins of a process at hand without a hash table.
+ */
+#define LOOK_PAGES 6
 
 /* Rows of a page that are worth a state: it takes about as long as visits to them. */
 #define WORTH_ROWS 2
