@@ -11,7 +11,7 @@ SET gpuds.enable_join = on;
 SET enable_bitmapscan = off;
 
 CREATE TABLE states (k int, v int, w int) WITH (autovacuum_enabled = off, fillfactor = 70);
-INSERT INTO states SELECT i * 7919 % 20011, i % 100, 0 FROM generate_series(1, 20000) i;
+INSERT INTO states SELECT i * 7919 % 6007, i % 100, 0 FROM generate_series(1, 6000) i;
 CREATE INDEX states_k ON states USING gpu_btree (k) INCLUDE (v);
 VACUUM ANALYZE states;
 
@@ -41,11 +41,11 @@ BEGIN
 		SELECT 'all ' || count(*) || ' ' || sum(v) || ' ' || min(k) || ' ' || max(k) r FROM states WHERE k >= 0
 		UNION ALL SELECT 'range ' || count(*) FROM states WHERE k BETWEEN 1000 AND 3000
 		UNION ALL SELECT 'group ' || k / 1000 || ' ' || count(*) || ' ' || sum(v) FROM states WHERE k >= 0 GROUP BY k / 1000
-		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))
-		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
-		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 20020, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
-		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 20020, 3) i JOIN states s ON s.k = i
-		UNION ALL SELECT 'contains ' || count(*) FROM unnest(gpuds_contains('states_k', ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))) c WHERE c
+		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 2100) i))
+		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 6010, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 6010, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 6010, 3) i JOIN states s ON s.k = i
+		UNION ALL SELECT 'contains ' || count(*) FROM unnest(gpuds_contains('states_k', ARRAY(SELECT i * 3 FROM generate_series(1, 2100) i))) c WHERE c
 		UNION ALL SELECT 'count ' || gpuds_count('states_k', 500, 1500)) x;
 	SET LOCAL enable_seqscan = on;
 	SET LOCAL enable_indexscan = off;
@@ -57,11 +57,11 @@ BEGIN
 		SELECT 'all ' || count(*) || ' ' || sum(v) || ' ' || min(k) || ' ' || max(k) r FROM states WHERE k >= 0
 		UNION ALL SELECT 'range ' || count(*) FROM states WHERE k BETWEEN 1000 AND 3000
 		UNION ALL SELECT 'group ' || k / 1000 || ' ' || count(*) || ' ' || sum(v) FROM states WHERE k >= 0 GROUP BY k / 1000
-		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 7000) i))
-		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
-		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 20020, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
-		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 20020, 3) i JOIN states s ON s.k = i
-		UNION ALL SELECT 'contains ' || count(*) FROM generate_series(1, 7000) i WHERE i * 3 IN (SELECT k FROM states)
+		UNION ALL SELECT 'any ' || count(*) FROM states WHERE k = ANY (ARRAY(SELECT i * 3 FROM generate_series(1, 2100) i))
+		UNION ALL SELECT 'semi ' || count(*) FROM generate_series(1, 6010, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'anti ' || count(*) FROM generate_series(1, 6010, 3) i WHERE NOT EXISTS (SELECT FROM states s WHERE s.k = i)
+		UNION ALL SELECT 'join ' || count(*) || ' ' || sum(s.v) FROM generate_series(1, 6010, 3) i JOIN states s ON s.k = i
+		UNION ALL SELECT 'contains ' || count(*) FROM generate_series(1, 2100) i WHERE i * 3 IN (SELECT k FROM states)
 		UNION ALL SELECT 'count ' || count(*) FROM states WHERE k BETWEEN 500 AND 1500) x;
 	RETURN (SELECT count(*) FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(tables)) x) +
 		(SELECT count(*) FROM (SELECT unnest(tables) EXCEPT ALL SELECT unnest(ours)) x);
@@ -82,7 +82,7 @@ SELECT differences();
 SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0') FROM generate_series(1, 1);
 SELECT visits('SELECT count(*) FROM states WHERE k >= 0');
 SELECT visits('SELECT k / 1000, count(*) FROM states WHERE k >= 0 GROUP BY 1');
-SELECT visits('SELECT count(*) FROM generate_series(1, 20020, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)');
+SELECT visits('SELECT count(*) FROM generate_series(1, 6010, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)');
 
 -- Of one row, the second look at an unchanged page makes the state; a look may prune the page
 UPDATE states SET w = w + 1 WHERE k = 17;
