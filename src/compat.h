@@ -367,8 +367,8 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #endif
 
 /*
- * The LSN of a page that is not locked.  Until 18, it is two words to PostgreSQL, which a writer may store one
- * after the other; read as one, its halves may be from before and after a change, but no more than that.
+ * The LSN of a page that is not locked.  Until 18, it is two words to PostgreSQL, which a writer may store
+ * one after the other; read as one, its halves may be from before and after a change, but no more than that.
  */
 #define GPUDS_LSN_IS_TWO_WORDS (PG_VERSION_NUM < 190000)
 

@@ -218,8 +218,8 @@ gpuds_scan_uses_map(const IndexOptInfo *index)
 }
 
 /*
- * Do scans know by page states (reader/known_rows.h) what the map does not say?  Those of the standby's own, too;
- * the states of pages that have none yet are made by the first scan.
+ * Do scans know by page states (reader/known_rows.h) what the map does not say?  Those of the standby's own,
+ * too; the states of pages that have none yet are made by the first scan.
  */
 bool
 gpuds_scan_uses_states(const IndexOptInfo *index)

@@ -203,8 +203,9 @@ gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel)
 }
 
 /*
- * What looking up so many rows of a scan takes beyond reading their pages.  If the index's order has so much to
- * do with the heap's, there are few pages.  Where pages have no states, each round comes to its pages anew.
+ * What looking up so many rows of a scan takes beyond reading their pages.  If the index's order has so much
+ * to do with the heap's, there are few pages.  Where pages have no states, each round comes to its pages
+ * anew.
  */
 static Cost
 look_up_cost(const IndexOptInfo *index, const RelOptInfo *rel, double rows, double correlation)

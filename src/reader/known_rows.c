@@ -35,7 +35,9 @@
 /* Rows that a device is to look at for each page that is learnt of for it. */
 #define ROWS_A_PAGE 4
 
-/* K3: WAL between a state and now, in bytes.  The rest of 4 GB is more than a record that is being replayed. */
+/*
+ * K3: WAL between a state and now, in bytes.  The rest of 4 GB is more than a record that is being replayed.
+ */
 #define YOUNG_WAL (UINT64CONST(3) << 30)
 
 /* A page that is being looked at. */
@@ -189,8 +191,8 @@ gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid)
 }
 
 /*
- * Which pages of an ascending list are looked at next, of those that nothing is known of yet; returns how many
- * words of the list are about these and the ones between.
+ * Which pages of an ascending list are looked at next, of those that nothing is known of yet; returns how
+ * many words of the list are about these and the ones between.
  */
 static int64
 choose_pages(const GpudsKnownRows *known, const uint64 *words, int64 n, int shift, Look *looks, int *nlooks)
@@ -367,8 +369,8 @@ learn_page(GpudsKnownRows *known, Look *look)
 
 /*
  * Learns what there is to know of the next pages of a list: n words, ascending, whose high 48 bits are TIDs
- * shifted by shift.  Returns for how many words of the list that was; more than none, unless n is 0.  Takes and
- * releases pins and share locks of the pages; may wait for them to be read.
+ * shifted by shift.  Returns for how many words of the list that was; more than none, unless n is 0.  Takes
+ * and releases pins and share locks of the pages; may wait for them to be read.
  */
 int64
 gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift)
@@ -397,9 +399,9 @@ is_mapped(const unsigned char *map, BlockNumber block)
 }
 
 /*
- * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are looked
- * at, which may lie on few of them?  Only if there is room for all, within so many bytes, and no page has to be
- * read in, more or less.
+ * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are
+ * looked at, which may lie on few of them?  Only if there is room for all, within so many bytes, and no page
+ * has to be read in, more or less.
  */
 static bool
 is_worth_all(const GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
@@ -417,8 +419,8 @@ is_worth_all(const GpudsKnownRows *known, const unsigned char *map, BlockNumber 
 }
 
 /*
- * Learns of the pages that a copy of the visibility map does not call all-visible, if that is worth while for a
- * device that looks at about so many rows, and has room for so many bytes of what is known.
+ * Learns of the pages that a copy of the visibility map does not call all-visible, if that is worth while for
+ * a device that looks at about so many rows, and has room for so many bytes of what is known.
  */
 void
 gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,

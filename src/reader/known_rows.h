@@ -3,20 +3,20 @@
  * known_rows.h
  *	  What a scan knows of rows by the states of their pages (states/states.h).
  *
- * A scan that must look at rows has a list of them, in the order of the heap.  For some of the next pages at a
- * time it looks whether the page still has the LSN of its state.  If so, the state says what a visit would.  If
- * not, or if there is no state, one is made, if that is worth while: if more than one row of the page is wanted,
- * or if the page was visited before at the same LSN.  A state that holds is made again when all transactions
- * that it has are before the horizon.
+ * A scan that must look at rows has a list of them, in the order of the heap.  For some of the next pages at
+ * a time it looks whether the page still has the LSN of its state.  If so, the state says what a visit
+ * would.  If not, or if there is no state, one is made, if that is worth while: if more than one row of the
+ * page is wanted, or if the page was visited before at the same LSN.  A state that holds is made again when
+ * all transactions that it has are before the horizon.
  *
  *	  K1	If a page has the LSN of its state at a moment after the scan's snapshot was taken, then the state
  *			says of each row what a visit to it would find, whenever that is made.
  *
  *			The LSN is looked at without the page's lock, so somebody may have changed the page and not yet
  *			set its LSN.  His transaction is not over then, so the snapshot does not see what he writes, and
- *			sees what he deletes; and a state of the page as it was says so.  Pruning and VACUUM take away only
- *			what no snapshot sees.  All changes of transactions that the snapshot sees were made before it
- *			was taken, and so were their pages' LSNs.
+ *			sees what he deletes; and a state of the page as it was says so.  Pruning and VACUUM take away
+ *			only what no snapshot sees.  All changes of transactions that the snapshot sees were made before
+ *			it was taken, and so were their pages' LSNs.
  *
  *			What a snapshot sees does not change while it lives, so what is known is known for the rest of
  *			the scan.  A row that has taken over a TID since is one that the snapshot does not see.
@@ -27,20 +27,20 @@
  *			That the row which the snapshot sees at a TID has the entry's key is F1 (fetch.h).
  *
  *	  K3	An LSN is two words to PostgreSQL until 18, which a writer may store one after the other.  It is
- *			read as one here.  What is read may have its high word from before and its low word from after the change;
- *			that is another page's LSN only if WAL has passed a multiple of 4 GB in between.  So a state that
- *			is older than that is looked at under the page's lock.
+ *			read as one here.  What is read may have its high word from before and its low word from after the
+ *			change; that is another page's LSN only if WAL has passed a multiple of 4 GB in between.  So a
+ *			state that is older than that is looked at under the page's lock.
  *
- *	  K4	For SERIALIZABLE, the LSN is looked at under the page's share lock, after the table's predicate lock
- *			has been taken.  A writer looks for such locks while it has the page's exclusive lock: either
- *			it finds ours, or we find its LSN.
+ *	  K4	For SERIALIZABLE, the LSN is looked at under the page's share lock, after the table's predicate
+ *			lock has been taken.  A writer looks for such locks while it has the page's exclusive lock:
+ *			either it finds ours, or we find its LSN.
  *
  *	  K5	"Dead for everybody" is said only by a state that was looked at after the entry had been read,
  *			that is for the list at hand: else the TID might have a new row.
  *
- * What is known is kept in a table of pages, which a device gets with the visibility map (kernels/core/page_rows.h).
- * Its memory is what a hash table may have; where it does not hold all pages, one that comes later takes the place
- * of another.
+ * What is known is kept in a table of pages, which a device gets with the visibility map
+ * (kernels/core/page_rows.h).  Its memory is what a hash table may have; where it does not hold all pages, one
+ * that comes later takes the place of another.
  *
  *-------------------------------------------------------------------------
  */

@@ -92,10 +92,10 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 
 /*
  * Counts what is left of the intervals at hand on the mirror's device, about so many rows, by a copy of the
- * visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  On success the scan stands behind the intervals and the caller
- * frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
- * (gpuds_probe_count).  False: the device cannot, or the map changed in every attempt.  Matches are noted,
- * except for hits, of which the device has counted entries that nobody wants.
+ * visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  On success the
+ * scan stands behind the intervals and the caller frees *counted's arrays.  The caller sets sums or hits
+ * beforehand, or zeroes *counted (gpuds_probe_count).  False: the device cannot, or the map changed in every
+ * attempt.  Matches are noted, except for hits, of which the device has counted entries that nobody wants.
  */
 bool
 gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
@@ -126,8 +126,8 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
 }
 
 /*
- * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.  The
- * caller frees hits->others.  False: as gpuds_scan_count_on_device.
+ * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.
+ * The caller frees hits->others.  False: as gpuds_scan_count_on_device.
  */
 bool
 gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)

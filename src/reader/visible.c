@@ -196,8 +196,8 @@ copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 }
 
 /*
- * Tells a device that is to look at about so many rows what there is to know of them: makes a copy of the map,
- * which the caller frees, and learns what it can of the pages that the map does not vouch for.
+ * Tells a device that is to look at about so many rows what there is to know of them: makes a copy of the
+ * map, which the caller frees, and learns what it can of the pages that the map does not vouch for.
  */
 void
 gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec)

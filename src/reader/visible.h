@@ -35,8 +35,8 @@
  *			An entry is made when its row has a page, so none of them leads to another page.
  *
  * All other rows are looked up with the scan's snapshot, which must be an MVCC snapshot: by the states of
- * their pages (known_rows.h), or in the heap.  A look at the map that core takes later can do no harm: a row that such a snapshot
- * sees is not removed, and its TID not given away, while the snapshot lives.
+ * their pages (known_rows.h), or in the heap.  A look at the map that core takes later can do no harm: a row
+ * that such a snapshot sees is not removed, and its TID not given away, while the snapshot lives.
  *
  * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
  * the barrier: there every row is looked up.  So it is where snapshots expire, and VACUUM removes

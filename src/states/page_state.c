@@ -72,8 +72,8 @@ fate_of_committed(const Making *making, TransactionId xid)
 }
 
 /*
- * A transaction that the snapshot does not see may end at any time.  One that it sees has ended, so that it has
- * aborted if it has not committed.
+ * A transaction that the snapshot does not see may end at any time.  One that it sees has ended, so that it
+ * has aborted if it has not committed.
  */
 static Fate
 fate_of(const Making *making, TransactionId xid)
@@ -237,8 +237,8 @@ judge(const Making *making, OffsetNumber root, const Chain *chain)
 
 /*
  * Makes the state of a page of a table that has states.  The caller holds the buffer's share lock, and has an
- * MVCC snapshot.  May set hint bits, which may give the page another LSN.  state->lsn is invalid if the page has
- * none; then the state must not be kept.
+ * MVCC snapshot.  May set hint bits, which may give the page another LSN.  state->lsn is invalid if the page
+ * has none; then the state must not be kept.
  */
 void
 gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state)
@@ -321,9 +321,9 @@ decide_open_rows(const GpudsPageState *state, Snapshot snapshot, uint32 *rows)
 }
 
 /*
- * What an MVCC snapshot sees of a page's rows, by a state that holds: sets rows[GPUDS_STATE_WORDS], two bits a
- * row as in PageRows.  serializable: rows that a transaction has changed that may run beside the reader stay
- * unknown, so that core sees the conflict when they are visited.  False: the state says nothing.
+ * What an MVCC snapshot sees of a page's rows, by a state that holds: sets rows[GPUDS_STATE_WORDS], two bits
+ * a row as in PageRows.  serializable: rows that a transaction has changed that may run beside the reader
+ * stay unknown, so that core sees the conflict when they are visited.  False: the state says nothing.
  */
 bool
 gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable, uint32 *rows)

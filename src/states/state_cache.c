@@ -3,17 +3,17 @@
  * state_cache.c
  *	  The page states in shared memory: a set-associative cache without locks.
  *
- * A state is words: those of its rows, then two for each writer.  Slot after slot takes some of them, its parts.
- * All parts of a state have the serial of the store that has written them, so parts of different stores are
- * never taken for one state.
+ * A state is words: those of its rows, then two for each writer.  Slot after slot takes some of them, its
+ * parts.  All parts of a state have the serial of the store that has written them, so parts of different
+ * stores are never taken for one state.
  *
  * A slot is written by who makes its sequence odd.  Who reads it copies it between two looks at the sequence:
  *
  *	  writer	sequence becomes odd; write barrier; contents; write barrier; sequence becomes even
  *	  reader	looks, it is even; read barrier; copies; read barrier; looks again, it is the same
  *
- * Making it odd is an atomic exchange, so there is one writer at a time.  A writer raises no error, and runs no
- * interrupt, so it always ends.
+ * Making it odd is an atomic exchange, so there is one writer at a time.  A writer raises no error, and runs
+ * no interrupt, so it always ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -134,8 +134,8 @@ typedef struct Place
 } Place;
 
 /*
- * The parts of neighbouring pages lie in neighbouring sets, so that a scan, which comes to pages in their order,
- * finds them in few pages of memory.
+ * The parts of neighbouring pages lie in neighbouring sets, so that a scan, which comes to pages in their
+ * order, finds them in few pages of memory.
  */
 static Place
 place_of(const RelFileLocator *locator, BlockNumber block, int part)

@@ -8,8 +8,8 @@
  * It lies in shared memory, is made by who reads the page (page_state.c), and may be lost at any time
  * (state_cache.c).
  *
- * A row is named by the line pointer that an index entry has: the root of a chain of HOT updates.  At most one
- * version of a chain is visible to an MVCC snapshot.
+ * A row is named by the line pointer that an index entry has: the root of a chain of HOT updates.  At most
+ * one version of a chain is visible to an MVCC snapshot.
  *
  *	  P1	A state is made under the page's share lock, of what the page has at its LSN then.
  *
@@ -36,26 +36,26 @@
  *
  *	  P5	A row is OPEN otherwise.  It has the transaction that inserted the first version, unless that is
  *			before the horizon, and the one that deleted the last version.  A snapshot sees the row if it
- *			sees the one, and not the other.  Transactions in between do not matter, by the argument of P3: who
- *			sees a later one sees those before it, which had ended when it took over the row.
+ *			sees the one, and not the other.  Transactions in between do not matter, by the argument of P3:
+ *			who sees a later one sees those before it, which had ended when it took over the row.
  *
  *			Of an OPEN row that has none of the two, nothing is known: there was no room for them.
  *
  *	  P6	A snapshot believes a state only if its xmin is above the state's `settled`, the newest
  *			transaction that ALL, CHANGED and NONE rely on.
  *
- *			The horizon for a table's rows leaves out what only other databases' snapshots and VACUUM wait for,
- *			so it may be above the xmin of a snapshot.  P3 and P4 hold for those that P6 lets through.
+ *			The horizon for a table's rows leaves out what only other databases' snapshots and VACUUM wait
+ *			for, so it may be above the xmin of a snapshot.  P3 and P4 hold for those that P6 lets through.
  *
  *	  P7	Rows that the transaction at hand has inserted or deleted itself are not decided by a state:
  *			command numbers matter for them, which it does not have.  P3 holds for rows that it has updated.
  *
  * When a page's LSN is looked at, and why without a lock, is said in reader/known_rows.h.
  *
- * The cache.  Memory is divided into sets of slots.  A state takes a slot, or some if it has many transactions;
- * any of them may be lost, and then the state is.  Who writes a slot makes its sequence odd meanwhile; who reads
- * one copies it, and looks at the sequence before and after.  Nobody waits: who finds a slot being written
- * does without.  Of a set, what was used longest ago makes room.
+ * The cache.  Memory is divided into sets of slots.  A state takes a slot, or some if it has many
+ * transactions; any of them may be lost, and then the state is.  Who writes a slot makes its sequence odd
+ * meanwhile; who reads one copies it, and looks at the sequence before and after.  Nobody waits: who finds a
+ * slot being written does without.  Of a set, what was used longest ago makes room.
  *
  * Locks: none is taken here.  The maker of a state holds the page's share lock.
  *
@@ -102,7 +102,9 @@ typedef struct GpudsPageState
 	XLogRecPtr lsn;
 	Buffer buffer;         /* that the page was in last */
 	TransactionId settled; /* P6; invalid: none is relied on */
-	/* the newest transaction that was not before the horizon; when it is, a new state says more; or invalid */
+	/*
+	 * the newest transaction that was not before the horizon; when it is, a new state says more; or invalid
+	 */
 	TransactionId unsettled;
 	uint16 nrows; /* line pointers; 0: the page was visited at this LSN, no more is known */
 	uint16 nwriters;

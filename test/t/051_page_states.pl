@@ -19,7 +19,8 @@ my @queries = (
 	'SELECT count(*) FROM t WHERE k BETWEEN 100 AND 900',
 	'SELECT k / 100, count(*), sum(v) FROM t WHERE k >= 0 GROUP BY 1 ORDER BY 1',
 	'SELECT count(*) FROM generate_series(0, 3000, 3) i WHERE EXISTS (SELECT FROM t WHERE t.k = i)');
-my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0';
+my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;
+	SET max_parallel_workers_per_gather = 0';
 my $by_table = 'SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off;
 	SET enable_bitmapscan = off; SET gpuds.enable_aggregate = off; SET gpuds.enable_join = off;
 	SET gpuds.enable_scan = off';
@@ -164,7 +165,8 @@ $was = sees_its_own($reader, 'before a crash');
 $reader->quit;
 $node->stop('immediate');
 $node->start;
-is($node->safe_psql('postgres', 'SELECT pages, hits, made FROM gpuds_visibility'), '0|0|0', 'no state is left');
+is($node->safe_psql('postgres', 'SELECT pages, hits, made FROM gpuds_visibility'),
+	'0|0|0', 'no state is left');
 $reader = begin_reader($node);
 is(sees_its_own($reader, 'after the crash'), $was, 'nothing has changed');
 $reader->quit;
