@@ -39,8 +39,8 @@
  *			that is for the list at hand: else the TID might have a new row.
  *
  * What is known is kept in a table of pages, which a device gets with the visibility map
- * (kernels/core/page_rows.h).  Its memory is what a hash table may have; where it does not hold all pages, one
- * that comes later takes the place of another.
+ * (kernels/core/page_rows.h).  Its memory is what a hash table may have; where it does not hold all pages,
+ * one that comes later takes the place of another.
  *
  *-------------------------------------------------------------------------
  */
