@@ -293,6 +293,7 @@ CREATE VIEW gpuds_included AS
 
 GRANT SELECT ON gpuds_included TO PUBLIC;
 
+-- For everybody: what it shows are sums over all tables.
 CREATE FUNCTION gpuds_visibility_state(OUT memory_total bigint, OUT memory_used bigint, OUT pages bigint,
 		OUT hits bigint, OUT made bigint, OUT stale bigint, OUT evicted bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;

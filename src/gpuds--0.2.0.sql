@@ -441,6 +441,7 @@ CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total b
 CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
+-- For everybody: what it shows are sums over all tables.
 CREATE FUNCTION gpuds_visibility_state(OUT memory_total bigint, OUT memory_used bigint, OUT pages bigint,
 		OUT hits bigint, OUT made bigint, OUT stale bigint, OUT evicted bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
