@@ -183,6 +183,14 @@ knows_page(const GpudsKnownRows *known, BlockNumber block)
 	return known->rows.slots > 0 && known->blocks[block & (known->rows.slots - 1)] == block + 1;
 }
 
+/* Forgets what is known of a page, so that it is looked at again; the page of a TID, which is known. */
+void
+gpuds_known_forget(GpudsKnownRows *known, uint64 tid)
+{
+	known->blocks[(uint32) (tid >> 16) & (known->rows.slots - 1)] = 0;
+	known->pages--;
+}
+
 /* Was the page of a TID, which is known, looked at for the list at hand (K5)? */
 bool
 gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid)

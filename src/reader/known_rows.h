@@ -36,7 +36,7 @@
  *			either it finds ours, or we find its LSN.
  *
  *	  K5	"Dead for everybody" is said only by a state that was looked at after the entry had been read,
- *			that is for the list at hand: else the TID might have a new row.
+ *			that is for the list at hand: else the TID might have a new row.  Such a page is looked at again.
  *
  * What is known is kept in a table of pages, which a device gets with the visibility map
  * (kernels/core/page_rows.h).  Its memory is what a hash table may have; where it does not hold all pages,
@@ -74,6 +74,7 @@ extern void gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan);
 extern void gpuds_known_begin_list(GpudsKnownRows *known);
 extern void gpuds_known_pass_over(GpudsKnownRows *known);
 extern int64 gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift);
+extern void gpuds_known_forget(GpudsKnownRows *known, uint64 tid);
 extern bool gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid);
 extern void gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks,
 									double rows, size_t bytes);

@@ -365,6 +365,29 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 	return gpuds_known_row(known, words[i] >> shift);
 }
 
+/*
+ * K5: a row is dead by what was known of its page before its entry was read; looks at the page again.  word: its
+ * TID, shifted by shift.
+ */
+static PageRow
+look_again(GpudsVisible *visible, uint64 word, int shift)
+{
+	gpuds_known_forget(&visible->known, word >> shift);
+	(void) gpuds_known_learn(&visible->known, &word, 1, shift);
+	return gpuds_known_row(&visible->known, word >> shift);
+}
+
+/* The same as find_known for a row whose entry is to be killed if the row is dead for everybody. */
+static PageRow
+find_known_or_dead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shift)
+{
+	const PageRow row = find_known(visible, words, n, i, shift);
+
+	if (row == PAGE_ROW_DEAD && !gpuds_known_is_of_list(&visible->known, words[i] >> shift))
+		return look_again(visible, words[i], shift);
+	return row;
+}
+
 /* A list of rows begins whose entries have been read. */
 static void
 begin_list(GpudsVisible *visible)
@@ -381,9 +404,9 @@ gpuds_visible_is_known(GpudsVisible *visible, uint64 tid, bool *seen, bool *dead
 	PageRow row;
 
 	begin_list(visible);
-	row = find_known(visible, &tid, 1, 0, 0);
+	row = find_known_or_dead(visible, &tid, 1, 0, 0);
 	*seen = row == PAGE_ROW_SEEN;
-	*dead = row == PAGE_ROW_DEAD && gpuds_known_is_of_list(&visible->known, tid);
+	*dead = row == PAGE_ROW_DEAD;
 	return row != PAGE_ROW_UNKNOWN;
 }
 
@@ -497,13 +520,12 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 bool
 gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 {
-	switch (find_known(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
+	switch (find_known_or_dead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
 	{
 		case PAGE_ROW_SEEN:
 			return true;
 		case PAGE_ROW_DEAD:
-			if (gpuds_known_is_of_list(&visible->known, entry->t & ENTRY_TID_MASK))
-				note_dead(visible, entry);
+			note_dead(visible, entry);
 			return false;
 		case PAGE_ROW_UNSEEN:
 			return false;
