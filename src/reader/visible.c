@@ -366,8 +366,8 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 }
 
 /*
- * K5: a row is dead by what was known of its page before its entry was read; looks at the page again.  word: its
- * TID, shifted by shift.
+ * K5: a row is dead by what was known of its page before its entry was read; looks at the page again.  word:
+ * its TID, shifted by shift.
  */
 static PageRow
 look_again(GpudsVisible *visible, uint64 word, int shift)
