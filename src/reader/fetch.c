@@ -51,13 +51,13 @@ gpuds_fetch_init(GpudsFetch *fetch)
 	memset(fetch, 0, sizeof(GpudsFetch));
 }
 
-/* How many pages may be pinned that are not looked at yet? */
-static int
-pages_ahead(Relation heap)
+/* How many pages of a table, of the most that are wanted, may be pinned beside the one that is looked at? */
+int
+gpuds_fetch_pins(Relation heap, int most)
 {
 	int share = RelationUsesLocalBuffers(heap) ? num_temp_buffers / 2 : NBuffers / Max(MaxBackends, 1);
 
-	return Min(GPUDS_PAGES_AHEAD, share / PIN_SHARE);
+	return Min(most, share / PIN_SHARE);
 }
 
 /*
@@ -74,7 +74,7 @@ gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int
 	fetch->is_heap = heap->rd_tableam == GetHeapamTableAmRoutine();
 	fetch->tids = tids;
 	fetch->n = n;
-	fetch->ahead = pages_ahead(heap);
+	fetch->ahead = gpuds_fetch_pins(heap, GPUDS_PAGES_AHEAD);
 	fetch->distance = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
 }
 

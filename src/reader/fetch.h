@@ -102,6 +102,7 @@ typedef struct GpudsFetch
 } GpudsFetch;
 
 /* fetch.c */
+extern int gpuds_fetch_pins(Relation heap, int most);
 extern void gpuds_fetch_init(GpudsFetch *fetch);
 extern void gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int64 n);
 extern bool gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot);

@@ -17,7 +17,9 @@
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
+#include "reader/fetch.h"
 #include "reader/known_rows.h"
+#include "reader/reader.h"
 
 /* Slots that the table has at first, and how many times as many when it grows. */
 #define FIRST_SLOTS 16
@@ -51,13 +53,6 @@ typedef struct Look
 	XLogRecPtr lsn; /* that the page has */
 	GpudsPageState state;
 } Look;
-
-/* Pins that a scan may hold: a share of those that there are for each backend. */
-static int
-pins_at_a_time(void)
-{
-	return Max(1, Min(LOOK_PAGES, NBuffers / Max(MaxBackends, 1) / 2));
-}
 
 /* For a scan with an MVCC snapshot; the current memory context is the table's.  Takes no memory yet. */
 void
@@ -173,7 +168,7 @@ ensure_capacity(GpudsKnownRows *known, uint32 words)
 static void
 note_rows(GpudsKnownRows *known, BlockNumber block, const uint32 *bits, int nrows)
 {
-	ensure_capacity(known, (nrows + GPUDS_ROWS_OF_WORD - 1) / GPUDS_ROWS_OF_WORD);
+	ensure_capacity(known, GpudsRowWords(nrows));
 	put_page(known, block, known->list, bits, known->rows.words);
 }
 
@@ -275,7 +270,9 @@ read_others(const GpudsKnownRows *known, Look *looks, int n)
 static void
 look_at(Look *looks, int n)
 {
-	/* what the snapshot sees was written before it was taken */
+	/*
+	 * What the snapshot sees was written before it was taken: pairs with the locks by which transactions end.
+	 */
 	pg_read_barrier();
 	for (int i = 0; i < n; i++)
 	{
@@ -349,10 +346,11 @@ note_visit(const GpudsKnownRows *known, Look *look)
 static void
 learn_page(GpudsKnownRows *known, Look *look)
 {
+	const Snapshot snapshot = known->scan->xs_snapshot;
 	uint32 bits[GPUDS_STATE_WORDS];
 
 	if (look->holds && look->state.nrows > 0 &&
-		!gpuds_page_state_is_ripe(&look->state, known->scan->heapRelation))
+		!gpuds_page_state_is_ripe(&look->state, known->scan->heapRelation, snapshot))
 	{
 		known->use.hits++;
 		if (look->state.buffer != look->buffer)
@@ -370,9 +368,26 @@ learn_page(GpudsKnownRows *known, Look *look)
 		look->holds = false;
 	}
 	ReleaseBuffer(look->buffer);
-	if (look->holds &&
-		gpuds_page_state_resolve(&look->state, known->scan->xs_snapshot, known->serializable, bits))
-		note_rows(known, look->block, bits, look->state.nrows);
+	if (!look->holds || !gpuds_page_state_resolve(&look->state, snapshot, known->serializable, bits))
+		return;
+	note_rows(known, look->block, bits, look->state.nrows);
+	gpuds_scan_counters(known->scan)->page_states++;
+}
+
+/* Learns what there is to know of some pages; the next time, it may be of twice as many. */
+static void
+look_together(GpudsKnownRows *known, Look *looks, int n)
+{
+	CHECK_FOR_INTERRUPTS();
+	find_states(known, looks, n);
+	read_others(known, looks, n);
+	look_at(looks, n);
+	look_carefully(known, looks, n);
+	gpuds_injection_point("page-states-looked");
+	for (int i = 0; i < n; i++)
+		learn_page(known, &looks[i]);
+	known->at_a_time = Min(2 * known->at_a_time,
+						   Max(gpuds_fetch_pins(known->scan->heapRelation, LOOK_PAGES), 1));
 }
 
 /*
@@ -385,25 +400,10 @@ gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift
 {
 	Look looks[LOOK_PAGES];
 	int nlooks;
-	int64 done;
+	const int64 done = choose_pages(known, words, n, shift, looks, &nlooks);
 
-	CHECK_FOR_INTERRUPTS();
-	done = choose_pages(known, words, n, shift, looks, &nlooks);
-	known->at_a_time = Min(2 * known->at_a_time, pins_at_a_time());
-	find_states(known, looks, nlooks);
-	read_others(known, looks, nlooks);
-	look_at(looks, nlooks);
-	look_carefully(known, looks, nlooks);
-	gpuds_injection_point("page-states-looked");
-	for (int i = 0; i < nlooks; i++)
-		learn_page(known, &looks[i]);
+	look_together(known, looks, nlooks);
 	return done;
-}
-
-static inline bool
-is_mapped(const unsigned char *map, BlockNumber block)
-{
-	return map[block / 4] >> block % 4 * 2 & 1;
 }
 
 /*
@@ -422,7 +422,7 @@ is_worth_all(const GpudsKnownRows *known, const unsigned char *map, BlockNumber 
 	if (blocks > slots || blocks > (BlockNumber) NBuffers || page_rows_bytes(slots, words) > bytes)
 		return false;
 	for (BlockNumber block = 0; block < blocks; block++)
-		others += !is_mapped(map, block);
+		others += !gpuds_map_is_set(map, block);
 	return others * ROWS_A_PAGE <= rows;
 }
 
@@ -434,24 +434,23 @@ void
 gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
 						size_t bytes)
 {
-	uint64 words[LOOK_PAGES * WORTH_ROWS];
+	Look looks[LOOK_PAGES];
 	int n = 0;
 
 	if (!known->usable || !is_worth_all(known, map, blocks, rows, bytes))
 		return;
 	for (BlockNumber block = 0; block < blocks; block++)
 	{
-		if (is_mapped(map, block))
+		if (gpuds_map_is_set(map, block) || knows_page(known, block))
 			continue;
-		/* Each page is wanted as if for some rows. */
-		for (int i = 0; i < WORTH_ROWS; i++)
-			words[n++] = (uint64) block << 16;
-		if (n < known->at_a_time * WORTH_ROWS)
+		looks[n].block = block;
+		looks[n++].wanted = WORTH_ROWS;
+		if (n < known->at_a_time)
 			continue;
-		(void) gpuds_known_learn(known, words, n, 0);
+		look_together(known, looks, n);
 		n = 0;
 	}
-	(void) gpuds_known_learn(known, words, n, 0);
+	look_together(known, looks, n);
 }
 
 /* Ends the scan's use of states, and frees the table. */

@@ -48,6 +48,7 @@
 #define GPUDS_KNOWN_ROWS_H
 
 #include "access/relscan.h"
+#include "access/visibilitymap.h"
 
 #include "kernels/core/page_rows.h"
 #include "states/states.h"
@@ -79,6 +80,16 @@ extern bool gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid);
 extern void gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks,
 									double rows, size_t bytes);
 extern void gpuds_known_end(GpudsKnownRows *known);
+
+/*
+ * Does a part of the visibility map, if there is one, call a page all-visible, whose number it counts from 0?
+ */
+static inline bool
+gpuds_map_is_set(const unsigned char *bits, BlockNumber block)
+{
+	return bits && (((const volatile unsigned char *) bits)[block / 4] >> (block % 4 * 2)) &
+					   VISIBILITYMAP_ALL_VISIBLE;
+}
 
 /* What is known of the row at a TID. */
 static inline PageRow

@@ -80,13 +80,6 @@ map_bits(GpudsVisible *visible, uint32 number)
 	return page->bits;
 }
 
-static inline bool
-all_visible(const unsigned char *bits, uint32 block)
-{
-	return bits && (((const volatile unsigned char *) bits)[block / 4] >> (block % 4 * 2)) &
-					   VISIBILITYMAP_ALL_VISIBLE;
-}
-
 /* I1 for the page of a TID: is its row visible to all? */
 bool
 gpuds_visible_to_all(GpudsVisible *visible, uint64 tid)
@@ -97,7 +90,7 @@ gpuds_visible_to_all(GpudsVisible *visible, uint64 tid)
 		return false;
 	/* The entry was read before the map, the map before the counter. */
 	pg_read_barrier();
-	return all_visible(map_bits(visible, block / MAP_PAGE_BLOCKS), block % MAP_PAGE_BLOCKS) &&
+	return gpuds_map_is_set(map_bits(visible, block / MAP_PAGE_BLOCKS), block % MAP_PAGE_BLOCKS) &&
 		   still_counts(visible);
 }
 
@@ -125,7 +118,7 @@ mark_by_map(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 			number = block / MAP_PAGE_BLOCKS;
 			bits = map_bits(visible, number);
 		}
-		to_all[i] = all_visible(bits, block % MAP_PAGE_BLOCKS);
+		to_all[i] = gpuds_map_is_set(bits, block % MAP_PAGE_BLOCKS);
 	}
 	if (n > 0 && !still_counts(visible))
 		memset(to_all, false, n * sizeof(bool));
@@ -160,7 +153,7 @@ all_are_visible(const unsigned char *map, BlockNumber blocks)
 	}
 	for (BlockNumber block = blocks / 4 * 4; block < blocks; block++)
 	{
-		if (!all_visible(map, block))
+		if (!gpuds_map_is_set(map, block))
 			return false;
 	}
 	return true;
@@ -203,19 +196,15 @@ void
 gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec)
 {
 	GpudsKnownRows *known = &visible->known;
-	const uint64 before = known->use.hits + known->use.made;
 	size_t room;
 
 	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
 	memset(&spec->rows, 0, sizeof(spec->rows));
-	if (spec->full)
-		return;
-	if (spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
+	if (spec->full || spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
 		return;
 	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes;
 	gpuds_known_begin_list(known);
 	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows, room);
-	gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
 	if (gpuds_count_rows_bytes(known->rows.slots, known->rows.words) <= room)
 		spec->rows = known->rows;
 }
@@ -355,12 +344,9 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 		return PAGE_ROW_UNKNOWN;
 	if (i >= visible->learned)
 	{
-		const uint64 before = known->use.hits + known->use.made;
-
 		if (i > visible->learned)
 			gpuds_known_pass_over(known);
 		visible->learned = i + gpuds_known_learn(known, words + i, n - i, shift);
-		gpuds_scan_counters(visible->scan)->page_states += known->use.hits + known->use.made - before;
 	}
 	return gpuds_known_row(known, words[i] >> shift);
 }

@@ -16,7 +16,6 @@
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
-#include "kernels/core/page_rows.h"
 #include "states/states.h"
 
 /* What is known of a transaction that has written a row. */
@@ -62,10 +61,17 @@ newer(TransactionId a, TransactionId b)
 	return !TransactionIdIsNormal(b) || (TransactionIdIsValid(a) && TransactionIdFollows(a, b)) ? a : b;
 }
 
+/* Is a transaction before the horizon, and does P6 let the snapshot at hand through? */
+static bool
+is_settled(GlobalVisState *horizon, Snapshot snapshot, TransactionId xid)
+{
+	return TransactionIdPrecedes(xid, snapshot->xmin) && GpudsIsRemovableXid(horizon, xid);
+}
+
 static Fate
 fate_of_committed(const Making *making, TransactionId xid)
 {
-	if (TransactionIdPrecedes(xid, making->snapshot->xmin) && GpudsIsRemovableXid(making->horizon, xid))
+	if (is_settled(making->horizon, making->snapshot, xid))
 		return FATE_SETTLED;
 	making->state->unsettled = newer(making->state->unsettled, xid);
 	return FATE_COMMITTED;
@@ -263,17 +269,17 @@ gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPage
 			follow(&making, &chain);
 			row = judge(&making, root, &chain);
 		}
-		state->rows[i / GPUDS_ROWS_OF_WORD] |= (uint32) row << i % GPUDS_ROWS_OF_WORD * 2;
+		state->rows[i / PAGE_ROWS_A_WORD] |= (uint32) row << i % PAGE_ROWS_A_WORD * 2;
 	}
 	state->lsn = BufferGetLSNAtomic(buffer);
 }
 
-/* Would a state that is made now say more than one that holds? */
+/* Would a state that is made now, with a snapshot, say more than one that holds? */
 bool
-gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap)
+gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot)
 {
 	return TransactionIdIsValid(state->unsettled) &&
-		   GpudsIsRemovableXid(GlobalVisTestFor(heap), state->unsettled);
+		   is_settled(GlobalVisTestFor(heap), snapshot, state->unsettled);
 }
 
 /* Does a snapshot see what a writer has done? */
@@ -316,7 +322,7 @@ decide_open_rows(const GpudsPageState *state, Snapshot snapshot, uint32 *rows)
 		PageRow row;
 
 		i += decide(state, i, snapshot, &row);
-		rows[at / GPUDS_ROWS_OF_WORD] |= (uint32) row << at % GPUDS_ROWS_OF_WORD * 2;
+		rows[at / PAGE_ROWS_A_WORD] |= (uint32) row << at % PAGE_ROWS_A_WORD * 2;
 	}
 }
 

@@ -220,7 +220,7 @@ find_part(const RelFileLocator *locator, BlockNumber block, int number, uint32 n
 static int
 words_of(int nrows, int nwriters)
 {
-	return (nrows + GPUDS_ROWS_OF_WORD - 1) / GPUDS_ROWS_OF_WORD + nwriters * WRITER_WORDS;
+	return GpudsRowWords(nrows) + nwriters * WRITER_WORDS;
 }
 
 /* A state's rows and writers as words. */

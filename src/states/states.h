@@ -71,6 +71,7 @@
 #include "utils/snapshot.h"
 
 #include "gpuds.h"
+#include "kernels/core/page_rows.h"
 
 /* What is said of a row; two bits. */
 typedef enum GpudsRowState
@@ -81,9 +82,9 @@ typedef enum GpudsRowState
 	GPUDS_ROW_OPEN
 } GpudsRowState;
 
-/* Rows in a word, and words for all rows that a page can have. */
-#define GPUDS_ROWS_OF_WORD 16
-#define GPUDS_STATE_WORDS ((MaxHeapTuplesPerPage + GPUDS_ROWS_OF_WORD - 1) / GPUDS_ROWS_OF_WORD)
+/* Words that so many rows have, and all rows that a page can have. */
+#define GpudsRowWords(rows) (((rows) + PAGE_ROWS_A_WORD - 1) / PAGE_ROWS_A_WORD)
+#define GPUDS_STATE_WORDS GpudsRowWords(MaxHeapTuplesPerPage)
 
 /* A transaction that decides about an OPEN row. */
 typedef struct GpudsRowWriter
@@ -94,7 +95,7 @@ typedef struct GpudsRowWriter
 	TransactionId xid;
 } GpudsRowWriter;
 
-/* Transactions that a state has room for: what some slots hold beside the rows. */
+/* Transactions that a state has room for; rows of further ones are OPEN without any (page_state.c, judge). */
 #define GPUDS_STATE_WRITERS 64
 
 typedef struct GpudsPageState
@@ -106,7 +107,8 @@ typedef struct GpudsPageState
 	 * the newest transaction that was not before the horizon; when it is, a new state says more; or invalid
 	 */
 	TransactionId unsettled;
-	uint16 nrows; /* line pointers; 0: the page was visited at this LSN, no more is known */
+	uint16
+		nrows; /* line pointers, as many as a page can have; 0: the page was visited at this LSN, no more */
 	uint16 nwriters;
 	uint32 rows[GPUDS_STATE_WORDS];
 	GpudsRowWriter writers[GPUDS_STATE_WRITERS]; /* ascending by offset */
@@ -115,7 +117,7 @@ typedef struct GpudsPageState
 /* page_state.c */
 extern bool gpuds_page_has_states(Relation heap);
 extern void gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state);
-extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap);
+extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot);
 extern bool gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable,
 									 uint32 *rows);
 
