@@ -44,7 +44,7 @@ cpu_btree_count_leaf(const uint64_t *leaf, int from, int to, CpuCount *count, co
 		PageRow row = page_rows_find(&count->rows, t[i] & ENTRY_TID_MASK);
 
 		count->counted -= row != PAGE_ROW_SEEN;
-		if (row == PAGE_ROW_UNKNOWN)
+		if (page_row_goes_back(row))
 			count->others[count->nothers++] = btree_leaf_entry(leaf, i, nw);
 	}
 }

@@ -32,6 +32,16 @@ page_row_is_unseen(PageRow row)
 	return row == PAGE_ROW_UNSEEN || row == PAGE_ROW_DEAD;
 }
 
+/*
+ * Is an entry handed back to whoever asks for entries?  Its row must be visited, or it is dead,
+ * and the entry can leave.
+ */
+KERNEL_INLINE bool
+page_row_goes_back(PageRow row)
+{
+	return row == PAGE_ROW_UNKNOWN || row == PAGE_ROW_DEAD;
+}
+
 /* Rows that a word of bits has. */
 #define PAGE_ROWS_A_WORD 16
 

@@ -109,7 +109,8 @@ cpu_scan_is_full(GpudsScan *scan, const GpudsEntry *out, int64_t done, int64_t c
 
 /*
  * What is counted of a scan: entries of rows that a visibility map vouches for, or that are known to
- * be seen.  Rows that are known to be unseen are left out.  The others are handed back.
+ * be seen.  Rows that are known to be unseen are left out.  The others are handed back, and those that are
+ * dead.
  */
 typedef struct CpuCount
 {

@@ -76,7 +76,7 @@ hash_count(const HashView *view, GpudsScan *scan, int64_t most, CpuCount *count)
 			PageRow row = count->full ? PAGE_ROW_SEEN : cpu_count_row(count, entries[i].t);
 
 			count->counted += row == PAGE_ROW_SEEN;
-			if (row == PAGE_ROW_UNKNOWN)
+			if (page_row_goes_back(row))
 				count->others[count->nothers++] = entries[i];
 		}
 	}

@@ -82,7 +82,8 @@ typedef enum GpuStatus
  * found above cap says for how many TIDs the output should have had room.
  * The output is undefined then, and the scan has not moved.
  *
- * GPU_AGGREGATE does the same, and adds up what the counted entries have in some columns.
+ * GPU_AGGREGATE does the same, and adds up what the counted entries have in some columns.  It
+ * hands entries back, and so those of dead rows as well, which can leave then.
  * The output has a result for each interval, in the order of the input, or one for all: the
  * number of entries counted, and a PartialAgg of each aggregated column.  Behind the results
  * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a

@@ -54,7 +54,7 @@ gpu_scan_find(const uint64_t *offsets, int64_t n, uint64_t o)
 /* Entries that GPU_COUNT and GPU_AGGREGATE do not count. */
 struct GpuUncounted
 {
-	uint32_t others; /* they are handed back: nothing is known of their rows */
+	uint32_t others; /* they are handed back */
 	uint32_t unseen; /* their rows are known to be unseen */
 };
 

@@ -10,7 +10,8 @@
  * have many entries where there are many: the additions of all threads to one place come one
  * after the other.
  *
- * Entries of whose rows nothing is known are expected to be few, and are written in no order.
+ * Entries of whose rows nothing is known, or which are dead, are expected to be few, and are
+ * written in no order.
  *
  * A result has gpu_result_words of its number of columns: the rows, then the words of each
  * PartialAgg.
@@ -88,10 +89,10 @@ template <class Probe, int most> struct GpuScanAggregate
 
 		if (row != PAGE_ROW_SEEN)
 		{
-			if (page_row_is_unseen(row))
-				gpu_atomic_count(&uncounted->unseen);
-			else
+			if (page_row_goes_back(row))
 				hand_back(e);
+			else
+				gpu_atomic_count(&uncounted->unseen);
 			return;
 		}
 		++*rows;

@@ -237,10 +237,10 @@ skiplist_count_piece(const SkiplistPiece *p, CpuCount *count, const int nw)
 		int slot = skiplist_slot(p->order, at);
 		PageRow row = cpu_count_row(count, p->chunk[skiplist_t(false, nw) + slot]);
 
-		if (row == PAGE_ROW_UNKNOWN && count->nothers == count->others_size)
+		if (page_row_goes_back(row) && count->nothers == count->others_size)
 			break;
 		count->counted += row == PAGE_ROW_SEEN;
-		if (row == PAGE_ROW_UNKNOWN)
+		if (page_row_goes_back(row))
 			count->others[count->nothers++] = skiplist_entry(p->chunk, slot, false, nw);
 	}
 	return at - p->from;

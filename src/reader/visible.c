@@ -506,7 +506,10 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 bool
 gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 {
-	switch (find_known_or_dead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
+	PageRow (*const find)(GpudsVisible *, const uint64 *, int64, int64, int) =
+		visible->kill_mark.memtable != 0 ? find_known_or_dead : find_known;
+
+	switch (find(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
 	{
 		case PAGE_ROW_SEEN:
 			return true;

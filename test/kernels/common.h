@@ -290,6 +290,13 @@ test_row(const GpudsEntry *e, const unsigned char *map, uint64_t map_bytes, cons
 	return (PageRow) (rows->bits[slot * rows->words + offset / 16] >> 2 * (offset % 16) & 3);
 }
 
+/* Is the entry of such a row handed back where entries are? */
+static inline bool
+test_goes_back(PageRow row)
+{
+	return row != PAGE_ROW_SEEN && row != PAGE_ROW_UNSEEN;
+}
+
 /* Up to n ascending random operations on such entries. */
 static inline int64_t
 test_ops_of(TestEntry entry, GpudsOp *ops, int64_t n, int kind, int nwords, uint64_t range,

@@ -525,8 +525,8 @@ model_measure(const GpuRequest *r, const Progress *p, const Model *m, const Visi
 
 			if (r->inside && i == 0 && !entry_less(&r->at, &m->e[k]))
 				continue;
-			marks[k] += row == PAGE_ROW_UNKNOWN;
-			others += row == PAGE_ROW_UNKNOWN;
+			marks[k] += test_goes_back(row);
+			others += test_goes_back(row);
 			if (row != PAGE_ROW_SEEN)
 				continue;
 			rows[at]++;

@@ -121,7 +121,7 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 									 : test_row(&s->m.e[k], map, count.map_bytes, &count.rows);
 
 			counted += row == PAGE_ROW_SEEN;
-			if (row != PAGE_ROW_UNKNOWN)
+			if (!test_goes_back(row))
 				continue;
 			while (at == count.nothers)
 			{
