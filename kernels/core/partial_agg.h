@@ -128,17 +128,12 @@ agg_column_code_bits(const AggColumn *m, uint64_t code)
 	return code & sign ? code & ~sign : ~code & (sign | (sign - 1));
 }
 
-/* Adds what an entry has. */
+/* Adds what has a column's bits. */
 KERNEL_INLINE void
-partial_agg_add(PartialAgg *sum, const AggColumn *m, const GpudsEntry *e, const int nw)
+partial_agg_add_bits(PartialAgg *sum, const AggColumn *m, uint64_t bits)
 {
-	uint64_t bits;
-	uint64_t code;
+	uint64_t code = agg_column_code(m, bits);
 
-	if (agg_column_is_null(m, e, nw))
-		return;
-	bits = agg_column_bits(e, nw, m->place, m->bits);
-	code = agg_column_code(m, bits);
 	sum->n++;
 	if (m->kind == AGG_COLUMN_INTEGER)
 	{
@@ -151,6 +146,14 @@ partial_agg_add(PartialAgg *sum, const AggColumn *m, const GpudsEntry *e, const 
 		sum->min = code;
 	if (code > sum->max)
 		sum->max = code;
+}
+
+/* Adds what an entry has. */
+KERNEL_INLINE void
+partial_agg_add(PartialAgg *sum, const AggColumn *m, const GpudsEntry *e, const int nw)
+{
+	if (!agg_column_is_null(m, e, nw))
+		partial_agg_add_bits(sum, m, agg_column_bits(e, nw, m->place, m->bits));
 }
 
 /* Adds what other entries have. */

@@ -12,6 +12,7 @@
 #include "access/relscan.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "custom/aggregate.h"
@@ -42,7 +43,9 @@ agg_column_like(const GpudsAggregateState *state, int i)
 		const GpudsAggregateColumn *other = &state->columns[j];
 
 		if (other->agg_column >= 0 && other->column == column->column &&
-			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT))
+			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT) &&
+			equal(other->filter, column->filter) && equal(other->parts.value, column->parts.value) &&
+			equal(other->parts.other, column->parts.other))
 			return other->agg_column;
 	}
 	return -1;
@@ -68,12 +71,86 @@ set_agg_columns(GpudsAggregateState *state, Relation index)
 			continue;
 		column->agg_column = state->nagg++;
 		state->agg_columns_of[column->agg_column] = column->column;
-		if (column->kind == GPUDS_COUNT)
+		if (column->column < 0 && column->kind != GPUDS_COUNT)
+			gpuds_key_agg_column_integers(get_typlen(column->parts.type),
+										  &state->agg_columns[column->agg_column]);
+		else if (column->column < 0)
+			gpuds_key_agg_column_rows(&state->agg_columns[column->agg_column]);
+		else if (column->kind == GPUDS_COUNT)
 			gpuds_key_agg_column_nulls(&state->layout, column->column,
 									   &state->agg_columns[column->agg_column]);
 		else
 			gpuds_key_agg_column(&state->layout, column->column, &state->agg_columns[column->agg_column]);
 	}
+}
+
+/* What entries of a hashed group agree in: the bits of columns, NULL bits, and side values. */
+static void
+set_group_key(GpudsAggregateState *state)
+{
+	memset(&state->group_key, 0, sizeof(state->group_key));
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		if (state->columns[i].kind == GPUDS_GROUP_COLUMN)
+			gpuds_key_column_bits_of(&state->layout, state->columns[i].column, &state->group_key.entry,
+									 (uint8 *) state->group_key.side);
+	}
+}
+
+/* Makes the filter of an aggregate, and what is added in the place of a column. */
+static void
+make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, Relation index)
+{
+	const int i = column->agg_column;
+	const AggColumn *agg_column = &state->agg_columns[i];
+	const GpudsAggregateCase *parts = &column->parts;
+	GpudsEntryAggCase *of = &state->agg_cases[i];
+
+	if (state->agg_filters[i] != NULL)
+		return;
+	state->agg_filters[i] = gpuds_filter_make((const Node *) column->filter, &state->layout, index,
+											  &state->css.ss.ps);
+	/* A count needs no more than the filter. */
+	of->has_value = parts->value != NULL && column->kind != GPUDS_COUNT;
+	if (of->has_value)
+		of->value = gpuds_aggregate_bits(agg_column, parts->value);
+	of->has_other = parts->other != NULL;
+	if (of->has_other)
+		of->other = gpuds_aggregate_bits(agg_column, parts->other);
+}
+
+/* Makes the filters, with the parameters as they are. */
+static void
+make_filters(GpudsAggregateState *state, Relation index)
+{
+	PlanState *child = child_scan_of(&state->css);
+	MemoryContext old;
+
+	if (state->filter_context)
+		MemoryContextReset(state->filter_context);
+	else
+		state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filters",
+													  ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(state->filter_context);
+	state->filter = NULL;
+	state->agg_filters = NULL;
+	state->agg_cases = NULL;
+	if (child->plan->qual != NIL)
+		state->filter = gpuds_filter_make((const Node *) child->plan->qual, &state->layout, index, child);
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		const GpudsAggregateColumn *column = &state->columns[i];
+
+		if (column->filter == NIL)
+			continue;
+		if (state->agg_filters == NULL)
+		{
+			state->agg_filters = palloc0(state->nagg * sizeof(GpudsRowFilter *));
+			state->agg_cases = palloc0(state->nagg * sizeof(GpudsEntryAggCase));
+		}
+		make_agg_filter(state, column, index);
+	}
+	MemoryContextSwitchTo(old);
 }
 
 /* The scan below, at its beginning. */
@@ -89,22 +166,43 @@ begin_scan(GpudsAggregateState *state)
 		set_agg_columns(state, scan->indexRelation);
 		if (state->bucket_at >= 0)
 			gpuds_aggregate_set_bucket(state);
+		if (state->hashed)
+			set_group_key(state);
 	}
+	if (!state->aggregating)
+		make_filters(state, scan->indexRelation);
 	return scan;
 }
 
 static void
 begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
 {
-	GpudsEntryAggGroups groups = { .ncolumns = Max(state->ngroup_columns, 0) };
+	GpudsEntryAggSpec spec = { .layout = &state->layout,
+							   .nagg = state->nagg,
+							   .agg_columns = state->agg_columns,
+							   .columns = state->agg_columns_of,
+							   .filters = state->agg_filters,
+							   .cases = state->agg_cases,
+							   .filter = state->filter };
 
-	if (state->bucket_at >= 0)
+	if (state->hashed)
 	{
-		groups.find = gpuds_bucket_find;
-		groups.arg = &state->bucket;
+		spec.groups.hashed = &state->group_key;
+		spec.groups.expected = state->expected_groups;
+		spec.groups.arg = state;
+		if (state->bucket_at >= 0)
+		{
+			spec.groups.run = gpuds_aggregate_bucket_run;
+			spec.groups.restart = gpuds_aggregate_restart_runs;
+		}
 	}
-	gpuds_entry_agg_begin(&state->agg, scan, &state->layout, state->agg_columns, state->agg_columns_of,
-						  state->nagg, &groups, child_scan_of(&state->css)->plan->plan_rows);
+	else
+	{
+		spec.groups.ncolumns = Max(state->ngroup_columns, 0);
+		spec.groups.find = state->bucket_at >= 0 ? gpuds_bucket_find : NULL;
+		spec.groups.arg = &state->bucket;
+	}
+	gpuds_entry_agg_begin(&state->agg, scan, &spec, state->expected);
 	state->aggregating = true;
 }
 
@@ -112,7 +210,10 @@ static void
 end_agg(GpudsAggregateState *state)
 {
 	if (state->aggregating)
+	{
+		InstrCountFiltered1(child_scan_of(&state->css), state->agg.filtered);
 		gpuds_entry_agg_end(&state->agg);
+	}
 	state->aggregating = false;
 }
 
@@ -122,7 +223,7 @@ count_rows(GpudsAggregateState *state, IndexScanDesc scan)
 {
 	int64 fetches;
 
-	state->group.rows = gpuds_scan_count(scan, child_scan_of(&state->css)->plan->plan_rows, &fetches);
+	state->group.rows = gpuds_scan_count(scan, state->expected, &fetches);
 	state->done = true;
 	return fetches;
 }
@@ -137,7 +238,7 @@ aggregate_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 		begin_agg(state, scan);
 	else
 		fetches = -state->agg.visible.fetches;
-	if (state->bucket_at >= 0)
+	if (state->bucket_at >= 0 && !state->hashed)
 		*found = gpuds_aggregate_next_bucket(state);
 	else
 		*found = gpuds_entry_agg_next(&state->agg, &state->group) || !has_groups(state);
@@ -163,7 +264,7 @@ next_group(GpudsAggregateState *state)
 
 	gpuds_child_scan_start(child);
 	scan = begin_scan(state);
-	if (state->nagg == 0 && !has_groups(state))
+	if (state->nagg == 0 && !has_groups(state) && state->filter == NULL)
 		fetches = count_rows(state, scan);
 	else
 		fetches = aggregate_group(state, scan, &found);
@@ -179,7 +280,9 @@ value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *i
 	*isnull = false;
 	if (column->kind == GPUDS_COUNT_ROWS)
 		return Int64GetDatum(state->group.rows);
-	return gpuds_aggregate_value(column->kind, state->layout.column[column->column].type,
+	return gpuds_aggregate_value(column->kind,
+								 column->column < 0 ? column->parts.type
+													: state->layout.column[column->column].type,
 								 &state->agg_columns[column->agg_column],
 								 &state->group.partial[column->agg_column], isnull);
 }
@@ -198,13 +301,19 @@ next(ScanState *ss)
 	if (state->done || !next_group(state))
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
-	if (has_groups(state) && state->bucket_at < 0)
-		(void) gpuds_key_decode(&state->layout, &state->group.first, NULL, state->bytes, values, isnull);
+	if (has_groups(state) && (state->bucket_at < 0 || state->hashed))
+		(void) gpuds_key_decode(&state->layout, &state->group.first, state->group.side, state->bytes, values,
+								isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const GpudsAggregateColumn *column = &state->columns[i];
 
-		if (i == state->bucket_at)
+		if (i == state->bucket_at && state->hashed)
+		{
+			slot->tts_values[i] = state->runs[state->group.run].value;
+			slot->tts_isnull[i] = state->runs[state->group.run].isnull;
+		}
+		else if (i == state->bucket_at)
 		{
 			slot->tts_values[i] = state->held[state->next_held - 1].value;
 			slot->tts_isnull[i] = state->held[state->next_held - 1].isnull;
@@ -238,6 +347,26 @@ exec(CustomScanState *css)
 	return ExecScan(&css->ss, next, recheck);
 }
 
+/* Finds out what of a column of the scan tuple depends on conditions: FILTER, or a CASE. */
+static void
+set_conditions(const TargetEntry *entry, GpudsAggregateColumn *column)
+{
+	const Aggref *aggref = (const Aggref *) entry->expr;
+	GpudsAggregateCase parts;
+
+	column->filter = NIL;
+	memset(&column->parts, 0, sizeof(column->parts));
+	if (!IsA(aggref, Aggref))
+		return;
+	if (aggref->aggfilter)
+		column->filter = list_make1(aggref->aggfilter);
+	if (gpuds_aggregate_case(aggref, &parts))
+	{
+		column->parts = parts;
+		column->filter = lappend(column->filter, (void *) parts.condition);
+	}
+}
+
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -245,11 +374,15 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	List *kinds = list_nth(plan->custom_private, AGGREGATE_KINDS);
 	List *columns = list_nth(plan->custom_private, AGGREGATE_COLUMNS);
+	List *expected = list_nth(plan->custom_private, AGGREGATE_EXPECTED);
 
 	/* Core would call these, and ask first. */
 	gpuds_check_execute(plan->custom_scan_tlist);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
+	state->hashed = linitial_int(list_nth(plan->custom_private, AGGREGATE_HASHED));
+	state->expected = floatVal(linitial(expected));
+	state->expected_groups = floatVal(lsecond(expected));
 	state->ncolumns = list_length(kinds);
 	state->bucket_at = -1;
 	state->columns = palloc(state->ncolumns * sizeof(GpudsAggregateColumn));
@@ -258,6 +391,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 		state->columns[i].kind = list_nth_int(kinds, i);
 		state->columns[i].column = list_nth_int(columns, i);
 		state->columns[i].agg_column = -1;
+		set_conditions(list_nth(plan->custom_scan_tlist, i), &state->columns[i]);
 		if (state->columns[i].kind == GPUDS_GROUP_BUCKET)
 			state->bucket_at = i;
 	}
@@ -277,6 +411,7 @@ rescan(CustomScanState *css)
 
 	end_agg(state);
 	state->done = false;
+	state->nruns = 0;
 	state->nheld = state->next_held = 0;
 	state->asked_device = false;
 	gpuds_bucket_restart(&state->bucket);

@@ -12,6 +12,7 @@
 
 #include "custom/bucket.h"
 #include "custom/custom.h"
+#include "custom/filter.h"
 #include "kernels/core/partial_agg.h"
 #include "reader/entry_agg.h"
 
@@ -43,16 +44,40 @@ enum
 {
 	AGGREGATE_KINDS,   /* GpudsAggregateKind of each column of the scan tuple */
 	AGGREGATE_COLUMNS, /* of the index, from 0 on; -1: none */
-	AGGREGATE_GROUPS   /* leading columns of the index that are the same in a group; -1: all rows are one */
+	AGGREGATE_GROUPS,  /* leading columns of the index that are the same in a group; -1: all rows are one */
+	AGGREGATE_HASHED,  /* groups are hashed: of the columns of GPUDS_GROUP_COLUMN, and buckets */
+	AGGREGATE_EXPECTED /* entries of the scan below, and groups, about: Float */
 };
+
+/* CASE WHEN condition THEN value ELSE other END, the argument of an aggregate. */
+typedef struct GpudsAggregateCase
+{
+	const Expr *condition;
+	Oid type;
+	const Const *value; /* NULL: it is the column */
+	const Var *column;
+	const Const *other; /* NULL: it is NULL */
+} GpudsAggregateCase;
 
 /* A column of the scan tuple. */
 typedef struct GpudsAggregateColumn
 {
 	GpudsAggregateKind kind;
-	int column;     /* of the index */
-	int agg_column; /* that its value comes from */
+	int column;               /* of the index */
+	int agg_column;           /* that its value comes from */
+	List *filter;             /* conditions that all hold for rows of an aggregate; NIL: it has none */
+	GpudsAggregateCase parts; /* of a CASE; zero: it is of none */
 } GpudsAggregateColumn;
+
+/* When groups are hashed: entries with one value for their buckets. */
+typedef struct GpudsBucketRun
+{
+	Datum value;
+	bool isnull;
+} GpudsBucketRun;
+
+/* Runs that are remembered by a hash of their values. */
+#define GPUDS_LAST_RUNS 1024
 
 /* A group of a bucket's rows that has not been returned yet. */
 typedef struct GpudsHeldGroup
@@ -72,7 +97,16 @@ typedef struct GpudsAggregateState
 	bool aggregating;   /* between the first row and the last */
 	bool done;          /* all rows have been returned */
 	GpudsNodeCounters counters;
-	int bucket_at; /* column of the scan tuple that is a bucket's value; -1: there is none */
+	int bucket_at;   /* column of the scan tuple that is a bucket's value; -1: there is none */
+	bool hashed;     /* groups are hashed */
+	double expected; /* entries of the scan below, about */
+	double expected_groups;
+
+	/* filters, which are made anew when parameters change */
+	MemoryContext filter_context;
+	GpudsRowFilter *filter;       /* of all rows; NULL: none */
+	GpudsRowFilter **agg_filters; /* of each aggregated column, or NULL; NULL: none has one */
+	GpudsEntryAggCase *agg_cases; /* of each that has */
 
 	/* once the index is known */
 	GpudsKeyLayout layout;
@@ -90,11 +124,24 @@ typedef struct GpudsAggregateState
 	int64 held_size;
 	int64 next_held;
 	bool asked_device; /* to add up all groups */
+
+	/* hashed groups: what their entries agree in, and the runs of buckets */
+	GpudsGroupKey group_key;
+	GpudsBucketRun *runs;
+	int64 nruns;
+	int64 runs_size;
+	uint32 last_runs[GPUDS_LAST_RUNS]; /* of each hash, the number of the run + 1; 0: there is none */
 } GpudsAggregateState;
 
 /* aggregate_bucket.c */
 extern void gpuds_aggregate_set_bucket(GpudsAggregateState *state);
 extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
+extern uint64 gpuds_aggregate_bucket_run(void *state, const GpudsEntry *first, GpudsEntry *last);
+extern void gpuds_aggregate_restart_runs(void *state);
+
+/* aggregate_case.c */
+extern bool gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts);
+extern uint64 gpuds_aggregate_bits(const AggColumn *column, const Const *value);
 
 /* aggregate_value.c */
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_append.c
- *	  Paths of aggregates over the children of a table: partitions, or tables that inherit from it.
+ *	  Paths of aggregates in parts: of groups that are hashed, and of the children of a table, which are
+ *	  partitions, or tables that inherit from it.
  *
  * Each child has a GpudsAggregate, and core puts their parts together:
  *
@@ -11,6 +12,7 @@
  *	            -> Index Only Scan of a child
  *
  * The Append is one of the table, not of the grouped relation.  So core prunes partitions at run time, too.
+ * Of a single table with hashed groups there is the GpudsAggregate in its place.
  *
  *-------------------------------------------------------------------------
  */
@@ -105,11 +107,11 @@ make_target(const GpudsWanted *wanted)
 	return set_pathtarget_cost_width(root, target);
 }
 
-/* The path of a child; NULL: no index has what is wanted. */
+/* The path of a child; NULL: no index has what is wanted.  Groups are hashed if they do not follow each other. */
 static Path *
 child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *child)
 {
-	List *all = list_make3(target->exprs, wanted->groups, wanted->bucket);
+	List *all = list_make4(target->exprs, wanted->groups, wanted->bucket, wanted->bucket_column);
 	List *of_child = (List *) GpudsTranslate(wanted->root, (Node *) all, child, wanted->rel);
 	PathTarget *child_target = copy_pathtarget((PathTarget *) target);
 	GpudsWanted of = { .root = wanted->root,
@@ -117,10 +119,18 @@ child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *chil
 					   .exprs = linitial(of_child),
 					   .groups = lsecond(of_child),
 					   .operators = wanted->operators,
-					   .bucket = lthird(of_child) };
+					   .bucket = lthird(of_child),
+					   .bucket_column = lfourth(of_child) };
+	CustomPath *path;
 
 	child_target->exprs = of.exprs;
-	return (Path *) gpuds_wanted_path(&of, child, child_target, NULL);
+	path = gpuds_wanted_path(&of, child, child_target, NULL);
+	if (path == NULL && of.groups != NIL)
+	{
+		of.hashed = true;
+		path = gpuds_wanted_path(&of, child, child_target, NULL);
+	}
+	return (Path *) path;
 }
 
 /* The paths of all children, one behind the other; NULL: one of them has none. */
@@ -153,12 +163,13 @@ static void
 add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggStrategy strategy, Node *having)
 {
 	PlannerInfo *root = wanted->root;
-	List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
+	const double tuples = wanted->rel->tuples;
 	AggClauseCosts costs = { 0 };
 	double ngroups = 1;
 
-	if (groups != NIL)
-		ngroups = estimate_num_groups(root, groups, wanted->rel->rows, NULL, NULL);
+	if (wanted->groups != NIL)
+		ngroups = gpuds_wanted_groups(wanted, wanted->rel->rows,
+									  tuples > 0 ? Min(wanted->rel->rows / tuples, 1) : 1);
 	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
 	/* without keys, all rows are of one group */
 	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
@@ -166,6 +177,39 @@ add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggSt
 	add_path(output, (Path *) create_agg_path(root, output, parts, output->reltarget, strategy,
 											  AGGSPLIT_FINAL_DESERIAL, GpudsGroupClause(root),
 											  (List *) having, &costs, ngroups));
+}
+
+/* Adds paths that put the parts of groups together. */
+static void
+add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, const GroupPathExtraData *extra)
+{
+	if (wanted->groups == NIL)
+		add_final_path(wanted, output, parts, AGG_PLAIN, extra->havingQual);
+	if (wanted->groups != NIL && (extra->flags & GROUPING_CAN_USE_HASH))
+		add_final_path(wanted, output, parts, AGG_HASHED, extra->havingQual);
+	if (wanted->groups != NIL && (extra->flags & GROUPING_CAN_USE_SORT))
+		add_final_path(wanted, output, parts, AGG_SORTED, extra->havingQual);
+}
+
+/*
+ * Adds paths to the grouped relation output if an index has all that is wanted of the rows of a table, though
+ * not in the order of the groups.
+ */
+void
+gpuds_aggregate_hashed_paths(GpudsWanted *wanted, RelOptInfo *output, const GroupPathExtraData *extra)
+{
+	PathTarget *target;
+	GpudsWanted parts = *wanted;
+	CustomPath *path;
+
+	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || wanted->rel->reloptkind != RELOPT_BASEREL)
+		return;
+	target = make_target(wanted);
+	parts.exprs = target->exprs;
+	parts.hashed = true;
+	path = gpuds_wanted_path(&parts, wanted->rel, target, NULL);
+	if (path != NULL)
+		add_final_paths(wanted, output, &path->path, extra);
 }
 
 /*
@@ -183,12 +227,6 @@ gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *o
 		!gpuds_wanted_collect(&wanted, output, extra->havingQual))
 		return;
 	parts = append_path(&wanted);
-	if (parts == NULL)
-		return;
-	if (wanted.groups == NIL)
-		add_final_path(&wanted, output, parts, AGG_PLAIN, extra->havingQual);
-	if (wanted.groups != NIL && (extra->flags & GROUPING_CAN_USE_HASH))
-		add_final_path(&wanted, output, parts, AGG_HASHED, extra->havingQual);
-	if (wanted.groups != NIL && (extra->flags & GROUPING_CAN_USE_SORT))
-		add_final_path(&wanted, output, parts, AGG_SORTED, extra->havingQual);
+	if (parts != NULL)
+		add_final_paths(&wanted, output, parts, extra);
 }

@@ -322,6 +322,53 @@ hold_all(GpudsAggregateState *state)
 	free_intervals(&intervals);
 }
 
+static bool
+is_run(GpudsAggregateState *state, const GpudsBucketRun *run, Datum value, bool isnull)
+{
+	return gpuds_bucket_compare_results(&state->bucket, run->value, run->isnull, value, isnull) == 0;
+}
+
+/*
+ * The run of an entry, with hashed groups: that of the value for its bucket, if the value has one; some that
+ * came a while ago are forgotten.  *last is the last entry that may be of the bucket.
+ */
+uint64
+gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
+{
+	GpudsAggregateState *state = arg;
+	GpudsBucket *bucket = &state->bucket;
+	uint32 *place;
+	Datum value;
+	bool isnull;
+
+	gpuds_bucket_find(bucket, first, last);
+	value = gpuds_bucket_result(bucket, first, &isnull);
+	place = &state->last_runs[gpuds_bucket_hash(bucket, value, isnull) % GPUDS_LAST_RUNS];
+	if (*place > 0 && is_run(state, &state->runs[*place - 1], value, isnull))
+		return *place - 1;
+	if (state->nruns == state->runs_size)
+	{
+		state->runs_size = Max(2 * state->runs_size, FIRST_BUCKETS);
+		state->runs = state->runs ? repalloc_huge(state->runs, state->runs_size * sizeof(GpudsBucketRun))
+								  : palloc(state->runs_size * sizeof(GpudsBucketRun));
+	}
+	state->runs[state->nruns].value = gpuds_bucket_keep(bucket, value, isnull);
+	state->runs[state->nruns].isnull = isnull;
+	*place = (uint32) ++state->nruns;
+	return *place - 1;
+}
+
+/* Forgets the runs, and what their buckets have in memory. */
+void
+gpuds_aggregate_restart_runs(void *arg)
+{
+	GpudsAggregateState *state = arg;
+
+	state->nruns = 0;
+	memset(state->last_runs, 0, sizeof(state->last_runs));
+	gpuds_bucket_restart(&state->bucket);
+}
+
 /*
  * Sets state->group to the next one, whose value is that of state->held before next_held; false: there
  * is none.

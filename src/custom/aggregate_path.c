@@ -10,6 +10,7 @@
  */
 #include "gpuds.h"
 
+#include "catalog/pg_statistic.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -27,25 +28,26 @@
 #include "custom/aggregate.h"
 #include "custom/aggregate_path.h"
 #include "custom/ascending.h"
+#include "custom/bucket.h"
 #include "custom/custom.h"
+#include "custom/filter.h"
+#include "custom/granule.h"
 #include "index/index.h"
 #include "key/key.h"
 
 /* Adding up what an entry has in a column, in units of cpu_operator_cost. */
 #define AGG_COLUMN_OPERATORS 0.2
 
+/* In the same units: testing a column of an entry, and finding an entry's group by hash. */
+#define TEST_OPERATORS 0.2
+#define HASH_OPERATORS 1.0
+
 /* The column of the table that an expression is; NULL: it is none. */
 static const Var *
 column_of(const RelOptInfo *rel, const Expr *expr)
 {
-	const Var *var;
+	const Var *var = (const Var *) gpuds_below_domain(expr);
 
-	/* a domain's value, seen as one of the type below */
-	while (IsA(expr, RelabelType) &&
-		   getBaseType(exprType((const Node *) ((const RelabelType *) expr)->arg)) ==
-			   getBaseType(((const RelabelType *) expr)->resulttype))
-		expr = ((const RelabelType *) expr)->arg;
-	var = (const Var *) expr;
 	return IsA(var, Var) && (Index) var->varno == rel->relid && var->varlevelsup == 0 && var->varattno > 0
 			   ? var
 			   : NULL;
@@ -66,8 +68,22 @@ index_column(const IndexOptInfo *index, const Var *var, bool returned)
 static bool
 is_simple(const Aggref *aggref)
 {
-	return aggref->aggdistinct == NIL && aggref->aggorder == NIL && aggref->aggfilter == NULL &&
-		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
+	return aggref->aggdistinct == NIL && aggref->aggorder == NIL && aggref->agglevelsup == 0 &&
+		   aggref->aggsplit == AGGSPLIT_SIMPLE;
+}
+
+/* The same of an aggregate of a CASE with a constant of a type. */
+static bool
+match_constant(const Aggref *aggref, Oid type, GpudsAggregateKind *kind)
+{
+	*kind = GPUDS_COUNT;
+	if (aggref->aggfnoid == F_COUNT_ANY)
+		return true;
+	if (!gpuds_aggregate_kind(aggref->aggfnoid, type, kind))
+		return false;
+	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
+		*kind = gpuds_aggregate_part(*kind, type);
+	return true;
 }
 
 /* How an aggregate's result comes of a scan; false: it does not. */
@@ -75,6 +91,7 @@ static bool
 match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *aggref,
 				GpudsAggregateKind *kind, int *column)
 {
+	GpudsAggregateCase parts;
 	Expr *arg;
 	const Var *var;
 
@@ -85,6 +102,12 @@ match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *
 	if (list_length(aggref->args) != 1)
 		return false;
 	arg = linitial_node(TargetEntry, aggref->args)->expr;
+	if (gpuds_aggregate_case(aggref, &parts))
+	{
+		if (parts.value)
+			return match_constant(aggref, parts.type, kind);
+		arg = (Expr *) parts.column;
+	}
 	if (aggref->aggfnoid == F_COUNT_ANY && gpuds_covering_not_null(path, arg, wanted->root))
 		return true;
 	var = column_of(wanted->rel, arg);
@@ -109,7 +132,7 @@ static bool
 match_column(const GpudsWanted *wanted, const IndexPath *path, const Var *var, int *column)
 {
 	*column = -1;
-	if (wanted->bucket != NULL || !list_member(wanted->groups, var))
+	if (!list_member(wanted->groups, var) || (wanted->bucket && equal(var, wanted->bucket_column)))
 		return false;
 	*column = index_column(path->indexinfo, var, true);
 	return *column >= 0;
@@ -121,10 +144,46 @@ match_bucket(const GpudsWanted *wanted, const IndexPath *path, GpudsAggregateKin
 {
 	*kind = GPUDS_GROUP_BUCKET;
 	*column = -1;
-	if (wanted->bucket == NULL || wanted->groups == NIL)
+	if (wanted->bucket == NULL)
 		return false;
-	*column = index_column(path->indexinfo, linitial(wanted->groups), true);
-	return *column >= 0 && *column < path->indexinfo->nkeycolumns && !path->indexinfo->reverse_sort[*column];
+	*column = index_column(path->indexinfo, wanted->bucket_column, true);
+	return *column >= 0 && *column < path->indexinfo->nkeycolumns &&
+		   !(path->indexinfo->reverse_sort && path->indexinfo->reverse_sort[*column]);
+}
+
+/* Does it depend on conditions what a row adds to an aggregate? */
+static bool
+has_conditions(const Aggref *aggref)
+{
+	GpudsAggregateCase parts;
+
+	return aggref->aggfilter || gpuds_aggregate_case(aggref, &parts);
+}
+
+/* Can these be tested in entries?  Adds the columns that are tested to a list. */
+static bool
+can_test_conditions(const GpudsWanted *wanted, const IndexOptInfo *index, const Aggref *aggref,
+					List **columns)
+{
+	GpudsAggregateCase parts;
+
+	if (aggref->aggfilter && !gpuds_filter_can_test(index, wanted->rel->relid, aggref->aggfilter, columns))
+		return false;
+	return !gpuds_aggregate_case(aggref, &parts) ||
+		   gpuds_filter_can_test(index, wanted->rel->relid, parts.condition, columns);
+}
+
+/* Can an aggregate's conditions be tested?  With them, rows are counted as what is not NULL. */
+static bool
+match_filter(const GpudsWanted *wanted, const IndexPath *path, const Aggref *aggref, GpudsAggregateKind *kind)
+{
+	List *columns = NIL;
+
+	if (!has_conditions(aggref))
+		return true;
+	if (*kind == GPUDS_COUNT_ROWS)
+		*kind = GPUDS_COUNT;
+	return can_test_conditions(wanted, path->indexinfo, aggref, &columns);
 }
 
 /* The scan's columns as AGGREGATE_KINDS and AGGREGATE_COLUMNS; false: it has not all that is wanted. */
@@ -134,9 +193,6 @@ match(const GpudsWanted *wanted, const IndexPath *path, List **kinds, List **col
 	ListCell *lc;
 
 	*kinds = *columns = NIL;
-	/* Rows of a group follow each other only if there is an order. */
-	if (wanted->groups != NIL && !gpuds_index_orders(path->indexinfo))
-		return false;
 	foreach (lc, wanted->exprs)
 	{
 		const Node *expr = lfirst(lc);
@@ -145,7 +201,8 @@ match(const GpudsWanted *wanted, const IndexPath *path, List **kinds, List **col
 		bool matches;
 
 		if (IsA(expr, Aggref))
-			matches = match_aggregate(wanted, path, (const Aggref *) expr, &kind, &column);
+			matches = match_aggregate(wanted, path, (const Aggref *) expr, &kind, &column) &&
+					  match_filter(wanted, path, (const Aggref *) expr, &kind);
 		else if (IsA(expr, Var))
 			matches = match_column(wanted, path, (const Var *) expr, &column);
 		else
@@ -202,6 +259,10 @@ group_prefix(const GpudsWanted *wanted, const IndexPath *path)
 	const IndexOptInfo *index = path->indexinfo;
 	Bitmapset *found = NULL;
 
+	/* Rows of a group follow each other only if there is an order, and a function of a column ascends. */
+	if (!gpuds_index_orders(index) ||
+		(wanted->bucket && (list_length(wanted->groups) > 1 || !gpuds_ascending_column(wanted->bucket))))
+		return -1;
 	for (int i = 0; i < index->nkeycolumns; i++)
 	{
 		int group;
@@ -223,6 +284,28 @@ group_prefix(const GpudsWanted *wanted, const IndexPath *path)
 	return bms_num_members(found) == list_length(wanted->groups) ? index->nkeycolumns : -1;
 }
 
+/* Can groups be hashed: are they of columns whose values are equal by their bytes? */
+static bool
+can_hash(const GpudsWanted *wanted, const IndexPath *path)
+{
+	ListCell *lc;
+	ListCell *lc2;
+
+	if (wanted->bucket && !gpuds_index_orders(path->indexinfo))
+		return false;
+	forboth(lc, wanted->groups, lc2, wanted->operators)
+	{
+		const Var *var = lfirst(lc);
+
+		if (wanted->bucket && equal(var, wanted->bucket_column))
+			continue;
+		if (!gpuds_key_is_bytes(var->vartype) ||
+			lookup_type_cache(var->vartype, TYPECACHE_EQ_OPR)->eq_opr != lfirst_oid(lc2))
+			return false;
+	}
+	return true;
+}
+
 /* Has a scan all that is wanted? */
 static bool
 suits(const IndexPath *path, void *arg)
@@ -231,15 +314,20 @@ suits(const IndexPath *path, void *arg)
 	List *kinds;
 	List *columns;
 
-	return match(wanted, path, &kinds, &columns) &&
-		   (wanted->groups == NIL || group_prefix(wanted, path) >= 0);
+	if (!match(wanted, path, &kinds, &columns))
+		return false;
+	return wanted->groups == NIL ||
+		   (wanted->hashed ? can_hash(wanted, path) : group_prefix(wanted, path) >= 0);
 }
 
 /* Is a group's operator the equality that bucket.c compares the values of its function by? */
 static bool
 is_default_equality(const SortGroupClause *clause, const Expr *expr)
 {
-	return clause->eqop == lookup_type_cache(exprType((const Node *) expr), TYPECACHE_EQ_OPR)->eq_opr;
+	const TypeCacheEntry *type = lookup_type_cache(exprType((const Node *) expr),
+												   TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC_FINFO);
+
+	return clause->eqop == type->eq_opr && OidIsValid(type->cmp_proc_finfo.fn_oid);
 }
 
 /* What a group's clause is of the table, which may be a child of the one that the query names. */
@@ -260,28 +348,38 @@ static bool
 collect_groups(GpudsWanted *wanted)
 {
 	const Query *parse = wanted->root->parse;
+	Oid bucket_operator = InvalidOid;
 	ListCell *lc;
 
 	foreach (lc, parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		Expr *expr = group_expr(wanted, clause);
-		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_ascending_column(expr);
+		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_granule_column(expr);
 
 		if (column == NULL || column_of(wanted->rel, (const Expr *) column) == NULL)
 			return false;
 		if (!IsA(expr, Var))
 		{
-			if (list_length(parse->groupClause) > 1 || !is_default_equality(clause, expr))
+			if (wanted->bucket || !is_default_equality(clause, expr))
 				return false;
 			wanted->bucket = expr;
+			wanted->bucket_column = (Var *) column;
 			wanted->exprs = list_make1(expr);
+			bucket_operator = clause->eqop;
+			continue;
 		}
 		if (list_member(wanted->groups, column))
 			continue;
 		wanted->groups = lappend(wanted->groups, (void *) column);
 		wanted->operators = lappend_oid(wanted->operators, clause->eqop);
 	}
+	if (wanted->bucket == NULL)
+		return true;
+	if (list_member(wanted->groups, wanted->bucket_column))
+		return false;
+	wanted->groups = lappend(wanted->groups, wanted->bucket_column);
+	wanted->operators = lappend_oid(wanted->operators, bucket_operator);
 	return true;
 }
 
@@ -328,9 +426,15 @@ plan_aggregate(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	scan->custom_plans = custom_plans;
 	scan->custom_private = lthird(path->custom_private);
 	foreach (lc, (List *) linitial(path->custom_private))
+	{
+		Expr *expr = lfirst(lc);
+
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
-														  false));
+										  makeTargetEntry(expr, foreach_current_index(lc) + 1, NULL, false));
+		/* Core does not look for parameters in the list above. */
+		if (IsA(expr, Aggref))
+			scan->custom_exprs = list_concat(scan->custom_exprs, gpuds_filter_params(expr));
+	}
 	return &scan->scan.plan;
 }
 
@@ -339,39 +443,163 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_aggregate,
 };
 
+/* Rows that a scan gives before its filter, about. */
+static double
+rows_before_filter(const IndexPath *child)
+{
+	return Max(child->indexselectivity * child->path.parent->tuples, child->path.rows);
+}
+
+/*
+ * What the filters of a scan's rows and of aggregates cost, which test columns of entries.  Adds the columns
+ * that they test to a list.
+ */
+static Cost
+filter_cost(const GpudsWanted *wanted, const IndexPath *child, List **columns)
+{
+	List *of_rows = gpuds_covering_filter(child);
+	List *of_aggs = NIL;
+	ListCell *lc;
+
+	foreach (lc, wanted->exprs)
+	{
+		const Aggref *aggref = lfirst(lc);
+
+		if (IsA(aggref, Aggref))
+			(void) can_test_conditions(wanted, child->indexinfo, aggref, &of_aggs);
+	}
+	*columns = list_concat(list_concat(*columns, of_rows), of_aggs);
+	return TEST_OPERATORS * cpu_operator_cost *
+		   (list_length(of_rows) * rows_before_filter(child) + list_length(of_aggs) * child->path.rows);
+}
+
+/* The range of values that a column's statistics say that it has; false: they say nothing. */
+static bool
+range_of_column(const GpudsWanted *wanted, int64 *lowest, int64 *highest)
+{
+	const Oid type = getBaseType(wanted->bucket_column->vartype);
+	VariableStatData data;
+	AttStatsSlot slot;
+	bool found = false;
+
+	examine_variable(wanted->root, (Node *) wanted->bucket_column, 0, &data);
+	if (HeapTupleIsValid(data.statsTuple) &&
+		get_attstatsslot(&slot, data.statsTuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+	{
+		found = slot.nvalues > 1;
+		if (found)
+		{
+			*lowest = gpuds_bucket_number(type, slot.values[0]);
+			*highest = gpuds_bucket_number(type, slot.values[slot.nvalues - 1]);
+		}
+		free_attstatsslot(&slot);
+	}
+	ReleaseVariableStats(data);
+	return found;
+}
+
+/* How many buckets there are in a share of a table's rows, about; -1: it is not known. */
+static double
+buckets_of(const GpudsWanted *wanted, const GpudsGranule *granule, double share)
+{
+	int64 lowest;
+	int64 highest;
+	double width;
+
+	if (granule->function == NULL || !range_of_column(wanted, &lowest, &highest))
+		return -1;
+	width = gpuds_bucket_width(wanted->root, granule, wanted->bucket_column, lowest, highest);
+	return width < 0 ? -1 : clamp_row_est(((double) highest - (double) lowest) * share / width + 1);
+}
+
+/* What it costs to evaluate a function of a column for each of its buckets in so many rows. */
+static Cost
+bucket_cost(const GpudsWanted *wanted, double rows, double share)
+{
+	GpudsGranule granule;
+	QualCost each;
+	double buckets;
+
+	if (wanted->bucket == NULL || !wanted->hashed)
+		return 0;
+	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);
+	buckets = buckets_of(wanted, &granule, share);
+	if (buckets < 0)
+		buckets = estimate_num_groups(wanted->root, list_make1(wanted->bucket_column), rows, NULL, NULL);
+	cost_qual_eval_node(&each, (Node *) wanted->bucket, wanted->root);
+	return each.startup + each.per_tuple * Min(buckets, rows);
+}
+
+/*
+ * How many groups there are in so many rows, about, which are a share of the table's.  Core takes a function's
+ * values for as many as its column's; but a bucket has a width.
+ */
+double
+gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share)
+{
+	List *columns = wanted->bucket ? list_delete(list_copy(wanted->groups), wanted->bucket_column)
+								   : wanted->groups;
+	GpudsGranule granule;
+	double buckets;
+
+	if (wanted->bucket == NULL)
+		return estimate_num_groups(wanted->root, columns, rows, NULL, NULL);
+	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);
+	buckets = buckets_of(wanted, &granule, share);
+	if (buckets < 0)
+		return estimate_num_groups(wanted->root, lappend(columns, wanted->bucket), rows, NULL, NULL);
+	if (granule.values > 0)
+		buckets = Min(buckets, granule.values);
+	if (columns != NIL)
+		buckets *= estimate_num_groups(wanted->root, columns, rows, NULL, NULL);
+	return clamp_row_est(Min(buckets, rows));
+}
+
 /* Sets rows and costs of a path whose scan below has been found. */
 static void
 set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
 {
 	Cost count_cost = gpuds_covering_count_cost(wanted->root, child);
-	const int side_bytes = gpuds_scan_side_bytes(child->indexinfo, columns);
+	List *all = list_copy(columns);
+	int side_bytes;
 	int nagg = 0;
 	ListCell *lc;
 
+	count_cost += filter_cost(wanted, child, &all);
+	side_bytes = gpuds_scan_side_bytes(child->indexinfo, all);
 	foreach (lc, columns)
 		nagg += lfirst_int(lc) >= 0;
 	count_cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
+	count_cost += bucket_cost(wanted, child->path.rows, child->indexselectivity);
+	if (wanted->hashed)
+		count_cost += HASH_OPERATORS * cpu_operator_cost * child->path.rows;
 	if (side_bytes > 0)
-		count_cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, child->path.rows,
-										   child->path.rows *
+		count_cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes,
+										   rows_before_filter(child),
+										   rows_before_filter(child) *
 											   gpuds_covering_unmapped(child->indexinfo, child->path.parent));
 	path->rows = 1;
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)
 	{
-		List *groups = wanted->bucket ? list_make1(wanted->bucket) : wanted->groups;
-
-		path->rows = estimate_num_groups(wanted->root, groups, child->path.rows, NULL, NULL);
+		path->rows = gpuds_wanted_groups(wanted, child->path.rows, child->indexselectivity);
 		/*
 		 * The first group is there when its rows have been added up; but a device adds up all buckets
-		 * at once.
+		 * at once, and what is hashed is complete with the last row.
 		 */
-		if (wanted->bucket == NULL)
+		if (wanted->bucket == NULL && !wanted->hashed)
 			path->startup_cost = child->path.startup_cost +
 								 (count_cost - child->path.startup_cost) / Max(path->rows, 1);
 	}
 	path->total_cost = count_cost + path->rows * cpu_tuple_cost;
 	GpudsAddDisabledNodes(path, &child->path);
+}
+
+/* A number that a plan has. */
+static Float *
+float_of(double number)
+{
+	return makeFloat(psprintf("%.0f", number));
 }
 
 static CustomPath *
@@ -380,8 +608,10 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 	CustomPath *path = makeNode(CustomPath);
 	List *kinds;
 	List *columns;
-	int groups = wanted->groups == NIL ? -1 : group_prefix(wanted, child);
+	int groups = -1;
 
+	if (wanted->groups != NIL)
+		groups = wanted->hashed ? 0 : group_prefix(wanted, child);
 	(void) match(wanted, child, &kinds, &columns);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = parent;
@@ -390,7 +620,10 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
 	path->custom_private = list_make3(wanted->exprs, having,
-									  list_make3(kinds, columns, list_make1_int(groups)));
+									  list_make5(kinds, columns, list_make1_int(groups),
+												 list_make1_int(wanted->groups != NIL && wanted->hashed),
+												 list_make2(float_of(rows_before_filter(child)),
+															float_of(path->path.rows))));
 	path->methods = &path_methods;
 	return path;
 }
@@ -423,4 +656,6 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
 	if (path != NULL)
 		add_path(output, &path->path);
+	else if (wanted.groups != NIL)
+		gpuds_aggregate_hashed_paths(&wanted, output, extra);
 }

@@ -15,15 +15,22 @@ typedef struct GpudsWanted
 {
 	PlannerInfo *root;
 	RelOptInfo *rel;
-	List *exprs;     /* columns of groups, and aggregates: results, or parts of them for core to combine */
-	List *groups;    /* columns that rows are grouped by ... */
-	List *operators; /* ... and what they are equal by */
-	Expr *bucket;    /* or a function of one of them, in groups; NULL: none */
+	List *exprs;        /* columns of groups, and aggregates: results, or parts of them for core to combine */
+	List *groups;       /* columns that rows are grouped by ... */
+	List *operators;    /* ... and what they are equal by */
+	Expr *bucket;       /* NULL, or what they are grouped by is a function of one of the columns ... */
+	Var *bucket_column; /* ... this one, which is the last in groups */
+	bool hashed;        /* a group may come in parts, and groups in any order */
 } GpudsWanted;
 
 /* aggregate_path.c */
 extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
+extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
+
+/* aggregate_append.c */
+extern void gpuds_aggregate_hashed_paths(GpudsWanted *wanted, RelOptInfo *output,
+										 const GroupPathExtraData *extra);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

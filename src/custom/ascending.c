@@ -32,9 +32,6 @@
 /* Thresholds of variable width that width_bucket may walk, one after the other. */
 #define MOST_WALKED 64
 
-/* Longer than the longest unit that date_trunc knows, in microseconds. */
-#define LONGEST_UNIT (INT64CONST(1001) * 366 * USECS_PER_DAY)
-
 /* What a function ascends over. */
 typedef enum AscendingOver
 {
@@ -58,9 +55,9 @@ constant(const List *args, int at)
 	return list_nth_node(Const, args, at)->constvalue;
 }
 
-/* The unit that the first argument names (DTK_YEAR); -1: it names none. */
-static int
-unit_of(const List *args)
+/* The unit that the first argument, a constant, names (DTK_YEAR); -1: it names none. */
+int
+gpuds_ascending_unit(const List *args)
 {
 	text *unit = DatumGetTextPP(constant(args, 0));
 	int which;
@@ -75,7 +72,7 @@ unit_of(const List *args)
 static bool
 is_year(const List *args)
 {
-	switch (unit_of(args))
+	switch (gpuds_ascending_unit(args))
 	{
 		case DTK_YEAR:
 		case DTK_DECADE:
@@ -91,7 +88,7 @@ is_year(const List *args)
 static bool
 is_unit_of_days(const List *args)
 {
-	switch (unit_of(args))
+	switch (gpuds_ascending_unit(args))
 	{
 		case DTK_DAY:
 		case DTK_WEEK:
@@ -107,7 +104,7 @@ is_unit_of_days(const List *args)
 static bool
 is_unit(const List *args)
 {
-	switch (unit_of(args))
+	switch (gpuds_ascending_unit(args))
 	{
 		case DTK_MICROSEC:
 		case DTK_MILLISEC:
@@ -118,6 +115,15 @@ is_unit(const List *args)
 		default:
 			return is_unit_of_days(args);
 	}
+}
+
+/* The same of arguments that may be anything. */
+bool
+gpuds_ascending_is_unit(const List *args)
+{
+	const Const *unit = linitial(args);
+
+	return IsA(unit, Const) && !unit->constisnull && is_unit(args);
 }
 
 /* The width of date_bin's bins in microseconds. */
@@ -422,7 +428,7 @@ gpuds_ascending_least(const Expr *expr, int64 least)
 		case F_DATE_TIMESTAMPTZ:
 		case F_EXTRACT_TEXT_TIMESTAMPTZ:
 		case F_DATE_PART_TEXT_TIMESTAMPTZ:
-			return least + LONGEST_UNIT;
+			return least + GPUDS_LONGEST_UNIT;
 		case F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP:
 		case F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ:
 			from = Max((int128) least, (int128) PG_INT64_MIN + origin_of(args_of(inner))) +

@@ -10,8 +10,14 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "nodes/primnodes.h"
 
+/* Longer than the longest unit that date_trunc knows, in microseconds. */
+#define GPUDS_LONGEST_UNIT (INT64CONST(1001) * 366 * USECS_PER_DAY)
+
+extern int gpuds_ascending_unit(const List *args);
+extern bool gpuds_ascending_is_unit(const List *args);
 extern const Var *gpuds_ascending_column(const Expr *expr);
 extern bool gpuds_ascending_is_zoned(const Expr *expr);
 extern int64 gpuds_ascending_least(const Expr *expr, int64 least);

@@ -46,61 +46,145 @@ as_function(Node *node, void *column)
  * number.
  */
 static void
-set_range(GpudsBucket *bucket)
+set_range(Oid type, int64 *least, int64 *most)
 {
-	switch (bucket->type)
+	switch (type)
 	{
 		case INT2OID:
-			bucket->least = PG_INT16_MIN;
-			bucket->most = PG_INT16_MAX;
+			*least = PG_INT16_MIN;
+			*most = PG_INT16_MAX;
 			break;
 		case INT4OID:
-			bucket->least = PG_INT32_MIN;
-			bucket->most = PG_INT32_MAX;
+			*least = PG_INT32_MIN;
+			*most = PG_INT32_MAX;
 			break;
 		case INT8OID:
-			bucket->least = PG_INT64_MIN + 1;
-			bucket->most = PG_INT64_MAX;
+			*least = PG_INT64_MIN + 1;
+			*most = PG_INT64_MAX;
 			break;
 		case DATEOID:
-			bucket->least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
-			bucket->most = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
+			*least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
+			*most = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
 			break;
 		default:
-			bucket->least = MIN_TIMESTAMP;
-			bucket->most = END_TIMESTAMP - 1;
+			*least = MIN_TIMESTAMP;
+			*most = END_TIMESTAMP - 1;
 			break;
 	}
 }
 
-/*
- * For buckets by an expression of gpuds_ascending_column in a column of the index, in the current
- * memory context.
- */
+/* The lowest and the highest value of a column of a type that an ascending function may be asked about. */
+void
+gpuds_bucket_limits(const Expr *expr, Oid type, int64 *least, int64 *most)
+{
+	set_range(type, least, most);
+	*least = gpuds_ascending_least(expr, *least);
+	*most = gpuds_ascending_most(expr, *most);
+}
+
+/* The ascending function whose buckets are wanted. */
+static void
+set_function(GpudsBucket *bucket, PlanState *parent, const GpudsGranule *granule, const Var *var)
+{
+	const Node *function = (const Node *) granule->function;
+	TypeCacheEntry *type = lookup_type_cache(exprType(function), TYPECACHE_CMP_PROC_FINFO);
+
+	gpuds_key_agg_column(bucket->layout, bucket->column, &bucket->agg_column);
+	bucket->least = granule->least;
+	bucket->most = granule->most;
+	bucket->zoned = granule->zoned;
+	bucket->zone = granule->zone;
+	bucket->function = ExecInitExpr((Expr *) as_function((Node *) function, (void *) var), parent);
+	bucket->compare = type->cmp_proc_finfo;
+	bucket->collation = exprCollation(function);
+	bucket->length = type->typlen;
+	bucket->by_value = type->typbyval;
+	if (!type->typbyval)
+		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
+}
+
+/* What is evaluated for each of them. */
+static void
+set_result(GpudsBucket *bucket, PlanState *parent, const Expr *expr, const Var *var)
+{
+	TypeCacheEntry *type = lookup_type_cache(exprType((const Node *) expr),
+											 TYPECACHE_CMP_PROC_FINFO | TYPECACHE_HASH_PROC_FINFO);
+
+	bucket->result.expr = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
+	bucket->result.compare = type->cmp_proc_finfo;
+	bucket->result.hash = type->hash_proc_finfo;
+	bucket->result.collation = exprCollation((const Node *) expr);
+	bucket->result.length = type->typlen;
+	bucket->result.by_value = type->typbyval;
+	if (!type->typbyval && bucket->values == NULL)
+		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
+}
+
+/* For buckets by an expression of a column of the index, in the current memory context. */
 void
 gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const GpudsKeyLayout *layout,
 				   int column)
 {
-	const Var *var = gpuds_ascending_column(expr);
-	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) expr), TYPECACHE_CMP_PROC_FINFO);
+	const Var *var = gpuds_granule_column(expr);
+	GpudsGranule granule;
 
+	gpuds_granule_find(expr, var, &granule);
 	memset(bucket, 0, sizeof(*bucket));
 	bucket->layout = layout;
 	bucket->column = column;
 	bucket->type = layout->column[column].type;
-	set_range(bucket);
-	bucket->least = gpuds_ascending_least(expr, bucket->least);
-	bucket->most = gpuds_ascending_most(expr, bucket->most);
-	bucket->zoned = gpuds_ascending_is_zoned(expr);
-	gpuds_key_agg_column(layout, column, &bucket->agg_column);
-	bucket->function = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
 	bucket->context = CreateExprContext(parent->state);
-	bucket->compare = type->cmp_proc_finfo;
-	bucket->collation = exprCollation((Node *) expr);
-	bucket->length = type->typlen;
-	if (!type->typbyval)
-		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
+	if (granule.function)
+		set_function(bucket, parent, &granule, var);
+	set_result(bucket, parent, expr, var);
 	bucket->isnull = true;
+}
+
+/* The expression's value for a bucket, of its first entry; until the next one. */
+Datum
+gpuds_bucket_result(GpudsBucket *bucket, const GpudsEntry *first, bool *isnull)
+{
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool nulls[GPUDS_KEY_MAX_COLUMNS];
+
+	(void) gpuds_key_decode(bucket->layout, first, NULL, bytes, values, nulls);
+	ResetExprContext(bucket->context);
+	bucket->context->caseValue_datum = values[bucket->column];
+	bucket->context->caseValue_isNull = nulls[bucket->column];
+	return ExecEvalExprSwitchContext(bucket->result.expr, bucket->context, isnull);
+}
+
+/* The same, until gpuds_bucket_restart. */
+Datum
+gpuds_bucket_keep(const GpudsBucket *bucket, Datum value, bool isnull)
+{
+	MemoryContext old;
+
+	if (isnull || bucket->result.by_value)
+		return value;
+	old = MemoryContextSwitchTo(bucket->values);
+	value = datumCopy(value, false, bucket->result.length);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+/* As btree compares, NULLs last. */
+int
+gpuds_bucket_compare_results(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null)
+{
+	if (a_null || b_null)
+		return a_null - b_null;
+	return DatumGetInt32(FunctionCall2Coll(&bucket->result.compare, bucket->result.collation, a, b));
+}
+
+/* A hash of the expression's value; 0 of all if its type has none. */
+uint32
+gpuds_bucket_hash(GpudsBucket *bucket, Datum value, bool isnull)
+{
+	if (isnull || !OidIsValid(bucket->result.hash.fn_oid))
+		return 0;
+	return DatumGetUInt32(FunctionCall1Coll(&bucket->result.hash, bucket->result.collation, value));
 }
 
 /* Forgets the buckets that were found, and their values. */
@@ -120,7 +204,7 @@ keep(const GpudsBucket *bucket, Datum value, bool isnull)
 {
 	MemoryContext old;
 
-	if (bucket->values == NULL || isnull)
+	if (bucket->by_value || isnull)
 		return value;
 	old = MemoryContextSwitchTo(bucket->values);
 	value = datumCopy(value, false, bucket->length);
@@ -147,10 +231,11 @@ set_value(const GpudsBucket *bucket, int64 value, GpudsEntry *entry)
 							  (uint64) value + (UINT64CONST(1) << (bucket->agg_column.bits - 1)), entry);
 }
 
-static Datum
-datum_of(const GpudsBucket *bucket, int64 value)
+/* The value of a type that has a number, and the other way. */
+Datum
+gpuds_bucket_datum(Oid type, int64 value)
 {
-	switch (bucket->type)
+	switch (type)
 	{
 		case INT2OID:
 			return Int16GetDatum((int16) value);
@@ -159,6 +244,21 @@ datum_of(const GpudsBucket *bucket, int64 value)
 			return Int32GetDatum((int32) value);
 		default:
 			return Int64GetDatum(value);
+	}
+}
+
+int64
+gpuds_bucket_number(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+		case DATEOID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
 	}
 }
 
@@ -173,7 +273,7 @@ static Datum
 evaluate(GpudsBucket *bucket, int64 value, bool *isnull)
 {
 	ResetExprContext(bucket->context);
-	bucket->context->caseValue_datum = datum_of(bucket, value);
+	bucket->context->caseValue_datum = gpuds_bucket_datum(bucket->type, value);
 	bucket->context->caseValue_isNull = false;
 	return ExecEvalExprSwitchContext(bucket->function, bucket->context, isnull);
 }
@@ -210,8 +310,8 @@ end_of_offset(const GpudsBucket *bucket, int64 value)
 	int after_dst;
 	int64 end;
 
-	if (pg_next_dst_boundary(&time, &before, &before_dst, &boundary, &after, &after_dst, session_timezone) !=
-		1)
+	if (pg_next_dst_boundary(&time, &before, &before_dst, &boundary, &after, &after_dst,
+							 bucket->zone ? bucket->zone : session_timezone) != 1)
 		return bucket->most;
 	end = time_t_to_timestamptz(boundary) - 1;
 	return end < value ? value : Min(end, bucket->most);
@@ -228,14 +328,15 @@ sum_up_to(int64 value, int64 step, int64 most)
 static bool
 ends_as_before(GpudsBucket *bucket, int64 value, int64 most, int64 *end)
 {
-	int64 behind;
+	int64 behind; /* may be before it, where an earlier column has another value */
+	int64 buckets;
 
-	if (bucket->width <= 0 || pg_sub_s64_overflow(value, bucket->end, &behind) || behind <= 0 ||
+	if (bucket->width <= 0 || pg_sub_s64_overflow(value, bucket->end, &behind) ||
 		behind > most - bucket->width)
 		return false;
-	*end = bucket->end;
-	if (pg_add_s64_overflow(*end, (behind + bucket->width - 1) / bucket->width * bucket->width, end) ||
-		*end >= most)
+	buckets = behind / bucket->width + (behind % bucket->width > 0);
+	if (pg_mul_s64_overflow(buckets, bucket->width, end) || pg_add_s64_overflow(*end, bucket->end, end) ||
+		*end < value || *end >= most)
 		return false;
 	return contains(bucket, *end) && !contains(bucket, *end + 1);
 }
@@ -291,7 +392,7 @@ take_value(GpudsBucket *bucket, int64 value)
 
 /*
  * Finds the bucket of an entry, or what of it begins with the entry: *last is the last one that there
- * may be.  The entry's columns before the bucket's are the same in all rows.
+ * may be, with the same values in the columns before the bucket's.
  *
  * Finding an end takes dozens of evaluations, so it waits for a bucket's second value.  Before that,
  * only the width of other buckets is tried.
@@ -309,6 +410,8 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 
 	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
 	*last = entry_last_alike(first, &bits);
+	if (bucket->function == NULL)
+		return;
 	if (agg_column_is_null(&bucket->agg_column, first, bucket->layout->nwords))
 	{
 		bucket->isnull = true;

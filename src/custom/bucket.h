@@ -12,17 +12,33 @@
  * latest, and buckets of one value that do not follow each other are to be put together by the caller.
  * That is enough to look at a few at a time: GPUDS_BUCKETS_HELD.
  *
+ * Or rows are grouped by any expression of a column, whose groups' rows do not follow each other; then
+ * buckets are what it is constant on (granule.h), and gpuds_bucket_result has its value.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_CUSTOM_BUCKET_H
 #define GPUDS_CUSTOM_BUCKET_H
 
 #include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 
+#include "custom/granule.h"
 #include "key/key.h"
 
 #define GPUDS_BUCKETS_HELD 8
+
+/* An expression that is evaluated once for each bucket, and its type. */
+typedef struct GpudsBucketResult
+{
+	ExprState *expr;
+	FmgrInfo compare;
+	FmgrInfo hash; /* fn_oid invalid: the type has none */
+	Oid collation;
+	int16 length;
+	bool by_value;
+} GpudsBucketResult;
 
 typedef struct GpudsBucket
 {
@@ -32,14 +48,17 @@ typedef struct GpudsBucket
 	AggColumn agg_column; /* of the column */
 	int64 least;          /* the lowest value that the function is defined for; below: -infinity */
 	int64 most;           /* the highest; above: infinity */
-	ExprState *function;
+	ExprState *function;  /* NULL: each value is a bucket */
 	ExprContext *context;
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
-	int16 length;         /* of the function's values */
-	MemoryContext values; /* that are passed by reference: until gpuds_bucket_restart; NULL: they are not */
-	bool zoned;           /* depends on TimeZone */
-	bool all_ends;        /* ends are wanted even of buckets that may have a single value */
+	int16 length; /* of the function's values */
+	bool by_value;
+	MemoryContext values; /* that are passed by reference: until gpuds_bucket_restart; NULL: none are */
+	bool zoned;           /* depends on the offset of a zone ... */
+	pg_tz *zone;          /* ... this one; NULL: TimeZone */
+	GpudsBucketResult result;
+	bool all_ends; /* ends are wanted even of buckets that may have a single value */
 
 	/* the bucket that was found last */
 	bool isnull;
@@ -56,11 +75,22 @@ extern void gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *exp
 							   const GpudsKeyLayout *layout, int column);
 extern void gpuds_bucket_restart(GpudsBucket *bucket);
 extern void gpuds_bucket_find(void *bucket, const GpudsEntry *first, GpudsEntry *last);
+extern Datum gpuds_bucket_result(GpudsBucket *bucket, const GpudsEntry *first, bool *isnull);
+extern Datum gpuds_bucket_keep(const GpudsBucket *bucket, Datum value, bool isnull);
+extern int gpuds_bucket_compare_results(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);
+extern uint32 gpuds_bucket_hash(GpudsBucket *bucket, Datum value, bool isnull);
 extern bool gpuds_bucket_first(const GpudsBucket *bucket, const GpudsInterval *whole, uint64 code,
 							   GpudsEntry *entry, int64 *value);
 extern GpudsEntry gpuds_bucket_next(const GpudsBucket *bucket, const GpudsEntry *first);
 extern bool gpuds_bucket_nulls_first(const GpudsBucket *bucket);
 extern void gpuds_bucket_nulls(const GpudsBucket *bucket, const GpudsEntry *alike, GpudsInterval *nulls);
 extern int gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);
+extern void gpuds_bucket_limits(const Expr *expr, Oid type, int64 *least, int64 *most);
+extern Datum gpuds_bucket_datum(Oid type, int64 value);
+extern int64 gpuds_bucket_number(Oid type, Datum value);
+
+/* bucket_width.c */
+extern double gpuds_bucket_width(PlannerInfo *root, const GpudsGranule *granule, const Var *column,
+								 int64 lowest, int64 highest);
 
 #endif /* GPUDS_CUSTOM_BUCKET_H */

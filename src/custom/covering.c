@@ -23,6 +23,7 @@
 
 #include "am/am.h"
 #include "custom/custom.h"
+#include "custom/filter.h"
 #include "index/index.h"
 #include "key/key.h"
 #include "reader/visible.h"
@@ -115,18 +116,39 @@ has_condition(const IndexPath *path, const RestrictInfo *rinfo)
 	return false;
 }
 
-/* Are all clauses of the table conditions of the scan, or implied by the index's predicate? */
+/*
+ * Are all clauses of the table conditions of the scan, or implied by the index's predicate, or such as can be
+ * tested in entries?  Adds the columns of the index that are tested to a list.
+ */
 static bool
-covers(const IndexPath *path)
+covers(const IndexPath *path, List **tested)
 {
 	ListCell *lc;
 
 	foreach (lc, path->indexinfo->indrestrictinfo)
 	{
-		if (!has_condition(path, lfirst_node(RestrictInfo, lc)))
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (has_condition(path, rinfo))
+			continue;
+		if (rinfo->pseudoconstant ||
+			!gpuds_filter_can_test(path->indexinfo, path->path.parent->relid, rinfo->clause, tested))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * The columns of the index that the conditions of a scan of gpuds_covering_path test in entries, one of each
+ * test; core leaves these conditions to the plan's quals.
+ */
+List *
+gpuds_covering_filter(const IndexPath *path)
+{
+	List *tested = NIL;
+
+	(void) covers(path, &tested);
+	return tested;
 }
 
 /*
@@ -139,6 +161,7 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 {
 	RelOptInfo *table = makeNode(RelOptInfo);
 	IndexOptInfo *only = makeNode(IndexOptInfo);
+	List *tested = NIL;
 	ListCell *lc;
 
 	*table = *rel;
@@ -157,7 +180,7 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 		IndexPath *path = (IndexPath *) lfirst(lc);
 
 		/* They differ in direction only. */
-		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path))
+		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path, &tested))
 			return path;
 	}
 	return NULL;

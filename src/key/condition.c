@@ -274,6 +274,23 @@ narrow_by_constants(Finder *finder, ScanKey key, StrategyNumber strategy, GpudsC
 }
 
 /*
+ * Narrows the set of a column whose codes are no hashes by a key that is exact, on constants of a type.  Heeds
+ * the column's kind and bits, the key's argument and strategy, which is btree's, and SK_SEARCHARRAY.
+ */
+void
+gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, GpudsCodeSet *set)
+{
+	Finder finder = { .column = column, .constant = gpuds_key_kind(type) };
+	bool fuzzy = false;
+
+	if (!gpuds_kinds_compare(column->kind, finder.constant))
+		elog(ERROR, "cannot test a column of kind %d for type %u", (int) column->kind, type);
+	narrow_by_constants(&finder, key, key->sk_strategy, set, &fuzzy);
+	if (fuzzy)
+		elog(ERROR, "a test of a column of kind %d for type %u is not exact", (int) column->kind, type);
+}
+
+/*
  * Narrows a column's set by a key.  An access method that does not order has one strategy, equality.
  */
 void

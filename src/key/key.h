@@ -47,6 +47,7 @@
 #include "utils/rel.h"
 #include "utils/uuid.h"
 
+#include "kernels/core/column_test.h"
 #include "kernels/core/entry.h"
 #include "kernels/core/partial_agg.h"
 
@@ -156,6 +157,7 @@ gpuds_key_is_side(const GpudsKeyColumn *column)
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_key_is_exact(Oid type);
+extern bool gpuds_key_is_bytes(Oid type);
 extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
 extern int gpuds_key_column_bits(Oid type);
 extern int gpuds_key_included_bits(Oid type);
@@ -307,6 +309,8 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 extern bool gpuds_key_can_aggregate(Oid type);
 extern void gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
 extern void gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
+extern void gpuds_key_agg_column_rows(AggColumn *agg_column);
+extern void gpuds_key_agg_column_integers(int bytes, AggColumn *agg_column);
 extern __int128 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial);
 extern Datum gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code);
 extern void gpuds_key_set_partial_agg(const AggColumn *agg_column, int nwords, uint64 code,
@@ -316,6 +320,7 @@ extern void gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const G
 extern void gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null,
 							   GpudsEntry *entry);
 extern void gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits);
+extern void gpuds_key_column_bits_of(const GpudsKeyLayout *layout, int i, GpudsEntry *bits, uint8 *side);
 
 /*
  * The number of the probe that an entry is equal to, among n ascending ones with zeros in place of
@@ -341,6 +346,25 @@ extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey 
 extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
 extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry);
+
+/* column_test.c */
+
+/* A condition on a column: it is compared with a constant, or with any element of an array. */
+typedef struct GpudsKeyCondition
+{
+	StrategyNumber strategy; /* btree's */
+	Oid type;                /* of the constant, or of elements */
+	bool array;
+	bool negated; /* under NOT */
+	bool isnull;
+	Datum value;
+} GpudsKeyCondition;
+
+extern bool gpuds_key_can_test(Oid column, bool included, Oid constant);
+extern void gpuds_key_test_compare(const GpudsKeyLayout *layout, int i, const GpudsKeyCondition *condition,
+								   ColumnTest *test);
+extern void gpuds_key_test_null(const GpudsKeyLayout *layout, int i, bool values, bool null,
+								ColumnTest *test);
 
 /* filter.c */
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);

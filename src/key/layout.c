@@ -109,6 +109,13 @@ gpuds_key_is_exact(Oid type)
 	}
 }
 
+/* Are values of a type equal if and only if their bytes are? */
+bool
+gpuds_key_is_bytes(Oid type)
+{
+	return gpuds_key_is_exact(type) && gpuds_key_kind(type) != GPUDS_KIND_TIMETZ;
+}
+
 /* The least bits of a hash: eight columns' fit into a key. */
 #define MIN_HASH_BITS 16
 #define MAX_HASH_BITS 64

@@ -99,6 +99,27 @@ gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_c
 	agg_column->null_bit = (uint8) gpuds_null_bit(column);
 }
 
+/* For counting entries, whatever they have. */
+void
+gpuds_key_agg_column_rows(AggColumn *agg_column)
+{
+	memset(agg_column, 0, sizeof(*agg_column));
+	agg_column->kind = AGG_COLUMN_INTEGER;
+	agg_column->bits = 1;
+	/* no bit is that */
+	agg_column->null_bit = 2;
+}
+
+/* For adding up constants, which are integers of so many bytes, and not in entries. */
+void
+gpuds_key_agg_column_integers(int bytes, AggColumn *agg_column)
+{
+	memset(agg_column, 0, sizeof(*agg_column));
+	agg_column->kind = AGG_COLUMN_INTEGER;
+	agg_column->bits = (uint8) (8 * bytes);
+	agg_column->flip = UINT64CONST(1) << (agg_column->bits - 1);
+}
+
 /* The sum of the integers of a type. */
 __int128
 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
@@ -211,4 +232,23 @@ gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bi
 	gpuds_key_to_entry(&taken, layout->nwords, 0, bits);
 	if (layout->nwords == 1)
 		bits->w1 = UINT64_MAX;
+}
+
+/* Sets ones in the bits of a key that a column takes, and in its side values, of GPUDS_SIDE_BYTES. */
+void
+gpuds_key_column_bits_of(const GpudsKeyLayout *layout, int i, GpudsEntry *bits, uint8 *side)
+{
+	const GpudsKeyColumn *column = &layout->column[i];
+	GpudsKeyString taken = { 0, 0 };
+	GpudsEntry own;
+
+	if (gpuds_key_is_side(column))
+		memset(side + column->side_offset, 0xFF, column->bytes);
+	else
+		gpuds_key_put(&taken, gpuds_ones(column->bits), column->shift);
+	gpuds_key_put(&taken, 1, column->null_shift);
+	gpuds_key_to_entry(&taken, layout->nwords, 0, &own);
+	bits->w0 |= own.w0;
+	bits->w1 |= own.w1;
+	bits->t |= own.t;
 }

@@ -62,6 +62,7 @@ extern bool gpuds_set_is_points(const GpudsCodeSet *set);
 /* condition.c */
 extern void gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, GpudsCodeSet *sets,
 							 bool *recheck);
+extern void gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, GpudsCodeSet *set);
 
 /* filter.c */
 extern GpudsKeyFilter *gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first);

@@ -20,7 +20,7 @@
 static inline bool
 is_of_side(const GpudsEntryAgg *agg, int i)
 {
-	return gpuds_key_is_side(&agg->layout->column[agg->columns[i]]) &&
+	return agg->columns[i] >= 0 && gpuds_key_is_side(&agg->layout->column[agg->columns[i]]) &&
 		   agg->agg_columns[i].place != agg->agg_columns[i].null_place;
 }
 
@@ -32,45 +32,78 @@ clear_sum(GpudsEntryAgg *agg)
 		agg->sum.partial[i] = partial_agg_empty();
 }
 
+/* The filter of an aggregate; NULL: it has none. */
+static inline GpudsRowFilter *
+filter_of(const GpudsEntryAgg *agg, int i)
+{
+	return agg->filters ? agg->filters[i] : NULL;
+}
+
+/* Finds out what of filters and groups needs side values, or the host. */
+static void
+set_filters(GpudsEntryAgg *agg, GpudsRowFilter *filter)
+{
+	agg->entry_filter = agg->side_filter = NULL;
+	if (filter)
+		gpuds_row_filter_split(filter, &agg->entry_filter, &agg->side_filter);
+	agg->on_host = filter != NULL || agg->groups.hashed != NULL;
+	agg->has_side = agg->side_filter != NULL || agg->hash.nside > 0;
+	for (int i = 0; i < agg->nagg; i++)
+	{
+		const GpudsRowFilter *own = filter_of(agg, i);
+
+		agg->has_side |= is_of_side(agg, i) || (own && own->side);
+		agg->on_host |= own != NULL;
+	}
+	agg->filtered = 0;
+}
+
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
- * snapshot.  expected: the number of rows, about.  columns says which column each aggregate is of.  layout,
- * agg_columns and columns must live as long as the aggregate, which allocates in the current context.
+ * snapshot.  expected: the number of rows before the filter, about.  Allocates in the current context.
  *
  * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
  * table is locked, as the whole index is.
  */
 void
-gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsKeyLayout *layout,
-					  const AggColumn *agg_columns, const int *columns, int nagg,
-					  const GpudsEntryAggGroups *groups, double expected)
+gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAggSpec *spec, double expected)
 {
+	const GpudsKeyLayout *layout = spec->layout;
+	const GpudsEntryAggGroups *groups = &spec->groups;
+
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
 	agg->scan = scan;
 	agg->nwords = layout->nwords;
 	agg->expected = expected;
 	agg->layout = layout;
-	agg->agg_columns = agg_columns;
-	agg->columns = columns;
-	agg->nagg = nagg;
+	agg->agg_columns = spec->agg_columns;
+	agg->columns = spec->columns;
+	agg->filters = spec->filters;
+	agg->cases = spec->cases;
+	agg->nagg = spec->nagg;
 	agg->groups = *groups;
 	gpuds_key_prefix_bits(layout, groups->ncolumns, &agg->group_bits);
-	agg->grouped = groups->ncolumns > 0 || groups->find != NULL;
-	agg->has_side = false;
-	for (int i = 0; i < nagg; i++)
-		agg->has_side |= is_of_side(agg, i);
+	agg->grouped = groups->ncolumns > 0 || groups->find != NULL || groups->hashed != NULL;
+	memset(&agg->hash, 0, sizeof(agg->hash));
+	agg->next_group = 0;
+	agg->has_run = false;
+	if (groups->hashed)
+		gpuds_hash_groups_begin(&agg->hash, groups->hashed, agg->nagg, groups->expected);
+	set_filters(agg, spec->filter);
 	/*
 	 * A query may have any number of columns to aggregate; a device's answers have room for some
 	 * (GpudsCountedSum).
 	 */
-	agg->device_agg_columns = !agg->grouped && nagg <= GPUDS_AGG_COLUMNS && !agg->has_side;
+	agg->device_agg_columns = !agg->grouped && !agg->on_host && agg->nagg <= GPUDS_AGG_COLUMNS &&
+							  !agg->has_side;
 	agg->context = CurrentMemoryContext;
 	memset(&agg->others, 0, sizeof(agg->others));
 	agg->next_other = 0;
 	agg->answered = 0;
 	clear_sum(agg);
 	agg->entries = NULL;
-	agg->seen = NULL;
+	agg->seen = agg->passes = NULL;
+	agg->numbers = NULL;
 	agg->side = NULL;
 	agg->size = agg->n = agg->at = 0;
 	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
@@ -87,6 +120,10 @@ free_arrays(GpudsEntryAgg *agg)
 		return;
 	pfree(agg->entries);
 	pfree(agg->seen);
+	if (agg->passes)
+		pfree(agg->passes);
+	if (agg->numbers)
+		pfree(agg->numbers);
 	if (agg->side)
 		pfree(agg->side);
 }
@@ -100,9 +137,67 @@ ensure_capacity(GpudsEntryAgg *agg, int64 size)
 	free_arrays(agg);
 	agg->entries = MemoryContextAlloc(agg->context, size * sizeof(GpudsEntry));
 	agg->seen = MemoryContextAlloc(agg->context, size * sizeof(bool));
+	if (agg->on_host)
+		agg->passes = MemoryContextAlloc(agg->context, size * sizeof(bool));
+	if (agg->groups.hashed)
+		agg->numbers = MemoryContextAlloc(agg->context, size * sizeof(uint32));
 	if (agg->has_side)
 		agg->side = MemoryContextAlloc(agg->context, size * agg->layout->side_bytes);
 	agg->size = size;
+}
+
+/* Copies those of a batch's entries that pass the filter, if there is one; returns how many. */
+static int64
+copy_passing(GpudsEntryAgg *agg, const GpudsScanBatch *batch, GpudsEntry *to)
+{
+	int64 kept = 0;
+
+	if (agg->entry_filter == NULL)
+	{
+		memcpy(to, batch->entries, batch->n * sizeof(GpudsEntry));
+		return batch->n;
+	}
+	gpuds_row_filter_run(agg->entry_filter, agg->layout, batch->entries, NULL, batch->n, agg->passes);
+	for (int64 i = 0; i < batch->n; i++)
+	{
+		to[kept] = batch->entries[i];
+		kept += agg->passes[i];
+	}
+	agg->filtered += batch->n - kept;
+	return kept;
+}
+
+/* Takes the entries of a batch into the piece, and asks the visibility map about those that pass. */
+static void
+take_batch(GpudsEntryAgg *agg, const GpudsScanBatch *batch)
+{
+	GpudsScanBatch passing = *batch;
+	GpudsEntry *to = agg->entries + agg->n;
+
+	gpuds_visible_add_to_piece(&agg->visible, batch);
+	passing.n = copy_passing(agg, batch, to);
+	passing.entries = to;
+	gpuds_visible_mark(&agg->visible, &passing, agg->seen + agg->n);
+	agg->n += passing.n;
+}
+
+/* Leaves out those of the piece's entries whose side values do not pass. */
+static void
+keep_passing_side(GpudsEntryAgg *agg)
+{
+	const int bytes = agg->layout->side_bytes;
+	int64 kept = 0;
+
+	gpuds_row_filter_run(agg->side_filter, agg->layout, agg->entries, agg->side, agg->n, agg->passes);
+	for (int64 i = 0; i < agg->n; i++)
+	{
+		if (!agg->passes[i])
+			continue;
+		agg->entries[kept] = agg->entries[i];
+		memmove(agg->side + kept++ * bytes, agg->side + i * bytes, bytes);
+	}
+	agg->filtered += agg->n - kept;
+	agg->n = kept;
 }
 
 /* Fetches entries until the piece is full enough for another one to be begun. */
@@ -117,10 +212,7 @@ fetch_piece(GpudsEntryAgg *agg)
 		GpudsScanBatch batch;
 
 		gpuds_scan_next_batch(agg->scan, agg->size - agg->n, &batch);
-		gpuds_visible_add_to_piece(&agg->visible, &batch);
-		gpuds_visible_mark(&agg->visible, &batch, agg->seen + agg->n);
-		memcpy(agg->entries + agg->n, batch.entries, batch.n * sizeof(GpudsEntry));
-		agg->n += batch.n;
+		take_batch(agg, &batch);
 	}
 }
 
@@ -196,6 +288,8 @@ keep_seen(GpudsEntryAgg *agg)
 	agg->n = kept;
 	if (agg->has_side)
 		gpuds_side_reader_piece(&agg->reader, agg->entries, kept, agg->side);
+	if (agg->side_filter)
+		keep_passing_side(agg);
 }
 
 /*
@@ -314,6 +408,52 @@ add_up_side(const GpudsEntryAgg *agg, int i, int64 first, int64 n, PartialAgg *p
 	*partial = sum;
 }
 
+/* Adds what the k-th entry of the piece has of an aggregate's column. */
+static inline void
+add_entry(const GpudsEntryAgg *agg, int i, int64 k, PartialAgg *partial)
+{
+	const GpudsEntry *entry = &agg->entries[k];
+	GpudsEntry value;
+
+	if (is_of_side(agg, i))
+	{
+		gpuds_key_side_entry(&agg->layout->column[agg->columns[i]], agg->nwords, entry,
+							 agg->side + k * agg->layout->side_bytes, &value);
+		partial_agg_add(partial, &agg->agg_columns[i], &value, 1);
+	}
+	else if (agg->nwords == 1)
+		partial_agg_add(partial, &agg->agg_columns[i], entry, 1);
+	else
+		partial_agg_add(partial, &agg->agg_columns[i], entry, 2);
+}
+
+/* The same of an aggregate with a filter. */
+static inline void
+add_filtered(const GpudsEntryAgg *agg, int i, int64 k, bool passes, PartialAgg *partial)
+{
+	const GpudsEntryAggCase *of = &agg->cases[i];
+
+	if (passes && !of->has_value)
+		add_entry(agg, i, k, partial);
+	else if (passes)
+		partial_agg_add_bits(partial, &agg->agg_columns[i], of->value);
+	else if (of->has_other)
+		partial_agg_add_bits(partial, &agg->agg_columns[i], of->other);
+}
+
+/* Which of the piece's entries from first on pass the filter of an aggregate; NULL: it has none. */
+static const bool *
+passing(GpudsEntryAgg *agg, int i, int64 first, int64 n)
+{
+	const GpudsRowFilter *filter = filter_of(agg, i);
+	const uint8 *side = agg->side ? agg->side + first * agg->layout->side_bytes : NULL;
+
+	if (filter == NULL)
+		return NULL;
+	gpuds_row_filter_run(filter, agg->layout, agg->entries + first, side, n, agg->passes);
+	return agg->passes;
+}
+
 /* Adds the piece's entries up to the end of the group. */
 static void
 add_to_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
@@ -323,6 +463,12 @@ add_to_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 
 	for (int i = 0; i < agg->nagg; i++)
 	{
+		const bool *passes = passing(agg, i, agg->at, n);
+
+		for (int64 k = 0; passes && k < n; k++)
+			add_filtered(agg, i, agg->at + k, passes[k], &group->partial[i]);
+		if (passes)
+			continue;
 		if (is_of_side(agg, i))
 			add_up_side(agg, i, agg->at, n, &group->partial[i]);
 		else if (agg->nwords == 1)
@@ -350,8 +496,99 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 }
 
 /*
- * The next group, in the order of the index; false: there are no more rows.  group->partial is filled in
- * in either case.
+ * Finds the groups of the piece's entries, from the one at hand on.  Returns where those end that have
+ * groups: before the end of the piece if the table is full.
+ */
+static int64
+find_hashed(GpudsEntryAgg *agg)
+{
+	const int bytes = agg->layout->side_bytes;
+	GpudsGroupKey keys[2] = { 0 };
+	int64 number = -1;
+	int64 i;
+
+	for (i = agg->at; i < agg->n; i++)
+	{
+		const GpudsEntry *entry = &agg->entries[i];
+		GpudsGroupKey *key = &keys[i & 1];
+
+		if (agg->groups.run && (!agg->has_run || !in_group(agg, entry)))
+			agg->run = agg->groups.run(agg->groups.arg, entry, &agg->group_last);
+		agg->has_run = true;
+		gpuds_hash_groups_key(&agg->hash, entry, agg->side ? agg->side + i * bytes : NULL, agg->run, key);
+		/* Neighbours are often of one group. */
+		if (number < 0 || !gpuds_hash_groups_equal(&agg->hash, key, &keys[~i & 1]))
+			number = gpuds_hash_groups_find(&agg->hash, key);
+		if (number < 0)
+			break;
+		agg->numbers[i] = (uint32) number;
+		agg->hash.groups[number].rows++;
+	}
+	return i;
+}
+
+/* Adds up an aggregate of the piece's entries from the one at hand on, each to its group. */
+static void
+add_up_hashed(GpudsEntryAgg *agg, int i, int64 end)
+{
+	const bool *passes = passing(agg, i, agg->at, end - agg->at);
+
+	for (int64 k = agg->at; k < end; k++)
+	{
+		PartialAgg *partial = &agg->hash.partial[(int64) agg->numbers[k] * agg->nagg + i];
+
+		if (passes)
+			add_filtered(agg, i, k, passes[k - agg->at], partial);
+		else
+			add_entry(agg, i, k, partial);
+	}
+}
+
+/* Fills the table, with the groups of all further rows or as many as there is room for; false: there are none. */
+static bool
+fill_hashed(GpudsEntryAgg *agg)
+{
+	bool full = false;
+
+	gpuds_hash_groups_clear(&agg->hash);
+	agg->next_group = 0;
+	agg->run = 0;
+	agg->has_run = false;
+	if (agg->groups.restart)
+		agg->groups.restart(agg->groups.arg);
+	while (!full && (agg->at < agg->n || next_piece(agg)))
+	{
+		const int64 end = find_hashed(agg);
+
+		for (int i = 0; i < agg->nagg; i++)
+			add_up_hashed(agg, i, end);
+		agg->at = end;
+		full = end < agg->n;
+	}
+	return agg->hash.n > 0;
+}
+
+/* The next group of those that are hashed. */
+static bool
+next_hashed(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
+{
+	const GpudsHashGroup *next;
+
+	if (agg->next_group == agg->hash.n && !fill_hashed(agg))
+		return false;
+	next = &agg->hash.groups[agg->next_group];
+	group->first = next->key.entry;
+	group->side = (const uint8 *) next->key.side;
+	group->run = next->key.run;
+	group->rows = next->rows;
+	memcpy(group->partial, agg->hash.partial + agg->next_group * agg->nagg, agg->nagg * sizeof(PartialAgg));
+	agg->next_group++;
+	return true;
+}
+
+/*
+ * The next group, in the order of the index unless groups are hashed; false: there are no more rows.
+ * group->partial is filled in in either case.
  */
 bool
 gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
@@ -359,6 +596,9 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	for (int i = 0; i < agg->nagg; i++)
 		group->partial[i] = partial_agg_empty();
 	group->rows = 0;
+	group->side = NULL;
+	if (agg->groups.hashed)
+		return next_hashed(agg, group);
 	if (!agg->grouped)
 	{
 		add_all(agg, group);
@@ -380,5 +620,6 @@ gpuds_entry_agg_end(GpudsEntryAgg *agg)
 {
 	gpuds_visible_end(&agg->visible);
 	gpuds_probe_free_counted(&agg->others);
+	gpuds_hash_groups_end(&agg->hash);
 	free_arrays(agg);
 }

@@ -4,11 +4,16 @@
  *	  Rows of a scan, added up by groups without being made.
  *
  * A group's rows have neighbouring keys: they agree in some leading columns, or the caller says where a group
- * ends.  Of a group nothing is kept but its partial aggregates.
+ * ends.  Or groups are hashed (hash_groups.h): then they are of any columns, come in no order, and one may
+ * come several times.  Of a group nothing is kept but its partial aggregates.
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
  * If there are no groups, a device may do it, and leave the entries that it is not sure of.
+ *
+ * Entries that do not pass the filter are left out before their rows are looked up; those whose side values
+ * do not, as soon as these are there.  An aggregate may have a filter of its own.  What has filters, or
+ * hashes its groups, is not a device's.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +21,8 @@
 #define GPUDS_ENTRY_AGG_H
 
 #include "kernels/core/partial_agg.h"
+#include "reader/hash_groups.h"
+#include "reader/row_filter.h"
 #include "reader/visible.h"
 
 /* What makes rows a group. */
@@ -24,8 +31,44 @@ typedef struct GpudsEntryAggGroups
 	int ncolumns; /* that agree; 0: all rows are one group */
 	/* NULL, or sets *last to the last entry that may be in a group, for its first one */
 	void (*find)(void *arg, const GpudsEntry *first, GpudsEntry *last);
+
+	/* hashed groups */
+	const GpudsGroupKey *hashed; /* what their entries agree in; NULL: groups are not hashed */
+	double expected;             /* groups, about */
+	/*
+	 * NULL, or the same as find for a run of entries, which has a number: entries of one group are of one
+	 * run.  The numbers are forgotten at restart.
+	 */
+	uint64 (*run)(void *arg, const GpudsEntry *first, GpudsEntry *last);
+	void (*restart)(void *arg);
+
 	void *arg;
 } GpudsEntryAggGroups;
+
+/*
+ * What is added in place of what rows have in a column: of those that pass the aggregate's filter, and of the
+ * others, which else add nothing.
+ */
+typedef struct GpudsEntryAggCase
+{
+	bool has_value;
+	bool has_other;
+	uint64 value; /* bits, as the column has them */
+	uint64 other;
+} GpudsEntryAggCase;
+
+/* What is added up of rows.  It must live as long as the aggregate. */
+typedef struct GpudsEntryAggSpec
+{
+	const GpudsKeyLayout *layout;
+	int nagg;
+	const AggColumn *agg_columns;
+	const int *columns;             /* of the index, of each; -1: agg_columns has something of any entry */
+	GpudsRowFilter *const *filters; /* of each, NULL: it has none; or NULL: none has */
+	const GpudsEntryAggCase *cases; /* of each that has a filter; set if filters is */
+	GpudsRowFilter *filter;         /* of all rows; NULL: none */
+	GpudsEntryAggGroups groups;
+} GpudsEntryAggSpec;
 
 typedef struct GpudsEntryAgg
 {
@@ -34,8 +77,14 @@ typedef struct GpudsEntryAgg
 	const GpudsKeyLayout *layout;
 	const AggColumn *agg_columns;
 	const int *columns; /* of each aggregated column */
+	GpudsRowFilter *const *filters;
+	const GpudsEntryAggCase *cases;
 	int nagg;
-	bool has_side; /* some of these are side columns */
+	bool has_side; /* side values are wanted */
+	bool on_host;  /* a device cannot help */
+	GpudsRowFilter *entry_filter;
+	GpudsRowFilter *side_filter;
+	int64 filtered; /* entries that did not pass, so far */
 	GpudsSideReader reader;
 	GpudsEntryAggGroups groups;
 	GpudsEntry group_bits; /* ones where entries of one group agree */
@@ -54,10 +103,18 @@ typedef struct GpudsEntryAgg
 	/* a piece: entries whose rows are seen, from at on not yet added up */
 	GpudsEntry *entries;
 	bool *seen;
-	uint8 *side; /* side values of those that are seen, if any are wanted */
+	bool *passes; /* a filter */
+	uint8 *side;  /* side values of those that are seen, if any are wanted */
 	int64 size;
 	int64 n;
 	int64 at;
+
+	/* hashed groups: those from next_group on have not been taken away */
+	GpudsHashGroups hash;
+	int64 next_group;
+	uint32 *numbers; /* of the groups of the piece's entries */
+	uint64 run;      /* that entries up to group_last are of, if has_run */
+	bool has_run;
 } GpudsEntryAgg;
 
 /* The rows of an interval, and what has been aggregated of them. */
@@ -66,14 +123,15 @@ typedef GpudsCountedSum GpudsEntryAggSum;
 /* A group of rows. */
 typedef struct GpudsEntryAggGroup
 {
-	GpudsEntry first; /* one of its entries, if there are rows */
+	GpudsEntry first;  /* one of its entries, if there are rows; of a hashed one what they agree in */
+	const uint8 *side; /* the same of side values, until the next group; NULL: none */
+	uint64 run;        /* that a hashed one's entries are of */
 	int64 rows;
 	PartialAgg *partial; /* of each aggregated column; the caller's */
 } GpudsEntryAggGroup;
 
-extern void gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsKeyLayout *layout,
-								  const AggColumn *agg_columns, const int *columns, int nagg,
-								  const GpudsEntryAggGroups *groups, double expected);
+extern void gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAggSpec *spec,
+								  double expected);
 extern bool gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group);
 extern void gpuds_entry_agg_end(GpudsEntryAgg *agg);
 

@@ -25,7 +25,7 @@ gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg)
 {
 	GpudsInterval interval;
 
-	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->has_side && agg->visible.counts &&
+	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->on_host && !agg->has_side && agg->visible.counts &&
 		   agg->expected >= WORTH_ROWS && gpuds_scan_is_interval(agg->scan, &interval);
 }
 

@@ -178,14 +178,6 @@ knows_page(const GpudsKnownRows *known, BlockNumber block)
 	return known->rows.slots > 0 && known->blocks[block & (known->rows.slots - 1)] == block + 1;
 }
 
-/* Forgets what is known of a page, so that it is looked at again; the page of a TID, which is known. */
-void
-gpuds_known_forget(GpudsKnownRows *known, uint64 tid)
-{
-	known->blocks[(uint32) (tid >> 16) & (known->rows.slots - 1)] = 0;
-	known->pages--;
-}
-
 /* Was the page of a TID, which is known, looked at for the list at hand (K5)? */
 bool
 gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid)
@@ -404,6 +396,19 @@ gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift
 
 	look_together(known, looks, nlooks);
 	return done;
+}
+
+/* Looks again at a page that is known, for the list at hand (K5); EXPLAIN shows it once.  word: as above. */
+void
+gpuds_known_look_again(GpudsKnownRows *known, uint64 word, int shift)
+{
+	GpudsScanCounters *counters = gpuds_scan_counters(known->scan);
+	const uint64 page_states = counters->page_states;
+
+	known->blocks[(uint32) (word >> (16 + shift)) & (known->rows.slots - 1)] = 0;
+	known->pages--;
+	(void) gpuds_known_learn(known, &word, 1, shift);
+	counters->page_states = page_states;
 }
 
 /*

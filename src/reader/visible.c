@@ -358,8 +358,7 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 static PageRow
 look_again(GpudsVisible *visible, uint64 word, int shift)
 {
-	gpuds_known_forget(&visible->known, word >> shift);
-	(void) gpuds_known_learn(&visible->known, &word, 1, shift);
+	gpuds_known_look_again(&visible->known, word, shift);
 	return gpuds_known_row(&visible->known, word >> shift);
 }
 
@@ -506,8 +505,8 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 bool
 gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 {
-	PageRow (*const find)(GpudsVisible *, const uint64 *, int64, int64, int) =
-		visible->kill_mark.memtable != 0 ? find_known_or_dead : find_known;
+	PageRow (*const find)(GpudsVisible *, const uint64 *, int64, int64,
+						  int) = visible->kill_mark.memtable != 0 ? find_known_or_dead : find_known;
 
 	switch (find(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
 	{

@@ -18,7 +18,7 @@ sub _random_query
 	my $kind = _weighted(
 		30, 'rows', 10, 'count', 16, 'ordered', $TYPES{ $first->{type} }{minmax} ? 6 : 0, 'minmax',
 		8, 'nestloop', 3, 'nothing', 5, 'merge', 5, 'exists', 4, 'lateral', 4, 'distinct',
-		5, 'prepared', 3, 'self', $self->_has_functions ? 8 : 0, 'function', 6, 'groups');
+		5, 'prepared', 3, 'self', $self->_has_functions ? 8 : 0, 'function', 6, 'groups', 10, 'dashboard');
 	my $where = $self->_where;
 	my $noplan = !$self->_usable($where);
 	my $predicate = $self->{predicate};
@@ -115,6 +115,12 @@ sub _random_query
 			  . measures_of($self->_returned) . " FROM {T}$filter GROUP BY 1",
 			kind => 'ordered', noplan => 1);
 	}
+	elsif ($kind eq 'dashboard')
+	{
+		my $filter = _chance(0.8) ? ' WHERE ' . $self->_condition_tree(2) : '';
+		$filter = ($filter ? "$filter AND" : ' WHERE') . " ($where)" if _chance(0.3) || $predicate;
+		$self->_query($self->_dashboard($filter), kind => 'ordered', noplan => 1);
+	}
 	elsif ($kind eq 'function')
 	{
 		$self->_function;
@@ -124,6 +130,49 @@ sub _random_query
 		$self->_prepared;
 	}
 	return;
+}
+
+# A condition on any column of the index, included ones as well, or AND, OR and NOT of some
+sub _condition_tree
+{
+	my ($self, $depth) = @_;
+	my $column = _one(@{ $self->{columns} }, @{ $self->{included} });
+	my $kind = $depth > 0 ? _weighted(4, 'leaf', 3, 'AND', 3, 'OR', 2, 'NOT') : 'leaf';
+
+	return 'NOT (' . $self->_condition_tree($depth - 1) . ')' if $kind eq 'NOT';
+	return '(' . join(" $kind ", map { $self->_condition_tree($depth - 1) } 1 .. _int(2, 3)) . ')'
+	  if $kind ne 'leaf';
+	return "$column->{expr} <> " . $self->_constant($column) if _chance(0.2);
+	return "$column->{expr} <> ALL (" . $self->_array($column, _int(1, 9)) . ')' if _chance(0.1);
+	return $self->_condition($column);
+}
+
+# An aggregate by a condition of its own
+sub _on_condition
+{
+	my ($self, $measure) = @_;
+	my $condition = $self->_condition_tree(1);
+
+	return "$measure FILTER (WHERE $condition)" if $measure =~ /\*/ || _chance(0.7);
+	return $measure =~ s/\((.*)\)/(CASE WHEN $condition THEN $1 END)/r if _chance(0.5);
+	return "sum(CASE WHEN $condition THEN " . _int(-3, 3) . ' ELSE ' . _int(-3, 3) . ' END)';
+}
+
+# What is added up of rows in groups of any columns, by conditions of the aggregates' own
+sub _dashboard
+{
+	my ($self, $filter) = @_;
+	my @returned = $self->_returned;
+	my $first = $self->{columns}[0];
+	my @all = grep { $_->[0] =~ /^(int|date|timestamp|bool|oid|uuid)/ } @returned;
+	my @groups = map { _one(@all)->[1] } 1 .. (@all ? _int(0, 2) : 0);
+	my @measures = split(/, /, measures_of(@returned));
+
+	push @groups, bucket_of($first->{type}, $first->{expr}) if $first->{expr} =~ /^k\d+$/ && _chance(0.3);
+	@measures = map { _chance(0.4) ? $self->_on_condition($_) : $_ } @measures;
+	return 'SELECT ' . join(', ', @groups, @measures) . " FROM {T}$filter"
+	  . (@groups ? ' GROUP BY ' . join(', ', 1 .. @groups) : '')
+	  . (@groups && _chance(0.2) ? ' HAVING count(*) > ' . _int(0, 3) : '');
 }
 
 # Does the index return more than it searches?

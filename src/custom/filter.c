@@ -1,0 +1,389 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter.c
+ *	  Conditions of a query that can be tested in the entries of an index.
+ *
+ * The planner asks whether a condition can be tested, the executor makes the filter; both see it as a tree of
+ * AND, OR and NOT above conditions on one column each.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "custom/filter.h"
+#include "index/index.h"
+
+/* A condition on one column, or on none. */
+typedef struct Condition
+{
+	const Var *var; /* NULL: a constant */
+
+	/* a comparison, if there is a value */
+	const Expr *value; /* that the column is compared with; NULL: none */
+	StrategyNumber strategy;
+	Oid type; /* of the value, or of its elements */
+	bool array;
+	bool negated;
+
+	/* else: what is true of any value, and of a NULL */
+	bool values;
+	bool null;
+} Condition;
+
+/* An expression without what makes the value of a domain one of the type below it. */
+const Expr *
+gpuds_below_domain(const Expr *expr)
+{
+	while (IsA(expr, RelabelType) &&
+		   getBaseType(exprType((const Node *) ((const RelabelType *) expr)->arg)) ==
+			   getBaseType(((const RelabelType *) expr)->resulttype))
+		expr = ((const RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* The column that an expression is; NULL: it is none. */
+static const Var *
+column_of(const Node *expr)
+{
+	const Var *var = (const Var *) gpuds_below_domain((const Expr *) expr);
+
+	return IsA(var, Var) && var->varlevelsup == 0 && var->varattno > 0 ? var : NULL;
+}
+
+/* Is an expression the same for all rows of a scan? */
+static bool
+is_same_for_all(const Node *expr)
+{
+	return !contain_var_clause((Node *) expr) && !contain_volatile_functions((Node *) expr) &&
+		   !contain_subplans((Node *) expr) && !contain_agg_clause((Node *) expr);
+}
+
+/*
+ * The strategy of an operator in the default operator class of a type; the strategy of its negator, and
+ * *negated, if it has none itself.  InvalidStrategy: neither has one.
+ */
+static StrategyNumber
+strategy_of(Oid operator, Oid type, bool *negated)
+{
+	const Oid family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	StrategyNumber strategy;
+
+	if (!OidIsValid(operator) || !OidIsValid(family))
+		return InvalidStrategy;
+	strategy = get_op_opfamily_strategy(operator, family);
+	if (strategy != InvalidStrategy)
+		return strategy;
+	operator= get_negator(operator);
+	if (!OidIsValid(operator) || get_op_opfamily_strategy(operator, family) != BTEqualStrategyNumber)
+		return InvalidStrategy;
+	*negated = !*negated;
+	return BTEqualStrategyNumber;
+}
+
+/* A comparison of a column with a value by an operator whose left side the column is. */
+static bool
+match_comparison(const Node *column, Oid operator, const Node * value, Condition *condition)
+{
+	condition->var = column_of(column);
+	condition->value = (const Expr *) value;
+	if (condition->var == NULL || !is_same_for_all(value))
+		return false;
+	condition->strategy = strategy_of(operator, getBaseType(condition->var->vartype), &condition->negated);
+	return condition->strategy != InvalidStrategy;
+}
+
+static bool
+match_operator(const OpExpr *expr, Condition *condition)
+{
+	const Node *left;
+	const Node *right;
+
+	if (list_length(expr->args) != 2)
+		return false;
+	left = linitial(expr->args);
+	right = lsecond(expr->args);
+	condition->type = exprType(right);
+	if (column_of(left) && match_comparison(left, expr->opno, right, condition))
+		return true;
+	condition->type = exprType(left);
+	return match_comparison(right, get_commutator(expr->opno), left, condition);
+}
+
+/* Comparisons with any element of an array, and with all: x <> ALL is NOT x = ANY, x < ALL is NOT x >= ANY. */
+static bool
+match_array(const ScalarArrayOpExpr *expr, Condition *condition)
+{
+	const Node *array = lsecond(expr->args);
+	const Oid operator= expr->useOr ? expr->opno : get_negator(expr->opno);
+	bool negated;
+
+	if (!expr->useOr)
+		condition->negated = !condition->negated;
+	negated = condition->negated;
+	condition->type = get_element_type(getBaseType(exprType(array)));
+	condition->array = true;
+	return OidIsValid(condition->type) &&
+		   match_comparison(linitial(expr->args), operator, array, condition) &&
+		   condition->negated == negated;
+}
+
+/* A boolean column that must have a value. */
+static bool
+match_boolean(const Node *column, bool value, Condition *condition)
+{
+	condition->var = column_of(column);
+	condition->value = (const Expr *) makeBoolConst(value, false);
+	condition->strategy = BTEqualStrategyNumber;
+	condition->type = BOOLOID;
+	return condition->var && getBaseType(condition->var->vartype) == BOOLOID;
+}
+
+/* IS TRUE and so on: never NULL, so of a NULL it is true exactly if it is not under NOT. */
+static bool
+match_boolean_test(const BooleanTest *test, Condition *condition)
+{
+	const BoolTestType type = test->booltesttype;
+	const bool unknown = type == IS_UNKNOWN || type == IS_NOT_UNKNOWN;
+	const bool is_not = type == IS_NOT_TRUE || type == IS_NOT_FALSE || type == IS_NOT_UNKNOWN;
+
+	if (!match_boolean((const Node *) test->arg, type == IS_TRUE || type == IS_NOT_TRUE, condition))
+		return false;
+	condition->negated ^= is_not;
+	condition->null = condition->negated;
+	if (!unknown)
+		return true;
+	condition->value = NULL;
+	condition->values = condition->negated;
+	condition->null = !condition->negated;
+	return true;
+}
+
+static bool
+match_null_test(const NullTest *test, Condition *condition)
+{
+	condition->var = column_of((const Node *) test->arg);
+	condition->null = (test->nulltesttype == IS_NULL) != condition->negated;
+	condition->values = !condition->null;
+	return condition->var && !test->argisrow;
+}
+
+/* A condition that is true for all rows, or for none. */
+static bool
+match_constant(const Const *expr, Condition *condition)
+{
+	condition->values = condition->null = !expr->constisnull &&
+										  DatumGetBool(expr->constvalue) != condition->negated;
+	return expr->consttype == BOOLOID;
+}
+
+/* What a condition below AND, OR and NOT asks; false: not what can be tested. */
+static bool
+match_condition(const Node *expr, bool negated, Condition *condition)
+{
+	memset(condition, 0, sizeof(*condition));
+	condition->negated = negated;
+	switch (nodeTag(expr))
+	{
+		case T_OpExpr:
+			return match_operator((const OpExpr *) expr, condition);
+		case T_ScalarArrayOpExpr:
+			return match_array((const ScalarArrayOpExpr *) expr, condition);
+		case T_NullTest:
+			return match_null_test((const NullTest *) expr, condition);
+		case T_BooleanTest:
+			return match_boolean_test((const BooleanTest *) expr, condition);
+		case T_Const:
+			return match_constant((const Const *) expr, condition);
+		default:
+			return match_boolean(expr, true, condition);
+	}
+}
+
+/* Can an index's column be tested as a condition asks? */
+static bool
+index_can_test(const IndexOptInfo *index, Index relid, const Condition *condition, List **columns)
+{
+	const Var *var = condition->var;
+
+	if (var == NULL)
+		return true;
+	for (int i = 0; var->varno == relid && i < index->ncolumns; i++)
+	{
+		const bool included = i >= index->nkeycolumns;
+
+		if (index->indexkeys[i] != var->varattno)
+			continue;
+		*columns = lappend_int(*columns, i);
+		if (gpuds_index_hashes(index, i) && condition->value)
+			return false;
+		/* an included column's type is what the table has, so a domain is none that can be tested */
+		return condition->value == NULL ||
+			   gpuds_key_can_test(included ? var->vartype : getBaseType(var->vartype), included,
+								  condition->type);
+	}
+	return false;
+}
+
+/*
+ * Can a condition be tested in the entries of an index of a table?  Adds the columns of the index that it is
+ * about to a list.
+ */
+bool
+gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condition, List **columns)
+{
+	const BoolExpr *expr = (const BoolExpr *) condition;
+	Condition one;
+	ListCell *lc;
+
+	check_stack_depth();
+	if (!IsA(expr, BoolExpr))
+		return match_condition((const Node *) condition, false, &one) &&
+			   index_can_test(index, relid, &one, columns);
+	foreach (lc, expr->args)
+	{
+		if (!gpuds_filter_can_test(index, relid, lfirst(lc), columns))
+			return false;
+	}
+	return true;
+}
+
+static bool
+collect_params(Node *node, void *arg)
+{
+	List **params = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+	{
+		*params = list_append_unique(*params, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_params, arg);
+}
+
+/* The parameters that an expression depends on. */
+List *
+gpuds_filter_params(const Expr *expr)
+{
+	List *params = NIL;
+
+	(void) collect_params((Node *) expr, &params);
+	return params;
+}
+
+/* What filters are made for. */
+typedef struct Maker
+{
+	const GpudsKeyLayout *layout;
+	Relation index;
+	PlanState *parent;
+} Maker;
+
+/* The index's column that a column of a plan is. */
+static int
+column_of_plan(const Maker *maker, const Var *var)
+{
+	const Form_pg_index form = maker->index->rd_index;
+
+	/* An index-only scan has the index's columns. */
+	if (var->varno == INDEX_VAR)
+		return var->varattno - 1;
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		if (form->indkey.values[i] == var->varattno)
+			return i;
+	}
+	elog(ERROR, "index \"%s\" has no column %d of its table", RelationGetRelationName(maker->index),
+		 var->varattno);
+}
+
+static GpudsRowFilter *
+make_test(const Maker *maker, const Condition *condition)
+{
+	GpudsKeyCondition comparison = { .strategy = condition->strategy,
+									 .type = condition->type,
+									 .array = condition->array,
+									 .negated = condition->negated };
+	const int column = column_of_plan(maker, condition->var);
+	ExprState *value;
+	ColumnTest test;
+
+	if (condition->value == NULL)
+	{
+		gpuds_key_test_null(maker->layout, column, condition->values, condition->null, &test);
+		return gpuds_row_filter_test(maker->layout, &test, column);
+	}
+	value = ExecInitExpr((Expr *) condition->value, maker->parent);
+	comparison.value = ExecEvalExpr(value, maker->parent->ps_ExprContext, &comparison.isnull);
+	gpuds_key_test_compare(maker->layout, column, &comparison, &test);
+	if (condition->null)
+		test.null = true;
+	return gpuds_row_filter_test(maker->layout, &test, column);
+}
+
+static GpudsRowFilter *
+make_condition(const Maker *maker, const Node *expr, bool negated)
+{
+	Condition condition;
+
+	if (!match_condition(expr, negated, &condition))
+		elog(ERROR, "a condition of type %d cannot be tested in entries", (int) nodeTag(expr));
+	if (condition.var == NULL)
+		return gpuds_row_filter_join(condition.values ? GPUDS_FILTER_AND : GPUDS_FILTER_OR, NIL);
+	return make_test(maker, &condition);
+}
+
+static GpudsRowFilter *make_filter(const Maker *maker, const Node *expr, bool negated);
+
+/* AND or OR of a list; under NOT, the one becomes the other. */
+static GpudsRowFilter *
+make_join(const Maker *maker, const List *conditions, bool all, bool negated)
+{
+	List *filters = NIL;
+	ListCell *lc;
+
+	foreach (lc, conditions)
+		filters = lappend(filters, make_filter(maker, lfirst(lc), negated));
+	return gpuds_row_filter_join(all != negated ? GPUDS_FILTER_AND : GPUDS_FILTER_OR, filters);
+}
+
+static GpudsRowFilter *
+make_filter(const Maker *maker, const Node *expr, bool negated)
+{
+	const BoolExpr *join = (const BoolExpr *) expr;
+
+	check_stack_depth();
+	if (IsA(expr, List))
+		return make_join(maker, (const List *) expr, true, negated);
+	if (!IsA(expr, BoolExpr))
+		return make_condition(maker, expr, negated);
+	if (join->boolop == NOT_EXPR)
+		return make_filter(maker, linitial(join->args), !negated);
+	return make_join(maker, join->args, join->boolop == AND_EXPR, negated);
+}
+
+/*
+ * The filter of a condition, or of a list of conditions that must all hold, in the current memory context:
+ * what gpuds_filter_can_test has seen of a plan's quals or aggregates.  Evaluates what columns are compared
+ * with by the parameters of a plan state.
+ */
+GpudsRowFilter *
+gpuds_filter_make(const Node *condition, const GpudsKeyLayout *layout, Relation index, PlanState *parent)
+{
+	const Maker maker = { .layout = layout, .index = index, .parent = parent };
+
+	return make_filter(&maker, condition, false);
+}

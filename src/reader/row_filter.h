@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_filter.h
+ *	  Conditions on columns of an index, tested in entries: before their rows are looked up, and without any
+ *	  expression being evaluated for a row.
+ *
+ * A filter is a tree of tests, joined by AND and OR.  Whoever makes one has pushed each NOT down to tests, where
+ * it leaves the codes that were not in.  So it is enough to know of each test whether an entry passes: under
+ * AND and OR alone, NULL and false make no difference to what is true.
+ *
+ * A filter is run for some entries at a time, each test for all of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_ROW_FILTER_H
+#define GPUDS_ROW_FILTER_H
+
+#include "key/key.h"
+
+typedef enum GpudsRowFilterKind
+{
+	GPUDS_FILTER_TEST,
+	GPUDS_FILTER_AND, /* of nothing: all entries pass */
+	GPUDS_FILTER_OR   /* of nothing: none does */
+} GpudsRowFilterKind;
+
+typedef struct GpudsRowFilter
+{
+	GpudsRowFilterKind kind;
+	bool side; /* a test below is of side values */
+
+	/* a test */
+	ColumnTest test;
+	int column; /* of the index */
+
+	/* AND, OR */
+	List *filters; /* GpudsRowFilter */
+} GpudsRowFilter;
+
+extern GpudsRowFilter *gpuds_row_filter_test(const GpudsKeyLayout *layout, const ColumnTest *test,
+											 int column);
+extern GpudsRowFilter *gpuds_row_filter_join(GpudsRowFilterKind kind, List *filters);
+extern void gpuds_row_filter_split(GpudsRowFilter *filter, GpudsRowFilter **entries, GpudsRowFilter **side);
+extern void gpuds_row_filter_run(const GpudsRowFilter *filter, const GpudsKeyLayout *layout,
+								 const GpudsEntry *entries, const uint8 *side, int64 n, bool *passes);
+
+#endif /* GPUDS_ROW_FILTER_H */
