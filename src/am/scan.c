@@ -17,6 +17,7 @@
 #include "reader/cursor.h"
 #include "reader/reader.h"
 #include "reader/visible.h"
+#include "warm_memory.h"
 
 /*
  * ambeginscan.  Only allocates, in the current memory context, and reads the metapage if the relcache does
@@ -29,6 +30,7 @@ gpuds_beginscan(Relation index, int nkeys, int norderbys)
 	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
 	GpudsCursor *cursor = palloc0(sizeof(GpudsCursor));
 
+	gpuds_keep_warm_memory();
 	cursor->info = *gpuds_index_info(index);
 	cursor->source.index = index;
 	cursor->source.layout = &cursor->info.layout;

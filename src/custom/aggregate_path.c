@@ -42,6 +42,9 @@
 #define TEST_OPERATORS 0.2
 #define HASH_OPERATORS 1.0
 
+/* Evaluations for a bucket that comes with another value of the columns before. */
+#define BUCKET_EVALUATIONS 4
+
 /* The column of the table that an expression is; NULL: it is none. */
 static const Var *
 column_of(const RelOptInfo *rel, const Expr *expr)
@@ -306,20 +309,6 @@ can_hash(const GpudsWanted *wanted, const IndexPath *path)
 	return true;
 }
 
-/* Has a scan all that is wanted? */
-static bool
-suits(const IndexPath *path, void *arg)
-{
-	const GpudsWanted *wanted = arg;
-	List *kinds;
-	List *columns;
-
-	if (!match(wanted, path, &kinds, &columns))
-		return false;
-	return wanted->groups == NIL ||
-		   (wanted->hashed ? can_hash(wanted, path) : group_prefix(wanted, path) >= 0);
-}
-
 /* Is a group's operator the equality that bucket.c compares the values of its function by? */
 static bool
 is_default_equality(const SortGroupClause *clause, const Expr *expr)
@@ -512,10 +501,32 @@ buckets_of(const GpudsWanted *wanted, const GpudsGranule *granule, double share)
 	return width < 0 ? -1 : clamp_row_est(((double) highest - (double) lowest) * share / width + 1);
 }
 
-/* What it costs to evaluate a function of a column for each of its buckets in so many rows. */
-static Cost
-bucket_cost(const GpudsWanted *wanted, double rows, double share)
+/* The columns of the key before the bucket's, as far as they differ among a scan's rows. */
+static List *
+columns_before_bucket(const GpudsWanted *wanted, const IndexPath *child)
 {
+	const IndexOptInfo *index = child->indexinfo;
+	const int column = index_column(index, wanted->bucket_column, true);
+	List *before = NIL;
+
+	for (int i = 0; i < column; i++)
+	{
+		if (!is_constant(child, i) && index->indexkeys[i] != 0)
+			before = lappend(before, list_nth_node(TargetEntry, index->indextlist, i)->expr);
+	}
+	return before;
+}
+
+/*
+ * What it costs to evaluate a function of a column for each of its buckets in a scan's rows.  They come anew for
+ * each value of the columns before; and where a bucket's end is not where the one before leads to expect it, it
+ * takes some evaluations more.
+ */
+static Cost
+bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
+{
+	const double rows = child->path.rows;
+	List *before;
 	GpudsGranule granule;
 	QualCost each;
 	double buckets;
@@ -523,11 +534,14 @@ bucket_cost(const GpudsWanted *wanted, double rows, double share)
 	if (wanted->bucket == NULL || !wanted->hashed)
 		return 0;
 	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);
-	buckets = buckets_of(wanted, &granule, share);
+	before = columns_before_bucket(wanted, child);
+	buckets = buckets_of(wanted, &granule, child->indexselectivity);
 	if (buckets < 0)
 		buckets = estimate_num_groups(wanted->root, list_make1(wanted->bucket_column), rows, NULL, NULL);
+	if (before != NIL)
+		buckets *= BUCKET_EVALUATIONS * estimate_num_groups(wanted->root, before, rows, NULL, NULL);
 	cost_qual_eval_node(&each, (Node *) wanted->bucket, wanted->root);
-	return each.startup + each.per_tuple * Min(buckets, rows);
+	return each.startup + (each.per_tuple + cpu_operator_cost) * Min(buckets, BUCKET_EVALUATIONS * rows);
 }
 
 /*
@@ -555,29 +569,35 @@ gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share)
 	return clamp_row_est(Min(buckets, rows));
 }
 
+/* What an aggregate of a scan's entries costs beyond counting them. */
+static Cost
+extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *columns)
+{
+	const double before = rows_before_filter(child);
+	List *all = list_copy(columns);
+	Cost cost = filter_cost(wanted, child, &all) + bucket_cost(wanted, child);
+	const int side_bytes = gpuds_scan_side_bytes(child->indexinfo, all);
+	int nagg = 0;
+	ListCell *lc;
+
+	foreach (lc, columns)
+		nagg += lfirst_int(lc) >= 0;
+	cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
+	if (wanted->hashed)
+		cost += HASH_OPERATORS * cpu_operator_cost * child->path.rows;
+	if (side_bytes > 0)
+		cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, before,
+									 before * gpuds_covering_unmapped(child->indexinfo, child->path.parent));
+	return cost;
+}
+
 /* Sets rows and costs of a path whose scan below has been found. */
 static void
 set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
 {
-	Cost count_cost = gpuds_covering_count_cost(wanted->root, child);
-	List *all = list_copy(columns);
-	int side_bytes;
-	int nagg = 0;
-	ListCell *lc;
+	const Cost count_cost = gpuds_covering_count_cost(wanted->root, child) +
+							extra_cost(wanted, child, columns);
 
-	count_cost += filter_cost(wanted, child, &all);
-	side_bytes = gpuds_scan_side_bytes(child->indexinfo, all);
-	foreach (lc, columns)
-		nagg += lfirst_int(lc) >= 0;
-	count_cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
-	count_cost += bucket_cost(wanted, child->path.rows, child->indexselectivity);
-	if (wanted->hashed)
-		count_cost += HASH_OPERATORS * cpu_operator_cost * child->path.rows;
-	if (side_bytes > 0)
-		count_cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes,
-										   rows_before_filter(child),
-										   rows_before_filter(child) *
-											   gpuds_covering_unmapped(child->indexinfo, child->path.parent));
 	path->rows = 1;
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)
@@ -626,6 +646,22 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 															float_of(path->path.rows))));
 	path->methods = &path_methods;
 	return path;
+}
+
+/* Has a scan all that is wanted, and what does that cost beyond its entries? */
+static bool
+suits(const IndexPath *path, void *arg, Cost *more)
+{
+	const GpudsWanted *wanted = arg;
+	List *kinds;
+	List *columns;
+
+	if (!match(wanted, path, &kinds, &columns))
+		return false;
+	if (wanted->groups != NIL && !(wanted->hashed ? can_hash(wanted, path) : group_prefix(wanted, path) >= 0))
+		return false;
+	*more += extra_cost(wanted, path, columns);
+	return true;
 }
 
 /* A path of a relation for what is wanted of a table; NULL: no index has it. */

@@ -60,12 +60,14 @@ int
 gpuds_ascending_unit(const List *args)
 {
 	text *unit = DatumGetTextPP(constant(args, 0));
+	char *name = downcase_truncate_identifier(VARDATA_ANY(unit), VARSIZE_ANY_EXHDR(unit), false);
 	int which;
+	int type = DecodeUnits(0, name, &which);
 
-	if (DecodeUnits(0, downcase_truncate_identifier(VARDATA_ANY(unit), VARSIZE_ANY_EXHDR(unit), false),
-					&which) != UNITS)
-		return -1;
-	return which;
+	/* where extract looks as well */
+	if (type == UNKNOWN_FIELD)
+		type = DecodeSpecial(0, name, &which);
+	return type == UNITS ? which : -1;
 }
 
 /* Is it a field of a date that is not a part of another one? */

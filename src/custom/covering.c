@@ -261,12 +261,13 @@ gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 
 /*
  * The scan to aggregate the rows of a table by: of those by an index of gpuds that covers all of the table's
- * clauses, and that suit the caller, the cheapest one; or NULL.  It takes the place of an index-only scan,
+ * clauses, and that suit the caller, the cheapest one; or NULL.  suits adds to *more what the caller would do
+ * beyond counting, as far as it depends on the index.  It takes the place of an index-only scan,
  * so enable_indexonlyscan = off turns it off, too.
  */
 IndexPath *
-gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel, bool (*suits)(const IndexPath *path, void *arg),
-					void *arg)
+gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
+					bool (*suits)(const IndexPath *path, void *arg, Cost *more), void *arg)
 {
 	IndexPath *best = NULL;
 	Cost best_cost = 0;
@@ -278,14 +279,14 @@ gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel, bool (*suits)(const Inde
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 		IndexPath *path;
-		Cost cost;
+		Cost cost = 0;
 
 		if (!gpuds_covering_is_ours(index))
 			continue;
 		path = covering_path_of(root, rel, index);
-		if (path == NULL || !suits(path, arg))
+		if (path == NULL || !suits(path, arg, &cost))
 			continue;
-		cost = gpuds_covering_count_cost(root, path);
+		cost += gpuds_covering_count_cost(root, path);
 		if (best == NULL || cost < best_cost)
 		{
 			best = path;

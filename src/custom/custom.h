@@ -27,7 +27,7 @@
 extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
 extern bool gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
-									  bool (*suits)(const IndexPath *path, void *arg), void *arg);
+									  bool (*suits)(const IndexPath *path, void *arg, Cost *more), void *arg);
 extern List *gpuds_covering_filter(const IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
