@@ -530,6 +530,7 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 	GpudsGranule granule;
 	QualCost each;
 	double buckets;
+	double evaluations;
 
 	if (wanted->bucket == NULL || !wanted->hashed)
 		return 0;
@@ -539,9 +540,10 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 	if (buckets < 0)
 		buckets = estimate_num_groups(wanted->root, list_make1(wanted->bucket_column), rows, NULL, NULL);
 	if (before != NIL)
-		buckets *= BUCKET_EVALUATIONS * estimate_num_groups(wanted->root, before, rows, NULL, NULL);
+		buckets *= estimate_num_groups(wanted->root, before, rows, NULL, NULL);
+	evaluations = Min(buckets, rows) * (before != NIL && granule.function ? BUCKET_EVALUATIONS : 1);
 	cost_qual_eval_node(&each, (Node *) wanted->bucket, wanted->root);
-	return each.startup + (each.per_tuple + cpu_operator_cost) * Min(buckets, BUCKET_EVALUATIONS * rows);
+	return each.startup + (each.per_tuple + cpu_operator_cost) * evaluations;
 }
 
 /*
