@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 #
-# dashboards_report.pl DIR: what bench/dashboards measured, of what it left in DIR, as a table on standard output, and
-# as dashboards.md, dashboards.json and the plot dashboards.svg in DIR.
+# dashboards_report.pl DIR: what bench/dashboards measured, of what it left in DIR, as a table on standard
+# output, and as dashboards.md, dashboards.json and the plot dashboards.svg in DIR.
 #
-# Items of raw.tsv are shapes, which shapes.tsv has the titles of.  The sides are bt (btree), gp (the other access
-# method), and seq (parallel sequential scans).
+# Items of raw.tsv are shapes, which shapes.tsv has the titles of.  The sides are bt (btree), gp (the other
+# access method), and seq (parallel sequential scans).
 use strict;
 use warnings;
 use FindBin;
@@ -47,7 +47,8 @@ my $text = table(
 	} @lines
 ) . "\n";
 $text .= foot($machine,
-	commas($machine->{rows}) . " rows, device $machine->{device}, medians of $machine->{rounds} alternating rounds");
+	commas($machine->{rows})
+	  . " rows, device $machine->{device}, medians of $machine->{rounds} alternating rounds");
 publish($dir, 'dashboards', $text, { machine => $machine, shapes => \@lines });
 
 plot_bars(

@@ -17,9 +17,10 @@
 #define ADAPT_TO_BYTES (32 * 1024 * 1024 - 64 * 1024)
 
 /*
- * From now on, up to twice ADAPT_TO_BYTES of what this process has freed stay with it, as they would after any
- * sort or hash of that size: glibc takes the size of a piece that is freed for one that is usual, and keeps such
- * pieces in its heap.  The piece itself is never touched.  Once is enough; other C libraries take no notice.
+ * From now on, up to twice ADAPT_TO_BYTES of what this process has freed stay with it, as they would after
+ * any sort or hash of that size: glibc takes the size of a piece that is freed for one that is usual, and
+ * keeps such pieces in its heap.  The piece itself is never touched.  Once is enough; other C libraries take
+ * no notice.
  */
 void
 gpuds_keep_warm_memory(void)

@@ -107,7 +107,10 @@ make_target(const GpudsWanted *wanted)
 	return set_pathtarget_cost_width(root, target);
 }
 
-/* The path of a child; NULL: no index has what is wanted.  Groups are hashed if they do not follow each other. */
+/*
+ * The path of a child; NULL: no index has what is wanted.  Groups are hashed if they do not follow each
+ * other.
+ */
 static Path *
 child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *child)
 {
@@ -195,8 +198,8 @@ add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, cons
  * Adds paths to the grouped relation output if an index has all that is wanted of the rows of a table, though
  * not in the order of the groups.
  */
-void
-gpuds_aggregate_hashed_paths(GpudsWanted *wanted, RelOptInfo *output, const GroupPathExtraData *extra)
+static void
+add_hashed_paths(const GpudsWanted *wanted, RelOptInfo *output, const GroupPathExtraData *extra)
 {
 	PathTarget *target;
 	GpudsWanted parts = *wanted;
@@ -210,6 +213,29 @@ gpuds_aggregate_hashed_paths(GpudsWanted *wanted, RelOptInfo *output, const Grou
 	path = gpuds_wanted_path(&parts, wanted->rel, target, NULL);
 	if (path != NULL)
 		add_final_paths(wanted, output, &path->path, extra);
+}
+
+/*
+ * Adds a path to the grouped relation output if input is a table and an index has all that is wanted of
+ * its rows.
+ */
+void
+gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+					  const GroupPathExtraData *extra)
+{
+	GpudsWanted wanted = { .root = root, .rel = input };
+	CustomPath *path;
+
+	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
+		!gpuds_covering_is_table(root, input))
+		return;
+	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
+		return;
+	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
+	if (path != NULL)
+		add_path(output, &path->path);
+	else if (wanted.groups != NIL)
+		add_hashed_paths(&wanted, output, extra);
 }
 
 /*

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_case.c
- *	  Aggregates of CASE WHEN condition THEN value [ELSE constant] END: what a row adds depends on a condition.
+ *	  Aggregates of CASE WHEN condition THEN value [ELSE constant] END: what a row adds depends on a
+ *	  condition.
  *
  * Without ELSE this is a FILTER: aggregates leave out NULLs.  With it, the rows that do not pass add the
  * constant.
@@ -29,8 +30,8 @@ is_integer(Oid type)
 }
 
 /*
- * What an aggregate's argument is if it is such a CASE; false: it is not.  The value is a constant or a column,
- * an integer unless values are only counted.
+ * What an aggregate's argument is if it is such a CASE; false: it is not.  The value is a constant or a
+ * column, an integer unless values are only counted.
  */
 bool
 gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts)

@@ -518,9 +518,9 @@ columns_before_bucket(const GpudsWanted *wanted, const IndexPath *child)
 }
 
 /*
- * What it costs to evaluate a function of a column for each of its buckets in a scan's rows.  They come anew for
- * each value of the columns before; and where a bucket's end is not where the one before leads to expect it, it
- * takes some evaluations more.
+ * What it costs to evaluate a function of a column for each of its buckets in a scan's rows.  They come anew
+ * for each value of the columns before; and where a bucket's end is not where the one before leads to expect
+ * it, it takes some evaluations more.
  */
 static Cost
 bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
@@ -547,8 +547,8 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 }
 
 /*
- * How many groups there are in so many rows, about, which are a share of the table's.  Core takes a function's
- * values for as many as its column's; but a bucket has a width.
+ * How many groups there are in so many rows, about, which are a share of the table's.  Core takes a
+ * function's values for as many as its column's; but a bucket has a width.
  */
 double
 gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share)
@@ -673,27 +673,4 @@ gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *tar
 	IndexPath *child = gpuds_covering_path(wanted->root, wanted->rel, suits, (void *) wanted);
 
 	return child ? make_path(wanted, child, parent, target, having) : NULL;
-}
-
-/*
- * Adds a path to the grouped relation output if input is a table and an index has all that is wanted of
- * its rows.
- */
-void
-gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-					  const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	CustomPath *path;
-
-	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
-		!gpuds_covering_is_table(root, input))
-		return;
-	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
-		return;
-	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
-	if (path != NULL)
-		add_path(output, &path->path);
-	else if (wanted.groups != NIL)
-		gpuds_aggregate_hashed_paths(&wanted, output, extra);
 }

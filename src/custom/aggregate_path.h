@@ -29,8 +29,4 @@ extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
 
-/* aggregate_append.c */
-extern void gpuds_aggregate_hashed_paths(GpudsWanted *wanted, RelOptInfo *output,
-										 const GroupPathExtraData *extra);
-
 #endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

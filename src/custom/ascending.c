@@ -36,7 +36,7 @@
 typedef enum AscendingOver
 {
 	OVER_ALL,   /* all values */
-	OVER_ROWS,  /* all values from gpuds_ascending_least to gpuds_ascending_most */
+	OVER_ROWS,  /* all values within gpuds_ascending_limits */
 	OVER_OFFSET /* as OVER_ROWS, as long as the zone's offset from UTC stays the same */
 } AscendingOver;
 
@@ -417,8 +417,8 @@ gpuds_ascending_is_zoned(const Expr *expr)
  * The lowest value of the column that such an expression surely has a result for, of values from least
  * on.  Results are below the values by up to a unit or a stride, and date_bin subtracts its origin.
  */
-int64
-gpuds_ascending_least(const Expr *expr, int64 least)
+static int64
+least_of(const Expr *expr, int64 least)
 {
 	const Expr *inner = innermost(expr);
 	int128 from;
@@ -445,8 +445,8 @@ gpuds_ascending_least(const Expr *expr, int64 least)
  * The highest value of the column that such an expression has a result for, of values up to most.
  * date_bin subtracts its origin, its last argument.
  */
-int64
-gpuds_ascending_most(const Expr *expr, int64 most)
+static int64
+most_of(const Expr *expr, int64 most)
 {
 	const Expr *inner = innermost(expr);
 	Oid function = function_of(inner);
@@ -457,4 +457,45 @@ gpuds_ascending_most(const Expr *expr, int64 most)
 		return most;
 	origin = origin_of(args_of(inner));
 	return origin < 0 ? Min(most, PG_INT64_MAX + origin) : most;
+}
+
+/*
+ * Sets the range of column values with neighbours: no infinities and, for simplicity, not the lowest
+ * number.
+ */
+static void
+set_range(Oid type, int64 *least, int64 *most)
+{
+	switch (type)
+	{
+		case INT2OID:
+			*least = PG_INT16_MIN;
+			*most = PG_INT16_MAX;
+			break;
+		case INT4OID:
+			*least = PG_INT32_MIN;
+			*most = PG_INT32_MAX;
+			break;
+		case INT8OID:
+			*least = PG_INT64_MIN + 1;
+			*most = PG_INT64_MAX;
+			break;
+		case DATEOID:
+			*least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
+			*most = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
+			break;
+		default:
+			*least = MIN_TIMESTAMP;
+			*most = END_TIMESTAMP - 1;
+			break;
+	}
+}
+
+/* The lowest and the highest value of a column of a type that an ascending function may be asked about. */
+void
+gpuds_ascending_limits(const Expr *expr, Oid type, int64 *least, int64 *most)
+{
+	set_range(type, least, most);
+	*least = least_of(expr, *least);
+	*most = most_of(expr, *most);
 }

@@ -41,47 +41,6 @@ as_function(Node *node, void *column)
 	return expression_tree_mutator(node, as_function, column);
 }
 
-/*
- * Sets the range of column values with neighbours: no infinities and, for simplicity, not the lowest
- * number.
- */
-static void
-set_range(Oid type, int64 *least, int64 *most)
-{
-	switch (type)
-	{
-		case INT2OID:
-			*least = PG_INT16_MIN;
-			*most = PG_INT16_MAX;
-			break;
-		case INT4OID:
-			*least = PG_INT32_MIN;
-			*most = PG_INT32_MAX;
-			break;
-		case INT8OID:
-			*least = PG_INT64_MIN + 1;
-			*most = PG_INT64_MAX;
-			break;
-		case DATEOID:
-			*least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
-			*most = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
-			break;
-		default:
-			*least = MIN_TIMESTAMP;
-			*most = END_TIMESTAMP - 1;
-			break;
-	}
-}
-
-/* The lowest and the highest value of a column of a type that an ascending function may be asked about. */
-void
-gpuds_bucket_limits(const Expr *expr, Oid type, int64 *least, int64 *most)
-{
-	set_range(type, least, most);
-	*least = gpuds_ascending_least(expr, *least);
-	*most = gpuds_ascending_most(expr, *most);
-}
-
 /* The ascending function whose buckets are wanted. */
 static void
 set_function(GpudsBucket *bucket, PlanState *parent, const GpudsGranule *granule, const Var *var)

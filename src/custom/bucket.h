@@ -85,7 +85,6 @@ extern GpudsEntry gpuds_bucket_next(const GpudsBucket *bucket, const GpudsEntry 
 extern bool gpuds_bucket_nulls_first(const GpudsBucket *bucket);
 extern void gpuds_bucket_nulls(const GpudsBucket *bucket, const GpudsEntry *alike, GpudsInterval *nulls);
 extern int gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);
-extern void gpuds_bucket_limits(const Expr *expr, Oid type, int64 *least, int64 *most);
 extern Datum gpuds_bucket_datum(Oid type, int64 value);
 extern int64 gpuds_bucket_number(Oid type, Datum value);
 

@@ -49,8 +49,8 @@ value_of(PlannerInfo *root, const Expr *expr, const Var *column, int64 number)
 
 /*
  * The width of the bucket in the middle of a range of numbers, within a third or so.  -1: it is not known.
- * Halves a step until it does not lead out of the bucket, which takes as many evaluations as there are bits in
- * the number of buckets.
+ * Halves a step until it does not lead out of the bucket, which takes as many evaluations as there are bits
+ * in the number of buckets.
  */
 double
 gpuds_bucket_width(PlannerInfo *root, const GpudsGranule *granule, const Var *column, int64 lowest,

@@ -69,7 +69,7 @@ extern void gpuds_explain_counters(const GpudsNodeCounters *counters, const Gpud
 extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_option_init(void);
 
-/* aggregate_path.c, aggregate_append.c, aggregate.c */
+/* aggregate_append.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);
 extern void gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,

@@ -121,7 +121,9 @@ match_operator(const OpExpr *expr, Condition *condition)
 	return match_comparison(right, get_commutator(expr->opno), left, condition);
 }
 
-/* Comparisons with any element of an array, and with all: x <> ALL is NOT x = ANY, x < ALL is NOT x >= ANY. */
+/*
+ * Comparisons with any element of an array, and with all: x <> ALL is NOT x = ANY, x < ALL is NOT x >= ANY.
+ */
 static bool
 match_array(const ScalarArrayOpExpr *expr, Condition *condition)
 {

@@ -25,23 +25,22 @@
 #include "utils/timestamp.h"
 
 #include "custom/ascending.h"
-#include "custom/bucket.h"
 #include "custom/granule.h"
 
 /* Fields of a point in time, by what they are constant on. */
 typedef struct Field
 {
-	int field;
 	const char *unit; /* of date_trunc */
+	int field;
 	int values;
 } Field;
 
 static const Field fields[] = {
-	{ DTK_MINUTE, "minute", 60 }, { DTK_HOUR, "hour", 24 },      { DTK_DAY, "day", 31 },
-	{ DTK_DOW, "day", 7 },        { DTK_ISODOW, "day", 7 },      { DTK_DOY, "day", 366 },
-	{ DTK_WEEK, "week", 53 },     { DTK_ISOYEAR, "week", 0 },    { DTK_MONTH, "month", 12 },
-	{ DTK_QUARTER, "month", 4 },  { DTK_YEAR, "year", 0 },       { DTK_DECADE, "year", 0 },
-	{ DTK_CENTURY, "year", 0 },   { DTK_MILLENNIUM, "year", 0 },
+	{ "minute", DTK_MINUTE, 60 }, { "hour", DTK_HOUR, 24 },      { "day", DTK_DAY, 31 },
+	{ "day", DTK_DOW, 7 },        { "day", DTK_ISODOW, 7 },      { "day", DTK_DOY, 366 },
+	{ "week", DTK_WEEK, 53 },     { "week", DTK_ISOYEAR, 0 },    { "month", DTK_MONTH, 12 },
+	{ "month", DTK_QUARTER, 4 },  { "year", DTK_YEAR, 0 },       { "year", DTK_DECADE, 0 },
+	{ "year", DTK_CENTURY, 0 },   { "year", DTK_MILLENNIUM, 0 },
 };
 
 /* What a format of to_char has of times of day, and of their zone. */
@@ -106,8 +105,8 @@ typedef struct Search
 } Search;
 
 /*
- * Is an expression a point in time by the column: the column itself, or the local time of a zone?  The granule
- * of what is made of it depends on that zone, or on the session's.
+ * Is an expression a point in time by the column: the column itself, or the local time of a zone?  The
+ * granule of what is made of it depends on that zone, or on the session's.
  */
 static bool
 is_time(const Search *search, const Expr *expr, GpudsGranule *granule)
@@ -192,7 +191,7 @@ find_own(const Search *search, const Expr *expr, GpudsGranule *granule)
 		return IsA(expr, FuncExpr) && find_of_time(search, (const FuncExpr *) expr, granule);
 	granule->function = expr;
 	granule->zoned = gpuds_ascending_is_zoned(expr);
-	gpuds_bucket_limits(expr, getBaseType(column->vartype), &granule->least, &granule->most);
+	gpuds_ascending_limits(expr, getBaseType(column->vartype), &granule->least, &granule->most);
 	return equal(column, search->column);
 }
 
@@ -243,8 +242,8 @@ has_another(Node *node, void *arg)
 }
 
 /*
- * The column that an expression is of, if it depends on nothing else that differs among rows; NULL: it does, or
- * it is of none.
+ * The column that an expression is of, if it depends on nothing else that differs among rows; NULL: it does,
+ * or it is of none.
  */
 const Var *
 gpuds_granule_column(const Expr *expr)

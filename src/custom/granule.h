@@ -4,7 +4,8 @@
  *	  What an expression of a column is constant on: the buckets of an ascending function of the column.
  *
  * The hour of a day comes again and again, but is the same within each hour.  So the expression need be
- * evaluated once for each hour that there are rows of.  The hours are the buckets of date_trunc, which ascends.
+ * evaluated once for each hour that there are rows of.  The hours are the buckets of date_trunc, which
+ * ascends.
  *
  *-------------------------------------------------------------------------
  */

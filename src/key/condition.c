@@ -274,8 +274,8 @@ narrow_by_constants(Finder *finder, ScanKey key, StrategyNumber strategy, GpudsC
 }
 
 /*
- * Narrows the set of a column whose codes are no hashes by a key that is exact, on constants of a type.  Heeds
- * the column's kind and bits, the key's argument and strategy, which is btree's, and SK_SEARCHARRAY.
+ * Narrows the set of a column whose codes are no hashes by a key that is exact, on constants of a type.
+ * Heeds the column's kind and bits, the key's argument and strategy, which is btree's, and SK_SEARCHARRAY.
  */
 void
 gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, GpudsCodeSet *set)

@@ -502,7 +502,9 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 static int64
 find_hashed(GpudsEntryAgg *agg)
 {
-	const int bytes = agg->layout->side_bytes;
+	static const uint8 nothing[GPUDS_SIDE_BYTES] = { 0 };
+	const int bytes = agg->side ? agg->layout->side_bytes : 0;
+	const uint8 *side = agg->side ? agg->side : nothing;
 	GpudsGroupKey keys[2] = { 0 };
 	int64 number = -1;
 	int64 i;
@@ -515,7 +517,7 @@ find_hashed(GpudsEntryAgg *agg)
 		if (agg->groups.run && (!agg->has_run || !in_group(agg, entry)))
 			agg->run = agg->groups.run(agg->groups.arg, entry, &agg->group_last);
 		agg->has_run = true;
-		gpuds_hash_groups_key(&agg->hash, entry, agg->side ? agg->side + i * bytes : NULL, agg->run, key);
+		gpuds_hash_groups_key(&agg->hash, entry, side + i * bytes, agg->run, key);
 		/* Neighbours are often of one group. */
 		if (number < 0 || !gpuds_hash_groups_equal(&agg->hash, key, &keys[~i & 1]))
 			number = gpuds_hash_groups_find(&agg->hash, key);
@@ -544,7 +546,10 @@ add_up_hashed(GpudsEntryAgg *agg, int i, int64 end)
 	}
 }
 
-/* Fills the table, with the groups of all further rows or as many as there is room for; false: there are none. */
+/*
+ * Fills the table, with the groups of all further rows or as many as there is room for; false: there are
+ * none.
+ */
 static bool
 fill_hashed(GpudsEntryAgg *agg)
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * hash_groups.h
- *	  Groups of entries whose rows do not follow each other: a hash table, and what has been aggregated of each
- *	  group.
+ *	  Groups of entries whose rows do not follow each other: a hash table, and what has been aggregated of
+ *	  each group.
  *
  * A group's key is what its entries have in some columns, as the entries have it: the bits of their codes,
  * NULL bits, and side values.  So its columns are of types whose values are equal if and only if their codes

@@ -91,6 +91,8 @@ test_side(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const Gpud
 	const GpudsKeyColumn column = layout->column[filter->column];
 	const int bytes = layout->side_bytes;
 
+	if (side == NULL)
+		elog(ERROR, "there are no side values to be tested");
 	for (int i = 0; i < n; i++)
 	{
 		GpudsEntry value;

@@ -4,9 +4,9 @@
  *	  Conditions on columns of an index, tested in entries: before their rows are looked up, and without any
  *	  expression being evaluated for a row.
  *
- * A filter is a tree of tests, joined by AND and OR.  Whoever makes one has pushed each NOT down to tests, where
- * it leaves the codes that were not in.  So it is enough to know of each test whether an entry passes: under
- * AND and OR alone, NULL and false make no difference to what is true.
+ * A filter is a tree of tests, joined by AND and OR.  Whoever makes one has pushed each NOT down to tests,
+ * where it leaves the codes that were not in.  So it is enough to know of each test whether an entry passes:
+ * under AND and OR alone, NULL and false make no difference to what is true.
  *
  * A filter is run for some entries at a time, each test for all of them.
  *
