@@ -12,6 +12,8 @@
 #include "loops.h"
 #include "tree.h"
 
+#include "kernels/core/column_test.h"
+
 #define CAP 100
 
 /* One of the instruction sets of this machine, another at every call. */
@@ -147,6 +149,75 @@ check_page_rows(void)
 	CHECK(page_rows_find(&rows, UINT64_C(0xFFFFFFFF) << 16 | 1) == PAGE_ROW_UNKNOWN);
 	rows.slots = 0;
 	CHECK(page_rows_find(&rows, highest | 1) == PAGE_ROW_UNKNOWN);
+}
+
+/*
+ * A test of a column, somewhere in an entry of so many words, against what the codes' ranges say one by one.
+ */
+static void
+check_column_test(int nwords)
+{
+	const int bits = 1 + (int) test_below(8);
+	const int key_bits = 64 * nwords + ENTRY_SPILL_BITS;
+	uint64_t lo[128];
+	uint64_t hi[128];
+	bool in[256] = { false };
+	ColumnTest test = { .null = test_below(2) == 0, .lo = lo, .hi = hi };
+	uint64_t next = test_below(4);
+
+	test.column.kind = AGG_COLUMN_INTEGER;
+	test.column.bits = (uint8_t) bits;
+	test.column.place = (uint8_t) (1 + test_below((uint64_t) (key_bits - bits)));
+	test.column.null_place = test.column.place - 1;
+	test.column.null_bit = (uint8_t) test_below(2);
+	test.column.flip = test_random() & ((UINT64_C(1) << bits) - 1);
+	while (next < UINT64_C(1) << bits && test.n < 128)
+	{
+		uint64_t end = next + test_below(3);
+
+		if (end >= UINT64_C(1) << bits)
+			end = (UINT64_C(1) << bits) - 1;
+		lo[test.n] = next;
+		hi[test.n++] = end;
+		for (uint64_t code = next; code <= end; code++)
+			in[code] = true;
+		next = end + 2 + test_below(1 + test_below(100));
+	}
+	for (int i = 0; i < 200; i++)
+	{
+		GpudsEntry e = { test_random(), nwords == 2 ? test_random() : 0, test_random() };
+		uint64_t code = agg_column_bits(&e, nwords, test.column.place, bits) ^ test.column.flip;
+		bool null = agg_column_bits(&e, nwords, test.column.null_place, 1) == test.column.null_bit;
+
+		CHECK(column_test_passes(&test, &e, nwords) == (null ? test.null : in[code]));
+	}
+}
+
+/* Floating-point values: all NaNs are one, and each of -0 and 0 has a code. */
+static void
+check_float_tests(void)
+{
+	const uint64_t zero = UINT64_C(1) << 63;
+	const uint64_t nan = UINT64_MAX;
+	ColumnTest test = { .column = { AGG_COLUMN_FLOAT8, ENTRY_SPILL_BITS, 64, 0, 1, 0 }, .n = 1 };
+	GpudsEntry e = { 0, 0, 0 };
+
+	test.lo = test.hi = &nan;
+	e.w0 = UINT64_C(0x7FF8000000000000);
+	CHECK(column_test_passes(&test, &e, 1));
+	e.w0 = UINT64_C(0xFFF0000000000001);
+	CHECK(column_test_passes(&test, &e, 1));
+	e.w0 = UINT64_C(0x7FF0000000000000);
+	CHECK(!column_test_passes(&test, &e, 1));
+	test.lo = test.hi = &zero;
+	e.w0 = 0;
+	CHECK(column_test_passes(&test, &e, 1));
+	e.w0 = UINT64_C(1) << 63;
+	CHECK(!column_test_passes(&test, &e, 1));
+	e.t = UINT64_C(1) << ENTRY_SPILL_SHIFT;
+	CHECK(!column_test_passes(&test, &e, 1));
+	test.null = true;
+	CHECK(column_test_passes(&test, &e, 1));
 }
 
 /* Counts intervals in pieces, by a map and rows.  With points as check_scan. */
@@ -472,6 +543,9 @@ main(int argc, char **argv)
 
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	check_page_rows();
+	check_float_tests();
+	for (int i = 0; i < 1000; i++)
+		check_column_test(1 + i % 2);
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = 0; kind < KEYS_KINDS; kind++)
