@@ -166,13 +166,11 @@ static void
 add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggStrategy strategy, Node *having)
 {
 	PlannerInfo *root = wanted->root;
-	const double tuples = wanted->rel->tuples;
 	AggClauseCosts costs = { 0 };
 	double ngroups = 1;
 
 	if (wanted->groups != NIL)
-		ngroups = gpuds_wanted_groups(wanted, wanted->rel->rows,
-									  tuples > 0 ? Min(wanted->rel->rows / tuples, 1) : 1);
+		ngroups = gpuds_wanted_groups(wanted, wanted->rel->rows);
 	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
 	/* without keys, all rows are of one group */
 	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
@@ -232,10 +230,11 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
 		return;
 	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
+	/* By another index, conditions that this one tests may bound the scan. */
+	if (wanted.groups != NIL && (path == NULL || gpuds_covering_filter(linitial(path->custom_paths)) != NIL))
+		add_hashed_paths(&wanted, output, extra);
 	if (path != NULL)
 		add_path(output, &path->path);
-	else if (wanted.groups != NIL)
-		add_hashed_paths(&wanted, output, extra);
 }
 
 /*

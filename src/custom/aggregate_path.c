@@ -487,9 +487,27 @@ range_of_column(const GpudsWanted *wanted, int64 *lowest, int64 *highest)
 	return found;
 }
 
-/* How many buckets there are in a share of a table's rows, about; -1: it is not known. */
+/* The share of a table's rows that conditions on the bucket's column leave. */
 static double
-buckets_of(const GpudsWanted *wanted, const GpudsGranule *granule, double share)
+share_of_range(const GpudsWanted *wanted)
+{
+	List *clauses = NIL;
+	ListCell *lc;
+
+	foreach (lc, wanted->rel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		const Var *column = gpuds_granule_column(rinfo->clause);
+
+		if (column && equal(column, wanted->bucket_column))
+			clauses = lappend(clauses, rinfo);
+	}
+	return clauselist_selectivity(wanted->root, clauses, 0, JOIN_INNER, NULL);
+}
+
+/* How many buckets there are, about; -1: it is not known. */
+static double
+buckets_of(const GpudsWanted *wanted, const GpudsGranule *granule)
 {
 	int64 lowest;
 	int64 highest;
@@ -498,7 +516,9 @@ buckets_of(const GpudsWanted *wanted, const GpudsGranule *granule, double share)
 	if (granule->function == NULL || !range_of_column(wanted, &lowest, &highest))
 		return -1;
 	width = gpuds_bucket_width(wanted->root, granule, wanted->bucket_column, lowest, highest);
-	return width < 0 ? -1 : clamp_row_est(((double) highest - (double) lowest) * share / width + 1);
+	return width < 0
+			   ? -1
+			   : clamp_row_est(((double) highest - (double) lowest) * share_of_range(wanted) / width + 1);
 }
 
 /* The columns of the key before the bucket's, as far as they differ among a scan's rows. */
@@ -536,7 +556,7 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 		return 0;
 	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);
 	before = columns_before_bucket(wanted, child);
-	buckets = buckets_of(wanted, &granule, child->indexselectivity);
+	buckets = buckets_of(wanted, &granule);
 	if (buckets < 0)
 		buckets = estimate_num_groups(wanted->root, list_make1(wanted->bucket_column), rows, NULL, NULL);
 	if (before != NIL)
@@ -547,11 +567,11 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 }
 
 /*
- * How many groups there are in so many rows, about, which are a share of the table's.  Core takes a
- * function's values for as many as its column's; but a bucket has a width.
+ * How many groups there are in so many rows, about.  Core takes a function's values for as many as its
+ * column's; but a bucket has a width.
  */
 double
-gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share)
+gpuds_wanted_groups(const GpudsWanted *wanted, double rows)
 {
 	List *columns = wanted->bucket ? list_delete(list_copy(wanted->groups), wanted->bucket_column)
 								   : wanted->groups;
@@ -561,7 +581,7 @@ gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share)
 	if (wanted->bucket == NULL)
 		return estimate_num_groups(wanted->root, columns, rows, NULL, NULL);
 	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);
-	buckets = buckets_of(wanted, &granule, share);
+	buckets = buckets_of(wanted, &granule);
 	if (buckets < 0)
 		return estimate_num_groups(wanted->root, lappend(columns, wanted->bucket), rows, NULL, NULL);
 	if (granule.values > 0)
@@ -604,7 +624,7 @@ set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
 	path->startup_cost = count_cost;
 	if (wanted->groups != NIL)
 	{
-		path->rows = gpuds_wanted_groups(wanted, child->path.rows, child->indexselectivity);
+		path->rows = gpuds_wanted_groups(wanted, child->path.rows);
 		/*
 		 * The first group is there when its rows have been added up; but a device adds up all buckets
 		 * at once, and what is hashed is complete with the last row.

@@ -25,7 +25,7 @@ typedef struct GpudsWanted
 
 /* aggregate_path.c */
 extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
-extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows, double share);
+extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
 
