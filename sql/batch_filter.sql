@@ -139,6 +139,32 @@ RESET TimeZone;
 SELECT agrees(format('SELECT %1$s, count(*), sum(account) FROM t GROUP BY 1', expression)) AS agrees, expression
 FROM unnest(ARRAY['account % 10', 'account % 10 = 3', 'd - 1', 'extract(month FROM d)', 'to_char(d, ''Mon'')', 'status * 2', '-status', 'coalesce(status, 7)', 'd > ''2000-06-01''',
 	'extract(year FROM d)', 'm::text', 'upper(m::text)', '100 / (account + 1)']) expression;
+-- expressions with values of their own in them, and such as hand the column's value on
+CREATE TABLE own (k int, u uuid, z timetz, v int, ts timestamp);
+INSERT INTO own SELECT i % 30, md5((i % 5)::text)::uuid, ('10:00:00+0' || (i % 5))::timetz, i, '2000-01-01'::timestamp + i * interval '5 h' FROM generate_series(1, 2000) i;
+INSERT INTO own (ts) VALUES ('4714-11-24 00:00 BC'), ('-infinity'), ('294276-12-31 23:59:59.999999'), ('infinity');
+CREATE INDEX ON own USING gpu_btree (k);
+CREATE INDEX ON own USING gpu_btree (u);
+CREATE INDEX ON own USING gpu_btree (z);
+CREATE INDEX ON own USING gpu_btree (ts);
+VACUUM ANALYZE own;
+SELECT agrees(format('SELECT %s, count(*) FROM own GROUP BY 1', expression)) AS agrees, expression
+FROM unnest(ARRAY['CASE k % 3 WHEN k % 2 THEN 1 ELSE 0 END', 'CASE length(u::text) WHEN ascii(u::text) THEN 1 ELSE 0 END', 'CASE extract(hour FROM ts) WHEN extract(minute FROM ts) THEN 1 ELSE 0 END',
+	'CASE date_trunc(''day'', ts) WHEN ts THEN 1 ELSE 0 END', 'coalesce(z, ''00:00+00'')', 'coalesce(u, ''00000000-0000-0000-0000-000000000000'')', 'greatest(u, ''80000000-0000-0000-0000-000000000000'')',
+	'nullif(u, ''80000000-0000-0000-0000-000000000000'')', 'extract(month FROM ts)', 'extract(quarter FROM ts)', 'extract(week FROM ts)', 'extract(hour FROM ts)', 'to_char(ts, ''YYYY BC'')']) expression;
+SET plan_cache_mode = force_generic_plan;
+SET gpuds.enable_aggregate = on;
+-- what no row needs is not evaluated
+PREPARE fz (int) AS SELECT count(*), count(*) FILTER (WHERE v > 10 / $1) FROM t WHERE at < '1999-01-01';
+EXPLAIN (COSTS OFF) EXECUTE fz (0);
+EXECUTE fz (0);
+PREPARE fy (int) AS SELECT sum(CASE WHEN status = 700 AND account > 10 / $1 THEN account ELSE 0 END) FROM t WHERE at < '2000-02-01';
+EXECUTE fy (0);
+PREPARE fx (int) AS SELECT sum(CASE WHEN status = 2 AND account > 10 / $1 THEN account ELSE 0 END) FROM t WHERE at < '2000-02-01';
+EXECUTE fx (0);
+DEALLOCATE ALL;
+SET gpuds.enable_aggregate = off;
+RESET plan_cache_mode;
 SELECT agrees('SELECT extract(month FROM d), account, count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1, 2');
 SELECT agrees('SELECT extract(month FROM d), count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1');
 SELECT agrees('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT account % (x + 2) AS m, count(*) FROM t WHERE account > 5 GROUP BY 1) s');
@@ -150,6 +176,8 @@ SELECT agrees('SELECT account, status, yes, count(*), sum(account), min(at) FROM
 SELECT agrees('SELECT at, status, count(*), max(account) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
 SELECT agrees('SELECT date_trunc(''hour'', at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
 SELECT agrees('SELECT extract(year FROM at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
+SELECT agrees('SELECT repeat(md5(account::text), 30), count(*) FROM t GROUP BY 1');
+SELECT agrees('SELECT extract(year FROM d), count(*) FROM t GROUP BY 1');
 RESET work_mem;
 RESET hash_mem_multiplier;
 -- above them

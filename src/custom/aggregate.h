@@ -136,7 +136,7 @@ typedef struct GpudsAggregateState
 /* aggregate_bucket.c */
 extern void gpuds_aggregate_set_bucket(GpudsAggregateState *state);
 extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
-extern uint64 gpuds_aggregate_bucket_run(void *state, const GpudsEntry *first, GpudsEntry *last);
+extern int64 gpuds_aggregate_bucket_run(void *state, const GpudsEntry *first, GpudsEntry *last);
 extern void gpuds_aggregate_restart_runs(void *state);
 
 /* aggregate_case.c */

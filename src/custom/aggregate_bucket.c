@@ -10,6 +10,7 @@
  */
 #include "gpuds.h"
 
+#include "executor/nodeHash.h"
 #include "miscadmin.h"
 
 #include "custom/aggregate.h"
@@ -28,7 +29,7 @@ gpuds_aggregate_set_bucket(GpudsAggregateState *state)
 	TargetEntry *entry = list_nth(plan->custom_scan_tlist, state->bucket_at);
 
 	gpuds_bucket_begin(&state->bucket, &state->css.ss.ps, entry->expr, &state->layout,
-					   state->columns[state->bucket_at].column);
+					   state->columns[state->bucket_at].column, state->hashed);
 }
 
 /* Is there a group of the bucket's value among those held?  NULL: no. */
@@ -322,6 +323,17 @@ hold_all(GpudsAggregateState *state)
 	free_intervals(&intervals);
 }
 
+/* Do the values of runs take as much memory as they may?  That is a quarter of what groups may have. */
+static bool
+has_no_room(const GpudsAggregateState *state)
+{
+	size_t bytes = state->nruns * sizeof(GpudsBucketRun);
+
+	if (state->bucket.values)
+		bytes += MemoryContextMemAllocated(state->bucket.values, false);
+	return state->nruns > 0 && bytes > get_hash_memory_limit() / 4;
+}
+
 static bool
 is_run(GpudsAggregateState *state, const GpudsBucketRun *run, Datum value, bool isnull)
 {
@@ -330,9 +342,10 @@ is_run(GpudsAggregateState *state, const GpudsBucketRun *run, Datum value, bool 
 
 /*
  * The run of an entry, with hashed groups: that of the value for its bucket, if the value has one; some that
- * came a while ago are forgotten.  *last is the last entry that may be of the bucket.
+ * came a while ago are forgotten.  *last is the last entry that may be of the bucket.  -1: there is no memory for
+ * another run.
  */
-uint64
+int64
 gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
 {
 	GpudsAggregateState *state = arg;
@@ -341,6 +354,9 @@ gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	Datum value;
 	bool isnull;
 
+	CHECK_FOR_INTERRUPTS();
+	if (has_no_room(state))
+		return -1;
 	gpuds_bucket_find(bucket, first, last);
 	value = gpuds_bucket_result(bucket, first, &isnull);
 	place = &state->last_runs[gpuds_bucket_hash(bucket, value, isnull) % GPUDS_LAST_RUNS];

@@ -22,28 +22,62 @@
 #include "custom/ascending.h"
 #include "custom/bucket.h"
 
-/* The expression with the value that is at hand in place of the column. */
-static Node *
-as_function(Node *node, void *column)
+/* What takes a column's place: the only column of the bucket's slot. */
+typedef struct Place
 {
+	const Var *column;
+	Var *of_slot;
+} Place;
+
+static Node *
+in_slot(Node *node, void *arg)
+{
+	const Place *place = arg;
+
 	if (node == NULL)
 		return NULL;
-	if (equal(node, column))
-	{
-		const Var *var = column;
-		CaseTestExpr *value = makeNode(CaseTestExpr);
+	if (equal(node, place->column))
+		return (Node *) copyObject(place->of_slot);
+	return expression_tree_mutator(node, in_slot, arg);
+}
 
-		value->typeId = var->vartype;
-		value->typeMod = var->vartypmod;
-		value->collation = var->varcollid;
-		return (Node *) value;
-	}
-	return expression_tree_mutator(node, as_function, column);
+/* An expression of a column as one of the value that is at hand. */
+static ExprState *
+as_function(const Node *expr, const Var *column)
+{
+	Place place = { .column = column };
+
+	place.of_slot = makeVar(1, 1, column->vartype, column->vartypmod, column->varcollid, 0);
+	return ExecInitExpr((Expr *) in_slot((Node *) expr, &place), NULL);
+}
+
+/* The slot that has the value at hand. */
+static TupleTableSlot *
+make_slot(const Var *column)
+{
+	TupleDesc desc = CreateTemplateTupleDesc(1);
+
+	TupleDescInitEntry(desc, 1, NULL, column->vartype, column->vartypmod, 0);
+	TupleDescInitEntryCollation(desc, 1, column->varcollid);
+	GpudsTupleDescFinalize(desc);
+	return MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+}
+
+/* Evaluates an expression for a value of the column; its own value lasts until the next one. */
+static Datum
+evaluate_for(GpudsBucket *bucket, ExprState *expr, Datum value, bool column_null, bool *isnull)
+{
+	ResetExprContext(bucket->context);
+	ExecClearTuple(bucket->slot);
+	bucket->slot->tts_values[0] = value;
+	bucket->slot->tts_isnull[0] = column_null;
+	bucket->context->ecxt_scantuple = ExecStoreVirtualTuple(bucket->slot);
+	return ExecEvalExprSwitchContext(expr, bucket->context, isnull);
 }
 
 /* The ascending function whose buckets are wanted. */
 static void
-set_function(GpudsBucket *bucket, PlanState *parent, const GpudsGranule *granule, const Var *var)
+set_function(GpudsBucket *bucket, const GpudsGranule *granule, const Var *var)
 {
 	const Node *function = (const Node *) granule->function;
 	TypeCacheEntry *type = lookup_type_cache(exprType(function), TYPECACHE_CMP_PROC_FINFO);
@@ -53,8 +87,8 @@ set_function(GpudsBucket *bucket, PlanState *parent, const GpudsGranule *granule
 	bucket->most = granule->most;
 	bucket->zoned = granule->zoned;
 	bucket->zone = granule->zone;
-	bucket->function = ExecInitExpr((Expr *) as_function((Node *) function, (void *) var), parent);
-	bucket->compare = type->cmp_proc_finfo;
+	bucket->function = as_function(function, var);
+	fmgr_info(type->cmp_proc_finfo.fn_oid, &bucket->compare);
 	bucket->collation = exprCollation(function);
 	bucket->length = type->typlen;
 	bucket->by_value = type->typbyval;
@@ -64,14 +98,15 @@ set_function(GpudsBucket *bucket, PlanState *parent, const GpudsGranule *granule
 
 /* What is evaluated for each of them. */
 static void
-set_result(GpudsBucket *bucket, PlanState *parent, const Expr *expr, const Var *var)
+set_result(GpudsBucket *bucket, const Expr *expr, const Var *var)
 {
 	TypeCacheEntry *type = lookup_type_cache(exprType((const Node *) expr),
 											 TYPECACHE_CMP_PROC_FINFO | TYPECACHE_HASH_PROC_FINFO);
 
-	bucket->result.expr = ExecInitExpr((Expr *) as_function((Node *) expr, (void *) var), parent);
-	bucket->result.compare = type->cmp_proc_finfo;
-	bucket->result.hash = type->hash_proc_finfo;
+	bucket->result.expr = as_function((const Node *) expr, var);
+	fmgr_info(type->cmp_proc_finfo.fn_oid, &bucket->result.compare);
+	if (OidIsValid(type->hash_proc_finfo.fn_oid))
+		fmgr_info(type->hash_proc_finfo.fn_oid, &bucket->result.hash);
 	bucket->result.collation = exprCollation((const Node *) expr);
 	bucket->result.length = type->typlen;
 	bucket->result.by_value = type->typbyval;
@@ -79,10 +114,13 @@ set_result(GpudsBucket *bucket, PlanState *parent, const Expr *expr, const Var *
 		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
 }
 
-/* For buckets by an expression of a column of the index, in the current memory context. */
+/*
+ * For buckets by an expression of a column of the index, in the current memory context.  hashed: only its
+ * results are wanted of a bucket, so buckets may be finer.
+ */
 void
 gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const GpudsKeyLayout *layout,
-				   int column)
+				   int column, bool hashed)
 {
 	const Var *var = gpuds_granule_column(expr);
 	GpudsGranule granule;
@@ -92,10 +130,12 @@ gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const Gpu
 	bucket->layout = layout;
 	bucket->column = column;
 	bucket->type = layout->column[column].type;
+	bucket->hashed = hashed;
+	bucket->slot = make_slot(var);
 	bucket->context = CreateExprContext(parent->state);
 	if (granule.function)
-		set_function(bucket, parent, &granule, var);
-	set_result(bucket, parent, expr, var);
+		set_function(bucket, &granule, var);
+	set_result(bucket, expr, var);
 	bucket->isnull = true;
 }
 
@@ -103,15 +143,11 @@ gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const Gpu
 Datum
 gpuds_bucket_result(GpudsBucket *bucket, const GpudsEntry *first, bool *isnull)
 {
-	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool nulls[GPUDS_KEY_MAX_COLUMNS];
 
-	(void) gpuds_key_decode(bucket->layout, first, NULL, bytes, values, nulls);
-	ResetExprContext(bucket->context);
-	bucket->context->caseValue_datum = values[bucket->column];
-	bucket->context->caseValue_isNull = nulls[bucket->column];
-	return ExecEvalExprSwitchContext(bucket->result.expr, bucket->context, isnull);
+	(void) gpuds_key_decode(bucket->layout, first, NULL, bucket->bytes, values, nulls);
+	return evaluate_for(bucket, bucket->result.expr, values[bucket->column], nulls[bucket->column], isnull);
 }
 
 /* The same, until gpuds_bucket_restart. */
@@ -231,10 +267,7 @@ has_neighbours(const GpudsBucket *bucket, int64 value)
 static Datum
 evaluate(GpudsBucket *bucket, int64 value, bool *isnull)
 {
-	ResetExprContext(bucket->context);
-	bucket->context->caseValue_datum = gpuds_bucket_datum(bucket->type, value);
-	bucket->context->caseValue_isNull = false;
-	return ExecEvalExprSwitchContext(bucket->function, bucket->context, isnull);
+	return evaluate_for(bucket, bucket->function, gpuds_bucket_datum(bucket->type, value), false, isnull);
 }
 
 /* Is a value of the column in the bucket? */
@@ -330,6 +363,15 @@ search_end(GpudsBucket *bucket, int64 value, int64 most)
 	return last;
 }
 
+/* Frees the value of the bucket that was found last, unless the caller holds groups by such values. */
+static void
+forget_value(GpudsBucket *bucket)
+{
+	if (bucket->hashed && bucket->has_value && !bucket->isnull && !bucket->by_value)
+		pfree(DatumGetPointer(bucket->value));
+	bucket->has_value = false;
+}
+
 /*
  * Evaluates the function at a value.  True if the result equals the one before, so the value is not
  * the first of its bucket.
@@ -343,7 +385,10 @@ take_value(GpudsBucket *bucket, int64 value)
 				gpuds_bucket_compare(bucket, result, isnull, bucket->value, bucket->isnull) == 0;
 
 	if (!same)
+	{
+		forget_value(bucket);
 		bucket->value = keep(bucket, result, isnull);
+	}
 	bucket->isnull = isnull;
 	bucket->has_value = true;
 	return same;
@@ -373,11 +418,14 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 		return;
 	if (agg_column_is_null(&bucket->agg_column, first, bucket->layout->nwords))
 	{
+		forget_value(bucket);
 		bucket->isnull = true;
-		bucket->has_value = false;
 		return;
 	}
 	value = value_of(bucket, first);
+	/* There the expression may be defined where the function is not. */
+	if (bucket->hashed && !has_neighbours(bucket, value))
+		return;
 	second = take_value(bucket, value);
 	if (!has_neighbours(bucket, value))
 		return;

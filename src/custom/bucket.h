@@ -50,6 +50,9 @@ typedef struct GpudsBucket
 	int64 most;           /* the highest; above: infinity */
 	ExprState *function;  /* NULL: each value is a bucket */
 	ExprContext *context;
+	TupleTableSlot *slot; /* of expressions: the column */
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
+	bool hashed;      /* see gpuds_bucket_begin */
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
 	int16 length; /* of the function's values */
@@ -72,7 +75,7 @@ typedef struct GpudsBucket
 } GpudsBucket;
 
 extern void gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr,
-							   const GpudsKeyLayout *layout, int column);
+							   const GpudsKeyLayout *layout, int column, bool hashed);
 extern void gpuds_bucket_restart(GpudsBucket *bucket);
 extern void gpuds_bucket_find(void *bucket, const GpudsEntry *first, GpudsEntry *last);
 extern Datum gpuds_bucket_result(GpudsBucket *bucket, const GpudsEntry *first, bool *isnull);

@@ -312,28 +312,48 @@ column_of_plan(const Maker *maker, const Var *var)
 		 var->varattno);
 }
 
-static GpudsRowFilter *
-make_test(const Maker *maker, const Condition *condition)
+/* A test that is made later. */
+typedef struct LaterTest
 {
+	Maker maker;
+	Condition condition;
+} LaterTest;
+
+/* Evaluates what a column is compared with, and makes the test. */
+static void
+make_test(GpudsRowFilter *filter)
+{
+	const LaterTest *later = filter->arg;
+	const Maker *maker = &later->maker;
+	const Condition *condition = &later->condition;
 	GpudsKeyCondition comparison = { .strategy = condition->strategy,
 									 .type = condition->type,
 									 .array = condition->array,
 									 .negated = condition->negated };
-	const int column = column_of_plan(maker, condition->var);
 	ExprState *value;
-	ColumnTest test;
 
 	if (condition->value == NULL)
 	{
-		gpuds_key_test_null(maker->layout, column, condition->values, condition->null, &test);
-		return gpuds_row_filter_test(maker->layout, &test, column);
+		gpuds_key_test_null(maker->layout, filter->column, condition->values, condition->null, &filter->test);
+		return;
 	}
 	value = ExecInitExpr((Expr *) condition->value, maker->parent);
 	comparison.value = ExecEvalExpr(value, maker->parent->ps_ExprContext, &comparison.isnull);
-	gpuds_key_test_compare(maker->layout, column, &comparison, &test);
+	gpuds_key_test_compare(maker->layout, filter->column, &comparison, &filter->test);
 	if (condition->null)
-		test.null = true;
-	return gpuds_row_filter_test(maker->layout, &test, column);
+		filter->test.null = true;
+}
+
+static GpudsRowFilter *
+make_test_later(const Maker *maker, const Condition *condition)
+{
+	const int column = column_of_plan(maker, condition->var);
+	const bool side = condition->value != NULL && gpuds_key_is_side(&maker->layout->column[column]);
+	LaterTest *later = palloc(sizeof(LaterTest));
+
+	later->maker = *maker;
+	later->condition = *condition;
+	return gpuds_row_filter_test(column, side, make_test, later);
 }
 
 static GpudsRowFilter *
@@ -345,7 +365,7 @@ make_condition(const Maker *maker, const Node *expr, bool negated)
 		elog(ERROR, "a condition of type %d cannot be tested in entries", (int) nodeTag(expr));
 	if (condition.var == NULL)
 		return gpuds_row_filter_join(condition.values ? GPUDS_FILTER_AND : GPUDS_FILTER_OR, NIL);
-	return make_test(maker, &condition);
+	return make_test_later(maker, &condition);
 }
 
 static GpudsRowFilter *make_filter(const Maker *maker, const Node *expr, bool negated);
@@ -379,8 +399,8 @@ make_filter(const Maker *maker, const Node *expr, bool negated)
 
 /*
  * The filter of a condition, or of a list of conditions that must all hold, in the current memory context:
- * what gpuds_filter_can_test has seen of a plan's quals or aggregates.  Evaluates what columns are compared
- * with by the parameters of a plan state.
+ * what gpuds_filter_can_test has seen of a plan's quals or aggregates.  When entries come, it evaluates what
+ * columns are compared with, by the parameters that the plan state has then.
  */
 GpudsRowFilter *
 gpuds_filter_make(const Node *condition, const GpudsKeyLayout *layout, Relation index, PlanState *parent)

@@ -445,7 +445,7 @@ add_filtered(const GpudsEntryAgg *agg, int i, int64 k, bool passes, PartialAgg *
 static const bool *
 passing(GpudsEntryAgg *agg, int i, int64 first, int64 n)
 {
-	const GpudsRowFilter *filter = filter_of(agg, i);
+	GpudsRowFilter *filter = filter_of(agg, i);
 	const uint8 *side = agg->side ? agg->side + first * agg->layout->side_bytes : NULL;
 
 	if (filter == NULL)
@@ -497,7 +497,7 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 
 /*
  * Finds the groups of the piece's entries, from the one at hand on.  Returns where those end that have
- * groups: before the end of the piece if the table is full.
+ * groups: before the end of the piece if the table is full, or there is no memory for another run.
  */
 static int64
 find_hashed(GpudsEntryAgg *agg)
@@ -516,8 +516,10 @@ find_hashed(GpudsEntryAgg *agg)
 
 		if (agg->groups.run && (!agg->has_run || !in_group(agg, entry)))
 			agg->run = agg->groups.run(agg->groups.arg, entry, &agg->group_last);
+		if (agg->run < 0)
+			break;
 		agg->has_run = true;
-		gpuds_hash_groups_key(&agg->hash, entry, side + i * bytes, agg->run, key);
+		gpuds_hash_groups_key(&agg->hash, entry, side + i * bytes, (uint64) agg->run, key);
 		/* Neighbours are often of one group. */
 		if (number < 0 || !gpuds_hash_groups_equal(&agg->hash, key, &keys[~i & 1]))
 			number = gpuds_hash_groups_find(&agg->hash, key);

@@ -37,9 +37,9 @@ typedef struct GpudsEntryAggGroups
 	double expected;             /* groups, about */
 	/*
 	 * NULL, or the same as find for a run of entries, which has a number: entries of one group are of one
-	 * run.  The numbers are forgotten at restart.
+	 * run.  The numbers are forgotten at restart; -1: it must come before another run.
 	 */
-	uint64 (*run)(void *arg, const GpudsEntry *first, GpudsEntry *last);
+	int64 (*run)(void *arg, const GpudsEntry *first, GpudsEntry *last);
 	void (*restart)(void *arg);
 
 	void *arg;
@@ -113,7 +113,7 @@ typedef struct GpudsEntryAgg
 	GpudsHashGroups hash;
 	int64 next_group;
 	uint32 *numbers; /* of the groups of the piece's entries */
-	uint64 run;      /* that entries up to group_last are of, if has_run */
+	int64 run;       /* that entries up to group_last are of, if has_run */
 	bool has_run;
 } GpudsEntryAgg;
 

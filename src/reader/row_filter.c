@@ -15,18 +15,20 @@
 /* Entries that a filter is run for at a time: what each test says of them stays in the first cache. */
 #define VECTOR_ENTRIES 1024
 
-/* A filter of a test of a column of an index, in the current memory context. */
+/*
+ * A filter of a test of a column of an index, in the current memory context.  side: it may be of a side value.
+ * make sets the test, in that context.
+ */
 GpudsRowFilter *
-gpuds_row_filter_test(const GpudsKeyLayout *layout, const ColumnTest *test, int column)
+gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter), void *arg)
 {
 	GpudsRowFilter *filter = palloc0(sizeof(GpudsRowFilter));
 
 	filter->kind = GPUDS_FILTER_TEST;
-	filter->test = *test;
 	filter->column = column;
-	/* NULL bits are in entries. */
-	filter->side = gpuds_key_is_side(&layout->column[column]) &&
-				   test->column.place != test->column.null_place;
+	filter->side = side;
+	filter->make = make;
+	filter->arg = arg;
 	return filter;
 }
 
@@ -102,10 +104,23 @@ test_side(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const Gpud
 	}
 }
 
+/* Makes a test. */
+static void
+make_test(GpudsRowFilter *filter)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(filter));
+
+	filter->make(filter);
+	filter->make = NULL;
+	MemoryContextSwitchTo(old);
+	/* NULL bits are in entries. */
+	filter->side &= filter->test.column.place != filter->test.column.null_place;
+}
+
 /* Runs a filter for VECTOR_ENTRIES at most. */
 static void
-run_vector(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
-		   const uint8 *side, int n, bool *passes)
+run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries, const uint8 *side,
+		   int n, bool *passes)
 {
 	const bool all = filter->kind == GPUDS_FILTER_AND;
 	bool part[VECTOR_ENTRIES];
@@ -114,6 +129,8 @@ run_vector(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const Gpu
 	check_stack_depth();
 	if (filter->kind == GPUDS_FILTER_TEST)
 	{
+		if (filter->make)
+			make_test(filter);
 		if (filter->side)
 			test_side(filter, layout, entries, side, n, passes);
 		else if (layout->nwords == 1)
@@ -125,6 +142,9 @@ run_vector(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const Gpu
 	memset(passes, all, n);
 	foreach (lc, filter->filters)
 	{
+		/* Is it decided for all entries? */
+		if (memchr(passes, all, n) == NULL)
+			return;
 		run_vector(lfirst(lc), layout, entries, side, n, part);
 		for (int i = 0; i < n; i++)
 			passes[i] = all ? passes[i] & part[i] : passes[i] | part[i];
@@ -136,7 +156,7 @@ run_vector(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const Gpu
  * the filter needs none.
  */
 void
-gpuds_row_filter_run(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
+gpuds_row_filter_run(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
 					 const uint8 *side, int64 n, bool *passes)
 {
 	for (int64 first = 0; first < n; first += VECTOR_ENTRIES)

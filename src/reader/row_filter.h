@@ -8,7 +8,8 @@
  * where it leaves the codes that were not in.  So it is enough to know of each test whether an entry passes:
  * under AND and OR alone, NULL and false make no difference to what is true.
  *
- * A filter is run for some entries at a time, each test for all of them.
+ * A filter is run for some entries at a time, each test for all of them.  A test is made when an entry first
+ * needs it: what its column is compared with may raise an error, which core would not if no row came so far.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,17 +32,19 @@ typedef struct GpudsRowFilter
 
 	/* a test */
 	ColumnTest test;
-	int column; /* of the index */
+	int column;                                  /* of the index */
+	void (*make)(struct GpudsRowFilter *filter); /* the test; NULL: it has been made */
+	void *arg;
 
 	/* AND, OR */
 	List *filters; /* GpudsRowFilter */
 } GpudsRowFilter;
 
-extern GpudsRowFilter *gpuds_row_filter_test(const GpudsKeyLayout *layout, const ColumnTest *test,
-											 int column);
+extern GpudsRowFilter *gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter),
+											 void *arg);
 extern GpudsRowFilter *gpuds_row_filter_join(GpudsRowFilterKind kind, List *filters);
 extern void gpuds_row_filter_split(GpudsRowFilter *filter, GpudsRowFilter **entries, GpudsRowFilter **side);
-extern void gpuds_row_filter_run(const GpudsRowFilter *filter, const GpudsKeyLayout *layout,
+extern void gpuds_row_filter_run(GpudsRowFilter *filter, const GpudsKeyLayout *layout,
 								 const GpudsEntry *entries, const uint8 *side, int64 n, bool *passes);
 
 #endif /* GPUDS_ROW_FILTER_H */
