@@ -52,6 +52,9 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t WHE
 EXPLAIN (COSTS OFF) SELECT date_trunc('day', at), count(*) FROM t WHERE at BETWEEN '2000-01-11' AND '2000-03-20' GROUP BY 1 ORDER BY 1;
 SET gpuds.enable_aggregate = off;
 
+-- the node wherever it can be, even where it costs more than core's plan
+SET cpu_operator_cost = 0;
+
 -- conditions on included columns
 SELECT agrees(format('SELECT count(*), sum(account), min(at), max(status) FROM t WHERE at < ''2000-03-01'' AND %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['status = 2', 'status <> 2', 'status < 2', 'status >= 2::bigint', 'status > 70000', 'status < 70000', 'status = 70000', 'NOT status = 70000',
@@ -95,6 +98,16 @@ SELECT agrees('SELECT x, (SELECT count(*) FILTER (WHERE status = x) FROM t WHERE
 SELECT agrees('SELECT x, (SELECT count(*) FROM t WHERE at < ''2000-02-01'' AND account <> x) FROM generate_series(-1, 5) x');
 SELECT agrees('SELECT x, s.* FROM generate_series(0, 5) x, LATERAL (SELECT status, count(*) FILTER (WHERE account > x * 10) FROM t WHERE at < ''2000-02-01'' AND account <> x GROUP BY status) s');
 SELECT agrees('SELECT count(*) FILTER (WHERE account + 1 = 2) FROM t WHERE at > ''2000-02-01''');
+
+-- values of filters are not compiled for each rescan
+SET jit = on;
+SET jit_above_cost = 0;
+SELECT agrees('SELECT sum(n) FROM generate_series(1, 3000) x, LATERAL (SELECT count(*) FILTER (WHERE account > x) AS n FROM t WHERE at < ''2000-01-02'' AND status <> x % 5) s');
+SET jit = off;
+RESET jit_above_cost;
+-- a nest that is deep
+SELECT agrees('SELECT count(*) FROM t WHERE at < ''2000-01-02'' AND ' || (SELECT string_agg('(account <> ' || i || CASE i % 2 WHEN 0 THEN ' OR ' ELSE ' AND ' END, '') FROM generate_series(1, 300) i)
+	|| 'yes' || repeat(')', 300));
 
 -- CASE
 SELECT agrees(format('SELECT %s FROM t WHERE at < ''2000-02-01'' AND account > 3', aggregates)) AS agrees, aggregates
@@ -176,6 +189,8 @@ SELECT agrees('SELECT account, status, yes, count(*), sum(account), min(at) FROM
 SELECT agrees('SELECT at, status, count(*), max(account) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
 SELECT agrees('SELECT date_trunc(''hour'', at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
 SELECT agrees('SELECT extract(year FROM at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
+SELECT agrees('SELECT at::time, count(*) FROM t GROUP BY 1');
+SELECT agrees('SELECT account::money, count(*) FROM t GROUP BY 1');
 SELECT agrees('SELECT repeat(md5(account::text), 30), count(*) FROM t GROUP BY 1');
 SELECT agrees('SELECT extract(year FROM d), count(*) FROM t GROUP BY 1');
 RESET work_mem;

@@ -132,11 +132,13 @@ make_filters(GpudsAggregateState *state, Relation index)
 		state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filters",
 													  ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(state->filter_context);
-	state->filter = NULL;
+	state->entry_filter = state->side_filter = NULL;
 	state->agg_filters = NULL;
 	state->agg_cases = NULL;
 	if (child->plan->qual != NIL)
-		state->filter = gpuds_filter_make((const Node *) child->plan->qual, &state->layout, index, child);
+		gpuds_row_filter_split(gpuds_filter_make((const Node *) child->plan->qual, &state->layout, index,
+												 child),
+							   &state->entry_filter, &state->side_filter);
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		const GpudsAggregateColumn *column = &state->columns[i];
@@ -183,7 +185,8 @@ begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
 							   .columns = state->agg_columns_of,
 							   .filters = state->agg_filters,
 							   .cases = state->agg_cases,
-							   .filter = state->filter };
+							   .entry_filter = state->entry_filter,
+							   .side_filter = state->side_filter };
 
 	if (state->hashed)
 	{
@@ -264,7 +267,7 @@ next_group(GpudsAggregateState *state)
 
 	gpuds_child_scan_start(child);
 	scan = begin_scan(state);
-	if (state->nagg == 0 && !has_groups(state) && state->filter == NULL)
+	if (state->nagg == 0 && !has_groups(state) && !state->entry_filter && !state->side_filter)
 		fetches = count_rows(state, scan);
 	else
 		fetches = aggregate_group(state, scan, &found);

@@ -74,10 +74,8 @@ typedef struct GpudsBucketRun
 {
 	Datum value;
 	bool isnull;
+	uint32 hash; /* of the value */
 } GpudsBucketRun;
-
-/* Runs that are remembered by a hash of their values. */
-#define GPUDS_LAST_RUNS 1024
 
 /* A group of a bucket's rows that has not been returned yet. */
 typedef struct GpudsHeldGroup
@@ -104,7 +102,8 @@ typedef struct GpudsAggregateState
 
 	/* filters, which are made anew when parameters change */
 	MemoryContext filter_context;
-	GpudsRowFilter *filter;       /* of all rows; NULL: none */
+	GpudsRowFilter *entry_filter; /* of all rows, by their entries; NULL: none */
+	GpudsRowFilter *side_filter;  /* ... by side values; NULL: none */
 	GpudsRowFilter **agg_filters; /* of each aggregated column, or NULL; NULL: none has one */
 	GpudsEntryAggCase *agg_cases; /* of each that has */
 
@@ -130,7 +129,8 @@ typedef struct GpudsAggregateState
 	GpudsBucketRun *runs;
 	int64 nruns;
 	int64 runs_size;
-	uint32 last_runs[GPUDS_LAST_RUNS]; /* of each hash, the number of the run + 1; 0: there is none */
+	uint32 *run_table; /* by hashes, each run's number + 1; 0: there is none here, nor behind */
+	int64 run_places;  /* a power of two, at least twice as many as there are runs */
 } GpudsAggregateState;
 
 /* aggregate_bucket.c */

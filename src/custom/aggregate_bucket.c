@@ -327,50 +327,82 @@ hold_all(GpudsAggregateState *state)
 static bool
 has_no_room(const GpudsAggregateState *state)
 {
-	size_t bytes = state->nruns * sizeof(GpudsBucketRun);
+	size_t bytes = state->nruns * (sizeof(GpudsBucketRun) + 2 * sizeof(uint32));
 
 	if (state->bucket.values)
 		bytes += MemoryContextMemAllocated(state->bucket.values, false);
 	return state->nruns > 0 && bytes > get_hash_memory_limit() / 4;
 }
 
-static bool
-is_run(GpudsAggregateState *state, const GpudsBucketRun *run, Datum value, bool isnull)
+/* The place of a value in the table of runs: that of its run, or one where there is none. */
+static uint32 *
+place_of_run(GpudsAggregateState *state, Datum value, bool isnull, uint32 hash)
 {
-	return gpuds_bucket_compare_results(&state->bucket, run->value, run->isnull, value, isnull) == 0;
+	int64 at = hash & (state->run_places - 1);
+
+	while (state->run_table[at] > 0)
+	{
+		const GpudsBucketRun *run = &state->runs[state->run_table[at] - 1];
+
+		if (run->hash == hash &&
+			gpuds_bucket_compare_results(&state->bucket, run->value, run->isnull, value, isnull) == 0)
+			break;
+		at = (at + 1) & (state->run_places - 1);
+	}
+	return &state->run_table[at];
+}
+
+/* Makes room for one more run. */
+static void
+ensure_run_capacity(GpudsAggregateState *state)
+{
+	if (state->nruns < state->runs_size)
+		return;
+	state->runs_size = Max(2 * state->runs_size, FIRST_BUCKETS);
+	state->run_places = 2 * state->runs_size;
+	if (state->runs)
+	{
+		state->runs = repalloc_huge(state->runs, state->runs_size * sizeof(GpudsBucketRun));
+		pfree(state->run_table);
+	}
+	else
+		state->runs = palloc(state->runs_size * sizeof(GpudsBucketRun));
+	state->run_table = MemoryContextAllocExtended(CurrentMemoryContext, state->run_places * sizeof(uint32),
+												  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int64 i = 0; i < state->nruns; i++)
+	{
+		const GpudsBucketRun *run = &state->runs[i];
+
+		*place_of_run(state, run->value, run->isnull, run->hash) = (uint32) i + 1;
+	}
 }
 
 /*
- * The run of an entry, with hashed groups: that of the value for its bucket, if the value has one; some that
- * came a while ago are forgotten.  *last is the last entry that may be of the bucket.  -1: there is no memory for
- * another run.
+ * The run of an entry, with hashed groups: that of the value for its bucket.  *last is the last entry that
+ * may be of the bucket.  -1: there is no memory for another run.
  */
 int64
 gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
 {
 	GpudsAggregateState *state = arg;
 	GpudsBucket *bucket = &state->bucket;
+	GpudsBucketRun run;
 	uint32 *place;
-	Datum value;
-	bool isnull;
 
 	CHECK_FOR_INTERRUPTS();
 	if (has_no_room(state))
 		return -1;
 	gpuds_bucket_find(bucket, first, last);
-	value = gpuds_bucket_result(bucket, first, &isnull);
-	place = &state->last_runs[gpuds_bucket_hash(bucket, value, isnull) % GPUDS_LAST_RUNS];
-	if (*place > 0 && is_run(state, &state->runs[*place - 1], value, isnull))
-		return *place - 1;
-	if (state->nruns == state->runs_size)
+	run.value = gpuds_bucket_result(bucket, first, &run.isnull);
+	run.hash = gpuds_bucket_hash(bucket, run.value, run.isnull);
+	ensure_run_capacity(state);
+	place = place_of_run(state, run.value, run.isnull, run.hash);
+	if (*place == 0)
 	{
-		state->runs_size = Max(2 * state->runs_size, FIRST_BUCKETS);
-		state->runs = state->runs ? repalloc_huge(state->runs, state->runs_size * sizeof(GpudsBucketRun))
-								  : palloc(state->runs_size * sizeof(GpudsBucketRun));
+		run.value = gpuds_bucket_keep(bucket, run.value, run.isnull);
+		state->runs[state->nruns] = run;
+		*place = (uint32) ++state->nruns;
 	}
-	state->runs[state->nruns].value = gpuds_bucket_keep(bucket, value, isnull);
-	state->runs[state->nruns].isnull = isnull;
-	*place = (uint32) ++state->nruns;
 	return *place - 1;
 }
 
@@ -381,7 +413,8 @@ gpuds_aggregate_restart_runs(void *arg)
 	GpudsAggregateState *state = arg;
 
 	state->nruns = 0;
-	memset(state->last_runs, 0, sizeof(state->last_runs));
+	if (state->run_table)
+		memset(state->run_table, 0, state->run_places * sizeof(uint32));
 	gpuds_bucket_restart(&state->bucket);
 }
 

@@ -33,14 +33,27 @@
 #include "custom/filter.h"
 #include "custom/granule.h"
 #include "index/index.h"
+#include "reader/hash_groups.h"
 #include "key/key.h"
 
 /* Adding up what an entry has in a column, in units of cpu_operator_cost. */
 #define AGG_COLUMN_OPERATORS 0.2
 
-/* In the same units: testing a column of an entry, and finding an entry's group by hash. */
-#define TEST_OPERATORS 0.2
+/*
+ * In the same units: testing a column of an entry; finding an entry's group by hash, making a group, and its
+ * parts being put together; and adding to a group that is not in the processor's cache.
+ */
+#define TEST_OPERATORS 0.4
 #define HASH_OPERATORS 1.0
+#define GROUP_OPERATORS 30
+#define SCATTERED_OPERATORS 1.5
+#define CACHE_BYTES (1024 * 1024)
+
+/* The table of groups, and its memory. */
+#define TABLE_OPERATORS 4000
+
+/* What a value of an expression takes beside its evaluation. */
+#define VALUE_OPERATORS 6
 
 /* Evaluations for a bucket that comes with another value of the columns before. */
 #define BUCKET_EVALUATIONS 4
@@ -563,7 +576,7 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 		buckets *= estimate_num_groups(wanted->root, before, rows, NULL, NULL);
 	evaluations = Min(buckets, rows) * (before != NIL && granule.function ? BUCKET_EVALUATIONS : 1);
 	cost_qual_eval_node(&each, (Node *) wanted->bucket, wanted->root);
-	return each.startup + (each.per_tuple + cpu_operator_cost) * evaluations;
+	return each.startup + (each.per_tuple + VALUE_OPERATORS * cpu_operator_cost) * evaluations;
 }
 
 /*
@@ -591,6 +604,19 @@ gpuds_wanted_groups(const GpudsWanted *wanted, double rows)
 	return clamp_row_est(Min(buckets, rows));
 }
 
+/* What it costs to find the groups of so many rows by hash, and to keep so many aggregates of each. */
+static Cost
+hash_cost(const GpudsWanted *wanted, double rows, int nagg)
+{
+	const double groups = gpuds_wanted_groups(wanted, rows);
+	const double bytes = groups * (sizeof(GpudsHashGroup) + nagg * sizeof(PartialAgg));
+	double operators = TABLE_OPERATORS + rows * HASH_OPERATORS + groups * GROUP_OPERATORS;
+
+	if (bytes > CACHE_BYTES)
+		operators += rows * (1 + nagg) * SCATTERED_OPERATORS;
+	return operators * cpu_operator_cost;
+}
+
 /* What an aggregate of a scan's entries costs beyond counting them. */
 static Cost
 extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *columns)
@@ -605,8 +631,8 @@ extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *columns)
 	foreach (lc, columns)
 		nagg += lfirst_int(lc) >= 0;
 	cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
-	if (wanted->hashed)
-		cost += HASH_OPERATORS * cpu_operator_cost * child->path.rows;
+	if (wanted->hashed && wanted->groups != NIL)
+		cost += hash_cost(wanted, child->path.rows, nagg);
 	if (side_bytes > 0)
 		cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, before,
 									 before * gpuds_covering_unmapped(child->indexinfo, child->path.parent));

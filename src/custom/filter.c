@@ -337,7 +337,8 @@ make_test(GpudsRowFilter *filter)
 		gpuds_key_test_null(maker->layout, filter->column, condition->values, condition->null, &filter->test);
 		return;
 	}
-	value = ExecInitExpr((Expr *) condition->value, maker->parent);
+	/* Without a parent it is not compiled: it is evaluated once. */
+	value = ExecInitExprWithParams((Expr *) condition->value, maker->parent->state->es_param_list_info);
 	comparison.value = ExecEvalExpr(value, maker->parent->ps_ExprContext, &comparison.isnull);
 	gpuds_key_test_compare(maker->layout, filter->column, &comparison, &filter->test);
 	if (condition->null)

@@ -41,12 +41,11 @@ filter_of(const GpudsEntryAgg *agg, int i)
 
 /* Finds out what of filters and groups needs side values, or the host. */
 static void
-set_filters(GpudsEntryAgg *agg, GpudsRowFilter *filter)
+set_filters(GpudsEntryAgg *agg, const GpudsEntryAggSpec *spec)
 {
-	agg->entry_filter = agg->side_filter = NULL;
-	if (filter)
-		gpuds_row_filter_split(filter, &agg->entry_filter, &agg->side_filter);
-	agg->on_host = filter != NULL || agg->groups.hashed != NULL;
+	agg->entry_filter = spec->entry_filter;
+	agg->side_filter = spec->side_filter;
+	agg->on_host = agg->entry_filter || agg->side_filter || agg->groups.hashed;
 	agg->has_side = agg->side_filter != NULL || agg->hash.nside > 0;
 	for (int i = 0; i < agg->nagg; i++)
 	{
@@ -89,7 +88,7 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	agg->has_run = false;
 	if (groups->hashed)
 		gpuds_hash_groups_begin(&agg->hash, groups->hashed, agg->nagg, groups->expected);
-	set_filters(agg, spec->filter);
+	set_filters(agg, spec);
 	/*
 	 * A query may have any number of columns to aggregate; a device's answers have room for some
 	 * (GpudsCountedSum).

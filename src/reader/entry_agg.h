@@ -66,7 +66,8 @@ typedef struct GpudsEntryAggSpec
 	const int *columns;             /* of the index, of each; -1: agg_columns has something of any entry */
 	GpudsRowFilter *const *filters; /* of each, NULL: it has none; or NULL: none has */
 	const GpudsEntryAggCase *cases; /* of each that has a filter; set if filters is */
-	GpudsRowFilter *filter;         /* of all rows; NULL: none */
+	GpudsRowFilter *entry_filter;   /* of all rows, that needs their entries only; NULL: none */
+	GpudsRowFilter *side_filter;    /* ... that needs side values; NULL: none */
 	GpudsEntryAggGroups groups;
 } GpudsEntryAggSpec;
 

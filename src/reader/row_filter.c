@@ -16,8 +16,8 @@
 #define VECTOR_ENTRIES 1024
 
 /*
- * A filter of a test of a column of an index, in the current memory context.  side: it may be of a side value.
- * make sets the test, in that context.
+ * A filter of a test of a column of an index, in the current memory context.  side: it may be of a side
+ * value. make sets the test, in that context.
  */
 GpudsRowFilter *
 gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter), void *arg)
@@ -123,7 +123,6 @@ run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntr
 		   int n, bool *passes)
 {
 	const bool all = filter->kind == GPUDS_FILTER_AND;
-	bool part[VECTOR_ENTRIES];
 	ListCell *lc;
 
 	check_stack_depth();
@@ -140,14 +139,17 @@ run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntr
 		return;
 	}
 	memset(passes, all, n);
+	/* Not on the stack, because nests may be deep. */
+	if (filter->part == NULL)
+		filter->part = MemoryContextAlloc(GetMemoryChunkContext(filter), VECTOR_ENTRIES * sizeof(bool));
 	foreach (lc, filter->filters)
 	{
 		/* Is it decided for all entries? */
 		if (memchr(passes, all, n) == NULL)
 			return;
-		run_vector(lfirst(lc), layout, entries, side, n, part);
+		run_vector(lfirst(lc), layout, entries, side, n, filter->part);
 		for (int i = 0; i < n; i++)
-			passes[i] = all ? passes[i] & part[i] : passes[i] | part[i];
+			passes[i] = all ? passes[i] & filter->part[i] : passes[i] | filter->part[i];
 	}
 }
 

@@ -38,6 +38,7 @@ typedef struct GpudsRowFilter
 
 	/* AND, OR */
 	List *filters; /* GpudsRowFilter */
+	bool *part;    /* what one of them says of some entries; NULL: has not been needed */
 } GpudsRowFilter;
 
 extern GpudsRowFilter *gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter),
