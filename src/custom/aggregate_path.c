@@ -307,7 +307,11 @@ can_hash(const GpudsWanted *wanted, const IndexPath *path)
 	ListCell *lc;
 	ListCell *lc2;
 
-	if (wanted->bucket && !gpuds_index_orders(path->indexinfo))
+	/* The runs of an expression's values are found by their hashes. */
+	if (wanted->bucket &&
+		(!gpuds_index_orders(path->indexinfo) ||
+		 !OidIsValid(
+			 lookup_type_cache(exprType((const Node *) wanted->bucket), TYPECACHE_HASH_PROC)->hash_proc)))
 		return false;
 	forboth(lc, wanted->groups, lc2, wanted->operators)
 	{

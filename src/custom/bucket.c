@@ -22,33 +22,13 @@
 #include "custom/ascending.h"
 #include "custom/bucket.h"
 
-/* What takes a column's place: the only column of the bucket's slot. */
-typedef struct Place
-{
-	const Var *column;
-	Var *of_slot;
-} Place;
-
-static Node *
-in_slot(Node *node, void *arg)
-{
-	const Place *place = arg;
-
-	if (node == NULL)
-		return NULL;
-	if (equal(node, place->column))
-		return (Node *) copyObject(place->of_slot);
-	return expression_tree_mutator(node, in_slot, arg);
-}
-
 /* An expression of a column as one of the value that is at hand. */
 static ExprState *
 as_function(const Node *expr, const Var *column)
 {
-	Place place = { .column = column };
+	const Var *of_slot = makeVar(1, 1, column->vartype, column->vartypmod, column->varcollid, 0);
 
-	place.of_slot = makeVar(1, 1, column->vartype, column->vartypmod, column->varcollid, 0);
-	return ExecInitExpr((Expr *) in_slot((Node *) expr, &place), NULL);
+	return ExecInitExpr((Expr *) gpuds_granule_replace(expr, column, (const Node *) of_slot), NULL);
 }
 
 /* The slot that has the value at hand. */
@@ -173,11 +153,11 @@ gpuds_bucket_compare_results(GpudsBucket *bucket, Datum a, bool a_null, Datum b,
 	return DatumGetInt32(FunctionCall2Coll(&bucket->result.compare, bucket->result.collation, a, b));
 }
 
-/* A hash of the expression's value; 0 of all if its type has none. */
+/* A hash of the expression's value, whose type has hashes if groups are hashed. */
 uint32
 gpuds_bucket_hash(GpudsBucket *bucket, Datum value, bool isnull)
 {
-	if (isnull || !OidIsValid(bucket->result.hash.fn_oid))
+	if (isnull)
 		return 0;
 	return DatumGetUInt32(FunctionCall1Coll(&bucket->result.hash, bucket->result.collation, value));
 }

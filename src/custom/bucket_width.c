@@ -14,36 +14,18 @@
 
 #include "custom/bucket.h"
 
-/* An expression of a column, with a constant in the column's place. */
-typedef struct Substitution
-{
-	const Var *column;
-	Const *value;
-} Substitution;
-
-static Node *
-substitute(Node *node, void *arg)
-{
-	const Substitution *substitution = arg;
-
-	if (node == NULL)
-		return NULL;
-	if (equal(node, substitution->column))
-		return copyObject((Node *) substitution->value);
-	return expression_tree_mutator(node, substitute, arg);
-}
-
 /* An ascending function's value of a number; NULL: the planner cannot know it. */
 static const Const *
 value_of(PlannerInfo *root, const Expr *expr, const Var *column, int64 number)
 {
 	const Oid type = getBaseType(column->vartype);
-	Substitution substitution = { .column = column };
+	Const *constant;
 	Node *value;
 
-	substitution.value = makeConst(column->vartype, column->vartypmod, column->varcollid, get_typlen(type),
-								   gpuds_bucket_datum(type, number), false, get_typbyval(type));
-	value = estimate_expression_value(root, substitute((Node *) expr, &substitution));
+	constant = makeConst(column->vartype, column->vartypmod, column->varcollid, get_typlen(type),
+						 gpuds_bucket_datum(type, number), false, get_typbyval(type));
+	value = estimate_expression_value(root, gpuds_granule_replace((const Node *) expr, column,
+																  (const Node *) constant));
 	return IsA(value, Const) ? (const Const *) value : NULL;
 }
 

@@ -256,3 +256,31 @@ gpuds_granule_column(const Expr *expr)
 		return NULL;
 	return column;
 }
+
+/* What takes a column's place. */
+typedef struct Replacement
+{
+	const Var *column;
+	const Node *by;
+} Replacement;
+
+static Node *
+replace(Node *node, void *arg)
+{
+	const Replacement *replacement = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (equal(node, replacement->column))
+		return copyObject((Node *) replacement->by);
+	return expression_tree_mutator(node, replace, arg);
+}
+
+/* A copy of an expression of a column with something else in the column's place. */
+Node *
+gpuds_granule_replace(const Node *expr, const Var *column, const Node *by)
+{
+	Replacement replacement = { .column = column, .by = by };
+
+	return replace((Node *) expr, &replacement);
+}

@@ -26,6 +26,7 @@ typedef struct GpudsGranule
 } GpudsGranule;
 
 extern const Var *gpuds_granule_column(const Expr *expr);
+extern Node *gpuds_granule_replace(const Node *expr, const Var *column, const Node *by);
 extern void gpuds_granule_find(const Expr *expr, const Var *column, GpudsGranule *granule);
 
 #endif /* GPUDS_CUSTOM_GRANULE_H */

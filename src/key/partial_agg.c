@@ -216,6 +216,15 @@ gpuds_key_not_null(const GpudsKeyLayout *layout, int i, const GpudsEntry *null, 
 	entry->t |= first.t;
 }
 
+/* Puts ones in where a column has its code, if it has one, and its NULL bit. */
+static void
+take_column(const GpudsKeyColumn *column, GpudsKeyString *taken)
+{
+	if (!gpuds_key_is_side(column))
+		gpuds_key_put(taken, gpuds_ones(column->bits), column->shift);
+	gpuds_key_put(taken, 1, column->null_shift);
+}
+
 /* Ones in the bits of a key's first ncolumns columns, and in a word that the key does not have. */
 void
 gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bits)
@@ -223,12 +232,7 @@ gpuds_key_prefix_bits(const GpudsKeyLayout *layout, int ncolumns, GpudsEntry *bi
 	GpudsKeyString taken = { 0, 0 };
 
 	for (int i = 0; i < ncolumns; i++)
-	{
-		const GpudsKeyColumn *column = &layout->column[i];
-
-		gpuds_key_put(&taken, gpuds_ones(column->bits), column->shift);
-		gpuds_key_put(&taken, 1, column->null_shift);
-	}
+		take_column(&layout->column[i], &taken);
 	gpuds_key_to_entry(&taken, layout->nwords, 0, bits);
 	if (layout->nwords == 1)
 		bits->w1 = UINT64_MAX;
@@ -244,9 +248,7 @@ gpuds_key_column_bits_of(const GpudsKeyLayout *layout, int i, GpudsEntry *bits, 
 
 	if (gpuds_key_is_side(column))
 		memset(side + column->side_offset, 0xFF, column->bytes);
-	else
-		gpuds_key_put(&taken, gpuds_ones(column->bits), column->shift);
-	gpuds_key_put(&taken, 1, column->null_shift);
+	take_column(column, &taken);
 	gpuds_key_to_entry(&taken, layout->nwords, 0, &own);
 	bits->w0 |= own.w0;
 	bits->w1 |= own.w1;

@@ -373,6 +373,15 @@ find_known_or_dead(GpudsVisible *visible, const uint64 *words, int64 n, int64 i,
 	return row;
 }
 
+/* What is known of the row at a place in the order; looks again only if its entry can be killed. */
+static PageRow
+row_in_order(GpudsVisible *visible, int64 place)
+{
+	if (visible->kill_mark.memtable == 0)
+		return find_known(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+	return find_known_or_dead(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS);
+}
+
 /* A list of rows begins whose entries have been read. */
 static void
 begin_list(GpudsVisible *visible)
@@ -505,10 +514,7 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 bool
 gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 {
-	PageRow (*const find)(GpudsVisible *, const uint64 *, int64, int64,
-						  int) = visible->kill_mark.memtable != 0 ? find_known_or_dead : find_known;
-
-	switch (find(visible, visible->order, visible->norder, place, GPUDS_PIECE_BITS))
+	switch (row_in_order(visible, place))
 	{
 		case PAGE_ROW_SEEN:
 			return true;
