@@ -20,7 +20,11 @@
 static inline bool
 gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const GpuRequest *request)
 {
-	return (request->form != GPU_COUNT && request->form != GPU_AGGREGATE) ||
+	if (request->form == GPU_GROUPS &&
+		!gpu_groups_fit(stream, (const unsigned char *) engine->options.staging,
+						engine->options.staging_bytes, request))
+		return false;
+	return !gpu_form_counts(request->form) ||
 		   gpu_visible_fits(stream, engine->options.staging_bytes, request);
 }
 

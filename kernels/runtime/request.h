@@ -14,6 +14,7 @@
 #define GPU_REQUEST_H
 
 #include "kernels/core/entry.h"
+#include "kernels/core/group_spec.h"
 #include "kernels/core/page_rows.h"
 #include "kernels/core/partial_agg.h"
 
@@ -53,7 +54,8 @@ typedef enum GpuForm
 	GPU_ENTRIES,     /* GpudsEntry, in the scan's order */
 	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
 	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
-	GPU_AGGREGATE    /* results, then entries that are not in them: likewise */
+	GPU_AGGREGATE,   /* results, then entries that are not in them: likewise */
+	GPU_GROUPS       /* groups, then entries that are not in them: likewise */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -88,6 +90,10 @@ typedef enum GpuStatus
  * number of entries counted, and a PartialAgg of each aggregated column.  Behind the results
  * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a
  * scan begins with its first interval.
+ *
+ * GPU_GROUPS adds up what a GroupSpec (group_spec.h) says, by groups.  The output has slots of its table,
+ * in no order, of which some may be of one group.  Behind the room for all slots are the other entries, as
+ * with GPU_AGGREGATE; so are those whose group there is no slot for.
  */
 typedef struct GpuRequest
 {
@@ -106,7 +112,7 @@ typedef struct GpuRequest
 	uint64_t output;
 	int64_t n;             /* intervals, entries or operations */
 	int64_t cap;           /* scans: entries that output has room for, at least 1 */
-	uint64_t map;          /* GPU_COUNT, GPU_AGGREGATE: see above ... */
+	uint64_t map;          /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: see above ... */
 	uint64_t map_bytes;    /* ... and its length, maybe 0 */
 	uint64_t row_blocks;   /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
 	uint64_t row_bits;     /* ... uint32_t[row_slots * row_words] */
@@ -115,6 +121,8 @@ typedef struct GpuRequest
 	uint64_t agg_columns;  /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
 	uint32_t nagg;         /* 0 to GPU_AGG_COLUMNS */
 	bool each;             /* GPU_AGGREGATE: a result for each interval */
+	uint64_t groups;       /* GPU_GROUPS: GroupSpec in the staging memory ... */
+	uint64_t groups_bytes; /* ... with all that it has */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -126,11 +134,14 @@ typedef struct GpuRequest
 	/* set by the engine */
 	uint32_t status; /* GpuStatus */
 	/*
-	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE:
-	 * entries handed back, not above cap: the same.  GPU_APPLY: entries inserted
+	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE,
+	 * GPU_GROUPS: entries handed back, not above cap: the same.  GPU_APPLY: entries inserted
 	 */
 	int64_t found;
-	int64_t counted;    /* GPU_COUNT, GPU_AGGREGATE: entries on all-visible pages, or of rows seen */
+	int64_t counted; /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: entries on all-visible pages, or of rows seen */
+	int64_t filtered;   /* GPU_GROUPS: entries that did not pass the filter ... */
+	int64_t crowded;    /* ... entries handed back because there was no slot ... */
+	int64_t taken;      /* ... slots in output */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */
@@ -143,6 +154,13 @@ typedef struct GpuRequest
 	/* the engine's, from the handing over until done is 1 */
 	struct GpuRequest *next_queued;
 } GpuRequest;
+
+/* Does a scan of a form hand back only the entries that it does not count? */
+KERNEL_FN bool
+gpu_form_counts(uint32_t form)
+{
+	return form == GPU_COUNT || form == GPU_AGGREGATE || form == GPU_GROUPS;
+}
 
 /* Words of a result: the entries counted, and what has been aggregated of them. */
 KERNEL_FN int64_t

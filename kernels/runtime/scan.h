@@ -9,7 +9,7 @@
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
- * (GPU_AGGREGATE, scan_agg.h) begin in the same way.
+ * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h) begin in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -51,11 +51,14 @@ gpu_scan_find(const uint64_t *offsets, int64_t n, uint64_t o)
  * Large requests.
  */
 
-/* Entries that GPU_COUNT and GPU_AGGREGATE do not count. */
+/* Entries that GPU_COUNT, GPU_AGGREGATE and GPU_GROUPS do not count. */
 struct GpuUncounted
 {
-	uint32_t others; /* they are handed back */
-	uint32_t unseen; /* their rows are known to be unseen */
+	uint32_t others;   /* they are handed back */
+	uint32_t unseen;   /* their rows are known to be unseen */
+	uint32_t filtered; /* they do not pass the filter */
+	uint32_t crowded;  /* of the others: there is no slot for their groups */
+	uint32_t taken;    /* slots that there are */
 };
 
 /* What the device tells of a request, in host memory. */
@@ -73,11 +76,11 @@ struct GpuScanStream
 	GpuEvent started;
 	GpuEvent stopped;
 	size_t piece_bytes;      /* room in each of these, in device memory: */
-	unsigned char *input;    /* as in the staging memory; GPU_COUNT, GPU_AGGREGATE: map and rows behind it */
+	unsigned char *input;    /* as in the staging memory; of those that count: map and rows behind it */
 	GpuStart *starts;        /* one an interval */
 	uint64_t *offsets;       /* one an interval, and the total */
 	unsigned char *output;   /* as it will be in the staging memory */
-	unsigned char *other;    /* for sorting; GPU_AGGREGATE: results */
+	unsigned char *other;    /* for sorting; results; GPU_GROUPS: the table */
 	GpuUncounted *uncounted; /* one, as in the summary */
 	void *memory;            /* all of it */
 	size_t memory_bytes;
@@ -328,6 +331,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_visible.h"
 #include "kernels/runtime/scan_count.h"
 #include "kernels/runtime/scan_agg.h"
+#include "kernels/runtime/scan_groups.h"
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
@@ -385,7 +389,7 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	GpuStream *s = &stream->stream;
 	int64_t n = r->forward ? r->n - r->next : r->next;
 	int64_t found = 0;
-	bool counts = r->form == GPU_COUNT || r->form == GPU_AGGREGATE;
+	bool counts = gpu_form_counts(r->form);
 
 	s->launches = 0;
 	s->bus_bytes = 0;
@@ -393,6 +397,8 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	gpu_event_record(s, &stream->started);
 	if (r->form == GPU_AGGREGATE)
 		found = gpu_scan_aggregate<Probe>(stream, view, staging, r, n);
+	else if (r->form == GPU_GROUPS)
+		found = gpu_scan_groups<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)
 		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
 					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);

@@ -28,6 +28,17 @@
 #define GPU_AGGREGATE_MOST 512
 #define GPU_AGGREGATE_THREADS (128 * 1024)
 
+/* Entries of a thread, of so many together. */
+static inline int64_t
+gpu_aggregate_stretch(int64_t total)
+{
+	int64_t stretch = total / GPU_AGGREGATE_THREADS;
+
+	if (stretch < GPU_AGGREGATE_LEAST)
+		return GPU_AGGREGATE_LEAST;
+	return stretch > GPU_AGGREGATE_MOST ? GPU_AGGREGATE_MOST : stretch;
+}
+
 /* Places of a PartialAgg in a result. */
 enum
 {
@@ -186,12 +197,8 @@ gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const u
 						   const GpuRequest *r, int64_t n, int64_t total, const GpuVisible &visible)
 {
 	GpuScanAggregate<Probe, most> agg_column;
-	int64_t stretch = total / GPU_AGGREGATE_THREADS;
+	int64_t stretch = gpu_aggregate_stretch(total);
 
-	if (stretch < GPU_AGGREGATE_LEAST)
-		stretch = GPU_AGGREGATE_LEAST;
-	if (stretch > GPU_AGGREGATE_MOST)
-		stretch = GPU_AGGREGATE_MOST;
 	agg_column.view = Probe::open(*view);
 	agg_column.nwords = view->nwords;
 	agg_column.starts = stream->starts;
@@ -221,7 +228,7 @@ gpu_scan_aggregate(GpuScanStream *stream, const GpudsView *view, unsigned char *
 {
 	GpuStream *s = &stream->stream;
 	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
-	GpuUncounted uncounted = { 0, 0 };
+	GpuUncounted uncounted = {};
 	GpuAggregateClear clear = { (uint64_t *) stream->other, (int) gpu_result_words(r->nagg) };
 	const size_t result_bytes = gpu_result_bytes(r);
 	int64_t total;

@@ -135,7 +135,7 @@ gpu_scan_count_stretches(GpuScanStream *stream, const GpudsView *view, const Gpu
 static inline GpuUncounted
 gpu_scan_uncounted(GpuScanStream *stream)
 {
-	GpuUncounted uncounted = { 0, 0 };
+	GpuUncounted uncounted = {};
 
 	gpu_copy_bus(&stream->stream, &stream->summary->uncounted, stream->uncounted, sizeof(GpuUncounted));
 	if (gpu_finish(&stream->stream))
@@ -153,7 +153,7 @@ gpu_scan_count(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 {
 	GpuStream *s = &stream->stream;
 	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
-	GpuUncounted uncounted = { 0, 0 };
+	GpuUncounted uncounted = {};
 	int64_t total;
 
 	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));

@@ -37,6 +37,13 @@ gpu_visible_map_bytes(const GpuRequest *r)
 	return ((size_t) r->map_bytes + 7) / 8 * 8;
 }
 
+/* Bytes that map and rows take together, a multiple of 8. */
+static inline size_t
+gpu_visible_bytes(const GpuRequest *r)
+{
+	return gpu_visible_map_bytes(r) + (page_rows_bytes(r->row_slots, r->row_words) + 7) / 8 * 8;
+}
+
 /* Does staging memory of so many bytes have the piece of that length at an offset? */
 static inline bool
 gpu_staging_has(size_t staging_bytes, uint64_t at, uint64_t bytes)
@@ -44,18 +51,19 @@ gpu_staging_has(size_t staging_bytes, uint64_t at, uint64_t bytes)
 	return bytes <= staging_bytes && at <= staging_bytes - bytes;
 }
 
-/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input? */
+/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input with the groups? */
 static inline bool
 gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuRequest *r)
 {
 	size_t input = gpu_scan_input_bytes(r);
 	size_t blocks = (size_t) r->row_slots * sizeof(uint32_t);
 	size_t rows = page_rows_bytes(r->row_slots, r->row_words);
+	size_t groups = r->form == GPU_GROUPS ? r->groups_bytes : 0;
 
 	if ((r->row_slots & (r->row_slots - 1)) != 0 || r->row_words > PAGE_ROWS_MAX_WORDS)
 		return false;
 	if (input > stream->piece_bytes || r->map_bytes > stream->piece_bytes || rows > stream->piece_bytes ||
-		input + gpu_visible_map_bytes(r) + rows > stream->piece_bytes)
+		groups > stream->piece_bytes || input + gpu_visible_bytes(r) + groups > stream->piece_bytes)
 		return false;
 	return gpu_staging_has(staging_bytes, r->map, r->map_bytes) &&
 		   (rows == 0 || (gpu_staging_has(staging_bytes, r->row_blocks, blocks) &&

@@ -119,6 +119,9 @@ GPU_FN uint32_t gpu_acquire(const uint32_t *p);
 GPU_FN uint32_t gpu_fresh(const uint32_t *p);
 GPU_FN void gpu_fresh_pair(const uint64_t *p, uint64_t pair[2]);
 
+/* Loads a word that threads of this launch change by gpu_atomic_*64: as it was at one moment since it began. */
+GPU_FN uint64_t gpu_glance(const uint64_t *p);
+
 /*
  * Load, or store, two words (16 bytes, as their boundary) that another launch may be storing, or loading, at
  * the same time.  Each is what it was at one moment, since this launch began or later; nothing is said about
@@ -357,6 +360,15 @@ gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
 	asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(p));
 }
 
+GPU_FN uint64_t
+gpu_glance(const uint64_t *p)
+{
+	uint64_t v;
+
+	asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p));
+	return v;
+}
+
 GPU_FN void
 gpu_load_pair(const uint64_t *p, uint64_t pair[2])
 {
@@ -574,6 +586,12 @@ gpu_fresh_pair(const uint64_t *p, uint64_t pair[2])
 {
 	pair[0] = p[0];
 	pair[1] = p[1];
+}
+
+GPU_FN uint64_t
+gpu_glance(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
 GPU_FN void

@@ -524,7 +524,7 @@ gpu_skiplist_scan(GpuPool *pool, GpuScanStream *stream, const GpudsView *view, u
 	l.forward = r->forward;
 	l.interval = gpu_skiplist_span_of(staging, r, &ascending);
 	l.most = r->cap / GPU_SKIPLIST_LIST_SHARE + GPU_SKIPLIST_LIST_MORE;
-	if (r->form == GPU_COUNT || r->form == GPU_AGGREGATE || !ascending)
+	if (gpu_form_counts(r->form) || !ascending)
 		l.most = INT64_MAX;
 	while (again)
 	{

@@ -188,15 +188,16 @@ begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
 							   .entry_filter = state->entry_filter,
 							   .side_filter = state->side_filter };
 
+	spec.groups.expected = state->expected_groups;
 	if (state->hashed)
 	{
 		spec.groups.hashed = &state->group_key;
-		spec.groups.expected = state->expected_groups;
 		spec.groups.arg = state;
 		if (state->bucket_at >= 0)
 		{
 			spec.groups.run = gpuds_aggregate_bucket_run;
 			spec.groups.restart = gpuds_aggregate_restart_runs;
+			spec.groups.parts = gpuds_aggregate_bucket_parts;
 		}
 	}
 	else

@@ -138,6 +138,7 @@ extern void gpuds_aggregate_set_bucket(GpudsAggregateState *state);
 extern bool gpuds_aggregate_next_bucket(GpudsAggregateState *state);
 extern int64 gpuds_aggregate_bucket_run(void *state, const GpudsEntry *first, GpudsEntry *last);
 extern void gpuds_aggregate_restart_runs(void *state);
+extern bool gpuds_aggregate_bucket_parts(void *state, GpudsEntryAggParts *parts);
 
 /* aggregate_case.c */
 extern bool gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts);

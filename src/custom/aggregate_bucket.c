@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 
 #include "custom/aggregate.h"
+#include "reader/reader.h"
 
 /* Buckets that a device is asked for at most. */
 #define DEVICE_BUCKETS 16384
@@ -321,6 +322,68 @@ hold_all(GpudsAggregateState *state)
 		pfree(sums);
 	}
 	free_intervals(&intervals);
+}
+
+/* Does an interval have one value in each column of the key before the bucket's? */
+static bool
+is_of_one_prefix(const GpudsBucket *bucket, const GpudsInterval *interval)
+{
+	GpudsEntry bits;
+
+	gpuds_key_prefix_bits(bucket->layout, bucket->column, &bits);
+	return ((interval->lo.w0 ^ interval->hi.w0) & bits.w0) == 0 &&
+		   ((interval->lo.w1 ^ interval->hi.w1) & bits.w1) == 0 &&
+		   ((interval->lo.t ^ interval->hi.t) & bits.t) == 0;
+}
+
+/* The runs of intervals; false: there is no memory for them. */
+static bool
+set_labels(GpudsAggregateState *state, const Intervals *intervals, uint32 *labels)
+{
+	for (int64 i = 0; i < intervals->n; i++)
+	{
+		GpudsEntry last;
+		int64 run = GPUDS_LABEL_OUTSIDE;
+
+		if (!intervals->outside[i])
+			run = gpuds_aggregate_bucket_run(state, &intervals->intervals[i].lo, &last);
+		if (run < 0)
+			return false;
+		labels[i] = (uint32) run;
+	}
+	return true;
+}
+
+/*
+ * Parts of the scan's interval for a device that hashes groups: its buckets, with the run of each.  The
+ * expression is evaluated for buckets that may have no rows, so it has to be such that no error can come of
+ * that.  False: there is no such interval, or there are too many buckets.
+ */
+bool
+gpuds_aggregate_bucket_parts(void *arg, GpudsEntryAggParts *parts)
+{
+	GpudsAggregateState *state = arg;
+	GpudsInterval whole;
+	Intervals intervals;
+	bool done;
+
+	if (!state->bucket.total || !gpuds_scan_is_interval(state->agg.scan, &whole) ||
+		!is_of_one_prefix(&state->bucket, &whole))
+		return false;
+	begin_intervals(&intervals);
+	parts->labels = palloc((DEVICE_BUCKETS + 4) * sizeof(uint32));
+	done = find_intervals(state, &intervals) && set_labels(state, &intervals, parts->labels);
+	parts->intervals = intervals.intervals;
+	parts->n = intervals.n;
+	pfree(intervals.values);
+	pfree(intervals.nulls);
+	pfree(intervals.outside);
+	if (!done)
+	{
+		pfree(parts->intervals);
+		pfree(parts->labels);
+	}
+	return done;
 }
 
 /* Do the values of runs take as much memory as they may?  That is a quarter of what groups may have. */

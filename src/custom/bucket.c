@@ -111,6 +111,7 @@ gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *expr, const Gpu
 	bucket->column = column;
 	bucket->type = layout->column[column].type;
 	bucket->hashed = hashed;
+	bucket->total = granule.whole;
 	bucket->slot = make_slot(var);
 	bucket->context = CreateExprContext(parent->state);
 	if (granule.function)

@@ -53,6 +53,7 @@ typedef struct GpudsBucket
 	TupleTableSlot *slot; /* of expressions: the column */
 	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 	bool hashed;      /* see gpuds_bucket_begin */
+	bool total;       /* no value from least to most raises an error in the expression */
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
 	int16 length; /* of the function's values */

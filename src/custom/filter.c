@@ -345,6 +345,14 @@ make_test(GpudsRowFilter *filter)
 		filter->test.null = true;
 }
 
+/* Is the value of an expression at hand, so that no error can come of it? */
+static bool
+is_at_hand(const Node *value)
+{
+	return value == NULL || IsA(value, Const) ||
+		   (IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
+}
+
 static GpudsRowFilter *
 make_test_later(const Maker *maker, const Condition *condition)
 {
@@ -354,7 +362,7 @@ make_test_later(const Maker *maker, const Condition *condition)
 
 	later->maker = *maker;
 	later->condition = *condition;
-	return gpuds_row_filter_test(column, side, make_test, later);
+	return gpuds_row_filter_test(column, side, is_at_hand((const Node *) condition->value), make_test, later);
 }
 
 static GpudsRowFilter *

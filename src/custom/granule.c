@@ -218,10 +218,12 @@ void
 gpuds_granule_find(const Expr *expr, const Var *column, GpudsGranule *granule)
 {
 	const Search search = { .column = column, .granule = granule };
+	GpudsGranule own;
 
 	memset(granule, 0, sizeof(*granule));
 	if (is_finer((Node *) expr, (void *) &search))
 		memset(granule, 0, sizeof(*granule));
+	granule->whole = granule->function && find_own(&search, expr, &own);
 }
 
 /* *arg: the only column in an expression. */

@@ -22,6 +22,7 @@ typedef struct GpudsGranule
 	pg_tz *zone;          /* this zone; NULL: the session's */
 	int64 least;          /* the function is defined for column values from this one ... */
 	int64 most;           /* ... to this one */
+	bool whole;           /* the expression is what has the granules, not something made of it */
 	int values;           /* that the expression has at most, if that is known; else 0 */
 } GpudsGranule;
 

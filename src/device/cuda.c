@@ -568,8 +568,16 @@ typedef struct CountLayout
 	size_t row_blocks;
 	size_t row_bits;
 	size_t agg_columns;
+	size_t groups;
 	size_t input;
 } CountLayout;
+
+/* What an attempt at a count has room for. */
+typedef struct CountAttempt
+{
+	int64 others;  /* entries or TIDs */
+	uint32 spread; /* of the table of groups */
+} CountAttempt;
 
 static size_t
 count_item_bytes(const GpudsCountSpec *spec)
@@ -581,14 +589,37 @@ count_item_bytes(const GpudsCountSpec *spec)
 static int64
 count_results(const GpudsCountSpec *spec, int64 n)
 {
-	return !spec->partial ? 0 : spec->each ? n : 1;
+	return !spec->partial || spec->groups ? 0 : spec->each ? n : 1;
+}
+
+/* Bytes that results take for so many intervals. */
+static size_t
+result_bytes(const GpudsCountSpec *spec, int64 n)
+{
+	if (spec->groups)
+		return group_table_bytes(spec->groups->spec);
+	return (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
+}
+
+/* Bytes that what is said of groups takes for so many intervals. */
+static size_t
+groups_bytes(const GpudsCountSpec *spec, int64 n)
+{
+	const GpudsCountGroups *groups = spec->groups;
+
+	return groups ? group_spec_bytes(groups->spec) + group_label_bytes(groups->spec, n) : 0;
 }
 
 /* Intervals that a count has room for, whatever there is of staging memory. */
 static int64
 count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 {
-	n = Min(n, intervals_for(scan, GPUDS_PIECE_BYTES - gpuds_count_known_bytes(spec)));
+	const size_t bytes = GPUDS_PIECE_BYTES - gpuds_count_known_bytes(spec) - groups_bytes(spec, 0);
+
+	/* a label takes less than an interval, which has none if it is a point */
+	n = Min(n, intervals_for(scan, bytes));
+	if (spec->groups && spec->groups->spec->has_labels)
+		n = Min(n, intervals_for(scan, bytes / 2));
 	if (spec->each)
 		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nagg));
 	return n;
@@ -599,12 +630,13 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 {
 	CountLayout layout;
 
-	layout.items = (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
+	layout.items = result_bytes(spec, n);
 	layout.map = layout.items + capacity * count_item_bytes(spec);
 	layout.row_blocks = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
 	layout.row_bits = layout.row_blocks + spec->rows.slots * sizeof(uint32);
 	layout.agg_columns = layout.map + gpuds_count_known_bytes(spec);
-	layout.input = layout.agg_columns + spec->nagg * sizeof(AggColumn);
+	layout.groups = layout.agg_columns + spec->nagg * sizeof(AggColumn);
+	layout.input = layout.groups + groups_bytes(spec, n);
 	return layout;
 }
 
@@ -625,6 +657,21 @@ set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, c
 	request->row_bits = gpuds_staging_offset(memory + layout->row_bits);
 }
 
+/* Puts what is said of groups in staging memory, for n intervals from the first on. */
+static void
+set_groups(GpuRequest *request, const GpudsCountGroups *groups, uint32 spread, int64 first, int64 n, char *to)
+{
+	const size_t bytes = group_spec_bytes(groups->spec);
+	GroupSpec *spec = (GroupSpec *) to;
+
+	memcpy(to, groups->spec, bytes);
+	spec->spread = spread;
+	if (spec->has_labels)
+		memcpy(group_spec_labels(spec), groups->labels + first, n * sizeof(uint32));
+	request->groups = gpuds_staging_offset(to);
+	request->groups_bytes = bytes + group_label_bytes(spec, n);
+}
+
 /* Sets what a count's request has of its own, and puts it in staging memory. */
 static void
 set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
@@ -641,15 +688,33 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 	request->each = spec->each;
 }
 
+/* Sets what a count's request has found. */
+static void
+set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *request, int64 n,
+		  const CountLayout *layout, const char *memory)
+{
+	count->counted = request->counted;
+	count->filtered = spec->groups ? request->filtered : 0;
+	count->results = count->groups = (const uint64 *) memory;
+	count->nresults = count_results(spec, n);
+	count->ngroups = spec->groups ? request->taken : 0;
+	count->tids = (const uint64 *) (memory + layout->items);
+	count->entries = (const GpudsEntry *) (memory + layout->items);
+	count->n = request->found;
+}
+
 /*
- * Counts the next intervals by one request with room for so many others.  Returns how many
- * entries are to be handed back.  There is room for them: *count has them, and the scan has moved.
- * There is not, or not for the results: the scan has not moved.  -1: none can be had.
+ * Counts the next intervals by one request with the room of an attempt.  Returns how many entries are to be
+ * handed back.  There is room for them: *count has them, and the scan has moved.  There is not, or not for
+ * the results: the scan has not moved.  -1: none can be had.  *crowded: entries were handed back because
+ * their groups had no slot.
  */
 static int64
-ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int64 capacity,
-		  GpudsCount *count)
+ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, const CountAttempt *attempt,
+		  GpudsCount *count, bool *crowded)
 {
+	const int64 capacity = attempt->others;
+	const int64 first = scan->next;
 	int64 n = count_intervals(scan, spec, intervals_left(call, scan));
 	CountLayout layout = count_layout(spec, n, capacity);
 	GpudsMailbox *mailbox;
@@ -658,19 +723,22 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int
 	char *memory;
 
 	/* Where there is a result for each interval, all that are asked for must fit. */
-	if (spec->each &&
+	if ((spec->each || spec->groups) &&
 		layout.input + input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
 		return PG_INT64_MAX;
 	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return -1;
 	gpuds_staging_take(&count->span,
-					   layout.input +
-						   (spec->each ? input_bytes(scan, n) : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
+					   layout.input + (spec->each || spec->groups
+										   ? input_bytes(scan, n)
+										   : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
 					   layout.input + input_bytes(scan, n));
 	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
 	memory = gpuds_staging_at(&count->span);
 	set_count(&mailbox->request, spec, &layout, memory);
+	if (spec->groups)
+		set_groups(&mailbox->request, spec->groups, attempt->spread, first, n, memory + layout.groups);
 	request = ask(call, mailbox, &count->span, scan, n, capacity, memory + layout.input, memory);
 	if (request == NULL)
 	{
@@ -678,19 +746,13 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, int
 		return -1;
 	}
 	found = request->found;
-	count->counted = request->counted;
+	*crowded = spec->groups && request->crowded > 0;
+	set_found(count, spec, request, n, &layout, memory);
 	gpuds_mailbox_close(mailbox);
 	if (found > capacity)
-	{
 		gpuds_staging_give(&count->span);
-		return found;
-	}
-	gpuds_staging_shrink(&count->span, layout.items + found * count_item_bytes(spec));
-	count->results = (const uint64 *) memory;
-	count->nresults = count_results(spec, n);
-	count->tids = (const uint64 *) (memory + layout.items);
-	count->entries = (const GpudsEntry *) (memory + layout.items);
-	count->n = found;
+	else
+		gpuds_staging_shrink(&count->span, layout.items + found * count_item_bytes(spec));
 	return found;
 }
 
@@ -700,25 +762,33 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 {
 	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
 	ScanCall call;
-	int64 capacity = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec));
+	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
+							 .spread = spec->groups ? spec->groups->spec->spread : 1 };
 
 	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
 	begin_call(&call, tree, guard, expected, true);
-	call.form = spec->partial ? GPU_AGGREGATE : GPU_COUNT;
+	call.form = spec->groups ? GPU_GROUPS : spec->partial ? GPU_AGGREGATE : GPU_COUNT;
 	call.item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
-		int64 found = ask_count(&call, scan, spec, capacity, count);
+		bool crowded = false;
+		int64 found = ask_count(&call, scan, spec, &attempt, count, &crowded);
 
 		if (found < 0)
 			return GPUDS_COUNT_WITHDRAWN;
-		if (found <= capacity)
+		if (found <= attempt.others)
 			return GPUDS_COUNT_OK;
+		/* There are more groups than were expected. */
+		if (crowded && attempt.spread > 1)
+		{
+			attempt.spread = 1;
+			continue;
+		}
 		if (found > most)
 			return GPUDS_COUNT_TOO_LARGE;
 		/* there may be a few more the next time */
-		capacity = Min(found + found / 8, most);
+		attempt.others = Min(found + found / 8, most);
 	}
 }
 

@@ -267,6 +267,17 @@ extern void gpuds_device_free_tids(GpudsTids *tids);
 /* Columns that a count adds up at a time. */
 #define GPUDS_AGG_COLUMNS GPU_AGG_COLUMNS
 
+/* Groups that are wanted of what is counted (kernels/core/group_spec.h). */
+typedef struct GpudsCountGroups
+{
+	const GroupSpec *spec; /* group_spec_bytes, GPUDS_GROUP_SPEC_BYTES at most; the table within its limit */
+	const uint32 *labels;  /* of each interval of the scan, if the spec has labels */
+} GpudsCountGroups;
+
+/* Bytes that a spec without labels may have, and its table. */
+#define GPUDS_GROUP_SPEC_BYTES ((size_t) GPUDS_UNIT_BYTES / 2)
+#define GPUDS_GROUP_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
+
 /* What is to be counted. */
 typedef struct GpudsCountSpec
 {
@@ -284,8 +295,9 @@ typedef struct GpudsCountSpec
 	bool full;    /* the map says that all pages are all-visible that entries may lead to */
 	bool partial; /* entries are wanted of the others, and of those counted: */
 	const AggColumn *agg_columns;
-	int nagg;  /* GPUDS_AGG_COLUMNS at most */
-	bool each; /* a sum for each interval */
+	int nagg;                       /* GPUDS_AGG_COLUMNS at most */
+	bool each;                      /* a sum for each interval */
+	const GpudsCountGroups *groups; /* NULL: none; else partial, and what is above does not matter */
 } GpudsCountSpec;
 
 /* Bytes that rows of so many slots and words take of GPUDS_COUNT_MAP_BYTES. */
@@ -312,6 +324,9 @@ typedef struct GpudsCount
 	int64 n;
 	const uint64 *results; /* if aggregated: of each interval, or one, as GPU_AGGREGATE has them */
 	int64 nresults;
+	const uint64 *groups; /* slots of the table, if groups are wanted ... */
+	int64 ngroups;
+	int64 filtered; /* ... and entries that did not pass the filter */
 	GpudsStagingSpan span;
 } GpudsCount;
 

@@ -126,7 +126,7 @@ typedef struct GpudsMailbox
 	union
 	{
 		GpuRequest request;
-		char pad_request[256];
+		char pad_request[320];
 	};
 	/* not in the lines that the GPU writes */
 	pg_atomic_uint32 state;
@@ -137,7 +137,7 @@ typedef struct GpudsMailbox
 	bool lost;             /* the worker has ended: request is not to be looked at */
 	char pad_state[64 - 32];
 	GpudsStagingWait wait;
-	char pad_wait[192 - sizeof(GpudsStagingWait)];
+	char pad_wait[128 - sizeof(GpudsStagingWait)];
 	char data[GPUDS_INLINE_BYTES];
 } GpudsMailbox;
 

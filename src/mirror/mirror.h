@@ -322,6 +322,14 @@ typedef struct GpudsCountedSum
 		[GPUDS_AGG_COLUMNS]; /* an aggregate of more columns does not ask a device (reader/entry_agg.c) */
 } GpudsCountedSum;
 
+/* Slots of groups (kernels/core/group_spec.h), of which some may be of one group. */
+typedef struct GpudsCountedGroups
+{
+	uint64 *words; /* NULL: there are none */
+	int64 n;
+	int64 size;
+} GpudsCountedGroups;
+
 /* What has been counted of a scan; in the memory context that was current when it began. */
 typedef struct GpudsCounted
 {
@@ -330,7 +338,9 @@ typedef struct GpudsCounted
 	bool *hits;          /* in place of sums, of intervals in any order: has each an entry that is counted? */
 	uint64 *tids;        /* of the others, in no order, or NULL ... */
 	GpudsEntry *entries; /* ... or if aggregated, the others */
-	int64 ndelta;        /* with hits: those that the memtable has a word on, which come first */
+	GpudsCountedGroups groups; /* in place of sums, if groups are wanted */
+	int64 filtered;            /* ... entries that did not pass their filter */
+	int64 ndelta;              /* with hits: those that the memtable has a word on, which come first */
 	int64 n;
 	int64 size;
 } GpudsCounted;

@@ -131,15 +131,36 @@ add_results(const Counting *counting, const GpudsScan *part, int64 first, const 
 	}
 }
 
+/* Adds the groups of a part. */
+static void
+add_groups(const Counting *counting, const GpudsCount *count)
+{
+	const size_t words = group_slot_words(counting->spec->groups->spec->nterms);
+	GpudsCountedGroups *groups = &counting->counted->groups;
+
+	counting->counted->filtered += count->filtered;
+	if (count->ngroups == 0)
+		return;
+	if (groups->n + count->ngroups > groups->size)
+	{
+		groups->size = Max(groups->n + count->ngroups, 2 * groups->size);
+		groups->words = groups->words ? repalloc_huge(groups->words, groups->size * words * sizeof(uint64))
+									  : MemoryContextAllocHuge(CurrentMemoryContext,
+															   groups->size * words * sizeof(uint64));
+	}
+	memcpy(groups->words + groups->n * words, count->groups, count->ngroups * words * sizeof(uint64));
+	groups->n += count->ngroups;
+}
+
 static void
 free_count(int code, Datum arg)
 {
 	gpuds_device_free_count((GpudsCount *) DatumGetPointer(arg));
 }
 
-/* Counts what the mirror has of a part of the scan; false: the device does not do it. */
+/* Counts what the mirror has of a part of the scan, by its spec; false: the device does not do it. */
 static bool
-count_in_mirror(const Counting *counting, GpudsScan *part)
+count_part(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *part)
 {
 	GpudsMirrorRef *ref = counting->ref;
 	GpudsMirror *mirror = ref->mirror;
@@ -154,23 +175,59 @@ count_in_mirror(const Counting *counting, GpudsScan *part)
 		memset(&count, 0, sizeof(count));
 		PG_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
 		{
-			status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, part, counting->spec,
-										&count);
+			status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, part, spec, &count);
 			if (status == GPUDS_COUNT_OK)
 			{
 				if (counting->counted->hits)
 					set_membership(counting, first, &count);
+				else if (spec->groups)
+					add_groups(counting, &count);
 				else
 					add_results(counting, part, first, &count);
 				add_others(counting->counted, counting->spec, &count);
 				counting->counted->counted += count.counted;
-				gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.n);
+				gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.n);
 			}
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
 		gpuds_device_free_count(&count);
 	}
 	return status == GPUDS_COUNT_OK;
+}
+
+/* The labels of a part's intervals: each has that of the interval it is a part of. */
+static uint32 *
+labels_of(const Counting *counting, const GpudsScan *part)
+{
+	uint32 *labels = MemoryContextAllocHuge(CurrentMemoryContext, Max(part->n, 1) * sizeof(uint32));
+
+	for (int64 i = 0; i < part->n; i++)
+	{
+		GpudsInterval is = entry_scan_interval(part, i);
+
+		labels[i] = counting->spec->groups->labels[entry_scan_find(counting->scan, &is.lo)];
+	}
+	return labels;
+}
+
+/* Counts what the mirror has of a part of the scan; false: the device does not do it. */
+static bool
+count_in_mirror(const Counting *counting, GpudsScan *part)
+{
+	GpudsCountSpec spec = *counting->spec;
+	GpudsCountGroups groups;
+	uint32 *labels;
+	bool done;
+
+	if (spec.groups == NULL || !spec.groups->spec->has_labels)
+		return count_part(counting, counting->spec, part);
+	labels = labels_of(counting, part);
+	groups.spec = spec.groups->spec;
+	groups.labels = labels;
+	spec.groups = &groups;
+	done = count_part(counting, &spec, part);
+	pfree(labels);
+	return done;
 }
 
 /* A scan without some entries: intervals of the one shape, and of the other. */
@@ -329,14 +386,15 @@ can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
 {
 	if (!gpuds_probe_counts(ref))
 		return false;
-	return gpuds_probe_aggregates(ref) || (spec->partial && spec->nagg == 0 && !spec->each);
+	return gpuds_probe_aggregates(ref) || (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups);
 }
 
 static void
 clear_sums(const Counting *counting)
 {
 	const GpudsCountSpec *spec = counting->spec;
-	const int64 n = !spec->partial || counting->counted->hits ? 0 : spec->each ? counting->scan->n : 1;
+	const bool sums = spec->partial && !spec->groups && !counting->counted->hits;
+	const int64 n = !sums ? 0 : spec->each ? counting->scan->n : 1;
 
 	for (int64 i = 0; i < n; i++)
 	{
@@ -390,4 +448,10 @@ gpuds_probe_free_counted(GpudsCounted *counted)
 		pfree(counted->tids);
 	if (counted->entries)
 		pfree(counted->entries);
+	if (counted->groups.words)
+		pfree(counted->groups.words);
+	counted->tids = NULL;
+	counted->entries = NULL;
+	counted->groups.words = NULL;
+	counted->n = counted->groups.n = counted->groups.size = counted->size = 0;
 }

@@ -193,7 +193,7 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 
 	if (!gpuds_probe_count(&cursor->ref, &cursor->scan, spec, counted))
 		return false;
-	gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->n);
+	gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->filtered + counted->n);
 	gpuds_cursor_check_snapshot(scan);
 	return true;
 }

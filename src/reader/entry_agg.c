@@ -30,6 +30,9 @@ clear_sum(GpudsEntryAgg *agg)
 	agg->sum.rows = 0;
 	for (int i = 0; i < GPUDS_AGG_COLUMNS; i++)
 		agg->sum.partial[i] = partial_agg_empty();
+	agg->total_rows = 0;
+	for (int i = 0; i < GROUP_TERMS; i++)
+		agg->total[i] = partial_agg_empty();
 }
 
 /* The filter of an aggregate; NULL: it has none. */
@@ -45,14 +48,14 @@ set_filters(GpudsEntryAgg *agg, const GpudsEntryAggSpec *spec)
 {
 	agg->entry_filter = spec->entry_filter;
 	agg->side_filter = spec->side_filter;
-	agg->on_host = agg->entry_filter || agg->side_filter || agg->groups.hashed;
+	agg->has_filters = agg->entry_filter || agg->side_filter;
 	agg->has_side = agg->side_filter != NULL || agg->hash.nside > 0;
 	for (int i = 0; i < agg->nagg; i++)
 	{
 		const GpudsRowFilter *own = filter_of(agg, i);
 
 		agg->has_side |= is_of_side(agg, i) || (own && own->side);
-		agg->on_host |= own != NULL;
+		agg->has_filters |= own != NULL;
 	}
 	agg->filtered = 0;
 }
@@ -93,12 +96,14 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	 * A query may have any number of columns to aggregate; a device's answers have room for some
 	 * (GpudsCountedSum).
 	 */
-	agg->device_agg_columns = !agg->grouped && !agg->on_host && agg->nagg <= GPUDS_AGG_COLUMNS &&
+	agg->device_agg_columns = !agg->grouped && !agg->has_filters && agg->nagg <= GPUDS_AGG_COLUMNS &&
 							  !agg->has_side;
+	agg->device_groups = !agg->device_agg_columns;
 	agg->context = CurrentMemoryContext;
 	memset(&agg->others, 0, sizeof(agg->others));
 	agg->next_other = 0;
-	agg->answered = 0;
+	agg->answered = agg->answered_filtered = 0;
+	agg->order = NULL;
 	clear_sum(agg);
 	agg->entries = NULL;
 	agg->seen = agg->passes = NULL;
@@ -110,6 +115,7 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	gpuds_side_reader_begin(&agg->reader, &agg->visible, layout);
 	gpuds_visible_before_barrier(&agg->visible);
 	gpuds_scan_begin_rows(scan, expected);
+	agg->device_groups &= gpuds_entry_agg_may_group(agg);
 }
 
 static void
@@ -136,9 +142,9 @@ ensure_capacity(GpudsEntryAgg *agg, int64 size)
 	free_arrays(agg);
 	agg->entries = MemoryContextAlloc(agg->context, size * sizeof(GpudsEntry));
 	agg->seen = MemoryContextAlloc(agg->context, size * sizeof(bool));
-	if (agg->on_host)
+	if (agg->has_filters)
 		agg->passes = MemoryContextAlloc(agg->context, size * sizeof(bool));
-	if (agg->groups.hashed)
+	if (agg->hash.context)
 		agg->numbers = MemoryContextAlloc(agg->context, size * sizeof(uint32));
 	if (agg->has_side)
 		agg->side = MemoryContextAlloc(agg->context, size * agg->layout->side_bytes);
@@ -293,7 +299,7 @@ keep_seen(GpudsEntryAgg *agg)
 
 /*
  * Makes a piece of entries that the visibility map says nothing of, at most GPUDS_PIECE_ENTRIES, and keeps
- * those whose rows are seen.
+ * those that pass the filter and whose rows are seen.
  */
 void
 gpuds_entry_agg_look_up(GpudsEntryAgg *agg, const GpudsEntry *entries, int64 n)
@@ -302,9 +308,8 @@ gpuds_entry_agg_look_up(GpudsEntryAgg *agg, const GpudsEntry *entries, int64 n)
 
 	ensure_capacity(agg, GPUDS_PIECE_ENTRIES);
 	agg->at = 0;
-	agg->n = n;
-	memcpy(agg->entries, entries, n * sizeof(GpudsEntry));
-	memset(agg->seen, false, n * sizeof(bool));
+	agg->n = copy_passing(agg, &batch, agg->entries);
+	memset(agg->seen, false, agg->n * sizeof(bool));
 	gpuds_visible_begin_piece(&agg->visible);
 	gpuds_visible_add_to_piece(&agg->visible, &batch);
 	look_up(agg);
@@ -321,11 +326,37 @@ look_up_others(GpudsEntryAgg *agg)
 	gpuds_entry_agg_look_up(agg, agg->others.entries + agg->next_other - n, n);
 }
 
+/* Has a device add up groups with runs, all of them, before anything else is done; false: it cannot. */
+static bool
+group_by_parts(GpudsEntryAgg *agg)
+{
+	GpudsEntryAggParts parts;
+	bool done;
+
+	if (!agg->groups.parts(agg->groups.arg, &parts))
+		done = false;
+	else
+	{
+		done = gpuds_entry_agg_group(agg, &parts, false);
+		pfree(parts.intervals);
+		pfree(parts.labels);
+	}
+	/* Runs without rows have no right to memory. */
+	if (!done)
+		agg->groups.restart(agg->groups.arg);
+	return done;
+}
+
 /* Goes on to the next piece that has rows; false: there is none. */
 static bool
 next_piece(GpudsEntryAgg *agg)
 {
 	agg->at = agg->n = 0;
+	if (agg->device_groups && agg->groups.parts)
+	{
+		(void) group_by_parts(agg);
+		agg->device_groups = false;
+	}
 	while (agg->n == 0)
 	{
 		if (agg->next_other < agg->others.n)
@@ -334,6 +365,9 @@ next_piece(GpudsEntryAgg *agg)
 			return false;
 		else if (agg->device_agg_columns && gpuds_scan_aggregates(agg->scan))
 			agg->device_agg_columns = aggregate_on_device(agg);
+		else if (agg->device_groups && (!agg->grouped || agg->groups.hashed) &&
+				 gpuds_scan_aggregates(agg->scan))
+			agg->device_groups = gpuds_entry_agg_group(agg, NULL, false);
 		else
 		{
 			fetch_piece(agg);
@@ -440,9 +474,12 @@ add_filtered(const GpudsEntryAgg *agg, int i, int64 k, bool passes, PartialAgg *
 		partial_agg_add_bits(partial, &agg->agg_columns[i], of->other);
 }
 
-/* Which of the piece's entries from first on pass the filter of an aggregate; NULL: it has none. */
-static const bool *
-passing(GpudsEntryAgg *agg, int i, int64 first, int64 n)
+/*
+ * Which of the piece's n entries from first on pass the filter of the i-th aggregate, until this is asked
+ * again; NULL: it has none.
+ */
+const bool *
+gpuds_entry_agg_passing(GpudsEntryAgg *agg, int i, int64 first, int64 n)
 {
 	GpudsRowFilter *filter = filter_of(agg, i);
 	const uint8 *side = agg->side ? agg->side + first * agg->layout->side_bytes : NULL;
@@ -451,6 +488,16 @@ passing(GpudsEntryAgg *agg, int i, int64 first, int64 n)
 		return NULL;
 	gpuds_row_filter_run(filter, agg->layout, agg->entries + first, side, n, agg->passes);
 	return agg->passes;
+}
+
+/* Adds what the k-th entry of the piece has for the i-th aggregate; passes: its filter; NULL: it has none. */
+void
+gpuds_entry_agg_add(const GpudsEntryAgg *agg, int i, int64 k, const bool *passes, PartialAgg *partial)
+{
+	if (passes)
+		add_filtered(agg, i, k, *passes, partial);
+	else
+		add_entry(agg, i, k, partial);
 }
 
 /* Adds the piece's entries up to the end of the group. */
@@ -462,7 +509,7 @@ add_to_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 
 	for (int i = 0; i < agg->nagg; i++)
 	{
-		const bool *passes = passing(agg, i, agg->at, n);
+		const bool *passes = gpuds_entry_agg_passing(agg, i, agg->at, n);
 
 		for (int64 k = 0; passes && k < n; k++)
 			add_filtered(agg, i, agg->at + k, passes[k], &group->partial[i]);
@@ -488,9 +535,11 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 		group->first = agg->entries[0];
 		add_to_group(agg, group);
 	}
-	group->rows += agg->sum.rows;
+	group->rows += agg->sum.rows + agg->total_rows;
 	for (int i = 0; i < agg->nagg && i < GPUDS_AGG_COLUMNS; i++)
 		partial_agg_merge(&group->partial[i], &agg->sum.partial[i]);
+	for (int i = 0; i < agg->nagg && i < GROUP_TERMS; i++)
+		partial_agg_merge(&group->partial[i], &agg->total[i]);
 	clear_sum(agg);
 }
 
@@ -534,17 +583,26 @@ find_hashed(GpudsEntryAgg *agg)
 static void
 add_up_hashed(GpudsEntryAgg *agg, int i, int64 end)
 {
-	const bool *passes = passing(agg, i, agg->at, end - agg->at);
+	const bool *passes = gpuds_entry_agg_passing(agg, i, agg->at, end - agg->at);
 
 	for (int64 k = agg->at; k < end; k++)
 	{
 		PartialAgg *partial = &agg->hash.partial[(int64) agg->numbers[k] * agg->nagg + i];
 
-		if (passes)
-			add_filtered(agg, i, k, passes[k - agg->at], partial);
-		else
-			add_entry(agg, i, k, partial);
+		gpuds_entry_agg_add(agg, i, k, passes ? &passes[k - agg->at] : NULL, partial);
 	}
+}
+
+/* Adds the piece's entries, from the one at hand on, to their groups; false: the table is full. */
+static bool
+add_hashed(GpudsEntryAgg *agg)
+{
+	const int64 end = find_hashed(agg);
+
+	for (int i = 0; i < agg->nagg; i++)
+		add_up_hashed(agg, i, end);
+	agg->at = end;
+	return end == agg->n;
 }
 
 /*
@@ -563,31 +621,66 @@ fill_hashed(GpudsEntryAgg *agg)
 	if (agg->groups.restart)
 		agg->groups.restart(agg->groups.arg);
 	while (!full && (agg->at < agg->n || next_piece(agg)))
-	{
-		const int64 end = find_hashed(agg);
-
-		for (int i = 0; i < agg->nagg; i++)
-			add_up_hashed(agg, i, end);
-		agg->at = end;
-		full = end < agg->n;
-	}
+		full = !add_hashed(agg);
 	return agg->hash.n > 0;
 }
 
-/* The next group of those that are hashed. */
+static int
+compare_groups(const void *a, const void *b, void *arg)
+{
+	const GpudsHashGroup *groups = arg;
+	const GpudsEntry *first = &groups[*(const uint32 *) a].key.entry;
+	const GpudsEntry *second = &groups[*(const uint32 *) b].key.entry;
+
+	return entry_less(first, second) ? -1 : entry_less(second, first);
+}
+
+/*
+ * Has a device add up groups of leading columns, all of them, and puts them in order; false: it cannot.  There
+ * is room for all, so the table does not get full.
+ */
+static bool
+order_groups(GpudsEntryAgg *agg)
+{
+	const GpudsGroupKey bits = { .entry = agg->group_bits };
+	GpudsInterval interval;
+	const GpudsEntryAggParts parts = { .intervals = &interval, .n = 1 };
+
+	if (!gpuds_scan_is_interval(agg->scan, &interval) || !gpuds_scan_has_more(agg->scan))
+		return false;
+	gpuds_hash_groups_begin(&agg->hash, &bits, agg->nagg, agg->groups.expected);
+	if (!gpuds_entry_agg_group(agg, &parts, true))
+		return false;
+	agg->run = 0;
+	agg->has_run = true;
+	while (next_piece(agg))
+	{
+		if (!add_hashed(agg))
+			elog(ERROR, "there is no room for the groups of a device");
+	}
+	agg->order = MemoryContextAllocHuge(agg->context, Max(agg->hash.n, 1) * sizeof(uint32));
+	for (int64 i = 0; i < agg->hash.n; i++)
+		agg->order[i] = (uint32) i;
+	qsort_arg(agg->order, agg->hash.n, sizeof(uint32), compare_groups, agg->hash.groups);
+	return true;
+}
+
+/* The next group of those that are in the table. */
 static bool
 next_hashed(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
 	const GpudsHashGroup *next;
+	int64 number;
 
-	if (agg->next_group == agg->hash.n && !fill_hashed(agg))
+	if (agg->next_group == agg->hash.n && (agg->order || !fill_hashed(agg)))
 		return false;
-	next = &agg->hash.groups[agg->next_group];
+	number = agg->order ? agg->order[agg->next_group] : agg->next_group;
+	next = &agg->hash.groups[number];
 	group->first = next->key.entry;
 	group->side = (const uint8 *) next->key.side;
 	group->run = next->key.run;
 	group->rows = next->rows;
-	memcpy(group->partial, agg->hash.partial + agg->next_group * agg->nagg, agg->nagg * sizeof(PartialAgg));
+	memcpy(group->partial, agg->hash.partial + number * agg->nagg, agg->nagg * sizeof(PartialAgg));
 	agg->next_group++;
 	return true;
 }
@@ -603,7 +696,9 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 		group->partial[i] = partial_agg_empty();
 	group->rows = 0;
 	group->side = NULL;
-	if (agg->groups.hashed)
+	if (agg->grouped && !agg->groups.hashed && agg->device_groups)
+		agg->device_groups = order_groups(agg);
+	if (agg->groups.hashed || agg->order)
 		return next_hashed(agg, group);
 	if (!agg->grouped)
 	{
@@ -628,4 +723,6 @@ gpuds_entry_agg_end(GpudsEntryAgg *agg)
 	gpuds_probe_free_counted(&agg->others);
 	gpuds_hash_groups_end(&agg->hash);
 	free_arrays(agg);
+	if (agg->order)
+		pfree(agg->order);
 }

@@ -9,11 +9,10 @@
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
- * If there are no groups, a device may do it, and leave the entries that it is not sure of.
+ * A device may do it for all intervals at hand, and leave the entries that it is not sure of.
  *
  * Entries that do not pass the filter are left out before their rows are looked up; those whose side values
- * do not, as soon as these are there.  An aggregate may have a filter of its own.  What has filters, or
- * hashes its groups, is not a device's.
+ * do not, as soon as these are there.  An aggregate may have a filter of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +24,18 @@
 #include "reader/row_filter.h"
 #include "reader/visible.h"
 
+/* A label of parts in which no rows are expected: if there are some, a device's answer is of no use. */
+#define GPUDS_LABEL_OUTSIDE PG_UINT32_MAX
+
+/* Parts of a scan's only interval, ascending, disjoint, and together all of it. */
+typedef struct GpudsEntryAggParts
+{
+	GpudsInterval *intervals;
+	uint32 *
+		labels; /* of each: the run that its entries are of, or GPUDS_LABEL_OUTSIDE; NULL: there are no runs */
+	int64 n;
+} GpudsEntryAggParts;
+
 /* What makes rows a group. */
 typedef struct GpudsEntryAggGroups
 {
@@ -34,13 +45,18 @@ typedef struct GpudsEntryAggGroups
 
 	/* hashed groups */
 	const GpudsGroupKey *hashed; /* what their entries agree in; NULL: groups are not hashed */
-	double expected;             /* groups, about */
+	double expected;             /* groups, about; 0: not known */
 	/*
 	 * NULL, or the same as find for a run of entries, which has a number: entries of one group are of one
 	 * run.  The numbers are forgotten at restart; -1: it must come before another run.
 	 */
 	int64 (*run)(void *arg, const GpudsEntry *first, GpudsEntry *last);
 	void (*restart)(void *arg);
+	/*
+	 * Sets parts for a device, before anything has been asked for, with the caller's runs; false: there are too
+	 * many, or none can be found.  The arrays are in the current memory context.
+	 */
+	bool (*parts)(void *arg, GpudsEntryAggParts *parts);
 
 	void *arg;
 } GpudsEntryAggGroups;
@@ -82,7 +98,7 @@ typedef struct GpudsEntryAgg
 	const GpudsEntryAggCase *cases;
 	int nagg;
 	bool has_side; /* side values are wanted */
-	bool on_host;  /* a device cannot help */
+	bool has_filters;
 	GpudsRowFilter *entry_filter;
 	GpudsRowFilter *side_filter;
 	int64 filtered; /* entries that did not pass, so far */
@@ -93,13 +109,17 @@ typedef struct GpudsEntryAgg
 	GpudsVisible visible;
 	bool grouped;
 	double expected;         /* rows, about */
-	bool device_agg_columns; /* as long as it does */
+	bool device_agg_columns; /* a device adds up what is not grouped, as long as it does */
+	bool device_groups;      /* ... or by groups and filters (device_groups.c) */
 	MemoryContext context;   /* of what follows */
 
-	GpudsCountedSum sum; /* what the device has added up */
+	GpudsCountedSum sum; /* what the device has added up ... */
+	int64 total_rows;    /* ... and by filters, if there are no groups */
+	PartialAgg total[GROUP_TERMS];
 	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
 	int64 next_other;
-	int64 answered; /* entries of the intervals that it has added up */
+	int64 answered;          /* entries of the intervals that it has added up ... */
+	int64 answered_filtered; /* ... and those that did not pass the filter */
 
 	/* a piece: entries whose rows are seen, from at on not yet added up */
 	GpudsEntry *entries;
@@ -111,7 +131,8 @@ typedef struct GpudsEntryAgg
 	int64 at;
 
 	/* hashed groups: those from next_group on have not been taken away */
-	GpudsHashGroups hash;
+	GpudsHashGroups hash; /* also for a device's groups that are to come in order */
+	uint32 *order;        /* NULL, or the numbers of all groups, in the order of their keys */
 	int64 next_group;
 	uint32 *numbers; /* of the groups of the piece's entries */
 	int64 run;       /* that entries up to group_last are of, if has_run */
@@ -135,6 +156,15 @@ extern void gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const 
 								  double expected);
 extern bool gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group);
 extern void gpuds_entry_agg_end(GpudsEntryAgg *agg);
+extern const bool *gpuds_entry_agg_passing(GpudsEntryAgg *agg, int i, int64 first, int64 n);
+extern void gpuds_entry_agg_add(const GpudsEntryAgg *agg, int i, int64 k, const bool *passes,
+								PartialAgg *partial);
+
+/* device_groups.c */
+extern bool gpuds_entry_agg_may_group(const GpudsEntryAgg *agg);
+extern bool gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n,
+											GpudsCounted *counted);
+extern bool gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool all);
 
 /* group_agg.c */
 extern bool gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg);

@@ -25,8 +25,14 @@ gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg)
 {
 	GpudsInterval interval;
 
-	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->on_host && !agg->has_side && agg->visible.counts &&
+	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->has_side && agg->visible.counts &&
 		   agg->expected >= WORTH_ROWS && gpuds_scan_is_interval(agg->scan, &interval);
+}
+
+static GpudsCountedSum *
+sum_of(const GpudsCounted *others, const GpudsScan *intervals, const GpudsEntry *entry)
+{
+	return &others->sums[entry_scan_find(intervals, entry)];
 }
 
 /* Adds the rows of entries that the device was not sure of. */
@@ -37,13 +43,14 @@ add_others(GpudsEntryAgg *agg, const GpudsCounted *others, const GpudsScan *inte
 	{
 		gpuds_entry_agg_look_up(agg, others->entries + first, Min(others->n - first, GPUDS_PIECE_ENTRIES));
 		for (int64 i = 0; i < agg->n; i++)
+			sum_of(others, intervals, &agg->entries[i])->rows++;
+		for (int k = 0; k < agg->nagg; k++)
 		{
-			const GpudsEntry *entry = &agg->entries[i];
-			GpudsCountedSum *sum = &others->sums[entry_scan_find(intervals, entry)];
+			const bool *passes = gpuds_entry_agg_passing(agg, k, 0, agg->n);
 
-			sum->rows++;
-			for (int k = 0; k < agg->nagg; k++)
-				partial_agg_add(&sum->partial[k], &agg->agg_columns[k], entry, agg->nwords);
+			for (int64 i = 0; i < agg->n; i++)
+				gpuds_entry_agg_add(agg, k, i, passes ? &passes[i] : NULL,
+									&sum_of(others, intervals, &agg->entries[i])->partial[k]);
 		}
 		agg->n = 0;
 	}
@@ -73,6 +80,23 @@ gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *in
 	return done;
 }
 
+/* Has the device add up all rows of intervals; false: it does not, or the map has changed meanwhile. */
+static bool
+add_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n, GpudsCounted *counted)
+{
+	GpudsCountSpec spec = {
+		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
+	};
+	bool holds;
+
+	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
+	holds = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, counted);
+	gpuds_injection_point("scan-probed");
+	holds = holds && gpuds_visible_map_holds(&agg->visible, spec.map, spec.map_bytes, spec.full);
+	pfree((void *) spec.map);
+	return holds;
+}
+
 /*
  * Adds up the rows of n intervals, ascending and disjoint, which together are the scan's: sums[i] of
  * the i-th.  False: the device does not, or rows change so fast that its answer does not hold.  The
@@ -82,21 +106,18 @@ bool
 gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n, GpudsEntryAggSum *sums)
 {
 	const GpudsScan parts = { .intervals = intervals, .n = n };
-	GpudsCountSpec spec = {
-		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
-	};
 	GpudsCounted counted = { .sums = sums };
 	bool holds;
 
-	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
-	holds = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, &counted);
-	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(&agg->visible, spec.map, spec.map_bytes, spec.full);
-	pfree((void *) spec.map);
+	if (agg->has_filters)
+		holds = gpuds_entry_agg_group_intervals(agg, intervals, n, &counted);
+	else
+		holds = add_intervals(agg, intervals, n, &counted);
 	if (holds)
 	{
 		add_others(agg, &counted, &parts);
 		agg->answered = counted.counted + counted.n;
+		agg->answered_filtered = counted.filtered;
 		gpuds_scan_note_matches(agg->scan, agg->answered, counted.counted);
 	}
 	gpuds_probe_free_counted(&counted);
@@ -107,5 +128,6 @@ gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, in
 void
 gpuds_entry_agg_skip(GpudsEntryAgg *agg)
 {
-	gpuds_scan_skip_rest(agg->scan, agg->answered);
+	agg->filtered += agg->answered_filtered;
+	gpuds_scan_skip_rest(agg->scan, agg->answered + agg->answered_filtered);
 }

@@ -93,13 +93,13 @@ count_in_heap(GpudsVisible *visible, Unsure *unsure)
 /*
  * Counts what is left of the intervals at hand on the mirror's device, about so many rows, by a copy of the
  * visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  On success the
- * scan stands behind the intervals and the caller frees *counted's arrays.  The caller sets sums or hits
- * beforehand, or zeroes *counted (gpuds_probe_count).  False: the device cannot, or the map changed in every
- * attempt.  Matches are noted, except for hits, of which the device has counted entries that nobody wants.
+ * caller frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
+ * (gpuds_probe_count).  False: the device cannot, or the map changed in every attempt.  The scan does not
+ * move.
  */
 bool
-gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
-						   GpudsCounted *counted)
+gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
+					  GpudsCounted *counted)
 {
 	bool counts = visible->counts && gpuds_scan_counts(scan);
 
@@ -113,16 +113,34 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
 		holds = counts && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
 		pfree((void *) spec->map);
 		if (holds)
-		{
-			/* For hits, what the device is not sure of is searched for. */
-			gpuds_scan_skip_rest(scan, counted->counted + (counted->hits ? 0 : counted->n));
-			if (counted->hits == NULL)
-				gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 			return true;
-		}
 		gpuds_probe_free_counted(counted);
 	}
 	return false;
+}
+
+/*
+ * Moves a scan behind the intervals that gpuds_scan_ask_device has counted.  Matches are noted, except for
+ * hits, of which the device has counted entries that nobody wants.
+ */
+void
+gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted)
+{
+	/* For hits, what the device is not sure of is searched for. */
+	gpuds_scan_skip_rest(scan, counted->counted + counted->filtered + (counted->hits ? 0 : counted->n));
+	if (counted->hits == NULL)
+		gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
+}
+
+/* Both; false as gpuds_scan_ask_device. */
+bool
+gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
+						   GpudsCounted *counted)
+{
+	if (!gpuds_scan_ask_device(scan, visible, expected, spec, counted))
+		return false;
+	gpuds_scan_take_count(scan, counted);
+	return true;
 }
 
 /*

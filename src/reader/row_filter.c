@@ -17,16 +17,17 @@
 
 /*
  * A filter of a test of a column of an index, in the current memory context.  side: it may be of a side
- * value. make sets the test, in that context.
+ * value.  make sets the test, in that context; prompt: it raises no errors.
  */
 GpudsRowFilter *
-gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter), void *arg)
+gpuds_row_filter_test(int column, bool side, bool prompt, void (*make)(GpudsRowFilter *filter), void *arg)
 {
 	GpudsRowFilter *filter = palloc0(sizeof(GpudsRowFilter));
 
 	filter->kind = GPUDS_FILTER_TEST;
 	filter->column = column;
 	filter->side = side;
+	filter->prompt = prompt;
 	filter->make = make;
 	filter->arg = arg;
 	return filter;
@@ -115,6 +116,87 @@ make_test(GpudsRowFilter *filter)
 	MemoryContextSwitchTo(old);
 	/* NULL bits are in entries. */
 	filter->side &= filter->test.column.place != filter->test.column.null_place;
+}
+
+/* Makes an array larger, if it has no room for n more elements of that many bytes. */
+static void *
+ensure_capacity(void *array, int64 used, int64 n, int64 *size, size_t bytes)
+{
+	if (used + n <= *size)
+		return array;
+	*size = Max(used + n, 2 * *size);
+	return array ? repalloc_huge(array, *size * bytes)
+				 : MemoryContextAllocHuge(CurrentMemoryContext, *size * bytes);
+}
+
+static void
+add_step(GpudsFilterSteps *to, EntryFilterOp op, int64 n)
+{
+	const EntryFilterStep step = { .op = op, .n = (uint32) n, .codes = to->ncodes };
+
+	to->steps = ensure_capacity(to->steps, to->nsteps, 1, &to->steps_size, sizeof(EntryFilterStep));
+	to->steps[to->nsteps++] = step;
+}
+
+/* Adds a test, which is made if it has not been; false: it cannot be a step. */
+static bool
+add_test(GpudsRowFilter *filter, GpudsFilterSteps *to)
+{
+	const ColumnTest *test = &filter->test;
+
+	if (filter->make && !filter->prompt)
+		return false;
+	if (filter->make)
+		make_test(filter);
+	if (filter->side || test->n > PG_INT32_MAX)
+		return false;
+	add_step(to, ENTRY_FILTER_TEST, test->n);
+	to->steps[to->nsteps - 1].column = test->column;
+	to->steps[to->nsteps - 1].null = test->null;
+	to->codes = ensure_capacity(to->codes, to->ncodes, 2 * test->n, &to->codes_size, sizeof(uint64));
+	if (test->n > 0)
+	{
+		memcpy(to->codes + to->ncodes, test->lo, test->n * sizeof(uint64));
+		memcpy(to->codes + to->ncodes + test->n, test->hi, test->n * sizeof(uint64));
+	}
+	to->ncodes += 2 * test->n;
+	return true;
+}
+
+/* Adds a filter below others, of whose results one waits for each. */
+static bool
+add_filter(GpudsRowFilter *filter, GpudsFilterSteps *to, int waiting)
+{
+	const EntryFilterOp op = filter->kind == GPUDS_FILTER_AND ? ENTRY_FILTER_AND : ENTRY_FILTER_OR;
+	int64 joined = 0;
+	ListCell *lc;
+
+	check_stack_depth();
+	if (waiting >= ENTRY_FILTER_DEPTH)
+		return false;
+	if (filter->kind == GPUDS_FILTER_TEST)
+		return add_test(filter, to);
+	if (filter->filters == NIL)
+		add_step(to, op, 0);
+	/* Each is joined with those before it at once, so that one result of theirs waits. */
+	foreach (lc, filter->filters)
+	{
+		if (!add_filter(lfirst(lc), to, waiting + (joined > 0)))
+			return false;
+		if (joined++ > 0)
+			add_step(to, op, 2);
+	}
+	return true;
+}
+
+/*
+ * Adds a filter's steps to a list, whose memory is in the current context.  False: it needs side values, or
+ * what an expression is yet to be evaluated for, or is too deep; what has been added is of no use then.
+ */
+bool
+gpuds_row_filter_add_steps(GpudsRowFilter *filter, GpudsFilterSteps *to)
+{
+	return add_filter(filter, to, 0);
 }
 
 /* Runs a filter for VECTOR_ENTRIES at most. */

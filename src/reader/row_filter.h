@@ -16,6 +16,7 @@
 #ifndef GPUDS_ROW_FILTER_H
 #define GPUDS_ROW_FILTER_H
 
+#include "kernels/core/entry_filter.h"
 #include "key/key.h"
 
 typedef enum GpudsRowFilterKind
@@ -35,16 +36,30 @@ typedef struct GpudsRowFilter
 	int column;                                  /* of the index */
 	void (*make)(struct GpudsRowFilter *filter); /* the test; NULL: it has been made */
 	void *arg;
+	bool prompt; /* what it takes to make the test is at hand: nothing is evaluated that may raise an error */
 
 	/* AND, OR */
 	List *filters; /* GpudsRowFilter */
 	bool *part;    /* what one of them says of some entries; NULL: has not been needed */
 } GpudsRowFilter;
 
-extern GpudsRowFilter *gpuds_row_filter_test(int column, bool side, void (*make)(GpudsRowFilter *filter),
-											 void *arg);
+extern GpudsRowFilter *gpuds_row_filter_test(int column, bool side, bool prompt,
+											 void (*make)(GpudsRowFilter *filter), void *arg);
 extern GpudsRowFilter *gpuds_row_filter_join(GpudsRowFilterKind kind, List *filters);
 extern void gpuds_row_filter_split(GpudsRowFilter *filter, GpudsRowFilter **entries, GpudsRowFilter **side);
+
+/* Filters as lists of steps (kernels/core/entry_filter.h). */
+typedef struct GpudsFilterSteps
+{
+	EntryFilterStep *steps;
+	int64 nsteps;
+	int64 steps_size;
+	uint64 *codes;
+	int64 ncodes;
+	int64 codes_size;
+} GpudsFilterSteps;
+
+extern bool gpuds_row_filter_add_steps(GpudsRowFilter *filter, GpudsFilterSteps *to);
 extern void gpuds_row_filter_run(GpudsRowFilter *filter, const GpudsKeyLayout *layout,
 								 const GpudsEntry *entries, const uint8 *side, int64 n, bool *passes);
 

@@ -149,6 +149,9 @@ gpuds_visible_forget_row(GpudsVisible *visible)
 
 /* row_count.c */
 extern bool gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected);
+extern bool gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected,
+								  GpudsCountSpec *spec, GpudsCounted *counted);
+extern void gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted);
 extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected,
 									   GpudsCountSpec *spec, GpudsCounted *counted);
 

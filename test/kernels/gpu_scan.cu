@@ -3,7 +3,7 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts and sums by maps of all-visible pages and by rows; intervals in no order where that
+ *	  counts and sums, also by groups, by maps of all-visible pages and by rows; intervals in no order where that
  *	  makes no difference.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
@@ -291,7 +291,9 @@ random_visible(GpuRequest *r, const Model *m, uint64_t most)
 		map = (unsigned char *) memmove(map + (PIECE / 2 - r->map_bytes) / 8 * 8, map, r->map_bytes);
 	visible.map = map;
 	visible.map_bytes = r->map_bytes;
-	visible.rows = test_rows(blocks, bits, PIECE - gpu_scan_input_bytes(r) - (r->map_bytes + 7) / 8 * 8, m);
+	visible.rows = test_rows(blocks, bits,
+							 PIECE - gpu_scan_input_bytes(r) - (r->map_bytes + 7) / 8 * 8 - r->groups_bytes,
+							 m);
 	r->map = (uint64_t) (map - (unsigned char *) slots);
 	r->row_blocks = (uint64_t) ((unsigned char *) blocks - (unsigned char *) slots);
 	r->row_bits = (uint64_t) ((unsigned char *) bits - (unsigned char *) slots);
@@ -617,6 +619,8 @@ run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	free(p.intervals);
 }
 
+#include "gpu_scan_groups.h"
+
 /* Posts a request, waiting for a slot. */
 static void
 post(const GpudsView *view, GpuRequest *r, int batch)
@@ -848,7 +852,8 @@ main(int argc, char **argv)
 					run_large(&views[t], &models[t], kind, ranges[t]);
 					run_count(&views[t], &models[t], kind, ranges[t]);
 					run_measure(&views[t], &models[t], kind, ranges[t]);
-					passed += 3;
+					run_groups(&views[t], &models[t], kind, ranges[t]);
+					passed += 4;
 				}
 			}
 			for (int t = 0; t < TREES; t++)

@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_groups.h
+ *	  Scans that add up, by groups, what entries have that pass a filter and whose rows are known to be
+ *	  seen; part of scan.h.
+ *
+ * Intervals are located, and entries shared out, as in scan_agg.h.  A thread finds the slot of a group when
+ * it meets its first entry, adds up in registers as long as entries are of that group, and then adds its
+ * sums to those of the slot.  So neighbours of one group cost little, and entries without order an addition
+ * to the table each.
+ *
+ * The filter is tested first, which needs the entry only.  An entry is handed back before anything of it
+ * has been added up.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_SCAN_GROUPS_H
+#define GPU_SCAN_GROUPS_H
+
+#include "kernels/runtime/group_table.h"
+
+/* What a thread has of the group at hand. */
+template <int most> struct GpuGroupAtHand
+{
+	bool any; /* there is one */
+	GpudsEntry key;
+	uint32_t label;
+	uint64_t *slot; /* NULL: there was no room */
+	uint64_t rows;
+	PartialAgg sums[most];
+};
+
+/* Entries i * stretch and what follows.  most: room for terms, of which there may be fewer. */
+template <class Probe, int most> struct GpuScanGroups
+{
+	typename Probe::View view;
+	int nwords;
+	const GpuStart *starts;
+	const uint64_t *offsets;
+	int64_t n;
+	int64_t total;
+	int64_t stretch;
+	GpuVisible visible;
+	GpudsEntry bits;
+	uint32_t filter;
+	const GroupTerm *terms;
+	const EntryFilterStep *steps;
+	const uint64_t *codes;
+	const uint32_t *labels; /* NULL: all are 0 */
+	GpuGroupTable table;
+	GpuUncounted *uncounted;
+	GpudsEntry *entries; /* the others, as many as there is room for */
+	int64_t cap;
+
+	GPU_FN bool passes(const GpudsEntry &e) const
+	{
+		if (filter == 0)
+			return true;
+		return nwords == 1 ? entry_filter_passes(steps, filter, codes, &e, 1)
+						   : entry_filter_passes(steps, filter, codes, &e, 2);
+	}
+
+	GPU_FN void hand_back(const GpudsEntry &e) const
+	{
+		uint32_t at = gpu_atomic_add(&uncounted->others, 1);
+
+		if (at < cap)
+			entries[at] = e;
+	}
+
+	/* Adds what a thread has to the table. */
+	GPU_FN void hand_in(const GpuGroupAtHand<most> &group) const
+	{
+		if (!group.any || group.rows == 0)
+			return;
+		gpu_atomic_add64(&group.slot[GROUP_ROWS], group.rows);
+		for (int k = 0; k < most; k++)
+		{
+			if (k < (int) table.nterms && group.sums[k].n > 0)
+				GpuGroupTable::add(&group.slot[GROUP_PARTIAL + k * GPU_PARTIAL_AGG_WORDS], terms[k].column,
+								   group.sums[k]);
+		}
+	}
+
+	/* Goes on to another group. */
+	GPU_FN void begin(GpuGroupAtHand<most> *group, const GpudsEntry &key, uint32_t label,
+					  int64_t thread) const
+	{
+		hand_in(*group);
+		group->any = true;
+		group->key = key;
+		group->label = label;
+		group->slot = table.find(key, label, (uint64_t) thread);
+		group->rows = 0;
+		for (int k = 0; k < most; k++)
+			group->sums[k] = partial_agg_empty();
+	}
+
+	GPU_FN void add_terms(GpuGroupAtHand<most> *group, const GpudsEntry &e) const
+	{
+		for (int k = 0; k < most; k++)
+		{
+			if (k < (int) table.nterms)
+			{
+				if (nwords == 1)
+					group_term_add(&terms[k], steps, codes, &e, 1, &group->sums[k]);
+				else
+					group_term_add(&terms[k], steps, codes, &e, 2, &group->sums[k]);
+			}
+		}
+	}
+
+	/* Adds an entry to its group, if it is seen, or hands it back. */
+	GPU_FN void add(GpuGroupAtHand<most> *group, const GpudsEntry &e, uint32_t label, int64_t thread) const
+	{
+		PageRow row = visible.row(e.t & ENTRY_TID_MASK);
+		GpudsEntry key = { e.w0 & bits.w0, e.w1 & bits.w1, e.t & bits.t };
+
+		if (row != PAGE_ROW_SEEN)
+		{
+			if (page_row_goes_back(row))
+				hand_back(e);
+			else
+				gpu_atomic_count(&uncounted->unseen);
+			return;
+		}
+		if (!group->any || group->label != label || !entry_equal(&group->key, &key))
+			begin(group, key, label, thread);
+		if (group->slot == NULL)
+		{
+			gpu_atomic_count(&uncounted->crowded);
+			hand_back(e);
+			return;
+		}
+		group->rows++;
+		add_terms(group, e);
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		int64_t o = i * stretch;
+		int64_t end = o + stretch < total ? o + stretch : total;
+		uint32_t filtered = 0;
+		GpuGroupAtHand<most> group;
+
+		group.any = false;
+		while (o < end)
+		{
+			int64_t at = gpu_scan_find(offsets, n, (uint64_t) o);
+			int64_t stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
+			uint32_t label = labels == NULL ? 0 : labels[at];
+			typename Probe::Position p;
+
+			Probe::position(view, starts[at], (uint64_t) o - offsets[at], true, &p);
+			for (;;)
+			{
+				GpudsEntry e = Probe::entry(view, p);
+
+				if (passes(e))
+					add(&group, e, label, i);
+				else
+					filtered++;
+				if (++o == stop)
+					break;
+				Probe::step(view, &p, true);
+			}
+		}
+		hand_in(group);
+		if (filtered > 0)
+			gpu_atomic_add(&uncounted->filtered, filtered);
+	}
+};
+
+/* Do the parts of a spec lie within its bytes, and what they refer to within the parts? */
+static inline bool
+gpu_group_spec_is_sound(const GroupSpec *spec, uint64_t bytes, int64_t n)
+{
+	const GroupTerm *terms = group_spec_terms(spec);
+	const EntryFilterStep *steps = group_spec_steps(spec);
+
+	if (spec->slots == 0 || (spec->slots & (spec->slots - 1)) != 0 || spec->spread == 0 ||
+		(spec->spread & (spec->spread - 1)) != 0 || spec->spread > spec->slots || spec->nterms > GROUP_TERMS)
+		return false;
+	if (spec->nsteps > bytes / sizeof(EntryFilterStep) || spec->ncodes > bytes / sizeof(uint64_t) ||
+		group_spec_bytes(spec) + group_label_bytes(spec, n) > bytes || spec->filter > spec->nsteps)
+		return false;
+	for (uint32_t i = 0; i < spec->nterms; i++)
+	{
+		if (terms[i].first_step > spec->nsteps || terms[i].nsteps > spec->nsteps - terms[i].first_step)
+			return false;
+	}
+	for (uint32_t i = 0; i < spec->nsteps; i++)
+	{
+		if (steps[i].op != ENTRY_FILTER_TEST
+				? steps[i].n > ENTRY_FILTER_DEPTH
+				: steps[i].codes > spec->ncodes || 2 * (uint64_t) steps[i].n > spec->ncodes - steps[i].codes)
+			return false;
+	}
+	return true;
+}
+
+/* Does the spec of a request lie in the staging memory, and its table fit where it will be? */
+static inline bool
+gpu_groups_fit(const GpuScanStream *stream, const unsigned char *staging, size_t staging_bytes,
+			   const GpuRequest *r)
+{
+	const GroupSpec *spec = (const GroupSpec *) (staging + r->groups);
+
+	if (r->groups_bytes < sizeof(GroupSpec) || r->groups % sizeof(uint64_t) != 0 ||
+		!gpu_staging_has(staging_bytes, r->groups, r->groups_bytes))
+		return false;
+	return gpu_group_spec_is_sound(spec, r->groups_bytes, r->n) &&
+		   group_table_bytes(spec) <= stream->piece_bytes;
+}
+
+/* Copies the spec of a request, which fits, behind map and rows. */
+static inline const GroupSpec *
+gpu_groups_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r)
+{
+	unsigned char *to = stream->input + gpu_scan_input_bytes(r) + gpu_visible_bytes(r);
+
+	gpu_copy_bus(&stream->stream, to, staging + r->groups, r->groups_bytes);
+	return (const GroupSpec *) to;
+}
+
+template <class Probe, int most>
+static inline void
+gpu_scan_group_entries(GpuScanStream *stream, const GpudsView *view, const GpuRequest *r, int64_t n,
+					   int64_t total, const GpuVisible &visible, const GroupSpec *spec,
+					   const GroupSpec *device_spec, const GpuGroupTable &table)
+{
+	GpuScanGroups<Probe, most> groups;
+	int64_t stretch = gpu_aggregate_stretch(total);
+	/* where the parts are is said by what the host can read */
+	const unsigned char *from = (const unsigned char *) spec;
+	const unsigned char *to = (const unsigned char *) device_spec;
+
+	groups.view = Probe::open(*view);
+	groups.nwords = view->nwords;
+	groups.starts = stream->starts;
+	groups.offsets = stream->offsets;
+	groups.n = n;
+	groups.total = total;
+	groups.stretch = stretch;
+	groups.visible = visible;
+	groups.bits = spec->bits;
+	groups.filter = spec->filter;
+	groups.terms = (const GroupTerm *) (to + ((unsigned char *) group_spec_terms(spec) - from));
+	groups.steps = (const EntryFilterStep *) (to + ((unsigned char *) group_spec_steps(spec) - from));
+	groups.codes = (const uint64_t *) (to + ((unsigned char *) group_spec_codes(spec) - from));
+	groups.labels = spec->has_labels
+						? (const uint32_t *) (to + ((unsigned char *) group_spec_labels(spec) - from))
+						: NULL;
+	groups.table = table;
+	groups.uncounted = stream->uncounted;
+	groups.entries = (GpudsEntry *) stream->output;
+	groups.cap = r->cap;
+	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, groups);
+}
+
+/*
+ * Adds up the entries of n intervals by groups.  Writes the slots to staging memory, and the others behind
+ * the room for all of them, if there is room.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
+ */
+template <class Probe>
+static inline int64_t
+gpu_scan_groups(GpuScanStream *stream, const GpudsView *view, unsigned char *staging, GpuRequest *r,
+				int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	const GroupSpec *spec = (const GroupSpec *) (staging + r->groups);
+	const size_t slot_bytes = group_slot_words(spec->nterms) * sizeof(uint64_t);
+	const size_t result_bytes = group_table_bytes(spec);
+	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
+	const GroupSpec *device_spec = gpu_groups_copy_in(stream, staging, r);
+	GpuGroupTable table = { (uint64_t *) stream->other, spec->slots, spec->spread, spec->nterms };
+	GpuGroupTake take = { table, (uint64_t *) stream->starts, &stream->uncounted->taken };
+	GpuUncounted uncounted = {};
+	int64_t total;
+
+	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));
+	gpu_fill(s, table.words, 0, result_bytes);
+	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
+	if (total == GPU_SCAN_UNKNOWN)
+		return total;
+	if (total > 0)
+	{
+		if (spec->nterms <= 2)
+			gpu_scan_group_entries<Probe, 2>(stream, view, r, n, total, visible, spec, device_spec, table);
+		else
+			gpu_scan_group_entries<Probe, GROUP_TERMS>(stream, view, r, n, total, visible, spec, device_spec,
+													   table);
+		/* intervals need not be found any more */
+		gpu_launch(s, spec->slots, take);
+		uncounted = gpu_scan_uncounted(stream);
+	}
+	gpu_copy_bus(s, staging + r->output, take.to, uncounted.taken * slot_bytes);
+	r->taken = uncounted.taken;
+	r->filtered = uncounted.filtered;
+	r->crowded = uncounted.crowded;
+	r->counted = total - uncounted.others - uncounted.unseen - uncounted.filtered;
+	if (uncounted.others > 0 && uncounted.others <= r->cap)
+		gpu_copy_bus(s, staging + r->output + result_bytes, stream->output,
+					 (size_t) uncounted.others * sizeof(GpudsEntry));
+	return uncounted.others;
+}
+
+#endif /* GPU_SCAN_GROUPS_H */

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_groups.c
+ *	  Rows added up by groups on a device: what entry_agg.c does with filters and groups, for all
+ *	  intervals at hand at once.
+ *
+ * The device has a table of some thousand groups (kernels/core/group_spec.h).  Entries that it is not sure
+ * of, or has no room for, come back and are looked up and added here.  If these are too many, or the groups,
+ * it is as if nothing had been asked.
+ *
+ * A filter's tests are made before any entry has come.  So only such are for the device that no error can
+ * come of.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "utils/memutils.h"
+
+#include "reader/entry_agg.h"
+#include "reader/reader.h"
+
+/* Rows that are worth a round trip. */
+#define WORTH_ROWS 4096
+
+/* Slots that a group may have, so that threads do not wait for each other. */
+#define MOST_SPREAD 256
+
+/*
+ * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
+ * ends of groups.
+ */
+bool
+gpuds_entry_agg_may_group(const GpudsEntryAgg *agg)
+{
+	return agg->nagg <= GROUP_TERMS && !agg->has_side && !agg->groups.find && agg->visible.counts &&
+		   agg->expected >= WORTH_ROWS;
+}
+
+/* Adds the steps of a filter; NULL is one that all pass.  False: it cannot be. */
+static bool
+add_filter(GpudsRowFilter *filter, GpudsFilterSteps *steps, uint32 *first, uint32 *n)
+{
+	*first = (uint32) steps->nsteps;
+	*n = 0;
+	if (filter && !gpuds_row_filter_add_steps(filter, steps))
+		return false;
+	*n = (uint32) steps->nsteps - *first;
+	return steps->nsteps * sizeof(EntryFilterStep) + steps->ncodes * sizeof(uint64) <
+		   GPUDS_GROUP_SPEC_BYTES / 2;
+}
+
+/* Sets a term, but for its filter. */
+static void
+set_term(const GpudsEntryAgg *agg, int i, GroupTerm *term)
+{
+	memset(term, 0, sizeof(*term));
+	term->column = agg->agg_columns[i];
+	if (agg->filters == NULL || agg->filters[i] == NULL)
+		return;
+	term->has_value = agg->cases[i].has_value;
+	term->has_other = agg->cases[i].has_other;
+	term->value = agg->cases[i].value;
+	term->other = agg->cases[i].other;
+}
+
+/* Sets the size of the table, of so many groups, about, and slots at most; false: there are too many. */
+static bool
+set_slots(GroupSpec *spec, double groups, int64 most)
+{
+	groups = Max(groups, 1);
+	spec->slots = 1;
+	while (2 * (int64) spec->slots <= most && 2 * group_table_bytes(spec) <= GPUDS_GROUP_TABLE_BYTES)
+		spec->slots *= 2;
+	spec->spread = 1;
+	while (spec->spread < MOST_SPREAD && 8 * groups * spec->spread <= spec->slots)
+		spec->spread *= 2;
+	return 2 * groups <= spec->slots;
+}
+
+/* Puts the parts of a spec together. */
+static GroupSpec *
+join_spec(const GroupSpec *head, const GroupTerm *terms, const GpudsFilterSteps *steps)
+{
+	GroupSpec *spec = palloc(group_spec_bytes(head));
+
+	*spec = *head;
+	memcpy(group_spec_terms(spec), terms, head->nterms * sizeof(GroupTerm));
+	if (head->nsteps > 0)
+		memcpy(group_spec_steps(spec), steps->steps, head->nsteps * sizeof(EntryFilterStep));
+	if (head->ncodes > 0)
+		memcpy(group_spec_codes(spec), steps->codes, head->ncodes * sizeof(uint64));
+	return spec;
+}
+
+/* Adds terms and filters to the head of a spec, in the current memory context; NULL: a device cannot do it. */
+static GroupSpec *
+make_spec(const GpudsEntryAgg *agg, GroupSpec head)
+{
+	GroupTerm terms[GROUP_TERMS];
+	GpudsFilterSteps steps = { 0 };
+	uint32 first;
+
+	if (!add_filter(agg->entry_filter, &steps, &first, &head.filter))
+		return NULL;
+	for (int i = 0; i < agg->nagg; i++)
+	{
+		set_term(agg, i, &terms[i]);
+		if (!add_filter(agg->filters ? agg->filters[i] : NULL, &steps, &terms[i].first_step,
+						&terms[i].nsteps))
+			return NULL;
+	}
+	head.nsteps = (uint32) steps.nsteps;
+	head.ncodes = steps.ncodes;
+	return join_spec(&head, terms, &steps);
+}
+
+/* The groups that the aggregate has, or one group of all rows; NULL: a device cannot do it. */
+static GroupSpec *
+make_own_spec(const GpudsEntryAgg *agg, bool has_labels)
+{
+	GroupSpec head = { .nterms = (uint32) agg->nagg, .has_labels = has_labels };
+
+	if (agg->grouped)
+		head.bits = agg->hash.bits.entry;
+	if (!set_slots(&head, agg->grouped ? agg->groups.expected : 1,
+				   agg->grouped ? agg->hash.most : PG_INT32_MAX))
+		return NULL;
+	return make_spec(agg, head);
+}
+
+/* Adds the terms of a slot to sums. */
+static void
+add_slot(const uint64 *slot, int nagg, PartialAgg *partial)
+{
+	PartialAgg part;
+
+	for (int i = 0; i < nagg; i++)
+	{
+		memcpy(&part, slot + GROUP_PARTIAL + i * GPU_PARTIAL_AGG_WORDS, sizeof(part));
+		partial_agg_merge(&partial[i], &part);
+	}
+}
+
+/* Adds a slot of the device's table to a group, or to all rows. */
+static void
+take_slot(GpudsEntryAgg *agg, const uint64 *slot)
+{
+	PartialAgg *partial = agg->total;
+	GpudsGroupKey key;
+
+	if (!agg->grouped)
+		agg->total_rows += slot[GROUP_ROWS];
+	else
+	{
+		int64 number;
+
+		memset(&key, 0, sizeof(key));
+		key.entry.w0 = slot[GROUP_W0];
+		key.entry.w1 = slot[GROUP_W1];
+		key.entry.t = slot[GROUP_T];
+		key.run = slot[GROUP_LABEL];
+		number = gpuds_hash_groups_find(&agg->hash, &key);
+		Assert(number >= 0);
+		agg->hash.groups[number].rows += slot[GROUP_ROWS];
+		partial = agg->hash.partial + number * agg->nagg;
+	}
+	add_slot(slot, agg->nagg, partial);
+}
+
+/*
+ * Asks the device for what is left of the intervals at hand, or of the parts of the scan's only interval.
+ * False: it cannot, or the map has changed meanwhile.
+ */
+static bool
+ask(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, GpudsCountSpec *spec, GpudsCounted *counted)
+{
+	bool done;
+
+	if (parts == NULL)
+		return gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, spec, counted);
+	gpuds_visible_tell_device(&agg->visible, agg->expected, spec);
+	done = gpuds_scan_count_intervals(agg->scan, parts->intervals, parts->n, spec, counted);
+	gpuds_injection_point("scan-probed");
+	done = done && gpuds_visible_map_holds(&agg->visible, spec->map, spec->map_bytes, spec->full);
+	pfree((void *) spec->map);
+	if (!done)
+		gpuds_probe_free_counted(counted);
+	return done;
+}
+
+/*
+ * Is there room for the groups of an answer, each of which may be new, and is none of them where none should
+ * be?  all: there is also room for those of the others.
+ */
+static bool
+fits(const GpudsEntryAgg *agg, const GpudsCounted *counted, bool all)
+{
+	const size_t words = group_slot_words((uint32) agg->nagg);
+
+	for (int64 i = 0; i < counted->groups.n; i++)
+	{
+		if (counted->groups.words[i * words + GROUP_LABEL] == GPUDS_LABEL_OUTSIDE)
+			return false;
+	}
+	return !agg->grouped || agg->hash.n + counted->groups.n + (all ? counted->n : 0) <= agg->hash.most;
+}
+
+/*
+ * Adds up what is left of the intervals at hand on the device, or all of a scan of one interval by parts
+ * with labels, which become the runs of hashed groups.  Keeps the entries that it is not sure of in
+ * agg->others.  all: only if there is room for the groups of these as well.  False: it cannot; nothing has
+ * changed.
+ */
+bool
+gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool all)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GpudsCountGroups groups = { .spec = make_own_spec(agg, parts && parts->labels),
+								.labels = parts ? parts->labels : NULL };
+	GpudsCountSpec spec = { .partial = true, .groups = &groups };
+	GpudsCounted counted = { 0 };
+	bool done;
+
+	MemoryContextSwitchTo(old);
+	done = groups.spec && ask(agg, parts, &spec, &counted);
+	if (done && !fits(agg, &counted, all))
+	{
+		gpuds_probe_free_counted(&counted);
+		done = false;
+	}
+	if (done)
+	{
+		const size_t words = group_slot_words(groups.spec->nterms);
+
+		gpuds_scan_take_count(agg->scan, &counted);
+		for (int64 i = 0; i < counted.groups.n; i++)
+			take_slot(agg, counted.groups.words + i * words);
+		agg->filtered += counted.filtered;
+		gpuds_probe_free_counted(&agg->others);
+		agg->others = counted;
+		agg->next_other = 0;
+	}
+	MemoryContextDelete(context);
+	return done;
+}
+
+static void
+clear_sums(const GpudsEntryAgg *agg, GpudsCountedSum *sums, int64 n)
+{
+	for (int64 i = 0; i < n; i++)
+	{
+		sums[i].rows = 0;
+		for (int k = 0; k < agg->nagg; k++)
+			sums[i].partial[k] = partial_agg_empty();
+	}
+}
+
+/*
+ * Adds up the rows that pass the filters of n intervals, ascending, disjoint, and together all of a scan of
+ * one interval: counted->sums[i] of the i-th.  *counted also has the entries that the device is not sure of;
+ * the caller frees it.  False: it cannot, or the map has changed meanwhile.  The scan does not move.
+ */
+bool
+gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n,
+								GpudsCounted *counted)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GpudsEntryAggParts parts = { .intervals = (GpudsInterval *) intervals, .n = n };
+	GroupSpec head = { .nterms = (uint32) agg->nagg, .has_labels = true };
+	GpudsCountGroups groups = { 0 };
+	GpudsCountSpec spec = { .partial = true, .groups = &groups };
+	GpudsCountedSum *sums = counted->sums;
+	bool done;
+
+	groups.labels = parts.labels = palloc(Max(n, 1) * sizeof(uint32));
+	for (int64 i = 0; i < n; i++)
+		parts.labels[i] = (uint32) i;
+	if (set_slots(&head, (double) n, PG_INT32_MAX))
+		groups.spec = make_spec(agg, head);
+	MemoryContextSwitchTo(old);
+	done = groups.spec && ask(agg, &parts, &spec, counted);
+	clear_sums(agg, sums, n);
+	for (int64 i = 0; done && i < counted->groups.n; i++)
+	{
+		const uint64 *slot = counted->groups.words + i * group_slot_words(groups.spec->nterms);
+
+		sums[slot[GROUP_LABEL]].rows += slot[GROUP_ROWS];
+		add_slot(slot, agg->nagg, sums[slot[GROUP_LABEL]].partial);
+	}
+	MemoryContextDelete(context);
+	return done;
+}
