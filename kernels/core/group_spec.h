@@ -17,6 +17,9 @@
 
 #include "kernels/core/entry_filter.h"
 
+/* Words of a PartialAgg. */
+#define GROUP_PARTIAL_WORDS (sizeof(PartialAgg) / sizeof(uint64_t))
+
 /* Terms that there are at most. */
 #define GROUP_TERMS 8
 
@@ -62,7 +65,7 @@ enum
 KERNEL_FN size_t
 group_slot_words(uint32_t nterms)
 {
-	return GROUP_PARTIAL + nterms * (sizeof(PartialAgg) / sizeof(uint64_t));
+	return GROUP_PARTIAL + nterms * GROUP_PARTIAL_WORDS;
 }
 
 /* Bytes of the whole table. */

@@ -71,8 +71,7 @@ struct GpuGroupTable
 		{
 			PartialAgg nothing = partial_agg_empty();
 
-			memcpy(&slot[GROUP_PARTIAL + k * (sizeof(PartialAgg) / sizeof(uint64_t))], &nothing,
-				   sizeof(PartialAgg));
+			memcpy(&slot[GROUP_PARTIAL + k * GROUP_PARTIAL_WORDS], &nothing, sizeof(PartialAgg));
 		}
 		gpu_release(state(slot), GPU_GROUP_CLAIMED | GPU_GROUP_READY);
 	}

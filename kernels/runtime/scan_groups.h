@@ -77,7 +77,7 @@ template <class Probe, int most> struct GpuScanGroups
 		for (int k = 0; k < most; k++)
 		{
 			if (k < (int) table.nterms && group.sums[k].n > 0)
-				GpuGroupTable::add(&group.slot[GROUP_PARTIAL + k * GPU_PARTIAL_AGG_WORDS], terms[k].column,
+				GpuGroupTable::add(&group.slot[GROUP_PARTIAL + k * GROUP_PARTIAL_WORDS], terms[k].column,
 								   group.sums[k]);
 		}
 	}

@@ -119,7 +119,7 @@ GPU_FN uint32_t gpu_acquire(const uint32_t *p);
 GPU_FN uint32_t gpu_fresh(const uint32_t *p);
 GPU_FN void gpu_fresh_pair(const uint64_t *p, uint64_t pair[2]);
 
-/* Loads a word that threads of this launch change by gpu_atomic_*64: as it was at one moment since it began. */
+/* Loads a word that threads of this launch change by gpu_atomic_*64: as it was at some moment since then. */
 GPU_FN uint64_t gpu_glance(const uint64_t *p);
 
 /*

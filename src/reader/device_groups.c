@@ -94,7 +94,7 @@ join_spec(const GroupSpec *head, const GroupTerm *terms, const GpudsFilterSteps 
 	return spec;
 }
 
-/* Adds terms and filters to the head of a spec, in the current memory context; NULL: a device cannot do it. */
+/* Adds terms and filters to the head of a spec, in the current context; NULL: a device cannot do it. */
 static GroupSpec *
 make_spec(const GpudsEntryAgg *agg, GroupSpec head)
 {
@@ -138,7 +138,7 @@ add_slot(const uint64 *slot, int nagg, PartialAgg *partial)
 
 	for (int i = 0; i < nagg; i++)
 	{
-		memcpy(&part, slot + GROUP_PARTIAL + i * GPU_PARTIAL_AGG_WORDS, sizeof(part));
+		memcpy(&part, slot + GROUP_PARTIAL + i * GROUP_PARTIAL_WORDS, sizeof(part));
 		partial_agg_merge(&partial[i], &part);
 	}
 }

@@ -636,8 +636,8 @@ compare_groups(const void *a, const void *b, void *arg)
 }
 
 /*
- * Has a device add up groups of leading columns, all of them, and puts them in order; false: it cannot.  There
- * is room for all, so the table does not get full.
+ * Has a device add up groups of leading columns, all of them, and puts them in order; false: it cannot.
+ * There is room for all, so the table does not get full.
  */
 static bool
 order_groups(GpudsEntryAgg *agg)

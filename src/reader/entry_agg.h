@@ -31,8 +31,7 @@
 typedef struct GpudsEntryAggParts
 {
 	GpudsInterval *intervals;
-	uint32 *
-		labels; /* of each: the run that its entries are of, or GPUDS_LABEL_OUTSIDE; NULL: there are no runs */
+	uint32 *labels; /* of each: the run that its entries are of, or GPUDS_LABEL_OUTSIDE; NULL: no runs */
 	int64 n;
 } GpudsEntryAggParts;
 
@@ -53,8 +52,8 @@ typedef struct GpudsEntryAggGroups
 	int64 (*run)(void *arg, const GpudsEntry *first, GpudsEntry *last);
 	void (*restart)(void *arg);
 	/*
-	 * Sets parts for a device, before anything has been asked for, with the caller's runs; false: there are too
-	 * many, or none can be found.  The arrays are in the current memory context.
+	 * Sets parts for a device, before anything has been asked for, with the caller's runs; false: there are
+	 * too many, or none can be found.  The arrays are in the current memory context.
 	 */
 	bool (*parts)(void *arg, GpudsEntryAggParts *parts);
 

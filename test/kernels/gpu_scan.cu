@@ -3,8 +3,8 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts and sums, also by groups, by maps of all-visible pages and by rows; intervals in no order where that
- *	  makes no difference.
+ *	  counts and sums, also by groups, by maps of all-visible pages and by rows; intervals in no order
+ *	  where that makes no difference.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
