@@ -17,7 +17,7 @@
 #include "reader/reader.h"
 
 /* Buckets that a device is asked for at most. */
-#define DEVICE_BUCKETS 16384
+#define DEVICE_BUCKETS 65536
 
 /* Buckets after which it is estimated how many there are. */
 #define FIRST_BUCKETS 64
