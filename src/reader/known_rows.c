@@ -412,20 +412,27 @@ gpuds_known_look_again(GpudsKnownRows *known, uint64 word, int shift)
 }
 
 /*
- * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are
- * looked at, which may lie on few of them?  Only if there is room for all, within so many bytes, and no page
- * has to be read in, more or less.
+ * May all pages of a table be known that has so many, within so many bytes?  Only if there is room for all, and
+ * no page has to be read in, more or less.
  */
 static bool
-is_worth_all(const GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
-			 size_t bytes)
+may_know_all(const GpudsKnownRows *known, BlockNumber blocks, size_t bytes)
 {
 	const uint32 words = Max(known->rows.words, GPUDS_STATE_WORDS / 2 + 1);
 	const uint32 slots = slot_limit(known, words);
+
+	return blocks <= slots && blocks <= (BlockNumber) NBuffers && page_rows_bytes(slots, words) <= bytes;
+}
+
+/*
+ * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are
+ * looked at, which may lie on few of them?
+ */
+static bool
+is_worth_all(const unsigned char *map, BlockNumber blocks, double rows)
+{
 	double others = 0;
 
-	if (blocks > slots || blocks > (BlockNumber) NBuffers || page_rows_bytes(slots, words) > bytes)
-		return false;
 	for (BlockNumber block = 0; block < blocks; block++)
 		others += !gpuds_map_is_set(map, block);
 	return others * ROWS_A_PAGE <= rows;
@@ -442,7 +449,11 @@ gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNu
 	Look looks[LOOK_PAGES];
 	int n = 0;
 
-	if (!known->usable || !is_worth_all(known, map, blocks, rows, bytes))
+	known->waits = false;
+	if (!known->usable || !may_know_all(known, blocks, bytes))
+		return;
+	known->waits = !is_worth_all(map, blocks, rows);
+	if (known->waits)
 		return;
 	for (BlockNumber block = 0; block < blocks; block++)
 	{

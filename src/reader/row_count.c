@@ -146,6 +146,9 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
 /*
  * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.
  * The caller frees hits->others.  False: as gpuds_scan_count_on_device.
+ *
+ * Batch by batch, the device is asked about more keys.  When they would all together have been worth a look at
+ * all pages, that is made: later batches find what it has learnt.
  */
 bool
 gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)
@@ -153,7 +156,8 @@ gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, G
 	GpudsCountSpec spec = { .partial = true, .each = true };
 	GpudsCounted counted = { .hits = hits->hits };
 
-	if (!gpuds_scan_count_on_device(scan, visible, (double) n, &spec, &counted))
+	visible->asked += n;
+	if (!gpuds_scan_count_on_device(scan, visible, (double) visible->asked, &spec, &counted))
 		return false;
 	hits->others = counted.entries;
 	hits->nothers = counted.n;

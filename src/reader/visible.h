@@ -88,6 +88,7 @@ typedef struct GpudsVisible
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
+	int64 asked;          /* keys that a device was asked about (membership.c) */
 	GpudsKnownRows known; /* by the states of their pages */
 	int64 learned;        /* rows of the list at hand whose pages have been looked at */
 	MemoryContext context;
