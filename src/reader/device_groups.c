@@ -24,7 +24,8 @@
 /* Rows that are worth a round trip. */
 #define WORTH_ROWS 4096
 
-/* Slots that a group may have, so that threads do not wait for each other. */
+/* Slots that all groups may have together, and one of them, so that threads do not wait for each other. */
+#define SPREAD_SLOTS 2048
 #define MOST_SPREAD 256
 
 /*
@@ -74,7 +75,8 @@ set_slots(GroupSpec *spec, double groups, int64 most)
 	while (2 * (int64) spec->slots <= most && 2 * group_table_bytes(spec) <= GPUDS_GROUP_TABLE_BYTES)
 		spec->slots *= 2;
 	spec->spread = 1;
-	while (spec->spread < MOST_SPREAD && 8 * groups * spec->spread <= spec->slots)
+	while (spec->spread < Min(spec->slots, MOST_SPREAD) &&
+		   2 * groups * spec->spread <= Min(SPREAD_SLOTS, spec->slots / 2))
 		spec->spread *= 2;
 	return 2 * groups <= spec->slots;
 }

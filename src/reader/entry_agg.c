@@ -205,14 +205,21 @@ keep_passing_side(GpudsEntryAgg *agg)
 	agg->n = kept;
 }
 
-/* Fetches entries until the piece is full enough for another one to be begun. */
+/* May a device add up what is left of the intervals at hand, by groups or filters? */
+static bool
+device_may_group(const GpudsEntryAgg *agg)
+{
+	return agg->device_groups && (!agg->grouped || agg->groups.hashed) && gpuds_scan_aggregates(agg->scan);
+}
+
+/* Fetches entries until the piece is full enough for another one to be begun, or a device may do the rest. */
 static void
 fetch_piece(GpudsEntryAgg *agg)
 {
 	ensure_capacity(agg, agg->size == 0 ? FIRST_PIECE_ENTRIES : GPUDS_PIECE_ENTRIES);
 	agg->n = 0;
 	gpuds_visible_begin_piece(&agg->visible);
-	while (agg->n < agg->size / 2 && gpuds_scan_has_more(agg->scan))
+	while (agg->n < agg->size / 2 && gpuds_scan_has_more(agg->scan) && !device_may_group(agg))
 	{
 		GpudsScanBatch batch;
 
@@ -365,8 +372,7 @@ next_piece(GpudsEntryAgg *agg)
 			return false;
 		else if (agg->device_agg_columns && gpuds_scan_aggregates(agg->scan))
 			agg->device_agg_columns = aggregate_on_device(agg);
-		else if (agg->device_groups && (!agg->grouped || agg->groups.hashed) &&
-				 gpuds_scan_aggregates(agg->scan))
+		else if (device_may_group(agg))
 			agg->device_groups = gpuds_entry_agg_group(agg, NULL, false);
 		else
 		{

@@ -1,0 +1,114 @@
+-- GpudsAggregate on a GPU: filters and groups that its kernels add up, and those that they leave to the host.  The answers
+-- are the same on a CPU.
+\set test test_device_groups
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+-- Does a query have the same answer with and without the node?  And do its entries not cross the bus, where there is one?
+CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	right_answer text := right_digest_of(query, false);
+	answer text;
+	line text;
+	plan text := '';
+	bus bigint := 0;
+BEGIN
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	SET LOCAL gpuds.enable_aggregate = on;
+	answer := digest_of(query, false);
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		plan := plan || line;
+		bus := bus + coalesce(substring(line FROM 'Bus Bytes: (\d+)')::bigint, 0);
+	END LOOP;
+	SET LOCAL gpuds.enable_aggregate = off;
+	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
+		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan NOT LIKE '%GpudsAggregate%' AND query NOT LIKE '%/* host */%' THEN ', another plan' ELSE '' END END
+		|| CASE WHEN plan LIKE '%Device: cuda%' AND bus > 500000 AND query NOT LIKE '%/* host */%' THEN ', entries cross the bus: ' || bus ELSE '' END;
+END $$;
+
+CREATE TABLE t (at timestamp, account int, status int2, yes bool, many int NOT NULL, f float8) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT timestamp '2000-01-01' + i * interval '7 minutes', i % 97, nullif(i % 5, 4), CASE i % 3 WHEN 0 THEN true WHEN 1 THEN false END,
+	i % 12000, CASE i % 9 WHEN 0 THEN 'NaN' WHEN 1 THEN '-0'::float8 WHEN 2 THEN 0 WHEN 3 THEN 'infinity' WHEN 5 THEN NULL ELSE i % 100 END
+FROM generate_series(1, 30000) i;
+INSERT INTO t (account, many) SELECT i, i FROM generate_series(95, 99) i;
+CREATE INDEX t_at ON t USING gpu_btree (at) INCLUDE (account, status, yes);
+CREATE INDEX t_many ON t USING gpu_btree (many, account) INCLUDE (status);
+CREATE INDEX t_f ON t USING gpu_btree (account) INCLUDE (f, yes);
+CREATE INDEX t_down ON t USING gpu_btree (status DESC NULLS LAST, account DESC, many);
+VACUUM ANALYZE t;
+SET cpu_operator_cost = 0;
+SET random_page_cost = 0.1;
+
+CREATE TABLE query (place serial, query text);
+INSERT INTO query (query) VALUES
+	('SELECT count(*) FROM t WHERE at > ''2000-02-01'' AND status = 2'),
+	('SELECT count(*), sum(account), min(at), max(status) FROM t WHERE status IS NULL OR account IN (3, 5, 8) AND NOT yes'),
+	('SELECT count(*) FROM t WHERE at > ''2000-02-01'' AND account <> ALL (ARRAY[1, 2, 3, NULL])'),
+	('SELECT count(*) FROM t WHERE at > ''2000-02-01'' AND status > 2 AND status < 2'),
+	('SELECT count(*) FROM t WHERE at > ''2000-02-01'' AND (false OR status > 70000)'),
+	-- filters of aggregates, and more columns than a sum without filters may have
+	('SELECT count(*) FILTER (WHERE yes), sum(account) FILTER (WHERE status = 1 OR yes IS NULL), sum(CASE WHEN status = 3 THEN account ELSE 7 END), sum(CASE WHEN yes THEN 1 END) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(at), sum(account), sum(status), count(yes), min(account), bool_and(yes), avg(status), max(at) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(*) FILTER (WHERE account = 1), count(*) FILTER (WHERE account = 2), count(*) FILTER (WHERE account = 3), count(*) FILTER (WHERE account = 4), count(*) FILTER (WHERE account = 5), count(*) FILTER (WHERE account = 6), count(*) FILTER (WHERE account = 7), count(*) FILTER (WHERE account = 8) FROM t WHERE at > ''2000-02-01'''),
+	('/* host */ SELECT count(*) FILTER (WHERE account = 1), count(*) FILTER (WHERE account = 2), count(*) FILTER (WHERE account = 3), count(*) FILTER (WHERE account = 4), count(*) FILTER (WHERE account = 5), count(*) FILTER (WHERE account = 6), count(*) FILTER (WHERE account = 7), count(*) FILTER (WHERE account = 8), count(*) FILTER (WHERE account = 9) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(*), sum(f), avg(f), min(f) FROM t WHERE account < 60 AND (f > 3 OR f = ''NaN'')'),
+	-- groups without order
+	('SELECT status, count(*), sum(account) FROM t GROUP BY status'),
+	('SELECT yes, status, account, count(*), min(at) FROM t WHERE at IS NOT NULL GROUP BY 1, 2, 3'),
+	('SELECT status, yes, count(*) FROM t WHERE at > ''2000-02-01'' AND account > 20 GROUP BY 1, 2 HAVING count(*) > 10'),
+	-- groups of leading columns, in order
+	('SELECT account, count(*), sum(f), count(f) FILTER (WHERE yes) FROM t GROUP BY account'),
+	('SELECT account, count(*) FROM t WHERE account > 5 AND f > 3 GROUP BY account ORDER BY account'),
+	('SELECT status, account, count(*), max(many) FROM t GROUP BY status, account ORDER BY status DESC NULLS LAST, account DESC'),
+	('SELECT status, account, count(*) FROM t WHERE status > 0 AND many <> 7 GROUP BY status, account ORDER BY status DESC NULLS LAST, account DESC'),
+	('/* host */ SELECT many, count(*), sum(account) FROM t GROUP BY many'),
+	('/* host */ SELECT many, status, count(*) FROM t WHERE account > 3 GROUP BY many, status'),
+	-- buckets, with filters
+	('SELECT date_trunc(''day'', at), count(*), sum(account) FROM t WHERE status = 1 GROUP BY 1'),
+	('SELECT date_trunc(''month'', at), count(*) FILTER (WHERE yes), sum(CASE WHEN status = 1 THEN 1 ELSE 0 END) FROM t GROUP BY 1'),
+	-- buckets, hashed
+	('SELECT date_trunc(''day'', at), status, count(*) FROM t GROUP BY 1, 2'),
+	('SELECT extract(hour FROM at), count(*), sum(account) FROM t GROUP BY 1'),
+	('SELECT extract(dow FROM at), yes, count(*) FROM t WHERE at > ''2000-02-01'' AND status IS NOT NULL GROUP BY 1, 2'),
+	('SELECT to_char(at, ''YYYY Mon''), count(*) FROM t WHERE account <> 5 GROUP BY 1'),
+	('SELECT extract(month FROM at), count(*) FROM t WHERE at > ''2000-03-05'' AND account = 7 AND status = 1 GROUP BY 1'),
+	-- what fails for some values only, that no row has
+	('/* host */ SELECT 10 / (extract(hour FROM at) - 40), count(*) FROM t GROUP BY 1'),
+	('/* host */ SELECT 10 / (account - 1000), count(*) FROM t GROUP BY 1');
+SELECT place, agrees(query) FROM query ORDER BY place;
+
+-- less memory than groups take
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT place, agrees('/* host */' || query) FROM query WHERE query LIKE '%GROUP BY%' ORDER BY place;
+RESET work_mem;
+RESET hash_mem_multiplier;
+
+-- rows of which nothing is known, and those of this transaction
+BEGIN;
+UPDATE t SET status = 3, account = account + 1 WHERE account % 10 = 5;
+INSERT INTO t SELECT timestamp '2000-03-01' + i * interval '1 hour', i % 3, i % 5, i % 2 = 0, i, i FROM generate_series(1, 500) i;
+DELETE FROM t WHERE account = 6;
+SELECT place, agrees('/* host */' || query) FROM query ORDER BY place;
+SAVEPOINT s;
+DELETE FROM t WHERE account < 50;
+SELECT place, agrees('/* host */' || query) FROM query WHERE place % 3 = 0 ORDER BY place;
+ROLLBACK TO s;
+COMMIT;
+SELECT place, agrees('/* host */' || query) FROM query WHERE place % 3 = 1 ORDER BY place;
+VACUUM t;
+SELECT place, agrees(query) FROM query ORDER BY place;
+
+-- parameters, and the same node again
+SET gpuds.enable_aggregate = on;
+SET enable_seqscan = off;
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_status (int, timestamp) AS SELECT status, count(*), sum(account) FROM t WHERE at > $2 AND account <> $1 GROUP BY status ORDER BY 1;
+EXECUTE by_status (5, '2000-05-01');
+EXECUTE by_status (7, '2000-08-01');
+SELECT n, q.* FROM generate_series(1, 3) n, LATERAL (SELECT status, count(*) FROM t WHERE at > '2000-05-01' AND account <> n GROUP BY status) q ORDER BY 1, 2;
+SELECT n, q.* FROM generate_series(1, 3) n, LATERAL (SELECT account, count(*) FROM t WHERE account BETWEEN n AND n + 1 GROUP BY account OFFSET 0) q ORDER BY 1, 2;
+
+DROP SCHEMA :test CASCADE;
