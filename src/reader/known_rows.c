@@ -13,6 +13,8 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
@@ -25,11 +27,14 @@
 #define FIRST_SLOTS 16
 #define SLOTS_GROWTH 4
 
-/*
- * Pages that are looked at together, at most, so that the processor finds their memory meanwhile.  They are
- * pinned, and the server has eight pins of a process at hand without a hash table.
- */
-#define LOOK_PAGES 6
+/* Pages that are looked at together, at most, so that the processor finds their memory meanwhile. */
+#define LOOK_PAGES GPUDS_STATES_AHEAD
+
+/* Of these, so many are pinned: the server has eight pins of a process at hand without a hash table. */
+#define PINNED_PAGES 4
+
+/* Pages that a word of the visibility map is about. */
+#define MAP_WORD_BLOCKS 32
 
 /* Rows of a page that are worth a state: it takes about as long as visits to them. */
 #define WORTH_ROWS 2
@@ -212,21 +217,40 @@ choose_pages(const GpudsKnownRows *known, const uint64 *words, int64 n, int shif
 	return i;
 }
 
-/* Finds the states of pages, and pins those that are in the buffers that their states name. */
+/*
+ * Finds the states of pages; the memory of the buffers that they name is on its way then.  It is asked for in
+ * a loop of its own, because what is asked for does not let the processor go on before it has the address,
+ * and it looks for few addresses at a time unless they are close together in the program.
+ */
 static void
 find_states(const GpudsKnownRows *known, Look *looks, int n)
 {
 	const Relation heap = known->scan->heapRelation;
+	BlockNumber blocks[LOOK_PAGES];
 
 	for (int i = 0; i < n; i++)
-		gpuds_states_prefetch(&RelationLocator(heap), looks[i].block);
+		blocks[i] = looks[i].block;
+	gpuds_states_prefetch(&RelationLocator(heap), blocks, n);
 	for (int i = 0; i < n; i++)
 	{
 		looks[i].found = gpuds_states_find(&RelationLocator(heap), looks[i].block, known->now,
 										   &looks[i].state);
-		if (looks[i].found)
-			__builtin_prefetch(BufferGetBlock(looks[i].state.buffer));
 	}
+	for (int i = 0; i < n; i++)
+	{
+		if (!looks[i].found)
+			continue;
+		__builtin_prefetch(BufferGetBlock(looks[i].state.buffer));
+		__builtin_prefetch(GetBufferDescriptor(looks[i].state.buffer - 1), 1);
+	}
+}
+
+/* Pins the pages that are in the buffers that their states name. */
+static void
+pin_pages(const GpudsKnownRows *known, Look *looks, int n)
+{
+	const Relation heap = known->scan->heapRelation;
+
 	for (int i = 0; i < n; i++)
 	{
 		Look *look = &looks[i];
@@ -366,20 +390,30 @@ learn_page(GpudsKnownRows *known, Look *look)
 	gpuds_scan_counters(known->scan)->page_states++;
 }
 
-/* Learns what there is to know of some pages; the next time, it may be of twice as many. */
+/* Learns what there is to know of some pages, as many as are pinned at a time. */
 static void
-look_together(GpudsKnownRows *known, Look *looks, int n)
+look_pinned(GpudsKnownRows *known, Look *looks, int n)
 {
-	CHECK_FOR_INTERRUPTS();
-	find_states(known, looks, n);
+	pin_pages(known, looks, n);
 	read_others(known, looks, n);
 	look_at(looks, n);
 	look_carefully(known, looks, n);
 	gpuds_injection_point("page-states-looked");
 	for (int i = 0; i < n; i++)
 		learn_page(known, &looks[i]);
-	known->at_a_time = Min(2 * known->at_a_time,
-						   Max(gpuds_fetch_pins(known->scan->heapRelation, LOOK_PAGES), 1));
+}
+
+/* Learns what there is to know of some pages; the next time, it may be of twice as many. */
+static void
+look_together(GpudsKnownRows *known, Look *looks, int n)
+{
+	const int pins = Max(gpuds_fetch_pins(known->scan->heapRelation, PINNED_PAGES), 1);
+
+	CHECK_FOR_INTERRUPTS();
+	find_states(known, looks, n);
+	for (int i = 0; i < n; i += pins)
+		look_pinned(known, looks + i, Min(pins, n - i));
+	known->at_a_time = Min(2 * known->at_a_time, LOOK_PAGES);
 }
 
 /*
@@ -412,8 +446,8 @@ gpuds_known_look_again(GpudsKnownRows *known, uint64 word, int shift)
 }
 
 /*
- * May all pages of a table be known that has so many, within so many bytes?  Only if there is room for all, and
- * no page has to be read in, more or less.
+ * May all pages of a table be known that has so many, within so many bytes?  Only if there is room for all,
+ * and no page has to be read in, more or less.
  */
 static bool
 may_know_all(const GpudsKnownRows *known, BlockNumber blocks, size_t bytes)
@@ -425,6 +459,24 @@ may_know_all(const GpudsKnownRows *known, BlockNumber blocks, size_t bytes)
 }
 
 /*
+ * The pages that a copy of the visibility map, of whole words, does not call all-visible, among those that
+ * the word with the first one's bits is about: two bits a page, the lower one set.  blocks: of the table.
+ */
+static inline uint64
+others_of_word(const unsigned char *map, BlockNumber first, BlockNumber blocks)
+{
+	const uint64 all_visible = UINT64CONST(0x5555555555555555) * VISIBILITYMAP_ALL_VISIBLE;
+	uint64 word;
+
+	memcpy(&word, map + first / 4, sizeof(word));
+#ifdef WORDS_BIGENDIAN
+	word = pg_bswap64(word);
+#endif
+	word = ~word & all_visible;
+	return blocks - first < MAP_WORD_BLOCKS ? word & ((UINT64CONST(1) << 2 * (blocks - first)) - 1) : word;
+}
+
+/*
  * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are
  * looked at, which may lie on few of them?
  */
@@ -433,14 +485,15 @@ is_worth_all(const unsigned char *map, BlockNumber blocks, double rows)
 {
 	double others = 0;
 
-	for (BlockNumber block = 0; block < blocks; block++)
-		others += !gpuds_map_is_set(map, block);
+	for (BlockNumber first = 0; first < blocks; first += MAP_WORD_BLOCKS)
+		others += pg_popcount64(others_of_word(map, first, blocks));
 	return others * ROWS_A_PAGE <= rows;
 }
 
 /*
- * Learns of the pages that a copy of the visibility map does not call all-visible, if that is worth while for
- * a device that looks at about so many rows, and has room for so many bytes of what is known.
+ * Learns of the pages that a copy of the visibility map, of whole words, does not call all-visible, if that
+ * is worth while for a device that looks at about so many rows, and has room for so many bytes of what is
+ * known.
  */
 void
 gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks, double rows,
@@ -455,16 +508,21 @@ gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNu
 	known->waits = !is_worth_all(map, blocks, rows);
 	if (known->waits)
 		return;
-	for (BlockNumber block = 0; block < blocks; block++)
+	for (BlockNumber first = 0; first < blocks; first += MAP_WORD_BLOCKS)
 	{
-		if (gpuds_map_is_set(map, block) || knows_page(known, block))
-			continue;
-		looks[n].block = block;
-		looks[n++].wanted = WORTH_ROWS;
-		if (n < known->at_a_time)
-			continue;
-		look_together(known, looks, n);
-		n = 0;
+		for (uint64 others = others_of_word(map, first, blocks); others != 0; others &= others - 1)
+		{
+			const BlockNumber block = first + pg_rightmost_one_pos64(others) / 2;
+
+			if (knows_page(known, block))
+				continue;
+			looks[n].block = block;
+			looks[n++].wanted = WORTH_ROWS;
+			if (n < known->at_a_time)
+				continue;
+			look_together(known, looks, n);
+			n = 0;
+		}
 	}
 	look_together(known, looks, n);
 }

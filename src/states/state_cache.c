@@ -148,15 +148,24 @@ place_of(const RelFileLocator *locator, BlockNumber block, int part)
 					((uint32) (hash >> 32) + block % NEIGHBOURS * 2) | 1 };
 }
 
-/* Asks the processor for the set that a page's state is in, if there is one. */
+/*
+ * Asks the processor for the sets that some pages' states are in, if they are there: n pages,
+ * GPUDS_STATES_AHEAD at most.
+ */
 void
-gpuds_states_prefetch(const RelFileLocator *locator, BlockNumber block)
+gpuds_states_prefetch(const RelFileLocator *locator, const BlockNumber *blocks, int n)
 {
-	const Set *set = place_of(locator, block, 0).set;
+	const Set *of_page[GPUDS_STATES_AHEAD];
 
-	__builtin_prefetch(set);
-	__builtin_prefetch(&set->slot[0]);
-	__builtin_prefetch((const char *) &set->slot[0] + PG_CACHE_LINE_SIZE / 2);
+	for (int i = 0; i < n; i++)
+		of_page[i] = place_of(locator, blocks[i], 0).set;
+	/* By themselves, so that the processor looks for several addresses at a time. */
+	for (int i = 0; i < n; i++)
+	{
+		__builtin_prefetch(of_page[i]);
+		__builtin_prefetch(&of_page[i]->slot[0]);
+		__builtin_prefetch((const char *) &of_page[i]->slot[0] + PG_CACHE_LINE_SIZE / 2);
+	}
 }
 
 /* Copies what a slot has; false: it is being written. */

@@ -121,10 +121,13 @@ extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap,
 extern bool gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable,
 									 uint32 *rows);
 
+/* Pages whose states are asked for together, at most. */
+#define GPUDS_STATES_AHEAD 32
+
 /* state_cache.c */
 extern Size gpuds_states_shmem_size(void);
 extern void gpuds_states_shmem_init(void);
-extern void gpuds_states_prefetch(const RelFileLocator *locator, BlockNumber block);
+extern void gpuds_states_prefetch(const RelFileLocator *locator, const BlockNumber *blocks, int n);
 extern bool gpuds_states_find(const RelFileLocator *locator, BlockNumber block, uint32 now,
 							  GpudsPageState *state);
 extern void gpuds_states_store(const RelFileLocator *locator, BlockNumber block, uint32 now,
