@@ -76,7 +76,7 @@ INSERT INTO bench.work VALUES
 	(3, 'count_10', 'SELECT count(*) FROM t WHERE k BETWEEN 1288490187 AND 1717986916'),
 	(4, 'any', 'SELECT count(*) FROM t WHERE k = ANY ($1)'),
 	(5, 'semi', 'SELECT count(*) FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)'),
-	(6, 'contains', 'SELECT count(*) FROM unnest(present($1)) p WHERE p'),
+	(6, 'contains', 'SELECT cardinality(array_remove(present($1), false))'),
 	(7, 'between', 'SELECT between_keys(1288490187, 1717986916)');
 
 -- Each statement as a function, so that its plan is made once in a session
