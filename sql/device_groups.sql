@@ -111,4 +111,24 @@ EXECUTE by_status (7, '2000-08-01');
 SELECT n, q.* FROM generate_series(1, 3) n, LATERAL (SELECT status, count(*) FROM t WHERE at > '2000-05-01' AND account <> n GROUP BY status) q ORDER BY 1, 2;
 SELECT n, q.* FROM generate_series(1, 3) n, LATERAL (SELECT account, count(*) FROM t WHERE account BETWEEN n AND n + 1 GROUP BY account OFFSET 0) q ORDER BY 1, 2;
 
+-- some groups only: those behind the first piece are not added up for them
+SELECT account, count(*) FROM t GROUP BY account ORDER BY account LIMIT 3;
+
+-- as many buckets as there is memory for, so that none is left for a row that comes back
+RESET plan_cache_mode;
+RESET enable_seqscan;
+SET gpuds.enable_aggregate = off;
+CREATE TABLE b (at timestamptz NOT NULL, st int) WITH (autovacuum_enabled = off);
+INSERT INTO b SELECT timestamptz '2020-01-01 01:00+00' + i % 1366 * interval '1 day', i % 7 FROM generate_series(1, 20000) i;
+CREATE INDEX b_at ON b USING gpu_btree (at) INCLUDE (st);
+VACUUM ANALYZE b;
+SET timezone = 'UTC';
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 2;
+BEGIN;
+INSERT INTO b SELECT timestamptz '2021-01-01 00:00+00' + i * interval '1 hour', 77 FROM generate_series(1, 500) i;
+SELECT agrees('SELECT date_trunc(''day'', at), st, count(*) FROM b WHERE st = 77 AND at >= ''2020-01-01'' GROUP BY 1, 2');
+ROLLBACK;
+SELECT agrees(format('/* host */ SELECT date_trunc(''day'', at), st, count(*) FROM b WHERE at >= timestamptz ''2020-01-01'' + %s * interval ''1 day'' GROUP BY 1, 2', n)) FROM generate_series(0, 300, 100) n;
+
 DROP SCHEMA :test CASCADE;

@@ -49,12 +49,13 @@ struct GpuGroupTable
 		return hash ^ hash >> 32;
 	}
 
-	/* Is a slot, which is ready, the group's? */
-	GPU_FN static bool has(const uint64_t *slot, const GpudsEntry &key, uint32_t label)
+	/* Is a slot the group's?  as: its state, which is ready.  The place is computed of it, for gpu_fresh_pair. */
+	GPU_FN static bool has(const uint64_t *slot, uint32_t as, const GpudsEntry &key, uint32_t label)
 	{
 		uint64_t words[2];
 		uint64_t rest[2];
 
+		slot += as ^ (GPU_GROUP_CLAIMED | GPU_GROUP_READY);
 		gpu_fresh_pair(&slot[GROUP_W0], words);
 		gpu_fresh_pair(&slot[GROUP_T], rest);
 		return words[0] == key.w0 && words[1] == key.w1 && rest[0] == key.t && rest[1] == label;
@@ -85,15 +86,16 @@ struct GpuGroupTable
 		for (int i = 0; i < GPU_GROUP_LOOKS; i++)
 		{
 			uint64_t *found = slot((at + (uint32_t) i) & (slots - 1));
+			uint32_t as;
 
 			if (gpu_fresh(state(found)) == 0 && gpu_atomic_or(state(found), GPU_GROUP_CLAIMED) == 0)
 			{
 				make(found, key, label);
 				return found;
 			}
-			while (!(gpu_fresh(state(found)) & GPU_GROUP_READY))
+			while (!((as = gpu_fresh(state(found))) & GPU_GROUP_READY))
 				gpu_nap();
-			if (has(found, key, label))
+			if (has(found, as, key, label))
 				return found;
 		}
 		return NULL;

@@ -198,6 +198,15 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 	return true;
 }
 
+/* Are all intervals that the scan asks for at hand? */
+bool
+gpuds_scan_has_all(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	return cursor->set.nintervals == cursor->set.total;
+}
+
 /*
  * Is all that the scan asks for one interval, of which nothing has been fetched, and does the device
  * aggregate?  Then gpuds_scan_count_intervals may have an answer.
@@ -238,7 +247,7 @@ gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, i
 	gpuds_probe_forget(&cursor->ref);
 	if (done)
 	{
-		gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->n);
+		gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->filtered + counted->n);
 		gpuds_cursor_check_snapshot(scan);
 	}
 	return done;

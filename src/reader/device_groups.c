@@ -243,6 +243,9 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool 
 			take_slot(agg, counted.groups.words + i * words);
 		agg->filtered += counted.filtered;
 		gpuds_probe_free_counted(&agg->others);
+		if (counted.groups.words)
+			pfree(counted.groups.words);
+		memset(&counted.groups, 0, sizeof(counted.groups));
 		agg->others = counted;
 		agg->next_other = 0;
 	}

@@ -611,6 +611,16 @@ add_hashed(GpudsEntryAgg *agg)
 	return end == agg->n;
 }
 
+/* Forgets the runs. */
+static void
+restart_runs(GpudsEntryAgg *agg)
+{
+	agg->run = 0;
+	agg->has_run = false;
+	if (agg->groups.restart)
+		agg->groups.restart(agg->groups.arg);
+}
+
 /*
  * Fills the table, with the groups of all further rows or as many as there is room for; false: there are
  * none.
@@ -618,16 +628,18 @@ add_hashed(GpudsEntryAgg *agg)
 static bool
 fill_hashed(GpudsEntryAgg *agg)
 {
-	bool full = false;
-
 	gpuds_hash_groups_clear(&agg->hash);
 	agg->next_group = 0;
-	agg->run = 0;
-	agg->has_run = false;
-	if (agg->groups.restart)
-		agg->groups.restart(agg->groups.arg);
-	while (!full && (agg->at < agg->n || next_piece(agg)))
-		full = !add_hashed(agg);
+	restart_runs(agg);
+	while (agg->at < agg->n || next_piece(agg))
+	{
+		if (add_hashed(agg))
+			continue;
+		if (agg->hash.n > 0)
+			return true;
+		/* Only runs without rows took the memory: those of a device's parts. */
+		restart_runs(agg);
+	}
 	return agg->hash.n > 0;
 }
 
@@ -642,21 +654,20 @@ compare_groups(const void *a, const void *b, void *arg)
 }
 
 /*
- * Has a device add up groups of leading columns, all of them, and puts them in order; false: it cannot.
- * There is room for all, so the table does not get full.
+ * Has a device add up what is left of groups of leading columns, all of it, and puts the groups in order;
+ * false: it cannot.  There is room for all, so the table does not get full.
  */
 static bool
 order_groups(GpudsEntryAgg *agg)
 {
 	const GpudsGroupKey bits = { .entry = agg->group_bits };
-	GpudsInterval interval;
-	const GpudsEntryAggParts parts = { .intervals = &interval, .n = 1 };
 
-	if (!gpuds_scan_is_interval(agg->scan, &interval) || !gpuds_scan_has_more(agg->scan))
-		return false;
 	gpuds_hash_groups_begin(&agg->hash, &bits, agg->nagg, agg->groups.expected);
-	if (!gpuds_entry_agg_group(agg, &parts, true))
+	if (!gpuds_entry_agg_group(agg, NULL, true))
+	{
+		gpuds_hash_groups_end(&agg->hash);
 		return false;
+	}
 	agg->run = 0;
 	agg->has_run = true;
 	while (next_piece(agg))
@@ -668,6 +679,38 @@ order_groups(GpudsEntryAgg *agg)
 	for (int64 i = 0; i < agg->hash.n; i++)
 		agg->order[i] = (uint32) i;
 	qsort_arg(agg->order, agg->hash.n, sizeof(uint32), compare_groups, agg->hash.groups);
+	return true;
+}
+
+/*
+ * The piece at hand ends within a group of leading columns: has a device add up the rest of the scan, and adds
+ * what it has of the group.  False: it cannot, or it may not be worth while: who wants some groups only has
+ * them of the first piece.
+ */
+static bool
+finish_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
+{
+	const GpudsGroupKey *next;
+	GpudsGroupKey key;
+	int64 number;
+
+	if (!agg->device_groups || agg->groups.hashed || !gpuds_scan_has_all(agg->scan) ||
+		!gpuds_scan_aggregates(agg->scan))
+		return false;
+	agg->device_groups = order_groups(agg);
+	if (!agg->device_groups)
+		return false;
+	if (agg->hash.n == 0)
+		return true;
+	number = agg->order[0];
+	next = &agg->hash.groups[number].key;
+	gpuds_hash_groups_key(&agg->hash, &group->first, NULL, 0, &key);
+	if (!gpuds_hash_groups_equal(&agg->hash, next, &key))
+		return true;
+	group->rows += agg->hash.groups[number].rows;
+	for (int i = 0; i < agg->nagg; i++)
+		partial_agg_merge(&group->partial[i], &agg->hash.partial[number * agg->nagg + i]);
+	agg->next_group = 1;
 	return true;
 }
 
@@ -702,8 +745,6 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 		group->partial[i] = partial_agg_empty();
 	group->rows = 0;
 	group->side = NULL;
-	if (agg->grouped && !agg->groups.hashed && agg->device_groups)
-		agg->device_groups = order_groups(agg);
 	if (agg->groups.hashed || agg->order)
 		return next_hashed(agg, group);
 	if (!agg->grouped)
@@ -717,7 +758,8 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	begin_group(agg, &group->first);
 	do
 		add_to_group(agg, group);
-	while (agg->at == agg->n && next_piece(agg) && in_group(agg, &agg->entries[0]));
+	while (agg->at == agg->n && !finish_group(agg, group) && next_piece(agg) &&
+		   in_group(agg, &agg->entries[0]));
 	return true;
 }
 

@@ -75,6 +75,7 @@ extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
+extern bool gpuds_scan_has_all(IndexScanDesc scan);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_aggregates(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
