@@ -49,7 +49,7 @@ struct GpuGroupTable
 		return hash ^ hash >> 32;
 	}
 
-	/* Is a slot the group's?  as: its state, which is ready.  The place is computed of it, for gpu_fresh_pair. */
+	/* Is a slot the group's?  as: its state, ready; the place is computed of it, for gpu_fresh_pair. */
 	GPU_FN static bool has(const uint64_t *slot, uint32_t as, const GpudsEntry &key, uint32_t label)
 	{
 		uint64_t words[2];

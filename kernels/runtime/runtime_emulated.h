@@ -214,7 +214,8 @@ gpu_launch(GpuStream *s, int64_t n, const F &f)
 	s->launches++;
 	if (!gpu_usable(s))
 		return;
-	for (int64_t i = 0; i < n; i++)
+	/* Threads have no order.  This one is the least like what somebody may take for granted. */
+	for (int64_t i = n; i-- > 0;)
 		f(i);
 }
 

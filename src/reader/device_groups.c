@@ -18,6 +18,7 @@
 #include "access/relscan.h"
 #include "utils/memutils.h"
 
+#include "kernels/core/sort.h"
 #include "reader/entry_agg.h"
 #include "reader/reader.h"
 
@@ -209,6 +210,19 @@ fits(const GpudsEntryAgg *agg, const GpudsCounted *counted, bool all)
 	return !agg->grouped || agg->hash.n + counted->groups.n + (all ? counted->n : 0) <= agg->hash.most;
 }
 
+/* Puts the entries that come back in order: runs are found in the order of the index. */
+static void
+sort_others(GpudsCounted *counted)
+{
+	GpudsEntry *scratch;
+
+	if (counted->n == 0)
+		return;
+	scratch = MemoryContextAllocHuge(CurrentMemoryContext, counted->n * sizeof(GpudsEntry));
+	sort_entries(counted->entries, scratch, counted->n);
+	pfree(scratch);
+}
+
 /*
  * Adds up what is left of the intervals at hand on the device, or all of a scan of one interval by parts
  * with labels, which become the runs of hashed groups.  Keeps the entries that it is not sure of in
@@ -243,6 +257,8 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool 
 			take_slot(agg, counted.groups.words + i * words);
 		agg->filtered += counted.filtered;
 		gpuds_probe_free_counted(&agg->others);
+		if (agg->groups.run)
+			sort_others(&counted);
 		if (counted.groups.words)
 			pfree(counted.groups.words);
 		memset(&counted.groups, 0, sizeof(counted.groups));

@@ -246,7 +246,8 @@ ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe
  * Has a device answer for *n probes, as many as it is sure of: answers[number of a probe] says whether it has
  * a row that the scan's snapshot sees.  The others are left in probes[*n], in any order.  weight: as of
  * gpuds_scan_begin_batches.  The scan can be used for other probes then.  False: it is not worth while to
- * do so for the next probes, because the device was sure of less than half, and will not be told of more pages.
+ * do so for the next probes, because the device was sure of less than half, and will not be told of more
+ * pages.
  */
 bool
 gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,

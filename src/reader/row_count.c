@@ -147,8 +147,8 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
  * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.
  * The caller frees hits->others.  False: as gpuds_scan_count_on_device.
  *
- * Batch by batch, the device is asked about more keys.  When they would all together have been worth a look at
- * all pages, that is made: later batches find what it has learnt.
+ * Batch by batch, the device is asked about more keys.  When they would all together have been worth a look
+ * at all pages, that is made: later batches find what it has learnt.
  */
 bool
 gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)
