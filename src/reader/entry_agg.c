@@ -684,8 +684,8 @@ order_groups(GpudsEntryAgg *agg)
 
 /*
  * The piece at hand ends within a group of leading columns: has a device add up the rest of the scan, and
- * adds what it has of the group.  False: it cannot, or it may not be worth while: who wants some groups only has
- * them of the first piece.
+ * adds what it has of the group.  False: it cannot, or it may not be worth while: who wants some groups only
+ * has them of the first piece.
  */
 static bool
 finish_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
