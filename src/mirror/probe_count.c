@@ -334,6 +334,12 @@ count_both(const Counting *counting)
 	gpuds_injection_point("memtable-collected");
 	ops = delta->ops + gpuds_probe_first_ahead(delta, counting->scan);
 	n = delta->ops + delta->n - ops;
+	if (n == 0)
+	{
+		GpudsScan rest = *counting->scan;
+
+		return count_in_mirror(counting, &rest) && gpuds_probe_still_attached(ref);
+	}
 	leave_out(counting->scan, ops, n, &remains);
 	done = count_in_mirror(counting, &remains.as_it_is) && count_in_mirror(counting, &remains.split);
 	free_remains(&remains);
