@@ -549,6 +549,9 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	clear_sum(agg);
 }
 
+/* Side values where there are none. */
+static const uint8 nothing[GPUDS_SIDE_BYTES] = { 0 };
+
 /*
  * Finds the groups of the piece's entries, from the one at hand on.  Returns where those end that have
  * groups: before the end of the piece if the table is full, or there is no memory for another run.
@@ -556,7 +559,6 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 static int64
 find_hashed(GpudsEntryAgg *agg)
 {
-	static const uint8 nothing[GPUDS_SIDE_BYTES] = { 0 };
 	const int bytes = agg->side ? agg->layout->side_bytes : 0;
 	const uint8 *side = agg->side ? agg->side : nothing;
 	GpudsGroupKey keys[2] = { 0 };
@@ -704,7 +706,7 @@ finish_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 		return true;
 	number = agg->order[0];
 	next = &agg->hash.groups[number].key;
-	gpuds_hash_groups_key(&agg->hash, &group->first, NULL, 0, &key);
+	gpuds_hash_groups_key(&agg->hash, &group->first, nothing, 0, &key);
 	if (!gpuds_hash_groups_equal(&agg->hash, next, &key))
 		return true;
 	group->rows += agg->hash.groups[number].rows;
