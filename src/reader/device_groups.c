@@ -105,7 +105,8 @@ make_spec(const GpudsEntryAgg *agg, GroupSpec head)
 	GpudsFilterSteps steps = { 0 };
 	uint32 first;
 
-	if (!add_filter(agg->entry_filter, &steps, &first, &head.filter))
+	/* terms, and agg->total, have no more */
+	if (agg->nagg > GROUP_TERMS || !add_filter(agg->entry_filter, &steps, &first, &head.filter))
 		return NULL;
 	for (int i = 0; i < agg->nagg; i++)
 	{
@@ -173,27 +174,6 @@ take_slot(GpudsEntryAgg *agg, const uint64 *slot)
 }
 
 /*
- * Asks the device for what is left of the intervals at hand, or of the parts of the scan's only interval.
- * False: it cannot, or the map has changed meanwhile.
- */
-static bool
-ask(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, GpudsCountSpec *spec, GpudsCounted *counted)
-{
-	bool done;
-
-	if (parts == NULL)
-		return gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, spec, counted);
-	gpuds_visible_tell_device(&agg->visible, agg->expected, spec);
-	done = gpuds_scan_count_intervals(agg->scan, parts->intervals, parts->n, spec, counted);
-	gpuds_injection_point("scan-probed");
-	done = done && gpuds_visible_map_holds(&agg->visible, spec->map, spec->map_bytes, spec->full);
-	pfree((void *) spec->map);
-	if (!done)
-		gpuds_probe_free_counted(counted);
-	return done;
-}
-
-/*
  * Is there room for the groups of an answer, each of which may be new, and is none of them where none should
  * be?  all: there is also room for those of the others.
  */
@@ -235,20 +215,24 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool 
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GpudsCountGroups groups = { .spec = make_own_spec(agg, parts && parts->labels),
+	GpudsCountGroups groups = { .spec = make_own_spec(agg, parts != NULL),
 								.labels = parts ? parts->labels : NULL };
 	GpudsCountSpec spec = { .partial = true, .groups = &groups };
 	GpudsCounted counted = { 0 };
 	bool done;
 
 	MemoryContextSwitchTo(old);
-	done = groups.spec && ask(agg, parts, &spec, &counted);
-	if (done && !fits(agg, &counted, all))
-	{
-		gpuds_probe_free_counted(&counted);
+	if (groups.spec == NULL)
 		done = false;
-	}
-	if (done)
+	else if (parts)
+		done = gpuds_scan_ask_intervals(agg->scan, &agg->visible, agg->expected, parts->intervals, parts->n,
+										&spec, &counted);
+	else
+		done = gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, &spec, &counted);
+	done = done && fits(agg, &counted, all);
+	if (!done)
+		gpuds_probe_free_counted(&counted);
+	else
 	{
 		const size_t words = group_slot_words(groups.spec->nterms);
 
@@ -292,25 +276,27 @@ gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *interva
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GpudsEntryAggParts parts = { .intervals = (GpudsInterval *) intervals, .n = n };
+	uint32 *labels = palloc(Max(n, 1) * sizeof(uint32));
 	GroupSpec head = { .nterms = (uint32) agg->nagg, .has_labels = true };
 	GpudsCountGroups groups = { 0 };
 	GpudsCountSpec spec = { .partial = true, .groups = &groups };
 	GpudsCountedSum *sums = counted->sums;
 	bool done;
 
-	groups.labels = parts.labels = palloc(Max(n, 1) * sizeof(uint32));
 	for (int64 i = 0; i < n; i++)
-		parts.labels[i] = (uint32) i;
+		labels[i] = (uint32) i;
+	groups.labels = labels;
 	if (set_slots(&head, (double) n, PG_INT32_MAX))
 		groups.spec = make_spec(agg, head);
 	MemoryContextSwitchTo(old);
-	done = groups.spec && ask(agg, &parts, &spec, counted);
+	done = groups.spec &&
+		   gpuds_scan_ask_intervals(agg->scan, &agg->visible, agg->expected, intervals, n, &spec, counted);
 	clear_sums(agg, sums, n);
 	for (int64 i = 0; done && i < counted->groups.n; i++)
 	{
 		const uint64 *slot = counted->groups.words + i * group_slot_words(groups.spec->nterms);
 
+		Assert(slot[GROUP_LABEL] < (uint64) n);
 		sums[slot[GROUP_LABEL]].rows += slot[GROUP_ROWS];
 		add_slot(slot, agg->nagg, sums[slot[GROUP_LABEL]].partial);
 	}

@@ -31,7 +31,7 @@
 typedef struct GpudsEntryAggParts
 {
 	GpudsInterval *intervals;
-	uint32 *labels; /* of each: the run that its entries are of, or GPUDS_LABEL_OUTSIDE; NULL: no runs */
+	uint32 *labels; /* of each: the run that its entries are of, or GPUDS_LABEL_OUTSIDE */
 	int64 n;
 } GpudsEntryAggParts;
 

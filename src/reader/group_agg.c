@@ -80,23 +80,6 @@ gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *in
 	return done;
 }
 
-/* Has the device add up all rows of intervals; false: it does not, or the map has changed meanwhile. */
-static bool
-add_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n, GpudsCounted *counted)
-{
-	GpudsCountSpec spec = {
-		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
-	};
-	bool holds;
-
-	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
-	holds = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, counted);
-	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(&agg->visible, spec.map, spec.map_bytes, spec.full);
-	pfree((void *) spec.map);
-	return holds;
-}
-
 /*
  * Adds up the rows of n intervals, ascending and disjoint, which together are the scan's: sums[i] of
  * the i-th.  False: the device does not, or rows change so fast that its answer does not hold.  The
@@ -106,13 +89,17 @@ bool
 gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n, GpudsEntryAggSum *sums)
 {
 	const GpudsScan parts = { .intervals = intervals, .n = n };
+	GpudsCountSpec spec = {
+		.partial = true, .agg_columns = agg->agg_columns, .nagg = agg->nagg, .each = true
+	};
 	GpudsCounted counted = { .sums = sums };
 	bool holds;
 
 	if (agg->has_filters)
 		holds = gpuds_entry_agg_group_intervals(agg, intervals, n, &counted);
 	else
-		holds = add_intervals(agg, intervals, n, &counted);
+		holds = gpuds_scan_ask_intervals(agg->scan, &agg->visible, agg->expected, intervals, n, &spec,
+										 &counted);
 	if (holds)
 	{
 		add_others(agg, &counted, &parts);

@@ -152,6 +152,9 @@ gpuds_visible_forget_row(GpudsVisible *visible)
 extern bool gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected);
 extern bool gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected,
 								  GpudsCountSpec *spec, GpudsCounted *counted);
+extern bool gpuds_scan_ask_intervals(IndexScanDesc scan, GpudsVisible *visible, double expected,
+									 const GpudsInterval *intervals, int64 n, GpudsCountSpec *spec,
+									 GpudsCounted *counted);
 extern void gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted);
 extern bool gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected,
 									   GpudsCountSpec *spec, GpudsCounted *counted);
