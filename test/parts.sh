@@ -348,6 +348,17 @@ tap_one()
 # Files that take longest, which begin first
 slow_tap='000_old_snapshot 009_concurrent 032_device_hangs 046_side_values'
 
+# Files about what never reaches a device: catalogs, preloading, the journal's pages, files on disk.  The part tap has
+# them; with a GPU they say nothing new, so that tap_cuda runs them only where tap does not run, or if TESTS names them.
+host_tap='006_preload 007_minimal_wal 008_template 011_corrupt 016_logical 017_repack 018_partitions 019_upsert
+	024_identity 028_array_memory 029_check_entries 030_cleanup 031_free_space 039_upgrade 045_append_group 049_full_disk'
+
+# on_device_too NAME: does this part run the file?
+on_device_too()
+{
+	[ $device = cpu ] || [ -n "${TESTS-}" ] || ! wants tap || [[ " $(echo $host_tap) " != *" $1 "* ]]
+}
+
 # One file more at a time than there are processors: they wait often.
 tap_part()
 {
@@ -356,6 +367,7 @@ tap_part()
 	export tap_dir=$work/$1
 	for file in $(cd "${tests:-$build}/test/t" && ls ${slow_tap// /.pl }.pl && ls -- *.pl); do
 		[[ " ${files[*]-} " != *"/$file "* ]] || continue
+		on_device_too "${file%.pl}" || continue
 		file=${tests:-$build}/test/t/$file
 		[ -z "${TESTS-}" ] || [[ " $TESTS " = *" $(basename "$file" | cut -c1-3) "* ]] || continue
 		files+=("$file")

@@ -260,49 +260,48 @@ split_interval(const GpudsInterval *interval, const GpudsOp *ops, int64 n, Gpuds
 }
 
 /*
- * What remains of a scan without the entries of some operations, ascending, all of the rest of the scan.
+ * What remains of a scan without the entries of some operations, ascending, all of the rest of the scan.  Between the
+ * intervals that have such entries the others are copied as they are, however many there are.
  */
 static void
 leave_out(const GpudsScan *scan, const GpudsOp *ops, int64 n, Remains *remains)
 {
-	const int64 rest = scan->n - scan->next;
-	GpudsInterval *split;
-	GpudsInterval *intervals = NULL;
-	uint64 *points = NULL;
-	int64 kept = 0;
+	const Size size = scan->points ? sizeof(uint64) : sizeof(GpudsInterval);
+	const char *all = scan->points ? (const char *) scan->points : (const char *) scan->intervals;
+	char *kept = MemoryContextAllocHuge(CurrentMemoryContext, Max(scan->n - scan->next, 1) * size);
+	/* Each operation adds a piece at most, to those of the interval that it is in. */
+	GpudsInterval *split = MemoryContextAllocHuge(CurrentMemoryContext, (2 * n + 2) * sizeof(GpudsInterval));
+	int64 next = scan->next;
+	int64 nkept = 0;
 	int64 nsplit = 0;
 	int64 i = 0;
 
-	/* Points stay points, if nothing is taken out of them. */
-	if (scan->points)
-		points = MemoryContextAllocHuge(CurrentMemoryContext, Max(rest, 1) * sizeof(uint64));
-	else
-		intervals = MemoryContextAllocHuge(CurrentMemoryContext, Max(rest, 1) * sizeof(GpudsInterval));
-	/* Each operation adds a piece at most, to those of the interval that it is in. */
-	split = MemoryContextAllocHuge(CurrentMemoryContext, (2 * n + 2) * sizeof(GpudsInterval));
-	for (int64 number = scan->next; number < scan->n; number++)
+	for (;;)
 	{
-		GpudsInterval interval;
+		const bool begun = scan->inside && next == scan->next;
+		int64 found = begun ? next : scan->n;
 		int64 inside = 0;
+		GpudsInterval interval;
 
-		if ((number & 0xFFFF) == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (!entry_scan_rest(scan, number, true, &interval))
-			continue;
-		while (i + inside < n && !entry_less(&interval.hi, &ops[i + inside].e))
-			inside++;
-		if (inside > 0 || (scan->points && scan->inside && number == scan->next))
+		if (!begun && i < n)
+			found = Max(entry_scan_find(scan, &ops[i].e), next);
+		memcpy(kept + nkept * size, all + next * size, (found - next) * size);
+		nkept += found - next;
+		if (found >= scan->n)
+			break;
+		if (entry_scan_rest(scan, found, true, &interval))
+		{
+			while (i + inside < n && !entry_less(&interval.hi, &ops[i + inside].e))
+				inside++;
 			nsplit += split_interval(&interval, ops + i, inside, split + nsplit);
-		else if (scan->points)
-			points[kept++] = scan->points[number];
-		else
-			intervals[kept++] = interval;
-		i += inside;
+			i += inside;
+		}
+		next = found + 1;
 	}
 	memset(remains, 0, sizeof(*remains));
-	remains->as_it_is.intervals = scan->points ? scan->intervals : intervals;
-	remains->as_it_is.points = points;
-	remains->as_it_is.n = kept;
+	remains->as_it_is.intervals = scan->points ? scan->intervals : (GpudsInterval *) kept;
+	remains->as_it_is.points = scan->points ? (uint64 *) kept : NULL;
+	remains->as_it_is.n = nkept;
 	remains->split.intervals = split;
 	remains->split.n = nsplit;
 }
