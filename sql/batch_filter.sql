@@ -4,24 +4,6 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
--- Does a query have the same answer with and without the node, and does it have the node?
-CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	right_answer text := right_digest_of(query, false);
-	answer text;
-	plan text;
-BEGIN
-	SET LOCAL enable_seqscan = off;
-	SET LOCAL enable_bitmapscan = off;
-	SET LOCAL gpuds.enable_aggregate = on;
-	plan := plan_of(query);
-	answer := digest_of(query, false);
-	SET LOCAL gpuds.enable_aggregate = off;
-	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
-		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%GpudsAggregate%' THEN ', GpudsAggregate' ELSE '' END
-			|| CASE WHEN plan LIKE '%Finalize%' THEN ', in parts' ELSE '' END END;
-END $$;
-
 CREATE DOMAIN age AS int;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE t (at timestamp, account int, status int2, v bigint, f float8, f4 float4, yes bool, u uuid, d date, m mood, tz timestamptz, a age, o oid, c "char")
@@ -56,7 +38,7 @@ SET gpuds.enable_aggregate = off;
 SET cpu_operator_cost = 0;
 
 -- conditions on included columns
-SELECT agrees(format('SELECT count(*), sum(account), min(at), max(status) FROM t WHERE at < ''2000-03-01'' AND %s', condition)) AS agrees, condition
+SELECT same_aggregate(format('SELECT count(*), sum(account), min(at), max(status) FROM t WHERE at < ''2000-03-01'' AND %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['status = 2', 'status <> 2', 'status < 2', 'status >= 2::bigint', 'status > 70000', 'status < 70000', 'status = 70000', 'NOT status = 70000',
 	'2 > status', 'status BETWEEN 1 AND 2', 'NOT (status BETWEEN 1 AND 2)', 'status IN (0, 3)', 'status NOT IN (0, 3)', 'status = ANY (''{1,NULL,2}'')',
 	'status <> ALL (''{1,NULL,2}'')', 'NOT (status = ANY (''{1,NULL,2}''))', 'status = ANY (''{}'')', 'NOT (status = ANY (''{}''))', 'status <> ALL (''{}''::int2[])',
@@ -68,74 +50,74 @@ FROM unnest(ARRAY['status = 2', 'status <> 2', 'status < 2', 'status >= 2::bigin
 	'account < random() * 0', 'account = 1 AND account = 2']) condition;
 
 -- of floating-point values, dates and others
-SELECT agrees(format('SELECT count(*), sum(v), min(d), count(yes) FROM t WHERE %s', condition)) AS agrees, condition
+SELECT same_aggregate(format('SELECT count(*), sum(v), min(d), count(yes) FROM t WHERE %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['f = 0', 'f <> 0', 'f > 0', 'f >= 0', 'f < 0', 'f <= 0', 'f = ''-0''', 'f < ''-0''', 'f > ''-0''', 'f = ''NaN''', 'f <> ''NaN''', 'f < ''NaN''', 'f >= ''NaN''',
 	'f > ''infinity''', 'f <= ''-infinity''', 'f IN (0, ''NaN'')', 'f NOT IN (0, ''NaN'')', 'f > 1.5::float4', 'f IS NULL', 'NOT f > 100', 'v > 0', 'v = 800000000000000',
 	'd = ''2000-02-02''', 'd < timestamp ''2000-02-02 12:00''', 'd < timestamptz ''2000-02-02 12:00''', 'd = ''infinity''', 'u = ''00000000-0000-0000-0000-000000000000''',
 	'd IN (''2000-02-02'', ''2000-03-03'') AND status = 1 OR v < 0 AND NOT yes', 'status = 1 AND (v > 0 OR d < ''2000-02-02'')']) condition;
-SELECT agrees(format('SELECT count(*), sum(account) FROM t WHERE %s', condition)) AS agrees, condition
+SELECT same_aggregate(format('SELECT count(*), sum(account) FROM t WHERE %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['f4 = 0', 'f4 <> 0', 'f4 > 0', 'f4 >= 0', 'f4 < 0', 'f4 <= 0', 'f4 > ''-1e-45''::float4', 'f4 < ''1e-45''::float4', 'f4 > -1e-60', 'f4 < 1e-60', 'f4 > 1e-60', 'f4 = 1e-60',
 	'f4 = ''NaN''', 'f4 <> ''NaN''', 'f4 >= ''NaN''::float8', 'f4 NOT IN (0, ''NaN'')', 'f4 > 1e300', 'a = 5', 'a IS NULL', 'o = 3', 'o > 3', 'c = ''B''', 'f4 > 100 AND account < 5']) condition;
 
 -- on columns of the key that do not bound the scan
-SELECT agrees(format('SELECT count(*), sum(account), count(status) FROM t WHERE %s', condition)) AS agrees, condition
+SELECT same_aggregate(format('SELECT count(*), sum(account), count(status) FROM t WHERE %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['status = 2', 'status <> 2', 'status <> ALL (''{2,3}'')', 'status IS NULL OR d > ''2000-06-01''', 'account <> 5', 'account <> 5 AND status = 2', 'd <> ''2000-02-02''',
 	'NOT (status > 1 AND d < ''2000-02-02'')', 'account = 5 OR account = 7', 'account > 90 AND (status = 1 OR status IS NULL)']) condition;
-SELECT agrees(format('SELECT count(*), sum(account) FROM t WHERE f > 0 AND %s', condition)) AS agrees, condition
+SELECT same_aggregate(format('SELECT count(*), sum(account) FROM t WHERE f > 0 AND %s', condition)) AS agrees, condition
 FROM unnest(ARRAY['account <> 5', 'f <> ''NaN''', '(f < 100 OR f = ''infinity'')']) condition;
 -- labels of an enum have no place in an order, but NULL tests need none
-SELECT agrees('SELECT count(*), sum(status) FROM t WHERE m <> ''sad''');
-SELECT agrees('SELECT count(*), sum(status) FROM t WHERE m > ''sad'' AND status = 1');
-SELECT agrees('SELECT count(*), sum(v) FROM t WHERE status = 2 AND v > 0 AND account <> 3');
+SELECT same_aggregate('SELECT count(*), sum(status) FROM t WHERE m <> ''sad''');
+SELECT same_aggregate('SELECT count(*), sum(status) FROM t WHERE m > ''sad'' AND status = 1');
+SELECT same_aggregate('SELECT count(*), sum(v) FROM t WHERE status = 2 AND v > 0 AND account <> 3');
 
 -- FILTER
-SELECT agrees('SELECT count(*) FILTER (WHERE status = 2), count(*), count(*) FILTER (WHERE yes), sum(account) FILTER (WHERE status = 2), sum(account), max(account) FILTER (WHERE NOT yes),
+SELECT same_aggregate('SELECT count(*) FILTER (WHERE status = 2), count(*), count(*) FILTER (WHERE yes), sum(account) FILTER (WHERE status = 2), sum(account), max(account) FILTER (WHERE NOT yes),
 	count(status) FILTER (WHERE account < 10), count(*) FILTER (WHERE false), count(*) FILTER (WHERE true), count(*) FILTER (WHERE NULL), sum(account) FILTER (WHERE status = 70000) FROM t WHERE at < ''2000-02-01''');
-SELECT agrees('SELECT date_trunc(''day'', at), count(*) FILTER (WHERE status = 2), sum(v) FILTER (WHERE v > 0 AND d < ''2000-05-05''), min(f) FILTER (WHERE f <> 0) FROM t GROUP BY 1');
-SELECT agrees('SELECT account, count(*) FILTER (WHERE status = 2), max(d) FILTER (WHERE status IS NULL) FROM t GROUP BY account HAVING count(*) FILTER (WHERE status = 2) > 3');
-SELECT agrees('SELECT count(*) FILTER (WHERE at < now()) FROM t WHERE at > ''2000-02-01''');
-SELECT agrees('SELECT x, (SELECT count(*) FILTER (WHERE status = x) FROM t WHERE at < ''2000-02-01'') FROM generate_series(-1, 5) x');
-SELECT agrees('SELECT x, (SELECT count(*) FROM t WHERE at < ''2000-02-01'' AND account <> x) FROM generate_series(-1, 5) x');
-SELECT agrees('SELECT x, s.* FROM generate_series(0, 5) x, LATERAL (SELECT status, count(*) FILTER (WHERE account > x * 10) FROM t WHERE at < ''2000-02-01'' AND account <> x GROUP BY status) s');
-SELECT agrees('SELECT count(*) FILTER (WHERE account + 1 = 2) FROM t WHERE at > ''2000-02-01''');
+SELECT same_aggregate('SELECT date_trunc(''day'', at), count(*) FILTER (WHERE status = 2), sum(v) FILTER (WHERE v > 0 AND d < ''2000-05-05''), min(f) FILTER (WHERE f <> 0) FROM t GROUP BY 1');
+SELECT same_aggregate('SELECT account, count(*) FILTER (WHERE status = 2), max(d) FILTER (WHERE status IS NULL) FROM t GROUP BY account HAVING count(*) FILTER (WHERE status = 2) > 3');
+SELECT same_aggregate('SELECT count(*) FILTER (WHERE at < now()) FROM t WHERE at > ''2000-02-01''');
+SELECT same_aggregate('SELECT x, (SELECT count(*) FILTER (WHERE status = x) FROM t WHERE at < ''2000-02-01'') FROM generate_series(-1, 5) x');
+SELECT same_aggregate('SELECT x, (SELECT count(*) FROM t WHERE at < ''2000-02-01'' AND account <> x) FROM generate_series(-1, 5) x');
+SELECT same_aggregate('SELECT x, s.* FROM generate_series(0, 5) x, LATERAL (SELECT status, count(*) FILTER (WHERE account > x * 10) FROM t WHERE at < ''2000-02-01'' AND account <> x GROUP BY status) s');
+SELECT same_aggregate('SELECT count(*) FILTER (WHERE account + 1 = 2) FROM t WHERE at > ''2000-02-01''');
 
 -- values of filters are not compiled for each rescan
 SET jit = on;
 SET jit_above_cost = 0;
-SELECT agrees('SELECT sum(n) FROM generate_series(1, 3000) x, LATERAL (SELECT count(*) FILTER (WHERE account > x) AS n FROM t WHERE at < ''2000-01-02'' AND status <> x % 5) s');
+SELECT same_aggregate('SELECT sum(n) FROM generate_series(1, 3000) x, LATERAL (SELECT count(*) FILTER (WHERE account > x) AS n FROM t WHERE at < ''2000-01-02'' AND status <> x % 5) s');
 SET jit = off;
 RESET jit_above_cost;
 -- a nest that is deep
-SELECT agrees('SELECT count(*) FROM t WHERE at < ''2000-01-02'' AND ' || (SELECT string_agg('(account <> ' || i || CASE i % 2 WHEN 0 THEN ' OR ' ELSE ' AND ' END, '') FROM generate_series(1, 300) i)
+SELECT same_aggregate('SELECT count(*) FROM t WHERE at < ''2000-01-02'' AND ' || (SELECT string_agg('(account <> ' || i || CASE i % 2 WHEN 0 THEN ' OR ' ELSE ' AND ' END, '') FROM generate_series(1, 300) i)
 	|| 'yes' || repeat(')', 300));
 
 -- CASE
-SELECT agrees(format('SELECT %s FROM t WHERE at < ''2000-02-01'' AND account > 3', aggregates)) AS agrees, aggregates
+SELECT same_aggregate(format('SELECT %s FROM t WHERE at < ''2000-02-01'' AND account > 3', aggregates)) AS agrees, aggregates
 FROM unnest(ARRAY['sum(CASE WHEN status = 2 THEN 1 ELSE 0 END)', 'sum(CASE WHEN status = 2 THEN 1 END), count(CASE WHEN status = 2 THEN 1 END), count(CASE WHEN status = 2 THEN ''x'' END)',
 	'sum(CASE WHEN yes THEN account ELSE 0 END), avg(CASE WHEN yes THEN account ELSE 0 END), avg(CASE WHEN yes THEN account END), min(CASE WHEN yes THEN account ELSE 50 END), max(CASE WHEN yes THEN account ELSE -7 END)',
 	'sum(CASE WHEN status = 70000 THEN 1 END), sum(CASE WHEN status = 70000 THEN 1 ELSE 0 END), sum(CASE WHEN status = 70000 THEN account ELSE NULL END)', 'count(CASE WHEN yes THEN status END)',
 	'sum(CASE WHEN yes THEN 5000000000 ELSE -1 END)', 'sum(CASE WHEN yes THEN 1 ELSE 0 END) FILTER (WHERE status = 1)', 'sum(CASE WHEN yes THEN 1 END) FILTER (WHERE status = 1)',
 	'sum(CASE status WHEN 2 THEN 1 ELSE 0 END)', 'sum(CASE WHEN yes THEN 1 WHEN status = 2 THEN 2 ELSE 0 END)', 'sum(CASE WHEN yes THEN account + 1 ELSE 0 END)', 'sum(CASE WHEN yes THEN 1 ELSE account END)',
 	'max(CASE WHEN yes THEN at END)', 'sum(CASE WHEN yes THEN 0.5 ELSE 0 END)', 'sum(CASE WHEN NOT yes THEN 1::smallint END), sum(CASE WHEN NOT yes THEN 1 END), sum(CASE WHEN NOT yes THEN 1::bigint END), count(*)']) aggregates;
-SELECT agrees('SELECT status, sum(CASE WHEN v > 0 THEN 1 ELSE 0 END), sum(CASE WHEN v > 0 THEN v ELSE 0 END), avg(CASE WHEN yes THEN v END) FROM t WHERE at < ''2000-03-01'' GROUP BY status');
-SELECT agrees('SELECT account, sum(CASE WHEN status > 1 THEN 1 ELSE 0 END), max(CASE WHEN d > ''2000-05-05'' THEN status ELSE 9::smallint END) FROM t GROUP BY account');
-SELECT agrees('SELECT x, (SELECT sum(CASE WHEN status = x THEN account ELSE 0 END) FROM t WHERE at < ''2000-02-01'') FROM generate_series(-1, 5) x');
+SELECT same_aggregate('SELECT status, sum(CASE WHEN v > 0 THEN 1 ELSE 0 END), sum(CASE WHEN v > 0 THEN v ELSE 0 END), avg(CASE WHEN yes THEN v END) FROM t WHERE at < ''2000-03-01'' GROUP BY status');
+SELECT same_aggregate('SELECT account, sum(CASE WHEN status > 1 THEN 1 ELSE 0 END), max(CASE WHEN d > ''2000-05-05'' THEN status ELSE 9::smallint END) FROM t GROUP BY account');
+SELECT same_aggregate('SELECT x, (SELECT sum(CASE WHEN status = x THEN account ELSE 0 END) FROM t WHERE at < ''2000-02-01'') FROM generate_series(-1, 5) x');
 
 -- groups by any columns
-SELECT agrees(format('SELECT %1$s, count(*), sum(account), min(at), avg(account) FROM t WHERE at >= ''2000-02-01'' GROUP BY %1$s', groups)) AS agrees, groups
+SELECT same_aggregate(format('SELECT %1$s, count(*), sum(account), min(at), avg(account) FROM t WHERE at >= ''2000-02-01'' GROUP BY %1$s', groups)) AS agrees, groups
 FROM unnest(ARRAY['status', 'yes', 'status, yes', 'account', 'account, status', 'at, status', 'date_trunc(''day'', at), status', 'status, date_trunc(''month'', at), yes', 'at::date, account',
 	'at, date_trunc(''day'', at)', 'date_trunc(''day'', at), date_trunc(''month'', at)', 'account + 1']) groups;
-SELECT agrees(format('SELECT %1$s, count(*), sum(v), max(f) FROM t WHERE %2$s GROUP BY %1$s', groups, condition)) AS agrees, groups, condition
+SELECT same_aggregate(format('SELECT %1$s, count(*), sum(v), max(f) FROM t WHERE %2$s GROUP BY %1$s', groups, condition)) AS agrees, groups, condition
 FROM unnest(ARRAY['u', 'd', 'status, u', 'd, yes', 'f', 'v', 'extract(year FROM d)']) groups, unnest(ARRAY['v > 0', 'status = 1', 'true']) condition;
-SELECT agrees(format('SELECT %1$s, count(*), count(account) FROM t %2$s GROUP BY %1$s', groups, condition)) AS agrees, groups
+SELECT same_aggregate(format('SELECT %1$s, count(*), count(account) FROM t %2$s GROUP BY %1$s', groups, condition)) AS agrees, groups
 FROM unnest(ARRAY['status', 'd', 'd, status', 'account, d', 'm', 'status, m', 'a', 'o, c']) groups, unnest(ARRAY['', 'WHERE account > 50']) condition;
-SELECT agrees('SELECT status, tz::date, count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1, 2');
+SELECT same_aggregate('SELECT status, tz::date, count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1, 2');
 SET TimeZone = 'America/St_Johns';
-SELECT agrees('SELECT status, tz::date, count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1, 2');
-SELECT agrees('SELECT date_trunc(''day'', tz), count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1');
+SELECT same_aggregate('SELECT status, tz::date, count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1, 2');
+SELECT same_aggregate('SELECT date_trunc(''day'', tz), count(*), sum(v) FROM t WHERE v > 0 GROUP BY 1');
 RESET TimeZone;
 -- by expressions of a column, of which some come again and again, and some are evaluated for each value
-SELECT agrees(format('SELECT %1$s, count(*), count(status), sum(v) FROM t WHERE %2$s GROUP BY 1', expression, condition)) AS agrees, expression
+SELECT same_aggregate(format('SELECT %1$s, count(*), count(status), sum(v) FROM t WHERE %2$s GROUP BY 1', expression, condition)) AS agrees, expression
 FROM unnest(ARRAY['extract(hour FROM tz)', 'extract(minute FROM tz)::int', 'extract(dow FROM tz)', 'extract(isodow FROM tz)', 'extract(doy FROM tz)', 'extract(day FROM tz)', 'extract(week FROM tz)',
 	'extract(isoyear FROM tz)', 'extract(month FROM tz)', 'extract(quarter FROM tz) + 1', 'extract(decade FROM tz)', 'date_part(''hour'', tz)', 'extract(second FROM tz)', 'extract(epoch FROM tz)',
 	'to_char(tz, ''YYYY-MM'')', 'to_char(tz, ''Dy DD Mon IYYY-IW'')', 'to_char(tz, ''YYYY-MM-DD HH24'')', 'to_char(tz, ''TZ'')', 'date_trunc(''day'', tz AT TIME ZONE ''America/New_York'')',
@@ -145,11 +127,11 @@ FROM unnest(ARRAY['extract(hour FROM tz)', 'extract(minute FROM tz)::int', 'extr
 	'tz - interval ''1 day''', 'tz > ''2000-04-01''', 'tz IS NULL', 'coalesce(extract(month FROM tz), -1)', 'date_trunc(''month'', tz) + random() * interval ''0''']) expression,
 	unnest(ARRAY['true', 'tz BETWEEN ''2000-03-25'' AND ''2000-11-02'' AND status > 0']) condition;
 SET TimeZone = 'America/St_Johns';
-SELECT agrees(format('SELECT %1$s, count(*), count(status), sum(v) FROM t GROUP BY 1', expression)) AS agrees, expression
+SELECT same_aggregate(format('SELECT %1$s, count(*), count(status), sum(v) FROM t GROUP BY 1', expression)) AS agrees, expression
 FROM unnest(ARRAY['extract(hour FROM tz)', 'extract(dow FROM tz)', 'to_char(tz, ''YYYY-MM-DD'')', 'date_trunc(''day'', tz AT TIME ZONE ''America/New_York'')', 'tz::date - 1']) expression;
 RESET TimeZone;
 -- of a column of the key behind others, and of any type
-SELECT agrees(format('SELECT %1$s, count(*), sum(account) FROM t GROUP BY 1', expression)) AS agrees, expression
+SELECT same_aggregate(format('SELECT %1$s, count(*), sum(account) FROM t GROUP BY 1', expression)) AS agrees, expression
 FROM unnest(ARRAY['account % 10', 'account % 10 = 3', 'd - 1', 'extract(month FROM d)', 'to_char(d, ''Mon'')', 'status * 2', '-status', 'coalesce(status, 7)', 'd > ''2000-06-01''',
 	'extract(year FROM d)', 'm::text', 'upper(m::text)', '100 / (account + 1)']) expression;
 -- expressions with values of their own in them, and such as hand the column's value on
@@ -161,7 +143,7 @@ CREATE INDEX ON own USING gpu_btree (u);
 CREATE INDEX ON own USING gpu_btree (z);
 CREATE INDEX ON own USING gpu_btree (ts);
 VACUUM ANALYZE own;
-SELECT agrees(format('SELECT %s, count(*) FROM own GROUP BY 1', expression)) AS agrees, expression
+SELECT same_aggregate(format('SELECT %s, count(*) FROM own GROUP BY 1', expression)) AS agrees, expression
 FROM unnest(ARRAY['CASE k % 3 WHEN k % 2 THEN 1 ELSE 0 END', 'CASE length(u::text) WHEN ascii(u::text) THEN 1 ELSE 0 END', 'CASE extract(hour FROM ts) WHEN extract(minute FROM ts) THEN 1 ELSE 0 END',
 	'CASE date_trunc(''day'', ts) WHEN ts THEN 1 ELSE 0 END', 'coalesce(z, ''00:00+00'')', 'coalesce(u, ''00000000-0000-0000-0000-000000000000'')', 'greatest(u, ''80000000-0000-0000-0000-000000000000'')',
 	'nullif(u, ''80000000-0000-0000-0000-000000000000'')', 'extract(month FROM ts)', 'extract(quarter FROM ts)', 'extract(week FROM ts)', 'extract(hour FROM ts)', 'to_char(ts, ''YYYY BC'')']) expression;
@@ -178,37 +160,37 @@ EXECUTE fx (0);
 DEALLOCATE ALL;
 SET gpuds.enable_aggregate = off;
 RESET plan_cache_mode;
-SELECT agrees('SELECT extract(month FROM d), account, count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1, 2');
-SELECT agrees('SELECT extract(month FROM d), count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1');
-SELECT agrees('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT account % (x + 2) AS m, count(*) FROM t WHERE account > 5 GROUP BY 1) s');
-SELECT agrees('SELECT at::date, extract(month FROM at), count(*) FROM t GROUP BY 1, 2');
+SELECT same_aggregate('SELECT extract(month FROM d), account, count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1, 2');
+SELECT same_aggregate('SELECT extract(month FROM d), count(*) FROM t WHERE account = ANY (''{3,5,7,5}'') GROUP BY 1');
+SELECT same_aggregate('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT account % (x + 2) AS m, count(*) FROM t WHERE account > 5 GROUP BY 1) s');
+SELECT same_aggregate('SELECT at::date, extract(month FROM at), count(*) FROM t GROUP BY 1, 2');
 -- more groups than there is memory for come in parts
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
-SELECT agrees('SELECT account, status, yes, count(*), sum(account), min(at) FROM t WHERE at >= ''2000-01-02'' GROUP BY account, status, yes');
-SELECT agrees('SELECT at, status, count(*), max(account) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
-SELECT agrees('SELECT date_trunc(''hour'', at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
-SELECT agrees('SELECT extract(year FROM at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
-SELECT agrees('SELECT at::time, count(*) FROM t GROUP BY 1');
+SELECT same_aggregate('SELECT account, status, yes, count(*), sum(account), min(at) FROM t WHERE at >= ''2000-01-02'' GROUP BY account, status, yes');
+SELECT same_aggregate('SELECT at, status, count(*), max(account) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
+SELECT same_aggregate('SELECT date_trunc(''hour'', at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
+SELECT same_aggregate('SELECT extract(year FROM at), account, count(*) FROM t WHERE at >= ''2000-01-02'' GROUP BY 1, 2');
+SELECT same_aggregate('SELECT at::time, count(*) FROM t GROUP BY 1');
 -- of a type without a hash, which core groups
-SELECT agrees('SELECT account::money, count(*) FROM t GROUP BY 1');
-SELECT agrees('SELECT repeat(md5(account::text), 30), count(*) FROM t GROUP BY 1');
-SELECT agrees('SELECT extract(year FROM d), count(*) FROM t GROUP BY 1');
+SELECT same_aggregate('SELECT account::money, count(*) FROM t GROUP BY 1');
+SELECT same_aggregate('SELECT repeat(md5(account::text), 30), count(*) FROM t GROUP BY 1');
+SELECT same_aggregate('SELECT extract(year FROM d), count(*) FROM t GROUP BY 1');
 RESET work_mem;
 RESET hash_mem_multiplier;
 -- above them
-SELECT agrees('SELECT status, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) FROM t WHERE at >= ''2000-02-01'' GROUP BY status HAVING sum(account) > 10');
-SELECT agrees('SELECT DISTINCT status FROM t WHERE at >= ''2000-02-01''');
-SELECT agrees('SELECT * FROM (SELECT status, count(*) FROM t WHERE at >= ''2000-02-01'' GROUP BY status) a JOIN (SELECT status, max(account) FROM t WHERE at < ''2000-02-01'' GROUP BY status) b USING (status)');
+SELECT same_aggregate('SELECT status, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) FROM t WHERE at >= ''2000-02-01'' GROUP BY status HAVING sum(account) > 10');
+SELECT same_aggregate('SELECT DISTINCT status FROM t WHERE at >= ''2000-02-01''');
+SELECT same_aggregate('SELECT * FROM (SELECT status, count(*) FROM t WHERE at >= ''2000-02-01'' GROUP BY status) a JOIN (SELECT status, max(account) FROM t WHERE at < ''2000-02-01'' GROUP BY status) b USING (status)');
 
 -- pages that are not all-visible
 UPDATE t SET status = 9 WHERE account = 7;
 DELETE FROM t WHERE account = 8;
 INSERT INTO t (at, account, status, v) SELECT timestamp '2000-02-02' + i * interval '1 s', i % 5, 8, i FROM generate_series(1, 500) i;
-SELECT agrees('SELECT status, yes, count(*), sum(account) FROM t WHERE at >= ''2000-01-02'' AND account < 50 GROUP BY 1, 2');
-SELECT agrees('SELECT count(*), sum(v) FROM t WHERE at >= ''2000-01-02'' AND v > 100 AND status IN (8, 9)');
+SELECT same_aggregate('SELECT status, yes, count(*), sum(account) FROM t WHERE at >= ''2000-01-02'' AND account < 50 GROUP BY 1, 2');
+SELECT same_aggregate('SELECT count(*), sum(v) FROM t WHERE at >= ''2000-01-02'' AND v > 100 AND status IN (8, 9)');
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT agrees('SELECT status, count(*) FILTER (WHERE yes), sum(account) FROM t WHERE at >= ''2000-01-02'' AND account < 50 GROUP BY 1');
+SELECT same_aggregate('SELECT status, count(*) FILTER (WHERE yes), sum(account) FROM t WHERE at >= ''2000-01-02'' AND account < 50 GROUP BY 1');
 COMMIT;
 
 -- parameters of generic plans, and of a cursor that is read again
@@ -257,8 +239,8 @@ ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM ('2001-01-01') TO ('2
 INSERT INTO parts SELECT date '2000-01-01' + i % 730, i % 5, i FROM generate_series(1, 5000) i;
 CREATE INDEX ON parts USING gpu_btree (at) INCLUDE (status, v);
 VACUUM ANALYZE parts;
-SELECT agrees('SELECT count(*), sum(v) FILTER (WHERE status = 2) FROM parts WHERE at > ''2000-06-01'' AND status <> 3');
-SELECT agrees('SELECT status, count(*), sum(v) FROM parts WHERE at > ''2000-06-01'' AND status <> 3 GROUP BY status');
-SELECT agrees('SELECT extract(year FROM at), status, count(*) FILTER (WHERE v > 99), avg(v), sum(CASE WHEN v < 99 THEN v ELSE 0 END) FROM parts GROUP BY 1, 2');
+SELECT same_aggregate('SELECT count(*), sum(v) FILTER (WHERE status = 2) FROM parts WHERE at > ''2000-06-01'' AND status <> 3');
+SELECT same_aggregate('SELECT status, count(*), sum(v) FROM parts WHERE at > ''2000-06-01'' AND status <> 3 GROUP BY status');
+SELECT same_aggregate('SELECT extract(year FROM at), status, count(*) FILTER (WHERE v > 99), avg(v), sum(CASE WHEN v < 99 THEN v ELSE 0 END) FROM parts GROUP BY 1, 2');
 
 DROP SCHEMA :test CASCADE;

@@ -496,7 +496,7 @@ gpuds_unlocked_lsn(Page page)
 /* Before 17, core plans the workers of a build for btree only. */
 #define GPUDS_CORE_PLANS_BUILDS (PG_VERSION_NUM >= 170000)
 
-/* Since 19, int8_avg_serialize writes the sum of bigints as an integer of 128 bits, before as a number. */
+/* Since 19, sums of integers are serialized as integers of 128 bits, before as numbers. */
 #define GPUDS_SUM_IS_INT128 (PG_VERSION_NUM >= 190000)
 
 /*

@@ -12,6 +12,10 @@
  * halves of 32 bits, which do not overflow: a structure has less than 2^32 entries.
  * Floating-point values are added up as doubles, in whatever order entries come.
  *
+ * Squares, for variances, are added up as integers: of a column of up to 32 bits the square is one.  A value
+ * of 64 bits is 2^32 * high + low, and its square the sum of high^2 * 2^64, high * low * 2^33, and low^2,
+ * which are columns of their own.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef KERNELS_PARTIAL_AGG_H
@@ -23,7 +27,13 @@ typedef enum AggColumnKind
 {
 	AGG_COLUMN_INTEGER,
 	AGG_COLUMN_FLOAT4, /* the column has the bits of a float */
-	AGG_COLUMN_FLOAT8  /* ... of a double */
+	AGG_COLUMN_FLOAT8, /* ... of a double */
+
+	/* Of a signed integer, in place of its code: */
+	AGG_COLUMN_SQUARE,      /* the square of at most 32 bits */
+	AGG_COLUMN_HIGH_SQUARE, /* the square of the high 32 of 64 bits, which are signed ... */
+	AGG_COLUMN_LOW_SQUARE,  /* ... of the low ones, which are not ... */
+	AGG_COLUMN_PRODUCT      /* ... and 2^63 more than the product of both */
 } AggColumnKind;
 
 typedef struct AggColumn
@@ -41,8 +51,8 @@ typedef struct PartialAgg
 {
 	uint64_t n;
 	uint64_t low;  /* sum of the codes' low 32 bits ... */
-	uint64_t high; /* ... and of the high ones; integers only */
-	double sum;    /* of floating-point values */
+	uint64_t high; /* ... and of the high ones; not of floating-point values */
+	double sum;    /* of these */
 	uint64_t min;  /* codes; n 0: UINT64_MAX and 0 */
 	uint64_t max;
 } PartialAgg;
@@ -82,6 +92,13 @@ agg_column_is_null(const AggColumn *m, const GpudsEntry *e, const int nw)
 	return agg_column_bits(e, nw, m->null_place, 1) == m->null_bit;
 }
 
+/* Are the values floating-point numbers? */
+KERNEL_INLINE bool
+agg_column_is_float(const AggColumn *m)
+{
+	return m->kind == AGG_COLUMN_FLOAT4 || m->kind == AGG_COLUMN_FLOAT8;
+}
+
 /* A floating-point value from its bits. */
 KERNEL_INLINE double
 agg_column_value(const AggColumn *m, uint64_t bits)
@@ -106,6 +123,27 @@ agg_column_value(const AggColumn *m, uint64_t bits)
 	return (double) f4.value;
 }
 
+/* What is added up in place of an integer's code. */
+KERNEL_INLINE uint64_t
+agg_column_square(const AggColumn *m, uint64_t code)
+{
+	const uint64_t value = code - (UINT64_C(1) << (m->bits - 1));
+	const uint64_t low = (uint32_t) value;
+	const uint64_t high = (uint64_t) ((int64_t) value >> 32);
+
+	switch (m->kind)
+	{
+		case AGG_COLUMN_SQUARE:
+			return value * value;
+		case AGG_COLUMN_HIGH_SQUARE:
+			return high * high;
+		case AGG_COLUMN_LOW_SQUARE:
+			return low * low;
+		default:
+			return high * low + (UINT64_C(1) << 63);
+	}
+}
+
 /* The code of a column's bits; all NaNs have the highest. */
 KERNEL_INLINE uint64_t
 agg_column_code(const AggColumn *m, uint64_t bits)
@@ -114,6 +152,8 @@ agg_column_code(const AggColumn *m, uint64_t bits)
 
 	if (m->kind == AGG_COLUMN_INTEGER)
 		return bits ^ m->flip;
+	if (!agg_column_is_float(m))
+		return agg_column_square(m, bits ^ m->flip);
 	if (agg_column_value(m, bits) != agg_column_value(m, bits))
 		return UINT64_MAX;
 	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
@@ -135,7 +175,7 @@ partial_agg_add_bits(PartialAgg *sum, const AggColumn *m, uint64_t bits)
 	uint64_t code = agg_column_code(m, bits);
 
 	sum->n++;
-	if (m->kind == AGG_COLUMN_INTEGER)
+	if (!agg_column_is_float(m))
 	{
 		sum->low += (uint32_t) code;
 		sum->high += code >> 32;

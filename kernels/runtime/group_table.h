@@ -112,7 +112,7 @@ struct GpuGroupTable
 			gpu_atomic_min64(&partial->min, sum.min);
 		if (sum.max > gpu_glance(&partial->max))
 			gpu_atomic_max64(&partial->max, sum.max);
-		if (column.kind == AGG_COLUMN_INTEGER)
+		if (!agg_column_is_float(&column))
 		{
 			gpu_atomic_add64(&partial->low, sum.low);
 			if (sum.high > 0)

@@ -142,7 +142,7 @@ template <class Probe, int most> struct GpuScanAggregate
 				gpu_atomic_add64(&result[GPU_PARTIAL_AGG_N], sums[k].n);
 				gpu_atomic_min64(&result[GPU_PARTIAL_AGG_MIN], sums[k].min);
 				gpu_atomic_max64(&result[GPU_PARTIAL_AGG_MAX], sums[k].max);
-				if (agg_columns[k].kind == AGG_COLUMN_INTEGER)
+				if (!agg_column_is_float(&agg_columns[k]))
 				{
 					gpu_atomic_add64(&result[GPU_PARTIAL_AGG_LOW], sums[k].low);
 					gpu_atomic_add64(&result[GPU_PARTIAL_AGG_HIGH], sums[k].high);

@@ -42,8 +42,10 @@ agg_column_like(const GpudsAggregateState *state, int i)
 	{
 		const GpudsAggregateColumn *other = &state->columns[j];
 
+		/* A sum will do with what a variance has, but not the other way round. */
 		if (other->agg_column >= 0 && other->column == column->column &&
 			(other->kind == GPUDS_COUNT) == (column->kind == GPUDS_COUNT) &&
+			(other->kind == GPUDS_PART_VARIANCE || column->kind != GPUDS_PART_VARIANCE) &&
 			equal(other->filter, column->filter) && equal(other->parts.value, column->parts.value) &&
 			equal(other->parts.other, column->parts.other))
 			return other->agg_column;
@@ -51,17 +53,39 @@ agg_column_like(const GpudsAggregateState *state, int i)
 	return -1;
 }
 
+/* Aggregated columns that a column of the scan tuple has at most. */
+#define MOST_OF_ONE (1 + GPUDS_KEY_SQUARES)
+
+/* What is added up of a column of the scan tuple, and squares of it. */
+static int
+make_agg_columns(const GpudsAggregateState *state, const GpudsAggregateColumn *column, AggColumn *made)
+{
+	const bool counts = column->kind == GPUDS_COUNT;
+
+	if (column->column < 0 && !counts)
+		gpuds_key_agg_column_integers(get_typlen(column->parts.type), made);
+	else if (column->column < 0)
+		gpuds_key_agg_column_rows(made);
+	else if (counts)
+		gpuds_key_agg_column_nulls(&state->layout, column->column, made);
+	else
+		gpuds_key_agg_column(&state->layout, column->column, made);
+	return column->kind == GPUDS_PART_VARIANCE ? 1 + gpuds_key_agg_column_squares(made, made + 1) : 1;
+}
+
 /* What is to be aggregated, now that the index is known. */
 static void
 set_agg_columns(GpudsAggregateState *state, Relation index)
 {
+	const int most = MOST_OF_ONE * state->ncolumns;
+
 	state->layout = gpuds_index_info(index)->layout;
-	state->agg_columns = palloc(state->ncolumns * sizeof(AggColumn));
-	state->agg_columns_of = palloc(state->ncolumns * sizeof(int));
-	state->group.partial = palloc(state->ncolumns * sizeof(PartialAgg));
+	state->agg_columns = palloc(most * sizeof(AggColumn));
+	state->agg_columns_of = palloc(most * sizeof(int));
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		GpudsAggregateColumn *column = &state->columns[i];
+		int made;
 
 		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
 			column->kind == GPUDS_COUNT_ROWS)
@@ -69,19 +93,12 @@ set_agg_columns(GpudsAggregateState *state, Relation index)
 		column->agg_column = agg_column_like(state, i);
 		if (column->agg_column >= 0)
 			continue;
-		column->agg_column = state->nagg++;
-		state->agg_columns_of[column->agg_column] = column->column;
-		if (column->column < 0 && column->kind != GPUDS_COUNT)
-			gpuds_key_agg_column_integers(get_typlen(column->parts.type),
-										  &state->agg_columns[column->agg_column]);
-		else if (column->column < 0)
-			gpuds_key_agg_column_rows(&state->agg_columns[column->agg_column]);
-		else if (column->kind == GPUDS_COUNT)
-			gpuds_key_agg_column_nulls(&state->layout, column->column,
-									   &state->agg_columns[column->agg_column]);
-		else
-			gpuds_key_agg_column(&state->layout, column->column, &state->agg_columns[column->agg_column]);
+		column->agg_column = state->nagg;
+		made = make_agg_columns(state, column, &state->agg_columns[state->nagg]);
+		while (made-- > 0)
+			state->agg_columns_of[state->nagg++] = column->column;
 	}
+	state->group.partial = palloc(Max(state->nagg, 1) * sizeof(PartialAgg));
 }
 
 /* What entries of a hashed group agree in: the bits of columns, NULL bits, and side values. */
@@ -97,19 +114,12 @@ set_group_key(GpudsAggregateState *state)
 	}
 }
 
-/* Makes the filter of an aggregate, and what is added in the place of a column. */
+/* What is added in the place of an aggregated column. */
 static void
-make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, Relation index)
+make_agg_case(const GpudsAggregateColumn *column, const AggColumn *agg_column, GpudsEntryAggCase *of)
 {
-	const int i = column->agg_column;
-	const AggColumn *agg_column = &state->agg_columns[i];
 	const GpudsAggregateCase *parts = &column->parts;
-	GpudsEntryAggCase *of = &state->agg_cases[i];
 
-	if (state->agg_filters[i] != NULL)
-		return;
-	state->agg_filters[i] = gpuds_filter_make((const Node *) column->filter, &state->layout, index,
-											  &state->css.ss.ps);
 	/* A count needs no more than the filter. */
 	of->has_value = parts->value != NULL && column->kind != GPUDS_COUNT;
 	if (of->has_value)
@@ -117,6 +127,23 @@ make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, 
 	of->has_other = parts->other != NULL;
 	if (of->has_other)
 		of->other = gpuds_aggregate_bits(agg_column, parts->other);
+}
+
+/* Makes the filter of an aggregate, which its squares have, too. */
+static void
+make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, Relation index)
+{
+	const int first = column->agg_column;
+	AggColumn made[MOST_OF_ONE];
+
+	if (state->agg_filters[first] != NULL)
+		return;
+	for (int i = first + make_agg_columns(state, column, made) - 1; i >= first; i--)
+	{
+		state->agg_filters[i] = gpuds_filter_make((const Node *) column->filter, &state->layout, index,
+												  &state->css.ss.ps);
+		make_agg_case(column, &state->agg_columns[i], &state->agg_cases[i]);
+	}
 }
 
 /* Makes the filters, with the parameters as they are. */

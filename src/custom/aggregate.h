@@ -27,16 +27,18 @@ typedef enum GpudsAggregateKind
 	GPUDS_SUM_FLOAT8,
 	GPUDS_AVG_NUMERIC, /* of integers */
 	GPUDS_AVG_FLOAT8,
-	GPUDS_MIN, /* bool_and, too */
-	GPUDS_MAX, /* bool_or, too */
+	GPUDS_MIN,      /* bool_and, too */
+	GPUDS_MAX,      /* bool_or, too */
+	GPUDS_VARIANCE, /* and standard deviation, of integers; core makes it of parts */
 
 	/*
 	 * Of a part of the rows, what PostgreSQL's aggregate functions combine parts by, if that is not the
 	 * result.
 	 */
-	GPUDS_PART_NUMERIC,   /* of sum and avg of bigints */
-	GPUDS_PART_AVG_INT,   /* of avg of smaller integers */
-	GPUDS_PART_AVG_FLOAT8 /* of avg of floating-point values */
+	GPUDS_PART_NUMERIC,    /* of sum and avg of bigints */
+	GPUDS_PART_AVG_INT,    /* of avg of smaller integers */
+	GPUDS_PART_AVG_FLOAT8, /* of avg of floating-point values */
+	GPUDS_PART_VARIANCE    /* of variances */
 } GpudsAggregateKind;
 
 /* CustomScan.custom_private of the plan. */
@@ -64,7 +66,7 @@ typedef struct GpudsAggregateColumn
 {
 	GpudsAggregateKind kind;
 	int column;               /* of the index */
-	int agg_column;           /* that its value comes from */
+	int agg_column;           /* that its value comes from; a variance's squares are behind it */
 	List *filter;             /* conditions that all hold for rows of an aggregate; NIL: it has none */
 	GpudsAggregateCase parts; /* of a CASE; zero: it is of none */
 } GpudsAggregateColumn;
@@ -146,6 +148,7 @@ extern uint64 gpuds_aggregate_bits(const AggColumn *column, const Const *value);
 
 /* aggregate_value.c */
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);
+extern bool gpuds_aggregate_has_result(GpudsAggregateKind kind);
 extern GpudsAggregateKind gpuds_aggregate_part(GpudsAggregateKind kind, Oid input);
 extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_column,
 								   const PartialAgg *partial, bool *isnull);

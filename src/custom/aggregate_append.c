@@ -108,9 +108,25 @@ make_target(const GpudsWanted *wanted)
 }
 
 /*
- * The path of a child; NULL: no index has what is wanted.  Groups are hashed if they do not follow each
- * other.
+ * The path of a table for parts; NULL: no index has what is wanted.  Groups are hashed if they do not follow
+ * each other; hashed: in any case.
  */
+static Path *
+parts_path(GpudsWanted *of, PathTarget *target, bool hashed)
+{
+	CustomPath *path = NULL;
+
+	if (!hashed)
+		path = gpuds_wanted_path(of, of->rel, target, NULL);
+	if (path == NULL && of->groups != NIL)
+	{
+		of->hashed = true;
+		path = gpuds_wanted_path(of, of->rel, target, NULL);
+	}
+	return (Path *) path;
+}
+
+/* The path of a child; NULL: no index has what is wanted. */
 static Path *
 child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *child)
 {
@@ -124,16 +140,9 @@ child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *chil
 					   .operators = wanted->operators,
 					   .bucket = lthird(of_child),
 					   .bucket_column = lfourth(of_child) };
-	CustomPath *path;
 
 	child_target->exprs = of.exprs;
-	path = gpuds_wanted_path(&of, child, child_target, NULL);
-	if (path == NULL && of.groups != NIL)
-	{
-		of.hashed = true;
-		path = gpuds_wanted_path(&of, child, child_target, NULL);
-	}
-	return (Path *) path;
+	return parts_path(&of, child_target, false);
 }
 
 /* The paths of all children, one behind the other; NULL: one of them has none. */
@@ -194,23 +203,48 @@ add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, cons
 
 /*
  * Adds paths to the grouped relation output if an index has all that is wanted of the rows of a table, though
- * not in the order of the groups.
+ * not in the order of the groups, or only in parts.  whole: aggregates have results without core.
  */
 static void
-add_hashed_paths(const GpudsWanted *wanted, RelOptInfo *output, const GroupPathExtraData *extra)
+add_part_paths(const GpudsWanted *wanted, RelOptInfo *output, bool whole, const GroupPathExtraData *extra)
 {
 	PathTarget *target;
 	GpudsWanted parts = *wanted;
-	CustomPath *path;
+	Path *path;
 
 	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || wanted->rel->reloptkind != RELOPT_BASEREL)
 		return;
 	target = make_target(wanted);
 	parts.exprs = target->exprs;
-	parts.hashed = true;
-	path = gpuds_wanted_path(&parts, wanted->rel, target, NULL);
+	path = parts_path(&parts, target, whole);
 	if (path != NULL)
-		add_final_paths(wanted, output, &path->path, extra);
+		add_final_paths(wanted, output, path, extra);
+}
+
+/* The path of a table without children; NULL: no index has what is wanted. */
+static Path *
+single_path(const GpudsWanted *wanted)
+{
+	GpudsWanted of = *wanted;
+
+	return of.rel->reloptkind == RELOPT_BASEREL ? parts_path(&of, make_target(wanted), false) : NULL;
+}
+
+/* Adds a path if the aggregates are of one column's distinct values; values_path: gives these. */
+static void
+add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+				   Path *(*values_path)(const GpudsWanted *), const GroupPathExtraData *extra)
+{
+	GpudsWanted wanted = { .root = root, .rel = input };
+	double ngroups;
+	Path *values;
+
+	if (root->parse->groupingSets != NIL ||
+		!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
+		return;
+	values = values_path(&wanted);
+	if (values != NULL)
+		gpuds_add_distinct_path(root, output, values, extra->havingQual, ngroups);
 }
 
 /*
@@ -223,16 +257,22 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 {
 	GpudsWanted wanted = { .root = root, .rel = input };
 	CustomPath *path;
+	bool whole;
 
 	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
 		!gpuds_covering_is_table(root, input))
 		return;
 	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
+	{
+		add_distinct_paths(root, input, output, single_path, extra);
 		return;
-	path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
+	}
+	whole = !gpuds_wanted_needs_parts(&wanted);
+	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
 	/* By another index, conditions that this one tests may bound the scan. */
-	if (wanted.groups != NIL && (path == NULL || gpuds_covering_filter(linitial(path->custom_paths)) != NIL))
-		add_hashed_paths(&wanted, output, extra);
+	if (!whole || (wanted.groups != NIL &&
+				   (path == NULL || gpuds_covering_filter(linitial(path->custom_paths)) != NIL)))
+		add_part_paths(&wanted, output, whole, extra);
 	if (path != NULL)
 		add_path(output, &path->path);
 }
@@ -248,8 +288,14 @@ gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *o
 	GpudsWanted wanted = { .root = root, .rel = input };
 	Path *parts;
 
-	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || !is_parent(root, input) ||
-		!gpuds_wanted_collect(&wanted, output, extra->havingQual))
+	if (!is_parent(root, input))
+		return;
+	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
+	{
+		add_distinct_paths(root, input, output, append_path, extra);
+		return;
+	}
+	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0)
 		return;
 	parts = append_path(&wanted);
 	if (parts != NULL)

@@ -59,8 +59,8 @@
 #define BUCKET_EVALUATIONS 4
 
 /* The column of the table that an expression is; NULL: it is none. */
-static const Var *
-column_of(const RelOptInfo *rel, const Expr *expr)
+const Var *
+gpuds_wanted_column(const RelOptInfo *rel, const Expr *expr)
 {
 	const Var *var = (const Var *) gpuds_below_domain(expr);
 
@@ -88,6 +88,15 @@ is_simple(const Aggref *aggref)
 		   aggref->aggsplit == AGGSPLIT_SIMPLE;
 }
 
+/* Makes the kind that of a part, if an aggregate's parts are wanted; false: it has only parts. */
+static bool
+set_split(const Aggref *aggref, Oid type, GpudsAggregateKind *kind)
+{
+	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
+		*kind = gpuds_aggregate_part(*kind, type);
+	return gpuds_aggregate_has_result(*kind);
+}
+
 /* The same of an aggregate of a CASE with a constant of a type. */
 static bool
 match_constant(const Aggref *aggref, Oid type, GpudsAggregateKind *kind)
@@ -97,9 +106,7 @@ match_constant(const Aggref *aggref, Oid type, GpudsAggregateKind *kind)
 		return true;
 	if (!gpuds_aggregate_kind(aggref->aggfnoid, type, kind))
 		return false;
-	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
-		*kind = gpuds_aggregate_part(*kind, type);
-	return true;
+	return set_split(aggref, type, kind);
 }
 
 /* How an aggregate's result comes of a scan; false: it does not. */
@@ -126,7 +133,7 @@ match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *
 	}
 	if (aggref->aggfnoid == F_COUNT_ANY && gpuds_covering_not_null(path, arg, wanted->root))
 		return true;
-	var = column_of(wanted->rel, arg);
+	var = gpuds_wanted_column(wanted->rel, arg);
 	if (var == NULL)
 		return false;
 	if (aggref->aggfnoid == F_COUNT_ANY)
@@ -134,8 +141,8 @@ match_aggregate(const GpudsWanted *wanted, const IndexPath *path, const Aggref *
 	else if (!gpuds_aggregate_kind(aggref->aggfnoid, getBaseType(var->vartype), kind) ||
 			 !gpuds_key_can_aggregate(var->vartype))
 		return false;
-	if (DO_AGGSPLIT_SKIPFINAL(aggref->aggsplit))
-		*kind = gpuds_aggregate_part(*kind, getBaseType(var->vartype));
+	if (!set_split(aggref, getBaseType(var->vartype), kind))
+		return false;
 	*column = index_column(path->indexinfo, var, *kind != GPUDS_COUNT);
 	return *column >= 0;
 }
@@ -350,8 +357,8 @@ group_expr(const GpudsWanted *wanted, SortGroupClause *clause)
 }
 
 /* What rows are grouped by; false: it is something else than columns of the table, or a function of one. */
-static bool
-collect_groups(GpudsWanted *wanted)
+bool
+gpuds_wanted_collect_groups(GpudsWanted *wanted)
 {
 	const Query *parse = wanted->root->parse;
 	Oid bucket_operator = InvalidOid;
@@ -363,7 +370,7 @@ collect_groups(GpudsWanted *wanted)
 		Expr *expr = group_expr(wanted, clause);
 		const Var *column = IsA(expr, Var) ? (const Var *) expr : gpuds_granule_column(expr);
 
-		if (column == NULL || column_of(wanted->rel, (const Expr *) column) == NULL)
+		if (column == NULL || gpuds_wanted_column(wanted->rel, (const Expr *) column) == NULL)
 			return false;
 		if (!IsA(expr, Var))
 		{
@@ -410,11 +417,30 @@ collect_expr(Node *node, void *arg)
 	return expression_tree_walker(node, collect_expr, arg);
 }
 
+/* Is any of the aggregates one that core makes of parts only? */
+bool
+gpuds_wanted_needs_parts(const GpudsWanted *wanted)
+{
+	ListCell *lc;
+
+	foreach (lc, wanted->exprs)
+	{
+		const Aggref *aggref = lfirst(lc);
+		GpudsAggregateKind kind;
+
+		if (IsA(aggref, Aggref) && list_length(aggref->aggargtypes) == 1 &&
+			gpuds_aggregate_kind(aggref->aggfnoid, linitial_oid(aggref->aggargtypes), &kind) &&
+			!gpuds_aggregate_has_result(kind))
+			return true;
+	}
+	return false;
+}
+
 /* Finds out what the grouped relation wants of wanted->rel; false: something that no node of ours has. */
 bool
 gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having)
 {
-	return collect_groups(wanted) && !collect_expr((Node *) output->reltarget->exprs, wanted) &&
+	return gpuds_wanted_collect_groups(wanted) && !collect_expr((Node *) output->reltarget->exprs, wanted) &&
 		   !collect_expr(having, wanted) && wanted->exprs != NIL;
 }
 

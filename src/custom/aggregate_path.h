@@ -24,9 +24,18 @@ typedef struct GpudsWanted
 } GpudsWanted;
 
 /* aggregate_path.c */
+extern const Var *gpuds_wanted_column(const RelOptInfo *rel, const Expr *expr);
+extern bool gpuds_wanted_collect_groups(GpudsWanted *wanted);
 extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
+extern bool gpuds_wanted_needs_parts(const GpudsWanted *wanted);
 extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
+
+/* aggregate_distinct.c */
+extern bool gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Node *having,
+										  double *ngroups);
+extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having,
+									double ngroups);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

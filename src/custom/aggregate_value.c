@@ -72,6 +72,24 @@ static const AggregateFunction functions[] = {
 	{ F_MAX_TIMESTAMPTZ, TIMESTAMPTZOID, GPUDS_MAX },
 	{ F_MAX_MONEY, MONEYOID, GPUDS_MAX },
 	{ F_MAX_PG_LSN, PG_LSNOID, GPUDS_MAX },
+	{ F_STDDEV_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_STDDEV_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_STDDEV_INT8, INT8OID, GPUDS_VARIANCE },
+	{ F_STDDEV_POP_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_STDDEV_POP_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_STDDEV_POP_INT8, INT8OID, GPUDS_VARIANCE },
+	{ F_STDDEV_SAMP_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_STDDEV_SAMP_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_STDDEV_SAMP_INT8, INT8OID, GPUDS_VARIANCE },
+	{ F_VARIANCE_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_VARIANCE_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_VARIANCE_INT8, INT8OID, GPUDS_VARIANCE },
+	{ F_VAR_POP_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_VAR_POP_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_VAR_POP_INT8, INT8OID, GPUDS_VARIANCE },
+	{ F_VAR_SAMP_INT2, INT2OID, GPUDS_VARIANCE },
+	{ F_VAR_SAMP_INT4, INT4OID, GPUDS_VARIANCE },
+	{ F_VAR_SAMP_INT8, INT8OID, GPUDS_VARIANCE },
 	{ F_BOOL_AND, BOOLOID, GPUDS_MIN },
 	{ F_EVERY, BOOLOID, GPUDS_MIN },
 	{ F_BOOL_OR, BOOLOID, GPUDS_MAX },
@@ -104,9 +122,18 @@ gpuds_aggregate_part(GpudsAggregateKind kind, Oid input)
 			return input == INT8OID ? GPUDS_PART_NUMERIC : GPUDS_PART_AVG_INT;
 		case GPUDS_AVG_FLOAT8:
 			return GPUDS_PART_AVG_FLOAT8;
+		case GPUDS_VARIANCE:
+			return GPUDS_PART_VARIANCE;
 		default:
 			return kind;
 	}
+}
+
+/* Has an aggregate a result of its own, or one that core makes of parts only? */
+bool
+gpuds_aggregate_has_result(GpudsAggregateKind kind)
+{
+	return kind != GPUDS_VARIANCE;
 }
 
 static Numeric
@@ -177,6 +204,19 @@ send_number(StringInfo part, Numeric sum)
 	pq_sendbytes(part, number.data + number.cursor, number.len - number.cursor);
 }
 
+/* A sum of integers in the state of a function that adds them up as such. */
+static void
+send_sum(StringInfo part, __int128 sum)
+{
+	if (GPUDS_SUM_IS_INT128)
+	{
+		pq_sendint64(part, (uint64) (sum >> 64));
+		pq_sendint64(part, (uint64) sum);
+	}
+	else
+		send_number(part, numeric_of(sum));
+}
+
 /* The state of sum and avg of bigints, as int8_avg_serialize writes it: how many, and the sum. */
 static Datum
 numeric_part(int64 n, __int128 sum)
@@ -185,13 +225,56 @@ numeric_part(int64 n, __int128 sum)
 
 	pq_begintypsend(&part);
 	pq_sendint64(&part, n);
-	if (GPUDS_SUM_IS_INT128)
+	send_sum(&part, sum);
+	return PointerGetDatum(pq_endtypsend(&part));
+}
+
+static Numeric
+call_numeric(PGFunction function, Numeric a, Numeric b)
+{
+	return DatumGetNumeric(DirectFunctionCall2(function, NumericGetDatum(a), NumericGetDatum(b)));
+}
+
+/* The sum of squares of bigints, which 128 bits have no room for. */
+static Numeric
+sum_of_squares(const AggColumn *squares, const PartialAgg *partial)
+{
+	const Numeric high = numeric_of(gpuds_key_squares_sum(&squares[0], &partial[0]));
+	const Numeric low = numeric_of(gpuds_key_squares_sum(&squares[1], &partial[1]));
+	const Numeric product = numeric_of(gpuds_key_squares_sum(&squares[2], &partial[2]));
+	const Numeric upper = call_numeric(numeric_mul, high, numeric_of((__int128) 1 << 64));
+	const Numeric middle = call_numeric(numeric_mul, product, numeric_of((__int128) 1 << 33));
+
+	return call_numeric(numeric_add, call_numeric(numeric_add, upper, middle), low);
+}
+
+/*
+ * The state of variances, as numeric_poly_serialize writes it, and numeric_serialize that of bigints: how
+ * many, the sum, and the sum of squares; and of bigints, which are numbers without digits behind the point,
+ * how many such digits there are at most, and in how many numbers, and how many are no numbers or infinite.
+ */
+static Datum
+variance_part(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
+{
+	const bool bigint = agg_column->bits > 32;
+	const __int128 sum = gpuds_key_partial_agg_sum(type, agg_column, partial);
+	const int64 n = (int64) partial->n;
+	StringInfoData part;
+
+	pq_begintypsend(&part);
+	pq_sendint64(&part, n);
+	if (!bigint)
 	{
-		pq_sendint64(&part, (uint64) (sum >> 64));
-		pq_sendint64(&part, (uint64) sum);
+		send_sum(&part, sum);
+		send_sum(&part, gpuds_key_squares_sum(agg_column + 1, partial + 1));
+		return PointerGetDatum(pq_endtypsend(&part));
 	}
-	else
-		send_number(&part, numeric_of(sum));
+	send_number(&part, numeric_of(sum));
+	send_number(&part, sum_of_squares(agg_column + 1, partial + 1));
+	pq_sendint32(&part, 0);
+	pq_sendint64(&part, n);
+	for (int i = 0; i < 3; i++)
+		pq_sendint64(&part, 0);
 	return PointerGetDatum(pq_endtypsend(&part));
 }
 
@@ -219,7 +302,8 @@ avg_float8_part(int64 n, float8 sum)
 }
 
 /*
- * The result of an aggregate of a column of a type, with its column and what has been aggregated of it.
+ * The result of an aggregate of a column of a type, with its column and what has been aggregated of it; a
+ * variance's squares follow each.
  * Allocated in the current memory context if it is passed by reference.
  */
 Datum
@@ -259,6 +343,9 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_co
 			return avg_int_part(n, (int64) gpuds_key_partial_agg_sum(type, agg_column, partial));
 		case GPUDS_PART_AVG_FLOAT8:
 			return avg_float8_part(n, float_sum(type, agg_column, partial) + 0.0);
+		case GPUDS_PART_VARIANCE:
+			return variance_part(type, agg_column, partial);
+		case GPUDS_VARIANCE:
 		case GPUDS_GROUP_COLUMN:
 		case GPUDS_GROUP_BUCKET:
 		case GPUDS_COUNT_ROWS:

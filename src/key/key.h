@@ -305,12 +305,17 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 	return interval;
 }
 
+/* Columns that add up the squares of an integer column. */
+#define GPUDS_KEY_SQUARES 3
+
 /* partial_agg.c */
 extern bool gpuds_key_can_aggregate(Oid type);
 extern void gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
 extern void gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
 extern void gpuds_key_agg_column_rows(AggColumn *agg_column);
 extern void gpuds_key_agg_column_integers(int bytes, AggColumn *agg_column);
+extern int gpuds_key_agg_column_squares(const AggColumn *agg_column, AggColumn *squares);
+extern __int128 gpuds_key_squares_sum(const AggColumn *square, const PartialAgg *partial);
 extern __int128 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial);
 extern Datum gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code);
 extern void gpuds_key_set_partial_agg(const AggColumn *agg_column, int nwords, uint64 code,

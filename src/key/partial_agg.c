@@ -120,6 +120,37 @@ gpuds_key_agg_column_integers(int bytes, AggColumn *agg_column)
 	agg_column->flip = UINT64CONST(1) << (agg_column->bits - 1);
 }
 
+/*
+ * What has to be added up beside a column's integers for their squares: columns for squares, of
+ * GPUDS_KEY_SQUARES; returns how many.
+ */
+int
+gpuds_key_agg_column_squares(const AggColumn *agg_column, AggColumn *squares)
+{
+	static const AggColumnKind of_64_bits[] = { AGG_COLUMN_HIGH_SQUARE, AGG_COLUMN_LOW_SQUARE,
+												AGG_COLUMN_PRODUCT };
+	StaticAssertDecl(lengthof(of_64_bits) == GPUDS_KEY_SQUARES, "columns of squares");
+	const int n = agg_column->bits <= 32 ? 1 : GPUDS_KEY_SQUARES;
+
+	for (int i = 0; i < n; i++)
+	{
+		squares[i] = *agg_column;
+		squares[i].kind = n == 1 ? AGG_COLUMN_SQUARE : of_64_bits[i];
+	}
+	return n;
+}
+
+/* The sum of what a column of squares has. */
+__int128
+gpuds_key_squares_sum(const AggColumn *square, const PartialAgg *partial)
+{
+	__int128 sum = ((__int128) partial->high << 32) + partial->low;
+
+	if (square->kind == AGG_COLUMN_PRODUCT)
+		sum -= (__int128) partial->n << 63;
+	return sum;
+}
+
 /* The sum of the integers of a type. */
 __int128
 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)

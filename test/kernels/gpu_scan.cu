@@ -432,6 +432,22 @@ struct Expected
 	uint64_t max;
 };
 
+/* What is added up for the square of a value. */
+static uint64_t
+model_square(uint8_t kind, int64_t value)
+{
+	const __int128 high = value < 0 ? -((-(__int128) value + 0xFFFFFFFF) / ((int64_t) 1 << 32)) : value >> 32;
+	const __int128 low = value - high * ((__int128) 1 << 32);
+
+	if (kind == AGG_COLUMN_SQUARE)
+		return (uint64_t) ((__int128) value * value);
+	if (kind == AGG_COLUMN_HIGH_SQUARE)
+		return (uint64_t) (high * high);
+	if (kind == AGG_COLUMN_LOW_SQUARE)
+		return (uint64_t) (low * low);
+	return (uint64_t) (high * low + ((__int128) 1 << 63));
+}
+
 static void
 model_add(Expected *x, const AggColumn *m, const GpudsEntry *e, int nwords)
 {
@@ -440,7 +456,7 @@ model_add(Expected *x, const AggColumn *m, const GpudsEntry *e, int nwords)
 
 	if (model_bits(e, nwords, m->null_place, 1) == m->null_bit)
 		return;
-	if (m->kind != AGG_COLUMN_INTEGER)
+	if (m->kind == AGG_COLUMN_FLOAT4 || m->kind == AGG_COLUMN_FLOAT8)
 	{
 		double value;
 
@@ -462,7 +478,11 @@ model_add(Expected *x, const AggColumn *m, const GpudsEntry *e, int nwords)
 			code = UINT64_MAX;
 	}
 	else
+	{
+		if (m->kind != AGG_COLUMN_INTEGER)
+			code = model_square(m->kind, (int64_t) (code - (UINT64_C(1) << (m->bits - 1))));
 		x->sum += code;
+	}
 	x->n++;
 	x->min = code < x->min ? code : x->min;
 	x->max = code > x->max ? code : x->max;
@@ -475,16 +495,16 @@ random_measure(int nwords)
 	const int all = 64 * nwords + ENTRY_SPILL_BITS;
 	AggColumn m;
 
-	m.kind = (uint8_t) test_below(3);
+	m.kind = (uint8_t) test_below(AGG_COLUMN_PRODUCT + 1);
 	m.bits = (uint8_t) (m.kind == AGG_COLUMN_INTEGER  ? 1 + test_below(64)
+						: m.kind == AGG_COLUMN_SQUARE ? 1 + test_below(32)
 						: m.kind == AGG_COLUMN_FLOAT4 ? 32
 													  : 64);
 	m.place = (uint8_t) test_below((uint64_t) (all - m.bits + 1));
 	m.null_place = (uint8_t) test_below((uint64_t) all);
 	m.null_bit = (uint8_t) test_below(2);
-	m.flip = m.kind != AGG_COLUMN_INTEGER || test_below(2)
-				 ? 0
-				 : (test_random() | 1) & (UINT64_MAX >> (64 - m.bits));
+	m.flip = agg_column_is_float(&m) || test_below(2) ? 0
+													  : (test_random() | 1) & (UINT64_MAX >> (64 - m.bits));
 	return m;
 }
 
@@ -497,7 +517,7 @@ check_measured(const uint64_t *words, const AggColumn *m, const Expected *x)
 
 	memcpy(&got, words, sizeof(got));
 	CHECK(got.n == x->n && got.min == x->min && got.max == x->max);
-	if (m->kind == AGG_COLUMN_INTEGER)
+	if (!agg_column_is_float(m))
 		CHECK(((unsigned __int128) got.high << 32) + got.low == x->sum);
 	else if (x->size <= 1e300)
 	{

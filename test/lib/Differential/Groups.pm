@@ -72,7 +72,7 @@ sub measures_of
 	for (@_)
 	{
 		my ($type, $e) = @$_;
-		push @list, _one("count($e)", "min($e)", "max($e)", $type =~ /^int/ ? ("sum($e)", "avg($e)") : ())
+		push @list, _one("count($e)", "min($e)", "max($e)", $type =~ /^int/ ? map { "$_($e)" } qw(sum avg stddev var_pop) : ())
 		  if $type =~ /^(int|date|timestamp)/;
 	}
 	return join(', ', @list);

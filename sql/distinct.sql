@@ -1,0 +1,94 @@
+-- GpudsAggregate below core's aggregates of distinct values, which has each value of a group once, or some times.
+\set test test_distinct
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+
+CREATE DOMAIN code AS int;
+CREATE TABLE t (at timestamp, account int, status int2, yes bool, c code, f float8, price numeric, name text) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT timestamp '2000-01-01' + i * interval '7 minutes', nullif(i % 97, 11), nullif(i % 5, 4), CASE i % 3 WHEN 0 THEN true WHEN 1 THEN false END,
+	i % 13, CASE i % 4 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 WHEN 2 THEN 'NaN' ELSE i % 10 END, i % 7 * 1.50, 'name ' || i % 17
+FROM generate_series(1, 20000) i;
+INSERT INTO t (account) VALUES (1000), (1000), (NULL);
+CREATE INDEX t_at ON t USING gpu_btree (at) INCLUDE (account, status, yes, c);
+CREATE INDEX t_account ON t USING gpu_btree (account, status);
+CREATE INDEX t_f ON t USING gpu_btree (f) INCLUDE (status);
+CREATE INDEX t_name ON t USING gpu_hash (name) INCLUDE (account);
+VACUUM ANALYZE t;
+SET cpu_operator_cost = 0;
+SET random_page_cost = 0.1;
+
+CREATE TABLE query (place serial, query text);
+INSERT INTO query (query) VALUES
+	-- of all rows, of leading columns and of others
+	('SELECT count(DISTINCT account) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account), sum(DISTINCT account), avg(DISTINCT account), min(account), max(account), stddev(DISTINCT account) FROM t WHERE account IS NOT NULL'),
+	('SELECT array_agg(DISTINCT status), count(DISTINCT status) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT at), max(at) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT bool_or(DISTINCT yes), count(DISTINCT yes) FROM t WHERE at > ''2000-02-01'' AND account > 3'),
+	('SELECT count(DISTINCT c) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account) FROM t WHERE at > ''2100-01-01'''),
+	-- by groups: those of the index's order, hashed, and of what is computed
+	('SELECT account, count(DISTINCT status) FROM t GROUP BY account'),
+	('SELECT status, count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY status'),
+	('SELECT status, yes, count(DISTINCT account), max(account) FROM t WHERE at > ''2000-02-01'' GROUP BY status, yes HAVING count(DISTINCT account) > 3'),
+	('SELECT date_trunc(''day'', at), count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY 1'),
+	('SELECT date_trunc(''day'', at) AS d, count(DISTINCT status) + 1 FROM t WHERE at > ''2000-02-01'' GROUP BY 1 ORDER BY d DESC LIMIT 5'),
+	('SELECT extract(hour FROM at), status, sum(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY 1, 2'),
+	('SELECT account, count(DISTINCT account), sum(DISTINCT account) FROM t GROUP BY account'),
+	('SELECT count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' HAVING max(account) > 20'),
+	('SELECT q.n FROM (SELECT count(DISTINCT account) AS n FROM t WHERE at > ''2000-02-01'') q'),
+	-- core's nodes: more than one column, other aggregates, conditions, and what an index does not have by its bytes
+	('SELECT count(DISTINCT account), count(DISTINCT status) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account), count(*) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account), sum(account) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account) FILTER (WHERE status = 1) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT array_agg(DISTINCT account ORDER BY account DESC) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT account + 1) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT count(DISTINCT price) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT status, count(DISTINCT f) FROM t WHERE f IS NOT NULL GROUP BY status'),
+	('SELECT date_trunc(''day'', at), count(DISTINCT at) FROM t WHERE at > ''2000-02-01'' GROUP BY 1'),
+	('SELECT status, count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY ROLLUP (status)'),
+	('SELECT string_agg(DISTINCT status::text, '','') FROM t WHERE at > ''2000-02-01''');
+SELECT place, same_aggregate(query) FROM query ORDER BY place;
+
+-- A table of groups that is full many times gives them in parts.
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT same_aggregate('SELECT status, count(DISTINCT at) FROM t WHERE at > ''2000-02-01'' GROUP BY status');
+RESET work_mem;
+RESET hash_mem_multiplier;
+
+-- rows that have changed since VACUUM
+DELETE FROM t WHERE account % 10 = 3;
+UPDATE t SET account = account + 1000 WHERE account % 10 = 4;
+SELECT place, same_aggregate(query) FROM query WHERE place <= 16 ORDER BY place;
+
+SET enable_seqscan = off;
+SET gpuds.enable_aggregate = on;
+EXPLAIN (COSTS OFF) SELECT date_trunc('day', at), count(DISTINCT account) FROM t WHERE at > '2000-02-01' GROUP BY 1;
+-- privileges are those of the query's columns
+CREATE ROLE regress_distinct;
+GRANT USAGE ON SCHEMA :test TO regress_distinct;
+GRANT SELECT (at) ON t TO regress_distinct;
+SET ROLE regress_distinct;
+SELECT count(DISTINCT account) FROM t WHERE at > '2000-02-01';
+RESET ROLE;
+RESET enable_seqscan;
+
+-- partitions
+CREATE TABLE p (k int, v bigint, w int) PARTITION BY RANGE (k);
+CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (100);
+CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (100) TO (200);
+CREATE TABLE p_3 PARTITION OF p FOR VALUES FROM (200) TO (300);
+INSERT INTO p SELECT i % 200, i % 77, i % 9 FROM generate_series(1, 5000) i;
+CREATE INDEX p_k ON p USING gpu_btree (k) INCLUDE (v, w);
+VACUUM ANALYZE p;
+SELECT same_aggregate('SELECT count(DISTINCT v) FROM p WHERE k >= 0');
+SELECT same_aggregate('SELECT w, count(DISTINCT v) FROM p WHERE k >= 50 GROUP BY w');
+SELECT same_aggregate('SELECT k, sum(DISTINCT w) FROM p WHERE k >= 50 GROUP BY k');
+SELECT same_aggregate('SELECT count(DISTINCT v) FROM p WHERE k >= 200');
+
+DROP OWNED BY regress_distinct;
+DROP ROLE regress_distinct;
+DROP SCHEMA :test CASCADE;

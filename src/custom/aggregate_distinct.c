@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_distinct.c
+ *	  Paths of aggregates of a column's distinct values, as count(DISTINCT column).
+ *
+ * Core aggregates, and has of each group the column's values once, or not often:
+ *
+ *	Aggregate
+ *	  -> Sort
+ *	       -> Custom Scan (GpudsAggregate), by what the query groups by and the column
+ *
+ * All aggregates are of the one column, and do not depend on how often it has a value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "catalog/pg_aggregate.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/prep.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "custom/aggregate.h"
+#include "custom/aggregate_path.h"
+
+/* What a query's aggregates are of. */
+typedef struct Distinct
+{
+	GpudsWanted *wanted;
+	const Var *column; /* NULL: no aggregate has been seen */
+	Oid equality;      /* that its values are equal by */
+} Distinct;
+
+/* Has an aggregate without DISTINCT the same result with it? */
+static bool
+is_extreme(const Aggref *aggref, const Var *column)
+{
+	GpudsAggregateKind kind;
+
+	return gpuds_aggregate_kind(aggref->aggfnoid, getBaseType(column->vartype), &kind) &&
+		   (kind == GPUDS_MIN || kind == GPUDS_MAX);
+}
+
+/* Is an aggregate of the distinct values of a column, the one that others are of? */
+static bool
+take_aggregate(Distinct *distinct, const Aggref *aggref)
+{
+	const Var *column;
+	Oid equality;
+
+	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggorder != NIL || aggref->aggfilter != NULL ||
+		aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE || list_length(aggref->args) != 1)
+		return false;
+	column = gpuds_wanted_column(distinct->wanted->rel, linitial_node(TargetEntry, aggref->args)->expr);
+	if (column == NULL)
+		return false;
+	if (aggref->aggdistinct != NIL)
+		equality = linitial_node(SortGroupClause, aggref->aggdistinct)->eqop;
+	else if (is_extreme(aggref, column))
+		equality = lookup_type_cache(column->vartype, TYPECACHE_EQ_OPR)->eq_opr;
+	else
+		return false;
+	if (distinct->column != NULL)
+		return equal(column, distinct->column) && equality == distinct->equality;
+	distinct->column = column;
+	distinct->equality = equality;
+	return true;
+}
+
+static bool
+collect(Node *node, void *arg)
+{
+	Distinct *distinct = arg;
+	GpudsWanted *wanted = distinct->wanted;
+
+	if (node == NULL || (wanted->bucket && equal(node, wanted->bucket)))
+		return false;
+	if (IsA(node, Aggref))
+		return !take_aggregate(distinct, (const Aggref *) node);
+	if (IsA(node, Var))
+	{
+		wanted->exprs = list_append_unique(wanted->exprs, node);
+		return false;
+	}
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, collect, arg);
+}
+
+/*
+ * Finds out what the grouped relation wants of wanted->rel, if its aggregates are of one column's distinct
+ * values: groups of what the query groups by and that column.  *ngroups: those of the query, about.  False:
+ * it wants something else.
+ */
+bool
+gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Node *having, double *ngroups)
+{
+	Distinct distinct = { .wanted = wanted };
+
+	if (!gpuds_wanted_collect_groups(wanted) || collect((Node *) output->reltarget->exprs, &distinct) ||
+		collect(having, &distinct) || distinct.column == NULL)
+		return false;
+	*ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
+	wanted->exprs = list_append_unique(wanted->exprs, (void *) distinct.column);
+	if (!list_member(wanted->groups, distinct.column))
+	{
+		/* The column of a bucket stays the last. */
+		wanted->groups = lcons((void *) distinct.column, wanted->groups);
+		wanted->operators = lcons_oid(distinct.equality, wanted->operators);
+	}
+	return true;
+}
+
+/*
+ * Adds a path that aggregates what a path gives, which has the column's values in each group.  If there is an
+ * order that rows have to come in, core has prepared its aggregates for it, even without groups.
+ */
+void
+gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having, double ngroups)
+{
+	const bool grouped = GpudsGroupClause(root) != NIL;
+	AggClauseCosts costs = { 0 };
+
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	if (root->group_pathkeys != NIL)
+		values = (Path *) create_sort_path(root, output, values, root->group_pathkeys, -1.0);
+	add_path(output, (Path *) create_agg_path(root, output, values, output->reltarget,
+											  grouped ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE,
+											  GpudsGroupClause(root), (List *) having, &costs, ngroups));
+}
