@@ -72,7 +72,8 @@ sub measures_of
 	for (@_)
 	{
 		my ($type, $e) = @$_;
-		push @list, _one("count($e)", "min($e)", "max($e)", $type =~ /^int/ ? map { "$_($e)" } qw(sum avg stddev var_pop) : ())
+		my @functions = (qw(count min max), $type =~ /^int/ ? qw(sum avg stddev var_pop) : ());
+		push @list, _one(@functions) . "($e)"
 		  if $type =~ /^(int|date|timestamp)/;
 	}
 	return join(', ', @list);
