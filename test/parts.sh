@@ -223,7 +223,7 @@ structure_part()
 	end_tested "$name" || rc=1
 	# one of the structures does without page states
 	[ "$3" != array ] || without=('gpuds.visibility_memory = 0')
-	differential_part "${name}_differential" "$setting" ${without[@]+"${without[@]}"} -- --seed "$5" --scripts 12 \
+	differential_part "${name}_differential" "$setting" ${without[@]+"${without[@]}"} -- --seed "$5" --scripts 8 \
 		>"$work/log/$name.differential" 2>&1 || rc=1
 	cat "$work/log/$name.differential"
 	{ count_regress "$work/$name/output"; cat "$work/log/$name.differential"; } |
@@ -359,7 +359,7 @@ on_device_too()
 	[ $device = cpu ] || [ -n "${TESTS-}" ] || ! wants tap || [[ " $(echo $host_tap) " != *" $1 "* ]]
 }
 
-# One file more at a time than there are processors: they wait often.
+# Two files more at a time than there are processors: they wait often.
 tap_part()
 {
 	local file files=() total
@@ -378,7 +378,7 @@ tap_part()
 	export -f tap_one
 	as_user mkdir -p "$tap_dir"
 	printf '%s\n' "${files[@]}" | as_user env GPUDS_TEST_KEEP="${GPUDS_TEST_KEEP-}" GPUDS_TEST_DEVICE=$device \
-		xargs -P $((jobs + 1)) -I{} bash -c 'tap_one {}'
+		xargs -P $((jobs + 2)) -I{} bash -c 'tap_one {}'
 	total=$(cat "$tap_dir"/*/counts | awk '{p += $1; f += $2} END {print p + 0, f + 0}')
 	echo "${total% *} passed, ${total#* } failed"
 	[ "${total#* }" = 0 ]
@@ -451,7 +451,7 @@ part_differential()
 part_differential_cuda()
 {
 	on_cuda
-	differential_part differential_cuda --seed 1001 --scripts 60
+	differential_part differential_cuda --seed 1001 --scripts 40
 }
 
 #
@@ -652,7 +652,7 @@ part_static()
 	# once more, no machine code is made: that takes twice as long, and gives no more warnings.
 	if command -v nvcc >/dev/null; then
 		for file in $(find kernels test/kernels bench -name '*.cu' | sort); do
-			as_user nvcc "$(case $file in kernels/*) echo -c ;; *) echo -ptx ;; esac)" -arch=sm_90 -I. -Itest/kernels \
+			as_user nvcc $(case $file in kernels/*) echo -c ;; *) echo -ptx -Xcicc -O1 ;; esac) -arch=sm_90 -I. -Itest/kernels \
 				-std=c++17 -Werror all-warnings -o "$work/nvcc.o" "$file"
 			result "nvcc $file" $?
 		done
