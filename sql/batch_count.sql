@@ -82,7 +82,7 @@ SELECT counted('SELECT count(*) FROM t WHERE at < timestamp ''2000-03-26 02:30''
 RESET TimeZone;
 SELECT counted('SELECT count(*) FROM t WHERE k = 5 AND note = ''note''');
 SELECT counted('SELECT count(*) FILTER (WHERE v = 1) FROM t WHERE k = 5');
-SELECT counted('SELECT count(DISTINCT k) FROM t WHERE k < 5');
+SELECT counted('SELECT count(DISTINCT k), count(*) FROM t WHERE k < 5');
 SELECT counted('SELECT count(*), max(f) FROM t WHERE f < 5');
 SELECT counted('SELECT f, count(*) FROM t WHERE f < 0.3 GROUP BY f');
 SELECT counted('SELECT count(*) FROM t WHERE k < 5 OR id = 3');
