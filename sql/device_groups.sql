@@ -130,5 +130,34 @@ INSERT INTO b SELECT timestamptz '2021-01-01 00:00+00' + i * interval '1 hour', 
 SELECT agrees('SELECT date_trunc(''day'', at), st, count(*) FROM b WHERE st = 77 AND at >= ''2020-01-01'' GROUP BY 1, 2');
 ROLLBACK;
 SELECT agrees(format('/* host */ SELECT date_trunc(''day'', at), st, count(*) FROM b WHERE at >= timestamptz ''2020-01-01'' + %s * interval ''1 day'' GROUP BY 1, 2', n)) FROM generate_series(0, 300, 100) n;
+RESET work_mem;
+RESET hash_mem_multiplier;
+
+-- A device is told of all pages that have changed, wherever they are: of their rows it hands back those only that have.
+CREATE TABLE spread (k int, filler text) WITH (autovacuum_enabled = off, fillfactor = 90);
+INSERT INTO spread SELECT i, repeat('x', 900) FROM generate_series(1, 20000) i;
+CREATE INDEX spread_k ON spread USING gpu_btree (k);
+VACUUM ANALYZE spread;
+UPDATE spread SET filler = filler || 'y' WHERE hashint4(k) % 50 = 0;
+CREATE FUNCTION handed_back(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text := '';
+	line text;
+	matches int;
+	counted int;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	matches := substring(plan FROM ' Matches: (\d+)');
+	counted := substring(plan FROM 'All-Visible Matches: (\d+)');
+	RETURN CASE WHEN plan NOT LIKE '%Device: cuda%' OR matches - counted < 100 THEN 'few' ELSE plan END;
+END $$;
+SET gpuds.enable_aggregate = on;
+SELECT count(*) FROM spread WHERE k > 0;
+CALL wait_for_snapshots();
+SELECT count(*) FROM spread WHERE k > 0;
+SELECT handed_back('SELECT count(*) FROM spread WHERE k > 0');
+SET gpuds.enable_aggregate = off;
 
 DROP SCHEMA :test CASCADE;

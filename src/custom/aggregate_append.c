@@ -138,6 +138,7 @@ child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *chil
 					   .exprs = linitial(of_child),
 					   .groups = lsecond(of_child),
 					   .operators = wanted->operators,
+					   .distinct = wanted->distinct,
 					   .bucket = lthird(of_child),
 					   .bucket_column = lfourth(of_child) };
 
@@ -240,6 +241,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	Path *values;
 
 	if (root->parse->groupingSets != NIL ||
+		(root->parse->groupClause != NIL && (extra->flags & GROUPING_CAN_USE_SORT) == 0) ||
 		!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
 		return;
 	values = values_path(&wanted);

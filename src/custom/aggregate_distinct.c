@@ -104,6 +104,7 @@ gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Nod
 		collect(having, &distinct) || distinct.column == NULL)
 		return false;
 	*ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
+	wanted->distinct = true;
 	wanted->exprs = list_append_unique(wanted->exprs, (void *) distinct.column);
 	if (!list_member(wanted->groups, distinct.column))
 	{

@@ -49,6 +49,12 @@
 #define SCATTERED_OPERATORS 1.5
 #define CACHE_BYTES (1024 * 1024)
 
+/* A value that core aggregates, in the same units, if rows of it follow each other: often each has but one. */
+#define VALUE_ROW_OPERATORS 5
+
+/* Columns that are added up for a variance: one, and its squares. */
+#define VARIANCE_COLUMNS 3
+
 /* The table of groups, and its memory. */
 #define TABLE_OPERATORS 4000
 
@@ -647,19 +653,32 @@ hash_cost(const GpudsWanted *wanted, double rows, int nagg)
 	return operators * cpu_operator_cost;
 }
 
+/* How many columns are added up, about. */
+static int
+count_agg_columns(List *kinds, List *columns)
+{
+	int nagg = 0;
+	ListCell *lc;
+	ListCell *lc2;
+
+	forboth(lc, kinds, lc2, columns)
+	{
+		if (lfirst_int(lc2) >= 0)
+			nagg += lfirst_int(lc) == GPUDS_PART_VARIANCE ? VARIANCE_COLUMNS : 1;
+	}
+	return nagg;
+}
+
 /* What an aggregate of a scan's entries costs beyond counting them. */
 static Cost
-extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *columns)
+extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *kinds, List *columns)
 {
 	const double before = rows_before_filter(child);
 	List *all = list_copy(columns);
 	Cost cost = filter_cost(wanted, child, &all) + bucket_cost(wanted, child);
 	const int side_bytes = gpuds_scan_side_bytes(child->indexinfo, all);
-	int nagg = 0;
-	ListCell *lc;
+	const int nagg = count_agg_columns(kinds, columns);
 
-	foreach (lc, columns)
-		nagg += lfirst_int(lc) >= 0;
 	cost += nagg * AGG_COLUMN_OPERATORS * cpu_operator_cost * child->path.rows;
 	if (wanted->hashed && wanted->groups != NIL)
 		cost += hash_cost(wanted, child->path.rows, nagg);
@@ -671,10 +690,10 @@ extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *columns)
 
 /* Sets rows and costs of a path whose scan below has been found. */
 static void
-set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
+set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *kinds, List *columns)
 {
 	const Cost count_cost = gpuds_covering_count_cost(wanted->root, child) +
-							extra_cost(wanted, child, columns);
+							extra_cost(wanted, child, kinds, columns);
 
 	path->rows = 1;
 	path->startup_cost = count_cost;
@@ -690,6 +709,8 @@ set_cost(const GpudsWanted *wanted, IndexPath *child, Path *path, List *columns)
 								 (count_cost - child->path.startup_cost) / Max(path->rows, 1);
 	}
 	path->total_cost = count_cost + path->rows * cpu_tuple_cost;
+	if (wanted->distinct && !wanted->hashed)
+		path->total_cost += path->rows * VALUE_ROW_OPERATORS * cpu_operator_cost;
 	GpudsAddDisabledNodes(path, &child->path);
 }
 
@@ -714,7 +735,7 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = parent;
 	path->path.pathtarget = target;
-	set_cost(wanted, child, &path->path, columns);
+	set_cost(wanted, child, &path->path, kinds, columns);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
 	path->custom_private = list_make3(wanted->exprs, having,
@@ -738,7 +759,7 @@ suits(const IndexPath *path, void *arg, Cost *more)
 		return false;
 	if (wanted->groups != NIL && !(wanted->hashed ? can_hash(wanted, path) : group_prefix(wanted, path) >= 0))
 		return false;
-	*more += extra_cost(wanted, path, columns);
+	*more += extra_cost(wanted, path, kinds, columns);
 	return true;
 }
 

@@ -20,6 +20,7 @@ typedef struct GpudsWanted
 	List *operators;    /* ... and what they are equal by */
 	Expr *bucket;       /* NULL, or what they are grouped by is a function of one of the columns ... */
 	Var *bucket_column; /* ... this one, which is the last in groups */
+	bool distinct;      /* core aggregates the values of one of the groups' columns */
 	bool hashed;        /* a group may come in parts, and groups in any order */
 } GpudsWanted;
 

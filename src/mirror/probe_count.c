@@ -283,6 +283,7 @@ leave_out(const GpudsScan *scan, const GpudsOp *ops, int64 n, Remains *remains)
 		int64 inside = 0;
 		GpudsInterval interval;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!begun && i < n)
 			found = Max(entry_scan_find(scan, &ops[i].e), next);
 		memcpy(kept + nkept * size, all + next * size, (found - next) * size);

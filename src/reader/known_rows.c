@@ -27,6 +27,12 @@
 #define FIRST_SLOTS 16
 #define SLOTS_GROWTH 4
 
+/*
+ * Slots for each page that is learnt of for a device.  Of n pages in m slots, about n^2 / 2m give way to
+ * others, and all rows of such a page come back from the device: here those of a page in 64.
+ */
+#define DEVICE_SLOTS 32
+
 /* Pages that are looked at together, at most, so that the processor finds their memory meanwhile. */
 #define LOOK_PAGES GPUDS_STATES_AHEAD
 
@@ -72,6 +78,7 @@ gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan)
 	known->serializable = IsolationIsSerializable();
 	known->now = (uint32) (GetCurrentStatementStartTimestamp() / USECS_PER_SEC);
 	known->at_a_time = 1;
+	known->least_slots = FIRST_SLOTS;
 }
 
 /* Another list of rows begins, whose entries have been read. */
@@ -157,7 +164,7 @@ set_slots(GpudsKnownRows *known, uint32 slots, uint32 words)
 static void
 ensure_capacity(GpudsKnownRows *known, uint32 words)
 {
-	uint64 slots = Max(known->rows.slots, FIRST_SLOTS);
+	uint64 slots = Max(known->rows.slots, known->least_slots);
 
 	words = Max(known->rows.words, words);
 	if (words > known->rows.words)
@@ -476,18 +483,23 @@ others_of_word(const unsigned char *map, BlockNumber first, BlockNumber blocks)
 	return blocks - first < MAP_WORD_BLOCKS ? word & ((UINT64CONST(1) << 2 * (blocks - first)) - 1) : word;
 }
 
-/*
- * Is it worth while to know all pages that a map does not vouch for, of so many, before so many rows are
- * looked at, which may lie on few of them?
- */
-static bool
-is_worth_all(const unsigned char *map, BlockNumber blocks, double rows)
+/* How many pages of a table a map does not vouch for. */
+static uint64
+count_others(const unsigned char *map, BlockNumber blocks)
 {
-	double others = 0;
+	uint64 others = 0;
 
 	for (BlockNumber first = 0; first < blocks; first += MAP_WORD_BLOCKS)
 		others += pg_popcount64(others_of_word(map, first, blocks));
-	return others * ROWS_A_PAGE <= rows;
+	return others;
+}
+
+/* So many pages are to be known at once: the table gets slots for them when the first one comes. */
+static void
+spread_pages(GpudsKnownRows *known, uint64 pages)
+{
+	while (known->least_slots < pages * DEVICE_SLOTS)
+		known->least_slots *= 2;
 }
 
 /*
@@ -500,19 +512,23 @@ gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNu
 						size_t bytes)
 {
 	Look looks[LOOK_PAGES];
+	uint64 others;
 	int n = 0;
 
 	known->waits = false;
 	if (!known->usable || !may_know_all(known, blocks, bytes))
 		return;
-	known->waits = !is_worth_all(map, blocks, rows);
+	others = count_others(map, blocks);
+	/* The rows may lie on few of the pages. */
+	known->waits = (double) others * ROWS_A_PAGE > rows;
 	if (known->waits)
 		return;
+	spread_pages(known, others);
 	for (BlockNumber first = 0; first < blocks; first += MAP_WORD_BLOCKS)
 	{
-		for (uint64 others = others_of_word(map, first, blocks); others != 0; others &= others - 1)
+		for (uint64 word = others_of_word(map, first, blocks); word != 0; word &= word - 1)
 		{
-			const BlockNumber block = first + pg_rightmost_one_pos64(others) / 2;
+			const BlockNumber block = first + pg_rightmost_one_pos64(word) / 2;
 
 			if (knows_page(known, block))
 				continue;

@@ -66,9 +66,10 @@ typedef struct GpudsKnownRows
 	uint32 *lists; /* of each slot: number of the list that its page was looked at for */
 	uint32 pages;  /* that have come in since the table grew */
 	uint32 max_slots;
-	uint32 list;   /* at hand; they are counted from 1 on */
-	bool waits;    /* if a device looked at more rows, all pages would be learnt of for it */
-	int at_a_time; /* pages that are looked at together next; doubles while no rows are passed over */
+	uint64 least_slots; /* a power of two */
+	uint32 list;        /* at hand; they are counted from 1 on */
+	bool waits;         /* if a device looked at more rows, all pages would be learnt of for it */
+	int at_a_time;      /* pages that are looked at together next; doubles while no rows are passed over */
 	GpudsStateUse use;
 } GpudsKnownRows;
 
