@@ -1,4 +1,5 @@
--- GpudsAggregate below core's aggregates of distinct values, which has each value of a group once, or some times.
+-- GpudsAggregate below core's aggregates of distinct values, which has each value of a group once, or some times;
+-- and SELECT DISTINCT.
 \set test test_distinct
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
@@ -52,10 +53,36 @@ INSERT INTO query (query) VALUES
 	('SELECT string_agg(DISTINCT status::text, '','') FROM t WHERE at > ''2000-02-01''');
 SELECT place, same_aggregate(query) FROM query ORDER BY place;
 
+-- SELECT DISTINCT: of leading columns, of others, of what is computed
+CREATE TABLE selects (place serial, query text);
+INSERT INTO selects (query) VALUES
+	('SELECT DISTINCT account FROM t'),
+	('SELECT DISTINCT account FROM t WHERE account > 20 ORDER BY account DESC LIMIT 7'),
+	('SELECT DISTINCT account, status FROM t WHERE account IS NOT NULL'),
+	('SELECT DISTINCT status, account FROM t WHERE at > ''2000-02-01'''),
+	('SELECT DISTINCT yes FROM t WHERE at > ''2000-02-01'' AND status <> 2'),
+	('SELECT DISTINCT date_trunc(''day'', at) FROM t WHERE at > ''2000-02-01'''),
+	('SELECT DISTINCT extract(hour FROM at), status FROM t WHERE at > ''2000-02-01'' ORDER BY 2, 1'),
+	('SELECT DISTINCT status, status AS again FROM t WHERE status = 2 AND account = 5'),
+	('SELECT count(*) FROM (SELECT DISTINCT account FROM t) q'),
+	('SELECT DISTINCT account FROM t WHERE account > 900'),
+	('SELECT account FROM t WHERE account < 5 UNION SELECT DISTINCT account FROM t WHERE account < 9'),
+	-- core's nodes: DISTINCT ON, what an index does not have, expressions of several columns, windows, sets
+	('SELECT DISTINCT ON (account) account, status FROM t WHERE account > 20 ORDER BY account, status'),
+	('SELECT DISTINCT price FROM t WHERE at > ''2000-02-01'''),
+	('SELECT DISTINCT account + status FROM t WHERE account > 20'),
+	('SELECT DISTINCT account, count(*) OVER () FROM t WHERE account > 20'),
+	('SELECT DISTINCT account, generate_series(1, 2) FROM t WHERE account > 20'),
+	('SELECT DISTINCT account, 1 FROM t WHERE account > 20'),
+	('SELECT DISTINCT f FROM t WHERE f > 3 AND status = 1'),
+	('SELECT DISTINCT account, status FROM t GROUP BY account, status HAVING count(f) > 3');
+SELECT place, same_aggregate(query) FROM selects ORDER BY place;
+
 -- A table of groups that is full many times gives them in parts.
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT same_aggregate('SELECT status, count(DISTINCT at) FROM t WHERE at > ''2000-02-01'' GROUP BY status');
+SELECT same_aggregate('SELECT DISTINCT status, account, yes FROM t WHERE at > ''2000-02-01''');
 RESET work_mem;
 RESET hash_mem_multiplier;
 
@@ -63,16 +90,20 @@ RESET hash_mem_multiplier;
 DELETE FROM t WHERE account % 10 = 3;
 UPDATE t SET account = account + 1000 WHERE account % 10 = 4;
 SELECT place, same_aggregate(query) FROM query WHERE place <= 16 ORDER BY place;
+SELECT place, same_aggregate(query) FROM selects WHERE place <= 11 AND place <> 2 ORDER BY place;
 
 SET enable_seqscan = off;
 SET gpuds.enable_aggregate = on;
 EXPLAIN (COSTS OFF) SELECT date_trunc('day', at), count(DISTINCT account) FROM t WHERE at > '2000-02-01' GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT DISTINCT account FROM t ORDER BY account;
+EXPLAIN (COSTS OFF) SELECT DISTINCT status, yes FROM t WHERE at > '2000-02-01';
 -- privileges are those of the query's columns
 CREATE ROLE regress_distinct;
 GRANT USAGE ON SCHEMA :test TO regress_distinct;
 GRANT SELECT (at) ON t TO regress_distinct;
 SET ROLE regress_distinct;
 SELECT count(DISTINCT account) FROM t WHERE at > '2000-02-01';
+SELECT DISTINCT account FROM t WHERE at > '2000-02-01';
 RESET ROLE;
 RESET enable_seqscan;
 

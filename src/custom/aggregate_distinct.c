@@ -11,6 +11,8 @@
  *
  * All aggregates are of the one column, and do not depend on how often it has a value.
  *
+ * And paths of SELECT DISTINCT, which are groups without aggregates.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -20,11 +22,13 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/prep.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "custom/aggregate.h"
 #include "custom/aggregate_path.h"
+#include "custom/custom.h"
 
 /* What a query's aggregates are of. */
 typedef struct Distinct
@@ -100,8 +104,9 @@ gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Nod
 {
 	Distinct distinct = { .wanted = wanted };
 
-	if (!gpuds_wanted_collect_groups(wanted) || collect((Node *) output->reltarget->exprs, &distinct) ||
-		collect(having, &distinct) || distinct.column == NULL)
+	if (!gpuds_wanted_collect_groups(wanted, wanted->root->parse->groupClause) ||
+		collect((Node *) output->reltarget->exprs, &distinct) || collect(having, &distinct) ||
+		distinct.column == NULL)
 		return false;
 	*ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
 	wanted->distinct = true;
@@ -131,4 +136,65 @@ gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Nod
 	add_path(output, (Path *) create_agg_path(root, output, values, output->reltarget,
 											  grouped ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE,
 											  GpudsGroupClause(root), (List *) having, &costs, ngroups));
+}
+
+/* Is SELECT DISTINCT all that a query does with the rows of a table? */
+static bool
+is_select_distinct(const Query *parse)
+{
+	return parse->distinctClause != NIL && !parse->hasDistinctOn && !parse->hasAggs &&
+		   !parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->groupClause == NIL &&
+		   parse->groupingSets == NIL && parse->havingQual == NULL && parse->setOperations == NULL;
+}
+
+/* What SELECT DISTINCT wants of wanted->rel; false: something that no node of ours has. */
+static bool
+collect_select(GpudsWanted *wanted, const PathTarget *target)
+{
+	ListCell *lc;
+
+	if (!gpuds_wanted_collect_groups(wanted, wanted->root->parse->distinctClause))
+		return false;
+	foreach (lc, target->exprs)
+	{
+		Expr *expr = lfirst(lc);
+
+		if (!(wanted->bucket && equal(expr, wanted->bucket)) && !list_member(wanted->groups, expr))
+			return false;
+		wanted->exprs = list_append_unique(wanted->exprs, expr);
+	}
+	wanted->distinct = true;
+	return true;
+}
+
+/*
+ * Adds paths to the relation output of distinct rows if input is a table and an index has all that is selected.
+ * Groups that are hashed may come several times: core makes them distinct.
+ */
+void
+gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
+{
+	GpudsWanted wanted = { .root = root, .rel = input };
+	PathTarget *target;
+	CustomPath *path;
+
+	if (!is_select_distinct(root->parse) || input->reloptkind != RELOPT_BASEREL ||
+		!gpuds_covering_is_table(root, input))
+		return;
+	target = input->cheapest_total_path->pathtarget;
+	if (!collect_select(&wanted, target))
+		return;
+	path = gpuds_wanted_path(&wanted, output, target, NULL);
+	if (path != NULL)
+	{
+		add_path(output, &path->path);
+		return;
+	}
+	wanted.hashed = true;
+	if (grouping_is_hashable(root->parse->distinctClause))
+		path = gpuds_wanted_path(&wanted, input, target, NULL);
+	if (path != NULL)
+		add_path(output, (Path *) create_agg_path(root, output, &path->path, target, AGG_HASHED,
+												  AGGSPLIT_SIMPLE, root->parse->distinctClause, NIL, NULL,
+												  gpuds_wanted_groups(&wanted, input->rows)));
 }

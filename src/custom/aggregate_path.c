@@ -362,15 +362,17 @@ group_expr(const GpudsWanted *wanted, SortGroupClause *clause)
 								   find_base_rel(wanted->root, bms_singleton_member(rel->top_parent_relids)));
 }
 
-/* What rows are grouped by; false: it is something else than columns of the table, or a function of one. */
+/*
+ * What rows are grouped by, of the query's clauses; false: it is something else than columns of the table, or
+ * a function of one.
+ */
 bool
-gpuds_wanted_collect_groups(GpudsWanted *wanted)
+gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses)
 {
-	const Query *parse = wanted->root->parse;
 	Oid bucket_operator = InvalidOid;
 	ListCell *lc;
 
-	foreach (lc, parse->groupClause)
+	foreach (lc, clauses)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		Expr *expr = group_expr(wanted, clause);
@@ -446,8 +448,9 @@ gpuds_wanted_needs_parts(const GpudsWanted *wanted)
 bool
 gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having)
 {
-	return gpuds_wanted_collect_groups(wanted) && !collect_expr((Node *) output->reltarget->exprs, wanted) &&
-		   !collect_expr(having, wanted) && wanted->exprs != NIL;
+	return gpuds_wanted_collect_groups(wanted, wanted->root->parse->groupClause) &&
+		   !collect_expr((Node *) output->reltarget->exprs, wanted) && !collect_expr(having, wanted) &&
+		   wanted->exprs != NIL;
 }
 
 static Plan *

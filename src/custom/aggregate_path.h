@@ -20,13 +20,13 @@ typedef struct GpudsWanted
 	List *operators;    /* ... and what they are equal by */
 	Expr *bucket;       /* NULL, or what they are grouped by is a function of one of the columns ... */
 	Var *bucket_column; /* ... this one, which is the last in groups */
-	bool distinct;      /* core aggregates the values of one of the groups' columns */
+	bool distinct;      /* groups are what core goes on with: often each has but one row */
 	bool hashed;        /* a group may come in parts, and groups in any order */
 } GpudsWanted;
 
 /* aggregate_path.c */
 extern const Var *gpuds_wanted_column(const RelOptInfo *rel, const Expr *expr);
-extern bool gpuds_wanted_collect_groups(GpudsWanted *wanted);
+extern bool gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses);
 extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
 extern bool gpuds_wanted_needs_parts(const GpudsWanted *wanted);
 extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);

@@ -27,6 +27,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		gpuds_aggregate_paths(root, input, output, extra);
 		gpuds_aggregate_append_paths(root, input, output, extra);
 	}
+	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)
+		gpuds_select_distinct_paths(root, input, output);
 }
 
 static void
