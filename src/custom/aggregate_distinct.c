@@ -168,8 +168,8 @@ collect_select(GpudsWanted *wanted, const PathTarget *target)
 }
 
 /*
- * Adds paths to the relation output of distinct rows if input is a table and an index has all that is selected.
- * Groups that are hashed may come several times: core makes them distinct.
+ * Adds a path to the relation output of distinct rows if input is a table and an index has all that is
+ * selected.  Groups that are hashed may come several times: core makes them distinct.
  */
 void
 gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)

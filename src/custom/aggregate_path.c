@@ -49,7 +49,7 @@
 #define SCATTERED_OPERATORS 1.5
 #define CACHE_BYTES (1024 * 1024)
 
-/* A value that core aggregates, in the same units, if rows of it follow each other: often each has but one. */
+/* A value that core goes on with, in the same units, if its rows follow each other: often it has but one. */
 #define VALUE_ROW_OPERATORS 5
 
 /* Columns that are added up for a variance: one, and its squares. */
