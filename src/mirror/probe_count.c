@@ -260,8 +260,8 @@ split_interval(const GpudsInterval *interval, const GpudsOp *ops, int64 n, Gpuds
 }
 
 /*
- * What remains of a scan without the entries of some operations, ascending, all of the rest of the scan.  Between the
- * intervals that have such entries the others are copied as they are, however many there are.
+ * What remains of a scan without the entries of some operations, ascending, all of the rest of the scan.
+ * Between the intervals that have such entries the others are copied as they are, however many there are.
  */
 static void
 leave_out(const GpudsScan *scan, const GpudsOp *ops, int64 n, Remains *remains)
