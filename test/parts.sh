@@ -652,7 +652,7 @@ part_static()
 	# once more, no machine code is made: that takes twice as long, and gives no more warnings.
 	if command -v nvcc >/dev/null; then
 		for file in $(find kernels test/kernels bench -name '*.cu' | sort); do
-			as_user nvcc $(case $file in kernels/*) echo -c ;; *) echo -ptx -Xcicc -O1 ;; esac) -arch=sm_90 -I. -Itest/kernels \
+			as_user nvcc $(case $file in kernels/*) echo -c ;; *) echo -ptx -Xcicc -O0 ;; esac) -arch=sm_90 -I. -Itest/kernels \
 				-std=c++17 -Werror all-warnings -o "$work/nvcc.o" "$file"
 			result "nvcc $file" $?
 		done
