@@ -186,13 +186,13 @@ gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ou
 		return;
 	path = gpuds_wanted_path(&wanted, output, target, NULL);
 	if (path != NULL)
-	{
 		add_path(output, &path->path);
+	/* By another index, conditions that this one tests may bound the scan. */
+	if ((path != NULL && gpuds_covering_filter(linitial(path->custom_paths)) == NIL) ||
+		!grouping_is_hashable(root->parse->distinctClause))
 		return;
-	}
 	wanted.hashed = true;
-	if (grouping_is_hashable(root->parse->distinctClause))
-		path = gpuds_wanted_path(&wanted, input, target, NULL);
+	path = gpuds_wanted_path(&wanted, input, target, NULL);
 	if (path != NULL)
 		add_path(output, (Path *) create_agg_path(root, output, &path->path, target, AGG_HASHED,
 												  AGGSPLIT_SIMPLE, root->parse->distinctClause, NIL, NULL,

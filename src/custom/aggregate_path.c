@@ -382,6 +382,8 @@ gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses)
 			return false;
 		if (!IsA(expr, Var))
 		{
+			if (wanted->bucket && equal(expr, wanted->bucket))
+				continue;
 			if (wanted->bucket || !is_default_equality(clause, expr))
 				return false;
 			wanted->bucket = expr;
