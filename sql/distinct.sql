@@ -28,7 +28,6 @@ INSERT INTO query (query) VALUES
 	('SELECT count(DISTINCT at), max(at) FROM t WHERE at > ''2000-02-01'''),
 	('SELECT bool_or(DISTINCT yes), count(DISTINCT yes) FROM t WHERE at > ''2000-02-01'' AND account > 3'),
 	('SELECT count(DISTINCT c) FROM t WHERE at > ''2000-02-01'''),
-	('SELECT count(DISTINCT account) FROM t WHERE at > ''2100-01-01'''),
 	-- by groups: those of the index's order, hashed, and of what is computed
 	('SELECT account, count(DISTINCT status) FROM t GROUP BY account'),
 	('SELECT status, count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY status'),
@@ -63,7 +62,6 @@ INSERT INTO selects (query) VALUES
 	('SELECT DISTINCT yes FROM t WHERE at > ''2000-02-01'' AND status <> 2'),
 	('SELECT DISTINCT date_trunc(''day'', at) FROM t WHERE at > ''2000-02-01'''),
 	('SELECT DISTINCT extract(hour FROM at), status FROM t WHERE at > ''2000-02-01'' ORDER BY 2, 1'),
-	('SELECT DISTINCT status, status AS again FROM t WHERE status = 2 AND account = 5'),
 	('SELECT count(*) FROM (SELECT DISTINCT account FROM t) q'),
 	('SELECT DISTINCT account FROM t WHERE account > 900'),
 	('SELECT account FROM t WHERE account < 5 UNION SELECT DISTINCT account FROM t WHERE account < 9'),
@@ -78,6 +76,9 @@ INSERT INTO selects (query) VALUES
 	('SELECT DISTINCT f FROM t WHERE f > 3 AND status = 1'),
 	('SELECT DISTINCT account, status FROM t GROUP BY account, status HAVING count(f) > 3');
 SELECT place, same_aggregate(query) FROM selects ORDER BY place;
+-- of nothing, and of next to nothing, by whatever plan
+SELECT split_part(same_aggregate('SELECT count(DISTINCT account) FROM t WHERE at > ''2100-01-01'''), ',', 1);
+SELECT split_part(same_aggregate('SELECT DISTINCT status, status AS again FROM t WHERE status = 2 AND account = 5'), ',', 1);
 
 -- A table of groups that is full many times gives them in parts.
 SET work_mem = '64kB';
@@ -90,12 +91,11 @@ RESET hash_mem_multiplier;
 -- rows that have changed since VACUUM
 DELETE FROM t WHERE account % 10 = 3;
 UPDATE t SET account = account + 1000 WHERE account % 10 = 4;
-SELECT place, same_aggregate(query) FROM query WHERE place <= 16 ORDER BY place;
-SELECT place, same_aggregate(query) FROM selects WHERE place <= 12 AND place <> 2 ORDER BY place;
+SELECT place, same_aggregate(query) FROM query WHERE place <= 15 ORDER BY place;
+SELECT place, same_aggregate(query) FROM selects WHERE place <= 11 AND place NOT IN (2, 9) ORDER BY place;
 
 SET enable_seqscan = off;
 SET gpuds.enable_aggregate = on;
-EXPLAIN (COSTS OFF) SELECT date_trunc('day', at), count(DISTINCT account) FROM t WHERE at > '2000-02-01' GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT DISTINCT account FROM t ORDER BY account;
 EXPLAIN (COSTS OFF) SELECT DISTINCT status, yes FROM t WHERE at > '2000-02-01';
 -- privileges are those of the query's columns
