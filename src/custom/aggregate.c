@@ -134,14 +134,15 @@ static void
 make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, Relation index)
 {
 	const int first = column->agg_column;
+	GpudsRowFilter *filter;
 	AggColumn made[MOST_OF_ONE];
 
 	if (state->agg_filters[first] != NULL)
 		return;
+	filter = gpuds_filter_make((const Node *) column->filter, &state->layout, index, &state->css.ss.ps);
 	for (int i = first + make_agg_columns(state, column, made) - 1; i >= first; i--)
 	{
-		state->agg_filters[i] = gpuds_filter_make((const Node *) column->filter, &state->layout, index,
-												  &state->css.ss.ps);
+		state->agg_filters[i] = filter;
 		make_agg_case(column, &state->agg_columns[i], &state->agg_cases[i]);
 	}
 }

@@ -52,7 +52,7 @@
 /* A value that core goes on with, in the same units, if its rows follow each other: often it has but one. */
 #define VALUE_ROW_OPERATORS 5
 
-/* Columns that are added up for a variance: one, and its squares. */
+/* Columns that are added up for a variance, about: one, and one of squares, or of bigints three. */
 #define VARIANCE_COLUMNS 3
 
 /* The table of groups, and its memory. */
