@@ -178,6 +178,15 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
+-- Numbers as keys of gpu_btree
+-- ---------------------------------------------------------------------------
+
+CREATE OPERATOR FAMILY numeric_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING gpu_btree FAMILY numeric_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+-- ---------------------------------------------------------------------------
 -- Access method gpu_skiplist and operator classes
 --
 -- Families and classes are those of gpu_btree, with the same names in the same schema and the same

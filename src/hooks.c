@@ -263,28 +263,20 @@ executor_finish(QueryDesc *queryDesc)
 		next_executor_finish(queryDesc);
 }
 
-/* Is a relation that is being made, and that only its catalog row tells of, an index of ours? */
-static bool
-will_be_ours(Oid relid)
+/* Looks at a relation that is being made, if it is an index of ours. */
+static void
+create_relation(Oid relid)
 {
-	Relation classes = table_open(RelationRelationId, AccessShareLock);
-	bool ours = false;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple tuple;
+	Relation rel = RelationIdGetRelation(relid);
 
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(classes, ClassOidIndexId, true, SnapshotSelf, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
+	if (rel && rel->rd_rel->relkind == RELKIND_INDEX && gpuds_is_our_method(rel->rd_rel->relam))
 	{
-		const FormData_pg_class *class = (Form_pg_class) GETSTRUCT(tuple);
-
-		ours = class->relkind == RELKIND_INDEX && gpuds_is_our_method(class->relam);
+		gpuds_index_check_new(rel);
+		if (gpuds_stats_is_kept_by_core())
+			gpuds_stats_created(relid);
 	}
-	systable_endscan(scan);
-	table_close(classes, AccessShareLock);
-	return ours;
+	if (rel)
+		RelationClose(rel);
 }
 
 /*
@@ -311,9 +303,8 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 	if (prev_object_access)
 		prev_object_access(access, classId, objectId, subId, arg);
 
-	if (gpuds_stats_is_kept_by_core() && access == OAT_POST_CREATE && classId == RelationRelationId &&
-		subId == 0 && will_be_ours(objectId))
-		gpuds_stats_created(objectId);
+	if (access == OAT_POST_CREATE && classId == RelationRelationId && subId == 0)
+		create_relation(objectId);
 	else if (access == OAT_DROP && classId == RelationRelationId && subId == 0)
 	{
 		Relation rel = RelationIdGetRelation(objectId);

@@ -247,6 +247,11 @@ finish()
 	echo
 	awk '{printf "%-14s %5d passed %4d failed\n", $1, $2, $3}' "$work/results"
 	total=$(awk '{p += $2; f += $3} END {print p + 0, f + 0}' "$work/results")
+	# Whoever keeps only the end of the output sees what has failed, and what was said before.
+	if [ "${total#* }" != 0 ]; then
+		echo
+		grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/* | sed "s,^$work/log/,," | tail -n 60
+	fi
 	echo "${total% *} passed, ${total#* } failed"
 	exit $([ "${total#* }" = 0 ] && echo 0 || echo 1)
 }

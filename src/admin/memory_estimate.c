@@ -67,18 +67,18 @@ refuse_column(Relation table, AttrNumber column, bool included)
 {
 	const Oid relid = RelationGetRelid(table);
 
+	const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), column - 1);
+	const char *type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
+
 	if (included)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("column \"%s\" of relation \"%s\" has type %s, which cannot be included",
-							   get_attname(relid, column, false), RelationGetRelationName(table),
-							   format_type_be(get_atttype(relid, column))),
-						errdetail("Included columns are of types of fixed length, of %d bytes at most.",
-								  GPUDS_INCLUDED_BYTES)));
+							   get_attname(relid, column, false), RelationGetRelationName(table), type),
+						errdetail_internal("%s", gpuds_key_types_detail(attribute->atttypid, true))));
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("column \"%s\" of relation \"%s\" has type %s, which cannot be a key",
-						   get_attname(relid, column, false), RelationGetRelationName(table),
-						   format_type_be(get_atttype(relid, column))),
-					errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
+						   get_attname(relid, column, false), RelationGetRelationName(table), type),
+					errdetail_internal("%s", gpuds_key_types_detail(attribute->atttypid, false))));
 }
 
 /* Leaves side columns (key/key.h) their NULL bits; raises an error if they are too wide. */
@@ -119,13 +119,14 @@ set_agg_columns(Relation table, Imagined *imagined)
 	{
 		const AttrNumber column = imagined->column[i];
 		const bool included = i >= imagined->nkeys;
-		Oid type;
+		Form_pg_attribute attribute;
 
 		if (column < 0)
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 							errmsg("index creation on system columns is not supported")));
-		type = get_atttype(RelationGetRelid(table), column);
-		imagined->bits[i] = included ? gpuds_key_included_bits(type) : gpuds_key_column_bits(type);
+		attribute = TupleDescAttr(RelationGetDescr(table), column - 1);
+		imagined->bits[i] = (included ? gpuds_key_included_bits
+									  : gpuds_key_column_bits)(attribute->atttypid, attribute->atttypmod);
 		if (imagined->bits[i] == 0)
 			refuse_column(table, column, included);
 		of_key += included ? 1 : imagined->bits[i];

@@ -109,7 +109,8 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
 		Oid types[] = { op->amoplefttype, op->amoprighttype };
 
-		if (types[0] == types[1] && gpuds_key_kind(types[0]) != GPUDS_KIND_NONE)
+		if (types[0] == types[1] && gpuds_key_kind(types[0]) != GPUDS_KIND_NONE &&
+			gpuds_key_kind(types[0]) != GPUDS_KIND_NUMERIC)
 			continue;
 		for (int k = types[0] == types[1]; k < 2; k++)
 		{

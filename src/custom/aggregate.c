@@ -305,6 +305,15 @@ next_group(GpudsAggregateState *state)
 	return found;
 }
 
+/* The kind of what is added up or compared in a column of the scan tuple; none, if rows are counted. */
+static GpudsKeyKind
+kind_of_values(const GpudsAggregateState *state, const GpudsAggregateColumn *column)
+{
+	if (column->column >= 0)
+		return (GpudsKeyKind) state->layout.column[column->column].values;
+	return column->parts.value ? gpuds_key_kind(column->parts.type) : GPUDS_KIND_NONE;
+}
+
 /* The value of a column of the scan tuple, in the current memory context. */
 static Datum
 value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *isnull)
@@ -312,9 +321,7 @@ value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *i
 	*isnull = false;
 	if (column->kind == GPUDS_COUNT_ROWS)
 		return Int64GetDatum(state->group.rows);
-	return gpuds_aggregate_value(column->kind,
-								 column->column < 0 ? column->parts.type
-													: state->layout.column[column->column].type,
+	return gpuds_aggregate_value(column->kind, kind_of_values(state, column),
 								 &state->agg_columns[column->agg_column],
 								 &state->group.partial[column->agg_column], isnull);
 }

@@ -36,6 +36,7 @@ typedef enum GpudsAggregateKind
 	 * result.
 	 */
 	GPUDS_PART_NUMERIC,    /* of sum and avg of bigints */
+	GPUDS_PART_SCALED,     /* of sum and avg of numbers */
 	GPUDS_PART_AVG_INT,    /* of avg of smaller integers */
 	GPUDS_PART_AVG_FLOAT8, /* of avg of floating-point values */
 	GPUDS_PART_VARIANCE    /* of variances */
@@ -150,7 +151,7 @@ extern uint64 gpuds_aggregate_bits(const AggColumn *column, const Const *value);
 extern bool gpuds_aggregate_kind(Oid function, Oid input, GpudsAggregateKind *kind);
 extern bool gpuds_aggregate_has_result(GpudsAggregateKind kind);
 extern GpudsAggregateKind gpuds_aggregate_part(GpudsAggregateKind kind, Oid input);
-extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_column,
+extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, uint8 values, const AggColumn *agg_column,
 								   const PartialAgg *partial, bool *isnull);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_H */

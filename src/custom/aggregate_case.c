@@ -54,8 +54,10 @@ gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts)
 		return false;
 	else
 		parts->column = (const Var *) when->result;
+	/* Digits behind the point are shown of a number's column, and of a constant as many as it has. */
 	if (is_null(expr->defresult))
-		return aggref->aggfnoid == F_COUNT_ANY || is_integer(parts->type);
+		return aggref->aggfnoid == F_COUNT_ANY || is_integer(parts->type) ||
+			   (parts->type == NUMERICOID && parts->column);
 	if (!IsA(expr->defresult, Const) || aggref->aggfilter || aggref->aggfnoid == F_COUNT_ANY)
 		return false;
 	parts->other = (const Const *) expr->defresult;

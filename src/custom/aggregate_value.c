@@ -28,8 +28,8 @@
 #include "custom/aggregate.h"
 #include "key/key.h"
 
-/* Digits of a 128-bit integer, with its sign and end. */
-#define INT128_CHARS 42
+/* Digits of a 128-bit integer, with its sign, a point and its end. */
+#define INT128_CHARS 43
 
 typedef struct AggregateFunction
 {
@@ -42,15 +42,18 @@ static const AggregateFunction functions[] = {
 	{ F_SUM_INT2, INT2OID, GPUDS_SUM_INT8 },
 	{ F_SUM_INT4, INT4OID, GPUDS_SUM_INT8 },
 	{ F_SUM_INT8, INT8OID, GPUDS_SUM_NUMERIC },
+	{ F_SUM_NUMERIC, NUMERICOID, GPUDS_SUM_NUMERIC },
 	{ F_SUM_FLOAT8, FLOAT8OID, GPUDS_SUM_FLOAT8 },
 	{ F_AVG_INT2, INT2OID, GPUDS_AVG_NUMERIC },
 	{ F_AVG_INT4, INT4OID, GPUDS_AVG_NUMERIC },
 	{ F_AVG_INT8, INT8OID, GPUDS_AVG_NUMERIC },
+	{ F_AVG_NUMERIC, NUMERICOID, GPUDS_AVG_NUMERIC },
 	{ F_AVG_FLOAT4, FLOAT4OID, GPUDS_AVG_FLOAT8 },
 	{ F_AVG_FLOAT8, FLOAT8OID, GPUDS_AVG_FLOAT8 },
 	{ F_MIN_INT2, INT2OID, GPUDS_MIN },
 	{ F_MIN_INT4, INT4OID, GPUDS_MIN },
 	{ F_MIN_INT8, INT8OID, GPUDS_MIN },
+	{ F_MIN_NUMERIC, NUMERICOID, GPUDS_MIN },
 	{ F_MIN_OID, OIDOID, GPUDS_MIN },
 	{ F_MIN_FLOAT4, FLOAT4OID, GPUDS_MIN },
 	{ F_MIN_FLOAT8, FLOAT8OID, GPUDS_MIN },
@@ -63,6 +66,7 @@ static const AggregateFunction functions[] = {
 	{ F_MAX_INT2, INT2OID, GPUDS_MAX },
 	{ F_MAX_INT4, INT4OID, GPUDS_MAX },
 	{ F_MAX_INT8, INT8OID, GPUDS_MAX },
+	{ F_MAX_NUMERIC, NUMERICOID, GPUDS_MAX },
 	{ F_MAX_OID, OIDOID, GPUDS_MAX },
 	{ F_MAX_FLOAT4, FLOAT4OID, GPUDS_MAX },
 	{ F_MAX_FLOAT8, FLOAT8OID, GPUDS_MAX },
@@ -117,8 +121,10 @@ gpuds_aggregate_part(GpudsAggregateKind kind, Oid input)
 	switch (kind)
 	{
 		case GPUDS_SUM_NUMERIC:
-			return GPUDS_PART_NUMERIC;
+			return input == NUMERICOID ? GPUDS_PART_SCALED : GPUDS_PART_NUMERIC;
 		case GPUDS_AVG_NUMERIC:
+			if (input == NUMERICOID)
+				return GPUDS_PART_SCALED;
 			return input == INT8OID ? GPUDS_PART_NUMERIC : GPUDS_PART_AVG_INT;
 		case GPUDS_AVG_FLOAT8:
 			return GPUDS_PART_AVG_FLOAT8;
@@ -136,22 +142,42 @@ gpuds_aggregate_has_result(GpudsAggregateKind kind)
 	return kind != GPUDS_VARIANCE;
 }
 
+/* An integer, of which so many digits stand behind the point. */
 static Numeric
-numeric_of(__int128 value)
+number_of(__int128 value, int scale)
 {
 	char text[INT128_CHARS];
 	char *at = text + sizeof(text) - 1;
 	unsigned __int128 rest = value < 0 ? -(unsigned __int128) value : (unsigned __int128) value;
 
-	if (value >= PG_INT64_MIN && value <= PG_INT64_MAX)
+	if (scale == 0 && value >= PG_INT64_MIN && value <= PG_INT64_MAX)
 		return int64_to_numeric((int64) value);
 	*at = '\0';
-	for (; rest != 0; rest /= 10)
+	for (int digits = 0; rest != 0 || digits <= scale; rest /= 10)
+	{
+		if (digits++ == scale && scale > 0)
+			*--at = '.';
 		*--at = (char) ('0' + (int) (rest % 10));
+	}
 	if (value < 0)
 		*--at = '-';
 	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid),
 											   Int32GetDatum(-1)));
+}
+
+static Numeric
+numeric_of(__int128 value)
+{
+	return number_of(value, 0);
+}
+
+/* The sum of integers or numbers. */
+static Numeric
+sum_of(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
+{
+	if (gpuds_key_has_nan(values, partial))
+		return DatumGetNumeric(gpuds_key_partial_agg_value(values, agg_column, partial->max));
+	return number_of(gpuds_key_partial_agg_sum(values, agg_column, partial), gpuds_key_scale(values));
 }
 
 /*
@@ -170,10 +196,10 @@ lost_overflow(const AggColumn *agg_column, const PartialAgg *partial)
 
 /* Has any of the floating-point values no bound? */
 static bool
-has_infinity(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
+has_infinity(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
 {
-	Datum min = gpuds_key_partial_agg_value(type, agg_column, partial->min);
-	Datum max = gpuds_key_partial_agg_value(type, agg_column, partial->max);
+	Datum min = gpuds_key_partial_agg_value(values, agg_column, partial->min);
+	Datum max = gpuds_key_partial_agg_value(values, agg_column, partial->max);
 
 	if (agg_column->kind == AGG_COLUMN_FLOAT4)
 		return isinf(DatumGetFloat4(min)) || isinf(DatumGetFloat4(max));
@@ -182,9 +208,9 @@ has_infinity(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
 
 /* The sum of floating-point values.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE. */
 static float8
-float_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
+float_sum(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
 {
-	if (isinf(partial->sum) ? !has_infinity(type, agg_column, partial) : lost_overflow(agg_column, partial))
+	if (isinf(partial->sum) ? !has_infinity(values, agg_column, partial) : lost_overflow(agg_column, partial))
 		float_overflow_error();
 	return partial->sum;
 }
@@ -254,10 +280,10 @@ sum_of_squares(const AggColumn *squares, const PartialAgg *partial)
  * how many such digits there are at most, and in how many numbers, and how many are no numbers or infinite.
  */
 static Datum
-variance_part(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
+variance_part(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
 {
 	const bool bigint = agg_column->bits > 32;
-	const __int128 sum = gpuds_key_partial_agg_sum(type, agg_column, partial);
+	const __int128 sum = gpuds_key_partial_agg_sum(values, agg_column, partial);
 	const int64 n = (int64) partial->n;
 	StringInfoData part;
 
@@ -274,6 +300,30 @@ variance_part(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
 	pq_sendint32(&part, 0);
 	pq_sendint64(&part, n);
 	for (int i = 0; i < 3; i++)
+		pq_sendint64(&part, 0);
+	return PointerGetDatum(pq_endtypsend(&part));
+}
+
+/*
+ * The state of sum and avg of numbers, as numeric_avg_serialize writes it: how many, the sum, how many digits
+ * are shown behind the point, and in how many numbers, and how many are no numbers or infinite.  Of those it
+ * is known that there are some, and PostgreSQL asks for no more.
+ */
+static Datum
+scaled_part(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
+{
+	const bool nan = gpuds_key_has_nan(values, partial);
+	const int64 n = nan ? 0 : (int64) partial->n;
+	const __int128 sum = nan ? 0 : gpuds_key_partial_agg_sum(values, agg_column, partial);
+	StringInfoData part;
+
+	pq_begintypsend(&part);
+	pq_sendint64(&part, n);
+	send_number(&part, number_of(sum, gpuds_key_scale(values)));
+	pq_sendint32(&part, gpuds_key_scale(values));
+	pq_sendint64(&part, n);
+	pq_sendint64(&part, nan);
+	for (int i = 0; i < 2; i++)
 		pq_sendint64(&part, 0);
 	return PointerGetDatum(pq_endtypsend(&part));
 }
@@ -302,12 +352,12 @@ avg_float8_part(int64 n, float8 sum)
 }
 
 /*
- * The result of an aggregate of a column of a type, with its column and what has been aggregated of it; a
- * variance's squares follow each.
- * Allocated in the current memory context if it is passed by reference.
+ * The result of an aggregate of a column of a kind (GpudsKeyKind), with its column and what has been
+ * aggregated of it; a variance's squares follow each.  Allocated in the current memory context if it is
+ * passed by reference.
  */
 Datum
-gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_column,
+gpuds_aggregate_value(GpudsAggregateKind kind, uint8 values, const AggColumn *agg_column,
 					  const PartialAgg *partial, bool *isnull)
 {
 	const int64 n = (int64) partial->n;
@@ -320,31 +370,31 @@ gpuds_aggregate_value(GpudsAggregateKind kind, Oid type, const AggColumn *agg_co
 		case GPUDS_COUNT:
 			return Int64GetDatum(n);
 		case GPUDS_SUM_INT8:
-			return Int64GetDatum((int64) gpuds_key_partial_agg_sum(type, agg_column, partial));
+			return Int64GetDatum((int64) gpuds_key_partial_agg_sum(values, agg_column, partial));
 		case GPUDS_SUM_NUMERIC:
-			return NumericGetDatum(numeric_of(gpuds_key_partial_agg_sum(type, agg_column, partial)));
+			return NumericGetDatum(sum_of(values, agg_column, partial));
 		case GPUDS_SUM_FLOAT8:
-			return Float8GetDatum(float_sum(type, agg_column, partial));
+			return Float8GetDatum(float_sum(values, agg_column, partial));
 		case GPUDS_AVG_NUMERIC:
-			return DirectFunctionCall2(numeric_div,
-									   NumericGetDatum(
-										   numeric_of(gpuds_key_partial_agg_sum(type, agg_column, partial))),
+			return DirectFunctionCall2(numeric_div, NumericGetDatum(sum_of(values, agg_column, partial)),
 									   NumericGetDatum(int64_to_numeric(n)));
 		case GPUDS_AVG_FLOAT8:
 			/* PostgreSQL begins with 0 here */
-			return Float8GetDatum((float_sum(type, agg_column, partial) + 0.0) / (float8) n);
+			return Float8GetDatum((float_sum(values, agg_column, partial) + 0.0) / (float8) n);
 		case GPUDS_MIN:
-			return gpuds_key_partial_agg_value(type, agg_column, partial->min);
+			return gpuds_key_partial_agg_value(values, agg_column, partial->min);
 		case GPUDS_MAX:
-			return gpuds_key_partial_agg_value(type, agg_column, partial->max);
+			return gpuds_key_partial_agg_value(values, agg_column, partial->max);
 		case GPUDS_PART_NUMERIC:
-			return numeric_part(n, gpuds_key_partial_agg_sum(type, agg_column, partial));
+			return numeric_part(n, gpuds_key_partial_agg_sum(values, agg_column, partial));
+		case GPUDS_PART_SCALED:
+			return scaled_part(values, agg_column, partial);
 		case GPUDS_PART_AVG_INT:
-			return avg_int_part(n, (int64) gpuds_key_partial_agg_sum(type, agg_column, partial));
+			return avg_int_part(n, (int64) gpuds_key_partial_agg_sum(values, agg_column, partial));
 		case GPUDS_PART_AVG_FLOAT8:
-			return avg_float8_part(n, float_sum(type, agg_column, partial) + 0.0);
+			return avg_float8_part(n, float_sum(values, agg_column, partial) + 0.0);
 		case GPUDS_PART_VARIANCE:
-			return variance_part(type, agg_column, partial);
+			return variance_part(values, agg_column, partial);
 		case GPUDS_VARIANCE:
 		case GPUDS_GROUP_COLUMN:
 		case GPUDS_GROUP_BUCKET:

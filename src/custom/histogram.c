@@ -67,7 +67,10 @@ typedef struct Histogram
 	double seen;  /* share of the table's rows that are not behind the ends */
 } Histogram;
 
-/* The index that knows a column: ordered, of all rows, and with values that can be partial; NULL: none. */
+/*
+ * The index that knows a column: ordered, of all rows, and with values that can be partial; NULL: none.  A
+ * number's bounds are left as ANALYZE has seen them.
+ */
 static IndexOptInfo *
 index_of(const RelOptInfo *rel, AttrNumber attnum)
 {
@@ -78,7 +81,8 @@ index_of(const RelOptInfo *rel, AttrNumber attnum)
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
 		if (index->indexkeys[0] == attnum && index->indpred == NIL && gpuds_covering_is_ours(index) &&
-			gpuds_index_orders(index) && gpuds_key_can_aggregate(index->opcintype[0]))
+			gpuds_index_orders(index) && index->opcintype[0] != NUMERICOID &&
+			gpuds_key_can_aggregate(index->opcintype[0]))
 			return index;
 	}
 	return NULL;
@@ -306,7 +310,8 @@ array_of_bounds(const Histogram *histogram, const GpudsColumnEnds *ends, Oid col
 	char alignment;
 
 	for (int i = 0; i < histogram->n; i++)
-		bounds[i] = gpuds_key_partial_agg_value(column, &ends->agg_column, histogram->bounds[i]);
+		bounds[i] = gpuds_key_partial_agg_value(gpuds_key_kind(column), &ends->agg_column,
+												histogram->bounds[i]);
 	get_typlenbyvalalign(type, &length, &by_value, &alignment);
 	return PointerGetDatum(construct_array(bounds, histogram->n, type, length, by_value, alignment));
 }

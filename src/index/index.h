@@ -66,6 +66,9 @@ extern bool gpuds_index_orders(const IndexOptInfo *index);
 extern bool gpuds_index_has_equality(const IndexOptInfo *index, int column, Oid op);
 extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 
+/* new_index.c */
+extern void gpuds_index_check_new(Relation index);
+
 /* options.c */
 extern void gpuds_define_reloptions(void);
 extern bytea *gpuds_options(Datum reloptions, bool validate);

@@ -26,38 +26,7 @@
 
 #include "key/enum.h"
 #include "key/key.h"
-
-/*
- * How a type's values become codes.  Kinds of one group compare with each
- * other, as the members of btree's operator families do.
- */
-typedef enum GpudsKeyKind
-{
-	GPUDS_KIND_NONE, /* not a type that we index */
-	GPUDS_KIND_BOOL,
-	GPUDS_KIND_CHAR,
-	GPUDS_KIND_INT2,
-	GPUDS_KIND_INT4,
-	GPUDS_KIND_INT8,
-	GPUDS_KIND_OID,
-	GPUDS_KIND_FLOAT4,
-	GPUDS_KIND_FLOAT8,
-	GPUDS_KIND_DATE,
-	GPUDS_KIND_TIME,
-	GPUDS_KIND_TIMETZ,
-	GPUDS_KIND_TIMESTAMP,
-	GPUDS_KIND_TIMESTAMPTZ,
-	GPUDS_KIND_INTERVAL,
-	GPUDS_KIND_UUID,
-	GPUDS_KIND_MACADDR,
-	GPUDS_KIND_MACADDR8,
-	GPUDS_KIND_ENUM,
-	GPUDS_KIND_MONEY,
-	GPUDS_KIND_PG_LSN,
-	GPUDS_KIND_XID8,
-	GPUDS_KIND_INCLUDED, /* its code is what the table has */
-	GPUDS_KIND_HASHED    /* its code is a hash of the value */
-} GpudsKeyKind;
+#include "key/numeric.h"
 
 /* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
 #define GPUDS_INTERVAL_BITS 74
@@ -90,7 +59,6 @@ typedef struct GpudsKeyString
 } GpudsKeyString;
 
 /* layout.c */
-extern GpudsKeyKind gpuds_key_kind(Oid type);
 extern int gpuds_kind_bits(GpudsKeyKind kind);
 extern bool gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b);
 
@@ -146,13 +114,28 @@ gpuds_float4_code(float4 value)
 	return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
 }
 
+/* Is a kind that of numbers with a scale? */
+static inline bool
+gpuds_is_scaled(uint8 kind)
+{
+	return kind >= GPUDS_KIND_SCALED;
+}
+
+static inline int
+gpuds_scale(uint8 kind)
+{
+	return kind - GPUDS_KIND_SCALED;
+}
+
 /*
  * The code of a value.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum label
- * that does not sort by its OID.
+ * that does not sort by its OID, and what gpuds_numeric_code does.
  */
 static inline GpudsCode
 gpuds_code(GpudsKeyKind kind, Datum value)
 {
+	if (gpuds_is_scaled(kind))
+		return gpuds_numeric_code(gpuds_scale(kind), value);
 	switch (kind)
 	{
 		case GPUDS_KIND_BOOL:
@@ -225,6 +208,8 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 		case GPUDS_KIND_NONE:
 		case GPUDS_KIND_INCLUDED:
 		case GPUDS_KIND_HASHED:
+		case GPUDS_KIND_NUMERIC:
+		case GPUDS_KIND_SCALED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
@@ -244,6 +229,8 @@ gpuds_included_code(const GpudsKeyColumn *column, Datum value)
 {
 	GpudsCode code = 0;
 
+	if (gpuds_is_scaled(column->values))
+		return gpuds_numeric_code(gpuds_scale(column->values), value);
 	/* what is shorter than a Datum may have been widened either way */
 	if (column->by_value)
 		return (uint64) value & gpuds_ones(8 * column->bytes);

@@ -24,7 +24,7 @@ kind_of_values(const GpudsKeyLayout *layout, int i)
 {
 	const GpudsKeyColumn *column = &layout->column[i];
 
-	return i < layout->nkeys ? (GpudsKeyKind) column->kind : gpuds_key_kind(column->type);
+	return (GpudsKeyKind) (i < layout->nkeys ? column->kind : column->values);
 }
 
 /*

@@ -171,7 +171,7 @@ cut_local_at_timestamptz(GpudsKeyKind column, TimestampTz value, GpudsCut *cut)
 /*
  * Finds where a constant falls among the codes of a column of another kind or
  * of the same one.  The kinds must be comparable.  Depends on TimeZone if one
- * is timestamptz and the other is not.  Allocates nothing.
+ * is timestamptz and the other is not.  Allocates nothing that it does not free.
  */
 void
 gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut)
@@ -180,6 +180,14 @@ gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut
 	int64 converted;
 
 	memset(cut, 0, sizeof(*cut));
+	if (gpuds_is_scaled(column))
+	{
+		uint64 code;
+
+		cut->exact = gpuds_numeric_cut(gpuds_scale(column), value, &code);
+		cut->code = code;
+		return;
+	}
 	if (column == constant)
 	{
 		cut_exact(cut, gpuds_code(column, value));

@@ -52,6 +52,8 @@ decode_timetz(GpudsCode code, TimeTzADT *t)
 static Datum
 decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 {
+	if (gpuds_is_scaled(kind))
+		return gpuds_numeric_value(gpuds_scale(kind), (uint64) code, bytes);
 	switch (kind)
 	{
 		case GPUDS_KIND_BOOL:
@@ -95,6 +97,8 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 		case GPUDS_KIND_INTERVAL:
 		case GPUDS_KIND_INCLUDED:
 		case GPUDS_KIND_HASHED:
+		case GPUDS_KIND_NUMERIC:
+		case GPUDS_KIND_SCALED:
 			break;
 	}
 	elog(ERROR, "unrecognized kind of key: %d", (int) kind);
@@ -105,6 +109,8 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 static Datum
 decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyBytes *bytes)
 {
+	if (gpuds_is_scaled(column->values))
+		return gpuds_numeric_value(gpuds_scale(column->values), (uint64) code, bytes);
 	if (column->by_value)
 	{
 		uint64 value = (uint64) code;

@@ -63,10 +63,45 @@
 /* A code of up to 128 bits, right-aligned.  palloc aligns to less than 16 bytes. */
 typedef unsigned __int128 GpudsCode pg_attribute_aligned(MAXIMUM_ALIGNOF);
 
+/*
+ * How a type's values become codes.  Kinds of one group compare with each
+ * other, as the members of btree's operator families do.
+ */
+typedef enum GpudsKeyKind
+{
+	GPUDS_KIND_NONE, /* not a type that we index */
+	GPUDS_KIND_BOOL,
+	GPUDS_KIND_CHAR,
+	GPUDS_KIND_INT2,
+	GPUDS_KIND_INT4,
+	GPUDS_KIND_INT8,
+	GPUDS_KIND_OID,
+	GPUDS_KIND_FLOAT4,
+	GPUDS_KIND_FLOAT8,
+	GPUDS_KIND_DATE,
+	GPUDS_KIND_TIME,
+	GPUDS_KIND_TIMETZ,
+	GPUDS_KIND_TIMESTAMP,
+	GPUDS_KIND_TIMESTAMPTZ,
+	GPUDS_KIND_INTERVAL,
+	GPUDS_KIND_UUID,
+	GPUDS_KIND_MACADDR,
+	GPUDS_KIND_MACADDR8,
+	GPUDS_KIND_ENUM,
+	GPUDS_KIND_MONEY,
+	GPUDS_KIND_PG_LSN,
+	GPUDS_KIND_XID8,
+	GPUDS_KIND_INCLUDED, /* its code is what the table has */
+	GPUDS_KIND_HASHED,   /* its code is a hash of the value */
+	GPUDS_KIND_NUMERIC,  /* a constant of any scale */
+	GPUDS_KIND_SCALED    /* a column of numbers without digits behind the point; with n: n more than this */
+} GpudsKeyKind;
+
 typedef struct GpudsKeyColumn
 {
 	Oid type;         /* base type of the column (opclass input); of included ones what the table has */
-	uint8 kind;       /* GpudsKeyKind, see code.h */
+	uint8 kind;       /* GpudsKeyKind of its codes */
+	uint8 values;     /* GpudsKeyKind of its values, whatever the codes are */
 	uint8 bits;       /* length of the code, 1..128; 0: a side column */
 	uint8 shift;      /* place of the code's lowest bit */
 	uint8 null_shift; /* place of the NULL bit */
@@ -92,6 +127,7 @@ typedef struct GpudsKeyLayout
 	int nbits;      /* codes and NULL bits */
 	bool ordered;   /* codes have the order of values; else equality is all that there is */
 	bool hashed;    /* there are columns whose codes are hashes */
+	bool varying;   /* values of some columns differ in length */
 	int side_bytes; /* of side values, rounded up to 8; 0: there are no side columns */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS]; /* gpuds_key_layout refuses an index that has more */
 } GpudsKeyLayout;
@@ -156,11 +192,14 @@ gpuds_key_is_side(const GpudsKeyColumn *column)
 
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
+extern GpudsKeyKind gpuds_key_kind(Oid type);
 extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_is_bytes(Oid type);
 extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
-extern int gpuds_key_column_bits(Oid type);
-extern int gpuds_key_included_bits(Oid type);
+extern int gpuds_key_column_bits(Oid type, int32 typmod);
+extern int gpuds_key_included_bits(Oid type, int32 typmod);
+extern void gpuds_key_check_numbers(Relation index, int from, int nkeys);
+extern const char *gpuds_key_types_detail(Oid type, bool included);
 extern void gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool *side);
 
 /* hash.c */
@@ -216,9 +255,13 @@ extern void gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, 
 
 /* decode.c */
 
+/* The most digits to the base of 10,000 of a number that has a code. */
+#define GPUDS_NUMERIC_BASE_DIGITS 6
+
 /* Where a value lies that is passed by reference. */
 typedef union GpudsKeyBytes
 {
+	uint16 numeric[3 + GPUDS_NUMERIC_BASE_DIGITS]; /* its length takes two of these, the header one */
 	pg_uuid_t uuid;
 	macaddr macaddr;
 	macaddr8 macaddr8;
@@ -316,8 +359,11 @@ extern void gpuds_key_agg_column_rows(AggColumn *agg_column);
 extern void gpuds_key_agg_column_integers(int bytes, AggColumn *agg_column);
 extern int gpuds_key_agg_column_squares(const AggColumn *agg_column, AggColumn *squares);
 extern __int128 gpuds_key_squares_sum(const AggColumn *square, const PartialAgg *partial);
-extern __int128 gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial);
-extern Datum gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code);
+extern __int128 gpuds_key_partial_agg_sum(uint8 values, const AggColumn *agg_column,
+										  const PartialAgg *partial);
+extern int gpuds_key_scale(uint8 values);
+extern bool gpuds_key_has_nan(uint8 values, const PartialAgg *partial);
+extern Datum gpuds_key_partial_agg_value(uint8 values, const AggColumn *agg_column, uint64 code);
 extern void gpuds_key_set_partial_agg(const AggColumn *agg_column, int nwords, uint64 code,
 									  GpudsEntry *entry);
 extern void gpuds_key_null_interval(const GpudsKeyLayout *layout, int i, const GpudsEntry *alike,

@@ -29,10 +29,14 @@ static const uint8 kind_bits[] = {
 	[GPUDS_KIND_UUID] = 128,       [GPUDS_KIND_MACADDR] = 48,
 	[GPUDS_KIND_MACADDR8] = 64,    [GPUDS_KIND_ENUM] = 32,
 	[GPUDS_KIND_MONEY] = 64,       [GPUDS_KIND_PG_LSN] = 64,
-	[GPUDS_KIND_XID8] = 64,
+	[GPUDS_KIND_XID8] = 64,        [GPUDS_KIND_NUMERIC] = 64,
+	[GPUDS_KIND_SCALED] = 64,
 };
 
-/* The kind of a type or, for a domain, of what it is over. */
+/*
+ * The kind of a type or, for a domain, of what it is over.  Numbers have that of constants: for a column's,
+ * its typmod must be known (gpuds_numeric_kind).
+ */
 GpudsKeyKind
 gpuds_key_kind(Oid type)
 {
@@ -82,6 +86,8 @@ gpuds_key_kind(Oid type)
 			return GPUDS_KIND_PG_LSN;
 		case XID8OID:
 			return GPUDS_KIND_XID8;
+		case NUMERICOID:
+			return GPUDS_KIND_NUMERIC;
 	}
 
 	base = getBaseType(type);
@@ -90,9 +96,19 @@ gpuds_key_kind(Oid type)
 	return type_is_enum(type) ? GPUDS_KIND_ENUM : GPUDS_KIND_NONE;
 }
 
+/* The kind of the values of a type in a column that has a typmod. */
+static GpudsKeyKind
+kind_of_column(Oid type, int32 typmod)
+{
+	const GpudsKeyKind kind = gpuds_key_kind(type);
+
+	return kind == GPUDS_KIND_NUMERIC ? gpuds_numeric_kind(type, typmod) : kind;
+}
+
 /*
  * Can the values of a type be told from their codes?  Not those of types that have equal
- * values which differ, as -0 and 0, or 1 month and 30 days.
+ * values which differ, as -0 and 0, or 1 month and 30 days.  Equal numbers are alike in one column, whose
+ * typmod says how many digits are shown.
  */
 bool
 gpuds_key_is_exact(Oid type)
@@ -138,8 +154,10 @@ kind_of_class(bool ordered, Oid family, Oid type)
 
 	if (ordered)
 		return kind;
-	if (kind == GPUDS_KIND_NONE || lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr !=
-									   get_opfamily_member(family, type, type, HTEqualStrategyNumber))
+	/* numbers were hashed before they had codes */
+	if (kind == GPUDS_KIND_NONE || kind == GPUDS_KIND_NUMERIC ||
+		lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr !=
+			get_opfamily_member(family, type, type, HTEqualStrategyNumber))
 		return GPUDS_KIND_HASHED;
 	return kind == GPUDS_KIND_ENUM ? GPUDS_KIND_OID : kind;
 }
@@ -191,39 +209,57 @@ gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *typ
 int
 gpuds_kind_bits(GpudsKeyKind kind)
 {
-	return kind_bits[kind];
+	return kind_bits[Min(kind, GPUDS_KIND_SCALED)];
 }
 
 /*
- * Bits of a key that a column of a type would take, its NULL among them; 0: the type cannot be a key.  Raises
- * an error if it is an enum with labels that do not sort by their OIDs.
+ * Bits of a key that a column of a type, with a typmod, would take, its NULL among them; 0: the type cannot
+ * be a key.  Raises an error if it is an enum with labels that do not sort by their OIDs.
  */
 int
-gpuds_key_column_bits(Oid type)
+gpuds_key_column_bits(Oid type, int32 typmod)
 {
-	GpudsKeyKind kind = gpuds_key_kind(type);
+	const GpudsKeyKind kind = kind_of_column(type, typmod);
 
 	if (kind == GPUDS_KIND_NONE)
 		return 0;
 	if (kind == GPUDS_KIND_ENUM)
 		gpuds_enum_check_labels(getBaseType(type));
-	return kind_bits[kind] + 1;
+	return gpuds_kind_bits(kind) + 1;
 }
 
-/* Can values of that many bytes be included? */
-static bool
-can_include(int bytes)
+/* Bytes of a value of a type, in a column with a typmod, that is included; 0: it cannot be. */
+static int
+included_bytes(Oid type, int32 typmod)
 {
-	return bytes >= 1 && bytes <= GPUDS_INCLUDED_BYTES;
+	const int bytes = get_typlen(type);
+
+	if (gpuds_is_scaled(kind_of_column(type, typmod)))
+		return sizeof(int64);
+	return bytes >= 1 && bytes <= GPUDS_INCLUDED_BYTES ? bytes : 0;
 }
 
 /* The same of an included column; 0: values of the type cannot be included. */
 int
-gpuds_key_included_bits(Oid type)
+gpuds_key_included_bits(Oid type, int32 typmod)
 {
-	const int bytes = get_typlen(type);
+	const int bytes = included_bytes(type, typmod);
 
-	return can_include(bytes) ? 8 * bytes + 1 : 0;
+	return bytes > 0 ? 8 * bytes + 1 : 0;
+}
+
+/* What types columns must have, for one whose type cannot be a key or be included: DETAIL of an error. */
+const char *
+gpuds_key_types_detail(Oid type, bool included)
+{
+	if (gpuds_key_kind(type) == GPUDS_KIND_NUMERIC)
+		return psprintf(_("Numbers must have a declared precision of at most %d digits, and a scale from 0 "
+						  "to %d, as numeric(12,2)."),
+						GPUDS_NUMERIC_DIGITS, GPUDS_NUMERIC_DIGITS);
+	if (included)
+		return psprintf(_("Included columns are of types of fixed length, of %d bytes at most."),
+						GPUDS_INCLUDED_BYTES);
+	return _("Keys are of types of fixed length whose order fits in 16 bytes.");
 }
 
 /*
@@ -269,7 +305,7 @@ gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
 		case GPUDS_KIND_TIMESTAMPTZ:
 			return b == GPUDS_KIND_DATE || b == GPUDS_KIND_TIMESTAMP || b == GPUDS_KIND_TIMESTAMPTZ;
 		default:
-			return a == b;
+			return a == b || (gpuds_is_scaled(a) && b == GPUDS_KIND_NUMERIC);
 	}
 }
 
@@ -353,16 +389,62 @@ check_elements(Relation index, int i)
 			 errhint("Leave the column out, or give it elements of type text.")));
 }
 
+/* Raises an error of a column whose type cannot be a key or be included. */
+pg_noreturn static void
+refuse_type(Relation index, int i, bool included)
+{
+	const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
+	const char *type = format_type_with_typemod(attribute->atttypid, attribute->atttypmod);
+	const char *detail = gpuds_key_types_detail(attribute->atttypid, included);
+
+	if (included)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be included",
+							   column_name(index, i), RelationGetRelationName(index), type),
+						errdetail_internal("%s", detail),
+						errhint("Leave the column out; queries that want it visit the table.")));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key",
+						   column_name(index, i), RelationGetRelationName(index), type),
+					errdetail_internal("%s", detail),
+					gpuds_key_kind(attribute->atttypid) == GPUDS_KIND_NUMERIC
+						? errhint("Access method \"gpu_hash\" answers equality of any numeric.")
+						: 0));
+}
+
+/*
+ * Raises ERRCODE_FEATURE_NOT_SUPPORTED if an index that is being made has numbers among its columns from one
+ * on that have no codes, the first nkeys columns being keys.  Core makes an index anew without building it
+ * where a column's type changes to one of the same values, and numeric(12,2) to numeric is such a change.
+ */
+void
+gpuds_key_check_numbers(Relation index, int from, int nkeys)
+{
+	TupleDesc desc = RelationGetDescr(index);
+
+	for (int i = from; i < desc->natts; i++)
+	{
+		const Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (gpuds_key_kind(attribute->atttypid) == GPUDS_KIND_NUMERIC &&
+			gpuds_numeric_kind(attribute->atttypid, attribute->atttypmod) == GPUDS_KIND_NONE)
+			refuse_type(index, i, i >= nkeys);
+	}
+}
+
 /* A column of the key, and what it is over. */
 static void
 describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, GpudsKeyColumn *column)
 {
+	const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
 	int16 option = index->rd_indoption[i];
 
 	column->type = index->rd_opcintype[i];
-	column->kind = kind;
+	if (kind == GPUDS_KIND_NUMERIC)
+		kind = gpuds_numeric_kind(attribute->atttypid, attribute->atttypmod);
+	column->kind = column->values = kind;
 	if (column->type == ANYENUMOID && kind != GPUDS_KIND_HASHED)
-		column->type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
+		column->type = getBaseType(attribute->atttypid);
 	if (kind == GPUDS_KIND_HASHED)
 	{
 		describe_hash(index, i, column);
@@ -376,11 +458,7 @@ describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, Gpuds
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 
 	if (column->kind == GPUDS_KIND_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key",
-						column_name(index, i), RelationGetRelationName(index), format_type_be(column->type)),
-				 errdetail("Keys are of types of fixed length whose order fits in 16 bytes.")));
+		refuse_type(index, i, false);
 
 	/* Domains do for encoding, but what follows wants what is below them. */
 	if (column->kind == GPUDS_KIND_ENUM || making)
@@ -392,19 +470,14 @@ describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, Gpuds
 static void
 describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 {
-	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
+	const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
 
-	if (!can_include(attribute->attlen))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be included",
-							   column_name(index, i), RelationGetRelationName(index),
-							   format_type_be(attribute->atttypid)),
-						errdetail("Included columns are of types of fixed length, of %d bytes at most.",
-								  GPUDS_INCLUDED_BYTES),
-						errhint("Leave the column out; queries that want it visit the table.")));
+	column->bytes = included_bytes(attribute->atttypid, attribute->atttypmod);
+	if (column->bytes == 0)
+		refuse_type(index, i, true);
 	column->type = attribute->atttypid;
 	column->kind = GPUDS_KIND_INCLUDED;
-	column->bytes = attribute->attlen;
+	column->values = kind_of_column(attribute->atttypid, attribute->atttypmod);
 	column->by_value = attribute->attbyval;
 	column->bits = 8 * column->bytes;
 	column->exact = true;
@@ -528,6 +601,7 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 			describe_key_column(index, i, making, kinds[i], column);
 		else
 			describe_included_column(index, i, column);
+		layout->varying |= gpuds_is_scaled(column->values);
 		bits[i] = (column->kind == GPUDS_KIND_HASHED ? MIN_HASH_BITS : column->bits) + 1;
 		of_key += i < layout->nkeys ? bits[i] : 1;
 		check_width(index, i, of_key);

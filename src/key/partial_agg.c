@@ -27,7 +27,7 @@ is_signed(GpudsKeyKind kind)
 		case GPUDS_KIND_MONEY:
 			return true;
 		default:
-			return false;
+			return gpuds_is_scaled(kind);
 	}
 }
 
@@ -47,7 +47,7 @@ gpuds_key_can_aggregate(Oid type)
 	GpudsKeyKind kind = gpuds_key_kind(type);
 
 	return is_signed(kind) || is_float(kind) || kind == GPUDS_KIND_BOOL || kind == GPUDS_KIND_OID ||
-		   kind == GPUDS_KIND_PG_LSN;
+		   kind == GPUDS_KIND_PG_LSN || kind == GPUDS_KIND_NUMERIC;
 }
 
 /* The same of a side column, in what gpuds_key_side_entry makes of its values: one word, and a NULL bit. */
@@ -67,7 +67,7 @@ void
 gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 {
 	const GpudsKeyColumn *column = &layout->column[i];
-	GpudsKeyKind kind = gpuds_key_kind(column->type);
+	GpudsKeyKind kind = (GpudsKeyKind) column->values;
 	bool included = i >= layout->nkeys;
 
 	agg_column->kind = AGG_COLUMN_INTEGER;
@@ -80,7 +80,8 @@ gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 	agg_column->flip = 0;
 	if (gpuds_key_is_side(column))
 		place_side(column, agg_column);
-	if (included && is_signed(kind))
+	/* included numbers have codes that order */
+	if (included && is_signed(kind) && !gpuds_is_scaled(kind))
 		agg_column->flip = UINT64CONST(1) << (agg_column->bits - 1);
 	else if (column->descending)
 		agg_column->flip = (uint64) gpuds_ones(column->bits);
@@ -151,23 +152,43 @@ gpuds_key_squares_sum(const AggColumn *square, const PartialAgg *partial)
 	return sum;
 }
 
-/* The sum of the integers of a type. */
+/* How many digits behind the point numbers of a kind have; 0: they are integers. */
+int
+gpuds_key_scale(uint8 values)
+{
+	return gpuds_is_scaled(values) ? gpuds_scale(values) : 0;
+}
+
+/* Was anything added up that is no number? */
+bool
+gpuds_key_has_nan(uint8 values, const PartialAgg *partial)
+{
+	return gpuds_is_scaled(values) && partial->max == GPUDS_NUMERIC_NAN;
+}
+
+/* The sum of the integers of a kind (GpudsKeyKind), or of numbers times 10^gpuds_key_scale, without NaN. */
 __int128
-gpuds_key_partial_agg_sum(Oid type, const AggColumn *agg_column, const PartialAgg *partial)
+gpuds_key_partial_agg_sum(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
 {
 	__int128 sum = ((__int128) partial->high << 32) + partial->low;
 
-	if (is_signed(gpuds_key_kind(type)))
+	if (is_signed((GpudsKeyKind) values))
 		sum -= (__int128) partial->n << (agg_column->bits - 1);
 	return sum;
 }
 
-/* The value of a type that has a code, as min and max of PartialAgg are. */
+/*
+ * The value of a kind (GpudsKeyKind) that has a code, as min and max of PartialAgg are; in the current memory
+ * context if it is passed by reference.
+ */
 Datum
-gpuds_key_partial_agg_value(Oid type, const AggColumn *agg_column, uint64 code)
+gpuds_key_partial_agg_value(uint8 values, const AggColumn *agg_column, uint64 code)
 {
-	GpudsKeyKind kind = gpuds_key_kind(type);
+	const GpudsKeyKind kind = (GpudsKeyKind) values;
 	int64 value;
+
+	if (gpuds_is_scaled(values))
+		return gpuds_numeric_value(gpuds_scale(values), code, palloc(sizeof(GpudsKeyBytes)));
 
 	if (is_float(kind))
 	{

@@ -23,7 +23,13 @@ gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8
 		memset(side + column->side_offset, 0, column->bytes);
 		return;
 	}
-	if (column->by_value)
+	if (gpuds_is_scaled(column->values))
+	{
+		const uint64 code = gpuds_numeric_code(gpuds_scale(column->values), value);
+
+		memcpy(&kept, &code, sizeof(code));
+	}
+	else if (column->by_value)
 		store_att_byval(&kept, value, column->bytes);
 	else
 		bytes = DatumGetPointer(value);
@@ -34,6 +40,13 @@ gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8
 Datum
 gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyBytes *bytes)
 {
+	uint64 code;
+
+	if (gpuds_is_scaled(column->values))
+	{
+		memcpy(&code, side + column->side_offset, sizeof(code));
+		return gpuds_numeric_value(gpuds_scale(column->values), code, bytes);
+	}
 	memcpy(bytes->bytes, side + column->side_offset, column->bytes);
 	return fetch_att(bytes->bytes, column->by_value, column->bytes);
 }

@@ -23,9 +23,9 @@ struct GpudsIndexOnly
 {
 	GpudsVisible visible;
 	GpudsSideReader side;
-	IndexTuple full;       /* room for a row without NULLs, made again and again */
+	IndexTuple full;       /* room for a row without NULLs of fixed size, made again and again */
 	Size full_data;        /* bytes of its columns */
-	IndexTuple with_nulls; /* the last row that had some, or NULL */
+	IndexTuple other;      /* the last row that was not such, or NULL */
 	MemoryContext context; /* of both */
 };
 
@@ -89,10 +89,7 @@ gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror
 	return seen;
 }
 
-/*
- * A row without NULLs.  All types of columns have a fixed length, so all these rows have
- * the same size, and need no allocation.
- */
+/* A row without NULLs whose columns have types of fixed length: all of them have the same size. */
 static IndexTuple
 form_full(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
 {
@@ -109,16 +106,17 @@ form_full(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
 	return only->full;
 }
 
+/* Any other row. */
 static IndexTuple
-form_with_nulls(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
+form_other(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
 {
 	MemoryContext old = MemoryContextSwitchTo(only->context);
 
-	if (only->with_nulls)
-		pfree(only->with_nulls);
-	only->with_nulls = index_form_tuple(desc, values, isnull);
+	if (only->other)
+		pfree(only->other);
+	only->other = index_form_tuple(desc, values, isnull);
 	MemoryContextSwitchTo(old);
-	return only->with_nulls;
+	return only->other;
 }
 
 /*
@@ -136,7 +134,8 @@ gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKey
 	bool has_nulls;
 
 	has_nulls = gpuds_key_decode(layout, entry, side, bytes, values, isnull);
-	scan->xs_itup = (has_nulls ? form_with_nulls : form_full)(only, scan->xs_itupdesc, values, isnull);
+	scan->xs_itup = (has_nulls || layout->varying ? form_other : form_full)(only, scan->xs_itupdesc, values,
+																			isnull);
 	scan->xs_itup->t_tid = scan->xs_heaptid;
 	gpuds_visible_forget_row(&only->visible);
 }

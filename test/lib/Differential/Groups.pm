@@ -72,9 +72,10 @@ sub measures_of
 	for (@_)
 	{
 		my ($type, $e) = @$_;
-		my @functions = (qw(count min max), $type =~ /^int/ ? qw(sum avg stddev var_pop) : ());
+		my @sums = $type =~ /^int/ ? qw(sum avg stddev var_pop) : $type eq 'decimal' ? qw(sum avg) : ();
+		my @functions = (qw(count min max), @sums);
 		push @list, _one(@functions) . "($e)"
-		  if $type =~ /^(int|date|timestamp)/;
+		  if $type =~ /^(int|date|timestamp|decimal)/;
 	}
 	return join(', ', @list);
 }

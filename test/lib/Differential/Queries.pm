@@ -164,7 +164,7 @@ sub _dashboard
 	my ($self, $filter) = @_;
 	my @returned = $self->_returned;
 	my $first = $self->{columns}[0];
-	my @all = grep { $_->[0] =~ /^(int|date|timestamp|bool|oid|uuid)/ } @returned;
+	my @all = grep { $_->[0] =~ /^(int|date|timestamp|bool|oid|uuid|decimal)/ } @returned;
 	my @groups = map { _one(@all)->[1] } 1 .. (@all ? _int(0, 2) : 0);
 	my @measures = split(/, /, measures_of(@returned));
 

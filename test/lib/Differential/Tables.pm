@@ -55,7 +55,7 @@ sub _choose_included
 sub _weight
 {
 	my ($type) = @_;
-	return $type =~ /^int/ ? 4 : $type =~ /^(?:timestamptz|float8|date|uuid)$/ ? 2 : 1;
+	return $type =~ /^int/ ? 4 : $type =~ /^(?:timestamptz|float8|date|uuid|decimal)$/ ? 2 : 1;
 }
 
 # How many columns the index shall have

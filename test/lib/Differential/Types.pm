@@ -87,6 +87,11 @@ our %TYPES = (
 	numeric => {
 		name => 'numeric', bits => 64, hashed => 1, minmax => 1, value => sub { $_[0] / 8 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '0', '1e50' ] },
+	decimal => {
+		name => 'numeric', sql => 'numeric(12,2)', bits => 64, others => [qw(decimal numeric)],
+		minmax => 1, add => 1,
+		value => sub { $_[0] % 40000000000 / 4 - 5000000000 },
+		special => [ 'NaN', '9999999999.99', '-9999999999.99', '0', '0.01', '-0.01' ] },
 	bpchar => {
 		name => 'character', sql => 'char(12)', bits => 64, hashed => 1,
 		value => sub { 'c' . $_[0] % 1000000 },
