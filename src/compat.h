@@ -433,6 +433,23 @@ gpuds_unlocked_lsn(Page page)
 #define GpudsCopyPlaceholderNulling(to, from) ((void) 0)
 #endif
 
+/*
+ * The clauses that equivalence classes imply for a join; the number of an outer join among the query's
+ * relations, 0: it has none; and whether a clause is one of several forms that core has for different orders
+ * of outer joins.
+ */
+#if PG_VERSION_NUM >= 160000
+#define GpudsImpliedEqualities(root, joined, outer, inner, sjinfo) \
+	generate_join_implied_equalities(root, joined, outer, inner, sjinfo)
+#define GpudsOuterJoinRelid(sjinfo) ((sjinfo)->ojrelid)
+#define GpudsHasClones(rinfo) ((rinfo)->has_clone || (rinfo)->is_clone)
+#else
+#define GpudsImpliedEqualities(root, joined, outer, inner, sjinfo) \
+	generate_join_implied_equalities(root, joined, outer, inner)
+#define GpudsOuterJoinRelid(sjinfo) 0
+#define GpudsHasClones(rinfo) false
+#endif
+
 /* What an expression of a table's columns is in a child of the table, or a child's child. */
 #if PG_VERSION_NUM >= 160000
 #define GpudsTranslate(root, expr, child, parent) adjust_appendrel_attrs_multilevel(root, expr, child, parent)

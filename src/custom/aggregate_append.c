@@ -73,8 +73,8 @@ collect_children(PlannerInfo *root, Index parent, List **children)
 }
 
 /* An aggregate of a part of the rows. */
-static Expr *
-part_of(const Aggref *aggref)
+Expr *
+gpuds_aggregate_part_of(const Aggref *aggref)
 {
 	Aggref *part = makeNode(Aggref);
 
@@ -102,7 +102,9 @@ make_target(const GpudsWanted *wanted)
 	{
 		Expr *expr = lfirst(lc);
 
-		add_new_column_to_pathtarget(target, IsA(expr, Aggref) ? part_of((const Aggref *) expr) : expr);
+		add_new_column_to_pathtarget(target, IsA(expr, Aggref)
+												 ? gpuds_aggregate_part_of((const Aggref *) expr)
+												 : expr);
 	}
 	return set_pathtarget_cost_width(root, target);
 }
@@ -146,11 +148,10 @@ child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *chil
 	return parts_path(&of, child_target, false);
 }
 
-/* The paths of all children, one behind the other; NULL: one of them has none. */
+/* The paths of all children for parts, one behind the other; NULL: one of them has none. */
 static Path *
-append_path(const GpudsWanted *wanted)
+append_parts(const GpudsWanted *wanted, PathTarget *target)
 {
-	PathTarget *target = make_target(wanted);
 	List *children = NIL;
 	List *paths = NIL;
 	AppendPath *path;
@@ -171,16 +172,41 @@ append_path(const GpudsWanted *wanted)
 	return &path->path;
 }
 
+static Path *
+append_path(const GpudsWanted *wanted)
+{
+	return append_parts(wanted, make_target(wanted));
+}
+
+/*
+ * The cheapest path for parts of a table, or of its children: what rows are grouped by, and aggregates of a
+ * part of the rows each.  NULL: no index has what is wanted.
+ */
+Path *
+gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target)
+{
+	GpudsWanted of = *wanted;
+	Path *path;
+	Path *hashed;
+
+	if (is_parent(of.root, of.rel))
+		return append_parts(wanted, target);
+	path = parts_path(&of, target, false);
+	if (path == NULL || of.hashed || of.groups == NIL ||
+		gpuds_covering_filter(linitial(((CustomPath *) path)->custom_paths)) == NIL)
+		return path;
+	/* By another index, conditions that this one tests may bound the scan. */
+	hashed = parts_path(&of, target, true);
+	return hashed && hashed->total_cost < path->total_cost ? hashed : path;
+}
+
 /* Adds a path that puts parts together; parts are of one group each. */
 static void
-add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggStrategy strategy, Node *having)
+add_final_path(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups, AggStrategy strategy,
+			   Node *having)
 {
-	PlannerInfo *root = wanted->root;
 	AggClauseCosts costs = { 0 };
-	double ngroups = 1;
 
-	if (wanted->groups != NIL)
-		ngroups = gpuds_wanted_groups(wanted, wanted->rel->rows);
 	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
 	/* without keys, all rows are of one group */
 	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
@@ -190,16 +216,28 @@ add_final_path(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, AggSt
 											  (List *) having, &costs, ngroups));
 }
 
-/* Adds paths that put the parts of groups together. */
+/* Adds paths to the grouped relation output that put the parts of so many groups together. */
+void
+gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
+					  const GroupPathExtraData *extra)
+{
+	const bool grouped = root->parse->groupClause != NIL;
+
+	if (!grouped)
+		add_final_path(root, output, parts, 1, AGG_PLAIN, extra->havingQual);
+	if (grouped && (extra->flags & GROUPING_CAN_USE_HASH))
+		add_final_path(root, output, parts, ngroups, AGG_HASHED, extra->havingQual);
+	if (grouped && (extra->flags & GROUPING_CAN_USE_SORT))
+		add_final_path(root, output, parts, ngroups, AGG_SORTED, extra->havingQual);
+}
+
+/* The same of what is wanted of a table. */
 static void
 add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, const GroupPathExtraData *extra)
 {
-	if (wanted->groups == NIL)
-		add_final_path(wanted, output, parts, AGG_PLAIN, extra->havingQual);
-	if (wanted->groups != NIL && (extra->flags & GROUPING_CAN_USE_HASH))
-		add_final_path(wanted, output, parts, AGG_HASHED, extra->havingQual);
-	if (wanted->groups != NIL && (extra->flags & GROUPING_CAN_USE_SORT))
-		add_final_path(wanted, output, parts, AGG_SORTED, extra->havingQual);
+	const double ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
+
+	gpuds_add_final_paths(wanted->root, output, parts, ngroups, extra);
 }
 
 /*

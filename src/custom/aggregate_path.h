@@ -33,6 +33,12 @@ extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
 
+/* aggregate_append.c */
+extern Expr *gpuds_aggregate_part_of(const Aggref *aggref);
+extern Path *gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target);
+extern void gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
+								  const GroupPathExtraData *extra);
+
 /* aggregate_distinct.c */
 extern bool gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Node *having,
 										  double *ngroups);

@@ -8,6 +8,7 @@
 #include "gpuds.h"
 
 #include "nodes/extensible.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
@@ -26,6 +27,7 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 	{
 		gpuds_aggregate_paths(root, input, output, extra);
 		gpuds_aggregate_append_paths(root, input, output, extra);
+		gpuds_aggregate_join_paths(root, input, output, extra);
 	}
 	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)
 		gpuds_select_distinct_paths(root, input, output);
@@ -37,7 +39,9 @@ join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo
 {
 	if (prev_join_paths)
 		prev_join_paths(root, joinrel, outer, inner, type, extra);
-	if (gpuds_enable_join)
+	/* What joins groups, and not rows, is no relation of the query's. */
+	if (gpuds_enable_join &&
+		(joinrel->reloptkind != RELOPT_JOINREL || find_join_rel(root, joinrel->relids) == joinrel))
 		gpuds_join_paths(root, joinrel, outer, inner, type, extra);
 }
 
