@@ -67,8 +67,9 @@ define_settings(void)
 							 "\"auto\" takes the best device there is.", &gpuds_device, GPUDS_CHOICE_AUTO,
 							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
 
-	DefineCustomBoolVariable("gpuds.enable_aggregate", "Lets the planner count rows by GpudsAggregate nodes.",
-							 NULL, &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpuds.enable_aggregate",
+							 "Lets the planner count rows by GpudsAggregate and GpudsOffset nodes.", NULL,
+							 &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("gpuds.enable_scan", "Lets the planner fetch rows of tables by GpudsScan nodes.",
 							 NULL, &gpuds_enable_scan, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);

@@ -87,20 +87,6 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 					   (scan->numberOfKeys > 0 && !mvcc && !gpuds_is_planners(scan));
 }
 
-/* The scan is to return rows: before its barrier. */
-static void
-prepare_rows(IndexScanDesc scan, GpudsCursor *cursor)
-{
-	if (cursor->only == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(cursor->ref.delta.context);
-
-		cursor->only = gpuds_index_only_begin(scan, &cursor->info.layout);
-		MemoryContextSwitchTo(old);
-	}
-	gpuds_index_only_before_barrier(cursor->only);
-}
-
 /*
  * Makes the row of the entry that the scan stands on; false: the snapshot does not see it.  Such an entry is
  * counted as read, too; core counts those that it gets.
@@ -168,8 +154,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		if (gpuds_is_planners(scan) && !gpuds_mirror_present(&cursor->source))
 			return false;
 		gpuds_key_set_sort(&cursor->set);
-		if (scan->xs_want_itup)
-			prepare_rows(scan, cursor);
+		gpuds_index_only_prepare(scan);
 		gpuds_cursor_barrier(scan, cursor, cursor->set.total);
 	}
 	if (scan->kill_prior_tuple && cursor->place == GPUDS_PLACE_ON)

@@ -152,12 +152,12 @@ gpuds_covering_filter(const IndexPath *path)
 }
 
 /*
- * Core's scan of an index for a table's clauses; NULL: it has none that covers them.  Core has made such
- * scans before, but has forgotten those that seemed to cost more than others do.  So it
- * makes them again, for a copy of the table that has no other index.
+ * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that covers
+ * them.  Core has made such scans before, but has forgotten those that seemed to cost more than others do.  So
+ * it makes them again, for a copy of the table that has no other index.
  */
-static IndexPath *
-covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index)
+IndexPath *
+gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)
 {
 	RelOptInfo *table = makeNode(RelOptInfo);
 	IndexOptInfo *only = makeNode(IndexOptInfo);
@@ -180,7 +180,8 @@ covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *i
 		IndexPath *path = (IndexPath *) lfirst(lc);
 
 		/* They differ in direction only. */
-		if (IsA(path, IndexPath) && path->path.param_info == NULL && covers(path, &tested))
+		if (IsA(path, IndexPath) && path->path.param_info == NULL &&
+			pathkeys_contained_in(pathkeys, path->path.pathkeys) && covers(path, &tested))
 			return path;
 	}
 	return NULL;
@@ -283,7 +284,7 @@ gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 
 		if (!gpuds_covering_is_ours(index))
 			continue;
-		path = covering_path_of(root, rel, index);
+		path = gpuds_covering_path_of(root, rel, index, NIL);
 		if (path == NULL || !suits(path, arg, &cost))
 			continue;
 		cost += gpuds_covering_count_cost(root, path);

@@ -31,6 +31,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 	}
 	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)
 		gpuds_select_distinct_paths(root, input, output);
+	if (stage == UPPERREL_FINAL && gpuds_enable_aggregate)
+		gpuds_offset_paths(root, output, extra);
 }
 
 static void
@@ -64,6 +66,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_aggregate_methods);
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
+	RegisterCustomScanMethods(&gpuds_offset_methods);
 	gpuds_explain_option_init();
 	gpuds_histogram_init();
 	prev_rel_paths = set_rel_pathlist_hook;

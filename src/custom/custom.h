@@ -6,7 +6,7 @@
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
- * its outer plan.
+ * its outer plan.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +28,8 @@ extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
 extern bool gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 									  bool (*suits)(const IndexPath *path, void *arg, Cost *more), void *arg);
+extern IndexPath *gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index,
+										 List *pathkeys);
 extern List *gpuds_covering_filter(const IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
@@ -78,6 +80,10 @@ extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, Rel
 									   const GroupPathExtraData *extra);
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
+
+/* offset_path.c, offset.c */
+extern void gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra);
+extern const struct CustomScanMethods gpuds_offset_methods;
 
 /* histogram.c */
 extern void gpuds_histogram_init(void);

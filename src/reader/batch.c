@@ -35,13 +35,13 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 	scan->xs_recheck = false;
 }
 
-/* Begins with a scan's first interval, forward: the scan passes its barrier. */
+/* Begins with a scan's first interval, or backward with its last: the scan passes its barrier. */
 static void
-begin_batches(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
+begin_batches(IndexScanDesc scan, GpudsCursor *cursor, int64 weight, bool forward)
 {
 	cursor->counters.batches++;
 	gpuds_cursor_barrier(scan, cursor, Max(weight, cursor->set.total));
-	gpuds_cursor_from_place(cursor, true);
+	gpuds_cursor_from_place(cursor, forward);
 }
 
 /*
@@ -55,7 +55,7 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 	GpudsCursor *cursor = scan->opaque;
 
 	gpuds_key_set_sort(&cursor->set);
-	begin_batches(scan, cursor, weight);
+	begin_batches(scan, cursor, weight, true);
 }
 
 /*
@@ -81,14 +81,79 @@ gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe, cons
 
 	gpuds_scan_set_probes(scan, probe, entries, n);
 	cursor->set.sorted = false;
-	begin_batches(scan, cursor, weight);
+	begin_batches(scan, cursor, weight, true);
+}
+
+/* Of how many keys a scan of about so many rows is worth the work. */
+static int64
+weight_of_rows(double expected)
+{
+	return (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX);
 }
 
 /* The same for a scan of about so many rows, be they of few keys or of many. */
 void
 gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 {
-	gpuds_scan_begin_batches(scan, (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX));
+	gpuds_scan_begin_batches(scan, weight_of_rows(expected));
+}
+
+/*
+ * The same for a scan that gives so many rows in batches, in one of the directions, and then others one by
+ * one.
+ */
+void
+gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_key_set_sort(&cursor->set);
+	begin_batches(scan, cursor, weight_of_rows(expected), forward);
+}
+
+/* Is all that a scan asks for one interval, of which nothing has been fetched, and is there a mirror? */
+bool
+gpuds_scan_has_interval(IndexScanDesc scan, GpudsInterval *interval)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	if (cursor->set.total != 1 || cursor->set.filter || cursor->scan.inside || cursor->end ||
+		cursor->scan.next != (cursor->forward ? 0 : 1) || !gpuds_probe_counts(&cursor->ref))
+		return false;
+	*interval = entry_scan_interval(&cursor->scan, 0);
+	return true;
+}
+
+/*
+ * Moves a scan on to an entry of its intervals, or to where one would be, behind n entries that have been
+ * counted.
+ */
+void
+gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	cursor->current = *entry;
+	/* Entries never have the highest t, and the scan goes on with the one above. */
+	cursor->current.t = Min(entry->t, UINT64_MAX - 1);
+	cursor->place = GPUDS_PLACE_ON;
+	gpuds_cursor_from_place(cursor, cursor->forward);
+	pgstat_count_index_tuples(scan->indexRelation, n);
+}
+
+/* Ends batches: what is behind the last of them is given one by one. */
+void
+gpuds_scan_end_skip(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	if (cursor->nchunk > 0)
+	{
+		cursor->current = cursor->chunk[cursor->nchunk - 1];
+		cursor->place = GPUDS_PLACE_ON;
+	}
+	cursor->nchunk = cursor->at = 0;
+	cursor->fetch = gpuds_probe_sizes(&cursor->ref)->first;
 }
 
 /* What the scan has done. */
@@ -207,20 +272,12 @@ gpuds_scan_has_all(IndexScanDesc scan)
 	return cursor->set.nintervals == cursor->set.total;
 }
 
-/*
- * Is all that the scan asks for one interval, of which nothing has been fetched, and does the device
- * aggregate?  Then gpuds_scan_count_intervals may have an answer.
- */
+/* The same, and does the device aggregate?  Then gpuds_scan_count_intervals may have sums of each. */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 {
-	const GpudsCursor *cursor = scan->opaque;
-
-	if (cursor->set.total != 1 || cursor->set.filter || cursor->scan.next != 0 || cursor->scan.inside ||
-		cursor->end || !gpuds_probe_aggregates(&cursor->ref))
-		return false;
-	*interval = entry_scan_interval(&cursor->scan, 0);
-	return true;
+	return gpuds_probe_aggregates(&((GpudsCursor *) scan->opaque)->ref) &&
+		   gpuds_scan_has_interval(scan, interval);
 }
 
 /* What it takes to kill entries that the scan's device has given since the barrier. */

@@ -16,6 +16,7 @@
 #include "access/relscan.h"
 #include "utils/memutils.h"
 
+#include "reader/cursor.h"
 #include "reader/reader.h"
 #include "reader/visible.h"
 
@@ -50,8 +51,8 @@ gpuds_can_return(Relation index, int column)
 /*
  * For a scan that is to return rows, allocated in the current memory context.  layout must live as long.
  */
-GpudsIndexOnly *
-gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
+static GpudsIndexOnly *
+index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
 {
 	GpudsIndexOnly *only = palloc0(sizeof(GpudsIndexOnly));
 
@@ -62,11 +63,22 @@ gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
 	return only;
 }
 
-/* To be called before the scan's barrier. */
+/* Before the barrier of a scan that gives entries one by one: it may have to return rows. */
 void
-gpuds_index_only_before_barrier(GpudsIndexOnly *only)
+gpuds_index_only_prepare(IndexScanDesc scan)
 {
-	gpuds_visible_before_barrier(&only->visible);
+	GpudsCursor *cursor = scan->opaque;
+
+	if (!scan->xs_want_itup)
+		return;
+	if (cursor->only == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cursor->ref.delta.context);
+
+		cursor->only = index_only_begin(scan, &cursor->info.layout);
+		MemoryContextSwitchTo(old);
+	}
+	gpuds_visible_before_barrier(&cursor->only->visible);
 }
 
 /*

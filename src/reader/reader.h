@@ -73,6 +73,10 @@ extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe 
 										const GpudsEntry *entries, int64 n, int64 weight);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
+extern void gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward);
+extern bool gpuds_scan_has_interval(IndexScanDesc scan, GpudsInterval *interval);
+extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n);
+extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_has_all(IndexScanDesc scan);
@@ -106,11 +110,13 @@ extern List *gpuds_counters_without(const GpudsScanCounters *counters);
 /* row_count.c */
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);
 
+/* row_skip.c */
+extern int64 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches);
+
 /* index_only.c */
 typedef struct GpudsIndexOnly GpudsIndexOnly;
 extern bool gpuds_can_return(Relation index, int column);
-extern GpudsIndexOnly *gpuds_index_only_begin(IndexScanDesc scan, const GpudsKeyLayout *layout);
-extern void gpuds_index_only_before_barrier(GpudsIndexOnly *only);
+extern void gpuds_index_only_prepare(IndexScanDesc scan);
 extern bool gpuds_index_only_sees(GpudsIndexOnly *only, IndexScanDesc scan, bool from_mirror, bool *dead);
 extern void gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
 									const GpudsEntry *entry, bool seen);

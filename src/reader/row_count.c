@@ -11,6 +11,7 @@
 #include "storage/predicate.h"
 
 #include "reader/reader.h"
+#include "reader/row_count.h"
 #include "reader/visible.h"
 
 /* Attempts at a count on a device while other sessions change rows of all-visible pages. */
@@ -23,71 +24,97 @@
  */
 #define PAGES_OF_ENTRY 64
 
-/* Entries whose rows are to be looked up. */
-typedef struct Unsure
-{
-	GpudsEntry *entries;
-	int64 n;
-	int64 size;
-	bool *to_all; /* of a batch */
-	int64 batch_size;
-} Unsure;
-
 /* Makes room for a batch, of which none may be visible to all. */
 static void
-ensure_capacity(Unsure *unsure, int64 n)
+ensure_capacity(GpudsRowCount *count, int64 n)
 {
-	if (unsure->n + n > unsure->size)
+	if (count->n + n > count->size)
 	{
-		unsure->size = Max(unsure->n + n, Min(2 * unsure->size, GPUDS_PIECE_ENTRIES));
-		unsure->entries = unsure->entries ? repalloc(unsure->entries, unsure->size * sizeof(GpudsEntry))
-										  : palloc(unsure->size * sizeof(GpudsEntry));
+		count->size = Max(count->n + n, Min(2 * count->size, GPUDS_PIECE_ENTRIES));
+		count->entries = count->entries ? repalloc(count->entries, count->size * sizeof(GpudsEntry))
+										: palloc(count->size * sizeof(GpudsEntry));
 	}
-	if (n > unsure->batch_size)
+	if (n > count->batch_size)
 	{
-		if (unsure->to_all)
-			pfree(unsure->to_all);
-		unsure->batch_size = n;
-		unsure->to_all = palloc(n * sizeof(bool));
+		if (count->to_all)
+			pfree(count->to_all);
+		count->batch_size = n;
+		count->to_all = palloc(n * sizeof(bool));
 	}
 }
 
-/* Adds a batch to what has been counted, or to what is to be looked up. */
-static int64
-count_batch(GpudsVisible *visible, const GpudsScanBatch *batch, Unsure *unsure)
+/*
+ * Before the barrier of a scan whose keys have been set.  The scan's snapshot must be an MVCC snapshot.
+ *
+ * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
+ * table is locked, as the whole index is.
+ */
+void
+gpuds_row_count_begin(GpudsRowCount *count, IndexScanDesc scan)
 {
+	Assert(IsMVCCSnapshot(scan->xs_snapshot));
+	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
+	gpuds_visible_begin(&count->visible, scan);
+	gpuds_visible_before_barrier(&count->visible);
+	gpuds_visible_begin_piece(&count->visible);
+	count->entries = NULL;
+	count->to_all = NULL;
+	count->n = count->size = count->batch_size = 0;
+}
+
+/* How many rows of a batch are seen for sure; the others are put on the piece's list. */
+int64
+gpuds_row_count_batch(GpudsRowCount *count, const GpudsScanBatch *batch)
+{
+	GpudsVisible *visible = &count->visible;
 	GpudsEntry *others;
 	int64 nothers = 0;
 
-	ensure_capacity(unsure, batch->n);
-	others = unsure->entries + unsure->n;
+	ensure_capacity(count, batch->n);
+	others = count->entries + count->n;
 	gpuds_visible_add_to_piece(visible, batch);
-	gpuds_visible_mark(visible, batch, unsure->to_all);
+	gpuds_visible_mark(visible, batch, count->to_all);
 	for (int64 i = 0; i < batch->n; i++)
 	{
-		if (!unsure->to_all[i])
+		if (!count->to_all[i])
 			others[nothers++] = batch->entries[i];
 	}
-	unsure->n += nothers;
+	count->n += nothers;
 	gpuds_scan_note_matches(visible->scan, batch->n, batch->n - nothers);
 	return batch->n - nothers;
 }
 
-/* Looks the piece's rows up, and begins another piece. */
-static int64
-count_in_heap(GpudsVisible *visible, Unsure *unsure)
+/* Looks up the piece's list, of which it returns how many are seen, and begins another piece. */
+int64
+gpuds_row_count_in_heap(GpudsRowCount *count)
 {
+	GpudsVisible *visible = &count->visible;
 	int64 seen = 0;
 
-	for (int64 i = 0; i < unsure->n; i++)
-		gpuds_visible_order(visible, unsure->entries[i].t & ENTRY_TID_MASK, i);
+	for (int64 i = 0; i < count->n; i++)
+		gpuds_visible_order(visible, count->entries[i].t & ENTRY_TID_MASK, i);
 	gpuds_visible_sort_order(visible);
-	for (int64 i = 0; i < unsure->n; i++)
-		seen += gpuds_visible_sees(visible, i, &unsure->entries[gpuds_visible_at(visible, i)]);
+	for (int64 i = 0; i < count->n; i++)
+		seen += gpuds_visible_sees(visible, i, &count->entries[gpuds_visible_at(visible, i)]);
 	gpuds_visible_end_piece(visible);
 	gpuds_visible_begin_piece(visible);
-	unsure->n = 0;
+	count->n = 0;
 	return seen;
+}
+
+/* Frees what *count has, and returns how many rows were looked up in the heap. */
+int64
+gpuds_row_count_end(GpudsRowCount *count)
+{
+	const int64 fetches = count->visible.fetches;
+
+	gpuds_scan_counters(count->visible.scan)->fetches += fetches;
+	gpuds_visible_end(&count->visible);
+	if (count->entries)
+		pfree(count->entries);
+	if (count->to_all)
+		pfree(count->to_all);
+	return fetches;
 }
 
 /*
@@ -183,22 +210,22 @@ gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, G
 	return true;
 }
 
-/* Looks up what a device has called the others, in pieces. */
-static int64
-count_others(GpudsVisible *visible, const GpudsCounted *counted, Unsure *unsure)
+/* Looks up what a device has called the others, in pieces: some of them, and some are put on the list. */
+int64
+gpuds_row_count_others(GpudsRowCount *count, const GpudsCounted *counted)
 {
-	GpudsScanBatch batch = { .kill_mark = gpuds_scan_kill_mark(visible->scan) };
+	GpudsScanBatch batch = { .kill_mark = gpuds_scan_kill_mark(count->visible.scan) };
 	int64 seen = 0;
 
 	for (int64 i = 0; i < counted->n; i += batch.n)
 	{
-		batch.n = Min(counted->n - i, GPUDS_PIECE_ENTRIES - unsure->n);
-		ensure_capacity(unsure, batch.n);
-		memcpy(unsure->entries + unsure->n, counted->entries + i, batch.n * sizeof(GpudsEntry));
-		unsure->n += batch.n;
-		gpuds_visible_add_to_piece(visible, &batch);
-		if (unsure->n >= GPUDS_PIECE_ENTRIES / 2)
-			seen += count_in_heap(visible, unsure);
+		batch.n = Min(counted->n - i, gpuds_row_count_room(count));
+		ensure_capacity(count, batch.n);
+		memcpy(count->entries + count->n, counted->entries + i, batch.n * sizeof(GpudsEntry));
+		count->n += batch.n;
+		gpuds_visible_add_to_piece(&count->visible, &batch);
+		if (gpuds_row_count_is_half_full(count))
+			seen += gpuds_row_count_in_heap(count);
 	}
 	return seen;
 }
@@ -216,8 +243,9 @@ gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected)
  * sooner.
  */
 static bool
-count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsure *unsure, int64 *seen)
+count_on_device(IndexScanDesc scan, GpudsRowCount *count, double expected, int64 *seen)
 {
+	GpudsVisible *visible = &count->visible;
 	GpudsCountedSum sum;
 	GpudsCounted counted = { .sums = &sum };
 	GpudsCountSpec spec = { .partial = !gpuds_scan_aggregates(scan) };
@@ -228,7 +256,7 @@ count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsu
 		return false;
 	*seen += counted.counted;
 	if (spec.partial)
-		*seen += count_others(visible, &counted, unsure);
+		*seen += gpuds_row_count_others(count, &counted);
 	else
 		*seen += gpuds_visible_count_in_heap(visible, counted.tids, counted.n);
 	gpuds_probe_free_counted(&counted);
@@ -238,23 +266,15 @@ count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, Unsu
 /*
  * Counts the rows of a scan whose keys have been set, from its beginning.  The scan's snapshot must be
  * an MVCC snapshot.  expected: the result, about.  *fetches: rows that were looked up in the heap.
- *
- * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
- * table is locked, as the whole index is.
  */
 int64
 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 {
-	GpudsVisible visible;
-	Unsure unsure = { 0 };
+	GpudsRowCount count;
 	bool device_counts = true;
 	int64 seen = 0;
 
-	Assert(IsMVCCSnapshot(scan->xs_snapshot));
-	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
-	gpuds_visible_begin(&visible, scan);
-	gpuds_visible_before_barrier(&visible);
-	gpuds_visible_begin_piece(&visible);
+	gpuds_row_count_begin(&count, scan);
 	gpuds_scan_begin_rows(scan, expected);
 	while (gpuds_scan_has_more(scan))
 	{
@@ -262,21 +282,15 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 
 		if (device_counts && gpuds_scan_counts(scan))
 		{
-			device_counts = count_on_device(scan, &visible, expected, &unsure, &seen);
+			device_counts = count_on_device(scan, &count, expected, &seen);
 			continue;
 		}
-		gpuds_scan_next_batch(scan, GPUDS_PIECE_ENTRIES - unsure.n, &batch);
-		seen += count_batch(&visible, &batch, &unsure);
-		if (unsure.n >= GPUDS_PIECE_ENTRIES / 2)
-			seen += count_in_heap(&visible, &unsure);
+		gpuds_scan_next_batch(scan, gpuds_row_count_room(&count), &batch);
+		seen += gpuds_row_count_batch(&count, &batch);
+		if (gpuds_row_count_is_half_full(&count))
+			seen += gpuds_row_count_in_heap(&count);
 	}
-	seen += count_in_heap(&visible, &unsure);
-	*fetches = visible.fetches;
-	gpuds_scan_counters(scan)->fetches += visible.fetches;
-	gpuds_visible_end(&visible);
-	if (unsure.entries)
-		pfree(unsure.entries);
-	if (unsure.to_all)
-		pfree(unsure.to_all);
+	seen += gpuds_row_count_in_heap(&count);
+	*fetches = gpuds_row_count_end(&count);
 	return seen;
 }

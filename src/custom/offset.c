@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * offset.c
+ *	  GpudsOffset: rows of an index scan behind others that are counted, and not given.
+ *
+ * The node has an index scan of core's making below it, moves that behind the rows that OFFSET skips, as far
+ * as that is worth while, and has core go on with it.  So all that is given comes from core's node, be it from
+ * the heap or from the index.  Up to there the node does what core's Limit does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+
+#include "custom/custom.h"
+#include "reader/reader.h"
+
+typedef struct GpudsOffsetState
+{
+	CustomScanState css;
+	ExprState *offset; /* NULL: none */
+	ExprState *count;  /* the same */
+	bool started;
+	bool done;
+	bool limited;  /* by the count: */
+	int64 left;    /* rows that may still be given */
+	int64 skipped; /* rows that were counted, over rescans */
+	GpudsNodeCounters counters;
+} GpudsOffsetState;
+
+static PlanState *
+child_scan_of(CustomScanState *css)
+{
+	return linitial(css->custom_ps);
+}
+
+/* The value of OFFSET or LIMIT; false: there is none, or it is NULL. */
+static bool
+evaluate(const GpudsOffsetState *state, ExprState *expr, int64 *value)
+{
+	Datum datum;
+	bool isnull;
+
+	*value = 0;
+	if (expr == NULL)
+		return false;
+	datum = ExecEvalExprSwitchContext(expr, state->css.ss.ps.ps_ExprContext, &isnull);
+	if (!isnull)
+		*value = DatumGetInt64(datum);
+	return !isnull;
+}
+
+/* Evaluates OFFSET and LIMIT in core's order, with its errors; returns the rows to skip. */
+static int64
+evaluate_limits(GpudsOffsetState *state)
+{
+	int64 offset;
+
+	if (evaluate(state, state->offset, &offset) && offset < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
+						errmsg("OFFSET must not be negative")));
+	state->limited = evaluate(state, state->count, &state->left);
+	if (state->limited && state->left < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE), errmsg("LIMIT must not be negative")));
+	return offset;
+}
+
+static bool
+goes_forward(const Plan *scan)
+{
+	return !ScanDirectionIsBackward(IsA(scan, IndexOnlyScan) ? ((const IndexOnlyScan *) scan)->indexorderdir
+															 : castNode(IndexScan, scan)->indexorderdir);
+}
+
+/* Moves the scan below behind some of so many rows, about all of them; returns how many. */
+static int64
+skip(GpudsOffsetState *state, int64 n)
+{
+	PlanState *child = child_scan_of(&state->css);
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	IndexScanDesc scan;
+	int64 fetches;
+	int64 skipped;
+
+	gpuds_child_scan_start(child);
+	scan = gpuds_child_scan_begin(child);
+	if (scan->xs_recheck || child->plan->qual != NIL)
+		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
+	skipped = gpuds_scan_skip(scan, goes_forward(child->plan), n, &fetches);
+	gpuds_child_scan_stop(child, 0, fetches);
+	MemoryContextSwitchTo(old);
+	state->skipped += skipped;
+	return skipped;
+}
+
+/* Comes to the first row that is to be given; false: there is none. */
+static bool
+start(GpudsOffsetState *state)
+{
+	int64 offset = evaluate_limits(state);
+
+	if (state->limited && state->left == 0)
+		return false;
+	if (offset > 0)
+		offset -= skip(state, offset);
+	for (; offset > 0; offset--)
+	{
+		TupleTableSlot *slot = ExecProcNode(child_scan_of(&state->css));
+
+		if (TupIsNull(slot))
+			return false;
+	}
+	return true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	GpudsOffsetState *state = (GpudsOffsetState *) css;
+	TupleTableSlot *slot;
+
+	if (!state->started)
+		state->done = !start(state);
+	state->started = true;
+	if (state->done || (state->limited && state->left == 0))
+		return NULL;
+	state->left--;
+	slot = ExecProcNode(child_scan_of(css));
+	state->done = TupIsNull(slot);
+	return slot;
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	GpudsOffsetState *state = (GpudsOffsetState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	PlanState *child = ExecInitNode(linitial(plan->custom_plans), estate, eflags);
+
+	css->custom_ps = list_make1(child);
+	state->offset = ExecInitExpr(linitial(plan->custom_exprs), &css->ss.ps);
+	state->count = ExecInitExpr(lsecond(plan->custom_exprs), &css->ss.ps);
+	/* What the node gives are slots of the scan below. */
+	css->ss.ps.resultops = ExecGetResultSlotOps(child, &css->ss.ps.resultopsfixed);
+	css->ss.ps.resultopsset = true;
+}
+
+static void
+end(CustomScanState *css)
+{
+	ExecEndNode(child_scan_of(css));
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	((GpudsOffsetState *) css)->started = false;
+	gpuds_child_scan_rescan(child_scan_of(css), css->ss.ps.chgParam);
+}
+
+/* Heap fetches are shown at the scan below, and the rows that it has given. */
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	const GpudsOffsetState *state = (GpudsOffsetState *) css;
+	const GpudsScanCounters own = gpuds_child_scan_counters(child_scan_of(css));
+	GpudsScanCounters sum;
+
+	if (es->analyze)
+		ExplainPropertyInteger("Rows Counted", NULL, state->skipped, es);
+	if (es->verbose)
+		gpuds_explain_counters(&state->counters, &own, &css->ss.ps, es);
+	else if (gpuds_explain_sum(&state->counters, &own, &css->ss.ps, es, &sum))
+		gpuds_explain_option(&sum, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpudsOffset",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpudsOffsetState *state = (GpudsOffsetState *) newNode(sizeof(GpudsOffsetState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpuds_offset_methods = {
+	.CustomName = "GpudsOffset",
+	.CreateCustomScanState = create_state,
+};

@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * offset_path.c
+ *	  Paths of GpudsOffset, in the place of core's Limit above an index scan.
+ *
+ *	Custom Scan (GpudsOffset)
+ *	  -> Index Scan
+ *
+ * The query must be one of rows of a table in the index's order, all conditions of which are exact conditions
+ * of the index scan: rows that are skipped are counted by their entries.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+
+#include "custom/custom.h"
+#include "index/index.h"
+
+/* Rows that are not worth counting: core skips them (reader/row_skip.c). */
+#define FEW_ROWS 64
+
+/* What it takes to begin a count, in units of cpu_operator_cost. */
+#define BEGIN_OPERATORS 400
+
+/* Are rows of one table all that a query wants, in an order, and not locked? */
+static bool
+is_page_of_table(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return parse->commandType == CMD_SELECT && parse->limitOffset != NULL &&
+		   parse->limitOption == LIMIT_OPTION_COUNT && parse->sortClause != NIL && parse->rowMarks == NIL &&
+		   parse->setOperations == NULL && parse->distinctClause == NIL && parse->groupClause == NIL &&
+		   parse->groupingSets == NIL && parse->havingQual == NULL && !parse->hasAggs &&
+		   !parse->hasWindowFuncs && !parse->hasTargetSRFs && root->placeholder_list == NIL;
+}
+
+static Plan *
+plan_offset(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+			List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	const Plan *child = linitial(custom_plans);
+
+	/* A row of the node is one of the scan below. */
+	scan->methods = &gpuds_offset_methods;
+	scan->flags = path->flags;
+	scan->scan.plan.targetlist = tlist;
+	scan->custom_plans = custom_plans;
+	scan->custom_scan_tlist = copyObject(child->targetlist);
+	scan->custom_exprs = list_copy(path->custom_private);
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpudsOffset",
+	.PlanCustomPath = plan_offset,
+};
+
+/* How many rows are skipped, about; what the planner does not know, it takes for a tenth of them all. */
+static double
+skipped_rows(const IndexPath *child, const FinalPathExtraData *extra)
+{
+	const double rows = child->path.rows;
+
+	return extra->offset_est < 0 ? clamp_row_est(rows * 0.10) : Min((double) extra->offset_est, rows);
+}
+
+/* Sets rows and costs: what core skips has core's price, and what is counted that of a count. */
+static void
+set_cost(PlannerInfo *root, IndexPath *child, const FinalPathExtraData *extra, Path *path)
+{
+	const double rows = Max(child->path.rows, 1);
+	const double skipped = skipped_rows(child, extra);
+	const double of_core = Min(skipped, FEW_ROWS);
+	const Cost of_row = (child->path.total_cost - child->path.startup_cost) / rows;
+	const Cost of_count = (gpuds_covering_count_cost(root, child) - child->path.startup_cost) / rows;
+	Cost startup = child->path.startup_cost;
+	Cost total = child->path.total_cost;
+
+	path->rows = child->path.rows;
+	adjust_limit_rows_costs(&path->rows, &startup, &total, extra->offset_est, extra->count_est);
+	path->startup_cost = child->path.startup_cost + of_core * of_row + (skipped - of_core) * of_count +
+						 BEGIN_OPERATORS * cpu_operator_cost;
+	path->total_cost = path->startup_cost + path->rows * of_row;
+	GpudsAddDisabledNodes(path, &child->path);
+}
+
+/* The path by an index's scan that gives the rows in the query's order. */
+static CustomPath *
+make_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *child, RelOptInfo *output,
+		  const FinalPathExtraData *extra)
+{
+	CustomPath *path = makeNode(CustomPath);
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+	Path *below = apply_projection_to_path(root, rel, &child->path, target);
+
+	Assert(below == &child->path);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = output;
+	path->path.pathtarget = target;
+	path->path.pathkeys = child->path.pathkeys;
+	set_cost(root, child, extra, &path->path);
+	path->custom_paths = list_make1(below);
+	path->custom_private = list_make2(root->parse->limitOffset, root->parse->limitCount);
+	path->methods = &path_methods;
+	return path;
+}
+
+/*
+ * Adds paths to the final relation output of a query that skips rows of a table in an index's order.  Functions
+ * that are volatile are to be called for rows that are skipped, too.
+ */
+void
+gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra)
+{
+	RelOptInfo *rel;
+	int relid;
+	ListCell *lc;
+
+	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= FEW_ROWS) ||
+		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid) ||
+		contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs))
+		return;
+	rel = find_base_rel(root, relid);
+	if (!gpuds_covering_is_table(root, rel))
+		return;
+	foreach (lc, rel->indexlist)
+	{
+		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		IndexPath *child;
+
+		if (!gpuds_covering_is_ours(index) || !gpuds_index_orders(index))
+			continue;
+		child = gpuds_covering_path_of(root, rel, index, root->sort_pathkeys);
+		if (child != NULL && gpuds_covering_filter(child) == NIL)
+			add_path(output, &make_path(root, rel, child, output, extra)->path);
+	}
+}

@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_skip.c
+ *	  Moves a scan behind its first rows, which are counted and not given.
+ *
+ * Rows are counted in two ways.  First by parts of the scan's interval, if it has one: the mirror's device
+ * counts the entries of a part, as for any count, and where the part should end is found by the structure's
+ * ranks.  A part is meant to have as many entries as there are rows to skip, or a few less.  What was
+ * found may be out of date, and some of the entries lead to rows that the snapshot does not see.  So the
+ * part's rows are counted then, and if they are too few, another part follows.  What is left is counted in
+ * batches, none of which has more entries than there are rows to skip.
+ *
+ * So the scan never comes to a row behind the last one that it was to skip.  It goes on by value behind the
+ * last entry that was counted, as it does between any two batches.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "access/relscan.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+#include "reader/reader.h"
+#include "reader/row_count.h"
+
+/* Rows that are not worth a batch: the caller can have them one by one. */
+#define FEW_ROWS 64
+
+/* Rows that are not worth the search for a part. */
+#define FEW_FOR_PART 2048
+
+/* Parts that are counted, at most.  Where many entries are of dead rows, batches do. */
+#define MOST_PARTS 8
+
+/* In so many bits are intervals cut for a device that counts all pieces at once, and for one that does not. */
+#define EACH_BITS 10
+#define HALF_BITS 1
+
+typedef struct Skip
+{
+	IndexScanDesc scan;
+	GpudsRowCount count;
+	bool forward;
+	int nwords;   /* of a key */
+	int64 left;   /* rows to skip */
+	int64 excess; /* rows that parts had more than they should */
+	bool each;    /* the device counts many pieces at once; else: */
+	GpudsPeek peek;
+} Skip;
+
+/* An entry as one number, its lowest word last. */
+typedef struct Number
+{
+	uint64 word[3];
+} Number;
+
+static Number
+number_of(const GpudsEntry *entry, int nwords)
+{
+	if (nwords == 1)
+		return (Number){ { 0, entry->w0, entry->t } };
+	return (Number){ { entry->w0, entry->w1, entry->t } };
+}
+
+static GpudsEntry
+entry_of(const Number *number, int nwords)
+{
+	if (nwords == 1)
+		return (GpudsEntry){ number->word[1], 0, number->word[2] };
+	return (GpudsEntry){ number->word[0], number->word[1], number->word[2] };
+}
+
+static Number
+minus(Number a, const Number *b)
+{
+	uint64 borrow = 0;
+
+	for (int i = 2; i >= 0; i--)
+	{
+		const uint64 less = b->word[i] + borrow;
+
+		/* If the sum wraps, it takes all of a higher word away. */
+		borrow = less < borrow || a.word[i] < less;
+		a.word[i] -= less;
+	}
+	return a;
+}
+
+static Number
+plus(Number a, const Number *b)
+{
+	uint64 carry = 0;
+
+	for (int i = 2; i >= 0; i--)
+	{
+		const uint64 sum = a.word[i] + b->word[i];
+		const uint64 all = sum + carry;
+
+		carry = sum < a.word[i] || all < sum;
+		a.word[i] = all;
+	}
+	return a;
+}
+
+static bool
+is_less(const Number *a, const Number *b)
+{
+	for (int i = 0; i < 2; i++)
+	{
+		if (a->word[i] != b->word[i])
+			return a->word[i] < b->word[i];
+	}
+	return a->word[2] < b->word[2];
+}
+
+/* Bits of a number without leading zeroes. */
+static int
+bits_of(const Number *number)
+{
+	for (int i = 0; i < 3; i++)
+	{
+		if (number->word[i] != 0)
+			return 64 * (2 - i) + pg_leftmost_one_pos64(number->word[i]) + 1;
+	}
+	return 0;
+}
+
+/* Cuts an interval into pieces of one width, ascending; there are 1 << bits at most.  Returns how many. */
+static int64
+cut(const GpudsInterval *interval, int bits, int nwords, GpudsInterval *pieces)
+{
+	static const Number one = { { 0, 0, 1 } };
+	const Number last = number_of(&interval->hi, nwords);
+	Number at = number_of(&interval->lo, nwords);
+	Number left = minus(last, &at);
+	Number width = { { 0, 0, 0 } };
+	const int shift = Max(bits_of(&left) - bits, 0);
+	int64 n = 0;
+
+	width.word[2 - shift / 64] = UINT64CONST(1) << shift % 64;
+	for (;; n++)
+	{
+		Number next = plus(at, &width);
+
+		pieces[n].lo = entry_of(&at, nwords);
+		pieces[n].hi = interval->hi;
+		if (is_less(&left, &width))
+			return n + 1;
+		at = minus(next, &one);
+		pieces[n].hi = entry_of(&at, nwords);
+		at = next;
+		left = minus(last, &at);
+	}
+}
+
+/* What is left of an interval without its begin, or its end, up to an entry; false: nothing. */
+static bool
+cut_off(const Skip *skip, const GpudsEntry *entry, GpudsInterval *interval)
+{
+	static const Number one = { { 0, 0, 1 } };
+	Number at = number_of(entry, skip->nwords);
+
+	if (entry_equal(entry, skip->forward ? &interval->hi : &interval->lo))
+		return false;
+	at = skip->forward ? plus(at, &one) : minus(at, &one);
+	*(skip->forward ? &interval->lo : &interval->hi) = entry_of(&at, skip->nwords);
+	return true;
+}
+
+/* How many entries pieces of an interval have that a device counts at once, in places of rows not seen. */
+static bool
+count_each(Skip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
+{
+	const GpudsScan all = { .intervals = pieces, .n = n };
+	GpudsCountSpec spec = { .partial = true, .each = true };
+	GpudsCounted counted = { .sums = palloc(n * sizeof(GpudsCountedSum)) };
+	bool done;
+
+	gpuds_visible_tell_device(&skip->count.visible, (double) skip->left, &spec);
+	done = gpuds_scan_count_intervals(skip->scan, pieces, n, &spec, &counted);
+	pfree((void *) spec.map);
+	for (int64 i = 0; done && i < n; i++)
+		entries[i] = counted.sums[i].rows;
+	for (int64 i = 0; done && i < counted.n; i++)
+		entries[entry_scan_find(&all, &counted.entries[i])]++;
+	gpuds_probe_free_counted(&counted);
+	pfree(counted.sums);
+	return done;
+}
+
+/* The i-th of n pieces that the scan comes to. */
+static int64
+turn_of(const Skip *skip, int64 i, int64 n)
+{
+	return skip->forward ? i : n - 1 - i;
+}
+
+/* How many entries pieces of an interval have, without the last that the scan comes to; false: who knows? */
+static bool
+count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
+{
+	if (skip->each)
+		return count_each(skip, pieces, n, entries);
+	for (int64 i = 0; i < n - 1; i++)
+	{
+		const int64 piece = turn_of(skip, i, n);
+
+		entries[piece] = gpuds_peek_count(&skip->peek, &pieces[piece]);
+		if (entries[piece] < 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The part of an interval, from where the scan comes to it, that has so many entries or a few less; false: it
+ * is not to be had.
+ */
+static bool
+find_part(Skip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *part)
+{
+	const int bits = skip->each ? EACH_BITS : HALF_BITS;
+	GpudsInterval *pieces = palloc(sizeof(GpudsInterval) << bits);
+	int64 *entries = palloc(sizeof(int64) << bits);
+	GpudsInterval rest = *interval;
+	bool found = false;
+	int64 n;
+
+	*part = *interval;
+	do
+	{
+		int64 i = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		n = cut(&rest, bits, skip->nwords, pieces);
+		if (!count_entries(skip, pieces, n, entries))
+			break;
+		for (; i < n - 1 && entries[turn_of(skip, i, n)] <= most; i++)
+		{
+			const GpudsInterval *piece = &pieces[turn_of(skip, i, n)];
+
+			most -= entries[turn_of(skip, i, n)];
+			*(skip->forward ? &part->hi : &part->lo) = skip->forward ? piece->hi : piece->lo;
+			found = true;
+		}
+		rest = pieces[turn_of(skip, i, n)];
+	} while (n > 1 && most > FEW_FOR_PART / 2);
+	pfree(pieces);
+	pfree(entries);
+	return found;
+}
+
+/* Counts the rows of a part, which has about as many as are left; false: the device does not. */
+static bool
+count_part(Skip *skip, const GpudsInterval *part, int64 *seen, int64 *entries)
+{
+	GpudsRowCount *count = &skip->count;
+	GpudsCountedSum sum;
+	GpudsCountSpec spec = { .partial = true };
+	GpudsCounted counted = { .sums = &sum };
+	const bool holds = gpuds_scan_ask_intervals(skip->scan, &count->visible, (double) skip->left, part, 1,
+												&spec, &counted);
+
+	if (holds)
+	{
+		*entries = counted.counted + counted.n;
+		*seen = counted.counted + gpuds_row_count_others(count, &counted) + gpuds_row_count_in_heap(count);
+		gpuds_scan_note_matches(skip->scan, *entries, counted.counted);
+	}
+	gpuds_probe_free_counted(&counted);
+	return holds;
+}
+
+/* Has the scan one interval, whose parts can be found and counted? */
+static bool
+begin_parts(Skip *skip, GpudsInterval *interval)
+{
+	if (!skip->count.visible.counts || !gpuds_scan_has_interval(skip->scan, interval) ||
+		!gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
+		return false;
+	skip->each = gpuds_scan_is_interval(skip->scan, interval);
+	return skip->each || gpuds_peek_begin(skip->scan->indexRelation, &skip->peek);
+}
+
+/* Skips rows by parts of the scan's interval, as far as that can be done. */
+static void
+skip_parts(Skip *skip)
+{
+	GpudsInterval rest;
+	GpudsInterval part;
+	GpudsEntry last;
+	int64 skipped = 0;
+	bool more = skip->left > FEW_FOR_PART && begin_parts(skip, &rest);
+
+	for (int i = 0; i < MOST_PARTS && more && skip->left - 2 * skip->excess > FEW_FOR_PART; i++)
+	{
+		int64 seen;
+		int64 entries;
+
+		if (!find_part(skip, &rest, skip->left - 2 * skip->excess, &part) ||
+			!count_part(skip, &part, &seen, &entries))
+			break;
+		if (seen > skip->left)
+		{
+			skip->excess += seen - skip->left;
+			continue;
+		}
+		skip->left -= seen;
+		skipped += entries;
+		last = skip->forward ? part.hi : part.lo;
+		more = entries > 0 && cut_off(skip, &last, &rest);
+	}
+	if (skipped > 0)
+		gpuds_scan_move_to(skip->scan, &last, skipped);
+}
+
+/* Skips rows by batches. */
+static void
+skip_batches(Skip *skip)
+{
+	GpudsRowCount *count = &skip->count;
+
+	while (skip->left > FEW_ROWS && gpuds_scan_has_more(skip->scan))
+	{
+		GpudsScanBatch batch;
+
+		gpuds_scan_next_batch(skip->scan, Min(gpuds_row_count_room(count), skip->left - count->n), &batch);
+		skip->left -= gpuds_row_count_batch(count, &batch);
+		/* Those on the list may be seen, too. */
+		if (skip->left - count->n <= FEW_ROWS || gpuds_row_count_is_half_full(count))
+			skip->left -= gpuds_row_count_in_heap(count);
+	}
+	skip->left -= gpuds_row_count_in_heap(count);
+}
+
+/*
+ * Moves a scan whose keys have been set, from its beginning in one of the directions behind n rows that its
+ * snapshot sees, or some less; returns how many.  Core goes on with the scan in this direction.  The scan's
+ * snapshot must be an MVCC snapshot, and its conditions exact.  *fetches: rows that were looked up in the
+ * heap.
+ */
+int64
+gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches)
+{
+	Skip skip = { .scan = scan,
+				  .forward = forward,
+				  .nwords = gpuds_index_info(scan->indexRelation)->layout.nwords,
+				  .left = n };
+
+	*fetches = 0;
+	if (n <= FEW_ROWS)
+		return 0;
+	gpuds_row_count_begin(&skip.count, scan);
+	gpuds_index_only_prepare(scan);
+	gpuds_scan_begin_skip(scan, (double) n, forward);
+	skip_parts(&skip);
+	skip_batches(&skip);
+	gpuds_scan_end_skip(scan);
+	*fetches = gpuds_row_count_end(&skip.count);
+	return n - skip.left;
+}
