@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
+#include "compat.h"
 #include "key/numeric.h"
 
 #define BASE 10000
