@@ -272,6 +272,16 @@ SELECT same_page('SELECT k FROM s ORDER BY k OFFSET 15000 LIMIT 3');
 SELECT same_page('SELECT k FROM s WHERE k > 100 ORDER BY k DESC OFFSET 15000 LIMIT 3');
 SELECT same_page('SELECT n FROM s WHERE n = 5 ORDER BY n OFFSET 1500 LIMIT 3');
 
+-- Entries at a scan's end that a condition on another column leaves out: it does not begin again.
+CREATE TABLE e (n int, k int);
+INSERT INTO e SELECT i % 3, CASE WHEN i % 3 = 1 THEN i ELSE -i END FROM generate_series(1, 30000) i;
+CREATE INDEX e_n_k ON e USING gpu_btree (n, k);
+VACUUM ANALYZE e;
+SELECT same_page('SELECT n, k FROM e WHERE n > 0 AND k > 0 ORDER BY n, k OFFSET 9990 LIMIT 20');
+SELECT same_page('SELECT n, k FROM e WHERE n > 0 AND k > 0 ORDER BY n, k OFFSET 15000 LIMIT 3');
+SELECT same_page('SELECT n, k FROM e WHERE n < 2 AND k > 0 ORDER BY n DESC, k DESC OFFSET 9990 LIMIT 20');
+SELECT same_page('SELECT n, k FROM e WHERE n < 2 AND k > 0 ORDER BY n DESC, k DESC OFFSET 15000 LIMIT 3');
+
 -- partitions have core's plan
 CREATE TABLE p (k int) PARTITION BY RANGE (k);
 CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (1000);

@@ -141,21 +141,6 @@ gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n)
 	pgstat_count_index_tuples(scan->indexRelation, n);
 }
 
-/* Ends batches: what is behind the last of them is given one by one. */
-void
-gpuds_scan_end_skip(IndexScanDesc scan)
-{
-	GpudsCursor *cursor = scan->opaque;
-
-	if (cursor->nchunk > 0)
-	{
-		cursor->current = cursor->chunk[cursor->nchunk - 1];
-		cursor->place = GPUDS_PLACE_ON;
-	}
-	cursor->nchunk = cursor->at = 0;
-	cursor->fetch = gpuds_probe_sizes(&cursor->ref)->first;
-}
-
 /* What the scan has done. */
 GpudsScanCounters *
 gpuds_scan_counters(IndexScanDesc scan)
@@ -188,6 +173,26 @@ gpuds_scan_has_more(IndexScanDesc scan)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Ends batches: what is behind the last of them is given one by one.  If that was empty, or had no entry that
+ * passed the filter, the scan either is at its end, or has not moved.
+ */
+void
+gpuds_scan_end_skip(IndexScanDesc scan)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	if (cursor->nchunk > 0)
+	{
+		cursor->current = cursor->chunk[cursor->nchunk - 1];
+		cursor->place = GPUDS_PLACE_ON;
+	}
+	else if (!gpuds_scan_has_more(scan))
+		cursor->place = cursor->forward ? GPUDS_PLACE_AFTER : GPUDS_PLACE_BEFORE;
+	cursor->nchunk = cursor->at = 0;
+	cursor->fetch = gpuds_probe_sizes(&cursor->ref)->first;
 }
 
 /*
