@@ -159,6 +159,19 @@ EXECUTE page (1000, -2);
 DEALLOCATE page;
 RESET plan_cache_mode;
 
+-- What the rows have in common with OFFSET and LIMIT is not taken from a row, of which there is none yet.
+SET plan_cache_mode = force_generic_plan;
+PREPARE page (bigint) AS SELECT id, $1 AS o FROM t ORDER BY id OFFSET $1 LIMIT 2;
+EXPLAIN (COSTS OFF) EXECUTE page (10);
+EXECUTE page (20000);
+DEALLOCATE page;
+PREPARE page (bigint) AS SELECT id, $1 + 1 AS o FROM t ORDER BY id OFFSET 20000 LIMIT abs($1 + 1);
+EXECUTE page (1);
+DEALLOCATE page;
+RESET plan_cache_mode;
+SELECT o.o, q.* FROM (VALUES (0), (20000)) o (o), LATERAL (SELECT id, o.o AS again FROM t ORDER BY id OFFSET o.o LIMIT 1) q;
+SELECT id, bigint '20000' AS o FROM t ORDER BY id OFFSET 20000 LIMIT 1;
+
 -- cursors
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id OFFSET 20000 LIMIT 4;

@@ -15,6 +15,7 @@
 
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -41,6 +42,19 @@ is_page_of_table(const PlannerInfo *root)
 		   parse->setOperations == NULL && parse->distinctClause == NIL && parse->groupClause == NIL &&
 		   parse->groupingSets == NIL && parse->havingQual == NULL && !parse->hasAggs &&
 		   !parse->hasWindowFuncs && !parse->hasTargetSRFs && root->placeholder_list == NIL;
+}
+
+/*
+ * Does an expression have a part that is one of a list?  Core takes what a custom scan's own expressions have
+ * in common with its rows from its row, as it does above other nodes.  But OFFSET and LIMIT are evaluated
+ * before there is a row.  Constants are left alone.
+ */
+static bool
+has_one_of(Node *node, List *exprs)
+{
+	if (node == NULL || IsA(node, Const))
+		return false;
+	return list_member(exprs, node) || expression_tree_walker(node, has_one_of, exprs);
 }
 
 static Plan *
@@ -122,13 +136,15 @@ make_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *child, RelOptInfo *outp
 void
 gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra)
 {
+	List *exprs = root->upper_targets[UPPERREL_FINAL]->exprs;
 	RelOptInfo *rel;
 	int relid;
 	ListCell *lc;
 
 	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= FEW_ROWS) ||
 		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid) ||
-		contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs))
+		contain_volatile_functions((Node *) exprs) || has_one_of(root->parse->limitOffset, exprs) ||
+		has_one_of(root->parse->limitCount, exprs))
 		return;
 	rel = find_base_rel(root, relid);
 	if (!gpuds_covering_is_table(root, rel))
