@@ -57,6 +57,25 @@ has_one_of(Node *node, List *exprs)
 	return list_member(exprs, node) || expression_tree_walker(node, has_one_of, exprs);
 }
 
+/* Does an expression call volatile functions, or a subquery in it, which core does not look into? */
+static bool
+calls_volatile(Node *node, PlannerGlobal *glob)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan))
+	{
+		const PlannerInfo *sub = list_nth(glob->subroots, ((const SubPlan *) node)->plan_id - 1);
+
+		/* What does not depend on its rows is not in it anymore. */
+		if (calls_volatile((Node *) sub->parse, glob) || calls_volatile((Node *) sub->init_plans, glob))
+			return true;
+	}
+	if (IsA(node, Query))
+		return contain_volatile_functions(node) || query_tree_walker((Query *) node, calls_volatile, glob, 0);
+	return expression_tree_walker(node, calls_volatile, glob);
+}
+
 static Plan *
 plan_offset(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 			List *custom_plans)
@@ -143,8 +162,8 @@ gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraDa
 
 	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= FEW_ROWS) ||
 		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid) ||
-		contain_volatile_functions((Node *) exprs) || has_one_of(root->parse->limitOffset, exprs) ||
-		has_one_of(root->parse->limitCount, exprs))
+		contain_volatile_functions((Node *) exprs) || calls_volatile((Node *) exprs, root->glob) ||
+		has_one_of(root->parse->limitOffset, exprs) || has_one_of(root->parse->limitCount, exprs))
 		return;
 	rel = find_base_rel(root, relid);
 	if (!gpuds_covering_is_table(root, rel))
