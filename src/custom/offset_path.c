@@ -149,8 +149,8 @@ make_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *child, RelOptInfo *outp
 }
 
 /*
- * Adds paths to the final relation output of a query that skips rows of a table in an index's order.  Functions
- * that are volatile are to be called for rows that are skipped, too.
+ * Adds paths to the final relation output of a query that skips rows of a table in an index's order.
+ * Functions that are volatile are to be called for rows that are skipped, too.
  */
 void
 gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra)

@@ -33,7 +33,7 @@
 /* Parts that are counted, at most.  Where many entries are of dead rows, batches do. */
 #define MOST_PARTS 8
 
-/* In so many bits are intervals cut for a device that counts all pieces at once, and for one that does not. */
+/* Bits that intervals are cut in, for a device that counts all pieces at once, and for one that does not. */
 #define EACH_BITS 10
 #define HALF_BITS 1
 
