@@ -4,6 +4,8 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
+-- 19 aggregates before joins itself
+DO $$ BEGIN PERFORM set_config(name, 'off', false) FROM pg_settings WHERE name = 'enable_eager_aggregate'; END $$;
 
 CREATE DOMAIN number AS int;
 CREATE TABLE e (at timestamp, account int, v int, kind int2, c number, f float8, big bigint NOT NULL, yes bool, other text)

@@ -538,7 +538,8 @@ join_with(const GroupJoin *join, RelOptInfo *left, RelOptInfo *right, List *clau
 	if (joined->pathlist == NIL)
 		return NULL;
 	set_cheapest(joined);
-	return joined;
+	/* A path with parameters of tables that are joined later would not have all their conditions. */
+	return joined->cheapest_total_path->param_info == NULL ? joined : NULL;
 }
 
 /* Adds paths that join groups and put their parts together, beginning with a path of the fact's groups. */
