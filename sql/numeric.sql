@@ -189,4 +189,22 @@ SELECT same_aggregate('SELECT sum(v), avg(v), min(v), max(v), count(v) FROM p WH
 SELECT same_aggregate('SELECT k, sum(v), avg(v), min(v), max(v), count(v) FROM p WHERE k > 80 GROUP BY k');
 SELECT same_aggregate('SELECT sum(v), avg(v) FROM p WHERE k > 298');
 
+-- a cast's function that is told the typmod may show other digits than the column's type: no index has such a value
+CREATE TYPE amount AS (value numeric);
+CREATE FUNCTION as_number(amount, int) RETURNS numeric IMMUTABLE LANGUAGE sql AS 'SELECT $1.value';
+CREATE CAST (amount AS numeric) WITH FUNCTION as_number(amount, int) AS ASSIGNMENT;
+CREATE TABLE shown (key numeric(12, 2), included numeric(9, 1), a bigint, b bigint, side numeric(10, 3));
+INSERT INTO shown (key) VALUES (row(1.5)::amount);
+CREATE INDEX shown_key ON shown USING gpu_btree (key);
+SELECT key FROM shown;
+TRUNCATE shown;
+CREATE INDEX shown_key ON shown USING gpu_btree (key) INCLUDE (included);
+CREATE INDEX shown_side ON shown USING gpu_skiplist (a, b) INCLUDE (side);
+INSERT INTO shown VALUES (row(1.5)::amount, 2, 1, 1, 1);
+INSERT INTO shown VALUES (1, row(2.00)::amount, 1, 1, 1);
+INSERT INTO shown VALUES (1, 2, 1, 1, row(3)::amount);
+INSERT INTO shown VALUES (1, 2, 1, 1, row(3.0001)::amount);
+INSERT INTO shown VALUES (row(1.50)::amount, row(2.0)::amount, 1, 1, row('NaN')::amount), (row('NaN')::amount, NULL, 1, 1, row(0.000)::amount);
+SELECT * FROM shown;
+
 DROP SCHEMA :test CASCADE;

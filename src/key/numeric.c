@@ -33,6 +33,8 @@
 #define SPECIAL_PLUS_INFINITY 0xD000
 #define SHORT_NEGATIVE 0x2000
 #define SHORT_SCALE_SHIFT 7
+#define SHORT_SCALE_BITS 0x3F
+#define LONG_SCALE_BITS 0x3FFF
 #define SHORT_WEIGHT_NEGATIVE 0x0040
 #define SHORT_WEIGHT_BITS 0x003F
 
@@ -48,6 +50,7 @@ typedef struct Scaled
 	bool nan;
 	bool negative;
 	bool rest;   /* digits follow that the integer does not have */
+	int shown;   /* digits behind the point that are shown, zeros too; of what is no number, or infinite: 0 */
 	int64 value; /* TOO_LARGE: or more, infinity too */
 } Scaled;
 
@@ -113,6 +116,7 @@ scale_number(const char *number, Size length, int scale, Scaled *scaled)
 			return;
 		case FORM_SHORT:
 			scaled->negative = (header & SHORT_NEGATIVE) != 0;
+			scaled->shown = header >> SHORT_SCALE_SHIFT & SHORT_SCALE_BITS;
 			weight = header & SHORT_WEIGHT_BITS;
 			if (header & SHORT_WEIGHT_NEGATIVE)
 				weight -= SHORT_WEIGHT_BITS + 1;
@@ -120,6 +124,7 @@ scale_number(const char *number, Size length, int scale, Scaled *scaled)
 			break;
 		default:
 			scaled->negative = (header & FORM_BITS) == FORM_NEGATIVE;
+			scaled->shown = header & LONG_SCALE_BITS;
 			weight = (int16) read_16(number + sizeof(uint16));
 			number += 2 * sizeof(uint16);
 			break;
@@ -162,7 +167,9 @@ gpuds_numeric_kind(Oid type, int32 typmod)
 
 /*
  * The code of a value of a column.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE for one that the column's type
- * does not have; functions may return rows of it.
+ * does not have.  A cast's function that is told the typmod, or one that returns rows, may give such values to
+ * a table.  Those that only show other digits, as 1.5 in numeric(12,2), are refused too: an index would give
+ * them back as the equal value that the type has, and the table would say something else.
  */
 uint64
 gpuds_numeric_code(int scale, Datum value)
@@ -172,7 +179,7 @@ gpuds_numeric_code(int scale, Datum value)
 	scale_datum(value, scale, &scaled);
 	if (scaled.nan)
 		return GPUDS_NUMERIC_NAN;
-	if (scaled.rest || scaled.value >= TOO_LARGE)
+	if (scaled.rest || scaled.value >= TOO_LARGE || scaled.shown != scale)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("value %s does not fit into an index of numbers with %d digits behind the point",
