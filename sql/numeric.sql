@@ -206,5 +206,17 @@ INSERT INTO shown VALUES (1, 2, 1, 1, row(3)::amount);
 INSERT INTO shown VALUES (1, 2, 1, 1, row(3.0001)::amount);
 INSERT INTO shown VALUES (row(1.50)::amount, row(2.0)::amount, 1, 1, row('NaN')::amount), (row('NaN')::amount, NULL, 1, 1, row(0.000)::amount);
 SELECT * FROM shown;
+-- nor is one put aside, and what a refused row leaves on its page does not hinder scans
+VACUUM (INDEX_CLEANUP off) shown;
+INSERT INTO shown VALUES (2, 2, 2, 1, row(4)::amount);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT a, b, side FROM shown WHERE a > 0;
+SELECT a, b, side FROM shown WHERE a > 0 ORDER BY side;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP INDEX shown_side;
+INSERT INTO shown VALUES (2, 2, 2, 1, row(4)::amount);
+CREATE INDEX shown_side ON shown USING gpu_skiplist (a, b) INCLUDE (side);
 
 DROP SCHEMA :test CASCADE;

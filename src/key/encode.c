@@ -11,7 +11,7 @@
 
 /*
  * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum
- * label that does not sort by its OID, and whatever a hash function raises.  Allocates nothing, but what hash
+ * label that does not sort by its OID, what gpuds_numeric_code does, and whatever a hash function raises.  Allocates nothing, but what hash
  * functions leave in the current memory context.
  */
 void
@@ -27,7 +27,12 @@ gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *
 		if (isnull[i])
 			gpuds_key_put_null(&key, column);
 		else if (gpuds_key_is_side(column))
+		{
+			/* no row gets an entry whose side values could not be given back */
+			if (gpuds_is_scaled(column->values))
+				(void) gpuds_numeric_code(gpuds_scale(column->values), values[i]);
 			gpuds_key_put_code(&key, column, 0);
+		}
 		else if (i >= layout->nkeys)
 			gpuds_key_put_code(&key, column, gpuds_included_code(column, values[i]));
 		else if (column->kind == GPUDS_KIND_HASHED)

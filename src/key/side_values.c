@@ -11,7 +11,10 @@
 
 #include "key/code.h"
 
-/* Puts the value of a side column in its place among a row's side values. */
+/*
+ * Puts the value of a side column in its place among a row's side values.  Raises nothing: a page of the table
+ * may have versions that no entry leads to, as the row of an INSERT that was refused.
+ */
 void
 gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side)
 {
@@ -25,8 +28,9 @@ gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8
 	}
 	if (gpuds_is_scaled(column->values))
 	{
-		const uint64 code = gpuds_numeric_code(gpuds_scale(column->values), value);
+		uint64 code;
 
+		(void) gpuds_numeric_cut(gpuds_scale(column->values), value, &code);
 		memcpy(&kept, &code, sizeof(code));
 	}
 	else if (column->by_value)
