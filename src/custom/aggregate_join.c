@@ -16,7 +16,7 @@
  * condition of the join names is one that rows are grouped by, and the condition is the equality of values
  * that groups are of.  If a group finds several rows, its aggregates count once for each, as its rows would.
  *
- * Core makes the paths of the join, for copies of its relations that have the groups in the place of the fact.
+ * Core makes the paths of the join, for copies of its relations that have groups in the place of the fact.
  *
  *-------------------------------------------------------------------------
  */
@@ -238,8 +238,8 @@ add_group(GpudsWanted *wanted, const Var *column)
 }
 
 /*
- * The fact's column on one side of a condition: it is the equality of the column's type, or one of its family,
- * with something of others.  NULL: it is not.
+ * The fact's column on one side of a condition: it is the equality of the column's type, or one of its
+ * family, with something of others.  NULL: it is not.
  */
 static const Var *
 column_of_side(const RelOptInfo *fact, const RestrictInfo *rinfo, const Expr *side, Relids relids,
@@ -254,7 +254,7 @@ column_of_side(const RelOptInfo *fact, const RestrictInfo *rinfo, const Expr *si
 	return list_member_oid(rinfo->mergeopfamilies, family) ? column : NULL;
 }
 
-/* Makes the fact's column in a join's condition one that rows are grouped by; false: it is no such condition. */
+/* Groups rows by the fact's column in a join's condition, too; false: it is no such condition. */
 static bool
 take_clause(GroupJoin *join, RestrictInfo *rinfo)
 {
@@ -312,9 +312,9 @@ count_members(const RelOptInfo *fact, const EquivalenceClass *ec, const Var **co
 }
 
 /*
- * Looks at the columns of the fact that are equal to something else; false: two of them are equal to something
- * of the others, and a scan of these might ask for the one that rows are not grouped by.  If rows are grouped
- * by none, a column that is the same in all of them is taken: without a group there is no row then, as the
+ * Looks at the columns of the fact that are equal to something else; false: two of them are equal to
+ * something of the others, and a scan of these might ask for the one that rows are not grouped by.  If rows
+ * are grouped by none, a column that is the same in all of them is taken: without a group there is no row then, as the
  * query groups by something.
  */
 static bool

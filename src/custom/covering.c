@@ -152,9 +152,9 @@ gpuds_covering_filter(const IndexPath *path)
 }
 
 /*
- * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that covers
- * them.  Core has made such scans before, but has forgotten those that seemed to cost more than others do.  So
- * it makes them again, for a copy of the table that has no other index.
+ * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that
+ * covers them.  Core has made such scans before, but has forgotten those that seemed to cost more than others
+ * do.  So it makes them again, for a copy of the table that has no other index.
  */
 IndexPath *
 gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)

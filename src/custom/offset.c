@@ -4,8 +4,8 @@
  *	  GpudsOffset: rows of an index scan behind others that are counted, and not given.
  *
  * The node has an index scan of core's making below it, moves that behind the rows that OFFSET skips, as far
- * as that is worth while, and has core go on with it.  So all that is given comes from core's node, be it from
- * the heap or from the index.  Up to there the node does what core's Limit does.
+ * as that is worth while, and has core go on with it.  So all that is given comes from core's node, be it
+ * from the heap or from the index.  Up to there the node does what core's Limit does.
  *
  *-------------------------------------------------------------------------
  */

@@ -10,8 +10,8 @@
 #include "key/code.h"
 
 /*
- * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum
- * label that does not sort by its OID, what gpuds_numeric_code does, and whatever a hash function raises.  Allocates nothing, but what hash
+ * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum label that does not sort by its
+ * OID, what gpuds_numeric_code does, and whatever a hash function raises.  Allocates nothing, but what hash
  * functions leave in the current memory context.
  */
 void

@@ -167,9 +167,9 @@ gpuds_numeric_kind(Oid type, int32 typmod)
 
 /*
  * The code of a value of a column.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE for one that the column's type
- * does not have.  A cast's function that is told the typmod, or one that returns rows, may give such values to
- * a table.  Those that only show other digits, as 1.5 in numeric(12,2), are refused too: an index would give
- * them back as the equal value that the type has, and the table would say something else.
+ * does not have.  A cast's function that is told the typmod, or one that returns rows, may give such values
+ * to a table.  Those that only show other digits, as 1.5 in numeric(12,2), are refused too: an index would
+ * give them back as the equal value that the type has, and the table would say something else.
  */
 uint64
 gpuds_numeric_code(int scale, Datum value)

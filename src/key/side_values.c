@@ -12,8 +12,8 @@
 #include "key/code.h"
 
 /*
- * Puts the value of a side column in its place among a row's side values.  Raises nothing: a page of the table
- * may have versions that no entry leads to, as the row of an INSERT that was refused.
+ * Puts the value of a side column in its place among a row's side values.  Raises nothing: a page of the
+ * table may have versions that no entry leads to, as the row of an INSERT that was refused.
  */
 void
 gpuds_key_side_put(const GpudsKeyColumn *column, Datum value, bool isnull, uint8 *side)
