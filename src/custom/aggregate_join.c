@@ -314,8 +314,8 @@ count_members(const RelOptInfo *fact, const EquivalenceClass *ec, const Var **co
 /*
  * Looks at the columns of the fact that are equal to something else; false: two of them are equal to
  * something of the others, and a scan of these might ask for the one that rows are not grouped by.  If rows
- * are grouped by none, a column that is the same in all of them is taken: without a group there is no row then, as the
- * query groups by something.
+ * are grouped by none, a column that is the same in all of them is taken: without a group there is no row
+ * then, as the query groups by something.
  */
 static bool
 take_classes(GroupJoin *join)
