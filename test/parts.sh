@@ -403,7 +403,8 @@ part_tap_cuda()
 # indexes only, and subscribes to the first.
 start_differential()
 {
-	local settings=('autovacuum = off' 'max_connections = 200' 'max_locks_per_transaction = 128' 'max_prepared_transactions = 64'
+	# Dropping hundreds of partitions with many generated columns locks each of their objects.
+	local settings=('autovacuum = off' 'max_connections = 200' 'max_locks_per_transaction = 512' 'max_prepared_transactions = 64'
 		'max_worker_processes = 64' 'max_replication_slots = 40' 'max_logical_replication_workers = 40'
 		'jit = off' 'max_sync_workers_per_subscription = 2' 'wal_retrieve_retry_interval = 100ms' 'allow_in_place_tablespaces = on')
 

@@ -218,8 +218,8 @@ sub start_loop
 }
 
 # Errors that the sessions are meant to have: of cancelled statements and their parallel workers,
-# of an index that went while somebody was about to evict it, of a session that ended before it was
-# cancelled, and of a ROLLBACK whose BEGIN was cancelled
+# of an index that went or was replaced while somebody was about to evict it, of a session that ended
+# before it was cancelled, and of a ROLLBACK whose BEGIN was cancelled
 my $expected = join('|',
 	'canceling (?:statement due to|autovacuum task)',
 	'current transaction is aborted',
@@ -230,6 +230,7 @@ my $expected = join('|',
 	'could not attach to dynamic shared area',
 	'could not attach to a SharedFileSet that is already destroyed',
 	'could not open relation with OID',
+	'index "\w+" is not valid',
 	'is not a PostgreSQL backend process',
 	'there is no transaction in progress');
 

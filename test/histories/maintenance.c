@@ -26,8 +26,9 @@ some_index(Maintenance *maintenance)
 }
 
 /*
- * Errors that are nobody's fault: a deadlock with sessions that write and then
- * read, and an index whose file or name another thread changes at this moment.
+ * Errors that are nobody's fault: a deadlock with sessions that write and then read, and an index whose file
+ * or name another thread changes at this moment.  The one that REINDEX CONCURRENTLY has just replaced is
+ * there for a while, and not valid.
  */
 static bool
 is_expected(const PGresult *answer)
@@ -37,7 +38,8 @@ is_expected(const PGresult *answer)
 
 	return state &&
 		   (strcmp(state, "40P01") == 0 || strcmp(state, "42P01") == 0 || strcmp(state, "42704") == 0 ||
-			strcmp(state, "42P07") == 0 || strncmp(message, "could not open relation with OID", 32) == 0);
+			strcmp(state, "42P07") == 0 || strncmp(message, "could not open relation with OID", 32) == 0 ||
+			(strcmp(state, "55000") == 0 && strstr(message, "\" is not valid")));
 }
 
 /* Executes a statement; returns whether it succeeded.  Unexpected errors are failures. */
