@@ -250,7 +250,7 @@ finish()
 	# Whoever keeps only the end of the output sees what has failed, and what was said before.
 	if [ "${total#* }" != 0 ]; then
 		echo
-		grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/* | sed "s,^$work/log/,," | tail -n 60
+		grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/*.shown | sed "s,^$work/log/,," | tail -n 60
 	fi
 	echo "${total% *} passed, ${total#* } failed"
 	exit $([ "${total#* }" = 0 ] && echo 0 || echo 1)
