@@ -24,9 +24,7 @@
 
 #include "custom/custom.h"
 #include "index/index.h"
-
-/* Rows that are not worth counting: core skips them (reader/row_skip.c). */
-#define FEW_ROWS 64
+#include "reader/reader.h"
 
 /* What it takes to begin a count, in units of cpu_operator_cost. */
 #define BEGIN_OPERATORS 400
@@ -113,7 +111,7 @@ set_cost(PlannerInfo *root, IndexPath *child, const FinalPathExtraData *extra, P
 {
 	const double rows = Max(child->path.rows, 1);
 	const double skipped = skipped_rows(child, extra);
-	const double of_core = Min(skipped, FEW_ROWS);
+	const double of_core = Min(skipped, GPUDS_SKIP_FEW);
 	const Cost of_row = (child->path.total_cost - child->path.startup_cost) / rows;
 	const Cost of_count = (gpuds_covering_count_cost(root, child) - child->path.startup_cost) / rows;
 	Cost startup = child->path.startup_cost;
@@ -160,7 +158,7 @@ gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraDa
 	int relid;
 	ListCell *lc;
 
-	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= FEW_ROWS) ||
+	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= GPUDS_SKIP_FEW) ||
 		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid) ||
 		contain_volatile_functions((Node *) exprs) || calls_volatile((Node *) exprs, root->glob) ||
 		has_one_of(root->parse->limitOffset, exprs) || has_one_of(root->parse->limitCount, exprs))

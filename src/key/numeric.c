@@ -184,7 +184,8 @@ gpuds_numeric_code(int scale, Datum value)
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("value %s does not fit into an index of numbers with %d digits behind the point",
 						DatumGetCString(DirectFunctionCall1(numeric_out, value)), scale),
-				 errdetail("A value of the column's type has as many, and no more digits than it allows.")));
+				 errdetail("A value of the column's type has as many, and no more digits than it allows."),
+				 errhint("Cast the value to the column's type, or drop the index.")));
 	return (uint64) (scaled.negative ? -scaled.value : scaled.value) ^ SIGN_BIT;
 }
 

@@ -111,6 +111,9 @@ extern List *gpuds_counters_without(const GpudsScanCounters *counters);
 extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches);
 
 /* row_skip.c */
+/* Rows that are not worth counting: the caller of gpuds_scan_skip has them one by one. */
+#define GPUDS_SKIP_FEW 64
+
 extern int64 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches);
 
 /* index_only.c */

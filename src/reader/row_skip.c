@@ -24,9 +24,6 @@
 #include "reader/reader.h"
 #include "reader/row_count.h"
 
-/* Rows that are not worth a batch: the caller can have them one by one. */
-#define FEW_ROWS 64
-
 /* Rows that are not worth the search for a part. */
 #define FEW_FOR_PART 2048
 
@@ -321,14 +318,14 @@ skip_batches(Skip *skip)
 {
 	GpudsRowCount *count = &skip->count;
 
-	while (skip->left > FEW_ROWS && gpuds_scan_has_more(skip->scan))
+	while (skip->left > GPUDS_SKIP_FEW && gpuds_scan_has_more(skip->scan))
 	{
 		GpudsScanBatch batch;
 
 		gpuds_scan_next_batch(skip->scan, Min(gpuds_row_count_room(count), skip->left - count->n), &batch);
 		skip->left -= gpuds_row_count_batch(count, &batch);
 		/* Those on the list may be seen, too. */
-		if (skip->left - count->n <= FEW_ROWS || gpuds_row_count_is_half_full(count))
+		if (skip->left - count->n <= GPUDS_SKIP_FEW || gpuds_row_count_is_half_full(count))
 			skip->left -= gpuds_row_count_in_heap(count);
 	}
 	skip->left -= gpuds_row_count_in_heap(count);
@@ -349,7 +346,7 @@ gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches)
 				  .left = n };
 
 	*fetches = 0;
-	if (n <= FEW_ROWS)
+	if (n <= GPUDS_SKIP_FEW)
 		return 0;
 	gpuds_row_count_begin(&skip.count, scan);
 	gpuds_index_only_prepare(scan);
