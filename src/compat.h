@@ -19,6 +19,7 @@
 
 #include "access/amapi.h"
 #include "access/stratnum.h"
+#include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -359,6 +360,8 @@ gpuds_buffile_read(BufFile *file, void *data, size_t size)
 #define GpudsPrunePage(scan, buffer) heap_page_prune_opt((scan)->heapRelation, buffer)
 #endif
 
+#define GPUDS_PRUNING_SETS_MAP (PG_VERSION_NUM >= 190000)
+
 /* Has a transaction that has committed ended before every snapshot that there is? */
 #if PG_VERSION_NUM >= 190000
 #define GpudsIsRemovableXid(horizon, xid) GlobalVisTestIsRemovableXid(horizon, xid, true)
@@ -386,6 +389,39 @@ gpuds_unlocked_lsn(Page page)
 #else
 	return PageGetLSN(page);
 #endif
+}
+
+/*
+ * The LSN of a page as above, if a shared buffer has the page, which is not pinned; else an invalid one.  Locks
+ * the buffer's header for the moment.
+ */
+static inline XLogRecPtr
+gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buffer)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+	XLogRecPtr lsn = InvalidXLogRecPtr;
+	BufferTag tag;
+#if PG_VERSION_NUM >= 190000
+	const uint64 state = LockBufHdr(desc);
+#else
+	const uint32 state = LockBufHdr(desc);
+#endif
+
+#if PG_VERSION_NUM >= 160000
+	InitBufferTag(&tag, locator, MAIN_FORKNUM, block);
+	if ((state & BM_VALID) && BufferTagsEqual(&tag, &desc->tag))
+		lsn = gpuds_unlocked_lsn(BufferGetPage(buffer));
+#else
+	INIT_BUFFERTAG(tag, *locator, MAIN_FORKNUM, block);
+	if ((state & BM_VALID) && BUFFERTAGS_EQUAL(tag, desc->tag))
+		lsn = gpuds_unlocked_lsn(BufferGetPage(buffer));
+#endif
+#if PG_VERSION_NUM >= 190000
+	UnlockBufHdr(desc);
+#else
+	UnlockBufHdr(desc, state);
+#endif
+	return lsn;
 }
 
 /* The slot that a scan has its rows in. */

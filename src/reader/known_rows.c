@@ -14,7 +14,6 @@
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
@@ -334,13 +333,17 @@ look_carefully(const GpudsKnownRows *known, Look *looks, int n)
 	}
 }
 
-/* Makes the state of a pinned page. */
+/*
+ * Makes the state of a pinned page.  Pruning would take longer than that, and change the page, for a state
+ * that says the same; who changes rows prunes.  It is worth while where it sets the visibility map.
+ */
 static void
 make_state(GpudsKnownRows *known, Look *look)
 {
 	const Relation heap = known->scan->heapRelation;
 
-	GpudsPrunePage(known->scan, look->buffer);
+	if (GPUDS_PRUNING_SETS_MAP)
+		GpudsPrunePage(known->scan, look->buffer);
 	LockBuffer(look->buffer, BUFFER_LOCK_SHARE);
 	gpuds_page_state_make(heap, look->buffer, known->scan->xs_snapshot, &look->state);
 	LockBuffer(look->buffer, BUFFER_LOCK_UNLOCK);
@@ -365,15 +368,31 @@ note_visit(const GpudsKnownRows *known, Look *look)
 	gpuds_states_store(&RelationLocator(known->scan->heapRelation), look->block, known->now, &look->state);
 }
 
+/* Has a state rows, and would a new one say no more? */
+static bool
+is_good(const GpudsKnownRows *known, const GpudsPageState *state)
+{
+	return state->nrows > 0 && !gpuds_page_state_is_ripe(state, known->scan->heapRelation,
+														 known->scan->xs_snapshot, known->serializable);
+}
+
+/* Learns what a state says that holds. */
+static void
+use_state(GpudsKnownRows *known, const Look *look)
+{
+	uint32 bits[GPUDS_STATE_WORDS];
+
+	if (!gpuds_page_state_resolve(&look->state, known->scan->xs_snapshot, known->serializable, bits))
+		return;
+	note_rows(known, look->block, bits, look->state.nrows);
+	gpuds_scan_counters(known->scan)->page_states++;
+}
+
 /* Learns what a page's state says, or makes the state, or lets the page be visited. */
 static void
 learn_page(GpudsKnownRows *known, Look *look)
 {
-	const Snapshot snapshot = known->scan->xs_snapshot;
-	uint32 bits[GPUDS_STATE_WORDS];
-
-	if (look->holds && look->state.nrows > 0 &&
-		!gpuds_page_state_is_ripe(&look->state, known->scan->heapRelation, snapshot))
+	if (look->holds && is_good(known, &look->state))
 	{
 		known->use.hits++;
 		if (look->state.buffer != look->buffer)
@@ -391,10 +410,53 @@ learn_page(GpudsKnownRows *known, Look *look)
 		look->holds = false;
 	}
 	ReleaseBuffer(look->buffer);
-	if (!look->holds || !gpuds_page_state_resolve(&look->state, snapshot, known->serializable, bits))
-		return;
-	note_rows(known, look->block, bits, look->state.nrows);
-	gpuds_scan_counters(known->scan)->page_states++;
+	if (look->holds)
+		use_state(known, look);
+}
+
+/*
+ * Looks at the LSNs of pages where their states say that they are, without a pin: K6.  Most states hold, and
+ * nothing else is needed of their pages.
+ */
+static void
+look_in_buffers(const GpudsKnownRows *known, Look *looks, int n)
+{
+	/* pairs with the locks by which transactions end, as in look_at */
+	pg_read_barrier();
+	for (int i = 0; i < n; i++)
+	{
+		Look *look = &looks[i];
+
+		look->holds = false;
+		if (!look->found || !is_good(known, &look->state))
+			continue;
+		look->lsn = gpuds_lsn_in_buffer(&RelationLocator(known->scan->heapRelation), look->block,
+										look->state.buffer);
+		look->holds = look->lsn == look->state.lsn;
+	}
+}
+
+/* Learns what the states say that hold by a look without a pin; returns how many looks are left, the first. */
+static int
+learn_in_buffers(GpudsKnownRows *known, Look *looks, int n)
+{
+	XLogRecPtr end;
+	int left = 0;
+
+	look_in_buffers(known, looks, n);
+	end = GPUDS_LSN_IS_TWO_WORDS ? end_of_wal() : InvalidXLogRecPtr;
+	gpuds_injection_point("page-states-looked");
+	for (int i = 0; i < n; i++)
+	{
+		if (looks[i].holds && end < looks[i].lsn + YOUNG_WAL)
+		{
+			known->use.hits++;
+			use_state(known, &looks[i]);
+		}
+		else if (left++ < i)
+			looks[left - 1] = looks[i];
+	}
+	return left;
 }
 
 /* Learns what there is to know of some pages, as many as are pinned at a time. */
@@ -418,6 +480,8 @@ look_together(GpudsKnownRows *known, Look *looks, int n)
 
 	CHECK_FOR_INTERRUPTS();
 	find_states(known, looks, n);
+	if (!known->serializable)
+		n = learn_in_buffers(known, looks, n);
 	for (int i = 0; i < n; i += pins)
 		look_pinned(known, looks + i, Min(pins, n - i));
 	known->at_a_time = Min(2 * known->at_a_time, LOOK_PAGES);

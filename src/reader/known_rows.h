@@ -7,7 +7,7 @@
  * a time it looks whether the page still has the LSN of its state.  If so, the state says what a visit
  * would.  If not, or if there is no state, one is made, if that is worth while: if more than one row of the
  * page is wanted, or if the page was visited before at the same LSN.  A state that holds is made again when
- * all transactions that it has are before the horizon.
+ * all transactions that it has are before the horizon, if it takes long to resolve.
  *
  *	  K1	If a page has the LSN of its state at a moment after the scan's snapshot was taken, then the state
  *			says of each row what a visit to it would find, whenever that is made.
@@ -37,6 +37,9 @@
  *
  *	  K5	"Dead for everybody" is said only by a state that was looked at after the entry had been read,
  *			that is for the list at hand: else the TID might have a new row.  Such a page is looked at again.
+ *
+ *	  K6	An LSN is looked at without a pin while the buffer's header is locked: meanwhile no other page can
+ *			come into the buffer.  What is read of the page that is there is what K1 to K3 need.
  *
  * What is known is kept in a table of pages, which a device gets with the visibility map
  * (kernels/core/page_rows.h).  Its memory is what a hash table may have; where it does not hold all pages,

@@ -18,6 +18,9 @@
 
 #include "states/states.h"
 
+/* Transactions that have committed, of which a state takes longer to resolve than it should, again and again. */
+#define SLOW_WRITERS 4
+
 /* What is known of a transaction that has written a row. */
 typedef enum Fate
 {
@@ -274,11 +277,28 @@ gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPage
 	state->lsn = BufferGetLSNAtomic(buffer);
 }
 
-/* Would a state that is made now, with a snapshot, say more than one that holds? */
-bool
-gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot)
+/* Does it take as long to resolve a state as it is worth to make a new one? */
+static bool
+is_slow(const GpudsPageState *state)
 {
-	return TransactionIdIsValid(state->unsettled) &&
+	if (state->nwriters >= SLOW_WRITERS)
+		return true;
+	for (int i = 0; i < state->nwriters; i++)
+	{
+		if (!state->writers[i].committed)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Should a state that holds be made again?  If a new one, made with a snapshot, has no transactions any more,
+ * and this one has many, or does not know that they have committed, or leaves rows to SERIALIZABLE.
+ */
+bool
+gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot, bool serializable)
+{
+	return TransactionIdIsValid(state->unsettled) && (serializable || is_slow(state)) &&
 		   is_settled(GlobalVisTestFor(heap), snapshot, state->unsettled);
 }
 

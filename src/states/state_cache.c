@@ -133,6 +133,23 @@ typedef struct Place
 	uint32 tag;
 } Place;
 
+/* A hash of what neighbouring pages have in common; they are asked for one after the other. */
+static uint64
+hash_of_neighbours(const RelFileLocator *locator, BlockNumber block, int part)
+{
+	static uint32 last[5] = { 0 };
+	static uint64 hash = 0; /* of no part that there is: a table has a number */
+	const uint32 key[] = { locator->spcOid, locator->dbOid, locator->relNumber, block / NEIGHBOURS, part };
+
+	StaticAssertStmt(sizeof(last) == sizeof(key), "the last key is a key");
+	if (memcmp(last, key, sizeof(key)) != 0)
+	{
+		memcpy(last, key, sizeof(key));
+		hash = hash_bytes_extended((const unsigned char *) key, sizeof(key), 0);
+	}
+	return hash;
+}
+
 /*
  * The parts of neighbouring pages lie in neighbouring sets, so that a scan, which comes to pages in their
  * order, finds them in few pages of memory.
@@ -140,8 +157,7 @@ typedef struct Place
 static Place
 place_of(const RelFileLocator *locator, BlockNumber block, int part)
 {
-	const uint32 key[] = { locator->spcOid, locator->dbOid, locator->relNumber, block / NEIGHBOURS, part };
-	const uint64 hash = hash_bytes_extended((const unsigned char *) key, sizeof(key), 0);
+	const uint64 hash = hash_of_neighbours(locator, block, part);
 	const uint64 set = ((hash & PG_UINT32_MAX) * nsets >> 32) + block % NEIGHBOURS;
 
 	return (Place){ &sets[set < nsets ? set : set % Max(nsets, 1)],

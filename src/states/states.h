@@ -117,7 +117,8 @@ typedef struct GpudsPageState
 /* page_state.c */
 extern bool gpuds_page_has_states(Relation heap);
 extern void gpuds_page_state_make(Relation heap, Buffer buffer, Snapshot snapshot, GpudsPageState *state);
-extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot);
+extern bool gpuds_page_state_is_ripe(const GpudsPageState *state, Relation heap, Snapshot snapshot,
+									 bool serializable);
 extern bool gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable,
 									 uint32 *rows);
 
