@@ -66,25 +66,71 @@ hash_key(const GpudsEntry *key)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* The keys that others have entries of. */
-static unsure_hash *
-find_unsure(const GpudsKeyProbe *probe, const GpudsMembership *hits)
-{
-	unsure_hash *table = unsure_create(CurrentMemoryContext, (uint32) Min(hits->nothers, PG_INT16_MAX), NULL);
+/* Bits of a filter for each key, and bits that it has at most: it stays in the processor's caches. */
+#define FILTER_BITS_A_KEY 16
+#define FILTER_BITS_MAX (1u << 22)
 
+/* The keys that others have entries of; of most probes a bit says that they are of none. */
+typedef struct UnsureKeys
+{
+	unsure_hash *table;
+	uint64 *filter;
+	uint32 mask; /* of its bits' numbers */
+} UnsureKeys;
+
+static inline uint32
+filter_bit(const UnsureKeys *keys, uint64 hash)
+{
+	return (uint32) (hash >> 32) & keys->mask;
+}
+
+static void
+begin_unsure(UnsureKeys *keys, int64 n)
+{
+	const uint32 expected = (uint32) Min(n, FILTER_BITS_MAX / FILTER_BITS_A_KEY);
+
+	keys->table = unsure_create(CurrentMemoryContext, Min(expected, PG_INT16_MAX), NULL);
+	keys->mask = pg_nextpower2_32(Max(expected, 64) * FILTER_BITS_A_KEY) - 1;
+	keys->filter = palloc0(((size_t) keys->mask + 1) / BITS_PER_BYTE);
+}
+
+static const Unsure *
+find_unsure(const UnsureKeys *keys, const GpudsEntry *key)
+{
+	const uint64 hash = hash_key(key);
+	const uint32 bit = filter_bit(keys, hash);
+
+	if (!(keys->filter[bit / 64] >> bit % 64 & 1))
+		return NULL;
+	return unsure_lookup_hash(keys->table, *key, (uint32) hash);
+}
+
+static void
+end_unsure(UnsureKeys *keys)
+{
+	unsure_destroy(keys->table);
+	pfree(keys->filter);
+}
+
+/* The keys that others have entries of. */
+static void
+collect_unsure(UnsureKeys *keys, const GpudsKeyProbe *probe, const GpudsMembership *hits)
+{
+	begin_unsure(keys, hits->nothers);
 	for (int64 i = 0; i < hits->nothers; i++)
 	{
 		const GpudsEntry *entry = &hits->others[i];
 		GpudsEntry key = { entry->w0 & ~probe->rest.w0, entry->w1 & ~probe->rest.w1,
 						   entry->t & ~probe->rest.t };
+		const uint32 bit = filter_bit(keys, hash_key(&key));
 		bool found;
-		Unsure *unsure = unsure_insert(table, key, &found);
+		Unsure *unsure = unsure_insert(keys->table, key, &found);
 
+		keys->filter[bit / 64] |= UINT64CONST(1) << bit % 64;
 		/* Fresh ones come first. */
 		if (!found)
 			unsure->delta = i < hits->ndelta;
 	}
-	return table;
 }
 
 /* The number that a probe has in place of a TID. */
@@ -177,17 +223,19 @@ static bool *
 find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const GpudsMembership *hits)
 {
 	bool *sure = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
-	unsure_hash *table = find_unsure(probe, hits);
+	UnsureKeys keys;
 
+	collect_unsure(&keys, probe, hits);
 	for (int64 i = 0; i < n; i++)
 	{
+		const GpudsEntry key = key_of(&probes[i]);
 		const Unsure *unsure = NULL;
 
 		if (!hits->hits[i] || hits->ndelta > 0)
-			unsure = unsure_lookup(table, key_of(&probes[i]));
+			unsure = find_unsure(&keys, &key);
 		sure[i] = unsure == NULL || (!unsure->delta && hits->hits[i]);
 	}
-	unsure_destroy(table);
+	end_unsure(&keys);
 	return sure;
 }
 
