@@ -164,6 +164,8 @@ copy_postgres()
 	fi
 	mkdir -p "$bindir"
 	cp -a "$("$pg_config" --bindir)/." "$bindir/"
+	mv "$bindir/initdb" "$bindir/initdb.first"
+	cp "$here/test/initdb" "$bindir/"
 	pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
 	[ -z "$user" ] || chown -R -h "$user:" "$work"
 }

@@ -249,7 +249,7 @@ structure_parts()
 
 part_structure()
 {
-	structure_parts structure gpu_btree array 15 2001 structure_hash gpu_btree hash 2 4001 \
+	structure_parts structure gpu_btree array 15 2017 structure_hash gpu_btree hash 2 4001 \
 		structure_skiplist gpu_skiplist default 3 5001
 }
 
@@ -359,7 +359,7 @@ on_device_too()
 	[ $device = cpu ] || [ -n "${TESTS-}" ] || ! wants tap || [[ " $(echo $host_tap) " != *" $1 "* ]]
 }
 
-# Two files more at a time than there are processors: they wait often.
+# One file more at a time than there are processors: they wait often.
 tap_part()
 {
 	local file files=() total
@@ -378,7 +378,7 @@ tap_part()
 	export -f tap_one
 	as_user mkdir -p "$tap_dir"
 	printf '%s\n' "${files[@]}" | as_user env GPUDS_TEST_KEEP="${GPUDS_TEST_KEEP-}" GPUDS_TEST_DEVICE=$device \
-		xargs -P $((jobs + 2)) -I{} bash -c 'tap_one {}'
+		xargs -P $((jobs + 1)) -I{} bash -c 'tap_one {}'
 	total=$(cat "$tap_dir"/*/counts | awk '{p += $1; f += $2} END {print p + 0, f + 0}')
 	echo "${total% *} passed, ${total#* } failed"
 	[ "${total#* }" = 0 ]
@@ -514,7 +514,7 @@ histories_part()
 	rc=$?
 	cat "$work/log/$name.checker"
 	start_tested "$name" 'autovacuum = off' 'deadlock_timeout = 100ms' 'jit = off' 'max_wal_size = 4GB' "${@:2}" || return 1
-	as_user "$work/$name/program" --device $device ${histories_args[@]+"${histories_args[@]}"} >"$work/log/$name.program" || rc=1
+	as_user "$work/$name/program" --device $device --seconds 20 ${histories_args[@]+"${histories_args[@]}"} >"$work/log/$name.program" || rc=1
 	cat "$work/log/$name.program"
 	# On the emulated GPU the device is lost on purpose
 	crash_check "$name" || rc=1
@@ -623,7 +623,7 @@ part_static()
 	fi
 
 	# Shell and Perl that at least parse
-	for file in .githooks/* test/run test/gpu test/soak test/*.sh test/versions test/upgrade test/kernels/run \
+	for file in .githooks/* test/run test/gpu test/soak test/initdb test/*.sh test/versions test/upgrade test/kernels/run \
 		test/package test/arm64 test/fdw test/citus test/clients/run "${perl[@]}" \
 		bench/run bench/mixed bench/batch bench/methods bench/planner bench/bytes bench/busy bench/device \
 		bench/demo bench/against bench/*.sh bench/*.pl bench/*.pm; do

@@ -388,7 +388,7 @@ main(void)
 		}
 		for (int kind = 0; kind < KEYS_KINDS; kind++)
 		{
-			pack_all(kind, nwords, 6000, 10);
+			pack_all(kind, nwords, 2000, 10);
 			pack_all(kind, nwords, 6000, 700);
 		}
 		pack_all(KEYS_RANDOM, nwords, 6, 100);

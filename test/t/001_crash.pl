@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 random_seed();
-my $rounds = $ENV{GPUDS_TEST_CRASHES} // 20;
+my $rounds = $ENV{GPUDS_TEST_CRASHES} // 10;
 # Recovery compares every page it changes with an image of what it should be
 my $node = new_node('crash', conf => "
 	bgwriter_lru_maxpages = 100

@@ -79,7 +79,7 @@ DELETE FROM x WHERE k = (:k * 7) % 2000;
 END
 );
 
-my $bench = start_pgbench($node, '-c 8 -j 2 -T 20', @scripts);
+my $bench = start_pgbench($node, '-c 8 -j 2 -T 10', @scripts);
 ok(finish_pgbench($bench), 'every look of every client agreed') or diag($bench->{out});
 note($bench->{out});
 check_all_indexes($node, 'indexes are whole');
@@ -103,7 +103,7 @@ push @scripts,
   [ script_file('evict', "SELECT gpuds_index_evict('t_k'); SELECT gpuds_index_evict('t_d_v');\n"), 2 ],
   [ script_file('load', "SELECT gpuds_index_load('t_k');\n"), 1 ],
   [ script_file('reindex', "REINDEX INDEX t_d_v;\n"), 1 ];
-$bench = start_pgbench($node, '-c 8 -j 2 -T 12', @scripts);
+$bench = start_pgbench($node, '-c 8 -j 2 -T 6', @scripts);
 ok(finish_pgbench($bench), 'also while mirrors come and go') or diag($bench->{out});
 check_all_indexes($node, 'indexes are whole at the end');
 $node->stop;

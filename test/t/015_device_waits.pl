@@ -151,7 +151,7 @@ $node->safe_psql('postgres', 'DELETE FROM t WHERE k >= 1000000');
 intact('after timeouts');
 
 # Many clients, little staging memory; some give up
-my $bench = start_pgbench($node, '-c 16 -j 2 -T 10',
+my $bench = start_pgbench($node, '-c 16 -j 2 -T 6',
 	[ script_file('large', "
 		SET enable_seqscan = off;
 		SET enable_indexscan = off;

@@ -89,7 +89,7 @@ is($node->safe_psql('postgres', '
 # Writers, VACUUM and readers; readers are on a part of the table that is in memory, too
 for my $round (1, 2)
 {
-	my $bench = start_pgbench($node, '-c 10 -T 7',
+	my $bench = start_pgbench($node, '-c 10 -T 5',
 		[ script_file('insert', "SELECT fill(20, 1000000);\n"), 3 ],
 		[ script_file('update', "
 			\\set id random(1, 30000)

@@ -305,10 +305,13 @@ sub script_file
 	return $file;
 }
 
-# start_pgbench(node, options, [file, weight] ...): runs in the background
+# start_pgbench(node, options, [file, weight] ...): runs in the background, as long as -T says, or
+# GPUDS_TEST_TIMES times as long
 sub start_pgbench
 {
 	my ($node, $options, @files) = @_;
+
+	$options =~ s/-T \K(\d+)/$1 * ($ENV{GPUDS_TEST_TIMES} \/\/ 1)/e;
 	my @command = ('pgbench', '-n', '-h', $node->host, '-p', $node->port, split(/ /, $options),
 		(map { ('-f', "$_->[0]\@$_->[1]") } @files), 'postgres');
 	my $bench = { out => '', in => '' };

@@ -1,4 +1,4 @@
-# Scripts of test/differential with tables of a hundred and more partitions, which
+# Scripts of test/differential with tables of about a hundred partitions, which
 # are filled through their root, attached and detached.
 
 package Differential::Partitions;
@@ -19,13 +19,13 @@ sub _choose_shape
 	$self->SUPER::_choose_shape;
 	@$self{qw(temporary unlogged partitioned)} = (0, 0, 1);
 	delete $self->{exclusion};
-	$self->{parts} = _int(100, 200);
+	$self->{parts} = _int(80, 120);
 	$self->{by} = _one('HASH', 'LIST');
 	return;
 }
 
 sub _row_count { return _int(500, 3000); }
-sub _step_count { return _int(6, 9); }
+sub _step_count { return _int(4, 6); }
 
 sub _bounds
 {

@@ -30,7 +30,7 @@ sub _choose_shape
 	  if $self->_unordered && _chance(0.6);
 	$self->SUPER::_choose_shape;
 	$self->{partitioned} = _chance(0.15) ? 1 : 0;
-	$self->{parts} = _int(100, 300);
+	$self->{parts} = _int(80, 160);
 	$self->{beside} = [ map { "w$_" } 1 .. _weighted(4, _int(1, 10), 3, _int(20, 60), 1, _int(200, 500)) ];
 	return;
 }
