@@ -348,10 +348,12 @@ tap_one()
 # Files that take longest, which begin first
 slow_tap='000_old_snapshot 009_concurrent 032_device_hangs 046_side_values'
 
-# Files about what never reaches a device: catalogs, preloading, the journal's pages, files on disk.  The part tap has
-# them; with a GPU they say nothing new, so that tap_cuda runs them only where tap does not run, or if TESTS names them.
+# Files about what never reaches a device: catalogs, preloading, the journal's pages, files on disk, values beside
+# entries.  The part tap has them; with a GPU they say nothing new, so that tap_cuda runs them only where tap does not
+# run, or if TESTS names them.
 host_tap='006_preload 007_minimal_wal 008_template 011_corrupt 016_logical 017_repack 018_partitions 019_upsert
-	024_identity 028_array_memory 029_check_entries 030_cleanup 031_free_space 039_upgrade 045_append_group 049_full_disk'
+	024_identity 028_array_memory 029_check_entries 030_cleanup 031_free_space 039_upgrade 045_append_group
+	046_side_values 049_full_disk'
 
 # on_device_too NAME: does this part run the file?
 on_device_too()
@@ -452,7 +454,7 @@ part_differential()
 part_differential_cuda()
 {
 	on_cuda
-	differential_part differential_cuda --seed 1001 --scripts 40
+	differential_part differential_cuda --seed 1001 --scripts 34
 }
 
 #
