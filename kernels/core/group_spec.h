@@ -7,6 +7,9 @@
  * filter, some terms are added up: each is a column, or a constant in its place, for entries that pass a
  * filter of the term's own.
  *
+ * If entries of a group follow each other, groups may be wanted in the scan's order.  Then each has one slot,
+ * and a request is for as many as there are slots for.
+ *
  * A spec is one piece of memory: a GroupSpec, and behind it, without gaps, its terms, the steps of all
  * filters, their codes, and the labels of the scan's intervals.
  *
@@ -45,6 +48,8 @@ typedef struct GroupSpec
 	uint32_t filter;     /* steps that all entries have to pass, the first ones; 0: all do */
 	uint32_t has_labels; /* else all labels are 0 */
 	uint64_t ncodes;
+	/* 0, or groups are wanted in order: of so many entries at most.  There are no labels, and spread is 1 */
+	int64_t most;
 } GroupSpec;
 
 /*

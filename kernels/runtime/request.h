@@ -94,6 +94,10 @@ typedef enum GpuStatus
  * GPU_GROUPS adds up what a GroupSpec (group_spec.h) says, by groups.  The output has slots of its table,
  * in no order, of which some may be of one group.  Behind the room for all slots are the other entries, as
  * with GPU_AGGREGATE; so are those whose group there is no slot for.
+ *
+ * Of groups that are wanted in order, each has one slot, the output has them in the scan's order, and the
+ * request may stop before the scan's end: next, inside and at say where.  What is behind it is as if it had not
+ * been asked for.
  */
 typedef struct GpuRequest
 {

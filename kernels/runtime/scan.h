@@ -9,7 +9,7 @@
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
- * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h) begin in the same way.
+ * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) begin in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -330,8 +330,10 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 
 #include "kernels/runtime/scan_visible.h"
 #include "kernels/runtime/scan_count.h"
+#include "kernels/runtime/scan_entries.h"
 #include "kernels/runtime/scan_agg.h"
 #include "kernels/runtime/scan_groups.h"
+#include "kernels/runtime/scan_runs.h"
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
@@ -390,6 +392,7 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	int64_t n = r->forward ? r->n - r->next : r->next;
 	int64_t found = 0;
 	bool counts = gpu_form_counts(r->form);
+	bool stopped = false;
 
 	s->launches = 0;
 	s->bus_bytes = 0;
@@ -397,6 +400,8 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	gpu_event_record(s, &stream->started);
 	if (r->form == GPU_AGGREGATE)
 		found = gpu_scan_aggregate<Probe>(stream, view, staging, r, n);
+	else if (r->form == GPU_GROUPS && ((const GroupSpec *) (staging + r->groups))->most > 0)
+		found = gpu_scan_runs<Probe>(stream, view, staging, r, n, &stopped);
 	else if (r->form == GPU_GROUPS)
 		found = gpu_scan_groups<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)
@@ -416,7 +421,7 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	/* what is not counted as a whole is not counted at all */
 	if (counts && found > r->cap)
 		return GPU_OK;
-	r->inside = !counts && found == r->cap;
+	r->inside = counts ? stopped : found == r->cap;
 	if (r->inside)
 	{
 		r->next += r->forward ? stream->summary->last : -stream->summary->last;

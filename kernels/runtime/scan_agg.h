@@ -4,14 +4,8 @@
  *	  Scans that add up what entries have in some columns whose rows are known to be seen; part of
  *	  scan.h.
  *
- * Intervals are located as in any large scan.  Then each thread goes through some
- * neighbouring entries.  It adds up in registers what they have, and at the end of an
- * interval, or of its entries, adds its sums to those in memory, word by word.  So threads
- * have many entries where there are many: the additions of all threads to one place come one
- * after the other.
- *
- * Entries of whose rows nothing is known, or which are dead, are expected to be few, and are
- * written in no order.
+ * Entries are shared out as scan_entries.h says.  A thread adds its sums to those in memory, word by word, at
+ * the end of an interval, or of its entries.
  *
  * A result has gpu_result_words of its number of columns: the rows, then the words of each
  * PartialAgg.
@@ -22,22 +16,6 @@
 #define GPU_SCAN_AGG_H
 
 #include "kernels/core/partial_agg.h"
-
-/* Entries of a thread: enough to make about GPU_AGGREGATE_THREADS threads, within these limits. */
-#define GPU_AGGREGATE_LEAST 8
-#define GPU_AGGREGATE_MOST 512
-#define GPU_AGGREGATE_THREADS (128 * 1024)
-
-/* Entries of a thread, of so many together. */
-static inline int64_t
-gpu_aggregate_stretch(int64_t total)
-{
-	int64_t stretch = total / GPU_AGGREGATE_THREADS;
-
-	if (stretch < GPU_AGGREGATE_LEAST)
-		return GPU_AGGREGATE_LEAST;
-	return stretch > GPU_AGGREGATE_MOST ? GPU_AGGREGATE_MOST : stretch;
-}
 
 /* Places of a PartialAgg in a result. */
 enum
@@ -74,57 +52,35 @@ struct GpuAggregateClear
 	}
 };
 
-/* Entries i * stretch and what follows.  most: room for aggregated columns, of which there may be fewer. */
+/* most: room for aggregated columns, of which there may be fewer. */
 template <class Probe, int most> struct GpuScanAggregate
 {
-	typename Probe::View view;
-	int nwords;
-	const GpuStart *starts;
-	const uint64_t *offsets;
-	int64_t n;
-	int64_t total;
-	int64_t stretch;
-	GpuVisible visible;
+	GpuScanEntries<Probe> in;
 	AggColumn agg_columns[most];
 	int nagg;
 	bool each; /* a result for each interval, else one for all */
 	uint64_t *results;
-	GpuUncounted *uncounted;
-	GpudsEntry *entries; /* the others, as many as there is room for */
-	int64_t cap;
 
-	/* Adds an entry to the rows and sums, or to those that are unseen, or writes it. */
-	GPU_FN void add(const GpudsEntry &e, uint64_t *rows, PartialAgg *sums) const
+	GPU_FN static void clear(uint64_t *rows, PartialAgg *sums)
 	{
-		PageRow row = visible.row(e.t & ENTRY_TID_MASK);
+		*rows = 0;
+		for (int k = 0; k < most; k++)
+			sums[k] = partial_agg_empty();
+	}
 
-		if (row != PAGE_ROW_SEEN)
-		{
-			if (page_row_goes_back(row))
-				hand_back(e);
-			else
-				gpu_atomic_count(&uncounted->unseen);
-			return;
-		}
-		++*rows;
+	/* Adds what an entry has. */
+	GPU_FN void add(const GpudsEntry &e, PartialAgg *sums) const
+	{
 		for (int k = 0; k < most; k++)
 		{
 			if (k < nagg)
 			{
-				if (nwords == 1)
+				if (in.nwords == 1)
 					partial_agg_add(&sums[k], &agg_columns[k], &e, 1);
 				else
 					partial_agg_add(&sums[k], &agg_columns[k], &e, 2);
 			}
 		}
-	}
-
-	GPU_FN void hand_back(const GpudsEntry &e) const
-	{
-		uint32_t at = gpu_atomic_add(&uncounted->others, 1);
-
-		if (at < cap)
-			entries[at] = e;
 	}
 
 	/* Adds a thread's sums to those of interval at, or of all. */
@@ -156,37 +112,27 @@ template <class Probe, int most> struct GpuScanAggregate
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		int64_t o = i * stretch;
-		int64_t end = o + stretch < total ? o + stretch : total;
-		uint64_t rows = 0;
-		PartialAgg sums[most];
 		int64_t at = 0;
+		uint64_t rows;
+		PartialAgg sums[most];
 
-		for (int k = 0; k < most; k++)
-			sums[k] = partial_agg_empty();
-		while (o < end)
-		{
-			int64_t stop;
-			typename Probe::Position p;
-
-			at = gpu_scan_find(offsets, n, (uint64_t) o);
-			stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
-			Probe::position(view, starts[at], (uint64_t) o - offsets[at], true, &p);
-			for (;;)
-			{
-				add(Probe::entry(view, p), &rows, sums);
-				if (++o == stop)
-					break;
-				Probe::step(view, &p, true);
-			}
-			if (each)
-			{
-				hand_in(at, rows, sums);
-				rows = 0;
-				for (int k = 0; k < most; k++)
-					sums[k] = partial_agg_empty();
-			}
-		}
+		clear(&rows, sums);
+		in.of_thread(i,
+					 [&](const GpudsEntry &e, int64_t interval, int64_t)
+					 {
+						 if (each && interval != at)
+						 {
+							 hand_in(at, rows, sums);
+							 clear(&rows, sums);
+						 }
+						 at = interval;
+						 if (in.is_seen(e))
+						 {
+							 rows++;
+							 add(e, sums);
+						 }
+						 return true;
+					 });
 		hand_in(at, rows, sums);
 	}
 };
@@ -196,25 +142,11 @@ static inline void
 gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const unsigned char *staging,
 						   const GpuRequest *r, int64_t n, int64_t total, const GpuVisible &visible)
 {
-	GpuScanAggregate<Probe, most> agg_column;
-	int64_t stretch = gpu_aggregate_stretch(total);
+	GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
+	GpuScanAggregate<Probe, most> aggregate = { in, {}, (int) r->nagg, r->each, (uint64_t *) stream->other };
 
-	agg_column.view = Probe::open(*view);
-	agg_column.nwords = view->nwords;
-	agg_column.starts = stream->starts;
-	agg_column.offsets = stream->offsets;
-	agg_column.n = n;
-	agg_column.total = total;
-	agg_column.stretch = stretch;
-	agg_column.visible = visible;
-	agg_column.nagg = (int) r->nagg;
-	memcpy(agg_column.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
-	agg_column.each = r->each;
-	agg_column.results = (uint64_t *) stream->other;
-	agg_column.uncounted = stream->uncounted;
-	agg_column.entries = (GpudsEntry *) stream->output;
-	agg_column.cap = r->cap;
-	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, agg_column);
+	memcpy((void *) aggregate.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
+	gpu_launch(&stream->stream, in.threads(), aggregate);
 }
 
 /*

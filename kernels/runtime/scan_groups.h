@@ -4,10 +4,9 @@
  *	  Scans that add up, by groups, what entries have that pass a filter and whose rows are known to be
  *	  seen; part of scan.h.
  *
- * Intervals are located, and entries shared out, as in scan_agg.h.  A thread finds the slot of a group when
- * it meets its first entry, adds up in registers as long as entries are of that group, and then adds its
- * sums to those of the slot.  So neighbours of one group cost little, and entries without order an addition
- * to the table each.
+ * Entries are shared out as scan_entries.h says.  A thread finds the slot of a group when it meets its first
+ * entry, adds up in registers as long as entries are of that group, and then adds its sums to those of the
+ * slot.  So neighbours of one group cost little, and entries without order an addition to the table each.
  *
  * The filter is tested first, which needs the entry only.  An entry is handed back before anything of it
  * has been added up.
@@ -18,6 +17,66 @@
 #define GPU_SCAN_GROUPS_H
 
 #include "kernels/runtime/group_table.h"
+
+/* What is added up of entries, and of which, in device memory. */
+struct GpuGroupTerms
+{
+	int nwords;
+	uint32_t filter; /* steps */
+	uint32_t n;
+	const GroupTerm *terms;
+	const EntryFilterStep *steps;
+	const uint64_t *codes;
+
+	/* spec: what the host can read of it; at: where all of it is on the device. */
+	GpuGroupTerms(const GroupSpec *spec, const GroupSpec *at, int words)
+		: nwords(words), filter(spec->filter), n(spec->nterms),
+		  terms((const GroupTerm *) there(spec, at, group_spec_terms(spec))),
+		  steps((const EntryFilterStep *) there(spec, at, group_spec_steps(spec))),
+		  codes((const uint64_t *) there(spec, at, group_spec_codes(spec)))
+	{
+	}
+
+	/* Where a part of a spec is on the device. */
+	static const unsigned char *there(const GroupSpec *spec, const GroupSpec *at, const void *part)
+	{
+		return (const unsigned char *) at + ((const unsigned char *) part - (const unsigned char *) spec);
+	}
+
+	GPU_FN bool passes(const GpudsEntry &e) const
+	{
+		if (filter == 0)
+			return true;
+		return nwords == 1 ? entry_filter_passes(steps, filter, codes, &e, 1)
+						   : entry_filter_passes(steps, filter, codes, &e, 2);
+	}
+
+	/* Adds what an entry has.  most: room for terms. */
+	template <int most> GPU_FN void add(PartialAgg *sums, const GpudsEntry &e) const
+	{
+		for (int k = 0; k < most; k++)
+		{
+			if (k < (int) n)
+			{
+				if (nwords == 1)
+					group_term_add(&terms[k], steps, codes, &e, 1, &sums[k]);
+				else
+					group_term_add(&terms[k], steps, codes, &e, 2, &sums[k]);
+			}
+		}
+	}
+
+	/* Adds sums to those of a slot, which other threads add to, too. */
+	template <int most> GPU_FN void hand_in(uint64_t *slot, uint64_t rows, const PartialAgg *sums) const
+	{
+		gpu_atomic_add64(&slot[GROUP_ROWS], rows);
+		for (int k = 0; k < most; k++)
+		{
+			if (k < (int) n && sums[k].n > 0)
+				GpuGroupTable::add(&slot[GROUP_PARTIAL + k * GROUP_PARTIAL_WORDS], terms[k].column, sums[k]);
+		}
+	}
+};
 
 /* What a thread has of the group at hand. */
 template <int most> struct GpuGroupAtHand
@@ -30,56 +89,20 @@ template <int most> struct GpuGroupAtHand
 	PartialAgg sums[most];
 };
 
-/* Entries i * stretch and what follows.  most: room for terms, of which there may be fewer. */
+/* most: room for terms, of which there may be fewer. */
 template <class Probe, int most> struct GpuScanGroups
 {
-	typename Probe::View view;
-	int nwords;
-	const GpuStart *starts;
-	const uint64_t *offsets;
-	int64_t n;
-	int64_t total;
-	int64_t stretch;
-	GpuVisible visible;
+	GpuScanEntries<Probe> in;
+	GpuGroupTerms terms;
 	GpudsEntry bits;
-	uint32_t filter;
-	const GroupTerm *terms;
-	const EntryFilterStep *steps;
-	const uint64_t *codes;
 	const uint32_t *labels; /* NULL: all are 0 */
 	GpuGroupTable table;
-	GpuUncounted *uncounted;
-	GpudsEntry *entries; /* the others, as many as there is room for */
-	int64_t cap;
-
-	GPU_FN bool passes(const GpudsEntry &e) const
-	{
-		if (filter == 0)
-			return true;
-		return nwords == 1 ? entry_filter_passes(steps, filter, codes, &e, 1)
-						   : entry_filter_passes(steps, filter, codes, &e, 2);
-	}
-
-	GPU_FN void hand_back(const GpudsEntry &e) const
-	{
-		uint32_t at = gpu_atomic_add(&uncounted->others, 1);
-
-		if (at < cap)
-			entries[at] = e;
-	}
 
 	/* Adds what a thread has to the table. */
 	GPU_FN void hand_in(const GpuGroupAtHand<most> &group) const
 	{
-		if (!group.any || group.rows == 0)
-			return;
-		gpu_atomic_add64(&group.slot[GROUP_ROWS], group.rows);
-		for (int k = 0; k < most; k++)
-		{
-			if (k < (int) table.nterms && group.sums[k].n > 0)
-				GpuGroupTable::add(&group.slot[GROUP_PARTIAL + k * GROUP_PARTIAL_WORDS], terms[k].column,
-								   group.sums[k]);
-		}
+		if (group.any && group.rows > 0)
+			terms.template hand_in<most>(group.slot, group.rows, group.sums);
 	}
 
 	/* Goes on to another group. */
@@ -96,78 +119,43 @@ template <class Probe, int most> struct GpuScanGroups
 			group->sums[k] = partial_agg_empty();
 	}
 
-	GPU_FN void add_terms(GpuGroupAtHand<most> *group, const GpudsEntry &e) const
-	{
-		for (int k = 0; k < most; k++)
-		{
-			if (k < (int) table.nterms)
-			{
-				if (nwords == 1)
-					group_term_add(&terms[k], steps, codes, &e, 1, &group->sums[k]);
-				else
-					group_term_add(&terms[k], steps, codes, &e, 2, &group->sums[k]);
-			}
-		}
-	}
-
 	/* Adds an entry to its group, if it is seen, or hands it back. */
 	GPU_FN void add(GpuGroupAtHand<most> *group, const GpudsEntry &e, uint32_t label, int64_t thread) const
 	{
-		PageRow row = visible.row(e.t & ENTRY_TID_MASK);
 		GpudsEntry key = { e.w0 & bits.w0, e.w1 & bits.w1, e.t & bits.t };
 
-		if (row != PAGE_ROW_SEEN)
-		{
-			if (page_row_goes_back(row))
-				hand_back(e);
-			else
-				gpu_atomic_count(&uncounted->unseen);
+		if (!in.is_seen(e))
 			return;
-		}
 		if (!group->any || group->label != label || !entry_equal(&group->key, &key))
 			begin(group, key, label, thread);
 		if (group->slot == NULL)
 		{
-			gpu_atomic_count(&uncounted->crowded);
-			hand_back(e);
+			gpu_atomic_count(&in.uncounted->crowded);
+			in.hand_back(e);
 			return;
 		}
 		group->rows++;
-		add_terms(group, e);
+		terms.template add<most>(group->sums, e);
 	}
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		int64_t o = i * stretch;
-		int64_t end = o + stretch < total ? o + stretch : total;
 		uint32_t filtered = 0;
 		GpuGroupAtHand<most> group;
 
 		group.any = false;
-		while (o < end)
-		{
-			int64_t at = gpu_scan_find(offsets, n, (uint64_t) o);
-			int64_t stop = (int64_t) offsets[at + 1] < end ? (int64_t) offsets[at + 1] : end;
-			uint32_t label = labels == NULL ? 0 : labels[at];
-			typename Probe::Position p;
-
-			Probe::position(view, starts[at], (uint64_t) o - offsets[at], true, &p);
-			for (;;)
-			{
-				GpudsEntry e = Probe::entry(view, p);
-
-				if (passes(e))
-					add(&group, e, label, i);
-				else
-					filtered++;
-				if (++o == stop)
-					break;
-				Probe::step(view, &p, true);
-			}
-		}
+		in.of_thread(i,
+					 [&](const GpudsEntry &e, int64_t interval, int64_t)
+					 {
+						 if (terms.passes(e))
+							 add(&group, e, labels == NULL ? 0 : labels[interval], i);
+						 else
+							 filtered++;
+						 return true;
+					 });
 		hand_in(group);
 		if (filtered > 0)
-			gpu_atomic_add(&uncounted->filtered, filtered);
+			gpu_atomic_add(&in.uncounted->filtered, filtered);
 	}
 };
 
@@ -199,6 +187,14 @@ gpu_group_spec_is_sound(const GroupSpec *spec, uint64_t bytes, int64_t n)
 	return true;
 }
 
+/* Do the slots of ordered groups fit where they will be, with as many numbers behind them? */
+static inline bool
+gpu_runs_fit(const GpuScanStream *stream, const GroupSpec *spec)
+{
+	return spec->most > 0 && !spec->has_labels && group_table_bytes(spec) <= stream->piece_bytes / 2 &&
+		   ((size_t) spec->slots + 1) * sizeof(uint32_t) <= stream->piece_bytes / 2;
+}
+
 /* Does the spec of a request lie in the staging memory, and its table fit where it will be? */
 static inline bool
 gpu_groups_fit(const GpuScanStream *stream, const unsigned char *staging, size_t staging_bytes,
@@ -210,7 +206,8 @@ gpu_groups_fit(const GpuScanStream *stream, const unsigned char *staging, size_t
 		!gpu_staging_has(staging_bytes, r->groups, r->groups_bytes))
 		return false;
 	return gpu_group_spec_is_sound(spec, r->groups_bytes, r->n) &&
-		   group_table_bytes(spec) <= stream->piece_bytes;
+		   group_table_bytes(spec) <= stream->piece_bytes &&
+		   (spec->most == 0 || gpu_runs_fit(stream, spec));
 }
 
 /* Copies the spec of a request, which fits, behind map and rows. */
@@ -229,33 +226,34 @@ gpu_scan_group_entries(GpuScanStream *stream, const GpudsView *view, const GpuRe
 					   int64_t total, const GpuVisible &visible, const GroupSpec *spec,
 					   const GroupSpec *device_spec, const GpuGroupTable &table)
 {
-	GpuScanGroups<Probe, most> groups;
-	int64_t stretch = gpu_aggregate_stretch(total);
-	/* where the parts are is said by what the host can read */
-	const unsigned char *from = (const unsigned char *) spec;
-	const unsigned char *to = (const unsigned char *) device_spec;
+	const GpuGroupTerms terms(spec, device_spec, view->nwords);
+	GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
+	GpuScanGroups<Probe, most> groups = { in, terms, spec->bits, NULL, table };
 
-	groups.view = Probe::open(*view);
-	groups.nwords = view->nwords;
-	groups.starts = stream->starts;
-	groups.offsets = stream->offsets;
-	groups.n = n;
-	groups.total = total;
-	groups.stretch = stretch;
-	groups.visible = visible;
-	groups.bits = spec->bits;
-	groups.filter = spec->filter;
-	groups.terms = (const GroupTerm *) (to + ((unsigned char *) group_spec_terms(spec) - from));
-	groups.steps = (const EntryFilterStep *) (to + ((unsigned char *) group_spec_steps(spec) - from));
-	groups.codes = (const uint64_t *) (to + ((unsigned char *) group_spec_codes(spec) - from));
-	groups.labels = spec->has_labels
-						? (const uint32_t *) (to + ((unsigned char *) group_spec_labels(spec) - from))
-						: NULL;
-	groups.table = table;
-	groups.uncounted = stream->uncounted;
-	groups.entries = (GpudsEntry *) stream->output;
-	groups.cap = r->cap;
-	gpu_launch(&stream->stream, (total + stretch - 1) / stretch, groups);
+	if (spec->has_labels)
+		groups.labels = (const uint32_t *) GpuGroupTerms::there(spec, device_spec, group_spec_labels(spec));
+	gpu_launch(&stream->stream, in.threads(), groups);
+}
+
+/*
+ * Answers with the slots at stream->starts, and with what is handed back, of a request that has gone through
+ * so many entries.
+ */
+static inline void
+gpu_scan_groups_answer(GpuScanStream *stream, unsigned char *staging, GpuRequest *r, const GroupSpec *spec,
+					   const GpuUncounted &uncounted, int64_t total)
+{
+	GpuStream *s = &stream->stream;
+
+	gpu_copy_bus(s, staging + r->output, stream->starts,
+				 uncounted.taken * group_slot_words(spec->nterms) * sizeof(uint64_t));
+	r->taken = uncounted.taken;
+	r->filtered = uncounted.filtered;
+	r->crowded = uncounted.crowded;
+	r->counted = total - uncounted.others - uncounted.unseen - uncounted.filtered;
+	if (uncounted.others > 0 && uncounted.others <= r->cap)
+		gpu_copy_bus(s, staging + r->output + group_table_bytes(spec), stream->output,
+					 (size_t) uncounted.others * sizeof(GpudsEntry));
 }
 
 /*
@@ -269,8 +267,6 @@ gpu_scan_groups(GpuScanStream *stream, const GpudsView *view, unsigned char *sta
 {
 	GpuStream *s = &stream->stream;
 	const GroupSpec *spec = (const GroupSpec *) (staging + r->groups);
-	const size_t slot_bytes = group_slot_words(spec->nterms) * sizeof(uint64_t);
-	const size_t result_bytes = group_table_bytes(spec);
 	GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
 	const GroupSpec *device_spec = gpu_groups_copy_in(stream, staging, r);
 	GpuGroupTable table = { (uint64_t *) stream->other, spec->slots, spec->spread, spec->nterms };
@@ -279,7 +275,7 @@ gpu_scan_groups(GpuScanStream *stream, const GpudsView *view, unsigned char *sta
 	int64_t total;
 
 	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));
-	gpu_fill(s, table.words, 0, result_bytes);
+	gpu_fill(s, table.words, 0, group_table_bytes(spec));
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
 	if (total == GPU_SCAN_UNKNOWN)
 		return total;
@@ -294,14 +290,7 @@ gpu_scan_groups(GpuScanStream *stream, const GpudsView *view, unsigned char *sta
 		gpu_launch(s, spec->slots, take);
 		uncounted = gpu_scan_uncounted(stream);
 	}
-	gpu_copy_bus(s, staging + r->output, take.to, uncounted.taken * slot_bytes);
-	r->taken = uncounted.taken;
-	r->filtered = uncounted.filtered;
-	r->crowded = uncounted.crowded;
-	r->counted = total - uncounted.others - uncounted.unseen - uncounted.filtered;
-	if (uncounted.others > 0 && uncounted.others <= r->cap)
-		gpu_copy_bus(s, staging + r->output + result_bytes, stream->output,
-					 (size_t) uncounted.others * sizeof(GpudsEntry));
+	gpu_scan_groups_answer(stream, staging, r, spec, uncounted, total);
 	return uncounted.others;
 }
 

@@ -873,7 +873,8 @@ main(int argc, char **argv)
 					run_count(&views[t], &models[t], kind, ranges[t]);
 					run_measure(&views[t], &models[t], kind, ranges[t]);
 					run_groups(&views[t], &models[t], kind, ranges[t]);
-					passed += 4;
+					run_runs(&views[t], &models[t], kind, ranges[t]);
+					passed += 5;
 				}
 			}
 			for (int t = 0; t < TREES; t++)

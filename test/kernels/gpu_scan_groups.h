@@ -273,6 +273,36 @@ model_groups(const TestSpec *spec, const GpuRequest *r, const Progress *p, const
 	}
 }
 
+/* Checks slots that are of one group together. */
+static void
+check_group(const TestSpec *spec, const std::vector<const uint64_t *> &parts, const TestGroup &expected)
+{
+	uint64_t rows = 0;
+	PartialAgg sums[GROUP_TERMS];
+
+	for (uint32_t k = 0; k < spec->head.nterms; k++)
+		sums[k] = partial_agg_empty();
+	for (const uint64_t *one : parts)
+	{
+		rows += one[GROUP_ROWS];
+		for (uint32_t k = 0; k < spec->head.nterms; k++)
+		{
+			PartialAgg more;
+
+			memcpy(&more, one + GROUP_PARTIAL + k * GPU_PARTIAL_AGG_WORDS, sizeof(more));
+			partial_agg_merge(&sums[k], &more);
+		}
+	}
+	CHECK(rows == expected.rows);
+	for (uint32_t k = 0; k < spec->head.nterms; k++)
+	{
+		uint64_t copy[GPU_PARTIAL_AGG_WORDS];
+
+		memcpy(copy, &sums[k], sizeof(copy));
+		check_measured(copy, &spec->terms[k].column, &expected.terms[k]);
+	}
+}
+
 /* Takes the slots of an answer from what was expected. */
 static void
 check_slots(const TestSpec *spec, const GpuRequest *r, const uint64_t *slot, TestFound *found)
@@ -284,33 +314,7 @@ check_slots(const TestSpec *spec, const GpuRequest *r, const uint64_t *slot, Tes
 		parts[{ slot[GROUP_W0], slot[GROUP_W1], slot[GROUP_T], slot[GROUP_LABEL] }].push_back(slot);
 	CHECK(parts.size() == found->groups.size());
 	for (const auto &part : parts)
-	{
-		const TestGroup &expected = found->groups.at(part.first);
-		uint64_t rows = 0;
-		PartialAgg sums[GROUP_TERMS];
-
-		for (uint32_t k = 0; k < spec->head.nterms; k++)
-			sums[k] = partial_agg_empty();
-		for (const uint64_t *one : part.second)
-		{
-			rows += one[GROUP_ROWS];
-			for (uint32_t k = 0; k < spec->head.nterms; k++)
-			{
-				PartialAgg more;
-
-				memcpy(&more, one + GROUP_PARTIAL + k * GPU_PARTIAL_AGG_WORDS, sizeof(more));
-				partial_agg_merge(&sums[k], &more);
-			}
-		}
-		CHECK(rows == expected.rows);
-		for (uint32_t k = 0; k < spec->head.nterms; k++)
-		{
-			uint64_t copy[GPU_PARTIAL_AGG_WORDS];
-
-			memcpy(copy, &sums[k], sizeof(copy));
-			check_measured(copy, &spec->terms[k].column, &expected.terms[k]);
-		}
-	}
+		check_group(spec, part.second, found->groups.at(part.first));
 }
 
 /* Of entries that were handed back, those of seen rows, each as often as it came. */
@@ -375,6 +379,143 @@ run_groups(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	}
 	else
 		CHECK(r->next == 0);
+	free(p.intervals);
+}
+
+/* Ones where entries of a group agree that follow each other: in so many leading bits. */
+static GpudsEntry
+prefix_bits(int n)
+{
+	GpudsEntry bits = { 0, 0, 0 };
+
+	for (int i = 0; i < n; i++)
+		(i < 64 ? bits.w0 : i < 128 ? bits.w1 : bits.t) |= UINT64_C(1) << (63 - i % 64);
+	return bits;
+}
+
+/* Runs of entries of one group, as they follow each other. */
+typedef std::vector<std::pair<TestGroupKey, TestGroup>> TestRuns;
+
+/* What all pieces of a scan are to find together; returns how many entries are handed back. */
+static int64_t
+model_runs(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m, const Visible *visible,
+		   int nwords, TestRuns *runs, int64_t *counted, int64_t *filtered)
+{
+	int64_t back = 0;
+
+	for (int64_t i = 0; i < p->n; i++)
+	{
+		int64_t first;
+		int64_t inside = test_inside(m, &p->intervals[i], &first);
+
+		for (const GpudsEntry *e = m->e + first; e < m->e + first + inside; e++)
+		{
+			PageRow row = test_row(e, visible->map, visible->map_bytes, &visible->rows);
+
+			if (r->inside && i == 0 && !entry_less(&r->at, e))
+				continue;
+			if (spec->head.filter > 0 && !model_passes(spec->filter, e, nwords))
+				++*filtered;
+			else if (test_goes_back(row))
+				back++;
+			else if (row == PAGE_ROW_SEEN)
+			{
+				TestGroupKey key = model_key(spec, e, i);
+
+				if (runs->empty() || runs->back().first != key)
+					runs->push_back({ key, TestGroup() });
+				model_group(spec, e, nwords, &runs->back().second);
+				++*counted;
+			}
+		}
+	}
+	return back;
+}
+
+/* The slots of all pieces, and for each run those that are of it. */
+struct TestSlots
+{
+	std::vector<std::vector<uint64_t>> slots;
+	std::vector<std::pair<TestGroupKey, std::vector<const uint64_t *>>> runs;
+};
+
+static void
+take_run_slots(const TestSpec *spec, const uint64_t *slot, int64_t n, TestSlots *taken)
+{
+	const size_t words = group_slot_words(spec->head.nterms);
+
+	for (int64_t i = 0; i < n; i++, slot += words)
+	{
+		TestGroupKey key = { slot[GROUP_W0], slot[GROUP_W1], slot[GROUP_T], slot[GROUP_LABEL] };
+
+		CHECK(slot[GROUP_ROWS] > 0);
+		taken->slots.push_back(std::vector<uint64_t>(slot, slot + words));
+		if (taken->runs.empty() || taken->runs.back().first != key)
+			taken->runs.push_back({ key, {} });
+		taken->runs.back().second.push_back(taken->slots.back().data());
+	}
+}
+
+static void
+run_runs(const GpudsView *view, const Model *m, int kind, uint64_t range)
+{
+	GpuRequest *r = &slots[0].request;
+	const unsigned char *out = slots[0].output;
+	GroupSpec *head = (GroupSpec *) slots[2].input;
+	GpuRequest asked;
+	TestSpec spec = {};
+	TestRuns expected;
+	TestSlots taken;
+	Visible visible;
+	Progress p;
+	int64_t counted = 0;
+	int64_t filtered = 0;
+	int64_t back;
+	int64_t found[3] = { 0, 0, 0 };
+
+	start(&slots[0], &p, m, kind, view->nwords, range, test_below(2) ? 3 : 20);
+	r->form = GPU_GROUPS;
+	r->forward = true;
+	r->next = 0;
+	r->inside = false;
+	random_spec(&spec, r, p.n, view->nwords);
+	head->bits = spec.head.bits = prefix_bits((int) test_below(test_below(2) ? 132 : 70));
+	if (spec.head.has_labels)
+		std::fill(spec.labels.begin(), spec.labels.end(), 0);
+	head->has_labels = spec.head.has_labels = 0;
+	head->slots = spec.head.slots = 1u << test_below(9);
+	while (group_table_bytes(head) > PIECE / 2)
+		head->slots = spec.head.slots /= 2;
+	head->spread = 1;
+	head->most = test_below(2) ? INT64_MAX : 1 + (int64_t) test_below(500);
+	r->groups_bytes = group_spec_bytes(head);
+	visible = random_visible(r, m, PIECE / 4);
+	r->cap = ((int64_t) PIECE - (int64_t) group_table_bytes(head)) / (int64_t) sizeof(GpudsEntry);
+	asked = *r;
+	back = model_runs(&spec, &asked, &p, m, &visible, view->nwords, &expected, &counted, &filtered);
+	do
+	{
+		CHECK(gpu_groups_fit(&large, (unsigned char *) slots, REQUESTS * sizeof(Slot), r));
+		r->status = scan_large(view, r);
+		CHECK(r->status == GPU_OK && r->crowded == 0);
+		if (r->found > r->cap)
+		{
+			free(p.intervals);
+			return;
+		}
+		take_run_slots(&spec, (const uint64_t *) out, r->taken, &taken);
+		found[0] += r->counted;
+		found[1] += r->filtered;
+		found[2] += r->found;
+		CHECK(r->inside || r->next == r->n);
+	} while (r->inside);
+	CHECK(found[0] == counted && found[1] == filtered && found[2] == back);
+	CHECK(taken.runs.size() == expected.size());
+	for (size_t i = 0; i < expected.size(); i++)
+	{
+		CHECK(taken.runs[i].first == expected[i].first);
+		check_group(&spec, taken.runs[i].second, expected[i].second);
+	}
 	free(p.intervals);
 }
 
