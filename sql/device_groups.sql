@@ -114,6 +114,35 @@ SELECT n, q.* FROM generate_series(1, 3) n, LATERAL (SELECT account, count(*) FR
 -- some groups only: those behind the first piece are not added up for them
 SELECT account, count(*) FROM t GROUP BY account ORDER BY account LIMIT 3;
 
+-- so many groups of leading columns that a device gives them in several pieces
+SET gpuds.enable_aggregate = off;
+CREATE TABLE m (k int, at timestamp, name text, v bigint) WITH (autovacuum_enabled = off);
+INSERT INTO m SELECT nullif(i % 80000 - 20000, 7), timestamp '2000-01-01' + i * interval '1 minute', 'n' || i % 50000, i % 1000 FROM generate_series(1, 150000) i;
+INSERT INTO m SELECT 12345, timestamp '2010-01-01' + i * interval '1 minute', 'many', i FROM generate_series(1, 20000) i;
+CREATE INDEX m_k ON m USING gpu_btree (k, at);
+CREATE INDEX m_down ON m USING gpu_skiplist (k DESC NULLS LAST, v);
+CREATE INDEX m_v ON m USING gpu_btree (v, k) INCLUDE (at);
+VACUUM ANALYZE m;
+CREATE TABLE many (place serial, query text);
+INSERT INTO many (query) VALUES
+	('/* host */ SELECT k, count(*), min(at), max(at) FROM m GROUP BY k'),
+	('/* host */ SELECT k, count(*) FROM m WHERE at > ''2000-01-20'' AND k IS NOT NULL GROUP BY k'),
+	('/* host */ SELECT k, count(*), sum(v) FILTER (WHERE v % 2 = 0) FROM m GROUP BY k'),
+	('/* host */ SELECT k, sum(v), avg(v), count(*) FILTER (WHERE v > 500) FROM m WHERE v <> 3 GROUP BY k ORDER BY k DESC NULLS LAST'),
+	('/* host */ SELECT v, k, count(*), min(at) FROM m WHERE v BETWEEN 10 AND 900 GROUP BY v, k'),
+	('/* host */ SELECT v, k, count(*) FROM m WHERE v = ANY (ARRAY(SELECT 3 * i FROM generate_series(1, 300) i)) GROUP BY v, k'),
+	('/* host */ SELECT v, k, count(*) FROM m WHERE v IN (1, 2, 3, 500, 501) AND k > 100 GROUP BY v, k');
+SELECT place, agrees(query) FROM many ORDER BY place;
+BEGIN;
+UPDATE m SET v = v + 1 WHERE k % 1000 = 5;
+DELETE FROM m WHERE k BETWEEN 20 AND 40;
+INSERT INTO m SELECT i, '2020-01-01', 'new', 5 FROM generate_series(-30000, 70000, 10) i;
+SELECT place, agrees(query) FROM many ORDER BY place;
+ROLLBACK;
+SELECT place, agrees(query) FROM many ORDER BY place;
+DELETE FROM m WHERE k % 3 = 0;
+SELECT place, agrees(query) FROM many ORDER BY place;
+
 -- as many buckets as there is memory for, so that none is left for a row that comes back
 RESET plan_cache_mode;
 RESET enable_seqscan;

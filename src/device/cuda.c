@@ -415,7 +415,7 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsSc
 		gpuds_mailbox_close(mailbox);
 		return NULL;
 	}
-	if (request->found < cap)
+	if (request->found < cap && !(call->form == GPU_GROUPS && request->inside))
 	{
 		scan->next = call->forward ? first + n : first;
 		scan->inside = false;
@@ -577,6 +577,7 @@ typedef struct CountAttempt
 {
 	int64 others;  /* entries or TIDs */
 	uint32 spread; /* of the table of groups */
+	int64 entries; /* to go through, of groups in order; else 0 */
 } CountAttempt;
 
 static size_t
@@ -659,13 +660,15 @@ set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, c
 
 /* Puts what is said of groups in staging memory, for n intervals from the first on. */
 static void
-set_groups(GpuRequest *request, const GpudsCountGroups *groups, uint32 spread, int64 first, int64 n, char *to)
+set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttempt *attempt, int64 first,
+		   int64 n, char *to)
 {
 	const size_t bytes = group_spec_bytes(groups->spec);
 	GroupSpec *spec = (GroupSpec *) to;
 
 	memcpy(to, groups->spec, bytes);
-	spec->spread = spread;
+	spec->spread = attempt->spread;
+	spec->most = attempt->entries;
 	if (spec->has_labels)
 		memcpy(group_spec_labels(spec), groups->labels + first, n * sizeof(uint32));
 	request->groups = gpuds_staging_offset(to);
@@ -738,7 +741,7 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	memory = gpuds_staging_at(&count->span);
 	set_count(&mailbox->request, spec, &layout, memory);
 	if (spec->groups)
-		set_groups(&mailbox->request, spec->groups, attempt->spread, first, n, memory + layout.groups);
+		set_groups(&mailbox->request, spec->groups, attempt, first, n, memory + layout.groups);
 	request = ask(call, mailbox, &count->span, scan, n, capacity, memory + layout.input, memory);
 	if (request == NULL)
 	{
@@ -763,7 +766,8 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
 	ScanCall call;
 	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
-							 .spread = spec->groups ? spec->groups->spec->spread : 1 };
+							 .spread = spec->groups ? spec->groups->spec->spread : 1,
+							 .entries = spec->groups ? spec->groups->spec->most : 0 };
 
 	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
@@ -783,6 +787,12 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 		if (crowded && attempt.spread > 1)
 		{
 			attempt.spread = 1;
+			continue;
+		}
+		/* Of fewer entries, fewer are handed back. */
+		if (found > most && attempt.entries > most)
+		{
+			attempt.entries = Max(attempt.entries / 4, most);
 			continue;
 		}
 		if (found > most)

@@ -274,9 +274,19 @@ typedef struct GpudsCountGroups
 	const uint32 *labels;  /* of each interval of the scan, if the spec has labels */
 } GpudsCountGroups;
 
+/* Are groups wanted in order?  Then a count is of a piece of the scan, which may end within an interval. */
+static inline bool
+gpuds_count_is_in_order(const GpudsCountGroups *groups)
+{
+	return groups && groups->spec->most > 0;
+}
+
 /* Bytes that a spec without labels may have, and its table. */
 #define GPUDS_GROUP_SPEC_BYTES ((size_t) GPUDS_UNIT_BYTES / 2)
 #define GPUDS_GROUP_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
+
+/* Bytes that the slots of groups in order may have. */
+#define GPUDS_GROUP_RUNS_BYTES ((size_t) GPUDS_PIECE_BYTES / 2)
 
 /* What is to be counted. */
 typedef struct GpudsCountSpec
@@ -360,7 +370,7 @@ extern bool gpuds_device_aggregates(const GpudsDeviceTree *tree);
 
 /*
  * Counts a piece of a forward scan: as much of its next intervals as goes with a
- * request.  At the end of the scan, scan->next is scan->n.  Unless the
+ * request, and of groups in order as many as there is room for.  At the end of the scan, scan->next is scan->n.  Unless the
  * status is GPUDS_COUNT_OK, the scan has not moved.  What is in *count is to be freed as
  * *tids above, whatever the status.
  */

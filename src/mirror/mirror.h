@@ -340,6 +340,7 @@ typedef struct GpudsCounted
 	GpudsEntry *entries; /* ... or if aggregated, the others */
 	GpudsCountedGroups groups; /* in place of sums, if groups are wanted */
 	int64 filtered;            /* ... entries that did not pass their filter */
+	GpudsScan rest;            /* where the scan goes on */
 	int64 ndelta;              /* with hits: those that the memtable has a word on, which come first */
 	int64 n;
 	int64 size;

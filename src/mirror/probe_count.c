@@ -158,41 +158,54 @@ free_count(int code, Datum arg)
 	gpuds_device_free_count((GpudsCount *) DatumGetPointer(arg));
 }
 
-/* Counts what the mirror has of a part of the scan, by its spec; false: the device does not do it. */
+/* Counts as much of a part of the scan as a device does at once; false: it does not do it. */
 static bool
-count_part(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *part)
+count_piece(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *part)
 {
 	GpudsMirrorRef *ref = counting->ref;
 	GpudsMirror *mirror = ref->mirror;
 	GpudsCountStatus status = GPUDS_COUNT_OK;
+	GpudsCount count;
+	int64 first = part->next;
 
-	while (part->next < part->n && status == GPUDS_COUNT_OK)
+	CHECK_FOR_INTERRUPTS();
+	memset(&count, 0, sizeof(count));
+	PG_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
 	{
-		GpudsCount count;
-		int64 first = part->next;
-
-		CHECK_FOR_INTERRUPTS();
-		memset(&count, 0, sizeof(count));
-		PG_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
+		status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, part, spec, &count);
+		if (status == GPUDS_COUNT_OK)
 		{
-			status = gpuds_device_count(&mirror->tree, &mirror->guard, ref->serial, part, spec, &count);
-			if (status == GPUDS_COUNT_OK)
-			{
-				if (counting->counted->hits)
-					set_membership(counting, first, &count);
-				else if (spec->groups)
-					add_groups(counting, &count);
-				else
-					add_results(counting, part, first, &count);
-				add_others(counting->counted, counting->spec, &count);
-				counting->counted->counted += count.counted;
-				gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.n);
-			}
+			if (counting->counted->hits)
+				set_membership(counting, first, &count);
+			else if (spec->groups)
+				add_groups(counting, &count);
+			else
+				add_results(counting, part, first, &count);
+			add_others(counting->counted, counting->spec, &count);
+			counting->counted->counted += count.counted;
+			gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.n);
 		}
-		PG_END_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
-		gpuds_device_free_count(&count);
 	}
+	PG_END_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));
+	gpuds_device_free_count(&count);
 	return status == GPUDS_COUNT_OK;
+}
+
+/*
+ * Counts what the mirror has of a part of the scan, by its spec, or if groups are wanted in order a piece of
+ * it; false: the device does not do it.
+ */
+static bool
+count_part(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *part)
+{
+	while (part->next < part->n)
+	{
+		if (!count_piece(counting, spec, part))
+			return false;
+		if (gpuds_count_is_in_order(spec->groups))
+			break;
+	}
+	return true;
 }
 
 /* The labels of a part's intervals: each has that of the interval it is a part of. */
@@ -318,6 +331,66 @@ free_remains(Remains *remains)
 	pfree((void *) remains->split.intervals);
 }
 
+/* What remains of a scan without the entries of some operations, as intervals in order. */
+static GpudsScan
+leave_out_in_order(const GpudsScan *scan, const GpudsOp *ops, int64 n)
+{
+	GpudsInterval *split = MemoryContextAllocHuge(CurrentMemoryContext,
+												  (scan->n - scan->next + n) * sizeof(GpudsInterval));
+	GpudsScan remains = { .intervals = split };
+	int64 i = 0;
+
+	for (int64 next = scan->next; next < scan->n; next++)
+	{
+		int64 inside = 0;
+		GpudsInterval interval;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!entry_scan_rest(scan, next, true, &interval))
+			continue;
+		while (i + inside < n && !entry_less(&interval.hi, &ops[i + inside].e))
+			inside++;
+		remains.n += split_interval(&interval, ops + i, inside, split + remains.n);
+		i += inside;
+	}
+	return remains;
+}
+
+/* Has a scan been through all but the rest of another, which has the same entries? */
+static void
+go_on_like(GpudsScan *scan, const GpudsScan *other)
+{
+	scan->inside = other->next < other->n;
+	if (!scan->inside)
+	{
+		scan->next = scan->n;
+		return;
+	}
+	scan->at = other->inside ? other->at : other->intervals[other->next - 1].hi;
+	/* Entries never have the highest t, and the scan goes on with the one above. */
+	scan->at.t = Min(scan->at.t, UINT64_MAX - 1);
+	scan->next = entry_scan_find(scan, &scan->at);
+}
+
+/* Counts a piece of what the mirror and its memtable have of the scan together, with some operations ahead. */
+static bool
+count_piece_of_both(const Counting *counting, const GpudsOp *ops, int64 n)
+{
+	GpudsScan *rest = &counting->counted->rest;
+	GpudsScan part = leave_out_in_order(rest, ops, n);
+	bool done = count_part(counting, counting->spec, &part);
+
+	if (done)
+		go_on_like(rest, &part);
+	pfree((void *) part.intervals);
+	for (int64 i = 0; done && i < n && (!rest->inside || !entry_less(&rest->at, &ops[i].e)); i++)
+	{
+		if ((ops[i].order & GPUDS_OP_DELETE) == 0)
+			add_other(counting->counted, counting->spec, &ops[i].e);
+	}
+	return done && gpuds_probe_still_attached(counting->ref);
+}
+
 /* Counts what the mirror and its memtable have of the scan together. */
 static bool
 count_both(const Counting *counting)
@@ -335,11 +408,9 @@ count_both(const Counting *counting)
 	ops = delta->ops + gpuds_probe_first_ahead(delta, counting->scan);
 	n = delta->ops + delta->n - ops;
 	if (n == 0)
-	{
-		GpudsScan rest = *counting->scan;
-
-		return count_in_mirror(counting, &rest) && gpuds_probe_still_attached(ref);
-	}
+		return count_in_mirror(counting, &counting->counted->rest) && gpuds_probe_still_attached(ref);
+	if (gpuds_count_is_in_order(counting->spec->groups))
+		return count_piece_of_both(counting, ops, n);
 	leave_out(counting->scan, ops, n, &remains);
 	done = count_in_mirror(counting, &remains.as_it_is) && count_in_mirror(counting, &remains.split);
 	free_remains(&remains);
@@ -419,6 +490,9 @@ clear_sums(const Counting *counting)
  * order, and alike.  hits[i] = true is reliable unless the memtable has an entry of interval i; false
  * is reliable unless one of the others lies in it.
  *
+ * Of groups that are wanted in order, a piece of the scan is counted; counted->rest says where the next one
+ * begins.
+ *
  * False: the entries have to be fetched, and *counted says nothing.  What it has in memory is to be
  * freed in any case (gpuds_probe_free_counted).
  */
@@ -429,19 +503,24 @@ gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSp
 	const Counting counting = { ref, scan, spec, counted };
 	GpudsCountedSum *sums = counted->sums;
 	bool *hits = counted->hits;
-	GpudsScan rest = *scan;
 	bool done;
 
 	memset(counted, 0, sizeof(*counted));
 	counted->sums = sums;
 	counted->hits = hits;
+	counted->rest = *scan;
 	if (!can_count(ref, spec))
 		return false;
 	clear_sums(&counting);
 	if (hits)
 		done = test_membership(&counting);
 	else
-		done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &rest);
+		done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &counted->rest);
+	if (!gpuds_count_is_in_order(spec->groups))
+	{
+		counted->rest.next = counted->rest.n;
+		counted->rest.inside = false;
+	}
 	gpuds_mirror_touch(ref->mirror);
 	return done;
 }

@@ -252,7 +252,8 @@ gpuds_scan_aggregates(IndexScanDesc scan)
 }
 
 /*
- * Instead of fetching batches, counts all that is left of the intervals at hand (gpuds_probe_count).
+ * Instead of fetching batches, counts all that is left of the intervals at hand, or of groups in order as many
+ * as come at once (gpuds_probe_count).
  * False: it has to be fetched.  The scan does not move.
  */
 bool
@@ -324,6 +325,17 @@ gpuds_scan_skip_rest(IndexScanDesc scan, int64 n)
 	cursor->end = true;
 	cursor->nchunk = cursor->at = 0;
 	pgstat_count_index_tuples(scan->indexRelation, n);
+}
+
+/* Moves to where a count has left the intervals at hand, behind n entries. */
+void
+gpuds_scan_skip_to(IndexScanDesc scan, const GpudsScan *rest, int64 n)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_scan_skip_rest(scan, n);
+	cursor->scan = *rest;
+	cursor->end = rest->next == rest->n;
 }
 
 /*

@@ -4,7 +4,8 @@
  *	  Rows added up by groups on a device: what entry_agg.c does with filters and groups, for all
  *	  intervals at hand at once.
  *
- * The device has a table of some thousand groups (kernels/core/group_spec.h).  Entries that it is not sure
+ * The device has a table of some thousand groups (kernels/core/group_spec.h).  Groups of leading columns need
+ * no table, and come in order, as many as there are, a piece of the scan at a time.  Entries that it is not sure
  * of, or has no room for, come back and are looked up and added here.  If these are too many, or the groups,
  * it is as if nothing had been asked.
  *
@@ -28,6 +29,9 @@
 /* Slots that all groups may have together, and one of them, so that threads do not wait for each other. */
 #define SPREAD_SLOTS 2048
 #define MOST_SPREAD 256
+
+/* Entries that a device goes through at once where there are many groups in order. */
+#define ORDERED_ENTRIES (4 * 1024 * 1024)
 
 /*
  * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
@@ -173,12 +177,9 @@ take_slot(GpudsEntryAgg *agg, const uint64 *slot)
 	add_slot(slot, agg->nagg, partial);
 }
 
-/*
- * Is there room for the groups of an answer, each of which may be new, and is none of them where none should
- * be?  all: there is also room for those of the others.
- */
+/* Is there room for the groups of an answer, each of which may be new, and is none of them where none should be? */
 static bool
-fits(const GpudsEntryAgg *agg, const GpudsCounted *counted, bool all)
+fits(const GpudsEntryAgg *agg, const GpudsCounted *counted)
 {
 	const size_t words = group_slot_words((uint32) agg->nagg);
 
@@ -187,7 +188,7 @@ fits(const GpudsEntryAgg *agg, const GpudsCounted *counted, bool all)
 		if (counted->groups.words[i * words + GROUP_LABEL] == GPUDS_LABEL_OUTSIDE)
 			return false;
 	}
-	return !agg->grouped || agg->hash.n + counted->groups.n + (all ? counted->n : 0) <= agg->hash.most;
+	return !agg->grouped || agg->hash.n + counted->groups.n <= agg->hash.most;
 }
 
 /* Puts the entries that come back in order: runs are found in the order of the index. */
@@ -203,14 +204,36 @@ sort_others(GpudsCounted *counted)
 	pfree(scratch);
 }
 
+/* Keeps what the device is not sure of, with its groups if they are in order. */
+static void
+keep_others(GpudsEntryAgg *agg, const GpudsCounted *counted)
+{
+	gpuds_probe_free_counted(&agg->others);
+	agg->others = *counted;
+	agg->next_other = 0;
+	agg->next_run = 0;
+}
+
+/* Adds all groups of an answer to those of the aggregate. */
+static void
+take_slots(GpudsEntryAgg *agg, GpudsCounted *counted)
+{
+	const size_t words = group_slot_words((uint32) agg->nagg);
+
+	for (int64 i = 0; i < counted->groups.n; i++)
+		take_slot(agg, counted->groups.words + i * words);
+	if (counted->groups.words)
+		pfree(counted->groups.words);
+	memset(&counted->groups, 0, sizeof(counted->groups));
+}
+
 /*
  * Adds up what is left of the intervals at hand on the device, or all of a scan of one interval by parts
  * with labels, which become the runs of hashed groups.  Keeps the entries that it is not sure of in
- * agg->others.  all: only if there is room for the groups of these as well.  False: it cannot; nothing has
- * changed.
+ * agg->others.  False: it cannot; nothing has changed.
  */
 bool
-gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool all)
+gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
 												  ALLOCSET_SMALL_SIZES);
@@ -229,28 +252,81 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool 
 										&spec, &counted);
 	else
 		done = gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, &spec, &counted);
-	done = done && fits(agg, &counted, all);
+	done = done && fits(agg, &counted);
 	if (!done)
 		gpuds_probe_free_counted(&counted);
 	else
 	{
-		const size_t words = group_slot_words(groups.spec->nterms);
-
 		gpuds_scan_take_count(agg->scan, &counted);
-		for (int64 i = 0; i < counted.groups.n; i++)
-			take_slot(agg, counted.groups.words + i * words);
 		agg->filtered += counted.filtered;
-		gpuds_probe_free_counted(&agg->others);
+		take_slots(agg, &counted);
 		if (agg->groups.run)
 			sort_others(&counted);
-		if (counted.groups.words)
-			pfree(counted.groups.words);
-		memset(&counted.groups, 0, sizeof(counted.groups));
-		agg->others = counted;
-		agg->next_other = 0;
+		keep_others(agg, &counted);
 	}
 	MemoryContextDelete(context);
 	return done;
+}
+
+/* What groups of leading columns are, for a device; NULL: it cannot do it. */
+static GroupSpec *
+make_ordered_spec(const GpudsEntryAgg *agg)
+{
+	GroupSpec head = {
+		.bits = agg->group_bits, .nterms = (uint32) agg->nagg, .slots = 1, .spread = 1, .most = PG_INT64_MAX
+	};
+
+	while (2 * group_table_bytes(&head) <= GPUDS_GROUP_RUNS_BYTES)
+		head.slots *= 2;
+	/* Not worth a look at more entries than there are slots for. */
+	if (2 * agg->groups.expected > head.slots)
+		head.most = ORDERED_ENTRIES;
+	return make_spec(agg, head);
+}
+
+/*
+ * Adds up the next groups of leading columns on the device, as many as come at once.  They are kept in
+ * agg->others, beside the entries that it is not sure of, both in order.  False: it cannot; nothing has
+ * changed.
+ */
+bool
+gpuds_entry_agg_next_runs(GpudsEntryAgg *agg)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GpudsCountGroups groups = { .spec = make_ordered_spec(agg) };
+	GpudsCountSpec spec = { .partial = true, .groups = &groups };
+	GpudsCounted counted = { 0 };
+	bool done;
+
+	MemoryContextSwitchTo(old);
+	done = groups.spec && gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, &spec, &counted);
+	if (done)
+	{
+		gpuds_scan_take_count(agg->scan, &counted);
+		agg->filtered += counted.filtered;
+		sort_others(&counted);
+		keep_others(agg, &counted);
+	}
+	MemoryContextDelete(context);
+	return done;
+}
+
+/* Adds the device's next groups, as far as they are of the group at hand. */
+void
+gpuds_entry_agg_add_runs(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
+{
+	const size_t words = group_slot_words((uint32) agg->nagg);
+	GpudsEntry key;
+
+	while (gpuds_entry_agg_run(agg, &key) && !entry_less(&agg->group_last, &key))
+	{
+		const uint64 *slot = agg->others.groups.words + agg->next_run++ * words;
+
+		group->rows += slot[GROUP_ROWS];
+		add_slot(slot, agg->nagg, group->partial);
+	}
 }
 
 static void

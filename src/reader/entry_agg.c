@@ -101,9 +101,8 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	agg->device_groups = !agg->device_agg_columns;
 	agg->context = CurrentMemoryContext;
 	memset(&agg->others, 0, sizeof(agg->others));
-	agg->next_other = 0;
+	agg->next_other = agg->next_run = 0;
 	agg->answered = agg->answered_filtered = 0;
-	agg->order = NULL;
 	clear_sum(agg);
 	agg->entries = NULL;
 	agg->seen = agg->passes = NULL;
@@ -210,6 +209,14 @@ static bool
 device_may_group(const GpudsEntryAgg *agg)
 {
 	return agg->device_groups && (!agg->grouped || agg->groups.hashed) && gpuds_scan_aggregates(agg->scan);
+}
+
+/* The same of groups of leading columns, but for the first piece: who wants some groups only has them of it. */
+static bool
+device_may_order(const GpudsEntryAgg *agg)
+{
+	return agg->device_groups && agg->grouped && !agg->groups.hashed && agg->size > 0 &&
+		   gpuds_scan_aggregates(agg->scan);
 }
 
 /* Fetches entries until the piece is full enough for another one to be begun, or a device may do the rest. */
@@ -344,7 +351,7 @@ group_by_parts(GpudsEntryAgg *agg)
 		done = false;
 	else
 	{
-		done = gpuds_entry_agg_group(agg, &parts, false);
+		done = gpuds_entry_agg_group(agg, &parts);
 		pfree(parts.intervals);
 		pfree(parts.labels);
 	}
@@ -354,7 +361,7 @@ group_by_parts(GpudsEntryAgg *agg)
 	return done;
 }
 
-/* Goes on to the next piece that has rows; false: there is none. */
+/* Goes on to the next piece that has rows, or to groups of a device; false: there is none. */
 static bool
 next_piece(GpudsEntryAgg *agg)
 {
@@ -364,7 +371,7 @@ next_piece(GpudsEntryAgg *agg)
 		(void) group_by_parts(agg);
 		agg->device_groups = false;
 	}
-	while (agg->n == 0)
+	while (agg->n == 0 && agg->next_run == agg->others.groups.n)
 	{
 		if (agg->next_other < agg->others.n)
 			look_up_others(agg);
@@ -373,7 +380,9 @@ next_piece(GpudsEntryAgg *agg)
 		else if (agg->device_agg_columns && gpuds_scan_aggregates(agg->scan))
 			agg->device_agg_columns = aggregate_on_device(agg);
 		else if (device_may_group(agg))
-			agg->device_groups = gpuds_entry_agg_group(agg, NULL, false);
+			agg->device_groups = gpuds_entry_agg_group(agg, NULL);
+		else if (device_may_order(agg))
+			agg->device_groups = gpuds_entry_agg_next_runs(agg);
 		else
 		{
 			fetch_piece(agg);
@@ -645,95 +654,60 @@ fill_hashed(GpudsEntryAgg *agg)
 	return agg->hash.n > 0;
 }
 
-static int
-compare_groups(const void *a, const void *b, void *arg)
-{
-	const GpudsHashGroup *groups = arg;
-	const GpudsEntry *first = &groups[*(const uint32 *) a].key.entry;
-	const GpudsEntry *second = &groups[*(const uint32 *) b].key.entry;
-
-	return entry_less(first, second) ? -1 : entry_less(second, first);
-}
-
-/*
- * Has a device add up what is left of groups of leading columns, all of it, and puts the groups in order;
- * false: it cannot.  There is room for all, so the table does not get full.
- */
-static bool
-order_groups(GpudsEntryAgg *agg)
-{
-	const GpudsGroupKey bits = { .entry = agg->group_bits };
-
-	gpuds_hash_groups_begin(&agg->hash, &bits, agg->nagg, agg->groups.expected);
-	if (!gpuds_entry_agg_group(agg, NULL, true))
-	{
-		gpuds_hash_groups_end(&agg->hash);
-		return false;
-	}
-	agg->run = 0;
-	agg->has_run = true;
-	while (next_piece(agg))
-	{
-		if (!add_hashed(agg))
-			elog(ERROR, "there is no room for the groups of a device");
-	}
-	agg->order = MemoryContextAllocHuge(agg->context, Max(agg->hash.n, 1) * sizeof(uint32));
-	for (int64 i = 0; i < agg->hash.n; i++)
-		agg->order[i] = (uint32) i;
-	qsort_arg(agg->order, agg->hash.n, sizeof(uint32), compare_groups, agg->hash.groups);
-	return true;
-}
-
-/*
- * The piece at hand ends within a group of leading columns: has a device add up the rest of the scan, and
- * adds what it has of the group.  False: it cannot, or it may not be worth while: who wants some groups only
- * has them of the first piece.
- */
-static bool
-finish_group(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
-{
-	const GpudsGroupKey *next;
-	GpudsGroupKey key;
-	int64 number;
-
-	if (!agg->device_groups || agg->groups.hashed || !gpuds_scan_has_all(agg->scan) ||
-		!gpuds_scan_aggregates(agg->scan))
-		return false;
-	agg->device_groups = order_groups(agg);
-	if (!agg->device_groups)
-		return false;
-	if (agg->hash.n == 0)
-		return true;
-	number = agg->order[0];
-	next = &agg->hash.groups[number].key;
-	gpuds_hash_groups_key(&agg->hash, &group->first, nothing, 0, &key);
-	if (!gpuds_hash_groups_equal(&agg->hash, next, &key))
-		return true;
-	group->rows += agg->hash.groups[number].rows;
-	for (int i = 0; i < agg->nagg; i++)
-		partial_agg_merge(&group->partial[i], &agg->hash.partial[number * agg->nagg + i]);
-	agg->next_group = 1;
-	return true;
-}
-
 /* The next group of those that are in the table. */
 static bool
 next_hashed(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
 	const GpudsHashGroup *next;
-	int64 number;
 
-	if (agg->next_group == agg->hash.n && (agg->order || !fill_hashed(agg)))
+	if (agg->next_group == agg->hash.n && !fill_hashed(agg))
 		return false;
-	number = agg->order ? agg->order[agg->next_group] : agg->next_group;
-	next = &agg->hash.groups[number];
+	next = &agg->hash.groups[agg->next_group];
 	group->first = next->key.entry;
 	group->side = (const uint8 *) next->key.side;
 	group->run = next->key.run;
 	group->rows = next->rows;
-	memcpy(group->partial, agg->hash.partial + number * agg->nagg, agg->nagg * sizeof(PartialAgg));
+	memcpy(group->partial, agg->hash.partial + agg->next_group * agg->nagg, agg->nagg * sizeof(PartialAgg));
 	agg->next_group++;
 	return true;
+}
+
+/* Has what a device was not sure of looked up, unless rows of it are at hand. */
+static void
+look_up_next_others(GpudsEntryAgg *agg)
+{
+	while (agg->at == agg->n && agg->next_other < agg->others.n)
+		look_up_others(agg);
+}
+
+/* Is a row or a device's group at hand, and of both the first one?  Goes on to the next piece if none is. */
+static bool
+has_rows(GpudsEntryAgg *agg)
+{
+	look_up_next_others(agg);
+	if (agg->at == agg->n && agg->next_run == agg->others.groups.n && !next_piece(agg))
+		return false;
+	look_up_next_others(agg);
+	return true;
+}
+
+/* The first of what is at hand: an entry, or the key of a device's group. */
+static GpudsEntry
+first_at_hand(const GpudsEntryAgg *agg)
+{
+	GpudsEntry key;
+
+	if (gpuds_entry_agg_run(agg, &key) && (agg->at == agg->n || entry_less(&key, &agg->entries[agg->at])))
+		return key;
+	return agg->entries[agg->at];
+}
+
+static bool
+is_in_group_at_hand(const GpudsEntryAgg *agg)
+{
+	const GpudsEntry first = first_at_hand(agg);
+
+	return in_group(agg, &first);
 }
 
 /*
@@ -747,21 +721,23 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 		group->partial[i] = partial_agg_empty();
 	group->rows = 0;
 	group->side = NULL;
-	if (agg->groups.hashed || agg->order)
+	if (agg->groups.hashed)
 		return next_hashed(agg, group);
 	if (!agg->grouped)
 	{
 		add_all(agg, group);
 		return group->rows > 0;
 	}
-	if (agg->at == agg->n && !next_piece(agg))
+	if (!has_rows(agg))
 		return false;
-	group->first = agg->entries[agg->at];
+	group->first = first_at_hand(agg);
 	begin_group(agg, &group->first);
 	do
-		add_to_group(agg, group);
-	while (agg->at == agg->n && !finish_group(agg, group) && next_piece(agg) &&
-		   in_group(agg, &agg->entries[0]));
+	{
+		gpuds_entry_agg_add_runs(agg, group);
+		if (agg->at < agg->n)
+			add_to_group(agg, group);
+	} while (has_rows(agg) && is_in_group_at_hand(agg));
 	return true;
 }
 
@@ -773,6 +749,4 @@ gpuds_entry_agg_end(GpudsEntryAgg *agg)
 	gpuds_probe_free_counted(&agg->others);
 	gpuds_hash_groups_end(&agg->hash);
 	free_arrays(agg);
-	if (agg->order)
-		pfree(agg->order);
 }

@@ -9,7 +9,8 @@
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
- * A device may do it for all intervals at hand, and leave the entries that it is not sure of.
+ * A device may do it for all intervals at hand, and leave the entries that it is not sure of.  Groups of
+ * leading columns it gives piece by piece, in order, and they are merged with those entries.
  *
  * Entries that do not pass the filter are left out before their rows are looked up; those whose side values
  * do not, as soon as these are there.  An aggregate may have a filter of its own.
@@ -117,7 +118,8 @@ typedef struct GpudsEntryAgg
 	PartialAgg total[GROUP_TERMS];
 	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
 	int64 next_other;
-	int64 answered;          /* entries of the intervals that it has added up ... */
+	int64 next_run; /* of others.groups, groups in order, those from this one on have not been taken */
+	int64 answered; /* entries of the intervals that it has added up ... */
 	int64 answered_filtered; /* ... and those that did not pass the filter */
 
 	/* a piece: entries whose rows are seen, from at on not yet added up */
@@ -130,8 +132,7 @@ typedef struct GpudsEntryAgg
 	int64 at;
 
 	/* hashed groups: those from next_group on have not been taken away */
-	GpudsHashGroups hash; /* also for a device's groups that are to come in order */
-	uint32 *order;        /* NULL, or the numbers of all groups, in the order of their keys */
+	GpudsHashGroups hash;
 	int64 next_group;
 	uint32 *numbers; /* of the groups of the piece's entries */
 	int64 run;       /* that entries up to group_last are of, if has_run */
@@ -163,7 +164,23 @@ extern void gpuds_entry_agg_add(const GpudsEntryAgg *agg, int i, int64 k, const 
 extern bool gpuds_entry_agg_may_group(const GpudsEntryAgg *agg);
 extern bool gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n,
 											GpudsCounted *counted);
-extern bool gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts, bool all);
+extern bool gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts);
+extern bool gpuds_entry_agg_next_runs(GpudsEntryAgg *agg);
+extern void gpuds_entry_agg_add_runs(GpudsEntryAgg *agg, GpudsEntryAggGroup *group);
+
+/* The key of a device's next group in order; false: none is at hand. */
+static inline bool
+gpuds_entry_agg_run(const GpudsEntryAgg *agg, GpudsEntry *key)
+{
+	const uint64 *slot = agg->others.groups.words + agg->next_run * group_slot_words((uint32) agg->nagg);
+
+	if (agg->next_run == agg->others.groups.n)
+		return false;
+	key->w0 = slot[GROUP_W0];
+	key->w1 = slot[GROUP_W1];
+	key->t = slot[GROUP_T];
+	return true;
+}
 
 /* group_agg.c */
 extern bool gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg);

@@ -88,6 +88,7 @@ extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern GpudsKillMark gpuds_scan_kill_mark(IndexScanDesc scan);
 extern void gpuds_scan_skip_rest(IndexScanDesc scan, int64 n);
+extern void gpuds_scan_skip_to(IndexScanDesc scan, const GpudsScan *rest, int64 n);
 
 /* TIDs that a device is asked for first if they are those of a range, and how many times as many then. */
 #define GPUDS_FIRST_TIDS (32 * 1024)

@@ -165,14 +165,15 @@ gpuds_scan_ask_intervals(IndexScanDesc scan, GpudsVisible *visible, double expec
 }
 
 /*
- * Moves a scan behind the intervals that gpuds_scan_ask_device has counted.  Matches are noted, except for
+ * Moves a scan behind what gpuds_scan_ask_device has counted.  Matches are noted, except for
  * hits, of which the device has counted entries that nobody wants.
  */
 void
 gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted)
 {
 	/* For hits, what the device is not sure of is searched for. */
-	gpuds_scan_skip_rest(scan, counted->counted + counted->filtered + (counted->hits ? 0 : counted->n));
+	gpuds_scan_skip_to(scan, &counted->rest,
+					   counted->counted + counted->filtered + (counted->hits ? 0 : counted->n));
 	if (counted->hits == NULL)
 		gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 }
