@@ -96,8 +96,8 @@ typedef enum GpuStatus
  * with GPU_AGGREGATE; so are those whose group there is no slot for.
  *
  * Of groups that are wanted in order, each has one slot, the output has them in the scan's order, and the
- * request may stop before the scan's end: next, inside and at say where.  What is behind it is as if it had not
- * been asked for.
+ * request may stop before the scan's end: next, inside and at say where.  What is behind it is as if it had
+ * not been asked for.
  */
 typedef struct GpuRequest
 {

@@ -206,8 +206,7 @@ gpu_groups_fit(const GpuScanStream *stream, const unsigned char *staging, size_t
 		!gpu_staging_has(staging_bytes, r->groups, r->groups_bytes))
 		return false;
 	return gpu_group_spec_is_sound(spec, r->groups_bytes, r->n) &&
-		   group_table_bytes(spec) <= stream->piece_bytes &&
-		   (spec->most == 0 || gpu_runs_fit(stream, spec));
+		   group_table_bytes(spec) <= stream->piece_bytes && (spec->most == 0 || gpu_runs_fit(stream, spec));
 }
 
 /* Copies the spec of a request, which fits, behind map and rows. */

@@ -62,7 +62,7 @@ template <class Probe> struct GpuRuns
 	}
 };
 
-/* counts[i]: groups that begin among thread i's entries; n: threads, behind which there is one number more. */
+/* counts[i]: groups that begin among thread i's entries; behind those of n threads there is one more. */
 template <class Probe> struct GpuRunsCount
 {
 	GpuRuns<Probe> runs;
@@ -301,8 +301,9 @@ gpu_scan_runs_launch(GpuScanStream *stream, const GpuRuns<Probe> &runs, const Gp
 }
 
 /*
- * Adds up the entries of n intervals by groups in order, as many as there are slots for, and spec->most entries
- * at most.  Writes to staging memory as gpu_scan_groups does.  *stopped: there are more; the summary says where.
+ * Adds up the entries of n intervals by groups in order, as many as there are slots for, and spec->most
+ * entries at most.  Writes to staging memory as gpu_scan_groups does.  *stopped: there are more; the summary
+ * says where.
  */
 template <class Probe>
 static inline int64_t
@@ -324,9 +325,8 @@ gpu_scan_runs(GpuScanStream *stream, const GpudsView *view, unsigned char *stagi
 		return total;
 	if (total > 0)
 	{
-		GpuRuns<Probe> runs = {
-			GpuScanEntries<Probe>(stream, view, r, n, total < spec->most ? total : spec->most, visible), spec->bits
-		};
+		const int64_t most = total < spec->most ? total : spec->most;
+		GpuRuns<Probe> runs = { GpuScanEntries<Probe>(stream, view, r, n, most, visible), spec->bits };
 
 		if (runs.in.threads() > most_threads)
 			runs.in.total = most_threads * runs.in.stretch;

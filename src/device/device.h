@@ -370,9 +370,9 @@ extern bool gpuds_device_aggregates(const GpudsDeviceTree *tree);
 
 /*
  * Counts a piece of a forward scan: as much of its next intervals as goes with a
- * request, and of groups in order as many as there is room for.  At the end of the scan, scan->next is scan->n.  Unless the
- * status is GPUDS_COUNT_OK, the scan has not moved.  What is in *count is to be freed as
- * *tids above, whatever the status.
+ * request, and of groups in order as many as there is room for.  At the end of the scan,
+ * scan->next is scan->n.  Unless the status is GPUDS_COUNT_OK, the scan has not moved.  What is
+ * in *count is to be freed as *tids above, whatever the status.
  */
 extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 										   GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);

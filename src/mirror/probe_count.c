@@ -372,7 +372,7 @@ go_on_like(GpudsScan *scan, const GpudsScan *other)
 	scan->next = entry_scan_find(scan, &scan->at);
 }
 
-/* Counts a piece of what the mirror and its memtable have of the scan together, with some operations ahead. */
+/* Counts a piece of what the mirror and its memtable have of the scan together; ops: those ahead. */
 static bool
 count_piece_of_both(const Counting *counting, const GpudsOp *ops, int64 n)
 {

@@ -252,9 +252,8 @@ gpuds_scan_aggregates(IndexScanDesc scan)
 }
 
 /*
- * Instead of fetching batches, counts all that is left of the intervals at hand, or of groups in order as many
- * as come at once (gpuds_probe_count).
- * False: it has to be fetched.  The scan does not move.
+ * Instead of fetching batches, counts all that is left of the intervals at hand, or of groups in order as
+ * many as come at once (gpuds_probe_count).  False: it has to be fetched.  The scan does not move.
  */
 bool
 gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted)

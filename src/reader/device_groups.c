@@ -4,10 +4,10 @@
  *	  Rows added up by groups on a device: what entry_agg.c does with filters and groups, for all
  *	  intervals at hand at once.
  *
- * The device has a table of some thousand groups (kernels/core/group_spec.h).  Groups of leading columns need
- * no table, and come in order, as many as there are, a piece of the scan at a time.  Entries that it is not sure
- * of, or has no room for, come back and are looked up and added here.  If these are too many, or the groups,
- * it is as if nothing had been asked.
+ * The device has a table of some thousand groups (kernels/core/group_spec.h).  Groups of leading columns
+ * need no table, and come in order, as many as there are, a piece of the scan at a time.  Entries that it is
+ * not sure of, or has no room for, come back and are looked up and added here.  If these are too many, or the
+ * groups, it is as if nothing had been asked.
  *
  * A filter's tests are made before any entry has come.  So only such are for the device that no error can
  * come of.
@@ -177,7 +177,10 @@ take_slot(GpudsEntryAgg *agg, const uint64 *slot)
 	add_slot(slot, agg->nagg, partial);
 }
 
-/* Is there room for the groups of an answer, each of which may be new, and is none of them where none should be? */
+/*
+ * Is there room for the groups of an answer, each of which may be new, and is none of them where none should
+ * be?
+ */
 static bool
 fits(const GpudsEntryAgg *agg, const GpudsCounted *counted)
 {

@@ -211,7 +211,7 @@ device_may_group(const GpudsEntryAgg *agg)
 	return agg->device_groups && (!agg->grouped || agg->groups.hashed) && gpuds_scan_aggregates(agg->scan);
 }
 
-/* The same of groups of leading columns, but for the first piece: who wants some groups only has them of it. */
+/* The same of groups of leading columns, behind the first piece: who wants some groups has them of that. */
 static bool
 device_may_order(const GpudsEntryAgg *agg)
 {

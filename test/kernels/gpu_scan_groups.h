@@ -398,8 +398,8 @@ typedef std::vector<std::pair<TestGroupKey, TestGroup>> TestRuns;
 
 /* What all pieces of a scan are to find together; returns how many entries are handed back. */
 static int64_t
-model_runs(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m, const Visible *visible,
-		   int nwords, TestRuns *runs, int64_t *counted, int64_t *filtered)
+model_runs(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m,
+		   const Visible *visible, int nwords, TestRuns *runs, int64_t *counted, int64_t *filtered)
 {
 	int64_t back = 0;
 
