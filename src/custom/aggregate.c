@@ -79,7 +79,8 @@ set_agg_columns(GpudsAggregateState *state, Relation index)
 {
 	const int most = MOST_OF_ONE * state->ncolumns;
 
-	state->layout = gpuds_index_info(index)->layout;
+	state->layout = state->decoded = gpuds_index_info(index)->layout;
+	state->decoded.ncolumns = 0;
 	state->agg_columns = palloc(most * sizeof(AggColumn));
 	state->agg_columns_of = palloc(most * sizeof(int));
 	for (int i = 0; i < state->ncolumns; i++)
@@ -87,6 +88,8 @@ set_agg_columns(GpudsAggregateState *state, Relation index)
 		GpudsAggregateColumn *column = &state->columns[i];
 		int made;
 
+		if (column->kind == GPUDS_GROUP_COLUMN)
+			state->decoded.ncolumns = Max(state->decoded.ncolumns, column->column + 1);
 		if (column->kind == GPUDS_GROUP_COLUMN || column->kind == GPUDS_GROUP_BUCKET ||
 			column->kind == GPUDS_COUNT_ROWS)
 			continue;
@@ -284,6 +287,14 @@ aggregate_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 	return fetches;
 }
 
+/* Sets state->group to the next one, if a device has given it; false: there is more to do. */
+static inline bool
+next_given(GpudsAggregateState *state)
+{
+	return state->aggregating && state->bucket_at < 0 && child_scan_of(&state->css)->instrument == NULL &&
+		   gpuds_entry_agg_next_whole(&state->agg, &state->group);
+}
+
 /* Sets state->group to the next one; false: there is none. */
 static bool
 next_group(GpudsAggregateState *state)
@@ -337,11 +348,11 @@ next(ScanState *ss)
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 
 	ExecClearTuple(slot);
-	if (state->done || !next_group(state))
+	if (state->done || !(next_given(state) || next_group(state)))
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	if (has_groups(state) && (state->bucket_at < 0 || state->hashed))
-		(void) gpuds_key_decode(&state->layout, &state->group.first, state->group.side, state->bytes, values,
+		(void) gpuds_key_decode(&state->decoded, &state->group.first, state->group.side, state->bytes, values,
 								isnull);
 	for (int i = 0; i < state->ncolumns; i++)
 	{

@@ -112,6 +112,7 @@ typedef struct GpudsAggregateState
 
 	/* once the index is known */
 	GpudsKeyLayout layout;
+	GpudsKeyLayout decoded; /* the same without columns behind the last one that groups have */
 	int nagg;
 	AggColumn *agg_columns;
 	int *agg_columns_of; /* of the index */

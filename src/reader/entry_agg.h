@@ -191,4 +191,23 @@ extern bool gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *i
 									  GpudsEntryAggSum *sums);
 extern void gpuds_entry_agg_look_up(GpudsEntryAgg *agg, const GpudsEntry *entries, int64 n);
 
+/*
+ * The next group, if a device's answer has all of it, and nothing else is of it; false: gpuds_entry_agg_next
+ * knows.  What is at hand beside the answer, or comes behind it, may be of the group.
+ */
+static inline bool
+gpuds_entry_agg_next_whole(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
+{
+	const uint64 *slot;
+
+	if (agg->next_run + 1 >= agg->others.groups.n || agg->at < agg->n || agg->next_other < agg->others.n)
+		return false;
+	(void) gpuds_entry_agg_run(agg, &group->first);
+	slot = agg->others.groups.words + agg->next_run++ * group_slot_words((uint32) agg->nagg);
+	group->side = NULL;
+	group->rows = (int64) slot[GROUP_ROWS];
+	memcpy(group->partial, slot + GROUP_PARTIAL, agg->nagg * sizeof(PartialAgg));
+	return true;
+}
+
 #endif /* GPUDS_ENTRY_AGG_H */
