@@ -142,6 +142,21 @@ ROLLBACK;
 SELECT place, agrees(query) FROM many ORDER BY place;
 DELETE FROM m WHERE k % 3 = 0;
 SELECT place, agrees(query) FROM many ORDER BY place;
+SET work_mem = '64kB';
+SELECT place, agrees(query) FROM many WHERE place < 5 ORDER BY place;
+BEGIN;
+DELETE FROM m WHERE k % 7 = 0 AND k < 3000;
+INSERT INTO m SELECT i, '2020-01-01', 'new', 5 FROM generate_series(-3000, 90000, 100) i;
+SELECT place, agrees(query) FROM many ORDER BY place;
+ROLLBACK;
+RESET work_mem;
+
+-- groups in no order that take a large table
+INSERT INTO many (query) VALUES
+	('/* host */ SELECT v, at, count(*), sum(k) FROM m WHERE k IS NOT NULL GROUP BY v, at'),
+	('/* host */ SELECT at, count(*) FROM m WHERE k > 0 GROUP BY at'),
+	('/* host */ SELECT at, count(*), max(k) FROM m WHERE k BETWEEN 100 AND 12000 GROUP BY at');
+SELECT place, agrees(query) FROM many WHERE place > 7 ORDER BY place;
 
 -- as many buckets as there is memory for, so that none is left for a row that comes back
 RESET plan_cache_mode;

@@ -283,7 +283,7 @@ gpuds_count_is_in_order(const GpudsCountGroups *groups)
 
 /* Bytes that a spec without labels may have, and its table. */
 #define GPUDS_GROUP_SPEC_BYTES ((size_t) GPUDS_UNIT_BYTES / 2)
-#define GPUDS_GROUP_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
+#define GPUDS_GROUP_TABLE_BYTES ((size_t) GPUDS_PIECE_BYTES)
 
 /* Bytes that the slots of groups in order may have. */
 #define GPUDS_GROUP_RUNS_BYTES ((size_t) GPUDS_PIECE_BYTES / 2)

@@ -4,7 +4,7 @@
  *	  Rows added up by groups on a device: what entry_agg.c does with filters and groups, for all
  *	  intervals at hand at once.
  *
- * The device has a table of some thousand groups (kernels/core/group_spec.h).  Groups of leading columns
+ * The device has a table of some ten thousand groups (kernels/core/group_spec.h).  Groups of leading columns
  * need no table, and come in order, as many as there are, a piece of the scan at a time.  Entries that it is
  * not sure of, or has no room for, come back and are looked up and added here.  If these are too many, or the
  * groups, it is as if nothing had been asked.
@@ -17,6 +17,7 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "kernels/core/sort.h"
@@ -30,8 +31,11 @@
 #define SPREAD_SLOTS 2048
 #define MOST_SPREAD 256
 
-/* Entries that a device goes through at once where there are many groups in order. */
-#define ORDERED_ENTRIES (4 * 1024 * 1024)
+/* Bytes that a table has unless more groups are expected. */
+#define USUAL_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
+
+/* Entries that a device goes through at once where there are many groups in order, for each slot that it has. */
+#define ENTRIES_OF_SLOT 64
 
 /*
  * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
@@ -77,7 +81,9 @@ set_slots(GroupSpec *spec, double groups, int64 most)
 {
 	groups = Max(groups, 1);
 	spec->slots = 1;
-	while (2 * (int64) spec->slots <= most && 2 * group_table_bytes(spec) <= GPUDS_GROUP_TABLE_BYTES)
+	while (2 * (int64) spec->slots <= most &&
+		   2 * group_table_bytes(spec) <=
+			   (2 * groups > spec->slots ? GPUDS_GROUP_TABLE_BYTES : USUAL_TABLE_BYTES))
 		spec->slots *= 2;
 	spec->spread = 1;
 	while (spec->spread < Min(spec->slots, MOST_SPREAD) &&
@@ -279,11 +285,11 @@ make_ordered_spec(const GpudsEntryAgg *agg)
 		.bits = agg->group_bits, .nterms = (uint32) agg->nagg, .slots = 1, .spread = 1, .most = PG_INT64_MAX
 	};
 
-	while (2 * group_table_bytes(&head) <= GPUDS_GROUP_RUNS_BYTES)
+	while (2 * group_table_bytes(&head) <= Min(GPUDS_GROUP_RUNS_BYTES, (size_t) work_mem * 1024))
 		head.slots *= 2;
-	/* Not worth a look at more entries than there are slots for. */
+	/* A look at entries whose groups have no slots is wasted. */
 	if (2 * agg->groups.expected > head.slots)
-		head.most = ORDERED_ENTRIES;
+		head.most = (int64) head.slots * ENTRIES_OF_SLOT;
 	return make_spec(agg, head);
 }
 
