@@ -34,7 +34,7 @@
 /* Bytes that a table has unless more groups are expected. */
 #define USUAL_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
 
-/* Entries that a device goes through at once where there are many groups in order, for each slot that it has. */
+/* Entries that a device goes through at once for each slot, where there are many groups in order. */
 #define ENTRIES_OF_SLOT 64
 
 /*
