@@ -32,6 +32,7 @@
 #include "custom/custom.h"
 #include "custom/filter.h"
 #include "custom/granule.h"
+#include "custom/percentile.h"
 #include "index/index.h"
 #include "reader/hash_groups.h"
 #include "key/key.h"
@@ -417,6 +418,12 @@ collect_expr(Node *node, void *arg)
 		return false;
 	if (IsA(node, Aggref) || IsA(node, Var))
 	{
+		if (wanted->apart && IsA(node, Aggref) &&
+			gpuds_percentile_kind((const Aggref *) node) != GPUDS_PERCENTILE_OTHER)
+		{
+			wanted->percentiles = list_append_unique(wanted->percentiles, node);
+			return false;
+		}
 		if (IsA(node, Aggref) && !is_simple((const Aggref *) node))
 			return true;
 		wanted->exprs = list_append_unique(wanted->exprs, node);
@@ -452,7 +459,7 @@ gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having
 {
 	return gpuds_wanted_collect_groups(wanted, wanted->root->parse->groupClause) &&
 		   !collect_expr((Node *) output->reltarget->exprs, wanted) && !collect_expr(having, wanted) &&
-		   wanted->exprs != NIL;
+		   (wanted->exprs != NIL || wanted->percentiles != NIL);
 }
 
 static Plan *

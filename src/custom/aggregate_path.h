@@ -15,9 +15,11 @@ typedef struct GpudsWanted
 {
 	PlannerInfo *root;
 	RelOptInfo *rel;
-	List *exprs;        /* columns of groups, and aggregates: results, or parts of them for core to combine */
-	List *groups;       /* columns that rows are grouped by ... */
-	List *operators;    /* ... and what they are equal by */
+	List *exprs;       /* columns of groups, and aggregates: results, or parts of them for core to combine */
+	List *groups;      /* columns that rows are grouped by ... */
+	List *operators;   /* ... and what they are equal by */
+	List *percentiles; /* aggregates of percentiles, if they are wanted apart */
+	bool apart;
 	Expr *bucket;       /* NULL, or what they are grouped by is a function of one of the columns ... */
 	Var *bucket_column; /* ... this one, which is the last in groups */
 	bool distinct;      /* groups are what core goes on with: often each has but one row */

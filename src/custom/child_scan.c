@@ -73,6 +73,17 @@ gpuds_child_scan_begin(PlanState *child)
 	return *parts.scan;
 }
 
+/* The same of a scan whose entries are all counted: each leads to a row that was asked for. */
+static IndexScanDesc
+begin_exact(PlanState *child)
+{
+	IndexScanDesc scan = gpuds_child_scan_begin(child);
+
+	if (scan->xs_recheck || child->plan->qual != NIL)
+		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
+	return scan;
+}
+
 /*
  * A scan of the same index and snapshot that is never asked for anything: to visit the heap with, where
  * another process has asked.  The caller ends it.
@@ -142,6 +153,46 @@ gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches)
 	if (IsA(child, IndexOnlyScanState))
 		child->instrument->ntuples2 += fetches;
 	InstrStopNode(child->instrument, rows);
+}
+
+/* Counts the rows of the scan from its beginning, about so many, and has it begin anew. */
+int64
+gpuds_child_scan_count(PlanState *child, double expected)
+{
+	Parts parts = parts_of(child);
+	IndexScanDesc scan;
+	int64 fetches;
+	int64 rows;
+
+	gpuds_child_scan_start(child);
+	scan = begin_exact(child);
+	rows = gpuds_scan_count(scan, expected, &fetches);
+	index_rescan(scan, parts.keys, parts.nkeys, NULL, 0);
+	gpuds_child_scan_stop(child, 0, fetches);
+	return rows;
+}
+
+static bool
+goes_forward(const Plan *scan)
+{
+	return !ScanDirectionIsBackward(IsA(scan, IndexOnlyScan) ? ((const IndexOnlyScan *) scan)->indexorderdir
+															 : castNode(IndexScan, scan)->indexorderdir);
+}
+
+/*
+ * Moves the scan from its beginning, or from the row that the state below has given last, behind n rows or
+ * some less, about all of them; returns how many.
+ */
+int64
+gpuds_child_scan_skip(PlanState *child, int64 n)
+{
+	int64 fetches;
+	int64 skipped;
+
+	gpuds_child_scan_start(child);
+	skipped = gpuds_scan_skip(begin_exact(child), goes_forward(child->plan), n, &fetches);
+	gpuds_child_scan_stop(child, 0, fetches);
+	return skipped;
 }
 
 /* What the scan has done; nothing if it has not begun. */

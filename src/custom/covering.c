@@ -151,18 +151,12 @@ gpuds_covering_filter(const IndexPath *path)
 	return tested;
 }
 
-/*
- * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that
- * covers them.  Core has made such scans before, but has forgotten those that seemed to cost more than others
- * do.  So it makes them again, for a copy of the table that has no other index.
- */
-IndexPath *
-gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)
+/* A copy of a table that has no other index than one. */
+static RelOptInfo *
+copy_with_index(const RelOptInfo *rel, const IndexOptInfo *index)
 {
 	RelOptInfo *table = makeNode(RelOptInfo);
 	IndexOptInfo *only = makeNode(IndexOptInfo);
-	List *tested = NIL;
-	ListCell *lc;
 
 	*table = *rel;
 	*only = *index;
@@ -174,6 +168,16 @@ gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptI
 	table->joininfo = NIL;
 	table->has_eclass_joins = false;
 	table->consider_parallel = false;
+	return table;
+}
+
+/* Core's scan of such a copy in an order; NULL: none covers the table's clauses. */
+static IndexPath *
+path_of_copy(PlannerInfo *root, RelOptInfo *table, List *pathkeys)
+{
+	List *tested = NIL;
+	ListCell *lc;
+
 	create_index_paths(root, table);
 	foreach (lc, table->pathlist)
 	{
@@ -185,6 +189,41 @@ gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptI
 			return path;
 	}
 	return NULL;
+}
+
+/*
+ * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that
+ * covers them.  Core has made such scans before, but has forgotten those that seemed to cost more than others
+ * do.  So it makes them again, for a copy of the table that has no other index.
+ */
+IndexPath *
+gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)
+{
+	return path_of_copy(root, copy_with_index(rel, index), pathkeys);
+}
+
+/*
+ * The same for more clauses than the table's, in an order that the query has no other use for, and with a
+ * target of its own.
+ */
+IndexPath *
+gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index,
+							 List *pathkeys, List *more, PathTarget *target)
+{
+	RelOptInfo *table = copy_with_index(rel, index);
+	IndexOptInfo *only = linitial(table->indexlist);
+	List *of_query = root->query_pathkeys;
+	IndexPath *path;
+
+	table->baserestrictinfo = list_concat_copy(rel->baserestrictinfo, more);
+	only->indrestrictinfo = list_concat_copy(index->indrestrictinfo, more);
+	table->reltarget = target;
+	if (more != NIL)
+		table->rows = clamp_row_est(rel->rows * clauselist_selectivity(root, more, 0, JOIN_INNER, NULL));
+	root->query_pathkeys = pathkeys;
+	path = path_of_copy(root, table, pathkeys);
+	root->query_pathkeys = of_query;
+	return path;
 }
 
 /*

@@ -28,6 +28,7 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		gpuds_aggregate_paths(root, input, output, extra);
 		gpuds_aggregate_append_paths(root, input, output, extra);
 		gpuds_aggregate_join_paths(root, input, output, extra);
+		gpuds_percentile_paths(root, input, output, extra);
 	}
 	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)
 		gpuds_select_distinct_paths(root, input, output);
@@ -67,6 +68,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
 	RegisterCustomScanMethods(&gpuds_offset_methods);
+	RegisterCustomScanMethods(&gpuds_percentile_methods);
 	gpuds_explain_option_init();
 	gpuds_histogram_init();
 	prev_rel_paths = set_rel_pathlist_hook;

@@ -6,7 +6,8 @@
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
- * its outer plan.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it.
+ * its outer plan.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it, as
+ * GpudsPercentile does from one rank to the next.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +31,9 @@ extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 									  bool (*suits)(const IndexPath *path, void *arg, Cost *more), void *arg);
 extern IndexPath *gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index,
 										 List *pathkeys);
+extern IndexPath *gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel,
+											   const IndexOptInfo *index, List *pathkeys, List *more,
+											   PathTarget *target);
 extern List *gpuds_covering_filter(const IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
@@ -45,6 +49,8 @@ extern void gpuds_child_scan_refresh(PlanState *child);
 extern void gpuds_child_scan_rescan(PlanState *child, Bitmapset *changed);
 extern void gpuds_child_scan_start(PlanState *child);
 extern void gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches);
+extern int64 gpuds_child_scan_count(PlanState *child, double expected);
+extern int64 gpuds_child_scan_skip(PlanState *child, int64 n);
 extern GpudsScanCounters gpuds_child_scan_counters(PlanState *child);
 
 /* explain.c: counters of a node for EXPLAIN ANALYZE; zeroed when the node is made */
@@ -84,6 +90,11 @@ extern const struct CustomScanMethods gpuds_aggregate_methods;
 /* offset_path.c, offset.c */
 extern void gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_offset_methods;
+
+/* percentile_path.c, percentile.c */
+extern void gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+								   const GroupPathExtraData *extra);
+extern const struct CustomScanMethods gpuds_percentile_methods;
 
 /* histogram.c */
 extern void gpuds_histogram_init(void);

@@ -69,29 +69,13 @@ evaluate_limits(GpudsOffsetState *state)
 	return offset;
 }
 
-static bool
-goes_forward(const Plan *scan)
-{
-	return !ScanDirectionIsBackward(IsA(scan, IndexOnlyScan) ? ((const IndexOnlyScan *) scan)->indexorderdir
-															 : castNode(IndexScan, scan)->indexorderdir);
-}
-
 /* Moves the scan below behind some of so many rows, about all of them; returns how many. */
 static int64
 skip(GpudsOffsetState *state, int64 n)
 {
-	PlanState *child = child_scan_of(&state->css);
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	IndexScanDesc scan;
-	int64 fetches;
-	int64 skipped;
+	const int64 skipped = gpuds_child_scan_skip(child_scan_of(&state->css), n);
 
-	gpuds_child_scan_start(child);
-	scan = gpuds_child_scan_begin(child);
-	if (scan->xs_recheck || child->plan->qual != NIL)
-		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
-	skipped = gpuds_scan_skip(scan, goes_forward(child->plan), n, &fetches);
-	gpuds_child_scan_stop(child, 0, fetches);
 	MemoryContextSwitchTo(old);
 	state->skipped += skipped;
 	return skipped;

@@ -100,28 +100,31 @@ gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 
 /*
  * The same for a scan that gives so many rows in batches, in one of the directions, and then others one by
- * one.
+ * one.  It goes on behind the row that it has given last, if it has given any.
  */
 void
 gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
 {
 	GpudsCursor *cursor = scan->opaque;
 
+	gpuds_cursor_hand_on_killed(cursor);
 	gpuds_key_set_sort(&cursor->set);
 	begin_batches(scan, cursor, weight_of_rows(expected), forward);
 }
 
-/* Is all that a scan asks for one interval, of which nothing has been fetched, and is there a mirror? */
+/*
+ * Is all that is left of what a scan asks for one interval, or the rest of one, and is there a mirror?
+ * *aggregates: its device does, so that gpuds_scan_count_intervals may have sums of each.
+ */
 bool
-gpuds_scan_has_interval(IndexScanDesc scan, GpudsInterval *interval)
+gpuds_scan_has_rest(IndexScanDesc scan, GpudsInterval *interval, bool *aggregates)
 {
 	const GpudsCursor *cursor = scan->opaque;
 
-	if (cursor->set.total != 1 || cursor->set.filter || cursor->scan.inside || cursor->end ||
-		cursor->scan.next != (cursor->forward ? 0 : 1) || !gpuds_probe_counts(&cursor->ref))
-		return false;
-	*interval = entry_scan_interval(&cursor->scan, 0);
-	return true;
+	*aggregates = gpuds_probe_aggregates(&cursor->ref);
+	return cursor->set.total == 1 && !cursor->set.filter && !cursor->end &&
+		   cursor->scan.next == (cursor->forward ? 0 : 1) && gpuds_probe_counts(&cursor->ref) &&
+		   entry_scan_rest(&cursor->scan, 0, cursor->forward, interval);
 }
 
 /*
@@ -277,12 +280,14 @@ gpuds_scan_has_all(IndexScanDesc scan)
 	return cursor->set.nintervals == cursor->set.total;
 }
 
-/* The same, and does the device aggregate?  Then gpuds_scan_count_intervals may have sums of each. */
+/* Is all that a scan asks for one interval, of which nothing has been fetched, and does the device aggregate? */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 {
-	return gpuds_probe_aggregates(&((GpudsCursor *) scan->opaque)->ref) &&
-		   gpuds_scan_has_interval(scan, interval);
+	bool aggregates;
+
+	return !((GpudsCursor *) scan->opaque)->scan.inside && gpuds_scan_has_rest(scan, interval, &aggregates) &&
+		   aggregates;
 }
 
 /* What it takes to kill entries that the scan's device has given since the barrier. */

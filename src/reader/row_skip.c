@@ -273,10 +273,9 @@ count_part(Skip *skip, const GpudsInterval *part, int64 *seen, int64 *entries)
 static bool
 begin_parts(Skip *skip, GpudsInterval *interval)
 {
-	if (!skip->count.visible.counts || !gpuds_scan_has_interval(skip->scan, interval) ||
+	if (!skip->count.visible.counts || !gpuds_scan_has_rest(skip->scan, interval, &skip->each) ||
 		!gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
 		return false;
-	skip->each = gpuds_scan_is_interval(skip->scan, interval);
 	return skip->each || gpuds_peek_begin(skip->scan->indexRelation, &skip->peek);
 }
 
@@ -332,8 +331,8 @@ skip_batches(Skip *skip)
 }
 
 /*
- * Moves a scan whose keys have been set, from its beginning in one of the directions behind n rows that its
- * snapshot sees, or some less; returns how many.  Core goes on with the scan in this direction.  The scan's
+ * Moves a scan whose keys have been set, from its beginning in one of the directions, or from the row that it
+ * has given last in this direction, behind n rows that its snapshot sees, or some less; returns how many.  Core goes on with the scan in this direction.  The scan's
  * snapshot must be an MVCC snapshot, and its conditions exact.  *fetches: rows that were looked up in the
  * heap.
  */

@@ -1,0 +1,360 @@
+/*-------------------------------------------------------------------------
+ *
+ * percentile.c
+ *	  GpudsPercentile: values at ranks of the rows of index scans.
+ *
+ * The node has an index scan of core's making below it for each order that percentiles are of.  It counts the
+ * scan's rows, none of which is NULL there, and so knows the ranks.  It moves the scan behind the rows before a
+ * rank, as GpudsOffset does, and has core give the row there.  Ranks are visited in ascending order, so a scan
+ * goes through its rows once at most.
+ *
+ * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+
+#include "custom/custom.h"
+#include "custom/percentile.h"
+
+/* Rows in an order. */
+typedef struct PercentileScan
+{
+	PlanState *scan;
+	double expected; /* rows, about */
+	int64 rows;
+	int64 position; /* rows that have been given or skipped */
+	int ncolumns;
+	GpudsRankedType *types; /* of its columns */
+	GpudsRanks wanted;
+} PercentileScan;
+
+/* A column of the scan tuple. */
+typedef struct PercentileColumn
+{
+	PercentileScan *scan; /* NULL: it is the other plan's */
+	int column;           /* of the scan, or of the other plan */
+	ExprState *fraction;  /* NULL: it has none */
+	bool is_array;
+	GpudsPercentile percentile;
+} PercentileColumn;
+
+typedef struct GpudsPercentileState
+{
+	CustomScanState css;
+	int ncolumns;
+	PercentileColumn *columns;
+	int nscans;
+	PercentileScan *scans;
+	PlanState *others; /* NULL: there are none */
+	bool done;
+	int64 counted; /* rows that were counted or skipped, over rescans */
+	GpudsNodeCounters counters;
+} GpudsPercentileState;
+
+/* Counts the rows of all scans. */
+static void
+count_rows(GpudsPercentileState *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+
+	for (int i = 0; i < state->nscans; i++)
+	{
+		PercentileScan *scan = &state->scans[i];
+
+		scan->rows = gpuds_child_scan_count(scan->scan, scan->expected);
+		scan->position = 0;
+		scan->wanted = (GpudsRanks){ 0 };
+		state->counted += scan->rows;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Finds out which ranks are wanted. */
+static void
+pick_ranks(GpudsPercentileState *state)
+{
+	ExprContext *context = state->css.ss.ps.ps_ExprContext;
+
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		PercentileColumn *column = &state->columns[i];
+		Datum fraction;
+		bool isnull;
+
+		if (column->scan == NULL || column->percentile.kind == GPUDS_PERCENTILE_COUNT)
+			continue;
+		if (column->fraction == NULL)
+			gpuds_percentile_pick_end(column->scan->rows, &column->percentile);
+		else
+		{
+			fraction = ExecEvalExpr(column->fraction, context, &isnull);
+			gpuds_percentile_pick(fraction, isnull, column->is_array, column->scan->rows,
+								  &column->percentile);
+		}
+		gpuds_percentile_collect(&column->percentile, &column->scan->wanted);
+	}
+}
+
+/* A row's columns, in the current memory context. */
+static Datum *
+copy_values(const PercentileScan *scan, TupleTableSlot *slot)
+{
+	Datum *values = palloc(scan->ncolumns * sizeof(Datum));
+
+	for (int i = 0; i < scan->ncolumns; i++)
+	{
+		bool isnull;
+
+		values[i] = slot_getattr(slot, i + 1, &isnull);
+		if (isnull)
+			elog(ERROR, "row of a rank has no value");
+		values[i] = datumCopy(values[i], scan->types[i].by_value, scan->types[i].length);
+	}
+	return values;
+}
+
+/* The columns of a scan's row of a rank that it has not come to yet, in the current memory context. */
+static Datum *
+values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
+{
+	TupleTableSlot *slot;
+
+	if (rank > scan->position)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+		const int64 skipped = gpuds_child_scan_skip(scan->scan, rank - scan->position);
+
+		MemoryContextSwitchTo(old);
+		scan->position += skipped;
+		state->counted += skipped;
+	}
+	do
+	{
+		slot = ExecProcNode(scan->scan);
+		if (TupIsNull(slot))
+			elog(ERROR, "missing row of rank " INT64_FORMAT, rank);
+	} while (scan->position++ < rank);
+	return copy_values(scan, slot);
+}
+
+/* Has scans give the values of all ranks that are wanted. */
+static void
+fetch_values(GpudsPercentileState *state)
+{
+	for (int i = 0; i < state->nscans; i++)
+	{
+		PercentileScan *scan = &state->scans[i];
+
+		gpuds_percentile_sort(&scan->wanted);
+		for (int64 j = 0; j < scan->wanted.n; j++)
+			scan->wanted.ranks[j].values = values_at(state, scan, scan->wanted.ranks[j].rank);
+	}
+}
+
+/* The value of a column of the scan tuple.  others: the other plan's row. */
+static Datum
+value_of(const PercentileColumn *column, TupleTableSlot *others, bool *isnull)
+{
+	const PercentileScan *scan = column->scan;
+
+	if (scan == NULL)
+		return slot_getattr(others, column->column + 1, isnull);
+	*isnull = false;
+	if (column->percentile.kind == GPUDS_PERCENTILE_COUNT)
+		return Int64GetDatum(scan->rows);
+	*isnull = column->percentile.isnull;
+	return *isnull ? (Datum) 0
+				   : gpuds_percentile_value(&column->percentile, &scan->wanted, column->column,
+											&scan->types[column->column]);
+}
+
+/* The node's only row. */
+static TupleTableSlot *
+next(ScanState *ss)
+{
+	GpudsPercentileState *state = (GpudsPercentileState *) ss;
+	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
+	TupleTableSlot *others = NULL;
+	MemoryContext old;
+
+	ExecClearTuple(slot);
+	if (state->done)
+		return slot;
+	state->done = true;
+	if (state->others)
+	{
+		others = ExecProcNode(state->others);
+		if (TupIsNull(others))
+			elog(ERROR, "missing row of aggregates");
+	}
+	count_rows(state);
+	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
+	pick_ranks(state);
+	fetch_values(state);
+	for (int i = 0; i < state->ncolumns; i++)
+		slot->tts_values[i] = value_of(&state->columns[i], others, &slot->tts_isnull[i]);
+	MemoryContextSwitchTo(old);
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* Core asks for this when a statement looks at a changed row once more (EvalPlanQual). */
+static bool
+recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	slot = next(ss);
+	return !TupIsNull(slot);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, next, recheck);
+}
+
+static void
+begin_scan(PercentileScan *scan, PlanState *child, double expected)
+{
+	ListCell *lc;
+
+	scan->scan = child;
+	scan->expected = expected;
+	scan->ncolumns = list_length(child->plan->targetlist);
+	scan->types = palloc(scan->ncolumns * sizeof(GpudsRankedType));
+	foreach (lc, child->plan->targetlist)
+	{
+		GpudsRankedType *type = &scan->types[foreach_current_index(lc)];
+
+		type->oid = exprType((const Node *) lfirst_node(TargetEntry, lc)->expr);
+		get_typlenbyvalalign(type->oid, &type->length, &type->by_value, &type->align);
+	}
+}
+
+static void
+begin_columns(GpudsPercentileState *state, const CustomScan *plan)
+{
+	List *kinds = list_nth(plan->custom_private, PERCENTILE_KINDS);
+	List *scans = list_nth(plan->custom_private, PERCENTILE_SCANS);
+	List *columns = list_nth(plan->custom_private, PERCENTILE_COLUMNS);
+	int nfractions = 0;
+
+	state->ncolumns = list_length(kinds);
+	state->columns = palloc0(state->ncolumns * sizeof(PercentileColumn));
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		PercentileColumn *column = &state->columns[i];
+
+		column->percentile.kind = list_nth_int(kinds, i);
+		column->column = list_nth_int(columns, i);
+		if (column->percentile.kind != GPUDS_PERCENTILE_OTHER)
+			column->scan = &state->scans[list_nth_int(scans, i)];
+		if (gpuds_percentile_has_fraction(column->percentile.kind))
+		{
+			Expr *fraction = list_nth(plan->custom_exprs, nfractions++);
+
+			column->fraction = ExecInitExpr(fraction, &state->css.ss.ps);
+			column->percentile.descends = gpuds_percentile_descends(
+				castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr));
+			column->is_array = exprType((const Node *) fraction) == FLOAT8ARRAYOID;
+		}
+	}
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	GpudsPercentileState *state = (GpudsPercentileState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List *expected = list_nth(plan->custom_private, PERCENTILE_EXPECTED);
+	ListCell *lc;
+
+	/* Core would call these, and ask first. */
+	gpuds_check_execute(plan->custom_scan_tlist);
+	state->nscans = list_length(expected);
+	state->scans = palloc0(state->nscans * sizeof(PercentileScan));
+	foreach (lc, plan->custom_plans)
+	{
+		const int i = foreach_current_index(lc);
+		PlanState *child = ExecInitNode(lfirst(lc), estate, eflags);
+
+		css->custom_ps = lappend(css->custom_ps, child);
+		if (i < state->nscans)
+			begin_scan(&state->scans[i], child, floatVal(list_nth(expected, i)));
+		else
+			state->others = child;
+	}
+	begin_columns(state, plan);
+}
+
+static void
+end(CustomScanState *css)
+{
+	ListCell *lc;
+
+	foreach (lc, css->custom_ps)
+		ExecEndNode(lfirst(lc));
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	ListCell *lc;
+
+	((GpudsPercentileState *) css)->done = false;
+	foreach (lc, css->custom_ps)
+		gpuds_child_scan_rescan(lfirst(lc), css->ss.ps.chgParam);
+	ExecScanReScan(&css->ss);
+}
+
+/* Heap fetches are shown at the scans below, and the rows that they have given. */
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	const GpudsPercentileState *state = (GpudsPercentileState *) css;
+	GpudsScanCounters own = { 0 };
+	GpudsScanCounters sum;
+
+	for (int i = 0; i < state->nscans; i++)
+	{
+		const GpudsScanCounters of_scan = gpuds_child_scan_counters(state->scans[i].scan);
+
+		gpuds_counters_add(&own, &of_scan);
+	}
+	if (es->analyze)
+		ExplainPropertyInteger("Rows Counted", NULL, state->counted, es);
+	if (es->verbose)
+		gpuds_explain_counters(&state->counters, &own, &css->ss.ps, es);
+	else if (gpuds_explain_sum(&state->counters, &own, &css->ss.ps, es, &sum))
+		gpuds_explain_option(&sum, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpudsPercentile",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpudsPercentileState *state = (GpudsPercentileState *) newNode(sizeof(GpudsPercentileState),
+																   T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpuds_percentile_methods = {
+	.CustomName = "GpudsPercentile",
+	.CreateCustomScanState = create_state,
+};

@@ -1,0 +1,503 @@
+/*-------------------------------------------------------------------------
+ *
+ * percentile_path.c
+ *	  Paths of GpudsPercentile: percentiles of the rows of a table, by scans in the order that they are of.
+ *
+ *	Custom Scan (GpudsPercentile)
+ *	  -> Index Only Scan, for each order
+ *	  -> Custom Scan (GpudsAggregate), if there are other aggregates
+ *
+ * All conditions of the table must be exact conditions of each scan.  So the ranks of its rows can be counted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "utils/array.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "custom/aggregate.h"
+#include "custom/aggregate_path.h"
+#include "custom/custom.h"
+#include "custom/filter.h"
+#include "custom/percentile.h"
+#include "index/index.h"
+
+/* What it takes to come to the row of a rank, in units of cpu_operator_cost. */
+#define RANK_OPERATORS 400
+
+/* Ranks of an aggregate whose fractions the planner does not know. */
+#define UNKNOWN_RANKS 2
+
+/* Rows that percentiles are of, ascending by a column. */
+typedef struct Order
+{
+	Expr *column;
+	Oid sortop;
+	List *exprs; /* that are wanted of its rows: the column, and casts of it */
+	IndexPath *path;
+	bool not_null; /* no row of the table that is asked for is NULL */
+} Order;
+
+/* What a query wants of a table, and how it comes of scans. */
+typedef struct Percentiles
+{
+	GpudsWanted wanted; /* the others of its aggregates are what other plans would have, too */
+	List *orders;
+	List *exprs; /* aggregates, as columns of the scan tuple; and of each: */
+	List *kinds;
+	List *scans;
+	List *columns;
+	CustomPath *others;
+	double nranks;
+} Percentiles;
+
+/*
+ * Casts that never change the order of two values, though they may make them equal; those of numbers with a
+ * precision raise no errors.
+ */
+static bool
+keeps_order(Oid function)
+{
+	switch (function)
+	{
+		case F_FLOAT8_INT2:
+		case F_FLOAT8_INT4:
+		case F_FLOAT8_INT8:
+		case F_FLOAT8_FLOAT4:
+		case F_FLOAT8_NUMERIC:
+		case F_INTERVAL_TIME:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The column whose order an expression's rows have, too: it is the column, or a cast of it; NULL: it is none. */
+static Expr *
+ordered_column(const RelOptInfo *rel, Expr *expr)
+{
+	const FuncExpr *function = (const FuncExpr *) gpuds_below_domain(expr);
+
+	if (IsA(function, FuncExpr) && keeps_order(function->funcid))
+		expr = linitial(function->args);
+	return gpuds_wanted_column(rel, expr) ? expr : NULL;
+}
+
+/* The operators that an expression's type is ordered by. */
+static const TypeCacheEntry *
+operators_of(const Expr *expr)
+{
+	return lookup_type_cache(exprType((const Node *) expr), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+}
+
+/* The column of an order's rows that an expression is. */
+static int
+column_of_order(Order *order, Expr *expr)
+{
+	order->exprs = list_append_unique(order->exprs, expr);
+	for (int i = 0; i < list_length(order->exprs); i++)
+	{
+		if (equal(list_nth(order->exprs, i), expr))
+			return i;
+	}
+	pg_unreachable();
+}
+
+/* The number of the order of a column's rows; -1: there is none yet. */
+static int
+find_order(const Percentiles *percentiles, const Expr *column)
+{
+	ListCell *lc;
+
+	foreach (lc, percentiles->orders)
+	{
+		if (equal(((const Order *) lfirst(lc))->column, column))
+			return foreach_current_index(lc);
+	}
+	return -1;
+}
+
+/* The same of what an aggregate's rows are ordered by; -1: it is no order that an index may have. */
+static int
+order_of(Percentiles *percentiles, const Aggref *aggref)
+{
+	Expr *expr = linitial_node(TargetEntry, aggref->args)->expr;
+	Expr *column = ordered_column(percentiles->wanted.rel, expr);
+	const Oid sortop = linitial_node(SortGroupClause, aggref->aggorder)->sortop;
+	Order *order;
+	int number;
+
+	if (column == NULL || (sortop != operators_of(expr)->lt_opr && !gpuds_percentile_descends(aggref)))
+		return -1;
+	number = find_order(percentiles, column);
+	if (number >= 0)
+		return number;
+	order = palloc0(sizeof(Order));
+	order->column = column;
+	order->sortop = operators_of(column)->lt_opr;
+	percentiles->orders = lappend(percentiles->orders, order);
+	return list_length(percentiles->orders) - 1;
+}
+
+/* Adds a column to the scan tuple. */
+static void
+add_column(Percentiles *percentiles, Aggref *aggref, GpudsPercentileKind kind, int scan, int column)
+{
+	percentiles->exprs = lappend(percentiles->exprs, aggref);
+	percentiles->kinds = lappend_int(percentiles->kinds, kind);
+	percentiles->scans = lappend_int(percentiles->scans, scan);
+	percentiles->columns = lappend_int(percentiles->columns, column);
+}
+
+/* How many ranks an aggregate asks for, about. */
+static double
+ranks_of(const Aggref *aggref)
+{
+	const Const *fraction = linitial(aggref->aggdirectargs);
+
+	if (exprType((const Node *) fraction) != FLOAT8ARRAYOID)
+		return 1;
+	if (!IsA(fraction, Const) || fraction->constisnull)
+		return UNKNOWN_RANKS;
+	return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(fraction->constvalue)),
+						  ARR_DIMS(DatumGetArrayTypeP(fraction->constvalue)));
+}
+
+/* Finds the orders of all percentiles; false: one is not of an index's. */
+static bool
+collect_orders(Percentiles *percentiles)
+{
+	ListCell *lc;
+
+	foreach (lc, percentiles->wanted.percentiles)
+	{
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		const int scan = order_of(percentiles, aggref);
+
+		if (scan < 0)
+			return false;
+		add_column(percentiles, aggref, gpuds_percentile_kind(aggref), scan,
+				   column_of_order(list_nth(percentiles->orders, scan),
+								   linitial_node(TargetEntry, aggref->args)->expr));
+		percentiles->nranks += ranks_of(aggref);
+	}
+	return true;
+}
+
+/* Is an aggregate that is no percentile one of a column that has an order?  Then it is one of the ends. */
+static bool
+take_end(Percentiles *percentiles, Aggref *aggref)
+{
+	GpudsAggregateKind kind;
+	Order *order;
+	Expr *arg;
+	int scan;
+
+	if (aggref->aggfilter || list_length(aggref->args) != 1)
+		return false;
+	arg = linitial_node(TargetEntry, aggref->args)->expr;
+	scan = find_order(percentiles, arg);
+	if (scan < 0)
+		return false;
+	order = list_nth(percentiles->orders, scan);
+	if (aggref->aggfnoid == F_COUNT_ANY)
+	{
+		add_column(percentiles, aggref, GPUDS_PERCENTILE_COUNT, scan, 0);
+		return true;
+	}
+	if (!gpuds_aggregate_kind(aggref->aggfnoid, getBaseType(exprType((const Node *) arg)), &kind) ||
+		(kind != GPUDS_MIN && kind != GPUDS_MAX))
+		return false;
+	add_column(percentiles, aggref, kind == GPUDS_MIN ? GPUDS_PERCENTILE_FIRST : GPUDS_PERCENTILE_LAST, scan,
+			   column_of_order(order, arg));
+	percentiles->nranks++;
+	return true;
+}
+
+/* Takes what else there is of columns that have an order; what is left is for another plan. */
+static void
+take_ends(Percentiles *percentiles)
+{
+	List *others = NIL;
+	ListCell *lc;
+
+	foreach (lc, percentiles->wanted.exprs)
+	{
+		if (!take_end(percentiles, lfirst_node(Aggref, lc)))
+			others = lappend(others, lfirst(lc));
+	}
+	percentiles->wanted.exprs = others;
+}
+
+/* That a column is not NULL, as a clause of the table's. */
+static List *
+not_null_clause(PlannerInfo *root, Expr *column)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = column;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return list_make1(make_simple_restrictinfo(root, (Expr *) test));
+}
+
+/* The scan of an index that gives an order's rows, those that are not NULL; NULL: it has none. */
+static IndexPath *
+scan_of_index(PlannerInfo *root, RelOptInfo *rel, const IndexOptInfo *index, const Order *order,
+			  List *pathkeys, bool *not_null)
+{
+	PathTarget *target = create_empty_pathtarget();
+	IndexPath *path;
+
+	add_new_columns_to_pathtarget(target, order->exprs);
+	set_pathtarget_cost_width(root, target);
+	path = gpuds_covering_path_in_order(root, rel, index, pathkeys, NIL, target);
+	*not_null = path != NULL &&
+				gpuds_covering_not_null(path, (Expr *) gpuds_below_domain(order->column), root);
+	if (path != NULL && !*not_null)
+		path = gpuds_covering_path_in_order(root, rel, index, pathkeys, not_null_clause(root, order->column),
+											target);
+	return path != NULL && gpuds_covering_filter(path) == NIL ? path : NULL;
+}
+
+/* The query's way of writing an order, with NULLs, of which there are none, first or last. */
+static List *
+pathkeys_of(PlannerInfo *root, const Order *order, bool nulls_first)
+{
+	SortGroupClause *clause = makeNode(SortGroupClause);
+	TargetEntry *entry = makeTargetEntry(order->column, 1, NULL, false);
+
+	entry->ressortgroupref = clause->tleSortGroupRef = 1;
+	clause->sortop = order->sortop;
+	clause->eqop = get_equality_op_for_ordering_op(order->sortop, NULL);
+	clause->nulls_first = nulls_first;
+	return make_pathkeys_for_sortclauses(root, list_make1(clause), list_make1(entry));
+}
+
+/* Finds the cheapest scan of an order; false: there is none. */
+static bool
+find_scan(PlannerInfo *root, RelOptInfo *rel, Order *order)
+{
+	Cost least = 0;
+
+	for (int nulls_first = 0; nulls_first < 2; nulls_first++)
+	{
+		List *pathkeys = pathkeys_of(root, order, nulls_first);
+		ListCell *lc;
+
+		foreach (lc, rel->indexlist)
+		{
+			const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+			IndexPath *path;
+			Cost cost;
+			bool not_null;
+
+			if (!gpuds_covering_is_ours(index) || !gpuds_index_orders(index))
+				continue;
+			path = scan_of_index(root, rel, index, order, pathkeys, &not_null);
+			if (path == NULL)
+				continue;
+			cost = gpuds_covering_count_cost(root, path);
+			if (order->path != NULL && cost >= least)
+				continue;
+			order->path = path;
+			order->not_null = not_null;
+			least = cost;
+		}
+	}
+	return order->path != NULL;
+}
+
+static bool
+find_scans(Percentiles *percentiles)
+{
+	ListCell *lc;
+
+	foreach (lc, percentiles->orders)
+	{
+		if (!find_scan(percentiles->wanted.root, percentiles->wanted.rel, lfirst(lc)))
+			return false;
+	}
+	return true;
+}
+
+/* Takes count(*), if the rows of an order are all. */
+static void
+take_count(Percentiles *percentiles)
+{
+	ListCell *lc;
+
+	foreach (lc, percentiles->wanted.exprs)
+	{
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		ListCell *lc2;
+
+		if (aggref->aggfnoid != F_COUNT_ || aggref->aggfilter)
+			continue;
+		foreach (lc2, percentiles->orders)
+		{
+			if (!((const Order *) lfirst(lc2))->not_null)
+				continue;
+			add_column(percentiles, aggref, GPUDS_PERCENTILE_COUNT, foreach_current_index(lc2), 0);
+			percentiles->wanted.exprs = foreach_delete_current(percentiles->wanted.exprs, lc);
+			break;
+		}
+	}
+}
+
+/* A relation of the columns that some aggregates want: an index that has these is enough for an index-only scan. */
+static RelOptInfo *
+relation_for(PlannerInfo *root, const RelOptInfo *rel, List *aggregates)
+{
+	RelOptInfo *copy = makeNode(RelOptInfo);
+
+	*copy = *rel;
+	copy->reltarget = create_empty_pathtarget();
+	add_new_columns_to_pathtarget(copy->reltarget,
+								  pull_var_clause((Node *) aggregates, PVC_RECURSE_AGGREGATES));
+	set_pathtarget_cost_width(root, copy->reltarget);
+	return copy;
+}
+
+/* Finds a plan for what is left; false: there is none. */
+static bool
+find_others(Percentiles *percentiles, RelOptInfo *output)
+{
+	GpudsWanted *wanted = &percentiles->wanted;
+	PathTarget *target;
+	ListCell *lc;
+
+	if (wanted->exprs == NIL)
+		return true;
+	if (gpuds_wanted_needs_parts(wanted))
+		return false;
+	target = create_empty_pathtarget();
+	add_new_columns_to_pathtarget(target, wanted->exprs);
+	set_pathtarget_cost_width(wanted->root, target);
+	wanted->rel = relation_for(wanted->root, wanted->rel, wanted->exprs);
+	percentiles->others = gpuds_wanted_path(wanted, output, target, NULL);
+	foreach (lc, target->exprs)
+		add_column(percentiles, lfirst_node(Aggref, lc), GPUDS_PERCENTILE_OTHER, -1,
+				   foreach_current_index(lc));
+	return percentiles->others != NULL;
+}
+
+static Plan *
+plan_percentile(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	List *kinds = linitial(lthird(path->custom_private));
+	ListCell *lc;
+
+	scan->methods = &gpuds_percentile_methods;
+	scan->flags = path->flags;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = lsecond(path->custom_private);
+	scan->custom_plans = custom_plans;
+	scan->custom_private = lthird(path->custom_private);
+	foreach (lc, (List *) linitial(path->custom_private))
+	{
+		const int i = foreach_current_index(lc);
+		Aggref *aggref = lfirst_node(Aggref, lc);
+
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry((Expr *) aggref, i + 1, NULL, false));
+		if (gpuds_percentile_has_fraction(list_nth_int(kinds, i)))
+			scan->custom_exprs = lappend(scan->custom_exprs, linitial(aggref->aggdirectargs));
+	}
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpudsPercentile",
+	.PlanCustomPath = plan_percentile,
+};
+
+/* Sets costs: each scan's rows are counted, and then skipped once at most. */
+static void
+set_cost(const Percentiles *percentiles, Path *path)
+{
+	Cost cost = percentiles->nranks * RANK_OPERATORS * cpu_operator_cost;
+	ListCell *lc;
+
+	foreach (lc, percentiles->orders)
+	{
+		IndexPath *scan = ((const Order *) lfirst(lc))->path;
+
+		cost += 2 * gpuds_covering_count_cost(percentiles->wanted.root, scan);
+		GpudsAddDisabledNodes(path, &scan->path);
+	}
+	if (percentiles->others)
+	{
+		cost += percentiles->others->path.total_cost;
+		GpudsAddDisabledNodes(path, &percentiles->others->path);
+	}
+	path->rows = 1;
+	path->startup_cost = cost;
+	path->total_cost = cost + cpu_tuple_cost;
+}
+
+static CustomPath *
+make_path(const Percentiles *percentiles, RelOptInfo *output, Node *having)
+{
+	CustomPath *path = makeNode(CustomPath);
+	List *expected = NIL;
+	ListCell *lc;
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = output;
+	path->path.pathtarget = output->reltarget;
+	set_cost(percentiles, &path->path);
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	foreach (lc, percentiles->orders)
+	{
+		IndexPath *scan = ((const Order *) lfirst(lc))->path;
+
+		path->custom_paths = lappend(path->custom_paths, scan);
+		expected = lappend(expected, makeFloat(psprintf("%.0f", scan->path.rows)));
+	}
+	if (percentiles->others)
+		path->custom_paths = lappend(path->custom_paths, percentiles->others);
+	path->custom_private = list_make3(percentiles->exprs, having,
+									  list_make4(percentiles->kinds, percentiles->scans, percentiles->columns,
+												 expected));
+	path->methods = &path_methods;
+	return path;
+}
+
+/*
+ * Adds a path to the grouped relation output of a query without groups if input is a table, and indexes have
+ * the orders of all percentiles, and what else is wanted of its rows.
+ */
+void
+gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+					   const GroupPathExtraData *extra)
+{
+	Percentiles percentiles = { .wanted = { .root = root, .rel = input, .apart = true } };
+
+	if (root->parse->groupClause != NIL || root->parse->groupingSets != NIL || !enable_indexonlyscan ||
+		input->reloptkind != RELOPT_BASEREL || !gpuds_covering_is_table(root, input) ||
+		!gpuds_wanted_collect(&percentiles.wanted, output, extra->havingQual) ||
+		percentiles.wanted.percentiles == NIL || !collect_orders(&percentiles))
+		return;
+	take_ends(&percentiles);
+	if (!find_scans(&percentiles))
+		return;
+	take_count(&percentiles);
+	if (find_others(&percentiles, output))
+		add_path(output, &make_path(&percentiles, output, extra->havingQual)->path);
+}
