@@ -285,18 +285,33 @@ look_up_cost(const IndexOptInfo *index, const RelOptInfo *rel, double rows, doub
 	return gpuds_scan_look_up_cost(rows) + visits * PAGE_OPERATORS * cpu_operator_cost;
 }
 
+/* Of a scan's rows, those that the visibility map is not enough for. */
+static double
+visited_rows(const IndexPath *path)
+{
+	const RelOptInfo *rel = path->path.parent;
+
+	return path->indexselectivity * rel->tuples * gpuds_covering_unmapped(path->indexinfo, rel);
+}
+
+/* What it costs to count a scan's rows once more: the pages of the heap have been read. */
+Cost
+gpuds_covering_recount_cost(PlannerInfo *root, IndexPath *path)
+{
+	int nfilters;
+	double entries = gpuds_scan_entries(root, path, &nfilters);
+
+	return path->path.startup_cost + entries * (COUNT_OPERATORS + nfilters) * cpu_operator_cost +
+		   look_up_cost(path->indexinfo, path->path.parent, visited_rows(path),
+						gpuds_scan_correlation(root, path->indexinfo));
+}
+
 /* What it costs to count a scan's rows. */
 Cost
 gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path)
 {
-	int nfilters;
-	double entries = gpuds_scan_entries(root, path, &nfilters);
-	const RelOptInfo *rel = path->path.parent;
-	double visited = path->indexselectivity * rel->tuples * gpuds_covering_unmapped(path->indexinfo, rel);
-
-	return path->path.startup_cost + entries * (COUNT_OPERATORS + nfilters) * cpu_operator_cost +
-		   gpuds_covering_heap_cost(root, rel, visited, 1) +
-		   look_up_cost(path->indexinfo, rel, visited, gpuds_scan_correlation(root, path->indexinfo));
+	return gpuds_covering_recount_cost(root, path) +
+		   gpuds_covering_heap_cost(root, path->path.parent, visited_rows(path), 1);
 }
 
 /*

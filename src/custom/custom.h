@@ -38,6 +38,7 @@ extern List *gpuds_covering_filter(const IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
 extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel);
+extern Cost gpuds_covering_recount_cost(PlannerInfo *root, IndexPath *path);
 extern Cost gpuds_covering_count_cost(PlannerInfo *root, IndexPath *path);
 extern bool gpuds_covering_not_null(const IndexPath *path, Expr *expr, PlannerInfo *root);
 

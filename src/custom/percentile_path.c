@@ -438,7 +438,8 @@ set_cost(const Percentiles *percentiles, Path *path)
 	{
 		IndexPath *scan = ((const Order *) lfirst(lc))->path;
 
-		cost += 2 * gpuds_covering_count_cost(percentiles->wanted.root, scan);
+		cost += gpuds_covering_count_cost(percentiles->wanted.root, scan) +
+				gpuds_covering_recount_cost(percentiles->wanted.root, scan);
 		GpudsAddDisabledNodes(path, &scan->path);
 	}
 	if (percentiles->others)
