@@ -113,18 +113,29 @@ gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
 }
 
 /*
- * Is all that is left of what a scan asks for one interval, or the rest of one, and is there a mirror?
- * *aggregates: its device does, so that gpuds_scan_count_intervals may have sums of each.
+ * The intervals at hand, or the first of them, most at most, as far as they have not been given, in the scan's
+ * direction; returns how many, or 0 if they cannot be counted.  *aggregates: the device does, so that
+ * gpuds_scan_count_intervals may have sums of each.
  */
-bool
-gpuds_scan_has_rest(IndexScanDesc scan, GpudsInterval *interval, bool *aggregates)
+int64
+gpuds_scan_rest(IndexScanDesc scan, int64 most, GpudsInterval *intervals, bool *aggregates)
 {
 	const GpudsCursor *cursor = scan->opaque;
+	const bool forward = cursor->forward;
+	const int64 left = forward ? cursor->scan.n - cursor->scan.next : cursor->scan.next;
+	int64 n = 0;
 
 	*aggregates = gpuds_probe_aggregates(&cursor->ref);
-	return cursor->set.total == 1 && !cursor->set.filter && !cursor->end &&
-		   cursor->scan.next == (cursor->forward ? 0 : 1) && gpuds_probe_counts(&cursor->ref) &&
-		   entry_scan_rest(&cursor->scan, 0, cursor->forward, interval);
+	if (cursor->set.filter || cursor->end || !gpuds_probe_counts(&cursor->ref))
+		return 0;
+	for (int64 i = 0; i < Min(left, most); i++)
+	{
+		const int64 number = forward ? cursor->scan.next + i : cursor->scan.next - 1 - i;
+
+		if (entry_scan_rest(&cursor->scan, number, forward, &intervals[n]))
+			n++;
+	}
+	return n;
 }
 
 /*
@@ -284,10 +295,11 @@ gpuds_scan_has_all(IndexScanDesc scan)
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 {
+	const GpudsCursor *cursor = scan->opaque;
 	bool aggregates;
 
-	return !((GpudsCursor *) scan->opaque)->scan.inside && gpuds_scan_has_rest(scan, interval, &aggregates) &&
-		   aggregates;
+	return cursor->set.total == 1 && !cursor->scan.inside &&
+		   gpuds_scan_rest(scan, 1, interval, &aggregates) == 1 && aggregates;
 }
 
 /* What it takes to kill entries that the scan's device has given since the barrier. */

@@ -74,7 +74,7 @@ extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe 
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern void gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward);
-extern bool gpuds_scan_has_rest(IndexScanDesc scan, GpudsInterval *interval, bool *aggregates);
+extern int64 gpuds_scan_rest(IndexScanDesc scan, int64 most, GpudsInterval *intervals, bool *aggregates);
 extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n);
 extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);

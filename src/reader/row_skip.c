@@ -3,11 +3,11 @@
  * row_skip.c
  *	  Moves a scan behind its first rows, which are counted and not given.
  *
- * Rows are counted in two ways.  First by parts of the scan's interval, if it has one: the mirror's device
- * counts the entries of a part, as for any count, and where the part should end is found by the structure's
- * ranks.  A part is meant to have as many entries as there are rows to skip, or a few less.  What was
- * found may be out of date, and some of the entries lead to rows that the snapshot does not see.  So the
- * part's rows are counted then, and if they are too few, another part follows.  What is left is counted in
+ * Rows are counted in two ways.  First by intervals of the scan, unless these are small, and a part of the one
+ * behind them: the mirror's device counts their entries, as for any count, and where the part should end is
+ * found by the structure's ranks.  They are meant to have as many entries as there are rows to skip, or a few
+ * less.  What was found may be out of date, and some of the entries lead to rows that the snapshot does not
+ * see.  So the rows are counted then, and if they are too few, others follow.  What is left is counted in
  * batches, none of which has more entries than there are rows to skip.
  *
  * So the scan never comes to a row behind the last one that it was to skip.  It goes on by value behind the
@@ -29,6 +29,9 @@
 
 /* Parts that are counted, at most.  Where many entries are of dead rows, batches do. */
 #define MOST_PARTS 8
+
+/* Intervals that are skipped as such. */
+#define MOST_INTERVALS 1024
 
 /* Bits that intervals are cut in, for a device that counts all pieces at once, and for one that does not. */
 #define EACH_BITS 10
@@ -193,33 +196,55 @@ turn_of(const Skip *skip, int64 i, int64 n)
 	return skip->forward ? i : n - 1 - i;
 }
 
-/* How many entries pieces of an interval have, without the last that the scan comes to; false: who knows? */
+/*
+ * How many entries intervals have, in the scan's direction, up to the first that has more than are left of so
+ * many; false: who knows?
+ */
 static bool
-count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
+count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 most, int64 *entries)
 {
 	if (skip->each)
 		return count_each(skip, pieces, n, entries);
-	for (int64 i = 0; i < n - 1; i++)
+	for (int64 i = 0; i < n && most >= 0; i++)
 	{
 		const int64 piece = turn_of(skip, i, n);
 
 		entries[piece] = gpuds_peek_count(&skip->peek, &pieces[piece]);
 		if (entries[piece] < 0)
 			return false;
+		most -= entries[piece];
 	}
 	return true;
 }
 
 /*
+ * How many of n intervals, ascending, have *most entries together, from where the scan comes to them; *most is
+ * what is left then.  -1: who knows?
+ */
+static int64
+find_whole(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *most)
+{
+	int64 *entries = palloc(n * sizeof(int64));
+	int64 i = -1;
+
+	if (count_entries(skip, intervals, n, *most, entries))
+	{
+		for (i = 0; i < n && entries[turn_of(skip, i, n)] <= *most; i++)
+			*most -= entries[turn_of(skip, i, n)];
+	}
+	pfree(entries);
+	return i;
+}
+
+/*
  * The part of an interval, from where the scan comes to it, that has so many entries or a few less; false: it
- * is not to be had.
+ * is not to be had.  The interval has more.
  */
 static bool
 find_part(Skip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *part)
 {
 	const int bits = skip->each ? EACH_BITS : HALF_BITS;
 	GpudsInterval *pieces = palloc(sizeof(GpudsInterval) << bits);
-	int64 *entries = palloc(sizeof(int64) << bits);
 	GpudsInterval rest = *interval;
 	bool found = false;
 	int64 n;
@@ -227,37 +252,38 @@ find_part(Skip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *
 	*part = *interval;
 	do
 	{
-		int64 i = 0;
+		int64 whole = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		n = cut(&rest, bits, skip->nwords, pieces);
-		if (!count_entries(skip, pieces, n, entries))
+		/* The last that the scan comes to has what is too many. */
+		if (n > 1)
+			whole = find_whole(skip, skip->forward ? pieces : pieces + 1, n - 1, &most);
+		if (whole < 0)
 			break;
-		for (; i < n - 1 && entries[turn_of(skip, i, n)] <= most; i++)
+		if (whole > 0)
 		{
-			const GpudsInterval *piece = &pieces[turn_of(skip, i, n)];
+			const GpudsInterval *piece = &pieces[turn_of(skip, whole - 1, n)];
 
-			most -= entries[turn_of(skip, i, n)];
 			*(skip->forward ? &part->hi : &part->lo) = skip->forward ? piece->hi : piece->lo;
 			found = true;
 		}
-		rest = pieces[turn_of(skip, i, n)];
+		rest = pieces[turn_of(skip, whole, n)];
 	} while (n > 1 && most > FEW_FOR_PART / 2);
 	pfree(pieces);
-	pfree(entries);
 	return found;
 }
 
-/* Counts the rows of a part, which has about as many as are left; false: the device does not. */
+/* Counts the rows of n intervals, which have about as many as are left; false: the device does not. */
 static bool
-count_part(Skip *skip, const GpudsInterval *part, int64 *seen, int64 *entries)
+count_part(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *seen, int64 *entries)
 {
 	GpudsRowCount *count = &skip->count;
 	GpudsCountedSum sum;
 	GpudsCountSpec spec = { .partial = true };
 	GpudsCounted counted = { .sums = &sum };
-	const bool holds = gpuds_scan_ask_intervals(skip->scan, &count->visible, (double) skip->left, part, 1,
-												&spec, &counted);
+	const bool holds = gpuds_scan_ask_intervals(skip->scan, &count->visible, (double) skip->left, intervals,
+												n, &spec, &counted);
 
 	if (holds)
 	{
@@ -269,44 +295,94 @@ count_part(Skip *skip, const GpudsInterval *part, int64 *seen, int64 *entries)
 	return holds;
 }
 
-/* Has the scan one interval, whose parts can be found and counted? */
-static bool
-begin_parts(Skip *skip, GpudsInterval *interval)
+/* Makes the intervals at hand ascend, if parts of them can be found and counted; returns how many. */
+static int64
+begin_parts(Skip *skip, GpudsInterval *intervals)
 {
-	if (!skip->count.visible.counts || !gpuds_scan_has_rest(skip->scan, interval, &skip->each) ||
-		!gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
-		return false;
-	return skip->each || gpuds_peek_begin(skip->scan->indexRelation, &skip->peek);
+	int64 n;
+
+	if (!skip->count.visible.counts || !gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
+		return 0;
+	n = gpuds_scan_rest(skip->scan, Min(MOST_INTERVALS, skip->left / FEW_FOR_PART), intervals, &skip->each);
+	if (n == 0 || (!skip->each && !gpuds_peek_begin(skip->scan->indexRelation, &skip->peek)))
+		return 0;
+	for (int64 i = 0; !skip->forward && i < n / 2; i++)
+	{
+		const GpudsInterval interval = intervals[i];
+
+		intervals[i] = intervals[n - 1 - i];
+		intervals[n - 1 - i] = interval;
+	}
+	return n;
 }
 
-/* Skips rows by parts of the scan's interval, as far as that can be done. */
+/*
+ * Skips the rows of some of n intervals, ascending, and of a part of the one behind them: about all rows that
+ * are left to be skipped, or none at all if there were more.  *last: the last entry.  Returns how many
+ * intervals are left, from the part's on, which is cut; 0: no others can be skipped so.
+ */
+static int64
+skip_some(Skip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEntry *last)
+{
+	int64 most = skip->left - 2 * skip->excess;
+	const int64 whole = find_whole(skip, intervals, n, &most);
+	int64 first;
+	int64 seen;
+	int64 entries;
+	GpudsInterval *partly;
+	GpudsInterval before;
+	bool part = false;
+
+	if (whole < 0)
+		return 0;
+	partly = whole < n ? &intervals[turn_of(skip, whole, n)] : NULL;
+	if (partly != NULL)
+	{
+		before = *partly;
+		part = most > FEW_FOR_PART / 2 && find_part(skip, &before, most, partly);
+	}
+	first = skip->forward ? 0 : n - whole - part;
+	if (whole + part == 0 || !count_part(skip, &intervals[first], whole + part, &seen, &entries))
+		return 0;
+	if (seen > skip->left)
+	{
+		skip->excess += seen - skip->left;
+		if (partly != NULL)
+			*partly = before;
+		return n;
+	}
+	skip->left -= seen;
+	*skipped += entries;
+	*last = skip->forward ? intervals[whole + part - 1].hi : intervals[first].lo;
+	if (partly == NULL || entries == 0)
+		return 0;
+	*partly = before;
+	return part && !cut_off(skip, last, partly) ? 0 : n - whole;
+}
+
+/* Skips rows by parts of the scan's intervals, as far as that can be done. */
 static void
 skip_parts(Skip *skip)
 {
-	GpudsInterval rest;
-	GpudsInterval part;
+	GpudsInterval *intervals;
 	GpudsEntry last;
 	int64 skipped = 0;
-	bool more = skip->left > FEW_FOR_PART && begin_parts(skip, &rest);
+	int64 n;
 
-	for (int i = 0; i < MOST_PARTS && more && skip->left - 2 * skip->excess > FEW_FOR_PART; i++)
+	if (skip->left <= FEW_FOR_PART)
+		return;
+	intervals = palloc(Min(MOST_INTERVALS, skip->left / FEW_FOR_PART) * sizeof(GpudsInterval));
+	n = begin_parts(skip, intervals);
+	for (int i = 0; i < MOST_PARTS && n > 0 && skip->left - 2 * skip->excess > FEW_FOR_PART; i++)
 	{
-		int64 seen;
-		int64 entries;
+		const int64 left = skip_some(skip, intervals, n, &skipped, &last);
 
-		if (!find_part(skip, &rest, skip->left - 2 * skip->excess, &part) ||
-			!count_part(skip, &part, &seen, &entries))
-			break;
-		if (seen > skip->left)
-		{
-			skip->excess += seen - skip->left;
-			continue;
-		}
-		skip->left -= seen;
-		skipped += entries;
-		last = skip->forward ? part.hi : part.lo;
-		more = entries > 0 && cut_off(skip, &last, &rest);
+		/* Forward, those behind come first now. */
+		if (skip->forward && left > 0)
+			memmove(intervals, intervals + n - left, left * sizeof(GpudsInterval));
+		n = left;
 	}
+	pfree(intervals);
 	if (skipped > 0)
 		gpuds_scan_move_to(skip->scan, &last, skipped);
 }
