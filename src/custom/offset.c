@@ -18,16 +18,28 @@
 #include "custom/custom.h"
 #include "reader/reader.h"
 
+/* Where the node stands. */
+typedef enum OffsetPlace
+{
+	OFFSET_START,  /* nothing has been evaluated */
+	OFFSET_EMPTY,  /* there are no rows */
+	OFFSET_BEFORE, /* before the first row; so is the scan below, or it stands on that row */
+	OFFSET_ON,     /* on a row */
+	OFFSET_BEHIND, /* behind the last that the count allows, on which the scan below stands */
+	OFFSET_END     /* behind the scan's last row */
+} OffsetPlace;
+
 typedef struct GpudsOffsetState
 {
 	CustomScanState css;
 	ExprState *offset; /* NULL: none */
 	ExprState *count;  /* the same */
-	bool started;
-	bool done;
-	bool limited;  /* by the count: */
-	int64 left;    /* rows that may still be given */
-	int64 skipped; /* rows that were counted, over rescans */
+	OffsetPlace place;
+	bool limited;         /* by the count: */
+	int64 most;           /* rows that may be given */
+	int64 at;             /* rows up to the one that the scan below stands on */
+	TupleTableSlot *slot; /* the row that the scan below has given last */
+	int64 skipped;        /* rows that were counted, over rescans */
 	GpudsNodeCounters counters;
 } GpudsOffsetState;
 
@@ -62,8 +74,8 @@ evaluate_limits(GpudsOffsetState *state)
 	if (evaluate(state, state->offset, &offset) && offset < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
 						errmsg("OFFSET must not be negative")));
-	state->limited = evaluate(state, state->count, &state->left);
-	if (state->limited && state->left < 0)
+	state->limited = evaluate(state, state->count, &state->most);
+	if (state->limited && state->most < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE), errmsg("LIMIT must not be negative")));
 	return offset;
@@ -87,7 +99,7 @@ start(GpudsOffsetState *state)
 {
 	int64 offset = evaluate_limits(state);
 
-	if (state->limited && state->left == 0)
+	if (state->limited && state->most == 0)
 		return false;
 	if (offset > 0)
 		offset -= skip(state, offset);
@@ -101,21 +113,77 @@ start(GpudsOffsetState *state)
 	return true;
 }
 
+/* The scan's next row in the query's direction, and how many rows there are up to it then. */
+static TupleTableSlot *
+move(GpudsOffsetState *state, int64 at)
+{
+	TupleTableSlot *slot = ExecProcNode(child_scan_of(&state->css));
+
+	if (TupIsNull(slot))
+	{
+		state->place = state->at == 0 ? OFFSET_EMPTY : OFFSET_END;
+		return NULL;
+	}
+	state->at = at;
+	state->slot = slot;
+	state->place = OFFSET_ON;
+	return slot;
+}
+
+/* Gives the row once more that the scan below stands on. */
+static TupleTableSlot *
+give_again(GpudsOffsetState *state)
+{
+	state->place = OFFSET_ON;
+	return state->slot;
+}
+
+static TupleTableSlot *
+next(GpudsOffsetState *state)
+{
+	if (state->place == OFFSET_BEFORE && state->at > 0)
+		return give_again(state);
+	if (state->place != OFFSET_BEFORE && state->place != OFFSET_ON)
+		return NULL;
+	if (state->limited && state->at == state->most)
+	{
+		state->place = OFFSET_BEHIND;
+		return NULL;
+	}
+	return move(state, state->at + 1);
+}
+
+static TupleTableSlot *
+previous(GpudsOffsetState *state)
+{
+	if (state->place == OFFSET_BEHIND)
+		return give_again(state);
+	if (state->place == OFFSET_END)
+		return move(state, state->at);
+	if (state->place != OFFSET_ON)
+		return NULL;
+	if (state->at == 1)
+	{
+		state->place = OFFSET_BEFORE;
+		return NULL;
+	}
+	return move(state, state->at - 1);
+}
+
 static TupleTableSlot *
 exec(CustomScanState *css)
 {
 	GpudsOffsetState *state = (GpudsOffsetState *) css;
-	TupleTableSlot *slot;
+	const bool backward = ScanDirectionIsBackward(css->ss.ps.state->es_direction);
 
-	if (!state->started)
-		state->done = !start(state);
-	state->started = true;
-	if (state->done || (state->limited && state->left == 0))
-		return NULL;
-	state->left--;
-	slot = ExecProcNode(child_scan_of(css));
-	state->done = TupIsNull(slot);
-	return slot;
+	if (state->place == OFFSET_START)
+	{
+		if (backward)
+			return NULL;
+		state->at = 0;
+		state->place = start(state) ? OFFSET_BEFORE : OFFSET_EMPTY;
+	}
+	return backward ? previous(state) : next(state);
 }
 
 static void
@@ -142,7 +210,7 @@ end(CustomScanState *css)
 static void
 rescan(CustomScanState *css)
 {
-	((GpudsOffsetState *) css)->started = false;
+	((GpudsOffsetState *) css)->place = OFFSET_START;
 	gpuds_child_scan_rescan(child_scan_of(css), css->ss.ps.chgParam);
 }
 

@@ -140,6 +140,7 @@ make_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *child, RelOptInfo *outp
 	path->path.pathtarget = target;
 	path->path.pathkeys = child->path.pathkeys;
 	set_cost(root, child, extra, &path->path);
+	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
 	path->custom_paths = list_make1(below);
 	path->custom_private = list_make2(root->parse->limitOffset, root->parse->limitCount);
 	path->methods = &path_methods;
