@@ -59,6 +59,9 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 	('region', 'by a column of a joined table', 'SELECT region, count(*) FROM t JOIN accounts USING (account) WHERE {TENTH} GROUP BY region'),
 	('distinct', 'count of distinct accounts', 'SELECT count(DISTINCT account) FROM t WHERE {TENTH}'),
 	('rollup', 'ROLLUP of status', 'SELECT status, count(*) FROM t WHERE {TENTH} GROUP BY ROLLUP (status)'),
+	('median', 'the median of all', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t'),
+	('percentiles', 'three percentiles of a tenth', 'SELECT count(*), min(at), percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY at) FROM t WHERE {TENTH}'),
+	('account_median', 'the median of one account', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t WHERE account = 77'),
 	('page', 'a page far behind', 'SELECT at FROM t ORDER BY at OFFSET {HALF} LIMIT 20');
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',
 	format('at >= %L AND at < %L', '2024-01-01'::timestamptz + :rows * 0.45 * interval '6.3 s', '2024-01-01'::timestamptz + :rows * 0.55 * interval '6.3 s'));

@@ -68,8 +68,9 @@ define_settings(void)
 							 device_options, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("gpuds.enable_aggregate",
-							 "Lets the planner count rows by GpudsAggregate and GpudsOffset nodes.", NULL,
-							 &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 "Lets the planner count rows by GpudsAggregate, GpudsOffset and "
+							 "GpudsPercentile nodes.",
+							 NULL, &gpuds_enable_aggregate, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("gpuds.enable_scan", "Lets the planner fetch rows of tables by GpudsScan nodes.",
 							 NULL, &gpuds_enable_scan, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
