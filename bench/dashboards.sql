@@ -61,6 +61,7 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 	('rollup', 'ROLLUP of status', 'SELECT status, count(*) FROM t WHERE {TENTH} GROUP BY ROLLUP (status)'),
 	('median', 'the median of all', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t'),
 	('percentiles', 'three percentiles of a tenth', 'SELECT count(*), min(at), percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY at) FROM t WHERE {TENTH}'),
+	('accounts_median', 'medians by account', 'SELECT account, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t GROUP BY account'),
 	('account_median', 'the median of one account', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t WHERE account = 77'),
 	('page', 'a page far behind', 'SELECT at FROM t ORDER BY at OFFSET {HALF} LIMIT 20');
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',

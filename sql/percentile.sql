@@ -25,6 +25,14 @@ CREATE INDEX t_i ON t USING gpu_btree (i);
 CREATE INDEX t_h ON t USING gpu_btree (h);
 CREATE INDEX t_n_at ON t USING gpu_btree (n, at) INCLUDE (k);
 VACUUM ANALYZE t;
+-- groups of one row, of many, with NULLs and of NULLs only; keys that descend, and put NULLs first
+CREATE TABLE g (g int, h int2, v float8, w int) WITH (autovacuum_enabled = off);
+INSERT INTO g SELECT nullif(i % 20, 19), nullif(i % 7, 2), CASE WHEN i % 11 > 0 THEN i % 1000 + 0.5 END, CASE WHEN i % 20 <> 4 THEN nullif(i % 5000, 7) END FROM generate_series(1, 40000) i;
+INSERT INTO g SELECT i, 1, i, i FROM generate_series(2000, 2100) i;
+CREATE INDEX g_g_h_v ON g USING gpu_btree (g DESC, h, v);
+CREATE INDEX g_g_w ON g USING gpu_skiplist (g, w NULLS FIRST);
+CREATE INDEX g_g_h ON g USING gpu_btree (g, h);
+VACUUM ANALYZE g;
 SET cpu_operator_cost = 0;
 SET seq_page_cost = 0;
 SET random_page_cost = 0;
@@ -107,7 +115,26 @@ INSERT INTO query (query) VALUES
 	('SELECT count(DISTINCT k), percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM t'),
 	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) AS p FROM t ORDER BY 1 LIMIT 1'),
 	('SELECT id FROM t WHERE id = (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM t)'),
+	-- groups of leading columns
+	('SELECT n, percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t GROUP BY n ORDER BY n'),
+	('SELECT n, count(*), percentile_disc(array[0.1, 0.9, NULL]) WITHIN GROUP (ORDER BY at DESC), percentile_disc(0.01) WITHIN GROUP (ORDER BY at), max(at), count(at) FROM t GROUP BY n ORDER BY n'),
+	('SELECT g, h, percentile_cont(0.5) WITHIN GROUP (ORDER BY v), percentile_disc(0.3) WITHIN GROUP (ORDER BY v DESC), count(*), count(v) FROM g GROUP BY g, h ORDER BY g, h'),
+	('SELECT g, h, percentile_cont(array[0.1, 0.2, 0.9]) WITHIN GROUP (ORDER BY v) FROM g WHERE g = 3 GROUP BY g, h ORDER BY g, h'),
+	('SELECT h, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM g WHERE g = 3 AND h > 4 GROUP BY h ORDER BY h'),
+	('SELECT h, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM g WHERE g IS NULL GROUP BY h ORDER BY h'),
+	('SELECT h, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM g WHERE g = 1000 GROUP BY h'),
+	('SELECT g, h FROM g GROUP BY g, h HAVING percentile_disc(0.5) WITHIN GROUP (ORDER BY v) > 400 ORDER BY g, h'),
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w), sum(w) FROM g GROUP BY g ORDER BY g'),
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM g GROUP BY g ORDER BY g'),
+	('SELECT h, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM g WHERE g IN (1, 2) GROUP BY g, h ORDER BY g, h'),
+	('SELECT q.g, q.p FROM (VALUES (1), (NULL), (5)) x (x), LATERAL (SELECT g, percentile_cont(x.x / 7.0) WITHIN GROUP (ORDER BY v) AS p FROM g WHERE g > x.x GROUP BY g, h) q ORDER BY q::text'),
+	('SELECT sum(p) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY v) AS p FROM g GROUP BY g, h ORDER BY g, h LIMIT 7) q'),
 	-- core's
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM g GROUP BY g ORDER BY g'),
+	('SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY w) FROM g WHERE g < 10 GROUP BY g ORDER BY g'),
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w), percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM g GROUP BY g ORDER BY g'),
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FROM g GROUP BY ROLLUP (g) ORDER BY g'),
+	('SELECT date_trunc(''month'', at), percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t WHERE n = 1 GROUP BY 1 ORDER BY 1'),
 	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FILTER (WHERE k > 10) FROM t'),
 	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k + 1) FROM t'),
 	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY -k) FROM t'),
@@ -129,6 +156,7 @@ SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM t WHERE id > 100;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY k) + 1 AS p, percentile_disc(array[0.5, 0.9]) WITHIN GROUP (ORDER BY k DESC) FROM t;
 EXPLAIN (COSTS OFF) SELECT sum(k), max(k), percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.5) WITHIN GROUP (ORDER BY m DESC) FROM t HAVING count(*) > 10;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT g, sum(w), percentile_cont(0.5) WITHIN GROUP (ORDER BY w) FROM g GROUP BY g HAVING count(*) > 2;
 SELECT node_of('SELECT percentile_disc(array[0.25, 0.5]) WITHIN GROUP (ORDER BY id) FROM t');
 
 -- core's errors
@@ -258,6 +286,14 @@ BEGIN
 	RETURN 'all agree' || CASE WHEN used < n / 2 THEN ', few by GpudsPercentile' ELSE '' END;
 END $$;
 SELECT random_percentiles(60);
+CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'FROM g .*GROUP BY';
+DELETE FROM g WHERE w % 9 = 4;
+UPDATE g SET v = v + 1 WHERE h = 3;
+SELECT * FROM grouped;
+DELETE FROM g WHERE w % 9 > 2 OR g BETWEEN 2010 AND 2090;
+SELECT * FROM grouped;
+VACUUM g;
+SELECT * FROM grouped;
 DELETE FROM t WHERE id % 10 = 3;
 UPDATE t SET k = k + 10, f = -f WHERE id % 10 = 4;
 SELECT random_percentiles(60);

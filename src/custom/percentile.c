@@ -9,6 +9,8 @@
  * goes through its rows once at most.
  *
  * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
+ * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come, and
+ * the plan has their counts.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +31,9 @@ typedef struct PercentileScan
 {
 	PlanState *scan;
 	double expected; /* rows, about */
-	int64 rows;
-	int64 position; /* rows that have been given or skipped */
+	int64 rows;      /* that have ranks */
+	int64 first;     /* of the scan's rows, the one of rank 0 */
+	int64 position;  /* rows that have been given or skipped */
 	int ncolumns;
 	GpudsRankedType *types; /* of its columns */
 	GpudsRanks wanted;
@@ -54,6 +57,9 @@ typedef struct GpudsPercentileState
 	int nscans;
 	PercentileScan *scans;
 	PlanState *others; /* NULL: there are none */
+	bool grouped;
+	int groups[PERCENTILE_NULLS_FIRST + 1]; /* GpudsPercentileGroups */
+	int64 behind;                           /* rows of the groups that have been given */
 	bool done;
 	int64 counted; /* rows that were counted or skipped, over rescans */
 	GpudsNodeCounters counters;
@@ -70,11 +76,34 @@ count_rows(GpudsPercentileState *state)
 		PercentileScan *scan = &state->scans[i];
 
 		scan->rows = gpuds_child_scan_count(scan->scan, scan->expected);
-		scan->position = 0;
+		scan->first = scan->position = 0;
 		scan->wanted = (GpudsRanks){ 0 };
 		state->counted += scan->rows;
 	}
 	MemoryContextSwitchTo(old);
+}
+
+static int64
+count_of(TupleTableSlot *slot, int column)
+{
+	bool isnull;
+
+	return DatumGetInt64(slot_getattr(slot, column + 1, &isnull));
+}
+
+/* Turns to the rows of a group, which the other plan has counted. */
+static void
+begin_group(GpudsPercentileState *state, TupleTableSlot *others)
+{
+	PercentileScan *scan = &state->scans[0];
+	const int64 rows = count_of(others, state->groups[PERCENTILE_GROUP_ROWS]);
+
+	scan->rows = count_of(others, state->groups[PERCENTILE_GROUP_NOT_NULL]);
+	scan->first = state->behind + (state->groups[PERCENTILE_NULLS_FIRST] ? rows - scan->rows : 0);
+	if (state->behind == 0)
+		scan->position = 0;
+	scan->wanted = (GpudsRanks){ 0 };
+	state->behind += rows;
 }
 
 /* Finds out which ranks are wanted. */
@@ -125,12 +154,13 @@ copy_values(const PercentileScan *scan, TupleTableSlot *slot)
 static Datum *
 values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 {
+	const int64 row = scan->first + rank;
 	TupleTableSlot *slot;
 
-	if (rank > scan->position)
+	if (row > scan->position)
 	{
 		MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-		const int64 skipped = gpuds_child_scan_skip(scan->scan, rank - scan->position);
+		const int64 skipped = gpuds_child_scan_skip(scan->scan, row - scan->position);
 
 		MemoryContextSwitchTo(old);
 		scan->position += skipped;
@@ -141,7 +171,7 @@ values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 		slot = ExecProcNode(scan->scan);
 		if (TupIsNull(slot))
 			elog(ERROR, "missing row of rank " INT64_FORMAT, rank);
-	} while (scan->position++ < rank);
+	} while (scan->position++ < row);
 	return copy_values(scan, slot);
 }
 
@@ -176,26 +206,43 @@ value_of(const PercentileColumn *column, TupleTableSlot *others, bool *isnull)
 											&scan->types[column->column]);
 }
 
-/* The node's only row. */
+/* The other plan's next row, if there is such a plan; state->done: this is the last one, or there is none. */
+static TupleTableSlot *
+next_others(GpudsPercentileState *state)
+{
+	TupleTableSlot *others;
+
+	state->done = !state->grouped;
+	if (state->others == NULL)
+		return NULL;
+	others = ExecProcNode(state->others);
+	if (!TupIsNull(others))
+		return others;
+	if (!state->grouped)
+		elog(ERROR, "missing row of aggregates");
+	state->done = true;
+	return NULL;
+}
+
+/* The node's next row. */
 static TupleTableSlot *
 next(ScanState *ss)
 {
 	GpudsPercentileState *state = (GpudsPercentileState *) ss;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
-	TupleTableSlot *others = NULL;
+	TupleTableSlot *others;
 	MemoryContext old;
 
 	ExecClearTuple(slot);
 	if (state->done)
 		return slot;
-	state->done = true;
-	if (state->others)
-	{
-		others = ExecProcNode(state->others);
-		if (TupIsNull(others))
-			elog(ERROR, "missing row of aggregates");
-	}
-	count_rows(state);
+	others = next_others(state);
+	if (state->grouped && others == NULL)
+		return slot;
+	if (state->grouped)
+		begin_group(state, others);
+	else
+		count_rows(state);
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	pick_ranks(state);
 	fetch_values(state);
@@ -291,6 +338,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 			state->others = child;
 	}
 	begin_columns(state, plan);
+	foreach (lc, (List *) list_nth(plan->custom_private, PERCENTILE_GROUPS))
+		state->groups[foreach_current_index(lc)] = lfirst_int(lc);
+	state->grouped = list_nth(plan->custom_private, PERCENTILE_GROUPS) != NIL;
 }
 
 static void
@@ -308,6 +358,7 @@ rescan(CustomScanState *css)
 	ListCell *lc;
 
 	((GpudsPercentileState *) css)->done = false;
+	((GpudsPercentileState *) css)->behind = 0;
 	foreach (lc, css->custom_ps)
 		gpuds_child_scan_rescan(lfirst(lc), css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);

@@ -28,11 +28,20 @@ typedef enum GpudsPercentileKind
 /* CustomScan.custom_private of the plan. */
 enum
 {
-	PERCENTILE_KINDS,   /* GpudsPercentileKind of each column of the scan tuple */
-	PERCENTILE_SCANS,   /* the plan below that has its rows */
-	PERCENTILE_COLUMNS, /* its column there */
-	PERCENTILE_EXPECTED /* rows of each scan below, about: Float */
+	PERCENTILE_KINDS,    /* GpudsPercentileKind of each column of the scan tuple */
+	PERCENTILE_SCANS,    /* the plan below that has its rows */
+	PERCENTILE_COLUMNS,  /* its column there */
+	PERCENTILE_EXPECTED, /* rows of each scan below, about: Float */
+	PERCENTILE_GROUPS    /* NIL: all rows are one group; else as GpudsPercentileGroups */
 };
+
+/* Rows that the other plan groups as they follow each other in the only scan, whose rows may be NULL. */
+typedef enum GpudsPercentileGroups
+{
+	PERCENTILE_GROUP_ROWS,     /* the other plan's column that has the number of a group's rows */
+	PERCENTILE_GROUP_NOT_NULL, /* the same, of those that are not NULL */
+	PERCENTILE_NULLS_FIRST     /* 1: NULLs are the first of a group */
+} GpudsPercentileGroups;
 
 /* Its fractions are custom_exprs of the plan, one for each aggregate that has such. */
 static inline bool

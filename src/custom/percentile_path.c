@@ -13,6 +13,7 @@
  */
 #include "gpuds.h"
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -56,11 +57,12 @@ typedef struct Percentiles
 {
 	GpudsWanted wanted; /* the others of its aggregates are what other plans would have, too */
 	List *orders;
-	List *exprs; /* aggregates, as columns of the scan tuple; and of each: */
+	List *exprs; /* aggregates and columns of groups, as columns of the scan tuple; and of each: */
 	List *kinds;
 	List *scans;
 	List *columns;
 	CustomPath *others;
+	List *groups; /* PERCENTILE_GROUPS */
 	double nranks;
 } Percentiles;
 
@@ -140,7 +142,9 @@ order_of(Percentiles *percentiles, const Aggref *aggref)
 	Order *order;
 	int number;
 
-	if (column == NULL || (sortop != operators_of(expr)->lt_opr && !gpuds_percentile_descends(aggref)))
+	/* There is no row of a group yet when fractions are evaluated. */
+	if (column == NULL || contain_var_clause((Node *) aggref->aggdirectargs) ||
+		(sortop != operators_of(expr)->lt_opr && !gpuds_percentile_descends(aggref)))
 		return -1;
 	number = find_order(percentiles, column);
 	if (number >= 0)
@@ -154,9 +158,9 @@ order_of(Percentiles *percentiles, const Aggref *aggref)
 
 /* Adds a column to the scan tuple. */
 static void
-add_column(Percentiles *percentiles, Aggref *aggref, GpudsPercentileKind kind, int scan, int column)
+add_column(Percentiles *percentiles, void *expr, GpudsPercentileKind kind, int scan, int column)
 {
-	percentiles->exprs = lappend(percentiles->exprs, aggref);
+	percentiles->exprs = lappend(percentiles->exprs, expr);
 	percentiles->kinds = lappend_int(percentiles->kinds, kind);
 	percentiles->scans = lappend_int(percentiles->scans, scan);
 	percentiles->columns = lappend_int(percentiles->columns, column);
@@ -358,18 +362,43 @@ take_count(Percentiles *percentiles)
 	}
 }
 
-/* A relation of the columns that some aggregates want: an index that has these is enough for an index-only scan. */
+/*
+ * A relation of the columns that some expressions want: an index that has these is enough for an index-only
+ * scan.
+ */
 static RelOptInfo *
-relation_for(PlannerInfo *root, const RelOptInfo *rel, List *aggregates)
+relation_for(PlannerInfo *root, const RelOptInfo *rel, List *exprs)
 {
 	RelOptInfo *copy = makeNode(RelOptInfo);
 
 	*copy = *rel;
 	copy->reltarget = create_empty_pathtarget();
-	add_new_columns_to_pathtarget(copy->reltarget,
-								  pull_var_clause((Node *) aggregates, PVC_RECURSE_AGGREGATES));
+	add_new_columns_to_pathtarget(copy->reltarget, pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES));
 	set_pathtarget_cost_width(root, copy->reltarget);
 	return copy;
+}
+
+/* A path of a relation for what else is wanted; NULL: there is none. */
+static CustomPath *
+make_others(Percentiles *percentiles, RelOptInfo *rel, RelOptInfo *output)
+{
+	GpudsWanted wanted = percentiles->wanted;
+	PathTarget *target = create_empty_pathtarget();
+
+	add_new_columns_to_pathtarget(target, wanted.exprs);
+	set_pathtarget_cost_width(wanted.root, target);
+	wanted.rel = rel;
+	return gpuds_wanted_path(&wanted, output, target, NULL);
+}
+
+/* Adds the columns of the other plan to the scan tuple. */
+static void
+add_others(Percentiles *percentiles)
+{
+	ListCell *lc;
+
+	foreach (lc, percentiles->wanted.exprs)
+		add_column(percentiles, lfirst(lc), GPUDS_PERCENTILE_OTHER, -1, foreach_current_index(lc));
 }
 
 /* Finds a plan for what is left; false: there is none. */
@@ -377,22 +406,101 @@ static bool
 find_others(Percentiles *percentiles, RelOptInfo *output)
 {
 	GpudsWanted *wanted = &percentiles->wanted;
-	PathTarget *target;
-	ListCell *lc;
 
 	if (wanted->exprs == NIL)
 		return true;
 	if (gpuds_wanted_needs_parts(wanted))
 		return false;
-	target = create_empty_pathtarget();
-	add_new_columns_to_pathtarget(target, wanted->exprs);
-	set_pathtarget_cost_width(wanted->root, target);
-	wanted->rel = relation_for(wanted->root, wanted->rel, wanted->exprs);
-	percentiles->others = gpuds_wanted_path(wanted, output, target, NULL);
-	foreach (lc, target->exprs)
-		add_column(percentiles, lfirst_node(Aggref, lc), GPUDS_PERCENTILE_OTHER, -1,
-				   foreach_current_index(lc));
+	percentiles->others = make_others(percentiles, relation_for(wanted->root, wanted->rel, wanted->exprs),
+									  output);
+	add_others(percentiles);
 	return percentiles->others != NULL;
+}
+
+/* count(*), or the count of a column. */
+static Aggref *
+make_count(Expr *column)
+{
+	Aggref *aggref = makeNode(Aggref);
+
+	aggref->aggfnoid = column ? F_COUNT_ANY : F_COUNT_;
+	aggref->aggtype = aggref->aggtranstype = INT8OID;
+	aggref->aggstar = column == NULL;
+	aggref->aggkind = AGGKIND_NORMAL;
+	aggref->aggsplit = AGGSPLIT_SIMPLE;
+	aggref->aggno = aggref->aggtransno = -1;
+	aggref->location = -1;
+	if (column)
+	{
+		aggref->args = list_make1(makeTargetEntry(column, 1, NULL, false));
+		aggref->aggargtypes = list_make1_oid(exprType((const Node *) column));
+	}
+	return aggref;
+}
+
+/* Does a column of the key have an order? */
+static bool
+is_key_column(const IndexOptInfo *index, int column, const Order *order)
+{
+	const Var *var = (const Var *) gpuds_below_domain(order->column);
+
+	return column < index->nkeycolumns && index->indexkeys[column] == var->varattno &&
+		   !index->reverse_sort[column] && op_in_opfamily(order->sortop, index->opfamily[column]) &&
+		   index->indexcollations[column] == exprCollation((const Node *) order->column);
+}
+
+/*
+ * Finds a plan for the groups, and a scan for the only order, both of one index: its entries are ordered by what
+ * rows are grouped by, and then by what percentiles are of.  False: the index has none.
+ */
+static bool
+find_groups_of(Percentiles *percentiles, IndexOptInfo *index, RelOptInfo *output)
+{
+	GpudsWanted *wanted = &percentiles->wanted;
+	RelOptInfo *rel = relation_for(wanted->root, wanted->rel, wanted->exprs);
+	Order *order = linitial(percentiles->orders);
+	PathTarget *target = create_empty_pathtarget();
+	int prefix;
+
+	rel->indexlist = list_make1(index);
+	percentiles->others = make_others(percentiles, rel, output);
+	if (percentiles->others == NULL || gpuds_covering_filter(linitial(percentiles->others->custom_paths)))
+		return false;
+	prefix = linitial_int(list_nth(lthird(percentiles->others->custom_private), AGGREGATE_GROUPS));
+	if (!is_key_column(index, prefix, order))
+		return false;
+	add_new_columns_to_pathtarget(target, order->exprs);
+	set_pathtarget_cost_width(wanted->root, target);
+	order->path = gpuds_covering_path_in_order(wanted->root, wanted->rel, index,
+											   build_index_pathkeys(wanted->root, index,
+																	ForwardScanDirection),
+											   NIL, target);
+	percentiles->groups = list_make3_int(list_length(wanted->exprs) - 2, list_length(wanted->exprs) - 1,
+										 index->nulls_first[prefix]);
+	return order->path != NULL && order->path->indexscandir == ForwardScanDirection;
+}
+
+/* The same by any index. */
+static bool
+find_groups(Percentiles *percentiles, RelOptInfo *output)
+{
+	GpudsWanted *wanted = &percentiles->wanted;
+	const Order *order = linitial(percentiles->orders);
+	ListCell *lc;
+
+	if (list_length(percentiles->orders) != 1 || wanted->bucket || gpuds_wanted_needs_parts(wanted))
+		return false;
+	add_others(percentiles);
+	wanted->exprs = lappend(lappend(wanted->exprs, make_count(NULL)), make_count(order->column));
+	foreach (lc, wanted->rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+
+		if (gpuds_covering_is_ours(index) && gpuds_index_orders(index) &&
+			find_groups_of(percentiles, index, output))
+			return true;
+	}
+	return false;
 }
 
 static Plan *
@@ -412,12 +520,11 @@ plan_percentile(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
 	foreach (lc, (List *) linitial(path->custom_private))
 	{
 		const int i = foreach_current_index(lc);
-		Aggref *aggref = lfirst_node(Aggref, lc);
+		Expr *expr = lfirst(lc);
 
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) aggref, i + 1, NULL, false));
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, makeTargetEntry(expr, i + 1, NULL, false));
 		if (gpuds_percentile_has_fraction(list_nth_int(kinds, i)))
-			scan->custom_exprs = lappend(scan->custom_exprs, linitial(aggref->aggdirectargs));
+			scan->custom_exprs = lappend(scan->custom_exprs, linitial(castNode(Aggref, expr)->aggdirectargs));
 	}
 	return &scan->scan.plan;
 }
@@ -427,29 +534,38 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_percentile,
 };
 
-/* Sets costs: each scan's rows are counted, and then skipped once at most. */
+/*
+ * Sets rows and costs: each scan's rows are counted, and then skipped once at most, and for each rank some rows
+ * are read.
+ */
 static void
 set_cost(const Percentiles *percentiles, Path *path)
 {
-	Cost cost = percentiles->nranks * RANK_OPERATORS * cpu_operator_cost;
+	PlannerInfo *root = percentiles->wanted.root;
+	Cost cost = 0;
 	ListCell *lc;
 
-	foreach (lc, percentiles->orders)
-	{
-		IndexPath *scan = ((const Order *) lfirst(lc))->path;
-
-		cost += gpuds_covering_count_cost(percentiles->wanted.root, scan) +
-				gpuds_covering_recount_cost(percentiles->wanted.root, scan);
-		GpudsAddDisabledNodes(path, &scan->path);
-	}
+	path->rows = 1;
 	if (percentiles->others)
 	{
+		path->rows = percentiles->others->path.rows;
 		cost += percentiles->others->path.total_cost;
 		GpudsAddDisabledNodes(path, &percentiles->others->path);
 	}
-	path->rows = 1;
-	path->startup_cost = cost;
-	path->total_cost = cost + cpu_tuple_cost;
+	cost += path->rows * percentiles->nranks * RANK_OPERATORS * cpu_operator_cost;
+	foreach (lc, percentiles->orders)
+	{
+		IndexPath *scan = ((const Order *) lfirst(lc))->path;
+		const double read = Min(path->rows * percentiles->nranks * GPUDS_SKIP_FEW / 2, scan->path.rows);
+
+		cost += read * (scan->path.total_cost - scan->path.startup_cost) / Max(scan->path.rows, 1);
+		cost += gpuds_covering_recount_cost(root, scan);
+		if (percentiles->groups == NIL)
+			cost += gpuds_covering_count_cost(root, scan);
+		GpudsAddDisabledNodes(path, &scan->path);
+	}
+	path->startup_cost = percentiles->groups ? percentiles->others->path.startup_cost : cost;
+	path->total_cost = cost + path->rows * cpu_tuple_cost;
 }
 
 static CustomPath *
@@ -474,15 +590,30 @@ make_path(const Percentiles *percentiles, RelOptInfo *output, Node *having)
 	if (percentiles->others)
 		path->custom_paths = lappend(path->custom_paths, percentiles->others);
 	path->custom_private = list_make3(percentiles->exprs, having,
-									  list_make4(percentiles->kinds, percentiles->scans, percentiles->columns,
-												 expected));
+									  list_make5(percentiles->kinds, percentiles->scans, percentiles->columns,
+												 expected, percentiles->groups));
 	path->methods = &path_methods;
 	return path;
 }
 
+/* Finds what has all that is wanted; false: there is no such thing. */
+static bool
+find_all(Percentiles *percentiles, RelOptInfo *output)
+{
+	if (!collect_orders(percentiles))
+		return false;
+	if (percentiles->wanted.groups != NIL)
+		return find_groups(percentiles, output);
+	take_ends(percentiles);
+	if (!find_scans(percentiles))
+		return false;
+	take_count(percentiles);
+	return find_others(percentiles, output);
+}
+
 /*
- * Adds a path to the grouped relation output of a query without groups if input is a table, and indexes have
- * the orders of all percentiles, and what else is wanted of its rows.
+ * Adds a path to the grouped relation output if input is a table, and indexes have the orders of all
+ * percentiles, and what else is wanted of its rows.
  */
 void
 gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
@@ -490,15 +621,11 @@ gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 {
 	Percentiles percentiles = { .wanted = { .root = root, .rel = input, .apart = true } };
 
-	if (root->parse->groupClause != NIL || root->parse->groupingSets != NIL || !enable_indexonlyscan ||
-		input->reloptkind != RELOPT_BASEREL || !gpuds_covering_is_table(root, input) ||
+	if (root->parse->groupingSets != NIL || !enable_indexonlyscan || input->reloptkind != RELOPT_BASEREL ||
+		!gpuds_covering_is_table(root, input) ||
 		!gpuds_wanted_collect(&percentiles.wanted, output, extra->havingQual) ||
-		percentiles.wanted.percentiles == NIL || !collect_orders(&percentiles))
+		percentiles.wanted.percentiles == NIL)
 		return;
-	take_ends(&percentiles);
-	if (!find_scans(&percentiles))
-		return;
-	take_count(&percentiles);
-	if (find_others(&percentiles, output))
+	if (find_all(&percentiles, output))
 		add_path(output, &make_path(&percentiles, output, extra->havingQual)->path);
 }

@@ -11,6 +11,17 @@ use Differential::Random;
 use Differential::Types;
 use Differential::Values qw(_literal _sql_type);
 
+# Percentiles of an expression, with what is often beside them.
+sub _percentiles
+{
+	my ($expr) = @_;
+	my $fraction = _one(0, 0.5, 1, 'NULL', rand(), rand(), 'ARRAY[0.5, 0.95, 0.99]', 'ARRAY[1, NULL, 0.3, ' . rand() . ', 0.3]');
+	my $order = "WITHIN GROUP (ORDER BY $expr" . _one('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ')';
+
+	return "percentile_disc($fraction) $order" . _one('', ', count(*)', ", count(*), min($expr), max($expr), count($expr)",
+		', percentile_disc(' . rand() . ") $order");
+}
+
 sub _random_query
 {
 	my ($self) = @_;
@@ -46,7 +57,7 @@ sub _random_query
 	elsif ($kind eq 'minmax')
 	{
 		my $filter = _chance(0.3) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
-		$self->_query('SELECT ' . _one("min($e), max($e)", "max($e)", "min($e)") . " FROM {T}$filter",
+		$self->_query('SELECT ' . _one("min($e), max($e)", "max($e)", "min($e)", _percentiles($e)) . " FROM {T}$filter",
 			kind => 'ordered', noplan => 1);
 	}
 	elsif ($kind eq 'nestloop' || $kind eq 'merge')
