@@ -542,6 +542,7 @@ static void
 set_cost(const Percentiles *percentiles, Path *path)
 {
 	PlannerInfo *root = percentiles->wanted.root;
+	Cost first_group = 0;
 	Cost cost = 0;
 	ListCell *lc;
 
@@ -549,6 +550,7 @@ set_cost(const Percentiles *percentiles, Path *path)
 	if (percentiles->others)
 	{
 		path->rows = percentiles->others->path.rows;
+		first_group = percentiles->others->path.startup_cost;
 		cost += percentiles->others->path.total_cost;
 		GpudsAddDisabledNodes(path, &percentiles->others->path);
 	}
@@ -564,7 +566,7 @@ set_cost(const Percentiles *percentiles, Path *path)
 			cost += gpuds_covering_count_cost(root, scan);
 		GpudsAddDisabledNodes(path, &scan->path);
 	}
-	path->startup_cost = percentiles->groups ? percentiles->others->path.startup_cost : cost;
+	path->startup_cost = percentiles->groups ? first_group : cost;
 	path->total_cost = cost + path->rows * cpu_tuple_cost;
 }
 

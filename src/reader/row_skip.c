@@ -342,30 +342,27 @@ skip_some(Skip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEn
 	int64 entries;
 	GpudsInterval *partly;
 	GpudsInterval before;
-	bool part = false;
+	bool part;
 
 	if (whole < 0)
 		return 0;
-	partly = whole < n ? &intervals[turn_of(skip, whole, n)] : NULL;
-	if (partly != NULL)
-	{
-		before = *partly;
-		part = most > FEW_FOR_PART / 2 && find_part(skip, &before, most, partly);
-	}
+	/* Without one that has more, this is any. */
+	partly = &intervals[whole < n ? turn_of(skip, whole, n) : 0];
+	before = *partly;
+	part = whole < n && most > FEW_FOR_PART / 2 && find_part(skip, &before, most, partly);
 	first = skip->forward ? 0 : n - whole - part;
 	if (whole + part == 0 || !count_part(skip, &intervals[first], whole + part, &seen, &entries))
 		return 0;
 	if (seen > skip->left)
 	{
 		skip->excess += seen - skip->left;
-		if (partly != NULL)
-			*partly = before;
+		*partly = before;
 		return n;
 	}
 	skip->left -= seen;
 	*skipped += entries;
 	*last = skip->forward ? intervals[whole + part - 1].hi : intervals[first].lo;
-	if (partly == NULL || entries == 0)
+	if (whole == n || entries == 0)
 		return 0;
 	*partly = before;
 	return part && !cut_off(skip, last, partly) ? 0 : n - whole;
