@@ -39,6 +39,7 @@ extern double gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);
 extern bool gpuds_scan_uses_states(const IndexOptInfo *index);
 extern Cost gpuds_scan_look_up_cost(double rows);
+extern void gpuds_scan_layout(const IndexOptInfo *index, GpudsKeyLayout *layout);
 extern int gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns);
 extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
 								 double visited);

@@ -256,6 +256,16 @@ unmapped_cost(PlannerInfo *root, const IndexPath *path, double loop_count, doubl
 	return pages * rel->allvisfrac * page_cost / loop_count + gpuds_scan_look_up_cost(entries);
 }
 
+/* Where the columns of an index, which must not be hypothetical, lie in its key. */
+void
+gpuds_scan_layout(const IndexOptInfo *index, GpudsKeyLayout *layout)
+{
+	Relation rel = index_open(index->indexoid, NoLock);
+
+	gpuds_key_layout(rel, layout);
+	index_close(rel, NoLock);
+}
+
 /*
  * Bytes of the side values of a row, if any of the columns of an index, given by their numbers from 0 on, is
  * a side column; else 0.  Numbers may be negative.
@@ -264,14 +274,11 @@ int
 gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns)
 {
 	GpudsKeyLayout layout;
-	Relation rel;
 	ListCell *lc;
 
 	if (index->hypothetical || index->ncolumns == index->nkeycolumns)
 		return 0;
-	rel = index_open(index->indexoid, NoLock);
-	gpuds_key_layout(rel, &layout);
-	index_close(rel, NoLock);
+	gpuds_scan_layout(index, &layout);
 	foreach (lc, columns)
 	{
 		if (lfirst_int(lc) >= layout.nkeys && gpuds_key_is_side(&layout.column[lfirst_int(lc)]))

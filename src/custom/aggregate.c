@@ -208,7 +208,7 @@ begin_scan(GpudsAggregateState *state)
 }
 
 static void
-begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
+begin_agg(GpudsAggregateState *state, IndexScanDesc scan, double expected)
 {
 	GpudsEntryAggSpec spec = { .layout = &state->layout,
 							   .nagg = state->nagg,
@@ -237,7 +237,7 @@ begin_agg(GpudsAggregateState *state, IndexScanDesc scan)
 		spec.groups.find = state->bucket_at >= 0 ? gpuds_bucket_find : NULL;
 		spec.groups.arg = &state->bucket;
 	}
-	gpuds_entry_agg_begin(&state->agg, scan, &spec, state->expected);
+	gpuds_entry_agg_begin(&state->agg, scan, &spec, expected);
 	state->aggregating = true;
 }
 
@@ -270,7 +270,7 @@ aggregate_group(GpudsAggregateState *state, IndexScanDesc scan, bool *found)
 	int64 fetches = 0;
 
 	if (!state->aggregating)
-		begin_agg(state, scan);
+		begin_agg(state, scan, state->expected);
 	else
 		fetches = -state->agg.visible.fetches;
 	if (state->bucket_at >= 0 && !state->hashed)
@@ -316,6 +316,68 @@ next_group(GpudsAggregateState *state)
 	return found;
 }
 
+/*
+ * Around the work of a node that takes the groups of this one itself, by gpuds_entry_agg_next.  Between the
+ * two, the node begins and ends to aggregate.
+ */
+void
+gpuds_aggregate_start(GpudsAggregateState *state)
+{
+	PlanState *node = &state->css.ss.ps;
+
+	if (node->chgParam != NULL)
+		ExecReScan(node);
+	gpuds_child_scan_start(child_scan_of(&state->css));
+	if (node->instrument)
+		InstrStartNode(node->instrument);
+}
+
+/* Ends what gpuds_aggregate_start began: for EXPLAIN, so many groups of so many rows have been taken. */
+void
+gpuds_aggregate_stop(GpudsAggregateState *state, int64 groups, int64 rows)
+{
+	PlanState *node = &state->css.ss.ps;
+
+	if (node->instrument)
+		InstrStopNode(node->instrument, (double) groups);
+	gpuds_child_scan_stop(child_scan_of(&state->css), rows, state->stopped_fetches);
+	state->stopped_fetches = 0;
+}
+
+/*
+ * Begins to aggregate the scan below, in a memory context that lives until it ends; probe: in place of its
+ * keys, n probes, ascending and different.
+ */
+void
+gpuds_aggregate_begin(GpudsAggregateState *state, const GpudsKeyProbe *probe, const GpudsEntry *probes,
+					  int64 n)
+{
+	IndexScanDesc scan = begin_scan(state);
+
+	if (probe)
+		gpuds_scan_set_probes(scan, probe, probes, n);
+	begin_agg(state, scan, probe ? (double) n : state->expected);
+}
+
+/* Ends it, with all groups taken or not. */
+void
+gpuds_aggregate_end(GpudsAggregateState *state)
+{
+	if (!state->aggregating)
+		return;
+	gpuds_scan_counters(state->agg.scan)->fetches += state->agg.visible.fetches;
+	state->stopped_fetches += state->agg.visible.fetches;
+	end_agg(state);
+}
+
+/* The layout of the index below, once it has been opened. */
+const GpudsKeyLayout *
+gpuds_aggregate_layout(GpudsAggregateState *state)
+{
+	(void) begin_scan(state);
+	return &state->layout;
+}
+
 /* The kind of what is added up or compared in a column of the scan tuple; none, if rows are counted. */
 static GpudsKeyKind
 kind_of_values(const GpudsAggregateState *state, const GpudsAggregateColumn *column)
@@ -325,6 +387,16 @@ kind_of_values(const GpudsAggregateState *state, const GpudsAggregateColumn *col
 	return column->parts.value ? gpuds_key_kind(column->parts.type) : GPUDS_KIND_NONE;
 }
 
+/* What an aggregate of the scan tuple is of partial aggregates of rows, in the current memory context. */
+Datum
+gpuds_aggregate_result(const GpudsAggregateState *state, const GpudsAggregateColumn *column,
+					   const PartialAgg *partial, bool *isnull)
+{
+	return gpuds_aggregate_value(column->kind, kind_of_values(state, column),
+								 &state->agg_columns[column->agg_column], &partial[column->agg_column],
+								 isnull);
+}
+
 /* The value of a column of the scan tuple, in the current memory context. */
 static Datum
 value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *isnull)
@@ -332,9 +404,7 @@ value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *i
 	*isnull = false;
 	if (column->kind == GPUDS_COUNT_ROWS)
 		return Int64GetDatum(state->group.rows);
-	return gpuds_aggregate_value(column->kind, kind_of_values(state, column),
-								 &state->agg_columns[column->agg_column],
-								 &state->group.partial[column->agg_column], isnull);
+	return gpuds_aggregate_result(state, column, state->group.partial, isnull);
 }
 
 /* The node's next row. */

@@ -101,6 +101,7 @@ typedef struct GpudsAggregateState
 	int bucket_at;   /* column of the scan tuple that is a bucket's value; -1: there is none */
 	bool hashed;     /* groups are hashed */
 	double expected; /* entries of the scan below, about */
+	int64 stopped_fetches; /* of what has ended since gpuds_aggregate_start */
 	double expected_groups;
 
 	/* filters, which are made anew when parameters change */
@@ -136,6 +137,16 @@ typedef struct GpudsAggregateState
 	uint32 *run_table; /* by hashes, each run's number + 1; 0: there is none here, nor behind */
 	int64 run_places;  /* a power of two, at least twice as many as there are runs */
 } GpudsAggregateState;
+
+/* aggregate.c: for a node that takes the groups of a GpudsAggregate itself */
+extern void gpuds_aggregate_start(GpudsAggregateState *state);
+extern void gpuds_aggregate_stop(GpudsAggregateState *state, int64 groups, int64 rows);
+extern void gpuds_aggregate_begin(GpudsAggregateState *state, const GpudsKeyProbe *probe,
+								  const GpudsEntry *probes, int64 n);
+extern void gpuds_aggregate_end(GpudsAggregateState *state);
+extern const GpudsKeyLayout *gpuds_aggregate_layout(GpudsAggregateState *state);
+extern Datum gpuds_aggregate_result(const GpudsAggregateState *state, const GpudsAggregateColumn *column,
+									const PartialAgg *partial, bool *isnull);
 
 /* aggregate_bucket.c */
 extern void gpuds_aggregate_set_bucket(GpudsAggregateState *state);

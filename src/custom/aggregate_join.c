@@ -37,6 +37,7 @@
 
 #include "custom/aggregate_path.h"
 #include "custom/custom.h"
+#include "custom/merge.h"
 
 /* A join of a fact's groups. */
 typedef struct GroupJoin
@@ -572,8 +573,12 @@ add_fact_paths(PlannerInfo *root, RelOptInfo *fact, RelOptInfo *input, RelOptInf
 					   .wanted = { .root = root, .rel = fact, .distinct = true } };
 	Path *groups;
 
-	if (!find_join_type(&join) || !find_others(&join) || !find_clauses(&join) ||
-		!make_target(&join, output, extra->havingQual) || !take_groups(&join) || !take_exprs(&join) ||
+	if (!find_join_type(&join) || !find_others(&join) || !find_clauses(&join))
+		return;
+	if (list_length(join.others) == 1)
+		gpuds_merge_paths(root, fact, linitial(join.others), join.sjinfo, linitial(join.clauses), output,
+						  extra);
+	if (!make_target(&join, output, extra->havingQual) || !take_groups(&join) || !take_exprs(&join) ||
 		!take_clauses(&join) || !take_classes(&join))
 		return;
 	groups = groups_path(&join);

@@ -67,6 +67,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_aggregate_methods);
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
+	RegisterCustomScanMethods(&gpuds_merge_methods);
 	RegisterCustomScanMethods(&gpuds_offset_methods);
 	RegisterCustomScanMethods(&gpuds_percentile_methods);
 	gpuds_explain_option_init();

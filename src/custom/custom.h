@@ -88,6 +88,9 @@ extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, Rel
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
 
+/* merge.c */
+extern const struct CustomScanMethods gpuds_merge_methods;
+
 /* offset_path.c, offset.c */
 extern void gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_offset_methods;

@@ -1,0 +1,502 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge_path.c
+ *	  Paths of GpudsMerge: aggregates of the rows of two tables that are joined by columns that lead an index of
+ *	  each.
+ *
+ *	Custom Scan (GpudsMerge)
+ *	  -> Custom Scan (GpudsAggregate), of what the left table is joined by
+ *	       -> Index Only Scan
+ *	  -> Custom Scan (GpudsAggregate), of what the right table is joined by
+ *	       -> Index Only Scan
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/typcache.h"
+
+#include "am/am.h"
+#include "custom/aggregate_path.h"
+#include "custom/custom.h"
+#include "custom/merge.h"
+#include "key/join_key.h"
+
+/*
+ * In units of cpu_operator_cost: taking a group and comparing it; asking an index for a group's key, and
+ * keeping the group meanwhile; and adding up an aggregate of a group.
+ */
+#define GROUP_OPERATORS 0.7
+#define PROBE_OPERATORS 3
+#define AGG_OPERATORS 0.3
+
+/* A join that sums are wanted of has fewer rows, so that they have room (merge.c). */
+#define MOST_ROWS_OF_SUMS 1e9
+
+/* What is wanted of two tables. */
+typedef struct Merge
+{
+	PlannerInfo *root;
+	GpudsMergeType type;
+	List *clauses;                   /* of the join: Expr */
+	GpudsWanted wanted[MERGE_SIDES]; /* groups are the columns of the clauses, in their order */
+	List *exprs;                     /* of the scan tuple */
+	bool grouped;
+	CustomPath *paths[MERGE_SIDES];
+	List *keys[MERGE_SIDES]; /* columns of the paths' indexes, in their order */
+} Merge;
+
+static IndexPath *
+scan_of(const CustomPath *path)
+{
+	return linitial(path->custom_paths);
+}
+
+/* The column of a side that one of the two arguments of a clause is; NULL: none. */
+static Var *
+column_of(const Merge *merge, int side, const OpExpr *clause)
+{
+	const RelOptInfo *rel = merge->wanted[side].rel;
+	const Var *column = gpuds_wanted_column(rel, linitial(clause->args));
+
+	if (column == NULL)
+		column = gpuds_wanted_column(rel, lsecond(clause->args));
+	return (Var *) column;
+}
+
+/* Groups a side by a column, by its type's equality; false: it is already. */
+static bool
+add_column(GpudsWanted *wanted, Var *column)
+{
+	const TypeCacheEntry *type = lookup_type_cache(column->vartype, TYPECACHE_EQ_OPR);
+
+	if (list_member(wanted->groups, column) || !OidIsValid(type->eq_opr))
+		return false;
+	wanted->groups = lappend(wanted->groups, column);
+	wanted->operators = lappend_oid(wanted->operators, type->eq_opr);
+	wanted->exprs = lappend(wanted->exprs, column);
+	return true;
+}
+
+/* Takes a condition of the join; false: it is not the equality of columns. */
+static bool
+take_clause(Merge *merge, const RestrictInfo *rinfo)
+{
+	const OpExpr *clause = (const OpExpr *) rinfo->clause;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 || GpudsHasClones(rinfo) ||
+		rinfo->pseudoconstant)
+		return false;
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		Var *column = column_of(merge, i, clause);
+		Oid family;
+
+		if (column == NULL)
+			return false;
+		family = lookup_type_cache(column->vartype, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+		if (!list_member_oid(rinfo->mergeopfamilies, family) || !add_column(&merge->wanted[i], column))
+			return false;
+	}
+	merge->clauses = lappend(merge->clauses, (void *) clause);
+	return true;
+}
+
+static bool
+take_clauses(Merge *merge, List *clauses, Relids joined)
+{
+	ListCell *lc;
+
+	foreach (lc, clauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if ((merge->type == GPUDS_MERGE_LEFT || merge->type == GPUDS_MERGE_ANTI) &&
+			RINFO_IS_PUSHED_DOWN(rinfo, joined))
+			return false;
+		if (!take_clause(merge, rinfo))
+			return false;
+	}
+	return merge->clauses != NIL;
+}
+
+/* The side that an expression is of; MERGE_BOTH: of none, or of both. */
+static int
+side_of(const Merge *merge, Node *expr)
+{
+	Relids relids = pull_varnos(merge->root, expr);
+
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		if (bms_equal(relids, merge->wanted[i].rel->relids))
+			return i;
+	}
+	return MERGE_BOTH;
+}
+
+/* Are a side's rows joined with others, so that something of them may be wanted? */
+static bool
+shows_side(GpudsMergeType type, int side)
+{
+	return side == MERGE_LEFT || type == GPUDS_MERGE_INNER || type == GPUDS_MERGE_LEFT;
+}
+
+/* Takes an aggregate or a column that is wanted of the result; false: there is no way to it. */
+static bool
+take_expr(Merge *merge, Node *expr)
+{
+	const int side = side_of(merge, expr);
+	const Aggref *aggref = (const Aggref *) expr;
+
+	if (IsA(expr, Aggref) && (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->agglevelsup != 0))
+		return false;
+	merge->exprs = list_append_unique(merge->exprs, expr);
+	if (side == MERGE_BOTH)
+		return IsA(expr, Aggref) && aggref->aggstar && aggref->aggfilter == NULL;
+	if (!shows_side(merge->type, side))
+		return false;
+	/* A column of a left join's right side may be NULL where its rows have a value. */
+	if (IsA(expr, Var))
+		return merge->grouped && list_member(merge->wanted[side].groups, expr) &&
+			   (side == MERGE_LEFT || merge->type == GPUDS_MERGE_INNER);
+	merge->wanted[side].exprs = list_append_unique(merge->wanted[side].exprs, expr);
+	return true;
+}
+
+static bool
+collect_expr(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) || IsA(node, Var))
+		return !take_expr(arg, node);
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, collect_expr, arg);
+}
+
+/* The place of a column among those that the sides are joined by; -1: it is none. */
+static int
+place_of(const Merge *merge, const Node *expr)
+{
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		ListCell *lc;
+
+		foreach (lc, merge->wanted[i].groups)
+		{
+			if (equal(lfirst(lc), expr) && shows_side(merge->type, i))
+				return foreach_current_index(lc);
+		}
+	}
+	return -1;
+}
+
+/* Is the query grouped by all that the sides are joined by, and nothing else, or not at all? */
+static bool
+take_groups(Merge *merge)
+{
+	PlannerInfo *root = merge->root;
+	Bitmapset *places = NULL;
+	ListCell *lc;
+
+	merge->grouped = root->parse->groupClause != NIL;
+	foreach (lc, root->parse->groupClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		const Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		const int place = place_of(merge, expr);
+
+		if (place < 0 || lookup_type_cache(exprType(expr), TYPECACHE_EQ_OPR)->eq_opr != clause->eqop)
+			return false;
+		places = bms_add_member(places, place);
+	}
+	return !merge->grouped || bms_num_members(places) == list_length(merge->clauses);
+}
+
+/* Does any aggregate have a sum, of values that may be so many that it has no room? */
+static bool
+has_room(const Merge *merge, double rows)
+{
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		if (gpuds_wanted_needs_parts(&merge->wanted[i]) ||
+			(list_length(merge->wanted[i].exprs) > list_length(merge->wanted[i].groups) &&
+			 rows > MOST_ROWS_OF_SUMS))
+			return false;
+	}
+	return true;
+}
+
+/* The column of an index that a column of its table is. */
+static int
+index_column(const IndexOptInfo *index, const Var *column)
+{
+	for (int i = 0; i < index->nkeycolumns; i++)
+	{
+		if (index->indexkeys[i] == column->varattno)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Sets the columns of both indexes that they are joined by, in the left one's order; false: it is not the
+ * right one's.
+ */
+static bool
+set_keys(Merge *merge)
+{
+	const IndexOptInfo *left = scan_of(merge->paths[MERGE_LEFT])->indexinfo;
+	const IndexOptInfo *right = scan_of(merge->paths[MERGE_RIGHT])->indexinfo;
+	int last = -1;
+
+	merge->keys[MERGE_LEFT] = merge->keys[MERGE_RIGHT] = NIL;
+	for (int i = 0; i < left->nkeycolumns; i++)
+	{
+		ListCell *lc;
+		ListCell *lc2;
+
+		forboth(lc, merge->wanted[MERGE_LEFT].groups, lc2, merge->wanted[MERGE_RIGHT].groups)
+		{
+			if (index_column(left, lfirst_node(Var, lc)) != i)
+				continue;
+			if (index_column(right, lfirst_node(Var, lc2)) <= last)
+				return false;
+			last = index_column(right, lfirst_node(Var, lc2));
+			merge->keys[MERGE_LEFT] = lappend_int(merge->keys[MERGE_LEFT], i);
+			merge->keys[MERGE_RIGHT] = lappend_int(merge->keys[MERGE_RIGHT], last);
+		}
+	}
+	return list_length(merge->keys[MERGE_LEFT]) == list_length(merge->wanted[MERGE_LEFT].groups);
+}
+
+/* Do equal values of the sides have equal codes? */
+static bool
+keys_agree(const Merge *merge)
+{
+	GpudsKeyLayout layouts[MERGE_SIDES];
+	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS];
+	ListCell *lc;
+
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		gpuds_scan_layout(scan_of(merge->paths[i])->indexinfo, &layouts[i]);
+		foreach (lc, merge->keys[i])
+			columns[i][foreach_current_index(lc)] = lfirst_int(lc);
+	}
+	return gpuds_join_key_agrees(&layouts[MERGE_LEFT], columns[MERGE_LEFT], &layouts[MERGE_RIGHT],
+								 columns[MERGE_RIGHT], list_length(merge->keys[MERGE_LEFT]));
+}
+
+/* Finds the paths of both sides' groups; false: there are none that can be merged. */
+static bool
+find_sides(Merge *merge)
+{
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		GpudsWanted *wanted = &merge->wanted[i];
+		PathTarget *target = create_empty_pathtarget();
+
+		add_new_columns_to_pathtarget(target, wanted->exprs);
+		set_pathtarget_cost_width(merge->root, target);
+		merge->paths[i] = gpuds_wanted_path(wanted, wanted->rel, target, NULL);
+		if (merge->paths[i] == NULL)
+			return false;
+	}
+	return set_keys(merge) && keys_agree(merge);
+}
+
+/* May an index be asked for keys: has the scan no conditions of its own, and do the keys lead it? */
+static bool
+may_probe(const Merge *merge, int side)
+{
+	ListCell *lc;
+
+	foreach (lc, merge->keys[side])
+	{
+		if (lfirst_int(lc) != foreach_current_index(lc))
+			return false;
+	}
+	return scan_of(merge->paths[side])->indexclauses == NIL;
+}
+
+/* What the groups of a side cost, without their being returned. */
+static Cost
+side_cost(const CustomPath *path)
+{
+	return path->path.total_cost - path->path.rows * cpu_tuple_cost;
+}
+
+/* Aggregates of a side. */
+static int
+count_aggs(const Merge *merge, int side)
+{
+	return list_length(merge->wanted[side].exprs) - list_length(merge->wanted[side].groups);
+}
+
+/* What it costs to take so many groups of a side, and to add them up. */
+static Cost
+groups_cost(const Merge *merge, int side, double groups)
+{
+	return groups * (GROUP_OPERATORS + AGG_OPERATORS * count_aggs(merge, side)) * cpu_operator_cost;
+}
+
+/* What a merge costs that a side drives. */
+static Cost
+merge_cost(const Merge *merge, int driver, GpudsMergeMethod method)
+{
+	const int other = MERGE_SIDES - 1 - driver;
+	const double asked = merge->paths[driver]->path.rows;
+	const double groups = Max(merge->paths[other]->path.rows, 1);
+	const double found = Min(asked / groups, 1);
+	Cost cost = side_cost(merge->paths[driver]) + groups_cost(merge, driver, asked);
+
+	if (method == GPUDS_MERGE_ALL)
+		return cost + side_cost(merge->paths[other]) + groups_cost(merge, other, groups);
+	return cost + asked * PROBE_OPERATORS * cpu_operator_cost +
+		   found * (side_cost(merge->paths[other]) + groups_cost(merge, other, groups));
+}
+
+static Plan *
+plan_merge(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		   List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell *lc;
+
+	scan->methods = &gpuds_merge_methods;
+	scan->flags = path->flags;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = lsecond(path->custom_private);
+	scan->custom_plans = custom_plans;
+	scan->custom_private = lthird(path->custom_private);
+	foreach (lc, (List *) linitial(path->custom_private))
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
+														  false));
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpudsMerge",
+	.PlanCustomPath = plan_merge,
+};
+
+/* The sides and places of the scan tuple's columns. */
+static void
+find_columns(const Merge *merge, List **of, List **columns)
+{
+	ListCell *lc;
+
+	*of = *columns = NIL;
+	foreach (lc, merge->exprs)
+	{
+		Node *expr = lfirst(lc);
+		int side = side_of(merge, expr);
+		int place = 0;
+		ListCell *lc2;
+
+		if (side != MERGE_BOTH)
+		{
+			foreach (lc2, merge->wanted[side].exprs)
+			{
+				if (equal(lfirst(lc2), expr))
+					place = foreach_current_index(lc2);
+			}
+		}
+		*of = lappend_int(*of, side);
+		*columns = lappend_int(*columns, place);
+	}
+}
+
+/* Adds a path that a side drives to a relation that wants so many rows. */
+static void
+add_merge(const Merge *merge, int driver, GpudsMergeMethod method, double rows, RelOptInfo *output,
+		  List *having)
+{
+	CustomPath *path = makeNode(CustomPath);
+	List *of;
+	List *columns;
+
+	find_columns(merge, &of, &columns);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = output;
+	path->path.pathtarget = output->reltarget;
+	path->path.rows = rows;
+	path->path.total_cost = merge_cost(merge, driver, method) + rows * cpu_tuple_cost;
+	path->path.startup_cost = merge->grouped ? merge->paths[driver]->path.startup_cost : path->path.total_cost;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = list_make2(merge->paths[MERGE_LEFT], merge->paths[MERGE_RIGHT]);
+	path->custom_private = list_make3(
+		merge->exprs, having,
+		list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
+				   list_make2(merge->keys[MERGE_LEFT], merge->keys[MERGE_RIGHT]), of, columns,
+				   merge->clauses));
+	path->methods = &path_methods;
+	for (int i = 0; i < MERGE_SIDES; i++)
+		GpudsAddDisabledNodes(&path->path, &merge->paths[i]->path);
+	add_path(output, &path->path);
+}
+
+/* Adds the paths of a merge. */
+static void
+add_merges(const Merge *merge, double rows, RelOptInfo *output, List *having)
+{
+	const bool may_turn = !gpuds_merge_keeps_left(merge->type);
+
+	add_merge(merge, MERGE_LEFT, GPUDS_MERGE_ALL, rows, output, having);
+	if (may_probe(merge, MERGE_RIGHT))
+		add_merge(merge, MERGE_LEFT, GPUDS_MERGE_PROBE, rows, output, having);
+	if (may_turn && may_probe(merge, MERGE_LEFT))
+		add_merge(merge, MERGE_RIGHT, GPUDS_MERGE_PROBE, rows, output, having);
+}
+
+static GpudsMergeType
+type_of(const SpecialJoinInfo *sjinfo)
+{
+	if (sjinfo == NULL)
+		return GPUDS_MERGE_INNER;
+	switch (sjinfo->jointype)
+	{
+		case JOIN_LEFT:
+			return GPUDS_MERGE_LEFT;
+		case JOIN_SEMI:
+			return GPUDS_MERGE_SEMI;
+		default:
+			return GPUDS_MERGE_ANTI;
+	}
+}
+
+/*
+ * Adds paths to the grouped relation output if its input is a join of two tables, and all that is wanted of
+ * them are aggregates that come of their indexes.  sjinfo: an outer join, semijoin or antijoin, or NULL.
+ */
+void
+gpuds_merge_paths(PlannerInfo *root, RelOptInfo *left, RelOptInfo *right, const SpecialJoinInfo *sjinfo,
+				  List *clauses, RelOptInfo *output, const GroupPathExtraData *extra)
+{
+	Merge merge = { .root = root, .type = type_of(sjinfo) };
+	Relids joined = bms_union(left->relids, right->relids);
+	double rows;
+
+	merge.wanted[MERGE_LEFT] = (GpudsWanted){ .root = root, .rel = left };
+	merge.wanted[MERGE_RIGHT] = (GpudsWanted){ .root = root, .rel = right };
+	if (!IS_SIMPLE_REL(right) || !take_clauses(&merge, clauses, joined) || !take_groups(&merge) ||
+		collect_expr((Node *) output->reltarget->exprs, &merge) || collect_expr(extra->havingQual, &merge) ||
+		!has_room(&merge, left->rows * right->rows) || !find_sides(&merge))
+		return;
+	rows = merge.grouped ? Min(merge.paths[MERGE_LEFT]->path.rows, merge.paths[MERGE_RIGHT]->path.rows) : 1;
+	add_merges(&merge, rows, output, (List *) extra->havingQual);
+}
