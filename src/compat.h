@@ -540,6 +540,14 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 #define GpudsAddDisabledNodes(path, below) ((void) 0)
 #endif
 
+/* A scan of a subquery's path; since 17 it is said whether it projects. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsSubqueryScanPath(root, rel, subpath) \
+	create_subqueryscan_path(root, rel, subpath, false, NIL, NULL)
+#else
+#define GpudsSubqueryScanPath(root, rel, subpath) create_subqueryscan_path(root, rel, subpath, NIL, NULL)
+#endif
+
 /* Since 18, core keeps the statistics of an extension with its own. */
 #define GPUDS_CORE_KEEPS_STATS (PG_VERSION_NUM >= 180000)
 

@@ -98,9 +98,9 @@ typedef struct GpudsAggregateState
 	bool aggregating;   /* between the first row and the last */
 	bool done;          /* all rows have been returned */
 	GpudsNodeCounters counters;
-	int bucket_at;   /* column of the scan tuple that is a bucket's value; -1: there is none */
-	bool hashed;     /* groups are hashed */
-	double expected; /* entries of the scan below, about */
+	int bucket_at;         /* column of the scan tuple that is a bucket's value; -1: there is none */
+	bool hashed;           /* groups are hashed */
+	double expected;       /* entries of the scan below, about */
 	int64 stopped_fetches; /* of what has ended since gpuds_aggregate_start */
 	double expected_groups;
 

@@ -576,8 +576,8 @@ add_fact_paths(PlannerInfo *root, RelOptInfo *fact, RelOptInfo *input, RelOptInf
 	if (!find_join_type(&join) || !find_others(&join) || !find_clauses(&join))
 		return;
 	if (list_length(join.others) == 1)
-		gpuds_merge_paths(root, fact, linitial(join.others), join.sjinfo, linitial(join.clauses), output,
-						  extra);
+		gpuds_merge_paths(root, fact, linitial(join.others), join.sjinfo, linitial(join.clauses), input->rows,
+						  output, extra);
 	if (!make_target(&join, output, extra->havingQual) || !take_groups(&join) || !take_exprs(&join) ||
 		!take_clauses(&join) || !take_classes(&join))
 		return;

@@ -88,7 +88,8 @@ extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, Rel
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
 
-/* merge.c */
+/* merge_set.c, merge.c */
+extern void gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_merge_methods;
 
 /* offset_path.c, offset.c */

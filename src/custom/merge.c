@@ -310,7 +310,8 @@ add_partial(MergeSide *side, int64 each)
 	{
 		const PartialAgg *from = &side->partial[i];
 		PartialAgg *to = &side->total[i];
-		const Wide sum = (((Wide) from->high << 32) + from->low) * (Wide) each + ((Wide) to->high << 32) + to->low;
+		const Wide sum = (((Wide) from->high << 32) + from->low) * (Wide) each + ((Wide) to->high << 32) +
+						 to->low;
 
 		if (from->n == 0)
 			continue;
@@ -470,7 +471,8 @@ store_row(GpudsMergeState *state, TupleTableSlot *slot)
 		MergeSide *side = &state->sides[i];
 
 		if (side->shows)
-			(void) gpuds_key_decode(side->key.layout, &side->group.first, NULL, side->bytes, values[i], isnull[i]);
+			(void) gpuds_key_decode(side->key.layout, &side->group.first, NULL, side->bytes, values[i],
+									isnull[i]);
 	}
 	for (int i = 0; i < list_length(state->of); i++)
 	{

@@ -68,7 +68,7 @@ enum
 
 /* merge_path.c */
 extern void gpuds_merge_paths(PlannerInfo *root, RelOptInfo *left, RelOptInfo *right,
-							  const SpecialJoinInfo *sjinfo, List *clauses, RelOptInfo *output,
+							  const SpecialJoinInfo *sjinfo, List *clauses, double rows, RelOptInfo *output,
 							  const GroupPathExtraData *extra);
 
 #endif /* GPUDS_CUSTOM_MERGE_H */

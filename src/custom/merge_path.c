@@ -31,6 +31,7 @@
 #include "custom/aggregate_path.h"
 #include "custom/custom.h"
 #include "custom/merge.h"
+#include "custom/merge_path.h"
 #include "key/join_key.h"
 
 /*
@@ -44,19 +45,6 @@
 /* A join that sums are wanted of has fewer rows, so that they have room (merge.c). */
 #define MOST_ROWS_OF_SUMS 1e9
 
-/* What is wanted of two tables. */
-typedef struct Merge
-{
-	PlannerInfo *root;
-	GpudsMergeType type;
-	List *clauses;                   /* of the join: Expr */
-	GpudsWanted wanted[MERGE_SIDES]; /* groups are the columns of the clauses, in their order */
-	List *exprs;                     /* of the scan tuple */
-	bool grouped;
-	CustomPath *paths[MERGE_SIDES];
-	List *keys[MERGE_SIDES]; /* columns of the paths' indexes, in their order */
-} Merge;
-
 static IndexPath *
 scan_of(const CustomPath *path)
 {
@@ -65,7 +53,7 @@ scan_of(const CustomPath *path)
 
 /* The column of a side that one of the two arguments of a clause is; NULL: none. */
 static Var *
-column_of(const Merge *merge, int side, const OpExpr *clause)
+column_of(const GpudsMerge *merge, int side, const OpExpr *clause)
 {
 	const RelOptInfo *rel = merge->wanted[side].rel;
 	const Var *column = gpuds_wanted_column(rel, linitial(clause->args));
@@ -91,7 +79,7 @@ add_column(GpudsWanted *wanted, Var *column)
 
 /* Takes a condition of the join; false: it is not the equality of columns. */
 static bool
-take_clause(Merge *merge, const RestrictInfo *rinfo)
+take_clause(GpudsMerge *merge, const RestrictInfo *rinfo)
 {
 	const OpExpr *clause = (const OpExpr *) rinfo->clause;
 
@@ -114,7 +102,7 @@ take_clause(Merge *merge, const RestrictInfo *rinfo)
 }
 
 static bool
-take_clauses(Merge *merge, List *clauses, Relids joined)
+take_clauses(GpudsMerge *merge, List *clauses, Relids joined)
 {
 	ListCell *lc;
 
@@ -133,7 +121,7 @@ take_clauses(Merge *merge, List *clauses, Relids joined)
 
 /* The side that an expression is of; MERGE_BOTH: of none, or of both. */
 static int
-side_of(const Merge *merge, Node *expr)
+side_of(const GpudsMerge *merge, Node *expr)
 {
 	Relids relids = pull_varnos(merge->root, expr);
 
@@ -154,12 +142,13 @@ shows_side(GpudsMergeType type, int side)
 
 /* Takes an aggregate or a column that is wanted of the result; false: there is no way to it. */
 static bool
-take_expr(Merge *merge, Node *expr)
+take_expr(GpudsMerge *merge, Node *expr)
 {
 	const int side = side_of(merge, expr);
 	const Aggref *aggref = (const Aggref *) expr;
 
-	if (IsA(expr, Aggref) && (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->agglevelsup != 0))
+	if (IsA(expr, Aggref) &&
+		(aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->agglevelsup != 0))
 		return false;
 	merge->exprs = list_append_unique(merge->exprs, expr);
 	if (side == MERGE_BOTH)
@@ -186,26 +175,37 @@ collect_expr(Node *node, void *arg)
 	return expression_tree_walker(node, collect_expr, arg);
 }
 
-/* The place of a column among those that the sides are joined by; -1: it is none. */
+/* The place of an expression in a list; -1: it is not there. */
 static int
-place_of(const Merge *merge, const Node *expr)
+place_in(const List *exprs, const Node *expr)
 {
-	for (int i = 0; i < MERGE_SIDES; i++)
-	{
-		ListCell *lc;
+	ListCell *lc;
 
-		foreach (lc, merge->wanted[i].groups)
-		{
-			if (equal(lfirst(lc), expr) && shows_side(merge->type, i))
-				return foreach_current_index(lc);
-		}
+	foreach (lc, exprs)
+	{
+		if (equal(lfirst(lc), expr))
+			return foreach_current_index(lc);
 	}
 	return -1;
 }
 
+/* The place of a column among those that the sides are joined by; -1: it is none. */
+static int
+place_of(const GpudsMerge *merge, const Node *expr)
+{
+	int place = -1;
+
+	for (int i = 0; i < MERGE_SIDES && place < 0; i++)
+	{
+		if (shows_side(merge->type, i))
+			place = place_in(merge->wanted[i].groups, expr);
+	}
+	return place;
+}
+
 /* Is the query grouped by all that the sides are joined by, and nothing else, or not at all? */
 static bool
-take_groups(Merge *merge)
+take_groups(GpudsMerge *merge)
 {
 	PlannerInfo *root = merge->root;
 	Bitmapset *places = NULL;
@@ -227,7 +227,7 @@ take_groups(Merge *merge)
 
 /* Does any aggregate have a sum, of values that may be so many that it has no room? */
 static bool
-has_room(const Merge *merge, double rows)
+has_room(const GpudsMerge *merge, double rows)
 {
 	for (int i = 0; i < MERGE_SIDES; i++)
 	{
@@ -256,7 +256,7 @@ index_column(const IndexOptInfo *index, const Var *column)
  * right one's.
  */
 static bool
-set_keys(Merge *merge)
+set_keys(GpudsMerge *merge)
 {
 	const IndexOptInfo *left = scan_of(merge->paths[MERGE_LEFT])->indexinfo;
 	const IndexOptInfo *right = scan_of(merge->paths[MERGE_RIGHT])->indexinfo;
@@ -284,7 +284,7 @@ set_keys(Merge *merge)
 
 /* Do equal values of the sides have equal codes? */
 static bool
-keys_agree(const Merge *merge)
+keys_agree(const GpudsMerge *merge)
 {
 	GpudsKeyLayout layouts[MERGE_SIDES];
 	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS];
@@ -301,8 +301,8 @@ keys_agree(const Merge *merge)
 }
 
 /* Finds the paths of both sides' groups; false: there are none that can be merged. */
-static bool
-find_sides(Merge *merge)
+bool
+gpuds_merge_find_sides(GpudsMerge *merge)
 {
 	for (int i = 0; i < MERGE_SIDES; i++)
 	{
@@ -310,17 +310,18 @@ find_sides(Merge *merge)
 		PathTarget *target = create_empty_pathtarget();
 
 		add_new_columns_to_pathtarget(target, wanted->exprs);
-		set_pathtarget_cost_width(merge->root, target);
+		set_pathtarget_cost_width(wanted->root, target);
 		merge->paths[i] = gpuds_wanted_path(wanted, wanted->rel, target, NULL);
 		if (merge->paths[i] == NULL)
 			return false;
+		merge->below[i] = &merge->paths[i]->path;
 	}
 	return set_keys(merge) && keys_agree(merge);
 }
 
 /* May an index be asked for keys: has the scan no conditions of its own, and do the keys lead it? */
 static bool
-may_probe(const Merge *merge, int side)
+may_probe(const GpudsMerge *merge, int side)
 {
 	ListCell *lc;
 
@@ -341,21 +342,21 @@ side_cost(const CustomPath *path)
 
 /* Aggregates of a side. */
 static int
-count_aggs(const Merge *merge, int side)
+count_aggs(const GpudsMerge *merge, int side)
 {
 	return list_length(merge->wanted[side].exprs) - list_length(merge->wanted[side].groups);
 }
 
 /* What it costs to take so many groups of a side, and to add them up. */
 static Cost
-groups_cost(const Merge *merge, int side, double groups)
+groups_cost(const GpudsMerge *merge, int side, double groups)
 {
 	return groups * (GROUP_OPERATORS + AGG_OPERATORS * count_aggs(merge, side)) * cpu_operator_cost;
 }
 
 /* What a merge costs that a side drives. */
 static Cost
-merge_cost(const Merge *merge, int driver, GpudsMergeMethod method)
+merge_cost(const GpudsMerge *merge, int driver, GpudsMergeMethod method)
 {
 	const int other = MERGE_SIDES - 1 - driver;
 	const double asked = merge->paths[driver]->path.rows;
@@ -396,35 +397,30 @@ static const CustomPathMethods path_methods = {
 
 /* The sides and places of the scan tuple's columns. */
 static void
-find_columns(const Merge *merge, List **of, List **columns)
+find_columns(const GpudsMerge *merge, List **of, List **columns)
 {
 	ListCell *lc;
 
 	*of = *columns = NIL;
 	foreach (lc, merge->exprs)
 	{
-		Node *expr = lfirst(lc);
-		int side = side_of(merge, expr);
-		int place = 0;
-		ListCell *lc2;
+		/* Those of a set are the left side's, in their order. */
+		const int place = foreach_current_index(lc);
+		const int side = gpuds_merge_is_set(merge->type) ? MERGE_LEFT : side_of(merge, lfirst(lc));
 
-		if (side != MERGE_BOTH)
-		{
-			foreach (lc2, merge->wanted[side].exprs)
-			{
-				if (equal(lfirst(lc2), expr))
-					place = foreach_current_index(lc2);
-			}
-		}
 		*of = lappend_int(*of, side);
-		*columns = lappend_int(*columns, place);
+		if (gpuds_merge_is_set(merge->type))
+			*columns = lappend_int(*columns, place);
+		else
+			*columns = lappend_int(*columns,
+								   side == MERGE_BOTH ? 0 : place_in(merge->wanted[side].exprs, lfirst(lc)));
 	}
 }
 
-/* Adds a path that a side drives to a relation that wants so many rows. */
-static void
-add_merge(const Merge *merge, int driver, GpudsMergeMethod method, double rows, RelOptInfo *output,
-		  List *having)
+/* A path of a relation that a side drives, for so many rows. */
+CustomPath *
+gpuds_merge_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, double rows,
+				 RelOptInfo *parent, PathTarget *target, List *having)
 {
 	CustomPath *path = makeNode(CustomPath);
 	List *of;
@@ -432,35 +428,53 @@ add_merge(const Merge *merge, int driver, GpudsMergeMethod method, double rows, 
 
 	find_columns(merge, &of, &columns);
 	path->path.pathtype = T_CustomScan;
-	path->path.parent = output;
-	path->path.pathtarget = output->reltarget;
+	path->path.parent = parent;
+	path->path.pathtarget = target;
 	path->path.rows = rows;
 	path->path.total_cost = merge_cost(merge, driver, method) + rows * cpu_tuple_cost;
-	path->path.startup_cost = merge->grouped ? merge->paths[driver]->path.startup_cost : path->path.total_cost;
+	path->path.startup_cost = merge->grouped ? merge->paths[driver]->path.startup_cost
+											 : path->path.total_cost;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_paths = list_make2(merge->paths[MERGE_LEFT], merge->paths[MERGE_RIGHT]);
-	path->custom_private = list_make3(
-		merge->exprs, having,
-		list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
-				   list_make2(merge->keys[MERGE_LEFT], merge->keys[MERGE_RIGHT]), of, columns,
-				   merge->clauses));
+	path->custom_paths = list_make2(merge->below[MERGE_LEFT], merge->below[MERGE_RIGHT]);
+	path->custom_private = list_make3(merge->exprs, having,
+									  list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
+												 list_make2(merge->keys[MERGE_LEFT],
+															merge->keys[MERGE_RIGHT]),
+												 of, columns, merge->clauses));
 	path->methods = &path_methods;
 	for (int i = 0; i < MERGE_SIDES; i++)
 		GpudsAddDisabledNodes(&path->path, &merge->paths[i]->path);
-	add_path(output, &path->path);
+	return path;
 }
 
-/* Adds the paths of a merge. */
+/* Adds the paths of a join. */
 static void
-add_merges(const Merge *merge, double rows, RelOptInfo *output, List *having)
+add_paths(const GpudsMerge *merge, double rows, RelOptInfo *output, List *having)
 {
+	PathTarget *target = output->reltarget;
 	const bool may_turn = !gpuds_merge_keeps_left(merge->type);
 
-	add_merge(merge, MERGE_LEFT, GPUDS_MERGE_ALL, rows, output, having);
+	add_path(output,
+			 &gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_ALL, rows, output, target, having)->path);
 	if (may_probe(merge, MERGE_RIGHT))
-		add_merge(merge, MERGE_LEFT, GPUDS_MERGE_PROBE, rows, output, having);
+		add_path(output,
+				 &gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_PROBE, rows, output, target, having)->path);
 	if (may_turn && may_probe(merge, MERGE_LEFT))
-		add_merge(merge, MERGE_RIGHT, GPUDS_MERGE_PROBE, rows, output, having);
+		add_path(
+			output,
+			&gpuds_merge_path(merge, MERGE_RIGHT, GPUDS_MERGE_PROBE, rows, output, target, having)->path);
+}
+
+/* How many rows the result has, if the join has so many. */
+static double
+rows_of_result(const GpudsMerge *merge, double joined)
+{
+	const double left = merge->paths[MERGE_LEFT]->path.rows;
+	const double right = merge->paths[MERGE_RIGHT]->path.rows;
+
+	if (!merge->grouped)
+		return 1;
+	return clamp_row_est(Min(merge->type == GPUDS_MERGE_INNER ? Min(left, right) : left, joined));
 }
 
 static GpudsMergeType
@@ -481,22 +495,21 @@ type_of(const SpecialJoinInfo *sjinfo)
 
 /*
  * Adds paths to the grouped relation output if its input is a join of two tables, and all that is wanted of
- * them are aggregates that come of their indexes.  sjinfo: an outer join, semijoin or antijoin, or NULL.
+ * them are aggregates that come of their indexes.  sjinfo: an outer join, semijoin or antijoin, or NULL.  rows:
+ * of the join, about.
  */
 void
 gpuds_merge_paths(PlannerInfo *root, RelOptInfo *left, RelOptInfo *right, const SpecialJoinInfo *sjinfo,
-				  List *clauses, RelOptInfo *output, const GroupPathExtraData *extra)
+				  List *clauses, double rows, RelOptInfo *output, const GroupPathExtraData *extra)
 {
-	Merge merge = { .root = root, .type = type_of(sjinfo) };
+	GpudsMerge merge = { .root = root, .type = type_of(sjinfo) };
 	Relids joined = bms_union(left->relids, right->relids);
-	double rows;
 
 	merge.wanted[MERGE_LEFT] = (GpudsWanted){ .root = root, .rel = left };
 	merge.wanted[MERGE_RIGHT] = (GpudsWanted){ .root = root, .rel = right };
 	if (!IS_SIMPLE_REL(right) || !take_clauses(&merge, clauses, joined) || !take_groups(&merge) ||
 		collect_expr((Node *) output->reltarget->exprs, &merge) || collect_expr(extra->havingQual, &merge) ||
-		!has_room(&merge, left->rows * right->rows) || !find_sides(&merge))
+		!has_room(&merge, rows) || !gpuds_merge_find_sides(&merge))
 		return;
-	rows = merge.grouped ? Min(merge.paths[MERGE_LEFT]->path.rows, merge.paths[MERGE_RIGHT]->path.rows) : 1;
-	add_merges(&merge, rows, output, (List *) extra->havingQual);
+	add_paths(&merge, rows_of_result(&merge, rows), output, (List *) extra->havingQual);
 }

@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge_set.c
+ *	  Paths of GpudsMerge for INTERSECT and EXCEPT: of two queries that select columns of a table each, which lead an
+ *	  index.
+ *
+ * Core plans each of the two as a subquery.  What is below the node are scans of the subqueries, which it never
+ * runs: it takes the groups of the GpudsAggregates in them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/typcache.h"
+
+#include "custom/custom.h"
+#include "custom/merge_path.h"
+
+/* The operation of a tree whose two sides are these two subqueries; NULL: there is none. */
+static SetOperationStmt *
+find_operation(Node *node, Relids relids)
+{
+	SetOperationStmt *op = (SetOperationStmt *) node;
+	SetOperationStmt *found;
+
+	if (node == NULL || !IsA(op, SetOperationStmt))
+		return NULL;
+	if (IsA(op->larg, RangeTblRef) && IsA(op->rarg, RangeTblRef))
+	{
+		const int left = castNode(RangeTblRef, op->larg)->rtindex;
+		const int right = castNode(RangeTblRef, op->rarg)->rtindex;
+
+		return bms_num_members(relids) == 2 && bms_is_member(left, relids) && bms_is_member(right, relids)
+				   ? op
+				   : NULL;
+	}
+	found = find_operation(op->larg, relids);
+	return found ? found : find_operation(op->rarg, relids);
+}
+
+/* The table that is all that a subquery selects from, without doing anything else with its rows; NULL: none. */
+static RelOptInfo *
+only_table(PlannerInfo *subroot)
+{
+	const Query *parse = subroot->parse;
+	int relid;
+
+	if (parse->commandType != CMD_SELECT || parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs ||
+		parse->groupClause != NIL || parse->groupingSets != NIL || parse->havingQual != NULL ||
+		parse->distinctClause != NIL || parse->setOperations != NULL || parse->limitCount != NULL ||
+		parse->limitOffset != NULL || parse->rowMarks != NIL || subroot->hasPseudoConstantQuals ||
+		!bms_get_singleton_member(subroot->all_baserels, &relid))
+		return NULL;
+	return find_base_rel(subroot, relid);
+}
+
+/*
+ * Finds out what a side's rows are compared by; false: not by columns of a table, each of them once, and by
+ * their types' equality.
+ */
+static bool
+take_side(GpudsMerge *merge, int side, const SetOperationStmt *op, int rtindex)
+{
+	GpudsWanted *wanted = &merge->wanted[side];
+	PlannerInfo *subroot = find_base_rel(merge->root, rtindex)->subroot;
+	ListCell *lc;
+	ListCell *lc2;
+	ListCell *lc3;
+
+	*wanted = (GpudsWanted){ .root = subroot, .rel = subroot ? only_table(subroot) : NULL };
+	if (wanted->rel == NULL || list_length(subroot->processed_tlist) != list_length(op->colTypes) ||
+		list_length(op->groupClauses) != list_length(op->colTypes))
+		return false;
+	forthree(lc, subroot->processed_tlist, lc2, op->colTypes, lc3, op->groupClauses)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, lc);
+		const Oid equality = lookup_type_cache(lfirst_oid(lc2), TYPECACHE_EQ_OPR)->eq_opr;
+
+		if (entry->resjunk || !IsA(entry->expr, Var) ||
+			gpuds_wanted_column(wanted->rel, entry->expr) == NULL ||
+			list_member(wanted->groups, entry->expr) || exprType((Node *) entry->expr) != lfirst_oid(lc2) ||
+			lfirst_node(SortGroupClause, lc3)->eqop != equality)
+			return false;
+		wanted->groups = lappend(wanted->groups, entry->expr);
+		wanted->operators = lappend_oid(wanted->operators, equality);
+	}
+	wanted->exprs = list_copy(wanted->groups);
+	return wanted->groups != NIL;
+}
+
+/* The columns of a side, as the query with both has them. */
+static List *
+columns_of(const GpudsMerge *merge, int side, int rtindex)
+{
+	List *columns = NIL;
+	ListCell *lc;
+
+	foreach (lc, merge->wanted[side].groups)
+	{
+		const Var *var = lfirst_node(Var, lc);
+
+		columns = lappend(columns, makeVar(rtindex, foreach_current_index(lc) + 1, var->vartype,
+										   var->vartypmod, var->varcollid, 0));
+	}
+	return columns;
+}
+
+static GpudsMergeType
+type_of(const SetOperationStmt *op)
+{
+	if (op->op == SETOP_INTERSECT)
+		return op->all ? GPUDS_MERGE_INTERSECT_ALL : GPUDS_MERGE_INTERSECT;
+	return op->all ? GPUDS_MERGE_EXCEPT_ALL : GPUDS_MERGE_EXCEPT;
+}
+
+/*
+ * What a path of the result gives: the left side's columns, and, before 18, a flag of core's for each row, which
+ * nobody looks at.
+ */
+static PathTarget *
+make_target(const GpudsMerge *merge, const RelOptInfo *output)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell *lc;
+
+	foreach (lc, output->reltarget->exprs)
+	{
+		const Var *var = lfirst_node(Var, lc);
+
+		if (foreach_current_index(lc) < list_length(merge->exprs))
+			add_column_to_pathtarget(target, list_nth(merge->exprs, foreach_current_index(lc)), 0);
+		else
+			add_column_to_pathtarget(target,
+									 (Expr *) makeNullConst(var->vartype, var->vartypmod, var->varcollid), 0);
+	}
+	return set_pathtarget_cost_width(merge->root, target);
+}
+
+/* Adds a path to the relation output of a set operation, if both sides are columns that lead an index. */
+void
+gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
+{
+	const SetOperationStmt *op = find_operation(root->parse->setOperations, output->relids);
+	GpudsMerge merge = { .root = root, .grouped = true };
+	int rtindex[MERGE_SIDES];
+	CustomPath *path;
+	AppendPath *append;
+
+	if (op == NULL || op->op == SETOP_UNION)
+		return;
+	merge.type = type_of(op);
+	rtindex[MERGE_LEFT] = castNode(RangeTblRef, op->larg)->rtindex;
+	rtindex[MERGE_RIGHT] = castNode(RangeTblRef, op->rarg)->rtindex;
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		if (!take_side(&merge, i, op, rtindex[i]))
+			return;
+	}
+	if (!gpuds_merge_find_sides(&merge))
+		return;
+	for (int i = 0; i < MERGE_SIDES; i++)
+		merge.below[i] = (Path *) GpudsSubqueryScanPath(root, find_base_rel(root, rtindex[i]),
+														merge.below[i]);
+	merge.exprs = columns_of(&merge, MERGE_LEFT, rtindex[MERGE_LEFT]);
+	/* The columns of a set have no table.  An Append has them, and disappears when the plan is complete. */
+	path = gpuds_merge_path(&merge, MERGE_LEFT, GPUDS_MERGE_ALL, output->rows, output,
+							make_target(&merge, output), NIL);
+	append = GpudsAppendPath(root, output, list_make1(path));
+	append->path.pathtarget = output->reltarget;
+	append->path.pathkeys = NIL;
+	add_path(output, &append->path);
+}
