@@ -121,26 +121,48 @@ type_of(const SetOperationStmt *op)
 }
 
 /*
- * What a path of the result gives: the left side's columns, and, before 18, a flag of core's for each row, which
- * nobody looks at.
+ * What core's paths of the result give, of the left side's columns: there columns have no table, and before 18
+ * there is a flag for each row, which only core's own nodes look at.  NULL: they give something else.
  */
 static PathTarget *
-make_target(const GpudsMerge *merge, const RelOptInfo *output)
+make_target(const GpudsMerge *merge, const PathTarget *wanted)
 {
 	PathTarget *target = create_empty_pathtarget();
 	ListCell *lc;
 
-	foreach (lc, output->reltarget->exprs)
+	foreach (lc, wanted->exprs)
 	{
-		const Var *var = lfirst_node(Var, lc);
+		const Var *var = lfirst(lc);
+		const void *expr = var;
 
-		if (foreach_current_index(lc) < list_length(merge->exprs))
-			add_column_to_pathtarget(target, list_nth(merge->exprs, foreach_current_index(lc)), 0);
-		else
-			add_column_to_pathtarget(target,
-									 (Expr *) makeNullConst(var->vartype, var->vartypmod, var->varcollid), 0);
+		if (IsA(var, Var) && var->varattno <= list_length(merge->exprs))
+			expr = list_nth(merge->exprs, var->varattno - 1);
+		else if (IsA(var, Var))
+			expr = makeNullConst(var->vartype, var->vartypmod, var->varcollid);
+		else if (!IsA(var, Const))
+			return NULL;
+		add_column_to_pathtarget(target, (Expr *) expr, 0);
 	}
 	return set_pathtarget_cost_width(merge->root, target);
+}
+
+/* Adds a path to a relation that core has paths of already. */
+static void
+add_set_path(const GpudsMerge *merge, RelOptInfo *output)
+{
+	PathTarget *wanted = ((Path *) linitial(output->pathlist))->pathtarget;
+	PathTarget *target = make_target(merge, wanted);
+	CustomPath *path;
+	AppendPath *append;
+
+	if (target == NULL)
+		return;
+	path = gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_ALL, output->rows, output, target, NIL);
+	/* An Append has columns without a table, and disappears when the plan is complete. */
+	append = GpudsAppendPath(merge->root, output, list_make1(path));
+	append->path.pathtarget = wanted;
+	append->path.pathkeys = NIL;
+	add_path(output, &append->path);
 }
 
 /* Adds a path to the relation output of a set operation, if both sides are columns that lead an index. */
@@ -150,10 +172,8 @@ gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
 	const SetOperationStmt *op = find_operation(root->parse->setOperations, output->relids);
 	GpudsMerge merge = { .root = root, .grouped = true };
 	int rtindex[MERGE_SIDES];
-	CustomPath *path;
-	AppendPath *append;
 
-	if (op == NULL || op->op == SETOP_UNION)
+	if (op == NULL || op->op == SETOP_UNION || output->pathlist == NIL)
 		return;
 	merge.type = type_of(op);
 	rtindex[MERGE_LEFT] = castNode(RangeTblRef, op->larg)->rtindex;
@@ -169,11 +189,5 @@ gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
 		merge.below[i] = (Path *) GpudsSubqueryScanPath(root, find_base_rel(root, rtindex[i]),
 														merge.below[i]);
 	merge.exprs = columns_of(&merge, MERGE_LEFT, rtindex[MERGE_LEFT]);
-	/* The columns of a set have no table.  An Append has them, and disappears when the plan is complete. */
-	path = gpuds_merge_path(&merge, MERGE_LEFT, GPUDS_MERGE_ALL, output->rows, output,
-							make_target(&merge, output), NIL);
-	append = GpudsAppendPath(root, output, list_make1(path));
-	append->path.pathtarget = output->reltarget;
-	append->path.pathkeys = NIL;
-	add_path(output, &append->path);
+	add_set_path(&merge, output);
 }
