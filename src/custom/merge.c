@@ -497,6 +497,7 @@ next(ScanState *ss)
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 	MemoryContext old;
 	bool found;
+	bool noted; /* what the sides do now is, or may be, theirs in EXPLAIN */
 
 	ExecClearTuple(slot);
 	if (state->repeats > 0)
@@ -507,7 +508,9 @@ next(ScanState *ss)
 	if (state->done)
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.state->es_query_cxt);
-	start_sides(state);
+	noted = !state->begun || ss->ps.instrument != NULL;
+	if (noted)
+		start_sides(state);
 	if (!state->begun)
 		begin_merge(state);
 	found = next_row(state);
@@ -516,7 +519,8 @@ next(ScanState *ss)
 		state->done = true;
 		end_merge(state);
 	}
-	stop_sides(state);
+	if (noted)
+		stop_sides(state);
 	MemoryContextSwitchTo(old);
 	if (!found)
 		return slot;
