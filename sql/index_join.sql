@@ -104,6 +104,7 @@ INSERT INTO query (query) VALUES
 	('SELECT count(*), count(b.k), sum(b.v), sum(a.v), max(b.v) FROM a LEFT JOIN b USING (k)'),
 	('SELECT count(*) FROM a LEFT JOIN b USING (k) WHERE b.k IS NULL'),
 	('SELECT count(*) FROM b RIGHT JOIN a USING (k)'),
+	('SELECT count(1), count(a.t), count(b.t) FROM a LEFT JOIN b USING (k)'),
 	('SELECT k, count(*), sum(a.v), sum(b.v) FROM a JOIN b USING (k) GROUP BY k'),
 	('SELECT a.k, b.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k, b.k'),
 	('SELECT a.k, count(*), sum(b.v), count(b.k) FROM a LEFT JOIN b USING (k) GROUP BY a.k'),
@@ -183,6 +184,56 @@ INSERT INTO query (query) VALUES
 	('SELECT k FROM a WHERE random() < 2 INTERSECT SELECT k FROM b'),
 	('(SELECT k FROM a LIMIT 0) EXCEPT SELECT k FROM b');
 SELECT place, query, same_join(query) FROM query ORDER BY place;
+
+-- Any of these at random; those that differ are shown.
+CREATE FUNCTION any_of(VARIADIC choices text[]) RETURNS text LANGUAGE sql VOLATILE AS $$
+	SELECT choices[1 + floor(random() * cardinality(choices))::int]
+$$;
+CREATE FUNCTION random_join() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	keys text := any_of('k', 'k', 'k, k2', 'big', 'u', 'n', 't', 'd');
+	k text := split_part(keys, ',', 1);
+	of_a text := any_of('true', 'true', 'a.v > 2', 'a.k BETWEEN 120 AND 180', 'a.yes', 'a.v IN (1, 2, NULL)', 'a.k2 IS NULL', 'a.k < 103');
+	of_b text := any_of('true', 'true', 'b.v < 20', 'b.k > 150', 'NOT b.yes', 'b.v IS NOT NULL', 'b.k2 = 2', 'b.k < 103');
+	aggregates text := any_of('count(*)', 'count(*), sum(a.v)', 'count(*), min(b.v), avg(b.v)', 'count(b.k), sum(a.v), max(b.k)', 'count(1), sum(b.v) FILTER (WHERE b.v > 3)');
+	left_only text := any_of('count(*)', 'count(*), sum(a.v), min(a.v)', 'count(a.k)');
+	grouped text := CASE WHEN random() < 0.4 THEN 'a.' || replace(keys, ', ', ', a.') END;
+	condition text := 'a.' || k || ' = b.' || k || CASE WHEN keys LIKE '%,%' THEN ' AND a.k2 = b.k2' ELSE '' END;
+	from_where text;
+BEGIN
+	CASE floor(random() * 6)::int
+		WHEN 0 THEN
+			RETURN format('SELECT %s FROM a WHERE %s %s SELECT %s FROM b WHERE %s', keys, of_a,
+				any_of('INTERSECT', 'INTERSECT ALL', 'EXCEPT', 'EXCEPT ALL'), keys, of_b);
+		WHEN 1 THEN
+			from_where := format('%s FROM a LEFT JOIN b ON %s AND %s WHERE %s', aggregates, condition, of_b, of_a);
+		WHEN 2 THEN
+			from_where := format('%s FROM a WHERE %s AND %sEXISTS (SELECT FROM b WHERE %s AND %s)', left_only, of_a, any_of('', 'NOT '), condition, of_b);
+		WHEN 3 THEN
+			from_where := format('%s FROM a WHERE %s AND (%s) IN (SELECT %s FROM b WHERE %s)', left_only, of_a, keys, keys, of_b);
+		ELSE
+			from_where := format('%s FROM a JOIN b ON %s WHERE %s AND %s', aggregates, condition, of_a, of_b);
+	END CASE;
+	RETURN 'SELECT ' || coalesce(grouped || ', ', '') || from_where || coalesce(' GROUP BY ' || grouped, '');
+END $$;
+CREATE FUNCTION compare_random(n int, OUT query text, OUT what text) RETURNS SETOF record LANGUAGE plpgsql AS $$
+DECLARE
+	used int := 0;
+BEGIN
+	FOR i IN 1..n LOOP
+		query := random_join();
+		what := same_join(query);
+		IF what LIKE 'wrong%' THEN
+			RETURN NEXT;
+		END IF;
+		used := used + (what LIKE '%GpudsMerge%')::int;
+	END LOOP;
+	what := CASE WHEN used > n / 5 THEN 'GpudsMerge in many' ELSE used || ' of GpudsMerge' END;
+	query := '';
+	RETURN NEXT;
+END $$;
+SELECT setseed(0.5);
+SELECT * FROM compare_random(100);
 
 -- A cursor that goes on while rows change, in a snapshot of its own.
 SET gpuds.enable_aggregate = on;

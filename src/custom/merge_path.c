@@ -119,18 +119,20 @@ take_clauses(GpudsMerge *merge, List *clauses, Relids joined)
 	return merge->clauses != NIL;
 }
 
-/* The side that an expression is of; MERGE_BOTH: of none, or of both. */
+/*
+ * The side that an expression is of, be its columns those above an outer join: the left one if it has none.
+ * MERGE_BOTH: it is of both, as count(*) is.
+ */
 static int
 side_of(const GpudsMerge *merge, Node *expr)
 {
-	Relids relids = pull_varnos(merge->root, expr);
+	const Relids relids = pull_varnos(merge->root, expr);
+	const bool left = bms_overlap(relids, merge->wanted[MERGE_LEFT].rel->relids);
+	const bool right = bms_overlap(relids, merge->wanted[MERGE_RIGHT].rel->relids);
 
-	for (int i = 0; i < MERGE_SIDES; i++)
-	{
-		if (bms_equal(relids, merge->wanted[i].rel->relids))
-			return i;
-	}
-	return MERGE_BOTH;
+	if ((left && right) || (!left && !right && IsA(expr, Aggref) && ((const Aggref *) expr)->aggstar))
+		return MERGE_BOTH;
+	return right ? MERGE_RIGHT : MERGE_LEFT;
 }
 
 /* Are a side's rows joined with others, so that something of them may be wanted? */
