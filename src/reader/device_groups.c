@@ -34,8 +34,8 @@
 /* Bytes that a table has unless more groups are expected. */
 #define USUAL_TABLE_BYTES ((size_t) 2 * 1024 * 1024)
 
-/* Entries that a device goes through at once for each slot, where there are many groups in order. */
-#define ENTRIES_OF_SLOT 64
+/* Entries that a device goes through at once, at least, where there are many groups in order. */
+#define LEAST_ORDERED (1024 * 1024)
 
 /*
  * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
@@ -287,9 +287,10 @@ make_ordered_spec(const GpudsEntryAgg *agg)
 
 	while (2 * group_table_bytes(&head) <= Min(GPUDS_GROUP_RUNS_BYTES, (size_t) work_mem * 1024))
 		head.slots *= 2;
-	/* A look at entries whose groups have no slots is wasted. */
+	/* A look at entries whose groups have no slots is wasted; but the estimate may be wrong. */
 	if (2 * agg->groups.expected > head.slots)
-		head.most = (int64) head.slots * ENTRIES_OF_SLOT;
+		head.most = Max((int64) (2 * head.slots * Max(agg->expected / agg->groups.expected, 1)),
+						LEAST_ORDERED);
 	return make_spec(agg, head);
 }
 
