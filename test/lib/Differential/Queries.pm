@@ -15,10 +15,13 @@ use Differential::Values qw(_literal _sql_type);
 sub _percentiles
 {
 	my ($expr) = @_;
-	my $fraction = _one(0, 0.5, 1, 'NULL', rand(), rand(), 'ARRAY[0.5, 0.95, 0.99]', 'ARRAY[1, NULL, 0.3, ' . rand() . ', 0.3]');
-	my $order = "WITHIN GROUP (ORDER BY $expr" . _one('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ')';
+	my $fraction = _one(0, 0.5, 1, 'NULL', rand(), 'ARRAY[0.5, 0.95, 0.99]',
+		'ARRAY[1, NULL, 0.3, ' . rand() . ', 0.3]');
+	my $direction = _one('', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST');
+	my $order = "WITHIN GROUP (ORDER BY $expr$direction)";
 
-	return "percentile_disc($fraction) $order" . _one('', ', count(*)', ", count(*), min($expr), max($expr), count($expr)",
+	return "percentile_disc($fraction) $order"
+	  . _one('', ', count(*)', ", count(*), min($expr), max($expr), count($expr)",
 		', percentile_disc(' . rand() . ") $order");
 }
 
@@ -57,8 +60,8 @@ sub _random_query
 	elsif ($kind eq 'minmax')
 	{
 		my $filter = _chance(0.3) ? " WHERE $where" : $predicate ? " WHERE $predicate" : '';
-		$self->_query('SELECT ' . _one("min($e), max($e)", "max($e)", "min($e)", _percentiles($e)) . " FROM {T}$filter",
-			kind => 'ordered', noplan => 1);
+		my $list = _one("min($e), max($e)", "max($e)", "min($e)", _percentiles($e));
+		$self->_query("SELECT $list FROM {T}$filter", kind => 'ordered', noplan => 1);
 	}
 	elsif ($kind eq 'nestloop' || $kind eq 'merge')
 	{
