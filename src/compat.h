@@ -392,8 +392,8 @@ gpuds_unlocked_lsn(Page page)
 }
 
 /*
- * The LSN of a page as above, if a shared buffer has the page, which is not pinned; else an invalid one.  Locks
- * the buffer's header for the moment.
+ * The LSN of a page as above, if a shared buffer has the page, which is not pinned; else an invalid one.
+ * Locks the buffer's header for the moment.
  */
 static inline XLogRecPtr
 gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buffer)

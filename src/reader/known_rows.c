@@ -436,7 +436,10 @@ look_in_buffers(const GpudsKnownRows *known, Look *looks, int n)
 	}
 }
 
-/* Learns what the states say that hold by a look without a pin; returns how many looks are left, the first. */
+/*
+ * Learns what the states say that hold by a look without a pin; returns how many looks are left, which come
+ * first then.
+ */
 static int
 learn_in_buffers(GpudsKnownRows *known, Look *looks, int n)
 {

@@ -18,7 +18,7 @@
 
 #include "states/states.h"
 
-/* Transactions that have committed, of which a state takes longer to resolve than it should, again and again. */
+/* So many transactions that have committed take longer to ask about again and again than a new state does. */
 #define SLOW_WRITERS 4
 
 /* What is known of a transaction that has written a row. */
