@@ -116,7 +116,7 @@ fetch_group(MergeSide *side, MergeGroup *group)
 {
 	GpudsEntryAggGroup *from = &side->agg->group;
 
-	if (!gpuds_entry_agg_next(&side->agg->agg, from))
+	if (!gpuds_entry_agg_next_of_piece(&side->agg->agg, from) && !gpuds_entry_agg_next(&side->agg->agg, from))
 		return false;
 	group->first = from->first;
 	group->rows = from->rows;
