@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * merge.c
- *	  GpudsMerge: joins the groups of two GpudsAggregates, of which each has the rows of one index that have equal
- *	  keys.
+ *	  GpudsMerge: joins the groups of two GpudsAggregates, of which each has the rows of one index that have
+ *	  equal keys.
  *
- * Nothing is made of a pair of rows: a key that n rows of one table have, and m of the other, has n * m of them.
- * One side drives.  The other gives its groups beside it, in the same order; or it is asked for those only that
- * the driving side has, for a batch of its groups at a time.
+ * Nothing is made of a pair of rows: a key that n rows of one table have, and m of the other, has n * m of
+ * them.  One side drives.  The other gives its groups beside it, in the same order; or it is asked for those
+ * only that the driving side has, for a batch of its groups at a time.
  *
  *-------------------------------------------------------------------------
  */

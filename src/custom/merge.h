@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * merge.h
- *	  What the planner tells the executor of a GpudsMerge: two GpudsAggregates below it give groups in the order
- *	  of what they are joined by.
+ *	  What the planner tells the executor of a GpudsMerge: two GpudsAggregates below it give groups in the
+ *	  order of what they are joined by.
  *
  *-------------------------------------------------------------------------
  */

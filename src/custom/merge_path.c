@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * merge_path.c
- *	  Paths of GpudsMerge: aggregates of the rows of two tables that are joined by columns that lead an index of
- *	  each.
+ *	  Paths of GpudsMerge: aggregates of the rows of two tables that are joined by columns that lead an index
+ *	  of each.
  *
  *	Custom Scan (GpudsMerge)
  *	  -> Custom Scan (GpudsAggregate), of what the left table is joined by
@@ -497,8 +497,8 @@ type_of(const SpecialJoinInfo *sjinfo)
 
 /*
  * Adds paths to the grouped relation output if its input is a join of two tables, and all that is wanted of
- * them are aggregates that come of their indexes.  sjinfo: an outer join, semijoin or antijoin, or NULL.  rows:
- * of the join, about.
+ * them are aggregates that come of their indexes.  sjinfo: an outer join, semijoin or antijoin, or NULL.
+ * rows: of the join, about.
  */
 void
 gpuds_merge_paths(PlannerInfo *root, RelOptInfo *left, RelOptInfo *right, const SpecialJoinInfo *sjinfo,

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * merge_path.h
- *	  What a query wants of two tables whose rows are joined, or set against each other, by columns of an index of
- *	  each.
+ *	  What a query wants of two tables whose rows are joined, or set against each other, by columns of an
+ *	  index of each.
  *
  *-------------------------------------------------------------------------
  */

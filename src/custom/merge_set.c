@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * merge_set.c
- *	  Paths of GpudsMerge for INTERSECT and EXCEPT: of two queries that select columns of a table each, which lead an
- *	  index.
+ *	  Paths of GpudsMerge for INTERSECT and EXCEPT: of two queries that select columns of a table each, which
+ *	  lead an index.
  *
- * Core plans each of the two as a subquery.  What is below the node are scans of the subqueries, which it never
- * runs: it takes the groups of the GpudsAggregates in them.
+ * Core plans each of the two as a subquery.  What is below the node are scans of the subqueries, which it
+ * never runs: it takes the groups of the GpudsAggregates in them.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +45,7 @@ find_operation(Node *node, Relids relids)
 	return found ? found : find_operation(op->rarg, relids);
 }
 
-/* The table that is all that a subquery selects from, without doing anything else with its rows; NULL: none. */
+/* The only table of a subquery that does nothing but select rows of it; NULL: it does more. */
 static RelOptInfo *
 only_table(PlannerInfo *subroot)
 {
@@ -121,8 +121,8 @@ type_of(const SetOperationStmt *op)
 }
 
 /*
- * What core's paths of the result give, of the left side's columns: there columns have no table, and before 18
- * there is a flag for each row, which only core's own nodes look at.  NULL: they give something else.
+ * What core's paths of the result give, of the left side's columns: there columns have no table, and before
+ * 18 there is a flag for each row, which only core's own nodes look at.  NULL: they give something else.
  */
 static PathTarget *
 make_target(const GpudsMerge *merge, const PathTarget *wanted)

@@ -158,8 +158,8 @@ extern bool gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group);
 extern void gpuds_entry_agg_end(GpudsEntryAgg *agg);
 
 /*
- * The same as gpuds_entry_agg_next, in the time of a few instructions, if no more than rows are wanted of groups
- * of leading columns, and the piece at hand has the whole of the next one.  False: ask that function.
+ * The same as gpuds_entry_agg_next, in the time of a few instructions, if no more than rows are wanted of
+ * groups of leading columns, and the piece at hand has the whole of the next one.  False: ask that function.
  */
 static inline bool
 gpuds_entry_agg_next_of_piece(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
