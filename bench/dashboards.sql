@@ -59,6 +59,9 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 	('region', 'by a column of a joined table', 'SELECT region, count(*) FROM t JOIN accounts USING (account) WHERE {TENTH} GROUP BY region'),
 	('distinct', 'count of distinct accounts', 'SELECT count(DISTINCT account) FROM t WHERE {TENTH}'),
 	('rollup', 'ROLLUP of status', 'SELECT status, count(*) FROM t WHERE {TENTH} GROUP BY ROLLUP (status)'),
+	('rollup2', 'ROLLUP of day and status', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t WHERE {TENTH} GROUP BY ROLLUP (1, 2)'),
+	('rollup2_all', 'the same of all', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t GROUP BY ROLLUP (1, 2)'),
+	('cube', 'CUBE of account and status', 'SELECT account, status, count(*) FROM t WHERE {TENTH} GROUP BY CUBE (account, status)'),
 	('page', 'a page far behind', 'SELECT at FROM t ORDER BY at OFFSET {HALF} LIMIT 20');
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',
 	format('at >= %L AND at < %L', '2024-01-01'::timestamptz + :rows * 0.45 * interval '6.3 s', '2024-01-01'::timestamptz + :rows * 0.55 * interval '6.3 s'));

@@ -36,6 +36,7 @@
 #include "catalog/pg_am.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #endif
 
@@ -488,6 +489,19 @@ gpuds_unlocked_lsn(Page page)
 #define GpudsNotNullIsValid(rel, attno) bms_is_member(attno, (rel)->notnullattnums)
 #else
 #define GpudsNotNullIsValid(rel, attno) true
+#endif
+
+/*
+ * An expression as it is below the step that groups rows.  Since 18, what rows are grouped by may be NULL for
+ * the sake of grouping sets, and says so.
+ */
+#if PG_VERSION_NUM >= 180000
+#define GpudsBelowGrouping(root, node)                                                  \
+	((root)->group_rtindex > 0 && (root)->parse->groupingSets != NIL                    \
+		 ? remove_nulling_relids(node, bms_make_singleton((root)->group_rtindex), NULL) \
+		 : (node))
+#else
+#define GpudsBelowGrouping(root, node) (node)
 #endif
 
 /* What rows are grouped by; since 16 without what is the same in all of them. */

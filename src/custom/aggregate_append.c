@@ -94,7 +94,7 @@ make_target(const GpudsWanted *wanted)
 	foreach (lc, GpudsGroupClause(root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		Node *expr = GpudsBelowGrouping(root, get_sortgroupclause_expr(clause, root->processed_tlist));
 
 		add_column_to_pathtarget(target, (Expr *) expr, clause->tleSortGroupRef);
 	}
@@ -223,6 +223,11 @@ gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double
 {
 	const bool grouped = root->parse->groupClause != NIL;
 
+	if (root->parse->groupingSets != NIL)
+	{
+		gpuds_add_sets_path(root, output, parts, extra->havingQual);
+		return;
+	}
 	if (!grouped)
 		add_final_path(root, output, parts, 1, AGG_PLAIN, extra->havingQual);
 	if (grouped && (extra->flags & GROUPING_CAN_USE_HASH))
@@ -251,7 +256,7 @@ add_part_paths(const GpudsWanted *wanted, RelOptInfo *output, bool whole, const 
 	GpudsWanted parts = *wanted;
 	Path *path;
 
-	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || wanted->rel->reloptkind != RELOPT_BASEREL)
+	if (!gpuds_may_take_parts(wanted->root, extra) || wanted->rel->reloptkind != RELOPT_BASEREL)
 		return;
 	target = make_target(wanted);
 	parts.exprs = target->exprs;
@@ -299,15 +304,14 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	CustomPath *path;
 	bool whole;
 
-	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
-		!gpuds_covering_is_table(root, input))
+	if (extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL || !gpuds_covering_is_table(root, input))
 		return;
 	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
 	{
 		add_distinct_paths(root, input, output, single_path, extra);
 		return;
 	}
-	whole = !gpuds_wanted_needs_parts(&wanted);
+	whole = root->parse->groupingSets == NIL && !gpuds_wanted_needs_parts(&wanted);
 	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
 	/* By another index, conditions that this one tests may bound the scan. */
 	if (!whole || (wanted.groups != NIL &&
@@ -335,7 +339,7 @@ gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *o
 		add_distinct_paths(root, input, output, append_path, extra);
 		return;
 	}
-	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0)
+	if (!gpuds_may_take_parts(root, extra))
 		return;
 	parts = append_path(&wanted);
 	if (parts != NULL)

@@ -45,4 +45,8 @@ extern bool gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo 
 extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having,
 									double ngroups);
 
+/* aggregate_sets.c */
+extern bool gpuds_may_take_parts(const PlannerInfo *root, const GroupPathExtraData *extra);
+extern void gpuds_add_sets_path(PlannerInfo *root, RelOptInfo *output, Path *parts, Node *having);
+
 #endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

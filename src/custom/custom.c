@@ -67,6 +67,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
 	RegisterCustomScanMethods(&gpuds_offset_methods);
+	RegisterCustomScanMethods(&gpuds_combine_methods);
 	gpuds_explain_option_init();
 	gpuds_histogram_init();
 	prev_rel_paths = set_rel_pathlist_hook;

@@ -6,7 +6,7 @@
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
- * its outer plan.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it.
+ * its outer plan.  GpudsCombine has core's aggregates below it.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,6 +80,9 @@ extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, Rel
 									   const GroupPathExtraData *extra);
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_aggregate_methods;
+
+/* combine.c */
+extern const struct CustomScanMethods gpuds_combine_methods;
 
 /* offset_path.c, offset.c */
 extern void gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra);
