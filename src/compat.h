@@ -511,6 +511,15 @@ gpuds_unlocked_lsn(Page page)
 #define GpudsGroupClause(root) ((root)->parse->groupClause)
 #endif
 
+/* The order of groups; since 16, core may have put that of aggregates' rows behind it. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsGroupPathkeys(root) list_copy_head((root)->group_pathkeys, (root)->num_groupby_pathkeys)
+#define GpudsSetUnsorted(aggref) ((aggref)->aggpresorted = false)
+#else
+#define GpudsGroupPathkeys(root) ((root)->group_pathkeys)
+#define GpudsSetUnsorted(aggref) ((void) 0)
+#endif
+
 /* Takes over how many nodes below a path are disabled; before 18, costs say so. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsAddDisabledNodes(path, below) ((path)->disabled_nodes += (below)->disabled_nodes)

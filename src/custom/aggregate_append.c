@@ -111,21 +111,25 @@ make_target(const GpudsWanted *wanted)
 
 /*
  * The path of a table for parts; NULL: no index has what is wanted.  Groups are hashed if they do not follow
- * each other; hashed: in any case.
+ * each other, or if that costs less, as the conditions may bound a scan of another index; hashed: in any case.
  */
 static Path *
-parts_path(GpudsWanted *of, PathTarget *target, bool hashed)
+parts_path(const GpudsWanted *wanted, PathTarget *target, bool hashed)
 {
-	CustomPath *path = NULL;
+	GpudsWanted of = *wanted;
+	CustomPath *ordered = NULL;
+	CustomPath *by_hash;
 
 	if (!hashed)
-		path = gpuds_wanted_path(of, of->rel, target, NULL);
-	if (path == NULL && of->groups != NIL)
-	{
-		of->hashed = true;
-		path = gpuds_wanted_path(of, of->rel, target, NULL);
-	}
-	return (Path *) path;
+		ordered = gpuds_wanted_path(&of, of.rel, target, NULL);
+	if (of.groups == NIL ||
+		(ordered != NULL && gpuds_covering_is_bounded(of.root, linitial(ordered->custom_paths))))
+		return (Path *) ordered;
+	of.hashed = true;
+	by_hash = gpuds_wanted_path(&of, of.rel, target, NULL);
+	if (ordered == NULL || (by_hash != NULL && by_hash->path.total_cost < ordered->path.total_cost))
+		return (Path *) by_hash;
+	return (Path *) ordered;
 }
 
 /* The path of a child; NULL: no index has what is wanted. */
@@ -185,19 +189,20 @@ append_path(const GpudsWanted *wanted)
 Path *
 gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target)
 {
-	GpudsWanted of = *wanted;
-	Path *path;
-	Path *hashed;
+	return is_parent(wanted->root, wanted->rel) ? append_parts(wanted, target)
+												: parts_path(wanted, target, false);
+}
 
-	if (is_parent(of.root, of.rel))
-		return append_parts(wanted, target);
-	path = parts_path(&of, target, false);
-	if (path == NULL || of.hashed || of.groups == NIL ||
-		gpuds_covering_filter(linitial(((CustomPath *) path)->custom_paths)) == NIL)
-		return path;
-	/* By another index, conditions that this one tests may bound the scan. */
-	hashed = parts_path(&of, target, true);
-	return hashed && hashed->total_cost < path->total_cost ? hashed : path;
+/*
+ * What core takes to put parts together; if the query has aggregates that cannot be put together, and which
+ * another plan has, what it takes for whole ones.
+ */
+void
+gpuds_final_costs(PlannerInfo *root, AggClauseCosts *costs)
+{
+	const bool has_others = root->hasNonPartialAggs || root->hasNonSerialAggs;
+
+	get_agg_clause_costs(root, has_others ? AGGSPLIT_SIMPLE : AGGSPLIT_FINAL_DESERIAL, costs);
 }
 
 /* Adds a path that puts parts together; parts are of one group each. */
@@ -207,10 +212,10 @@ add_final_path(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroup
 {
 	AggClauseCosts costs = { 0 };
 
-	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	gpuds_final_costs(root, &costs);
 	/* without keys, all rows are of one group */
-	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
-		parts = (Path *) create_sort_path(root, output, parts, root->group_pathkeys, -1.0);
+	if (strategy == AGG_SORTED && GpudsGroupPathkeys(root) != NIL)
+		parts = (Path *) create_sort_path(root, output, parts, GpudsGroupPathkeys(root), -1.0);
 	add_path(output, (Path *) create_agg_path(root, output, parts, output->reltarget, strategy,
 											  AGGSPLIT_FINAL_DESERIAL, GpudsGroupClause(root),
 											  (List *) having, &costs, ngroups));
@@ -270,11 +275,16 @@ static Path *
 single_path(const GpudsWanted *wanted)
 {
 	GpudsWanted of = *wanted;
+	PathTarget *target;
 
-	return of.rel->reloptkind == RELOPT_BASEREL ? parts_path(&of, make_target(wanted), false) : NULL;
+	if (of.rel->reloptkind != RELOPT_BASEREL)
+		return NULL;
+	target = make_target(wanted);
+	of.exprs = target->exprs;
+	return parts_path(&of, target, false);
 }
 
-/* Adds a path if the aggregates are of one column's distinct values; values_path: gives these. */
+/* Adds a path if some aggregates are of a column's distinct values; values_path: gives these. */
 static void
 add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 				   Path *(*values_path)(const GpudsWanted *), const GroupPathExtraData *extra)
@@ -284,12 +294,17 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	Path *values;
 
 	if (root->parse->groupingSets != NIL ||
-		(root->parse->groupClause != NIL && (extra->flags & GROUPING_CAN_USE_SORT) == 0) ||
-		!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
+		(root->parse->groupClause != NIL && (extra->flags & GROUPING_CAN_USE_SORT) == 0))
 		return;
+	if (!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
+	{
+		gpuds_add_separate_path(root, input, output, values_path, extra);
+		return;
+	}
 	values = values_path(&wanted);
+	/* If there is an order that rows have to come in, core has prepared its aggregates for it. */
 	if (values != NULL)
-		gpuds_add_distinct_path(root, output, values, extra->havingQual, ngroups);
+		gpuds_add_distinct_path(root, output, values, root->group_pathkeys, extra->havingQual, ngroups);
 }
 
 /*
@@ -315,7 +330,7 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
 	/* By another index, conditions that this one tests may bound the scan. */
 	if (!whole || (wanted.groups != NIL &&
-				   (path == NULL || gpuds_covering_filter(linitial(path->custom_paths)) != NIL)))
+				   (path == NULL || !gpuds_covering_is_bounded(root, linitial(path->custom_paths)))))
 		add_part_paths(&wanted, output, whole, extra);
 	if (path != NULL)
 		add_path(output, &path->path);

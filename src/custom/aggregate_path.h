@@ -36,14 +36,23 @@ extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *pare
 /* aggregate_append.c */
 extern Expr *gpuds_aggregate_part_of(const Aggref *aggref);
 extern Path *gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target);
+extern void gpuds_final_costs(PlannerInfo *root, AggClauseCosts *costs);
 extern void gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
 								  const GroupPathExtraData *extra);
 
 /* aggregate_distinct.c */
 extern bool gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Node *having,
 										  double *ngroups);
-extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having,
-									double ngroups);
+extern bool gpuds_is_distinct_column(const RelOptInfo *rel, const Aggref *aggref, const Var **column,
+									 Oid *equality);
+extern double gpuds_wanted_add_distinct(GpudsWanted *wanted, const Var *column, Oid equality);
+extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, List *pathkeys,
+									Node *having, double ngroups);
+
+/* aggregate_separate.c */
+extern void gpuds_add_separate_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+									Path *(*values_path)(const GpudsWanted *),
+									const GroupPathExtraData *extra);
 
 /* aggregate_sets.c */
 extern bool gpuds_may_take_parts(const PlannerInfo *root, const GroupPathExtraData *extra);

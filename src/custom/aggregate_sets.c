@@ -18,7 +18,6 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
@@ -109,7 +108,7 @@ make_path(PlannerInfo *root, RelOptInfo *output, Path *parts, List *rollups, Nod
 	AggClauseCosts costs = { 0 };
 	ListCell *lc;
 
-	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	gpuds_final_costs(root, &costs);
 	path->path.pathtype = T_Agg;
 	path->path.parent = output;
 	path->path.pathtarget = output->reltarget;

@@ -151,6 +151,16 @@ gpuds_covering_filter(const IndexPath *path)
 	return tested;
 }
 
+/* Do all conditions of a scan of gpuds_covering_path bound the entries that it goes through? */
+bool
+gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path)
+{
+	int nfilters;
+
+	(void) gpuds_scan_entries(root, path, &nfilters);
+	return nfilters == 0 && gpuds_covering_filter(path) == NIL;
+}
+
 /*
  * Core's scan of an index for a table's clauses, in an order that it has to have; NULL: it has none that
  * covers them.  Core has made such scans before, but has forgotten those that seemed to cost more than others

@@ -31,6 +31,7 @@ extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 extern IndexPath *gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index,
 										 List *pathkeys);
 extern List *gpuds_covering_filter(const IndexPath *path);
+extern bool gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
 extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel);

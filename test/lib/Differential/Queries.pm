@@ -179,6 +179,10 @@ sub _dashboard
 
 	push @groups, bucket_of($first->{type}, $first->{expr}) if $first->{expr} =~ /^k\d+$/ && _chance(0.3);
 	@measures = map { _chance(0.4) ? $self->_on_condition($_) : $_ } @measures;
+	if (_chance(0.3))
+	{
+		@measures = map { _chance(0.7) ? $_ : s/^(count|sum|min|avg)\((?!CASE|\*)/$1(DISTINCT /r } @measures;
+	}
 	return 'SELECT ' . join(', ', @groups, @measures) . " FROM {T}$filter"
 	  . (@groups ? ' GROUP BY ' . _sets(1 .. @groups) : '')
 	  . (@groups && _chance(0.2) ? ' HAVING count(*) > ' . _int(0, 3) : '');
