@@ -33,8 +33,8 @@
 #include "custom/custom.h"
 
 /* Is a relation of a query a table with its children? */
-static bool
-is_parent(PlannerInfo *root, RelOptInfo *rel)
+bool
+gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel)
 {
 	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
 		   planner_rt_fetch(rel->relid, root)->inh && bms_is_empty(rel->lateral_relids) && !is_dummy_rel(rel);
@@ -176,12 +176,6 @@ append_parts(const GpudsWanted *wanted, PathTarget *target)
 	return &path->path;
 }
 
-static Path *
-append_path(const GpudsWanted *wanted)
-{
-	return append_parts(wanted, make_target(wanted));
-}
-
 /*
  * The cheapest path for parts of a table, or of its children: what rows are grouped by, and aggregates of a
  * part of the rows each.  NULL: no index has what is wanted.
@@ -189,8 +183,26 @@ append_path(const GpudsWanted *wanted)
 Path *
 gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target)
 {
-	return is_parent(wanted->root, wanted->rel) ? append_parts(wanted, target)
-												: parts_path(wanted, target, false);
+	return gpuds_aggregate_is_parent(wanted->root, wanted->rel) ? append_parts(wanted, target)
+																: parts_path(wanted, target, false);
+}
+
+/*
+ * The same with what the query groups by and parts of what is wanted as columns.  hashed: groups of a single
+ * table are hashed in any case.
+ */
+Path *
+gpuds_wanted_groups_path(const GpudsWanted *wanted, bool hashed)
+{
+	GpudsWanted of = *wanted;
+	PathTarget *target;
+
+	if (of.rel->reloptkind != RELOPT_BASEREL)
+		return NULL;
+	target = make_target(wanted);
+	of.exprs = target->exprs;
+	return gpuds_aggregate_is_parent(of.root, of.rel) ? append_parts(&of, target)
+													  : parts_path(&of, target, hashed);
 }
 
 /*
@@ -203,160 +215,4 @@ gpuds_final_costs(PlannerInfo *root, AggClauseCosts *costs)
 	const bool has_others = root->hasNonPartialAggs || root->hasNonSerialAggs;
 
 	get_agg_clause_costs(root, has_others ? AGGSPLIT_SIMPLE : AGGSPLIT_FINAL_DESERIAL, costs);
-}
-
-/* Adds a path that puts parts together; parts are of one group each. */
-static void
-add_final_path(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups, AggStrategy strategy,
-			   Node *having)
-{
-	AggClauseCosts costs = { 0 };
-
-	gpuds_final_costs(root, &costs);
-	/* without keys, all rows are of one group */
-	if (strategy == AGG_SORTED && GpudsGroupPathkeys(root) != NIL)
-		parts = (Path *) create_sort_path(root, output, parts, GpudsGroupPathkeys(root), -1.0);
-	add_path(output, (Path *) create_agg_path(root, output, parts, output->reltarget, strategy,
-											  AGGSPLIT_FINAL_DESERIAL, GpudsGroupClause(root),
-											  (List *) having, &costs, ngroups));
-}
-
-/* Adds paths to the grouped relation output that put the parts of so many groups together. */
-void
-gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
-					  const GroupPathExtraData *extra)
-{
-	const bool grouped = root->parse->groupClause != NIL;
-
-	if (root->parse->groupingSets != NIL)
-	{
-		gpuds_add_sets_path(root, output, parts, extra->havingQual);
-		return;
-	}
-	if (!grouped)
-		add_final_path(root, output, parts, 1, AGG_PLAIN, extra->havingQual);
-	if (grouped && (extra->flags & GROUPING_CAN_USE_HASH))
-		add_final_path(root, output, parts, ngroups, AGG_HASHED, extra->havingQual);
-	if (grouped && (extra->flags & GROUPING_CAN_USE_SORT))
-		add_final_path(root, output, parts, ngroups, AGG_SORTED, extra->havingQual);
-}
-
-/* The same of what is wanted of a table. */
-static void
-add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, const GroupPathExtraData *extra)
-{
-	const double ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
-
-	gpuds_add_final_paths(wanted->root, output, parts, ngroups, extra);
-}
-
-/*
- * Adds paths to the grouped relation output if an index has all that is wanted of the rows of a table, though
- * not in the order of the groups, or only in parts.  whole: aggregates have results without core.
- */
-static void
-add_part_paths(const GpudsWanted *wanted, RelOptInfo *output, bool whole, const GroupPathExtraData *extra)
-{
-	PathTarget *target;
-	GpudsWanted parts = *wanted;
-	Path *path;
-
-	if (!gpuds_may_take_parts(wanted->root, extra) || wanted->rel->reloptkind != RELOPT_BASEREL)
-		return;
-	target = make_target(wanted);
-	parts.exprs = target->exprs;
-	path = parts_path(&parts, target, whole);
-	if (path != NULL)
-		add_final_paths(wanted, output, path, extra);
-}
-
-/* The path of a table without children; NULL: no index has what is wanted. */
-static Path *
-single_path(const GpudsWanted *wanted)
-{
-	GpudsWanted of = *wanted;
-	PathTarget *target;
-
-	if (of.rel->reloptkind != RELOPT_BASEREL)
-		return NULL;
-	target = make_target(wanted);
-	of.exprs = target->exprs;
-	return parts_path(&of, target, false);
-}
-
-/* Adds a path if some aggregates are of a column's distinct values; values_path: gives these. */
-static void
-add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-				   Path *(*values_path)(const GpudsWanted *), const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	double ngroups;
-	Path *values;
-
-	if (root->parse->groupingSets != NIL ||
-		(root->parse->groupClause != NIL && (extra->flags & GROUPING_CAN_USE_SORT) == 0))
-		return;
-	if (!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
-	{
-		gpuds_add_separate_path(root, input, output, values_path, extra);
-		return;
-	}
-	values = values_path(&wanted);
-	/* If there is an order that rows have to come in, core has prepared its aggregates for it. */
-	if (values != NULL)
-		gpuds_add_distinct_path(root, output, values, root->group_pathkeys, extra->havingQual, ngroups);
-}
-
-/*
- * Adds a path to the grouped relation output if input is a table and an index has all that is wanted of
- * its rows.
- */
-void
-gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-					  const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	CustomPath *path;
-	bool whole;
-
-	if (extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL || !gpuds_covering_is_table(root, input))
-		return;
-	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
-	{
-		add_distinct_paths(root, input, output, single_path, extra);
-		return;
-	}
-	whole = root->parse->groupingSets == NIL && !gpuds_wanted_needs_parts(&wanted);
-	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
-	/* By another index, conditions that this one tests may bound the scan. */
-	if (!whole || (wanted.groups != NIL &&
-				   (path == NULL || !gpuds_covering_is_bounded(root, linitial(path->custom_paths)))))
-		add_part_paths(&wanted, output, whole, extra);
-	if (path != NULL)
-		add_path(output, &path->path);
-}
-
-/*
- * Adds paths to the grouped relation output if input is a table with children, each of which has an
- * index that has all that is wanted of its rows.
- */
-void
-gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-							 const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	Path *parts;
-
-	if (!is_parent(root, input))
-		return;
-	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
-	{
-		add_distinct_paths(root, input, output, append_path, extra);
-		return;
-	}
-	if (!gpuds_may_take_parts(root, extra))
-		return;
-	parts = append_path(&wanted);
-	if (parts != NULL)
-		add_final_paths(&wanted, output, parts, extra);
 }

@@ -48,9 +48,8 @@ typedef struct Separate
 	RelOptInfo *input;
 	RelOptInfo *output;
 	const GroupPathExtraData *extra;
-	Path *(*values_path)(
-		const GpudsWanted *wanted); /* groups of a column's values, by core's planner or not */
-	List *groups;                   /* what rows are grouped by */
+	GpudsAddPaths *plain_paths; /* adds those of aggregates without DISTINCT */
+	List *groups;               /* what rows are grouped by */
 	List *classes;
 } Separate;
 
@@ -176,8 +175,7 @@ add_plain_paths(const Separate *separate, RelOptInfo *part)
 	if (clauses != NIL && grouping_is_hashable((List *) clauses))
 		extra.flags |= GROUPING_CAN_USE_HASH;
 	extra.havingQual = NULL;
-	gpuds_aggregate_paths(separate->root, separate->input, part, &extra);
-	gpuds_aggregate_append_paths(separate->root, separate->input, part, &extra);
+	separate->plain_paths(separate->root, separate->input, part, &extra);
 }
 
 /* Adds a path of the aggregates of a column's distinct values to their relation, and replaces their filters. */
@@ -200,7 +198,7 @@ add_values_path(const Separate *separate, const Class *class, RelOptInfo *part, 
 		if (aggref->aggfilter)
 			aggref->aggfilter = make_passed(&wanted, aggref->aggfilter);
 	}
-	values = separate->values_path(&wanted);
+	values = gpuds_wanted_groups_path(&wanted, false);
 	if (values != NULL)
 		gpuds_add_distinct_path(root, part, values, GpudsGroupPathkeys(root), NULL, ngroups);
 }
@@ -260,14 +258,14 @@ is_one(const Separate *separate)
 
 /*
  * Adds a path to the grouped relation output of a table if its aggregates are of several classes.
- * values_path: gives a column's values in each group, and what else is wanted of them.
+ * plain_paths: adds paths to one whose aggregates are without DISTINCT.
  */
 void
-gpuds_add_separate_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-						Path *(*values_path)(const GpudsWanted *), const GroupPathExtraData *extra)
+gpuds_add_separate_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, GpudsAddPaths *plain_paths,
+						const GroupPathExtraData *extra)
 {
 	Separate separate = {
-		.root = root, .input = input, .output = output, .extra = extra, .values_path = values_path
+		.root = root, .input = input, .output = output, .extra = extra, .plain_paths = plain_paths
 	};
 	GpudsCombined combined = { .having = extra->havingQual };
 	ListCell *lc;

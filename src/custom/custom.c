@@ -26,7 +26,6 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 	if (stage == UPPERREL_GROUP_AGG && gpuds_enable_aggregate)
 	{
 		gpuds_aggregate_paths(root, input, output, extra);
-		gpuds_aggregate_append_paths(root, input, output, extra);
 		gpuds_aggregate_join_paths(root, input, output, extra);
 	}
 	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)

@@ -72,11 +72,9 @@ extern void gpuds_explain_counters(const GpudsNodeCounters *counters, const Gpud
 extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_option_init(void);
 
-/* aggregate_append.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
+/* aggregate_group.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);
-extern void gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-										 const GroupPathExtraData *extra);
 extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 									   const GroupPathExtraData *extra);
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
