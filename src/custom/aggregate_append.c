@@ -111,7 +111,8 @@ make_target(const GpudsWanted *wanted)
 
 /*
  * The path of a table for parts; NULL: no index has what is wanted.  Groups are hashed if they do not follow
- * each other, or if that costs less, as the conditions may bound a scan of another index; hashed: in any case.
+ * each other, or if that costs less, as the conditions may bound a scan of another index; hashed: in any
+ * case.
  */
 static Path *
 parts_path(const GpudsWanted *wanted, PathTarget *target, bool hashed)

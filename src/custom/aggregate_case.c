@@ -72,7 +72,7 @@ take_coalesce(const CoalesceExpr *expr, GpudsAggregateCase *parts, const Expr **
 	return list_length(expr->args) == 2 && IsA(*value, Var);
 }
 
-/* NULLIF(column, constant) is CASE WHEN NOT column = constant THEN column END, as a NULL is left out anyway. */
+/* NULLIF(column, constant) is CASE WHEN NOT column = constant THEN column END: NULLs are left out anyway. */
 static bool
 take_nullif(const NullIfExpr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr **other)
 {

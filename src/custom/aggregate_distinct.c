@@ -184,8 +184,8 @@ collect_select(GpudsWanted *wanted, const PathTarget *target)
 }
 
 /*
- * Adds a path that makes rows distinct which a path gives, in whatever order.  They may come several times: if
- * groups are hashed, and of several children of a table.
+ * Adds a path that makes rows distinct which a path gives, in whatever order.  They may come several times:
+ * if groups are hashed, and of several children of a table.
  */
 static void
 add_hashed_path(PlannerInfo *root, RelOptInfo *output, const GpudsWanted *wanted, Path *values)

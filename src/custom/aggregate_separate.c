@@ -178,7 +178,7 @@ add_plain_paths(const Separate *separate, RelOptInfo *part)
 	separate->plain_paths(separate->root, separate->input, part, &extra);
 }
 
-/* Adds a path of the aggregates of a column's distinct values to their relation, and replaces their filters. */
+/* Adds a path of aggregates of a column's distinct values to their relation, and replaces their filters. */
 static void
 add_values_path(const Separate *separate, const Class *class, RelOptInfo *part, List *aggrefs)
 {

@@ -136,7 +136,7 @@ make_path(PlannerInfo *root, RelOptInfo *output, Path *parts, List *rollups, Nod
 	return &path->path;
 }
 
-/* Adds a path to the grouped relation output that puts parts together for each of the query's grouping sets. */
+/* Adds a path to the grouped relation output that puts parts together for each of the grouping sets. */
 void
 gpuds_add_sets_path(PlannerInfo *root, RelOptInfo *output, Path *parts, Node *having)
 {

@@ -6,7 +6,8 @@
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
- * its outer plan.  GpudsCombine has core's aggregates below it.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it.
+ * its outer plan.  GpudsCombine has core's aggregates below it.  GpudsOffset moves the scan behind rows
+ * that it counts, and has core go on with it.
  *
  *-------------------------------------------------------------------------
  */
