@@ -58,11 +58,18 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 	('avg', 'averages and extremes of all by status', 'SELECT status, avg(amount), min(at), max(at), max(v) FROM t GROUP BY status'),
 	('region', 'by a column of a joined table', 'SELECT region, count(*) FROM t JOIN accounts USING (account) WHERE {TENTH} GROUP BY region'),
 	('distinct', 'count of distinct accounts', 'SELECT count(DISTINCT account) FROM t WHERE {TENTH}'),
+	('distinct_count', 'the same, and count', 'SELECT count(*), count(DISTINCT account) AS accounts FROM t WHERE {TENTH}'),
+	('distinct_status', 'the same by status', 'SELECT status, count(*), count(DISTINCT account) AS accounts FROM t WHERE {TENTH} GROUP BY status'),
+	('distinct_filter', 'distinct accounts with FILTER', 'SELECT count(DISTINCT account) FILTER (WHERE status = 1) AS ones, count(DISTINCT account) AS accounts FROM t WHERE {TENTH}'),
+	('accounts_count', 'count by account', 'SELECT account, count(*) FROM t WHERE {TENTH} GROUP BY account'),
 	('rollup', 'ROLLUP of status', 'SELECT status, count(*) FROM t WHERE {TENTH} GROUP BY ROLLUP (status)'),
 	('median', 'the median of all', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t'),
 	('percentiles', 'three percentiles of a tenth', 'SELECT count(*), min(at), percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY at) FROM t WHERE {TENTH}'),
 	('accounts_median', 'medians by account', 'SELECT account, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t GROUP BY account'),
 	('account_median', 'the median of one account', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY at) FROM t WHERE account = 77'),
+	('rollup2', 'ROLLUP of day and status', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t WHERE {TENTH} GROUP BY ROLLUP (1, 2)'),
+	('rollup2_all', 'the same of all', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t GROUP BY ROLLUP (1, 2)'),
+	('cube', 'CUBE of account and status', 'SELECT account, status, count(*) FROM t WHERE {TENTH} GROUP BY CUBE (account, status)'),
 	('page', 'a page far behind', 'SELECT at FROM t ORDER BY at OFFSET {HALF} LIMIT 20');
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',
 	format('at >= %L AND at < %L', '2024-01-01'::timestamptz + :rows * 0.45 * interval '6.3 s', '2024-01-01'::timestamptz + :rows * 0.55 * interval '6.3 s'));

@@ -89,7 +89,7 @@ SELECT k, sum(s) FROM t GROUP BY k ORDER BY k DESC NULLS LAST LIMIT 3;
 SELECT k FROM t WHERE k IS NULL GROUP BY k;
 SET gpuds.enable_aggregate = off;
 
--- what core does
+-- what core does, or did at first
 SELECT agrees('SELECT sum(f4) FROM t WHERE k = 3');
 SELECT agrees('SELECT sum(f) FROM t WHERE f < 100');
 SELECT agrees('SELECT sum(m) FROM t WHERE d < ''2000-03-01''');
@@ -178,7 +178,7 @@ SELECT agrees('SELECT k / 1000, count(*), sum(v) FROM b GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''year'', tz), count(*), sum(v) FROM b WHERE tz > ''2000-01-01'' AND tz < ''infinity'' GROUP BY 1');
 ROLLBACK;
 SELECT agrees('SELECT k / 1000, count(*), sum(v) FROM b GROUP BY 1');
--- what core does
+-- what core does, or did at first
 SELECT agrees('SELECT d / 1000, count(*) FROM (SELECT d - date ''2000-01-01'' AS d FROM b WHERE d > ''2004-04-04'') q GROUP BY 1');
 SELECT agrees('SELECT date_trunc(''year'', d), count(*) FROM b WHERE d > ''2004-04-04'' GROUP BY 1');
 SELECT agrees('SELECT k / -1000, count(*) FROM b WHERE k > 0 GROUP BY 1');

@@ -37,6 +37,7 @@
 #include "catalog/pg_am.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #endif
 
@@ -526,11 +527,33 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 #define GpudsNotNullIsValid(rel, attno) true
 #endif
 
+/*
+ * An expression as it is below the step that groups rows.  Since 18, what rows are grouped by may be NULL for
+ * the sake of grouping sets, and says so.
+ */
+#if PG_VERSION_NUM >= 180000
+#define GpudsBelowGrouping(root, node)                                                  \
+	((root)->group_rtindex > 0 && (root)->parse->groupingSets != NIL                    \
+		 ? remove_nulling_relids(node, bms_make_singleton((root)->group_rtindex), NULL) \
+		 : (node))
+#else
+#define GpudsBelowGrouping(root, node) (node)
+#endif
+
 /* What rows are grouped by; since 16 without what is the same in all of them. */
 #if PG_VERSION_NUM >= 160000
 #define GpudsGroupClause(root) ((root)->processed_groupClause)
 #else
 #define GpudsGroupClause(root) ((root)->parse->groupClause)
+#endif
+
+/* The order of groups; since 16, core may have put that of aggregates' rows behind it. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsGroupPathkeys(root) list_copy_head((root)->group_pathkeys, (root)->num_groupby_pathkeys)
+#define GpudsSetUnsorted(aggref) ((aggref)->aggpresorted = false)
+#else
+#define GpudsGroupPathkeys(root) ((root)->group_pathkeys)
+#define GpudsSetUnsorted(aggref) ((void) 0)
 #endif
 
 /* Takes over how many nodes below a path are disabled; before 18, costs say so. */

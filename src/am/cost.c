@@ -54,6 +54,9 @@
 /* Finding the side values of a row (side/side.h): two waits for memory, taken to be 80 ns together. */
 #define SIDE_OPERATORS 8
 
+/* The same if rows come in the order of the heap: they are in the cache by then. */
+#define NEAR_SIDE_OPERATORS 2
+
 /*
  * Looking a row up by its TID where the visibility map does not vouch for it: a lock, and a search of its
  * chain.
@@ -301,15 +304,17 @@ stored_share(const IndexOptInfo *index, int bytes)
 }
 
 /*
- * What the side values of so many rows cost, of so many bytes each; visited of them are looked up in the heap
- * anyway.  So are those that there is no memory for.
+ * What the side values of so many rows cost, of so many bytes each, whose order has so much to do with the
+ * heap's; visited of them are looked up in the heap anyway.  So are those that there is no memory for.
  */
 Cost
-gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows, double visited)
+gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows, double visited,
+					 double correlation)
 {
+	const double of_row = SIDE_OPERATORS + correlation * correlation * (NEAR_SIDE_OPERATORS - SIDE_OPERATORS);
 	const double share = stored_share(index, bytes);
 	const double others = Max((1 - share) * (rows - visited), 0);
-	Cost cost = share * rows * SIDE_OPERATORS * cpu_operator_cost;
+	Cost cost = share * rows * of_row * cpu_operator_cost;
 	double page_cost;
 
 	if (others < 1)
@@ -319,7 +324,7 @@ gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, do
 		   others * cpu_tuple_cost;
 }
 
-/* Of an index-only scan, which returns all columns. */
+/* Of an index-only scan, which returns all columns, row by row. */
 static Cost
 returned_side_cost(PlannerInfo *root, const IndexPath *path, double entries)
 {
@@ -332,7 +337,7 @@ returned_side_cost(PlannerInfo *root, const IndexPath *path, double entries)
 	for (int i = index->nkeycolumns; i < index->ncolumns; i++)
 		columns = lappend_int(columns, i);
 	bytes = gpuds_scan_side_bytes(index, columns);
-	return bytes > 0 ? gpuds_scan_side_cost(root, index, bytes, entries, 0) : 0;
+	return bytes > 0 ? gpuds_scan_side_cost(root, index, bytes, entries, 0, 0) : 0;
 }
 
 /*

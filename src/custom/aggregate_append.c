@@ -33,8 +33,8 @@
 #include "custom/custom.h"
 
 /* Is a relation of a query a table with its children? */
-static bool
-is_parent(PlannerInfo *root, RelOptInfo *rel)
+bool
+gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel)
 {
 	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
 		   planner_rt_fetch(rel->relid, root)->inh && bms_is_empty(rel->lateral_relids) && !is_dummy_rel(rel);
@@ -94,7 +94,7 @@ make_target(const GpudsWanted *wanted)
 	foreach (lc, GpudsGroupClause(root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		Node *expr = GpudsBelowGrouping(root, get_sortgroupclause_expr(clause, root->processed_tlist));
 
 		add_column_to_pathtarget(target, (Expr *) expr, clause->tleSortGroupRef);
 	}
@@ -111,21 +111,26 @@ make_target(const GpudsWanted *wanted)
 
 /*
  * The path of a table for parts; NULL: no index has what is wanted.  Groups are hashed if they do not follow
- * each other; hashed: in any case.
+ * each other, or if that costs less, as the conditions may bound a scan of another index; hashed: in any
+ * case.
  */
 static Path *
-parts_path(GpudsWanted *of, PathTarget *target, bool hashed)
+parts_path(const GpudsWanted *wanted, PathTarget *target, bool hashed)
 {
-	CustomPath *path = NULL;
+	GpudsWanted of = *wanted;
+	CustomPath *ordered = NULL;
+	CustomPath *by_hash;
 
 	if (!hashed)
-		path = gpuds_wanted_path(of, of->rel, target, NULL);
-	if (path == NULL && of->groups != NIL)
-	{
-		of->hashed = true;
-		path = gpuds_wanted_path(of, of->rel, target, NULL);
-	}
-	return (Path *) path;
+		ordered = gpuds_wanted_path(&of, of.rel, target, NULL);
+	if (of.groups == NIL ||
+		(ordered != NULL && gpuds_covering_is_bounded(of.root, linitial(ordered->custom_paths))))
+		return (Path *) ordered;
+	of.hashed = true;
+	by_hash = gpuds_wanted_path(&of, of.rel, target, NULL);
+	if (ordered == NULL || (by_hash != NULL && by_hash->path.total_cost < ordered->path.total_cost))
+		return (Path *) by_hash;
+	return (Path *) ordered;
 }
 
 /* The path of a child; NULL: no index has what is wanted. */
@@ -172,12 +177,6 @@ append_parts(const GpudsWanted *wanted, PathTarget *target)
 	return &path->path;
 }
 
-static Path *
-append_path(const GpudsWanted *wanted)
-{
-	return append_parts(wanted, make_target(wanted));
-}
-
 /*
  * The cheapest path for parts of a table, or of its children: what rows are grouped by, and aggregates of a
  * part of the rows each.  NULL: no index has what is wanted.
@@ -185,159 +184,36 @@ append_path(const GpudsWanted *wanted)
 Path *
 gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target)
 {
-	GpudsWanted of = *wanted;
-	Path *path;
-	Path *hashed;
-
-	if (is_parent(of.root, of.rel))
-		return append_parts(wanted, target);
-	path = parts_path(&of, target, false);
-	if (path == NULL || of.hashed || of.groups == NIL ||
-		gpuds_covering_filter(linitial(((CustomPath *) path)->custom_paths)) == NIL)
-		return path;
-	/* By another index, conditions that this one tests may bound the scan. */
-	hashed = parts_path(&of, target, true);
-	return hashed && hashed->total_cost < path->total_cost ? hashed : path;
-}
-
-/* Adds a path that puts parts together; parts are of one group each. */
-static void
-add_final_path(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups, AggStrategy strategy,
-			   Node *having)
-{
-	AggClauseCosts costs = { 0 };
-
-	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
-	/* without keys, all rows are of one group */
-	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
-		parts = (Path *) create_sort_path(root, output, parts, root->group_pathkeys, -1.0);
-	add_path(output, (Path *) create_agg_path(root, output, parts, output->reltarget, strategy,
-											  AGGSPLIT_FINAL_DESERIAL, GpudsGroupClause(root),
-											  (List *) having, &costs, ngroups));
-}
-
-/* Adds paths to the grouped relation output that put the parts of so many groups together. */
-void
-gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
-					  const GroupPathExtraData *extra)
-{
-	const bool grouped = root->parse->groupClause != NIL;
-
-	if (!grouped)
-		add_final_path(root, output, parts, 1, AGG_PLAIN, extra->havingQual);
-	if (grouped && (extra->flags & GROUPING_CAN_USE_HASH))
-		add_final_path(root, output, parts, ngroups, AGG_HASHED, extra->havingQual);
-	if (grouped && (extra->flags & GROUPING_CAN_USE_SORT))
-		add_final_path(root, output, parts, ngroups, AGG_SORTED, extra->havingQual);
-}
-
-/* The same of what is wanted of a table. */
-static void
-add_final_paths(const GpudsWanted *wanted, RelOptInfo *output, Path *parts, const GroupPathExtraData *extra)
-{
-	const double ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
-
-	gpuds_add_final_paths(wanted->root, output, parts, ngroups, extra);
+	return gpuds_aggregate_is_parent(wanted->root, wanted->rel) ? append_parts(wanted, target)
+																: parts_path(wanted, target, false);
 }
 
 /*
- * Adds paths to the grouped relation output if an index has all that is wanted of the rows of a table, though
- * not in the order of the groups, or only in parts.  whole: aggregates have results without core.
+ * The same with what the query groups by and parts of what is wanted as columns.  hashed: groups of a single
+ * table are hashed in any case.
  */
-static void
-add_part_paths(const GpudsWanted *wanted, RelOptInfo *output, bool whole, const GroupPathExtraData *extra)
+Path *
+gpuds_wanted_groups_path(const GpudsWanted *wanted, bool hashed)
 {
+	GpudsWanted of = *wanted;
 	PathTarget *target;
-	GpudsWanted parts = *wanted;
-	Path *path;
 
-	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0 || wanted->rel->reloptkind != RELOPT_BASEREL)
-		return;
+	if (of.rel->reloptkind != RELOPT_BASEREL)
+		return NULL;
 	target = make_target(wanted);
-	parts.exprs = target->exprs;
-	path = parts_path(&parts, target, whole);
-	if (path != NULL)
-		add_final_paths(wanted, output, path, extra);
-}
-
-/* The path of a table without children; NULL: no index has what is wanted. */
-static Path *
-single_path(const GpudsWanted *wanted)
-{
-	GpudsWanted of = *wanted;
-
-	return of.rel->reloptkind == RELOPT_BASEREL ? parts_path(&of, make_target(wanted), false) : NULL;
-}
-
-/* Adds a path if the aggregates are of one column's distinct values; values_path: gives these. */
-static void
-add_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-				   Path *(*values_path)(const GpudsWanted *), const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	double ngroups;
-	Path *values;
-
-	if (root->parse->groupingSets != NIL ||
-		(root->parse->groupClause != NIL && (extra->flags & GROUPING_CAN_USE_SORT) == 0) ||
-		!gpuds_wanted_collect_distinct(&wanted, output, extra->havingQual, &ngroups))
-		return;
-	values = values_path(&wanted);
-	if (values != NULL)
-		gpuds_add_distinct_path(root, output, values, extra->havingQual, ngroups);
+	of.exprs = target->exprs;
+	return gpuds_aggregate_is_parent(of.root, of.rel) ? append_parts(&of, target)
+													  : parts_path(&of, target, hashed);
 }
 
 /*
- * Adds a path to the grouped relation output if input is a table and an index has all that is wanted of
- * its rows.
+ * What core takes to put parts together; if the query has aggregates that cannot be put together, and which
+ * another plan has, what it takes for whole ones.
  */
 void
-gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-					  const GroupPathExtraData *extra)
+gpuds_final_costs(PlannerInfo *root, AggClauseCosts *costs)
 {
-	GpudsWanted wanted = { .root = root, .rel = input };
-	CustomPath *path;
-	bool whole;
+	const bool has_others = root->hasNonPartialAggs || root->hasNonSerialAggs;
 
-	if (root->parse->groupingSets != NIL || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
-		!gpuds_covering_is_table(root, input))
-		return;
-	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
-	{
-		add_distinct_paths(root, input, output, single_path, extra);
-		return;
-	}
-	whole = !gpuds_wanted_needs_parts(&wanted);
-	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
-	/* By another index, conditions that this one tests may bound the scan. */
-	if (!whole || (wanted.groups != NIL &&
-				   (path == NULL || gpuds_covering_filter(linitial(path->custom_paths)) != NIL)))
-		add_part_paths(&wanted, output, whole, extra);
-	if (path != NULL)
-		add_path(output, &path->path);
-}
-
-/*
- * Adds paths to the grouped relation output if input is a table with children, each of which has an
- * index that has all that is wanted of its rows.
- */
-void
-gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-							 const GroupPathExtraData *extra)
-{
-	GpudsWanted wanted = { .root = root, .rel = input };
-	Path *parts;
-
-	if (!is_parent(root, input))
-		return;
-	if (!gpuds_wanted_collect(&wanted, output, extra->havingQual))
-	{
-		add_distinct_paths(root, input, output, append_path, extra);
-		return;
-	}
-	if ((extra->flags & GROUPING_CAN_PARTIAL_AGG) == 0)
-		return;
-	parts = append_path(&wanted);
-	if (parts != NULL)
-		add_final_paths(&wanted, output, parts, extra);
+	get_agg_clause_costs(root, has_others ? AGGSPLIT_SIMPLE : AGGSPLIT_FINAL_DESERIAL, costs);
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_case.c
- *	  Aggregates of CASE WHEN condition THEN value [ELSE constant] END: what a row adds depends on a
- *	  condition.
+ *	  Aggregates of CASE WHEN condition THEN value [ELSE constant] END, and of what says the same: what a
+ *	  row adds depends on a condition.
  *
  * Without ELSE this is a FILTER: aggregates leave out NULLs.  With it, the rows that do not pass add the
  * constant.
@@ -12,7 +12,9 @@
 #include "gpuds.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "utils/fmgroids.h"
 
 #include "custom/aggregate.h"
@@ -29,6 +31,80 @@ is_integer(Oid type)
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
+/* Puts what is compared in the place where a simple CASE compares it. */
+static Node *
+compare(Node *node, void *arg)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, CaseTestExpr))
+		return copyObject((Node *) arg);
+	/* A CASE within the condition has comparisons of its own; none of these can be tested. */
+	return IsA(node, CaseExpr) ? node : expression_tree_mutator(node, compare, arg);
+}
+
+/* CASE with one WHEN; CASE column WHEN value is CASE WHEN column = value. */
+static bool
+take_case(const CaseExpr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr **other)
+{
+	const CaseWhen *when = linitial_node(CaseWhen, expr->args);
+
+	parts->type = expr->casetype;
+	parts->condition = expr->arg ? (Expr *) compare((Node *) when->expr, expr->arg) : when->expr;
+	*value = when->result;
+	*other = expr->defresult;
+	return list_length(expr->args) == 1;
+}
+
+/* COALESCE(column, constant) is CASE WHEN column IS NOT NULL THEN column ELSE constant END. */
+static bool
+take_coalesce(const CoalesceExpr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr **other)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = linitial(expr->args);
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	parts->type = expr->coalescetype;
+	parts->condition = (Expr *) test;
+	*value = linitial(expr->args);
+	*other = llast(expr->args);
+	return list_length(expr->args) == 2 && IsA(*value, Var);
+}
+
+/* NULLIF(column, constant) is CASE WHEN NOT column = constant THEN column END: NULLs are left out anyway. */
+static bool
+take_nullif(const NullIfExpr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr **other)
+{
+	const Const *constant = lsecond(expr->args);
+	Expr *equal = make_opclause(expr->opno, BOOLOID, false, linitial(expr->args), lsecond(expr->args),
+								InvalidOid, expr->inputcollid);
+
+	((OpExpr *) equal)->opfuncid = expr->opfuncid;
+	parts->type = exprType(linitial(expr->args));
+	parts->condition = make_notclause(equal);
+	*value = linitial(expr->args);
+	*other = NULL;
+	return IsA(*value, Var) && IsA(constant, Const) && !constant->constisnull;
+}
+
+/* The same of any of them. */
+static bool
+take(const Expr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr **other)
+{
+	switch (nodeTag(expr))
+	{
+		case T_CaseExpr:
+			return take_case((const CaseExpr *) expr, parts, value, other);
+		case T_CoalesceExpr:
+			return take_coalesce((const CoalesceExpr *) expr, parts, value, other);
+		case T_NullIfExpr:
+			return take_nullif((const NullIfExpr *) expr, parts, value, other);
+		default:
+			return false;
+	}
+}
+
 /*
  * What an aggregate's argument is if it is such a CASE; false: it is not.  The value is a constant or a
  * column, an integer unless values are only counted.
@@ -36,31 +112,26 @@ is_integer(Oid type)
 bool
 gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts)
 {
-	const CaseExpr *expr;
-	const CaseWhen *when;
+	const Expr *value;
+	const Expr *other;
 
 	memset(parts, 0, sizeof(*parts));
-	if (list_length(aggref->args) != 1)
+	if (list_length(aggref->args) != 1 ||
+		!take(linitial_node(TargetEntry, aggref->args)->expr, parts, &value, &other))
 		return false;
-	expr = (const CaseExpr *) linitial_node(TargetEntry, aggref->args)->expr;
-	if (!IsA(expr, CaseExpr) || expr->arg != NULL || list_length(expr->args) != 1)
-		return false;
-	when = linitial_node(CaseWhen, expr->args);
-	parts->condition = when->expr;
-	parts->type = expr->casetype;
-	if (IsA(when->result, Const) && !is_null(when->result))
-		parts->value = (const Const *) when->result;
-	else if (!IsA(when->result, Var))
+	if (IsA(value, Const) && !is_null(value))
+		parts->value = (const Const *) value;
+	else if (!IsA(value, Var))
 		return false;
 	else
-		parts->column = (const Var *) when->result;
+		parts->column = (const Var *) value;
 	/* Digits behind the point are shown of a number's column, and of a constant as many as it has. */
-	if (is_null(expr->defresult))
+	if (is_null(other))
 		return aggref->aggfnoid == F_COUNT_ANY || is_integer(parts->type) ||
 			   (parts->type == NUMERICOID && parts->column);
-	if (!IsA(expr->defresult, Const) || aggref->aggfilter || aggref->aggfnoid == F_COUNT_ANY)
+	if (!IsA(other, Const) || aggref->aggfilter || aggref->aggfnoid == F_COUNT_ANY)
 		return false;
-	parts->other = (const Const *) expr->defresult;
+	parts->other = (const Const *) other;
 	return is_integer(parts->type);
 }
 

@@ -48,6 +48,21 @@ is_extreme(const Aggref *aggref, const Var *column)
 		   (kind == GPUDS_MIN || kind == GPUDS_MAX);
 }
 
+/* Is an aggregate with DISTINCT one of a column's values, by whatever filter? */
+bool
+gpuds_is_distinct_column(const RelOptInfo *rel, const Aggref *aggref, const Var **column, Oid *equality)
+{
+	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggorder != NIL || aggref->agglevelsup != 0 ||
+		aggref->aggsplit != AGGSPLIT_SIMPLE || list_length(aggref->args) != 1)
+		return false;
+	*column = gpuds_wanted_column(rel, linitial_node(TargetEntry, aggref->args)->expr);
+	if (aggref->aggdistinct != NIL)
+		*equality = linitial_node(SortGroupClause, aggref->aggdistinct)->eqop;
+	else if (*column != NULL)
+		*equality = lookup_type_cache((*column)->vartype, TYPECACHE_EQ_OPR)->eq_opr;
+	return *column != NULL;
+}
+
 /* Is an aggregate of the distinct values of a column, the one that others are of? */
 static bool
 take_aggregate(Distinct *distinct, const Aggref *aggref)
@@ -55,17 +70,9 @@ take_aggregate(Distinct *distinct, const Aggref *aggref)
 	const Var *column;
 	Oid equality;
 
-	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggorder != NIL || aggref->aggfilter != NULL ||
-		aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE || list_length(aggref->args) != 1)
-		return false;
-	column = gpuds_wanted_column(distinct->wanted->rel, linitial_node(TargetEntry, aggref->args)->expr);
-	if (column == NULL)
-		return false;
-	if (aggref->aggdistinct != NIL)
-		equality = linitial_node(SortGroupClause, aggref->aggdistinct)->eqop;
-	else if (is_extreme(aggref, column))
-		equality = lookup_type_cache(column->vartype, TYPECACHE_EQ_OPR)->eq_opr;
-	else
+	if (aggref->aggfilter != NULL ||
+		!gpuds_is_distinct_column(distinct->wanted->rel, aggref, &column, &equality) ||
+		(aggref->aggdistinct == NIL && !is_extreme(aggref, column)))
 		return false;
 	if (distinct->column != NULL)
 		return equal(column, distinct->column) && equality == distinct->equality;
@@ -94,6 +101,23 @@ collect(Node *node, void *arg)
 	return expression_tree_walker(node, collect, arg);
 }
 
+/* Groups rows by a column, too, whose distinct values are wanted; returns how many groups there are else. */
+double
+gpuds_wanted_add_distinct(GpudsWanted *wanted, const Var *column, Oid equality)
+{
+	const double ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
+
+	wanted->distinct = true;
+	wanted->exprs = list_append_unique(wanted->exprs, (void *) column);
+	if (!list_member(wanted->groups, column))
+	{
+		/* The column of a bucket stays the last. */
+		wanted->groups = lcons((void *) column, wanted->groups);
+		wanted->operators = lcons_oid(equality, wanted->operators);
+	}
+	return ngroups;
+}
+
 /*
  * Finds out what the grouped relation wants of wanted->rel, if its aggregates are of one column's distinct
  * values: groups of what the query groups by and that column.  *ngroups: those of the query, about.  False:
@@ -108,31 +132,23 @@ gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Nod
 		collect((Node *) output->reltarget->exprs, &distinct) || collect(having, &distinct) ||
 		distinct.column == NULL)
 		return false;
-	*ngroups = wanted->groups != NIL ? gpuds_wanted_groups(wanted, wanted->rel->rows) : 1;
-	wanted->distinct = true;
-	wanted->exprs = list_append_unique(wanted->exprs, (void *) distinct.column);
-	if (!list_member(wanted->groups, distinct.column))
-	{
-		/* The column of a bucket stays the last. */
-		wanted->groups = lcons((void *) distinct.column, wanted->groups);
-		wanted->operators = lcons_oid(distinct.equality, wanted->operators);
-	}
+	*ngroups = gpuds_wanted_add_distinct(wanted, distinct.column, distinct.equality);
 	return true;
 }
 
 /*
- * Adds a path that aggregates what a path gives, which has the column's values in each group.  If there is an
- * order that rows have to come in, core has prepared its aggregates for it, even without groups.
+ * Adds a path that aggregates what a path gives, which has the column's values in each group, in an order.
  */
 void
-gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having, double ngroups)
+gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, List *pathkeys, Node *having,
+						double ngroups)
 {
-	const bool grouped = GpudsGroupClause(root) != NIL;
+	const bool grouped = root->parse->groupClause != NIL;
 	AggClauseCosts costs = { 0 };
 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	if (root->group_pathkeys != NIL)
-		values = (Path *) create_sort_path(root, output, values, root->group_pathkeys, -1.0);
+	if (pathkeys != NIL)
+		values = (Path *) create_sort_path(root, output, values, pathkeys, -1.0);
 	add_path(output, (Path *) create_agg_path(root, output, values, output->reltarget,
 											  grouped ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE,
 											  GpudsGroupClause(root), (List *) having, &costs, ngroups));
@@ -168,9 +184,19 @@ collect_select(GpudsWanted *wanted, const PathTarget *target)
 }
 
 /*
- * Adds a path to the relation output of distinct rows if input is a table and an index has all that is
- * selected.  Groups that are hashed may come several times: core makes them distinct.
+ * Adds a path that makes rows distinct which a path gives, in whatever order.  They may come several times:
+ * if groups are hashed, and of several children of a table.
  */
+static void
+add_hashed_path(PlannerInfo *root, RelOptInfo *output, const GpudsWanted *wanted, Path *values)
+{
+	if (values != NULL && grouping_is_hashable(root->parse->distinctClause))
+		add_path(output, (Path *) create_agg_path(root, output, values, values->pathtarget, AGG_HASHED,
+												  AGGSPLIT_SIMPLE, root->parse->distinctClause, NIL, NULL,
+												  gpuds_wanted_groups(wanted, wanted->rel->rows)));
+}
+
+/* Adds a path to the relation output of distinct rows if an index has all that is selected of input. */
 void
 gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
 {
@@ -178,23 +204,22 @@ gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ou
 	PathTarget *target;
 	CustomPath *path;
 
-	if (!is_select_distinct(root->parse) || input->reloptkind != RELOPT_BASEREL ||
-		!gpuds_covering_is_table(root, input))
+	if (!is_select_distinct(root->parse) || input->reloptkind != RELOPT_BASEREL)
 		return;
 	target = input->cheapest_total_path->pathtarget;
 	if (!collect_select(&wanted, target))
 		return;
+	if (!gpuds_covering_is_table(root, input))
+	{
+		add_hashed_path(root, output, &wanted, gpuds_wanted_parts_path(&wanted, target));
+		return;
+	}
 	path = gpuds_wanted_path(&wanted, output, target, NULL);
 	if (path != NULL)
 		add_path(output, &path->path);
 	/* By another index, conditions that this one tests may bound the scan. */
-	if ((path != NULL && gpuds_covering_filter(linitial(path->custom_paths)) == NIL) ||
-		!grouping_is_hashable(root->parse->distinctClause))
+	if (path != NULL && gpuds_covering_is_bounded(root, linitial(path->custom_paths)))
 		return;
 	wanted.hashed = true;
-	path = gpuds_wanted_path(&wanted, input, target, NULL);
-	if (path != NULL)
-		add_path(output, (Path *) create_agg_path(root, output, &path->path, target, AGG_HASHED,
-												  AGGSPLIT_SIMPLE, root->parse->distinctClause, NIL, NULL,
-												  gpuds_wanted_groups(&wanted, input->rows)));
+	add_hashed_path(root, output, &wanted, (Path *) gpuds_wanted_path(&wanted, input, target, NULL));
 }

@@ -57,8 +57,8 @@ static bool
 may_join_groups(PlannerInfo *root, const RelOptInfo *input, const GroupPathExtraData *extra)
 {
 	return input->reloptkind == RELOPT_JOINREL && !is_dummy_rel((RelOptInfo *) input) &&
-		   (extra->flags & GROUPING_CAN_PARTIAL_AGG) != 0 && root->parse->groupingSets == NIL &&
-		   !root->parse->hasTargetSRFs && !root->hasLateralRTEs && root->placeholder_list == NIL;
+		   gpuds_may_take_parts(root, extra) && !root->parse->hasTargetSRFs && !root->hasLateralRTEs &&
+		   root->placeholder_list == NIL;
 }
 
 /* Might a table of a join be the fact? */
@@ -357,7 +357,10 @@ collect_expr(Node *node, void *arg)
 		join->wanted_exprs = lappend(join->wanted_exprs, node);
 		return false;
 	}
-	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+	/* Core's node that has the grouping sets knows which of them a row is of. */
+	if (IsA(node, GroupingFunc))
+		return join->root->parse->groupingSets == NIL;
+	if (IsA(node, PlaceHolderVar) || IsA(node, WindowFunc))
 		return true;
 	return expression_tree_walker(node, collect_expr, arg);
 }
@@ -373,12 +376,14 @@ make_target(GroupJoin *join, const RelOptInfo *output, Node *having)
 	foreach (lc, GpudsGroupClause(root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist);
+		Expr *expr = (Expr *) GpudsBelowGrouping(root,
+												 get_sortgroupclause_expr(clause, root->processed_tlist));
 
 		add_column_to_pathtarget(join->target, expr, clause->tleSortGroupRef);
 		join->wanted_exprs = lappend(join->wanted_exprs, expr);
 	}
-	if (collect_expr((Node *) output->reltarget->exprs, join) || collect_expr(having, join) ||
+	if (collect_expr(GpudsBelowGrouping(root, (Node *) output->reltarget->exprs), join) ||
+		collect_expr(GpudsBelowGrouping(root, having), join) ||
 		contain_volatile_functions((Node *) join->wanted_exprs))
 		return false;
 	foreach (lc, join->wanted_exprs)
@@ -405,7 +410,8 @@ take_groups(GroupJoin *join)
 	foreach (lc, GpudsGroupClause(root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Relids relids = pull_varnos(root, get_sortgroupclause_expr(clause, root->processed_tlist));
+		Relids relids = pull_varnos(
+			root, GpudsBelowGrouping(root, get_sortgroupclause_expr(clause, root->processed_tlist)));
 
 		if (!bms_overlap(relids, fact))
 			continue;
@@ -575,7 +581,7 @@ add_fact_paths(PlannerInfo *root, RelOptInfo *fact, RelOptInfo *input, RelOptInf
 
 	if (!find_join_type(&join) || !find_others(&join) || !find_clauses(&join))
 		return;
-	if (list_length(join.others) == 1)
+	if (list_length(join.others) == 1 && root->parse->groupingSets == NIL)
 		gpuds_merge_paths(root, fact, linitial(join.others), join.sjinfo, linitial(join.clauses), input->rows,
 						  output, extra);
 	if (!make_target(&join, output, extra->havingQual) || !take_groups(&join) || !take_exprs(&join) ||

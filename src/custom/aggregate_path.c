@@ -354,7 +354,8 @@ is_default_equality(const SortGroupClause *clause, const Expr *expr)
 static Expr *
 group_expr(const GpudsWanted *wanted, SortGroupClause *clause)
 {
-	Node *expr = get_sortgroupclause_expr(clause, wanted->root->processed_tlist);
+	Node *expr = GpudsBelowGrouping(wanted->root,
+									get_sortgroupclause_expr(clause, wanted->root->processed_tlist));
 	RelOptInfo *rel = wanted->rel;
 
 	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL)
@@ -429,7 +430,10 @@ collect_expr(Node *node, void *arg)
 		wanted->exprs = list_append_unique(wanted->exprs, node);
 		return false;
 	}
-	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+	/* Core's node that has the grouping sets knows which of them a row is of. */
+	if (IsA(node, GroupingFunc))
+		return wanted->root->parse->groupingSets == NIL;
+	if (IsA(node, PlaceHolderVar) || IsA(node, WindowFunc))
 		return true;
 	return expression_tree_walker(node, collect_expr, arg);
 }
@@ -457,8 +461,10 @@ gpuds_wanted_needs_parts(const GpudsWanted *wanted)
 bool
 gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having)
 {
+	Node *exprs = GpudsBelowGrouping(wanted->root, (Node *) output->reltarget->exprs);
+
 	return gpuds_wanted_collect_groups(wanted, wanted->root->parse->groupClause) &&
-		   !collect_expr((Node *) output->reltarget->exprs, wanted) && !collect_expr(having, wanted) &&
+		   !collect_expr(exprs, wanted) && !collect_expr(GpudsBelowGrouping(wanted->root, having), wanted) &&
 		   (wanted->exprs != NIL || wanted->percentiles != NIL);
 }
 
@@ -696,7 +702,8 @@ extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *kinds, List 
 		cost += hash_cost(wanted, child->path.rows, nagg);
 	if (side_bytes > 0)
 		cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, before,
-									 before * gpuds_covering_unmapped(child->indexinfo, child->path.parent));
+									 before * gpuds_covering_unmapped(child->indexinfo, child->path.parent),
+									 gpuds_scan_correlation(wanted->root, child->indexinfo));
 	return cost;
 }
 

@@ -26,6 +26,10 @@ typedef struct GpudsWanted
 	bool hashed;        /* a group may come in parts, and groups in any order */
 } GpudsWanted;
 
+/* Adds paths to the grouped relation output. */
+typedef void GpudsAddPaths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+						   const GroupPathExtraData *extra);
+
 /* aggregate_path.c */
 extern const Var *gpuds_wanted_column(const RelOptInfo *rel, const Expr *expr);
 extern bool gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses);
@@ -36,15 +40,31 @@ extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *pare
 									 Node *having);
 
 /* aggregate_append.c */
+extern bool gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel);
+extern Path *gpuds_wanted_groups_path(const GpudsWanted *wanted, bool hashed);
 extern Expr *gpuds_aggregate_part_of(const Aggref *aggref);
 extern Path *gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target);
-extern void gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
-								  const GroupPathExtraData *extra);
+extern void gpuds_final_costs(PlannerInfo *root, AggClauseCosts *costs);
 
 /* aggregate_distinct.c */
 extern bool gpuds_wanted_collect_distinct(GpudsWanted *wanted, const RelOptInfo *output, Node *having,
 										  double *ngroups);
-extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, Node *having,
-									double ngroups);
+extern bool gpuds_is_distinct_column(const RelOptInfo *rel, const Aggref *aggref, const Var **column,
+									 Oid *equality);
+extern double gpuds_wanted_add_distinct(GpudsWanted *wanted, const Var *column, Oid equality);
+extern void gpuds_add_distinct_path(PlannerInfo *root, RelOptInfo *output, Path *values, List *pathkeys,
+									Node *having, double ngroups);
+
+/* aggregate_separate.c */
+extern void gpuds_add_separate_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+									GpudsAddPaths *plain_paths, const GroupPathExtraData *extra);
+
+/* aggregate_group.c */
+extern void gpuds_add_final_paths(PlannerInfo *root, RelOptInfo *output, Path *parts, double ngroups,
+								  const GroupPathExtraData *extra);
+
+/* aggregate_sets.c */
+extern bool gpuds_may_take_parts(const PlannerInfo *root, const GroupPathExtraData *extra);
+extern void gpuds_add_sets_path(PlannerInfo *root, RelOptInfo *output, Path *parts, Node *having);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_PATH_H */

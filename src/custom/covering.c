@@ -151,6 +151,16 @@ gpuds_covering_filter(const IndexPath *path)
 	return tested;
 }
 
+/* Do all conditions of a scan of gpuds_covering_path bound the entries that it goes through? */
+bool
+gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path)
+{
+	int nfilters;
+
+	(void) gpuds_scan_entries(root, path, &nfilters);
+	return nfilters == 0 && gpuds_covering_filter(path) == NIL;
+}
+
 /* A copy of a table that has no other index than one. */
 static RelOptInfo *
 copy_with_index(const RelOptInfo *rel, const IndexOptInfo *index)

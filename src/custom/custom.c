@@ -26,7 +26,6 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 	if (stage == UPPERREL_GROUP_AGG && gpuds_enable_aggregate)
 	{
 		gpuds_aggregate_paths(root, input, output, extra);
-		gpuds_aggregate_append_paths(root, input, output, extra);
 		gpuds_aggregate_join_paths(root, input, output, extra);
 		gpuds_percentile_paths(root, input, output, extra);
 	}
@@ -72,6 +71,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_merge_methods);
 	RegisterCustomScanMethods(&gpuds_offset_methods);
 	RegisterCustomScanMethods(&gpuds_percentile_methods);
+	RegisterCustomScanMethods(&gpuds_combine_methods);
 	gpuds_explain_option_init();
 	gpuds_histogram_init();
 	prev_rel_paths = set_rel_pathlist_hook;

@@ -6,8 +6,8 @@
  * GpudsAggregate has an index scan of core's making below it: core plans it, and makes its scan keys
  * and parameters.  The node runs the scan itself, in batches, and never asks the state below for a row.
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
- * its outer plan.  GpudsOffset moves the scan behind rows that it counts, and has core go on with it, as
- * GpudsPercentile does from one rank to the next.
+ * its outer plan.  GpudsCombine has core's aggregates below it.  GpudsOffset moves the scan behind rows
+ * that it counts, and has core go on with it, as GpudsPercentile does from one rank to the next.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +35,7 @@ extern IndexPath *gpuds_covering_path_in_order(PlannerInfo *root, const RelOptIn
 											   const IndexOptInfo *index, List *pathkeys, List *more,
 											   PathTarget *target);
 extern List *gpuds_covering_filter(const IndexPath *path);
+extern bool gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);
 extern Cost gpuds_covering_range_cost(const RelOptInfo *rel, double share);
 extern double gpuds_covering_unmapped(const IndexOptInfo *index, const RelOptInfo *rel);
@@ -78,11 +79,9 @@ extern void gpuds_explain_counters(const GpudsNodeCounters *counters, const Gpud
 extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_option_init(void);
 
-/* aggregate_append.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
+/* aggregate_group.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 								  const GroupPathExtraData *extra);
-extern void gpuds_aggregate_append_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
-										 const GroupPathExtraData *extra);
 extern void gpuds_aggregate_join_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 									   const GroupPathExtraData *extra);
 extern void gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
@@ -91,6 +90,9 @@ extern const struct CustomScanMethods gpuds_aggregate_methods;
 /* merge_set.c, merge.c */
 extern void gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output);
 extern const struct CustomScanMethods gpuds_merge_methods;
+
+/* combine.c */
+extern const struct CustomScanMethods gpuds_combine_methods;
 
 /* offset_path.c, offset.c */
 extern void gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra);

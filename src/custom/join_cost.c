@@ -360,7 +360,7 @@ gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, 
 	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
 	run += gpuds_covering_heap_cost(root, plan->inner, visits, heap_rounds(&costing));
 	if (plan->side_bytes > 0)
-		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, work->visits, visits);
+		run += gpuds_scan_side_cost(root, plan->index, plan->side_bytes, work->visits, visits, 0);
 	run += given * (cpu_tuple_cost + path->path.pathtarget->cost.per_tuple);
 	path->path.rows = clamp_row_est(join_rows(&costing, given));
 	path->path.startup_cost = outer->startup_cost + start + path->path.pathtarget->cost.startup;

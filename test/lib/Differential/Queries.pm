@@ -172,6 +172,15 @@ sub _on_condition
 	return "sum(CASE WHEN $condition THEN " . _int(-3, 3) . ' ELSE ' . _int(-3, 3) . ' END)';
 }
 
+# What rows are grouped by: columns, or sets of them
+sub _sets
+{
+	my $all = join(', ', @_);
+
+	return _weighted(6, $all, 2, "ROLLUP ($all)", 1, "CUBE ($all)", 1, "GROUPING SETS (($all), ($_[0]), ())",
+		1, 'GROUPING SETS (' . join(', ', @_) . ')');
+}
+
 # What is added up of rows in groups of any columns, by conditions of the aggregates' own
 sub _dashboard
 {
@@ -184,8 +193,12 @@ sub _dashboard
 
 	push @groups, bucket_of($first->{type}, $first->{expr}) if $first->{expr} =~ /^k\d+$/ && _chance(0.3);
 	@measures = map { _chance(0.4) ? $self->_on_condition($_) : $_ } @measures;
+	if (_chance(0.3))
+	{
+		@measures = map { _chance(0.7) ? $_ : s/^(count|sum|min|avg)\((?!CASE|\*)/$1(DISTINCT /r } @measures;
+	}
 	return 'SELECT ' . join(', ', @groups, @measures) . " FROM {T}$filter"
-	  . (@groups ? ' GROUP BY ' . join(', ', 1 .. @groups) : '')
+	  . (@groups ? ' GROUP BY ' . _sets(1 .. @groups) : '')
 	  . (@groups && _chance(0.2) ? ' HAVING count(*) > ' . _int(0, 3) : '');
 }
 
