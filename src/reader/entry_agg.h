@@ -159,7 +159,8 @@ extern void gpuds_entry_agg_end(GpudsEntryAgg *agg);
 
 /*
  * The same as gpuds_entry_agg_next, in the time of a few instructions, if no more than rows are wanted of
- * groups of leading columns, and the piece at hand has the whole of the next one.  False: ask that function.
+ * groups of leading columns, and the piece at hand, without a device's groups beside it, has the whole of
+ * the next one.  False: ask that function.
  */
 static inline bool
 gpuds_entry_agg_next_of_piece(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
@@ -168,8 +169,8 @@ gpuds_entry_agg_next_of_piece(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	int64 end = agg->at + 1;
 	GpudsEntry last;
 
-	if (agg->nagg > 0 || agg->groups.ncolumns == 0 || agg->groups.find || agg->groups.hashed || agg->order ||
-		end >= agg->n)
+	if (agg->nagg > 0 || agg->groups.ncolumns == 0 || agg->groups.find || agg->groups.hashed ||
+		agg->next_run < agg->others.groups.n || end >= agg->n)
 		return false;
 	last = entry_last_alike(&entries[agg->at], &agg->group_bits);
 	if (!entry_less(&last, &entries[agg->n - 1]))
