@@ -9,10 +9,10 @@
 CREATE SCHEMA bt;
 CREATE SCHEMA gp;
 SELECT setseed(0.5);
-CREATE TABLE bt.t (at timestamptz NOT NULL, account int NOT NULL, status int2, amount bigint, v float8, note text);
+CREATE TABLE bt.t (at timestamptz NOT NULL, account int NOT NULL, status int2, amount numeric(12,2), v float8, note text);
 INSERT INTO bt.t
 SELECT '2024-01-01'::timestamptz + i * interval '6.3 s', (random() * random() * 5000)::int, nullif((random() * 5)::int, 5),
-	(random() * 100000)::bigint, random() * 100, 'some words that take room'
+	(random() * 100000)::numeric(12,2), random() * 100, 'some words that take room'
 FROM generate_series(1, :rows) i;
 CREATE TABLE gp.t (LIKE bt.t);
 INSERT INTO gp.t SELECT * FROM bt.t;
