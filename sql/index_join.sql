@@ -105,6 +105,7 @@ INSERT INTO query (query) VALUES
 	('SELECT count(*) FROM a LEFT JOIN b USING (k) WHERE b.k IS NULL'),
 	('SELECT count(*) FROM b RIGHT JOIN a USING (k)'),
 	('SELECT count(1), count(a.t), count(b.t) FROM a LEFT JOIN b USING (k)'),
+	('SELECT count(*) FILTER (WHERE b.v > 3), sum(b.v) FILTER (WHERE b.v IS NULL OR b.v > 3), count(*) FILTER (WHERE a.v IS NULL) FROM a LEFT JOIN b USING (k)'),
 	('SELECT k, count(*), sum(a.v), sum(b.v) FROM a JOIN b USING (k) GROUP BY k'),
 	('SELECT a.k, b.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k, b.k'),
 	('SELECT a.k, count(*), sum(b.v), count(b.k) FROM a LEFT JOIN b USING (k) GROUP BY a.k'),
@@ -182,7 +183,13 @@ INSERT INTO query (query) VALUES
 	('SELECT k, k FROM a EXCEPT SELECT k, k2 FROM b'),
 	('SELECT DISTINCT k FROM a INTERSECT SELECT k FROM b'),
 	('SELECT k FROM a WHERE random() < 2 INTERSECT SELECT k FROM b'),
-	('(SELECT k FROM a LIMIT 0) EXCEPT SELECT k FROM b');
+	('(SELECT k FROM a LIMIT 0) EXCEPT SELECT k FROM b'),
+	-- these count the NULLs of a row that is joined with none
+	('SELECT count(*) FILTER (WHERE b.v IS NULL) FROM a LEFT JOIN b USING (k)'),
+	('SELECT a.k, count(1) FILTER (WHERE b.yes IS NOT TRUE) FROM a LEFT JOIN b USING (k) GROUP BY a.k'),
+	('SELECT sum(CASE WHEN b.v > 3 THEN b.v ELSE 1 END) FROM a LEFT JOIN b USING (k)'),
+	('SELECT a.k, avg(CASE WHEN b.v > 3 THEN 0 ELSE 1 END) FROM a LEFT JOIN b USING (k) GROUP BY a.k'),
+	('SELECT count(CASE WHEN b.v IS NULL THEN 1 END) FROM a LEFT JOIN b USING (k)');
 SELECT place, query, same_join(query) FROM query ORDER BY place;
 
 -- Any of these at random; those that differ are shown.
@@ -195,7 +202,8 @@ DECLARE
 	k text := split_part(keys, ',', 1);
 	of_a text := any_of('true', 'true', 'a.v > 2', 'a.k BETWEEN 120 AND 180', 'a.yes', 'a.v IN (1, 2, NULL)', 'a.k2 IS NULL', 'a.k < 103');
 	of_b text := any_of('true', 'true', 'b.v < 20', 'b.k > 150', 'NOT b.yes', 'b.v IS NOT NULL', 'b.k2 = 2', 'b.k < 103');
-	aggregates text := any_of('count(*)', 'count(*), sum(a.v)', 'count(*), min(b.v), avg(b.v)', 'count(b.k), sum(a.v), max(b.k)', 'count(1), sum(b.v) FILTER (WHERE b.v > 3)');
+	aggregates text := any_of('count(*)', 'count(*), sum(a.v)', 'count(*), min(b.v), avg(b.v)', 'count(b.k), sum(a.v), max(b.k)', 'count(1), sum(b.v) FILTER (WHERE b.v > 3)',
+		'count(*) FILTER (WHERE b.v IS NULL)', 'sum(CASE WHEN b.v > 3 THEN 1 ELSE 0 END)');
 	left_only text := any_of('count(*)', 'count(*), sum(a.v), min(a.v)', 'count(a.k)');
 	grouped text := CASE WHEN random() < 0.4 THEN 'a.' || replace(keys, ', ', ', a.') END;
 	condition text := 'a.' || k || ' = b.' || k || CASE WHEN keys LIKE '%,%' THEN ' AND a.k2 = b.k2' ELSE '' END;
@@ -284,6 +292,7 @@ REVOKE EXECUTE ON FUNCTION int4eq FROM public;
 SELECT * FROM count_as_user('SELECT count(*) FROM a JOIN few USING (k)');
 ALTER TABLE b DISABLE ROW LEVEL SECURITY;
 SELECT * FROM count_as_user('SELECT count(*) FROM a JOIN b USING (k)');
+SELECT * FROM count_as_user('SELECT count(*) FROM (SELECT k FROM a EXCEPT SELECT k FROM b) x');
 GRANT EXECUTE ON FUNCTION int4eq TO public;
 SELECT * FROM count_as_user('SELECT count(*) FROM a JOIN b USING (k)');
 REVOKE SELECT ON b FROM regress_index_join;

@@ -14,6 +14,7 @@
  */
 #include "gpuds.h"
 
+#include "catalog/pg_type.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -142,6 +143,21 @@ shows_side(GpudsMergeType type, int side)
 	return side == MERGE_LEFT || type == GPUDS_MERGE_INNER || type == GPUDS_MERGE_LEFT;
 }
 
+/*
+ * Does an aggregate of a left join's right side leave out a row of NULLs, which is all that the side has for a
+ * row of the left one that is joined with none?
+ */
+static bool
+leaves_out_nulls(const GpudsMerge *merge, const Aggref *aggref)
+{
+	const Relids relids = merge->wanted[MERGE_RIGHT].rel->relids;
+	Node *args = (Node *) aggref->args;
+
+	/* Conditions by columns, of which none says yes to NULLs; and a value that is NULL if a column is. */
+	return bms_overlap(find_nonnullable_rels((Node *) aggref->aggfilter), relids) ||
+		   (bms_overlap(pull_varnos(merge->root, args), relids) && !contain_nonstrict_functions(args));
+}
+
 /* Takes an aggregate or a column that is wanted of the result; false: there is no way to it. */
 static bool
 take_expr(GpudsMerge *merge, Node *expr)
@@ -161,6 +177,8 @@ take_expr(GpudsMerge *merge, Node *expr)
 	if (IsA(expr, Var))
 		return merge->grouped && list_member(merge->wanted[side].groups, expr) &&
 			   (side == MERGE_LEFT || merge->type == GPUDS_MERGE_INNER);
+	if (side == MERGE_RIGHT && merge->type == GPUDS_MERGE_LEFT && !leaves_out_nulls(merge, aggref))
+		return false;
 	merge->wanted[side].exprs = list_append_unique(merge->wanted[side].exprs, expr);
 	return true;
 }
@@ -205,6 +223,14 @@ place_of(const GpudsMerge *merge, const Node *expr)
 	return place;
 }
 
+/* Notes what core would compare a column of groups by. */
+void
+gpuds_merge_add_equality(GpudsMerge *merge, Expr *expr, Oid operator)
+{
+	merge->equalities = lappend(merge->equalities, make_opclause(operator, BOOLOID, false, expr, expr,
+																 InvalidOid, exprCollation((Node *) expr)));
+}
+
 /* Is the query grouped by all that the sides are joined by, and nothing else, or not at all? */
 static bool
 take_groups(GpudsMerge *merge)
@@ -217,12 +243,13 @@ take_groups(GpudsMerge *merge)
 	foreach (lc, root->parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		const Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		Node *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
 		const int place = place_of(merge, expr);
 
 		if (place < 0 || lookup_type_cache(exprType(expr), TYPECACHE_EQ_OPR)->eq_opr != clause->eqop)
 			return false;
 		places = bms_add_member(places, place);
+		gpuds_merge_add_equality(merge, (Expr *) expr, clause->eqop);
 	}
 	return !merge->grouped || bms_num_members(places) == list_length(merge->clauses);
 }
@@ -438,11 +465,11 @@ gpuds_merge_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, d
 											 : path->path.total_cost;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make2(merge->below[MERGE_LEFT], merge->below[MERGE_RIGHT]);
-	path->custom_private = list_make3(merge->exprs, having,
-									  list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
-												 list_make2(merge->keys[MERGE_LEFT],
-															merge->keys[MERGE_RIGHT]),
-												 of, columns, merge->clauses));
+	path->custom_private = list_make3(
+		merge->exprs, having,
+		list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
+				   list_make2(merge->keys[MERGE_LEFT], merge->keys[MERGE_RIGHT]), of, columns,
+				   list_concat_copy(merge->clauses, merge->equalities)));
 	path->methods = &path_methods;
 	for (int i = 0; i < MERGE_SIDES; i++)
 		GpudsAddDisabledNodes(&path->path, &merge->paths[i]->path);

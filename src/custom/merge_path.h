@@ -17,6 +17,7 @@ typedef struct GpudsMerge
 	PlannerInfo *root;
 	GpudsMergeType type;
 	List *clauses;                   /* of the join: Expr */
+	List *equalities;                /* of groups: Expr */
 	GpudsWanted wanted[MERGE_SIDES]; /* groups are what the sides are joined by, in one order */
 	List *exprs;                     /* of the scan tuple */
 	bool grouped;
@@ -25,6 +26,7 @@ typedef struct GpudsMerge
 	List *keys[MERGE_SIDES];  /* columns of the paths' indexes, in their order */
 } GpudsMerge;
 
+extern void gpuds_merge_add_equality(GpudsMerge *merge, Expr *expr, Oid operator);
 extern bool gpuds_merge_find_sides(GpudsMerge *merge);
 extern CustomPath *gpuds_merge_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, double rows,
 									RelOptInfo *parent, PathTarget *target, List *having);

@@ -95,6 +95,18 @@ take_side(GpudsMerge *merge, int side, const SetOperationStmt *op, int rtindex)
 	return wanted->groups != NIL;
 }
 
+/* Notes what core would compare the columns by, of which both sides have the same types. */
+static void
+add_equalities(GpudsMerge *merge)
+{
+	const GpudsWanted *left = &merge->wanted[MERGE_LEFT];
+	ListCell *lc;
+	ListCell *lc2;
+
+	forboth(lc, left->groups, lc2, left->operators)
+		gpuds_merge_add_equality(merge, lfirst(lc), lfirst_oid(lc2));
+}
+
 /* The columns of a side, as the query with both has them. */
 static List *
 columns_of(const GpudsMerge *merge, int side, int rtindex)
@@ -185,6 +197,7 @@ gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
 	}
 	if (!gpuds_merge_find_sides(&merge))
 		return;
+	add_equalities(&merge);
 	for (int i = 0; i < MERGE_SIDES; i++)
 		merge.below[i] = (Path *) GpudsSubqueryScanPath(root, find_base_rel(root, rtindex[i]),
 														merge.below[i]);
