@@ -144,8 +144,8 @@ shows_side(GpudsMergeType type, int side)
 }
 
 /*
- * Does an aggregate of a left join's right side leave out a row of NULLs, which is all that the side has for a
- * row of the left one that is joined with none?
+ * Does an aggregate of a left join's right side leave out a row of NULLs, which is all that the side has for
+ * a row of the left one that is joined with none?
  */
 static bool
 leaves_out_nulls(const GpudsMerge *merge, const Aggref *aggref)
