@@ -129,6 +129,8 @@ INSERT INTO query (query) VALUES
 	('SELECT h, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM g WHERE g IN (1, 2) GROUP BY g, h ORDER BY g, h'),
 	('SELECT q.g, q.p FROM (VALUES (1), (NULL), (5)) x (x), LATERAL (SELECT g, percentile_cont(x.x / 7.0) WITHIN GROUP (ORDER BY v) AS p FROM g WHERE g > x.x GROUP BY g, h) q ORDER BY q::text'),
 	('SELECT sum(p) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY v) AS p FROM g GROUP BY g, h ORDER BY g, h LIMIT 7) q'),
+	-- the scan begins with the first row of the first group
+	('SELECT g, h, percentile_disc(0) WITHIN GROUP (ORDER BY v) FROM g GROUP BY g, h ORDER BY g, h'),
 	-- core's
 	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM g GROUP BY g ORDER BY g'),
 	('SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY w) FROM g WHERE g < 10 GROUP BY g ORDER BY g'),

@@ -150,19 +150,17 @@ copy_values(const PercentileScan *scan, TupleTableSlot *slot)
 	return values;
 }
 
-/* The columns of a scan's row of a rank that it has not come to yet, in the current memory context. */
-static Datum *
-values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
+/* A scan's row of a rank that it has not come to yet. */
+static TupleTableSlot *
+row_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 {
 	const int64 row = scan->first + rank;
 	TupleTableSlot *slot;
 
 	if (row > scan->position)
 	{
-		MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 		const int64 skipped = gpuds_child_scan_skip(scan->scan, row - scan->position);
 
-		MemoryContextSwitchTo(old);
 		scan->position += skipped;
 		state->counted += skipped;
 	}
@@ -172,6 +170,17 @@ values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 		if (TupIsNull(slot))
 			elog(ERROR, "missing row of rank " INT64_FORMAT, rank);
 	} while (scan->position++ < row);
+	return slot;
+}
+
+/* Its columns, in the current memory context.  What the scan makes as it begins outlives that. */
+static Datum *
+values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	TupleTableSlot *slot = row_at(state, scan, rank);
+
+	MemoryContextSwitchTo(old);
 	return copy_values(scan, slot);
 }
 
