@@ -230,6 +230,16 @@ SET ROLE regress_percentile;
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM t;
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION percentile_disc(float8, anyelement) TO PUBLIC;
+-- Groups are counted where the query does not.
+GRANT SELECT (g, w) ON g TO regress_percentile;
+REVOKE EXECUTE ON FUNCTION count(), count("any") FROM PUBLIC;
+SET ROLE regress_percentile;
+EXPLAIN (COSTS OFF) SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FROM g GROUP BY g;
+SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w) FROM g GROUP BY g HAVING g < 3 ORDER BY g;
+SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w), count(*) FROM g GROUP BY g;
+SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY w), count(w) FROM g GROUP BY g;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION count(), count("any") TO PUBLIC;
 DROP OWNED BY regress_percentile;
 DROP ROLE regress_percentile;
 
