@@ -3,14 +3,14 @@
  * percentile.c
  *	  GpudsPercentile: values at ranks of the rows of index scans.
  *
- * The node has an index scan of core's making below it for each order that percentiles are of.  It counts the
- * scan's rows, none of which is NULL there, and so knows the ranks.  It moves the scan behind the rows before a
- * rank, as GpudsOffset does, and has core give the row there.  Ranks are visited in ascending order, so a scan
- * goes through its rows once at most.
+ * The node has an index scan of core's making below it for each order that percentiles are of.  It counts
+ * the scan's rows, none of which is NULL there, and so knows the ranks.  It moves the scan behind the rows
+ * before a rank, as GpudsOffset does, and has core give the row there.  Ranks are visited in ascending
+ * order, so a scan goes through its rows once at most.
  *
  * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
- * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come, and
- * the plan has their counts.
+ * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come,
+ * and the plan has their counts.
  *
  *-------------------------------------------------------------------------
  */

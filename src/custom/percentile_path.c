@@ -7,7 +7,8 @@
  *	  -> Index Only Scan, for each order
  *	  -> Custom Scan (GpudsAggregate), if there are other aggregates
  *
- * All conditions of the table must be exact conditions of each scan.  So the ranks of its rows can be counted.
+ * All conditions of the table must be exact conditions of each scan.  So the ranks of its rows can be
+ * counted.
  *
  *-------------------------------------------------------------------------
  */
@@ -87,7 +88,10 @@ keeps_order(Oid function)
 	}
 }
 
-/* The column whose order an expression's rows have, too: it is the column, or a cast of it; NULL: it is none. */
+/*
+ * The column whose order an expression's rows have, too: it is the column, or a cast of it; NULL: it is
+ * none.
+ */
 static Expr *
 ordered_column(const RelOptInfo *rel, Expr *expr)
 {
@@ -450,8 +454,8 @@ is_key_column(const IndexOptInfo *index, int column, const Order *order)
 }
 
 /*
- * Finds a plan for the groups, and a scan for the only order, both of one index: its entries are ordered by what
- * rows are grouped by, and then by what percentiles are of.  False: the index has none.
+ * Finds a plan for the groups, and a scan for the only order, both of one index: its entries are ordered by
+ * what rows are grouped by, and then by what percentiles are of.  False: the index has none.
  */
 static bool
 find_groups_of(Percentiles *percentiles, IndexOptInfo *index, RelOptInfo *output)
@@ -535,8 +539,8 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * Sets rows and costs: each scan's rows are counted, and then skipped once at most, and for each rank some rows
- * are read.
+ * Sets rows and costs: each scan's rows are counted, and then skipped once at most, and for each rank some
+ * rows are read.
  */
 static void
 set_cost(const Percentiles *percentiles, Path *path)

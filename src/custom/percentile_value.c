@@ -107,9 +107,9 @@ pick_array(ArrayType *array, int64 rows, GpudsPercentile *percentile)
 }
 
 /*
- * What an aggregate of percentile->kind with this fraction, or array of fractions, asks for of so many rows, in
- * the current memory context.  PostgreSQL looks at one fraction even if there are no rows, and at those of an array only
- * if there are.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE.
+ * What an aggregate of percentile->kind with this fraction, or array of fractions, asks for of so many rows,
+ * in the current memory context.  PostgreSQL looks at one fraction even if there are no rows, and at those
+ * of an array only if there are.  Raises ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE.
  */
 void
 gpuds_percentile_pick(Datum fraction, bool isnull, bool is_array, int64 rows, GpudsPercentile *percentile)
@@ -237,8 +237,8 @@ value_of(GpudsPercentileKind kind, const GpudsPick *pick, const GpudsRanks *rank
 }
 
 /*
- * The result of an aggregate that is not NULL, of the values that a scan's column has at the ranks that it has
- * asked for.  Allocated in the current memory context, but for single values that are given as they are.
+ * The result of an aggregate that is not NULL, of the values that a scan's column has at the ranks that it
+ * has asked for.  Allocated in the current memory context, but for single values that are given as they are.
  */
 Datum
 gpuds_percentile_value(const GpudsPercentile *percentile, const GpudsRanks *ranks, int column,

@@ -113,8 +113,8 @@ gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
 }
 
 /*
- * The intervals at hand, or the first of them, most at most, as far as they have not been given, in the scan's
- * direction; returns how many, or 0 if they cannot be counted.  *aggregates: the device does, so that
+ * The intervals at hand, or the first of them, most at most, as far as they have not been given, in the
+ * scan's direction; returns how many, or 0 if they cannot be counted.  *aggregates: the device does, so that
  * gpuds_scan_count_intervals may have sums of each.
  */
 int64
@@ -291,7 +291,10 @@ gpuds_scan_has_all(IndexScanDesc scan)
 	return cursor->set.nintervals == cursor->set.total;
 }
 
-/* Is all that a scan asks for one interval, of which nothing has been fetched, and does the device aggregate? */
+/*
+ * Is all that a scan asks for one interval, of which nothing has been fetched, and does the device
+ * aggregate?
+ */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
 {

@@ -35,8 +35,8 @@ check_node(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	/*
-	 * A cast by way of text is made of functions that core does not ask about, and an aggregate without a number
-	 * is none of the query's.
+	 * A cast by way of text is made of functions that core does not ask about, and an aggregate without a
+	 * number is none of the query's.
 	 */
 	if (!IsA(node, CoerceViaIO) && !(IsA(node, Aggref) && ((const Aggref *) node)->aggno < 0))
 		(void) check_functions_in_node(node, check_function, context);

@@ -3,12 +3,12 @@
  * row_skip.c
  *	  Moves a scan behind its first rows, which are counted and not given.
  *
- * Rows are counted in two ways.  First by intervals of the scan, unless these are small, and a part of the one
- * behind them: the mirror's device counts their entries, as for any count, and where the part should end is
- * found by the structure's ranks.  They are meant to have as many entries as there are rows to skip, or a few
- * less.  What was found may be out of date, and some of the entries lead to rows that the snapshot does not
- * see.  So the rows are counted then, and if they are too few, others follow.  What is left is counted in
- * batches, none of which has more entries than there are rows to skip.
+ * Rows are counted in two ways.  First by intervals of the scan, unless these are small, and a part of the
+ * one behind them: the mirror's device counts their entries, as for any count, and where the part should end
+ * is found by the structure's ranks.  They are meant to have as many entries as there are rows to skip, or a
+ * few less.  What was found may be out of date, and some of the entries lead to rows that the snapshot does
+ * not see.  So the rows are counted then, and if they are too few, others follow.  What is left is counted
+ * in batches, none of which has more entries than there are rows to skip.
  *
  * So the scan never comes to a row behind the last one that it was to skip.  It goes on by value behind the
  * last entry that was counted, as it does between any two batches.
@@ -221,8 +221,8 @@ count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 most, int6
 }
 
 /*
- * How many of n intervals, ascending, have *most entries together, from where the scan comes to them; *most is
- * what is left then.  -1: who knows?
+ * How many of n intervals, ascending, have *most entries together, from where the scan comes to them; *most
+ * is what is left then.  -1: who knows?
  */
 static int64
 find_whole(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *most)
@@ -415,10 +415,10 @@ skip_batches(Skip *skip)
 }
 
 /*
- * Moves a scan whose keys have been set, from its beginning in one of the directions, or from the row that it
- * has given last in this direction, behind n rows that its snapshot sees, or some less; returns how many.  Core goes on with the scan in this direction.  The scan's
- * snapshot must be an MVCC snapshot, and its conditions exact.  *fetches: rows that were looked up in the
- * heap.
+ * Moves a scan whose keys have been set, from its beginning in one of the directions, or from the row that
+ * it has given last in this direction, behind n rows that its snapshot sees, or some less; returns how
+ * many.  Core goes on with the scan in this direction.  The scan's snapshot must be an MVCC snapshot, and
+ * its conditions exact.  *fetches: rows that were looked up in the heap.
  */
 int64
 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches)
