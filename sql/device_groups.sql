@@ -151,6 +151,16 @@ SELECT place, agrees(query) FROM many ORDER BY place;
 ROLLBACK;
 RESET work_mem;
 
+-- far more groups than are expected
+ALTER TABLE m ALTER k SET (n_distinct = 10);
+ANALYZE m;
+SELECT place, agrees(query) FROM many WHERE place < 5 ORDER BY place;
+SET work_mem = '64kB';
+SELECT place, agrees(query) FROM many WHERE place < 5 ORDER BY place;
+RESET work_mem;
+ALTER TABLE m ALTER k RESET (n_distinct);
+ANALYZE m;
+
 -- groups in no order that take a large table
 INSERT INTO many (query) VALUES
 	('/* host */ SELECT v, at, count(*), sum(k) FROM m WHERE k IS NOT NULL GROUP BY v, at'),

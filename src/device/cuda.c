@@ -759,6 +759,13 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	return found;
 }
 
+/* Of so many entries too many were handed back: found, in place of most.  How many to go through instead. */
+static int64
+fewer_entries(int64 entries, int64 found, int64 most)
+{
+	return Max((int64) ((double) entries * (double) most / (double) found / 2), most);
+}
+
 static GpudsCountStatus
 cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 		   const GpudsCountSpec *spec, GpudsCount *count)
@@ -792,7 +799,7 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 		/* Of fewer entries, fewer are handed back. */
 		if (found > most && attempt.entries > most)
 		{
-			attempt.entries = Max(attempt.entries / 4, most);
+			attempt.entries = fewer_entries(Min(attempt.entries, (int64) cuda_entries(tree)), found, most);
 			continue;
 		}
 		if (found > most)

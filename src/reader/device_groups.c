@@ -37,6 +37,9 @@
 /* Entries that a device goes through at once, at least, where there are many groups in order. */
 #define LEAST_ORDERED (1024 * 1024)
 
+/* The same of further groups: by then it is known how many entries have as many groups as there is room for. */
+#define LEAST_ORDERED_NEXT (128 * 1024)
+
 /*
  * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
  * ends of groups.
@@ -288,7 +291,9 @@ make_ordered_spec(const GpudsEntryAgg *agg)
 	while (2 * group_table_bytes(&head) <= Min(GPUDS_GROUP_RUNS_BYTES, (size_t) work_mem * 1024))
 		head.slots *= 2;
 	/* A look at entries whose groups have no slots is wasted; but the estimate may be wrong. */
-	if (2 * agg->groups.expected > head.slots)
+	if (agg->ordered_most > 0)
+		head.most = agg->ordered_most;
+	else if (2 * agg->groups.expected > head.slots)
 		head.most = Max((int64) (2 * head.slots * Max(agg->expected / agg->groups.expected, 1)),
 						LEAST_ORDERED);
 	return make_spec(agg, head);
@@ -316,6 +321,7 @@ gpuds_entry_agg_next_runs(GpudsEntryAgg *agg)
 	{
 		gpuds_scan_take_count(agg->scan, &counted);
 		agg->filtered += counted.filtered;
+		agg->ordered_most = Max(2 * (counted.counted + counted.filtered + counted.n), LEAST_ORDERED_NEXT);
 		sort_others(&counted);
 		keep_others(agg, &counted);
 	}

@@ -101,7 +101,7 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	agg->device_groups = !agg->device_agg_columns;
 	agg->context = CurrentMemoryContext;
 	memset(&agg->others, 0, sizeof(agg->others));
-	agg->next_other = agg->next_run = 0;
+	agg->next_other = agg->next_run = agg->ordered_most = 0;
 	agg->answered = agg->answered_filtered = 0;
 	clear_sum(agg);
 	agg->entries = NULL;

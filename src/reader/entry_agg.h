@@ -118,8 +118,9 @@ typedef struct GpudsEntryAgg
 	PartialAgg total[GROUP_TERMS];
 	GpudsCounted others; /* of its last answer, those from next_other on are not in a piece yet */
 	int64 next_other;
-	int64 next_run; /* of others.groups, groups in order, those from this one on have not been taken */
-	int64 answered; /* entries of the intervals that it has added up ... */
+	int64 next_run;     /* of others.groups, groups in order, those from this one on have not been taken */
+	int64 ordered_most; /* entries to go through for the next groups in order; 0: none have come yet */
+	int64 answered;     /* entries of the intervals that it has added up ... */
 	int64 answered_filtered; /* ... and those that did not pass the filter */
 
 	/* a piece: entries whose rows are seen, from at on not yet added up */
