@@ -282,18 +282,9 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 	return true;
 }
 
-/* Are all intervals that the scan asks for at hand? */
-bool
-gpuds_scan_has_all(IndexScanDesc scan)
-{
-	const GpudsCursor *cursor = scan->opaque;
-
-	return cursor->set.nintervals == cursor->set.total;
-}
-
 /*
  * Is all that a scan asks for one interval, of which nothing has been fetched, and does the device
- * aggregate?
+ * aggregate?  Then gpuds_scan_count_intervals may have sums of its parts.
  */
 bool
 gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)

@@ -79,7 +79,6 @@ extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int6
 extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
-extern bool gpuds_scan_has_all(IndexScanDesc scan);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_aggregates(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
