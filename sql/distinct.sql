@@ -118,6 +118,12 @@ SET plan_cache_mode = force_generic_plan;
 EXECUTE q (70);
 EXECUTE q (90);
 RESET plan_cache_mode;
+-- a function that breaks its promise has one answer for all aggregates, as in core's plan, unless it is asked only once
+CREATE SEQUENCE answers;
+CREATE FUNCTION breaks() RETURNS int STABLE LANGUAGE sql AS 'SELECT 80 + nextval(''answers'')::int % 7';
+ALTER FUNCTION breaks() SET search_path FROM CURRENT;
+EXPLAIN (COSTS OFF) SELECT account, count(*), count(DISTINCT status) FROM t WHERE account > breaks() GROUP BY account;
+EXPLAIN (COSTS OFF) SELECT account, count(*), count(DISTINCT status) FROM t WHERE account > (SELECT breaks()) GROUP BY account;
 -- privileges are those of the query's columns
 CREATE ROLE regress_distinct;
 GRANT USAGE ON SCHEMA :test TO regress_distinct;
@@ -126,6 +132,14 @@ SET ROLE regress_distinct;
 SELECT count(DISTINCT account) FROM t WHERE at > '2000-02-01';
 SELECT DISTINCT account FROM t WHERE at > '2000-02-01';
 RESET ROLE;
+-- and of the functions that it calls
+GRANT SELECT ON t TO regress_distinct;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION count() FROM PUBLIC;
+SET LOCAL ROLE regress_distinct;
+SELECT count(DISTINCT account) FILTER (WHERE account > 90), count(DISTINCT status) FROM t WHERE account > 80;
+SELECT count(DISTINCT account), count(*) FROM t WHERE account > 80;
+ROLLBACK;
 RESET enable_seqscan;
 
 -- partitions

@@ -17,8 +17,11 @@
  */
 #include "gpuds.h"
 
+#include "access/transam.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -27,7 +30,9 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "utils/acl.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "custom/aggregate_path.h"
 #include "custom/combine.h"
@@ -52,6 +57,28 @@ typedef struct Separate
 	List *groups;               /* what rows are grouped by */
 	List *classes;
 } Separate;
+
+/* Is a function one that need not keep its promise to have the same result all through a statement? */
+static bool
+is_changeable(Oid function, void *arg)
+{
+	return function >= FirstNormalObjectId && func_volatile(function) != PROVOLATILE_IMMUTABLE;
+}
+
+/*
+ * Does a condition call one?  Each plan asks for itself which rows it is about: by another answer, it has
+ * other groups.  What a subquery of its own asks is a parameter by now, the same for all plans.
+ */
+static bool
+calls_changeable(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RestrictInfo))
+		return calls_changeable((Node *) ((const RestrictInfo *) node)->clause, arg);
+	return check_functions_in_node(node, is_changeable, NULL) ||
+		   expression_tree_walker(node, calls_changeable, arg);
+}
 
 /* Adds an aggregate to a class; false: it is of something that is none. */
 static bool
@@ -137,6 +164,20 @@ make_passed(GpudsWanted *wanted, Expr *filter)
 	return (Expr *) passed;
 }
 
+/* May the user call what is called for filters of values, if there are any?  The query need not name it. */
+static bool
+may_have_filters(const List *aggrefs)
+{
+	const ListCell *lc;
+
+	foreach (lc, aggrefs)
+	{
+		if (lfirst_node(Aggref, lc)->aggfilter)
+			return GpudsMayExecute(F_COUNT_) && GpudsMayExecute(F_INT8LT);
+	}
+	return true;
+}
+
 /* A grouped relation of groups and aggregates. */
 static RelOptInfo *
 make_part(const Separate *separate, List *aggrefs)
@@ -188,7 +229,7 @@ add_values_path(const Separate *separate, const Class *class, RelOptInfo *part, 
 	Path *values;
 	ListCell *lc;
 
-	if (!gpuds_wanted_collect_groups(&wanted, root->parse->groupClause))
+	if (!may_have_filters(aggrefs) || !gpuds_wanted_collect_groups(&wanted, root->parse->groupClause))
 		return;
 	ngroups = gpuds_wanted_add_distinct(&wanted, class->column, class->equality);
 	foreach (lc, aggrefs)
@@ -271,8 +312,9 @@ gpuds_add_separate_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output
 	ListCell *lc;
 
 	separate.groups = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
-	if (input->reloptkind != RELOPT_BASEREL || collect((Node *) output->reltarget->exprs, &separate) ||
-		collect(extra->havingQual, &separate) || separate.classes == NIL || is_one(&separate))
+	if (input->reloptkind != RELOPT_BASEREL || calls_changeable((Node *) input->baserestrictinfo, NULL) ||
+		collect((Node *) output->reltarget->exprs, &separate) || collect(extra->havingQual, &separate) ||
+		separate.classes == NIL || is_one(&separate))
 		return;
 	add_columns(&combined, separate.groups, 0, 0);
 	foreach (lc, separate.classes)
