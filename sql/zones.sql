@@ -42,7 +42,7 @@ BEGIN
 	END LOOP;
 END $$;
 CREATE TABLE t (n int, at timestamptz, v int) WITH (autovacuum_enabled = off);
-INSERT INTO t SELECT n, change.at + d * interval '1 minute', d % 97 FROM change, generate_series(-1800, 1800, 41) d;
+INSERT INTO t SELECT n, change.at + d * interval '1 minute', d % 97 FROM change, generate_series(-1586, 1586, 61) d;
 INSERT INTO t SELECT n, change.at + d, 1 FROM change, unnest('{0,-1 us,1 us,-1 hour,1 hour}'::interval[]) d;
 INSERT INTO t SELECT n, NULL, 1 FROM zone;
 CREATE INDEX t_at ON t USING gpu_btree (n, at) INCLUDE (v);
@@ -91,7 +91,6 @@ SELECT expression, local, differences(expression, local) FROM (VALUES
 	('extract(dow FROM at)', true),
 	('extract(minute FROM at)', true),
 	('to_char(at, ''YYYY-MM-DD'')', true),
-	('at::date', true),
-	('date_bin(''25 minutes'', at, ''2001-01-01'')', true)) x (expression, local);
+	('at::date', true)) x (expression, local);
 RESET timezone;
 DROP SCHEMA :test CASCADE;
