@@ -159,6 +159,28 @@ SELECT same_aggregate('SELECT DISTINCT v FROM p WHERE k >= 50');
 SELECT same_aggregate('SELECT DISTINCT w, k, w AS again FROM p WHERE k >= 50 ORDER BY 1, 2 LIMIT 30');
 SELECT same_aggregate('SELECT DISTINCT v FROM p WHERE k >= 200');
 
+-- How many values groups have is not estimated as a tenth of the rows at most, but if statistics say so.
+CREATE TABLE pairs (k int, a int, b int) WITH (autovacuum_enabled = off);
+INSERT INTO pairs SELECT i, i % 300, i * 7 % 211 FROM generate_series(1, 20000) i;
+CREATE INDEX pairs_k ON pairs USING gpu_btree (k) INCLUDE (a, b);
+VACUUM ANALYZE pairs;
+CREATE FUNCTION estimate(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN jsonb_path_query_first(plan, '$.**?(@."Custom Plan Provider" == "GpudsAggregate")."Plan Rows"');
+END $$;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_indexscan = off;
+SELECT estimate('SELECT a, count(DISTINCT b) FROM pairs WHERE k > 0 GROUP BY a') BETWEEN 15000 AND 19000 AS drawn,
+	estimate('SELECT count(DISTINCT b) FROM pairs WHERE k > 0') AS of_all;
+CREATE STATISTICS pairs_ab (ndistinct) ON a, b FROM pairs;
+UPDATE pairs SET b = a % 211;
+VACUUM ANALYZE pairs;
+SELECT estimate('SELECT a, count(DISTINCT b) FROM pairs WHERE k > 0 GROUP BY a') AS by_statistics;
+
 DROP OWNED BY regress_distinct;
 DROP ROLE regress_distinct;
 DROP SCHEMA :test CASCADE;

@@ -146,6 +146,7 @@ child_path(const GpudsWanted *wanted, const PathTarget *target, RelOptInfo *chil
 					   .groups = lsecond(of_child),
 					   .operators = wanted->operators,
 					   .distinct = wanted->distinct,
+					   .values = wanted->values,
 					   .bucket = lthird(of_child),
 					   .bucket_column = lfourth(of_child) };
 

@@ -114,6 +114,7 @@ gpuds_wanted_add_distinct(GpudsWanted *wanted, const Var *column, Oid equality)
 		/* The column of a bucket stays the last. */
 		wanted->groups = lcons((void *) column, wanted->groups);
 		wanted->operators = lcons_oid(equality, wanted->operators);
+		wanted->values = true;
 	}
 	return ngroups;
 }

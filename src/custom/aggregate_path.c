@@ -10,6 +10,8 @@
  */
 #include "gpuds.h"
 
+#include <math.h>
+
 #include "catalog/pg_statistic.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -634,6 +636,25 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 }
 
 /*
+ * How many groups there are in so many rows, about, if a column's distinct values are wanted of each: as many
+ * as are drawn of all pairs of a group and a value.  Core's estimate of several columns together is at most a
+ * tenth of the rows if there are no statistics of them; it does not sort by less than all rows for that.
+ */
+static double
+pairs_of(const GpudsWanted *wanted, double rows)
+{
+	GpudsWanted groups = *wanted;
+	double pairs = estimate_num_groups(wanted->root, list_make1(linitial(wanted->groups)), rows, NULL, NULL);
+
+	groups.values = false;
+	groups.groups = list_copy_tail(wanted->groups, 1);
+	if (groups.groups == NIL)
+		return pairs;
+	pairs *= gpuds_wanted_groups(&groups, rows);
+	return clamp_row_est(Min(pairs * (1 - exp(-rows / pairs)), rows));
+}
+
+/*
  * How many groups there are in so many rows, about.  Core takes a function's values for as many as its
  * column's; but a bucket has a width.
  */
@@ -645,6 +666,8 @@ gpuds_wanted_groups(const GpudsWanted *wanted, double rows)
 	GpudsGranule granule;
 	double buckets;
 
+	if (wanted->values && wanted->rel->statlist == NIL)
+		return pairs_of(wanted, rows);
 	if (wanted->bucket == NULL)
 		return estimate_num_groups(wanted->root, columns, rows, NULL, NULL);
 	gpuds_granule_find(wanted->bucket, wanted->bucket_column, &granule);

@@ -23,6 +23,7 @@ typedef struct GpudsWanted
 	Expr *bucket;       /* NULL, or what they are grouped by is a function of one of the columns ... */
 	Var *bucket_column; /* ... this one, which is the last in groups */
 	bool distinct;      /* groups are what core goes on with: often each has but one row */
+	bool values;        /* of each group, the distinct values of the first column are wanted */
 	bool hashed;        /* a group may come in parts, and groups in any order */
 } GpudsWanted;
 
