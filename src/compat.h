@@ -425,6 +425,13 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 	return lsn;
 }
 
+/* How many elements the planner expects of an array. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsArrayLength(root, expr) estimate_array_length(root, expr)
+#else
+#define GpudsArrayLength(root, expr) ((double) estimate_array_length(expr))
+#endif
+
 /* The slot that a scan has its rows in. */
 #if PG_VERSION_NUM >= 190000
 #define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks, 0)

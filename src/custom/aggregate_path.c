@@ -607,6 +607,48 @@ columns_before_bucket(const GpudsWanted *wanted, const IndexPath *child)
 }
 
 /*
+ * How many values a column of the key has among a scan's rows, at most, by conditions on it: as many as an
+ * array has elements, or a share of all values as large as that of the rows.
+ */
+static double
+values_of_column(const GpudsWanted *wanted, const IndexPath *child, const Expr *column)
+{
+	const RelOptInfo *rel = child->path.parent;
+	double most = child->path.rows;
+	ListCell *lc;
+
+	foreach (lc, child->indexclauses)
+	{
+		const IndexClause *clause = lfirst_node(IndexClause, lc);
+		const Expr *condition = clause->rinfo->clause;
+		const TargetEntry *entry = list_nth_node(TargetEntry, child->indexinfo->indextlist, clause->indexcol);
+
+		if (!equal(entry->expr, column))
+			continue;
+		if (IsA(condition, ScalarArrayOpExpr))
+			most = Min(most,
+					   GpudsArrayLength(wanted->root, lsecond(((ScalarArrayOpExpr *) condition)->args)));
+		else
+			most = Min(most, ceil(estimate_num_groups(wanted->root, list_make1((void *) column), rel->tuples,
+													  NULL, NULL) *
+								  child->path.rows / Max(rel->tuples, 1)));
+	}
+	return Max(most, 1);
+}
+
+/* How many values columns have together among a scan's rows. */
+static double
+values_of_columns(const GpudsWanted *wanted, const IndexPath *child, List *columns)
+{
+	double most = 1;
+	ListCell *lc;
+
+	foreach (lc, columns)
+		most *= values_of_column(wanted, child, lfirst(lc));
+	return Min(most, estimate_num_groups(wanted->root, columns, child->path.rows, NULL, NULL));
+}
+
+/*
  * What it costs to evaluate a function of a column for each of its buckets in a scan's rows.  They come anew
  * for each value of the columns before; and where a bucket's end is not where the one before leads to expect
  * it, it takes some evaluations more.
@@ -629,7 +671,7 @@ bucket_cost(const GpudsWanted *wanted, const IndexPath *child)
 	if (buckets < 0)
 		buckets = estimate_num_groups(wanted->root, list_make1(wanted->bucket_column), rows, NULL, NULL);
 	if (before != NIL)
-		buckets *= estimate_num_groups(wanted->root, before, rows, NULL, NULL);
+		buckets *= values_of_columns(wanted, child, before);
 	evaluations = Min(buckets, rows) * (before != NIL && granule.function ? BUCKET_EVALUATIONS : 1);
 	cost_qual_eval_node(&each, (Node *) wanted->bucket, wanted->root);
 	return each.startup + (each.per_tuple + VALUE_OPERATORS * cpu_operator_cost) * evaluations;
