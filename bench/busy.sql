@@ -15,15 +15,16 @@ SELECT setseed(0.5);
 INSERT INTO bench.keyset
 SELECT array_agg(j * (:rows / :keys) * 2654435761 % 4294967291 ORDER BY random()) FROM generate_series(1, :keys::bigint) j;
 
--- The rows and indexes of a side
-CREATE PROCEDURE bench.make(side text, method text, some_rows bigint, some_keys bigint) LANGUAGE plpgsql AS
+-- The rows and indexes of a side.  However many rows there are, their times end where those of all would.
+CREATE PROCEDURE bench.make(side text, method text, some_rows bigint, some_keys bigint, seconds float8 = 1)
+LANGUAGE plpgsql AS
 $$
 BEGIN
 	EXECUTE format('DROP SCHEMA IF EXISTS %1$I CASCADE', side);
 	EXECUTE format('CREATE SCHEMA %1$I', side);
 	PERFORM set_config('search_path', side || ',public', true);
 	CREATE TABLE t (id bigint, k bigint, ts timestamptz, v int, n int) WITH (fillfactor = 98);
-	INSERT INTO t SELECT i, i * 2654435761 % 4294967291, '2020-01-01'::timestamptz + i * interval '1 s', i * 7919 % 100003, 0
+	INSERT INTO t SELECT i, i * 2654435761 % 4294967291, '2020-01-01'::timestamptz + i * seconds * interval '1 s', i * 7919 % 100003, 0
 	FROM generate_series(1, some_rows) i;
 	ALTER TABLE t ADD PRIMARY KEY (id);
 	CREATE TABLE o (k bigint, w bigint);
