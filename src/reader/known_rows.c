@@ -532,6 +532,13 @@ may_know_all(const GpudsKnownRows *known, BlockNumber blocks, size_t bytes)
 	return blocks <= slots && blocks <= (BlockNumber) NBuffers && page_rows_bytes(slots, words) <= bytes;
 }
 
+/* The same; and are they worth it all for a device that looks at about so many rows? */
+bool
+gpuds_known_may_learn_all(const GpudsKnownRows *known, BlockNumber blocks, double rows, size_t bytes)
+{
+	return known->usable && may_know_all(known, blocks, bytes) && (double) blocks * ROWS_A_PAGE <= rows;
+}
+
 /*
  * The pages that a copy of the visibility map, of whole words, does not call all-visible, among those that
  * the word with the first one's bits is about: two bits a page, the lower one set.  blocks: of the table.
@@ -550,9 +557,9 @@ others_of_word(const unsigned char *map, BlockNumber first, BlockNumber blocks)
 	return blocks - first < MAP_WORD_BLOCKS ? word & ((UINT64CONST(1) << 2 * (blocks - first)) - 1) : word;
 }
 
-/* How many pages of a table a map does not vouch for. */
-static uint64
-count_others(const unsigned char *map, BlockNumber blocks)
+/* How many pages of a table a copy of its map does not vouch for. */
+uint64
+gpuds_known_count_others(const unsigned char *map, BlockNumber blocks)
 {
 	uint64 others = 0;
 
@@ -585,7 +592,7 @@ gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNu
 	known->waits = false;
 	if (!known->usable || !may_know_all(known, blocks, bytes))
 		return;
-	others = count_others(map, blocks);
+	others = gpuds_known_count_others(map, blocks);
 	/* The rows may lie on few of the pages. */
 	known->waits = (double) others * ROWS_A_PAGE > rows;
 	if (known->waits)

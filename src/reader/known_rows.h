@@ -82,8 +82,11 @@ extern void gpuds_known_pass_over(GpudsKnownRows *known);
 extern int64 gpuds_known_learn(GpudsKnownRows *known, const uint64 *words, int64 n, int shift);
 extern void gpuds_known_look_again(GpudsKnownRows *known, uint64 word, int shift);
 extern bool gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid);
+extern bool gpuds_known_may_learn_all(const GpudsKnownRows *known, BlockNumber blocks, double rows,
+									  size_t bytes);
 extern void gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNumber blocks,
 									double rows, size_t bytes);
+extern uint64 gpuds_known_count_others(const unsigned char *map, BlockNumber blocks);
 extern void gpuds_known_end(GpudsKnownRows *known);
 
 /*

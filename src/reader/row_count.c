@@ -147,21 +147,28 @@ gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected
 }
 
 /*
- * The same for n intervals, ascending and disjoint, which together are those of the scan; one attempt.  The
- * caller frees *counted's arrays in any case.
+ * The same for n intervals, ascending and disjoint, which together are those of the scan; if the map changes
+ * for the first time, there is a second attempt.  The caller frees *counted's arrays in any case.
  */
 bool
 gpuds_scan_ask_intervals(IndexScanDesc scan, GpudsVisible *visible, double expected,
 						 const GpudsInterval *intervals, int64 n, GpudsCountSpec *spec, GpudsCounted *counted)
 {
-	bool holds;
+	for (;;)
+	{
+		const bool again = visible->map_changed;
+		bool counts;
+		bool holds;
 
-	gpuds_visible_tell_device(visible, expected, spec);
-	holds = gpuds_scan_count_intervals(scan, intervals, n, spec, counted);
-	gpuds_injection_point("scan-probed");
-	holds = holds && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
-	pfree((void *) spec->map);
-	return holds;
+		gpuds_visible_tell_device(visible, expected, spec);
+		counts = gpuds_scan_count_intervals(scan, intervals, n, spec, counted);
+		gpuds_injection_point("scan-probed");
+		holds = counts && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
+		pfree((void *) spec->map);
+		if (holds || !counts || again)
+			return holds;
+		gpuds_probe_free_counted(counted);
+	}
 }
 
 /*

@@ -26,6 +26,9 @@
 #define MAP_PAGE_BYTES ((uint32) (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)))
 #define MAP_PAGE_BLOCKS (MAP_PAGE_BYTES * 4)
 
+/* If no more than a part in so many of a table's pages is all-visible, a device may do without the map. */
+#define FEW_VISIBLE 8
+
 /* A byte of the map of four pages that are all-visible, without its other bits. */
 #define ALL_VISIBLE_BITS                                                                           \
 	(VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 | VISIBILITYMAP_ALL_VISIBLE << 4 | \
@@ -189,6 +192,20 @@ copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 }
 
 /*
+ * Is it better to learn of all pages, and to do without a copy of the map?  Beside writers, some page that it
+ * calls all-visible will soon not be so, and then all that was counted by it is lost (I2).
+ */
+static bool
+does_without_map(const GpudsVisible *visible, const unsigned char *map, double rows, size_t room)
+{
+	const uint64 few = visible->blocks / FEW_VISIBLE;
+
+	return (visible->map_changed ||
+			visible->blocks - gpuds_known_count_others(map, visible->blocks) <= few) &&
+		   gpuds_known_may_learn_all(&visible->known, visible->blocks, rows, room);
+}
+
+/*
  * Tells a device that is to look at about so many rows what there is to know of them: makes a copy of the
  * map, which the caller frees, and learns what it can of the pages that the map does not vouch for.
  */
@@ -200,9 +217,13 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 
 	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
 	memset(&spec->rows, 0, sizeof(spec->rows));
+	visible->no_map = false;
 	if (spec->full || spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
 		return;
 	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes;
+	visible->no_map = does_without_map(visible, spec->map, rows, room);
+	if (visible->no_map)
+		memset((unsigned char *) spec->map, 0, spec->map_bytes);
 	gpuds_known_begin_list(known);
 	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows, room);
 	if (gpuds_count_rows_bytes(known->rows.slots, known->rows.words) <= room)
@@ -229,16 +250,12 @@ part_holds(const unsigned char *bits, const unsigned char *copy)
 	return true;
 }
 
-/*
- * I2 for a copy of the map that was made after the barrier, and for all entries that were read since;
- * if it is full, I3.
- */
-bool
-gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full)
+/* Is a map still all-visible where a copy of it says so? */
+static bool
+all_parts_hold(GpudsVisible *visible, const unsigned char *map, size_t bytes)
 {
 	static const unsigned char nothing[MAP_PAGE_BYTES] = { 0 };
 
-	pg_read_barrier();
 	for (uint32 i = 0; i < bytes / MAP_PAGE_BYTES; i++)
 	{
 		const unsigned char *bits = map_bits(visible, i);
@@ -246,9 +263,26 @@ gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t 
 		if (!part_holds(bits ? bits : nothing, map + (size_t) i * MAP_PAGE_BYTES))
 			return false;
 	}
-	if (full && RelationGetNumberOfBlocks(visible->scan->heapRelation) != visible->blocks)
-		return false;
-	return still_counts(visible);
+	return true;
+}
+
+/*
+ * I2 for a copy of the map that was made after the barrier, and for all entries that were read since;
+ * if it is full, I3.  If it does not hold, the next copy may be done without.
+ */
+bool
+gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full)
+{
+	bool holds;
+
+	if (visible->no_map)
+		return true;
+	pg_read_barrier();
+	holds = all_parts_hold(visible, map, bytes) &&
+			(!full || RelationGetNumberOfBlocks(visible->scan->heapRelation) == visible->blocks) &&
+			still_counts(visible);
+	visible->map_changed |= !holds;
+	return holds;
 }
 
 static TupleTableSlot *

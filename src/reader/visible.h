@@ -29,6 +29,9 @@
  *			were read, and then the counter is what it was before the barrier, then I1 holds for
  *			what the device has counted.
  *
+ *			If it calls none so, nothing is counted by it, and neither look matters: what has been counted
+ *			has been by what is known of pages (K1).
+ *
  *	I3	If the copy calls all pages of the heap all-visible, and the heap has not grown by the time of
  *			that look, then I2 holds for all entries that were read.
  *
@@ -85,6 +88,8 @@ typedef struct GpudsVisible
 	bool counts;         /* the counter means something */
 	uint64 bulk_deletes; /* as of the barrier */
 	BlockNumber blocks;  /* of the heap, when the map was copied */
+	bool map_changed;    /* under a device that had a copy of it */
+	bool no_map;         /* the last copy calls no page all-visible (I2) */
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
