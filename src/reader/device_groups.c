@@ -37,7 +37,7 @@
 /* Entries that a device goes through at once, at least, where there are many groups in order. */
 #define LEAST_ORDERED (1024 * 1024)
 
-/* The same of further groups: by then it is known how many entries have as many groups as there is room for. */
+/* The same of further groups: by then it is known how many entries fill the room for groups. */
 #define LEAST_ORDERED_NEXT (128 * 1024)
 
 /*
