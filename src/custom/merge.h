@@ -63,7 +63,7 @@ enum
 	MERGE_KEYS,    /* for each side, the columns of its index that it is joined by: a list of lists */
 	MERGE_OF,      /* the side of each column of the scan tuple ... */
 	MERGE_COLUMNS, /* ... and its place in the scan tuple of that side */
-	MERGE_CLAUSES /* conditions of the join, and equalities: their operators must be the user's to call */
+	MERGE_CLAUSES  /* conditions of the join, and equalities; the user must be allowed to call them */
 };
 
 /* merge_path.c */
