@@ -545,12 +545,8 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	const GpudsNodeCounters *counters = &((GpudsAggregateState *) css)->counters;
 	const GpudsScanCounters own = gpuds_child_scan_counters(child_scan_of(css));
-	GpudsScanCounters sum;
 
-	if (es->verbose)
-		gpuds_explain_counters(counters, &own, &css->ss.ps, es);
-	else if (gpuds_explain_sum(counters, &own, &css->ss.ps, es, &sum))
-		gpuds_explain_option(&sum, es);
+	gpuds_explain_above_scan(counters, &own, &css->ss.ps, es);
 }
 
 static const CustomExecMethods exec_methods = {

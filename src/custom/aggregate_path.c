@@ -474,24 +474,14 @@ static Plan *
 plan_aggregate(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 			   List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
+	CustomScan *scan = gpuds_plan_of_path(path, &gpuds_aggregate_methods, tlist, custom_plans);
 	ListCell *lc;
 
-	scan->methods = &gpuds_aggregate_methods;
-	scan->flags = path->flags;
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = lsecond(path->custom_private);
-	scan->custom_plans = custom_plans;
-	scan->custom_private = lthird(path->custom_private);
+	/* Core does not look for parameters in custom_scan_tlist. */
 	foreach (lc, (List *) linitial(path->custom_private))
 	{
-		Expr *expr = lfirst(lc);
-
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(expr, foreach_current_index(lc) + 1, NULL, false));
-		/* Core does not look for parameters in the list above. */
-		if (IsA(expr, Aggref))
-			scan->custom_exprs = list_concat(scan->custom_exprs, gpuds_filter_params(expr));
+		if (IsA(lfirst(lc), Aggref))
+			scan->custom_exprs = list_concat(scan->custom_exprs, gpuds_filter_params(lfirst(lc)));
 	}
 	return &scan->scan.plan;
 }

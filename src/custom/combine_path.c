@@ -37,23 +37,11 @@ static Plan *
 plan_combine(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 			 List *custom_plans)
 {
-	const bool finalizes = linitial_int(lthird(path->custom_private));
-	CustomScan *scan = makeNode(CustomScan);
-	ListCell *lc;
+	const bool finalizes = linitial_int(lfourth(path->custom_private));
 
 	if (finalizes)
 		finalize(linitial(custom_plans));
-	scan->methods = &gpuds_combine_methods;
-	scan->flags = path->flags;
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = lsecond(path->custom_private);
-	scan->custom_plans = custom_plans;
-	scan->custom_private = lfourth(path->custom_private);
-	foreach (lc, (List *) linitial(path->custom_private))
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
-														  false));
-	return &scan->scan.plan;
+	return &gpuds_plan_of_path(path, &gpuds_combine_methods, tlist, custom_plans)->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {
@@ -91,8 +79,9 @@ gpuds_combine_path(const GpudsCombined *combined, RelOptInfo *output)
 	set_cost(combined, &path->path);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = combined->paths;
-	path->custom_private = list_make4(combined->exprs, combined->having, list_make1_int(combined->finalize),
-									  list_make2(combined->plans, combined->columns));
+	path->custom_private = list_make4(combined->exprs, combined->having,
+									  list_make2(combined->plans, combined->columns),
+									  list_make1_int(combined->finalize));
 	path->methods = &path_methods;
 	return &path->path;
 }

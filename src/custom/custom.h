@@ -74,10 +74,16 @@ extern bool gpuds_explain_sum(const GpudsNodeCounters *counters, const GpudsScan
 extern void gpuds_explain_device(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_counters(const GpudsNodeCounters *counters, const GpudsScanCounters *own,
 								   const PlanState *node, ExplainState *es);
+extern void gpuds_explain_above_scan(const GpudsNodeCounters *counters, const GpudsScanCounters *own,
+									 const PlanState *node, ExplainState *es);
 
 /* explain_option.c */
 extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState *es);
 extern void gpuds_explain_option_init(void);
+
+/* plan.c */
+extern CustomScan *gpuds_plan_of_path(const CustomPath *path, const struct CustomScanMethods *methods,
+									  List *tlist, List *custom_plans);
 
 /* aggregate_group.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,

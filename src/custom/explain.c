@@ -154,3 +154,19 @@ gpuds_explain_counters(const GpudsNodeCounters *counters, const GpudsScanCounter
 		gpuds_explain_device(&all, es);
 	gpuds_explain_option(&all, es);
 }
+
+/*
+ * For ExplainCustomScan of a node above a scan that shows rows and heap fetches itself: its counters are for
+ * VERBOSE, or for the option GPUDS.
+ */
+void
+gpuds_explain_above_scan(const GpudsNodeCounters *counters, const GpudsScanCounters *own,
+						 const PlanState *node, ExplainState *es)
+{
+	GpudsScanCounters sum;
+
+	if (es->verbose)
+		gpuds_explain_counters(counters, own, node, es);
+	else if (gpuds_explain_sum(counters, own, node, es, &sum))
+		gpuds_explain_option(&sum, es);
+}

@@ -55,7 +55,7 @@ typedef struct MergeSide
 	bool *is_wide; /* of each aggregated column: its sum has no room there */
 	bool shows;    /* the values of a group are wanted */
 
-	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS]; /* of a group's values */
+	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS]; /* of a group's values, each in its column's place */
 } MergeSide;
 
 typedef struct GpudsMergeState
@@ -375,7 +375,7 @@ set_keys(GpudsMergeState *state)
 {
 	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
 	List *keys = list_nth(plan->custom_private, MERGE_KEYS);
-	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS];
+	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS]; /* as many as differ, of an index */
 	const int n = list_length(linitial(keys));
 
 	for (int i = 0; i < MERGE_SIDES; i++)

@@ -316,7 +316,7 @@ static bool
 keys_agree(const GpudsMerge *merge)
 {
 	GpudsKeyLayout layouts[MERGE_SIDES];
-	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS];
+	int columns[MERGE_SIDES][GPUDS_KEY_MAX_COLUMNS]; /* as many as differ, of an index */
 	ListCell *lc;
 
 	for (int i = 0; i < MERGE_SIDES; i++)
@@ -403,20 +403,7 @@ static Plan *
 plan_merge(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		   List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	ListCell *lc;
-
-	scan->methods = &gpuds_merge_methods;
-	scan->flags = path->flags;
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = lsecond(path->custom_private);
-	scan->custom_plans = custom_plans;
-	scan->custom_private = lthird(path->custom_private);
-	foreach (lc, (List *) linitial(path->custom_private))
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
-														  false));
-	return &scan->scan.plan;
+	return &gpuds_plan_of_path(path, &gpuds_merge_methods, tlist, custom_plans)->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {

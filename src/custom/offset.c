@@ -220,14 +220,10 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	const GpudsOffsetState *state = (GpudsOffsetState *) css;
 	const GpudsScanCounters own = gpuds_child_scan_counters(child_scan_of(css));
-	GpudsScanCounters sum;
 
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Counted", NULL, state->skipped, es);
-	if (es->verbose)
-		gpuds_explain_counters(&state->counters, &own, &css->ss.ps, es);
-	else if (gpuds_explain_sum(&state->counters, &own, &css->ss.ps, es, &sum))
-		gpuds_explain_option(&sum, es);
+	gpuds_explain_above_scan(&state->counters, &own, &css->ss.ps, es);
 }
 
 static const CustomExecMethods exec_methods = {

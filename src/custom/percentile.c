@@ -379,7 +379,6 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	const GpudsPercentileState *state = (GpudsPercentileState *) css;
 	GpudsScanCounters own = { 0 };
-	GpudsScanCounters sum;
 
 	for (int i = 0; i < state->nscans; i++)
 	{
@@ -389,10 +388,7 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	}
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Counted", NULL, state->counted, es);
-	if (es->verbose)
-		gpuds_explain_counters(&state->counters, &own, &css->ss.ps, es);
-	else if (gpuds_explain_sum(&state->counters, &own, &css->ss.ps, es, &sum))
-		gpuds_explain_option(&sum, es);
+	gpuds_explain_above_scan(&state->counters, &own, &css->ss.ps, es);
 }
 
 static const CustomExecMethods exec_methods = {

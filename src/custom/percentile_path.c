@@ -511,24 +511,15 @@ static Plan *
 plan_percentile(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 				List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	List *kinds = linitial(lthird(path->custom_private));
+	CustomScan *scan = gpuds_plan_of_path(path, &gpuds_percentile_methods, tlist, custom_plans);
+	List *kinds = linitial(scan->custom_private);
 	ListCell *lc;
 
-	scan->methods = &gpuds_percentile_methods;
-	scan->flags = path->flags;
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = lsecond(path->custom_private);
-	scan->custom_plans = custom_plans;
-	scan->custom_private = lthird(path->custom_private);
 	foreach (lc, (List *) linitial(path->custom_private))
 	{
-		const int i = foreach_current_index(lc);
-		Expr *expr = lfirst(lc);
-
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, makeTargetEntry(expr, i + 1, NULL, false));
-		if (gpuds_percentile_has_fraction(list_nth_int(kinds, i)))
-			scan->custom_exprs = lappend(scan->custom_exprs, linitial(castNode(Aggref, expr)->aggdirectargs));
+		if (gpuds_percentile_has_fraction(list_nth_int(kinds, foreach_current_index(lc))))
+			scan->custom_exprs = lappend(scan->custom_exprs,
+										 linitial(lfirst_node(Aggref, lc)->aggdirectargs));
 	}
 	return &scan->scan.plan;
 }
