@@ -235,3 +235,13 @@ DROP INDEX many_btree;
 SELECT condition, same('SELECT * FROM many WHERE ' || condition, 'many_abc') FROM (VALUES ('b = 17'), ('c = 17'), ('b = 17 AND c < 20000'),
 	('b IN (17, 18, 2000)'), ('c IN (17, 18)'), ('a = 17 AND c > 20000'), ('a IN (17, 18) AND c > 20000'), ('a < 100 AND b = 17'),
 	('a IS NULL AND c < 20000'), ('a IS NOT NULL AND b = 17'), ('b IS NULL')) q (condition);
+
+-- A function of the second column is evaluated anew for each value of the first one: of ten, or of a tenth of all, and
+-- not of as many as the rows might have
+CREATE TABLE events (account int, at timestamptz) WITH (autovacuum_enabled = off);
+INSERT INTO events SELECT i * 7919::bigint % 1009, '2024-01-01'::timestamptz + i * interval '1 min' FROM generate_series(1, 200000) i;
+CREATE INDEX events_account ON events USING gpu_btree (account, at);
+VACUUM ANALYZE events;
+SET gpuds.enable_aggregate = on;
+SELECT condition, plan_of(format('SELECT date_trunc(''month'', at), count(*) FROM events WHERE %s GROUP BY 1', condition)) LIKE '%GpudsAggregate%' AS by_index
+FROM (VALUES ('account = 5'), ('account = ANY (''{1,2,3,5,8,13,21,34,55,89}'')'), ('account BETWEEN 5 AND 12')) q (condition);
