@@ -243,11 +243,14 @@ struct TestFound
 	int64_t back; /* entries that must be handed back */
 };
 
-/* has_slot: takes an entry from those that were handed back though they need not be, if it is one. */
+/*
+ * Goes through the entries of a scan as a request is to: counts those that the filter leaves out and those
+ * that are handed back, and calls seen(entry, its interval) of those whose rows are seen.
+ */
 template <typename F>
 static void
-model_groups(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m,
-			 const Visible *visible, int nwords, TestFound *found, F has_slot)
+model_entries(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m,
+			  const Visible *visible, int nwords, int64_t *filtered, int64_t *back, F seen)
 {
 	for (int64_t i = 0; i < p->n; i++)
 	{
@@ -261,16 +264,29 @@ model_groups(const TestSpec *spec, const GpuRequest *r, const Progress *p, const
 			if (r->inside && i == 0 && !entry_less(&r->at, e))
 				continue;
 			if (spec->head.filter > 0 && !model_passes(spec->filter, e, nwords))
-				found->filtered++;
+				++*filtered;
 			else if (test_goes_back(row))
-				found->back++;
-			else if (row == PAGE_ROW_SEEN && has_slot(e))
-			{
-				found->counted++;
-				model_group(spec, e, nwords, &found->groups[model_key(spec, e, i)]);
-			}
+				++*back;
+			else if (row == PAGE_ROW_SEEN)
+				seen(e, i);
 		}
 	}
+}
+
+/* has_slot: takes an entry from those that were handed back though they need not be, if it is one. */
+template <typename F>
+static void
+model_groups(const TestSpec *spec, const GpuRequest *r, const Progress *p, const Model *m,
+			 const Visible *visible, int nwords, TestFound *found, F has_slot)
+{
+	model_entries(spec, r, p, m, visible, nwords, &found->filtered, &found->back,
+				  [&](const GpudsEntry *e, int64_t i)
+				  {
+					  if (!has_slot(e))
+						  return;
+					  found->counted++;
+					  model_group(spec, e, nwords, &found->groups[model_key(spec, e, i)]);
+				  });
 }
 
 /* Checks slots that are of one group together. */
@@ -403,32 +419,16 @@ model_runs(const TestSpec *spec, const GpuRequest *r, const Progress *p, const M
 {
 	int64_t back = 0;
 
-	for (int64_t i = 0; i < p->n; i++)
-	{
-		int64_t first;
-		int64_t inside = test_inside(m, &p->intervals[i], &first);
+	model_entries(spec, r, p, m, visible, nwords, filtered, &back,
+				  [&](const GpudsEntry *e, int64_t i)
+				  {
+					  TestGroupKey key = model_key(spec, e, i);
 
-		for (const GpudsEntry *e = m->e + first; e < m->e + first + inside; e++)
-		{
-			PageRow row = test_row(e, visible->map, visible->map_bytes, &visible->rows);
-
-			if (r->inside && i == 0 && !entry_less(&r->at, e))
-				continue;
-			if (spec->head.filter > 0 && !model_passes(spec->filter, e, nwords))
-				++*filtered;
-			else if (test_goes_back(row))
-				back++;
-			else if (row == PAGE_ROW_SEEN)
-			{
-				TestGroupKey key = model_key(spec, e, i);
-
-				if (runs->empty() || runs->back().first != key)
-					runs->push_back({ key, TestGroup() });
-				model_group(spec, e, nwords, &runs->back().second);
-				++*counted;
-			}
-		}
-	}
+					  if (runs->empty() || runs->back().first != key)
+						  runs->push_back({ key, TestGroup() });
+					  model_group(spec, e, nwords, &runs->back().second);
+					  ++*counted;
+				  });
 	return back;
 }
 
