@@ -118,24 +118,24 @@ gpuds_row_count_end(GpudsRowCount *count)
 }
 
 /*
- * Counts what is left of the intervals at hand on the mirror's device, about so many rows, by a copy of the
- * visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  On success the
- * caller frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
- * (gpuds_probe_count).  False: the device cannot, or the map changed in every attempt.  The scan does not
- * move.
+ * Has the mirror's device count n intervals, or what is left of those at hand if there are none, by a copy of
+ * the visibility map (I2) and what is known of other pages, which are set in *spec meanwhile.  False: the
+ * device cannot, or the map changed in every attempt; *counted has no arrays then.
  */
-bool
-gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
-					  GpudsCounted *counted)
+static bool
+ask(IndexScanDesc scan, GpudsVisible *visible, double expected, const GpudsInterval *intervals, int64 n,
+	GpudsCountSpec *spec, GpudsCounted *counted)
 {
-	bool counts = visible->counts && gpuds_scan_counts(scan);
+	/* Where nobody counts bulk deletes, no map is trusted, and each piece of entries is looked up. */
+	bool counts = visible->counts;
 
 	for (int i = 0; i < DEVICE_ATTEMPTS && counts; i++)
 	{
 		bool holds;
 
 		gpuds_visible_tell_device(visible, expected, spec);
-		counts = gpuds_scan_count_rest(scan, spec, counted);
+		counts = intervals ? gpuds_scan_count_intervals(scan, intervals, n, spec, counted)
+						   : gpuds_scan_count_rest(scan, spec, counted);
 		gpuds_injection_point("scan-probed");
 		holds = counts && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
 		pfree((void *) spec->map);
@@ -147,28 +147,23 @@ gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected
 }
 
 /*
- * The same for n intervals, ascending and disjoint, which together are those of the scan; if the map changes
- * for the first time, there is a second attempt.  The caller frees *counted's arrays in any case.
+ * Counts what is left of the intervals at hand on the mirror's device, about so many rows.  On success the
+ * caller frees *counted's arrays.  The caller sets sums or hits beforehand, or zeroes *counted
+ * (gpuds_probe_count).  False: it does not (ask).  The scan does not move.
  */
+bool
+gpuds_scan_ask_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
+					  GpudsCounted *counted)
+{
+	return gpuds_scan_counts(scan) && ask(scan, visible, expected, NULL, 0, spec, counted);
+}
+
+/* The same for n intervals, ascending and disjoint, which together are those of the scan. */
 bool
 gpuds_scan_ask_intervals(IndexScanDesc scan, GpudsVisible *visible, double expected,
 						 const GpudsInterval *intervals, int64 n, GpudsCountSpec *spec, GpudsCounted *counted)
 {
-	for (;;)
-	{
-		const bool again = visible->map_changed;
-		bool counts;
-		bool holds;
-
-		gpuds_visible_tell_device(visible, expected, spec);
-		counts = gpuds_scan_count_intervals(scan, intervals, n, spec, counted);
-		gpuds_injection_point("scan-probed");
-		holds = counts && gpuds_visible_map_holds(visible, spec->map, spec->map_bytes, spec->full);
-		pfree((void *) spec->map);
-		if (holds || !counts || again)
-			return holds;
-		gpuds_probe_free_counted(counted);
-	}
+	return ask(scan, visible, expected, intervals, n, spec, counted);
 }
 
 /*
