@@ -18,7 +18,7 @@
 #include "index/index.h"
 #include "mirror/mirror.h"
 
-/* scan.c */
+/* index_scan.c */
 extern IndexScanDesc gpuds_beginscan(Relation index, int nkeys, int norderbys);
 extern void gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
 extern bool gpuds_gettuple(IndexScanDesc scan, ScanDirection dir);

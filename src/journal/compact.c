@@ -10,7 +10,7 @@
  *	3. Switch the metapage in one record: new base, stripes begin at the fresh pages.
  *	4. Sweep: every block that can no longer be reached becomes free.
  *
- * All pages that this takes are there before it begins (space.c).  If they are not to be had, there is no
+ * All pages that this takes are there before it begins (new_pages.c).  If they are not to be had, there is no
  * compaction: it makes scans faster and the index smaller in the long run, but nothing needs it.
  *
  * A crash or an error before step 3 leaves longer stripes and some pages of a base that

@@ -26,7 +26,7 @@ extern void gpuds_journal_bulk_delete_begins(Relation index);
 
 /*
  * Pages that VACUUM has for its own use before it begins what it must not fail at for want of space
- * (space.c): free by the time that they were found, reachable by nothing.
+ * (new_pages.c): free by the time that they were found, reachable by nothing.
  */
 typedef struct GpudsReserve
 {
@@ -44,7 +44,7 @@ typedef struct GpudsMapReach
 	bool full;       /* it does not grow */
 } GpudsMapReach;
 
-/* space.c */
+/* new_pages.c */
 extern Buffer gpuds_page_new(Relation index, GpudsReserve *reserve);
 extern void gpuds_reserve_init(GpudsReserve *reserve);
 extern bool gpuds_reserve_pages(Relation index, GpudsReserve *reserve, int64 n);

@@ -5,7 +5,7 @@
  *
  * The keys on one column are intersected to a set of codes (condition.c, set.c).  The
  * intervals are the product of the sets of the leading columns (product.c), up to the first
- * set that holds more than points.  The sets of other columns become the filter (filter.c).
+ * set that holds more than points.  The sets of other columns become the filter (key_filter.c).
  * Sets are computed in ascending codes, and reversed at the end if the column is DESC.
  *
  * A set takes about the memory of the array it comes from.  Intervals take several times as

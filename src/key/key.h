@@ -351,7 +351,7 @@ gpuds_key_probe_interval(const GpudsKeyProbe *probe, const GpudsEntry *entry)
 /* Columns that add up the squares of an integer column. */
 #define GPUDS_KEY_SQUARES 3
 
-/* partial_agg.c */
+/* agg_column.c */
 extern bool gpuds_key_can_aggregate(Oid type);
 extern void gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
 extern void gpuds_key_agg_column_nulls(const GpudsKeyLayout *layout, int i, AggColumn *agg_column);
@@ -398,7 +398,7 @@ extern void gpuds_key_set_sort(GpudsKeySet *set);
 extern bool gpuds_key_set_turn(GpudsKeySet *set, int64 number);
 extern int64 gpuds_key_set_find(const GpudsKeySet *set, const GpudsEntry *entry);
 
-/* column_test.c */
+/* condition_test.c */
 
 /* A condition on a column: it is compared with a constant, or with any element of an array. */
 typedef struct GpudsKeyCondition
@@ -417,7 +417,7 @@ extern void gpuds_key_test_compare(const GpudsKeyLayout *layout, int i, const Gp
 extern void gpuds_key_test_null(const GpudsKeyLayout *layout, int i, bool values, bool null,
 								ColumnTest *test);
 
-/* filter.c */
+/* key_filter.c */
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);
 
 static inline void

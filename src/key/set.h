@@ -64,7 +64,7 @@ extern void gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanK
 							 bool *recheck);
 extern void gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, GpudsCodeSet *set);
 
-/* filter.c */
+/* key_filter.c */
 extern GpudsKeyFilter *gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first);
 
 #endif /* GPUDS_KEY_SET_H */

@@ -82,7 +82,7 @@ extern bool gpuds_probe_ask_memtable(GpudsMirrorRef *ref, const GpudsScan *scan,
 extern bool gpuds_probe_still_attached(const GpudsMirrorRef *ref);
 extern int64 gpuds_probe_first_ahead(const GpudsDelta *delta, const GpudsScan *scan);
 
-/* merge.c */
+/* delta_merge.c */
 
 /* Two sources of a scan's entries, each in the scan's direction. */
 typedef struct GpudsMerge

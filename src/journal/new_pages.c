@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * space.c
+ * new_pages.c
  *	  New pages, and a reserve of them for VACUUM, which is not to fail where there is no space for more.
  *
  * VACUUM frees space, so it must get by without any.  A page that a buffer is made for cannot be asked

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * column_test.c
+ * condition_test.c
  *	  Conditions on a column as tests of its codes in entries (kernels/core/column_test.h).
  *
  * Unlike scan keys these may be conditions on included columns, and negated ones.  Of key columns a test has

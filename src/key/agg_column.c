@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partial_agg.c
+ * agg_column.c
  *	  Columns whose values can be added up or compared by what entries have of them.
  *
  *-------------------------------------------------------------------------

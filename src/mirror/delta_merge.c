@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * merge.c
+ * delta_merge.c
  *	  Merges what a mirror and a memtable say to a scan.
  *
  * The memtable has the last word on an entry: it says whether the entry is there.
