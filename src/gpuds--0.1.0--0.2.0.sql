@@ -312,3 +312,16 @@ CREATE VIEW gpuds_visibility AS
 	FROM gpuds_visibility_state() v;
 
 GRANT SELECT ON gpuds_visibility TO PUBLIC;
+
+-- ---------------------------------------------------------------------------
+-- Graphs
+--
+-- The first two columns of an index are the vertices of edges.  What is said of lookups holds here.
+-- ---------------------------------------------------------------------------
+
+-- Not STRICT: a column that is null is none.
+CREATE FUNCTION gpuds_neighbors(index regclass, vertices anyarray, weight_column name DEFAULT NULL)
+	RETURNS TABLE (vertex anyelement, neighbor anyelement, weight double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_neighbors(regclass, anyarray, name) IS 'edges that lead out of vertices';

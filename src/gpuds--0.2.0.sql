@@ -393,6 +393,19 @@ COMMENT ON FUNCTION gpuds_count(regclass, anycompatible, anycompatible) IS
 	'number of rows with lo <= first column of an index <= hi; a bound that is null is none';
 
 -- ---------------------------------------------------------------------------
+-- Graphs
+--
+-- The first two columns of an index are the vertices of edges.  What is said of lookups holds here.
+-- ---------------------------------------------------------------------------
+
+-- Not STRICT: a column that is null is none.
+CREATE FUNCTION gpuds_neighbors(index regclass, vertices anyarray, weight_column name DEFAULT NULL)
+	RETURNS TABLE (vertex anyelement, neighbor anyelement, weight double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_neighbors(regclass, anyarray, name) IS 'edges that lead out of vertices';
+
+-- ---------------------------------------------------------------------------
 -- Administration
 --
 -- Check, load and evict ask for ownership of the table themselves.  Of an index, the views

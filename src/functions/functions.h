@@ -29,6 +29,7 @@ typedef struct GpudsTarget
 } GpudsTarget;
 
 extern void gpuds_target_open(Oid indexid, bool wants_ctid, GpudsTarget *target);
+extern void gpuds_target_check_column(const GpudsTarget *target, int column);
 extern void gpuds_target_close(GpudsTarget *target);
 extern Oid gpuds_target_key_type(const GpudsTarget *target, Oid type);
 

@@ -163,6 +163,22 @@ gpuds_target_open(Oid indexid, bool wants_ctid, GpudsTarget *target)
 	target->layout = gpuds_index_info(target->index)->layout;
 }
 
+/*
+ * Raises an error if the user may not see another column of the index, counted from 0, which is a column of the
+ * table.
+ */
+void
+gpuds_target_check_column(const GpudsTarget *target, int column)
+{
+	const AttrNumber of_table = target->index->rd_index->indkey.values[column];
+	Bitmapset *columns = bms_make_singleton(of_table - FirstLowInvalidHeapAttributeNumber);
+
+	if (!may_read(RelationGetRelid(target->heap), columns))
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(target->heap->rd_rel->relkind),
+					   RelationGetRelationName(target->heap));
+	bms_free(columns);
+}
+
 /* Closes what gpuds_target_open opened.  The locks stay until the transaction ends. */
 void
 gpuds_target_close(GpudsTarget *target)

@@ -1,0 +1,107 @@
+/*-------------------------------------------------------------------------
+ *
+ * graph.h
+ *	  Graphs whose edges are rows of a table: what the functions over them share.
+ *
+ * An index on (source, target) has the edges that lead out of a vertex side by side.  A row is an edge if
+ * neither is NULL; equal rows are several edges.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUDS_GRAPH_H
+#define GPUDS_GRAPH_H
+
+#include "utils/array.h"
+
+#include "functions/functions.h"
+#include "gpuds.h"
+#include "kernels/graph/vertex_map.h"
+#include "key/edge_key.h"
+#include "reader/seen_entries.h"
+
+/* graph_index.c */
+
+/* An index on edges.  It must stay where it is while it is open. */
+typedef struct GpudsGraphIndex
+{
+	GpudsTarget target;
+	GpudsEdgeKey key;
+	Oid type; /* of vertices */
+} GpudsGraphIndex;
+
+extern void gpuds_graph_open(Oid indexid, const char *weight, GpudsGraphIndex *index);
+extern void gpuds_graph_open_reverse(Oid indexid, const char *weight, const GpudsGraphIndex *forward,
+									 GpudsGraphIndex *index);
+extern void gpuds_graph_close(GpudsGraphIndex *index);
+extern void gpuds_graph_check_type(const GpudsGraphIndex *index, Oid type);
+extern uint64 *gpuds_graph_vertices(const GpudsGraphIndex *index, ArrayType *array, int64 *n);
+
+/* The value of a vertex, in *bytes if it is passed by reference. */
+static inline Datum
+gpuds_graph_vertex(const GpudsGraphIndex *index, const uint64 *code, GpudsKeyBytes *bytes)
+{
+	return gpuds_vertex_value(index->key.kind, code, bytes);
+}
+
+/* edges.c */
+
+/* Vertices whose edges are read at a time, at most. */
+#define GPUDS_MOST_SOURCES (64 * 1024)
+
+/* Edges that the snapshot sees, read from an index a piece at a time. */
+typedef struct GpudsEdges
+{
+	const GpudsGraphIndex *index;
+	IndexScanDesc scan;
+	GpudsSeenEntries seen;
+	MemoryContext context;
+
+	/* the piece */
+	GpudsEdgeArrays edges; /* from: places of the sources among the vertices that were asked for */
+	uint32 *places;
+	int64 n;
+	int64 size;
+
+	/* vertices that edges are read of, in the order of the index */
+	GpudsKeyProbe probe;
+	GpudsEntry *probes; /* with places in place of TIDs */
+	GpudsEntry *scratch;
+	int64 nprobes; /* -1: all edges are read */
+	int64 most_probes;
+	int64 at; /* probe of the last entry */
+} GpudsEdges;
+
+extern void gpuds_edges_begin(GpudsEdges *edges, const GpudsGraphIndex *index);
+extern void gpuds_edges_of_all(GpudsEdges *edges);
+extern void gpuds_edges_of(GpudsEdges *edges, const uint64 *codes, int64 n);
+extern bool gpuds_edges_next(GpudsEdges *edges);
+extern void gpuds_edges_end(GpudsEdges *edges);
+
+/* vertices.c */
+
+/* What is kept of each vertex beside its code, in arrays. */
+#define GPUDS_VERTEX_ARRAYS 4
+
+/* The vertices that have been come to, and what is kept of them. */
+typedef struct GpudsVertices
+{
+	VertexMap map;
+	int narrays;
+	int width[GPUDS_VERTEX_ARRAYS];   /* bytes that each array has of a vertex */
+	void *array[GPUDS_VERTEX_ARRAYS]; /* moves when vertices are added */
+	size_t memory;                    /* bytes that all may take */
+	MemoryContext context;
+} GpudsVertices;
+
+extern void gpuds_vertices_begin(GpudsVertices *vertices, int words, int narrays, const int *width,
+								 size_t memory);
+extern void gpuds_vertices_add(GpudsVertices *vertices, const uint64 *codes, int64 n, uint32 *numbers);
+extern void gpuds_vertices_reset(GpudsVertices *vertices);
+
+static inline const uint64 *
+gpuds_vertices_code(const GpudsVertices *vertices, uint32 number)
+{
+	return vertices->map.codes + number * (size_t) vertices->map.words;
+}
+
+#endif /* GPUDS_GRAPH_H */
