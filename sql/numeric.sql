@@ -106,9 +106,9 @@ INSERT INTO query (query) VALUES
 	('SELECT sum(below), max(below) FROM t WHERE p > 0'),
 	('SELECT kind, sum(below), count(*) FROM t WHERE kind < 5 GROUP BY kind');
 SELECT place, same_aggregate(query) FROM query ORDER BY place;
--- core's: constants of another scale, and variances
-SELECT place, same_aggregate(query) FROM (VALUES (1, 'SELECT sum(CASE WHEN odd > 5 THEN n ELSE 0 END) FROM t WHERE n < 1e30'),
-	(2, 'SELECT stddev(n) FROM t WHERE n < 1e30'), (3, 'SELECT sum(n + 1) FROM t WHERE n < 1e30')) v (place, query) ORDER BY place;
+-- core's: variances and expressions
+SELECT place, same_aggregate(query) FROM (VALUES (1, 'SELECT stddev(n) FROM t WHERE n < 1e30'),
+	(2, 'SELECT sum(n + 1) FROM t WHERE n < 1e30')) v (place, query) ORDER BY place;
 
 -- rows that have changed since VACUUM, and the transaction's own
 UPDATE t SET n = n + 1, odd = -odd WHERE id % 50 = 0;

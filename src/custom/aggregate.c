@@ -56,12 +56,24 @@ agg_column_like(const GpudsAggregateState *state, int i)
 /* Aggregated columns that a column of the scan tuple has at most. */
 #define MOST_OF_ONE (1 + GPUDS_KEY_SQUARES)
 
-/* What is added up of a column of the scan tuple, and squares of it. */
+/*
+ * What is added up of a column of the scan tuple, and squares of it, or ones of the rows that have a CASE's
+ * constant.
+ */
 static int
 make_agg_columns(const GpudsAggregateState *state, const GpudsAggregateColumn *column, AggColumn *made)
 {
 	const bool counts = column->kind == GPUDS_COUNT;
 
+	if (gpuds_aggregate_adds_case(column->kind, &column->parts))
+	{
+		const int values = column->column >= 0;
+
+		if (values)
+			gpuds_key_agg_column(&state->layout, column->column, made);
+		gpuds_key_agg_column_integers(sizeof(int16), &made[values]);
+		return values + 1;
+	}
 	if (column->column < 0 && !counts)
 		gpuds_key_agg_column_integers(get_typlen(column->parts.type), made);
 	else if (column->column < 0)
@@ -100,6 +112,9 @@ set_agg_columns(GpudsAggregateState *state, Relation index)
 		made = make_agg_columns(state, column, &state->agg_columns[state->nagg]);
 		while (made-- > 0)
 			state->agg_columns_of[state->nagg++] = column->column;
+		/* how many rows have a CASE's constant */
+		if (gpuds_aggregate_adds_case(column->kind, &column->parts))
+			state->agg_columns_of[state->nagg - 1] = -1;
 	}
 	state->group.partial = palloc(Max(state->nagg, 1) * sizeof(PartialAgg));
 }
@@ -117,12 +132,20 @@ set_group_key(GpudsAggregateState *state)
 	}
 }
 
-/* What is added in the place of an aggregated column. */
+/* What is added in the place of an aggregated column; last: it is the last one of several. */
 static void
-make_agg_case(const GpudsAggregateColumn *column, const AggColumn *agg_column, GpudsEntryAggCase *of)
+make_agg_case(const GpudsAggregateColumn *column, const AggColumn *agg_column, bool last,
+			  GpudsEntryAggCase *of)
 {
 	const GpudsAggregateCase *parts = &column->parts;
 
+	if (gpuds_aggregate_adds_case(column->kind, parts))
+	{
+		of->has_value = last;
+		of->has_other = last && parts->other != NULL;
+		of->other = 1;
+		return;
+	}
 	/* A count needs no more than the filter. */
 	of->has_value = parts->value != NULL && column->kind != GPUDS_COUNT;
 	if (of->has_value)
@@ -132,21 +155,23 @@ make_agg_case(const GpudsAggregateColumn *column, const AggColumn *agg_column, G
 		of->other = gpuds_aggregate_bits(agg_column, parts->other);
 }
 
-/* Makes the filter of an aggregate, which its squares have, too. */
+/* Makes the filter of an aggregate, which all of its columns have. */
 static void
 make_agg_filter(GpudsAggregateState *state, const GpudsAggregateColumn *column, Relation index)
 {
 	const int first = column->agg_column;
 	GpudsRowFilter *filter;
 	AggColumn made[MOST_OF_ONE];
+	int last;
 
 	if (state->agg_filters[first] != NULL)
 		return;
 	filter = gpuds_filter_make((const Node *) column->filter, &state->layout, index, &state->css.ss.ps);
-	for (int i = first + make_agg_columns(state, column, made) - 1; i >= first; i--)
+	last = first + make_agg_columns(state, column, made) - 1;
+	for (int i = first; i <= last; i++)
 	{
 		state->agg_filters[i] = filter;
-		make_agg_case(column, &state->agg_columns[i], &state->agg_cases[i]);
+		make_agg_case(column, &state->agg_columns[i], i == last, &state->agg_cases[i]);
 	}
 }
 
@@ -392,9 +417,13 @@ Datum
 gpuds_aggregate_result(const GpudsAggregateState *state, const GpudsAggregateColumn *column,
 					   const PartialAgg *partial, bool *isnull)
 {
-	return gpuds_aggregate_value(column->kind, kind_of_values(state, column),
-								 &state->agg_columns[column->agg_column], &partial[column->agg_column],
-								 isnull);
+	const GpudsKeyKind values = kind_of_values(state, column);
+	const AggColumn *agg_column = &state->agg_columns[column->agg_column];
+
+	partial += column->agg_column;
+	if (gpuds_aggregate_adds_case(column->kind, &column->parts))
+		return gpuds_aggregate_case_value(column->kind, &column->parts, values, agg_column, partial, isnull);
+	return gpuds_aggregate_value(column->kind, values, agg_column, partial, isnull);
 }
 
 /* The value of a column of the scan tuple, in the current memory context. */

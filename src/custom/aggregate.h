@@ -66,8 +66,9 @@ typedef struct GpudsAggregateCase
 typedef struct GpudsAggregateColumn
 {
 	GpudsAggregateKind kind;
-	int column;               /* of the index */
-	int agg_column;           /* that its value comes from; a variance's squares are behind it */
+	int column; /* of the index */
+	/* that its value comes from; behind it are a variance's squares, or how many rows have a CASE's constant */
+	int agg_column;
 	List *filter;             /* conditions that all hold for rows of an aggregate; NIL: it has none */
 	GpudsAggregateCase parts; /* of a CASE; zero: it is of none */
 } GpudsAggregateColumn;
@@ -157,6 +158,7 @@ extern bool gpuds_aggregate_bucket_parts(void *state, GpudsEntryAggParts *parts)
 
 /* aggregate_case.c */
 extern bool gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts);
+extern bool gpuds_aggregate_adds_case(GpudsAggregateKind kind, const GpudsAggregateCase *parts);
 extern uint64 gpuds_aggregate_bits(const AggColumn *column, const Const *value);
 
 /* aggregate_value.c */
@@ -165,5 +167,8 @@ extern bool gpuds_aggregate_has_result(GpudsAggregateKind kind);
 extern GpudsAggregateKind gpuds_aggregate_part(GpudsAggregateKind kind, Oid input);
 extern Datum gpuds_aggregate_value(GpudsAggregateKind kind, uint8 values, const AggColumn *agg_column,
 								   const PartialAgg *partial, bool *isnull);
+extern Datum gpuds_aggregate_case_value(GpudsAggregateKind kind, const GpudsAggregateCase *parts,
+										uint8 values, const AggColumn *agg_column, const PartialAgg *partial,
+										bool *isnull);
 
 #endif /* GPUDS_CUSTOM_AGGREGATE_H */

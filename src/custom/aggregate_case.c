@@ -5,7 +5,8 @@
  *	  row adds depends on a condition.
  *
  * Without ELSE this is a FILTER: aggregates leave out NULLs.  With it, the rows that do not pass add the
- * constant.
+ * constant.  PostgreSQL shows as many digits of a sum of numbers as the one of them has that has the most, so
+ * these rows are counted, and the constant is added that many times to the sum of the others.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +17,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "utils/fmgroids.h"
+#include "utils/numeric.h"
 
 #include "custom/aggregate.h"
 
@@ -29,6 +31,50 @@ static bool
 is_integer(Oid type)
 {
 	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* Is an aggregate made of a sum of numbers, and of how many there are? */
+static bool
+adds_numbers(const Aggref *aggref)
+{
+	return aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC;
+}
+
+static bool
+adds_floats(const Aggref *aggref)
+{
+	return aggref->aggfnoid == F_SUM_FLOAT8 || aggref->aggfnoid == F_AVG_FLOAT8 ||
+		   aggref->aggfnoid == F_AVG_FLOAT4;
+}
+
+/* A constant is NULL or not that of a number, or it is finite. */
+static bool
+is_finite(const Const *constant)
+{
+	Numeric number;
+
+	if (constant == NULL || constant->consttype != NUMERICOID)
+		return true;
+	number = DatumGetNumeric(constant->constvalue);
+	return !numeric_is_nan(number) && !numeric_is_inf(number);
+}
+
+/* Can an aggregate add what rows have by the parts of a CASE, of which those that do not pass have NULL? */
+static bool
+can_add_values(const Aggref *aggref, const GpudsAggregateCase *parts)
+{
+	return parts->column || aggref->aggfnoid == F_COUNT_ANY || is_integer(parts->type) ||
+		   (adds_numbers(aggref) && is_finite(parts->value));
+}
+
+/* The same if those have a constant. */
+static bool
+can_add_others(const Aggref *aggref, const GpudsAggregateCase *parts)
+{
+	if (aggref->aggfilter || aggref->aggfnoid == F_COUNT_ANY)
+		return false;
+	return is_integer(parts->type) || (adds_floats(aggref) && parts->column) ||
+		   (adds_numbers(aggref) && is_finite(parts->value) && is_finite(parts->other));
 }
 
 /* Puts what is compared in the place where a simple CASE compares it. */
@@ -107,7 +153,7 @@ take(const Expr *expr, GpudsAggregateCase *parts, const Expr **value, const Expr
 
 /*
  * What an aggregate's argument is if it is such a CASE; false: it is not.  The value is a constant or a
- * column, an integer unless values are only counted.
+ * column.
  */
 bool
 gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts)
@@ -125,22 +171,51 @@ gpuds_aggregate_case(const Aggref *aggref, GpudsAggregateCase *parts)
 		return false;
 	else
 		parts->column = (const Var *) value;
-	/* Digits behind the point are shown of a number's column, and of a constant as many as it has. */
 	if (is_null(other))
-		return aggref->aggfnoid == F_COUNT_ANY || is_integer(parts->type) ||
-			   (parts->type == NUMERICOID && parts->column);
-	if (!IsA(other, Const) || aggref->aggfilter || aggref->aggfnoid == F_COUNT_ANY)
-		return false;
+		return can_add_values(aggref, parts);
 	parts->other = (const Const *) other;
-	return is_integer(parts->type);
+	return IsA(other, Const) && can_add_others(aggref, parts);
 }
 
-/* The bits that a column has for an integer of a type. */
+/* Is an aggregate of a kind the sum or average of numbers of a CASE that has a constant? */
+bool
+gpuds_aggregate_adds_case(GpudsAggregateKind kind, const GpudsAggregateCase *parts)
+{
+	return parts->type == NUMERICOID && (parts->value || parts->other) && kind != GPUDS_COUNT;
+}
+
+static uint64
+bits_of_float(const Const *value)
+{
+	union
+	{
+		float8 value;
+		uint64 bits;
+	} f8 = { 0 };
+	union
+	{
+		float4 value;
+		uint32 bits;
+	} f4 = { 0 };
+
+	if (value->consttype == FLOAT4OID)
+	{
+		f4.value = DatumGetFloat4(value->constvalue);
+		return f4.bits;
+	}
+	f8.value = DatumGetFloat8(value->constvalue);
+	return f8.bits;
+}
+
+/* The bits that a column has for an integer or a floating-point number of a type. */
 uint64
 gpuds_aggregate_bits(const AggColumn *column, const Const *value)
 {
-	const uint64 code = (uint64) gpuds_bucket_number(value->consttype, value->constvalue) +
-						(UINT64CONST(1) << (column->bits - 1));
+	uint64 code;
 
+	if (agg_column_is_float(column))
+		return bits_of_float(value);
+	code = (uint64) gpuds_bucket_number(value->consttype, value->constvalue) +
+		   (UINT64CONST(1) << (column->bits - 1));
 	return (column->bits == 64 ? code : code & ((UINT64CONST(1) << column->bits) - 1)) ^ column->flip;
 }

@@ -305,22 +305,25 @@ variance_part(uint8 values, const AggColumn *agg_column, const PartialAgg *parti
 }
 
 /*
- * The state of sum and avg of numbers, as numeric_avg_serialize writes it: how many, the sum, how many digits
- * are shown behind the point, and in how many numbers, and how many are no numbers or infinite.  Of those it
- * is known that there are some, and PostgreSQL asks for no more.
+ * The state of sum and avg of so many numbers, as numeric_avg_serialize writes it: how many, the sum, how many
+ * digits are shown behind the point, and in how many numbers, and how many are no numbers or infinite.  Of
+ * those it is known that there are some, and PostgreSQL asks for no more.
  */
 static Datum
-scaled_part(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
+scaled_part(int64 n, Numeric sum)
 {
-	const bool nan = gpuds_key_has_nan(values, partial);
-	const int64 n = nan ? 0 : (int64) partial->n;
-	const __int128 sum = nan ? 0 : gpuds_key_partial_agg_sum(values, agg_column, partial);
+	const bool nan = numeric_is_nan(sum);
 	StringInfoData part;
 
+	if (nan)
+	{
+		n = 0;
+		sum = numeric_of(0);
+	}
 	pq_begintypsend(&part);
 	pq_sendint64(&part, n);
-	send_number(&part, number_of(sum, gpuds_key_scale(values)));
-	pq_sendint32(&part, gpuds_key_scale(values));
+	send_number(&part, sum);
+	pq_sendint32(&part, DatumGetInt32(DirectFunctionCall1(numeric_scale, NumericGetDatum(sum))));
 	pq_sendint64(&part, n);
 	pq_sendint64(&part, nan);
 	for (int i = 0; i < 2; i++)
@@ -351,6 +354,52 @@ avg_float8_part(int64 n, float8 sum)
 		construct_array(state, lengthof(state), FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
+static Datum
+average(int64 n, Numeric sum)
+{
+	return DirectFunctionCall2(numeric_div, NumericGetDatum(sum), NumericGetDatum(int64_to_numeric(n)));
+}
+
+/* A number, so many times; NULL: none, if it is no times. */
+static Numeric
+multiple(const Const *number, int64 times)
+{
+	if (times == 0)
+		return NULL;
+	return call_numeric(numeric_mul, DatumGetNumeric(number->constvalue), int64_to_numeric(times));
+}
+
+/*
+ * The result of an aggregate that gpuds_aggregate_adds_case is true of, with its aggregated columns and what
+ * has been aggregated of them: of the index's column, if the CASE has one, and of ones of the rows that have
+ * the constant behind ELSE.  Else as gpuds_aggregate_value.
+ */
+Datum
+gpuds_aggregate_case_value(GpudsAggregateKind kind, const GpudsAggregateCase *parts, uint8 values,
+						   const AggColumn *agg_column, const PartialAgg *partial, bool *isnull)
+{
+	const int ones = parts->column != NULL;
+	const int64 nother = (int64) gpuds_key_partial_agg_sum(GPUDS_KIND_INT2, &agg_column[ones],
+														   &partial[ones]);
+	const int64 n = parts->column ? (int64) partial->n : (int64) partial->n - nother;
+	Numeric sum = NULL;
+	Numeric others;
+
+	*isnull = n + nother == 0;
+	if (*isnull)
+		return (Datum) 0;
+	if (n > 0)
+		sum = parts->column ? sum_of(values, agg_column, partial) : multiple(parts->value, n);
+	others = multiple(parts->other, nother);
+	if (sum == NULL || others == NULL)
+		sum = sum ? sum : others;
+	else
+		sum = call_numeric(numeric_add, sum, others);
+	if (kind == GPUDS_PART_SCALED)
+		return scaled_part(n + nother, sum);
+	return kind == GPUDS_AVG_NUMERIC ? average(n + nother, sum) : NumericGetDatum(sum);
+}
+
 /*
  * The result of an aggregate of a column of a kind (GpudsKeyKind), with its column and what has been
  * aggregated of it; a variance's squares follow each.  Allocated in the current memory context if it is
@@ -376,8 +425,7 @@ gpuds_aggregate_value(GpudsAggregateKind kind, uint8 values, const AggColumn *ag
 		case GPUDS_SUM_FLOAT8:
 			return Float8GetDatum(float_sum(values, agg_column, partial));
 		case GPUDS_AVG_NUMERIC:
-			return DirectFunctionCall2(numeric_div, NumericGetDatum(sum_of(values, agg_column, partial)),
-									   NumericGetDatum(int64_to_numeric(n)));
+			return average(n, sum_of(values, agg_column, partial));
 		case GPUDS_AVG_FLOAT8:
 			/* PostgreSQL begins with 0 here */
 			return Float8GetDatum((float_sum(values, agg_column, partial) + 0.0) / (float8) n);
@@ -388,7 +436,7 @@ gpuds_aggregate_value(GpudsAggregateKind kind, uint8 values, const AggColumn *ag
 		case GPUDS_PART_NUMERIC:
 			return numeric_part(n, gpuds_key_partial_agg_sum(values, agg_column, partial));
 		case GPUDS_PART_SCALED:
-			return scaled_part(values, agg_column, partial);
+			return scaled_part(n, sum_of(values, agg_column, partial));
 		case GPUDS_PART_AVG_INT:
 			return avg_int_part(n, (int64) gpuds_key_partial_agg_sum(values, agg_column, partial));
 		case GPUDS_PART_AVG_FLOAT8:
