@@ -15,6 +15,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -210,6 +211,30 @@ IndexPath *
 gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)
 {
 	return path_of_copy(root, copy_with_index(rel, index), pathkeys);
+}
+
+/*
+ * Core's scan of an index by the table's clauses that it has conditions of, be they few or none; NULL: the
+ * index is not scanned without any.
+ */
+IndexPath *
+gpuds_covering_any_path(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index)
+{
+	RelOptInfo *table = copy_with_index(rel, index);
+	IndexOptInfo *only = linitial(table->indexlist);
+	ListCell *lc;
+
+	create_index_paths(root, table);
+	foreach (lc, table->pathlist)
+	{
+		IndexPath *path = (IndexPath *) lfirst(lc);
+
+		if (IsA(path, IndexPath) && path->path.param_info == NULL)
+			return path;
+	}
+	return only->amoptionalkey ? create_index_path(root, only, NIL, NIL, NIL, NIL, ForwardScanDirection,
+												   false, NULL, 1, false)
+							   : NULL;
 }
 
 /*

@@ -34,6 +34,8 @@ extern IndexPath *gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *re
 extern IndexPath *gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel,
 											   const IndexOptInfo *index, List *pathkeys, List *more,
 											   PathTarget *target);
+extern IndexPath *gpuds_covering_any_path(PlannerInfo *root, const RelOptInfo *rel,
+										  const IndexOptInfo *index);
 extern List *gpuds_covering_filter(const IndexPath *path);
 extern bool gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path);
 extern Cost gpuds_covering_heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double rounds);

@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "am/am.h"
 #include "custom/filter.h"
 #include "index/index.h"
 
@@ -227,7 +228,7 @@ index_can_test(const IndexOptInfo *index, Index relid, const Condition *conditio
 
 		if (index->indexkeys[i] != var->varattno)
 			continue;
-		*columns = lappend_int(*columns, i);
+		*columns = lappend_int(*columns, condition->value ? i : -1);
 		if (gpuds_index_hashes(index, i) && condition->value)
 			return false;
 		/* an included column's type is what the table has, so a domain is none that can be tested */
@@ -239,8 +240,8 @@ index_can_test(const IndexOptInfo *index, Index relid, const Condition *conditio
 }
 
 /*
- * Can a condition be tested in the entries of an index of a table?  Adds the columns of the index that it is
- * about to a list.
+ * Can a condition be tested in the entries of an index of a table?  Adds the columns of the index whose values
+ * are tested to a list, and -1 for a test of NULLs, which all entries have bits of.
  */
 bool
 gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condition, List **columns)
@@ -259,6 +260,32 @@ gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condit
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Those of a table's clauses, RestrictInfos, that can be tested in the entries of an index without side values.
+ * *ntests: how many tests of a column they are.
+ */
+List *
+gpuds_filter_of_entries(const IndexOptInfo *index, const List *clauses, int *ntests)
+{
+	List *tested = NIL;
+	ListCell *lc;
+
+	*ntests = 0;
+	foreach (lc, clauses)
+	{
+		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		List *columns = NIL;
+
+		if (rinfo->pseudoconstant ||
+			!gpuds_filter_can_test(index, index->rel->relid, rinfo->clause, &columns) ||
+			gpuds_scan_side_bytes(index, columns) > 0)
+			continue;
+		tested = lappend(tested, lfirst(lc));
+		*ntests += list_length(columns);
+	}
+	return tested;
 }
 
 static bool
@@ -292,6 +319,8 @@ typedef struct Maker
 	const GpudsKeyLayout *layout;
 	Relation index;
 	PlanState *parent;
+	const List *
+		tuple; /* what conditions have columns of, TargetEntries; NIL: table, or index if it is scanned alone */
 } Maker;
 
 /* The index's column that a column of a plan is. */
@@ -300,6 +329,8 @@ column_of_plan(const Maker *maker, const Var *var)
 {
 	const Form_pg_index form = maker->index->rd_index;
 
+	if (maker->tuple != NIL)
+		var = castNode(Var, list_nth_node(TargetEntry, maker->tuple, var->varattno - 1)->expr);
 	/* An index-only scan has the index's columns. */
 	if (var->varno == INDEX_VAR)
 		return var->varattno - 1;
@@ -415,6 +446,16 @@ GpudsRowFilter *
 gpuds_filter_make(const Node *condition, const GpudsKeyLayout *layout, Relation index, PlanState *parent)
 {
 	const Maker maker = { .layout = layout, .index = index, .parent = parent };
+
+	return make_filter(&maker, condition, false);
+}
+
+/* The same of conditions that have the table's columns from a scan tuple, by its target list. */
+GpudsRowFilter *
+gpuds_filter_make_of_tuple(const Node *condition, const List *tuple, const GpudsKeyLayout *layout,
+						   Relation index, PlanState *parent)
+{
+	const Maker maker = { .layout = layout, .index = index, .parent = parent, .tuple = tuple };
 
 	return make_filter(&maker, condition, false);
 }

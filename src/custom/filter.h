@@ -20,8 +20,12 @@
 extern const Expr *gpuds_below_domain(const Expr *expr);
 extern bool gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condition,
 								  List **columns);
+extern List *gpuds_filter_of_entries(const IndexOptInfo *index, const List *clauses, int *ntests);
 extern List *gpuds_filter_params(const Expr *expr);
 extern GpudsRowFilter *gpuds_filter_make(const Node *condition, const GpudsKeyLayout *layout, Relation index,
 										 PlanState *parent);
+extern GpudsRowFilter *gpuds_filter_make_of_tuple(const Node *condition, const List *tuple,
+												  const GpudsKeyLayout *layout, Relation index,
+												  PlanState *parent);
 
 #endif /* GPUDS_CUSTOM_FILTER_H */

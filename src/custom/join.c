@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "custom/filter.h"
 #include "custom/join_state.h"
 #include "index/index.h"
 #include "reader/reader.h"
@@ -83,6 +84,22 @@ open_inner(GpudsJoinState *state, int eflags)
 		find_columns_of_index(state);
 }
 
+/* Makes the filter, with the parameters as they are, if there is something to test and nobody has. */
+static void
+make_filter(GpudsJoinState *state)
+{
+	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
+	MemoryContext old;
+
+	if (state->tested == NIL || state->filter)
+		return;
+	MemoryContextReset(state->filter_context);
+	old = MemoryContextSwitchTo(state->filter_context);
+	state->filter = gpuds_filter_make_of_tuple((const Node *) state->tested, plan->custom_scan_tlist,
+											   &state->layout, state->index, &state->css.ss.ps);
+	MemoryContextSwitchTo(old);
+}
+
 /* Begins the scan, if nobody has.  Only then, as in core's nodes, there are locks for SERIALIZABLE. */
 static void
 begin_scan(GpudsJoinState *state)
@@ -109,6 +126,7 @@ next(ScanState *ss)
 	GpudsJoinState *state = (GpudsJoinState *) ss;
 
 	begin_scan(state);
+	make_filter(state);
 	for (;;)
 	{
 		switch (state->stage)
@@ -224,7 +242,9 @@ restart(GpudsJoinState *state)
 	state->stage = GPUDS_JOIN_LOAD;
 	state->outer_end = false;
 	state->target = GPUDS_JOIN_FIRST_ROWS;
-	state->asks_for_marks = state->only_marks && state->heap_free;
+	/* It knows nothing of filters. */
+	state->asks_for_marks = state->only_marks && state->heap_free && state->tested == NIL;
+	state->filter = NULL;
 }
 
 /* Number of a plan's relation from its place among all. */
@@ -293,7 +313,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	ListCell *lc;
 
 	/* Core would evaluate these, and ask first. */
+	state->tested = list_nth(plan->custom_exprs, JOIN_TESTED);
 	gpuds_check_execute(list_nth(plan->custom_exprs, JOIN_CONDITIONS));
+	gpuds_check_execute(state->tested);
 	css->custom_ps = list_make1(outer);
 	state->type = list_nth_int(facts, FACT_TYPE);
 	state->inner = relation_at(plan->custom_relids, list_nth_int(facts, FACT_INNER));
@@ -314,6 +336,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->quals = ExecInitQual(list_nth(plan->custom_exprs, JOIN_QUALS), &css->ss.ps);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
 	state->batch = AllocSetContextCreate(CurrentMemoryContext, "GpudsJoin batch", ALLOCSET_DEFAULT_SIZES);
+	state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filters",
+												  ALLOCSET_SMALL_SIZES);
 	state->inner_values = palloc0(Max(state->ninner, 1) * sizeof(Datum));
 	state->inner_isnull = palloc0(Max(state->ninner, 1) * sizeof(bool));
 	state->matches_size = 1;

@@ -4,9 +4,9 @@
  *	  What the planner tells the executor of a GpudsJoin, and knows of its batches.
  *
  * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
- * of the inner table.  custom_exprs has three lists: the keys, the quals of a pair of rows, and
- * for EXPLAIN and EvalPlanQual the conditions that became keys.  custom_private has lists of integers,
- * and of OIDs.
+ * of the inner table.  custom_exprs has four lists: the keys, the quals of a pair of rows, for EXPLAIN and
+ * EvalPlanQual the conditions that became keys, and conditions of the inner table that are tested in entries
+ * (filter.c).  custom_private has lists of integers, and of OIDs.
  *
  * custom_plans has the outer plan.  If EvalPlanQual may have to make the join anew, there is a second
  * one behind it: a scan of the inner table that returns the inner columns of the scan tuple.
@@ -30,7 +30,8 @@ enum
 {
 	JOIN_KEYS,
 	JOIN_QUALS,
-	JOIN_CONDITIONS
+	JOIN_CONDITIONS,
+	JOIN_TESTED
 };
 
 /* ... and of custom_private. */
@@ -39,7 +40,7 @@ enum
 	JOIN_FACTS, /* as below */
 	/*
 	 * of the inner table, for each entry of the scan tuple behind the outer columns; 0: of use only to
-	 * EXPLAIN and EvalPlanQual
+	 * EXPLAIN and EvalPlanQual, or tested in entries
 	 */
 	JOIN_COLUMNS,
 	JOIN_OIDS /* of the index, then of the keys' types */

@@ -55,7 +55,8 @@ typedef struct Costing
 {
 	const GpudsJoinPlan *plan;
 	const GpudsJoinKeys *keys;
-	Selectivity passes; /* share of the pairs that pass the quals */
+	Selectivity tested; /* share of the entries that pass what is tested in them */
+	Selectivity passes; /* share of their pairs that pass the quals */
 	bool settles;       /* one match is enough for an outer row */
 	bool each;          /* quals look at the outer row, so that each row of a group has its own match */
 	Work work;
@@ -94,11 +95,12 @@ static void
 add_groups(Costing *costing, double groups, double found, double entries, double rows)
 {
 	Work *work = &costing->work;
+	const double passing = entries * costing->tested;
 
 	work->groups += groups;
 	work->entries += groups * found * entries;
-	work->visits += groups * found * group_visits(costing, entries, rows);
-	work->pairs += groups * found * group_pairs(costing, entries, rows);
+	work->visits += groups * found * group_visits(costing, passing, rows);
+	work->pairs += groups * found * group_pairs(costing, passing, rows);
 }
 
 /*
@@ -178,11 +180,18 @@ look_at_outer(const List *conditions, const RelOptInfo *inner)
 	return false;
 }
 
-/* Quals that leave some of the pairs whose keys are equal. */
+/* Quals that leave some of the pairs whose keys are equal, but for what is tested in entries. */
 static List *
 other_quals(const GpudsJoinPlan *plan)
 {
 	return list_difference_ptr(plan->quals, plan->conditions);
+}
+
+/* Do some of these pairs make no row? */
+static bool
+rejects_pairs(const GpudsJoinPlan *plan)
+{
+	return plan->tested != NIL || other_quals(plan) != NIL;
 }
 
 /*
@@ -194,7 +203,8 @@ heap_visits(const Costing *costing)
 {
 	const GpudsJoinPlan *plan = costing->plan;
 	const Work *work = &costing->work;
-	const double per_group = work->entries / Max(work->groups, 1);
+	const double entries = work->entries * costing->tested;
+	const double per_group = entries / Max(work->groups, 1);
 	double unmapped;
 
 	if (!plan->heap_free)
@@ -203,7 +213,7 @@ heap_visits(const Costing *costing)
 	/* One entry that the map vouches for settles a group, if nothing has to be looked at. */
 	if (costing->settles && plan->quals == NIL)
 		return work->visits * pow(unmapped, Max(per_group, 1));
-	return work->entries * unmapped;
+	return entries * unmapped;
 }
 
 /* How often the join goes through the heap: what it knows of a page by its state, it keeps. */
@@ -245,21 +255,22 @@ join_rows(const Costing *costing, double by_core)
 	const GpudsJoinKeys *keys = costing->keys;
 	const double scaled = by_core * all_matches(keys) / Max(keys->by_core, 1);
 	const double found = keys->rows * share_found(keys);
+	const double passes = costing->tested * costing->passes;
 
 	if (!keys->known)
 		return by_core;
 	if (plan->right_semi)
-		return costing->work.entries * costing->passes;
+		return costing->work.entries * passes;
 	switch (plan->type)
 	{
 		case JOIN_LEFT:
 			if (plan->others != NIL)
 				return by_core;
-			return all_matches(keys) * costing->passes + keys->rows - found * costing->passes;
+			return all_matches(keys) * passes + keys->rows - found * passes;
 		case JOIN_SEMI:
-			return other_quals(plan) == NIL ? found : Min(by_core, found);
+			return rejects_pairs(plan) ? Min(by_core, found) : found;
 		case JOIN_ANTI:
-			return other_quals(plan) == NIL ? keys->rows - found : Max(by_core, keys->rows - found);
+			return rejects_pairs(plan) ? Max(by_core, keys->rows - found) : keys->rows - found;
 		default:
 			return scaled;
 	}
@@ -274,7 +285,7 @@ guess_found(const GpudsJoinPlan *plan, double given, GpudsJoinKeys *keys)
 {
 	const double share = Min(given / keys->rows, 1);
 
-	if (keys->known || !wants_one_match(plan) || other_quals(plan) != NIL)
+	if (keys->known || !wants_one_match(plan) || rejects_pairs(plan))
 		return;
 	keys->found = Min(plan->type == JOIN_SEMI ? share : 1 - share, keys->matches);
 }
@@ -304,6 +315,7 @@ work_out(PlannerInfo *root, Costing *costing, const Path *outer)
 	all_pairs.min_lefthand = all_pairs.syn_lefthand = outer->parent->relids;
 	all_pairs.min_righthand = all_pairs.syn_righthand = plan->inner->relids;
 	costing->passes = quals ? clauselist_selectivity(root, quals, 0, JOIN_INNER, &all_pairs) : 1;
+	costing->tested = clauselist_selectivity(root, plan->tested, 0, JOIN_INNER, NULL);
 	costing->settles = wants_one_match(plan);
 	costing->each = look_at_outer(quals, plan->inner);
 	if (plan->right_semi)
@@ -355,7 +367,7 @@ gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, 
 	run = work->batches * start + key_cost.startup + quals.startup;
 	run += (plan->right_semi ? work->groups : rows) *
 		   (ROW_OPERATORS * cpu_operator_cost + key_cost.per_tuple);
-	run += work->entries * ENTRY_OPERATORS * cpu_operator_cost;
+	run += work->entries * (ENTRY_OPERATORS + plan->ntests) * cpu_operator_cost;
 	run += work->pairs * (PAIR_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
 	run += gpuds_covering_heap_cost(root, plan->inner, visits, heap_rounds(&costing));

@@ -69,10 +69,15 @@ void
 gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpudsJoinState *state = (GpudsJoinState *) css;
+	const NodeInstrumentation *instrument = css->ss.ps.instrument;
 
 	ExplainPropertyText("Join Type", name_of(state), es);
 	ExplainPropertyText("Index Name", get_rel_name(state->index_oid), es);
 	explain_exprs(state, JOIN_CONDITIONS, "Index Cond", ancestors, es);
+	explain_exprs(state, JOIN_TESTED, "Index Filter", ancestors, es);
+	if (es->analyze && state->tested != NIL && instrument)
+		ExplainPropertyFloat("Rows Removed by Index Filter", NULL,
+							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
 	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
 	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
 	if (es->analyze)

@@ -96,6 +96,25 @@ mark_group(GpudsJoinState *state, GpudsJoinGroup *group)
 	group->settled = true;
 }
 
+/* Leaves in a batch the entries that pass the filter, which are put into an array of the caller's. */
+static void
+keep_passing(GpudsJoinState *state, GpudsScanBatch *batch, GpudsEntry *entries)
+{
+	bool *passes = palloc(Max(batch->n, 1) * sizeof(bool));
+	int64 kept = 0;
+
+	gpuds_row_filter_run(state->filter, &state->layout, batch->entries, NULL, batch->n, passes);
+	for (int64 i = 0; i < batch->n; i++)
+	{
+		if (passes[i])
+			entries[kept++] = batch->entries[i];
+	}
+	pfree(passes);
+	InstrCountFiltered2(state, batch->n - kept);
+	batch->entries = entries;
+	batch->n = kept;
+}
+
 static void
 add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 {
@@ -105,7 +124,6 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 	bool *to_all = palloc(Max(n, 1) * sizeof(bool));
 	int64 all_visible = 0;
 
-	gpuds_visible_add_to_piece(&state->visible, batch);
 	if (state->heap_free)
 		gpuds_visible_mark(&state->visible, batch, to_all);
 	if (state->nmatches + n > state->matches_size)
@@ -135,6 +153,23 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 	}
 	gpuds_scan_note_matches(state->scan, state->nmatches - before + marks, all_visible + marks);
 	pfree(to_all);
+}
+
+/* Adds those of a batch's entries that pass the filter, if there is one. */
+static void
+add_passing(GpudsJoinState *state, GpudsScanBatch *batch)
+{
+	GpudsEntry *entries = NULL;
+
+	gpuds_visible_add_to_piece(&state->visible, batch);
+	if (state->filter)
+	{
+		entries = palloc(Max(batch->n, 1) * sizeof(GpudsEntry));
+		keep_passing(state, batch, entries);
+	}
+	add_matches(state, batch);
+	if (entries)
+		pfree(entries);
 }
 
 /* Puts the matches whose rows are to be looked up in the order of the heap. */
@@ -189,7 +224,7 @@ gpuds_join_collect_matches(GpudsJoinState *state)
 		GpudsScanBatch batch;
 
 		gpuds_scan_next_batch(state->scan, GPUDS_PIECE_ENTRIES - state->nmatches, &batch);
-		add_matches(state, &batch);
+		add_passing(state, &batch);
 	}
 	order_matches(state);
 	if (state->heap_free)

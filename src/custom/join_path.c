@@ -4,8 +4,9 @@
  *	  Paths of GpudsJoin: joins whose inner side is a table with an index on what it is joined by.
  *
  * A join condition becomes a key if it says that an index column equals an expression of the outer
- * side, or of neither side.  The keys are for the leading columns of one index; all other conditions
- * are looked at for each pair of rows.
+ * side, or of neither side.  The keys are for the leading columns of one index.  What else the inner table is
+ * asked for is tested in entries if it can be (filter.c); all other conditions are looked at for each pair of
+ * rows.
  *
  * Where rows are locked or changed, core may have to make the join anew for single rows (EvalPlanQual).  Then
  * the path has a scan of the inner table as well, which gives that table's row.
@@ -37,6 +38,7 @@
 
 #include "am/am.h"
 #include "custom/custom.h"
+#include "custom/filter.h"
 #include "custom/join.h"
 #include "custom/join_plan.h"
 #include "index/index.h"
@@ -179,6 +181,7 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 {
 	GpudsJoinPlan *plan = palloc0(sizeof(GpudsJoinPlan));
 	List *conditions = NIL; /* that pairs must meet */
+	List *rest;             /* of the inner table's own */
 	List *columns;
 	int of_join;
 	ListCell *lc;
@@ -205,7 +208,9 @@ plan_of(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, IndexOptInfo 
 	}
 	if (of_join == 0)
 		return NULL;
-	plan->quals = list_concat(list_difference_ptr(index->indrestrictinfo, plan->exact),
+	rest = list_difference_ptr(index->indrestrictinfo, plan->exact);
+	plan->tested = gpuds_filter_of_entries(index, rest, &plan->ntests);
+	plan->quals = list_concat(list_difference_ptr(rest, plan->tested),
 							  list_difference_ptr(conditions, plan->exact));
 	plan->keeps = is_wanted(plan, joinrel, outer->relids);
 	plan->heap_free = enable_indexonlyscan &&
@@ -386,6 +391,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	List *columns = NIL;
 	List *quals;
 	List *conditions;
+	List *tested;
 	List *facts;
 	Above above;
 	ListCell *lc;
@@ -394,6 +400,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	look_above(rel, others, outer, &above);
 	quals = (List *) as_above((Node *) extract_actual_clauses(plan->quals, false), &above);
 	conditions = (List *) as_above((Node *) index_conditions(plan), &above);
+	tested = (List *) as_above((Node *) extract_actual_clauses(plan->tested, false), &above);
 
 	scan->methods = &gpuds_join_methods;
 	scan->flags = path->flags;
@@ -408,11 +415,11 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	add_columns(relid, wanted_above(plan, rel), false, &scan->custom_scan_tlist, &columns);
 	add_columns(relid, list_concat_copy(rel->reltarget->exprs, others), true, &scan->custom_scan_tlist,
 				&columns);
-	add_columns(relid, conditions, true, &scan->custom_scan_tlist, &columns);
+	add_columns(relid, list_concat_copy(conditions, tested), true, &scan->custom_scan_tlist, &columns);
 	if (list_length(custom_plans) > 1)
 		set_scan_columns(lsecond(custom_plans), scan->custom_scan_tlist,
 						 list_length(outer->pathtarget->exprs));
-	scan->custom_exprs = list_make3(as_above((Node *) plan->keys, &above), quals, conditions);
+	scan->custom_exprs = list_make4(as_above((Node *) plan->keys, &above), quals, conditions, tested);
 	facts = list_make4_int(plan->type, place_among(rel->relids, relid), list_length(outer->pathtarget->exprs),
 						   plan->heap_free);
 	facts = lappend_int(lappend_int(facts, plan->keeps), plan->right_semi);

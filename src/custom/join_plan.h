@@ -20,6 +20,8 @@ typedef struct GpudsJoinPlan
 	List *types;      /* OIDs: what each is compared as */
 	List *conditions; /* RestrictInfos that became keys, in the same order */
 	List *exact;      /* those of them that no pair has to be looked at for */
+	List *tested;     /* RestrictInfos that are tested in the inner table's entries, ... */
+	int ntests;       /* ... by so many tests of a column */
 	List *quals;      /* RestrictInfos that hold for each pair of rows */
 	List *others;     /* RestrictInfos that hold for each row of the join */
 	bool heap_free;   /* the index has all columns that are wanted of the inner side */

@@ -11,6 +11,7 @@
 #include "custom/custom.h"
 #include "custom/join.h"
 #include "reader/reader.h"
+#include "reader/row_filter.h"
 #include "reader/visible.h"
 #include "sort/sorter.h"
 
@@ -54,7 +55,10 @@ typedef struct GpudsJoinState
 	int last_column;     /* highest of them */
 	bool only_marks;     /* it is enough to know of each outer row whether it has a match */
 	bool asks_for_marks; /* and a GPU is worth asking about that */
-	List *keys;          /* ExprStates */
+	List *tested;        /* conditions that entries must meet to be matches */
+	MemoryContext filter_context;
+	GpudsRowFilter *filter; /* of these; NULL: none, or it has not been made since the last rescan */
+	List *keys;             /* ExprStates */
 	/* NULL, or the outer plan's columns that the keys are, and the highest of them */
 	AttrNumber *key_columns;
 	int last_key_column;

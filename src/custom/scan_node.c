@@ -8,6 +8,8 @@
  * says that they are not exact (xs_recheck), or a statement looks at a changed row once more
  * (EvalPlanQual).
  *
+ * The quals of the index scan below are tested in entries before there are TIDs of them (filter.c).
+ *
  * Rows are given in a slot of the table's own kind, so they have their system columns, and may be
  * locked, updated and deleted.
  *
@@ -27,6 +29,8 @@
 #include "utils/rel.h"
 
 #include "custom/custom.h"
+#include "custom/filter.h"
+#include "index/index.h"
 #include "reader/fetch.h"
 #include "reader/reader.h"
 #include "reader/shared_tids.h"
@@ -42,9 +46,11 @@ typedef struct GpudsScanNode
 {
 	CustomScanState css;
 	ScanStage stage;
-	bool recheck;        /* conditions are not exact, and core looks at them */
-	bool checks;         /* it is known whether there is something to look at, which is ... */
-	GpudsRecheck *check; /* ... arrays that the index has looked up by hashes; NULL: none */
+	bool recheck;                 /* conditions are not exact, and core looks at them */
+	bool checks;                  /* it is known whether there is something to look at, which is ... */
+	GpudsRecheck *check;          /* ... arrays that the index has looked up by hashes; NULL: none */
+	GpudsKeyLayout layout;        /* of the index */
+	MemoryContext filter_context; /* NULL: nothing is tested in entries */
 	GpudsTidList list;
 	uint64 pieces; /* for EXPLAIN */
 	GpudsFetch fetch;
@@ -60,6 +66,23 @@ child_scan_of(CustomScanState *css)
 	return linitial(css->custom_ps);
 }
 
+/* What is tested in entries, with the parameters as they are; NULL: nothing. */
+static GpudsRowFilter *
+make_filter(GpudsScanNode *node, PlanState *child, Relation index)
+{
+	GpudsRowFilter *filter;
+	MemoryContext old;
+
+	if (node->filter_context == NULL)
+		return NULL;
+	MemoryContextReset(node->filter_context);
+	old = MemoryContextSwitchTo(node->filter_context);
+	node->layout = gpuds_index_info(index)->layout;
+	filter = gpuds_filter_make((const Node *) child->plan->qual, &node->layout, index, child);
+	MemoryContextSwitchTo(old);
+	return filter;
+}
+
 /* Begins to ask the index for pieces of so many TIDs. */
 static void
 begin_pieces(GpudsScanNode *node, PlanState *child, int64 most)
@@ -70,7 +93,18 @@ begin_pieces(GpudsScanNode *node, PlanState *child, int64 most)
 		elog(ERROR, "index \"%s\" is scanned in batches with a snapshot that is not an MVCC snapshot",
 			 RelationGetRelationName(scan->indexRelation));
 	node->recheck = scan->xs_recheck;
-	gpuds_tids_begin(&node->list, scan, most);
+	gpuds_tids_begin(&node->list, scan, most, make_filter(node, child, scan->indexRelation), &node->layout);
+}
+
+/* Gets the next piece of what has begun so; false: there is none. */
+static bool
+collect_piece(GpudsScanNode *node, PlanState *child)
+{
+	const bool more = gpuds_tids_next(&node->list);
+
+	InstrCountFiltered1(child, node->list.filtered);
+	node->pieces += more;
+	return more;
 }
 
 /* Asks the index for all TIDs, for all processes. */
@@ -82,10 +116,9 @@ ask_for_all(GpudsScanNode *node, dsa_area *area)
 
 	gpuds_child_scan_start(child);
 	begin_pieces(node, child, gpuds_shared_tids_most(&node->share));
-	while (gpuds_tids_next(&node->list))
+	while (collect_piece(node, child))
 	{
 		gpuds_shared_tids_add(&node->share, area, &node->list);
-		node->pieces++;
 		n += node->list.n;
 	}
 	gpuds_shared_tids_added(&node->share);
@@ -139,11 +172,10 @@ next_piece(GpudsScanNode *node)
 	gpuds_child_scan_start(child);
 	if (node->stage == STAGE_BEGIN)
 		begin_pieces(node, child, gpuds_tids_most());
-	more = gpuds_tids_next(&node->list);
+	more = collect_piece(node, child);
 	gpuds_child_scan_stop(child, node->list.n, 0);
 	if (!more)
 		return false;
-	node->pieces++;
 	gpuds_fetch_begin(&node->fetch, node->list.scan, node->list.tids, node->list.n);
 	return true;
 }
@@ -205,11 +237,17 @@ next(ScanState *ss)
 	return ExecClearTuple(slot);
 }
 
-/* A statement looks at a changed row once more (EvalPlanQual): is it still one of the scan's? */
+/*
+ * A statement looks at a changed row once more (EvalPlanQual): is it still one of the scan's, and would its
+ * entry pass?
+ */
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
 {
-	return meets_conditions((GpudsScanNode *) ss, slot);
+	GpudsScanNode *node = (GpudsScanNode *) ss;
+	ExprState *tested = child_scan_of(&node->css)->qual;
+
+	return meets_conditions(node, slot) && ExecQualAndReset(tested, ss->ps.ps_ExprContext);
 }
 
 static TupleTableSlot *
@@ -243,6 +281,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 
 	use_slot_of_table(css, estate);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags & ~EXEC_FLAG_MARK));
+	if (child_scan_of(css)->plan->qual != NIL)
+		node->filter_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filters",
+													 ALLOCSET_SMALL_SIZES);
 	gpuds_tids_init(&node->list);
 	gpuds_fetch_init(&node->fetch);
 }

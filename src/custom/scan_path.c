@@ -5,8 +5,11 @@
  *
  * Core has made index paths of the table, as scans and for bitmaps.  Any of an index of gpuds that
  * core still remembers will do: its index conditions stay with it, and core plans it below the node.
- * What else the table is asked for becomes the node's quals, in the order that core gives them, which heeds
- * security levels.
+ * What else the table is asked for is tested in entries if it can be (filter.c), and stays with the index scan;
+ * the rest becomes the node's quals, in the order that core gives them, which heeds security levels.
+ *
+ * Core forgets index paths that would visit more rows than others.  So an index whose entries can be tested has
+ * a path of its own, also if no condition bounds its scan.
  *
  * The node takes the place of a bitmap heap scan, and enable_bitmapscan = off turns both off.  Partial
  * paths cost what core's cost: workers share what processors do in the heap, but neither what the index
@@ -28,6 +31,7 @@
 
 #include "am/am.h"
 #include "custom/custom.h"
+#include "custom/filter.h"
 
 /* Fewer rows stay with index scans, and the planner loses no time with them. */
 #define FEW_ROWS 16
@@ -50,26 +54,42 @@ scan_of(Plan *plan)
 	return castNode(IndexScan, plan);
 }
 
+/* The quals of a scan that are among clauses, or those that are not. */
+static List *
+quals_among(const List *quals, List *clauses, bool among)
+{
+	List *some = NIL;
+	ListCell *lc;
+
+	foreach (lc, quals)
+	{
+		if (list_member(clauses, lfirst(lc)) == among)
+			some = lappend(some, lfirst(lc));
+	}
+	return some;
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		  List *custom_plans)
 {
 	const IndexPath *index_path = linitial(path->custom_paths);
 	IndexScan *child = scan_of(linitial(custom_plans));
+	List *tested = extract_actual_clauses(path->custom_private, false);
 	CustomScan *scan = makeNode(CustomScan);
 
 	scan->methods = &gpuds_scan_methods;
 	scan->flags = path->flags;
 	scan->scan.scanrelid = rel->relid;
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = child->scan.plan.qual;
+	scan->scan.plan.qual = quals_among(child->scan.plan.qual, tested, false);
 	scan->custom_plans = list_make1(child);
 	/* It gives TIDs, as a bitmap's scan. */
 	child->scan.plan.targetlist = NIL;
-	child->scan.plan.qual = NIL;
+	child->scan.plan.qual = quals_among(child->scan.plan.qual, tested, true);
 	child->scan.plan.startup_cost = 0;
 	child->scan.plan.total_cost = index_path->indextotalcost;
-	child->scan.plan.plan_rows = clamp_row_est(index_path->indexselectivity * rel->tuples);
+	child->scan.plan.plan_rows = index_path->path.rows;
 	child->scan.plan.plan_width = 0;
 	return &scan->scan.plan;
 }
@@ -125,29 +145,58 @@ other_clauses(const IndexPath *path)
 	return others;
 }
 
+/* The visits of the heap that a scan makes. */
+typedef struct Visits
+{
+	double entries;     /* that the scan goes through */
+	double rows;        /* of those that pass what is tested in them */
+	double correlation; /* of the index's order with the heap's */
+	bool unknown;       /* there may be many more */
+} Visits;
+
+/* The part of a table in which the entries' rows are if the index's order is the heap's. */
+static RelOptInfo
+part_of(const RelOptInfo *rel, const Visits *visits)
+{
+	RelOptInfo part = *rel;
+
+	part.pages = (BlockNumber) ceil(rel->pages * Min(visits->entries / Max(rel->tuples, 1), 1));
+	return part;
+}
+
 /*
- * What the visits of so many rows cost if the index's order has so much to do with the heap's: from each page
- * once in random places, as a bitmap scan's, to neighbouring pages.
+ * What the visits cost: from each page once in random places, as a bitmap scan's, to neighbouring pages, the
+ * more the index's order has to do with the heap's.
  */
 static Cost
-heap_cost(PlannerInfo *root, const RelOptInfo *rel, double rows, double correlation, bool unknown)
+heap_cost(PlannerInfo *root, const RelOptInfo *rel, const Visits *visits)
 {
-	double of_unknown = unknown ? Max(rows, Min(UNKNOWN_KEYS, rel->tuples)) : rows;
+	const double rows = visits->rows;
+	double of_unknown = visits->unknown ? Max(rows, Min(UNKNOWN_KEYS, rel->tuples)) : rows;
 	Cost scattered = gpuds_covering_heap_cost(root, rel, of_unknown, 1) * rows / of_unknown;
-	double share = Min(rows / Max(rel->tuples, 1), 1);
+	double share = Min(visits->entries / Max(rel->tuples, 1), 1);
 	Cost together = gpuds_covering_range_cost(rel, share) + rows * cpu_tuple_cost;
 
-	return scattered + correlation * correlation * (Min(together, scattered) - scattered);
+	if (rows < visits->entries)
+	{
+		const RelOptInfo part = part_of(rel, visits);
+
+		together = Min(together, gpuds_covering_heap_cost(root, &part, rows, 1));
+	}
+	return scattered + visits->correlation * visits->correlation * (Min(together, scattered) - scattered);
 }
 
 /* The pages of these visits. */
 static double
-heap_pages(PlannerInfo *root, const RelOptInfo *rel, double rows, double correlation)
+heap_pages(PlannerInfo *root, const RelOptInfo *rel, const Visits *visits)
 {
-	double scattered = index_pages_fetched(rows, rel->pages, 0, root);
-	double together = rel->pages * Min(rows / Max(rel->tuples, 1), 1);
+	const RelOptInfo part = part_of(rel, visits);
+	double scattered = index_pages_fetched(visits->rows, rel->pages, 0, root);
+	double together = rel->pages * Min(visits->entries / Max(rel->tuples, 1), 1);
 
-	return scattered + correlation * correlation * (Min(together, scattered) - scattered);
+	if (visits->rows < visits->entries)
+		together = Min(together, index_pages_fetched(visits->rows, part.pages, 0, root));
+	return scattered + visits->correlation * visits->correlation * (Min(together, scattered) - scattered);
 }
 
 /* How many processes the work is divided by: the leader has less time for it the more workers it serves. */
@@ -160,36 +209,43 @@ parallel_divisor(int workers)
 }
 
 /*
- * Sets the path's costs, recomputed because its scan is not an index-only scan.  Returns how many pages
- * it visits.
+ * Sets the path's costs, recomputed because its scan is not an index-only scan, and because of the clauses that
+ * are tested in entries, by so many tests.  Returns how many pages it visits.
  */
 static double
-cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *child)
+cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *child, int ntests)
 {
 	const double divisor = parallel_divisor(path->path.parallel_workers);
 	RelOptInfo *rel = path->path.parent;
+	List *tested = path->custom_private;
 	const PathTarget *target = path->path.pathtarget;
+	Visits visits = { .unknown = has_unknown_array(child) };
 	QualCost quals;
 	Cost index_start;
-	double correlation;
 	double pages;
-	double rows;
 	Cost start;
 	Cost reads;
 	Cost rest;
 
 	gpuds_cost_estimate(root, child, 1, &index_start, &child->indextotalcost, &child->indexselectivity,
-						&correlation, &pages);
-	rows = clamp_row_est(child->indexselectivity * rel->tuples);
-	cost_qual_eval(&quals, other_clauses(child), root);
+						&visits.correlation, &pages);
+	visits.entries = visits.rows = clamp_row_est(child->indexselectivity * rel->tuples);
+	if (tested != NIL)
+	{
+		visits.rows *= clauselist_selectivity(root, tested, rel->relid, JOIN_INNER, NULL);
+		visits.rows = clamp_row_est(Min(Max(visits.rows, rel->rows), visits.entries));
+		child->indextotalcost += visits.entries * ntests * cpu_operator_cost;
+	}
+	child->path.rows = visits.rows;
+	cost_qual_eval(&quals, list_difference_ptr(other_clauses(child), tested), root);
 	start = child->indextotalcost + quals.startup + target->cost.startup;
-	rest = rows * cpu_tuple_cost;
-	reads = heap_cost(root, rel, rows, correlation, has_unknown_array(child)) - rest;
-	rest += rows * quals.per_tuple + rel->rows * target->cost.per_tuple;
+	rest = visits.rows * cpu_tuple_cost;
+	reads = heap_cost(root, rel, &visits) - rest;
+	rest += visits.rows * quals.per_tuple + rel->rows * target->cost.per_tuple;
 	path->path.startup_cost = start;
 	path->path.total_cost = start + reads + rest / divisor;
 	path->path.rows = clamp_row_est(rel->rows / divisor);
-	return heap_pages(root, rel, rows, correlation);
+	return heap_pages(root, rel, &visits);
 }
 
 /* The path of an index path's scan, partial if there are workers.  *pages: how many it visits. */
@@ -198,6 +254,7 @@ path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of, int workers, do
 {
 	CustomPath *path = makeNode(CustomPath);
 	IndexPath *child = makeNode(IndexPath);
+	int ntests;
 
 	*child = *of;
 	child->path.pathtype = T_IndexScan;
@@ -206,13 +263,15 @@ path_of(PlannerInfo *root, RelOptInfo *rel, const IndexPath *of, int workers, do
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
-	path->path.parallel_safe = rel->consider_parallel && of->path.parallel_safe;
+	/* A path of a copy of the table does not know it; all that it has are clauses of the table. */
+	path->path.parallel_safe = rel->consider_parallel;
 	path->path.parallel_aware = workers > 0;
 	path->path.parallel_workers = workers;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
+	path->custom_private = gpuds_filter_of_entries(child->indexinfo, other_clauses(child), &ntests);
 	path->methods = &path_methods;
-	*pages = cost_scan(root, path, child);
+	*pages = cost_scan(root, path, child, ntests);
 	return path;
 }
 
@@ -260,9 +319,48 @@ is_current_of(const RelOptInfo *rel)
 static bool
 is_batch(const RelOptInfo *rel, const IndexPath *path)
 {
-	if (path->indexclauses == NIL && path->indexinfo->indpred == NIL)
+	int ntests;
+
+	if (path->indexclauses == NIL && path->indexinfo->indpred == NIL &&
+		gpuds_filter_of_entries(path->indexinfo, other_clauses(path), &ntests) == NIL)
 		return false;
 	return path->indexselectivity * rel->tuples >= FEW_ROWS || !enable_indexscan || has_unknown_array(path);
+}
+
+/* Is there a scan of an index among paths? */
+static bool
+has_scan_of(const List *paths, const IndexOptInfo *index)
+{
+	ListCell *lc;
+
+	foreach (lc, paths)
+	{
+		if (lfirst_node(IndexPath, lc)->indexinfo->indexoid == index->indexoid)
+			return true;
+	}
+	return false;
+}
+
+/* Adds scans that core has forgotten or has not made: those of indexes whose entries can be tested. */
+static List *
+add_tested_paths(PlannerInfo *root, const RelOptInfo *rel, List *paths)
+{
+	ListCell *lc;
+
+	foreach (lc, rel->indexlist)
+	{
+		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		IndexPath *path;
+		int ntests;
+
+		if (!gpuds_covering_is_ours(index) || has_scan_of(paths, index) ||
+			gpuds_filter_of_entries(index, index->indrestrictinfo, &ntests) == NIL)
+			continue;
+		path = gpuds_covering_any_path(root, rel, index);
+		if (path && gpuds_filter_of_entries(path->indexinfo, other_clauses(path), &ntests) != NIL)
+			paths = lappend(paths, path);
+	}
+	return paths;
 }
 
 /* Adds the paths of an index path's scan. */
@@ -294,6 +392,7 @@ gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 		return;
 	foreach (lc, rel->pathlist)
 		paths = add_index_paths(lfirst(lc), paths);
+	paths = add_tested_paths(root, rel, paths);
 	foreach (lc, paths)
 	{
 		if (is_batch(rel, lfirst(lc)))

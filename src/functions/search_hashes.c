@@ -80,7 +80,7 @@ gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool 
 	index_rescan(scan, &key, 1, NULL, 0);
 	gpuds_tids_init(&list);
 	gpuds_fetch_init(&fetch);
-	gpuds_tids_begin(&list, scan, gpuds_tids_most());
+	gpuds_tids_begin(&list, scan, gpuds_tids_most(), NULL, NULL);
 	while (gpuds_tids_next(&list))
 	{
 		gpuds_fetch_begin(&fetch, scan, list.tids, list.n);

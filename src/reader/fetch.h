@@ -39,6 +39,8 @@
 #include "executor/tuptable.h"
 #include "storage/buf.h"
 
+#include "reader/row_filter.h"
+
 /* The TIDs of a scan, in pieces. */
 typedef struct GpudsTidList
 {
@@ -50,6 +52,10 @@ typedef struct GpudsTidList
 	int64 most; /* TIDs of a piece, about */
 	bool sorts; /* the device sorts, and lasts */
 
+	GpudsRowFilter *filter; /* that entries must pass, without side values; NULL: none */
+	const GpudsKeyLayout *layout;
+	int64 filtered; /* entries of the piece that did not pass */
+
 	/* what the memtable said of the batch of intervals that begins with a number, in order; given already */
 	int64 turn; /* -1: none */
 	uint64 *delta;
@@ -59,7 +65,8 @@ typedef struct GpudsTidList
 /* tids.c */
 extern void gpuds_tids_init(GpudsTidList *list);
 extern int64 gpuds_tids_most(void);
-extern void gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most);
+extern void gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most, GpudsRowFilter *filter,
+							 const GpudsKeyLayout *layout);
 extern bool gpuds_tids_next(GpudsTidList *list);
 extern void gpuds_tids_end(GpudsTidList *list);
 

@@ -38,6 +38,9 @@
 /* TIDs that a device is asked for at a time, at most. */
 #define MOST_TIDS (1024 * 1024)
 
+/* Entries that the filter is run for at a time. */
+#define FILTER_ENTRIES 1024
+
 /* For a scan to come; arrays are the current memory context's. */
 void
 gpuds_tids_init(GpudsTidList *list)
@@ -65,17 +68,24 @@ gpuds_tids_most(void)
 
 /*
  * Begins with a scan whose keys have been set, from its first interval on: the scan passes its
- * barrier.  Its snapshot must be an MVCC snapshot.  most: TIDs of a piece, about.
+ * barrier.  Its snapshot must be an MVCC snapshot.  most: TIDs of a piece, about.  filter: what entries must
+ * pass, without side values; NULL: nothing.  It and the layout must live until the last piece.
  */
 void
-gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most)
+gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most, GpudsRowFilter *filter,
+				 const GpudsKeyLayout *layout)
 {
 	forget_delta(list);
 	list->scan = scan;
 	list->n = 0;
 	list->most = Max(most, LEAST_PIECE_TIDS);
-	list->sorts = true;
+	list->filter = filter;
+	list->layout = layout;
 	gpuds_scan_begin_tids(scan, list->most);
+	/* A device that sorts gives TIDs without their entries. */
+	list->sorts = filter == NULL;
+	if (filter && !gpuds_scan_in_order(scan))
+		gpuds_scan_put_in_order(scan);
 }
 
 /* Room for n more TIDs. */
@@ -132,15 +142,44 @@ add(GpudsTidList *list, int64 n)
 	list->n += kept;
 }
 
+/* Copies the TIDs of those of n entries that pass the filter; returns how many. */
+static int64
+copy_passing(const GpudsTidList *list, const GpudsEntry *entries, int64 n, uint64 *to)
+{
+	bool passes[FILTER_ENTRIES];
+	int64 kept = 0;
+
+	for (int64 first = 0; first < n; first += FILTER_ENTRIES)
+	{
+		const int64 some = Min(n - first, FILTER_ENTRIES);
+
+		gpuds_row_filter_run(list->filter, list->layout, entries + first, NULL, some, passes);
+		for (int64 i = 0; i < some; i++)
+		{
+			to[kept] = entries[first + i].t & ENTRY_TID_MASK;
+			kept += passes[i];
+		}
+	}
+	return kept;
+}
+
 /* Adds a chunk of entries. */
 static void
 add_entries(GpudsTidList *list)
 {
 	GpudsScanBatch batch;
+	int64 kept;
 	uint64 *to;
 
 	gpuds_scan_next_batch(list->scan, Max(list->most - list->n, 1), &batch);
 	to = ensure_capacity(list, batch.n);
+	if (list->filter)
+	{
+		kept = copy_passing(list, batch.entries, batch.n, to);
+		list->filtered += batch.n - kept;
+		add(list, kept);
+		return;
+	}
 	for (int64 i = 0; i < batch.n; i++)
 		to[i] = batch.entries[i].t & ENTRY_TID_MASK;
 	add(list, batch.n);
@@ -211,7 +250,7 @@ collect(GpudsTidList *list)
 bool
 gpuds_tids_next(GpudsTidList *list)
 {
-	list->n = 0;
+	list->n = list->filtered = 0;
 	collect(list);
 	if (!gpuds_scan_in_order(list->scan) && gpuds_scan_has_more(list->scan))
 	{
