@@ -405,6 +405,67 @@ CREATE FUNCTION gpuds_neighbors(index regclass, vertices anyarray, weight_column
 
 COMMENT ON FUNCTION gpuds_neighbors(regclass, anyarray, name) IS 'edges that lead out of vertices';
 
+-- Vertices are returned as bigint, or as values of vertex_type, of which only the type counts.
+CREATE FUNCTION gpuds_degrees(index regclass)
+	RETURNS TABLE (vertex bigint, out_degree bigint, in_degree bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_degrees(regclass) IS 'how many edges begin and end at each vertex';
+
+CREATE FUNCTION gpuds_degrees(index regclass, vertex_type anyelement)
+	RETURNS TABLE (vertex anyelement, out_degree bigint, in_degree bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_degrees(regclass, anyelement) IS
+	'how many edges begin and end at each vertex';
+
+CREATE FUNCTION gpuds_components(index regclass)
+	RETURNS TABLE (vertex bigint, component bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_components(regclass) IS 'the least vertex that each vertex is connected with';
+
+CREATE FUNCTION gpuds_components(index regclass, vertex_type anyelement)
+	RETURNS TABLE (vertex anyelement, component anyelement)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_components(regclass, anyelement) IS
+	'the least vertex that each vertex is connected with';
+
+CREATE FUNCTION gpuds_triangles(index regclass) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_triangles(regclass) IS 'number of triangles of a graph';
+
+CREATE FUNCTION gpuds_vertex_triangles(index regclass)
+	RETURNS TABLE (vertex bigint, triangles bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_vertex_triangles(regclass) IS 'number of triangles that each vertex is in';
+
+CREATE FUNCTION gpuds_vertex_triangles(index regclass, vertex_type anyelement)
+	RETURNS TABLE (vertex anyelement, triangles bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_vertex_triangles(regclass, anyelement) IS
+	'number of triangles that each vertex is in';
+
+CREATE FUNCTION gpuds_pagerank(index regclass, damping double precision DEFAULT 0.85,
+		tolerance double precision DEFAULT 1e-6, max_iterations integer DEFAULT 100)
+	RETURNS TABLE (vertex bigint, rank double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_pagerank(regclass, double precision, double precision, integer) IS
+	'PageRank of each vertex; the sum is 1';
+
+CREATE FUNCTION gpuds_pagerank(index regclass, vertex_type anyelement, damping double precision DEFAULT 0.85,
+		tolerance double precision DEFAULT 1e-6, max_iterations integer DEFAULT 100)
+	RETURNS TABLE (vertex anyelement, rank double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_pagerank(regclass, anyelement, double precision, double precision, integer) IS
+	'PageRank of each vertex; the sum is 1';
+
 -- ---------------------------------------------------------------------------
 -- Administration
 --

@@ -90,6 +90,7 @@ typedef struct GpudsVertices
 	int width[GPUDS_VERTEX_ARRAYS];   /* bytes that each array has of a vertex */
 	void *array[GPUDS_VERTEX_ARRAYS]; /* moves when vertices are added */
 	size_t memory;                    /* bytes that all may take */
+	size_t others;                    /* of these, by what the caller keeps besides */
 	MemoryContext context;
 } GpudsVertices;
 

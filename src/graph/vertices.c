@@ -50,7 +50,7 @@ static uint32
 next_most(const GpudsVertices *vertices)
 {
 	const size_t slot = SLOTS(3) * sizeof(uint64) / 3;
-	const size_t fit = vertices->memory / (bytes_of_vertex(vertices) + slot);
+	const size_t fit = (vertices->memory - vertices->others) / (bytes_of_vertex(vertices) + slot);
 	const size_t most = Min(Max((size_t) vertices->map.most * 2, FIRST_VERTICES), Max(fit, FIRST_VERTICES));
 
 	if (most <= vertices->map.most || most >= VERTEX_NONE)

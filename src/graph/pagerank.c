@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * pagerank.c
+ *	  gpuds_pagerank: how often a random walk comes by each vertex.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "graph/whole_graph.h"
+
+PG_FUNCTION_INFO_V1(gpuds_pagerank);
+
+static void
+check_argument(bool valid, const char *name, const char *detail)
+{
+	if (!valid)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid %s of PageRank", name),
+						errdetail("%s", detail)));
+}
+
+/* The last three arguments. */
+static GraphPagerank
+get_parameters(FunctionCallInfo fcinfo)
+{
+	const int first = PG_NARGS() - 3;
+	GraphPagerank parameters = { 0 };
+
+	for (int i = first; i < PG_NARGS(); i++)
+		check_argument(!PG_ARGISNULL(i), "argument", "It must not be null.");
+	parameters.damping = PG_GETARG_FLOAT8(first);
+	parameters.tolerance = PG_GETARG_FLOAT8(first + 1);
+	parameters.most = PG_GETARG_INT32(first + 2);
+	check_argument(parameters.damping >= 0 && parameters.damping <= 1, "damping", "It must be from 0 to 1.");
+	check_argument(parameters.tolerance >= 0, "tolerance", "It must not be negative.");
+	check_argument(parameters.most >= 1, "number of iterations", "It must be at least 1.");
+	return parameters;
+}
+
+/* Says how it went. */
+static void
+report(const GpudsWholeGraph *graph, const GraphPagerank *parameters)
+{
+	const char *name = RelationGetRelationName(graph->index.target.index);
+
+	elog(DEBUG1, "PageRank of index \"%s\": " INT64_FORMAT " iterations, the last one changed ranks by %g",
+		 name, parameters->done, parameters->difference);
+	if (graph->vertices.map.n > 0 && parameters->difference > parameters->tolerance)
+		ereport(NOTICE, (errmsg("PageRank of index \"%s\" has not converged", name),
+						 errdetail("Iteration " INT64_FORMAT
+								   " changed the ranks by %g, which is above the tolerance of %g.",
+								   parameters->done, parameters->difference, parameters->tolerance)));
+}
+
+/*
+ * gpuds_pagerank(index regclass, [vertex_type anyelement,] damping double precision, tolerance double
+ * precision, max_iterations integer) returns table (vertex anyelement, rank double precision)
+ *
+ * A row for each vertex of the edges that the snapshot sees, with its PageRank; the ranks' sum is 1.
+ * Iterates until the ranks change by no more than the tolerance, all together.  Of vertex_type only the
+ * type counts.
+ */
+Datum
+gpuds_pagerank(PG_FUNCTION_ARGS)
+{
+	GpudsWholeGraph graph;
+	GraphEdges edges = { 0 };
+	GraphPagerank parameters;
+	double *rank;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	parameters = get_parameters(fcinfo);
+	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), gpuds_whole_graph_type(fcinfo, 4));
+	gpuds_whole_graph_read(&graph, gpuds_whole_graph_add_edges, &edges);
+	rank = graph_pagerank(&graph.host, graph.vertices.map.n, &edges, &parameters);
+	report(&graph, &parameters);
+	for (uint32 v = 0; v < graph.vertices.map.n; v++)
+	{
+		GpudsKeyBytes bytes;
+		Datum values[2];
+
+		values[0] = gpuds_whole_graph_vertex(&graph, v, &bytes);
+		values[1] = Float8GetDatum(rank[v]);
+		gpuds_whole_graph_put(&graph, fcinfo, values);
+	}
+	gpuds_whole_graph_end(&graph);
+	return (Datum) 0;
+}
