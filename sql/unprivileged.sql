@@ -213,6 +213,12 @@ ROLLBACK TO s;
 SELECT max(note) FROM batch JOIN kept.t ON k = b;
 ROLLBACK TO s;
 SELECT max(k) FROM kept.t WHERE k > 0;
+ROLLBACK TO s;
+-- groups are compared, by leading columns, hashed, or as SELECT DISTINCT; a single column of DISTINCT is not asked for
+\set queries 'VALUES (''SELECT k, max(k) FROM kept.t GROUP BY k''), (''SELECT note, max(k) FROM kept.t GROUP BY note''), (''SELECT DISTINCT k FROM kept.t''), (''SELECT count(DISTINCT k) > 0 FROM kept.t'')'
+SELECT told(column1) FROM (:queries) q;
+SET LOCAL gpuds.enable_aggregate = off;
+SELECT told(column1) FROM (:queries) q;
 ROLLBACK;
 RESET enable_hashjoin;
 RESET enable_mergejoin;

@@ -516,6 +516,25 @@ set_conditions(const TargetEntry *entry, GpudsAggregateColumn *column)
 	}
 }
 
+/* Core would call these, and ask first: for what is below its Agg, what groups are compared by, aggregates. */
+static void
+check_execute(const CustomScan *plan)
+{
+	List *groups = NIL;
+	ListCell *lc;
+
+	foreach (lc, plan->custom_scan_tlist)
+	{
+		Expr *expr = lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(expr, Aggref))
+			groups = lappend(groups, expr);
+	}
+	gpuds_check_execute(groups);
+	gpuds_check_execute(list_nth(plan->custom_private, AGGREGATE_EQUALITIES));
+	gpuds_check_execute(plan->custom_scan_tlist);
+}
+
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -525,8 +544,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	List *columns = list_nth(plan->custom_private, AGGREGATE_COLUMNS);
 	List *expected = list_nth(plan->custom_private, AGGREGATE_EXPECTED);
 
-	/* Core would call these, and ask first. */
-	gpuds_check_execute(plan->custom_scan_tlist);
+	check_execute(plan);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
 	state->hashed = linitial_int(list_nth(plan->custom_private, AGGREGATE_HASHED));

@@ -45,11 +45,12 @@ typedef enum GpudsAggregateKind
 /* CustomScan.custom_private of the plan. */
 enum
 {
-	AGGREGATE_KINDS,   /* GpudsAggregateKind of each column of the scan tuple */
-	AGGREGATE_COLUMNS, /* of the index, from 0 on; -1: none */
-	AGGREGATE_GROUPS,  /* leading columns of the index that are the same in a group; -1: all rows are one */
-	AGGREGATE_HASHED,  /* groups are hashed: of the columns of GPUDS_GROUP_COLUMN, and buckets */
-	AGGREGATE_EXPECTED /* entries of the scan below, and groups, about: Float */
+	AGGREGATE_KINDS,     /* GpudsAggregateKind of each column of the scan tuple */
+	AGGREGATE_COLUMNS,   /* of the index, from 0 on; -1: none */
+	AGGREGATE_GROUPS,    /* leading columns of the index that are the same in a group; -1: all rows are one */
+	AGGREGATE_HASHED,    /* groups are hashed: of the columns of GPUDS_GROUP_COLUMN, and buckets */
+	AGGREGATE_EXPECTED,  /* entries of the scan below, and groups, about: Float */
+	AGGREGATE_EQUALITIES /* what core's nodes would compare groups by; NIL: some node of core's does */
 };
 
 /* CASE WHEN condition THEN value ELSE other END, the argument of an aggregate. */

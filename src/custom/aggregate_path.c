@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -795,6 +796,29 @@ float_of(double number)
 	return makeFloat(psprintf("%.0f", number));
 }
 
+/*
+ * What core's nodes would compare groups by that no node above puts together; of a function of a column, as
+ * if it were of the column.
+ */
+static List *
+equalities_of(const GpudsWanted *wanted, const RelOptInfo *parent)
+{
+	List *equalities = NIL;
+	ListCell *lc;
+	ListCell *lc2;
+
+	if (parent == wanted->rel)
+		return NIL;
+	forboth(lc, wanted->groups, lc2, wanted->operators)
+	{
+		Expr *column = lfirst(lc);
+
+		equalities = lappend(equalities, make_opclause(lfirst_oid(lc2), BOOLOID, false, column, column,
+													   InvalidOid, exprCollation((Node *) column)));
+	}
+	return equalities;
+}
+
 static CustomPath *
 make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathTarget *target, Node *having)
 {
@@ -817,6 +841,7 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 												 list_make1_int(wanted->groups != NIL && wanted->hashed),
 												 list_make2(float_of(rows_before_filter(child)),
 															float_of(path->path.rows))));
+	lthird(path->custom_private) = lappend(lthird(path->custom_private), equalities_of(wanted, parent));
 	path->methods = &path_methods;
 	return path;
 }
