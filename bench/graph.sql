@@ -1,0 +1,114 @@
+--
+-- graph.sql: graphs of bench/graph, and what SQL without gpuds has for questions about them.  A graph is a schema with
+-- tables of edges (src, dst); search_path says which is meant.
+--
+CREATE SCHEMA bench;
+
+-- The graph's edges twice: e has an index of btree, and g one of gpuds.
+CREATE PROCEDURE bench.make_indexes(graph text, am text) LANGUAGE plpgsql AS
+$$
+BEGIN
+	EXECUTE format('CREATE UNLOGGED TABLE %1$I.g AS TABLE %1$I.e', graph);
+	EXECUTE format('CREATE INDEX i_bt ON %I.e (src, dst)', graph);
+	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst)', graph, am);
+	PERFORM gpuds_index_load(format('%I.i_gp', graph)::regclass);
+END
+$$;
+
+-- How many rows one table has and not the other one; numbers that are not whole may differ by rounding.
+CREATE FUNCTION bench.differences(a text, b text) RETURNS bigint LANGUAGE plpgsql AS
+$$
+DECLARE
+	n bigint;
+BEGIN
+	IF a LIKE 'pagerank%' THEN
+		EXECUTE format('SELECT count(*) FROM %I a (v, r) FULL JOIN %I b (v, r) USING (v)
+			WHERE abs(a.r - b.r) < 1e-12 IS NOT TRUE', a, b) INTO n;
+	ELSE
+		EXECUTE format('SELECT count(*) FROM ((TABLE %1$I EXCEPT TABLE %2$I) UNION ALL (TABLE %2$I EXCEPT TABLE %1$I)) x',
+			a, b) INTO n;
+	END IF;
+	RETURN n;
+END
+$$;
+
+CREATE FUNCTION bench.degrees() RETURNS TABLE (v bigint, out_degree bigint, in_degree bigint) LANGUAGE plpgsql AS
+$$
+BEGIN
+	RETURN QUERY SELECT x.v::bigint, sum(o)::bigint, sum(i)::bigint
+	FROM (SELECT src AS v, 1 AS o, 0 AS i FROM e UNION ALL SELECT dst, 0, 1 FROM e) x GROUP BY x.v;
+END
+$$;
+
+-- Random contraction: in each round vertices get other numbers at random, and each becomes one with the
+-- least of its neighbours.  A constant part of the vertices is left on the average.
+CREATE FUNCTION bench.components() RETURNS TABLE (v bigint, component bigint) LANGUAGE plpgsql AS
+$$
+DECLARE
+	prime CONSTANT bigint := 2147483647;
+	a bigint;
+	b bigint;
+	n bigint;
+BEGIN
+	CREATE TEMP TABLE pair AS SELECT src::bigint AS x, dst::bigint AS y FROM e WHERE src <> dst UNION SELECT dst, src FROM e WHERE src <> dst;
+	CREATE TEMP TABLE place AS SELECT src::bigint AS v, src::bigint AS c FROM e UNION SELECT dst, dst FROM e;
+	LOOP
+		a := 1 + floor(random() * (prime - 1));
+		b := floor(random() * prime);
+		CREATE TEMP TABLE joined AS SELECT x, least((a * x + b) % prime, min((a * y + b) % prime)) AS c FROM pair GROUP BY x;
+		GET DIAGNOSTICS n = ROW_COUNT;
+		EXIT WHEN n = 0;
+		CREATE TEMP TABLE next_place AS
+			SELECT p.v, coalesce(j.c, (a * p.c + b) % prime) AS c FROM place p LEFT JOIN joined j ON j.x = p.c;
+		CREATE TEMP TABLE next_pair AS
+			SELECT DISTINCT f.c AS x, t.c AS y FROM pair p JOIN joined f ON f.x = p.x JOIN joined t ON t.x = p.y WHERE f.c <> t.c;
+		DROP TABLE pair, place, joined;
+		ALTER TABLE next_place RENAME TO place;
+		ALTER TABLE next_pair RENAME TO pair;
+		ANALYZE place;
+		ANALYZE pair;
+	END LOOP;
+	RETURN QUERY SELECT p.v, min(p.v) OVER (PARTITION BY c) FROM place p;
+	DROP TABLE pair, place, joined;
+END
+$$;
+
+CREATE FUNCTION bench.triangles() RETURNS bigint LANGUAGE plpgsql AS
+$$
+DECLARE
+	answer bigint;
+BEGIN
+	CREATE TEMP TABLE ranked AS SELECT v, row_number() OVER (ORDER BY count(*)) AS r
+		FROM (SELECT src AS v FROM e UNION ALL SELECT dst FROM e) x GROUP BY v;
+	CREATE TEMP TABLE oriented AS SELECT DISTINCT least(s.r, d.r) AS x, greatest(s.r, d.r) AS y
+		FROM e JOIN ranked s ON s.v = src JOIN ranked d ON d.v = dst WHERE src <> dst;
+	ANALYZE oriented;
+	SELECT count(*) INTO answer FROM oriented a JOIN oriented b ON b.x = a.y JOIN oriented c ON c.x = a.x AND c.y = b.y;
+	DROP TABLE ranked, oriented;
+	RETURN answer;
+END
+$$;
+
+CREATE FUNCTION bench.pagerank(iterations int) RETURNS TABLE (v bigint, r float8) LANGUAGE plpgsql AS
+$$
+DECLARE
+	n float8;
+	lost float8;
+BEGIN
+	CREATE TEMP TABLE rank AS SELECT x.v, sum(o) AS edges, 0::float8 AS r
+		FROM (SELECT src AS v, 1 AS o FROM e UNION ALL SELECT dst, 0 FROM e) x GROUP BY x.v;
+	SELECT count(*) INTO n FROM rank;
+	UPDATE rank SET r = 1 / n;
+	FOR i IN 1 .. iterations LOOP
+		SELECT coalesce(sum(k.r), 0) INTO lost FROM rank k WHERE edges = 0;
+		CREATE TEMP TABLE next_rank AS
+			SELECT k.v, edges, (0.15 + 0.85 * lost) / n + 0.85 * coalesce(g.r, 0) AS r
+			FROM rank k LEFT JOIN (SELECT dst, sum(k.r / edges) AS r FROM e JOIN rank k ON k.v = src GROUP BY dst) g ON g.dst = k.v;
+		DROP TABLE rank;
+		ALTER TABLE next_rank RENAME TO rank;
+		ANALYZE rank;
+	END LOOP;
+	RETURN QUERY SELECT k.v::bigint, k.r FROM rank k;
+	DROP TABLE rank;
+END
+$$;

@@ -1,0 +1,82 @@
+#!/usr/bin/perl
+#
+# graph_report.pl DIR: what bench/graph measured, of what it left in DIR, as a table on standard output, and
+# as graph.md, graph.json and graph.svg in DIR.
+#
+# A section is a graph, and an item a question about it; the sides are gp (gpuds), bt (SQL over btree) and
+# pgrouting.  A value of the unit "differences" says how many rows a side's answer and that of gp have not in
+# common.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Report;
+
+my ($dir) = @ARGV;
+my $machine = read_machine($dir);
+my (%ms, %differences, @items, %seen);
+
+for (lines("$dir/raw.tsv"))
+{
+	my ($graph, $question, $side, undef, $value, $unit) = split /\t/;
+
+	push @items, [ $graph, $question ] unless $seen{$graph}{$question}++;
+	if ($unit eq 'differences') { $differences{$graph}{$question}{$side} = $value; }
+	else { push @{ $ms{$graph}{$question}{$side} }, $value; }
+}
+delete @$machine{qw(keys bulk)};
+
+my @rows;
+for (@items)
+{
+	my ($graph, $question) = @$_;
+	my %median = map { ($_ => median(@{ $ms{$graph}{$question}{$_} })) } keys %{ $ms{$graph}{$question} };
+	my @others = values %{ $differences{$graph}{$question} // {} };
+
+	push @rows,
+	  {
+		graph => $graph,
+		question => $question,
+		%median,
+		$median{bt} ? (ratio => $median{bt} / $median{gp}) : (),
+		same => @others ? bool(!grep { $_ > 0 } @others) : undef
+	  };
+}
+
+my $routing = grep { defined $_->{pgrouting} } @rows;
+my @sides = ('gp', 'bt', $routing ? 'pgrouting' : ());
+my @cells = (
+	[ 'graph', 'question', 'gpuds', 'SQL over btree', 'ratio', ($routing ? 'pgRouting' : ()), 'same answer' ]
+);
+for my $row (@rows)
+{
+	push @cells,
+	  [
+		@$row{qw(graph question)},
+		figure($row->{gp}, 'ms'),
+		defined $row->{bt} ? figure($row->{bt}, 'ms') : 'too long',
+		figure($row->{ratio}),
+		($routing ? figure($row->{pgrouting}, 'ms') : ()),
+		defined $row->{same} ? $row->{same} ? 'yes' : 'NO' : ''
+	  ];
+}
+my $words =
+  commas($machine->{rows}) . " edges in the R-MAT graph, medians of up to $machine->{rounds} rounds";
+publish(
+	$dir, 'graph',
+	table('llrrr' . ($routing ? 'r' : '') . 'l', @cells) . "\n" . foot($machine, $words),
+	{ machine => $machine, figures => \@rows }
+);
+plot_bars(
+	"$dir/graph.svg",
+	{
+		title => 'milliseconds',
+		log => 1,
+		series => [
+			[ 'gpuds', $colour{gp} ],
+			[ 'SQL over btree', $colour{bt} ],
+			$routing ? [ 'pgRouting', $colour{auto} ] : ()
+		],
+		groups => [ map { [ "$_->{question}, $_->{graph}", undef, @$_{@sides} ] } @rows ]
+	}
+);
