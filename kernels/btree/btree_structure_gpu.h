@@ -204,6 +204,11 @@ struct BtreeOnGpu : GpuVersionedStructure<GpuTree>
 		return gpu_scan_large<Probe>(stream, view, staging, there, request);
 	}
 
+	void join(GpuScanStream *stream, const GpudsView *view, const GpuJoinKeys &keys) const override
+	{
+		gpu_scan_join_probe<Probe>(stream, view, keys);
+	}
+
 	GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) override
 	{
 		return gpu_btree_load_begin(c, &tree, nwords, fill_percent);

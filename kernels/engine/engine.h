@@ -35,7 +35,7 @@
 
 #include "kernels/runtime/request.h"
 
-#define GPU_ENGINE_ABI 11
+#define GPU_ENGINE_ABI 12
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536

@@ -53,7 +53,7 @@ static inline uint32_t
 gpu_changer_dispatch(GpuEngine *engine, GpuRequest *request)
 {
 	GpuChange *c = &engine->change;
-	GpuStructure *tree = gpu_engine_tree(engine, request);
+	GpuStructure *tree = gpu_engine_tree(engine, request->tree);
 	unsigned char *staging = (unsigned char *) engine->options.staging;
 
 	if (request->kind == GPU_LOAD_BEGIN)
@@ -98,7 +98,7 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 		return;
 	}
 	request->batch = 1;
-	tree = gpu_engine_tree(engine, request);
+	tree = gpu_engine_tree(engine, request->tree);
 	request->entries = tree && tree->view(&engine->pool, &view) ? view.entries : 0;
 	request->bytes = tree ? tree->bytes() : 0;
 	request->launches = stream->launches;

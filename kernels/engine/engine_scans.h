@@ -24,8 +24,38 @@ gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const Gp
 		!gpu_groups_fit(stream, (const unsigned char *) engine->options.staging,
 						engine->options.staging_bytes, request))
 		return false;
+	if (request->form == GPU_JOIN && !gpu_join_fits(stream, (const unsigned char *) engine->options.staging,
+													engine->options.staging_bytes, request))
+		return false;
 	return !gpu_form_counts(request->form) ||
 		   gpu_visible_fits(stream, engine->options.staging_bytes, request);
+}
+
+/* Pins what a scan is joined with, and takes a view of it; false: it is not what the sender expects. */
+static inline bool
+gpu_scanner_pin_joined(GpuEngine *engine, int number, const GpuRequest *request)
+{
+	GpuScanStream *stream = &engine->scan_stream[number];
+	const GpuJoin *join = (const GpuJoin *) ((unsigned char *) engine->options.staging + request->join);
+
+	stream->joined = gpu_engine_pin_tree(engine, &engine->pin[GPU_SCANNERS + number], join->tree, join->guard,
+										 join->expected, &stream->joined_view);
+	return stream->joined != NULL;
+}
+
+/* Does a scan whose tree is pinned; its status. */
+static inline uint32_t
+gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const GpudsView *view,
+				 GpuRequest *request)
+{
+	GpuScanStream *stream = &engine->scan_stream[number];
+
+	if (!gpu_scanner_takes(engine, stream, request))
+		return GPU_NO_REQUEST;
+	if (request->form == GPU_JOIN && !gpu_scanner_pin_joined(engine, number, request))
+		return GPU_WITHDRAWN;
+	return tree->scan(stream, view, (unsigned char *) engine->options.staging, engine->device_staging,
+					  request);
 }
 
 /* Answers a scan request as the scanner of that number. */
@@ -40,13 +70,13 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 
 	request->batch = 1;
 	tree = gpu_engine_pin_view(engine, pin, request, &view);
-	if (tree != NULL && !gpu_scanner_takes(engine, stream, request))
-		status = GPU_NO_REQUEST;
-	else if (tree != NULL)
-		status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
-							request);
+	if (tree != NULL)
+		status = gpu_scanner_scan(engine, number, tree, &view, request);
 	if (gpu_ok(&stream->stream))
+	{
 		pin_release(pin);
+		pin_release(&engine->pin[GPU_SCANNERS + number]);
+	}
 	gpu_engine_answer(engine, &stream->stream, request, status);
 }
 
@@ -61,7 +91,7 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 
 	for (; taken < n && !engine->lost && (slot = gpu_persistent_slot(persistent)) >= 0; taken++)
 	{
-		PinSlot *pin = &engine->pin[GPU_SCANNERS + slot];
+		PinSlot *pin = &engine->pin[2 * GPU_SCANNERS + slot];
 		GpudsView view;
 		const GpuStructure *tree = gpu_engine_pin_view(engine, pin, requests[taken], &view);
 
@@ -95,7 +125,7 @@ gpu_engine_free_slots(GpuEngine *engine)
 	uint32_t ended = gpu_persistent_poll(&engine->persistent, engine->pool.base);
 
 	for (; ended != 0; ended &= ended - 1)
-		pin_release(&engine->pin[GPU_SCANNERS + __builtin_ctz(ended)]);
+		pin_release(&engine->pin[2 * GPU_SCANNERS + __builtin_ctz(ended)]);
 }
 
 /* Small scans whose slots are not free yet. */

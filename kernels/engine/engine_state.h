@@ -34,7 +34,8 @@
 #define GPU_CHANGER GPU_SCANNERS
 #define GPU_ENGINE_THREADS (GPU_SCANNERS + 1)
 
-#define GPU_ENGINE_PINS (GPU_SCANNERS + GPU_RING_SLOTS)
+/* A scanner has two: the second one for what a scan is joined with. */
+#define GPU_ENGINE_PINS (2 * GPU_SCANNERS + GPU_RING_SLOTS)
 
 struct GpuEngine
 {
@@ -47,7 +48,7 @@ struct GpuEngine
 	std::atomic<GpuStructure *> tree[GPU_MAX_TREES] = {}; /* NULL: nothing was ever loaded */
 	/* the changer's: lists of objects, one for each structure that the tree has been of */
 	GpuStructure *made[GPU_MAX_TREES] = {};
-	PinSlot pin[GPU_ENGINE_PINS]; /* scanners', then slots' */
+	PinSlot pin[GPU_ENGINE_PINS]; /* scanners', their second ones, then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;
 	std::thread thread[GPU_ENGINE_THREADS];

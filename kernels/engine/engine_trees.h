@@ -44,11 +44,11 @@ gpu_engine_new_tree(uint32_t structure)
 	return NULL;
 }
 
-/* The request's tree; NULL: nothing was ever loaded under its number. */
+/* The tree of a number; NULL: nothing was ever loaded under it. */
 static inline GpuStructure *
-gpu_engine_tree(GpuEngine *engine, const GpuRequest *request)
+gpu_engine_tree(GpuEngine *engine, uint32_t number)
 {
-	return engine->tree[request->tree].load(std::memory_order_acquire);
+	return engine->tree[number].load(std::memory_order_acquire);
 }
 
 /*
@@ -77,20 +77,29 @@ gpu_engine_choose_structure(GpuEngine *engine, const GpuRequest *request)
 }
 
 /*
- * Pins the request's tree and takes a view of it.  NULL: it is not what the
- * sender expects.  The pin is the caller's to take back either way.
+ * Pins a tree and takes a view of it.  NULL: it is not what the sender expects.  guard: NULL, if there is none.
+ * The pin is the caller's to take back either way.
  */
 static inline const GpuStructure *
-gpu_engine_pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, GpudsView *view)
+gpu_engine_pin_tree(GpuEngine *engine, PinSlot *pin, uint32_t number, const uint64_t *guard,
+					uint64_t expected, GpudsView *view)
 {
-	const GpuStructure *tree = gpu_engine_tree(engine, request);
+	const GpuStructure *tree = gpu_engine_tree(engine, number);
 
 	if (tree == NULL)
 		return NULL;
-	pin_version(pin, (uint64_t) request->tree + 1, tree->version());
-	if (request->guarded && __atomic_load_n(request->guard, __ATOMIC_ACQUIRE) != request->expected)
+	pin_version(pin, (uint64_t) number + 1, tree->version());
+	if (guard != NULL && __atomic_load_n(guard, __ATOMIC_ACQUIRE) != expected)
 		return NULL;
 	return tree->view(&engine->pool, view) ? tree : NULL;
+}
+
+/* The same of a request's tree. */
+static inline const GpuStructure *
+gpu_engine_pin_view(GpuEngine *engine, PinSlot *pin, const GpuRequest *request, GpudsView *view)
+{
+	return gpu_engine_pin_tree(engine, pin, request->tree, request->guarded ? request->guard : NULL,
+							   request->expected, view);
 }
 
 /*

@@ -63,6 +63,11 @@ template <typename Tree> struct HashStructure : GpuVersionedStructure<GpuHash<Tr
 		return gpu_hash_scan<typename Tree::Probe>(pool, stream, view, staging, there, request);
 	}
 
+	void join(GpuScanStream *stream, const GpudsView *view, const GpuJoinKeys &keys) const override
+	{
+		gpu_scan_join_probe<Probe>(stream, view, keys);
+	}
+
 	bool small(const GpudsView *view, const unsigned char *staging, const GpuRequest *request) const override
 	{
 		return gpu_hash_single_keys(view, staging, request);

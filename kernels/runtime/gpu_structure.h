@@ -33,7 +33,7 @@ struct GpuChangeNeeds
 	size_t memory_bytes; /* of the device: working memory of a small batch */
 };
 
-struct GpuStructure
+struct GpuStructure : GpuJoinSide
 {
 	const uint32_t number; /* in kernels/structures.h */
 	GpuStructure *other;   /* tree of another structure under the same number; the engine's */

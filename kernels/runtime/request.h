@@ -14,6 +14,7 @@
 #define GPU_REQUEST_H
 
 #include "kernels/core/entry.h"
+#include "kernels/core/entry_join.h"
 #include "kernels/core/group_spec.h"
 #include "kernels/core/page_rows.h"
 #include "kernels/core/partial_agg.h"
@@ -55,7 +56,8 @@ typedef enum GpuForm
 	GPU_SORTED_TIDS, /* uint64_t, entry's t & ENTRY_TID_MASK, ascending */
 	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
 	GPU_AGGREGATE,   /* results, then entries that are not in them: likewise */
-	GPU_GROUPS       /* groups, then entries that are not in them: likewise */
+	GPU_GROUPS,      /* groups, then entries that are not in them: likewise */
+	GPU_JOIN         /* keys that are not joined, then entries that are not: likewise */
 } GpuForm;
 
 typedef enum GpuStatus
@@ -98,6 +100,11 @@ typedef enum GpuStatus
  * Of groups that are wanted in order, each has one slot, the output has them in the scan's order, and the
  * request may stop before the scan's end: next, inside and at say where.  What is behind it is as if it had
  * not been asked for.
+ *
+ * GPU_JOIN counts, too: how many rows its entries have in a join with those of another tree (GpuJoin,
+ * entry_join.h).  The output has room for keys of which that is not known, as EntryJoinKey, in no order, and
+ * one may be there several times; and behind it the other entries, as with GPU_AGGREGATE.  If there is not
+ * enough room for the keys, which taken says, both are undefined.
  */
 typedef struct GpuRequest
 {
@@ -125,6 +132,7 @@ typedef struct GpuRequest
 	uint64_t agg_columns;  /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
 	uint32_t nagg;         /* 0 to GPU_AGG_COLUMNS */
 	bool each;             /* GPU_AGGREGATE: a result for each interval */
+	uint64_t join;         /* GPU_JOIN: GpuJoin in the staging memory */
 	uint64_t groups;       /* GPU_GROUPS: GroupSpec in the staging memory ... */
 	uint64_t groups_bytes; /* ... with all that it has */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
@@ -139,13 +147,14 @@ typedef struct GpuRequest
 	uint32_t status; /* GpuStatus */
 	/*
 	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE,
-	 * GPU_GROUPS: entries handed back, not above cap: the same.  GPU_APPLY: entries inserted
+	 * GPU_GROUPS, GPU_JOIN: entries handed back, not above cap: the same.  GPU_APPLY: entries inserted
 	 */
 	int64_t found;
 	int64_t counted; /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: entries on all-visible pages, or of rows seen */
+	uint64_t joined; /* GPU_JOIN: rows of the result, but for keys and entries that are handed back */
 	int64_t filtered;   /* GPU_GROUPS: entries that did not pass the filter ... */
 	int64_t crowded;    /* ... entries handed back because there was no slot ... */
-	int64_t taken;      /* ... slots in output */
+	int64_t taken;      /* ... slots in output; GPU_JOIN: keys that are handed back */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
 	uint64_t bytes;     /* of device memory that the tree holds: likewise */
@@ -159,11 +168,30 @@ typedef struct GpuRequest
 	struct GpuRequest *next_queued;
 } GpuRequest;
 
+/* What a scan is joined with; map, row_blocks, row_bits and touched are as in a request. */
+typedef struct GpuJoin
+{
+	EntryJoin join;
+	uint32_t tree;
+	bool full;             /* all rows that its entries lead to are visible to everybody */
+	const uint64_t *guard; /* as in a request that is guarded */
+	uint64_t expected;
+	uint64_t map;
+	uint64_t map_bytes;
+	uint64_t row_blocks;
+	uint64_t row_bits;
+	uint32_t row_slots;
+	uint32_t row_words;
+	uint64_t touched; /* GpudsEntry[ntouched], ascending: keys that are handed back in any case */
+	int64_t ntouched;
+	int64_t room; /* keys that the output has room for */
+} GpuJoin;
+
 /* Does a scan of a form hand back only the entries that it does not count? */
 KERNEL_FN bool
 gpu_form_counts(uint32_t form)
 {
-	return form == GPU_COUNT || form == GPU_AGGREGATE || form == GPU_GROUPS;
+	return form == GPU_COUNT || form == GPU_AGGREGATE || form == GPU_GROUPS || form == GPU_JOIN;
 }
 
 /* Words of a result: the entries counted, and what has been aggregated of them. */

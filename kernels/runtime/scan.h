@@ -9,7 +9,8 @@
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
- * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) begin in the same way.
+ * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) or join (GPU_JOIN, scan_join.h) begin
+ * in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -58,7 +59,8 @@ struct GpuUncounted
 	uint32_t unseen;   /* their rows are known to be unseen */
 	uint32_t filtered; /* they do not pass the filter */
 	uint32_t crowded;  /* of the others: there is no slot for their groups */
-	uint32_t taken;    /* slots that there are */
+	uint32_t taken;    /* slots that there are, or keys that are handed back */
+	uint64_t joined;   /* GPU_JOIN: rows of the result */
 };
 
 /* What the device tells of a request, in host memory. */
@@ -68,6 +70,19 @@ struct GpuScanSummary
 	int64_t last;   /* interval of the last entry in the output, counted in scan order ... */
 	GpudsEntry at;  /* ... and that entry */
 	GpuUncounted uncounted;
+};
+
+struct GpuScanStream;
+struct GpuJoinKeys;
+
+/* A structure that a scan's entries are joined with. */
+struct GpuJoinSide
+{
+	/* Probes a version for keys: gpu_scan_join_probe with the structure's probe. */
+	virtual void join(GpuScanStream *stream, const GpudsView *view, const GpuJoinKeys &keys) const = 0;
+
+  protected:
+	~GpuJoinSide() = default;
 };
 
 struct GpuScanStream
@@ -86,6 +101,8 @@ struct GpuScanStream
 	size_t memory_bytes;
 	GpuScanSummary *summary;        /* host memory ... */
 	GpuScanSummary *device_summary; /* ... as the device sees it */
+	const GpuJoinSide *joined;      /* of a request that joins, with the version */
+	GpudsView joined_view;
 };
 
 /* Pass 1: locate interval i in scan order. */
@@ -334,6 +351,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_agg.h"
 #include "kernels/runtime/scan_groups.h"
 #include "kernels/runtime/scan_runs.h"
+#include "kernels/runtime/scan_join.h"
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
@@ -404,6 +422,8 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 		found = gpu_scan_runs<Probe>(stream, view, staging, r, n, &stopped);
 	else if (r->form == GPU_GROUPS)
 		found = gpu_scan_groups<Probe>(stream, view, staging, r, n);
+	else if (r->form == GPU_JOIN)
+		found = gpu_scan_join<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)
 		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
 					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);

@@ -30,16 +30,22 @@ struct GpuVisible
 	}
 };
 
+/*
+ * Known is a GpuRequest, or a GpuJoin for the other side.
+ */
+
 /* Bytes that a map takes in front of the rows. */
+template <class Known>
 static inline size_t
-gpu_visible_map_bytes(const GpuRequest *r)
+gpu_visible_map_bytes(const Known *r)
 {
 	return ((size_t) r->map_bytes + 7) / 8 * 8;
 }
 
 /* Bytes that map and rows take together, a multiple of 8. */
+template <class Known>
 static inline size_t
-gpu_visible_bytes(const GpuRequest *r)
+gpu_visible_bytes(const Known *r)
 {
 	return gpu_visible_map_bytes(r) + (page_rows_bytes(r->row_slots, r->row_words) + 7) / 8 * 8;
 }
@@ -51,30 +57,39 @@ gpu_staging_has(size_t staging_bytes, uint64_t at, uint64_t bytes)
 	return bytes <= staging_bytes && at <= staging_bytes - bytes;
 }
 
-/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input with the groups? */
+/* Do map and rows lie in the staging memory, and is neither longer than a piece of the stream's? */
+template <class Known>
 static inline bool
-gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuRequest *r)
+gpu_visible_is_there(size_t piece_bytes, size_t staging_bytes, const Known *r)
 {
-	size_t input = gpu_scan_input_bytes(r);
 	size_t blocks = (size_t) r->row_slots * sizeof(uint32_t);
 	size_t rows = page_rows_bytes(r->row_slots, r->row_words);
-	size_t groups = r->form == GPU_GROUPS ? r->groups_bytes : 0;
 
-	if ((r->row_slots & (r->row_slots - 1)) != 0 || r->row_words > PAGE_ROWS_MAX_WORDS)
-		return false;
-	if (input > stream->piece_bytes || r->map_bytes > stream->piece_bytes || rows > stream->piece_bytes ||
-		groups > stream->piece_bytes || input + gpu_visible_bytes(r) + groups > stream->piece_bytes)
+	if ((r->row_slots & (r->row_slots - 1)) != 0 || r->row_words > PAGE_ROWS_MAX_WORDS ||
+		r->map_bytes > piece_bytes || rows > piece_bytes)
 		return false;
 	return gpu_staging_has(staging_bytes, r->map, r->map_bytes) &&
 		   (rows == 0 || (gpu_staging_has(staging_bytes, r->row_blocks, blocks) &&
 						  gpu_staging_has(staging_bytes, r->row_bits, rows - blocks)));
 }
 
-/* Copies map and rows, which fit, behind the input. */
-static inline GpuVisible
-gpu_visible_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r)
+/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input with the groups? */
+static inline bool
+gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuRequest *r)
 {
-	unsigned char *map = stream->input + gpu_scan_input_bytes(r);
+	size_t piece = stream->piece_bytes;
+	size_t input = gpu_scan_input_bytes(r);
+	size_t groups = r->form == GPU_GROUPS ? r->groups_bytes : 0;
+
+	return gpu_visible_is_there(piece, staging_bytes, r) && input <= piece && groups <= piece &&
+		   input + gpu_visible_bytes(r) + groups <= piece;
+}
+
+/* Copies map and rows, which fit, to device memory. */
+template <class Known>
+static inline GpuVisible
+gpu_visible_copy_to(GpuScanStream *stream, const unsigned char *staging, const Known *r, unsigned char *map)
+{
 	uint32_t *blocks = (uint32_t *) (map + gpu_visible_map_bytes(r));
 	uint32_t *bits = blocks + r->row_slots;
 	size_t blocks_bytes = (size_t) r->row_slots * sizeof(uint32_t);
@@ -94,6 +109,13 @@ gpu_visible_copy_in(GpuScanStream *stream, const unsigned char *staging, const G
 	visible.rows.slots = r->row_slots;
 	visible.rows.words = r->row_words;
 	return visible;
+}
+
+/* Copies those of a request behind its input. */
+static inline GpuVisible
+gpu_visible_copy_in(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r)
+{
+	return gpu_visible_copy_to(stream, staging, r, stream->input + gpu_scan_input_bytes(r));
 }
 
 #endif /* GPU_SCAN_VISIBLE_H */

@@ -50,6 +50,9 @@ GPU_FN void gpu_atomic_max64(uint64_t *p, uint64_t v);
  */
 GPU_FN uint32_t gpu_warp_add(uint32_t *p, uint32_t v);
 
+/* Add the values of all threads of the warp, which call it together. */
+GPU_FN void gpu_warp_add64(uint64_t *p, uint64_t v);
+
 /* Set bits; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_or(uint32_t *p, uint32_t v);
 GPU_FN uint64_t gpu_atomic_or64(uint64_t *p, uint64_t v);
@@ -260,6 +263,15 @@ gpu_warp_add(uint32_t *p, uint32_t v)
 	if ((threadIdx.x & 31) == 31 && sum > 0)
 		first = atomicAdd(p, sum);
 	return __shfl_sync(0xFFFFFFFFu, first, 31) + sum - v;
+}
+
+GPU_FN void
+gpu_warp_add64(uint64_t *p, uint64_t v)
+{
+	uint64_t sum = gpu_warp_inclusive_sum(v);
+
+	if ((threadIdx.x & 31) == 31 && sum > 0)
+		gpu_atomic_add64(p, sum);
 }
 
 GPU_FN unsigned
@@ -503,6 +515,12 @@ GPU_FN uint32_t
 gpu_warp_add(uint32_t *p, uint32_t v)
 {
 	return gpu_atomic_add(p, v);
+}
+
+GPU_FN void
+gpu_warp_add64(uint64_t *p, uint64_t v)
+{
+	gpu_atomic_add64(p, v);
 }
 
 GPU_FN unsigned

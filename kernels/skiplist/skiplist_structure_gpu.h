@@ -44,6 +44,11 @@ struct SkiplistOnGpu : GpuVersionedStructure<GpuSkiplist>
 		return gpu_skiplist_scan(pool, stream, view, staging, there, request);
 	}
 
+	void join(GpuScanStream *stream, const GpudsView *view, const GpuJoinKeys &keys) const override
+	{
+		gpu_scan_join_probe<Probe>(stream, view, keys);
+	}
+
 	GpuStatus load_begin(GpuChange *c, uint32_t nwords, uint32_t fill_percent) override
 	{
 		pool = c->pool;

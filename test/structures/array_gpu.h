@@ -84,6 +84,11 @@ struct ArrayOnGpu : GpuStructure
 		return gpu_scan_large<Probe>(stream, view, staging, device_staging, request);
 	}
 
+	void join(GpuScanStream *stream, const GpudsView *view, const GpuJoinKeys &keys) const override
+	{
+		gpu_scan_join_probe<Probe>(stream, view, keys);
+	}
+
 	uint64_t bytes() const override
 	{
 		uint64_t sum = gpu_span_bytes(&span);
