@@ -51,7 +51,8 @@ INSERT INTO a (k, t) SELECT i, date '2000-01-01' FROM generate_series(100, 110) 
 ROLLBACK TO s;
 COMMIT;
 
--- Plans.
+-- Plans, without a GPU, which says more and has costs of its own.
+SET gpuds.device = cpu;
 SET gpuds.enable_aggregate = on;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
@@ -68,6 +69,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM few JOIN a USING (k);
 EXPLAIN (COSTS OFF) SELECT count(*) FROM a WHERE EXISTS (SELECT FROM few WHERE few.k = a.k);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
+RESET gpuds.device;
 SET gpuds.enable_aggregate = off;
 
 -- How a query is planned where nothing else costs less, and is the answer the one that core has?

@@ -34,6 +34,7 @@ extern IndexBulkDeleteResult *gpuds_vacuum_cleanup(IndexVacuumInfo *info, IndexB
 
 /* cost.c */
 extern Cost gpuds_scan_start_cost(const IndexOptInfo *index, double keys);
+extern bool gpuds_scan_is_remote(const IndexOptInfo *index, double rows);
 extern double gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters);
 extern double gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index);
 extern bool gpuds_scan_uses_map(const IndexOptInfo *index);

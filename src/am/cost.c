@@ -35,6 +35,7 @@
 #include "am/am.h"
 #include "index/index.h"
 #include "mirror/mirror.h"
+#include "reader/reader.h"
 #include "side/side.h"
 
 /* In units of cpu_operator_cost: about 2 us for a scan's set-up, 0.1 us a probe. */
@@ -355,6 +356,16 @@ gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
 		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
 		cost += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	return cost;
+}
+
+/* Is a GPU expected to answer a scan of an index that has about so many rows? */
+bool
+gpuds_scan_is_remote(const IndexOptInfo *index, double rows)
+{
+	const int64 weight = (int64) Min(rows / GPUDS_ENTRIES_OF_KEY, PG_INT32_MAX);
+
+	return gpuds_device_is_remote(gpuds_device_wanted(weight)) &&
+		   get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP && !reads_journal(index);
 }
 
 /*

@@ -62,7 +62,9 @@ typedef struct GpudsMergeState
 {
 	CustomScanState css;
 	GpudsMergeType type;
-	bool probes;
+	bool plan_probes;
+	bool probes;  /* as planned, or because a device has joined the rest */
+	bool asks;    /* a device may join the sides */
 	bool grouped; /* each key has a row of its own */
 	List *of;     /* MERGE_OF, MERGE_COLUMNS */
 	List *columns;
@@ -82,6 +84,13 @@ typedef struct GpudsMergeState
 	int64 batch_size;
 	int64 nbatch;
 	int64 at;
+
+	/* if a device has joined the sides: rows of the result, and groups of the driving side that are left */
+	bool joined;
+	int64 joined_rows;
+	MergeGroup *left_groups; /* ascending, all different; from next_left on not yet taken */
+	int64 nleft;
+	int64 next_left;
 } GpudsMergeState;
 
 /* The GpudsAggregate that a node is, or has below it. */
@@ -123,6 +132,18 @@ fetch_group(MergeSide *side, MergeGroup *group)
 	group->has_null = !gpuds_join_key_value(&side->key, &from->first, &group->value);
 	side->groups++;
 	side->rows += from->rows;
+	return true;
+}
+
+/* The same of the driving side, or of what a device has left of it. */
+static bool
+fetch_driving_group(GpudsMergeState *state, MergeGroup *group)
+{
+	if (!state->joined)
+		return fetch_group(state->driver, group);
+	if (state->next_left == state->nleft)
+		return false;
+	*group = state->left_groups[state->next_left++];
 	return true;
 }
 
@@ -169,7 +190,7 @@ fill_batch(GpudsMergeState *state)
 		state->probes_of = palloc(size * sizeof(GpudsEntry));
 		state->batch_size = size;
 	}
-	while (state->nbatch < state->batch_size && fetch_group(driver, &state->batch[state->nbatch]))
+	while (state->nbatch < state->batch_size && fetch_driving_group(state, &state->batch[state->nbatch]))
 	{
 		if (nagg > 0)
 			memcpy(state->batch_partial + state->nbatch * nagg, driver->agg->group.partial,
@@ -363,6 +384,7 @@ next_row(GpudsMergeState *state)
 		}
 		return true;
 	}
+	state->total_rows = state->joined_rows;
 	while (next_key(state, &matched))
 		add_key(state, matched);
 	state->done = true;
@@ -395,6 +417,93 @@ set_keys(GpudsMergeState *state)
 		elog(ERROR, "join columns do not lead an index");
 }
 
+/* What a device is to count for a key. */
+static EntryJoinKind
+join_kind(GpudsMergeType type)
+{
+	switch (type)
+	{
+		case GPUDS_MERGE_LEFT:
+			return ENTRY_JOIN_LEFT;
+		case GPUDS_MERGE_SEMI:
+			return ENTRY_JOIN_SEMI;
+		case GPUDS_MERGE_ANTI:
+			return ENTRY_JOIN_ANTI;
+		default:
+			return ENTRY_JOIN_INNER;
+	}
+}
+
+static int
+compare_groups(const void *a, const void *b)
+{
+	return gpuds_join_value_compare(&((const MergeGroup *) a)->value, &((const MergeGroup *) b)->value);
+}
+
+/* Makes groups of what a device has left, in order, each key once. */
+static void
+group_left(GpudsMergeState *state, const GpudsJoined *joined)
+{
+	MergeSide *driver = state->driver;
+	MergeGroup *groups = MemoryContextAllocHuge(CurrentMemoryContext,
+												Max(joined->nleft, 1) * sizeof(MergeGroup));
+	int64 n = 0;
+
+	driver->rows += joined->seen;
+	for (int64 i = 0; i < joined->nleft; i++)
+	{
+		groups[i].first = joined->left[i].first;
+		groups[i].rows = (int64) joined->left[i].rows;
+		groups[i].has_null = !gpuds_join_key_value(&driver->key, &groups[i].first, &groups[i].value);
+	}
+	if (joined->nleft > 1)
+		qsort(groups, joined->nleft, sizeof(MergeGroup), compare_groups);
+	for (int64 i = 0; i < joined->nleft; i++)
+	{
+		if (n > 0 && compare_groups(&groups[n - 1], &groups[i]) == 0)
+			groups[n - 1].rows += groups[i].rows;
+		else
+			groups[n++] = groups[i];
+	}
+	state->left_groups = groups;
+	state->nleft = n;
+	driver->groups += n;
+}
+
+/* Begins with all that the other side has, unless it has begun. */
+static void
+begin_other(GpudsMergeState *state)
+{
+	if (!state->other->agg->aggregating)
+		gpuds_aggregate_begin(state->other->agg, NULL, NULL, 0);
+}
+
+/* Has a device join the sides, of which the driving one has begun, but for a few groups; false: it does not. */
+static bool
+join_on_device(GpudsMergeState *state)
+{
+	GpudsAggregateState *driver = state->driver->agg;
+	GpudsAggregateState *other = state->other->agg;
+	GpudsJoined joined;
+	EntryJoin join;
+
+	if (!state->asks || !gpuds_entry_agg_may_join(&driver->agg) ||
+		!gpuds_join_key_moves(&state->driver->key, &state->other->key, &join))
+		return false;
+	join.kind = join_kind(state->type);
+	begin_other(state);
+	if (!gpuds_entry_agg_join(&driver->agg, &other->agg, &join, &joined))
+		return false;
+	if (joined.rows > PG_INT64_MAX)
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
+	state->joined_rows = (int64) joined.rows;
+	group_left(state, &joined);
+	pfree(joined.left);
+	(void) gpuds_join_key_probe_init(&state->other->key, &state->probe);
+	state->joined = state->probes = true;
+	return true;
+}
+
 /* Begins with the first groups. */
 static void
 begin_merge(GpudsMergeState *state)
@@ -402,8 +511,8 @@ begin_merge(GpudsMergeState *state)
 	if (state->sides[MERGE_LEFT].total == NULL)
 		set_keys(state);
 	gpuds_aggregate_begin(state->driver->agg, NULL, NULL, 0);
-	if (!state->probes)
-		gpuds_aggregate_begin(state->other->agg, NULL, NULL, 0);
+	if (!join_on_device(state) && !state->probes)
+		begin_other(state);
 	state->begun = true;
 }
 
@@ -555,8 +664,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	gpuds_check_execute(plan->custom_scan_tlist);
 	gpuds_check_execute(list_nth(plan->custom_private, MERGE_CLAUSES));
 	state->type = (GpudsMergeType) linitial_int(how);
-	state->probes = lthird_int(how) == GPUDS_MERGE_PROBE;
+	state->plan_probes = state->probes = lthird_int(how) == GPUDS_MERGE_PROBE;
 	state->grouped = lfourth_int(how);
+	state->asks = list_nth_int(how, 4);
 	state->of = list_nth(plan->custom_private, MERGE_OF);
 	state->columns = list_nth(plan->custom_private, MERGE_COLUMNS);
 	for (int i = 0; i < MERGE_SIDES; i++)
@@ -590,6 +700,12 @@ rescan(CustomScanState *css)
 	state->begun = state->done = false;
 	state->repeats = 0;
 	state->at = state->nbatch = 0;
+	state->probes = state->plan_probes;
+	if (state->left_groups)
+		pfree(state->left_groups);
+	state->left_groups = NULL;
+	state->joined = false;
+	state->joined_rows = state->nleft = state->next_left = 0;
 	for (int i = 0; i < MERGE_SIDES; i++)
 	{
 		state->sides[i].has = state->sides[i].ended = false;
@@ -614,8 +730,10 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	const GpudsMergeState *state = (const GpudsMergeState *) css;
 
 	ExplainPropertyText(gpuds_merge_is_set(state->type) ? "Command" : "Join Type", name_of(state->type), es);
-	if (state->probes)
+	if (state->plan_probes)
 		ExplainPropertyText("Probes", state->other == &state->sides[MERGE_LEFT] ? "Outer" : "Inner", es);
+	if (es->analyze && state->joined)
+		ExplainPropertyInteger("Keys Left by Device", NULL, state->nleft, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -59,7 +59,8 @@ typedef enum GpudsMergeMethod
 /* CustomScan.custom_private of the plan. */
 enum
 {
-	MERGE_HOW,     /* GpudsMergeType, side that drives, GpudsMergeMethod, are there groups? */
+	/* GpudsMergeType, side that drives, GpudsMergeMethod, are there groups, may a device join? */
+	MERGE_HOW,
 	MERGE_KEYS,    /* for each side, the columns of its index that it is joined by: a list of lists */
 	MERGE_OF,      /* the side of each column of the scan tuple ... */
 	MERGE_COLUMNS, /* ... and its place in the scan tuple of that side */

@@ -37,11 +37,12 @@
 
 /*
  * In units of cpu_operator_cost: taking a group and comparing it; asking an index for a group's key, and
- * keeping the group meanwhile; and adding up an aggregate of a group.
+ * keeping the group meanwhile; adding up an aggregate of a group; and an entry that a device probes for.
  */
 #define GROUP_OPERATORS 0.7
 #define PROBE_OPERATORS 3
 #define AGG_OPERATORS 0.3
+#define DEVICE_OPERATORS 0.4
 
 /* A join that sums are wanted of has fewer rows, so that they have room (merge.c). */
 #define MOST_ROWS_OF_SUMS 1e9
@@ -383,9 +384,30 @@ groups_cost(const GpudsMerge *merge, int side, double groups)
 	return groups * (GROUP_OPERATORS + AGG_OPERATORS * count_aggs(merge, side)) * cpu_operator_cost;
 }
 
-/* What a merge costs that a side drives. */
+/*
+ * May a device join the sides: are only rows counted, which come of all groups together, by rows of the side
+ * that drives, and may the other one be asked for keys?
+ */
+static bool
+may_join_on_device(const GpudsMerge *merge, int driver)
+{
+	ListCell *lc;
+
+	if (merge->grouped || gpuds_merge_is_set(merge->type) ||
+		(driver == MERGE_RIGHT && merge->type != GPUDS_MERGE_INNER) ||
+		!may_probe(merge, MERGE_SIDES - 1 - driver))
+		return false;
+	foreach (lc, merge->exprs)
+	{
+		if (side_of(merge, lfirst(lc)) != MERGE_BOTH)
+			return false;
+	}
+	return true;
+}
+
+/* What a merge costs that a side drives, and that no device helps with. */
 static Cost
-merge_cost(const GpudsMerge *merge, int driver, GpudsMergeMethod method)
+host_cost(const GpudsMerge *merge, int driver, GpudsMergeMethod method)
 {
 	const int other = MERGE_SIDES - 1 - driver;
 	const double asked = merge->paths[driver]->path.rows;
@@ -397,6 +419,38 @@ merge_cost(const GpudsMerge *merge, int driver, GpudsMergeMethod method)
 		return cost + side_cost(merge->paths[other]) + groups_cost(merge, other, groups);
 	return cost + asked * PROBE_OPERATORS * cpu_operator_cost +
 		   found * (side_cost(merge->paths[other]) + groups_cost(merge, other, groups));
+}
+
+/* Is a GPU expected to have both sides? */
+static bool
+is_remote(const GpudsMerge *merge)
+{
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		const IndexPath *scan = scan_of(merge->paths[i]);
+
+		if (!gpuds_scan_is_remote(scan->indexinfo, scan->path.rows))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What a merge costs that a side drives.  A device that joins the sides goes through the entries of the
+ * driving one, and leaves keys whose rows it does not know in the other.
+ */
+static Cost
+merge_cost(const GpudsMerge *merge, int driver, GpudsMergeMethod method)
+{
+	const Cost cost = host_cost(merge, driver, method);
+	const CustomPath *path = merge->paths[driver];
+	const RelOptInfo *other = merge->wanted[MERGE_SIDES - 1 - driver].rel;
+	Cost device_cost;
+
+	if (!may_join_on_device(merge, driver) || !is_remote(merge))
+		return cost;
+	device_cost = side_cost(path) + scan_of(path)->path.rows * DEVICE_OPERATORS * cpu_operator_cost;
+	return Min(cost, device_cost + (1 - other->allvisfrac) * cost);
 }
 
 static Plan *
@@ -454,7 +508,8 @@ gpuds_merge_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, d
 	path->custom_paths = list_make2(merge->below[MERGE_LEFT], merge->below[MERGE_RIGHT]);
 	path->custom_private = list_make3(
 		merge->exprs, having,
-		list_make5(list_make4_int(merge->type, driver, method, merge->grouped),
+		list_make5(list_make5_int(merge->type, driver, method, merge->grouped,
+								  may_join_on_device(merge, driver)),
 				   list_make2(merge->keys[MERGE_LEFT], merge->keys[MERGE_RIGHT]), of, columns,
 				   list_concat_copy(merge->clauses, merge->equalities)));
 	path->methods = &path_methods;

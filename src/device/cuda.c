@@ -569,6 +569,11 @@ typedef struct CountLayout
 	size_t row_bits;
 	size_t agg_columns;
 	size_t groups;
+	size_t join; /* and what belongs to it: */
+	size_t join_map;
+	size_t join_row_blocks;
+	size_t join_row_bits;
+	size_t touched;
 	size_t input;
 } CountLayout;
 
@@ -590,7 +595,7 @@ count_item_bytes(const GpudsCountSpec *spec)
 static int64
 count_results(const GpudsCountSpec *spec, int64 n)
 {
-	return !spec->partial || spec->groups ? 0 : spec->each ? n : 1;
+	return !spec->partial || spec->groups || spec->join ? 0 : spec->each ? n : 1;
 }
 
 /* Bytes that results take for so many intervals. */
@@ -599,6 +604,8 @@ result_bytes(const GpudsCountSpec *spec, int64 n)
 {
 	if (spec->groups)
 		return group_table_bytes(spec->groups->spec);
+	if (spec->join)
+		return GPUDS_JOIN_ROOM * sizeof(EntryJoinKey);
 	return (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
 }
 
@@ -626,6 +633,18 @@ count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 	return n;
 }
 
+/* Sets where a join's parts are, from a place on. */
+static void
+layout_join(CountLayout *layout, const GpudsCountJoin *join, size_t from)
+{
+	layout->join = from;
+	layout->join_map = layout->join + sizeof(GpuJoin);
+	layout->join_row_blocks = layout->join_map + TYPEALIGN(sizeof(uint64), join->map_bytes);
+	layout->join_row_bits = layout->join_row_blocks + join->rows.slots * sizeof(uint32);
+	layout->touched = layout->join_map + gpuds_known_rows_bytes(join->map_bytes, &join->rows);
+	layout->input = layout->touched + join->ntouched * sizeof(GpudsEntry);
+}
+
 static CountLayout
 count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 {
@@ -635,9 +654,11 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 	layout.map = layout.items + capacity * count_item_bytes(spec);
 	layout.row_blocks = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
 	layout.row_bits = layout.row_blocks + spec->rows.slots * sizeof(uint32);
-	layout.agg_columns = layout.map + gpuds_count_known_bytes(spec);
+	layout.agg_columns = layout.map + gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
 	layout.groups = layout.agg_columns + spec->nagg * sizeof(AggColumn);
 	layout.input = layout.groups + groups_bytes(spec, n);
+	if (spec->join)
+		layout_join(&layout, spec->join, layout.input);
 	return layout;
 }
 
@@ -675,6 +696,42 @@ set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttem
 	request->groups_bytes = bytes + group_label_bytes(spec, n);
 }
 
+/* Puts what a count is joined with in staging memory. */
+static void
+set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *layout, char *memory)
+{
+	GpuJoin *join = (GpuJoin *) (memory + layout->join);
+	const PageRows *rows = &from->rows;
+	const size_t blocks_bytes = rows->slots * sizeof(uint32);
+
+	memset(join, 0, sizeof(*join));
+	join->join = from->join;
+	join->tree = from->tree->cuda.number;
+	join->full = from->full;
+	join->guard = (const uint64 *) &from->guard->value;
+	join->expected = from->expected;
+	join->map = gpuds_staging_offset(memory + layout->join_map);
+	join->map_bytes = from->map_bytes;
+	join->row_blocks = gpuds_staging_offset(memory + layout->join_row_blocks);
+	join->row_bits = gpuds_staging_offset(memory + layout->join_row_bits);
+	join->row_slots = rows->slots;
+	join->row_words = rows->words;
+	join->touched = gpuds_staging_offset(memory + layout->touched);
+	join->ntouched = from->ntouched;
+	join->room = GPUDS_JOIN_ROOM;
+	if (from->map_bytes > 0)
+		memcpy(memory + layout->join_map, from->map, from->map_bytes);
+	if (rows->slots > 0)
+	{
+		memcpy(memory + layout->join_row_blocks, rows->blocks, blocks_bytes);
+		memcpy(memory + layout->join_row_bits, rows->bits,
+			   page_rows_bytes(rows->slots, rows->words) - blocks_bytes);
+	}
+	if (from->ntouched > 0)
+		memcpy(memory + layout->touched, from->touched, from->ntouched * sizeof(GpudsEntry));
+	request->join = gpuds_staging_offset(join);
+}
+
 /* Sets what a count's request has of its own, and puts it in staging memory. */
 static void
 set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
@@ -689,6 +746,8 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 	request->agg_columns = gpuds_staging_offset(memory + layout->agg_columns);
 	request->nagg = spec->nagg;
 	request->each = spec->each;
+	if (spec->join)
+		set_join(request, spec->join, layout, memory);
 }
 
 /* Sets what a count's request has found. */
@@ -700,7 +759,8 @@ set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *reque
 	count->filtered = spec->groups ? request->filtered : 0;
 	count->results = count->groups = (const uint64 *) memory;
 	count->nresults = count_results(spec, n);
-	count->ngroups = spec->groups ? request->taken : 0;
+	count->ngroups = spec->groups || spec->join ? request->taken : 0;
+	count->joined = spec->join ? request->joined : 0;
 	count->tids = (const uint64 *) (memory + layout->items);
 	count->entries = (const GpudsEntry *) (memory + layout->items);
 	count->n = request->found;
@@ -726,14 +786,14 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	char *memory;
 
 	/* Where there is a result for each interval, all that are asked for must fit. */
-	if ((spec->each || spec->groups) &&
+	if ((spec->each || spec->groups || spec->join) &&
 		layout.input + input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
 		return PG_INT64_MAX;
 	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return -1;
 	gpuds_staging_take(&count->span,
-					   layout.input + (spec->each || spec->groups
+					   layout.input + (spec->each || spec->groups || spec->join
 										   ? input_bytes(scan, n)
 										   : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
 					   layout.input + input_bytes(scan, n));
@@ -752,6 +812,8 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	*crowded = spec->groups && request->crowded > 0;
 	set_found(count, spec, request, n, &layout, memory);
 	gpuds_mailbox_close(mailbox);
+	if (spec->join && count->ngroups > GPUDS_JOIN_ROOM)
+		found = PG_INT64_MAX;
 	if (found > capacity)
 		gpuds_staging_give(&count->span);
 	else
@@ -779,7 +841,10 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return GPUDS_COUNT_TOO_LARGE;
 	begin_call(&call, tree, guard, expected, true);
-	call.form = spec->groups ? GPU_GROUPS : spec->partial ? GPU_AGGREGATE : GPU_COUNT;
+	/* Both trees must be of one worker, whose epoch goes with the request. */
+	if (spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch)
+		return GPUDS_COUNT_WITHDRAWN;
+	call.form = spec->groups ? GPU_GROUPS : spec->join ? GPU_JOIN : spec->partial ? GPU_AGGREGATE : GPU_COUNT;
 	call.item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
@@ -858,6 +923,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.scan = cuda_scan,
 	.scan_tids = cuda_scan_tids,
 	.agg_columns = true,
+	.joins = true,
 	.count = cuda_count,
 	.drop = cuda_drop,
 	.verify = cuda_verify,

@@ -280,6 +280,13 @@ gpuds_device_aggregates(const GpudsDeviceTree *tree)
 	return device_of(tree)->agg_columns;
 }
 
+bool
+gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other)
+{
+	return tree->kind == other->kind && device_of(tree)->joins && gpuds_device_usable(tree) &&
+		   gpuds_device_usable(other);
+}
+
 GpudsCountStatus
 gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				   const GpudsCountSpec *spec, GpudsCount *count)

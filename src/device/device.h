@@ -288,6 +288,28 @@ gpuds_count_is_in_order(const GpudsCountGroups *groups)
 /* Bytes that the slots of groups in order may have. */
 #define GPUDS_GROUP_RUNS_BYTES ((size_t) GPUDS_PIECE_BYTES / 2)
 
+/*
+ * What entries that are counted are joined with: those of another tree, on the same device.  What is known of
+ * its rows is as in a GpudsCountSpec.
+ */
+typedef struct GpudsCountJoin
+{
+	EntryJoin join;
+	GpudsDeviceTree *tree;
+	pg_atomic_uint64 *guard;
+	uint64 expected;
+	const unsigned char *map;
+	size_t map_bytes;
+	PageRows rows;
+	bool full;
+	const GpudsEntry *touched; /* keys that are handed back in any case, ascending */
+	int64 ntouched;            /* GPUDS_JOIN_TOUCHED at most */
+} GpudsCountJoin;
+
+/* Keys of which the memtable has entries, and keys that are handed back, at most. */
+#define GPUDS_JOIN_TOUCHED (64 * 1024)
+#define GPUDS_JOIN_ROOM (32 * 1024)
+
 /* What is to be counted. */
 typedef struct GpudsCountSpec
 {
@@ -308,6 +330,7 @@ typedef struct GpudsCountSpec
 	int nagg;                       /* GPUDS_AGG_COLUMNS at most */
 	bool each;                      /* a sum for each interval */
 	const GpudsCountGroups *groups; /* NULL: none; else partial, and what is above does not matter */
+	const GpudsCountJoin *join;     /* the same; there are no groups then */
 } GpudsCountSpec;
 
 /* Bytes that rows of so many slots and words take of GPUDS_COUNT_MAP_BYTES. */
@@ -317,12 +340,26 @@ gpuds_count_rows_bytes(uint32 slots, uint32 words)
 	return TYPEALIGN(sizeof(uint64), page_rows_bytes(slots, words));
 }
 
-/* Bytes that map and rows of a count take; with more than GPUDS_COUNT_MAP_BYTES it is too large. */
+/* Bytes that a map and rows take. */
+static inline size_t
+gpuds_known_rows_bytes(size_t map_bytes, const PageRows *rows)
+{
+	return TYPEALIGN(sizeof(uint64), map_bytes) + gpuds_count_rows_bytes(rows->slots, rows->words);
+}
+
+/*
+ * Bytes that map and rows of a count take, and those that it is joined with; with more than
+ * GPUDS_COUNT_MAP_BYTES it is too large.
+ */
 static inline size_t
 gpuds_count_known_bytes(const GpudsCountSpec *spec)
 {
-	return TYPEALIGN(sizeof(uint64), spec->map_bytes) +
-		   gpuds_count_rows_bytes(spec->rows.slots, spec->rows.words);
+	const GpudsCountJoin *join = spec->join;
+	const size_t bytes = gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
+
+	if (join == NULL)
+		return bytes;
+	return bytes + gpuds_known_rows_bytes(join->map_bytes, &join->rows) + join->ntouched * sizeof(GpudsEntry);
 }
 
 /* What a device has counted. */
@@ -337,8 +374,16 @@ typedef struct GpudsCount
 	const uint64 *groups; /* slots of the table, if groups are wanted ... */
 	int64 ngroups;
 	int64 filtered; /* ... and entries that did not pass the filter */
+	uint64 joined;  /* if it is a join, rows of the result; groups are EntryJoinKeys that are handed back */
 	GpudsStagingSpan span;
 } GpudsCount;
+
+/* Words of one of a count's groups. */
+static inline size_t
+gpuds_count_group_words(const GpudsCountSpec *spec)
+{
+	return spec->join ? sizeof(EntryJoinKey) / sizeof(uint64) : group_slot_words(spec->groups->spec->nterms);
+}
 
 /* The rows of a result, and what has been aggregated of its i-th column. */
 static inline int64
@@ -367,6 +412,9 @@ typedef enum GpudsCountStatus
  * Does the device support every GpudsCountSpec?  If not: only partial aggregates, of no columns, one for all.
  */
 extern bool gpuds_device_aggregates(const GpudsDeviceTree *tree);
+
+/* Is what one tree has counted and joined with another by a device that has both? */
+extern bool gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other);
 
 /*
  * Counts a piece of a forward scan: as much of its next intervals as goes with a

@@ -21,6 +21,7 @@ typedef struct GpudsDeviceOps
 	bool private;       /* its trees are this backend's own */
 	bool sorts;         /* apply takes operations in any order; there are scan_tids */
 	bool agg_columns;   /* count adds up what entries have, of each interval if that is wanted */
+	bool joins;         /* count joins entries with those of another tree */
 	uint64 max_entries; /* of a tree */
 	int64 apply_ops;    /* of one apply, at most */
 	size_t slack_bytes; /* that a tree may hold without using them */

@@ -139,3 +139,56 @@ gpuds_join_key_probe(const GpudsJoinKey *key, const GpudsJoinValue *value, Gpuds
 	gpuds_key_to_entry(&to, key->layout->nwords, 0, probe);
 	return true;
 }
+
+/* Moves a column's bits to their place in another key, by words; false: there are too many. */
+static bool
+move_column(const GpudsKeyColumn *from, const GpudsKeyColumn *to, EntryJoin *join)
+{
+	for (int place = 0; place < from->bits; place += 64)
+	{
+		EntryJoinMove *move = &join->moves[join->nmoves];
+
+		if (join->nmoves++ == ENTRY_JOIN_MOVES)
+			return false;
+		move->from = from->shift + place;
+		move->bits = Min(from->bits - place, 64);
+		move->to = to->shift + place;
+	}
+	return true;
+}
+
+/*
+ * How entries lead to the keys of another index that they are joined with, by columns that agree, which lead
+ * that key; sets all but the join's kind.  False: it cannot be said in so few words.
+ */
+bool
+gpuds_join_key_moves(const GpudsJoinKey *key, const GpudsJoinKey *other, EntryJoin *join)
+{
+	GpudsKeyString null_bits = { 0, 0 };
+	GpudsKeyString not_null = { 0, 0 };
+	GpudsKeyString to = { 0, 0 };
+	GpudsKeyProbe probe;
+
+	if (!gpuds_join_key_probe_init(other, &probe))
+		return false;
+	memset(join, 0, sizeof(*join));
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const GpudsKeyColumn *column = &key->layout->column[key->columns[i]];
+		const GpudsKeyColumn *there = &other->layout->column[other->columns[i]];
+
+		gpuds_key_column_bits_of(key->layout, key->columns[i], &join->bits, NULL);
+		gpuds_key_put(&null_bits, 1, column->null_shift);
+		gpuds_key_put(&not_null, 1 - gpuds_null_bit(column), column->null_shift);
+		gpuds_key_put_code(&to, there, 0);
+		if (!move_column(column, there, join))
+			return false;
+	}
+	gpuds_key_to_entry(&null_bits, key->layout->nwords, 0, &join->null_bits);
+	gpuds_key_to_entry(&not_null, key->layout->nwords, 0, &join->not_null);
+	gpuds_key_to_entry(&to, other->layout->nwords, 0, &join->key);
+	join->rest = probe.rest;
+	join->bias = key->word ? key->bias - other->bias : 0;
+	join->most = key->word ? (uint64) gpuds_ones(other->first.bits) : UINT64_MAX;
+	return true;
+}

@@ -11,6 +11,7 @@
 #ifndef GPUDS_KEY_JOIN_KEY_H
 #define GPUDS_KEY_JOIN_KEY_H
 
+#include "kernels/core/entry_join.h"
 #include "key/key.h"
 
 typedef struct GpudsJoinKey
@@ -37,6 +38,7 @@ extern bool gpuds_join_key_agrees(const GpudsKeyLayout *a, const int *a_columns,
 extern void gpuds_join_key_init(GpudsJoinKey *key, const GpudsKeyLayout *layout, const int *columns, int n);
 extern bool gpuds_join_key_string(const GpudsJoinKey *key, const GpudsEntry *entry, GpudsJoinValue *value);
 extern bool gpuds_join_key_probe_init(const GpudsJoinKey *key, GpudsKeyProbe *probe);
+extern bool gpuds_join_key_moves(const GpudsJoinKey *key, const GpudsJoinKey *other, EntryJoin *join);
 extern bool gpuds_join_key_probe(const GpudsJoinKey *key, const GpudsJoinValue *value, GpudsEntry *probe);
 
 /* The value that an entry has; false: one of the columns is NULL. */

@@ -338,7 +338,8 @@ typedef struct GpudsCounted
 	bool *hits;          /* in place of sums, of intervals in any order: has each an entry that is counted? */
 	uint64 *tids;        /* of the others, in no order, or NULL ... */
 	GpudsEntry *entries; /* ... or if aggregated, the others */
-	GpudsCountedGroups groups; /* in place of sums, if groups are wanted */
+	GpudsCountedGroups groups; /* in place of sums, if groups are wanted, or EntryJoinKeys of a join */
+	uint64 joined;             /* of a join, rows of the result, but for those and the others */
 	int64 filtered;            /* ... entries that did not pass their filter */
 	GpudsScan rest;            /* where the scan goes on */
 	int64 ndelta;              /* with hits: those that the memtable has a word on, which come first */
@@ -351,6 +352,8 @@ extern bool gpuds_probe_aggregates(const GpudsMirrorRef *ref);
 extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSpec *spec,
 							  GpudsCounted *counted);
 extern void gpuds_probe_free_counted(GpudsCounted *counted);
+extern bool gpuds_probe_begin_join(const GpudsMirrorRef *ref, GpudsMirrorRef *other, GpudsCountJoin *join);
+extern bool gpuds_probe_join_holds(const GpudsMirrorRef *other);
 
 /* peek.c: what a structure has at hand, for the planner */
 typedef struct GpudsPeek

@@ -135,10 +135,11 @@ add_results(const Counting *counting, const GpudsScan *part, int64 first, const 
 static void
 add_groups(const Counting *counting, const GpudsCount *count)
 {
-	const size_t words = group_slot_words(counting->spec->groups->spec->nterms);
+	const size_t words = gpuds_count_group_words(counting->spec);
 	GpudsCountedGroups *groups = &counting->counted->groups;
 
 	counting->counted->filtered += count->filtered;
+	counting->counted->joined += count->joined;
 	if (count->ngroups == 0)
 		return;
 	if (groups->n + count->ngroups > groups->size)
@@ -177,7 +178,7 @@ count_piece(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *par
 		{
 			if (counting->counted->hits)
 				set_membership(counting, first, &count);
-			else if (spec->groups)
+			else if (spec->groups || spec->join)
 				add_groups(counting, &count);
 			else
 				add_results(counting, part, first, &count);
@@ -463,14 +464,15 @@ can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
 {
 	if (!gpuds_probe_counts(ref))
 		return false;
-	return gpuds_probe_aggregates(ref) || (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups);
+	return gpuds_probe_aggregates(ref) ||
+		   (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups && !spec->join);
 }
 
 static void
 clear_sums(const Counting *counting)
 {
 	const GpudsCountSpec *spec = counting->spec;
-	const bool sums = spec->partial && !spec->groups && !counting->counted->hits;
+	const bool sums = spec->partial && !spec->groups && !spec->join && !counting->counted->hits;
 	const int64 n = !sums ? 0 : spec->each ? counting->scan->n : 1;
 
 	for (int64 i = 0; i < n; i++)
@@ -539,4 +541,58 @@ gpuds_probe_free_counted(GpudsCounted *counted)
 	counted->entries = NULL;
 	counted->groups.words = NULL;
 	counted->n = counted->groups.n = counted->groups.size = counted->size = 0;
+}
+
+/* The keys that the memtable has entries of, in palloc'd memory, ascending; false: there are too many. */
+static bool
+find_touched(GpudsMirrorRef *ref, GpudsCountJoin *join)
+{
+	static const GpudsInterval everything = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	const GpudsScan all = { .intervals = &everything, .n = 1 };
+	const GpudsDelta *delta = &ref->delta;
+	const GpudsEntry *rest = &join->join.rest;
+	const GpudsEntry bits = { ~rest->w0, ~rest->w1, ~rest->t };
+	GpudsEntry *keys;
+
+	gpuds_probe_forget(ref);
+	if (!gpuds_probe_ask_memtable(ref, &all, true, true) || !delta->all || delta->n > GPUDS_JOIN_TOUCHED)
+		return false;
+	keys = palloc(Max(delta->n, 1) * sizeof(GpudsEntry));
+	join->touched = keys;
+	for (int64 i = 0; i < delta->n; i++)
+	{
+		const GpudsEntry key = entry_first_alike(&delta->ops[i].e, &bits);
+
+		if (join->ntouched == 0 || !entry_equal(&keys[join->ntouched - 1], &key))
+			keys[join->ntouched++] = key;
+	}
+	gpuds_probe_forget(ref);
+	gpuds_injection_point("memtable-collected");
+	return true;
+}
+
+/*
+ * Makes ready to join what a scan's mirror has with what another's has, which join->join says: sets the rest
+ * of *join, but for what is known of rows.  The memtable's entries of the other index are left out, by their
+ * keys, which the caller frees in any case.  False: both are not on one device that joins.
+ */
+bool
+gpuds_probe_begin_join(const GpudsMirrorRef *ref, GpudsMirrorRef *other, GpudsCountJoin *join)
+{
+	join->touched = NULL;
+	join->ntouched = 0;
+	if (!ref->mirror || !other->mirror || !gpuds_device_joins(&ref->mirror->tree, &other->mirror->tree))
+		return false;
+	join->tree = &other->mirror->tree;
+	join->guard = &other->mirror->guard;
+	join->expected = other->serial;
+	return other->memtable == 0 || find_touched(other, join);
+}
+
+/* Is what has been joined since with another's mirror what the scan must see of it? */
+bool
+gpuds_probe_join_holds(const GpudsMirrorRef *other)
+{
+	gpuds_mirror_touch(other->mirror);
+	return other->memtable == 0 || gpuds_probe_still_attached(other);
 }

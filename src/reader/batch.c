@@ -16,9 +16,6 @@
 #include "reader/fetch.h"
 #include "reader/reader.h"
 
-/* Entries that a device counts, adds up or gives in the time that it finds a key. */
-#define ENTRIES_OF_KEY 16
-
 /* In place of keys, sets what probes ask for: ascending, all different.  The snapshot is an MVCC snapshot. */
 void
 gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n)
@@ -88,7 +85,7 @@ gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe, cons
 static int64
 weight_of_rows(double expected)
 {
-	return (int64) Min(expected / ENTRIES_OF_KEY, PG_INT32_MAX);
+	return (int64) Min(expected / GPUDS_ENTRIES_OF_KEY, PG_INT32_MAX);
 }
 
 /* The same for a scan of about so many rows, be they of few keys or of many. */
@@ -256,6 +253,16 @@ gpuds_scan_counts(IndexScanDesc scan)
 
 	return cursor->set.filter == NULL && !cursor->end && cursor->scan.n > 0 && has_many_left(cursor) &&
 		   gpuds_probe_counts(&cursor->ref);
+}
+
+/* May the whole scan, of which nothing has been fetched, be counted and joined with another by the device? */
+bool
+gpuds_scan_joins(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	return cursor->set.filter == NULL && cursor->set.total == cursor->scan.n && cursor->scan.n > 0 &&
+		   cursor->place == GPUDS_PLACE_START && gpuds_probe_aggregates(&cursor->ref);
 }
 
 /* The same of an aggregate, for more than the entries of the others. */

@@ -210,6 +210,21 @@ gpuds_entry_agg_run(const GpudsEntryAgg *agg, GpudsEntry *key)
 	return true;
 }
 
+/* device_join.c */
+
+/* What a device has joined. */
+typedef struct GpudsJoined
+{
+	uint64 rows;        /* of the result, but for what is left */
+	int64 seen;         /* rows of the scan that the snapshot sees, all but those left */
+	EntryJoinKey *left; /* rows of the scan for which the other side is to be probed, in no order */
+	int64 nleft;
+} GpudsJoined;
+
+extern bool gpuds_entry_agg_may_join(const GpudsEntryAgg *agg);
+extern bool gpuds_entry_agg_join(GpudsEntryAgg *agg, GpudsEntryAgg *other, const EntryJoin *how,
+								 GpudsJoined *joined);
+
 /* group_agg.c */
 extern bool gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg);
 extern void gpuds_entry_agg_skip(GpudsEntryAgg *agg);

@@ -80,6 +80,10 @@ extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
+/* Entries that a device counts, adds up or gives in the time that it finds a key. */
+#define GPUDS_ENTRIES_OF_KEY 16
+
+extern bool gpuds_scan_joins(IndexScanDesc scan);
 extern bool gpuds_scan_aggregates(IndexScanDesc scan);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
 extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
