@@ -232,6 +232,8 @@ add_values_path(const Separate *separate, const Class *class, RelOptInfo *part, 
 	if (!may_have_filters(aggrefs) || !gpuds_wanted_collect_groups(&wanted, root->parse->groupClause))
 		return;
 	ngroups = gpuds_wanted_add_distinct(&wanted, class->column, class->equality);
+	/* Also those that core does not group by, because they are the same in all rows. */
+	wanted.exprs = list_concat_unique(wanted.exprs, separate->groups);
 	foreach (lc, aggrefs)
 	{
 		Aggref *aggref = lfirst_node(Aggref, lc);
