@@ -204,6 +204,8 @@ SELECT plan_of('SELECT count(*) FROM unmapped') LIKE '%GpudsAggregate%' AS all_r
 	plan_of('SELECT count(*) FROM unmapped WHERE k > 0') LIKE '%GpudsAggregate%' AS half;
 ALTER TABLE unmapped SET LOGGED;
 SELECT plan_of('SELECT count(*) FROM unmapped WHERE k > 0') LIKE '%GpudsAggregate%' AS half;
+-- twice, since there may be pages at the end that have never been used
+VACUUM unmapped;
 VACUUM unmapped;
 SELECT plan_of('SELECT count(*) FROM unmapped') LIKE '%GpudsAggregate%' AS all_rows,
 	plan_of('SELECT count(*) FROM unmapped WHERE k > 0') LIKE '%GpudsAggregate%' AS half;

@@ -93,6 +93,7 @@ CREATE TABLE p_3 PARTITION OF p FOR VALUES FROM (200) TO (300);
 INSERT INTO p SELECT i % 200, i % 77, i % 9 FROM generate_series(1, 5000) i;
 CREATE INDEX p_k ON p USING gpu_btree (k) INCLUDE (v, w);
 CREATE TABLE d AS SELECT i AS k, i % 3 AS kind FROM generate_series(0, 250) i;
+CREATE INDEX d_k ON d (k) INCLUDE (kind);
 VACUUM ANALYZE p, d;
 SELECT same_aggregate('SELECT w, count(*), sum(v) FROM p WHERE k >= 50 GROUP BY ROLLUP (w)');
 SELECT same_aggregate('SELECT k, w, GROUPING(k), sum(v) FROM p WHERE k >= 50 GROUP BY CUBE (k, w)');

@@ -15,7 +15,7 @@ INSERT INTO states SELECT i * 7919 % 6007, i % 100, 0 FROM generate_series(1, 60
 CREATE INDEX states_k ON states USING gpu_btree (k) INCLUDE (v);
 VACUUM ANALYZE states;
 
--- What EXPLAIN says of the heap, and of states
+-- What EXPLAIN says of the heap, and of states; rows are whole, as before 18
 CREATE FUNCTION visits(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -24,7 +24,7 @@ BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
 		inside := line ~ 'Custom Scan' OR inside AND line !~ '->';
 		IF inside AND line ~ 'Custom Scan|Heap Fetches|Page States' THEN
-			RETURN NEXT btrim(line);
+			RETURN NEXT btrim(regexp_replace(line, '(actual rows=\d+)\.\d+', '\1'));
 		END IF;
 	END LOOP;
 END $$;

@@ -563,11 +563,17 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 #define GpudsSetUnsorted(aggref) ((void) 0)
 #endif
 
-/* Takes over how many nodes below a path are disabled; before 18, costs say so. */
+/*
+ * Takes over how many nodes of a path below are disabled, or those of a path below without those of a path
+ * further below; before 18, costs say so.
+ */
 #if PG_VERSION_NUM >= 180000
 #define GpudsAddDisabledNodes(path, below) ((path)->disabled_nodes += (below)->disabled_nodes)
+#define GpudsAddDisabledBetween(path, below, further) \
+	((path)->disabled_nodes += (below)->disabled_nodes - (further)->disabled_nodes)
 #else
 #define GpudsAddDisabledNodes(path, below) ((void) 0)
+#define GpudsAddDisabledBetween(path, below, further) ((void) 0)
 #endif
 
 /* A scan of a subquery's path; since 17 it is said whether it projects. */

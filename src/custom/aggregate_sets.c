@@ -113,6 +113,7 @@ make_path(PlannerInfo *root, RelOptInfo *output, Path *parts, List *rollups, Nod
 	path->path.parent = output;
 	path->path.pathtarget = output->reltarget;
 	path->path.startup_cost = path->path.total_cost = parts->total_cost;
+	GpudsAddDisabledNodes(&path->path, parts);
 	path->subpath = parts;
 	path->aggstrategy = AGG_HASHED;
 	path->rollups = rollups;
@@ -131,7 +132,7 @@ make_path(PlannerInfo *root, RelOptInfo *output, Path *parts, List *rollups, Nod
 		path->path.rows += set->path.rows;
 		path->path.startup_cost += set->path.startup_cost - parts->total_cost;
 		path->path.total_cost += set->path.total_cost - parts->total_cost;
-		GpudsAddDisabledNodes(&path->path, &set->path);
+		GpudsAddDisabledBetween(&path->path, &set->path, parts);
 	}
 	return &path->path;
 }
