@@ -217,10 +217,15 @@ gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ou
 	}
 	path = gpuds_wanted_path(&wanted, output, target, NULL);
 	if (path != NULL)
+	{
+		const bool bounded = gpuds_covering_is_bounded(root, linitial(path->custom_paths));
+
+		/* Frees the path if others are better. */
 		add_path(output, &path->path);
+		if (bounded)
+			return;
+	}
 	/* By another index, conditions that this one tests may bound the scan. */
-	if (path != NULL && gpuds_covering_is_bounded(root, linitial(path->custom_paths)))
-		return;
 	wanted.hashed = true;
 	add_hashed_path(root, output, &wanted, (Path *) gpuds_wanted_path(&wanted, input, target, NULL));
 }

@@ -175,8 +175,9 @@ gpuds_child_scan_count(PlanState *child, double expected)
 static bool
 goes_forward(const Plan *scan)
 {
+	Assert(IsA(scan, IndexOnlyScan) || IsA(scan, IndexScan));
 	return !ScanDirectionIsBackward(IsA(scan, IndexOnlyScan) ? ((const IndexOnlyScan *) scan)->indexorderdir
-															 : castNode(IndexScan, scan)->indexorderdir);
+															 : ((const IndexScan *) scan)->indexorderdir);
 }
 
 /*

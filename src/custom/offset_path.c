@@ -154,14 +154,17 @@ make_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *child, RelOptInfo *outp
 void
 gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraData *extra)
 {
-	List *exprs = root->upper_targets[UPPERREL_FINAL]->exprs;
+	List *exprs;
 	RelOptInfo *rel;
 	int relid;
 	ListCell *lc;
 
 	if (!is_page_of_table(root) || (extra->offset_est >= 0 && extra->offset_est <= GPUDS_SKIP_FEW) ||
-		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid) ||
-		contain_volatile_functions((Node *) exprs) || calls_volatile((Node *) exprs, root->glob) ||
+		!enable_indexonlyscan || !bms_get_singleton_member(root->all_baserels, &relid))
+		return;
+	/* A set operation has no such target. */
+	exprs = root->upper_targets[UPPERREL_FINAL]->exprs;
+	if (contain_volatile_functions((Node *) exprs) || calls_volatile((Node *) exprs, root->glob) ||
 		has_one_of(root->parse->limitOffset, exprs) || has_one_of(root->parse->limitCount, exprs))
 		return;
 	rel = find_base_rel(root, relid);
