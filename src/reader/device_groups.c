@@ -95,14 +95,15 @@ set_slots(GroupSpec *spec, double groups, int64 most)
 	return 2 * groups <= spec->slots;
 }
 
-/* Puts the parts of a spec together. */
+/* Puts the parts of a spec together; NULL: there are no terms. */
 static GroupSpec *
 join_spec(const GroupSpec *head, const GroupTerm *terms, const GpudsFilterSteps *steps)
 {
 	GroupSpec *spec = palloc(group_spec_bytes(head));
 
 	*spec = *head;
-	memcpy(group_spec_terms(spec), terms, head->nterms * sizeof(GroupTerm));
+	if (terms)
+		memcpy(group_spec_terms(spec), terms, head->nterms * sizeof(GroupTerm));
 	if (head->nsteps > 0)
 		memcpy(group_spec_steps(spec), steps->steps, head->nsteps * sizeof(EntryFilterStep));
 	if (head->ncodes > 0)
@@ -131,6 +132,24 @@ make_spec(const GpudsEntryAgg *agg, GroupSpec head)
 	head.nsteps = (uint32) steps.nsteps;
 	head.ncodes = steps.ncodes;
 	return join_spec(&head, terms, &steps);
+}
+
+/*
+ * A count that hands back the entries which pass a filter, if nothing is known of any row; in the current
+ * context.  NULL: a device cannot test it.
+ */
+GroupSpec *
+gpuds_row_filter_spec(GpudsRowFilter *filter)
+{
+	GroupSpec head = { .slots = 1, .spread = 1 };
+	GpudsFilterSteps steps = { 0 };
+	uint32 first;
+
+	if (!add_filter(filter, &steps, &first, &head.filter))
+		return NULL;
+	head.nsteps = (uint32) steps.nsteps;
+	head.ncodes = steps.ncodes;
+	return join_spec(&head, NULL, &steps);
 }
 
 /* The groups that the aggregate has, or one group of all rows; NULL: a device cannot do it. */

@@ -54,6 +54,7 @@ typedef struct GpudsTidList
 
 	GpudsRowFilter *filter; /* that entries must pass, without side values; NULL: none */
 	const GpudsKeyLayout *layout;
+	bool tests;     /* the device may test what is left: the host has tested some entries */
 	int64 filtered; /* entries of the piece that did not pass */
 
 	/* what the memtable said of the batch of intervals that begins with a number, in order; given already */

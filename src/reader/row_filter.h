@@ -63,4 +63,7 @@ extern bool gpuds_row_filter_add_steps(GpudsRowFilter *filter, GpudsFilterSteps 
 extern void gpuds_row_filter_run(GpudsRowFilter *filter, const GpudsKeyLayout *layout,
 								 const GpudsEntry *entries, const uint8 *side, int64 n, bool *passes);
 
+/* device_groups.c */
+extern struct GroupSpec *gpuds_row_filter_spec(GpudsRowFilter *filter);
+
 #endif /* GPUDS_ROW_FILTER_H */

@@ -6,7 +6,8 @@
  * A piece has about as many TIDs as work_mem holds twice, once to sort from and once to sort into.
  * Usually it is all of them.  In a parallel plan it has more (shared_tids.c).
  *
- * A device that sorts gives TIDs; any other gives entries in the order of keys.  An entry may be found
+ * A device that sorts gives TIDs; any other gives entries in the order of keys, and so does each if there is
+ * a filter.  Behind the first chunk, a device that aggregates gives those only that pass.  An entry may be found
  * twice in two cases:
  *
  *	  - Points that are left as they came (key/key.h) may be there twice.  So if all that they lead to does
@@ -84,6 +85,7 @@ gpuds_tids_begin(GpudsTidList *list, IndexScanDesc scan, int64 most, GpudsRowFil
 	gpuds_scan_begin_tids(scan, list->most);
 	/* A device that sorts gives TIDs without their entries. */
 	list->sorts = filter == NULL;
+	list->tests = false;
 	if (filter && !gpuds_scan_in_order(scan))
 		gpuds_scan_put_in_order(scan);
 }
@@ -163,26 +165,64 @@ copy_passing(const GpudsTidList *list, const GpudsEntry *entries, int64 n, uint6
 	return kept;
 }
 
+/* Adds the TIDs of those of n entries that pass the filter. */
+static void
+add_passing(GpudsTidList *list, const GpudsEntry *entries, int64 n)
+{
+	const int64 kept = copy_passing(list, entries, n, ensure_capacity(list, n));
+
+	list->filtered += n - kept;
+	add(list, kept);
+}
+
 /* Adds a chunk of entries. */
 static void
 add_entries(GpudsTidList *list)
 {
 	GpudsScanBatch batch;
-	int64 kept;
 	uint64 *to;
 
 	gpuds_scan_next_batch(list->scan, Max(list->most - list->n, 1), &batch);
-	to = ensure_capacity(list, batch.n);
 	if (list->filter)
 	{
-		kept = copy_passing(list, batch.entries, batch.n, to);
-		list->filtered += batch.n - kept;
-		add(list, kept);
+		list->tests |= batch.n > 0;
+		add_passing(list, batch.entries, batch.n);
 		return;
 	}
+	to = ensure_capacity(list, batch.n);
 	for (int64 i = 0; i < batch.n; i++)
 		to[i] = batch.entries[i].t & ENTRY_TID_MASK;
 	add(list, batch.n);
+}
+
+/*
+ * Adds those of all that is left of the intervals at hand of which a device says that they pass the filter:
+ * they come back from a count of rows that are nowhere known to be seen.  What the memtable has added to them
+ * has yet to pass.  False: it cannot say it.
+ */
+static bool
+add_filtered(GpudsTidList *list)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filter spec",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GpudsCountGroups groups = { .spec = gpuds_row_filter_spec(list->filter) };
+	GpudsCountSpec spec = { .partial = true, .groups = &groups };
+	GpudsCounted counted = { 0 };
+	bool done;
+
+	MemoryContextSwitchTo(old);
+	done = groups.spec != NULL && gpuds_scan_count_rest(list->scan, &spec, &counted);
+	if (done)
+	{
+		Assert(counted.counted == 0);
+		gpuds_scan_skip_to(list->scan, &counted.rest, counted.filtered + counted.n);
+		list->filtered += counted.filtered;
+		add_passing(list, counted.entries, counted.n);
+	}
+	gpuds_probe_free_counted(&counted);
+	MemoryContextDelete(context);
+	return done;
 }
 
 /* Adds what the memtable says of the batch of intervals at hand; false: only entries are to be had. */
@@ -239,6 +279,8 @@ collect(GpudsTidList *list)
 		CHECK_FOR_INTERRUPTS();
 		if (list->sorts && gpuds_scan_gives_tids(list->scan))
 			list->sorts = add_sorted(list, &cap);
+		else if (list->tests && gpuds_scan_aggregates(list->scan))
+			list->tests = add_filtered(list);
 		else if (gpuds_scan_in_order(list->scan))
 			add_entries(list);
 		else
