@@ -4,6 +4,13 @@
 --
 CREATE SCHEMA bench;
 
+-- Milliseconds so far: of time, or of this session on a processor.
+CREATE FUNCTION bench.spent(clock text) RETURNS float8 LANGUAGE sql AS
+$$
+	SELECT CASE clock WHEN 'cpu' THEN split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::float8 / 1e6
+		ELSE extract(epoch FROM clock_timestamp()) * 1000 END
+$$;
+
 -- The graph's edges twice: e has an index of btree, and g one of gpuds.
 CREATE PROCEDURE bench.make_indexes(graph text, am text) LANGUAGE plpgsql AS
 $$
@@ -52,12 +59,15 @@ DECLARE
 BEGIN
 	CREATE TEMP TABLE pair AS SELECT src::bigint AS x, dst::bigint AS y FROM e WHERE src <> dst UNION SELECT dst, src FROM e WHERE src <> dst;
 	CREATE TEMP TABLE place AS SELECT src::bigint AS v, src::bigint AS c FROM e UNION SELECT dst, dst FROM e;
+	ANALYZE pair;
+	ANALYZE place;
 	LOOP
 		a := 1 + floor(random() * (prime - 1));
 		b := floor(random() * prime);
 		CREATE TEMP TABLE joined AS SELECT x, least((a * x + b) % prime, min((a * y + b) % prime)) AS c FROM pair GROUP BY x;
 		GET DIAGNOSTICS n = ROW_COUNT;
 		EXIT WHEN n = 0;
+		ANALYZE joined;
 		CREATE TEMP TABLE next_place AS
 			SELECT p.v, coalesce(j.c, (a * p.c + b) % prime) AS c FROM place p LEFT JOIN joined j ON j.x = p.c;
 		CREATE TEMP TABLE next_pair AS

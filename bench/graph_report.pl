@@ -60,8 +60,9 @@ for my $row (@rows)
 		defined $row->{same} ? $row->{same} ? 'yes' : 'NO' : ''
 	  ];
 }
-my $words =
-  commas($machine->{rows}) . " edges in the R-MAT graph, medians of up to $machine->{rounds} rounds";
+my $clock = $machine->{clock} eq 'cpu' ? 'time on a processor' : 'time';
+my $words = commas($machine->{rows})
+  . " edges in the R-MAT graph, $clock, medians of up to $machine->{rounds} rounds";
 publish(
 	$dir, 'graph',
 	table('llrrr' . ($routing ? 'r' : '') . 'l', @cells) . "\n" . foot($machine, $words),

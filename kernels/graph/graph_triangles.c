@@ -195,7 +195,7 @@ count_in_core(GraphHost *host, Triangles *all, uint32_t u, uint64_t core_begin, 
 		const uint32_t skip = (v - all->core) / 64;
 		uint64_t found;
 
-		if (rest < LONG_LIST)
+		if (row == NULL || rest < LONG_LIST)
 			found = count_members(row_of(all, v), all->core, lists->members + i + 1, rest, all->of_rank);
 		else if (all->of_rank)
 			found = give_common(row + skip, row_of(all, v) + skip, all->words - skip,
