@@ -13,6 +13,9 @@
 #include "reader/entry_agg.h"
 #include "reader/reader.h"
 
+/* Entries whose groups are on their way to the processor while others are added up. */
+#define GROUPS_AHEAD 8
+
 /* Entries that a first piece has at most, for callers that want a few groups only. */
 #define FIRST_PIECE_ENTRIES 4096
 
@@ -562,38 +565,53 @@ add_all(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 static const uint8 nothing[GPUDS_SIDE_BYTES] = { 0 };
 
 /*
- * Finds the groups of the piece's entries, from the one at hand on.  Returns where those end that have
- * groups: before the end of the piece if the table is full, or there is no memory for another run.
+ * Makes keys of the piece's entries from number at on, at most GPUDS_GROUP_KEYS; returns how many: fewer at
+ * the end of the piece, or if there is no memory for another run.
  */
-static int64
-find_hashed(GpudsEntryAgg *agg)
+static int
+make_keys(GpudsEntryAgg *agg, int64 at, GpudsGroupKey *keys)
 {
 	const int bytes = agg->side ? agg->layout->side_bytes : 0;
 	const uint8 *side = agg->side ? agg->side : nothing;
-	GpudsGroupKey keys[2] = { 0 };
-	int64 number = -1;
-	int64 i;
+	const int most = (int) Min(agg->n - at, GPUDS_GROUP_KEYS);
+	int n;
 
-	for (i = agg->at; i < agg->n; i++)
+	for (n = 0; n < most; n++)
 	{
-		const GpudsEntry *entry = &agg->entries[i];
-		GpudsGroupKey *key = &keys[i & 1];
+		const GpudsEntry *entry = &agg->entries[at + n];
 
 		if (agg->groups.run && (!agg->has_run || !in_group(agg, entry)))
 			agg->run = agg->groups.run(agg->groups.arg, entry, &agg->group_last);
 		if (agg->run < 0)
 			break;
 		agg->has_run = true;
-		gpuds_hash_groups_key(&agg->hash, entry, side + i * bytes, (uint64) agg->run, key);
-		/* Neighbours are often of one group. */
-		if (number < 0 || !gpuds_hash_groups_equal(&agg->hash, key, &keys[~i & 1]))
-			number = gpuds_hash_groups_find(&agg->hash, key);
-		if (number < 0)
-			break;
-		agg->numbers[i] = (uint32) number;
-		agg->hash.groups[number].rows++;
+		gpuds_hash_groups_key(&agg->hash, entry, side + (at + n) * bytes, (uint64) agg->run, &keys[n]);
 	}
-	return i;
+	return n;
+}
+
+/*
+ * Finds the groups of the piece's entries, from the one at hand on.  Returns where those end that have
+ * groups: before the end of the piece if the table is full, or there is no memory for another run.  The runs
+ * may be ahead of that; they are forgotten before the next entry.
+ */
+static int64
+find_hashed(GpudsEntryAgg *agg)
+{
+	GpudsGroupKey keys[GPUDS_GROUP_KEYS];
+	int64 at = agg->at;
+
+	memset(keys, 0, sizeof(keys));
+	while (at < agg->n)
+	{
+		const int n = make_keys(agg, at, keys);
+		const int counted = gpuds_hash_groups_count(&agg->hash, keys, n, agg->numbers + at);
+
+		at += counted;
+		if (counted < GPUDS_GROUP_KEYS)
+			break;
+	}
+	return at;
 }
 
 /* Adds up an aggregate of the piece's entries from the one at hand on, each to its group. */
@@ -606,6 +624,8 @@ add_up_hashed(GpudsEntryAgg *agg, int i, int64 end)
 	{
 		PartialAgg *partial = &agg->hash.partial[(int64) agg->numbers[k] * agg->nagg + i];
 
+		if (k + GROUPS_AHEAD < end)
+			__builtin_prefetch(&agg->hash.partial[(int64) agg->numbers[k + GROUPS_AHEAD] * agg->nagg + i], 1);
 		gpuds_entry_agg_add(agg, i, k, passes ? &passes[k - agg->at] : NULL, partial);
 	}
 }

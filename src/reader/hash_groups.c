@@ -25,21 +25,25 @@ typedef struct TableEntry
 	char status;
 } TableEntry;
 
+/* A word's part of a hash.  No part waits for another one. */
 static inline uint64
-mix(uint64 hash, uint64 word)
+mix(uint64 word, uint64 factor)
 {
-	hash = (hash ^ word) * UINT64CONST(0x9E3779B97F4A7C15);
-	return hash ^ hash >> 32;
+	return (word ^ word >> 32) * factor;
 }
 
 static inline uint32
 hash_key(const GpudsHashGroups *groups, const GpudsGroupKey *key)
 {
-	uint64 hash = mix(mix(mix(key->run, key->entry.w0), key->entry.w1), key->entry.t);
+	uint64 hash = mix(key->run, UINT64CONST(0x9E3779B97F4A7C15)) +
+				  mix(key->entry.w0, UINT64CONST(0xBF58476D1CE4E5B9)) +
+				  mix(key->entry.w1, UINT64CONST(0x94D049BB133111EB)) +
+				  mix(key->entry.t, UINT64CONST(0xD6E8FEB86659FD93));
 
 	for (int i = 0; i < groups->nside; i++)
-		hash = mix(hash, key->side[i]);
-	return (uint32) (hash * UINT64CONST(0xff51afd7ed558ccd) >> 32);
+		hash = (hash ^ hash >> 32) * UINT64CONST(0x9E3779B97F4A7C15) + key->side[i];
+	hash = (hash ^ hash >> 32) * UINT64CONST(0xff51afd7ed558ccd);
+	return (uint32) (hash >> 32);
 }
 
 /* A number below the number of groups means that group; this one the key that is looked for. */
@@ -135,14 +139,10 @@ gpuds_hash_groups_begin(GpudsHashGroups *groups, const GpudsGroupKey *bits, int 
 	make_table(groups, groups->size);
 }
 
-/*
- * The number of a key's group, which is made if there is none; it has the number groups->n before that.  -1:
- * there is none, and the table is full.
- */
-int64
-gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key)
+/* The number of a key's group, whose hash is known. */
+static int64
+find(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
 {
-	const uint32 hash = hash_key(groups, key);
 	TableEntry *entry;
 	bool found;
 
@@ -161,6 +161,105 @@ gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key)
 	(void) groups_insert_hash(groups->table, (uint32) groups->n, hash, &found);
 	Assert(!found);
 	return groups->n++;
+}
+
+/*
+ * The number of a key's group, which is made if there is none; it has the number groups->n before that.  -1:
+ * there is none, and the table is full.
+ */
+int64
+gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key)
+{
+	return find(groups, key, hash_key(groups, key));
+}
+
+/* Where a hash's group most likely is in the table. */
+static inline const TableEntry *
+home_of(const GpudsHashGroups *groups, uint32 hash)
+{
+	return &groups->table->data[hash & groups->table->sizemask];
+}
+
+/* Does a group of this hash lie there? */
+static inline bool
+is_home(const GpudsHashGroups *groups, uint32 hash)
+{
+	const TableEntry *home = home_of(groups, hash);
+
+	return home->hash == hash && home->status == groups_SH_IN_USE;
+}
+
+/* The same as find, without a call if the group lies where it should. */
+static inline int64
+find_at_home(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
+{
+	if (is_home(groups, hash))
+	{
+		const uint32 number = home_of(groups, hash)->number;
+
+		if (gpuds_hash_groups_equal(groups, key, &groups->groups[number].key))
+			return number;
+	}
+	return find(groups, key, hash);
+}
+
+/* Are all keys one?  Often neighbours are of one group, and many follow each other. */
+static bool
+are_alike(const GpudsHashGroups *groups, const GpudsGroupKey *keys, int n)
+{
+	int i = n - 1;
+
+	while (i > 0 && gpuds_hash_groups_equal(groups, &keys[i], &keys[0]))
+		i--;
+	return i == 0;
+}
+
+/* The same as gpuds_hash_groups_count for keys that are one. */
+static int
+count_alike(GpudsHashGroups *groups, const GpudsGroupKey *key, int n, uint32 *numbers)
+{
+	const int64 number = gpuds_hash_groups_find(groups, key);
+
+	if (number < 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		numbers[i] = (uint32) number;
+	groups->groups[number].rows += n;
+	return n;
+}
+
+/*
+ * Counts a row for each of n keys, at most GPUDS_GROUP_KEYS, and sets the numbers of their groups, as
+ * gpuds_hash_groups_find does.  Returns how many it did: fewer if the table is full.
+ */
+int
+gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int n, uint32 *numbers)
+{
+	uint32 hashes[GPUDS_GROUP_KEYS];
+
+	if (are_alike(groups, keys, n))
+		return count_alike(groups, keys, n, numbers);
+	/* The processor fetches the places of all while it goes on: first in the table, then the groups. */
+	for (int i = 0; i < n; i++)
+	{
+		hashes[i] = hash_key(groups, &keys[i]);
+		__builtin_prefetch(home_of(groups, hashes[i]));
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (is_home(groups, hashes[i]))
+			__builtin_prefetch(&groups->groups[home_of(groups, hashes[i])->number], 1);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		const int64 number = find_at_home(groups, &keys[i], hashes[i]);
+
+		if (number < 0)
+			return i;
+		numbers[i] = (uint32) number;
+		groups->groups[number].rows++;
+	}
+	return n;
 }
 
 /* Takes all groups away; the memory stays. */

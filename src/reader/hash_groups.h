@@ -19,6 +19,9 @@
 
 #include "key/key.h"
 
+/* Keys that are looked for together, at most. */
+#define GPUDS_GROUP_KEYS 64
+
 #define GPUDS_GROUP_SIDE_WORDS (GPUDS_SIDE_BYTES / (int) sizeof(uint64))
 
 /* What rows of a group have in common; zeros elsewhere. */
@@ -52,6 +55,8 @@ typedef struct GpudsHashGroups
 extern void gpuds_hash_groups_begin(GpudsHashGroups *groups, const GpudsGroupKey *bits, int nagg,
 									double expected);
 extern int64 gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key);
+extern int gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int n,
+								   uint32 *numbers);
 extern void gpuds_hash_groups_clear(GpudsHashGroups *groups);
 extern void gpuds_hash_groups_end(GpudsHashGroups *groups);
 
