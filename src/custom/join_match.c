@@ -70,7 +70,7 @@ set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
 	if (state->last_column == 0)
 		return;
 	if (state->wants_side)
-		side = gpuds_side_reader_row(&state->side, entry);
+		side = gpuds_side_reader_row(&state->side, entry, NULL);
 	(void) gpuds_key_decode(&state->layout, entry, side, state->bytes, values, isnull);
 	gpuds_join_set_inner(state, values, isnull);
 }

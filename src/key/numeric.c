@@ -209,6 +209,30 @@ gpuds_numeric_cut(int scale, Datum value, uint64 *code)
 }
 
 /*
+ * The digits of a number in the base, the lowest one first, but for zeros before that, each of which adds 1 to
+ * the weight.
+ */
+static int
+base_digits(unsigned __int128 rest, uint16 *digits, int *weight)
+{
+	int n = 0;
+
+	/* Most numbers have 64 bits, which take a tenth of the time. */
+	while (rest != 0)
+	{
+		const bool is_short = rest >> 64 == 0;
+		const uint16 digit = (uint16) (is_short ? (uint64) rest % BASE : rest % BASE);
+
+		rest = is_short ? (uint64) rest / BASE : rest / BASE;
+		if (n > 0 || digit != 0)
+			digits[n++] = digit;
+		else
+			(*weight)++;
+	}
+	return n;
+}
+
+/*
  * The value of a code, in *bytes, as PostgreSQL would have made it.  Codes that no value has, such as that of
  * a column that a group's entry leaves out, have a value, too.
  */
@@ -218,10 +242,9 @@ gpuds_numeric_value(int scale, uint64 code, GpudsKeyBytes *bytes)
 	const int64 value = (int64) (code ^ SIGN_BIT);
 	const int pad = (BASE_DIGITS - scale % BASE_DIGITS) % BASE_DIGITS; /* zeros behind the last digit */
 	const uint64 magnitude = value < 0 ? -(uint64) value : (uint64) value;
-	unsigned __int128 rest = (unsigned __int128) magnitude * (uint64) power_of_ten(pad);
 	int weight = -(scale + pad) / BASE_DIGITS; /* of the last digit of the base that is not zero */
 	uint16 digits[GPUDS_NUMERIC_BASE_DIGITS];
-	int n = 0;
+	int n;
 	uint16 *out = bytes->numeric + 2;
 
 	if (code == GPUDS_NUMERIC_NAN)
@@ -230,13 +253,7 @@ gpuds_numeric_value(int scale, uint64 code, GpudsKeyBytes *bytes)
 		SET_VARSIZE(bytes->numeric, VARHDRSZ + sizeof(uint16));
 		return PointerGetDatum(bytes->numeric);
 	}
-	for (; rest != 0; rest /= BASE)
-	{
-		if (n > 0 || rest % BASE != 0)
-			digits[n++] = (uint16) (rest % BASE);
-		else
-			weight++;
-	}
+	n = base_digits((unsigned __int128) magnitude * (uint64) power_of_ten(pad), digits, &weight);
 	weight = n > 0 ? weight + n - 1 : 0;
 	*out++ = (uint16) (FORM_SHORT | (value < 0 ? SHORT_NEGATIVE : 0) | scale << SHORT_SCALE_SHIFT |
 					   (weight < 0 ? SHORT_WEIGHT_NEGATIVE : 0) | (weight & SHORT_WEIGHT_BITS));

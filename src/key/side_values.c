@@ -51,6 +51,12 @@ gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side, GpudsKeyByte
 		memcpy(&code, side + column->side_offset, sizeof(code));
 		return gpuds_numeric_value(gpuds_scale(column->values), code, bytes);
 	}
+	if (column->by_value && column->bytes == sizeof(code))
+	{
+		/* by far the most of them: no call */
+		memcpy(&code, side + column->side_offset, sizeof(code));
+		return (Datum) code;
+	}
 	memcpy(bytes->bytes, side + column->side_offset, column->bytes);
 	return fetch_att(bytes->bytes, column->by_value, column->bytes);
 }

@@ -20,13 +20,17 @@
 #include "reader/reader.h"
 #include "reader/visible.h"
 
+/* Entries whose rows' side values are on their way to the processor while other rows are made. */
+#define ENTRIES_AHEAD 4
+
 struct GpudsIndexOnly
 {
 	GpudsVisible visible;
 	GpudsSideReader side;
-	IndexTuple full;       /* room for a row without NULLs of fixed size, made again and again */
-	Size full_data;        /* bytes of its columns */
-	IndexTuple other;      /* the last row that was not such, or NULL */
+	IndexTuple full;  /* room for a row without NULLs of fixed size, made again and again */
+	Size full_data;   /* bytes of its columns */
+	IndexTuple other; /* room for any row, as large as those so far; NULL: there were none */
+	Size other_size;
 	MemoryContext context; /* of both */
 };
 
@@ -118,17 +122,45 @@ form_full(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
 	return only->full;
 }
 
-/* Any other row. */
-static IndexTuple
-form_other(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull)
+/* Makes room for a row that is not such. */
+static void
+ensure_capacity(GpudsIndexOnly *only, Size size)
 {
-	MemoryContext old = MemoryContextSwitchTo(only->context);
-
+	if (size <= only->other_size)
+		return;
 	if (only->other)
 		pfree(only->other);
-	only->other = index_form_tuple(desc, values, isnull);
-	MemoryContextSwitchTo(old);
+	only->other = MemoryContextAlloc(only->context, size);
+	only->other_size = size;
+}
+
+/* Any other row, as index_form_tuple forms it: values are none that it would compress. */
+static IndexTuple
+form_other(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull, bool has_nulls)
+{
+	const unsigned short info = has_nulls ? INDEX_NULL_MASK : 0;
+	const Size offset = IndexInfoFindDataOffset(info);
+	const Size data = heap_compute_data_size(desc, values, isnull);
+	const Size size = MAXALIGN(offset + data);
+	uint16 mask = 0;
+	char *row;
+
+	ensure_capacity(only, size);
+	row = (char *) only->other;
+	memset(row, 0, size);
+	heap_fill_tuple(desc, values, isnull, row + offset, data, &mask,
+					has_nulls ? (bits8 *) row + sizeof(IndexTupleData) : NULL);
+	only->other->t_info = (unsigned short) size | info | (mask & HEAP_HASVARWIDTH ? INDEX_VAR_MASK : 0);
 	return only->other;
+}
+
+/* An entry of the chunk at hand that comes soon; NULL: it has none. */
+static const GpudsEntry *
+entry_ahead(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	return cursor->at + ENTRIES_AHEAD < cursor->nchunk ? &cursor->chunk[cursor->at + ENTRIES_AHEAD] : NULL;
 }
 
 /*
@@ -139,15 +171,16 @@ void
 gpuds_index_only_return(GpudsIndexOnly *only, IndexScanDesc scan, const GpudsKeyLayout *layout,
 						const GpudsEntry *entry, bool seen)
 {
-	const uint8 *side = seen ? gpuds_side_reader_row(&only->side, entry) : NULL;
+	const uint8 *side = seen ? gpuds_side_reader_row(&only->side, entry, entry_ahead(scan)) : NULL;
 	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 	Datum values[GPUDS_KEY_MAX_COLUMNS];
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 	bool has_nulls;
 
 	has_nulls = gpuds_key_decode(layout, entry, side, bytes, values, isnull);
-	scan->xs_itup = (has_nulls || layout->varying ? form_other : form_full)(only, scan->xs_itupdesc, values,
-																			isnull);
+	scan->xs_itup = has_nulls || layout->varying
+						? form_other(only, scan->xs_itupdesc, values, isnull, has_nulls)
+						: form_full(only, scan->xs_itupdesc, values, isnull);
 	scan->xs_itup->t_tid = scan->xs_heaptid;
 	gpuds_visible_forget_row(&only->visible);
 }

@@ -68,19 +68,24 @@ copy_stored(const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
 }
 
 /*
- * The same for a single row; *ref becomes the store.  *may_fill: it would have the row if the row's page were
- * made present, or if there were a store.
+ * The same for a single row; *ref becomes the store.  ahead: NULL, or an entry whose row's values are on their
+ * way to the processor then.  *may_fill, if there are none: it would have the row if the row's page were made
+ * present, or if there were a store.
  */
 static bool
-find_stored(GpudsSideReader *reader, uint64 tid, GpudsSideRef *ref, uint8 *values, bool *may_fill)
+find_stored(GpudsSideReader *reader, uint64 tid, const GpudsEntry *ahead, GpudsSideRef *ref, uint8 *values,
+			bool *may_fill)
 {
 	bool found;
 
 	gpuds_side_enter();
-	*may_fill = !gpuds_side_find(&reader->file, false, ref) || gpuds_side_has_place(ref, tid);
-	found = ref->slot >= 0 && copy_stored(ref, tid, reader->layout->side_bytes, values);
+	found = gpuds_side_find(&reader->file, false, ref) &&
+			copy_stored(ref, tid, reader->layout->side_bytes, values);
+	*may_fill = !found && (ref->slot < 0 || gpuds_side_has_place(ref, tid));
 	if (ref->slot >= 0 && reader->asked++ % ROWS_A_TOUCH == 0)
 		gpuds_side_touch(ref);
+	if (ahead)
+		gpuds_side_prefetch(ref, ahead->t & ENTRY_TID_MASK);
 	gpuds_side_leave();
 	return found;
 }
@@ -143,14 +148,14 @@ read_row(const GpudsSideReader *reader, uint64 tid, uint8 *values)
 }
 
 static void
-values_of_row(GpudsSideReader *reader, uint64 tid, uint8 *values)
+values_of_row(GpudsSideReader *reader, uint64 tid, const GpudsEntry *ahead, uint8 *values)
 {
 	GpudsSideRef ref;
 	bool may_fill;
 
 	if (may_be_stored(reader))
 	{
-		if (find_stored(reader, tid, &ref, values, &may_fill))
+		if (find_stored(reader, tid, ahead, &ref, values, &may_fill))
 			return;
 		/* The table's pages may have become fuller. */
 		if (!may_fill && gpuds_side_is_outgrown(&ref, reader->visible->scan->heapRelation))
@@ -159,7 +164,8 @@ values_of_row(GpudsSideReader *reader, uint64 tid, uint8 *values)
 			ref.slot = -1;
 			may_fill = true;
 		}
-		if (may_fill && fill_page(reader, tid, &ref) && find_stored(reader, tid, &ref, values, &may_fill))
+		if (may_fill && fill_page(reader, tid, &ref) &&
+			find_stored(reader, tid, NULL, &ref, values, &may_fill))
 			return;
 	}
 	read_row(reader, tid, values);
@@ -167,14 +173,15 @@ values_of_row(GpudsSideReader *reader, uint64 tid, uint8 *values)
 
 /*
  * The side values of the row that an entry leads to, until the next one; NULL: the index has no side columns.
- * The scan's snapshot must see the row.  May read a page of the heap.
+ * The scan's snapshot must see the row.  ahead: NULL, or an entry that will be asked about soon.  May read a
+ * page of the heap.
  */
 const uint8 *
-gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry)
+gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry, const GpudsEntry *ahead)
 {
 	if (reader->layout->side_bytes == 0)
 		return NULL;
-	values_of_row(reader, entry->t & ENTRY_TID_MASK, reader->values);
+	values_of_row(reader, entry->t & ENTRY_TID_MASK, ahead, reader->values);
 	return reader->values;
 }
 
@@ -236,7 +243,7 @@ gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int6
 		const int64 i = gpuds_visible_at(visible, place);
 
 		gpuds_visible_read_ahead(visible, place);
-		values_of_row(reader, entries[i].t & ENTRY_TID_MASK, values + i * bytes);
+		values_of_row(reader, entries[i].t & ENTRY_TID_MASK, NULL, values + i * bytes);
 	}
 	visible->norder = 0;
 	gpuds_visible_forget_row(visible);

@@ -200,7 +200,8 @@ typedef struct GpudsSideReader
 
 extern void gpuds_side_reader_begin(GpudsSideReader *reader, GpudsVisible *visible,
 									const GpudsKeyLayout *layout);
-extern const uint8 *gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry);
+extern const uint8 *gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry,
+										  const GpudsEntry *ahead);
 extern void gpuds_side_reader_piece(GpudsSideReader *reader, const GpudsEntry *entries, int64 n,
 									uint8 *values);
 
