@@ -34,6 +34,43 @@ SELECT differ('SELECT neighbor, vertex, NULL::float8 FROM neighbors',
 SELECT * FROM gpuds_neighbors('edges_out', '{1,NULL,1,99}'::bigint[]) WHERE neighbor = 1;
 SELECT * FROM gpuds_neighbors('edges_out', '{}'::bigint[]);
 
+-- depths and costs, by recursive queries: of all pairs, as far as a limit
+CREATE VIEW reached AS WITH RECURSIVE r AS (
+	SELECT v AS vertex, 0 AS depth FROM generate_series(-3::bigint, 3) v
+	UNION SELECT n.neighbor, r.depth + 1 FROM r JOIN neighbors n USING (vertex) WHERE r.depth < 5)
+	SELECT vertex, min(depth) AS depth FROM r GROUP BY vertex;
+CREATE VIEW costs AS WITH RECURSIVE r AS (
+	SELECT v AS source, v AS vertex, 0::float8 AS cost FROM generate_series(-30::bigint, 36) v
+	UNION SELECT r.source, n.neighbor, r.cost + n.weight FROM r JOIN neighbors n USING (vertex) WHERE r.cost + n.weight <= 9)
+	SELECT source, vertex, min(cost) AS cost FROM r GROUP BY source, vertex;
+CREATE VIEW pairs AS SELECT array_agg(s) AS sources, array_agg(t) AS targets
+	FROM generate_series(-30::bigint, 36) s, generate_series(-30::bigint, 36) t;
+CREATE VIEW bfs AS SELECT vertex, depth FROM gpuds_bfs('edges_out', '{-3,-2,-1,0,1,2,3,1,NULL}'::bigint[], 5);
+CREATE FUNCTION ends(weight name, reverse regclass, directed bool, max_cost float8)
+	RETURNS TABLE (source bigint, vertex bigint, cost float8) LANGUAGE sql AS $$
+	SELECT sources[pair], (array_agg(p.vertex ORDER BY step DESC))[1], max(p.cost)
+	FROM pairs, gpuds_shortest_paths('edges_out', sources, targets, weight, reverse, directed, max_cost) p GROUP BY pair, sources
+$$;
+UPDATE edges SET km = 7 WHERE km IS NULL;
+SELECT differ('TABLE reached', 'TABLE bfs');
+SELECT differ('TABLE costs', $$SELECT * FROM ends('km', NULL, true, 9)$$),
+	differ('TABLE costs', $$SELECT * FROM ends('km', 'edges_in', true, 9)$$);
+
+-- against their direction, and both ways, with parents and paths that are edges
+SELECT differ('SELECT * FROM gpuds_bfs(''edges_out'', ''{5}''::bigint[], 3)', 'SELECT * FROM gpuds_bfs(''edges_out'', ''{5}''::bigint[])
+	WHERE depth <= 3'),
+	(SELECT count(*) FROM gpuds_bfs('edges_in', '{5}'::bigint[]) b JOIN gpuds_bfs('edges_in', '{5}'::bigint[]) p ON b.parent = p.vertex
+		WHERE b.depth <> p.depth + 1 OR NOT EXISTS (SELECT FROM neighbors n WHERE n.vertex = b.vertex AND n.neighbor = p.vertex)) AS wrong;
+CREATE VIEW both_ways AS SELECT vertex, neighbor, weight FROM neighbors UNION ALL SELECT neighbor, vertex, weight FROM neighbors;
+SELECT count(*) AS wrong FROM (SELECT *, lead(vertex) OVER w AS next, lead(cost) OVER w - cost AS step_cost
+	FROM pairs, gpuds_shortest_paths('edges_out', sources, targets, 'km', 'edges_in', false) WINDOW w AS (PARTITION BY pair ORDER BY step)) p
+	WHERE next IS NOT NULL AND NOT EXISTS (SELECT FROM both_ways b
+		WHERE b.vertex = p.vertex AND b.neighbor = next AND b.weight = step_cost);
+SELECT differ($$SELECT 9::bigint, vertex, depth::float8 FROM gpuds_bfs('edges_out', '{9}'::bigint[], NULL, 'edges_in', false)
+	WHERE vertex BETWEEN -30 AND 36$$, $$SELECT * FROM ends(NULL, 'edges_in', false, NULL) WHERE source = 9$$);
+SELECT * FROM gpuds_shortest_path('edges_out', 99::bigint, 99::bigint);
+SELECT * FROM gpuds_shortest_path('edges_out', 99::bigint, 1::bigint);
+
 -- own changes, deletes and subtransactions
 BEGIN;
 INSERT INTO edges VALUES (1, 5, 100), (-7, -8, 3);
@@ -42,12 +79,36 @@ SAVEPOINT s;
 DELETE FROM edges WHERE km = 5;
 INSERT INTO edges VALUES (1, 6, 100);
 ROLLBACK TO s;
-SELECT differ('TABLE neighbors', 'TABLE by_index');
+SELECT differ('TABLE neighbors', 'TABLE by_index'), differ('TABLE reached', 'TABLE bfs'),
+	differ('TABLE costs', $$SELECT * FROM ends('km', 'edges_in', true, 9)$$);
 ROLLBACK;
 DELETE FROM edges WHERE km = 9;
 SELECT differ('TABLE neighbors', 'TABLE by_index');
 VACUUM edges;
 SELECT differ('TABLE neighbors', 'TABLE by_index');
+
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT count(*) > 0 FROM gpuds_bfs('edges_out', '{1}'::bigint[]);
+SELECT relation::regclass, locktype FROM pg_locks WHERE mode = 'SIReadLock' ORDER BY 1;
+COMMIT;
+
+-- a long path; memory that is not enough
+CREATE TABLE chain AS SELECT i AS src, i + 1 AS dst, 0.5::float8 AS km FROM generate_series(1, 3000) i;
+CREATE INDEX chain_out ON chain USING gpu_btree (src, dst) INCLUDE (km);
+SELECT count(*), max(step), max(cost) FROM gpuds_shortest_path('chain_out', 1, 3001, 'km');
+BEGIN;
+SET LOCAL work_mem = 64;
+SET LOCAL hash_mem_multiplier = 1;
+SELECT count(*) FROM gpuds_bfs('chain_out', '{1}'::int[]);
+ROLLBACK;
+
+-- weights that no path can have
+INSERT INTO chain VALUES (-1, -2, -1), (-3, -4, 'NaN'), (-5, -6, NULL), (-7, -8, 'Infinity');
+SELECT * FROM gpuds_shortest_path('chain_out', -1, -2, 'km');
+SELECT * FROM gpuds_shortest_path('chain_out', -3, -4, 'km');
+SELECT * FROM gpuds_shortest_path('chain_out', -5, -6, 'km');
+SELECT * FROM gpuds_shortest_path('chain_out', -7, -8, 'km');
+SELECT * FROM gpuds_shortest_path('chain_out', -1, -2);
 
 -- all types of vertices; weights in a key, of any type of number, beside entries
 CREATE TABLE typed (a smallint, b smallint, c int, d int, e uuid, f uuid, g numeric(8,2), h real, i double precision);
@@ -82,6 +143,9 @@ SELECT * FROM gpuds_neighbors('core', '{1}'::bigint[]);
 SELECT * FROM gpuds_neighbors('parted_out', '{1}'::bigint[]);
 SELECT * FROM gpuds_neighbors('parent_out', '{1}'::bigint[]);
 DROP TABLE child;
+SELECT * FROM gpuds_bfs('edges_out', '{1}'::bigint[], directed => false);
+SELECT * FROM gpuds_shortest_path('edges_out', 1::bigint, 2::bigint, reverse_index => 'edges_out');
+SELECT * FROM gpuds_shortest_paths('edges_out', '{1}'::bigint[], '{}'::bigint[]);
 SELECT * FROM gpuds_neighbors('parent_out', '{1}'::bigint[]);
 SELECT * FROM gpuds_neighbors('edges_out', '{1}'::int[]);
 SELECT * FROM gpuds_neighbors('edges_out', '{1}'::bigint[], 'length');

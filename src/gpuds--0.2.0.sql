@@ -398,12 +398,35 @@ COMMENT ON FUNCTION gpuds_count(regclass, anycompatible, anycompatible) IS
 -- The first two columns of an index are the vertices of edges.  What is said of lookups holds here.
 -- ---------------------------------------------------------------------------
 
--- Not STRICT: a column that is null is none.
+-- Not STRICT: what has a default may be null.
 CREATE FUNCTION gpuds_neighbors(index regclass, vertices anyarray, weight_column name DEFAULT NULL)
 	RETURNS TABLE (vertex anyelement, neighbor anyelement, weight double precision)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 
 COMMENT ON FUNCTION gpuds_neighbors(regclass, anyarray, name) IS 'edges that lead out of vertices';
+
+CREATE FUNCTION gpuds_bfs(index regclass, seeds anyarray, max_depth integer DEFAULT NULL, reverse_index regclass DEFAULT NULL,
+		directed boolean DEFAULT true)
+	RETURNS TABLE (vertex anyelement, depth integer, parent anyelement)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_bfs(regclass, anyarray, integer, regclass, boolean) IS 'vertices that can be reached, breadth first';
+
+CREATE FUNCTION gpuds_shortest_path(index regclass, source anyelement, target anyelement, weight_column name DEFAULT NULL,
+		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true, max_cost double precision DEFAULT NULL)
+	RETURNS TABLE (step integer, vertex anyelement, cost double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_shortest_path(regclass, anyelement, anyelement, name, regclass, boolean, double precision) IS
+	'vertices of a shortest path';
+
+CREATE FUNCTION gpuds_shortest_paths(index regclass, sources anyarray, targets anyarray, weight_column name DEFAULT NULL,
+		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true, max_cost double precision DEFAULT NULL)
+	RETURNS TABLE (pair bigint, step integer, vertex anyelement, cost double precision)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_shortest_paths(regclass, anyarray, anyarray, name, regclass, boolean, double precision) IS
+	'vertices of the shortest paths of many pairs';
 
 -- Vertices are returned as bigint, or as values of vertex_type, of which only the type counts.
 CREATE FUNCTION gpuds_degrees(index regclass)

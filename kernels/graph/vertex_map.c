@@ -161,18 +161,50 @@ vertex_map_add(VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbe
 	return map->words == 1 ? add_all(map, codes, n, numbers, 1) : add_all(map, codes, n, numbers, 2);
 }
 
+/* A table with fewer vertices for its slots is cleared vertex by vertex. */
+#define FEW_OF_SLOTS 16
+
+/* Forgets all vertices. */
+void
+vertex_map_clear(VertexMap *map)
+{
+	if (map->n >= map->nslots / FEW_OF_SLOTS)
+	{
+		memset(map->slots, 0xFF, map->nslots * sizeof(uint64_t));
+		map->n = 0;
+	}
+	/* The last one was added when all others were there, and is found as long as they are. */
+	while (map->n > 0)
+	{
+		const uint64_t *code = map->codes + --map->n * (size_t) map->words;
+
+		map->slots[slot_of(map, code, code_hash(code, map->words), map->words)] = EMPTY;
+	}
+}
+
 static inline void
 find_all(const VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbers, const int words)
 {
-	for (int64_t i = 0; i < n; i++)
-	{
-		const uint64_t *code = codes + i * words;
+	uint32_t hashes[AHEAD];
 
-		numbers[i] = VERTEX_NONE;
-		/* A code that is not like the others has another one's hash perhaps. */
-		if (map->n == 0 || (map->narrow && !alike(code, map->codes, words)))
-			continue;
-		numbers[i] = (uint32_t) map->slots[slot_of(map, code, code_hash(code, words), words)];
+	for (int64_t first = 0; first < n; first += AHEAD)
+	{
+		const int64_t end = n - first < AHEAD ? n : first + AHEAD;
+
+		for (int64_t i = first; i < end; i++)
+		{
+			hashes[i - first] = code_hash(codes + i * words, words);
+			__builtin_prefetch(&map->slots[first_slot(map, hashes[i - first])]);
+		}
+		for (int64_t i = first; i < end; i++)
+		{
+			const uint64_t *code = codes + i * words;
+
+			numbers[i] = VERTEX_NONE;
+			/* A code that is not like the others has another one's hash perhaps. */
+			if (map->n > 0 && (!map->narrow || alike(code, map->codes, words)))
+				numbers[i] = (uint32_t) map->slots[slot_of(map, code, hashes[i - first], words)];
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ typedef struct VertexMap
 #pragma GCC visibility push(hidden)
 
 extern void vertex_map_rebuild(VertexMap *map);
+extern void vertex_map_clear(VertexMap *map);
 extern int64_t vertex_map_add(VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbers);
 extern void vertex_map_find(const VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbers);
 

@@ -34,6 +34,7 @@ extern void gpuds_graph_open_reverse(Oid indexid, const char *weight, const Gpud
 									 GpudsGraphIndex *index);
 extern void gpuds_graph_close(GpudsGraphIndex *index);
 extern void gpuds_graph_check_type(const GpudsGraphIndex *index, Oid type);
+extern void gpuds_graph_need_reverse(const GpudsGraphIndex *index);
 extern uint64 *gpuds_graph_vertices(const GpudsGraphIndex *index, ArrayType *array, int64 *n);
 
 /* The value of a vertex, in *bytes if it is passed by reference. */
@@ -80,7 +81,7 @@ extern void gpuds_edges_end(GpudsEdges *edges);
 /* vertices.c */
 
 /* What is kept of each vertex beside its code, in arrays. */
-#define GPUDS_VERTEX_ARRAYS 4
+#define GPUDS_VERTEX_ARRAYS 5
 
 /* The vertices that have been come to, and what is kept of them. */
 typedef struct GpudsVertices

@@ -130,6 +130,16 @@ gpuds_graph_open_reverse(Oid indexid, const char *weight, const GpudsGraphIndex 
 						errhint("Name an index of the same table, with the first two columns exchanged.")));
 }
 
+/* Raises an error: edges are to be followed against their direction, and no index has them so. */
+void
+gpuds_graph_need_reverse(const GpudsGraphIndex *index)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("index \"%s\" does not have edges by their targets",
+						   RelationGetRelationName(index->target.index)),
+					errhint("Name an index on (target, source) as \"reverse_index\".")));
+}
+
 /* Closes the index.  The locks stay until the transaction ends. */
 void
 gpuds_graph_close(GpudsGraphIndex *index)

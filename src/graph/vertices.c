@@ -112,7 +112,5 @@ gpuds_vertices_add(GpudsVertices *vertices, const uint64 *codes, int64 n, uint32
 void
 gpuds_vertices_reset(GpudsVertices *vertices)
 {
-	vertices->map.n = 0;
-	if (vertices->map.slots)
-		vertex_map_rebuild(&vertices->map);
+	vertex_map_clear(&vertices->map);
 }

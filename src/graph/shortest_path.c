@@ -1,0 +1,416 @@
+/*-------------------------------------------------------------------------
+ *
+ * shortest_path.c
+ *	  gpuds_shortest_path and gpuds_shortest_paths.
+ *
+ * A search goes on from both ends, in turn from the one that has less to do, if there is an index to follow
+ * edges against their direction; else from the source alone.  A vertex that both have a label of is on a path.
+ * The best one is the shortest if none that is still unknown costs less: such a path costs at least the least
+ * label of either queue, together, and what the least edge costs in between.
+ *
+ * Pairs with one source follow each other, and go on with its search.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include <math.h>
+
+#include "executor/nodeHash.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+#include "graph/path.h"
+
+PG_FUNCTION_INFO_V1(gpuds_shortest_path);
+PG_FUNCTION_INFO_V1(gpuds_shortest_paths);
+
+/* Arguments. */
+enum
+{
+	PATH_INDEX,
+	PATH_SOURCE,
+	PATH_TARGET,
+	PATH_WEIGHT_COLUMN,
+	PATH_REVERSE_INDEX,
+	PATH_DIRECTED,
+	PATH_MAX_COST
+};
+
+/* A pair of vertices, by codes; number: as the caller counts them. */
+typedef struct Pair
+{
+	uint64 source[GPUDS_VERTEX_WORDS];
+	uint64 target[GPUDS_VERTEX_WORDS];
+	int64 number;
+} Pair;
+
+typedef struct Paths
+{
+	GpudsGraphIndex forward;
+	GpudsGraphIndex reverse;
+	bool has_reverse;
+	bool numbered; /* rows have the pair's number */
+	double max_cost;
+	double least_edge; /* what an edge costs at least */
+	GpudsPathSide sides[2];
+	uint64 *meeting; /* codes of vertices that have been labelled */
+	uint32 *found;   /* their numbers on the other side */
+	ReturnSetInfo *result;
+
+	/* of the pair at hand: the best path, and where both sides have met on it */
+	double best;
+	uint32 meet[2];
+} Paths;
+
+static void
+open_indexes(Paths *paths, FunctionCallInfo fcinfo, bool directed)
+{
+	const char *weight = PG_ARGISNULL(PATH_WEIGHT_COLUMN) ? NULL
+														  : NameStr(*PG_GETARG_NAME(PATH_WEIGHT_COLUMN));
+
+	gpuds_graph_open(PG_GETARG_OID(PATH_INDEX), weight, &paths->forward);
+	paths->has_reverse = !PG_ARGISNULL(PATH_REVERSE_INDEX);
+	if (paths->has_reverse)
+		gpuds_graph_open_reverse(PG_GETARG_OID(PATH_REVERSE_INDEX), weight, &paths->forward, &paths->reverse);
+	else if (!directed)
+		gpuds_graph_need_reverse(&paths->forward);
+}
+
+/* Begins the searches from both ends.  Without a second index, that from the target has the target alone. */
+static void
+begin_sides(Paths *paths, bool directed)
+{
+	const GpudsGraphIndex *const one_way[2] = { &paths->forward, &paths->reverse };
+	const GpudsGraphIndex *const other_way[2] = { &paths->reverse, &paths->forward };
+	const size_t memory = get_hash_memory_limit() / (paths->has_reverse ? 2 : 1);
+	const int n = directed ? 1 : 2;
+
+	gpuds_path_side_begin(&paths->sides[0], &paths->forward, n, one_way, paths->max_cost, memory);
+	gpuds_path_side_begin(&paths->sides[1], &paths->forward, paths->has_reverse ? n : 0, other_way,
+						  paths->max_cost, memory);
+	paths->meeting = palloc(GPUDS_PIECE_ENTRIES * paths->forward.key.words * sizeof(uint64));
+	paths->found = palloc(GPUDS_PIECE_ENTRIES * sizeof(uint32));
+}
+
+static void
+begin(Paths *paths, FunctionCallInfo fcinfo)
+{
+	const bool directed = PG_ARGISNULL(PATH_DIRECTED) || PG_GETARG_BOOL(PATH_DIRECTED);
+
+	paths->result = (ReturnSetInfo *) fcinfo->resultinfo;
+	paths->max_cost = PG_ARGISNULL(PATH_MAX_COST) ? INFINITY : PG_GETARG_FLOAT8(PATH_MAX_COST);
+	open_indexes(paths, fcinfo, directed);
+	paths->least_edge = paths->forward.key.weighted ? 0 : 1;
+	begin_sides(paths, directed);
+}
+
+static void
+end(Paths *paths)
+{
+	for (int i = 0; i < 2; i++)
+		gpuds_path_side_end(&paths->sides[i]);
+	gpuds_graph_close(&paths->forward);
+	if (paths->has_reverse)
+		gpuds_graph_close(&paths->reverse);
+}
+
+/* A vertex is known on one side; its number on the other is found there, or not. */
+static void
+meet(Paths *paths, int side, uint32 number, uint32 found)
+{
+	double cost;
+
+	if (found == VERTEX_NONE)
+		return;
+	cost = gpuds_path_costs(&paths->sides[side])[number] + gpuds_path_costs(&paths->sides[1 - side])[found];
+	if (!(cost < paths->best) || cost > paths->max_cost)
+		return;
+	paths->best = cost;
+	paths->meet[side] = number;
+	paths->meet[1 - side] = found;
+}
+
+/* Looks on the other side for the vertices that one has labelled. */
+static void
+find_meetings(Paths *paths, int side)
+{
+	const GpudsPathSide *own = &paths->sides[side];
+	const int words = own->vertices.map.words;
+
+	for (int64 i = 0; i < own->nimproved; i++)
+		memcpy(paths->meeting + i * words, gpuds_vertices_code(&own->vertices, own->improved[i]),
+			   words * sizeof(uint64));
+	vertex_map_find(&paths->sides[1 - side].vertices.map, paths->meeting, own->nimproved, paths->found);
+	for (int64 i = 0; i < own->nimproved; i++)
+		meet(paths, side, own->improved[i], paths->found[i]);
+}
+
+/* Has the best path been found, if one that is still unknown costs at least so much? */
+static bool
+is_done(const Paths *paths, double least)
+{
+	return paths->best <= least || least > paths->max_cost;
+}
+
+/* Follows edges from one side.  unfinished: the search need not be such that it can go on. */
+static void
+go_on(Paths *paths, int number, bool unfinished)
+{
+	GpudsPathSide *side = &paths->sides[number];
+	const double other = gpuds_path_least(&paths->sides[1 - number]);
+
+	gpuds_path_side_round(side, paths->best - other);
+	while (gpuds_path_side_next(side))
+	{
+		find_meetings(paths, number);
+		if (unfinished && is_done(paths, side->least + other + paths->least_edge))
+		{
+			side->broken = true;
+			break;
+		}
+	}
+}
+
+/* Finds the best path between the ends of both sides. */
+static void
+find_path(Paths *paths, bool unfinished)
+{
+	const GpudsPathSide *sides = paths->sides;
+
+	while (!sides[0].broken && !sides[1].broken)
+	{
+		const uint32 queued[2] = { gpuds_path_queued(&sides[0]), gpuds_path_queued(&sides[1]) };
+
+		if (queued[0] == 0 || queued[1] == 0 ||
+			is_done(paths, gpuds_path_least(&sides[0]) + gpuds_path_least(&sides[1]) + paths->least_edge))
+			return;
+		go_on(paths, paths->has_reverse && queued[1] < queued[0] ? 1 : 0, unfinished);
+	}
+}
+
+/* Begins the search of a pair, or goes on with that of the source. */
+static void
+start_pair(Paths *paths, const Pair *pair, bool same_source)
+{
+	GpudsPathSide *sides = paths->sides;
+	uint32 found;
+
+	if (!same_source || sides[0].broken)
+		gpuds_path_side_start(&sides[0], pair->source);
+	gpuds_path_side_start(&sides[1], pair->target);
+	paths->best = INFINITY;
+	vertex_map_find(&sides[0].vertices.map, pair->target, 1, &found);
+	meet(paths, 1, 0, found);
+}
+
+static void
+put_vertex(const Paths *paths, int64 pair, int32 step, const uint64 *code, double cost)
+{
+	GpudsKeyBytes bytes;
+	Datum values[4];
+	bool isnull[4] = { false, false, false, false };
+
+	values[0] = Int64GetDatum(pair);
+	values[1] = Int32GetDatum(step);
+	values[2] = gpuds_graph_vertex(&paths->forward, code, &bytes);
+	values[3] = Float8GetDatum(cost);
+	tuplestore_putvalues(paths->result->setResult, paths->result->setDesc, values + !paths->numbered, isnull);
+}
+
+/* Gives the path from the source to where both sides have met; returns the last step, and *cost of the path. */
+static int32
+put_first_part(const Paths *paths, int64 pair, double *cost)
+{
+	const GpudsPathSide *side = &paths->sides[0];
+	const uint32 *parents = side->vertices.array[PATH_PARENT];
+	uint32 *way;
+	int32 steps = 0;
+
+	for (uint32 at = paths->meet[0]; parents[at] != VERTEX_NONE; at = parents[at])
+		steps++;
+	way = MemoryContextAllocHuge(CurrentMemoryContext, (steps + (Size) 1) * sizeof(uint32));
+	way[steps] = paths->meet[0];
+	for (int32 i = steps; i > 0; i--)
+		way[i - 1] = parents[way[i]];
+	*cost = 0;
+	for (int32 i = 0; i <= steps; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (i > 0)
+			*cost += gpuds_path_step(side, way[i]);
+		put_vertex(paths, pair, i, gpuds_vertices_code(&side->vertices, way[i]), *cost);
+	}
+	pfree(way);
+	return steps;
+}
+
+/* Gives the best path. */
+static void
+put_path(const Paths *paths, int64 pair)
+{
+	const GpudsPathSide *side = &paths->sides[1];
+	const uint32 *parents = side->vertices.array[PATH_PARENT];
+	double cost;
+	int32 step = put_first_part(paths, pair, &cost);
+
+	for (uint32 at = paths->meet[1]; parents[at] != VERTEX_NONE; at = parents[at])
+	{
+		CHECK_FOR_INTERRUPTS();
+		cost += gpuds_path_step(side, at);
+		put_vertex(paths, pair, ++step, gpuds_vertices_code(&side->vertices, parents[at]), cost);
+	}
+}
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const Pair *one = a;
+	const Pair *other = b;
+
+	for (int i = 0; i < GPUDS_VERTEX_WORDS; i++)
+	{
+		if (one->source[i] != other->source[i])
+			return one->source[i] < other->source[i] ? -1 : 1;
+	}
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+static bool
+have_same_source(const Pair *a, const Pair *b)
+{
+	return memcmp(a->source, b->source, sizeof(a->source)) == 0;
+}
+
+/* Finds the paths of n pairs, and puts them in order. */
+static void
+find_paths(Paths *paths, Pair *pairs, int64 n)
+{
+	qsort(pairs, n, sizeof(Pair), compare_pairs);
+	for (int64 i = 0; i < n; i++)
+	{
+		start_pair(paths, &pairs[i], i > 0 && have_same_source(&pairs[i - 1], &pairs[i]));
+		find_path(paths, i + 1 == n || !have_same_source(&pairs[i], &pairs[i + 1]));
+		if (isfinite(paths->best))
+			put_path(paths, pairs[i].number);
+	}
+}
+
+static void
+set_pair(const Paths *paths, Datum source, Datum target, int64 number, Pair *pair)
+{
+	memset(pair, 0, sizeof(*pair));
+	gpuds_vertex_code(paths->forward.key.kind, source, pair->source);
+	gpuds_vertex_code(paths->forward.key.kind, target, pair->target);
+	pair->number = number;
+}
+
+/*
+ * The pairs of two arrays' elements, without those that have a NULL; *n: how many there are.  Raises an error if
+ * one array has more elements.
+ */
+static Pair *
+pairs_of_arrays(const Paths *paths, ArrayType *sources, ArrayType *targets, int64 *n)
+{
+	const int64 elements = ArrayGetNItems(ARR_NDIM(sources), ARR_DIMS(sources));
+	Pair *pairs = MemoryContextAllocHuge(CurrentMemoryContext, Max(elements, 1) * sizeof(Pair));
+	ArrayIterator source = array_create_iterator(sources, 0, NULL);
+	ArrayIterator target = array_create_iterator(targets, 0, NULL);
+	Datum values[2];
+	bool isnull[2];
+
+	if (elements != ArrayGetNItems(ARR_NDIM(targets), ARR_DIMS(targets)))
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("arrays of sources and targets must have as many elements")));
+	*n = 0;
+	for (int64 number = 1;
+		 array_iterate(source, &values[0], &isnull[0]) && array_iterate(target, &values[1], &isnull[1]);
+		 number++)
+	{
+		if (!isnull[0] && !isnull[1])
+			set_pair(paths, values[0], values[1], number, &pairs[(*n)++]);
+	}
+	array_free_iterator(source);
+	array_free_iterator(target);
+	return pairs;
+}
+
+/* Is what there is to look for not given? */
+static bool
+lacks_arguments(FunctionCallInfo fcinfo)
+{
+	return PG_ARGISNULL(PATH_INDEX) || PG_ARGISNULL(PATH_SOURCE) || PG_ARGISNULL(PATH_TARGET);
+}
+
+static MemoryContext
+create_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "gpuds_shortest_path", ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * gpuds_shortest_path(index regclass, source anyelement, target anyelement, weight_column name,
+ * reverse_index regclass, directed boolean, max_cost double precision) returns table (step integer,
+ * vertex anyelement, cost double precision)
+ *
+ * The vertices of a path from source to target that costs least, with their distance from the source in edges and
+ * in cost; no rows if there is none, or if it costs more than max_cost.  An edge costs what it has in the weight
+ * column, or 1 if none is named.  If not directed, edges are followed both ways.
+ */
+Datum
+gpuds_shortest_path(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = create_context();
+	MemoryContext old;
+	Paths paths;
+	Pair pair;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (lacks_arguments(fcinfo))
+		return (Datum) 0;
+	old = MemoryContextSwitchTo(context);
+	paths.numbered = false;
+	begin(&paths, fcinfo);
+	gpuds_graph_check_type(&paths.forward, get_fn_expr_argtype(fcinfo->flinfo, PATH_SOURCE));
+	set_pair(&paths, PG_GETARG_DATUM(PATH_SOURCE), PG_GETARG_DATUM(PATH_TARGET), 1, &pair);
+	find_paths(&paths, &pair, 1);
+	end(&paths);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return (Datum) 0;
+}
+
+/*
+ * gpuds_shortest_paths(index regclass, sources anyarray, targets anyarray, weight_column name,
+ * reverse_index regclass, directed boolean, max_cost double precision) returns table (pair bigint, step integer,
+ * vertex anyelement, cost double precision)
+ *
+ * The same for the elements of two arrays that have the same place, which is the pair's number.
+ */
+Datum
+gpuds_shortest_paths(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = create_context();
+	MemoryContext old;
+	Paths paths;
+	Pair *pairs;
+	int64 n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (lacks_arguments(fcinfo))
+		return (Datum) 0;
+	old = MemoryContextSwitchTo(context);
+	paths.numbered = true;
+	begin(&paths, fcinfo);
+	gpuds_graph_check_type(&paths.forward, ARR_ELEMTYPE(PG_GETARG_ARRAYTYPE_P(PATH_SOURCE)));
+	pairs = pairs_of_arrays(&paths, PG_GETARG_ARRAYTYPE_P(PATH_SOURCE), PG_GETARG_ARRAYTYPE_P(PATH_TARGET),
+							&n);
+	find_paths(&paths, pairs, n);
+	end(&paths);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return (Datum) 0;
+}
