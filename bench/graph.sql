@@ -18,6 +18,8 @@ BEGIN
 	EXECUTE format('CREATE UNLOGGED TABLE %1$I.g AS TABLE %1$I.e', graph);
 	EXECUTE format('CREATE INDEX i_bt ON %I.e (src, dst)', graph);
 	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst)', graph, am);
+	EXECUTE format('CREATE TABLE %1$I.seed AS SELECT array_agg(v) AS v
+		FROM (SELECT DISTINCT src AS v, hashint4(src) AS h FROM %1$I.e ORDER BY h LIMIT 10) x', graph);
 	PERFORM gpuds_index_load(format('%I.i_gp', graph)::regclass);
 END
 $$;
@@ -120,5 +122,30 @@ BEGIN
 	END LOOP;
 	RETURN QUERY SELECT k.v::bigint, k.r FROM rank k;
 	DROP TABLE rank;
+END
+$$;
+
+-- Vertices with the fewest steps to them, a level at a time, which a recursive query cannot tell.  target: the only one that
+-- is wanted, or NULL.
+CREATE FUNCTION bench.reach(seeds int[], most int, target int DEFAULT NULL) RETURNS TABLE (v int, depth int) LANGUAGE plpgsql AS
+$$
+#variable_conflict use_column
+DECLARE
+	n bigint;
+BEGIN
+	CREATE TEMP TABLE seen (v int PRIMARY KEY, depth int);
+	CREATE TEMP TABLE level AS SELECT DISTINCT unnest(seeds) AS v;
+	FOR d IN 0 .. most LOOP
+		INSERT INTO seen SELECT v, d FROM level;
+		EXIT WHEN EXISTS (SELECT FROM level WHERE v = target);
+		CREATE TEMP TABLE next_level AS
+			SELECT DISTINCT dst AS v FROM level JOIN e ON src = level.v WHERE NOT EXISTS (SELECT FROM seen WHERE seen.v = dst);
+		GET DIAGNOSTICS n = ROW_COUNT;
+		DROP TABLE level;
+		ALTER TABLE next_level RENAME TO level;
+		EXIT WHEN n = 0;
+	END LOOP;
+	RETURN QUERY SELECT v, depth FROM seen WHERE target IS NULL OR v = target;
+	DROP TABLE seen, level;
 END
 $$;
