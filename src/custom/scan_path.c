@@ -341,12 +341,30 @@ has_scan_of(const List *paths, const IndexOptInfo *index)
 	return false;
 }
 
+/* Has a table a path that costs no more than to visit few rows?  To look for others would take longer. */
+static bool
+has_cheap_path(const RelOptInfo *rel)
+{
+	ListCell *lc;
+
+	foreach (lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (path->param_info == NULL && path->total_cost <= FEW_ROWS * random_page_cost)
+			return true;
+	}
+	return false;
+}
+
 /* Adds scans that core has forgotten or has not made: those of indexes whose entries can be tested. */
 static List *
 add_tested_paths(PlannerInfo *root, const RelOptInfo *rel, List *paths)
 {
 	ListCell *lc;
 
+	if (has_cheap_path(rel))
+		return paths;
 	foreach (lc, rel->indexlist)
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);

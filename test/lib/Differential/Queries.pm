@@ -40,7 +40,10 @@ sub _random_query
 
 	if ($kind eq 'rows')
 	{
-		$self->_query('SELECT ' . $self->_row_list . " FROM {T} WHERE $where", noplan => $noplan);
+		# Conditions that bound nothing, which GpudsScan tests in entries
+		my $tested = _chance(0.4) ? ' AND ' . $self->_condition_tree(2) : '';
+		$self->_query('SELECT ' . $self->_row_list . " FROM {T} WHERE ($where)$tested",
+			noplan => $noplan || $tested);
 	}
 	elsif ($kind eq 'count')
 	{
@@ -66,7 +69,8 @@ sub _random_query
 	elsif ($kind eq 'nestloop' || $kind eq 'merge')
 	{
 		my $extra = ($predicate ? " AND $predicate" : '')
-		  . (_chance(0.3) ? ' AND ' . $self->_condition($self->{columns}[-1]) : '');
+		  . (_chance(0.3) ? ' AND ' . $self->_condition($self->{columns}[-1]) : '')
+		  . (_chance(0.3) ? ' AND ' . $self->_condition_tree(1) : '');
 		my $join = _weighted(5, 'JOIN', 3, 'LEFT JOIN', $kind eq 'merge' ? 1 : 0, 'RIGHT JOIN');
 		my $list = _chance(0.5) ? 'count(*), sum({T}.v)' : 'p.n, {T}.id';
 		if ($self->_has_included && _chance(0.7))
@@ -99,7 +103,8 @@ sub _random_query
 	{
 		my $not = _one('', 'NOT ');
 		$self->_query("SELECT p.n FROM {P} p WHERE ${not}EXISTS (SELECT FROM {T} WHERE $e = p.k"
-			  . ($predicate ? " AND $predicate" : '') . (_chance(0.4) ? ' AND v > ' . _int(0, 90) : '') . ')',
+			  . ($predicate ? " AND $predicate" : '') . (_chance(0.4) ? ' AND v > ' . _int(0, 90) : '')
+			  . (_chance(0.3) ? ' AND ' . $self->_condition_tree(1) : '') . ')',
 			kind => 'nestloop');
 	}
 	elsif ($kind eq 'lateral')
