@@ -175,9 +175,16 @@ numeric_of(__int128 value)
 static Numeric
 sum_of(uint8 values, const AggColumn *agg_column, const PartialAgg *partial)
 {
+	__int128 sum;
+
 	if (gpuds_key_has_nan(values, partial))
 		return DatumGetNumeric(gpuds_key_partial_agg_value(values, agg_column, partial->max));
-	return number_of(gpuds_key_partial_agg_sum(values, agg_column, partial), gpuds_key_scale(values));
+	sum = gpuds_key_partial_agg_sum(values, agg_column, partial);
+	/* A sum that a column has room for is made as one of its values, in a fraction of the time. */
+	if (gpuds_key_scale(values) > 0 && sum > PG_INT64_MIN && sum < PG_INT64_MAX)
+		return DatumGetNumeric(
+			gpuds_key_partial_agg_value(values, agg_column, (uint64) sum + (UINT64CONST(1) << 63)));
+	return number_of(sum, gpuds_key_scale(values));
 }
 
 /*
