@@ -214,4 +214,44 @@ SELECT count(*) FROM spread WHERE k > 0;
 SELECT handed_back('SELECT count(*) FROM spread WHERE k > 0');
 SET gpuds.enable_aggregate = off;
 
+-- side columns, of which a device has a copy when the store has them
+CREATE TABLE w (at timestamp, big bigint, account int, status int2, amount numeric(12,2), f float8, yes bool) WITH (autovacuum_enabled = off);
+INSERT INTO w SELECT timestamp '2000-01-01' + i * interval '7 minutes', i, i % 97, nullif(i % 5, 4), CASE i % 11 WHEN 0 THEN NULL WHEN 1 THEN 'NaN' ELSE i / 7.0 END,
+	CASE i % 9 WHEN 0 THEN 'NaN' WHEN 1 THEN '-0'::float8 WHEN 2 THEN 0 WHEN 3 THEN 'infinity' WHEN 5 THEN NULL ELSE i % 100 END, CASE i % 3 WHEN 0 THEN true WHEN 1 THEN false END
+FROM generate_series(1, 30000) i;
+CREATE INDEX w_at ON w USING gpu_btree (at, big) INCLUDE (account, status, amount, f, yes);
+CREATE INDEX w_account ON w USING gpu_skiplist (account, big) INCLUDE (at, amount, yes);
+VACUUM ANALYZE w;
+CREATE TABLE side (place serial, query text);
+INSERT INTO side (query) VALUES
+	('SELECT sum(account) FROM w WHERE at > ''2000-01-10'''),
+	('SELECT count(*), sum(amount), avg(amount), min(amount), max(account), sum(status) FROM w WHERE at > ''2000-01-10'' AND amount <> ''NaN'''),
+	('SELECT count(*), sum(f), min(f) FILTER (WHERE f <> 0), max(f), avg(f), variance(account), bool_or(yes) FROM w WHERE at > ''2000-01-10'''),
+	('SELECT count(*) FROM w WHERE at > ''2000-01-10'' AND status = 2 AND (account > 50 OR amount < 300)'),
+	('SELECT count(*) FROM w WHERE at > ''2000-01-10'' AND (status IS NULL OR yes) AND NOT (f > 3 AND f < 50)'),
+	('SELECT count(*) FILTER (WHERE yes), sum(amount) FILTER (WHERE status IN (1, 3) AND amount > 10), sum(CASE WHEN status = 3 THEN account ELSE 7 END) FROM w WHERE at > ''2000-01-10'''),
+	('SELECT status, count(*), sum(amount), min(at) FROM w GROUP BY status'),
+	('SELECT status, yes, account, count(*), sum(f) FROM w WHERE account <> 3 GROUP BY 1, 2, 3'),
+	('/* host */ SELECT amount, count(*) FROM w GROUP BY amount'),
+	('SELECT date_trunc(''day'', at), count(*), sum(account) FROM w WHERE status = 1 GROUP BY 1'),
+	('SELECT date_trunc(''month'', at), sum(amount), count(*) FILTER (WHERE yes) FROM w GROUP BY 1'),
+	('SELECT date_trunc(''day'', at), status, sum(amount) FROM w GROUP BY 1, 2'),
+	('SELECT extract(hour FROM at), yes, count(*), sum(account) FROM w WHERE amount > 5 GROUP BY 1, 2'),
+	('SELECT account, count(*), sum(amount), bool_and(yes) FROM w GROUP BY account ORDER BY account'),
+	('SELECT account, count(*) FROM w WHERE amount > 100 GROUP BY account');
+SELECT gpuds_index_load('w_at') AS w_at, gpuds_index_load('w_account') AS w_account;
+SELECT place, agrees(query) FROM side ORDER BY place;
+BEGIN;
+UPDATE w SET amount = amount + 1, status = 3 WHERE account % 10 = 5;
+INSERT INTO w SELECT timestamp '2000-03-01' + i * interval '1 hour', i, i % 3, i % 5, i, i, i % 2 = 0 FROM generate_series(1, 500) i;
+DELETE FROM w WHERE account = 6;
+SELECT place, agrees('/* host */' || query) FROM side ORDER BY place;
+COMMIT;
+SELECT place, agrees('/* host */' || query) FROM side WHERE place % 2 = 0 ORDER BY place;
+VACUUM w;
+SELECT place, agrees(query) FROM side WHERE place % 2 = 1 ORDER BY place;
+-- rows in the places of others
+INSERT INTO w SELECT timestamp '2000-04-01' + i * interval '1 minute', i, i % 7, i % 4, -i, i % 10, i % 2 = 1 FROM generate_series(1, 3000) i;
+VACUUM w;
+SELECT place, agrees(query) FROM side ORDER BY place;
 DROP SCHEMA :test CASCADE;

@@ -353,7 +353,7 @@ slow_tap='000_old_snapshot 009_concurrent 032_device_hangs 046_side_values'
 # run, or if TESTS names them.
 host_tap='006_preload 007_minimal_wal 008_template 011_corrupt 016_logical 017_repack 018_partitions 019_upsert
 	024_identity 028_array_memory 029_check_entries 030_cleanup 031_free_space 039_upgrade 045_append_group
-	046_side_values 049_full_disk'
+	049_full_disk'
 
 # on_device_too NAME: does this part run the file?
 on_device_too()

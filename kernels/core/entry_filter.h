@@ -5,7 +5,7 @@
  *
  * A step is a test of a column, or joins what the steps before it have said: so a step comes behind those
  * that it joins.  What steps have said and none has joined yet are the bits of a word, the last one lowest.
- * The last step says whether the entry passes.
+ * The last step says whether the entry passes.  Tests of side columns need the row's side values.
  *
  * Ranges of tests lie in one array of codes: of each test the lowest codes of its ranges, then the
  * highest ones.
@@ -36,10 +36,10 @@ typedef struct EntryFilterStep
 	uint64_t null;    /* ... not 0: a NULL passes */
 } EntryFilterStep;
 
-/* What waits after a step, and what waited before it. */
+/* What waits after a step, and what waited before it.  side: NULL, or the row's side values. */
 KERNEL_INLINE uint64_t
 entry_filter_step(const EntryFilterStep *step, const uint64_t *codes, uint64_t waiting, const GpudsEntry *e,
-				  const int nw)
+				  const uint8_t *side, const int nw)
 {
 	uint64_t joined = (UINT64_C(1) << step->n) - 1;
 	ColumnTest test;
@@ -53,18 +53,24 @@ entry_filter_step(const EntryFilterStep *step, const uint64_t *codes, uint64_t w
 	test.n = step->n;
 	test.lo = codes + step->codes;
 	test.hi = test.lo + step->n;
+	if (side != NULL && test.column.side_bytes != 0)
+	{
+		const GpudsEntry value = agg_column_side_entry(&test.column, e, nw, side);
+
+		return waiting << 1 | column_test_passes(&test, &value, 1);
+	}
 	return waiting << 1 | column_test_passes(&test, e, nw);
 }
 
 /* Does an entry pass n steps, of which there is at least one? */
 KERNEL_INLINE bool
 entry_filter_passes(const EntryFilterStep *steps, uint32_t n, const uint64_t *codes, const GpudsEntry *e,
-					const int nw)
+					const uint8_t *side, const int nw)
 {
 	uint64_t waiting = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		waiting = entry_filter_step(&steps[i], codes, waiting, e, nw);
+		waiting = entry_filter_step(&steps[i], codes, waiting, e, side, nw);
 	return waiting & 1;
 }
 

@@ -7,11 +7,15 @@
  * filter, some terms are added up: each is a column, or a constant in its place, for entries that pass a
  * filter of the term's own.
  *
+ * Filters and terms may be of side columns, and entries of a group may have to agree in bits of side values,
+ * too.  Then entries whose rows' side values are not known are handed back.  A filter of all entries that
+ * needs no side values is tested before they are looked for, and one that does thereafter.
+ *
  * If entries of a group follow each other, groups may be wanted in the scan's order.  Then each has one slot,
  * and a request is for as many as there are slots for.
  *
  * A spec is one piece of memory: a GroupSpec, and behind it, without gaps, its terms, the steps of all
- * filters, their codes, and the labels of the scan's intervals.
+ * filters, their codes, the labels of the scan's intervals, and the map of side values.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +29,9 @@
 
 /* Terms that there are at most. */
 #define GROUP_TERMS 8
+
+/* Words of the side values of a row, at most. */
+#define GROUP_SIDE_WORDS 4
 
 /* One of the terms. */
 typedef struct GroupTerm
@@ -47,14 +54,21 @@ typedef struct GroupSpec
 	uint32_t nsteps;     /* of all filters */
 	uint32_t filter;     /* steps that all entries have to pass, the first ones; 0: all do */
 	uint32_t has_labels; /* else all labels are 0 */
+	/* of side values: */
+	uint32_t has_side;    /* they are wanted */
+	uint32_t side_filter; /* steps behind those of the filter that all have to pass, too */
+	uint32_t nside;       /* words that have bits in which a group agrees, the first ones */
+	uint32_t reserved;
+	uint64_t side_map; /* bytes of the map of a copy's pages (request.h), a multiple of 8 */
+	uint64_t side_bits[GROUP_SIDE_WORDS]; /* ones where it does */
 	uint64_t ncodes;
 	/* 0, or groups are wanted in order: of so many entries at most.  There are no labels, and spread is 1 */
 	int64_t most;
 } GroupSpec;
 
 /*
- * Words of a slot of the table: whether it is taken, the rows, the key, the label, and partial aggregates.  A
- * slot has an even number of words.
+ * Words of a slot of the table: whether it is taken, the rows, the key, the label, partial aggregates, and
+ * what the group has in side values.  A slot has an even number of words.
  */
 enum
 {
@@ -68,16 +82,22 @@ enum
 };
 
 KERNEL_FN size_t
-group_slot_words(uint32_t nterms)
+group_slot_side(uint32_t nterms)
 {
 	return GROUP_PARTIAL + nterms * GROUP_PARTIAL_WORDS;
+}
+
+KERNEL_FN size_t
+group_slot_words(uint32_t nterms, uint32_t nside)
+{
+	return group_slot_side(nterms) + (nside + 1) / 2 * 2;
 }
 
 /* Bytes of the whole table. */
 KERNEL_FN size_t
 group_table_bytes(const GroupSpec *spec)
 {
-	return spec->slots * group_slot_words(spec->nterms) * sizeof(uint64_t);
+	return spec->slots * group_slot_words(spec->nterms, spec->nside) * sizeof(uint64_t);
 }
 
 /* Where the parts of a spec begin. */
@@ -120,16 +140,22 @@ group_label_bytes(const GroupSpec *spec, int64_t n)
 	return spec->has_labels ? ((size_t) n * sizeof(uint32_t) + 7) / 8 * 8 : 0;
 }
 
-/* Adds a term of an entry that is counted. */
+/* Adds a term of an entry that is counted.  side: NULL, or the row's side values. */
 KERNEL_INLINE void
 group_term_add(const GroupTerm *term, const EntryFilterStep *steps, const uint64_t *codes,
-			   const GpudsEntry *e, const int nw, PartialAgg *sum)
+			   const GpudsEntry *e, const uint8_t *side, const int nw, PartialAgg *sum)
 {
 	bool passes = term->nsteps == 0 ||
-				  entry_filter_passes(steps + term->first_step, term->nsteps, codes, e, nw);
+				  entry_filter_passes(steps + term->first_step, term->nsteps, codes, e, side, nw);
 
 	if (passes && term->has_value)
 		partial_agg_add_bits(sum, &term->column, term->value);
+	else if (passes && side != NULL && term->column.side_bytes != 0)
+	{
+		const GpudsEntry value = agg_column_side_entry(&term->column, e, nw, side);
+
+		partial_agg_add(sum, &term->column, &value, 1);
+	}
 	else if (passes)
 		partial_agg_add(sum, &term->column, e, nw);
 	else if (term->has_other)

@@ -16,10 +16,15 @@
  * of 64 bits is 2^32 * high + low, and its square the sum of high^2 * 2^64, high * low * 2^33, and low^2,
  * which are columns of their own.
  *
+ * Of a side column (src/side/side.h) the key has the NULL bit only.  Its values are among the side values of
+ * the entry's row, as the table has them.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef KERNELS_PARTIAL_AGG_H
 #define KERNELS_PARTIAL_AGG_H
+
+#include <string.h>
 
 #include "kernels/core/entry.h"
 
@@ -43,7 +48,11 @@ typedef struct AggColumn
 	uint8_t bits;  /* 1..64 */
 	uint8_t null_place;
 	uint8_t null_bit; /* what is at null_place if the column is NULL */
-	uint64_t flip;    /* makes codes of the bits of integers, by exclusive or */
+	/* of a side column, whose values are where agg_column_side_entry puts them: */
+	uint8_t side_bytes;  /* 1, 2, 4 or 8; 0: it is none */
+	uint8_t side_offset; /* among the row's side values */
+	uint8_t side_null;   /* place of its NULL bit in the row's entry */
+	uint64_t flip;       /* makes codes of the bits of integers, by exclusive or */
 } AggColumn;
 
 /* What entries have, NULLs left out. */
@@ -90,6 +99,46 @@ KERNEL_INLINE bool
 agg_column_is_null(const AggColumn *m, const GpudsEntry *e, const int nw)
 {
 	return agg_column_bits(e, nw, m->null_place, 1) == m->null_bit;
+}
+
+/* Bits of a side column's value, of the row's side values. */
+KERNEL_INLINE uint64_t
+agg_column_side_bits(const AggColumn *m, const uint8_t *side)
+{
+	uint64_t eight;
+	uint32_t four;
+	uint16_t two;
+
+	side += m->side_offset;
+	switch (m->side_bytes)
+	{
+		case sizeof(eight):
+			memcpy(&eight, side, sizeof(eight));
+			return eight;
+		case sizeof(four):
+			memcpy(&four, side, sizeof(four));
+			return four;
+		case sizeof(two):
+			memcpy(&two, side, sizeof(two));
+			return two;
+		default:
+			return *side;
+	}
+}
+
+/*
+ * Makes an entry of one key word that has a side column's value where the column says, of the entry of a row
+ * and the row's side values.
+ */
+KERNEL_INLINE GpudsEntry
+agg_column_side_entry(const AggColumn *m, const GpudsEntry *e, const int nw, const uint8_t *side)
+{
+	GpudsEntry value;
+
+	value.w0 = agg_column_side_bits(m, side);
+	value.w1 = 0;
+	value.t = agg_column_bits(e, nw, m->side_null, 1) << ENTRY_SPILL_SHIFT;
+	return value;
 }
 
 /* Are the values floating-point numbers? */

@@ -214,6 +214,7 @@ release(GpuEngine *engine)
 	gpu_changer_close(engine);
 	gpu_pool_close(&engine->pool);
 	gpu_engine_delete_trees(engine);
+	gpu_engine_delete_sides(engine);
 	gpu_host_free(engine->hung_until);
 	if (engine->registered)
 		gpu_unregister(engine->options.staging);

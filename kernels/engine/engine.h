@@ -20,6 +20,9 @@
  * A scan sees the tree's version that was current when it was handed over or a
  * later one.  Versions that scans still use are kept.
  *
+ * A tree may have a copy of its rows' side values, which comes and goes by requests of its own, and goes with
+ * the tree.
+ *
  * A request is answered (done = 1) only when nothing on the GPU reads or writes
  * its memory any more.  So when the device is lost (lost says so), requests that
  * are under way, and all that are handed over later, are not answered: the sender
@@ -35,7 +38,7 @@
 
 #include "kernels/runtime/request.h"
 
-#define GPU_ENGINE_ABI 12
+#define GPU_ENGINE_ABI 13
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536

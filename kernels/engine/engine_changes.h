@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * engine_changes.h
- *	  What the changer does: requests that change trees or check them.
+ *	  What the changer does: requests that change trees or their copies of side values, or check trees.
  *
  * The changer is one thread, so changes are done one after the other, in the order of
  * submission.
@@ -70,6 +70,12 @@ gpu_changer_dispatch(GpuEngine *engine, GpuRequest *request)
 			return tree->load_end(c);
 		case GPU_APPLY:
 			return gpu_changer_apply(engine, tree, request);
+		case GPU_SIDE_BEGIN:
+			return gpu_changer_begin_side(engine, request);
+		case GPU_SIDE_PUT:
+			return gpu_changer_put_side(engine, request);
+		case GPU_SIDE_DROP:
+			return gpu_engine_drop_side(engine, request->tree) ? GPU_OK : GPU_DEVICE_LOST;
 		case GPU_VERIFY:
 			return tree->verify(c, (char *) staging + request->output, (size_t) request->cap);
 		default:
@@ -100,7 +106,10 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 	request->batch = 1;
 	tree = gpu_engine_tree(engine, request->tree);
 	request->entries = tree && tree->view(&engine->pool, &view) ? view.entries : 0;
-	request->bytes = tree ? tree->bytes() : 0;
+	if (request->kind == GPU_SIDE_BEGIN || request->kind == GPU_SIDE_PUT || request->kind == GPU_SIDE_DROP)
+		request->bytes = gpu_engine_side_bytes(engine, request->tree);
+	else
+		request->bytes = tree ? tree->bytes() : 0;
 	request->launches = stream->launches;
 	request->device_ns = gpu_event_ns(stream, &engine->change_began, &engine->change_ended);
 	request->bus_bytes = stream->bus_bytes;

@@ -50,6 +50,8 @@ gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const 
 {
 	GpuScanStream *stream = &engine->scan_stream[number];
 
+	if (!gpu_scanner_use_side(engine, number, request))
+		return GPU_WITHDRAWN;
 	if (!gpu_scanner_takes(engine, stream, request))
 		return GPU_NO_REQUEST;
 	if (request->form == GPU_JOIN && !gpu_scanner_pin_joined(engine, number, request))
@@ -74,6 +76,7 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 		status = gpu_scanner_scan(engine, number, tree, &view, request);
 	if (gpu_ok(&stream->stream))
 	{
+		gpu_scanner_leave_side(engine, number);
 		pin_release(pin);
 		pin_release(&engine->pin[GPU_SCANNERS + number]);
 	}

@@ -24,6 +24,7 @@
 #include "kernels/core/pins.h"
 #include "kernels/engine/request_queue.h"
 #include "kernels/engine/persistent.h"
+#include "kernels/runtime/side_pages.h"
 #include "kernels/runtime/space.h"
 #include "kernels/runtime/gpu_structure.h"
 
@@ -48,7 +49,9 @@ struct GpuEngine
 	std::atomic<GpuStructure *> tree[GPU_MAX_TREES] = {}; /* NULL: nothing was ever loaded */
 	/* the changer's: lists of objects, one for each structure that the tree has been of */
 	GpuStructure *made[GPU_MAX_TREES] = {};
-	PinSlot pin[GPU_ENGINE_PINS]; /* scanners', their second ones, then slots' */
+	std::atomic<GpuSideCopy *> side[GPU_MAX_TREES] = {};     /* copies of trees' side values */
+	std::atomic<GpuSideCopy *> side_used[GPU_SCANNERS] = {}; /* that scanners read (engine_sides.h) */
+	PinSlot pin[GPU_ENGINE_PINS];                            /* scanners', their second ones, then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;
 	std::thread thread[GPU_ENGINE_THREADS];

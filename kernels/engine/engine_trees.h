@@ -15,7 +15,7 @@
 
 #include <new>
 
-#include "kernels/engine/engine_state.h"
+#include "kernels/engine/engine_sides.h"
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
 
@@ -135,8 +135,8 @@ gpu_engine_oldest_pin(GpuEngine *engine, uint32_t number)
 }
 
 /*
- * Takes a tree out of service, and its memory back when its readers are through.
- * False: the engine came to its end before they were.
+ * Takes a tree out of service, and its memory and that of its copy of side values back when its readers are
+ * through.  False: the engine came to its end before they were.
  */
 static inline bool
 gpu_engine_drop_tree(GpuEngine *engine, uint32_t number)
@@ -156,7 +156,7 @@ gpu_engine_drop_tree(GpuEngine *engine, uint32_t number)
 		std::this_thread::sleep_for(std::chrono::nanoseconds(GPU_PIN_WAIT_NS));
 	}
 	(void) tree->drop(&engine->change);
-	return true;
+	return gpu_engine_drop_side(engine, number);
 }
 
 /* Deletes the trees of an engine that nobody uses any more. */

@@ -32,10 +32,11 @@ struct GpuGroupTable
 	uint32_t slots;
 	uint32_t spread;
 	uint32_t nterms;
+	uint32_t nside;
 
 	GPU_FN uint64_t *slot(uint32_t number) const
 	{
-		return words + (size_t) number * group_slot_words(nterms);
+		return words + (size_t) number * group_slot_words(nterms, nside);
 	}
 
 	GPU_FN static uint32_t *state(uint64_t *slot)
@@ -50,7 +51,8 @@ struct GpuGroupTable
 	}
 
 	/* Is a slot the group's?  as: its state, ready; the place is computed of it, for gpu_fresh_pair. */
-	GPU_FN static bool has(const uint64_t *slot, uint32_t as, const GpudsEntry &key, uint32_t label)
+	GPU_FN bool has(const uint64_t *slot, uint32_t as, const GpudsEntry &key, uint32_t label,
+					const uint64_t *side) const
 	{
 		uint64_t words[2];
 		uint64_t rest[2];
@@ -58,11 +60,19 @@ struct GpuGroupTable
 		slot += as ^ (GPU_GROUP_CLAIMED | GPU_GROUP_READY);
 		gpu_fresh_pair(&slot[GROUP_W0], words);
 		gpu_fresh_pair(&slot[GROUP_T], rest);
-		return words[0] == key.w0 && words[1] == key.w1 && rest[0] == key.t && rest[1] == label;
+		if (words[0] != key.w0 || words[1] != key.w1 || rest[0] != key.t || rest[1] != label)
+			return false;
+		for (uint32_t k = 0; k < nside; k += 2)
+		{
+			gpu_fresh_pair(&slot[group_slot_side(nterms) + k], words);
+			if (words[0] != side[k] || words[1] != side[k + 1])
+				return false;
+		}
+		return true;
 	}
 
 	/* Makes a claimed slot that of a group of which nothing has been added up. */
-	GPU_FN void make(uint64_t *slot, const GpudsEntry &key, uint32_t label) const
+	GPU_FN void make(uint64_t *slot, const GpudsEntry &key, uint32_t label, const uint64_t *side) const
 	{
 		slot[GROUP_W0] = key.w0;
 		slot[GROUP_W1] = key.w1;
@@ -74,13 +84,27 @@ struct GpuGroupTable
 
 			memcpy(&slot[GROUP_PARTIAL + k * GROUP_PARTIAL_WORDS], &nothing, sizeof(PartialAgg));
 		}
+		for (uint32_t k = 0; k < (nside + 1) / 2 * 2; k++)
+			slot[group_slot_side(nterms) + k] = side[k];
 		gpu_release(state(slot), GPU_GROUP_CLAIMED | GPU_GROUP_READY);
 	}
 
-	/* The slot of a group, made if there is none; NULL: there is no room. */
-	GPU_FN uint64_t *find(const GpudsEntry &key, uint32_t label, uint64_t thread) const
+	GPU_FN uint64_t hash_group(const GpudsEntry &key, uint32_t label, const uint64_t *side) const
 	{
 		uint64_t hash = mix(mix(mix(mix(0, key.w0), key.w1), key.t), label);
+
+		for (uint32_t k = 0; k < nside; k++)
+			hash = mix(hash, side[k]);
+		return hash;
+	}
+
+	/*
+	 * The slot of a group, made if there is none; NULL: there is no room.  side: what the group has in side
+	 * values, an even number of words of which those from nside on are 0; NULL if nside is 0.
+	 */
+	GPU_FN uint64_t *find(const GpudsEntry &key, uint32_t label, const uint64_t *side, uint64_t thread) const
+	{
+		uint64_t hash = hash_group(key, label, side);
 		uint32_t at = (uint32_t) (hash >> 20) + (uint32_t) (thread & (spread - 1)) * (slots / spread);
 
 		for (int i = 0; i < GPU_GROUP_LOOKS; i++)
@@ -90,12 +114,12 @@ struct GpuGroupTable
 
 			if (gpu_fresh(state(found)) == 0 && gpu_atomic_or(state(found), GPU_GROUP_CLAIMED) == 0)
 			{
-				make(found, key, label);
+				make(found, key, label, side);
 				return found;
 			}
 			while (!((as = gpu_fresh(state(found))) & GPU_GROUP_READY))
 				gpu_nap();
-			if (has(found, as, key, label))
+			if (has(found, as, key, label, side))
 				return found;
 		}
 		return NULL;
@@ -132,7 +156,7 @@ struct GpuGroupTake
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		const size_t words = group_slot_words(table.nterms);
+		const size_t words = group_slot_words(table.nterms, table.nside);
 		uint64_t *slot = table.slot((uint32_t) i);
 		uint64_t *copy;
 

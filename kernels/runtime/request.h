@@ -46,7 +46,15 @@ typedef enum GpuRequestKind
 	GPU_APPLY,
 	/* withdraw the tree, wait for its scans, give all memory back; whatever has been done of its load */
 	GPU_DROP,
-	GPU_VERIFY /* check the structure; output: text of cap bytes */
+	GPU_VERIFY, /* check the structure; output: text of cap bytes */
+	/*
+	 * begin a copy of side values (side_pages.h) for a tree, in place of the one that it has.  n: rows of a
+	 * page, cap: bytes of a row, a multiple of 8
+	 */
+	GPU_SIDE_BEGIN,
+	/* input: uint32_t[n] numbers of pages, a multiple of 8 bytes, then the side values of each */
+	GPU_SIDE_PUT,
+	GPU_SIDE_DROP /* give the memory of the tree's copy back, if it has one */
 } GpuRequestKind;
 
 /* What a scan's output consists of. */
@@ -63,7 +71,7 @@ typedef enum GpuForm
 typedef enum GpuStatus
 {
 	GPU_OK,
-	GPU_WITHDRAWN,    /* there is no such tree, or *guard is not what was expected */
+	GPU_WITHDRAWN,    /* there is no such tree or copy, or *guard is not what was expected */
 	GPU_NO_MEMORY,    /* of the device, or of the process; nothing was changed, or what may be done again */
 	GPU_TOO_LARGE,    /* the tree would have more than GPU_MAX_ENTRIES; nothing was changed */
 	GPU_NO_STRUCTURE, /* GPU_LOAD_BEGIN: this engine does not have that structure */
@@ -105,6 +113,10 @@ typedef enum GpuStatus
  * entry_join.h).  The output has room for keys of which that is not known, as EntryJoinKey, in no order, and
  * one may be there several times; and behind it the other entries, as with GPU_AGGREGATE.  If there is not
  * enough room for the keys, which taken says, both are undefined.
+ *
+ * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
+ * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of
+ * which the lower one counts.  Entries of rows on other pages come back.
  */
 typedef struct GpuRequest
 {
@@ -135,6 +147,7 @@ typedef struct GpuRequest
 	uint64_t join;         /* GPU_JOIN: GpuJoin in the staging memory */
 	uint64_t groups;       /* GPU_GROUPS: GroupSpec in the staging memory ... */
 	uint64_t groups_bytes; /* ... with all that it has */
+	uint64_t side;         /* GPU_GROUPS, GPU_SIDE_*: name of a copy of side values; 0: none */
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -157,7 +170,7 @@ typedef struct GpuRequest
 	int64_t taken;      /* ... slots in output; GPU_JOIN: keys that are handed back */
 	int64_t deleted;    /* GPU_APPLY */
 	uint64_t entries;   /* of the tree: after GPU_LOAD_*, GPU_APPLY, GPU_DROP */
-	uint64_t bytes;     /* of device memory that the tree holds: likewise */
+	uint64_t bytes;     /* of device memory that the tree holds: likewise; after GPU_SIDE_*, its copy */
 	uint32_t launches;  /* kernels launched for this request; small: 0 */
 	uint32_t batch;     /* requests that were handed over with it; else than small: 1 */
 	uint64_t device_ns; /* time on the device */

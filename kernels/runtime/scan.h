@@ -21,6 +21,7 @@
 #define GPU_SCAN_H
 
 #include "kernels/runtime/primitives.h"
+#include "kernels/runtime/side_pages.h"
 #include "kernels/runtime/view.h"
 
 /* The answer of gpu_scan_large if an interval is GPU_TOO_FAR for its probe; not a GpuStatus. */
@@ -103,6 +104,7 @@ struct GpuScanStream
 	GpuScanSummary *device_summary; /* ... as the device sees it */
 	const GpuJoinSide *joined;      /* of a request that joins, with the version */
 	GpudsView joined_view;
+	GpuSide side; /* the copy of side values that the request at hand names, without map */
 };
 
 /* Pass 1: locate interval i in scan order. */

@@ -93,7 +93,7 @@ struct GpuRunSlots
 
 	GPU_FN uint64_t *slot(int64_t i) const
 	{
-		return words + (size_t) i * group_slot_words(nterms);
+		return words + (size_t) i * group_slot_words(nterms, 0);
 	}
 };
 
@@ -106,11 +106,12 @@ template <int most> struct GpuRunAtHand
 	PartialAgg sums[most];
 };
 
-/* Adds up.  most: room for terms, of which there may be fewer. */
-template <class Probe, int most> struct GpuRunsAdd
+/* Adds up.  most: room for terms, of which there may be fewer.  has_side: side values are wanted. */
+template <class Probe, int most, bool has_side> struct GpuRunsAdd
 {
 	GpuRuns<Probe> runs;
 	GpuGroupTerms terms;
+	GpuSide side;
 	const uint32_t *begun; /* groups that begin before a thread's entries */
 	GpuRunSlots slots;     /* of groups of which nothing has been added up */
 	bool whole;            /* these are all entries of the scan */
@@ -171,6 +172,20 @@ template <class Probe, int most> struct GpuRunsAdd
 		return true;
 	}
 
+	/* Adds an entry to its group, if it passes and is seen. */
+	GPU_FN void add(GpuRunAtHand<most> *run, const GpudsEntry &e, uint32_t *filtered) const
+	{
+		const uint8_t *row = NULL;
+
+		if (!terms.passes(e))
+			++*filtered;
+		else if (runs.in.is_seen(e) && (!has_side || terms.side_passes(runs.in, side, e, &row, filtered)))
+		{
+			run->rows++;
+			terms.template add<most>(run->sums, e, row);
+		}
+	}
+
 	/* Takes an entry; false: its group has no slot. */
 	GPU_FN bool take(GpuRunAtHand<most> *run, const GpuRunPlace &place, uint32_t *filtered) const
 	{
@@ -179,13 +194,7 @@ template <class Probe, int most> struct GpuRunsAdd
 			stop(place.before, place.before_interval, place.o);
 			return false;
 		}
-		if (!terms.passes(place.e))
-			++*filtered;
-		else if (runs.in.is_seen(place.e))
-		{
-			run->rows++;
-			terms.template add<most>(run->sums, place.e);
-		}
+		add(run, place.e, filtered);
 		if (!whole && place.o + 1 == runs.in.total)
 			stop(place.e, place.interval, place.o + 1);
 		return true;
@@ -248,7 +257,7 @@ struct GpuRunsTake
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		const size_t words = group_slot_words(slots.nterms);
+		const size_t words = group_slot_words(slots.nterms, 0);
 		const uint64_t *slot = slots.slot(i);
 
 		if (i == 0)
@@ -261,12 +270,14 @@ struct GpuRunsTake
 };
 
 /* Adds up, with room for so many terms. */
-template <class Probe, int most>
+template <class Probe, int most, bool has_side>
 static inline void
 gpu_scan_runs_add(GpuScanStream *stream, const GpuRuns<Probe> &runs, const GpuGroupTerms &terms,
-				  const uint32_t *begun, const GpuRunSlots &slots, bool whole)
+				  const GpuSide &side, const uint32_t *begun, const GpuRunSlots &slots, bool whole)
 {
-	const GpuRunsAdd<Probe, most> add = { runs, terms, begun, slots, whole, stream->device_summary };
+	const GpuRunsAdd<Probe, most, has_side> add = {
+		runs, terms, side, begun, slots, whole, stream->device_summary
+	};
 
 	gpu_launch(&stream->stream, runs.in.threads(), add);
 }
@@ -275,7 +286,7 @@ gpu_scan_runs_add(GpuScanStream *stream, const GpuRuns<Probe> &runs, const GpuGr
 template <class Probe>
 static inline void
 gpu_scan_runs_launch(GpuScanStream *stream, const GpuRuns<Probe> &runs, const GpuGroupTerms &terms,
-					 uint32_t nslots, bool whole)
+					 const GpuSide &side, uint32_t nslots, bool whole)
 {
 	GpuStream *s = &stream->stream;
 	const int64_t threads = runs.in.threads();
@@ -290,10 +301,12 @@ gpu_scan_runs_launch(GpuScanStream *stream, const GpuRuns<Probe> &runs, const Gp
 	gpu_launch(s, nslots, clear);
 	gpu_launch(s, threads + 1, count);
 	gpu_exclusive_sum(s, numbers, numbers, threads + 1);
-	if (terms.n <= 2)
-		gpu_scan_runs_add<Probe, 2>(stream, runs, terms, numbers, slots, whole);
+	if (side.values != NULL)
+		gpu_scan_runs_add<Probe, GROUP_TERMS, true>(stream, runs, terms, side, numbers, slots, whole);
+	else if (terms.n <= 2)
+		gpu_scan_runs_add<Probe, 2, false>(stream, runs, terms, side, numbers, slots, whole);
 	else
-		gpu_scan_runs_add<Probe, GROUP_TERMS>(stream, runs, terms, numbers, slots, whole);
+		gpu_scan_runs_add<Probe, GROUP_TERMS, false>(stream, runs, terms, side, numbers, slots, whole);
 	gpu_launch(s, (int64_t) nslots + 1, mark);
 	gpu_exclusive_sum(s, numbers, numbers, (int64_t) nslots + 1);
 	/* intervals need not be found any more */
@@ -314,7 +327,9 @@ gpu_scan_runs(GpuScanStream *stream, const GpudsView *view, unsigned char *stagi
 	const GroupSpec *spec = (const GroupSpec *) (staging + r->groups);
 	const int64_t most_threads = (int64_t) (stream->piece_bytes / 2 / sizeof(uint32_t)) - 1;
 	const GpuVisible visible = gpu_visible_copy_in(stream, staging, r);
-	const GpuGroupTerms terms(spec, gpu_groups_copy_in(stream, staging, r), view->nwords);
+	const GroupSpec *device_spec = gpu_groups_copy_in(stream, staging, r);
+	const GpuGroupTerms terms(spec, device_spec, view->nwords);
+	const GpuSide side = gpu_side_of(stream, r, spec, device_spec);
 	GpuUncounted uncounted = {};
 	int64_t total;
 	int64_t done = 0;
@@ -330,7 +345,7 @@ gpu_scan_runs(GpuScanStream *stream, const GpudsView *view, unsigned char *stagi
 
 		if (runs.in.threads() > most_threads)
 			runs.in.total = most_threads * runs.in.stretch;
-		gpu_scan_runs_launch(stream, runs, terms, spec->slots, runs.in.total == total);
+		gpu_scan_runs_launch(stream, runs, terms, side, spec->slots, runs.in.total == total);
 		uncounted = gpu_scan_uncounted(stream);
 		/* the total, unless the request has stopped before */
 		done = (int64_t) stream->summary->total;

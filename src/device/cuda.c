@@ -77,6 +77,8 @@ gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
 	pg_atomic_init_u64(&tree->cuda.epoch, 0);
 	pg_atomic_init_u64(&tree->cuda.entries, 0);
 	pg_atomic_init_u64(&tree->cuda.bytes, 0);
+	pg_atomic_init_u64(&tree->cuda.side, 0);
+	pg_atomic_init_u64(&tree->cuda.side_bytes, 0);
 }
 
 /* Is the epoch still served in which the tree was loaded? */
@@ -128,6 +130,15 @@ note_gone(GpudsDeviceTree *tree)
 	pg_atomic_write_u64(&tree->cuda.epoch, 0);
 	pg_atomic_write_u64(&tree->cuda.entries, 0);
 	pg_atomic_write_u64(&tree->cuda.bytes, 0);
+	pg_atomic_write_u64(&tree->cuda.side, 0);
+	pg_atomic_write_u64(&tree->cuda.side_bytes, 0);
+}
+
+/* The same of the copy of side values that has a name, if the tree still has that one. */
+static void
+note_side_gone(GpudsDeviceTree *tree, uint64 name)
+{
+	(void) pg_atomic_compare_exchange_u64(&tree->cuda.side, &name, 0);
 }
 
 static GpudsDeviceStatus
@@ -215,6 +226,7 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	mailbox->request.nwords = nwords;
 	mailbox->request.fill_percent = fill_percent;
 	pg_atomic_write_u64(&tree->cuda.epoch, epoch);
+	pg_atomic_write_u64(&tree->cuda.side, 0);
 	status = send_change(tree, mailbox, NULL, epoch);
 	if (status == GPUDS_DEVICE_OK)
 	{
@@ -412,6 +424,8 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsSc
 		return NULL;
 	if (request->status != GPU_OK)
 	{
+		if (request->status == GPU_WITHDRAWN && request->side != 0)
+			note_side_gone(call->tree, request->side);
 		gpuds_mailbox_close(mailbox);
 		return NULL;
 	}
@@ -656,7 +670,7 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 	layout.row_bits = layout.row_blocks + spec->rows.slots * sizeof(uint32);
 	layout.agg_columns = layout.map + gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
 	layout.groups = layout.agg_columns + spec->nagg * sizeof(AggColumn);
-	layout.input = layout.groups + groups_bytes(spec, n);
+	layout.input = layout.groups + groups_bytes(spec, n) + gpuds_count_side_bytes(spec);
 	if (spec->join)
 		layout_join(&layout, spec->join, layout.input);
 	return layout;
@@ -679,6 +693,19 @@ set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, c
 	request->row_bits = gpuds_staging_offset(memory + layout->row_bits);
 }
 
+/* Puts the map of side values behind a spec and its labels, if they are wanted. */
+static void
+set_side(GpuRequest *request, const GpudsCountSide *side, GroupSpec *spec)
+{
+	request->side = side->name;
+	spec->side_map = TYPEALIGN(sizeof(uint64), side->map_bytes);
+	if (side->map_bytes == 0)
+		return;
+	memset((char *) spec + request->groups_bytes + spec->side_map - sizeof(uint64), 0, sizeof(uint64));
+	memcpy((char *) spec + request->groups_bytes, side->map, side->map_bytes);
+	request->groups_bytes += spec->side_map;
+}
+
 /* Puts what is said of groups in staging memory, for n intervals from the first on. */
 static void
 set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttempt *attempt, int64 first,
@@ -694,6 +721,7 @@ set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttem
 		memcpy(group_spec_labels(spec), groups->labels + first, n * sizeof(uint32));
 	request->groups = gpuds_staging_offset(to);
 	request->groups_bytes = bytes + group_label_bytes(spec, n);
+	set_side(request, &groups->side, spec);
 }
 
 /* Puts what a count is joined with in staging memory. */
@@ -874,6 +902,97 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 	}
 }
 
+/*
+ * Copies of side values
+ */
+
+/* Sends a request about a copy that the mailbox has been filled with, and notes the copy's memory. */
+static GpudsDeviceStatus
+send_side(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
+{
+	GpuRequest *request = &mailbox->request;
+	GpudsDeviceStatus status;
+
+	request->tree = tree->cuda.number;
+	if (!gpuds_mailbox_send(mailbox, span, epoch, patient))
+		return GPUDS_DEVICE_LOST;
+	status = device_status(request->status);
+	if (status == GPUDS_DEVICE_OK)
+		pg_atomic_write_u64(&tree->cuda.side_bytes, request->bytes);
+	count_work(request);
+	gpuds_mailbox_close(mailbox);
+	return status;
+}
+
+static GpudsDeviceStatus
+cuda_side_begin(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, uint64 name, int rows,
+				int row_bytes)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+	GpudsDeviceStatus status;
+
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	mailbox->request.kind = GPU_SIDE_BEGIN;
+	mailbox->request.side = name;
+	mailbox->request.n = rows;
+	mailbox->request.cap = row_bytes;
+	mailbox->request.guarded = true;
+	mailbox->request.guard = (const uint64 *) &guard->value;
+	mailbox->request.expected = expected;
+	status = send_side(tree, mailbox, NULL, epoch, false);
+	/* If the tree has been dropped since, no request will find the copy, and the name goes again. */
+	if (status == GPUDS_DEVICE_OK)
+		pg_atomic_write_u64(&tree->cuda.side, name);
+	return status;
+}
+
+static GpudsDeviceStatus
+cuda_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put)
+{
+	const size_t numbers = TYPEALIGN(sizeof(uint64), put->n * sizeof(uint32));
+	const size_t bytes = numbers + put->n * put->page_bytes;
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+	GpudsStagingSpan span = { 0, 0 };
+	GpudsDeviceStatus status;
+	char *input;
+
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	gpuds_staging_take(&span, bytes, bytes);
+	input = gpuds_staging_at(&span);
+	memcpy(input, put->blocks, put->n * sizeof(uint32));
+	if (!put->copy(put->arg, input + numbers))
+	{
+		gpuds_staging_give(&span);
+		return GPUDS_DEVICE_LOST;
+	}
+	mailbox->request.kind = GPU_SIDE_PUT;
+	mailbox->request.side = name;
+	mailbox->request.n = put->n;
+	mailbox->request.input = gpuds_staging_offset(input);
+	status = send_side(tree, mailbox, &span, epoch, false);
+	gpuds_staging_give(&span);
+	if (status == GPUDS_DEVICE_LOST)
+		note_side_gone(tree, name);
+	return status;
+}
+
+static bool
+cuda_side_drop(GpudsDeviceTree *tree)
+{
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, true);
+
+	pg_atomic_write_u64(&tree->cuda.side, 0);
+	if (mailbox == NULL)
+		return false;
+	mailbox->request.kind = GPU_SIDE_DROP;
+	return send_side(tree, mailbox, NULL, epoch, true) == GPUDS_DEVICE_OK;
+}
+
 static GpudsDeviceVerdict
 cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
@@ -926,5 +1045,8 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.joins = true,
 	.count = cuda_count,
 	.drop = cuda_drop,
+	.side_begin = cuda_side_begin,
+	.side_put = cuda_side_put,
+	.side_drop = cuda_side_drop,
 	.verify = cuda_verify,
 };

@@ -303,6 +303,45 @@ gpuds_device_free_count(GpudsCount *count)
 }
 
 bool
+gpuds_device_keeps_side(const GpudsDeviceTree *tree)
+{
+	return device_of(tree)->side_begin != NULL;
+}
+
+uint64
+gpuds_device_side(GpudsDeviceTree *tree)
+{
+	return gpuds_device_keeps_side(tree) && gpuds_device_usable(tree) ? pg_atomic_read_u64(&tree->cuda.side)
+																	  : 0;
+}
+
+size_t
+gpuds_device_side_bytes(GpudsDeviceTree *tree)
+{
+	return gpuds_device_side(tree) != 0 ? pg_atomic_read_u64(&tree->cuda.side_bytes) : 0;
+}
+
+GpudsDeviceStatus
+gpuds_device_side_begin(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, uint64 name,
+						int rows, int row_bytes)
+{
+	return device_of(tree)->side_begin(tree, guard, expected, name, rows, row_bytes);
+}
+
+GpudsDeviceStatus
+gpuds_device_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put)
+{
+	Assert(put->n * put->page_bytes <= GPUDS_SIDE_PUT_BYTES);
+	return device_of(tree)->side_put(tree, name, put);
+}
+
+bool
+gpuds_device_side_drop(GpudsDeviceTree *tree)
+{
+	return gpuds_device_side(tree) != 0 && device_of(tree)->side_drop(tree);
+}
+
+bool
 gpuds_device_drop(GpudsDeviceTree *tree)
 {
 	return device_of(tree)->drop(tree);

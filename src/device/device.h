@@ -71,6 +71,8 @@ typedef struct GpudsCudaTree
 	pg_atomic_uint64 epoch; /* worker that may hold memory for it, 0: none */
 	pg_atomic_uint64 entries;
 	pg_atomic_uint64 bytes;
+	pg_atomic_uint64 side;       /* name of the copy of side values that it has, perhaps; 0: none ... */
+	pg_atomic_uint64 side_bytes; /* ... and its memory */
 } GpudsCudaTree;
 
 /* Room for a tree, and for a load, of any structure on a CPU device. */
@@ -267,11 +269,20 @@ extern void gpuds_device_free_tids(GpudsTids *tids);
 /* Columns that a count adds up at a time. */
 #define GPUDS_AGG_COLUMNS GPU_AGG_COLUMNS
 
+/* A copy of side values, and its pages that are up to date. */
+typedef struct GpudsCountSide
+{
+	uint64 name;
+	const uint8 *map; /* two bits a page, as those of a visibility map */
+	size_t map_bytes;
+} GpudsCountSide;
+
 /* Groups that are wanted of what is counted (kernels/core/group_spec.h). */
 typedef struct GpudsCountGroups
 {
 	const GroupSpec *spec; /* group_spec_bytes, GPUDS_GROUP_SPEC_BYTES at most; the table within its limit */
 	const uint32 *labels;  /* of each interval of the scan, if the spec has labels */
+	GpudsCountSide side;   /* if the spec is of side values */
 } GpudsCountGroups;
 
 /* Are groups wanted in order?  Then a count is of a piece of the scan, which may end within an interval. */
@@ -347,15 +358,22 @@ gpuds_known_rows_bytes(size_t map_bytes, const PageRows *rows)
 	return TYPEALIGN(sizeof(uint64), map_bytes) + gpuds_count_rows_bytes(rows->slots, rows->words);
 }
 
+/* Bytes that the map of a count's side values takes of them. */
+static inline size_t
+gpuds_count_side_bytes(const GpudsCountSpec *spec)
+{
+	return spec->groups ? TYPEALIGN(sizeof(uint64), spec->groups->side.map_bytes) : 0;
+}
+
 /*
- * Bytes that map and rows of a count take, and those that it is joined with; with more than
- * GPUDS_COUNT_MAP_BYTES it is too large.
+ * Bytes that map and rows of a count take, and those that it is joined with, or the map of side values; with
+ * more than GPUDS_COUNT_MAP_BYTES it is too large.
  */
 static inline size_t
 gpuds_count_known_bytes(const GpudsCountSpec *spec)
 {
 	const GpudsCountJoin *join = spec->join;
-	const size_t bytes = gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
+	const size_t bytes = gpuds_known_rows_bytes(spec->map_bytes, &spec->rows) + gpuds_count_side_bytes(spec);
 
 	if (join == NULL)
 		return bytes;
@@ -382,7 +400,8 @@ typedef struct GpudsCount
 static inline size_t
 gpuds_count_group_words(const GpudsCountSpec *spec)
 {
-	return spec->join ? sizeof(EntryJoinKey) / sizeof(uint64) : group_slot_words(spec->groups->spec->nterms);
+	return spec->join ? sizeof(EntryJoinKey) / sizeof(uint64)
+					  : group_slot_words(spec->groups->spec->nterms, spec->groups->spec->nside);
 }
 
 /* The rows of a result, and what has been aggregated of its i-th column. */
@@ -425,6 +444,46 @@ extern bool gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other);
 extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 										   GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 extern void gpuds_device_free_count(GpudsCount *count);
+
+/*
+ * Copies of side values (kernels/runtime/side_pages.h), one of a tree at most.  A copy goes with its tree, or
+ * with the device.  Those who begin and put are one process at a time.  Requests of a copy that is gone, or
+ * of a tree whose guard is not what was expected, are answered by GPUDS_DEVICE_LOST.  GPUDS_DEVICE_NO_MEMORY:
+ * nothing has changed.  All but drop wait interruptibly; what was asked for before an error may be done
+ * later, before anything that is asked from then on.
+ */
+
+/* Does the device keep copies? */
+extern bool gpuds_device_keeps_side(const GpudsDeviceTree *tree);
+
+/* The name of a tree's copy, which may be gone, 0: it has none; and the memory that it has. */
+extern uint64 gpuds_device_side(GpudsDeviceTree *tree);
+extern size_t gpuds_device_side_bytes(GpudsDeviceTree *tree);
+
+/* Begins a copy without pages, in place of the tree's: of so many rows of a page, of so many bytes each. */
+extern GpudsDeviceStatus gpuds_device_side_begin(GpudsDeviceTree *tree, pg_atomic_uint64 *guard,
+												 uint64 expected, uint64 name, int rows, int row_bytes);
+
+/* Pages of so many bytes that are put at a time, at most. */
+#define GPUDS_SIDE_PUT_BYTES ((size_t) 2 * 1024 * 1024)
+
+/*
+ * What is put.  copy is called when there is staging memory for it, raises nothing, and takes little time.
+ * False: nothing is to be put, and the copy may be gone.
+ */
+typedef struct GpudsSidePut
+{
+	const uint32 *blocks; /* numbers of the pages */
+	int n;
+	size_t page_bytes;
+	bool (*copy)(void *arg, char *to); /* the pages' values, one behind the other */
+	void *arg;
+} GpudsSidePut;
+
+extern GpudsDeviceStatus gpuds_device_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put);
+
+/* Gives the memory of a tree's copy back; false: it has none, or it is not back yet.  Raises no error. */
+extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for

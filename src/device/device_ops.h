@@ -52,6 +52,11 @@ typedef struct GpudsDeviceOps
 	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							  GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 	bool (*drop)(GpudsDeviceTree *tree);
+	/* NULL: the device keeps no copies of side values */
+	GpudsDeviceStatus (*side_begin)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+									uint64 name, int rows, int row_bytes);
+	GpudsDeviceStatus (*side_put)(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put);
+	bool (*side_drop)(GpudsDeviceTree *tree);
 	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
 } GpudsDeviceOps;
 

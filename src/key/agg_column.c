@@ -50,18 +50,21 @@ gpuds_key_can_aggregate(Oid type)
 		   kind == GPUDS_KIND_PG_LSN || kind == GPUDS_KIND_NUMERIC;
 }
 
-/* The same of a side column, in what gpuds_key_side_entry makes of its values: one word, and a NULL bit. */
+/* The same of a side column, in what agg_column_side_entry makes of its values: one word, and a NULL bit. */
 static void
 place_side(const GpudsKeyColumn *column, AggColumn *agg_column)
 {
 	agg_column->place = ENTRY_SPILL_BITS;
 	agg_column->bits = 8 * column->bytes;
 	agg_column->null_place = 0;
+	agg_column->side_bytes = column->bytes;
+	agg_column->side_offset = column->side_offset;
+	agg_column->side_null = column->null_shift;
 }
 
 /*
  * Where a key's or an included column's values are in entries, for one that gpuds_key_can_aggregate.  Those
- * of side columns are in entries that gpuds_key_side_entry makes.
+ * of side columns are in entries that agg_column_side_entry makes.
  */
 void
 gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
@@ -70,6 +73,7 @@ gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 	GpudsKeyKind kind = (GpudsKeyKind) column->values;
 	bool included = i >= layout->nkeys;
 
+	memset(agg_column, 0, sizeof(*agg_column));
 	agg_column->kind = AGG_COLUMN_INTEGER;
 	if (is_float(kind))
 		agg_column->kind = kind == GPUDS_KIND_FLOAT4 ? AGG_COLUMN_FLOAT4 : AGG_COLUMN_FLOAT8;
@@ -77,7 +81,6 @@ gpuds_key_agg_column(const GpudsKeyLayout *layout, int i, AggColumn *agg_column)
 	agg_column->bits = column->bits;
 	agg_column->null_place = column->null_shift;
 	agg_column->null_bit = (uint8) gpuds_null_bit(column);
-	agg_column->flip = 0;
 	if (gpuds_key_is_side(column))
 		place_side(column, agg_column);
 	/* included numbers have codes that order */

@@ -139,7 +139,7 @@ word_bits(const GpudsEdgeColumn *place, const int nwords, const GpudsEntry *entr
 		*bits = agg_column_bits(entry, nwords, place->bits.place, place->bits.bits);
 		return !agg_column_is_null(&place->bits, entry, nwords);
 	}
-	gpuds_key_side_entry(place->column, nwords, entry, side, &as_entry);
+	as_entry = agg_column_side_entry(&place->bits, entry, nwords, side);
 	*bits = agg_column_bits(&as_entry, 1, place->bits.place, place->bits.bits);
 	return !agg_column_is_null(&place->bits, &as_entry, 1);
 }

@@ -278,38 +278,6 @@ extern Datum gpuds_key_side_get(const GpudsKeyColumn *column, const uint8 *side,
 extern void gpuds_key_side_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
 								  uint8 *side);
 
-/*
- * Makes an entry of one key word that has the value of a side column where gpuds_key_agg_column says, of the
- * entry of a row and the row's side values.  Partial aggregates have values of the column.
- */
-static inline void
-gpuds_key_side_entry(const GpudsKeyColumn *column, int nwords, const GpudsEntry *entry, const uint8 *side,
-					 GpudsEntry *as_entry)
-{
-	uint32 four;
-	uint16 two;
-
-	switch (column->bytes)
-	{
-		case sizeof(uint64):
-			memcpy(&as_entry->w0, side + column->side_offset, sizeof(uint64));
-			break;
-		case sizeof(uint32):
-			memcpy(&four, side + column->side_offset, sizeof(four));
-			as_entry->w0 = four;
-			break;
-		case sizeof(uint16):
-			memcpy(&two, side + column->side_offset, sizeof(two));
-			as_entry->w0 = two;
-			break;
-		default:
-			as_entry->w0 = side[column->side_offset];
-			break;
-	}
-	as_entry->w1 = 0;
-	as_entry->t = agg_column_bits(entry, nwords, column->null_shift, 1) << ENTRY_SPILL_SHIFT;
-}
-
 /* probe_key.c */
 
 /* How values for leading columns become probes. */

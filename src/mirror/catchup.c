@@ -89,8 +89,9 @@ gpuds_mirror_apply(GpudsMirror *mirror, const GpudsOp *ops, int64 nops, int how,
 			*size = Max(n / 2, LEAST_APPLY_OPS);
 		else if (result == GPUDS_NO_MEMORY && packs && (packs = pack(mirror)))
 			*size = gpuds_device_apply_ops(&mirror->tree);
-		else if (result != GPUDS_NO_MEMORY || (how & GPUDS_NO_EVICT) ||
-				 !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
+		else if (result != GPUDS_NO_MEMORY ||
+				 !((how & GPUDS_NO_EVICT) ? gpuds_device_side_drop(&mirror->tree)
+										  : gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0)))
 			return result;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_make_way_check();

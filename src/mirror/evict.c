@@ -39,6 +39,13 @@ gpuds_memory_shmem_init(void)
 	memory_lock = &GetNamedLWLockTranche("gpuds_memory_claims")[0].lock;
 }
 
+/* Memory that a mirror gives back when it is discarded. */
+static size_t
+mirror_bytes(GpudsMirror *mirror)
+{
+	return gpuds_device_bytes(&mirror->tree) + gpuds_device_side_bytes(&mirror->tree);
+}
+
 /* Bytes in use, or reserved by others than that mirror. */
 static size_t
 committed_bytes(GpudsMirror *except)
@@ -90,7 +97,7 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 
 		if (mirror->applier != 0 || !is_evictable(mirror, keep, now, asked))
 			continue;
-		*bytes += gpuds_device_bytes(&mirror->tree);
+		*bytes += mirror_bytes(mirror);
 		last_use = pg_atomic_read_u64(&mirror->last_use);
 		used_at = pg_atomic_read_u64(&mirror->claim.used_at);
 		if (last_use < oldest || (last_use == oldest && used_at < oldest_at))
@@ -104,24 +111,21 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 }
 
 /*
- * Evicts a mirror of the same device in favour of this one, whose applier the
- * caller is.  asked: also one that is protected.  False: there is none, or its
- * memory does not come back.
+ * Evicts another mirror of the device in favour of this one, or its copy of side values first.  asked: also
+ * one that is protected.  False: there is none, or its memory does not come back.
  */
-bool
-gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
+static bool
+evict_other(GpudsMirror *mirror, bool asked)
 {
 	GpudsMirror *victim;
 	size_t bytes;
 
-	if (gpuds_device_is_private(mirror->tree.kind))
-		return gpuds_private_evict_one(mirror, asked);
 	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
 	{
 		if (gpuds_mirror_acquire(victim, false))
 		{
 			bool right = is_evictable(victim, mirror, GetCurrentTimestamp(), asked);
-			bool dropped = right && gpuds_mirror_discard(victim);
+			bool dropped = right && (gpuds_device_side_drop(&victim->tree) || gpuds_mirror_discard(victim));
 
 			gpuds_mirror_release(victim);
 			if (right)
@@ -129,6 +133,20 @@ gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
 		}
 	}
 	return false;
+}
+
+/*
+ * Evicts a mirror of the same device in favour of this one, whose applier the
+ * caller is.  asked: also one that is protected.  Copies of side values go first,
+ * the mirror's own before all.  False: there is none, or its memory does not come
+ * back.
+ */
+bool
+gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
+{
+	if (gpuds_device_is_private(mirror->tree.kind))
+		return gpuds_private_evict_one(mirror, asked);
+	return gpuds_device_side_drop(&mirror->tree) || evict_other(mirror, asked);
 }
 
 /*
@@ -140,9 +158,45 @@ gpuds_memory_suffices(GpudsMirror *mirror, size_t bytes)
 {
 	size_t size = gpuds_device_memory_size(mirror->tree.kind);
 	size_t committed = committed_bytes(mirror);
-	size_t own = gpuds_device_bytes(&mirror->tree);
+	size_t own = mirror_bytes(mirror);
 
 	return bytes <= size && committed - Min(own, committed) <= size - bytes;
+}
+
+/* A mirror that was not used for so long makes room for copies of side values. */
+#define IDLE_US (10 * USECS_PER_SEC)
+
+/* Is the mirror that would be evicted first not in use? */
+static bool
+is_victim_idle(GpudsMirror *keep)
+{
+	size_t bytes;
+	const GpudsMirror *victim = find_victim(keep, false, &bytes);
+
+	return victim && GetCurrentTimestamp() - (TimestampTz) pg_atomic_read_u64(
+												 &unconstify(GpudsMirror *, victim)->claim.used_at) >
+						 IDLE_US;
+}
+
+/*
+ * Are so many bytes free for a copy of side values of a mirror's rows?  Mirrors that nobody uses are evicted
+ * for it; the caller need not be an applier.  What is free may be taken by others meanwhile.
+ */
+bool
+gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes)
+{
+	const size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	const size_t own = gpuds_device_side_bytes(&mirror->tree);
+
+	if (bytes > size)
+		return false;
+	while (committed_bytes(mirror) - Min(own, committed_bytes(mirror)) > size - bytes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!is_victim_idle(mirror) || !evict_other(mirror, false))
+			return false;
+	}
+	return true;
 }
 
 /*

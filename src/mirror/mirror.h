@@ -259,6 +259,7 @@ extern void gpuds_memory_shmem_init(void);
 extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t bytes, bool asked);
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t bytes);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
+extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);
 extern void gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_memory_postpone(GpudsMirror *mirror);
 extern void gpuds_memory_refuse_size(GpudsMirror *mirror);
@@ -354,6 +355,9 @@ extern bool gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const 
 extern void gpuds_probe_free_counted(GpudsCounted *counted);
 extern bool gpuds_probe_begin_join(const GpudsMirrorRef *ref, GpudsMirrorRef *other, GpudsCountJoin *join);
 extern bool gpuds_probe_join_holds(const GpudsMirrorRef *other);
+
+/* side_copy.c: side values on a device */
+extern bool gpuds_mirror_copy_side(GpudsMirrorRef *ref, const GpudsFile *file, GpudsCountSide *side);
 
 /* peek.c: what a structure has at hand, for the planner */
 typedef struct GpudsPeek

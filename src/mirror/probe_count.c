@@ -236,7 +236,7 @@ count_in_mirror(const Counting *counting, GpudsScan *part)
 	if (spec.groups == NULL || !spec.groups->spec->has_labels)
 		return count_part(counting, counting->spec, part);
 	labels = labels_of(counting, part);
-	groups.spec = spec.groups->spec;
+	groups = *spec.groups;
 	groups.labels = labels;
 	spec.groups = &groups;
 	done = count_part(counting, &spec, part);

@@ -272,6 +272,13 @@ gpuds_scan_aggregates(IndexScanDesc scan)
 	return gpuds_scan_counts(scan) && gpuds_probe_aggregates(&((GpudsCursor *) scan->opaque)->ref);
 }
 
+/* What its device may be told of side values (gpuds_mirror_copy_side); false: nothing. */
+bool
+gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side)
+{
+	return gpuds_mirror_copy_side(&((GpudsCursor *) scan->opaque)->ref, file, side);
+}
+
 /*
  * Instead of fetching batches, counts all that is left of the intervals at hand, or of groups in order as
  * many as come at once (gpuds_probe_count).  False: it has to be fetched.  The scan does not move.

@@ -40,15 +40,19 @@
 /* The same of further groups: by then it is known how many entries fill the room for groups. */
 #define LEAST_ORDERED_NEXT (128 * 1024)
 
-/*
- * May a device add up by groups, or by filters, or so many columns?  It has no side values, and finds no
- * ends of groups.
- */
+/* May a device have the side values that are wanted, or are none wanted? */
+bool
+gpuds_entry_agg_may_have_side(const GpudsEntryAgg *agg)
+{
+	return !agg->has_side || agg->reader.stored;
+}
+
+/* May a device add up by groups, or by filters, or so many columns?  It finds no ends of groups. */
 bool
 gpuds_entry_agg_may_group(const GpudsEntryAgg *agg)
 {
-	return agg->nagg <= GROUP_TERMS && !agg->has_side && !agg->groups.find && agg->visible.counts &&
-		   agg->expected >= WORTH_ROWS;
+	return agg->nagg <= GROUP_TERMS && gpuds_entry_agg_may_have_side(agg) && !agg->groups.find &&
+		   agg->visible.counts && agg->expected >= WORTH_ROWS;
 }
 
 /* Adds the steps of a filter; NULL is one that all pass.  False: it cannot be. */
@@ -111,16 +115,21 @@ join_spec(const GroupSpec *head, const GroupTerm *terms, const GpudsFilterSteps 
 	return spec;
 }
 
-/* Adds terms and filters to the head of a spec, in the current context; NULL: a device cannot do it. */
+/*
+ * Adds terms and filters to the head of a spec, and sets what a device is told of side values, in the current
+ * context; NULL: it cannot do it.
+ */
 static GroupSpec *
-make_spec(const GpudsEntryAgg *agg, GroupSpec head)
+make_spec(GpudsEntryAgg *agg, GroupSpec head, GpudsCountSide *side)
 {
 	GroupTerm terms[GROUP_TERMS];
-	GpudsFilterSteps steps = { 0 };
+	GpudsFilterSteps steps = { .side = agg->has_side };
 	uint32 first;
 
+	head.has_side = agg->has_side;
 	/* terms, and agg->total, have no more */
-	if (agg->nagg > GROUP_TERMS || !add_filter(agg->entry_filter, &steps, &first, &head.filter))
+	if (agg->nagg > GROUP_TERMS || !add_filter(agg->entry_filter, &steps, &first, &head.filter) ||
+		!add_filter(agg->side_filter, &steps, &first, &head.side_filter))
 		return NULL;
 	for (int i = 0; i < agg->nagg; i++)
 	{
@@ -129,6 +138,8 @@ make_spec(const GpudsEntryAgg *agg, GroupSpec head)
 						&terms[i].nsteps))
 			return NULL;
 	}
+	if (agg->has_side && !gpuds_scan_copy_side(agg->scan, &agg->reader.file, side))
+		return NULL;
 	head.nsteps = (uint32) steps.nsteps;
 	head.ncodes = steps.ncodes;
 	return join_spec(&head, terms, &steps);
@@ -154,16 +165,21 @@ gpuds_row_filter_spec(GpudsRowFilter *filter)
 
 /* The groups that the aggregate has, or one group of all rows; NULL: a device cannot do it. */
 static GroupSpec *
-make_own_spec(const GpudsEntryAgg *agg, bool has_labels)
+make_own_spec(GpudsEntryAgg *agg, bool has_labels, GpudsCountSide *side)
 {
 	GroupSpec head = { .nterms = (uint32) agg->nagg, .has_labels = has_labels };
 
+	StaticAssertDecl(GROUP_SIDE_WORDS == GPUDS_GROUP_SIDE_WORDS, "words of side values");
 	if (agg->grouped)
+	{
 		head.bits = agg->hash.bits.entry;
+		head.nside = (uint32) agg->hash.nside;
+		memcpy(head.side_bits, agg->hash.bits.side, sizeof(head.side_bits));
+	}
 	if (!set_slots(&head, agg->grouped ? agg->groups.expected : 1,
 				   agg->grouped ? agg->hash.most : PG_INT32_MAX))
 		return NULL;
-	return make_spec(agg, head);
+	return make_spec(agg, head, side);
 }
 
 /* Adds the terms of a slot to sums. */
@@ -197,6 +213,7 @@ take_slot(GpudsEntryAgg *agg, const uint64 *slot)
 		key.entry.w1 = slot[GROUP_W1];
 		key.entry.t = slot[GROUP_T];
 		key.run = slot[GROUP_LABEL];
+		memcpy(key.side, slot + group_slot_side((uint32) agg->nagg), agg->hash.nside * sizeof(uint64));
 		number = gpuds_hash_groups_find(&agg->hash, &key);
 		Assert(number >= 0);
 		agg->hash.groups[number].rows += slot[GROUP_ROWS];
@@ -212,7 +229,7 @@ take_slot(GpudsEntryAgg *agg, const uint64 *slot)
 static bool
 fits(const GpudsEntryAgg *agg, const GpudsCounted *counted)
 {
-	const size_t words = group_slot_words((uint32) agg->nagg);
+	const size_t words = group_slot_words((uint32) agg->nagg, (uint32) agg->hash.nside);
 
 	for (int64 i = 0; i < counted->groups.n; i++)
 	{
@@ -249,7 +266,7 @@ keep_others(GpudsEntryAgg *agg, const GpudsCounted *counted)
 static void
 take_slots(GpudsEntryAgg *agg, GpudsCounted *counted)
 {
-	const size_t words = group_slot_words((uint32) agg->nagg);
+	const size_t words = group_slot_words((uint32) agg->nagg, (uint32) agg->hash.nside);
 
 	for (int64 i = 0; i < counted->groups.n; i++)
 		take_slot(agg, counted->groups.words + i * words);
@@ -269,12 +286,12 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GpudsCountGroups groups = { .spec = make_own_spec(agg, parts != NULL),
-								.labels = parts ? parts->labels : NULL };
+	GpudsCountGroups groups = { .labels = parts ? parts->labels : NULL };
 	GpudsCountSpec spec = { .partial = true, .groups = &groups };
 	GpudsCounted counted = { 0 };
 	bool done;
 
+	groups.spec = make_own_spec(agg, parts != NULL, &groups.side);
 	MemoryContextSwitchTo(old);
 	if (groups.spec == NULL)
 		done = false;
@@ -301,7 +318,7 @@ gpuds_entry_agg_group(GpudsEntryAgg *agg, const GpudsEntryAggParts *parts)
 
 /* What groups of leading columns are, for a device; NULL: it cannot do it. */
 static GroupSpec *
-make_ordered_spec(const GpudsEntryAgg *agg)
+make_ordered_spec(GpudsEntryAgg *agg, GpudsCountSide *side)
 {
 	GroupSpec head = {
 		.bits = agg->group_bits, .nterms = (uint32) agg->nagg, .slots = 1, .spread = 1, .most = PG_INT64_MAX
@@ -315,7 +332,7 @@ make_ordered_spec(const GpudsEntryAgg *agg)
 	else if (2 * agg->groups.expected > head.slots)
 		head.most = Max((int64) (2 * head.slots * Max(agg->expected / agg->groups.expected, 1)),
 						LEAST_ORDERED);
-	return make_spec(agg, head);
+	return make_spec(agg, head, side);
 }
 
 /*
@@ -329,11 +346,12 @@ gpuds_entry_agg_next_runs(GpudsEntryAgg *agg)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds group spec",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GpudsCountGroups groups = { .spec = make_ordered_spec(agg) };
+	GpudsCountGroups groups = { 0 };
 	GpudsCountSpec spec = { .partial = true, .groups = &groups };
 	GpudsCounted counted = { 0 };
 	bool done;
 
+	groups.spec = make_ordered_spec(agg, &groups.side);
 	MemoryContextSwitchTo(old);
 	done = groups.spec && gpuds_scan_ask_device(agg->scan, &agg->visible, agg->expected, &spec, &counted);
 	if (done)
@@ -352,7 +370,7 @@ gpuds_entry_agg_next_runs(GpudsEntryAgg *agg)
 void
 gpuds_entry_agg_add_runs(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
-	const size_t words = group_slot_words((uint32) agg->nagg);
+	const size_t words = group_slot_words((uint32) agg->nagg, 0);
 	GpudsEntry key;
 
 	while (gpuds_entry_agg_run(agg, &key) && !entry_less(&agg->group_last, &key))
@@ -398,14 +416,14 @@ gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *interva
 		labels[i] = (uint32) i;
 	groups.labels = labels;
 	if (set_slots(&head, (double) n, PG_INT32_MAX))
-		groups.spec = make_spec(agg, head);
+		groups.spec = make_spec(agg, head, &groups.side);
 	MemoryContextSwitchTo(old);
 	done = groups.spec &&
 		   gpuds_scan_ask_intervals(agg->scan, &agg->visible, agg->expected, intervals, n, &spec, counted);
 	clear_sums(agg, sums, n);
 	for (int64 i = 0; done && i < counted->groups.n; i++)
 	{
-		const uint64 *slot = counted->groups.words + i * group_slot_words(groups.spec->nterms);
+		const uint64 *slot = counted->groups.words + i * group_slot_words(groups.spec->nterms, 0);
 
 		Assert(slot[GROUP_LABEL] < (uint64) n);
 		sums[slot[GROUP_LABEL]].rows += slot[GROUP_ROWS];

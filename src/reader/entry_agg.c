@@ -23,8 +23,7 @@
 static inline bool
 is_of_side(const GpudsEntryAgg *agg, int i)
 {
-	return agg->columns[i] >= 0 && gpuds_key_is_side(&agg->layout->column[agg->columns[i]]) &&
-		   agg->agg_columns[i].place != agg->agg_columns[i].null_place;
+	return agg->columns[i] >= 0 && agg->agg_columns[i].side_bytes != 0;
 }
 
 static void
@@ -444,16 +443,15 @@ add_up(const AggColumn *agg_column, const GpudsEntry *entries, int64 n, const in
 static void
 add_up_side(const GpudsEntryAgg *agg, int i, int64 first, int64 n, PartialAgg *partial)
 {
-	const GpudsKeyColumn column = agg->layout->column[agg->columns[i]];
 	const int bytes = agg->layout->side_bytes;
 	const AggColumn m = agg->agg_columns[i];
 	PartialAgg sum = *partial;
 
 	for (int64 k = first; k < first + n; k++)
 	{
-		GpudsEntry value;
+		const GpudsEntry value = agg_column_side_entry(&m, &agg->entries[k], agg->nwords,
+													   agg->side + k * bytes);
 
-		gpuds_key_side_entry(&column, agg->nwords, &agg->entries[k], agg->side + k * bytes, &value);
 		partial_agg_add(&sum, &m, &value, 1);
 	}
 	*partial = sum;
@@ -464,12 +462,12 @@ static inline void
 add_entry(const GpudsEntryAgg *agg, int i, int64 k, PartialAgg *partial)
 {
 	const GpudsEntry *entry = &agg->entries[k];
-	GpudsEntry value;
 
 	if (is_of_side(agg, i))
 	{
-		gpuds_key_side_entry(&agg->layout->column[agg->columns[i]], agg->nwords, entry,
-							 agg->side + k * agg->layout->side_bytes, &value);
+		const GpudsEntry value = agg_column_side_entry(&agg->agg_columns[i], entry, agg->nwords,
+													   agg->side + k * agg->layout->side_bytes);
+
 		partial_agg_add(partial, &agg->agg_columns[i], &value, 1);
 	}
 	else if (agg->nwords == 1)

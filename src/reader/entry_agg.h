@@ -189,6 +189,7 @@ extern void gpuds_entry_agg_add(const GpudsEntryAgg *agg, int i, int64 k, const 
 								PartialAgg *partial);
 
 /* device_groups.c */
+extern bool gpuds_entry_agg_may_have_side(const GpudsEntryAgg *agg);
 extern bool gpuds_entry_agg_may_group(const GpudsEntryAgg *agg);
 extern bool gpuds_entry_agg_group_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n,
 											GpudsCounted *counted);
@@ -200,7 +201,7 @@ extern void gpuds_entry_agg_add_runs(GpudsEntryAgg *agg, GpudsEntryAggGroup *gro
 static inline bool
 gpuds_entry_agg_run(const GpudsEntryAgg *agg, GpudsEntry *key)
 {
-	const uint64 *slot = agg->others.groups.words + agg->next_run * group_slot_words((uint32) agg->nagg);
+	const uint64 *slot = agg->others.groups.words + agg->next_run * group_slot_words((uint32) agg->nagg, 0);
 
 	if (agg->next_run == agg->others.groups.n)
 		return false;
@@ -246,7 +247,7 @@ gpuds_entry_agg_next_whole(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	if (agg->next_run + 1 >= agg->others.groups.n || agg->at < agg->n || agg->next_other < agg->others.n)
 		return false;
 	(void) gpuds_entry_agg_run(agg, &group->first);
-	slot = agg->others.groups.words + agg->next_run++ * group_slot_words((uint32) agg->nagg);
+	slot = agg->others.groups.words + agg->next_run++ * group_slot_words((uint32) agg->nagg, 0);
 	group->side = NULL;
 	group->rows = (int64) slot[GROUP_ROWS];
 	memcpy(group->partial, slot + GROUP_PARTIAL, agg->nagg * sizeof(PartialAgg));

@@ -25,7 +25,7 @@ gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg)
 {
 	GpudsInterval interval;
 
-	return agg->nagg <= GPUDS_AGG_COLUMNS && !agg->has_side && agg->visible.counts &&
+	return agg->nagg <= GPUDS_AGG_COLUMNS && gpuds_entry_agg_may_have_side(agg) && agg->visible.counts &&
 		   agg->expected >= WORTH_ROWS && gpuds_scan_is_interval(agg->scan, &interval);
 }
 
@@ -95,7 +95,7 @@ gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, in
 	GpudsCounted counted = { .sums = sums };
 	bool holds;
 
-	if (agg->has_filters)
+	if (agg->has_filters || agg->has_side)
 		holds = gpuds_entry_agg_group_intervals(agg, intervals, n, &counted);
 	else
 		holds = gpuds_scan_ask_intervals(agg->scan, &agg->visible, agg->expected, intervals, n, &spec,

@@ -85,6 +85,7 @@ extern bool gpuds_scan_counts(IndexScanDesc scan);
 
 extern bool gpuds_scan_joins(IndexScanDesc scan);
 extern bool gpuds_scan_aggregates(IndexScanDesc scan);
+extern bool gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
 extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,

@@ -91,17 +91,17 @@ static void
 test_side(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
 		  const uint8 *side, int n, bool *passes)
 {
-	const GpudsKeyColumn column = layout->column[filter->column];
+	const ColumnTest test = filter->test;
 	const int bytes = layout->side_bytes;
 
 	if (side == NULL)
 		elog(ERROR, "there are no side values to be tested");
 	for (int i = 0; i < n; i++)
 	{
-		GpudsEntry value;
+		const GpudsEntry value = agg_column_side_entry(&test.column, &entries[i], layout->nwords,
+													   side + (size_t) i * bytes);
 
-		gpuds_key_side_entry(&column, layout->nwords, &entries[i], side + (size_t) i * bytes, &value);
-		passes[i] = column_test_passes(&filter->test, &value, 1);
+		passes[i] = column_test_passes(&test, &value, 1);
 	}
 }
 
@@ -115,7 +115,7 @@ make_test(GpudsRowFilter *filter)
 	filter->make = NULL;
 	MemoryContextSwitchTo(old);
 	/* NULL bits are in entries. */
-	filter->side &= filter->test.column.place != filter->test.column.null_place;
+	filter->side &= filter->test.column.side_bytes != 0;
 }
 
 /* Makes an array larger, if it has no room for n more elements of that many bytes. */
@@ -148,7 +148,7 @@ add_test(GpudsRowFilter *filter, GpudsFilterSteps *to)
 		return false;
 	if (filter->make)
 		make_test(filter);
-	if (filter->side || test->n > PG_INT32_MAX)
+	if ((filter->side && !to->side) || test->n > PG_INT32_MAX)
 		return false;
 	add_step(to, ENTRY_FILTER_TEST, test->n);
 	to->steps[to->nsteps - 1].column = test->column;
@@ -190,7 +190,8 @@ add_filter(GpudsRowFilter *filter, GpudsFilterSteps *to, int waiting)
 }
 
 /*
- * Adds a filter's steps to a list, whose memory is in the current context.  False: it needs side values, or
+ * Adds a filter's steps to a list, whose memory is in the current context.  False: it needs side values of
+ * which no test may be, or
  * what an expression is yet to be evaluated for, or is too deep; what has been added is of no use then.
  */
 bool

@@ -57,6 +57,7 @@ typedef struct GpudsFilterSteps
 	uint64 *codes;
 	int64 ncodes;
 	int64 codes_size;
+	bool side; /* tests of side values may be among them */
 } GpudsFilterSteps;
 
 extern bool gpuds_row_filter_add_steps(GpudsRowFilter *filter, GpudsFilterSteps *to);

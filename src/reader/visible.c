@@ -218,9 +218,9 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
 	memset(&spec->rows, 0, sizeof(spec->rows));
 	visible->no_map = false;
-	if (spec->full || spec->map_bytes > GPUDS_COUNT_MAP_BYTES)
+	if (spec->full || spec->map_bytes + gpuds_count_side_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return;
-	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes;
+	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes - gpuds_count_side_bytes(spec);
 	visible->no_map = does_without_map(visible, spec->map, rows, room);
 	if (visible->no_map)
 		memset((unsigned char *) spec->map, 0, spec->map_bytes);

@@ -23,6 +23,16 @@
  *			the index was built of.  So a page with a chain whose versions differ in side columns stays
  *			absent.
  *
+ *	  S3	A device may have a copy of what the store has of some pages.  The store has a mark for each
+ *			page of which the copy is up to date.  If a page is marked after a scan's barrier, the copy
+ *			has the side values of each row of it that the scan's snapshot sees.
+ *
+ *			Who copies marks the page as one that is being copied, and then reads it.  Who puts values in
+ *			does that first, and then takes the page's marks away.  So the copy has the values, or the
+ *			page loses its mark before the row's entry can be found.  When the device has the page, a
+ *			mark that is still there becomes that of a page that is up to date.  A mark belongs to the
+ *			copy whose name the store has; a name is given once.
+ *
  * What a store has of other TIDs means nothing.  On a standby nobody puts values in, so there are no stores
  * there, nor for temporary tables; their side values are read from the heap.
  *
@@ -36,6 +46,8 @@
  *	  directory	a chunk of references to parts
  *	  part		the side values of as many pages as fit: for each page a word that says whether it is
  *				present, and the values of offsets 1 to per_page
+ *
+ * Marks of copies have a directory of their own, which leads to chunks of marks.
  *
  * Rows at higher offsets, and pages behind what a root reaches, are never stored.  If the table's pages have
  * become fuller since (as its statistics say), the store is made anew.
@@ -108,6 +120,8 @@ typedef struct GpudsSidePlace
 	uint8 *values; /* of offsets 1 to per_page, one after the other */
 	int per_page;
 	pg_atomic_uint32 *present;
+	pg_atomic_uint32 *npresent; /* of the store */
+	pg_atomic_uint64 *changes;
 } GpudsSidePlace;
 
 extern GpudsSideFill gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace *place);
@@ -130,6 +144,35 @@ typedef struct GpudsSideReport
 } GpudsSideReport;
 
 extern void gpuds_side_report(GpudsSideReport *report);
+
+/* copied.c: copies on devices (S3) */
+
+/* What a copy has room for. */
+typedef struct GpudsSideShape
+{
+	int rows;      /* of a page */
+	int row_bytes; /* of a row */
+	int64 pages;   /* that are present */
+} GpudsSideShape;
+
+/* The caller has entered. */
+extern uint64 gpuds_side_copy_name(const GpudsSideRef *ref);
+extern bool gpuds_side_wants_copy(const GpudsSideRef *ref, uint64 name);
+extern bool gpuds_side_copy_shape(const GpudsSideRef *ref, GpudsSideShape *shape);
+extern bool gpuds_side_copy_pages(const GpudsSideRef *ref, const uint32 *blocks, int n, uint8 *to);
+
+/* The caller has not. */
+extern bool gpuds_side_copy_begin(const GpudsSideRef *ref);
+extern void gpuds_side_copy_end(const GpudsSideRef *ref);
+extern uint64 gpuds_side_copy_new(const GpudsSideRef *ref);
+extern void gpuds_side_set_copy(const GpudsSideRef *ref, uint64 name);
+extern void gpuds_side_copy_rest(const GpudsSideRef *ref);
+extern uint64 gpuds_side_changes(const GpudsSideRef *ref);
+extern bool gpuds_side_next_uncopied(const GpudsSideRef *ref, BlockNumber *next, uint32 *blocks, int most,
+									 int *n);
+extern void gpuds_side_set_copied(const GpudsSideRef *ref, const uint32 *blocks, int n);
+extern void gpuds_side_all_copied(const GpudsSideRef *ref, uint64 changes);
+extern size_t gpuds_side_copied_map(const GpudsSideRef *ref, uint64 name, size_t most, uint8 **map);
 
 /* fill.c */
 extern void gpuds_side_of_tuple(HeapTuple tuple, TupleDesc desc, Relation index, const GpudsKeyLayout *layout,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * store.c
- *	  The stores of side values, and their memory.
+ *	  The stores of side values.
  *
  * A store is a facet of its file (file/file.h).
  *
@@ -14,51 +14,25 @@
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "storage/spin.h"
 #include "utils/timestamp.h"
 
-#include "side/side.h"
+#include "side/side_internal.h"
 
-#define CHUNK_BYTES (16 * 1024)
-#define CHUNK_REFS (CHUNK_BYTES / sizeof(pg_atomic_uint32))
-
-/* What a page takes in a part beside its values: the word that says whether it is present. */
-#define PRESENT_BYTES MAXIMUM_ALIGNOF
-
-/* Chunks that a store has at least: root, directory, part. */
-#define LEAST_CHUNKS 3
+/* Chunks that a store has at least: root, directory, part, and two of marks. */
+#define LEAST_CHUNKS 5
 
 /* A store that was read so lately keeps its memory. */
 #define STORE_REST_MS 10000
 
-/* References are numbers of chunks, from 1 on; 0: there is none. */
-typedef struct SideStore
-{
-	pg_atomic_uint64 serial; /* 0: not in the directory */
-	GpudsFile file;
-	uint32 root;
-	uint16 bytes;      /* of the side values of a row */
-	uint16 per_page;   /* rows of a page that there is room for */
-	uint16 page_bytes; /* of a part, for a page: PRESENT_BYTES and the values */
-	uint16 pages_of_part;
-	uint64 inverse;        /* of pages_of_part: see position_of */
-	pg_atomic_uint64 used; /* when it was read last, ms */
-} SideStore;
-
 typedef struct SideShared
 {
-	slock_t lock; /* of the free list */
-	uint32 free;  /* first free chunk, of those that were used before */
-	uint32 fresh; /* chunks used so far */
-	uint32 taken;
 	pg_atomic_uint32 nstores;
+	pg_atomic_uint64 copies; /* that have been named */
 	SideStore stores[GPUDS_SIDE_STORES];
 } SideShared;
 
 static SideShared *shared;
 static GpudsSlots *slots;
-static char *chunks;
-static uint32 nchunks;
 static LWLockPadded *locks;
 
 static bool give_up(uint64 serial, bool wait);
@@ -70,19 +44,13 @@ my_side_lock(void)
 	return &locks[MyProcPid % GPUDS_SIDE_LOCKS].lock;
 }
 
-static size_t
-memory_bytes(void)
-{
-	return (size_t) gpuds_include_memory_mb * 1024 * 1024;
-}
-
 /* Shared memory that stores need, in bytes. */
 Size
 gpuds_side_shmem_size(void)
 {
 	Size size = add_size(MAXALIGN(sizeof(SideShared)), gpuds_slots_size(GPUDS_SIDE_STORES));
 
-	return add_size(add_size(size, PG_CACHE_LINE_SIZE), memory_bytes());
+	return add_size(size, gpuds_side_chunks_size());
 }
 
 /* Creates or finds it.  The caller holds AddinShmemInitLock. */
@@ -96,140 +64,14 @@ gpuds_side_shmem_init(void)
 	at += MAXALIGN(sizeof(SideShared));
 	slots = (GpudsSlots *) at;
 	at += gpuds_slots_size(GPUDS_SIDE_STORES);
-	chunks = (char *) CACHELINEALIGN(at);
-	nchunks = (uint32) (memory_bytes() / CHUNK_BYTES);
+	gpuds_side_chunks_init(at, found);
 	locks = GetNamedLWLockTranche("gpuds_side");
 	gpuds_file_set_keeper(GPUDS_FACET_SIDE, &keeper);
 	if (found)
 		return;
-	SpinLockInit(&shared->lock);
-	shared->free = shared->fresh = shared->taken = 0;
 	pg_atomic_init_u32(&shared->nstores, 0);
+	pg_atomic_init_u64(&shared->copies, 0);
 	gpuds_slots_init(slots, GPUDS_SIDE_STORES);
-}
-
-/*
- * Chunks
- */
-
-static char *
-chunk_at(uint32 ref)
-{
-	return chunks + (size_t) (ref - 1) * CHUNK_BYTES;
-}
-
-/* A chunk of zeros, or 0. */
-static uint32
-take_chunk(void)
-{
-	uint32 ref = 0;
-
-	SpinLockAcquire(&shared->lock);
-	if (shared->free != 0)
-	{
-		ref = shared->free;
-		memcpy(&shared->free, chunk_at(ref), sizeof(shared->free));
-	}
-	else if (shared->fresh < nchunks)
-		ref = ++shared->fresh;
-	shared->taken += ref != 0;
-	SpinLockRelease(&shared->lock);
-	if (ref != 0)
-		memset(chunk_at(ref), 0, CHUNK_BYTES);
-	return ref;
-}
-
-static void
-give_chunk(uint32 ref)
-{
-	SpinLockAcquire(&shared->lock);
-	memcpy(chunk_at(ref), &shared->free, sizeof(shared->free));
-	shared->free = ref;
-	shared->taken--;
-	SpinLockRelease(&shared->lock);
-}
-
-static pg_atomic_uint32 *
-refs_of(uint32 ref)
-{
-	return (pg_atomic_uint32 *) chunk_at(ref);
-}
-
-/* What a place of a root or directory leads to; made: if it leads nowhere, to a new chunk; 0: nowhere. */
-static uint32
-follow(pg_atomic_uint32 *place, bool made)
-{
-	uint32 ref = pg_atomic_read_u32(place);
-	uint32 mine;
-
-	if (ref != 0 || !made)
-	{
-		pg_read_barrier();
-		return ref;
-	}
-	mine = take_chunk();
-	if (mine == 0)
-		return 0;
-	if (pg_atomic_compare_exchange_u32(place, &ref, mine))
-		return mine;
-	give_chunk(mine);
-	return ref;
-}
-
-/* Where a page of the table is: in which part, as which of its pages. */
-typedef struct SidePosition
-{
-	uint32 part;
-	uint32 page;
-} SidePosition;
-
-/*
- * Divides a block's number by pages_of_part, once for each row, so by a multiplication: inverse is 2^64 /
- * divisor rounded up, whose product with a number of 32 bits has the quotient above bit 64.  (1 has no such
- * inverse.)
- */
-static inline SidePosition
-position_of(const SideStore *store, BlockNumber block)
-{
-	SidePosition at;
-
-	at.part = store->pages_of_part == 1 ? block
-										: (uint32) (((unsigned __int128) store->inverse * block) >> 64);
-	at.page = block - at.part * store->pages_of_part;
-	return at;
-}
-
-static bool
-is_in_reach(const SidePosition *at)
-{
-	return at->part / CHUNK_REFS < CHUNK_REFS;
-}
-
-/* The part, or NULL. */
-static inline char *
-find_part(const SideStore *store, const SidePosition *at, bool made)
-{
-	uint32 ref;
-
-	if (!is_in_reach(at))
-		return NULL;
-	ref = follow(&refs_of(store->root)[at->part / CHUNK_REFS], made);
-	if (ref != 0)
-		ref = follow(&refs_of(ref)[at->part % CHUNK_REFS], made);
-	return ref == 0 ? NULL : chunk_at(ref);
-}
-
-static inline pg_atomic_uint32 *
-present_of(const SideStore *store, char *part, const SidePosition *at)
-{
-	return (pg_atomic_uint32 *) (part + (size_t) at->page * store->page_bytes);
-}
-
-/* Behind that word, so that looking at both takes one translation of an address, as a rule. */
-static inline uint8 *
-values_of(const SideStore *store, char *part, const SidePosition *at)
-{
-	return (uint8 *) present_of(store, part, at) + PRESENT_BYTES;
 }
 
 /*
@@ -278,9 +120,9 @@ gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref)
 	return ref->slot >= 0;
 }
 
-/* The store that a reference names, if it is still there. */
-static SideStore *
-store_of(const GpudsSideRef *ref)
+/* The store that a reference names; NULL: it is gone.  The caller has entered. */
+SideStore *
+gpuds_side_store(const GpudsSideRef *ref)
 {
 	SideStore *store;
 
@@ -290,34 +132,39 @@ store_of(const GpudsSideRef *ref)
 	return pg_atomic_read_u64(&store->serial) == ref->serial ? store : NULL;
 }
 
-static uint64
-now_ms(void)
+/* The time, ms. */
+uint64
+gpuds_side_now_ms(void)
 {
 	return (uint64) (GetCurrentTimestamp() / 1000);
 }
 
+/* Gives a directory back, if there is one, and the chunks that it leads to. */
+static void
+free_directory(uint32 directory)
+{
+	if (directory == 0)
+		return;
+	for (uint32 k = 0; k < SIDE_CHUNK_REFS; k++)
+	{
+		uint32 part = pg_atomic_read_u32(&side_refs(directory)[k]);
+
+		if (part != 0)
+			gpuds_side_give_chunk(part);
+	}
+	gpuds_side_give_chunk(directory);
+}
+
 /* Gives back the memory of a store that nobody can find. */
 static void
-free_store(const SideStore *store)
+free_store(SideStore *store)
 {
-	pg_atomic_uint32 *root = refs_of(store->root);
+	pg_atomic_uint32 *root = side_refs(store->root);
 
-	for (uint32 i = 0; i < CHUNK_REFS; i++)
-	{
-		uint32 directory = pg_atomic_read_u32(&root[i]);
-
-		if (directory == 0)
-			continue;
-		for (uint32 k = 0; k < CHUNK_REFS; k++)
-		{
-			uint32 part = pg_atomic_read_u32(&refs_of(directory)[k]);
-
-			if (part != 0)
-				give_chunk(part);
-		}
-		give_chunk(directory);
-	}
-	give_chunk(store->root);
+	free_directory(pg_atomic_read_u32(&store->copied.marks));
+	for (uint32 i = 0; i < SIDE_CHUNK_REFS; i++)
+		free_directory(pg_atomic_read_u32(&root[i]));
+	gpuds_side_give_chunk(store->root);
 }
 
 /*
@@ -368,7 +215,7 @@ give_up(uint64 serial, bool wait)
 static bool
 drop_oldest(const GpudsSideRef *but)
 {
-	uint64 oldest = now_ms() - STORE_REST_MS;
+	uint64 oldest = gpuds_side_now_ms() - STORE_REST_MS;
 	uint64 serial = 0;
 
 	for (int i = 0; i < gpuds_slots_count(slots); i++)
@@ -411,7 +258,7 @@ rows_for(Relation heap, int bytes)
 	if (table->relpages > 0 && table->reltuples >= 0)
 		rows = GpudsSideRows(table->reltuples / table->relpages);
 	rows = Min(rows, MaxHeapTuplesPerPage);
-	return Min((int) rows, (CHUNK_BYTES - PRESENT_BYTES) / bytes);
+	return Min((int) rows, (SIDE_CHUNK_BYTES - SIDE_PRESENT_BYTES) / bytes);
 }
 
 /* Would a store of the table that is made now have room for more rows of a page? */
@@ -422,7 +269,7 @@ gpuds_side_is_outgrown(const GpudsSideRef *ref, Relation heap)
 	bool outgrown;
 
 	gpuds_side_enter();
-	store = store_of(ref);
+	store = gpuds_side_store(ref);
 	outgrown = store && rows_for(heap, store->bytes) > store->per_page;
 	gpuds_side_leave();
 	return outgrown;
@@ -444,10 +291,11 @@ set_up(SideStore *store, const GpudsFile *file, Relation heap, int bytes)
 	store->file = *file;
 	store->bytes = (uint16) bytes;
 	store->per_page = (uint16) per_page;
-	store->page_bytes = (uint16) (PRESENT_BYTES + per_page * bytes);
-	store->pages_of_part = (uint16) (CHUNK_BYTES / store->page_bytes);
+	store->page_bytes = (uint16) (SIDE_PRESENT_BYTES + per_page * bytes);
+	store->pages_of_part = (uint16) (SIDE_CHUNK_BYTES / store->page_bytes);
 	store->inverse = PG_UINT64_MAX / store->pages_of_part + 1;
-	pg_atomic_write_u64(&store->used, now_ms());
+	gpuds_side_init_copied(store);
+	pg_atomic_write_u64(&store->used, gpuds_side_now_ms());
 }
 
 /*
@@ -460,7 +308,7 @@ make(int slot, const GpudsFile *file, Relation heap, int bytes)
 	SideStore *store = &shared->stores[slot];
 	const uint64 serial = gpuds_file_new_serial(slot);
 
-	store->root = take_chunk();
+	store->root = gpuds_side_take_chunk();
 	if (store->root == 0)
 		return false;
 	set_up(store, file, heap, bytes);
@@ -470,7 +318,7 @@ make(int slot, const GpudsFile *file, Relation heap, int bytes)
 	if (!gpuds_file_attach(file, GPUDS_FACET_SIDE, serial))
 	{
 		pg_atomic_write_u64(&store->serial, 0);
-		give_chunk(store->root);
+		gpuds_side_give_chunk(store->root);
 		return false;
 	}
 	pg_atomic_fetch_add_u32(&shared->nstores, 1);
@@ -486,7 +334,7 @@ gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *r
 {
 	ref->serial = 0;
 	ref->slot = -1;
-	if (nchunks < LEAST_CHUNKS)
+	if (gpuds_side_chunks() < LEAST_CHUNKS)
 		return false;
 	gpuds_file_claim(file, false);
 	gpuds_files_lock(LW_EXCLUSIVE);
@@ -506,8 +354,8 @@ gpuds_side_make(const GpudsFile *file, Relation heap, int bytes, GpudsSideRef *r
 void
 gpuds_side_touch(const GpudsSideRef *ref)
 {
-	SideStore *store = store_of(ref);
-	uint64 now = now_ms();
+	SideStore *store = gpuds_side_store(ref);
+	uint64 now = gpuds_side_now_ms();
 
 	/* seldom, because readers share the cache line */
 	if (store && now - pg_atomic_read_u64(&store->used) > STORE_REST_MS / 4)
@@ -522,49 +370,49 @@ const uint8 *
 gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
 {
 	const int offset = (int) (tid & 0xFFFF);
-	SideStore *store = store_of(ref);
+	SideStore *store = gpuds_side_store(ref);
 	SidePosition at;
 	char *part;
 
 	if (store == NULL || offset > store->per_page)
 		return NULL;
-	at = position_of(store, (BlockNumber) (tid >> 16));
-	part = find_part(store, &at, false);
-	if (part == NULL || pg_atomic_read_u32(present_of(store, part, &at)) == 0)
+	at = side_position(store, (BlockNumber) (tid >> 16));
+	part = side_part(store, &at, false);
+	if (part == NULL || pg_atomic_read_u32(side_present(store, part, &at)) == 0)
 		return NULL;
 	pg_read_barrier();
-	return values_of(store, part, &at) + (offset - 1) * store->bytes;
+	return side_values(store, part, &at) + (offset - 1) * store->bytes;
 }
 
 /* Is there a place for the row at a TID, if its page is made present? */
 bool
 gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid)
 {
-	const SideStore *store = store_of(ref);
+	const SideStore *store = gpuds_side_store(ref);
 	SidePosition at;
 
 	if (store == NULL)
 		return false;
-	at = position_of(store, (BlockNumber) (tid >> 16));
-	return (int) (tid & 0xFFFF) <= store->per_page && is_in_reach(&at);
+	at = side_position(store, (BlockNumber) (tid >> 16));
+	return (int) (tid & 0xFFFF) <= store->per_page && side_is_in_reach(&at);
 }
 
 /* Has the processor fetch what gpuds_side_get will look at. */
 void
 gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid)
 {
-	const SideStore *store = store_of(ref);
+	const SideStore *store = gpuds_side_store(ref);
 	SidePosition at;
 	char *part;
 
 	if (store == NULL)
 		return;
-	at = position_of(store, (BlockNumber) (tid >> 16));
-	part = find_part(store, &at, false);
+	at = side_position(store, (BlockNumber) (tid >> 16));
+	part = side_part(store, &at, false);
 	if (part == NULL)
 		return;
-	__builtin_prefetch(present_of(store, part, &at));
-	__builtin_prefetch(values_of(store, part, &at) + ((tid & 0xFFFF) - 1) * store->bytes);
+	__builtin_prefetch(side_present(store, part, &at));
+	__builtin_prefetch(side_values(store, part, &at) + ((tid & 0xFFFF) - 1) * store->bytes);
 }
 
 /* Puts the side values of a row in whose page is present; false: it is not. */
@@ -576,6 +424,7 @@ gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values)
 	if (place == NULL)
 		return false;
 	memcpy(place, values, shared->stores[ref->slot].bytes);
+	gpuds_side_unmark(&shared->stores[ref->slot], (BlockNumber) (tid >> 16));
 	return true;
 }
 
@@ -583,21 +432,23 @@ gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values)
 GpudsSideFill
 gpuds_side_make_page(const GpudsSideRef *ref, BlockNumber block, GpudsSidePlace *place)
 {
-	SideStore *store = store_of(ref);
+	SideStore *store = gpuds_side_store(ref);
 	SidePosition at;
 	char *part;
 
 	if (store == NULL)
 		return GPUDS_SIDE_GONE;
-	at = position_of(store, block);
-	if (!is_in_reach(&at))
+	at = side_position(store, block);
+	if (!side_is_in_reach(&at))
 		return GPUDS_SIDE_ABSENT;
-	part = find_part(store, &at, true);
-	if (part == NULL)
+	part = side_part(store, &at, true);
+	if (part == NULL || !gpuds_side_make_marks(store, block))
 		return GPUDS_SIDE_NO_MEMORY;
-	place->values = values_of(store, part, &at);
+	place->values = side_values(store, part, &at);
 	place->per_page = store->per_page;
-	place->present = present_of(store, part, &at);
+	place->present = side_present(store, part, &at);
+	place->npresent = &store->copied.present;
+	place->changes = &store->copied.changes;
 	return GPUDS_SIDE_FILLED;
 }
 
@@ -609,7 +460,9 @@ void
 gpuds_side_set_present(const GpudsSidePlace *place)
 {
 	pg_write_barrier();
-	pg_atomic_write_u32(place->present, 1);
+	if (pg_atomic_exchange_u32(place->present, 1) == 0)
+		pg_atomic_fetch_add_u32(place->npresent, 1);
+	pg_atomic_fetch_add_u64(place->changes, 1);
 }
 
 /* Is a page present? */
@@ -624,13 +477,18 @@ gpuds_side_has(const GpudsSideRef *ref, BlockNumber block)
 	return has;
 }
 
+/* A name for a copy, which no other has had. */
+uint64
+gpuds_side_name_copy(void)
+{
+	return pg_atomic_fetch_add_u64(&shared->copies, 1) + 1;
+}
+
 /* Fills in *report.  Takes a spinlock; the numbers may be of different moments. */
 void
 gpuds_side_report(GpudsSideReport *report)
 {
 	report->stores = pg_atomic_read_u32(&shared->nstores);
-	report->memory_total = (size_t) nchunks * CHUNK_BYTES;
-	SpinLockAcquire(&shared->lock);
-	report->memory_used = (size_t) shared->taken * CHUNK_BYTES;
-	SpinLockRelease(&shared->lock);
+	report->memory_total = (size_t) gpuds_side_chunks() * SIDE_CHUNK_BYTES;
+	report->memory_used = (size_t) gpuds_side_chunks_taken() * SIDE_CHUNK_BYTES;
 }

@@ -493,7 +493,7 @@ static AggColumn
 random_measure(int nwords)
 {
 	const int all = 64 * nwords + ENTRY_SPILL_BITS;
-	AggColumn m;
+	AggColumn m = {};
 
 	m.kind = (uint8_t) test_below(AGG_COLUMN_PRODUCT + 1);
 	m.bits = (uint8_t) (m.kind == AGG_COLUMN_INTEGER  ? 1 + test_below(64)

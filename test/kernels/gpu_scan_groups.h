@@ -323,7 +323,7 @@ check_group(const TestSpec *spec, const std::vector<const uint64_t *> &parts, co
 static void
 check_slots(const TestSpec *spec, const GpuRequest *r, const uint64_t *slot, TestFound *found)
 {
-	const size_t words = group_slot_words(spec->head.nterms);
+	const size_t words = group_slot_words(spec->head.nterms, spec->head.nside);
 	std::map<TestGroupKey, std::vector<const uint64_t *>> parts;
 
 	for (int64_t i = 0; i < r->taken; i++, slot += words)
@@ -442,7 +442,7 @@ struct TestSlots
 static void
 take_run_slots(const TestSpec *spec, const uint64_t *slot, int64_t n, TestSlots *taken)
 {
-	const size_t words = group_slot_words(spec->head.nterms);
+	const size_t words = group_slot_words(spec->head.nterms, spec->head.nside);
 
 	for (int64_t i = 0; i < n; i++, slot += words)
 	{

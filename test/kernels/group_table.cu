@@ -32,7 +32,7 @@
 #define THREADS 8
 #define ADDED 4000 /* by each thread */
 
-static const AggColumn integer_column = { AGG_COLUMN_INTEGER, ENTRY_SPILL_BITS, 64, 0, 1, 0 };
+static const AggColumn integer_column = { AGG_COLUMN_INTEGER, ENTRY_SPILL_BITS, 64, 0, 1, 0, 0, 0, 0 };
 
 /* What a thread has added, and what it had no room for. */
 struct Share
@@ -50,17 +50,26 @@ add(const GpuGroupTable *table, uint64_t seed, uint64_t keys, int thread, Share 
 		uint64_t number = (random >> 33) % keys;
 		GpudsEntry key = { number * UINT64_C(0x9E3779B97F4A7C15), number, number << ENTRY_SPILL_SHIFT };
 		uint32_t label = (uint32_t) (random >> 20) & 1;
-		uint64_t *slot = table->find(key, label, (uint64_t) thread + (random >> 40));
+		const uint64_t name = key.w0;
+		uint64_t side[GROUP_SIDE_WORDS] = {};
+		uint64_t *slot;
 		PartialAgg sum = partial_agg_empty();
 
+		/* groups that the key does not tell apart are told apart by the last word of side values */
+		if (table->nside > 0)
+		{
+			side[table->nside - 1] = name;
+			key = { 0, 0, 0 };
+		}
+		slot = table->find(key, label, side, (uint64_t) thread + (random >> 40));
 		share->without_slot += slot == NULL;
 		if (slot == NULL)
 			continue;
 		partial_agg_add_bits(&sum, &integer_column, random >> 8);
 		gpu_atomic_add64(&slot[GROUP_ROWS], 1);
 		GpuGroupTable::add(&slot[GROUP_PARTIAL], integer_column, sum);
-		share->groups[{ key.w0, label }].first++;
-		share->groups[{ key.w0, label }].second += random >> 8;
+		share->groups[{ name, label }].first++;
+		share->groups[{ name, label }].second += random >> 8;
 	}
 }
 
@@ -69,7 +78,7 @@ static uint32_t
 check(const GpuGroupTable *table, std::vector<Share> *shares)
 {
 	std::map<std::pair<uint64_t, uint32_t>, std::pair<uint64_t, uint64_t>> groups;
-	std::vector<uint64_t> copies((size_t) table->slots * group_slot_words(table->nterms));
+	std::vector<uint64_t> copies((size_t) table->slots * group_slot_words(table->nterms, table->nside));
 	uint32_t taken = 0;
 	GpuGroupTake take = { *table, copies.data(), &taken };
 
@@ -85,8 +94,9 @@ check(const GpuGroupTable *table, std::vector<Share> *shares)
 		take(i);
 	for (uint32_t i = 0; i < taken; i++)
 	{
-		const uint64_t *slot = &copies[i * group_slot_words(table->nterms)];
-		auto &group = groups[{ slot[GROUP_W0], (uint32_t) slot[GROUP_LABEL] }];
+		const uint64_t *slot = &copies[i * group_slot_words(table->nterms, table->nside)];
+		uint64_t number = slot[table->nside == 0 ? (size_t) GROUP_W0 : group_slot_side(1) + table->nside - 1];
+		auto &group = groups[{ number, (uint32_t) slot[GROUP_LABEL] }];
 		PartialAgg sum;
 
 		memcpy(&sum, &slot[GROUP_PARTIAL], sizeof(sum));
@@ -102,8 +112,9 @@ check(const GpuGroupTable *table, std::vector<Share> *shares)
 static void
 run(uint64_t keys, uint32_t slots, uint32_t spread)
 {
-	std::vector<uint64_t> words((size_t) slots * group_slot_words(1));
-	GpuGroupTable table = { words.data(), slots, spread, 1 };
+	const uint32_t nside = (uint32_t) test_below(GROUP_SIDE_WORDS + 1);
+	std::vector<uint64_t> words((size_t) slots * group_slot_words(1, nside));
+	GpuGroupTable table = { words.data(), slots, spread, 1, nside };
 	std::vector<Share> shares(THREADS);
 	std::vector<std::thread> threads;
 	uint64_t without_slot = 0;
