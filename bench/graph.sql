@@ -19,7 +19,7 @@ BEGIN
 	EXECUTE format('CREATE INDEX i_bt ON %I.e (src, dst)', graph);
 	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst)', graph, am);
 	EXECUTE format('CREATE TABLE %1$I.seed AS SELECT array_agg(v) AS v
-		FROM (SELECT DISTINCT src AS v, hashint4(src) AS h FROM %1$I.e ORDER BY h LIMIT 10) x', graph);
+		FROM (SELECT src AS v FROM %1$I.e INTERSECT SELECT dst FROM %1$I.e ORDER BY v LIMIT 10) x', graph);
 	PERFORM gpuds_index_load(format('%I.i_gp', graph)::regclass);
 END
 $$;
@@ -144,6 +144,10 @@ BEGIN
 		DROP TABLE level;
 		ALTER TABLE next_level RENAME TO level;
 		EXIT WHEN n = 0;
+		IF n > 1000 THEN
+			ANALYZE seen;
+			ANALYZE level;
+		END IF;
 	END LOOP;
 	RETURN QUERY SELECT v, depth FROM seen WHERE target IS NULL OR v = target;
 	DROP TABLE seen, level;
