@@ -3,8 +3,8 @@
  * gpu_scan.cu
  *	  Scan requests of both kinds, against a sorted array: entries and sorted
  *	  TIDs, both directions, intervals and points, stopping and going on anywhere;
- *	  counts and sums, also by groups, by maps of all-visible pages and by rows; intervals in no order
- *	  where that makes no difference.
+ *	  counts and sums, also by groups, by maps of all-visible pages and by rows; joins of any two trees;
+ *	  intervals in no order where that makes no difference.
  *	  Runs on a GPU, or compiled with GPU_EMULATED on the CPU.
  *
  *	  usage: gpu_scan [small | rounds [seed]]
@@ -640,6 +640,7 @@ run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 }
 
 #include "gpu_scan_groups.h"
+#include "gpu_scan_join.h"
 
 /* Posts a request, waiting for a slot. */
 static void
@@ -876,6 +877,14 @@ main(int argc, char **argv)
 					run_runs(&views[t], &models[t], kind, ranges[t]);
 					passed += 5;
 				}
+			}
+			for (int t = 0; t < TREES * (few ? 1 : 10); t++)
+			{
+				const int other = (int) test_below(TREES);
+
+				run_join(&views[t % TREES], &models[t % TREES], &views[other], &models[other], kind,
+						 ranges[t % TREES]);
+				passed++;
 			}
 			for (int t = 0; t < TREES; t++)
 			{
