@@ -293,11 +293,12 @@ CREATE FUNCTION gpuds_index_stats_reset(index regclass) RETURNS void
 COMMENT ON FUNCTION gpuds_index_stats_reset(regclass) IS 'set the figures of an index in gpuds_stat_indexes to 0';
 
 -- For everybody: what it shows are sums over all indexes.
-CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint)
+CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint,
+		OUT device_copies bigint, OUT device_memory_used bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 CREATE VIEW gpuds_included AS
-	SELECT i.stores, i.memory_total, i.memory_used
+	SELECT i.stores, i.memory_total, i.memory_used, i.device_copies, i.device_memory_used
 	FROM gpuds_included_state() i;
 
 GRANT SELECT ON gpuds_included TO PUBLIC;

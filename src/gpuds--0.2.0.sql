@@ -540,7 +540,8 @@ CREATE FUNCTION gpuds_memtable_state(OUT drainer_pid integer, OUT memory_total b
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 -- For everybody: what it shows are sums over all indexes.
-CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint)
+CREATE FUNCTION gpuds_included_state(OUT stores bigint, OUT memory_total bigint, OUT memory_used bigint,
+		OUT device_copies bigint, OUT device_memory_used bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 -- For everybody: what it shows are sums over all tables.
@@ -571,7 +572,7 @@ CREATE VIEW gpuds_memtables AS
 	FROM gpuds_memtable_state() m;
 
 CREATE VIEW gpuds_included AS
-	SELECT i.stores, i.memory_total, i.memory_used
+	SELECT i.stores, i.memory_total, i.memory_used, i.device_copies, i.device_memory_used
 	FROM gpuds_included_state() i;
 
 CREATE VIEW gpuds_visibility AS

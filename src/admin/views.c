@@ -169,21 +169,40 @@ gpuds_memtable_state(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
 
+/* Copies of side values on a GPU: how many mirrors have one, and their memory in bytes. */
+static int64
+count_copies(size_t *bytes)
+{
+	GpudsMirror *mirror;
+	int64 copies = 0;
+
+	*bytes = 0;
+	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		copies += gpuds_device_side(&mirror->tree) != 0;
+		*bytes += gpuds_device_side_bytes(&mirror->tree);
+	}
+	return copies;
+}
+
 /*
- * gpuds_included_state(): stores of side values, and their memory in bytes.
+ * gpuds_included_state(): stores of side values and their memory in bytes, and the same of copies on a GPU.
  */
 Datum
 gpuds_included_state(PG_FUNCTION_ARGS)
 {
-	Datum values[3];
-	bool isnull[3] = { false };
+	Datum values[5];
+	bool isnull[5] = { false };
 	GpudsSideReport report;
+	size_t device_bytes;
 
 	gpuds_require_preload();
 	gpuds_side_report(&report);
 	values[0] = Int64GetDatum(report.stores);
 	values[1] = Int64GetDatum((int64) report.memory_total);
 	values[2] = Int64GetDatum((int64) report.memory_used);
+	values[3] = Int64GetDatum(count_copies(&device_bytes));
+	values[4] = Int64GetDatum((int64) device_bytes);
 	PG_RETURN_DATUM(make_row(fcinfo, values, isnull, lengthof(values)));
 }
 
@@ -221,7 +240,7 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->has_applier = mirror->applier != 0;
 	report->is_lacking = gpuds_memory_is_lacking(mirror);
 	report->entries = gpuds_device_entries(&mirror->tree);
-	report->bytes = gpuds_device_bytes(&mirror->tree);
+	report->bytes = gpuds_device_bytes(&mirror->tree) + gpuds_device_side_bytes(&mirror->tree);
 	report->position = 0;
 	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 		report->position += mirror->pos.count[stripe];

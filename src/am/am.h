@@ -44,6 +44,8 @@ extern void gpuds_scan_layout(const IndexOptInfo *index, GpudsKeyLayout *layout)
 extern int gpuds_scan_side_bytes(const IndexOptInfo *index, const List *columns);
 extern Cost gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
 								 double visited, double correlation);
+extern Cost gpuds_scan_added_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
+									   double visited, double correlation);
 extern void gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 								Cost *total, Selectivity *selectivity, double *correlation, double *pages);
 

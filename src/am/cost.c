@@ -58,6 +58,12 @@
 /* The same if rows come in the order of the heap: they are in the cache by then. */
 #define NEAR_SIDE_OPERATORS 2
 
+/* The same if a GPU that has a copy of them adds them up. */
+#define DEVICE_SIDE_OPERATORS 0.1
+
+/* Rows that are worth a GPU's round trip (reader/device_groups.c). */
+#define DEVICE_SIDE_ROWS 4096
+
 /*
  * Looking a row up by its TID where the visibility map does not vouch for it: a lock, and a search of its
  * chain.
@@ -305,6 +311,21 @@ stored_share(const IndexOptInfo *index, int bytes)
 }
 
 /*
+ * Will a GPU add up the side values of so many rows?  If there is memory for all of them, it has a copy, or
+ * the query's next run will find one.
+ */
+static bool
+device_has_side(const IndexOptInfo *index, int bytes, double rows)
+{
+	const double pages = Max(index->rel->pages, 1);
+	const double all = pages * GpudsSideRows(index->rel->tuples / pages);
+
+	return rows >= DEVICE_SIDE_ROWS && stored_share(index, bytes) >= 1 &&
+		   gpuds_device_is_remote(gpuds_device_wanted((int64) Min(rows, PG_INT32_MAX))) &&
+		   all * bytes < (double) gpuds_device_memory_size(GPUDS_ON_CUDA);
+}
+
+/*
  * What the side values of so many rows cost, of so many bytes each, whose order has so much to do with the
  * heap's; visited of them are looked up in the heap anyway.  So are those that there is no memory for.
  */
@@ -323,6 +344,16 @@ gpuds_scan_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, do
 	get_tablespace_page_costs(index->rel->reltablespace, &page_cost, NULL);
 	return cost + index_pages_fetched(others, index->rel->pages, index->pages, root) * page_cost +
 		   others * cpu_tuple_cost;
+}
+
+/* The same of rows whose values are added up, tested, or grouped by, and do not leave the index. */
+Cost
+gpuds_scan_added_side_cost(PlannerInfo *root, const IndexOptInfo *index, int bytes, double rows,
+						   double visited, double correlation)
+{
+	if (device_has_side(index, bytes, rows))
+		return DEVICE_SIDE_OPERATORS * rows * cpu_operator_cost;
+	return gpuds_scan_side_cost(root, index, bytes, rows, visited, correlation);
 }
 
 /* Of an index-only scan, which returns all columns, row by row. */

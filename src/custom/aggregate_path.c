@@ -757,9 +757,10 @@ extra_cost(const GpudsWanted *wanted, const IndexPath *child, List *kinds, List 
 	if (wanted->hashed && wanted->groups != NIL)
 		cost += hash_cost(wanted, child->path.rows, nagg);
 	if (side_bytes > 0)
-		cost += gpuds_scan_side_cost(wanted->root, child->indexinfo, side_bytes, before,
-									 before * gpuds_covering_unmapped(child->indexinfo, child->path.parent),
-									 gpuds_scan_correlation(wanted->root, child->indexinfo));
+		cost += gpuds_scan_added_side_cost(wanted->root, child->indexinfo, side_bytes, before,
+										   before *
+											   gpuds_covering_unmapped(child->indexinfo, child->path.parent),
+										   gpuds_scan_correlation(wanted->root, child->indexinfo));
 	return cost;
 }
 
