@@ -159,7 +159,8 @@ gpuds_settings_define(void)
 	{
 		if (configured[i] == NULL)
 			continue;
-		(void) set_config_option(names[i], configured[i], PGC_POSTMASTER, PGC_S_TEST, GUC_ACTION_SET, false,
+		/* As from the configuration file: there is no user yet, whom core asks for of other sources. */
+		(void) set_config_option(names[i], configured[i], PGC_POSTMASTER, PGC_S_FILE, GUC_ACTION_SET, false,
 								 ERROR, false);
 		pfree(configured[i]);
 	}
