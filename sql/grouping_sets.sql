@@ -99,6 +99,10 @@ SELECT same_aggregate('SELECT w, count(*), sum(v) FROM p WHERE k >= 50 GROUP BY 
 SELECT same_aggregate('SELECT k, w, GROUPING(k), sum(v) FROM p WHERE k >= 50 GROUP BY CUBE (k, w)');
 SELECT same_aggregate('SELECT kind, w, sum(v), GROUPING(w) FROM p_1 JOIN d USING (k) WHERE k >= 5 GROUP BY ROLLUP (kind, w)');
 SELECT same_aggregate('SELECT kind, w, sum(v) FROM p JOIN d USING (k) WHERE k >= 5 GROUP BY CUBE (kind, w)');
+-- a scan that is disabled stays so if it is the only one of an Append
+SET enable_indexscan = off;
+SELECT plan_of('SELECT sum(v) FROM p WHERE k BETWEEN 110 AND 150') LIKE '%Index%' AS disabled;
+RESET enable_indexscan;
 
 DROP OWNED BY regress_sets;
 DROP ROLE regress_sets;

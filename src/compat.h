@@ -502,12 +502,28 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 	adjust_appendrel_attrs_multilevel(root, expr, (child)->relids, (parent)->relids)
 #endif
 
-/* The rows of some paths, one after the other. */
+/*
+ * The rows of some paths, one after the other.  Since 18, core forgets of a single path how many of its nodes
+ * are disabled.
+ */
 #if PG_VERSION_NUM >= 190000
-#define GpudsAppendPath(root, rel, paths) \
+#define GpudsCreateAppendPath(root, rel, paths) \
 	create_append_path(root, rel, (AppendPathInput){ .subpaths = (paths) }, NIL, NULL, 0, false, -1)
 #else
-#define GpudsAppendPath(root, rel, paths) create_append_path(root, rel, paths, NIL, NIL, NULL, 0, false, -1)
+#define GpudsCreateAppendPath(root, rel, paths) \
+	create_append_path(root, rel, paths, NIL, NIL, NULL, 0, false, -1)
+#endif
+#if PG_VERSION_NUM >= 180000
+#define GpudsAppendPath(root, rel, paths)                                                             \
+	({                                                                                                \
+		AppendPath *append_ = GpudsCreateAppendPath(root, rel, paths);                                \
+		const Path *first_ = linitial(append_->subpaths);                                             \
+		if (list_length(append_->subpaths) == 1)                                                      \
+			append_->path.disabled_nodes = Max(append_->path.disabled_nodes, first_->disabled_nodes); \
+		append_;                                                                                      \
+	})
+#else
+#define GpudsAppendPath(root, rel, paths) GpudsCreateAppendPath(root, rel, paths)
 #endif
 
 /*
