@@ -185,6 +185,43 @@ gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry, const Gp
 	return reader->values;
 }
 
+/* A page of the table in the store. */
+typedef struct SidePage
+{
+	BlockNumber block;
+	const uint8 *values; /* of the first offset on */
+	int rows;            /* that there is room for; 0: the page is not there */
+} SidePage;
+
+/* Is an entry's row on the page that another row is on? */
+static inline bool
+entry_is_of(const GpudsEntry *entry, uint64 tid)
+{
+	return (entry->t & ENTRY_TID_MASK) >> 16 == tid >> 16;
+}
+
+/* Copies what the store has of a row, which often is on the page of the one before; false: it has nothing. */
+static inline bool
+copy_of_page(SidePage *page, const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
+{
+	const BlockNumber block = (BlockNumber) (tid >> 16);
+	const int offset = (int) (tid & 0xFFFF);
+	const uint8 *from;
+
+	if (block != page->block)
+	{
+		page->block = block;
+		page->values = gpuds_side_page(ref, block, &page->rows);
+	}
+	if (offset > page->rows)
+		return false;
+	from = page->values + (offset - 1) * bytes;
+	/* so few words need no call */
+	for (int at = 0; at < bytes; at += sizeof(uint64))
+		memcpy(values + at, from + at, sizeof(uint64));
+	return true;
+}
+
 /* Copies what the store has of n rows, and puts those that it has nothing of in the order of the heap. */
 static void
 copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, uint8 *values)
@@ -196,6 +233,7 @@ copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, ui
 	{
 		const int64 end = Min(first + ROWS_UNDER_LOCK, n);
 		bool missing[ROWS_UNDER_LOCK];
+		SidePage page = { .block = InvalidBlockNumber };
 		bool found;
 
 		CHECK_FOR_INTERRUPTS();
@@ -203,10 +241,12 @@ copy_piece(const GpudsSideReader *reader, const GpudsEntry *entries, int64 n, ui
 		found = gpuds_side_find(&reader->file, false, &ref);
 		for (int64 i = first; i < end; i++)
 		{
-			if (found && i + ROWS_AHEAD < n)
+			const uint64 tid = entries[i].t & ENTRY_TID_MASK;
+
+			/* Neighbours are often of one page, which the processor has by then. */
+			if (found && i + ROWS_AHEAD < n && !entry_is_of(&entries[i + ROWS_AHEAD], tid))
 				gpuds_side_prefetch(&ref, entries[i + ROWS_AHEAD].t & ENTRY_TID_MASK);
-			missing[i - first] = !found ||
-								 !copy_stored(&ref, entries[i].t & ENTRY_TID_MASK, bytes, values + i * bytes);
+			missing[i - first] = !found || !copy_of_page(&page, &ref, tid, bytes, values + i * bytes);
 		}
 		if (found && first == 0)
 			gpuds_side_touch(&ref);

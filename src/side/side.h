@@ -101,6 +101,7 @@ extern void gpuds_side_leave(void);
 extern bool gpuds_side_find(const GpudsFile *file, bool writes, GpudsSideRef *ref);
 extern void gpuds_side_touch(const GpudsSideRef *ref);
 extern void gpuds_side_prefetch(const GpudsSideRef *ref, uint64 tid);
+extern const uint8 *gpuds_side_page(const GpudsSideRef *ref, BlockNumber block, int *rows);
 extern const uint8 *gpuds_side_get(const GpudsSideRef *ref, uint64 tid);
 extern bool gpuds_side_put(const GpudsSideRef *ref, uint64 tid, const uint8 *values);
 extern bool gpuds_side_has_place(const GpudsSideRef *ref, uint64 tid);

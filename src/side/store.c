@@ -363,25 +363,37 @@ gpuds_side_touch(const GpudsSideRef *ref)
 }
 
 /*
- * The side values of the row at a TID, or NULL: they are not there.  They are right if a snapshot that the
- * caller holds sees the row.
+ * The side values of a page's rows, from the first offset on, or NULL: they are not there.  *rows: how many
+ * there is room for.  Those of rows that a snapshot of the caller's sees are right until gpuds_side_leave.
  */
 const uint8 *
-gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
+gpuds_side_page(const GpudsSideRef *ref, BlockNumber block, int *rows)
 {
-	const int offset = (int) (tid & 0xFFFF);
 	SideStore *store = gpuds_side_store(ref);
 	SidePosition at;
 	char *part;
 
-	if (store == NULL || offset > store->per_page)
+	*rows = 0;
+	if (store == NULL)
 		return NULL;
-	at = side_position(store, (BlockNumber) (tid >> 16));
+	at = side_position(store, block);
 	part = side_part(store, &at, false);
 	if (part == NULL || pg_atomic_read_u32(side_present(store, part, &at)) == 0)
 		return NULL;
 	pg_read_barrier();
-	return side_values(store, part, &at) + (offset - 1) * store->bytes;
+	*rows = store->per_page;
+	return side_values(store, part, &at);
+}
+
+/* The same of the row at a TID. */
+const uint8 *
+gpuds_side_get(const GpudsSideRef *ref, uint64 tid)
+{
+	const int offset = (int) (tid & 0xFFFF);
+	int rows;
+	const uint8 *page = gpuds_side_page(ref, (BlockNumber) (tid >> 16), &rows);
+
+	return offset <= rows ? page + (offset - 1) * shared->stores[ref->slot].bytes : NULL;
 }
 
 /* Is there a place for the row at a TID, if its page is made present? */
