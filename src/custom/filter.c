@@ -240,8 +240,8 @@ index_can_test(const IndexOptInfo *index, Index relid, const Condition *conditio
 }
 
 /*
- * Can a condition be tested in the entries of an index of a table?  Adds the columns of the index whose values
- * are tested to a list, and -1 for a test of NULLs, which all entries have bits of.
+ * Can a condition be tested in the entries of an index of a table?  Adds the columns of the index whose
+ * values are tested to a list, and -1 for a test of NULLs, which all entries have bits of.
  */
 bool
 gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condition, List **columns)
@@ -263,8 +263,8 @@ gpuds_filter_can_test(const IndexOptInfo *index, Index relid, const Expr *condit
 }
 
 /*
- * Those of a table's clauses, RestrictInfos, that can be tested in the entries of an index without side values.
- * *ntests: how many tests of a column they are.
+ * Those of a table's clauses, RestrictInfos, that can be tested in the entries of an index without side
+ * values.  *ntests: how many tests of a column they are.
  */
 List *
 gpuds_filter_of_entries(const IndexOptInfo *index, const List *clauses, int *ntests)
@@ -319,8 +319,8 @@ typedef struct Maker
 	const GpudsKeyLayout *layout;
 	Relation index;
 	PlanState *parent;
-	const List *
-		tuple; /* what conditions have columns of, TargetEntries; NIL: table, or index if it is scanned alone */
+	/* TargetEntries that conditions have columns of; NIL: the table, or an index that is scanned alone */
+	const List *tuple;
 } Maker;
 
 /* The index's column that a column of a plan is. */

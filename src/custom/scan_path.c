@@ -5,11 +5,11 @@
  *
  * Core has made index paths of the table, as scans and for bitmaps.  Any of an index of gpuds that
  * core still remembers will do: its index conditions stay with it, and core plans it below the node.
- * What else the table is asked for is tested in entries if it can be (filter.c), and stays with the index scan;
- * the rest becomes the node's quals, in the order that core gives them, which heeds security levels.
+ * What else the table is asked for is tested in entries if it can be (filter.c), and stays with the index
+ * scan; the rest becomes the node's quals, in the order that core gives them, which heeds security levels.
  *
- * Core forgets index paths that would visit more rows than others.  So an index whose entries can be tested has
- * a path of its own, also if no condition bounds its scan.
+ * Core forgets index paths that would visit more rows than others.  So an index whose entries can be tested
+ * has a path of its own, also if no condition bounds its scan.
  *
  * The node takes the place of a bitmap heap scan, and enable_bitmapscan = off turns both off.  Partial
  * paths cost what core's cost: workers share what processors do in the heap, but neither what the index
@@ -209,8 +209,8 @@ parallel_divisor(int workers)
 }
 
 /*
- * Sets the path's costs, recomputed because its scan is not an index-only scan, and because of the clauses that
- * are tested in entries, by so many tests.  Returns how many pages it visits.
+ * Sets the path's costs, recomputed because its scan is not an index-only scan, and because of the clauses
+ * that are tested in entries, by so many tests.  Returns how many pages it visits.
  */
 static double
 cost_scan(PlannerInfo *root, CustomPath *path, IndexPath *child, int ntests)

@@ -7,8 +7,8 @@
  * Usually it is all of them.  In a parallel plan it has more (shared_tids.c).
  *
  * A device that sorts gives TIDs; any other gives entries in the order of keys, and so does each if there is
- * a filter.  Behind the first chunk, a device that aggregates gives those only that pass.  An entry may be found
- * twice in two cases:
+ * a filter.  Behind the first chunk, a device that aggregates gives those only that pass.  An entry may be
+ * found twice in two cases:
  *
  *	  - Points that are left as they came (key/key.h) may be there twice.  So if all that they lead to does
  *		not fit into the first piece, the points are put in order, which leaves one of each, and the scan
