@@ -50,7 +50,6 @@ static const char *const point_names[] = {
 	"append-paged",
 	"epoch-due",
 	"page-states-looked",
-	"side-copy-sent",
 };
 
 bool gpuds_without_memtables = false;

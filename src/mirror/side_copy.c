@@ -99,7 +99,6 @@ send_pages(Copying *copying)
 		status = gpuds_device_side_put(&mirror->tree, copying->name, &put);
 	if (status == GPUDS_DEVICE_NO_MEMORY)
 		gpuds_side_copy_rest(&copying->store);
-	gpuds_injection_point("side-copy-sent");
 	if (status == GPUDS_DEVICE_OK)
 		gpuds_side_set_copied(&copying->store, copying->blocks, copying->n);
 	return status == GPUDS_DEVICE_OK;
