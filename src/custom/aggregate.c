@@ -516,7 +516,7 @@ set_conditions(const TargetEntry *entry, GpudsAggregateColumn *column)
 	}
 }
 
-/* Core would call these, and ask first: for what is below its Agg, what groups are compared by, aggregates. */
+/* Core would call these, and ask first: what is below its Agg, what groups are compared by, aggregates. */
 static void
 check_execute(const CustomScan *plan)
 {

@@ -68,7 +68,7 @@ typedef struct GpudsAggregateColumn
 {
 	GpudsAggregateKind kind;
 	int column; /* of the index */
-	/* that its value comes from; behind it are a variance's squares, or how many rows have a CASE's constant */
+	/* that its value comes from; behind it are a variance's squares, or how many rows have ELSE's constant */
 	int agg_column;
 	List *filter;             /* conditions that all hold for rows of an aggregate; NIL: it has none */
 	GpudsAggregateCase parts; /* of a CASE; zero: it is of none */

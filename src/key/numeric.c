@@ -209,8 +209,8 @@ gpuds_numeric_cut(int scale, Datum value, uint64 *code)
 }
 
 /*
- * The digits of a number in the base, the lowest one first, but for zeros before that, each of which adds 1 to
- * the weight.
+ * The digits of a number in the base, the lowest one first, but for zeros before that, each of which adds 1
+ * to the weight.
  */
 static int
 base_digits(unsigned __int128 rest, uint16 *digits, int *weight)
