@@ -149,7 +149,7 @@ form_other(GpudsIndexOnly *only, TupleDesc desc, Datum *values, bool *isnull, bo
 	row = (char *) only->other;
 	memset(row, 0, size);
 	heap_fill_tuple(desc, values, isnull, row + offset, data, &mask,
-					has_nulls ? (bits8 *) row + sizeof(IndexTupleData) : NULL);
+					has_nulls ? (uint8 *) row + sizeof(IndexTupleData) : NULL);
 	only->other->t_info = (unsigned short) size | info | (mask & HEAP_HASVARWIDTH ? INDEX_VAR_MASK : 0);
 	return only->other;
 }
