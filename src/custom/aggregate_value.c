@@ -313,8 +313,8 @@ variance_part(uint8 values, const AggColumn *agg_column, const PartialAgg *parti
 
 /*
  * The state of sum and avg of so many numbers, as numeric_avg_serialize writes it: how many, the sum, how
- * many digits are shown behind the point, and in how many numbers, and how many are no numbers or infinite.  Of
- * those it is known that there are some, and PostgreSQL asks for no more.
+ * many digits are shown behind the point, and in how many numbers, and how many are no numbers or infinite.
+ * Of those it is known that there are some, and PostgreSQL asks for no more.
  */
 static Datum
 scaled_part(int64 n, Numeric sum)

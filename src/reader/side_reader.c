@@ -69,8 +69,8 @@ copy_stored(const GpudsSideRef *ref, uint64 tid, int bytes, uint8 *values)
 
 /*
  * The same for a single row; *ref becomes the store.  ahead: NULL, or an entry whose row's values are on
- * their way to the processor then.  *may_fill, if there are none: it would have the row if the row's page were made
- * present, or if there were a store.
+ * their way to the processor then.  *may_fill, if there are none: it would have the row if the row's page
+ * were made present, or if there were a store.
  */
 static bool
 find_stored(GpudsSideReader *reader, uint64 tid, const GpudsEntry *ahead, GpudsSideRef *ref, uint8 *values,
