@@ -196,12 +196,13 @@ static inline int64
 read_edges(const GpudsEdgeKey *key, const int words, const int nwords, const GpudsEntry *entries,
 		   const uint8 *side, int64 n, const GpudsEdgeArrays *edges)
 {
-	const int side_bytes = key->layout->side_bytes;
+	static const uint8 none[GPUDS_SIDE_BYTES];
+	const int side_bytes = side ? key->layout->side_bytes : 0;
 	int64 kept = 0;
 
 	for (int64 i = 0; i < n; i++)
 	{
-		const uint8 *values = side ? side + i * side_bytes : NULL;
+		const uint8 *values = (side ? side : none) + i * side_bytes;
 
 		if (!read_vertex(&key->vertex[GPUDS_SOURCE], words, nwords, &entries[i], values,
 						 edges->sources + kept * words) ||
