@@ -65,7 +65,9 @@ SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0') FROM generate_
 SELECT visits('SELECT count(*) FROM states WHERE k >= 0');
 SELECT visits('SELECT k / 1000, count(*) FROM states WHERE k >= 0 GROUP BY 1');
 -- keys of all pages, because a GPU is told of all
-SELECT visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)');
+-- (a CPU's table grows with its pages, and one of them is looked at twice)
+SELECT regexp_replace(v, '4[89]$', '48 or 49') AS visits
+FROM visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)') v;
 
 -- Of one row, the second look at an unchanged page makes the state; a look may prune the page
 UPDATE states SET w = w + 1 WHERE k = 17;

@@ -113,6 +113,7 @@ begin_scan(GpudsJoinState *state)
 	state->scan = gpuds_begin_scan(state->heap, state->index, estate->es_snapshot, 0,
 								   GpudsQueryReadsOnly(estate, state->inner));
 	gpuds_visible_begin(&state->visible, state->scan);
+	state->visible.keys = gpuds_join_outer_of(state)->plan->plan_rows;
 	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
 	/* Rows that are not looked up have no predicate locks of their own. */
 	if (state->heap_free)

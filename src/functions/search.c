@@ -200,6 +200,7 @@ begin(Search *search, const GpudsTarget *target, Oid type, ArrayType *array, boo
 	search->answers = answers;
 	search->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 0, true);
 	gpuds_visible_begin(&search->visible, search->scan);
+	search->visible.keys = (double) elements;
 	/* Rows that are not looked up have no predicate locks of their own. */
 	if (answers)
 		PredicateLockRelation(target->heap, target->snapshot);

@@ -24,6 +24,9 @@
  */
 #define PAGES_OF_ENTRY 64
 
+/* How many times as many keys as there were may still be asked about for a look at all pages to be made. */
+#define KEYS_AHEAD 16
+
 /* Makes room for a batch, of which none may be visible to all. */
 static void
 ensure_capacity(GpudsRowCount *count, int64 n)
@@ -193,20 +196,25 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
 
 /*
  * Has the device say which of n intervals of a scan that gpuds_scan_begin_membership has begun have entries.
- * The caller frees hits->others.  False: as gpuds_scan_count_on_device.
+ * The caller frees hits->others.  False: as gpuds_scan_ask_device.
  *
- * Batch by batch, the device is asked about more keys.  When they would all together have been worth a look
- * at all pages, that is made: later batches find what it has learnt.
+ * Batch by batch, the device is asked about more keys.  When all that are expected are worth a look at all
+ * pages, that is made: later batches find what it has learnt.  But a caller may want no more than its first
+ * batches, so not many more keys are expected than there were.
  */
 bool
 gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)
 {
 	GpudsCountSpec spec = { .partial = true, .each = true };
 	GpudsCounted counted = { .hits = hits->hits };
+	double asked;
 
 	visible->asked += n;
-	if (!gpuds_scan_count_on_device(scan, visible, (double) visible->asked, &spec, &counted))
+	asked = (double) visible->asked;
+	if (!gpuds_scan_ask_device(scan, visible, Max(asked, Min(visible->keys, asked * KEYS_AHEAD)), &spec,
+							   &counted))
 		return false;
+	gpuds_scan_take_count(scan, &counted);
 	hits->others = counted.entries;
 	hits->nothers = counted.n;
 	hits->ndelta = counted.ndelta;

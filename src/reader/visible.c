@@ -15,6 +15,7 @@
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/spccache.h"
+#include "utils/timestamp.h"
 
 #include "journal/journal.h"
 #include "kernels/core/sort.h"
@@ -36,6 +37,16 @@
 
 /* Rows to be looked up that there is room for at first. */
 #define FIRST_ORDER 64
+
+/* For so long after a table's map has changed under a device it is taken for one that others write to. */
+#define WRITERS_MS 5000
+
+/* The table whose map changed last under a device that counted for this session, and when. */
+static struct
+{
+	Oid table;
+	TimestampTz at;
+} map_change;
 
 /*
  * For a scan that may look at the heap; its memory is the current context's.  Counts of one key begin here as
@@ -191,6 +202,15 @@ copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 	return map;
 }
 
+/* Has the table's map changed under a device, of this scan or shortly before it? */
+static bool
+map_changes(const GpudsVisible *visible)
+{
+	return visible->map_changed ||
+		   (map_change.table == RelationGetRelid(visible->scan->heapRelation) &&
+			!TimestampDifferenceExceeds(map_change.at, GetCurrentTimestamp(), WRITERS_MS));
+}
+
 /*
  * Is it better to learn of all pages, and to do without a copy of the map?  Beside writers, some page that it
  * calls all-visible will soon not be so, and then all that was counted by it is lost (I2).
@@ -200,7 +220,7 @@ does_without_map(const GpudsVisible *visible, const unsigned char *map, double r
 {
 	const uint64 few = visible->blocks / FEW_VISIBLE;
 
-	return (visible->map_changed ||
+	return (map_changes(visible) ||
 			visible->blocks - gpuds_known_count_others(map, visible->blocks) <= few) &&
 		   gpuds_known_may_learn_all(&visible->known, visible->blocks, rows, room);
 }
@@ -281,7 +301,12 @@ gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t 
 	holds = all_parts_hold(visible, map, bytes) &&
 			(!full || RelationGetNumberOfBlocks(visible->scan->heapRelation) == visible->blocks) &&
 			still_counts(visible);
-	visible->map_changed |= !holds;
+	if (!holds)
+	{
+		visible->map_changed = true;
+		map_change.table = RelationGetRelid(visible->scan->heapRelation);
+		map_change.at = GetCurrentTimestamp();
+	}
 	return holds;
 }
 

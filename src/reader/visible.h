@@ -93,7 +93,8 @@ typedef struct GpudsVisible
 	GpudsMapPage map[GPUDS_MAP_PAGES];
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
-	int64 asked;          /* keys that a device was asked about (membership.c) */
+	int64 asked;          /* keys that a device was asked about (membership.c) ... */
+	double keys;          /* ... and that it will be, as the caller expects; 0: nobody knows */
 	GpudsKnownRows known; /* by the states of their pages */
 	int64 learned;        /* rows of the list at hand whose pages have been looked at */
 	MemoryContext context;
