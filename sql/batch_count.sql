@@ -188,6 +188,28 @@ BEGIN
 	RAISE NOTICE '%', n;
 END $$;
 
+-- more keys than are sorted for a device, some of them twice, of rows that the transaction has changed as well
+CREATE TABLE many (k bigint, v int) WITH (autovacuum_enabled = off);
+INSERT INTO many SELECT i * 2654435761 % 4294967291, i FROM generate_series(1, 30000) i;
+INSERT INTO many SELECT k, -v FROM many WHERE v % 7 = 0;
+CREATE INDEX many_k ON many USING gpu_btree (k) INCLUDE (v);
+VACUUM ANALYZE many;
+CREATE VIEW wanted AS SELECT (i * 3 % 40000) * 2654435761 % 4294967291 AS k FROM generate_series(1, 20000) i;
+CREATE VIEW compared AS
+SELECT c.found = o.found AS counted, s.found = o.found AND s.sum = o.sum AND s.highest = o.highest AS added_up
+FROM (SELECT count(*) AS found FROM many WHERE k = ANY (ARRAY(SELECT k FROM wanted))) c,
+	(SELECT count(*) AS found, sum(v), max(k) AS highest FROM many WHERE k = ANY (ARRAY(SELECT k FROM wanted))) s,
+	(SELECT count(*) AS found, sum(v), max(k) AS highest FROM many WHERE k + 0 IN (SELECT k FROM wanted)) o;
+TABLE compared;
+BEGIN;
+DELETE FROM many WHERE v % 11 = 0;
+INSERT INTO many SELECT k, 1 FROM many WHERE v BETWEEN 1 AND 3000;
+UPDATE many SET v = v + 1 WHERE v % 13 = 0;
+UPDATE many SET k = k + 1 WHERE v % 17 = 0;
+TABLE compared;
+ROLLBACK;
+TABLE compared;
+
 -- partitions, one by one
 CREATE TABLE pieces (k int, v int) PARTITION BY RANGE (k);
 CREATE TABLE pieces_1 PARTITION OF pieces FOR VALUES FROM (0) TO (100);

@@ -27,6 +27,8 @@ gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const Gp
 	if (request->form == GPU_JOIN && !gpu_join_fits(stream, (const unsigned char *) engine->options.staging,
 													engine->options.staging_bytes, request))
 		return false;
+	if (request->unsorted && !gpu_scan_may_be_unsorted(request))
+		return false;
 	return !gpu_form_counts(request->form) ||
 		   gpu_visible_fits(stream, engine->options.staging_bytes, request);
 }

@@ -130,6 +130,11 @@ typedef struct GpuRequest
 	bool forward;          /* scans */
 	/* input: one GpudsInterval, then uint64_t[n] to be or'ed into w0 of its ends; else GpudsInterval[n] */
 	bool points;
+	/*
+	 * GPU_COUNT, GPU_AGGREGATE without each: the points may be in any order, and equal, which is as if they
+	 * came once; the scan is a forward one from its first interval on
+	 */
+	bool unsorted;
 	bool guarded;
 	uint64_t input;
 	uint64_t output;

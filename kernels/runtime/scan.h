@@ -116,13 +116,14 @@ template <class Probe> struct GpuScanLocate
 	GpuStart *starts;
 	uint64_t *counts;
 	int64_t n;
+	bool once; /* neighbours may be equal, and only the first one counts */
 
 	GPU_FN uint64_t locate(int64_t i, GpuStart *start) const
 	{
 		GpudsInterval interval;
 
 		*start = 0;
-		if (i >= n ||
+		if (i >= n || (once && i > 0 && scan.points[i] == scan.points[i - 1]) ||
 			!entry_scan_rest(&scan, forward ? scan.next + i : scan.next - 1 - i, forward, &interval))
 			return 0;
 		return Probe::locate(view, &interval, forward, start);
@@ -284,6 +285,28 @@ gpu_scan_total(const GpuScanStream *stream)
 	return stream->summary->total >= GPU_TOO_FAR ? GPU_SCAN_UNKNOWN : (int64_t) stream->summary->total;
 }
 
+/* May the points of a request be in no order? */
+static inline bool
+gpu_scan_may_be_unsorted(const GpuRequest *r)
+{
+	return r->points && r->forward && r->next == 0 && !r->inside &&
+		   (r->form == GPU_COUNT || (r->form == GPU_AGGREGATE && !r->each));
+}
+
+/* Puts n points, which have been copied in, in order by the bits that their frame leaves them. */
+static inline void
+gpu_scan_sort_points(GpuScanStream *stream, const unsigned char *staging, const GpuRequest *r, int64_t n,
+					 GpudsScan *scan)
+{
+	const GpudsInterval *frame = (const GpudsInterval *) (staging + r->input);
+	const uint64_t rest = frame->lo.w0 ^ frame->hi.w0;
+	uint64_t *points = (uint64_t *) (stream->input + sizeof(GpudsInterval));
+	uint64_t *other = (uint64_t *) stream->output;
+
+	gpu_sort_keys(&stream->stream, &points, &other, n, rest == UINT64_MAX ? 64 : __builtin_ctzll(~rest), 64);
+	scan->points = points;
+}
+
 /* Pass 1 for all n intervals.  How many entries they have (gpu_scan_total). */
 template <class Probe>
 static inline int64_t
@@ -291,10 +314,12 @@ gpu_scan_locate(GpuScanStream *stream, const GpudsView *view, const unsigned cha
 				const GpuRequest *r, int64_t n)
 {
 	GpuStream *s = &stream->stream;
-	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
-									stream->starts,     stream->offsets, n };
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(), r->forward, stream->starts,
+									stream->offsets,    n,           r->unsorted };
 
 	gpu_scan_copy_in(stream, staging, r, &locate.scan);
+	if (r->unsorted)
+		gpu_scan_sort_points(stream, staging, r, n, &locate.scan);
 	gpu_launch(s, n + 1, locate);
 	gpu_exclusive_sum(s, stream->offsets, stream->offsets, n + 1);
 	gpu_copy_bus(s, &stream->summary->total, &stream->offsets[n], sizeof(uint64_t));

@@ -92,8 +92,8 @@ gpu_scan_block(GpuScanStream *stream, const GpudsView *view, unsigned char *devi
 			   const GpuRequest *r, int64_t n, bool *written)
 {
 	GpuStream *s = &stream->stream;
-	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(),     r->forward,
-									stream->starts,     stream->offsets, n };
+	GpuScanLocate<Probe> locate = { Probe::open(*view), GpudsScan(), r->forward, stream->starts,
+									stream->offsets,    n,           false };
 	GpuScanWrite<Probe, 1, tids> write = { Probe::open(*view),
 										   r->forward,
 										   stream->starts,

@@ -659,6 +659,13 @@ layout_join(CountLayout *layout, const GpudsCountJoin *join, size_t from)
 	layout->input = layout->touched + join->ntouched * sizeof(GpudsEntry);
 }
 
+/* Does a count have to go with one request? */
+static bool
+is_whole(const GpudsCountSpec *spec)
+{
+	return spec->each || spec->groups || spec->join || spec->unsorted;
+}
+
 static CountLayout
 count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 {
@@ -776,6 +783,7 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 	request->each = spec->each;
 	if (spec->join)
 		set_join(request, spec->join, layout, memory);
+	request->unsorted = spec->unsorted;
 }
 
 /* Sets what a count's request has found. */
@@ -813,17 +821,16 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	int64 found;
 	char *memory;
 
-	/* Where there is a result for each interval, all that are asked for must fit. */
-	if ((spec->each || spec->groups || spec->join) &&
+	/* Where there is a result for each interval, or equal ones count once, all that are asked for must fit. */
+	if (is_whole(spec) &&
 		layout.input + input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
 		return PG_INT64_MAX;
 	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return -1;
 	gpuds_staging_take(&count->span,
-					   layout.input + (spec->each || spec->groups || spec->join
-										   ? input_bytes(scan, n)
-										   : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
+					   layout.input + (is_whole(spec) ? input_bytes(scan, n)
+													  : Min(input_bytes(scan, n), GPUDS_UNIT_BYTES)),
 					   layout.input + input_bytes(scan, n));
 	n = Min(n, intervals_for(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
 	memory = gpuds_staging_at(&count->span);
@@ -900,6 +907,21 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 		/* there may be a few more the next time */
 		attempt.others = Min(found + found / 8, most);
 	}
+}
+
+/* As many as go with a request that hands back as much as it may. */
+static int64
+cuda_most_unsorted(const GpudsCountSpec *spec)
+{
+	const GpudsScan points = { .points = (const uint64 *) spec };
+	const size_t known = gpuds_count_known_bytes(spec);
+	const size_t staging = (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2;
+	/* with what else a request has, of constant size */
+	const size_t others = GPUDS_PIECE_BYTES / 2 + GPUDS_UNIT_BYTES;
+
+	if (known > GPUDS_COUNT_MAP_BYTES || known + others + sizeof(GpudsInterval) > staging)
+		return 0;
+	return intervals_for(&points, Min(GPUDS_PIECE_BYTES - known, staging - known - others));
 }
 
 /*
@@ -1044,6 +1066,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.agg_columns = true,
 	.joins = true,
 	.count = cuda_count,
+	.most_unsorted = cuda_most_unsorted,
 	.drop = cuda_drop,
 	.side_begin = cuda_side_begin,
 	.side_put = cuda_side_put,

@@ -295,6 +295,14 @@ gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expect
 	return device_of(tree)->count(tree, guard, expected, scan, spec, count);
 }
 
+int64
+gpuds_device_most_unsorted(const GpudsDeviceTree *tree, const GpudsCountSpec *spec)
+{
+	const GpudsDeviceOps *device = device_of(tree);
+
+	return device->most_unsorted ? device->most_unsorted(spec) : 0;
+}
+
 /* Gives back the staging memory of an answer, if it has any; *count points nowhere then. */
 void
 gpuds_device_free_count(GpudsCount *count)

@@ -335,8 +335,9 @@ typedef struct GpudsCountSpec
 	 * are unseen are left out.  No slots: every entry on such a page is handed back.
 	 */
 	PageRows rows;
-	bool full;    /* the map says that all pages are all-visible that entries may lead to */
-	bool partial; /* entries are wanted of the others, and of those counted: */
+	bool unsorted; /* points are in any order, and some equal, which count once; neither each nor groups */
+	bool full;     /* the map says that all pages are all-visible that entries may lead to */
+	bool partial;  /* entries are wanted of the others, and of those counted: */
 	const AggColumn *agg_columns;
 	int nagg;                       /* GPUDS_AGG_COLUMNS at most */
 	bool each;                      /* a sum for each interval */
@@ -444,6 +445,9 @@ extern bool gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other);
 extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 										   GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 extern void gpuds_device_free_count(GpudsCount *count);
+
+/* Points that a count with spec->unsorted may have, which is done at once; 0: the device does not sort them. */
+extern int64 gpuds_device_most_unsorted(const GpudsDeviceTree *tree, const GpudsCountSpec *spec);
 
 /*
  * Copies of side values (kernels/runtime/side_pages.h), one of a tree at most.  A copy goes with its tree, or

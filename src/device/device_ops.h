@@ -51,6 +51,8 @@ typedef struct GpudsDeviceOps
 	/* *count is zero */
 	GpudsCountStatus (*count)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							  GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
+	/* NULL: count takes ascending intervals only */
+	int64 (*most_unsorted)(const GpudsCountSpec *spec);
 	bool (*drop)(GpudsDeviceTree *tree);
 	/* NULL: the device keeps no copies of side values */
 	GpudsDeviceStatus (*side_begin)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,

@@ -5,17 +5,21 @@
  *
  * The memtable has the last word on what it has entries of.  These entries are left out of the
  * scan that the device is asked for, whatever the mirror has of them by then, and those that
- * are not deleted are added here.  Intervals in no order (counted->hits) are not split; there, the
- * caller is told which entries these are, and does not believe what is counted of their keys.
+ * are not deleted are added here.  Of points in no order (spec->unsorted) those are set apart that the
+ * memtable may have entries of, and only they are sorted.  Intervals in no order (counted->hits) are not
+ * split; there, the caller is told which entries these are, and does not believe what is counted of their
+ * keys.
  *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
 
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
+#include "kernels/core/sort.h"
 #include "mirror/mirror_internal.h"
 
 /* May gpuds_probe_count have an answer? */
@@ -423,6 +427,210 @@ count_both(const Counting *counting)
 	return done && gpuds_probe_still_attached(ref);
 }
 
+/* All entries. */
+static const GpudsInterval everything = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+static const GpudsScan all = { .intervals = &everything, .n = 1 };
+
+/* Counts what the mirror has of n points, which are given up, by requests of as many as the device takes. */
+static bool
+count_split_points(const Counting *counting, uint64 *points, int64 n, int64 most)
+{
+	GpudsScan part = { .intervals = counting->scan->intervals, .n = n, .points = points };
+	int64 start[SORT_SPLIT + 1];
+
+	CHECK_FOR_INTERRUPTS();
+	if (n > most && sort_split_words(points, n, start))
+	{
+		/* Equal points stay together, so they are counted once. */
+		for (int first = 0, end; first < SORT_SPLIT; first = end)
+		{
+			end = first + 1;
+			while (end < SORT_SPLIT && start[end + 1] - start[first] <= most)
+				end++;
+			if (!count_split_points(counting, points + start[first], start[end] - start[first], most))
+				return false;
+		}
+		return true;
+	}
+	part.n = Min(n, most);
+	return count_part(counting, counting->spec, &part);
+}
+
+/* Counts what the mirror has of n points in any order; false: the device does not do it. */
+static bool
+count_points(const Counting *counting, const uint64 *points, int64 n)
+{
+	const int64 most = gpuds_device_most_unsorted(&counting->ref->mirror->tree, counting->spec);
+	GpudsScan part = { .intervals = counting->scan->intervals, .n = n, .points = points };
+	uint64 *copy;
+	bool done;
+
+	if (most == 0 || n <= most)
+		return most > 0 && count_part(counting, counting->spec, &part);
+	copy = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
+	memcpy(copy, points, n * sizeof(uint64));
+	done = count_split_points(counting, copy, n, most);
+	pfree(copy);
+	return done;
+}
+
+/* Bits of a filter for each of the memtable's entries, so that few points of others pass it; at least. */
+#define FILTER_BITS_AN_ENTRY 64
+#define FILTER_BITS_LEAST 4096
+
+/* A scan's points: those of which the memtable may have entries, ascending and different, and all others. */
+typedef struct Parted
+{
+	uint64 *others; /* as they came */
+	int64 nothers;
+	uint64 *touched;
+	int64 ntouched;
+} Parted;
+
+/* The number of a point's bit in a filter, by the upper bits of a product. */
+static inline uint64
+filter_bit(uint64 point, int shift)
+{
+	return (point * UINT64CONST(0x9e3779b97f4a7c15)) >> shift;
+}
+
+/* Makes a filter of the points that operations are of; *shift: for filter_bit. */
+static uint64 *
+make_filter(const GpudsInterval *frame, const GpudsOp *ops, int64 n, int *shift)
+{
+	uint64 *filter;
+
+	*shift = 64 - pg_leftmost_one_pos64(Max(n * FILTER_BITS_AN_ENTRY, FILTER_BITS_LEAST));
+	filter = MemoryContextAllocZero(CurrentMemoryContext, (UINT64CONST(1) << (64 - *shift)) / BITS_PER_BYTE);
+	for (int64 i = 0; i < n; i++)
+	{
+		/* The frame has ones in the bits that points leave to other columns, in its upper end. */
+		const uint64 bit = filter_bit(ops[i].e.w0 & ~frame->hi.w0, *shift);
+
+		filter[bit / 64] |= UINT64CONST(1) << bit % 64;
+	}
+	return filter;
+}
+
+/* Sorts words, and leaves one of each; returns how many. */
+static int64
+sort_unique_words(uint64 *words, int64 n)
+{
+	uint64 *scratch = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint64));
+	int64 kept = 0;
+
+	sort_u64(words, scratch, n);
+	pfree(scratch);
+	for (int64 i = 0; i < n; i++)
+	{
+		if (kept == 0 || words[i] != words[kept - 1])
+			words[kept++] = words[i];
+	}
+	return kept;
+}
+
+/* Parts a scan's points by n operations. */
+static void
+part_points(const GpudsScan *scan, const GpudsOp *ops, int64 n, Parted *parted)
+{
+	int shift;
+	uint64 *filter = make_filter(scan->intervals, ops, n, &shift);
+	uint64 *others = MemoryContextAllocHuge(CurrentMemoryContext, (scan->n + 1) * sizeof(uint64));
+	uint64 *touched = MemoryContextAllocHuge(CurrentMemoryContext, (scan->n + 1) * sizeof(uint64));
+	int64 nothers = 0;
+	int64 ntouched = 0;
+
+	for (int64 i = 0; i < scan->n; i++)
+	{
+		const uint64 point = scan->points[i];
+		const uint64 bit = filter_bit(point, shift);
+		const uint64 passes = filter[bit / 64] >> bit % 64 & 1;
+
+		others[nothers] = touched[ntouched] = point;
+		nothers += 1 - passes;
+		ntouched += passes;
+	}
+	pfree(filter);
+	*parted = (Parted){ others, nothers, touched, sort_unique_words(touched, ntouched) };
+}
+
+/* Leaves of ascending operations those whose entries a scan asks for; returns how many. */
+static int64
+keep_asked(const GpudsScan *scan, GpudsOp *ops, int64 n)
+{
+	int64 kept = 0;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		const int64 at = entry_scan_find(scan, &ops[i].e);
+		GpudsInterval interval;
+
+		if (at == scan->n)
+			break;
+		interval = entry_scan_interval(scan, at);
+		if (!entry_less(&ops[i].e, &interval.lo))
+			ops[kept++] = ops[i];
+	}
+	return kept;
+}
+
+/* Counts what mirror and memtable have of points, ascending, of which the memtable may have entries. */
+static bool
+count_touched(const Counting *counting, const Parted *parted)
+{
+	GpudsDelta *delta = &counting->ref->delta;
+	GpudsCountSpec spec = *counting->spec;
+	const GpudsScan scan = { .intervals = counting->scan->intervals,
+							 .n = parted->ntouched,
+							 .points = parted->touched };
+	const Counting touched = { counting->ref, &scan, &spec, counting->counted };
+	Remains remains;
+	bool done;
+
+	spec.unsorted = false;
+	delta->n = keep_asked(&scan, delta->ops, delta->n);
+	leave_out(&scan, delta->ops, delta->n, &remains);
+	done = count_in_mirror(&touched, &remains.as_it_is) && count_in_mirror(&touched, &remains.split);
+	free_remains(&remains);
+	for (int64 i = 0; done && i < delta->n; i++)
+	{
+		if ((delta->ops[i].order & GPUDS_OP_DELETE) == 0)
+			add_other(counting->counted, counting->spec, &delta->ops[i].e);
+	}
+	return done;
+}
+
+/*
+ * Counts what the mirror and its memtable have of points in no order; false also if the memtable has more
+ * than is looked at.
+ */
+static bool
+count_unsorted(const Counting *counting)
+{
+	const GpudsScan *scan = counting->scan;
+	GpudsMirrorRef *ref = counting->ref;
+	GpudsDelta *delta = &ref->delta;
+	Parted parted;
+	bool done;
+
+	if (ref->memtable == 0)
+		return count_points(counting, scan->points, scan->n);
+	gpuds_probe_forget(ref);
+	done = gpuds_probe_ask_memtable(ref, &all, true, true) && delta->all;
+	gpuds_injection_point("memtable-collected");
+	if (done && delta->n == 0)
+		done = count_points(counting, scan->points, scan->n);
+	else if (done)
+	{
+		part_points(scan, delta->ops, delta->n, &parted);
+		done = count_points(counting, parted.others, parted.nothers) && count_touched(counting, &parted);
+		pfree(parted.others);
+		pfree(parted.touched);
+	}
+	gpuds_probe_forget(ref);
+	return done && gpuds_probe_still_attached(ref);
+}
+
 /*
  * Adds the entries that the memtable has the last word on to the others; false: there are too many.
  * There may be more of them than the scan asks for.
@@ -430,8 +638,6 @@ count_both(const Counting *counting)
 static bool
 add_delta(const Counting *counting)
 {
-	static const GpudsInterval everything = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
-	const GpudsScan all = { .intervals = &everything, .n = 1 };
 	const GpudsScan *scan = counting->scan->n > FEW_INTERVALS ? &all : counting->scan;
 	GpudsMirrorRef *ref = counting->ref;
 	bool done;
@@ -464,6 +670,8 @@ can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
 {
 	if (!gpuds_probe_counts(ref))
 		return false;
+	if (spec->unsorted && gpuds_device_most_unsorted(&ref->mirror->tree, spec) == 0)
+		return false;
 	return gpuds_probe_aggregates(ref) ||
 		   (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups && !spec->join);
 }
@@ -487,6 +695,8 @@ clear_sums(const Counting *counting)
  * Counts the rest of a forward scan, whose intervals are ascending.  counted->sums is set by the caller
  * if it is an aggregate; the rest of *counted is set here.  A sum for each interval is wanted of
  * scans without points only.
+ *
+ * With spec->unsorted, the scan has points, has not begun, and is counted as a whole.
  *
  * With counted->hits in place of sums, of a scan from its first interval on, intervals may be in any
  * order, and alike.  hits[i] = true is reliable unless the memtable has an entry of interval i; false
@@ -516,6 +726,8 @@ gpuds_probe_count(GpudsMirrorRef *ref, const GpudsScan *scan, const GpudsCountSp
 	clear_sums(&counting);
 	if (hits)
 		done = test_membership(&counting);
+	else if (spec->unsorted)
+		done = count_unsorted(&counting);
 	else
 		done = ref->memtable != 0 ? count_both(&counting) : count_in_mirror(&counting, &counted->rest);
 	if (!gpuds_count_is_in_order(spec->groups))

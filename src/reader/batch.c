@@ -56,7 +56,7 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 }
 
 /*
- * Is it worth while to begin with n probes as they come (gpuds_scan_begin_membership)?  Says what device such
+ * Is it worth while to begin with n probes or keys as they come (gpuds_scan_begin_membership, _sums)?  Says what device such
  * a scan would have, without a look at the index.
  */
 bool
@@ -67,7 +67,7 @@ gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight)
 
 /*
  * Sets what probes in any order ask for, equal ones among them, and begins: the scan passes its
- * barrier.  It can only be counted, with hits (gpuds_scan_count_on_device), before other probes or keys
+ * barrier.  It can only be counted, with hits (gpuds_scan_test_membership), before other probes or keys
  * are set.
  */
 void
@@ -88,11 +88,42 @@ weight_of_rows(double expected)
 	return (int64) Min(expected / GPUDS_ENTRIES_OF_KEY, PG_INT32_MAX);
 }
 
-/* The same for a scan of about so many rows, be they of few keys or of many. */
-void
+/* How many rows a scan looks at, which is about so many: the planner does not see into parameters. */
+static double
+expected_rows(const GpudsCursor *cursor, double expected)
+{
+	return Max(expected, (double) cursor->set.total);
+}
+
+/*
+ * The same for a scan of about so many rows, be they of few keys or of many.  Returns how many rows are
+ * expected now that the keys are known.
+ */
+double
 gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 {
 	gpuds_scan_begin_batches(scan, weight_of_rows(expected));
+	return expected_rows(scan->opaque, expected);
+}
+
+/*
+ * The same for a scan that gpuds_scan_count_on_device is asked about first, without a sum for each interval
+ * and without groups.  A device that sorts may get keys as they came.
+ */
+double
+gpuds_scan_begin_sums(IndexScanDesc scan, double expected)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const int64 weight = Max(weight_of_rows(expected), cursor->set.total);
+
+	if (!gpuds_scan_may_test_membership(scan, cursor->set.total, weight))
+		gpuds_key_set_sort(&cursor->set);
+	cursor->counters.batches++;
+	gpuds_cursor_barrier(scan, cursor, weight);
+	if (!gpuds_cursor_device_sorts(cursor) || !gpuds_probe_counts(&cursor->ref))
+		gpuds_key_set_sort(&cursor->set);
+	gpuds_cursor_from_place(cursor, true);
+	return expected_rows(cursor, expected);
 }
 
 /*
@@ -216,6 +247,7 @@ gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 	GpudsCursor *cursor = scan->opaque;
 
 	CHECK_FOR_INTERRUPTS();
+	Assert(cursor->set.sorted);
 	cursor->fetch = Min(cursor->fetch, most);
 	gpuds_cursor_fetch(scan, cursor);
 	if (cursor->set.filter)
@@ -384,7 +416,7 @@ gpuds_scan_begin_tids(IndexScanDesc scan, int64 most)
 	cursor->fetch = Max(sizes->small, Min(cursor->set.nintervals, GPUDS_MAX_FIRST_CHUNK));
 }
 
-/* Are the keys in order?  Else only gpuds_scan_next_tids may be asked. */
+/* Are the keys in order?  Else only gpuds_scan_next_tids or gpuds_scan_count_on_device may be asked. */
 bool
 gpuds_scan_in_order(IndexScanDesc scan)
 {

@@ -78,7 +78,6 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
 	agg->scan = scan;
 	agg->nwords = layout->nwords;
-	agg->expected = expected;
 	agg->layout = layout;
 	agg->agg_columns = spec->agg_columns;
 	agg->columns = spec->columns;
@@ -115,7 +114,8 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	gpuds_visible_begin(&agg->visible, scan);
 	gpuds_side_reader_begin(&agg->reader, &agg->visible, layout);
 	gpuds_visible_before_barrier(&agg->visible);
-	gpuds_scan_begin_rows(scan, expected);
+	agg->expected = agg->device_agg_columns ? gpuds_scan_begin_sums(scan, expected)
+											: gpuds_scan_begin_rows(scan, expected);
 	agg->device_groups &= gpuds_entry_agg_may_group(agg);
 }
 

@@ -72,7 +72,8 @@ extern bool gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 we
 extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe,
 										const GpudsEntry *entries, int64 n, int64 weight);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
-extern void gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
+extern double gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
+extern double gpuds_scan_begin_sums(IndexScanDesc scan, double expected);
 extern void gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward);
 extern int64 gpuds_scan_rest(IndexScanDesc scan, int64 most, GpudsInterval *intervals, bool *aggregates);
 extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n);

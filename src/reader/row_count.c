@@ -137,6 +137,7 @@ ask(IndexScanDesc scan, GpudsVisible *visible, double expected, const GpudsInter
 		bool holds;
 
 		gpuds_visible_tell_device(visible, expected, spec);
+		spec->unsorted = !intervals && !counted->hits && !gpuds_scan_in_order(scan);
 		counts = intervals ? gpuds_scan_count_intervals(scan, intervals, n, spec, counted)
 						   : gpuds_scan_count_rest(scan, spec, counted);
 		gpuds_injection_point("scan-probed");
@@ -183,15 +184,24 @@ gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted)
 		gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 }
 
-/* Both; false as gpuds_scan_ask_device. */
+/*
+ * Both; false as gpuds_scan_ask_device.  Keys that are in no order (gpuds_scan_begin_sums) are put in order
+ * if the device cannot, and it is asked once more.
+ */
 bool
 gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double expected, GpudsCountSpec *spec,
 						   GpudsCounted *counted)
 {
-	if (!gpuds_scan_ask_device(scan, visible, expected, spec, counted))
-		return false;
-	gpuds_scan_take_count(scan, counted);
-	return true;
+	bool done = gpuds_scan_ask_device(scan, visible, expected, spec, counted);
+
+	if (!done && !gpuds_scan_in_order(scan))
+	{
+		gpuds_scan_put_in_order(scan);
+		done = gpuds_scan_ask_device(scan, visible, expected, spec, counted);
+	}
+	if (done)
+		gpuds_scan_take_count(scan, counted);
+	return done;
 }
 
 /*
@@ -286,7 +296,7 @@ gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetches)
 	int64 seen = 0;
 
 	gpuds_row_count_begin(&count, scan);
-	gpuds_scan_begin_rows(scan, expected);
+	expected = gpuds_scan_begin_sums(scan, expected);
 	while (gpuds_scan_has_more(scan))
 	{
 		GpudsScanBatch batch;

@@ -94,6 +94,29 @@ shuffle(Slot *slot, Progress *p)
 		memcpy(intervals, p->intervals, (size_t) p->n * sizeof(GpudsInterval));
 }
 
+/* Puts the points of a scan in no order, some of them twice, which count once. */
+static void
+repeat_points(Slot *slot, const Progress *p)
+{
+	GpuRequest *r = &slot->request;
+	uint64_t *points = (uint64_t *) (slot->input + sizeof(GpudsInterval));
+
+	r->unsorted = true;
+	for (int64_t i = 0; i < p->n; i++)
+	{
+		if (test_below(2))
+			points[r->n++] = p->intervals[test_below((uint64_t) p->n)].lo.w0;
+	}
+	for (int64_t i = r->n - 1; i > 0; i--)
+	{
+		int64_t other = (int64_t) test_below((uint64_t) i + 1);
+		uint64_t point = points[i];
+
+		points[i] = points[other];
+		points[other] = point;
+	}
+}
+
 /* Lets each interval of a scan have one key only, which is what hash tables answer at once. */
 static void
 only_single_keys(Slot *slot, Progress *p)
@@ -391,6 +414,8 @@ run_count(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	r->next = 0;
 	if (p.n > 0 && test_below(2))
 		count_from_middle(r, &p, m);
+	else if (r->points && test_below(2))
+		repeat_points(&slots[0], &p);
 	visible = random_visible(r, m, test_below(2) ? PIECE / 2 : 64);
 	others = model_count(r, &p, m, &visible, &counted, tids);
 	check_count(view, r, room, counted, others, tids);
@@ -601,6 +626,8 @@ run_measure(const GpudsView *view, const Model *m, int kind, uint64_t range)
 				!entry_less(&p.intervals[0].hi, &p.intervals[0].lo);
 	if (r->inside)
 		r->at = p.intervals[0].lo;
+	if (r->points && !r->each && !r->inside && test_below(2))
+		repeat_points(&slots[0], &p);
 	r->nagg = (uint32_t) test_below(GPU_AGG_COLUMNS + 1);
 	agg_columns = (AggColumn *) (slots[0].input + PIECE - GPU_AGG_COLUMNS * sizeof(AggColumn));
 	for (int i = 0; i < GPU_AGG_COLUMNS; i++)
