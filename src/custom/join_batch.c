@@ -59,6 +59,15 @@ make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntr
 	else
 	{
 		slot_getsomeattrs(slot, state->last_key_column);
+		if (state->probe.integer_bytes > 0)
+		{
+			const int at = state->key_columns[0] - 1;
+
+			return !slot->tts_isnull[at] &&
+				   gpuds_key_probe_integer(&state->probe,
+										   gpuds_key_probe_value(&state->probe, slot->tts_values[at]), number,
+										   probe);
+		}
 		for (int i = 0; i < state->probe.ncolumns; i++)
 		{
 			values[i] = slot->tts_values[state->key_columns[i] - 1];

@@ -59,7 +59,8 @@ close_gaps(ArrayType *answer, int64 n)
 Datum
 gpuds_contains(PG_FUNCTION_ARGS)
 {
-	ArrayType *keys = PG_GETARG_ARRAYTYPE_P(1);
+	bool copied;
+	ArrayType *keys = gpuds_key_array(PG_GETARG_DATUM(1), &copied);
 	const int64 n = ArrayGetNItems(ARR_NDIM(keys), ARR_DIMS(keys));
 	ArrayType *answer = n > 0 ? make_answer(keys, n) : construct_empty_array(BOOLOID);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds_contains",

@@ -38,7 +38,8 @@ put_row(void *to, int64 number, ItemPointer tid)
 Datum
 gpuds_lookup(PG_FUNCTION_ARGS)
 {
-	ArrayType *keys = PG_GETARG_ARRAYTYPE_P(1);
+	bool copied;
+	ArrayType *keys = gpuds_key_array(PG_GETARG_DATUM(1), &copied);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds_lookup",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;

@@ -10,6 +10,7 @@
 #include "access/tupmacs.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
 
 #include "key/set.h"
@@ -103,13 +104,22 @@ add_integers(const GpudsKeyColumn *column, GpudsKeyKind constant, const char *da
 	uint64 *points = set->points;
 	int64 kept = 0;
 
-#define ADD_INTEGERS(type)                      \
-	for (int64 i = 0; i < n; i++)               \
-	{                                           \
-		int64 value = ((const type *) data)[i]; \
-                                                \
-		points[kept] = (uint64) value + bias;   \
-		kept += value >= min && value <= max;   \
+	/* Where the column holds all integers of the constant's type, no place depends on the one before. */
+#define ADD_INTEGERS(type)                                              \
+	if (column->bits >= (int) sizeof(type) * BITS_PER_BYTE)             \
+	{                                                                   \
+		for (; kept < n; kept++)                                        \
+			points[kept] = (uint64) ((const type *) data)[kept] + bias; \
+	}                                                                   \
+	else                                                                \
+	{                                                                   \
+		for (int64 i = 0; i < n; i++)                                   \
+		{                                                               \
+			int64 value = ((const type *) data)[i];                     \
+                                                                        \
+			points[kept] = (uint64) value + bias;                       \
+			kept += value >= min && value <= max;                       \
+		}                                                               \
 	}
 
 	switch (gpuds_integer_bytes(column, constant))
@@ -165,6 +175,28 @@ find_cut(Finder *finder, Datum value, GpudsCut *cut)
 }
 
 /*
+ * An array in one piece.  Expanded ones, such as variables of PL/pgSQL are, mostly have such a piece, which is
+ * theirs and must not be changed; else the array is detoasted.  *copied: in palloc'd memory.
+ */
+ArrayType *
+gpuds_key_array(Datum value, bool *copied)
+{
+	ArrayType *array;
+
+	*copied = false;
+	if (VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+	{
+		const ExpandedArrayHeader *expanded = (const ExpandedArrayHeader *) DatumGetEOHP(value);
+
+		if (expanded->ea_magic == EA_MAGIC && expanded->fvalue)
+			return expanded->fvalue;
+	}
+	array = DatumGetArrayTypeP(value);
+	*copied = (Pointer) array != DatumGetPointer(value);
+	return array;
+}
+
+/*
  * The codes in the strategy's relation to any element of the array.  NULL
  * elements have none.  Sets *fuzzy if the set is too large.
  */
@@ -173,7 +205,8 @@ set_of_array(Finder *finder, StrategyNumber strategy, Datum value, GpudsCodeSet 
 {
 	const GpudsKeyColumn *column = finder->column;
 	const GpudsKeyKind constant = finder->constant;
-	ArrayType *array = DatumGetArrayTypeP(value);
+	bool copied;
+	ArrayType *array = gpuds_key_array(value, &copied);
 	int64 n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	char *at = ARR_DATA_PTR(array);
@@ -218,7 +251,7 @@ set_of_array(Finder *finder, StrategyNumber strategy, Datum value, GpudsCodeSet 
 		set->arrived = true;
 	else
 		gpuds_set_merge_ranges(set);
-	if ((Pointer) array != DatumGetPointer(value))
+	if (copied)
 		pfree(array);
 }
 

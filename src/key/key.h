@@ -41,6 +41,7 @@
 #include "access/skey.h"
 #include "fmgr.h"
 #include "storage/itemptr.h"
+#include "utils/array.h"
 #include "utils/date.h"
 #include "utils/inet.h"
 #include "utils/memutils.h"
@@ -289,7 +290,42 @@ typedef struct GpudsKeyProbe
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
 	GpudsEntry rest;                       /* ones in the bits of other columns, and in the TID's */
 	bool words;                            /* probes differ in w0 only */
+
+	/*
+	 * Of one column whose codes are integers less the least one (gpuds_key_probe_integer): bytes of a value,
+	 * else 0; the probe of the code 0; what makes the code of a value, and where it is in w0; the values that
+	 * the column can hold.
+	 */
+	int integer_bytes;
+	GpudsEntry zero;
+	uint64 flip;
+	uint64 ones;
+	int shift;
+	int64 least;
+	int64 greatest;
 } GpudsKeyProbe;
+
+/*
+ * The probe of an integer, if probe->integer_bytes is not 0, with a number as gpuds_key_probe has it; false:
+ * the column cannot hold it.
+ */
+static inline bool
+gpuds_key_probe_integer(const GpudsKeyProbe *probe, int64 value, uint64 number, GpudsEntry *entry)
+{
+	entry->w0 = probe->zero.w0 | (((uint64) value ^ probe->flip) & probe->ones) << probe->shift;
+	entry->w1 = probe->zero.w1;
+	entry->t = probe->zero.t | number;
+	return value >= probe->least && value <= probe->greatest;
+}
+
+/* The integer that a Datum of a probe's type is; probe->integer_bytes is not 0. */
+static inline int64
+gpuds_key_probe_value(const GpudsKeyProbe *probe, Datum value)
+{
+	return probe->integer_bytes == sizeof(int64)   ? DatumGetInt64(value)
+		   : probe->integer_bytes == sizeof(int32) ? DatumGetInt32(value)
+												   : DatumGetInt16(value);
+}
 
 extern bool gpuds_key_probe_is_exact(Oid column, Oid type);
 extern void gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns,
@@ -358,6 +394,9 @@ gpuds_key_probe_find(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64
 		from++;
 	return from < n && entry_equal(&probes[from], &key) ? from : n;
 }
+
+/* condition.c */
+extern ArrayType *gpuds_key_array(Datum value, bool *copied);
 
 /* bounds.c */
 extern void gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys,

@@ -37,6 +37,28 @@ gpuds_key_probe_is_exact(Oid column, Oid type)
 		   b != GPUDS_KIND_TIMESTAMPTZ;
 }
 
+/* Sets what gpuds_key_probe_integer needs, if it can be asked. */
+static void
+init_integers(GpudsKeyProbe *probe)
+{
+	const GpudsKeyColumn *column = &probe->layout->column[0];
+	const int bits = Min(column->bits, 64);
+	const uint64 bias = UINT64_C(1) << (bits - 1);
+	GpudsKeyString key = { 0, 0 };
+
+	probe->integer_bytes = 0;
+	if (!probe->words || probe->ncolumns != 1 || column->hash)
+		return;
+	probe->integer_bytes = gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
+	gpuds_key_put_code(&key, column, 0);
+	gpuds_key_to_entry(&key, probe->layout->nwords, 0, &probe->zero);
+	probe->ones = (uint64) gpuds_ones(bits);
+	probe->flip = column->descending ? probe->ones ^ bias : bias;
+	probe->shift = gpuds_first_word_shift(probe->layout, column);
+	probe->greatest = (int64) (bias - 1);
+	probe->least = -probe->greatest - 1;
+}
+
 /*
  * For probes of a key's first ncolumns columns by values of these types.  By a column whose codes are hashes,
  * candidates are found.  Hash functions of other types are the current memory context's.
@@ -66,6 +88,7 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 	probe->rest.w0 = used.w0 & ~taken.w0;
 	probe->rest.w1 = used.w1 & ~taken.w1;
 	probe->rest.t = (used.t & ~taken.t) | ENTRY_TID_MASK;
+	init_integers(probe);
 }
 
 /*
@@ -111,36 +134,18 @@ bool
 gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
 						 GpudsEntry *entries, int64 *kept)
 {
-	const GpudsKeyColumn *column = &probe->layout->column[0];
-	const int bytes = column->hash ? 0 : gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
-	const int bits = Min(column->bits, 64);
-	const uint64 bias = UINT64_C(1) << (bits - 1);
-	const int64 max = (int64) (bias - 1);
-	const uint64 ones = (uint64) gpuds_ones(bits);
-	const uint64 flip = column->descending ? ones ^ bias : bias;
-	const int shift = gpuds_first_word_shift(probe->layout, column);
-	GpudsKeyString key = { 0, 0 };
-	GpudsEntry first;
+	/* a copy, which no entry overwrites as far as the compiler knows */
+	const GpudsKeyProbe by = *probe;
 	int64 m = 0;
 
-	if (!probe->words || probe->ncolumns != 1 || bytes == 0)
-		return false;
-	gpuds_key_put_code(&key, column, 0);
-	gpuds_key_to_entry(&key, probe->layout->nwords, number, &first);
+#define PROBE_INTEGERS(type)      \
+	for (int64 i = 0; i < n; i++) \
+	m += gpuds_key_probe_integer(&by, ((const type *) values)[i], number + i, &entries[m])
 
-#define PROBE_INTEGERS(type)                                                  \
-	for (int64 i = 0; i < n; i++)                                             \
-	{                                                                         \
-		const int64 value = ((const type *) values)[i];                       \
-                                                                              \
-		entries[m].w0 = first.w0 | (((uint64) value ^ flip) & ones) << shift; \
-		entries[m].w1 = first.w1;                                             \
-		entries[m].t = first.t + i;                                           \
-		m += value >= -max - 1 && value <= max;                               \
-	}
-
-	switch (bytes)
+	switch (by.integer_bytes)
 	{
+		case 0:
+			return false;
 		case sizeof(int16):
 			PROBE_INTEGERS(int16);
 			break;

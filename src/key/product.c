@@ -199,7 +199,7 @@ gpuds_product_points(GpudsKeyProduct *product, GpudsInterval *frame)
 	gpuds_key_put_code(&key, column, 0);
 	product->next = frame;
 	emit(product, &key, &key);
-	for (int64 i = 0; i < product->sets[0].n; i++)
+	for (int64 i = 0; shift > 0 && i < product->sets[0].n; i++)
 		points[i] <<= shift;
 	return points;
 }

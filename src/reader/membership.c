@@ -23,8 +23,9 @@
 #include "reader/reader.h"
 #include "reader/visible.h"
 
-/* Keys that are looked at for equal ones; a power of two, whose table stays in the processor's caches. */
-#define LAST_KEYS (32 * 1024)
+/* Keys that are looked at for equal ones, at least and at most; their table stays in the processor's caches. */
+#define LEAST_LAST_KEYS 64
+#define MOST_LAST_KEYS (32 * 1024)
 
 /* Equal keys that there is room for at first. */
 #define FIRST_DOUBLES 1024
@@ -53,6 +54,16 @@ hash_key(const GpudsEntry *key)
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xff51afd7ed558ccd);
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xc4ceb9fe1a85ec53);
 	return hash ^ hash >> 33;
+}
+
+/* The same of a probe, of which often only the first word differs from others. */
+static inline uint64
+hash_probe(const GpudsEntry *key, bool words)
+{
+	const uint64 product = key->w0 * UINT64CONST(0x9e3779b97f4a7c15);
+
+	/* its upper half, in which all bits have a part, decides both halves */
+	return words ? product ^ product >> 32 : hash_key(key);
 }
 
 #define SH_PREFIX unsure
@@ -175,9 +186,10 @@ add_double(Doubles *doubles, const GpudsEntry *probe, uint32 first)
  * hash, too, so that almost no probe is compared with one that differs.
  */
 static void
-take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
+take_doubles(GpudsEntry *probes, int64 *n, bool words, Doubles *doubles)
 {
-	LastKey *last = palloc0(LAST_KEYS * sizeof(LastKey));
+	const uint32 size = pg_nextpower2_32((uint32) Min(Max(2 * *n, LEAST_LAST_KEYS), MOST_LAST_KEYS));
+	LastKey *last = palloc0(size * sizeof(LastKey));
 	int64 kept = 0;
 
 	doubles->n = 0;
@@ -187,8 +199,8 @@ take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
 	for (int64 i = 0; i < *n; i++)
 	{
 		const GpudsEntry key = key_of(&probes[i]);
-		const uint64 hash = hash_key(&key);
-		LastKey *at = &last[hash % LAST_KEYS];
+		const uint64 hash = hash_probe(&key, words);
+		LastKey *at = &last[hash & (size - 1)];
 
 		if (at->rest == (uint32) (hash >> 32) && at->place > 0)
 		{
@@ -200,7 +212,8 @@ take_doubles(GpudsEntry *probes, int64 *n, Doubles *doubles)
 				continue;
 			}
 		}
-		probes[kept] = probes[i];
+		if (kept < i)
+			probes[kept] = probes[i];
 		at->rest = (uint32) (hash >> 32);
 		at->place = (uint32) ++kept;
 	}
@@ -308,7 +321,7 @@ gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyP
 	if (!gpuds_scan_may_test_membership(scan, asked, weight) ||
 		!gpuds_scan_is_worth_a_map(scan, (double) asked))
 		return true;
-	take_doubles(probes, n, &doubles);
+	take_doubles(probes, n, probe->words, &doubles);
 	sure = ask_device(scan, visible, probe, probes, n, &doubles, weight, answers);
 	memcpy(probes + *n, doubles.probes, doubles.n * sizeof(GpudsEntry));
 	*n += doubles.n;
