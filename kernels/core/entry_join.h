@@ -82,8 +82,8 @@ entry_put_bits(GpudsEntry *e, const int nw, int place, uint64_t bits)
 }
 
 /*
- * The key of the other structure, of other_nw words, that a driving entry, of nw words, is joined with; false:
- * there is none.
+ * The key of the other structure, of other_nw words, that a driving entry, of nw words, is joined with;
+ * false: there is none.
  */
 KERNEL_INLINE bool
 entry_join_key(const EntryJoin *join, const GpudsEntry *e, const int nw, const int other_nw, GpudsEntry *key)

@@ -77,8 +77,8 @@ gpu_engine_choose_structure(GpuEngine *engine, const GpuRequest *request)
 }
 
 /*
- * Pins a tree and takes a view of it.  NULL: it is not what the sender expects.  guard: NULL, if there is none.
- * The pin is the caller's to take back either way.
+ * Pins a tree and takes a view of it.  NULL: it is not what the sender expects.  guard: NULL, if there is
+ * none.  The pin is the caller's to take back either way.
  */
 static inline const GpuStructure *
 gpu_engine_pin_tree(GpuEngine *engine, PinSlot *pin, uint32_t number, const uint64_t *guard,

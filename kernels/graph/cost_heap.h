@@ -3,8 +3,9 @@
  * cost_heap.h
  *	  The vertices that a search is still to go on from, the one of least cost first.
  *
- * A binary heap of numbers of vertices, whose costs are the caller's.  A vertex knows its place in it, so that it
- * can move up when its cost becomes less.  The arrays are the caller's, and have room for all vertices.
+ * A binary heap of numbers of vertices, whose costs are the caller's.  A vertex knows its place in it, so
+ * that it can move up when its cost becomes less.  The arrays are the caller's, and have room for all
+ * vertices.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * vertex_map.h
  *	  Numbers for the vertices that a search of a graph comes to.
  *
- * A vertex has a code of one or two words.  The vertices are numbered from 0 on in the order in which they are
- * added, so what a search keeps of each is an array.  The table has a slot of 8 bytes for each: 32 bits of
- * hash, which also say where its search begins, and the number.  It is searched linearly from there on.
+ * A vertex has a code of one or two words.  The vertices are numbered from 0 on in the order in which they
+ * are added, so what a search keeps of each is an array.  The table has a slot of 8 bytes for each: 32 bits
+ * of hash, which also say where its search begins, and the number.  It is searched linearly from there on.
  *
  * The hash is a bijection of the code's low 32 bits, for codes that are alike in all other bits.  As long as
  * all are (narrow), equal hashes are equal codes, and the codes themselves need not be looked at.

@@ -9,8 +9,8 @@
  * entries.  So the work is spread evenly, whatever the lengths of the intervals
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
- * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) or join (GPU_JOIN, scan_join.h) begin
- * in the same way.
+ * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) or join (GPU_JOIN, scan_join.h)
+ * begin in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).

@@ -478,7 +478,9 @@ begin_other(GpudsMergeState *state)
 		gpuds_aggregate_begin(state->other->agg, NULL, NULL, 0);
 }
 
-/* Has a device join the sides, of which the driving one has begun, but for a few groups; false: it does not. */
+/*
+ * Has a device join the sides, of which the driving one has begun, but for a few groups; false: it does not.
+ */
 static bool
 join_on_device(GpudsMergeState *state)
 {

@@ -821,7 +821,9 @@ ask_count(const ScanCall *call, GpudsScan *scan, const GpudsCountSpec *spec, con
 	int64 found;
 	char *memory;
 
-	/* Where there is a result for each interval, or equal ones count once, all that are asked for must fit. */
+	/*
+	 * Where there is a result for each interval, or equal ones count once, all that are asked for must fit.
+	 */
 	if (is_whole(spec) &&
 		layout.input + input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
 		return PG_INT64_MAX;

@@ -446,7 +446,9 @@ extern GpudsCountStatus gpuds_device_count(GpudsDeviceTree *tree, pg_atomic_uint
 										   GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
 extern void gpuds_device_free_count(GpudsCount *count);
 
-/* Points that a count with spec->unsorted may have, which is done at once; 0: the device does not sort them. */
+/*
+ * Points that a count with spec->unsorted may have, which is done at once; 0: the device does not sort them.
+ */
 extern int64 gpuds_device_most_unsorted(const GpudsDeviceTree *tree, const GpudsCountSpec *spec);
 
 /*

@@ -164,8 +164,8 @@ gpuds_target_open(Oid indexid, bool wants_ctid, GpudsTarget *target)
 }
 
 /*
- * Raises an error if the user may not see another column of the index, counted from 0, which is a column of the
- * table.
+ * Raises an error if the user may not see another column of the index, counted from 0, which is a column of
+ * the table.
  */
 void
 gpuds_target_check_column(const GpudsTarget *target, int column)

@@ -79,7 +79,10 @@ put_vertices(const Bfs *bfs, uint32 first, int32 depth)
 	}
 }
 
-/* Sets the parents of those that have come as targets of the piece's edges, from one on; first: of the sources. */
+/*
+ * Sets the parents of those that have come as targets of the piece's edges, from one on; first: of the
+ * sources.
+ */
 static void
 set_parents(Bfs *bfs, const GpudsEdges *edges, uint32 next, uint32 first)
 {
@@ -148,9 +151,10 @@ add_seeds(Bfs *bfs, ArrayType *array)
  * gpuds_bfs(index regclass, seeds anyarray, max_depth integer, reverse_index regclass, directed boolean)
  * returns table (vertex anyelement, depth integer, parent anyelement)
  *
- * Each vertex that can be reached from a seed, once, with the least number of edges that it takes, and a vertex
- * that is the last but one on such a path, or NULL for a seed.  max_depth: the number of edges at most, or NULL.
- * If not directed, edges are followed both ways, which takes the index that has them by their targets.
+ * Each vertex that can be reached from a seed, once, with the least number of edges that it takes, and a
+ * vertex that is the last but one on such a path, or NULL for a seed.  max_depth: the number of edges at
+ * most, or NULL. If not directed, edges are followed both ways, which takes the index that has them by their
+ * targets.
  */
 Datum
 gpuds_bfs(PG_FUNCTION_ARGS)

@@ -109,8 +109,8 @@ gpuds_graph_open(Oid indexid, const char *weight, GpudsGraphIndex *index)
 }
 
 /*
- * Opens the index that has the same edges by their targets.  Raises an error, beside those of gpuds_graph_open,
- * if it is of another table, or of other columns.
+ * Opens the index that has the same edges by their targets.  Raises an error, beside those of
+ * gpuds_graph_open, if it is of another table, or of other columns.
  */
 void
 gpuds_graph_open_reverse(Oid indexid, const char *weight, const GpudsGraphIndex *forward,

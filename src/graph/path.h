@@ -3,12 +3,13 @@
  * path.h
  *	  Labels of vertices in a search for a shortest path, from one of its ends.
  *
- * A label is the cost of the best path that has been found between the end and the vertex.  It is final if it is
- * less than that of all vertices that are still queued.  A round takes vertices of about the same cost off the
- * queue and follows the edges of all of them; one whose label becomes less later on is queued again.  So a
- * round may be of any size, which only matters for the time.
+ * A label is the cost of the best path that has been found between the end and the vertex.  It is final if it
+ * is less than that of all vertices that are still queued.  A round takes vertices of about the same cost off
+ * the queue and follows the edges of all of them; one whose label becomes less later on is queued again.  So
+ * a round may be of any size, which only matters for the time.
  *
- * If each edge costs 1, labels come in ascending order: the queue is the vertices in the order of their numbers.
+ * If each edge costs 1, labels come in ascending order: the queue is the vertices in the order of their
+ * numbers.
  *
  *-------------------------------------------------------------------------
  */

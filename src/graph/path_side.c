@@ -126,8 +126,8 @@ take_round(GpudsPathSide *side, double bound)
 }
 
 /*
- * How much more than the least label those of a round may be: what an edge costs on the average, divided by how
- * many lead out of a vertex, so that few vertices are queued again.
+ * How much more than the least label those of a round may be: what an edge costs on the average, divided by
+ * how many lead out of a vertex, so that few vertices are queued again.
  */
 static double
 width_of_round(const GpudsPathSide *side)

@@ -4,9 +4,9 @@
  *	  gpuds_shortest_path and gpuds_shortest_paths.
  *
  * A search goes on from both ends, in turn from the one that has less to do, if there is an index to follow
- * edges against their direction; else from the source alone.  A vertex that both have a label of is on a path.
- * The best one is the shortest if none that is still unknown costs less: such a path costs at least the least
- * label of either queue, together, and what the least edge costs in between.
+ * edges against their direction; else from the source alone.  A vertex that both have a label of is on a
+ * path. The best one is the shortest if none that is still unknown costs less: such a path costs at least the
+ * least label of either queue, together, and what the least edge costs in between.
  *
  * Pairs with one source follow each other, and go on with its search.
  *
@@ -221,7 +221,9 @@ put_vertex(const Paths *paths, int64 pair, int32 step, const uint64 *code, doubl
 	tuplestore_putvalues(paths->result->setResult, paths->result->setDesc, values + !paths->numbered, isnull);
 }
 
-/* Gives the path from the source to where both sides have met; returns the last step, and *cost of the path. */
+/*
+ * Gives the path from the source to where both sides have met; returns the last step, and *cost of the path.
+ */
 static int32
 put_first_part(const Paths *paths, int64 pair, double *cost)
 {
@@ -309,8 +311,8 @@ set_pair(const Paths *paths, Datum source, Datum target, int64 number, Pair *pai
 }
 
 /*
- * The pairs of two arrays' elements, without those that have a NULL; *n: how many there are.  Raises an error if
- * one array has more elements.
+ * The pairs of two arrays' elements, without those that have a NULL; *n: how many there are.  Raises an error
+ * if one array has more elements.
  */
 static Pair *
 pairs_of_arrays(const Paths *paths, ArrayType *sources, ArrayType *targets, int64 *n)
@@ -356,9 +358,9 @@ create_context(void)
  * reverse_index regclass, directed boolean, max_cost double precision) returns table (step integer,
  * vertex anyelement, cost double precision)
  *
- * The vertices of a path from source to target that costs least, with their distance from the source in edges and
- * in cost; no rows if there is none, or if it costs more than max_cost.  An edge costs what it has in the weight
- * column, or 1 if none is named.  If not directed, edges are followed both ways.
+ * The vertices of a path from source to target that costs least, with their distance from the source in edges
+ * and in cost; no rows if there is none, or if it costs more than max_cost.  An edge costs what it has in the
+ * weight column, or 1 if none is named.  If not directed, edges are followed both ways.
  */
 Datum
 gpuds_shortest_path(PG_FUNCTION_ARGS)
@@ -385,8 +387,8 @@ gpuds_shortest_path(PG_FUNCTION_ARGS)
 
 /*
  * gpuds_shortest_paths(index regclass, sources anyarray, targets anyarray, weight_column name,
- * reverse_index regclass, directed boolean, max_cost double precision) returns table (pair bigint, step integer,
- * vertex anyelement, cost double precision)
+ * reverse_index regclass, directed boolean, max_cost double precision) returns table (pair bigint, step
+ * integer, vertex anyelement, cost double precision)
  *
  * The same for the elements of two arrays that have the same place, which is the pair's number.
  */

@@ -175,8 +175,8 @@ find_cut(Finder *finder, Datum value, GpudsCut *cut)
 }
 
 /*
- * An array in one piece.  Expanded ones, such as variables of PL/pgSQL are, mostly have such a piece, which is
- * theirs and must not be changed; else the array is detoasted.  *copied: in palloc'd memory.
+ * An array in one piece.  Expanded ones, such as variables of PL/pgSQL are, mostly have such a piece, which
+ * is theirs and must not be changed; else the array is detoasted.  *copied: in palloc'd memory.
  */
 ArrayType *
 gpuds_key_array(Datum value, bool *copied)

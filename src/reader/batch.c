@@ -56,8 +56,8 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 }
 
 /*
- * Is it worth while to begin with n probes or keys as they come (gpuds_scan_begin_membership, _sums)?  Says what device such
- * a scan would have, without a look at the index.
+ * Is it worth while to begin with n probes or keys as they come (gpuds_scan_begin_membership,
+ * gpuds_scan_begin_sums)?  Says what device such a scan would have, without a look at the index.
  */
 bool
 gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight)

@@ -23,7 +23,9 @@
 #include "reader/reader.h"
 #include "reader/visible.h"
 
-/* Keys that are looked at for equal ones, at least and at most; their table stays in the processor's caches. */
+/*
+ * Keys that are looked at for equal ones, at least and at most; their table stays in the processor's caches.
+ */
 #define LEAST_LAST_KEYS 64
 #define MOST_LAST_KEYS (32 * 1024)
 

@@ -72,7 +72,9 @@ set_bit(GpudsEntry *e, int nwords, int place, uint64_t value)
 	*word |= value << bit;
 }
 
-/* A random join of entries of so many key words with others, of which those of a hash table are whole keys. */
+/*
+ * A random join of entries of so many key words with others, of which those of a hash table are whole keys.
+ */
 static EntryJoin
 random_join(int nwords, int other_nwords, bool whole)
 {

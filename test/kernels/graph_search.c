@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * graph_search.c
- *	  What searches of graphs keep (kernels/graph): numbers of vertices and a heap of costs, against plain arrays.
+ *	  What searches of graphs keep (kernels/graph): numbers of vertices and a heap of costs, against plain
+ *	  arrays.
  *
  *	  graph_search [ROUNDS [SEED]]
  *
