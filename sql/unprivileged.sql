@@ -32,7 +32,7 @@ RESET ROLE;
 CREATE FUNCTION argument(type oid, index oid) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE type::regtype::text WHEN 'regclass' THEN index || '::regclass' WHEN 'oid' THEN index::text WHEN 'boolean' THEN 'true'
 		WHEN 'anyarray' THEN '''{1,2,3000}''::int[]' WHEN 'anycompatible' THEN '1' WHEN 'name[]' THEN '''{k}'''
-		WHEN 'name' THEN '''gpu_btree''' END
+		WHEN 'name' THEN '''gpu_btree''' WHEN 'anyelement' THEN '1' WHEN 'integer' THEN '2' WHEN 'double precision' THEN '0.5' END
 $$;
 CREATE FUNCTION relation_for(types oidvector, index oid) RETURNS oid LANGUAGE sql AS $$
 	SELECT CASE WHEN 'name[]'::regtype = ANY (types) THEN (SELECT indrelid FROM pg_index WHERE indexrelid = index) ELSE index END
