@@ -124,6 +124,12 @@ SELECT differ('SELECT a, b, g::float8 FROM typed WHERE a > 0 AND b IS NOT NULL',
 	differ('SELECT e, f, i FROM typed WHERE c > 0 AND f IS NOT NULL',
 	$$SELECT * FROM gpuds_neighbors('typed_uuid', ARRAY(SELECT e FROM typed WHERE c > 0), 'i')$$);
 
+-- weights of more digits than double precision are rounded as by a cast
+CREATE TABLE precise (src int, dst int, w numeric(18,4));
+CREATE INDEX precise_out ON precise USING gpu_btree (src) INCLUDE (dst, w);
+INSERT INTO precise SELECT 1, i, i * -98765432109.8767 FROM generate_series(-999, 999) i;
+SELECT count(*) FROM precise JOIN gpuds_neighbors('precise_out', '{1}'::int[], 'w') ON neighbor = dst WHERE weight <> w::float8;
+
 -- what is no index of edges, or has not all of them
 CREATE INDEX lone ON edges USING gpu_btree (src);
 CREATE INDEX other ON edges USING gpu_btree (src, km);

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <float.h>
+
 #include "key/code.h"
 #include "key/edge_key.h"
 
@@ -167,6 +169,22 @@ read_vertex(const GpudsEdgeColumn *place, const int words, const int nwords, con
 	return true;
 }
 
+/* Integers up to this one are the same as double precision. */
+#define EXACT_INTEGER (INT64CONST(1) << DBL_MANT_DIG)
+
+/* A number by its integer, as its cast to double precision: rounded once. */
+static double
+scaled_weight(const GpudsEdgeKey *key, int64 integer)
+{
+	char digits[32];
+
+	if (key->unit == 1 || (integer <= EXACT_INTEGER && integer >= -EXACT_INTEGER))
+		return (double) integer / key->unit;
+	snprintf(digits, sizeof(digits), INT64_FORMAT "E-%d", integer,
+			 gpuds_key_scale(key->weight.column->values));
+	return strtod(digits, NULL);
+}
+
 /* The weight of an edge; false: it is NULL. */
 static inline bool
 read_weight(const GpudsEdgeKey *key, const int nwords, const GpudsEntry *entry, const uint8 *side,
@@ -188,7 +206,7 @@ read_weight(const GpudsEdgeKey *key, const int nwords, const GpudsEntry *entry, 
 	if (gpuds_is_scaled(key->weight.column->values) && code == GPUDS_NUMERIC_NAN)
 		*weight = NAN;
 	else
-		*weight = (double) (int64) (code - key->origin) / key->unit;
+		*weight = scaled_weight(key, (int64) (code - key->origin));
 	return true;
 }
 
