@@ -130,6 +130,15 @@ CREATE INDEX precise_out ON precise USING gpu_btree (src) INCLUDE (dst, w);
 INSERT INTO precise SELECT 1, i, i * -98765432109.8767 FROM generate_series(-999, 999) i;
 SELECT count(*) FROM precise JOIN gpuds_neighbors('precise_out', '{1}'::int[], 'w') ON neighbor = dst WHERE weight <> w::float8;
 
+-- max_cost is for what is added up from the source on, wherever both sides meet
+CREATE TABLE tenths (src int, dst int, w float8);
+INSERT INTO tenths VALUES (1, 2, 0.1), (2, 3, 0.2), (3, 4, 0.3), (-1, -2, 0.3), (-2, -3, 0.2), (-3, -4, 0.1);
+INSERT INTO tenths SELECT s, i, 0.5 FROM generate_series(5, 9) i, (VALUES (1), (-1)) v (s);
+CREATE INDEX tenths_out ON tenths USING gpu_btree (src, dst) INCLUDE (w);
+CREATE INDEX tenths_in ON tenths USING gpu_btree (dst, src) INCLUDE (w);
+SELECT r, pair, max(cost) FROM (VALUES (NULL), ('tenths_in'::regclass)) v (r),
+	gpuds_shortest_paths('tenths_out', '{1,-1,4}'::int[], '{4,-4,4}'::int[], 'w', r, true, 0.6) GROUP BY r, pair ORDER BY r, pair;
+
 -- what is no index of edges, or has not all of them
 CREATE INDEX lone ON edges USING gpu_btree (src);
 CREATE INDEX other ON edges USING gpu_btree (src, km);

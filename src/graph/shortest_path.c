@@ -55,6 +55,7 @@ typedef struct Paths
 	bool has_reverse;
 	bool numbered; /* rows have the pair's number */
 	double max_cost;
+	double bound;      /* the same, and a little more */
 	double least_edge; /* what an edge costs at least */
 	GpudsPathSide sides[2];
 	uint64 *meeting; /* codes of vertices that have been labelled */
@@ -65,6 +66,12 @@ typedef struct Paths
 	double best;
 	uint32 meet[2];
 } Paths;
+
+/*
+ * Where both sides meet, costs have been added up in another order than from the source on, and
+ * rounded otherwise.  So a search goes on to this many times max_cost, and its answer is looked at.
+ */
+#define ROUNDING (1 + 1e-9)
 
 static void
 open_indexes(Paths *paths, FunctionCallInfo fcinfo, bool directed)
@@ -89,9 +96,9 @@ begin_sides(Paths *paths, bool directed)
 	const size_t memory = get_hash_memory_limit() / (paths->has_reverse ? 2 : 1);
 	const int n = directed ? 1 : 2;
 
-	gpuds_path_side_begin(&paths->sides[0], &paths->forward, n, one_way, paths->max_cost, memory);
+	gpuds_path_side_begin(&paths->sides[0], &paths->forward, n, one_way, paths->bound, memory);
 	gpuds_path_side_begin(&paths->sides[1], &paths->forward, paths->has_reverse ? n : 0, other_way,
-						  paths->max_cost, memory);
+						  paths->bound, memory);
 	paths->meeting = palloc(GPUDS_PIECE_ENTRIES * paths->forward.key.words * sizeof(uint64));
 	paths->found = palloc(GPUDS_PIECE_ENTRIES * sizeof(uint32));
 }
@@ -103,6 +110,7 @@ begin(Paths *paths, FunctionCallInfo fcinfo)
 
 	paths->result = (ReturnSetInfo *) fcinfo->resultinfo;
 	paths->max_cost = PG_ARGISNULL(PATH_MAX_COST) ? INFINITY : PG_GETARG_FLOAT8(PATH_MAX_COST);
+	paths->bound = paths->max_cost * ROUNDING;
 	open_indexes(paths, fcinfo, directed);
 	paths->least_edge = paths->forward.key.weighted ? 0 : 1;
 	begin_sides(paths, directed);
@@ -127,7 +135,7 @@ meet(Paths *paths, int side, uint32 number, uint32 found)
 	if (found == VERTEX_NONE)
 		return;
 	cost = gpuds_path_costs(&paths->sides[side])[number] + gpuds_path_costs(&paths->sides[1 - side])[found];
-	if (!(cost < paths->best) || cost > paths->max_cost)
+	if (!(cost < paths->best) || cost > paths->bound)
 		return;
 	paths->best = cost;
 	paths->meet[side] = number;
@@ -153,7 +161,7 @@ find_meetings(Paths *paths, int side)
 static bool
 is_done(const Paths *paths, double least)
 {
-	return paths->best <= least || least > paths->max_cost;
+	return paths->best <= least || least > paths->bound;
 }
 
 /* Follows edges from one side.  unfinished: the search need not be such that it can go on. */
@@ -221,50 +229,60 @@ put_vertex(const Paths *paths, int64 pair, int32 step, const uint64 *code, doubl
 	tuplestore_putvalues(paths->result->setResult, paths->result->setDesc, values + !paths->numbered, isnull);
 }
 
-/*
- * Gives the path from the source to where both sides have met; returns the last step, and *cost of the path.
- */
-static int32
-put_first_part(const Paths *paths, int64 pair, double *cost)
+/* The vertices from the source to where both sides have met; *steps: how many edges that takes. */
+static uint32 *
+first_part(const Paths *paths, int32 *steps)
 {
-	const GpudsPathSide *side = &paths->sides[0];
-	const uint32 *parents = side->vertices.array[PATH_PARENT];
+	const uint32 *parents = paths->sides[0].vertices.array[PATH_PARENT];
 	uint32 *way;
-	int32 steps = 0;
 
+	*steps = 0;
 	for (uint32 at = paths->meet[0]; parents[at] != VERTEX_NONE; at = parents[at])
-		steps++;
-	way = MemoryContextAllocHuge(CurrentMemoryContext, (steps + (Size) 1) * sizeof(uint32));
-	way[steps] = paths->meet[0];
-	for (int32 i = steps; i > 0; i--)
+		(*steps)++;
+	way = MemoryContextAllocHuge(CurrentMemoryContext, (*steps + (Size) 1) * sizeof(uint32));
+	way[*steps] = paths->meet[0];
+	for (int32 i = *steps; i > 0; i--)
 		way[i - 1] = parents[way[i]];
-	*cost = 0;
+	return way;
+}
+
+/* The cost of the best path, whose first part is given.  put: gives its vertices, too. */
+static double
+follow_path(const Paths *paths, int64 pair, const uint32 *way, int32 steps, bool put)
+{
+	const GpudsPathSide *sides = paths->sides;
+	const uint32 *parents = sides[1].vertices.array[PATH_PARENT];
+	double cost = 0;
+	int32 step = steps;
+
 	for (int32 i = 0; i <= steps; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (i > 0)
-			*cost += gpuds_path_step(side, way[i]);
-		put_vertex(paths, pair, i, gpuds_vertices_code(&side->vertices, way[i]), *cost);
+			cost += gpuds_path_step(&sides[0], way[i]);
+		if (put)
+			put_vertex(paths, pair, i, gpuds_vertices_code(&sides[0].vertices, way[i]), cost);
 	}
-	pfree(way);
-	return steps;
-}
-
-/* Gives the best path. */
-static void
-put_path(const Paths *paths, int64 pair)
-{
-	const GpudsPathSide *side = &paths->sides[1];
-	const uint32 *parents = side->vertices.array[PATH_PARENT];
-	double cost;
-	int32 step = put_first_part(paths, pair, &cost);
-
 	for (uint32 at = paths->meet[1]; parents[at] != VERTEX_NONE; at = parents[at])
 	{
 		CHECK_FOR_INTERRUPTS();
-		cost += gpuds_path_step(side, at);
-		put_vertex(paths, pair, ++step, gpuds_vertices_code(&side->vertices, parents[at]), cost);
+		cost += gpuds_path_step(&sides[1], at);
+		if (put)
+			put_vertex(paths, pair, ++step, gpuds_vertices_code(&sides[1].vertices, parents[at]), cost);
 	}
+	return cost;
+}
+
+/* Gives the best path, unless it costs too much. */
+static void
+put_path(const Paths *paths, int64 pair)
+{
+	int32 steps;
+	uint32 *way = first_part(paths, &steps);
+
+	if (!(follow_path(paths, pair, way, steps, false) > paths->max_cost))
+		(void) follow_path(paths, pair, way, steps, true);
+	pfree(way);
 }
 
 static int
