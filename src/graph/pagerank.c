@@ -26,8 +26,10 @@ get_parameters(FunctionCallInfo fcinfo)
 	const int first = PG_NARGS() - 3;
 	GraphPagerank parameters = { 0 };
 
-	for (int i = first; i < PG_NARGS(); i++)
-		check_argument(!PG_ARGISNULL(i), "argument", "It must not be null.");
+	check_argument(!PG_ARGISNULL(first), "damping",
+				   "It must not be null.  A type of vertices is given as \"vertex_type => NULL::TYPE\".");
+	check_argument(!PG_ARGISNULL(first + 1), "tolerance", "It must not be null.");
+	check_argument(!PG_ARGISNULL(first + 2), "number of iterations", "It must not be null.");
 	parameters.damping = PG_GETARG_FLOAT8(first);
 	parameters.tolerance = PG_GETARG_FLOAT8(first + 1);
 	parameters.most = PG_GETARG_INT32(first + 2);
