@@ -327,6 +327,7 @@ CREATE FUNCTION gpuds_neighbors(index regclass, vertices anyarray, weight_column
 
 COMMENT ON FUNCTION gpuds_neighbors(regclass, anyarray, name) IS 'edges that lead out of vertices';
 
+-- Not STRICT: what has a default may be null.
 CREATE FUNCTION gpuds_bfs(index regclass, seeds anyarray, max_depth integer DEFAULT NULL, reverse_index regclass DEFAULT NULL,
 		directed boolean DEFAULT true)
 	RETURNS TABLE (vertex anyelement, depth integer, parent anyelement)
@@ -334,6 +335,7 @@ CREATE FUNCTION gpuds_bfs(index regclass, seeds anyarray, max_depth integer DEFA
 
 COMMENT ON FUNCTION gpuds_bfs(regclass, anyarray, integer, regclass, boolean) IS 'vertices that can be reached, breadth first';
 
+-- Not STRICT: what has a default may be null.
 CREATE FUNCTION gpuds_shortest_path(index regclass, source anyelement, target anyelement, weight_column name DEFAULT NULL,
 		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true, max_cost double precision DEFAULT NULL)
 	RETURNS TABLE (step integer, vertex anyelement, cost double precision)
@@ -342,6 +344,7 @@ CREATE FUNCTION gpuds_shortest_path(index regclass, source anyelement, target an
 COMMENT ON FUNCTION gpuds_shortest_path(regclass, anyelement, anyelement, name, regclass, boolean, double precision) IS
 	'vertices of a shortest path';
 
+-- Not STRICT: what has a default may be null.
 CREATE FUNCTION gpuds_shortest_paths(index regclass, sources anyarray, targets anyarray, weight_column name DEFAULT NULL,
 		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true, max_cost double precision DEFAULT NULL)
 	RETURNS TABLE (pair bigint, step integer, vertex anyelement, cost double precision)
@@ -351,12 +354,14 @@ COMMENT ON FUNCTION gpuds_shortest_paths(regclass, anyarray, anyarray, name, reg
 	'vertices of the shortest paths of many pairs';
 
 -- Vertices are returned as bigint, or as values of vertex_type, of which only the type counts.
+-- Not STRICT: a function that materializes its rows says itself that there are none.
 CREATE FUNCTION gpuds_degrees(index regclass)
 	RETURNS TABLE (vertex bigint, out_degree bigint, in_degree bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 
 COMMENT ON FUNCTION gpuds_degrees(regclass) IS 'how many edges begin and end at each vertex';
 
+-- Not STRICT: of vertex_type only the type counts.
 CREATE FUNCTION gpuds_degrees(index regclass, vertex_type anyelement)
 	RETURNS TABLE (vertex anyelement, out_degree bigint, in_degree bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
@@ -364,12 +369,14 @@ CREATE FUNCTION gpuds_degrees(index regclass, vertex_type anyelement)
 COMMENT ON FUNCTION gpuds_degrees(regclass, anyelement) IS
 	'how many edges begin and end at each vertex';
 
+-- Not STRICT: a function that materializes its rows says itself that there are none.
 CREATE FUNCTION gpuds_components(index regclass)
 	RETURNS TABLE (vertex bigint, component bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 
 COMMENT ON FUNCTION gpuds_components(regclass) IS 'the least vertex that each vertex is connected with';
 
+-- Not STRICT: of vertex_type only the type counts.
 CREATE FUNCTION gpuds_components(index regclass, vertex_type anyelement)
 	RETURNS TABLE (vertex anyelement, component anyelement)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
@@ -382,12 +389,14 @@ CREATE FUNCTION gpuds_triangles(index regclass) RETURNS bigint
 
 COMMENT ON FUNCTION gpuds_triangles(regclass) IS 'number of triangles of a graph';
 
+-- Not STRICT: a function that materializes its rows says itself that there are none.
 CREATE FUNCTION gpuds_vertex_triangles(index regclass)
 	RETURNS TABLE (vertex bigint, triangles bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 
 COMMENT ON FUNCTION gpuds_vertex_triangles(regclass) IS 'number of triangles that each vertex is in';
 
+-- Not STRICT: of vertex_type only the type counts.
 CREATE FUNCTION gpuds_vertex_triangles(index regclass, vertex_type anyelement)
 	RETURNS TABLE (vertex anyelement, triangles bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
@@ -395,6 +404,7 @@ CREATE FUNCTION gpuds_vertex_triangles(index regclass, vertex_type anyelement)
 COMMENT ON FUNCTION gpuds_vertex_triangles(regclass, anyelement) IS
 	'number of triangles that each vertex is in';
 
+-- Not STRICT: a function that materializes its rows says itself that there are none.
 CREATE FUNCTION gpuds_pagerank(index regclass, damping double precision DEFAULT 0.85,
 		tolerance double precision DEFAULT 1e-6, max_iterations integer DEFAULT 100)
 	RETURNS TABLE (vertex bigint, rank double precision)
@@ -403,6 +413,7 @@ CREATE FUNCTION gpuds_pagerank(index regclass, damping double precision DEFAULT 
 COMMENT ON FUNCTION gpuds_pagerank(regclass, double precision, double precision, integer) IS
 	'PageRank of each vertex; the sum is 1';
 
+-- Not STRICT: of vertex_type only the type counts.
 CREATE FUNCTION gpuds_pagerank(index regclass, vertex_type anyelement, damping double precision DEFAULT 0.85,
 		tolerance double precision DEFAULT 1e-6, max_iterations integer DEFAULT 100)
 	RETURNS TABLE (vertex anyelement, rank double precision)

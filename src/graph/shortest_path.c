@@ -104,7 +104,7 @@ begin_sides(Paths *paths, bool directed)
 }
 
 static void
-begin(Paths *paths, FunctionCallInfo fcinfo)
+begin_paths(Paths *paths, FunctionCallInfo fcinfo)
 {
 	const bool directed = PG_ARGISNULL(PATH_DIRECTED) || PG_GETARG_BOOL(PATH_DIRECTED);
 
@@ -393,7 +393,7 @@ gpuds_shortest_path(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	old = MemoryContextSwitchTo(context);
 	paths.numbered = false;
-	begin(&paths, fcinfo);
+	begin_paths(&paths, fcinfo);
 	gpuds_graph_check_type(&paths.forward, get_fn_expr_argtype(fcinfo->flinfo, PATH_SOURCE));
 	set_pair(&paths, PG_GETARG_DATUM(PATH_SOURCE), PG_GETARG_DATUM(PATH_TARGET), 1, &pair);
 	find_paths(&paths, &pair, 1);
@@ -424,7 +424,7 @@ gpuds_shortest_paths(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	old = MemoryContextSwitchTo(context);
 	paths.numbered = true;
-	begin(&paths, fcinfo);
+	begin_paths(&paths, fcinfo);
 	gpuds_graph_check_type(&paths.forward, ARR_ELEMTYPE(PG_GETARG_ARRAYTYPE_P(PATH_SOURCE)));
 	pairs = pairs_of_arrays(&paths, PG_GETARG_ARRAYTYPE_P(PATH_SOURCE), PG_GETARG_ARRAYTYPE_P(PATH_TARGET),
 							&n);

@@ -439,18 +439,28 @@ add_up(const AggColumn *agg_column, const GpudsEntry *entries, int64 n, const in
 	*partial = sum;
 }
 
+/* The side values of the piece's entries from number k on. */
+static inline const uint8 *
+side_from(const GpudsEntryAgg *agg, int64 k)
+{
+	if (agg->side == NULL)
+		elog(ERROR, "side values have not been read");
+	return agg->side + k * agg->layout->side_bytes;
+}
+
 /* The same of a side column, for entries from number first of the piece on. */
 static void
 add_up_side(const GpudsEntryAgg *agg, int i, int64 first, int64 n, PartialAgg *partial)
 {
 	const int bytes = agg->layout->side_bytes;
 	const AggColumn m = agg->agg_columns[i];
+	const GpudsEntry *entries = agg->entries + first;
+	const uint8 *side = side_from(agg, first);
 	PartialAgg sum = *partial;
 
-	for (int64 k = first; k < first + n; k++)
+	for (int64 k = 0; k < n; k++)
 	{
-		const GpudsEntry value = agg_column_side_entry(&m, &agg->entries[k], agg->nwords,
-													   agg->side + k * bytes);
+		const GpudsEntry value = agg_column_side_entry(&m, &entries[k], agg->nwords, side + k * bytes);
 
 		partial_agg_add(&sum, &m, &value, 1);
 	}
@@ -466,7 +476,7 @@ add_entry(const GpudsEntryAgg *agg, int i, int64 k, PartialAgg *partial)
 	if (is_of_side(agg, i))
 	{
 		const GpudsEntry value = agg_column_side_entry(&agg->agg_columns[i], entry, agg->nwords,
-													   agg->side + k * agg->layout->side_bytes);
+													   side_from(agg, k));
 
 		partial_agg_add(partial, &agg->agg_columns[i], &value, 1);
 	}

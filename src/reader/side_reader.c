@@ -189,8 +189,8 @@ gpuds_side_reader_row(GpudsSideReader *reader, const GpudsEntry *entry, const Gp
 typedef struct SidePage
 {
 	BlockNumber block;
-	const uint8 *values; /* of the first offset on */
-	int rows;            /* that there is room for; 0: the page is not there */
+	const uint8 *values; /* of the first offset on; NULL: the page is not there */
+	int rows;            /* that there is room for */
 } SidePage;
 
 /* Is an entry's row on the page that another row is on? */
@@ -213,7 +213,7 @@ copy_of_page(SidePage *page, const GpudsSideRef *ref, uint64 tid, int bytes, uin
 		page->block = block;
 		page->values = gpuds_side_page(ref, block, &page->rows);
 	}
-	if (offset > page->rows)
+	if (page->values == NULL || offset > page->rows)
 		return false;
 	from = page->values + (offset - 1) * bytes;
 	/* so few words need no call */
