@@ -179,7 +179,7 @@ REINDEX INDEX u_d;
 SELECT gpuds_index_check('u_d', true);
 
 -- the functions behind the views, called for what they are not made for
-SELECT * FROM gpuds_index_state('t'::regclass);
-SELECT * FROM gpuds_index_state('t_btree'::regclass);
-SELECT * FROM gpuds_index_state(0);
-SELECT * FROM gpuds_index_stats('t_btree'::regclass);
+SELECT * FROM gpuds_index_state('t'::regclass) \g (tuples_only=off footer=off)
+SELECT * FROM gpuds_index_state('t_btree'::regclass) \g (tuples_only=off footer=off)
+SELECT * FROM gpuds_index_state(0) \g (tuples_only=off footer=off)
+SELECT * FROM gpuds_index_stats('t_btree'::regclass) \g (tuples_only=off footer=off)

@@ -31,7 +31,7 @@ CREATE VIEW by_index AS SELECT * FROM gpuds_neighbors('edges_out', (SELECT array
 SELECT differ('TABLE neighbors', 'TABLE by_index');
 SELECT differ('SELECT neighbor, vertex, NULL::float8 FROM neighbors',
 	$$SELECT * FROM gpuds_neighbors('edges_in', ARRAY(SELECT dst FROM edges))$$);
-SELECT * FROM gpuds_neighbors('edges_out', '{1,NULL,1,99}'::bigint[]) WHERE neighbor = 1;
+SELECT * FROM gpuds_neighbors('edges_out', '{1,NULL,1,99}'::bigint[]) WHERE neighbor = 1 \g (tuples_only=off footer=off)
 SELECT * FROM gpuds_neighbors('edges_out', '{}'::bigint[]);
 
 -- depths and costs, by recursive queries: of all pairs, as far as a limit

