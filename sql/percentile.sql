@@ -25,10 +25,11 @@ CREATE INDEX t_i ON t USING gpu_btree (i);
 CREATE INDEX t_h ON t USING gpu_btree (h);
 CREATE INDEX t_n_at ON t USING gpu_btree (n, at) INCLUDE (k);
 VACUUM ANALYZE t;
--- groups of one row, of many, with NULLs and of NULLs only; keys that descend, and put NULLs first
+-- Groups of one row, of many, with NULLs and of NULLs only; keys that descend, and put NULLs first.  Few enough rows for
+-- ANALYZE to look at all, so that the number of groups, and with it the plan, is the same each time.
 CREATE TABLE g (g int, h int2, v float8, w int) WITH (autovacuum_enabled = off);
-INSERT INTO g SELECT nullif(i % 20, 19), nullif(i % 7, 2), CASE WHEN i % 11 > 0 THEN i % 1000 + 0.5 END, CASE WHEN i % 20 <> 4 THEN nullif(i % 5000, 7) END FROM generate_series(1, 40000) i;
-INSERT INTO g SELECT i, 1, i, i FROM generate_series(2000, 2100) i;
+INSERT INTO g SELECT nullif(i % 20, 19), nullif(i % 7, 2), CASE WHEN i % 11 > 0 THEN i % 1000 + 0.5 END, CASE WHEN i % 20 <> 4 THEN nullif(i % 5000, 7) END FROM generate_series(1, 28000) i;
+INSERT INTO g SELECT i, 1, i, i FROM generate_series(2000, 2020) i;
 CREATE INDEX g_g_h_v ON g USING gpu_btree (g DESC, h, v);
 CREATE INDEX g_g_w ON g USING gpu_skiplist (g, w NULLS FIRST);
 CREATE INDEX g_g_h ON g USING gpu_btree (g, h);
@@ -302,7 +303,7 @@ CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'F
 DELETE FROM g WHERE w % 9 = 4;
 UPDATE g SET v = v + 1 WHERE h = 3;
 SELECT * FROM grouped;
-DELETE FROM g WHERE w % 9 > 2 OR g BETWEEN 2010 AND 2090;
+DELETE FROM g WHERE w % 9 > 2 OR g BETWEEN 2005 AND 2015;
 SELECT * FROM grouped;
 VACUUM g;
 SELECT * FROM grouped;
