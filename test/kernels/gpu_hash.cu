@@ -13,84 +13,21 @@
 #include "common.h"
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
+#include "gpu_versions.h"
 
 #define MOST 3000 /* entries of a table, operations of a batch */
 #define BATCHES 30
 #define SMALL_BATCHES 1 /* under a sanitizer */
 #define HELD 3          /* versions that are read beside the newest */
 
-static GpuPool pool;
-static GpuChange change;
-static GpuScanStream stream;
-static unsigned char *staging; /* of input and output of requests */
-static unsigned char *device_staging;
 static int batches = BATCHES;
-static int passed;
-
-#define OUTPUT_AT ((size_t) 11 * MOST * sizeof(GpudsOp))
-#define STAGING_BYTES (2 * OUTPUT_AT)
-
-/* A version that is pinned. */
-struct Held
-{
-	uint64_t version; /* 0: none */
-	GpudsView view;
-	Model model;
-};
-
-static void
-verify(HashOnGpu *table)
-{
-	char why[200];
-
-	if (table->verify(&change, why, sizeof(why)) != GPU_OK)
-	{
-		fprintf(stderr, "verify: %s %s\n", why, change.stream.why);
-		exit(1);
-	}
-}
-
-/* Does a scan of an interval return what the model has? */
-static void
-check_interval(const HashOnGpu *table, const GpudsView *view, const Model *m, const GpudsInterval *interval,
-			   bool forward, int64_t cap)
-{
-	const GpudsEntry *out = (const GpudsEntry *) (staging + OUTPUT_AT);
-	int64_t from = model_rank(m, &interval->lo);
-	int64_t to = model_rank(m, &interval->hi);
-	int64_t done = 0;
-	GpuRequest r;
-
-	if (to < m->n && entry_equal(&m->e[to], &interval->hi))
-		to++;
-	memset((void *) &r, 0, sizeof(r));
-	memcpy(staging, interval, sizeof(*interval));
-	r.kind = GPU_SCAN;
-	r.forward = forward;
-	r.output = OUTPUT_AT;
-	r.n = 1;
-	r.next = forward ? 0 : 1;
-	r.cap = cap;
-	do
-	{
-		CHECK(table->scan(&stream, view, staging, device_staging, &r) == GPU_OK);
-		CHECK(r.found <= cap && done + r.found <= to - from);
-		for (int64_t i = 0; i < r.found; i++)
-			CHECK(entry_equal(&out[i], &m->e[forward ? from + done + i : to - 1 - done - i]));
-		done += r.found;
-	} while (r.found == cap);
-	CHECK(done == to - from);
-	passed++;
-}
 
 /* Is what readers of a view see the model? */
 static void
 check_view(const HashOnGpu *table, const GpudsView *view, const Model *m, int kind)
 {
-	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	const GpudsInterval all = all_entries(view->nwords);
 
-	if (view->nwords == 1)
-		all.hi.w1 = 0;
 	CHECK(view->entries == (uint64_t) m->n);
 	check_interval(table, view, m, &all, true, 2 * MOST);
 	check_interval(table, view, m, &all, false, 1 + m->n / 2);
@@ -117,22 +54,6 @@ check_table(HashOnGpu *table, const Model *m, int kind)
 	check_view(table, &view, m, kind);
 }
 
-static GpuStatus
-load(HashOnGpu *table, const Model *m, int nwords)
-{
-	GpuStatus status = table->load_begin(&change, (uint32_t) nwords, 90);
-
-	for (int64_t i = 0; i < m->n && status == GPU_OK;)
-	{
-		int64_t n = 1 + (int64_t) test_below((uint64_t) (m->n - i));
-
-		memcpy(staging, m->e + i, (size_t) n * sizeof(GpudsEntry));
-		status = table->load_add(&change, (const GpudsEntry *) staging, n);
-		i += n;
-	}
-	return status == GPU_OK ? table->load_end(&change) : status;
-}
-
 /* A random batch; returns what becomes of the model in *next. */
 static int64_t
 make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
@@ -151,52 +72,6 @@ make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
 }
 
 static void
-copy_model(Model *to, const Model *from)
-{
-	model_init(to, from->n);
-	memcpy(to->e, from->e, (size_t) from->n * sizeof(GpudsEntry));
-	to->n = from->n;
-}
-
-/* Applies to both; status of the device's. */
-static GpuStatus
-apply(HashOnGpu *table, Model *m, GpudsOp *ops, int64_t n)
-{
-	static GpudsOp scratch[MOST];
-	int64_t inserted, deleted, there_inserted, there_deleted;
-	GpuStatus status;
-
-	memcpy(staging, ops, (size_t) n * sizeof(GpudsOp));
-	status = table->apply(&change, (const GpudsOp *) staging, (const GpudsOp *) device_staging, n,
-						  &there_inserted, &there_deleted);
-	if (status != GPU_OK)
-		return status;
-	sort_ops(ops, scratch, n);
-	n = sort_last_ops(ops, n);
-	model_apply(m, ops, n, &inserted, &deleted);
-	CHECK(inserted == there_inserted);
-	CHECK(deleted == there_deleted);
-	return status;
-}
-
-static void
-drop(HashOnGpu *table)
-{
-	table->withdraw();
-	CHECK(table->drop(&change) == GPU_OK);
-	CHECK(table->bytes() == 0);
-	CHECK(gpu_pool_used(&pool) == 0);
-}
-
-static void
-hold(Held *held, const HashOnGpu *table, const Model *m)
-{
-	held->version = *table->version();
-	CHECK(table->view(&pool, &held->view));
-	copy_model(&held->model, m);
-}
-
-static void
 test_random_changes(int kind, int nwords)
 {
 	static GpudsOp ops[MOST];
@@ -205,12 +80,11 @@ test_random_changes(int kind, int nwords)
 	Model m;
 
 	model_fill(&m, (int64_t) test_below(MOST), kind, nwords, 2 * MOST);
-	CHECK(load(&table, &m, nwords) == GPU_OK);
+	CHECK(load(&table, &m, nwords, 90) == GPU_OK);
 	check_table(&table, &m, kind);
 	for (int i = 0; i < batches; i++)
 	{
 		Held *h = &held[test_below(HELD)];
-		uint64_t oldest = UINT64_MAX;
 
 		if (h->version != 0)
 		{
@@ -218,9 +92,7 @@ test_random_changes(int kind, int nwords)
 			free(h->model.e);
 		}
 		hold(h, &table, &m);
-		for (int k = 0; k < HELD; k++)
-			oldest = held[k].version != 0 && held[k].version < oldest ? held[k].version : oldest;
-		table.reclaim(&change, oldest);
+		table.reclaim(&change, oldest_of(held, HELD));
 		CHECK(apply(&table, &m, ops, make_batch(ops, &m, kind, nwords)) == GPU_OK);
 		check_table(&table, &m, kind);
 	}
@@ -242,21 +114,9 @@ test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 	Model m;
 
 	model_fill(&m, MOST / 2, kind, nwords, 2 * MOST);
-	for (int64_t after = 0; status != GPU_OK; after++)
-	{
-		*fail = after;
-		status = load(&table, &m, nwords);
-		*fail = -1;
-		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
-		if (status != GPU_OK)
-		{
-			CHECK(table.drop(&change) == GPU_OK);
-			CHECK(gpu_pool_used(&pool) == 0);
-		}
-	}
+	load_without_memory(&table, &m, nwords, fail);
 	check_table(&table, &m, kind);
 	n = make_batch(ops, &m, kind, nwords);
-	status = GPU_NO_MEMORY;
 	for (int64_t after = 0; status != GPU_OK; after++)
 	{
 		memcpy(copy, ops, (size_t) n * sizeof(GpudsOp));
@@ -311,7 +171,7 @@ test_popular(int nwords, bool fails)
 	Model m;
 
 	model_init(&m, 0);
-	CHECK(load(&table, &m, nwords) == GPU_OK);
+	CHECK(load(&table, &m, nwords, 90) == GPU_OK);
 	for (int64_t first = 0; first < rows; first += POPULAR_ROWS)
 	{
 		popular_rows(ops, first, POPULAR_ROWS, nwords, GPUDS_OP_INSERT);
@@ -359,7 +219,7 @@ test_compact(int nwords)
 	Model m;
 
 	model_init(&m, 0);
-	CHECK(load(&table, &m, nwords) == GPU_OK);
+	CHECK(load(&table, &m, nwords, 90) == GPU_OK);
 	for (uint64_t order = GPUDS_OP_INSERT; order <= GPUDS_OP_DELETE; order++)
 	{
 		for (int64_t first = 0; first < rows; first += MOST)
@@ -403,7 +263,7 @@ test_too_large(void)
 	Model m;
 
 	model_init(&m, 0);
-	CHECK(load(&table, &m, nw) == GPU_OK);
+	CHECK(load(&table, &m, nw, 90) == GPU_OK);
 	popular_rows(ops, 0, POPULAR_ROWS, nw, GPUDS_OP_INSERT);
 	CHECK(apply(&table, &m, ops, POPULAR_ROWS) == GPU_OK);
 	entries = table.tree.entries;
@@ -437,38 +297,13 @@ main(int argc, char **argv)
 	bool small = argc > 1 && strcmp(argv[1], "small") == 0;
 	int rounds = small ? 1 : argc > 1 ? atoi(argv[1]) : 3;
 	GpuCard card;
-	char why[200];
 
 	if (small)
 		batches = SMALL_BATCHES;
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	gpu_load_all();
-	if (!gpu_card(0, &card, why, sizeof(why)))
-	{
-		fprintf(stderr, "%s\n", why);
+	if (!open_card<HashOnGpu>(&card, (size_t) 11 * MOST * sizeof(GpudsOp)))
 		return 1;
-	}
-	staging = (unsigned char *) gpu_host_alloc(STAGING_BYTES);
-	CHECK(gpu_use(0) && gpu_pool_open(&pool, (size_t) 512 << 20) && staging != NULL);
-	CHECK(gpu_change_open(&change, &pool, HashOnGpu::change_needs().report_bytes,
-						  HashOnGpu::change_needs().memory_bytes));
-	CHECK(gpu_scan_stream_open(&stream, OUTPUT_AT));
-	device_staging = (unsigned char *) gpu_device_address(staging);
-	for (int round = 0; round < rounds; round++)
-	{
-		for (int kind = 0; kind < KEYS_KINDS; kind++)
-		{
-			for (int nwords = 1; nwords <= 2; nwords++)
-			{
-				test_random_changes(kind, nwords);
-				if (round == 0 && !small)
-				{
-					test_no_memory(kind, nwords, &pool.fail_after);
-					test_no_memory(kind, nwords, &pool.fail_list);
-				}
-			}
-		}
-	}
+	test_all_kinds(rounds, small, test_random_changes, test_no_memory);
 	for (int nwords = 1; nwords <= 2 && !small; nwords++)
 	{
 		test_popular(nwords, false);
@@ -477,10 +312,7 @@ main(int argc, char **argv)
 	}
 	test_too_large<1>();
 	test_too_large<2>();
-	gpu_scan_stream_close(&stream);
-	gpu_change_close(&change);
-	gpu_pool_close(&pool);
-	gpu_host_free(staging);
+	close_card();
 	printf("%s, %d passed, 0 failed\n", card.name, passed);
 	return 0;
 }

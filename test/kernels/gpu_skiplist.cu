@@ -18,6 +18,7 @@
 #include "kernels/core/pins.h"
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
+#include "gpu_versions.h"
 
 #define MOST 6000         /* entries of a list, operations of a batch */
 #define LARGE (20 * MOST) /* entries and operations that there is room for */
@@ -30,81 +31,16 @@
 #define SMALL_BATCHES 1
 #define SMALL_INTERVALS 6
 
-static GpuPool pool;
-static GpuChange change;
-static GpuScanStream stream;
-static unsigned char *staging; /* of input and output of requests */
-static unsigned char *device_staging;
 static int64_t most = MOST;
 static int batches = BATCHES;
 static int intervals = INTERVALS;
-static int passed;
-
-#define OUTPUT_AT ((size_t) LARGE * sizeof(GpudsOp))
-#define STAGING_BYTES (2 * OUTPUT_AT)
-
-/* A version that is pinned. */
-struct Held
-{
-	uint64_t version; /* 0: none */
-	GpudsView view;
-	Model model;
-};
-
-static void
-verify(SkiplistOnGpu *list)
-{
-	char why[200];
-
-	if (list->verify(&change, why, sizeof(why)) != GPU_OK)
-	{
-		fprintf(stderr, "verify: %s %s\n", why, change.stream.why);
-		exit(1);
-	}
-}
-
-/* Does a scan of an interval return what the model has? */
-static void
-check_interval(const SkiplistOnGpu *list, const GpudsView *view, const Model *m,
-			   const GpudsInterval *interval, bool forward, int64_t cap)
-{
-	const GpudsEntry *out = (const GpudsEntry *) (staging + OUTPUT_AT);
-	int64_t from = model_rank(m, &interval->lo);
-	int64_t to = model_rank(m, &interval->hi);
-	int64_t done = 0;
-	GpuRequest r;
-
-	if (to < m->n && entry_equal(&m->e[to], &interval->hi))
-		to++;
-	to = to < from ? from : to;
-	memset((void *) &r, 0, sizeof(r));
-	memcpy(staging, interval, sizeof(*interval));
-	r.kind = GPU_SCAN;
-	r.forward = forward;
-	r.output = OUTPUT_AT;
-	r.n = 1;
-	r.next = forward ? 0 : 1;
-	r.cap = cap;
-	do
-	{
-		CHECK(list->scan(&stream, view, staging, device_staging, &r) == GPU_OK);
-		CHECK(r.found <= cap && done + r.found <= to - from);
-		for (int64_t i = 0; i < r.found; i++)
-			CHECK(entry_equal(&out[i], &m->e[forward ? from + done + i : to - 1 - done - i]));
-		done += r.found;
-	} while (r.found == cap);
-	CHECK(done == to - from);
-	passed++;
-}
 
 /* Is what readers of a view see the model? */
 static void
 check_view(const SkiplistOnGpu *list, const GpudsView *view, const Model *m, int kind)
 {
-	GpudsInterval all = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	const GpudsInterval all = all_entries(view->nwords);
 
-	if (view->nwords == 1)
-		all.hi.w1 = 0;
 	CHECK(view->entries == (uint64_t) m->n);
 	check_interval(list, view, m, &all, true, 2 * most);
 	check_interval(list, view, m, &all, false, 1 + m->n / 2);
@@ -139,23 +75,6 @@ check_list(SkiplistOnGpu *list, const Model *m, int kind)
 	verify(list);
 	CHECK(list->view(&pool, &view));
 	check_view(list, &view, m, kind);
-}
-
-static GpuStatus
-load(SkiplistOnGpu *list, const Model *m, int nwords, uint32_t fill_percent)
-{
-	GpuStatus status = list->load_begin(&change, (uint32_t) nwords, fill_percent);
-
-	for (int64_t i = 0; i < m->n && status == GPU_OK;)
-	{
-		int64_t n = 1 + (int64_t) test_below((uint64_t) (m->n - i));
-
-		n = n < LARGE ? n : LARGE;
-		memcpy(staging, m->e + i, (size_t) n * sizeof(GpudsEntry));
-		status = list->load_add(&change, (const GpudsEntry *) staging, n);
-		i += n;
-	}
-	return status == GPU_OK ? list->load_end(&change) : status;
 }
 
 /* A random batch; sometimes ascending, descending, or between two neighbours. */
@@ -195,63 +114,15 @@ make_batch(GpudsOp *ops, const Model *m, int kind, int nwords)
 	return n;
 }
 
-static void
-copy_model(Model *to, const Model *from)
-{
-	model_init(to, from->n);
-	memcpy(to->e, from->e, (size_t) from->n * sizeof(GpudsEntry));
-	to->n = from->n;
-}
-
-/* Applies to the model. */
-static void
-apply_model(Model *m, GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
-{
-	static GpudsOp scratch[LARGE];
-
-	sort_ops(ops, scratch, n);
-	n = sort_last_ops(ops, n);
-	model_apply(m, ops, n, inserted, deleted);
-}
-
-static GpuStatus
-apply_list(SkiplistOnGpu *list, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
-{
-	memcpy(staging, ops, (size_t) n * sizeof(GpudsOp));
-	return list->apply(&change, (const GpudsOp *) staging, (const GpudsOp *) device_staging, n, inserted,
-					   deleted);
-}
-
 /* Applies to both. */
 static void
-apply(SkiplistOnGpu *list, Model *m, GpudsOp *ops, int64_t n)
+change_both(SkiplistOnGpu *list, Model *m, GpudsOp *ops, int64_t n)
 {
-	int64_t inserted, deleted, there_inserted, there_deleted;
-	GpuStatus status = apply_list(list, ops, n, &there_inserted, &there_deleted);
+	GpuStatus status = apply(list, m, ops, n);
 
 	if (status != GPU_OK)
 		fprintf(stderr, "apply: %d %s\n", (int) status, change.stream.why);
 	CHECK(status == GPU_OK);
-	apply_model(m, ops, n, &inserted, &deleted);
-	CHECK(inserted == there_inserted);
-	CHECK(deleted == there_deleted);
-}
-
-static void
-drop(SkiplistOnGpu *list)
-{
-	list->withdraw();
-	CHECK(list->drop(&change) == GPU_OK);
-	CHECK(list->bytes() == 0);
-	CHECK(gpu_pool_used(&pool) == 0);
-}
-
-static void
-hold(Held *held, const SkiplistOnGpu *list, const Model *m)
-{
-	held->version = *list->version();
-	CHECK(list->view(&pool, &held->view));
-	copy_model(&held->model, m);
 }
 
 static void
@@ -268,7 +139,6 @@ test_random_changes(int kind, int nwords)
 	for (int i = 0; i < batches; i++)
 	{
 		Held *h = &held[test_below(HELD)];
-		uint64_t oldest = UINT64_MAX;
 
 		if (h->version != 0)
 		{
@@ -278,11 +148,9 @@ test_random_changes(int kind, int nwords)
 		}
 		if (i % 8 < 4)
 			hold(h, &list, &m);
-		for (int k = 0; k < HELD; k++)
-			oldest = held[k].version != 0 && held[k].version < oldest ? held[k].version : oldest;
 		if (test_below(3) != 0)
-			list.reclaim(&change, oldest);
-		apply(&list, &m, ops, make_batch(ops, &m, kind, nwords));
+			list.reclaim(&change, oldest_of(held, HELD));
+		change_both(&list, &m, ops, make_batch(ops, &m, kind, nwords));
 		check_list(&list, &m, kind);
 	}
 	for (int k = 0; k < HELD; k++)
@@ -320,7 +188,7 @@ test_to_nothing(int nwords, int64_t size, int order)
 				ops[i].order = (uint64_t) i << 1 | deletes;
 			}
 			list.reclaim(&change, UINT64_MAX);
-			apply(&list, &m, ops, n);
+			change_both(&list, &m, ops, n);
 			if (first % 7 == 0)
 				verify(&list);
 		}
@@ -376,7 +244,7 @@ test_teams(int nwords)
 				ops[i].order = (uint64_t) i << 1 | deletes;
 			}
 			list.reclaim(&change, UINT64_MAX);
-			apply(&list, &m, ops, n);
+			change_both(&list, &m, ops, n);
 			verify(&list);
 		}
 	}
@@ -425,7 +293,7 @@ test_spare(int nwords)
 			ops[i].order = (uint64_t) i << 1 | (turn & 1);
 		}
 		list.reclaim(&change, UINT64_MAX);
-		apply(&list, &m, ops, n);
+		change_both(&list, &m, ops, n);
 		compacted += list.compact(&change);
 	}
 	/* every second turn reserves enough, but it takes three until a quarter have come or gone */
@@ -468,7 +336,7 @@ test_compact(int nwords, bool all)
 			n++;
 		}
 		list.reclaim(&change, UINT64_MAX);
-		apply(&list, &m, ops, n);
+		change_both(&list, &m, ops, n);
 	}
 	hold(&held, &list, &m);
 	version = *list.version();
@@ -484,7 +352,7 @@ test_compact(int nwords, bool all)
 	CHECK(!list.compact(&change));
 	for (int i = 0; i < 4; i++)
 	{
-		apply(&list, &m, ops, make_batch(ops, &m, KEYS_DENSE, nwords));
+		change_both(&list, &m, ops, make_batch(ops, &m, KEYS_DENSE, nwords));
 		list.reclaim(&change, UINT64_MAX);
 		check_list(&list, &m, KEYS_DENSE);
 	}
@@ -505,25 +373,13 @@ test_no_memory(int kind, int nwords, std::atomic<int64_t> *fail)
 	Model m;
 
 	model_fill(&m, most / 2, kind, nwords, 2 * most);
-	for (int64_t after = 0; status != GPU_OK; after++)
-	{
-		*fail = after;
-		status = load(&list, &m, nwords, 90);
-		*fail = -1;
-		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
-		if (status != GPU_OK)
-		{
-			CHECK(list.drop(&change) == GPU_OK);
-			CHECK(gpu_pool_used(&pool) == 0);
-		}
-	}
+	load_without_memory(&list, &m, nwords, fail);
 	check_list(&list, &m, kind);
 	n = make_batch(ops, &m, kind, nwords);
-	status = GPU_NO_MEMORY;
 	for (int64_t after = 0; status != GPU_OK; after++)
 	{
 		*fail = after;
-		status = apply_list(&list, ops, n, &inserted, &deleted);
+		status = apply_tree(&list, ops, n, &inserted, &deleted);
 		*fail = -1;
 		CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
 		verify(&list);
@@ -705,7 +561,7 @@ test_beside(int turns)
 			ops[i].order = (uint64_t) i << 1 | test_below(2);
 		}
 		list.reclaim(&change, pin_oldest(b.pin, READERS, 1));
-		CHECK(apply_list(&list, ops, n, &inserted, &deleted) == GPU_OK);
+		CHECK(apply_tree(&list, ops, n, &inserted, &deleted) == GPU_OK);
 	}
 	b.ended = true;
 	for (int i = 0; i < READERS; i++)
@@ -727,7 +583,6 @@ main(int argc, char **argv)
 	bool small = argc > 1 && strcmp(argv[1], "small") == 0;
 	int rounds = small ? 1 : argc > 1 ? atoi(argv[1]) : 3;
 	GpuCard card;
-	char why[200];
 
 	if (small)
 	{
@@ -736,33 +591,9 @@ main(int argc, char **argv)
 		intervals = SMALL_INTERVALS;
 	}
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	gpu_load_all();
-	if (!gpu_card(0, &card, why, sizeof(why)))
-	{
-		fprintf(stderr, "%s\n", why);
+	if (!open_card<SkiplistOnGpu>(&card, (size_t) LARGE * sizeof(GpudsOp)))
 		return 1;
-	}
-	staging = (unsigned char *) gpu_host_alloc(STAGING_BYTES);
-	CHECK(gpu_use(0) && gpu_pool_open(&pool, (size_t) 512 << 20) && staging != NULL);
-	CHECK(gpu_change_open(&change, &pool, SkiplistOnGpu::change_needs().report_bytes,
-						  SkiplistOnGpu::change_needs().memory_bytes));
-	CHECK(gpu_scan_stream_open(&stream, OUTPUT_AT));
-	device_staging = (unsigned char *) gpu_device_address(staging);
-	for (int round = 0; round < rounds; round++)
-	{
-		for (int kind = 0; kind < KEYS_KINDS; kind++)
-		{
-			for (int nwords = 1; nwords <= 2; nwords++)
-			{
-				test_random_changes(kind, nwords);
-				if (round == 0 && !small)
-				{
-					test_no_memory(kind, nwords, &pool.fail_after);
-					test_no_memory(kind, nwords, &pool.fail_list);
-				}
-			}
-		}
-	}
+	test_all_kinds(rounds, small, test_random_changes, test_no_memory);
 	for (int nwords = 1; nwords <= 2; nwords++)
 	{
 		for (int order = 0; order < 3; order++)
@@ -784,10 +615,7 @@ main(int argc, char **argv)
 		}
 	}
 	test_beside(small ? 10 : 300);
-	gpu_scan_stream_close(&stream);
-	gpu_change_close(&change);
-	gpu_pool_close(&pool);
-	gpu_host_free(staging);
+	close_card();
 	printf("%s, %d passed, 0 failed\n", card.name, passed);
 	return 0;
 }
