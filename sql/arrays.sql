@@ -151,6 +151,7 @@ SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b = 1 ORDER BY a'
 SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b IN (0, 1)', :'scattered'), 'pairs_a_b');
 SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND b IN (0, 1) AND a = ANY (%L)', :'scattered', :'ids'), 'pairs_a_b');
 SELECT same(format('SELECT * FROM pairs WHERE a = ANY (%L) AND a BETWEEN 100 AND 25000 AND b = 2', :'scattered'), 'pairs_a_b');
+\set ECHO none
 -- to and fro over the ends
 CREATE FUNCTION walk(keys bigint[], plain bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -172,6 +173,7 @@ BEGIN
 		set_config('enable_bitmapscan', 'on', true), set_config('enable_sort', 'on', true);
 	RETURN answer;
 END $$;
+\set ECHO all
 SET plan_cache_mode = force_custom_plan;
 SELECT walk(:'scattered', false) = walk(:'scattered', true) AS same, length(walk(:'scattered', true)) > 300 AS long;
 RESET plan_cache_mode;

@@ -4,6 +4,7 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
+\set ECHO none
 -- Does a query have the same answer with and without the node, and does it have the node?
 CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,6 +23,7 @@ BEGIN
 	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
 		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%GpudsAggregate%' THEN ', GpudsAggregate' ELSE '' END END;
 END $$;
+\set ECHO all
 
 CREATE TABLE t (k int, s int2, b bigint, f float8, f4 float4, d date, at timestamp, tz timestamptz, yes bool, o oid, m money, l pg_lsn, tm time, note text) WITH (autovacuum_enabled = off);
 INSERT INTO t SELECT i % 100, nullif(i % 30, 7) - 15, (i - 10000) * 900000000000000, i / 8.0, i / 4.0, date '2000-01-01' + i % 400,

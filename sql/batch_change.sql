@@ -23,6 +23,7 @@ CREATE TABLE pieces_2 PARTITION OF pieces FOR VALUES FROM (1000) TO (4000);
 INSERT INTO pieces SELECT i * 3, i FROM generate_series(0, 1300) i;
 VACUUM ANALYZE t, b, twice, divided, pieces;
 
+\set ECHO none
 -- What a statement leaves of all tables, or fails with, and its plan.
 CREATE FUNCTION left_by(statement text, OUT digest text, OUT plan text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -64,6 +65,7 @@ BEGIN
 	RETURN split_part(answer.digest, ' rows', 1) || ' rows' || CASE WHEN answer.plan LIKE '%GpudsJoin%'
 		THEN ', ' || substring(answer.plan FROM 'Join Type: (\w+)') ELSE '' END;
 END $$;
+\set ECHO all
 
 SET gpuds.enable_join = on;
 SET enable_hashjoin = off;

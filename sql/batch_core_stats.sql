@@ -33,6 +33,7 @@ SET LOCAL enable_mergejoin = off;
 SET LOCAL enable_material = off;
 SET LOCAL enable_memoize = off;
 
+\set ECHO none
 -- What one execution of a query adds to the counters of a table and its index: what idx_tup_read and idx_tup_fetch
 -- of the index, and idx_tup_fetch of the table, are made of.
 CREATE FUNCTION counts(query text, tab text) RETURNS text LANGUAGE plpgsql AS $$
@@ -66,6 +67,7 @@ BEGIN
 	RETURN NEXT counts(query, 'of_core');
 	RETURN NEXT counts(query, other);
 END $$;
+\set ECHO all
 
 -- rows that are fetched
 SET LOCAL enable_bitmapscan = off;

@@ -15,6 +15,7 @@ CREATE INDEX t_k_id ON t USING gpu_btree (v, id DESC);
 CREATE INDEX t_part ON t USING gpu_btree (id) WHERE k < 10;
 VACUUM ANALYZE t;
 
+\set ECHO none
 -- What a query counts with and without the node, and whether it has one.
 CREATE FUNCTION counted(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,6 +43,7 @@ CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY EXECUTE 'EXPLAIN ANALYZE ' || query;
 END $$;
+\set ECHO all
 
 SET gpuds.enable_aggregate = on;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT count(*) FROM t WHERE k BETWEEN 10 AND 20;

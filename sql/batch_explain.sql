@@ -16,6 +16,7 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
+\set ECHO none
 -- Is it the device that is set?
 CREATE FUNCTION is_right(device text) RETURNS bool LANGUAGE sql AS $$
 	SELECT current_setting('gpuds.device') IN (device, 'auto')
@@ -49,6 +50,7 @@ BEGIN
 	EXECUTE format('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING %s, SUMMARY OFF, FORMAT JSON) %s', timing, query) INTO plan;
 	RETURN QUERY SELECT jsonb_path_query(plan, 'strict $.** ? (@."Node Type" == "Custom Scan")');
 END $$;
+\set ECHO all
 
 -- one scan: from the index, from pages that the map does not vouch for, from the heap
 SELECT analyzed('SELECT o.id, t.k FROM o JOIN t ON t.k = o.k');

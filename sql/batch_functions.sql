@@ -36,6 +36,7 @@ SELECT format('CREATE INDEX t_%1$s ON t USING gpu_btree (%1$s)', column_name)
 FROM unnest('{s,b,o,f4,f8,c,y,d,ts,tz,ti,zt,iv,u,ma,m8,mo,l,x,m,nn}'::text[]) column_name \gexec
 VACUUM ANALYZE t;
 
+\set ECHO none
 -- What the functions say of an array of keys, and of the range from its first to its last, beside what queries of
 -- the table say.  NULL if they agree about something, else what is wrong.
 CREATE FUNCTION differs(index regclass, expr text, keys text, type text, "table" text DEFAULT 't') RETURNS text LANGUAGE plpgsql AS $$
@@ -85,6 +86,7 @@ BEGIN
 		set_config('enable_indexonlyscan', 'on', true);
 	RETURN format('%s of %s: %s', index, type, coalesce(nullif(wrong, ''), cardinality(keys::text[]) || ' keys agree'));
 END $$;
+\set ECHO all
 
 -- types, and orders of the index
 SELECT agrees('t_k', 'k', 'int', '{-1,2147483647,-2147483648}');
@@ -180,6 +182,7 @@ CREATE INDEX large_k ON large USING gpu_btree (k);
 CREATE INDEX large_u ON large USING gpu_btree (u);
 CALL wait_for_snapshots();
 VACUUM ANALYZE large;
+\set ECHO none
 CREATE FUNCTION large_keys(shift int) RETURNS bigint[] LANGUAGE sql AS $$
 	SELECT array_agg(CASE WHEN i % 1000 <> 5 THEN i::bigint * 7919 % 60100 - shift END ORDER BY i) FROM generate_series(1, 80000) i $$;
 CREATE FUNCTION wrong_of_large(shift int DEFAULT 0) RETURNS TABLE (elements bigint, wrong bigint, found bigint) LANGUAGE sql AS $$
@@ -189,6 +192,7 @@ CREATE FUNCTION wrong_of_large(shift int DEFAULT 0) RETURNS TABLE (elements bigi
 	SELECT count(*), count(*) FILTER (WHERE found IS DISTINCT FROM CASE WHEN key IS NOT NULL THEN k IS NOT NULL END), count(*) FILTER (WHERE found)
 	FROM answer LEFT JOIN there ON k = key $$;
 CREATE FUNCTION bus_bytes(index regclass) RETURNS bigint LANGUAGE sql AS 'SELECT coalesce(sum(bus_bytes), 0)::bigint FROM gpuds_stat_indexes WHERE indexrelid = index';
+\set ECHO all
 SELECT * FROM wrong_of_large();
 SELECT bus_bytes('large_k') AS before \gset
 SELECT bool_and(found) FROM unnest(gpuds_contains('large_k', ARRAY(SELECT (i::bigint * 7919 % 20000 + 1) * 3 FROM generate_series(1, 70000) i))) found;
@@ -275,6 +279,7 @@ SELECT k, gpuds_contains('t_k', ARRAY[k, 5001]) FROM new ORDER BY k;
 SELECT gpuds_contains('t_k', '{6001,6002,6003,6004}'::int[]);
 ROLLBACK;
 
+\set ECHO none
 -- in functions: what they wrote is seen by the next statement of a volatile one
 CREATE FUNCTION add_new(ks int[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -293,7 +298,9 @@ BEGIN
 	END LOOP;
 	RETURN added;
 END $$;
+\set ECHO all
 SELECT add_new('{7001,7002,7001,8,7003,7002}');
+\set ECHO none
 CREATE FUNCTION count_in_loop(ks int[]) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
 	n bigint := 0;
@@ -304,6 +311,7 @@ BEGIN
 	END LOOP;
 	RETURN n;
 END $$;
+\set ECHO all
 SELECT count_in_loop('{7001,8,8,NULL}');
 
 -- parameters, plans, cursors

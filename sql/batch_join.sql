@@ -34,6 +34,7 @@ UPDATE t SET f = 'NaN', d = 'infinity', ts = 'infinity' WHERE id = 11;
 UPDATE t SET f = 0 WHERE id = 12;
 VACUUM ANALYZE t, o;
 
+\set ECHO none
 -- The answer with GpudsJoin, by an index of that name, and without.
 CREATE FUNCTION joined(query text, index text DEFAULT '', small bool DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -68,6 +69,7 @@ BEGIN
 		|| substring(plan FROM 'Join Type: (\w+)') || ', columns from '
 		|| lower(substring(plan FROM 'Inner Columns From: (\w+)')) ELSE '' END;
 END $$;
+\set ECHO all
 
 SET gpuds.enable_join = on;
 SET enable_hashjoin = off;

@@ -23,6 +23,7 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
+\set ECHO none
 -- The rows of o that a condition on t leaves, by a GpudsJoin and by core.
 CREATE FUNCTION marked(condition text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -53,6 +54,7 @@ CREATE FUNCTION all_marked() RETURNS SETOF text LANGUAGE sql AS $$
 		(VALUES (1, 'EXISTS'), (2, 'NOT EXISTS')) s (m, which)
 	ORDER BY c.n, s.m
 $$;
+\set ECHO all
 EXPLAIN (COSTS OFF) SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.v = o.v AND t.k = o.k);
 SELECT all_marked();
 

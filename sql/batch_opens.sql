@@ -27,6 +27,7 @@ SET gpuds.enable_aggregate = on;
 SET gpuds.enable_scan = on;
 SET gpuds.enable_join = on;
 
+\set ECHO none
 -- The node of ours that a query's plan has, by EXPLAIN, which reads nothing.
 CREATE FUNCTION node_in(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -79,6 +80,7 @@ BEGIN
 		RETURN NEXT outcome(regexp_replace(query, '\mT(_[kh])?\M', name || '\1', 'g'));
 	END LOOP;
 END $$;
+\set ECHO all
 
 -- a materialized view without data is not empty: reading it is an error
 SELECT outcomes('viewed');
@@ -86,6 +88,7 @@ SELECT count(*) FROM o;
 
 -- what does not read it is none
 SELECT node_in('DELETE FROM o WHERE NOT EXISTS (SELECT FROM viewed WHERE viewed.k = o.k)');
+\set ECHO none
 CREATE FUNCTION nodes_made(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -96,6 +99,7 @@ BEGIN
 	END LOOP;
 	RETURN substring(plan FROM 'Gpuds\w+');
 END $$;
+\set ECHO all
 SELECT nodes_made('CREATE TABLE made AS SELECT k FROM o JOIN viewed USING (k) WITH NO DATA');
 SELECT nodes_made('CREATE MATERIALIZED VIEW made_too AS SELECT count(*) FROM viewed WITH NO DATA');
 SELECT * FROM made;

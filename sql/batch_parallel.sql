@@ -29,6 +29,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM t WHERE k < 18000 ORDER BY v, id;
 SET gpuds.enable_scan = off;
 EXPLAIN (COSTS OFF) SELECT sum(v) FROM t WHERE k BETWEEN 10 AND 500;
 
+\set ECHO none
 -- The rows of a query by a parallel plan with the node, and by a sequential scan.
 CREATE FUNCTION shared(query text, index text, ordered bool DEFAULT false, numbers int[] DEFAULT '{3}')
 RETURNS text LANGUAGE plpgsql
@@ -54,6 +55,7 @@ BEGIN
 	RETURN CASE WHEN answer = right_answer THEN split_part(answer, ' rows', 1) || ' rows agree'
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
+\set ECHO all
 
 -- conditions, first with memory for all TIDs, then with little, which leaves most of them to a file; then by the leader
 -- alone, and by workers alone

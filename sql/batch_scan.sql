@@ -15,6 +15,7 @@ CREATE INDEX t_part ON t USING gpu_btree (id) WHERE v > 5;
 CREATE INDEX t_expr ON t USING gpu_btree ((k % 100));
 VACUUM ANALYZE t;
 
+\set ECHO none
 -- The rows of a query by the node, which the plan must have with the index that is named, and by a sequential scan.
 CREATE FUNCTION scanned(query text, index text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -43,6 +44,7 @@ END $$;
 CREATE FUNCTION numbers(n int, below int) RETURNS text LANGUAGE sql AS $$
 	SELECT array_agg(i * i % below)::text FROM generate_series(1, n) i
 $$;
+\set ECHO all
 
 -- which plans
 SET gpuds.enable_scan = on;
@@ -262,6 +264,7 @@ SET gpuds.enable_scan = off;
 SET gpuds.enable_scan = on;
 SET enable_indexscan = off;
 SET enable_seqscan = off;
+\set ECHO none
 CREATE FUNCTION rest_of(c refcursor) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	n int := 0;
@@ -276,6 +279,7 @@ BEGIN
 	END LOOP;
 	RETURN format('%s rows, %s', n, ids);
 END $$;
+\set ECHO all
 EXPLAIN (COSTS OFF) SELECT id, k FROM t WHERE k < 16000;
 SELECT count(*), sum(id) FROM t WHERE k + 0 < 16000;
 BEGIN;

@@ -22,6 +22,7 @@ CREATE TABLE keys (k int, n int) WITH (autovacuum_enabled = off);
 INSERT INTO keys SELECT i % 40000 - 20000, i FROM generate_series(1, 60000) i;
 VACUUM ANALYZE keys;
 
+\set ECHO none
 -- The answer by GpudsJoin, whether it is a right semijoin, and without.
 CREATE FUNCTION semi(query text, memory text DEFAULT '4MB') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -43,6 +44,7 @@ BEGIN
 	RETURN split_part(answer, ' rows', 1) || ' rows, ' || coalesce(lower(substring(plan FROM 'Join Type: ([^\n]+)'))
 		|| ', columns from ' || lower(substring(plan FROM 'Inner Columns From: (\w+)')), 'no GpudsJoin');
 END $$;
+\set ECHO all
 
 SET gpuds.enable_join = on;
 SET enable_hashjoin = off;

@@ -20,6 +20,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM t WHERE a IN (1, 2, 3);
 RESET enable_seqscan;
 RESET enable_indexscan;
 
+\set ECHO none
 -- the answer of a query as a bitmap scan with certain nodes, and sequentially
 CREATE FUNCTION same_bitmap(query text, VARIADIC parts text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -46,6 +47,7 @@ BEGIN
 	RETURN CASE WHEN answer = right_answer THEN split_part(answer, ' rows', 1) || ' rows agree'
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
+\set ECHO all
 
 SELECT same_bitmap('SELECT * FROM t WHERE a < 100', 't_a');
 SELECT same_bitmap('SELECT * FROM t WHERE a < 100 AND b < 300', 'BitmapAnd', 't_a', 't_b');

@@ -109,6 +109,7 @@ CREATE TABLE inner_rows (k int);
 CREATE INDEX inner_rows_k ON inner_rows USING gpu_btree (k);
 CREATE TABLE outer_rows (k int, n bigint);
 CREATE INDEX outer_rows_k ON outer_rows USING gpu_btree (k);
+\set ECHO none
 CREATE FUNCTION add_rows(i int) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	found bigint;
@@ -129,6 +130,7 @@ BEGIN
 	END IF;
 	RETURN found;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 INSERT INTO outer_rows SELECT i, add_rows(i) FROM generate_series(1, 50) i;
 SELECT k, n FROM outer_rows WHERE n > 0 ORDER BY k;
@@ -174,6 +176,7 @@ SELECT k, n FROM outer_rows WHERE k > 5000 ORDER BY k;
 RESET enable_seqscan;
 DROP TRIGGER look ON outer_rows;
 
+\set ECHO none
 -- RETURNING in a loop that fetches a few rows at a time, and leaves early
 CREATE FUNCTION returning_loop(from_key int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -187,6 +190,7 @@ BEGIN
 	END LOOP;
 	RETURN n;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 SELECT returning_loop(6000);
 RESET enable_seqscan;
@@ -203,6 +207,7 @@ INSERT INTO outer_rows SELECT insert_one(6500 + i * 20), i FROM generate_series(
 SELECT same('SELECT * FROM inner_rows WHERE k > 6300', 'inner_rows_k');
 SELECT same('SELECT * FROM outer_rows WHERE k > 6300', 'outer_rows_k');
 
+\set ECHO none
 -- procedures that end transactions between, and in loops over, statements that insert
 CREATE PROCEDURE ends_transactions() LANGUAGE plpgsql AS $$
 DECLARE
@@ -218,6 +223,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+\set ECHO all
 CALL ends_transactions();
 SELECT count(*) FROM outer_rows WHERE k > 7000;
 SELECT same('SELECT * FROM inner_rows WHERE k > 7000', 'inner_rows_k');
@@ -229,6 +235,7 @@ CREATE TABLE scratch (k int);
 CREATE INDEX scratch_k ON scratch USING gpu_btree (k);
 CREATE TABLE fired (k int);
 CREATE INDEX fired_k ON fired USING gpu_btree (k);
+\set ECHO none
 CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO scratch SELECT new.k * 10 + i FROM generate_series(1, 5) i;
@@ -254,6 +261,7 @@ BEGIN
 	INSERT INTO scratch VALUES (new.k);
 	RETURN new;
 END $$;
+\set ECHO all
 CREATE TRIGGER fire_before BEFORE INSERT ON fired FOR EACH ROW EXECUTE FUNCTION fire();
 CREATE TRIGGER fire_after AFTER INSERT ON fired FOR EACH ROW EXECUTE FUNCTION fire();
 INSERT INTO fired SELECT generate_series(1, 49);
@@ -322,6 +330,7 @@ SELECT gpuds_index_check('half_k', true);
 DROP INDEX half_expression;
 -- one that makes the row lose, by inserting another in its place: the loser has no entry
 CREATE TABLE lost (id int, k int);
+\set ECHO none
 CREATE FUNCTION lost_to(id int, k int) RETURNS void LANGUAGE sql AS
 'INSERT INTO test_collecting.lost VALUES (id, -k)';
 CREATE FUNCTION lost_maybe(id int, k int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
@@ -331,6 +340,7 @@ BEGIN
 	END IF;
 	RETURN k;
 END $$;
+\set ECHO all
 CREATE INDEX lost_k ON lost USING gpu_btree (k);
 CREATE INDEX lost_expression ON lost USING gpu_btree (lost_maybe(id, k));
 CREATE INDEX lost_part ON lost USING gpu_btree (id, k) WHERE k > 0;
@@ -373,6 +383,7 @@ INSERT INTO swapped SELECT i, i + CASE WHEN i IN (100, 150) THEN swap_files() EL
 FROM generate_series(1, 200) i;
 INSERT INTO swapped SELECT i, i + CASE WHEN i = 250 THEN swap_files() ELSE 0 END
 FROM generate_series(201, 300) i;
+\set ECHO none
 -- for a moment only, in which a scan wants the entries
 CREATE FUNCTION swap_and_back() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -386,6 +397,7 @@ EXCEPTION WHEN raise_exception THEN
 	PERFORM 1 FROM swapped WHERE a = 0; -- core looks at open indexes again
 	RETURN found;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 INSERT INTO swapped SELECT i, i - CASE WHEN i = 350 THEN swap_and_back() ELSE 0 END
 FROM generate_series(301, 400) i;

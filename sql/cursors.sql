@@ -121,6 +121,7 @@ FETCH BACKWARD ALL FROM c;
 SELECT id, k FROM t WHERE k >= 3000 AND k < 3010 ORDER BY k, id;
 ROLLBACK;
 
+\set ECHO none
 -- enough of them to make the index much larger under the cursor
 CREATE FUNCTION walk(c refcursor, backward bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -143,6 +144,7 @@ BEGIN
 	END LOOP;
 	RETURN n || ' rows in order';
 END $$;
+\set ECHO all
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT k FROM t ORDER BY k;
 MOVE 100 IN c;

@@ -5,6 +5,7 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
+\set ECHO none
 -- Does a query have the same answer with and without the node?  And do its entries not cross the bus, where there is one?
 CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -27,6 +28,7 @@ BEGIN
 		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan NOT LIKE '%GpudsAggregate%' AND query NOT LIKE '%/* host */%' THEN ', another plan' ELSE '' END END
 		|| CASE WHEN plan LIKE '%Device: cuda%' AND bus > 500000 AND query NOT LIKE '%/* host */%' THEN ', entries cross the bus: ' || bus ELSE '' END;
 END $$;
+\set ECHO all
 
 CREATE TABLE t (at timestamp, account int, status int2, yes bool, many int NOT NULL, f float8) WITH (autovacuum_enabled = off);
 INSERT INTO t SELECT timestamp '2000-01-01' + i * interval '7 minutes', i % 97, nullif(i % 5, 4), CASE i % 3 WHEN 0 THEN true WHEN 1 THEN false END,
@@ -193,6 +195,7 @@ INSERT INTO spread SELECT i, repeat('x', 900) FROM generate_series(1, 20000) i;
 CREATE INDEX spread_k ON spread USING gpu_btree (k);
 VACUUM ANALYZE spread;
 UPDATE spread SET filler = filler || 'y' WHERE hashint4(k) % 50 = 0;
+\set ECHO none
 CREATE FUNCTION handed_back(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text := '';
@@ -207,6 +210,7 @@ BEGIN
 	counted := substring(plan FROM 'All-Visible Matches: (\d+)');
 	RETURN CASE WHEN plan NOT LIKE '%Device: cuda%' OR matches - counted < 100 THEN 'few' ELSE plan END;
 END $$;
+\set ECHO all
 SET gpuds.enable_aggregate = on;
 SELECT count(*) FROM spread WHERE k > 0;
 CALL wait_for_snapshots();

@@ -27,6 +27,7 @@ CREATE INDEX b_u ON b USING gpu_skiplist (u);
 VACUUM ANALYZE a;
 VACUUM ANALYZE b;
 
+\set ECHO none
 -- Joins that do not agree with core's are shown; the last row says whether some were a device's, if it is a GPU.
 CREATE FUNCTION compare(OUT query text, OUT answer text) RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
@@ -63,6 +64,7 @@ BEGIN
 	answer := CASE WHEN (by_device > 20) = (current_setting('gpuds.device') = 'cuda') THEN 'where it should' ELSE by_device::text END;
 	RETURN NEXT;
 END $$;
+\set ECHO all
 SELECT * FROM compare();
 -- rows that the visibility map says nothing of, dead ones, entries of the memtable, and own changes
 DELETE FROM a WHERE v = 1;

@@ -287,6 +287,7 @@ SET gpuds.enable_join = on;
 SELECT same_aggregate('SELECT region, count(*), sum(v) FROM e JOIN d USING (account) WHERE at > ''2000-02-01'' GROUP BY region');
 SET gpuds.enable_join = off;
 
+\set ECHO none
 -- random queries
 CREATE FUNCTION pick(VARIADIC choices text[]) RETURNS text LANGUAGE sql VOLATILE AS
 	'SELECT choices[1 + floor(random() * cardinality(choices))]';
@@ -331,6 +332,7 @@ BEGIN
 	query := '';
 	RETURN NEXT;
 END $$;
+\set ECHO all
 SELECT setseed(0.5);
 SELECT * FROM compare_random(150);
 
@@ -341,6 +343,7 @@ GRANT SELECT ON a, r TO regress_dimensions;
 GRANT SELECT (at, account, v) ON e TO regress_dimensions;
 ALTER TABLE e ENABLE ROW LEVEL SECURITY;
 CREATE POLICY part ON e USING (account < 50);
+\set ECHO none
 CREATE FUNCTION count_as_user(query text, OUT plan text, OUT answer text) LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL gpuds.enable_aggregate = on;
@@ -355,6 +358,7 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN
 	answer := SQLERRM;
 END $$;
+\set ECHO all
 GRANT EXECUTE ON FUNCTION count_as_user, plan_of TO regress_dimensions;
 \set count 'SELECT jsonb_object_agg(coalesce(region, ''-''), n) FROM (SELECT region, count(*) + sum(v) AS n FROM e JOIN a USING (account) WHERE at > ''2000-02-01'' GROUP BY region) q'
 SELECT * FROM count_as_user(:'count');

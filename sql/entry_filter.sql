@@ -18,6 +18,7 @@ UPDATE t SET s = 3, yes = NOT yes WHERE id % 70 = 0;
 UPDATE t SET note = note || 'x' WHERE id % 110 = 0;
 DELETE FROM t WHERE id % 130 = 0;
 
+\set ECHO none
 -- The answer by a plan that has what a pattern says, and by sequential scans.
 CREATE FUNCTION filtered(query text, pattern text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -46,6 +47,7 @@ BEGIN
 	END IF;
 	RETURN CASE WHEN answer = right_answer THEN 'agrees' ELSE answer || ', right: ' || right_answer END;
 END $$;
+\set ECHO all
 
 -- what EXPLAIN shows
 SET gpuds.enable_scan = on;

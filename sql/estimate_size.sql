@@ -11,6 +11,7 @@ INSERT INTO t SELECT hashint8extended(i, 0), i / 2, i % 100, i % 500, i, CASE WH
 FROM generate_series(1, 300000) i;
 VACUUM ANALYZE t;
 
+\set ECHO none
 -- What is estimated, in percent of what is there
 CREATE FUNCTION in_percent(columns name[], included name[] DEFAULT '{}', OUT entries numeric, OUT disk numeric, OUT structure numeric)
 LANGUAGE plpgsql AS $$
@@ -26,6 +27,7 @@ BEGIN
 	INTO entries, disk, structure FROM gpuds_indexes i WHERE i.indexrelid = 't_real'::regclass;
 	DROP INDEX t_real;
 END $$;
+\set ECHO all
 CREATE VIEW kinds (columns, included) AS VALUES ('{id}'::name[], '{}'::name[]), ('{twice}', '{}'), ('{few}', '{}'), ('{a,b}', '{}'), ('{id,few}', '{}'),
 	('{few,id}', '{}'), ('{half}', '{}'), ('{u}', '{}'), ('{at}', '{a,b}');
 -- On the CPU device

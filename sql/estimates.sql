@@ -7,6 +7,7 @@ SELECT current_setting('server_version_num')::int >= 180000 AS since_18 \gset
 -- A structure on a GPU is not asked
 SET gpuds.device = cpu;
 
+\set ECHO none
 CREATE FUNCTION expected_rows(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -24,6 +25,7 @@ BEGIN
 	EXECUTE format('SELECT count(*) FROM (%s) q', query) INTO found;
 	RETURN CASE WHEN abs(expected - found) <= share * found + 100 THEN 'close' ELSE format('%s rows, %s expected', found, expected) END;
 END $$;
+\set ECHO all
 
 -- Rows behind the end that ANALYZE has seen are counted in the index, if its structure is there.  Nothing is loaded for
 -- that.

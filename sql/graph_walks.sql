@@ -7,6 +7,7 @@ SET client_min_messages = warning;
 DROP ROLE IF EXISTS regress_gpuds_walker;
 RESET client_min_messages;
 
+\set ECHO none
 -- How many rows do two queries not share?
 CREATE FUNCTION differ(a text, b text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -16,6 +17,7 @@ BEGIN
 		'(' || a || ')', '(' || b || ')') INTO n;
 	RETURN n;
 END $$;
+\set ECHO all
 
 -- About 60 vertices and 150 edges: loops, equal edges, NULLs, cycles, vertices that nothing leads to
 CREATE TABLE edges (src bigint, dst bigint, km int);

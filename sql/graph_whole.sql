@@ -22,6 +22,7 @@ CREATE VIEW components AS
 CREATE VIEW triangles AS SELECT count(*) FROM triangle;
 CREATE VIEW vertex_triangles AS SELECT v::bigint, (SELECT count(*) FROM triangle WHERE v IN (a, b, c)) FROM vertex;
 
+\set ECHO none
 -- Which functions say something else?  PageRank is right if one more iteration changes nothing.
 CREATE FUNCTION wrong() RETURNS SETOF text LANGUAGE plpgsql
 	SET gpuds.enable_aggregate = off SET gpuds.enable_join = off SET gpuds.enable_scan = off
@@ -47,6 +48,7 @@ CREATE PROCEDURE fill(vertices int, edges int, seed float8) LANGUAGE sql AS $$
 	SELECT setseed(seed);
 	INSERT INTO e SELECT nullif((random() * vertices)::int, 7) - vertices / 2,
 		nullif((random() * random() * vertices)::int, 7) - vertices / 2 FROM generate_series(1, edges) $$;
+\set ECHO all
 
 -- no edge, one vertex, NULLs only
 SELECT * FROM wrong();

@@ -33,6 +33,7 @@ FROM generate_series(1, 800) i, LATERAL (SELECT i % 200 AS n) x;
 INSERT INTO v (i, v_float8, v_interval, v_numeric, v_bpchar, v_jsonb) VALUES (801, 0, '7:00', 1.0, 'char 1      ', '{"even": false,   "n": 1.00}'),
 	(802, 'NaN', '1 day -17 h', 1.000, 'char 1', '{"n": 1, "even": false}');
 INSERT INTO v DEFAULT VALUES;
+\set ECHO none
 CREATE FUNCTION try_types() RETURNS TABLE (col name, one text, many text, nulls text, plan text) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = 'v'::regclass AND attnum > 1 AND NOT attisdropped ORDER BY attnum LOOP
@@ -52,6 +53,7 @@ BEGIN
 		DROP INDEX v_i;
 	END LOOP;
 END $$;
+\set ECHO all
 VACUUM ANALYZE v;
 SELECT * FROM try_types();
 
@@ -97,6 +99,7 @@ CREATE TABLE o (id int, s text, k int);
 INSERT INTO o SELECT i, repeat('x', i % 5) || i * 3 % 900, i % 60 FROM generate_series(1, 400) i;
 INSERT INTO o VALUES (-1, NULL, 1);
 ANALYZE o;
+\set ECHO none
 CREATE FUNCTION joined(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	right_answer text := right_digest_of(query, false);
@@ -118,6 +121,7 @@ BEGIN
 	END IF;
 	RETURN split_part(answer, ' rows', 1) || ' rows' || coalesce(', ' || substring(plan FROM 'Join Type: (\w+)') || ' by ' || substring(plan FROM 'Index Name: (\w+)'), '');
 END $$;
+\set ECHO all
 SELECT joined('SELECT o.id, t.id FROM o JOIN t ON t.s = o.s');
 SELECT joined('SELECT o.id, t.id FROM o LEFT JOIN t ON t.s = o.s AND t.note <> ''note 7''');
 SELECT joined('SELECT o.id, t.id FROM o JOIN t ON t.s = o.s AND t.k = o.k');
@@ -215,6 +219,7 @@ CLUSTER t USING t_few;
 SELECT gpuds_count('t_few', 'a'::text, 'b'::text);
 SELECT gpuds_contains('t_few', ARRAY[1, 2]);
 
+\set ECHO none
 -- Functions that are given keys.
 CREATE FUNCTION functions_agree(index regclass, col name, keys anyarray) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -237,6 +242,7 @@ BEGIN
 		USING index, keys INTO right_rows;
 	RETURN format('%s keys found, %s rows, %s of them right', cardinality(array_positions(found, true)), rows, right_rows);
 END $$;
+\set ECHO all
 SELECT functions_agree('t_few', 's', ARRAY['xx17', 'no', NULL, 'xx17', 'xxx18', '']);
 SELECT functions_agree('t_few', 's', ARRAY(SELECT 'xx' || i FROM generate_series(1, 900) i));
 SELECT functions_agree('t_few', 's', '{}'::text[]);

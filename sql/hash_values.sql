@@ -13,6 +13,7 @@ CREATE INDEX m_a ON m USING gpu_hash (a);
 CREATE INDEX m_ac ON m USING gpu_hash (a, c);
 CREATE TABLE o AS SELECT 'k' || i AS a FROM generate_series(1, 40) i;
 VACUUM ANALYZE m, o;
+\set ECHO none
 CREATE FUNCTION conditions(n int, condition text) RETURNS text LANGUAGE sql AS
 	'SELECT string_agg(format(condition, i), '' AND '') FROM generate_series(1, n) i';
 CREATE FUNCTION counted(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -22,6 +23,7 @@ BEGIN
 	EXECUTE query INTO n;
 	RETURN n || CASE WHEN plan_of(query) ~ '(Scan using|Index Scan on|Index Name:|Index:) m_' THEN ' by an index' ELSE '' END;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 SELECT n, kind, counted('SELECT count(b) FROM m WHERE ' || conditions(n, condition)) FROM (VALUES (32), (33), (65), (300)) v (n),
 	(VALUES ('arrays', 'a = ANY (''{k7}'')'), ('constants', 'a = ''k7'''), ('both', 'a = ANY (''{k7}'') AND a = ''k7'''),

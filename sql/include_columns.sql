@@ -4,6 +4,7 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
+\set ECHO none
 -- The digest of a query by an index-only scan, and by a sequential one.
 CREATE FUNCTION returned(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -18,6 +19,7 @@ BEGIN
 	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
 		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%Index Only Scan%' THEN ', index-only' ELSE '' END END;
 END $$;
+\set ECHO all
 
 -- every type of fixed length, with NULLs, behind keys of several widths
 CREATE TYPE mood AS ENUM ('sad', 'happy');
@@ -52,6 +54,7 @@ SELECT i % 3 = 0 AS tiny, md5(i::text)::uuid AS uuid, (i - 500) * interval '1 mo
 FROM generate_series(1, 1000) i;
 INSERT INTO w (k, small, tiny) SELECT nullif(i, 3), i, i = 4 FROM generate_series(1, 5) i;
 INSERT INTO x (tiny) VALUES (true), (NULL);
+\set ECHO none
 CREATE FUNCTION all_types(tab regclass, key text) RETURNS TABLE (col name, result text) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = tab AND attnum > 0 AND attname NOT IN ('k', 'small', 'tiny') AND (key, attname) <> ('k', 'timetz') ORDER BY attnum LOOP
@@ -62,6 +65,7 @@ BEGIN
 		EXECUTE 'DROP INDEX including';
 	END LOOP;
 END $$;
+\set ECHO all
 VACUUM w, x;
 SELECT * FROM all_types('w', 'k');
 SELECT * FROM all_types('w', 'small');
@@ -123,6 +127,7 @@ CREATE TABLE s WITH (autovacuum_enabled = off) AS SELECT md5(i::text)::uuid AS i
 UPDATE s SET id = md5(ctid::text)::uuid;
 VACUUM FULL s;
 VACUUM ANALYZE s;
+\set ECHO none
 CREATE FUNCTION all_side_types() RETURNS TABLE (col name, result text) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = 's'::regclass AND attnum > 1 ORDER BY attnum LOOP
@@ -132,6 +137,7 @@ BEGIN
 		EXECUTE 'DROP INDEX including';
 	END LOOP;
 END $$;
+\set ECHO all
 SELECT * FROM all_side_types();
 -- 32 bytes of them; the first included column may lie in the key
 CREATE INDEX s_id ON s USING gpu_btree (id) INCLUDE (int8, float8, "timestamp", int4, int2, bool, "char");
@@ -258,6 +264,7 @@ SET enable_bitmapscan = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
+\set ECHO none
 CREATE FUNCTION by_workers(query text, node text, leader bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	answer text;
@@ -270,6 +277,7 @@ BEGIN
 	PERFORM set_config('gpuds.enable_join', 'off', true), set_config('enable_hashjoin', 'on', true);
 	RETURN CASE WHEN plan NOT LIKE '%Parallel ' || node || '%' THEN plan WHEN answer = right_digest_of(query, false) THEN 'right' ELSE 'wrong' END;
 END $$;
+\set ECHO all
 SELECT leader, by_workers('SELECT sum(int8), max(oid), count(int2), sum(int2), min(date), max(float8)::text FROM s WHERE k BETWEEN 100 AND 900', 'Index Only Scan using s_k', leader),
 	by_workers('SELECT k, int8, float4::text, float8::text, "timestamp", oid, date, int2 FROM s WHERE k > 50 AND int2 > 10', 'Index Only Scan using s_k', leader),
 	by_workers('SELECT count(*), sum(s.int8), max(s.date), count(s.int2) FROM (SELECT k FROM s WHERE k < 800) a JOIN s USING (k)', 'Custom Scan (GpudsJoin)', leader)

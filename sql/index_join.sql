@@ -72,6 +72,7 @@ RESET enable_bitmapscan;
 RESET gpuds.device;
 SET gpuds.enable_aggregate = off;
 
+\set ECHO none
 -- How a query is planned where nothing else costs less, and is the answer the one that core has?
 CREATE FUNCTION same_join(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -92,6 +93,7 @@ BEGIN
 	RETURN CASE WHEN answer <> right_answer THEN 'wrong: ' || answer || ', right: ' || right_answer
 		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%GpudsMerge%' THEN ', GpudsMerge' ELSE '' END END;
 END $$;
+\set ECHO all
 
 CREATE TABLE query (place serial, query text);
 INSERT INTO query (query) VALUES
@@ -194,6 +196,7 @@ INSERT INTO query (query) VALUES
 	('SELECT count(CASE WHEN b.v IS NULL THEN 1 END) FROM a LEFT JOIN b USING (k)');
 SELECT place, query, same_join(query) FROM query ORDER BY place;
 
+\set ECHO none
 -- Any of these at random; those that differ are shown.
 CREATE FUNCTION any_of(VARIADIC choices text[]) RETURNS text LANGUAGE sql VOLATILE AS $$
 	SELECT choices[1 + floor(random() * cardinality(choices))::int]
@@ -242,6 +245,7 @@ BEGIN
 	query := '';
 	RETURN NEXT;
 END $$;
+\set ECHO all
 SELECT setseed(0.5);
 SELECT * FROM compare_random(100);
 
@@ -268,6 +272,7 @@ GRANT SELECT (k, v) ON a TO regress_index_join;
 GRANT SELECT ON b TO regress_index_join;
 ALTER TABLE b ENABLE ROW LEVEL SECURITY;
 CREATE POLICY part ON b USING (v < 5);
+\set ECHO none
 CREATE FUNCTION count_as_user(query text, OUT plan text, OUT answer text) LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL ROLE regress_index_join;
@@ -280,6 +285,7 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN
 	answer := SQLERRM;
 END $$;
+\set ECHO all
 GRANT EXECUTE ON FUNCTION count_as_user, plan_of TO regress_index_join;
 SELECT * FROM count_as_user('SELECT count(*) FROM a JOIN b USING (k)');
 SELECT * FROM count_as_user('SELECT count(*) FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.k = a.k)');

@@ -49,6 +49,7 @@ BEGIN
 	UPDATE w SET "date" = 'infinity', "timestamp" = '-infinity', timestamptz = 'infinity', "time" = '24:00' WHERE id = 11;
 END $$;
 
+\set ECHO none
 -- what a column's index returns: right, wrong, or nothing
 CREATE FUNCTION returned(col text, direction text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -67,6 +68,7 @@ BEGIN
 	PERFORM set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true), set_config('enable_seqscan', 'off', true);
 	RETURN CASE WHEN plan_of(query) <> plan THEN 'other plan' WHEN answer = right_answer THEN 'right' ELSE 'wrong' END;
 END $$;
+\set ECHO all
 -- before VACUUM every row is looked up in the heap, afterwards none
 SELECT attname, returned(attname, 'ASC'), returned(attname, 'DESC NULLS LAST'), returned(attname, 'DESC')
 FROM pg_attribute WHERE attrelid = 'w'::regclass AND attnum > 1 ORDER BY attnum;

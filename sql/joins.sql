@@ -11,6 +11,7 @@ CREATE TABLE o (id int, k bigint, n smallint);
 INSERT INTO o SELECT i, nullif(i * 3 % 9001, 6), i % 300 FROM generate_series(1, 4000) i;
 ANALYZE t, o;
 
+\set ECHO none
 -- the answer with the index on the inner side, and by hash join without it; and by GpudsJoin, if it has a plan
 CREATE FUNCTION same_join(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,6 +53,7 @@ BEGIN
 			|| CASE WHEN plan LIKE '%GpudsJoin%' THEN ', GpudsJoin too' ELSE '' END
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
+\set ECHO all
 
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

@@ -10,6 +10,7 @@ SET LOCAL client_min_messages = warning;
 DROP EXTENSION gpuds CASCADE;
 CREATE SCHEMA hostile;
 
+\set ECHO none
 -- functions that fit calls in the views, and fit them better if types are not looked at
 CREATE FUNCTION hostile.caught() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a stranger is called'; END $$;
 CREATE FUNCTION hostile.substr(text, int) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
@@ -24,6 +25,7 @@ CREATE FUNCTION hostile.gpu_skiplist_handler(text) RETURNS index_am_handler LANG
 -- and those that fit calls in DO blocks
 CREATE FUNCTION hostile.format(text, VARIADIC name[]) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
 CREATE FUNCTION hostile.format_type(oid, int4) RETURNS text LANGUAGE sql AS 'SELECT hostile.caught()';
+\set ECHO all
 
 -- operators for all types of keys, and those of the views' conditions
 DO $$

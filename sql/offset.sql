@@ -21,6 +21,7 @@ VACUUM ANALYZE t;
 SET cpu_operator_cost = 0;
 SET enable_bitmapscan = off;
 
+\set ECHO none
 -- Has a query the same answer, in sequence, with GpudsOffset and by a sequential scan?
 CREATE FUNCTION same_page(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,6 +39,7 @@ BEGIN
 		ELSE split_part(answer, ' ', 1) || ' rows agree'
 			|| CASE WHEN plan LIKE '%GpudsOffset%' THEN ', GpudsOffset, ' || substring(plan FROM 'using (\S+)') ELSE '' END END;
 END $$;
+\set ECHO all
 
 CREATE TABLE query (place serial, query text);
 INSERT INTO query (query) VALUES
@@ -116,6 +118,7 @@ INSERT INTO query (query) VALUES
 	('SELECT a.id FROM t a JOIN t b USING (id) ORDER BY a.id OFFSET 1000 LIMIT 3');
 SELECT place, same_page(query) FROM query ORDER BY place;
 
+\set ECHO none
 -- Pages make up the table, whatever their size, and none has a row of another.
 CREATE FUNCTION pages(query text, size int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -133,6 +136,7 @@ BEGIN
 	END LOOP;
 	RETURN (SELECT format('%s pages, %s rows, %s of them different', n, count(*), count(DISTINCT tid)) FROM unnest(tids) tid);
 END $$;
+\set ECHO all
 SELECT pages('SELECT ctid FROM t ORDER BY k', 4999);
 SELECT pages('SELECT ctid FROM t ORDER BY k DESC', 777);
 SELECT pages('SELECT ctid FROM t WHERE n = 1 ORDER BY k', 1000);
@@ -350,6 +354,7 @@ VACUUM ANALYZE p;
 SELECT same_page('SELECT k FROM p ORDER BY k OFFSET 3000 LIMIT 3');
 SELECT same_page('SELECT k FROM p_2 ORDER BY k OFFSET 1000 LIMIT 3');
 
+\set ECHO none
 -- Rows that have changed since VACUUM: some, runs of them, nearly all.  Offsets and orders at random.
 CREATE FUNCTION random_pages(n int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -371,6 +376,7 @@ BEGIN
 	END LOOP;
 	RETURN 'all agree' || CASE WHEN used < n / 2 THEN ', few by GpudsOffset' ELSE '' END;
 END $$;
+\set ECHO all
 SELECT random_pages(60);
 DELETE FROM t WHERE id % 10 = 3;
 UPDATE t SET k = k + 10, f = -f WHERE id % 10 = 4;

@@ -14,6 +14,7 @@ INSERT INTO states SELECT i * 7919 % 6007, i % 100, 0 FROM generate_series(1, 60
 CREATE INDEX states_k ON states USING gpu_btree (k) INCLUDE (v);
 VACUUM ANALYZE states;
 
+\set ECHO none
 -- What EXPLAIN says of the heap, and of states; rows are whole, as before 18
 CREATE FUNCTION visits(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -27,6 +28,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+\set ECHO all
 
 -- Questions of all shapes, and how a table is asked what only an index can be asked
 CREATE TABLE questions (query text, of_table text);

@@ -31,6 +31,7 @@ SELECT plan_of('SELECT count(note) FROM t WHERE k = ANY (ARRAY(SELECT i FROM gen
 
 RESET cpu_tuple_cost;
 
+\set ECHO none
 -- The rows of a query by a parallel plan of a kind, by some numbers of workers, and by a sequential scan.  If ordered,
 -- the sequence counts, and the scan must come without a sort.
 CREATE FUNCTION shared(query text, index text, ordered bool DEFAULT false, kind text DEFAULT 'Index Scan', numbers int[] DEFAULT '{1,4}')
@@ -54,6 +55,7 @@ BEGIN
 	RETURN CASE WHEN answer = right_answer THEN split_part(answer, ' rows', 1) || ' rows agree'
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
+\set ECHO all
 
 SELECT shared('SELECT k, ctid FROM t WHERE k < 8000', 't_k');
 SELECT shared('SELECT * FROM t WHERE k BETWEEN 100 AND 8000 AND v <> 4', 't_k');

@@ -38,6 +38,7 @@ SET cpu_operator_cost = 0;
 SET seq_page_cost = 0;
 SET random_page_cost = 0;
 
+\set ECHO none
 -- Has a query the same answer with GpudsPercentile and by a sequential scan?  Zeros of both signs, and intervals of other
 -- units, are equal, and any of them may be the answer.
 CREATE FUNCTION same_percentile(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -55,6 +56,7 @@ BEGIN
 		ELSE split_part(answer, ' ', 1) || ' rows agree' || CASE WHEN plan LIKE '%GpudsPercentile%' THEN ', GpudsPercentile' ELSE '' END
 			|| CASE WHEN plan LIKE '%GpudsAggregate%' THEN ', GpudsAggregate' ELSE '' END END;
 END $$;
+\set ECHO all
 
 CREATE TABLE query (place serial, query text);
 INSERT INTO query (query) VALUES
@@ -273,6 +275,7 @@ SELECT same_percentile('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FR
 TRUNCATE temp;
 SELECT same_percentile('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.5) WITHIN GROUP (ORDER BY k), count(k), min(k) FROM temp');
 
+\set ECHO none
 -- Rows that have changed since VACUUM: some, runs of them, nearly all.  Fractions and orders at random.
 CREATE FUNCTION random_percentiles(n int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -298,6 +301,7 @@ BEGIN
 	END LOOP;
 	RETURN 'all agree' || CASE WHEN used < n / 2 THEN ', few by GpudsPercentile' ELSE '' END;
 END $$;
+\set ECHO all
 SELECT random_percentiles(60);
 CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'FROM g .*GROUP BY';
 DELETE FROM g WHERE w % 9 = 4;

@@ -76,6 +76,7 @@ INSERT INTO s SELECT generate_series(2001, 2400);
 SELECT same('SELECT * FROM s WHERE k > 0', 's_k');
 SELECT same('SELECT * FROM s WHERE k <= 500', 's_k');
 
+\set ECHO none
 -- subtransactions of exception blocks, deep and many
 CREATE FUNCTION keep_even(n int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -97,10 +98,12 @@ BEGIN
 	END LOOP;
 	RETURN kept;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 SELECT keep_even(400);
 RESET enable_seqscan;
 SELECT same('SELECT * FROM t WHERE k > 40000', 't_k');
+\set ECHO none
 CREATE FUNCTION deep(level int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO t VALUES (level, 50000 + level);
@@ -113,6 +116,7 @@ BEGIN
 EXCEPTION WHEN raise_exception THEN
 	INSERT INTO t VALUES (level, 50100 + level);
 END $$;
+\set ECHO all
 SELECT deep(1);
 SELECT k FROM t WHERE k > 50000 ORDER BY k;
 SELECT same('SELECT * FROM t WHERE k > 50000', 't_k');
@@ -129,6 +133,7 @@ INSERT INTO t SELECT seen(60000)::int, 60000 + i FROM generate_series(1, 5) i;
 INSERT INTO t SELECT seen_stable(60000)::int, 60010 + i FROM generate_series(1, 5) i;
 SELECT id, k FROM t WHERE k > 60000 ORDER BY k;
 COMMIT;
+\set ECHO none
 -- the same with a function that inserts, too
 CREATE FUNCTION add_and_count(v bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -138,6 +143,7 @@ BEGIN
 	SELECT count(*) INTO n FROM t WHERE k > 70000;
 	RETURN n;
 END $$;
+\set ECHO all
 SELECT add_and_count(i) FROM generate_series(1, 5) i;
 INSERT INTO t SELECT add_and_count(10 + i)::int, 70100 + i FROM generate_series(1, 3) i;
 SELECT id, k FROM t WHERE k > 70000 ORDER BY k;
@@ -240,6 +246,7 @@ SELECT same('SELECT b FROM u WHERE b > 900 ORDER BY b', 'u_b', true);
 SELECT same('SELECT a, c FROM u WHERE a > 250 ORDER BY a, c', 'u_ac', true);
 SELECT same('SELECT * FROM t WHERE k > 100000', 't_k');
 
+\set ECHO none
 -- procedures that commit within
 CREATE PROCEDURE in_steps() LANGUAGE plpgsql AS $$
 BEGIN
@@ -253,11 +260,13 @@ BEGIN
 		ASSERT (SELECT count(*) FROM t WHERE k > 110000) = i - i / 3, 'wrong count';
 	END LOOP;
 END $$;
+\set ECHO all
 SET enable_seqscan = off;
 CALL in_steps();
 RESET enable_seqscan;
 SELECT same('SELECT * FROM t WHERE k > 110000', 't_k');
 
+\set ECHO none
 -- a loop over the index that commits under way, and changes what it reads
 CREATE PROCEDURE in_a_loop() LANGUAGE plpgsql AS $$
 DECLARE
@@ -275,6 +284,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+\set ECHO all
 INSERT INTO t SELECT i, 111000 + i FROM generate_series(1, 20) i;
 SET enable_seqscan = off;
 CALL in_a_loop();

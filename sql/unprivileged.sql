@@ -26,6 +26,7 @@ CREATE INDEX t_outer ON kept.t USING gpu_btree (kept.outer_code(k));
 CREATE INDEX t_part ON kept.t USING gpu_btree (k) WHERE note > 0;
 RESET ROLE;
 
+\set ECHO none
 -- The statements whose answers are looked at: each function of the extension for an index, or for its table if it takes
 -- names of columns, the views, and queries.  Devices and memtables are for everybody: what they show are sums over all
 -- indexes.
@@ -37,6 +38,7 @@ $$;
 CREATE FUNCTION relation_for(types oidvector, index oid) RETURNS oid LANGUAGE sql AS $$
 	SELECT CASE WHEN 'name[]'::regtype = ANY (types) THEN (SELECT indrelid FROM pg_index WHERE indexrelid = index) ELSE index END
 $$;
+\set ECHO all
 CREATE VIEW functions AS
 	SELECT p.oid, p.proname, p.proargtypes FROM pg_proc p
 		JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
@@ -58,6 +60,7 @@ $$;
 SELECT proname FROM functions f WHERE EXISTS (SELECT FROM unnest(f.proargtypes) type WHERE argument(type, 0) IS NULL);
 SELECT relname FROM views WHERE NOT of_indexes;
 
+\set ECHO none
 -- What a statement gives, or all fields of its error
 CREATE FUNCTION told(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -72,12 +75,14 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 	RETURN concat_ws(' / ', message, nullif(detail, ''), nullif(hint, ''));
 END $$;
+\set ECHO all
 
 CREATE TABLE indexes AS SELECT oid AS index, relname FROM pg_class WHERE relnamespace = 'kept'::regnamespace AND relkind = 'i';
 CREATE TABLE learned (stage text, state int, relname name, statement text, told text);
 GRANT SELECT ON indexes, functions, views TO regress_gpuds_curious;
 GRANT SELECT, INSERT ON learned TO regress_gpuds_curious;
 
+\set ECHO none
 -- Notes what calls, views, queries and plans of queries tell
 CREATE PROCEDURE look(stage text, state int, with_views bool, queries text[], plans bool) LANGUAGE plpgsql AS $$
 BEGIN
@@ -102,6 +107,7 @@ BEGIN
 	END IF;
 	PERFORM gpuds_index_load(index) FROM indexes WHERE state = 2;
 END $$;
+\set ECHO all
 
 \set queries 'ARRAY[''SELECT * FROM kept.t WHERE k = 1'', ''SELECT count(*) FROM kept.t WHERE k < 3000'', ''SELECT count(*) FROM kept.t WHERE k = ANY (ARRAY[1, 2, 3000])'', ''SELECT ctid FROM kept.t WHERE kept.code(k) = 5'']'
 SET gpuds.enable_aggregate = on;

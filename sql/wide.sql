@@ -4,6 +4,7 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
+\set ECHO none
 CREATE FUNCTION listed(n int, item text, separator text) RETURNS text LANGUAGE sql AS
 	'SELECT string_agg(replace(item, ''%'', i::text), separator) FROM generate_series(1, n) i';
 -- Does a query answer as by sequential scans, and by which of our nodes?
@@ -19,6 +20,7 @@ BEGIN
 	RESET enable_seqscan; RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop;
 	SET LOCAL gpuds.enable_aggregate = off; SET LOCAL gpuds.enable_join = off; SET LOCAL gpuds.enable_scan = off;
 END $$;
+\set ECHO all
 
 CREATE TABLE w (a int, b int, c int2, d int2, e "char", f "char", g bool, h bool, note text) WITH (autovacuum_enabled = off);
 INSERT INTO w SELECT i, i % 7, i % 5, i % 3, chr(65 + i % 4)::"char", chr(65 + i % 3)::"char", i % 2 = 0, i % 3 = 0, 'note ' || i FROM generate_series(1, 20000) i;
@@ -60,6 +62,7 @@ VACUUM ANALYZE p;
 SELECT agrees('SELECT k % 10, count(*) FROM p WHERE k > 50 GROUP BY 1');
 SELECT agrees('SELECT ' || listed(40, 'sum(v), max(k), count(*)', ', ') || ' FROM p WHERE k > 50');
 SELECT agrees('SELECT p.k, p.v FROM o JOIN p ON p.k = o.a');
+\set ECHO none
 -- statements in statements, each with a scan
 CREATE FUNCTION nested(depth int) RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -74,6 +77,7 @@ BEGIN
 	END LOOP;
 	RETURN total;
 END $$;
+\set ECHO all
 SELECT nested(200);
 
 SET client_min_messages = warning;

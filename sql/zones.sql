@@ -48,6 +48,7 @@ INSERT INTO t SELECT n, NULL, 1 FROM zone;
 CREATE INDEX t_at ON t USING gpu_btree (n, at) INCLUDE (v);
 VACUUM ANALYZE t;
 
+\set ECHO none
 -- What differs from core's plan, of all zones; and which plans there were.
 CREATE FUNCTION differences(expression text, local bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -78,6 +79,7 @@ BEGIN
 	END LOOP;
 	RETURN coalesce(nullif(wrong, ''), 'none') || ', ' || plan;
 END $$;
+\set ECHO all
 SELECT count(*) > 250 AS zones, (SELECT count(*) > 600 FROM change) AS changes FROM zone;
 SELECT expression, local, differences(expression, local) FROM (VALUES
 	('date_trunc(''hour'', at, {Z})', false),
