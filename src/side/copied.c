@@ -19,6 +19,14 @@
 /* Nobody copies for so long after there was no memory. */
 #define COPY_REST_MS 5000
 
+/* Takes the side lock, until gpuds_side_leave; returns the store, or NULL: it is gone. */
+static SideStore *
+enter_store(const GpudsSideRef *ref)
+{
+	gpuds_side_enter();
+	return gpuds_side_store(ref);
+}
+
 /* The name of the copy that a store's marks are of; 0: there is none. */
 uint64
 gpuds_side_copy_name(const GpudsSideRef *ref)
@@ -60,13 +68,10 @@ gpuds_side_copy_shape(const GpudsSideRef *ref, GpudsSideShape *shape)
 bool
 gpuds_side_copy_begin(const GpudsSideRef *ref)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 	uint32 nobody = 0;
-	bool taken;
+	bool taken = store && pg_atomic_compare_exchange_u32(&store->copied.copier, &nobody, 1);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
-	taken = store && pg_atomic_compare_exchange_u32(&store->copied.copier, &nobody, 1);
 	gpuds_side_leave();
 	return taken;
 }
@@ -75,10 +80,8 @@ gpuds_side_copy_begin(const GpudsSideRef *ref)
 void
 gpuds_side_copy_end(const GpudsSideRef *ref)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 	{
 		pg_memory_barrier();
@@ -94,10 +97,8 @@ gpuds_side_copy_end(const GpudsSideRef *ref)
 uint64
 gpuds_side_copy_new(const GpudsSideRef *ref)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 	{
 		uint32 directory = pg_atomic_read_u32(&store->copied.marks);
@@ -121,10 +122,8 @@ gpuds_side_copy_new(const GpudsSideRef *ref)
 void
 gpuds_side_set_copy(const GpudsSideRef *ref, uint64 name)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 	{
 		pg_atomic_write_u64(&store->copied.seen, 0);
@@ -139,10 +138,8 @@ gpuds_side_set_copy(const GpudsSideRef *ref, uint64 name)
 void
 gpuds_side_copy_rest(const GpudsSideRef *ref)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 		pg_atomic_write_u64(&store->copied.rest, gpuds_side_now_ms() + COPY_REST_MS);
 	gpuds_side_leave();
@@ -152,11 +149,9 @@ gpuds_side_copy_rest(const GpudsSideRef *ref)
 uint64
 gpuds_side_changes(const GpudsSideRef *ref)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 	uint64 changes = 0;
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 		changes = pg_atomic_read_u64(&store->copied.changes);
 	pg_memory_barrier();
@@ -215,8 +210,7 @@ gpuds_side_next_uncopied(const GpudsSideRef *ref, BlockNumber *next, uint32 *blo
 	while (more && *n < most)
 	{
 		CHECK_FOR_INTERRUPTS();
-		gpuds_side_enter();
-		store = gpuds_side_store(ref);
+		store = enter_store(ref);
 		more = store != NULL;
 		for (int i = 0; more && i < PAGES_UNDER_LOCK && *n < most; i++)
 		{
@@ -279,10 +273,8 @@ set_copied(SideStore *store, BlockNumber block)
 void
 gpuds_side_set_copied(const GpudsSideRef *ref, const uint32 *blocks, int n)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	for (int i = 0; store && i < n; i++)
 	{
 		set_copied(store, blocks[i]);
@@ -296,10 +288,8 @@ gpuds_side_set_copied(const GpudsSideRef *ref, const uint32 *blocks, int n)
 void
 gpuds_side_all_copied(const GpudsSideRef *ref, uint64 changes)
 {
-	SideStore *store;
+	SideStore *store = enter_store(ref);
 
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 		pg_atomic_write_u64(&store->copied.seen, changes);
 	gpuds_side_leave();
@@ -332,20 +322,17 @@ copy_marks(SideStore *store, uint8 *map, size_t bytes)
 size_t
 gpuds_side_copied_map(const GpudsSideRef *ref, uint64 name, size_t most, uint8 **map)
 {
+	SideStore *store = enter_store(ref);
 	size_t bytes = 0;
-	SideStore *store;
 
 	*map = NULL;
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
 	if (store)
 		bytes = Min(((size_t) pg_atomic_read_u32(&store->copied.pages) + 3) / 4, most);
 	gpuds_side_leave();
 	if (bytes == 0)
 		return 0;
 	*map = MemoryContextAllocHuge(CurrentMemoryContext, bytes);
-	gpuds_side_enter();
-	store = gpuds_side_store(ref);
+	store = enter_store(ref);
 	if (gpuds_side_copy_name(ref) != name)
 		bytes = 0;
 	pg_read_barrier();
