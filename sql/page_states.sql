@@ -65,8 +65,9 @@ SELECT differences();
 SELECT visits('SELECT count(*), sum(v) FROM states WHERE k >= 0') FROM generate_series(1, 1);
 SELECT visits('SELECT count(*) FROM states WHERE k >= 0');
 SELECT visits('SELECT k / 1000, count(*) FROM states WHERE k >= 0 GROUP BY 1');
--- keys of all pages, because a GPU is told of all; how many states a CPU looks at depends on how its table grows
-SELECT v FROM visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)') v WHERE v !~ 'Page States';
+-- keys of all pages, because a GPU is told of all; a CPU may look at one of the 48 twice, depending on how its table grows
+SELECT regexp_replace(v, '4[89]$', 'of all pages')
+FROM visits('SELECT count(*) FROM generate_series(1, 40100, 3) i WHERE EXISTS (SELECT FROM states s WHERE s.k = i)') v;
 
 -- Of one row, the second look at an unchanged page makes the state; a look may prune the page
 UPDATE states SET w = w + 1 WHERE k = 17;
