@@ -119,6 +119,17 @@ widen(VertexMap *map, const uint64_t *code, const int words)
 		map->narrow = false;
 }
 
+/* Hashes up to AHEAD codes, and sends for their slots. */
+static inline void
+look_ahead(const VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *hashes, const int words)
+{
+	for (int64_t i = 0; i < n; i++)
+	{
+		hashes[i] = code_hash(codes + i * words, words);
+		__builtin_prefetch(&map->slots[first_slot(map, hashes[i])]);
+	}
+}
+
 static inline int64_t
 add_all(VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbers, const int words)
 {
@@ -128,11 +139,7 @@ add_all(VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbers, con
 	{
 		const int64_t end = n - first < AHEAD ? n : first + AHEAD;
 
-		for (int64_t i = first; i < end; i++)
-		{
-			hashes[i - first] = code_hash(codes + i * words, words);
-			__builtin_prefetch(&map->slots[first_slot(map, hashes[i - first])]);
-		}
+		look_ahead(map, codes + first * words, end - first, hashes, words);
 		for (int64_t i = first; i < end; i++)
 		{
 			const uint64_t *code = codes + i * words;
@@ -191,11 +198,7 @@ find_all(const VertexMap *map, const uint64_t *codes, int64_t n, uint32_t *numbe
 	{
 		const int64_t end = n - first < AHEAD ? n : first + AHEAD;
 
-		for (int64_t i = first; i < end; i++)
-		{
-			hashes[i - first] = code_hash(codes + i * words, words);
-			__builtin_prefetch(&map->slots[first_slot(map, hashes[i - first])]);
-		}
+		look_ahead(map, codes + first * words, end - first, hashes, words);
 		for (int64_t i = first; i < end; i++)
 		{
 			const uint64_t *code = codes + i * words;
