@@ -68,9 +68,11 @@ static void
 engine_submit(GpuEngine *engine, GpuRequest *request)
 {
 	gpu_engine_guarded(engine,
-					   [&] {
-						   gpu_queue_append(request->kind == GPU_SCAN ? &engine->scans : &engine->changes,
-											request);
+					   [&]
+					   {
+						   bool scans = request->kind == GPU_SCAN || request->kind == GPU_GRAPH;
+
+						   gpu_queue_append(scans ? &engine->scans : &engine->changes, request);
 					   });
 }
 
@@ -215,6 +217,7 @@ release(GpuEngine *engine)
 	gpu_pool_close(&engine->pool);
 	gpu_engine_delete_trees(engine);
 	gpu_engine_delete_sides(engine);
+	gpu_engine_delete_graphs(engine);
 	gpu_host_free(engine->hung_until);
 	if (engine->registered)
 		gpu_unregister(engine->options.staging);

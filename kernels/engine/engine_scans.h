@@ -14,6 +14,7 @@
 #ifndef GPU_ENGINE_SCANS_H
 #define GPU_ENGINE_SCANS_H
 
+#include "kernels/engine/engine_graphs.h"
 #include "kernels/engine/engine_trees.h"
 
 /* Do the parts of a scan that say what its rows are lie where they may? */
@@ -26,6 +27,8 @@ gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const Gp
 		return false;
 	if (request->form == GPU_JOIN && !gpu_join_fits(stream, (const unsigned char *) engine->options.staging,
 													engine->options.staging_bytes, request))
+		return false;
+	if (request->form == GPU_EDGES && !gpu_edges_fit(stream, engine->options.staging_bytes, request))
 		return false;
 	if (request->unsorted && !gpu_scan_may_be_unsorted(request))
 		return false;
@@ -52,7 +55,7 @@ gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const 
 {
 	GpuScanStream *stream = &engine->scan_stream[number];
 
-	if (!gpu_scanner_use_side(engine, number, request))
+	if (!gpu_scanner_use_side(engine, number, request) || !gpu_scanner_use_edges(engine, stream, request))
 		return GPU_WITHDRAWN;
 	if (!gpu_scanner_takes(engine, stream, request))
 		return GPU_NO_REQUEST;
@@ -64,7 +67,7 @@ gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const 
 
 /* Answers a scan request as the scanner of that number. */
 static inline void
-gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
+gpu_scanner_do_scan(GpuEngine *engine, int number, GpuRequest *request)
 {
 	GpuScanStream *stream = &engine->scan_stream[number];
 	PinSlot *pin = &engine->pin[number];
@@ -83,6 +86,16 @@ gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
 		pin_release(&engine->pin[GPU_SCANNERS + number]);
 	}
 	gpu_engine_answer(engine, &stream->stream, request, status);
+}
+
+/* Answers a request as the scanner of that number. */
+static inline void
+gpu_scanner_do(GpuEngine *engine, int number, GpuRequest *request)
+{
+	if (request->kind == GPU_GRAPH)
+		gpu_scanner_do_graph(engine, &engine->scan_stream[number], request);
+	else
+		gpu_scanner_do_scan(engine, number, request);
 }
 
 /* Posts the first ones of some small scans, as many as there are slots for now; how many. */

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -24,6 +25,9 @@
 #include "kernels/core/pins.h"
 #include "kernels/engine/request_queue.h"
 #include "kernels/engine/persistent.h"
+#include "kernels/graph/gpu_graph_components.h"
+#include "kernels/graph/gpu_graph_triangles.h"
+#include "kernels/graph/gpu_graph_walk.h"
 #include "kernels/runtime/side_pages.h"
 #include "kernels/runtime/space.h"
 #include "kernels/runtime/gpu_structure.h"
@@ -51,7 +55,9 @@ struct GpuEngine
 	GpuStructure *made[GPU_MAX_TREES] = {};
 	std::atomic<GpuSideCopy *> side[GPU_MAX_TREES] = {};     /* copies of trees' side values */
 	std::atomic<GpuSideCopy *> side_used[GPU_SCANNERS] = {}; /* that scanners read (engine_sides.h) */
-	PinSlot pin[GPU_ENGINE_PINS];                            /* scanners', their second ones, then slots' */
+	std::mutex graphs_mutex;
+	std::map<uint64_t, GpuGraph *> graphs; /* by their owners */
+	PinSlot pin[GPU_ENGINE_PINS];          /* scanners', their second ones, then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;
 	std::thread thread[GPU_ENGINE_THREADS];

@@ -54,7 +54,8 @@ typedef enum GpuRequestKind
 	GPU_SIDE_BEGIN,
 	/* input: uint32_t[n] numbers of pages, a multiple of 8 bytes, then the side values of each */
 	GPU_SIDE_PUT,
-	GPU_SIDE_DROP /* give the memory of the tree's copy back, if it has one */
+	GPU_SIDE_DROP, /* give the memory of the tree's copy back, if it has one */
+	GPU_GRAPH      /* a step of a walk over the owner's graph: see GpuGraphStep */
 } GpuRequestKind;
 
 /* What a scan's output consists of. */
@@ -65,8 +66,39 @@ typedef enum GpuForm
 	GPU_COUNT,       /* the same, of entries that are not counted: see GpuRequest */
 	GPU_AGGREGATE,   /* results, then entries that are not in them: likewise */
 	GPU_GROUPS,      /* groups, then entries that are not in them: likewise */
-	GPU_JOIN         /* keys that are not joined, then entries that are not: likewise */
+	GPU_JOIN,        /* keys that are not joined, then entries that are not: likewise */
+	GPU_EDGES        /* entries that are no edges yet: likewise */
 } GpuForm;
+
+/*
+ * What GPU_GRAPH asks for (kernels/graph/gpu_graph.h); form of the request.  An owner has one graph at most,
+ * and one request at a time.  GPU_WITHDRAWN: it has no graph, or none that the step can be done with.
+ */
+typedef enum GpuGraphStep
+{
+	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
+	GPU_GRAPH_ADD,   /* input: n edges, two codes each */
+	/* there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found: vertices */
+	GPU_GRAPH_END,
+	/* input: n vertices that have been reached; each: edges are to be followed from there */
+	GPU_GRAPH_REACH,
+	/* goes on for n depths at most; found: vertices reached so far, counted: depths done, taken: to go on from */
+	GPU_GRAPH_WALK,
+	GPU_GRAPH_REACHED,   /* output: GpuReached of those from next on, cap at most; found: how many */
+	GPU_GRAPH_CONNECT,   /* find the components */
+	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
+	/* goes through n edges at most from next on; joined: triangles; found: edges left */
+	GPU_GRAPH_TRIANGLES,
+	GPU_GRAPH_DROP /* give the memory of the owner's graph back, if there is one */
+} GpuGraphStep;
+
+/* A vertex that a walk has reached. */
+typedef struct GpuReached
+{
+	uint64_t vertex;
+	uint64_t parent;
+	uint64_t depth; /* edges from where the walk began */
+} GpuReached;
 
 typedef enum GpuStatus
 {
@@ -114,6 +146,9 @@ typedef enum GpuStatus
  * one may be there several times; and behind it the other entries, as with GPU_AGGREGATE.  If there is not
  * enough room for the keys, which taken says, both are undefined.
  *
+ * GPU_EDGES counts, too: each entry that is counted is an edge (GpuEdges), and is added to the graph of the
+ * request's owner.  The output has the other entries, as with GPU_AGGREGATE.
+ *
  * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
  * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of
  * which the lower one counts.  Entries of rows on other pages come back.
@@ -138,21 +173,29 @@ typedef struct GpuRequest
 	bool guarded;
 	uint64_t input;
 	uint64_t output;
-	int64_t n;             /* intervals, entries or operations */
-	int64_t cap;           /* scans: entries that output has room for, at least 1 */
-	uint64_t map;          /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: see above ... */
-	uint64_t map_bytes;    /* ... and its length, maybe 0 */
-	uint64_t row_blocks;   /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
-	uint64_t row_bits;     /* ... uint32_t[row_slots * row_words] */
-	uint32_t row_slots;    /* ... a power of two; 0: nothing is known of any row */
-	uint32_t row_words;    /* ... PAGE_ROWS_MAX_WORDS at most */
-	uint64_t agg_columns;  /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
-	uint32_t nagg;         /* 0 to GPU_AGG_COLUMNS */
-	bool each;             /* GPU_AGGREGATE: a result for each interval */
-	uint64_t join;         /* GPU_JOIN: GpuJoin in the staging memory */
+	int64_t n;            /* intervals, entries or operations */
+	int64_t cap;          /* scans: entries that output has room for, at least 1 */
+	uint64_t map;         /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: see above ... */
+	uint64_t map_bytes;   /* ... and its length, maybe 0 */
+	uint64_t row_blocks;  /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
+	uint64_t row_bits;    /* ... uint32_t[row_slots * row_words] */
+	uint32_t row_slots;   /* ... a power of two; 0: nothing is known of any row */
+	uint32_t row_words;   /* ... PAGE_ROWS_MAX_WORDS at most */
+	uint64_t agg_columns; /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
+	uint32_t nagg;        /* 0 to GPU_AGG_COLUMNS */
+	bool each;            /* GPU_AGGREGATE: a result for each interval; GPU_GRAPH: see GpuGraphStep */
+	union
+	{
+		uint64_t join;  /* GPU_JOIN: GpuJoin in the staging memory */
+		uint64_t edges; /* GPU_EDGES: GpuEdges, likewise */
+	};
 	uint64_t groups;       /* GPU_GROUPS: GroupSpec in the staging memory ... */
 	uint64_t groups_bytes; /* ... with all that it has */
-	uint64_t side;         /* GPU_GROUPS, GPU_SIDE_*: name of a copy of side values; 0: none */
+	union
+	{
+		uint64_t side;  /* GPU_GROUPS, GPU_SIDE_*: name of a copy of side values; 0: none */
+		uint64_t owner; /* GPU_EDGES, GPU_GRAPH: whose graph it is */
+	};
 	const uint64_t *guard; /* atomic; if guarded, a scan is only done while ... */
 	uint64_t expected;     /* ... *guard has this value */
 
@@ -205,11 +248,18 @@ typedef struct GpuJoin
 	int64_t room; /* keys that the output has room for */
 } GpuJoin;
 
+/* What the entries of an index of edges have. */
+typedef struct GpuEdges
+{
+	AggColumn vertex[2]; /* source and target */
+} GpuEdges;
+
 /* Does a scan of a form hand back only the entries that it does not count? */
 KERNEL_FN bool
 gpu_form_counts(uint32_t form)
 {
-	return form == GPU_COUNT || form == GPU_AGGREGATE || form == GPU_GROUPS || form == GPU_JOIN;
+	return form == GPU_COUNT || form == GPU_AGGREGATE || form == GPU_GROUPS || form == GPU_JOIN ||
+		   form == GPU_EDGES;
 }
 
 /* Words of a result: the entries counted, and what has been aggregated of them. */

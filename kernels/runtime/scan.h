@@ -10,7 +10,7 @@
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
  * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) or join (GPU_JOIN, scan_join.h)
- * begin in the same way.
+ * or read edges (GPU_EDGES, scan_edges.h) begin in the same way.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -61,6 +61,7 @@ struct GpuUncounted
 	uint32_t filtered; /* they do not pass the filter */
 	uint32_t crowded;  /* of the others: there is no slot for their groups */
 	uint32_t taken;    /* slots that there are, or keys that are handed back */
+	uint32_t edges;    /* GPU_EDGES: that there are */
 	uint64_t joined;   /* GPU_JOIN: rows of the result */
 };
 
@@ -71,6 +72,15 @@ struct GpuScanSummary
 	int64_t last;   /* interval of the last entry in the output, counted in scan order ... */
 	GpudsEntry at;  /* ... and that entry */
 	GpuUncounted uncounted;
+};
+
+/* Edges in device memory: the codes of two vertices each. */
+struct GpuEdgeList
+{
+	uint64_t *pairs;
+	int64_t n;
+	int64_t room;
+	bool full; /* there were more */
 };
 
 struct GpuScanStream;
@@ -104,7 +114,8 @@ struct GpuScanStream
 	GpuScanSummary *device_summary; /* ... as the device sees it */
 	const GpuJoinSide *joined;      /* of a request that joins, with the version */
 	GpudsView joined_view;
-	GpuSide side; /* the copy of side values that the request at hand names, without map */
+	GpuEdgeList *edges; /* of a request that adds to it */
+	GpuSide side;       /* the copy of side values that the request at hand names, without map */
 };
 
 /* Pass 1: locate interval i in scan order. */
@@ -379,6 +390,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_groups.h"
 #include "kernels/runtime/scan_runs.h"
 #include "kernels/runtime/scan_join.h"
+#include "kernels/runtime/scan_edges.h"
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
@@ -451,6 +463,8 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 		found = gpu_scan_groups<Probe>(stream, view, staging, r, n);
 	else if (r->form == GPU_JOIN)
 		found = gpu_scan_join<Probe>(stream, view, staging, r, n);
+	else if (r->form == GPU_EDGES)
+		found = gpu_scan_edges<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)
 		found = counts ? gpu_scan_count<Probe>(stream, view, staging, r, n)
 					   : gpu_scan_output<Probe>(stream, view, staging, device_staging, r, n);

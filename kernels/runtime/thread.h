@@ -61,8 +61,12 @@ GPU_FN uint64_t gpu_atomic_or64(uint64_t *p, uint64_t v);
 GPU_FN uint32_t gpu_atomic_exchange(uint32_t *p, uint32_t v);
 GPU_FN void gpu_atomic_max(uint32_t *p, uint32_t v);
 
-/* Add 1. */
+/* Store v if what is there is as expected; returns what was there before. */
+GPU_FN uint32_t gpu_atomic_swap_if(uint32_t *p, uint32_t expected, uint32_t v);
+
+/* Add 1; the second returns what was there before, with those of other threads that are here together. */
 GPU_FN void gpu_atomic_count(uint32_t *p);
+GPU_FN uint32_t gpu_atomic_next(uint32_t *p);
 
 /*
  * Is this the last of n threads of a launch to come here?  All of them must; the
@@ -203,6 +207,25 @@ gpu_atomic_count(uint32_t *p)
 
 	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
 		atomicAdd(p, (uint32_t) __popc(mask));
+}
+
+GPU_FN uint32_t
+gpu_atomic_swap_if(uint32_t *p, uint32_t expected, uint32_t v)
+{
+	return atomicCAS(p, expected, v);
+}
+
+GPU_FN uint32_t
+gpu_atomic_next(uint32_t *p)
+{
+	unsigned mask = __activemask();
+	unsigned leader = (unsigned) __ffs((int) mask) - 1;
+	unsigned lane = threadIdx.x & 31;
+	uint32_t first = 0;
+
+	if (lane == leader)
+		first = atomicAdd(p, (uint32_t) __popc(mask));
+	return __shfl_sync(mask, first, (int) leader) + (uint32_t) __popc(mask & ((1u << lane) - 1));
 }
 
 GPU_FN bool
@@ -483,6 +506,19 @@ GPU_FN void
 gpu_atomic_count(uint32_t *p)
 {
 	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+}
+
+GPU_FN uint32_t
+gpu_atomic_swap_if(uint32_t *p, uint32_t expected, uint32_t v)
+{
+	__atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return expected;
+}
+
+GPU_FN uint32_t
+gpu_atomic_next(uint32_t *p)
+{
+	return gpu_atomic_add(p, 1);
 }
 
 GPU_FN bool

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_graph.h
+ *	  A graph in device memory: its edges as they come, and then with numbers of vertices.
+ *
+ * Edges come as pairs of codes, in any order (scan_edges.h).  When all are there, vertices are numbered from 0
+ * on in the order of their codes, and an edge is one word, source << 32 | target.  From these the algorithms
+ * make what they need, when it is needed first.
+ *
+ * All functions queue their work on a stream; those that return a number or a GpuStatus wait for it.  After an
+ * error of the stream nothing is known of the graph, which may only be closed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPU_GRAPH_H
+#define GPU_GRAPH_H
+
+#include "kernels/runtime/pool.h"
+#include "kernels/runtime/primitives.h"
+#include "kernels/runtime/scan.h"
+
+/* No vertex has this number. */
+#define GPU_NO_VERTEX UINT32_MAX
+
+/* An array of a graph; its memory is a span of the pool. */
+template <typename T> struct GpuGraphArray
+{
+	GpuSpan span;
+
+	GPU_FN T *at() const
+	{
+		return (T *) span.at;
+	}
+};
+
+/* Edges in rows: those of a vertex are at[offsets[v]] to at[offsets[v + 1] - 1]. */
+struct GpuGraphRows
+{
+	GpuGraphArray<uint64_t> offsets;
+	GpuGraphArray<uint32_t> members;
+	int64_t n = 0; /* members; 0: there may be no arrays */
+};
+
+/* A walk, breadth first (gpu_graph_walk.h). */
+struct GpuGraphWalk
+{
+	GpuGraphArray<uint32_t> depth;  /* of each vertex; GPU_NO_VERTEX: not reached */
+	GpuGraphArray<uint32_t> parent; /* of each that was reached */
+	GpuGraphArray<uint32_t> queue;  /* vertices that were reached, in order */
+	GpuGraphArray<uint64_t> sums;   /* of the degrees of those of one depth */
+	bool begun = false;
+	int64_t first = 0; /* of the queue, whose edges have not been followed */
+	int64_t n = 0;     /* of the queue */
+	uint32_t depths = 0;
+};
+
+struct GpuGraph
+{
+	GpuPool *pool;
+	uint64_t owner;
+	GpuGraphArray<uint64_t> pairs; /* until all are there */
+	GpuEdgeList list = { NULL, 0, 0, false };
+	bool ended = false;
+	GpuGraphArray<uint64_t> codes; /* of the vertices */
+	int64_t n = 0;                 /* vertices */
+	GpuGraphArray<uint64_t> edges;
+	int64_t m = 0; /* edges */
+	GpuGraphRows rows;
+	bool has_rows = false;
+	GpuGraphWalk walk;
+	GpuGraphArray<uint32_t> roots; /* of the components */
+	bool connected = false;
+	GpuGraphRows lists; /* of the undirected simple graph (gpu_graph_triangles.h) */
+	bool has_lists = false;
+	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
+	GpuGraphArray<unsigned char> temp;
+	int64_t temp_items = 0;
+};
+
+/* Takes memory for n items, in place of what the array has; false: there is none. */
+template <typename T>
+static inline bool
+gpu_graph_take(GpuGraph *graph, GpuGraphArray<T> *array, int64_t n)
+{
+	gpu_span_give(graph->pool, &array->span);
+	return gpu_span_take(graph->pool, &array->span, (size_t) (n > 0 ? n : 1) * sizeof(T));
+}
+
+template <typename T>
+static inline void
+gpu_graph_give(GpuGraph *graph, GpuGraphArray<T> *array)
+{
+	gpu_span_give(graph->pool, &array->span);
+}
+
+/* Gives the stream working memory for sorts and sums of so many items; false: there is none. */
+static inline bool
+gpu_graph_use_temp(GpuGraph *graph, GpuStream *s, int64_t items)
+{
+	if (items > GPU_MAX_ITEMS)
+		return false;
+	if (items > graph->temp_items)
+	{
+		graph->temp_items = 0;
+		if (!gpu_graph_take(graph, &graph->temp, (int64_t) gpu_temp_bytes(items)))
+			return false;
+		graph->temp_items = items;
+	}
+	s->temp = graph->temp.at();
+	s->temp_bytes = gpu_span_bytes(&graph->temp.span);
+	return true;
+}
+
+/* A word of device memory as the host sees it, once all is done that was asked for before; 0 after an error. */
+static inline uint64_t
+gpu_graph_read(GpuScanStream *stream, const uint64_t *word)
+{
+	gpu_copy_bus(&stream->stream, &stream->summary->total, word, sizeof(uint64_t));
+	return gpu_finish(&stream->stream) ? stream->summary->total : 0;
+}
+
+/* GPU_OK, or that an error of the stream has come between. */
+static inline uint32_t
+gpu_graph_status(const GpuStream *s)
+{
+	return gpu_ok(s) ? (uint32_t) GPU_OK : s->status;
+}
+
+/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
+static inline GpuGraph *
+gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
+{
+	GpuGraph *graph = new (std::nothrow) GpuGraph();
+
+	if (graph == NULL)
+		return NULL;
+	graph->pool = pool;
+	graph->owner = owner;
+	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges))
+	{
+		delete graph;
+		return NULL;
+	}
+	graph->list.pairs = graph->pairs.at();
+	graph->list.room = edges;
+	return graph;
+}
+
+/* Gives all memory of a graph back, which nothing on the device uses any more. */
+static inline void
+gpu_graph_close(GpuGraph *graph)
+{
+	gpu_graph_give(graph, &graph->pairs);
+	gpu_graph_give(graph, &graph->codes);
+	gpu_graph_give(graph, &graph->edges);
+	gpu_graph_give(graph, &graph->rows.offsets);
+	gpu_graph_give(graph, &graph->rows.members);
+	gpu_graph_give(graph, &graph->walk.depth);
+	gpu_graph_give(graph, &graph->walk.parent);
+	gpu_graph_give(graph, &graph->walk.queue);
+	gpu_graph_give(graph, &graph->walk.sums);
+	gpu_graph_give(graph, &graph->roots);
+	gpu_graph_give(graph, &graph->lists.offsets);
+	gpu_graph_give(graph, &graph->lists.members);
+	gpu_graph_give(graph, &graph->sources);
+	gpu_graph_give(graph, &graph->temp);
+	delete graph;
+}
+
+#endif /* GPU_GRAPH_H */
