@@ -99,6 +99,7 @@ CREATE TABLE chain AS SELECT i AS src, i + 1 AS dst, 0.5::float8 AS km FROM gene
 CREATE INDEX chain_out ON chain USING gpu_btree (src, dst) INCLUDE (km);
 SELECT count(*), max(step), max(cost) FROM gpuds_shortest_path('chain_out', 1, 3001, 'km');
 BEGIN;
+SET LOCAL gpuds.device = cpu;
 SET LOCAL work_mem = 64;
 SET LOCAL hash_mem_multiplier = 1;
 SELECT count(*) FROM gpuds_bfs('chain_out', '{1}'::int[]);

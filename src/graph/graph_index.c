@@ -46,11 +46,12 @@ check_children(const GpudsTarget *target)
 	const Oid table = RelationGetRelid(target->heap);
 
 	if (has_subclass(table) && find_inheritance_children(table, NoLock) != NIL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("table \"%s\" has tables that inherit from it",
-							   RelationGetRelationName(target->heap)),
-						errdetail("Index \"%s\" does not have their edges.",
-								  RelationGetRelationName(target->index))));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" has tables that inherit from it",
+						RelationGetRelationName(target->heap)),
+				 errdetail("Index \"%s\" does not have their edges.", RelationGetRelationName(target->index)),
+				 errhint("Copy all edges into one table, and name an index of that.")));
 }
 
 /* The place of the table's column of a name in the index; -1: it has none. */
