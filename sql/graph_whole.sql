@@ -112,10 +112,11 @@ SET client_min_messages = notice;
 SELECT count(*) > 0 FROM gpuds_pagerank('e_i', tolerance => 0, max_iterations => 1);
 SET client_min_messages = warning;
 
--- Memory is bounded, for vertices and for edges
+-- Memory is bounded, for vertices and for edges, where a device does not keep them
 TRUNCATE e;
 INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 20000) i;
 SELECT component, count(*) FROM gpuds_components('e_i') GROUP BY 1;
+SET gpuds.device = cpu;
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 2;
 \set VERBOSITY terse
@@ -127,6 +128,7 @@ SELECT count(*) FROM gpuds_components('e_i');
 SELECT gpuds_triangles('e_i');
 SELECT gpuds_pagerank('e_i');
 RESET work_mem;
+RESET gpuds.device;
 SELECT gpuds_triangles('e_i') = (TABLE triangles);
 
 -- Who may not see the edges

@@ -424,7 +424,7 @@ ask(const ScanCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsSc
 		return NULL;
 	if (request->status != GPU_OK)
 	{
-		if (request->status == GPU_WITHDRAWN && request->side != 0)
+		if (request->status == GPU_WITHDRAWN && call->form == GPU_GROUPS && request->side != 0)
 			note_side_gone(call->tree, request->side);
 		gpuds_mailbox_close(mailbox);
 		return NULL;
@@ -588,6 +588,7 @@ typedef struct CountLayout
 	size_t join_row_blocks;
 	size_t join_row_bits;
 	size_t touched;
+	size_t edges;
 	size_t input;
 } CountLayout;
 
@@ -609,7 +610,7 @@ count_item_bytes(const GpudsCountSpec *spec)
 static int64
 count_results(const GpudsCountSpec *spec, int64 n)
 {
-	return !spec->partial || spec->groups || spec->join ? 0 : spec->each ? n : 1;
+	return !spec->partial || spec->groups || spec->join || spec->edges ? 0 : spec->each ? n : 1;
 }
 
 /* Bytes that results take for so many intervals. */
@@ -680,6 +681,9 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 	layout.input = layout.groups + groups_bytes(spec, n) + gpuds_count_side_bytes(spec);
 	if (spec->join)
 		layout_join(&layout, spec->join, layout.input);
+	layout.edges = layout.input;
+	if (spec->edges)
+		layout.input += sizeof(GpudsCountEdges);
 	return layout;
 }
 
@@ -767,6 +771,22 @@ set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *lay
 	request->join = gpuds_staging_offset(join);
 }
 
+/* Whose graph a session's is. */
+static uint64
+my_owner(void)
+{
+	return (uint64) GpudsMyBackendIndex() + 1;
+}
+
+/* Puts what is said of edges in staging memory. */
+static void
+set_edges(GpuRequest *request, const GpudsCountEdges *edges, char *to)
+{
+	memcpy(to, edges, sizeof(GpudsCountEdges));
+	request->edges = gpuds_staging_offset(to);
+	request->owner = my_owner();
+}
+
 /* Sets what a count's request has of its own, and puts it in staging memory. */
 static void
 set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
@@ -783,6 +803,8 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 	request->each = spec->each;
 	if (spec->join)
 		set_join(request, spec->join, layout, memory);
+	if (spec->edges)
+		set_edges(request, spec->edges, memory + layout->edges);
 	request->unsorted = spec->unsorted;
 }
 
@@ -865,6 +887,18 @@ fewer_entries(int64 entries, int64 found, int64 most)
 	return Max((int64) ((double) entries * (double) most / (double) found / 2), most);
 }
 
+static GpuForm
+form_of(const GpudsCountSpec *spec)
+{
+	if (spec->groups)
+		return GPU_GROUPS;
+	if (spec->join)
+		return GPU_JOIN;
+	if (spec->edges)
+		return GPU_EDGES;
+	return spec->partial ? GPU_AGGREGATE : GPU_COUNT;
+}
+
 static GpudsCountStatus
 cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 		   const GpudsCountSpec *spec, GpudsCount *count)
@@ -881,7 +915,7 @@ cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, Gpud
 	/* Both trees must be of one worker, whose epoch goes with the request. */
 	if (spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch)
 		return GPUDS_COUNT_WITHDRAWN;
-	call.form = spec->groups ? GPU_GROUPS : spec->join ? GPU_JOIN : spec->partial ? GPU_AGGREGATE : GPU_COUNT;
+	call.form = form_of(spec);
 	call.item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
@@ -1017,6 +1051,64 @@ cuda_side_drop(GpudsDeviceTree *tree)
 	return send_side(tree, mailbox, NULL, epoch, true) == GPUDS_DEVICE_OK;
 }
 
+/*
+ * Graphs
+ */
+
+/* Puts what a step is of in its request. */
+static void
+set_step(GpuRequest *request, const GpudsGraphStep *step, char *memory)
+{
+	request->kind = GPU_GRAPH;
+	request->form = step->step;
+	request->owner = my_owner();
+	request->each = step->each;
+	request->n = step->n;
+	request->next = step->next;
+	request->cap = step->cap;
+	request->input = request->output = gpuds_staging_offset(memory);
+	if (step->input_bytes > 0)
+		memcpy(memory, step->input, step->input_bytes);
+}
+
+static void
+take_step(const GpuRequest *request, GpudsGraphStep *step, const char *memory)
+{
+	step->found = request->found;
+	step->counted = request->counted;
+	step->taken = request->taken;
+	step->joined = request->joined;
+	if (step->output)
+		memcpy(step->output, memory, request->found * step->item_bytes);
+}
+
+static GpudsDeviceStatus
+cuda_graph_step(uint64 epoch, GpudsGraphStep *step, bool patient)
+{
+	const size_t bytes = Max(step->input_bytes, step->cap * step->item_bytes);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, patient);
+	GpudsStagingSpan span = { 0, 0 };
+	GpudsDeviceStatus status = GPUDS_DEVICE_LOST;
+	char *memory;
+
+	if (mailbox == NULL)
+		return GPUDS_DEVICE_LOST;
+	if (bytes > sizeof(mailbox->data))
+		gpuds_staging_take(&span, bytes, bytes);
+	memory = span.n > 0 ? gpuds_staging_at(&span) : mailbox->data;
+	set_step(&mailbox->request, step, memory);
+	if (gpuds_mailbox_send(mailbox, span.n > 0 ? &span : NULL, epoch, patient))
+	{
+		status = device_status(mailbox->request.status);
+		count_work(&mailbox->request);
+		if (status == GPUDS_DEVICE_OK)
+			take_step(&mailbox->request, step, memory);
+		gpuds_mailbox_close(mailbox);
+	}
+	gpuds_staging_give(&span);
+	return status;
+}
+
 static GpudsDeviceVerdict
 cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 {
@@ -1073,5 +1165,6 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.side_begin = cuda_side_begin,
 	.side_put = cuda_side_put,
 	.side_drop = cuda_side_drop,
+	.step_graph = cuda_graph_step,
 	.verify = cuda_verify,
 };

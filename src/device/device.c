@@ -350,6 +350,39 @@ gpuds_device_side_drop(GpudsDeviceTree *tree)
 }
 
 bool
+gpuds_device_keeps_graphs(const GpudsDeviceTree *tree)
+{
+	return device_of(tree)->step_graph != NULL;
+}
+
+GpudsDeviceStatus
+gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *graph)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_BEGIN, .n = edges };
+
+	graph->kind = tree->kind;
+	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	return gpuds_device_graph_step(graph, &step);
+}
+
+GpudsDeviceStatus
+gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
+{
+	Assert(step->input_bytes <= GPUDS_GRAPH_BYTES && step->cap * step->item_bytes <= GPUDS_GRAPH_BYTES);
+	return devices[graph->kind]->step_graph(graph->epoch, step, false);
+}
+
+void
+gpuds_device_graph_drop(GpudsDeviceGraph *graph)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_DROP };
+
+	if (graph->epoch != 0)
+		(void) devices[graph->kind]->step_graph(graph->epoch, &step, true);
+	graph->epoch = 0;
+}
+
+bool
 gpuds_device_drop(GpudsDeviceTree *tree)
 {
 	return device_of(tree)->drop(tree);

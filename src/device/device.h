@@ -321,6 +321,9 @@ typedef struct GpudsCountJoin
 #define GPUDS_JOIN_TOUCHED (64 * 1024)
 #define GPUDS_JOIN_ROOM (32 * 1024)
 
+/* Where the vertices of edges are in entries. */
+typedef GpuEdges GpudsCountEdges;
+
 /* What is to be counted. */
 typedef struct GpudsCountSpec
 {
@@ -343,6 +346,7 @@ typedef struct GpudsCountSpec
 	bool each;                      /* a sum for each interval */
 	const GpudsCountGroups *groups; /* NULL: none; else partial, and what is above does not matter */
 	const GpudsCountJoin *join;     /* the same; there are no groups then */
+	const GpudsCountEdges *edges;   /* the same; what is counted is added to the session's graph */
 } GpudsCountSpec;
 
 /* Bytes that rows of so many slots and words take of GPUDS_COUNT_MAP_BYTES. */
@@ -490,6 +494,51 @@ extern GpudsDeviceStatus gpuds_device_side_put(GpudsDeviceTree *tree, uint64 nam
 
 /* Gives the memory of a tree's copy back; false: it has none, or it is not back yet.  Raises no error. */
 extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
+
+/*
+ * The session's graph on a device, of which there is one at most.  It is made of what counts with edges find,
+ * and does not depend on their trees.  Who begins one drops it, also after an error.
+ */
+typedef struct GpudsDeviceGraph
+{
+	GpudsDeviceKind kind;
+	uint64 epoch; /* of the worker that has it; 0: there is none */
+} GpudsDeviceGraph;
+
+/* Bytes of a step's input, or of its output, at most. */
+#define GPUDS_GRAPH_BYTES ((size_t) 4 * 1024 * 1024)
+
+/* A step (GpuGraphStep says what its fields mean), and what came of it. */
+typedef struct GpudsGraphStep
+{
+	GpuGraphStep step;
+	bool each;
+	int64 n;
+	const void *input; /* NULL: there is none */
+	size_t input_bytes;
+	int64 next;
+	int64 cap;
+	void *output; /* NULL: there is none */
+	size_t item_bytes;
+
+	int64 found;
+	int64 counted;
+	int64 taken;
+	uint64 joined;
+} GpudsGraphStep;
+
+/* Does the device keep graphs? */
+extern bool gpuds_device_keeps_graphs(const GpudsDeviceTree *tree);
+
+/* Begins a graph without edges, with room for so many, where a tree is. */
+extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges,
+												  GpudsDeviceGraph *graph);
+
+/* Takes a step; waits interruptibly.  GPUDS_DEVICE_LOST: there is no graph any more. */
+extern GpudsDeviceStatus gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step);
+
+/* Gives the graph's memory back, if there is one.  Raises no error. */
+extern void gpuds_device_graph_drop(GpudsDeviceGraph *graph);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for

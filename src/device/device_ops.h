@@ -59,6 +59,8 @@ typedef struct GpudsDeviceOps
 									uint64 name, int rows, int row_bytes);
 	GpudsDeviceStatus (*side_put)(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put);
 	bool (*side_drop)(GpudsDeviceTree *tree);
+	/* NULL: the device keeps no graphs.  patient: raises no errors */
+	GpudsDeviceStatus (*step_graph)(uint64 epoch, GpudsGraphStep *step, bool patient);
 	GpudsDeviceVerdict (*verify)(GpudsDeviceTree *tree, char *why, size_t whylen);
 } GpudsDeviceOps;
 

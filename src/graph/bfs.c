@@ -40,8 +40,14 @@ typedef struct Bfs
 	int nindexes;
 	GpudsVertices vertices;
 	uint32 *numbers; /* of the piece's targets */
+	int64 followed;  /* edges */
+	bool may_use_device;
+	bool device_has_put; /* what a device has reached is in the result, or a part of it */
 	ReturnSetInfo *result;
 } Bfs;
+
+/* A device reads all edges for a walk, once so large a part of them has been followed. */
+#define PART_FOR_DEVICE 16
 
 static void
 open_indexes(Bfs *bfs, FunctionCallInfo fcinfo)
@@ -56,27 +62,31 @@ open_indexes(Bfs *bfs, FunctionCallInfo fcinfo)
 	bfs->nindexes = 2;
 }
 
+/* Gives a vertex; parent: NULL, if it is a seed. */
+static void
+put_vertex(const Bfs *bfs, const uint64 *vertex, int32 depth, const uint64 *parent)
+{
+	const GpudsGraphIndex *index = &bfs->index[0];
+	bool isnull[3] = { false, false, parent == NULL };
+	GpudsKeyBytes bytes[2];
+	Datum values[3];
+
+	CHECK_FOR_INTERRUPTS();
+	values[0] = gpuds_graph_vertex(index, vertex, &bytes[0]);
+	values[1] = Int32GetDatum(depth);
+	values[2] = parent ? gpuds_graph_vertex(index, parent, &bytes[1]) : (Datum) 0;
+	tuplestore_putvalues(bfs->result->setResult, bfs->result->setDesc, values, isnull);
+}
+
 /* Gives the vertices from one on, which have a depth. */
 static void
 put_vertices(const Bfs *bfs, uint32 first, int32 depth)
 {
-	const GpudsGraphIndex *index = &bfs->index[0];
 	const uint32 *parents = bfs->vertices.array[PARENT];
 
 	for (uint32 i = first; i < bfs->vertices.map.n; i++)
-	{
-		GpudsKeyBytes bytes[2];
-		bool isnull[3] = { false, false, parents[i] == VERTEX_NONE };
-		Datum values[3];
-
-		CHECK_FOR_INTERRUPTS();
-		values[0] = gpuds_graph_vertex(index, gpuds_vertices_code(&bfs->vertices, i), &bytes[0]);
-		values[1] = Int32GetDatum(depth);
-		values[2] = (Datum) 0;
-		if (!isnull[2])
-			values[2] = gpuds_graph_vertex(index, gpuds_vertices_code(&bfs->vertices, parents[i]), &bytes[1]);
-		tuplestore_putvalues(bfs->result->setResult, bfs->result->setDesc, values, isnull);
-	}
+		put_vertex(bfs, gpuds_vertices_code(&bfs->vertices, i), depth,
+				   parents[i] == VERTEX_NONE ? NULL : gpuds_vertices_code(&bfs->vertices, parents[i]));
 }
 
 /*
@@ -107,11 +117,58 @@ follow(Bfs *bfs, GpudsEdges *edges, uint32 first, uint32 n)
 
 		gpuds_vertices_add(&bfs->vertices, edges->edges.targets, edges->n, bfs->numbers);
 		set_parents(bfs, edges, next, first);
+		bfs->followed += edges->n;
 	}
 }
 
-/* Goes from depth to depth, as far as the limit. */
+/* What a device goes on with. */
+typedef struct DeviceWalk
+{
+	Bfs *bfs;
+	uint32 first; /* of the vertices of the last depth */
+	int32 depth;
+	int32 max_depth;
+} DeviceWalk;
+
 static void
+put_reached(void *arg, const void *items, int64 n)
+{
+	const DeviceWalk *walk = arg;
+	const GpuReached *reached = items;
+
+	walk->bfs->device_has_put = true;
+	for (int64 i = 0; i < n; i++)
+		put_vertex(walk->bfs, &reached[i].vertex, walk->depth + (int32) reached[i].depth, &reached[i].parent);
+}
+
+static bool
+go_on(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
+{
+	const DeviceWalk *walk = arg;
+	const VertexMap *map = &walk->bfs->vertices.map;
+	const GpudsWalkStart start = { .codes = map->codes, .n = map->n, .first = walk->first };
+
+	return gpuds_device_walk(graph, &start, walk->max_depth - walk->depth, put_reached, arg);
+}
+
+/* Has a device do the rest, if that is worth it; false: it has not. */
+static bool
+go_on_by_device(Bfs *bfs, uint32 first, int32 depth, int32 max_depth)
+{
+	DeviceWalk walk = { bfs, first, depth, max_depth };
+	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
+
+	if (!bfs->may_use_device || all == 0 || bfs->followed < all / PART_FOR_DEVICE)
+		return false;
+	bfs->may_use_device = false;
+	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2, go_on, &walk);
+}
+
+/*
+ * Goes from depth to depth, as far as the limit.  False: a device has put something into the result, and then
+ * come to its end.
+ */
+static bool
 search(Bfs *bfs, int32 max_depth)
 {
 	uint32 first = 0;
@@ -119,6 +176,10 @@ search(Bfs *bfs, int32 max_depth)
 
 	for (int32 depth = 0; depth < max_depth && first < end; depth++)
 	{
+		if (go_on_by_device(bfs, first, depth, max_depth))
+			return true;
+		if (bfs->device_has_put)
+			return false;
 		for (; first < end; first += Min(end - first, GPUDS_MOST_SOURCES))
 		{
 			for (int i = 0; i < bfs->nindexes; i++)
@@ -127,24 +188,37 @@ search(Bfs *bfs, int32 max_depth)
 		put_vertices(bfs, end, depth + 1);
 		end = bfs->vertices.map.n;
 	}
+	return true;
 }
 
 /* Reaches the seeds. */
 static void
 add_seeds(Bfs *bfs, ArrayType *array)
 {
-	const int width = sizeof(uint32);
 	int64 n;
 	uint64 *codes = gpuds_graph_vertices(&bfs->index[0], array, &n);
 	uint32 *numbers = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint32));
 
-	gpuds_vertices_begin(&bfs->vertices, bfs->index[0].key.words, 1, &width, get_hash_memory_limit());
 	gpuds_vertices_add(&bfs->vertices, codes, n, numbers);
 	for (uint32 i = 0; i < bfs->vertices.map.n; i++)
 		((uint32 *) bfs->vertices.array[PARENT])[i] = VERTEX_NONE;
 	pfree(codes);
 	pfree(numbers);
 	put_vertices(bfs, 0, 0);
+}
+
+/* Reaches the seeds, and all that is to be reached from there. */
+static void
+reach(Bfs *bfs, ArrayType *seeds, int32 max_depth)
+{
+	add_seeds(bfs, seeds);
+	if (search(bfs, max_depth))
+		return;
+	tuplestore_clear(bfs->result->setResult);
+	gpuds_vertices_reset(&bfs->vertices);
+	bfs->device_has_put = false;
+	add_seeds(bfs, seeds);
+	(void) search(bfs, max_depth);
 }
 
 /*
@@ -160,6 +234,7 @@ Datum
 gpuds_bfs(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds_bfs", ALLOCSET_DEFAULT_SIZES);
+	const int width = sizeof(uint32);
 	MemoryContext old;
 	Bfs bfs;
 
@@ -168,12 +243,16 @@ gpuds_bfs(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	old = MemoryContextSwitchTo(context);
 	bfs.result = (ReturnSetInfo *) fcinfo->resultinfo;
+	bfs.followed = 0;
+	bfs.may_use_device = true;
+	bfs.device_has_put = false;
 	open_indexes(&bfs, fcinfo);
-	add_seeds(&bfs, PG_GETARG_ARRAYTYPE_P(BFS_SEEDS));
+	gpuds_vertices_begin(&bfs.vertices, bfs.index[0].key.words, 1, &width, get_hash_memory_limit());
 	bfs.numbers = palloc(GPUDS_PIECE_ENTRIES * sizeof(uint32));
 	for (int i = 0; i < bfs.nindexes; i++)
 		gpuds_edges_begin(&bfs.edges[i], &bfs.index[i]);
-	search(&bfs, PG_ARGISNULL(BFS_MAX_DEPTH) ? PG_INT32_MAX : PG_GETARG_INT32(BFS_MAX_DEPTH));
+	reach(&bfs, PG_GETARG_ARRAYTYPE_P(BFS_SEEDS),
+		  PG_ARGISNULL(BFS_MAX_DEPTH) ? PG_INT32_MAX : PG_GETARG_INT32(BFS_MAX_DEPTH));
 	for (int i = 0; i < bfs.nindexes; i++)
 	{
 		gpuds_edges_end(&bfs.edges[i]);

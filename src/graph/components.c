@@ -7,6 +7,8 @@
  */
 #include "gpuds.h"
 
+#include "utils/tuplestore.h"
+
 #include "graph/whole_graph.h"
 
 PG_FUNCTION_INFO_V1(gpuds_components);
@@ -15,6 +17,59 @@ static bool
 add_edges(void *to, GraphHost *host, uint32 nvertices, const uint32 *src, const uint32 *dst, int64 n)
 {
 	return graph_components_add(host, to, nvertices, src, dst, n);
+}
+
+/* Where vertices go. */
+typedef struct ComponentsResult
+{
+	const GpudsWholeGraph *graph;
+	FunctionCallInfo fcinfo;
+} ComponentsResult;
+
+static void
+put(const ComponentsResult *result, const uint64 *vertex, const uint64 *least)
+{
+	GpudsKeyBytes bytes[2];
+	Datum values[2];
+
+	values[0] = gpuds_whole_graph_value(result->graph, vertex, &bytes[0]);
+	values[1] = gpuds_whole_graph_value(result->graph, least, &bytes[1]);
+	gpuds_whole_graph_put(result->graph, result->fcinfo, values);
+}
+
+/* Puts pairs of a vertex and the least one of its component, which are words. */
+static void
+put_pairs(void *arg, const void *items, int64 n)
+{
+	const uint64 *pairs = items;
+
+	for (int64 i = 0; i < n; i++)
+		put(arg, &pairs[2 * i], &pairs[2 * i + 1]);
+}
+
+/* Has a device find the components; false: it has not, and there is no result. */
+static bool
+find_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
+{
+	if (gpuds_device_components(graph, vertices, put_pairs, arg))
+		return true;
+	tuplestore_clear(((ReturnSetInfo *) ((ComponentsResult *) arg)->fcinfo->resultinfo)->setResult);
+	return false;
+}
+
+/* Finds the components here. */
+static void
+find_here(const ComponentsResult *result, GpudsWholeGraph *graph)
+{
+	GraphComponents components = { 0 };
+	uint32 *least;
+
+	gpuds_whole_graph_read(graph, add_edges, &components);
+	least = graph_components_least(&graph->host, &components, graph->vertices.map.codes,
+								   graph->vertices.map.words);
+	for (uint32 v = 0; v < graph->vertices.map.n; v++)
+		put(result, gpuds_vertices_code(&graph->vertices, v),
+			gpuds_vertices_code(&graph->vertices, least[v]));
 }
 
 /*
@@ -28,25 +83,14 @@ Datum
 gpuds_components(PG_FUNCTION_ARGS)
 {
 	GpudsWholeGraph graph;
-	GraphComponents components = { 0 };
-	uint32 *least;
+	ComponentsResult result = { &graph, fcinfo };
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), gpuds_whole_graph_type(fcinfo, 1));
-	gpuds_whole_graph_read(&graph, add_edges, &components);
-	least = graph_components_least(&graph.host, &components, graph.vertices.map.codes,
-								   graph.vertices.map.words);
-	for (uint32 v = 0; v < graph.vertices.map.n; v++)
-	{
-		GpudsKeyBytes bytes[2];
-		Datum values[2];
-
-		values[0] = gpuds_whole_graph_vertex(&graph, v, &bytes[0]);
-		values[1] = gpuds_whole_graph_vertex(&graph, least[v], &bytes[1]);
-		gpuds_whole_graph_put(&graph, fcinfo, values);
-	}
+	if (!gpuds_whole_graph_use_device(&graph, find_on_device, &result))
+		find_here(&result, &graph);
 	gpuds_whole_graph_end(&graph);
 	return (Datum) 0;
 }

@@ -173,6 +173,25 @@ gpuds_edges_next(GpudsEdges *edges)
 	return true;
 }
 
+/* Makes a piece of the edges that some entries have whose rows are seen; n: GPUDS_PIECE_ENTRIES at most. */
+void
+gpuds_edges_look_up(GpudsEdges *edges, const GpudsEntry *entries, int64 n)
+{
+	GpudsSeenEntries *seen = &edges->seen;
+
+	gpuds_seen_look_up(seen, entries, n);
+	ensure_arrays(edges);
+	edges->edges.from = NULL;
+	edges->n = gpuds_edge_key_read(&edges->index->key, seen->entries, NULL, seen->n, &edges->edges);
+}
+
+/* How many entries the mirror has that was read last; 0: there was none. */
+int64
+gpuds_edges_in_mirror(const GpudsEdges *edges)
+{
+	return gpuds_scan_mirror_entries(edges->scan);
+}
+
 /* Ends the scan, and frees what *edges has. */
 void
 gpuds_edges_end(GpudsEdges *edges)

@@ -76,7 +76,32 @@ extern void gpuds_edges_begin(GpudsEdges *edges, const GpudsGraphIndex *index);
 extern void gpuds_edges_of_all(GpudsEdges *edges);
 extern void gpuds_edges_of(GpudsEdges *edges, const uint64 *codes, int64 n);
 extern bool gpuds_edges_next(GpudsEdges *edges);
+extern void gpuds_edges_look_up(GpudsEdges *edges, const GpudsEntry *entries, int64 n);
+extern int64 gpuds_edges_in_mirror(const GpudsEdges *edges);
 extern void gpuds_edges_end(GpudsEdges *edges);
+
+/* device_graph.c */
+
+/* Uses a graph on a device, which has so many vertices; false: the device has not done what was wanted. */
+typedef bool (*GpudsUseGraph)(const GpudsDeviceGraph *graph, int64 vertices, void *arg);
+
+/* Receives what a device has found, a piece at a time; interrupts are the caller's to check. */
+typedef void (*GpudsPutItems)(void *arg, const void *items, int64 n);
+
+/* Where a walk is to go on: the codes of vertices that have been reached. */
+typedef struct GpudsWalkStart
+{
+	const uint64 *codes;
+	int64 n;
+	int64 first; /* edges are to be followed from this one on */
+} GpudsWalkStart;
+
+extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *arg);
+extern bool gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
+							  GpudsPutItems put, void *arg);
+extern bool gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put,
+									void *arg);
+extern bool gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total);
 
 /* vertices.c */
 

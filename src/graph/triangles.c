@@ -12,6 +12,12 @@
 PG_FUNCTION_INFO_V1(gpuds_triangles);
 PG_FUNCTION_INFO_V1(gpuds_vertex_triangles);
 
+static bool
+count_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
+{
+	return gpuds_device_triangles(graph, arg);
+}
+
 /*
  * gpuds_triangles(index regclass) returns bigint
  *
@@ -26,8 +32,11 @@ gpuds_triangles(PG_FUNCTION_ARGS)
 	uint64 total;
 
 	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), InvalidOid);
-	gpuds_whole_graph_read(&graph, gpuds_whole_graph_add_edges, &edges);
-	graph_triangles(&graph.host, graph.vertices.map.n, &edges, &total, NULL);
+	if (!gpuds_whole_graph_use_device(&graph, count_on_device, &total))
+	{
+		gpuds_whole_graph_read(&graph, gpuds_whole_graph_add_edges, &edges);
+		graph_triangles(&graph.host, graph.vertices.map.n, &edges, &total, NULL);
+	}
 	gpuds_whole_graph_end(&graph);
 	PG_RETURN_INT64((int64) total);
 }

@@ -174,16 +174,35 @@ gpuds_whole_graph_add_edges(void *to, GraphHost *host, uint32 nvertices, const u
 	return graph_edges_add(host, to, src, dst, n);
 }
 
-/* A vertex as a value of the result's type, which may be in *bytes. */
-Datum
-gpuds_whole_graph_vertex(const GpudsWholeGraph *graph, uint32 number, GpudsKeyBytes *bytes)
+/* Has a device use all edges that the snapshot sees, as gpuds_edges_use_device. */
+bool
+gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsUseGraph use, void *arg)
 {
-	const Datum value = gpuds_graph_vertex(&graph->index, gpuds_vertices_code(&graph->vertices, number),
-										   bytes);
+	GpudsEdges edges;
+	bool done;
+
+	gpuds_edges_begin(&edges, &graph->index);
+	done = gpuds_edges_use_device(&edges, false, use, arg);
+	gpuds_edges_end(&edges);
+	return done;
+}
+
+/* The vertex of a code as a value of the result's type, which may be in *bytes. */
+Datum
+gpuds_whole_graph_value(const GpudsWholeGraph *graph, const uint64 *code, GpudsKeyBytes *bytes)
+{
+	const Datum value = gpuds_graph_vertex(&graph->index, code, bytes);
 
 	if (graph->type == graph->index.type)
 		return value;
 	return Int64GetDatum(graph->index.type == INT2OID ? DatumGetInt16(value) : DatumGetInt32(value));
+}
+
+/* The same of the vertex of a number. */
+Datum
+gpuds_whole_graph_vertex(const GpudsWholeGraph *graph, uint32 number, GpudsKeyBytes *bytes)
+{
+	return gpuds_whole_graph_value(graph, gpuds_vertices_code(&graph->vertices, number), bytes);
 }
 
 /* Puts a row without NULLs into the result. */

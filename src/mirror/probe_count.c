@@ -673,14 +673,15 @@ can_count(const GpudsMirrorRef *ref, const GpudsCountSpec *spec)
 	if (spec->unsorted && gpuds_device_most_unsorted(&ref->mirror->tree, spec) == 0)
 		return false;
 	return gpuds_probe_aggregates(ref) ||
-		   (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups && !spec->join);
+		   (spec->partial && spec->nagg == 0 && !spec->each && !spec->groups && !spec->join && !spec->edges);
 }
 
 static void
 clear_sums(const Counting *counting)
 {
 	const GpudsCountSpec *spec = counting->spec;
-	const bool sums = spec->partial && !spec->groups && !spec->join && !counting->counted->hits;
+	const bool sums = spec->partial && !spec->groups && !spec->join && !spec->edges &&
+					  !counting->counted->hits;
 	const int64 n = !sums ? 0 : spec->each ? counting->scan->n : 1;
 
 	for (int64 i = 0; i < n; i++)
@@ -807,4 +808,18 @@ gpuds_probe_join_holds(const GpudsMirrorRef *other)
 {
 	gpuds_mirror_touch(other->mirror);
 	return other->memtable == 0 || gpuds_probe_still_attached(other);
+}
+
+/*
+ * Begins the session's graph on the device of a scan's mirror, with room for what that has and so many edges
+ * more; false: it keeps no graphs, or has no memory.  The caller drops the graph in any case.
+ */
+bool
+gpuds_probe_begin_graph(const GpudsMirrorRef *ref, int64 more, GpudsDeviceGraph *graph)
+{
+	GpudsDeviceTree *tree = ref->mirror ? &ref->mirror->tree : NULL;
+
+	return tree && gpuds_device_keeps_graphs(tree) &&
+		   gpuds_device_graph_begin(tree, (int64) gpuds_device_entries(tree) + more, graph) ==
+			   GPUDS_DEVICE_OK;
 }

@@ -304,6 +304,15 @@ gpuds_scan_aggregates(IndexScanDesc scan)
 	return gpuds_scan_counts(scan) && gpuds_probe_aggregates(&((GpudsCursor *) scan->opaque)->ref);
 }
 
+/* Entries of the scan's mirror, about; 0: it has none. */
+int64
+gpuds_scan_mirror_entries(IndexScanDesc scan)
+{
+	const GpudsMirrorRef *ref = &((GpudsCursor *) scan->opaque)->ref;
+
+	return ref->mirror ? (int64) gpuds_device_entries(&ref->mirror->tree) : 0;
+}
+
 /* What its device may be told of side values (gpuds_mirror_copy_side); false: nothing. */
 bool
 gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side)

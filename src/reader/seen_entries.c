@@ -7,8 +7,10 @@
  */
 #include "gpuds.h"
 
+#include "access/relscan.h"
 #include "storage/predicate.h"
 
+#include "reader/cursor.h"
 #include "reader/seen_entries.h"
 
 /* Entries of a first piece, and how many times as many the next has, up to GPUDS_PIECE_ENTRIES. */
@@ -145,6 +147,76 @@ gpuds_seen_next(GpudsSeenEntries *seen)
 	if (seen->side)
 		gpuds_side_reader_piece(&seen->reader, seen->entries, seen->n, seen->side);
 	return true;
+}
+
+/* Makes a piece of those of some entries whose rows are seen; n: GPUDS_PIECE_ENTRIES at most. */
+void
+gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n)
+{
+	const GpudsScanBatch batch = { .entries = entries,
+								   .n = n,
+								   .kill_mark = gpuds_scan_kill_mark(seen->scan) };
+
+	while (seen->size < n)
+	{
+		seen->full = true;
+		grow(seen);
+	}
+	memcpy(seen->entries, entries, n * sizeof(GpudsEntry));
+	memset(seen->seen, false, n * sizeof(bool));
+	seen->n = n;
+	gpuds_visible_begin_piece(&seen->visible);
+	gpuds_visible_add_to_piece(&seen->visible, &batch);
+	look_up(seen);
+	keep_seen(seen);
+}
+
+/* Attempts while other sessions change rows of all-visible pages. */
+#define GRAPH_ATTEMPTS 3
+
+/* Edges that there is room for, beside those that the mirror has. */
+#define MORE_EDGES (1024 * 1024)
+
+/* Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is right. */
+static bool
+add_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph, GpudsCounted *others,
+		  bool *holds)
+{
+	const GpudsMirrorRef *ref = &((GpudsCursor *) seen->scan->opaque)->ref;
+	GpudsCountSpec spec = { .partial = true, .edges = edges };
+	bool done;
+
+	if (!gpuds_probe_begin_graph(ref, MORE_EDGES, graph))
+		return false;
+	gpuds_visible_tell_device(&seen->visible, (double) gpuds_scan_mirror_entries(seen->scan), &spec);
+	done = gpuds_scan_count_rest(seen->scan, &spec, others);
+	gpuds_injection_point("scan-probed");
+	*holds = done && gpuds_visible_map_holds(&seen->visible, spec.map, spec.map_bytes, spec.full);
+	pfree((void *) spec.map);
+	return done;
+}
+
+/*
+ * Has the device of a scan that has just started make a graph of its entries, which are edges.  Those of whose
+ * rows the device is not sure are the others; the caller frees them, and drops the graph in any case.  False:
+ * the device does not do it, or the map changed in every attempt; the scan has not moved.
+ */
+bool
+gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph,
+					  GpudsCounted *others)
+{
+	bool tries = seen->visible.counts && gpuds_scan_joins(seen->scan);
+	bool holds = false;
+
+	memset(others, 0, sizeof(*others));
+	for (int i = 0; i < GRAPH_ATTEMPTS && tries && !holds; i++)
+	{
+		gpuds_probe_free_counted(others);
+		tries = add_edges(seen, edges, graph, others, &holds);
+	}
+	if (holds)
+		gpuds_scan_take_count(seen->scan, others);
+	return holds;
 }
 
 /* Frees what *seen has, pins included, but not the scan. */

@@ -33,6 +33,9 @@ extern void gpuds_seen_begin(GpudsSeenEntries *seen, IndexScanDesc scan, const G
 							 bool side);
 extern void gpuds_seen_start(GpudsSeenEntries *seen, int64 weight);
 extern bool gpuds_seen_next(GpudsSeenEntries *seen);
+extern bool gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges,
+								  GpudsDeviceGraph *graph, GpudsCounted *others);
+extern void gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n);
 extern void gpuds_seen_end(GpudsSeenEntries *seen);
 
 #endif /* GPUDS_SEEN_ENTRIES_H */

@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_graph.c
+ *	  Graphs on the device that has an index's mirror: made of its entries there, and searched there.
+ *
+ * The device makes edges of the entries of whose rows it knows that the snapshot sees them; the others are
+ * looked up here, and sent to it.  Whatever goes wrong, the caller reads the edges itself.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+
+#include "graph/graph.h"
+
+/* Edges that a device counts triangles of at a time. */
+#define TRIANGLE_EDGES (INT64CONST(1) << 23)
+
+/* Depths that a device goes at a time. */
+#define WALK_DEPTHS 256
+
+/* Has a device edges of an index in entries alone, whose vertices are words? */
+static bool
+fits_device(const GpudsEdgeKey *key)
+{
+	return key->words == 1 && !key->side && !key->weighted;
+}
+
+/* Takes a step; false: it was not done. */
+static bool
+take(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
+{
+	CHECK_FOR_INTERRUPTS();
+	return gpuds_device_graph_step(graph, step) == GPUDS_DEVICE_OK;
+}
+
+/* Sends the piece's edges. */
+static bool
+send_piece(const GpudsEdges *edges, const GpudsDeviceGraph *graph, uint64 *pairs)
+{
+	const int64 most = GPUDS_GRAPH_BYTES / (2 * sizeof(uint64));
+
+	for (int64 from = 0; from < edges->n; from += most)
+	{
+		const int64 n = Min(edges->n - from, most);
+		GpudsGraphStep step = { .step = GPU_GRAPH_ADD, .n = n, .input = pairs };
+
+		for (int64 i = 0; i < n; i++)
+		{
+			pairs[2 * i] = edges->edges.sources[from + i];
+			pairs[2 * i + 1] = edges->edges.targets[from + i];
+		}
+		step.input_bytes = n * 2 * sizeof(uint64);
+		if (!take(graph, &step))
+			return false;
+	}
+	return true;
+}
+
+/* Looks up the rows of the others, and sends the edges of those that are seen. */
+static bool
+send_others(GpudsEdges *edges, const GpudsDeviceGraph *graph, const GpudsCounted *others)
+{
+	uint64 *pairs = MemoryContextAlloc(edges->context, GPUDS_GRAPH_BYTES);
+	bool done = true;
+
+	for (int64 from = 0; done && from < others->n; from += GPUDS_PIECE_ENTRIES)
+	{
+		gpuds_edges_look_up(edges, others->entries + from, Min(others->n - from, GPUDS_PIECE_ENTRIES));
+		done = send_piece(edges, graph, pairs);
+	}
+	pfree(pairs);
+	return done;
+}
+
+/* Makes a graph of all edges, by a scan that has just started; false: it cannot be had. */
+static bool
+make_graph(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph, int64 *vertices)
+{
+	const GpudsEdgeKey *key = &edges->index->key;
+	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
+	GpudsGraphStep end = { .step = GPU_GRAPH_END, .each = both };
+	GpudsCounted others;
+	bool done = gpuds_seen_make_graph(&edges->seen, &columns, graph, &others);
+
+	done = done && send_others(edges, graph, &others);
+	gpuds_probe_free_counted(&others);
+	if (!done || !take(graph, &end))
+		return false;
+	*vertices = end.found;
+	return true;
+}
+
+static void
+drop_graph(int code, Datum arg)
+{
+	gpuds_device_graph_drop((GpudsDeviceGraph *) DatumGetPointer(arg));
+}
+
+/*
+ * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead both
+ * ways.  False: there is none, or it was not used to the end; nothing is known of the edges then.  Raises
+ * whatever use raises.
+ */
+bool
+gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *arg)
+{
+	GpudsDeviceGraph graph = { 0 };
+	int64 vertices = 0;
+	bool done = false;
+
+	if (!fits_device(&edges->index->key))
+		return false;
+	gpuds_edges_of_all(edges);
+	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
+	{
+		done = make_graph(edges, both, &graph, &vertices) && use(&graph, vertices, arg);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
+	gpuds_device_graph_drop(&graph);
+	elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s",
+		 RelationGetRelationName(edges->index->target.index), vertices, done ? "used" : "not used");
+	return done;
+}
+
+/* Tells the device what a walk has reached by now: the vertices from first to end - 1. */
+static bool
+reach(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 first, int64 end, bool queued,
+	  int64 *found)
+{
+	const int64 most = GPUDS_GRAPH_BYTES / sizeof(uint64);
+
+	for (; first < end; first += most)
+	{
+		const int64 n = Min(end - first, most);
+		GpudsGraphStep step = { .step = GPU_GRAPH_REACH,
+								.each = queued,
+								.n = n,
+								.input = start->codes + first,
+								.input_bytes = n * sizeof(uint64) };
+
+		if (!take(graph, &step))
+			return false;
+		*found = step.found;
+	}
+	return true;
+}
+
+/* Goes so many depths; *found: vertices that have been reached then. */
+static bool
+walk(const GpudsDeviceGraph *graph, int64 depths, int64 *found)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_WALK, .taken = 1 };
+
+	for (; depths > 0 && step.taken > 0; depths -= step.counted)
+	{
+		step.n = Min(depths, WALK_DEPTHS);
+		if (!take(graph, &step))
+			return false;
+		*found = step.found;
+	}
+	return true;
+}
+
+/* Reads items of so many bytes, from one to end - 1, and hands them on. */
+static bool
+read_items(const GpudsDeviceGraph *graph, GpuGraphStep step, int64 first, int64 end, size_t item_bytes,
+		   GpudsPutItems put, void *arg)
+{
+	const int64 most = Min(GPUDS_GRAPH_BYTES / item_bytes, Max(end - first, 1));
+	void *items = palloc(most * item_bytes);
+	GpudsGraphStep next = { .step = step, .output = items, .item_bytes = item_bytes };
+	bool done = true;
+
+	for (; done && first < end; first += next.found)
+	{
+		next.next = first;
+		next.cap = Min(end - first, most);
+		done = take(graph, &next) && next.found == next.cap;
+		if (done)
+			put(arg, items, next.found);
+	}
+	pfree(items);
+	return done;
+}
+
+/*
+ * Goes on with a walk, breadth first, for so many depths at most, and hands on what it reaches, in the order of
+ * depths, which are counted from there.  False: the device has not done it; something may have been handed on.
+ */
+bool
+gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths, GpudsPutItems put,
+				  void *arg)
+{
+	int64 reached = 0;
+	int64 found = 0;
+
+	if (!reach(graph, start, 0, start->first, false, &reached) ||
+		!reach(graph, start, start->first, start->n, true, &reached))
+		return false;
+	found = reached;
+	return walk(graph, depths, &found) &&
+		   read_items(graph, GPU_GRAPH_REACHED, reached, found, sizeof(GpuReached), put, arg);
+}
+
+/* Hands on all vertices, each with the least one of its component; false: as above. */
+bool
+gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put, void *arg)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_CONNECT };
+
+	return take(graph, &step) &&
+		   read_items(graph, GPU_GRAPH_CONNECTED, 0, vertices, 2 * sizeof(uint64), put, arg);
+}
+
+/* Counts the triangles; false: the device has not done it. */
+bool
+gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_TRIANGLES, .n = TRIANGLE_EDGES, .found = 1 };
+
+	for (*total = 0; step.found > 0; step.next += TRIANGLE_EDGES)
+	{
+		if (!take(graph, &step))
+			return false;
+		*total += step.joined;
+	}
+	return true;
+}
