@@ -622,20 +622,57 @@ find_hashed(GpudsEntryAgg *agg)
 	return at;
 }
 
+/* The i-th aggregate of the piece's k-th entry's group; the processor fetches that of one further on. */
+static inline PartialAgg *
+partial_of(const GpudsEntryAgg *agg, int i, int64 k, int64 end)
+{
+	if (k + GROUPS_AHEAD < end)
+		__builtin_prefetch(&agg->hash.partial[(int64) agg->numbers[k + GROUPS_AHEAD] * agg->nagg + i], 1);
+	return &agg->hash.partial[(int64) agg->numbers[k] * agg->nagg + i];
+}
+
+/* Adds up an aggregate without a filter; made for each number of key words. */
+static pg_attribute_always_inline void
+scatter(const GpudsEntryAgg *agg, int i, int64 end, const int nwords)
+{
+	const AggColumn m = agg->agg_columns[i];
+
+	for (int64 k = agg->at; k < end; k++)
+		partial_agg_add(partial_of(agg, i, k, end), &m, &agg->entries[k], nwords);
+}
+
+/* The same of a side column. */
+static void
+scatter_side(const GpudsEntryAgg *agg, int i, int64 end)
+{
+	const AggColumn m = agg->agg_columns[i];
+	const int bytes = agg->layout->side_bytes;
+	const uint8 *side = side_from(agg, 0);
+
+	for (int64 k = agg->at; k < end; k++)
+	{
+		const GpudsEntry value = agg_column_side_entry(&m, &agg->entries[k], agg->nwords, side + k * bytes);
+
+		partial_agg_add(partial_of(agg, i, k, end), &m, &value, 1);
+	}
+}
+
 /* Adds up an aggregate of the piece's entries from the one at hand on, each to its group. */
 static void
 add_up_hashed(GpudsEntryAgg *agg, int i, int64 end)
 {
 	const bool *passes = gpuds_entry_agg_passing(agg, i, agg->at, end - agg->at);
 
-	for (int64 k = agg->at; k < end; k++)
-	{
-		PartialAgg *partial = &agg->hash.partial[(int64) agg->numbers[k] * agg->nagg + i];
-
-		if (k + GROUPS_AHEAD < end)
-			__builtin_prefetch(&agg->hash.partial[(int64) agg->numbers[k + GROUPS_AHEAD] * agg->nagg + i], 1);
-		gpuds_entry_agg_add(agg, i, k, passes ? &passes[k - agg->at] : NULL, partial);
-	}
+	for (int64 k = agg->at; passes && k < end; k++)
+		add_filtered(agg, i, k, passes[k - agg->at], partial_of(agg, i, k, end));
+	if (passes)
+		return;
+	if (is_of_side(agg, i))
+		scatter_side(agg, i, end);
+	else if (agg->nwords == 1)
+		scatter(agg, i, end, 1);
+	else
+		scatter(agg, i, end, 2);
 }
 
 /* Adds the piece's entries, from the one at hand on, to their groups; false: the table is full. */

@@ -17,13 +17,8 @@
 #define LEAST_GROUPS 256
 #define FIRST_GROUPS (32 * 1024)
 
-/* A group of the table: its place in the array. */
-typedef struct TableEntry
-{
-	uint32 number;
-	uint32 hash;
-	char status;
-} TableEntry;
+/* The table has so many places for each group, at least: few groups are where another one should be. */
+#define PLACES_OF_GROUP 2
 
 /* A word's part of a hash.  No part waits for another one. */
 static inline uint64
@@ -46,45 +41,11 @@ hash_key(const GpudsHashGroups *groups, const GpudsGroupKey *key)
 	return (uint32) (hash >> 32);
 }
 
-/* A number below the number of groups means that group; this one the key that is looked for. */
-#define LOOKED_FOR PG_UINT32_MAX
-
-/* What the table's functions look a number up in. */
-typedef struct Lookup
-{
-	const GpudsHashGroups *groups;
-	const GpudsGroupKey *key; /* that is looked for */
-} Lookup;
-
-static inline const GpudsGroupKey *
-key_of(const Lookup *lookup, uint32 number)
-{
-	return number == LOOKED_FOR ? lookup->key : &lookup->groups->groups[number].key;
-}
-
-#define SH_PREFIX groups
-#define SH_ELEMENT_TYPE TableEntry
-#define SH_KEY_TYPE uint32
-#define SH_KEY number
-#define SH_HASH_KEY(tb, number)                             \
-	hash_key(((const Lookup *) (tb)->private_data)->groups, \
-			 key_of((const Lookup *) (tb)->private_data, number))
-#define SH_EQUAL(tb, a, b)                                                  \
-	gpuds_hash_groups_equal(((const Lookup *) (tb)->private_data)->groups,  \
-							key_of((const Lookup *) (tb)->private_data, a), \
-							key_of((const Lookup *) (tb)->private_data, b))
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, entry) (entry)->hash
-#define SH_SCOPE static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
 /* Bytes that a group takes in the arrays and, at the table's lowest load, in the table. */
 static size_t
 bytes_of_group(int nagg)
 {
-	return sizeof(GpudsHashGroup) + nagg * sizeof(PartialAgg) + 4 * sizeof(TableEntry);
+	return sizeof(GpudsHashGroup) + nagg * sizeof(PartialAgg) + 4 * sizeof(uint64);
 }
 
 static void
@@ -106,14 +67,57 @@ set_size(GpudsHashGroups *groups, int64 size)
 	groups->size = size;
 }
 
-static void
-make_table(GpudsHashGroups *groups, int64 size)
+/* The place of a hash in the table, if no other group has it. */
+static inline uint32
+home_of(const GpudsHashGroups *groups, uint32 hash)
 {
-	Lookup *lookup = MemoryContextAlloc(groups->context, sizeof(Lookup));
+	return hash & groups->mask;
+}
 
-	lookup->groups = groups;
-	lookup->key = NULL;
-	groups->table = groups_create(groups->context, (uint32) size, lookup);
+static inline uint32
+next_place(const GpudsHashGroups *groups, uint32 place)
+{
+	return (place + 1) & groups->mask;
+}
+
+/* Puts a group into the table, which has room. */
+static void
+put(GpudsHashGroups *groups, uint64 slot)
+{
+	uint32 place = home_of(groups, slot >> 32);
+
+	while (groups->table[place] != 0)
+		place = next_place(groups, place);
+	groups->table[place] = slot;
+}
+
+/* Makes the table one of at least so many places, and a power of two, with the groups that it has. */
+static void
+set_places(GpudsHashGroups *groups, uint64 least)
+{
+	uint64 *old = groups->table;
+	const uint64 nold = old ? (uint64) groups->mask + 1 : 0;
+	const uint64 places = pg_nextpower2_64(least);
+
+	groups->table = MemoryContextAllocExtended(groups->context, places * sizeof(uint64),
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	groups->mask = (uint32) (places - 1);
+	for (uint64 i = 0; i < nold; i++)
+	{
+		if (old[i] != 0)
+			put(groups, old[i]);
+	}
+	if (old)
+		pfree(old);
+}
+
+/* How many groups with so many partial aggregates each there is room for. */
+int64
+gpuds_hash_groups_most(int nagg)
+{
+	const int64 fit = get_hash_memory_limit() / bytes_of_group(nagg);
+
+	return Min(Max(fit, LEAST_GROUPS), PG_INT32_MAX / 2);
 }
 
 /*
@@ -131,36 +135,51 @@ gpuds_hash_groups_begin(GpudsHashGroups *groups, const GpudsGroupKey *bits, int 
 			groups->nside = i + 1;
 	}
 	groups->nagg = nagg;
-	groups->most = Max(get_hash_memory_limit() / bytes_of_group(nagg), LEAST_GROUPS);
-	groups->most = Min(groups->most, PG_INT32_MAX / 2);
+	groups->most = gpuds_hash_groups_most(nagg);
 	expected = Min(expected, (double) Min(groups->most, FIRST_GROUPS));
 	groups->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds groups", ALLOCSET_DEFAULT_SIZES);
 	set_size(groups, (int64) Max(expected, LEAST_GROUPS));
-	make_table(groups, groups->size);
+	set_places(groups, PLACES_OF_GROUP * groups->size);
 }
 
-/* The number of a key's group, whose hash is known. */
-static int64
-find(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
+/* A key's hash. */
+uint32
+gpuds_hash_groups_hash(const GpudsHashGroups *groups, const GpudsGroupKey *key)
 {
-	TableEntry *entry;
-	bool found;
+	return hash_key(groups, key);
+}
 
-	((Lookup *) groups->table->private_data)->key = key;
-	entry = groups_lookup_hash(groups->table, LOOKED_FOR, hash);
-	if (entry)
-		return entry->number;
+/* Makes a key's group, which there is none of; returns its number, or -1 if the table is full. */
+static int64
+make_group(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
+{
 	if (groups->n == groups->most)
 		return -1;
 	if (groups->n == groups->size)
 		set_size(groups, Min(2 * groups->size, groups->most));
+	if (PLACES_OF_GROUP * groups->n > groups->mask)
+		set_places(groups, 2 * ((uint64) groups->mask + 1));
 	groups->groups[groups->n].key = *key;
 	groups->groups[groups->n].rows = 0;
 	for (int i = 0; i < groups->nagg; i++)
 		groups->partial[groups->n * groups->nagg + i] = partial_agg_empty();
-	(void) groups_insert_hash(groups->table, (uint32) groups->n, hash, &found);
-	Assert(!found);
+	put(groups, (uint64) hash << 32 | (uint64) (groups->n + 1));
 	return groups->n++;
+}
+
+/* The number of a key's group, whose hash is known. */
+static inline int64
+find(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
+{
+	for (uint32 place = home_of(groups, hash); groups->table[place] != 0; place = next_place(groups, place))
+	{
+		const uint64 slot = groups->table[place];
+		const uint32 number = (uint32) slot - 1;
+
+		if (slot >> 32 == hash && gpuds_hash_groups_equal(groups, key, &groups->groups[number].key))
+			return number;
+	}
+	return make_group(groups, key, hash);
 }
 
 /*
@@ -171,36 +190,6 @@ int64
 gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key)
 {
 	return find(groups, key, hash_key(groups, key));
-}
-
-/* Where a hash's group most likely is in the table. */
-static inline const TableEntry *
-home_of(const GpudsHashGroups *groups, uint32 hash)
-{
-	return &groups->table->data[hash & groups->table->sizemask];
-}
-
-/* Does a group of this hash lie there? */
-static inline bool
-is_home(const GpudsHashGroups *groups, uint32 hash)
-{
-	const TableEntry *home = home_of(groups, hash);
-
-	return home->hash == hash && home->status == groups_SH_IN_USE;
-}
-
-/* The same as find, without a call if the group lies where it should. */
-static inline int64
-find_at_home(GpudsHashGroups *groups, const GpudsGroupKey *key, uint32 hash)
-{
-	if (is_home(groups, hash))
-	{
-		const uint32 number = home_of(groups, hash)->number;
-
-		if (gpuds_hash_groups_equal(groups, key, &groups->groups[number].key))
-			return number;
-	}
-	return find(groups, key, hash);
 }
 
 /* Are all keys one?  Often neighbours are of one group, and many follow each other. */
@@ -243,16 +232,18 @@ gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int 
 	for (int i = 0; i < n; i++)
 	{
 		hashes[i] = hash_key(groups, &keys[i]);
-		__builtin_prefetch(home_of(groups, hashes[i]));
+		__builtin_prefetch(&groups->table[home_of(groups, hashes[i])]);
 	}
 	for (int i = 0; i < n; i++)
 	{
-		if (is_home(groups, hashes[i]))
-			__builtin_prefetch(&groups->groups[home_of(groups, hashes[i])->number], 1);
+		const uint64 slot = groups->table[home_of(groups, hashes[i])];
+
+		if (slot >> 32 == hashes[i])
+			__builtin_prefetch(&groups->groups[(uint32) slot - 1], 1);
 	}
 	for (int i = 0; i < n; i++)
 	{
-		const int64 number = find_at_home(groups, &keys[i], hashes[i]);
+		const int64 number = find(groups, &keys[i], hashes[i]);
 
 		if (number < 0)
 			return i;
@@ -266,7 +257,7 @@ gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int 
 void
 gpuds_hash_groups_clear(GpudsHashGroups *groups)
 {
-	groups_reset(groups->table);
+	memset(groups->table, 0, ((size_t) groups->mask + 1) * sizeof(uint64));
 	groups->n = 0;
 }
 

@@ -10,7 +10,7 @@
  *
  * The table has room for as many groups as fit into hash_mem (work_mem times hash_mem_multiplier).  When it
  * is full, the caller takes the groups away and clears it.  So one group may come several times: what is
- * aggregated of it are parts, which core puts together.
+ * aggregated of it are parts, which core puts together, or the caller (group_parts.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -28,14 +28,14 @@
 typedef struct GpudsGroupKey
 {
 	GpudsEntry entry;
-	uint64 side[GPUDS_GROUP_SIDE_WORDS];
 	uint64 run;
+	uint64 side[GPUDS_GROUP_SIDE_WORDS];
 } GpudsGroupKey;
 
 typedef struct GpudsHashGroup
 {
-	GpudsGroupKey key;
 	int64 rows;
+	GpudsGroupKey key;
 } GpudsHashGroup;
 
 typedef struct GpudsHashGroups
@@ -48,12 +48,16 @@ typedef struct GpudsHashGroups
 	int64 size; /* of the arrays */
 	GpudsHashGroup *groups;
 	PartialAgg *partial; /* nagg for each group */
-	struct groups_hash *table;
+	/* places, each 0 or a group's hash in the high half and its number + 1 in the low one */
+	uint64 *table;
+	uint32 mask;           /* places - 1; they are a power of two */
 	MemoryContext context; /* of all */
 } GpudsHashGroups;
 
 extern void gpuds_hash_groups_begin(GpudsHashGroups *groups, const GpudsGroupKey *bits, int nagg,
 									double expected);
+extern int64 gpuds_hash_groups_most(int nagg);
+extern uint32 gpuds_hash_groups_hash(const GpudsHashGroups *groups, const GpudsGroupKey *key);
 extern int64 gpuds_hash_groups_find(GpudsHashGroups *groups, const GpudsGroupKey *key);
 extern int gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int n,
 								   uint32 *numbers);
