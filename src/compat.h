@@ -432,6 +432,13 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 #define GpudsArrayLength(root, expr) ((double) estimate_array_length(expr))
 #endif
 
+/* The next datum of a sort, in the current memory context; false: there is none. */
+#if PG_VERSION_NUM >= 160000
+#define GpudsSortedDatum(sort, value, isnull) tuplesort_getdatum(sort, true, true, value, isnull, NULL)
+#else
+#define GpudsSortedDatum(sort, value, isnull) tuplesort_getdatum(sort, true, value, isnull, NULL)
+#endif
+
 /* The slot that a scan has its rows in. */
 #if PG_VERSION_NUM >= 190000
 #define GpudsInitScanSlot(estate, ss, desc, callbacks) ExecInitScanTupleSlot(estate, ss, desc, callbacks, 0)

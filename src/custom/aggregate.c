@@ -3,7 +3,8 @@
  * aggregate.c
  *	  GpudsAggregate: aggregates of the rows of an index scan, without returning any of them.
  *
- * A row of the node is a group of rows of the scan below.  Groups come in the order of the index.
+ * A row of the node is a group of rows of the scan below.  Groups come in the order of the index, or in none
+ * if they are hashed.
  *
  *-------------------------------------------------------------------------
  */
@@ -248,6 +249,7 @@ begin_agg(GpudsAggregateState *state, IndexScanDesc scan, double expected)
 	if (state->hashed)
 	{
 		spec.groups.hashed = &state->group_key;
+		spec.groups.whole = state->hashed == GPUDS_HASHED_WHOLE;
 		spec.groups.arg = state;
 		if (state->bucket_at >= 0)
 		{
@@ -547,7 +549,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	check_execute(plan);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->ngroup_columns = linitial_int(list_nth(plan->custom_private, AGGREGATE_GROUPS));
-	state->hashed = linitial_int(list_nth(plan->custom_private, AGGREGATE_HASHED));
+	state->hashed = (GpudsHashed) linitial_int(list_nth(plan->custom_private, AGGREGATE_HASHED));
 	state->expected = floatVal(linitial(expected));
 	state->expected_groups = floatVal(lsecond(expected));
 	state->ncolumns = list_length(kinds);

@@ -42,13 +42,21 @@ typedef enum GpudsAggregateKind
 	GPUDS_PART_VARIANCE    /* of variances */
 } GpudsAggregateKind;
 
+/* Are groups hashed, of the columns of GPUDS_GROUP_COLUMN, and buckets? */
+typedef enum GpudsHashed
+{
+	GPUDS_NOT_HASHED,
+	GPUDS_HASHED_PARTS, /* one may come several times */
+	GPUDS_HASHED_WHOLE
+} GpudsHashed;
+
 /* CustomScan.custom_private of the plan. */
 enum
 {
 	AGGREGATE_KINDS,     /* GpudsAggregateKind of each column of the scan tuple */
 	AGGREGATE_COLUMNS,   /* of the index, from 0 on; -1: none */
 	AGGREGATE_GROUPS,    /* leading columns of the index that are the same in a group; -1: all rows are one */
-	AGGREGATE_HASHED,    /* groups are hashed: of the columns of GPUDS_GROUP_COLUMN, and buckets */
+	AGGREGATE_HASHED,    /* GpudsHashed */
 	AGGREGATE_EXPECTED,  /* entries of the scan below, and groups, about: Float */
 	AGGREGATE_EQUALITIES /* what core's nodes would compare groups by; NIL: some node of core's does */
 };
@@ -100,8 +108,8 @@ typedef struct GpudsAggregateState
 	bool aggregating;   /* between the first row and the last */
 	bool done;          /* all rows have been returned */
 	GpudsNodeCounters counters;
-	int bucket_at;         /* column of the scan tuple that is a bucket's value; -1: there is none */
-	bool hashed;           /* groups are hashed */
+	int bucket_at; /* column of the scan tuple that is a bucket's value; -1: there is none */
+	GpudsHashed hashed;
 	double expected;       /* entries of the scan below, about */
 	int64 stopped_fetches; /* of what has ended since gpuds_aggregate_start */
 	double expected_groups;

@@ -226,6 +226,12 @@ gpuds_select_distinct_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ou
 			return;
 	}
 	/* By another index, conditions that this one tests may bound the scan. */
+	path = gpuds_wanted_hashed_path(&wanted, output, target, NULL);
+	if (path != NULL)
+	{
+		add_path(output, &path->path);
+		return;
+	}
 	wanted.hashed = true;
 	add_hashed_path(root, output, &wanted, (Path *) gpuds_wanted_path(&wanted, input, target, NULL));
 }

@@ -92,9 +92,11 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 {
 	const bool single = gpuds_covering_is_table(root, input);
 	GpudsWanted wanted = { .root = root, .rel = input };
-	CustomPath *path;
+	CustomPath *path = NULL;
+	CustomPath *hashed = NULL;
 	Path *parts = NULL;
 	bool whole;
+	bool other = false;
 
 	if (extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
 		(!single && !gpuds_aggregate_is_parent(root, input)))
@@ -105,14 +107,21 @@ gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 		return;
 	}
 	whole = single && root->parse->groupingSets == NIL && !gpuds_wanted_needs_parts(&wanted);
-	path = whole ? gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual) : NULL;
-	/* By another index, conditions that this one tests may bound the scan. */
-	if (gpuds_may_take_parts(root, extra) &&
-		(!whole || (wanted.groups != NIL &&
-					(path == NULL || !gpuds_covering_is_bounded(root, linitial(path->custom_paths))))))
+	if (whole)
+	{
+		path = gpuds_wanted_path(&wanted, output, output->reltarget, extra->havingQual);
+		/* By another index, conditions that this one tests may bound the scan. */
+		other = wanted.groups != NIL &&
+				(path == NULL || !gpuds_covering_is_bounded(root, linitial(path->custom_paths)));
+		if (other)
+			hashed = gpuds_wanted_hashed_path(&wanted, output, output->reltarget, extra->havingQual);
+	}
+	if (gpuds_may_take_parts(root, extra) && (!whole || (other && hashed == NULL)))
 		parts = gpuds_wanted_groups_path(&wanted, whole);
 	if (parts != NULL)
 		add_final_paths(&wanted, output, parts, extra);
+	if (hashed != NULL)
+		add_path(output, &hashed->path);
 	if (path != NULL)
 		add_path(output, &path->path);
 }

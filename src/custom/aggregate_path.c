@@ -820,6 +820,14 @@ equalities_of(const GpudsWanted *wanted, const RelOptInfo *parent)
 	return equalities;
 }
 
+static GpudsHashed
+hashed_of(const GpudsWanted *wanted)
+{
+	if (wanted->groups == NIL || !wanted->hashed)
+		return GPUDS_NOT_HASHED;
+	return wanted->whole ? GPUDS_HASHED_WHOLE : GPUDS_HASHED_PARTS;
+}
+
 static CustomPath *
 make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathTarget *target, Node *having)
 {
@@ -837,11 +845,10 @@ make_path(const GpudsWanted *wanted, IndexPath *child, RelOptInfo *parent, PathT
 	set_cost(wanted, child, &path->path, kinds, columns);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
-	path->custom_private = list_make3(wanted->exprs, having,
-									  list_make5(kinds, columns, list_make1_int(groups),
-												 list_make1_int(wanted->groups != NIL && wanted->hashed),
-												 list_make2(float_of(rows_before_filter(child)),
-															float_of(path->path.rows))));
+	path->custom_private = list_make3(
+		wanted->exprs, having,
+		list_make5(kinds, columns, list_make1_int(groups), list_make1_int(hashed_of(wanted)),
+				   list_make2(float_of(rows_before_filter(child)), float_of(path->path.rows))));
 	lthird(path->custom_private) = lappend(lthird(path->custom_private), equalities_of(wanted, parent));
 	path->methods = &path_methods;
 	return path;
@@ -870,4 +877,20 @@ gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *tar
 	IndexPath *child = gpuds_covering_path(wanted->root, wanted->rel, suits, (void *) wanted);
 
 	return child ? make_path(wanted, child, parent, target, having) : NULL;
+}
+
+/*
+ * The same with groups that are hashed, and none in parts; NULL also if they are of an expression's values,
+ * or seem to be more than there is memory for, so that they would have to be sorted.
+ */
+CustomPath *
+gpuds_wanted_hashed_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target, Node *having)
+{
+	GpudsWanted of = *wanted;
+	const double groups = gpuds_wanted_groups(wanted, wanted->rel->rows);
+
+	of.hashed = of.whole = true;
+	if (wanted->bucket || groups > (double) gpuds_hash_groups_most(list_length(wanted->exprs)))
+		return NULL;
+	return gpuds_wanted_path(&of, parent, target, having);
 }

@@ -24,7 +24,8 @@ typedef struct GpudsWanted
 	Var *bucket_column; /* ... this one, which is the last in groups */
 	bool distinct;      /* groups are what core goes on with: often each has but one row */
 	bool values;        /* of each group, the distinct values of the first column are wanted */
-	bool hashed;        /* a group may come in parts, and groups in any order */
+	bool hashed;        /* groups may come in any order, and one in parts ... */
+	bool whole;         /* ... unless this is set */
 } GpudsWanted;
 
 /* Adds paths to the grouped relation output. */
@@ -39,6 +40,8 @@ extern bool gpuds_wanted_needs_parts(const GpudsWanted *wanted);
 extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
+extern CustomPath *gpuds_wanted_hashed_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
+											Node *having);
 
 /* aggregate_append.c */
 extern bool gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel);

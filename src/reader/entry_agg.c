@@ -88,6 +88,7 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	gpuds_key_prefix_bits(layout, groups->ncolumns, &agg->group_bits);
 	agg->grouped = groups->ncolumns > 0 || groups->find != NULL || groups->hashed != NULL;
 	memset(&agg->hash, 0, sizeof(agg->hash));
+	agg->parts = NULL;
 	agg->next_group = 0;
 	agg->has_run = false;
 	if (groups->hashed)
@@ -699,7 +700,7 @@ restart_runs(GpudsEntryAgg *agg)
 
 /*
  * Fills the table, with the groups of all further rows or as many as there is room for; false: there are
- * none.
+ * none.  Whole groups are put aside when there is no room, and then all of them.
  */
 static bool
 fill_hashed(GpudsEntryAgg *agg)
@@ -711,29 +712,48 @@ fill_hashed(GpudsEntryAgg *agg)
 	{
 		if (add_hashed(agg))
 			continue;
-		if (agg->hash.n > 0)
+		if (agg->groups.whole)
+			gpuds_group_parts_add(&agg->parts, &agg->hash);
+		else if (agg->hash.n > 0)
 			return true;
 		/* Only runs without rows took the memory: those of a device's parts. */
 		restart_runs(agg);
 	}
+	if (agg->parts)
+	{
+		gpuds_group_parts_add(&agg->parts, &agg->hash);
+		gpuds_group_parts_sort(agg->parts);
+	}
 	return agg->hash.n > 0;
 }
 
-/* The next group of those that are in the table. */
+/* Takes the next group of those that are in the table. */
+static bool
+next_in_table(GpudsEntryAgg *agg, GpudsHashGroup *group, PartialAgg *partial)
+{
+	if (agg->next_group == agg->hash.n)
+		return false;
+	*group = agg->hash.groups[agg->next_group];
+	memcpy(partial, agg->hash.partial + agg->next_group * agg->nagg, agg->nagg * sizeof(PartialAgg));
+	agg->next_group++;
+	return true;
+}
+
+/* The next group of those that are in the table, or were put aside. */
 static bool
 next_hashed(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 {
-	const GpudsHashGroup *next;
+	GpudsHashGroup *next = &agg->hash_group;
 
-	if (agg->next_group == agg->hash.n && !fill_hashed(agg))
+	if (agg->parts == NULL && agg->next_group == agg->hash.n)
+		(void) fill_hashed(agg);
+	if (agg->parts ? !gpuds_group_parts_next(agg->parts, next, group->partial)
+				   : !next_in_table(agg, next, group->partial))
 		return false;
-	next = &agg->hash.groups[agg->next_group];
 	group->first = next->key.entry;
 	group->side = (const uint8 *) next->key.side;
 	group->run = next->key.run;
 	group->rows = next->rows;
-	memcpy(group->partial, agg->hash.partial + agg->next_group * agg->nagg, agg->nagg * sizeof(PartialAgg));
-	agg->next_group++;
 	return true;
 }
 
@@ -812,6 +832,7 @@ gpuds_entry_agg_end(GpudsEntryAgg *agg)
 {
 	gpuds_visible_end(&agg->visible);
 	gpuds_probe_free_counted(&agg->others);
+	gpuds_group_parts_end(&agg->parts);
 	gpuds_hash_groups_end(&agg->hash);
 	free_arrays(agg);
 }

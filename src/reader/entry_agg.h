@@ -5,7 +5,7 @@
  *
  * A group's rows have neighbouring keys: they agree in some leading columns, or the caller says where a group
  * ends.  Or groups are hashed (hash_groups.h): then they are of any columns, come in no order, and one may
- * come several times.  Of a group nothing is kept but its partial aggregates.
+ * come several times unless they are wanted whole.  Of a group nothing is kept but its partial aggregates.
  *
  * The rows' visibility is as in visible.h.  Entries are resolved in pieces, and a piece's
  * entries are added up when it is known of all of them whether the snapshot sees their rows.
@@ -21,6 +21,7 @@
 #define GPUDS_ENTRY_AGG_H
 
 #include "kernels/core/partial_agg.h"
+#include "reader/group_parts.h"
 #include "reader/hash_groups.h"
 #include "reader/row_filter.h"
 #include "reader/visible.h"
@@ -45,6 +46,7 @@ typedef struct GpudsEntryAggGroups
 
 	/* hashed groups */
 	const GpudsGroupKey *hashed; /* what their entries agree in; NULL: groups are not hashed */
+	bool whole;                  /* each is to come once, and not in parts; only without run */
 	double expected;             /* groups, about; 0: not known */
 	/*
 	 * NULL, or the same as find for a run of entries, which has a number: entries of one group are of one
@@ -134,9 +136,11 @@ typedef struct GpudsEntryAgg
 
 	/* hashed groups: those from next_group on have not been taken away */
 	GpudsHashGroups hash;
+	GpudsGroupParts *parts; /* NULL, or what the table had no room for; in the end all groups */
 	int64 next_group;
-	uint32 *numbers; /* of the groups of the piece's entries */
-	int64 run;       /* that entries up to group_last are of, if has_run */
+	GpudsHashGroup hash_group; /* the one that has been taken */
+	uint32 *numbers;           /* of the groups of the piece's entries */
+	int64 run;                 /* that entries up to group_last are of, if has_run */
 	bool has_run;
 } GpudsEntryAgg;
 
