@@ -201,6 +201,9 @@ extern int gpuds_key_column_bits(Oid type, int32 typmod);
 extern int gpuds_key_included_bits(Oid type, int32 typmod);
 extern void gpuds_key_check_numbers(Relation index, int from, int nkeys);
 extern const char *gpuds_key_types_detail(Oid type, bool included);
+extern bool gpuds_key_orders_alike(const GpudsKeyLayout *a, const GpudsKeyLayout *b, int ncolumns);
+extern int gpuds_key_bits_behind(const GpudsKeyLayout *layout, int ncolumns);
+extern GpudsEntry gpuds_key_ones_behind(const GpudsKeyLayout *layout, int ncolumns);
 extern void gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool *side);
 
 /* hash.c */

@@ -615,3 +615,54 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	layout->nwords = GpudsKeyWords(layout->nbits);
 	place_columns(layout);
 }
+
+/* Have entries of two indexes the first columns of their keys in the same bits, and in the same order? */
+bool
+gpuds_key_orders_alike(const GpudsKeyLayout *a, const GpudsKeyLayout *b, int ncolumns)
+{
+	if (!a->ordered || !b->ordered || a->nwords != b->nwords || ncolumns > Min(a->nkeys, b->nkeys))
+		return false;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		const GpudsKeyColumn *of_a = &a->column[i];
+		const GpudsKeyColumn *of_b = &b->column[i];
+
+		if (of_a->kind != of_b->kind || (of_a->kind == GPUDS_KIND_ENUM && of_a->type != of_b->type) ||
+			of_a->bits != of_b->bits || of_a->shift != of_b->shift || of_a->null_shift != of_b->null_shift ||
+			of_a->descending != of_b->descending || of_a->nulls_first != of_b->nulls_first)
+			return false;
+	}
+	return true;
+}
+
+/* How many bits an entry has behind those of the first columns of its key. */
+int
+gpuds_key_bits_behind(const GpudsKeyLayout *layout, int ncolumns)
+{
+	int place = GPUDS_KEY_MAX_BITS;
+
+	for (int i = 0; i < ncolumns; i++)
+		place = Min(place, Min(layout->column[i].shift, layout->column[i].null_shift));
+	return place + ENTRY_SPILL_SHIFT;
+}
+
+/* Ones in these bits of an entry; the others are zero. */
+GpudsEntry
+gpuds_key_ones_behind(const GpudsKeyLayout *layout, int ncolumns)
+{
+	const int more = gpuds_key_bits_behind(layout, ncolumns) - 64;
+	GpudsEntry ones = { 0, 0, UINT64_MAX };
+
+	if (more < 0)
+		ones.t >>= -more;
+	else if (layout->nwords == 1)
+		ones.w0 = (UINT64CONST(1) << more) - 1;
+	else if (more < 64)
+		ones.w1 = (UINT64CONST(1) << more) - 1;
+	else
+	{
+		ones.w0 = (UINT64CONST(1) << (more - 64)) - 1;
+		ones.w1 = UINT64_MAX;
+	}
+	return ones;
+}

@@ -166,6 +166,25 @@ gpuds_scan_rest(IndexScanDesc scan, int64 most, GpudsInterval *intervals, bool *
 	return n;
 }
 
+/* Are the intervals at hand all that the scan has? */
+bool
+gpuds_scan_has_all(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	return cursor->set.total == cursor->set.nintervals;
+}
+
+/* The entry of the row that the scan has given last. */
+const GpudsEntry *
+gpuds_scan_current(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	Assert(cursor->place == GPUDS_PLACE_ON);
+	return &cursor->current;
+}
+
 /*
  * Moves a scan on to an entry of its intervals, or to where one would be, behind n entries that have been
  * counted.

@@ -76,6 +76,8 @@ extern double gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern double gpuds_scan_begin_sums(IndexScanDesc scan, double expected);
 extern void gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward);
 extern int64 gpuds_scan_rest(IndexScanDesc scan, int64 most, GpudsInterval *intervals, bool *aggregates);
+extern bool gpuds_scan_has_all(IndexScanDesc scan);
+extern const GpudsEntry *gpuds_scan_current(IndexScanDesc scan);
 extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int64 n);
 extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
@@ -122,6 +124,13 @@ extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetche
 #define GPUDS_SKIP_FEW 64
 
 extern int64 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches);
+
+/* merge_skip.c */
+/* The same for gpuds_scan_skip_merged. */
+#define GPUDS_SKIP_FEW_MERGED 2048
+
+extern int64 gpuds_scan_skip_merged(IndexScanDesc *scans, int n, int ncolumns, bool forward, int64 rows,
+									int64 *fetches);
 
 /* index_only.c */
 typedef struct GpudsIndexOnly GpudsIndexOnly;

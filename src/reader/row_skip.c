@@ -22,35 +22,10 @@
 #include "port/pg_bitutils.h"
 
 #include "reader/reader.h"
-#include "reader/row_count.h"
-
-/* Rows that are not worth the search for a part. */
-#define FEW_FOR_PART 2048
-
-/* Parts that are counted, at most.  Where many entries are of dead rows, batches do. */
-#define MOST_PARTS 8
-
-/* Intervals that are skipped as such. */
-#define MOST_INTERVALS 1024
+#include "reader/row_skip.h"
 
 /* Entries that a GPU counts in the time that one takes in a batch: 11 ns. */
 #define ENTRIES_OF_BATCHED 512
-
-/* Bits that intervals are cut in, for a device that counts all pieces at once, and for one that does not. */
-#define EACH_BITS 10
-#define HALF_BITS 1
-
-typedef struct Skip
-{
-	IndexScanDesc scan;
-	GpudsRowCount count;
-	bool forward;
-	int nwords;   /* of a key */
-	int64 left;   /* rows to skip */
-	int64 excess; /* rows that parts had more than they should */
-	bool each;    /* the device counts many pieces at once; else: */
-	GpudsPeek peek;
-} Skip;
 
 /* An entry as one number, its lowest word last. */
 typedef struct Number
@@ -129,16 +104,19 @@ bits_of(const Number *number)
 	return 0;
 }
 
-/* Cuts an interval into pieces of one width, ascending; there are 1 << bits at most.  Returns how many. */
-static int64
-cut(const GpudsInterval *interval, int bits, int nwords, GpudsInterval *pieces)
+/*
+ * Cuts an interval into pieces of one width, ascending; there are 1 << bits at most, or as many as have a
+ * width of 1 << low each.  Returns how many.
+ */
+int64
+gpuds_skip_cut(const GpudsInterval *interval, int bits, int low, int nwords, GpudsInterval *pieces)
 {
 	static const Number one = { { 0, 0, 1 } };
 	const Number last = number_of(&interval->hi, nwords);
 	Number at = number_of(&interval->lo, nwords);
 	Number left = minus(last, &at);
 	Number width = { { 0, 0, 0 } };
-	const int shift = Max(bits_of(&left) - bits, 0);
+	const int shift = Max(bits_of(&left) - bits, low);
 	int64 n = 0;
 
 	width.word[2 - shift / 64] = UINT64CONST(1) << shift % 64;
@@ -158,8 +136,8 @@ cut(const GpudsInterval *interval, int bits, int nwords, GpudsInterval *pieces)
 }
 
 /* What is left of an interval without its begin, or its end, up to an entry; false: nothing. */
-static bool
-cut_off(const Skip *skip, const GpudsEntry *entry, GpudsInterval *interval)
+bool
+gpuds_skip_cut_off(const GpudsRowSkip *skip, const GpudsEntry *entry, GpudsInterval *interval)
 {
 	static const Number one = { { 0, 0, 1 } };
 	Number at = number_of(entry, skip->nwords);
@@ -173,7 +151,7 @@ cut_off(const Skip *skip, const GpudsEntry *entry, GpudsInterval *interval)
 
 /* How many entries pieces of an interval have that a device counts at once, in places of rows not seen. */
 static bool
-count_each(Skip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
+count_each(GpudsRowSkip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
 {
 	const GpudsScan all = { .intervals = pieces, .n = n };
 	GpudsCountSpec spec = { .partial = true, .each = true };
@@ -192,25 +170,18 @@ count_each(Skip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
 	return done;
 }
 
-/* The i-th of n pieces that the scan comes to. */
-static int64
-turn_of(const Skip *skip, int64 i, int64 n)
-{
-	return skip->forward ? i : n - 1 - i;
-}
-
 /*
  * How many entries intervals have, in the scan's direction, up to the first that has more than are left of so
  * many; false: who knows?
  */
-static bool
-count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 most, int64 *entries)
+bool
+gpuds_skip_count_entries(GpudsRowSkip *skip, const GpudsInterval *pieces, int64 n, int64 most, int64 *entries)
 {
 	if (skip->each)
 		return count_each(skip, pieces, n, entries);
 	for (int64 i = 0; i < n && most >= 0; i++)
 	{
-		const int64 piece = turn_of(skip, i, n);
+		const int64 piece = gpuds_skip_turn(skip->forward, i, n);
 
 		entries[piece] = gpuds_peek_count(&skip->peek, &pieces[piece]);
 		if (entries[piece] < 0)
@@ -224,16 +195,16 @@ count_entries(Skip *skip, const GpudsInterval *pieces, int64 n, int64 most, int6
  * How many of n intervals, ascending, have *most entries together, from where the scan comes to them; *most
  * is what is left then.  -1: who knows?
  */
-static int64
-find_whole(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *most)
+int64
+gpuds_skip_find_whole(GpudsRowSkip *skip, const GpudsInterval *intervals, int64 n, int64 *most)
 {
 	int64 *entries = palloc(n * sizeof(int64));
 	int64 i = -1;
 
-	if (count_entries(skip, intervals, n, *most, entries))
+	if (gpuds_skip_count_entries(skip, intervals, n, *most, entries))
 	{
-		for (i = 0; i < n && entries[turn_of(skip, i, n)] <= *most; i++)
-			*most -= entries[turn_of(skip, i, n)];
+		for (i = 0; i < n && entries[gpuds_skip_turn(skip->forward, i, n)] <= *most; i++)
+			*most -= entries[gpuds_skip_turn(skip->forward, i, n)];
 	}
 	pfree(entries);
 	return i;
@@ -243,10 +214,10 @@ find_whole(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *most)
  * The part of an interval, from where the scan comes to it, that has so many entries or a few less; false: it
  * is not to be had.  The interval has more.
  */
-static bool
-find_part(Skip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *part)
+bool
+gpuds_skip_find_part(GpudsRowSkip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *part)
 {
-	const int bits = skip->each ? EACH_BITS : HALF_BITS;
+	const int bits = skip->each ? GPUDS_SKIP_EACH_BITS : GPUDS_SKIP_HALF_BITS;
 	GpudsInterval *pieces = palloc(sizeof(GpudsInterval) << bits);
 	GpudsInterval rest = *interval;
 	bool found = false;
@@ -258,28 +229,29 @@ find_part(Skip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *
 		int64 whole = 0;
 
 		CHECK_FOR_INTERRUPTS();
-		n = cut(&rest, bits, skip->nwords, pieces);
+		n = gpuds_skip_cut(&rest, bits, 0, skip->nwords, pieces);
 		/* The last that the scan comes to has what is too many. */
 		if (n > 1)
-			whole = find_whole(skip, skip->forward ? pieces : pieces + 1, n - 1, &most);
+			whole = gpuds_skip_find_whole(skip, skip->forward ? pieces : pieces + 1, n - 1, &most);
 		if (whole < 0)
 			break;
 		if (whole > 0)
 		{
-			const GpudsInterval *piece = &pieces[turn_of(skip, whole - 1, n)];
+			const GpudsInterval *piece = &pieces[gpuds_skip_turn(skip->forward, whole - 1, n)];
 
 			*(skip->forward ? &part->hi : &part->lo) = skip->forward ? piece->hi : piece->lo;
 			found = true;
 		}
-		rest = pieces[turn_of(skip, whole, n)];
-	} while (n > 1 && most > FEW_FOR_PART / 2);
+		rest = pieces[gpuds_skip_turn(skip->forward, whole, n)];
+	} while (n > 1 && most > GPUDS_SKIP_FEW_FOR_PART / 2);
 	pfree(pieces);
 	return found;
 }
 
 /* Counts the rows of n intervals, which have about as many as are left; false: the device does not. */
-static bool
-count_part(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *seen, int64 *entries)
+bool
+gpuds_skip_count_part(GpudsRowSkip *skip, const GpudsInterval *intervals, int64 n, int64 *seen,
+					  int64 *entries)
 {
 	GpudsRowCount *count = &skip->count;
 	GpudsCountedSum sum;
@@ -300,23 +272,15 @@ count_part(Skip *skip, const GpudsInterval *intervals, int64 n, int64 *seen, int
 
 /* Is it so little of the table that a device takes longer to count all pieces than batches take? */
 static bool
-is_small_share(const Skip *skip)
+is_small_share(const GpudsRowSkip *skip)
 {
 	return (double) skip->left * ENTRIES_OF_BATCHED < skip->scan->heapRelation->rd_rel->reltuples;
 }
 
-/* Makes the intervals at hand ascend, if parts of them can be found and counted; returns how many. */
-static int64
-begin_parts(Skip *skip, GpudsInterval *intervals)
+/* Makes n intervals ascend that are in the scan's direction. */
+void
+gpuds_skip_ascend(const GpudsRowSkip *skip, GpudsInterval *intervals, int64 n)
 {
-	int64 n;
-
-	if (!skip->count.visible.counts || !gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
-		return 0;
-	n = gpuds_scan_rest(skip->scan, Min(MOST_INTERVALS, skip->left / FEW_FOR_PART), intervals, &skip->each);
-	if (n == 0 || (skip->each && is_small_share(skip)) ||
-		(!skip->each && !gpuds_peek_begin(skip->scan->indexRelation, &skip->peek)))
-		return 0;
 	for (int64 i = 0; !skip->forward && i < n / 2; i++)
 	{
 		const GpudsInterval interval = intervals[i];
@@ -324,6 +288,22 @@ begin_parts(Skip *skip, GpudsInterval *intervals)
 		intervals[i] = intervals[n - 1 - i];
 		intervals[n - 1 - i] = interval;
 	}
+}
+
+/* Makes the intervals at hand ascend, if parts of them can be found and counted; returns how many. */
+static int64
+begin_parts(GpudsRowSkip *skip, GpudsInterval *intervals)
+{
+	int64 n;
+
+	if (!skip->count.visible.counts || !gpuds_scan_is_worth_a_map(skip->scan, (double) skip->left))
+		return 0;
+	n = gpuds_scan_rest(skip->scan, Min(GPUDS_SKIP_MOST_INTERVALS, skip->left / GPUDS_SKIP_FEW_FOR_PART),
+						intervals, &skip->each);
+	if (n == 0 || (skip->each && is_small_share(skip)) ||
+		(!skip->each && !gpuds_peek_begin(skip->scan->indexRelation, &skip->peek)))
+		return 0;
+	gpuds_skip_ascend(skip, intervals, n);
 	return n;
 }
 
@@ -333,10 +313,10 @@ begin_parts(Skip *skip, GpudsInterval *intervals)
  * intervals are left, from the part's on, which is cut; 0: no others can be skipped so.
  */
 static int64
-skip_some(Skip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEntry *last)
+skip_some(GpudsRowSkip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEntry *last)
 {
 	int64 most = skip->left - 2 * skip->excess;
-	const int64 whole = find_whole(skip, intervals, n, &most);
+	const int64 whole = gpuds_skip_find_whole(skip, intervals, n, &most);
 	int64 first;
 	int64 seen;
 	int64 entries;
@@ -347,11 +327,12 @@ skip_some(Skip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEn
 	if (whole < 0)
 		return 0;
 	/* Without one that has more, this is any. */
-	partly = &intervals[whole < n ? turn_of(skip, whole, n) : 0];
+	partly = &intervals[whole < n ? gpuds_skip_turn(skip->forward, whole, n) : 0];
 	before = *partly;
-	part = whole < n && most > FEW_FOR_PART / 2 && find_part(skip, &before, most, partly);
+	part = whole < n && most > GPUDS_SKIP_FEW_FOR_PART / 2 &&
+		   gpuds_skip_find_part(skip, &before, most, partly);
 	first = skip->forward ? 0 : n - whole - part;
-	if (whole + part == 0 || !count_part(skip, &intervals[first], whole + part, &seen, &entries))
+	if (whole + part == 0 || !gpuds_skip_count_part(skip, &intervals[first], whole + part, &seen, &entries))
 		return 0;
 	if (seen > skip->left)
 	{
@@ -365,23 +346,25 @@ skip_some(Skip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEn
 	if (whole == n || entries == 0)
 		return 0;
 	*partly = before;
-	return part && !cut_off(skip, last, partly) ? 0 : n - whole;
+	return part && !gpuds_skip_cut_off(skip, last, partly) ? 0 : n - whole;
 }
 
 /* Skips rows by parts of the scan's intervals, as far as that can be done. */
 static void
-skip_parts(Skip *skip)
+skip_parts(GpudsRowSkip *skip)
 {
 	GpudsInterval *intervals;
 	GpudsEntry last;
 	int64 skipped = 0;
 	int64 n;
 
-	if (skip->left <= FEW_FOR_PART)
+	if (skip->left <= GPUDS_SKIP_FEW_FOR_PART)
 		return;
-	intervals = palloc(Min(MOST_INTERVALS, skip->left / FEW_FOR_PART) * sizeof(GpudsInterval));
+	intervals = palloc(Min(GPUDS_SKIP_MOST_INTERVALS, skip->left / GPUDS_SKIP_FEW_FOR_PART) *
+					   sizeof(GpudsInterval));
 	n = begin_parts(skip, intervals);
-	for (int i = 0; i < MOST_PARTS && n > 0 && skip->left - 2 * skip->excess > FEW_FOR_PART; i++)
+	for (int i = 0;
+		 i < GPUDS_SKIP_MOST_PARTS && n > 0 && skip->left - 2 * skip->excess > GPUDS_SKIP_FEW_FOR_PART; i++)
 	{
 		const int64 left = skip_some(skip, intervals, n, &skipped, &last);
 
@@ -397,7 +380,7 @@ skip_parts(Skip *skip)
 
 /* Skips rows by batches. */
 static void
-skip_batches(Skip *skip)
+skip_batches(GpudsRowSkip *skip)
 {
 	GpudsRowCount *count = &skip->count;
 
@@ -414,6 +397,27 @@ skip_batches(Skip *skip)
 	skip->left -= gpuds_row_count_in_heap(count);
 }
 
+/* Begins to move a scan behind n rows, as gpuds_scan_skip does: it passes its barrier. */
+void
+gpuds_skip_begin(GpudsRowSkip *skip, IndexScanDesc scan, bool forward, int64 n)
+{
+	*skip = (GpudsRowSkip){ .scan = scan,
+							.forward = forward,
+							.nwords = gpuds_index_info(scan->indexRelation)->layout.nwords,
+							.left = n };
+	gpuds_row_count_begin(&skip->count, scan);
+	gpuds_index_only_prepare(scan);
+	gpuds_scan_begin_skip(scan, (double) n, forward);
+}
+
+/* Ends that: what is behind is given one by one.  Returns how many rows were looked up in the heap. */
+int64
+gpuds_skip_end(GpudsRowSkip *skip)
+{
+	gpuds_scan_end_skip(skip->scan);
+	return gpuds_row_count_end(&skip->count);
+}
+
 /*
  * Moves a scan whose keys have been set, from its beginning in one of the directions, or from the row that
  * it has given last in this direction, behind n rows that its snapshot sees, or some less; returns how
@@ -423,20 +427,14 @@ skip_batches(Skip *skip)
 int64
 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches)
 {
-	Skip skip = { .scan = scan,
-				  .forward = forward,
-				  .nwords = gpuds_index_info(scan->indexRelation)->layout.nwords,
-				  .left = n };
+	GpudsRowSkip skip;
 
 	*fetches = 0;
 	if (n <= GPUDS_SKIP_FEW)
 		return 0;
-	gpuds_row_count_begin(&skip.count, scan);
-	gpuds_index_only_prepare(scan);
-	gpuds_scan_begin_skip(scan, (double) n, forward);
+	gpuds_skip_begin(&skip, scan, forward, n);
 	skip_parts(&skip);
 	skip_batches(&skip);
-	gpuds_scan_end_skip(scan);
-	*fetches = gpuds_row_count_end(&skip.count);
+	*fetches = gpuds_skip_end(&skip);
 	return n - skip.left;
 }
