@@ -344,7 +344,7 @@ SELECT same_page('SELECT n, k FROM e WHERE n > 0 AND k > 0 ORDER BY n, k OFFSET 
 SELECT same_page('SELECT n, k FROM e WHERE n < 2 AND k > 0 ORDER BY n DESC, k DESC OFFSET 9990 LIMIT 20');
 SELECT same_page('SELECT n, k FROM e WHERE n < 2 AND k > 0 ORDER BY n DESC, k DESC OFFSET 15000 LIMIT 3');
 
--- partitions have core's plan
+-- partitions, and one of them
 CREATE TABLE p (k int) PARTITION BY RANGE (k);
 CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (1000);
 CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (1000) TO (2000);

@@ -254,7 +254,7 @@ SET gpuds.enable_aggregate = off;
 EXPLAIN (COSTS OFF) SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM t;
 SET gpuds.enable_aggregate = on;
 
--- partitions and children have core's plan
+-- partitions, and one of them
 CREATE TABLE p (k int) PARTITION BY RANGE (k);
 CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (1000);
 CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (1000) TO (2000);

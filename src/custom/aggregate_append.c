@@ -44,8 +44,8 @@ gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel)
  * Adds the tables below a parent that may have rows of the query's, and their children's; false: one of
  * them is no table that may have a GpudsAggregate.
  */
-static bool
-collect_children(PlannerInfo *root, Index parent, List **children)
+bool
+gpuds_collect_children(PlannerInfo *root, Index parent, List **children)
 {
 	ListCell *lc;
 
@@ -61,7 +61,7 @@ collect_children(PlannerInfo *root, Index parent, List **children)
 			continue;
 		if (planner_rt_fetch(rel->relid, root)->inh)
 		{
-			if (!collect_children(root, rel->relid, children))
+			if (!gpuds_collect_children(root, rel->relid, children))
 				return false;
 		}
 		else if (gpuds_covering_is_table(root, rel))
@@ -163,7 +163,7 @@ append_parts(const GpudsWanted *wanted, PathTarget *target)
 	AppendPath *path;
 	ListCell *lc;
 
-	if (!collect_children(wanted->root, wanted->rel->relid, &children) || children == NIL)
+	if (!gpuds_collect_children(wanted->root, wanted->rel->relid, &children) || children == NIL)
 		return NULL;
 	foreach (lc, children)
 	{

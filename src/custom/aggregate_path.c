@@ -249,8 +249,8 @@ match(const GpudsWanted *wanted, const IndexPath *path, List **kinds, List **col
 }
 
 /* Do all rows of a scan have one value in a column of the key? */
-static bool
-is_constant(const IndexPath *path, int column)
+bool
+gpuds_is_fixed_column(const IndexPath *path, int column)
 {
 	ListCell *lc;
 
@@ -311,7 +311,7 @@ group_prefix(const GpudsWanted *wanted, const IndexPath *path)
 				return -1;
 			found = bms_add_member(found, group);
 		}
-		else if (!is_constant(path, i))
+		else if (!gpuds_is_fixed_column(path, i))
 			return -1;
 	}
 	return bms_num_members(found) == list_length(wanted->groups) ? index->nkeycolumns : -1;
@@ -591,7 +591,7 @@ columns_before_bucket(const GpudsWanted *wanted, const IndexPath *child)
 
 	for (int i = 0; i < column; i++)
 	{
-		if (!is_constant(child, i) && index->indexkeys[i] != 0)
+		if (!gpuds_is_fixed_column(child, i) && index->indexkeys[i] != 0)
 			before = lappend(before, list_nth_node(TargetEntry, index->indextlist, i)->expr);
 	}
 	return before;

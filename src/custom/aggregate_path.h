@@ -37,6 +37,7 @@ extern const Var *gpuds_wanted_column(const RelOptInfo *rel, const Expr *expr);
 extern bool gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses);
 extern bool gpuds_wanted_collect(GpudsWanted *wanted, const RelOptInfo *output, Node *having);
 extern bool gpuds_wanted_needs_parts(const GpudsWanted *wanted);
+extern bool gpuds_is_fixed_column(const IndexPath *path, int column);
 extern double gpuds_wanted_groups(const GpudsWanted *wanted, double rows);
 extern CustomPath *gpuds_wanted_path(const GpudsWanted *wanted, RelOptInfo *parent, PathTarget *target,
 									 Node *having);
@@ -45,6 +46,7 @@ extern CustomPath *gpuds_wanted_hashed_path(const GpudsWanted *wanted, RelOptInf
 
 /* aggregate_append.c */
 extern bool gpuds_aggregate_is_parent(PlannerInfo *root, RelOptInfo *rel);
+extern bool gpuds_collect_children(PlannerInfo *root, Index parent, List **children);
 extern Path *gpuds_wanted_groups_path(const GpudsWanted *wanted, bool hashed);
 extern Expr *gpuds_aggregate_part_of(const Aggref *aggref);
 extern Path *gpuds_wanted_parts_path(const GpudsWanted *wanted, PathTarget *target);

@@ -196,6 +196,77 @@ gpuds_child_scan_skip(PlanState *child, int64 n)
 	return skipped;
 }
 
+/* Has the scan begin anew, if it has begun, with the keys that it has. */
+void
+gpuds_child_scan_restart(PlanState *child)
+{
+	Parts parts = parts_of(child);
+
+	if (*parts.scan != NULL)
+		index_rescan(*parts.scan, parts.keys, parts.nkeys, NULL, 0);
+}
+
+/* Raises an error unless n scans, which have begun or not, have the first columns of their keys in one order. */
+void
+gpuds_child_scan_check_alike(PlanState **children, int n, int ncolumns)
+{
+	const Relation first = parts_of(children[0]).index;
+
+	for (int i = 1; i < n; i++)
+	{
+		const Relation index = parts_of(children[i]).index;
+
+		if (goes_forward(children[i]->plan) != goes_forward(children[0]->plan) ||
+			!gpuds_key_orders_alike(&gpuds_index_info(first)->layout, &gpuds_index_info(index)->layout,
+									ncolumns))
+			elog(ERROR, "indexes \"%s\" and \"%s\" have different orders", RelationGetRelationName(first),
+				 RelationGetRelationName(index));
+	}
+}
+
+/*
+ * Moves n scans from their beginnings behind so many rows or some less, in the order that the first columns
+ * of all keys have (gpuds_scan_skip_merged); returns how many.
+ */
+int64
+gpuds_child_scan_skip_merged(PlanState **children, int n, int ncolumns, int64 rows)
+{
+	IndexScanDesc *scans = palloc(n * sizeof(IndexScanDesc));
+	int64 *fetches = palloc(n * sizeof(int64));
+	int64 skipped;
+
+	for (int i = 0; i < n; i++)
+	{
+		gpuds_child_scan_start(children[i]);
+		scans[i] = begin_exact(children[i]);
+	}
+	skipped = gpuds_scan_skip_merged(scans, n, ncolumns, goes_forward(children[0]->plan), rows, fetches);
+	for (int i = 0; i < n; i++)
+		gpuds_child_scan_stop(children[i], 0, fetches[i]);
+	pfree(scans);
+	pfree(fetches);
+	return skipped;
+}
+
+/*
+ * The first columns of the key of the row that the state below has given last, as a number that is the lower
+ * the sooner such rows come.
+ */
+GpudsEntry
+gpuds_child_scan_key(PlanState *child, int ncolumns)
+{
+	const IndexScanDesc scan = *parts_of(child).scan;
+	const GpudsKeyLayout *layout = &gpuds_index_info(scan->indexRelation)->layout;
+	const GpudsEntry ones = gpuds_key_ones_behind(layout, ncolumns);
+	const uint64 flip = goes_forward(child->plan) ? 0 : UINT64_MAX;
+	GpudsEntry key = *gpuds_scan_current(scan);
+
+	key.w0 = (key.w0 ^ flip) & ~ones.w0;
+	key.w1 = (key.w1 ^ flip) & ~ones.w1;
+	key.t = (key.t ^ flip) & ~ones.t;
+	return key;
+}
+
 /* What the scan has done; nothing if it has not begun. */
 GpudsScanCounters
 gpuds_child_scan_counters(PlanState *child)

@@ -55,6 +55,10 @@ extern void gpuds_child_scan_start(PlanState *child);
 extern void gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches);
 extern int64 gpuds_child_scan_count(PlanState *child, double expected);
 extern int64 gpuds_child_scan_skip(PlanState *child, int64 n);
+extern void gpuds_child_scan_restart(PlanState *child);
+extern void gpuds_child_scan_check_alike(PlanState **children, int n, int ncolumns);
+extern int64 gpuds_child_scan_skip_merged(PlanState **children, int n, int ncolumns, int64 rows);
+extern GpudsEntry gpuds_child_scan_key(PlanState *child, int ncolumns);
 extern GpudsScanCounters gpuds_child_scan_counters(PlanState *child);
 
 /* explain.c: counters of a node for EXPLAIN ANALYZE; zeroed when the node is made */

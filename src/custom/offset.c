@@ -3,9 +3,10 @@
  * offset.c
  *	  GpudsOffset: rows of an index scan behind others that are counted, and not given.
  *
- * The node has an index scan of core's making below it, moves that behind the rows that OFFSET skips, as far
- * as that is worth while, and has core go on with it.  So all that is given comes from core's node, be it
- * from the heap or from the index.  Up to there the node does what core's Limit does.
+ * The node has an index scan of core's making below it, or one for each child of a table, moves that behind
+ * the rows that OFFSET skips, as far as that is worth while, and has core go on with it.  So all that is
+ * given comes from core's nodes, be it from the heap or from the index.  Up to there the node does what
+ * core's Limit does.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 
+#include "custom/child_rows.h"
 #include "custom/custom.h"
 #include "reader/reader.h"
 
@@ -34,6 +36,7 @@ typedef struct GpudsOffsetState
 	CustomScanState css;
 	ExprState *offset; /* NULL: none */
 	ExprState *count;  /* the same */
+	GpudsChildRows rows;
 	OffsetPlace place;
 	bool limited;         /* by the count: */
 	int64 most;           /* rows that may be given */
@@ -42,12 +45,6 @@ typedef struct GpudsOffsetState
 	int64 skipped;        /* rows that were counted, over rescans */
 	GpudsNodeCounters counters;
 } GpudsOffsetState;
-
-static PlanState *
-child_scan_of(CustomScanState *css)
-{
-	return linitial(css->custom_ps);
-}
 
 /* The value of OFFSET or LIMIT; false: there is none, or it is NULL. */
 static bool
@@ -86,7 +83,7 @@ static int64
 skip(GpudsOffsetState *state, int64 n)
 {
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	const int64 skipped = gpuds_child_scan_skip(child_scan_of(&state->css), n);
+	const int64 skipped = gpuds_child_rows_skip(&state->rows, n);
 
 	MemoryContextSwitchTo(old);
 	state->skipped += skipped;
@@ -105,7 +102,7 @@ start(GpudsOffsetState *state)
 		offset -= skip(state, offset);
 	for (; offset > 0; offset--)
 	{
-		TupleTableSlot *slot = ExecProcNode(child_scan_of(&state->css));
+		TupleTableSlot *slot = gpuds_child_rows_next(&state->rows);
 
 		if (TupIsNull(slot))
 			return false;
@@ -117,7 +114,7 @@ start(GpudsOffsetState *state)
 static TupleTableSlot *
 move(GpudsOffsetState *state, int64 at)
 {
-	TupleTableSlot *slot = ExecProcNode(child_scan_of(&state->css));
+	TupleTableSlot *slot = gpuds_child_rows_next(&state->rows);
 
 	if (TupIsNull(slot))
 	{
@@ -194,6 +191,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	PlanState *child = ExecInitNode(linitial(plan->custom_plans), estate, eflags);
 
 	css->custom_ps = list_make1(child);
+	gpuds_child_rows_begin(&state->rows, child, plan->custom_private);
 	state->offset = ExecInitExpr(linitial(plan->custom_exprs), &css->ss.ps);
 	state->count = ExecInitExpr(lsecond(plan->custom_exprs), &css->ss.ps);
 	/* What the node gives are slots of the scan below. */
@@ -204,14 +202,14 @@ begin(CustomScanState *css, EState *estate, int eflags)
 static void
 end(CustomScanState *css)
 {
-	ExecEndNode(child_scan_of(css));
+	ExecEndNode(linitial(css->custom_ps));
 }
 
 static void
 rescan(CustomScanState *css)
 {
 	((GpudsOffsetState *) css)->place = OFFSET_START;
-	gpuds_child_scan_rescan(child_scan_of(css), css->ss.ps.chgParam);
+	gpuds_child_rows_rescan(&((GpudsOffsetState *) css)->rows, css->ss.ps.chgParam);
 }
 
 /* Heap fetches are shown at the scan below, and the rows that it has given. */
@@ -219,7 +217,7 @@ static void
 explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	const GpudsOffsetState *state = (GpudsOffsetState *) css;
-	const GpudsScanCounters own = gpuds_child_scan_counters(child_scan_of(css));
+	const GpudsScanCounters own = gpuds_child_rows_counters(&state->rows);
 
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Counted", NULL, state->skipped, es);

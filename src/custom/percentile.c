@@ -3,7 +3,8 @@
  * percentile.c
  *	  GpudsPercentile: values at ranks of the rows of index scans.
  *
- * The node has an index scan of core's making below it for each order that percentiles are of.  It counts
+ * The node has an index scan of core's making below it for each order that percentiles are of, or one for
+ * each child of a table.  It counts
  * the scan's rows, none of which is NULL there, and so knows the ranks.  It moves the scan behind the rows
  * before a rank, as GpudsOffset does, and has core give the row there.  Ranks are visited in ascending
  * order, so a scan goes through its rows once at most.
@@ -23,13 +24,14 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "custom/child_rows.h"
 #include "custom/custom.h"
 #include "custom/percentile.h"
 
 /* Rows in an order. */
 typedef struct PercentileScan
 {
-	PlanState *scan;
+	GpudsChildRows below;
 	double expected; /* rows, about */
 	int64 rows;      /* that have ranks */
 	int64 first;     /* of the scan's rows, the one of rank 0 */
@@ -75,7 +77,7 @@ count_rows(GpudsPercentileState *state)
 	{
 		PercentileScan *scan = &state->scans[i];
 
-		scan->rows = gpuds_child_scan_count(scan->scan, scan->expected);
+		scan->rows = gpuds_child_rows_count(&scan->below, scan->expected);
 		scan->first = scan->position = 0;
 		scan->wanted = (GpudsRanks){ 0 };
 		state->counted += scan->rows;
@@ -159,14 +161,14 @@ row_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 
 	if (row > scan->position)
 	{
-		const int64 skipped = gpuds_child_scan_skip(scan->scan, row - scan->position);
+		const int64 skipped = gpuds_child_rows_skip(&scan->below, row - scan->position);
 
 		scan->position += skipped;
 		state->counted += skipped;
 	}
 	do
 	{
-		slot = ExecProcNode(scan->scan);
+		slot = gpuds_child_rows_next(&scan->below);
 		if (TupIsNull(slot))
 			elog(ERROR, "missing row of rank " INT64_FORMAT, rank);
 	} while (scan->position++ < row);
@@ -276,11 +278,11 @@ exec(CustomScanState *css)
 }
 
 static void
-begin_scan(PercentileScan *scan, PlanState *child, double expected)
+begin_scan(PercentileScan *scan, PlanState *child, const List *merging, double expected)
 {
 	ListCell *lc;
 
-	scan->scan = child;
+	gpuds_child_rows_begin(&scan->below, child, merging);
 	scan->expected = expected;
 	scan->ncolumns = list_length(child->plan->targetlist);
 	scan->types = palloc(scan->ncolumns * sizeof(GpudsRankedType));
@@ -329,6 +331,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	GpudsPercentileState *state = (GpudsPercentileState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	List *expected = list_nth(plan->custom_private, PERCENTILE_EXPECTED);
+	List *merging = list_nth(plan->custom_private, PERCENTILE_MERGING);
 	ListCell *lc;
 
 	/* Core would call these, and ask first. */
@@ -342,7 +345,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 
 		css->custom_ps = lappend(css->custom_ps, child);
 		if (i < state->nscans)
-			begin_scan(&state->scans[i], child, floatVal(list_nth(expected, i)));
+			begin_scan(&state->scans[i], child, list_nth(merging, i), floatVal(list_nth(expected, i)));
 		else
 			state->others = child;
 	}
@@ -364,12 +367,14 @@ end(CustomScanState *css)
 static void
 rescan(CustomScanState *css)
 {
-	ListCell *lc;
+	GpudsPercentileState *state = (GpudsPercentileState *) css;
 
-	((GpudsPercentileState *) css)->done = false;
-	((GpudsPercentileState *) css)->behind = 0;
-	foreach (lc, css->custom_ps)
-		gpuds_child_scan_rescan(lfirst(lc), css->ss.ps.chgParam);
+	state->done = false;
+	state->behind = 0;
+	for (int i = 0; i < state->nscans; i++)
+		gpuds_child_rows_rescan(&state->scans[i].below, css->ss.ps.chgParam);
+	if (state->others)
+		gpuds_child_scan_rescan(state->others, css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 
@@ -382,7 +387,7 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	for (int i = 0; i < state->nscans; i++)
 	{
-		const GpudsScanCounters of_scan = gpuds_child_scan_counters(state->scans[i].scan);
+		const GpudsScanCounters of_scan = gpuds_child_rows_counters(&state->scans[i].below);
 
 		gpuds_counters_add(&own, &of_scan);
 	}

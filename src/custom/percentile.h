@@ -32,7 +32,8 @@ enum
 	PERCENTILE_SCANS,    /* the plan below that has its rows */
 	PERCENTILE_COLUMNS,  /* its column there */
 	PERCENTILE_EXPECTED, /* rows of each scan below, about: Float */
-	PERCENTILE_GROUPS    /* NIL: all rows are one group; else as GpudsPercentileGroups */
+	PERCENTILE_GROUPS,   /* NIL: all rows are one group; else as GpudsPercentileGroups */
+	PERCENTILE_MERGING   /* of each scan below, what GpudsChildRows is told */
 };
 
 /* Rows that the other plan groups as they follow each other in the only scan, whose rows may be NULL. */

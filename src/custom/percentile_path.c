@@ -4,7 +4,7 @@
  *	  Paths of GpudsPercentile: percentiles of the rows of a table, by scans in the order that they are of.
  *
  *	Custom Scan (GpudsPercentile)
- *	  -> Index Only Scan, for each order
+ *	  -> Index Only Scan, for each order; of a table with children, an Append of one for each child
  *	  -> Custom Scan (GpudsAggregate), if there are other aggregates
  *
  * All conditions of the table must be exact conditions of each scan.  So the ranks of its rows can be
@@ -19,6 +19,7 @@
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -32,6 +33,7 @@
 
 #include "custom/aggregate.h"
 #include "custom/aggregate_path.h"
+#include "custom/child_rows.h"
 #include "custom/custom.h"
 #include "custom/filter.h"
 #include "custom/percentile.h"
@@ -49,7 +51,7 @@ typedef struct Order
 	Expr *column;
 	Oid sortop;
 	List *exprs; /* that are wanted of its rows: the column, and casts of it */
-	IndexPath *path;
+	GpudsOrderedPath rows;
 	bool not_null; /* no row of the table that is asked for is NULL */
 } Order;
 
@@ -65,6 +67,7 @@ typedef struct Percentiles
 	CustomPath *others;
 	List *groups; /* PERCENTILE_GROUPS */
 	double nranks;
+	bool parent; /* the table has children */
 } Percentiles;
 
 /*
@@ -319,14 +322,90 @@ find_scan(PlannerInfo *root, RelOptInfo *rel, Order *order)
 			if (path == NULL)
 				continue;
 			cost = gpuds_covering_count_cost(root, path);
-			if (order->path != NULL && cost >= least)
+			if (order->rows.path != NULL && cost >= least)
 				continue;
-			order->path = path;
+			order->rows = (GpudsOrderedPath){ .path = &path->path, .scans = list_make1(path) };
 			order->not_null = not_null;
 			least = cost;
 		}
 	}
-	return order->path != NULL;
+	return order->rows.path != NULL;
+}
+
+/* Does a column of the key have an order? */
+static bool
+is_key_column(const IndexOptInfo *index, int column, const Order *order)
+{
+	const Var *var = (const Var *) gpuds_below_domain(order->column);
+
+	return column < index->nkeycolumns && index->indexkeys[column] == var->varattno &&
+		   !index->reverse_sort[column] && op_in_opfamily(order->sortop, index->opfamily[column]) &&
+		   index->indexcollations[column] == exprCollation((const Node *) order->column);
+}
+
+/* A parent's order, for its children's scans. */
+typedef struct OrderOfParent
+{
+	RelOptInfo *rel;
+	const Order *order;
+} OrderOfParent;
+
+/* The scan of a child's index that gives an order's rows, those that are not NULL; NULL: it has none. */
+static IndexPath *
+scan_of_child(PlannerInfo *root, RelOptInfo *child, IndexOptInfo *index, void *arg, int *ncolumns)
+{
+	const OrderOfParent *of = arg;
+	PathTarget *target = create_empty_pathtarget();
+	Order order = *of->order;
+	IndexPath *path;
+
+	order.exprs = (List *) GpudsTranslate(root, (Node *) order.exprs, child, of->rel);
+	order.column = (Expr *) GpudsTranslate(root, (Node *) order.column, child, of->rel);
+	add_new_columns_to_pathtarget(target, order.exprs);
+	set_pathtarget_cost_width(root, target);
+	path = gpuds_covering_path_in_order(root, child, index, NIL, NIL, target);
+	if (path == NULL || !gpuds_covering_not_null(path, (Expr *) gpuds_below_domain(order.column), root))
+		path = gpuds_covering_path_in_order(root, child, index, NIL, not_null_clause(root, order.column),
+											target);
+	if (path == NULL || gpuds_covering_filter(path) != NIL || path->indexscandir != ForwardScanDirection)
+		return NULL;
+	for (*ncolumns = 1; *ncolumns <= index->nkeycolumns; (*ncolumns)++)
+	{
+		if (is_key_column(index, *ncolumns - 1, &order))
+			return path;
+		if (!gpuds_is_fixed_column(path, *ncolumns - 1))
+			break;
+	}
+	return NULL;
+}
+
+/* Is no row of a table NULL that has a scan as scan_of_child makes it? */
+static bool
+has_all_rows(PlannerInfo *root, const IndexPath *scan)
+{
+	const RelOptInfo *rel = scan->path.parent;
+
+	return list_length(rel->baserestrictinfo) ==
+		   list_length(find_base_rel(root, (int) rel->relid)->baserestrictinfo);
+}
+
+/* As find_scan, of the children of a table. */
+static bool
+find_children(PlannerInfo *root, RelOptInfo *rel, Order *order)
+{
+	OrderOfParent of = { .rel = rel, .order = order };
+	PathTarget *target = create_empty_pathtarget();
+	ListCell *lc;
+
+	add_new_columns_to_pathtarget(target, order->exprs);
+	set_pathtarget_cost_width(root, target);
+	if (!gpuds_children_in_order(root, rel, pathkeys_of(root, order, false), target, scan_of_child, &of,
+								 &order->rows))
+		return false;
+	order->not_null = true;
+	foreach (lc, order->rows.scans)
+		order->not_null &= has_all_rows(root, lfirst_node(IndexPath, lc));
+	return true;
 }
 
 static bool
@@ -336,7 +415,9 @@ find_scans(Percentiles *percentiles)
 
 	foreach (lc, percentiles->orders)
 	{
-		if (!find_scan(percentiles->wanted.root, percentiles->wanted.rel, lfirst(lc)))
+		const GpudsWanted *wanted = &percentiles->wanted;
+
+		if (!(percentiles->parent ? find_children : find_scan)(wanted->root, wanted->rel, lfirst(lc)))
 			return false;
 	}
 	return true;
@@ -413,7 +494,7 @@ find_others(Percentiles *percentiles, RelOptInfo *output)
 
 	if (wanted->exprs == NIL)
 		return true;
-	if (gpuds_wanted_needs_parts(wanted))
+	if (percentiles->parent || gpuds_wanted_needs_parts(wanted))
 		return false;
 	percentiles->others = make_others(percentiles, relation_for(wanted->root, wanted->rel, wanted->exprs),
 									  output);
@@ -442,17 +523,6 @@ make_count(Expr *column)
 	return aggref;
 }
 
-/* Does a column of the key have an order? */
-static bool
-is_key_column(const IndexOptInfo *index, int column, const Order *order)
-{
-	const Var *var = (const Var *) gpuds_below_domain(order->column);
-
-	return column < index->nkeycolumns && index->indexkeys[column] == var->varattno &&
-		   !index->reverse_sort[column] && op_in_opfamily(order->sortop, index->opfamily[column]) &&
-		   index->indexcollations[column] == exprCollation((const Node *) order->column);
-}
-
 /*
  * Finds a plan for the groups, and a scan for the only order, both of one index: its entries are ordered by
  * what rows are grouped by, and then by what percentiles are of.  False: the index has none.
@@ -464,6 +534,7 @@ find_groups_of(Percentiles *percentiles, IndexOptInfo *index, RelOptInfo *output
 	RelOptInfo *rel = relation_for(wanted->root, wanted->rel, wanted->exprs);
 	Order *order = linitial(percentiles->orders);
 	PathTarget *target = create_empty_pathtarget();
+	IndexPath *scan;
 	int prefix;
 
 	rel->indexlist = list_make1(index);
@@ -475,13 +546,15 @@ find_groups_of(Percentiles *percentiles, IndexOptInfo *index, RelOptInfo *output
 		return false;
 	add_new_columns_to_pathtarget(target, order->exprs);
 	set_pathtarget_cost_width(wanted->root, target);
-	order->path = gpuds_covering_path_in_order(wanted->root, wanted->rel, index,
-											   build_index_pathkeys(wanted->root, index,
-																	ForwardScanDirection),
-											   NIL, target);
+	scan = gpuds_covering_path_in_order(wanted->root, wanted->rel, index,
+										build_index_pathkeys(wanted->root, index, ForwardScanDirection), NIL,
+										target);
 	percentiles->groups = list_make3_int(list_length(wanted->exprs) - 2, list_length(wanted->exprs) - 1,
 										 index->nulls_first[prefix]);
-	return order->path != NULL && order->path->indexscandir == ForwardScanDirection;
+	if (scan == NULL || scan->indexscandir != ForwardScanDirection)
+		return false;
+	order->rows = (GpudsOrderedPath){ .path = &scan->path, .scans = list_make1(scan) };
+	return true;
 }
 
 /* The same by any index. */
@@ -552,14 +625,18 @@ set_cost(const Percentiles *percentiles, Path *path)
 	cost += path->rows * percentiles->nranks * RANK_OPERATORS * cpu_operator_cost;
 	foreach (lc, percentiles->orders)
 	{
-		IndexPath *scan = ((const Order *) lfirst(lc))->path;
-		const double read = Min(path->rows * percentiles->nranks * GPUDS_SKIP_FEW / 2, scan->path.rows);
+		const GpudsOrderedPath *rows = &((const Order *) lfirst(lc))->rows;
+		const Path *scan = rows->path;
+		const double read = Min(path->rows * percentiles->nranks * (double) gpuds_ordered_few_rows(rows) / 2,
+								scan->rows);
 
-		cost += read * (scan->path.total_cost - scan->path.startup_cost) / Max(scan->path.rows, 1);
-		cost += gpuds_covering_recount_cost(root, scan);
+		cost += read * (scan->total_cost - scan->startup_cost) / Max(scan->rows, 1);
+		cost += gpuds_ordered_recount_cost(root, rows);
 		if (percentiles->groups == NIL)
-			cost += gpuds_covering_count_cost(root, scan);
-		GpudsAddDisabledNodes(path, &scan->path);
+			cost += gpuds_ordered_count_cost(root, rows);
+		if (rows->merging != NIL)
+			cost += percentiles->nranks * gpuds_ordered_begin_cost(rows);
+		GpudsAddDisabledNodes(path, scan);
 	}
 	path->startup_cost = percentiles->groups ? first_group : cost;
 	path->total_cost = cost + path->rows * cpu_tuple_cost;
@@ -570,6 +647,7 @@ make_path(const Percentiles *percentiles, RelOptInfo *output, Node *having)
 {
 	CustomPath *path = makeNode(CustomPath);
 	List *expected = NIL;
+	List *merging = NIL;
 	ListCell *lc;
 
 	path->path.pathtype = T_CustomScan;
@@ -579,16 +657,18 @@ make_path(const Percentiles *percentiles, RelOptInfo *output, Node *having)
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	foreach (lc, percentiles->orders)
 	{
-		IndexPath *scan = ((const Order *) lfirst(lc))->path;
+		const GpudsOrderedPath *rows = &((const Order *) lfirst(lc))->rows;
 
-		path->custom_paths = lappend(path->custom_paths, scan);
-		expected = lappend(expected, makeFloat(psprintf("%.0f", scan->path.rows)));
+		path->custom_paths = lappend(path->custom_paths, rows->path);
+		expected = lappend(expected, makeFloat(psprintf("%.0f", rows->path->rows)));
+		merging = lappend(merging, rows->merging);
 	}
 	if (percentiles->others)
 		path->custom_paths = lappend(path->custom_paths, percentiles->others);
 	path->custom_private = list_make3(percentiles->exprs, having,
-									  list_make5(percentiles->kinds, percentiles->scans, percentiles->columns,
-												 expected, percentiles->groups));
+									  lappend(list_make5(percentiles->kinds, percentiles->scans,
+														 percentiles->columns, expected, percentiles->groups),
+											  merging));
 	path->methods = &path_methods;
 	return path;
 }
@@ -600,7 +680,7 @@ find_all(Percentiles *percentiles, RelOptInfo *output)
 	if (!collect_orders(percentiles))
 		return false;
 	if (percentiles->wanted.groups != NIL)
-		return find_groups(percentiles, output);
+		return !percentiles->parent && find_groups(percentiles, output);
 	take_ends(percentiles);
 	if (!find_scans(percentiles))
 		return false;
@@ -609,8 +689,8 @@ find_all(Percentiles *percentiles, RelOptInfo *output)
 }
 
 /*
- * Adds a path to the grouped relation output if input is a table, and indexes have the orders of all
- * percentiles, and what else is wanted of its rows.
+ * Adds a path to the grouped relation output if input is a table, or one with children, and indexes have the
+ * orders of all percentiles, and what else is wanted of its rows.
  */
 void
 gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
@@ -619,10 +699,11 @@ gpuds_percentile_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 	Percentiles percentiles = { .wanted = { .root = root, .rel = input, .apart = true } };
 
 	if (root->parse->groupingSets != NIL || !enable_indexonlyscan || input->reloptkind != RELOPT_BASEREL ||
-		!gpuds_covering_is_table(root, input) ||
+		(!gpuds_covering_is_table(root, input) && !gpuds_aggregate_is_parent(root, input)) ||
 		!gpuds_wanted_collect(&percentiles.wanted, output, extra->havingQual) ||
 		percentiles.wanted.percentiles == NIL)
 		return;
+	percentiles.parent = !gpuds_covering_is_table(root, input);
 	if (find_all(&percentiles, output))
 		add_path(output, &make_path(&percentiles, output, extra->havingQual)->path);
 }
