@@ -1,0 +1,33 @@
+# Functions over graphs have the GPU do the work where it has the index, and say so at DEBUG1.
+
+use strict;
+use warnings;
+
+use GpudsTest;
+use Test::More;
+
+need_cuda();
+my $node = new_node('graph');
+device_ready($node);
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE e (src int, dst int);
+INSERT INTO e SELECT i % 1009, i * 7919 % 1013 FROM generate_series(1, 20000) i;
+CREATE INDEX e_out ON e USING gpu_btree (src, dst);
+VACUUM e;
+SET gpuds.device = cuda;
+SELECT gpuds_index_load('e_out');
+END
+
+for my $call ("gpuds_triangles('e_out')", "gpuds_components('e_out')", "gpuds_bfs('e_out', '{1}'::int[])")
+{
+	my $query = "
+		SELECT md5(string_agg(f::text, ' ' ORDER BY f::text))
+		FROM (SELECT to_jsonb(g) - 'parent' AS f FROM (SELECT * FROM $call) g) q";
+	my ($rc, $out, $err) = $node->psql('postgres', "
+		SET gpuds.device = cuda; SET client_min_messages = debug1; $query");
+	like($err, qr/graph of index "e_out" on a device: \d+ vertices, used/, "$call: on the GPU");
+	is($out, $node->safe_psql('postgres', "SET gpuds.device = cpu; $query"), "$call: the CPU's answer");
+}
+$node->stop;
+
+done_testing();
