@@ -3,9 +3,9 @@
  * engine_graphs.h
  *	  Graphs that the engine keeps between requests: one for an owner at most.
  *
- * Scanners make them, and work on them.  An owner has one request at a time, so a graph is used by one scanner
- * at a time; the lock is for the list of all.  A graph does not depend on the tree that its edges came from:
- * its owner gives it up, by a request or by beginning another one.
+ * Scanners make them, and work on them.  An owner has one request at a time, so a graph is used by one
+ * scanner at a time; the lock is for the list of all.  A graph does not depend on the tree that its edges
+ * came from: its owner gives it up, by a request or by beginning another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -128,7 +128,10 @@ gpu_scanner_walk(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 	return status;
 }
 
-/* How many of n items, from r->next on, have room in a request's output of items of so many bytes; -1: none has. */
+/*
+ * How many of n items, from r->next on, have room in a request's output of items of so many bytes; -1: none
+ * has.
+ */
 static inline int64_t
 gpu_graph_output(const GpuEngine *engine, const GpuScanStream *stream, const GpuRequest *r, int64_t n,
 				 size_t item)

@@ -3,12 +3,12 @@
  * gpu_graph.h
  *	  A graph in device memory: its edges as they come, and then with numbers of vertices.
  *
- * Edges come as pairs of codes, in any order (scan_edges.h).  When all are there, vertices are numbered from 0
- * on in the order of their codes, and an edge is one word, source << 32 | target.  From these the algorithms
- * make what they need, when it is needed first.
+ * Edges come as pairs of codes, in any order (scan_edges.h).  When all are there, vertices are numbered from
+ * 0 on in the order of their codes, and an edge is one word, source << 32 | target.  From these the
+ * algorithms make what they need, when it is needed first.
  *
- * All functions queue their work on a stream; those that return a number or a GpuStatus wait for it.  After an
- * error of the stream nothing is known of the graph, which may only be closed.
+ * All functions queue their work on a stream; those that return a number or a GpuStatus wait for it.  After
+ * an error of the stream nothing is known of the graph, which may only be closed.
  *
  *-------------------------------------------------------------------------
  */
@@ -111,7 +111,9 @@ gpu_graph_use_temp(GpuGraph *graph, GpuStream *s, int64_t items)
 	return true;
 }
 
-/* A word of device memory as the host sees it, once all is done that was asked for before; 0 after an error. */
+/*
+ * A word of device memory as the host sees it, once all is done that was asked for before; 0 after an error.
+ */
 static inline uint64_t
 gpu_graph_read(GpuScanStream *stream, const uint64_t *word)
 {

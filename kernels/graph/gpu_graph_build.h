@@ -169,7 +169,10 @@ gpu_graph_sort_close(GpuGraph *graph, GpuGraphSort *sort)
 	gpu_graph_give(graph, &sort->places);
 }
 
-/* Sorts words by numbers of vertices below n in both halves; the result is in words, or changes places with it. */
+/*
+ * Sorts words by numbers of vertices below n in both halves; the result is in words, or changes places with
+ * it.
+ */
 static inline void
 gpu_graph_sort_edges(GpuStream *s, GpuGraphArray<uint64_t> *words, GpuGraphArray<uint64_t> *others, int64_t m,
 					 int64_t n)

@@ -3,8 +3,8 @@
  * gpu_graph_components.h
  *	  Weakly connected components of a graph in device memory.
  *
- * Each vertex has a root, which is itself at first.  An edge makes the greater of its vertices' roots a child of
- * the less.  A vertex is never the child of a greater one, so the root of a component is its least vertex.
+ * Each vertex has a root, which is itself at first.  An edge makes the greater of its vertices' roots a child
+ * of the less.  A vertex is never the child of a greater one, so the root of a component is its least vertex.
  *
  *-------------------------------------------------------------------------
  */

@@ -78,11 +78,17 @@ typedef enum GpuGraphStep
 {
 	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
 	GPU_GRAPH_ADD,   /* input: n edges, two codes each */
-	/* there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found: vertices */
+	/*
+	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
+	 * vertices
+	 */
 	GPU_GRAPH_END,
 	/* input: n vertices that have been reached; each: edges are to be followed from there */
 	GPU_GRAPH_REACH,
-	/* goes on for n depths at most; found: vertices reached so far, counted: depths done, taken: to go on from */
+	/*
+	 * goes on for n depths at most; found: vertices reached so far, counted: depths done, taken: to go on
+	 * from
+	 */
 	GPU_GRAPH_WALK,
 	GPU_GRAPH_REACHED,   /* output: GpuReached of those from next on, cap at most; found: how many */
 	GPU_GRAPH_CONNECT,   /* find the components */

@@ -64,8 +64,8 @@ gpu_edges_fit(const GpuScanStream *stream, size_t staging_bytes, const GpuReques
 }
 
 /*
- * Adds the edges of n intervals to stream->edges, and writes the others to staging memory if there is room for
- * them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
+ * Adds the edges of n intervals to stream->edges, and writes the others to staging memory if there is room
+ * for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t

@@ -33,7 +33,9 @@ typedef struct GpudsOrderedPath
 	List *merging; /* for the executor */
 } GpudsOrderedPath;
 
-/* The scan by an index of a table that gives rows in the order; NULL: there is none.  *ncolumns: see above. */
+/*
+ * The scan by an index of a table that gives rows in the order; NULL: there is none.  *ncolumns: see above.
+ */
 typedef IndexPath *GpudsScanInOrder(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index, void *arg,
 									int *ncolumns);
 

@@ -206,7 +206,9 @@ gpuds_child_scan_restart(PlanState *child)
 		index_rescan(*parts.scan, parts.keys, parts.nkeys, NULL, 0);
 }
 
-/* Raises an error unless n scans, which have begun or not, have the first columns of their keys in one order. */
+/*
+ * Raises an error unless n scans, which have begun or not, have the first columns of their keys in one order.
+ */
 void
 gpuds_child_scan_check_alike(PlanState **children, int n, int ncolumns)
 {

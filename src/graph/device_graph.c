@@ -187,8 +187,9 @@ read_items(const GpudsDeviceGraph *graph, GpuGraphStep step, int64 first, int64 
 }
 
 /*
- * Goes on with a walk, breadth first, for so many depths at most, and hands on what it reaches, in the order of
- * depths, which are counted from there.  False: the device has not done it; something may have been handed on.
+ * Goes on with a walk, breadth first, for so many depths at most, and hands on what it reaches, in the order
+ * of depths, which are counted from there.  False: the device has not done it; something may have been handed
+ * on.
  */
 bool
 gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths, GpudsPutItems put,

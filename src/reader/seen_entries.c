@@ -177,7 +177,10 @@ gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n)
 /* Edges that there is room for, beside those that the mirror has. */
 #define MORE_EDGES (1024 * 1024)
 
-/* Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is right. */
+/*
+ * Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is
+ * right.
+ */
 static bool
 add_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph, GpudsCounted *others,
 		  bool *holds)
@@ -197,9 +200,9 @@ add_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph
 }
 
 /*
- * Has the device of a scan that has just started make a graph of its entries, which are edges.  Those of whose
- * rows the device is not sure are the others; the caller frees them, and drops the graph in any case.  False:
- * the device does not do it, or the map changed in every attempt; the scan has not moved.
+ * Has the device of a scan that has just started make a graph of its entries, which are edges.  Those of
+ * whose rows the device is not sure are the others; the caller frees them, and drops the graph in any case.
+ * False: the device does not do it, or the map changed in every attempt; the scan has not moved.
  */
 bool
 gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph,
