@@ -646,6 +646,14 @@ gpuds_key_bits_behind(const GpudsKeyLayout *layout, int ncolumns)
 	return place + ENTRY_SPILL_SHIFT;
 }
 
+/* The lowest n bits of a word, fewer than 64. */
+static uint64
+low_bits(int n)
+{
+	Assert(n >= 0 && n < 64);
+	return (UINT64CONST(1) << (n & 63)) - 1;
+}
+
 /* Ones in these bits of an entry; the others are zero. */
 GpudsEntry
 gpuds_key_ones_behind(const GpudsKeyLayout *layout, int ncolumns)
@@ -656,12 +664,12 @@ gpuds_key_ones_behind(const GpudsKeyLayout *layout, int ncolumns)
 	if (more < 0)
 		ones.t >>= -more;
 	else if (layout->nwords == 1)
-		ones.w0 = (UINT64CONST(1) << more) - 1;
+		ones.w0 = low_bits(more);
 	else if (more < 64)
-		ones.w1 = (UINT64CONST(1) << more) - 1;
+		ones.w1 = low_bits(more);
 	else
 	{
-		ones.w0 = (UINT64CONST(1) << (more - 64)) - 1;
+		ones.w0 = low_bits(more - 64);
 		ones.w1 = UINT64_MAX;
 	}
 	return ones;
