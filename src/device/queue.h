@@ -53,6 +53,9 @@
  * through with what came before, unless a load of another tree under the same number comes
  * first, which drops the former one itself.
  *
+ * A request about the backend's graph that is ABANDONED becomes the drop of that graph before the mailbox is
+ * IDLE, so no graph outlives the call that made it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_QUEUE_H

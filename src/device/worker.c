@@ -299,6 +299,38 @@ clear_away(int i)
 	wake(i);
 }
 
+static bool
+is_of_graph(const GpuRequest *request)
+{
+	return request->kind == GPU_GRAPH || (request->kind == GPU_SCAN && request->form == GPU_EDGES);
+}
+
+/*
+ * Whoever abandons a request about its graph wants no graph, and may not wait until a drop can be posted: the
+ * request becomes the drop.  False: it is none, or was that drop.
+ */
+static bool
+drop_graph(int i)
+{
+	GpuRequest *request = &gpuds_mailbox(i)->request;
+	const uint64 owner = request->owner;
+
+	if (!is_of_graph(request) || (request->form == GPU_GRAPH_DROP && stage[i] == STAGE_SUBMITTED))
+		return false;
+	if (stage[i] == STAGE_WAITING)
+		forget_waiting(i);
+	memset(request, 0, sizeof(*request));
+	request->kind = GPU_GRAPH;
+	request->form = GPU_GRAPH_DROP;
+	request->owner = owner;
+	stage[i] = STAGE_SUBMITTED;
+	watched[i / 64] |= GpudsQueueBit(i);
+	enter_engine();
+	api->submit(engine, request);
+	leave_engine();
+	return true;
+}
+
 /*
  * Sees whether a taken request has come to its end.  True: it is no longer our
  * concern.
@@ -319,6 +351,8 @@ finish(int i)
 			tell_memory();
 		if (state == MAILBOX_RUNNING && pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_DONE))
 			wake(i);
+		if (state == MAILBOX_ABANDONED && drop_graph(i))
+			return false;
 		if (state == MAILBOX_ABANDONED)
 			clear_away(i);
 	}

@@ -1,8 +1,10 @@
-# Functions over graphs have the GPU do the work where it has the index, and say so at DEBUG1.
+# Functions over graphs have the GPU do the work where it has the index, and say so at DEBUG1.  What that
+# took of its memory comes back.
 
 use strict;
 use warnings;
 
+use GpudsPoints;
 use GpudsTest;
 use Test::More;
 
@@ -27,6 +29,19 @@ for my $call ("gpuds_triangles('e_out')", "gpuds_components('e_out')", "gpuds_bf
 		SET gpuds.device = cuda; SET client_min_messages = debug1; $query");
 	like($err, qr/graph of index "e_out" on a device: \d+ vertices, used/, "$call: on the GPU");
 	is($out, $node->safe_psql('postgres', "SET gpuds.device = cpu; $query"), "$call: the CPU's answer");
+}
+
+# The GPU is not done with a drop when the session has waited for long enough
+SKIP:
+{
+	skip('not built with INJECTION_POINTS=1', 2) unless injection_points($node);
+	my $used = device_memory($node);
+	cmp_ok($used, '>', 0, 'the index has a mirror');
+	$node->safe_psql('postgres', "
+		SET gpuds.device = cuda; SET gpuds.device_fault = 'hold_drop'; SELECT gpuds_triangles('e_out')");
+	ok($node->poll_query_until('postgres', "
+		SELECT memory_used <= $used FROM gpuds_devices WHERE kind = 'cuda'"),
+		'a graph that was not dropped in time: its memory comes back');
 }
 $node->stop;
 
