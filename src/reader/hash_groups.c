@@ -238,7 +238,7 @@ gpuds_hash_groups_count(GpudsHashGroups *groups, const GpudsGroupKey *keys, int 
 	{
 		const uint64 slot = groups->table[home_of(groups, hashes[i])];
 
-		if (slot >> 32 == hashes[i])
+		if (slot != 0 && slot >> 32 == hashes[i])
 			__builtin_prefetch(&groups->groups[(uint32) slot - 1], 1);
 	}
 	for (int i = 0; i < n; i++)
