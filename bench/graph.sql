@@ -11,16 +11,36 @@ $$
 		ELSE extract(epoch FROM clock_timestamp()) * 1000 END
 $$;
 
--- The graph's edges twice: e has an index of btree, and g one of gpuds.
-CREATE PROCEDURE bench.make_indexes(graph text, am text) LANGUAGE plpgsql AS
+-- Indexes of a graph's edges: g has one of gpuds; and with SQL, e, which has the same edges, one of btree.
+CREATE PROCEDURE bench.make_indexes(graph text, am text, with_sql bool) LANGUAGE plpgsql AS
 $$
 BEGIN
-	EXECUTE format('CREATE UNLOGGED TABLE %1$I.g AS TABLE %1$I.e', graph);
-	EXECUTE format('CREATE INDEX i_bt ON %I.e (src, dst)', graph);
 	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst)', graph, am);
 	EXECUTE format('CREATE TABLE %1$I.seed AS SELECT array_agg(v) AS v
-		FROM (SELECT src AS v FROM %1$I.e INTERSECT SELECT dst FROM %1$I.e ORDER BY v LIMIT 10) x', graph);
+		FROM (SELECT src AS v FROM %1$I.g WHERE src < 16384 INTERSECT SELECT dst FROM %1$I.g WHERE dst < 16384
+			ORDER BY v LIMIT 1000) x', graph);
 	PERFORM gpuds_index_load(format('%I.i_gp', graph)::regclass);
+	IF with_sql THEN
+		EXECUTE format('CREATE UNLOGGED TABLE %1$I.e AS TABLE %1$I.g', graph);
+		EXECUTE format('CREATE INDEX i_bt ON %I.e (src, dst)', graph);
+	END IF;
+END
+$$;
+
+-- The time for the number of rows of a query, so many times, after it has been asked once.
+CREATE FUNCTION bench.count_again(query text, times int, clock text) RETURNS SETOF float8 LANGUAGE plpgsql AS
+$$
+DECLARE
+	before float8;
+	n bigint;
+BEGIN
+	FOR i IN 0 .. times LOOP
+		before := bench.spent(clock);
+		EXECUTE format('SELECT count(*) FROM (%s) x', query) INTO n;
+		IF i > 0 THEN
+			RETURN NEXT bench.spent(clock) - before;
+		END IF;
+	END LOOP;
 END
 $$;
 

@@ -3,9 +3,9 @@
 # graph_report.pl DIR: what bench/graph measured, of what it left in DIR, as a table on standard output, and
 # as graph.md, graph.json and graph.svg in DIR.
 #
-# A section is a graph, and an item a question about it; the sides are gp (gpuds), bt (SQL over btree) and
-# pgrouting.  A value of the unit "differences" says how many rows a side's answer and that of gp have not in
-# common.
+# A section is a graph, and an item a question about it; the sides are gp (gpuds), counted (the rows of its
+# answer), cpu (gpuds without the GPU), bt (SQL over btree) and pgrouting.  A value of the unit "differences"
+# says how many rows a side's answer and that of gp have not in common.
 use strict;
 use warnings;
 use FindBin;
@@ -43,20 +43,23 @@ for (@items)
 	  };
 }
 
-my $routing = grep { defined $_->{pgrouting} } @rows;
-my @sides = ('gp', 'bt', $routing ? 'pgrouting' : ());
-my @cells = (
-	[ 'graph', 'question', 'gpuds', 'SQL over btree', 'ratio', ($routing ? 'pgRouting' : ()), 'same answer' ]
+my %title = (
+	gp => 'gpuds',
+	counted => 'counted',
+	cpu => 'gpuds, CPU',
+	bt => 'SQL over btree',
+	pgrouting => 'pgRouting'
 );
+my %plotted = (%colour, counted => $colour{hash}, cpu => $colour{cuda}, pgrouting => $colour{auto});
+my @sides = grep { my $side = $_; grep { defined $_->{$side} } @rows } qw(gp counted cpu bt pgrouting);
+my @cells = ([ 'graph', 'question', @title{@sides}, 'ratio', 'same answer' ]);
 for my $row (@rows)
 {
 	push @cells,
 	  [
 		@$row{qw(graph question)},
-		figure($row->{gp}, 'ms'),
-		defined $row->{bt} ? figure($row->{bt}, 'ms') : 'too long',
+		map({ $_ eq 'bt' && !defined $row->{bt} ? 'too long' : figure($row->{$_}, 'ms') } @sides),
 		figure($row->{ratio}),
-		($routing ? figure($row->{pgrouting}, 'ms') : ()),
 		defined $row->{same} ? $row->{same} ? 'yes' : 'NO' : ''
 	  ];
 }
@@ -65,7 +68,7 @@ my $words = commas($machine->{rows})
   . " edges in the R-MAT graph, $clock, medians of up to $machine->{rounds} rounds";
 publish(
 	$dir, 'graph',
-	table('llrrr' . ($routing ? 'r' : '') . 'l', @cells) . "\n" . foot($machine, $words),
+	table('ll' . 'r' x (@sides + 1) . 'l', @cells) . "\n" . foot($machine, $words),
 	{ machine => $machine, figures => \@rows }
 );
 plot_bars(
@@ -73,11 +76,7 @@ plot_bars(
 	{
 		title => 'milliseconds',
 		log => 1,
-		series => [
-			[ 'gpuds', $colour{gp} ],
-			[ 'SQL over btree', $colour{bt} ],
-			$routing ? [ 'pgRouting', $colour{auto} ] : ()
-		],
+		series => [ map { [ $title{$_}, $plotted{$_} ] } @sides ],
 		groups => [ map { [ "$_->{question}, $_->{graph}", undef, @$_{@sides} ] } @rows ]
 	}
 );
