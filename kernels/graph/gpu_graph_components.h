@@ -42,6 +42,15 @@ gpu_graph_root(uint32_t *roots, uint32_t vertex)
 	return vertex;
 }
 
+/* The same, of a graph whose edges are connected: changes nothing. */
+GPU_FN uint32_t
+gpu_graph_last_root(const uint32_t *roots, uint32_t vertex)
+{
+	for (uint32_t parent; (parent = gpu_fresh(&roots[vertex])) != vertex;)
+		vertex = parent;
+	return vertex;
+}
+
 /* Connects the vertices of an edge. */
 struct GpuGraphConnect
 {
@@ -67,15 +76,14 @@ struct GpuGraphConnect
 	}
 };
 
+/* Each thread sets its own vertex and no other: what it read of that may be older than what is there. */
 struct GpuGraphFlatten
 {
 	uint32_t *roots;
 
 	GPU_FN void operator()(int64_t v) const
 	{
-		const uint32_t root = gpu_graph_root(roots, (uint32_t) v);
-
-		gpu_atomic_exchange(&roots[v], root);
+		gpu_atomic_exchange(&roots[v], gpu_graph_last_root(roots, (uint32_t) v));
 	}
 };
 

@@ -31,7 +31,7 @@ struct GpuGraphWalkView
 	/* Reaches a vertex, unless it has been reached before; queued: edges are to be followed from there. */
 	GPU_FN void reach(uint32_t vertex, uint32_t from, uint32_t at_depth, bool queued) const
 	{
-		if (depth[vertex] != GPU_NO_VERTEX ||
+		if (gpu_fresh(&depth[vertex]) != GPU_NO_VERTEX ||
 			gpu_atomic_swap_if(&depth[vertex], GPU_NO_VERTEX, at_depth) != GPU_NO_VERTEX || !queued)
 			return;
 		parent[vertex] = from;

@@ -16,8 +16,15 @@
 #include <chrono>
 #include <sched.h>
 #include <sys/mman.h>
+#include <thread>
+#include <vector>
 
 #include "kernels/runtime/block.h"
+
+/* Threads that run a launch; more than one for tests of what a launch's threads do to each other. */
+#ifndef GPU_EMULATED_THREADS
+#define GPU_EMULATED_THREADS 1
+#endif
 
 /* Set by gpu_inject_fault: all calls fail from then on, as after a sticky error. */
 static std::atomic<bool> gpu_emulated_lost(false);
@@ -205,6 +212,29 @@ gpu_fill(GpuStream *s, void *to, int byte, size_t bytes)
 		memset(to, byte, bytes);
 }
 
+/*
+ * Runs a launch.  Its threads have no order: the last comes first, which is the least like what somebody may
+ * take for granted.
+ */
+template <typename F>
+static inline void
+gpu_emulated_run(int64_t n, const F &f)
+{
+	const int64_t step = n < 2 * GPU_EMULATED_THREADS ? 1 : GPU_EMULATED_THREADS;
+	std::vector<std::thread> others;
+	const auto run = [&](int64_t first)
+	{
+		for (int64_t i = first; i >= 0; i -= step)
+			f(i);
+	};
+
+	for (int64_t k = 1; k < step; k++)
+		others.emplace_back(run, n - 1 - k);
+	run(n - 1);
+	for (std::thread &other : others)
+		other.join();
+}
+
 template <int threads, typename F>
 static inline void
 gpu_launch(GpuStream *s, int64_t n, const F &f)
@@ -214,9 +244,7 @@ gpu_launch(GpuStream *s, int64_t n, const F &f)
 	s->launches++;
 	if (!gpu_usable(s))
 		return;
-	/* Threads have no order.  This one is the least like what somebody may take for granted. */
-	for (int64_t i = n; i-- > 0;)
-		f(i);
+	gpu_emulated_run(n, f);
 }
 
 template <typename F>
