@@ -65,26 +65,31 @@ HOST_INLINE bool
 cpu_btree_probe_count(CpuBtreeProbe *p, const GpudsView *view, CpuCount *count, int64_t *left, GpudsEntry *at,
 					  const int nw)
 {
-	GpudsEntry hi = entry_after(&p->interval.hi);
+	const GpudsEntry lo = p->interval.lo;
+	const GpudsEntry hi = entry_after(&p->interval.hi);
+	CpuBtreeLeaf leaves[CPU_BTREE_AHEAD];
+	unsigned end = 0;
+	bool more = true;
 
-	if (view->height - 1 > p->top)
-		cpu_btree_probe_ahead(p, view, true, nw);
-	for (;;)
+	for (unsigned first = 0; more || first < end; first++)
 	{
-		const uint64_t *leaf = btree_node(view->base, p->ref);
-		int from = p->near_bound ? btree_leaf_rank(leaf, &p->interval.lo, nw) : 0;
-		int to = p->far_bound ? btree_leaf_rank(leaf, &hi, nw) : btree_leaf_n(leaf, nw);
+		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_AHEAD];
+		int from;
+		int to;
 
-		cpu_btree_count_leaf(leaf, from, to, count, nw);
+		if (more)
+			more = cpu_btree_leaves_ahead(p, view, leaves, first, &end, *left > 0 ? *left : 1, true, nw);
+		from = leaf->lo_bound ? btree_leaf_rank(leaf->words, &lo, nw) : 0;
+		to = leaf->hi_bound ? btree_leaf_rank(leaf->words, &hi, nw) : btree_leaf_n(leaf->words, nw);
+		cpu_btree_count_leaf(leaf->words, from, to, count, nw);
 		*left -= 1 + (to > from ? to - from : 0);
 		if (to > from && !cpu_btree_count_goes_on(count, *left))
 		{
-			*at = btree_leaf_entry(leaf, to - 1, nw);
+			*at = btree_leaf_entry(leaf->words, to - 1, nw);
 			return false;
 		}
-		if (!cpu_btree_probe_next(p, view, true, nw))
-			return true;
 	}
+	return true;
 }
 
 /* How many entries an interval has whose probe has come to its first leaf. */

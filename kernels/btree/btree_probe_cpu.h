@@ -22,6 +22,9 @@
 /* Descents that are interleaved: while one waits for memory, the others go on. */
 #define CPU_BTREE_INTERLEAVED 16
 
+/* Leaves of a range that are on their way to the processor while others are read; a power of two. */
+#define CPU_BTREE_AHEAD 16
+
 /* A node on a probe's path: the child it is at, and the last one it covers. */
 typedef struct CpuBtreeFrame
 {
@@ -42,6 +45,14 @@ typedef struct CpuBtreeProbe
 	BtreeRef ref;                             /* the node it has come to */
 	CpuBtreeFrame path[CPU_BTREE_MAX_HEIGHT]; /* from level top to the leaf's parent */
 } CpuBtreeProbe;
+
+/* A leaf of an interval. */
+typedef struct CpuBtreeLeaf
+{
+	const uint64_t *words;
+	bool lo_bound; /* the interval begins in it */
+	bool hi_bound; /* the interval ends in it */
+} CpuBtreeLeaf;
 
 /* The probe for the interval that the scan is at, i intervals further on. */
 HOST_INLINE void
@@ -130,17 +141,17 @@ cpu_btree_probe_step(CpuBtreeProbe *p, const GpudsView *view, int depth, const b
 	cpu_btree_prefetch(view->base, p->ref, depth == view->height - 2, nw);
 }
 
-/* Start loading what a range will want next: the other leaves it covers below this parent. */
+/* Start loading what a range will want in a while: the nodes behind the one that a frame is at. */
 HOST_INLINE void
-cpu_btree_probe_ahead(const CpuBtreeProbe *p, const GpudsView *view, const bool forward, const int nw)
+cpu_btree_nodes_ahead(const CpuBtreeFrame *f, const GpudsView *view, const bool forward, const int nw)
 {
-	const CpuBtreeFrame *f = &p->path[view->height - 2];
 	const uint64_t *node = btree_node(view->base, f->ref);
+	int at = f->at;
 
-	for (int i = f->at; i != f->end;)
+	for (int i = 0; i < 2 && at != f->end; i++)
 	{
-		i += forward ? 1 : -1;
-		cpu_btree_prefetch(view->base, btree_link_ref(btree_inner_link(node, i)), true, nw);
+		at += forward ? 1 : -1;
+		cpu_btree_prefetch(view->base, btree_link_ref(btree_inner_link(node, at)), false, nw);
 	}
 }
 
@@ -165,15 +176,53 @@ cpu_btree_probe_next(CpuBtreeProbe *p, const GpudsView *view, const bool forward
 	p->far_bound = f->far_bound && f->at == f->end;
 	if (++depth < leaf_depth)
 	{
-		/* the node after this one, too, in time for the next call that gets here */
-		if (f->at != f->end)
-			cpu_btree_prefetch(view->base, btree_link_ref(btree_inner_link(node, f->at + (forward ? 1 : -1))),
-							   false, nw);
+		cpu_btree_nodes_ahead(f, view, forward, nw);
 		for (; depth < leaf_depth; depth++)
 			cpu_btree_probe_step(p, view, depth, forward, nw);
-		cpu_btree_probe_ahead(p, view, forward, nw);
 	}
 	return true;
+}
+
+/*
+ * Adds leaves of the interval, from the one that the probe has come to, to those from first to *end that are
+ * on their way, at most CPU_BTREE_AHEAD; most: the entries that are wanted of all of them.  False: these are
+ * the last ones.
+ */
+HOST_INLINE bool
+cpu_btree_leaves_ahead(CpuBtreeProbe *p, const GpudsView *view, CpuBtreeLeaf *leaves, unsigned first,
+					   unsigned *end, int64_t most, const bool forward, const int nw)
+{
+	/* Leaves are half full at least, or there are few. */
+	while (*end - first < CPU_BTREE_AHEAD && (int64_t) (*end - first) * (BTREE_FANOUT / 2) < most)
+	{
+		CpuBtreeLeaf *leaf = &leaves[(*end)++ % CPU_BTREE_AHEAD];
+
+		cpu_btree_prefetch(view->base, p->ref, true, nw);
+		leaf->words = btree_node(view->base, p->ref);
+		leaf->lo_bound = forward ? p->near_bound : p->far_bound;
+		leaf->hi_bound = forward ? p->far_bound : p->near_bound;
+		if (!cpu_btree_probe_next(p, view, forward, nw))
+			return false;
+	}
+	return true;
+}
+
+/* Writes a leaf's entries from place from to before place to, at most cap; returns their number. */
+HOST_INLINE int64_t
+cpu_btree_leaf_emit(const uint64_t *leaf, int from, int to, GpudsEntry *out, int64_t cap, const bool forward,
+					const int nw)
+{
+	const int n = to - from < cap ? to - from : (int) cap;
+
+	/* Where there is room for a whole leaf, what is behind its entries may be written over. */
+	if (forward && from == 0 && cap >= BTREE_FANOUT)
+		simd_entries8(leaf, nw == 2 ? leaf + BTREE_FANOUT : NULL, leaf + nw * BTREE_FANOUT, out);
+	else
+	{
+		for (int i = 0; i < n; i++)
+			out[i] = btree_leaf_entry(leaf, forward ? from + i : to - 1 - i, nw);
+	}
+	return n > 0 ? n : 0;
 }
 
 /*
@@ -184,30 +233,25 @@ HOST_INLINE int64_t
 cpu_btree_probe_emit(CpuBtreeProbe *p, const GpudsView *view, GpudsEntry *out, int64_t cap,
 					 const bool forward, const int nw)
 {
-	GpudsEntry hi = entry_after(&p->interval.hi);
+	const GpudsEntry lo = p->interval.lo;
+	const GpudsEntry hi = entry_after(&p->interval.hi);
+	CpuBtreeLeaf leaves[CPU_BTREE_AHEAD];
+	unsigned end = 0;
+	bool more = true;
 	int64_t done = 0;
 
-	if (view->height - 1 > p->top)
-		cpu_btree_probe_ahead(p, view, forward, nw);
-	do
+	for (unsigned first = 0; done < cap && (more || first < end); first++)
 	{
-		const uint64_t *leaf = btree_node(view->base, p->ref);
-		bool lo_bound = forward ? p->near_bound : p->far_bound;
-		bool hi_bound = forward ? p->far_bound : p->near_bound;
-		int from = lo_bound ? btree_leaf_rank(leaf, &p->interval.lo, nw) : 0;
-		int to = hi_bound ? btree_leaf_rank(leaf, &hi, nw) : btree_leaf_n(leaf, nw);
+		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_AHEAD];
+		int from;
+		int to;
 
-		if (to - from > cap - done)
-		{
-			if (forward)
-				to = from + (int) (cap - done);
-			else
-				from = to - (int) (cap - done);
-		}
-		for (int i = 0; i < to - from; i++)
-			out[done + i] = btree_leaf_entry(leaf, forward ? from + i : to - 1 - i, nw);
-		done += to > from ? to - from : 0;
-	} while (done < cap && cpu_btree_probe_next(p, view, forward, nw));
+		if (more)
+			more = cpu_btree_leaves_ahead(p, view, leaves, first, &end, cap - done, forward, nw);
+		from = leaf->lo_bound ? btree_leaf_rank(leaf->words, &lo, nw) : 0;
+		to = leaf->hi_bound ? btree_leaf_rank(leaf->words, &hi, nw) : btree_leaf_n(leaf->words, nw);
+		done += cpu_btree_leaf_emit(leaf->words, from, to, out + done, cap - done, forward, nw);
+	}
 	return done;
 }
 

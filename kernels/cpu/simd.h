@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * simd.h
- *	  Comparing eight words with one, by vector instructions, and what else depends on the processor.
+ *	  Comparing eight words with one and making entries of them, by vector instructions, and what else
+ *	  depends on the processor.
  *
  *-------------------------------------------------------------------------
  */
@@ -118,6 +119,41 @@ simd_compare8(const uint64_t *p, uint64_t x, unsigned *lt, unsigned *eq)
 	}
 	*lt = l;
 	*eq = e;
+#endif
+}
+
+/* Entries of three arrays of eight words each, of which w1 is NULL if it has zeros.  Arrays are aligned to 64 bytes. */
+KERNEL_INLINE void
+simd_entries8(const uint64_t *w0, const uint64_t *w1, const uint64_t *t, GpudsEntry *out)
+{
+#if defined(SIMD_AVX512)
+	/* Places of words in two vectors: below 8 in the first one. */
+	const __m512i words_a = _mm512_setr_epi64(0, 8, 0, 1, 9, 0, 2, 10);
+	const __m512i words_b = _mm512_setr_epi64(0, 3, 11, 0, 4, 12, 0, 5);
+	const __m512i words_c = _mm512_setr_epi64(13, 0, 6, 14, 0, 7, 15, 0);
+	const __m512i ties_a = _mm512_setr_epi64(0, 1, 8, 3, 4, 9, 6, 7);
+	const __m512i ties_b = _mm512_setr_epi64(10, 1, 2, 11, 4, 5, 12, 7);
+	const __m512i ties_c = _mm512_setr_epi64(0, 13, 2, 3, 14, 5, 6, 15);
+	const __m512i high = _mm512_load_si512((const void *) w0);
+	const __m512i low = w1 ? _mm512_load_si512((const void *) w1) : _mm512_setzero_si512();
+	const __m512i ties = _mm512_load_si512((const void *) t);
+	uint64_t *to = (uint64_t *) out;
+
+	_mm512_storeu_si512((void *) to, _mm512_permutex2var_epi64(_mm512_permutex2var_epi64(high, words_a, low),
+															   ties_a, ties));
+	_mm512_storeu_si512((void *) (to + 8),
+						_mm512_permutex2var_epi64(_mm512_permutex2var_epi64(high, words_b, low), ties_b,
+												  ties));
+	_mm512_storeu_si512((void *) (to + 16),
+						_mm512_permutex2var_epi64(_mm512_permutex2var_epi64(high, words_c, low), ties_c,
+												  ties));
+#else
+	for (int i = 0; i < 8; i++)
+	{
+		out[i].w0 = w0[i];
+		out[i].w1 = w1 ? w1[i] : 0;
+		out[i].t = t[i];
+	}
 #endif
 }
 
