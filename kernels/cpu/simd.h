@@ -122,7 +122,10 @@ simd_compare8(const uint64_t *p, uint64_t x, unsigned *lt, unsigned *eq)
 #endif
 }
 
-/* Entries of three arrays of eight words each, of which w1 is NULL if it has zeros.  Arrays are aligned to 64 bytes. */
+/*
+ * Makes eight entries of three arrays of words, of which w1 is NULL if it has zeros.  Arrays are aligned to
+ * 64 bytes.
+ */
 KERNEL_INLINE void
 simd_entries8(const uint64_t *w0, const uint64_t *w1, const uint64_t *t, GpudsEntry *out)
 {

@@ -10,15 +10,23 @@
 #ifndef GPUDS_CPU_DISPATCH_H
 #define GPUDS_CPU_DISPATCH_H
 
+#include "kernels/cpu/column_test_cpu.h"
 #include "kernels/cpu/cpu_structure.h"
 #include "kernels/structures.h"
 
-/* What is compiled for one instruction set: the scans and counts of all structures, by number. */
+/* Entries whose column is tested at a time, at most. */
+#define GPUDS_TEST_ENTRIES CPU_TEST_ENTRIES
+
+/*
+ * What is compiled for one instruction set: the scans and counts of all structures, by number, and tests of
+ * columns.
+ */
 typedef struct GpudsCpuKernels
 {
 	const char *name;
 	CpuScan scan[STRUCTURE_NUMBERS];
 	CpuCounter count[STRUCTURE_NUMBERS];
+	CpuColumnTest test;
 } GpudsCpuKernels;
 
 /* A set for another kind of machine has no name and no functions. */

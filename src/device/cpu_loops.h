@@ -24,4 +24,5 @@ const GpudsCpuKernels CPU_NAME(CPU_SET) = {
 	.name = CPU_STRING(CPU_SET),
 	.scan = { STRUCTURE_ROWS(STRUCTURE_SCAN) },
 	.count = { STRUCTURE_ROWS(STRUCTURE_COUNT) },
+	.test = cpu_test_column,
 };

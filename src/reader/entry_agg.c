@@ -198,10 +198,11 @@ keep_passing_side(GpudsEntryAgg *agg)
 	gpuds_row_filter_run(agg->side_filter, agg->layout, agg->entries, agg->side, agg->n, agg->passes);
 	for (int64 i = 0; i < agg->n; i++)
 	{
-		if (!agg->passes[i])
-			continue;
 		agg->entries[kept] = agg->entries[i];
-		memmove(agg->side + kept++ * bytes, agg->side + i * bytes, bytes);
+		/* so few words need no call */
+		for (int at = 0; at < bytes; at += sizeof(uint64))
+			memcpy(agg->side + kept * bytes + at, agg->side + i * bytes + at, sizeof(uint64));
+		kept += agg->passes[i];
 	}
 	agg->filtered += agg->n - kept;
 	agg->n = kept;
@@ -300,9 +301,10 @@ look_up(GpudsEntryAgg *agg)
 static void
 keep_seen(GpudsEntryAgg *agg)
 {
-	int64 kept = 0;
+	const bool *unseen = memchr(agg->seen, false, agg->n * sizeof(bool));
+	int64 kept = unseen ? unseen - agg->seen : agg->n;
 
-	for (int64 i = 0; i < agg->n; i++)
+	for (int64 i = kept; i < agg->n; i++)
 	{
 		if (agg->seen[i])
 			agg->entries[kept++] = agg->entries[i];

@@ -10,10 +10,8 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 
+#include "device/cpu_dispatch.h"
 #include "reader/row_filter.h"
-
-/* Entries that a filter is run for at a time: what each test says of them stays in the first cache. */
-#define VECTOR_ENTRIES 1024
 
 /*
  * A filter of a test of a column of an index, in the current memory context.  side: it may be of a side
@@ -74,35 +72,6 @@ gpuds_row_filter_split(GpudsRowFilter *filter, GpudsRowFilter **entries, GpudsRo
 	if (of_entries != NIL)
 		*entries = gpuds_row_filter_join(GPUDS_FILTER_AND, of_entries);
 	*side = gpuds_row_filter_join(GPUDS_FILTER_AND, of_side);
-}
-
-/* Tests entries; made for each number of key words. */
-static pg_attribute_always_inline void
-test_entries(const ColumnTest *test, const GpudsEntry *entries, int n, const int nwords, bool *passes)
-{
-	const ColumnTest t = *test;
-
-	for (int i = 0; i < n; i++)
-		passes[i] = column_test_passes(&t, &entries[i], nwords);
-}
-
-/* The same of a side column. */
-static void
-test_side(const GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
-		  const uint8 *side, int n, bool *passes)
-{
-	const ColumnTest test = filter->test;
-	const int bytes = layout->side_bytes;
-
-	if (side == NULL)
-		elog(ERROR, "there are no side values to be tested");
-	for (int i = 0; i < n; i++)
-	{
-		const GpudsEntry value = agg_column_side_entry(&test.column, &entries[i], layout->nwords,
-													   side + (size_t) i * bytes);
-
-		passes[i] = column_test_passes(&test, &value, 1);
-	}
 }
 
 /* Makes a test. */
@@ -200,7 +169,20 @@ gpuds_row_filter_add_steps(GpudsRowFilter *filter, GpudsFilterSteps *to)
 	return add_filter(filter, to, 0);
 }
 
-/* Runs a filter for VECTOR_ENTRIES at most. */
+/* Which entries pass a test, GPUDS_TEST_ENTRIES at most? */
+static void
+run_test(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries, const uint8 *side,
+		 int n, bool *passes)
+{
+	if (filter->make)
+		make_test(filter);
+	if (filter->side && side == NULL)
+		elog(ERROR, "there are no side values to be tested");
+	gpuds_cpu_kernels()->test(&filter->test, entries, filter->side ? side : NULL, layout->side_bytes, n,
+							  layout->nwords, passes);
+}
+
+/* The same of any filter. */
 static void
 run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries, const uint8 *side,
 		   int n, bool *passes)
@@ -211,21 +193,19 @@ run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntr
 	check_stack_depth();
 	if (filter->kind == GPUDS_FILTER_TEST)
 	{
-		if (filter->make)
-			make_test(filter);
-		if (filter->side)
-			test_side(filter, layout, entries, side, n, passes);
-		else if (layout->nwords == 1)
-			test_entries(&filter->test, entries, n, 1, passes);
-		else
-			test_entries(&filter->test, entries, n, 2, passes);
+		run_test(filter, layout, entries, side, n, passes);
 		return;
 	}
-	memset(passes, all, n);
+	if (filter->filters == NIL)
+	{
+		memset(passes, all, n);
+		return;
+	}
+	run_vector(linitial(filter->filters), layout, entries, side, n, passes);
 	/* Not on the stack, because nests may be deep. */
-	if (filter->part == NULL)
-		filter->part = MemoryContextAlloc(GetMemoryChunkContext(filter), VECTOR_ENTRIES * sizeof(bool));
-	foreach (lc, filter->filters)
+	if (filter->part == NULL && list_length(filter->filters) > 1)
+		filter->part = MemoryContextAlloc(GetMemoryChunkContext(filter), GPUDS_TEST_ENTRIES * sizeof(bool));
+	for_each_from(lc, filter->filters, 1)
 	{
 		/* Is it decided for all entries? */
 		if (memchr(passes, all, n) == NULL)
@@ -244,12 +224,12 @@ void
 gpuds_row_filter_run(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntry *entries,
 					 const uint8 *side, int64 n, bool *passes)
 {
-	for (int64 first = 0; first < n; first += VECTOR_ENTRIES)
+	for (int64 first = 0; first < n; first += GPUDS_TEST_ENTRIES)
 	{
 		const int64 bytes = first * layout->side_bytes;
 
 		CHECK_FOR_INTERRUPTS();
 		run_vector(filter, layout, entries + first, side ? side + bytes : NULL,
-				   (int) Min(n - first, VECTOR_ENTRIES), passes + first);
+				   (int) Min(n - first, GPUDS_TEST_ENTRIES), passes + first);
 	}
 }

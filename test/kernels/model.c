@@ -220,6 +220,102 @@ check_float_tests(void)
 	CHECK(column_test_passes(&test, &e, 1));
 }
 
+/* A column of any kind and width, somewhere in an entry of so many words, or among so many side values. */
+static AggColumn
+make_column(int nwords, int side_bytes)
+{
+	static const uint8_t bytes[] = { 1, 2, 4, 8 };
+	AggColumn column = { .kind = (uint8_t) test_below(3), .null_bit = (uint8_t) test_below(2) };
+	const int key_bits = 64 * nwords + ENTRY_SPILL_BITS;
+
+	if (column.kind == AGG_COLUMN_INTEGER)
+		column.bits = (uint8_t) (1 + test_below(64));
+	else
+		column.bits = column.kind == AGG_COLUMN_FLOAT4 ? 32 : 64;
+	column.place = (uint8_t) test_below((uint64_t) (key_bits - column.bits + 1));
+	column.null_place = column.side_null = (uint8_t) test_below((uint64_t) key_bits);
+	column.flip = test_random() >> (64 - column.bits);
+	if (side_bytes > 0)
+	{
+		column.side_bytes = column.kind == AGG_COLUMN_INTEGER ? bytes[test_below(4)] : column.bits / 8;
+		column.side_offset = (uint8_t) test_below((uint64_t) (side_bytes - column.side_bytes + 1));
+		column.bits = 8 * column.side_bytes;
+		column.place = ENTRY_SPILL_BITS;
+		column.null_place = 0;
+	}
+	return column;
+}
+
+/* Makes ranges between codes, which are sorted; returns how many. */
+static int64_t
+make_ranges(uint64_t *codes, int n, uint64_t *lo, uint64_t *hi)
+{
+	int64_t made = 0;
+
+	for (int i = 1; i < n; i++)
+	{
+		for (int j = i; j > 0 && codes[j] < codes[j - 1]; j--)
+		{
+			uint64_t code = codes[j];
+
+			codes[j] = codes[j - 1];
+			codes[j - 1] = code;
+		}
+	}
+	for (int i = 0; i + 1 < n; i += 2)
+	{
+		if (made > 0 && codes[i] <= hi[made - 1])
+			continue;
+		lo[made] = codes[i];
+		hi[made++] = codes[i + 1];
+	}
+	return made;
+}
+
+#define TESTED 300
+#define CODES 24
+
+/* Tests of many entries at once, by all instruction sets, against those of one. */
+static void
+check_column_tests(int nwords, int side_bytes)
+{
+	GpudsEntry entries[TESTED];
+	uint8_t side[TESTED * 16];
+	uint64_t codes[CODES], lo[CODES], hi[CODES];
+	bool passes[TESTED];
+	int n;
+	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&n);
+	ColumnTest test = { .null = test_below(2) == 0, .lo = lo, .hi = hi };
+	const AggColumn *column = &test.column;
+	const int ncodes = (int) test_below(CODES + 1);
+	const uint64_t near = test_below(2) == 0 ? 64 : UINT64_MAX;
+
+	test.column = make_column(nwords, side_bytes);
+	for (int i = 0; i < TESTED; i++)
+		entries[i] = (GpudsEntry){ test_random(), nwords == 2 ? test_random() : 0, test_random() };
+	for (size_t i = 0; i < sizeof(side); i++)
+		side[i] = (uint8_t) test_random();
+	for (int i = 0; i < ncodes; i++)
+	{
+		const uint64_t bits = agg_column_bits(&entries[i], nwords, test_below(8), column->bits);
+
+		codes[i] = agg_column_code(column, test_below(4) == 0 ? bits : bits & (near - 1));
+	}
+	test.n = make_ranges(codes, ncodes, lo, hi);
+	for (int v = 0; v < n; v++)
+	{
+		variants[v]->test(&test, entries, side_bytes > 0 ? side : NULL, side_bytes, TESTED, nwords, passes);
+		for (int i = 0; i < TESTED; i++)
+		{
+			GpudsEntry e = entries[i];
+
+			if (side_bytes > 0)
+				e = agg_column_side_entry(column, &entries[i], nwords, side + i * side_bytes);
+			CHECK(passes[i] == column_test_passes(&test, &e, side_bytes > 0 ? 1 : nwords));
+		}
+	}
+}
+
 /* Counts intervals in pieces, by a map and rows.  With points as check_scan. */
 static void
 check_count(const GpudsView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
@@ -545,7 +641,11 @@ main(int argc, char **argv)
 	check_page_rows();
 	check_float_tests();
 	for (int i = 0; i < 1000; i++)
+	{
 		check_column_test(1 + i % 2);
+		check_column_tests(1 + i % 2, 0);
+		check_column_tests(1 + i % 2, 8 + i / 2 % 2 * 8);
+	}
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = 0; kind < KEYS_KINDS; kind++)
