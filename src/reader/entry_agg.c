@@ -16,6 +16,9 @@
 /* Entries whose groups are on their way to the processor while others are added up. */
 #define GROUPS_AHEAD 8
 
+/* Entries that are enough for a piece of rows that need not be looked up. */
+#define CACHED_PIECE_ENTRIES (8 * 1024)
+
 /* Entries that a first piece has at most, for callers that want a few groups only. */
 #define FIRST_PIECE_ENTRIES 4096
 
@@ -223,19 +226,28 @@ device_may_order(const GpudsEntryAgg *agg)
 		   gpuds_scan_aggregates(agg->scan);
 }
 
-/* Fetches entries until the piece is full enough for another one to be begun, or a device may do the rest. */
+/*
+ * Fetches entries until the piece is full enough for another one to be begun, or a device may do the rest.
+ * Rows that are to be looked up are worth a large piece, as they are in the order of the heap; without them a
+ * small one stays in the processor's cache.
+ */
 static void
 fetch_piece(GpudsEntryAgg *agg)
 {
+	int64 enough = CACHED_PIECE_ENTRIES;
+
 	ensure_capacity(agg, agg->size == 0 ? FIRST_PIECE_ENTRIES : GPUDS_PIECE_ENTRIES);
 	agg->n = 0;
 	gpuds_visible_begin_piece(&agg->visible);
-	while (agg->n < agg->size / 2 && gpuds_scan_has_more(agg->scan) && !device_may_group(agg))
+	while (agg->n < Min(enough, agg->size / 2) && gpuds_scan_has_more(agg->scan) && !device_may_group(agg))
 	{
+		const int64 before = agg->n;
 		GpudsScanBatch batch;
 
 		gpuds_scan_next_batch(agg->scan, agg->size - agg->n, &batch);
 		take_batch(agg, &batch);
+		if (memchr(agg->seen + before, false, agg->n - before) != NULL)
+			enough = agg->size;
 	}
 }
 
