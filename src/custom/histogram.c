@@ -384,6 +384,46 @@ renew(GpudsEstimate *estimate, const GpudsColumnEnds *ends, Histogram *histogram
 	return true;
 }
 
+/*
+ * May the index say anything else than a histogram of n bounds?  False if not even with all rows behind its
+ * ends, those of common values among them, it would: so two values need to be looked at only.
+ */
+static bool
+may_renew(GpudsEstimate *estimate, const GpudsColumnEnds *ends, const AttStatsSlot *slot,
+		  const Histogram *histogram, double rows)
+{
+	Histogram without_common = *histogram;
+	const uint64 *outer = read_codes(estimate, ends, slot, 2);
+
+	if (outer == NULL)
+		return false;
+	if (estimate->peek.current && (outer[0] < ends->least || outer[1] > ends->greatest))
+		return true;
+	memset(&without_common.of_common, 0, sizeof(without_common.of_common));
+	without_common.bounds = palloc(histogram->n * sizeof(uint64));
+	without_common.bounds[0] = outer[0];
+	without_common.bounds[histogram->n - 1] = outer[1];
+	return count_behind(estimate, ends, &without_common, Max(rows, 1));
+}
+
+/* Reads all of a histogram that may be renewed; the rest as renewed. */
+static HeapTuple
+renew_slot(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index, const GpudsColumnEnds *ends,
+		   const AttStatsSlot *slot, Histogram *histogram)
+{
+	AttStatsSlot *common = &histogram->of_common;
+
+	free_attstatsslot(common);
+	(void) get_attstatsslot(common, tuple, STATISTIC_KIND_MCV, InvalidOid,
+							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
+	histogram->bounds = read_codes(estimate, ends, slot, histogram->n);
+	histogram->common = read_codes(estimate, ends, common, common->nvalues);
+	if (histogram->bounds == NULL || histogram->common == NULL || common->nvalues != common->nnumbers ||
+		!renew(estimate, ends, histogram, index->rel->tuples))
+		return NULL;
+	return with_histogram(tuple, slot->valuetype, ends, index->opcintype[0], histogram);
+}
+
 /* A column's row of pg_statistic with the histogram that the index makes of it; NULL: it is good as it is. */
 static HeapTuple
 renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
@@ -397,17 +437,13 @@ renewed(HeapTuple tuple, GpudsEstimate *estimate, const IndexOptInfo *index)
 		!get_attstatsslot(&slot, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
 		return NULL;
 	(void) get_attstatsslot(&histogram.of_common, tuple, STATISTIC_KIND_MCV, InvalidOid,
-							ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS);
+							ATTSTATSSLOT_NUMBERS);
 	for (int i = 0; i < histogram.of_common.nnumbers; i++)
 		histogram.share -= histogram.of_common.numbers[i];
 	histogram.share = Max(histogram.share, 0);
 	histogram.n = Min(slot.nvalues, MOST_READ);
-	histogram.bounds = read_codes(estimate, &ends, &slot, histogram.n);
-	histogram.common = read_codes(estimate, &ends, &histogram.of_common, histogram.of_common.nvalues);
-	if (histogram.n >= 2 && histogram.bounds != NULL && histogram.common != NULL &&
-		histogram.of_common.nvalues == histogram.of_common.nnumbers &&
-		renew(estimate, &ends, &histogram, index->rel->tuples))
-		copy = with_histogram(tuple, slot.valuetype, &ends, index->opcintype[0], &histogram);
+	if (histogram.n >= 2 && may_renew(estimate, &ends, &slot, &histogram, index->rel->tuples))
+		copy = renew_slot(tuple, estimate, index, &ends, &slot, &histogram);
 	free_attstatsslot(&slot);
 	free_attstatsslot(&histogram.of_common);
 	return copy;
