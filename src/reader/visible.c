@@ -115,7 +115,7 @@ mark_by_map(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 	const GpudsEntry *entries = batch->entries;
 	const int64 n = batch->n;
 	const unsigned char *bits = NULL;
-	uint32 number = 0;
+	uint32 first = 0;
 
 	if (!visible->counts || !batch->from_mirror)
 	{
@@ -125,14 +125,14 @@ mark_by_map(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 	pg_read_barrier();
 	for (int64 i = 0; i < n; i++)
 	{
-		uint32 block = (uint32) ((entries[i].t & ENTRY_TID_MASK) >> 16);
+		const uint32 block = (uint32) ((entries[i].t & ENTRY_TID_MASK) >> 16);
 
-		if (bits == NULL || block / MAP_PAGE_BLOCKS != number)
+		if (bits == NULL || block - first >= MAP_PAGE_BLOCKS)
 		{
-			number = block / MAP_PAGE_BLOCKS;
-			bits = map_bits(visible, number);
+			first = block - block % MAP_PAGE_BLOCKS;
+			bits = map_bits(visible, block / MAP_PAGE_BLOCKS);
 		}
-		to_all[i] = gpuds_map_is_set(bits, block % MAP_PAGE_BLOCKS);
+		to_all[i] = gpuds_map_is_set(bits, block - first);
 	}
 	if (n > 0 && !still_counts(visible))
 		memset(to_all, false, n * sizeof(bool));
