@@ -134,10 +134,14 @@ void
 gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
 {
 	GpudsCursor *cursor = scan->opaque;
+	int64 most;
 
 	gpuds_cursor_hand_on_killed(cursor);
 	gpuds_key_set_sort(&cursor->set);
 	begin_batches(scan, cursor, weight_of_rows(expected), forward);
+	/* The first batch is as large as there are rows to skip. */
+	most = gpuds_probe_sizes(&cursor->ref)->most;
+	cursor->fetch = Max(cursor->fetch, (int64) Min(expected, (double) most));
 }
 
 /*
