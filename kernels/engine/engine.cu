@@ -138,7 +138,7 @@ engine_info(GpuEngine *engine, GpuEngineInfo *info)
 	info->minor = engine->card.minor;
 	info->driver = engine->card.driver;
 	info->memory_total = engine->memory;
-	info->memory_used = gpu_pool_used(&engine->pool);
+	info->memory_used = gpu_engine_memory_used(engine);
 }
 
 /* A fault has happened when this returns: on a stream of the caller's thread. */
@@ -274,6 +274,8 @@ prepare(GpuEngine *engine, char *why, size_t whylen)
 		snprintf(why, whylen, "could not make an event counter: %s", strerror(errno));
 		return false;
 	}
+	engine->pool.spare = gpu_engine_give_kept;
+	engine->pool.spare_arg = engine;
 	engine->hung_until = (uint32_t *) gpu_host_alloc(sizeof(uint32_t));
 	ok = engine->device_staging != NULL && engine->hung_until != NULL && gpu_changer_open(engine);
 	for (int i = 0; i < GPU_SCANNERS; i++)

@@ -70,7 +70,7 @@ typedef struct GpuEngineInfo
 	int minor;
 	int driver;          /* CUDA version that the driver supports, 13000 for 13.0 */
 	size_t memory_total; /* of the pool; before it is there, what it would be */
-	size_t memory_used;  /* atomic snapshot: held by trees */
+	size_t memory_used;  /* atomic snapshot: held by trees, and by graphs that are not just kept */
 } GpuEngineInfo;
 
 typedef enum GpuInjection

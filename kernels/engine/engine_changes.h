@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "kernels/engine/engine_graphs.h"
 #include "kernels/engine/engine_trees.h"
 
 static inline uint32_t
@@ -96,6 +97,7 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 	stream->bus_bytes = 0;
 	gpu_event_record(stream, &engine->change_began);
 	status = gpu_changer_dispatch(engine, request);
+	gpu_engine_drop_kept(engine, request->tree);
 	gpu_event_record(stream, &engine->change_ended);
 	/* nobody knows how far a lost device came; and what was given up is not answered */
 	if (!gpu_finish(stream) || status == GPU_DEVICE_LOST)

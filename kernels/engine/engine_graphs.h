@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * engine_graphs.h
- *	  Graphs that the engine keeps between requests: one for an owner at most.
+ *	  Graphs that the engine has between requests: one for an owner at most, and those that are kept.
  *
  * Scanners make them, and work on them.  An owner has one request at a time, so a graph is used by one
- * scanner at a time; the lock is for the list of all.  A graph does not depend on the tree that its edges
+ * scanner at a time; the lock is for the lists of all.  A graph does not depend on the tree that its edges
  * came from: its owner gives it up, by a request or by beginning another one.
+ *
+ * A graph may then be kept for the next owner that would make the same.  README.md says when it would (K1 to
+ * K5).
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +16,117 @@
 #define GPU_ENGINE_GRAPHS_H
 
 #include "kernels/engine/engine_state.h"
+
+/* Where a tree's graph is kept, whose edges lead one way or both. */
+static inline uint64_t
+gpu_engine_kept_key(uint32_t number, bool both)
+{
+	return (uint64_t) number << 1 | both;
+}
+
+/* Device memory that is in use, but for graphs that are kept: it is there for whoever needs it. */
+static inline size_t
+gpu_engine_memory_used(const GpuEngine *engine)
+{
+	const size_t used = gpu_pool_used(&engine->pool);
+	const size_t kept = engine->kept_bytes;
+
+	return used > kept ? used - kept : 0;
+}
+
+/* Keeps a graph no longer, whose place in the list is given; the caller has the lock, and the graph then. */
+static inline GpuGraph *
+gpu_engine_take_kept(GpuEngine *engine, std::map<uint64_t, GpuGraph *>::iterator at)
+{
+	GpuGraph *graph = at->second;
+
+	engine->kept.erase(at);
+	engine->kept_bytes -= gpu_graph_bytes(graph);
+	return graph;
+}
+
+/* Gives the memory of a graph back that is kept, the one of the oldest; false: there is none. */
+static inline bool
+gpu_engine_give_kept(void *arg)
+{
+	GpuEngine *engine = (GpuEngine *) arg;
+	GpuGraph *graph;
+
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+		auto oldest = engine->kept.begin();
+
+		for (auto at = oldest; at != engine->kept.end(); ++at)
+		{
+			if (at->second->kept_at < oldest->second->kept_at)
+				oldest = at;
+		}
+		if (oldest == engine->kept.end())
+			return false;
+		graph = gpu_engine_take_kept(engine, oldest);
+	}
+	gpu_graph_close(graph);
+	return true;
+}
+
+/* Is a graph made of the newest version of a tree? */
+static inline bool
+gpu_engine_is_newest(const GpuStructure *tree, const GpuGraphSource *source)
+{
+	return tree == source->tree && tree->sequence() == source->sequence;
+}
+
+/* Gives the memory of the graphs back that are kept of a tree, if it has changed since (K4). */
+static inline void
+gpu_engine_drop_kept(GpuEngine *engine, uint32_t number)
+{
+	const GpuStructure *tree = engine->tree[number].load(std::memory_order_acquire);
+
+	for (int both = 0; both < 2; both++)
+	{
+		GpuGraph *graph = NULL;
+
+		{
+			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+			auto found = engine->kept.find(gpu_engine_kept_key(number, both));
+
+			if (found != engine->kept.end() && !gpu_engine_is_newest(tree, &found->second->source))
+				graph = gpu_engine_take_kept(engine, found);
+		}
+		if (graph != NULL)
+			gpu_graph_close(graph);
+	}
+}
+
+/* Keeps a graph that has no owner, in place of the one before, or closes it. */
+static inline void
+gpu_engine_keep(GpuEngine *engine, GpuGraph *graph)
+{
+	const uint32_t number = graph->source.number;
+	GpuGraph *other = graph;
+
+	gpu_graph_rest(graph);
+	try
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+
+		if (gpu_engine_is_newest(engine->tree[number].load(std::memory_order_acquire), &graph->source))
+		{
+			GpuGraph *&place = engine->kept[gpu_engine_kept_key(number, graph->both)];
+
+			other = place;
+			place = graph;
+			graph->kept_at = gpu_engine_now_ns();
+			engine->kept_bytes += gpu_graph_bytes(graph);
+			engine->kept_bytes -= other != NULL ? gpu_graph_bytes(other) : 0;
+		}
+	}
+	catch (const std::bad_alloc &)
+	{
+	}
+	if (other != NULL)
+		gpu_graph_close(other);
+}
 
 /* An owner's graph; NULL: it has none. */
 static inline GpuGraph *
@@ -24,9 +138,9 @@ gpu_engine_graph(GpuEngine *engine, uint64_t owner)
 	return found != engine->graphs.end() ? found->second : NULL;
 }
 
-/* Takes an owner's graph away, if it has one. */
+/* Takes an owner's graph away, if it has one.  keep: for the next, if it is all of a tree (K1). */
 static inline void
-gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner)
+gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep)
 {
 	GpuGraph *graph = gpu_engine_graph(engine, owner);
 
@@ -36,25 +150,22 @@ gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner)
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 		engine->graphs.erase(owner);
 	}
-	gpu_graph_close(graph);
+	if (keep && graph->ended && graph->source.tree != NULL)
+		gpu_engine_keep(engine, graph);
+	else
+		gpu_graph_close(graph);
 }
 
-/* Begins an owner's graph with room for so many edges. */
+/* Gives a graph to its owner, who has none; it may be NULL if there was no memory for it. */
 static inline uint32_t
-gpu_engine_begin_graph(GpuEngine *engine, uint64_t owner, int64_t edges)
+gpu_engine_own_graph(GpuEngine *engine, GpuGraph *graph)
 {
-	GpuGraph *graph;
-
-	gpu_engine_drop_graph(engine, owner);
-	if (2 * edges >= GPU_MAX_ITEMS)
-		return GPU_TOO_LARGE;
-	graph = gpu_graph_open(&engine->pool, owner, edges);
 	if (graph == NULL)
 		return GPU_NO_MEMORY;
 	try
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-		engine->graphs[owner] = graph;
+		engine->graphs[graph->owner] = graph;
 	}
 	catch (const std::bad_alloc &)
 	{
@@ -64,12 +175,55 @@ gpu_engine_begin_graph(GpuEngine *engine, uint64_t owner, int64_t edges)
 	return GPU_OK;
 }
 
+/* Begins an owner's graph with room for so many edges. */
+static inline uint32_t
+gpu_engine_begin_graph(GpuEngine *engine, uint64_t owner, int64_t edges)
+{
+	gpu_engine_drop_graph(engine, owner, true);
+	if (2 * edges >= GPU_MAX_ITEMS)
+		return GPU_TOO_LARGE;
+	return gpu_engine_own_graph(engine, gpu_graph_open(&engine->pool, owner, edges));
+}
+
+/* Begins an owner's graph that is to be one that is kept of a tree. */
+static inline uint32_t
+gpu_engine_want_graph(GpuEngine *engine, uint64_t owner, uint32_t number, bool both)
+{
+	gpu_engine_drop_graph(engine, owner, true);
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+
+		if (engine->kept.count(gpu_engine_kept_key(number, both)) == 0)
+			return GPU_WITHDRAWN;
+	}
+	return gpu_engine_own_graph(engine, gpu_graph_open_wanted(&engine->pool, owner, both));
+}
+
+/* A scan has shown that an owner wants a graph that was made of this: it has the one that is kept (K2). */
+static inline void
+gpu_engine_give_wanted(GpuEngine *engine, GpuGraph *wanted, const GpuGraphSource *source)
+{
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+		auto found = engine->kept.find(gpu_engine_kept_key(source->number, wanted->both));
+		GpuGraph *&place = engine->graphs[wanted->owner];
+
+		if (found == engine->kept.end() || !gpu_graph_same_source(&found->second->source, source))
+			return;
+		place = gpu_engine_take_kept(engine, found);
+		place->owner = wanted->owner;
+	}
+	gpu_graph_close(wanted);
+}
+
 /* Deletes the graphs of an engine that nobody uses any more; the pool's memory is gone. */
 static inline void
 gpu_engine_delete_graphs(GpuEngine *engine)
 {
 	for (const auto &owned : engine->graphs)
 		delete owned.second;
+	for (const auto &kept : engine->kept)
+		delete kept.second;
 }
 
 /* Copies a request's input of n items of so many words to the stream's memory; NULL: it is not in place. */
@@ -100,6 +254,7 @@ gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 		return GPU_TOO_LARGE;
 	gpu_copy(&stream->stream, list->pairs + 2 * list->n, pairs, (size_t) r->n * 2 * sizeof(uint64_t));
 	list->n += r->n;
+	graph->source.tree = NULL;
 	return GPU_OK;
 }
 
@@ -196,6 +351,8 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 {
 	uint32_t status;
 
+	if (graph->wanted)
+		return GPU_WITHDRAWN;
 	if (r->form == GPU_GRAPH_ADD)
 		return gpu_scanner_add_edges(engine, stream, graph, r);
 	if (r->form != GPU_GRAPH_END)
@@ -211,6 +368,9 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 {
 	switch (r->form)
 	{
+		case GPU_GRAPH_END:
+			r->found = graph->n;
+			return graph->both == r->each ? GPU_OK : GPU_WITHDRAWN;
 		case GPU_GRAPH_REACH:
 			return gpu_scanner_reach(engine, stream, graph, r);
 		case GPU_GRAPH_WALK:
@@ -236,9 +396,12 @@ gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
 
 	if (r->form == GPU_GRAPH_BEGIN)
 		return r->n >= 0 ? gpu_engine_begin_graph(engine, r->owner, r->n) : (uint32_t) GPU_NO_REQUEST;
+	if (r->form == GPU_GRAPH_TAKE)
+		return r->tree < GPU_MAX_TREES ? gpu_engine_want_graph(engine, r->owner, r->tree, r->each)
+									   : (uint32_t) GPU_NO_REQUEST;
 	if (r->form == GPU_GRAPH_DROP)
 	{
-		gpu_engine_drop_graph(engine, r->owner);
+		gpu_engine_drop_graph(engine, r->owner, r->each);
 		return GPU_OK;
 	}
 	graph = gpu_engine_graph(engine, r->owner);
@@ -272,14 +435,70 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	gpu_engine_answer(engine, s, request, status);
 }
 
-/* Lets a scanner's stream add to the graph that its request names; false: there is none that takes edges. */
+/*
+ * What a scan for edges is about to go through, but for how many entries that is: the newest version of its
+ * tree, whose view is taken for that.  False: there is no tree any more.
+ */
 static inline bool
-gpu_scanner_use_edges(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *request)
+gpu_scanner_edge_source(const GpuEngine *engine, const GpuStructure *tree, const GpuRequest *r,
+						GpuGraphSource *source, GpudsView *view)
 {
-	GpuGraph *graph = request->form == GPU_EDGES ? gpu_engine_graph(engine, request->owner) : NULL;
+	const unsigned char *staging = (const unsigned char *) engine->options.staging;
 
-	stream->edges = graph != NULL && !graph->ended ? &graph->list : NULL;
-	return request->form != GPU_EDGES || stream->edges != NULL;
+	source->sequence = tree->sequence();
+	if (!tree->view(&engine->pool, view))
+		return false;
+	/* A view that others may have replaced meanwhile has no number. */
+	if (source->sequence == 0 || tree->sequence() != source->sequence || r->n != 1 || r->points ||
+		!r->forward || r->next != 0 || r->inside)
+		return true;
+	source->tree = tree;
+	source->number = r->tree;
+	source->interval = *(const GpudsInterval *) (staging + r->input);
+	source->edges = *(const GpuEdges *) (staging + r->edges);
+	return true;
+}
+
+/*
+ * A scan for edges of an owner's graph has been done: notes what the graph is made of by now, or takes the
+ * one that is kept of the same.  first: the graph had no edges before.
+ */
+static inline void
+gpu_scanner_note_edges(GpuEngine *engine, GpuGraph *graph, const GpuRequest *r, GpuGraphSource *source,
+					   bool first)
+{
+	/* K1: no entry was left out, or came back. */
+	if (!first || r->found != 0 || r->filtered != 0)
+		source->tree = NULL;
+	source->entries = r->counted;
+	if (!graph->wanted)
+		graph->source = *source;
+	else if (source->tree != NULL)
+		gpu_engine_give_wanted(engine, graph, source);
+}
+
+/* Does a scan whose entries become edges of the graph that its request names; its status. */
+static inline uint32_t
+gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStructure *tree,
+					   GpuRequest *request)
+{
+	GpuGraph *graph = gpu_engine_graph(engine, request->owner);
+	GpuGraphSource source;
+	GpudsView view;
+	uint32_t status;
+	bool first;
+
+	if (graph == NULL || graph->ended || !gpu_scanner_edge_source(engine, tree, request, &source, &view))
+		return GPU_WITHDRAWN;
+	first = !graph->scanned;
+	graph->scanned = true;
+	stream->edges = &graph->list;
+	status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
+						request);
+	stream->edges = NULL;
+	if (status == GPU_OK)
+		gpu_scanner_note_edges(engine, graph, request, &source, first);
+	return status;
 }
 
 #endif /* GPU_ENGINE_GRAPHS_H */

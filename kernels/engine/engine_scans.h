@@ -55,12 +55,14 @@ gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const 
 {
 	GpuScanStream *stream = &engine->scan_stream[number];
 
-	if (!gpu_scanner_use_side(engine, number, request) || !gpu_scanner_use_edges(engine, stream, request))
+	if (!gpu_scanner_use_side(engine, number, request))
 		return GPU_WITHDRAWN;
 	if (!gpu_scanner_takes(engine, stream, request))
 		return GPU_NO_REQUEST;
 	if (request->form == GPU_JOIN && !gpu_scanner_pin_joined(engine, number, request))
 		return GPU_WITHDRAWN;
+	if (request->form == GPU_EDGES)
+		return gpu_scanner_scan_edges(engine, stream, tree, request);
 	return tree->scan(stream, view, (unsigned char *) engine->options.staging, engine->device_staging,
 					  request);
 }

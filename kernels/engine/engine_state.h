@@ -57,6 +57,8 @@ struct GpuEngine
 	std::atomic<GpuSideCopy *> side_used[GPU_SCANNERS] = {}; /* that scanners read (engine_sides.h) */
 	std::mutex graphs_mutex;
 	std::map<uint64_t, GpuGraph *> graphs; /* by their owners */
+	std::map<uint64_t, GpuGraph *> kept;   /* that have no owner, by their trees (gpu_engine_kept_key) */
+	std::atomic<size_t> kept_bytes{ 0 };
 	PinSlot pin[GPU_ENGINE_PINS];          /* scanners', their second ones, then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;

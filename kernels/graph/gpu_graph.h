@@ -54,10 +54,29 @@ struct GpuGraphWalk
 	uint32_t depths = 0;
 };
 
+/*
+ * What a graph was made of: all entries that one interval has in one version of a tree.  tree: NULL, if it is
+ * not that.
+ */
+struct GpuGraphSource
+{
+	const void *tree = NULL;
+	uint64_t sequence = 0; /* of the version's view */
+	uint32_t number = 0;   /* of the tree */
+	GpudsInterval interval = {};
+	GpuEdges edges = {};
+	int64_t entries = 0;
+};
+
 struct GpuGraph
 {
 	GpuPool *pool;
 	uint64_t owner;
+	GpuGraphSource source;
+	bool both = false;    /* edges lead both ways */
+	bool wanted = false;  /* it stands for one that is kept, which has not been taken */
+	bool scanned = false; /* entries may have become edges */
+	uint64_t kept_at = 0;
 	GpuGraphArray<uint64_t> pairs; /* until all are there */
 	GpuEdgeList list = { NULL, 0, 0, false };
 	bool ended = false;
@@ -148,6 +167,64 @@ gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
 	return graph;
 }
 
+/* Begins a graph that stands for one that is kept; NULL: there is no memory. */
+static inline GpuGraph *
+gpu_graph_open_wanted(GpuPool *pool, uint64_t owner, bool both)
+{
+	GpuGraph *graph = new (std::nothrow) GpuGraph();
+
+	if (graph == NULL)
+		return NULL;
+	graph->pool = pool;
+	graph->owner = owner;
+	graph->both = both;
+	graph->wanted = true;
+	return graph;
+}
+
+static inline bool
+gpu_graph_agg_column_equal(const AggColumn *a, const AggColumn *b)
+{
+	return a->kind == b->kind && a->place == b->place && a->bits == b->bits &&
+		   a->null_place == b->null_place && a->null_bit == b->null_bit && a->side_bytes == b->side_bytes &&
+		   a->side_offset == b->side_offset && a->side_null == b->side_null && a->flip == b->flip;
+}
+
+/* Do graphs that were made of these have the same edges? */
+static inline bool
+gpu_graph_same_source(const GpuGraphSource *a, const GpuGraphSource *b)
+{
+	return a->tree != NULL && a->tree == b->tree && a->sequence == b->sequence && a->number == b->number &&
+		   a->entries == b->entries && entry_equal(&a->interval.lo, &b->interval.lo) &&
+		   entry_equal(&a->interval.hi, &b->interval.hi) &&
+		   gpu_graph_agg_column_equal(&a->edges.vertex[0], &b->edges.vertex[0]) &&
+		   gpu_graph_agg_column_equal(&a->edges.vertex[1], &b->edges.vertex[1]);
+}
+
+/* Forgets the walk, and gives back what only that needs; all that depends on the edges alone stays. */
+static inline void
+gpu_graph_rest(GpuGraph *graph)
+{
+	gpu_graph_give(graph, &graph->walk.depth);
+	gpu_graph_give(graph, &graph->walk.parent);
+	gpu_graph_give(graph, &graph->walk.queue);
+	gpu_graph_give(graph, &graph->walk.sums);
+	gpu_graph_give(graph, &graph->temp);
+	graph->walk = GpuGraphWalk();
+	graph->temp_items = 0;
+}
+
+/* Device memory that a graph holds. */
+static inline size_t
+gpu_graph_bytes(const GpuGraph *graph)
+{
+	return gpu_span_bytes(&graph->pairs.span) + gpu_span_bytes(&graph->codes.span) +
+		   gpu_span_bytes(&graph->edges.span) + gpu_span_bytes(&graph->rows.offsets.span) +
+		   gpu_span_bytes(&graph->rows.members.span) + gpu_span_bytes(&graph->roots.span) +
+		   gpu_span_bytes(&graph->lists.offsets.span) + gpu_span_bytes(&graph->lists.members.span) +
+		   gpu_span_bytes(&graph->sources.span);
+}
+
 /* Gives all memory of a graph back, which nothing on the device uses any more. */
 static inline void
 gpu_graph_close(GpuGraph *graph)
@@ -157,15 +234,11 @@ gpu_graph_close(GpuGraph *graph)
 	gpu_graph_give(graph, &graph->edges);
 	gpu_graph_give(graph, &graph->rows.offsets);
 	gpu_graph_give(graph, &graph->rows.members);
-	gpu_graph_give(graph, &graph->walk.depth);
-	gpu_graph_give(graph, &graph->walk.parent);
-	gpu_graph_give(graph, &graph->walk.queue);
-	gpu_graph_give(graph, &graph->walk.sums);
 	gpu_graph_give(graph, &graph->roots);
 	gpu_graph_give(graph, &graph->lists.offsets);
 	gpu_graph_give(graph, &graph->lists.members);
 	gpu_graph_give(graph, &graph->sources);
-	gpu_graph_give(graph, &graph->temp);
+	gpu_graph_rest(graph);
 	delete graph;
 }
 

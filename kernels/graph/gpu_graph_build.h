@@ -245,6 +245,7 @@ gpu_graph_end(GpuGraph *graph, GpuScanStream *stream, bool both)
 	gpu_graph_sort_close(graph, &sort);
 	gpu_graph_give(graph, &graph->pairs);
 	graph->ended = status == GPU_OK;
+	graph->both = both;
 	return status;
 }
 

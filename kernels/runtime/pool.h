@@ -13,6 +13,9 @@
  * Only the host knows which chunks are taken.  A caller that gives chunks back has
  * made sure that the device no longer uses them.  Safe with threads.
  *
+ * Chunks may be held for what could be made again (spare).  They are given back before a caller is told that
+ * there are none.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPU_POOL_H
@@ -44,6 +47,9 @@ struct GpuPool
 	/* For tests: so many allocations succeed, and the next one fails; < 0: none fails. */
 	std::atomic<int64_t> fail_after{ -1 };
 	std::atomic<int64_t> fail_list{ -1 }; /* likewise, of lists in the process's memory */
+	/* Gives back some of what could be made again; false: there is nothing.  NULL: there never is. */
+	bool (*spare)(void *arg) = NULL;
+	void *spare_arg = NULL;
 	std::mutex lock;
 	std::vector<bool> taken;
 	uint32_t lowest = 1; /* no chunk before it is free */
@@ -133,15 +139,22 @@ gpu_pool_used(const GpuPool *pool)
 	return (size_t) pool->used_chunks.load(std::memory_order_relaxed) * GPU_CHUNK_BYTES;
 }
 
+/* Has some of what could be made again given back; false: there is nothing.  The caller holds no lock. */
+static inline bool
+gpu_pool_give_spare(GpuPool *pool)
+{
+	return pool->spare != NULL && pool->spare(pool->spare_arg);
+}
+
 static inline void *
 gpu_pool_at(const GpuPool *pool, uint32_t chunk)
 {
 	return pool->base + (size_t) chunk * GPU_CHUNK_BYTES;
 }
 
-/* Takes a chunk; 0: there is none. */
+/* Takes a chunk that is free by now; 0: there is none. */
 static inline uint32_t
-gpu_pool_take(GpuPool *pool)
+gpu_pool_take_free(GpuPool *pool)
 {
 	std::lock_guard<std::mutex> guard(pool->lock);
 
@@ -161,9 +174,21 @@ gpu_pool_take(GpuPool *pool)
 	return 0;
 }
 
-/* Takes n neighbouring chunks, and returns the first; 0: there are none. */
+/* Takes a chunk; 0: there is none. */
 static inline uint32_t
-gpu_pool_take_span(GpuPool *pool, uint32_t n)
+gpu_pool_take(GpuPool *pool)
+{
+	uint32_t chunk;
+
+	do
+		chunk = gpu_pool_take_free(pool);
+	while (chunk == 0 && gpu_pool_give_spare(pool));
+	return chunk;
+}
+
+/* Takes n neighbouring chunks that are free by now, and returns the first; 0: there are none. */
+static inline uint32_t
+gpu_pool_take_free_span(GpuPool *pool, uint32_t n)
 {
 	std::lock_guard<std::mutex> guard(pool->lock);
 	uint32_t found = 0;
@@ -182,6 +207,18 @@ gpu_pool_take_span(GpuPool *pool, uint32_t n)
 		}
 	}
 	return 0;
+}
+
+/* Takes n neighbouring chunks, and returns the first; 0: there are none. */
+static inline uint32_t
+gpu_pool_take_span(GpuPool *pool, uint32_t n)
+{
+	uint32_t chunk;
+
+	do
+		chunk = gpu_pool_take_free_span(pool, n);
+	while (chunk == 0 && gpu_pool_give_spare(pool));
+	return chunk;
 }
 
 /* Gives n neighbouring chunks back. */

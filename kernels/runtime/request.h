@@ -77,10 +77,15 @@ typedef enum GpuForm
 typedef enum GpuGraphStep
 {
 	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
-	GPU_GRAPH_ADD,   /* input: n edges, two codes each */
+	/*
+	 * the one that is kept of a tree (each: whose edges lead both ways), in place of the owner's, once a scan
+	 * for edges has shown that it has them (engine_graphs.h).  GPU_WITHDRAWN: none is kept
+	 */
+	GPU_GRAPH_TAKE,
+	GPU_GRAPH_ADD, /* input: n edges, two codes each */
 	/*
 	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
-	 * vertices
+	 * vertices.  Of a graph that was to be taken, GPU_WITHDRAWN: it was not
 	 */
 	GPU_GRAPH_END,
 	/* input: n vertices that have been reached; each: edges are to be followed from there */
@@ -95,7 +100,8 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
 	/* goes through n edges at most from next on; joined: triangles; found: edges left */
 	GPU_GRAPH_TRIANGLES,
-	GPU_GRAPH_DROP /* give the memory of the owner's graph back, if there is one */
+	/* give the memory of the owner's graph back, if there is one; each: or keep it for its tree */
+	GPU_GRAPH_DROP
 } GpuGraphStep;
 
 /* A vertex that a walk has reached. */
@@ -153,7 +159,8 @@ typedef enum GpuStatus
  * enough room for the keys, which taken says, both are undefined.
  *
  * GPU_EDGES counts, too: each entry that is counted is an edge (GpuEdges), and is added to the graph of the
- * request's owner.  The output has the other entries, as with GPU_AGGREGATE.
+ * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many entries
+ * the rows are unseen.
  *
  * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
  * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of
@@ -219,7 +226,7 @@ typedef struct GpuRequest
 	int64_t found;
 	int64_t counted; /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: entries on all-visible pages, or of rows seen */
 	uint64_t joined; /* GPU_JOIN: rows of the result, but for keys and entries that are handed back */
-	int64_t filtered;   /* GPU_GROUPS: entries that did not pass the filter ... */
+	int64_t filtered;   /* GPU_EDGES: see above; GPU_GROUPS: entries that did not pass the filter ... */
 	int64_t crowded;    /* ... entries handed back because there was no slot ... */
 	int64_t taken;      /* ... slots in output; GPU_JOIN: keys that are handed back */
 	int64_t deleted;    /* GPU_APPLY */

@@ -5,7 +5,8 @@
  *
  * An entry whose row is known to be seen, and of whose vertices neither is NULL, adds an edge: two codes, in
  * no order.  The others are handed back as by any scan that adds up.  Where there are more of them than the
- * request has room for, nothing has been added.
+ * request has room for, nothing has been added.  A list without memory is added nothing to: it is only asked
+ * whether each entry would be one of its edges.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +18,7 @@ template <class Probe> struct GpuScanEdgesAdd
 {
 	GpuScanEntries<Probe> in;
 	AggColumn vertex[2];
-	uint64_t *pairs; /* where the first one goes */
+	uint64_t *pairs; /* where the first one goes; NULL: they are not wanted */
 	int64_t room;
 
 	GPU_FN bool code(const AggColumn &column, const GpudsEntry &e, uint64_t *code) const
@@ -48,7 +49,7 @@ template <class Probe> struct GpuScanEdgesAdd
 		in.of_thread(i,
 					 [&](const GpudsEntry &e, int64_t, int64_t)
 					 {
-						 if (in.is_seen(e))
+						 if (in.is_seen(e) && pairs != NULL)
 							 add(e);
 						 return true;
 					 });
@@ -85,14 +86,16 @@ gpu_scan_edges(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	if (total > 0)
 	{
 		GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
-		GpuScanEdgesAdd<Probe> add = {
-			in, { edges->vertex[0], edges->vertex[1] }, list->pairs + list->n * 2, list->room - list->n
-		};
+		GpuScanEdgesAdd<Probe> add = { in,
+									   { edges->vertex[0], edges->vertex[1] },
+									   list->pairs ? list->pairs + list->n * 2 : NULL,
+									   list->room - list->n };
 
 		gpu_launch(s, in.threads(), add);
 		uncounted = gpu_scan_uncounted(stream);
 	}
 	r->counted = total - uncounted.others - uncounted.unseen;
+	r->filtered = uncounted.unseen;
 	if (uncounted.others <= r->cap)
 	{
 		list->full |= uncounted.edges > list->room - list->n;

@@ -1062,6 +1062,7 @@ set_step(GpuRequest *request, const GpudsGraphStep *step, char *memory)
 	request->kind = GPU_GRAPH;
 	request->form = step->step;
 	request->owner = my_owner();
+	request->tree = step->tree;
 	request->each = step->each;
 	request->n = step->n;
 	request->next = step->next;

@@ -362,6 +362,18 @@ gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *g
 
 	graph->kind = tree->kind;
 	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	graph->kept = false;
+	return gpuds_device_graph_step(graph, &step);
+}
+
+GpudsDeviceStatus
+gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_TAKE, .tree = tree->cuda.number, .each = both };
+
+	graph->kind = tree->kind;
+	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	graph->kept = true;
 	return gpuds_device_graph_step(graph, &step);
 }
 
@@ -372,10 +384,20 @@ gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
 	return devices[graph->kind]->step_graph(graph->epoch, step, false);
 }
 
-void
-gpuds_device_graph_drop(GpudsDeviceGraph *graph)
+GpudsDeviceStatus
+gpuds_device_graph_end(const GpudsDeviceGraph *graph, bool both, int64 *vertices)
 {
-	GpudsGraphStep step = { .step = GPU_GRAPH_DROP };
+	GpudsGraphStep step = { .step = GPU_GRAPH_END, .each = both };
+	const GpudsDeviceStatus status = gpuds_device_graph_step(graph, &step);
+
+	*vertices = step.found;
+	return status;
+}
+
+void
+gpuds_device_graph_drop(GpudsDeviceGraph *graph, bool keep)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_DROP, .each = keep };
 
 	if (graph->epoch != 0)
 		(void) devices[graph->kind]->step_graph(graph->epoch, &step, true);

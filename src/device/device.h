@@ -497,12 +497,13 @@ extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
 
 /*
  * The session's graph on a device, of which there is one at most.  It is made of what counts with edges find,
- * and does not depend on their trees.  Who begins one drops it, also after an error.
+ * and does not depend on their trees.  Who begins or takes one drops it, also after an error.
  */
 typedef struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
 	uint64 epoch; /* of the worker that has it; 0: there is none */
+	bool kept;    /* it was made before, for another call */
 } GpudsDeviceGraph;
 
 /* Bytes of a step's input, or of its output, at most. */
@@ -512,6 +513,7 @@ typedef struct GpudsDeviceGraph
 typedef struct GpudsGraphStep
 {
 	GpuGraphStep step;
+	uint32 tree; /* its number on the device */
 	bool each;
 	int64 n;
 	const void *input; /* NULL: there is none */
@@ -534,11 +536,23 @@ extern bool gpuds_device_keeps_graphs(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges,
 												  GpudsDeviceGraph *graph);
 
+/*
+ * Begins to take the graph that is kept of a tree, whose edges lead both ways or not.  A count with edges is to
+ * show that it would make the same.  If it has, and only then, the graph can be ended.
+ */
+extern GpudsDeviceStatus gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph);
+
+/* The graph has all its edges, which lead both ways or not.  *vertices: how many it has. */
+extern GpudsDeviceStatus gpuds_device_graph_end(const GpudsDeviceGraph *graph, bool both, int64 *vertices);
+
 /* Takes a step; waits interruptibly.  GPUDS_DEVICE_LOST: there is no graph any more. */
 extern GpudsDeviceStatus gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step);
 
-/* Gives the graph's memory back, if there is one.  Raises no error. */
-extern void gpuds_device_graph_drop(GpudsDeviceGraph *graph);
+/*
+ * Gives the graph's memory back, if there is one; keep: or lets the device keep it for its tree, if one count
+ * made all of it of all that the tree has.  Raises no error.
+ */
+extern void gpuds_device_graph_drop(GpudsDeviceGraph *graph, bool keep);
 
 /*
  * Takes the tree out of service and gives its memory back, after waiting for

@@ -54,7 +54,7 @@
  * first, which drops the former one itself.
  *
  * A request about the backend's graph that is ABANDONED becomes the drop of that graph before the mailbox is
- * IDLE, so no graph outlives the call that made it.
+ * IDLE, so no graph stays with a backend whose call has ended.
  *
  *-------------------------------------------------------------------------
  */

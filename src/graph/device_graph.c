@@ -77,38 +77,46 @@ send_others(GpudsEdges *edges, const GpudsDeviceGraph *graph, const GpudsCounted
 
 /* Makes a graph of all edges, by a scan that has just started; false: it cannot be had. */
 static bool
-make_graph(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph, int64 *vertices)
+make_graph(GpudsEdges *edges, const GpudsCountEdges *columns, bool both, GpudsDeviceGraph *graph,
+		   int64 *vertices)
 {
-	const GpudsEdgeKey *key = &edges->index->key;
-	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
-	GpudsGraphStep end = { .step = GPU_GRAPH_END, .each = both };
 	GpudsCounted others;
-	bool done = gpuds_seen_make_graph(&edges->seen, &columns, graph, &others);
+	bool done = gpuds_seen_make_graph(&edges->seen, columns, graph, &others);
 
 	done = done && send_others(edges, graph, &others);
 	gpuds_probe_free_counted(&others);
-	if (!done || !take(graph, &end))
-		return false;
-	*vertices = end.found;
-	return true;
+	CHECK_FOR_INTERRUPTS();
+	return done && gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
+}
+
+/* Has a graph of all edges, by a scan that has just started: one that was kept, or else a new one. */
+static bool
+have_graph(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph, int64 *vertices)
+{
+	const GpudsEdgeKey *key = &edges->index->key;
+	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
+
+	return gpuds_seen_take_graph(&edges->seen, &columns, both, graph, vertices) ||
+		   make_graph(edges, &columns, both, graph, vertices);
 }
 
 static void
 drop_graph(int code, Datum arg)
 {
-	gpuds_device_graph_drop((GpudsDeviceGraph *) DatumGetPointer(arg));
+	gpuds_device_graph_drop((GpudsDeviceGraph *) DatumGetPointer(arg), false);
 }
 
 /*
- * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead both
- * ways.  False: there is none, or it was not used to the end; nothing is known of the edges then.  Raises
- * whatever use raises.
+ * Makes a graph of all edges on the device that has them, if one has, and has it used; or takes the one that
+ * was kept.  both: edges lead both ways.  False: there is none, or it was not used to the end; nothing is known
+ * of the edges then.  Raises whatever use raises.
  */
 bool
 gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *arg)
 {
 	GpudsDeviceGraph graph = { 0 };
 	int64 vertices = 0;
+	bool kept;
 	bool done = false;
 
 	if (!fits_device(&edges->index->key))
@@ -116,12 +124,14 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *ar
 	gpuds_edges_of_all(edges);
 	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	{
-		done = make_graph(edges, both, &graph, &vertices) && use(&graph, vertices, arg);
+		done = have_graph(edges, both, &graph, &vertices) && use(&graph, vertices, arg);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
-	gpuds_device_graph_drop(&graph);
-	elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s",
-		 RelationGetRelationName(edges->index->target.index), vertices, done ? "used" : "not used");
+	kept = graph.kept;
+	gpuds_device_graph_drop(&graph, done);
+	elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s",
+		 RelationGetRelationName(edges->index->target.index), vertices, kept ? "kept" : "made",
+		 done ? "used" : "not used");
 	return done;
 }
 

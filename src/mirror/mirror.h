@@ -356,6 +356,7 @@ extern void gpuds_probe_free_counted(GpudsCounted *counted);
 extern bool gpuds_probe_begin_join(const GpudsMirrorRef *ref, GpudsMirrorRef *other, GpudsCountJoin *join);
 extern bool gpuds_probe_join_holds(const GpudsMirrorRef *other);
 extern bool gpuds_probe_begin_graph(const GpudsMirrorRef *ref, int64 more, GpudsDeviceGraph *graph);
+extern bool gpuds_probe_take_graph(const GpudsMirrorRef *ref, bool both, GpudsDeviceGraph *graph);
 
 /* side_copy.c: side values on a device */
 extern bool gpuds_mirror_copy_side(GpudsMirrorRef *ref, const GpudsFile *file, GpudsCountSide *side);

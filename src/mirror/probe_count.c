@@ -823,3 +823,16 @@ gpuds_probe_begin_graph(const GpudsMirrorRef *ref, int64 more, GpudsDeviceGraph 
 		   gpuds_device_graph_begin(tree, (int64) gpuds_device_entries(tree) + more, graph) ==
 			   GPUDS_DEVICE_OK;
 }
+
+/*
+ * Begins to take the graph that the device of a scan's mirror keeps of it (gpuds_device_graph_take); false:
+ * it keeps none.  The caller drops the graph in any case.
+ */
+bool
+gpuds_probe_take_graph(const GpudsMirrorRef *ref, bool both, GpudsDeviceGraph *graph)
+{
+	GpudsDeviceTree *tree = ref->mirror ? &ref->mirror->tree : NULL;
+
+	return tree && gpuds_device_keeps_graphs(tree) &&
+		   gpuds_device_graph_take(tree, both, graph) == GPUDS_DEVICE_OK;
+}

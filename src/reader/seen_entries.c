@@ -177,20 +177,22 @@ gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n)
 /* Edges that there is room for, beside those that the mirror has. */
 #define MORE_EDGES (1024 * 1024)
 
+static const GpudsMirrorRef *
+mirror_of(const GpudsSeenEntries *seen)
+{
+	return &((GpudsCursor *) seen->scan->opaque)->ref;
+}
+
 /*
- * Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is
- * right.
+ * Has the device make edges of the entries whose rows it knows to be seen, or see that these are edges of the
+ * graph to be taken; false: it cannot.  *holds: it is right.
  */
 static bool
-add_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph, GpudsCounted *others,
-		  bool *holds)
+count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *others, bool *holds)
 {
-	const GpudsMirrorRef *ref = &((GpudsCursor *) seen->scan->opaque)->ref;
 	GpudsCountSpec spec = { .partial = true, .edges = edges };
 	bool done;
 
-	if (!gpuds_probe_begin_graph(ref, MORE_EDGES, graph))
-		return false;
 	gpuds_visible_tell_device(&seen->visible, (double) gpuds_scan_mirror_entries(seen->scan), &spec);
 	done = gpuds_scan_count_rest(seen->scan, &spec, others);
 	gpuds_injection_point("scan-probed");
@@ -215,10 +217,35 @@ gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, Gpud
 	for (int i = 0; i < GRAPH_ATTEMPTS && tries && !holds; i++)
 	{
 		gpuds_probe_free_counted(others);
-		tries = add_edges(seen, edges, graph, others, &holds);
+		tries = gpuds_probe_begin_graph(mirror_of(seen), MORE_EDGES, graph) &&
+				count_edges(seen, edges, others, &holds);
 	}
 	if (holds)
 		gpuds_scan_take_count(seen->scan, others);
+	return holds;
+}
+
+/*
+ * Takes the graph that the device of a scan that has just started has kept, if the scan would make the same
+ * of its entries: it sees the row of each entry that the kept one was made of, and there are no others.
+ * *vertices: how many it has.  False: it would not, as far as is known, and has not moved.  The caller drops
+ * the graph in any case.
+ */
+bool
+gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both,
+					  GpudsDeviceGraph *graph, int64 *vertices)
+{
+	GpudsCounted others = { 0 };
+	bool holds = false;
+
+	if (!seen->visible.counts || !gpuds_scan_joins(seen->scan) ||
+		!gpuds_probe_take_graph(mirror_of(seen), both, graph))
+		return false;
+	holds = count_edges(seen, edges, &others, &holds) && holds && others.n == 0 &&
+			gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
+	if (holds)
+		gpuds_scan_take_count(seen->scan, &others);
+	gpuds_probe_free_counted(&others);
 	return holds;
 }
 

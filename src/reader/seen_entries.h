@@ -35,6 +35,8 @@ extern void gpuds_seen_start(GpudsSeenEntries *seen, int64 weight);
 extern bool gpuds_seen_next(GpudsSeenEntries *seen);
 extern bool gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges,
 								  GpudsDeviceGraph *graph, GpudsCounted *others);
+extern bool gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both,
+								  GpudsDeviceGraph *graph, int64 *vertices);
 extern void gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n);
 extern void gpuds_seen_end(GpudsSeenEntries *seen);
 

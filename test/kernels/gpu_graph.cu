@@ -307,6 +307,12 @@ check_graph(int64_t most)
 	check_components(graph, edges);
 	check_walk(graph, lists_of(edges, both));
 	check_triangles(graph, edges);
+	/* as the next owner of a graph that is kept finds it */
+	gpu_graph_rest(graph);
+	CHECK(gpu_graph_bytes(graph) == gpu_pool_used(&pool));
+	check_walk(graph, lists_of(edges, both));
+	check_components(graph, edges);
+	check_triangles(graph, edges);
 	gpu_graph_close(graph);
 	CHECK(gpu_pool_used(&pool) == 0);
 	stream.stream.temp = temp;
