@@ -203,7 +203,7 @@ run_vector(GpudsRowFilter *filter, const GpudsKeyLayout *layout, const GpudsEntr
 	}
 	run_vector(linitial(filter->filters), layout, entries, side, n, passes);
 	/* Not on the stack, because nests may be deep. */
-	if (filter->part == NULL && list_length(filter->filters) > 1)
+	if (filter->part == NULL)
 		filter->part = MemoryContextAlloc(GetMemoryChunkContext(filter), GPUDS_TEST_ENTRIES * sizeof(bool));
 	for_each_from(lc, filter->filters, 1)
 	{
