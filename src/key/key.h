@@ -120,6 +120,9 @@ typedef struct GpudsKeyColumn
 	uint8 side_offset; /* among the side values */
 } GpudsKeyColumn;
 
+/* Levels of a key's cells (cell.c), at most. */
+#define GPUDS_CELL_LEVELS (GPUDS_KEY_MAX_BITS / 8 + GPUDS_KEY_MAX_COLUMNS)
+
 typedef struct GpudsKeyLayout
 {
 	int nkeys;      /* columns of the key, which come first */
@@ -130,6 +133,8 @@ typedef struct GpudsKeyLayout
 	bool hashed;    /* there are columns whose codes are hashes */
 	bool varying;   /* values of some columns differ in length */
 	int side_bytes; /* of side values, rounded up to 8; 0: there are no side columns */
+	int nlevels;
+	uint8 level[GPUDS_CELL_LEVELS]; /* place of the lowest bit of keys that cells of a level have */
 	GpudsKeyColumn column[GPUDS_KEY_MAX_COLUMNS]; /* gpuds_key_layout refuses an index that has more */
 } GpudsKeyLayout;
 
@@ -426,6 +431,19 @@ extern void gpuds_key_test_compare(const GpudsKeyLayout *layout, int i, const Gp
 								   ColumnTest *test);
 extern void gpuds_key_test_null(const GpudsKeyLayout *layout, int i, bool values, bool null,
 								ColumnTest *test);
+
+/* cell.c */
+
+/* Cells of an interval, at most. */
+#define GPUDS_INTERVAL_CELLS 8
+
+/* Numbers of cells are those of blocks: InvalidBlockNumber is none of them. */
+#define GPUDS_CELL_MASK 0x7FFFFFFF
+
+extern void gpuds_key_set_levels(GpudsKeyLayout *layout);
+extern uint32 gpuds_key_cell(const GpudsKeyLayout *layout, int level, const GpudsEntry *entry);
+extern int gpuds_key_interval_cells(const GpudsKeyLayout *layout, const GpudsInterval *interval,
+									uint32 *cells);
 
 /* key_filter.c */
 extern bool gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry);

@@ -614,6 +614,7 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 		layout->nbits += layout->column[i].bits + 1;
 	layout->nwords = GpudsKeyWords(layout->nbits);
 	place_columns(layout);
+	gpuds_key_set_levels(layout);
 }
 
 /* Have entries of two indexes the first columns of their keys in the same bits, and in the same order? */
