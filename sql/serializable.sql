@@ -1,4 +1,4 @@
--- SERIALIZABLE: predicate locks are the whole index's.
+-- SERIALIZABLE: predicate locks are on cells of the keys, or on the whole index.
 \set test test_serializable
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
@@ -11,10 +11,16 @@ ANALYZE t;
 SET default_transaction_isolation = serializable;
 SET enable_seqscan = off;
 
+CREATE VIEW locks AS SELECT locktype, count(*) FROM pg_locks
+WHERE mode = 'SIReadLock' AND pid = pg_backend_pid() AND relation = 't_k'::regclass GROUP BY 1;
 BEGIN;
 SELECT * FROM t WHERE k = 42;
-SELECT locktype, relation::regclass FROM pg_locks
-WHERE mode = 'SIReadLock' AND pid = pg_backend_pid() AND relation = 't_k'::regclass;
+SELECT * FROM locks;
+SELECT count(*) FROM t WHERE k IN (2000, 3000);
+SELECT count(*) FROM t WHERE k BETWEEN 2100 AND 2105;
+SELECT * FROM locks;
+SELECT count(*) FROM t WHERE k > 2000;
+SELECT * FROM locks;
 SELECT count(*) FROM t WHERE k BETWEEN 10 AND 20;
 INSERT INTO t VALUES (0, 15);
 SELECT count(*) FROM t WHERE k BETWEEN 10 AND 20;

@@ -25,7 +25,8 @@
  *
  * amcanunique is false: a duplicate check would have to be synchronous with
  * all other sessions, which is what appending to a journal avoids.
- * ampredlocks is false: core locks the whole index for SERIALIZABLE.
+ * ampredlocks is true: for SERIALIZABLE, scans lock what they read, and inserts look for that
+ * (index/predicate.c).
  */
 static IndexAmRoutine *
 make_routine(bool ordered)
@@ -47,7 +48,7 @@ make_routine(bool ordered)
 	routine->amsearchnulls = true;
 	routine->amstorage = false;
 	routine->amclusterable = ordered;
-	routine->ampredlocks = false;
+	routine->ampredlocks = true;
 	routine->amcanparallel = ordered;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = true;

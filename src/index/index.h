@@ -69,6 +69,12 @@ extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
 /* new_index.c */
 extern void gpuds_index_check_new(Relation index);
 
+/* predicate.c */
+extern bool gpuds_index_lock_keys(Relation index, const GpudsKeyLayout *layout, const GpudsKeySet *set,
+								  Snapshot snapshot);
+extern void gpuds_index_check_keys(Relation index, const GpudsKeyLayout *layout, const GpudsEntry *entries,
+								   int n);
+
 /* options.c */
 extern void gpuds_define_reloptions(void);
 extern bytea *gpuds_options(Datum reloptions, bool validate);

@@ -50,7 +50,6 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/predicate.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
@@ -245,15 +244,17 @@ open_file(const GpudsInsertBuffer *buffer)
 }
 
 /*
- * Appends entries.  Core has looked for serializable transactions that read the
- * index before it called us; one that came since has not seen these entries, so
- * look again.  One that comes later sees them.
+ * Looks for serializable transactions that have read the index before entries of a scope were appended.  One
+ * that reads it later sees them.  If that fails, so must the scope, whoever catches the error.
  */
 static void
-append(Relation index, int nwords, const GpudsEntry *entries, int n)
+check_conflicts(GpudsInsertScope *scope, Relation index, const GpudsEntry *entries, int n)
 {
-	gpuds_journal_append(index, nwords, entries, n);
-	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	const bool unchecked = scope->unchecked;
+
+	scope->unchecked = true;
+	gpuds_index_check_keys(index, &gpuds_index_info(index)->layout, entries, n);
+	scope->unchecked = unchecked;
 }
 
 static void
@@ -267,12 +268,14 @@ empty_buffer(GpudsInsertBuffer *buffer)
 static void
 append_to(Relation index, GpudsInsertBuffer *buffer)
 {
-	if (buffer->n == 0)
+	const int n = buffer->n;
+
+	if (n == 0)
 		return;
 	gpuds_injection_point("insert-buffered-flush");
-	gpuds_journal_append(index, buffer->nwords, buffer->entries, buffer->n);
+	gpuds_journal_append(index, buffer->nwords, buffer->entries, n);
 	empty_buffer(buffer);
-	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	check_conflicts(buffer->scope, index, buffer->entries, n);
 }
 
 /*
@@ -328,7 +331,7 @@ append_together(const BufferGroup *group)
 	for (int i = 0; i < group->n; i++)
 		empty_buffer(group->buffer[i]);
 	for (int i = 0; i < group->n; i++)
-		CheckForSerializableConflictIn(group->index[i], NULL, InvalidBlockNumber);
+		check_conflicts(group->buffer[i]->scope, group->index[i], appends[i].entries, appends[i].n);
 	return true;
 }
 
@@ -550,7 +553,8 @@ gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
 		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
 	{
-		append(index, layout.nwords, &entry, 1);
+		gpuds_journal_append(index, layout.nwords, &entry, 1);
+		gpuds_index_check_keys(index, &layout, &entry, 1);
 		return false;
 	}
 
@@ -664,6 +668,12 @@ gpuds_insert_append(GpudsInsertScope *scope)
 	decide(scope);
 	release_page(scope);
 	append_scope(scope, true);
+	if (scope->unchecked)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to read/write dependencies among transactions"),
+				 errdetail("A conflict of rows of this statement was found while it called a function."),
+				 errhint("The transaction might succeed if retried.")));
 	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 		scope_lock(scope, buffer->index_oid, false);
 }

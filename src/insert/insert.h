@@ -29,6 +29,7 @@ typedef struct GpudsInsertScope
 	ResourceOwner owner;    /* of locks and pins */
 	MemoryContext context;  /* of buffers; NULL: there was none yet */
 	GpudsInsertBuffer *buffers;
+	bool unchecked; /* some have been appended, and it is not known whether that fails the transaction */
 
 	/* the row whose entries came last */
 	Oid row_heap; /* invalid: it is not known */

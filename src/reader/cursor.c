@@ -12,8 +12,10 @@
 #endif
 
 #include "access/relscan.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -90,8 +92,26 @@ gpuds_cursor_device_sorts(const GpudsCursor *cursor)
 }
 
 /*
- * Makes sure that all that the snapshot may see is in the mirror, or says that
- * the journal answers.  A scan that has all of the journal's entries at hand needs
+ * Locks what the scan is about to read (index/predicate.c).  What was read of the journal before there were
+ * locks on the keys at hand is not asked, but read once more, with a lock on the whole index.
+ */
+static void
+lock_keys(IndexScanDesc scan, GpudsCursor *cursor)
+{
+	if (!cursor->index_locked && gpuds_fallback_has_all(cursor->fallback))
+	{
+		gpuds_fallback_reset(cursor->fallback);
+		PredicateLockRelation(scan->indexRelation, scan->xs_snapshot);
+		cursor->index_locked = true;
+	}
+	if (!cursor->index_locked)
+		cursor->index_locked = gpuds_index_lock_keys(scan->indexRelation, &cursor->info.layout, &cursor->set,
+													 scan->xs_snapshot);
+}
+
+/*
+ * Locks the scan's keys for SERIALIZABLE, and makes sure that all that the snapshot may see is in the mirror,
+ * or says that the journal answers.  A scan that has all of the journal's entries at hand needs
  * neither, and leaves them only for a mirror that others have loaded.
  */
 void
@@ -101,6 +121,8 @@ gpuds_cursor_barrier(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 	GpudsCountSearch(scan);
 	cursor->counters.scans++;
 	cursor->counters.probes += cursor->set.total;
+	if (IsolationIsSerializable())
+		lock_keys(scan, cursor);
 	gpuds_insert_flush(scan->indexRelation);
 	if (!gpuds_is_planners(scan))
 		gpuds_injection_point("scan-before-probe");

@@ -64,6 +64,7 @@ typedef struct GpudsCursor
 	bool checks;           /* rows are looked at before they are given (recheck.h) */
 	GpudsRecheck *recheck; /* what looks at them; NULL: none has been */
 	bool synced;           /* barrier passed since the last rescan */
+	bool index_locked;     /* for SERIALIZABLE, as a whole */
 
 	GpudsPlace place;
 	GpudsEntry current; /* if place is GPUDS_PLACE_ON */

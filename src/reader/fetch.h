@@ -26,7 +26,7 @@
  * is about the barrier of the process that asked for the TIDs and about the snapshot, not about the
  * process that visits the heap: in a parallel plan that is another (shared_tids.h).
  *
- * For SERIALIZABLE, the index is locked as a whole when the scan begins, and rows are locked one by one
+ * For SERIALIZABLE, the scan's keys are locked at its barrier, and rows are locked one by one
  * when the heap is searched for them, as in core's scans.
  *
  *-------------------------------------------------------------------------

@@ -136,7 +136,7 @@ check_scannable(Relation heap)
 /*
  * Begins a scan of an index that has been opened here, by nkeys keys or by probes.  The caller ends it.  The
  * snapshot stays the caller's.  reads_only: the query does not change the table, as far as the caller knows,
- * which is a hint.  For SERIALIZABLE, core locks the whole index.
+ * which is a hint.
  *
  * Raises an error if the table is a materialized view without data, or if the index is being built anew.
  */
