@@ -19,7 +19,6 @@
 #include "access/relscan.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
-#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -115,9 +114,8 @@ begin_scan(GpudsJoinState *state)
 	gpuds_visible_begin(&state->visible, state->scan);
 	state->visible.keys = gpuds_join_outer_of(state)->plan->plan_rows;
 	gpuds_side_reader_begin(&state->side, &state->visible, &state->layout);
-	/* Rows that are not looked up have no predicate locks of their own. */
 	if (state->heap_free)
-		PredicateLockRelation(state->heap, estate->es_snapshot);
+		gpuds_visible_lock(&state->visible);
 	MemoryContextSwitchTo(old);
 }
 

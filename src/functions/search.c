@@ -17,7 +17,6 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "miscadmin.h"
-#include "storage/predicate.h"
 
 #include "functions/functions.h"
 #include "index/index.h"
@@ -201,9 +200,8 @@ begin(Search *search, const GpudsTarget *target, Oid type, ArrayType *array, boo
 	search->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 0, true);
 	gpuds_visible_begin(&search->visible, search->scan);
 	search->visible.keys = (double) elements;
-	/* Rows that are not looked up have no predicate locks of their own. */
 	if (answers)
-		PredicateLockRelation(target->heap, target->snapshot);
+		gpuds_visible_lock(&search->visible);
 	gpuds_keys_begin(&search->keys, &target->layout, type, array,
 					 answers && gpuds_scan_may_test_membership(search->scan, elements, elements));
 	search->settled = palloc(search->keys.most * sizeof(bool));

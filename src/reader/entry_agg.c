@@ -8,7 +8,6 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
-#include "storage/predicate.h"
 
 #include "reader/entry_agg.h"
 #include "reader/reader.h"
@@ -68,9 +67,6 @@ set_filters(GpudsEntryAgg *agg, const GpudsEntryAggSpec *spec)
 /*
  * Begins with a scan whose keys have been set, at its beginning.  The scan's snapshot must be an MVCC
  * snapshot.  expected: the number of rows before the filter, about.  Allocates in the current context.
- *
- * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
- * table is locked, as the whole index is.
  */
 void
 gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAggSpec *spec, double expected)
@@ -114,8 +110,8 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	agg->numbers = NULL;
 	agg->side = NULL;
 	agg->size = agg->n = agg->at = 0;
-	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	gpuds_visible_begin(&agg->visible, scan);
+	gpuds_visible_lock(&agg->visible);
 	gpuds_side_reader_begin(&agg->reader, &agg->visible, layout);
 	gpuds_visible_before_barrier(&agg->visible);
 	agg->expected = agg->device_agg_columns ? gpuds_scan_begin_sums(scan, expected)

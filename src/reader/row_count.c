@@ -8,7 +8,6 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
-#include "storage/predicate.h"
 
 #include "reader/reader.h"
 #include "reader/row_count.h"
@@ -48,16 +47,13 @@ ensure_capacity(GpudsRowCount *count, int64 n)
 
 /*
  * Before the barrier of a scan whose keys have been set.  The scan's snapshot must be an MVCC snapshot.
- *
- * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
- * table is locked, as the whole index is.
  */
 void
 gpuds_row_count_begin(GpudsRowCount *count, IndexScanDesc scan)
 {
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
-	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	gpuds_visible_begin(&count->visible, scan);
+	gpuds_visible_lock(&count->visible);
 	gpuds_visible_before_barrier(&count->visible);
 	gpuds_visible_begin_piece(&count->visible);
 	count->entries = NULL;

@@ -8,7 +8,6 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
-#include "storage/predicate.h"
 
 #include "reader/cursor.h"
 #include "reader/seen_entries.h"
@@ -20,17 +19,14 @@
 /*
  * For a scan with an MVCC snapshot, whose keys or probes are set before each gpuds_seen_start.  side: values
  * of side columns are wanted.  Memory is the current context's.
- *
- * Rows that are not looked up have no predicate locks of their own, so for SERIALIZABLE the whole
- * table is locked, as the whole index is.
  */
 void
 gpuds_seen_begin(GpudsSeenEntries *seen, IndexScanDesc scan, const GpudsKeyLayout *layout, bool side)
 {
 	Assert(IsMVCCSnapshot(scan->xs_snapshot));
-	PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
 	seen->scan = scan;
 	gpuds_visible_begin(&seen->visible, scan);
+	gpuds_visible_lock(&seen->visible);
 	gpuds_side_reader_begin(&seen->reader, &seen->visible, layout);
 	seen->side_bytes = side ? layout->side_bytes : 0;
 	seen->context = CurrentMemoryContext;

@@ -9,11 +9,13 @@
 
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 #include "utils/spccache.h"
 #include "utils/timestamp.h"
 
@@ -34,6 +36,9 @@
 #define ALL_VISIBLE_BITS                                                                           \
 	(VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 | VISIBILITYMAP_ALL_VISIBLE << 4 | \
 	 VISIBILITYMAP_ALL_VISIBLE << 6)
+
+/* I4: rows that are locked one by one, at most.  Core locks the table for a transaction that has some 30. */
+#define MOST_LOCKED_ROWS 32
 
 /* Rows to be looked up that there is room for at first. */
 #define FIRST_ORDER 64
@@ -59,6 +64,30 @@ gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan)
 	visible->scan = scan;
 	visible->context = CurrentMemoryContext;
 	gpuds_known_begin(&visible->known, scan);
+}
+
+/* The scan's answer is one without rows, so for SERIALIZABLE there must be locks (I4). */
+void
+gpuds_visible_lock(GpudsVisible *visible)
+{
+	visible->locks_rows = IsolationIsSerializable();
+}
+
+static void
+lock_table(GpudsVisible *visible)
+{
+	if (visible->locks_rows)
+		PredicateLockRelation(visible->scan->heapRelation, visible->scan->xs_snapshot);
+	visible->locks_rows = false;
+}
+
+/* Locks the table if so many more rows are too many to be locked one by one. */
+static void
+lock_if_many(GpudsVisible *visible, int64 n)
+{
+	visible->locked += n;
+	if (visible->locked > MOST_LOCKED_ROWS)
+		lock_table(visible);
 }
 
 /* To be called before the scan's barrier. */
@@ -140,11 +169,17 @@ mark_by_map(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 
 /*
  * For the entries that the scan has just been given: which rows does the snapshot see, by the visibility map,
- * or by what is known of their pages?  Looks at no page.
+ * or by what is known of their pages?  Looks at no page.  May lock the table (I4).
  */
 void
 gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all)
 {
+	lock_if_many(visible, batch->n);
+	if (visible->locks_rows)
+	{
+		memset(to_all, false, batch->n * sizeof(bool));
+		return;
+	}
 	mark_by_map(visible, batch, to_all);
 	if (visible->known.rows.slots == 0)
 		return;
@@ -227,7 +262,8 @@ does_without_map(const GpudsVisible *visible, const unsigned char *map, double r
 
 /*
  * Tells a device that is to look at about so many rows what there is to know of them: makes a copy of the
- * map, which the caller frees, and learns what it can of the pages that the map does not vouch for.
+ * map, which the caller frees, and learns what it can of the pages that the map does not vouch for.  Locks
+ * the table before (I4).
  */
 void
 gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec)
@@ -235,6 +271,7 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 	GpudsKnownRows *known = &visible->known;
 	size_t room;
 
+	lock_table(visible);
 	spec->map = copy_map(visible, &spec->map_bytes, &spec->full);
 	memset(&spec->rows, 0, sizeof(spec->rows));
 	visible->no_map = false;
@@ -399,7 +436,7 @@ find_known(GpudsVisible *visible, const uint64 *words, int64 n, int64 i, int shi
 {
 	GpudsKnownRows *known = &visible->known;
 
-	if (!known->usable)
+	if (!known->usable || visible->locks_rows)
 		return PAGE_ROW_UNKNOWN;
 	if (i >= visible->learned)
 	{

@@ -41,6 +41,15 @@
  * their pages (known_rows.h), or in the heap.  A look at the map that core takes later can do no harm: a row
  * that such a snapshot sees is not removed, and its TID not given away, while the snapshot lives.
  *
+ * For SERIALIZABLE, rows that are not looked up have no predicate locks of their own.  So an answer without
+ * rows looks up its first rows one by one, where core locks them, and has the table locked if there are more:
+ *
+ *	  I4	Before the map or a page's state is asked about a row for such an answer, the table is locked.
+ *
+ *			When the entry was read does not matter.  A writer that has found no lock changes the page before
+ *			it lets the page's lock go: its LSN says so, and the map, but for the moment between the writer's
+ *			look for locks and its change of the map, which core's index-only scans do not see, either.
+ *
  * On a standby nobody counts, and entries of the journal (mirror/fallback.c) may be older than
  * the barrier: there every row is looked up.  So it is where snapshots expire, and VACUUM removes
  * rows that they see.
@@ -91,6 +100,8 @@ typedef struct GpudsVisible
 	bool map_changed;    /* under a device that had a copy of it */
 	bool no_map;         /* the last copy calls no page all-visible (I2) */
 	GpudsMapPage map[GPUDS_MAP_PAGES];
+	bool locks_rows;      /* I4: the table is not locked yet */
+	int64 locked;         /* rows that are locked one by one, at most */
 	TupleTableSlot *slot; /* NULL: not needed yet */
 	int64 fetches;        /* rows that were looked up */
 	int64 asked;          /* keys that a device was asked about (membership.c) ... */
@@ -117,6 +128,7 @@ typedef struct GpudsVisible
 #define GPUDS_PIECE_ENTRIES (1 << GPUDS_PIECE_BITS)
 
 extern void gpuds_visible_begin(GpudsVisible *visible, IndexScanDesc scan);
+extern void gpuds_visible_lock(GpudsVisible *visible);
 extern void gpuds_visible_before_barrier(GpudsVisible *visible);
 extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
 extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all);

@@ -22,6 +22,11 @@ sub new
 	srand($self->{seed} * 7919 + 17);
 	$self->{filler} = _one(0, 0, 300, 3000);
 	$self->{second} = _chance(0.3);
+	$self->{partitions} = _chance(0.2);
+	# Keys may be neighbours, or far from each other
+	$self->{step} = _one(1, 1, 300, 70000);
+	$self->{key} = $self->{am} eq 'gpu_hash' ? _one('k', 'k, id', 'k) INCLUDE (v')
+	  : _one('k', 'k DESC', 'k NULLS FIRST', 'k, id', 'k) INCLUDE (v', 'k) INCLUDE (v');
 	$self->_make_round for 1 .. _int(12, 20);
 	return $self;
 }
@@ -65,34 +70,93 @@ sub _make_round
 		@schedule[ $i, $j ] = @schedule[ $j, $i ];
 	}
 	push @{ $self->{rounds} }, {
-		rows => [ map { [ $_, _int(1, $keys), _int(0, 3) ] } 1 .. _int(0, 6) ],
-		bitmap => _one('on', 'off'), transactions => \@transactions, schedule => \@schedule };
+		rows => [ map { [ $_, $self->_key($keys), _int(0, 3) ] } 1 .. _int(0, 6) ],
+		plans => [ map { _plans() } 1 .. $sessions ], vacuum => _chance(0.5),
+		transactions => \@transactions, schedule => \@schedule };
 	return;
+}
+
+# Settings of a session that choose among plans, all of them
+sub _plans
+{
+	my $parallel = _chance(0.2);
+
+	return {
+		enable_bitmapscan => _one('on', 'off'), 'gpuds.enable_aggregate' => _one('on', 'on', 'off'),
+		'gpuds.enable_join' => _one('on', 'on', 'off'), cpu_tuple_cost => _one(0.01, 1, 1),
+		max_parallel_workers_per_gather => $parallel ? 2 : 0,
+		map { $_ => $parallel ? 0 : 1000 } qw(parallel_setup_cost parallel_tuple_cost) };
+}
+
+# Keys of rows that are not filler are below
+my $limit = 1000000;
+
+sub _key
+{
+	my ($self, $keys) = @_;
+	return _chance(0.05) ? 'NULL' : _int(1, $keys) * $self->{step};
 }
 
 sub _condition
 {
 	my ($self, $keys) = @_;
-	my $k = _int(1, $keys);
+	my ($k, $other) = map { _int(1, $keys) * $self->{step} } 1 .. 2;
 
-	return _weighted(4, "k = $k", 2, "k BETWEEN $k AND " . ($k + 1), 1, "k = ANY ('{$k,$keys}')",
-		1, "k > $k AND k < 1000", $self->{second} ? 2 : 0, 'v = ' . _int(0, 3));
+	return _weighted(4, "k = $k", 2, "k BETWEEN $k AND $k + " . _one(1, 5, 600), 1, "k = ANY ('{$k,$other}')",
+		1, "k > $k AND k < $limit", 1, "k >= $k AND v = " . _int(0, 3) . " AND k < $limit", 1, 'k IS NULL',
+		1, "k = (SELECT min(i) FROM generate_series($k, $k + 3) i)",
+		$self->{second} ? 2 : 0, 'v = ' . _int(0, 3));
 }
 
 sub _read
 {
 	my ($self, $keys) = @_;
-	return "SELECT 'read', count(*), coalesce(sum(v), 0) FROM {T} WHERE " . $self->_condition($keys);
+	my $of = _one(('count(*), coalesce(sum(v), 0)') x 2, 'count(*)', 'count(DISTINCT id)');
+
+	return $self->_call($keys) if !$self->{partitions} && _chance(0.15);
+	return _weighted(
+		# Filler, too: more rows than are locked one by one
+		1, "SELECT 'many', $of FROM {T} WHERE k > " . _int(1, $keys) * $self->{step},
+		1, "SELECT 'least', min(k), max(k) FROM {T} WHERE k < $limit",
+		1, "SELECT 'groups', k, count(*) FROM {T} WHERE " . $self->_condition($keys)
+		  . ' GROUP BY k ORDER BY k',
+		4, "SELECT 'read', $of FROM {T} WHERE " . $self->_condition($keys),
+		1, "SELECT 'joined', count(*), sum(v) FROM generate_series(1, $keys) i "
+		  . "JOIN {T} ON k = i * $self->{step}",
+		1, "SELECT 'absent', count(*) FROM generate_series(1, $keys) i WHERE "
+		  . _one('', 'NOT ') . "EXISTS (SELECT FROM {T} WHERE k = i * $self->{step})");
+}
+
+# A call of a function that takes the index, and a query of the table without one that says the same
+sub _call
+{
+	my ($self, $keys) = @_;
+	my @k = map { _int(1, $keys + 1) * $self->{step} } 1 .. 2;
+	my $array = "ARRAY[$k[0], $k[1]]";
+
+	return _weighted(
+		1, "SELECT 'contains', <<gpuds_contains('tg_idx', $array)|"
+		  . "array(SELECT EXISTS (SELECT FROM tb WHERE k = i) FROM unnest($array) i)>>",
+		1, "SELECT 'lookup', count(*) FROM <<gpuds_lookup('tg_idx', $array)|"
+		  . "unnest($array) i JOIN tb ON k = i>>",
+		$self->{am} eq 'gpu_hash' ? 0 : 1, "SELECT 'count', <<gpuds_count('tg_idx', $k[0], $k[1])|"
+		  . "(SELECT count(*) FROM tb WHERE k BETWEEN $k[0] AND $k[1])>>");
 }
 
 sub _write
 {
 	my ($self, $keys) = @_;
-	my $k = _int(1, $keys);
+	my $k = $self->_key($keys);
 	my $id = ++$self->{id};
 
 	return _weighted(
 		5, "INSERT INTO {T} VALUES ($id, $k, " . _int(0, 3) . ')',
+		1, "INSERT INTO {T} VALUES ($id, $k, 2) ON CONFLICT (id) DO NOTHING",
+		1, "COPY {T} (id, k, v) FROM PROGRAM 'echo $id,$k,1' (FORMAT csv, NULL 'NULL')",
+		1, 'MERGE INTO {T} t USING (SELECT count(*) n FROM {T} WHERE ' . $self->_condition($keys)
+		  . ") s ON t.k = $k WHEN MATCHED THEN UPDATE SET v = n "
+		  . "WHEN NOT MATCHED THEN INSERT VALUES ($id, $k, n)",
+		1, 'UPDATE {T} SET w = w + 1 WHERE ' . $self->_condition($keys),
 		3, "INSERT INTO {T} SELECT $id, $k, count(*) FROM {T} WHERE " . $self->_condition($keys),
 		3, "INSERT INTO {T} SELECT $id, $k, 1 WHERE NOT EXISTS (SELECT FROM {T} WHERE k = $k)",
 		3, 'UPDATE {T} SET v = v + 1 WHERE ' . $self->_condition($keys),
@@ -108,8 +172,13 @@ sub _set_up
 	my @sql = ('SET client_min_messages = error', 'DROP SCHEMA IF EXISTS diff CASCADE', 'CREATE SCHEMA diff',
 		'SET search_path = diff, public');
 
-	push @sql, map { "CREATE TABLE $_ (id int, k int, v int)" } qw(tb tg);
-	push @sql, "CREATE INDEX tg_idx ON tg USING $self->{am} (k)";
+	push @sql, map { "CREATE TABLE $_ (id int PRIMARY KEY, k int, v int, w int DEFAULT 0)" } qw(tb tg)
+	  unless $self->{partitions};
+	push @sql, 'CREATE TABLE tb (id int PRIMARY KEY, k int, v int, w int DEFAULT 0)',
+	  'CREATE TABLE tg (id int PRIMARY KEY, k int, v int, w int DEFAULT 0) PARTITION BY HASH (id)',
+	  map { "CREATE TABLE tg$_ PARTITION OF tg FOR VALUES WITH (MODULUS 2, REMAINDER $_)" } 0 .. 1
+	  if $self->{partitions};
+	push @sql, "CREATE INDEX tg_idx ON tg USING $self->{am} ($self->{key})";
 	push @sql, "CREATE INDEX tg_v_idx ON tg USING $self->{am} (v, k)" if $self->{second};
 	return @sql;
 }
@@ -121,9 +190,10 @@ sub _reset
 	my @sql = ('TRUNCATE tb, tg');
 
 	push @sql, 'INSERT INTO tb VALUES ' . join(', ', @rows) if @rows;
-	push @sql, "INSERT INTO tb SELECT -i, 1000 + i, 100 FROM generate_series(1, $self->{filler}) i"
+	push @sql, "INSERT INTO tb SELECT -i, $limit + i, 100 FROM generate_series(1, $self->{filler}) i"
 	  if $self->{filler};
 	push @sql, 'INSERT INTO tg SELECT * FROM tb';
+	push @sql, 'VACUUM tg' if $round->{vacuum};
 	return @sql;
 }
 
@@ -137,8 +207,11 @@ sub text
 	{
 		my @at = (0) x @{ $round->{transactions} };
 
-		push @lines, '-- round ' . ++$n . ", bitmap scans $round->{bitmap}",
-		  map { "$_;" } $self->_reset($round);
+		push @lines, '-- round ' . ++$n, map { "$_;" } $self->_reset($round);
+		for my $session (0 .. $#{ $round->{plans} })
+		{
+			push @lines, '/* ' . ($session + 1) . ' */ ' . _settings($round->{plans}[$session]);
+		}
 		for my $session (@{ $round->{schedule} })
 		{
 			push @lines, '/* ' . ($session + 1) . " */ $round->{transactions}[$session][ $at[$session]++ ];";
@@ -147,9 +220,24 @@ sub text
 	return join("\n", @lines) . "\n";
 }
 
-sub _on { my ($sql, $table) = @_; $sql =~ s/\{T\}/$table/g; return "$sql;"; }
+sub _settings
+{
+	my ($settings) = @_;
+	return join(' ', map { "SET $_ = $settings->{$_};" } sort keys %$settings);
+}
 
-my $state = "SELECT string_agg(format('%s|%s|%s', id, k, v), ' ' ORDER BY id, k, v) FROM {T} WHERE id > 0";
+# A statement for a table; where it has <<this|that>>, the table with the index gets this
+sub _on
+{
+	my ($sql, $table) = @_;
+
+	$sql =~ s/\{T\}/$table/g;
+	$sql =~ s/<<(.*)\|(.*)>>/$table eq 'tg' ? $1 : $2/e;
+	return "$sql;";
+}
+
+my $state = "SELECT string_agg(concat_ws('|', id, coalesce(k::text, '-'), v, w), ' ' ORDER BY id, k, v) "
+  . 'FROM {T} WHERE id > 0';
 
 # run(psql's command, worker, file for the output): what is wrong, and counts
 sub run
@@ -176,7 +264,8 @@ sub run
 		$complaint .= $error;
 		my $reached = $control->query(_on($state, 'tg'));
 		my $indexed = $control->query('SET enable_seqscan = off; '
-			  . _on($state =~ s/WHERE id > 0/WHERE k < 1000 AND id > 0/r, 'tg') . ' RESET enable_seqscan;');
+			  . _on($state =~ s/WHERE id > 0/WHERE (k < $limit OR k IS NULL) AND id > 0/r, 'tg')
+			  . ' RESET enable_seqscan;');
 
 		print $log "round $n: committed: @{[ map { $_ + 1 } @$committed ]}\n$reached\n";
 		push @wrong, "round $n: $complaint" if $complaint ne '';
@@ -248,7 +337,7 @@ sub _interleave
 		return 1;
 	};
 
-	$sessions->[$_]->query("SET enable_bitmapscan = $round->{bitmap};") for 0 .. $#transactions;
+	$sessions->[$_]->query(_settings($round->{plans}[$_])) for 0 .. $#transactions;
 	# Who waits for another loses its turn; what is left over goes on in turn
 	$step->($_) for @{ $round->{schedule} };
 	while (grep { $sessions->[$_]->pending || @{ $left[$_] } } 0 .. $#transactions)
