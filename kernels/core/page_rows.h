@@ -6,8 +6,9 @@
  * A visibility map says of a heap page that all of its rows are visible to everybody, or it
  * says nothing.  Here a snapshot has been asked row by row, for some pages.
  *
- * Pages lie in a table of slots: page b can only be in slot b % slots, so that one load says
- * whether the page is there.  Of two pages with one slot, the table has one or none.
+ * Pages lie in an array, in any order, and a table of slots says where: page b can only be in slot
+ * b % slots.  Of two pages with one slot, the table has one or none.  So a table has slots for many
+ * times as many pages as there are, and takes little memory nevertheless.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,18 +51,29 @@ page_row_goes_back(PageRow row)
 
 typedef struct PageRows
 {
-	const uint32_t *blocks; /* of each slot: number of the heap page + 1; 0: there is none */
-	/* of each slot, words words: two bits a row, a PageRow, offset 1 in the lowest bits of the first */
-	const uint32_t *bits;
+	const uint32_t *places; /* of each slot: number of a page in the array + 1; 0: there is none */
+	/*
+	 * of each page, 1 + words words: number of the heap page + 1, or 0 if it is none any more; then two bits a
+	 * row, a PageRow, offset 1 in the lowest bits of the first
+	 */
+	const uint32_t *pages;
 	uint32_t slots; /* a power of two; 0: nothing is known of any page */
 	uint32_t words; /* PAGE_ROWS_MAX_WORDS at most */
+	uint32_t npages;
 } PageRows;
 
-/* Bytes that blocks and bits of so many slots and words take together. */
+/* Bytes that so many pages of so many words take. */
 KERNEL_FN size_t
-page_rows_bytes(uint32_t slots, uint32_t words)
+page_rows_pages_bytes(uint32_t npages, uint32_t words)
 {
-	return (size_t) slots * (1 + (size_t) words) * sizeof(uint32_t);
+	return (size_t) npages * (1 + (size_t) words) * sizeof(uint32_t);
+}
+
+/* The same, with so many slots. */
+KERNEL_FN size_t
+page_rows_bytes(uint32_t slots, uint32_t npages, uint32_t words)
+{
+	return (size_t) slots * sizeof(uint32_t) + page_rows_pages_bytes(npages, words);
 }
 
 /* What is known of the row of a TID (block << 16 | offset).  An offset that has no bits is unknown. */
@@ -72,15 +84,20 @@ page_rows_find(const PageRows *rows, uint64_t tid)
 	/* offset 0 comes out above all others */
 	uint32_t row = (uint32_t) (tid & 0xFFFF) - 1;
 	uint32_t word = row / PAGE_ROWS_A_WORD;
-	uint32_t slot;
+	const uint32_t *page;
+	uint32_t place;
 
 	if (rows->slots == 0 || word >= rows->words)
 		return PAGE_ROW_UNKNOWN;
-	slot = (uint32_t) block & (rows->slots - 1);
-	/* in 64 bits, in which the number after the highest block's is not 0 */
-	if (rows->blocks[slot] != block + 1)
+	place = rows->places[(uint32_t) block & (rows->slots - 1)];
+	/* 0 comes out above all others */
+	if (place - 1 >= rows->npages)
 		return PAGE_ROW_UNKNOWN;
-	return (PageRow) (rows->bits[(size_t) slot * rows->words + word] >> row % PAGE_ROWS_A_WORD * 2 & 3);
+	page = rows->pages + (size_t) (place - 1) * (1 + (size_t) rows->words);
+	/* in 64 bits, in which the number after the highest block's is not 0 */
+	if (page[0] != block + 1)
+		return PAGE_ROW_UNKNOWN;
+	return (PageRow) (page[1 + word] >> row % PAGE_ROWS_A_WORD * 2 & 3);
 }
 
 #endif /* KERNELS_PAGE_ROWS_H */

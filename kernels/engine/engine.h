@@ -58,7 +58,7 @@ typedef struct GpuEngineOptions
 	size_t memory;
 	void *staging; /* page-aligned */
 	size_t staging_bytes;
-	size_t piece_bytes;    /* no request's input, with its map and rows, or output is longer than this */
+	size_t piece_bytes;    /* no request's input, nor its map and rows, nor its output is longer than this */
 	bool emulate_failures; /* test builds: inject is allowed */
 	uint32_t lacking;      /* test builds: structures to do without, as in GpuEngineApi */
 } GpuEngineOptions;

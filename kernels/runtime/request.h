@@ -125,15 +125,15 @@ typedef enum GpuStatus
 } GpuStatus;
 
 /*
- * One request.  input, output, map, row_blocks and row_bits are offsets in bytes into the
+ * One request.  input, output, map, row_places and row_pages are offsets in bytes into the
  * staging memory, multiples of 8, the last two of 4.
  *
  * GPU_COUNT counts entries by the heap page that they point to, TID >> 16.  The map has
  * two bits a page, page 0 in the lowest bits of the first byte; the lower bit says that
  * all rows of the page are visible to everybody.  Pages behind the end of the map are
  * not all-visible.  Entries on all-visible pages are counted.  Of the rows of other pages the
- * request may say more (PageRows, page_rows.h, row_blocks and row_bits in place of blocks and
- * bits): those that are seen are counted, those that are unseen are left out.  The TIDs of the
+ * request may say more (PageRows, page_rows.h, row_places and row_pages in place of places and
+ * pages): those that are seen are counted, those that are unseen are left out.  The TIDs of the
  * others are the output.  Such a scan is a forward one, and is done as a whole or not at all:
  * found above cap says for how many TIDs the output should have had room.
  * The output is undefined then, and the scan has not moved.
@@ -186,16 +186,17 @@ typedef struct GpuRequest
 	bool guarded;
 	uint64_t input;
 	uint64_t output;
-	int64_t n;            /* intervals, entries or operations */
-	int64_t cap;          /* scans: entries that output has room for, at least 1 */
-	uint64_t map;         /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: see above ... */
-	uint64_t map_bytes;   /* ... and its length, maybe 0 */
-	uint64_t row_blocks;  /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
-	uint64_t row_bits;    /* ... uint32_t[row_slots * row_words] */
-	uint32_t row_slots;   /* ... a power of two; 0: nothing is known of any row */
-	uint32_t row_words;   /* ... PAGE_ROWS_MAX_WORDS at most */
+	int64_t n;           /* intervals, entries or operations */
+	int64_t cap;         /* scans: entries that output has room for, at least 1 */
+	uint64_t map;        /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: see above ... */
+	uint64_t map_bytes;  /* ... and its length, maybe 0 */
+	uint64_t row_places; /* GPU_COUNT, GPU_AGGREGATE: uint32_t[row_slots] */
+	uint64_t row_pages;  /* ... uint32_t[row_npages * (1 + row_words)] */
+	uint32_t row_slots;  /* ... a power of two; 0: nothing is known of any row */
+	uint32_t row_npages;
 	uint64_t agg_columns; /* GPU_AGGREGATE: AggColumn[nagg] in the staging memory */
 	uint32_t nagg;        /* 0 to GPU_AGG_COLUMNS */
+	uint16_t row_words;   /* PAGE_ROWS_MAX_WORDS at most */
 	bool each;            /* GPU_AGGREGATE: a result for each interval; GPU_GRAPH: see GpuGraphStep */
 	union
 	{
@@ -242,7 +243,7 @@ typedef struct GpuRequest
 	struct GpuRequest *next_queued;
 } GpuRequest;
 
-/* What a scan is joined with; map, row_blocks, row_bits and touched are as in a request. */
+/* What a scan is joined with; map, row_places, row_pages and touched are as in a request. */
 typedef struct GpuJoin
 {
 	EntryJoin join;
@@ -252,10 +253,11 @@ typedef struct GpuJoin
 	uint64_t expected;
 	uint64_t map;
 	uint64_t map_bytes;
-	uint64_t row_blocks;
-	uint64_t row_bits;
+	uint64_t row_places;
+	uint64_t row_pages;
 	uint32_t row_slots;
 	uint32_t row_words;
+	uint32_t row_npages;
 	uint64_t touched; /* GpudsEntry[ntouched], ascending: keys that are handed back in any case */
 	int64_t ntouched;
 	int64_t room; /* keys that the output has room for */

@@ -101,10 +101,10 @@ struct GpuScanStream
 	GpuStream stream;
 	GpuEvent started;
 	GpuEvent stopped;
-	size_t piece_bytes;      /* room in each of these, in device memory: */
-	unsigned char *input;    /* as in the staging memory; of those that count: map and rows behind it */
-	GpuStart *starts;        /* one an interval */
-	uint64_t *offsets;       /* one an interval, and the total */
+	size_t piece_bytes;   /* room in each of these, in device memory: */
+	unsigned char *input; /* as in the staging memory; of those that count: map and rows behind it, as much */
+	GpuStart *starts;     /* one an interval */
+	uint64_t *offsets;    /* one an interval, and the total */
 	unsigned char *output;   /* as it will be in the staging memory */
 	unsigned char *other;    /* for sorting; results; GPU_GROUPS: the table */
 	GpuUncounted *uncounted; /* one, as in the summary */
@@ -215,7 +215,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 		return false;
 	temp = (gpu_temp_bytes(n + 1) + 255) / 256 * 256;
 	stream->piece_bytes = piece;
-	stream->memory_bytes = 5 * piece + 512 + temp;
+	stream->memory_bytes = 6 * piece + 512 + temp;
 	stream->memory = gpu_alloc(stream->memory_bytes);
 	stream->summary = (GpuScanSummary *) gpu_host_alloc(sizeof(GpuScanSummary));
 	if (stream->memory == NULL || stream->summary == NULL)
@@ -223,7 +223,7 @@ gpu_scan_stream_open(GpuScanStream *stream, size_t piece_bytes)
 	stream->device_summary = (GpuScanSummary *) gpu_device_address(stream->summary);
 	p = (unsigned char *) stream->memory;
 	stream->input = p;
-	stream->output = p += piece;
+	stream->output = p += 2 * piece;
 	stream->other = p += piece;
 	stream->starts = (GpuStart *) (p += piece);
 	stream->offsets = (uint64_t *) (p += piece);

@@ -248,7 +248,7 @@ gpu_join_fits(const GpuScanStream *stream, const unsigned char *staging, size_t 
 		join->ntouched > (int64_t) (piece / sizeof(GpudsEntry)) ||
 		!gpu_staging_has(staging_bytes, join->touched, (size_t) join->ntouched * sizeof(GpudsEntry)))
 		return false;
-	return gpu_scan_input_bytes(r) + gpu_visible_bytes(r) + gpu_join_bytes(join) <= piece &&
+	return gpu_scan_input_bytes(r) <= piece && gpu_visible_bytes(r) + gpu_join_bytes(join) <= piece &&
 		   join->room <= (int64_t) (piece / 2 / sizeof(EntryJoinKey)) &&
 		   r->cap <= (int64_t) (piece / 2 / sizeof(GpudsEntry));
 }

@@ -42,12 +42,20 @@ gpu_visible_map_bytes(const Known *r)
 	return ((size_t) r->map_bytes + 7) / 8 * 8;
 }
 
+/* Bytes that the rows take. */
+template <class Known>
+static inline size_t
+gpu_rows_bytes(const Known *r)
+{
+	return page_rows_bytes(r->row_slots, r->row_npages, r->row_words);
+}
+
 /* Bytes that map and rows take together, a multiple of 8. */
 template <class Known>
 static inline size_t
 gpu_visible_bytes(const Known *r)
 {
-	return gpu_visible_map_bytes(r) + (page_rows_bytes(r->row_slots, r->row_words) + 7) / 8 * 8;
+	return gpu_visible_map_bytes(r) + (gpu_rows_bytes(r) + 7) / 8 * 8;
 }
 
 /* Does staging memory of so many bytes have the piece of that length at an offset? */
@@ -62,18 +70,21 @@ template <class Known>
 static inline bool
 gpu_visible_is_there(size_t piece_bytes, size_t staging_bytes, const Known *r)
 {
-	size_t blocks = (size_t) r->row_slots * sizeof(uint32_t);
-	size_t rows = page_rows_bytes(r->row_slots, r->row_words);
+	size_t places = (size_t) r->row_slots * sizeof(uint32_t);
+	size_t rows = gpu_rows_bytes(r);
 
 	if ((r->row_slots & (r->row_slots - 1)) != 0 || r->row_words > PAGE_ROWS_MAX_WORDS ||
 		r->map_bytes > piece_bytes || rows > piece_bytes)
 		return false;
 	return gpu_staging_has(staging_bytes, r->map, r->map_bytes) &&
-		   (rows == 0 || (gpu_staging_has(staging_bytes, r->row_blocks, blocks) &&
-						  gpu_staging_has(staging_bytes, r->row_bits, rows - blocks)));
+		   (rows == 0 || (gpu_staging_has(staging_bytes, r->row_places, places) &&
+						  gpu_staging_has(staging_bytes, r->row_pages, rows - places)));
 }
 
-/* Do map and rows of a counting scan lie in the staging memory, and fit behind its input with the groups? */
+/*
+ * Do map and rows of a counting scan lie in the staging memory, and fit with the groups into the piece behind
+ * that of its input?
+ */
 static inline bool
 gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuRequest *r)
 {
@@ -82,7 +93,7 @@ gpu_visible_fits(const GpuScanStream *stream, size_t staging_bytes, const GpuReq
 	size_t groups = r->form == GPU_GROUPS ? r->groups_bytes : 0;
 
 	return gpu_visible_is_there(piece, staging_bytes, r) && input <= piece && groups <= piece &&
-		   input + gpu_visible_bytes(r) + groups <= piece;
+		   gpu_visible_bytes(r) + groups <= piece;
 }
 
 /* Copies map and rows, which fit, to device memory. */
@@ -90,24 +101,24 @@ template <class Known>
 static inline GpuVisible
 gpu_visible_copy_to(GpuScanStream *stream, const unsigned char *staging, const Known *r, unsigned char *map)
 {
-	uint32_t *blocks = (uint32_t *) (map + gpu_visible_map_bytes(r));
-	uint32_t *bits = blocks + r->row_slots;
-	size_t blocks_bytes = (size_t) r->row_slots * sizeof(uint32_t);
+	uint32_t *places = (uint32_t *) (map + gpu_visible_map_bytes(r));
+	uint32_t *pages = places + r->row_slots;
+	size_t places_bytes = (size_t) r->row_slots * sizeof(uint32_t);
 	GpuVisible visible;
 
 	gpu_copy_bus(&stream->stream, map, staging + r->map, r->map_bytes);
 	if (r->row_slots > 0)
 	{
-		gpu_copy_bus(&stream->stream, blocks, staging + r->row_blocks, blocks_bytes);
-		gpu_copy_bus(&stream->stream, bits, staging + r->row_bits,
-					 page_rows_bytes(r->row_slots, r->row_words) - blocks_bytes);
+		gpu_copy_bus(&stream->stream, places, staging + r->row_places, places_bytes);
+		gpu_copy_bus(&stream->stream, pages, staging + r->row_pages, gpu_rows_bytes(r) - places_bytes);
 	}
 	visible.map = map;
 	visible.map_bytes = r->map_bytes;
-	visible.rows.blocks = blocks;
-	visible.rows.bits = bits;
+	visible.rows.places = places;
+	visible.rows.pages = pages;
 	visible.rows.slots = r->row_slots;
 	visible.rows.words = r->row_words;
+	visible.rows.npages = r->row_npages;
 	return visible;
 }
 

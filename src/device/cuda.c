@@ -579,14 +579,14 @@ typedef struct CountLayout
 {
 	size_t items; /* behind the results: TIDs or entries */
 	size_t map;
-	size_t row_blocks;
-	size_t row_bits;
+	size_t row_places;
+	size_t row_pages;
 	size_t agg_columns;
 	size_t groups;
 	size_t join; /* and what belongs to it: */
 	size_t join_map;
-	size_t join_row_blocks;
-	size_t join_row_bits;
+	size_t join_row_places;
+	size_t join_row_pages;
 	size_t touched;
 	size_t edges;
 	size_t input;
@@ -633,11 +633,16 @@ groups_bytes(const GpudsCountSpec *spec, int64 n)
 	return groups ? group_spec_bytes(groups->spec) + group_label_bytes(groups->spec, n) : 0;
 }
 
-/* Intervals that a count has room for, whatever there is of staging memory. */
+/*
+ * Intervals that a count has room for, whatever there is of staging memory.  The device has memory for
+ * what is known beside that for intervals.  Points in no order use it, because all of them go at once
+ * (cuda_most_unsorted); other intervals leave room in the span.
+ */
 static int64
 count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 {
-	const size_t bytes = GPUDS_PIECE_BYTES - gpuds_count_known_bytes(spec) - groups_bytes(spec, 0);
+	const size_t known = spec->unsorted ? 0 : gpuds_count_known_bytes(spec);
+	const size_t bytes = GPUDS_PIECE_BYTES - known - groups_bytes(spec, 0);
 
 	/* a label takes less than an interval, which has none if it is a point */
 	n = Min(n, intervals_for(scan, bytes));
@@ -654,8 +659,8 @@ layout_join(CountLayout *layout, const GpudsCountJoin *join, size_t from)
 {
 	layout->join = from;
 	layout->join_map = layout->join + sizeof(GpuJoin);
-	layout->join_row_blocks = layout->join_map + TYPEALIGN(sizeof(uint64), join->map_bytes);
-	layout->join_row_bits = layout->join_row_blocks + join->rows.slots * sizeof(uint32);
+	layout->join_row_places = layout->join_map + TYPEALIGN(sizeof(uint64), join->map_bytes);
+	layout->join_row_pages = layout->join_row_places + join->rows.slots * sizeof(uint32);
 	layout->touched = layout->join_map + gpuds_known_rows_bytes(join->map_bytes, &join->rows);
 	layout->input = layout->touched + join->ntouched * sizeof(GpudsEntry);
 }
@@ -674,8 +679,8 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 
 	layout.items = result_bytes(spec, n);
 	layout.map = layout.items + capacity * count_item_bytes(spec);
-	layout.row_blocks = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
-	layout.row_bits = layout.row_blocks + spec->rows.slots * sizeof(uint32);
+	layout.row_places = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.row_pages = layout.row_places + spec->rows.slots * sizeof(uint32);
 	layout.agg_columns = layout.map + gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
 	layout.groups = layout.agg_columns + spec->nagg * sizeof(AggColumn);
 	layout.input = layout.groups + groups_bytes(spec, n) + gpuds_count_side_bytes(spec);
@@ -687,21 +692,27 @@ count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 	return layout;
 }
 
+/* Copies what is known of rows to places in staging memory, if there is anything. */
+static void
+copy_rows(const PageRows *rows, char *places, char *pages)
+{
+	Assert((rows->slots & (rows->slots - 1)) == 0 && rows->words <= PAGE_ROWS_MAX_WORDS);
+	if (rows->slots == 0)
+		return;
+	memcpy(places, rows->places, rows->slots * sizeof(uint32));
+	memcpy(pages, rows->pages, page_rows_pages_bytes(rows->npages, rows->words));
+}
+
 /* Puts what is known of rows in staging memory, if there is anything. */
 static void
 set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, char *memory)
 {
-	size_t blocks_bytes = rows->slots * sizeof(uint32);
-
-	Assert((rows->slots & (rows->slots - 1)) == 0 && rows->words <= PAGE_ROWS_MAX_WORDS);
 	request->row_slots = rows->slots;
 	request->row_words = rows->words;
-	if (rows->slots == 0)
-		return;
-	memcpy(memory + layout->row_blocks, rows->blocks, blocks_bytes);
-	memcpy(memory + layout->row_bits, rows->bits, page_rows_bytes(rows->slots, rows->words) - blocks_bytes);
-	request->row_blocks = gpuds_staging_offset(memory + layout->row_blocks);
-	request->row_bits = gpuds_staging_offset(memory + layout->row_bits);
+	request->row_npages = rows->npages;
+	request->row_places = gpuds_staging_offset(memory + layout->row_places);
+	request->row_pages = gpuds_staging_offset(memory + layout->row_pages);
+	copy_rows(rows, memory + layout->row_places, memory + layout->row_pages);
 }
 
 /* Puts the map of side values behind a spec and its labels, if they are wanted. */
@@ -741,7 +752,6 @@ set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *lay
 {
 	GpuJoin *join = (GpuJoin *) (memory + layout->join);
 	const PageRows *rows = &from->rows;
-	const size_t blocks_bytes = rows->slots * sizeof(uint32);
 
 	memset(join, 0, sizeof(*join));
 	join->join = from->join;
@@ -751,21 +761,17 @@ set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *lay
 	join->expected = from->expected;
 	join->map = gpuds_staging_offset(memory + layout->join_map);
 	join->map_bytes = from->map_bytes;
-	join->row_blocks = gpuds_staging_offset(memory + layout->join_row_blocks);
-	join->row_bits = gpuds_staging_offset(memory + layout->join_row_bits);
+	join->row_places = gpuds_staging_offset(memory + layout->join_row_places);
+	join->row_pages = gpuds_staging_offset(memory + layout->join_row_pages);
 	join->row_slots = rows->slots;
 	join->row_words = rows->words;
+	join->row_npages = rows->npages;
 	join->touched = gpuds_staging_offset(memory + layout->touched);
 	join->ntouched = from->ntouched;
 	join->room = GPUDS_JOIN_ROOM;
 	if (from->map_bytes > 0)
 		memcpy(memory + layout->join_map, from->map, from->map_bytes);
-	if (rows->slots > 0)
-	{
-		memcpy(memory + layout->join_row_blocks, rows->blocks, blocks_bytes);
-		memcpy(memory + layout->join_row_bits, rows->bits,
-			   page_rows_bytes(rows->slots, rows->words) - blocks_bytes);
-	}
+	copy_rows(rows, memory + layout->join_row_places, memory + layout->join_row_pages);
 	if (from->ntouched > 0)
 		memcpy(memory + layout->touched, from->touched, from->ntouched * sizeof(GpudsEntry));
 	request->join = gpuds_staging_offset(join);
@@ -951,13 +957,14 @@ cuda_most_unsorted(const GpudsCountSpec *spec)
 {
 	const GpudsScan points = { .points = (const uint64 *) spec };
 	const size_t known = gpuds_count_known_bytes(spec);
-	const size_t staging = (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2;
+	const size_t staging = Min((size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2,
+							   (size_t) GPUDS_SPAN_UNITS * GPUDS_UNIT_BYTES);
 	/* with what else a request has, of constant size */
 	const size_t others = GPUDS_PIECE_BYTES / 2 + GPUDS_UNIT_BYTES;
 
 	if (known > GPUDS_COUNT_MAP_BYTES || known + others + sizeof(GpudsInterval) > staging)
 		return 0;
-	return intervals_for(&points, Min(GPUDS_PIECE_BYTES - known, staging - known - others));
+	return intervals_for(&points, Min(GPUDS_PIECE_BYTES, staging - known - others));
 }
 
 /*

@@ -349,18 +349,18 @@ typedef struct GpudsCountSpec
 	const GpudsCountEdges *edges;   /* the same; what is counted is added to the session's graph */
 } GpudsCountSpec;
 
-/* Bytes that rows of so many slots and words take of GPUDS_COUNT_MAP_BYTES. */
+/* Bytes that rows take of GPUDS_COUNT_MAP_BYTES. */
 static inline size_t
-gpuds_count_rows_bytes(uint32 slots, uint32 words)
+gpuds_count_rows_bytes(const PageRows *rows)
 {
-	return TYPEALIGN(sizeof(uint64), page_rows_bytes(slots, words));
+	return TYPEALIGN(sizeof(uint64), page_rows_bytes(rows->slots, rows->npages, rows->words));
 }
 
 /* Bytes that a map and rows take. */
 static inline size_t
 gpuds_known_rows_bytes(size_t map_bytes, const PageRows *rows)
 {
-	return TYPEALIGN(sizeof(uint64), map_bytes) + gpuds_count_rows_bytes(rows->slots, rows->words);
+	return TYPEALIGN(sizeof(uint64), map_bytes) + gpuds_count_rows_bytes(rows);
 }
 
 /* Bytes that the map of a count's side values takes of them. */

@@ -22,9 +22,11 @@
 #include "reader/known_rows.h"
 #include "reader/reader.h"
 
-/* Slots that the table has at first, and how many times as many when it grows. */
+/* Slots that the table has at first, and how many times as many when it grows; the pages likewise. */
 #define FIRST_SLOTS 16
 #define SLOTS_GROWTH 4
+#define FIRST_PAGES 16
+#define PAGES_GROWTH 2
 
 /*
  * Slots for each page that is learnt of for a device.  Of n pages in m slots, about n^2 / 2m give way to
@@ -78,6 +80,7 @@ gpuds_known_begin(GpudsKnownRows *known, IndexScanDesc scan)
 	known->now = (uint32) (GetCurrentStatementStartTimestamp() / USECS_PER_SEC);
 	known->at_a_time = 1;
 	known->least_slots = FIRST_SLOTS;
+	known->least_pages = FIRST_PAGES;
 }
 
 /* Another list of rows begins, whose entries have been read. */
@@ -95,12 +98,19 @@ gpuds_known_pass_over(GpudsKnownRows *known)
 	known->at_a_time = 1;
 }
 
-/* Slots that the table may have, of so many words each: a power of two. */
+/* Bytes that the table may take. */
+static uint64
+table_limit(void)
+{
+	return Min(get_hash_memory_limit(), MaxAllocHugeSize);
+}
+
+/* Slots that the table may have: a power of two.  A quarter of its memory is for them. */
 static uint32
-slot_limit(const GpudsKnownRows *known, uint32 words)
+slot_limit(const GpudsKnownRows *known)
 {
 	const uint64 pages = RelationGetNumberOfBlocks(known->scan->heapRelation);
-	const uint64 fit = Min(get_hash_memory_limit(), MaxAllocHugeSize) / ((2 + words) * sizeof(uint32));
+	const uint64 fit = table_limit() / 4 / sizeof(uint32);
 	uint64 slots = FIRST_SLOTS;
 
 	while (slots * 2 <= fit && slots < pages)
@@ -108,55 +118,98 @@ slot_limit(const GpudsKnownRows *known, uint32 words)
 	return (uint32) Min(slots, UINT32_C(1) << 31);
 }
 
-/* Puts a page in its slot; words: that it has, no more than slots have. */
+/* Pages of so many words that the table may have. */
+static uint32
+page_limit(uint32 words)
+{
+	const uint64 fit = table_limit() / 4 * 3 / ((2 + words) * sizeof(uint32));
+
+	return (uint32) Min(Max(fit, FIRST_PAGES), PG_INT32_MAX);
+}
+
+/* What the table has of a page. */
+static inline uint32 *
+page_at(const GpudsKnownRows *known, uint32 place)
+{
+	return known->pages + (size_t) place * (1 + known->rows.words);
+}
+
+/* The place of a slot's page, or of one that is none any more; -1: none, or another slot has it. */
+static int64
+place_in_slot(const GpudsKnownRows *known, uint32 slot)
+{
+	const int64 place = (int64) known->places[slot] - 1;
+	uint32 block;
+
+	if (place < 0)
+		return -1;
+	block = page_at(known, (uint32) place)[0];
+	return block == 0 || ((block - 1) & (known->rows.slots - 1)) == slot ? place : -1;
+}
+
+/* A place for a page that comes in. */
+static uint32
+take_place(GpudsKnownRows *known)
+{
+	if (known->rows.npages < known->size)
+		return known->rows.npages++;
+	/* The slot of the page that was there will not find it there. */
+	known->next_lost = (known->next_lost + 1) % known->size;
+	return known->next_lost;
+}
+
+/* Puts a page in its slot; words: that it has, no more than the table's pages. */
 static void
 put_page(GpudsKnownRows *known, BlockNumber block, uint32 list, const uint32 *bits, uint32 words)
 {
 	const uint32 slot = block & (known->rows.slots - 1);
-	uint32 *to = known->bits + (size_t) slot * known->rows.words;
+	const int64 had = place_in_slot(known, slot);
+	const uint32 place = had >= 0 ? (uint32) had : take_place(known);
+	uint32 *to = page_at(known, place);
 
-	known->blocks[slot] = block + 1;
-	known->lists[slot] = list;
-	memcpy(to, bits, words * sizeof(uint32));
-	/* Of rows that a smaller slot had no words for, nothing is known. */
-	memset(to + words, 0, (known->rows.words - words) * sizeof(uint32));
-	known->pages++;
+	known->places[slot] = place + 1;
+	known->lists[place] = list;
+	to[0] = block + 1;
+	memcpy(to + 1, bits, words * sizeof(uint32));
+	/* Of rows that smaller pages had no words for, nothing is known. */
+	memset(to + 1 + words, 0, (known->rows.words - words) * sizeof(uint32));
 }
 
 static void
-free_table(const PageRows *rows, uint32 *blocks, uint32 *bits, uint32 *lists)
+free_table(uint32 *places, uint32 *pages, uint32 *lists)
 {
-	if (rows->slots == 0)
+	if (places == NULL)
 		return;
-	pfree(blocks);
-	pfree(bits);
+	pfree(places);
+	pfree(pages);
 	pfree(lists);
 }
 
-/* Gives the table so many slots of so many words; what it has moves. */
+/* Gives the table so many slots, and room for so many pages of so many words; what it has moves. */
 static void
-set_slots(GpudsKnownRows *known, uint32 slots, uint32 words)
+set_table(GpudsKnownRows *known, uint32 slots, uint32 size, uint32 words)
 {
 	const PageRows old = known->rows;
-	uint32 *blocks = known->blocks;
-	uint32 *bits = known->bits;
+	uint32 *places = known->places;
+	uint32 *pages = known->pages;
 	uint32 *lists = known->lists;
 
-	known->blocks = MemoryContextAllocHuge(known->context, (size_t) slots * sizeof(uint32));
-	known->lists = MemoryContextAllocHuge(known->context, (size_t) slots * sizeof(uint32));
-	known->bits = MemoryContextAllocHuge(known->context, (size_t) slots * words * sizeof(uint32));
-	memset(known->blocks, 0, (size_t) slots * sizeof(uint32));
-	known->rows.blocks = known->blocks;
-	known->rows.bits = known->bits;
-	known->rows.slots = slots;
-	known->rows.words = words;
-	known->pages = 0;
-	for (uint32 i = 0; i < old.slots; i++)
+	known->places = MemoryContextAllocHuge(known->context, (size_t) slots * sizeof(uint32));
+	known->lists = MemoryContextAllocHuge(known->context, (size_t) size * sizeof(uint32));
+	known->pages = MemoryContextAllocHuge(known->context, page_rows_pages_bytes(size, words));
+	memset(known->places, 0, (size_t) slots * sizeof(uint32));
+	known->rows = (PageRows){
+		.places = known->places, .pages = known->pages, .slots = slots, .words = words
+	};
+	known->size = size;
+	for (uint32 i = 0; i < old.npages; i++)
 	{
-		if (blocks[i] != 0)
-			put_page(known, blocks[i] - 1, lists[i], bits + (size_t) i * old.words, old.words);
+		const uint32 *page = pages + (size_t) i * (1 + old.words);
+
+		if (page[0] != 0)
+			put_page(known, page[0] - 1, lists[i], page + 1, old.words);
 	}
-	free_table(&old, blocks, bits, lists);
+	free_table(places, pages, lists);
 }
 
 /* Makes the table large enough for one more page, of so many words, if it may have the memory. */
@@ -164,15 +217,22 @@ static void
 ensure_capacity(GpudsKnownRows *known, uint32 words)
 {
 	uint64 slots = Max(known->rows.slots, known->least_slots);
+	uint64 size = Max(known->size, known->least_pages);
 
 	words = Max(known->rows.words, words);
 	if (words > known->rows.words)
-		known->max_slots = slot_limit(known, words);
-	if (known->pages >= slots / 2)
+	{
+		known->max_slots = slot_limit(known);
+		known->max_pages = page_limit(words);
+	}
+	if (known->rows.npages >= slots / 2)
 		slots *= SLOTS_GROWTH;
+	if (known->rows.npages >= size)
+		size *= PAGES_GROWTH;
 	slots = Min(slots, known->max_slots);
-	if (slots != known->rows.slots || words > known->rows.words)
-		set_slots(known, (uint32) slots, words);
+	size = Min(size, known->max_pages);
+	if (slots != known->rows.slots || size > known->size || words > known->rows.words)
+		set_table(known, (uint32) slots, (uint32) size, words);
 }
 
 /* Notes what the state of a page says, which has so many rows. */
@@ -186,14 +246,19 @@ note_rows(GpudsKnownRows *known, BlockNumber block, const uint32 *bits, int nrow
 static inline bool
 knows_page(const GpudsKnownRows *known, BlockNumber block)
 {
-	return known->rows.slots > 0 && known->blocks[block & (known->rows.slots - 1)] == block + 1;
+	uint32 place;
+
+	if (known->rows.slots == 0)
+		return false;
+	place = known->places[block & (known->rows.slots - 1)];
+	return place > 0 && page_at(known, place - 1)[0] == block + 1;
 }
 
 /* Was the page of a TID, which is known, looked at for the list at hand (K5)? */
 bool
 gpuds_known_is_of_list(const GpudsKnownRows *known, uint64 tid)
 {
-	return known->lists[(uint32) (tid >> 16) & (known->rows.slots - 1)] == known->list;
+	return known->lists[known->places[(uint32) (tid >> 16) & (known->rows.slots - 1)] - 1] == known->list;
 }
 
 /*
@@ -513,30 +578,30 @@ gpuds_known_look_again(GpudsKnownRows *known, uint64 word, int shift)
 	GpudsScanCounters *counters = gpuds_scan_counters(known->scan);
 	const uint64 page_states = counters->page_states;
 
-	known->blocks[(uint32) (word >> (16 + shift)) & (known->rows.slots - 1)] = 0;
-	known->pages--;
+	page_at(known, known->places[(uint32) (word >> (16 + shift)) & (known->rows.slots - 1)] - 1)[0] = 0;
 	(void) gpuds_known_learn(known, &word, 1, shift);
 	counters->page_states = page_states;
 }
 
 /*
- * May all pages of a table be known that has so many, within so many bytes?  Only if there is room for all,
- * and no page has to be read in, more or less.
+ * May so many pages of a table be known, which has so many, within so many bytes?  Only if there is room for
+ * them, and no page has to be read in, more or less.
  */
 static bool
-may_know_all(const GpudsKnownRows *known, BlockNumber blocks, size_t bytes)
+may_know(const GpudsKnownRows *known, BlockNumber blocks, uint64 pages, size_t bytes)
 {
 	const uint32 words = Max(known->rows.words, GPUDS_STATE_WORDS / 2 + 1);
-	const uint32 slots = slot_limit(known, words);
+	const uint32 slots = slot_limit(known);
 
-	return blocks <= slots && blocks <= (BlockNumber) NBuffers && page_rows_bytes(slots, words) <= bytes;
+	return Min(blocks, pages * DEVICE_SLOTS) <= slots && pages <= page_limit(words) &&
+		   blocks <= (BlockNumber) NBuffers && page_rows_bytes(slots, (uint32) pages, words) <= bytes;
 }
 
-/* The same; and are they worth it all for a device that looks at about so many rows? */
+/* The same of all its pages; and are they worth it all for a device that looks at about so many rows? */
 bool
 gpuds_known_may_learn_all(const GpudsKnownRows *known, BlockNumber blocks, double rows, size_t bytes)
 {
-	return known->usable && may_know_all(known, blocks, bytes) && (double) blocks * ROWS_A_PAGE <= rows;
+	return known->usable && may_know(known, blocks, blocks, bytes) && (double) blocks * ROWS_A_PAGE <= rows;
 }
 
 /*
@@ -568,12 +633,13 @@ gpuds_known_count_others(const unsigned char *map, BlockNumber blocks)
 	return others;
 }
 
-/* So many pages are to be known at once: the table gets slots for them when the first one comes. */
+/* So many pages are to be known at once: the table gets memory for them when the first one comes. */
 static void
 spread_pages(GpudsKnownRows *known, uint64 pages)
 {
 	while (known->least_slots < pages * DEVICE_SLOTS)
 		known->least_slots *= 2;
+	known->least_pages = Max(known->least_pages, pages);
 }
 
 /*
@@ -590,9 +656,11 @@ gpuds_known_learn_pages(GpudsKnownRows *known, const unsigned char *map, BlockNu
 	int n = 0;
 
 	known->waits = false;
-	if (!known->usable || !may_know_all(known, blocks, bytes))
+	if (!known->usable)
 		return;
 	others = gpuds_known_count_others(map, blocks);
+	if (!may_know(known, blocks, Max(known->rows.npages, others), bytes))
+		return;
 	/* The rows may lie on few of the pages. */
 	known->waits = (double) others * ROWS_A_PAGE > rows;
 	if (known->waits)
@@ -623,6 +691,8 @@ gpuds_known_end(GpudsKnownRows *known)
 {
 	gpuds_states_count(&known->use);
 	memset(&known->use, 0, sizeof(known->use));
-	free_table(&known->rows, known->blocks, known->bits, known->lists);
-	known->rows.slots = 0;
+	free_table(known->places, known->pages, known->lists);
+	known->places = NULL;
+	memset(&known->rows, 0, sizeof(known->rows));
+	known->size = 0;
 }

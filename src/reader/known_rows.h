@@ -63,16 +63,19 @@ typedef struct GpudsKnownRows
 	bool usable;           /* the table's pages have states */
 	bool serializable;
 	uint32 now;    /* in seconds, for the cache of states */
-	PageRows rows; /* what is known; its arrays are those below */
-	uint32 *blocks;
-	uint32 *bits;
-	uint32 *lists; /* of each slot: number of the list that its page was looked at for */
-	uint32 pages;  /* that have come in since the table grew */
+	PageRows rows; /* what is known; its arrays are the next two */
+	uint32 *places;
+	uint32 *pages;
+	uint32 *lists;    /* of each page: number of the list that it was looked at for */
+	uint32 size;      /* pages that there is room for */
+	uint32 next_lost; /* the page that makes room if there may be no more */
+	uint32 max_pages;
 	uint32 max_slots;
 	uint64 least_slots; /* a power of two */
-	uint32 list;        /* at hand; they are counted from 1 on */
-	bool waits;         /* if a device looked at more rows, all pages would be learnt of for it */
-	int at_a_time;      /* pages that are looked at together next; doubles while no rows are passed over */
+	uint64 least_pages;
+	uint32 list;   /* at hand; they are counted from 1 on */
+	bool waits;    /* if a device looked at more rows, all pages would be learnt of for it */
+	int at_a_time; /* pages that are looked at together next; doubles while no rows are passed over */
 	GpudsStateUse use;
 } GpudsKnownRows;
 

@@ -283,7 +283,7 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 		memset((unsigned char *) spec->map, 0, spec->map_bytes);
 	gpuds_known_begin_list(known);
 	gpuds_known_learn_pages(known, spec->map, visible->blocks, rows, room);
-	if (gpuds_count_rows_bytes(known->rows.slots, known->rows.words) <= room)
+	if (gpuds_count_rows_bytes(&known->rows) <= room)
 		spec->rows = known->rows;
 }
 

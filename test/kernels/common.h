@@ -241,34 +241,39 @@ test_map(unsigned char *map, uint64_t most)
 #define TEST_ROW_WORDS 200
 
 /*
- * A random table of rows, for which blocks and bits have room, of most bytes at most: no table; slots for
+ * A random table of rows, for which places and pages have room, of most bytes at most: no table; slots for
  * some or all of the pages that a model's entries are on; words for some or all of their offsets.
  */
 static inline PageRows
-test_rows(uint32_t *blocks, uint32_t *bits, size_t most, const Model *m)
+test_rows(uint32_t *places, uint32_t *pages, size_t most, const Model *m)
 {
-	PageRows rows = { blocks, bits, 0, (uint32_t) test_below(test_below(2) ? 5 : TEST_ROW_WORDS + 1) };
+	PageRows rows = { places, pages, 0, (uint32_t) test_below(test_below(2) ? 5 : TEST_ROW_WORDS + 1), 0 };
 	uint64_t state = test_below(6);
 
 	if (test_below(4) == 0)
 		return rows;
 	rows.slots = UINT32_C(1) << test_below(7);
-	while (page_rows_bytes(rows.slots, rows.words) > most)
+	while (page_rows_bytes(rows.slots, rows.slots, rows.words) > most)
 		rows.slots /= 2;
-	memset(blocks, 0, rows.slots * sizeof(uint32_t));
+	memset(places, 0, rows.slots * sizeof(uint32_t));
 	for (uint64_t i = 0; i < 3 * (uint64_t) rows.slots; i++)
 	{
-		uint64_t page = m->n > 0 ? (m->e[test_below((uint64_t) m->n)].t & ENTRY_TID_MASK) >> 16 : i;
+		uint64_t block = m->n > 0 ? (m->e[test_below((uint64_t) m->n)].t & ENTRY_TID_MASK) >> 16 : i;
+		uint32_t *place = &places[block % rows.slots];
 
-		blocks[page % rows.slots] = (uint32_t) page + 1;
+		if (*place == 0)
+			*place = ++rows.npages;
+		pages[(*place - 1) * (1 + rows.words)] = test_below(20) == 0 ? 0 : (uint32_t) block + 1;
 	}
-	for (uint64_t i = 0; i < (uint64_t) rows.slots * rows.words; i++)
+	for (uint64_t i = 0; i < (uint64_t) rows.npages * (1 + rows.words); i++)
 	{
 		uint32_t word = (uint32_t) test_random();
 
+		if (i % (1 + rows.words) == 0)
+			continue;
 		/* all of one state, or some of each */
-		bits[i] = state < 3 ? UINT32_C(0x55555555) * (uint32_t) state
-							: word & ~((word & word >> 1 & UINT32_C(0x55555555)) * 3);
+		pages[i] = state < 3 ? UINT32_C(0x55555555) * (uint32_t) state
+							 : word & ~((word & word >> 1 & UINT32_C(0x55555555)) * 3);
 	}
 	return rows;
 }
@@ -279,15 +284,15 @@ test_row(const GpudsEntry *e, const unsigned char *map, uint64_t map_bytes, cons
 {
 	uint64_t page = (e->t & ENTRY_TID_MASK) >> 16;
 	uint64_t offset = e->t & 0xFFFF;
-	uint64_t slot = rows->slots > 0 ? page % rows->slots : 0;
+	uint32_t place = rows->slots > 0 ? rows->places[page % rows->slots] : 0;
+	const uint32_t *at = place > 0 ? rows->pages + (uint64_t) (place - 1) * (1 + rows->words) : NULL;
 
 	if (test_visible(e, map, map_bytes))
 		return PAGE_ROW_SEEN;
-	if (rows->slots == 0 || rows->blocks[slot] == 0 || rows->blocks[slot] - 1 != page || offset < 1 ||
-		offset > 16 * (uint64_t) rows->words)
+	if (at == NULL || at[0] == 0 || at[0] - 1 != page || offset < 1 || offset > 16 * (uint64_t) rows->words)
 		return PAGE_ROW_UNKNOWN;
 	offset--;
-	return (PageRow) (rows->bits[slot * rows->words + offset / 16] >> 2 * (offset % 16) & 3);
+	return (PageRow) (at[1 + offset / 16] >> 2 * (offset % 16) & 3);
 }
 
 /* Is the entry of such a row handed back where entries are? */

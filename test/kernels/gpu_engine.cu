@@ -275,9 +275,9 @@ make_count(Mailbox *m, const Model *model)
 {
 	GpuRequest *r = &m->request;
 	unsigned char *map = m->input + sizeof(GpudsInterval);
-	uint32_t *blocks = (uint32_t *) (m->input + PIECE / 8);
-	uint32_t *bits = (uint32_t *) (m->input + PIECE / 4);
-	PageRows rows = test_rows(blocks, bits, PIECE / 2, model);
+	uint32_t *places = (uint32_t *) (m->input + PIECE / 8);
+	uint32_t *pages = (uint32_t *) (m->input + PIECE / 4);
+	PageRows rows = test_rows(places, pages, PIECE / 2, model);
 
 	r->form = GPU_COUNT;
 	r->forward = true;
@@ -285,10 +285,11 @@ make_count(Mailbox *m, const Model *model)
 	r->cap = 1 + (int64_t) test_below(test_below(2) ? 8 : PIECE / sizeof(uint64_t));
 	r->map = offset(map);
 	r->map_bytes = test_map(map, 1024);
-	r->row_blocks = offset(blocks);
-	r->row_bits = offset(bits);
+	r->row_places = offset(places);
+	r->row_pages = offset(pages);
 	r->row_slots = rows.slots;
 	r->row_words = rows.words;
+	r->row_npages = rows.npages;
 }
 
 /* One interval, whose answer fits the output, or a count may find to be too long. */
@@ -353,8 +354,8 @@ sent_rows(const Mailbox *mailbox)
 {
 	const GpuRequest *r = &mailbox->request;
 	const unsigned char *base = (const unsigned char *) staging;
-	PageRows rows = { (const uint32_t *) (base + r->row_blocks), (const uint32_t *) (base + r->row_bits),
-					  r->row_slots, r->row_words };
+	PageRows rows = { (const uint32_t *) (base + r->row_places), (const uint32_t *) (base + r->row_pages),
+					  r->row_slots, r->row_words, r->row_npages };
 
 	return rows;
 }
@@ -727,6 +728,7 @@ try_count(uint64_t GpuRequest::*field, uint64_t value, uint32_t row_slots, uint3
 	sent[0].kept = false;
 	r->row_slots = row_slots;
 	r->row_words = row_words;
+	r->row_npages = row_slots;
 	r->*field = value;
 	api->submit(engine, r);
 	await_answer(r);
@@ -741,7 +743,7 @@ static void
 misplaced(void)
 {
 	const uint64_t end = options.staging_bytes;
-	const uint64_t room = PIECE - sizeof(GpudsInterval);
+	const uint64_t room = PIECE;
 
 	open_engine();
 	load_all();
@@ -750,15 +752,15 @@ misplaced(void)
 	CHECK(try_count(&GpuRequest::map_bytes, room + 1, 0, 0) == GPU_NO_REQUEST);
 	CHECK(try_count(&GpuRequest::map_bytes, UINT64_MAX, 0, 0) == GPU_NO_REQUEST);
 	CHECK(try_count(&GpuRequest::map, end - 1024, 0, 0) == GPU_OK);
-	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4, 64, 0) == GPU_OK);
-	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 + 1, 64, 0) == GPU_NO_REQUEST);
-	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2, 64, 1) == GPU_OK);
-	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2, 64, 2) == GPU_NO_REQUEST);
-	CHECK(try_count(&GpuRequest::row_blocks, end - 64 * 4, 64, 1) == GPU_OK);
-	CHECK(try_count(&GpuRequest::row_blocks, end - 64 * 4 + 4, 64, 1) == GPU_NO_REQUEST);
-	CHECK(try_count(&GpuRequest::row_blocks, UINT64_MAX - 3, 64, 1) == GPU_NO_REQUEST);
-	CHECK(try_count(&GpuRequest::row_bits, end - 64 * 4 * 2, 64, 2) == GPU_OK);
-	CHECK(try_count(&GpuRequest::row_bits, end - 64 * 4, 64, 2) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2, 64, 0) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 2 + 1, 64, 0) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 3, 64, 1) == GPU_OK);
+	CHECK(try_count(&GpuRequest::map_bytes, room - 64 * 4 * 3, 64, 2) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_places, end - 64 * 4, 64, 1) == GPU_OK);
+	CHECK(try_count(&GpuRequest::row_places, end - 64 * 4 + 4, 64, 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_places, UINT64_MAX - 3, 64, 1) == GPU_NO_REQUEST);
+	CHECK(try_count(&GpuRequest::row_pages, end - 64 * 4 * 2, 64, 1) == GPU_OK);
+	CHECK(try_count(&GpuRequest::row_pages, end - 64 * 4, 64, 1) == GPU_NO_REQUEST);
 	CHECK(try_count(&GpuRequest::map_bytes, 0, 3, 1) == GPU_NO_REQUEST);
 	CHECK(try_count(&GpuRequest::map_bytes, 0, 1, PAGE_ROWS_MAX_WORDS) == GPU_OK);
 	CHECK(try_count(&GpuRequest::map_bytes, 0, 1, PAGE_ROWS_MAX_WORDS + 1) == GPU_NO_REQUEST);

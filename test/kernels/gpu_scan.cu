@@ -304,8 +304,8 @@ static Visible
 random_visible(GpuRequest *r, const Model *m, uint64_t most)
 {
 	unsigned char *map = slots[0].input + PIECE / 2;
-	uint32_t *blocks = (uint32_t *) slots[1].input;
-	uint32_t *bits = (uint32_t *) slots[1].output;
+	uint32_t *places = (uint32_t *) slots[1].input;
+	uint32_t *pages = (uint32_t *) slots[1].output;
 	Visible visible;
 
 	r->map_bytes = test_map(map, most);
@@ -314,14 +314,13 @@ random_visible(GpuRequest *r, const Model *m, uint64_t most)
 		map = (unsigned char *) memmove(map + (PIECE / 2 - r->map_bytes) / 8 * 8, map, r->map_bytes);
 	visible.map = map;
 	visible.map_bytes = r->map_bytes;
-	visible.rows = test_rows(blocks, bits,
-							 PIECE - gpu_scan_input_bytes(r) - (r->map_bytes + 7) / 8 * 8 - r->groups_bytes,
-							 m);
+	visible.rows = test_rows(places, pages, PIECE - (r->map_bytes + 7) / 8 * 8 - r->groups_bytes, m);
 	r->map = (uint64_t) (map - (unsigned char *) slots);
-	r->row_blocks = (uint64_t) ((unsigned char *) blocks - (unsigned char *) slots);
-	r->row_bits = (uint64_t) ((unsigned char *) bits - (unsigned char *) slots);
+	r->row_places = (uint64_t) ((unsigned char *) places - (unsigned char *) slots);
+	r->row_pages = (uint64_t) ((unsigned char *) pages - (unsigned char *) slots);
 	r->row_slots = visible.rows.slots;
 	r->row_words = visible.rows.words;
+	r->row_npages = visible.rows.npages;
 	CHECK(gpu_visible_fits(&large, REQUESTS * sizeof(Slot), r));
 	return visible;
 }

@@ -165,8 +165,8 @@ static void
 tell_other(GpuRequest *r, const GpudsView *view, TestJoin *with, bool whole, int nwords)
 {
 	unsigned char *map = slots[2].output;
-	uint32_t *blocks = (uint32_t *) slots[3].input;
-	uint32_t *bits = (uint32_t *) slots[3].output;
+	uint32_t *places = (uint32_t *) slots[3].input;
+	uint32_t *pages = (uint32_t *) slots[3].output;
 	GpuJoin *join = (GpuJoin *) slots[2].input;
 
 	memset((void *) join, 0, sizeof(*join));
@@ -177,12 +177,13 @@ tell_other(GpuRequest *r, const GpudsView *view, TestJoin *with, bool whole, int
 	join->map_bytes = test_map(map, test_below(2) ? PIECE / 8 : 64);
 	with->visible.map = map;
 	with->visible.map_bytes = join->map_bytes;
-	with->visible.rows = test_rows(blocks, bits, PIECE / 4, with->m);
+	with->visible.rows = test_rows(places, pages, PIECE / 4, with->m);
 	join->map = (uint64_t) (map - (unsigned char *) slots);
-	join->row_blocks = (uint64_t) ((unsigned char *) blocks - (unsigned char *) slots);
-	join->row_bits = (uint64_t) ((unsigned char *) bits - (unsigned char *) slots);
+	join->row_places = (uint64_t) ((unsigned char *) places - (unsigned char *) slots);
+	join->row_pages = (uint64_t) ((unsigned char *) pages - (unsigned char *) slots);
 	join->row_slots = with->visible.rows.slots;
 	join->row_words = with->visible.rows.words;
+	join->row_npages = with->visible.rows.npages;
 	join->room = test_below(4) ? PIECE / 2 / (int64_t) sizeof(EntryJoinKey) : 1 + (int64_t) test_below(30);
 	r->join = (uint64_t) ((unsigned char *) join - (unsigned char *) slots);
 }

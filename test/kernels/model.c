@@ -134,9 +134,9 @@ make_map(unsigned char *map, size_t bytes)
 static void
 check_page_rows(void)
 {
-	uint32_t blocks[2] = { UINT32_MAX, 0 };
-	uint32_t bits[4] = { 0x55555555, 0x95555555, 0x55555555, 0x55555555 };
-	PageRows rows = { blocks, bits, 2, 2 };
+	uint32_t places[2] = { 2, 3 }; /* of a page behind the last one, too */
+	uint32_t pages[6] = { 1, 0xAAAAAAAA, 0xAAAAAAAA, UINT32_MAX, 0x55555555, 0x95555555 };
+	PageRows rows = { places, pages, 2, 2, 2 };
 	uint64_t highest = UINT64_C(0xFFFFFFFE) << 16;
 
 	CHECK(page_rows_find(&rows, highest) == PAGE_ROW_UNKNOWN);
@@ -147,6 +147,9 @@ check_page_rows(void)
 	CHECK(page_rows_find(&rows, highest | 0xFFFF) == PAGE_ROW_UNKNOWN);
 	CHECK(page_rows_find(&rows, (highest - (2 << 16)) | 1) == PAGE_ROW_UNKNOWN);
 	CHECK(page_rows_find(&rows, UINT64_C(0xFFFFFFFF) << 16 | 1) == PAGE_ROW_UNKNOWN);
+	/* it is none any more */
+	pages[3] = 0;
+	CHECK(page_rows_find(&rows, UINT64_C(0xFFFFFFFE) << 16 | 1) == PAGE_ROW_UNKNOWN);
 	rows.slots = 0;
 	CHECK(page_rows_find(&rows, highest | 1) == PAGE_ROW_UNKNOWN);
 }
@@ -321,8 +324,8 @@ static void
 check_count(const GpudsView *view, const Model *m, const GpudsInterval *intervals, int64_t n,
 			const GpudsInterval *frame, const uint64_t *points)
 {
-	static uint32_t blocks[TEST_ROW_SLOTS];
-	static uint32_t bits[TEST_ROW_SLOTS * TEST_ROW_WORDS];
+	static uint32_t places[TEST_ROW_SLOTS];
+	static uint32_t pages[TEST_ROW_SLOTS * (1 + TEST_ROW_WORDS)];
 	unsigned char map[64];
 	GpudsEntry others[CAP];
 	CpuCount count = { .map = map, .map_bytes = test_below(sizeof(map) + 1), .others = others };
@@ -333,7 +336,7 @@ check_count(const GpudsView *view, const Model *m, const GpudsInterval *interval
 	int64_t expected = 0;
 
 	make_map(map, sizeof(map));
-	count.rows = test_rows(blocks, bits, sizeof(blocks) + sizeof(bits), m);
+	count.rows = test_rows(places, pages, sizeof(places) + sizeof(pages), m);
 	count.full = full;
 	count.others_size = CPU_COUNT_ROOM + (int64_t) test_below(CAP - CPU_COUNT_ROOM + 1);
 	for (int64_t i = 0; i < n; i++)

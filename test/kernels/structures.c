@@ -98,8 +98,8 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 static void
 check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t most)
 {
-	static uint32_t blocks[TEST_ROW_SLOTS];
-	static uint32_t bits[TEST_ROW_SLOTS * TEST_ROW_WORDS];
+	static uint32_t places[TEST_ROW_SLOTS];
+	static uint32_t pages[TEST_ROW_SLOTS * (1 + TEST_ROW_WORDS)];
 	unsigned char map[64];
 	GpudsEntry others[CPU_COUNT_ROOM + 50];
 	CpuCount count = { .map = map, .map_bytes = test_map(map, sizeof(map)), .others = others };
@@ -107,7 +107,7 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 	int64_t at = 0;
 	int64_t counted = 0;
 
-	count.rows = test_rows(blocks, bits, sizeof(blocks) + sizeof(bits), &s->m);
+	count.rows = test_rows(places, pages, sizeof(places) + sizeof(pages), &s->m);
 	count.full = test_below(2) == 0;
 	count.others_size = CPU_COUNT_ROOM + (int64_t) test_below(51);
 	for (int64_t i = 0; i < n; i++)
