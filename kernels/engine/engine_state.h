@@ -59,7 +59,7 @@ struct GpuEngine
 	std::map<uint64_t, GpuGraph *> graphs; /* by their owners */
 	std::map<uint64_t, GpuGraph *> kept;   /* that have no owner, by their trees (gpu_engine_kept_key) */
 	std::atomic<size_t> kept_bytes{ 0 };
-	PinSlot pin[GPU_ENGINE_PINS];          /* scanners', their second ones, then slots' */
+	PinSlot pin[GPU_ENGINE_PINS]; /* scanners', their second ones, then slots' */
 	GpuRequestQueue changes;
 	GpuRequestQueue scans;
 	std::thread thread[GPU_ENGINE_THREADS];

@@ -39,15 +39,20 @@ typedef struct Bfs
 	GpudsEdges edges[2];
 	int nindexes;
 	GpudsVertices vertices;
-	uint32 *numbers; /* of the piece's targets */
-	int64 followed;  /* edges */
-	bool may_use_device;
+	uint32 *numbers;     /* of the piece's targets */
+	int64 followed;      /* edges */
+	bool may_take_graph; /* that a device has kept */
+	bool may_make_graph; /* on a device */
 	bool device_has_put; /* what a device has reached is in the result, or a part of it */
 	ReturnSetInfo *result;
 } Bfs;
 
 /* A device reads all edges for a walk, once so large a part of them has been followed. */
 #define PART_FOR_DEVICE 16
+
+/* The same if it has kept a graph of them: it counts their entries, but does not sort them. */
+#define PART_FOR_KEPT 4096
+#define LEAST_FOR_KEPT 4096
 
 static void
 open_indexes(Bfs *bfs, FunctionCallInfo fcinfo)
@@ -106,8 +111,26 @@ set_parents(Bfs *bfs, const GpudsEdges *edges, uint32 next, uint32 first)
 	}
 }
 
-/* Follows the edges of one index from n vertices, from one on. */
-static void
+/* Have so many edges been followed that a device may use the graph that it has kept, or make one? */
+static bool
+may_take(const Bfs *bfs)
+{
+	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
+
+	return bfs->may_take_graph && bfs->followed >= Max(all / PART_FOR_KEPT, LEAST_FOR_KEPT) &&
+		   gpuds_edges_are_on_gpu(&bfs->edges[0]);
+}
+
+static bool
+may_make(const Bfs *bfs)
+{
+	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
+
+	return bfs->may_make_graph && all > 0 && bfs->followed >= all / PART_FOR_DEVICE;
+}
+
+/* Follows the edges of one index from n vertices, from one on; false: a device may go on from this depth. */
+static bool
 follow(Bfs *bfs, GpudsEdges *edges, uint32 first, uint32 n)
 {
 	gpuds_edges_of(edges, gpuds_vertices_code(&bfs->vertices, first), n);
@@ -118,14 +141,18 @@ follow(Bfs *bfs, GpudsEdges *edges, uint32 first, uint32 n)
 		gpuds_vertices_add(&bfs->vertices, edges->edges.targets, edges->n, bfs->numbers);
 		set_parents(bfs, edges, next, first);
 		bfs->followed += edges->n;
+		if (may_take(bfs) || may_make(bfs))
+			return false;
 	}
+	return true;
 }
 
 /* What a device goes on with. */
 typedef struct DeviceWalk
 {
 	Bfs *bfs;
-	uint32 first; /* of the vertices of the last depth */
+	uint32 first; /* of the vertices of the last depth that is complete */
+	uint32 end;
 	int32 depth;
 	int32 max_depth;
 } DeviceWalk;
@@ -145,28 +172,43 @@ static bool
 go_on(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
 {
 	const DeviceWalk *walk = arg;
-	const VertexMap *map = &walk->bfs->vertices.map;
-	const GpudsWalkStart start = { .codes = map->codes, .n = map->n, .first = walk->first };
+	const GpudsWalkStart start = { .codes = walk->bfs->vertices.map.codes,
+								   .n = walk->end,
+								   .first = walk->first };
 
 	return gpuds_device_walk(graph, &start, walk->max_depth - walk->depth, put_reached, arg);
 }
 
-/* Has a device do the rest, if that is worth it; false: it has not. */
+/* Has a device go on from a depth, if that is worth it; false: it has not done it. */
 static bool
-go_on_by_device(Bfs *bfs, uint32 first, int32 depth, int32 max_depth)
+go_on_by_device(Bfs *bfs, uint32 first, uint32 end, int32 depth, int32 max_depth)
 {
-	DeviceWalk walk = { bfs, first, depth, max_depth };
-	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
+	DeviceWalk walk = { bfs, first, end, depth, max_depth };
+	const bool make = may_make(bfs);
 
-	if (!bfs->may_use_device || all == 0 || bfs->followed < all / PART_FOR_DEVICE)
+	if (!make && !may_take(bfs))
 		return false;
-	bfs->may_use_device = false;
-	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2, go_on, &walk);
+	bfs->may_take_graph = false;
+	bfs->may_make_graph &= !make;
+	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2, make, go_on, &walk);
+}
+
+/* Follows all edges of n vertices, from one on; false: a device may go on from this depth. */
+static bool
+follow_all(Bfs *bfs, uint32 first, uint32 n)
+{
+	for (int i = 0; i < bfs->nindexes; i++)
+	{
+		if (!follow(bfs, &bfs->edges[i], first, n))
+			return false;
+	}
+	return true;
 }
 
 /*
  * Goes from depth to depth, as far as the limit.  False: a device has put something into the result, and then
- * come to its end.
+ * come to its end.  A device is asked within a depth, too: a few vertices may have most of the edges.  What
+ * the depth has reached by then is reached again, on the device or here.
  */
 static bool
 search(Bfs *bfs, int32 max_depth)
@@ -176,16 +218,19 @@ search(Bfs *bfs, int32 max_depth)
 
 	for (int32 depth = 0; depth < max_depth && first < end; depth++)
 	{
-		if (go_on_by_device(bfs, first, depth, max_depth))
-			return true;
-		if (bfs->device_has_put)
-			return false;
-		for (; first < end; first += Min(end - first, GPUDS_MOST_SOURCES))
+		for (uint32 at = first; at < end;)
 		{
-			for (int i = 0; i < bfs->nindexes; i++)
-				follow(bfs, &bfs->edges[i], first, Min(end - first, GPUDS_MOST_SOURCES));
+			const uint32 n = Min(end - at, GPUDS_MOST_SOURCES);
+
+			if (go_on_by_device(bfs, first, end, depth, max_depth))
+				return true;
+			if (bfs->device_has_put)
+				return false;
+			if (follow_all(bfs, at, n))
+				at += n;
 		}
 		put_vertices(bfs, end, depth + 1);
+		first = end;
 		end = bfs->vertices.map.n;
 	}
 	return true;
@@ -244,7 +289,7 @@ gpuds_bfs(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(context);
 	bfs.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	bfs.followed = 0;
-	bfs.may_use_device = true;
+	bfs.may_take_graph = bfs.may_make_graph = true;
 	bfs.device_has_put = false;
 	open_indexes(&bfs, fcinfo);
 	gpuds_vertices_begin(&bfs.vertices, bfs.index[0].key.words, 1, &width, get_hash_memory_limit());

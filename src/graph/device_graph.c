@@ -89,15 +89,18 @@ make_graph(GpudsEdges *edges, const GpudsCountEdges *columns, bool both, GpudsDe
 	return done && gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
 }
 
-/* Has a graph of all edges, by a scan that has just started: one that was kept, or else a new one. */
+/*
+ * Has a graph of all edges, by a scan that has just started: one that was kept, or else, if may_make, a new
+ * one.
+ */
 static bool
-have_graph(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph, int64 *vertices)
+have_graph(GpudsEdges *edges, bool both, bool may_make, GpudsDeviceGraph *graph, int64 *vertices)
 {
 	const GpudsEdgeKey *key = &edges->index->key;
 	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
 
 	return gpuds_seen_take_graph(&edges->seen, &columns, both, graph, vertices) ||
-		   make_graph(edges, &columns, both, graph, vertices);
+		   (may_make && make_graph(edges, &columns, both, graph, vertices));
 }
 
 static void
@@ -108,11 +111,11 @@ drop_graph(int code, Datum arg)
 
 /*
  * Makes a graph of all edges on the device that has them, if one has, and has it used; or takes the one that
- * was kept.  both: edges lead both ways.  False: there is none, or it was not used to the end; nothing is known
- * of the edges then.  Raises whatever use raises.
+ * was kept.  both: edges lead both ways.  may_make: also if none was kept.  False: there is none, or it was
+ * not used to the end; nothing is known of the edges then.  Raises whatever use raises.
  */
 bool
-gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *arg)
+gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg)
 {
 	GpudsDeviceGraph graph = { 0 };
 	int64 vertices = 0;
@@ -124,14 +127,15 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *ar
 	gpuds_edges_of_all(edges);
 	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	{
-		done = have_graph(edges, both, &graph, &vertices) && use(&graph, vertices, arg);
+		done = have_graph(edges, both, may_make, &graph, &vertices) && use(&graph, vertices, arg);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	kept = graph.kept;
 	gpuds_device_graph_drop(&graph, done);
-	elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s",
-		 RelationGetRelationName(edges->index->target.index), vertices, kept ? "kept" : "made",
-		 done ? "used" : "not used");
+	if (done || may_make)
+		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s",
+			 RelationGetRelationName(edges->index->target.index), vertices, kept ? "kept" : "made",
+			 done ? "used" : "not used");
 	return done;
 }
 

@@ -192,6 +192,13 @@ gpuds_edges_in_mirror(const GpudsEdges *edges)
 	return gpuds_scan_mirror_entries(edges->scan);
 }
 
+/* Has a GPU the mirror, too, or only a GPU? */
+bool
+gpuds_edges_are_on_gpu(const GpudsEdges *edges)
+{
+	return gpuds_scan_is_on_gpu(edges->scan);
+}
+
 /* Ends the scan, and frees what *edges has. */
 void
 gpuds_edges_end(GpudsEdges *edges)

@@ -78,6 +78,7 @@ extern void gpuds_edges_of(GpudsEdges *edges, const uint64 *codes, int64 n);
 extern bool gpuds_edges_next(GpudsEdges *edges);
 extern void gpuds_edges_look_up(GpudsEdges *edges, const GpudsEntry *entries, int64 n);
 extern int64 gpuds_edges_in_mirror(const GpudsEdges *edges);
+extern bool gpuds_edges_are_on_gpu(const GpudsEdges *edges);
 extern void gpuds_edges_end(GpudsEdges *edges);
 
 /* device_graph.c */
@@ -96,7 +97,7 @@ typedef struct GpudsWalkStart
 	int64 first; /* edges are to be followed from this one on */
 } GpudsWalkStart;
 
-extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsUseGraph use, void *arg);
+extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg);
 extern bool gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
 							  GpudsPutItems put, void *arg);
 extern bool gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put,

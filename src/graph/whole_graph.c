@@ -182,7 +182,7 @@ gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsUseGraph use, void *ar
 	bool done;
 
 	gpuds_edges_begin(&edges, &graph->index);
-	done = gpuds_edges_use_device(&edges, false, use, arg);
+	done = gpuds_edges_use_device(&edges, false, true, use, arg);
 	gpuds_edges_end(&edges);
 	return done;
 }

@@ -91,6 +91,16 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 		   (gpuds_device_is_remote(for_many) && present_on(source, for_many));
 }
 
+/* Has a GPU the mirror that sets of many keys are to be looked up in? */
+bool
+gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source)
+{
+	const GpudsDeviceKind kind = gpuds_device_wanted(PG_INT64_MAX);
+
+	return !RelationUsesLocalBuffers(source->index) && gpuds_device_is_remote(kind) &&
+		   present_on(source, kind);
+}
+
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
 static bool
 expected_on(Relation index, GpudsDeviceKind kind, double bytes)

@@ -336,6 +336,13 @@ gpuds_scan_mirror_entries(IndexScanDesc scan)
 	return ref->mirror ? (int64) gpuds_device_entries(&ref->mirror->tree) : 0;
 }
 
+/* Has a GPU the mirror that this scan would have for many keys? */
+bool
+gpuds_scan_is_on_gpu(IndexScanDesc scan)
+{
+	return gpuds_mirror_is_on_gpu(&((GpudsCursor *) scan->opaque)->source);
+}
+
 /* What its device may be told of side values (gpuds_mirror_copy_side); false: nothing. */
 bool
 gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side)

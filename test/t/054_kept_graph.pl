@@ -19,7 +19,8 @@ my $make = 'CREATE TABLE e (src int, dst int, note int);
 	VACUUM (FREEZE, ANALYZE) e';
 my @calls = (
 	"gpuds_triangles('e_out')", "gpuds_components('e_out')",
-	"gpuds_bfs('e_out', '{1}'::int[])", "gpuds_bfs('e_out', '{1}'::int[], reverse_index => 'e_in', directed => false)");
+	"gpuds_bfs('e_out', '{1}'::int[])",
+	"gpuds_bfs('e_out', '{1}'::int[], reverse_index => 'e_in', directed => false)");
 my $answer = "SELECT md5(string_agg(f::text, ' ' ORDER BY f::text)) FROM (
 	SELECT to_jsonb(g) - 'parent' AS f FROM (SELECT * FROM %s) g) q";
 
@@ -98,7 +99,8 @@ for my $method ('gpu_btree', 'gpu_skiplist')
 	# Another file, and another structure
 	$node->safe_psql('postgres', 'REINDEX INDEX e_out');
 	compare($now, "$method: REINDEX", 'kept');
-	$node->safe_psql('postgres', 'TRUNCATE e; INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 20000) i; VACUUM (FREEZE) e');
+	$node->safe_psql('postgres',
+		'TRUNCATE e; INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 20000) i; VACUUM (FREEZE) e');
 	compare($now, "$method: TRUNCATE", '');
 	$node->safe_psql('postgres', 'DROP TABLE e; ' . sprintf($make, $method) .
 		'; UPDATE e SET dst = dst + 1 WHERE src = 3; VACUUM (FREEZE) e');
@@ -109,7 +111,8 @@ for my $method ('gpu_btree', 'gpu_skiplist')
 	{
 		skip('not built with INJECTION_POINTS=1', 2) unless injection_points($node);
 		my (undef, $loaded, $err) = $node->psql('postgres', "
-			CREATE TABLE o AS SELECT i AS k FROM generate_series(1, 50000) i; CREATE INDEX ON o USING $method (k);
+			CREATE TABLE o AS SELECT i AS k FROM generate_series(1, 50000) i;
+			CREATE INDEX ON o USING $method (k);
 			SET gpuds.device = cuda; SET gpuds.device_fault = 'no_memory';
 			SELECT gpuds_index_load('o_k_idx')");
 		is("$loaded$err", 't', "$method: a load finds memory");
@@ -118,6 +121,27 @@ for my $method ('gpu_btree', 'gpu_skiplist')
 	}
 	$node->safe_psql('postgres', 'DROP TABLE e');
 }
+
+# A walk over few of the edges takes what was kept, in the middle of a depth, and makes nothing.
+$node->safe_psql('postgres', 'CREATE TABLE w (src int, dst int);
+	INSERT INTO w SELECT i % 20000, i::bigint * 7919 % 20011 FROM generate_series(1, 500000) i;
+	CREATE INDEX w_out ON w USING gpu_btree (src, dst); VACUUM (FREEZE, ANALYZE) w');
+my $walk = "SELECT count(*), sum(vertex), sum(depth)
+	FROM gpuds_bfs('w_out', ARRAY(SELECT generate_series(1, 100)), 2)";
+my $few = $now->query_safe("SET gpuds.device = cpu; $walk; SET gpuds.device = cuda");
+$now->query_safe('SET client_min_messages = debug1');
+is($now->query($walk), $few, 'a walk over few edges');
+unlike($now->{stderr}, qr/on a device/, 'it makes no graph');
+for (1 .. 300)
+{
+	# What this makes is kept, once the memtable is empty.
+	$now->query("SELECT gpuds_triangles('w_out')");
+	$now->{stderr} = '';
+	is($now->query($walk), $few, 'the same') or last;
+	last if $now->{stderr} =~ /on a device/;
+	select(undef, undef, undef, 0.1);
+}
+like($now->{stderr}, qr/w_out" on a device: \d+ vertices, kept, used/, 'it takes the one that was kept');
 $_->quit for $now, $old;
 $node->stop;
 
