@@ -53,8 +53,8 @@ typedef struct PageRows
 {
 	const uint32_t *places; /* of each slot: number of a page in the array + 1; 0: there is none */
 	/*
-	 * of each page, 1 + words words: number of the heap page + 1, or 0 if it is none any more; then two bits a
-	 * row, a PageRow, offset 1 in the lowest bits of the first
+	 * of each page, 1 + words words: number of the heap page + 1, or 0 if it is none any more; then two bits
+	 * a row, a PageRow, offset 1 in the lowest bits of the first
 	 */
 	const uint32_t *pages;
 	uint32_t slots; /* a power of two; 0: nothing is known of any page */

@@ -159,8 +159,8 @@ typedef enum GpuStatus
  * enough room for the keys, which taken says, both are undefined.
  *
  * GPU_EDGES counts, too: each entry that is counted is an edge (GpuEdges), and is added to the graph of the
- * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many entries
- * the rows are unseen.
+ * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many
+ * entries the rows are unseen.
  *
  * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
  * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of

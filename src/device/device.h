@@ -537,8 +537,8 @@ extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 e
 												  GpudsDeviceGraph *graph);
 
 /*
- * Begins to take the graph that is kept of a tree, whose edges lead both ways or not.  A count with edges is to
- * show that it would make the same.  If it has, and only then, the graph can be ended.
+ * Begins to take the graph that is kept of a tree, whose edges lead both ways or not.  A count with edges is
+ * to show that it would make the same.  If it has, and only then, the graph can be ended.
  */
 extern GpudsDeviceStatus gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph);
 
