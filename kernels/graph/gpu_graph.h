@@ -73,27 +73,27 @@ struct GpuGraph
 	GpuPool *pool;
 	uint64_t owner;
 	GpuGraphSource source;
-	bool both = false;    /* edges lead both ways */
-	bool wanted = false;  /* it stands for one that is kept, which has not been taken */
-	bool scanned = false; /* entries may have become edges */
 	uint64_t kept_at = 0;
 	GpuGraphArray<uint64_t> pairs; /* until all are there */
 	GpuEdgeList list = { NULL, 0, 0, false };
-	bool ended = false;
 	GpuGraphArray<uint64_t> codes; /* of the vertices */
 	int64_t n = 0;                 /* vertices */
 	GpuGraphArray<uint64_t> edges;
 	int64_t m = 0; /* edges */
 	GpuGraphRows rows;
-	bool has_rows = false;
 	GpuGraphWalk walk;
-	GpuGraphArray<uint32_t> roots; /* of the components */
-	bool connected = false;
-	GpuGraphRows lists; /* of the undirected simple graph (gpu_graph_triangles.h) */
-	bool has_lists = false;
+	GpuGraphArray<uint32_t> roots;   /* of the components */
+	GpuGraphRows lists;              /* of the undirected simple graph (gpu_graph_triangles.h) */
 	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
 	GpuGraphArray<unsigned char> temp;
 	int64_t temp_items = 0;
+	bool both = false;    /* edges lead both ways */
+	bool wanted = false;  /* it stands for one that is kept, which has not been taken */
+	bool scanned = false; /* entries may have become edges */
+	bool ended = false;
+	bool has_rows = false;
+	bool connected = false;
+	bool has_lists = false;
 };
 
 /* Takes memory for n items, in place of what the array has; false: there is none. */

@@ -12,6 +12,7 @@
 #ifndef GPU_RUNTIME_EMULATED_H
 #define GPU_RUNTIME_EMULATED_H
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <sched.h>
@@ -220,7 +221,7 @@ template <typename F>
 static inline void
 gpu_emulated_run(int64_t n, const F &f)
 {
-	const int64_t step = n < 2 * GPU_EMULATED_THREADS ? 1 : GPU_EMULATED_THREADS;
+	const int64_t step = std::clamp<int64_t>(n / 2, 1, GPU_EMULATED_THREADS);
 	std::vector<std::thread> others;
 	const auto run = [&](int64_t first)
 	{

@@ -261,9 +261,9 @@ reach(Bfs *bfs, ArrayType *seeds, int32 max_depth)
 		return;
 	tuplestore_clear(bfs->result->setResult);
 	gpuds_vertices_reset(&bfs->vertices);
-	bfs->device_has_put = false;
+	bfs->device_has_put = bfs->may_take_graph = bfs->may_make_graph = false;
 	add_seeds(bfs, seeds);
-	(void) search(bfs, max_depth);
+	(void) search(bfs, max_depth); /* without a device, so to the end */
 }
 
 /*

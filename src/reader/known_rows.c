@@ -154,7 +154,8 @@ take_place(GpudsKnownRows *known)
 	if (known->rows.npages < known->size)
 		return known->rows.npages++;
 	/* The slot of the page that was there will not find it there. */
-	known->next_lost = (known->next_lost + 1) % known->size;
+	if (++known->next_lost >= known->size)
+		known->next_lost = 0;
 	return known->next_lost;
 }
 
