@@ -67,13 +67,13 @@ cpu_btree_probe_count(CpuBtreeProbe *p, const GpudsView *view, CpuCount *count, 
 {
 	const GpudsEntry lo = p->interval.lo;
 	const GpudsEntry hi = entry_after(&p->interval.hi);
-	CpuBtreeLeaf leaves[CPU_BTREE_AHEAD];
+	CpuBtreeLeaf leaves[CPU_BTREE_LEAVES_AHEAD];
 	unsigned end = 0;
 	bool more = true;
 
 	for (unsigned first = 0; more || first < end; first++)
 	{
-		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_AHEAD];
+		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_LEAVES_AHEAD];
 		int from;
 		int to;
 

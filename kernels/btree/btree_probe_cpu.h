@@ -23,7 +23,7 @@
 #define CPU_BTREE_INTERLEAVED 16
 
 /* Leaves of a range that are on their way to the processor while others are read; a power of two. */
-#define CPU_BTREE_AHEAD 16
+#define CPU_BTREE_LEAVES_AHEAD 16
 
 /* A node on a probe's path: the child it is at, and the last one it covers. */
 typedef struct CpuBtreeFrame
@@ -185,17 +185,17 @@ cpu_btree_probe_next(CpuBtreeProbe *p, const GpudsView *view, const bool forward
 
 /*
  * Adds leaves of the interval, from the one that the probe has come to, to those from first to *end that are
- * on their way, at most CPU_BTREE_AHEAD; most: the entries that are wanted of all of them.  False: these are
- * the last ones.
+ * on their way, at most CPU_BTREE_LEAVES_AHEAD; most: the entries that are wanted of all of them.  False:
+ * these are the last ones.
  */
 HOST_INLINE bool
 cpu_btree_leaves_ahead(CpuBtreeProbe *p, const GpudsView *view, CpuBtreeLeaf *leaves, unsigned first,
 					   unsigned *end, int64_t most, const bool forward, const int nw)
 {
 	/* Leaves are half full at least, or there are few. */
-	while (*end - first < CPU_BTREE_AHEAD && (int64_t) (*end - first) * (BTREE_FANOUT / 2) < most)
+	while (*end - first < CPU_BTREE_LEAVES_AHEAD && (int64_t) (*end - first) * (BTREE_FANOUT / 2) < most)
 	{
-		CpuBtreeLeaf *leaf = &leaves[(*end)++ % CPU_BTREE_AHEAD];
+		CpuBtreeLeaf *leaf = &leaves[(*end)++ % CPU_BTREE_LEAVES_AHEAD];
 
 		cpu_btree_prefetch(view->base, p->ref, true, nw);
 		leaf->words = btree_node(view->base, p->ref);
@@ -235,14 +235,14 @@ cpu_btree_probe_emit(CpuBtreeProbe *p, const GpudsView *view, GpudsEntry *out, i
 {
 	const GpudsEntry lo = p->interval.lo;
 	const GpudsEntry hi = entry_after(&p->interval.hi);
-	CpuBtreeLeaf leaves[CPU_BTREE_AHEAD];
+	CpuBtreeLeaf leaves[CPU_BTREE_LEAVES_AHEAD];
 	unsigned end = 0;
 	bool more = true;
 	int64_t done = 0;
 
 	for (unsigned first = 0; done < cap && (more || first < end); first++)
 	{
-		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_AHEAD];
+		const CpuBtreeLeaf *leaf = &leaves[first % CPU_BTREE_LEAVES_AHEAD];
 		int from;
 		int to;
 

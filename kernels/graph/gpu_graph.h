@@ -147,26 +147,6 @@ gpu_graph_status(const GpuStream *s)
 	return gpu_ok(s) ? (uint32_t) GPU_OK : s->status;
 }
 
-/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
-static inline GpuGraph *
-gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
-{
-	GpuGraph *graph = new (std::nothrow) GpuGraph();
-
-	if (graph == NULL)
-		return NULL;
-	graph->pool = pool;
-	graph->owner = owner;
-	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges))
-	{
-		delete graph;
-		return NULL;
-	}
-	graph->list.pairs = graph->pairs.at();
-	graph->list.room = edges;
-	return graph;
-}
-
 /* Begins a graph that stands for one that is kept; NULL: there is no memory. */
 static inline GpuGraph *
 gpu_graph_open_wanted(GpuPool *pool, uint64_t owner, bool both)
@@ -179,6 +159,25 @@ gpu_graph_open_wanted(GpuPool *pool, uint64_t owner, bool both)
 	graph->owner = owner;
 	graph->both = both;
 	graph->wanted = true;
+	return graph;
+}
+
+/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
+static inline GpuGraph *
+gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
+{
+	GpuGraph *graph = gpu_graph_open_wanted(pool, owner, false);
+
+	if (graph == NULL)
+		return NULL;
+	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges))
+	{
+		delete graph;
+		return NULL;
+	}
+	graph->wanted = false;
+	graph->list.pairs = graph->pairs.at();
+	graph->list.room = edges;
 	return graph;
 }
 
