@@ -510,8 +510,8 @@ histories_part()
 {
 	local name=$1 dir=${tests:-$build}/test/histories counts rc
 
-	histories_program "${name}_checker" "$dir"/{history,checker,checker_test}.c || return 1
-	histories_program "$name" "$dir"/{history,checker,sessions,maintenance,histories}.c || return 1
+	histories_program "${name}_checker" "$dir"/{history,dependencies,checker,checker_test}.c || return 1
+	histories_program "$name" "$dir"/{history,dependencies,checker,sessions,maintenance,histories}.c || return 1
 	as_user "$work/${name}_checker/program" >"$work/log/$name.checker"
 	rc=$?
 	cat "$work/log/$name.checker"

@@ -20,12 +20,17 @@
  * order of commits is respected.  All reads of a REPEATABLE READ transaction share
  * what is known of their snapshot.
  *
+ * SERIALIZABLE transactions share their snapshot, too, and what they saw and missed
+ * says which others they come after and before (dependencies.h).
+ *
  * What a transaction has written itself it sees at once, and nothing else of that
  * row, because it holds the row's lock.
  *
  *-------------------------------------------------------------------------
  */
 #include "checker.h"
+
+#include "dependencies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +40,7 @@
 
 const char *const violation_names[NVIOLATIONS] = {
 	"missing", "stale",   "premature", "rolled back", "inconsistent", "unknown row",
-	"altered", "unasked", "duplicate", "unordered",   "lost update",
+	"altered", "unasked", "duplicate", "unordered",   "lost update",  "cycle",
 };
 
 /* Row versions of a key that a snapshot may still see. */
@@ -57,6 +62,9 @@ typedef struct Checker
 	Alive chains; /* of this read: the writes that inserted its rows */
 	uint64_t read_number;
 	uint64_t snapshots;
+	Alive *births_of; /* by key, those of SERIALIZABLE transactions */
+	int64_t longest;  /* time that a SERIALIZABLE transaction took */
+	Dependencies dependencies;
 } Checker;
 
 static void
@@ -197,7 +205,11 @@ link_write(Checker *checker, Write *write)
 	else if (before->next)
 		complain(checker, LOST_UPDATE, NULL, before, write->row.version);
 	else
+	{
 		before->next = write;
+		add_dependency(&checker->dependencies, history_writer(history, before),
+					   history_writer(history, write));
+	}
 }
 
 static const History *sorted_history;
@@ -245,6 +257,16 @@ link_all(Checker *checker)
 	}
 	if (checker->births.used > 0)
 		qsort(checker->births.items, checker->births.used, sizeof(Write *), compare_births);
+	for (size_t i = 0; i < checker->births.used; i++)
+	{
+		const Transaction *writer = history_writer(history, checker->births.items[i]);
+
+		if (!writer->serializable)
+			continue;
+		append(&checker->births_of[checker->births.items[i]->row.key], checker->births.items[i]);
+		if (writer->commit_returned - writer->began > checker->longest)
+			checker->longest = writer->commit_returned - writer->began;
+	}
 }
 
 /*
@@ -571,6 +593,90 @@ count_chains(Checker *checker, const Snapshot *snapshot)
 	}
 }
 
+/* Does a write change what the condition finds?  before is the row version that it replaced, if any. */
+static bool
+concerns(const Checker *checker, const Read *read, const Write *before, const Write *write)
+{
+	return showing(checker, read, write) != 0 || (before && showing(checker, read, before) != 0);
+}
+
+/* Notes that the reader comes before those who, beside it, wrote rows of a key after its snapshot. */
+static void
+note_later(Checker *checker, const Read *read, const Snapshot *snapshot, Transaction *reader, int32_t key)
+{
+	const Alive *births;
+	size_t low = 0, high;
+
+	if (key < 0 || key >= checker->history->nkeys)
+		return;
+	births = &checker->births_of[key];
+	for (high = births->used; low < high;)
+	{
+		size_t middle = (low + high) / 2;
+
+		if (history_writer(checker->history, births->items[middle])->commit_sent > snapshot->returned)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (; low < births->used; low++)
+	{
+		Transaction *writer = history_writer(checker->history, births->items[low]);
+
+		if (writer->commit_sent > reader->commit_returned + checker->longest)
+			break;
+		if (writer->began < reader->commit_returned && showing(checker, read, births->items[low]) != 0)
+			add_dependency(&checker->dependencies, reader, writer);
+	}
+}
+
+/*
+ * Notes what the reader comes after, writes that it saw, and what it comes before: the first write of each
+ * row that it missed, and writes of rows that came to fit the condition before it committed.
+ */
+static void
+note_dependencies(Checker *checker, const Read *read, const Snapshot *snapshot)
+{
+	const History *history = checker->history;
+	Transaction *reader = &history->sessions[read->session].transactions.items[read->transaction];
+
+	if (!reader->serializable || !reader->committed)
+		return;
+	for (size_t i = 0; i < checker->chains.used; i++)
+	{
+		Write *before = NULL;
+		Write *write = checker->chains.items[i];
+		bool missed = !is_committed(history, write);
+
+		for (; write && !missed; before = write, write = write->next)
+		{
+			Transaction *writer = history_writer(history, write);
+
+			missed = !may_see(writer, snapshot);
+			if (!concerns(checker, read, before, write))
+				continue;
+			if (missed)
+				add_dependency(&checker->dependencies, reader, writer);
+			else if (!may_miss(writer, snapshot))
+				add_dependency(&checker->dependencies, writer, reader);
+		}
+	}
+	switch (read->condition.kind)
+	{
+		case BY_ID:
+			break;
+		case BY_RANGE:
+			for (int32_t key = read->condition.low; key <= read->condition.high; key++)
+				note_later(checker, read, snapshot, reader, key);
+			break;
+		case BY_KEYS:
+			for (size_t i = 0; i < read->condition.nkeys; i++)
+				note_later(checker, read, snapshot, reader,
+						   history->sessions[read->session].keys.items[read->condition.first_key + i]);
+			break;
+	}
+}
+
 static void
 check_read(Checker *checker, const Read *read)
 {
@@ -607,6 +713,7 @@ check_read(Checker *checker, const Read *read)
 		if (!fit_chains(checker, read, snapshot, &new))
 			return;
 	} while (new);
+	note_dependencies(checker, read, snapshot);
 }
 
 static void
@@ -646,16 +753,24 @@ check_history(History *history, FILE *report, unsigned max_reports, Verdict *ver
 	memset(verdict, 0, sizeof(*verdict));
 	sorted_history = history;
 	checker.alive = calloc((size_t) history->nkeys, sizeof(Alive));
-	if (checker.alive == NULL)
+	checker.births_of = calloc((size_t) history->nkeys, sizeof(Alive));
+	if (checker.alive == NULL || checker.births_of == NULL)
 	{
 		perror("histories");
 		exit(2);
 	}
 	link_all(&checker);
 	check_reads(&checker);
+	verdict->dependencies = checker.dependencies.list.used;
+	verdict->found[CYCLE] = find_cycles(&checker.dependencies, history, report, max_reports);
+	free_dependencies(&checker.dependencies);
 	for (int key = 0; key < history->nkeys; key++)
+	{
 		free(checker.alive[key].items);
+		free(checker.births_of[key].items);
+	}
 	free(checker.alive);
+	free(checker.births_of);
 	free(checker.births.items);
 	free(checker.chains.items);
 }

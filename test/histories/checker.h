@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * checker.h
- *	  Judges a history: could every read have seen what it saw?
+ *	  Judges a history: could every read have seen what it saw, and could SERIALIZABLE
+ *	  transactions have come one after the other?
  *
  *-------------------------------------------------------------------------
  */
@@ -25,15 +26,17 @@ typedef enum Violation
 	DUPLICATE,    /* the row is shown twice */
 	UNORDERED,    /* the keys do not ascend */
 	LOST_UPDATE,  /* two transactions replaced the same row version */
+	CYCLE,        /* a SERIALIZABLE transaction has no place in any order with the others */
 	NVIOLATIONS
 } Violation;
 
 typedef struct Verdict
 {
 	uint64_t reads;
-	uint64_t rows;     /* shown */
-	uint64_t judged;   /* rows, shown or not, that a read might have shown */
-	uint64_t changing; /* of them, those whose change was being committed */
+	uint64_t rows;         /* shown */
+	uint64_t judged;       /* rows, shown or not, that a read might have shown */
+	uint64_t changing;     /* of them, those whose change was being committed */
+	uint64_t dependencies; /* of SERIALIZABLE transactions on each other */
 	uint64_t found[NVIOLATIONS];
 } Verdict;
 

@@ -259,6 +259,68 @@ by_hand_chains(void)
 	}
 }
 
+/* A SERIALIZABLE transaction begins: it reads the keys from low to high at sent, and commits. */
+static void
+reads(int session, int32_t low, int32_t high, int64_t sent, int64_t commit_sent)
+{
+	Condition condition = { .kind = BY_RANGE, .stripe = ANY_STRIPE, .low = low, .high = high };
+	Transaction *transaction = history_transaction(&hand, session);
+
+	transaction->serializable = transaction->committed = true;
+	transaction->began = sent;
+	transaction->commit_sent = commit_sent;
+	transaction->commit_returned = commit_sent + 1;
+	(void) history_snapshot(&hand, session, sent, sent + 1);
+	(void) history_read(&hand, session, 1, &condition);
+}
+
+/* One that reads a key, of which there is no row, and inserts another. */
+static int64_t
+reads_and_writes(int session, int32_t key, int64_t sent, int32_t written, int64_t commit_sent)
+{
+	reads(session, key, key, sent, commit_sent);
+	return wrote_too(session, 2, written);
+}
+
+static void
+by_hand_serializable(void)
+{
+	reads_and_writes(0, 1, 10, 2, 20);
+	reads_and_writes(1, 2, 11, 1, 21);
+	expect(CYCLE, "two that each insert what the other looked for");
+
+	reads_and_writes(0, 1, 10, 2, 20);
+	reads_and_writes(1, 2, 11, 1, 21);
+	hand.sessions[1].transactions.items[0].serializable = false;
+	expect(NVIOLATIONS, "one of them is not SERIALIZABLE");
+
+	reads_and_writes(0, 1, 10, 2, 20);
+	reads_and_writes(1, 2, 11, 1, 21);
+	hand.sessions[1].transactions.items[0].committed = false;
+	expect(NVIOLATIONS, "one of them is rolled back");
+
+	reads_and_writes(0, 1, 10, 2, 20);
+	reads_and_writes(1, 3, 11, 1, 21);
+	expect(NVIOLATIONS, "one inserts what the other looked for");
+
+	reads_and_writes(0, 1, 10, 2, 20);
+	reads_and_writes(1, 2, 11, 3, 21);
+	reads_and_writes(2, 3, 12, 1, 22);
+	expect(CYCLE, "three in a circle");
+
+	reads_and_writes(0, 1, 10, 2, 30);
+	reads(1, 3, 3, 10, 12);
+	reads(2, 1, 2, 20, 22);
+	saw(wrote_too(1, 2, 1));
+	expect(CYCLE, "a reader sees an order that was not");
+
+	reads_and_writes(0, 1, 10, 2, 30);
+	reads(1, 3, 3, 10, 12);
+	reads(2, 1, 1, 20, 22);
+	saw(wrote_too(1, 2, 1));
+	expect(NVIOLATIONS, "a reader cannot tell the order");
+}
+
 static void
 by_hand_own(void)
 {
@@ -713,6 +775,7 @@ main(int argc, char **argv)
 	by_hand_simple();
 	by_hand_chains();
 	by_hand_own();
+	by_hand_serializable();
 	history_free(&hand);
 	for (int i = 0; i < histories; i++)
 		made += random_history(seed + (uint64_t) i);

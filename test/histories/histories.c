@@ -195,12 +195,13 @@ static void
 judge(void)
 {
 	Verdict verdict;
-	char what[300] = "every read is explained by a snapshot";
+	char what[300] = "every read is explained by a snapshot, SERIALIZABLE transactions by an order";
 
 	check_history(&run.history, stdout, 5, &verdict);
-	printf("%llu reads, %llu rows; %llu rows judged, %llu of them while they changed\n",
+	printf("%llu reads, %llu rows; %llu rows judged, %llu of them while they changed; %llu dependencies\n",
 		   (unsigned long long) verdict.reads, (unsigned long long) verdict.rows,
-		   (unsigned long long) verdict.judged, (unsigned long long) verdict.changing);
+		   (unsigned long long) verdict.judged, (unsigned long long) verdict.changing,
+		   (unsigned long long) verdict.dependencies);
 	for (int i = 0; i < NVIOLATIONS; i++)
 	{
 		if (verdict.found[i] > 0)
@@ -208,6 +209,7 @@ judge(void)
 					 (unsigned long long) verdict.found[i], violation_names[i]);
 	}
 	result(violations(&verdict) == 0, what);
+	result(verdict.dependencies > 0, "SERIALIZABLE transactions depended on each other");
 }
 
 /* Has everything been done that this server can do?  Conflicts come as they like. */

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more item: the array, perhaps moved. */
-static void *
+void *
 grown(void *items, size_t used, size_t *size, size_t item_size)
 {
 	if (used == *size)
@@ -28,11 +27,6 @@ grown(void *items, size_t used, size_t *size, size_t item_size)
 	memset((char *) items + used * item_size, 0, item_size);
 	return items;
 }
-
-/* A new item of a list, all zeros. */
-#define ADD(list)                                                                          \
-	((list).items = grown((list).items, (list).used, &(list).size, sizeof(*(list).items)), \
-	 &(list).items[(list).used++])
 
 void
 history_init(History *history, int nsessions, int nkeys)

@@ -39,14 +39,17 @@ typedef struct Row
 
 typedef struct Transaction
 {
+	int64_t began;
 	int64_t commit_sent;
 	int64_t commit_returned;
 	bool committed;
+	bool serializable;
 	size_t first_write;
 
-	/* the checker's: does the snapshot of that number see it? */
+	/* the checker's: does the snapshot of that number see it?  And its number among dependencies. */
 	uint64_t snapshot;
 	int sight;
+	uint32_t number;
 } Transaction;
 
 typedef enum WriteKind
@@ -118,6 +121,14 @@ typedef struct Read
 		type *items;       \
 		size_t used, size; \
 	}
+
+/* Memory for one more item, all zeros: the array, perhaps moved. */
+extern void *grown(void *items, size_t used, size_t *size, size_t item_size);
+
+/* A new item of a list. */
+#define ADD(list)                                                                          \
+	((list).items = grown((list).items, (list).used, &(list).size, sizeof(*(list).items)), \
+	 &(list).items[(list).used++])
 
 typedef struct SessionLog
 {

@@ -27,7 +27,8 @@ typedef enum Isolation
 {
 	AUTOCOMMIT,
 	READ_COMMITTED,
-	REPEATABLE_READ
+	REPEATABLE_READ,
+	SERIALIZABLE
 } Isolation;
 
 typedef struct Session
@@ -38,7 +39,7 @@ typedef struct Session
 	Isolation isolation;
 	uint32_t step;
 	uint32_t savepoint; /* its step, 0: there is none */
-	bool has_snapshot;  /* the transaction's, if it is REPEATABLE READ */
+	bool has_snapshot;  /* the transaction's, if it has one from REPEATABLE READ on */
 	bool broken;        /* the transaction has failed */
 	bool must_undo;     /* it is not to commit */
 	int64_t sent, returned;
@@ -235,7 +236,7 @@ row_of(const PGresult *answer, int i)
 static void
 note_snapshot(Session *session)
 {
-	if (session->isolation == REPEATABLE_READ && session->has_snapshot)
+	if (session->isolation >= REPEATABLE_READ && session->has_snapshot)
 		return;
 	(void) history_snapshot(&run.history, session->number, session->sent, session->returned);
 	session->has_snapshot = true;
@@ -707,16 +708,21 @@ end_transaction(Session *session)
 static void
 run_transaction(Session *session)
 {
+	static const char *const begin[] = { NULL, "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+										 "BEGIN ISOLATION LEVEL SERIALIZABLE" };
 	unsigned steps = 1 + skewed(session, 8);
+	Transaction *transaction;
 
-	session->isolation = (Isolation) draw(&session->random, 3);
+	session->isolation = (Isolation) draw(&session->random, 4);
 	session->step = 1;
 	session->savepoint = 0;
 	session->has_snapshot = false;
 	session->broken = false;
 	session->must_undo = false;
 	session->ninserted = session->ndeleted = 0;
-	(void) history_transaction(&run.history, session->number);
+	transaction = history_transaction(&run.history, session->number);
+	transaction->began = now();
+	transaction->serializable = session->isolation == SERIALIZABLE;
 	if (session->isolation == AUTOCOMMIT)
 	{
 		do_step(session);
@@ -724,8 +730,7 @@ run_transaction(Session *session)
 			committed(session);
 		return;
 	}
-	command(session,
-			session->isolation == READ_COMMITTED ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ");
+	command(session, begin[session->isolation]);
 	for (unsigned i = 0; i < steps && !session->broken; i++)
 		do_step(session);
 	end_transaction(session);
