@@ -303,6 +303,19 @@ BEGIN
 END $$;
 \set ECHO all
 SELECT random_percentiles(60);
+-- The rows of many groups' ranks are found at once, by structures that have ranks.
+CREATE FUNCTION found_by_rank(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	found bool := false;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF) ' || query LOOP
+		found := found OR line LIKE '%Rows Found by Rank%';
+	END LOOP;
+	RETURN found;
+END $$;
+SELECT found_by_rank('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM g GROUP BY g') = (amname = 'gpu_' || 'btree')
+FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'g_g_h'::regclass;
 CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'FROM g .*GROUP BY';
 DELETE FROM g WHERE w % 9 = 4;
 UPDATE g SET v = v + 1 WHERE h = 3;

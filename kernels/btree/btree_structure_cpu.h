@@ -13,6 +13,7 @@
 #include "kernels/btree/btree_count_cpu.h"
 #include "kernels/btree/btree_pack_cpu.h"
 #include "kernels/btree/btree_probe_cpu.h"
+#include "kernels/btree/btree_rank_cpu.h"
 #include "kernels/btree/btree_tree_cpu.h"
 #include "kernels/btree/btree_verify_cpu.h"
 
@@ -21,11 +22,6 @@ typedef CpuBtreeBuild btree_cpu_build;
 
 #define btree_cpu_reclaim cpu_tree_reclaim
 #define btree_cpu_release cpu_tree_release
-
-enum
-{
-	btree_cpu_has_ranks = true
-};
 
 /* Separators between entries of one key need the inner node's second line. */
 HOST_FN double
@@ -71,6 +67,18 @@ btree_cpu_count(const Arena *arena, const CpuTree *tree, GpudsScan *scan, int64_
 	if (!cpu_tree_view(arena, tree, &view))
 		return false;
 	cpu_btree_count(&view, scan, most, count);
+	return true;
+}
+
+HOST_FN bool
+btree_cpu_rank(const Arena *arena, const CpuTree *tree, const GpudsInterval *intervals, const uint64_t *ranks,
+			   int64_t n, EntryRanked *ranked)
+{
+	GpudsView view;
+
+	if (!cpu_tree_view(arena, tree, &view))
+		return false;
+	cpu_btree_rank(&view, intervals, ranks, n, ranked);
 	return true;
 }
 

@@ -69,6 +69,13 @@ typedef struct GpudsInterval
 	GpudsEntry hi;
 } GpudsInterval;
 
+/* Of an interval, how many entries it has, and which of them has a rank that was asked for, from 0 on. */
+typedef struct EntryRanked
+{
+	GpudsEntry entry; /* if there are more than its rank */
+	uint64_t entries; /* UINT64_MAX: they are too many to be counted */
+} EntryRanked;
+
 /*
  * One change.  order = sequence number << 1 | is_delete: of several operations
  * on one entry the highest sequence number is the last word.

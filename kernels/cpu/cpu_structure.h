@@ -25,13 +25,20 @@
 #define CPU_TREE_BYTES 256
 #define CPU_BUILD_BYTES (17 * 1024)
 
+/*
+ * Finds the entries of n intervals that have ranks in these.  False: the tree was withdrawn.  The caller has
+ * pinned the version.
+ */
+typedef bool (*CpuRank)(const Arena *arena, const CpuTree *tree, const GpudsInterval *intervals,
+						const uint64_t *ranks, int64_t n, EntryRanked *ranked);
+
 typedef struct CpuStructure
 {
 	/*
-	 * Does it know how many entries are before another, so that it counts an interval without going through
-	 * it?
+	 * NULL: it does not know how many entries are before another, so that it counts an interval without
+	 * going through it
 	 */
-	bool has_ranks;
+	CpuRank rank;
 	/*
 	 * Bytes that an entry of a large tree takes when it was just built.  equal_keys: there
 	 * are entries of one key all over it; else all keys differ.  on_gpu: what it takes there.
@@ -68,7 +75,7 @@ typedef struct CpuStructure
 /* The functions of the structure called name. */
 #define CPU_STRUCTURE(name)                                                                \
 	{                                                                                      \
-		.has_ranks = name##_cpu_has_ranks, .entry_bytes = name##_cpu_entry_bytes,          \
+		.rank = name##_cpu_rank, .entry_bytes = name##_cpu_entry_bytes,                    \
 		.build_begin = name##_cpu_build_begin, .build_add = name##_cpu_build_add,          \
 		.build_finish = name##_cpu_build_finish, .build_cancel = name##_cpu_build_cancel,  \
 		.apply = name##_cpu_apply, .pack = name##_cpu_pack, .reclaim = name##_cpu_reclaim, \

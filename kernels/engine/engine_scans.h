@@ -30,6 +30,8 @@ gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const Gp
 		return false;
 	if (request->form == GPU_EDGES && !gpu_edges_fit(stream, engine->options.staging_bytes, request))
 		return false;
+	if (request->form == GPU_RANKED && !gpu_ranked_fits(stream, engine->options.staging_bytes, request))
+		return false;
 	if (request->unsorted && !gpu_scan_may_be_unsorted(request))
 		return false;
 	return !gpu_form_counts(request->form) ||

@@ -23,11 +23,7 @@
 #define HASH_LEAST_LOAD 0.52
 
 #define hash_cpu_pack cpu_tree_pack_nothing
-
-enum
-{
-	hash_cpu_has_ranks = false
-};
+#define hash_cpu_rank NULL
 
 /* A table of few entries a key has what its emptiest state takes; one of many is an overflow tree. */
 HOST_FN double

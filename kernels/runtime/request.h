@@ -67,7 +67,8 @@ typedef enum GpuForm
 	GPU_AGGREGATE,   /* results, then entries that are not in them: likewise */
 	GPU_GROUPS,      /* groups, then entries that are not in them: likewise */
 	GPU_JOIN,        /* keys that are not joined, then entries that are not: likewise */
-	GPU_EDGES        /* entries that are no edges yet: likewise */
+	GPU_EDGES,       /* entries that are no edges yet: likewise */
+	GPU_RANKED       /* EntryRanked, of each interval: see GpuRequest */
 } GpuForm;
 
 /*
@@ -161,6 +162,10 @@ typedef enum GpuStatus
  * GPU_EDGES counts, too: each entry that is counted is an edge (GpuEdges), and is added to the graph of the
  * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many
  * entries the rows are unseen.
+ *
+ * GPU_RANKED says of each interval how many entries it has, and which one has a rank there.  Behind the intervals,
+ * of which several may be equal, the input has these ranks, from 0 on, as uint64_t[n].  Such a scan is a forward
+ * one without points, from its first interval on, and is done as a whole; cap is above n.
  *
  * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
  * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of

@@ -10,7 +10,8 @@
  * are.  How entries are found is the structure's affair: its probe (view.h) is the
  * templates' parameter.  Scans that count (GPU_COUNT, scan_count.h) or add up
  * (GPU_AGGREGATE, scan_agg.h; GPU_GROUPS, scan_groups.h and scan_runs.h) or join (GPU_JOIN, scan_join.h)
- * or read edges (GPU_EDGES, scan_edges.h) begin in the same way.
+ * or read edges (GPU_EDGES, scan_edges.h) begin in the same way.  Those for ranks (GPU_RANKED,
+ * scan_ranked.h) need no more than that.
  *
  * The input is copied to the device, and the output back, because the bus is
  * used best by copies.  Small requests go another way (persistent.h).
@@ -391,6 +392,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_runs.h"
 #include "kernels/runtime/scan_join.h"
 #include "kernels/runtime/scan_edges.h"
+#include "kernels/runtime/scan_ranked.h"
 
 /*
  * Writes the output of n intervals to staging memory, up to r->cap entries or TIDs;
@@ -463,6 +465,8 @@ gpu_scan_large(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 		found = gpu_scan_groups<Probe>(stream, view, staging, r, n);
 	else if (r->form == GPU_JOIN)
 		found = gpu_scan_join<Probe>(stream, view, staging, r, n);
+	else if (r->form == GPU_RANKED)
+		found = gpu_scan_ranked<Probe>(stream, view, staging, r);
 	else if (r->form == GPU_EDGES)
 		found = gpu_scan_edges<Probe>(stream, view, staging, r, n);
 	else if (n > 0 && view->height > 0)

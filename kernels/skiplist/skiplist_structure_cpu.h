@@ -20,13 +20,9 @@
 #include "kernels/skiplist/skiplist_verify_cpu.h"
 
 #define skiplist_cpu_pack cpu_tree_pack_nothing
+#define skiplist_cpu_rank NULL
 #define skiplist_cpu_reclaim cpu_tree_reclaim
 #define skiplist_cpu_release cpu_tree_release
-
-enum
-{
-	skiplist_cpu_has_ranks = false
-};
 
 /* Entries of one key take no more than others. */
 HOST_FN double

@@ -621,3 +621,25 @@ const CustomScanMethods gpuds_aggregate_methods = {
 	.CustomName = "GpudsAggregate",
 	.CreateCustomScanState = create_state,
 };
+
+/*
+ * The leading columns of the index that rows of a group agree in, if the node is a GpudsAggregate whose groups
+ * come in the order of its index; else 0.
+ */
+int
+gpuds_aggregate_leading_columns(const PlanState *node)
+{
+	const GpudsAggregateState *state = (const GpudsAggregateState *) node;
+
+	if (!IsA(node, CustomScanState) || state->css.methods != &exec_methods || state->hashed ||
+		state->bucket_at >= 0)
+		return 0;
+	return Max(state->ngroup_columns, 0);
+}
+
+/* An entry that has these columns of the group that such a node has returned last. */
+const GpudsEntry *
+gpuds_aggregate_group_entry(const PlanState *node)
+{
+	return &((const GpudsAggregateState *) node)->group.first;
+}

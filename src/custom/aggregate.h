@@ -154,6 +154,8 @@ extern void gpuds_aggregate_stop(GpudsAggregateState *state, int64 groups, int64
 extern void gpuds_aggregate_begin(GpudsAggregateState *state, const GpudsKeyProbe *probe,
 								  const GpudsEntry *probes, int64 n);
 extern void gpuds_aggregate_end(GpudsAggregateState *state);
+extern int gpuds_aggregate_leading_columns(const PlanState *node);
+extern const GpudsEntry *gpuds_aggregate_group_entry(const PlanState *node);
 extern const GpudsKeyLayout *gpuds_aggregate_layout(GpudsAggregateState *state);
 extern Datum gpuds_aggregate_result(const GpudsAggregateState *state, const GpudsAggregateColumn *column,
 									const PartialAgg *partial, bool *isnull);

@@ -97,6 +97,23 @@ gpuds_child_scan_visitor(PlanState *child)
 }
 
 /*
+ * Another scan with the keys and the snapshot of the one below, after gpuds_child_scan_start.  The caller ends
+ * it before the state below ends or gets other parameters.
+ */
+IndexScanDesc
+gpuds_child_scan_like(PlanState *child)
+{
+	Parts parts = parts_of(child);
+	IndexScanDesc scan = gpuds_begin_scan(((ScanState *) child)->ss_currentRelation, parts.index,
+										  child->state->es_snapshot, parts.nkeys,
+										  GpudsQueryReadsOnly(child->state,
+															  ((Scan *) child->plan)->scanrelid));
+
+	index_rescan(scan, parts.keys, parts.nkeys, NULL, 0);
+	return scan;
+}
+
+/*
  * What looks at rows where conditions are looked up by hashes; NULL: none, or the executor does.  For one
  * execution of the state below, in the current memory context.
  */
@@ -276,4 +293,27 @@ gpuds_child_scan_counters(PlanState *child)
 	const IndexScanDesc scan = *parts_of(child).scan;
 
 	return scan ? *gpuds_scan_counters(scan) : (GpudsScanCounters){ 0 };
+}
+
+/*
+ * What the state below, an index-only scan, would return of the row of an entry, as far as it needs no other
+ * columns than those of layout, the index's layout or its first columns.  The slot lasts until the next row,
+ * and so do values in *bytes, of which there are as many as columns.
+ */
+TupleTableSlot *
+gpuds_child_scan_row(PlanState *child, const GpudsEntry *entry, const GpudsKeyLayout *layout,
+					 GpudsKeyBytes *bytes)
+{
+	ScanState *state = (ScanState *) castNode(IndexOnlyScanState, child);
+	ExprContext *context = state->ps.ps_ExprContext;
+	TupleTableSlot *slot = state->ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	ResetExprContext(context);
+	(void) gpuds_key_decode(layout, entry, NULL, bytes, slot->tts_values, slot->tts_isnull);
+	for (int i = layout->ncolumns; i < slot->tts_tupleDescriptor->natts; i++)
+		slot->tts_isnull[i] = true;
+	ExecStoreVirtualTuple(slot);
+	context->ecxt_scantuple = slot;
+	return state->ps.ps_ProjInfo ? ExecProject(state->ps.ps_ProjInfo) : slot;
 }

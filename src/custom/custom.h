@@ -59,6 +59,9 @@ extern void gpuds_child_scan_restart(PlanState *child);
 extern void gpuds_child_scan_check_alike(PlanState **children, int n, int ncolumns);
 extern int64 gpuds_child_scan_skip_merged(PlanState **children, int n, int ncolumns, int64 rows);
 extern GpudsEntry gpuds_child_scan_key(PlanState *child, int ncolumns);
+extern IndexScanDesc gpuds_child_scan_like(PlanState *child);
+extern TupleTableSlot *gpuds_child_scan_row(PlanState *child, const GpudsEntry *entry,
+											const GpudsKeyLayout *layout, GpudsKeyBytes *bytes);
 extern GpudsScanCounters gpuds_child_scan_counters(PlanState *child);
 
 /* explain.c: counters of a node for EXPLAIN ANALYZE; zeroed when the node is made */

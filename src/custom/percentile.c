@@ -11,7 +11,7 @@
  *
  * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
  * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come,
- * and the plan has their counts.
+ * and the plan has their counts.  Of many groups the rows of all ranks are found at once (percentile_ahead.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -21,12 +21,15 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
 #include "custom/child_rows.h"
 #include "custom/custom.h"
 #include "custom/percentile.h"
+#include "custom/percentile_ahead.h"
 
 /* Rows in an order. */
 typedef struct PercentileScan
@@ -62,6 +65,7 @@ typedef struct GpudsPercentileState
 	bool grouped;
 	int groups[PERCENTILE_NULLS_FIRST + 1]; /* GpudsPercentileGroups */
 	int64 behind;                           /* rows of the groups that have been given */
+	GpudsGroupsAhead ahead;
 	bool done;
 	int64 counted; /* rows that were counted or skipped, over rescans */
 	GpudsNodeCounters counters;
@@ -175,14 +179,22 @@ row_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 	return slot;
 }
 
-/* Its columns, in the current memory context.  What the scan makes as it begins outlives that. */
+/*
+ * Its columns, of the i-th rank that is wanted, in the current memory context.  What the scan makes as it begins
+ * outlives that.
+ */
 static Datum *
-values_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
+values_at(GpudsPercentileState *state, PercentileScan *scan, int64 i)
 {
-	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	TupleTableSlot *slot = row_at(state, scan, rank);
+	TupleTableSlot *slot = gpuds_ahead_row(&state->ahead, i);
+	MemoryContext old;
 
-	MemoryContextSwitchTo(old);
+	if (slot == NULL)
+	{
+		old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+		slot = row_at(state, scan, scan->wanted.ranks[i].rank);
+		MemoryContextSwitchTo(old);
+	}
 	return copy_values(scan, slot);
 }
 
@@ -196,7 +208,7 @@ fetch_values(GpudsPercentileState *state)
 
 		gpuds_percentile_sort(&scan->wanted);
 		for (int64 j = 0; j < scan->wanted.n; j++)
-			scan->wanted.ranks[j].values = values_at(state, scan, scan->wanted.ranks[j].rank);
+			scan->wanted.ranks[j].values = values_at(state, scan, j);
 	}
 }
 
@@ -235,6 +247,53 @@ next_others(GpudsPercentileState *state)
 	return NULL;
 }
 
+/* Takes groups ahead, and has the rows of their ranks found. */
+static void
+take_ahead(GpudsPercentileState *state)
+{
+	const int64 behind = state->behind;
+	PercentileScan *scan = &state->scans[0];
+	TupleTableSlot *others;
+
+	while (gpuds_ahead_more(&state->ahead) && (others = next_others(state)) != NULL)
+	{
+		const int64 before = state->behind;
+		MemoryContext old;
+
+		begin_group(state, others);
+		old = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+		pick_ranks(state);
+		gpuds_percentile_sort(&scan->wanted);
+		MemoryContextSwitchTo(old);
+		gpuds_ahead_add(&state->ahead, others, state->behind - before, scan->first - before, &scan->wanted);
+	}
+	gpuds_ahead_find(&state->ahead);
+	state->ahead.end = state->done;
+	state->done = false;
+	state->behind = behind;
+}
+
+/* Turns to the next group, and returns the other plan's row of it; NULL: there is none. */
+static TupleTableSlot *
+next_group(GpudsPercentileState *state)
+{
+	TupleTableSlot *others = gpuds_ahead_next(&state->ahead);
+
+	if (others == NULL && !state->ahead.end)
+	{
+		if (gpuds_ahead_more(&state->ahead))
+			take_ahead(state);
+		others = gpuds_ahead_next(&state->ahead);
+		if (others == NULL && !state->ahead.end)
+			others = next_others(state);
+	}
+	if (others)
+		begin_group(state, others);
+	else
+		state->done = true;
+	return others;
+}
+
 /* The node's next row. */
 static TupleTableSlot *
 next(ScanState *ss)
@@ -247,12 +306,10 @@ next(ScanState *ss)
 	ExecClearTuple(slot);
 	if (state->done)
 		return slot;
-	others = next_others(state);
+	others = state->grouped ? next_group(state) : next_others(state);
 	if (state->grouped && others == NULL)
 		return slot;
-	if (state->grouped)
-		begin_group(state, others);
-	else
+	if (!state->grouped)
 		count_rows(state);
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	pick_ranks(state);
@@ -260,6 +317,9 @@ next(ScanState *ss)
 	for (int i = 0; i < state->ncolumns; i++)
 		slot->tts_values[i] = value_of(&state->columns[i], others, &slot->tts_isnull[i]);
 	MemoryContextSwitchTo(old);
+	/* Fractions are right that have been looked at: those of other groups raise no errors. */
+	if (state->grouped && state->scans[0].rows > 0)
+		gpuds_ahead_allow(&state->ahead);
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -353,6 +413,11 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	foreach (lc, (List *) list_nth(plan->custom_private, PERCENTILE_GROUPS))
 		state->groups[foreach_current_index(lc)] = lfirst_int(lc);
 	state->grouped = list_nth(plan->custom_private, PERCENTILE_GROUPS) != NIL;
+	/* Of groups ahead, they are evaluated twice. */
+	if (state->grouped && !contain_volatile_functions((Node *) plan->custom_exprs) &&
+		!contain_subplans((Node *) plan->custom_exprs))
+		gpuds_ahead_begin(&state->ahead, state->others, state->scans[0].below.below,
+						  state->scans[0].expected);
 }
 
 static void
@@ -360,6 +425,7 @@ end(CustomScanState *css)
 {
 	ListCell *lc;
 
+	gpuds_ahead_reset(&((GpudsPercentileState *) css)->ahead);
 	foreach (lc, css->custom_ps)
 		ExecEndNode(lfirst(lc));
 }
@@ -371,6 +437,7 @@ rescan(CustomScanState *css)
 
 	state->done = false;
 	state->behind = 0;
+	gpuds_ahead_reset(&state->ahead);
 	for (int i = 0; i < state->nscans; i++)
 		gpuds_child_rows_rescan(&state->scans[i].below, css->ss.ps.chgParam);
 	if (state->others)
@@ -391,8 +458,13 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 		gpuds_counters_add(&own, &of_scan);
 	}
+	gpuds_counters_add(&own, &state->ahead.counters);
+	if (state->ahead.scan)
+		gpuds_counters_add(&own, gpuds_scan_counters(state->ahead.scan));
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Counted", NULL, state->counted, es);
+	if (es->analyze && state->ahead.found > 0)
+		ExplainPropertyInteger("Rows Found by Rank", NULL, state->ahead.found, es);
 	gpuds_explain_above_scan(&state->counters, &own, &css->ss.ps, es);
 }
 

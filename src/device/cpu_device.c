@@ -388,6 +388,43 @@ cpu_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsS
 	return n;
 }
 
+/* Searches for entries by ranks while a version is pinned. */
+#define RANKED_ENTRIES 256
+
+static bool
+cpu_rank_piece(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+			   const GpudsInterval *intervals, const uint64 *ranks, int64 n, GpudsRanked *ranked)
+{
+	PinSlot *pin = my_pin(tree);
+	Arena *arena = tree_arena(tree);
+	bool there = false;
+
+	if (arena == NULL)
+		return false;
+	pin_version(pin, tree->owner, &tree->cpu.common.version);
+	if (pg_atomic_read_u64(guard) == expected)
+	{
+		/* pairs with that before the guard is set (mirror/catchup.c) */
+		pg_read_barrier();
+		there = cpu_is_there(tree) &&
+				cpu_structure(tree)->rank(arena, &tree->cpu.common, intervals, ranks, n, ranked);
+	}
+	pin_release(pin);
+	return there;
+}
+
+static bool
+cpu_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, const GpudsInterval *intervals,
+		 const uint64 *ranks, int64 n, GpudsRanked *ranked)
+{
+	bool there = true;
+
+	for (int64 i = 0; there && i < n; i += RANKED_ENTRIES)
+		there = cpu_rank_piece(tree, guard, expected, intervals + i, ranks + i, Min(n - i, RANKED_ENTRIES),
+							   ranked + i);
+	return there;
+}
+
 static GpudsCountStatus
 cpu_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 		  const GpudsCountSpec *spec, GpudsCount *count)
@@ -473,7 +510,7 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .bytes = cpu_bytes, \
 	.entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add,                     \
 	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .pack = cpu_pack,     \
-	.scan = cpu_scan, .count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
+	.scan = cpu_scan, .rank = cpu_rank, .count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
 
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	CPU_DEVICE,

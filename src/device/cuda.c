@@ -574,6 +574,52 @@ cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, 
 	return true;
 }
 
+static bool
+cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, const GpudsInterval *intervals,
+		  const uint64 *ranks, int64 n, GpudsRanked *ranked)
+{
+	const uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	const size_t input = n * sizeof(GpudsInterval);
+	const size_t output = input + n * sizeof(uint64);
+	const size_t bytes = output + n * sizeof(GpudsRanked);
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
+	GpudsStagingSpan span = { 0, 0 };
+	bool done = false;
+	GpuRequest *request;
+	char *memory;
+
+	if (mailbox == NULL)
+		return false;
+	gpuds_staging_take(&span, bytes, bytes);
+	memory = gpuds_staging_at(&span);
+	memcpy(memory, intervals, input);
+	memcpy(memory + input, ranks, n * sizeof(uint64));
+	request = &mailbox->request;
+	request->kind = GPU_SCAN;
+	request->tree = tree->cuda.number;
+	request->form = GPU_RANKED;
+	request->forward = true;
+	request->guarded = true;
+	request->guard = (const uint64 *) &guard->value;
+	request->expected = expected;
+	request->input = gpuds_staging_offset(memory);
+	request->output = gpuds_staging_offset(memory + output);
+	request->n = n;
+	request->cap = n + 1;
+	if (gpuds_mailbox_send(mailbox, &span, epoch, false))
+	{
+		done = request->status == GPU_OK;
+		if (done)
+		{
+			count_work(request);
+			memcpy(ranked, memory + output, n * sizeof(GpudsRanked));
+		}
+		gpuds_mailbox_close(mailbox);
+	}
+	gpuds_staging_give(&span);
+	return done;
+}
+
 /* Where the parts of a count are in its staging memory, in bytes. */
 typedef struct CountLayout
 {
@@ -1164,6 +1210,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.load_cancel = cuda_load_cancel,
 	.apply = cuda_apply,
 	.scan = cuda_scan,
+	.rank = cuda_rank,
 	.scan_tids = cuda_scan_tids,
 	.agg_columns = true,
 	.joins = true,

@@ -223,7 +223,7 @@ gpuds_device_sorts(const GpudsDeviceTree *tree)
 bool
 gpuds_device_has_ranks(const GpudsDeviceTree *tree)
 {
-	return gpuds_structure(tree->structure)->cpu.has_ranks;
+	return gpuds_structure(tree->structure)->cpu.rank != NULL;
 }
 
 int64
@@ -256,6 +256,14 @@ gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expecte
 				  bool forward, GpudsEntry *out, int64 cap)
 {
 	return device_of(tree)->scan(tree, guard, expected, scan, forward, out, cap);
+}
+
+bool
+gpuds_device_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+				  const GpudsInterval *intervals, const uint64 *ranks, int64 n, GpudsRanked *ranked)
+{
+	Assert(n <= GPUDS_MOST_RANKED);
+	return device_of(tree)->rank(tree, guard, expected, intervals, ranks, n, ranked);
 }
 
 bool

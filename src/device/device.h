@@ -245,6 +245,20 @@ extern bool gpuds_device_pack(GpudsDeviceTree *tree, size_t *bytes);
 extern int64 gpuds_device_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							   GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
 
+/* Which entry of an interval has a rank there, and how many it has. */
+typedef EntryRanked GpudsRanked;
+
+/* Intervals that are asked about at a time, at most. */
+#define GPUDS_MOST_RANKED (16 * 1024)
+
+/*
+ * Finds the entry of each of n intervals that has a rank in it, from 0 on, in a structure that has ranks.
+ * Intervals may be equal, and in any order.  Each answer is of one version of the tree.  False as -1 above.
+ */
+extern bool gpuds_device_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+							  const GpudsInterval *intervals, const uint64 *ranks, int64 n,
+							  GpudsRanked *ranked);
+
 /* TIDs where the device has put them. */
 typedef struct GpudsTids
 {

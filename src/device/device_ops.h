@@ -45,6 +45,9 @@ typedef struct GpudsDeviceOps
 	bool (*pack)(GpudsDeviceTree *tree, size_t *bytes);
 	int64 (*scan)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				  bool forward, GpudsEntry *out, int64 cap);
+	/* of structures that have ranks */
+	bool (*rank)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+				 const GpudsInterval *intervals, const uint64 *ranks, int64 n, GpudsRanked *ranked);
 	/* NULL unless the device sorts */
 	bool (*scan_tids)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 					  int64 cap, GpudsTids *tids);

@@ -359,6 +359,11 @@ extern bool gpuds_probe_join_holds(const GpudsMirrorRef *other);
 extern bool gpuds_probe_begin_graph(const GpudsMirrorRef *ref, int64 more, GpudsDeviceGraph *graph);
 extern bool gpuds_probe_take_graph(const GpudsMirrorRef *ref, bool both, GpudsDeviceGraph *graph);
 
+/* probe_rank.c: entries by their ranks in intervals */
+extern bool gpuds_probe_ranks(const GpudsMirrorRef *ref);
+extern void gpuds_probe_rank(GpudsMirrorRef *ref, const GpudsInterval *intervals, const uint64 *ranks,
+							 int64 n, GpudsRanked *ranked);
+
 /* side_copy.c: side values on a device */
 extern bool gpuds_mirror_copy_side(GpudsMirrorRef *ref, const GpudsFile *file, GpudsCountSide *side);
 

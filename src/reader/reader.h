@@ -126,6 +126,20 @@ extern int64 gpuds_scan_count(IndexScanDesc scan, double expected, int64 *fetche
 
 extern int64 gpuds_scan_skip(IndexScanDesc scan, bool forward, int64 n, int64 *fetches);
 
+/* row_rank.c */
+
+/* One of the rows of an interval that a snapshot sees. */
+typedef struct GpudsRowRank
+{
+	GpudsInterval interval;
+	int64 rows;       /* of the interval */
+	int64 rank;       /* from 0 on, below that */
+	bool found;       /* else who knows? */
+	GpudsEntry entry; /* the row's, if it is found */
+} GpudsRowRank;
+
+extern int64 gpuds_scan_rank(IndexScanDesc scan, double expected, GpudsRowRank *rows, int64 n);
+
 /* merge_skip.c */
 /* The same for gpuds_scan_skip_merged. */
 #define GPUDS_SKIP_FEW_MERGED 2048

@@ -145,6 +145,30 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 	CHECK(count.counted == counted);
 }
 
+/* Finds an entry of each interval by its rank, if the structure has ranks. */
+static void
+check_ranks(const Subject *s, const GpudsInterval *intervals, int64_t n)
+{
+	uint64_t ranks[INTERVALS] = { 0 };
+	EntryRanked ranked[INTERVALS];
+
+	if (s->vtable->cpu.rank == NULL)
+		return;
+	CHECK(n <= INTERVALS);
+	for (int64_t i = 0; i < n; i++)
+		ranks[i] = test_below(4) == 0 ? test_below((uint64_t) s->m.n + 2) : test_below(4);
+	CHECK(s->vtable->cpu.rank(s->arena, &s->tree.common, intervals, ranks, n, ranked));
+	for (int64_t i = 0; i < n; i++)
+	{
+		int64_t from;
+		int64_t inside = test_inside(&s->m, &intervals[i], &from);
+
+		CHECK(ranked[i].entries == (uint64_t) inside);
+		if (ranks[i] < (uint64_t) inside)
+			CHECK(entry_equal(&ranked[i].entry, &s->m.e[from + (int64_t) ranks[i]]));
+	}
+}
+
 /* Keys that are there and others, all of them or from some TID on. */
 static void
 check_keys(const Subject *s)
@@ -173,6 +197,7 @@ check_keys(const Subject *s)
 	}
 	check_scan(s, intervals, n, 100, NULL, NULL);
 	check_count(s, intervals, n, 200);
+	check_ranks(s, intervals, n);
 
 	/* as points: keys without more than a first word */
 	n = 0;
@@ -208,6 +233,8 @@ check_ranges(const Subject *s)
 	check_scan(s, intervals, n, 10 + s->m.n / 5, NULL, NULL);
 	check_count(s, intervals, n, 10 + s->m.n);
 	check_count(s, &all, 1, 10 + s->m.n);
+	check_ranks(s, intervals, n);
+	check_ranks(s, &all, 1);
 }
 
 /* Everything, in a few pieces. */

@@ -106,6 +106,24 @@ array_rank(const Arena *arena, const ArrayHeader *array, const GpudsEntry *e, bo
 	return lo;
 }
 
+HOST_FN bool
+array_cpu_rank(const Arena *arena, const CpuTree *tree, const GpudsInterval *intervals, const uint64_t *ranks,
+			   int64_t n, EntryRanked *ranked)
+{
+	const ArrayHeader *array = array_of(arena, tree);
+
+	for (int64_t i = 0; array && i < n; i++)
+	{
+		const uint64_t first = array_rank(arena, array, &intervals[i].lo, false);
+		const uint64_t end = array_rank(arena, array, &intervals[i].hi, true);
+
+		ranked[i].entries = end > first ? end - first : 0;
+		if (ranks[i] < ranked[i].entries)
+			ranked[i].entry = *array_entry(arena, array, first + ranks[i]);
+	}
+	return array != NULL;
+}
+
 /*
  * Writing
  */
@@ -132,11 +150,6 @@ array_free_pages(Arena *arena, array_cpu_tree *tree, ArenaRef page, int level)
 }
 
 #define array_cpu_pack cpu_tree_pack_nothing
-
-enum
-{
-	array_cpu_has_ranks = true
-};
 
 /* Pages are full, and one of references has many. */
 HOST_FN double
