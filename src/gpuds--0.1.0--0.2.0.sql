@@ -277,6 +277,13 @@ CREATE OR REPLACE VIEW gpuds_stat_indexes AS
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
 	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
 
+-- For superusers, as CREATE OPERATOR CLASS is.
+CREATE FUNCTION gpuds_accept_type(type regtype) RETURNS regtype
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION gpuds_accept_type(regtype) IS
+	'make keys of a type that orders as an integer or uuid does; returns what it is like';
+
 -- For those who may read the columns, as with pg_stats.
 CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
 		method name DEFAULT 'gpu_btree',

@@ -529,6 +529,13 @@ CREATE FUNCTION gpuds_index_stats_reset(index regclass) RETURNS void
 
 COMMENT ON FUNCTION gpuds_index_stats_reset(regclass) IS 'set the figures of an index in gpuds_stat_indexes to 0';
 
+-- For superusers, as CREATE OPERATOR CLASS is.
+CREATE FUNCTION gpuds_accept_type(type regtype) RETURNS regtype
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION gpuds_accept_type(regtype) IS
+	'make keys of a type that orders as an integer or uuid does; returns what it is like';
+
 -- For those who may read the columns, as with pg_stats.
 CREATE FUNCTION gpuds_index_estimate(relation regclass, columns name[], included name[] DEFAULT '{}',
 		method name DEFAULT 'gpu_btree',

@@ -28,7 +28,8 @@ typedef struct Hint
 } Hint;
 
 static const Hint hints[] = {
-	{ "data type %s has no default operator class for access method \"%s\"", HASH_INSTEAD,
+	{ "data type %s has no default operator class for access method \"%s\"",
+	  HASH_INSTEAD " A type that orders as an integer or a uuid does can be accepted by gpuds_accept_type.",
 	  ERRCODE_UNDEFINED_OBJECT, true },
 	{ "operator class \"%s\" does not exist for access method \"%s\"", HASH_INSTEAD, ERRCODE_UNDEFINED_OBJECT,
 	  true },

@@ -36,7 +36,7 @@ make_routine(bool ordered)
 
 	routine->type = T_IndexAmRoutine;
 	routine->amstrategies = ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
-	routine->amsupport = ordered ? 0 : GPUDS_NPROCS;
+	routine->amsupport = ordered ? GPUDS_NORDER_PROCS : GPUDS_NPROCS;
 	routine->amoptsprocnum = 0;
 	routine->amcanorder = ordered;
 	routine->amcanorderbyop = false;

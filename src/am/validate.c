@@ -84,14 +84,12 @@ validate_proc(const Expected *expected, Form_pg_amproc proc)
 	char *name = format_procedure(proc->amproc);
 	bool valid = true;
 
-	if (expected->procs == 0)
-		COMPLAIN(valid, "operator family \"%s\" contains support function %s, but there are none to have",
-				 family, name);
-	else if (proc->amprocnum < 1 || proc->amprocnum > expected->procs)
+	if (proc->amprocnum < 1 || proc->amprocnum > expected->procs)
 		COMPLAIN(valid, "operator family \"%s\" contains function %s with invalid support number %d", family,
 				 name, proc->amprocnum);
 	else if (proc->amproclefttype != proc->amprocrighttype ||
-			 !has_hash_signature(proc->amproc, proc->amprocnum))
+			 !(expected->ordered ? gpuds_alike_of(proc->amproc, proc->amproclefttype) != NULL
+								 : has_hash_signature(proc->amproc, proc->amprocnum)))
 		COMPLAIN(valid,
 				 "operator family \"%s\" contains function %s with wrong signature for support number %d",
 				 family, name, proc->amprocnum);
@@ -109,8 +107,8 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
 		Oid types[] = { op->amoplefttype, op->amoprighttype };
 
-		if (types[0] == types[1] && gpuds_key_kind(types[0]) != GPUDS_KIND_NONE &&
-			gpuds_key_kind(types[0]) != GPUDS_KIND_NUMERIC)
+		if (types[0] == types[1] && gpuds_key_core_kind(types[0]) != GPUDS_KIND_NONE &&
+			gpuds_key_core_kind(types[0]) != GPUDS_KIND_NUMERIC)
 			continue;
 		for (int k = types[0] == types[1]; k < 2; k++)
 		{
@@ -124,7 +122,8 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 
 /*
  * Validates an operator class and its family.  Of an access method that orders: types that make keys, all
- * five comparisons for each pair of types, no support functions.  Of another: equality, and hash functions
+ * five comparisons for each pair of types, and no support functions but the comparison of a type that another
+ * is like.  Of another: equality, and hash functions
  * for types whose values are no keys.  Faults come as INFO; returns whether there were none.
  */
 bool
@@ -152,7 +151,7 @@ gpuds_validate(Oid opclassoid)
 	expected.name = family;
 	expected.ordered = GetIndexAmRoutineByAmId(class->opcmethod, false)->amcanorder;
 	expected.strategies = expected.ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
-	expected.procs = expected.ordered ? 0 : GPUDS_NPROCS;
+	expected.procs = expected.ordered ? GPUDS_NORDER_PROCS : GPUDS_NPROCS;
 
 	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(class->opcfamily));
 	procs = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(class->opcfamily));

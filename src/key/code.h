@@ -28,6 +28,8 @@
 #include "key/key.h"
 #include "key/numeric.h"
 
+extern GpudsKeyKind gpuds_accepted_kind(Oid type);
+
 /* Bits of an interval's code: |days| < 2^36.1 times 8.64e10 plus |time| < 2^63. */
 #define GPUDS_INTERVAL_BITS 74
 

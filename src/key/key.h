@@ -199,6 +199,7 @@ gpuds_key_is_side(const GpudsKeyColumn *column)
 /* layout.c */
 extern void gpuds_key_layout(Relation index, GpudsKeyLayout *layout);
 extern GpudsKeyKind gpuds_key_kind(Oid type);
+extern GpudsKeyKind gpuds_key_core_kind(Oid type);
 extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_is_bytes(Oid type);
 extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
@@ -210,6 +211,25 @@ extern bool gpuds_key_orders_alike(const GpudsKeyLayout *a, const GpudsKeyLayout
 extern int gpuds_key_bits_behind(const GpudsKeyLayout *layout, int ncolumns);
 extern GpudsEntry gpuds_key_ones_behind(const GpudsKeyLayout *layout, int ncolumns);
 extern void gpuds_key_choose_side(int nkeys, int ncolumns, const int *bits, bool *side);
+
+/* accepted.c */
+
+/* The support function of an operator class that orders: of what type is the order (accepted.c)? */
+#define GPUDS_ORDER_PROC 1
+#define GPUDS_NORDER_PROCS 1
+
+/* A type of PostgreSQL's that others may be like, and its comparison. */
+typedef struct GpudsAlike
+{
+	Oid type;
+	Oid comparison;
+	GpudsKeyKind kind;
+} GpudsAlike;
+
+extern const GpudsAlike *gpuds_alike(int i);
+extern const GpudsAlike *gpuds_alike_of(Oid comparison, Oid type);
+extern bool gpuds_is_as_long(Oid type, const GpudsAlike *alike);
+extern bool gpuds_can_be_alike(Oid type);
 
 /* hash.c */
 

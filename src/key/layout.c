@@ -33,12 +33,9 @@ static const uint8 kind_bits[] = {
 	[GPUDS_KIND_SCALED] = 64,
 };
 
-/*
- * The kind of a type or, for a domain, of what it is over.  Numbers have that of constants: for a column's,
- * its typmod must be known (gpuds_numeric_kind).
- */
+/* The kind of a type of PostgreSQL's or, for a domain, of what it is over, and of any enum. */
 GpudsKeyKind
-gpuds_key_kind(Oid type)
+gpuds_key_core_kind(Oid type)
 {
 	Oid base;
 
@@ -92,8 +89,20 @@ gpuds_key_kind(Oid type)
 
 	base = getBaseType(type);
 	if (base != type)
-		return gpuds_key_kind(base);
+		return gpuds_key_core_kind(base);
 	return type_is_enum(type) ? GPUDS_KIND_ENUM : GPUDS_KIND_NONE;
+}
+
+/*
+ * The kind of a type or, for a domain, of what it is over.  Numbers have that of constants: for a column's,
+ * its typmod must be known (gpuds_numeric_kind).
+ */
+GpudsKeyKind
+gpuds_key_kind(Oid type)
+{
+	const GpudsKeyKind kind = gpuds_key_core_kind(type);
+
+	return kind == GPUDS_KIND_NONE ? gpuds_accepted_kind(getBaseType(type)) : kind;
 }
 
 /* The kind of the values of a type in a column that has a typmod. */
@@ -145,12 +154,13 @@ column_bits(GpudsKeyKind kind)
 
 /*
  * The kind of codes that an operator class alone would have.  Without an order, any type has one: its
- * own, if equality is the type's, else a hash.  Then labels of an enum need not sort by their OIDs.
+ * own, if equality is the type's, else a hash.  Then labels of an enum need not sort by their OIDs.  A type
+ * that has been accepted has a hash as before.
  */
 static GpudsKeyKind
 kind_of_class(bool ordered, Oid family, Oid type)
 {
-	GpudsKeyKind kind = gpuds_key_kind(type);
+	GpudsKeyKind kind = ordered ? gpuds_key_kind(type) : gpuds_key_core_kind(type);
 
 	if (ordered)
 		return kind;
@@ -477,7 +487,9 @@ describe_included_column(Relation index, int i, GpudsKeyColumn *column)
 		refuse_type(index, i, true);
 	column->type = attribute->atttypid;
 	column->kind = GPUDS_KIND_INCLUDED;
-	column->values = kind_of_column(attribute->atttypid, attribute->atttypmod);
+	column->values = gpuds_key_core_kind(attribute->atttypid);
+	if (column->values == GPUDS_KIND_NUMERIC)
+		column->values = gpuds_numeric_kind(attribute->atttypid, attribute->atttypmod);
 	column->by_value = attribute->attbyval;
 	column->bits = 8 * column->bytes;
 	column->exact = true;

@@ -54,7 +54,7 @@ add_dependency(Dependencies *dependencies, Transaction *before, Transaction *aft
 	*ADD(dependencies->list) = dependency;
 }
 
-/* Dependencies sorted by one of their sides: those of transaction i are others[first[i]] to others[first[i + 1] - 1]. */
+/* Dependencies by one of their sides: those of i are others[first[i]] to others[first[i + 1] - 1]. */
 typedef struct Sorted
 {
 	size_t *first;
