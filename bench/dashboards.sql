@@ -18,12 +18,20 @@ CREATE TABLE gp.t (LIKE bt.t);
 INSERT INTO gp.t SELECT * FROM bt.t;
 CREATE TABLE bt.accounts AS SELECT i AS account, i % 20 AS region FROM generate_series(0, 5000) i;
 CREATE TABLE gp.accounts AS SELECT * FROM bt.accounts;
+-- What belongs to an event in twenty; of a tenth of it the event is missing.
+CREATE TABLE bt.parts AS SELECT '2024-01-01'::timestamptz + i * interval '6.3 s' + CASE WHEN i % 200 = 0 THEN interval '1 s' ELSE '0' END AS at
+	FROM generate_series(20, :rows, 20) i;
+CREATE TABLE gp.parts AS SELECT * FROM bt.parts;
 CREATE INDEX t_at ON bt.t (at) INCLUDE (account, status, amount, v);
 CREATE INDEX t_account ON bt.t (account, at);
+CREATE INDEX parts_at ON bt.parts (at);
 CREATE INDEX t_at ON gp.t USING :method (at) INCLUDE (account, status, amount, v);
 CREATE INDEX t_account ON gp.t USING :method (account, at);
+CREATE INDEX parts_at ON gp.parts USING :method (at);
 VACUUM (ANALYZE) bt.t;
 VACUUM (ANALYZE) gp.t;
+VACUUM (ANALYZE) bt.parts;
+VACUUM (ANALYZE) gp.parts;
 ANALYZE bt.accounts;
 ANALYZE gp.accounts;
 CHECKPOINT;
@@ -70,6 +78,12 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 	('rollup2', 'ROLLUP of day and status', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t WHERE {TENTH} GROUP BY ROLLUP (1, 2)'),
 	('rollup2_all', 'the same of all', 'SELECT date_trunc(''day'', at), status, count(*), sum(amount) FROM t GROUP BY ROLLUP (1, 2)'),
 	('cube', 'CUBE of account and status', 'SELECT account, status, count(*) FROM t WHERE {TENTH} GROUP BY CUBE (account, status)'),
+	('pairs', 'count of a join by an index of each table', 'SELECT count(*) FROM t JOIN parts USING (at)'),
+	('without', 'rows of a twentieth without others', 'SELECT count(*) FROM parts WHERE NOT EXISTS (SELECT FROM t WHERE t.at = parts.at)'),
+	('without_all', 'rows of all without a twentieth''s', 'SELECT count(*) FROM t WHERE NOT EXISTS (SELECT FROM parts WHERE parts.at = t.at)'),
+	('both', 'INTERSECT of the two', 'SELECT count(*) FROM (SELECT at FROM parts INTERSECT SELECT at FROM t) q'),
+	('only', 'EXCEPT of the two', 'SELECT count(*) FROM (SELECT at FROM parts EXCEPT SELECT at FROM t) q'),
+	('twice', 'values that come twice', 'SELECT count(*) FROM (SELECT at FROM t GROUP BY at HAVING count(*) > 1) q'),
 	('page', 'a page far behind', 'SELECT at FROM t ORDER BY at OFFSET {HALF} LIMIT 20');
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',
 	format('at >= %L AND at < %L', '2024-01-01'::timestamptz + :rows * 0.45 * interval '6.3 s', '2024-01-01'::timestamptz + :rows * 0.55 * interval '6.3 s'));
