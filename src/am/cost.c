@@ -183,6 +183,19 @@ bounding_quals(IndexPath *path, int *nfilters)
 	return quals;
 }
 
+/*
+ * gpuds_scan_entries for a scan whose share of the table's entries is known if all of its conditions bound it.
+ */
+static double
+entries_of_share(PlannerInfo *root, IndexPath *path, Selectivity share, int *nfilters)
+{
+	*nfilters = 0;
+	(void) bounding_quals(path, nfilters);
+	if (*nfilters > 0)
+		return gpuds_scan_entries(root, path, nfilters);
+	return Min(share * path->indexinfo->rel->tuples, path->indexinfo->tuples);
+}
+
 /* Will a scan read the journal? */
 static bool
 reads_journal(const IndexOptInfo *index)
@@ -437,7 +450,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	genericcostestimate(root, path, loop_count, &costs);
 	cost_qual_eval(&qual_cost, get_quals_from_indexclauses(path->indexclauses), root);
 
-	entries = gpuds_scan_entries(root, path, &nfilters);
+	entries = entries_of_share(root, path, costs.indexSelectivity, &nfilters);
 	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
 			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
 	if (gpuds_device_is_remote(gpuds_device_wanted(costs.num_sa_scans)) &&

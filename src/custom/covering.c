@@ -12,6 +12,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -162,6 +163,53 @@ gpuds_covering_is_bounded(PlannerInfo *root, IndexPath *path)
 	return nfilters == 0 && gpuds_covering_filter(path) == NIL;
 }
 
+/* An index of the table that a number in the range table stands for. */
+typedef struct IndexOf
+{
+	const IndexOptInfo *index;
+	int relid;
+} IndexOf;
+
+/* Has an expression a column of the table that the index does not have? */
+static bool
+needs_other_column(Node *node, void *arg)
+{
+	const IndexOf *of = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) && ((const Var *) node)->varno == of->relid && ((const Var *) node)->varlevelsup == 0)
+	{
+		for (int i = 0; i < of->index->ncolumns; i++)
+		{
+			if (of->index->indexkeys[i] == ((const Var *) node)->varattno)
+				return false;
+		}
+		return true;
+	}
+	return expression_tree_walker(node, needs_other_column, arg);
+}
+
+/*
+ * May a scan of the index cover all clauses of the table?  A clause of a column that the index does not have is
+ * neither a condition of the scan nor tested in entries, so core need not make paths to find that out.
+ */
+static bool
+may_cover(const RelOptInfo *rel, const IndexOptInfo *index)
+{
+	IndexOf of = { index, (int) rel->relid };
+	ListCell *lc;
+
+	if (index->indexprs != NIL)
+		return true;
+	foreach (lc, index->indrestrictinfo)
+	{
+		if (needs_other_column((Node *) lfirst_node(RestrictInfo, lc)->clause, &of))
+			return false;
+	}
+	return true;
+}
+
 /* A copy of a table that has no other index than one. */
 static RelOptInfo *
 copy_with_index(const RelOptInfo *rel, const IndexOptInfo *index)
@@ -210,7 +258,7 @@ path_of_copy(PlannerInfo *root, RelOptInfo *table, List *pathkeys)
 IndexPath *
 gpuds_covering_path_of(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index, List *pathkeys)
 {
-	return path_of_copy(root, copy_with_index(rel, index), pathkeys);
+	return may_cover(rel, index) ? path_of_copy(root, copy_with_index(rel, index), pathkeys) : NULL;
 }
 
 /*
@@ -245,11 +293,15 @@ IndexPath *
 gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel, const IndexOptInfo *index,
 							 List *pathkeys, List *more, PathTarget *target)
 {
-	RelOptInfo *table = copy_with_index(rel, index);
-	IndexOptInfo *only = linitial(table->indexlist);
 	List *of_query = root->query_pathkeys;
+	RelOptInfo *table;
+	IndexOptInfo *only;
 	IndexPath *path;
 
+	if (!may_cover(rel, index))
+		return NULL;
+	table = copy_with_index(rel, index);
+	only = linitial(table->indexlist);
 	table->baserestrictinfo = list_concat_copy(rel->baserestrictinfo, more);
 	only->indrestrictinfo = list_concat_copy(index->indrestrictinfo, more);
 	table->reltarget = target;
