@@ -59,6 +59,11 @@ typedef struct GpudsKeys
 	GpudsEntry *read; /* with numbers of elements, which ascend until a batch is sorted */
 	int64 nread;
 	int64 taken; /* of these, from the first on, have come in batches */
+	/* in place of probes, if values and layout have a short way for that: the words of probes; else NULL */
+	uint64 *words;
+	uint32 *left; /* which of them are to become probes */
+	int64 first;  /* number of the first one's element */
+	int64 nwords;
 
 	/* the batch */
 	int64 most;          /* elements that there is room for */
@@ -70,6 +75,9 @@ typedef struct GpudsKeys
 
 extern void gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array,
 							 bool large);
+extern bool gpuds_keys_has_more(const GpudsKeys *keys);
+extern bool gpuds_keys_read_words(GpudsKeys *keys);
+extern void gpuds_keys_take_left(GpudsKeys *keys, int64 n);
 extern bool gpuds_keys_read(GpudsKeys *keys);
 extern bool gpuds_keys_next(GpudsKeys *keys);
 

@@ -24,10 +24,11 @@
 #define MOST_ELEMENTS (64 * 1024)
 
 /*
- * Memory that an element of a large piece takes, with an interval and what the device says; and
- * elements of one.
+ * Memory that an element of a large piece takes, with an interval and what the device says; the same of
+ * words, which are sent, and may all be left; and elements of one.
  */
 #define READ_BYTES (sizeof(GpudsEntry) + sizeof(GpudsInterval) + sizeof(bool))
+#define WORD_BYTES (sizeof(GpudsEntry) + 2 * sizeof(uint64) + sizeof(uint32))
 #define MOST_READ (256 * 1024)
 
 /* How many of the elements there is room for; bytes: what one takes. */
@@ -47,14 +48,22 @@ room_for(int64 elements, int64 most, size_t bytes)
 void
 gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayType *array, bool large)
 {
+	bool words;
+
 	memset(keys, 0, sizeof(*keys));
 	gpuds_key_probe_init(&keys->probe, layout, 1, &type);
+	words = large && ARR_NULLBITMAP(array) == NULL && keys->probe.integer_bytes > 0;
 	keys->at = ARR_DATA_PTR(array);
 	keys->nulls = ARR_NULLBITMAP(array);
 	keys->total = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &keys->length, &keys->by_value, &keys->align);
 	keys->most = room_for(keys->total, MOST_ELEMENTS, ELEMENT_BYTES);
-	keys->most_read = large ? room_for(keys->total, MOST_READ, READ_BYTES) : keys->most;
+	keys->most_read = large ? room_for(keys->total, MOST_READ, words ? WORD_BYTES : READ_BYTES) : keys->most;
+	if (words)
+	{
+		keys->words = palloc(keys->most_read * sizeof(uint64));
+		keys->left = palloc(keys->most_read * sizeof(uint32));
+	}
 	keys->read = palloc(keys->most_read * sizeof(GpudsEntry));
 	keys->keys = palloc(keys->most * sizeof(GpudsEntry));
 	keys->ends = palloc(keys->most * sizeof(uint32));
@@ -113,13 +122,50 @@ group_members(GpudsKeys *keys, int64 n)
 	}
 }
 
+/* Are there elements that have not been read? */
+bool
+gpuds_keys_has_more(const GpudsKeys *keys)
+{
+	return keys->next < keys->total;
+}
+
+/*
+ * Reads the next piece as words, of an array of integers without NULLs; false: it has to be read as probes,
+ * and nothing has been read.
+ */
+bool
+gpuds_keys_read_words(GpudsKeys *keys)
+{
+	const int64 n = Min(keys->most_read, keys->total - keys->next);
+
+	CHECK_FOR_INTERRUPTS();
+	if (keys->words == NULL || !gpuds_key_probe_words(&keys->probe, keys->at, n, keys->words))
+		return false;
+	keys->first = keys->next;
+	keys->nwords = n;
+	keys->next += n;
+	keys->at += n * keys->length;
+	keys->nread = keys->taken = 0;
+	return true;
+}
+
+/* Makes the piece's probes of its first n words that are left. */
+void
+gpuds_keys_take_left(GpudsKeys *keys, int64 n)
+{
+	for (int64 i = 0; i < n; i++)
+		keys->read[i] = (GpudsEntry){ .w0 = keys->words[keys->left[i]],
+									  .t = (uint64) (keys->first + keys->left[i]) };
+	keys->nread = n;
+}
+
 /* Reads the next piece, perhaps without any probes; false: there are no more elements. */
 bool
 gpuds_keys_read(GpudsKeys *keys)
 {
 	const int64 end = Min(keys->next + keys->most_read, keys->total);
 
-	if (keys->next == keys->total)
+	if (!gpuds_keys_has_more(keys))
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	if (!read_integers(keys, end, &keys->nread))

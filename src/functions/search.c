@@ -251,10 +251,30 @@ set_answer(void *to, int64 number, ItemPointer tid)
 	answers[number] = true;
 }
 
+/* Has a device answer for a piece, if asks, and leaves the others; false: it is not worth while any more. */
+static bool
+ask_device(Search *search, bool asks)
+{
+	GpudsKeys *keys = &search->keys;
+	int64 nleft;
+
+	if (!asks || !gpuds_keys_read_words(keys))
+	{
+		(void) gpuds_keys_read(keys);
+		return asks && gpuds_membership_find(search->scan, &search->visible, &keys->probe, keys->read,
+											 &keys->nread, keys->total, search->answers);
+	}
+	asks = gpuds_membership_find_words(search->scan, &search->visible, &keys->probe, keys->words,
+									   keys->nwords, keys->total, search->answers + keys->first, keys->left,
+									   &nleft);
+	gpuds_keys_take_left(keys, nleft);
+	return asks;
+}
+
 /*
- * The same, if it is only asked which elements have rows: their answers become true.  What a device
- * does not answer is searched.  A device that was sure of less than half of a piece is not asked about
- * the next one.
+ * The same, if it is only asked which elements have rows: their answers, which are false, become true.  What
+ * a device does not answer is searched.  A device that was sure of less than half of a piece is not asked
+ * about the next one.
  */
 void
 gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers)
@@ -268,11 +288,9 @@ gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *an
 		return;
 	}
 	begin(&search, target, type, array, answers);
-	while (gpuds_keys_read(&search.keys))
+	while (gpuds_keys_has_more(&search.keys))
 	{
-		asks = asks &&
-			   gpuds_membership_find(search.scan, &search.visible, &search.keys.probe, search.keys.read,
-									 &search.keys.nread, search.keys.total, answers);
+		asks = ask_device(&search, asks);
 		while (gpuds_keys_next(&search.keys))
 			search_batch(&search);
 	}

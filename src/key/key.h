@@ -317,7 +317,7 @@ typedef struct GpudsKeyProbe
 	uint8 kind[GPUDS_KEY_MAX_COLUMNS];     /* GpudsKeyKind of the values */
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
 	GpudsEntry rest;                       /* ones in the bits of other columns, and in the TID's */
-	bool words;                            /* probes differ in w0 only */
+	bool words;                            /* probes have zeros but in w0, and their numbers */
 
 	/*
 	 * Of one column whose codes are integers less the least one (gpuds_key_probe_integer): bytes of a value,
@@ -362,6 +362,8 @@ extern bool gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, con
 							uint64 number, GpudsEntry *entry);
 extern bool gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 number,
 									 GpudsEntry *entries, int64 *kept);
+extern bool gpuds_key_probe_words(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 *words);
+extern void gpuds_key_set_of_points(const GpudsKeyProbe *probe, uint64 *points, int64 n, GpudsKeySet *set);
 extern void gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n,
 									GpudsKeySet *set);
 

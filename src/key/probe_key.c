@@ -162,30 +162,80 @@ gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n
 }
 
 /*
+ * The same of values that all are in the column's range, as words: the probes have zeros in their other
+ * words, but for numbers.  False: there is no short way for the values, or one of them is not in the range.
+ */
+bool
+gpuds_key_probe_words(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 *words)
+{
+	const GpudsKeyProbe by = *probe;
+	bool all = true;
+
+#define PROBE_WORDS(type)                                                           \
+	for (int64 i = 0; i < n; i++)                                                   \
+	{                                                                               \
+		const int64 value = ((const type *) values)[i];                             \
+                                                                                    \
+		words[i] = by.zero.w0 | (((uint64) value ^ by.flip) & by.ones) << by.shift; \
+		all &= value >= by.least && value <= by.greatest;                           \
+	}
+
+	switch (by.integer_bytes)
+	{
+		case 0:
+			return false;
+		case sizeof(int16):
+			PROBE_WORDS(int16);
+			break;
+		case sizeof(int32):
+			PROBE_WORDS(int32);
+			break;
+		default:
+			PROBE_WORDS(int64);
+			break;
+	}
+#undef PROBE_WORDS
+	return all;
+}
+
+/*
+ * The set of what n probes ask for that have zeros in all words but the first, which are given and stay the
+ * caller's; else as gpuds_key_set_of_probes.
+ */
+void
+gpuds_key_set_of_points(const GpudsKeyProbe *probe, uint64 *points, int64 n, GpudsKeySet *set)
+{
+	const GpudsEntry none = { 0, 0, 0 };
+
+	memset(set, 0, sizeof(*set));
+	set->sorted = true;
+	set->intervals = &set->single;
+	set->total = set->nintervals = n;
+	set->batch = Max(n, 1);
+	set->single = gpuds_key_probe_interval(probe, &none);
+	set->points = set->all_points = points;
+}
+
+/*
  * The set of what n probes ask for, which are ascending and all different; the caller says so if they are not
  * (set->sorted).  Allocated in the current memory context.
  */
 void
 gpuds_key_set_of_probes(const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n, GpudsKeySet *set)
 {
-	memset(set, 0, sizeof(*set));
-	set->sorted = true;
-	set->intervals = &set->single;
-	set->total = set->nintervals = n;
-	set->batch = Max(n, 1);
+	gpuds_key_set_of_points(probe, NULL, n, set);
 	if (n == 0)
 		return;
-	set->single = gpuds_key_probe_interval(probe, &entries[0]);
 	if (probe->words)
 	{
-		set->single.lo.w0 = 0;
-		set->single.hi.w0 = probe->rest.w0;
 		set->points = set->all_points = MemoryContextAllocHuge(CurrentMemoryContext,
 															   n * sizeof(*set->points));
 		for (int64 i = 0; i < n; i++)
 			set->points[i] = entries[i].w0;
 	}
-	else if (n > 1)
+	else if (n == 1)
+		set->single = gpuds_key_probe_interval(probe, &entries[0]);
+	else
 	{
 		set->intervals = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(GpudsInterval));
 		for (int64 i = 0; i < n; i++)

@@ -81,6 +81,35 @@ gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe, cons
 	begin_batches(scan, cursor, weight, true);
 }
 
+/* Memory of the scan for n points (gpuds_scan_begin_points), until other probes or keys are set. */
+uint64 *
+gpuds_scan_alloc_points(IndexScanDesc scan, int64 n)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	if (n >= GPUDS_MANY_KEYS)
+		gpuds_keep_freed_memory();
+	gpuds_cursor_hand_on_killed(cursor);
+	gpuds_cursor_forget_keys(cursor);
+	return MemoryContextAllocHuge(cursor->key_context, Max(n, 1) * sizeof(uint64));
+}
+
+/*
+ * The same as gpuds_scan_begin_membership for probes that differ in w0 only, of which that is given, in
+ * memory that gpuds_scan_alloc_points has returned.
+ */
+void
+gpuds_scan_begin_points(IndexScanDesc scan, const GpudsKeyProbe *probe, uint64 *points, int64 n, int64 weight)
+{
+	GpudsCursor *cursor = scan->opaque;
+
+	gpuds_key_set_of_points(probe, points, n, &cursor->set);
+	gpuds_cursor_restart(cursor, true);
+	scan->xs_recheck = false;
+	cursor->set.sorted = false;
+	begin_batches(scan, cursor, weight, true);
+}
+
 /* Of how many keys a scan of about so many rows is worth the work. */
 static int64
 weight_of_rows(double expected)

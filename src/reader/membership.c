@@ -12,7 +12,8 @@
  * The device goes through all entries of each probe.  So equal probes are sent once: otherwise many of a
  * key that many rows have would keep it busy for their product.
  *
- * A probe takes 8 bytes on the bus to the device, if it is of a word, and 8 back.
+ * Probes of a word, which most are, go through all of this as words: the pass that looks for equal ones
+ * writes what is sent.  A probe takes 8 bytes on the bus to the device then, and 8 back.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,6 +48,26 @@ typedef struct Unsure
 	char status;
 } Unsure;
 
+/* What a device is asked about: probes as they came, and each of them once. */
+typedef struct Probes
+{
+	const GpudsKeyProbe *by;
+	const GpudsEntry *entries; /* probes; or NULL, and ... */
+	const uint64 *words;       /* ... the words of probes that have no other */
+	int64 n;
+
+	/* what is sent, of words if probes have no other */
+	uint64 *sent_words;
+	GpudsEntry *sent_entries;
+	int64 nsent;
+
+	/* probes that equal earlier ones: their places, ascending, and those of the others in what is sent */
+	uint32 *doubles;
+	uint32 *firsts;
+	int64 ndoubles;
+	int64 size;
+} Probes;
+
 /* Codes of short types differ in their high bits only, so all bits are mixed (MurmurHash3's end). */
 static inline uint64
 hash_key(const GpudsEntry *key)
@@ -56,16 +77,6 @@ hash_key(const GpudsEntry *key)
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xff51afd7ed558ccd);
 	hash = (hash ^ hash >> 33) * UINT64CONST(0xc4ceb9fe1a85ec53);
 	return hash ^ hash >> 33;
-}
-
-/* The same of a probe, of which often only the first word differs from others. */
-static inline uint64
-hash_probe(const GpudsEntry *key, bool words)
-{
-	const uint64 product = key->w0 * UINT64CONST(0x9e3779b97f4a7c15);
-
-	/* its upper half, in which all bits have a part, decides both halves */
-	return words ? product ^ product >> 32 : hash_key(key);
 }
 
 #define SH_PREFIX unsure
@@ -91,6 +102,22 @@ typedef struct UnsureKeys
 	uint32 mask; /* of its bits' numbers */
 } UnsureKeys;
 
+/* The hash of a word; the bits of its halves depend on all of the word. */
+static inline uint64
+hash_word(uint64 word)
+{
+	const uint64 product = word * UINT64CONST(0x9e3779b97f4a7c15);
+
+	return product ^ product >> 32;
+}
+
+/* The hash of a key for the filter, and for equal ones. */
+static inline uint64
+mix_key(const GpudsEntry *key, bool words)
+{
+	return words ? hash_word(key->w0) : hash_key(key);
+}
+
 static inline uint32
 filter_bit(const UnsureKeys *keys, uint64 hash)
 {
@@ -107,22 +134,20 @@ begin_unsure(UnsureKeys *keys, int64 n)
 	keys->filter = palloc0(((size_t) keys->mask + 1) / BITS_PER_BYTE);
 }
 
-static const Unsure *
-find_unsure(const UnsureKeys *keys, const GpudsEntry *key)
-{
-	const uint64 hash = hash_key(key);
-	const uint32 bit = filter_bit(keys, hash);
-
-	if (!(keys->filter[bit / 64] >> bit % 64 & 1))
-		return NULL;
-	return unsure_lookup_hash(keys->table, *key, (uint32) hash);
-}
-
 static void
 end_unsure(UnsureKeys *keys)
 {
 	unsure_destroy(keys->table);
 	pfree(keys->filter);
+}
+
+/* May keys with a hash be among those that others have entries of? */
+static inline bool
+may_be_unsure(const UnsureKeys *keys, uint64 hash)
+{
+	const uint32 bit = filter_bit(keys, hash);
+
+	return keys->filter[bit / 64] >> bit % 64 & 1;
 }
 
 /* The keys that others have entries of. */
@@ -135,7 +160,7 @@ collect_unsure(UnsureKeys *keys, const GpudsKeyProbe *probe, const GpudsMembersh
 		const GpudsEntry *entry = &hits->others[i];
 		GpudsEntry key = { entry->w0 & ~probe->rest.w0, entry->w1 & ~probe->rest.w1,
 						   entry->t & ~probe->rest.t };
-		const uint32 bit = filter_bit(keys, hash_key(&key));
+		const uint32 bit = filter_bit(keys, mix_key(&key, probe->words));
 		bool found;
 		Unsure *unsure = unsure_insert(keys->table, key, &found);
 
@@ -160,67 +185,97 @@ key_of(const GpudsEntry *probe)
 	return (GpudsEntry){ probe->w0, probe->w1, probe->t & ~ENTRY_TID_MASK };
 }
 
-/* Probes that equal others. */
-typedef struct Doubles
+/* A key that has been sent. */
+static inline GpudsEntry
+sent_key(const Probes *probes, int64 place, bool words)
 {
-	GpudsEntry *probes;
-	uint32 *firsts; /* places of the others among those that are kept */
-	int64 n;
-	int64 size;
-} Doubles;
+	return words ? (GpudsEntry){ .w0 = probes->sent_words[place] } : probes->sent_entries[place];
+}
+
+/* The key of a probe as it came. */
+static inline GpudsEntry
+probe_key(const Probes *probes, int64 i)
+{
+	return probes->entries ? key_of(&probes->entries[i]) : (GpudsEntry){ .w0 = probes->words[i] };
+}
 
 static void
-add_double(Doubles *doubles, const GpudsEntry *probe, uint32 first)
+add_double(Probes *probes, int64 i, uint32 first)
 {
-	if (doubles->n == doubles->size)
+	if (probes->ndoubles == probes->size)
 	{
-		doubles->size *= 2;
-		doubles->probes = repalloc_huge(doubles->probes, doubles->size * sizeof(GpudsEntry));
-		doubles->firsts = repalloc_huge(doubles->firsts, doubles->size * sizeof(uint32));
+		probes->size *= 2;
+		probes->doubles = repalloc_huge(probes->doubles, probes->size * sizeof(uint32));
+		probes->firsts = repalloc_huge(probes->firsts, probes->size * sizeof(uint32));
 	}
-	doubles->firsts[doubles->n] = first;
-	doubles->probes[doubles->n++] = *probe;
+	probes->doubles[probes->ndoubles] = (uint32) i;
+	probes->firsts[probes->ndoubles++] = first;
 }
 
 /*
- * Takes probes that equal earlier ones out of *n.  A table has the last key of each hash only: a key that is
- * there often is found there almost always, and it does no harm to send one twice.  It has the rest of the
- * hash, too, so that almost no probe is compared with one that differs.
+ * Sends probes that equal no earlier ones.  A table has the last key of each hash only: a key that is there
+ * often is found there almost always, and it does no harm to send one twice.  It has the rest of the hash,
+ * too, so that almost no probe is compared with one that differs.
  */
-static void
-take_doubles(GpudsEntry *probes, int64 *n, bool words, Doubles *doubles)
+static pg_attribute_always_inline void
+send_different(Probes *probes, LastKey *last, uint32 mask, bool words)
 {
-	const uint32 size = pg_nextpower2_32((uint32) Min(Max(2 * *n, LEAST_LAST_KEYS), MOST_LAST_KEYS));
-	LastKey *last = palloc0(size * sizeof(LastKey));
 	int64 kept = 0;
 
-	doubles->n = 0;
-	doubles->size = FIRST_DOUBLES;
-	doubles->probes = palloc(doubles->size * sizeof(GpudsEntry));
-	doubles->firsts = palloc(doubles->size * sizeof(uint32));
-	for (int64 i = 0; i < *n; i++)
+	for (int64 i = 0; i < probes->n; i++)
 	{
-		const GpudsEntry key = key_of(&probes[i]);
-		const uint64 hash = hash_probe(&key, words);
-		LastKey *at = &last[hash & (size - 1)];
+		const GpudsEntry key = probe_key(probes, i);
+		const uint64 hash = mix_key(&key, words);
+		LastKey *at = &last[hash & mask];
 
-		if (at->rest == (uint32) (hash >> 32) && at->place > 0)
+		if (at->rest == (uint32) (hash >> 32) && at->place > 0 &&
+			(words ? probes->sent_words[at->place - 1] == key.w0
+				   : entry_equal(&probes->sent_entries[at->place - 1], &key)))
 		{
-			const GpudsEntry first = key_of(&probes[at->place - 1]);
-
-			if (entry_equal(&first, &key))
-			{
-				add_double(doubles, &probes[i], at->place - 1);
-				continue;
-			}
+			add_double(probes, i, at->place - 1);
+			continue;
 		}
-		if (kept < i)
-			probes[kept] = probes[i];
+		if (words)
+			probes->sent_words[kept] = key.w0;
+		else
+			probes->sent_entries[kept] = key;
 		at->rest = (uint32) (hash >> 32);
 		at->place = (uint32) ++kept;
 	}
-	*n = kept;
+	probes->nsent = kept;
+}
+
+/* Makes ready what is sent for a scan. */
+static void
+begin_probes(IndexScanDesc scan, Probes *probes)
+{
+	const uint32 size = pg_nextpower2_32((uint32) Min(Max(2 * probes->n, LEAST_LAST_KEYS), MOST_LAST_KEYS));
+	LastKey *last = palloc0(size * sizeof(LastKey));
+
+	probes->ndoubles = 0;
+	probes->size = FIRST_DOUBLES;
+	probes->doubles = palloc(probes->size * sizeof(uint32));
+	probes->firsts = palloc(probes->size * sizeof(uint32));
+	if (probes->by->words)
+	{
+		probes->sent_words = gpuds_scan_alloc_points(scan, probes->n);
+		send_different(probes, last, size - 1, true);
+	}
+	else
+	{
+		probes->sent_entries = MemoryContextAllocHuge(CurrentMemoryContext, probes->n * sizeof(GpudsEntry));
+		send_different(probes, last, size - 1, false);
+	}
 	pfree(last);
+}
+
+static void
+end_probes(Probes *probes)
+{
+	if (probes->sent_entries)
+		pfree(probes->sent_entries);
+	pfree(probes->doubles);
+	pfree(probes->firsts);
 }
 
 /* Probes with a hit are matches. */
@@ -233,81 +288,132 @@ note_matches(IndexScanDesc scan, const GpudsMembership *hits, int64 n)
 	gpuds_scan_note_matches(scan, matches, matches);
 }
 
-/* Which probes is the device sure of? */
-static bool *
-find_sure(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64 n, const GpudsMembership *hits)
+/* The places of what was sent that the device is not sure of, ascending; returns how many there are. */
+static pg_attribute_always_inline int64
+find_unsure(const Probes *probes, const UnsureKeys *keys, const GpudsMembership *hits, bool words,
+			uint32 *places)
 {
-	bool *sure = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
-	UnsureKeys keys;
+	const bool no_delta = hits->ndelta == 0;
+	int64 n = 0;
 
-	collect_unsure(&keys, probe, hits);
-	for (int64 i = 0; i < n; i++)
+	for (int64 i = 0; i < probes->nsent; i++)
 	{
-		const GpudsEntry key = key_of(&probes[i]);
-		const Unsure *unsure = NULL;
+		const GpudsEntry key = sent_key(probes, i, words);
+		const uint64 hash = mix_key(&key, words);
+		const Unsure *unsure;
 
-		if (!hits->hits[i] || hits->ndelta > 0)
-			unsure = find_unsure(&keys, &key);
-		sure[i] = unsure == NULL || (!unsure->delta && hits->hits[i]);
+		if ((no_delta && hits->hits[i]) || !may_be_unsure(keys, hash))
+			continue;
+		unsure = unsure_lookup(keys->table, key);
+		if (unsure && (unsure->delta || !hits->hits[i]))
+			places[n++] = (uint32) i;
 	}
+	return n;
+}
+
+/* The same, with the keys that the device has handed back. */
+static int64
+list_unsure(const Probes *probes, const GpudsMembership *hits, uint32 *places)
+{
+	UnsureKeys keys;
+	int64 n;
+
+	collect_unsure(&keys, probes->by, hits);
+	n = probes->by->words ? find_unsure(probes, &keys, hits, true, places)
+						  : find_unsure(probes, &keys, hits, false, places);
 	end_unsure(&keys);
-	return sure;
+	return n;
 }
 
 /*
- * Sets the answers of probes that the device is sure of, and keeps the others; returns their number.  sure:
- * NULL, of all.  places: NULL, or where the device's answers are.
+ * From answers to what was sent, and the places there that are unsure, makes those of all probes.  Backward,
+ * as both lie at the beginning of their arrays; returns how many are unsure.
  */
 static int64
-take_answers(GpudsEntry *probes, int64 n, const uint32 *places, const bool *hits, const bool *sure,
-			 bool *answers)
+spread_answers(const Probes *probes, bool *answers, uint32 *left, int64 nleft)
 {
-	int64 kept = 0;
+	bool *sent = MemoryContextAllocHuge(CurrentMemoryContext, Max(probes->nsent, 1) * 2 * sizeof(bool));
+	bool *unsure = sent + probes->nsent;
+	int64 next = 0; /* of the doubles */
+	int64 n = 0;
 
-	for (int64 i = 0; i < n; i++)
+	memcpy(sent, answers, probes->nsent * sizeof(bool));
+	memset(unsure, false, probes->nsent * sizeof(bool));
+	for (int64 i = 0; i < nleft; i++)
+		unsure[left[i]] = true;
+	for (int64 i = 0; i < probes->n; i++)
 	{
-		const int64 place = places ? places[i] : i;
+		const bool is_double = next < probes->ndoubles && probes->doubles[next] == i;
+		const int64 place = is_double ? probes->firsts[next] : i - next;
 
-		if (sure && !sure[place])
-			probes[kept++] = probes[i];
-		else
-			answers[number_of(&probes[i])] = hits[place];
+		next += is_double;
+		answers[i] = sent[place];
+		if (unsure[place])
+			left[n++] = (uint32) i;
 	}
-	return kept;
+	pfree(sent);
+	return n;
 }
 
-/* Asks the device about n different probes; false: it cannot say.  Takes out those that it is sure of. */
+/*
+ * Asks the device about probes; false: it cannot say.  answers[i] is that to the i-th, but of *nleft of them
+ * it is not sure, whose numbers are in left, ascending: their answers are false.
+ */
 static bool
-ask_device(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe, GpudsEntry *probes,
-		   int64 *n, Doubles *doubles, int64 weight, bool *answers)
+ask_device(IndexScanDesc scan, GpudsVisible *visible, Probes *probes, int64 weight, bool *answers,
+		   uint32 *left, int64 *nleft)
 {
-	GpudsMembership hits = { 0 };
-	bool *sure = NULL;
+	GpudsMembership hits = { .hits = answers };
 
-	hits.hits = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(bool));
 	gpuds_visible_before_barrier(visible);
-	gpuds_scan_begin_membership(scan, probe, probes, *n, weight);
-	if (!gpuds_scan_test_membership(scan, visible, *n, &hits))
-	{
-		pfree(hits.hits);
+	if (probes->by->words)
+		gpuds_scan_begin_points(scan, probes->by, probes->sent_words, probes->nsent, weight);
+	else
+		gpuds_scan_begin_membership(scan, probes->by, probes->sent_entries, probes->nsent, weight);
+	if (!gpuds_scan_test_membership(scan, visible, probes->nsent, &hits))
 		return false;
-	}
-	note_matches(scan, &hits, *n);
-	if (hits.nothers > 0)
-		sure = find_sure(probe, probes, *n, &hits);
-	doubles->n = take_answers(doubles->probes, doubles->n, doubles->firsts, hits.hits, sure, answers);
-	*n = take_answers(probes, *n, NULL, hits.hits, sure, answers);
-	if (sure)
-		pfree(sure);
+	note_matches(scan, &hits, probes->nsent);
+	*nleft = hits.nothers > 0 ? list_unsure(probes, &hits, left) : 0;
 	if (hits.others)
 		pfree(hits.others);
-	pfree(hits.hits);
+	if (probes->ndoubles > 0)
+		*nleft = spread_answers(probes, answers, left, *nleft);
+	for (int64 i = 0; i < *nleft; i++)
+		answers[left[i]] = false;
 	return true;
+}
+
+/* The same, for probes that may be asked about; if the device cannot say, all of them are left. */
+static bool
+ask_about(IndexScanDesc scan, GpudsVisible *visible, Probes *probes, int64 weight, bool *answers,
+		  uint32 *left, int64 *nleft)
+{
+	bool sure;
+
+	begin_probes(scan, probes);
+	sure = ask_device(scan, visible, probes, weight, answers, left, nleft);
+	end_probes(probes);
+	if (!sure)
+	{
+		memset(answers, false, probes->n * sizeof(bool));
+		for (int64 i = 0; i < probes->n; i++)
+			left[i] = (uint32) i;
+		*nleft = probes->n;
+	}
+	return sure && (*nleft <= probes->n / 2 || visible->known.waits);
+}
+
+/* May a device be asked about n probes, and is that worth a copy of the visibility map? */
+static bool
+may_ask(IndexScanDesc scan, int64 n, int64 weight)
+{
+	return n > 0 && gpuds_scan_may_test_membership(scan, n, weight) &&
+		   gpuds_scan_is_worth_a_map(scan, (double) n);
 }
 
 /*
  * Has a device answer for *n probes, as many as it is sure of: answers[number of a probe] says whether it has
- * a row that the scan's snapshot sees.  The others are left in probes[*n], in any order.  weight: as of
+ * a row that the scan's snapshot sees.  The others are left in probes[*n], in their order.  weight: as of
  * gpuds_scan_begin_batches.  The scan can be used for other probes then.  False: it is not worth while to
  * do so for the next probes, because the device was sure of less than half, and will not be told of more
  * pages.
@@ -316,18 +422,45 @@ bool
 gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
 					  GpudsEntry *probes, int64 *n, int64 weight, bool *answers)
 {
-	const int64 asked = *n;
-	Doubles doubles;
-	bool sure;
+	Probes all = { .by = probe, .entries = probes, .n = *n };
+	bool *found;
+	uint32 *left;
+	int64 nleft;
+	int64 next = 0;
+	bool goes_on;
 
-	if (!gpuds_scan_may_test_membership(scan, asked, weight) ||
-		!gpuds_scan_is_worth_a_map(scan, (double) asked))
+	if (!may_ask(scan, *n, weight))
 		return true;
-	take_doubles(probes, n, probe->words, &doubles);
-	sure = ask_device(scan, visible, probe, probes, n, &doubles, weight, answers);
-	memcpy(probes + *n, doubles.probes, doubles.n * sizeof(GpudsEntry));
-	*n += doubles.n;
-	pfree(doubles.probes);
-	pfree(doubles.firsts);
-	return sure && (*n <= asked / 2 || visible->known.waits);
+	found = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(bool));
+	left = MemoryContextAllocHuge(CurrentMemoryContext, *n * sizeof(uint32));
+	goes_on = ask_about(scan, visible, &all, weight, found, left, &nleft);
+	for (int64 i = 0; i < *n; i++)
+	{
+		if (next < nleft && left[next] == i)
+			probes[next++] = probes[i];
+		else
+			answers[number_of(&probes[i])] = found[i];
+	}
+	*n = nleft;
+	pfree(found);
+	pfree(left);
+	return goes_on;
+}
+
+/*
+ * The same for n probes of which only their words are given, which they have no others of: answers[i] is that
+ * to the i-th, and false of *nleft others, whose numbers are in left, ascending; there is room for all.
+ */
+bool
+gpuds_membership_find_words(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
+							const uint64 *words, int64 n, int64 weight, bool *answers, uint32 *left,
+							int64 *nleft)
+{
+	Probes all = { .by = probe, .words = words, .n = n };
+
+	if (may_ask(scan, n, weight))
+		return ask_about(scan, visible, &all, weight, answers, left, nleft);
+	for (*nleft = 0; *nleft < n; (*nleft)++)
+		left[*nleft] = (uint32) *nleft;
+	return true;
 }

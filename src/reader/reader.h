@@ -71,6 +71,9 @@ extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe
 extern bool gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight);
 extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe,
 										const GpudsEntry *entries, int64 n, int64 weight);
+extern uint64 *gpuds_scan_alloc_points(IndexScanDesc scan, int64 n);
+extern void gpuds_scan_begin_points(IndexScanDesc scan, const GpudsKeyProbe *probe, uint64 *points, int64 n,
+									int64 weight);
 extern void gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight);
 extern double gpuds_scan_begin_rows(IndexScanDesc scan, double expected);
 extern double gpuds_scan_begin_sums(IndexScanDesc scan, double expected);

@@ -195,6 +195,9 @@ extern bool gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible
 /* membership.c */
 extern bool gpuds_membership_find(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
 								  GpudsEntry *probes, int64 *n, int64 weight, bool *answers);
+extern bool gpuds_membership_find_words(IndexScanDesc scan, GpudsVisible *visible, const GpudsKeyProbe *probe,
+										const uint64 *words, int64 n, int64 weight, bool *answers,
+										uint32 *left, int64 *nleft);
 
 /*
  * side_reader.c: the side values (side/side.h) of rows that the scan's snapshot sees.
