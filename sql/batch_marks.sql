@@ -24,15 +24,14 @@ SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
 \set ECHO none
--- The rows of o that a condition on t leaves, by a GpudsJoin and by core.
-CREATE FUNCTION marked(condition text) RETURNS text LANGUAGE plpgsql AS $$
+-- The rows of a query by a GpudsJoin, whose plan has some words, and by core.
+CREATE FUNCTION marked(query text, words text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	query text := 'SELECT o.id FROM o WHERE ' || condition;
 	answer text;
 	right_answer text;
 	plan text := plan_of(query);
 BEGIN
-	IF plan NOT LIKE '%GpudsJoin%' THEN
+	IF plan NOT LIKE '%' || words || '%' THEN
 		RETURN plan;
 	END IF;
 	answer := digest_of(query, false);
@@ -44,8 +43,10 @@ BEGIN
 	RETURN CASE WHEN answer = right_answer THEN split_part(answer, ' rows', 1) || ' rows agree'
 		ELSE answer || ', right: ' || right_answer END;
 END $$;
+-- The rows of o that conditions on t leave, and how many they are.
 CREATE FUNCTION all_marked() RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT c.n || ': ' || marked(replace(c.condition, 'EXISTS', s.which))
+	SELECT c.n || ': ' || marked('SELECT o.id FROM o WHERE ' || replace(c.condition, 'EXISTS', s.which), 'GpudsJoin')
+		|| replace(marked('SELECT count(*) FROM o WHERE ' || replace(c.condition, 'EXISTS', s.which), 'Rows Counted'), '1 rows agree', '')
 	FROM (VALUES (1, 'EXISTS (SELECT FROM t WHERE t.k = o.k)'),
 		(2, 'EXISTS (SELECT FROM t WHERE t.v = o.v)'),
 		(3, 'EXISTS (SELECT FROM t WHERE t.v = o.v AND t.k = o.k)'),
@@ -93,6 +94,28 @@ SELECT g, (SELECT count(*) FROM o WHERE o.id % 4 = g AND EXISTS (SELECT FROM t W
 SELECT count(*) FROM (SELECT FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k) LIMIT 5000) s;
 -- the rows come in the order of the outer plan
 SELECT bool_and(id > before) FROM (SELECT id, lag(id, 1, 0) OVER () AS before FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)) s;
+-- counts beside others, of some of the rows, in parallel, once for each of several rows
+SELECT query, marked(query, 'Rows Counted') FROM (VALUES
+	('SELECT count(*) + 1 AS a, 2 * count(*) AS b FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k) HAVING count(*) > 3'),
+	('SELECT count(*) FROM o WHERE o.id % 3 = 0 AND NOT EXISTS (SELECT FROM t WHERE t.k = o.k AND t.v > 5)'),
+	('SELECT count(*) FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k AND t.id % 2 = 0)'),
+	('SELECT g, (SELECT count(*) + g FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)) FROM generate_series(1, 3) g'),
+	('SELECT g, (SELECT count(*) FROM o WHERE NOT EXISTS (SELECT FROM t WHERE t.k = o.k AND t.v > g * 1000000000000000)) FROM generate_series(1, 3) g')) q (query);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT marked('SELECT count(*) FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)', 'Gather%Rows Counted');
+RESET max_parallel_workers_per_gather;
+-- by columns that the outer table has got later, behind one that it has no more
+CREATE TABLE late (x text, y int) WITH (autovacuum_enabled = off);
+INSERT INTO late SELECT i, i FROM generate_series(1, 1000) i;
+ALTER TABLE late DROP x, ADD k int DEFAULT 17, ADD w int;
+INSERT INTO late SELECT i, i FROM generate_series(1, 1000) i;
+ANALYZE late;
+SELECT marked('SELECT count(*) FROM late WHERE EXISTS (SELECT FROM t WHERE t.k = late.k)', 'Rows Counted'),
+	marked('SELECT count(*) FROM late WHERE NOT EXISTS (SELECT FROM t WHERE t.k = late.w)', 'Rows Counted'),
+	marked('SELECT t.id FROM t WHERE t.k IN (SELECT k FROM late)', 'Right Semi');
 -- of temporary tables
 CREATE TEMP TABLE mine AS SELECT * FROM t;
 CREATE INDEX ON mine USING gpu_btree (k);

@@ -29,6 +29,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		gpuds_aggregate_join_paths(root, input, output, extra);
 		gpuds_percentile_paths(root, input, output, extra);
 	}
+	if (stage == UPPERREL_GROUP_AGG && gpuds_enable_join)
+		gpuds_join_count_paths(root, input, output, extra);
 	if (stage == UPPERREL_SETOP && gpuds_enable_aggregate)
 		gpuds_merge_set_paths(root, output);
 	if (stage == UPPERREL_DISTINCT && gpuds_enable_aggregate)

@@ -128,6 +128,8 @@ extern const struct CustomScanMethods gpuds_scan_methods;
 /* join_path.c, join.c */
 extern void gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
 							 JoinType type, JoinPathExtraData *extra);
+extern void gpuds_join_count_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+								   const GroupPathExtraData *extra);
 extern const struct CustomScanMethods gpuds_join_methods;
 
 /* custom.c */

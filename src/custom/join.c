@@ -18,6 +18,7 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -119,13 +120,10 @@ begin_scan(GpudsJoinState *state)
 	MemoryContextSwitchTo(old);
 }
 
+/* The next row of the join; an empty slot: there is none. */
 static TupleTableSlot *
-next(ScanState *ss)
+next_row(GpudsJoinState *state)
 {
-	GpudsJoinState *state = (GpudsJoinState *) ss;
-
-	begin_scan(state);
-	make_filter(state);
 	for (;;)
 	{
 		switch (state->stage)
@@ -158,9 +156,59 @@ next(ScanState *ss)
 				state->stage = GPUDS_JOIN_LOAD;
 				break;
 			case GPUDS_JOIN_END:
-				return ExecClearTuple(ss->ss_ScanTupleSlot);
+				return ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
 		}
 	}
+}
+
+/* How many rows the join has. */
+static int64
+count_rows(GpudsJoinState *state)
+{
+	int64 n = 0;
+
+	for (;;)
+	{
+		const TupleTableSlot *slot = next_row(state);
+
+		if (TupIsNull(slot))
+			return n;
+		n++;
+		/* The others of the batch are only to be counted. */
+		if (state->stage == GPUDS_JOIN_REST)
+			n += gpuds_join_count_rest(state);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Gives the number of rows, once. */
+static TupleTableSlot *
+give_count(GpudsJoinState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	int64 n;
+
+	if (state->counted)
+		return ExecClearTuple(slot);
+	n = count_rows(state);
+	state->counted = true;
+	memset(slot->tts_isnull, true, (state->nouter + state->ninner) * sizeof(bool));
+	for (int i = state->nouter + state->ninner; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = Int64GetDatum(n);
+		slot->tts_isnull[i] = false;
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+static TupleTableSlot *
+next(ScanState *ss)
+{
+	GpudsJoinState *state = (GpudsJoinState *) ss;
+
+	begin_scan(state);
+	make_filter(state);
+	return state->counts ? give_count(state) : next_row(state);
 }
 
 /*
@@ -239,7 +287,7 @@ restart(GpudsJoinState *state)
 {
 	gpuds_join_end_sorter(state);
 	state->stage = GPUDS_JOIN_LOAD;
-	state->outer_end = false;
+	state->outer_end = state->counted = false;
 	state->target = GPUDS_JOIN_FIRST_ROWS;
 	/* It knows nothing of filters. */
 	state->asks_for_marks = state->only_marks && state->heap_free && state->tested == NIL;
@@ -301,6 +349,35 @@ find_key_columns(GpudsJoinState *state, const List *keys)
 	state->last_key_column = last;
 }
 
+/*
+ * Finds out whether outer rows may come from the table scan that core has begun for the outer plan: only keys
+ * are wanted of them, which are columns of the table, all of its rows are wanted, and nobody counts what the
+ * plan gives.  The keys are columns of the table then.
+ */
+static void
+find_outer_scan(GpudsJoinState *state, PlanState *outer)
+{
+	AttrNumber columns[GPUDS_KEY_MAX_COLUMNS];
+	AttrNumber last = 0;
+
+	if (!IsA(outer, SeqScanState) || outer->qual || outer->instrument || outer->state->es_epq_active ||
+		state->keeps || state->key_columns == NULL)
+		return;
+	for (int i = 0; i < list_length(state->keys); i++)
+	{
+		const TargetEntry *entry = list_nth_node(TargetEntry, outer->plan->targetlist,
+												 state->key_columns[i] - 1);
+
+		if (!IsA(entry->expr, Var) || ((const Var *) entry->expr)->varattno <= 0)
+			return;
+		columns[i] = ((const Var *) entry->expr)->varattno;
+		last = Max(last, columns[i]);
+	}
+	memcpy(state->key_columns, columns, list_length(state->keys) * sizeof(AttrNumber));
+	state->last_key_column = last;
+	state->outer_scan = (SeqScanState *) outer;
+}
+
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -322,6 +399,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->heap_free = list_nth_int(facts, FACT_HEAP_FREE);
 	state->keeps = list_nth_int(facts, FACT_KEEPS);
 	state->right_semi = list_nth_int(facts, FACT_RIGHT_SEMI);
+	state->counts = list_nth_int(facts, FACT_COUNTS);
 	state->index_oid = linitial_oid(list_nth(plan->custom_private, JOIN_OIDS));
 	state->ninner = list_length(columns);
 	state->columns = palloc(Max(state->ninner, 1) * sizeof(AttrNumber));
@@ -332,6 +410,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	}
 	state->keys = ExecInitExprList(list_nth(plan->custom_exprs, JOIN_KEYS), &css->ss.ps);
 	find_key_columns(state, list_nth(plan->custom_exprs, JOIN_KEYS));
+	find_outer_scan(state, outer);
 	state->quals = ExecInitQual(list_nth(plan->custom_exprs, JOIN_QUALS), &css->ss.ps);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
 	state->batch = AllocSetContextCreate(CurrentMemoryContext, "GpudsJoin batch", ALLOCSET_DEFAULT_SIZES);

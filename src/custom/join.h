@@ -3,10 +3,11 @@
  * join.h
  *	  What the planner tells the executor of a GpudsJoin, and knows of its batches.
  *
- * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns
- * of the inner table.  custom_exprs has four lists: the keys, the quals of a pair of rows, for EXPLAIN and
- * EvalPlanQual the conditions that became keys, and conditions of the inner table that are tested in entries
- * (filter.c).  custom_private has lists of integers, and of OIDs.
+ * The node's scan tuple (custom_scan_tlist) has first all columns of the outer plan, then columns of the
+ * inner table, then parts of count(*) if the node counts its rows.  custom_exprs has four lists: the keys,
+ * the quals of a pair of rows, for EXPLAIN and EvalPlanQual the conditions that became keys, and conditions
+ * of the inner table that are tested in entries (filter.c).  custom_private has lists of integers, and of
+ * OIDs.
  *
  * custom_plans has the outer plan.  If EvalPlanQual may have to make the join anew, there is a second
  * one behind it: a scan of the inner table that returns the inner columns of the scan tuple.
@@ -48,12 +49,13 @@ enum
 
 enum
 {
-	FACT_TYPE,      /* JoinType */
-	FACT_INNER,     /* the inner table's place among the plan's relations */
-	FACT_OUTER,     /* columns of the outer plan */
-	FACT_HEAP_FREE, /* the index has all columns of the inner table that are wanted */
-	FACT_KEEPS,     /* columns of the outer plan are wanted, not only keys that are made of them */
-	FACT_RIGHT_SEMI /* inner rows are given that have a match, each once; then the type is an inner join's */
+	FACT_TYPE,       /* JoinType */
+	FACT_INNER,      /* the inner table's place among the plan's relations */
+	FACT_OUTER,      /* columns of the outer plan */
+	FACT_HEAP_FREE,  /* the index has all columns of the inner table that are wanted */
+	FACT_KEEPS,      /* columns of the outer plan are wanted, not only keys that are made of them */
+	FACT_RIGHT_SEMI, /* inner rows are given that have a match, each once; then the type is an inner join's */
+	FACT_COUNTS      /* rows are only counted */
 };
 
 #endif /* GPUDS_CUSTOM_JOIN_H */

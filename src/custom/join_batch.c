@@ -16,6 +16,7 @@
  */
 #include "gpuds.h"
 
+#include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -40,6 +41,27 @@ evaluate_keys(GpudsJoinState *state, TupleTableSlot *slot, Datum *values, bool *
 
 		values[i] = ExecEvalExprSwitchContext(lfirst(lc), context, &isnull[i]);
 	}
+}
+
+/*
+ * The next outer row, or an empty slot or NULL.  Core begins the table scan of a plan of all rows of a table,
+ * or begins it anew, and gives its first row; the others come from that table scan, without what the plan
+ * would do with each: it has nothing to do (find_outer_scan).  They are rows of the table then.
+ */
+static inline TupleTableSlot *
+next_outer(GpudsJoinState *state)
+{
+	PlanState *outer = gpuds_join_outer_of(state);
+	SeqScanState *scan = state->outer_scan;
+	TupleTableSlot *slot;
+
+	if (scan && scan->ss.ss_currentScanDesc && outer->chgParam == NULL)
+	{
+		slot = scan->ss.ss_ScanTupleSlot;
+		return table_scan_getnextslot(scan->ss.ss_currentScanDesc, ForwardScanDirection, slot) ? slot : NULL;
+	}
+	slot = ExecProcNode(outer);
+	return scan && !TupIsNull(slot) ? scan->ss.ss_ScanTupleSlot : slot;
 }
 
 /*
@@ -80,10 +102,19 @@ make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntr
 	return known;
 }
 
+/* Memory that a row takes, beside what is kept of it: also to sort the probe, its interval and group. */
+#define ROW_BYTES (sizeof(bool) + 4 * sizeof(GpudsEntry))
+
+/* Memory for n elements, in which the first kept ones stay. */
 static void *
-grown(void *array, int64 n, size_t size, MemoryContext context)
+grown(void *array, int64 n, int64 kept, size_t size, MemoryContext context)
 {
-	return array ? repalloc_huge(array, n * size) : MemoryContextAllocHuge(context, n * size);
+	if (array && kept > 0)
+		return repalloc_huge(array, n * size);
+	/* without copying what nobody wants */
+	if (array)
+		pfree(array);
+	return MemoryContextAllocHuge(context, n * size);
 }
 
 /* Makes room for n rows in the batch. */
@@ -95,23 +126,44 @@ ensure_capacity(GpudsJoinState *state, int64 n)
 	if (n <= state->size)
 		return;
 	n = Max(n, Max(2 * state->size, GPUDS_JOIN_FIRST_ROWS));
-	state->keys_of_groups = grown(state->keys_of_groups, n, sizeof(GpudsEntry), context);
-	if (!state->right_semi)
-	{
-		state->matched = grown(state->matched, n, sizeof(bool), context);
-		state->probes = grown(state->probes, n, sizeof(GpudsEntry), context);
-		state->groups = grown(state->groups, n, sizeof(GpudsJoinGroup), context);
-	}
+	state->matched = grown(state->matched, n, state->nrows, sizeof(bool), context);
+	state->probes = grown(state->probes, n, state->nrows, sizeof(GpudsEntry), context);
 	if (state->keeps)
-		state->rows = grown(state->rows, n, sizeof(MinimalTuple), context);
+		state->rows = grown(state->rows, n, state->nrows, sizeof(MinimalTuple), context);
 	state->size = n;
+}
+
+/* Makes room for n groups, in place of those of the batch before. */
+static void
+ensure_group_capacity(GpudsJoinState *state, int64 n)
+{
+	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
+
+	if (n <= state->groups_size)
+		return;
+	state->keys_of_groups = grown(state->keys_of_groups, n, 0, sizeof(GpudsEntry), context);
+	if (!state->right_semi)
+		state->groups = grown(state->groups, n, 0, sizeof(GpudsJoinGroup), context);
+	state->groups_size = n;
+}
+
+/* Makes room for the next batch, if it will have as many rows as it may, and the planner expects so many. */
+static void
+expect_rows(GpudsJoinState *state, Size most)
+{
+	const double expected = gpuds_join_outer_of(state)->plan->plan_rows;
+	int64 rows = Min(state->target, (int64) (most / ROW_BYTES));
+
+	if (expected < (double) rows)
+		rows = Max((int64) expected, 1);
+	ensure_capacity(state, rows);
 }
 
 /* Adds an outer row to the batch; returns the memory it takes. */
 static Size
 keep_row(GpudsJoinState *state, TupleTableSlot *slot)
 {
-	Size bytes = sizeof(bool) + 4 * sizeof(GpudsEntry); /* also to sort the probe, its interval and group */
+	Size bytes = ROW_BYTES;
 	GpudsEntry probe;
 	bool has_probe = make_probe(state, slot, state->nrows, &probe);
 
@@ -139,6 +191,7 @@ group_probes(GpudsJoinState *state)
 {
 	const int64 n = state->nprobes;
 
+	ensure_group_capacity(state, Max(n, 1));
 	sort_entries(state->probes, state->keys_of_groups, n);
 	state->ngroups = 0;
 	for (int64 i = 0; i < n; i++)
@@ -176,17 +229,17 @@ static bool
 load_rows(GpudsJoinState *state)
 {
 	const Size most = (Size) work_mem * 1024;
-	PlanState *outer = gpuds_join_outer_of(state);
 	Size bytes = 0;
 
 	MemoryContextReset(state->batch);
 	state->nrows = state->nprobes = 0;
+	expect_rows(state, most);
 	while (!state->outer_end && state->nrows < state->target && bytes < most)
 	{
 		TupleTableSlot *slot;
 
 		CHECK_FOR_INTERRUPTS();
-		slot = ExecProcNode(outer);
+		slot = next_outer(state);
 		if (TupIsNull(slot))
 			state->outer_end = true;
 		else
@@ -202,7 +255,6 @@ static void
 sort_all_probes(GpudsJoinState *state)
 {
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	PlanState *outer = gpuds_join_outer_of(state);
 
 	state->sorter = gpuds_sorter_begin(state->layout.nwords, (Size) work_mem * 1024, GPUDS_SORTER_MOMENT);
 	MemoryContextSwitchTo(old);
@@ -212,7 +264,7 @@ sort_all_probes(GpudsJoinState *state)
 		GpudsEntry probe;
 
 		CHECK_FOR_INTERRUPTS();
-		slot = ExecProcNode(outer);
+		slot = next_outer(state);
 		if (TupIsNull(slot))
 			break;
 		if (make_probe(state, slot, 0, &probe))
@@ -229,7 +281,7 @@ load_probes(GpudsJoinState *state)
 	if (state->sorter == NULL)
 		sort_all_probes(state);
 	most = Max(Min(most, state->target), GPUDS_JOIN_FIRST_ROWS);
-	ensure_capacity(state, most);
+	ensure_group_capacity(state, most);
 	state->ngroups = gpuds_sorter_next(state->sorter, state->keys_of_groups, most);
 	state->outer_end = state->ngroups == 0;
 	return !state->outer_end;

@@ -80,6 +80,8 @@ gpuds_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 							 instrument->nfiltered2 / Max(instrument->nloops, 1), 0, es);
 	explain_exprs(state, JOIN_QUALS, "Join Filter", ancestors, es);
 	ExplainPropertyText("Inner Columns From", state->heap_free ? "Index" : "Heap", es);
+	if (state->counts)
+		ExplainPropertyBool("Rows Counted", true, es);
 	if (es->analyze)
 	{
 		const GpudsScanCounters own = gpuds_join_own_counters(state);

@@ -380,3 +380,16 @@ gpuds_join_next_of_rest(GpudsJoinState *state)
 	}
 	return false;
 }
+
+/* How many outer rows gpuds_join_next_of_rest would give; it gives none then. */
+int64
+gpuds_join_count_rest(GpudsJoinState *state)
+{
+	const bool wanted = state->type == JOIN_SEMI;
+	int64 n = 0;
+
+	for (int64 row = state->rest; row < state->nrows; row++)
+		n += state->matched[row] == wanted;
+	state->rest = state->nrows;
+	return n;
+}

@@ -34,9 +34,11 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "am/am.h"
+#include "custom/aggregate_path.h"
 #include "custom/custom.h"
 #include "custom/filter.h"
 #include "custom/join.h"
@@ -379,6 +381,16 @@ place_among(Relids relids, Index relid)
 	return place;
 }
 
+/* Entries of the scan tuple for the parts of count(*) that a path gives, added to *tlist. */
+static void
+add_counts(const CustomPath *path, List **tlist)
+{
+	ListCell *lc;
+
+	foreach (lc, path->path.pathtarget->exprs)
+		*tlist = lappend(*tlist, makeTargetEntry(lfirst(lc), list_length(*tlist) + 1, NULL, false));
+}
+
 static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		  List *custom_plans)
@@ -422,7 +434,9 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_exprs = list_make4(as_above((Node *) plan->keys, &above), quals, conditions, tested);
 	facts = list_make4_int(plan->type, place_among(rel->relids, relid), list_length(outer->pathtarget->exprs),
 						   plan->heap_free);
-	facts = lappend_int(lappend_int(facts, plan->keeps), plan->right_semi);
+	facts = list_concat(facts, list_make3_int(plan->keeps, plan->right_semi, plan->counts));
+	if (plan->counts)
+		add_counts(path, &scan->custom_scan_tlist);
 	scan->custom_private = list_make3(facts, columns, lcons_oid(plan->index->indexoid, plan->types));
 	return &scan->scan.plan;
 }
@@ -605,5 +619,96 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
 		if (gpuds_join_cost(root, path, plan, partial))
 			add_partial_path(joinrel, &path->path);
+	}
+}
+
+/* Is an aggregate count(*) of all rows? */
+static bool
+is_plain_count(const Aggref *aggref)
+{
+	return aggref->aggfnoid == F_COUNT_ && aggref->aggfilter == NULL && aggref->agglevelsup == 0;
+}
+
+/* Parts of what a grouped relation without groups wants of its rows; NULL: more than their number. */
+static PathTarget *
+count_target(PlannerInfo *root, const RelOptInfo *output, Node *having)
+{
+	PathTarget *target = create_empty_pathtarget();
+	List *exprs = list_concat(
+		pull_var_clause((Node *) output->reltarget->exprs,
+						PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS),
+		pull_var_clause(having, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS));
+	ListCell *lc;
+
+	foreach (lc, exprs)
+	{
+		if (!IsA(lfirst(lc), Aggref) || !is_plain_count(lfirst_node(Aggref, lc)))
+			return NULL;
+		add_new_column_to_pathtarget(target, gpuds_aggregate_part_of(lfirst_node(Aggref, lc)));
+	}
+	return exprs != NIL ? set_pathtarget_cost_width(root, target) : NULL;
+}
+
+/*
+ * A path that counts the rows of another one, which costs less by what it takes to give each (join_cost.c);
+ * NULL: it is no semi- or antijoin of which no row is wanted.
+ */
+static Path *
+counting_path(const Path *path, PathTarget *target)
+{
+	CustomPath *counting;
+	GpudsJoinPlan *plan;
+
+	if (!IsA(path, CustomPath) || ((const CustomPath *) path)->methods != &path_methods)
+		return NULL;
+	counting = makeNode(CustomPath);
+	*counting = *(const CustomPath *) path;
+	plan = palloc(sizeof(GpudsJoinPlan));
+	*plan = *(const GpudsJoinPlan *) linitial(counting->custom_private);
+	if ((plan->type != JOIN_SEMI && plan->type != JOIN_ANTI) || plan->keeps || plan->others != NIL)
+		return NULL;
+	plan->counts = true;
+	counting->custom_private = list_make1(plan);
+	counting->path.pathtarget = target;
+	counting->path.total_cost -= counting->path.rows * cpu_tuple_cost;
+	counting->path.startup_cost = counting->path.total_cost = Max(counting->path.total_cost,
+																  counting->path.startup_cost);
+	counting->path.rows = 1;
+	return &counting->path;
+}
+
+/*
+ * Adds paths to the grouped relation output if input is a join whose rows are only counted: core puts the
+ * counts together that its processes have.
+ */
+void
+gpuds_join_count_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+					   const GroupPathExtraData *extra)
+{
+	PathTarget *target;
+	ListCell *lc;
+
+	if (input->reloptkind != RELOPT_JOINREL || extra->patype != PARTITIONWISE_AGGREGATE_NONE ||
+		root->parse->groupClause != NIL || root->parse->groupingSets != NIL || is_rechecked(root) ||
+		!gpuds_may_take_parts(root, extra) ||
+		(target = count_target(root, output, extra->havingQual)) == NULL)
+		return;
+	foreach (lc, input->pathlist)
+	{
+		Path *path = counting_path(lfirst(lc), target);
+
+		if (path != NULL)
+			gpuds_add_final_paths(root, output, path, 1, extra);
+	}
+	foreach (lc, output->consider_parallel ? input->partial_pathlist : NIL)
+	{
+		Path *path = counting_path(lfirst(lc), target);
+		double rows;
+
+		if (path == NULL)
+			continue;
+		rows = path->parallel_workers;
+		path = (Path *) create_gather_path(root, input, path, target, NULL, &rows);
+		gpuds_add_final_paths(root, output, path, 1, extra);
 	}
 }

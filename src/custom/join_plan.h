@@ -29,6 +29,7 @@ typedef struct GpudsJoinPlan
 	bool keeps;       /* more is wanted of the outer side than the keys */
 	bool right_semi;  /* inner rows are given that have a match */
 	bool unique;      /* the outer rows have been made unique by their keys */
+	bool counts;      /* rows are only counted: the path's target is parts of count(*) */
 } GpudsJoinPlan;
 
 /* A key that many outer rows have. */

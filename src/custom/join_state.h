@@ -54,16 +54,19 @@ typedef struct GpudsJoinState
 	AttrNumber *columns; /* of the inner table, or of the index if that is enough; 0: none */
 	int last_column;     /* highest of them */
 	bool only_marks;     /* it is enough to know of each outer row whether it has a match */
+	bool counts;         /* rows are only counted: columns behind the inner ones have their number; */
+	bool counted;        /* it has been given */
 	bool asks_for_marks; /* and a GPU is worth asking about that */
 	List *tested;        /* conditions that entries must meet to be matches */
 	MemoryContext filter_context;
 	GpudsRowFilter *filter; /* of these; NULL: none, or it has not been made since the last rescan */
 	List *keys;             /* ExprStates */
-	/* NULL, or the outer plan's columns that the keys are, and the highest of them */
+	/* NULL, or the outer plan's columns that the keys are, and the highest of them; of outer_scan's table */
 	AttrNumber *key_columns;
 	int last_key_column;
-	ExprState *quals;    /* or NULL */
-	Datum *inner_values; /* of these */
+	SeqScanState *outer_scan; /* the outer plan, if its rows may come from its table scan; or NULL */
+	ExprState *quals;         /* or NULL */
+	Datum *inner_values;      /* of these */
 	bool *inner_isnull;
 	TupleTableSlot *outer_slot; /* an outer row that was kept */
 	Oid index_oid;
@@ -88,8 +91,9 @@ typedef struct GpudsJoinState
 	bool outer_end;
 	int64 target; /* rows of the next batch */
 
-	/* The batch.  Its arrays have room for size rows, and stay for the next one. */
+	/* The batch.  Its arrays have room for size rows and groups_size groups, and stay for the next one. */
 	int64 size;
+	int64 groups_size;
 	MemoryContext batch; /* of the rows that are kept */
 	MinimalTuple *rows;
 	bool *matched; /* of each */
@@ -190,6 +194,7 @@ extern void gpuds_join_end_sorter(GpudsJoinState *state);
 extern bool gpuds_join_collect_matches(GpudsJoinState *state);
 extern bool gpuds_join_next_pair(GpudsJoinState *state);
 extern bool gpuds_join_next_of_rest(GpudsJoinState *state);
+extern int64 gpuds_join_count_rest(GpudsJoinState *state);
 
 /* join_explain.c */
 extern GpudsScanCounters gpuds_join_own_counters(const GpudsJoinState *state);
