@@ -97,7 +97,8 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 	stream->bus_bytes = 0;
 	gpu_event_record(stream, &engine->change_began);
 	status = gpu_changer_dispatch(engine, request);
-	gpu_engine_drop_kept(engine, request->tree);
+	if (request->kind == GPU_LOAD_BEGIN || request->kind == GPU_DROP)
+		gpu_engine_drop_kept(engine, request->tree);
 	gpu_event_record(stream, &engine->change_ended);
 	/* nobody knows how far a lost device came; and what was given up is not answered */
 	if (!gpu_finish(stream) || status == GPU_DEVICE_LOST)

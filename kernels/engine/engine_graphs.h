@@ -7,8 +7,7 @@
  * scanner at a time; the lock is for the lists of all.  A graph does not depend on the tree that its edges
  * came from: its owner gives it up, by a request or by beginning another one.
  *
- * A graph may then be kept for the next owner that would make the same.  README.md says when it would (K1 to
- * K5).
+ * A graph may then be kept as the base of others.  README.md says why they have the right edges (K1 to K5).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +15,7 @@
 #define GPU_ENGINE_GRAPHS_H
 
 #include "kernels/engine/engine_state.h"
+#include "kernels/graph/gpu_graph_update.h"
 
 /* Where a tree's graph is kept, whose edges lead one way or both. */
 static inline uint64_t
@@ -34,18 +34,20 @@ gpu_engine_memory_used(const GpuEngine *engine)
 	return used > kept ? used - kept : 0;
 }
 
-/* Keeps a graph no longer, whose place in the list is given; the caller has the lock, and the graph then. */
+/* Keeps a graph no longer, whose place in the list is given.  The caller has the lock. */
 static inline GpuGraph *
 gpu_engine_take_kept(GpuEngine *engine, std::map<uint64_t, GpuGraph *>::iterator at)
 {
 	GpuGraph *graph = at->second;
 
 	engine->kept.erase(at);
-	engine->kept_bytes -= gpu_graph_bytes(graph);
+	graph->kept = false;
+	if (graph->users == 0)
+		engine->kept_bytes -= gpu_graph_bytes(graph);
 	return graph;
 }
 
-/* Gives the memory of a graph back that is kept, the one of the oldest; false: there is none. */
+/* Gives the memory of a graph back that is kept, the oldest that nobody uses; false: there is none. */
 static inline bool
 gpu_engine_give_kept(void *arg)
 {
@@ -54,11 +56,12 @@ gpu_engine_give_kept(void *arg)
 
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-		auto oldest = engine->kept.begin();
+		auto oldest = engine->kept.end();
 
-		for (auto at = oldest; at != engine->kept.end(); ++at)
+		for (auto at = engine->kept.begin(); at != engine->kept.end(); ++at)
 		{
-			if (at->second->kept_at < oldest->second->kept_at)
+			if (at->second->users == 0 &&
+				(oldest == engine->kept.end() || at->second->kept_at < oldest->second->kept_at))
 				oldest = at;
 		}
 		if (oldest == engine->kept.end())
@@ -69,19 +72,10 @@ gpu_engine_give_kept(void *arg)
 	return true;
 }
 
-/* Is a graph made of the newest version of a tree? */
-static inline bool
-gpu_engine_is_newest(const GpuStructure *tree, const GpuGraphSource *source)
-{
-	return tree == source->tree && tree->sequence() == source->sequence;
-}
-
-/* Gives the memory of the graphs back that are kept of a tree, if it has changed since (K4). */
+/* Gives the memory of the graphs back that are kept of a tree, which has given way to another one. */
 static inline void
 gpu_engine_drop_kept(GpuEngine *engine, uint32_t number)
 {
-	const GpuStructure *tree = engine->tree[number].load(std::memory_order_acquire);
-
 	for (int both = 0; both < 2; both++)
 	{
 		GpuGraph *graph = NULL;
@@ -90,39 +84,103 @@ gpu_engine_drop_kept(GpuEngine *engine, uint32_t number)
 			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 			auto found = engine->kept.find(gpu_engine_kept_key(number, both));
 
-			if (found != engine->kept.end() && !gpu_engine_is_newest(tree, &found->second->source))
+			if (found != engine->kept.end())
 				graph = gpu_engine_take_kept(engine, found);
+			/* the last of its users closes it */
+			if (graph != NULL && graph->users > 0)
+				graph = NULL;
 		}
 		if (graph != NULL)
 			gpu_graph_close(graph);
 	}
 }
 
-/* Keeps a graph that has no owner, in place of the one before, or closes it. */
-static inline void
-gpu_engine_keep(GpuEngine *engine, GpuGraph *graph)
+/* The graph that is kept of a tree, for one more user; NULL: there is none. */
+static inline GpuGraph *
+gpu_engine_use_kept(GpuEngine *engine, uint32_t number, bool both)
 {
-	const uint32_t number = graph->source.number;
-	GpuGraph *other = graph;
+	std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+	auto found = engine->kept.find(gpu_engine_kept_key(number, both));
 
-	gpu_graph_rest(graph);
-	try
+	if (found == engine->kept.end())
+		return NULL;
+	if (found->second->users++ == 0)
+		engine->kept_bytes -= gpu_graph_bytes(found->second);
+	return found->second;
+}
+
+/* Uses a graph no more that was kept.  The caller has the lock.  true: nobody does, and it is to be closed. */
+static inline bool
+gpu_engine_leave_kept(GpuEngine *engine, GpuGraph *base)
+{
+	if (--base->users > 0)
+		return false;
+	if (!base->kept)
+		return true;
+	base->kept_at = gpu_engine_now_ns();
+	engine->kept_bytes += gpu_graph_bytes(base);
+	return false;
+}
+
+/* Makes an owner's graph independent of its base: it has its own arrays, or is about to be closed. */
+static inline void
+gpu_engine_leave_base(GpuEngine *engine, GpuGraph *graph)
+{
+	GpuGraph *base = graph->base;
+	bool last;
+
+	if (base == NULL)
+		return;
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 
-		if (gpu_engine_is_newest(engine->tree[number].load(std::memory_order_acquire), &graph->source))
+		if (graph->ended)
+			gpu_graph_lend(graph, base);
+		gpu_graph_return_all(graph);
+		graph->base = NULL;
+		last = gpu_engine_leave_kept(engine, base);
+	}
+	if (last)
+		gpu_graph_close(base);
+}
+
+/* Closes a graph that has no owner, and is not kept. */
+static inline void
+gpu_engine_close_graph(GpuEngine *engine, GpuGraph *graph)
+{
+	gpu_engine_leave_base(engine, graph);
+	gpu_graph_close(graph);
+}
+
+/* Keeps a graph that has no owner and no base, in place of the one before, or closes it. */
+static inline void
+gpu_engine_keep(GpuEngine *engine, GpuGraph *graph, GpuScanStream *stream)
+{
+	GpuGraph *other = graph;
+
+	if (gpu_graph_need_rows(graph, stream) == GPU_OK)
+	{
+		gpu_graph_rest(graph);
+		try
 		{
-			GpuGraph *&place = engine->kept[gpu_engine_kept_key(number, graph->both)];
+			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+			GpuGraph *&place = engine->kept[gpu_engine_kept_key((uint32_t) graph->tree, graph->both)];
 
 			other = place;
 			place = graph;
+			graph->kept = true;
 			graph->kept_at = gpu_engine_now_ns();
 			engine->kept_bytes += gpu_graph_bytes(graph);
-			engine->kept_bytes -= other != NULL ? gpu_graph_bytes(other) : 0;
+			if (other != NULL)
+			{
+				other->kept = false;
+				engine->kept_bytes -= other->users == 0 ? gpu_graph_bytes(other) : 0;
+				other = other->users == 0 ? other : NULL;
+			}
 		}
-	}
-	catch (const std::bad_alloc &)
-	{
+		catch (const std::bad_alloc &)
+		{
+		}
 	}
 	if (other != NULL)
 		gpu_graph_close(other);
@@ -138,9 +196,9 @@ gpu_engine_graph(GpuEngine *engine, uint64_t owner)
 	return found != engine->graphs.end() ? found->second : NULL;
 }
 
-/* Takes an owner's graph away, if it has one.  keep: for the next, if it is all of a tree (K1). */
+/* Takes an owner's graph away, if it has one.  keep: as the base of others, if it has all edges. */
 static inline void
-gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep)
+gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep, GpuScanStream *stream)
 {
 	GpuGraph *graph = gpu_engine_graph(engine, owner);
 
@@ -150,10 +208,10 @@ gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep)
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 		engine->graphs.erase(owner);
 	}
-	if (keep && graph->ended && graph->source.tree != NULL)
-		gpu_engine_keep(engine, graph);
+	if (keep && graph->ended && graph->base == NULL && graph->tree >= 0)
+		gpu_engine_keep(engine, graph, stream);
 	else
-		gpu_graph_close(graph);
+		gpu_engine_close_graph(engine, graph);
 }
 
 /* Gives a graph to its owner, who has none; it may be NULL if there was no memory for it. */
@@ -166,54 +224,47 @@ gpu_engine_own_graph(GpuEngine *engine, GpuGraph *graph)
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 		engine->graphs[graph->owner] = graph;
+		return GPU_OK;
 	}
 	catch (const std::bad_alloc &)
 	{
-		gpu_graph_close(graph);
-		return GPU_NO_MEMORY;
 	}
-	return GPU_OK;
+	gpu_engine_close_graph(engine, graph);
+	return GPU_NO_MEMORY;
 }
 
 /* Begins an owner's graph with room for so many edges. */
 static inline uint32_t
-gpu_engine_begin_graph(GpuEngine *engine, uint64_t owner, int64_t edges)
+gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, uint64_t owner, int64_t edges)
 {
-	gpu_engine_drop_graph(engine, owner, true);
+	gpu_engine_drop_graph(engine, owner, true, stream);
 	if (2 * edges >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
 	return gpu_engine_own_graph(engine, gpu_graph_open(&engine->pool, owner, edges));
 }
 
-/* Begins an owner's graph that is to be one that is kept of a tree. */
+/* Begins an owner's graph whose base is the one that is kept of a tree. */
 static inline uint32_t
-gpu_engine_want_graph(GpuEngine *engine, uint64_t owner, uint32_t number, bool both)
+gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r)
 {
-	gpu_engine_drop_graph(engine, owner, true);
+	GpuGraph *base;
+	GpuGraph *graph;
+	bool last;
+
+	gpu_engine_drop_graph(engine, r->owner, true, stream);
+	base = gpu_engine_use_kept(engine, r->tree, r->each);
+	if (base == NULL)
+		return GPU_WITHDRAWN;
+	graph = gpu_graph_open_on(&engine->pool, r->owner, base, &stream->stream);
+	if (graph != NULL)
+		return gpu_engine_own_graph(engine, graph);
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-
-		if (engine->kept.count(gpu_engine_kept_key(number, both)) == 0)
-			return GPU_WITHDRAWN;
+		last = gpu_engine_leave_kept(engine, base);
 	}
-	return gpu_engine_own_graph(engine, gpu_graph_open_wanted(&engine->pool, owner, both));
-}
-
-/* A scan has shown that an owner wants a graph that was made of this: it has the one that is kept (K2). */
-static inline void
-gpu_engine_give_wanted(GpuEngine *engine, GpuGraph *wanted, const GpuGraphSource *source)
-{
-	{
-		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-		auto found = engine->kept.find(gpu_engine_kept_key(source->number, wanted->both));
-		GpuGraph *&place = engine->graphs[wanted->owner];
-
-		if (found == engine->kept.end() || !gpu_graph_same_source(&found->second->source, source))
-			return;
-		place = gpu_engine_take_kept(engine, found);
-		place->owner = wanted->owner;
-	}
-	gpu_graph_close(wanted);
+	if (last)
+		gpu_graph_close(base);
+	return GPU_NO_MEMORY;
 }
 
 /* Deletes the graphs of an engine that nobody uses any more; the pool's memory is gone. */
@@ -221,7 +272,13 @@ static inline void
 gpu_engine_delete_graphs(GpuEngine *engine)
 {
 	for (const auto &owned : engine->graphs)
+	{
+		GpuGraph *base = owned.second->base;
+
+		if (base != NULL && gpu_engine_leave_kept(engine, base))
+			delete base;
 		delete owned.second;
+	}
 	for (const auto &kept : engine->kept)
 		delete kept.second;
 }
@@ -249,13 +306,8 @@ gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 
 	if (pairs == NULL)
 		return GPU_NO_REQUEST;
-	list->full |= r->n > list->room - list->n;
-	if (list->full)
-		return GPU_TOO_LARGE;
-	gpu_copy(&stream->stream, list->pairs + 2 * list->n, pairs, (size_t) r->n * 2 * sizeof(uint64_t));
-	list->n += r->n;
-	graph->source.tree = NULL;
-	return GPU_OK;
+	gpu_edges_add(stream, list, pairs, r->n);
+	return list->full ? (uint32_t) GPU_TOO_LARGE : gpu_graph_status(&stream->stream);
 }
 
 static inline uint32_t
@@ -345,19 +397,38 @@ gpu_scanner_triangles(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 	return gpu_graph_status(&stream->stream);
 }
 
+/* All edges have come: makes a graph of what is marked of its base and what has been added (K2). */
+static inline uint32_t
+gpu_scanner_update_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint32_t status = graph->both == r->each ? gpu_graph_update(graph, stream, &r->counted)
+												   : (uint32_t) GPU_WITHDRAWN;
+
+	if (status != GPU_OK)
+		return status;
+	if (r->counted > 0)
+		gpu_engine_leave_base(engine, graph);
+	else
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+		gpu_graph_borrow(graph);
+	}
+	return GPU_OK;
+}
+
 /* A step on a graph whose edges are not all there yet; or, with them, the first. */
 static inline uint32_t
 gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 {
 	uint32_t status;
 
-	if (graph->wanted)
-		return GPU_WITHDRAWN;
 	if (r->form == GPU_GRAPH_ADD)
 		return gpu_scanner_add_edges(engine, stream, graph, r);
 	if (r->form != GPU_GRAPH_END)
 		return GPU_NO_REQUEST;
-	status = gpu_graph_end(graph, stream, r->each);
+	r->counted = 0;
+	status = graph->base != NULL ? gpu_scanner_update_graph(engine, stream, graph, r)
+								 : gpu_graph_end(graph, stream, r->each);
 	r->found = graph->n;
 	return status;
 }
@@ -395,13 +466,13 @@ gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
 	GpuGraph *graph;
 
 	if (r->form == GPU_GRAPH_BEGIN)
-		return r->n >= 0 ? gpu_engine_begin_graph(engine, r->owner, r->n) : (uint32_t) GPU_NO_REQUEST;
+		return r->n >= 0 ? gpu_engine_begin_graph(engine, stream, r->owner, r->n) : (uint32_t) GPU_NO_REQUEST;
 	if (r->form == GPU_GRAPH_TAKE)
-		return r->tree < GPU_MAX_TREES ? gpu_engine_want_graph(engine, r->owner, r->tree, r->each)
+		return r->tree < GPU_MAX_TREES ? gpu_engine_begin_on_kept(engine, stream, r)
 									   : (uint32_t) GPU_NO_REQUEST;
 	if (r->form == GPU_GRAPH_DROP)
 	{
-		gpu_engine_drop_graph(engine, r->owner, r->each);
+		gpu_engine_drop_graph(engine, r->owner, r->each, stream);
 		return GPU_OK;
 	}
 	graph = gpu_engine_graph(engine, r->owner);
@@ -435,69 +506,21 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	gpu_engine_answer(engine, s, request, status);
 }
 
-/*
- * What a scan for edges is about to go through, but for how many entries that is: the newest version of its
- * tree, whose view is taken for that.  False: there is no tree any more.
- */
-static inline bool
-gpu_scanner_edge_source(const GpuEngine *engine, const GpuStructure *tree, const GpuRequest *r,
-						GpuGraphSource *source, GpudsView *view)
-{
-	const unsigned char *staging = (const unsigned char *) engine->options.staging;
-
-	source->sequence = tree->sequence();
-	if (!tree->view(&engine->pool, view))
-		return false;
-	/* A view that others may have replaced meanwhile has no number. */
-	if (source->sequence == 0 || tree->sequence() != source->sequence || r->n != 1 || r->points ||
-		!r->forward || r->next != 0 || r->inside)
-		return true;
-	source->tree = tree;
-	source->number = r->tree;
-	source->interval = *(const GpudsInterval *) (staging + r->input);
-	source->edges = *(const GpuEdges *) (staging + r->edges);
-	return true;
-}
-
-/*
- * A scan for edges of an owner's graph has been done: notes what the graph is made of by now, or takes the
- * one that is kept of the same.  first: the graph had no edges before.
- */
-static inline void
-gpu_scanner_note_edges(GpuEngine *engine, GpuGraph *graph, const GpuRequest *r, GpuGraphSource *source,
-					   bool first)
-{
-	/* K1: no entry was left out, or came back. */
-	if (!first || r->found != 0 || r->filtered != 0)
-		source->tree = NULL;
-	source->entries = r->counted;
-	if (!graph->wanted)
-		graph->source = *source;
-	else if (source->tree != NULL)
-		gpu_engine_give_wanted(engine, graph, source);
-}
-
 /* Does a scan whose entries become edges of the graph that its request names; its status. */
 static inline uint32_t
 gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStructure *tree,
-					   GpuRequest *request)
+					   const GpudsView *view, GpuRequest *request)
 {
 	GpuGraph *graph = gpu_engine_graph(engine, request->owner);
-	GpuGraphSource source;
-	GpudsView view;
 	uint32_t status;
-	bool first;
 
-	if (graph == NULL || graph->ended || !gpu_scanner_edge_source(engine, tree, request, &source, &view))
+	if (graph == NULL || graph->ended)
 		return GPU_WITHDRAWN;
-	first = !graph->scanned;
-	graph->scanned = true;
+	graph->tree = request->tree;
 	stream->edges = &graph->list;
-	status = tree->scan(stream, &view, (unsigned char *) engine->options.staging, engine->device_staging,
+	status = tree->scan(stream, view, (unsigned char *) engine->options.staging, engine->device_staging,
 						request);
 	stream->edges = NULL;
-	if (status == GPU_OK)
-		gpu_scanner_note_edges(engine, graph, request, &source, first);
 	return status;
 }
 

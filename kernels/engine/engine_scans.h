@@ -64,7 +64,7 @@ gpu_scanner_scan(GpuEngine *engine, int number, const GpuStructure *tree, const 
 	if (request->form == GPU_JOIN && !gpu_scanner_pin_joined(engine, number, request))
 		return GPU_WITHDRAWN;
 	if (request->form == GPU_EDGES)
-		return gpu_scanner_scan_edges(engine, stream, tree, request);
+		return gpu_scanner_scan_edges(engine, stream, tree, view, request);
 	return tree->scan(stream, view, (unsigned char *) engine->options.staging, engine->device_staging,
 					  request);
 }

@@ -54,28 +54,18 @@ struct GpuGraphWalk
 	uint32_t depths = 0;
 };
 
-/*
- * What a graph was made of: all entries that one interval has in one version of a tree.  tree: NULL, if it is
- * not that.
- */
-struct GpuGraphSource
-{
-	const void *tree = NULL;
-	uint64_t sequence = 0; /* of the version's view */
-	uint32_t number = 0;   /* of the tree */
-	GpudsInterval interval = {};
-	GpuEdges edges = {};
-	int64_t entries = 0;
-};
-
 struct GpuGraph
 {
 	GpuPool *pool;
 	uint64_t owner;
-	GpuGraphSource source;
+	int64_t tree = -1;     /* number of the one whose entries its edges are of; -1: of none yet */
+	GpuGraph *base = NULL; /* a kept one, whose edges are looked for, or whose arrays it has */
+	int64_t users = 0;     /* of one that is kept: graphs whose base it is */
+	bool kept = false;     /* it has no owner, and may be a base */
 	uint64_t kept_at = 0;
 	GpuGraphArray<uint64_t> pairs; /* until all are there */
-	GpuEdgeList list = { NULL, 0, 0, false };
+	GpuGraphArray<uint32_t> marks; /* likewise, if there is a base: of each of its edges, and one more */
+	GpuEdgeList list = {};
 	GpuGraphArray<uint64_t> codes; /* of the vertices */
 	int64_t n = 0;                 /* vertices */
 	GpuGraphArray<uint64_t> edges;
@@ -87,9 +77,7 @@ struct GpuGraph
 	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
 	GpuGraphArray<unsigned char> temp;
 	int64_t temp_items = 0;
-	bool both = false;    /* edges lead both ways */
-	bool wanted = false;  /* it stands for one that is kept, which has not been taken */
-	bool scanned = false; /* entries may have become edges */
+	bool both = false; /* edges lead both ways */
 	bool ended = false;
 	bool has_rows = false;
 	bool connected = false;
@@ -140,6 +128,15 @@ gpu_graph_read(GpuScanStream *stream, const uint64_t *word)
 	return gpu_finish(&stream->stream) ? stream->summary->total : 0;
 }
 
+/* The same of the last one of some sums. */
+static inline int64_t
+gpu_graph_read_sum(GpuScanStream *stream, const uint32_t *sum)
+{
+	stream->summary->total = 0;
+	gpu_copy_bus(&stream->stream, &stream->summary->total, sum, sizeof(uint32_t));
+	return gpu_finish(&stream->stream) ? (int64_t) stream->summary->total : 0;
+}
+
 /* GPU_OK, or that an error of the stream has come between. */
 static inline uint32_t
 gpu_graph_status(const GpuStream *s)
@@ -147,9 +144,9 @@ gpu_graph_status(const GpuStream *s)
 	return gpu_ok(s) ? (uint32_t) GPU_OK : s->status;
 }
 
-/* Begins a graph that stands for one that is kept; NULL: there is no memory. */
+/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
 static inline GpuGraph *
-gpu_graph_open_wanted(GpuPool *pool, uint64_t owner, bool both)
+gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
 {
 	GpuGraph *graph = new (std::nothrow) GpuGraph();
 
@@ -157,47 +154,14 @@ gpu_graph_open_wanted(GpuPool *pool, uint64_t owner, bool both)
 		return NULL;
 	graph->pool = pool;
 	graph->owner = owner;
-	graph->both = both;
-	graph->wanted = true;
-	return graph;
-}
-
-/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
-static inline GpuGraph *
-gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
-{
-	GpuGraph *graph = gpu_graph_open_wanted(pool, owner, false);
-
-	if (graph == NULL)
-		return NULL;
 	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges))
 	{
 		delete graph;
 		return NULL;
 	}
-	graph->wanted = false;
 	graph->list.pairs = graph->pairs.at();
 	graph->list.room = edges;
 	return graph;
-}
-
-static inline bool
-gpu_graph_agg_column_equal(const AggColumn *a, const AggColumn *b)
-{
-	return a->kind == b->kind && a->place == b->place && a->bits == b->bits &&
-		   a->null_place == b->null_place && a->null_bit == b->null_bit && a->side_bytes == b->side_bytes &&
-		   a->side_offset == b->side_offset && a->side_null == b->side_null && a->flip == b->flip;
-}
-
-/* Do graphs that were made of these have the same edges? */
-static inline bool
-gpu_graph_same_source(const GpuGraphSource *a, const GpuGraphSource *b)
-{
-	return a->tree != NULL && a->tree == b->tree && a->sequence == b->sequence && a->number == b->number &&
-		   a->entries == b->entries && entry_equal(&a->interval.lo, &b->interval.lo) &&
-		   entry_equal(&a->interval.hi, &b->interval.hi) &&
-		   gpu_graph_agg_column_equal(&a->edges.vertex[0], &b->edges.vertex[0]) &&
-		   gpu_graph_agg_column_equal(&a->edges.vertex[1], &b->edges.vertex[1]);
 }
 
 /* Forgets the walk, and gives back what only that needs; all that depends on the edges alone stays. */
@@ -213,15 +177,14 @@ gpu_graph_rest(GpuGraph *graph)
 	graph->temp_items = 0;
 }
 
-/* Device memory that a graph holds. */
+/* Device memory that a graph holds which has no owner. */
 static inline size_t
 gpu_graph_bytes(const GpuGraph *graph)
 {
-	return gpu_span_bytes(&graph->pairs.span) + gpu_span_bytes(&graph->codes.span) +
-		   gpu_span_bytes(&graph->edges.span) + gpu_span_bytes(&graph->rows.offsets.span) +
-		   gpu_span_bytes(&graph->rows.members.span) + gpu_span_bytes(&graph->roots.span) +
-		   gpu_span_bytes(&graph->lists.offsets.span) + gpu_span_bytes(&graph->lists.members.span) +
-		   gpu_span_bytes(&graph->sources.span);
+	return gpu_span_bytes(&graph->codes.span) + gpu_span_bytes(&graph->edges.span) +
+		   gpu_span_bytes(&graph->rows.offsets.span) + gpu_span_bytes(&graph->rows.members.span) +
+		   gpu_span_bytes(&graph->roots.span) + gpu_span_bytes(&graph->lists.offsets.span) +
+		   gpu_span_bytes(&graph->lists.members.span) + gpu_span_bytes(&graph->sources.span);
 }
 
 /* Gives all memory of a graph back, which nothing on the device uses any more. */
@@ -229,6 +192,7 @@ static inline void
 gpu_graph_close(GpuGraph *graph)
 {
 	gpu_graph_give(graph, &graph->pairs);
+	gpu_graph_give(graph, &graph->marks);
 	gpu_graph_give(graph, &graph->codes);
 	gpu_graph_give(graph, &graph->edges);
 	gpu_graph_give(graph, &graph->rows.offsets);

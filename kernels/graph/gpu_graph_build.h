@@ -57,25 +57,6 @@ struct GpuGraphCompact
 	}
 };
 
-/* The first place in ascending words whose word is not less; n: there is none. */
-GPU_FN int64_t
-gpu_graph_find(const uint64_t *words, int64_t n, uint64_t word)
-{
-	int64_t lo = 0;
-	int64_t hi = n;
-
-	while (lo < hi)
-	{
-		int64_t middle = lo + (hi - lo) / 2;
-
-		if (words[middle] < word)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo;
-}
-
 /* Makes edges of pairs of codes; both: and those that lead back, behind them. */
 struct GpuGraphNumber
 {
@@ -140,9 +121,7 @@ gpu_graph_count_firsts(GpuScanStream *stream, const uint64_t *words, int64_t n, 
 
 	gpu_launch(s, n + 1, GpuGraphFirsts{ words, places, n, last });
 	gpu_exclusive_sum(s, places, places, n + 1);
-	stream->summary->total = 0;
-	gpu_copy_bus(s, &stream->summary->total, &places[n], sizeof(uint32_t));
-	return gpu_finish(s) ? (int64_t) stream->summary->total : 0;
+	return gpu_graph_read_sum(stream, &places[n]);
 }
 
 /* Working memory for n words that are sorted, and of which equal ones are to become one. */
@@ -187,20 +166,18 @@ gpu_graph_sort_edges(GpuStream *s, GpuGraphArray<uint64_t> *words, GpuGraphArray
 		std::swap(*words, *others);
 }
 
-/* Numbers the vertices of the list's edges. */
+/* Numbers vertices by n codes, which are in sort->words. */
 static inline uint32_t
-gpu_graph_make_codes(GpuGraph *graph, GpuScanStream *stream, GpuGraphSort *sort)
+gpu_graph_make_codes(GpuGraph *graph, GpuScanStream *stream, GpuGraphSort *sort, int64_t n)
 {
 	GpuStream *s = &stream->stream;
-	const int64_t n = 2 * graph->list.n;
 	uint64_t *words = sort->words.at();
 	uint64_t *others = sort->others.at();
 	uint64_t differ;
 
 	gpu_fill(s, others, 0, sizeof(uint64_t));
-	gpu_launch(s, n, GpuGraphDiffer{ graph->list.pairs, others });
+	gpu_launch(s, n, GpuGraphDiffer{ words, others });
 	differ = gpu_graph_read(stream, others);
-	gpu_copy(s, words, graph->list.pairs, (size_t) n * sizeof(uint64_t));
 	gpu_sort_keys(s, &words, &others, n, 0, differ == 0 ? 0 : 64 - __builtin_clzll(differ));
 	graph->n = gpu_graph_count_firsts(stream, words, n, UINT64_MAX, sort->places.at());
 	if (!gpu_ok(s))
@@ -237,7 +214,11 @@ gpu_graph_end(GpuGraph *graph, GpuScanStream *stream, bool both)
 	if (graph->list.full || 2 * graph->list.n >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
 	if (gpu_graph_sort_open(graph, &stream->stream, &sort, 2 * graph->list.n))
-		status = gpu_graph_make_codes(graph, stream, &sort);
+	{
+		gpu_copy(&stream->stream, sort.words.at(), graph->list.pairs,
+				 (size_t) graph->list.n * 2 * sizeof(uint64_t));
+		status = gpu_graph_make_codes(graph, stream, &sort, 2 * graph->list.n);
+	}
 	if (status == GPU_OK)
 		status = gpu_graph_make_edges(graph, &stream->stream, both);
 	if (!gpu_finish(&stream->stream))

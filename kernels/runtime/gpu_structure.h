@@ -52,15 +52,6 @@ struct GpuStructure : GpuJoinSide
 	/* The version's view; false: there is no tree. */
 	virtual bool view(const GpuPool *pool, GpudsView *view) const = 0;
 
-	/*
-	 * The view's number, which no other view of this object ever has; 0: it has none.  It may change while
-	 * one looks at the view.
-	 */
-	virtual uint64_t sequence() const
-	{
-		return 0;
-	}
-
 	/* Answers a scan request: gpu_scan_large with the structure's probe. */
 	virtual uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 						  unsigned char *device_staging, GpuRequest *request) const = 0;

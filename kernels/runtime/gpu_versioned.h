@@ -277,11 +277,6 @@ template <typename Tree> struct GpuVersionedStructure : GpuStructure
 		return gpu_tree_view(&tree, from, view);
 	}
 
-	uint64_t sequence() const override
-	{
-		return tree.sequence.load(std::memory_order_acquire);
-	}
-
 	uint64_t bytes() const override
 	{
 		return gpu_tree_bytes(&tree);

@@ -79,14 +79,14 @@ typedef enum GpuGraphStep
 {
 	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
 	/*
-	 * the one that is kept of a tree (each: whose edges lead both ways), in place of the owner's, once a scan
-	 * for edges has shown that it has them (engine_graphs.h).  GPU_WITHDRAWN: none is kept
+	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways), in which
+	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept
 	 */
 	GPU_GRAPH_TAKE,
 	GPU_GRAPH_ADD, /* input: n edges, two codes each */
 	/*
 	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
-	 * vertices.  Of a graph that was to be taken, GPU_WITHDRAWN: it was not
+	 * vertices; counted: in how many edges it and its base differ, if it has one
 	 */
 	GPU_GRAPH_END,
 	/* input: n vertices that have been reached; each: edges are to be followed from there */

@@ -75,13 +75,25 @@ struct GpuScanSummary
 	GpuUncounted uncounted;
 };
 
+/* Edges of a graph that is in device memory, in rows, which are looked for there (scan_edges.h). */
+struct GpuKnownEdges
+{
+	const uint64_t *codes; /* of its vertices, ascending */
+	int64_t n;
+	const uint64_t *offsets; /* where each vertex's edges begin, and where the last one's end */
+	const uint32_t *members; /* numbers of their targets, which ascend in a row */
+	uint32_t *marks;         /* of each edge: 1, if it was found; NULL: there is no such graph */
+	bool both;               /* its edges lead both ways */
+};
+
 /* Edges in device memory: the codes of two vertices each. */
 struct GpuEdgeList
 {
 	uint64_t *pairs;
 	int64_t n;
 	int64_t room;
-	bool full; /* there were more */
+	bool full;           /* there were more */
+	GpuKnownEdges known; /* edges that are not added, but marked */
 };
 
 struct GpuScanStream;

@@ -5,21 +5,147 @@
  *
  * An entry whose row is known to be seen, and of whose vertices neither is NULL, adds an edge: two codes, in
  * no order.  The others are handed back as by any scan that adds up.  Where there are more of them than the
- * request has room for, nothing has been added.  A list without memory is added nothing to: it is only asked
- * whether each entry would be one of its edges.
+ * request has room for, nothing has been added.
+ *
+ * An edge that a known graph has is marked there, and not added.  Edges mostly come in the order of the
+ * graph's rows, so each is looked for behind the one before.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GPU_SCAN_EDGES_H
 #define GPU_SCAN_EDGES_H
 
+/* The first place in ascending words whose word is not less; n: there is none. */
+GPU_FN int64_t
+gpu_graph_find(const uint64_t *words, int64_t n, uint64_t word)
+{
+	int64_t lo = 0;
+	int64_t hi = n;
+
+	while (lo < hi)
+	{
+		int64_t middle = lo + (hi - lo) / 2;
+
+		if (words[middle] < word)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/* The row of a known graph that edges are looked for in, which ends before it begins if there is none yet. */
+struct GpuKnownRow
+{
+	uint64_t source = 0;
+	uint64_t begin = 1;
+	uint64_t end = 0;
+	uint64_t next = 1; /* where the next edge is expected */
+};
+
+/* Looks for edges in a known graph; the others are put on a list. */
+struct GpuEdgeAdder
+{
+	GpuKnownEdges known;
+	uint64_t *pairs; /* where the list's next one goes */
+	int64_t room;
+	uint32_t *count; /* of those that were put on the list, or for which there was no room */
+
+	GpuEdgeAdder(const GpuScanStream *stream, const GpuEdgeList *list)
+		: known(list->known), pairs(list->pairs + list->n * 2), room(list->room - list->n),
+		  count(&stream->uncounted->edges)
+	{
+	}
+
+	GPU_FN void open(uint64_t source, GpuKnownRow *row) const
+	{
+		const int64_t v = gpu_graph_find(known.codes, known.n, source);
+		const bool is = v < known.n && known.codes[v] == source;
+
+		row->source = source;
+		row->begin = row->next = is ? known.offsets[v] : 0;
+		row->end = is ? known.offsets[v + 1] : 0;
+	}
+
+	/* Is an edge to a vertex at a place of a row, and none to that vertex before it? */
+	GPU_FN bool is_at(const GpuKnownRow &row, uint64_t place, uint64_t target) const
+	{
+		return place < row.end && known.codes[known.members[place]] == target &&
+			   (place == row.begin || known.members[place - 1] != known.members[place]);
+	}
+
+	/* The first place of a row whose edge does not lead to a lower vertex. */
+	GPU_FN uint64_t bisect(const GpuKnownRow &row, uint64_t target) const
+	{
+		uint64_t lo = row.begin;
+		uint64_t hi = row.end;
+
+		while (lo < hi)
+		{
+			const uint64_t middle = lo + (hi - lo) / 2;
+
+			if (known.codes[known.members[middle]] < target)
+				lo = middle + 1;
+			else
+				hi = middle;
+		}
+		return lo;
+	}
+
+	/* Marks an edge, the first of equal ones; false: the graph does not have it. */
+	GPU_FN bool mark(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	{
+		if (row->end < row->begin || row->source != source)
+			open(source, row);
+		if (!is_at(*row, row->next, target))
+			row->next = bisect(*row, target);
+		if (!is_at(*row, row->next, target))
+			return false;
+		gpu_atomic_exchange(&known.marks[row->next++], 1);
+		return true;
+	}
+
+	/* Marks an edge, or adds it; row: that of the edge before. */
+	GPU_FN void add(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	{
+		uint32_t at;
+
+		if (known.marks != NULL && mark(source, target, row))
+		{
+			GpuKnownRow back;
+
+			if (known.both)
+				(void) mark(target, source, &back);
+			return;
+		}
+		at = gpu_atomic_next(count);
+		if (at >= room)
+			return;
+		pairs[(int64_t) at * 2] = source;
+		pairs[(int64_t) at * 2 + 1] = target;
+	}
+};
+
+/* Adds edges that the host has. */
+struct GpuEdgesAdd
+{
+	GpuEdgeAdder to;
+	const uint64_t *from;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		GpuKnownRow row;
+
+		to.add(from[2 * i], from[2 * i + 1], &row);
+	}
+};
+
 /* Adds the edges of a thread's entries. */
 template <class Probe> struct GpuScanEdgesAdd
 {
 	GpuScanEntries<Probe> in;
 	AggColumn vertex[2];
-	uint64_t *pairs; /* where the first one goes; NULL: they are not wanted */
-	int64_t room;
+	GpuEdgeAdder to;
 
 	GPU_FN bool code(const AggColumn &column, const GpudsEntry &e, uint64_t *code) const
 	{
@@ -29,28 +155,18 @@ template <class Probe> struct GpuScanEdgesAdd
 		return !agg_column_is_null(&column, &e, nw);
 	}
 
-	GPU_FN void add(const GpudsEntry &e) const
-	{
-		uint64_t source;
-		uint64_t target;
-		uint32_t at;
-
-		if (!code(vertex[0], e, &source) || !code(vertex[1], e, &target))
-			return;
-		at = gpu_atomic_next(&in.uncounted->edges);
-		if (at >= room)
-			return;
-		pairs[(int64_t) at * 2] = source;
-		pairs[(int64_t) at * 2 + 1] = target;
-	}
-
 	GPU_FN void operator()(int64_t i) const
 	{
+		GpuKnownRow row;
+
 		in.of_thread(i,
 					 [&](const GpudsEntry &e, int64_t, int64_t)
 					 {
-						 if (in.is_seen(e) && pairs != NULL)
-							 add(e);
+						 uint64_t source;
+						 uint64_t target;
+
+						 if (in.is_seen(e) && code(vertex[0], e, &source) && code(vertex[1], e, &target))
+							 to.add(source, target, &row);
 						 return true;
 					 });
 	}
@@ -62,6 +178,23 @@ gpu_edges_fit(const GpuScanStream *stream, size_t staging_bytes, const GpuReques
 {
 	return gpu_staging_has(staging_bytes, r->edges, sizeof(GpuEdges)) &&
 		   r->cap <= (int64_t) (stream->piece_bytes / sizeof(GpudsEntry));
+}
+
+/* So many edges have been put on a list, or were too many for it. */
+static inline void
+gpu_edges_added(GpuEdgeList *list, uint32_t n)
+{
+	list->full |= n > list->room - list->n;
+	list->n += list->full ? 0 : n;
+}
+
+/* Adds n edges in device memory to a list, or marks them; waits. */
+static inline void
+gpu_edges_add(GpuScanStream *stream, GpuEdgeList *list, const uint64_t *pairs, int64_t n)
+{
+	gpu_fill(&stream->stream, stream->uncounted, 0, sizeof(GpuUncounted));
+	gpu_launch(&stream->stream, n, GpuEdgesAdd{ GpuEdgeAdder(stream, list), pairs });
+	gpu_edges_added(list, gpu_scan_uncounted(stream).edges);
 }
 
 /*
@@ -88,8 +221,7 @@ gpu_scan_edges(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 		GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
 		GpuScanEdgesAdd<Probe> add = { in,
 									   { edges->vertex[0], edges->vertex[1] },
-									   list->pairs ? list->pairs + list->n * 2 : NULL,
-									   list->room - list->n };
+									   GpuEdgeAdder(stream, list) };
 
 		gpu_launch(s, in.threads(), add);
 		uncounted = gpu_scan_uncounted(stream);
@@ -98,8 +230,7 @@ gpu_scan_edges(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	r->filtered = uncounted.unseen;
 	if (uncounted.others <= r->cap)
 	{
-		list->full |= uncounted.edges > list->room - list->n;
-		list->n += list->full ? 0 : uncounted.edges;
+		gpu_edges_added(list, uncounted.edges);
 		gpu_copy_bus(s, staging + r->output, stream->output, (size_t) uncounted.others * sizeof(GpudsEntry));
 	}
 	return uncounted.others;

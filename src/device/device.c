@@ -370,7 +370,7 @@ gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *g
 
 	graph->kind = tree->kind;
 	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
-	graph->kept = false;
+	graph->based = false;
 	return gpuds_device_graph_step(graph, &step);
 }
 
@@ -381,7 +381,7 @@ gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *grap
 
 	graph->kind = tree->kind;
 	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
-	graph->kept = true;
+	graph->based = true;
 	return gpuds_device_graph_step(graph, &step);
 }
 
@@ -393,12 +393,13 @@ gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
 }
 
 GpudsDeviceStatus
-gpuds_device_graph_end(const GpudsDeviceGraph *graph, bool both, int64 *vertices)
+gpuds_device_graph_end(GpudsDeviceGraph *graph, bool both, int64 *vertices)
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_END, .each = both };
 	const GpudsDeviceStatus status = gpuds_device_graph_step(graph, &step);
 
 	*vertices = step.found;
+	graph->differ = step.counted;
 	return status;
 }
 

@@ -517,7 +517,8 @@ typedef struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
 	uint64 epoch; /* of the worker that has it; 0: there is none */
-	bool kept;    /* it was made before, for another call */
+	bool based;   /* on one that was made before, for another call ... */
+	int64 differ; /* ... with so many other edges */
 } GpudsDeviceGraph;
 
 /* Bytes of a step's input, or of its output, at most. */
@@ -550,21 +551,18 @@ extern bool gpuds_device_keeps_graphs(const GpudsDeviceTree *tree);
 extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges,
 												  GpudsDeviceGraph *graph);
 
-/*
- * Begins to take the graph that is kept of a tree, whose edges lead both ways or not.  A count with edges is
- * to show that it would make the same.  If it has, and only then, the graph can be ended.
- */
+/* The same on the base of the one that the device keeps of the tree, whose edges lead both ways or not. */
 extern GpudsDeviceStatus gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph);
 
 /* The graph has all its edges, which lead both ways or not.  *vertices: how many it has. */
-extern GpudsDeviceStatus gpuds_device_graph_end(const GpudsDeviceGraph *graph, bool both, int64 *vertices);
+extern GpudsDeviceStatus gpuds_device_graph_end(GpudsDeviceGraph *graph, bool both, int64 *vertices);
 
 /* Takes a step; waits interruptibly.  GPUDS_DEVICE_LOST: there is no graph any more. */
 extern GpudsDeviceStatus gpuds_device_graph_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step);
 
 /*
- * Gives the graph's memory back, if there is one; keep: or lets the device keep it for its tree, if one count
- * made all of it of all that the tree has.  Raises no error.
+ * Gives the graph's memory back, if there is one; keep: or lets the device keep it as a base of others.
+ * Raises no error.
  */
 extern void gpuds_device_graph_drop(GpudsDeviceGraph *graph, bool keep);
 

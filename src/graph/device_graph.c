@@ -75,32 +75,32 @@ send_others(GpudsEdges *edges, const GpudsDeviceGraph *graph, const GpudsCounted
 	return done;
 }
 
-/* Makes a graph of all edges, by a scan that has just started; false: it cannot be had. */
-static bool
-make_graph(GpudsEdges *edges, const GpudsCountEdges *columns, bool both, GpudsDeviceGraph *graph,
-		   int64 *vertices)
-{
-	GpudsCounted others;
-	bool done = gpuds_seen_make_graph(&edges->seen, columns, graph, &others);
-
-	done = done && send_others(edges, graph, &others);
-	gpuds_probe_free_counted(&others);
-	CHECK_FOR_INTERRUPTS();
-	return done && gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
-}
-
 /*
- * Has a graph of all edges, by a scan that has just started: one that was kept, or else, if may_make, a new
- * one.
+ * Makes a graph of all edges, by a scan that has just started; based: on the one that was kept.  False: it
+ * cannot be had, and the scan has not moved.
  */
 static bool
-have_graph(GpudsEdges *edges, bool both, bool may_make, GpudsDeviceGraph *graph, int64 *vertices)
+make_graph(GpudsEdges *edges, bool both, bool based, GpudsDeviceGraph *graph, int64 *vertices)
 {
 	const GpudsEdgeKey *key = &edges->index->key;
 	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
+	GpudsCounted others;
+	bool done = gpuds_seen_make_graph(&edges->seen, &columns, both, based, graph, &others) &&
+				send_others(edges, graph, &others) &&
+				gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
 
-	return gpuds_seen_take_graph(&edges->seen, &columns, both, graph, vertices) ||
-		   (may_make && make_graph(edges, &columns, both, graph, vertices));
+	if (done)
+		gpuds_seen_take_graph(&edges->seen, &others);
+	gpuds_probe_free_counted(&others);
+	CHECK_FOR_INTERRUPTS();
+	return done;
+}
+
+/* How a graph was made, for messages. */
+static const char *
+origin(const GpudsDeviceGraph *graph)
+{
+	return !graph->based ? "made" : graph->differ > 0 ? "changed" : "kept";
 }
 
 static void
@@ -110,16 +110,16 @@ drop_graph(int code, Datum arg)
 }
 
 /*
- * Makes a graph of all edges on the device that has them, if one has, and has it used; or takes the one that
- * was kept.  both: edges lead both ways.  may_make: also if none was kept.  False: there is none, or it was
- * not used to the end; nothing is known of the edges then.  Raises whatever use raises.
+ * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead both
+ * ways.  may_make: also if none was kept that it can be based on.  False: there is none, or it was not used to
+ * the end; nothing is known of the edges then.  Raises whatever use raises.
  */
 bool
 gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg)
 {
 	GpudsDeviceGraph graph = { 0 };
 	int64 vertices = 0;
-	bool kept;
+	const char *how;
 	bool done = false;
 
 	if (!fits_device(&edges->index->key))
@@ -127,15 +127,16 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGrap
 	gpuds_edges_of_all(edges);
 	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	{
-		done = have_graph(edges, both, may_make, &graph, &vertices) && use(&graph, vertices, arg);
+		done = (make_graph(edges, both, true, &graph, &vertices) ||
+				(may_make && make_graph(edges, both, false, &graph, &vertices))) &&
+			   use(&graph, vertices, arg);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
-	kept = graph.kept;
+	how = origin(&graph);
 	gpuds_device_graph_drop(&graph, done);
 	if (done || may_make)
 		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s",
-			 RelationGetRelationName(edges->index->target.index), vertices, kept ? "kept" : "made",
-			 done ? "used" : "not used");
+			 RelationGetRelationName(edges->index->target.index), vertices, how, done ? "used" : "not used");
 	return done;
 }
 

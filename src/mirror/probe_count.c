@@ -825,8 +825,8 @@ gpuds_probe_begin_graph(const GpudsMirrorRef *ref, int64 more, GpudsDeviceGraph 
 }
 
 /*
- * Begins to take the graph that the device of a scan's mirror keeps of it (gpuds_device_graph_take); false:
- * it keeps none.  The caller drops the graph in any case.
+ * The same on the base of the graph that the device keeps of the mirror, whose edges lead both ways or not;
+ * false also if it keeps none.
  */
 bool
 gpuds_probe_take_graph(const GpudsMirrorRef *ref, bool both, GpudsDeviceGraph *graph)

@@ -180,8 +180,8 @@ mirror_of(const GpudsSeenEntries *seen)
 }
 
 /*
- * Has the device make edges of the entries whose rows it knows to be seen, or see that these are edges of the
- * graph to be taken; false: it cannot.  *holds: it is right.
+ * Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is
+ * right.
  */
 static bool
 count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *others, bool *holds)
@@ -198,13 +198,14 @@ count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *
 }
 
 /*
- * Has the device of a scan that has just started make a graph of its entries, which are edges.  Those of
- * whose rows the device is not sure are the others; the caller frees them, and drops the graph in any case.
- * False: the device does not do it, or the map changed in every attempt; the scan has not moved.
+ * Has the device of a scan that has just started make a graph of its entries, which are edges, and lead both
+ * ways or not; based: on the one that it keeps.  Those of whose rows the device is not sure are the others;
+ * the caller frees them, and drops the graph in any case.  The scan has not moved.  False: the device does not
+ * do it, or the map changed in every attempt.
  */
 bool
-gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsDeviceGraph *graph,
-					  GpudsCounted *others)
+gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both, bool based,
+					  GpudsDeviceGraph *graph, GpudsCounted *others)
 {
 	bool tries = seen->visible.counts && gpuds_scan_joins(seen->scan);
 	bool holds = false;
@@ -213,36 +214,18 @@ gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, Gpud
 	for (int i = 0; i < GRAPH_ATTEMPTS && tries && !holds; i++)
 	{
 		gpuds_probe_free_counted(others);
-		tries = gpuds_probe_begin_graph(mirror_of(seen), MORE_EDGES, graph) &&
+		tries = (based ? gpuds_probe_take_graph(mirror_of(seen), both, graph)
+					   : gpuds_probe_begin_graph(mirror_of(seen), MORE_EDGES, graph)) &&
 				count_edges(seen, edges, others, &holds);
 	}
-	if (holds)
-		gpuds_scan_take_count(seen->scan, others);
 	return holds;
 }
 
-/*
- * Takes the graph that the device of a scan that has just started has kept, if the scan would make the same
- * of its entries: it sees the row of each entry that the kept one was made of, and there are no others.
- * *vertices: how many it has.  False: it would not, as far as is known, and has not moved.  The caller drops
- * the graph in any case.
- */
-bool
-gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both,
-					  GpudsDeviceGraph *graph, int64 *vertices)
+/* Moves the scan behind what a graph has been made of. */
+void
+gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCounted *others)
 {
-	GpudsCounted others = { 0 };
-	bool holds = false;
-
-	if (!seen->visible.counts || !gpuds_scan_joins(seen->scan) ||
-		!gpuds_probe_take_graph(mirror_of(seen), both, graph))
-		return false;
-	holds = count_edges(seen, edges, &others, &holds) && holds && others.n == 0 &&
-			gpuds_device_graph_end(graph, both, vertices) == GPUDS_DEVICE_OK;
-	if (holds)
-		gpuds_scan_take_count(seen->scan, &others);
-	gpuds_probe_free_counted(&others);
-	return holds;
+	gpuds_scan_take_count(seen->scan, others);
 }
 
 /* Frees what *seen has, pins included, but not the scan. */

@@ -33,10 +33,9 @@ extern void gpuds_seen_begin(GpudsSeenEntries *seen, IndexScanDesc scan, const G
 							 bool side);
 extern void gpuds_seen_start(GpudsSeenEntries *seen, int64 weight);
 extern bool gpuds_seen_next(GpudsSeenEntries *seen);
-extern bool gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges,
+extern bool gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both, bool based,
 								  GpudsDeviceGraph *graph, GpudsCounted *others);
-extern bool gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both,
-								  GpudsDeviceGraph *graph, int64 *vertices);
+extern void gpuds_seen_take_graph(GpudsSeenEntries *seen, const GpudsCounted *others);
 extern void gpuds_seen_look_up(GpudsSeenEntries *seen, const GpudsEntry *entries, int64 n);
 extern void gpuds_seen_end(GpudsSeenEntries *seen);
 

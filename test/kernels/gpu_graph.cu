@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpu_graph.cu
- *	  Graphs in device memory (kernels/graph/gpu_graph*.h), against plain searches of random graphs, with
- *	  memory running out.
+ *	  Graphs in device memory (kernels/graph/gpu_graph*.h), new ones and such that are based on others,
+ *	  against plain searches of random graphs, with memory running out.
  *
  *	  usage: gpu_graph [small | rounds [seed]]
  *
@@ -12,12 +12,14 @@
  */
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 #include <vector>
 
 #include "common.h"
 #include "kernels/graph/gpu_graph_components.h"
 #include "kernels/graph/gpu_graph_triangles.h"
+#include "kernels/graph/gpu_graph_update.h"
 #include "kernels/graph/gpu_graph_walk.h"
 
 #define PIECE ((size_t) 1 << 20)
@@ -258,39 +260,142 @@ check_triangles(GpuGraph *graph, const Edges &edges)
 	passed++;
 }
 
+/* Edges like some others, in another order: some are missing, some are new, and some come twice. */
+static Edges
+edges_like(const Edges &edges)
+{
+	static const uint64_t parts[] = { 1, 2, 5, 1000 };
+	const uint64_t part = parts[test_below(4)];
+	Edges like;
+
+	for (const auto &edge : edges)
+	{
+		if (test_below(part) > 0 || part == 1)
+			like.push_back(edge);
+		if (test_below(part) == 0 && part > 1)
+			like.push_back({ edge.second, edges[test_below(edges.size())].first });
+		if (test_below(part) == 1)
+			like.push_back({ edge.first, edge.second + test_below(2) });
+	}
+	if (part == 1000 && test_below(2) == 0)
+		like.clear();
+	/* as a scan finds them, by several threads, or in no order */
+	if (test_below(2) == 0)
+		std::sort(like.begin(), like.end());
+	else
+		std::shuffle(like.begin(), like.end(), std::mt19937((unsigned) test_below(1000)));
+	return like;
+}
+
+static int64_t
+set_difference(const Edges &edges, const Edges &others)
+{
+	const std::set<std::pair<uint64_t, uint64_t>> a(edges.begin(), edges.end());
+	const std::set<std::pair<uint64_t, uint64_t>> b(others.begin(), others.end());
+
+	return std::count_if(a.begin(), a.end(), [&](const auto &edge) { return b.count(edge) == 0; });
+}
+
+/* Makes a graph on the base of another one, which the caller has; its status. */
+static uint32_t
+make_on(GpuGraph *base, const Edges &edges, GpuGraph **graph, int64_t *differ)
+{
+	uint32_t status;
+
+	*graph = gpu_graph_open_on(&pool, 1, base, &stream.stream);
+	if (*graph == NULL)
+		return GPU_NO_MEMORY;
+	for (size_t i = 0; i < edges.size();)
+	{
+		const size_t n = std::min(edges.size() - i, (size_t) (1 + test_below(10000)));
+
+		for (size_t k = 0; k < n; k++)
+		{
+			words[2 * k] = edges[i + k].first;
+			words[2 * k + 1] = edges[i + k].second;
+		}
+		gpu_copy_bus(&stream.stream, stream.input, words, n * 2 * sizeof(uint64_t));
+		gpu_edges_add(&stream, &(*graph)->list, (const uint64_t *) stream.input, (int64_t) n);
+		i += n;
+	}
+	status = gpu_graph_update(*graph, &stream, differ);
+	if (status == GPU_OK && *differ == 0)
+		gpu_graph_borrow(*graph);
+	return status;
+}
+
+static void
+close_on(GpuGraph *graph)
+{
+	gpu_graph_return_all(graph);
+	gpu_graph_close(graph);
+}
+
 /* Asks for everything, until something lacks memory. */
 static uint32_t
-use_all(const Edges &edges)
+use_all(const Edges &edges, const Edges &others)
 {
 	GpuGraph *graph;
-	int64_t nseeds;
+	GpuGraph *other = NULL;
+	int64_t n;
 	uint32_t status = make(edges, false, &graph);
 
 	if (status == GPU_OK)
-		status = walk(graph, { 1, 2, 3 }, 3, &nseeds);
+		status = walk(graph, { 1, 2, 3 }, 3, &n);
 	if (status == GPU_OK)
 		status = gpu_graph_connect(graph, &stream.stream);
 	if (status == GPU_OK)
 		status = gpu_graph_need_lists(graph, &stream);
+	if (status == GPU_OK)
+		status = make_on(graph, others, &other, &n);
 	CHECK(gpu_finish(&stream.stream));
+	if (other != NULL)
+		close_on(other);
 	if (graph != NULL)
 		gpu_graph_close(graph);
 	return status;
+}
+
+/* A graph on the base of another one that has been used; what it makes of the base's arrays is the base's. */
+static void
+check_update(GpuGraph *base, const Edges &edges)
+{
+	const Edges others = edges_like(edges);
+	const bool both = base->both;
+	const size_t used = gpu_pool_used(&pool);
+	GpuGraph *graph;
+	int64_t differ;
+
+	CHECK(make_on(base, others, &graph, &differ) == GPU_OK);
+	if (!both)
+		CHECK((differ == 0) ==
+			  (set_difference(edges, others) + set_difference(others, edges) == 0 &&
+			   (size_t) base->m == std::set<Edges::value_type>(edges.begin(), edges.end()).size()));
+	check_walk(graph, lists_of(others, both));
+	check_components(graph, others);
+	check_triangles(graph, others);
+	gpu_graph_rest(graph);
+	CHECK(differ == 0 || gpu_pool_used(&pool) == used + gpu_graph_bytes(graph));
+	if (differ == 0)
+		gpu_graph_lend(graph, base);
+	close_on(graph);
+	CHECK(gpu_graph_bytes(base) == gpu_pool_used(&pool));
 }
 
 /* Each allocation fails once; all memory is given back. */
 static void
 check_memory(const Edges &edges)
 {
+	const Edges others = random_edges(100);
 	int64_t fails = 0;
 
 	do
 	{
 		pool.fail_after = fails++;
 		CHECK(fails < 100);
-	} while (use_all(edges) == GPU_NO_MEMORY);
+	} while (use_all(edges, others) == GPU_NO_MEMORY);
 	pool.fail_after = -1;
-	CHECK(fails > 10 && gpu_pool_used(&pool) == 0);
+	CHECK(fails > 20 && gpu_pool_used(&pool) == 0);
 	passed++;
 }
 
@@ -313,6 +418,9 @@ check_graph(int64_t most)
 	check_walk(graph, lists_of(edges, both));
 	check_components(graph, edges);
 	check_triangles(graph, edges);
+	gpu_graph_rest(graph);
+	check_update(graph, edges);
+	check_update(graph, edges);
 	gpu_graph_close(graph);
 	CHECK(gpu_pool_used(&pool) == 0);
 	stream.stream.temp = temp;

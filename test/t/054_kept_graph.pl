@@ -1,5 +1,5 @@
-# A graph that the GPU has made of an index is kept for the next call, and used by calls that would make the
-# same: no other snapshot gets it, whatever has changed, and it makes room for what needs memory.
+# A graph that the GPU has made of an index is kept as the base of others, of any snapshot and whatever has changed
+# since, and it makes room for what needs memory.
 
 use strict;
 use warnings;
@@ -27,84 +27,92 @@ my $answer = "SELECT md5(string_agg(f::text, ' ' ORDER BY f::text)) FROM (
 # of_all(): SQL for the answers to all calls in one row
 sub of_all { return 'SELECT ' . join(', ', map { '(' . sprintf($answer, $_) . ')' } @calls) }
 
-# compare(session, what, how): a session, in a transaction of its own or without, gets the CPU's answers; how:
-# whether graphs must have been "kept" or "made"; empty: either.
+# What is said of the four calls if the graph is made, has changed, or is as it was kept.  The last one's leads both
+# ways.
+my %origins = (
+	made => 'made kept kept made',
+	changed => 'changed kept kept changed',
+	kept => 'kept kept kept kept');
+
+# compare(session, what, how): a session, in a transaction of its own or without, gets the CPU's answers; how: what
+# becomes of what is kept; empty: anything.
 sub compare
 {
 	my ($session, $what, $how) = @_;
 	my $cpu = $session->query_safe('SET gpuds.device = cpu; ' . of_all());
+	my $gpu = $session->query(
+		'SET gpuds.device = cuda; SET client_min_messages = debug1; ' . of_all() . '; RESET client_min_messages');
+	my @found = $session->{stderr} =~ /graph of index "e_out" on a device: \d+ vertices, (\w+), used/g;
 
-	for (my $attempt = 0;; $attempt++)
-	{
-		my $gpu = $session->query('SET gpuds.device = cuda; SET client_min_messages = debug1; ' . of_all() .
-			'; RESET client_min_messages');
-		my $said = $session->{stderr};
-		$session->{stderr} = '';
-		my @found = $said =~ /graph of index "e_out" on a device: \d+ vertices, (\w+), used/g;
-
-		if ($gpu ne $cpu)
-		{
-			is($gpu, $cpu, $what);
-			return;
-		}
-		# What was made has to be kept, once the memtable is empty.
-		if ($how eq 'kept' && "@found" ne 'kept kept kept kept' && $attempt < 300)
-		{
-			select(undef, undef, undef, 0.1);
-			next;
-		}
-		is("@found", join(' ', ($how) x 4), $what) if $how;
-		pass($what) unless $how;
-		return;
-	}
+	$session->{stderr} = '';
+	is($gpu, $cpu, $what);
+	is("@found", $origins{$how}, "$what: $how") if $how;
 }
 
+my $rounds = 6;
 my $now = $node->background_psql('postgres', on_error_stop => 0);
 my $old = $node->background_psql('postgres', on_error_stop => 0);
 
 for my $method ('gpu_btree', 'gpu_skiplist')
 {
 	$node->safe_psql('postgres', sprintf($make, $method));
-	compare($now, "$method: the next call gets what is kept", 'kept');
+	compare($now, "$method: nothing is kept", 'made');
+	# Edges that lead to and fro are there twice at first.
+	compare($now, "$method: what is kept", '');
+	compare($old, "$method: for all sessions", 'kept');
 
 	# The version of the structure stays, and rows are not seen any more.
 	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 	$node->safe_psql('postgres', 'DELETE FROM e WHERE src = 3');
-	compare($now, "$method: rows that are deleted", 'made');
-	compare($old, "$method: a snapshot that sees them", '');
+	compare($now, "$method: rows that are deleted", 'changed');
+	compare($old, "$method: a snapshot that sees them", 'changed');
 	$old->query_safe('COMMIT');
 
 	# The version changes; only a newer snapshot sees what is new.
 	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
-	$node->safe_psql('postgres', 'INSERT INTO e VALUES (1, 5), (5000, 1), (NULL, 1), (1, NULL)');
+	$node->safe_psql('postgres', 'INSERT INTO e VALUES (1, 5), (5000, 1), (NULL, 1), (1, NULL), (5000, 1)');
 	$node->safe_psql('postgres', 'VACUUM e');
-	compare($now, "$method: new rows", '');
-	compare($old, "$method: a snapshot that does not see them", 'made');
+	compare($now, "$method: new rows", 'changed');
+	compare($old, "$method: a snapshot that does not see them", 'changed');
 	$old->query_safe('COMMIT');
 	$node->safe_psql('postgres', 'VACUUM (FREEZE) e');
-	compare($now, "$method: new rows are kept", 'kept');
+	compare($now, "$method: new rows are kept", 'changed');
 	compare($old, "$method: for all sessions", 'kept');
 
 	# Own changes, and their end
 	$old->query_safe('BEGIN; DELETE FROM e WHERE src = 7');
-	compare($old, "$method: own deletes", 'made');
-	compare($now, "$method: not seen by others", '');
-	$old->query_safe('ROLLBACK; BEGIN; INSERT INTO e VALUES (7, 8)');
-	compare($old, "$method: own inserts", 'made');
-	compare($now, "$method: not seen by others", '');
+	compare($old, "$method: own deletes", 'changed');
+	compare($now, "$method: not seen by others", 'changed');
+	$old->query_safe('ROLLBACK; BEGIN; INSERT INTO e VALUES (7, 2000)');
+	compare($old, "$method: own inserts", 'changed');
+	$old->query_safe('SAVEPOINT s; INSERT INTO e VALUES (7, 2001)');
+	compare($old, "$method: of a subtransaction", 'changed');
+	$old->query_safe('ROLLBACK TO s');
+	compare($old, "$method: that has been rolled back", 'changed');
+	compare($now, "$method: not seen by others", 'changed');
 	$old->query_safe('ROLLBACK');
 	$node->safe_psql('postgres', 'VACUUM (FREEZE) e');
 	compare($now, "$method: after a rollback", 'kept');
 
+	# Vertices that go and come, and TIDs that are given away again
+	$node->safe_psql('postgres', 'DELETE FROM e WHERE src % 5 = 2 OR dst % 5 = 2');
+	$node->safe_psql('postgres', 'VACUUM e');
+	compare($now, "$method: without some vertices", 'changed');
+	$node->safe_psql('postgres', 'INSERT INTO e SELECT -i, -i % 100 FROM generate_series(1, 3000) i');
+	compare($now, "$method: with others in their place", 'changed');
+	$node->safe_psql('postgres', 'UPDATE e SET dst = dst + 1 WHERE src % 7 = 0');
+	$node->safe_psql('postgres', 'UPDATE e SET note = 1 WHERE src % 7 = 1');
+	compare($now, "$method: updates", 'changed');
+
 	# Another file, and another structure
 	$node->safe_psql('postgres', 'REINDEX INDEX e_out');
-	compare($now, "$method: REINDEX", 'kept');
+	compare($now, "$method: REINDEX", '');
 	$node->safe_psql('postgres',
 		'TRUNCATE e; INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 20000) i; VACUUM (FREEZE) e');
-	compare($now, "$method: TRUNCATE", '');
+	compare($now, "$method: TRUNCATE", 'made');
 	$node->safe_psql('postgres', 'DROP TABLE e; ' . sprintf($make, $method) .
 		'; UPDATE e SET dst = dst + 1 WHERE src = 3; VACUUM (FREEZE) e');
-	compare($now, "$method: a new table", 'kept');
+	compare($now, "$method: a new table", 'made');
 
 	# Memory that a load needs
 	SKIP:
@@ -117,10 +125,47 @@ for my $method ('gpu_btree', 'gpu_skiplist')
 			SELECT gpuds_index_load('o_k_idx')");
 		is("$loaded$err", 't', "$method: a load finds memory");
 		$node->safe_psql('postgres', 'DROP TABLE o');
-		compare($now, "$method: what it took is made and kept again", 'kept');
+		compare($now, "$method: what it took is made again", '');
+		compare($now, "$method: and kept", 'kept');
 	}
 	$node->safe_psql('postgres', 'DROP TABLE e');
 }
+
+# Two sessions change edges at random, each in transactions of its own, and a third one outside of any.
+$node->safe_psql('postgres', sprintf($make, 'gpu_btree'));
+srand(54);
+my @changes = (
+	'INSERT INTO e SELECT (random() * 1500)::int, (random() * 1500)::int FROM generate_series(1, %d)',
+	'DELETE FROM e WHERE src % 97 = %d', 'UPDATE e SET src = src + 1 WHERE dst % 89 = %d AND src % 5 = 1',
+	'UPDATE e SET note = %d WHERE src % 50 = 9');
+my @sessions = ($now, $old);
+my @inside = (0, 0);
+for my $round (1 .. $rounds)
+{
+	for my $s (0, 1)
+	{
+		my $what = int(rand(8));
+		my $sql =
+			$what < 4 ? $changes[$what] =~ s/%d/int(rand(90))/er
+			: !$inside[$s] ? 'BEGIN ISOLATION LEVEL ' . (rand() < 0.5 ? 'READ COMMITTED' : 'REPEATABLE READ')
+			: ('COMMIT', 'ROLLBACK', 'SAVEPOINT s; DELETE FROM e WHERE src % 3 = 0; ROLLBACK TO s',
+				'SAVEPOINT s; UPDATE e SET dst = dst + 1 WHERE src % 41 = 0; RELEASE s')[ $what - 4 ];
+
+		$sessions[$s]->query("SET lock_timeout = '1s'; $sql");
+		$inside[$s] = $sql =~ /^BEGIN/ || ($inside[$s] && $sql !~ /^(COMMIT|ROLLBACK)/);
+		# after an error
+		if ($sessions[$s]->query('SELECT 1') ne '1')
+		{
+			$sessions[$s]->query('ROLLBACK');
+			$inside[$s] = 0;
+		}
+		$sessions[$s]->{stderr} = '';
+		$node->safe_psql('postgres', 'VACUUM e; INSERT INTO e VALUES (1, ' . (2000 + $round) . ')') if rand() < 0.3;
+		compare($sessions[$s], "round $round: $sql", '');
+	}
+}
+$_->query('ROLLBACK') for $now, $old;
+$_->{stderr} = '' for $now, $old;
 
 # A walk over few of the edges takes what was kept, in the middle of a depth, and makes nothing.
 $node->safe_psql('postgres', 'CREATE TABLE w (src int, dst int);
@@ -132,16 +177,15 @@ my $few = $now->query_safe("SET gpuds.device = cpu; $walk; SET gpuds.device = cu
 $now->query_safe('SET client_min_messages = debug1');
 is($now->query($walk), $few, 'a walk over few edges');
 unlike($now->{stderr}, qr/on a device/, 'it makes no graph');
-for (1 .. 300)
+$now->query("SELECT gpuds_triangles('w_out')");
+for my $change ('kept', 'changed')
 {
-	# What this makes is kept, once the memtable is empty.
-	$now->query("SELECT gpuds_triangles('w_out')");
 	$now->{stderr} = '';
-	is($now->query($walk), $few, 'the same') or last;
-	last if $now->{stderr} =~ /on a device/;
-	select(undef, undef, undef, 0.1);
+	is($now->query($walk), $few, "the same: $change");
+	like($now->{stderr}, qr/w_out" on a device: \d+ vertices, $change, used/, "by a graph that is $change");
+	$node->safe_psql('postgres', 'INSERT INTO w SELECT i % 300, 30000 + i FROM generate_series(1, 100000) i');
+	$few = $node->safe_psql('postgres', "SET gpuds.device = cpu; $walk");
 }
-like($now->{stderr}, qr/w_out" on a device: \d+ vertices, kept, used/, 'it takes the one that was kept');
 $_->quit for $now, $old;
 $node->stop;
 
