@@ -44,6 +44,22 @@ BEGIN
 END
 $$;
 
+-- Writes so many edges a second, in 50 transactions, until it is stopped.
+CREATE PROCEDURE bench.write_edges(rate int, vertices int) LANGUAGE plpgsql AS
+$$
+DECLARE
+	due timestamptz := clock_timestamp();
+BEGIN
+	LOOP
+		INSERT INTO g SELECT random() * (vertices - 1), random() * (vertices - 1)
+			FROM generate_series(1, greatest(rate / 50, 1));
+		COMMIT;
+		due := due + interval '20 ms';
+		PERFORM pg_sleep_for(due - clock_timestamp());
+	END LOOP;
+END
+$$;
+
 -- How many rows one table has and not the other one; numbers that are not whole may differ by rounding.
 CREATE FUNCTION bench.differences(a text, b text) RETURNS bigint LANGUAGE plpgsql AS
 $$

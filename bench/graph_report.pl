@@ -4,8 +4,9 @@
 # as graph.md, graph.json and graph.svg in DIR.
 #
 # A section is a graph, and an item a question about it; the sides are gp (gpuds), counted (the rows of its
-# answer), cpu (gpuds without the GPU), bt (SQL over btree) and pgrouting.  A value of the unit "differences"
-# says how many rows a side's answer and that of gp have not in common.
+# answer), beside (the same while edges are written), cpu (gpuds without the GPU), bt (SQL over btree) and
+# pgrouting.  A value of the unit "differences" says how many rows a side's answer and that of gp have not in
+# common.
 use strict;
 use warnings;
 use FindBin;
@@ -46,12 +47,19 @@ for (@items)
 my %title = (
 	gp => 'gpuds',
 	counted => 'counted',
+	beside => 'beside writers',
 	cpu => 'gpuds, CPU',
 	bt => 'SQL over btree',
 	pgrouting => 'pgRouting'
 );
-my %plotted = (%colour, counted => $colour{hash}, cpu => $colour{cuda}, pgrouting => $colour{auto});
-my @sides = grep { my $side = $_; grep { defined $_->{$side} } @rows } qw(gp counted cpu bt pgrouting);
+my %plotted = (
+	%colour,
+	counted => $colour{hash},
+	beside => $colour{target},
+	cpu => $colour{cuda},
+	pgrouting => $colour{auto}
+);
+my @sides = grep { my $side = $_; grep { defined $_->{$side} } @rows } qw(gp counted beside cpu bt pgrouting);
 my @cells = ([ 'graph', 'question', @title{@sides}, 'ratio', 'same answer' ]);
 for my $row (@rows)
 {
