@@ -18,7 +18,6 @@
 #include "bench/batch.h"
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
-#include "bench/device_hash.h"
 #include "bench/device_skiplist.h"
 #include "kernels/btree/btree_structure_gpu.h"
 
@@ -718,22 +717,7 @@ copy_bandwidth(Bench *b)
 /* A row of the part about changes. */
 static Bench *rows_of;
 
-/* The hash table, of the same entries. */
-static void
-bench_table(Bench *b, const Entries &e)
-{
-	uint64_t *probes = bench_alloc<uint64_t>(b->probes);
-	uint64_t *answers = bench_alloc<uint64_t>(b->probes);
-	int64_t few = std::min<int64_t>(e.n, BENCH_HASH_ENTRIES);
-
-	gpu_launch(&b->stream, b->probes, Probes{ b->seed, true, few, e.w0, NULL, probes, NULL });
-	bench_hash(b, e.w0, e.t, e.n, probes, answers,
-			   [&](const std::vector<char> &gone) { check_points(b, e, probes, answers, &gone); });
-	bench_free(probes, b->probes);
-	bench_free(answers, b->probes);
-}
-
-/* The skip list, likewise. */
+/* The skip list, of the same entries. */
 static void
 bench_list(Bench *b, const Entries &e)
 {
@@ -832,8 +816,8 @@ main(int argc, char **argv)
 	BENCH_CHECK(gpu_pool_open(&b->pool, (size_t) b->entries * 200 + ((size_t) 1 << 30)));
 	BENCH_CHECK(gpu_change_open(
 		&b->change, &b->pool,
-		std::max(HashOnGpu::change_needs().report_bytes, SkiplistOnGpu::change_needs().report_bytes),
-		std::max(HashOnGpu::change_needs().memory_bytes, SkiplistOnGpu::change_needs().memory_bytes)));
+		std::max(BtreeOnGpu::change_needs().report_bytes, SkiplistOnGpu::change_needs().report_bytes),
+		std::max(BtreeOnGpu::change_needs().memory_bytes, SkiplistOnGpu::change_needs().memory_bytes)));
 	bandwidth = copy_bandwidth(b);
 	for (int nw = 1; nw <= 2; nw++)
 	{
@@ -858,7 +842,6 @@ main(int argc, char **argv)
 		if (nw == 1)
 		{
 			bench_snapshot(b, e);
-			bench_table(b, e);
 			bench_list(b, e);
 		}
 		free_entries(&e);

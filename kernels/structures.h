@@ -6,7 +6,7 @@
  * A row is ROW(number, NAME, name, Name, title):
  *
  *	  number		stored in the metapage of every index, so it is never given away again;
- *					1 .. STRUCTURE_NUMBERS - 1
+ *					1 .. STRUCTURE_NUMBERS - 1 but for 2, which a hash table had
  *	  NAME			GPUDS_STRUCTURE_NAME is the number
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
  *					(kernels/cpu/cpu_structure.h says which)
@@ -33,7 +33,6 @@
 
 #define STRUCTURE_ROWS(ROW)                           \
 	ROW(1, BTREE, btree, Btree, "B+tree")             \
-	ROW(2, HASH, hash, Hash, "hash table")            \
 	ROW(3, SKIPLIST, skiplist, Skiplist, "skip list") \
 	STRUCTURE_TEST_ROWS(ROW)
 
@@ -52,19 +51,7 @@ enum GpudsStructureNumber
 
 #ifdef STRUCTURES_ON_CPU
 #include "kernels/btree/btree_structure_cpu.h"
-#include "kernels/hash/hash_structure_cpu.h"
 #include "kernels/skiplist/skiplist_structure_cpu.h"
-
-static const HashOverflow hash_overflow = {
-	.entry_bytes = btree_cpu_entry_bytes,
-	.build_begin = cpu_btree_build_begin,
-	.build_add = btree_cpu_build_add,
-	.build_finish = btree_cpu_build_finish,
-	.apply = cpu_btree_apply,
-	.scan = btree_cpu_scan,
-	.verify = cpu_btree_verify_tree,
-};
-_Static_assert(sizeof(btree_cpu_build) <= HASH_OVERFLOW_BUILD_BYTES, "a load of a B+tree is too large");
 
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_cpu.h"
@@ -73,10 +60,7 @@ _Static_assert(sizeof(btree_cpu_build) <= HASH_OVERFLOW_BUILD_BYTES, "a load of 
 
 #ifdef STRUCTURES_ON_GPU
 #include "kernels/btree/btree_structure_gpu.h"
-#include "kernels/hash/hash_structure_gpu.h"
 #include "kernels/skiplist/skiplist_structure_gpu.h"
-
-typedef HashStructure<BtreeOnGpu> HashOnGpu;
 
 #ifdef GPUDS_INJECTION_POINTS
 #include "test/structures/array_gpu.h"

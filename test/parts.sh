@@ -195,9 +195,8 @@ part_regress_cuda()
 	return $rc
 }
 
-# The same statements over other structures, the sorted array of test/structures and the hash table, and with
-# gpu_skiplist: those whose output does not show how large a structure is, or how it does its work.  The hash
-# table answers ranges by walks.
+# The same statements over another structure, the sorted array of test/structures, and with gpu_skiplist: those
+# whose output does not show how large a structure is, or how it does its work.
 structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
 
 # The number of the structure that new indexes of a method get in a database.
@@ -249,15 +248,13 @@ structure_parts()
 
 part_structure()
 {
-	structure_parts structure gpu_btree array 15 2017 structure_hash gpu_btree hash 2 4001 \
-		structure_skiplist gpu_skiplist default 3 5001
+	structure_parts structure gpu_btree array 15 2017 structure_skiplist gpu_skiplist default 3 5001
 }
 
 part_structure_cuda()
 {
 	on_cuda
-	structure_parts structure_cuda gpu_btree array 15 3001 structure_hash_cuda gpu_btree hash 2 5001 \
-		structure_skiplist_cuda gpu_skiplist default 3 6001
+	structure_parts structure_cuda gpu_btree array 15 3001 structure_skiplist_cuda gpu_skiplist default 3 6001
 }
 
 #

@@ -93,18 +93,6 @@ struct BtreeProbe
 		}
 	}
 
-	/* How many entries are before one. */
-	static GPU_FN uint64_t rank(const View &view, const GpudsEntry &e, const int nw)
-	{
-		return btree_rank(&view, &e, nw);
-	}
-
-	/* The position of the entry that has so many before it. */
-	static GPU_FN void select(const View &view, uint64_t rank, Position *p)
-	{
-		btree_select(&view, rank, p);
-	}
-
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		return btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);
@@ -156,18 +144,6 @@ struct BtreeProbe
 		return bounds[0].rank + skip;
 	}
 
-	/* What tile_bound is, by one thread. */
-	static GPU_FN GpuBound bound(const View &view, const GpudsEntry &x)
-	{
-		BtreePosition p;
-
-		if (view.nwords == 1)
-			btree_lower_bound(&view, &x, &p, 1);
-		else
-			btree_lower_bound(&view, &x, &p, 2);
-		return { p.rank + (uint64_t) p.place, p.leaf, p.place };
-	}
-
 #ifndef GPU_EMULATED
 	/* A descent waits for one line a level. */
 	static __device__ __forceinline__ GpuBound tile_bound(const View &view, const GpudsInterval &interval,
@@ -187,7 +163,6 @@ static_assert(BTREE_FANOUT == GPU_TIDS, "a probe reads the TIDs of a leaf togeth
 struct BtreeOnGpu : GpuVersionedStructure<GpuTree>
 {
 	typedef BtreeProbe Probe;
-	typedef GpuBtreeReport Report;
 
 	explicit BtreeOnGpu(uint32_t structure) : GpuVersionedStructure(structure)
 	{
@@ -228,18 +203,6 @@ struct BtreeOnGpu : GpuVersionedStructure<GpuTree>
 					int64_t *deleted) override
 	{
 		return gpu_btree_apply(c, &tree, ops, there, n, inserted, deleted);
-	}
-
-	/* The same of operations in device memory. */
-	GpuStatus apply_there(GpuChange *c, const GpudsOp *ops, int64_t n, int64_t *inserted, int64_t *deleted)
-	{
-		return gpu_btree_apply_large(c, &tree, ops, n, inserted, deleted);
-	}
-
-	/* Is so much wasted that compact would build it anew, if it can? */
-	bool wasteful() const
-	{
-		return gpu_btree_wasteful(&tree);
 	}
 
 	bool compact(GpuChange *c) override

@@ -155,7 +155,7 @@ btree_cpu_verify(const Arena *arena, const CpuTree *tree, char *why, size_t whyl
 {
 	CpuVerify v;
 
-	return cpu_verify(&v, arena, tree, tree->head != 0, cpu_btree_verify_tree, why, whylen);
+	return cpu_verify(&v, arena, tree, cpu_btree_verify_tree, why, whylen);
 }
 
 #endif /* BTREE_VERIFY_CPU_H */

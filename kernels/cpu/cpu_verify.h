@@ -170,9 +170,10 @@ cpu_verify_begin(CpuVerify *v, const Arena *arena, const CpuTree *tree, char *wh
  * Takes two bits of process memory for every unit of the arena.
  */
 HOST_FN bool
-cpu_verify(CpuVerify *v, const Arena *arena, const CpuTree *tree, bool there, bool (*check)(CpuVerify *v),
-		   char *why, size_t whylen)
+cpu_verify(CpuVerify *v, const Arena *arena, const CpuTree *tree, bool (*check)(CpuVerify *v), char *why,
+		   size_t whylen)
 {
+	const bool there = tree->head != 0;
 	bool ok = cpu_verify_begin(v, arena, tree, why, whylen);
 
 	ok = ok && cpu_verify_chunks(v);

@@ -123,12 +123,6 @@ gpu_engine_post_small(GpuEngine *engine, GpuRequest *const *requests, int n)
 			gpu_request_give_back(requests[taken], GPU_WITHDRAWN);
 			continue;
 		}
-		if (!tree->small(&view, (const unsigned char *) engine->options.staging, requests[taken]))
-		{
-			pin_release(pin);
-			gpu_engine_guarded(engine, [&] { gpu_queue_append(&engine->scans, requests[taken]); });
-			continue;
-		}
 		engine->posted_at[slot] = now;
 		if (engine->hang.load(std::memory_order_relaxed) && engine->hang.exchange(false))
 			gpu_ring_lose(&persistent->poster, slot);

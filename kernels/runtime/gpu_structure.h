@@ -56,12 +56,6 @@ struct GpuStructure : GpuJoinSide
 	virtual uint32_t scan(GpuScanStream *stream, const GpudsView *view, unsigned char *staging,
 						  unsigned char *device_staging, GpuRequest *request) const = 0;
 
-	/* May the persistent kernel answer a small scan?  Else it is done like a large one. */
-	virtual bool small(const GpudsView *, const unsigned char *, const GpuRequest *) const
-	{
-		return true;
-	}
-
 	/* Bytes of device memory that the tree holds. */
 	virtual uint64_t bytes() const = 0;
 

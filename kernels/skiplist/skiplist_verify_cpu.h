@@ -189,7 +189,7 @@ skiplist_cpu_verify(const Arena *arena, const CpuTree *tree, char *why, size_t w
 {
 	CpuVerify v;
 
-	return cpu_verify(&v, arena, tree, tree->head != 0, skiplist_verify_list, why, whylen);
+	return cpu_verify(&v, arena, tree, skiplist_verify_list, why, whylen);
 }
 
 #endif /* SKIPLIST_VERIFY_CPU_H */

@@ -17,8 +17,6 @@
 static void loaded(void);
 static void stored(void);
 
-#define HASH_LOADED loaded
-#define HASH_STORED stored
 #define SKIPLIST_LOADED loaded
 #define SKIPLIST_STORED stored
 
@@ -36,7 +34,7 @@ static CpuScan
 scan_by(uint64_t *random)
 {
 	(void) random;
-	return vtable->number == GPUDS_STRUCTURE_HASH ? hash_cpu_scan : skiplist_cpu_scan;
+	return skiplist_cpu_scan;
 }
 
 static void

@@ -3,8 +3,8 @@
  * corrupt.c
  *	  A structure's verify function finds every kind of damage.
  *
- * Each case spoils one thing in a sound B+tree, hash table or skip list, expects a complaint that names
- * it, and puts it right again.
+ * Each case spoils one thing in a sound B+tree or skip list, expects a complaint that names it, and puts
+ * it right again.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,6 @@
 static Arena *arena;
 static CpuTree tree;
 static VtableTree room;
-static hash_cpu_tree *const table = (hash_cpu_tree *) &room;
 static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &room;
 static int damaged = GPUDS_STRUCTURE_BTREE;
 static int ncases;
@@ -21,8 +20,6 @@ static int ncases;
 static bool
 verified(char *why, size_t whylen)
 {
-	if (damaged == GPUDS_STRUCTURE_HASH)
-		return hash_cpu_verify(arena, &table->common, why, whylen);
 	if (damaged == GPUDS_STRUCTURE_SKIPLIST)
 		return skiplist_cpu_verify(arena, list, why, whylen);
 	return btree_cpu_verify(arena, &tree, why, whylen);
@@ -219,141 +216,6 @@ run(int kind, int nw)
 	CHECK(arena_used(arena) == 0);
 }
 
-/* A key of the table with some number of entries in slots, or a marker (0): its home and a slot. */
-static uint64_t *
-find_key(int entries, int *home, int *slot, GpudsEntry *key, uint64_t **segment, const int nw)
-{
-	for (uint64_t h = 0;; h += UINT64_C(1) << 58)
-	{
-		*segment = hash_segment(arena, hash_locate(arena, table->root, h));
-		for (*home = 0; *home < HASH_LINES; (*home)++)
-		{
-			for (*slot = 0; *slot < hash_slots(nw) * HASH_REACH; (*slot)++)
-			{
-				HashFound found;
-
-				if ((*hash_home_word(*segment, *home) >> *slot & 1) == 0)
-					continue;
-				*key = hash_slot_entry(hash_slot(*segment, *home, *slot, nw), nw);
-				hash_find(*segment, *home, key, &found, nw);
-				if (found.n == entries && (found.marks != 0) == (entries == 0))
-					return hash_home_word(*segment, *home);
-			}
-		}
-		CHECK(h + (UINT64_C(1) << 58) != 0);
-	}
-}
-
-static void
-run_table(const int nw)
-{
-	const Vtable *vtable = vtable_of(GPUDS_STRUCTURE_HASH);
-	static GpudsOp ops[3000];
-	GpudsEntry key;
-	uint64_t *word;
-	uint64_t *segment;
-	uint64_t *words;
-	uint64_t *slot;
-	int64_t n;
-	int home;
-	int i;
-	Model m;
-
-	vtable_init(&room);
-	vtable_fill(&m, 6000, VTABLE_DUPLICATES, nw, 8000);
-	CHECK(vtable_build(vtable, arena, &room, &m, nw, 90) == KERNEL_OK);
-	/* what splits have replaced is free, and what one more change has replaced waits for that */
-	n = vtable_ops(ops, 3000, VTABLE_DUPLICATES, nw, 30000, 0);
-	CHECK(hash_cpu_apply(arena, &table->common, ops, n) == KERNEL_OK);
-	vtable->cpu.reclaim(arena, &table->common, UINT64_MAX);
-	(void) find_key(0, &home, &i, &key, &segment, nw);
-	ops[0].e = key;
-	ops[0].e.t = (key.t & HASH_SPILL_MASK) | 77;
-	ops[0].order = GPUDS_OP_INSERT;
-	CHECK(hash_cpu_apply(arena, &table->common, ops, 1) == KERNEL_OK);
-	damaged = GPUDS_STRUCTURE_HASH;
-	expect_sound();
-
-	/* slots and home words */
-	word = find_key(1, &home, &i, &key, &segment, nw);
-	slot = hash_slot(segment, home, i, nw);
-	SPOIL(*word, *word & ~(UINT64_C(1) << i), "but the table says");
-	SPOIL(slot[0], slot[0] + 1, "has an entry of");
-	SPOIL(slot[nw], slot[nw] | HASH_MARKER, "has a marker without entries");
-	SPOIL(slot[nw], slot[nw] ^ UINT64_C(1) << 63, "has an entry of");
-	if (hash_slots(nw) * HASH_REACH < 30)
-		SPOIL(*word, *word | UINT64_C(1) << hash_slots(nw) * HASH_REACH, "slots that are too far");
-	for (int l = 1; l < HASH_REACH; l++)
-	{
-		/* a neighbour claims the slot, too */
-		uint64_t *other = hash_home_word(segment, home + HASH_LINES - l);
-
-		if (i + l * hash_slots(nw) < HASH_REACH * hash_slots(nw))
-			SPOIL(*other, *other | UINT64_C(1) << (i + l * hash_slots(nw)), "has two homes");
-	}
-
-	/* entries of one key */
-	word = find_key(2, &home, &i, &key, &segment, nw);
-	slot = hash_slot(segment, home, i, nw);
-	for (int k = i + 1; k < hash_slots(nw) * HASH_REACH; k++)
-	{
-		GpudsEntry e = hash_slot_entry(hash_slot(segment, home, k, nw), nw);
-
-		if ((*word >> k & 1) != 0 && hash_same_key(&e, &key))
-			SPOIL(slot[nw], e.t, "an entry twice");
-	}
-	SPOIL(slot[nw], slot[nw] | HASH_MARKER, "has a marker and an entry of a key");
-
-	/* keys of the overflow tree */
-	word = find_key(0, &home, &i, &key, &segment, nw);
-	slot = hash_slot(segment, home, i, nw);
-	SPOIL(*word, *word & ~(UINT64_C(1) << i), "has no marker of a key");
-	SPOIL(slot[nw], slot[nw] & ~HASH_MARKER, "has no marker of a key");
-	{
-		/* an entry that the tree has comes into the table as well */
-		GpudsInterval interval = vtable_key(&key);
-		HashView view = { arena, &table->overflow, table->root, nw };
-		GpudsEntry e;
-		uint64_t sound = *word;
-		uint64_t t = slot[nw];
-
-		CHECK(hash_overflow_scan(&view, &interval, &e, 1, true) == 1);
-		slot[nw] = e.t;
-		*word |= HASH_OPEN;
-		expect("that the tree has, too");
-		slot[nw] = t;
-		*word = sound;
-		expect_sound();
-	}
-
-	/* the directory */
-	words = (uint64_t *) arena_at(arena, table->root);
-	CHECK(words[0] != words[HASH_NODE_LEAST_BITS * 8] && (words[0] & HASH_NODE) == 0);
-	SPOIL(words[0], words[32], "");
-	SPOIL(words[0], words[0] + (UINT64_C(1) << 32), "");
-	SPOIL(words[0], words[0] + (UINT64_C(9) << 32), "says depth");
-	SPOIL(words[1], words[1] + 128, "leads elsewhere");
-	SPOIL(words[0], words[0] | HASH_NODE, "");
-	SPOIL(words[0], HASH_NODE | hash_make_link(table->root, HASH_NODE_BITS), "used twice");
-	SPOIL(words[0], HASH_NODE | hash_make_link(UINT32_MAX - 63, HASH_NODE_BITS), "outside the tree's memory");
-
-	/* the table's own words */
-	SPOIL(table->root, table->root + 1, "head does not fit");
-	SPOIL(table->common.nwords, 3 - nw, "head does not fit");
-	SPOIL(table->common.head, table->common.head + 1, "head does not fit");
-	SPOIL(table->common.entries, table->common.entries + 1, "but the table says");
-	SPOIL(table->common.version, table->common.version + 1, "another version");
-	SPOIL(table->common.space.nchunks, 0, "another space");
-	SPOIL(table->overflow.head, table->overflow.head + (UINT64_C(1) << 32), "");
-	SPOIL(table->overflow.space.free[0], 0, "units are lost");
-	SPOIL(table->overflow.retired.head, 0, "queue's end");
-
-	free(m.e);
-	vtable_drop(vtable, arena, &room);
-	CHECK(arena_used(arena) == 0);
-	damaged = GPUDS_STRUCTURE_BTREE;
-}
-
 /* A chunk's first entry, by its slot. */
 static int
 first_slot(const uint64_t *chunk)
@@ -473,7 +335,6 @@ main(void)
 		run(KEYS_DENSE, nw);
 		run(KEYS_RANDOM, nw);
 		run(KEYS_ONE, nw);
-		run_table(nw);
 		run_list(nw);
 	}
 	printf("corrupt: ok, %d kinds of damage\n", ncases);

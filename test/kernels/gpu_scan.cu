@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-/* Trees are B+trees, sorted arrays, hash tables and skip lists. */
+/* Trees are B+trees, sorted arrays and skip lists. */
 #define GPUDS_INJECTION_POINTS
 
 #include "kernels/runtime/scan.h"
@@ -51,7 +51,7 @@ struct Visible
 
 static GpuScanStream large;
 static GpuPersistent persistent;
-static GpuPool pool;                /* of hash tables and skip lists ... */
+static GpuPool pool;                /* of skip lists ... */
 static GpuChange change;            /* ... and what makes them */
 static unsigned char *device_slots; /* slots, as the device sees them */
 static Slot *slots;
@@ -117,7 +117,7 @@ repeat_points(Slot *slot, const Progress *p)
 	}
 }
 
-/* Lets each interval of a scan have one key only, which is what hash tables answer at once. */
+/* Lets each interval of a scan have one key only. */
 static void
 only_single_keys(Slot *slot, Progress *p)
 {
@@ -246,8 +246,6 @@ scan_large(const GpudsView *view, GpuRequest *r)
 {
 	if (view->structure == GPUDS_STRUCTURE_ARRAY)
 		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
-	if (view->structure == GPUDS_STRUCTURE_HASH)
-		return gpu_hash_scan<BtreeProbe>(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	if (view->structure == GPUDS_STRUCTURE_SKIPLIST)
 		return gpu_skiplist_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
@@ -733,14 +731,7 @@ run_small(const GpudsView *view, const Model *m, int kind, uint64_t range)
 	int left = REQUESTS;
 
 	for (int i = 0; i < REQUESTS; i++)
-	{
 		start(&slots[i], &progress[i], m, kind, view->nwords, range, GPU_SMALL_INTERVALS);
-		if (view->structure == GPUDS_STRUCTURE_HASH)
-		{
-			only_single_keys(&slots[i], &progress[i]);
-			CHECK(gpu_hash_single_keys(view, (unsigned char *) slots, &slots[i].request));
-		}
-	}
 	while (left > 0)
 	{
 		int number[REQUESTS];
@@ -846,35 +837,35 @@ device_array(GpudsView *view, const Model *m, int nwords)
 	return bytes;
 }
 
-/* A hash table or a skip list of the model. */
+/* A skip list of the model. */
 static void
-device_loaded(GpuStructure *table, GpudsView *view, const Model *m, int nwords)
+device_loaded(GpuStructure *list, GpudsView *view, const Model *m, int nwords)
 {
 	GpudsEntry *entries = (GpudsEntry *) slots[0].input;
 
-	CHECK(table->load_begin(&change, (uint32_t) nwords, 90) == GPU_OK);
+	CHECK(list->load_begin(&change, (uint32_t) nwords, 90) == GPU_OK);
 	for (int64_t done = 0; done < m->n;)
 	{
 		int64_t n = m->n - done < LOAD_ENTRIES ? m->n - done : LOAD_ENTRIES;
 
 		memcpy(entries, m->e + done, (size_t) n * sizeof(GpudsEntry));
-		CHECK(table->load_add(&change, entries, n) == GPU_OK);
+		CHECK(list->load_add(&change, entries, n) == GPU_OK);
 		done += n;
 	}
-	CHECK(table->load_end(&change) == GPU_OK && table->view(&pool, view));
+	CHECK(list->load_end(&change) == GPU_OK && list->view(&pool, view));
 }
 
 /* Gives a tree's memory back, of whatever structure it is. */
 static void
-free_device(GpuStructure *table, const GpudsView *view, size_t bytes)
+free_device(GpuStructure *list, const GpudsView *view, size_t bytes)
 {
-	if (table == NULL)
+	if (list == NULL)
 		gpu_free((void *) view->base, bytes);
 	else
 	{
-		table->withdraw();
-		CHECK(table->drop(&change) == GPU_OK);
-		delete table;
+		list->withdraw();
+		CHECK(list->drop(&change) == GPU_OK);
+		delete list;
 	}
 }
 
@@ -901,11 +892,9 @@ main(int argc, char **argv)
 	CHECK(slots != NULL);
 	device_slots = (unsigned char *) gpu_device_address(slots);
 	CHECK(device_slots != NULL && gpu_persistent_open(&persistent, (unsigned char *) slots, device_slots));
-	CHECK(
-		gpu_pool_open(&pool, POOL_BYTES) &&
-		gpu_change_open(&change, &pool,
-						HashOnGpu::change_needs().report_bytes + SkiplistOnGpu::change_needs().report_bytes,
-						HashOnGpu::change_needs().memory_bytes + SkiplistOnGpu::change_needs().memory_bytes));
+	CHECK(gpu_pool_open(&pool, POOL_BYTES) &&
+		  gpu_change_open(&change, &pool, SkiplistOnGpu::change_needs().report_bytes,
+						  SkiplistOnGpu::change_needs().memory_bytes));
 	for (int r = 0; r < rounds; r++)
 	{
 		for (int kind = few ? KEYS_DENSE : 0; kind < (few ? KEYS_FEW + 1 : KEYS_KINDS); kind++)
@@ -913,7 +902,7 @@ main(int argc, char **argv)
 			const int64_t sizes[TREES] = { 0, 1, 8, 9, 60, 500, 3000, 20000 };
 			GpudsView views[TREES];
 			size_t bytes[TREES];
-			GpuStructure *tables[TREES] = {};
+			GpuStructure *lists[TREES] = {};
 			Model models[TREES];
 			uint64_t ranges[TREES];
 
@@ -928,11 +917,8 @@ main(int argc, char **argv)
 				bytes[t] = 0;
 				if (test_below(2) == 0)
 				{
-					if (test_below(2))
-						tables[t] = new HashOnGpu(GPUDS_STRUCTURE_HASH);
-					else
-						tables[t] = new SkiplistOnGpu(GPUDS_STRUCTURE_SKIPLIST);
-					device_loaded(tables[t], &views[t], &models[t], nwords);
+					lists[t] = new SkiplistOnGpu(GPUDS_STRUCTURE_SKIPLIST);
+					device_loaded(lists[t], &views[t], &models[t], nwords);
 				}
 				else
 					bytes[t] = test_below(3) == 0 ? device_array(&views[t], &models[t], nwords)
@@ -944,8 +930,7 @@ main(int argc, char **argv)
 					run_measure(&views[t], &models[t], kind, ranges[t]);
 					run_groups(&views[t], &models[t], kind, ranges[t]);
 					run_runs(&views[t], &models[t], kind, ranges[t]);
-					if (views[t].structure != GPUDS_STRUCTURE_HASH)
-						run_ranked(&views[t], &models[t], kind, ranges[t]);
+					run_ranked(&views[t], &models[t], kind, ranges[t]);
 					passed += 6;
 				}
 			}
@@ -961,7 +946,7 @@ main(int argc, char **argv)
 			{
 				run_small(&views[t], &models[t], kind, ranges[t]);
 				passed++;
-				free_device(tables[t], &views[t], bytes[t]);
+				free_device(lists[t], &views[t], bytes[t]);
 				free(models[t].e);
 			}
 		}

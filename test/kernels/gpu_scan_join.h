@@ -36,7 +36,6 @@ static const GpuJoinSide *
 side_of(const GpudsView *view)
 {
 	static ArrayOnGpu array(GPUDS_STRUCTURE_ARRAY);
-	static HashOnGpu hash(GPUDS_STRUCTURE_HASH);
 	static SkiplistOnGpu skiplist(GPUDS_STRUCTURE_SKIPLIST);
 	static BtreeOnGpu btree(GPUDS_STRUCTURE_BTREE);
 
@@ -44,8 +43,6 @@ side_of(const GpudsView *view)
 	{
 		case GPUDS_STRUCTURE_ARRAY:
 			return &array;
-		case GPUDS_STRUCTURE_HASH:
-			return &hash;
 		case GPUDS_STRUCTURE_SKIPLIST:
 			return &skiplist;
 		default:
@@ -72,26 +69,23 @@ set_bit(GpudsEntry *e, int nwords, int place, uint64_t value)
 	*word |= value << bit;
 }
 
-/*
- * A random join of entries of so many key words with others, of which those of a hash table are whole keys.
- */
+/* A random join of entries of so many key words with others. */
 static EntryJoin
-random_join(int nwords, int other_nwords, bool whole)
+random_join(int nwords, int other_nwords)
 {
 	const int all = 64 * nwords + ENTRY_SPILL_BITS;
 	int to = 64 * other_nwords + ENTRY_SPILL_BITS;
 	EntryJoin join = {};
 
 	join.kind = (uint32_t) test_below(ENTRY_JOIN_ANTI + 1);
-	join.nmoves = 1 + (whole ? other_nwords == 2 : (uint32_t) test_below(2));
+	join.nmoves = 1 + (uint32_t) test_below(2);
 	for (uint32_t i = 0; i < join.nmoves; i++)
 	{
 		EntryJoinMove *move = &join.moves[i];
-		const int left = to - (whole ? ENTRY_SPILL_BITS : 0);
 
-		move->bits = i == 0 && (whole || test_below(3)) ? 64 : 1 + (int) test_below(60);
-		if (move->bits > left || (whole && i > 0))
-			move->bits = left < 64 ? left : 64;
+		move->bits = i == 0 && test_below(3) ? 64 : 1 + (int) test_below(60);
+		if (move->bits > to)
+			move->bits = to < 64 ? to : 64;
 		move->from = i == 0 && test_below(4) ? all - move->bits
 											 : (int) test_below((uint64_t) (all - move->bits + 1));
 		move->to = to -= move->bits;
@@ -111,8 +105,6 @@ random_join(int nwords, int other_nwords, bool whole)
 	while (--to >= 0)
 		set_bit(&join.rest, other_nwords, to, 1);
 	join.rest.t |= ENTRY_TID_MASK;
-	if (join.rest.w0 == 0 && join.rest.w1 == 0 && whole)
-		join.rest.t = UINT64_MAX;
 	return join;
 }
 
@@ -162,7 +154,7 @@ model_join_count(const TestJoin *with, const GpudsEntry *key, uint64_t *seen, ui
 
 /* Sets what is told of the other side, in slots that the request does not use. */
 static void
-tell_other(GpuRequest *r, const GpudsView *view, TestJoin *with, bool whole, int nwords)
+tell_other(GpuRequest *r, const GpudsView *view, TestJoin *with, int nwords)
 {
 	unsigned char *map = slots[2].output;
 	uint32_t *places = (uint32_t *) slots[3].input;
@@ -172,7 +164,7 @@ tell_other(GpuRequest *r, const GpudsView *view, TestJoin *with, bool whole, int
 	memset((void *) join, 0, sizeof(*join));
 	with->join = join;
 	with->nwords = view->nwords;
-	join->join = random_join(nwords, view->nwords, whole);
+	join->join = random_join(nwords, view->nwords);
 	join->full = test_below(4) == 0;
 	join->map_bytes = test_map(map, test_below(2) ? PIECE / 8 : 64);
 	with->visible.map = map;
@@ -312,7 +304,7 @@ run_join(const GpudsView *view, const Model *m, const GpudsView *other, const Mo
 	r->groups_bytes = PIECE / 2;
 	visible = random_visible(r, m, test_below(2) ? PIECE / 8 : 64);
 	r->groups_bytes = 0;
-	tell_other(r, other, &with, other->structure == GPUDS_STRUCTURE_HASH, view->nwords);
+	tell_other(r, other, &with, view->nwords);
 	touch_keys(&with, m, view->nwords);
 	r->cap = 1 + (int64_t) test_below(PIECE / 2 / sizeof(GpudsEntry));
 	CHECK(gpu_join_fits(&large, (unsigned char *) slots, REQUESTS * sizeof(Slot), r));

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpu_versions.h
- *	  What gpu_hash.cu and gpu_skiplist.cu share: a structure in device memory beside a model, both
- *	  changed by the same batches, and versions of the two that are held for readers.
+ *	  A structure in device memory beside a model, both changed by the same batches, and versions of the
+ *	  two that are held for readers.
  *
  * A file that includes this has included common.h and kernels/structures.h.  T is the structure's class.
  *

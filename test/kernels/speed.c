@@ -362,7 +362,7 @@ structure(const Vtable *vtable, int64_t n, int64_t per_key)
 																   : size == 16 ? 100000
 																				: size + 1)
 		look_up(vtable, arena, &t, m.e, n, size);
-	for (int forward = 1; forward >= 0 && vtable->number != GPUDS_STRUCTURE_HASH; forward--)
+	for (int forward = 1; forward >= 0; forward--)
 		walk(vtable, arena, &t, n, forward);
 	for (int64_t size = 1; size <= 1000; size *= 1000)
 		scattered(vtable, arena, &t, m.e, n, size);

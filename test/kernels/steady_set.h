@@ -4,9 +4,8 @@
  *	  A tree in which some entries stay while others come and go, and readers that must find them.
  *
  * Of each key some entries stay and others come and go, so that keys grow from none to many entries
- * and shrink again, and a table of them does, too.  Readers look keys up, whole or from some entry on,
- * and go through everything, forward or backward.  They must find all entries that stay, in order, and no
- * others than those.
+ * and shrink again.  Readers look keys up, whole or from some entry on, and go through everything, forward or
+ * backward.  They must find all entries that stay, in order, and no others than those.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +21,7 @@
 /* Distributions of keys. */
 enum
 {
-	SCATTERED, /* a table is split while they are read */
-	NEAR,      /* in a few lines of a hash table, which are full often */
-	ALIKE,     /* all in one line and those after it */
+	SCATTERED, /* all of them, far from each other */
 	ONE_CHUNK, /* as many as one or two chunks of a skip list take */
 	KINDS
 };
@@ -51,8 +48,6 @@ make_keys(void)
 	for (int k = 0; k < KEYS; k++)
 	{
 		keys[SCATTERED][k] = (uint64_t) k * 1000003;
-		keys[NEAR][k] = vtable_alike((uint64_t) k, 10);
-		keys[ALIKE][k] = vtable_alike((uint64_t) k, 1);
 		keys[ONE_CHUNK][k] = (uint64_t) k;
 	}
 }
@@ -61,7 +56,7 @@ make_keys(void)
 static int
 nkeys(void)
 {
-	static const int numbers[KINDS] = { KEYS, 40, 16, 2 };
+	static const int numbers[KINDS] = { KEYS, 2 };
 
 	return numbers[kind];
 }

@@ -50,7 +50,7 @@ vtable_of(int number)
 static inline bool
 vtable_copies(const Vtable *vtable)
 {
-	return vtable->number != GPUDS_STRUCTURE_HASH && vtable->number != GPUDS_STRUCTURE_SKIPLIST;
+	return vtable->number != GPUDS_STRUCTURE_SKIPLIST;
 }
 
 /* Room for a tree and for a load of any structure. */
@@ -70,22 +70,8 @@ typedef union VtableBuild
 enum
 {
 	VTABLE_DUPLICATES = KEYS_KINDS, /* up to ten entries a key */
-	VTABLE_ALIKE,                   /* keys that a hash table puts into one line of a segment */
 	VTABLE_KINDS
 };
-
-/* Key k of those that are at home in the first lines of a segment. */
-static inline uint64_t
-vtable_alike(uint64_t k, int lines)
-{
-	GpudsEntry e = { 0, 0, 0 };
-
-	for (e.w0 = k * 1000;; e.w0++)
-	{
-		if (hash_home(hash_of(&e)) < lines)
-			return e.w0;
-	}
-}
 
 /* A random entry; bits 55..48 of t are zero, as in indexes. */
 static inline GpudsEntry
@@ -100,10 +86,6 @@ vtable_entry(int kind, int nwords, uint64_t range)
 			e.w0 = k / 10 * UINT64_C(0x9E3779B97F4A7C15);
 			e.w1 = nwords == 2 ? k / 20 : 0;
 			e.t = k / 10 % 3 << ENTRY_SPILL_SHIFT | k % 10 << 16 | 1;
-			break;
-		case VTABLE_ALIKE:
-			e.w0 = vtable_alike(k / 2, 1);
-			e.t = k % 2 << 16 | 1;
 			break;
 		default:
 			e = test_entry(kind, nwords, range);
