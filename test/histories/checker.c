@@ -600,7 +600,19 @@ concerns(const Checker *checker, const Read *read, const Write *before, const Wr
 	return showing(checker, read, write) != 0 || (before && showing(checker, read, before) != 0);
 }
 
-/* Notes that the reader comes before those who, beside it, wrote rows of a key after its snapshot. */
+/*
+ * Does a write make a row fit a condition that it did not fit before?  One that leaves it fit comes after
+ * the write that made it so.  If that is not of a SERIALIZABLE transaction, nobody promises an order.
+ */
+static bool
+makes_fit(const Checker *checker, const Read *read, const Write *write)
+{
+	return showing(checker, read, write) != 0 &&
+		   (write->kind == WRITE_INSERT ||
+			showing(checker, read, history_find(checker->history, write->row.previous)) == 0);
+}
+
+/* Notes that the reader comes before those who, beside it, made rows of a key fit after its snapshot. */
 static void
 note_later(Checker *checker, const Read *read, const Snapshot *snapshot, Transaction *reader, int32_t key)
 {
@@ -625,7 +637,7 @@ note_later(Checker *checker, const Read *read, const Snapshot *snapshot, Transac
 
 		if (writer->commit_sent > reader->commit_returned + checker->longest)
 			break;
-		if (writer->began < reader->commit_returned && showing(checker, read, births->items[low]) != 0)
+		if (writer->began < reader->commit_returned && makes_fit(checker, read, births->items[low]))
 			add_dependency(&checker->dependencies, reader, writer);
 	}
 }

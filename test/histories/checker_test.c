@@ -282,6 +282,29 @@ reads_and_writes(int session, int32_t key, int64_t sent, int32_t written, int64_
 	return wrote_too(session, 2, written);
 }
 
+/*
+ * One reads a row and inserts a key; another looks for that key, in vain, and writes the row.  A third has
+ * written the row between the two.
+ */
+static void
+written_between(bool serializable)
+{
+	const Row first = row_of(wrote(0, WRITE_INSERT, NULL, 5, 1, 2));
+	Write *last;
+
+	reads(2, 5, 5, 10, 40);
+	saw(first.version);
+	wrote_too(2, 2, 1);
+	wrote(0, WRITE_UPDATE, &first, 5, 15, 16);
+	hand.sessions[0].transactions.items[1].serializable = serializable;
+	reads(1, 1, 1, 20, 30);
+	last = history_write(&hand, 1, 2);
+	last->kind = WRITE_UPDATE;
+	last->row.id = first.id;
+	last->row.key = 5;
+	last->row.previous = hand.sessions[0].writes.items[1].row.version;
+}
+
 static void
 by_hand_serializable(void)
 {
@@ -319,6 +342,12 @@ by_hand_serializable(void)
 	reads(2, 1, 1, 20, 22);
 	saw(wrote_too(1, 2, 1));
 	expect(NVIOLATIONS, "a reader cannot tell the order");
+
+	written_between(true);
+	expect(CYCLE, "a circle of three by one row and a key");
+
+	written_between(false);
+	expect(NVIOLATIONS, "who came between two is not SERIALIZABLE");
 }
 
 static void
