@@ -164,4 +164,28 @@ CREATE OPERATOR CLASS wrong FOR TYPE fraction USING gpu_btree FAMILY wrong AS OP
 	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 (fraction, fraction) btint4cmp(int, int);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'wrong';
 
+-- One that is dropped is made again, beside the other
+DROP OPERATOR CLASS cell_ops USING gpu_btree CASCADE;
+SELECT gpuds_accept_type('cell');
+SELECT gpuds_accept_type('cell');
+
+-- An operator of the type's family may compare it with its like otherwise than by their bits
+CREATE FUNCTION later(m "small id", days int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN m::int - 1000 > days; END';
+CREATE OPERATOR > (FUNCTION = later, LEFTARG = "small id", RIGHTARG = int);
+ALTER OPERATOR FAMILY "small id_btree" USING btree ADD OPERATOR 5 > ("small id", int);
+CREATE TABLE days AS SELECT i AS id, i::"small id" AS m FROM generate_series(1, 2000) i;
+CREATE INDEX ON days USING gpu_btree (id, m);
+VACUUM ANALYZE days;
+SELECT count(*) FROM days WHERE id > 0 AND m > 500;
+
+-- The operator class of a type that it can be cast to orders otherwise
+CREATE CAST (cell AS bigint) WITHOUT FUNCTION AS IMPLICIT;
+CREATE INDEX ON t USING gpu_btree (c int8_ops) INCLUDE (id);
+SELECT count(*), sum(id) FROM t WHERE c::bigint < 0 AND c > '90000000/0';
+SET enable_seqscan = on;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*), sum(id) FROM t WHERE c::bigint < 0 AND c > '90000000/0';
+
 DROP SCHEMA test_accepted CASCADE;

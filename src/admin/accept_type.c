@@ -169,13 +169,22 @@ find_alike(Type *type)
 					   "signed or not, nor as a uuid.")));
 }
 
+/* Does an access method lack the operator class of a type that has been accepted? */
+static bool
+lacks_class(Oid type, const char *method)
+{
+	return gpuds_accepted_by(method, type) == GPUDS_KIND_NONE;
+}
+
 /* Looks the operators of a type up.  Raises an error if it cannot be accepted. */
 static void
 open_type(Oid oid, Type *type)
 {
 	const TypeCacheEntry *entry = lookup_type_cache(oid, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC);
 
-	if (OidIsValid(oid) && gpuds_key_kind(oid) != GPUDS_KIND_NONE)
+	if (OidIsValid(oid) && gpuds_key_kind(oid) != GPUDS_KIND_NONE &&
+		(gpuds_key_core_kind(oid) != GPUDS_KIND_NONE ||
+		 !(lacks_class(oid, "gpu_btree") || lacks_class(oid, "gpu_skiplist"))))
 		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
 						errmsg("type %s can be a key already", format_type_be(oid))));
 	if (!gpuds_can_be_alike(oid))
@@ -253,6 +262,8 @@ make_ordered_class(const Type *type, const GpudsAlike *alike, const char *method
 {
 	StringInfoData statement;
 
+	if (!lacks_class(type->oid, method))
+		return;
 	begin_class(&statement, type->oid, method);
 	for (int i = 1; i <= GPUDS_NSTRATEGIES; i++)
 		appendStringInfo(&statement, "OPERATOR %d %s, ", i, operator_name(type->operators[i]));
@@ -284,8 +295,9 @@ make_hash_class(const Type *type)
 
 /*
  * gpuds_accept_type(regtype): makes operator classes of gpu_btree, gpu_skiplist and, if the type can be
- * hashed, gpu_hash, in the type's schema.  Returns the type that it orders like.  For superusers, as CREATE
- * OPERATOR CLASS is.  Raises an error if it can be a key already or orders like no type of its length.
+ * hashed, gpu_hash, as far as they are missing, in the type's schema.  Returns the type that it orders like.
+ * For superusers, as CREATE OPERATOR CLASS is.  Raises an error if it can be a key already or orders like no
+ * type of its length.
  */
 Datum
 gpuds_accept_type(PG_FUNCTION_ARGS)

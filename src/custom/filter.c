@@ -231,10 +231,14 @@ index_can_test(const IndexOptInfo *index, Index relid, const Condition *conditio
 		*columns = lappend_int(*columns, condition->value ? i : -1);
 		if (gpuds_index_hashes(index, i) && condition->value)
 			return false;
+		if (condition->value == NULL)
+			return true;
 		/* an included column's type is what the table has, so a domain is none that can be tested */
-		return condition->value == NULL ||
-			   gpuds_key_can_test(included ? var->vartype : getBaseType(var->vartype), included,
-								  condition->type);
+		if (included)
+			return gpuds_key_can_test(var->vartype, true, condition->type);
+		/* an operator class of a type that the column's can be cast to may order otherwise */
+		return index->opcintype[i] == getBaseType(var->vartype) &&
+			   gpuds_key_can_test(index->opcintype[i], false, condition->type);
 	}
 	return false;
 }

@@ -35,7 +35,8 @@ typedef struct Known
 	GpudsKeyKind kind; /* GPUDS_KIND_NONE: it has no such operator class */
 } Known;
 
-static HTAB *known; /* by type; NULL: nothing is known */
+static HTAB *known;    /* by type; NULL: nothing is known */
+static uint64 changes; /* how often it has been forgotten */
 static bool watching;
 
 /* What a type may be like, the i-th; NULL: there are no more. */
@@ -85,9 +86,12 @@ gpuds_alike_of(Oid comparison, Oid type)
 	return NULL;
 }
 
-/* The kind that the default operator class of an access method gives a type. */
-static GpudsKeyKind
-kind_by(const char *method, Oid type)
+/*
+ * The kind that the default operator class of an access method gives a type; GPUDS_KIND_NONE: it has none.
+ * Takes no locks but those of catalog lookups; in a transaction.
+ */
+GpudsKeyKind
+gpuds_accepted_by(const char *method, Oid type)
 {
 	const Oid am = get_index_am_oid(method, true);
 	const Oid class = OidIsValid(am) ? GetDefaultOpClass(type, am) : InvalidOid;
@@ -105,6 +109,7 @@ forget(Datum arg, int cache, uint32 hash)
 {
 	HTAB *table = known;
 
+	changes++;
 	known = NULL;
 	if (table)
 		hash_destroy(table);
@@ -133,16 +138,21 @@ gpuds_accepted_kind(Oid type)
 {
 	Known *entry = known ? hash_search(known, &type, HASH_FIND, NULL) : NULL;
 	GpudsKeyKind kind;
+	uint64 before;
 
 	if (entry)
 		return entry->kind;
-	kind = kind_by("gpu_btree", type);
-	if (kind == GPUDS_KIND_NONE)
-		kind = kind_by("gpu_skiplist", type);
-	/* The lookups may have let in an invalidation, which has taken the table away. */
 	if (known == NULL)
 		known = make_table();
-	entry = hash_search(known, &type, HASH_ENTER, NULL);
-	entry->kind = kind;
+	before = changes;
+	kind = gpuds_accepted_by("gpu_btree", type);
+	if (kind == GPUDS_KIND_NONE)
+		kind = gpuds_accepted_by("gpu_skiplist", type);
+	/* The lookups may have let in an invalidation; then it is not known whether they saw the change. */
+	if (changes == before)
+	{
+		entry = hash_search(known, &type, HASH_ENTER, NULL);
+		entry->kind = kind;
+	}
 	return kind;
 }

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 
 #include "key/set.h"
 
@@ -37,6 +38,10 @@ gpuds_key_can_test(Oid column, bool included, Oid constant)
 	const GpudsKeyKind kind = gpuds_key_kind(column);
 
 	if (kind == GPUDS_KIND_NONE || kind == GPUDS_KIND_ENUM || gpuds_kind_bits(kind) > MAX_TEST_BITS)
+		return false;
+	/* an accepted type may be like one that it is compared with otherwise than by its bits */
+	if (column != getBaseType(constant) &&
+		(gpuds_key_core_kind(column) == GPUDS_KIND_NONE || gpuds_key_core_kind(constant) == GPUDS_KIND_NONE))
 		return false;
 	return (!included || gpuds_key_can_aggregate(column)) && gpuds_key_probe_is_exact(column, constant);
 }

@@ -228,6 +228,7 @@ typedef struct GpudsAlike
 
 extern const GpudsAlike *gpuds_alike(int i);
 extern const GpudsAlike *gpuds_alike_of(Oid comparison, Oid type);
+extern GpudsKeyKind gpuds_accepted_by(const char *method, Oid type);
 extern bool gpuds_is_as_long(Oid type, const GpudsAlike *alike);
 extern bool gpuds_can_be_alike(Oid type);
 
