@@ -177,6 +177,17 @@ CREATE TABLE days AS SELECT i AS id, i::"small id" AS m FROM generate_series(1, 
 CREATE INDEX ON days USING gpu_btree (id, m);
 VACUUM ANALYZE days;
 SELECT count(*) FROM days WHERE id > 0 AND m > 500;
+CREATE FUNCTION same("small id", snowflake) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1::int - 1000 = $2::bigint; END';
+CREATE FUNCTION same(snowflake, "small id") RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN same($2, $1); END';
+CREATE OPERATOR = (FUNCTION = same, LEFTARG = "small id", RIGHTARG = snowflake, COMMUTATOR = =, MERGES);
+CREATE OPERATOR = (FUNCTION = same, LEFTARG = snowflake, RIGHTARG = "small id", COMMUTATOR = =, MERGES);
+ALTER OPERATOR FAMILY "small id_btree" USING btree ADD OPERATOR 3 = ("small id", snowflake), OPERATOR 3 = (snowflake, "small id");
+ALTER OPERATOR FAMILY snowflake_btree USING btree ADD OPERATOR 3 = ("small id", snowflake), OPERATOR 3 = (snowflake, "small id");
+CREATE TABLE flakes AS SELECT i::bigint::snowflake AS s FROM generate_series(951, 1050) i;
+CREATE INDEX ON days USING gpu_btree (m);
+CREATE INDEX ON flakes USING gpu_btree (s);
+VACUUM ANALYZE flakes;
+SELECT count(*) FROM days JOIN flakes ON m = s;
 
 -- The operator class of a type that it can be cast to orders otherwise
 CREATE CAST (cell AS bigint) WITHOUT FUNCTION AS IMPLICIT;

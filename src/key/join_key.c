@@ -19,6 +19,13 @@ is_integer(uint8 kind)
 	return kind == GPUDS_KIND_INT2 || kind == GPUDS_KIND_INT4 || kind == GPUDS_KIND_INT8;
 }
 
+/* Is a column's type one that has been accepted?  Its values may be compared with others in its own way. */
+static bool
+is_accepted(const GpudsKeyColumn *column)
+{
+	return gpuds_key_core_kind(column->type) == GPUDS_KIND_NONE;
+}
+
 /*
  * Are two columns' codes equal if and only if their values are, and do they ascend alike?  alone: integers of
  * different size may be made alike.
@@ -27,6 +34,8 @@ static bool
 column_agrees(const GpudsKeyColumn *a, const GpudsKeyColumn *b, bool alone)
 {
 	if (a->hash || b->hash || a->descending != b->descending || a->nulls_first != b->nulls_first)
+		return false;
+	if (a->type != b->type && (is_accepted(a) || is_accepted(b)))
 		return false;
 	if (a->kind == b->kind)
 		return a->kind != GPUDS_KIND_ENUM || a->type == b->type;
