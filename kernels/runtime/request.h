@@ -163,9 +163,9 @@ typedef enum GpuStatus
  * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many
  * entries the rows are unseen.
  *
- * GPU_RANKED says of each interval how many entries it has, and which one has a rank there.  Behind the intervals,
- * of which several may be equal, the input has these ranks, from 0 on, as uint64_t[n].  Such a scan is a forward
- * one without points, from its first interval on, and is done as a whole; cap is above n.
+ * GPU_RANKED says of each interval how many entries it has, and which one has a rank there.  Behind the
+ * intervals, of which several may be equal, the input has these ranks, from 0 on, as uint64_t[n].  Such a
+ * scan is a forward one without points, from its first interval on, and is done as a whole; cap is above n.
  *
  * If a GroupSpec is of side values, the request names a copy of these that the tree has, and the spec has a
  * map of the heap pages of which the copy is up to date: two bits a page, as those of the visibility map, of

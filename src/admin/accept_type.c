@@ -3,9 +3,9 @@
  * accept_type.c
  *	  gpuds_accept_type: keys of types that extensions have made of integers and uuids.
  *
- * Such a type (h3index, s2cell, ulid, snowflake) is found to order as a type of PostgreSQL's of its length, on
- * edge values and random ones.  Then it gets operator classes, whose support function says which type that
- * is (key/accepted.c).
+ * Such a type (h3index, s2cell, ulid, snowflake) is found to order as a type of PostgreSQL's of its length,
+ * on edge values and random ones.  Then it gets operator classes, whose support function says which type
+ * that is (key/accepted.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -77,7 +77,7 @@ add_edge(Samples *samples, int bit, bool below)
 	}
 }
 
-/* All powers of two in the order of bytes, and what is next below and above them; random values and their neighbours. */
+/* All powers of two in the order of bytes, and what is next to them; random values and their neighbours. */
 static void
 make_samples(Samples *samples)
 {

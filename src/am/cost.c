@@ -184,7 +184,8 @@ bounding_quals(IndexPath *path, int *nfilters)
 }
 
 /*
- * gpuds_scan_entries for a scan whose share of the table's entries is known if all of its conditions bound it.
+ * gpuds_scan_entries for a scan whose share of the table's entries is known if all of its conditions bound
+ * it.
  */
 static double
 entries_of_share(PlannerInfo *root, IndexPath *path, Selectivity share, int *nfilters)

@@ -623,8 +623,8 @@ const CustomScanMethods gpuds_aggregate_methods = {
 };
 
 /*
- * The leading columns of the index that rows of a group agree in, if the node is a GpudsAggregate whose groups
- * come in the order of its index; else 0.
+ * The leading columns of the index that rows of a group agree in, if the node is a GpudsAggregate whose
+ * groups come in the order of its index; else 0.
  */
 int
 gpuds_aggregate_leading_columns(const PlanState *node)

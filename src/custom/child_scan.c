@@ -97,8 +97,8 @@ gpuds_child_scan_visitor(PlanState *child)
 }
 
 /*
- * Another scan with the keys and the snapshot of the one below, after gpuds_child_scan_start.  The caller ends
- * it before the state below ends or gets other parameters.
+ * Another scan with the keys and the snapshot of the one below, after gpuds_child_scan_start.  The caller
+ * ends it before the state below ends or gets other parameters.
  */
 IndexScanDesc
 gpuds_child_scan_like(PlanState *child)

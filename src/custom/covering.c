@@ -191,8 +191,8 @@ needs_other_column(Node *node, void *arg)
 }
 
 /*
- * May a scan of the index cover all clauses of the table?  A clause of a column that the index does not have is
- * neither a condition of the scan nor tested in entries, so core need not make paths to find that out.
+ * May a scan of the index cover all clauses of the table?  A clause of a column that the index does not have
+ * is neither a condition of the scan nor tested in entries, so core need not make paths to find that out.
  */
 static bool
 may_cover(const RelOptInfo *rel, const IndexOptInfo *index)

@@ -11,7 +11,8 @@
  *
  * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
  * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come,
- * and the plan has their counts.  Of many groups the rows of all ranks are found at once (percentile_ahead.h).
+ * and the plan has their counts.  Of many groups the rows of all ranks are found at once
+ * (percentile_ahead.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -180,8 +181,8 @@ row_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 }
 
 /*
- * Its columns, of the i-th rank that is wanted, in the current memory context.  What the scan makes as it begins
- * outlives that.
+ * Its columns, of the i-th rank that is wanted, in the current memory context.  What the scan makes as it
+ * begins outlives that.
  */
 static Datum *
 values_at(GpudsPercentileState *state, PercentileScan *scan, int64 i)

@@ -3,8 +3,8 @@
  * percentile_ahead.h
  *	  Groups that are taken ahead, so that rows of many of them are found at once.
  *
- * begin, and allow; then, again and again: more, with add for each group that is taken; find; and next for each
- * of them in turn.  reset forgets those that are left, and what was allowed.
+ * begin, and allow; then, again and again: more, with add for each group that is taken; find; and next for
+ * each of them in turn.  reset forgets those that are left, and what was allowed.
  *
  *-------------------------------------------------------------------------
  */
