@@ -8,6 +8,10 @@ CREATE TABLE e (src int, dst int);
 CREATE INDEX e_out ON e USING gpu_btree (src, dst);
 CREATE INDEX e_in ON e USING gpu_btree (dst DESC, src);
 
+-- Pairs of vertices: few and many of one source, of a vertex with itself, with what is no vertex
+CREATE VIEW pairs AS SELECT array_agg(s) AS s, array_agg(t) AS t FROM (
+	SELECT 1 AS s, t FROM generate_series(-3, 40) t UNION ALL SELECT s, 70 - s FROM generate_series(8, 60) s
+	UNION ALL VALUES (2, 2), (-99, -99), (-99, 2), (2, -99), (NULL, 1), (1, NULL)) x;
 -- What the functions say, in a form that does not depend on which of several parents a walk has come from
 CREATE VIEW answers AS
 	SELECT 'triangles' AS what, gpuds_triangles('e_out') AS a, 0::bigint AS b, 0 AS c
@@ -16,12 +20,27 @@ CREATE VIEW answers AS
 	UNION ALL SELECT 'bfs', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,2,NULL,2,-99}'::int[])
 	UNION ALL SELECT 'three', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,5,77}'::int[], 3)
 	UNION ALL SELECT 'both', vertex, NULL, depth FROM gpuds_bfs('e_out', '{3}'::int[], NULL, 'e_in', false)
-	UNION ALL SELECT 'back', vertex, NULL, depth FROM gpuds_bfs('e_in', '{4}'::int[], 40);
+	UNION ALL SELECT 'back', vertex, NULL, depth FROM gpuds_bfs('e_in', '{4}'::int[], 40)
+	UNION ALL SELECT 'counts', vertices, NULL, depth FROM gpuds_bfs_counts('e_out', '{1,2,NULL,2,-99}'::int[])
+	UNION ALL SELECT 'few', vertices, NULL, depth FROM gpuds_bfs_counts('e_out', '{3,4}'::int[], 2, 'e_in', false)
+	UNION ALL SELECT 'paths', pair, NULL, max(step) FROM pairs, gpuds_shortest_paths('e_out', s, t) GROUP BY pair
+	UNION ALL SELECT 'either', pair, NULL, max(step) FROM pairs, gpuds_shortest_paths('e_out', t, s, NULL, 'e_in', false) GROUP BY pair
+	UNION ALL SELECT 'short', pair, NULL, max(step) FROM pairs, gpuds_shortest_paths('e_out', s, t, reverse_index => 'e_in', max_cost => 3.5)
+		GROUP BY pair;
 -- A vertex that a walk has reached has a parent of the depth before, from which an edge leads to it.
 CREATE VIEW orphans AS
 	WITH w AS MATERIALIZED (SELECT * FROM gpuds_bfs('e_out', '{1,2}'::int[]))
 	SELECT * FROM w WHERE (depth = 0) <> (parent IS NULL) OR depth > 0 AND NOT EXISTS (
 		SELECT FROM e JOIN w p ON p.vertex = e.src WHERE e.src = w.parent AND e.dst = w.vertex AND p.depth = w.depth - 1);
+-- Steps of paths that are no edges, and ends that were not asked for; counts that are not those of a walk
+CREATE VIEW strays AS
+	SELECT pair::text FROM (SELECT *, lead(vertex) OVER w AS next, lead(step, 1, step + 1) OVER w AS further,
+			min(step) OVER w AS least, last_value(vertex) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS last
+		FROM pairs, gpuds_shortest_paths('e_out', s, t) WINDOW w AS (PARTITION BY pair ORDER BY step)) p
+	WHERE cost <> step OR further <> step + 1 OR step = least AND (least > 0 OR vertex <> s[pair]) OR last <> t[pair]
+		OR next IS NOT NULL AND NOT EXISTS (SELECT FROM e WHERE src = vertex AND dst = next)
+	UNION ALL SELECT 'counts' FROM gpuds_bfs_counts('e_out', '{1,5}'::int[]) c
+	FULL JOIN (SELECT depth, count(*) FROM gpuds_bfs('e_out', '{1,5}'::int[]) GROUP BY 1) w USING (depth) WHERE vertices IS DISTINCT FROM count;
 CREATE FUNCTION wrong() RETURNS TABLE (what text, wrong bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	given text = current_setting('gpuds.device');
@@ -32,6 +51,7 @@ BEGIN
 	PERFORM set_config('gpuds.device', given, true);
 	RETURN QUERY SELECT x.what, count(*) FROM ((TABLE cpu EXCEPT ALL TABLE device) UNION ALL (TABLE device EXCEPT ALL TABLE cpu)) x GROUP BY 1;
 	RETURN QUERY SELECT 'orphans', count(*) FROM orphans HAVING count(*) > 0;
+	RETURN QUERY SELECT 'strays', count(*) FROM strays HAVING count(*) > 0;
 	DROP TABLE device, cpu;
 END $$;
 CREATE PROCEDURE fill(vertices int, edges int, seed float8) LANGUAGE sql AS $$
@@ -79,6 +99,9 @@ SELECT * FROM wrong();
 SELECT max(depth), count(*), count(DISTINCT parent) FROM gpuds_bfs('e_out', '{1,2001,5000}'::int[]);
 SELECT max(depth), count(*) FROM gpuds_bfs('e_out', '{1}'::int[], 777);
 SELECT count(*), max(component) FROM gpuds_components('e_out');
+SELECT count(*), max(vertex), max(cost) FROM gpuds_shortest_path('e_out', 1, 1999);
+SELECT pair, count(*), max(cost) FROM gpuds_shortest_paths('e_out', '{5,5,5,5,5,5,7,7}'::int[], '{600,4,5,2001,305,306,407,408}'::int[], max_cost => 300)
+	GROUP BY 1 ORDER BY 1;
 -- the complete graph of 60 vertices
 TRUNCATE e;
 INSERT INTO e SELECT a, b FROM generate_series(1, 60) a, generate_series(1, 60) b;
@@ -100,6 +123,8 @@ SELECT * FROM gpuds_components('t_cd') ORDER BY 1;
 SELECT * FROM gpuds_bfs('t_ab', '{0}'::smallint[]) ORDER BY 2;
 SELECT * FROM gpuds_bfs('t_cd', '{9223372036854775807}'::bigint[]) ORDER BY 2;
 SELECT * FROM gpuds_bfs('t_cd', '{-1}'::bigint[]) ORDER BY 2;
+SELECT * FROM gpuds_shortest_path('t_ab', 32767::smallint, 32767::smallint);
+SELECT * FROM gpuds_shortest_path('t_ab', 32767::smallint, '-32768'::smallint);
 
 SET client_min_messages = warning;
 DROP SCHEMA :test CASCADE;

@@ -58,6 +58,13 @@ SELECT differ('TABLE reached', 'TABLE bfs');
 SELECT differ('TABLE costs', $$SELECT * FROM ends('km', NULL, true, 9)$$),
 	differ('TABLE costs', $$SELECT * FROM ends('km', 'edges_in', true, 9)$$);
 
+SELECT differ('SELECT depth, count(*) FROM reached GROUP BY 1',
+	$$SELECT * FROM gpuds_bfs_counts('edges_out', '{-3,-2,-1,0,1,2,3,1,NULL}'::bigint[], 5)$$),
+	differ('SELECT depth, count(*) FROM gpuds_bfs(''edges_in'', ''{5,99}''::bigint[], NULL, ''edges_out'', false) GROUP BY 1',
+	$$SELECT * FROM gpuds_bfs_counts('edges_in', '{5,99}'::bigint[], NULL, 'edges_out', false)$$);
+SELECT * FROM gpuds_bfs_counts('edges_out', '{}'::bigint[]);
+SELECT * FROM gpuds_bfs_counts(NULL, '{1}'::bigint[]);
+
 -- against their direction, and both ways, with parents and paths that are edges
 SELECT differ('SELECT * FROM gpuds_bfs(''edges_out'', ''{5}''::bigint[], 3)', 'SELECT * FROM gpuds_bfs(''edges_out'', ''{5}''::bigint[])
 	WHERE depth <= 3'),

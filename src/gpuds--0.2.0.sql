@@ -414,6 +414,15 @@ CREATE FUNCTION gpuds_bfs(index regclass, seeds anyarray, max_depth integer DEFA
 COMMENT ON FUNCTION gpuds_bfs(regclass, anyarray, integer, regclass, boolean) IS 'vertices that can be reached, breadth first';
 
 -- Not STRICT: what has a default may be null.
+CREATE FUNCTION gpuds_bfs_counts(index regclass, seeds anyarray, max_depth integer DEFAULT NULL,
+		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true)
+	RETURNS TABLE (depth integer, vertices bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_bfs_counts(regclass, anyarray, integer, regclass, boolean) IS
+	'number of vertices that can be reached, by depth';
+
+-- Not STRICT: what has a default may be null.
 CREATE FUNCTION gpuds_shortest_path(index regclass, source anyelement, target anyelement, weight_column name DEFAULT NULL,
 		reverse_index regclass DEFAULT NULL, directed boolean DEFAULT true, max_cost double precision DEFAULT NULL)
 	RETURNS TABLE (step integer, vertex anyelement, cost double precision)

@@ -310,6 +310,7 @@ gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 	return list->full ? (uint32_t) GPU_TOO_LARGE : gpu_graph_status(&stream->stream);
 }
 
+/* Reaches what the sender names, in a walk that goes on, or in a new one. */
 static inline uint32_t
 gpu_scanner_reach(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 {
@@ -318,20 +319,13 @@ gpu_scanner_reach(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, Gpu
 
 	if (named == NULL)
 		return GPU_NO_REQUEST;
-	status = gpu_graph_reach(graph, stream, named, r->n, r->each);
+	if (r->form == GPU_GRAPH_START)
+		status = gpu_graph_start(graph, stream, named, r->n);
+	else
+		status = gpu_graph_need_walk(graph, stream);
+	if (status == GPU_OK && r->form == GPU_GRAPH_REACH)
+		status = gpu_graph_reach(graph, stream, &graph->walk, named, r->n, r->each);
 	r->found = graph->walk.n;
-	return status;
-}
-
-static inline uint32_t
-gpu_scanner_walk(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
-{
-	const uint32_t before = graph->walk.depths;
-	const uint32_t status = gpu_graph_walk(graph, stream, r->n);
-
-	r->found = graph->walk.n;
-	r->counted = graph->walk.depths - before;
-	r->taken = graph->walk.n - graph->walk.first;
 	return status;
 }
 
@@ -347,6 +341,26 @@ gpu_graph_output(const GpuEngine *engine, const GpuScanStream *stream, const Gpu
 		!gpu_staging_has(engine->options.staging_bytes, r->output, (uint64_t) r->cap * item))
 		return -1;
 	return n - r->next < r->cap ? n - r->next : r->cap;
+}
+
+static inline uint32_t
+gpu_scanner_walk(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint32_t before = graph->walk.depths;
+	uint64_t *reached = NULL;
+	uint32_t status;
+
+	if (r->cap != 0)
+	{
+		reached = (uint64_t *) ((unsigned char *) engine->options.staging + r->output);
+		if (r->next != 0 || r->n < 0 || gpu_graph_output(engine, stream, r, r->n, sizeof(uint64_t)) != r->n)
+			return GPU_NO_REQUEST;
+	}
+	status = gpu_graph_walk(graph, stream, r->n, reached);
+	r->found = graph->walk.n;
+	r->counted = graph->walk.depths - before;
+	r->taken = graph->walk.n - graph->walk.first;
+	return status;
 }
 
 static inline uint32_t
@@ -377,6 +391,63 @@ gpu_scanner_tell_connected(GpuEngine *engine, GpuScanStream *stream, GpuGraph *g
 	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
 				 (size_t) n * item);
 	r->found = n;
+	return GPU_OK;
+}
+
+/* Says the paths to vertices of the input. */
+static inline uint32_t
+gpu_scanner_tell_paths(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint64_t *named = gpu_graph_input(engine, stream, r, 1);
+
+	/* The sums have room for one more. */
+	if (named == NULL || (uint64_t) r->n >= stream->piece_bytes / sizeof(uint64_t) || r->next != 0 ||
+		gpu_graph_output(engine, stream, r, r->cap, sizeof(uint64_t)) < 0)
+		return GPU_NO_REQUEST;
+	if (!graph->walk.begun)
+		return GPU_WITHDRAWN;
+	r->taken = gpu_graph_paths(graph, stream, named, r->n, (uint64_t *) stream->other, r->cap,
+							   (uint64_t *) stream->output, &r->found);
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
+				 (size_t) r->found * sizeof(uint64_t));
+	return gpu_graph_status(&stream->stream);
+}
+
+/* Begins a search for a path, or goes on with it. */
+static inline uint32_t
+gpu_scanner_seek(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint64_t *named = gpu_graph_input(engine, stream, r, 1);
+	const uint64_t *codes = (const uint64_t *) ((unsigned char *) engine->options.staging + r->input);
+	uint32_t status = GPU_OK;
+	int64_t before;
+
+	if (named == NULL || (r->n != 0 && (r->n != 2 || codes[0] == codes[1])))
+		return GPU_NO_REQUEST;
+	if (r->n != 0)
+		status = gpu_graph_seek_begin(graph, stream, named);
+	before = (int64_t) graph->walk.depths + graph->back_walk.depths;
+	if (status == GPU_OK)
+		status = gpu_graph_seek(graph, stream, r->next);
+	r->found = gpu_graph_path_length(graph);
+	r->counted = (int64_t) graph->walk.depths + graph->back_walk.depths - before;
+	r->taken = gpu_graph_seeks(graph);
+	return status;
+}
+
+static inline uint32_t
+gpu_scanner_tell_path(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const int64_t length = gpu_graph_path_length(graph);
+
+	if (r->next != 0 || gpu_graph_output(engine, stream, r, length, sizeof(uint64_t)) != length)
+		return GPU_NO_REQUEST;
+	if (length == 0)
+		return GPU_WITHDRAWN;
+	gpu_graph_path(graph, &stream->stream, (uint64_t *) stream->output);
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
+				 (size_t) length * sizeof(uint64_t));
+	r->found = length;
 	return GPU_OK;
 }
 
@@ -443,11 +514,18 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 			r->found = graph->n;
 			return graph->both == r->each ? GPU_OK : GPU_WITHDRAWN;
 		case GPU_GRAPH_REACH:
+		case GPU_GRAPH_START:
 			return gpu_scanner_reach(engine, stream, graph, r);
 		case GPU_GRAPH_WALK:
-			return gpu_scanner_walk(stream, graph, r);
+			return gpu_scanner_walk(engine, stream, graph, r);
 		case GPU_GRAPH_REACHED:
 			return gpu_scanner_tell_reached(engine, stream, graph, r);
+		case GPU_GRAPH_PATHS:
+			return gpu_scanner_tell_paths(engine, stream, graph, r);
+		case GPU_GRAPH_SEEK:
+			return gpu_scanner_seek(engine, stream, graph, r);
+		case GPU_GRAPH_PATH:
+			return gpu_scanner_tell_path(engine, stream, graph, r);
 		case GPU_GRAPH_CONNECT:
 			return gpu_graph_connect(graph, &stream->stream);
 		case GPU_GRAPH_CONNECTED:

@@ -49,8 +49,9 @@ struct GpuGraphWalk
 	GpuGraphArray<uint32_t> queue;  /* vertices that were reached, in order */
 	GpuGraphArray<uint64_t> sums;   /* of the degrees of those of one depth */
 	bool begun = false;
-	int64_t first = 0; /* of the queue, whose edges have not been followed */
-	int64_t n = 0;     /* of the queue */
+	int64_t first = 0;  /* of the queue, whose edges have not been followed */
+	int64_t n = 0;      /* of the queue */
+	int64_t total = -1; /* edges of those from first on; -1: their sums have not been made */
 	uint32_t depths = 0;
 };
 
@@ -71,7 +72,10 @@ struct GpuGraph
 	GpuGraphArray<uint64_t> edges;
 	int64_t m = 0; /* edges */
 	GpuGraphRows rows;
+	GpuGraphRows back; /* edges turned around, for graphs whose edges do not lead both ways */
 	GpuGraphWalk walk;
+	GpuGraphWalk back_walk;          /* of a search for a path, from its end (gpu_graph_path.h) */
+	uint32_t met = GPU_NO_VERTEX;    /* where both walks have met */
 	GpuGraphArray<uint32_t> roots;   /* of the components */
 	GpuGraphRows lists;              /* of the undirected simple graph (gpu_graph_triangles.h) */
 	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
@@ -80,6 +84,7 @@ struct GpuGraph
 	bool both = false; /* edges lead both ways */
 	bool ended = false;
 	bool has_rows = false;
+	bool has_back = false;
 	bool connected = false;
 	bool has_lists = false;
 };
@@ -164,16 +169,25 @@ gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
 	return graph;
 }
 
-/* Forgets the walk, and gives back what only that needs; all that depends on the edges alone stays. */
+/* Forgets a walk. */
+static inline void
+gpu_graph_end_walk(GpuGraph *graph, GpuGraphWalk *walk)
+{
+	gpu_graph_give(graph, &walk->depth);
+	gpu_graph_give(graph, &walk->parent);
+	gpu_graph_give(graph, &walk->queue);
+	gpu_graph_give(graph, &walk->sums);
+	*walk = GpuGraphWalk();
+}
+
+/* Forgets the walks, and gives back what only they need; all that depends on the edges alone stays. */
 static inline void
 gpu_graph_rest(GpuGraph *graph)
 {
-	gpu_graph_give(graph, &graph->walk.depth);
-	gpu_graph_give(graph, &graph->walk.parent);
-	gpu_graph_give(graph, &graph->walk.queue);
-	gpu_graph_give(graph, &graph->walk.sums);
+	gpu_graph_end_walk(graph, &graph->walk);
+	gpu_graph_end_walk(graph, &graph->back_walk);
+	graph->met = GPU_NO_VERTEX;
 	gpu_graph_give(graph, &graph->temp);
-	graph->walk = GpuGraphWalk();
 	graph->temp_items = 0;
 }
 
@@ -183,6 +197,7 @@ gpu_graph_bytes(const GpuGraph *graph)
 {
 	return gpu_span_bytes(&graph->codes.span) + gpu_span_bytes(&graph->edges.span) +
 		   gpu_span_bytes(&graph->rows.offsets.span) + gpu_span_bytes(&graph->rows.members.span) +
+		   gpu_span_bytes(&graph->back.offsets.span) + gpu_span_bytes(&graph->back.members.span) +
 		   gpu_span_bytes(&graph->roots.span) + gpu_span_bytes(&graph->lists.offsets.span) +
 		   gpu_span_bytes(&graph->lists.members.span) + gpu_span_bytes(&graph->sources.span);
 }
@@ -197,6 +212,8 @@ gpu_graph_close(GpuGraph *graph)
 	gpu_graph_give(graph, &graph->edges);
 	gpu_graph_give(graph, &graph->rows.offsets);
 	gpu_graph_give(graph, &graph->rows.members);
+	gpu_graph_give(graph, &graph->back.offsets);
+	gpu_graph_give(graph, &graph->back.members);
 	gpu_graph_give(graph, &graph->roots);
 	gpu_graph_give(graph, &graph->lists.offsets);
 	gpu_graph_give(graph, &graph->lists.members);

@@ -102,6 +102,18 @@ struct GpuGraphMembers
 	}
 };
 
+/* Edges that lead back. */
+struct GpuGraphReverse
+{
+	const uint64_t *edges;
+	uint64_t *reversed;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		reversed[i] = edges[i] << 32 | edges[i] >> 32;
+	}
+};
+
 /* Bits that numbers below n have. */
 static inline int
 gpu_graph_bits(int64_t n)
@@ -261,6 +273,40 @@ gpu_graph_need_rows(GpuGraph *graph, GpuScanStream *stream)
 		return s->status;
 	gpu_graph_give(graph, &others);
 	graph->has_rows = status == GPU_OK;
+	return status;
+}
+
+/*
+ * Puts the edges that lead back in rows, if that has not been done.  A graph whose edges lead both ways needs
+ * none.
+ */
+static inline uint32_t
+gpu_graph_need_back(GpuGraph *graph, GpuScanStream *stream)
+{
+	GpuStream *s = &stream->stream;
+	GpuGraphArray<uint64_t> words;
+	GpuGraphArray<uint64_t> others;
+	uint32_t status = GPU_NO_MEMORY;
+
+	if (graph->both || graph->has_back)
+		return GPU_OK;
+	if (gpu_graph_take(graph, &words, graph->m) && gpu_graph_take(graph, &others, graph->m) &&
+		gpu_graph_use_temp(graph, s, graph->m))
+	{
+		gpu_launch(s, graph->m, GpuGraphReverse{ graph->edges.at(), words.at() });
+		gpu_graph_sort_edges(s, &words, &others, graph->m, graph->n);
+		status = gpu_graph_fill_rows(graph, s, words.at(), graph->m, &graph->back);
+	}
+	if (!gpu_finish(s))
+		return s->status;
+	gpu_graph_give(graph, &words);
+	gpu_graph_give(graph, &others);
+	graph->has_back = status == GPU_OK;
+	if (!graph->has_back)
+	{
+		gpu_graph_give(graph, &graph->back.offsets);
+		gpu_graph_give(graph, &graph->back.members);
+	}
 	return status;
 }
 

@@ -154,6 +154,9 @@ gpu_graph_borrow(GpuGraph *graph)
 	graph->m = base->m;
 	graph->rows = base->rows;
 	graph->has_rows = true;
+	graph->has_back = base->has_back;
+	if (base->has_back)
+		graph->back = base->back;
 	graph->connected = base->connected;
 	if (base->connected)
 		graph->roots = base->roots;
@@ -170,6 +173,11 @@ gpu_graph_borrow(GpuGraph *graph)
 static inline void
 gpu_graph_lend(const GpuGraph *graph, GpuGraph *base)
 {
+	if (graph->has_back && !base->has_back)
+	{
+		base->back = graph->back;
+		base->has_back = true;
+	}
 	if (graph->connected && !base->connected)
 	{
 		base->roots = graph->roots;
@@ -202,6 +210,8 @@ gpu_graph_return_all(GpuGraph *graph)
 	gpu_graph_return(&graph->edges, base->edges);
 	gpu_graph_return(&graph->rows.offsets, base->rows.offsets);
 	gpu_graph_return(&graph->rows.members, base->rows.members);
+	gpu_graph_return(&graph->back.offsets, base->back.offsets);
+	gpu_graph_return(&graph->back.members, base->back.members);
 	gpu_graph_return(&graph->roots, base->roots);
 	gpu_graph_return(&graph->lists.offsets, base->lists.offsets);
 	gpu_graph_return(&graph->lists.members, base->lists.members);

@@ -28,14 +28,24 @@ struct GpuGraphWalkView
 	uint32_t *queue;
 	uint32_t *count; /* of the queue */
 
-	/* Reaches a vertex, unless it has been reached before; queued: edges are to be followed from there. */
-	GPU_FN void reach(uint32_t vertex, uint32_t from, uint32_t at_depth, bool queued) const
+	/*
+	 * Reaches a vertex, unless it has been reached before; queued: edges are to be followed from there.
+	 * True: it is queued now.
+	 */
+	GPU_FN bool reach(uint32_t vertex, uint32_t from, uint32_t at_depth, bool queued) const
 	{
 		if (gpu_fresh(&depth[vertex]) != GPU_NO_VERTEX ||
 			gpu_atomic_swap_if(&depth[vertex], GPU_NO_VERTEX, at_depth) != GPU_NO_VERTEX || !queued)
-			return;
+			return false;
 		parent[vertex] = from;
 		queue[gpu_atomic_next(count)] = vertex;
+		return true;
+	}
+
+	/* Is there nothing more to be found? */
+	GPU_FN bool done() const
+	{
+		return false;
 	}
 };
 
@@ -72,9 +82,9 @@ struct GpuGraphDegrees
 };
 
 /* Follows the edges of some vertices of the queue. */
-struct GpuGraphFollow
+template <class Walk> struct GpuGraphFollow
 {
-	GpuGraphWalkView walk;
+	Walk walk;
 	const uint64_t *offsets;
 	const uint32_t *members;
 	const uint32_t *vertices;
@@ -88,7 +98,7 @@ struct GpuGraphFollow
 		int64_t o = i * GPU_GRAPH_STRETCH;
 		const int64_t end = o + GPU_GRAPH_STRETCH < total ? o + GPU_GRAPH_STRETCH : total;
 
-		while (o < end)
+		while (o < end && !walk.done())
 		{
 			const int64_t at = gpu_scan_find(sums, n, (uint64_t) o);
 			const int64_t stop = (int64_t) sums[at + 1] < end ? (int64_t) sums[at + 1] : end;
@@ -120,26 +130,36 @@ struct GpuGraphReached
 };
 
 static inline GpuGraphWalkView
-gpu_graph_walk_view(const GpuGraph *graph, uint32_t *count)
+gpu_graph_walk_view(const GpuGraphWalk *walk, uint32_t *count)
 {
-	return { graph->walk.depth.at(), graph->walk.parent.at(), graph->walk.queue.at(), count };
+	return { walk->depth.at(), walk->parent.at(), walk->queue.at(), count };
 }
 
-/* Begins a walk that has reached nothing, if none has begun. */
+/* Begins a walk that has reached nothing, in place of what it was. */
+static inline uint32_t
+gpu_graph_begin_walk(GpuGraph *graph, GpuStream *s, GpuGraphWalk *walk)
+{
+	if (!walk->begun &&
+		(!gpu_graph_take(graph, &walk->depth, graph->n) || !gpu_graph_take(graph, &walk->parent, graph->n) ||
+		 !gpu_graph_take(graph, &walk->queue, graph->n) || !gpu_graph_take(graph, &walk->sums, graph->n + 1)))
+		return GPU_NO_MEMORY;
+	gpu_fill(s, walk->depth.at(), 0xFF, (size_t) graph->n * sizeof(uint32_t));
+	walk->begun = true;
+	walk->first = walk->n = 0;
+	walk->total = -1;
+	walk->depths = 0;
+	return GPU_OK;
+}
+
+/* Begins a walk over the edges in rows, if none has begun. */
 static inline uint32_t
 gpu_graph_need_walk(GpuGraph *graph, GpuScanStream *stream)
 {
-	GpuGraphWalk *walk = &graph->walk;
-	uint32_t status = gpu_graph_need_rows(graph, stream);
+	const uint32_t status = gpu_graph_need_rows(graph, stream);
 
-	if (status != GPU_OK || walk->begun)
+	if (status != GPU_OK || graph->walk.begun)
 		return status;
-	if (!gpu_graph_take(graph, &walk->depth, graph->n) || !gpu_graph_take(graph, &walk->parent, graph->n) ||
-		!gpu_graph_take(graph, &walk->queue, graph->n) || !gpu_graph_take(graph, &walk->sums, graph->n + 1))
-		return GPU_NO_MEMORY;
-	gpu_fill(&stream->stream, walk->depth.at(), 0xFF, (size_t) graph->n * sizeof(uint32_t));
-	walk->begun = true;
-	return GPU_OK;
+	return gpu_graph_begin_walk(graph, &stream->stream, &graph->walk);
 }
 
 /* Sets the device's count of the queue, and reads it when what was asked for since is done. */
@@ -151,51 +171,79 @@ gpu_graph_set_count(GpuScanStream *stream, int64_t n)
 	return (uint32_t *) stream->offsets;
 }
 
-/* Reaches n vertices, by their codes in device memory. */
+/* Has a walk reach n vertices, by their codes in device memory. */
 static inline uint32_t
-gpu_graph_reach(GpuGraph *graph, GpuScanStream *stream, const uint64_t *named, int64_t n, bool queued)
+gpu_graph_reach(const GpuGraph *graph, GpuScanStream *stream, GpuGraphWalk *walk, const uint64_t *named,
+				int64_t n, bool queued)
 {
-	uint32_t status = gpu_graph_need_walk(graph, stream);
-	uint32_t *count;
+	uint32_t *count = gpu_graph_set_count(stream, walk->n);
 
-	if (status != GPU_OK)
-		return status;
-	count = gpu_graph_set_count(stream, graph->walk.n);
 	gpu_launch(&stream->stream, n,
-			   GpuGraphReach{ gpu_graph_walk_view(graph, count), graph->codes.at(), graph->n, named,
-							  queued });
-	graph->walk.n = (int64_t) gpu_graph_read(stream, (uint64_t *) count);
+			   GpuGraphReach{ gpu_graph_walk_view(walk, count), graph->codes.at(), graph->n, named, queued });
+	walk->n = (int64_t) gpu_graph_read(stream, (uint64_t *) count);
+	walk->total = -1;
 	return gpu_graph_status(&stream->stream);
 }
 
-/* Follows the edges of all that is queued; how many edges that were. */
+/* How many edges lead out of what is queued, which is known once the sums are. */
+static inline int64_t
+gpu_graph_sum_degrees(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphWalk *walk)
+{
+	GpuStream *s = &stream->stream;
+	const uint32_t *vertices = walk->queue.at() + walk->first;
+	const int64_t n = walk->n - walk->first;
+	uint64_t *sums = walk->sums.at();
+
+	if (walk->total >= 0)
+		return walk->total;
+	gpu_launch(s, n + 1, GpuGraphDegrees{ rows->offsets.at(), vertices, sums, n });
+	gpu_exclusive_sum(s, sums, sums, n + 1);
+	walk->total = (int64_t) gpu_graph_read(stream, &sums[n]);
+	return walk->total;
+}
+
+/*
+ * Follows the edges of all that is queued, whose degrees have been summed up.  view: what reaches vertices;
+ * count: of the queue, which it adds to; what is behind that comes back.
+ */
+template <class Walk>
+static inline uint32_t
+gpu_graph_follow(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphWalk *walk, const Walk &view,
+				 uint64_t *count)
+{
+	const int64_t n = walk->n - walk->first;
+	uint64_t found;
+
+	gpu_launch(&stream->stream, (walk->total + GPU_GRAPH_STRETCH - 1) / GPU_GRAPH_STRETCH,
+			   GpuGraphFollow<Walk>{ view, rows->offsets.at(), rows->members.at(),
+									 walk->queue.at() + walk->first, walk->sums.at(), n, walk->total,
+									 walk->depths + 1 });
+	found = gpu_graph_read(stream, count);
+	walk->first = walk->n;
+	walk->n = (int64_t) (uint32_t) found;
+	walk->total = -1;
+	walk->depths++;
+	return (uint32_t) (found >> 32);
+}
+
+/* Goes a depth; how many edges have been followed. */
 static inline int64_t
 gpu_graph_walk_depth(GpuGraph *graph, GpuScanStream *stream)
 {
-	GpuStream *s = &stream->stream;
 	GpuGraphWalk *walk = &graph->walk;
-	const uint32_t *vertices = walk->queue.at() + walk->first;
-	uint64_t *sums = walk->sums.at();
-	const int64_t n = walk->n - walk->first;
-	uint32_t *count;
-	int64_t total;
+	const int64_t total = gpu_graph_sum_degrees(stream, &graph->rows, walk);
+	uint32_t *count = gpu_graph_set_count(stream, walk->n);
 
-	gpu_launch(s, n + 1, GpuGraphDegrees{ graph->rows.offsets.at(), vertices, sums, n });
-	gpu_exclusive_sum(s, sums, sums, n + 1);
-	total = (int64_t) gpu_graph_read(stream, &sums[n]);
-	count = gpu_graph_set_count(stream, walk->n);
-	gpu_launch(s, (total + GPU_GRAPH_STRETCH - 1) / GPU_GRAPH_STRETCH,
-			   GpuGraphFollow{ gpu_graph_walk_view(graph, count), graph->rows.offsets.at(),
-							   graph->rows.members.at(), vertices, sums, n, total, walk->depths + 1 });
-	walk->first = walk->n;
-	walk->n = (int64_t) gpu_graph_read(stream, (uint64_t *) count);
-	walk->depths++;
+	(void) gpu_graph_follow(stream, &graph->rows, walk, gpu_graph_walk_view(walk, count), (uint64_t *) count);
 	return total;
 }
 
-/* Goes on for so many depths at most. */
+/*
+ * Goes on for so many depths at most.  reached: for how many vertices are reached then, after each depth; or
+ * NULL.
+ */
 static inline uint32_t
-gpu_graph_walk(GpuGraph *graph, GpuScanStream *stream, int64_t depths)
+gpu_graph_walk(GpuGraph *graph, GpuScanStream *stream, int64_t depths, uint64_t *reached)
 {
 	GpuGraphWalk *walk = &graph->walk;
 	int64_t followed = 0;
@@ -209,6 +257,8 @@ gpu_graph_walk(GpuGraph *graph, GpuScanStream *stream, int64_t depths)
 		followed += gpu_graph_walk_depth(graph, stream);
 		if (!gpu_ok(&stream->stream))
 			break;
+		if (reached != NULL)
+			reached[i] = (uint64_t) walk->n;
 	}
 	return gpu_graph_status(&stream->stream);
 }
@@ -218,7 +268,7 @@ static inline void
 gpu_graph_reached(GpuGraph *graph, GpuStream *s, int64_t first, int64_t n, GpuReached *out)
 {
 	gpu_launch(s, n,
-			   GpuGraphReached{ gpu_graph_walk_view(graph, NULL), graph->codes.at(),
+			   GpuGraphReached{ gpu_graph_walk_view(&graph->walk, NULL), graph->codes.at(),
 								graph->walk.queue.at() + first, out });
 }
 

@@ -93,10 +93,26 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_REACH,
 	/*
 	 * goes on for n depths at most; found: vertices reached so far, counted: depths done, taken: to go on
-	 * from
+	 * from.  Output, if cap is not 0, which is at least n then: a word for each depth done, the vertices
+	 * reached until then
 	 */
 	GPU_GRAPH_WALK,
-	GPU_GRAPH_REACHED,   /* output: GpuReached of those from next on, cap at most; found: how many */
+	GPU_GRAPH_REACHED, /* output: GpuReached of those from next on, cap at most; found: how many */
+	/* input: n vertices that a walk begins from, in place of what has been reached */
+	GPU_GRAPH_START,
+	/*
+	 * output: words, cap at most: for each vertex of the input, n in all, how many vertices the path has by
+	 * which the walk has reached it, 0 if it has not, and these; as many as have room.  found: words, taken:
+	 * vertices of the input that have been answered
+	 */
+	GPU_GRAPH_PATHS,
+	/*
+	 * goes on with a search for a path for next depths at most, or begins one; input: 2 vertices, one path
+	 * has to lead from the first to the second, which is another, or none, to go on.  found: vertices on the
+	 * path, 0: none has been found, counted: depths done, taken: 0: nor will be
+	 */
+	GPU_GRAPH_SEEK,
+	GPU_GRAPH_PATH, /* output: the vertices of the path that has been found, cap at most; found: how many */
 	GPU_GRAPH_CONNECT,   /* find the components */
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
 	/* goes through n edges at most from next on; joined: triangles; found: edges left */

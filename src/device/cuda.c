@@ -1128,12 +1128,14 @@ set_step(GpuRequest *request, const GpudsGraphStep *step, char *memory)
 static void
 take_step(const GpuRequest *request, GpudsGraphStep *step, const char *memory)
 {
+	const int64 items = step->step == GPU_GRAPH_WALK ? request->counted : request->found;
+
 	step->found = request->found;
 	step->counted = request->counted;
 	step->taken = request->taken;
 	step->joined = request->joined;
 	if (step->output)
-		memcpy(step->output, memory, request->found * step->item_bytes);
+		memcpy(step->output, memory, items * step->item_bytes);
 }
 
 static GpudsDeviceStatus

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bfs.c
- *	  gpuds_bfs: the vertices that can be reached from some, breadth first.
+ *	  gpuds_bfs: the vertices that can be reached from some, breadth first; gpuds_bfs_counts: how many.
  *
  * Vertices are numbered as they are reached, so those of a depth follow each other.
  *
@@ -19,6 +19,7 @@
 #include "graph/graph.h"
 
 PG_FUNCTION_INFO_V1(gpuds_bfs);
+PG_FUNCTION_INFO_V1(gpuds_bfs_counts);
 
 /* Arguments. */
 enum
@@ -30,7 +31,7 @@ enum
 	BFS_DIRECTED
 };
 
-/* What is kept of a vertex beside its code: the number of the one that it was reached from. */
+/* What is kept of a vertex beside its code, if not only counts are wanted: the number of that before it. */
 #define PARENT 0
 
 typedef struct Bfs
@@ -43,16 +44,10 @@ typedef struct Bfs
 	int64 followed;      /* edges */
 	bool may_take_graph; /* that a device has kept */
 	bool may_make_graph; /* on a device */
+	bool counts;         /* only how many vertices each depth has is wanted */
 	bool device_has_put; /* what a device has reached is in the result, or a part of it */
 	ReturnSetInfo *result;
 } Bfs;
-
-/* A device reads all edges for a walk, once so large a part of them has been followed. */
-#define PART_FOR_DEVICE 16
-
-/* The same if it has kept a graph of them: it counts their entries, but does not sort them. */
-#define PART_FOR_KEPT 4096
-#define LEAST_FOR_KEPT 4096
 
 static void
 open_indexes(Bfs *bfs, FunctionCallInfo fcinfo)
@@ -83,12 +78,28 @@ put_vertex(const Bfs *bfs, const uint64 *vertex, int32 depth, const uint64 *pare
 	tuplestore_putvalues(bfs->result->setResult, bfs->result->setDesc, values, isnull);
 }
 
+/* Gives how many vertices have a depth, if any have. */
+static void
+put_count(const Bfs *bfs, int32 depth, int64 n)
+{
+	bool isnull[2] = { false, false };
+	Datum values[2] = { Int32GetDatum(depth), Int64GetDatum(n) };
+
+	if (n > 0)
+		tuplestore_putvalues(bfs->result->setResult, bfs->result->setDesc, values, isnull);
+}
+
 /* Gives the vertices from one on, which have a depth. */
 static void
 put_vertices(const Bfs *bfs, uint32 first, int32 depth)
 {
 	const uint32 *parents = bfs->vertices.array[PARENT];
 
+	if (bfs->counts)
+	{
+		put_count(bfs, depth, (int64) bfs->vertices.map.n - first);
+		return;
+	}
 	for (uint32 i = first; i < bfs->vertices.map.n; i++)
 		put_vertex(bfs, gpuds_vertices_code(&bfs->vertices, i), depth,
 				   parents[i] == VERTEX_NONE ? NULL : gpuds_vertices_code(&bfs->vertices, parents[i]));
@@ -103,6 +114,8 @@ set_parents(Bfs *bfs, const GpudsEdges *edges, uint32 next, uint32 first)
 {
 	uint32 *parents = bfs->vertices.array[PARENT];
 
+	if (bfs->counts)
+		return;
 	/* They are numbered in the order of the edges. */
 	for (int64 i = 0; next < bfs->vertices.map.n; i++)
 	{
@@ -115,18 +128,13 @@ set_parents(Bfs *bfs, const GpudsEdges *edges, uint32 next, uint32 first)
 static bool
 may_take(const Bfs *bfs)
 {
-	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
-
-	return bfs->may_take_graph && bfs->followed >= Max(all / PART_FOR_KEPT, LEAST_FOR_KEPT) &&
-		   gpuds_edges_are_on_gpu(&bfs->edges[0]);
+	return bfs->may_take_graph && gpuds_edges_may_take_graph(&bfs->edges[0], bfs->followed);
 }
 
 static bool
 may_make(const Bfs *bfs)
 {
-	const int64 all = gpuds_edges_in_mirror(&bfs->edges[0]);
-
-	return bfs->may_make_graph && all > 0 && bfs->followed >= all / PART_FOR_DEVICE;
+	return bfs->may_make_graph && gpuds_edges_may_make_graph(&bfs->edges[0], bfs->followed);
 }
 
 /* Follows the edges of one index from n vertices, from one on; false: a device may go on from this depth. */
@@ -168,15 +176,29 @@ put_reached(void *arg, const void *items, int64 n)
 		put_vertex(walk->bfs, &reached[i].vertex, walk->depth + (int32) reached[i].depth, &reached[i].parent);
 }
 
+static void
+put_counts(void *arg, const void *items, int64 n)
+{
+	DeviceWalk *walk = arg;
+	const uint64 *counts = items;
+
+	walk->bfs->device_has_put = true;
+	for (int64 i = 0; i < n; i++)
+		put_count(walk->bfs, ++walk->depth, (int64) counts[i]);
+}
+
 static bool
 go_on(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
 {
 	const DeviceWalk *walk = arg;
+	const int64 depths = walk->max_depth - walk->depth;
 	const GpudsWalkStart start = { .codes = walk->bfs->vertices.map.codes,
 								   .n = walk->end,
 								   .first = walk->first };
 
-	return gpuds_device_walk(graph, &start, walk->max_depth - walk->depth, put_reached, arg);
+	if (walk->bfs->counts)
+		return gpuds_device_count_walk(graph, &start, depths, put_counts, arg);
+	return gpuds_device_walk(graph, &start, depths, put_reached, arg);
 }
 
 /* Has a device go on from a depth, if that is worth it; false: it has not done it. */
@@ -245,7 +267,7 @@ add_seeds(Bfs *bfs, ArrayType *array)
 	uint32 *numbers = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint32));
 
 	gpuds_vertices_add(&bfs->vertices, codes, n, numbers);
-	for (uint32 i = 0; i < bfs->vertices.map.n; i++)
+	for (uint32 i = 0; i < bfs->vertices.map.n && !bfs->counts; i++)
 		((uint32 *) bfs->vertices.array[PARENT])[i] = VERTEX_NONE;
 	pfree(codes);
 	pfree(numbers);
@@ -266,17 +288,9 @@ reach(Bfs *bfs, ArrayType *seeds, int32 max_depth)
 	(void) search(bfs, max_depth); /* without a device, so to the end */
 }
 
-/*
- * gpuds_bfs(index regclass, seeds anyarray, max_depth integer, reverse_index regclass, directed boolean)
- * returns table (vertex anyelement, depth integer, parent anyelement)
- *
- * Each vertex that can be reached from a seed, once, with the least number of edges that it takes, and a
- * vertex that is the last but one on such a path, or NULL for a seed.  max_depth: the number of edges at
- * most, or NULL. If not directed, edges are followed both ways, which takes the index that has them by their
- * targets.
- */
-Datum
-gpuds_bfs(PG_FUNCTION_ARGS)
+/* Does what a call asks for; counts: that is counts. */
+static Datum
+do_bfs(FunctionCallInfo fcinfo, bool counts)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpuds_bfs", ALLOCSET_DEFAULT_SIZES);
 	const int width = sizeof(uint32);
@@ -291,8 +305,10 @@ gpuds_bfs(PG_FUNCTION_ARGS)
 	bfs.followed = 0;
 	bfs.may_take_graph = bfs.may_make_graph = true;
 	bfs.device_has_put = false;
+	bfs.counts = counts;
 	open_indexes(&bfs, fcinfo);
-	gpuds_vertices_begin(&bfs.vertices, bfs.index[0].key.words, 1, &width, get_hash_memory_limit());
+	gpuds_vertices_begin(&bfs.vertices, bfs.index[0].key.words, counts ? 0 : 1, &width,
+						 get_hash_memory_limit());
 	bfs.numbers = palloc(GPUDS_PIECE_ENTRIES * sizeof(uint32));
 	for (int i = 0; i < bfs.nindexes; i++)
 		gpuds_edges_begin(&bfs.edges[i], &bfs.index[i]);
@@ -306,4 +322,30 @@ gpuds_bfs(PG_FUNCTION_ARGS)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return (Datum) 0;
+}
+
+/*
+ * gpuds_bfs(index regclass, seeds anyarray, max_depth integer, reverse_index regclass, directed boolean)
+ * returns table (vertex anyelement, depth integer, parent anyelement)
+ *
+ * Each vertex that can be reached from a seed, once, with the least number of edges that it takes, and a
+ * vertex that is the last but one on such a path, or NULL for a seed.  max_depth: the number of edges at
+ * most, or NULL. If not directed, edges are followed both ways, which takes the index that has them by their
+ * targets.
+ */
+Datum
+gpuds_bfs(PG_FUNCTION_ARGS)
+{
+	return do_bfs(fcinfo, false);
+}
+
+/*
+ * gpuds_bfs_counts(the same) returns table (depth integer, vertices bigint)
+ *
+ * How many rows of each depth gpuds_bfs would return.
+ */
+Datum
+gpuds_bfs_counts(PG_FUNCTION_ARGS)
+{
+	return do_bfs(fcinfo, true);
 }

@@ -14,23 +14,14 @@
 #include "storage/ipc.h"
 
 #include "graph/graph.h"
+#include "reader/reader.h"
 
 /* Edges that a device counts triangles of at a time. */
 #define TRIANGLE_EDGES (INT64CONST(1) << 23)
 
-/* Depths that a device goes at a time. */
-#define WALK_DEPTHS 256
-
-/* Has a device edges of an index in entries alone, whose vertices are words? */
-static bool
-fits_device(const GpudsEdgeKey *key)
-{
-	return key->words == 1 && !key->side && !key->weighted;
-}
-
 /* Takes a step; false: it was not done. */
-static bool
-take(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
+bool
+gpuds_device_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
 {
 	CHECK_FOR_INTERRUPTS();
 	return gpuds_device_graph_step(graph, step) == GPUDS_DEVICE_OK;
@@ -53,7 +44,7 @@ send_piece(const GpudsEdges *edges, const GpudsDeviceGraph *graph, uint64 *pairs
 			pairs[2 * i + 1] = edges->edges.targets[from + i];
 		}
 		step.input_bytes = n * 2 * sizeof(uint64);
-		if (!take(graph, &step))
+		if (!gpuds_device_step(graph, &step))
 			return false;
 	}
 	return true;
@@ -103,6 +94,21 @@ origin(const GpudsDeviceGraph *graph)
 	return !graph->based ? "made" : graph->differ > 0 ? "changed" : "kept";
 }
 
+/*
+ * Makes a graph of all edges, on the base of one that was kept, or else, if may_make, without one.  A scan of
+ * all edges locks all of the index where transactions are serializable, so it does not begin if no graph can
+ * come of it.
+ */
+static bool
+have_graph(GpudsEdges *edges, bool both, bool may_make, GpudsDeviceGraph *graph, int64 *vertices)
+{
+	if (!may_make && !gpuds_scan_keeps_graph(edges->scan, both, graph))
+		return false;
+	gpuds_edges_of_all(edges);
+	return make_graph(edges, both, true, graph, vertices) ||
+		   (may_make && make_graph(edges, both, false, graph, vertices));
+}
+
 static void
 drop_graph(int code, Datum arg)
 {
@@ -122,14 +128,11 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGrap
 	const char *how;
 	bool done = false;
 
-	if (!fits_device(&edges->index->key))
+	if (!gpuds_edges_fit_device(edges))
 		return false;
-	gpuds_edges_of_all(edges);
 	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	{
-		done = (make_graph(edges, both, true, &graph, &vertices) ||
-				(may_make && make_graph(edges, both, false, &graph, &vertices))) &&
-			   use(&graph, vertices, arg);
+		done = have_graph(edges, both, may_make, &graph, &vertices) && use(&graph, vertices, arg);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	how = origin(&graph);
@@ -156,7 +159,7 @@ reach(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 first, i
 								.input = start->codes + first,
 								.input_bytes = n * sizeof(uint64) };
 
-		if (!take(graph, &step))
+		if (!gpuds_device_step(graph, &step))
 			return false;
 		*found = step.found;
 	}
@@ -171,10 +174,34 @@ walk(const GpudsDeviceGraph *graph, int64 depths, int64 *found)
 
 	for (; depths > 0 && step.taken > 0; depths -= step.counted)
 	{
-		step.n = Min(depths, WALK_DEPTHS);
-		if (!take(graph, &step))
+		step.n = Min(depths, GPUDS_WALK_DEPTHS);
+		if (!gpuds_device_step(graph, &step))
 			return false;
 		*found = step.found;
+	}
+	return true;
+}
+
+/* The same, and hands on how many vertices it has reached in each depth. */
+static bool
+count_depths(const GpudsDeviceGraph *graph, int64 depths, int64 found, GpudsPutItems put, void *arg)
+{
+	uint64 reached[GPUDS_WALK_DEPTHS];
+	GpudsGraphStep step = {
+		.step = GPU_GRAPH_WALK, .taken = 1, .output = reached, .item_bytes = sizeof(uint64)
+	};
+
+	for (; depths > 0 && step.taken > 0; depths -= step.counted)
+	{
+		step.n = step.cap = Min(depths, GPUDS_WALK_DEPTHS);
+		if (!gpuds_device_step(graph, &step))
+			return false;
+		for (int64 i = step.counted - 1; i > 0; i--)
+			reached[i] -= reached[i - 1];
+		if (step.counted > 0)
+			reached[0] -= found;
+		found = step.found;
+		put(arg, reached, step.counted);
 	}
 	return true;
 }
@@ -193,12 +220,21 @@ read_items(const GpudsDeviceGraph *graph, GpuGraphStep step, int64 first, int64 
 	{
 		next.next = first;
 		next.cap = Min(end - first, most);
-		done = take(graph, &next) && next.found == next.cap;
+		done = gpuds_device_step(graph, &next) && next.found == next.cap;
 		if (done)
 			put(arg, items, next.found);
 	}
 	pfree(items);
 	return done;
+}
+
+/* Tells the device where a walk is to go on; *found: vertices that have been reached. */
+static bool
+begin_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 *found)
+{
+	*found = 0;
+	return reach(graph, start, 0, start->first, false, found) &&
+		   reach(graph, start, start->first, start->n, true, found);
 }
 
 /*
@@ -210,15 +246,24 @@ bool
 gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths, GpudsPutItems put,
 				  void *arg)
 {
-	int64 reached = 0;
-	int64 found = 0;
+	int64 reached;
+	int64 found;
 
-	if (!reach(graph, start, 0, start->first, false, &reached) ||
-		!reach(graph, start, start->first, start->n, true, &reached))
+	if (!begin_walk(graph, start, &reached))
 		return false;
 	found = reached;
 	return walk(graph, depths, &found) &&
 		   read_items(graph, GPU_GRAPH_REACHED, reached, found, sizeof(GpuReached), put, arg);
+}
+
+/* The same, but hands on how many vertices it reaches in each depth, which are words. */
+bool
+gpuds_device_count_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
+						GpudsPutItems put, void *arg)
+{
+	int64 reached;
+
+	return begin_walk(graph, start, &reached) && count_depths(graph, depths, reached, put, arg);
 }
 
 /* Hands on all vertices, each with the least one of its component; false: as above. */
@@ -227,7 +272,7 @@ gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutI
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_CONNECT };
 
-	return take(graph, &step) &&
+	return gpuds_device_step(graph, &step) &&
 		   read_items(graph, GPU_GRAPH_CONNECTED, 0, vertices, 2 * sizeof(uint64), put, arg);
 }
 
@@ -239,7 +284,7 @@ gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total)
 
 	for (*total = 0; step.found > 0; step.next += TRIANGLE_EDGES)
 	{
-		if (!take(graph, &step))
+		if (!gpuds_device_step(graph, &step))
 			return false;
 		*total += step.joined;
 	}

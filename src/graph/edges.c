@@ -21,6 +21,13 @@
 /* Entries that a device gives in the time that it finds a key. */
 #define ENTRIES_OF_KEY 16
 
+/* A device reads all edges for a search, once so large a part of them has been followed. */
+#define PART_FOR_DEVICE 16
+
+/* The same if it has kept a graph of them: it looks for them there, but does not sort them. */
+#define PART_FOR_KEPT (4 * 1024)
+#define LEAST_FOR_KEPT 4096
+
 /*
  * For reading edges again and again.  The index must stay open meanwhile.  Memory is the current context's.
  * Raises an error if the table is a materialized view that has not been populated.
@@ -192,11 +199,24 @@ gpuds_edges_in_mirror(const GpudsEdges *edges)
 	return gpuds_scan_mirror_entries(edges->scan);
 }
 
-/* Has a GPU the mirror, too, or only a GPU? */
+/*
+ * Has a search followed so many edges that a device may go on with a graph of all that it has kept, if it
+ * has?  Its mirror need not be the one that was read.
+ */
 bool
-gpuds_edges_are_on_gpu(const GpudsEdges *edges)
+gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed)
 {
-	return gpuds_scan_is_on_gpu(edges->scan);
+	return followed >= Max(gpuds_edges_in_mirror(edges) / PART_FOR_KEPT, LEAST_FOR_KEPT) &&
+		   gpuds_edges_fit_device(edges) && gpuds_scan_is_on_gpu(edges->scan);
+}
+
+/* So many that the device that has the mirror may make a graph of all? */
+bool
+gpuds_edges_may_make_graph(const GpudsEdges *edges, int64 followed)
+{
+	const int64 all = gpuds_edges_in_mirror(edges);
+
+	return all > 0 && followed >= all / PART_FOR_DEVICE && gpuds_edges_fit_device(edges);
 }
 
 /* Ends the scan, and frees what *edges has. */

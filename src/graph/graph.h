@@ -78,10 +78,23 @@ extern void gpuds_edges_of(GpudsEdges *edges, const uint64 *codes, int64 n);
 extern bool gpuds_edges_next(GpudsEdges *edges);
 extern void gpuds_edges_look_up(GpudsEdges *edges, const GpudsEntry *entries, int64 n);
 extern int64 gpuds_edges_in_mirror(const GpudsEdges *edges);
-extern bool gpuds_edges_are_on_gpu(const GpudsEdges *edges);
+extern bool gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed);
+extern bool gpuds_edges_may_make_graph(const GpudsEdges *edges, int64 followed);
 extern void gpuds_edges_end(GpudsEdges *edges);
 
 /* device_graph.c */
+
+/* Has a device edges of an index in entries alone, whose vertices are words? */
+static inline bool
+gpuds_edges_fit_device(const GpudsEdges *edges)
+{
+	const GpudsEdgeKey *key = &edges->index->key;
+
+	return key->words == 1 && !key->side && !key->weighted;
+}
+
+/* Depths that a device goes at a time. */
+#define GPUDS_WALK_DEPTHS 256
 
 /* Uses a graph on a device, which has so many vertices; false: the device has not done what was wanted. */
 typedef bool (*GpudsUseGraph)(const GpudsDeviceGraph *graph, int64 vertices, void *arg);
@@ -98,11 +111,24 @@ typedef struct GpudsWalkStart
 } GpudsWalkStart;
 
 extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg);
+extern bool gpuds_device_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step);
 extern bool gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
 							  GpudsPutItems put, void *arg);
+extern bool gpuds_device_count_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
+									GpudsPutItems put, void *arg);
 extern bool gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put,
 									void *arg);
 extern bool gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total);
+
+/* device_path.c */
+
+/* Receives the i-th path: the codes of its vertices, or none if there is no path. */
+typedef void (*GpudsPutPath)(void *arg, int64 i, const uint64 *codes, int64 n);
+
+extern bool gpuds_device_path(const GpudsDeviceGraph *graph, uint64 source, uint64 target, int64 most,
+							  GpudsPutPath put, void *arg);
+extern bool gpuds_device_paths(const GpudsDeviceGraph *graph, uint64 source, const uint64 *targets, int64 n,
+							   int64 most, GpudsPutPath put, void *arg);
 
 /* vertices.c */
 

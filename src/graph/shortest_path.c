@@ -10,6 +10,9 @@
  *
  * Pairs with one source follow each other, and go on with its search.
  *
+ * Where each edge costs 1, a device goes on with all pairs that are left, once the search of one has followed
+ * many edges, if it has a graph of them or may make one.
+ *
  *-------------------------------------------------------------------------
  */
 #include "gpuds.h"
@@ -40,6 +43,9 @@ enum
 	PATH_MAX_COST
 };
 
+/* Pairs of one source, above which a device walks from the source through all that it reaches. */
+#define FEW_TARGETS 4
+
 /* A pair of vertices, by codes; number: as the caller counts them. */
 typedef struct Pair
 {
@@ -62,6 +68,11 @@ typedef struct Paths
 	uint32 *found;   /* their numbers on the other side */
 	ReturnSetInfo *result;
 
+	double followed_before; /* edges, before the source at hand */
+	bool directed;
+	bool may_take_graph; /* that a device has kept */
+	bool may_make_graph; /* on a device */
+
 	/* of the pair at hand: the best path, and where both sides have met on it */
 	double best;
 	uint32 meet[2];
@@ -74,7 +85,7 @@ typedef struct Paths
 #define ROUNDING (1 + 1e-9)
 
 static void
-open_indexes(Paths *paths, FunctionCallInfo fcinfo, bool directed)
+open_indexes(Paths *paths, FunctionCallInfo fcinfo)
 {
 	const char *weight = PG_ARGISNULL(PATH_WEIGHT_COLUMN) ? NULL
 														  : NameStr(*PG_GETARG_NAME(PATH_WEIGHT_COLUMN));
@@ -83,18 +94,18 @@ open_indexes(Paths *paths, FunctionCallInfo fcinfo, bool directed)
 	paths->has_reverse = !PG_ARGISNULL(PATH_REVERSE_INDEX);
 	if (paths->has_reverse)
 		gpuds_graph_open_reverse(PG_GETARG_OID(PATH_REVERSE_INDEX), weight, &paths->forward, &paths->reverse);
-	else if (!directed)
+	else if (!paths->directed)
 		gpuds_graph_need_reverse(&paths->forward);
 }
 
 /* Begins the searches from both ends.  Without a second index, that from the target has the target alone. */
 static void
-begin_sides(Paths *paths, bool directed)
+begin_sides(Paths *paths)
 {
 	const GpudsGraphIndex *const one_way[2] = { &paths->forward, &paths->reverse };
 	const GpudsGraphIndex *const other_way[2] = { &paths->reverse, &paths->forward };
 	const size_t memory = get_hash_memory_limit() / (paths->has_reverse ? 2 : 1);
-	const int n = directed ? 1 : 2;
+	const int n = paths->directed ? 1 : 2;
 
 	gpuds_path_side_begin(&paths->sides[0], &paths->forward, n, one_way, paths->bound, memory);
 	gpuds_path_side_begin(&paths->sides[1], &paths->forward, paths->has_reverse ? n : 0, other_way,
@@ -106,14 +117,14 @@ begin_sides(Paths *paths, bool directed)
 static void
 begin_paths(Paths *paths, FunctionCallInfo fcinfo)
 {
-	const bool directed = PG_ARGISNULL(PATH_DIRECTED) || PG_GETARG_BOOL(PATH_DIRECTED);
-
+	paths->directed = PG_ARGISNULL(PATH_DIRECTED) || PG_GETARG_BOOL(PATH_DIRECTED);
+	paths->may_take_graph = paths->may_make_graph = true;
 	paths->result = (ReturnSetInfo *) fcinfo->resultinfo;
 	paths->max_cost = PG_ARGISNULL(PATH_MAX_COST) ? INFINITY : PG_GETARG_FLOAT8(PATH_MAX_COST);
 	paths->bound = paths->max_cost * ROUNDING;
-	open_indexes(paths, fcinfo, directed);
+	open_indexes(paths, fcinfo);
 	paths->least_edge = paths->forward.key.weighted ? 0 : 1;
-	begin_sides(paths, directed);
+	begin_sides(paths);
 }
 
 static void
@@ -164,8 +175,28 @@ is_done(const Paths *paths, double least)
 	return paths->best <= least || least > paths->bound;
 }
 
-/* Follows edges from one side.  unfinished: the search need not be such that it can go on. */
-static void
+static double
+count_followed(const Paths *paths)
+{
+	return paths->sides[0].nedges + paths->sides[1].nedges;
+}
+
+/* May a device make a graph of all edges, or, if not make, take the one that it has kept? */
+static bool
+may_use_graph(const Paths *paths, bool make)
+{
+	const GpudsEdges *edges = &paths->sides[0].edges[0];
+	const int64 followed = (int64) (count_followed(paths) - paths->followed_before);
+
+	return make ? paths->may_make_graph && gpuds_edges_may_make_graph(edges, followed)
+				: paths->may_take_graph && gpuds_edges_may_take_graph(edges, followed);
+}
+
+/*
+ * Follows edges from one side; false: a device may go on.  unfinished: the search need not be such that it
+ * can go on.
+ */
+static bool
 go_on(Paths *paths, int number, bool unfinished)
 {
 	GpudsPathSide *side = &paths->sides[number];
@@ -180,11 +211,14 @@ go_on(Paths *paths, int number, bool unfinished)
 			side->broken = true;
 			break;
 		}
+		if (may_use_graph(paths, false) || may_use_graph(paths, true))
+			return false;
 	}
+	return true;
 }
 
-/* Finds the best path between the ends of both sides. */
-static void
+/* Finds the best path between the ends of both sides; false: a device may do it. */
+static bool
 find_path(Paths *paths, bool unfinished)
 {
 	const GpudsPathSide *sides = paths->sides;
@@ -195,9 +229,11 @@ find_path(Paths *paths, bool unfinished)
 
 		if (queued[0] == 0 || queued[1] == 0 ||
 			is_done(paths, gpuds_path_least(&sides[0]) + gpuds_path_least(&sides[1]) + paths->least_edge))
-			return;
-		go_on(paths, paths->has_reverse && queued[1] < queued[0] ? 1 : 0, unfinished);
+			break;
+		if (!go_on(paths, paths->has_reverse && queued[1] < queued[0] ? 1 : 0, unfinished))
+			return false;
 	}
+	return true;
 }
 
 /* Begins the search of a pair, or goes on with that of the source. */
@@ -208,7 +244,10 @@ start_pair(Paths *paths, const Pair *pair, bool same_source)
 	uint32 found;
 
 	if (!same_source || sides[0].broken)
+	{
 		gpuds_path_side_start(&sides[0], pair->source);
+		paths->followed_before = count_followed(paths);
+	}
 	gpuds_path_side_start(&sides[1], pair->target);
 	paths->best = INFINITY;
 	vertex_map_find(&sides[0].vertices.map, pair->target, 1, &found);
@@ -305,17 +344,123 @@ have_same_source(const Pair *a, const Pair *b)
 	return memcmp(a->source, b->source, sizeof(a->source)) == 0;
 }
 
+/* What a device does: the paths of n pairs, of which some are done. */
+typedef struct DevicePaths
+{
+	Paths *paths;
+	const Pair *pairs;
+	int64 n;
+	int64 done;
+} DevicePaths;
+
+static bool
+is_one_vertex(const Pair *pair)
+{
+	return memcmp(pair->source, pair->target, sizeof(pair->source)) == 0;
+}
+
+/* Gives the path of the next pair.  A vertex has one to itself, also if the graph does not have it. */
+static void
+put_device_path(void *arg, int64 i, const uint64 *codes, int64 n)
+{
+	DevicePaths *device = arg;
+	const Pair *pair = &device->pairs[device->done++];
+
+	if (is_one_vertex(pair))
+	{
+		codes = pair->source;
+		n = 1;
+	}
+	if ((double) n - 1 > device->paths->max_cost)
+		return;
+	for (int64 step = 0; step < n; step++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_vertex(device->paths, pair->number, (int32) step, &codes[step], (double) step);
+	}
+}
+
+/* How many of the pairs from the next one on have its source. */
+static int64
+count_same_source(const DevicePaths *device)
+{
+	const Pair *pairs = device->pairs + device->done;
+	const int64 n = device->n - device->done;
+	int64 same = 1;
+
+	while (same < n && have_same_source(&pairs[same - 1], &pairs[same]))
+		same++;
+	return same;
+}
+
+/* Has the device find the path of the next pair, or those of n with its source; false: not to the end. */
+static bool
+find_next_on_device(const GpudsDeviceGraph *graph, DevicePaths *device, int64 n, int64 most)
+{
+	const Pair *pairs = device->pairs + device->done;
+	uint64 *targets;
+	bool done;
+
+	if (is_one_vertex(pairs) && n <= FEW_TARGETS)
+	{
+		put_device_path(device, 0, NULL, 0);
+		return true;
+	}
+	if (n <= FEW_TARGETS)
+		return gpuds_device_path(graph, pairs->source[0], pairs->target[0], most, put_device_path, device);
+	targets = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
+	for (int64 i = 0; i < n; i++)
+		targets[i] = pairs[i].target[0];
+	done = gpuds_device_paths(graph, pairs->source[0], targets, n, most, put_device_path, device);
+	pfree(targets);
+	return done;
+}
+
+static bool
+find_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
+{
+	DevicePaths *device = arg;
+	const double max_cost = device->paths->max_cost;
+	const int64 most = max_cost < PG_INT32_MAX ? (int64) Max(max_cost, 0) : PG_INT32_MAX;
+
+	while (device->done < device->n)
+	{
+		if (!find_next_on_device(graph, device, count_same_source(device), most))
+			return false;
+	}
+	return true;
+}
+
+/* Has a device find the paths of n pairs; how many it has found, the first ones. */
+static int64
+find_by_device(Paths *paths, const Pair *pairs, int64 n)
+{
+	DevicePaths device = { paths, pairs, n, 0 };
+	const bool make = may_use_graph(paths, true);
+
+	paths->sides[0].broken = true;
+	paths->may_take_graph = false;
+	paths->may_make_graph &= !make;
+	(void) gpuds_edges_use_device(&paths->sides[0].edges[0], !paths->directed, make, find_on_device, &device);
+	return device.done;
+}
+
 /* Finds the paths of n pairs, and puts them in order. */
 static void
 find_paths(Paths *paths, Pair *pairs, int64 n)
 {
 	qsort(pairs, n, sizeof(Pair), compare_pairs);
-	for (int64 i = 0; i < n; i++)
+	for (int64 i = 0; i < n;)
 	{
 		start_pair(paths, &pairs[i], i > 0 && have_same_source(&pairs[i - 1], &pairs[i]));
-		find_path(paths, i + 1 == n || !have_same_source(&pairs[i], &pairs[i + 1]));
+		if (!find_path(paths, i + 1 == n || !have_same_source(&pairs[i], &pairs[i + 1])))
+		{
+			i += find_by_device(paths, pairs + i, n - i);
+			continue;
+		}
 		if (isfinite(paths->best))
 			put_path(paths, pairs[i].number);
+		i++;
 	}
 }
 

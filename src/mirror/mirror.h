@@ -308,6 +308,7 @@ extern bool gpuds_probe_sorts_tids(const GpudsMirrorRef *ref);
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_expected(Relation index, double entries);
 extern bool gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source);
+extern bool gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDeviceGraph *graph);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,
 						 GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap, bool *end);
 extern bool gpuds_probe_tids(GpudsMirrorRef *ref, GpudsScan *scan, int64 cap, GpudsTids *tids, bool *end);

@@ -101,6 +101,21 @@ gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source)
 		   present_on(source, kind);
 }
 
+/*
+ * Does a GPU keep a graph of the mirror that sets of many keys are to be looked up in?  *graph is then one on
+ * its base, without edges.  The caller drops it in any case, or begins another one in its place.
+ */
+bool
+gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDeviceGraph *graph)
+{
+	const GpudsDeviceKind kind = gpuds_device_wanted(PG_INT64_MAX);
+	GpudsMirrorRef ref;
+
+	return gpuds_mirror_is_on_gpu(source) &&
+		   gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) &&
+		   gpuds_probe_take_graph(&ref, both, graph);
+}
+
 /* Has a kind of device the mirror, or will it load it, as far as is known without trying? */
 static bool
 expected_on(Relation index, GpudsDeviceKind kind, double bytes)

@@ -372,6 +372,16 @@ gpuds_scan_is_on_gpu(IndexScanDesc scan)
 	return gpuds_mirror_is_on_gpu(&((GpudsCursor *) scan->opaque)->source);
 }
 
+/*
+ * Does a GPU keep a graph of the mirror that this scan would have for many keys (gpuds_mirror_keeps_graph)?
+ * It may be another one, or none, when the scan begins.
+ */
+bool
+gpuds_scan_keeps_graph(IndexScanDesc scan, bool both, GpudsDeviceGraph *graph)
+{
+	return gpuds_mirror_keeps_graph(&((GpudsCursor *) scan->opaque)->source, both, graph);
+}
+
 /* What its device may be told of side values (gpuds_mirror_copy_side); false: nothing. */
 bool
 gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side)

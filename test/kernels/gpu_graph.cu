@@ -18,9 +18,9 @@
 
 #include "common.h"
 #include "kernels/graph/gpu_graph_components.h"
+#include "kernels/graph/gpu_graph_path.h"
 #include "kernels/graph/gpu_graph_triangles.h"
 #include "kernels/graph/gpu_graph_update.h"
-#include "kernels/graph/gpu_graph_walk.h"
 
 #define PIECE ((size_t) 1 << 20)
 #define POOL ((size_t) 256 << 20)
@@ -144,10 +144,10 @@ walk(GpuGraph *graph, const std::vector<uint64_t> &seeds, int64_t depths, int64_
 
 	std::copy(seeds.begin(), seeds.end(), words);
 	gpu_copy_bus(&stream.stream, stream.input, words, seeds.size() * sizeof(uint64_t));
-	status = gpu_graph_reach(graph, &stream, (const uint64_t *) stream.input, (int64_t) seeds.size(), true);
+	status = gpu_graph_start(graph, &stream, (const uint64_t *) stream.input, (int64_t) seeds.size());
 	*nseeds = graph->walk.n;
-	for (int64_t i = 0; status == GPU_OK && i < depths; i += 2)
-		status = gpu_graph_walk(graph, &stream, depths - i < 2 ? depths - i : 2);
+	for (int64_t i = 0; status == GPU_OK && i < depths && graph->walk.first < graph->walk.n; i += 2)
+		status = gpu_graph_walk(graph, &stream, depths - i < 2 ? depths - i : 2, NULL);
 	return status;
 }
 
@@ -182,6 +182,113 @@ check_walk(GpuGraph *graph, const Lists &lists)
 		const std::vector<uint64_t> &from = lists.at(r.parent);
 
 		CHECK(depth[r.parent] + 1 == r.depth && std::count(from.begin(), from.end(), r.vertex) > 0);
+	}
+	passed++;
+}
+
+/* How many vertices a walk has reached after each of its depths */
+static void
+check_counts(GpuGraph *graph, const Lists &lists)
+{
+	const std::vector<uint64_t> seeds(1, lists.empty() ? 0 : lists.begin()->first);
+	const std::map<uint64_t, uint64_t> depth = plain_walk(lists, seeds, UINT64_MAX);
+	uint64_t reached[100];
+	int64_t nseeds;
+
+	CHECK(walk(graph, seeds, 0, &nseeds) == GPU_OK);
+	CHECK(gpu_graph_walk(graph, &stream, 100, reached) == GPU_OK);
+	for (uint64_t d = 1; d <= graph->walk.depths; d++)
+	{
+		uint64_t n = 0;
+
+		for (const auto &vertex : depth)
+			n += vertex.second <= d;
+		CHECK(reached[d - 1] == n);
+	}
+	passed++;
+}
+
+/* A path is one of the graph, and as long as the walk says. */
+static void
+check_path(const uint64_t *path, uint64_t n, const Lists &lists, std::map<uint64_t, uint64_t> &depth,
+		   uint64_t source, uint64_t target)
+{
+	CHECK(n == (depth.count(target) ? depth[target] + 1 : 0));
+	CHECK(n == 0 || (path[0] == source && path[n - 1] == target));
+	for (uint64_t i = 1; i < n; i++)
+	{
+		const std::vector<uint64_t> &from = lists.at(path[i - 1]);
+
+		CHECK(std::count(from.begin(), from.end(), path[i]) > 0);
+	}
+}
+
+/* A vertex, or, seldom, what is none */
+static uint64_t
+random_vertex(const Lists &lists)
+{
+	if (test_below(10) == 0 || lists.empty())
+		return 4711;
+	return std::next(lists.begin(), (long) test_below(lists.size()))->first;
+}
+
+/* A search from both ends.  none: there is no memory for the edges that lead back. */
+static void
+check_seek(GpuGraph *graph, const Lists &lists, bool none)
+{
+	const uint64_t source = random_vertex(lists);
+	const uint64_t target = random_vertex(lists);
+	std::map<uint64_t, uint64_t> depth = plain_walk(lists, { source }, UINT64_MAX);
+	int64_t n;
+
+	if (source == target)
+		return;
+	words[0] = source;
+	words[1] = target;
+	gpu_copy_bus(&stream.stream, stream.input, words, 2 * sizeof(uint64_t));
+	pool.fail_after = none && !graph->both ? (int64_t) test_below(4) : -1;
+	CHECK(gpu_graph_seek_begin(graph, &stream, (const uint64_t *) stream.input) == GPU_OK);
+	pool.fail_after = -1;
+	while (gpu_graph_seeks(graph))
+		CHECK(gpu_graph_seek(graph, &stream, 1 + (int64_t) test_below(3)) == GPU_OK);
+	CHECK(!none || graph->both || graph->back_walk.depths == 0);
+	n = gpu_graph_path_length(graph);
+	if (n > 0)
+		gpu_graph_path(graph, &stream.stream, (uint64_t *) stream.output);
+	check_path((const uint64_t *) fetch(stream.output, (size_t) n * sizeof(uint64_t)), (uint64_t) n, lists,
+			   depth, source, target);
+	passed++;
+}
+
+/* Paths from one vertex to many, read from a walk a piece at a time */
+static void
+check_paths(GpuGraph *graph, const Lists &lists)
+{
+	const uint64_t source = random_vertex(lists);
+	std::map<uint64_t, uint64_t> depth = plain_walk(lists, { source }, UINT64_MAX);
+	std::vector<uint64_t> targets(1 + test_below(200));
+	const int64_t room = 300 + (int64_t) lists.size();
+	int64_t nseeds;
+	int64_t said;
+
+	for (auto &target : targets)
+		target = random_vertex(lists);
+	CHECK(walk(graph, { source }, INT64_MAX - 2, &nseeds) == GPU_OK);
+	for (size_t done = 0; done < targets.size(); done += (size_t) said)
+	{
+		const int64_t left = (int64_t) (targets.size() - done);
+		const uint64_t *at;
+		int64_t n;
+
+		std::copy(targets.begin() + (long) done, targets.end(), words);
+		gpu_copy_bus(&stream.stream, stream.input, words, (size_t) left * sizeof(uint64_t));
+		said = gpu_graph_paths(graph, &stream, (const uint64_t *) stream.input, left,
+							   (uint64_t *) stream.other, room, (uint64_t *) stream.output, &n);
+		CHECK(said > 0 && n <= room);
+		at = (const uint64_t *) fetch(stream.output, (size_t) n * sizeof(uint64_t));
+		for (int64_t i = 0; i < said; at += 1 + *at, i++)
+			check_path(at + 1, *at, lists, depth, source, targets[done + (size_t) i]);
+		CHECK(at == words + n);
 	}
 	passed++;
 }
@@ -345,6 +452,10 @@ use_all(const Edges &edges, const Edges &others)
 	if (status == GPU_OK)
 		status = gpu_graph_connect(graph, &stream.stream);
 	if (status == GPU_OK)
+		status = gpu_graph_need_back(graph, &stream);
+	if (status == GPU_OK)
+		status = gpu_graph_seek_begin(graph, &stream, (const uint64_t *) stream.input);
+	if (status == GPU_OK)
 		status = gpu_graph_need_lists(graph, &stream);
 	if (status == GPU_OK)
 		status = make_on(graph, others, &other, &n);
@@ -374,6 +485,8 @@ check_update(GpuGraph *base, const Edges &edges)
 	check_walk(graph, lists_of(others, both));
 	check_components(graph, others);
 	check_triangles(graph, others);
+	for (int i = 0; i < 3; i++)
+		check_seek(graph, lists_of(others, both), false);
 	gpu_graph_rest(graph);
 	CHECK(differ == 0 || gpu_pool_used(&pool) == used + gpu_graph_bytes(graph));
 	if (differ == 0)
@@ -409,9 +522,17 @@ check_graph(int64_t most)
 	GpuGraph *graph;
 
 	CHECK(make(edges, both, &graph) == GPU_OK);
+	CHECK(gpu_graph_need_walk(graph, &stream) == GPU_OK);
+	check_seek(graph, lists_of(edges, both), true);
+	gpu_graph_rest(graph);
+	check_update(graph, edges);
 	check_components(graph, edges);
 	check_walk(graph, lists_of(edges, both));
 	check_triangles(graph, edges);
+	for (int i = 0; i < 10; i++)
+		check_seek(graph, lists_of(edges, both), false);
+	check_paths(graph, lists_of(edges, both));
+	check_counts(graph, lists_of(edges, both));
 	/* as the next owner of a graph that is kept finds it */
 	gpu_graph_rest(graph);
 	CHECK(gpu_graph_bytes(graph) == gpu_pool_used(&pool));

@@ -186,6 +186,26 @@ for my $change ('kept', 'changed')
 	$node->safe_psql('postgres', 'INSERT INTO w SELECT i % 300, 30000 + i FROM generate_series(1, 100000) i');
 	$few = $node->safe_psql('postgres', "SET gpuds.device = cpu; $walk");
 }
+
+# So does a search for a path, which makes the edges that lead back for the next one, too.
+for my $path (map { "SELECT count(*) FROM gpuds_shortest_path('w_out', $_, 19999)" } 1, 2)
+{
+	my $steps = $node->safe_psql('postgres', "SET gpuds.device = cpu; $path");
+	$now->{stderr} = '';
+	is($now->query($path), $steps, 'a path');
+	like($now->{stderr}, qr/kept, used/, 'by the same graph');
+}
+
+# Where no graph is kept, a walk that looks for one locks no more of the index than it reads.
+$node->safe_psql('postgres', 'CREATE TABLE h (src int, dst int);
+	INSERT INTO h SELECT 1, i FROM generate_series(1, 10000) i;
+	INSERT INTO h SELECT i, 1 FROM generate_series(2, 300000) i;
+	CREATE INDEX h_out ON h USING gpu_btree (src, dst); VACUUM (FREEZE, ANALYZE) h');
+is($now->query("SELECT gpuds_index_load('h_out'); BEGIN ISOLATION LEVEL SERIALIZABLE;
+	SELECT count(*) FROM gpuds_bfs('h_out', '{1}'::int[], 1);
+	SELECT count(*) FROM pg_locks
+	WHERE mode = 'SIReadLock' AND locktype = 'relation' AND relation = 'h_out'::regclass;
+	COMMIT"), "t\n10000\n0", 'a walk that finds no graph');
 $_->quit for $now, $old;
 $node->stop;
 
