@@ -154,8 +154,8 @@ void
 gpuds_keys_take_left(GpudsKeys *keys, int64 n)
 {
 	for (int64 i = 0; i < n; i++)
-		keys->read[i] = (GpudsEntry){ .w0 = keys->words[keys->left[i]],
-									  .t = (uint64) (keys->first + keys->left[i]) };
+		keys->read[i] = (GpudsEntry){ keys->words[keys->left[i]], keys->probe.zero.w1,
+									  keys->probe.zero.t | (uint64) (keys->first + keys->left[i]) };
 	keys->nread = n;
 }
 

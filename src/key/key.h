@@ -318,15 +318,14 @@ typedef struct GpudsKeyProbe
 	uint8 kind[GPUDS_KEY_MAX_COLUMNS];     /* GpudsKeyKind of the values */
 	FmgrInfo *hash[GPUDS_KEY_MAX_COLUMNS]; /* of the values; NULL: the column's codes are no hashes */
 	GpudsEntry rest;                       /* ones in the bits of other columns, and in the TID's */
-	bool words;                            /* probes have zeros but in w0, and their numbers */
+	bool words;                            /* probes differ in w0 only, and in their numbers */
+	GpudsEntry zero;                       /* the probe of codes that are 0; NULL bits may be set */
 
 	/*
 	 * Of one column whose codes are integers less the least one (gpuds_key_probe_integer): bytes of a value,
-	 * else 0; the probe of the code 0; what makes the code of a value, and where it is in w0; the values that
-	 * the column can hold.
+	 * else 0; what makes the code of a value, and where it is in w0; the values that the column can hold.
 	 */
 	int integer_bytes;
-	GpudsEntry zero;
 	uint64 flip;
 	uint64 ones;
 	int shift;

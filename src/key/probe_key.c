@@ -44,14 +44,11 @@ init_integers(GpudsKeyProbe *probe)
 	const GpudsKeyColumn *column = &probe->layout->column[0];
 	const int bits = Min(column->bits, 64);
 	const uint64 bias = UINT64_C(1) << (bits - 1);
-	GpudsKeyString key = { 0, 0 };
 
 	probe->integer_bytes = 0;
 	if (!probe->words || probe->ncolumns != 1 || column->hash)
 		return;
 	probe->integer_bytes = gpuds_integer_bytes(column, (GpudsKeyKind) probe->kind[0]);
-	gpuds_key_put_code(&key, column, 0);
-	gpuds_key_to_entry(&key, probe->layout->nwords, 0, &probe->zero);
 	probe->ones = (uint64) gpuds_ones(bits);
 	probe->flip = column->descending ? probe->ones ^ bias : bias;
 	probe->shift = gpuds_first_word_shift(probe->layout, column);
@@ -68,6 +65,7 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 {
 	GpudsEntry taken;
 	GpudsEntry used; /* by all columns; behind them every key has zeros */
+	GpudsKeyString zero = { 0, 0 };
 
 	probe->layout = layout;
 	probe->ncolumns = ncolumns;
@@ -82,7 +80,9 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 			elog(ERROR, "cannot probe column %d of an index for type %u", i + 1, types[i]);
 		if (!gpuds_in_first_word(layout, column))
 			probe->words = false;
+		gpuds_key_put_code(&zero, column, 0);
 	}
+	gpuds_key_to_entry(&zero, layout->nwords, 0, &probe->zero);
 	gpuds_key_prefix_bits(layout, ncolumns, &taken);
 	gpuds_key_prefix_bits(layout, layout->ncolumns, &used);
 	probe->rest.w0 = used.w0 & ~taken.w0;
@@ -162,8 +162,8 @@ gpuds_key_probe_integers(const GpudsKeyProbe *probe, const char *values, int64 n
 }
 
 /*
- * The same of values that all are in the column's range, as words: the probes have zeros in their other
- * words, but for numbers.  False: there is no short way for the values, or one of them is not in the range.
+ * The same of values that all are in the column's range, as words: all else of the probes is as in
+ * probe->zero.  False: there is no short way for the values, or one of them is not in the range.
  */
 bool
 gpuds_key_probe_words(const GpudsKeyProbe *probe, const char *values, int64 n, uint64 *words)
@@ -199,20 +199,20 @@ gpuds_key_probe_words(const GpudsKeyProbe *probe, const char *values, int64 n, u
 }
 
 /*
- * The set of what n probes ask for that have zeros in all words but the first, which are given and stay the
+ * The set of what n probes ask for that differ in their first words only, which are given and stay the
  * caller's; else as gpuds_key_set_of_probes.
  */
 void
 gpuds_key_set_of_points(const GpudsKeyProbe *probe, uint64 *points, int64 n, GpudsKeySet *set)
 {
-	const GpudsEntry none = { 0, 0, 0 };
+	const GpudsEntry frame = { 0, probe->zero.w1, probe->zero.t };
 
 	memset(set, 0, sizeof(*set));
 	set->sorted = true;
 	set->intervals = &set->single;
 	set->total = set->nintervals = n;
 	set->batch = Max(n, 1);
-	set->single = gpuds_key_probe_interval(probe, &none);
+	set->single = gpuds_key_probe_interval(probe, &frame);
 	set->points = set->all_points = points;
 }
 

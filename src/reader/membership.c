@@ -158,8 +158,10 @@ collect_unsure(UnsureKeys *keys, const GpudsKeyProbe *probe, const GpudsMembersh
 	for (int64 i = 0; i < hits->nothers; i++)
 	{
 		const GpudsEntry *entry = &hits->others[i];
-		GpudsEntry key = { entry->w0 & ~probe->rest.w0, entry->w1 & ~probe->rest.w1,
-						   entry->t & ~probe->rest.t };
+		GpudsEntry key = { entry->w0 & ~probe->rest.w0,
+						   /* the other words are the same in all probes of a word */
+						   probe->words ? 0 : entry->w1 & ~probe->rest.w1,
+						   probe->words ? 0 : entry->t & ~probe->rest.t };
 		const uint32 bit = filter_bit(keys, mix_key(&key, probe->words));
 		bool found;
 		Unsure *unsure = unsure_insert(keys->table, key, &found);
