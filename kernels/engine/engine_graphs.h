@@ -109,7 +109,7 @@ gpu_engine_use_kept(GpuEngine *engine, uint32_t number, bool both)
 	return found->second;
 }
 
-/* Uses a graph no more that was kept.  The caller has the lock.  true: nobody does, and it is to be closed. */
+/* Uses a kept graph no more.  The caller has the lock.  true: nobody uses it, and it is to be closed. */
 static inline bool
 gpu_engine_leave_kept(GpuEngine *engine, GpuGraph *base)
 {

@@ -116,9 +116,9 @@ drop_graph(int code, Datum arg)
 }
 
 /*
- * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead both
- * ways.  may_make: also if none was kept that it can be based on.  False: there is none, or it was not used to
- * the end; nothing is known of the edges then.  Raises whatever use raises.
+ * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead
+ * both ways.  may_make: also if none was kept that it can be based on.  False: there is none, or it was not
+ * used to the end; nothing is known of the edges then.  Raises whatever use raises.
  */
 bool
 gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg)

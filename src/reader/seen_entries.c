@@ -200,8 +200,8 @@ count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *
 /*
  * Has the device of a scan that has just started make a graph of its entries, which are edges, and lead both
  * ways or not; based: on the one that it keeps.  Those of whose rows the device is not sure are the others;
- * the caller frees them, and drops the graph in any case.  The scan has not moved.  False: the device does not
- * do it, or the map changed in every attempt.
+ * the caller frees them, and drops the graph in any case.  The scan has not moved.  False: the device does
+ * not do it, or the map changed in every attempt.
  */
 bool
 gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both, bool based,

@@ -1,5 +1,5 @@
-# A graph that the GPU has made of an index is kept as the base of others, of any snapshot and whatever has changed
-# since, and it makes room for what needs memory.
+# A graph that the GPU has made of an index is kept as the base of others, of any snapshot, whatever has
+# changed since, and it makes room for what needs memory.
 
 use strict;
 use warnings;
@@ -27,21 +27,22 @@ my $answer = "SELECT md5(string_agg(f::text, ' ' ORDER BY f::text)) FROM (
 # of_all(): SQL for the answers to all calls in one row
 sub of_all { return 'SELECT ' . join(', ', map { '(' . sprintf($answer, $_) . ')' } @calls) }
 
-# What is said of the four calls if the graph is made, has changed, or is as it was kept.  The last one's leads both
-# ways.
+# What is said of the four calls if the graph is made, has changed, or is as it was kept.  The last one's
+# leads both ways.
 my %origins = (
 	made => 'made kept kept made',
 	changed => 'changed kept kept changed',
 	kept => 'kept kept kept kept');
 
-# compare(session, what, how): a session, in a transaction of its own or without, gets the CPU's answers; how: what
-# becomes of what is kept; empty: anything.
+# compare(session, what, how): a session, in a transaction of its own or without, gets the CPU's answers; how:
+# what becomes of what is kept; empty: anything.
 sub compare
 {
 	my ($session, $what, $how) = @_;
 	my $cpu = $session->query_safe('SET gpuds.device = cpu; ' . of_all());
 	my $gpu = $session->query(
-		'SET gpuds.device = cuda; SET client_min_messages = debug1; ' . of_all() . '; RESET client_min_messages');
+		'SET gpuds.device = cuda; SET client_min_messages = debug1; ' .
+		  of_all() . '; RESET client_min_messages');
 	my @found = $session->{stderr} =~ /graph of index "e_out" on a device: \d+ vertices, (\w+), used/g;
 
 	$session->{stderr} = '';
@@ -160,7 +161,8 @@ for my $round (1 .. $rounds)
 			$inside[$s] = 0;
 		}
 		$sessions[$s]->{stderr} = '';
-		$node->safe_psql('postgres', 'VACUUM e; INSERT INTO e VALUES (1, ' . (2000 + $round) . ')') if rand() < 0.3;
+		$node->safe_psql('postgres', 'VACUUM e; INSERT INTO e VALUES (1, ' . (2000 + $round) . ')')
+		  if rand() < 0.3;
 		compare($sessions[$s], "round $round: $sql", '');
 	}
 }
