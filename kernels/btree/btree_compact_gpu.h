@@ -77,7 +77,7 @@ gpu_btree_wasteful(const GpuTree *tree)
 static inline bool
 gpu_btree_pack(GpuChange *c, const GpuTree *tree, GpuTree *packed)
 {
-	GpuVersionSource source;
+	GpuVersionSource source = {};
 	GpuLoadEnd end;
 	GpuSpan span;
 	uint64_t n;
