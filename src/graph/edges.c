@@ -210,13 +210,14 @@ gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed)
 		   gpuds_edges_fit_device(edges) && gpuds_scan_is_on_gpu(edges->scan);
 }
 
-/* So many that the device that has the mirror may make a graph of all? */
+/* So many that a GPU, if one may have the mirror, may make a graph of all? */
 bool
 gpuds_edges_may_make_graph(const GpudsEdges *edges, int64 followed)
 {
 	const int64 all = gpuds_edges_in_mirror(edges);
 
-	return all > 0 && followed >= all / PART_FOR_DEVICE && gpuds_edges_fit_device(edges);
+	return all > 0 && followed >= all / PART_FOR_DEVICE && gpuds_edges_fit_device(edges) &&
+		   gpuds_scan_may_be_on_gpu(edges->scan);
 }
 
 /* Ends the scan, and frees what *edges has. */

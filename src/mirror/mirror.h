@@ -307,6 +307,7 @@ extern const GpudsProbeSizes *gpuds_probe_sizes(const GpudsMirrorRef *ref);
 extern bool gpuds_probe_sorts_tids(const GpudsMirrorRef *ref);
 extern bool gpuds_mirror_present(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_expected(Relation index, double entries);
+extern bool gpuds_mirror_may_be_on_gpu(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDeviceGraph *graph);
 extern int64 gpuds_probe(const GpudsMirrorSource *source, GpudsMirrorRef *ref, GpudsFallback *fallback,

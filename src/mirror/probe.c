@@ -91,14 +91,19 @@ gpuds_mirror_present(const GpudsMirrorSource *source)
 		   (gpuds_device_is_remote(for_many) && present_on(source, for_many));
 }
 
-/* Has a GPU the mirror that sets of many keys are to be looked up in? */
+/* May a GPU have the mirror that sets of many keys are to be looked up in, now or once it is loaded? */
+bool
+gpuds_mirror_may_be_on_gpu(const GpudsMirrorSource *source)
+{
+	return !RelationUsesLocalBuffers(source->index) &&
+		   gpuds_device_is_remote(gpuds_device_wanted(PG_INT64_MAX));
+}
+
+/* Has it? */
 bool
 gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source)
 {
-	const GpudsDeviceKind kind = gpuds_device_wanted(PG_INT64_MAX);
-
-	return !RelationUsesLocalBuffers(source->index) && gpuds_device_is_remote(kind) &&
-		   present_on(source, kind);
+	return gpuds_mirror_may_be_on_gpu(source) && present_on(source, gpuds_device_wanted(PG_INT64_MAX));
 }
 
 /*

@@ -365,7 +365,14 @@ gpuds_scan_mirror_entries(IndexScanDesc scan)
 	return ref->mirror ? (int64) gpuds_device_entries(&ref->mirror->tree) : 0;
 }
 
-/* Has a GPU the mirror that this scan would have for many keys? */
+/* May a GPU have the mirror that this scan would have for many keys, now or once it is loaded? */
+bool
+gpuds_scan_may_be_on_gpu(IndexScanDesc scan)
+{
+	return gpuds_mirror_may_be_on_gpu(&((GpudsCursor *) scan->opaque)->source);
+}
+
+/* Has it? */
 bool
 gpuds_scan_is_on_gpu(IndexScanDesc scan)
 {

@@ -246,6 +246,24 @@ for (
 		VACUUM p_1; VACUUM p_2; VACUUM e");
 }
 
+# Searches of many edges, on a CPU, lock what they have followed only
+$node->safe_psql('postgres', 'CREATE TABLE h (a int, b int);
+	INSERT INTO h SELECT 1, i FROM generate_series(1, 3000) i;
+	INSERT INTO h SELECT i, 1 FROM generate_series(10001, 30000) i;
+	CREATE INDEX h_ab ON h USING gpu_btree (a, b); VACUUM (FREEZE, ANALYZE) h');
+for my $search (
+	q{gpuds_bfs('h_ab', '{1}'::int[], 1)}, q{gpuds_shortest_path('h_ab', 1, 77777, max_cost => 1)})
+{
+	my $locks = $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_neighbors('h_ab', '{1}'::int[]);
+		BEGIN ISOLATION LEVEL SERIALIZABLE;
+		SELECT count(*) FROM $search;
+		SELECT count(*) FROM pg_locks
+		WHERE mode = 'SIReadLock' AND locktype = 'relation' AND relation = 'h_ab'::regclass;
+		COMMIT");
+
+	like($locks, qr/^3000\n\d+\n0$/, "$search: not the whole index");
+}
+
 # Ranges that are too large for cells, and transactions that have too many of them: the whole index
 is(fails('SELECT * FROM t WHERE k < 0', 'INSERT INTO t VALUES (-2000000000, 0)'),
 	'1', 'a range without an end');
