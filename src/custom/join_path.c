@@ -455,6 +455,13 @@ is_rechecked(const PlannerInfo *root)
 	return root->rowMarks != NIL || (command != CMD_SELECT && command != CMD_INSERT);
 }
 
+/* The rows that core expects of a join whose outer side is a path: all, or a worker's. */
+static double
+core_rows(const RelOptInfo *joinrel, const Path *outer)
+{
+	return clamp_row_est(joinrel->rows * outer->rows / Max(outer->parent->rows, 1));
+}
+
 static CustomPath *
 path_of(PlannerInfo *root, RelOptInfo *joinrel, const GpudsJoinPlan *plan, Path *outer)
 {
@@ -616,7 +623,7 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 		path = path_of(root, joinrel, plan, partial);
 		/* Workers share only what EXPLAIN shows of their work (explain.c). */
 		path->path.parallel_aware = true;
-		path->path.rows = clamp_row_est(joinrel->rows * partial->rows / Max(outer->rows, 1));
+		path->path.rows = core_rows(joinrel, partial);
 		if (gpuds_join_cost(root, path, plan, partial))
 			add_partial_path(joinrel, &path->path);
 	}
@@ -668,9 +675,9 @@ counting_path(const Path *path, PathTarget *target)
 	if ((plan->type != JOIN_SEMI && plan->type != JOIN_ANTI) || plan->keeps || plan->others != NIL)
 		return NULL;
 	plan->counts = true;
+	counting->path.total_cost -= core_rows(path->parent, linitial(counting->custom_paths)) * cpu_tuple_cost;
 	counting->custom_private = list_make1(plan);
 	counting->path.pathtarget = target;
-	counting->path.total_cost -= counting->path.rows * cpu_tuple_cost;
 	counting->path.startup_cost = counting->path.total_cost = Max(counting->path.total_cost,
 																  counting->path.startup_cost);
 	counting->path.rows = 1;

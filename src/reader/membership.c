@@ -19,6 +19,7 @@
  */
 #include "gpuds.h"
 
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
 #include "reader/reader.h"
@@ -166,6 +167,7 @@ collect_unsure(UnsureKeys *keys, const GpudsKeyProbe *probe, const GpudsMembersh
 		bool found;
 		Unsure *unsure = unsure_insert(keys->table, key, &found);
 
+		CHECK_FOR_INTERRUPTS();
 		keys->filter[bit / 64] |= UINT64CONST(1) << bit % 64;
 		/* Fresh ones come first. */
 		if (!found)
