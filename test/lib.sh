@@ -252,7 +252,11 @@ finish()
 	# Whoever keeps only the end of the output sees what has failed, and what was said before.
 	if [ "${total#* }" != 0 ]; then
 		echo
-		grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/*.shown | sed "s,^$work/log/,," | tail -n 60
+		# A TAP file that ended early has no line of its own; what it said follows its counts.
+		{
+			grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/*.shown
+			grep -E -A 20 '^[0-9a-z_]+: [0-9]+ passed, [1-9][0-9]* failed' "$work"/log/*.shown
+		} | sed "s,^$work/log/,," | tail -n 100
 	fi
 	echo "${total% *} passed, ${total#* } failed"
 	exit $([ "${total#* }" = 0 ] && echo 0 || echo 1)

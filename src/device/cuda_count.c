@@ -1,0 +1,406 @@
+/*-------------------------------------------------------------------------
+ *
+ * cuda_count.c
+ *	  Counts on the CUDA device: what entries that a snapshot sees add up to.
+ *
+ * With the intervals goes what is known of rows.  Entries that it does not decide come
+ * back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "device/cuda_requests.h"
+
+/* Where the parts of a count are in its staging memory, in bytes. */
+typedef struct CountLayout
+{
+	size_t items; /* behind the results: TIDs or entries */
+	size_t map;
+	size_t row_places;
+	size_t row_pages;
+	size_t agg_columns;
+	size_t groups;
+	size_t join; /* and what belongs to it: */
+	size_t join_map;
+	size_t join_row_places;
+	size_t join_row_pages;
+	size_t touched;
+	size_t edges;
+	size_t input;
+} CountLayout;
+
+/* What an attempt at a count has room for. */
+typedef struct CountAttempt
+{
+	int64 others;  /* entries or TIDs */
+	uint32 spread; /* of the table of groups */
+	int64 entries; /* to go through, of groups in order; else 0 */
+} CountAttempt;
+
+static size_t
+count_item_bytes(const GpudsCountSpec *spec)
+{
+	return spec->partial ? sizeof(GpudsEntry) : sizeof(uint64);
+}
+
+/* Results of so many intervals. */
+static int64
+count_results(const GpudsCountSpec *spec, int64 n)
+{
+	return !spec->partial || spec->groups || spec->join || spec->edges ? 0 : spec->each ? n : 1;
+}
+
+/* Bytes that results take for so many intervals. */
+static size_t
+result_bytes(const GpudsCountSpec *spec, int64 n)
+{
+	if (spec->groups)
+		return group_table_bytes(spec->groups->spec);
+	if (spec->join)
+		return GPUDS_JOIN_ROOM * sizeof(EntryJoinKey);
+	return (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
+}
+
+/* Bytes that what is said of groups takes for so many intervals. */
+static size_t
+groups_bytes(const GpudsCountSpec *spec, int64 n)
+{
+	const GpudsCountGroups *groups = spec->groups;
+
+	return groups ? group_spec_bytes(groups->spec) + group_label_bytes(groups->spec, n) : 0;
+}
+
+/*
+ * Intervals that a count has room for, whatever there is of staging memory.  The device has memory for
+ * what is known beside that for intervals.  Points in no order use it, because all of them go at once
+ * (gpuds_cuda_most_unsorted); other intervals leave room in the span.
+ */
+static int64
+count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
+{
+	const size_t known = spec->unsorted ? 0 : gpuds_count_known_bytes(spec);
+	const size_t bytes = GPUDS_PIECE_BYTES - known - groups_bytes(spec, 0);
+
+	/* a label takes less than an interval, which has none if it is a point */
+	n = Min(n, gpuds_cuda_most_intervals(scan, bytes));
+	if (spec->groups && spec->groups->spec->has_labels)
+		n = Min(n, gpuds_cuda_most_intervals(scan, bytes / 2));
+	if (spec->each)
+		n = Min(n, (int64) (GPUDS_PIECE_BYTES / 4 / sizeof(uint64)) / gpu_result_words(spec->nagg));
+	return n;
+}
+
+/* Sets where a join's parts are, from a place on. */
+static void
+layout_join(CountLayout *layout, const GpudsCountJoin *join, size_t from)
+{
+	layout->join = from;
+	layout->join_map = layout->join + sizeof(GpuJoin);
+	layout->join_row_places = layout->join_map + TYPEALIGN(sizeof(uint64), join->map_bytes);
+	layout->join_row_pages = layout->join_row_places + join->rows.slots * sizeof(uint32);
+	layout->touched = layout->join_map + gpuds_known_rows_bytes(join->map_bytes, &join->rows);
+	layout->input = layout->touched + join->ntouched * sizeof(GpudsEntry);
+}
+
+/* Does a count have to go with one request? */
+static bool
+is_whole(const GpudsCountSpec *spec)
+{
+	return spec->each || spec->groups || spec->join || spec->unsorted;
+}
+
+static CountLayout
+count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
+{
+	CountLayout layout;
+
+	layout.items = result_bytes(spec, n);
+	layout.map = layout.items + capacity * count_item_bytes(spec);
+	layout.row_places = layout.map + TYPEALIGN(sizeof(uint64), spec->map_bytes);
+	layout.row_pages = layout.row_places + spec->rows.slots * sizeof(uint32);
+	layout.agg_columns = layout.map + gpuds_known_rows_bytes(spec->map_bytes, &spec->rows);
+	layout.groups = layout.agg_columns + spec->nagg * sizeof(AggColumn);
+	layout.input = layout.groups + groups_bytes(spec, n) + gpuds_count_side_bytes(spec);
+	if (spec->join)
+		layout_join(&layout, spec->join, layout.input);
+	layout.edges = layout.input;
+	if (spec->edges)
+		layout.input += sizeof(GpudsCountEdges);
+	return layout;
+}
+
+/* Copies what is known of rows to places in staging memory, if there is anything. */
+static void
+copy_rows(const PageRows *rows, char *places, char *pages)
+{
+	Assert((rows->slots & (rows->slots - 1)) == 0 && rows->words <= PAGE_ROWS_MAX_WORDS);
+	if (rows->slots == 0)
+		return;
+	memcpy(places, rows->places, rows->slots * sizeof(uint32));
+	memcpy(pages, rows->pages, page_rows_pages_bytes(rows->npages, rows->words));
+}
+
+/* Puts what is known of rows in staging memory, if there is anything. */
+static void
+set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, char *memory)
+{
+	request->row_slots = rows->slots;
+	request->row_words = rows->words;
+	request->row_npages = rows->npages;
+	request->row_places = gpuds_staging_offset(memory + layout->row_places);
+	request->row_pages = gpuds_staging_offset(memory + layout->row_pages);
+	copy_rows(rows, memory + layout->row_places, memory + layout->row_pages);
+}
+
+/* Puts the map of side values behind a spec and its labels, if they are wanted. */
+static void
+set_side(GpuRequest *request, const GpudsCountSide *side, GroupSpec *spec)
+{
+	request->side = side->name;
+	spec->side_map = TYPEALIGN(sizeof(uint64), side->map_bytes);
+	if (side->map_bytes == 0)
+		return;
+	memset((char *) spec + request->groups_bytes + spec->side_map - sizeof(uint64), 0, sizeof(uint64));
+	memcpy((char *) spec + request->groups_bytes, side->map, side->map_bytes);
+	request->groups_bytes += spec->side_map;
+}
+
+/* Puts what is said of groups in staging memory, for n intervals from the first on. */
+static void
+set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttempt *attempt, int64 first,
+		   int64 n, char *to)
+{
+	const size_t bytes = group_spec_bytes(groups->spec);
+	GroupSpec *spec = (GroupSpec *) to;
+
+	memcpy(to, groups->spec, bytes);
+	spec->spread = attempt->spread;
+	spec->most = attempt->entries;
+	if (spec->has_labels)
+		memcpy(group_spec_labels(spec), groups->labels + first, n * sizeof(uint32));
+	request->groups = gpuds_staging_offset(to);
+	request->groups_bytes = bytes + group_label_bytes(spec, n);
+	set_side(request, &groups->side, spec);
+}
+
+/* Puts what a count is joined with in staging memory. */
+static void
+set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *layout, char *memory)
+{
+	GpuJoin *join = (GpuJoin *) (memory + layout->join);
+	const PageRows *rows = &from->rows;
+
+	memset(join, 0, sizeof(*join));
+	join->join = from->join;
+	join->tree = from->tree->cuda.number;
+	join->full = from->full;
+	join->guard = (const uint64 *) &from->guard->value;
+	join->expected = from->expected;
+	join->map = gpuds_staging_offset(memory + layout->join_map);
+	join->map_bytes = from->map_bytes;
+	join->row_places = gpuds_staging_offset(memory + layout->join_row_places);
+	join->row_pages = gpuds_staging_offset(memory + layout->join_row_pages);
+	join->row_slots = rows->slots;
+	join->row_words = rows->words;
+	join->row_npages = rows->npages;
+	join->touched = gpuds_staging_offset(memory + layout->touched);
+	join->ntouched = from->ntouched;
+	join->room = GPUDS_JOIN_ROOM;
+	if (from->map_bytes > 0)
+		memcpy(memory + layout->join_map, from->map, from->map_bytes);
+	copy_rows(rows, memory + layout->join_row_places, memory + layout->join_row_pages);
+	if (from->ntouched > 0)
+		memcpy(memory + layout->touched, from->touched, from->ntouched * sizeof(GpudsEntry));
+	request->join = gpuds_staging_offset(join);
+}
+
+/* Puts what is said of edges in staging memory. */
+static void
+set_edges(GpuRequest *request, const GpudsCountEdges *edges, char *to)
+{
+	memcpy(to, edges, sizeof(GpudsCountEdges));
+	request->edges = gpuds_staging_offset(to);
+	request->owner = gpuds_cuda_owner();
+}
+
+/* Sets what a count's request has of its own, and puts it in staging memory. */
+static void
+set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
+{
+	if (spec->map_bytes > 0)
+		memcpy(memory + layout->map, spec->map, spec->map_bytes);
+	if (spec->nagg > 0)
+		memcpy(memory + layout->agg_columns, spec->agg_columns, spec->nagg * sizeof(AggColumn));
+	request->map = gpuds_staging_offset(memory + layout->map);
+	request->map_bytes = spec->map_bytes;
+	set_rows(request, &spec->rows, layout, memory);
+	request->agg_columns = gpuds_staging_offset(memory + layout->agg_columns);
+	request->nagg = spec->nagg;
+	request->each = spec->each;
+	if (spec->join)
+		set_join(request, spec->join, layout, memory);
+	if (spec->edges)
+		set_edges(request, spec->edges, memory + layout->edges);
+	request->unsorted = spec->unsorted;
+}
+
+/* Sets what a count's request has found. */
+static void
+set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *request, int64 n,
+		  const CountLayout *layout, const char *memory)
+{
+	count->counted = request->counted;
+	count->filtered = spec->groups ? request->filtered : 0;
+	count->results = count->groups = (const uint64 *) memory;
+	count->nresults = count_results(spec, n);
+	count->ngroups = spec->groups || spec->join ? request->taken : 0;
+	count->joined = spec->join ? request->joined : 0;
+	count->tids = (const uint64 *) (memory + layout->items);
+	count->entries = (const GpudsEntry *) (memory + layout->items);
+	count->n = request->found;
+}
+
+/*
+ * Counts the next intervals by one request with the room of an attempt.  Returns how many entries are to be
+ * handed back.  There is room for them: *count has them, and the scan has moved.  There is not, or not for
+ * the results: the scan has not moved.  -1: none can be had.  *crowded: entries were handed back because
+ * their groups had no slot.
+ */
+static int64
+ask_count(const GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec, const CountAttempt *attempt,
+		  GpudsCount *count, bool *crowded)
+{
+	const int64 capacity = attempt->others;
+	const int64 first = scan->next;
+	int64 n = count_intervals(scan, spec, gpuds_cuda_left(call, scan));
+	CountLayout layout = count_layout(spec, n, capacity);
+	GpudsMailbox *mailbox;
+	GpuRequest *request;
+	int64 found;
+	char *memory;
+
+	/*
+	 * Where there is a result for each interval, or equal ones count once, all that are asked for must fit.
+	 */
+	if (is_whole(spec) &&
+		layout.input + gpuds_cuda_input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
+		return PG_INT64_MAX;
+	mailbox = gpuds_mailbox_open(call->epoch, false);
+	if (mailbox == NULL)
+		return -1;
+	gpuds_staging_take(&count->span,
+					   layout.input + (is_whole(spec)
+										   ? gpuds_cuda_input_bytes(scan, n)
+										   : Min(gpuds_cuda_input_bytes(scan, n), GPUDS_UNIT_BYTES)),
+					   layout.input + gpuds_cuda_input_bytes(scan, n));
+	n = Min(n, gpuds_cuda_most_intervals(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
+	memory = gpuds_staging_at(&count->span);
+	set_count(&mailbox->request, spec, &layout, memory);
+	if (spec->groups)
+		set_groups(&mailbox->request, spec->groups, attempt, first, n, memory + layout.groups);
+	request = gpuds_cuda_ask(call, mailbox, &count->span, scan, n, capacity, memory + layout.input, memory);
+	if (request == NULL)
+	{
+		gpuds_staging_give(&count->span);
+		return -1;
+	}
+	found = request->found;
+	*crowded = spec->groups && request->crowded > 0;
+	set_found(count, spec, request, n, &layout, memory);
+	gpuds_mailbox_close(mailbox);
+	if (spec->join && count->ngroups > GPUDS_JOIN_ROOM)
+		found = PG_INT64_MAX;
+	if (found > capacity)
+		gpuds_staging_give(&count->span);
+	else
+		gpuds_staging_shrink(&count->span, layout.items + found * count_item_bytes(spec));
+	return found;
+}
+
+/* Of so many entries too many were handed back: found, in place of most.  How many to go through instead. */
+static int64
+fewer_entries(int64 entries, int64 found, int64 most)
+{
+	return Max((int64) ((double) entries * (double) most / (double) found / 2), most);
+}
+
+static GpuForm
+form_of(const GpudsCountSpec *spec)
+{
+	if (spec->groups)
+		return GPU_GROUPS;
+	if (spec->join)
+		return GPU_JOIN;
+	if (spec->edges)
+		return GPU_EDGES;
+	return spec->partial ? GPU_AGGREGATE : GPU_COUNT;
+}
+
+/*
+ * The device's count.  A request whose answer had too little room is made once more with what the answer
+ * asked for, and fewer entries of groups in order are gone through where too many come back.
+ */
+GpudsCountStatus
+gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
+				 const GpudsCountSpec *spec, GpudsCount *count)
+{
+	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
+	GpudsCudaCall call;
+	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
+							 .spread = spec->groups ? spec->groups->spec->spread : 1,
+							 .entries = spec->groups ? spec->groups->spec->most : 0 };
+
+	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
+		return GPUDS_COUNT_TOO_LARGE;
+	gpuds_cuda_begin_call(&call, tree, guard, expected, true);
+	/* Both trees must be of one worker, whose epoch goes with the request. */
+	if (spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch)
+		return GPUDS_COUNT_WITHDRAWN;
+	call.form = form_of(spec);
+	call.item_bytes = count_item_bytes(spec);
+	for (;;)
+	{
+		bool crowded = false;
+		int64 found = ask_count(&call, scan, spec, &attempt, count, &crowded);
+
+		if (found < 0)
+			return GPUDS_COUNT_WITHDRAWN;
+		if (found <= attempt.others)
+			return GPUDS_COUNT_OK;
+		/* There are more groups than were expected. */
+		if (crowded && attempt.spread > 1)
+		{
+			attempt.spread = 1;
+			continue;
+		}
+		/* Of fewer entries, fewer are handed back. */
+		if (found > most && attempt.entries > most)
+		{
+			attempt.entries = fewer_entries(Min(attempt.entries,
+												(int64) pg_atomic_read_u64(&tree->cuda.entries)),
+											found, most);
+			continue;
+		}
+		if (found > most)
+			return GPUDS_COUNT_TOO_LARGE;
+		/* there may be a few more the next time */
+		attempt.others = Min(found + found / 8, most);
+	}
+}
+
+/* The device's most_unsorted: as many as go with a request that hands back as much as it may. */
+int64
+gpuds_cuda_most_unsorted(const GpudsCountSpec *spec)
+{
+	const GpudsScan points = { .points = (const uint64 *) spec };
+	const size_t known = gpuds_count_known_bytes(spec);
+	const size_t staging = Min((size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2,
+							   (size_t) GPUDS_SPAN_UNITS * GPUDS_UNIT_BYTES);
+	/* with what else a request has, of constant size */
+	const size_t others = GPUDS_PIECE_BYTES / 2 + GPUDS_UNIT_BYTES;
+
+	if (known > GPUDS_COUNT_MAP_BYTES || known + others + sizeof(GpudsInterval) > staging)
+		return 0;
+	return gpuds_cuda_most_intervals(&points, Min(GPUDS_PIECE_BYTES, staging - known - others));
+}
