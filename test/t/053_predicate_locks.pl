@@ -254,7 +254,8 @@ $node->safe_psql('postgres', 'CREATE TABLE h (a int, b int);
 for my $search (
 	q{gpuds_bfs('h_ab', '{1}'::int[], 1)}, q{gpuds_shortest_path('h_ab', 1, 77777, max_cost => 1)})
 {
-	my $locks = $node->safe_psql('postgres', "SELECT count(*) FROM gpuds_neighbors('h_ab', '{1}'::int[]);
+	my $locks = $node->safe_psql('postgres', "SET gpuds.device = cpu;
+		SELECT count(*) FROM gpuds_neighbors('h_ab', '{1}'::int[]);
 		BEGIN ISOLATION LEVEL SERIALIZABLE;
 		SELECT count(*) FROM $search;
 		SELECT count(*) FROM pg_locks
