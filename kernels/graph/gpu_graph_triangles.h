@@ -160,6 +160,12 @@ gpu_graph_need_lists(GpuGraph *graph, GpuScanStream *stream)
 	gpu_graph_sort_close(graph, &sort);
 	gpu_graph_give(graph, &degrees);
 	graph->has_lists = status == GPU_OK;
+	if (!graph->has_lists)
+	{
+		gpu_graph_give(graph, &graph->sources);
+		gpu_graph_give(graph, &graph->lists.offsets);
+		gpu_graph_give(graph, &graph->lists.members);
+	}
 	return status;
 }
 

@@ -495,6 +495,31 @@ check_update(GpuGraph *base, const Edges &edges)
 	CHECK(gpu_graph_bytes(base) == gpu_pool_used(&pool));
 }
 
+/* Lists for which there is no memory leave none taken. */
+static void
+check_no_lists(const Edges &edges)
+{
+	uint32_t status = GPU_NO_MEMORY;
+	GpuGraph *graph;
+	size_t used;
+
+	CHECK(make(edges, false, &graph) == GPU_OK);
+	gpu_graph_rest(graph);
+	used = gpu_pool_used(&pool);
+	for (int64_t fails = 0; status == GPU_NO_MEMORY; fails++)
+	{
+		pool.fail_after = fails;
+		status = gpu_graph_need_lists(graph, &stream);
+		pool.fail_after = -1;
+		gpu_graph_rest(graph);
+		CHECK(fails > 4 || status == GPU_NO_MEMORY);
+		CHECK(status == GPU_OK || gpu_pool_used(&pool) == used);
+	}
+	CHECK(status == GPU_OK);
+	gpu_graph_close(graph);
+	passed++;
+}
+
 /* Each allocation fails once; all memory is given back. */
 static void
 check_memory(const Edges &edges)
@@ -597,6 +622,7 @@ main(int argc, char **argv)
 		for (int i = 0; i < 20; i++)
 			check_graph(small ? 300 : i % 2 == 0 ? 100 : MOST_EDGES);
 		check_memory(random_edges(100));
+		check_no_lists(random_edges(100));
 	}
 	CHECK(gpu_pool_used(&pool) == 0);
 	gpu_scan_stream_close(&stream);
