@@ -31,8 +31,9 @@ typedef struct GpudsView
 	uint64_t entries;
 	uint32_t structure; /* on a GPU: number in kernels/structures.h, less than 2^8 */
 	uint32_t root;
-	int height; /* less than 2^8 */
-	int nwords; /* key words */
+	int height;      /* less than 2^8 */
+	int nwords;      /* key words */
+	uint64_t serial; /* on a GPU: no two views of a structure's object that differ have the same */
 } GpudsView;
 
 HOST_FN uint64_t

@@ -7,7 +7,7 @@
  * scanner at a time; the lock is for the lists of all.  A graph does not depend on the tree that its edges
  * came from: its owner gives it up, by a request or by beginning another one.
  *
- * A graph may then be kept as the base of others.  README.md says why they have the right edges (K1 to K5).
+ * A graph may then be kept as the base of others.  README.md says why they have the right edges (K1 to K7).
  *
  *-------------------------------------------------------------------------
  */
@@ -152,7 +152,18 @@ gpu_engine_close_graph(GpuEngine *engine, GpuGraph *graph)
 	gpu_graph_close(graph);
 }
 
-/* Keeps a graph that has no owner and no base, in place of the one before, or closes it. */
+/* Is a graph that is kept better than another one, because it is known what scan its edges are of (K7)? */
+static inline bool
+gpu_engine_keeps_better(const GpuGraph *kept, const GpuGraph *graph)
+{
+	return kept != NULL && kept->origin.nhidden >= 0 && graph->origin.nhidden < 0 &&
+		   kept->origin.structure == graph->origin.structure && kept->origin.serial >= graph->origin.serial;
+}
+
+/*
+ * Keeps a graph that has no owner and no base, in place of the one before, or closes it, unless it is a base
+ * already.
+ */
 static inline void
 gpu_engine_keep(GpuEngine *engine, GpuGraph *graph, GpuScanStream *stream)
 {
@@ -161,28 +172,33 @@ gpu_engine_keep(GpuEngine *engine, GpuGraph *graph, GpuScanStream *stream)
 	if (gpu_graph_need_rows(graph, stream) == GPU_OK)
 	{
 		gpu_graph_rest(graph);
+		if (graph->origin.nhidden < 0)
+			gpu_graph_give(graph, &graph->hidden);
 		try
 		{
 			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 			GpuGraph *&place = engine->kept[gpu_engine_kept_key((uint32_t) graph->tree, graph->both)];
 
-			other = place;
-			place = graph;
-			graph->kept = true;
-			graph->kept_at = gpu_engine_now_ns();
-			engine->kept_bytes += gpu_graph_bytes(graph);
-			if (other != NULL)
+			if (!gpu_engine_keeps_better(place, graph))
 			{
-				other->kept = false;
-				engine->kept_bytes -= other->users == 0 ? gpu_graph_bytes(other) : 0;
-				other = other->users == 0 ? other : NULL;
+				other = place;
+				place = graph;
+				graph->kept = true;
+				graph->kept_at = gpu_engine_now_ns();
+				engine->kept_bytes += graph->users == 0 ? gpu_graph_bytes(graph) : 0;
+				if (other != NULL)
+				{
+					other->kept = false;
+					engine->kept_bytes -= other->users == 0 ? gpu_graph_bytes(other) : 0;
+					other = other->users == 0 ? other : NULL;
+				}
 			}
 		}
 		catch (const std::bad_alloc &)
 		{
 		}
 	}
-	if (other != NULL)
+	if (other != NULL && other->users == 0)
 		gpu_graph_close(other);
 }
 
@@ -297,17 +313,36 @@ gpu_graph_input(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r, i
 	return (const uint64_t *) stream->input;
 }
 
+/* Puts edges behind those of a graph's list, until it is known what the scan has found (K7). */
+static inline void
+gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *pairs, int64_t n)
+{
+	GpuEdgeList *list = &graph->list;
+	const int64_t at = list->n + graph->nsent;
+
+	list->full |= n > list->room - at;
+	if (list->full)
+		return;
+	gpu_copy(s, list->pairs + 2 * at, pairs, (size_t) n * 2 * sizeof(uint64_t));
+	graph->nsent += n;
+}
+
 /* Adds edges that the sender has. */
 static inline uint32_t
 gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, const GpuRequest *r)
 {
-	GpuEdgeList *list = &graph->list;
 	const uint64_t *pairs = gpu_graph_input(engine, stream, r, 2);
 
 	if (pairs == NULL)
 		return GPU_NO_REQUEST;
-	gpu_edges_add(stream, list, pairs, r->n);
-	return list->full ? (uint32_t) GPU_TOO_LARGE : gpu_graph_status(&stream->stream);
+	if (graph->base != NULL && graph->origin.nhidden >= 0)
+		gpu_graph_put_sent(graph, &stream->stream, pairs, r->n);
+	else if (r->n > 0)
+	{
+		graph->origin.nhidden = -1;
+		gpu_edges_add(stream, &graph->list, pairs, r->n);
+	}
+	return graph->list.full ? (uint32_t) GPU_TOO_LARGE : gpu_graph_status(&stream->stream);
 }
 
 /* Reaches what the sender names, in a walk that goes on, or in a new one. */
@@ -468,23 +503,118 @@ gpu_scanner_triangles(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 	return gpu_graph_status(&stream->stream);
 }
 
-/* All edges have come: makes a graph of what is marked of its base and what has been added (K2). */
-static inline uint32_t
-gpu_scanner_update_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+/*
+ * A graph has the edges of its base, as it turned out: it borrows them.  If they are those of its own scan
+ * alone, and nobody else uses the base, the base is of that scan from now on (K6).
+ */
+static inline void
+gpu_engine_borrow(GpuEngine *engine, GpuGraph *graph)
 {
-	const uint32_t status = graph->both == r->each ? gpu_graph_update(graph, stream, &r->counted)
-												   : (uint32_t) GPU_WITHDRAWN;
+	std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+	GpuGraph *base = graph->base;
+
+	gpu_graph_borrow(graph);
+	if (graph->origin.nhidden < 0 || base->users > 1)
+		return;
+	base->origin = graph->origin;
+	std::swap(base->hidden, graph->hidden);
+}
+
+/* All edges have come that are looked for: makes a graph of them and its base (K2); differ: by how many. */
+static inline uint32_t
+gpu_scanner_update_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, int64_t *differ)
+{
+	const uint32_t status = gpu_graph_update(graph, stream, differ);
 
 	if (status != GPU_OK)
 		return status;
-	if (r->counted > 0)
+	if (*differ > 0)
 		gpu_engine_leave_base(engine, graph);
 	else
+		gpu_engine_borrow(engine, graph);
+	return GPU_OK;
+}
+
+/*
+ * Makes a graph that has all edges the base of another one of its owner's, and its own base if it has one;
+ * NULL: there is no memory for the other one, and the owner has none any more.
+ */
+static inline GpuGraph *
+gpu_engine_go_on_from(GpuEngine *engine, GpuScanStream *stream, GpuGraph *part)
+{
+	const GpuGraphOrigin origin = part->origin;
+	const int64_t tree = part->tree;
+	const uint64_t owner = part->owner;
+	GpuGraph *base = part->base != NULL ? part->base : part;
+	GpuGraph *graph;
+	bool last;
+
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-		gpu_graph_borrow(graph);
+
+		engine->graphs.erase(owner);
+		base->users++;
 	}
-	return GPU_OK;
+	if (part->base != NULL)
+		gpu_engine_close_graph(engine, part);
+	else
+		gpu_engine_keep(engine, part, stream);
+	graph = gpu_graph_open_on(&engine->pool, owner, base, &stream->stream);
+	if (graph != NULL)
+	{
+		graph->tree = tree;
+		graph->origin = origin;
+		graph->origin.nhidden = -1;
+		graph->all = true;
+		return gpu_engine_own_graph(engine, graph) == GPU_OK ? graph : NULL;
+	}
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+		last = gpu_engine_leave_kept(engine, base);
+	}
+	if (last)
+		gpu_graph_close(base);
+	return NULL;
+}
+
+/* Adds the edges that a graph's owner has sent, which are in pairs, to what its scan has found (K7). */
+static inline uint32_t
+gpu_scanner_add_sent(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph, const uint64_t *pairs,
+					 int64_t n, int64_t *differ)
+{
+	int64_t more = 0;
+	uint32_t status;
+
+	*graph = gpu_engine_go_on_from(engine, stream, *graph);
+	if (*graph == NULL)
+		return GPU_NO_MEMORY;
+	gpu_edges_add(stream, &(*graph)->list, pairs, n);
+	status = gpu_scanner_update_graph(engine, stream, *graph, &more);
+	*differ += more;
+	return status;
+}
+
+/* All edges have come: makes a graph of them, and of what its owner has sent. */
+static inline uint32_t
+gpu_scanner_end_on_base(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph, GpuRequest *r)
+{
+	const int64_t listed = (*graph)->list.n;
+	const int64_t sent = (*graph)->nsent;
+	GpuGraphArray<uint64_t> pairs;
+	uint32_t status;
+
+	if ((*graph)->both != r->each)
+		return GPU_WITHDRAWN;
+	r->taken = (*graph)->all;
+	status = gpu_scanner_update_graph(engine, stream, *graph, &r->counted);
+	if (status != GPU_OK || sent == 0)
+		return status;
+	(*graph)->nsent = 0;
+	std::swap(pairs, (*graph)->pairs);
+	status = gpu_scanner_add_sent(engine, stream, graph, pairs.at() + 2 * listed, sent, &r->counted);
+	(void) gpu_finish(&stream->stream);
+	gpu_span_give(&engine->pool, &pairs.span);
+	return status;
 }
 
 /* A step on a graph whose edges are not all there yet; or, with them, the first. */
@@ -497,10 +627,10 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 		return gpu_scanner_add_edges(engine, stream, graph, r);
 	if (r->form != GPU_GRAPH_END)
 		return GPU_NO_REQUEST;
-	r->counted = 0;
-	status = graph->base != NULL ? gpu_scanner_update_graph(engine, stream, graph, r)
+	r->counted = r->taken = 0;
+	status = graph->base != NULL ? gpu_scanner_end_on_base(engine, stream, &graph, r)
 								 : gpu_graph_end(graph, stream, r->each);
-	r->found = graph->n;
+	r->found = status == GPU_OK ? graph->n : 0;
 	return status;
 }
 
@@ -512,6 +642,7 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 	{
 		case GPU_GRAPH_END:
 			r->found = graph->n;
+			r->counted = r->taken = 0;
 			return graph->both == r->each ? GPU_OK : GPU_WITHDRAWN;
 		case GPU_GRAPH_REACH:
 		case GPU_GRAPH_START:
@@ -584,21 +715,71 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	gpu_engine_answer(engine, s, request, status);
 }
 
+/* Is what a graph's edges are of the version of a structure, with vertices in the same columns? */
+static inline bool
+gpu_graph_is_of(const GpuGraph *graph, const GpuStructure *tree, const GpudsView *view, const GpuEdges *edges)
+{
+	const GpuGraphOrigin *origin = &graph->origin;
+
+	return origin->structure == tree && origin->serial == view->serial &&
+		   memcmp(origin->vertex, edges->vertex, sizeof(origin->vertex)) == 0;
+}
+
+/* Makes a graph's list ready to say which entries of a scan are hidden. */
+static inline void
+gpu_graph_begin_scan(GpuGraph *graph, const GpuScanStream *stream, const GpuStructure *tree,
+					 const GpudsView *view, const GpuEdges *edges)
+{
+	const GpuGraph *base = graph->base;
+	const int64_t room = std::min((int64_t) (stream->piece_bytes / sizeof(uint64_t)),
+								  (int64_t) GPU_GRAPH_HIDDEN);
+	GpuHidden *hidden = &graph->list.hidden;
+
+	if (graph->hidden.at() == NULL)
+		(void) gpu_graph_take(graph, &graph->hidden, room);
+	*hidden = { graph->hidden.at(), room, -1, NULL, -1, false };
+	if (base != NULL && hidden->tids != NULL && gpu_graph_is_of(base, tree, view, edges))
+	{
+		hidden->kept = base->hidden.at();
+		hidden->nkept = base->origin.nhidden;
+	}
+}
+
+/* A scan has been answered: notes what it was of.  complete: what it found has been handed back. */
+static inline void
+gpu_graph_end_scan(GpuGraph *graph, const GpuStructure *tree, const GpudsView *view, const GpuEdges *edges,
+				   bool complete)
+{
+	const GpuHidden *hidden = &graph->list.hidden;
+	GpuGraphOrigin *origin = &graph->origin;
+
+	graph->scans += !hidden->same;
+	graph->all |= hidden->same && complete;
+	origin->structure = tree;
+	origin->serial = view->serial;
+	memcpy(origin->vertex, edges->vertex, sizeof(origin->vertex));
+	origin->nhidden = !graph->all && graph->scans == 1 && complete ? hidden->n : -1;
+}
+
 /* Does a scan whose entries become edges of the graph that its request names; its status. */
 static inline uint32_t
 gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStructure *tree,
 					   const GpudsView *view, GpuRequest *request)
 {
+	unsigned char *staging = (unsigned char *) engine->options.staging;
+	const GpuEdges *edges = (const GpuEdges *) (staging + request->edges);
 	GpuGraph *graph = gpu_engine_graph(engine, request->owner);
 	uint32_t status;
 
-	if (graph == NULL || graph->ended)
+	if (graph == NULL || graph->ended || graph->nsent > 0)
 		return GPU_WITHDRAWN;
 	graph->tree = request->tree;
+	gpu_graph_begin_scan(graph, stream, tree, view, edges);
 	stream->edges = &graph->list;
-	status = tree->scan(stream, view, (unsigned char *) engine->options.staging, engine->device_staging,
-						request);
+	status = tree->scan(stream, view, staging, engine->device_staging, request);
 	stream->edges = NULL;
+	if (status == GPU_OK)
+		gpu_graph_end_scan(graph, tree, view, edges, request->found <= request->cap);
 	return status;
 }
 

@@ -55,6 +55,18 @@ struct GpuGraphWalk
 	uint32_t depths = 0;
 };
 
+/* Entries whose TIDs are kept of those that were no edges, at most. */
+#define GPU_GRAPH_HIDDEN (256 * 1024)
+
+/* The scan that edges are of (K6). */
+struct GpuGraphOrigin
+{
+	const void *structure = NULL; /* the tree's object */
+	uint64_t serial = 0;          /* of the view */
+	AggColumn vertex[2] = {};
+	int64_t nhidden = -1; /* entries that were no edges; -1: some of the edges are not the scan's */
+};
+
 struct GpuGraph
 {
 	GpuPool *pool;
@@ -67,8 +79,13 @@ struct GpuGraph
 	GpuGraphArray<uint64_t> pairs; /* until all are there */
 	GpuGraphArray<uint32_t> marks; /* likewise, if there is a base: of each of its edges, and one more */
 	GpuEdgeList list = {};
-	GpuGraphArray<uint64_t> codes; /* of the vertices */
-	int64_t n = 0;                 /* vertices */
+	int64_t nsent = 0; /* edges behind the list's that the owner has sent, and that are not looked for yet */
+	int64_t scans = 0; /* that have looked for edges, or listed them */
+	bool all = false;  /* it has all edges of the base, marked or not */
+	GpuGraphOrigin origin;
+	GpuGraphArray<uint64_t> hidden; /* TIDs of the entries of the origin that were no edges, ascending */
+	GpuGraphArray<uint64_t> codes;  /* of the vertices */
+	int64_t n = 0;                  /* vertices */
 	GpuGraphArray<uint64_t> edges;
 	int64_t m = 0; /* edges */
 	GpuGraphRows rows;
@@ -199,7 +216,8 @@ gpu_graph_bytes(const GpuGraph *graph)
 		   gpu_span_bytes(&graph->rows.offsets.span) + gpu_span_bytes(&graph->rows.members.span) +
 		   gpu_span_bytes(&graph->back.offsets.span) + gpu_span_bytes(&graph->back.members.span) +
 		   gpu_span_bytes(&graph->roots.span) + gpu_span_bytes(&graph->lists.offsets.span) +
-		   gpu_span_bytes(&graph->lists.members.span) + gpu_span_bytes(&graph->sources.span);
+		   gpu_span_bytes(&graph->lists.members.span) + gpu_span_bytes(&graph->sources.span) +
+		   gpu_span_bytes(&graph->hidden.span);
 }
 
 /* Gives all memory of a graph back, which nothing on the device uses any more. */
@@ -208,6 +226,7 @@ gpu_graph_close(GpuGraph *graph)
 {
 	gpu_graph_give(graph, &graph->pairs);
 	gpu_graph_give(graph, &graph->marks);
+	gpu_graph_give(graph, &graph->hidden);
 	gpu_graph_give(graph, &graph->codes);
 	gpu_graph_give(graph, &graph->edges);
 	gpu_graph_give(graph, &graph->rows.offsets);

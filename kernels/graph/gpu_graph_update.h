@@ -21,6 +21,17 @@
 #define GPU_GRAPH_UPDATE_PART 8
 #define GPU_GRAPH_UPDATE_LEAST (INT64_C(1) << 20)
 
+/* Sets each place to its number: the sums of marks that are all 1. */
+struct GpuGraphNumbers
+{
+	uint32_t *numbers;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		numbers[i] = (uint32_t) i;
+	}
+};
+
 /* Sets 1 for the vertices of edges that are left of the base. */
 struct GpuGraphUsed
 {
@@ -325,10 +336,28 @@ gpu_graph_merge_close(GpuGraph *graph, GpuGraphMerge *merge)
 	gpu_graph_give(graph, &merge->added);
 }
 
+/* Makes places of the marks of the base's edges; how many are left of these. */
+static inline int64_t
+gpu_graph_sum_marks(GpuGraph *graph, GpuScanStream *stream)
+{
+	const int64_t m = graph->base->m;
+	uint32_t *marks = graph->marks.at();
+
+	if (graph->all)
+	{
+		if (graph->list.n > 0)
+			gpu_launch(&stream->stream, m + 1, GpuGraphNumbers{ marks });
+		return m;
+	}
+	gpu_exclusive_sum(&stream->stream, marks, marks, m + 1);
+	return gpu_graph_read_sum(stream, &marks[m]);
+}
+
 /*
  * There are no more edges; *differ: in how many the graph and its base differ.  If in none, the graph is to
  * borrow the base's arrays; otherwise it has its own, and does not need the base any more.  GPU_TOO_LARGE:
- * there were too many that the base does not have.
+ * there were too many that the base does not have.  Edges that were sent stay behind those of the list, in
+ * graph->pairs.
  */
 static inline uint32_t
 gpu_graph_update(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
@@ -336,18 +365,16 @@ gpu_graph_update(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 	const GpuGraph *base = graph->base;
 	const int64_t listed = graph->list.n;
 	GpuStream *s = &stream->stream;
-	uint32_t *marks = graph->marks.at();
 	GpuGraphMerge merge = {};
 	uint32_t status = GPU_NO_MEMORY;
 
-	if (marks == NULL)
+	if (graph->marks.at() == NULL)
 		return GPU_WITHDRAWN;
 	if (graph->list.full || base->m + 2 * listed >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
 	if (!gpu_graph_use_temp(graph, s, base->m + 1))
 		return GPU_NO_MEMORY;
-	gpu_exclusive_sum(s, marks, marks, base->m + 1);
-	merge.left = gpu_graph_read_sum(stream, &marks[base->m]);
+	merge.left = gpu_graph_sum_marks(graph, stream);
 	*differ = base->m - merge.left + listed;
 	if (*differ == 0)
 		status = GPU_OK;
@@ -356,7 +383,8 @@ gpu_graph_update(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 	if (!gpu_finish(s))
 		return s->status;
 	gpu_graph_merge_close(graph, &merge);
-	gpu_graph_give(graph, &graph->pairs);
+	if (graph->nsent == 0)
+		gpu_graph_give(graph, &graph->pairs);
 	gpu_graph_give(graph, &graph->marks);
 	graph->list = {};
 	graph->ended = status == GPU_OK && *differ > 0;

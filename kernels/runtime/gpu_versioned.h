@@ -131,6 +131,7 @@ gpu_tree_view(const GpuTree *tree, const GpuPool *pool, GpudsView *view)
 		std::atomic_thread_fence(std::memory_order_acquire);
 	} while (tree->sequence.load(std::memory_order_relaxed) != sequence);
 	view->base = pool->base;
+	view->serial = sequence;
 	return head_view(head, view);
 }
 

@@ -86,7 +86,8 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_ADD, /* input: n edges, two codes each */
 	/*
 	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
-	 * vertices; counted: in how many edges it and its base differ, if it has one
+	 * vertices; counted: in how many edges it and its base differ, if it has one; taken: 1: the tree and what
+	 * is known of its rows were as they had been for the base
 	 */
 	GPU_GRAPH_END,
 	/* input: n vertices that have been reached; each: edges are to be followed from there */
@@ -288,6 +289,7 @@ typedef struct GpuJoin
 typedef struct GpuEdges
 {
 	AggColumn vertex[2]; /* source and target */
+	bool full;           /* all rows that entries lead to are visible to everybody, by the map */
 } GpuEdges;
 
 /* Does a scan of a form hand back only the entries that it does not count? */

@@ -61,7 +61,7 @@ struct GpuUncounted
 	uint32_t unseen;   /* their rows are known to be unseen */
 	uint32_t filtered; /* they do not pass the filter */
 	uint32_t crowded;  /* of the others: there is no slot for their groups */
-	uint32_t taken;    /* slots that there are, or keys that are handed back */
+	uint32_t taken;    /* slots that there are, or keys that are handed back; GPU_EDGES: hidden entries */
 	uint32_t edges;    /* GPU_EDGES: that there are */
 	uint64_t joined;   /* GPU_JOIN: rows of the result */
 };
@@ -86,6 +86,20 @@ struct GpuKnownEdges
 	bool both;               /* its edges lead both ways */
 };
 
+/*
+ * Entries of which a scan has made no edges, because it was not known that their rows are seen: their TIDs,
+ * ascending, in device memory.
+ */
+struct GpuHidden
+{
+	uint64_t *tids;
+	int64_t room;
+	int64_t n;            /* -1: there were more, or the scan was not of all entries */
+	const uint64_t *kept; /* those of the known edges' scan, if it was of the same entries ... */
+	int64_t nkept;        /* ... and how many; -1: it was of others, or nothing is known of it */
+	bool same;            /* they were the same, so all known edges were found; none is marked */
+};
+
 /* Edges in device memory: the codes of two vertices each. */
 struct GpuEdgeList
 {
@@ -94,6 +108,7 @@ struct GpuEdgeList
 	int64_t room;
 	bool full;           /* there were more */
 	GpuKnownEdges known; /* edges that are not added, but marked */
+	GpuHidden hidden;    /* entries of the scan that were no edges */
 };
 
 struct GpuScanStream;

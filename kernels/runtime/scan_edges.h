@@ -10,6 +10,10 @@
  * An edge that a known graph has is marked there, and not added.  Edges mostly come in the order of the
  * graph's rows, so each is looked for behind the one before.
  *
+ * Entries that add no edge because their rows are not known to be seen are noted (GpuHidden).  If the known
+ * graph was made by a scan of the same entries, and that hid the same ones, its edges are those that come, and
+ * none of them is looked for.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPU_SCAN_EDGES_H
@@ -140,16 +144,53 @@ struct GpuEdgesAdd
 	}
 };
 
+/* Entries of a thread that only looks which are hidden. */
+#define GPU_HIDDEN_STRETCH 32
+
+/* Finds the entries whose rows are not known to be seen, and hands back or counts them as any scan does. */
+template <class Probe> struct GpuScanHidden
+{
+	GpuScanEntries<Probe> in;
+	uint64_t *tids;
+	int64_t room;
+
+	GpuScanHidden(const GpuScanEntries<Probe> &entries, const GpuHidden &hidden)
+		: in(entries), tids(hidden.tids), room(hidden.room)
+	{
+	}
+
+	GPU_FN bool is_seen(const GpudsEntry &e) const
+	{
+		uint32_t at;
+
+		if (in.is_seen(e))
+			return true;
+		if (tids != NULL && (at = gpu_atomic_next(&in.uncounted->taken)) < room)
+			tids[at] = e.t & ENTRY_TID_MASK;
+		return false;
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		in.of_thread(i,
+					 [&](const GpudsEntry &e, int64_t, int64_t)
+					 {
+						 (void) is_seen(e);
+						 return true;
+					 });
+	}
+};
+
 /* Adds the edges of a thread's entries. */
 template <class Probe> struct GpuScanEdgesAdd
 {
-	GpuScanEntries<Probe> in;
+	GpuScanHidden<Probe> look;
 	AggColumn vertex[2];
 	GpuEdgeAdder to;
 
 	GPU_FN bool code(const AggColumn &column, const GpudsEntry &e, uint64_t *code) const
 	{
-		const int nw = in.nwords == 1 ? 1 : 2;
+		const int nw = look.in.nwords == 1 ? 1 : 2;
 
 		*code = agg_column_code(&column, agg_column_bits(&e, nw, column.place, column.bits));
 		return !agg_column_is_null(&column, &e, nw);
@@ -159,16 +200,17 @@ template <class Probe> struct GpuScanEdgesAdd
 	{
 		GpuKnownRow row;
 
-		in.of_thread(i,
-					 [&](const GpudsEntry &e, int64_t, int64_t)
-					 {
-						 uint64_t source;
-						 uint64_t target;
+		look.in.of_thread(i,
+						  [&](const GpudsEntry &e, int64_t, int64_t)
+						  {
+							  uint64_t source;
+							  uint64_t target;
 
-						 if (in.is_seen(e) && code(vertex[0], e, &source) && code(vertex[1], e, &target))
-							 to.add(source, target, &row);
-						 return true;
-					 });
+							  if (look.is_seen(e) && code(vertex[0], e, &source) &&
+								  code(vertex[1], e, &target))
+								  to.add(source, target, &row);
+							  return true;
+						  });
 	}
 };
 
@@ -197,6 +239,92 @@ gpu_edges_add(GpuScanStream *stream, GpuEdgeList *list, const uint64_t *pairs, i
 	gpu_edges_added(list, gpu_scan_uncounted(stream).edges);
 }
 
+/* Is each of some words as another one? */
+struct GpuWordsDiffer
+{
+	const uint64_t *words;
+	const uint64_t *others;
+	uint32_t *differ; /* how many do */
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		if (words[i] != others[i])
+			gpu_atomic_count(differ);
+	}
+};
+
+/* So many entries are hidden: puts their TIDs in order, if they are there. */
+static inline void
+gpu_hidden_found(GpuScanStream *stream, GpuHidden *hidden, int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	uint64_t *sorted = hidden->tids;
+	uint64_t *other = (uint64_t *) stream->other;
+
+	hidden->n = hidden->tids != NULL && n <= hidden->room ? n : -1;
+	if (hidden->n <= 0)
+		return;
+	gpu_sort_keys(s, &sorted, &other, n, 0, 48);
+	if (sorted != hidden->tids)
+		gpu_copy(s, hidden->tids, sorted, (size_t) n * sizeof(uint64_t));
+}
+
+/* Are they those that were hidden from the scan that the known edges are of?  Waits. */
+static inline bool
+gpu_hidden_same(GpuScanStream *stream, const GpuHidden *hidden)
+{
+	GpuStream *s = &stream->stream;
+	uint32_t *differ = &stream->uncounted->taken;
+
+	if (hidden->n != hidden->nkept)
+		return false;
+	if (hidden->n == 0)
+		return true;
+	gpu_fill(s, differ, 0, sizeof(uint32_t));
+	gpu_launch(s, hidden->n, GpuWordsDiffer{ hidden->tids, hidden->kept, differ });
+	return gpu_scan_uncounted(stream).taken == 0 && gpu_ok(s);
+}
+
+/*
+ * Looks whether a scan of all entries hides the same ones as that of the known edges: then it finds the same
+ * edges.  full: it hides none.  What is to be handed back is in stream->output in any case.
+ */
+template <class Probe>
+static inline bool
+gpu_scan_is_same(GpuScanStream *stream, GpuScanEntries<Probe> in, bool full, GpuUncounted *uncounted)
+{
+	GpuHidden *hidden = &stream->edges->hidden;
+
+	if (full)
+		hidden->n = 0;
+	else
+	{
+		in.stretch = GPU_HIDDEN_STRETCH;
+		gpu_launch(&stream->stream, in.threads(), GpuScanHidden<Probe>(in, *hidden));
+		*uncounted = gpu_scan_uncounted(stream);
+		gpu_hidden_found(stream, hidden, (int64_t) uncounted->others + uncounted->unseen);
+	}
+	return gpu_hidden_same(stream, hidden);
+}
+
+/* Adds the edges of so many entries, and finds those that are hidden. */
+template <class Probe>
+static inline GpuUncounted
+gpu_scan_add_edges(GpuScanStream *stream, const GpuScanEntries<Probe> &in, const GpuEdges *edges)
+{
+	GpuEdgeList *list = stream->edges;
+	GpuUncounted uncounted;
+
+	gpu_fill(&stream->stream, stream->uncounted, 0, sizeof(GpuUncounted));
+	gpu_launch(&stream->stream, in.threads(),
+			   GpuScanEdgesAdd<Probe>{ GpuScanHidden<Probe>(in, list->hidden),
+									   { edges->vertex[0], edges->vertex[1] },
+									   GpuEdgeAdder(stream, list) });
+	uncounted = gpu_scan_uncounted(stream);
+	gpu_hidden_found(stream, &list->hidden, (int64_t) uncounted.others + uncounted.unseen);
+	return uncounted;
+}
+
 /*
  * Adds the edges of n intervals to stream->edges, and writes the others to staging memory if there is room
  * for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
@@ -216,16 +344,19 @@ gpu_scan_edges(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
 	if (total == GPU_SCAN_UNKNOWN)
 		return total;
+	list->hidden.same = false;
+	list->hidden.n = 0;
 	if (total > 0)
 	{
-		GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
-		GpuScanEdgesAdd<Probe> add = { in,
-									   { edges->vertex[0], edges->vertex[1] },
-									   GpuEdgeAdder(stream, list) };
+		const GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
 
-		gpu_launch(s, in.threads(), add);
-		uncounted = gpu_scan_uncounted(stream);
+		list->hidden.same = list->hidden.nkept >= 0 && (uint64_t) total == view->entries &&
+							gpu_scan_is_same(stream, in, edges->full, &uncounted);
+		if (!list->hidden.same)
+			uncounted = gpu_scan_add_edges(stream, in, edges);
 	}
+	if ((uint64_t) total != view->entries)
+		list->hidden.n = -1;
 	r->counted = total - uncounted.others - uncounted.unseen;
 	r->filtered = uncounted.unseen;
 	if (uncounted.others <= r->cap)

@@ -400,6 +400,7 @@ gpuds_device_graph_end(GpudsDeviceGraph *graph, bool both, int64 *vertices)
 
 	*vertices = step.found;
 	graph->differ = step.counted;
+	graph->same = step.taken != 0;
 	return status;
 }
 

@@ -519,6 +519,7 @@ typedef struct GpudsDeviceGraph
 	uint64 epoch; /* of the worker that has it; 0: there is none */
 	bool based;   /* on one that was made before, for another call ... */
 	int64 differ; /* ... with so many other edges */
+	bool same;    /* the entries were as they had been for that one, and none was looked for in it */
 } GpudsDeviceGraph;
 
 /* Bytes of a step's input, or of its output, at most. */

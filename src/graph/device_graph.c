@@ -138,8 +138,9 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGrap
 	how = origin(&graph);
 	gpuds_device_graph_drop(&graph, done);
 	if (done || may_make)
-		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s",
-			 RelationGetRelationName(edges->index->target.index), vertices, how, done ? "used" : "not used");
+		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s%s",
+			 RelationGetRelationName(edges->index->target.index), vertices, how, done ? "used" : "not used",
+			 graph.same ? ", entries as before" : "");
 	return done;
 }
 

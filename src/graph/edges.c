@@ -40,22 +40,21 @@ gpuds_edges_begin(GpudsEdges *edges, const GpudsGraphIndex *index)
 	memset(edges, 0, sizeof(*edges));
 	edges->index = index;
 	edges->context = CurrentMemoryContext;
-	edges->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 1, true);
+	edges->scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 0, true);
 	gpuds_seen_begin(&edges->seen, edges->scan, &target->layout, index->key.side);
 	gpuds_edge_key_probe_init(&index->key, &edges->probe);
 }
 
-/* Begins to read all edges, in the order of the index. */
+/*
+ * Begins to read all edges, in the order of the index.  Entries without a source come, too, and are no edges:
+ * so the scan is of all entries that a version of a structure has.
+ */
 void
 gpuds_edges_of_all(GpudsEdges *edges)
 {
 	const int64 entries = RelationGetNumberOfBlocks(edges->scan->indexRelation) * PAGE_ENTRIES;
-	ScanKeyData key;
 
-	memset(&key, 0, sizeof(key));
-	key.sk_attno = 1;
-	key.sk_flags = SK_ISNULL | SK_SEARCHNOTNULL;
-	index_rescan(edges->scan, &key, 1, NULL, 0);
+	index_rescan(edges->scan, NULL, 0, NULL, 0);
 	edges->nprobes = -1;
 	gpuds_seen_start(&edges->seen, Min(entries / ENTRIES_OF_KEY, PG_INT32_MAX));
 }

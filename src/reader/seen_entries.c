@@ -186,10 +186,12 @@ mirror_of(const GpudsSeenEntries *seen)
 static bool
 count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *others, bool *holds)
 {
-	GpudsCountSpec spec = { .partial = true, .edges = edges };
+	GpudsCountEdges told = *edges;
+	GpudsCountSpec spec = { .partial = true, .edges = &told };
 	bool done;
 
 	gpuds_visible_tell_device(&seen->visible, (double) gpuds_scan_mirror_entries(seen->scan), &spec);
+	told.full = spec.full;
 	done = gpuds_scan_count_rest(seen->scan, &spec, others);
 	gpuds_injection_point("scan-probed");
 	*holds = done && gpuds_visible_map_holds(&seen->visible, spec.map, spec.map_bytes, spec.full);
@@ -197,16 +199,27 @@ count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *
 	return done;
 }
 
+/* Begins the session's graph, or takes what the device keeps as its base, unless that has been done already. */
+static bool
+begin_graph(GpudsSeenEntries *seen, bool both, bool based, bool taken, GpudsDeviceGraph *graph)
+{
+	if (taken)
+		return true;
+	return based ? gpuds_probe_take_graph(mirror_of(seen), both, graph)
+				 : gpuds_probe_begin_graph(mirror_of(seen), MORE_EDGES, graph);
+}
+
 /*
  * Has the device of a scan that has just started make a graph of its entries, which are edges, and lead both
- * ways or not; based: on the one that it keeps.  Those of whose rows the device is not sure are the others;
- * the caller frees them, and drops the graph in any case.  The scan has not moved.  False: the device does
- * not do it, or the map changed in every attempt.
+ * ways or not; based: on the one that it keeps, which may have been taken (gpuds_scan_keeps_graph).  Those of
+ * whose rows the device is not sure are the others; the caller frees them, and drops the graph in any case.
+ * The scan has not moved.  False: the device does not do it, or the map changed in every attempt.
  */
 bool
 gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool both, bool based,
 					  GpudsDeviceGraph *graph, GpudsCounted *others)
 {
+	const bool taken = based && graph->epoch != 0;
 	bool tries = seen->visible.counts && gpuds_scan_joins(seen->scan);
 	bool holds = false;
 
@@ -214,8 +227,7 @@ gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool
 	for (int i = 0; i < GRAPH_ATTEMPTS && tries && !holds; i++)
 	{
 		gpuds_probe_free_counted(others);
-		tries = (based ? gpuds_probe_take_graph(mirror_of(seen), both, graph)
-					   : gpuds_probe_begin_graph(mirror_of(seen), MORE_EDGES, graph)) &&
+		tries = begin_graph(seen, both, based, taken && i == 0, graph) &&
 				count_edges(seen, edges, others, &holds);
 	}
 	return holds;

@@ -403,15 +403,16 @@ set_difference(const Edges &edges, const Edges &others)
 	return std::count_if(a.begin(), a.end(), [&](const auto &edge) { return b.count(edge) == 0; });
 }
 
-/* Makes a graph on the base of another one, which the caller has; its status. */
+/* Makes a graph on the base of another one, which the caller has, or of all its edges and more; its status. */
 static uint32_t
-make_on(GpuGraph *base, const Edges &edges, GpuGraph **graph, int64_t *differ)
+make_on(GpuGraph *base, const Edges &edges, bool all, GpuGraph **graph, int64_t *differ)
 {
 	uint32_t status;
 
 	*graph = gpu_graph_open_on(&pool, 1, base, &stream.stream);
 	if (*graph == NULL)
 		return GPU_NO_MEMORY;
+	(*graph)->all = all;
 	for (size_t i = 0; i < edges.size();)
 	{
 		const size_t n = std::min(edges.size() - i, (size_t) (1 + test_below(10000)));
@@ -458,7 +459,7 @@ use_all(const Edges &edges, const Edges &others)
 	if (status == GPU_OK)
 		status = gpu_graph_need_lists(graph, &stream);
 	if (status == GPU_OK)
-		status = make_on(graph, others, &other, &n);
+		status = make_on(graph, others, false, &other, &n);
 	CHECK(gpu_finish(&stream.stream));
 	if (other != NULL)
 		close_on(other);
@@ -471,14 +472,20 @@ use_all(const Edges &edges, const Edges &others)
 static void
 check_update(GpuGraph *base, const Edges &edges)
 {
-	const Edges others = edges_like(edges);
 	const bool both = base->both;
+	const bool all = test_below(2) == 0;
+	const Edges come = edges_like(edges);
 	const size_t used = gpu_pool_used(&pool);
+	Edges others = come;
 	GpuGraph *graph;
 	int64_t differ;
 
-	CHECK(make_on(base, others, &graph, &differ) == GPU_OK);
-	if (!both)
+	if (all)
+		others.insert(others.end(), edges.begin(), edges.end());
+	CHECK(make_on(base, come, all, &graph, &differ) == GPU_OK);
+	if (all && !both)
+		CHECK((differ == 0) == (set_difference(come, edges) == 0));
+	if (!all && !both)
 		CHECK((differ == 0) ==
 			  (set_difference(edges, others) + set_difference(others, edges) == 0 &&
 			   (size_t) base->m == std::set<Edges::value_type>(edges.begin(), edges.end()).size()));
