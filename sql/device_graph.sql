@@ -16,6 +16,7 @@ CREATE VIEW pairs AS SELECT array_agg(s) AS s, array_agg(t) AS t FROM (
 CREATE VIEW answers AS
 	SELECT 'triangles' AS what, gpuds_triangles('e_out') AS a, 0::bigint AS b, 0 AS c
 	UNION ALL SELECT 'components', vertex, component, 0 FROM gpuds_components('e_out')
+	UNION ALL SELECT 'sizes', component, vertices, 0 FROM gpuds_component_sizes('e_out')
 	UNION ALL SELECT 'against', vertex, component, 0 FROM gpuds_components('e_in')
 	UNION ALL SELECT 'bfs', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,2,NULL,2,-99}'::int[])
 	UNION ALL SELECT 'three', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,5,77}'::int[], 3)

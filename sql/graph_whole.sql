@@ -19,6 +19,7 @@ CREATE VIEW components AS
 		SELECT v, v FROM vertex
 		UNION SELECT v, CASE WHEN src = w THEN dst ELSE src END FROM reached JOIN edge ON w IN (src, dst))
 	SELECT v::bigint, min(w)::bigint FROM reached GROUP BY v;
+CREATE VIEW component_sizes AS SELECT min, count(*) FROM components GROUP BY 1;
 CREATE VIEW triangles AS SELECT count(*) FROM triangle;
 CREATE VIEW vertex_triangles AS SELECT v::bigint, (SELECT count(*) FROM triangle WHERE v IN (a, b, c)) FROM vertex;
 
@@ -31,7 +32,7 @@ DECLARE
 	name text;
 	bad bigint;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['degrees', 'components', 'triangles', 'vertex_triangles'] LOOP
+	FOREACH name IN ARRAY ARRAY['degrees', 'components', 'component_sizes', 'triangles', 'vertex_triangles'] LOOP
 		EXECUTE format('SELECT count(*) FROM ((TABLE %1$s EXCEPT ALL SELECT * FROM gpuds_%1$s(''e_i'')) UNION ALL
 			(SELECT * FROM gpuds_%1$s(''e_i'') EXCEPT ALL TABLE %1$s)) x', name) INTO bad;
 		IF bad > 0 THEN RETURN NEXT name; END IF;
@@ -99,7 +100,7 @@ SELECT *, pg_typeof(component) FROM gpuds_components('typed_ab') ORDER BY 1;
 SELECT *, pg_typeof(component) FROM gpuds_components('typed_ab', NULL::smallint) ORDER BY 1;
 SELECT gpuds_pagerank('typed_ab', vertex_type => NULL::int);
 SELECT gpuds_degrees('typed_cd');
-SELECT component, count(*) FROM gpuds_components('typed_cd', NULL::uuid) GROUP BY 1 ORDER BY 1;
+SELECT * FROM gpuds_component_sizes('typed_cd', NULL::uuid) ORDER BY 1;
 
 -- Arguments
 SELECT * FROM gpuds_degrees(NULL);

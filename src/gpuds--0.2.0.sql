@@ -471,6 +471,22 @@ CREATE FUNCTION gpuds_components(index regclass, vertex_type anyelement)
 COMMENT ON FUNCTION gpuds_components(regclass, anyelement) IS
 	'the least vertex that each vertex is connected with';
 
+-- Not STRICT: a function that materializes its rows says itself that there are none.
+CREATE FUNCTION gpuds_component_sizes(index regclass)
+	RETURNS TABLE (component bigint, vertices bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_component_sizes(regclass) IS
+	'the least vertex of each component, and how many it has';
+
+-- Not STRICT: of vertex_type only the type counts.
+CREATE FUNCTION gpuds_component_sizes(index regclass, vertex_type anyelement)
+	RETURNS TABLE (component anyelement, vertices bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION gpuds_component_sizes(regclass, anyelement) IS
+	'the least vertex of each component, and how many it has';
+
 CREATE FUNCTION gpuds_triangles(index regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT STABLE PARALLEL RESTRICTED COST 1000;
 

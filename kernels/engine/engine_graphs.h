@@ -429,6 +429,31 @@ gpu_scanner_tell_connected(GpuEngine *engine, GpuScanStream *stream, GpuGraph *g
 	return GPU_OK;
 }
 
+static inline uint32_t
+gpu_scanner_measure(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint32_t status = gpu_graph_count_sizes(graph, stream);
+
+	r->found = graph->nsizes;
+	return status;
+}
+
+static inline uint32_t
+gpu_scanner_tell_sizes(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const size_t item = 2 * sizeof(uint64_t);
+	const int64_t n = gpu_graph_output(engine, stream, r, graph->nsizes, item);
+
+	if (graph->nsizes < 0)
+		return GPU_WITHDRAWN;
+	if (n < 0)
+		return GPU_NO_REQUEST;
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output,
+				 graph->sizes.at() + 2 * r->next, (size_t) n * item);
+	r->found = n;
+	return GPU_OK;
+}
+
 /* Says the paths to vertices of the input. */
 static inline uint32_t
 gpu_scanner_tell_paths(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
@@ -661,6 +686,10 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 			return gpu_graph_connect(graph, &stream->stream);
 		case GPU_GRAPH_CONNECTED:
 			return gpu_scanner_tell_connected(engine, stream, graph, r);
+		case GPU_GRAPH_MEASURE:
+			return gpu_scanner_measure(stream, graph, r);
+		case GPU_GRAPH_SIZES:
+			return gpu_scanner_tell_sizes(engine, stream, graph, r);
 		case GPU_GRAPH_TRIANGLES:
 			return gpu_scanner_triangles(stream, graph, r);
 		default:

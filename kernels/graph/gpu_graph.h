@@ -94,6 +94,8 @@ struct GpuGraph
 	GpuGraphWalk back_walk;          /* of a search for a path, from its end (gpu_graph_path.h) */
 	uint32_t met = GPU_NO_VERTEX;    /* where both walks have met */
 	GpuGraphArray<uint32_t> roots;   /* of the components */
+	GpuGraphArray<uint64_t> sizes;   /* of each component the code of its least vertex, and how many it has */
+	int64_t nsizes = -1;             /* components; -1: they have not been counted */
 	GpuGraphRows lists;              /* of the undirected simple graph (gpu_graph_triangles.h) */
 	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
 	GpuGraphArray<unsigned char> temp;
@@ -197,13 +199,15 @@ gpu_graph_end_walk(GpuGraph *graph, GpuGraphWalk *walk)
 	*walk = GpuGraphWalk();
 }
 
-/* Forgets the walks, and gives back what only they need; all that depends on the edges alone stays. */
+/* Forgets what was found for the owner, and gives back what only that needs; what other graphs use stays. */
 static inline void
 gpu_graph_rest(GpuGraph *graph)
 {
 	gpu_graph_end_walk(graph, &graph->walk);
 	gpu_graph_end_walk(graph, &graph->back_walk);
 	graph->met = GPU_NO_VERTEX;
+	gpu_graph_give(graph, &graph->sizes);
+	graph->nsizes = -1;
 	gpu_graph_give(graph, &graph->temp);
 	graph->temp_items = 0;
 }

@@ -102,6 +102,62 @@ struct GpuGraphConnected
 	}
 };
 
+/* Vertices of a thread that counts those of components: neighbours are mostly of one. */
+#define GPU_GRAPH_SIZE_STRETCH 32
+
+/* Counts the vertices of each root. */
+struct GpuGraphCountRoots
+{
+	const uint32_t *roots;
+	int64_t n;
+	uint32_t *counts;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		const int64_t end = (i + 1) * GPU_GRAPH_SIZE_STRETCH;
+		uint32_t same = 0;
+
+		for (int64_t v = i * GPU_GRAPH_SIZE_STRETCH; v < end && v < n; v++)
+		{
+			same++;
+			if (v + 1 < end && v + 1 < n && roots[v + 1] == roots[v])
+				continue;
+			gpu_atomic_add(&counts[roots[v]], same);
+			same = 0;
+		}
+	}
+};
+
+/* 1 for each vertex that is a root; 0 behind the last one. */
+struct GpuGraphRoots
+{
+	const uint32_t *roots;
+	int64_t n;
+	uint32_t *places;
+
+	GPU_FN void operator()(int64_t v) const
+	{
+		places[v] = v < n && roots[v] == v;
+	}
+};
+
+/* Says of each component its least vertex, and how many it has. */
+struct GpuGraphSizes
+{
+	const uint64_t *codes;
+	const uint32_t *counts;
+	const uint32_t *places;
+	uint64_t *sizes;
+
+	GPU_FN void operator()(int64_t v) const
+	{
+		if (places[v + 1] == places[v])
+			return;
+		sizes[2 * (int64_t) places[v]] = codes[v];
+		sizes[2 * (int64_t) places[v] + 1] = counts[v];
+	}
+};
+
 /* Finds the components, if that has not been done. */
 static inline uint32_t
 gpu_graph_connect(GpuGraph *graph, GpuStream *s)
@@ -122,6 +178,43 @@ static inline void
 gpu_graph_connected(GpuGraph *graph, GpuStream *s, int64_t first, int64_t n, uint64_t *out)
 {
 	gpu_launch(s, n, GpuGraphConnected{ graph->codes.at(), graph->roots.at(), first, out });
+}
+
+/* Counts the vertices of each component, which has its least vertex and their number in graph->sizes then. */
+static inline uint32_t
+gpu_graph_count_sizes(GpuGraph *graph, GpuScanStream *stream)
+{
+	GpuStream *s = &stream->stream;
+	const int64_t n = graph->n;
+	GpuGraphArray<uint32_t> counts;
+	GpuGraphArray<uint32_t> places;
+	uint32_t status = gpu_graph_connect(graph, s);
+
+	if (status != GPU_OK || graph->nsizes >= 0)
+		return status;
+	status = GPU_NO_MEMORY;
+	if (gpu_graph_take(graph, &counts, n) && gpu_graph_take(graph, &places, n + 1) &&
+		gpu_graph_use_temp(graph, s, n + 1))
+	{
+		gpu_fill(s, counts.at(), 0, (size_t) n * sizeof(uint32_t));
+		gpu_launch(s, (n + GPU_GRAPH_SIZE_STRETCH - 1) / GPU_GRAPH_SIZE_STRETCH,
+				   GpuGraphCountRoots{ graph->roots.at(), n, counts.at() });
+		gpu_launch(s, n + 1, GpuGraphRoots{ graph->roots.at(), n, places.at() });
+		gpu_exclusive_sum(s, places.at(), places.at(), n + 1);
+		graph->nsizes = gpu_graph_read_sum(stream, &places.at()[n]);
+		if (gpu_graph_take(graph, &graph->sizes, 2 * graph->nsizes))
+		{
+			gpu_launch(s, n, GpuGraphSizes{ graph->codes.at(), counts.at(), places.at(), graph->sizes.at() });
+			status = GPU_OK;
+		}
+	}
+	if (!gpu_finish(s))
+		return s->status;
+	gpu_graph_give(graph, &counts);
+	gpu_graph_give(graph, &places);
+	if (status != GPU_OK)
+		graph->nsizes = -1;
+	return status;
 }
 
 #endif /* GPU_GRAPH_COMPONENTS_H */

@@ -116,6 +116,9 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_PATH, /* output: the vertices of the path that has been found, cap at most; found: how many */
 	GPU_GRAPH_CONNECT,   /* find the components */
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
+	GPU_GRAPH_MEASURE,   /* find the components, and count their vertices; found: components */
+	/* output: of each component from next on, cap at most, its least vertex and its vertices; found: how many */
+	GPU_GRAPH_SIZES,
 	/* goes through n edges at most from next on; joined: triangles; found: edges left */
 	GPU_GRAPH_TRIANGLES,
 	/* give the memory of the owner's graph back, if there is one; each: or keep it for its tree */

@@ -277,6 +277,16 @@ gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutI
 		   read_items(graph, GPU_GRAPH_CONNECTED, 0, vertices, 2 * sizeof(uint64), put, arg);
 }
 
+/* Hands on the components, each as its least vertex and the number of its vertices; false: as above. */
+bool
+gpuds_device_component_sizes(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_MEASURE };
+
+	return gpuds_device_step(graph, &step) &&
+		   read_items(graph, GPU_GRAPH_SIZES, 0, step.found, 2 * sizeof(uint64), put, arg);
+}
+
 /* Counts the triangles; false: the device has not done it. */
 bool
 gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total)

@@ -293,6 +293,26 @@ check_paths(GpuGraph *graph, const Lists &lists)
 	passed++;
 }
 
+/* The number of vertices of each component is that of the vertices that say so. */
+static void
+check_sizes(GpuGraph *graph, const uint64_t *pairs)
+{
+	std::map<uint64_t, uint64_t> sizes;
+	const uint64_t *found;
+
+	for (int64_t i = 0; i < graph->n; i++)
+		sizes[pairs[2 * i + 1]]++;
+	CHECK(gpu_graph_count_sizes(graph, &stream) == GPU_OK);
+	CHECK(graph->nsizes == (int64_t) sizes.size());
+	found = (const uint64_t *) fetch(graph->sizes.at(), sizes.size() * 2 * sizeof(uint64_t));
+	for (const auto &size : sizes)
+	{
+		CHECK(found[0] == size.first && found[1] == size.second);
+		found += 2;
+	}
+	passed++;
+}
+
 static void
 check_components(GpuGraph *graph, const Edges &edges)
 {
@@ -327,6 +347,7 @@ check_components(GpuGraph *graph, const Edges &edges)
 		if (i > 200)
 			break;
 	}
+	check_sizes(graph, pairs);
 	passed++;
 }
 
@@ -451,7 +472,7 @@ use_all(const Edges &edges, const Edges &others)
 	if (status == GPU_OK)
 		status = walk(graph, { 1, 2, 3 }, 3, &n);
 	if (status == GPU_OK)
-		status = gpu_graph_connect(graph, &stream.stream);
+		status = gpu_graph_count_sizes(graph, &stream);
 	if (status == GPU_OK)
 		status = gpu_graph_need_back(graph, &stream);
 	if (status == GPU_OK)
