@@ -72,6 +72,13 @@ SELECT agrees('SELECT sum(s) FROM t WHERE k < 5 HAVING max(s) > 300');
 SELECT agrees('SELECT k, (SELECT sum(s) FROM t i WHERE i.k = o.k) FROM generate_series(-1, 104) o (k)');
 SELECT agrees('SELECT o.k, i.* FROM generate_series(-1, 104) o (k), LATERAL (SELECT sum(s), max(s) FROM t i WHERE i.k < o.k) i');
 
+-- groups that are too small for HAVING, whose cheaper conditions come first
+SELECT agrees('SELECT k, sum(s), count(f) FROM t GROUP BY k HAVING count(*) > 200');
+SELECT agrees('SELECT k FROM t GROUP BY k HAVING 3 <= count(*) AND count(*) < 200 AND k IS NULL');
+SELECT agrees('SELECT b, count(*) FROM t GROUP BY b HAVING count(*) > 1');
+SELECT agrees('SELECT s, k FROM t GROUP BY s, k HAVING count(*) = 67::int2');
+SELECT agrees('SELECT b FROM t GROUP BY b HAVING 1 / (count(*) - 1) >= 0 AND count(*) > 1');
+
 -- more groups
 SELECT agrees('SELECT k, count(*), sum(s), min(s), max(s), avg(s), count(s) FROM t GROUP BY k');
 SELECT agrees('SELECT s, count(*), sum(k), min(k), max(k), count(k) FROM t GROUP BY s');

@@ -475,7 +475,7 @@ static Plan *
 plan_aggregate(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 			   List *custom_plans)
 {
-	CustomScan *scan = gpuds_plan_of_path(path, &gpuds_aggregate_methods, tlist, custom_plans);
+	CustomScan *scan = gpuds_plan_of_path(root, path, &gpuds_aggregate_methods, tlist, custom_plans);
 	ListCell *lc;
 
 	/* Core does not look for parameters in custom_scan_tlist. */

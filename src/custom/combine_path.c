@@ -41,7 +41,7 @@ plan_combine(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, 
 
 	if (finalizes)
 		finalize(linitial(custom_plans));
-	return &gpuds_plan_of_path(path, &gpuds_combine_methods, tlist, custom_plans)->scan.plan;
+	return &gpuds_plan_of_path(root, path, &gpuds_combine_methods, tlist, custom_plans)->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {

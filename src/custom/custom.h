@@ -91,8 +91,9 @@ extern void gpuds_explain_option(const GpudsScanCounters *counters, ExplainState
 extern void gpuds_explain_option_init(void);
 
 /* plan.c */
-extern CustomScan *gpuds_plan_of_path(const CustomPath *path, const struct CustomScanMethods *methods,
-									  List *tlist, List *custom_plans);
+extern CustomScan *gpuds_plan_of_path(PlannerInfo *root, const CustomPath *path,
+									  const struct CustomScanMethods *methods, List *tlist,
+									  List *custom_plans);
 
 /* aggregate_group.c, aggregate_join.c, aggregate_distinct.c, aggregate.c */
 extern void gpuds_aggregate_paths(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,

@@ -457,7 +457,7 @@ static Plan *
 plan_merge(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		   List *custom_plans)
 {
-	return &gpuds_plan_of_path(path, &gpuds_merge_methods, tlist, custom_plans)->scan.plan;
+	return &gpuds_plan_of_path(root, path, &gpuds_merge_methods, tlist, custom_plans)->scan.plan;
 }
 
 static const CustomPathMethods path_methods = {

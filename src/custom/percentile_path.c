@@ -584,7 +584,7 @@ static Plan *
 plan_percentile(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 				List *custom_plans)
 {
-	CustomScan *scan = gpuds_plan_of_path(path, &gpuds_percentile_methods, tlist, custom_plans);
+	CustomScan *scan = gpuds_plan_of_path(root, path, &gpuds_percentile_methods, tlist, custom_plans);
 	List *kinds = linitial(scan->custom_private);
 	ListCell *lc;
 
