@@ -11,7 +11,10 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -322,6 +325,17 @@ next_given(GpudsAggregateState *state)
 		   gpuds_entry_agg_next_whole(&state->agg, &state->group);
 }
 
+/* Passes groups at hand that are too small for HAVING; returns how many rows they have. */
+static int64
+skip_small_groups(GpudsAggregateState *state)
+{
+	int64 rows;
+	const int64 groups = gpuds_entry_agg_skip_small(&state->agg, state->least_rows, &rows);
+
+	InstrCountFiltered1(&state->css, groups);
+	return rows;
+}
+
 /* Sets state->group to the next one; false: there is none. */
 static bool
 next_group(GpudsAggregateState *state)
@@ -330,15 +344,18 @@ next_group(GpudsAggregateState *state)
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	IndexScanDesc scan;
 	bool found = true;
+	int64 skipped = 0;
 	int64 fetches;
 
 	gpuds_child_scan_start(child);
 	scan = begin_scan(state);
+	if (state->aggregating && state->least_rows > 1)
+		skipped = skip_small_groups(state);
 	if (state->nagg == 0 && !has_groups(state) && !state->entry_filter && !state->side_filter)
 		fetches = count_rows(state, scan);
 	else
 		fetches = aggregate_group(state, scan, &found);
-	gpuds_child_scan_stop(child, found ? state->group.rows : 0, fetches);
+	gpuds_child_scan_stop(child, skipped + (found ? state->group.rows : 0), fetches);
 	MemoryContextSwitchTo(old);
 	return found;
 }
@@ -438,6 +455,20 @@ value_of(GpudsAggregateState *state, const GpudsAggregateColumn *column, bool *i
 	return gpuds_aggregate_result(state, column, state->group.partial, isnull);
 }
 
+/* Sets state->group to the next one that is not too small for HAVING; false: there is none. */
+static bool
+next_wanted(GpudsAggregateState *state)
+{
+	while (!state->done && (next_given(state) || next_group(state)))
+	{
+		if (state->group.rows >= state->least_rows)
+			return true;
+		InstrCountFiltered1(&state->css, 1);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
 /* The node's next row. */
 static TupleTableSlot *
 next(ScanState *ss)
@@ -449,7 +480,7 @@ next(ScanState *ss)
 	bool isnull[GPUDS_KEY_MAX_COLUMNS];
 
 	ExecClearTuple(slot);
-	if (state->done || !(next_given(state) || next_group(state)))
+	if (!next_wanted(state))
 		return slot;
 	old = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
 	if (has_groups(state) && (state->bucket_at < 0 || state->hashed))
@@ -518,6 +549,58 @@ set_conditions(const TargetEntry *entry, GpudsAggregateColumn *column)
 	}
 }
 
+/*
+ * How many rows a group has at least if it passes a condition of the node's, a comparison of count(*) with a
+ * constant; 0: any number.
+ */
+static int64
+least_rows_of(const GpudsAggregateState *state, const OpExpr *condition)
+{
+	const Var *count;
+	const Const *constant;
+	int64 number;
+
+	if (!IsA(condition, OpExpr) || list_length(condition->args) != 2)
+		return 0;
+	count = linitial(condition->args);
+	constant = lsecond(condition->args);
+	if (!IsA(count, Var) || count->varno != INDEX_VAR || !IsA(constant, Const) || constant->constisnull ||
+		state->columns[count->varattno - 1].kind != GPUDS_COUNT_ROWS)
+		return 0;
+	switch (get_op_opfamily_strategy(condition->opno, INTEGER_BTREE_FAM_OID))
+	{
+		case BTGreaterStrategyNumber:
+			number = gpuds_bucket_number(constant->consttype, constant->constvalue);
+			return number == PG_INT64_MAX ? number : number + 1;
+		case BTGreaterEqualStrategyNumber:
+		case BTEqualStrategyNumber:
+			return gpuds_bucket_number(constant->consttype, constant->constvalue);
+		default:
+			return 0;
+	}
+}
+
+/*
+ * The same for HAVING.  Core comes to evaluate a condition of rows that pass those before it, so no other
+ * may be before the comparisons.
+ */
+static int64
+least_rows(const GpudsAggregateState *state, const List *having)
+{
+	int64 least = 0;
+	ListCell *lc;
+
+	foreach (lc, having)
+	{
+		const int64 of_condition = least_rows_of(state, lfirst(lc));
+
+		if (of_condition == 0)
+			break;
+		least = Max(least, of_condition);
+	}
+	return least;
+}
+
 /* Core would call these, and ask first: what is below its Agg, what groups are compared by, aggregates. */
 static void
 check_execute(const CustomScan *plan)
@@ -564,6 +647,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 		if (state->columns[i].kind == GPUDS_GROUP_BUCKET)
 			state->bucket_at = i;
 	}
+	state->least_rows = least_rows(state, plan->scan.plan.qual);
 }
 
 static void

@@ -113,6 +113,7 @@ typedef struct GpudsAggregateState
 	double expected;       /* entries of the scan below, about */
 	int64 stopped_fetches; /* of what has ended since gpuds_aggregate_start */
 	double expected_groups;
+	int64 least_rows; /* a group with fewer does not pass HAVING; 0: any may */
 
 	/* filters, which are made anew when parameters change */
 	MemoryContext filter_context;

@@ -836,6 +836,37 @@ gpuds_entry_agg_next(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	return true;
 }
 
+/*
+ * Passes groups of leading columns that are at hand as a whole and have fewer rows than least, without adding
+ * them up; returns how many, and sets *rows.  Others of that kind are left to gpuds_entry_agg_next.
+ */
+int64
+gpuds_entry_agg_skip_small(GpudsEntryAgg *agg, int64 least, int64 *rows)
+{
+	const GpudsEntry *entries = agg->entries;
+	const int64 from = agg->at;
+	int64 groups = 0;
+
+	*rows = 0;
+	if (agg->groups.ncolumns == 0 || agg->groups.find || agg->groups.hashed ||
+		agg->next_run < agg->others.groups.n)
+		return 0;
+	while (least <= agg->n - agg->at)
+	{
+		const GpudsEntry last = entry_last_alike(&entries[agg->at], &agg->group_bits);
+
+		/* An entry of another group comes before there are enough of this one. */
+		if (!entry_less(&last, &entries[agg->at + least - 1]))
+			break;
+		do
+			agg->at++;
+		while (!entry_less(&last, &entries[agg->at]));
+		groups++;
+	}
+	*rows = agg->at - from;
+	return groups;
+}
+
 /* Frees what *agg has, but neither itself nor the scan. */
 void
 gpuds_entry_agg_end(GpudsEntryAgg *agg)

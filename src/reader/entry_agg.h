@@ -188,6 +188,7 @@ gpuds_entry_agg_next_of_piece(GpudsEntryAgg *agg, GpudsEntryAggGroup *group)
 	agg->at = end;
 	return true;
 }
+extern int64 gpuds_entry_agg_skip_small(GpudsEntryAgg *agg, int64 least, int64 *rows);
 extern const bool *gpuds_entry_agg_passing(GpudsEntryAgg *agg, int i, int64 first, int64 n);
 extern void gpuds_entry_agg_add(const GpudsEntryAgg *agg, int i, int64 k, const bool *passes,
 								PartialAgg *partial);
