@@ -414,6 +414,41 @@ gpuds_ascending_is_zoned(const Expr *expr)
 }
 
 /*
+ * How many values of the column have one result, if that is the same for all results, and a result is the
+ * first of its own values as long as the zone's offset from UTC stays the same; 0: it is not known to be so.
+ */
+int64
+gpuds_ascending_width(const Expr *expr)
+{
+	switch (function_of(expr))
+	{
+		case F_DATE_TRUNC_TEXT_TIMESTAMP:
+		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ:
+		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT:
+			break;
+		default:
+			return 0;
+	}
+	if (!gpuds_ascending_is_unit(args_of(expr)) || !IsA(lsecond(args_of(expr)), Var))
+		return 0;
+	switch (gpuds_ascending_unit(args_of(expr)))
+	{
+		case DTK_MILLISEC:
+			return USECS_PER_SEC / 1000;
+		case DTK_SECOND:
+			return USECS_PER_SEC;
+		case DTK_MINUTE:
+			return USECS_PER_MINUTE;
+		case DTK_HOUR:
+			return USECS_PER_HOUR;
+		case DTK_DAY:
+			return USECS_PER_DAY;
+		default:
+			return 0;
+	}
+}
+
+/*
  * The lowest value of the column that such an expression surely has a result for, of values from least
  * on.  Results are below the values by up to a unit or a stride, and date_bin subtracts its origin.
  */

@@ -72,6 +72,7 @@ set_function(GpudsBucket *bucket, const GpudsGranule *granule, const Var *var)
 	bucket->collation = exprCollation(function);
 	bucket->length = type->typlen;
 	bucket->by_value = type->typbyval;
+	bucket->fixed_width = type->typbyval ? gpuds_ascending_width(granule->function) : 0;
 	if (!type->typbyval)
 		bucket->values = AllocSetContextCreate(CurrentMemoryContext, "gpuds buckets", ALLOCSET_SMALL_SIZES);
 }
@@ -170,6 +171,7 @@ gpuds_bucket_restart(GpudsBucket *bucket)
 	bucket->isnull = true;
 	bucket->has_value = false;
 	bucket->has_end = false;
+	bucket->has_first = false;
 	if (bucket->values)
 		MemoryContextReset(bucket->values);
 }
@@ -272,7 +274,7 @@ gpuds_bucket_compare(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_
 
 /* The last value before the zone's offset changes, or most. */
 static int64
-end_of_offset(const GpudsBucket *bucket, int64 value)
+find_end_of_offset(const GpudsBucket *bucket, pg_tz *zone, int64 value)
 {
 	/* rounded down to a second, before 2000 as well */
 	pg_time_t time = timestamptz_to_time_t(value - (value % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC);
@@ -283,11 +285,36 @@ end_of_offset(const GpudsBucket *bucket, int64 value)
 	int after_dst;
 	int64 end;
 
-	if (pg_next_dst_boundary(&time, &before, &before_dst, &boundary, &after, &after_dst,
-							 bucket->zone ? bucket->zone : session_timezone) != 1)
+	if (pg_next_dst_boundary(&time, &before, &before_dst, &boundary, &after, &after_dst, zone) != 1)
 		return bucket->most;
 	end = time_t_to_timestamptz(boundary) - 1;
 	return end < value ? value : Min(end, bucket->most);
+}
+
+/* The zone that the function depends on, as it is now; NULL: none. */
+static pg_tz *
+zone_at_hand(const GpudsBucket *bucket)
+{
+	if (!bucket->zoned)
+		return NULL;
+	return bucket->zone ? bucket->zone : session_timezone;
+}
+
+/* The same, without a search if the zone has been searched for a value with the same offset. */
+static int64
+end_of_offset(GpudsBucket *bucket, int64 value)
+{
+	pg_tz *zone = zone_at_hand(bucket);
+
+	if (zone == NULL)
+		return bucket->most;
+	if (zone != bucket->offset_zone || value < bucket->offset_first || value > bucket->offset_last)
+	{
+		bucket->offset_last = find_end_of_offset(bucket, zone, value);
+		bucket->offset_first = value;
+		bucket->offset_zone = zone;
+	}
+	return bucket->offset_last;
 }
 
 /* The sum of what is not negative, or most. */
@@ -312,6 +339,67 @@ ends_as_before(GpudsBucket *bucket, int64 value, int64 most, int64 *end)
 		*end < value || *end >= most)
 		return false;
 	return contains(bucket, *end) && !contains(bucket, *end + 1);
+}
+
+/* Frees the value of the bucket that was found last, unless the caller holds groups by such values. */
+static void
+forget_value(GpudsBucket *bucket)
+{
+	if (bucket->hashed && bucket->has_value && !bucket->isnull && !bucket->by_value)
+		pfree(DatumGetPointer(bucket->value));
+	bucket->has_value = false;
+}
+
+/* The bucket found begins with its own value, and has the width that all have. */
+static void
+set_first(GpudsBucket *bucket, int64 first, int64 *end)
+{
+	bucket->has_first = true;
+	bucket->first = first;
+	bucket->first_zone = zone_at_hand(bucket);
+	bucket->width = bucket->fixed_width;
+	*end = first + bucket->fixed_width - 1;
+}
+
+/*
+ * Is the end known by the function's value, the first value of the bucket?  PostgreSQL takes one of two
+ * offsets for a midnight that clocks miss or have twice, so the offset must be the same for a day before it,
+ * and for a bucket behind the end.
+ */
+static bool
+ends_by_width(GpudsBucket *bucket, int64 value, int64 most, int64 *end)
+{
+	int64 first;
+
+	if (bucket->fixed_width == 0 || bucket->isnull)
+		return false;
+	first = DatumGetInt64(bucket->value);
+	if (first < bucket->least || first > value || value - first >= bucket->fixed_width ||
+		first > most - 2 * bucket->fixed_width || end_of_offset(bucket, first - USECS_PER_DAY) != most)
+		return false;
+	set_first(bucket, first, end);
+	return true;
+}
+
+/* The same of a value behind such a bucket, before the offset changes: its bucket is some widths behind. */
+static bool
+follows_by_width(GpudsBucket *bucket, int64 value, int64 *end)
+{
+	int64 first = bucket->first;
+	int64 most;
+
+	if (!bucket->has_first || bucket->first_zone != zone_at_hand(bucket) || value < first)
+		return false;
+	most = end_of_offset(bucket, first);
+	if (value > most - 2 * bucket->fixed_width)
+		return false;
+	first += (value - first) / bucket->fixed_width * bucket->fixed_width;
+	forget_value(bucket);
+	bucket->value = Int64GetDatum(first);
+	bucket->isnull = false;
+	bucket->has_value = true;
+	set_first(bucket, first, end);
+	return true;
 }
 
 /* The last value in the bucket of one that is in it, at most most. */
@@ -344,15 +432,6 @@ search_end(GpudsBucket *bucket, int64 value, int64 most)
 	return last;
 }
 
-/* Frees the value of the bucket that was found last, unless the caller holds groups by such values. */
-static void
-forget_value(GpudsBucket *bucket)
-{
-	if (bucket->hashed && bucket->has_value && !bucket->isnull && !bucket->by_value)
-		pfree(DatumGetPointer(bucket->value));
-	bucket->has_value = false;
-}
-
 /*
  * Evaluates the function at a value.  True if the result equals the one before, so the value is not
  * the first of its bucket.
@@ -376,11 +455,34 @@ take_value(GpudsBucket *bucket, int64 value)
 }
 
 /*
+ * Finds the bucket of a value that has neighbours, and its end; false: the end is not worth a search.
+ *
+ * That takes dozens of evaluations, so it waits for a bucket's second value.  Before that, only the width
+ * of other buckets is tried.
+ */
+static bool
+find_end(GpudsBucket *bucket, int64 value, int64 *end)
+{
+	int64 most;
+	bool second;
+
+	if (follows_by_width(bucket, value, end))
+		return true;
+	second = take_value(bucket, value);
+	most = end_of_offset(bucket, value);
+	if (ends_by_width(bucket, value, most, end) || ends_as_before(bucket, value, most, end))
+		return true;
+	if (!second && !bucket->all_ends)
+		return false;
+	*end = search_end(bucket, value, most);
+	if (!bucket->has_end || pg_sub_s64_overflow(*end, bucket->end, &bucket->width))
+		bucket->width = 0;
+	return true;
+}
+
+/*
  * Finds the bucket of an entry, or what of it begins with the entry: *last is the last one that there
  * may be, with the same values in the columns before the bucket's.
- *
- * Finding an end takes dozens of evaluations, so it waits for a bucket's second value.  Before that,
- * only the width of other buckets is tried.
  */
 void
 gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
@@ -389,9 +491,7 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 	GpudsEntry end_of_value = *first;
 	GpudsEntry bits;
 	int64 value;
-	int64 most;
 	int64 end;
-	bool second;
 
 	gpuds_key_prefix_bits(bucket->layout, bucket->column + 1, &bits);
 	*last = entry_last_alike(first, &bits);
@@ -404,21 +504,15 @@ gpuds_bucket_find(void *arg, const GpudsEntry *first, GpudsEntry *last)
 		return;
 	}
 	value = value_of(bucket, first);
-	/* There the expression may be defined where the function is not. */
-	if (bucket->hashed && !has_neighbours(bucket, value))
-		return;
-	second = take_value(bucket, value);
 	if (!has_neighbours(bucket, value))
-		return;
-	most = bucket->zoned ? end_of_offset(bucket, value) : bucket->most;
-	if (!ends_as_before(bucket, value, most, &end))
 	{
-		if (!second && !bucket->all_ends)
-			return;
-		end = search_end(bucket, value, most);
-		if (!bucket->has_end || pg_sub_s64_overflow(end, bucket->end, &bucket->width))
-			bucket->width = 0;
+		/* There the expression may be defined where the function is not. */
+		if (!bucket->hashed)
+			(void) take_value(bucket, value);
+		return;
 	}
+	if (!find_end(bucket, value, &end))
+		return;
 	bucket->end = end;
 	bucket->has_end = true;
 	set_value(bucket, end, &end_of_value);

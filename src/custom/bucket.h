@@ -61,13 +61,24 @@ typedef struct GpudsBucket
 	MemoryContext values; /* that are passed by reference: until gpuds_bucket_restart; NULL: none are */
 	bool zoned;           /* depends on the offset of a zone ... */
 	pg_tz *zone;          /* ... this one; NULL: TimeZone */
+	int64 fixed_width;    /* gpuds_ascending_width of the function */
 	GpudsBucketResult result;
 	bool all_ends; /* ends are wanted even of buckets that may have a single value */
+
+	/* values between which this zone's offset stays the same; NULL: none are known */
+	pg_tz *offset_zone;
+	int64 offset_first;
+	int64 offset_last;
 
 	/* the bucket that was found last */
 	bool isnull;
 	bool has_value;
 	Datum value;
+
+	/* the last bucket that begins with its own value and has fixed_width, and the zone by then */
+	bool has_first;
+	int64 first;
+	pg_tz *first_zone;
 
 	/* the bucket whose end was found last */
 	bool has_end;

@@ -12,6 +12,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
+#include "custom/ascending.h"
 #include "custom/bucket.h"
 
 /* An ascending function's value of a number; NULL: the planner cannot know it. */
@@ -46,6 +47,8 @@ gpuds_bucket_width(PlannerInfo *root, const GpudsGranule *granule, const Var *co
 	highest = Min(highest, granule->most);
 	if (granule->function == NULL || lowest >= highest)
 		return -1;
+	if (gpuds_ascending_width(granule->function) > 0)
+		return (double) gpuds_ascending_width(granule->function);
 	step = highest / 2 - lowest / 2;
 	middle = lowest + step;
 	of_middle = value_of(root, granule->function, column, middle);
