@@ -37,6 +37,9 @@
 	(VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_VISIBLE << 2 | VISIBILITYMAP_ALL_VISIBLE << 4 | \
 	 VISIBILITYMAP_ALL_VISIBLE << 6)
 
+/* The same of a word. */
+#define ALL_VISIBLE_WORD (UINT64CONST(0x0101010101010101) * ALL_VISIBLE_BITS)
+
 /* I4: rows that are locked one by one, at most.  Core locks the table for a transaction that has some 30. */
 #define MOST_LOCKED_ROWS 32
 
@@ -195,12 +198,17 @@ gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_
 static bool
 all_are_visible(const unsigned char *map, BlockNumber blocks)
 {
-	for (uint32 i = 0; i < blocks / 4; i++)
+	const uint32 whole = blocks / 4 / sizeof(uint64) * sizeof(uint64);
+
+	for (uint32 i = 0; i < whole; i += sizeof(uint64))
 	{
-		if ((map[i] & ALL_VISIBLE_BITS) != ALL_VISIBLE_BITS)
+		uint64 bits;
+
+		memcpy(&bits, map + i, sizeof(bits));
+		if ((bits & ALL_VISIBLE_WORD) != ALL_VISIBLE_WORD)
 			return false;
 	}
-	for (BlockNumber block = blocks / 4 * 4; block < blocks; block++)
+	for (BlockNumber block = 4 * whole; block < blocks; block++)
 	{
 		if (!gpuds_map_is_set(map, block))
 			return false;
@@ -291,8 +299,6 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 static bool
 part_holds(const unsigned char *bits, const unsigned char *copy)
 {
-	const uint64 all_visible = UINT64CONST(0x0101010101010101) * ALL_VISIBLE_BITS;
-
 	StaticAssertStmt(MAP_PAGE_BYTES % sizeof(uint64) == 0, "pages of the map are compared by words");
 	for (uint32 i = 0; i < MAP_PAGE_BYTES; i += sizeof(uint64))
 	{
@@ -301,7 +307,7 @@ part_holds(const unsigned char *bits, const unsigned char *copy)
 
 		memcpy(&was, copy + i, sizeof(was));
 		memcpy(&is, bits + i, sizeof(is));
-		if ((was & ~is & all_visible) != 0)
+		if ((was & ~is & ALL_VISIBLE_WORD) != 0)
 			return false;
 	}
 	return true;
