@@ -62,6 +62,7 @@ SELECT same_aggregate('SELECT (SELECT count(*) FROM p a WHERE a.k > 3), (SELECT 
 
 -- more groups
 SELECT same_aggregate('SELECT date_trunc(''day'', at), count(*), sum(b), avg(b), min(b), max(b) FROM p GROUP BY 1');
+SELECT same_aggregate('SELECT date_trunc(''day'', at), date_trunc(''day'', at), count(*) FROM p GROUP BY 1, 2');
 SELECT same_aggregate('SELECT date_trunc(''month'', at) + ''1 h'', count(*) FROM p WHERE at > ''2020-01-15'' GROUP BY date_trunc(''month'', at)');
 SELECT same_aggregate('SELECT at::date, avg(k), count(k) FROM p WHERE at BETWEEN ''2020-01-15'' AND ''2020-03-15'' GROUP BY 1 HAVING avg(k) > 25 ORDER BY 1 DESC');
 SELECT same_aggregate('SELECT k, count(*), sum(s), avg(s), sum(f), avg(f) FROM p GROUP BY k');

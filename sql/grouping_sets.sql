@@ -37,7 +37,8 @@ INSERT INTO query (query) VALUES
 	('SELECT status, count(DISTINCT account) FROM t WHERE at > ''2000-02-01'' GROUP BY ROLLUP (status)'),
 	('SELECT status, array_agg(account ORDER BY at) FROM t WHERE at > ''2000-02-01'' GROUP BY ROLLUP (status)'),
 	('SELECT name, count(*) FROM t WHERE at > ''2000-02-01'' GROUP BY ROLLUP (name)'),
-	('SELECT GROUPING(status), status, count(*) FROM t WHERE at > ''2000-02-01'' GROUP BY status');
+	('SELECT GROUPING(status), status, count(*) FROM t WHERE at > ''2000-02-01'' GROUP BY status'),
+	('SELECT yes, yes, count(*) FROM t WHERE at > ''2000-02-01'' GROUP BY ROLLUP (1, 2)');
 SELECT place, same_aggregate(query) FROM query WHERE place <> 14 ORDER BY place;
 -- of nothing, by whatever plan
 SELECT split_part(same_aggregate(query), ',', 1) FROM query WHERE place = 14;

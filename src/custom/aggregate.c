@@ -490,12 +490,12 @@ next(ScanState *ss)
 	{
 		const GpudsAggregateColumn *column = &state->columns[i];
 
-		if (i == state->bucket_at && state->hashed)
+		if (column->kind == GPUDS_GROUP_BUCKET && state->hashed)
 		{
 			slot->tts_values[i] = state->runs[state->group.run].value;
 			slot->tts_isnull[i] = state->runs[state->group.run].isnull;
 		}
-		else if (i == state->bucket_at)
+		else if (column->kind == GPUDS_GROUP_BUCKET)
 		{
 			slot->tts_values[i] = state->held[state->next_held - 1].value;
 			slot->tts_isnull[i] = state->held[state->next_held - 1].isnull;

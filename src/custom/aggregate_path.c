@@ -367,6 +367,13 @@ group_expr(const GpudsWanted *wanted, SortGroupClause *clause)
 								   find_base_rel(wanted->root, bms_singleton_member(rel->top_parent_relids)));
 }
 
+/* Are rows grouped by an expression, as far as is known? */
+static bool
+is_group(const GpudsWanted *wanted, const Expr *expr)
+{
+	return (wanted->bucket && equal(expr, wanted->bucket)) || list_member(wanted->groups, expr);
+}
+
 /*
  * What rows are grouped by, of the query's clauses; false: it is something else than columns of the table, or
  * a function of one.
@@ -385,10 +392,15 @@ gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses)
 
 		if (column == NULL || gpuds_wanted_column(wanted->rel, (const Expr *) column) == NULL)
 			return false;
+		if (is_group(wanted, expr))
+		{
+			/* A set may have one of two equal columns, but nodes above find columns by their expressions. */
+			if (wanted->root->parse->groupingSets != NIL)
+				return false;
+			continue;
+		}
 		if (!IsA(expr, Var))
 		{
-			if (wanted->bucket && equal(expr, wanted->bucket))
-				continue;
 			if (wanted->bucket || !is_default_equality(clause, expr))
 				return false;
 			wanted->bucket = expr;
@@ -397,8 +409,6 @@ gpuds_wanted_collect_groups(GpudsWanted *wanted, List *clauses)
 			bucket_operator = clause->eqop;
 			continue;
 		}
-		if (list_member(wanted->groups, column))
-			continue;
 		wanted->groups = lappend(wanted->groups, (void *) column);
 		wanted->operators = lappend_oid(wanted->operators, clause->eqop);
 	}
