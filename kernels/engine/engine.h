@@ -38,7 +38,7 @@
 
 #include "kernels/runtime/request.h"
 
-#define GPU_ENGINE_ABI 17
+#define GPU_ENGINE_ABI 18
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536

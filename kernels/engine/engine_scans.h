@@ -34,6 +34,8 @@ gpu_scanner_takes(const GpuEngine *engine, const GpuScanStream *stream, const Gp
 		return false;
 	if (request->unsorted && !gpu_scan_may_be_unsorted(request))
 		return false;
+	if (request->bits && (request->form != GPU_AGGREGATE || !request->each || request->nagg > 0))
+		return false;
 	return !gpu_form_counts(request->form) ||
 		   gpu_visible_fits(stream, engine->options.staging_bytes, request);
 }

@@ -164,7 +164,8 @@ typedef enum GpuStatus
  * The output has a result for each interval, in the order of the input, or one for all: the
  * number of entries counted, and a PartialAgg of each aggregated column.  Behind the results
  * are the other entries, as GpudsEntry, in no order; cap is the room for them.  Such a
- * scan begins with its first interval.
+ * scan begins with its first interval.  Of each interval without columns, it may be enough to know whether
+ * any entry of it was counted: then a result is a bit of uint32_t words, the lowest one first.
  *
  * GPU_GROUPS adds up what a GroupSpec (group_spec.h) says, by groups.  The output has slots of its table,
  * in no order, of which some may be of one group.  Behind the room for all slots are the other entries, as
@@ -223,6 +224,7 @@ typedef struct GpuRequest
 	uint32_t nagg;        /* 0 to GPU_AGG_COLUMNS */
 	uint16_t row_words;   /* PAGE_ROWS_MAX_WORDS at most */
 	bool each;            /* GPU_AGGREGATE: a result for each interval; GPU_GRAPH: see GpuGraphStep */
+	bool bits;            /* GPU_AGGREGATE: the results are bits; with each and without columns only */
 	union
 	{
 		uint64_t join;  /* GPU_JOIN: GpuJoin in the staging memory */
@@ -310,10 +312,19 @@ gpu_result_words(int64_t nagg)
 	return 1 + GPU_PARTIAL_AGG_WORDS * nagg;
 }
 
+/* Bytes of results of so many intervals that are bits: whole words of 64. */
+KERNEL_FN size_t
+gpu_result_bits_bytes(int64_t n)
+{
+	return (size_t) ((n + 63) / 64) * sizeof(uint64_t);
+}
+
 /* Bytes of all results of a request. */
 KERNEL_FN size_t
 gpu_result_bytes(const GpuRequest *request)
 {
+	if (request->bits)
+		return gpu_result_bits_bytes(request->n);
 	return (size_t) ((request->each ? request->n : 1) * gpu_result_words(request->nagg)) * sizeof(uint64_t);
 }
 

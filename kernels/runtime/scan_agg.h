@@ -8,7 +8,7 @@
  * the end of an interval, or of its entries.
  *
  * A result has gpu_result_words of its number of columns: the rows, then the words of each
- * PartialAgg.
+ * PartialAgg.  Or it is a bit (GpuRequest, bits).
  *
  *-------------------------------------------------------------------------
  */
@@ -59,6 +59,7 @@ template <class Probe, int most> struct GpuScanAggregate
 	AggColumn agg_columns[most];
 	int nagg;
 	bool each; /* a result for each interval, else one for all */
+	bool bits; /* it says whether there are rows */
 	uint64_t *results;
 
 	GPU_FN static void clear(uint64_t *rows, PartialAgg *sums)
@@ -90,6 +91,11 @@ template <class Probe, int most> struct GpuScanAggregate
 
 		if (rows == 0)
 			return;
+		if (bits)
+		{
+			(void) gpu_atomic_or((uint32_t *) results + at / 32, UINT32_C(1) << at % 32);
+			return;
+		}
 		gpu_atomic_add64(result++, rows);
 		for (int k = 0; k < most; k++)
 		{
@@ -143,7 +149,8 @@ gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const u
 						   const GpuRequest *r, int64_t n, int64_t total, const GpuVisible &visible)
 {
 	GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
-	GpuScanAggregate<Probe, most> aggregate = { in, {}, (int) r->nagg, r->each, (uint64_t *) stream->other };
+	GpuScanAggregate<Probe, most> aggregate = { in,      {},      (int) r->nagg,
+												r->each, r->bits, (uint64_t *) stream->other };
 
 	memcpy((void *) aggregate.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
 	gpu_launch(&stream->stream, in.threads(), aggregate);
@@ -166,7 +173,10 @@ gpu_scan_aggregate(GpuScanStream *stream, const GpudsView *view, unsigned char *
 	int64_t total;
 
 	gpu_fill(s, stream->uncounted, 0, sizeof(GpuUncounted));
-	gpu_launch(s, r->each ? r->n : 1, clear);
+	if (r->bits)
+		gpu_fill(s, stream->other, 0, result_bytes);
+	else
+		gpu_launch(s, r->each ? r->n : 1, clear);
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
 	if (total == GPU_SCAN_UNKNOWN)
 		return total;

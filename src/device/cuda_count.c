@@ -33,10 +33,17 @@ typedef struct CountLayout
 /* What an attempt at a count has room for. */
 typedef struct CountAttempt
 {
-	int64 others;  /* entries or TIDs */
-	uint32 spread; /* of the table of groups */
-	int64 entries; /* to go through, of groups in order; else 0 */
+	int64 others;    /* entries or TIDs */
+	uint32 spread;   /* of the table of groups */
+	int64 entries;   /* to go through, of groups in order; else 0 */
+	int64 intervals; /* that go with the request, at most */
 } CountAttempt;
+
+/*
+ * How many times as many entries as a request hands back may come back, in all, of the intervals that it has
+ * room for, if their results are bits.
+ */
+#define MOST_OTHERS_SPLIT 4
 
 static size_t
 count_item_bytes(const GpudsCountSpec *spec)
@@ -59,6 +66,8 @@ result_bytes(const GpudsCountSpec *spec, int64 n)
 		return group_table_bytes(spec->groups->spec);
 	if (spec->join)
 		return GPUDS_JOIN_ROOM * sizeof(EntryJoinKey);
+	if (spec->bits)
+		return gpu_result_bits_bytes(n);
 	return (size_t) (count_results(spec, n) * gpu_result_words(spec->nagg)) * sizeof(uint64);
 }
 
@@ -72,9 +81,27 @@ groups_bytes(const GpudsCountSpec *spec, int64 n)
 }
 
 /*
- * Intervals that a count has room for, whatever there is of staging memory.  The device has memory for
- * what is known beside that for intervals.  Points in no order use it, because all of them go at once
- * (gpuds_cuda_most_unsorted); other intervals leave room in the span.
+ * How many intervals go with a request that hands back as much as it may, beside what is known; 0: none.
+ * Results, if there are any, are bits.  The device has memory for what is known beside that for intervals.
+ */
+static int64
+most_beside_known(const GpudsScan *scan, const GpudsCountSpec *spec)
+{
+	const size_t known = gpuds_count_known_bytes(spec);
+	const size_t staging = Min((size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2,
+							   (size_t) GPUDS_SPAN_UNITS * GPUDS_UNIT_BYTES);
+	/* with what else a request has, a bit for each of the points among it */
+	const size_t others = GPUDS_PIECE_BYTES / 2 + GPUDS_UNIT_BYTES;
+
+	if (known > GPUDS_COUNT_MAP_BYTES || known + others + sizeof(GpudsInterval) > staging)
+		return 0;
+	return gpuds_cuda_most_intervals(scan, Min(GPUDS_PIECE_BYTES, staging - known - others));
+}
+
+/*
+ * Intervals that a count has room for, whatever there is of staging memory.  Points in no order, all of which
+ * go at once, and intervals whose results are bits use the device's memory beside what is known; others
+ * leave room in the span.
  */
 static int64
 count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
@@ -82,6 +109,8 @@ count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 	const size_t known = spec->unsorted ? 0 : gpuds_count_known_bytes(spec);
 	const size_t bytes = GPUDS_PIECE_BYTES - known - groups_bytes(spec, 0);
 
+	if (spec->bits)
+		return Min(n, most_beside_known(scan, spec));
 	/* a label takes less than an interval, which has none if it is a point */
 	n = Min(n, gpuds_cuda_most_intervals(scan, bytes));
 	if (spec->groups && spec->groups->spec->has_labels)
@@ -238,6 +267,7 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 	request->agg_columns = gpuds_staging_offset(memory + layout->agg_columns);
 	request->nagg = spec->nagg;
 	request->each = spec->each;
+	request->bits = spec->bits;
 	if (spec->join)
 		set_join(request, spec->join, layout, memory);
 	if (spec->edges)
@@ -253,6 +283,7 @@ set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *reque
 	count->counted = request->counted;
 	count->filtered = spec->groups ? request->filtered : 0;
 	count->results = count->groups = (const uint64 *) memory;
+	count->bits = (const uint32 *) memory;
 	count->nresults = count_results(spec, n);
 	count->ngroups = spec->groups || spec->join ? request->taken : 0;
 	count->joined = spec->join ? request->joined : 0;
@@ -273,7 +304,7 @@ ask_count(const GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec
 {
 	const int64 capacity = attempt->others;
 	const int64 first = scan->next;
-	int64 n = count_intervals(scan, spec, gpuds_cuda_left(call, scan));
+	int64 n = count_intervals(scan, spec, Min(gpuds_cuda_left(call, scan), attempt->intervals));
 	CountLayout layout = count_layout(spec, n, capacity);
 	GpudsMailbox *mailbox;
 	GpuRequest *request;
@@ -325,6 +356,13 @@ fewer_entries(int64 entries, int64 found, int64 most)
 	return Max((int64) ((double) entries * (double) most / (double) found / 2), most);
 }
 
+/* The same of intervals, of which about half of most are to come back. */
+static int64
+fewer_intervals(int64 n, int64 found, int64 most)
+{
+	return n / (2 * found / most + 1) + 1;
+}
+
 static GpuForm
 form_of(const GpudsCountSpec *spec)
 {
@@ -339,7 +377,8 @@ form_of(const GpudsCountSpec *spec)
 
 /*
  * The device's count.  A request whose answer had too little room is made once more with what the answer
- * asked for, and fewer entries of groups in order are gone through where too many come back.
+ * asked for.  Where too many entries come back, it is made of fewer entries of groups in order, or of fewer
+ * intervals whose results are bits; the caller asks for the others then.
  */
 GpudsCountStatus
 gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
@@ -349,9 +388,11 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 	GpudsCudaCall call;
 	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
 							 .spread = spec->groups ? spec->groups->spec->spread : 1,
-							 .entries = spec->groups ? spec->groups->spec->most : 0 };
+							 .entries = spec->groups ? spec->groups->spec->most : 0,
+							 .intervals = PG_INT64_MAX };
 
-	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
+	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES ||
+		(spec->bits && most_beside_known(scan, spec) == 0))
 		return GPUDS_COUNT_TOO_LARGE;
 	gpuds_cuda_begin_call(&call, tree, guard, expected, true);
 	/* Both trees must be of one worker, whose epoch goes with the request. */
@@ -382,6 +423,14 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 											found, most);
 			continue;
 		}
+		if (found > most && found <= most * MOST_OTHERS_SPLIT && spec->bits &&
+			attempt.intervals == PG_INT64_MAX)
+		{
+			attempt.intervals = fewer_intervals(count_intervals(scan, spec, gpuds_cuda_left(&call, scan)),
+												found, most);
+			attempt.others = most;
+			continue;
+		}
 		if (found > most)
 			return GPUDS_COUNT_TOO_LARGE;
 		/* there may be a few more the next time */
@@ -394,13 +443,6 @@ int64
 gpuds_cuda_most_unsorted(const GpudsCountSpec *spec)
 {
 	const GpudsScan points = { .points = (const uint64 *) spec };
-	const size_t known = gpuds_count_known_bytes(spec);
-	const size_t staging = Min((size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2,
-							   (size_t) GPUDS_SPAN_UNITS * GPUDS_UNIT_BYTES);
-	/* with what else a request has, of constant size */
-	const size_t others = GPUDS_PIECE_BYTES / 2 + GPUDS_UNIT_BYTES;
 
-	if (known > GPUDS_COUNT_MAP_BYTES || known + others + sizeof(GpudsInterval) > staging)
-		return 0;
-	return gpuds_cuda_most_intervals(&points, Min(GPUDS_PIECE_BYTES, staging - known - others));
+	return most_beside_known(&points, spec);
 }

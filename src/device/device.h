@@ -358,6 +358,7 @@ typedef struct GpudsCountSpec
 	const AggColumn *agg_columns;
 	int nagg;                       /* GPUDS_AGG_COLUMNS at most */
 	bool each;                      /* a sum for each interval */
+	bool bits;                      /* with each, without columns: only whether it is above 0 */
 	const GpudsCountGroups *groups; /* NULL: none; else partial, and what is above does not matter */
 	const GpudsCountJoin *join;     /* the same; there are no groups then */
 	const GpudsCountEdges *edges;   /* the same; what is counted is added to the session's graph */
@@ -406,7 +407,8 @@ typedef struct GpudsCount
 	const uint64 *tids;        /* of the others, as in GpudsTids; if not aggregated */
 	const GpudsEntry *entries; /* the others, in no order; if aggregated */
 	int64 n;
-	const uint64 *results; /* if aggregated: of each interval, or one, as GPU_AGGREGATE has them */
+	const uint64 *results; /* if aggregated: of each interval, or one, as GPU_AGGREGATE has them; or ... */
+	const uint32 *bits;    /* ... as bits */
 	int64 nresults;
 	const uint64 *groups; /* slots of the table, if groups are wanted ... */
 	int64 ngroups;

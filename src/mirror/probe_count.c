@@ -16,6 +16,7 @@
 
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
@@ -106,14 +107,31 @@ sum_of(const Counting *counting, const GpudsScan *part, int64 interval)
 	return &counting->counted->sums[entry_scan_find(counting->scan, &is.lo)];
 }
 
+/* Eight booleans of eight bits, the lowest one first. */
+static inline void
+spread_bits(uint8 bits, bool *to)
+{
+	/* Byte i keeps bit i, which 127 more makes the highest one. */
+	uint64 bytes = bits * UINT64CONST(0x0101010101010101) & UINT64CONST(0x8040201008040201);
+
+	bytes = (bytes + UINT64CONST(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64CONST(0x0101010101010101);
+#ifdef WORDS_BIGENDIAN
+	bytes = pg_bswap64(bytes);
+#endif
+	memcpy(to, &bytes, sizeof(bytes));
+}
+
 /* Notes which of a scan's intervals, from the first on, have entries that were counted. */
 static void
 set_membership(const Counting *counting, int64 first, const GpudsCount *count)
 {
 	bool *hits = counting->counted->hits + first;
+	int64 i = 0;
 
-	for (int64 i = 0; i < count->nresults; i++)
-		hits[i] = gpuds_count_rows(count, counting->spec, i) > 0;
+	for (; i + BITS_PER_BYTE <= count->nresults; i += BITS_PER_BYTE)
+		spread_bits((uint8) (count->bits[i / 32] >> i % 32), hits + i);
+	for (; i < count->nresults; i++)
+		hits[i] = (count->bits[i / 32] >> i % 32 & 1) != 0;
 }
 
 /* Adds the results of a part's intervals from the first on. */

@@ -211,7 +211,7 @@ gpuds_scan_count_on_device(IndexScanDesc scan, GpudsVisible *visible, double exp
 bool
 gpuds_scan_test_membership(IndexScanDesc scan, GpudsVisible *visible, int64 n, GpudsMembership *hits)
 {
-	GpudsCountSpec spec = { .partial = true, .each = true };
+	GpudsCountSpec spec = { .partial = true, .each = true, .bits = true };
 	GpudsCounted counted = { .hits = hits->hits };
 	double asked;
 
