@@ -60,10 +60,13 @@ typedef struct GpudsKeys
 	int64 nread;
 	int64 taken; /* of these, from the first on, have come in batches */
 	/* in place of probes, if values and layout have a short way for that: the words of probes; else NULL */
+	int64 most_words; /* elements that there is room for */
 	uint64 *words;
-	uint32 *left; /* which of them are to become probes */
-	int64 first;  /* number of the first one's element */
+	int64 first; /* number of the first one's element */
 	int64 nwords;
+	uint32 *left; /* which of them are to become probes ... */
+	int64 nleft;
+	int64 made; /* ... and how many have, from the first on */
 
 	/* the batch */
 	int64 most;          /* elements that there is room for */

@@ -24,12 +24,14 @@
 #define MOST_ELEMENTS (64 * 1024)
 
 /*
- * Memory that an element of a large piece takes, with an interval and what the device says; the same of
- * words, which are sent, and may all be left; and elements of one.
+ * Memory that an element of a large piece takes, with an interval and what the device says, and elements of
+ * one; the same of words, which are sent, and may all be left.  A device takes about as many by one request;
+ * what it is told of rows is the same for each request.
  */
 #define READ_BYTES (sizeof(GpudsEntry) + sizeof(GpudsInterval) + sizeof(bool))
-#define WORD_BYTES (sizeof(GpudsEntry) + 2 * sizeof(uint64) + sizeof(uint32))
 #define MOST_READ (256 * 1024)
+#define WORD_BYTES (2 * sizeof(uint64) + sizeof(uint32))
+#define MOST_WORDS (1024 * 1024)
 
 /* How many of the elements there is room for; bytes: what one takes. */
 static int64
@@ -58,11 +60,12 @@ gpuds_keys_begin(GpudsKeys *keys, const GpudsKeyLayout *layout, Oid type, ArrayT
 	keys->total = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &keys->length, &keys->by_value, &keys->align);
 	keys->most = room_for(keys->total, MOST_ELEMENTS, ELEMENT_BYTES);
-	keys->most_read = large ? room_for(keys->total, MOST_READ, words ? WORD_BYTES : READ_BYTES) : keys->most;
+	keys->most_read = large && !words ? room_for(keys->total, MOST_READ, READ_BYTES) : keys->most;
 	if (words)
 	{
-		keys->words = palloc(keys->most_read * sizeof(uint64));
-		keys->left = palloc(keys->most_read * sizeof(uint32));
+		keys->most_words = room_for(keys->total, MOST_WORDS, WORD_BYTES);
+		keys->words = palloc(keys->most_words * sizeof(uint64));
+		keys->left = palloc(keys->most_words * sizeof(uint32));
 	}
 	keys->read = palloc(keys->most_read * sizeof(GpudsEntry));
 	keys->keys = palloc(keys->most * sizeof(GpudsEntry));
@@ -136,7 +139,7 @@ gpuds_keys_has_more(const GpudsKeys *keys)
 bool
 gpuds_keys_read_words(GpudsKeys *keys)
 {
-	const int64 n = Min(keys->most_read, keys->total - keys->next);
+	const int64 n = Min(keys->most_words, keys->total - keys->next);
 
 	CHECK_FOR_INTERRUPTS();
 	if (keys->words == NULL || !gpuds_key_probe_words(&keys->probe, keys->at, n, keys->words))
@@ -149,14 +152,29 @@ gpuds_keys_read_words(GpudsKeys *keys)
 	return true;
 }
 
-/* Makes the piece's probes of its first n words that are left. */
+/* The piece's probes are made of its n words that are left, as many at a time as there is room for. */
 void
 gpuds_keys_take_left(GpudsKeys *keys, int64 n)
 {
+	keys->nleft = n;
+	keys->made = 0;
+}
+
+/* Makes probes of the next words that are left, if those before have come in batches. */
+static void
+make_left(GpudsKeys *keys)
+{
+	const uint32 *left = keys->left + keys->made;
+	const int64 n = Min(keys->nleft - keys->made, keys->most_read);
+
+	if (n == 0 || keys->taken < keys->nread)
+		return;
 	for (int64 i = 0; i < n; i++)
-		keys->read[i] = (GpudsEntry){ keys->words[keys->left[i]], keys->probe.zero.w1,
-									  keys->probe.zero.t | (uint64) (keys->first + keys->left[i]) };
+		keys->read[i] = (GpudsEntry){ keys->words[left[i]], keys->probe.zero.w1,
+									  keys->probe.zero.t | (uint64) (keys->first + left[i]) };
 	keys->nread = n;
+	keys->taken = 0;
+	keys->made += n;
 }
 
 /* Reads the next piece, perhaps without any probes; false: there are no more elements. */
@@ -178,8 +196,10 @@ gpuds_keys_read(GpudsKeys *keys)
 bool
 gpuds_keys_next(GpudsKeys *keys)
 {
-	const int64 n = Min(keys->nread - keys->taken, keys->most);
+	int64 n;
 
+	make_left(keys);
+	n = Min(keys->nread - keys->taken, keys->most);
 	if (n == 0)
 		return false;
 	CHECK_FOR_INTERRUPTS();

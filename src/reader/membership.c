@@ -92,7 +92,7 @@ hash_key(const GpudsEntry *key)
 #include "lib/simplehash.h"
 
 /* Bits of a filter for each key, and bits that it has at most: it stays in the processor's caches. */
-#define FILTER_BITS_A_KEY 16
+#define FILTER_BITS_A_KEY 64
 #define FILTER_BITS_MAX (1u << 22)
 
 /* The keys that others have entries of; of most probes a bit says that they are of none. */
@@ -302,11 +302,14 @@ find_unsure(const Probes *probes, const UnsureKeys *keys, const GpudsMembership 
 
 	for (int64 i = 0; i < probes->nsent; i++)
 	{
-		const GpudsEntry key = sent_key(probes, i, words);
-		const uint64 hash = mix_key(&key, words);
+		GpudsEntry key;
 		const Unsure *unsure;
 
-		if ((no_delta && hits->hits[i]) || !may_be_unsure(keys, hash))
+		/* most have hits, or most have none */
+		if (no_delta && hits->hits[i])
+			continue;
+		key = sent_key(probes, i, words);
+		if (!may_be_unsure(keys, mix_key(&key, words)))
 			continue;
 		unsure = unsure_lookup(keys->table, key);
 		if (unsure && (unsure->delta || !hits->hits[i]))
