@@ -92,6 +92,11 @@ VACUUM t;
 SELECT g, (SELECT count(*) FROM o WHERE o.id % 4 = g AND EXISTS (SELECT FROM t WHERE t.k = o.k)),
 	(SELECT count(*) FROM o WHERE o.id % 4 = g AND o.k + 0 IN (SELECT k + 0 FROM t)) FROM generate_series(0, 3) g;
 SELECT count(*) FROM (SELECT FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k) LIMIT 5000) s;
+-- rows that are only counted are one request to a GPU
+SELECT batches AS before FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass \gset
+SELECT count(*) FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k);
+SELECT current_setting('gpuds.device') <> 'cuda' OR batches - :before = 1 AS few_requests
+FROM gpuds_stat_indexes WHERE indexrelid = 't_k'::regclass;
 -- the rows come in the order of the outer plan
 SELECT bool_and(id > before) FROM (SELECT id, lag(id, 1, 0) OVER () AS before FROM o WHERE EXISTS (SELECT FROM t WHERE t.k = o.k)) s;
 -- counts beside others, of some of the rows, in parallel, once for each of several rows

@@ -147,12 +147,34 @@ ensure_group_capacity(GpudsJoinState *state, int64 n)
 	state->groups_size = n;
 }
 
-/* Makes room for the next batch, if it will have as many rows as it may, and the planner expects so many. */
+/* May a GPU mark the rows of a batch? */
+static bool
+may_be_marked(const GpudsJoinState *state)
+{
+	return state->asks_for_marks &&
+		   gpuds_scan_may_test_membership(state->scan, GPUDS_JOIN_MOST_ROWS, GPUDS_JOIN_MOST_ROWS);
+}
+
+/*
+ * Rows that the next batch has, at most.  Of rows that are only counted all are wanted, so there need not be
+ * few at first.
+ */
+static int64
+rows_of_batch(GpudsJoinState *state)
+{
+	const bool marked = may_be_marked(state);
+
+	if (marked && state->counts)
+		return GPUDS_JOIN_MOST_MARKED_ROWS;
+	return Min(state->target, marked ? GPUDS_JOIN_MOST_MARKED_ROWS : GPUDS_JOIN_MOST_ROWS);
+}
+
+/* Makes room for n rows of the next batch, if there is memory for them and the planner expects so many. */
 static void
-expect_rows(GpudsJoinState *state, Size most)
+expect_rows(GpudsJoinState *state, int64 n, Size most)
 {
 	const double expected = gpuds_join_outer_of(state)->plan->plan_rows;
-	int64 rows = Min(state->target, (int64) (most / ROW_BYTES));
+	int64 rows = Min(n, (int64) (most / ROW_BYTES));
 
 	if (expected < (double) rows)
 		rows = Max((int64) expected, 1);
@@ -229,12 +251,13 @@ static bool
 load_rows(GpudsJoinState *state)
 {
 	const Size most = (Size) work_mem * 1024;
+	const int64 n = rows_of_batch(state);
 	Size bytes = 0;
 
 	MemoryContextReset(state->batch);
 	state->nrows = state->nprobes = 0;
-	expect_rows(state, most);
-	while (!state->outer_end && state->nrows < state->target && bytes < most)
+	expect_rows(state, n, most);
+	while (!state->outer_end && state->nrows < n && bytes < most)
 	{
 		TupleTableSlot *slot;
 
@@ -280,7 +303,7 @@ load_probes(GpudsJoinState *state)
 
 	if (state->sorter == NULL)
 		sort_all_probes(state);
-	most = Max(Min(most, state->target), GPUDS_JOIN_FIRST_ROWS);
+	most = Max(Min(most, Min(state->target, GPUDS_JOIN_MOST_ROWS)), GPUDS_JOIN_FIRST_ROWS);
 	ensure_group_capacity(state, most);
 	state->ngroups = gpuds_sorter_next(state->sorter, state->keys_of_groups, most);
 	state->outer_end = state->ngroups == 0;
@@ -293,7 +316,7 @@ gpuds_join_load_batch(GpudsJoinState *state)
 {
 	const bool some = state->right_semi ? load_probes(state) : load_rows(state);
 
-	if (state->target < GPUDS_JOIN_MOST_ROWS)
+	if (state->target < GPUDS_JOIN_MOST_MARKED_ROWS)
 		state->target *= GPUDS_JOIN_ROWS_GROWTH;
 	state->group = 0;
 	if (some && state->ngroups > 0)
