@@ -123,12 +123,37 @@ gpuds_whole_graph_begin(GpudsWholeGraph *graph, Oid indexid, Oid type)
 	gpuds_vertices_begin(&graph->vertices, graph->index.key.words, 0, NULL, graph->memory);
 }
 
-/* Gives a piece's edges their vertices' numbers. */
+/*
+ * Leaves the first of each run of equal sources in a piece, and sets the number of the run of each edge; how
+ * many runs there are.
+ */
+static int64
+find_runs(const GpudsEdges *edges, uint32 *runs)
+{
+	const int words = edges->index->key.words;
+	uint64 *codes = edges->edges.sources;
+	int64 n = 0;
+
+	for (int64 i = 0; i < edges->n; i++)
+	{
+		const uint64 *code = codes + i * words;
+		const uint64 *last = codes + Max(n - 1, 0) * words;
+
+		if (n == 0 || code[0] != last[0] || code[words - 1] != last[words - 1])
+			memmove(codes + n++ * words, code, words * sizeof(uint64));
+		runs[i] = (uint32) (n - 1);
+	}
+	return n;
+}
+
+/* Gives a piece's edges their vertices' numbers; those of one source follow each other. */
 static void
 number_edges(GpudsWholeGraph *graph, const GpudsEdges *edges, uint32 *src, uint32 *dst)
 {
 	graph->vertices.others = Min(graph->taken, graph->memory);
-	gpuds_vertices_add(&graph->vertices, edges->edges.sources, edges->n, src);
+	gpuds_vertices_add(&graph->vertices, edges->edges.sources, find_runs(edges, src), dst);
+	for (int64 i = 0; i < edges->n; i++)
+		src[i] = dst[src[i]];
 	gpuds_vertices_add(&graph->vertices, edges->edges.targets, edges->n, dst);
 }
 
