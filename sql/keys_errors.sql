@@ -36,5 +36,3 @@ CREATE OPERATOR CLASS supported_ops FOR TYPE int USING gpu_btree AS FUNCTION 2 b
 -- gone again: other tests look at all operator classes
 DROP OPERATOR FAMILY backwards_ops USING gpu_btree;
 DROP OPERATOR FAMILY words_ops USING gpu_btree;
--- not what this access method does
-CREATE UNIQUE INDEX ON t USING gpu_btree (a);

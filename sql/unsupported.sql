@@ -8,8 +8,6 @@ CREATE TABLE t (id int, k bigint, s text, n numeric, j jsonb, u uuid, v varchar(
 INSERT INTO t (id, k) SELECT i, i FROM generate_series(1, 10) i;
 
 -- uniqueness
-CREATE UNIQUE INDEX t_u ON t USING gpu_btree (k);
-ALTER TABLE t ADD CONSTRAINT t_u UNIQUE USING INDEX t_u;
 CREATE INDEX t_k ON t USING gpu_btree (k);
 ALTER TABLE t ADD CONSTRAINT t_pk PRIMARY KEY USING INDEX t_k;
 ALTER TABLE t REPLICA IDENTITY USING INDEX t_k;
@@ -53,7 +51,7 @@ SELECT relname FROM pg_class WHERE relnamespace = 'test_unsupported'::regnamespa
 
 -- capabilities, as far as SQL can ask
 SELECT name, pg_indexam_has_property(oid, name)
-FROM pg_am, unnest('{can_order,can_unique,can_multi_col,can_exclude,can_include}'::text[]) name
+FROM pg_am, unnest('{can_order,can_multi_col,can_exclude,can_include}'::text[]) name
 WHERE amname = 'gpu_btree';
 SELECT name, pg_index_has_property('t_k'::regclass, name)
 FROM unnest('{clusterable,index_scan,bitmap_scan,backward_scan}'::text[]) name;

@@ -690,6 +690,19 @@ gpuds_translate_hash_cmptype(CompareType type, Oid opfamily)
 #define GpudsSetLaterProperties(routine) ((void) 0)
 #endif
 
+/*
+ * Until 17, core takes every unique index for one of btree: an INSERT with ON CONFLICT raises an error if its
+ * table has another one, whichever index it names, and a foreign key cannot refer to one.
+ */
+#define GPUDS_CORE_TAKES_UNIQUE (PG_VERSION_NUM >= 180000)
+
+/* Since 17, core says when a statement's last row has been inserted. */
+#if PG_VERSION_NUM >= 170000
+#define GpudsSetInsertCleanup(routine, function) ((routine)->aminsertcleanup = (function))
+#else
+#define GpudsSetInsertCleanup(routine, function) ((void) 0)
+#endif
+
 /* EXPLAIN's count of index searches. */
 #if PG_VERSION_NUM >= 180000
 #define GpudsCountSearch(scan)               \

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * hint.c
- *	  Hints of ours on errors that core raises where an access method of gpuds cannot be had, or not
- *	  for a column.
+ *	  Hints and details of ours on errors that core raises where an access method of gpuds cannot be had, or
+ *	  not for a column.
  *
  * Core asks no access method before it raises them.  An error is known by its message before translation.
  *
@@ -23,6 +23,7 @@ typedef struct Hint
 {
 	const char *message;
 	const char *text;
+	const char *detail; /* NULL: the error keeps its own */
 	int code;
 	bool ordered_only; /* not on errors that name an access method without an order */
 } Hint;
@@ -30,15 +31,18 @@ typedef struct Hint
 static const Hint hints[] = {
 	{ "data type %s has no default operator class for access method \"%s\"",
 	  HASH_INSTEAD " A type that orders as an integer or a uuid does can be accepted by gpuds_accept_type.",
+	  NULL, ERRCODE_UNDEFINED_OBJECT, true },
+	{ "operator class \"%s\" does not exist for access method \"%s\"", HASH_INSTEAD, NULL,
 	  ERRCODE_UNDEFINED_OBJECT, true },
-	{ "operator class \"%s\" does not exist for access method \"%s\"", HASH_INSTEAD, ERRCODE_UNDEFINED_OBJECT,
-	  true },
 	{ "access method \"%s\" does not exist",
 	  "CREATE EXTENSION gpuds makes it in this database, or ALTER EXTENSION gpuds UPDATE if the extension "
 	  "is of an older version.",
-	  ERRCODE_UNDEFINED_OBJECT, false },
+	  NULL, ERRCODE_UNDEFINED_OBJECT, false },
 	{ "access method \"%s\" does not support unique indexes",
-	  "Use btree for uniqueness. A table may have indexes of both on the same columns.",
+	  "Use a constraint EXCLUDE (column WITH =) of this access method, or a unique btree index, which may be "
+	  "on the same columns.",
+	  "Before version 18, PostgreSQL raises errors at ON CONFLICT on tables that have a unique index of an "
+	  "access method other than btree.",
 	  ERRCODE_FEATURE_NOT_SUPPORTED, false },
 };
 
@@ -75,7 +79,7 @@ named_method(const ErrorData *error)
 }
 
 /* What to say with an error; NULL: nothing. */
-static const char *
+static const Hint *
 hint_on(const ErrorData *error)
 {
 	const GpudsMethod *method = error->message && error->message_id ? named_method(error) : NULL;
@@ -83,7 +87,7 @@ hint_on(const ErrorData *error)
 	for (int i = 0; method && i < (int) lengthof(hints); i++)
 	{
 		if (error->sqlerrcode == hints[i].code && strcmp(error->message_id, hints[i].message) == 0)
-			return method->ordered || !hints[i].ordered_only ? hints[i].text : NULL;
+			return method->ordered || !hints[i].ordered_only ? &hints[i] : NULL;
 	}
 	return NULL;
 }
@@ -100,11 +104,13 @@ gpuds_hint_rethrow(MemoryContext context)
 	{
 		MemoryContext before = MemoryContextSwitchTo(context);
 		ErrorData *error = CopyErrorData();
-		const char *text = hint_on(error);
+		const Hint *hint = hint_on(error);
 
-		if (text)
+		if (hint)
 		{
-			error->hint = pstrdup(text);
+			error->hint = pstrdup(hint->text);
+			if (hint->detail)
+				error->detail = pstrdup(hint->detail);
 			FlushErrorState();
 			ReThrowError(error);
 		}

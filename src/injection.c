@@ -50,6 +50,7 @@ static const char *const point_names[] = {
 	"append-paged",
 	"epoch-due",
 	"page-states-looked",
+	"unique-looked",
 };
 
 bool gpuds_without_memtables = false;

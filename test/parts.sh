@@ -144,15 +144,18 @@ regress_with()
 	return $rc
 }
 
-# Names of the files of $1 with ending $2, as many as REGRESS lets through.
+# Names of the files of $1 with ending $2, as many as REGRESS lets through.  One that says "# Since PostgreSQL N."
+# is left out where the server is older.
 chosen()
 {
-	local file name
+	local file name since
 
 	for file in "$1"/*."$2"; do
 		[ -e "$file" ] || continue
 		name=$(basename "$file" ".$2")
 		[ -z "${REGRESS-}" ] || [[ " $REGRESS " = *" $name "* ]] || continue
+		since=$(sed -n 's/^# Since PostgreSQL \([0-9]*\)\.$/\1/p' "$file")
+		[ "${since:-0}" -le "$version" ] || continue
 		echo "$name"
 	done
 }

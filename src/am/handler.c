@@ -14,17 +14,16 @@
 #include "am/shared_scan.h"
 #include "build/build.h"
 #include "index/index.h"
-#include "insert/insert.h"
 #include "methods.h"
 #include "reader/reader.h"
 #include "structure.h"
+#include "unique/unique.h"
 
 /*
  * What all access methods of gpuds share, but for the structure of new indexes.  ordered: scans give keys in
  * order.
  *
- * amcanunique is false: a duplicate check would have to be synchronous with
- * all other sessions, which is what appending to a journal avoids.
+ * amcanunique depends on the version (compat.h).
  * ampredlocks is true: for SERIALIZABLE, scans lock what they read, and inserts look for that
  * (index/predicate.c).
  */
@@ -41,7 +40,7 @@ make_routine(bool ordered)
 	routine->amcanorder = ordered;
 	routine->amcanorderbyop = false;
 	routine->amcanbackward = ordered;
-	routine->amcanunique = false;
+	routine->amcanunique = GPUDS_CORE_TAKES_UNIQUE;
 	routine->amcanmulticol = true;
 	routine->amoptionalkey = ordered;
 	routine->amsearcharray = true;
@@ -56,7 +55,7 @@ make_routine(bool ordered)
 	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	routine->amkeytype = InvalidOid;
 
-	routine->aminsert = gpuds_insert;
+	routine->aminsert = gpuds_unique_insert;
 	routine->ambulkdelete = gpuds_bulk_delete;
 	routine->amvacuumcleanup = gpuds_vacuum_cleanup;
 	routine->amcanreturn = gpuds_can_return;
@@ -76,6 +75,7 @@ make_routine(bool ordered)
 	routine->amestimateparallelscan = gpuds_shared_scan_size;
 	routine->aminitparallelscan = gpuds_shared_scan_init;
 	routine->amparallelrescan = gpuds_shared_scan_rescan;
+	GpudsSetInsertCleanup(routine, gpuds_unique_cleanup);
 	GpudsSetLaterProperties(routine);
 	return routine;
 }

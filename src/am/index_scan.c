@@ -62,7 +62,8 @@ kill_current(GpudsCursor *cursor)
  * amrescan.  Makes intervals of the keys, or of those set before if keys is NULL; the barrier is passed
  * later.  With an MVCC snapshot, what was sorted of the journal stays for the new keys.  With any other one
  * it is dropped, and rows are rechecked unless the planner asks: a TID may be reused between probe and
- * visit.  Rows are also rechecked where codes are hashes, unless the scan itself compares the values.
+ * visit.  Rows are also rechecked where codes are hashes, unless the scan itself compares the values, as it
+ * does for a snapshot that is none where core would not find NULLs (reader/recheck.h).
  */
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
@@ -82,9 +83,11 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	gpuds_key_set(scan->indexRelation, &cursor->info.layout, scan->keyData, scan->numberOfKeys, &cursor->set);
 	MemoryContextSwitchTo(old);
 	gpuds_cursor_restart(cursor, mvcc);
-	cursor->checks = mvcc && gpuds_recheck_is_needed(&cursor->info.layout, scan->keyData, scan->numberOfKeys);
+	cursor->checks = mvcc ? gpuds_recheck_is_needed(&cursor->info.layout, scan->keyData, scan->numberOfKeys)
+						  : gpuds_recheck_can_all(scan->keyData, scan->numberOfKeys) &&
+								!gpuds_is_planners(scan);
 	scan->xs_recheck = cursor->set.recheck || (cursor->set.hashed && !cursor->checks) ||
-					   (scan->numberOfKeys > 0 && !mvcc && !gpuds_is_planners(scan));
+					   (scan->numberOfKeys > 0 && !mvcc && !cursor->checks && !gpuds_is_planners(scan));
 }
 
 /*

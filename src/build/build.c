@@ -25,10 +25,11 @@
 #include "journal/journal.h"
 #include "mirror/mirror.h"
 #include "structure.h"
+#include "unique/unique.h"
 
-/* A serial build's writing; returns the number of entries. */
+/* A serial build's writing; returns the number of entries.  unique: checks them, or NULL. */
 static uint64
-write_base(Relation index, GpudsCollector *own)
+write_base(Relation index, GpudsCollector *own, GpudsUniqueBuild *unique)
 {
 	GpudsBaseWriter *writer = gpuds_base_begin(index, own->layout.nwords, 1, false, NULL);
 	const GpudsEntry *entries;
@@ -41,6 +42,8 @@ write_base(Relation index, GpudsCollector *own)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, gpuds_sorter_total(own->sorter));
 	while ((n = gpuds_sorter_block(own->sorter, &entries)) > 0)
 	{
+		if (unique)
+			gpuds_unique_build_add(unique, entries, n);
 		gpuds_base_add(writer, entries, n);
 		done += n;
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -54,19 +57,26 @@ write_base(Relation index, GpudsCollector *own)
 static void
 build_alone(Relation heap, Relation index, IndexInfo *indexInfo, IndexBuildResult *result)
 {
+	GpudsUniqueBuild *unique = NULL;
 	GpudsCollector collector;
 
 	gpuds_collector_init(&collector, heap, index, maintenance_work_mem);
 	result->heap_tuples = gpuds_collect(&collector, heap, index, indexInfo, true, NULL);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, GPUDS_PHASE_WRITE);
-	result->index_tuples = write_base(index, &collector);
+	if (indexInfo->ii_Unique)
+		unique = gpuds_unique_build_begin(heap, index, indexInfo);
+	result->index_tuples = write_base(index, &collector, unique);
+	if (unique)
+		gpuds_unique_build_end(unique);
 	gpuds_collector_free(&collector);
 }
 
-/* How many workers a build should ask for. */
+/* How many workers a build should ask for: none where somebody must see all entries in order. */
 static int
 planned_workers(Relation heap, Relation index, IndexInfo *indexInfo)
 {
+	if (indexInfo->ii_Unique)
+		return 0;
 	if (GPUDS_CORE_PLANS_BUILDS)
 		return indexInfo->ii_ParallelWorkers;
 	if (!IsNormalProcessingMode() || IsInParallelMode())

@@ -124,7 +124,8 @@ gpuds_child_scan_recheck(PlanState *child)
 
 	if (child->chgParam != NULL || parts.waits)
 		ExecReScan(child);
-	return gpuds_recheck_begin(parts.index, &gpuds_index_info(parts.index)->layout, parts.keys, parts.nkeys);
+	return gpuds_recheck_begin(parts.index, &gpuds_index_info(parts.index)->layout, parts.keys, parts.nkeys,
+							   false);
 }
 
 /* Makes what the state below has of expressions heed a change of parameters. */

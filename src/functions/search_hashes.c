@@ -71,7 +71,7 @@ gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool 
 {
 	ScanKeyData key = make_key(target, type, array);
 	IndexScanDesc scan = gpuds_begin_scan(target->heap, target->index, target->snapshot, 1, true);
-	GpudsRecheck *recheck = gpuds_recheck_begin(target->index, &target->layout, &key, 1);
+	GpudsRecheck *recheck = gpuds_recheck_begin(target->index, &target->layout, &key, 1, false);
 	TupleTableSlot *slot = table_slot_create(target->heap, NULL);
 	Finding finding = { .found = found, .to = to, .tid = &slot->tts_tid };
 	GpudsTidList list;

@@ -98,13 +98,6 @@ static int64 total_size = 0;
 /* The outermost subtransaction whose entries an error has dropped; it must roll back. */
 static SubTransactionId dropped_in = InvalidSubTransactionId;
 
-/* What a statement remembers in IndexInfo.ii_AmCache, so as not to search. */
-typedef struct BufferRef
-{
-	GpudsInsertBuffer *buffer;
-	uint64 serial; /* of its scope */
-} BufferRef;
-
 static GpudsInsertBuffer **
 bucket_of(const RelFileLocator *locator)
 {
@@ -155,15 +148,24 @@ make_buffer(GpudsInsertScope *scope, Relation index, int nwords)
 	return buffer;
 }
 
+/* What a statement's inserts into an index remember from one row to the next. */
+GpudsInsertCache *
+gpuds_insert_cache(IndexInfo *indexInfo)
+{
+	if (indexInfo->ii_AmCache == NULL)
+		indexInfo->ii_AmCache = MemoryContextAllocZero(indexInfo->ii_Context, sizeof(GpudsInsertCache));
+	return indexInfo->ii_AmCache;
+}
+
 /* The buffer of an index in a scope. */
 static GpudsInsertBuffer *
 scope_buffer(GpudsInsertScope *scope, Relation index, int nwords, IndexInfo *indexInfo)
 {
-	BufferRef *ref = indexInfo->ii_AmCache;
+	GpudsInsertCache *cache = gpuds_insert_cache(indexInfo);
 	GpudsInsertBuffer *buffer;
 
-	if (ref && ref->serial == scope->serial && has_file(index, ref->buffer))
-		return ref->buffer;
+	if (cache->serial == scope->serial && has_file(index, cache->buffer))
+		return cache->buffer;
 
 	/* those of other scopes that have the same file come behind ours */
 	buffer = *bucket_of(&RelationLocator(index));
@@ -172,10 +174,8 @@ scope_buffer(GpudsInsertScope *scope, Relation index, int nwords, IndexInfo *ind
 	if (buffer == NULL || buffer->scope != scope)
 		buffer = make_buffer(scope, index, nwords);
 
-	if (ref == NULL)
-		ref = indexInfo->ii_AmCache = MemoryContextAlloc(indexInfo->ii_Context, sizeof(BufferRef));
-	ref->buffer = buffer;
-	ref->serial = scope->serial;
+	cache->buffer = buffer;
+	cache->serial = scope->serial;
 	return buffer;
 }
 
@@ -527,37 +527,61 @@ put_side_values(Relation index, const GpudsKeyLayout *layout, const Datum *value
 	gpuds_side_leave();
 }
 
+/* The layout of an index's keys, and the entry of a row.  Raises what encoding a key may raise. */
+void
+gpuds_insert_encode(Relation index, const Datum *values, const bool *isnull, ItemPointer tid,
+					GpudsKeyLayout *layout, GpudsEntry *entry)
+{
+	GpudsKeyScratch hashes = { 0 };
+	MemoryContext old;
+
+	*layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
+	old = gpuds_key_scratch_enter(&hashes, layout);
+	gpuds_key_encode(layout, values, isnull, tid, entry);
+	MemoryContextSwitchTo(old);
+	gpuds_key_scratch_end(&hashes);
+}
+
+/* Appends the entry of a row, which gpuds_insert_encode has made, at once. */
+void
+gpuds_insert_now(Relation index, const GpudsKeyLayout *layout, const Datum *values, const bool *isnull,
+				 const GpudsEntry *entry)
+{
+	ItemPointerData tid;
+
+	gpuds_entry_tid(entry, &tid);
+	if (layout->side_bytes > 0)
+		put_side_values(index, layout, values, isnull, &tid);
+	gpuds_journal_append(index, layout->nwords, entry, 1);
+	gpuds_index_check_keys(index, layout, entry, 1);
+}
+
 /*
- * aminsert.  Always returns false: the index is never unique.
+ * Inserts the entry of a row whose key need not be unique.  Always returns false, as aminsert does then.
  *
  * For a constraint that looks for conflicting rows of other, uncommitted
  * transactions the entry is appended at once.  For tables of other access methods,
  * too: what is said above about speculative rows is heap's.
  */
 bool
-gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
-			 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo)
+gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointer tid, Relation heap,
+			 IndexInfo *indexInfo)
 {
-	GpudsKeyLayout layout = gpuds_index_info(index)->layout; /* encoding may look into catalogs */
 	GpudsInsertScope *scope = scopes;
 	GpudsInsertBuffer *buffer;
-	GpudsKeyScratch hashes = { 0 };
-	MemoryContext old = gpuds_key_scratch_enter(&hashes, &layout);
+	GpudsKeyLayout layout;
 	GpudsEntry entry;
 
-	gpuds_key_encode(&layout, values, isnull, tid, &entry);
-	MemoryContextSwitchTo(old);
-	gpuds_key_scratch_end(&hashes);
-	if (layout.side_bytes > 0)
-		put_side_values(index, &layout, values, isnull, tid);
+	gpuds_insert_encode(index, values, isnull, tid, &layout, &entry);
 	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
 		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
 	{
-		gpuds_journal_append(index, layout.nwords, &entry, 1);
-		gpuds_index_check_keys(index, &layout, &entry, 1);
+		gpuds_insert_now(index, &layout, values, isnull, &entry);
 		return false;
 	}
 
+	if (layout.side_bytes > 0)
+		put_side_values(index, &layout, values, isnull, tid);
 	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
 	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
 							 !ItemPointerEquals(&scope->row, tid)))

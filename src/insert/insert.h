@@ -14,6 +14,7 @@
 #include "utils/resowner.h"
 
 #include "gpuds.h"
+#include "key/key.h"
 
 /*
  * While it is open, new entries may be collected in it (insert.c).  It lies on the
@@ -44,9 +45,23 @@ typedef struct GpudsInsertScope
 	RelFileLocator page_locator;
 } GpudsInsertScope;
 
+/* What a statement remembers in IndexInfo.ii_AmCache, so as not to search. */
+typedef struct GpudsUniqueState GpudsUniqueState;
+typedef struct GpudsInsertCache
+{
+	GpudsInsertBuffer *buffer;
+	uint64 serial;            /* of its scope; 0: there was none */
+	GpudsUniqueState *unique; /* of a unique index; NULL: there was none */
+} GpudsInsertCache;
+
 /* insert.c */
-extern bool gpuds_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
-						 IndexUniqueCheck checkUnique, bool indexUnchanged, IndexInfo *indexInfo);
+extern GpudsInsertCache *gpuds_insert_cache(IndexInfo *indexInfo);
+extern void gpuds_insert_encode(Relation index, const Datum *values, const bool *isnull, ItemPointer tid,
+								GpudsKeyLayout *layout, GpudsEntry *entry);
+extern void gpuds_insert_now(Relation index, const GpudsKeyLayout *layout, const Datum *values,
+							 const bool *isnull, const GpudsEntry *entry);
+extern bool gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointer tid,
+						 Relation heap, IndexInfo *indexInfo);
 extern void gpuds_insert_flush(Relation index);
 extern void gpuds_insert_flush_all(void);
 extern void gpuds_insert_discard(Relation index);

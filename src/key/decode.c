@@ -133,6 +133,23 @@ decode_included(const GpudsKeyColumn *column, GpudsCode code, GpudsKeyBytes *byt
 	return PointerGetDatum(bytes->bytes);
 }
 
+/* Is a column of an entry's key, included ones left out, NULL? */
+bool
+gpuds_key_has_null(const GpudsKeyLayout *layout, const GpudsEntry *entry)
+{
+	GpudsKeyString key;
+
+	gpuds_key_from_entry(entry, layout->nwords, &key);
+	for (int i = 0; i < layout->nkeys; i++)
+	{
+		const GpudsKeyColumn *column = &layout->column[i];
+
+		if (gpuds_key_get(&key, column->null_shift, 1) == gpuds_null_bit(column))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The values of an entry's columns; NULL for those of a type that is not exact.  bytes, as
  * many as there are columns, is where values lie that are passed by reference.  side has the row's side

@@ -299,6 +299,7 @@ typedef union GpudsKeyBytes
 	uint8 bytes[GPUDS_INCLUDED_BYTES];
 } GpudsKeyBytes;
 
+extern bool gpuds_key_has_null(const GpudsKeyLayout *layout, const GpudsEntry *entry);
 extern bool gpuds_key_decode(const GpudsKeyLayout *layout, const GpudsEntry *entry, const uint8 *side,
 							 GpudsKeyBytes *bytes, Datum *values, bool *isnull);
 

@@ -35,7 +35,7 @@ gpuds_cursor_passes_check(IndexScanDesc scan, GpudsCursor *cursor, uint64 tid)
 		MemoryContext old = MemoryContextSwitchTo(cursor->key_context);
 
 		cursor->recheck = gpuds_recheck_begin(scan->indexRelation, &cursor->info.layout, scan->keyData,
-											  scan->numberOfKeys);
+											  scan->numberOfKeys, !IsMVCCSnapshot(scan->xs_snapshot));
 		MemoryContextSwitchTo(old);
 	}
 	return gpuds_recheck_tid(cursor->recheck, scan->xs_snapshot, tid);

@@ -29,7 +29,8 @@
 bool
 gpuds_is_ours(Relation rel)
 {
-	return rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam && rel->rd_indam->aminsert == gpuds_insert;
+	return rel->rd_rel->relkind == RELKIND_INDEX && rel->rd_indam &&
+		   rel->rd_indam->amcanreturn == gpuds_can_return;
 }
 
 /* Is an access method one of gpuds? */
@@ -38,7 +39,7 @@ gpuds_is_our_method(Oid method)
 {
 	const IndexAmRoutine *routine = GetIndexAmRoutineByAmId(method, true);
 
-	return routine && routine->aminsert == gpuds_insert;
+	return routine && routine->amcanreturn == gpuds_can_return;
 }
 
 /* Raises an error if there is no relation of that number, or if it is not an index. */

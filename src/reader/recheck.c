@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * recheck.c
- *	  The values of rows that an index has found by hashes.
+ *	  The values of rows that an index has found.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 
 #include "reader/recheck.h"
 
-/* A condition on a column whose codes are hashes. */
+/* A condition on a column whose codes are hashes, or on any column. */
 typedef struct Condition
 {
 	int column;           /* of the index */
@@ -54,6 +54,21 @@ gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, i
 	return false;
 }
 
+/* Do keys ask for NULLs, and could all of them be looked at (all)? */
+bool
+gpuds_recheck_can_all(const ScanKeyData *keys, int nkeys)
+{
+	bool nulls = false;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (keys[i].sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_SEARCHNOTNULL))
+			return false;
+		nulls |= (keys[i].sk_flags & SK_SEARCHNULL) != 0;
+	}
+	return nulls;
+}
+
 /*
  * Prepares for the values of a condition's column.  Other columns are not evaluated: the query does not ask
  * for them, and the user may not be allowed to.
@@ -75,16 +90,18 @@ prepare_value(GpudsRecheck *recheck, Condition *condition)
 
 /*
  * For rows of an index's scan with these keys, whose arguments must stay where they are; NULL: nothing is to
- * be looked at, or the executor does.  The index must stay open.  Memory is the current context's.
+ * be looked at, or the executor does.  all: all keys are to be looked at, as gpuds_recheck_can_all allows.
+ * The index must stay open.  Memory is the current context's.
  */
 GpudsRecheck *
-gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys)
+gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys,
+					bool all)
 {
 	MemoryContext context;
 	MemoryContext old;
 	GpudsRecheck *recheck;
 
-	if (!gpuds_recheck_is_needed(layout, keys, nkeys))
+	if (!all && !gpuds_recheck_is_needed(layout, keys, nkeys))
 		return NULL;
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpuds recheck", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
@@ -98,11 +115,12 @@ gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyD
 	{
 		Condition *condition = &recheck->conditions[recheck->nconditions];
 
-		if (!gpuds_key_compares_hashes(layout, &keys[i]) || (keys[i].sk_flags & SK_ISNULL))
+		if (!all && (!gpuds_key_compares_hashes(layout, &keys[i]) || (keys[i].sk_flags & SK_ISNULL)))
 			continue;
 		*condition = (Condition){ .column = keys[i].sk_attno - 1, .key = keys[i] };
 		/* what the function remembers belongs here, and not to the scan */
-		fmgr_info_copy(&condition->key.sk_func, &((ScanKeyData *) keys)[i].sk_func, CurrentMemoryContext);
+		if ((keys[i].sk_flags & SK_ISNULL) == 0)
+			fmgr_info_copy(&condition->key.sk_func, &((ScanKeyData *) keys)[i].sk_func, CurrentMemoryContext);
 		prepare_value(recheck, condition);
 		if (keys[i].sk_flags & SK_SEARCHARRAY)
 			condition->elements = gpuds_elements_read(&recheck->layout.column[condition->column],
@@ -135,7 +153,7 @@ value_of(GpudsRecheck *recheck, const Condition *condition, TupleTableSlot *slot
 	return ExecEvalExpr(condition->expression, context, isnull);
 }
 
-/* Has a row of the table what was asked for, in all columns whose codes are hashes? */
+/* Has a row of the table what was asked for, in all columns that are looked at? */
 bool
 gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot)
 {
@@ -148,7 +166,10 @@ gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot)
 		bool isnull;
 		Datum value = value_of(recheck, condition, slot, &isnull);
 
-		all = !isnull && meets(condition, value);
+		if (condition->key.sk_flags & SK_ISNULL)
+			all = isnull && (condition->key.sk_flags & SK_SEARCHNULL);
+		else
+			all = !isnull && meets(condition, value);
 	}
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(recheck->estate);
@@ -174,7 +195,10 @@ gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once, Gpuds
 	ResetPerTupleExprContext(recheck->estate);
 }
 
-/* gpuds_recheck_row of what the snapshot, an MVCC snapshot, sees at a TID; false also if that is nothing. */
+/*
+ * gpuds_recheck_row of what the snapshot sees at a TID; false also if that is nothing.  Until the next call,
+ * or gpuds_recheck_end, the row's page stays pinned: nobody prunes it, and no other row gets the TID.
+ */
 bool
 gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
 {

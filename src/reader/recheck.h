@@ -8,7 +8,10 @@
  * a search through the whole array for each row, so values are looked up among the elements here
  * (elements.h).
  *
- * It needs the rows that an MVCC snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its
+ * With a dirty snapshot core looks at the conditions of unique and exclusion constraints again, but takes a
+ * NULL for no match.  So where a scan asks for NULLs, too, all conditions are looked at here (all).
+ *
+ * It needs the rows that a snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its
  * caller has them (gpuds_recheck_row).
  *
  *-------------------------------------------------------------------------
@@ -24,8 +27,9 @@
 typedef struct GpudsRecheck GpudsRecheck;
 
 extern bool gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys);
+extern bool gpuds_recheck_can_all(const ScanKeyData *keys, int nkeys);
 extern GpudsRecheck *gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout,
-										 const ScanKeyData *keys, int nkeys);
+										 const ScanKeyData *keys, int nkeys, bool all);
 extern bool gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot);
 extern void gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once,
 							   GpudsElementFound found, void *to);

@@ -17,7 +17,7 @@ my @points = qw(
   compact-switched catch-up-read load-base-read scan-probed scan-before-probe device-waiting
   check-entries-read journal-scan-stripes load-begun mirror-acquired compact-begun check-stripes-read
   memtable-attaching memtable-collected flush-apply flush-applied append-paged epoch-due
-  page-states-looked);
+  page-states-looked unique-looked);
 my %number = map { $points[$_] => $_ + 1 } 0 .. $#points;
 
 # The number of a point
