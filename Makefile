@@ -43,7 +43,7 @@ override with_llvm = no
 NVCC ?= $(firstword $(shell command -v nvcc /usr/local/cuda/bin/nvcc 2>/dev/null))
 CUDA_ARCHS ?= 80 86 89 90 100 120
 ENGINE = gpuds_cuda.so
-EXTRA_CLEAN = $(ENGINE)
+EXTRA_CLEAN = $(ENGINE) kernels/engine/engine.o
 ifeq ($(CUDA),no)
 ENGINE =
 else ifneq ($(CUDA),emulated)
@@ -78,9 +78,10 @@ endif
 ifeq ($(CUDA),emulated)
 # gcc 16 does not see that of a list only as much is read as was written
 ENGINE_WARNINGS += -Wno-maybe-uninitialized
-$(ENGINE): $(ENGINE_SOURCE) $(wildcard $(addprefix $(srcdir)/,kernels/*.h kernels/*/*.h test/structures/*.h))
-	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -shared -pthread \
-		-o $@ $<
+kernels/engine/engine.o: $(ENGINE_SOURCE) $(wildcard $(addprefix $(srcdir)/,kernels/*.h kernels/*/*.h test/structures/*.h))
+	$(CXX) -x c++ $(ENGINE_FLAGS) $(ENGINE_WARNINGS) -DGPU_EMULATED -g -fPIC -fvisibility=hidden -pthread -c -o $@ $<
+$(ENGINE): kernels/engine/engine.o
+	$(CXX) $(SANITIZE) -shared -pthread -o $@ $<
 else
 known := $(if $(ENGINE),$(shell $(NVCC) --list-gpu-arch 2>/dev/null))
 archs := $(foreach arch,$(CUDA_ARCHS),$(if $(filter compute_$(arch),$(known)),$(arch)))
