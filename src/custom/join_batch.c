@@ -174,7 +174,8 @@ static void
 expect_rows(GpudsJoinState *state, int64 n, Size most)
 {
 	const double expected = gpuds_join_outer_of(state)->plan->plan_rows;
-	int64 rows = Min(n, (int64) (most / ROW_BYTES));
+	/* The row with which a batch has its memory is the last one. */
+	int64 rows = Min(n, (int64) (most / ROW_BYTES) + 1);
 
 	if (expected < (double) rows)
 		rows = Max((int64) expected, 1);
