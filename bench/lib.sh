@@ -213,13 +213,13 @@ server_up()
 $(tail -20 "$work/log/server")"
 }
 
-# Waits until a GPU serves; its driver may take a while.
+# Waits until all GPUs serve; the driver may take a while.
 wait_for_cuda()
 {
 	local i
 
 	for ((i = 0; i < 300; i++)); do
-		[ "$(sql -At -c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'")" != ready ] || return 0
+		[ "$(sql -At -c "SELECT DISTINCT state FROM gpuds_devices WHERE kind = 'cuda'")" != ready ] || return 0
 		sleep 0.1
 	done
 	die "the device is not ready:

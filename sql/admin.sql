@@ -10,7 +10,7 @@ CREATE INDEX t_k ON t USING gpu_btree (k);
 ALTER TABLE t SET (autovacuum_enabled = false);
 
 -- what a mirror's life looks like; the flusher may be at it at any moment
-CREATE VIEW s AS SELECT indexrelname, structure, device IN ('cpu', 'cuda') AS on_device, replace(state, 'applying', 'loaded') AS state, entries,
+CREATE VIEW s AS SELECT indexrelname, structure, split_part(device, ':', 1) IN ('cpu', 'cuda') AS on_device, replace(state, 'applying', 'loaded') AS state, entries,
 	bytes > 0 AS has_bytes, journal_position, applied_position FROM gpuds_indexes WHERE schemaname = 'test_admin' ORDER BY indexrelname;
 SELECT * FROM s;
 SELECT gpuds_index_evict('t_k');

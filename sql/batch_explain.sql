@@ -19,7 +19,7 @@ SET enable_nestloop = off;
 \set ECHO none
 -- Is it the device that is set?
 CREATE FUNCTION is_right(device text) RETURNS bool LANGUAGE sql AS $$
-	SELECT current_setting('gpuds.device') IN (device, 'auto')
+	SELECT current_setting('gpuds.device') IN (split_part(device, ':', 1), 'auto')
 $$;
 
 -- Lines of EXPLAIN ANALYZE.  A GPU is the only device that has a bus.

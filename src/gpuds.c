@@ -101,8 +101,9 @@ _PG_init(void)
 
 	MarkGUCPrefixReserved("gpuds");
 
-	gpuds_worker_register();
+	/* In this order: there may be more GPUs than slots for workers. */
 	gpuds_flusher_register();
+	gpuds_worker_register();
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;

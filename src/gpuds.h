@@ -22,6 +22,7 @@ typedef enum GpudsDeviceChoice
 } GpudsDeviceChoice;
 
 extern int gpuds_device;
+extern char *gpuds_device_ids; /* empty: all */
 extern int gpuds_host_memory_mb;
 extern int gpuds_device_memory_mb; /* 0: as much as is there */
 extern int gpuds_staging_memory_mb;

@@ -13,9 +13,11 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "device/cards.h"
 #include "kernels/engine/engine.h"
 
 int gpuds_device = GPUDS_CHOICE_AUTO;
+char *gpuds_device_ids = NULL;
 int gpuds_host_memory_mb = 1024;
 int gpuds_device_memory_mb = 0;
 int gpuds_staging_memory_mb = 64;
@@ -85,12 +87,17 @@ define_settings(void)
 								"Memory reserved for in-memory copies of indexes on the CPU device.",
 								"Untouched pages of it cost nothing.", &gpuds_host_memory_mb, 1024, 8,
 								MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
-		DefineCustomIntVariable("gpuds.device_memory", "GPU memory for in-memory copies of indexes.",
+		DefineCustomStringVariable("gpuds.device_ids",
+								   "Numbers of the GPUs that are used, as CUDA counts them.",
+								   "A list such as \"0,1\". Empty takes all that the server sees.",
+								   &gpuds_device_ids, "", PGC_POSTMASTER, 0, gpuds_check_device_ids, NULL,
+								   NULL);
+		DefineCustomIntVariable("gpuds.device_memory", "Memory of each GPU for in-memory copies of indexes.",
 								"0 takes three quarters of what is free when the first index is loaded.",
 								&gpuds_device_memory_mb, 0, 0, MAX_KILOBYTES, PGC_POSTMASTER, GUC_UNIT_MB,
 								NULL, NULL, NULL);
 		DefineCustomIntVariable("gpuds.staging_memory",
-								"Shared memory through which data go to the CUDA device and back.",
+								"Shared memory through which data go to a GPU and back, for each of them.",
 								"It is only reserved where the device's library is installed.",
 								&gpuds_staging_memory_mb, 64, 16, 4096, PGC_POSTMASTER, GUC_UNIT_MB, NULL,
 								NULL, NULL);
@@ -130,11 +137,11 @@ define_settings(void)
 }
 
 /* All settings but those of builds for tests. */
-static const char *const names[] = { "gpuds.device",           "gpuds.device_memory",  "gpuds.device_timeout",
-									 "gpuds.enable_aggregate", "gpuds.enable_join",    "gpuds.enable_scan",
-									 "gpuds.host_memory",      "gpuds.include_memory", "gpuds.max_mirrors",
-									 "gpuds.memtable_memory",  "gpuds.staging_memory", "gpuds.temp_memory",
-									 "gpuds.visibility_memory" };
+static const char *const names[] = { "gpuds.device",         "gpuds.device_ids",       "gpuds.device_memory",
+									 "gpuds.device_timeout", "gpuds.enable_aggregate", "gpuds.enable_join",
+									 "gpuds.enable_scan",    "gpuds.host_memory",      "gpuds.include_memory",
+									 "gpuds.max_mirrors",    "gpuds.memtable_memory",  "gpuds.staging_memory",
+									 "gpuds.temp_memory",    "gpuds.visibility_memory" };
 
 /*
  * Defines the settings; to be called once, when the library is loaded.

@@ -32,7 +32,7 @@ start_tested()
 	local name=$1 state='' tries=0
 
 	shift
-	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "$@"
+	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "gpuds.device_ids = '0'" "$@"
 	[ -z "${GPUDS_TEST_VALGRIND-}" ] || use_valgrind "$name"
 	[ -z "${GPUDS_TEST_SANITIZE-}" ] || use_sanitizers "$name" || return 1
 	start_server "$name" "gpuds.device = $device" "$@" || return 1

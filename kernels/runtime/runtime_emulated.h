@@ -44,14 +44,23 @@ gpu_load_all(void)
 {
 }
 
+/* Is there a card of that number?  As many as CUDA would see by the variable; without it, any number. */
+static inline bool
+gpu_emulated_has(int ordinal)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int n = visible && *visible != '\0';
+
+	for (; visible && *visible != '\0'; visible++)
+		n += *visible == ',';
+	return visible == NULL || ordinal < n;
+}
+
 static inline bool
 gpu_card(int ordinal, GpuCard *card, char *why, size_t whylen)
 {
-	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-
-	(void) ordinal;
 	memset(card, 0, sizeof(*card));
-	if (visible && *visible == '\0')
+	if (!gpu_emulated_has(ordinal))
 	{
 		snprintf(why, whylen, "no CUDA-capable device is detected (emulated)");
 		card->hopeless = true;

@@ -52,6 +52,7 @@ typedef struct MirrorReport
 	bool loaded;
 	bool has_applier;
 	bool is_lacking; /* memory */
+	int card;
 	uint64 entries;
 	uint64 bytes;
 	uint64 position; /* records applied, of all stripes */
@@ -94,23 +95,60 @@ add_row(FunctionCallInfo fcinfo, Datum *values, bool *isnull, int ncolumns)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
+#define DEVICE_COLUMNS 10
+
+/* A card's name, and its number where there are several. */
+static Datum
+card_name(int card, const GpudsCudaInfo *info)
+{
+	const char *number = gpuds_device_card_name(GPUDS_ON_CUDA, card);
+
+	if (info->name[0] == '\0')
+		return CStringGetTextDatum(number);
+	return CStringGetTextDatum(gpuds_cards == 1 ? info->name : psprintf("%s (%s)", info->name, number));
+}
+
+static void
+add_card(FunctionCallInfo fcinfo, int card)
+{
+	Datum values[DEVICE_COLUMNS];
+	bool isnull[DEVICE_COLUMNS] = { false };
+	GpudsCudaInfo info;
+
+	gpuds_queue_info(card, &info);
+	values[0] = card_name(card, &info);
+	values[1] = CStringGetTextDatum("cuda");
+	values[2] = Int64GetDatum(info.memory_total);
+	values[3] = Int64GetDatum(info.memory_used);
+	values[4] = Int32GetDatum(info.pid);
+	isnull[4] = info.pid == 0;
+	values[5] = CStringGetTextDatum(info.state == CUDA_READY      ? "ready"
+									: info.state == CUDA_STARTING ? "starting"
+																  : "absent");
+	values[6] = CStringGetTextDatum(info.detail);
+	isnull[6] = info.detail[0] == '\0';
+	values[7] = TimestampTzGetDatum(info.since);
+	values[8] = Int64GetDatum(info.losses);
+	values[9] = Int64GetDatum(gpuds_staging_used(card));
+	add_row(fcinfo, values, isnull, lengthof(values));
+}
+
 /*
- * gpuds_device_state(): the CPU device, and the CUDA device if its library is
+ * gpuds_device_state(): the CPU device, and each card of the CUDA device if its library is
  * installed.
  */
 Datum
 gpuds_device_state(PG_FUNCTION_ARGS)
 {
-	Datum values[10];
-	bool isnull[10] = { false };
-	GpudsCudaInfo info;
+	Datum values[DEVICE_COLUMNS];
+	bool isnull[DEVICE_COLUMNS] = { false };
 
 	gpuds_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
 	values[0] = CStringGetTextDatum("cpu");
 	values[1] = CStringGetTextDatum("cpu");
-	values[2] = Int64GetDatum(gpuds_device_memory_size(GPUDS_ON_CPU));
-	values[3] = Int64GetDatum(gpuds_device_memory_used(GPUDS_ON_CPU));
+	values[2] = Int64GetDatum(gpuds_device_memory_size(GPUDS_ON_CPU, 0));
+	values[3] = Int64GetDatum(gpuds_device_memory_used(GPUDS_ON_CPU, 0));
 	isnull[4] = true; /* backends do its work themselves */
 	values[5] = CStringGetTextDatum("ready");
 	isnull[6] = true;
@@ -119,28 +157,8 @@ gpuds_device_state(PG_FUNCTION_ARGS)
 	isnull[9] = true; /* nothing goes anywhere */
 	add_row(fcinfo, values, isnull, lengthof(values));
 
-	if (gpuds_queue)
-	{
-		gpuds_queue_info(&info);
-		values[0] = CStringGetTextDatum(info.name[0] ? info.name : "cuda");
-		values[1] = CStringGetTextDatum("cuda");
-		values[2] = Int64GetDatum(info.memory_total);
-		values[3] = Int64GetDatum(info.memory_used);
-		values[4] = Int32GetDatum(info.pid);
-		isnull[4] = info.pid == 0;
-		values[5] = CStringGetTextDatum(info.state == CUDA_READY      ? "ready"
-										: info.state == CUDA_STARTING ? "starting"
-																	  : "absent");
-		values[6] = CStringGetTextDatum(info.detail);
-		isnull[6] = info.detail[0] == '\0';
-		values[7] = TimestampTzGetDatum(info.since);
-		isnull[7] = false;
-		values[8] = Int64GetDatum(info.losses);
-		isnull[8] = false;
-		values[9] = Int64GetDatum(gpuds_staging_used());
-		isnull[9] = false;
-		add_row(fcinfo, values, isnull, lengthof(values));
-	}
+	for (int card = 0; card < gpuds_cards; card++)
+		add_card(fcinfo, card);
 	return (Datum) 0;
 }
 
@@ -239,6 +257,7 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
 	report->is_lacking = gpuds_memory_is_lacking(mirror);
+	report->card = gpuds_device_card(&mirror->tree);
 	report->entries = gpuds_device_entries(&mirror->tree);
 	report->bytes = gpuds_device_bytes(&mirror->tree) + gpuds_device_side_bytes(&mirror->tree);
 	report->position = 0;
@@ -416,7 +435,8 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		state = mirror_state(&report);
 		if (state == NULL)
 			continue;
-		values[0] = CStringGetTextDatum(gpuds_device_name(kind));
+		values[0] = CStringGetTextDatum(report.loaded ? gpuds_device_card_name(kind, report.card)
+													  : gpuds_device_name(kind));
 		values[1] = CStringGetTextDatum(state);
 		values[2] = Int64GetDatum(report.entries);
 		values[3] = Int64GetDatum(report.bytes);

@@ -336,7 +336,7 @@ device_has_side(const IndexOptInfo *index, int bytes, double rows)
 
 	return rows >= DEVICE_SIDE_ROWS && stored_share(index, bytes) >= 1 &&
 		   gpuds_device_is_remote(gpuds_device_wanted((int64) Min(rows, PG_INT32_MAX))) &&
-		   all * bytes < (double) gpuds_device_memory_size(GPUDS_ON_CUDA);
+		   all * bytes < (double) gpuds_device_largest(GPUDS_ON_CUDA);
 }
 
 /*

@@ -167,25 +167,25 @@ oldest_pin(const GpudsDeviceTree *tree, uint64 owner)
 }
 
 static size_t
-shared_memory_used(void)
+shared_memory_used(int card)
 {
 	return arena_used(shared_arena);
 }
 
 static size_t
-shared_memory_size(void)
+shared_memory_size(int card)
 {
 	return arena_size(shared_arena);
 }
 
 static size_t
-private_memory_used(void)
+private_memory_used(int card)
 {
 	return private_arena ? arena_used(private_arena) : 0;
 }
 
 static size_t
-private_memory_size(void)
+private_memory_size(int card)
 {
 	Arena imagined;
 

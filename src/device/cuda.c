@@ -36,32 +36,45 @@ cuda_chosen(bool by_name)
 	return by_name ? gpuds_device == GPUDS_CHOICE_CUDA : gpuds_device != GPUDS_CHOICE_CPU;
 }
 
-/* The engine's library may be of another build than this one. */
+static int
+cuda_cards(void)
+{
+	return gpuds_cards;
+}
+
+static bool
+cuda_serves(int card)
+{
+	return gpuds_card_epoch(card) != 0;
+}
+
+/* The engine's library may be of another build than this one; all cards' is the same. */
 static bool
 cuda_has_structure(int structure)
 {
-	return gpuds_queue != NULL && (gpuds_queue->structures >> structure & 1) != 0;
+	for (int card = 0; card < gpuds_cards; card++)
+	{
+		if (gpuds_queue(card)->structures >> structure & 1)
+			return true;
+	}
+	return false;
 }
 
 static size_t
-cuda_memory_used(void)
+cuda_memory_used(int card)
 {
 	GpudsCudaInfo info;
 
-	if (gpuds_queue == NULL)
-		return 0;
-	gpuds_queue_info(&info);
+	gpuds_queue_info(card, &info);
 	return info.memory_used;
 }
 
 static size_t
-cuda_memory_size(void)
+cuda_memory_size(int card)
 {
 	GpudsCudaInfo info;
 
-	if (gpuds_queue == NULL)
-		return 0;
-	gpuds_queue_info(&info);
+	gpuds_queue_info(card, &info);
 	return info.memory_total;
 }
 
@@ -82,9 +95,7 @@ gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
 static bool
 cuda_usable(GpudsDeviceTree *tree)
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
-
-	return epoch != 0 && epoch == gpuds_queue_epoch();
+	return gpuds_epoch_is_served(pg_atomic_read_u64(&tree->cuda.epoch));
 }
 
 static size_t
@@ -196,8 +207,8 @@ cuda_drop(GpudsDeviceTree *tree)
 			if (dropped)
 				gpuds_mailbox_close(mailbox);
 		}
-		if (!dropped && epoch == gpuds_queue_epoch())
-			gpuds_queue_leave(tree->cuda.number);
+		if (!dropped && gpuds_epoch_is_served(epoch))
+			gpuds_queue_leave(epoch, tree->cuda.number);
 		else
 			dropped = true;
 	}
@@ -213,7 +224,7 @@ static GpudsDeviceStatus
 cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 {
 	GpudsDeviceTree *tree = load->tree;
-	uint64 epoch = gpuds_queue_epoch();
+	uint64 epoch = gpuds_card_epoch(gpuds_device_card(tree));
 	GpudsMailbox *mailbox;
 	GpudsDeviceStatus status;
 
@@ -229,7 +240,7 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	status = send_change(tree, mailbox, NULL, epoch);
 	if (status == GPUDS_DEVICE_OK)
 	{
-		if (gpuds_staging_keep(&load->span, GPUDS_PIECE_BYTES))
+		if (gpuds_staging_keep(&load->span, epoch, GPUDS_PIECE_BYTES))
 		{
 			load->entries = (GpudsEntry *) gpuds_staging_at(&load->span);
 			load->capacity = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
@@ -258,7 +269,7 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 		return GPUDS_DEVICE_LOST;
 	if (n > 0 && load->buffer)
 	{
-		gpuds_staging_take(&load->span, n * sizeof(GpudsEntry), n * sizeof(GpudsEntry));
+		gpuds_staging_take(&load->span, epoch, n * sizeof(GpudsEntry), n * sizeof(GpudsEntry));
 		memcpy(gpuds_staging_at(&load->span), load->buffer, n * sizeof(GpudsEntry));
 	}
 	mailbox->request.kind = kind;
@@ -328,7 +339,7 @@ cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 		input = mailbox->data;
 	else
 	{
-		gpuds_staging_take(&span, n * sizeof(GpudsOp), n * sizeof(GpudsOp));
+		gpuds_staging_take(&span, epoch, n * sizeof(GpudsOp), n * sizeof(GpudsOp));
 		input = gpuds_staging_at(&span);
 	}
 	memcpy(input, ops, n * sizeof(GpudsOp));
@@ -376,6 +387,8 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.slack_bytes = SLACK_BYTES,
 	.chosen = cuda_chosen,
 	.has_structure = cuda_has_structure,
+	.cards = cuda_cards,
+	.serves = cuda_serves,
 	.memory_used = cuda_memory_used,
 	.memory_size = cuda_memory_size,
 	.usable = cuda_usable,

@@ -320,7 +320,7 @@ ask_count(const GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec
 	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return -1;
-	gpuds_staging_take(&count->span,
+	gpuds_staging_take(&count->span, call->epoch,
 					   layout.input + (is_whole(spec)
 										   ? gpuds_cuda_input_bytes(scan, n)
 										   : Min(gpuds_cuda_input_bytes(scan, n), GPUDS_UNIT_BYTES)),
@@ -395,8 +395,9 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 		(spec->bits && most_beside_known(scan, spec) == 0))
 		return GPUDS_COUNT_TOO_LARGE;
 	gpuds_cuda_begin_call(&call, tree, guard, expected, true);
-	/* Both trees must be of one worker, whose epoch goes with the request. */
-	if (spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch)
+	/* Both trees must be of one worker, whose epoch goes with the request.  So must be a tree and a graph. */
+	if ((spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch) ||
+		(spec->edges && spec->graph->epoch != call.epoch))
 		return GPUDS_COUNT_WITHDRAWN;
 	call.form = form_of(spec);
 	call.item_bytes = count_item_bytes(spec);

@@ -59,7 +59,7 @@ gpuds_cuda_step_graph(uint64 epoch, GpudsGraphStep *step, bool patient)
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
 	if (bytes > sizeof(mailbox->data))
-		gpuds_staging_take(&span, bytes, bytes);
+		gpuds_staging_take(&span, epoch, bytes, bytes);
 	memory = span.n > 0 ? gpuds_staging_at(&span) : mailbox->data;
 	set_step(&mailbox->request, step, memory);
 	if (gpuds_mailbox_send(mailbox, span.n > 0 ? &span : NULL, epoch, patient))

@@ -129,7 +129,7 @@ ask_large(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsScan *scan, int
 	n = Min(n, gpuds_cuda_most_intervals(scan, GPUDS_PIECE_BYTES));
 	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
 	need = gpuds_cuda_input_bytes(scan, n) + cap * call->item_bytes;
-	gpuds_staging_take(span, Min(need, LEAST_SPAN_BYTES), need);
+	gpuds_staging_take(span, call->epoch, Min(need, LEAST_SPAN_BYTES), need);
 	half = (size_t) span->n * GPUDS_UNIT_BYTES / 2;
 	if (need > 2 * half)
 	{
@@ -236,7 +236,7 @@ gpuds_cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 
 	if (mailbox == NULL)
 		return false;
-	gpuds_staging_take(&span, bytes, bytes);
+	gpuds_staging_take(&span, epoch, bytes, bytes);
 	memory = gpuds_staging_at(&span);
 	memcpy(memory, intervals, input);
 	memcpy(memory + input, ranks, n * sizeof(uint64));

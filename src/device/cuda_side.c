@@ -66,7 +66,7 @@ gpuds_cuda_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put)
 
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
-	gpuds_staging_take(&span, bytes, bytes);
+	gpuds_staging_take(&span, epoch, bytes, bytes);
 	input = gpuds_staging_at(&span);
 	memcpy(input, put->blocks, put->n * sizeof(uint32));
 	if (!put->copy(put->arg, input + numbers))

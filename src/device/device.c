@@ -80,8 +80,8 @@ gpuds_device_wanted(int64 intervals)
 {
 	bool many = intervals >= MANY_INTERVALS || gpuds_device_insists(GPUDS_ON_CUDA);
 
-	return many && gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_queue_epoch() != 0 ? GPUDS_ON_CUDA
-																				   : GPUDS_ON_CPU;
+	return many && gpuds_device_may_use(GPUDS_ON_CUDA) && gpuds_device_serves(GPUDS_ON_CUDA) ? GPUDS_ON_CUDA
+																							 : GPUDS_ON_CPU;
 }
 
 int
@@ -107,18 +107,66 @@ gpuds_device_sends_large(int64 intervals, int64 weight)
 		   gpuds_device_is_remote(gpuds_device_wanted(Max(weight, intervals)));
 }
 
-/* Bytes of the device's memory that are taken, at the moment; 0 if the device is not there. */
-size_t
-gpuds_device_memory_used(GpudsDeviceKind kind)
+int
+gpuds_device_cards(GpudsDeviceKind kind)
 {
-	return devices[kind]->memory_used();
+	return devices[kind]->cards ? devices[kind]->cards() : 1;
 }
 
-/* Bytes of memory that the device has for trees; 0 if the device is not there. */
-size_t
-gpuds_device_memory_size(GpudsDeviceKind kind)
+bool
+gpuds_device_card_serves(GpudsDeviceKind kind, int card)
 {
-	return devices[kind]->memory_size();
+	return devices[kind]->serves == NULL || devices[kind]->serves(card);
+}
+
+bool
+gpuds_device_serves(GpudsDeviceKind kind)
+{
+	for (int card = 0; card < gpuds_device_cards(kind); card++)
+	{
+		if (gpuds_device_card_serves(kind, card))
+			return true;
+	}
+	return false;
+}
+
+/* Bytes of a card's memory that are taken, at the moment. */
+size_t
+gpuds_device_memory_used(GpudsDeviceKind kind, int card)
+{
+	return devices[kind]->memory_used(card);
+}
+
+/* Bytes of memory that a card has for trees; 0 if that is not known yet. */
+size_t
+gpuds_device_memory_size(GpudsDeviceKind kind, int card)
+{
+	return devices[kind]->memory_size(card);
+}
+
+size_t
+gpuds_device_largest(GpudsDeviceKind kind)
+{
+	size_t largest = 0;
+
+	for (int card = 0; card < gpuds_device_cards(kind); card++)
+		largest = Max(largest, gpuds_device_memory_size(kind, card));
+	return largest;
+}
+
+int
+gpuds_device_card_id(GpudsDeviceKind kind, int card)
+{
+	return devices[kind]->cards ? gpuds_card_id[card] : -1;
+}
+
+/* The name is in palloc'd memory, if it is not that of the kind. */
+const char *
+gpuds_device_card_name(GpudsDeviceKind kind, int card)
+{
+	const char *name = gpuds_device_name(kind);
+
+	return gpuds_device_cards(kind) > 1 ? psprintf("%s:%d", name, gpuds_device_card_id(kind, card)) : name;
 }
 
 uint64
@@ -154,6 +202,7 @@ void
 gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 {
 	tree->kind = kind;
+	pg_atomic_init_u32(&tree->card, 0);
 	gpuds_arena_init(tree, number);
 	gpuds_cuda_init(tree, number);
 }
@@ -291,7 +340,8 @@ gpuds_device_aggregates(const GpudsDeviceTree *tree)
 bool
 gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other)
 {
-	return tree->kind == other->kind && device_of(tree)->joins && gpuds_device_usable(tree) &&
+	return tree->kind == other->kind && device_of(tree)->joins &&
+		   gpuds_device_card(tree) == gpuds_device_card(other) && gpuds_device_usable(tree) &&
 		   gpuds_device_usable(other);
 }
 
@@ -363,13 +413,24 @@ gpuds_device_keeps_graphs(const GpudsDeviceTree *tree)
 	return device_of(tree)->step_graph != NULL;
 }
 
+/* The graph is where a tree is; one that is elsewhere is dropped, since there is one in all. */
+static void
+place_graph(GpudsDeviceGraph *graph, GpudsDeviceTree *tree)
+{
+	const uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+
+	if (graph->epoch != epoch)
+		gpuds_device_graph_drop(graph, false);
+	graph->kind = tree->kind;
+	graph->epoch = epoch;
+}
+
 GpudsDeviceStatus
 gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *graph)
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_BEGIN, .n = edges };
 
-	graph->kind = tree->kind;
-	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	place_graph(graph, tree);
 	graph->based = false;
 	return gpuds_device_graph_step(graph, &step);
 }
@@ -379,8 +440,7 @@ gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *grap
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_TAKE, .tree = tree->cuda.number, .each = both };
 
-	graph->kind = tree->kind;
-	graph->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	place_graph(graph, tree);
 	graph->based = true;
 	return gpuds_device_graph_step(graph, &step);
 }

@@ -95,10 +95,11 @@ typedef union GpudsCpuBuild
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	uint8 structure;   /* what was loaded last; changes only while it is withdrawn */
-	uint64 owner;      /* its name among pins */
-	GpudsEntry packed; /* where the next gpuds_device_pack goes on; the applier's */
-	GpudsCpuTree cpu;  /* on a CPU device */
+	uint8 structure;       /* what was loaded last; changes only while it is withdrawn */
+	pg_atomic_uint32 card; /* of the device, that it is on or is to be loaded on; likewise */
+	uint64 owner;          /* its name among pins */
+	GpudsEntry packed;     /* where the next gpuds_device_pack goes on; the applier's */
+	GpudsCpuTree cpu;      /* on a CPU device */
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
@@ -120,11 +121,28 @@ extern GpudsDeviceWork gpuds_device_work;
 /* shared memory (cpu_device.c, queue.c) */
 extern Size gpuds_device_shmem_size(void);
 extern void gpuds_device_shmem_init(void);
-extern size_t gpuds_device_memory_used(GpudsDeviceKind kind);
-extern size_t gpuds_device_memory_size(GpudsDeviceKind kind);
 
-/* What a kind of device is called in views. */
+/*
+ * A device has cards, numbered from 0, each with memory of its own: a CPU device one, the CUDA device as many
+ * as there are GPUs, or none.  A tree is on one card.
+ */
+extern int gpuds_device_cards(GpudsDeviceKind kind);
+extern bool gpuds_device_card_serves(GpudsDeviceKind kind, int card);
+extern size_t gpuds_device_memory_used(GpudsDeviceKind kind, int card);
+extern size_t gpuds_device_memory_size(GpudsDeviceKind kind, int card);
+
+/* Does any of its cards serve? */
+extern bool gpuds_device_serves(GpudsDeviceKind kind);
+
+/* Bytes of the card with the most memory, so that no tree can have more; 0 if there is none. */
+extern size_t gpuds_device_largest(GpudsDeviceKind kind);
+
+/* What a kind of device is called in views; and one of its cards, if it has several. */
 extern const char *gpuds_device_name(GpudsDeviceKind kind);
+extern const char *gpuds_device_card_name(GpudsDeviceKind kind, int card);
+
+/* The number by which the user knows a card; -1: the device's card has none. */
+extern int gpuds_device_card_id(GpudsDeviceKind kind, int card);
 
 /* Does another process do the work, so that a call costs a round trip? */
 extern bool gpuds_device_is_remote(GpudsDeviceKind kind);
@@ -144,6 +162,19 @@ extern size_t gpuds_device_slack_bytes(GpudsDeviceKind kind);
  * on the GPU: unique among live trees, not 0 but less than GPU_MAX_TREES + 1.
  */
 extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number);
+
+/* The card of a tree; and where its next load is to be, which the applier says while it is not loaded. */
+static inline int
+gpuds_device_card(GpudsDeviceTree *tree)
+{
+	return (int) pg_atomic_read_u32(&tree->card);
+}
+
+static inline void
+gpuds_device_place(GpudsDeviceTree *tree, int card)
+{
+	pg_atomic_write_u32(&tree->card, (uint32) card);
+}
 
 /* Is what the tree holds still there?  False only on a CUDA device that was lost. */
 extern bool gpuds_device_usable(GpudsDeviceTree *tree);
@@ -314,7 +345,7 @@ gpuds_count_is_in_order(const GpudsCountGroups *groups)
 #define GPUDS_GROUP_RUNS_BYTES ((size_t) GPUDS_PIECE_BYTES / 2)
 
 /*
- * What entries that are counted are joined with: those of another tree, on the same device.  What is known of
+ * What entries that are counted are joined with: those of another tree, on the same card.  What is known of
  * its rows is as in a GpudsCountSpec.
  */
 typedef struct GpudsCountJoin
@@ -337,6 +368,8 @@ typedef struct GpudsCountJoin
 
 /* Where the vertices of edges are in entries. */
 typedef GpuEdges GpudsCountEdges;
+
+typedef struct GpudsDeviceGraph GpudsDeviceGraph;
 
 /* What is to be counted. */
 typedef struct GpudsCountSpec
@@ -361,7 +394,8 @@ typedef struct GpudsCountSpec
 	bool bits;                      /* with each, without columns: only whether it is above 0 */
 	const GpudsCountGroups *groups; /* NULL: none; else partial, and what is above does not matter */
 	const GpudsCountJoin *join;     /* the same; there are no groups then */
-	const GpudsCountEdges *edges;   /* the same; what is counted is added to the session's graph */
+	const GpudsCountEdges *edges;   /* the same; what is counted is added to the session's graph, ... */
+	const GpudsDeviceGraph *graph;  /* ... which is this */
 } GpudsCountSpec;
 
 /* Bytes that rows take of GPUDS_COUNT_MAP_BYTES. */
@@ -453,7 +487,7 @@ typedef enum GpudsCountStatus
  */
 extern bool gpuds_device_aggregates(const GpudsDeviceTree *tree);
 
-/* Is what one tree has counted and joined with another by a device that has both? */
+/* Is what one tree has counted and joined with another by a card that has both? */
 extern bool gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other);
 
 /*
@@ -513,16 +547,17 @@ extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
 
 /*
  * The session's graph on a device, of which there is one at most.  It is made of what counts with edges find,
- * and does not depend on their trees.  Who begins or takes one drops it, also after an error.
+ * and does not depend on their trees, but is on one card.  Who begins or takes one drops it, also after an
+ * error.
  */
-typedef struct GpudsDeviceGraph
+struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
 	uint64 epoch; /* of the worker that has it; 0: there is none */
 	bool based;   /* on one that was made before, for another call ... */
 	int64 differ; /* ... with so many other edges */
 	bool same;    /* the entries were as they had been for that one, and none was looked for in it */
-} GpudsDeviceGraph;
+};
 
 /* Bytes of a step's input, or of its output, at most. */
 #define GPUDS_GRAPH_BYTES ((size_t) 4 * 1024 * 1024)
@@ -550,7 +585,7 @@ typedef struct GpudsGraphStep
 /* Does the device keep graphs? */
 extern bool gpuds_device_keeps_graphs(const GpudsDeviceTree *tree);
 
-/* Begins a graph without edges, with room for so many, where a tree is. */
+/* Begins a graph without edges, with room for so many, where a tree is; *graph is zero or was one. */
 extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges,
 												  GpudsDeviceGraph *graph);
 

@@ -29,8 +29,10 @@ typedef struct GpudsDeviceOps
 	/* of the device */
 	bool (*chosen)(bool by_name);
 	bool (*has_structure)(int structure);
-	size_t (*memory_used)(void);
-	size_t (*memory_size)(void);
+	int (*cards)(void);       /* NULL: it is one, and that is there */
+	bool (*serves)(int card); /* likewise */
+	size_t (*memory_used)(int card);
+	size_t (*memory_size)(int card);
 
 	/* of a tree */
 	bool (*usable)(GpudsDeviceTree *tree);

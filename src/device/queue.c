@@ -51,11 +51,12 @@
 /* Pages that the driver can pin. */
 #define STAGING_ALIGN 4096
 
-bool gpuds_cuda_installed = false;
-GpudsQueue *gpuds_queue = NULL;
+static char *queues = NULL;  /* of all cards */
+static char *staging = NULL; /* of all cards: mailboxes, then units */
 
-static char *staging = NULL; /* mailboxes, then units */
-static uint8 *units = NULL;
+/* A card's part of both. */
+static Size queue_size = 0;
+static Size staging_region = 0;
 
 /* Units of which one may be kept for long. */
 #define KEEPABLE_SHARE 4
@@ -83,141 +84,197 @@ unit_count(void)
 	return (size_t) gpuds_staging_memory_mb * 1024 * 1024 / GPUDS_UNIT_BYTES;
 }
 
+/* Of a card. */
 static Size
 queue_bytes(void)
 {
 	Size words = 2 * ((MaxBackends + 63) / 64) + (gpuds_max_mirrors + 63) / 64;
 
-	return offsetof(GpudsQueue, bits) + words * sizeof(pg_atomic_uint64) + unit_count();
+	return CACHELINEALIGN(offsetof(GpudsQueue, bits) + words * sizeof(pg_atomic_uint64) + unit_count());
 }
 
+/* Of a card, in whole pages. */
 static Size
 staging_bytes(void)
 {
 	return add_size(mailbox_bytes(), mul_size(unit_count(), GPUDS_UNIT_BYTES));
 }
 
+static Size
+queues_size(void)
+{
+	return add_size(mul_size(gpuds_cards, queue_bytes()), PG_CACHE_LINE_SIZE);
+}
+
+static Size
+staging_size(void)
+{
+	return add_size(mul_size(gpuds_cards, staging_bytes()), STAGING_ALIGN);
+}
+
 Size
 gpuds_queue_shmem_size(void)
 {
-	if (!gpuds_cuda_installed)
+	if (gpuds_cards == 0)
 		return 0;
-	return add_size(MAXALIGN(queue_bytes()), add_size(staging_bytes(), STAGING_ALIGN));
+	return add_size(queues_size(), staging_size());
+}
+
+/* The queue of a card, which is below gpuds_cards. */
+GpudsQueue *
+gpuds_queue(int card)
+{
+	return (GpudsQueue *) (queues + card * queue_size);
+}
+
+/* A byte for each unit of a card, 1 if it is taken. */
+static uint8 *
+units_of(GpudsQueue *queue)
+{
+	return (uint8 *) &queue->bits[2 * queue->nwords + queue->nleft_words];
 }
 
 /*
- * What a worker said that ended for good; the postmaster's.  After a crash of the
+ * What workers said that ended for good; the postmaster's.  After a crash of the
  * server there is new shared memory, but no new worker to say it again.
  */
-static GpudsCudaInfo absence;
+static GpudsCudaInfo absence[GPUDS_MOST_CARDS];
 
 static void
 remember_absence(int code, Datum arg)
 {
-	if (gpuds_queue->info.state == CUDA_ABSENT)
-		absence = gpuds_queue->info;
+	for (int card = 0; card < gpuds_cards; card++)
+	{
+		if (gpuds_queue(card)->info.state == CUDA_ABSENT)
+			absence[card] = gpuds_queue(card)->info;
+	}
+}
+
+static void
+init_queue(GpudsQueue *queue, int card)
+{
+	memset(queue, 0, queue_bytes());
+	queue->card = card;
+	queue->epoch = card;
+	pg_atomic_init_u64(&queue->serving, 0);
+	pg_atomic_init_u32(&queue->worker_asleep, 0);
+	pg_atomic_init_u32(&queue->crowded, 0);
+	SpinLockInit(&queue->info_mutex);
+	queue->info.state = CUDA_STARTING;
+	queue->info.since = GetCurrentTimestamp();
+	if (absence[card].since != 0)
+		queue->info = absence[card];
+	ConditionVariableInit(&queue->info_changed);
+	SpinLockInit(&queue->staging_mutex);
+	queue->first_in_line = NOBODY;
+	queue->last_in_line = NOBODY;
+	queue->nunits = unit_count();
+	queue->nkeepable = queue->nunits / KEEPABLE_SHARE;
+	queue->nmailboxes = MaxBackends;
+	queue->nwords = (MaxBackends + 63) / 64;
+	queue->nleft_words = (gpuds_max_mirrors + 63) / 64;
+	pg_atomic_init_u32(&queue->nleft, 0);
+	for (int i = 0; i < 2 * queue->nwords + queue->nleft_words; i++)
+		pg_atomic_init_u64(&queue->bits[i], 0);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		GpudsMailbox *mailbox = gpuds_mailbox(card, i);
+
+		memset(mailbox, 0, offsetof(GpudsMailbox, data));
+		mailbox->card = card;
+		pg_atomic_init_u32(&mailbox->state, MAILBOX_IDLE);
+	}
 }
 
 /*
- * Creates or finds the queue and staging memory, unless the engine's library is not installed.  The caller
- * holds AddinShmemInitLock.
+ * Creates or finds the queues and staging memory of all cards, if there are any.  The caller holds
+ * AddinShmemInitLock.
  */
 void
 gpuds_queue_shmem_init(void)
 {
 	bool found;
-	char *memory;
 
-	if (!gpuds_cuda_installed)
+	if (gpuds_cards == 0)
 		return;
-	gpuds_queue = ShmemInitStruct("gpuds queue", queue_bytes(), &found);
-	memory = ShmemInitStruct("gpuds staging", add_size(staging_bytes(), STAGING_ALIGN), &found);
-	staging = (char *) TYPEALIGN(STAGING_ALIGN, memory);
-	if (!found)
-	{
-		memset(gpuds_queue, 0, queue_bytes());
-		pg_atomic_init_u64(&gpuds_queue->serving, 0);
-		pg_atomic_init_u32(&gpuds_queue->worker_asleep, 0);
-		pg_atomic_init_u32(&gpuds_queue->crowded, 0);
-		SpinLockInit(&gpuds_queue->info_mutex);
-		gpuds_queue->info.state = CUDA_STARTING;
-		gpuds_queue->info.since = GetCurrentTimestamp();
-		if (absence.since != 0)
-			gpuds_queue->info = absence;
-		on_shmem_exit(remember_absence, (Datum) 0);
-		ConditionVariableInit(&gpuds_queue->info_changed);
-		SpinLockInit(&gpuds_queue->staging_mutex);
-		gpuds_queue->first_in_line = NOBODY;
-		gpuds_queue->last_in_line = NOBODY;
-		gpuds_queue->nunits = unit_count();
-		gpuds_queue->nkeepable = gpuds_queue->nunits / KEEPABLE_SHARE;
-		gpuds_queue->nmailboxes = MaxBackends;
-		gpuds_queue->nwords = (MaxBackends + 63) / 64;
-		gpuds_queue->nleft_words = (gpuds_max_mirrors + 63) / 64;
-		pg_atomic_init_u32(&gpuds_queue->nleft, 0);
-		for (int i = 0; i < 2 * gpuds_queue->nwords + gpuds_queue->nleft_words; i++)
-			pg_atomic_init_u64(&gpuds_queue->bits[i], 0);
-		for (int i = 0; i < MaxBackends; i++)
-		{
-			memset(gpuds_mailbox(i), 0, offsetof(GpudsMailbox, data));
-			pg_atomic_init_u32(&gpuds_mailbox(i)->state, MAILBOX_IDLE);
-		}
-	}
-	units = (uint8 *) &gpuds_queue->bits[2 * gpuds_queue->nwords + gpuds_queue->nleft_words];
+	queues = (char *) CACHELINEALIGN(ShmemInitStruct("gpuds queue", queues_size(), &found));
+	queue_size = queue_bytes();
+	staging = (char *) TYPEALIGN(STAGING_ALIGN, ShmemInitStruct("gpuds staging", staging_size(), &found));
+	staging_region = staging_bytes();
+	if (found)
+		return;
+	on_shmem_exit(remember_absence, (Datum) 0);
+	for (int card = 0; card < gpuds_cards; card++)
+		init_queue(gpuds_queue(card), card);
 }
 
-/* What is to be registered with the driver. */
+/* What a card's worker is to register with the driver. */
 char *
-gpuds_staging_memory(size_t *bytes)
+gpuds_staging_memory(int card, size_t *bytes)
 {
-	*bytes = staging_bytes();
-	return staging;
+	*bytes = staging_region;
+	return staging + card * staging_region;
 }
 
-/* The mailbox of the backend of index i, from 0 to MaxBackends - 1. */
+/* The mailbox for a card of the backend of index i, from 0 to MaxBackends - 1. */
 GpudsMailbox *
-gpuds_mailbox(int i)
+gpuds_mailbox(int card, int i)
 {
-	return (GpudsMailbox *) staging + i;
+	return (GpudsMailbox *) (staging + card * staging_region) + i;
 }
 
-/* Bytes from the beginning of staging memory to p, which lies in it: how a request names its memory. */
+/* Bytes from the beginning of a card's staging memory to p, which lies in it: so a request names memory. */
 uint64
 gpuds_staging_offset(const void *p)
 {
-	return (const char *) p - staging;
+	return ((const char *) p - staging) % staging_region;
 }
 
-/* Copies what the worker says of itself.  Takes a spinlock; gpuds_queue is not NULL. */
+/* Copies what a card's worker says of itself.  Takes a spinlock. */
 void
-gpuds_queue_info(GpudsCudaInfo *info)
+gpuds_queue_info(int card, GpudsCudaInfo *info)
 {
-	SpinLockAcquire(&gpuds_queue->info_mutex);
-	*info = gpuds_queue->info;
-	SpinLockRelease(&gpuds_queue->info_mutex);
+	GpudsQueue *queue = gpuds_queue(card);
+
+	SpinLockAcquire(&queue->info_mutex);
+	*info = queue->info;
+	SpinLockRelease(&queue->info_mutex);
 }
 
-uint64
-gpuds_queue_wait_ready(void)
+/* Is a worker on its way, not longer than it may take? */
+static bool
+any_card_starts(void)
 {
-	uint64 epoch = gpuds_queue_epoch();
-
-	if (epoch != 0 || gpuds_queue == NULL)
-		return epoch;
-	for (;;)
+	for (int card = 0; card < gpuds_cards; card++)
 	{
 		GpudsCudaInfo info;
 
-		gpuds_queue_info(&info);
-		epoch = gpuds_queue_epoch();
-		if (epoch != 0 || info.state == CUDA_ABSENT ||
-			TimestampDifferenceExceeds(info.since, GetCurrentTimestamp(), START_MS))
-			break;
-		(void) ConditionVariableTimedSleep(&gpuds_queue->info_changed, 1000,
-										   GpudsWaitEvent("GpudsDeviceStart"));
+		gpuds_queue_info(card, &info);
+		if (info.state != CUDA_ABSENT &&
+			!TimestampDifferenceExceeds(info.since, GetCurrentTimestamp(), START_MS))
+			return true;
 	}
+	return false;
+}
+
+bool
+gpuds_queue_wait_ready(void)
+{
+	bool starts;
+
+	if (gpuds_cards == 0 || gpuds_any_card_serves())
+		return gpuds_cards > 0;
+	do
+	{
+		starts = any_card_starts();
+		if (gpuds_any_card_serves())
+			break;
+		if (starts)
+			(void) ConditionVariableTimedSleep(&gpuds_queue(0)->info_changed, 1000,
+											   GpudsWaitEvent("GpudsDeviceStart"));
+	} while (starts);
 	ConditionVariableCancelSleep();
-	return epoch;
+	return gpuds_any_card_serves();
 }
 
 /*
@@ -238,8 +295,10 @@ gpuds_queue_wait_ready(void)
  * held.
  */
 static bool
-take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32 most)
+take_units(GpudsQueue *queue, GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32 most)
 {
+	uint8 *units = units_of(queue);
+
 	while (from + least <= end)
 	{
 		const uint8 *next = memchr(units + from, 0, end - from);
@@ -255,6 +314,7 @@ take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32
 			memset(units + from, 1, n);
 			span->first = from;
 			span->n = n;
+			span->card = queue->card;
 			return true;
 		}
 		from += n;
@@ -264,43 +324,49 @@ take_units(GpudsStagingSpan *span, uint32 from, uint32 end, uint32 least, uint32
 
 /* The same anywhere; what others keep for long, last. */
 static bool
-take_any_units(GpudsStagingSpan *span, uint32 least, uint32 most)
+take_any_units(GpudsQueue *queue, GpudsStagingSpan *span, uint32 least, uint32 most)
 {
-	return take_units(span, gpuds_queue->nkeepable, gpuds_queue->nunits, least, most) ||
-		   take_units(span, 0, gpuds_queue->nunits, least, most);
+	return take_units(queue, span, queue->nkeepable, queue->nunits, least, most) ||
+		   take_units(queue, span, 0, queue->nunits, least, most);
+}
+
+static GpudsStagingWait *
+wait_of(GpudsQueue *queue, int i)
+{
+	return &gpuds_mailbox(queue->card, i)->wait;
 }
 
 /* staging_mutex is held. */
 static void
-join_line(int i)
+join_line(GpudsQueue *queue, int i)
 {
-	GpudsStagingWait *wait = &gpuds_mailbox(i)->wait;
+	GpudsStagingWait *wait = wait_of(queue, i);
 
 	wait->in_line = true;
-	wait->before = gpuds_queue->last_in_line;
+	wait->before = queue->last_in_line;
 	wait->after = NOBODY;
 	if (wait->before != NOBODY)
-		gpuds_mailbox(wait->before)->wait.after = i;
+		wait_of(queue, wait->before)->after = i;
 	else
-		gpuds_queue->first_in_line = i;
-	gpuds_queue->last_in_line = i;
+		queue->first_in_line = i;
+	queue->last_in_line = i;
 }
 
 /* staging_mutex is held. */
 static void
-leave_line(int i)
+leave_line(GpudsQueue *queue, int i)
 {
-	GpudsStagingWait *wait = &gpuds_mailbox(i)->wait;
+	GpudsStagingWait *wait = wait_of(queue, i);
 
 	wait->in_line = false;
 	if (wait->before != NOBODY)
-		gpuds_mailbox(wait->before)->wait.after = wait->after;
+		wait_of(queue, wait->before)->after = wait->after;
 	else
-		gpuds_queue->first_in_line = wait->after;
+		queue->first_in_line = wait->after;
 	if (wait->after != NOBODY)
-		gpuds_mailbox(wait->after)->wait.before = wait->before;
+		wait_of(queue, wait->after)->before = wait->before;
 	else
-		gpuds_queue->last_in_line = wait->before;
+		queue->last_in_line = wait->before;
 }
 
 /*
@@ -308,49 +374,49 @@ leave_line(int i)
  * up, or NOBODY.  staging_mutex is held.
  */
 static int
-serve_first(void)
+serve_first(GpudsQueue *queue)
 {
-	int first = gpuds_queue->first_in_line;
+	int first = queue->first_in_line;
 	GpudsStagingWait *wait;
 
 	if (first == NOBODY)
 		return NOBODY;
-	wait = &gpuds_mailbox(first)->wait;
-	if (!take_any_units(&wait->span, wait->least, wait->most))
+	wait = wait_of(queue, first);
+	if (!take_any_units(queue, &wait->span, wait->least, wait->most))
 		return NOBODY;
-	leave_line(first);
+	leave_line(queue, first);
 	return wait->procno;
 }
 
 /* Goes on serving the line, after procno was.  Releases staging_mutex. */
 static void
-serve_line(int procno)
+serve_line(GpudsQueue *queue, int procno)
 {
-	SpinLockRelease(&gpuds_queue->staging_mutex);
+	SpinLockRelease(&queue->staging_mutex);
 	while (procno != NOBODY)
 	{
 		SetLatch(&GetPGProcByNumber(procno)->procLatch);
-		SpinLockAcquire(&gpuds_queue->staging_mutex);
-		procno = serve_first();
-		SpinLockRelease(&gpuds_queue->staging_mutex);
+		SpinLockAcquire(&queue->staging_mutex);
+		procno = serve_first(queue);
+		SpinLockRelease(&queue->staging_mutex);
 	}
 }
 
 /* Takes the span that this backend was given in line.  False: it is not its turn yet. */
 static bool
-take_given(GpudsStagingSpan *span)
+take_given(GpudsQueue *queue, GpudsStagingSpan *span)
 {
-	GpudsStagingWait *wait = &gpuds_mailbox(GpudsMyBackendIndex())->wait;
+	GpudsStagingWait *wait = wait_of(queue, GpudsMyBackendIndex());
 	bool given;
 
-	SpinLockAcquire(&gpuds_queue->staging_mutex);
+	SpinLockAcquire(&queue->staging_mutex);
 	given = !wait->in_line;
 	if (given)
 	{
 		*span = wait->span;
 		wait->span.n = 0;
 	}
-	SpinLockRelease(&gpuds_queue->staging_mutex);
+	SpinLockRelease(&queue->staging_mutex);
 	return given;
 }
 
@@ -358,19 +424,20 @@ take_given(GpudsStagingSpan *span)
 static void
 give_up_waiting(int code, Datum arg)
 {
+	GpudsQueue *queue = (GpudsQueue *) DatumGetPointer(arg);
 	int me = GpudsMyBackendIndex();
 	GpudsStagingSpan span;
 
-	SpinLockAcquire(&gpuds_queue->staging_mutex);
-	if (gpuds_mailbox(me)->wait.in_line)
+	SpinLockAcquire(&queue->staging_mutex);
+	if (wait_of(queue, me)->in_line)
 	{
-		leave_line(me);
+		leave_line(queue, me);
 		/* The next in line may need less. */
-		serve_line(serve_first());
+		serve_line(queue, serve_first(queue));
 		return;
 	}
-	SpinLockRelease(&gpuds_queue->staging_mutex);
-	if (take_given(&span))
+	SpinLockRelease(&queue->staging_mutex);
+	if (take_given(queue, &span))
 		gpuds_staging_give(&span);
 }
 
@@ -380,41 +447,42 @@ give_up_waiting(int code, Datum arg)
  * error gives up the place, and what was given meanwhile.
  */
 void
-gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
+gpuds_staging_take(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most)
 {
+	GpudsQueue *queue = gpuds_queue(GpudsEpochCard(epoch));
 	uint32 nmost = (most + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
 	uint32 nleast = (least + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
 	int me = GpudsMyBackendIndex();
-	GpudsStagingWait *wait = &gpuds_mailbox(me)->wait;
+	GpudsStagingWait *wait = wait_of(queue, me);
 	bool taken;
 
-	Assert(nleast > 0 && nleast <= gpuds_queue->nunits - gpuds_queue->nkeepable);
+	Assert(nleast > 0 && nleast <= queue->nunits - queue->nkeepable);
 	nmost = Max(Min(nmost, GPUDS_SPAN_UNITS), nleast);
 
-	SpinLockAcquire(&gpuds_queue->staging_mutex);
-	taken = gpuds_queue->first_in_line == NOBODY && take_any_units(span, nleast, nmost);
+	SpinLockAcquire(&queue->staging_mutex);
+	taken = queue->first_in_line == NOBODY && take_any_units(queue, span, nleast, nmost);
 	if (!taken)
 	{
 		wait->procno = GpudsMyProcNumber();
 		wait->least = nleast;
 		wait->most = nmost;
 		wait->span.n = 0;
-		join_line(me);
+		join_line(queue, me);
 	}
-	SpinLockRelease(&gpuds_queue->staging_mutex);
+	SpinLockRelease(&queue->staging_mutex);
 	if (taken)
 		return;
 
-	PG_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
+	PG_ENSURE_ERROR_CLEANUP(give_up_waiting, PointerGetDatum(queue));
 	{
-		while (!take_given(span))
+		while (!take_given(queue, span))
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, GpudsWaitEvent("GpudsStaging"));
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(give_up_waiting, (Datum) 0);
+	PG_END_ENSURE_ERROR_CLEANUP(give_up_waiting, PointerGetDatum(queue));
 }
 
 /*
@@ -422,15 +490,16 @@ gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most)
  * are not free there, or somebody waits in line.
  */
 bool
-gpuds_staging_keep(GpudsStagingSpan *span, size_t most)
+gpuds_staging_keep(GpudsStagingSpan *span, uint64 epoch, size_t most)
 {
+	GpudsQueue *queue = gpuds_queue(GpudsEpochCard(epoch));
 	uint32 n = Min(most / GPUDS_UNIT_BYTES, GPUDS_SPAN_UNITS);
 	bool taken;
 
-	SpinLockAcquire(&gpuds_queue->staging_mutex);
-	taken = gpuds_queue->first_in_line == NOBODY &&
-			take_units(span, 0, gpuds_queue->nkeepable, LEAST_KEPT_UNITS, Max(n, LEAST_KEPT_UNITS));
-	SpinLockRelease(&gpuds_queue->staging_mutex);
+	SpinLockAcquire(&queue->staging_mutex);
+	taken = queue->first_in_line == NOBODY &&
+			take_units(queue, span, 0, queue->nkeepable, LEAST_KEPT_UNITS, Max(n, LEAST_KEPT_UNITS));
+	SpinLockRelease(&queue->staging_mutex);
 	return taken;
 }
 
@@ -438,21 +507,26 @@ gpuds_staging_keep(GpudsStagingSpan *span, size_t most)
 void
 gpuds_staging_give(GpudsStagingSpan *span)
 {
+	GpudsQueue *queue;
+
 	if (span->n == 0)
 		return;
-	SpinLockAcquire(&gpuds_queue->staging_mutex);
-	memset(units + span->first, 0, span->n);
+	queue = gpuds_queue(span->card);
+	SpinLockAcquire(&queue->staging_mutex);
+	memset(units_of(queue) + span->first, 0, span->n);
 	span->n = 0;
-	serve_line(serve_first());
+	serve_line(queue, serve_first(queue));
 }
 
-/* Bytes of staging memory that are taken, mailboxes aside.  A look without the lock, for the view. */
+/* Bytes of a card's staging memory that are taken, mailboxes aside.  A look without lock, for the view. */
 size_t
-gpuds_staging_used(void)
+gpuds_staging_used(int card)
 {
+	GpudsQueue *queue = gpuds_queue(card);
+	const uint8 *units = units_of(queue);
 	size_t n = 0;
 
-	for (uint32 i = 0; i < gpuds_queue->nunits; i++)
+	for (uint32 i = 0; i < queue->nunits; i++)
 		n += units[i];
 	return n * GPUDS_UNIT_BYTES;
 }
@@ -468,6 +542,7 @@ gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 		return;
 	rest.first = span->first + n;
 	rest.n = span->n - n;
+	rest.card = span->card;
 	span->n = n;
 	gpuds_staging_give(&rest);
 }
@@ -476,7 +551,7 @@ gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 char *
 gpuds_staging_at(const GpudsStagingSpan *span)
 {
-	return staging + mailbox_bytes() + (size_t) span->first * GPUDS_UNIT_BYTES;
+	return staging + span->card * staging_region + mailbox_bytes() + (size_t) span->first * GPUDS_UNIT_BYTES;
 }
 
 /*
@@ -505,11 +580,11 @@ is_answered(const GpudsMailbox *mailbox)
 
 /* After a change that the worker has to see: it may sleep. */
 static void
-wake_worker(void)
+wake_worker(GpudsQueue *queue)
 {
 	pg_memory_barrier();
-	if (pg_atomic_read_u32(&gpuds_queue->worker_asleep))
-		SetLatch(&GetPGProcByNumber(gpuds_queue->worker_procno)->procLatch);
+	if (pg_atomic_read_u32(&queue->worker_asleep))
+		SetLatch(&GetPGProcByNumber(queue->worker_procno)->procLatch);
 }
 
 typedef struct Sent
@@ -526,19 +601,20 @@ abandon(int code, Datum arg)
 {
 	Sent *sent = (Sent *) DatumGetPointer(arg);
 	GpudsMailbox *mailbox = sent->mailbox;
+	GpudsQueue *queue = gpuds_queue(mailbox->card);
 	int me = GpudsMyBackendIndex();
 	uint32 state = MAILBOX_POSTED;
 
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_IDLE))
 	{
 		/* The worker looks sooner at backends that are said to sleep. */
-		pg_atomic_fetch_or_u64(gpuds_queue_sleepers(me), GpudsQueueBit(me));
+		pg_atomic_fetch_or_u64(gpuds_queue_sleepers(queue, me), GpudsQueueBit(me));
 		state = MAILBOX_RUNNING;
 		if (pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_ABANDONED))
 		{
 			if (sent->span)
 				sent->span->n = 0;
-			wake_worker();
+			wake_worker(queue);
 			return;
 		}
 		Assert(state == MAILBOX_DONE);
@@ -576,6 +652,7 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 		   pg_on_exit_callback give_up, Datum arg)
 {
 	static int sleeps = 0;
+	GpudsQueue *queue = gpuds_queue(mailbox->card);
 	int me = GpudsMyBackendIndex();
 	instr_time began;
 	instr_time now;
@@ -585,7 +662,7 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 
 	if (is_there(mailbox))
 		return true;
-	spin = pg_atomic_read_u32(&gpuds_queue->crowded) ? SPIN_CROWDED_US : SPIN_US;
+	spin = pg_atomic_read_u32(&queue->crowded) ? SPIN_CROWDED_US : SPIN_US;
 	INSTR_TIME_SET_CURRENT(began);
 	for (;;)
 	{
@@ -614,7 +691,7 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 	{
 		int events;
 
-		pg_atomic_fetch_or_u64(gpuds_queue_sleepers(me), GpudsQueueBit(me));
+		pg_atomic_fetch_or_u64(gpuds_queue_sleepers(queue, me), GpudsQueueBit(me));
 		there = is_there(mailbox);
 		if (there)
 			break;
@@ -642,7 +719,7 @@ wait_until(GpudsMailbox *mailbox, bool (*is_there)(const GpudsMailbox *), bool p
 			break;
 		ResetLatch(MyLatch);
 	}
-	pg_atomic_fetch_and_u64(gpuds_queue_sleepers(me), ~GpudsQueueBit(me));
+	pg_atomic_fetch_and_u64(gpuds_queue_sleepers(queue, me), ~GpudsQueueBit(me));
 	/* What the latch was set for, beside our answer, has not been looked at. */
 	if (slept && patient)
 		SetLatch(MyLatch);
@@ -654,9 +731,9 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 {
 	GpudsMailbox *mailbox;
 
-	if (epoch == 0 || gpuds_queue_epoch() != epoch)
+	if (!gpuds_epoch_is_served(epoch))
 		return NULL;
-	mailbox = gpuds_mailbox(GpudsMyBackendIndex());
+	mailbox = gpuds_mailbox(GpudsEpochCard(epoch), GpudsMyBackendIndex());
 	/* What is to be waited for may be another process's, which has ended. */
 	mailbox->procno = GpudsMyProcNumber();
 	if (!wait_until(mailbox, is_idle, patient, give_nothing_up, (Datum) 0))
@@ -684,6 +761,7 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 bool
 gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
 {
+	GpudsQueue *queue = gpuds_queue(mailbox->card);
 	int me = GpudsMyBackendIndex();
 	Sent sent = { mailbox, span };
 
@@ -693,8 +771,8 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, 
 	mailbox->request.done = 0;
 	pg_write_barrier();
 	pg_atomic_write_u32(&mailbox->state, MAILBOX_POSTED);
-	pg_atomic_fetch_or_u64(gpuds_queue_posted(me), GpudsQueueBit(me));
-	if (gpuds_queue_epoch() != epoch)
+	pg_atomic_fetch_or_u64(gpuds_queue_posted(queue, me), GpudsQueueBit(me));
+	if (!gpuds_epoch_is_served(epoch))
 	{
 		uint32 state = MAILBOX_POSTED;
 
@@ -702,7 +780,7 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, 
 			return false;
 		/* A worker has taken it, and will answer. */
 	}
-	wake_worker();
+	wake_worker(queue);
 #ifdef GPUDS_INJECTION_POINTS
 	if (!patient)
 	{
@@ -741,20 +819,22 @@ gpuds_mailbox_close(GpudsMailbox *mailbox)
  */
 
 void
-gpuds_queue_leave(uint32 tree)
+gpuds_queue_leave(uint64 epoch, uint32 tree)
 {
-	if (pg_atomic_fetch_or_u64(gpuds_queue_left(tree), GpudsQueueBit(tree)) & GpudsQueueBit(tree))
+	GpudsQueue *queue = gpuds_queue(GpudsEpochCard(epoch));
+
+	if (pg_atomic_fetch_or_u64(gpuds_queue_left(queue, tree), GpudsQueueBit(tree)) & GpudsQueueBit(tree))
 		return;
-	pg_atomic_fetch_add_u32(&gpuds_queue->nleft, 1);
-	wake_worker();
+	pg_atomic_fetch_add_u32(&queue->nleft, 1);
+	wake_worker(queue);
 }
 
 bool
-gpuds_queue_take_left(uint32 tree)
+gpuds_queue_take_left(GpudsQueue *queue, uint32 tree)
 {
-	if (!(pg_atomic_fetch_and_u64(gpuds_queue_left(tree), ~GpudsQueueBit(tree)) & GpudsQueueBit(tree)))
+	if (!(pg_atomic_fetch_and_u64(gpuds_queue_left(queue, tree), ~GpudsQueueBit(tree)) & GpudsQueueBit(tree)))
 		return false;
-	pg_atomic_fetch_sub_u32(&gpuds_queue->nleft, 1);
+	pg_atomic_fetch_sub_u32(&queue->nleft, 1);
 	return true;
 }
 

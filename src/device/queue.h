@@ -1,10 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * queue.h
- *	  How backends and the process that owns the GPU hand requests to and fro.
+ *	  How backends and the processes that own the GPUs hand requests to and fro.
  *
- * Every backend has a mailbox, so it has one request under way at most.  A
- * mailbox holds the request and the data of a small one; larger data lie in a
+ * Each GPU, a card, has a process, a queue and staging memory of its own: what one
+ * card that hangs may still write to is never used with another.
+ *
+ * Every backend has a mailbox for each card.  It has one request under way at most,
+ * whatever the card.  A mailbox holds the request and the data of a small one; larger data lie in a
  * span of staging units that goes with the request.  Both are staging memory,
  * which the GPU reads and writes itself.
  *
@@ -29,7 +32,8 @@
  * memory before that.
  *
  * Nobody waits for a worker that is not there.  queue->serving is the epoch of
- * the worker that takes requests, else 0.  A backend posts, then looks at
+ * the worker that takes requests, else 0.  An epoch says of which card it is
+ * (GpudsEpochCard).  A backend posts, then looks at
  * serving; a worker that ends clears serving, then marks all that is posted
  * or running as lost.  One of them sees the other.  A new worker
  * has a new epoch; trees of an earlier epoch are gone.
@@ -67,6 +71,7 @@
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 
+#include "device/cards.h"
 #include "kernels/engine/engine.h"
 
 /* Staging memory is handed out in spans of such units. */
@@ -85,11 +90,12 @@ typedef enum GpudsMailboxState
 	MAILBOX_ABANDONED
 } GpudsMailboxState;
 
-/* A span of staging units; n = 0: none. */
+/* A span of a card's staging units; n = 0: none. */
 typedef struct GpudsStagingSpan
 {
 	uint32 first;
-	uint32 n;
+	uint16 n;
+	uint16 card;
 } GpudsStagingSpan;
 
 /* What a test makes go wrong with a request (GPUDS_INJECTION_POINTS builds). */
@@ -138,6 +144,7 @@ typedef struct GpudsMailbox
 	GpudsStagingSpan span; /* goes with the request */
 	uint32 fault;          /* GpudsFault */
 	bool lost;             /* the worker has ended: request is not to be looked at */
+	uint8 card;            /* that it is for */
 	char pad_state[64 - 32];
 	GpudsStagingWait wait;
 	char pad_wait[128 - sizeof(GpudsStagingWait)];
@@ -157,8 +164,8 @@ typedef enum GpudsCudaState
 typedef struct GpudsCudaInfo
 {
 	GpudsCudaState state;
-	TimestampTz since; /* of the state */
 	int pid;           /* 0: no worker */
+	TimestampTz since; /* of the state */
 	uint64 losses;     /* times that it was lost */
 	char name[128];    /* of the card */
 	char detail[256];  /* why it is absent or had to be restarted */
@@ -170,14 +177,15 @@ typedef struct GpudsQueue
 {
 	pg_atomic_uint64 serving;       /* epoch of the worker that takes requests, else 0 */
 	pg_atomic_uint32 worker_asleep; /* needs its latch set */
-	int worker_procno;              /* valid while serving */
-	uint32 structures;              /* of its engine, as in GpuEngineApi; likewise */
-	pg_atomic_uint32 crowded;       /* more sessions send requests than there are CPUs */
+	int card;
+	int worker_procno;        /* valid while serving */
+	uint32 structures;        /* of its engine, as in GpuEngineApi; likewise */
+	pg_atomic_uint32 crowded; /* more sessions send requests than there are CPUs */
 
 	slock_t info_mutex;
 	GpudsCudaInfo info;
-	uint64 epoch; /* last one given; the worker's */
-	ConditionVariable info_changed;
+	uint64 epoch;                   /* last one given; the worker's */
+	ConditionVariable info_changed; /* that of the first card is for all */
 
 	uint32 open_failures; /* attempts to open the device, in a row; the worker's */
 
@@ -199,47 +207,67 @@ typedef struct GpudsQueue
 	pg_atomic_uint64 bits[FLEXIBLE_ARRAY_MEMBER];
 } GpudsQueue;
 
-extern bool gpuds_cuda_installed; /* the engine's library is there */
-extern GpudsQueue *gpuds_queue;   /* NULL: it is not */
-
 /* for both sides */
 extern Size gpuds_queue_shmem_size(void);
 extern void gpuds_queue_shmem_init(void);
-extern char *gpuds_staging_memory(size_t *bytes);
-extern GpudsMailbox *gpuds_mailbox(int i);
+extern GpudsQueue *gpuds_queue(int card);
+extern char *gpuds_staging_memory(int card, size_t *bytes);
+extern GpudsMailbox *gpuds_mailbox(int card, int i);
 extern void gpuds_staging_give(GpudsStagingSpan *span);
-extern void gpuds_queue_info(GpudsCudaInfo *info);
-extern size_t gpuds_staging_used(void);
+extern void gpuds_queue_info(int card, GpudsCudaInfo *info);
+extern size_t gpuds_staging_used(int card);
 
 static inline pg_atomic_uint64 *
-gpuds_queue_posted(int i)
+gpuds_queue_posted(GpudsQueue *queue, int i)
 {
-	return &gpuds_queue->bits[i / 64];
+	return &queue->bits[i / 64];
 }
 
 static inline pg_atomic_uint64 *
-gpuds_queue_sleepers(int i)
+gpuds_queue_sleepers(GpudsQueue *queue, int i)
 {
-	return &gpuds_queue->bits[gpuds_queue->nwords + i / 64];
+	return &queue->bits[queue->nwords + i / 64];
 }
 
 static inline pg_atomic_uint64 *
-gpuds_queue_left(uint32 tree)
+gpuds_queue_left(GpudsQueue *queue, uint32 tree)
 {
-	return &gpuds_queue->bits[2 * gpuds_queue->nwords + tree / 64];
+	return &queue->bits[2 * queue->nwords + tree / 64];
 }
 
 #define GpudsQueueBit(i) (UINT64CONST(1) << ((i) % 64))
 
-/* The epoch that is being served, 0: none. */
+/* The card of an epoch, which is not 0. */
+#define GpudsEpochCard(epoch) ((int) ((epoch) % GPUDS_MOST_CARDS))
+
+/* The epoch that a card serves, 0: none. */
 static inline uint64
-gpuds_queue_epoch(void)
+gpuds_card_epoch(int card)
 {
-	uint64 epoch = gpuds_queue ? pg_atomic_read_u64(&gpuds_queue->serving) : 0;
+	uint64 epoch = pg_atomic_read_u64(&gpuds_queue(card)->serving);
 
 	/* pairs with that of start_serving: what the worker has said of itself is seen */
 	pg_read_barrier();
 	return epoch;
+}
+
+/* Is the epoch being served? */
+static inline bool
+gpuds_epoch_is_served(uint64 epoch)
+{
+	return epoch != 0 && gpuds_card_epoch(GpudsEpochCard(epoch)) == epoch;
+}
+
+/* Does any card serve? */
+static inline bool
+gpuds_any_card_serves(void)
+{
+	for (int card = 0; card < gpuds_cards; card++)
+	{
+		if (gpuds_card_epoch(card) != 0)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -249,7 +277,7 @@ gpuds_queue_epoch(void)
  * that was abandoned; the request's fields are zero.  NULL: epoch is not being
  * served.
  *
- * gpuds_staging_take takes from least to most bytes of staging memory, waiting for
+ * gpuds_staging_take takes from least to most bytes of the staging memory of an epoch's card, waiting for
  * as long as there is not as much; requests are served in their order.  At most one
  * span at a time, and not for longer than a request and the reading of its answer
  * take.  gpuds_staging_shrink leaves the first so many bytes of it.  gpuds_staging_keep
@@ -268,8 +296,8 @@ gpuds_queue_epoch(void)
  * patient set they do not, but give up after some seconds: for cleanup.
  */
 extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
-extern void gpuds_staging_take(GpudsStagingSpan *span, size_t least, size_t most);
-extern bool gpuds_staging_keep(GpudsStagingSpan *span, size_t most);
+extern void gpuds_staging_take(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most);
+extern bool gpuds_staging_keep(GpudsStagingSpan *span, uint64 epoch, size_t most);
 extern void gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes);
 extern char *gpuds_staging_at(const GpudsStagingSpan *span);
 extern uint64 gpuds_staging_offset(const void *p);
@@ -277,19 +305,18 @@ extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, ui
 extern void gpuds_mailbox_close(GpudsMailbox *mailbox);
 
 /*
- * Has the worker drop a tree whose GPU_DROP was given up.  The caller is the one process that may
- * change the tree.  No harm if another worker serves by now.
+ * Has the worker of an epoch's card drop a tree whose GPU_DROP was given up.  The caller is the one process
+ * that may change the tree.  No harm if another worker serves by now.
  */
-extern void gpuds_queue_leave(uint32 tree);
+extern void gpuds_queue_leave(uint64 epoch, uint32 tree);
 
 /* For the worker: takes the tree's bit; false: it is not set. */
-extern bool gpuds_queue_take_left(uint32 tree);
+extern bool gpuds_queue_take_left(GpudsQueue *queue, uint32 tree);
 
 /*
- * The epoch that is being served; waits a little for a worker that is just
- * starting.  0: there is none.
+ * Does a card serve?  Waits a little for workers that are just starting, if none does.
  */
-extern uint64 gpuds_queue_wait_ready(void);
+extern bool gpuds_queue_wait_ready(void);
 
 /* worker.c */
 extern void gpuds_worker_register(void);

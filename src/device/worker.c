@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * worker.c
- *	  The process that owns the GPU: takes requests from mailboxes, hands them
+ *	  The process that owns a GPU: takes requests from mailboxes, hands them
  *	  to the engine, sees to it that they are answered.
  *
- * Backends never touch CUDA.  Only this process loads the engine's library, and
- * only its main thread calls PostgreSQL; the engine's threads have all signals
+ * Each GPU has one.  Backends never touch CUDA.  Only workers load the engine's library, and
+ * only a worker's main thread calls PostgreSQL; the engine's threads have all signals
  * blocked.
  *
  * However the process ends, worker_exit answers what is under way: first it says
@@ -120,6 +120,9 @@ typedef enum RequestStage
 	STAGE_SUBMITTED /* a thread of the engine does it */
 } RequestStage;
 
+/* The queue of this worker's card. */
+static GpudsQueue *queue = NULL;
+
 static const GpuEngineApi *api = NULL;
 static GpuEngine *engine = NULL;
 
@@ -164,6 +167,15 @@ static pg_atomic_uint64 crossing;
 /* The process ends without exit handlers. */
 static bool end_at_once = false;
 
+/* Says of a message which GPU it is about. */
+static void
+name_card(void *arg)
+{
+	errcontext("GPU %d", gpuds_card_id[queue->card]);
+}
+
+static ErrorContextCallback naming_card = { .callback = name_card };
+
 static void
 engine_path(char *path, size_t size)
 {
@@ -171,8 +183,8 @@ engine_path(char *path, size_t size)
 }
 
 /*
- * Called when the library is preloaded.  Without the engine there is no worker
- * and no staging memory.
+ * Registers a worker for each card.  Called when the library is preloaded.  Without the engine there is no
+ * worker and no staging memory.
  */
 void
 gpuds_worker_register(void)
@@ -183,7 +195,7 @@ gpuds_worker_register(void)
 	engine_path(path, sizeof(path));
 	if (access(path, R_OK) != 0)
 		return;
-	gpuds_cuda_installed = true;
+	gpuds_find_cards(gpuds_device_ids);
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
@@ -193,7 +205,13 @@ gpuds_worker_register(void)
 	strlcpy(worker.bgw_function_name, "gpuds_worker_main", sizeof(worker.bgw_function_name));
 	strlcpy(worker.bgw_name, "gpuds device worker", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "gpuds device worker", BGW_MAXLEN);
-	RegisterBackgroundWorker(&worker);
+	for (int card = 0; card < gpuds_cards; card++)
+	{
+		worker.bgw_main_arg = Int32GetDatum(card);
+		if (gpuds_cards > 1)
+			snprintf(worker.bgw_name, BGW_MAXLEN, "gpuds device worker for GPU %d", gpuds_card_id[card]);
+		RegisterBackgroundWorker(&worker);
+	}
 }
 
 static inline void
@@ -217,10 +235,10 @@ leave_engine(void)
 static void
 tell_state(GpudsCudaState state, int pid, const char *detail)
 {
-	GpudsCudaInfo *info = &gpuds_queue->info;
+	GpudsCudaInfo *info = &queue->info;
 	TimestampTz now = GetCurrentTimestamp();
 
-	SpinLockAcquire(&gpuds_queue->info_mutex);
+	SpinLockAcquire(&queue->info_mutex);
 	if (info->state != state)
 		info->since = now;
 	info->state = state;
@@ -229,8 +247,8 @@ tell_state(GpudsCudaState state, int pid, const char *detail)
 		strlcpy(info->detail, detail, sizeof(info->detail));
 	if (state != CUDA_READY)
 		info->memory_used = 0;
-	SpinLockRelease(&gpuds_queue->info_mutex);
-	ConditionVariableBroadcast(&gpuds_queue->info_changed);
+	SpinLockRelease(&queue->info_mutex);
+	ConditionVariableBroadcast(&gpuds_queue(0)->info_changed);
 }
 
 static void
@@ -239,11 +257,11 @@ tell_memory(void)
 	GpuEngineInfo now;
 
 	api->info(engine, &now);
-	SpinLockAcquire(&gpuds_queue->info_mutex);
-	strlcpy(gpuds_queue->info.name, now.name, sizeof(gpuds_queue->info.name));
-	gpuds_queue->info.memory_total = now.memory_total;
-	gpuds_queue->info.memory_used = now.memory_used;
-	SpinLockRelease(&gpuds_queue->info_mutex);
+	SpinLockAcquire(&queue->info_mutex);
+	strlcpy(queue->info.name, now.name, sizeof(queue->info.name));
+	queue->info.memory_total = now.memory_total;
+	queue->info.memory_used = now.memory_used;
+	SpinLockRelease(&queue->info_mutex);
 }
 
 /*
@@ -266,10 +284,10 @@ wake(int i)
 	 * state does not order its store before this load on every machine.
 	 */
 	pg_memory_barrier();
-	if (pg_atomic_read_u64(gpuds_queue_sleepers(i)) & GpudsQueueBit(i))
+	if (pg_atomic_read_u64(gpuds_queue_sleepers(queue, i)) & GpudsQueueBit(i))
 	{
-		pg_atomic_fetch_and_u64(gpuds_queue_sleepers(i), ~GpudsQueueBit(i));
-		SetLatch(&GetPGProcByNumber(gpuds_mailbox(i)->procno)->procLatch);
+		pg_atomic_fetch_and_u64(gpuds_queue_sleepers(queue, i), ~GpudsQueueBit(i));
+		SetLatch(&GetPGProcByNumber(gpuds_mailbox(queue->card, i)->procno)->procLatch);
 	}
 }
 
@@ -291,7 +309,7 @@ forget_waiting(int i)
 static void
 clear_away(int i)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox(i);
+	GpudsMailbox *mailbox = gpuds_mailbox(queue->card, i);
 
 	gpuds_staging_give(&mailbox->span);
 	pg_memory_barrier();
@@ -312,7 +330,7 @@ is_of_graph(const GpuRequest *request)
 static bool
 drop_graph(int i)
 {
-	GpuRequest *request = &gpuds_mailbox(i)->request;
+	GpuRequest *request = &gpuds_mailbox(queue->card, i)->request;
 	const uint64 owner = request->owner;
 
 	if (!is_of_graph(request) || (request->form == GPU_GRAPH_DROP && stage[i] == STAGE_SUBMITTED))
@@ -338,7 +356,7 @@ drop_graph(int i)
 static bool
 finish(int i)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox(i);
+	GpudsMailbox *mailbox = gpuds_mailbox(queue->card, i);
 	uint32 state = pg_atomic_read_u32(&mailbox->state);
 
 	if (state == MAILBOX_RUNNING || state == MAILBOX_ABANDONED)
@@ -371,12 +389,12 @@ finish_some(bool all)
 {
 	bool any = false;
 
-	for (int word = 0; word < gpuds_queue->nwords; word++)
+	for (int word = 0; word < queue->nwords; word++)
 	{
 		uint64 look = taken[word];
 
 		if (look != 0 && !all)
-			look &= watched[word] | pg_atomic_read_u64(gpuds_queue_sleepers(word * 64));
+			look &= watched[word] | pg_atomic_read_u64(gpuds_queue_sleepers(queue, word * 64));
 		while (look != 0)
 		{
 			int i = word * 64 + __builtin_ctzll(look);
@@ -392,9 +410,9 @@ finish_some(bool all)
 static void
 give_up_all(void)
 {
-	for (int i = 0; i < gpuds_queue->nmailboxes; i++)
+	for (int i = 0; i < queue->nmailboxes; i++)
 	{
-		GpudsMailbox *mailbox = gpuds_mailbox(i);
+		GpudsMailbox *mailbox = gpuds_mailbox(queue->card, i);
 		uint32 state = MAILBOX_POSTED;
 
 		(void) pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING);
@@ -414,7 +432,7 @@ give_up_all(void)
 static void
 worker_exit(int code, Datum arg)
 {
-	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	pg_atomic_write_u64(&queue->serving, 0);
 	/* pairs with gpuds_mailbox_send, which posts and then looks who serves */
 	pg_memory_barrier();
 	if (engine)
@@ -446,12 +464,12 @@ process_exit(int code, Datum arg)
 pg_noreturn static void
 lose_device(const char *why, bool hangs)
 {
-	pg_atomic_write_u64(&gpuds_queue->serving, 0);
+	pg_atomic_write_u64(&queue->serving, 0);
 	/* as in worker_exit, which comes too late if nothing is waited for */
 	pg_memory_barrier();
-	SpinLockAcquire(&gpuds_queue->info_mutex);
-	gpuds_queue->info.losses++;
-	SpinLockRelease(&gpuds_queue->info_mutex);
+	SpinLockAcquire(&queue->info_mutex);
+	queue->info.losses++;
+	SpinLockRelease(&queue->info_mutex);
 	tell_state(CUDA_STARTING, 0, why);
 	end_at_once = true;
 	if (hangs)
@@ -520,7 +538,7 @@ watch_main_thread(void *arg)
 
 		/* From here on this thread is the one that runs PostgreSQL's code. */
 		PG_exception_stack = NULL;
-		error_context_stack = NULL;
+		error_context_stack = gpuds_cards > 1 ? &naming_card : NULL;
 		lose_device("the driver does not come back from a call", true);
 	}
 	return NULL;
@@ -576,7 +594,7 @@ inject_fault(GpudsFault fault)
 static void
 take(int i)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox(i);
+	GpudsMailbox *mailbox = gpuds_mailbox(queue->card, i);
 	uint32 state = MAILBOX_POSTED;
 
 	/* An earlier request of this mailbox must have been answered. */
@@ -585,7 +603,7 @@ take(int i)
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING))
 		return; /* taken back */
 	taken[i / 64] |= GpudsQueueBit(i);
-	if (mailbox->epoch != gpuds_queue->epoch)
+	if (mailbox->epoch != queue->epoch)
 	{
 		/* Meant for an earlier worker, whose trees are gone. */
 		answer_lost(mailbox);
@@ -613,7 +631,7 @@ take(int i)
 		watched[i / 64] |= GpudsQueueBit(i);
 		/* It drops what was there, and the tree that it begins is not to be dropped. */
 		if (mailbox->request.kind == GPU_LOAD_BEGIN)
-			(void) gpuds_queue_take_left(mailbox->request.tree);
+			(void) gpuds_queue_take_left(queue, mailbox->request.tree);
 		enter_engine();
 		api->submit(engine, &mailbox->request);
 		leave_engine();
@@ -624,15 +642,15 @@ take(int i)
 static bool
 drop_next_left(void)
 {
-	for (uint32 word = 0; word < gpuds_queue->nleft_words; word++)
+	for (uint32 word = 0; word < queue->nleft_words; word++)
 	{
-		uint64 left = pg_atomic_read_u64(gpuds_queue_left(word * 64));
+		uint64 left = pg_atomic_read_u64(gpuds_queue_left(queue, word * 64));
 		uint32 tree;
 
 		if (left == 0)
 			continue;
 		tree = word * 64 + __builtin_ctzll(left);
-		(void) gpuds_queue_take_left(tree);
+		(void) gpuds_queue_take_left(queue, tree);
 		memset(&dropping, 0, sizeof(dropping));
 		dropping.kind = GPU_DROP;
 		dropping.tree = tree;
@@ -657,7 +675,7 @@ drop_left(void)
 		tell_memory();
 		any = true;
 	}
-	if (!is_dropping && pg_atomic_read_u32(&gpuds_queue->nleft) != 0)
+	if (!is_dropping && pg_atomic_read_u32(&queue->nleft) != 0)
 		any |= drop_next_left();
 	return any;
 }
@@ -666,7 +684,7 @@ drop_left(void)
 static void
 prefetch_mailbox(int i)
 {
-	const GpudsMailbox *mailbox = gpuds_mailbox(i);
+	const GpudsMailbox *mailbox = gpuds_mailbox(queue->card, i);
 
 	__builtin_prefetch(&mailbox->state, 1);
 	__builtin_prefetch(mailbox);
@@ -680,14 +698,14 @@ take_posted(void)
 {
 	bool any = false;
 
-	for (int word = 0; word < gpuds_queue->nwords; word++)
+	for (int word = 0; word < queue->nwords; word++)
 	{
 		uint64 posted;
 
-		if (pg_atomic_read_u64(gpuds_queue_posted(word * 64)) == 0)
+		if (pg_atomic_read_u64(gpuds_queue_posted(queue, word * 64)) == 0)
 			continue;
 		any = true;
-		posted = pg_atomic_exchange_u64(gpuds_queue_posted(word * 64), 0);
+		posted = pg_atomic_exchange_u64(gpuds_queue_posted(queue, word * 64), 0);
 		for (uint64 ahead = posted; ahead != 0; ahead &= ahead - 1)
 			prefetch_mailbox(word * 64 + __builtin_ctzll(ahead));
 		while (posted != 0)
@@ -716,7 +734,7 @@ post_waiting(void)
 		int took;
 
 		for (int i = 0; i < n; i++)
-			requests[i] = &gpuds_mailbox(waiting[done + i])->request;
+			requests[i] = &gpuds_mailbox(queue->card, waiting[done + i])->request;
 		enter_engine();
 		took = api->small(engine, requests, n);
 		leave_engine();
@@ -775,8 +793,8 @@ open_failed(const char *why)
 {
 	GpudsCudaInfo info;
 
-	gpuds_queue->open_failures++;
-	gpuds_queue_info(&info);
+	queue->open_failures++;
+	gpuds_queue_info(queue->card, &info);
 	tell_state(CUDA_STARTING, 0, why);
 	/* Once for each reason: it may be tried for hours. */
 	if (strcmp(info.detail, why) != 0)
@@ -790,7 +808,7 @@ open_failed(const char *why)
 static void
 wait_for_attempt(void)
 {
-	uint32 failures = gpuds_queue->open_failures;
+	uint32 failures = queue->open_failures;
 	TimestampTz until;
 	long left;
 
@@ -837,12 +855,13 @@ open_engine(void)
 
 	memset(&options, 0, sizeof(options));
 	options.memory = (size_t) gpuds_device_memory_mb * 1024 * 1024;
-	options.staging = gpuds_staging_memory(&options.staging_bytes);
+	options.staging = gpuds_staging_memory(queue->card, &options.staging_bytes);
 	options.piece_bytes = GPUDS_PIECE_BYTES;
+	options.ordinal = gpuds_card_id[queue->card];
 #ifdef GPUDS_INJECTION_POINTS
 	options.emulate_failures = true;
 	options.lacking = (UINT32_C(1) << gpuds_device_lacks_structure) & ~UINT32_C(1);
-	if (gpuds_queue->open_failures < gpuds_device_open_failures)
+	if (queue->open_failures < gpuds_device_open_failures)
 		open_failed("an attempt that was to fail");
 #endif
 	structures = api->structures & ~options.lacking;
@@ -856,7 +875,7 @@ open_engine(void)
 	if (engine == NULL)
 	{
 		/* Where there was a card before, there may be one again. */
-		if (hopeless && gpuds_queue->epoch == 0)
+		if (hopeless && queue->epoch < GPUDS_MOST_CARDS)
 			no_device(why);
 		else
 			open_failed(why);
@@ -896,15 +915,15 @@ start_serving(void)
 	api->info(engine, &info);
 	tell_memory();
 	tell_state(CUDA_READY, MyProcPid, "");
-	gpuds_queue->worker_procno = GpudsMyProcNumber();
-	gpuds_queue->structures = structures;
-	gpuds_queue->epoch++;
-	gpuds_queue->open_failures = 0;
+	queue->worker_procno = GpudsMyProcNumber();
+	queue->structures = structures;
+	queue->epoch += GPUDS_MOST_CARDS;
+	queue->open_failures = 0;
 	phase = SERVING;
-	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
+	pg_atomic_write_u32(&queue->worker_asleep, 0);
 	pg_memory_barrier();
-	pg_atomic_write_u64(&gpuds_queue->serving, gpuds_queue->epoch);
-	ConditionVariableBroadcast(&gpuds_queue->info_changed);
+	pg_atomic_write_u64(&queue->serving, queue->epoch);
+	ConditionVariableBroadcast(&gpuds_queue(0)->info_changed);
 	ereport(LOG,
 			(errmsg("gpuds uses %s (compute capability %d.%d, driver for CUDA %d.%d, %zu MB for indexes)",
 					info.name, info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10,
@@ -937,7 +956,7 @@ check_hung(void)
 static bool
 any_taken(void)
 {
-	for (int word = 0; word < gpuds_queue->nwords; word++)
+	for (int word = 0; word < queue->nwords; word++)
 	{
 		if (taken[word] != 0)
 			return true;
@@ -952,28 +971,29 @@ sleep_until_called(WaitEventSet *set)
 	WaitEvent events[3];
 	bool called;
 
-	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 1);
+	pg_atomic_write_u32(&queue->worker_asleep, 1);
 	pg_memory_barrier();
 	called = finish_some(true);
 	called |= drop_left();
-	for (int word = 0; word < gpuds_queue->nwords; word++)
-		called |= pg_atomic_read_u64(gpuds_queue_posted(word * 64)) != 0;
+	for (int word = 0; word < queue->nwords; word++)
+		called |= pg_atomic_read_u64(gpuds_queue_posted(queue, word * 64)) != 0;
 	if (!called)
 	{
 		(void) WaitEventSetWait(set, any_taken() || is_dropping ? LOOK_MS : -1, events, lengthof(events),
 								GpudsWaitEvent("GpudsWorkerMain"));
 		ResetLatch(MyLatch);
 	}
-	pg_atomic_write_u32(&gpuds_queue->worker_asleep, 0);
+	pg_atomic_write_u32(&queue->worker_asleep, 0);
 }
 
+/* CPUs for each worker. */
 static int
 count_cpus(void)
 {
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? Max(CPU_COUNT(&cpus) / gpuds_cards, 1) : 1;
 }
 
 /*
@@ -985,11 +1005,11 @@ count_sessions(void)
 {
 	int sessions = 0;
 
-	for (int word = 0; word < gpuds_queue->nwords; word++)
+	for (int word = 0; word < queue->nwords; word++)
 		sessions += __builtin_popcountll(taken[word]);
 	(void) finish_some(true);
 	nwanted = sessions / SESSIONS_A_REQUEST;
-	pg_atomic_write_u32(&gpuds_queue->crowded, ncpus < CPUS_TO_HOLD_ONE || sessions > ncpus);
+	pg_atomic_write_u32(&queue->crowded, ncpus < CPUS_TO_HOLD_ONE || sessions > ncpus);
 }
 
 /* Have enough small requests come together, or waited for long enough? */
@@ -1084,13 +1104,16 @@ serve(void)
 }
 
 /*
- * The device worker's main function.  It is attached to shared memory, but to no database, and runs no
+ * The main function of a card's worker.  It is attached to shared memory, but to no database, and runs no
  * transaction.  It ends with status 0 only where no GPU can be expected, and the postmaster lets it be; with
  * status 1 after a loss, and another process opens the device anew.
  */
 void
 gpuds_worker_main(Datum arg)
 {
+	queue = gpuds_queue(DatumGetInt32(arg));
+	if (gpuds_cards > 1)
+		error_context_stack = &naming_card;
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
@@ -1102,10 +1125,10 @@ gpuds_worker_main(Datum arg)
 	/* Bits of requests that the last worker answered at its end. */
 	give_up_all();
 
-	stage = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes);
-	taken = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
-	watched = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nwords * sizeof(uint64));
-	waiting = MemoryContextAllocZero(TopMemoryContext, gpuds_queue->nmailboxes * sizeof(int));
+	stage = MemoryContextAllocZero(TopMemoryContext, queue->nmailboxes);
+	taken = MemoryContextAllocZero(TopMemoryContext, queue->nwords * sizeof(uint64));
+	watched = MemoryContextAllocZero(TopMemoryContext, queue->nwords * sizeof(uint64));
+	waiting = MemoryContextAllocZero(TopMemoryContext, queue->nmailboxes * sizeof(int));
 
 	ncpus = count_cpus();
 	wait_for_attempt();

@@ -7,6 +7,8 @@
  * loads at the same time do not push each other out.  What is reserved belongs
  * to the mirror's applier and goes with it.
  *
+ * A load goes to the card that has the most room, and all that follows is about that card.
+ *
  * A load that needs room takes it from the least recently used mirrors, but a mirror
  * that was loaded stays for a time in proportion to what its load has cost, as
  * long as it is used: loading takes a tenth of the time at most, however many
@@ -30,6 +32,9 @@
 #define FAILED_REST_US (5 * USECS_PER_SEC)
 #define MAX_DOUBLINGS 6
 
+/* Part of a card's memory that is left for the changes that follow a load. */
+#define SPARE_SHARE 32
+
 static LWLock *memory_lock = NULL;
 
 /* Finds the memory lock, whose tranche gpuds.c has asked for, when a process attaches to shared memory. */
@@ -46,12 +51,25 @@ mirror_bytes(GpudsMirror *mirror)
 	return gpuds_device_bytes(&mirror->tree) + gpuds_device_side_bytes(&mirror->tree);
 }
 
-/* Bytes in use, or reserved by others than that mirror. */
+static size_t
+card_size(GpudsMirror *mirror)
+{
+	return gpuds_device_memory_size(mirror->tree.kind, gpuds_device_card(&mirror->tree));
+}
+
+/* Are both on the same card, or to be there? */
+static bool
+is_beside(GpudsMirror *mirror, GpudsMirror *other)
+{
+	return mirror->tree.kind == other->tree.kind &&
+		   gpuds_device_card(&mirror->tree) == gpuds_device_card(&other->tree);
+}
+
+/* Bytes in use on a mirror's card, or reserved there by others. */
 static size_t
 committed_bytes(GpudsMirror *except)
 {
-	GpudsDeviceKind kind = except->tree.kind;
-	size_t sum = gpuds_device_memory_used(kind);
+	size_t sum = gpuds_device_memory_used(except->tree.kind, gpuds_device_card(&except->tree));
 	GpudsMirror *mirror;
 
 	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
@@ -59,7 +77,7 @@ committed_bytes(GpudsMirror *except)
 		size_t reserved = pg_atomic_read_u64(&mirror->claim.reserved_bytes);
 		size_t bytes;
 
-		if (reserved == 0 || mirror == except || mirror->tree.kind != kind)
+		if (reserved == 0 || mirror == except || !is_beside(mirror, except))
 			continue;
 		bytes = gpuds_device_bytes(&mirror->tree);
 		if (reserved > bytes)
@@ -72,7 +90,7 @@ committed_bytes(GpudsMirror *except)
 static bool
 is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
 {
-	return mirror != keep && mirror->tree.kind == keep->tree.kind && gpuds_mirror_is_loaded(mirror) &&
+	return mirror != keep && is_beside(mirror, keep) && gpuds_mirror_is_loaded(mirror) &&
 		   (asked || !gpuds_memory_is_protected(mirror, now));
 }
 
@@ -111,7 +129,7 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 }
 
 /*
- * Evicts another mirror of the device in favour of this one, or its copy of side values first.  asked: also
+ * Evicts another mirror of the card in favour of this one, or its copy of side values first.  asked: also
  * one that is protected.  False: there is none, or its memory does not come back.
  */
 static bool
@@ -136,7 +154,7 @@ evict_other(GpudsMirror *mirror, bool asked)
 }
 
 /*
- * Evicts a mirror of the same device in favour of this one, whose applier the
+ * Evicts a mirror of the same card in favour of this one, whose applier the
  * caller is.  asked: also one that is protected.  Copies of side values go first,
  * the mirror's own before all.  False: there is none, or its memory does not come
  * back.
@@ -149,18 +167,26 @@ gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
 	return gpuds_device_side_drop(&mirror->tree) || evict_other(mirror, asked);
 }
 
+/* Bytes to reserve for a load that needs so many, on a card with so many: some to spare. */
+static size_t
+with_spare(size_t need, size_t size)
+{
+	return Min(need + size / SPARE_SHARE, size);
+}
+
 /*
- * Are these bytes to be had without evicting others, if the mirror, whose applier the caller is, gives its
- * own back?
+ * Are the bytes that a load needs to be had without evicting others, if the mirror, whose applier the caller
+ * is, gives its own back?
  */
 bool
-gpuds_memory_suffices(GpudsMirror *mirror, size_t bytes)
+gpuds_memory_suffices(GpudsMirror *mirror, size_t need)
 {
-	size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	size_t size = card_size(mirror);
+	size_t bytes = with_spare(need, size);
 	size_t committed = committed_bytes(mirror);
 	size_t own = mirror_bytes(mirror);
 
-	return bytes <= size && committed - Min(own, committed) <= size - bytes;
+	return need <= size && committed - Min(own, committed) <= size - bytes;
 }
 
 /* A mirror that was not used for so long makes room for copies of side values. */
@@ -185,7 +211,7 @@ is_victim_idle(GpudsMirror *keep)
 bool
 gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes)
 {
-	const size_t size = gpuds_device_memory_size(mirror->tree.kind);
+	const size_t size = card_size(mirror);
 	const size_t own = gpuds_device_side_bytes(&mirror->tree);
 
 	if (bytes > size)
@@ -199,36 +225,86 @@ gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes)
 	return true;
 }
 
+/* Bytes of the mirror's card that nobody has or has reserved; -1: no room can be made for the load. */
+static int64
+room_for(GpudsMirror *mirror, size_t need, bool asked)
+{
+	const size_t size = card_size(mirror);
+	const size_t committed = committed_bytes(mirror);
+	const size_t wanted = committed + with_spare(need, size);
+	size_t to_be_had = 0;
+
+	if (need > size)
+		return -1;
+	if (wanted > size)
+		(void) find_victim(mirror, asked, &to_be_had);
+	if (wanted > size + to_be_had)
+		return -1;
+	return committed < size ? (int64) (size - committed) : 0;
+}
+
 /*
- * Reserves memory for a load of the mirror, whose applier the caller is, and
- * evicts others for it; nobody if there is enough, or if it would not help.
- * asked: also those that are protected.  False: it cannot be had.
+ * Places the mirror, which is empty, on the card with the most room of those that serve and can make room for
+ * the load.  False: none can.  The memory lock is held.
+ */
+static bool
+place(GpudsMirror *mirror, size_t need, bool asked)
+{
+	const GpudsDeviceKind kind = mirror->tree.kind;
+	const int ncards = gpuds_device_cards(kind);
+	const int before = gpuds_device_card(&mirror->tree);
+	/* Where none serves any more, the load is to find that out. */
+	const bool any = ncards == 1 || !gpuds_device_serves(kind);
+	int64 most = -1;
+	int best = before;
+
+	pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
+	for (int card = 0; card < ncards; card++)
+	{
+		int64 room;
+
+		if (!any && !gpuds_device_card_serves(kind, card))
+			continue;
+		gpuds_device_place(&mirror->tree, card);
+		room = room_for(mirror, need, asked);
+		if (room > most)
+		{
+			most = room;
+			best = card;
+		}
+	}
+	gpuds_device_place(&mirror->tree, best);
+	return most >= 0;
+}
+
+/*
+ * Reserves memory for a load of the mirror, which is empty and whose applier the
+ * caller is, on one of the cards, and evicts others there for it; nobody if there is
+ * enough, or if it would not help.  asked: also those that are protected.  False: it
+ * cannot be had.
  */
 bool
-gpuds_memory_reserve(GpudsMirror *mirror, size_t bytes, bool asked)
+gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked)
 {
-	size_t size = gpuds_device_memory_size(mirror->tree.kind);
-	size_t wanted;
-	size_t to_be_had;
+	size_t size;
+	size_t bytes;
 
-	if (bytes > size)
-		return false;
 	if (!gpuds_device_is_private(mirror->tree.kind))
 	{
+		bool placed;
+
 		LWLockAcquire(memory_lock, LW_EXCLUSIVE);
-		wanted = committed_bytes(mirror) + bytes;
-		if (wanted > size)
-		{
-			(void) find_victim(mirror, asked, &to_be_had);
-			if (to_be_had < wanted - size)
-			{
-				LWLockRelease(memory_lock);
-				return false;
-			}
-		}
-		pg_atomic_write_u64(&mirror->claim.reserved_bytes, bytes);
+		placed = place(mirror, need, asked);
+		if (placed)
+			pg_atomic_write_u64(&mirror->claim.reserved_bytes, with_spare(need, card_size(mirror)));
 		LWLockRelease(memory_lock);
+		if (!placed)
+			return false;
 	}
+	size = card_size(mirror);
+	bytes = with_spare(need, size);
+	if (need > size)
+		return false;
 	while (committed_bytes(mirror) + bytes > size)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -264,7 +340,7 @@ void
 gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
-	size_t size = gpuds_device_memory_size(kind);
+	size_t size = gpuds_device_largest(kind);
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz until = now + FAILED_REST_US;
 
@@ -306,8 +382,7 @@ gpuds_memory_postpone(GpudsMirror *mirror)
 	GpudsDeviceKind kind = mirror->tree.kind;
 
 	mirror->claim.refusal = GPUDS_REFUSED_MEMORY;
-	rest(mirror, mirror->claim.earned_at,
-		 gpuds_memory_free_bytes(kind) + gpuds_device_memory_size(kind) / 16);
+	rest(mirror, mirror->claim.earned_at, gpuds_memory_free_bytes(kind) + gpuds_device_largest(kind) / 16);
 }
 
 /*

@@ -19,9 +19,6 @@
 #include "journal/journal_sort.h"
 #include "mirror/mirror_internal.h"
 
-/* Part of the memory that is left for the changes that follow a load. */
-#define SPARE_SHARE 32
-
 /* Fewer entries than that say nothing about the size of one. */
 #define ENTRIES_TO_LEARN_FROM 10000
 
@@ -189,17 +186,7 @@ gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind)
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(index, &meta);
-	return need_of(&meta, count_entries(index, &meta), fillfactor, kind, false) <=
-		   gpuds_device_memory_size(kind);
-}
-
-/* Bytes to reserve for a load that needs a number of them: some to spare. */
-static size_t
-with_spare(GpudsDeviceKind kind, double need)
-{
-	size_t size = gpuds_device_memory_size(kind);
-
-	return Min((size_t) need + size / SPARE_SHARE, size);
+	return need_of(&meta, count_entries(index, &meta), fillfactor, kind, false) <= gpuds_device_largest(kind);
 }
 
 /*
@@ -215,18 +202,16 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 	gpuds_journal_read_meta(source->index, &meta);
 	find_need(source, mirror, &meta, &need);
-	return need.entries <= gpuds_device_max_entries(kind) && need.least <= gpuds_device_memory_size(kind) &&
-		   gpuds_memory_suffices(mirror, with_spare(kind, need.least));
+	return need.entries <= gpuds_device_max_entries(kind) && need.least <= gpuds_device_largest(kind) &&
+		   gpuds_memory_suffices(mirror, (size_t) need.least);
 }
 
 /* Reserves memory for a load that needs a number of bytes, and to spare. */
 static bool
 reserve(GpudsMirror *mirror, double need, bool asked)
 {
-	GpudsDeviceKind kind = mirror->tree.kind;
-
-	return need <= gpuds_device_memory_size(kind) &&
-		   gpuds_memory_reserve(mirror, with_spare(kind, need), asked);
+	return need <= gpuds_device_largest(mirror->tree.kind) &&
+		   gpuds_memory_reserve(mirror, (size_t) need, asked);
 }
 
 /*

@@ -46,14 +46,22 @@ gpuds_memory_init(GpudsMemoryClaims *claim)
 	claim->entry_bytes = 0;
 }
 
-/* Bytes that are not in use, reserved or not. */
+/* Bytes that are not in use, reserved or not, on the card that has the most of them. */
 size_t
 gpuds_memory_free_bytes(GpudsDeviceKind kind)
 {
-	size_t size = gpuds_device_memory_size(kind);
-	size_t used = gpuds_device_memory_used(kind);
+	const int ncards = gpuds_device_cards(kind);
+	size_t most = 0;
 
-	return size > used ? size - used : 0;
+	for (int card = 0; card < ncards; card++)
+	{
+		size_t size = gpuds_device_memory_size(kind, card);
+		size_t used = gpuds_device_memory_used(kind, card);
+
+		if (size > used && (ncards == 1 || gpuds_device_card_serves(kind, card)))
+			most = Max(most, size - used);
+	}
+	return most;
 }
 
 /* Has the mirror not yet earned what its load has cost? */

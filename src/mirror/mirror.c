@@ -94,6 +94,7 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, 
 					uint64 serial)
 {
 	mirror->tree.kind = kind;
+	gpuds_device_place(&mirror->tree, 0);
 	mirror->file = *file;
 	mirror->index_oid = RelationGetRelid(index);
 	gpuds_memory_init(&mirror->claim);

@@ -134,7 +134,7 @@ expected_on(Relation index, GpudsDeviceKind kind, double bytes)
 		if (gpuds_memory_resting(mirror))
 			return false;
 	}
-	return bytes <= gpuds_device_memory_size(kind);
+	return bytes <= gpuds_device_largest(kind);
 }
 
 /*

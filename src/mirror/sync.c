@@ -107,13 +107,13 @@ warn_device(void)
 		return;
 	warned_device = true;
 	info.detail[0] = '\0';
-	if (gpuds_queue)
-		gpuds_queue_info(&info);
+	for (int card = 0; card < gpuds_cards && info.detail[0] == '\0'; card++)
+		gpuds_queue_info(card, &info);
 	ereport(WARNING, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					  errmsg("there is no CUDA device to use, using the CPU device instead"),
-					  gpuds_queue == NULL ? errdetail("The library gpuds_cuda is not installed.")
-					  : info.detail[0]    ? errdetail("The device worker says: %s.", info.detail)
-										  : errdetail("The device worker does not run."),
+					  gpuds_cards == 0 ? errdetail("The library gpuds_cuda is not installed.")
+					  : info.detail[0] ? errdetail("The device worker says: %s.", info.detail)
+									   : errdetail("The device worker does not run."),
 					  errhint("Set gpuds.device to \"auto\" or \"cpu\".")));
 }
 
@@ -385,9 +385,7 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
-		uint64 epoch = insist ? gpuds_queue_wait_ready() : gpuds_queue_epoch();
-
-		if (epoch == 0)
+		if (!(insist ? gpuds_queue_wait_ready() : gpuds_device_serves(kind)))
 			break;
 		switch (sync_on(source, kind, how, ref))
 		{
@@ -435,7 +433,8 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 			if (sync_on_remote(source, order[i], how, ref))
 				return true;
 		}
-		else if ((!remote || gpuds_queue_epoch() != 0) && sync_on(source, order[i], how, ref) == GPUDS_UP)
+		else if ((!remote || gpuds_device_serves(order[i])) &&
+				 sync_on(source, order[i], how, ref) == GPUDS_UP)
 			return true;
 	}
 	return false;

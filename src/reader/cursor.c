@@ -229,6 +229,20 @@ gpuds_cursor_check_snapshot(IndexScanDesc scan)
 		GpudsRejectOldSnapshot(snapshot, scan->indexRelation);
 }
 
+/* What answers a scan: the bits of answered_by. */
+static uint32
+answers_by(const GpudsMirrorRef *ref)
+{
+	GpudsDeviceKind kind;
+
+	if (ref->mirror == NULL)
+		return GPUDS_ANSWERED_BY_JOURNAL;
+	kind = ref->mirror->tree.kind;
+	if (gpuds_device_cards(kind) == 1)
+		return GpudsAnsweredBy(kind);
+	return GpudsAnsweredBy(kind) | GpudsAnsweredByCard(gpuds_device_card(&ref->mirror->tree));
+}
+
 /* Notes who answered with how many entries, and what a device has done for it. */
 void
 gpuds_cursor_note_answer(GpudsCursor *cursor, const GpudsDeviceWork *before, int64 n)
@@ -237,8 +251,7 @@ gpuds_cursor_note_answer(GpudsCursor *cursor, const GpudsDeviceWork *before, int
 
 	counters->calls++;
 	counters->entries += n;
-	counters->answered_by |= cursor->ref.mirror ? GpudsAnsweredBy(cursor->ref.mirror->tree.kind)
-												: GPUDS_ANSWERED_BY_JOURNAL;
+	counters->answered_by |= answers_by(&cursor->ref);
 	counters->bus_bytes += gpuds_device_work.bus_bytes - before->bus_bytes;
 	counters->device_ns += gpuds_device_work.device_ns - before->device_ns;
 }

@@ -39,6 +39,21 @@ append_name(StringInfo names, const char *name)
 	appendStringInfo(names, "%s%s", names->len > 0 ? ", " : "", name);
 }
 
+/* Appends the name of a kind of device that has answered, or those of its cards. */
+static void
+append_device(const GpudsScanCounters *counters, GpudsDeviceKind kind, StringInfo names)
+{
+	const int ncards = gpuds_device_cards(kind);
+
+	if (ncards == 1)
+		append_name(names, gpuds_device_name(kind));
+	for (int card = 0; card < ncards && ncards > 1; card++)
+	{
+		if (counters->answered_by & GpudsAnsweredByCard(card))
+			append_name(names, gpuds_device_card_name(kind, card));
+	}
+}
+
 /* Appends the names of what has answered: devices as views call them, and "journal". */
 void
 gpuds_counters_devices(const GpudsScanCounters *counters, StringInfo names)
@@ -46,7 +61,7 @@ gpuds_counters_devices(const GpudsScanCounters *counters, StringInfo names)
 	for (int kind = 0; kind < GPUDS_DEVICE_KINDS; kind++)
 	{
 		if (counters->answered_by & GpudsAnsweredBy(kind))
-			append_name(names, gpuds_device_name(kind));
+			append_device(counters, kind, names);
 	}
 	if (counters->answered_by & GPUDS_ANSWERED_BY_JOURNAL)
 		append_name(names, "journal");

@@ -180,14 +180,15 @@ mirror_of(const GpudsSeenEntries *seen)
 }
 
 /*
- * Has the device make edges of the entries whose rows it knows to be seen; false: it cannot.  *holds: it is
- * right.
+ * Has the device add edges of entries whose rows it knows to be seen to a graph; false: it cannot.  *holds:
+ * it is right.
  */
 static bool
-count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *others, bool *holds)
+count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, const GpudsDeviceGraph *graph,
+			GpudsCounted *others, bool *holds)
 {
 	GpudsCountEdges told = *edges;
-	GpudsCountSpec spec = { .partial = true, .edges = &told };
+	GpudsCountSpec spec = { .partial = true, .edges = &told, .graph = graph };
 	bool done;
 
 	gpuds_visible_tell_device(&seen->visible, (double) gpuds_scan_mirror_entries(seen->scan), &spec);
@@ -199,7 +200,7 @@ count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, GpudsCounted *
 	return done;
 }
 
-/* Begins the session's graph, or takes what the device keeps as its base, unless that has been done already. */
+/* Begins the session's graph, or takes what the device keeps as its base, unless that has been done. */
 static bool
 begin_graph(GpudsSeenEntries *seen, bool both, bool based, bool taken, GpudsDeviceGraph *graph)
 {
@@ -228,7 +229,7 @@ gpuds_seen_make_graph(GpudsSeenEntries *seen, const GpudsCountEdges *edges, bool
 	{
 		gpuds_probe_free_counted(others);
 		tries = begin_graph(seen, both, based, taken && i == 0, graph) &&
-				count_edges(seen, edges, others, &holds);
+				count_edges(seen, edges, graph, others, &holds);
 	}
 	return holds;
 }

@@ -63,7 +63,8 @@ END
 	if (on_cuda())
 	{
 		$node->append_conf('postgresql.conf',
-			"gpuds.device = cuda\ngpuds.device_memory = 256MB\ngpuds.staging_memory = 64MB\n");
+			"gpuds.device = cuda\ngpuds.device_ids = '0'\ngpuds.device_memory = 256MB\n"
+			  . "gpuds.staging_memory = 64MB\n");
 	}
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	$node->start;

@@ -1,0 +1,210 @@
+# Several GPUs: each has a worker, and indexes of its own.  The loss of one costs the indexes that are
+# there a load on another, and the others nothing.
+
+use strict;
+use warnings;
+
+use GpudsPoints;
+use GpudsTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+need_cuda();
+
+# A list that is wrong keeps the server from starting.
+my $node = new_node('cards', no_extension => 1,
+	conf => "restart_after_crash = off\nmax_worker_processes = 16\ngpuds.device_memory = 40MB\n"
+	  . "gpuds.staging_memory = 16MB\n");
+$node->stop;
+for my $wrong ('0,0', '1,', 'all', '-1', join(',', 0 .. 16))
+{
+	$node->append_conf('postgresql.conf', "gpuds.device_ids = '$wrong'\n");
+	ok(!$node->start(fail_ok => 1), "no server uses GPUs $wrong");
+}
+in_log($node, qr/FATAL:  invalid value for parameter "gpuds.device_ids": "0,0"\n.*DETAIL:  A GPU is named/,
+	'the log says why');
+
+sub value { return $node->safe_psql('postgres', $_[0]) }
+
+# cards_are(name, states): what gpuds_devices says of them becomes so
+sub cards_are
+{
+	my ($name, @states) = @_;
+
+	ok($node->poll_query_until('postgres',
+			"SELECT string_agg(state, ' ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'", "@states"),
+		"$name: @states");
+	return;
+}
+
+# Where the indexes of so many tables are
+sub devices
+{
+	my ($n) = @_;
+	return value("SELECT string_agg(coalesce(device, '-'), ' ' ORDER BY indexrelname COLLATE \"C\")
+		FROM gpuds_indexes WHERE indexrelname < 'k_' || chr(97 + $n)");
+}
+
+# A query of a table: by its index, and without
+sub count_of { return index_sql("SELECT count(*), sum(v) FROM t_$_[0] WHERE k BETWEEN 500 AND 900") }
+sub rows_of { return scan_sql("SELECT count(*), sum(v) FROM t_$_[0] WHERE k BETWEEN 500 AND 900") }
+
+# answers(name, tables): indexes give what tables have
+sub answers
+{
+	my ($name, @tables) = @_;
+	my @wrong;
+
+	for my $t (@tables)
+	{
+		my $right = value(rows_of($t));
+		my $found = value('SET client_min_messages = error; ' . count_of($t));
+
+		push @wrong, "t_$t: $found, not $right" if $found ne $right;
+	}
+	is("@wrong", '', "$name: answers");
+	return;
+}
+
+# As many as CUDA would see by the variable.  Tables a to l are all alike, and cards take turns, since another
+# one has more room after a load.
+my @all = 'a' .. 'l';
+{
+	local $ENV{CUDA_VISIBLE_DEVICES} = '0,1,2,3';
+	$node->append_conf('postgresql.conf', "gpuds.device_ids = ''\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpuds');
+	cards_are('all that are seen', ('ready') x 4);
+	is(value("SELECT string_agg(name, ', ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'"),
+		join(', ', map { "emulated GPU (cuda:$_)" } 0 .. 3), 'each has its number');
+	value(join('', map { "CREATE TABLE t_$_ (k bigint, v int);
+		INSERT INTO t_$_ SELECT i::bigint * 7919 % 20000, i + ascii('$_') FROM generate_series(1, 20000) i;
+		CREATE INDEX k_$_ ON t_$_ USING gpu_btree (k); VACUUM (FREEZE, ANALYZE) t_$_;" } @all));
+	value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'e');
+	is(devices(5), 'cuda:0 cuda:1 cuda:2 cuda:3 cuda:0', 'each load is where there is more room');
+	answers('all that are seen', 'a' .. 'e');
+
+	# One that is not seen is absent, and the other serves.
+	$node->append_conf('postgresql.conf', "gpuds.device_ids = '7, 2'\n");
+	$node->restart;
+	cards_are('one that is not there', 'absent', 'ready');
+	answers('one that is not there', 'a', 'b');
+	is(devices(2), 'cuda:2 cuda:2', 'what is loaded is on the one that is');
+}
+
+# Two cards
+$node->append_conf('postgresql.conf', "gpuds.device_ids = '0,2'\n");
+$node->restart;
+cards_are('two cards', 'ready', 'ready');
+value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'd');
+is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:2', 'two cards: they take turns');
+like(value('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT count(*) FROM t_b WHERE k < 15000'),
+	qr/Device: cuda:2$/m, 'EXPLAIN says which');
+answers('two cards', 'a' .. 'd');
+is(value(index_sql('SELECT count(*) FROM t_a a JOIN t_b b USING (k)')), '20000', 'a join of what is on both');
+
+# More indexes than both cards can have
+answers('more indexes than there is memory for', @all);
+is(value("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda'
+	AND (memory_used > memory_total OR memory_used < 2 * 6 * 1024 * 1024)"), '0',
+	'both are used, within their memory');
+value("SELECT gpuds_index_evict('k_$_')") for @all;
+is(value("SELECT sum(memory_used) FROM gpuds_devices WHERE kind = 'cuda'"), '0',
+	'both give their memory back');
+
+SKIP:
+{
+	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
+
+	sub worker_of { return value("SELECT worker_pid FROM gpuds_devices WHERE name ~ 'cuda:$_[0]'") }
+	sub set_failures
+	{
+		$node->append_conf('postgresql.conf', "gpuds.device_open_failures = $_[0]\n");
+		$node->reload;
+		return;
+	}
+
+	# A drop that is given up is left to the worker of the card.
+	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
+	value("SET client_min_messages = error; SET gpuds.device_fault = 'hold_drop';
+		SELECT gpuds_index_evict('k_b')");
+	ok($node->poll_query_until('postgres', "SELECT memory_used = 0 FROM gpuds_devices WHERE name ~ 'cuda:2'"),
+		'given up: the memory comes back');
+	value("SELECT gpuds_index_load('k_b'); SELECT gpuds_index_evict('k_$_')") for ('a', 'b');
+
+	# One is lost, and cannot be opened for a while.
+	value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'd');
+	is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:2', 'loaded again');
+	my $other = worker_of(0);
+	set_failures(1000);
+	is(value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; " . count_of('b')),
+		value(rows_of('b')), 'lost under a query: right answer');
+	cards_are('one is lost', 'ready', 'starting');
+	answers('one is lost', 'a' .. 'd');
+	is(devices(4), 'cuda:0 cuda:0 cuda:0 cuda:0', 'its indexes are loaded on the other');
+	is(worker_of(0) . value("SELECT losses FROM gpuds_devices WHERE name ~ 'cuda:0'"), "${other}0",
+		'the other has served all the time');
+	answers('one is lost, and more indexes than the other has memory for', @all);
+	is(value("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND memory_used > memory_total"),
+		'0', 'within its memory');
+	like(new_log($node), qr/gpuds lost its CUDA device.*\n(?:.*\n)*?.*CONTEXT:  GPU 2/,
+		'the log says which was lost');
+
+	# An index that was on it is dropped meanwhile, and it comes back.
+	value("DROP INDEX k_d;
+		SELECT gpuds_index_evict('k_' || chr(c)) FROM generate_series(97, 108) c WHERE c <> 100");
+	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
+	set_failures(0);
+	cards_are('opened again', 'ready', 'ready');
+	value("SELECT gpuds_index_load('k_c')");
+	is(devices(3), 'cuda:0 cuda:0 cuda:2', 'what is loaded then has its room');
+	value('CREATE INDEX k_d ON t_d USING gpu_btree (k)');
+	answers('opened again', @all);
+
+	# One hangs: the other answers meanwhile.
+	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 3s\n");
+	$node->reload;
+	value("SELECT gpuds_index_evict('k_$_')") for @all;
+	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
+	my $hangs = $node->background_psql('postgres', on_error_stop => 0);
+	$hangs->query_until(qr/go/,
+		"SET client_min_messages = error; SET gpuds.device_fault = 'hang';\n\\echo go\n"
+		  . count_of('b') . "\n");
+	answers('one hangs', 'a') for 1 .. 3;
+	ok($node->poll_query_until('postgres', "SELECT losses = 2 FROM gpuds_devices WHERE name ~ 'cuda:2'"),
+		'it counts as lost');
+	is(worker_of(0), $other, 'the other does not');
+	$hangs->quit;
+	cards_are('after a hang', 'ready', 'ready');
+	answers('after a hang', 'a', 'b');
+
+	# Sessions on all indexes while one card after the other is lost, again and again
+	my %right = map { $_ => value("SELECT sum(v) FROM t_$_ WHERE k < 9000") } @all;
+	my @scripts = map { [ script_file("at_$_", "SET client_min_messages = error;
+		SELECT 1 / (count(*) = 9000 AND sum(v) = $right{$_})::int FROM t_$_ WHERE k < 9000;
+		SELECT 1 / (count(*) = 1)::int FROM t_$_ WHERE k = 7;
+		BEGIN; UPDATE t_$_ SET v = v WHERE k = (random() * 1000)::int; ROLLBACK;\n"), 1 ] } @all;
+	my $bench = start_pgbench($node, '-c 16 -j 2 -T 12', @scripts);
+	for (1 .. 10)
+	{
+		value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; "
+			  . count_of($all[ int(rand(@all)) ]));
+		select(undef, undef, undef, 0.5);
+	}
+	ok(finish_pgbench($bench), 'lost again and again: right answers') or diag($bench->{out});
+	cards_are('at the end', 'ready', 'ready');
+	answers('at the end', @all);
+	check_all_indexes($node, 'at the end: all indexes are whole');
+
+	# All are lost: the CPU answers, and the server can be stopped.
+	set_failures(1000);
+	value("SELECT gpuds_index_load('k_a')");
+	value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; " . count_of('a')) for 1 .. 2;
+	cards_are('all are lost', 'starting', 'starting');
+	is(value('SET gpuds.device = auto; ' . count_of('a')), value(rows_of('a')), 'all are lost: right answer');
+}
+
+$node->stop('fast');
+unlike(slurp_file($node->logfile), qr/was terminated by signal|PANIC/, 'nothing crashed');
+
+done_testing();
