@@ -62,6 +62,7 @@ struct Tree
 	uint64_t serial;
 	Model *version; /* of this life */
 	int nversions;  /* 0: there is no tree */
+	uint64_t view;  /* serial of what readers see */
 	bool changing;  /* the request in its mailbox is under way */
 	Model next;     /* what it makes of the last version */
 	int64_t inserted;
@@ -182,6 +183,17 @@ await_change(int t, uint32_t status)
 	tree[t].changing = false;
 }
 
+/* What readers see of a tree, which is not changing, has another serial than before if it differs. */
+static void
+check_serial(int t, bool differs)
+{
+	GpudsView view = {};
+
+	CHECK(gpu_engine_tree(engine, (uint32_t) t)->view(&engine->pool, &view));
+	CHECK(!differs || view.serial != tree[t].view);
+	tree[t].view = view.serial;
+}
+
 static void
 load(int t)
 {
@@ -205,6 +217,7 @@ load(int t)
 	submit_change(t, GPU_LOAD_END, 0);
 	await_change(t, GPU_OK);
 	CHECK(staging->change[t].request.entries == (uint64_t) m.n);
+	check_serial(t, false);
 	tree[t].version[0] = m;
 	tree[t].nversions = 1;
 	__atomic_store_n(&staging->guard[t], ++tree[t].serial, __ATOMIC_RELEASE);
@@ -263,6 +276,7 @@ finish_apply(int t)
 	CHECK(r->status == GPU_OK);
 	CHECK(r->found == tree[t].inserted && r->deleted == tree[t].deleted);
 	CHECK(r->entries == (uint64_t) tree[t].next.n);
+	check_serial(t, r->found + r->deleted > 0);
 	CHECK(tree[t].nversions < VERSIONS);
 	tree[t].version[tree[t].nversions++] = tree[t].next;
 	tree[t].changing = false;

@@ -130,6 +130,7 @@ struct ArrayOnGpu : GpuStructure
 
 	mutable std::mutex mutex; /* of what readers look at */
 	bool published = false;
+	uint64_t serial = 0; /* of the view */
 	uint64_t entries = 0;
 	GpuSpan span;
 
@@ -168,6 +169,7 @@ struct ArrayOnGpu : GpuStructure
 						 : 0;
 		view->height = entries > 0;
 		view->nwords = (int) nwords;
+		view->serial = serial;
 		return true;
 	}
 
@@ -198,6 +200,7 @@ struct ArrayOnGpu : GpuStructure
 			std::lock_guard<std::mutex> guard(mutex);
 
 			published = there;
+			serial++;
 			span = array;
 			entries = n;
 		}
