@@ -101,9 +101,10 @@ _PG_init(void)
 
 	MarkGUCPrefixReserved("gpuds");
 
-	/* In this order: there may be more GPUs than slots for workers. */
-	gpuds_flusher_register();
+	/* In this order: there may be fewer slots for workers than GPUs. */
 	gpuds_worker_register();
+	gpuds_flusher_register();
+	gpuds_worker_register_others();
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	prev_shmem_startup_hook = shmem_startup_hook;

@@ -320,6 +320,7 @@ extern bool gpuds_queue_wait_ready(void);
 
 /* worker.c */
 extern void gpuds_worker_register(void);
+extern void gpuds_worker_register_others(void);
 extern PGDLLEXPORT void gpuds_worker_main(Datum arg);
 
 #ifdef GPUDS_INJECTION_POINTS

@@ -182,36 +182,47 @@ engine_path(char *path, size_t size)
 	snprintf(path, size, "%s/%s%s", pkglib_path, ENGINE_LIBRARY, DLSUFFIX);
 }
 
-/*
- * Registers a worker for each card.  Called when the library is preloaded.  Without the engine there is no
- * worker and no staging memory.
- */
-void
-gpuds_worker_register(void)
+static void
+register_worker(int card)
 {
-	char path[MAXPGPATH];
 	BackgroundWorker worker;
-
-	engine_path(path, sizeof(path));
-	if (access(path, R_OK) != 0)
-		return;
-	gpuds_find_cards(gpuds_device_ids);
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
 	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
 	worker.bgw_restart_time = RESTART_SECONDS;
+	worker.bgw_main_arg = Int32GetDatum(card);
 	strlcpy(worker.bgw_library_name, "gpuds", sizeof(worker.bgw_library_name));
 	strlcpy(worker.bgw_function_name, "gpuds_worker_main", sizeof(worker.bgw_function_name));
 	strlcpy(worker.bgw_name, "gpuds device worker", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "gpuds device worker", BGW_MAXLEN);
-	for (int card = 0; card < gpuds_cards; card++)
-	{
-		worker.bgw_main_arg = Int32GetDatum(card);
-		if (gpuds_cards > 1)
-			snprintf(worker.bgw_name, BGW_MAXLEN, "gpuds device worker for GPU %d", gpuds_card_id[card]);
-		RegisterBackgroundWorker(&worker);
-	}
+	if (gpuds_cards > 1)
+		snprintf(worker.bgw_name, BGW_MAXLEN, "gpuds device worker for GPU %d", gpuds_card_id[card]);
+	RegisterBackgroundWorker(&worker);
+}
+
+/*
+ * Finds which cards there are, and registers a worker for the first.  Called when the library is preloaded.
+ * Without the engine there is no worker and no staging memory.
+ */
+void
+gpuds_worker_register(void)
+{
+	char path[MAXPGPATH];
+
+	engine_path(path, sizeof(path));
+	if (access(path, R_OK) != 0)
+		return;
+	gpuds_find_cards(gpuds_device_ids);
+	register_worker(0);
+}
+
+/* Registers workers for the other cards, which may be more than there are slots for. */
+void
+gpuds_worker_register_others(void)
+{
+	for (int card = 1; card < gpuds_cards; card++)
+		register_worker(card);
 }
 
 static inline void
