@@ -27,10 +27,10 @@
 #define GPUDS_JOIN_MOST_ROWS (256 * 1024)
 
 /*
- * The same of a batch that a GPU may mark, which nobody sorts: about as many as go by one request
+ * The same of a batch that a GPU may mark, which nobody sorts: as many as go by one request
  * (reader/membership.c).  What the GPU is told of inner rows is the same for each request.
  */
-#define GPUDS_JOIN_MOST_MARKED_ROWS (1024 * 1024)
+#define GPUDS_JOIN_MOST_MARKED_ROWS 1000000
 
 /* Numbers of the lists of custom_exprs ... */
 enum

@@ -25,13 +25,13 @@
 
 /*
  * Memory that an element of a large piece takes, with an interval and what the device says, and elements of
- * one; the same of words, which are sent, and may all be left.  A device takes about as many by one request;
+ * one; the same of words, which are sent, and may all be left.  A device takes as many words by one request;
  * what it is told of rows is the same for each request.
  */
 #define READ_BYTES (sizeof(GpudsEntry) + sizeof(GpudsInterval) + sizeof(bool))
 #define MOST_READ (256 * 1024)
 #define WORD_BYTES (2 * sizeof(uint64) + sizeof(uint32))
-#define MOST_WORDS (1024 * 1024)
+#define MOST_WORDS 1000000
 
 /* How many of the elements there is room for; bytes: what one takes. */
 static int64
