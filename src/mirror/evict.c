@@ -244,11 +244,11 @@ room_for(GpudsMirror *mirror, size_t need, bool asked)
 }
 
 /*
- * Places the mirror, which is empty, on the card with the most room of those that serve and can make room for
- * the load.  False: none can.  The memory lock is held.
+ * Places the mirror, which is empty, on the card with the most room of those that serve, are not full, and
+ * can make room for the load.  False: none can.  The memory lock is held.
  */
 static bool
-place(GpudsMirror *mirror, size_t need, bool asked)
+place(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
 {
 	const GpudsDeviceKind kind = mirror->tree.kind;
 	const int ncards = gpuds_device_cards(kind);
@@ -263,7 +263,7 @@ place(GpudsMirror *mirror, size_t need, bool asked)
 	{
 		int64 room;
 
-		if (!any && !gpuds_device_card_serves(kind, card))
+		if ((full >> card & 1) != 0 || (!any && !gpuds_device_card_serves(kind, card)))
 			continue;
 		gpuds_device_place(&mirror->tree, card);
 		room = room_for(mirror, need, asked);
@@ -280,11 +280,11 @@ place(GpudsMirror *mirror, size_t need, bool asked)
 /*
  * Reserves memory for a load of the mirror, which is empty and whose applier the
  * caller is, on one of the cards, and evicts others there for it; nobody if there is
- * enough, or if it would not help.  asked: also those that are protected.  False: it
- * cannot be had.
+ * enough, or if it would not help.  asked: also those that are protected.  full: cards,
+ * by bits, that have refused the load.  False: it cannot be had.
  */
 bool
-gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked)
+gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
 {
 	size_t size;
 	size_t bytes;
@@ -294,13 +294,15 @@ gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked)
 		bool placed;
 
 		LWLockAcquire(memory_lock, LW_EXCLUSIVE);
-		placed = place(mirror, need, asked);
+		placed = place(mirror, need, asked, full);
 		if (placed)
 			pg_atomic_write_u64(&mirror->claim.reserved_bytes, with_spare(need, card_size(mirror)));
 		LWLockRelease(memory_lock);
 		if (!placed)
 			return false;
 	}
+	else if (full != 0)
+		return false;
 	size = card_size(mirror);
 	bytes = with_spare(need, size);
 	if (need > size)

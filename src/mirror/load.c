@@ -206,12 +206,12 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 		   gpuds_memory_suffices(mirror, (size_t) need.least);
 }
 
-/* Reserves memory for a load that needs a number of bytes, and to spare. */
+/* Reserves memory for a load that needs a number of bytes, and to spare, on a card that is not full. */
 static bool
-reserve(GpudsMirror *mirror, double need, bool asked)
+reserve(GpudsMirror *mirror, double need, bool asked, uint32 full)
 {
 	return need <= gpuds_device_largest(mirror->tree.kind) &&
-		   gpuds_memory_reserve(mirror, (size_t) need, asked);
+		   gpuds_memory_reserve(mirror, (size_t) need, asked, full);
 }
 
 /*
@@ -224,6 +224,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	GpudsDeviceKind kind = mirror->tree.kind;
 	bool asked = (how & GPUDS_ASKED) != 0;
 	bool again = false;
+	uint32 full = 0; /* cards, by bits, that had no memory after all */
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(source->index, &meta);
@@ -246,10 +247,10 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_memory_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (!reserve(mirror, need.bytes, asked) &&
-			!(need.least < need.bytes && reserve(mirror, need.least, asked)))
+		if (!reserve(mirror, need.bytes, asked, full) &&
+			!(need.least < need.bytes && reserve(mirror, need.least, asked, full)))
 		{
-			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), false);
+			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), full != 0);
 			return GPUDS_NO_MEMORY;
 		}
 		/* What is reserved passes to the loader. */
@@ -268,12 +269,9 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			case GPUDS_STALE:
 				break;
 			case GPUDS_NO_MEMORY:
-				/* Changes of other mirrors, or arrays that the device needs while it builds. */
+				/* Changes of other mirrors, arrays that the device needs to build, or other programs. */
 				if (again || !gpuds_memory_evict_one(mirror, asked))
-				{
-					gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), true);
-					return result;
-				}
+					full |= (uint32) 1 << gpuds_device_card(&mirror->tree);
 				again = true;
 				break;
 			case GPUDS_TOO_LARGE:

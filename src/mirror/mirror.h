@@ -256,7 +256,7 @@ extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
 
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_memory_shmem_init(void);
-extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked);
+extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full);
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);

@@ -11,10 +11,13 @@ use Test::More;
 
 need_cuda();
 
-# A list that is wrong keeps the server from starting.
-my $node = new_node('cards', no_extension => 1,
+my $node = new_node('cards',
 	conf => "restart_after_crash = off\nmax_worker_processes = 16\ngpuds.device_memory = 40MB\n"
 	  . "gpuds.staging_memory = 16MB\n");
+plan(skip_all => 'only the emulated GPU is as many as one likes')
+  unless device_state($node, 'name') =~ /emulated/;
+
+# A list that is wrong keeps the server from starting.
 $node->stop;
 for my $wrong ('0,0', '1,', 'all', '-1', join(',', 0 .. 16))
 {
@@ -73,7 +76,6 @@ my @all = 'a' .. 'l';
 	local $ENV{CUDA_VISIBLE_DEVICES} = '0,1,2,3';
 	$node->append_conf('postgresql.conf', "gpuds.device_ids = ''\n");
 	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION gpuds');
 	cards_are('all that are seen', ('ready') x 4);
 	is(value("SELECT string_agg(name, ', ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'"),
 		join(', ', map { "emulated GPU (cuda:$_)" } 0 .. 3), 'each has its number');
@@ -131,6 +133,11 @@ SKIP:
 	ok($node->poll_query_until('postgres', "SELECT memory_used = 0 FROM gpuds_devices WHERE name ~ 'cuda:2'"),
 		'given up: the memory comes back');
 	value("SELECT gpuds_index_load('k_b'); SELECT gpuds_index_evict('k_$_')") for ('a', 'b');
+
+	# One that has no memory, whatever it has said, is not the only one.
+	value("SET gpuds.device_fault = 'no_memory'; SELECT gpuds_index_load('k_a')");
+	is(devices(1), 'cuda:2', 'no memory on the first: on the other');
+	value("SELECT gpuds_index_evict('k_a')");
 
 	# One is lost, and cannot be opened for a while.
 	value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'd');
@@ -198,6 +205,7 @@ SKIP:
 
 	# All are lost: the CPU answers, and the server can be stopped.
 	set_failures(1000);
+	value("SELECT gpuds_index_evict('k_$_')") for @all;
 	value("SELECT gpuds_index_load('k_a')");
 	value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; " . count_of('a')) for 1 .. 2;
 	cards_are('all are lost', 'starting', 'starting');
