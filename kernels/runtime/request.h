@@ -117,7 +117,7 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_CONNECT,   /* find the components */
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
 	GPU_GRAPH_MEASURE,   /* find the components, and count their vertices; found: components */
-	/* output: of each component from next on, cap at most, its least vertex and its vertices; found: how many */
+	/* output: each component from next on, cap at most: its least vertex, how many it has; found: how many */
 	GPU_GRAPH_SIZES,
 	/* goes through n edges at most from next on; joined: triangles; found: edges left */
 	GPU_GRAPH_TRIANGLES,

@@ -11,8 +11,8 @@
  * graph's rows, so each is looked for behind the one before.
  *
  * Entries that add no edge because their rows are not known to be seen are noted (GpuHidden).  If the known
- * graph was made by a scan of the same entries, and that hid the same ones, its edges are those that come, and
- * none of them is looked for.
+ * graph was made by a scan of the same entries, and that hid the same ones, its edges are those that come,
+ * and none of them is looked for.
  *
  *-------------------------------------------------------------------------
  */

@@ -54,16 +54,16 @@ typedef struct GpudsBucket
 	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 	bool hashed;      /* see gpuds_bucket_begin */
 	bool total;       /* no value from least to most raises an error in the expression */
+	bool zoned;       /* depends on the offset of a zone */
+	bool all_ends;    /* ends are wanted even of buckets that may have a single value */
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
 	int16 length; /* of the function's values */
 	bool by_value;
 	MemoryContext values; /* that are passed by reference: until gpuds_bucket_restart; NULL: none are */
-	bool zoned;           /* depends on the offset of a zone ... */
-	pg_tz *zone;          /* ... this one; NULL: TimeZone */
+	pg_tz *zone;          /* if zoned; NULL: TimeZone */
 	int64 fixed_width;    /* gpuds_ascending_width of the function */
 	GpudsBucketResult result;
-	bool all_ends; /* ends are wanted even of buckets that may have a single value */
 
 	/* values between which this zone's offset stays the same; NULL: none are known */
 	pg_tz *offset_zone;

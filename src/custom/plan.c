@@ -22,7 +22,7 @@ cost_of(PlannerInfo *root, Node *qual)
 	return cost.per_tuple;
 }
 
-/* Quals in the order in which core evaluates HAVING: the cheaper ones first, so that they keep rows off others. */
+/* Quals in the order in which core evaluates HAVING: the cheaper ones first, to keep rows off others. */
 static List *
 in_order_of_cost(PlannerInfo *root, const List *quals)
 {

@@ -424,7 +424,7 @@ set_difference(const Edges &edges, const Edges &others)
 	return std::count_if(a.begin(), a.end(), [&](const auto &edge) { return b.count(edge) == 0; });
 }
 
-/* Makes a graph on the base of another one, which the caller has, or of all its edges and more; its status. */
+/* Makes a graph on the base of another one, which the caller has, or of all its edges and more. */
 static uint32_t
 make_on(GpuGraph *base, const Edges &edges, bool all, GpuGraph **graph, int64_t *differ)
 {
