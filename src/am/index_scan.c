@@ -63,7 +63,7 @@ kill_current(GpudsCursor *cursor)
  * later.  With an MVCC snapshot, what was sorted of the journal stays for the new keys.  With any other one
  * it is dropped, and rows are rechecked unless the planner asks: a TID may be reused between probe and
  * visit.  Rows are also rechecked where codes are hashes, unless the scan itself compares the values, as it
- * does for a snapshot that is none where core would not find NULLs (reader/recheck.h).
+ * does for a snapshot that is none where core would not look (reader/recheck.h).
  */
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
@@ -84,7 +84,7 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	MemoryContextSwitchTo(old);
 	gpuds_cursor_restart(cursor, mvcc);
 	cursor->checks = mvcc ? gpuds_recheck_is_needed(&cursor->info.layout, scan->keyData, scan->numberOfKeys)
-						  : gpuds_recheck_can_all(scan->keyData, scan->numberOfKeys) &&
+						  : gpuds_recheck_can_all(scan->indexRelation, scan->keyData, scan->numberOfKeys) &&
 								!gpuds_is_planners(scan);
 	scan->xs_recheck = cursor->set.recheck || (cursor->set.hashed && !cursor->checks) ||
 					   (scan->numberOfKeys > 0 && !mvcc && !cursor->checks && !gpuds_is_planners(scan));
@@ -184,6 +184,8 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		if (!(scan->parallel_scan ? next_shared_chunk : gpuds_cursor_next_chunk)(scan, cursor))
 		{
 			cursor->place = forward ? GPUDS_PLACE_AFTER : GPUDS_PLACE_BEFORE;
+			if (cursor->recheck)
+				gpuds_recheck_unpin(cursor->recheck);
 			return false;
 		}
 	}

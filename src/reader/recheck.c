@@ -54,19 +54,19 @@ gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, i
 	return false;
 }
 
-/* Do keys ask for NULLs, and could all of them be looked at (all)? */
+/* Are the index unique or NULLs asked for, and could all keys be looked at (all)? */
 bool
-gpuds_recheck_can_all(const ScanKeyData *keys, int nkeys)
+gpuds_recheck_can_all(Relation index, const ScanKeyData *keys, int nkeys)
 {
-	bool nulls = false;
+	bool wanted = index->rd_index->indisunique;
 
 	for (int i = 0; i < nkeys; i++)
 	{
 		if (keys[i].sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_SEARCHNOTNULL))
 			return false;
-		nulls |= (keys[i].sk_flags & SK_SEARCHNULL) != 0;
+		wanted |= (keys[i].sk_flags & SK_SEARCHNULL) != 0;
 	}
-	return nulls;
+	return wanted && nkeys > 0;
 }
 
 /*
@@ -197,7 +197,8 @@ gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once, Gpuds
 
 /*
  * gpuds_recheck_row of what the snapshot sees at a TID; false also if that is nothing.  Until the next call,
- * or gpuds_recheck_end, the row's page stays pinned: nobody prunes it, and no other row gets the TID.
+ * gpuds_recheck_unpin or gpuds_recheck_end, the row's page stays pinned: nobody prunes it, and no other row
+ * gets the TID.
  */
 bool
 gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
@@ -222,6 +223,14 @@ gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid)
 	has = gpuds_recheck_row(recheck, recheck->slot);
 	ExecClearTuple(recheck->slot);
 	return has;
+}
+
+/* Lets go of the page that gpuds_recheck_tid has pinned. */
+void
+gpuds_recheck_unpin(GpudsRecheck *recheck)
+{
+	if (recheck->heap)
+		table_index_fetch_reset(recheck->fetch);
 }
 
 /*

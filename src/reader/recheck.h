@@ -9,7 +9,9 @@
  * (elements.h).
  *
  * With a dirty snapshot core looks at the conditions of unique and exclusion constraints again, but takes a
- * NULL for no match.  So where a scan asks for NULLs, too, all conditions are looked at here (all).
+ * NULL for no match.  A subscription that finds a row by its replica identity looks at nothing again.  So
+ * with such a snapshot all conditions are looked at here where the index is unique or a NULL is asked for
+ * (all).
  *
  * It needs the rows that a snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its
  * caller has them (gpuds_recheck_row).
@@ -27,13 +29,14 @@
 typedef struct GpudsRecheck GpudsRecheck;
 
 extern bool gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys);
-extern bool gpuds_recheck_can_all(const ScanKeyData *keys, int nkeys);
+extern bool gpuds_recheck_can_all(Relation index, const ScanKeyData *keys, int nkeys);
 extern GpudsRecheck *gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout,
 										 const ScanKeyData *keys, int nkeys, bool all);
 extern bool gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot);
 extern void gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once,
 							   GpudsElementFound found, void *to);
 extern bool gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid);
+extern void gpuds_recheck_unpin(GpudsRecheck *recheck);
 extern void gpuds_recheck_end(GpudsRecheck *recheck);
 
 #endif /* GPUDS_RECHECK_H */

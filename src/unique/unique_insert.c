@@ -216,10 +216,13 @@ look(GpudsUniqueState *state, NewRow *row)
 		verdict = judge(state, row);
 		break;
 	}
-	/* no pin is kept */
+	/* no pin is kept, nor one of the scan's own, which it has unless it has come to its end */
 	if (state->slot)
 		ExecClearTuple(state->slot);
-	table_index_fetch_reset(state->scan->xs_heapfetch);
+	if (found)
+		index_rescan(state->scan, NULL, state->key.nkeys, NULL, 0);
+	else
+		table_index_fetch_reset(state->scan->xs_heapfetch);
 	return verdict;
 }
 
