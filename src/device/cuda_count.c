@@ -399,6 +399,7 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 	if ((spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch) ||
 		(spec->edges && spec->graph->epoch != call.epoch))
 		return GPUDS_COUNT_WITHDRAWN;
+	call.other = spec->join ? spec->join->tree : NULL;
 	call.form = form_of(spec);
 	call.item_bytes = count_item_bytes(spec);
 	for (;;)

@@ -17,6 +17,7 @@
 typedef struct GpudsCudaCall
 {
 	GpudsDeviceTree *tree;
+	GpudsDeviceTree *other; /* that a count joins it with, or NULL */
 	pg_atomic_uint64 *guard;
 	uint64 expected;
 	uint64 epoch;

@@ -21,6 +21,7 @@ gpuds_cuda_begin_call(GpudsCudaCall *call, GpudsDeviceTree *tree, pg_atomic_uint
 					  bool forward)
 {
 	call->tree = tree;
+	call->other = NULL;
 	call->guard = guard;
 	call->expected = expected;
 	/* If another epoch is served by now, the tree is gone. */
@@ -38,6 +39,16 @@ copy_intervals(const GpudsScan *scan, int64 first, int64 n, char *input)
 	}
 	else
 		memcpy(input, scan->intervals + first, n * sizeof(GpudsInterval));
+}
+
+/*
+ * Is a tree still where a request went that has been answered?  The guard does not say on which card a tree
+ * is: one that was given up may still be on its former card when it has been loaded on another.
+ */
+static bool
+is_still_there(GpudsDeviceTree *tree, uint64 epoch)
+{
+	return pg_atomic_read_u64(&tree->cuda.epoch) == epoch;
 }
 
 /*
@@ -70,7 +81,8 @@ gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpa
 	request->at = scan->at;
 	if (!gpuds_mailbox_send(mailbox, span, call->epoch, false))
 		return NULL;
-	if (request->status != GPU_OK)
+	if (request->status != GPU_OK || !is_still_there(call->tree, call->epoch) ||
+		(call->other && !is_still_there(call->other, call->epoch)))
 	{
 		if (request->status == GPU_WITHDRAWN && call->form == GPU_GROUPS && request->side != 0)
 			gpuds_cuda_side_gone(call->tree, request->side);
@@ -254,7 +266,7 @@ gpuds_cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 	request->cap = n + 1;
 	if (gpuds_mailbox_send(mailbox, &span, epoch, false))
 	{
-		done = request->status == GPU_OK;
+		done = request->status == GPU_OK && is_still_there(tree, epoch);
 		if (done)
 		{
 			gpuds_cuda_count_work(request);

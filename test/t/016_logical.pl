@@ -144,11 +144,10 @@ for my $round (1 .. 6)
 	$subscriber->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t, p, log') if $round % 2 == 0;
 }
 
-# Since 18, the replica identity may be a unique index of ours: core then takes the row that it finds, and hashes
-# of seven columns have few bits
+# Since 18, the replica identity may be a unique index of ours: core then takes the row that it finds, and
+# hashes of seven columns have few bits
 SKIP: {
-	my $columns = 'a text NOT NULL, b text NOT NULL, c text NOT NULL, d text NOT NULL, e text NOT NULL, f text NOT NULL,
-		g text NOT NULL, h int NOT NULL';
+	my $columns = join(', ', (map { "$_ text NOT NULL" } 'a' .. 'g'), 'h int NOT NULL');
 	my $sums = 'SELECT count(*), sum(v::bigint), md5(string_agg(g, NULL ORDER BY g)) FROM identity';
 
 	skip('unique indexes need PostgreSQL 18', 1) if $publisher->pg_version < 18;
@@ -169,7 +168,9 @@ INSERT INTO identity SELECT 'x', 'x', 'x', 'x', 'x', 'x', 'x' || i, 1, i FROM ge
 DELETE FROM identity WHERE v % 2 = 0;
 END
 	$publisher->wait_for_catchup('sub');
-	is($subscriber->safe_psql('postgres', $sums), $publisher->safe_psql('postgres', $sums), 'rows are found by values');
+	is( $subscriber->safe_psql('postgres', $sums),
+		$publisher->safe_psql('postgres', $sums),
+		'rows are found by values');
 }
 
 $subscriber->stop;
