@@ -80,8 +80,8 @@ INSERT INTO bench.work VALUES
 	(6, 'contains', 'SELECT cardinality(array_remove(present($1), false))'),
 	(7, 'between', 'SELECT between_keys(1288490187, 1717986916)');
 
--- Each statement as a function, so that its plan is made once in a session.  What counts the keys that are found is not
--- part of the time.
+-- Each statement as a function, so that its plan is made once in a session.  What counts the keys that
+-- are found is not part of the time.
 DO
 $$
 DECLARE

@@ -259,28 +259,38 @@ gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, uint64_t owner,
 	return gpu_engine_own_graph(engine, gpu_graph_open(&engine->pool, owner, edges));
 }
 
-/* Begins an owner's graph whose base is the one that is kept of a tree. */
-static inline uint32_t
-gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r)
+/*
+ * Gives an owner, who has none, a graph on a base that counts him among its users.  NULL: there is no memory
+ * for it, and the base has one user less.
+ */
+static inline GpuGraph *
+gpu_engine_own_graph_on(GpuEngine *engine, GpuScanStream *stream, uint64_t owner, GpuGraph *base)
 {
-	GpuGraph *base;
-	GpuGraph *graph;
+	GpuGraph *graph = gpu_graph_open_on(&engine->pool, owner, base, &stream->stream);
 	bool last;
 
-	gpu_engine_drop_graph(engine, r->owner, true, stream);
-	base = gpu_engine_use_kept(engine, r->tree, r->each);
-	if (base == NULL)
-		return GPU_WITHDRAWN;
-	graph = gpu_graph_open_on(&engine->pool, r->owner, base, &stream->stream);
 	if (graph != NULL)
-		return gpu_engine_own_graph(engine, graph);
+		return gpu_engine_own_graph(engine, graph) == GPU_OK ? graph : NULL;
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 		last = gpu_engine_leave_kept(engine, base);
 	}
 	if (last)
 		gpu_graph_close(base);
-	return GPU_NO_MEMORY;
+	return NULL;
+}
+
+/* Begins an owner's graph whose base is the one that is kept of a tree. */
+static inline uint32_t
+gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r)
+{
+	GpuGraph *base;
+
+	gpu_engine_drop_graph(engine, r->owner, true, stream);
+	base = gpu_engine_use_kept(engine, r->tree, r->each);
+	if (base == NULL)
+		return GPU_WITHDRAWN;
+	return gpu_engine_own_graph_on(engine, stream, r->owner, base) != NULL ? GPU_OK : GPU_NO_MEMORY;
 }
 
 /* Deletes the graphs of an engine that nobody uses any more; the pool's memory is gone. */
@@ -572,7 +582,6 @@ gpu_engine_go_on_from(GpuEngine *engine, GpuScanStream *stream, GpuGraph *part)
 	const uint64_t owner = part->owner;
 	GpuGraph *base = part->base != NULL ? part->base : part;
 	GpuGraph *graph;
-	bool last;
 
 	{
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
@@ -584,22 +593,14 @@ gpu_engine_go_on_from(GpuEngine *engine, GpuScanStream *stream, GpuGraph *part)
 		gpu_engine_close_graph(engine, part);
 	else
 		gpu_engine_keep(engine, part, stream);
-	graph = gpu_graph_open_on(&engine->pool, owner, base, &stream->stream);
-	if (graph != NULL)
-	{
-		graph->tree = tree;
-		graph->origin = origin;
-		graph->origin.nhidden = -1;
-		graph->all = true;
-		return gpu_engine_own_graph(engine, graph) == GPU_OK ? graph : NULL;
-	}
-	{
-		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-		last = gpu_engine_leave_kept(engine, base);
-	}
-	if (last)
-		gpu_graph_close(base);
-	return NULL;
+	graph = gpu_engine_own_graph_on(engine, stream, owner, base);
+	if (graph == NULL)
+		return NULL;
+	graph->tree = tree;
+	graph->origin = origin;
+	graph->origin.nhidden = -1;
+	graph->all = true;
+	return graph;
 }
 
 /* Adds the edges that a graph's owner has sent, which are in pairs, to what its scan has found (K7). */
