@@ -52,6 +52,11 @@ CALL make_type('ulid', 'uuid', 'uuid_in', 'uuid_out', 'uuid_', 'uuid_cmp', 'uuid
 CALL make_type('small id', 'integer', 'int4in', 'int4out', 'int4', 'btint4cmp', 'hashint4');
 CALL make_type('backward', 'bigint', 'int8in', 'int8out', 'int8', 'btint8cmp', 'hashint8', true);
 CALL make_type('fraction', 'float8', 'float8in', 'float8out', 'float8', 'btfloat8cmp', 'hashfloat8');
+CALL make_type('span', 'interval', 'interval_in', 'interval_out', 'interval_', 'interval_cmp', 'interval_hash');
+CALL make_type('station', 'macaddr', 'macaddr_in', 'macaddr_out', 'macaddr_', 'macaddr_cmp', 'hashmacaddr');
+CALL make_type('fussy', 'bigint', 'int8in', 'int8out', 'int8', 'btint8cmp', 'hashint8');
+CREATE OR REPLACE FUNCTION fussy_cmp(a fussy, b fussy) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS
+	$$BEGIN IF a < '0'::fussy THEN RAISE 'no such value'; END IF; RETURN btint8cmp(a::bigint, b::bigint); END$$;
 
 -- Before: a hint.
 CREATE TABLE t (id int, s snowflake, c cell, u ulid, m "small id", b backward);
@@ -81,6 +86,12 @@ SELECT gpuds_accept_type('fraction');
 SELECT gpuds_accept_type('text');
 SELECT gpuds_accept_type('cell[]');
 SELECT gpuds_accept_type('t');
+-- of the length of a uuid, of no key's length, a domain; a comparison that raises errors
+SELECT gpuds_accept_type('span');
+SELECT gpuds_accept_type('station');
+CREATE DOMAIN part AS fraction;
+SELECT gpuds_accept_type('part');
+SELECT gpuds_accept_type('fussy');
 SELECT gpuds_accept_type(0);
 CREATE ROLE test_accepted_user;
 SET ROLE test_accepted_user;
@@ -156,6 +167,12 @@ SELECT gpuds_contains('t_s_idx', ARRAY['1', '5', NULL, '-9223372036854775808']::
 SELECT gpuds_count('t_d_id_s_idx', '80000000/0'::cell, NULL::cell), (SELECT count(*) FROM t WHERE d >= '80000000/0');
 SELECT gpuds_index_check(i, true) FROM unnest('{t_s_idx,t_c_m_idx,t_u_idx,t_m_s_idx,t_d_id_s_idx,t_s_c_idx,t_u_old}'::regclass[]) i;
 
+-- Exclusion
+CREATE TABLE once (c cell, u ulid, EXCLUDE USING gpu_btree (c WITH =), EXCLUDE USING gpu_hash (u WITH =));
+INSERT INTO once SELECT DISTINCT ON (c) c FROM t;
+INSERT INTO once VALUES ('7FFFFFFF/FFFFFFFF');
+INSERT INTO once VALUES (NULL, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), (NULL, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+
 -- An index keeps its operator class
 DROP OPERATOR CLASS cell_ops USING gpu_btree;
 -- one that says it is like a type of another length
@@ -198,5 +215,9 @@ SET enable_indexscan = off;
 SET enable_indexonlyscan = off;
 SET enable_bitmapscan = off;
 SELECT count(*), sum(id) FROM t WHERE c::bigint < 0 AND c > '90000000/0';
+
+-- A type takes its operator classes with it
+DROP TYPE ulid CASCADE;
+SELECT count(*) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname LIKE 'gpu%' AND opcname IN ('ulid_ops', 'u_ops');
 
 DROP SCHEMA test_accepted CASCADE;

@@ -145,23 +145,35 @@ orders_alike(Type *type, const GpudsAlike *alike, const Samples *samples)
 	return true;
 }
 
-/* What a type orders like.  Raises an error if that is nothing. */
+/* Context of an error that a comparison raises: the type's name is arg. */
+static void
+comparing_samples(void *arg)
+{
+	errcontext("comparison of values of type %s, of any bytes", (const char *) arg);
+}
+
+/* What a type orders like.  Raises an error if that is nothing, and what its comparison raises. */
 static const GpudsAlike *
 find_alike(Type *type)
 {
 	Samples *samples = palloc0(sizeof(Samples));
 	const GpudsAlike *alike;
+	ErrorContextCallback context = { .previous = error_context_stack,
+									 .callback = comparing_samples,
+									 .arg = format_type_be(type->oid) };
 
 	samples->length = get_typlen(type->oid);
 	make_samples(samples);
+	error_context_stack = &context;
 	for (int i = 0; (alike = gpuds_alike(i)) != NULL; i++)
 	{
 		if (gpuds_is_as_long(type->oid, alike) && orders_alike(type, alike, samples))
-		{
-			pfree(samples);
-			return alike;
-		}
+			break;
 	}
+	error_context_stack = context.previous;
+	pfree(samples);
+	if (alike)
+		return alike;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("type %s cannot be a key", format_type_be(type->oid)),
@@ -297,7 +309,7 @@ make_hash_class(const Type *type)
  * gpuds_accept_type(regtype): makes operator classes of gpu_btree, gpu_skiplist and, if the type can be
  * hashed, gpu_hash, as far as they are missing, in the type's schema.  Returns the type that it orders like.
  * For superusers, as CREATE OPERATOR CLASS is.  Raises an error if it can be a key already or orders like no
- * type of its length.
+ * type of its length, and what its comparison raises of any bytes.
  */
 Datum
 gpuds_accept_type(PG_FUNCTION_ARGS)

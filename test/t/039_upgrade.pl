@@ -72,6 +72,22 @@ END
 {
 	my $dump = $node->data_dir . '/../former.sql';
 
+	# a type that orders as pg_lsn, with functions of the same
+	$node->safe_psql('former', <<'END');
+CREATE TYPE cell;
+CREATE FUNCTION cell_in(cstring) RETURNS cell LANGUAGE internal IMMUTABLE STRICT AS 'pg_lsn_in';
+CREATE FUNCTION cell_out(cell) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'pg_lsn_out';
+CREATE TYPE cell (INPUT = cell_in, OUTPUT = cell_out, LIKE = pg_lsn);
+CREATE FUNCTION cell_cmp(cell, cell) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'pg_lsn_cmp';
+SELECT format('CREATE FUNCTION cell_%1$s(cell, cell) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS %2$L;
+	CREATE OPERATOR %3$s (FUNCTION = cell_%1$s, LEFTARG = cell, RIGHTARG = cell)', f, 'pg_lsn_' || f, o)
+FROM (VALUES ('lt', '<'), ('le', '<='), ('eq', '='), ('ge', '>='), ('gt', '>')) v (f, o) \gexec
+CREATE OPERATOR CLASS cell_order DEFAULT FOR TYPE cell USING btree AS OPERATOR 1 <, OPERATOR 2 <=,
+	OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cell_cmp(cell, cell);
+SELECT gpuds_accept_type('cell');
+CREATE TABLE cells AS SELECT ('0/0'::pg_lsn + i)::text::cell AS c FROM generate_series(1, 100) i;
+CREATE INDEX cells_c ON cells USING gpu_btree (c);
+END
 	$node->command_ok([ 'pg_dump', '-f', $dump, 'former' ], 'it is dumped');
 	unlike(slurp_file($dump), qr/OPERATOR (?:CLASS|FAMILY) elsewhere\./,
 		"without the extension's operator classes");
@@ -81,10 +97,15 @@ END
 		'and restored');
 	same_objects($node, 'with the same objects', 'restored', 'fresh');
 	is($node->safe_psql('restored', "
-		SELECT elsewhere.gpuds_index_check('t_s', true); DROP EXTENSION gpuds CASCADE;
+		SELECT elsewhere.gpuds_index_check(i, true) FROM unnest('{t_s,cells_c}'::regclass[]) i;
+		SELECT amvalidate(oid), pg_describe_object('pg_opclass'::regclass, oid, 0) FROM pg_opclass
+		WHERE opcname = 'cell_ops' ORDER BY 2;
+		DROP EXTENSION gpuds CASCADE;
 		SELECT count(*) FROM pg_opfamily f LEFT JOIN pg_am a ON a.oid = opfmethod
 		WHERE a.oid IS NULL OR amname LIKE 'gpu%'"),
-		"\n0", 'and DROP EXTENSION leaves nothing');
+		"\n\nt|operator class cell_ops for access method gpu_btree\n"
+		  . "t|operator class cell_ops for access method gpu_skiplist\n0",
+		'with types that were accepted, and DROP EXTENSION leaves nothing');
 	$node->safe_psql('former', 'DROP INDEX t_s');
 }
 is($node->safe_psql('former', "
