@@ -280,9 +280,23 @@ gpu_engine_own_graph_on(GpuEngine *engine, GpuScanStream *stream, uint64_t owner
 	return NULL;
 }
 
-/* Begins an owner's graph whose base is the one that is kept of a tree. */
+/* Is the version of a tree that a kept graph's edges were found in still the newest one? */
+static inline bool
+gpu_graph_is_newest(const GpuEngine *engine, uint32_t number, const GpuGraph *kept)
+{
+	const GpuStructure *tree = engine->tree[number].load(std::memory_order_acquire);
+	GpudsView view;
+
+	return tree != NULL && tree == kept->origin.structure && kept->origin.nhidden >= 0 &&
+		   tree->view(&engine->pool, &view) && view.serial == kept->origin.serial;
+}
+
+/*
+ * Begins an owner's graph whose base is the one that is kept of a tree; found: whether the tree is as it was
+ * for that one, so that what is asked of it will probably cost little.
+ */
 static inline uint32_t
-gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r)
+gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
 {
 	GpuGraph *base;
 
@@ -290,6 +304,7 @@ gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, const GpuRequ
 	base = gpu_engine_use_kept(engine, r->tree, r->each);
 	if (base == NULL)
 		return GPU_WITHDRAWN;
+	r->found = gpu_graph_is_newest(engine, r->tree, base);
 	return gpu_engine_own_graph_on(engine, stream, r->owner, base) != NULL ? GPU_OK : GPU_NO_MEMORY;
 }
 

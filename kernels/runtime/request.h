@@ -80,7 +80,8 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
 	/*
 	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways), in which
-	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept
+	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept; found: 1: the tree has
+	 * not changed since that one's were
 	 */
 	GPU_GRAPH_TAKE,
 	GPU_GRAPH_ADD, /* input: n edges, two codes each */

@@ -439,10 +439,13 @@ GpudsDeviceStatus
 gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph)
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_TAKE, .tree = tree->cuda.number, .each = both };
+	GpudsDeviceStatus status;
 
 	place_graph(graph, tree);
 	graph->based = true;
-	return gpuds_device_graph_step(graph, &step);
+	status = gpuds_device_graph_step(graph, &step);
+	graph->newest = status == GPUDS_DEVICE_OK && step.found != 0;
+	return status;
 }
 
 GpudsDeviceStatus

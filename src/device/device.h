@@ -554,7 +554,8 @@ struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
 	uint64 epoch; /* of the worker that has it; 0: there is none */
-	bool based;   /* on one that was made before, for another call ... */
+	bool based;   /* on one that was made before, for another call, ... */
+	bool newest;  /* ... of the tree as it was when this one was taken, ... */
 	int64 differ; /* ... with so many other edges */
 	bool same;    /* the entries were as they had been for that one, and none was looked for in it */
 };

@@ -42,7 +42,6 @@ typedef struct Bfs
 	GpudsVertices vertices;
 	uint32 *numbers;     /* of the piece's targets */
 	int64 followed;      /* edges */
-	bool may_take_graph; /* that a device has kept */
 	bool may_make_graph; /* on a device */
 	bool counts;         /* only how many vertices each depth has is wanted */
 	bool device_has_put; /* what a device has reached is in the result, or a part of it */
@@ -128,7 +127,7 @@ set_parents(Bfs *bfs, const GpudsEdges *edges, uint32 next, uint32 first)
 static bool
 may_take(const Bfs *bfs)
 {
-	return bfs->may_take_graph && gpuds_edges_may_take_graph(&bfs->edges[0], bfs->followed);
+	return gpuds_edges_may_take_graph(&bfs->edges[0], bfs->followed);
 }
 
 static bool
@@ -210,7 +209,6 @@ go_on_by_device(Bfs *bfs, uint32 first, uint32 end, int32 depth, int32 max_depth
 
 	if (!make && !may_take(bfs))
 		return false;
-	bfs->may_take_graph = false;
 	bfs->may_make_graph &= !make;
 	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2, make, go_on, &walk);
 }
@@ -283,7 +281,7 @@ reach(Bfs *bfs, ArrayType *seeds, int32 max_depth)
 		return;
 	tuplestore_clear(bfs->result->setResult);
 	gpuds_vertices_reset(&bfs->vertices);
-	bfs->device_has_put = bfs->may_take_graph = bfs->may_make_graph = false;
+	bfs->device_has_put = bfs->may_make_graph = false;
 	add_seeds(bfs, seeds);
 	(void) search(bfs, max_depth); /* without a device, so to the end */
 }
@@ -303,7 +301,7 @@ do_bfs(FunctionCallInfo fcinfo, bool counts)
 	old = MemoryContextSwitchTo(context);
 	bfs.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	bfs.followed = 0;
-	bfs.may_take_graph = bfs.may_make_graph = true;
+	bfs.may_make_graph = true;
 	bfs.device_has_put = false;
 	bfs.counts = counts;
 	open_indexes(&bfs, fcinfo);

@@ -95,6 +95,24 @@ origin(const GpudsDeviceGraph *graph)
 }
 
 /*
+ * Takes the graph that was kept as a base.  False: none was, or entries have changed since, so that it would
+ * be changed first: that does not pay for a search that has just begun.
+ */
+static bool
+take_kept(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph)
+{
+	const bool may_change = edges->kept == GPUDS_KEPT_CHANGED;
+
+	edges->kept = GPUDS_KEPT_TAKEN;
+	if (!gpuds_scan_keeps_graph(edges->scan, both, graph))
+		return false;
+	if (graph->newest || may_change)
+		return true;
+	edges->kept = GPUDS_KEPT_CHANGED;
+	return false;
+}
+
+/*
  * Makes a graph of all edges, on the base of one that was kept, or else, if may_make, without one.  A scan of
  * all edges locks all of the index where transactions are serializable, so it does not begin if no graph can
  * come of it.
@@ -102,7 +120,9 @@ origin(const GpudsDeviceGraph *graph)
 static bool
 have_graph(GpudsEdges *edges, bool both, bool may_make, GpudsDeviceGraph *graph, int64 *vertices)
 {
-	if (!may_make && !gpuds_scan_keeps_graph(edges->scan, both, graph))
+	if (may_make)
+		edges->kept = GPUDS_KEPT_TAKEN;
+	else if (!take_kept(edges, both, graph))
 		return false;
 	gpuds_edges_of_all(edges);
 	return make_graph(edges, both, true, graph, vertices) ||

@@ -24,7 +24,11 @@
 /* A device reads all edges for a search, once so large a part of them has been followed. */
 #define PART_FOR_DEVICE 16
 
-/* The same if it has kept a graph of them: it looks for them there, but does not sort them. */
+/* It asks for a graph that a device has kept earlier: all edges are counted for that. */
+#define PART_FOR_NEWEST (64 * 1024)
+#define LEAST_FOR_NEWEST 1024
+
+/* Later if entries have changed since: all edges are looked for there. */
 #define PART_FOR_KEPT (4 * 1024)
 #define LEAST_FOR_KEPT 4096
 
@@ -205,8 +209,12 @@ gpuds_edges_in_mirror(const GpudsEdges *edges)
 bool
 gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed)
 {
-	return followed >= Max(gpuds_edges_in_mirror(edges) / PART_FOR_KEPT, LEAST_FOR_KEPT) &&
-		   gpuds_edges_fit_device(edges) && gpuds_scan_is_on_gpu(edges->scan);
+	const int64 all = gpuds_edges_in_mirror(edges);
+	const int64 least = edges->kept == GPUDS_KEPT_CHANGED ? Max(all / PART_FOR_KEPT, LEAST_FOR_KEPT)
+														  : Max(all / PART_FOR_NEWEST, LEAST_FOR_NEWEST);
+
+	return edges->kept != GPUDS_KEPT_TAKEN && followed >= least && gpuds_edges_fit_device(edges) &&
+		   gpuds_scan_is_on_gpu(edges->scan);
 }
 
 /* So many that a GPU, if one may have the mirror, may make a graph of all? */

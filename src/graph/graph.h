@@ -50,6 +50,14 @@ gpuds_graph_vertex(const GpudsGraphIndex *index, const uint64 *code, GpudsKeyByt
 #define GPUDS_MOST_SOURCES (64 * 1024)
 
 /* Edges that the snapshot sees, read from an index a piece at a time. */
+/* What a search knows of the graph that a device has kept. */
+typedef enum GpudsKeptGraph
+{
+	GPUDS_KEPT_UNKNOWN, /* it has not asked yet */
+	GPUDS_KEPT_CHANGED, /* entries have changed since it was made, and it is asked for once more */
+	GPUDS_KEPT_TAKEN,   /* it is not to be asked for again */
+} GpudsKeptGraph;
+
 typedef struct GpudsEdges
 {
 	const GpudsGraphIndex *index;
@@ -70,6 +78,8 @@ typedef struct GpudsEdges
 	int64 nprobes; /* -1: all edges are read */
 	int64 most_probes;
 	int64 at; /* probe of the last entry */
+
+	GpudsKeptGraph kept;
 } GpudsEdges;
 
 extern void gpuds_edges_begin(GpudsEdges *edges, const GpudsGraphIndex *index);

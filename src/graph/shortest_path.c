@@ -70,7 +70,6 @@ typedef struct Paths
 
 	double followed_before; /* edges, before the source at hand */
 	bool directed;
-	bool may_take_graph; /* that a device has kept */
 	bool may_make_graph; /* on a device */
 
 	/* of the pair at hand: the best path, and where both sides have met on it */
@@ -118,7 +117,7 @@ static void
 begin_paths(Paths *paths, FunctionCallInfo fcinfo)
 {
 	paths->directed = PG_ARGISNULL(PATH_DIRECTED) || PG_GETARG_BOOL(PATH_DIRECTED);
-	paths->may_take_graph = paths->may_make_graph = true;
+	paths->may_make_graph = true;
 	paths->result = (ReturnSetInfo *) fcinfo->resultinfo;
 	paths->max_cost = PG_ARGISNULL(PATH_MAX_COST) ? INFINITY : PG_GETARG_FLOAT8(PATH_MAX_COST);
 	paths->bound = paths->max_cost * ROUNDING;
@@ -189,7 +188,7 @@ may_use_graph(const Paths *paths, bool make)
 	const int64 followed = (int64) (count_followed(paths) - paths->followed_before);
 
 	return make ? paths->may_make_graph && gpuds_edges_may_make_graph(edges, followed)
-				: paths->may_take_graph && gpuds_edges_may_take_graph(edges, followed);
+				: gpuds_edges_may_take_graph(edges, followed);
 }
 
 /*
@@ -439,7 +438,6 @@ find_by_device(Paths *paths, const Pair *pairs, int64 n)
 	const bool make = may_use_graph(paths, true);
 
 	paths->sides[0].broken = true;
-	paths->may_take_graph = false;
 	paths->may_make_graph &= !make;
 	(void) gpuds_edges_use_device(&paths->sides[0].edges[0], !paths->directed, make, find_on_device, &device);
 	return device.done;

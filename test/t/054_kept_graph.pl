@@ -231,6 +231,18 @@ for my $change ('kept', 'changed')
 	$few = $node->safe_psql('postgres', "SET gpuds.device = cpu; $walk");
 }
 
+# Over fewer, it takes what was kept only if nothing has changed since.
+my $fewer = $walk =~ s/1, 100\)\), 2/301, 400)), 1/r;
+$few = $node->safe_psql('postgres', "SET gpuds.device = cpu; $fewer");
+settle();
+for my $how ('', 'kept')
+{
+	$now->{stderr} = '';
+	is($now->query($fewer), $few, 'a walk over fewer edges');
+	is(join(' ', $now->{stderr} =~ /vertices, (\w+), used/g), $how, $how ? 'by the same graph' : 'by none');
+	$now->query($walk);
+}
+
 # So does a search for a path, which makes the edges that lead back for the next one, too.
 for my $path (map { "SELECT count(*) FROM gpuds_shortest_path('w_out', $_, 19999)" } 1, 2)
 {
