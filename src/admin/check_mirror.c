@@ -186,14 +186,14 @@ report_difference(const char *name, Verdict verdict, const GpudsEntry *where)
 
 /*
  * Checks the mirror that the session's scans use; it is loaded first if need be.
- * *kind is that of its device.  If no mirror can be had there is nothing to check.
+ * *number is that among the file's.  If no mirror can be had there is nothing to check.
  *
  * A catch-up that was interrupted leaves a mirror that is ahead of its position
  * in part; the next catch-up puts that right.  So one that differs gets a second
  * chance.
  */
 static void
-check_own(Relation heap, const GpudsMirrorSource *source, int *kind)
+check_own(Relation heap, const GpudsMirrorSource *source, int *number)
 {
 	const char *name = RelationGetRelationName(source->index);
 	int wrong = 0;
@@ -210,7 +210,7 @@ check_own(Relation heap, const GpudsMirrorSource *source, int *kind)
 			ereport(DEBUG1, (errmsg_internal("index \"%s\" has no in-memory copy to check", name)));
 			return;
 		}
-		*kind = ref.mirror->tree.kind;
+		*number = ref.mirror->number;
 		verdict = acquire_and_examine(heap, source, &ref, false, &where);
 		if (verdict == MIRROR_GOOD)
 			return;
@@ -235,13 +235,13 @@ gpuds_check_mirror(Relation heap, const GpudsMirrorSource *source)
 	check_own(heap, source, &own);
 	if (RelationUsesLocalBuffers(source->index))
 		return;
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
 		GpudsMirrorRef ref;
 		GpudsEntry where;
 		Verdict verdict;
 
-		if (kind == own || !gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref))
+		if (number == own || !gpuds_mirror_lookup(source->index, source->file_id, number, false, &ref))
 			continue;
 		verdict = acquire_and_examine(heap, source, &ref, true, &where);
 		if (verdict == MIRROR_LACKS || verdict == MIRROR_HAS_EXTRA)

@@ -19,6 +19,7 @@
 #include "side/side.h"
 
 PG_FUNCTION_INFO_V1(gpuds_index_load);
+PG_FUNCTION_INFO_V1(gpuds_index_load_replicas);
 PG_FUNCTION_INFO_V1(gpuds_index_evict);
 
 /* There is no mirror to be had, although it was asked for by name. */
@@ -59,39 +60,6 @@ load_side_values(Relation heap, Relation index, const GpudsKeyLayout *layout)
 	}
 }
 
-/*
- * gpuds_index_load(index regclass) returns boolean
- *
- * Loads the index's mirror onto the session's device, or brings it up to date, and
- * waits for that; side values, too, as far as there is memory for them.  Raises an error
- * if there is no room for the mirror on any device.
- * False: there is no index file (an unlogged index on a standby).
- */
-Datum
-gpuds_index_load(PG_FUNCTION_ARGS)
-{
-	Relation heap;
-	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
-	bool has_file = gpuds_admin_has_file(index);
-
-	if (has_file)
-	{
-		GpudsIndexInfo info = *gpuds_index_info(index);
-		GpudsMirrorRef ref = { NULL, 0 };
-		GpudsMirrorSource source;
-
-		source.index = index;
-		source.layout = &info.layout;
-		source.file_id = info.file_id;
-		source.fillfactor = GpudsGetFillfactor(index);
-		if (!gpuds_mirror_load(&source, &ref))
-			refuse(index);
-		load_side_values(heap, index, &info.layout);
-	}
-	gpuds_admin_close(index, heap);
-	PG_RETURN_BOOL(has_file);
-}
-
 /* Gives the memory of a mirror back.  False: it was not loaded. */
 static bool
 evict(GpudsMirrorRef *ref)
@@ -112,6 +80,103 @@ evict(GpudsMirrorRef *ref)
 	return evicted;
 }
 
+/* Gives back the mirrors of the index's file from a number on; false: none was loaded. */
+static bool
+evict_from(Relation index, int number)
+{
+	const int end = RelationUsesLocalBuffers(index) ? GPUDS_MIRROR_ON_CPU + 1 : GPUDS_FILE_MIRRORS;
+	bool evicted = false;
+
+	for (; number < end; number++)
+	{
+		GpudsMirrorRef ref;
+
+		if (gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, number, false, &ref))
+			evicted |= evict(&ref);
+	}
+	return evicted;
+}
+
+/* Raises an error unless the index can have so many replicas. */
+static void
+check_replicas(Relation index, int replicas)
+{
+	const bool may = !RelationUsesLocalBuffers(index) && gpuds_device_may_use(GPUDS_ON_CUDA);
+	const int most = may ? Max(gpuds_cards, 1) : 1;
+
+	if (replicas < 1 || replicas > most)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("replicas of index \"%s\" must be between 1 and %d", RelationGetRelationName(index),
+						most),
+				 errdetail(
+					 "Each replica is on another of the GPUs that the session may use; a temporary index is "
+					 "on none.")));
+}
+
+/* As both functions below; replicas 0: as many as there are to be. */
+static bool
+load(Oid indexid, int replicas)
+{
+	Relation heap;
+	Relation index = gpuds_admin_open(indexid, &heap);
+	bool has_file = gpuds_admin_has_file(index);
+
+	if (replicas != 0)
+		check_replicas(index, replicas);
+	if (has_file)
+	{
+		GpudsIndexInfo info = *gpuds_index_info(index);
+		GpudsMirrorRef ref = { NULL, 0 };
+		GpudsMirrorSource source;
+
+		source.index = index;
+		source.layout = &info.layout;
+		source.file_id = info.file_id;
+		source.fillfactor = GpudsGetFillfactor(index);
+		if (replicas != 0 && gpuds_cards > 1 && !RelationUsesLocalBuffers(index))
+		{
+			if (!gpuds_copies_want(&source, replicas))
+				refuse(index);
+			(void) evict_from(index, GPUDS_MIRROR_ON_GPU(replicas));
+		}
+		if (!gpuds_mirror_load(&source, &ref) ||
+			(replicas > 1 && !gpuds_device_is_remote(ref.mirror->tree.kind)))
+			refuse(index);
+		load_side_values(heap, index, &info.layout);
+	}
+	gpuds_admin_close(index, heap);
+	return has_file;
+}
+
+/*
+ * gpuds_index_load(index regclass) returns boolean
+ *
+ * Loads the index's mirror onto the session's device, or brings it up to date, and its replicas, and
+ * waits for that; side values, too, as far as there is memory for them.  Raises an error
+ * if there is no room for the mirror on any device, or for all replicas.
+ * False: there is no index file (an unlogged index on a standby).
+ */
+Datum
+gpuds_index_load(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(load(PG_GETARG_OID(0), 0));
+}
+
+/*
+ * gpuds_index_load(index regclass, replicas integer) returns boolean
+ *
+ * The same, after setting on how many GPUs the index is to be.  That holds, also after an error, until it is
+ * called again, the index has another file, or the server is restarted.
+ */
+Datum
+gpuds_index_load_replicas(PG_FUNCTION_ARGS)
+{
+	const int replicas = PG_GETARG_INT32(1);
+
+	PG_RETURN_BOOL(load(PG_GETARG_OID(0), replicas == 0 ? -1 : replicas));
+}
+
 /*
  * gpuds_index_evict(index regclass) returns boolean
  *
@@ -123,19 +188,12 @@ gpuds_index_evict(PG_FUNCTION_ARGS)
 {
 	Relation heap;
 	Relation index = gpuds_admin_open(PG_GETARG_OID(0), &heap);
-	int nkinds = RelationUsesLocalBuffers(index) ? 1 : GPUDS_SHARED_KINDS;
 	bool evicted = false;
 	GpudsFile file;
 
 	if (gpuds_admin_has_file(index))
 	{
-		for (int kind = 0; kind < nkinds; kind++)
-		{
-			GpudsMirrorRef ref;
-
-			if (gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, kind, false, &ref))
-				evicted |= evict(&ref);
-		}
+		evicted = evict_from(index, 0);
 		if (gpuds_side_file(index, &file))
 			evicted |= gpuds_side_drop(&file);
 	}

@@ -295,7 +295,7 @@ open_if_free(Oid indexid)
 typedef struct Mirrors
 {
 	RelFileLocator locator;
-	GpudsMirror *mirror[GPUDS_SHARED_KINDS]; /* NULL: there is none */
+	GpudsMirror *mirror[GPUDS_FILE_MIRRORS]; /* NULL: there is none */
 } Mirrors;
 
 /*
@@ -316,8 +316,8 @@ find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
 		{
 			GpudsMirrorRef ref;
 
-			gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, GPUDS_ON_CPU_PRIVATE, false, &ref);
-			mirrors->mirror[GPUDS_ON_CPU] = ref.mirror;
+			gpuds_mirror_lookup(index, gpuds_index_info(index)->file_id, GPUDS_MIRROR_ON_CPU, false, &ref);
+			mirrors->mirror[GPUDS_MIRROR_ON_CPU] = ref.mirror;
 			return;
 		}
 	}
@@ -339,8 +339,8 @@ find_mirrors(Oid indexid, Relation index, Mirrors *mirrors)
 		mirrors->locator.relNumber = class->relfilenode;
 		ReleaseSysCache(tuple);
 	}
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-		mirrors->mirror[kind] = gpuds_mirror_find(mirrors->locator, kind);
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
+		mirrors->mirror[number] = gpuds_mirror_find(mirrors->locator, number);
 }
 
 /* What a mirror is doing, NULL: nothing that there is to tell. */
@@ -375,7 +375,7 @@ fits_nowhere(Relation index)
 
 /*
  * gpuds_index_state(oid): device, state, entries, bytes, position of the journal, applied position.  A row
- * for each device that has the index, is loading it, or had no memory for it when it was wanted last; one
+ * for each device, and each card, that has the index, is loading it, or had no memory for it when it was wanted last; one
  * without a device if there is none.  Positions count the records that the journal's stripes ever had; NULL
  * if the index is locked right now, or is another session's.  An index of another format has one row that
  * says so, with NULLs: after a change of versions this shows which indexes are to be rebuilt.  No row if
@@ -422,12 +422,13 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		file_id = meta.file_id;
 	}
 
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
+		const GpudsDeviceKind kind = gpuds_mirror_kind(number);
 		const char *state;
 		MirrorReport report;
 
-		if (!mirrors.mirror[kind] || !read_mirror(mirrors.mirror[kind], &mirrors.locator, &report))
+		if (!mirrors.mirror[number] || !read_mirror(mirrors.mirror[number], &mirrors.locator, &report))
 			continue;
 		/* A mirror of a file that once had this number. */
 		if (index && report.file_id != file_id)
@@ -523,7 +524,7 @@ gpuds_index_stats(PG_FUNCTION_ARGS)
 	values[5] = Int64GetDatum(stats.loads);
 	/* The CPU device does not measure its time. */
 	values[6] = Float8GetDatum(stats.device_ns / 1e6);
-	isnull[6] = mirrors.mirror[GPUDS_ON_CUDA] == NULL && stats.bus_bytes == 0;
+	isnull[6] = mirrors.mirror[GPUDS_MIRROR_ON_GPU(0)] == NULL && stats.bus_bytes == 0;
 	values[7] = Int64GetDatum(stats.fallbacks);
 	values[8] = Int64GetDatum(stats.launches + (int64) rint(small_launches));
 	values[9] = Float8GetDatum(small_launches > 0 ? stats.small / small_launches : 0);

@@ -119,6 +119,13 @@ gpuds_device_card_serves(GpudsDeviceKind kind, int card)
 	return devices[kind]->serves == NULL || devices[kind]->serves(card);
 }
 
+/* Has it been at one request for so long that it may hang?  What has a choice goes elsewhere. */
+bool
+gpuds_device_card_stalls(GpudsDeviceKind kind, int card)
+{
+	return devices[kind]->remote && gpuds_queue_stalls(card);
+}
+
 bool
 gpuds_device_serves(GpudsDeviceKind kind)
 {

@@ -128,6 +128,7 @@ extern void gpuds_device_shmem_init(void);
  */
 extern int gpuds_device_cards(GpudsDeviceKind kind);
 extern bool gpuds_device_card_serves(GpudsDeviceKind kind, int card);
+extern bool gpuds_device_card_stalls(GpudsDeviceKind kind, int card);
 extern size_t gpuds_device_memory_used(GpudsDeviceKind kind, int card);
 extern size_t gpuds_device_memory_size(GpudsDeviceKind kind, int card);
 

@@ -88,7 +88,7 @@ unit_count(void)
 static Size
 queue_bytes(void)
 {
-	Size words = 2 * ((MaxBackends + 63) / 64) + (gpuds_max_mirrors + 63) / 64;
+	Size words = 3 * ((MaxBackends + 63) / 64) + (gpuds_max_mirrors + 63) / 64;
 
 	return CACHELINEALIGN(offsetof(GpudsQueue, bits) + words * sizeof(pg_atomic_uint64) + unit_count());
 }
@@ -131,7 +131,7 @@ gpuds_queue(int card)
 static uint8 *
 units_of(GpudsQueue *queue)
 {
-	return (uint8 *) &queue->bits[2 * queue->nwords + queue->nleft_words];
+	return (uint8 *) &queue->bits[3 * queue->nwords + queue->nleft_words];
 }
 
 /*
@@ -159,6 +159,7 @@ init_queue(GpudsQueue *queue, int card)
 	pg_atomic_init_u64(&queue->serving, 0);
 	pg_atomic_init_u32(&queue->worker_asleep, 0);
 	pg_atomic_init_u32(&queue->crowded, 0);
+	pg_atomic_init_u32(&queue->stalls, 0);
 	SpinLockInit(&queue->info_mutex);
 	queue->info.state = CUDA_STARTING;
 	queue->info.since = GetCurrentTimestamp();
@@ -174,7 +175,7 @@ init_queue(GpudsQueue *queue, int card)
 	queue->nwords = (MaxBackends + 63) / 64;
 	queue->nleft_words = (gpuds_max_mirrors + 63) / 64;
 	pg_atomic_init_u32(&queue->nleft, 0);
-	for (int i = 0; i < 2 * queue->nwords + queue->nleft_words; i++)
+	for (int i = 0; i < 3 * queue->nwords + queue->nleft_words; i++)
 		pg_atomic_init_u64(&queue->bits[i], 0);
 	for (int i = 0; i < MaxBackends; i++)
 	{
@@ -239,6 +240,18 @@ gpuds_queue_info(int card, GpudsCudaInfo *info)
 	SpinLockAcquire(&queue->info_mutex);
 	*info = queue->info;
 	SpinLockRelease(&queue->info_mutex);
+}
+
+int
+gpuds_queue_length(int card)
+{
+	GpudsQueue *queue = gpuds_queue(card);
+	int n = 0;
+
+	for (int word = 0; word < queue->nwords; word++)
+		n += __builtin_popcountll(pg_atomic_read_u64(gpuds_queue_posted(queue, word * 64)) |
+								  pg_atomic_read_u64(gpuds_queue_taken(queue, word * 64)));
+	return n;
 }
 
 /* Is a worker on its way, not longer than it may take? */

@@ -181,6 +181,7 @@ typedef struct GpudsQueue
 	int worker_procno;        /* valid while serving */
 	uint32 structures;        /* of its engine, as in GpuEngineApi; likewise */
 	pg_atomic_uint32 crowded; /* more sessions send requests than there are CPUs */
+	pg_atomic_uint32 stalls;  /* the GPU, or the driver, is at something for long: it may hang */
 
 	slock_t info_mutex;
 	GpudsCudaInfo info;
@@ -201,8 +202,8 @@ typedef struct GpudsQueue
 	pg_atomic_uint32 nleft; /* trees that the worker is to drop (queue.c) */
 
 	/*
-	 * A bit a mailbox: posted[nwords], then sleepers[nwords]; a bit a tree: left; and a byte a
-	 * unit, 1 if it is taken.
+	 * A bit a mailbox: posted[nwords], sleepers[nwords], and taken[nwords], which the worker alone changes; a
+	 * bit a tree: left; and a byte a unit, 1 if it is taken.
 	 */
 	pg_atomic_uint64 bits[FLEXIBLE_ARRAY_MEMBER];
 } GpudsQueue;
@@ -229,10 +230,17 @@ gpuds_queue_sleepers(GpudsQueue *queue, int i)
 	return &queue->bits[queue->nwords + i / 64];
 }
 
+/* Of the requests that the worker has taken, and is not through with. */
+static inline pg_atomic_uint64 *
+gpuds_queue_taken(GpudsQueue *queue, int i)
+{
+	return &queue->bits[2 * queue->nwords + i / 64];
+}
+
 static inline pg_atomic_uint64 *
 gpuds_queue_left(GpudsQueue *queue, uint32 tree)
 {
-	return &queue->bits[2 * queue->nwords + tree / 64];
+	return &queue->bits[3 * queue->nwords + tree / 64];
 }
 
 #define GpudsQueueBit(i) (UINT64CONST(1) << ((i) % 64))
@@ -269,6 +277,16 @@ gpuds_any_card_serves(void)
 	}
 	return false;
 }
+
+/* Does the card seem to hang?  Says nothing of one that is lost. */
+static inline bool
+gpuds_queue_stalls(int card)
+{
+	return pg_atomic_read_u32(&gpuds_queue(card)->stalls) != 0;
+}
+
+/* Requests that a card has or is to take, about. */
+extern int gpuds_queue_length(int card);
 
 /*
  * For backends.  In the order of their use:

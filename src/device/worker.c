@@ -111,6 +111,9 @@
 /* Time between two looks of the watchdog; or at requests, while the worker sleeps. */
 #define LOOK_MS 1000
 
+/* A request that the GPU has had for so long may be one that it never ends, and so may a call of the driver. */
+#define STALL_MS (2 * 1000)
+
 /* How far a mailbox's request has come. */
 typedef enum RequestStage
 {
@@ -129,9 +132,9 @@ static GpuEngine *engine = NULL;
 /* That the engine has, as in GpuEngineApi. */
 static uint32 structures = 0;
 
-static uint8 *stage = NULL;    /* of each mailbox's request */
-static uint64 *taken = NULL;   /* bits of mailboxes that are not at STAGE_NONE */
-static uint64 *watched = NULL; /* of those, the ones that wait for us */
+/* Of each mailbox's request.  If it is not STAGE_NONE, the mailbox's bit in the queue says that it is taken. */
+static uint8 *stage = NULL;
+static uint64 *watched = NULL; /* bits of those, the ones that wait for us */
 
 /* Mailboxes of small requests that wait to be posted. */
 static int *waiting = NULL;
@@ -223,6 +226,30 @@ gpuds_worker_register_others(void)
 {
 	for (int card = 1; card < gpuds_cards; card++)
 		register_worker(card);
+}
+
+/* The taken bits of a word.  Nobody else changes them. */
+static inline uint64
+taken_bits(int word)
+{
+	return pg_atomic_read_u64(gpuds_queue_taken(queue, word * 64));
+}
+
+/* Sets or clears a mailbox's bit. */
+static inline void
+set_taken(int i, bool is_taken)
+{
+	const uint64 others = taken_bits(i / 64) & ~GpudsQueueBit(i);
+
+	pg_atomic_write_u64(gpuds_queue_taken(queue, i), is_taken ? others | GpudsQueueBit(i) : others);
+}
+
+/* Says whether what is under way takes so long that the GPU may hang.  Also for the watchdog. */
+static void
+tell_stalls(bool stalls)
+{
+	if ((pg_atomic_read_u32(&queue->stalls) != 0) != stalls)
+		pg_atomic_write_u32(&queue->stalls, stalls);
 }
 
 static inline void
@@ -389,7 +416,7 @@ finish(int i)
 	if (stage[i] == STAGE_WAITING)
 		forget_waiting(i);
 	stage[i] = STAGE_NONE;
-	taken[i / 64] &= ~GpudsQueueBit(i);
+	set_taken(i, false);
 	watched[i / 64] &= ~GpudsQueueBit(i);
 	return true;
 }
@@ -402,7 +429,7 @@ finish_some(bool all)
 
 	for (int word = 0; word < queue->nwords; word++)
 	{
-		uint64 look = taken[word];
+		uint64 look = taken_bits(word);
 
 		if (look != 0 && !all)
 			look &= watched[word] | pg_atomic_read_u64(gpuds_queue_sleepers(queue, word * 64));
@@ -522,6 +549,7 @@ static void *
 watch_main_thread(void *arg)
 {
 	uint64 seen = 0;
+	bool stalled = false;
 	instr_time since;
 
 	INSTR_TIME_SET_CURRENT(since);
@@ -538,11 +566,16 @@ watch_main_thread(void *arg)
 		INSTR_TIME_SET_CURRENT(elapsed);
 		if (now_at % 2 == 0 || now_at != seen)
 		{
+			if (stalled)
+				tell_stalls(false);
+			stalled = false;
 			seen = now_at;
 			since = elapsed;
 			continue;
 		}
 		INSTR_TIME_SUBTRACT(elapsed, since);
+		if (INSTR_TIME_GET_MILLISEC(elapsed) >= STALL_MS)
+			tell_stalls(stalled = true);
 		if ((int64) INSTR_TIME_GET_MILLISEC(elapsed) < call_limit_ms() ||
 			!pg_atomic_compare_exchange_u64(&crossing, &seen, TAKEN_OVER))
 			continue;
@@ -613,7 +646,7 @@ take(int i)
 		return;
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_RUNNING))
 		return; /* taken back */
-	taken[i / 64] |= GpudsQueueBit(i);
+	set_taken(i, true);
 	if (mailbox->epoch != queue->epoch)
 	{
 		/* Meant for an earlier worker, whose trees are gone. */
@@ -954,9 +987,11 @@ check_lost(void)
 static void
 check_hung(void)
 {
+	const uint64 oldest_ns = api->oldest_ns(engine);
 	char why[256];
 
-	if (gpuds_device_timeout_s == 0 || api->oldest_ns(engine) < gpuds_device_timeout_s * NANOS_PER_S)
+	tell_stalls(oldest_ns >= STALL_MS * NANOS_PER_MS);
+	if (gpuds_device_timeout_s == 0 || oldest_ns < gpuds_device_timeout_s * NANOS_PER_S)
 		return;
 	snprintf(why, sizeof(why), "it did not come to an end with a request within gpuds.device_timeout (%d s)",
 			 gpuds_device_timeout_s);
@@ -969,7 +1004,7 @@ any_taken(void)
 {
 	for (int word = 0; word < queue->nwords; word++)
 	{
-		if (taken[word] != 0)
+		if (taken_bits(word) != 0)
 			return true;
 	}
 	return false;
@@ -1017,7 +1052,7 @@ count_sessions(void)
 	int sessions = 0;
 
 	for (int word = 0; word < queue->nwords; word++)
-		sessions += __builtin_popcountll(taken[word]);
+		sessions += __builtin_popcountll(taken_bits(word));
 	(void) finish_some(true);
 	nwanted = sessions / SESSIONS_A_REQUEST;
 	pg_atomic_write_u32(&queue->crowded, ncpus < CPUS_TO_HOLD_ONE || sessions > ncpus);
@@ -1137,7 +1172,9 @@ gpuds_worker_main(Datum arg)
 	give_up_all();
 
 	stage = MemoryContextAllocZero(TopMemoryContext, queue->nmailboxes);
-	taken = MemoryContextAllocZero(TopMemoryContext, queue->nwords * sizeof(uint64));
+	for (int word = 0; word < queue->nwords; word++)
+		pg_atomic_write_u64(gpuds_queue_taken(queue, word * 64), 0);
+	tell_stalls(false);
 	watched = MemoryContextAllocZero(TopMemoryContext, queue->nwords * sizeof(uint64));
 	waiting = MemoryContextAllocZero(TopMemoryContext, queue->nmailboxes * sizeof(int));
 

@@ -3,8 +3,8 @@
  * file.h
  *	  Index files, and what they have in shared memory: their facets.
  *
- * One directory says which index file has what: a memtable, a mirror on each kind of
- * device, a store of side values.  It has an entry for each file that has any of these.
+ * One directory says which index file has what: a memtable, mirrors on devices, a store of
+ * side values.  It has an entry for each file that has any of these.
  * A facet lies in a slot of whoever keeps it; the entry has its serial, whose low bits are
  * the number of that slot.
  *
@@ -55,13 +55,13 @@ typedef struct GpudsFile
 	TransactionId incarnation;
 } GpudsFile;
 
-/* Kinds of devices that sessions share. */
-#define GPUDS_FILE_DEVICES 2
+/* Mirrors that a file may have: one on the CPU, and one on each GPU. */
+#define GPUDS_FILE_MIRRORS 17
 
 typedef enum GpudsFacet
 {
-	GPUDS_FACET_MIRROR, /* on the first kind of device; then those on the others */
-	GPUDS_FACET_MEMTABLE = GPUDS_FACET_MIRROR + GPUDS_FILE_DEVICES,
+	GPUDS_FACET_MIRROR, /* the first one; then the others */
+	GPUDS_FACET_MEMTABLE = GPUDS_FACET_MIRROR + GPUDS_FILE_MIRRORS,
 	GPUDS_FACET_SIDE
 } GpudsFacet;
 

@@ -7,7 +7,9 @@
  * loads at the same time do not push each other out.  What is reserved belongs
  * to the mirror's applier and goes with it.
  *
- * A load goes to the card that has the most room, and all that follows is about that card.
+ * A load goes to one card, and all that follows is about that card: to one where an index of the same table
+ * is, because what is joined must be on one card, if that has room, else to the one with the most room.  Each
+ * copy of an index is on another card.
  *
  * A load that needs room takes it from the least recently used mirrors, but a mirror
  * that was loaded stays for a time in proportion to what its load has cost, as
@@ -225,9 +227,42 @@ gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes)
 	return true;
 }
 
+/* Has the file of a mirror another copy on the card where the mirror is to be, or one on its way? */
+static bool
+has_copy_beside(GpudsMirror *mirror)
+{
+	GpudsMirror *other;
+
+	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 && is_beside(mirror, other) &&
+			gpuds_file_is_same(&mirror->file, &other->file) &&
+			(gpuds_mirror_is_loaded(other) || pg_atomic_read_u64(&other->claim.reserved_bytes) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* Is an index of the same table on the card where the mirror is to be? */
+static bool
+has_kin_beside(GpudsMirror *mirror)
+{
+	GpudsMirror *other;
+
+	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
+	{
+		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 && is_beside(mirror, other) &&
+			other->table_oid == mirror->table_oid &&
+			other->file.locator.dbOid == mirror->file.locator.dbOid &&
+			other->index_oid != mirror->index_oid && gpuds_mirror_is_loaded(other))
+			return true;
+	}
+	return false;
+}
+
 /* Bytes of the mirror's card that nobody has or has reserved; -1: no room can be made for the load. */
 static int64
-room_for(GpudsMirror *mirror, size_t need, bool asked)
+room_for(GpudsMirror *mirror, size_t need, int how)
 {
 	const size_t size = card_size(mirror);
 	const size_t committed = committed_bytes(mirror);
@@ -236,37 +271,49 @@ room_for(GpudsMirror *mirror, size_t need, bool asked)
 
 	if (need > size)
 		return -1;
-	if (wanted > size)
-		(void) find_victim(mirror, asked, &to_be_had);
+	if (wanted > size && !(how & GPUDS_NO_EVICT))
+		(void) find_victim(mirror, (how & GPUDS_ASKED) != 0, &to_be_had);
 	if (wanted > size + to_be_had)
 		return -1;
 	return committed < size ? (int64) (size - committed) : 0;
 }
 
+/* Is the card one that loads go to?  Where none is, the load is to find that out. */
+static bool
+takes_loads(GpudsDeviceKind kind, int card)
+{
+	return gpuds_device_card_serves(kind, card) && !gpuds_device_card_stalls(kind, card);
+}
+
 /*
  * Places the mirror, which is empty, on the card with the most room of those that serve, are not full, and
- * can make room for the load.  False: none can.  The memory lock is held.
+ * can make room for the load; first of those that have room and an index of the same table.  False: none can.
+ * The memory lock is held.
  */
 static bool
-place(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
+place(GpudsMirror *mirror, size_t need, int how, uint32 full)
 {
 	const GpudsDeviceKind kind = mirror->tree.kind;
 	const int ncards = gpuds_device_cards(kind);
 	const int before = gpuds_device_card(&mirror->tree);
-	/* Where none serves any more, the load is to find that out. */
-	const bool any = ncards == 1 || !gpuds_device_serves(kind);
+	bool any = true;
 	int64 most = -1;
 	int best = before;
 
+	for (int card = 0; card < ncards && ncards > 1; card++)
+		any &= !takes_loads(kind, card);
 	pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 	for (int card = 0; card < ncards; card++)
 	{
 		int64 room;
 
-		if ((full >> card & 1) != 0 || (!any && !gpuds_device_card_serves(kind, card)))
-			continue;
 		gpuds_device_place(&mirror->tree, card);
-		room = room_for(mirror, need, asked);
+		if ((full >> card & 1) != 0 || (!any && !takes_loads(kind, card)) ||
+			(ncards > 1 && has_copy_beside(mirror)))
+			continue;
+		room = room_for(mirror, need, how);
+		if (ncards > 1 && room >= (int64) with_spare(need, card_size(mirror)) && has_kin_beside(mirror))
+			room = PG_INT64_MAX / 2 + room / 2;
 		if (room > most)
 		{
 			most = room;
@@ -280,11 +327,11 @@ place(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
 /*
  * Reserves memory for a load of the mirror, which is empty and whose applier the
  * caller is, on one of the cards, and evicts others there for it; nobody if there is
- * enough, or if it would not help.  asked: also those that are protected.  full: cards,
- * by bits, that have refused the load.  False: it cannot be had.
+ * enough, or if it would not help.  how: GPUDS_ASKED, also those that are protected; GPUDS_NO_EVICT, nobody
+ * in any case.  full: cards, by bits, that have refused the load.  False: it cannot be had.
  */
 bool
-gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
+gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int how, uint32 full)
 {
 	size_t size;
 	size_t bytes;
@@ -294,7 +341,7 @@ gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
 		bool placed;
 
 		LWLockAcquire(memory_lock, LW_EXCLUSIVE);
-		placed = place(mirror, need, asked, full);
+		placed = place(mirror, need, how, full);
 		if (placed)
 			pg_atomic_write_u64(&mirror->claim.reserved_bytes, with_spare(need, card_size(mirror)));
 		LWLockRelease(memory_lock);
@@ -310,7 +357,7 @@ gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full)
 	while (committed_bytes(mirror) + bytes > size)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!gpuds_memory_evict_one(mirror, asked))
+		if ((how & GPUDS_NO_EVICT) || !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 		{
 			pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 			return false;
@@ -417,9 +464,9 @@ gpuds_memory_ask_again(Relation index)
 {
 	if (RelationUsesLocalBuffers(index))
 		return;
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
-		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), kind);
+		GpudsMirror *mirror = gpuds_mirror_find(RelationLocator(index), number);
 
 		if (mirror)
 			pg_atomic_write_u64(&mirror->claim.rest_until, 0);

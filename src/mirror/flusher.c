@@ -160,13 +160,13 @@ apply_to(GpudsMirror *mirror, const GpudsFrozen *frozen)
 	pfree(ops);
 }
 
-/* Applies a frozen generation to the file's mirror on a kind of device; false: not now. */
+/* Applies a frozen generation to the file's mirror of a number; false: not now. */
 static bool
-flush_into(const GpudsFrozen *frozen, GpudsDeviceKind kind)
+flush_into(const GpudsFrozen *frozen, int number)
 {
 	GpudsMirrorRef ref;
 
-	if (!gpuds_mirror_of_file(&frozen->file, kind, &ref) || !is_attached(ref.mirror, frozen))
+	if (!gpuds_mirror_of_file(&frozen->file, number, &ref) || !is_attached(ref.mirror, frozen))
 		return true;
 	if (!gpuds_mirror_acquire(ref.mirror, false))
 		return false;
@@ -188,11 +188,11 @@ count_attached(const GpudsFrozen *frozen)
 	int attached = 0;
 	bool attaching = false;
 
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
 		GpudsMirrorRef ref;
 
-		if (!gpuds_mirror_of_file(&frozen->file, kind, &ref))
+		if (!gpuds_mirror_of_file(&frozen->file, number, &ref))
 			continue;
 		if (is_attached(ref.mirror, frozen))
 		{
@@ -211,8 +211,8 @@ flush(const GpudsFrozen *frozen)
 {
 	bool done = true;
 
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-		done &= flush_into(frozen, kind);
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
+		done &= flush_into(frozen, number);
 	if (done)
 		gpuds_flush_drop(frozen, count_attached);
 	return done;

@@ -208,10 +208,10 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 /* Reserves memory for a load that needs a number of bytes, and to spare, on a card that is not full. */
 static bool
-reserve(GpudsMirror *mirror, double need, bool asked, uint32 full)
+reserve(GpudsMirror *mirror, double need, int how, uint32 full)
 {
 	return need <= gpuds_device_largest(mirror->tree.kind) &&
-		   gpuds_memory_reserve(mirror, (size_t) need, asked, full);
+		   gpuds_memory_reserve(mirror, (size_t) need, how, full);
 }
 
 /*
@@ -222,8 +222,8 @@ GpudsBringUp
 gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
-	bool asked = (how & GPUDS_ASKED) != 0;
-	bool again = false;
+	/* A load that evicts nobody does not ask twice on a card, nor soon again. */
+	bool again = (how & GPUDS_NO_EVICT) != 0;
 	uint32 full = 0; /* cards, by bits, that had no memory after all */
 	GpudsMetaData meta;
 
@@ -247,10 +247,11 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_memory_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (!reserve(mirror, need.bytes, asked, full) &&
-			!(need.least < need.bytes && reserve(mirror, need.least, asked, full)))
+		if (!reserve(mirror, need.bytes, how, full) &&
+			!(need.least < need.bytes && reserve(mirror, need.least, how, full)))
 		{
-			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), full != 0);
+			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2),
+								full != 0 || (how & GPUDS_NO_EVICT) != 0);
 			return GPUDS_NO_MEMORY;
 		}
 		/* What is reserved passes to the loader. */
@@ -270,7 +271,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 				break;
 			case GPUDS_NO_MEMORY:
 				/* Changes of other mirrors, arrays that the device needs to build, or other programs. */
-				if (again || !gpuds_memory_evict_one(mirror, asked))
+				if (again || !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
 					full |= (uint32) 1 << gpuds_device_card(&mirror->tree);
 				again = true;
 				break;

@@ -43,7 +43,7 @@ typedef struct LoaderOrder
 	Oid database;
 	Oid index;
 	RelFileLocator locator;
-	uint32 kind;
+	int number; /* of the mirror */
 	int how;
 	int nwords;
 	int fillfactor;
@@ -63,7 +63,7 @@ is_visible_to_all(Relation index)
 }
 
 static bool
-start_loader(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, BackgroundWorkerHandle **handle)
+start_loader(const GpudsMirrorSource *source, int number, int how, BackgroundWorkerHandle **handle)
 {
 	LoaderOrder order;
 	BackgroundWorker worker;
@@ -72,7 +72,7 @@ start_loader(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, Bac
 	order.database = MyDatabaseId;
 	order.index = RelationGetRelid(source->index);
 	order.locator = RelationLocator(source->index);
-	order.kind = kind;
+	order.number = number;
 	order.how = how;
 	order.nwords = source->layout->nwords;
 	order.fillfactor = source->fillfactor;
@@ -93,6 +93,21 @@ start_loader(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, Bac
 }
 
 /*
+ * Starts a loader for a mirror of the index that has no applier, and does not wait for it.  False: there is
+ * none to be had.
+ */
+bool
+gpuds_loader_start(const GpudsMirrorSource *source, int number, int how)
+{
+	BackgroundWorkerHandle *handle;
+
+	if (!is_visible_to_all(source->index) || !start_loader(source, number, how, &handle))
+		return false;
+	pfree(handle);
+	return true;
+}
+
+/*
  * Has a loader take the caller's place as the mirror's applier.  False: there is
  * no loader to be had, the caller still is the applier.  May be interrupted.
  */
@@ -107,7 +122,7 @@ gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int
 	if (!is_visible_to_all(source->index))
 		return false;
 	(void) gpuds_mirror_set_offer(mirror, true);
-	if (!start_loader(source, mirror->tree.kind, how, &handle))
+	if (!start_loader(source, mirror->number, how, &handle))
 	{
 		(void) gpuds_mirror_set_offer(mirror, false);
 		return false;
@@ -184,8 +199,10 @@ carry_out(const LoaderOrder *order, Oid heap, Relation index)
 	source.layout = &layout;
 	source.file_id = order->file_id;
 	source.fillfactor = order->fillfactor;
-	if (!gpuds_mirror_lookup(index, order->file_id, order->kind, false, &ref) ||
-		!gpuds_mirror_take(ref.mirror))
+	/* What is offered is meant for one who may evict others. */
+	if (!gpuds_mirror_lookup(index, order->file_id, order->number, false, &ref) ||
+		!((order->how & GPUDS_NO_EVICT) ? gpuds_mirror_acquire(ref.mirror, false)
+										: gpuds_mirror_take(ref.mirror)))
 		return;
 	gpuds_make_way_begin(ref.mirror, heap, index);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
@@ -228,7 +245,7 @@ gpuds_loader_main(Datum arg)
 	}
 	else
 	{
-		GpudsMirror *mirror = gpuds_mirror_find(order.locator, order.kind);
+		GpudsMirror *mirror = gpuds_mirror_find(order.locator, order.number);
 
 		/* Our locks first: a process that waits for us may want to change the table. */
 		CommitTransactionCommand();

@@ -26,6 +26,8 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->last_use, 0);
 	pg_atomic_init_u64(&mirror->attached, 0);
 	pg_atomic_init_u64(&mirror->brought_up, 0);
+	pg_atomic_init_u32(&mirror->copies, 1);
+	pg_atomic_init_u64(&mirror->loader_at, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);
@@ -86,17 +88,21 @@ gpuds_mirror_discard(GpudsMirror *mirror)
 }
 
 /*
- * Makes an unassigned, discarded mirror the one of a file.  The caller is the
+ * Makes an unassigned, discarded mirror one of a file's, of that number among them.  The caller is the
  * applier or the only one to know the mirror.
  */
 void
 gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, GpudsDeviceKind kind,
-					uint64 serial)
+					int number, uint64 serial)
 {
 	mirror->tree.kind = kind;
 	gpuds_device_place(&mirror->tree, 0);
 	mirror->file = *file;
+	mirror->number = number;
 	mirror->index_oid = RelationGetRelid(index);
+	mirror->table_oid = index->rd_index->indrelid;
+	pg_atomic_write_u32(&mirror->copies, 1);
+	pg_atomic_write_u64(&mirror->loader_at, 0);
 	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_begin(&mirror->stats);
 	pg_write_barrier();

@@ -6,9 +6,9 @@
  * A mirror belongs to a relation file, named by its RelFileLocator, the file_id
  * of its metapage (a recycled file number has another file_id) and the incarnation of its
  * database (files of a database made from a template have their originals' file_id,
- * and a database made again may have the numbers it once had), and to
- * a kind of device: a file may have one on the CPU and one on a GPU, brought up
- * and evicted each on its own.  Permanent and unlogged indexes have theirs in an
+ * and a database made again may have the numbers it once had), and has a number among
+ * those of the file: a file may have one on the CPU, and copies on as many GPUs as were
+ * asked for, brought up and evicted each on its own.  Permanent and unlogged indexes have theirs in an
  * array in shared memory (mirror_slots.c); a temporary index has one in the backend
  * that owns it (temp_mirrors.c).  The memory of a GpudsMirror is a mirror's for ever:
  * its serial says which one, so that a reference can be out of date, never dangle.
@@ -71,6 +71,19 @@ typedef struct GpudsMemoryClaims
 	double entry_bytes;               /* of a loaded entry, 0: not known yet */
 } GpudsMemoryClaims;
 
+/*
+ * A file's mirrors are numbered: that on the CPU, then the copies on GPUs, each on another card.  A temporary
+ * index has the first one only.
+ */
+#define GPUDS_MIRROR_ON_CPU 0
+#define GPUDS_MIRROR_ON_GPU(copy) (1 + (copy))
+
+static inline GpudsDeviceKind
+gpuds_mirror_kind(int number)
+{
+	return number == GPUDS_MIRROR_ON_CPU ? GPUDS_ON_CPU : GPUDS_ON_CUDA;
+}
+
 typedef struct GpudsMirror
 {
 	/*
@@ -104,7 +117,11 @@ typedef struct GpudsMirror
 
 	/* of a shared mirror: valid while serial stays the same */
 	GpudsFile file;
+	int number; /* among the file's mirrors */
 	Oid index_oid;
+	Oid table_oid;
+	pg_atomic_uint32 copies;    /* of the first on a GPU: on how many the index is to be */
+	pg_atomic_uint64 loader_at; /* a loader was started then, for which nobody waits */
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;
@@ -204,7 +221,7 @@ typedef struct GpudsMirrorSource
 /* mirror.c */
 extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
 extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file,
-								GpudsDeviceKind kind, uint64 serial);
+								GpudsDeviceKind kind, int number, uint64 serial);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);
@@ -212,14 +229,21 @@ extern bool gpuds_mirror_discard(GpudsMirror *mirror);
 /* mirror_slots.c */
 extern Size gpuds_mirror_shmem_size(void);
 extern void gpuds_mirror_shmem_init(void);
-extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create,
-								GpudsMirrorRef *ref);
-extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind);
+extern bool gpuds_mirror_lookup(Relation index, uint64 file_id, int number, bool create, GpudsMirrorRef *ref);
+extern GpudsMirror *gpuds_mirror_find(RelFileLocator locator, int number);
 extern GpudsMirror *gpuds_mirror_slot(int number);
 extern void gpuds_mirror_forget(Relation index);
 extern void gpuds_mirror_touch(GpudsMirror *mirror);
 extern void gpuds_mirror_tick(void);
-extern bool gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref);
+extern bool gpuds_mirror_of_file(const GpudsFile *file, int number, GpudsMirrorRef *ref);
+
+/* copies.c */
+extern int gpuds_mirror_to_ask(const GpudsMirrorSource *source, GpudsDeviceKind kind);
+extern int gpuds_copies_wanted(const GpudsMirrorSource *source);
+extern bool gpuds_copies_want(const GpudsMirrorSource *source, int copies);
+extern bool gpuds_copies_have_card(const GpudsMirrorSource *source, int copy);
+extern void gpuds_copies_asked(const GpudsMirrorRef *ref);
+extern void gpuds_copies_complete(const GpudsMirrorSource *source);
 
 /* stats_count.c */
 extern void gpuds_mirror_count(GpudsMirrorRef *ref, uint64 scans, uint64 batches, uint64 probes,
@@ -256,7 +280,7 @@ extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
 
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_memory_shmem_init(void);
-extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, bool asked, uint32 full);
+extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int how, uint32 full);
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);

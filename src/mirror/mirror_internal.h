@@ -100,6 +100,7 @@ extern int64 gpuds_merge(const GpudsMerge *merge, GpudsScan *scan, bool forward,
 
 /* loader.c */
 extern bool gpuds_loader_hand_over(const GpudsMirrorSource *source, GpudsMirrorRef *ref, int how);
+extern bool gpuds_loader_start(const GpudsMirrorSource *source, int number, int how);
 extern PGDLLEXPORT void gpuds_loader_main(Datum arg);
 
 #endif /* GPUDS_MIRROR_INTERNAL_H */

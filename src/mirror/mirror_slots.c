@@ -30,7 +30,7 @@
 #define APPLIER_LOOKS 500
 #define APPLIER_LOOK_US 1000
 
-StaticAssertDecl(GPUDS_FILE_DEVICES == GPUDS_SHARED_KINDS, "a file has a facet for each kind of device");
+StaticAssertDecl(GPUDS_FILE_MIRRORS == 1 + GPUDS_MOST_CARDS, "a file may have a mirror on each card");
 
 typedef struct MirrorSlots
 {
@@ -54,10 +54,11 @@ gpuds_mirror_shmem_size(void)
 	return add_size(size, mul_size(gpuds_max_mirrors, sizeof(GpudsMirror)));
 }
 
+/* The facet of a file's mirror of that number. */
 static GpudsFacet
-facet_of(GpudsDeviceKind kind)
+facet_of(int number)
 {
-	return (GpudsFacet) (GPUDS_FACET_MIRROR + (int) kind);
+	return (GpudsFacet) (GPUDS_FACET_MIRROR + number);
 }
 
 /* Creates or finds the slots.  The caller holds AddinShmemInitLock. */
@@ -72,8 +73,8 @@ gpuds_mirror_shmem_init(void)
 	slots = (GpudsSlots *) at;
 	at += gpuds_slots_size(gpuds_max_mirrors);
 	mirrors = (GpudsMirror *) at;
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
-		gpuds_file_set_keeper(facet_of(kind), &keeper);
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
+		gpuds_file_set_keeper(facet_of(number), &keeper);
 	if (found)
 		return;
 	pg_atomic_init_u64(&shared->clock, 1);
@@ -109,7 +110,7 @@ detach(GpudsMirror *mirror)
 	pg_atomic_write_u64(&mirror->guard, 0);
 	gpuds_memtable_detach(&mirror->attached);
 	pg_atomic_write_u64(&mirror->serial, 0);
-	gpuds_file_detach(&mirror->file.locator, facet_of(mirror->tree.kind));
+	gpuds_file_detach(&mirror->file.locator, facet_of(mirror->number));
 	return true;
 }
 
@@ -265,11 +266,11 @@ forget_earlier_files(Relation index)
  * Lookups
  */
 
-/* Sets a reference to the mirror of just this file; false: it has none. */
+/* Sets a reference to the mirror of just this file, of that number; false: it has none. */
 static bool
-refer(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+refer(const GpudsFile *file, int number, GpudsMirrorRef *ref)
 {
-	const uint64 serial = gpuds_file_facet(file, facet_of(kind));
+	const uint64 serial = gpuds_file_facet(file, facet_of(number));
 
 	if (serial == 0)
 		return false;
@@ -280,25 +281,25 @@ refer(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
 }
 
 /*
- * Assigns a slot, whose applier the caller is, to a file that has no mirror of the kind; false: it has one,
- * or another file of its number has something.  Takes the lock.
+ * Assigns a slot, whose applier the caller is, to a file that has no mirror of that number; false: it has
+ * one, or another file of its locator has something.  Takes the lock.
  */
 static bool
-assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, GpudsDeviceKind kind)
+assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, int number)
 {
 	bool done;
 
 	gpuds_files_lock(LW_EXCLUSIVE);
-	done = gpuds_file_facet(file, facet_of(kind)) == 0;
+	done = gpuds_file_facet(file, facet_of(number)) == 0;
 	if (done)
 	{
 		const uint64 serial = gpuds_file_new_serial((int) (mirror - mirrors));
 
-		done = gpuds_file_attach(file, facet_of(kind), serial);
+		done = gpuds_file_attach(file, facet_of(number), serial);
 		if (done)
 		{
 			pg_atomic_write_u64(&mirror->last_use, pg_atomic_read_u64(&shared->clock));
-			gpuds_mirror_assign(mirror, index, file, kind, serial);
+			gpuds_mirror_assign(mirror, index, file, gpuds_mirror_kind(number), number, serial);
 		}
 	}
 	gpuds_files_unlock();
@@ -307,7 +308,7 @@ assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, GpudsDeviceKi
 
 /* Makes or finds the mirror of a file.  False: every slot is busy. */
 static bool
-create_shared(Relation index, const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+create_shared(Relation index, const GpudsFile *file, int number, GpudsMirrorRef *ref)
 {
 	forget_earlier_files(index);
 	for (;;)
@@ -319,25 +320,24 @@ create_shared(Relation index, const GpudsFile *file, GpudsDeviceKind kind, Gpuds
 		mirror = take_slot();
 		if (mirror == NULL)
 			return false;
-		if (assign(mirror, index, file, kind))
+		if (assign(mirror, index, file, number))
 			gpuds_mirror_release(mirror);
 		else
 			set_free(mirror); /* somebody else was faster */
-		if (refer(file, kind, ref))
+		if (refer(file, number, ref))
 			return true;
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
 /*
- * Finds the mirror of an index file on a kind of device (a temporary index has
- * one only).  False, and ref->mirror is NULL: without create if the file has
- * none, with create if every slot is busy right now.
+ * Finds an index file's mirror of a number (a temporary index has one only).  False, and ref->mirror is
+ * NULL: without create if the file has none, with create if every slot is busy right now.
  *
  * Called in a transaction, without locks but those on relations.
  */
 bool
-gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool create, GpudsMirrorRef *ref)
+gpuds_mirror_lookup(Relation index, uint64 file_id, int number, bool create, GpudsMirrorRef *ref)
 {
 	const GpudsFile file = { RelationLocator(index), file_id, gpuds_database_incarnation() };
 
@@ -348,8 +348,8 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 	ref->memtable = 0;
 	if (RelationUsesLocalBuffers(index))
 		return gpuds_private_lookup(index, &file, create, ref);
-	if (!refer(&file, kind, ref))
-		return create && create_shared(index, &file, kind, ref);
+	if (!refer(&file, number, ref))
+		return create && create_shared(index, &file, number, ref);
 	if (ref->mirror->index_oid != ref->index)
 	{
 		/* ALTER TABLE makes an index anew, and keeps the file where that will do. */
@@ -362,26 +362,25 @@ gpuds_mirror_lookup(Relation index, uint64 file_id, GpudsDeviceKind kind, bool c
 }
 
 /*
- * The shared mirror of a file of this database on a kind of device, whatever its
- * file_id, or NULL.
+ * The shared mirror of a file of this database, of that number, whatever its file_id, or NULL.
  */
 GpudsMirror *
-gpuds_mirror_find(RelFileLocator locator, GpudsDeviceKind kind)
+gpuds_mirror_find(RelFileLocator locator, int number)
 {
 	const TransactionId incarnation = gpuds_database_incarnation();
 	const GpudsFileEntry *entry = gpuds_file_entry(&locator);
-	const uint64 serial = entry->file.incarnation == incarnation ? entry->facet[facet_of(kind)] : 0;
+	const uint64 serial = entry->file.incarnation == incarnation ? entry->facet[facet_of(number)] : 0;
 
 	return serial == 0 ? NULL : &mirrors[gpuds_serial_slot(serial)];
 }
 
 /*
- * The mirror of a file, of any database, on a kind of device.  False: there is none.
+ * The mirror of a file, of any database, of that number.  False: there is none.
  */
 bool
-gpuds_mirror_of_file(const GpudsFile *file, GpudsDeviceKind kind, GpudsMirrorRef *ref)
+gpuds_mirror_of_file(const GpudsFile *file, int number, GpudsMirrorRef *ref)
 {
-	if (!refer(file, kind, ref))
+	if (!refer(file, number, ref))
 		return false;
 	ref->database = file->locator.dbOid;
 	ref->index = ref->mirror->index_oid;

@@ -44,7 +44,7 @@ gpuds_peek_begin(Relation index, GpudsPeek *peek)
 
 	if (!gpuds_is_preloaded() || RelationUsesLocalBuffers(index))
 		return false;
-	mirror = gpuds_mirror_find(RelationLocator(index), GPUDS_ON_CPU);
+	mirror = gpuds_mirror_find(RelationLocator(index), GPUDS_MIRROR_ON_CPU);
 	if (mirror == NULL || !mirror->loaded)
 		return false;
 	peek->mirror = mirror;

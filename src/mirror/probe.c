@@ -72,7 +72,9 @@ present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
 {
 	GpudsMirrorRef ref;
 
-	return gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) && is_there(ref.mirror);
+	return gpuds_mirror_lookup(source->index, source->file_id, gpuds_mirror_to_ask(source, kind), false,
+							   &ref) &&
+		   is_there(ref.mirror);
 }
 
 /*
@@ -117,7 +119,8 @@ gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDevice
 	GpudsMirrorRef ref;
 
 	return gpuds_mirror_is_on_gpu(source) &&
-		   gpuds_mirror_lookup(source->index, source->file_id, kind, false, &ref) &&
+		   gpuds_mirror_lookup(source->index, source->file_id, gpuds_mirror_to_ask(source, kind), false,
+							   &ref) &&
 		   gpuds_probe_take_graph(&ref, both, graph);
 }
 
@@ -125,16 +128,18 @@ gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDevice
 static bool
 expected_on(Relation index, GpudsDeviceKind kind, double bytes)
 {
-	GpudsMirror *mirror;
+	const int copies = gpuds_device_is_remote(kind) ? gpuds_device_cards(kind) : 1;
+	GpudsMirror *first = NULL;
 
-	if (!gpuds_device_is_private(kind) && (mirror = gpuds_mirror_find(RelationLocator(index), kind)) != NULL)
+	for (int copy = copies - 1; copy >= 0 && !gpuds_device_is_private(kind); copy--)
 	{
-		if (is_there(mirror))
+		const int number = gpuds_device_is_remote(kind) ? GPUDS_MIRROR_ON_GPU(copy) : GPUDS_MIRROR_ON_CPU;
+
+		first = gpuds_mirror_find(RelationLocator(index), number);
+		if (first && is_there(first))
 			return true;
-		if (gpuds_memory_resting(mirror))
-			return false;
 	}
-	return bytes <= gpuds_device_largest(kind);
+	return bytes <= gpuds_device_largest(kind) && !(first && gpuds_memory_resting(first));
 }
 
 /*

@@ -69,20 +69,20 @@ static void
 fetch(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors, GpudsIndexStats *stats)
 {
 	memset(stats, 0, sizeof(GpudsIndexStats));
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
-		if (mirrors[kind])
-			add_up(mirrors[kind], locator, stats);
+		if (mirrors[number])
+			add_up(mirrors[number], locator, stats);
 	}
 }
 
 static void
 reset(Oid index, const RelFileLocator *locator, GpudsMirror *const *mirrors)
 {
-	for (int kind = 0; kind < GPUDS_SHARED_KINDS; kind++)
+	for (int number = 0; number < GPUDS_FILE_MIRRORS; number++)
 	{
-		if (mirrors[kind] && RelFileLocatorEquals(mirrors[kind]->file.locator, *locator))
-			gpuds_stats_begin(&mirrors[kind]->stats);
+		if (mirrors[number] && RelFileLocatorEquals(mirrors[number]->file.locator, *locator))
+			gpuds_stats_begin(&mirrors[number]->stats);
 	}
 }
 

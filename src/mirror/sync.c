@@ -305,12 +305,12 @@ why_without(GpudsBringUp result)
 }
 
 /*
- * The barrier for one kind of device.  If the result is not GPUDS_UP, ref is of
+ * The barrier for one mirror of the file, by its number.  If the result is not GPUDS_UP, ref is of
  * no use; ref->mirror is the one that could not be had, NULL if there was no slot
  * for it.
  */
 static GpudsBringUp
-sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMirrorRef *ref)
+sync_on(const GpudsMirrorSource *source, int number, int how, GpudsMirrorRef *ref)
 {
 	bool heeds_rest = !(how & GPUDS_ASKED);
 	GpudsBringUp result = GPUDS_NO_MEMORY;
@@ -319,11 +319,11 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 	Goal goal;
 
 	set_goal(source, (how & GPUDS_ASKED) != 0, &goal);
-	if (gpuds_device_is_private(kind))
+	if (RelationUsesLocalBuffers(source->index))
 		how |= GPUDS_ALONE;
 	while (!done)
 	{
-		if (!gpuds_mirror_lookup(source->index, source->file_id, kind, true, ref))
+		if (!gpuds_mirror_lookup(source->index, source->file_id, number, true, ref))
 			return GPUDS_NO_MEMORY;
 		mirror = ref->mirror;
 		gpuds_mirror_touch(mirror);
@@ -374,6 +374,25 @@ sync_on(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMir
 	return result;
 }
 
+/* The barrier on one of the copies that GPUs have. */
+static GpudsBringUp
+sync_on_copy(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, GpudsMirrorRef *ref)
+{
+	const int number = gpuds_mirror_to_ask(source, kind);
+	GpudsBringUp result = sync_on(source, number, how, ref);
+
+	/* One that has had no room for changes rests, and is not asked then if there is another. */
+	if (result == GPUDS_NO_MEMORY && gpuds_mirror_to_ask(source, kind) != number)
+		result = sync_on(source, gpuds_mirror_to_ask(source, kind), how, ref);
+	if (result == GPUDS_UP && gpuds_device_cards(kind) > 1)
+	{
+		gpuds_copies_asked(ref);
+		if (!(how & GPUDS_ASKED))
+			gpuds_copies_complete(source);
+	}
+	return result;
+}
+
 /*
  * The barrier on a remote device that the session prefers.  False: the session has to do
  * without.  A device that is lost is worth a second attempt, if the session insists on it.
@@ -387,7 +406,7 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 	{
 		if (!(insist ? gpuds_queue_wait_ready() : gpuds_device_serves(kind)))
 			break;
-		switch (sync_on(source, kind, how, ref))
+		switch (sync_on_copy(source, kind, how, ref))
 		{
 			case GPUDS_UP:
 				return true;
@@ -423,7 +442,7 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 	int n = gpuds_device_order(ref->intervals, order);
 
 	if (RelationUsesLocalBuffers(source->index))
-		return sync_on(source, GPUDS_ON_CPU_PRIVATE, how, ref) == GPUDS_UP;
+		return sync_on(source, GPUDS_MIRROR_ON_CPU, how, ref) == GPUDS_UP;
 	for (int i = 0; i < n; i++)
 	{
 		bool remote = gpuds_device_is_remote(order[i]);
@@ -433,8 +452,9 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 			if (sync_on_remote(source, order[i], how, ref))
 				return true;
 		}
-		else if ((!remote || gpuds_device_serves(order[i])) &&
-				 sync_on(source, order[i], how, ref) == GPUDS_UP)
+		else if (remote
+					 ? gpuds_device_serves(order[i]) && sync_on_copy(source, order[i], how, ref) == GPUDS_UP
+					 : sync_on(source, GPUDS_MIRROR_ON_CPU, how, ref) == GPUDS_UP)
 			return true;
 	}
 	return false;
@@ -501,9 +521,29 @@ gpuds_mirror_sync(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 }
 
 /*
- * The same for a caller that asks for the mirror by name: others are evicted for it
+ * The same for the other copies on GPUs, as many as there are cards for, if the one that ref names is there.
+ * False: not all can be had.
+ */
+static bool
+load_copies(const GpudsMirrorSource *source, const GpudsMirrorRef *ref)
+{
+	const int copies = gpuds_device_is_remote(ref->mirror->tree.kind) ? gpuds_copies_wanted(source) : 1;
+	bool all = true;
+
+	for (int copy = 0; copy < copies && copies > 1; copy++)
+	{
+		GpudsMirrorRef other = *ref;
+
+		if (gpuds_copies_have_card(source, copy))
+			all &= sync_on(source, GPUDS_MIRROR_ON_GPU(copy), GPUDS_ASKED, &other) == GPUDS_UP;
+	}
+	return all;
+}
+
+/*
+ * The same for a caller that asks for the mirror by name, and all its copies: others are evicted for it
  * although they are in use, and a device that had no room is asked again.  False:
- * there is no mirror to be had.
+ * there is no mirror to be had, or not all copies.
  */
 bool
 gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
@@ -513,8 +553,10 @@ gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 	/* Last the one for scans of many keys, which is the one that ref names. */
 	ref->intervals = 1;
 	loaded = sync_somewhere(source, GPUDS_ASKED, ref);
-	if (gpuds_device_wanted(1) == gpuds_device_wanted(PG_INT64_MAX))
-		return loaded;
-	ref->intervals = PG_INT64_MAX;
-	return sync_somewhere(source, GPUDS_ASKED, ref) || loaded;
+	if (gpuds_device_wanted(1) != gpuds_device_wanted(PG_INT64_MAX))
+	{
+		ref->intervals = PG_INT64_MAX;
+		loaded |= sync_somewhere(source, GPUDS_ASKED, ref);
+	}
+	return loaded && load_copies(source, ref);
 }

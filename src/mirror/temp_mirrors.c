@@ -185,7 +185,8 @@ gpuds_private_lookup(Relation index, const GpudsFile *file, bool create, GpudsMi
 		private = slist_container(PrivateMirror, free, slist_pop_head_node(&free_mirrors));
 		entry->private = private;
 		entry->in_doubt = any_in_doubt = true;
-		gpuds_mirror_assign(&private->mirror, index, file, GPUDS_ON_CPU_PRIVATE, ++last_serial);
+		gpuds_mirror_assign(&private->mirror, index, file, GPUDS_ON_CPU_PRIVATE, GPUDS_MIRROR_ON_CPU,
+							++last_serial);
 	}
 	ref->mirror = &entry->private->mirror;
 	ref->serial = pg_atomic_read_u64(&ref->mirror->serial);
