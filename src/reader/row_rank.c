@@ -100,3 +100,36 @@ gpuds_scan_rank(IndexScanDesc scan, double expected, GpudsRowRank *rows, int64 n
 	pgstat_count_index_tuples(scan->indexRelation, found);
 	return found;
 }
+
+/*
+ * How many entries the structure has in each of n intervals, one at least, which ascend.  The scan has passed
+ * its barrier.  False: the structure has no ranks, or the memtable has something to say of them.
+ */
+bool
+gpuds_scan_count_by_rank(IndexScanDesc scan, const GpudsInterval *intervals, int64 n, int64 *entries)
+{
+	GpudsCursor *cursor = scan->opaque;
+	const GpudsDeviceWork before = gpuds_device_work;
+	bool known = gpuds_probe_ranks(&cursor->ref);
+	uint64 *ranks;
+	GpudsRanked *ranked;
+
+	if (!known)
+		return false;
+	ranks = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
+	ranked = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(GpudsRanked));
+	/* No interval has so many, and no entry is wanted. */
+	for (int64 i = 0; i < n; i++)
+		ranks[i] = UINT64_MAX;
+	gpuds_probe_rank(&cursor->ref, intervals, ranks, n, ranked);
+	for (int64 i = 0; i < n; i++)
+	{
+		known = known && ranked[i].entries != UINT64_MAX;
+		entries[i] = (int64) ranked[i].entries;
+	}
+	pfree(ranks);
+	pfree(ranked);
+	gpuds_cursor_note_answer(cursor, &before, 0);
+	gpuds_cursor_check_snapshot(scan);
+	return known;
+}

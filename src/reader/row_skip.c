@@ -149,7 +149,10 @@ gpuds_skip_cut_off(const GpudsRowSkip *skip, const GpudsEntry *entry, GpudsInter
 	return true;
 }
 
-/* How many entries pieces of an interval have that a device counts at once, in places of rows not seen. */
+/*
+ * How many entries pieces of an interval have that a device counts at once, in places of rows not seen; it
+ * goes through all of them.
+ */
 static bool
 count_each(GpudsRowSkip *skip, const GpudsInterval *pieces, int64 n, int64 *entries)
 {
@@ -178,7 +181,8 @@ bool
 gpuds_skip_count_entries(GpudsRowSkip *skip, const GpudsInterval *pieces, int64 n, int64 most, int64 *entries)
 {
 	if (skip->each)
-		return count_each(skip, pieces, n, entries);
+		return gpuds_scan_count_by_rank(skip->scan, pieces, n, entries) ||
+			   count_each(skip, pieces, n, entries);
 	for (int64 i = 0; i < n && most >= 0; i++)
 	{
 		const int64 piece = gpuds_skip_turn(skip->forward, i, n);
