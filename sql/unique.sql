@@ -143,8 +143,63 @@ SELECT * FROM m WHERE k IN (2, 3, 4) ORDER BY k;
 
 -- what remains btree's
 ALTER TABLE t ADD PRIMARY KEY USING INDEX t_k;
--- an immediate constraint is checked row by row
-UPDATE t SET k = k + 1 WHERE k BETWEEN 20 AND 30;
+
+-- rows are checked when their statement ends, whatever its plan, and whether they fit into a buffer
+CREATE TABLE u (k int, v int);
+CREATE UNIQUE INDEX u_k ON u USING gpu_btree (k);
+CREATE UNIQUE INDEX u_v ON u USING gpu_hash (v) NULLS NOT DISTINCT;
+INSERT INTO u SELECT i, -i FROM generate_series(1, 70000) i;
+UPDATE u SET k = k + 1, v = 1 - v;
+UPDATE u SET k = 70002 - k;
+SELECT same('SELECT * FROM u WHERE k BETWEEN 100 AND 200', 'u_k');
+UPDATE u SET k = u.k + 1 FROM generate_series(60000, 70001) i WHERE u.k = i;
+SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;
+UPDATE u SET k = u.k - 1 FROM generate_series(60001, 70002) i WHERE u.k = i;
+RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_seqscan;
+INSERT INTO u SELECT 80000 + i % 69999, i FROM generate_series(1, 70000) i;
+INSERT INTO u SELECT 80000 + i, i % 69999 + 2 FROM generate_series(1, 70000) i;
+UPDATE u SET v = v + 1 WHERE k <= 100;
+UPDATE u SET k = k + 1 WHERE k BETWEEN 20 AND 30;
+WITH d AS (DELETE FROM u WHERE k <= 20 RETURNING *) INSERT INTO u SELECT k + 1, v FROM d WHERE k < 20;
+WITH i AS (INSERT INTO u VALUES (90000, 90000), (90001, 90001) RETURNING k) INSERT INTO u SELECT k + 1, k + 1 FROM i;
+SELECT count(*), count(DISTINCT k), min(k), max(k), min(v), max(v) FROM u;
+-- a search meanwhile: its error is the statement's, too, if somebody catches it
+CREATE FUNCTION search() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM u WHERE k = new.k;
+	RETURN new;
+EXCEPTION WHEN unique_violation THEN
+	RETURN new;
+END $$;
+CREATE TRIGGER search BEFORE INSERT ON u FOR EACH ROW EXECUTE FUNCTION search();
+SET enable_seqscan = off;
+INSERT INTO u SELECT 90000 + i % 4, 90000 + i FROM generate_series(0, 4) i;
+INSERT INTO u SELECT 90000 + i, 90000 + i FROM generate_series(0, 4) i RETURNING k;
+-- what it removes comes back
+CREATE OR REPLACE FUNCTION search() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.v % 3 = 0 THEN
+		DELETE FROM u WHERE v = new.v - 2;
+		PERFORM FROM u WHERE k = new.k;
+		RAISE division_by_zero;
+	END IF;
+	RETURN new;
+EXCEPTION WHEN division_by_zero THEN
+	RETURN new;
+END $$;
+INSERT INTO u VALUES (90010, 90010), (90004, 90004 + 100000), (90005, 90006);
+INSERT INTO u VALUES (90010, 90011), (90020, 90012), (90021, 90015), (90021, 90016), (90022, 90018);
+INSERT INTO u VALUES (90010, 90011), (90020, 90012), (90021, 90015), (90022, 90018) RETURNING k;
+RESET enable_seqscan;
+DELETE FROM u WHERE k BETWEEN 90010 AND 90022;
+BEGIN;
+INSERT INTO u VALUES (95000, 95000), (95001, 95001);
+SAVEPOINT a;
+INSERT INTO u VALUES (95002, 95002), (95003, 95003), (95000, 95004);
+ROLLBACK TO a;
+INSERT INTO u VALUES (95002, 95002), (95003, 95003), (95004, 95004);
+COMMIT;
+SELECT count(*), sum(k) FROM u WHERE k >= 90000;
 
 -- temporary, unlogged; with a prepared plan; functions that look into the table meanwhile
 CREATE TEMP TABLE tmp (k int);

@@ -72,11 +72,14 @@ struct GpudsInsertBuffer
 	GpudsInsertBuffer *also_undecided;
 	GpudsInsertScope *scope;
 	RelFileLocator locator;
-	bool temp;      /* of a temporary index: its locator may be a permanent one's, too */
-	bool undecided; /* the last entry is of the scope's undecided row */
+	bool temp;                     /* of a temporary index: its locator may be a permanent one's, too */
+	bool undecided;                /* the last entry is of the scope's undecided row */
+	const GpudsInsertCheck *check; /* of a unique index; NULL: the index is none */
+	int64 first_command;           /* of a unique index's rows: the least; -1: they may be seen by any */
 	Oid index_oid;
 	int nwords;
 	int n;
+	int nagain; /* the first ones, which have been appended and are to be checked again */
 	int size;
 	GpudsEntry *entries;
 };
@@ -95,13 +98,25 @@ static GpudsInsertBuffer *buckets[NBUCKETS];
 static int64 total_entries = 0;
 static int64 total_size = 0;
 
+/* Searches of the unique indexes whose files are in a bucket, by this session's scans. */
+static uint64 searches[NBUCKETS];
+
+/* A check searches: no search appends anything. */
+static bool held = false;
+
 /* The outermost subtransaction whose entries an error has dropped; it must roll back. */
 static SubTransactionId dropped_in = InvalidSubTransactionId;
+
+static uint32
+bucket_number(const RelFileLocator *locator)
+{
+	return murmurhash32(locator->relNumber) % NBUCKETS;
+}
 
 static GpudsInsertBuffer **
 bucket_of(const RelFileLocator *locator)
 {
-	return &buckets[murmurhash32(locator->relNumber) % NBUCKETS];
+	return &buckets[bucket_number(locator)];
 }
 
 static bool
@@ -141,8 +156,12 @@ make_buffer(GpudsInsertScope *scope, Relation index, int nwords)
 	buffer->temp = RelationUsesLocalBuffers(index);
 	buffer->index_oid = RelationGetRelid(index);
 	buffer->nwords = nwords;
-	buffer->next = scope->buffers;
-	scope->buffers = buffer;
+	buffer->first_command = PG_INT64_MAX;
+	if (scope->last_buffer)
+		scope->last_buffer->next = buffer;
+	else
+		scope->buffers = buffer;
+	scope->last_buffer = buffer;
 	buffer->chain = *bucket;
 	*bucket = buffer;
 	return buffer;
@@ -261,30 +280,112 @@ static void
 empty_buffer(GpudsInsertBuffer *buffer)
 {
 	total_entries -= buffer->n;
-	buffer->n = 0;
-}
-
-/* index has the buffer's file.  What is in the journal is not to be appended again, whatever fails then. */
-static void
-append_to(Relation index, GpudsInsertBuffer *buffer)
-{
-	const int n = buffer->n;
-
-	if (n == 0)
-		return;
-	gpuds_injection_point("insert-buffered-flush");
-	gpuds_journal_append(index, buffer->nwords, buffer->entries, n);
-	empty_buffer(buffer);
-	check_conflicts(buffer->scope, index, buffer->entries, n);
+	buffer->n = buffer->nagain = 0;
 }
 
 /*
- * The same for the index that has the file.  If none has: the entries stay as long as
+ * Has n entries of a unique index's buffer checked, from one on, which may call functions of index
+ * expressions: as the user whose statement it is.  Returns as the check does.
+ */
+static int
+check_entries(Relation index, const GpudsInsertBuffer *buffer, int first, int *nagain, bool decide,
+			  void **state)
+{
+	const bool outer = gpuds_insert_hold(true);
+	int left;
+	Oid user;
+	int security;
+
+	GetUserIdAndSecContext(&user, &security);
+	PG_TRY();
+	{
+		SetUserIdAndSecContext(buffer->scope->user, buffer->scope->security);
+		left = buffer->check->check(index, buffer->entries + first, buffer->n - first, nagain, decide, state);
+	}
+	PG_FINALLY();
+	{
+		SetUserIdAndSecContext(user, security);
+		(void) gpuds_insert_hold(outer);
+	}
+	PG_END_TRY();
+	return left;
+}
+
+/*
+ * Appends entries of a buffer from one on, whose index has the buffer's file; keep: so many before them, and
+ * perhaps themselves, stay in the buffer.  state: of their check, which ends; NULL: there was none.  What is
+ * in the journal is not to be appended again, whatever fails then.
+ */
+static void
+append_from(Relation index, GpudsInsertBuffer *buffer, int first, int keep, void *state)
+{
+	const int n = buffer->n - first;
+
+	if (n > 0)
+	{
+		gpuds_injection_point("insert-buffered-flush");
+		gpuds_journal_append(index, buffer->nwords, buffer->entries + first, n);
+	}
+	total_entries -= buffer->n - keep;
+	buffer->n = keep;
+	if (state)
+		buffer->check->end(state);
+	if (n > 0)
+		check_conflicts(buffer->scope, index, buffer->entries + first, n);
+}
+
+/*
+ * Appends a unique index's entries in a subtransaction of their scope's, which may roll back.  Then another
+ * row that it removed has its key again, or the row itself that it removed.  So they are checked again later,
+ * and nothing is appended that need not be.
+ */
+static void
+append_within(Relation index, GpudsInsertBuffer *buffer, bool decide)
+{
+	const int first = buffer->nagain;
+	void *state = NULL;
+	int nagain = 0;
+
+	if (!decide || buffer->n == first)
+		return;
+	(void) check_entries(index, buffer, first, &nagain, true, &state);
+	buffer->nagain = buffer->n;
+	append_from(index, buffer, first, buffer->n, state);
+}
+
+/*
+ * index has the buffer's file.  Entries of a unique index stay in the buffer where another row has the key,
+ * unless that is to be decided now.
+ */
+static void
+append_to(Relation index, GpudsInsertBuffer *buffer, bool decide)
+{
+	int nagain = buffer->nagain;
+	int left = 0;
+	void *state = NULL;
+
+	if (buffer->n == 0)
+		return;
+	if (buffer->check && buffer->scope->subid != GetCurrentSubTransactionId())
+	{
+		append_within(index, buffer, decide);
+		return;
+	}
+	if (buffer->check)
+		left = check_entries(index, buffer, 0, &nagain, decide, &state);
+
+	/* behind those that stay are the ones that have been appended, and passed */
+	append_from(index, buffer, left + buffer->nagain - nagain, left, state);
+	buffer->nagain = nagain;
+}
+
+/*
+ * append_to the index that has the file.  If none has: the entries stay as long as
  * the file may come back, by rollback of a subtransaction; last says that there
  * is none any more.
  */
 static void
-append_buffer(GpudsInsertBuffer *buffer, bool last)
+append_buffer(GpudsInsertBuffer *buffer, bool decide, bool last)
 {
 	Relation index;
 
@@ -293,7 +394,7 @@ append_buffer(GpudsInsertBuffer *buffer, bool last)
 	index = open_file(buffer);
 	if (index)
 	{
-		append_to(index, buffer);
+		append_to(index, buffer, decide);
 		relation_close(index, NoLock);
 	}
 	else if (last)
@@ -355,20 +456,25 @@ append_group(BufferGroup *group, bool last)
 	while (nopen > 0)
 		relation_close(group->index[--nopen], NoLock);
 	for (int i = 0; i < group->n && !together; i++)
-		append_buffer(group->buffer[i], last);
+		append_buffer(group->buffer[i], true, last);
 	group->n = 0;
 }
 
-/* Appends what is in a scope that has no undecided row. */
+/* Appends what is in a scope that has no undecided row, that of unique indexes first, which may fail. */
 static void
-append_scope(GpudsInsertScope *scope, bool last)
+append_scope(GpudsInsertScope *scope, bool decide, bool last)
 {
 	BufferGroup group;
 
+	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+	{
+		if (buffer->check)
+			append_buffer(buffer, decide, last);
+	}
 	group.n = 0;
 	for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
 	{
-		if (buffer->n == 0)
+		if (buffer->n == 0 || buffer->check)
 			continue;
 		group.buffer[group.n++] = buffer;
 		if (group.n == GPUDS_GROUP_INDEXES)
@@ -435,7 +541,7 @@ row_header(const GpudsInsertScope *scope)
  * buffers that have been emptied: somebody may catch the error and go on.
  */
 static void
-decide(GpudsInsertScope *scope)
+decide_row(GpudsInsertScope *scope)
 {
 	GpudsInsertBuffer *buffer;
 	HeapTupleHeader row;
@@ -449,15 +555,15 @@ decide(GpudsInsertScope *scope)
 	speculative = HeapTupleHeaderIsSpeculative(row);
 	while ((buffer = scope->undecided) != NULL)
 	{
-		if (killed && buffer->n > 0)
+		if (killed && buffer->n > buffer->nagain)
 		{
 			buffer->n--;
 			total_entries--;
 		}
 		else if (speculative)
 		{
-			append_buffer(buffer, false);
-			if (buffer->n > 0)
+			append_buffer(buffer, true, false);
+			if (buffer->n > buffer->nagain)
 				elog(ERROR, "index %u has lost its file while a row is inserted", buffer->index_oid);
 		}
 		scope->undecided = buffer->also_undecided;
@@ -484,27 +590,59 @@ is_speculative(GpudsInsertScope *scope, Relation heap, ItemPointer tid)
 	return scope->speculative;
 }
 
-/* Makes room for an entry; index has the buffer's file. */
+/* Appends what all buffers have and need not keep, and gives its memory back. */
+static void
+flush_all(bool decide)
+{
+	if (held)
+		return;
+	for (GpudsInsertScope *scope = scopes; scope && total_size > 0; scope = scope->outer)
+	{
+		decide_row(scope);
+		release_page(scope);
+		append_scope(scope, decide, false);
+		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
+		{
+			if (buffer->n > 0 || buffer->entries == NULL)
+				continue;
+			pfree(buffer->entries);
+			buffer->entries = NULL;
+			total_size -= buffer->size;
+			buffer->size = 0;
+		}
+	}
+}
+
+/*
+ * Makes room for an entry; index has the buffer's file.  The limits are of what need not be kept: what a
+ * unique index's buffer has to keep until the statement ends makes it grow.
+ */
 static void
 ensure_capacity(GpudsInsertBuffer *buffer, Relation index)
 {
-	int size = Max(2 * buffer->size, FIRST_BUFFER_ENTRIES);
+	int64 size = Max(2 * (int64) buffer->size, FIRST_BUFFER_ENTRIES);
 
 	if (size > MAX_BUFFER_ENTRIES)
 	{
-		append_to(index, buffer);
-		return;
+		append_to(index, buffer, false);
+		if (buffer->n <= buffer->size / 2)
+			return;
 	}
-	if (total_size + size - buffer->size > MAX_TOTAL_ENTRIES)
+	else if (total_size + size - buffer->size > MAX_TOTAL_ENTRIES)
 	{
-		append_to(index, buffer);
-		gpuds_insert_flush_all();
-		size = FIRST_BUFFER_ENTRIES;
+		append_to(index, buffer, false);
+		flush_all(false);
+		size = Max(2 * (int64) buffer->n, FIRST_BUFFER_ENTRIES);
 	}
+	if (size > INT_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many rows of one statement have keys of other rows in unique index \"%s\"",
+						RelationGetRelationName(index))));
 	if (buffer->entries == NULL)
-		buffer->entries = MemoryContextAlloc(buffer->scope->context, size * sizeof(GpudsEntry));
+		buffer->entries = MemoryContextAllocHuge(buffer->scope->context, size * sizeof(GpudsEntry));
 	else
-		buffer->entries = repalloc(buffer->entries, size * sizeof(GpudsEntry));
+		buffer->entries = repalloc_huge(buffer->entries, size * sizeof(GpudsEntry));
 	total_size += size - buffer->size;
 	buffer->size = size;
 }
@@ -557,15 +695,62 @@ gpuds_insert_now(Relation index, const GpudsKeyLayout *layout, const Datum *valu
 }
 
 /*
- * Inserts the entry of a row whose key need not be unique.  Always returns false, as aminsert does then.
+ * Are a row's entries collected?
  *
  * For a constraint that looks for conflicting rows of other, uncommitted
  * transactions the entry is appended at once.  For tables of other access methods,
  * too: what is said above about speculative rows is heap's.
  */
 bool
+gpuds_insert_collects(Relation heap, const IndexInfo *indexInfo)
+{
+	return scopes != NULL && !scopes->barred && scopes->subid == GetCurrentSubTransactionId() &&
+		   indexInfo->ii_ExclusionOps == NULL && heap->rd_tableam == GetHeapamTableAmRoutine();
+}
+
+/*
+ * Is a row, whose entry could be collected, the first one of its statement for a unique index, or since this
+ * session has searched the index last, so that nothing is collected?  To be called once for each row.
+ */
+bool
+gpuds_insert_is_first(Relation index, IndexInfo *indexInfo)
+{
+	GpudsInsertCache *cache = gpuds_insert_cache(indexInfo);
+	const uint64 now = searches[bucket_number(&RelationLocator(index))] + 1;
+	const bool first = cache->searches != now;
+
+	cache->searches = now;
+	return first && (cache->serial != scopes->serial || cache->buffer->n == cache->buffer->nagain);
+}
+
+/* Searches append nothing (true) until they may again (false).  Returns what held before. */
+bool
+gpuds_insert_hold(bool hold)
+{
+	const bool before = held;
+
+	held = hold;
+	return before;
+}
+
+/* The command that a row is of, which is on the scope's page; -1: others may see it, too. */
+static int64
+command_of(const GpudsInsertScope *scope)
+{
+	const HeapTupleHeader row = row_header(scope);
+
+	if (HeapTupleHeaderXminFrozen(row) || (row->t_infomask & HEAP_COMBOCID))
+		return -1;
+	return HeapTupleHeaderGetRawCommandId(row);
+}
+
+/*
+ * Inserts the entry of a row.  Always returns false, as aminsert does if a key need not be unique.  check:
+ * what an entry that is collected passes before it is appended; NULL: nothing.
+ */
+bool
 gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointer tid, Relation heap,
-			 IndexInfo *indexInfo)
+			 IndexInfo *indexInfo, const GpudsInsertCheck *check)
 {
 	GpudsInsertScope *scope = scopes;
 	GpudsInsertBuffer *buffer;
@@ -573,8 +758,7 @@ gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointe
 	GpudsEntry entry;
 
 	gpuds_insert_encode(index, values, isnull, tid, &layout, &entry);
-	if (scope == NULL || scope->barred || scope->subid != GetCurrentSubTransactionId() ||
-		indexInfo->ii_ExclusionOps != NULL || heap->rd_tableam != GetHeapamTableAmRoutine())
+	if (!gpuds_insert_collects(heap, indexInfo))
 	{
 		gpuds_insert_now(index, &layout, values, isnull, &entry);
 		return false;
@@ -585,7 +769,7 @@ gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointe
 	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
 	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
 							 !ItemPointerEquals(&scope->row, tid)))
-		decide(scope);
+		decide_row(scope);
 	if (buffer->n == buffer->size)
 		ensure_capacity(buffer, index);
 	if (is_speculative(scope, heap, tid))
@@ -594,51 +778,66 @@ gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointe
 		buffer->also_undecided = scope->undecided;
 		scope->undecided = buffer;
 	}
+	buffer->check = check;
+	if (check)
+		buffer->first_command = Min(buffer->first_command, command_of(scope));
 	buffer->entries[buffer->n++] = entry;
 	total_entries++;
 	return false;
 }
 
-/*
- * Appends what is collected for the index's file, in all scopes.  The caller has
- * the index open and locked.
- */
-void
-gpuds_insert_flush(Relation index)
+/* Is there no row of a buffer's that a snapshot sees?  Only asked of unique indexes, which save a check. */
+static bool
+sees_none(Snapshot snapshot, const GpudsInsertBuffer *buffer)
 {
-	if (total_entries == 0)
+	return buffer->check && snapshot && snapshot->snapshot_type == SNAPSHOT_MVCC &&
+		   snapshot->curcid <= buffer->first_command;
+}
+
+/* Appends what is collected for the index's file in all scopes, and a snapshot may see (NULL: all). */
+static void
+flush_file(Relation index, Snapshot snapshot)
+{
+	if (total_entries == 0 || held)
 		return;
 	for (GpudsInsertBuffer *buffer = *bucket_of(&RelationLocator(index)); buffer; buffer = buffer->chain)
 	{
-		if (!has_file(index, buffer))
+		if (!has_file(index, buffer) || sees_none(snapshot, buffer))
 			continue;
 		if (buffer->undecided)
-			decide(buffer->scope);
-		append_to(index, buffer);
+			decide_row(buffer->scope);
+		append_to(index, buffer, true);
 	}
 }
 
 /*
- * Appends everything, of all scopes, and gives its memory back.
+ * Appends what is collected for the index's file, in all scopes.  The caller has the index open and locked.
+ * Raises an error if a key is not unique.
+ */
+void
+gpuds_insert_flush(Relation index)
+{
+	flush_file(index, NULL);
+}
+
+/*
+ * The same before a search of the index with a snapshot, which is not to miss what it sees of it.
+ */
+void
+gpuds_insert_before_search(Relation index, Snapshot snapshot)
+{
+	if (index->rd_index->indisunique && !held)
+		searches[bucket_number(&RelationLocator(index))]++;
+	flush_file(index, snapshot);
+}
+
+/*
+ * Appends everything, of all scopes, and gives its memory back.  Raises an error if a key is not unique.
  */
 void
 gpuds_insert_flush_all(void)
 {
-	for (GpudsInsertScope *scope = scopes; scope && total_size > 0; scope = scope->outer)
-	{
-		decide(scope);
-		release_page(scope);
-		append_scope(scope, false);
-		for (GpudsInsertBuffer *buffer = scope->buffers; buffer; buffer = buffer->next)
-		{
-			if (buffer->n > 0 || buffer->entries == NULL)
-				continue;
-			pfree(buffer->entries);
-			buffer->entries = NULL;
-			total_size -= buffer->size;
-			buffer->size = 0;
-		}
-	}
+	flush_all(true);
 }
 
 /*
@@ -677,6 +876,7 @@ gpuds_insert_begin(GpudsInsertScope *scope, bool barrier)
 	scope->serial = ++scope_serial;
 	scope->subid = GetCurrentSubTransactionId();
 	scope->owner = CurrentResourceOwner;
+	GetUserIdAndSecContext(&scope->user, &scope->security);
 	scopes = scope;
 }
 
@@ -689,9 +889,9 @@ gpuds_insert_append(GpudsInsertScope *scope)
 {
 	Assert(scopes == scope);
 
-	decide(scope);
+	decide_row(scope);
 	release_page(scope);
-	append_scope(scope, true);
+	append_scope(scope, true, true);
 	if (scope->unchecked)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -772,7 +972,7 @@ gpuds_insert_after_end(SubTransactionId subid)
 	for (GpudsInsertScope *scope = scopes; scope; scope = scope->outer)
 	{
 		scope->context = NULL;
-		scope->buffers = NULL;
+		scope->buffers = scope->last_buffer = NULL;
 		scope->undecided = NULL;
 		scope->page = InvalidBuffer;
 	}

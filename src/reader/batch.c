@@ -16,7 +16,10 @@
 #include "reader/fetch.h"
 #include "reader/reader.h"
 
-/* In place of keys, sets what probes ask for: ascending, all different.  The snapshot is an MVCC snapshot. */
+/*
+ * In place of keys, sets what probes ask for: ascending, all different.  With a snapshot that is not an MVCC
+ * snapshot, a scan does so once.
+ */
 void
 gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n)
 {
@@ -318,6 +321,13 @@ gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch)
 	batch->from_mirror = cursor->ref.mirror != NULL;
 	batch->kill_mark = cursor->ref.kill_mark;
 	pgstat_count_index_tuples(scan->indexRelation, cursor->nchunk);
+}
+
+/* The rows of n entries of the last batch are dead for everybody. */
+void
+gpuds_scan_kill(IndexScanDesc scan, const GpudsEntry *entries, int n)
+{
+	gpuds_probe_kill(&((GpudsCursor *) scan->opaque)->ref, entries, n);
 }
 
 /* Is there more than a small batch left of the intervals at hand? */

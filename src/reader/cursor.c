@@ -123,7 +123,7 @@ gpuds_cursor_barrier(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 	cursor->counters.probes += cursor->set.total;
 	if (IsolationIsSerializable())
 		lock_keys(scan, cursor);
-	gpuds_insert_flush(scan->indexRelation);
+	gpuds_insert_before_search(scan->indexRelation, scan->xs_snapshot);
 	if (!gpuds_is_planners(scan))
 		gpuds_injection_point("scan-before-probe");
 	if (gpuds_fallback_has_all(cursor->fallback) && !gpuds_mirror_present(&cursor->source))

@@ -88,6 +88,7 @@ extern void gpuds_scan_move_to(IndexScanDesc scan, const GpudsEntry *entry, int6
 extern void gpuds_scan_end_skip(IndexScanDesc scan);
 extern bool gpuds_scan_has_more(IndexScanDesc scan);
 extern void gpuds_scan_next_batch(IndexScanDesc scan, int64 most, GpudsScanBatch *batch);
+extern void gpuds_scan_kill(IndexScanDesc scan, const GpudsEntry *entries, int n);
 extern bool gpuds_scan_counts(IndexScanDesc scan);
 /* Entries that a device counts, adds up or gives in the time that it finds a key. */
 #define GPUDS_ENTRIES_OF_KEY 16

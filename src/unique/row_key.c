@@ -11,7 +11,9 @@
 #include "gpuds.h"
 
 #include "catalog/index.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "unique/unique.h"
@@ -86,4 +88,64 @@ gpuds_row_key_end(GpudsRowKey *row)
 {
 	FreeExecutorState(row->estate);
 	pfree(row->info);
+}
+
+/* The values of a key. */
+typedef struct KnownKey
+{
+	Datum values[GPUDS_KEY_MAX_COLUMNS];
+	bool isnull[GPUDS_KEY_MAX_COLUMNS];
+} KnownKey;
+
+/* Begins with no keys.  What is added takes memory of the current memory context until they are forgotten. */
+void
+gpuds_known_keys_begin(GpudsKnownKeys *known)
+{
+	known->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds known keys", ALLOCSET_SMALL_SIZES);
+	known->keys = NIL;
+}
+
+/* Is a row's key one of them? */
+bool
+gpuds_known_keys_have(const GpudsKnownKeys *known, const GpudsUniqueKey *key, Relation index,
+					  const GpudsRowKey *row)
+{
+	ListCell *lc;
+
+	foreach (lc, known->keys)
+	{
+		const KnownKey *other = lfirst(lc);
+
+		if (gpuds_unique_same(key, index, other->values, other->isnull, row->values, row->isnull))
+			return true;
+	}
+	return false;
+}
+
+/* Adds a row's key. */
+void
+gpuds_known_keys_add(GpudsKnownKeys *known, const GpudsUniqueKey *key, Relation index, const GpudsRowKey *row)
+{
+	const TupleDesc desc = RelationGetDescr(index);
+	MemoryContext old = MemoryContextSwitchTo(known->context);
+	KnownKey *add = palloc0(sizeof(KnownKey));
+
+	for (int i = 0; i < key->nkeys; i++)
+	{
+		const FormData_pg_attribute *column = TupleDescAttr(desc, i);
+
+		add->isnull[i] = row->isnull[i];
+		if (!add->isnull[i])
+			add->values[i] = datumCopy(row->values[i], column->attbyval, column->attlen);
+	}
+	known->keys = lappend(known->keys, add);
+	MemoryContextSwitchTo(old);
+}
+
+/* Forgets them, and gives their memory back. */
+void
+gpuds_known_keys_forget(GpudsKnownKeys *known)
+{
+	MemoryContextReset(known->context);
+	known->keys = NIL;
 }

@@ -20,20 +20,11 @@
 #include "gpuds.h"
 
 #include "miscadmin.h"
-#include "utils/datum.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "index/index.h"
 #include "unique/unique.h"
-
-/* The values of a live row. */
-typedef struct Row
-{
-	Datum values[GPUDS_KEY_MAX_COLUMNS];
-	bool isnull[GPUDS_KEY_MAX_COLUMNS];
-} Row;
 
 struct GpudsUniqueBuild
 {
@@ -46,10 +37,9 @@ struct GpudsUniqueBuild
 	GpudsRowKey row;
 	IndexFetchTableData *fetch;
 	TupleTableSlot *slot;
-	GpudsEntry last; /* that had a key; t is UINT64_MAX: there was none */
-	List *rows;      /* Rows of the last entry's code, if more than one entry has it */
+	GpudsEntry last;      /* that had a key; t is UINT64_MAX: there was none */
+	GpudsKnownKeys known; /* of live rows of the last entry's code, if more than one entry has it */
 	bool looking;
-	MemoryContext context; /* of these */
 };
 
 /* Begins the check; the build calls gpuds_unique_build_add with all entries in order. */
@@ -68,7 +58,7 @@ gpuds_unique_build_begin(Relation heap, Relation index, const IndexInfo *indexIn
 	build->fetch = GpudsIndexFetchBegin(heap);
 	build->slot = table_slot_create(heap, NULL);
 	build->last.t = UINT64_MAX;
-	build->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds unique rows", ALLOCSET_SMALL_SIZES);
+	gpuds_known_keys_begin(&build->known);
 	return build;
 }
 
@@ -91,48 +81,21 @@ report(GpudsUniqueBuild *build)
 					errtableconstraint(build->heap, RelationGetRelationName(build->index))));
 }
 
-/* Keeps the values of the row that has been looked at. */
-static void
-keep_row(GpudsUniqueBuild *build)
-{
-	const TupleDesc desc = RelationGetDescr(build->index);
-	MemoryContext old = MemoryContextSwitchTo(build->context);
-	Row *row = palloc0(sizeof(Row));
-
-	for (int i = 0; i < build->key.nkeys; i++)
-	{
-		const FormData_pg_attribute *column = TupleDescAttr(desc, i);
-
-		row->isnull[i] = build->row.isnull[i];
-		if (!row->isnull[i])
-			row->values[i] = datumCopy(build->row.values[i], column->attbyval, column->attlen);
-	}
-	build->rows = lappend(build->rows, row);
-	MemoryContextSwitchTo(old);
-}
-
 /* Looks at an entry's row; an error if it is alive and has the key of another one that is. */
 static void
 look_at(GpudsUniqueBuild *build, const GpudsEntry *entry)
 {
 	ItemPointerData tid;
 	bool again = false;
-	ListCell *lc;
 
 	gpuds_entry_tid(entry, &tid);
 	if (!table_index_fetch_tuple(build->fetch, &tid, SnapshotSelf, build->slot, &again, NULL))
 		return;
 	if (!gpuds_row_key_of(&build->row, build->slot))
 		return;
-	foreach (lc, build->rows)
-	{
-		const Row *other = lfirst(lc);
-
-		if (gpuds_unique_same(&build->key, build->index, other->values, other->isnull, build->row.values,
-							  build->row.isnull))
-			report(build);
-	}
-	keep_row(build);
+	if (gpuds_known_keys_have(&build->known, &build->key, build->index, &build->row))
+		report(build);
+	gpuds_known_keys_add(&build->known, &build->key, build->index, &build->row);
 }
 
 /* Takes the next entries, which come in order.  Raises an error if a key is not unique. */
@@ -146,11 +109,8 @@ gpuds_unique_build_add(GpudsUniqueBuild *build, const GpudsEntry *entries, int64
 		if (build->last.t == UINT64_MAX || !has_same_code(build, &build->last, entry))
 		{
 			if (build->looking)
-			{
-				MemoryContextReset(build->context);
-				build->rows = NIL;
-				build->looking = false;
-			}
+				gpuds_known_keys_forget(&build->known);
+			build->looking = false;
 		}
 		else if (!build->nulls_distinct || !gpuds_key_has_null(&build->layout, entry))
 		{
@@ -171,6 +131,6 @@ gpuds_unique_build_end(GpudsUniqueBuild *build)
 	ExecDropSingleTupleTableSlot(build->slot);
 	table_index_fetch_end(build->fetch);
 	gpuds_row_key_end(&build->row);
-	MemoryContextDelete(build->context);
+	MemoryContextDelete(build->known.context);
 	pfree(build);
 }

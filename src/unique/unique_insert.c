@@ -1,18 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * unique_insert.c
- *	  Inserts into unique indexes: the check, and then the entry.
+ *	  Inserts into unique indexes.
  *
- * An entry of a unique index is not collected.  It is appended when its row comes, after a search for others
- * of its key:
- *
- *	  U1	From before the search until the entry has been appended, the session holds the lock on the key:
- *			a page lock of the lock manager's on the index, whose block number is a hash of the key's code.
- *			Equal keys have equal codes.
- *
- *			So of two sessions that insert one key, one gets the lock later.  Its search passes the barrier
- *			after the other's append has returned, and finds the other's entry (J1 in memtable/memtable.h, or
- *			the change counter).  The other's row was in the table before.
+ * A statement's rows are checked together before it ends (unique_batch.c).  A row that comes alone is checked
+ * by itself, and its entry appended after a search for others of its key under the key's lock (key_lock.c):
+ * the first row of a statement, or since the index was searched last; rows of ON CONFLICT; and all where
+ * nothing is collected (insert/insert.c).
  *
  *	  U2	The search uses a dirty snapshot: it sees rows that have been committed, rows of its own
  *			transaction and rows of transactions in progress.  What is in progress is waited for, without the
@@ -31,16 +25,14 @@
  *			removed the row of an entry, and the table given its TID to another row, between the search and
  *			the look at the row.  A live row's entry is not removed, so nothing is missed by that.
  *
- * The lock is the lock manager's: waits for it can be cancelled, deadlocks are detected, and the end of the
- * (sub)transaction releases it after an error.  A session has one such lock at a time and waits for no
- * transaction while it has it.  It is no part of a prepared transaction: the row's xmin does its work.
+ * A row whose entries are collected and whose key another live row has is no error yet: its entry is
+ * collected, too, and decided with the others.
  *
  * ON CONFLICT, and deferrable constraints if core had any of ours, only ask whether there may be a conflict
  * (UNIQUE_CHECK_PARTIAL).  The answer is given without waiting, and the entry is appended whatever it is.
  * By U1, of two speculative rows of one key only the later one is told of the other.
  *
- * A key with a NULL conflicts with none, unless NULLs are not distinct.  Its entry is collected as those of
- * other indexes are (insert/insert.c).
+ * A key with a NULL conflicts with none, unless NULLs are not distinct.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,8 +40,6 @@
 
 #include "access/relscan.h"
 #include "catalog/index.h"
-#include "common/hashfn.h"
-#include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
 #include "index/index.h"
@@ -62,7 +52,10 @@ struct GpudsUniqueState
 	GpudsUniqueKey key;
 	SnapshotData dirty; /* of the scan */
 	IndexScanDesc scan;
-	TupleTableSlot *slot; /* NULL: none has been needed */
+
+	/* to look at rows that were found; NULL: none has been */
+	TupleTableSlot *slot;
+	GpudsRowKey found;
 };
 
 /* A row that is being inserted, and what is known of others of its key. */
@@ -74,8 +67,7 @@ typedef struct NewRow
 	Datum *values;
 	bool *isnull;
 	IndexUniqueCheck check;
-	TransactionId xwait; /* a transaction to be waited for */
-	uint32 token;        /* of its speculative insertion; 0: there is none */
+	GpudsUniqueWait wait; /* what is in progress */
 } NewRow;
 
 typedef enum Verdict
@@ -113,7 +105,10 @@ gpuds_unique_cleanup(Relation index, IndexInfo *indexInfo)
 	if (state == NULL)
 		return;
 	if (state->slot)
+	{
+		gpuds_row_key_end(&state->found);
 		ExecDropSingleTupleTableSlot(state->slot);
+	}
 	index_endscan(state->scan);
 	cache->unique = NULL;
 }
@@ -129,16 +124,6 @@ has_null(const bool *isnull, int nkeys)
 	return false;
 }
 
-/* The number of the lock on an entry's key (U1), which included columns and the TID are no part of. */
-static BlockNumber
-lock_of(const GpudsKeyLayout *layout, const GpudsEntry *entry)
-{
-	const GpudsEntry ones = gpuds_key_ones_behind(layout, layout->nkeys);
-	const uint64 words[] = { entry->w0 & ~ones.w0, entry->w1 & ~ones.w1, entry->t & ~ones.t };
-
-	return hash_bytes((const unsigned char *) words, sizeof(words));
-}
-
 static void
 search_for(GpudsUniqueState *state, const NewRow *row)
 {
@@ -151,18 +136,27 @@ search_for(GpudsUniqueState *state, const NewRow *row)
 	index_rescan(state->scan, keys, state->key.nkeys, NULL, 0);
 }
 
+/* Prepares to look at rows. */
+static void
+begin_reading(GpudsUniqueState *state, const NewRow *row)
+{
+	MemoryContext old;
+
+	if (state->slot)
+		return;
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(state));
+	gpuds_row_key_begin(&state->found, row->index);
+	state->slot = table_slot_create(row->heap, NULL);
+	MemoryContextSwitchTo(old);
+}
+
 /* U4: has the row in the slot the new row's key? */
 static bool
-has_key(const GpudsUniqueState *state, const NewRow *row)
+has_key(GpudsUniqueState *state, const NewRow *row)
 {
-	GpudsRowKey found;
-	bool same;
-
-	gpuds_row_key_begin(&found, row->index);
-	same = gpuds_row_key_of(&found, state->slot) &&
-		   gpuds_unique_same(&state->key, row->index, found.values, found.isnull, row->values, row->isnull);
-	gpuds_row_key_end(&found);
-	return same;
+	return gpuds_row_key_of(&state->found, state->slot) &&
+		   gpuds_unique_same(&state->key, row->index, state->found.values, state->found.isnull, row->values,
+							 row->isnull);
 }
 
 /*
@@ -183,9 +177,8 @@ judge(const GpudsUniqueState *state, NewRow *row)
 {
 	if (row->check == UNIQUE_CHECK_PARTIAL)
 		return CONFLICT;
-	row->xwait = TransactionIdIsValid(state->dirty.xmin) ? state->dirty.xmin : state->dirty.xmax;
-	row->token = state->dirty.speculativeToken;
-	if (TransactionIdIsValid(row->xwait))
+	row->wait = gpuds_unique_in_progress(&state->dirty, row->tid);
+	if (TransactionIdIsValid(row->wait.xid))
 		return IN_PROGRESS;
 	return is_alive(row) ? CONFLICT : NO_CONFLICT;
 }
@@ -202,13 +195,7 @@ look(GpudsUniqueState *state, NewRow *row)
 	{
 		if (ItemPointerEquals(found, row->tid))
 			continue;
-		if (state->slot == NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(state));
-
-			state->slot = table_slot_create(row->heap, NULL);
-			MemoryContextSwitchTo(old);
-		}
+		begin_reading(state, row);
 		if (!index_fetch_heap(state->scan, state->slot))
 			continue;
 		if (!has_key(state, row))
@@ -226,52 +213,81 @@ look(GpudsUniqueState *state, NewRow *row)
 	return verdict;
 }
 
-/* Raises the error.  A serialization failure comes first, which the error would hide. */
-static void
-report(const NewRow *row, const GpudsKeyLayout *layout, const GpudsEntry *entry)
-{
-	char *description;
-
-	gpuds_index_check_keys(row->index, layout, entry, 1);
-	description = BuildIndexValueDescription(row->index, row->values, row->isnull);
-	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
-					errmsg("duplicate key value violates unique constraint \"%s\"",
-						   RelationGetRelationName(row->index)),
-					description ? errdetail("Key %s already exists.", description) : 0,
-					errtableconstraint(row->heap, RelationGetRelationName(row->index))));
-}
-
-/* U2: waits for whoever has inserted, updated or deleted a row of the key. */
-static void
-wait_for(const NewRow *row)
-{
-	if (row->token)
-		SpeculativeInsertionWait(row->xwait, row->token);
-	else
-		XactLockTableWait(row->xwait, row->index, row->tid, XLTW_InsertIndex);
-}
-
 /* Looks until nothing is in progress; returns with the lock on the key. */
 static Verdict
-look_under_lock(GpudsUniqueState *state, NewRow *row, BlockNumber lock)
+look_under_lock(GpudsUniqueState *state, NewRow *row, const GpudsKeyLocks *lock)
 {
 	Verdict verdict;
 
 	for (;;)
 	{
-		LockPage(row->index, lock, ExclusiveLock);
+		gpuds_lock_keys(row->index, lock);
 		verdict = look(state, row);
 		if (verdict != IN_PROGRESS)
 			return verdict;
-		UnlockPage(row->index, lock, ExclusiveLock);
-		wait_for(row);
+		gpuds_unlock_keys(row->index, lock);
+		gpuds_unique_wait(row->index, &row->wait);
 	}
 }
 
 /*
+ * Checks a row and inserts its entry.  No conflict: all is done.  Else it was PARTIAL, and the entry has been
+ * inserted, or nothing has been done.
+ */
+static Verdict
+insert_alone(NewRow *row, IndexInfo *indexInfo)
+{
+	GpudsUniqueState *state = state_of(row->heap, row->index, indexInfo);
+	GpudsKeyLocks lock = { .n = 1 };
+	GpudsKeyLayout layout;
+	GpudsEntry entry;
+	Verdict verdict;
+
+	gpuds_insert_encode(row->index, row->values, row->isnull, row->tid, &layout, &entry);
+	lock.lock[0] = gpuds_key_lock_of(&layout, &entry);
+	verdict = look_under_lock(state, row, &lock);
+	gpuds_injection_point("unique-looked");
+	if (row->check == UNIQUE_CHECK_PARTIAL || (row->check == UNIQUE_CHECK_YES && verdict == NO_CONFLICT))
+		gpuds_insert_now(row->index, &layout, row->values, row->isnull, &entry);
+	gpuds_unlock_keys(row->index, &lock);
+	return verdict;
+}
+
+/* The same while the search appends nothing: what has been collected was, before the lock. */
+static Verdict
+hold_and_insert(NewRow *row, IndexInfo *indexInfo)
+{
+	bool outer;
+	Verdict verdict;
+
+	gpuds_insert_flush(row->index);
+	outer = gpuds_insert_hold(true);
+	PG_TRY();
+	{
+		verdict = insert_alone(row, indexInfo);
+	}
+	PG_FINALLY();
+	{
+		(void) gpuds_insert_hold(outer);
+	}
+	PG_END_TRY();
+	return verdict;
+}
+
+static void
+report(const NewRow *row)
+{
+	GpudsKeyLayout layout;
+	GpudsEntry entry;
+
+	gpuds_insert_encode(row->index, row->values, row->isnull, row->tid, &layout, &entry);
+	gpuds_unique_report(row->heap, row->index, &entry, row->values, row->isnull);
+}
+
+/*
  * aminsert.  Returns false only if there may be a conflict of a row that is to be checked later.  Raises an
- * error at another row of the same key if the row is to be checked now, after having waited for transactions
- * that may have made or removed it.
+ * error at another row of the same key if the row is to be checked now and its entry cannot be collected,
+ * after having waited for transactions that may have made or removed it.
  */
 bool
 gpuds_unique_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
@@ -280,33 +296,28 @@ gpuds_unique_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid
 	NewRow row = {
 		.heap = heap, .index = index, .tid = tid, .values = values, .isnull = isnull, .check = checkUnique
 	};
-	GpudsUniqueState *state;
-	GpudsKeyLayout layout;
-	GpudsEntry entry;
+	const GpudsInsertCheck *check = index->rd_index->indisunique ? &gpuds_unique_check : NULL;
+	bool collects;
 	Verdict verdict;
-	BlockNumber lock;
 
 	if (checkUnique == UNIQUE_CHECK_NO)
-		return gpuds_insert(index, values, isnull, tid, heap, indexInfo);
+		return gpuds_insert(index, values, isnull, tid, heap, indexInfo, check);
 	if (!indexInfo->ii_NullsNotDistinct && has_null(isnull, indexInfo->ii_NumIndexKeyAttrs))
 	{
 		if (checkUnique != UNIQUE_CHECK_EXISTING)
-			(void) gpuds_insert(index, values, isnull, tid, heap, indexInfo);
+			(void) gpuds_insert(index, values, isnull, tid, heap, indexInfo, check);
 		return true;
 	}
 
-	state = state_of(heap, index, indexInfo);
-	gpuds_insert_encode(index, values, isnull, tid, &layout, &entry);
-	lock = lock_of(&layout, &entry);
-	verdict = look_under_lock(state, &row, lock);
-	gpuds_injection_point("unique-looked");
-	if (verdict == CONFLICT && checkUnique != UNIQUE_CHECK_PARTIAL)
+	collects = checkUnique == UNIQUE_CHECK_YES && gpuds_insert_collects(heap, indexInfo);
+	if (!collects || gpuds_insert_is_first(index, indexInfo))
 	{
-		UnlockPage(index, lock, ExclusiveLock);
-		report(&row, &layout, &entry);
+		verdict = hold_and_insert(&row, indexInfo);
+		if (verdict == NO_CONFLICT || checkUnique == UNIQUE_CHECK_PARTIAL)
+			return verdict == NO_CONFLICT;
+		if (!collects)
+			report(&row);
 	}
-	if (checkUnique != UNIQUE_CHECK_EXISTING)
-		gpuds_insert_now(index, &layout, values, isnull, &entry);
-	UnlockPage(index, lock, ExclusiveLock);
-	return verdict == NO_CONFLICT;
+	(void) gpuds_insert(index, values, isnull, tid, heap, indexInfo, check);
+	return true;
 }
