@@ -196,7 +196,7 @@ sub _maintain
 		2, 'analyze');
 
 	push @kinds, (1, 'vacuumfull');
-	push @kinds, (2, 'reindexc') unless $self->{temporary} || $self->{exclusion};
+	push @kinds, (2, 'reindexc') unless $self->{temporary} || $self->{exclusion} || defined $self->{unique};
 	push @kinds, (2, 'cluster') unless $self->{predicate} || $self->{partitioned};
 	push @kinds, (1, 'logged') unless $self->{temporary} || $self->{partitioned};
 	my $kind = _weighted(@kinds);
@@ -227,7 +227,7 @@ sub _maintain
 		$self->_both('TRUNCATE {T}');
 		$self->_insert(_int(0, 200));
 	}
-	elsif ($kind eq 'rebuild' && !$self->{exclusion})
+	elsif ($kind eq 'rebuild' && !$self->{exclusion} && !defined $self->{unique})
 	{
 		$self->_both('DROP INDEX {I}');
 		$self->_create_index;

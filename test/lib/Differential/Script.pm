@@ -93,6 +93,9 @@ sub harmless
 # Has the index under test no order?
 sub _unordered { my ($self) = @_; return $self->{am} eq 'gpu_hash'; }
 
+# May its index be unique?  Other classes do what a constraint of the btree twin does not allow.
+sub _may_be_unique { my ($self) = @_; return $self->{version} >= 18 && $self->name eq 'plain'; }
+
 # What a session needs to be told, also after a \connect
 sub _session
 {
@@ -176,7 +179,7 @@ sub _generate
 	my ($self) = @_;
 
 	$self->_choose_shape;
-	$self->{goes_on} = $self->{exclusion} || _chance(0.3) ? 'on' : 'off';
+	$self->{goes_on} = $self->{exclusion} || defined $self->{unique} || _chance(0.3) ? 'on' : 'off';
 	$self->_preamble;
 	$self->_tables;
 	$self->_probes;

@@ -5,7 +5,7 @@ package Differential::Tables;
 use strict;
 use warnings;
 
-use Differential::Output qw(_for_table);
+use Differential::Output qw(_for_table _without_order);
 use Differential::Random;
 use Differential::Types;
 use Differential::Values qw(_literal _sql_type);
@@ -97,17 +97,23 @@ sub _choose_shape
 	if (!$self->{partitioned} && !$self->{expression} && _chance(0.06))
 	{
 		$self->{exclusion} = 1;
-		for my $list ($self->{base}, $self->{columns})
-		{
-			$_->{domain} = 1000000 for @$list;
-			$_->{descending} = $_->{nulls_first} = 0 for @$list;
-		}
+	}
+	# Not asked where there are none, so that a seed's script stays what it was there
+	elsif ($self->_may_be_unique && !$self->{partitioned} && !$self->{expression} && _chance(0.15))
+	{
+		$self->{unique} = _one('', '', ' NULLS NOT DISTINCT');
 	}
 	elsif (_chance(0.12))
 	{
 		$self->{predicate} = _one('v > 30', 'v % 3 <> 0', "$self->{base}[0]{name} IS NOT NULL", 'id > 40');
 	}
 	$self->_choose_included($self->{expression} ? 32 : $bits) if !$self->{exclusion} && _chance(0.35);
+	return unless $self->{exclusion} || defined $self->{unique};
+	for my $list ($self->{base}, $self->{columns})
+	{
+		$_->{domain} = 1000000 for @$list;
+		$_->{descending} = $_->{nulls_first} = 0 for @$list;
+	}
 	return;
 }
 
@@ -121,6 +127,25 @@ sub _index_columns
 	my $included = join(', ', map { $_->{name} } @{ $self->{included} });
 
 	return '(' . join(', ', @keys) . ')' . ($included ? " INCLUDE ($included)" : '');
+}
+
+# A unique index, and a constraint of btree's that is checked when a statement ends, too
+sub _create_unique
+{
+	my ($self, $list) = @_;
+	my $number = ++$self->{number};
+
+	# without the names of the two commands
+	$self->_say('\set QUIET on', "\\echo @@ $number btree set",
+		"ALTER TABLE tb ADD CONSTRAINT tb_idx UNIQUE$self->{unique} "
+		  . ($list =~ s/ NULLS LAST//gr)
+		  . ' DEFERRABLE;',
+		"\\echo @@", "\\echo @@ $number gpu set",
+		"CREATE UNIQUE INDEX tg_idx ON tg USING $self->{am} "
+		  . ($self->_unordered ? _without_order($list) : $list)
+		  . "$self->{unique};",
+		"\\echo @@", '\set QUIET off');
+	return;
 }
 
 # Makes it only if it is not there when that is asked for
@@ -138,6 +163,11 @@ sub _create_index
 	{
 		my $with = join(', ', map { "$_->{expr} WITH =" } @{ $self->{columns} });
 		$self->_both_ams("ALTER TABLE {T} ADD CONSTRAINT {I} EXCLUDE USING {AM} ($with)$where");
+		return;
+	}
+	if (defined $self->{unique})
+	{
+		$self->_create_unique($list);
 		return;
 	}
 	$self->_both_ams("CREATE INDEX$concurrently$missing {I} ON {T} USING {AM} $list$options$where");
