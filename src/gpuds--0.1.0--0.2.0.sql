@@ -178,13 +178,22 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
--- Numbers as keys of gpu_btree
+-- Numbers and points as keys of gpu_btree
 -- ---------------------------------------------------------------------------
 
 CREATE OPERATOR FAMILY numeric_ops USING gpu_btree;
 
 CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING gpu_btree FAMILY numeric_ops AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY point_ops USING gpu_btree;
+
+-- No order, and no equality: ~= is true of what is near enough. Strategy numbers are GiST's.
+CREATE OPERATOR CLASS point_ops DEFAULT FOR TYPE point USING gpu_btree FAMILY point_ops AS
+	OPERATOR 6 ~=;
+
+ALTER OPERATOR FAMILY point_ops USING gpu_btree ADD
+	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
 
 -- ---------------------------------------------------------------------------
 -- Access method gpu_skiplist and operator classes
@@ -247,6 +256,10 @@ BEGIN
 		EXECUTE statement;
 	END LOOP;
 END $$;
+
+-- Boxes and circles have no operator class here.
+ALTER OPERATOR FAMILY point_ops USING gpu_skiplist ADD
+	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
 
 CREATE FUNCTION gpuds_index_structure(indexrelid oid) RETURNS text
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;

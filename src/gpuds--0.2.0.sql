@@ -136,6 +136,15 @@ CREATE OPERATOR FAMILY enum_ops USING gpu_btree;
 CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY enum_ops AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 
+CREATE OPERATOR FAMILY point_ops USING gpu_btree;
+
+-- No order, and no equality: ~= is true of what is near enough. Strategy numbers are GiST's.
+CREATE OPERATOR CLASS point_ops DEFAULT FOR TYPE point USING gpu_btree FAMILY point_ops AS
+	OPERATOR 6 ~=;
+
+ALTER OPERATOR FAMILY point_ops USING gpu_btree ADD
+	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
+
 -- ---------------------------------------------------------------------------
 -- Access method gpu_hash and operator classes
 --
@@ -367,6 +376,10 @@ BEGIN
 		EXECUTE statement;
 	END LOOP;
 END $$;
+
+-- Boxes and circles have no operator class here.
+ALTER OPERATOR FAMILY point_ops USING gpu_skiplist ADD
+	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
 
 -- ---------------------------------------------------------------------------
 -- Lookups of many keys

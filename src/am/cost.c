@@ -117,7 +117,7 @@ gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index)
 		get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, less, ATTSTATSSLOT_NUMBERS))
 	{
 		correlation = slot.numbers[0];
-		if (index->reverse_sort[0])
+		if (index->reverse_sort && index->reverse_sort[0])
 			correlation = -correlation;
 		if (index->nkeycolumns > 1)
 			correlation *= 0.75;

@@ -34,7 +34,7 @@ make_routine(bool ordered)
 	IndexAmRoutine *routine = GPUDS_CORE_KEEPS_ROUTINES ? &kept[ordered] : palloc0(sizeof(IndexAmRoutine));
 
 	routine->type = T_IndexAmRoutine;
-	routine->amstrategies = ordered ? GPUDS_NSTRATEGIES : GPUDS_NHASH_STRATEGIES;
+	routine->amstrategies = ordered ? GPUDS_MOST_STRATEGY : GPUDS_NHASH_STRATEGIES;
 	routine->amsupport = ordered ? GPUDS_NORDER_PROCS : GPUDS_NPROCS;
 	routine->amoptsprocnum = 0;
 	routine->amcanorder = ordered;

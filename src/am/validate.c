@@ -41,6 +41,14 @@ typedef struct Expected
 		ereport(INFO, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION), errmsg(__VA_ARGS__))); \
 	} while (0)
 
+/* Have points, on the left, no order that this strategy would be of, but an operator of their own? */
+static bool
+is_of_points(const Expected *expected, Form_pg_amop op)
+{
+	return expected->ordered && op->amoplefttype == POINTOID &&
+		   OidIsValid(gpuds_point_function(op->amopstrategy, op->amoprighttype));
+}
+
 static bool
 validate_operator(const Expected *expected, Form_pg_amop op)
 {
@@ -48,6 +56,14 @@ validate_operator(const Expected *expected, Form_pg_amop op)
 	char *name = format_operator(op->amopopr);
 	bool valid = true;
 
+	if (is_of_points(expected, op))
+	{
+		if (get_opcode(op->amopopr) != gpuds_point_function(op->amopstrategy, op->amoprighttype))
+			COMPLAIN(valid,
+					 "operator family \"%s\" contains operator %s, which does not compare as type %s does",
+					 family, name, format_type_be(POINTOID));
+		return valid;
+	}
 	if (op->amopstrategy < 1 || op->amopstrategy > expected->strategies)
 		COMPLAIN(valid, "operator family \"%s\" contains operator %s with invalid strategy number %d", family,
 				 name, op->amopstrategy);
@@ -108,7 +124,8 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 		Oid types[] = { op->amoplefttype, op->amoprighttype };
 
 		if (types[0] == types[1] && gpuds_key_core_kind(types[0]) != GPUDS_KIND_NONE &&
-			gpuds_key_core_kind(types[0]) != GPUDS_KIND_NUMERIC)
+			gpuds_key_core_kind(types[0]) != GPUDS_KIND_NUMERIC &&
+			gpuds_key_core_kind(types[0]) != GPUDS_KIND_POINT)
 			continue;
 		for (int k = types[0] == types[1]; k < 2; k++)
 		{
@@ -120,11 +137,19 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 	return valid;
 }
 
+/* Has a family all operators for two types?  Of points it may have any. */
+static bool
+has_all_operators(const Expected *expected, const OpFamilyOpFuncGroup *group)
+{
+	return (expected->ordered && group->lefttype == POINTOID) ||
+		   group->operatorset == ((UINT64CONST(1) << expected->strategies) - 1) << 1;
+}
+
 /*
  * Validates an operator class and its family.  Of an access method that orders: types that make keys, all
- * five comparisons for each pair of types, and no support functions but the comparison of a type that another
- * is like.  Of another: equality, and hash functions
- * for types whose values are no keys.  Faults come as INFO; returns whether there were none.
+ * five comparisons for each pair of types, or what points have, and no support functions but the comparison
+ * of a type that another is like.  Of another: equality, and hash functions for types whose values are no
+ * keys.  Faults come as INFO; returns whether there were none.
  */
 bool
 gpuds_validate(Oid opclassoid)
@@ -170,7 +195,7 @@ gpuds_validate(Oid opclassoid)
 		/* Functions of types of which the family has no operators. */
 		if (group->operatorset == 0)
 			continue;
-		if (group->operatorset != ((UINT64CONST(1) << expected.strategies) - 1) << 1)
+		if (!has_all_operators(&expected, group))
 			COMPLAIN(valid, "operator family \"%s\" is missing operators for types %s and %s", family,
 					 format_type_be(group->lefttype), format_type_be(group->righttype));
 		own_pair |= group->lefttype == class->opcintype && group->righttype == class->opcintype;

@@ -12,6 +12,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -71,7 +72,10 @@ gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel)
 		   (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
 }
 
-/* Is a value equal to one key at most, or on one side of it, whatever the TimeZone? */
+/*
+ * Is a value equal to one key at most, or on one side of it, whatever the TimeZone?  Or does it say where
+ * points are?
+ */
 static bool
 is_exact(const IndexOptInfo *index, const IndexClause *clause)
 {
@@ -96,7 +100,9 @@ is_exact(const IndexOptInfo *index, const IndexClause *clause)
 		if (gpuds_index_hashes(index, clause->indexcol))
 			return false;
 		get_op_opfamily_properties(op, index->opfamily[clause->indexcol], false, &strategy, &left, &right);
-		if (!gpuds_key_probe_is_exact(index->opcintype[clause->indexcol], right))
+		if (!gpuds_key_probe_is_exact(index->opcintype[clause->indexcol], right) &&
+			!(index->opcintype[clause->indexcol] == POINTOID &&
+			  OidIsValid(gpuds_point_function(strategy, right))))
 			return false;
 	}
 	return true;

@@ -226,6 +226,12 @@ gpuds_target_key_type(const GpudsTarget *target, Oid type)
 
 	if (target->layout.column[0].hash)
 		return hashed_key_type(target, type);
+	if (target->layout.column[0].kind == GPUDS_KIND_POINT)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("points cannot be looked up in index \"%s\"", RelationGetRelationName(target->index)),
+				 errdetail("No equality of points is exact."),
+				 errhint("Search for points in a box or a circle by a query.")));
 	/* The operators of enums are for two of one type. */
 	if (!gpuds_key_probe_is_exact(column, base) || (base != column && type_is_enum(base)))
 		reject_key_type(target, type, column);

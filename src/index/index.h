@@ -18,9 +18,10 @@
 
 /*
  * Strategy numbers are those of core's access methods, so that core's assumptions about them hold: btree's
- * where there is an order, else hash's.
+ * where there is an order, else hash's.  Of those above btree's, which no order has, points have GiST's.
  */
 #define GPUDS_NSTRATEGIES 5
+#define GPUDS_MOST_STRATEGY GPUDS_WITHIN_STRATEGY
 #define GPUDS_NHASH_STRATEGIES 1
 
 #define GPUDS_DEFAULT_FILLFACTOR 90

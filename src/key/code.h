@@ -27,6 +27,7 @@
 #include "key/enum.h"
 #include "key/key.h"
 #include "key/numeric.h"
+#include "key/point.h"
 
 extern GpudsKeyKind gpuds_accepted_kind(Oid type);
 
@@ -207,6 +208,8 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 			return DatumGetLSN(value);
 		case GPUDS_KIND_XID8:
 			return U64FromFullTransactionId(DatumGetFullTransactionId(value));
+		case GPUDS_KIND_POINT:
+			return gpuds_point_code(DatumGetPointP(value));
 		case GPUDS_KIND_NONE:
 		case GPUDS_KIND_INCLUDED:
 		case GPUDS_KIND_HASHED:

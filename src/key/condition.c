@@ -10,7 +10,6 @@
 #include "access/tupmacs.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
 
 #include "key/set.h"
@@ -172,28 +171,6 @@ find_cut(Finder *finder, Datum value, GpudsCut *cut)
 	cut->code = gpuds_hashed_code(finder->column, finder->hash, value);
 	MemoryContextSwitchTo(old);
 	cut->exact = true;
-}
-
-/*
- * An array in one piece.  Expanded ones, such as variables of PL/pgSQL are, mostly have such a piece, which
- * is theirs and must not be changed; else the array is detoasted.  *copied: in palloc'd memory.
- */
-ArrayType *
-gpuds_key_array(Datum value, bool *copied)
-{
-	ArrayType *array;
-
-	*copied = false;
-	if (VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
-	{
-		const ExpandedArrayHeader *expanded = (const ExpandedArrayHeader *) DatumGetEOHP(value);
-
-		if (expanded->ea_magic == EA_MAGIC && expanded->fvalue)
-			return expanded->fvalue;
-	}
-	array = DatumGetArrayTypeP(value);
-	*copied = (Pointer) array != DatumGetPointer(value);
-	return array;
 }
 
 /*
@@ -362,6 +339,11 @@ gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, Gpud
 		return;
 	}
 
+	if (column->kind == GPUDS_KIND_POINT)
+	{
+		gpuds_point_narrow(key, set);
+		return;
+	}
 	begin_finder(index, column, key, &finder);
 	narrow_by_constants(&finder, key, layout->ordered ? key->sk_strategy : BTEqualStrategyNumber, set,
 						recheck);

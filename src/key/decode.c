@@ -91,6 +91,9 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 		case GPUDS_KIND_TIMETZ:
 			decode_timetz(code, &bytes->timetz);
 			return TimeTzADTPGetDatum(&bytes->timetz);
+		case GPUDS_KIND_POINT:
+			gpuds_point_value(code, &bytes->point);
+			return PointPGetDatum(&bytes->point);
 		case GPUDS_KIND_NONE:
 		case GPUDS_KIND_FLOAT4:
 		case GPUDS_KIND_FLOAT8:

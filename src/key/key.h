@@ -39,10 +39,12 @@
 #define GPUDS_KEY_H
 
 #include "access/skey.h"
+#include "access/stratnum.h"
 #include "fmgr.h"
 #include "storage/itemptr.h"
 #include "utils/array.h"
 #include "utils/date.h"
+#include "utils/geo_decls.h"
 #include "utils/inet.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -92,6 +94,7 @@ typedef enum GpudsKeyKind
 	GPUDS_KIND_MONEY,
 	GPUDS_KIND_PG_LSN,
 	GPUDS_KIND_XID8,
+	GPUDS_KIND_POINT,    /* Z-order; no order of values, and no equality (point.c) */
 	GPUDS_KIND_INCLUDED, /* its code is what the table has */
 	GPUDS_KIND_HASHED,   /* its code is a hash of the value */
 	GPUDS_KIND_NUMERIC,  /* a constant of any scale */
@@ -232,6 +235,14 @@ extern GpudsKeyKind gpuds_accepted_by(const char *method, Oid type);
 extern bool gpuds_is_as_long(Oid type, const GpudsAlike *alike);
 extern bool gpuds_can_be_alike(Oid type);
 
+/* point_operator.c */
+
+/* Strategies of points beside btree's, with GiST's numbers: ~= point, and <@ box or circle. */
+#define GPUDS_SAME_STRATEGY RTSameStrategyNumber
+#define GPUDS_WITHIN_STRATEGY RTContainedByStrategyNumber
+
+extern Oid gpuds_point_function(StrategyNumber strategy, Oid type);
+
 /* hash.c */
 
 /*
@@ -296,6 +307,7 @@ typedef union GpudsKeyBytes
 	macaddr macaddr;
 	macaddr8 macaddr8;
 	TimeTzADT timetz;
+	Point point;
 	uint8 bytes[GPUDS_INCLUDED_BYTES];
 } GpudsKeyBytes;
 
@@ -426,7 +438,7 @@ gpuds_key_probe_find(const GpudsKeyProbe *probe, const GpudsEntry *probes, int64
 	return from < n && entry_equal(&probes[from], &key) ? from : n;
 }
 
-/* condition.c */
+/* array.c */
 extern ArrayType *gpuds_key_array(Datum value, bool *copied);
 
 /* bounds.c */

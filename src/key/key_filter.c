@@ -22,17 +22,17 @@ struct GpudsKeyFilter
 	FilterColumn column[GPUDS_KEY_MAX_COLUMNS];
 };
 
-/* The filter of the columns from the first on that have conditions, or NULL. */
+/* The filter of the columns from the first on that have conditions, and of tests of points; or NULL. */
 GpudsKeyFilter *
 gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first)
 {
 	GpudsKeyFilter *filter = NULL;
 
-	for (int i = first; i < layout->nkeys; i++)
+	for (int i = 0; i < layout->nkeys; i++)
 	{
 		FilterColumn *column;
 
-		if (!sets[i].constrained)
+		if (!sets[i].constrained || (i < first && sets[i].tests == NULL))
 			continue;
 		if (filter == NULL)
 		{
@@ -66,6 +66,16 @@ set_contains(const GpudsCodeSet *set, GpudsCode code)
 	return lo < set->n && gpuds_set_item(set, lo).lo <= code;
 }
 
+/* Is the code of a value, as it is stored, one that a column may have? */
+static inline bool
+passes(const GpudsKeyColumn *column, const GpudsCodeSet *set, GpudsCode code)
+{
+	/* tests of points are of those in the set, and no others */
+	if (set->tests)
+		return gpuds_point_passes(set->tests, column->descending ? ~code : code);
+	return set_contains(set, code);
+}
+
 /* Does an entry from the intervals belong to the answer?  A NULL filter is not allowed. */
 bool
 gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry)
@@ -83,7 +93,7 @@ gpuds_key_filter_pass(const GpudsKeyFilter *filter, const GpudsEntry *entry)
 			if (!set->null)
 				return false;
 		}
-		else if (!set_contains(set, gpuds_key_get(&key, column->shift, column->bits)))
+		else if (!passes(column, set, gpuds_key_get(&key, column->shift, column->bits)))
 			return false;
 	}
 	return true;

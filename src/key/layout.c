@@ -8,12 +8,16 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/xlog.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "key/code.h"
@@ -30,7 +34,7 @@ static const uint8 kind_bits[] = {
 	[GPUDS_KIND_MACADDR8] = 64,    [GPUDS_KIND_ENUM] = 32,
 	[GPUDS_KIND_MONEY] = 64,       [GPUDS_KIND_PG_LSN] = 64,
 	[GPUDS_KIND_XID8] = 64,        [GPUDS_KIND_NUMERIC] = 64,
-	[GPUDS_KIND_SCALED] = 64,
+	[GPUDS_KIND_SCALED] = 64,      [GPUDS_KIND_POINT] = 128,
 };
 
 /* The kind of a type of PostgreSQL's or, for a domain, of what it is over, and of any enum. */
@@ -85,6 +89,8 @@ gpuds_key_core_kind(Oid type)
 			return GPUDS_KIND_XID8;
 		case NUMERICOID:
 			return GPUDS_KIND_NUMERIC;
+		case POINTOID:
+			return GPUDS_KIND_POINT;
 	}
 
 	base = getBaseType(type);
@@ -138,7 +144,9 @@ gpuds_key_is_exact(Oid type)
 bool
 gpuds_key_is_bytes(Oid type)
 {
-	return gpuds_key_is_exact(type) && gpuds_key_kind(type) != GPUDS_KIND_TIMETZ;
+	const GpudsKeyKind kind = gpuds_key_kind(type);
+
+	return gpuds_key_is_exact(type) && kind != GPUDS_KIND_TIMETZ && kind != GPUDS_KIND_POINT;
 }
 
 /* The least bits of a hash: eight columns' fit into a key. */
@@ -319,6 +327,59 @@ gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
 	}
 }
 
+/* An index's column as errors call it. */
+static const char *
+column_name(Relation index, int i)
+{
+	return NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname);
+}
+
+/* Has a family an operator that is no comparison, but for core's own of points? */
+static bool
+has_other_operators(Oid family)
+{
+	CatCList *members = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+	bool found = false;
+
+	for (int i = 0; i < members->n_members; i++)
+	{
+		const FormData_pg_amop *op = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		found |= op->amoplefttype == POINTOID
+					 ? get_opcode(op->amopopr) != gpuds_point_function(op->amopstrategy, op->amoprighttype)
+					 : op->amopstrategy > BTMaxStrategyNumber;
+	}
+	ReleaseCatCacheList(members);
+	return found;
+}
+
+/*
+ * What the making of an index of points looks at: no equality is wanted, operators are the type's, and no
+ * column is beside it, since core gives no order to an index that has one without.
+ */
+static void
+check_new_points(Relation index, int i)
+{
+	if (IndexRelationGetNumberOfKeyAttributes(index) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be a key beside others",
+						column_name(index, i), RelationGetRelationName(index), format_type_be(POINTOID)),
+				 errhint("Include the other columns.")));
+	if (index->rd_index->indisunique)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of index \"%s\" has type %s, which cannot be unique",
+						column_name(index, i), RelationGetRelationName(index), format_type_be(POINTOID)),
+				 errhint("Use a constraint EXCLUDE (column WITH ~=).")));
+	if (has_other_operators(index->rd_opfamily[i]))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operator class for column \"%s\" of index \"%s\" does not compare as type %s does",
+						column_name(index, i), RelationGetRelationName(index), format_type_be(POINTOID)),
+				 errhint("Use the default operator class.")));
+}
+
 /*
  * What only the making of an index needs to look at: that the operator class
  * orders as the codes do, and that an enum's labels can be told apart by OID.
@@ -332,8 +393,14 @@ check_new_column(Relation index, int i, const GpudsKeyColumn *column)
 	/* Without an order, kind_of_class has looked. */
 	if (!index->rd_indam->amcanorder)
 		return;
+	if (column->kind == GPUDS_KIND_POINT)
+	{
+		check_new_points(index, i);
+		return;
+	}
 	if (entry->lt_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTLessStrategyNumber) ||
-		entry->eq_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTEqualStrategyNumber))
+		entry->eq_opr != get_opfamily_member(index->rd_opfamily[i], input, input, BTEqualStrategyNumber) ||
+		has_other_operators(index->rd_opfamily[i]))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("operator class for column \"%s\" of index \"%s\" does not order as type %s does",
@@ -343,13 +410,6 @@ check_new_column(Relation index, int i, const GpudsKeyColumn *column)
 
 	if (column->kind == GPUDS_KIND_ENUM)
 		gpuds_enum_check_type(column->type);
-}
-
-/* An index's column as errors call it. */
-static const char *
-column_name(Relation index, int i)
-{
-	return NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname);
 }
 
 /* A column of the key whose codes are hashes; how many bits they have is not known yet. */

@@ -23,7 +23,7 @@ kind_of(const GpudsKeyColumn *column, Oid type)
 
 /*
  * Is each value of a type equal to one code of a column of another at most, whatever the
- * TimeZone?
+ * TimeZone?  Points are equal to none, but to all that are near enough.
  */
 bool
 gpuds_key_probe_is_exact(Oid column, Oid type)
@@ -31,6 +31,8 @@ gpuds_key_probe_is_exact(Oid column, Oid type)
 	GpudsKeyKind a = gpuds_key_kind(column);
 	GpudsKeyKind b = gpuds_key_kind(type);
 
+	if (a == GPUDS_KIND_POINT)
+		return false;
 	if (column == type)
 		return true;
 	return a != GPUDS_KIND_NONE && b != GPUDS_KIND_NONE && gpuds_kinds_compare(a, b) &&

@@ -26,6 +26,7 @@ typedef struct GpudsCodeSet
 	uint64 *points;         /* ascending unless arrived; or NULL */
 	GpudsCodeRange *ranges; /* ascending, disjoint; may be &single */
 	GpudsCodeRange single;
+	GpudsPointTest *tests; /* that points must pass, too; gpuds_set_intersect forgets them */
 } GpudsCodeSet;
 
 /* Memory for n elements, however many. */
@@ -63,6 +64,9 @@ extern bool gpuds_set_is_points(const GpudsCodeSet *set);
 extern void gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, GpudsCodeSet *sets,
 							 bool *recheck);
 extern void gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, GpudsCodeSet *set);
+
+/* point.c */
+extern void gpuds_point_narrow(ScanKey key, GpudsCodeSet *set);
 
 /* key_filter.c */
 extern GpudsKeyFilter *gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first);
