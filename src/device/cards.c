@@ -4,9 +4,9 @@
  *	  Which GPUs there are for the server: gpuds.device_ids, or all that it sees.
  *
  * Shared memory is sized by their number before any process may call CUDA, and the
- * postmaster never does.  So it looks where the driver lists its cards, and at the
- * variable by which CUDA leaves out some.  A card too many costs a worker that says
- * that it is not there.
+ * postmaster never does.  So it looks where the driver lists its cards, at their device
+ * files, of which a container has some, and at the variable by which CUDA leaves out
+ * some.  A card too many costs a worker that says that it is not there.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,11 +14,13 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <unistd.h>
 
 #include "device/cards.h"
 
-/* Where the driver has an entry for each card. */
+/* Where the driver has a directory for each card, with a file that says the number of its device file. */
 #define DRIVER_CARDS "/proc/driver/nvidia/gpus"
+#define CARD_FILE "/dev/nvidia%d"
 
 #define MAX_ID 1023
 
@@ -90,19 +92,46 @@ count_visible(void)
 	return n;
 }
 
+/* May the process use the card of that name in the driver's directory? */
+static bool
+is_open_to_us(const char *name)
+{
+	char path[MAXPGPATH];
+	char line[256];
+	FILE *file;
+	int number = -1;
+
+	snprintf(path, sizeof(path), DRIVER_CARDS "/%s/information", name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	while (number < 0 && fgets(line, sizeof(line), file))
+		(void) sscanf(line, "Device Minor: %d", &number);
+	fclose(file);
+	snprintf(path, sizeof(path), CARD_FILE, number);
+	return number >= 0 && access(path, R_OK | W_OK) == 0;
+}
+
+/* Counts the driver's cards that we may use; all of them, if device files are not there yet. */
 static int
 count_in_driver(void)
 {
 	DIR *dir = opendir(DRIVER_CARDS);
 	const struct dirent *entry;
 	int n = 0;
+	int ours = 0;
 
 	if (dir == NULL)
 		return 0;
 	while ((entry = readdir(dir)) != NULL)
-		n += entry->d_name[0] != '.';
+	{
+		if (entry->d_name[0] == '.')
+			continue;
+		n++;
+		ours += is_open_to_us(entry->d_name);
+	}
 	closedir(dir);
-	return n;
+	return ours > 0 ? ours : n;
 }
 
 /*
