@@ -125,6 +125,8 @@ add_card(FunctionCallInfo fcinfo, int card)
 	values[5] = CStringGetTextDatum(info.state == CUDA_READY      ? "ready"
 									: info.state == CUDA_STARTING ? "starting"
 																  : "absent");
+	if (info.state == CUDA_READY && gpuds_queue_stalls(card))
+		strlcpy(info.detail, "it has been at one request for more than two seconds", sizeof(info.detail));
 	values[6] = CStringGetTextDatum(info.detail);
 	isnull[6] = info.detail[0] == '\0';
 	values[7] = TimestampTzGetDatum(info.since);

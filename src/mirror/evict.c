@@ -7,9 +7,9 @@
  * loads at the same time do not push each other out.  What is reserved belongs
  * to the mirror's applier and goes with it.
  *
- * A load goes to one card, and all that follows is about that card: to one where an index of the same table
- * is, because what is joined must be on one card, if that has room, else to the one with the most room.  Each
- * copy of an index is on another card.
+ * A load goes to one card, and all that follows is about that card.  What is joined must be on one card: so
+ * it is one with room where an index of the same table is, or of one that it was to be joined with, else the
+ * one with the most room.  Each copy of an index is on another card.
  *
  * A load that needs room takes it from the least recently used mirrors, but a mirror
  * that was loaded stays for a time in proportion to what its load has cost, as
@@ -23,6 +23,7 @@
 #include "gpuds.h"
 
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
 
@@ -59,19 +60,25 @@ card_size(GpudsMirror *mirror)
 	return gpuds_device_memory_size(mirror->tree.kind, gpuds_device_card(&mirror->tree));
 }
 
+/* Is a mirror on a card, or to be there? */
+static bool
+is_on(GpudsMirror *mirror, GpudsDeviceKind kind, int card)
+{
+	return mirror->tree.kind == kind && gpuds_device_card(&mirror->tree) == card;
+}
+
 /* Are both on the same card, or to be there? */
 static bool
 is_beside(GpudsMirror *mirror, GpudsMirror *other)
 {
-	return mirror->tree.kind == other->tree.kind &&
-		   gpuds_device_card(&mirror->tree) == gpuds_device_card(&other->tree);
+	return is_on(mirror, other->tree.kind, gpuds_device_card(&other->tree));
 }
 
-/* Bytes in use on a mirror's card, or reserved there by others. */
+/* Bytes in use on a card of a mirror's device, or reserved there by others. */
 static size_t
-committed_bytes(GpudsMirror *except)
+committed_on(GpudsMirror *except, int card)
 {
-	size_t sum = gpuds_device_memory_used(except->tree.kind, gpuds_device_card(&except->tree));
+	size_t sum = gpuds_device_memory_used(except->tree.kind, card);
 	GpudsMirror *mirror;
 
 	for (int i = 0; (mirror = gpuds_mirror_slot(i)) != NULL; i++)
@@ -79,13 +86,20 @@ committed_bytes(GpudsMirror *except)
 		size_t reserved = pg_atomic_read_u64(&mirror->claim.reserved_bytes);
 		size_t bytes;
 
-		if (reserved == 0 || mirror == except || !is_beside(mirror, except))
+		if (reserved == 0 || mirror == except || !is_on(mirror, except->tree.kind, card))
 			continue;
 		bytes = gpuds_device_bytes(&mirror->tree);
 		if (reserved > bytes)
 			sum += reserved - bytes;
 	}
 	return sum;
+}
+
+/* The same of the mirror's own card. */
+static size_t
+committed_bytes(GpudsMirror *except)
+{
+	return committed_on(except, gpuds_device_card(&except->tree));
 }
 
 /* May the mirror be evicted in favour of keep?  Certain for its applier only. */
@@ -243,16 +257,17 @@ has_copy_beside(GpudsMirror *mirror)
 	return false;
 }
 
-/* Is an index of the same table on the card where the mirror is to be? */
+/* Is an index of the same table on the card where the mirror is to be, or of one that it was joined with? */
 static bool
 has_kin_beside(GpudsMirror *mirror)
 {
+	const Oid joined = pg_atomic_read_u32(&mirror->joined_table);
 	GpudsMirror *other;
 
 	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 	{
 		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 && is_beside(mirror, other) &&
-			other->table_oid == mirror->table_oid &&
+			(other->table_oid == mirror->table_oid || other->table_oid == joined) &&
 			other->file.locator.dbOid == mirror->file.locator.dbOid &&
 			other->index_oid != mirror->index_oid && gpuds_mirror_is_loaded(other))
 			return true;
@@ -285,10 +300,64 @@ takes_loads(GpudsDeviceKind kind, int card)
 	return gpuds_device_card_serves(kind, card) && !gpuds_device_card_stalls(kind, card);
 }
 
+/* Would a mirror have room on another card, without anybody's being evicted? */
+static bool
+fits_on(GpudsMirror *mirror, int card)
+{
+	const size_t size = gpuds_device_memory_size(mirror->tree.kind, card);
+
+	return takes_loads(mirror->tree.kind, card) &&
+		   committed_on(mirror, card) + with_spare(mirror_bytes(mirror), size) <= size;
+}
+
+/*
+ * Discards the mirror of a reference, which is loaded again by the next scan, beside its kin: if another card
+ * has room for it, and its load has earned its cost.
+ */
+static void
+move(const GpudsMirrorRef *ref, int card)
+{
+	GpudsMirror *mirror = ref->mirror;
+
+	if (!gpuds_mirror_acquire(mirror, false))
+		return;
+	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(mirror));
+	{
+		if (pg_atomic_read_u64(&mirror->serial) == ref->serial && gpuds_mirror_is_loaded(mirror) &&
+			gpuds_memory_has_earned(mirror) && fits_on(mirror, card))
+			(void) gpuds_mirror_discard(mirror);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(mirror));
+	gpuds_mirror_release(mirror);
+}
+
+/*
+ * The mirrors of two references were to be joined: if only their cards differ, the smaller one is moved to
+ * the other's card, unless one of them is there several times.  The caller is neither's applier.
+ */
+void
+gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *other)
+{
+	GpudsMirror *mirrors[2] = { one->mirror, other->mirror };
+	const bool other_moves = mirror_bytes(mirrors[1]) <= mirror_bytes(mirrors[0]);
+
+	if (mirrors[0]->tree.kind != mirrors[1]->tree.kind || is_beside(mirrors[0], mirrors[1]) ||
+		!gpuds_device_usable(&mirrors[0]->tree) || !gpuds_device_usable(&mirrors[1]->tree))
+		return;
+	for (int i = 0; i < 2; i++)
+	{
+		if (mirrors[i]->number != GPUDS_MIRROR_ON_GPU(0) || pg_atomic_read_u32(&mirrors[i]->copies) > 1)
+			return;
+	}
+	for (int i = 0; i < 2; i++)
+		pg_atomic_write_u32(&mirrors[i]->joined_table, mirrors[1 - i]->table_oid);
+	move(other_moves ? other : one, gpuds_device_card(&mirrors[other_moves ? 0 : 1]->tree));
+}
+
 /*
  * Places the mirror, which is empty, on the card with the most room of those that serve, are not full, and
- * can make room for the load; first of those that have room and an index of the same table.  False: none can.
- * The memory lock is held.
+ * can make room for the load; first of those that have room and its kin.  False: none can.  The memory lock is
+ * held.
  */
 static bool
 place(GpudsMirror *mirror, size_t need, int how, uint32 full)

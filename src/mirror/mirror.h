@@ -120,8 +120,9 @@ typedef struct GpudsMirror
 	int number; /* among the file's mirrors */
 	Oid index_oid;
 	Oid table_oid;
-	pg_atomic_uint32 copies;    /* of the first on a GPU: on how many the index is to be */
-	pg_atomic_uint64 loader_at; /* a loader was started then, for which nobody waits */
+	pg_atomic_uint32 joined_table; /* of an index that it was to be joined with on another card last, or 0 */
+	pg_atomic_uint32 copies;       /* of the first on a GPU: on how many the index is to be */
+	pg_atomic_uint64 loader_at;    /* a loader was started then, for which nobody waits */
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;
@@ -284,6 +285,7 @@ extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int how, uint
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);
+extern void gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *other);
 extern void gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried);
 extern void gpuds_memory_postpone(GpudsMirror *mirror);
 extern void gpuds_memory_refuse_size(GpudsMirror *mirror);

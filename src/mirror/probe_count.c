@@ -812,8 +812,13 @@ gpuds_probe_begin_join(const GpudsMirrorRef *ref, GpudsMirrorRef *other, GpudsCo
 {
 	join->touched = NULL;
 	join->ntouched = 0;
-	if (!ref->mirror || !other->mirror || !gpuds_device_joins(&ref->mirror->tree, &other->mirror->tree))
+	if (!ref->mirror || !other->mirror)
 		return false;
+	if (!gpuds_device_joins(&ref->mirror->tree, &other->mirror->tree))
+	{
+		gpuds_memory_bring_together(ref, other);
+		return false;
+	}
 	join->tree = &other->mirror->tree;
 	join->guard = &other->mirror->guard;
 	join->expected = other->serial;

@@ -103,7 +103,30 @@ is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:2', 'two cards: they take turns');
 like(value('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT count(*) FROM t_b WHERE k < 15000'),
 	qr/Device: cuda:2$/m, 'EXPLAIN says which');
 answers('two cards', 'a' .. 'd');
-is(value(index_sql('SELECT count(*) FROM t_a a JOIN t_b b USING (k)')), '20000', 'a join of what is on both');
+
+# What is to be joined comes to be on one card.
+my $join = index_sql('SELECT count(*) FROM t_k JOIN t_l USING (k)');
+my $where = "SELECT string_agg(device, ' ' ORDER BY device) FROM gpuds_indexes WHERE indexrelname ~ '^k_[kl]'";
+value("SELECT gpuds_index_load('k_$_')") for ('k', 'l');
+is(value($where), 'cuda:0 cuda:2', 'indexes on two cards');
+is(value($join), '20000', 'a join of what is on both');
+for (1 .. 300)
+{
+	last if value($where) =~ /^cuda:(\d) cuda:\1$/;
+	select(undef, undef, undef, 0.1);
+	value($join);
+}
+like(value($where), qr/^cuda:(\d) cuda:\1$/, 'one has moved to the other');
+is(value($join), '20000', 'a join of what is on one');
+like(value($join =~ s/SELECT count/EXPLAIN (ANALYZE, COSTS OFF) SELECT count/r), qr/Keys Left by Device: 0$/m,
+	'the device makes it');
+value("SELECT gpuds_index_evict('k_$_')") for ('k', 'l');
+value("SELECT gpuds_index_load('k_l'); CREATE INDEX k_l2 ON t_l USING gpu_btree (v)");
+value("SELECT gpuds_index_load('k_$_')") for ('k', 'l2');
+like(value("$where OR indexrelname = 'k_l2'"), qr/^cuda:(\d) cuda:\1 cuda:\1$/,
+	'indexes of a table, and what it was joined with, are loaded on one card');
+value("SELECT gpuds_index_evict('k_$_')") for ('k', 'l', 'l2');
+value('DROP INDEX k_l2');
 
 # More indexes than both cards can have
 answers('more indexes than there is memory for', @all);
@@ -169,7 +192,7 @@ SKIP:
 	answers('opened again', @all);
 
 	# One hangs: the other answers meanwhile.
-	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 3s\n");
+	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 300s\n");
 	$node->reload;
 	value("SELECT gpuds_index_evict('k_$_')") for @all;
 	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
@@ -177,7 +200,12 @@ SKIP:
 	$hangs->query_until(qr/go/,
 		"SET client_min_messages = error; SET gpuds.device_fault = 'hang';\n\\echo go\n"
 		  . count_of('b') . "\n");
-	answers('one hangs', 'a') for 1 .. 3;
+	ok($node->poll_query_until('postgres', "SELECT detail ~ 'two seconds' FROM gpuds_devices WHERE name ~ 'cuda:2'"),
+		'one hangs: it says so');
+	answers('one hangs', 'a', 'c', 'd');
+	is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:0', 'loads go to the other');
+	$node->append_conf('postgresql.conf', "gpuds.device_timeout = 3s\n");
+	$node->reload;
 	ok($node->poll_query_until('postgres', "SELECT losses = 2 FROM gpuds_devices WHERE name ~ 'cuda:2'"),
 		'it counts as lost');
 	is(worker_of(0), $other, 'the other does not');
