@@ -627,7 +627,7 @@ part_static()
 	# Shell and Perl that at least parse
 	for file in .githooks/* test/run test/gpu test/soak test/initdb test/*.sh test/versions test/upgrade test/kernels/run \
 		test/package test/arm64 test/fdw test/citus test/clients/run "${perl[@]}" \
-		bench/run bench/mixed bench/batch bench/methods bench/planner bench/bytes bench/busy bench/dashboards bench/graph bench/device \
+		bench/run bench/mixed bench/batch bench/methods bench/planner bench/bytes bench/busy bench/dashboards bench/graph bench/device bench/cards \
 		bench/demo bench/against bench/*.sh bench/*.pl bench/*.pm; do
 		case $file:$(head -1 "$file") in
 			*.p[lm]:* | *perl*)
