@@ -222,7 +222,7 @@ GpudsBringUp
 gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
-	/* A load that evicts nobody does not ask twice on a card, nor soon again. */
+	/* A load that evicts nobody does not ask twice on a card. */
 	bool again = (how & GPUDS_NO_EVICT) != 0;
 	uint32 full = 0; /* cards, by bits, that had no memory after all */
 	GpudsMetaData meta;
@@ -250,8 +250,9 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 		if (!reserve(mirror, need.bytes, how, full) &&
 			!(need.least < need.bytes && reserve(mirror, need.least, how, full)))
 		{
-			gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2),
-								full != 0 || (how & GPUDS_NO_EVICT) != 0);
+			/* That there is no room without evicting says nothing to a scan, whose load would evict. */
+			if (!(how & GPUDS_NO_EVICT))
+				gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), full != 0);
 			return GPUDS_NO_MEMORY;
 		}
 		/* What is reserved passes to the loader. */

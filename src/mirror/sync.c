@@ -533,9 +533,12 @@ load_copies(const GpudsMirrorSource *source, const GpudsMirrorRef *ref)
 	for (int copy = 0; copy < copies && copies > 1; copy++)
 	{
 		GpudsMirrorRef other = *ref;
+		GpudsBringUp result = GPUDS_UP;
 
 		if (gpuds_copies_have_card(source, copy))
-			all &= sync_on(source, GPUDS_MIRROR_ON_GPU(copy), GPUDS_ASKED, &other) == GPUDS_UP;
+			result = sync_on(source, GPUDS_MIRROR_ON_GPU(copy), GPUDS_ASKED, &other);
+		/* A card that is lost meanwhile is none that serves. */
+		all &= result == GPUDS_UP || result == GPUDS_LOST || !gpuds_copies_have_card(source, copy);
 	}
 	return all;
 }
