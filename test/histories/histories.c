@@ -107,12 +107,17 @@ result(bool ok, const char *what)
 static void
 make_table(PGconn *connection)
 {
+	/* an id is one row's; before 18 there are no unique indexes */
+	const char *by_id = PQserverVersion(connection) >= 180000
+							? "CREATE UNIQUE INDEX h_id ON h USING gpu_btree (id)"
+							: "CREATE INDEX h_id ON h USING gpu_btree (id)";
+
 	if (!execute(connection, "CREATE EXTENSION IF NOT EXISTS gpuds") ||
 		!execute(connection, "DROP TABLE IF EXISTS h") ||
 		!execute(connection,
 				 "CREATE TABLE h (id bigint, key int, stripe bigint, version bigint, previous bigint) "
 				 "WITH (fillfactor = 70, autovacuum_enabled = off)") ||
-		!execute(connection, "CREATE INDEX h_id ON h USING gpu_btree (id)") ||
+		!execute(connection, by_id) ||
 		!execute(connection, "CREATE INDEX h_key ON h USING gpu_btree (key)") ||
 		!execute(connection, "CREATE INDEX h_stripe_key ON h USING gpu_btree (stripe, key)"))
 		exit(2);
