@@ -10,7 +10,7 @@
  *	  NAME			GPUDS_STRUCTURE_NAME is the number
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
  *					(kernels/cpu/cpu_structure.h says which)
- *	  Name			NameOnGpu is the class of its functions on a GPU
+ *	  Name			NameOnGpu is the class of its functions on a GPU, if it has a row of STRUCTURE_GPU_ROWS
  *					(kernels/runtime/gpu_structure.h)
  *	  title			what users read
  *
@@ -31,10 +31,15 @@
 #define STRUCTURE_TEST_ROWS(ROW)
 #endif
 
-#define STRUCTURE_ROWS(ROW)                           \
+/* Structures that a GPU has, too; the functions of the others are on CPUs only. */
+#define STRUCTURE_GPU_ROWS(ROW)                       \
 	ROW(1, BTREE, btree, Btree, "B+tree")             \
 	ROW(3, SKIPLIST, skiplist, Skiplist, "skip list") \
 	STRUCTURE_TEST_ROWS(ROW)
+
+#define STRUCTURE_ROWS(ROW) \
+	STRUCTURE_GPU_ROWS(ROW) \
+	ROW(4, AVL, avl, Avl, "AVL tree")
 
 enum GpudsStructureNumber
 {
@@ -45,11 +50,12 @@ enum GpudsStructureNumber
 
 /* The structures that a GPU's engine of this build has: a bit for each number. */
 #define STRUCTURE_BIT(number, NAME, name, Name, title) | UINT32_C(1) << (number)
-#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_BIT))
+#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_GPU_ROWS(STRUCTURE_BIT))
 
 #endif /* KERNELS_STRUCTURES_H */
 
 #ifdef STRUCTURES_ON_CPU
+#include "kernels/avl/avl_structure_cpu.h"
 #include "kernels/btree/btree_structure_cpu.h"
 #include "kernels/skiplist/skiplist_structure_cpu.h"
 

@@ -17,6 +17,8 @@
 static void loaded(void);
 static void stored(void);
 
+#define AVL_LOADED loaded
+#define AVL_STORED stored
 #define SKIPLIST_LOADED loaded
 #define SKIPLIST_STORED stored
 
@@ -34,7 +36,7 @@ static CpuScan
 scan_by(uint64_t *random)
 {
 	(void) random;
-	return skiplist_cpu_scan;
+	return vtable->number == GPUDS_STRUCTURE_AVL ? avl_cpu_scan : skiplist_cpu_scan;
 }
 
 static void

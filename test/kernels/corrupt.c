@@ -3,8 +3,8 @@
  * corrupt.c
  *	  A structure's verify function finds every kind of damage.
  *
- * Each case spoils one thing in a sound B+tree or skip list, expects a complaint that names it, and puts
- * it right again.
+ * Each case spoils one thing in a sound B+tree, skip list or AVL tree, expects a complaint that names it,
+ * and puts it right again.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@ static Arena *arena;
 static CpuTree tree;
 static VtableTree room;
 static skiplist_cpu_tree *const list = (skiplist_cpu_tree *) &room;
+static avl_cpu_tree *const avl = (avl_cpu_tree *) &room;
 static int damaged = GPUDS_STRUCTURE_BTREE;
 static int ncases;
 
@@ -22,6 +23,8 @@ verified(char *why, size_t whylen)
 {
 	if (damaged == GPUDS_STRUCTURE_SKIPLIST)
 		return skiplist_cpu_verify(arena, list, why, whylen);
+	if (damaged == GPUDS_STRUCTURE_AVL)
+		return avl_cpu_verify(arena, &room.common, why, whylen);
 	return btree_cpu_verify(arena, &tree, why, whylen);
 }
 
@@ -326,6 +329,84 @@ run_list(const int nw)
 	damaged = GPUDS_STRUCTURE_BTREE;
 }
 
+/* A rotation of a balanced tree leaves it unbalanced. */
+static void
+unbalance(uint32_t top, uint32_t root)
+{
+	AvlWorker w;
+
+	avl_worker_init(&w, arena, &room.common);
+	avl_rotate(&w, top, root, AVL_RIGHT, false);
+	for (uint32_t ref = w.front; ref != 0; ref = avl_at(arena, ref)->next)
+		avl_at(arena, ref)->state = 0;
+	expect("is not balanced");
+	w.front = 0;
+	CHECK(avl_queue(&w, avl_at(arena, top)->child[AVL_LEFT]));
+	avl_worker_balance(&w);
+	expect_sound();
+}
+
+static void
+run_avl(const int nw)
+{
+	const Vtable *vtable = vtable_of(GPUDS_STRUCTURE_AVL);
+	static GpudsOp ops[3000];
+	uint32_t top, root;
+	AvlNode *node, *at_root, *removed;
+	Model m;
+
+	vtable_init(&room);
+	vtable_fill(&m, 1500, KEYS_RANDOM, nw, 4000);
+	CHECK(vtable_build(vtable, arena, &room, &m, nw, 90) == KERNEL_OK);
+	CHECK(avl_cpu_apply(arena, &room.common, ops, vtable_ops(ops, 1500, KEYS_RANDOM, nw, 4000, 50)) ==
+		  KERNEL_OK);
+	damaged = GPUDS_STRUCTURE_AVL;
+	expect_sound();
+	top = head_root(room.common.head);
+	root = avl_at(arena, top)->child[AVL_LEFT];
+	at_root = avl_at(arena, root);
+	removed = avl_at(arena, avl->oldest);
+	/* the second node of the list */
+	node = avl_at(arena, avl_at(arena, avl_at(arena, avl_bottom(top))->succ)->succ);
+
+	/* the list */
+	SPOIL(node->e.w0, UINT64_MAX, "is out of order");
+	SPOIL(node->pred, node->pred + 1, "is behind unit");
+	SPOIL(node->succ, node->pred, "used twice");
+	SPOIL(node->succ, UINT32_MAX - 63, "outside the tree's memory");
+	SPOIL(node->state, AVL_TREE_LOCK, "is in state 2");
+	SPOIL(avl_at(arena, avl_bottom(top))->state, AVL_LIST_LOCK, "is in state 1");
+	SPOIL(avl_at(arena, top)->pred, root, "is behind unit");
+
+	/* the tree */
+	SPOIL(at_root->height, at_root->height + 1, "has the height");
+	SPOIL(at_root->child[AVL_LEFT], 0, "is not where the list has it");
+	SPOIL(at_root->child[AVL_RIGHT], 0, "");
+	SPOIL(at_root->child[AVL_LEFT], at_root->child[AVL_RIGHT], "is not where the list has it");
+	SPOIL(at_root->child[AVL_LEFT], avl->oldest, "no node");
+	SPOIL(at_root->child[AVL_LEFT], UINT32_MAX, "no node");
+	SPOIL(at_root->parent, top + 1, "is below unit");
+	SPOIL(avl_at(arena, top)->child[AVL_RIGHT], root, "lacks the node");
+	unbalance(top, root);
+
+	/* its own words and memory */
+	SPOIL(room.common.nwords, 3 - (uint32_t) nw, "head does not fit");
+	SPOIL(room.common.entries, room.common.entries + 1, "but the head says");
+	SPOIL(removed->state, 0, "removed node");
+	SPOIL(removed->version, room.common.version + 1, "removed node");
+	SPOIL(avl->newest, 0, "last removed node");
+	SPOIL(avl->oldest, 0, "last removed node");
+	SPOIL(avl->oldest, root, "used twice");
+	SPOIL(room.common.space.bump, room.common.space.bump - 1, "used twice");
+	vtable->cpu.reclaim(arena, &room.common, UINT64_MAX);
+	SPOIL(room.common.space.free[1], 0, "units are lost");
+
+	free(m.e);
+	vtable_drop(vtable, arena, &room);
+	CHECK(arena_used(arena) == 0);
+	damaged = GPUDS_STRUCTURE_BTREE;
+}
+
 int
 main(void)
 {
@@ -336,6 +417,7 @@ main(void)
 		run(KEYS_RANDOM, nw);
 		run(KEYS_ONE, nw);
 		run_list(nw);
+		run_avl(nw);
 	}
 	printf("corrupt: ok, %d kinds of damage\n", ncases);
 	free(arena);

@@ -7,7 +7,11 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <pthread.h>
+#include <sched.h>
 #include <time.h>
+
+#define AVL_WAIT sched_yield
 
 #include "structure_vtable.h"
 
@@ -291,7 +295,7 @@ walk(const Vtable *vtable, const Arena *arena, const VtableTree *t, int64_t n, b
 static void
 scattered(const Vtable *vtable, Arena *arena, VtableTree *t, const GpudsEntry *e, int64_t n, int64_t size)
 {
-	const int64_t rounds = 100000 / size;
+	const int64_t rounds = size < 100000 ? 100000 / size : 1;
 	GpudsOp *ops = (GpudsOp *) malloc((size_t) size * 2 * sizeof(GpudsOp));
 	char label[100];
 
@@ -325,6 +329,93 @@ scattered(const Vtable *vtable, Arena *arena, VtableTree *t, const GpudsEntry *e
 		/* the same entries come again */
 		if (deletes)
 			test_seed = seed;
+	}
+	free(ops);
+}
+
+/* One thread's share of a batch. */
+typedef struct Share
+{
+	pthread_t thread;
+	Arena *arena;
+	AvlWorker w;
+	const GpudsOp *ops;
+	int64_t n;
+} Share;
+
+static void *
+work(void *arg)
+{
+	Share *share = (Share *) arg;
+
+	CHECK(avl_worker_apply(&share->w, share->arena, NULL, share->ops, share->n) == share->n);
+	return NULL;
+}
+
+/*
+ * Ascending operations on an AVL tree by so many threads, each with a stretch of them.  Returns their
+ * nanoseconds.
+ */
+static double
+share_out(Arena *arena, CpuTree *t, const GpudsOp *ops, int64_t n, int nthreads)
+{
+	Share shares[8];
+	double start;
+	int64_t change = 0;
+
+	for (int k = 0; k < nthreads; k++)
+	{
+		shares[k] = (Share){ .arena = arena, .ops = ops + n * k / nthreads };
+		shares[k].n = ops + n * (k + 1) / nthreads - shares[k].ops;
+		avl_worker_init(&shares[k].w, arena, t);
+		CHECK(avl_worker_take(&shares[k].w, arena, t, shares[k].n));
+	}
+	start = now();
+	for (int k = 0; k < nthreads; k++)
+		CHECK(pthread_create(&shares[k].thread, NULL, work, &shares[k]) == 0);
+	for (int k = 0; k < nthreads; k++)
+		CHECK(pthread_join(shares[k].thread, NULL) == 0);
+	start = now() - start;
+	for (int k = 0; k < nthreads; k++)
+	{
+		change += shares[k].w.change;
+		avl_worker_end(&shares[k].w, arena, (avl_cpu_tree *) t);
+	}
+	cpu_tree_publish(t, t->head, (uint64_t) ((int64_t) t->entries + change));
+	avl_cpu_reclaim(arena, t, UINT64_MAX);
+	return start;
+}
+
+/* Half of some random entries of an AVL tree go and come, by one thread and by two. */
+static void
+by_threads(Arena *arena, VtableTree *t, const GpudsEntry *e, int64_t n, int64_t size)
+{
+	GpudsOp *ops = (GpudsOp *) malloc((size_t) size * 2 * sizeof(GpudsOp));
+	char label[100];
+
+	for (int nthreads = 1; nthreads <= 2; nthreads++)
+	{
+		double total = 0;
+		int64_t done = 0;
+
+		for (int round = 0; round < 6; round++)
+		{
+			int64_t got;
+
+			for (int64_t i = 0; i < size; i++)
+			{
+				uint64_t k = test_below((uint64_t) n);
+
+				ops[i].e = e[k];
+				ops[i].order = (uint64_t) round << 1 | (k + (uint64_t) round) % 2;
+			}
+			sort_ops(ops, ops + size, size);
+			got = sort_last_ops(ops, size);
+			total += share_out(arena, &t->common, ops, got, nthreads);
+			done += got;
+		}
+		snprintf(label, sizeof(label), "avl: %lld mixed at a time by %d threads", (long long) size, nthreads);
+		report(label, total, (double) done, "an op");
 	}
 	free(ops);
 }
@@ -364,7 +455,7 @@ structure(const Vtable *vtable, int64_t n, int64_t per_key)
 		look_up(vtable, arena, &t, m.e, n, size);
 	for (int forward = 1; forward >= 0; forward--)
 		walk(vtable, arena, &t, n, forward);
-	for (int64_t size = 1; size <= 1000; size *= 1000)
+	for (int64_t size = 1; size <= 1000000; size *= 100)
 		scattered(vtable, arena, &t, m.e, n, size);
 	for (int deletes = 1; deletes >= 0; deletes--)
 	{
@@ -383,6 +474,11 @@ structure(const Vtable *vtable, int64_t n, int64_t per_key)
 		snprintf(label, sizeof(label), "%s: apply 1000 %s at a time", vtable->name,
 				 deletes ? "deletes" : "inserts");
 		report(label, now() - start, (double) (n / 5), "an op");
+	}
+	if (vtable->number == GPUDS_STRUCTURE_AVL)
+	{
+		for (int64_t size = 10000; size <= 1000000; size *= 100)
+			by_threads(arena, &t, m.e, n, size);
 	}
 	vtable_verify(vtable, arena, &t);
 	free(m.e);

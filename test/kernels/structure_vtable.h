@@ -50,7 +50,7 @@ vtable_of(int number)
 static inline bool
 vtable_copies(const Vtable *vtable)
 {
-	return vtable->number != GPUDS_STRUCTURE_SKIPLIST;
+	return vtable->number != GPUDS_STRUCTURE_SKIPLIST && vtable->number != GPUDS_STRUCTURE_AVL;
 }
 
 /* Room for a tree and for a load of any structure. */
