@@ -28,6 +28,7 @@ our %colour = (
 	gpu_skiplist => '#2b6cb0',
 	cuda => '#b7791f',
 	gpu_hash => '#b7791f',
+	gpu_avl => '#805ad5',
 	target => '#c53030'
 );
 

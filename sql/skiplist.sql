@@ -1,5 +1,5 @@
--- gpu_skiplist: what it shares with gpu_btree, and what it has of its own.  All that queries do with it is tested by
--- GPUDS_TEST_AM=gpu_skiplist test/run.
+-- gpu_skiplist and gpu_avl: what they share with gpu_btree, and what they have of their own.  All that queries do with
+-- them is tested by GPUDS_TEST_AM=gpu_skiplist test/run, and by GPUDS_TEST_AM=gpu_avl.
 \set test test_skiplist
 \getenv srcdir PG_ABS_SRCDIR
 \set prelude :srcdir '/sql/include/prelude.inc'
@@ -7,7 +7,7 @@
 
 SELECT a.amname, pg_indexam_has_property(a.oid, p.name) AS value, p.name
 FROM pg_am a, unnest('{can_order,can_multi_col,can_exclude,can_include}'::text[]) WITH ORDINALITY p (name, n)
-WHERE a.amname IN ('gpu_btree', 'gpu_skiplist') ORDER BY p.n, a.amname;
+WHERE a.amname IN ('gpu_btree', 'gpu_skiplist', 'gpu_avl') ORDER BY p.n, a.amname;
 
 -- Families, classes and operators are gpu_btree's, and depend on the same things.
 CREATE VIEW parts AS
@@ -23,12 +23,15 @@ SELECT a.amname, format('operator %s %s of %s for %s, %s, depends %s', o.amopstr
 	 WHERE d.classid = 'pg_amop'::regclass AND d.objid = o.oid))
 FROM pg_amop o JOIN pg_opfamily f ON f.oid = o.amopfamily JOIN pg_am a ON a.oid = f.opfmethod;
 SELECT (SELECT count(*) FROM parts WHERE amname = 'gpu_btree') > 200 AS parts;
-SELECT part AS lacks FROM (SELECT part FROM parts WHERE amname = 'gpu_btree' EXCEPT SELECT part FROM parts WHERE amname = 'gpu_skiplist') p;
-SELECT part AS has FROM (SELECT part FROM parts WHERE amname = 'gpu_skiplist' EXCEPT SELECT part FROM parts WHERE amname = 'gpu_btree') p;
-SELECT count(*) > 20 AS classes, bool_and(amvalidate(c.oid)) AS valid FROM pg_opclass c JOIN pg_am a ON a.oid = c.opcmethod WHERE a.amname = 'gpu_skiplist';
+SELECT m AS method, p.part AS lacks
+FROM unnest('{gpu_skiplist,gpu_avl}'::name[]) m, LATERAL (SELECT part FROM parts WHERE amname = 'gpu_btree' EXCEPT SELECT part FROM parts WHERE amname = m) p;
+SELECT m AS method, p.part AS has
+FROM unnest('{gpu_skiplist,gpu_avl}'::name[]) m, LATERAL (SELECT part FROM parts WHERE amname = m EXCEPT SELECT part FROM parts WHERE amname = 'gpu_btree') p;
+SELECT a.amname, count(*) > 20 AS classes, bool_and(amvalidate(c.oid)) AS valid
+FROM pg_opclass c JOIN pg_am a ON a.oid = c.opcmethod WHERE a.amname IN ('gpu_skiplist', 'gpu_avl') GROUP BY 1 ORDER BY 1;
 -- all of them the extension's
 SELECT count(*) FROM pg_opclass c JOIN pg_am a ON a.oid = c.opcmethod
-WHERE a.amname = 'gpu_skiplist' AND NOT EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+WHERE a.amname IN ('gpu_skiplist', 'gpu_avl') AND NOT EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
 	WHERE d.classid = 'pg_opclass'::regclass AND d.objid = c.oid AND d.deptype = 'e' AND e.extname = 'gpuds');
 
 -- Both on one table; changes reach both.
@@ -71,12 +74,32 @@ VACUUM same_key;
 SELECT same('SELECT * FROM same_key WHERE k = 7', 'same_key_k');
 SELECT gpuds_index_check('same_key_k', true);
 
+-- An AVL tree is on the CPU, whatever the device is, without a word.
+CREATE INDEX t_avl ON t USING gpu_avl (k, id) INCLUDE (u);
+SELECT gpuds_index_load('t_avl');
+SELECT structure, device FROM gpuds_indexes WHERE indexrelid = 't_avl'::regclass;
+DROP INDEX t_list;
+UPDATE t SET k = k - 1 WHERE id % 5 = 0;
+DELETE FROM t WHERE id % 13 = 0;
+CALL wait_for_snapshots();
+VACUUM t;
+INSERT INTO t SELECT i, i % 9 - 4, now(), md5(i::text)::uuid FROM generate_series(40001, 42000) i;
+SELECT same('SELECT * FROM t WHERE k = ANY (''{1,2,3,-4,4999,7}'')', 't_avl');
+SELECT same('SELECT k, id, u FROM t WHERE k BETWEEN -100 AND 200 ORDER BY k, id', 't_avl', true);
+SELECT same('SELECT k, id, u FROM t ORDER BY k DESC, id DESC LIMIT 5000 OFFSET 100', 't_avl', true);
+SELECT gpuds_count('t_avl', 1, 10) = (SELECT count(*) FROM t WHERE k BETWEEN 1 AND 10) AS count;
+SELECT gpuds_index_check('t_avl', true);
+SELECT fallbacks, launches FROM gpuds_stat_indexes WHERE indexrelid = 't_avl'::regclass;
+
 -- What it takes, before it is there
 SELECT m AS method, e.entries = b.entries AS entries, e.journal_bytes = b.journal_bytes AS disk, e.host_bytes BETWEEN b.host_bytes * 0.85 AND b.host_bytes * 1.1 AS host,
 	e.device_bytes BETWEEN b.device_bytes * 0.7 AND b.device_bytes * 1.4 AS device
 FROM unnest('{gpu_btree,gpu_skiplist}'::name[]) m, gpuds_index_estimate('t', '{k}', '{}', m) e, gpuds_index_estimate('t', '{k}') b;
 SELECT gpuds_index_estimate('t', '{k}', '{}', 'gpu_hash');
 SELECT gpuds_index_estimate('t', '{k}', method => 'btree');
+
+SELECT e.host_bytes > b.host_bytes AS more, e.device_bytes
+FROM gpuds_index_estimate('t', '{k}', '{}', 'gpu_avl') e, gpuds_index_estimate('t', '{k}') b;
 
 -- Enums are keys as long as their labels sort by their OIDs, here, too.
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');

@@ -43,7 +43,7 @@ CREATE VIEW functions AS
 	SELECT p.oid, p.proname, p.proargtypes FROM pg_proc p
 		JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
-	WHERE e.extname = 'gpuds' AND p.proname NOT IN ('gpuds_accept_type', 'gpu_btree_handler', 'gpu_hash_handler', 'gpu_skiplist_handler', 'gpuds_device_state', 'gpuds_memtable_state', 'gpuds_included_state', 'gpuds_visibility_state');
+	WHERE e.extname = 'gpuds' AND p.proname NOT IN ('gpuds_accept_type', 'gpu_btree_handler', 'gpu_hash_handler', 'gpu_skiplist_handler', 'gpu_avl_handler', 'gpuds_device_state', 'gpuds_memtable_state', 'gpuds_included_state', 'gpuds_visibility_state');
 CREATE VIEW views AS
 	SELECT c.oid, c.relname, EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = 'indexrelid') AS of_indexes FROM pg_class c
 		JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'

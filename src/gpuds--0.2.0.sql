@@ -316,7 +316,7 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
--- Access method gpu_skiplist and operator classes
+-- Access methods gpu_skiplist and gpu_avl, and their operator classes
 --
 -- Families and classes are those of gpu_btree, with the same names in the same schema and the same
 -- operators.  What users have added to gpu_btree is theirs, and stays there.
@@ -328,6 +328,13 @@ CREATE FUNCTION gpu_skiplist_handler(internal) RETURNS index_am_handler
 CREATE ACCESS METHOD gpu_skiplist TYPE INDEX HANDLER gpu_skiplist_handler;
 
 COMMENT ON ACCESS METHOD gpu_skiplist IS 'skip list on a device, changed in place and probed in batches';
+
+CREATE FUNCTION gpu_avl_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+CREATE ACCESS METHOD gpu_avl TYPE INDEX HANDLER gpu_avl_handler;
+
+COMMENT ON ACCESS METHOD gpu_avl IS 'AVL tree on the CPU, changed in place and probed in batches';
 
 DO $$
 DECLARE
@@ -360,17 +367,19 @@ BEGIN
 				JOIN pg_catalog.pg_amop o ON o.amopfamily OPERATOR(pg_catalog.=) l.family
 					AND o.amoplefttype OPERATOR(pg_catalog.=) l.type AND o.amoprighttype OPERATOR(pg_catalog.=) r.type
 				JOIN pg_catalog.pg_operator p ON p.oid OPERATOR(pg_catalog.=) o.amopopr
-			GROUP BY l.family_name, l.name, l.type, r.type)
+			GROUP BY l.family_name, l.name, l.type, r.type),
+		methods AS (
+			SELECT pg_catalog.unnest('{gpu_skiplist,gpu_avl}'::pg_catalog.name[]) AS name)
 		SELECT s.text
-		FROM (SELECT 1 AS step, f.name, pg_catalog.format('CREATE OPERATOR FAMILY %s USING gpu_skiplist', f.name) AS text
-			FROM family f
+		FROM (SELECT 1 AS step, f.name, pg_catalog.format('CREATE OPERATOR FAMILY %s USING %s', f.name, m.name) AS text
+			FROM family f, methods m
 			UNION ALL
-			SELECT 2, o.name, pg_catalog.format('CREATE OPERATOR CLASS %s DEFAULT FOR TYPE %s USING gpu_skiplist FAMILY %s AS %s',
-				o.name, pg_catalog.format_type(o.type, NULL), o.family_name, o.list)
-			FROM operators o WHERE o.of_class
+			SELECT 2, o.name, pg_catalog.format('CREATE OPERATOR CLASS %s DEFAULT FOR TYPE %s USING %s FAMILY %s AS %s',
+				o.name, pg_catalog.format_type(o.type, NULL), m.name, o.family_name, o.list)
+			FROM operators o, methods m WHERE o.of_class
 			UNION ALL
-			SELECT 3, o.name, pg_catalog.format('ALTER OPERATOR FAMILY %s USING gpu_skiplist ADD %s', o.family_name, o.list)
-			FROM operators o WHERE NOT o.of_class) s
+			SELECT 3, o.name, pg_catalog.format('ALTER OPERATOR FAMILY %s USING %s ADD %s', o.family_name, m.name, o.list)
+			FROM operators o, methods m WHERE NOT o.of_class) s
 		ORDER BY s.step, s.name
 	LOOP
 		EXECUTE statement;
@@ -379,6 +388,9 @@ END $$;
 
 -- Boxes and circles have no operator class here.
 ALTER OPERATOR FAMILY point_ops USING gpu_skiplist ADD
+	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
+
+ALTER OPERATOR FAMILY point_ops USING gpu_avl ADD
 	OPERATOR 8 <@ (point, box), OPERATOR 8 <@ (point, circle);
 
 -- ---------------------------------------------------------------------------
@@ -650,7 +662,7 @@ CREATE VIEW gpuds_indexes AS
 		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
 		CROSS JOIN LATERAL gpuds_index_state(x.indexrelid) s
-	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i';
+	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist,gpu_avl}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i';
 
 CREATE VIEW gpuds_stat_indexes AS
 	SELECT x.indrelid AS relid, x.indexrelid, n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
@@ -662,6 +674,6 @@ CREATE VIEW gpuds_stat_indexes AS
 		JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace
 		CROSS JOIN LATERAL gpuds_index_stats(x.indexrelid) s
-	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
+	WHERE a.amname OPERATOR(pg_catalog.=) ANY ('{gpu_btree,gpu_hash,gpu_skiplist,gpu_avl}'::pg_catalog.name[]) AND i.relkind OPERATOR(pg_catalog.=) 'i' AND s.scans IS NOT NULL;
 
 GRANT SELECT ON gpuds_devices, gpuds_memtables, gpuds_included, gpuds_visibility, gpuds_indexes, gpuds_stat_indexes TO PUBLIC;

@@ -57,6 +57,11 @@ check_method()
 	case ${GPUDS_TEST_AM-} in
 		'' | gpu_btree) unset GPUDS_TEST_AM ;;
 		gpu_skiplist) ;;
+		gpu_avl)
+			for part in "$@"; do
+				[[ $part != *_cuda ]] || die "gpu_avl is on CPUs only: the parts named _cuda are not for it"
+			done
+			;;
 		gpu_hash)
 			for part in "$@"; do
 				[[ $part = differential* ]] || die "gpu_hash has no order: of the parts, only differential and differential_cuda are for it"
@@ -69,7 +74,7 @@ check_method()
 # Puts GPUDS_TEST_AM in gpu_btree's place, for all parts that follow; the random scripts do that themselves.
 replace_method()
 {
-	if [ "${GPUDS_TEST_AM-}" = gpu_skiplist ]; then tests_over gpu_skiplist; fi
+	case ${GPUDS_TEST_AM-} in gpu_skiplist | gpu_avl) tests_over "$GPUDS_TEST_AM" ;; esac
 }
 
 # tests_over METHOD: from here on the tests that run on a server are copies of those in $build, with indexes of
@@ -82,8 +87,10 @@ tests_over()
 	[ ! -d "$tests" ] || return 0
 	as_user mkdir -p "$tests"
 	tar -C "$build" -cf - sql expected test src/admin docs/OPERATIONS.md | as_user tar -C "$tests" -xf -
-	# It compares the two
+	# It compares them
 	as_user rm "$tests/sql/skiplist.sql"
+	# The memory that it gives structures is for entries of 20 to 40 bytes
+	[ "$1" != gpu_avl ] || as_user rm "$tests/test/t/047_outgrown.pl"
 	(cd "$tests" && grep -rl gpu_btree sql test | grep -vE "/($of_their_own)\.pl$|/expected/" |
 		as_user xargs perl -pi -e "s/gpu_btree(?!_handler)/$1/g")
 }
@@ -198,7 +205,7 @@ part_regress_cuda()
 	return $rc
 }
 
-# The same statements over another structure, the sorted array of test/structures, and with gpu_skiplist: those
+# The same statements over another structure, the sorted array of test/structures, and with other access methods: those
 # whose output does not show how large a structure is, or how it does its work.
 structure_tests='arrays basics bitmap ddl dml ordering transactions vacuum'
 
@@ -251,7 +258,8 @@ structure_parts()
 
 part_structure()
 {
-	structure_parts structure gpu_btree array 15 2017 structure_skiplist gpu_skiplist default 3 5001
+	structure_parts structure gpu_btree array 15 2017 structure_skiplist gpu_skiplist default 3 5001 \
+		structure_avl gpu_avl default 4 7001
 }
 
 part_structure_cuda()

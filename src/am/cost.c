@@ -34,6 +34,7 @@
 
 #include "am/am.h"
 #include "index/index.h"
+#include "methods.h"
 #include "mirror/mirror.h"
 #include "reader/reader.h"
 #include "side/side.h"
@@ -325,6 +326,17 @@ stored_share(const IndexOptInfo *index, int bytes)
 }
 
 /*
+ * Is a GPU to look up so many intervals in an index?  Not in one of a temporary table's, nor in some
+ * structures.
+ */
+static bool
+asks_gpu(const IndexOptInfo *index, int64 intervals)
+{
+	return gpuds_device_is_remote(gpuds_device_wanted(intervals)) && gpuds_method_is_on_gpu(index->relam) &&
+		   get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP;
+}
+
+/*
  * Will a GPU add up the side values of so many rows?  If there is memory for all of them, it has a copy, or
  * the query's next run will find one.
  */
@@ -335,7 +347,7 @@ device_has_side(const IndexOptInfo *index, int bytes, double rows)
 	const double all = pages * GpudsSideRows(index->rel->tuples / pages);
 
 	return rows >= DEVICE_SIDE_ROWS && stored_share(index, bytes) >= 1 &&
-		   gpuds_device_is_remote(gpuds_device_wanted((int64) Min(rows, PG_INT32_MAX))) &&
+		   asks_gpu(index, (int64) Min(rows, PG_INT32_MAX)) &&
 		   all * bytes < (double) gpuds_device_largest(GPUDS_ON_CUDA);
 }
 
@@ -397,8 +409,7 @@ gpuds_scan_start_cost(const IndexOptInfo *index, double keys)
 
 	if (reads_journal(index))
 		return -1;
-	if (gpuds_device_is_remote(gpuds_device_wanted((int64) Min(keys, PG_INT32_MAX))) &&
-		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
+	if (asks_gpu(index, (int64) Min(keys, PG_INT32_MAX)))
 		cost += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	return cost;
 }
@@ -409,8 +420,7 @@ gpuds_scan_is_remote(const IndexOptInfo *index, double rows)
 {
 	const int64 weight = (int64) Min(rows / GPUDS_ENTRIES_OF_KEY, PG_INT32_MAX);
 
-	return gpuds_device_is_remote(gpuds_device_wanted(weight)) &&
-		   get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP && !reads_journal(index);
+	return asks_gpu(index, weight) && !reads_journal(index);
 }
 
 /*
@@ -454,8 +464,7 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 	entries = entries_of_share(root, path, costs.indexSelectivity, &nfilters);
 	*startup = costs.spc_random_page_cost / Max(loop_count, 1) + SETUP_OPERATORS * cpu_operator_cost +
 			   qual_cost.startup + costs.num_sa_scans * PROBE_OPERATORS * cpu_operator_cost;
-	if (gpuds_device_is_remote(gpuds_device_wanted(costs.num_sa_scans)) &&
-		get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP)
+	if (asks_gpu(index, costs.num_sa_scans))
 		*startup += ROUND_TRIP_OPERATORS * cpu_operator_cost;
 	share = path->path.pathtype == T_IndexOnlyScan ? ROW_SHARE : ENTRY_SHARE;
 	*total = *startup + entries * (cpu_index_tuple_cost * share + nfilters * cpu_operator_cost);

@@ -223,6 +223,7 @@ typedef struct GpudsMirrorSource
 extern void gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner);
 extern void gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file,
 								GpudsDeviceKind kind, int number, uint64 serial);
+extern GpudsDeviceKind gpuds_mirror_wanted(Relation index, int64 intervals);
 extern void gpuds_mirror_set_position(GpudsMirror *mirror, const GpudsJournalPos *pos);
 extern bool gpuds_mirror_get_position(GpudsMirror *mirror, GpudsJournalPos *pos);
 extern bool gpuds_mirror_discard(GpudsMirror *mirror);

@@ -84,28 +84,26 @@ present_on(const GpudsMirrorSource *source, GpudsDeviceKind kind)
 bool
 gpuds_mirror_present(const GpudsMirrorSource *source)
 {
-	GpudsDeviceKind for_many;
+	const GpudsDeviceKind for_many = gpuds_mirror_wanted(source->index, PG_INT64_MAX);
 
-	if (RelationUsesLocalBuffers(source->index))
-		return present_on(source, GPUDS_ON_CPU_PRIVATE);
-	for_many = gpuds_device_wanted(PG_INT64_MAX);
-	return present_on(source, GPUDS_ON_CPU) ||
-		   (gpuds_device_is_remote(for_many) && present_on(source, for_many));
+	return present_on(source, for_many) ||
+		   (gpuds_device_is_remote(for_many) && present_on(source, GPUDS_ON_CPU));
 }
 
 /* May a GPU have the mirror that sets of many keys are to be looked up in, now or once it is loaded? */
 bool
 gpuds_mirror_may_be_on_gpu(const GpudsMirrorSource *source)
 {
-	return !RelationUsesLocalBuffers(source->index) &&
-		   gpuds_device_is_remote(gpuds_device_wanted(PG_INT64_MAX));
+	return gpuds_device_is_remote(gpuds_mirror_wanted(source->index, PG_INT64_MAX));
 }
 
 /* Has it? */
 bool
 gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source)
 {
-	return gpuds_mirror_may_be_on_gpu(source) && present_on(source, gpuds_device_wanted(PG_INT64_MAX));
+	const GpudsDeviceKind kind = gpuds_mirror_wanted(source->index, PG_INT64_MAX);
+
+	return gpuds_device_is_remote(kind) && present_on(source, kind);
 }
 
 /*
@@ -115,7 +113,7 @@ gpuds_mirror_is_on_gpu(const GpudsMirrorSource *source)
 bool
 gpuds_mirror_keeps_graph(const GpudsMirrorSource *source, bool both, GpudsDeviceGraph *graph)
 {
-	const GpudsDeviceKind kind = gpuds_device_wanted(PG_INT64_MAX);
+	const GpudsDeviceKind kind = gpuds_mirror_wanted(source->index, PG_INT64_MAX);
 	GpudsMirrorRef ref;
 
 	return gpuds_mirror_is_on_gpu(source) &&
@@ -157,11 +155,9 @@ gpuds_mirror_expected(Relation index, double entries)
 	/* That the library was not preloaded is for the scan to say. */
 	if (!gpuds_is_preloaded())
 		return true;
-	if (RelationUsesLocalBuffers(index))
-		return expected_on(index, GPUDS_ON_CPU_PRIVATE, bytes);
-	for_many = gpuds_device_wanted(PG_INT64_MAX);
-	return expected_on(index, GPUDS_ON_CPU, bytes) ||
-		   (gpuds_device_is_remote(for_many) && expected_on(index, for_many, bytes));
+	for_many = gpuds_mirror_wanted(index, PG_INT64_MAX);
+	return expected_on(index, for_many, bytes) ||
+		   (gpuds_device_is_remote(for_many) && expected_on(index, GPUDS_ON_CPU, bytes));
 }
 
 /*

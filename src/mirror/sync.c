@@ -18,6 +18,7 @@
 #include "pgstat.h"
 #include "storage/ipc.h"
 
+#include "methods.h"
 #include "mirror/mirror_internal.h"
 
 /* What has been warned of in this session. */
@@ -433,7 +434,8 @@ sync_on_remote(const GpudsMirrorSource *source, GpudsDeviceKind kind, int how, G
 
 /*
  * The barrier on the first device that has the mirror or has memory for it.  A remote device that
- * is not the first choice is tried only if its process runs, and nobody is warned if it refuses.
+ * is not the first choice is tried only if its process runs, and nobody is warned if it refuses.  One that
+ * cannot have the index's structure, in no build, is not tried.
  */
 static bool
 sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
@@ -447,6 +449,8 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 	{
 		bool remote = gpuds_device_is_remote(order[i]);
 
+		if (remote && !gpuds_method_is_on_gpu(source->index->rd_rel->relam))
+			continue;
 		if (remote && i == 0)
 		{
 			if (sync_on_remote(source, order[i], how, ref))
@@ -464,8 +468,7 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 static bool
 sync_again(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 {
-	GpudsDeviceKind kind = RelationUsesLocalBuffers(source->index) ? GPUDS_ON_CPU_PRIVATE
-																   : gpuds_device_wanted(ref->intervals);
+	const GpudsDeviceKind kind = gpuds_mirror_wanted(source->index, ref->intervals);
 	Goal goal;
 
 	if (ref->mirror == NULL || ref->mirror->tree.kind != kind ||
@@ -556,7 +559,7 @@ gpuds_mirror_load(const GpudsMirrorSource *source, GpudsMirrorRef *ref)
 	/* Last the one for scans of many keys, which is the one that ref names. */
 	ref->intervals = 1;
 	loaded = sync_somewhere(source, GPUDS_ASKED, ref);
-	if (gpuds_device_wanted(1) != gpuds_device_wanted(PG_INT64_MAX))
+	if (gpuds_mirror_wanted(source->index, 1) != gpuds_mirror_wanted(source->index, PG_INT64_MAX))
 	{
 		ref->intervals = PG_INT64_MAX;
 		loaded |= sync_somewhere(source, GPUDS_ASKED, ref);

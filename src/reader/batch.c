@@ -65,7 +65,8 @@ gpuds_scan_begin_batches(IndexScanDesc scan, int64 weight)
 bool
 gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight)
 {
-	return !RelationUsesLocalBuffers(scan->indexRelation) && gpuds_device_sends_large(n, weight);
+	return gpuds_device_sends_large(n, weight) &&
+		   gpuds_device_is_remote(gpuds_mirror_wanted(scan->indexRelation, PG_INT64_MAX));
 }
 
 /*

@@ -82,7 +82,7 @@ INSERT INTO d SELECT i FROM generate_series(1, 30000) i;
 SELECT count(*) FROM d WHERE k > 0;
 END
 }
-cmp_ok(memory_used(), '<=', $before + 4 * 1024 * 1024, 'mirrors of files that are gone went with them');
+cmp_ok(memory_used(), '<=', $before + 12 * 1024 * 1024, 'mirrors of files that are gone went with them');
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 for my $round (1 .. 3)
 {

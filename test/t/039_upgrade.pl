@@ -103,7 +103,8 @@ END
 		DROP EXTENSION gpuds CASCADE;
 		SELECT count(*) FROM pg_opfamily f LEFT JOIN pg_am a ON a.oid = opfmethod
 		WHERE a.oid IS NULL OR amname LIKE 'gpu%'"),
-		"\n\nt|operator class cell_ops for access method gpu_btree\n"
+		"\n\nt|operator class cell_ops for access method gpu_avl\n"
+		  . "t|operator class cell_ops for access method gpu_btree\n"
 		  . "t|operator class cell_ops for access method gpu_skiplist\n0",
 		'with types that were accepted, and DROP EXTENSION leaves nothing');
 	$node->safe_psql('former', 'DROP INDEX t_s');
