@@ -31,6 +31,7 @@
 
 #include "index/index.h"
 #include "key/key.h"
+#include "methods.h"
 
 PG_FUNCTION_INFO_V1(gpuds_accept_type);
 
@@ -188,6 +189,18 @@ lacks_class(Oid type, const char *method)
 	return gpuds_accepted_by(method, type) == GPUDS_KIND_NONE;
 }
 
+/* Does one of the access methods whose keys have an order? */
+static bool
+lacks_some_class(Oid type)
+{
+	for (const GpudsMethod *m = gpuds_methods; m->name; m++)
+	{
+		if (m->ordered && lacks_class(type, m->name))
+			return true;
+	}
+	return false;
+}
+
 /* Looks the operators of a type up.  Raises an error if it cannot be accepted. */
 static void
 open_type(Oid oid, Type *type)
@@ -195,8 +208,7 @@ open_type(Oid oid, Type *type)
 	const TypeCacheEntry *entry = lookup_type_cache(oid, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC);
 
 	if (OidIsValid(oid) && gpuds_key_kind(oid) != GPUDS_KIND_NONE &&
-		(gpuds_key_core_kind(oid) != GPUDS_KIND_NONE ||
-		 !(lacks_class(oid, "gpu_btree") || lacks_class(oid, "gpu_skiplist"))))
+		(gpuds_key_core_kind(oid) != GPUDS_KIND_NONE || !lacks_some_class(oid)))
 		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
 						errmsg("type %s can be a key already", format_type_be(oid))));
 	if (!gpuds_can_be_alike(oid))
@@ -306,10 +318,10 @@ make_hash_class(const Type *type)
 }
 
 /*
- * gpuds_accept_type(regtype): makes operator classes of gpu_btree, gpu_skiplist and, if the type can be
- * hashed, gpu_hash, as far as they are missing, in the type's schema.  Returns the type that it orders like.
- * For superusers, as CREATE OPERATOR CLASS is.  Raises an error if it can be a key already or orders like no
- * type of its length, and what its comparison raises of any bytes.
+ * gpuds_accept_type(regtype): makes operator classes of all access methods whose keys have an order and,
+ * if the type can be hashed, gpu_hash, as far as they are missing, in the type's schema.  Returns the
+ * type that it orders like. For superusers, as CREATE OPERATOR CLASS is.  Raises an error if it can be a
+ * key already or orders like no type of its length, and what its comparison raises of any bytes.
  */
 Datum
 gpuds_accept_type(PG_FUNCTION_ARGS)
@@ -323,8 +335,11 @@ gpuds_accept_type(PG_FUNCTION_ARGS)
 	open_type(PG_GETARG_OID(0), &type);
 	alike = find_alike(&type);
 	SPI_connect();
-	make_ordered_class(&type, alike, "gpu_btree");
-	make_ordered_class(&type, alike, "gpu_skiplist");
+	for (const GpudsMethod *m = gpuds_methods; m->name; m++)
+	{
+		if (m->ordered)
+			make_ordered_class(&type, alike, m->name);
+	}
 	make_hash_class(&type);
 	SPI_finish();
 	PG_RETURN_OID(alike->type);

@@ -22,6 +22,7 @@
 #include "utils/typcache.h"
 
 #include "key/code.h"
+#include "methods.h"
 
 static const GpudsAlike alikes[] = {
 	{ INT2OID, F_BTINT2CMP, GPUDS_KIND_INT2 },      { INT4OID, F_BTINT4CMP, GPUDS_KIND_INT4 },
@@ -137,7 +138,7 @@ GpudsKeyKind
 gpuds_accepted_kind(Oid type)
 {
 	Known *entry = known ? hash_search(known, &type, HASH_FIND, NULL) : NULL;
-	GpudsKeyKind kind;
+	GpudsKeyKind kind = GPUDS_KIND_NONE;
 	uint64 before;
 
 	if (entry)
@@ -145,9 +146,11 @@ gpuds_accepted_kind(Oid type)
 	if (known == NULL)
 		known = make_table();
 	before = changes;
-	kind = gpuds_accepted_by("gpu_btree", type);
-	if (kind == GPUDS_KIND_NONE)
-		kind = gpuds_accepted_by("gpu_skiplist", type);
+	for (const GpudsMethod *m = gpuds_methods; m->name && kind == GPUDS_KIND_NONE; m++)
+	{
+		if (m->ordered)
+			kind = gpuds_accepted_by(m->name, type);
+	}
 	/* The lookups may have let in an invalidation; then it is not known whether they saw the change. */
 	if (changes == before)
 	{
