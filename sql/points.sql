@@ -38,7 +38,7 @@ INSERT INTO conditions
 CREATE TABLE boxes AS SELECT box(point(px, py), point(px + size, py + size)) AS b
 	FROM (SELECT random_of(i, 10) * 200 - 100 AS px, random_of(i, 11) * 200 - 100 AS py, random_of(i, 12) * 8 AS size FROM generate_series(1, 200) i) r;
 INSERT INTO conditions VALUES ($$p <@ ANY ((SELECT array_agg(b) FROM boxes)::box[])$$), ($$p <@ ANY ('{(1,1),(0,0);NULL;(0.5,2),(0,1)}'::box[])$$),
-	($$p <@ ANY ('{}'::box[])$$), ($$p <@ ANY ('{NULL}'::box[])$$), ($$p ~= ANY ('{"(0,0)","(NaN,1)",NULL,"(inf,-inf)"}'::point[])$$),
+	($$p <@ ANY ('{(100,1),(-100,0.5);(100,50.000001),(-100,50);(60,0.7),(-60,-5)}'::box[])$$), ($$p <@ ANY ('{}'::box[])$$), ($$p <@ ANY ('{NULL}'::box[])$$), ($$p ~= ANY ('{"(0,0)","(NaN,1)",NULL,"(inf,-inf)"}'::point[])$$),
 	($$p <@ ANY ('{"<(0,0),1>","<(2,2),1.5>","<(50,50),0.000005>"}'::circle[])$$), ($$p <@ NULL::box$$),
 	($$p <@ box '(40,40),(-40,-40)' AND p <@ circle '<(30,0),20>' AND p <@ ANY ('{(35,35),(0,-35);(60,1),(-60,-1)}'::box[])$$),
 	($$p IS NULL OR p <@ box '(1,1),(0,0)'$$), ($$p IS NOT NULL AND p <@ box '(1,1),(0,0)'$$), ($$p IS NULL AND p <@ box '(1,1),(0,0)'$$);

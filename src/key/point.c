@@ -48,13 +48,16 @@ struct GpudsPointTest
 {
 	const GpudsPointTest *next;
 	int64 n;       /* of shapes */
-	Shape *shapes; /* by the lower bounds of x */
-	uint64 *reach; /* the highest upper bound of x among the shapes so far */
+	int along;     /* the coordinate that shapes are shorter along, 0 or 1 */
+	Shape *shapes; /* by their lower bounds of it */
+	uint64 *reach; /* the highest upper bound of it among the shapes so far */
 };
 
 #define ST_SORT sort_shapes
 #define ST_ELEMENT_TYPE Shape
-#define ST_COMPARE(a, b) ((a)->bounds.lo[0] < (b)->bounds.lo[0] ? -1 : (a)->bounds.lo[0] > (b)->bounds.lo[0])
+#define ST_COMPARE_ARG_TYPE const int
+#define ST_COMPARE(a, b, i) \
+	((a)->bounds.lo[*(i)] < (b)->bounds.lo[*(i)] ? -1 : (a)->bounds.lo[*(i)] > (b)->bounds.lo[*(i)])
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_SCOPE static
 #define ST_DEFINE
@@ -180,17 +183,29 @@ add_array(GpudsPointTest *test, Oid function, Datum value)
 		pfree(array);
 }
 
+/* The codes between the bounds of all shapes of a test, about. */
+static double
+lengths(const GpudsPointTest *test, int along)
+{
+	double sum = 0;
+
+	for (int64 i = 0; i < test->n; i++)
+		sum += (double) (test->shapes[i].bounds.hi[along] - test->shapes[i].bounds.lo[along]);
+	return sum;
+}
+
 /* Puts a test's shapes in order. */
 static void
 sort_test(GpudsPointTest *test)
 {
 	uint64 reach = 0;
 
-	sort_shapes(test->shapes, test->n);
+	test->along = lengths(test, 1) < lengths(test, 0);
+	sort_shapes(test->shapes, test->n, &test->along);
 	test->reach = gpuds_alloc_array(test->n, sizeof(uint64));
 	for (int64 i = 0; i < test->n; i++)
 	{
-		reach = Max(reach, test->shapes[i].bounds.hi[0]);
+		reach = Max(reach, test->shapes[i].bounds.hi[test->along]);
 		test->reach[i] = reach;
 	}
 }
@@ -243,13 +258,15 @@ gpuds_point_narrow(ScanKey key, GpudsCodeSet *set)
 
 /* Is a point in a shape? */
 static inline bool
-is_in(const Shape *shape, uint64 x, uint64 y, GpudsCode code)
+is_in(const Shape *shape, const uint64 *at, GpudsCode code)
 {
 	Point point;
 
-	if (x < shape->bounds.lo[0] || x > shape->bounds.hi[0] || y < shape->bounds.lo[1] ||
-		y > shape->bounds.hi[1])
-		return false;
+	for (int i = 0; i < 2; i++)
+	{
+		if (at[i] < shape->bounds.lo[i] || at[i] > shape->bounds.hi[i])
+			return false;
+	}
 	if (shape->decides == NULL)
 		return true;
 	gpuds_point_value(code, &point);
@@ -257,9 +274,9 @@ is_in(const Shape *shape, uint64 x, uint64 y, GpudsCode code)
 		DirectFunctionCall2(shape->decides, PointPGetDatum(&point), PointerGetDatum(&shape->value)));
 }
 
-/* How many shapes begin at an x or before it. */
+/* How many shapes begin at a place, of the coordinate that they are sorted by, or before it. */
 static int64
-begun(const GpudsPointTest *test, uint64 x)
+begun(const GpudsPointTest *test, uint64 place)
 {
 	int64 lo = 0;
 	int64 hi = test->n;
@@ -268,7 +285,7 @@ begun(const GpudsPointTest *test, uint64 x)
 	{
 		const int64 middle = (lo + hi) / 2;
 
-		if (test->shapes[middle].bounds.lo[0] <= x)
+		if (test->shapes[middle].bounds.lo[test->along] <= place)
 			lo = middle + 1;
 		else
 			hi = middle;
@@ -283,19 +300,19 @@ begun(const GpudsPointTest *test, uint64 x)
 bool
 gpuds_point_passes(const GpudsPointTest *test, GpudsCode code)
 {
-	uint64 x;
-	uint64 y;
+	uint64 at[2];
 
 	/* of many shapes all may have to be looked at */
 	CHECK_FOR_INTERRUPTS();
-	gpuds_zorder_coordinates(code, &x, &y);
+	gpuds_zorder_coordinates(code, &at[0], &at[1]);
 	for (; test; test = test->next)
 	{
-		int64 i = begun(test, x) - 1;
+		const uint64 place = at[test->along];
+		int64 i = begun(test, place) - 1;
 
-		while (i >= 0 && test->reach[i] >= x && !is_in(&test->shapes[i], x, y, code))
+		while (i >= 0 && test->reach[i] >= place && !is_in(&test->shapes[i], at, code))
 			i--;
-		if (i < 0 || test->reach[i] < x)
+		if (i < 0 || test->reach[i] < place)
 			return false;
 	}
 	return true;
