@@ -123,7 +123,9 @@ gpuds_cursor_barrier(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 	cursor->counters.probes += cursor->set.total;
 	if (IsolationIsSerializable())
 		lock_keys(scan, cursor);
-	gpuds_insert_before_search(scan->indexRelation, scan->xs_snapshot);
+	/* for the planner, which is given a hint, no row is checked before its statement ends */
+	if (!gpuds_is_planners(scan) || !scan->indexRelation->rd_index->indisunique)
+		gpuds_insert_before_search(scan->indexRelation, scan->xs_snapshot);
 	if (!gpuds_is_planners(scan))
 		gpuds_injection_point("scan-before-probe");
 	if (gpuds_fallback_has_all(cursor->fallback) && !gpuds_mirror_present(&cursor->source))
