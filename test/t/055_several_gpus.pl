@@ -106,7 +106,8 @@ answers('two cards', 'a' .. 'd');
 
 # What is to be joined comes to be on one card.
 my $join = index_sql('SELECT count(*) FROM t_k JOIN t_l USING (k)');
-my $where = "SELECT string_agg(device, ' ' ORDER BY device) FROM gpuds_indexes WHERE indexrelname ~ '^k_[kl]'";
+my $where = "SELECT string_agg(device, ' ' ORDER BY device) FROM gpuds_indexes
+	WHERE indexrelname ~ '^k_[kl]'";
 value("SELECT gpuds_index_load('k_$_')") for ('k', 'l');
 is(value($where), 'cuda:0 cuda:2', 'indexes on two cards');
 is(value($join), '20000', 'a join of what is on both');
@@ -200,7 +201,8 @@ SKIP:
 	$hangs->query_until(qr/go/,
 		"SET client_min_messages = error; SET gpuds.device_fault = 'hang';\n\\echo go\n"
 		  . count_of('b') . "\n");
-	ok($node->poll_query_until('postgres', "SELECT detail ~ 'two seconds' FROM gpuds_devices WHERE name ~ 'cuda:2'"),
+	ok($node->poll_query_until('postgres',
+			"SELECT detail ~ 'two seconds' FROM gpuds_devices WHERE name ~ 'cuda:2'"),
 		'one hangs: it says so');
 	answers('one hangs', 'a', 'c', 'd');
 	is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:0', 'loads go to the other');
