@@ -205,6 +205,7 @@ CREATE INDEX ON days USING gpu_btree (m);
 CREATE INDEX ON flakes USING gpu_btree (s);
 VACUUM ANALYZE flakes;
 SELECT count(*) FROM days JOIN flakes ON m = s;
+SELECT gpuds_contains('days_m_idx', ARRAY['1000']::snowflake[]);
 
 -- The operator class of a type that it can be cast to orders otherwise
 CREATE CAST (cell AS bigint) WITHOUT FUNCTION AS IMPLICIT;

@@ -215,6 +215,18 @@ hashed_key_type(const GpudsTarget *target, Oid type)
 }
 
 /*
+ * May values of a type be compared with those of another, if they are at all, otherwise than by their codes?
+ * The operators of enums are for two of one type, those of an accepted type are its own.
+ */
+static bool
+is_compared_otherwise(Oid type)
+{
+	const GpudsKeyKind kind = gpuds_key_core_kind(type);
+
+	return kind == GPUDS_KIND_ENUM || kind == GPUDS_KIND_NONE;
+}
+
+/*
  * The type below a type of keys, a domain perhaps.  Raises an error if its values are not compared with the
  * index's first column, or not exactly so.
  */
@@ -232,8 +244,8 @@ gpuds_target_key_type(const GpudsTarget *target, Oid type)
 				 errmsg("points cannot be looked up in index \"%s\"", RelationGetRelationName(target->index)),
 				 errdetail("No equality of points is exact."),
 				 errhint("Search for points in a box or a circle by a query.")));
-	/* The operators of enums are for two of one type. */
-	if (!gpuds_key_probe_is_exact(column, base) || (base != column && type_is_enum(base)))
+	if (!gpuds_key_probe_is_exact(column, base) ||
+		(base != column && (is_compared_otherwise(base) || is_compared_otherwise(column))))
 		reject_key_type(target, type, column);
 	return base;
 }
