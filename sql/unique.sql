@@ -162,6 +162,9 @@ UPDATE u SET v = v + 1 WHERE k <= 100;
 UPDATE u SET k = k + 1 WHERE k BETWEEN 20 AND 30;
 WITH d AS (DELETE FROM u WHERE k <= 20 RETURNING *) INSERT INTO u SELECT k + 1, v FROM d WHERE k < 20;
 WITH i AS (INSERT INTO u VALUES (90000, 90000), (90001, 90001) RETURNING k) INSERT INTO u SELECT k + 1, k + 1 FROM i;
+BEGIN;
+WITH a AS (UPDATE u SET k = 139991 - k WHERE k > 69990 RETURNING k) INSERT INTO u SELECT k + 200000, k + 200000 FROM a;
+ROLLBACK;
 SELECT count(*), count(DISTINCT k), min(k), max(k), min(v), max(v) FROM u;
 -- a search meanwhile: its error is the statement's, too, if somebody catches it
 CREATE FUNCTION search() RETURNS trigger LANGUAGE plpgsql AS $$

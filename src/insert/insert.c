@@ -176,25 +176,33 @@ gpuds_insert_cache(IndexInfo *indexInfo)
 	return indexInfo->ii_AmCache;
 }
 
-/* The buffer of an index in a scope. */
+/* The buffer that an index has in the innermost scope; NULL: it has none. */
 static GpudsInsertBuffer *
-scope_buffer(GpudsInsertScope *scope, Relation index, int nwords, IndexInfo *indexInfo)
+find_buffer(Relation index, const GpudsInsertCache *cache)
 {
-	GpudsInsertCache *cache = gpuds_insert_cache(indexInfo);
 	GpudsInsertBuffer *buffer;
 
-	if (cache->serial == scope->serial && has_file(index, cache->buffer))
+	if (cache->serial == scopes->serial && has_file(index, cache->buffer))
 		return cache->buffer;
 
 	/* those of other scopes that have the same file come behind ours */
 	buffer = *bucket_of(&RelationLocator(index));
 	while (buffer && !has_file(index, buffer))
 		buffer = buffer->chain;
-	if (buffer == NULL || buffer->scope != scope)
-		buffer = make_buffer(scope, index, nwords);
+	return buffer && buffer->scope == scopes ? buffer : NULL;
+}
 
+/* The buffer of an index in the innermost scope. */
+static GpudsInsertBuffer *
+scope_buffer(Relation index, int nwords, IndexInfo *indexInfo)
+{
+	GpudsInsertCache *cache = gpuds_insert_cache(indexInfo);
+	GpudsInsertBuffer *buffer = find_buffer(index, cache);
+
+	if (buffer == NULL)
+		buffer = make_buffer(scopes, index, nwords);
 	cache->buffer = buffer;
-	cache->serial = scope->serial;
+	cache->serial = scopes->serial;
 	return buffer;
 }
 
@@ -710,17 +718,21 @@ gpuds_insert_collects(Relation heap, const IndexInfo *indexInfo)
 
 /*
  * Is a row, whose entry could be collected, the first one of its statement for a unique index, or since this
- * session has searched the index last, so that nothing is collected?  To be called once for each row.
+ * session has searched the index last, so that nothing is collected?  To be called once for each row.  A WITH
+ * query of the statement may have collected rows by an IndexInfo of its own.
  */
 bool
 gpuds_insert_is_first(Relation index, IndexInfo *indexInfo)
 {
 	GpudsInsertCache *cache = gpuds_insert_cache(indexInfo);
 	const uint64 now = searches[bucket_number(&RelationLocator(index))] + 1;
-	const bool first = cache->searches != now;
+	const GpudsInsertBuffer *buffer;
 
+	if (cache->searches == now)
+		return false;
 	cache->searches = now;
-	return first && (cache->serial != scopes->serial || cache->buffer->n == cache->buffer->nagain);
+	buffer = find_buffer(index, cache);
+	return buffer == NULL || buffer->n == buffer->nagain;
 }
 
 /* Searches append nothing (true) until they may again (false).  Returns what held before. */
@@ -766,7 +778,7 @@ gpuds_insert(Relation index, const Datum *values, const bool *isnull, ItemPointe
 
 	if (layout.side_bytes > 0)
 		put_side_values(index, &layout, values, isnull, tid);
-	buffer = scope_buffer(scope, index, layout.nwords, indexInfo);
+	buffer = scope_buffer(index, layout.nwords, indexInfo);
 	if (scope->undecided && (buffer->undecided || scope->row_heap != RelationGetRelid(heap) ||
 							 !ItemPointerEquals(&scope->row, tid)))
 		decide_row(scope);
