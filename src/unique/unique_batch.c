@@ -130,8 +130,8 @@ sort_keys(Batch *batch)
 {
 	const bool nulls_distinct = !batch->index->rd_index->indnullsnotdistinct;
 
-	batch->keys = palloc(batch->n * sizeof(GpudsEntry));
-	batch->probes = palloc(batch->n * sizeof(GpudsEntry));
+	batch->keys = palloc_extended(batch->n * sizeof(GpudsEntry), MCXT_ALLOC_HUGE);
+	batch->probes = palloc_extended(batch->n * sizeof(GpudsEntry), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < batch->n; i++)
 	{
 		const GpudsEntry *entry = &batch->entries[i];
