@@ -126,6 +126,16 @@ is_busy(GpudsMirror *mirror)
 	return mirror && (gpuds_mirror_is_loaded(mirror) || mirror->applier != 0);
 }
 
+/*
+ * Has it been brought up, or is somebody at it?  If not, it may have a card all the same: a loader that made
+ * way for others has left it there, and no scan asks it.
+ */
+static bool
+is_complete(GpudsMirror *mirror)
+{
+	return is_busy(mirror) && (mirror->applier != 0 || pg_atomic_read_u64(&mirror->guard) != 0);
+}
+
 /* Is there a card for a copy, beside those of the others? */
 bool
 gpuds_copies_have_card(const GpudsMirrorSource *source, int copy)
@@ -152,7 +162,8 @@ is_due(GpudsMirror *mirror)
 }
 
 /*
- * Has a loader load a copy that is missing, if a card that serves has none.  Does not wait for it.
+ * Has a loader bring up a copy that is missing, or was not brought up to the end, if a card that serves has
+ * no other.  Does not wait for it.
  */
 void
 gpuds_copies_complete(const GpudsMirrorSource *source)
@@ -164,7 +175,7 @@ gpuds_copies_complete(const GpudsMirrorSource *source)
 		GpudsMirror *mirror = find_copy(source, copy);
 		GpudsMirrorRef ref;
 
-		if (is_busy(mirror) || (mirror && gpuds_memory_resting(mirror)) ||
+		if (is_complete(mirror) || (mirror && gpuds_memory_resting(mirror)) ||
 			!gpuds_copies_have_card(source, copy))
 			continue;
 		if (gpuds_mirror_lookup(source->index, source->file_id, GPUDS_MIRROR_ON_GPU(copy), true, &ref) &&

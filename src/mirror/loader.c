@@ -183,6 +183,20 @@ open_index(const LoaderOrder *order, Oid *heap)
 }
 
 /*
+ * Is the mirror, whose applier the caller is, still one that the index is to have?  Who wants fewer copies
+ * says so first, and then waits for their appliers.
+ */
+static bool
+is_wanted(const LoaderOrder *order, Relation index)
+{
+	GpudsMirrorRef first;
+
+	return !(order->how & GPUDS_NO_EVICT) ||
+		   (gpuds_mirror_lookup(index, order->file_id, GPUDS_MIRROR_ON_GPU(0), false, &first) &&
+			order->number < GPUDS_MIRROR_ON_GPU((int) pg_atomic_read_u32(&first.mirror->copies)));
+}
+
+/*
  * Brings the mirror up, if nobody else is at it.
  */
 static void
@@ -207,7 +221,7 @@ carry_out(const LoaderOrder *order, Oid heap, Relation index)
 	gpuds_make_way_begin(ref.mirror, heap, index);
 	PG_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));
 	{
-		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial)
+		if (pg_atomic_read_u64(&ref.mirror->serial) == ref.serial && is_wanted(order, index))
 			(void) gpuds_mirror_bring_up(&source, &ref, order->how | GPUDS_ALONE | GPUDS_LOADER);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(gpuds_mirror_release_on_error, PointerGetDatum(ref.mirror));

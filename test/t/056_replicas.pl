@@ -38,10 +38,8 @@ sub copies_of
 	return "SELECT count(*) || ' ' || count(DISTINCT device) FROM gpuds_indexes
 		WHERE indexrelname = '$_[0]' AND state = 'loaded'";
 }
-sub scanned
-{
-	return 'SELECT CASE WHEN (SELECT count(v) FROM t WHERE k = 20) >= 0 THEN (' . copies_of('i') . ') END';
-}
+sub after_scan { return "SELECT CASE WHEN (SELECT count(v) FROM t WHERE k = 20) >= 0 THEN ($_[0]) END" }
+sub scanned { return after_scan(copies_of('i')) }
 
 # Queries of table t by its index, and the same without
 my @queries = ('SELECT count(*), sum(v) FROM t WHERE k BETWEEN 500 AND 900',
@@ -122,6 +120,19 @@ value('VACUUM (FREEZE, ANALYZE) t');
 answers('filled again');
 is(value(copies_of('i')), '1 1', 'another file: one copy until more are asked for');
 
+# A loader that comes after fewer were asked for has nothing to do.  It waits for a catalog that the session
+# has locked.
+value("SELECT gpuds_index_load('i', 2); SELECT gpuds_index_evict('i'); SET enable_seqscan = off;
+	BEGIN; LOCK TABLE pg_catalog.pg_index IN ACCESS EXCLUSIVE MODE;
+	DO \$\$ BEGIN
+		WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = 'pg_index'::regclass AND NOT granted) LOOP
+			PERFORM count(v) FROM t WHERE k = 20; PERFORM pg_sleep(0.01);
+		END LOOP;
+	END \$\$; SELECT gpuds_index_load('i', 1); COMMIT");
+my $loaders = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpuds loader'";
+becomes('no loader', $loaders, '0');
+is(value(copies_of('i')), '1 1', 'fewer: none comes back');
+
 # More of them than there is room for: the others keep theirs
 value("SELECT gpuds_index_load('i', 4)");
 value('CREATE TABLE b (k bigint, v int); INSERT INTO b SELECT i, i FROM generate_series(1, 500000) i;
@@ -138,6 +149,26 @@ becomes('room again: all come back', scanned(), '4 4');
 SKIP:
 {
 	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
+
+	# A loader ends before it has applied what the load has left: another one does it.
+	value("SELECT gpuds_index_load('i', 2); INSERT INTO t VALUES (1, 1);
+		ALTER SYSTEM SET gpuds.wait_at = 'catch-up-read'");
+	$node->reload;
+	becomes('all who begin will wait', 'SHOW gpuds.wait_at', 'catch-up-read');
+	my $gate = gate($node, 'catch-up-read');
+	{
+		local $ENV{PGOPTIONS} = "-c gpuds.wait_at=";
+		value("SELECT gpuds_index_evict('i')");
+		becomes('a loader is there', after_scan($loaders), '1');
+	}
+	held_at($node, 'catch-up-read', 'it is held');
+	value('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'gpuds loader\'');
+	becomes('it ends', $loaders, '0');
+	value('ALTER SYSTEM RESET gpuds.wait_at');
+	$node->reload;
+	$gate->quit;
+	becomes('both copies have all', after_scan("SELECT count(*) FROM gpuds_indexes
+		WHERE indexrelname = 'i' AND applied_position = journal_position"), '2');
 
 	sub losses { return "SELECT sum(losses) FROM gpuds_devices WHERE kind = 'cuda'" }
 	sub loads { return value("SELECT loads FROM gpuds_stat_indexes WHERE indexrelname = 'i'") }
