@@ -257,12 +257,16 @@ has_copy_beside(GpudsMirror *mirror)
 	return false;
 }
 
-/* Is an index of the same table on the card where the mirror is to be, or of one that it was joined with? */
-static bool
-has_kin_beside(GpudsMirror *mirror)
+/*
+ * Is an index of a table that it was to be joined with on the card where the mirror is to be (2), or one of
+ * the same table (1)?  The former comes first: for its sake the mirror has been moved.
+ */
+static int
+kin_beside(GpudsMirror *mirror)
 {
 	const Oid joined = pg_atomic_read_u32(&mirror->joined_table);
 	GpudsMirror *other;
+	int kin = 0;
 
 	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 	{
@@ -270,9 +274,9 @@ has_kin_beside(GpudsMirror *mirror)
 			(other->table_oid == mirror->table_oid || other->table_oid == joined) &&
 			other->file.locator.dbOid == mirror->file.locator.dbOid &&
 			other->index_oid != mirror->index_oid && gpuds_mirror_is_loaded(other))
-			return true;
+			kin = Max(kin, other->table_oid == joined ? 2 : 1);
 	}
-	return false;
+	return kin;
 }
 
 /* Bytes of the mirror's card that nobody has or has reserved; -1: no room can be made for the load. */
@@ -356,8 +360,8 @@ gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *oth
 
 /*
  * Places the mirror, which is empty, on the card with the most room of those that serve, are not full, and
- * can make room for the load; first of those that have room and its kin.  False: none can.  The memory lock is
- * held.
+ * can make room for the load; first of those that have room and its kin.  False: none can.  The memory lock
+ * is held.
  */
 static bool
 place(GpudsMirror *mirror, size_t need, int how, uint32 full)
@@ -381,8 +385,8 @@ place(GpudsMirror *mirror, size_t need, int how, uint32 full)
 			(ncards > 1 && has_copy_beside(mirror)))
 			continue;
 		room = room_for(mirror, need, how);
-		if (ncards > 1 && room >= (int64) with_spare(need, card_size(mirror)) && has_kin_beside(mirror))
-			room = PG_INT64_MAX / 2 + room / 2;
+		if (ncards > 1 && room >= (int64) with_spare(need, card_size(mirror)))
+			room += PG_INT64_MAX / 4 * kin_beside(mirror);
 		if (room > most)
 		{
 			most = room;

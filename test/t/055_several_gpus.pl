@@ -129,6 +129,25 @@ like(value("$where OR indexrelname = 'k_l2'"), qr/^cuda:(\d) cuda:\1 cuda:\1$/,
 value("SELECT gpuds_index_evict('k_$_')") for ('k', 'l', 'l2');
 value('DROP INDEX k_l2');
 
+# One moves although another index of its table stays, and there is more room there.
+value('CREATE TABLE t_m AS SELECT k, v FROM t_l, generate_series(1, 15);
+	CREATE INDEX k_m ON t_m USING gpu_btree (k);
+	CREATE INDEX k_k2 ON t_k USING gpu_btree (v); VACUUM (FREEZE, ANALYZE) t_m');
+value("SELECT gpuds_index_load('k_$_')") for ('k', 'm', 'k2');
+$join = index_sql('SELECT count(*) FROM t_k JOIN t_m USING (k)');
+$where = "SELECT string_agg(device, ' ' ORDER BY indexrelname) FROM gpuds_indexes
+	WHERE indexrelname ~ '^k_[km]'";
+for (1 .. 300)
+{
+	value($join);
+	last if value($where) =~ /^cuda:(\d) cuda:\d cuda:\1$/;
+	select(undef, undef, undef, 0.1);
+}
+like(value($where), qr/^cuda:(\d) cuda:(?!\1)\d cuda:\1$/,
+	'one has moved from its kin to what it is joined with');
+value('DROP TABLE t_m; DROP INDEX k_k2');
+value("SELECT gpuds_index_evict('k_k')");
+
 # More indexes than both cards can have
 answers('more indexes than there is memory for', @all);
 is(value("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda'
