@@ -377,11 +377,11 @@ fits_nowhere(Relation index)
 
 /*
  * gpuds_index_state(oid): device, state, entries, bytes, position of the journal, applied position.  A row
- * for each device, and each card, that has the index, is loading it, or had no memory for it when it was wanted last; one
- * without a device if there is none.  Positions count the records that the journal's stripes ever had; NULL
- * if the index is locked right now, or is another session's.  An index of another format has one row that
- * says so, with NULLs: after a change of versions this shows which indexes are to be rebuilt.  No row if
- * the user may not see the index.
+ * for each device, and each card, that has the index, is loading it, or had no memory for it when it was
+ * wanted last; one without a device if there is none.  Positions count the records that the journal's
+ * stripes ever had; NULL if the index is locked right now, or is another session's.  An index of another
+ * format has one row that says so, with NULLs: after a change of versions this shows which indexes are to be
+ * rebuilt.  No row if the user may not see the index.
  */
 Datum
 gpuds_index_state(PG_FUNCTION_ARGS)

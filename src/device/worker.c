@@ -111,7 +111,7 @@
 /* Time between two looks of the watchdog; or at requests, while the worker sleeps. */
 #define LOOK_MS 1000
 
-/* A request that the GPU has had for so long may be one that it never ends, and so may a call of the driver. */
+/* A request that the GPU has had for so long may never end, nor may such a call of the driver. */
 #define STALL_MS (2 * 1000)
 
 /* How far a mailbox's request has come. */
@@ -132,7 +132,7 @@ static GpuEngine *engine = NULL;
 /* That the engine has, as in GpuEngineApi. */
 static uint32 structures = 0;
 
-/* Of each mailbox's request.  If it is not STAGE_NONE, the mailbox's bit in the queue says that it is taken. */
+/* Of each mailbox's request.  If it is not STAGE_NONE, its bit in the queue says that it is taken. */
 static uint8 *stage = NULL;
 static uint64 *watched = NULL; /* bits of those, the ones that wait for us */
 
