@@ -252,14 +252,14 @@ BEGIN
 			SELECT pg_catalog.unnest('{gpu_skiplist,gpu_avl}'::pg_catalog.name[]) AS name)
 		SELECT s.text
 		FROM (SELECT 1 AS step, f.name, pg_catalog.format('CREATE OPERATOR FAMILY %s USING %s', f.name, m.name) AS text
-			FROM family f, methods m
+			FROM family f CROSS JOIN methods m
 			UNION ALL
 			SELECT 2, o.name, pg_catalog.format('CREATE OPERATOR CLASS %s DEFAULT FOR TYPE %s USING %s FAMILY %s AS %s',
 				o.name, pg_catalog.format_type(o.type, NULL), m.name, o.family_name, o.list)
-			FROM operators o, methods m WHERE o.of_class
+			FROM operators o CROSS JOIN methods m WHERE o.of_class
 			UNION ALL
 			SELECT 3, o.name, pg_catalog.format('ALTER OPERATOR FAMILY %s USING %s ADD %s', o.family_name, m.name, o.list)
-			FROM operators o, methods m WHERE NOT o.of_class) s
+			FROM operators o CROSS JOIN methods m WHERE NOT o.of_class) s
 		ORDER BY s.step, s.name
 	LOOP
 		EXECUTE statement;
