@@ -118,7 +118,7 @@
 typedef enum RequestStage
 {
 	STAGE_NONE,     /* the worker has not taken it */
-	STAGE_WAITING,  /* it is to be posted to the resident kernel, or a test holds it */
+	STAGE_WAITING,  /* it is to be posted to the persistent kernel, or a test holds it */
 	STAGE_POSTED,   /* ... and has been */
 	STAGE_SUBMITTED /* a thread of the engine does it */
 } RequestStage;

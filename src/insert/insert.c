@@ -646,7 +646,8 @@ ensure_capacity(GpudsInsertBuffer *buffer, Relation index)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("too many rows of one statement have keys of other rows in unique index \"%s\"",
-						RelationGetRelationName(index))));
+						RelationGetRelationName(index)),
+				 errhint("Change the rows by several statements.")));
 	if (buffer->entries == NULL)
 		buffer->entries = MemoryContextAllocHuge(buffer->scope->context, size * sizeof(GpudsEntry));
 	else
