@@ -349,9 +349,16 @@ gpuds_merge_find_sides(GpudsMerge *merge)
 	return set_keys(merge) && keys_agree(merge);
 }
 
+/* The scan below a side's groups. */
+const IndexPath *
+gpuds_merge_scan(const GpudsMerge *merge, int side)
+{
+	return scan_of(merge->paths[side]);
+}
+
 /* May an index be asked for keys: has the scan no conditions of its own, and do the keys lead it? */
-static bool
-may_probe(const GpudsMerge *merge, int side)
+bool
+gpuds_merge_may_probe(const GpudsMerge *merge, int side)
 {
 	ListCell *lc;
 
@@ -395,7 +402,7 @@ may_join_on_device(const GpudsMerge *merge, int driver)
 
 	if (merge->grouped || gpuds_merge_is_set(merge->type) ||
 		(driver == MERGE_RIGHT && merge->type != GPUDS_MERGE_INNER) ||
-		!may_probe(merge, MERGE_SIDES - 1 - driver))
+		!gpuds_merge_may_probe(merge, MERGE_SIDES - 1 - driver))
 		return false;
 	foreach (lc, merge->exprs)
 	{
@@ -527,10 +534,10 @@ add_paths(const GpudsMerge *merge, double rows, RelOptInfo *output, List *having
 
 	add_path(output,
 			 &gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_ALL, rows, output, target, having)->path);
-	if (may_probe(merge, MERGE_RIGHT))
+	if (gpuds_merge_may_probe(merge, MERGE_RIGHT))
 		add_path(output,
 				 &gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_PROBE, rows, output, target, having)->path);
-	if (may_turn && may_probe(merge, MERGE_LEFT))
+	if (may_turn && gpuds_merge_may_probe(merge, MERGE_LEFT))
 		add_path(
 			output,
 			&gpuds_merge_path(merge, MERGE_RIGHT, GPUDS_MERGE_PROBE, rows, output, target, having)->path);

@@ -28,6 +28,8 @@ typedef struct GpudsMerge
 
 extern void gpuds_merge_add_equality(GpudsMerge *merge, Expr *expr, Oid operator);
 extern bool gpuds_merge_find_sides(GpudsMerge *merge);
+extern const IndexPath *gpuds_merge_scan(const GpudsMerge *merge, int side);
+extern bool gpuds_merge_may_probe(const GpudsMerge *merge, int side);
 extern CustomPath *gpuds_merge_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, double rows,
 									RelOptInfo *parent, PathTarget *target, List *having);
 

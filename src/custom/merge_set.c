@@ -158,26 +158,66 @@ make_target(const GpudsMerge *merge, const PathTarget *wanted)
 	return set_pathtarget_cost_width(merge->root, target);
 }
 
-/* Adds a path to a relation that core has paths of already. */
+/*
+ * Adds a path that a side drives to a relation that core has paths of already, which give what is wanted;
+ * target: that, of the left side's columns.
+ */
 static void
-add_set_path(const GpudsMerge *merge, RelOptInfo *output)
+add_set_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, RelOptInfo *output,
+			 PathTarget *wanted, PathTarget *target)
 {
-	PathTarget *wanted = ((Path *) linitial(output->pathlist))->pathtarget;
-	PathTarget *target = make_target(merge, wanted);
-	CustomPath *path;
-	AppendPath *append;
-
-	if (target == NULL)
-		return;
-	path = gpuds_merge_path(merge, MERGE_LEFT, GPUDS_MERGE_ALL, output->rows, output, target, NIL);
+	CustomPath *path = gpuds_merge_path(merge, driver, method, output->rows, output, target, NIL);
 	/* An Append has columns without a table, and disappears when the plan is complete. */
-	append = GpudsAppendPath(merge->root, output, list_make1(path));
+	AppendPath *append = GpudsAppendPath(merge->root, output, list_make1(path));
+
 	append->path.pathtarget = wanted;
 	append->path.pathkeys = NIL;
 	add_path(output, &append->path);
 }
 
-/* Adds a path to the relation output of a set operation, if both sides are columns that lead an index. */
+/* Has a side a value in each column of all of its rows? */
+static bool
+has_no_nulls(const GpudsMerge *merge, int side)
+{
+	const GpudsWanted *wanted = &merge->wanted[side];
+	ListCell *lc;
+
+	foreach (lc, wanted->groups)
+	{
+		if (!gpuds_covering_not_null(gpuds_merge_scan(merge, side), lfirst(lc), wanted->root))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * May a side drive, and the other one be asked for its keys?  NULLs are equal here, but are not asked for.  A
+ * key that the left side has and the right one has not is found by going through the left side only.
+ */
+static bool
+may_drive(const GpudsMerge *merge, int side)
+{
+	return (side == MERGE_LEFT || !gpuds_merge_keeps_left(merge->type)) && has_no_nulls(merge, side) &&
+		   gpuds_merge_may_probe(merge, MERGE_SIDES - 1 - side);
+}
+
+static void
+add_set_paths(const GpudsMerge *merge, RelOptInfo *output)
+{
+	PathTarget *wanted = ((Path *) linitial(output->pathlist))->pathtarget;
+	PathTarget *target = make_target(merge, wanted);
+
+	if (target == NULL)
+		return;
+	add_set_path(merge, MERGE_LEFT, GPUDS_MERGE_ALL, output, wanted, target);
+	for (int i = 0; i < MERGE_SIDES; i++)
+	{
+		if (may_drive(merge, i))
+			add_set_path(merge, i, GPUDS_MERGE_PROBE, output, wanted, target);
+	}
+}
+
+/* Adds paths to the relation output of a set operation, if both sides are columns that lead an index. */
 void
 gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
 {
@@ -202,5 +242,5 @@ gpuds_merge_set_paths(PlannerInfo *root, RelOptInfo *output)
 		merge.below[i] = (Path *) GpudsSubqueryScanPath(root, find_base_rel(root, rtindex[i]),
 														merge.below[i]);
 	merge.exprs = columns_of(&merge, MERGE_LEFT, rtindex[MERGE_LEFT]);
-	add_set_path(&merge, output);
+	add_set_paths(&merge, output);
 }
