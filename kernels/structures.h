@@ -10,8 +10,7 @@
  *	  NAME			GPUDS_STRUCTURE_NAME is the number
  *	  name			prefix of its functions on a CPU device: name_cpu_build_begin etc.
  *					(kernels/cpu/cpu_structure.h says which)
- *	  Name			NameOnGpu is the class of its functions on a GPU, if it has a row of STRUCTURE_GPU_ROWS
- *					(kernels/runtime/gpu_structure.h)
+ *	  Name			NameOnGpu is the class of its functions on a GPU (kernels/runtime/gpu_structure.h)
  *	  title			what users read
  *
  * Beside its row the table says where a structure's functions are.  A file that needs
@@ -31,15 +30,11 @@
 #define STRUCTURE_TEST_ROWS(ROW)
 #endif
 
-/* Structures that a GPU has, too; the functions of the others are on CPUs only. */
-#define STRUCTURE_GPU_ROWS(ROW)                       \
+#define STRUCTURE_ROWS(ROW)                           \
 	ROW(1, BTREE, btree, Btree, "B+tree")             \
 	ROW(3, SKIPLIST, skiplist, Skiplist, "skip list") \
+	ROW(4, AVL, avl, Avl, "AVL tree")                 \
 	STRUCTURE_TEST_ROWS(ROW)
-
-#define STRUCTURE_ROWS(ROW) \
-	STRUCTURE_GPU_ROWS(ROW) \
-	ROW(4, AVL, avl, Avl, "AVL tree")
 
 enum GpudsStructureNumber
 {
@@ -50,7 +45,7 @@ enum GpudsStructureNumber
 
 /* The structures that a GPU's engine of this build has: a bit for each number. */
 #define STRUCTURE_BIT(number, NAME, name, Name, title) | UINT32_C(1) << (number)
-#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_GPU_ROWS(STRUCTURE_BIT))
+#define STRUCTURE_BITS (UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_BIT))
 
 #endif /* KERNELS_STRUCTURES_H */
 
@@ -65,6 +60,7 @@ enum GpudsStructureNumber
 #endif
 
 #ifdef STRUCTURES_ON_GPU
+#include "kernels/avl/avl_structure_gpu.h"
 #include "kernels/btree/btree_structure_gpu.h"
 #include "kernels/skiplist/skiplist_structure_gpu.h"
 

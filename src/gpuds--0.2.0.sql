@@ -334,7 +334,7 @@ CREATE FUNCTION gpu_avl_handler(internal) RETURNS index_am_handler
 
 CREATE ACCESS METHOD gpu_avl TYPE INDEX HANDLER gpu_avl_handler;
 
-COMMENT ON ACCESS METHOD gpu_avl IS 'AVL tree on the CPU, changed in place and probed in batches';
+COMMENT ON ACCESS METHOD gpu_avl IS 'AVL tree on a device, changed and probed in batches';
 
 DO $$
 DECLARE

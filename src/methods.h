@@ -35,10 +35,4 @@ typedef struct GpudsMethod
 /* All of them; the name behind the last one is NULL. */
 extern const GpudsMethod gpuds_methods[];
 
-/*
- * Can a GPU have the structure of an access method's new indexes?  That of others is on CPUs only.  Takes
- * no locks but those of catalog lookups; in a transaction.
- */
-extern bool gpuds_method_is_on_gpu(Oid am);
-
 #endif /* GPUDS_METHODS_H */

@@ -56,12 +56,7 @@ check_method()
 
 	case ${GPUDS_TEST_AM-} in
 		'' | gpu_btree) unset GPUDS_TEST_AM ;;
-		gpu_skiplist) ;;
-		gpu_avl)
-			for part in "$@"; do
-				[[ $part != *_cuda ]] || die "gpu_avl is on CPUs only: the parts named _cuda are not for it"
-			done
-			;;
+		gpu_skiplist | gpu_avl) ;;
 		gpu_hash)
 			for part in "$@"; do
 				[[ $part = differential* ]] || die "gpu_hash has no order: of the parts, only differential and differential_cuda are for it"
@@ -265,7 +260,8 @@ part_structure()
 part_structure_cuda()
 {
 	on_cuda
-	structure_parts structure_cuda gpu_btree array 15 3001 structure_skiplist_cuda gpu_skiplist default 3 6001
+	structure_parts structure_cuda gpu_btree array 15 3001 structure_skiplist_cuda gpu_skiplist default 3 6001 \
+		structure_avl_cuda gpu_avl default 4 8001
 }
 
 #

@@ -128,7 +128,7 @@ gpu_changer_open(GpuEngine *engine)
 #define STRUCTURE_NEEDS(number, NAME, name, Name, title)                                       \
 	most.report_bytes = std::max(most.report_bytes, Name##OnGpu::change_needs().report_bytes); \
 	most.memory_bytes = std::max(most.memory_bytes, Name##OnGpu::change_needs().memory_bytes);
-	STRUCTURE_GPU_ROWS(STRUCTURE_NEEDS)
+	STRUCTURE_ROWS(STRUCTURE_NEEDS)
 #undef STRUCTURE_NEEDS
 	return gpu_change_open(&engine->change, &engine->pool, most.report_bytes, most.memory_bytes) &&
 		   gpu_event_open(&engine->change.stream, &engine->change_began) &&

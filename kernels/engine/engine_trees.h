@@ -38,7 +38,7 @@ gpu_engine_new_tree(uint32_t structure)
 #define STRUCTURE_CASE(number, NAME, name, Name, title) \
 	case number:                                        \
 		return new (std::nothrow) Name##OnGpu(structure);
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 	return NULL;

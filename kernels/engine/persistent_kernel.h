@@ -206,7 +206,7 @@ gpu_persistent_serve(const GpuPersistentItem &item)
 	case number:                                              \
 		gpu_persistent_answer_with<Name##OnGpu::Probe>(item); \
 		break;
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 }
@@ -488,7 +488,7 @@ gpu_persistent_serve(GpuPersistentShared *shared, uint64_t began)
 	case number:                                                       \
 		gpu_persistent_answer_with<Name##OnGpu::Probe>(shared, began); \
 		break;
-		STRUCTURE_GPU_ROWS(STRUCTURE_CASE)
+		STRUCTURE_ROWS(STRUCTURE_CASE)
 #undef STRUCTURE_CASE
 	}
 }

@@ -79,7 +79,7 @@ gpu_shape_add(uint64_t *to, uint64_t bits)
 	bool first;
 
 	bits = gpu_warp_or(bits, &first);
-	if (first && (bits & ~*(volatile uint64_t *) to) != 0)
+	if (first && (bits & ~gpu_glance(to)) != 0)
 		gpu_atomic_or64(to, bits);
 }
 
@@ -99,7 +99,7 @@ gpu_tie_end(const uint64_t *key, int64_t n, int64_t i, int shift, GpuShape *shap
 	{
 		if (end - i == GPU_SHORT_TIE)
 		{
-			shape->long_tie = 1;
+			gpu_flag(&shape->long_tie);
 			return i;
 		}
 		end++;
@@ -144,9 +144,9 @@ struct GpuFindShape
 		for (int w = 0; w < 4; w++)
 			gpu_shape_add(&shape->varying[w], varying[w]);
 		if (unsorted)
-			shape->unsorted = 1;
+			gpu_flag(&shape->unsorted);
 		if (disordered)
-			shape->disordered = 1;
+			gpu_flag(&shape->disordered);
 	}
 };
 

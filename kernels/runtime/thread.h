@@ -64,6 +64,9 @@ GPU_FN void gpu_atomic_max(uint32_t *p, uint32_t v);
 /* Store v if what is there is as expected; returns what was there before. */
 GPU_FN uint32_t gpu_atomic_swap_if(uint32_t *p, uint32_t expected, uint32_t v);
 
+/* Set to 1 what other threads may be setting, too. */
+GPU_FN void gpu_flag(uint32_t *p);
+
 /* Add 1; the second returns what was there before, with those of other threads that are here together. */
 GPU_FN void gpu_atomic_count(uint32_t *p);
 GPU_FN uint32_t gpu_atomic_next(uint32_t *p);
@@ -73,6 +76,9 @@ GPU_FN uint32_t gpu_atomic_next(uint32_t *p);
  * last one sees what they wrote before.
  */
 GPU_FN bool gpu_last_of(uint32_t *count, uint32_t n);
+
+/* The same of a counter that other threads of the warp may not be coming to. */
+GPU_FN bool gpu_arrive(uint32_t *count, uint32_t n);
 
 /*
  * The bits of all threads that are here together, a warp at most.  One of them
@@ -201,6 +207,12 @@ gpu_atomic_max(uint32_t *p, uint32_t v)
 }
 
 GPU_FN void
+gpu_flag(uint32_t *p)
+{
+	*(volatile uint32_t *) p = 1;
+}
+
+GPU_FN void
 gpu_atomic_count(uint32_t *p)
 {
 	unsigned mask = __activemask();
@@ -239,6 +251,18 @@ gpu_last_of(uint32_t *count, uint32_t n)
 	__syncwarp(mask);
 	if ((threadIdx.x & 31) == (unsigned) __ffs((int) mask) - 1)
 		last = atomicAdd(count, here) + here == n;
+	if (last)
+		__threadfence();
+	return last;
+}
+
+GPU_FN bool
+gpu_arrive(uint32_t *count, uint32_t n)
+{
+	bool last;
+
+	__threadfence();
+	last = atomicAdd(count, 1) + 1 == n;
 	if (last)
 		__threadfence();
 	return last;
@@ -503,6 +527,12 @@ gpu_atomic_max(uint32_t *p, uint32_t v)
 }
 
 GPU_FN void
+gpu_flag(uint32_t *p)
+{
+	__atomic_store_n(p, 1, __ATOMIC_RELAXED);
+}
+
+GPU_FN void
 gpu_atomic_count(uint32_t *p)
 {
 	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
@@ -525,6 +555,12 @@ GPU_FN bool
 gpu_last_of(uint32_t *count, uint32_t n)
 {
 	return __atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL) == n;
+}
+
+GPU_FN bool
+gpu_arrive(uint32_t *count, uint32_t n)
+{
+	return gpu_last_of(count, n);
 }
 
 GPU_FN uint64_t

@@ -15,7 +15,6 @@
 
 #include "admin/admin.h"
 #include "index/index.h"
-#include "methods.h"
 #include "reader/reader.h"
 #include "side/side.h"
 
@@ -102,8 +101,7 @@ evict_from(Relation index, int number)
 static void
 check_replicas(Relation index, int replicas)
 {
-	const bool may = !RelationUsesLocalBuffers(index) && gpuds_device_may_use(GPUDS_ON_CUDA) &&
-					 gpuds_method_is_on_gpu(index->rd_rel->relam);
+	const bool may = !RelationUsesLocalBuffers(index) && gpuds_device_may_use(GPUDS_ON_CUDA);
 	const int most = may ? Max(gpuds_cards, 1) : 1;
 
 	if (replicas < 1 || replicas > most)

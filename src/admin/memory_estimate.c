@@ -17,7 +17,6 @@
 #include "access/xlog.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "optimizer/plancat.h"
@@ -197,10 +196,10 @@ structure_of(const char *method)
 }
 
 /*
- * gpuds_index_estimate(relation regclass, columns name[], included name[], method name): entries, and
- * bytes of the pages on disk, of the structure on the CPU device, and of the structure on a GPU, NULL if
- * it is on CPUs only, of an index on these columns that is not there yet.  Needs no shared memory, so the
- * library need not be preloaded: the settings are made by what it says.
+ * gpuds_index_estimate(relation regclass, columns name[], included name[], method name): entries, and bytes
+ * of the pages on disk, of the structure on the CPU device, and of the structure on a GPU, of an index on
+ * these columns that is not there yet.  Needs no shared memory, so the library need not be preloaded: the
+ * settings are made by what it says.
  */
 Datum
 gpuds_index_estimate(PG_FUNCTION_ARGS)
@@ -238,6 +237,5 @@ gpuds_index_estimate(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum((int64) size.journal_bytes);
 	values[2] = Int64GetDatum((int64) size.host_bytes);
 	values[3] = Int64GetDatum((int64) size.device_bytes);
-	isnull[3] = !gpuds_method_is_on_gpu(get_am_oid(NameStr(*PG_GETARG_NAME(3)), true));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
 }

@@ -34,7 +34,6 @@
 
 #include "am/am.h"
 #include "index/index.h"
-#include "methods.h"
 #include "mirror/mirror.h"
 #include "reader/reader.h"
 #include "side/side.h"
@@ -325,14 +324,11 @@ stored_share(const IndexOptInfo *index, int bytes)
 	return Min(memory / (rows * bytes), 1);
 }
 
-/*
- * Is a GPU to look up so many intervals in an index?  Not in one of a temporary table's, nor in some
- * structures.
- */
+/* Is a GPU to look up so many intervals in an index?  Not in one of a temporary table's. */
 static bool
 asks_gpu(const IndexOptInfo *index, int64 intervals)
 {
-	return gpuds_device_is_remote(gpuds_device_wanted(intervals)) && gpuds_method_is_on_gpu(index->relam) &&
+	return gpuds_device_is_remote(gpuds_device_wanted(intervals)) &&
 		   get_rel_persistence(index->indexoid) != RELPERSISTENCE_TEMP;
 }
 

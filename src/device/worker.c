@@ -942,7 +942,7 @@ compare_structures(void)
 	if (lacking == 0)
 		return;
 	initStringInfo(&names);
-	STRUCTURE_GPU_ROWS(STRUCTURE_LACKS)
+	STRUCTURE_ROWS(STRUCTURE_LACKS)
 #undef STRUCTURE_LACKS
 	ereport(LOG, (errmsg("library \"%s\" lacks structures of gpuds: %s", ENGINE_LIBRARY, names.data),
 				  errdetail("The libraries are of different builds. Indexes with these structures use the "

@@ -9,7 +9,6 @@
  */
 #include "gpuds.h"
 
-#include "methods.h"
 #include "mirror/mirror_internal.h"
 
 /*
@@ -38,19 +37,11 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	gpuds_device_init(&mirror->tree, kind, owner);
 }
 
-/*
- * The kind of device that is to look up so many intervals in an index: that of gpuds_device_wanted if it
- * can have the index's structure.
- */
+/* The kind of device that is to look up so many intervals in an index. */
 GpudsDeviceKind
 gpuds_mirror_wanted(Relation index, int64 intervals)
 {
-	const GpudsDeviceKind kind = gpuds_device_wanted(intervals);
-
-	if (RelationUsesLocalBuffers(index))
-		return GPUDS_ON_CPU_PRIVATE;
-	return gpuds_device_is_remote(kind) && !gpuds_method_is_on_gpu(index->rd_rel->relam) ? GPUDS_ON_CPU
-																						 : kind;
+	return RelationUsesLocalBuffers(index) ? GPUDS_ON_CPU_PRIVATE : gpuds_device_wanted(intervals);
 }
 
 /*

@@ -18,7 +18,6 @@
 #include "pgstat.h"
 #include "storage/ipc.h"
 
-#include "methods.h"
 #include "mirror/mirror_internal.h"
 
 /* What has been warned of in this session. */
@@ -449,8 +448,6 @@ sync_somewhere(const GpudsMirrorSource *source, int how, GpudsMirrorRef *ref)
 	{
 		bool remote = gpuds_device_is_remote(order[i]);
 
-		if (remote && !gpuds_method_is_on_gpu(source->index->rd_rel->relam))
-			continue;
 		if (remote && i == 0)
 		{
 			if (sync_on_remote(source, order[i], how, ref))

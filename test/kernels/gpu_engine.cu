@@ -18,7 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
-/* Trees are B+trees, skip lists and sorted arrays, in turn under the same numbers. */
+/* Trees are B+trees, skip lists, AVL trees and sorted arrays, in turn under the same numbers. */
 #define GPUDS_INJECTION_POINTS
 
 #include "common.h"
@@ -79,7 +79,7 @@ struct Sent
 	GpudsInterval interval;
 };
 
-static const uint32_t structures[] = { GPUDS_STRUCTURE_BTREE, GPUDS_STRUCTURE_SKIPLIST,
+static const uint32_t structures[] = { GPUDS_STRUCTURE_BTREE, GPUDS_STRUCTURE_SKIPLIST, GPUDS_STRUCTURE_AVL,
 									   GPUDS_STRUCTURE_ARRAY };
 #define STRUCTURE_KINDS (sizeof(structures) / sizeof(structures[0]))
 static uint64_t structure_kinds = STRUCTURE_KINDS; /* the first ones, of which loads choose */

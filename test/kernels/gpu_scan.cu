@@ -246,6 +246,8 @@ scan_large(const GpudsView *view, GpuRequest *r)
 {
 	if (view->structure == GPUDS_STRUCTURE_ARRAY)
 		return gpu_scan_large<ArrayProbe>(&large, view, (unsigned char *) slots, device_slots, r);
+	if (view->structure == GPUDS_STRUCTURE_AVL)
+		return gpu_scan_large<AvlProbe>(&large, view, (unsigned char *) slots, device_slots, r);
 	if (view->structure == GPUDS_STRUCTURE_SKIPLIST)
 		return gpu_skiplist_scan(&pool, &large, view, (unsigned char *) slots, device_slots, r);
 	return gpu_scan_large<BtreeProbe>(&large, view, (unsigned char *) slots, device_slots, r);
@@ -845,7 +847,7 @@ device_array(GpudsView *view, const Model *m, int nwords)
 	return bytes;
 }
 
-/* A skip list of the model. */
+/* A skip list or an AVL tree of the model. */
 static void
 device_loaded(GpuStructure *list, GpudsView *view, const Model *m, int nwords)
 {
@@ -925,7 +927,10 @@ main(int argc, char **argv)
 				bytes[t] = 0;
 				if (test_below(2) == 0)
 				{
-					lists[t] = new SkiplistOnGpu(GPUDS_STRUCTURE_SKIPLIST);
+					if (test_below(2) == 0)
+						lists[t] = new SkiplistOnGpu(GPUDS_STRUCTURE_SKIPLIST);
+					else
+						lists[t] = new AvlOnGpu(GPUDS_STRUCTURE_AVL);
 					device_loaded(lists[t], &views[t], &models[t], nwords);
 				}
 				else

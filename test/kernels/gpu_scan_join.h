@@ -37,6 +37,7 @@ side_of(const GpudsView *view)
 {
 	static ArrayOnGpu array(GPUDS_STRUCTURE_ARRAY);
 	static SkiplistOnGpu skiplist(GPUDS_STRUCTURE_SKIPLIST);
+	static AvlOnGpu avl(GPUDS_STRUCTURE_AVL);
 	static BtreeOnGpu btree(GPUDS_STRUCTURE_BTREE);
 
 	switch (view->structure)
@@ -45,6 +46,8 @@ side_of(const GpudsView *view)
 			return &array;
 		case GPUDS_STRUCTURE_SKIPLIST:
 			return &skiplist;
+		case GPUDS_STRUCTURE_AVL:
+			return &avl;
 		default:
 			return &btree;
 	}
