@@ -88,10 +88,10 @@ INSERT INTO bench.shape (name, title, statement) VALUES
 UPDATE bench.shape SET statement = replace(replace(statement, '{HALF}', (:rows / 2)::text), '{TENTH}',
 	format('at >= %L AND at < %L', '2024-01-01'::timestamptz + :rows * 0.45 * interval '6.3 s', '2024-01-01'::timestamptz + :rows * 0.55 * interval '6.3 s'));
 
-CREATE FUNCTION bench.plan(shape text) RETURNS SETOF text LANGUAGE plpgsql AS
+CREATE FUNCTION bench.plan(shape text, options text) RETURNS SETOF text LANGUAGE plpgsql AS
 $$
 BEGIN
-	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || (SELECT s.statement FROM bench.shape s WHERE s.name = shape);
+	RETURN QUERY EXECUTE format('EXPLAIN (%s) ', options) || (SELECT s.statement FROM bench.shape s WHERE s.name = shape);
 END
 $$;
 
