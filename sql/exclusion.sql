@@ -96,7 +96,7 @@ INSERT INTO late VALUES (51);
 CREATE TABLE bad (k int, EXCLUDE USING gpu_btree (k WITH <));
 CREATE TABLE bad (k int, EXCLUDE USING gpu_btree (k WITH <>));
 \set VERBOSITY default
-CREATE TABLE bad (s text, EXCLUDE USING gpu_btree (s WITH =));
+CREATE TABLE bad (j jsonb, EXCLUDE USING gpu_btree (j WITH =));
 
 -- a trigger that looks into the table while rows come
 CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$

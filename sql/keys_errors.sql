@@ -5,7 +5,7 @@
 \i :prelude
 
 CREATE TABLE t (a int, b int, c int, d int, e int, f int, g int, h int, i int,
-	s smallint, l bigint, u uuid, z timetz, x text, n numeric, v interval, o bool, k "char");
+	s smallint, l bigint, u uuid, z timetz, x jsonb, n numeric, v interval, o bool, k "char");
 -- at most 16 bytes in at most 8 columns
 CREATE INDEX ON t USING gpu_btree (a, b, c, d);
 CREATE INDEX ON t USING gpu_btree (l, a, b);
@@ -27,7 +27,7 @@ CREATE OPERATOR <! (LEFTARG = int, RIGHTARG = int, FUNCTION = backwards);
 CREATE OPERATOR CLASS backwards_ops FOR TYPE int USING gpu_btree AS OPERATOR 1 <!, OPERATOR 3 =;
 CREATE INDEX ON t USING gpu_btree (a backwards_ops);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'backwards_ops';
-CREATE OPERATOR CLASS words_ops FOR TYPE text USING gpu_btree AS
+CREATE OPERATOR CLASS words_ops FOR TYPE jsonb USING gpu_btree AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 CREATE INDEX ON t USING gpu_btree (x words_ops);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'words_ops' AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'gpu_btree');

@@ -115,7 +115,7 @@ CREATE INDEX ON test_skiplist.moods USING gpu_skiplist (m);
 SET search_path = test_skiplist, public;
 
 -- What it does not do
-CREATE INDEX ON t USING gpu_skiplist ((id::text));
+CREATE INDEX ON t USING gpu_skiplist ((ARRAY[id]));
 DROP ACCESS METHOD gpu_skiplist;
 
 SET client_min_messages = warning;

@@ -4,7 +4,7 @@
 \set prelude :srcdir '/sql/include/prelude.inc'
 \i :prelude
 
-CREATE TABLE t (id int, k bigint, s text, n numeric, j jsonb, u uuid, v varchar(10), i interval, tz timestamptz, a int[]);
+CREATE TABLE t (id int, k bigint, s text COLLATE "und-x-icu", n numeric, j jsonb, u uuid, v varchar(10) COLLATE "und-x-icu", i interval, tz timestamptz, a int[]);
 INSERT INTO t (id, k) SELECT i, i FROM generate_series(1, 10) i;
 
 -- uniqueness

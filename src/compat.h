@@ -79,6 +79,13 @@ GpudsBtreeFamilies(List *families)
 #endif
 }
 
+/* Does a collation compare strings byte by byte? */
+#if PG_VERSION_NUM >= 180000
+#define GpudsCollatesBytes(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
+#else
+#define GpudsCollatesBytes(collation) lc_collate_is_c(collation)
+#endif
+
 /* May the user look into a schema? */
 #if PG_VERSION_NUM >= 160000
 #define GpudsMayUseSchema(schema) \

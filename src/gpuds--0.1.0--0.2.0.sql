@@ -178,12 +178,34 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING gpu_hash FAMILY xid8_
 	OPERATOR 1 =, FUNCTION 1 pg_catalog.hashint8(int8), FUNCTION 2 pg_catalog.hashint8extended(int8, int8);
 
 -- ---------------------------------------------------------------------------
--- Numbers and points as keys of gpu_btree
+-- Numbers, texts and points as keys of gpu_btree
 -- ---------------------------------------------------------------------------
 
 CREATE OPERATOR FAMILY numeric_ops USING gpu_btree;
 
 CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING gpu_btree FAMILY numeric_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY text_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING gpu_btree FAMILY text_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING gpu_btree FAMILY text_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY text_ops USING gpu_btree ADD
+	OPERATOR 1 < (text, name), OPERATOR 2 <= (text, name), OPERATOR 3 = (text, name), OPERATOR 4 >= (text, name), OPERATOR 5 > (text, name),
+	OPERATOR 1 < (name, text), OPERATOR 2 <= (name, text), OPERATOR 3 = (name, text), OPERATOR 4 >= (name, text), OPERATOR 5 > (name, text);
+
+CREATE OPERATOR FAMILY bpchar_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING gpu_btree FAMILY bpchar_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY bytea_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING gpu_btree FAMILY bytea_ops AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 
 CREATE OPERATOR FAMILY point_ops USING gpu_btree;

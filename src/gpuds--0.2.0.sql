@@ -136,6 +136,28 @@ CREATE OPERATOR FAMILY enum_ops USING gpu_btree;
 CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING gpu_btree FAMILY enum_ops AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
 
+CREATE OPERATOR FAMILY text_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING gpu_btree FAMILY text_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING gpu_btree FAMILY text_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+ALTER OPERATOR FAMILY text_ops USING gpu_btree ADD
+	OPERATOR 1 < (text, name), OPERATOR 2 <= (text, name), OPERATOR 3 = (text, name), OPERATOR 4 >= (text, name), OPERATOR 5 > (text, name),
+	OPERATOR 1 < (name, text), OPERATOR 2 <= (name, text), OPERATOR 3 = (name, text), OPERATOR 4 >= (name, text), OPERATOR 5 > (name, text);
+
+CREATE OPERATOR FAMILY bpchar_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING gpu_btree FAMILY bpchar_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
+CREATE OPERATOR FAMILY bytea_ops USING gpu_btree;
+
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING gpu_btree FAMILY bytea_ops AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >;
+
 CREATE OPERATOR FAMILY point_ops USING gpu_btree;
 
 -- No order, and no equality: ~= is true of what is near enough. Strategy numbers are GiST's.

@@ -13,7 +13,7 @@
  *	  had older members with other keys.  Expressions and the predicate must not be
  *	  evaluated for rows that no snapshot sees, because what such a row refers to may be
  *	  gone.  So the predicate is left out, and with expressions nothing is compared, nor
- *	  with a hashed value that lies in the TOAST table, which is pruned by itself.
+ *	  with a value of a lossy column that lies in the TOAST table, which is pruned by itself.
  *	- Nothing: a line pointer that is dead or unused, or no block.
  *
  * Other sessions go on meanwhile.  A row that the snapshot sees stays.  Any other row may
@@ -117,8 +117,8 @@ collect(EntriesCheck *check, GpudsSorter *sorter)
 }
 
 /*
- * Has a row a value in a hashed column that its table keeps elsewhere?  Hashing it would fetch it from
- * there.
+ * Has a row a value in a lossy column that its table keeps elsewhere?  The entry could only be made if it
+ * were fetched from there.
  */
 static bool
 is_out_of_line(const EntriesCheck *check, const Datum *values, const bool *isnull)

@@ -194,7 +194,7 @@ gpuds_check_hashes(Relation heap, const GpudsMirrorSource *source, Snapshot snap
 		const GpudsKeyColumn *column = &source->layout->column[check.column];
 		Oid less;
 
-		if (column->hash == NULL)
+		if (column->kind != GPUDS_KIND_HASHED)
 			continue;
 		less = find_order(column, TupleDescAttr(RelationGetDescr(source->index), check.column)->atttypid);
 		if (OidIsValid(less))

@@ -81,6 +81,12 @@ refuse_column(Relation table, AttrNumber column, bool included)
 					errdetail_internal("%s", gpuds_key_types_detail(attribute->atttypid, false))));
 }
 
+static Oid
+type_of(Relation table, AttrNumber column)
+{
+	return TupleDescAttr(RelationGetDescr(table), column - 1)->atttypid;
+}
+
 /* Leaves side columns (key/key.h) their NULL bits; raises an error if they are too wide. */
 static void
 put_aside(Relation table, Imagined *imagined)
@@ -107,6 +113,24 @@ put_aside(Relation table, Imagined *imagined)
 						   GPUDS_KEY_MAX_BITS, GPUDS_SIDE_BYTES),
 				 errhint("Leave the column out, or include it in another index.")));
 	}
+}
+
+/* Gives texts the bits that other columns leave. */
+static void
+widen_texts(Relation table, Imagined *imagined)
+{
+	int texts = 0;
+	int left = GPUDS_KEY_MAX_BITS;
+
+	for (int i = 0; i < imagined->ncolumns; i++)
+	{
+		left -= imagined->bits[i];
+		texts += i < imagined->nkeys && gpuds_key_is_text(type_of(table, imagined->column[i]));
+	}
+	for (int i = 0; texts > 0 && i < imagined->nkeys; i++)
+		imagined->bits[i] = gpuds_key_widened_bits(type_of(table, imagined->column[i]), imagined->bits[i] - 1,
+												   left / texts) +
+							1;
 }
 
 /* Works out how wide the key is; raises an error if there can be no such index. */
@@ -141,6 +165,7 @@ set_agg_columns(Relation table, Imagined *imagined)
 						 GPUDS_KEY_MAX_BITS)));
 	}
 	put_aside(table, imagined);
+	widen_texts(table, imagined);
 	for (int i = 0; i < imagined->ncolumns; i++)
 		imagined->nbits += imagined->bits[i];
 }

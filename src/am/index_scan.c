@@ -16,6 +16,7 @@
 #include "index/index.h"
 #include "reader/cursor.h"
 #include "reader/reader.h"
+#include "reader/value_order.h"
 #include "reader/visible.h"
 #include "warm_memory.h"
 
@@ -62,8 +63,8 @@ kill_current(GpudsCursor *cursor)
  * amrescan.  Makes intervals of the keys, or of those set before if keys is NULL; the barrier is passed
  * later.  With an MVCC snapshot, what was sorted of the journal stays for the new keys.  With any other one
  * it is dropped, and rows are rechecked unless the planner asks: a TID may be reused between probe and
- * visit.  Rows are also rechecked where codes are hashes, unless the scan itself compares the values, as it
- * does for a snapshot that is none where core would not look (reader/recheck.h).
+ * visit.  Rows are also rechecked where codes do not decide, unless the scan itself compares the values, as
+ * it does for a snapshot that is none where core would not look (reader/recheck.h).
  */
 void
 gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
@@ -83,10 +84,13 @@ gpuds_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int 
 	gpuds_key_set(scan->indexRelation, &cursor->info.layout, scan->keyData, scan->numberOfKeys, &cursor->set);
 	MemoryContextSwitchTo(old);
 	gpuds_cursor_restart(cursor, mvcc);
-	cursor->checks = mvcc ? gpuds_recheck_is_needed(&cursor->info.layout, scan->keyData, scan->numberOfKeys)
+	gpuds_value_order_restart(scan);
+	cursor->checks = mvcc ? cursor->set.candidates &&
+								gpuds_recheck_is_needed(&cursor->info.layout, scan->keyData,
+														scan->numberOfKeys)
 						  : gpuds_recheck_can_all(scan->indexRelation, scan->keyData, scan->numberOfKeys) &&
 								!gpuds_is_planners(scan);
-	scan->xs_recheck = cursor->set.recheck || (cursor->set.hashed && !cursor->checks) ||
+	scan->xs_recheck = cursor->set.recheck || (cursor->set.candidates && !cursor->checks) ||
 					   (scan->numberOfKeys > 0 && !mvcc && !cursor->checks && !gpuds_is_planners(scan));
 }
 
@@ -140,6 +144,57 @@ next_shared_chunk(IndexScanDesc scan, GpudsCursor *cursor)
 }
 
 /*
+ * The same for rows that are put in order: whoever asks first has all of them, since a run of entries would
+ * not end where a chunk does.
+ */
+static bool
+next_chunk_of_all(IndexScanDesc scan, GpudsCursor *cursor)
+{
+	GpudsEntry at;
+
+	if (!cursor->reads_all)
+	{
+		if (gpuds_shared_scan_take(scan, &at) == GPUDS_SHARED_END)
+			return false;
+		gpuds_shared_scan_put(scan, GPUDS_SHARED_END, NULL);
+		cursor->reads_all = true;
+	}
+	return gpuds_cursor_next_chunk(scan, cursor);
+}
+
+static bool
+next_chunk(IndexScanDesc scan, GpudsCursor *cursor)
+{
+	if (scan->parallel_scan == NULL)
+		return gpuds_cursor_next_chunk(scan, cursor);
+	return cursor->orders ? next_chunk_of_all(scan, cursor) : next_shared_chunk(scan, cursor);
+}
+
+/* Moves to the next entry that passes the filter; false: there is none. */
+static bool
+next_entry(IndexScanDesc scan, GpudsCursor *cursor)
+{
+	for (;;)
+	{
+		while (cursor->at < cursor->nchunk)
+		{
+			const GpudsEntry *entry = &cursor->chunk[cursor->at++];
+
+			if (cursor->set.filter && !gpuds_key_filter_pass(cursor->set.filter, entry))
+				continue;
+			cursor->current = *entry;
+			cursor->place = GPUDS_PLACE_ON;
+			return true;
+		}
+		if (!next_chunk(scan, cursor))
+		{
+			cursor->place = cursor->forward ? GPUDS_PLACE_AFTER : GPUDS_PLACE_BEFORE;
+			return false;
+		}
+	}
+}
+
+/*
  * amgettuple.  The first call after amrescan passes the barrier.  A change of direction fetches a new chunk,
  * from the current entry on.  If xs_want_itup is set, the scan itself leaves out rows that the snapshot does
  * not see.  What core says is dead is collected, and killed in memory only (memtable/kill.c).  The planner's
@@ -162,33 +217,22 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 	}
 	if (scan->kill_prior_tuple && cursor->place == GPUDS_PLACE_ON)
 		kill_current(cursor);
-	if (cursor->place == GPUDS_PLACE_START || cursor->forward != forward)
+	if (cursor->place == GPUDS_PLACE_START ||
+		(cursor->forward != forward && !gpuds_value_order_in_run(cursor)))
 		gpuds_cursor_from_place(cursor, forward);
 
-	for (;;)
+	while (cursor->orders && !scan->xs_want_itup ? gpuds_value_order_next(scan, forward, next_entry)
+												 : next_entry(scan, cursor))
 	{
-		while (cursor->at < cursor->nchunk)
-		{
-			const GpudsEntry *entry = &cursor->chunk[cursor->at++];
-
-			if (cursor->set.filter && !gpuds_key_filter_pass(cursor->set.filter, entry))
-				continue;
-			cursor->current = *entry;
-			cursor->place = GPUDS_PLACE_ON;
-			gpuds_entry_tid(entry, &scan->xs_heaptid);
-			if (!gpuds_cursor_passes_check(scan, cursor, entry->t & ENTRY_TID_MASK))
-				continue;
-			if (!scan->xs_want_itup || return_row(scan, cursor))
-				return true;
-		}
-		if (!(scan->parallel_scan ? next_shared_chunk : gpuds_cursor_next_chunk)(scan, cursor))
-		{
-			cursor->place = forward ? GPUDS_PLACE_AFTER : GPUDS_PLACE_BEFORE;
-			if (cursor->recheck)
-				gpuds_recheck_unpin(cursor->recheck);
-			return false;
-		}
+		gpuds_entry_tid(&cursor->current, &scan->xs_heaptid);
+		if (!gpuds_cursor_passes_check(scan, cursor, cursor->current.t & ENTRY_TID_MASK))
+			continue;
+		if (!scan->xs_want_itup || return_row(scan, cursor))
+			return true;
 	}
+	if (cursor->recheck)
+		gpuds_recheck_unpin(cursor->recheck);
+	return false;
 }
 
 /*
@@ -204,6 +248,7 @@ gpuds_markpos(IndexScanDesc scan)
 	cursor->mark.current = cursor->current;
 	cursor->mark.chunk_serial = cursor->chunk_serial;
 	cursor->mark.at = cursor->at;
+	gpuds_value_order_mark(cursor);
 }
 
 /*
@@ -217,6 +262,8 @@ gpuds_restrpos(IndexScanDesc scan)
 
 	cursor->place = cursor->mark.place;
 	cursor->current = cursor->mark.current;
+	if (gpuds_value_order_restore(cursor))
+		return;
 	if (cursor->mark.chunk_serial == cursor->chunk_serial && cursor->place == GPUDS_PLACE_ON &&
 		cursor->nchunk > 0)
 		cursor->at = cursor->mark.at;
@@ -231,6 +278,7 @@ gpuds_endscan(IndexScanDesc scan)
 	GpudsCursor *cursor = scan->opaque;
 
 	gpuds_cursor_hand_on_killed(cursor);
+	gpuds_value_order_end(cursor);
 	gpuds_fallback_end(cursor->fallback);
 	gpuds_cursor_forget_keys(cursor);
 	MemoryContextDelete(cursor->key_context);

@@ -125,7 +125,7 @@ validate_hashes(const Expected *expected, Oid family, CatCList *operators)
 
 		if (types[0] == types[1] && gpuds_key_core_kind(types[0]) != GPUDS_KIND_NONE &&
 			gpuds_key_core_kind(types[0]) != GPUDS_KIND_NUMERIC &&
-			gpuds_key_core_kind(types[0]) != GPUDS_KIND_POINT)
+			gpuds_key_core_kind(types[0]) != GPUDS_KIND_POINT && !gpuds_key_is_text(types[0]))
 			continue;
 		for (int k = types[0] == types[1]; k < 2; k++)
 		{

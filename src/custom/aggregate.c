@@ -221,7 +221,7 @@ begin_scan(GpudsAggregateState *state)
 {
 	IndexScanDesc scan = gpuds_child_scan_begin(child_scan_of(&state->css));
 
-	if (scan->xs_recheck)
+	if (!gpuds_scan_is_exact(scan))
 		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
 	if (state->agg_columns == NULL)
 	{

@@ -79,8 +79,20 @@ begin_exact(PlanState *child)
 {
 	IndexScanDesc scan = gpuds_child_scan_begin(child);
 
-	if (scan->xs_recheck || child->plan->qual != NIL)
+	if (!gpuds_scan_is_exact(scan) || child->plan->qual != NIL)
 		elog(ERROR, "conditions of index \"%s\" are not exact", RelationGetRelationName(scan->indexRelation));
+	return scan;
+}
+
+/* The same of a scan whose entries come in the order of rows. */
+static IndexScanDesc
+begin_in_order(PlanState *child)
+{
+	IndexScanDesc scan = begin_exact(child);
+
+	if (gpuds_index_info(scan->indexRelation)->layout.lossy)
+		elog(ERROR, "entries of index \"%s\" are not in the order of rows",
+			 RelationGetRelationName(scan->indexRelation));
 	return scan;
 }
 
@@ -209,7 +221,7 @@ gpuds_child_scan_skip(PlanState *child, int64 n)
 	int64 skipped;
 
 	gpuds_child_scan_start(child);
-	skipped = gpuds_scan_skip(begin_exact(child), goes_forward(child->plan), n, &fetches);
+	skipped = gpuds_scan_skip(begin_in_order(child), goes_forward(child->plan), n, &fetches);
 	gpuds_child_scan_stop(child, 0, fetches);
 	return skipped;
 }
@@ -258,7 +270,7 @@ gpuds_child_scan_skip_merged(PlanState **children, int n, int ncolumns, int64 ro
 	for (int i = 0; i < n; i++)
 	{
 		gpuds_child_scan_start(children[i]);
-		scans[i] = begin_exact(children[i]);
+		scans[i] = begin_in_order(children[i]);
 	}
 	skipped = gpuds_scan_skip_merged(scans, n, ncolumns, goes_forward(children[0]->plan), rows, fetches);
 	for (int i = 0; i < n; i++)

@@ -97,7 +97,7 @@ is_exact(const IndexOptInfo *index, const IndexClause *clause)
 			continue;
 		else
 			return false;
-		if (gpuds_index_hashes(index, clause->indexcol))
+		if (gpuds_index_is_lossy(index, clause->indexcol))
 			return false;
 		get_op_opfamily_properties(op, index->opfamily[clause->indexcol], false, &strategy, &left, &right);
 		if (!gpuds_key_probe_is_exact(index->opcintype[clause->indexcol], right) &&
@@ -243,6 +243,9 @@ path_of_copy(PlannerInfo *root, RelOptInfo *table, List *pathkeys)
 	List *tested = NIL;
 	ListCell *lc;
 
+	/* Entries of texts are not in the order of rows, which nodes above would count in it. */
+	if (pathkeys != NIL && gpuds_index_has_lossy(linitial_node(IndexOptInfo, table->indexlist)))
+		return NULL;
 	create_index_paths(root, table);
 	foreach (lc, table->pathlist)
 	{

@@ -229,7 +229,7 @@ index_can_test(const IndexOptInfo *index, Index relid, const Condition *conditio
 		if (index->indexkeys[i] != var->varattno)
 			continue;
 		*columns = lappend_int(*columns, condition->value ? i : -1);
-		if (gpuds_index_hashes(index, i) && condition->value)
+		if (gpuds_index_is_lossy(index, i) && condition->value)
 			return false;
 		if (condition->value == NULL)
 			return true;

@@ -74,7 +74,7 @@ open_inner(GpudsJoinState *state, int eflags)
 	if (state->index == NULL)
 		return;
 	state->layout = gpuds_index_info(state->index)->layout;
-	if (state->layout.hashed)
+	if (state->layout.lossy)
 		state->hashes.context = AllocSetContextCreate(estate->es_query_cxt, "gpuds hashes",
 													  ALLOCSET_SMALL_SIZES);
 	for (int i = 1; i < list_length(oids); i++)

@@ -78,7 +78,7 @@ key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int co
 		(OidIsValid(index->indexcollations[column]) && index->indexcollations[column] != clause->inputcollid))
 		return NULL;
 	get_op_opfamily_properties(op, index->opfamily[column], false, &strategy, &left, type);
-	if (!gpuds_index_hashes(index, column) && !gpuds_key_probe_is_exact(index->opcintype[column], *type))
+	if (!gpuds_index_is_lossy(index, column) && !gpuds_key_probe_is_exact(index->opcintype[column], *type))
 		return NULL;
 	if (contain_volatile_functions(key) || contain_subplans(key))
 		return NULL;
@@ -107,7 +107,7 @@ add_key(PlannerInfo *root, GpudsJoinPlan *plan, int column, List *conditions, Re
 		plan->types = lappend_oid(plan->types, type);
 		plan->conditions = lappend(plan->conditions, rinfo);
 		/* What has a key's hash is only a candidate. */
-		if (!gpuds_index_hashes(plan->index, column))
+		if (!gpuds_index_is_lossy(plan->index, column))
 			plan->exact = lappend(plan->exact, rinfo);
 		return true;
 	}

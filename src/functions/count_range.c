@@ -11,6 +11,7 @@
 #include "access/skey.h"
 #include "fmgr.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
 
 #include "functions/functions.h"
 #include "index/index.h"
@@ -80,6 +81,14 @@ gpuds_count(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("index \"%s\" does not order its keys", RelationGetRelationName(target.index)),
 						errhint("Name an index of gpu_btree.")));
+	if (target.layout.column[0].hash && !(PG_ARGISNULL(1) && PG_ARGISNULL(2)))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("keys of index \"%s\" cannot be counted between bounds",
+						RelationGetRelationName(target.index)),
+				 errdetail("Its first column is of type %s, of which entries have the first bytes only.",
+						   format_type_be(target.layout.column[0].type)),
+				 errhint("Count the rows by a query.")));
 	n = make_keys(&target, fcinfo, keys);
 	scan = gpuds_begin_scan(target.heap, target.index, target.snapshot, n, true);
 	index_rescan(scan, keys, n, NULL, 0);

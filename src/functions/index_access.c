@@ -197,7 +197,7 @@ reject_key_type(const GpudsTarget *target, Oid type, Oid column)
 					errhint("Cast the keys to type %s.", format_type_be(column))));
 }
 
-/* The type that the operator family compares the first column with, of keys that it has hashes of. */
+/* The type that the operator family compares the first column with, which is lossy. */
 static Oid
 hashed_key_type(const GpudsTarget *target, Oid type)
 {
@@ -209,7 +209,9 @@ hashed_key_type(const GpudsTarget *target, Oid type)
 	if (IsPolymorphicType(input) ? base == column : IsBinaryCoercible(base, input))
 		return input;
 	if (IsPolymorphicType(input) ||
-		!OidIsValid(get_opfamily_member(family, input, base, HTEqualStrategyNumber)))
+		!OidIsValid(
+			get_opfamily_member(family, input, base,
+								target->layout.ordered ? BTEqualStrategyNumber : HTEqualStrategyNumber)))
 		reject_key_type(target, type, column);
 	return base;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * search_hashes.c
- *	  The same as search.c in an index whose first column's codes are hashes.
+ *	  The same as search.c in an index whose first column is lossy.
  *
  * The index gives candidates.  Their rows are fetched in the order of the heap, and each row's value is
  * looked up among the elements.  An element that has had a row is not left out of the search, as it is where
@@ -46,8 +46,9 @@ find_element(void *to, int64 number)
 static ScanKeyData
 make_key(const GpudsTarget *target, Oid type, ArrayType *array)
 {
+	const StrategyNumber strategy = target->layout.ordered ? BTEqualStrategyNumber : HTEqualStrategyNumber;
 	const Oid equal = get_opfamily_member(target->index->rd_opfamily[0], target->index->rd_opcintype[0], type,
-										  HTEqualStrategyNumber);
+										  strategy);
 	const Oid function = get_opcode(equal);
 	ScanKeyData key;
 
@@ -55,8 +56,8 @@ make_key(const GpudsTarget *target, Oid type, ArrayType *array)
 		elog(ERROR, "operator family %u has no equality with type %u", target->index->rd_opfamily[0], type);
 	if (!GpudsMayExecute(function))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
-	ScanKeyEntryInitialize(&key, SK_SEARCHARRAY, 1, HTEqualStrategyNumber, type,
-						   target->index->rd_indcollation[0], function, PointerGetDatum(array));
+	ScanKeyEntryInitialize(&key, SK_SEARCHARRAY, 1, strategy, type, target->index->rd_indcollation[0],
+						   function, PointerGetDatum(array));
 	return key;
 }
 

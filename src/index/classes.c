@@ -27,10 +27,22 @@ gpuds_index_has_equality(const IndexOptInfo *index, int column, Oid op)
 		   (gpuds_index_orders(index) ? BTEqualStrategyNumber : HTEqualStrategyNumber);
 }
 
-/* Are the codes of a key column hashes, so that what is found by it are candidates? */
+/* May several values of a key column have one code, so that what is found by it are candidates? */
 bool
-gpuds_index_hashes(const IndexOptInfo *index, int column)
+gpuds_index_is_lossy(const IndexOptInfo *index, int column)
 {
-	return gpuds_key_is_hashed(gpuds_index_orders(index), index->nkeycolumns, index->opfamily,
-							   index->opcintype, column);
+	return gpuds_key_is_lossy(gpuds_index_orders(index), index->nkeycolumns, index->opfamily,
+							  index->opcintype, column);
+}
+
+/* Is there such a column in the key? */
+bool
+gpuds_index_has_lossy(const IndexOptInfo *index)
+{
+	for (int i = 0; i < index->nkeycolumns; i++)
+	{
+		if (gpuds_index_is_lossy(index, i))
+			return true;
+	}
+	return false;
 }

@@ -65,7 +65,8 @@ extern void gpuds_index_size(double entries, double distinct, int nwords, uint8 
 /* classes.c */
 extern bool gpuds_index_orders(const IndexOptInfo *index);
 extern bool gpuds_index_has_equality(const IndexOptInfo *index, int column, Oid op);
-extern bool gpuds_index_hashes(const IndexOptInfo *index, int column);
+extern bool gpuds_index_is_lossy(const IndexOptInfo *index, int column);
+extern bool gpuds_index_has_lossy(const IndexOptInfo *index);
 
 /* new_index.c */
 extern void gpuds_index_check_new(Relation index);

@@ -50,8 +50,8 @@ stay_unsorted(const GpudsKeyLayout *layout, const GpudsCodeSet *sets)
  * keys on leading columns allocate nothing.  No keys ask for all entries.  The
  * layout must live as long as the set.
  *
- * Depends on TimeZone if keys compare timestamptz with its relatives, and only
- * then may set recheck.
+ * Depends on TimeZone if keys compare timestamptz with its relatives.  Only then, and by lossy columns, may
+ * it set recheck.
  */
 void
 gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
@@ -66,7 +66,7 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->sorted = true;
 	set->filter = NULL;
 	set->recheck = false;
-	set->hashed = false;
+	set->candidates = false;
 	set->total = set->first = 0;
 	set->batch = 1;
 	set->product = NULL;
@@ -75,9 +75,13 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	for (int i = 0; i < nkeys; i++)
 	{
 		GpudsCodeSet *narrowed = &sets[keys[i].sk_attno - 1];
+		bool fuzzy = false;
 
-		gpuds_key_narrow(index, layout, &keys[i], sets, &set->recheck);
-		set->hashed |= gpuds_key_compares_hashes(layout, &keys[i]);
+		gpuds_key_narrow(index, layout, &keys[i], sets, &fuzzy);
+		if (gpuds_key_finds_candidates(layout, &keys[i]))
+			set->candidates |= fuzzy || !layout->ordered;
+		else
+			set->recheck |= fuzzy;
 		if (narrowed->n == 0 && !narrowed->null)
 			return;
 	}

@@ -45,6 +45,8 @@ typedef struct GpudsCut
 	bool above;     /* all values are < the constant */
 	bool exact;     /* code's value = the constant */
 	bool fuzzy;     /* codes in code..last may be on either side */
+	bool hashed;    /* fuzzy: only the code equal can have values that are equal */
+	GpudsCode equal;
 } GpudsCut;
 
 /* Codes lo..hi, lo <= hi. */
@@ -67,6 +69,7 @@ extern bool gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b);
 
 /* cut.c */
 extern void gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut);
+extern void gpuds_column_cut(const GpudsKeyColumn *column, GpudsKeyKind constant, Datum value, GpudsCut *cut);
 
 static inline GpudsCode
 gpuds_ones(int bits)
@@ -128,6 +131,14 @@ static inline int
 gpuds_scale(uint8 kind)
 {
 	return kind - GPUDS_KIND_SCALED;
+}
+
+/* Is a kind that of texts, whose codes are text.h's? */
+static inline bool
+gpuds_is_text(uint8 kind)
+{
+	return kind == GPUDS_KIND_TEXT || kind == GPUDS_KIND_BPCHAR || kind == GPUDS_KIND_NAME ||
+		   kind == GPUDS_KIND_BYTEA;
 }
 
 /*
@@ -211,6 +222,10 @@ gpuds_code(GpudsKeyKind kind, Datum value)
 		case GPUDS_KIND_POINT:
 			return gpuds_point_code(DatumGetPointP(value));
 		case GPUDS_KIND_NONE:
+		case GPUDS_KIND_TEXT:
+		case GPUDS_KIND_BPCHAR:
+		case GPUDS_KIND_NAME:
+		case GPUDS_KIND_BYTEA:
 		case GPUDS_KIND_INCLUDED:
 		case GPUDS_KIND_HASHED:
 		case GPUDS_KIND_NUMERIC:

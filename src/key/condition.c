@@ -42,8 +42,8 @@ cut_range(const GpudsCut *cut, StrategyNumber strategy, GpudsCode max, GpudsCode
 		case BTEqualStrategyNumber:
 			if (!cut->exact && !cut->fuzzy)
 				return false;
-			range->lo = cut->code;
-			range->hi = cut->fuzzy ? cut->last : cut->code;
+			range->lo = cut->hashed ? cut->equal : cut->code;
+			range->hi = cut->hashed ? cut->equal : cut->fuzzy ? cut->last : cut->code;
 			return true;
 		case BTGreaterEqualStrategyNumber:
 		case BTGreaterStrategyNumber:
@@ -71,8 +71,8 @@ add_element(GpudsCodeSet *set, bool points, const GpudsCut *cut, StrategyNumber 
 
 	if (points)
 	{
-		if (cut->exact)
-			set->points[set->n++] = (uint64) cut->code;
+		if (cut->exact || cut->hashed)
+			set->points[set->n++] = (uint64) (cut->exact ? cut->code : cut->equal);
 	}
 	else if (!cut_range(cut, strategy, max, &range))
 		return;
@@ -149,7 +149,7 @@ typedef struct Finder
 	const GpudsKeyColumn *column;
 	GpudsKeyKind constant; /* of constants */
 	FmgrInfo *hash;        /* of the same; NULL: the column's codes are no hashes */
-	MemoryContext scratch; /* for the hash function */
+	MemoryContext scratch; /* for the hash function, and for long texts; NULL: there are none */
 	int hashes;            /* since that was reset */
 } Finder;
 
@@ -159,18 +159,23 @@ find_cut(Finder *finder, Datum value, GpudsCut *cut)
 {
 	MemoryContext old;
 
-	if (finder->hash == NULL)
+	if (finder->scratch == NULL)
 	{
-		gpuds_cut(finder->column->kind, finder->constant, value, cut);
+		gpuds_column_cut(finder->column, finder->constant, value, cut);
 		return;
 	}
 	if (finder->hashes++ % HASHES_OF_SCRATCH == 0)
 		MemoryContextReset(finder->scratch);
-	memset(cut, 0, sizeof(*cut));
 	old = MemoryContextSwitchTo(finder->scratch);
-	cut->code = gpuds_hashed_code(finder->column, finder->hash, value);
+	if (finder->hash == NULL)
+		gpuds_column_cut(finder->column, finder->constant, value, cut);
+	else
+	{
+		memset(cut, 0, sizeof(*cut));
+		cut->code = gpuds_hashed_code(finder->column, finder->hash, value);
+		cut->exact = true;
+	}
 	MemoryContextSwitchTo(old);
-	cut->exact = true;
 }
 
 /*
@@ -241,11 +246,12 @@ begin_finder(Relation index, const GpudsKeyColumn *column, ScanKey key, Finder *
 
 	memset(finder, 0, sizeof(*finder));
 	finder->column = column;
+	if (column->hash)
+		finder->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);
 	if (column->kind == GPUDS_KIND_HASHED)
 	{
 		finder->constant = GPUDS_KIND_HASHED;
 		finder->hash = gpuds_key_hash_for(column, type);
-		finder->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);
 		return;
 	}
 	finder->constant = type == input ? (GpudsKeyKind) column->kind : gpuds_key_kind(type);
@@ -301,7 +307,8 @@ gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, ScanKey key, Gpu
 }
 
 /*
- * Narrows a column's set by a key.  An access method that does not order has one strategy, equality.
+ * Narrows a column's set by a key.  An access method that does not order has one strategy, equality.  Sets
+ * *recheck if codes of the set have values that are not asked for, beside those that hashes have.
  */
 void
 gpuds_key_narrow(Relation index, const GpudsKeyLayout *layout, ScanKey key, GpudsCodeSet *sets, bool *recheck)

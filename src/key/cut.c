@@ -11,6 +11,7 @@
 #include "pgtime.h"
 
 #include "key/code.h"
+#include "key/text.h"
 
 /*
  * Local time of one zone runs ahead of UTC by amounts that differ by 26 hours
@@ -232,4 +233,17 @@ gpuds_cut(GpudsKeyKind column, GpudsKeyKind constant, Datum value, GpudsCut *cut
 		default:
 			elog(ERROR, "kinds of key %d and %d do not compare", (int) column, (int) constant);
 	}
+}
+
+/*
+ * The same for a column whose codes are no hashes, with its bits.  A long text may leave something in the
+ * current memory context.
+ */
+void
+gpuds_column_cut(const GpudsKeyColumn *column, GpudsKeyKind constant, Datum value, GpudsCut *cut)
+{
+	if (gpuds_is_text(column->kind))
+		gpuds_text_cut(column, constant, value, cut);
+	else
+		gpuds_cut(column->kind, constant, value, cut);
 }

@@ -98,6 +98,10 @@ decode_value(GpudsKeyKind kind, GpudsCode code, GpudsKeyBytes *bytes)
 		case GPUDS_KIND_FLOAT4:
 		case GPUDS_KIND_FLOAT8:
 		case GPUDS_KIND_INTERVAL:
+		case GPUDS_KIND_TEXT:
+		case GPUDS_KIND_BPCHAR:
+		case GPUDS_KIND_NAME:
+		case GPUDS_KIND_BYTEA:
 		case GPUDS_KIND_INCLUDED:
 		case GPUDS_KIND_HASHED:
 		case GPUDS_KIND_NUMERIC:

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "key/code.h"
+#include "key/text.h"
 
 /*
  * Makes the entry of a row.  Raises ERRCODE_FEATURE_NOT_SUPPORTED for an enum label that does not sort by its
@@ -39,7 +40,8 @@ gpuds_key_encode(const GpudsKeyLayout *layout, const Datum *values, const bool *
 			gpuds_key_put_code(&key, column, gpuds_hashed_code(column, column->hash, values[i]));
 		else
 		{
-			GpudsCode code = gpuds_code(column->kind, values[i]);
+			GpudsCode code = gpuds_is_text(column->kind) ? gpuds_text_code(column, values[i])
+														 : gpuds_code(column->kind, values[i]);
 
 			if (column->descending)
 				code ^= gpuds_ones(column->bits);

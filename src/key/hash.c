@@ -103,6 +103,12 @@ gpuds_key_hash_for(const GpudsKeyColumn *column, Oid type)
 	FmgrInfo *hash;
 	Oid proc;
 
+	/* those of texts are one function of their bytes */
+	if (column->kind != GPUDS_KIND_HASHED)
+	{
+		hash = &lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC_FINFO)->hash_extended_proc_finfo;
+		return gpuds_key_sound_hash(hash, column->collation);
+	}
 	if (type == column->type)
 		return column->hash;
 	proc = get_opfamily_proc(column->family, type, type, GPUDS_LONG_HASH_PROC);

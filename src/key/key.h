@@ -27,9 +27,11 @@
  * key are counted from the right end of these 72 or 136 bits: place 0 is the spill's
  * lowest bit.
  *
- * An access method that does not order has no use for an order of codes.  There a column's code may be
- * a hash of its value (hash.c).  Several values have the same code then, so what is found by it is only
- * a candidate, whose value must be looked at (reader/recheck.c).
+ * A column is lossy if several values may have one code: equal values have equal codes, but what is found by
+ * a code is only a candidate, whose value must be looked at (reader/recheck.c).  An access method that does
+ * not order has no use for an order of codes, and there a code may be a hash of the value (hash.c).  Where
+ * there is an order, texts are lossy (text.h): of two values of one code, or of two that only their hashes
+ * tell apart, the value says which comes first (reader/value_order.h).
  *
  * Limits: 8 columns, the included ones among them; 136 bits with all NULL bits, but without side columns.
  *
@@ -94,7 +96,11 @@ typedef enum GpudsKeyKind
 	GPUDS_KIND_MONEY,
 	GPUDS_KIND_PG_LSN,
 	GPUDS_KIND_XID8,
-	GPUDS_KIND_POINT,    /* Z-order; no order of values, and no equality (point.c) */
+	GPUDS_KIND_POINT,  /* Z-order; no order of values, and no equality (point.c) */
+	GPUDS_KIND_TEXT,   /* the first bytes, in the order of bytes (text.h) */
+	GPUDS_KIND_BPCHAR, /* the same without blanks at the end */
+	GPUDS_KIND_NAME,   /* compares with texts */
+	GPUDS_KIND_BYTEA,
 	GPUDS_KIND_INCLUDED, /* its code is what the table has */
 	GPUDS_KIND_HASHED,   /* its code is a hash of the value */
 	GPUDS_KIND_NUMERIC,  /* a constant of any scale */
@@ -112,8 +118,8 @@ typedef struct GpudsKeyColumn
 	bool descending;
 	bool nulls_first;
 	bool exact; /* the value can be told from the code */
-	/* of a column whose code is a hash */
-	FmgrInfo *hash; /* of its type; the relation cache's, or the current memory context's */
+	/* of a lossy column; values are found among others by their hashes, whatever codes are */
+	FmgrInfo *hash; /* of its type, of a cache or the current memory context; NULL: the column is not lossy */
 	Oid family;     /* operator family, which has the functions for other types that it is compared with */
 	Oid collation;
 	/* of an included column */
@@ -133,7 +139,7 @@ typedef struct GpudsKeyLayout
 	int nwords;     /* GpudsKeyWords(nbits) */
 	int nbits;      /* codes and NULL bits */
 	bool ordered;   /* codes have the order of values; else equality is all that there is */
-	bool hashed;    /* there are columns whose codes are hashes */
+	bool lossy;     /* there are lossy columns */
 	bool varying;   /* values of some columns differ in length */
 	int side_bytes; /* of side values, rounded up to 8; 0: there are no side columns */
 	int nlevels;
@@ -153,8 +159,8 @@ typedef struct GpudsKeyFilter GpudsKeyFilter;
 /*
  * What a set of scan keys asks for: entries in total disjoint, ascending intervals
  * that pass the filter (NULL: all do).  recheck: the answer may hold more than
- * was asked for, the executor must look again.  hashed: it holds rows whose values only have the hashes of
- * what was asked for.
+ * was asked for, the executor must look again.  candidates: it holds rows of which somebody must look at the
+ * values: whoever makes a GpudsRecheck of the keys, or else the executor.
  *
  * Arrays make many intervals, arrays on several columns their product, so only a
  * batch of them is at hand, of a size that work_mem allows: the intervals numbered
@@ -175,7 +181,7 @@ typedef struct GpudsKeySet
 	bool sorted; /* else the points are as they came */
 	GpudsKeyFilter *filter;
 	bool recheck;
-	bool hashed;
+	bool candidates;
 	int64 total;
 	int64 first;
 	int64 batch;                     /* most intervals of a batch */
@@ -184,12 +190,17 @@ typedef struct GpudsKeySet
 	GpudsInterval single;
 } GpudsKeySet;
 
-/* Does a key compare a column by hashes? */
+/*
+ * Does a key find candidates by a lossy column, of which a GpudsRecheck knows how to look at the values?
+ * Else the executor looks, where codes do not decide (GpudsKeySet).
+ */
 static inline bool
-gpuds_key_compares_hashes(const GpudsKeyLayout *layout, const ScanKeyData *key)
+gpuds_key_finds_candidates(const GpudsKeyLayout *layout, const ScanKeyData *key)
 {
 	return layout->column[key->sk_attno - 1].hash != NULL &&
-		   (key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
+		   (key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0 &&
+		   (!layout->ordered ||
+			((key->sk_flags & SK_SEARCHARRAY) && key->sk_strategy == BTEqualStrategyNumber));
 }
 
 /* Is a column's value not in entries? */
@@ -205,7 +216,9 @@ extern GpudsKeyKind gpuds_key_kind(Oid type);
 extern GpudsKeyKind gpuds_key_core_kind(Oid type);
 extern bool gpuds_key_is_exact(Oid type);
 extern bool gpuds_key_is_bytes(Oid type);
-extern bool gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
+extern bool gpuds_key_is_text(Oid type);
+extern bool gpuds_key_is_lossy(bool ordered, int nkeys, const Oid *families, const Oid *types, int column);
+extern int gpuds_key_widened_bits(Oid type, int bits, int more);
 extern int gpuds_key_column_bits(Oid type, int32 typmod);
 extern int gpuds_key_included_bits(Oid type, int32 typmod);
 extern void gpuds_key_check_numbers(Relation index, int from, int nkeys);
@@ -234,6 +247,12 @@ extern const GpudsAlike *gpuds_alike_of(Oid comparison, Oid type);
 extern GpudsKeyKind gpuds_accepted_by(const char *method, Oid type);
 extern bool gpuds_is_as_long(Oid type, const GpudsAlike *alike);
 extern bool gpuds_can_be_alike(Oid type);
+
+/* text_run.c */
+extern int gpuds_key_next_run(const GpudsKeyLayout *layout, const GpudsEntry *entry, int from);
+extern void gpuds_key_run_bits(const GpudsKeyLayout *layout, int i, GpudsEntry *bits);
+extern bool gpuds_key_stored_code(const GpudsKeyLayout *layout, int i, const GpudsEntry *entry,
+								  GpudsCode *code);
 
 /* point_operator.c */
 
@@ -269,11 +288,11 @@ typedef struct GpudsKeyScratch
 
 #define GPUDS_SCRATCH_USES 64
 
-/* Turns to the scratch if a key has hashes; returns the context to turn back to. */
+/* Turns to the scratch if a key is lossy; returns the context to turn back to. */
 static inline MemoryContext
 gpuds_key_scratch_enter(GpudsKeyScratch *scratch, const GpudsKeyLayout *layout)
 {
-	if (!layout->hashed)
+	if (!layout->lossy)
 		return CurrentMemoryContext;
 	if (scratch->context == NULL)
 		scratch->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds hashes", ALLOCSET_SMALL_SIZES);

@@ -21,20 +21,37 @@
 #include "utils/typcache.h"
 
 #include "key/code.h"
+#include "key/text.h"
 
 static const uint8 kind_bits[] = {
-	[GPUDS_KIND_BOOL] = 1,         [GPUDS_KIND_CHAR] = 8,
-	[GPUDS_KIND_INT2] = 16,        [GPUDS_KIND_INT4] = 32,
-	[GPUDS_KIND_INT8] = 64,        [GPUDS_KIND_OID] = 32,
-	[GPUDS_KIND_FLOAT4] = 32,      [GPUDS_KIND_FLOAT8] = 64,
-	[GPUDS_KIND_DATE] = 32,        [GPUDS_KIND_TIME] = 64,
-	[GPUDS_KIND_TIMETZ] = 96,      [GPUDS_KIND_TIMESTAMP] = 64,
-	[GPUDS_KIND_TIMESTAMPTZ] = 64, [GPUDS_KIND_INTERVAL] = GPUDS_INTERVAL_BITS,
-	[GPUDS_KIND_UUID] = 128,       [GPUDS_KIND_MACADDR] = 48,
-	[GPUDS_KIND_MACADDR8] = 64,    [GPUDS_KIND_ENUM] = 32,
-	[GPUDS_KIND_MONEY] = 64,       [GPUDS_KIND_PG_LSN] = 64,
-	[GPUDS_KIND_XID8] = 64,        [GPUDS_KIND_NUMERIC] = 64,
-	[GPUDS_KIND_SCALED] = 64,      [GPUDS_KIND_POINT] = 128,
+	[GPUDS_KIND_BOOL] = 1,
+	[GPUDS_KIND_CHAR] = 8,
+	[GPUDS_KIND_INT2] = 16,
+	[GPUDS_KIND_INT4] = 32,
+	[GPUDS_KIND_INT8] = 64,
+	[GPUDS_KIND_OID] = 32,
+	[GPUDS_KIND_FLOAT4] = 32,
+	[GPUDS_KIND_FLOAT8] = 64,
+	[GPUDS_KIND_DATE] = 32,
+	[GPUDS_KIND_TIME] = 64,
+	[GPUDS_KIND_TIMETZ] = 96,
+	[GPUDS_KIND_TIMESTAMP] = 64,
+	[GPUDS_KIND_TIMESTAMPTZ] = 64,
+	[GPUDS_KIND_INTERVAL] = GPUDS_INTERVAL_BITS,
+	[GPUDS_KIND_UUID] = 128,
+	[GPUDS_KIND_MACADDR] = 48,
+	[GPUDS_KIND_MACADDR8] = 64,
+	[GPUDS_KIND_ENUM] = 32,
+	[GPUDS_KIND_MONEY] = 64,
+	[GPUDS_KIND_PG_LSN] = 64,
+	[GPUDS_KIND_XID8] = 64,
+	[GPUDS_KIND_NUMERIC] = 64,
+	[GPUDS_KIND_SCALED] = 64,
+	[GPUDS_KIND_POINT] = 128,
+	[GPUDS_KIND_TEXT] = GPUDS_TEXT_MIN_BITS,
+	[GPUDS_KIND_BPCHAR] = GPUDS_TEXT_MIN_BITS,
+	[GPUDS_KIND_NAME] = GPUDS_TEXT_MIN_BITS,
+	[GPUDS_KIND_BYTEA] = GPUDS_TEXT_MIN_BITS,
 };
 
 /* The kind of a type of PostgreSQL's or, for a domain, of what it is over, and of any enum. */
@@ -91,6 +108,15 @@ gpuds_key_core_kind(Oid type)
 			return GPUDS_KIND_NUMERIC;
 		case POINTOID:
 			return GPUDS_KIND_POINT;
+		case TEXTOID:
+		case VARCHAROID:
+			return GPUDS_KIND_TEXT;
+		case BPCHAROID:
+			return GPUDS_KIND_BPCHAR;
+		case NAMEOID:
+			return GPUDS_KIND_NAME;
+		case BYTEAOID:
+			return GPUDS_KIND_BYTEA;
 	}
 
 	base = getBaseType(type);
@@ -123,7 +149,7 @@ kind_of_column(Oid type, int32 typmod)
 /*
  * Can the values of a type be told from their codes?  Not those of types that have equal
  * values which differ, as -0 and 0, or 1 month and 30 days.  Equal numbers are alike in one column, whose
- * typmod says how many digits are shown.
+ * typmod says how many digits are shown.  Nor can texts, of which a code has the first bytes.
  */
 bool
 gpuds_key_is_exact(Oid type)
@@ -134,6 +160,10 @@ gpuds_key_is_exact(Oid type)
 		case GPUDS_KIND_FLOAT4:
 		case GPUDS_KIND_FLOAT8:
 		case GPUDS_KIND_INTERVAL:
+		case GPUDS_KIND_TEXT:
+		case GPUDS_KIND_BPCHAR:
+		case GPUDS_KIND_NAME:
+		case GPUDS_KIND_BYTEA:
 			return false;
 		default:
 			return true;
@@ -149,11 +179,18 @@ gpuds_key_is_bytes(Oid type)
 	return gpuds_key_is_exact(type) && kind != GPUDS_KIND_TIMETZ && kind != GPUDS_KIND_POINT;
 }
 
+/* Are the codes of a column of a type the first bytes of its values, if they are in order? */
+bool
+gpuds_key_is_text(Oid type)
+{
+	return gpuds_is_text(gpuds_key_kind(type));
+}
+
 /* The least bits of a hash: eight columns' fit into a key. */
 #define MIN_HASH_BITS 16
 #define MAX_HASH_BITS 64
 
-/* Bits of a column with a kind of codes, and of its NULL bit; at least, if the code is a hash. */
+/* Bits of a column with a kind of codes, and of its NULL bit; at least, if the column is lossy. */
 static int
 column_bits(GpudsKeyKind kind)
 {
@@ -172,8 +209,8 @@ kind_of_class(bool ordered, Oid family, Oid type)
 
 	if (ordered)
 		return kind;
-	/* numbers were hashed before they had codes */
-	if (kind == GPUDS_KIND_NONE || kind == GPUDS_KIND_NUMERIC ||
+	/* numbers and texts were hashed before they had codes */
+	if (kind == GPUDS_KIND_NONE || kind == GPUDS_KIND_NUMERIC || gpuds_is_text(kind) ||
 		lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr !=
 			get_opfamily_member(family, type, type, HTEqualStrategyNumber))
 		return GPUDS_KIND_HASHED;
@@ -209,21 +246,23 @@ choose_kinds(bool ordered, int nkeys, const Oid *families, const Oid *types, Gpu
 }
 
 /*
- * Are the codes of a column hashes, in an index whose key has these operator families and input types, by an
- * access method that is ordered or not?
+ * May several values of a column have one code, in an index whose key has these operator families and input
+ * types, by an access method that is ordered or not?  Not those of an included column.
  */
 bool
-gpuds_key_is_hashed(bool ordered, int nkeys, const Oid *families, const Oid *types, int column)
+gpuds_key_is_lossy(bool ordered, int nkeys, const Oid *families, const Oid *types, int column)
 {
 	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
 
-	if (ordered || nkeys > GPUDS_KEY_MAX_COLUMNS)
+	if (column >= nkeys || nkeys > GPUDS_KEY_MAX_COLUMNS)
 		return false;
+	if (ordered)
+		return gpuds_key_is_text(types[column]);
 	choose_kinds(ordered, nkeys, families, types, kinds);
 	return kinds[column] == GPUDS_KIND_HASHED;
 }
 
-/* Length of a kind's codes. */
+/* Length of a kind's codes; of texts, the least. */
 int
 gpuds_kind_bits(GpudsKeyKind kind)
 {
@@ -277,7 +316,7 @@ gpuds_key_types_detail(Oid type, bool included)
 	if (included)
 		return psprintf(_("Included columns are of types of fixed length, of %d bytes at most."),
 						GPUDS_INCLUDED_BYTES);
-	return _("Keys are of types of fixed length whose order fits in 16 bytes.");
+	return _("Keys are of types of fixed length whose order fits in 16 bytes, or texts.");
 }
 
 /*
@@ -322,6 +361,9 @@ gpuds_kinds_compare(GpudsKeyKind a, GpudsKeyKind b)
 		case GPUDS_KIND_TIMESTAMP:
 		case GPUDS_KIND_TIMESTAMPTZ:
 			return b == GPUDS_KIND_DATE || b == GPUDS_KIND_TIMESTAMP || b == GPUDS_KIND_TIMESTAMPTZ;
+		case GPUDS_KIND_TEXT:
+		case GPUDS_KIND_NAME:
+			return b == GPUDS_KIND_TEXT || b == GPUDS_KIND_NAME;
 		default:
 			return a == b || (gpuds_is_scaled(a) && b == GPUDS_KIND_NUMERIC);
 	}
@@ -502,6 +544,24 @@ gpuds_key_check_numbers(Relation index, int from, int nkeys)
 	}
 }
 
+/* A column of texts. */
+static void
+describe_text(Relation index, int i, bool making, GpudsKeyColumn *column)
+{
+	column->family = index->rd_opfamily[i];
+	column->collation = index->rd_indcollation[i];
+	column->hash = gpuds_key_hash_for(column, column->type);
+	if (making && column->kind != GPUDS_KIND_BYTEA && !gpuds_text_collates(column->collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of index \"%s\" has collation \"%s\", which does not order bytes",
+						column_name(index, i), RelationGetRelationName(index),
+						get_collation_name(column->collation)),
+				 errdetail("Texts are in order only by a collation that compares their bytes."),
+				 errhint("Write COLLATE \"C\" behind the column, or use access method \"gpu_hash\" "
+						 "for equality alone.")));
+}
+
 /* A column of the key, and what it is over. */
 static void
 describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, GpudsKeyColumn *column)
@@ -524,6 +584,8 @@ describe_key_column(Relation index, int i, bool making, GpudsKeyKind kind, Gpuds
 	}
 	column->bits = gpuds_kind_bits(column->kind);
 	column->exact = gpuds_key_is_exact(column->type);
+	if (gpuds_is_text(kind))
+		describe_text(index, i, making, column);
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 
@@ -566,7 +628,7 @@ check_width(Relation index, int i, int bits)
 								  (GPUDS_KEY_MAX_BITS - GPUDS_KEY_MAX_COLUMNS) / 8, GPUDS_KEY_MAX_COLUMNS)));
 }
 
-/* Makes side columns of those that do not fit; bits: what each takes, hashes the least. */
+/* Makes side columns of those that do not fit; bits: what each takes, lossy ones the least. */
 static void
 place_side_columns(Relation index, const int *bits, GpudsKeyLayout *layout)
 {
@@ -596,21 +658,35 @@ place_side_columns(Relation index, const int *bits, GpudsKeyLayout *layout)
 	layout->side_bytes = TYPEALIGN(8, bytes);
 }
 
-/* Gives hashes the bits that other columns leave, of which there are so many. */
+/*
+ * Bits of a column of a type that is a key where there is an order, and takes so many at least, if it may
+ * have some more.  Texts have whole bytes.
+ */
+int
+gpuds_key_widened_bits(Oid type, int bits, int more)
+{
+	return gpuds_key_is_text(type) ? Min(bits + more / 8 * 8, GPUDS_TEXT_MAX_BITS) : bits;
+}
+
+/* Gives lossy columns the bits that other columns leave, of which there are so many. */
 static void
 share_bits(GpudsKeyLayout *layout, int left)
 {
-	int hashes = 0;
+	int lossy = 0;
 
 	for (int i = 0; i < layout->nkeys; i++)
-		hashes += layout->column[i].kind == GPUDS_KIND_HASHED;
-	if (hashes == 0)
+		lossy += layout->column[i].hash != NULL;
+	if (lossy == 0)
 		return;
-	layout->hashed = true;
+	layout->lossy = true;
 	for (int i = 0; i < layout->nkeys; i++)
 	{
-		if (layout->column[i].kind == GPUDS_KIND_HASHED)
-			layout->column[i].bits = Min(MAX_HASH_BITS, Max(left, 0) / hashes + MIN_HASH_BITS);
+		GpudsKeyColumn *column = &layout->column[i];
+
+		if (column->kind == GPUDS_KIND_HASHED)
+			column->bits = Min(MAX_HASH_BITS, Max(left, 0) / lossy + MIN_HASH_BITS);
+		else if (column->hash)
+			column->bits = gpuds_key_widened_bits(column->type, column->bits, Max(left, 0) / lossy);
 	}
 }
 
@@ -649,7 +725,7 @@ gpuds_key_layout(Relation index, GpudsKeyLayout *layout)
 	bool making = (index->rd_createSubid != InvalidSubTransactionId || !index->rd_index->indisready) &&
 				  !RecoveryInProgress();
 	GpudsKeyKind kinds[GPUDS_KEY_MAX_COLUMNS];
-	int bits[GPUDS_KEY_MAX_COLUMNS] = { 0 }; /* of each column, with its NULL; of hashes the least */
+	int bits[GPUDS_KEY_MAX_COLUMNS] = { 0 }; /* of each column, with its NULL; of lossy ones the least */
 	int of_key = 0;
 	int least = 0;
 
@@ -700,8 +776,10 @@ gpuds_key_orders_alike(const GpudsKeyLayout *a, const GpudsKeyLayout *b, int nco
 		const GpudsKeyColumn *of_a = &a->column[i];
 		const GpudsKeyColumn *of_b = &b->column[i];
 
-		if (of_a->kind != of_b->kind || (of_a->kind == GPUDS_KIND_ENUM && of_a->type != of_b->type) ||
-			of_a->bits != of_b->bits || of_a->shift != of_b->shift || of_a->null_shift != of_b->null_shift ||
+		/* Entries of texts are not in the order of rows. */
+		if (of_a->hash || of_b->hash || of_a->kind != of_b->kind ||
+			(of_a->kind == GPUDS_KIND_ENUM && of_a->type != of_b->type) || of_a->bits != of_b->bits ||
+			of_a->shift != of_b->shift || of_a->null_shift != of_b->null_shift ||
 			of_a->descending != of_b->descending || of_a->nulls_first != of_b->nulls_first)
 			return false;
 	}

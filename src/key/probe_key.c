@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 
 #include "key/code.h"
+#include "key/text.h"
 
 /* The kind of values of a type that are compared with a column. */
 static GpudsKeyKind
@@ -22,8 +23,9 @@ kind_of(const GpudsKeyColumn *column, Oid type)
 }
 
 /*
- * Is each value of a type equal to one code of a column of another at most, whatever the
- * TimeZone?  Points are equal to none, but to all that are near enough.
+ * Is each value of a type equal to the values of one code of a column of another at most, whatever the
+ * TimeZone, and to no others?  Points are equal to none, but to all that are near enough.  A text is equal to
+ * some of a code's.
  */
 bool
 gpuds_key_probe_is_exact(Oid column, Oid type)
@@ -31,7 +33,7 @@ gpuds_key_probe_is_exact(Oid column, Oid type)
 	GpudsKeyKind a = gpuds_key_kind(column);
 	GpudsKeyKind b = gpuds_key_kind(type);
 
-	if (a == GPUDS_KIND_POINT)
+	if (a == GPUDS_KIND_POINT || gpuds_is_text(a))
 		return false;
 	if (column == type)
 		return true;
@@ -59,8 +61,8 @@ init_integers(GpudsKeyProbe *probe)
 }
 
 /*
- * For probes of a key's first ncolumns columns by values of these types.  By a column whose codes are hashes,
- * candidates are found.  Hash functions of other types are the current memory context's.
+ * For probes of a key's first ncolumns columns by values of these types.  By a lossy column, candidates are
+ * found.  Hash functions of other types are the current memory context's.
  */
 void
 gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int ncolumns, const Oid *types)
@@ -77,8 +79,8 @@ gpuds_key_probe_init(GpudsKeyProbe *probe, const GpudsKeyLayout *layout, int nco
 		const GpudsKeyColumn *column = &layout->column[i];
 
 		probe->kind[i] = kind_of(column, types[i]);
-		probe->hash[i] = column->hash ? gpuds_key_hash_for(column, types[i]) : NULL;
-		if (!column->hash && !gpuds_kinds_compare(column->kind, probe->kind[i]))
+		probe->hash[i] = column->kind == GPUDS_KIND_HASHED ? gpuds_key_hash_for(column, types[i]) : NULL;
+		if (!probe->hash[i] && !gpuds_kinds_compare(column->kind, probe->kind[i]))
 			elog(ERROR, "cannot probe column %d of an index for type %u", i + 1, types[i]);
 		if (!gpuds_in_first_word(layout, column))
 			probe->words = false;
@@ -107,6 +109,7 @@ gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isn
 	for (int i = 0; i < probe->ncolumns; i++)
 	{
 		const GpudsKeyColumn *column = &probe->layout->column[i];
+		GpudsCode code;
 		GpudsCut cut;
 
 		if (isnull[i])
@@ -116,12 +119,13 @@ gpuds_key_probe(const GpudsKeyProbe *probe, const Datum *values, const bool *isn
 			gpuds_key_put_code(&key, column, gpuds_hashed_code(column, probe->hash[i], values[i]));
 			continue;
 		}
-		gpuds_cut(column->kind, probe->kind[i], values[i], &cut);
-		if (!cut.exact)
+		gpuds_column_cut(column, probe->kind[i], values[i], &cut);
+		if (!cut.exact && !cut.hashed)
 			return false;
+		code = cut.exact ? cut.code : cut.equal;
 		if (column->descending)
-			cut.code ^= gpuds_ones(column->bits);
-		gpuds_key_put_code(&key, column, cut.code);
+			code ^= gpuds_ones(column->bits);
+		gpuds_key_put_code(&key, column, code);
 	}
 	gpuds_key_to_entry(&key, probe->layout->nwords, number, entry);
 	return true;

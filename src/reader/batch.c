@@ -35,6 +35,15 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 	scan->xs_recheck = false;
 }
 
+/* Have all entries that a scan finds by its keys values that were asked for? */
+bool
+gpuds_scan_is_exact(IndexScanDesc scan)
+{
+	const GpudsCursor *cursor = scan->opaque;
+
+	return !scan->xs_recheck && !cursor->set.candidates;
+}
+
 /* Begins with a scan's first interval, or backward with its last: the scan passes its barrier. */
 static void
 begin_batches(IndexScanDesc scan, GpudsCursor *cursor, int64 weight, bool forward)

@@ -72,6 +72,8 @@ gpuds_cursor_restart(GpudsCursor *cursor, bool mvcc)
 	cursor->place = GPUDS_PLACE_START;
 	cursor->nchunk = cursor->at = 0;
 	cursor->mark.place = GPUDS_PLACE_START;
+	cursor->orders = false;
+	cursor->reads_all = false;
 }
 
 /*

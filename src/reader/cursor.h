@@ -52,6 +52,8 @@ typedef struct GpudsMark
 	int64 at;
 } GpudsMark;
 
+typedef struct GpudsValueOrder GpudsValueOrder;
+
 typedef struct GpudsCursor
 {
 	GpudsIndexInfo info;
@@ -61,8 +63,10 @@ typedef struct GpudsCursor
 
 	MemoryContext key_context; /* of set and recheck */
 	GpudsKeySet set;
-	bool checks;           /* rows are looked at before they are given (recheck.h) */
-	GpudsRecheck *recheck; /* what looks at them; NULL: none has been */
+	GpudsRecheck *recheck; /* what looks at rows before they are given; NULL: nothing does yet */
+	bool checks;           /* rows are looked at so (recheck.h) */
+	bool orders;           /* entries may not tell the order of rows, which order has then (value_order.h) */
+	bool reads_all;        /* a parallel scan that orders: no other participant reads */
 	bool synced;           /* barrier passed since the last rescan */
 	bool index_locked;     /* for SERIALIZABLE, as a whole */
 
@@ -83,7 +87,8 @@ typedef struct GpudsCursor
 	GpudsEntry *killed; /* entries of the chunk whose rows are dead for everybody */
 	int nkilled;
 
-	GpudsIndexOnly *only; /* of a scan that returns rows, or NULL */
+	GpudsIndexOnly *only;   /* of a scan that returns rows, or NULL */
+	GpudsValueOrder *order; /* of one that puts rows in order, or NULL */
 
 	GpudsScanCounters counters;
 } GpudsCursor;

@@ -149,8 +149,9 @@ static void
 find_functions(GpudsElements *elements, Oid type, Oid element_type)
 {
 	const GpudsKeyColumn *column = elements->column;
-	const Oid equal = get_opfamily_member(column->family, column->type, type, HTEqualStrategyNumber);
-	const Oid same = get_opfamily_member(column->family, type, type, HTEqualStrategyNumber);
+	const StrategyNumber strategy = elements->key->sk_strategy;
+	const Oid equal = get_opfamily_member(column->family, column->type, type, strategy);
+	const Oid same = get_opfamily_member(column->family, type, type, strategy);
 
 	elements->ordered = OidIsValid(equal) && get_opcode(equal) == elements->key->sk_func.fn_oid &&
 						find_order(elements, equal, type, element_type);

@@ -43,8 +43,8 @@ gpuds_can_return(Relation index, int column)
 
 	if (column > nkeys)
 		return true;
-	if (gpuds_key_is_hashed(index->rd_indam->amcanorder, nkeys, index->rd_opfamily, index->rd_opcintype,
-							column - 1))
+	if (gpuds_key_is_lossy(index->rd_indam->amcanorder, nkeys, index->rd_opfamily, index->rd_opcintype,
+						   column - 1))
 		return false;
 	type = index->rd_opcintype[column - 1];
 	if (type == ANYENUMOID)

@@ -69,6 +69,7 @@ typedef struct GpudsScanCounters
 extern GpudsScanCounters *gpuds_scan_counters(IndexScanDesc scan);
 extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);
 
+extern bool gpuds_scan_is_exact(IndexScanDesc scan);
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
 extern bool gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight);

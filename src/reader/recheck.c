@@ -15,7 +15,7 @@
 
 #include "reader/recheck.h"
 
-/* A condition on a column whose codes are hashes, or on any column. */
+/* A condition on a lossy column, or on any. */
 typedef struct Condition
 {
 	int column;           /* of the index */
@@ -42,13 +42,13 @@ struct GpudsRecheck
 	TupleTableSlot *slot;
 };
 
-/* Are there arrays among the keys that the index compares by hashes? */
+/* Are there arrays among the keys that the index finds candidates by? */
 bool
 gpuds_recheck_is_needed(const GpudsKeyLayout *layout, const ScanKeyData *keys, int nkeys)
 {
-	for (int i = 0; layout->hashed && i < nkeys; i++)
+	for (int i = 0; layout->lossy && i < nkeys; i++)
 	{
-		if ((keys[i].sk_flags & SK_SEARCHARRAY) && gpuds_key_compares_hashes(layout, &keys[i]))
+		if ((keys[i].sk_flags & SK_SEARCHARRAY) && gpuds_key_finds_candidates(layout, &keys[i]))
 			return true;
 	}
 	return false;
@@ -115,7 +115,7 @@ gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout, const ScanKeyD
 	{
 		Condition *condition = &recheck->conditions[recheck->nconditions];
 
-		if (!all && (!gpuds_key_compares_hashes(layout, &keys[i]) || (keys[i].sk_flags & SK_ISNULL)))
+		if (!all && (!gpuds_key_finds_candidates(layout, &keys[i]) || (keys[i].sk_flags & SK_ISNULL)))
 			continue;
 		*condition = (Condition){ .column = keys[i].sk_attno - 1, .key = keys[i] };
 		/* what the function remembers belongs here, and not to the scan */

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Differential::Random;
+use Differential::Types;
 use Differential::Values qw(_sql_type);
 
 sub _condition
@@ -16,7 +17,8 @@ sub _condition
 	my $kind = _weighted(
 		20, 'eq', 12, 'any', 5, 'in', $ranges, 'less', $ranges, 'greater', $ranges, 'between',
 		4, 'null', 3, 'notnull', 1, 'empty', 1, 'eqnull', 4, 'param',
-		$ranges / 3, 'anyless', $ranges / 5, 'redundant');
+		$ranges / 3, 'anyless', $ranges / 5, 'redundant',
+		$column->{type} eq 'text' ? 2 * $ranges : 0, 'like');
 
 	return "$c = " . $self->_constant($column) if $kind eq 'eq';
 	my $constant = sub { return $self->_constant($column); };
@@ -32,6 +34,8 @@ sub _condition
 	return "$c " . _one('>', '>=') . ' ' . $self->_constant($column) if $kind eq 'greater';
 	return "$c " . _one('>', '>=') . ' ' . $constant->() . " AND $c " . _one('<', '<=') . ' ' . $constant->()
 	  if $kind eq 'between';
+	return "$c LIKE '" . substr($TYPES{text}{value}->(_int(0, 100000)), 0, _int(1, 20)) . "%'"
+	  if $kind eq 'like';
 	return "$c IS NULL" if $kind eq 'null';
 	return "$c IS NOT NULL" if $kind eq 'notnull';
 	return "$c = ANY ('{}'::" . _sql_type($column->{type}) . '[])' if $kind eq 'empty';

@@ -38,10 +38,10 @@ sub _choose_included
 	return if $key_bits > 128;
 	for my $name (_chance(0.5) ? ('id') : (), _chance(0.5) ? ('v') : (), map { "i$_" } 1 .. _int(0, 3))
 	{
-		my $type = $name =~ /^i\d/ ? _one(grep { !$TYPES{$_}{hashed} } @{ $self->{typenames} }) : 'int4';
+		my $type = $name =~ /^i\d/ ? _one(grep { !$TYPES{$_}{varies} } @{ $self->{typenames} }) : 'int4';
 
 		last if @{ $self->{included} } == $room;
-		# All types may be such as have only hashes in keys
+		# All types may be such as cannot be included
 		next unless defined $type;
 		next if $bytes < ($TYPES{$type}{bits} + 7) / 8;
 		$bytes -= int(($TYPES{$type}{bits} + 7) / 8);

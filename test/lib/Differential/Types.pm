@@ -10,8 +10,9 @@ use POSIX qw(strftime);
 
 our @EXPORT = qw(%TYPES);
 
-# What is known of a type: bits of a key column, whether it can be a key only by its hash, the types that
-# its operators take on the right, a function from integers to values, and values that are special.
+# What is known of a type: bits of a key column (at least), whether it can be a key only by its hash, whether
+# its values vary in length, so that it cannot be included, the types that its operators take on the right, a
+# function from integers to values, and values that are special.
 my $INTEGERS = [qw(int2 int4 int8)];
 my $FLOATS = [qw(float4 float8)];
 my $DATES = [qw(date timestamp timestamptz)];
@@ -82,10 +83,11 @@ our %TYPES = (
 		name => 'anyenum', sql => 'diff_enum', bits => 32, minmax => 1, value => sub { 'label' . $_[0] % 6 },
 		special => ['label3'] },
 	text => {
-		name => 'text', bits => 64, hashed => 1, minmax => 1, value => sub { '/a/path/of/many/' . $_[0] },
-		special => [ '', 'a', '/a/path/of/many/' ] },
+		name => 'text', bits => 32, varies => 1, minmax => 1,
+		value => sub { ('/a/path/of/many/', '', '/a/path/of/m')[ $_[0] % 3 ] . $_[0] },
+		special => [ '', 'a', '/a/path/of/many/', '/a/path/of/many/1', '/a/path/of/ma' ] },
 	numeric => {
-		name => 'numeric', bits => 64, hashed => 1, minmax => 1, value => sub { $_[0] / 8 },
+		name => 'numeric', bits => 64, hashed => 1, varies => 1, minmax => 1, value => sub { $_[0] / 8 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '0', '1e50' ] },
 	decimal => {
 		name => 'numeric', sql => 'numeric(12,2)', bits => 64, others => [qw(decimal numeric)],
@@ -93,9 +95,9 @@ our %TYPES = (
 		value => sub { $_[0] % 40000000000 / 4 - 5000000000 },
 		special => [ 'NaN', '9999999999.99', '-9999999999.99', '0', '0.01', '-0.01' ] },
 	bpchar => {
-		name => 'character', sql => 'char(12)', bits => 64, hashed => 1,
-		value => sub { 'c' . $_[0] % 1000000 },
-		special => [ 'c1', '' ] },);
+		name => 'character', sql => 'char(20)', bits => 32, varies => 1,
+		value => sub { ('c', 'character of c')[ $_[0] % 2 ] . $_[0] % 1000000 },
+		special => [ 'c1', '', 'character of c' ] },);
 
 sub _wrap
 {

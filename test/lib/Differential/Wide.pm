@@ -26,7 +26,7 @@ sub _choose_shape
 	my ($self) = @_;
 
 	# In an index without order often all columns have hashes, whose rows are compared
-	$self->{typenames} = [ grep { $TYPES{$_}{hashed} } @{ $self->{typenames} } ]
+	$self->{typenames} = [ grep { $TYPES{$_}{varies} } @{ $self->{typenames} } ]
 	  if $self->_unordered && _chance(0.6);
 	$self->SUPER::_choose_shape;
 	$self->{partitioned} = _chance(0.15) ? 1 : 0;

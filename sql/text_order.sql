@@ -1,0 +1,234 @@
+-- Texts in the order of bytes: values of which an entry has the first bytes, and runs of those that begin alike.
+\set test test_text_order
+\getenv srcdir PG_ABS_SRCDIR
+\set prelude :srcdir '/sql/include/prelude.inc'
+\i :prelude
+\set keys :srcdir '/sql/include/keys.inc'
+\i :keys
+CREATE DOMAIN bytes_text AS text COLLATE "C";
+CREATE DOMAIN bytes_char AS bpchar COLLATE "C";
+
+-- All operators with values at the edges: what fits into a code of 13 bytes, or just does not, equal prefixes, zeros, highest bytes
+INSERT INTO edge SELECT 'bytes_text', v FROM unnest(ARRAY['', ' ', 'a', 'ab', 'b', E'\x01', E'\x7f', 'abcdefghijklm', 'abcdefghijkl', 'abcdefghijklmn', 'abcdefghijklma',
+	'abcdefghijklmno', 'abcdefghijklmnop', 'abcdefghijklmnopq', 'abcdefghijklmnoq', 'abcdefghijkln', E'abcdefghijklm\x01', repeat('abcdefghijklm', 200),
+	repeat('abcdefghijklm', 200) || 'x', repeat(E'\x7f', 14), repeat(E'\x7f', 13), 'ABCDEFGHIJKLMNOP', 'abcdefghijkl ']) v;
+INSERT INTO edge SELECT 'bytea', v::text FROM unnest(ARRAY['\x', '\x00', '\x0000', '\x61', '\x6100', '\x610000', '\x6101', '\xff',
+	'\x00000000000000000000000000', '\x0000000000000000000000000000', '\x0000000000000000000000000001', '\x000000000000000000000000000000',
+	'\xffffffffffffffffffffffffff', '\xffffffffffffffffffffffffffff', '\xffffffffffffffffffffffffffffff', '\xffffffffffffffffffffffff',
+	'\x6162636465666768696a6b6c6d', '\x6162636465666768696a6b6c6d00', '\x6162636465666768696a6b6c6d0000', '\x6162636465666768696a6b6c00', '\x6162636465666768696a6b6c']::bytea[]) v;
+INSERT INTO edge SELECT 'bytes_char', v FROM unnest(ARRAY['', ' ', 'a', 'a  ', 'ab', E'a\x01', 'abcdefghijklm', 'abcdefghijklm  ', 'abcdefghijklmn', 'abcdefghijklmn ',
+	E'abcdefghijklm\x01', 'abcdefghijkl', 'abcdefghijklmo', 'abc' || repeat(' ', 2000), 'abc' || repeat(' ', 2000) || 'd', 'abc' || repeat(' ', 2000) || 'c']) v;
+INSERT INTO edge SELECT 'name', val FROM edge WHERE typ = 'bytes_text' AND length(val) < 20;
+SELECT * FROM check_type('bytes_text', '{bytes_text,name}');
+SELECT * FROM check_type('name', '{name,bytes_text}');
+SELECT * FROM check_type('bytea', '{bytea}');
+SELECT * FROM check_type('bytes_char', '{bytes_char}');
+
+-- Thousands of values that begin alike, in keys of one column and of several, in all directions
+DROP TABLE t;
+CREATE TABLE t (id int, s text COLLATE "C", v varchar(80) COLLATE "C", b bytea, c char(30) COLLATE "C", n int, x text COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 7 = 0 THEN left(md5(i::text), i % 20) ELSE '/usr/share/doc/' || md5((i % 1700)::text) END,
+	'abcdefghijkl' || substr('mmmnno', i % 6 + 1, i % 3) || repeat('x', i % 4) || (i % 90), decode(repeat('00', i % 17) || substr(md5((i % 13)::text), 1, 2 * (i % 5)), 'hex'),
+	repeat('c', 12 + i % 5) || i % 11, i % 5, CASE WHEN i % 9 = 0 THEN NULL ELSE 'tail of the key ' || (i % 31) END
+FROM generate_series(1, 6000) i;
+CREATE INDEX t_s ON t USING gpu_btree (s);
+CREATE INDEX t_v ON t USING gpu_btree (v DESC, n);
+CREATE INDEX t_b ON t USING gpu_skiplist (b NULLS FIRST, c DESC);
+CREATE INDEX t_n ON t USING gpu_avl (n, s DESC NULLS LAST, x, id);
+CREATE INDEX t_x ON t USING gpu_btree (x, v) INCLUDE (n);
+CREATE INDEX t_e ON t USING gpu_btree (upper(s) COLLATE "C", upper(v) COLLATE "C") WHERE n < 3;
+ANALYZE t;
+SELECT gpuds_index_check(i::regclass, true) FROM unnest('{t_s,t_v,t_b,t_n,t_x,t_e}'::text[]) i;
+SELECT same('SELECT s FROM t ORDER BY s', 't_s', true);
+SELECT same('SELECT s FROM t ORDER BY s DESC', 't_s', true);
+SELECT same('SELECT v, n FROM t ORDER BY v DESC, n', 't_v', true);
+SELECT same('SELECT v, n FROM t ORDER BY v, n DESC', 't_v', true);
+SELECT same('SELECT b, c FROM t ORDER BY b NULLS FIRST, c DESC', 't_b', true);
+SELECT same('SELECT b, c FROM t ORDER BY b DESC NULLS LAST, c', 't_b', true);
+SELECT same('SELECT n, s, x, id FROM t ORDER BY n, s DESC NULLS LAST, x, id', 't_n', true);
+SELECT same('SELECT n, s, x, id FROM t ORDER BY n DESC, s NULLS FIRST, x DESC, id DESC', 't_n', true);
+SELECT same('SELECT n, s, x, id FROM t WHERE n IN (1, 3) ORDER BY n, s DESC NULLS LAST, x, id', 't_n', true);
+SELECT same('SELECT x, v FROM t ORDER BY x, v', 't_x', true);
+SELECT same('SELECT x, v FROM t WHERE x IS NULL ORDER BY x DESC, v DESC', 't_x', true);
+SELECT same('SELECT upper(s) COLLATE "C", upper(v) COLLATE "C" FROM t WHERE n < 3 ORDER BY upper(s) COLLATE "C", upper(v) COLLATE "C"', 't_e', true);
+
+-- conditions within runs, between them, and on columns behind
+SELECT same('SELECT id FROM t WHERE s ' || condition, 't_s', false) FROM unnest(ARRAY['= ''/usr/share/doc/'' || md5(''7'')', '= ''/usr/share/doc/''', '= ''/usr/share/doc/x''',
+	'< ''/usr/share/doc/8''', '<= ''/usr/share/doc/'' || md5(''7'')', '> ''/usr/share/doc/'' || md5(''7'')', '>= ''/usr/share/doc/8''', 'BETWEEN ''/usr/share/do'' AND ''/usr/share/doc/9''',
+	'> ''/usr/share/do''', '< ''/usr/share/dn''', 'LIKE ''/usr/share/doc/8%''', 'LIKE ''/usr/%''', '^@ ''/usr/share/doc/f''', '~ ''^/usr/share/doc/[0-3]''', 'LIKE ''/usr/share/doc/%a''',
+	'IS NULL', 'IS NOT NULL', '= ''''', '> ''/usr/share/doc/8'' AND s < ''/usr/share/doc/9''', '< ANY (ARRAY[''/usr/share/doc/3'', ''b'', NULL])',
+	'= ANY (SELECT ''/usr/share/doc/'' || md5(i::text) FROM generate_series(1, 3) i)']) condition;
+SELECT same('SELECT id FROM t WHERE v > ''abcdefghijklmx1'' AND v <= ''abcdefghijklmxxx2'' AND n = 3', 't_v', false);
+SELECT same('SELECT v, n FROM t WHERE v = ''abcdefghijklmx1'' ORDER BY n', 't_v', true);
+SELECT same('SELECT id FROM t WHERE b = ''\x0000000000000000000000000000'' || ''\xc4ca''::bytea AND c > ''cccccccccccccc''', 't_b', false);
+SELECT same('SELECT id FROM t WHERE b >= ''\x0000000000000000000000000000'' AND c IN (''ccccccccccccccc3'', ''cccccccccccc1  '', ''c'')', 't_b', false);
+SELECT same('SELECT id FROM t WHERE b LIKE ''\000\000\000\000\000\000\000\000\000\000\000\000\000\000%''::bytea', 't_b', false);
+SELECT same('SELECT n, s, x, id FROM t WHERE n = 2 AND s >= ''/usr/share/doc/8'' AND x = ''tail of the key 3'' ORDER BY s DESC NULLS LAST, x, id', 't_n', true);
+SELECT same('SELECT n, s, x, id FROM t WHERE n = 2 AND s = ANY (ARRAY[''/usr/share/doc/'' || md5(''7''), ''e4'']) AND x > ''tail of the key 2''', 't_n', false);
+SELECT same('SELECT id FROM t WHERE upper(s) COLLATE "C" > ''/USR/SHARE/DOC/8'' AND n < 3', 't_e', false);
+
+-- rows that change: entries that are not in the structure yet, dead rows, HOT updates, an aborted change
+INSERT INTO t SELECT 10000 + i, '/usr/share/doc/' || md5((i % 300)::text), 'abcdefghijklm' || md5(i::text), decode(repeat('00', 15) || md5(i::text), 'hex'), repeat('c', 29), i % 3, 'tail of the key'
+	FROM generate_series(1, 700) i;
+UPDATE t SET s = s || 'x' WHERE id % 40 = 1;
+UPDATE t SET id = id WHERE id % 40 = 2;
+DELETE FROM t WHERE id % 40 = 3;
+BEGIN;
+UPDATE t SET s = '/usr/share/doc/' || md5(id::text), v = v || 'y' WHERE id % 3 = 0;
+SELECT same('SELECT s FROM t ORDER BY s', 't_s', true), same('SELECT v, n FROM t ORDER BY v, n DESC', 't_v', true);
+ROLLBACK;
+SELECT same('SELECT s FROM t ORDER BY s', 't_s', true), same('SELECT s FROM t WHERE s > ''/usr/share/doc/4'' ORDER BY s DESC', 't_s', true);
+SELECT same('SELECT n, s, x, id FROM t ORDER BY n, s DESC NULLS LAST, x, id', 't_n', true), same('SELECT b, c FROM t ORDER BY b DESC NULLS LAST, c', 't_b', true);
+VACUUM t;
+SELECT gpuds_index_check(i::regclass, true) FROM unnest('{t_s,t_v,t_b,t_n,t_x,t_e}'::text[]) i;
+SELECT same('SELECT s FROM t ORDER BY s', 't_s', true), same('SELECT x, v FROM t ORDER BY x DESC, v DESC', 't_x', true);
+
+-- runs that work_mem does not hold
+SET work_mem = '64kB';
+SELECT same('SELECT s FROM t ORDER BY s DESC', 't_s', true), same('SELECT v, n FROM t ORDER BY v, n DESC', 't_v', true);
+SELECT same('SELECT id FROM t WHERE s = ANY (SELECT ''/usr/share/doc/'' || md5(i::text) FROM generate_series(1, 5000) i)', 't_s', false);
+
+-- cursors that go back and forth, in runs and over their ends
+CREATE TABLE steps AS SELECT i, (ARRAY['FORWARD 1', 'FORWARD 13', 'BACKWARD 1', 'BACKWARD 7', 'FORWARD 400', 'BACKWARD 390', 'ABSOLUTE 0', 'FORWARD ALL', 'BACKWARD ALL', 'LAST', 'RELATIVE -3', 'RELATIVE 5'])
+	[1 + (hashint4extended(i, 7) & 1023) % 12] AS step FROM generate_series(1, 120) i;
+CREATE FUNCTION walk(query text, index bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	of_rows refcursor := 'of_rows';
+	r record;
+	s record;
+	seen text := '';
+BEGIN
+	PERFORM set_config('enable_seqscan', (NOT index)::text, true), set_config('enable_indexscan', index::text, true), set_config('enable_bitmapscan', 'off', true),
+		set_config('enable_sort', (NOT index)::text, true);
+	EXECUTE 'DECLARE of_rows SCROLL CURSOR FOR ' || query;
+	FOR s IN SELECT * FROM steps ORDER BY i + 0 LOOP
+		EXECUTE 'MOVE ' || s.step || ' IN of_rows';
+		FETCH RELATIVE 0 FROM of_rows INTO r;
+		seen := md5(seen || coalesce(r::text, 'none'));
+	END LOOP;
+	CLOSE of_rows;
+	RETURN seen;
+END $$;
+SELECT walk(query, true) = walk(query, false) FROM unnest(ARRAY['SELECT s FROM t WHERE s > ''/usr/share/doc/3'' ORDER BY s', 'SELECT v, n FROM t ORDER BY v DESC, n', 'SELECT b, c FROM t ORDER BY b NULLS FIRST, c DESC',
+	'SELECT n, s, x, id FROM t ORDER BY n DESC, s NULLS FIRST, x DESC, id DESC']) query;
+RESET work_mem;
+
+-- merge joins, which go back to a mark, over runs and duplicates
+CREATE TABLE o (s text COLLATE "C", v varchar(80) COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO o SELECT s, v FROM t WHERE id % 3 = 0 OR id > 10500;
+CREATE INDEX o_s ON o USING gpu_btree (s DESC, v);
+ANALYZE o;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_material = off;
+SELECT same('SELECT t.s FROM t JOIN o ON t.s = o.s ORDER BY t.s', 't_s', true), same('SELECT t.s FROM t LEFT JOIN o ON t.s = o.s', 't_s', false);
+SELECT same('SELECT t.v, o.s FROM t FULL JOIN o ON t.v = o.v', 't_v', false);
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET enable_material;
+
+-- ends of indexes, limits, groups and distinct values in order, windows
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT min(s), max(s) FROM t;
+SELECT min(s) = (SELECT min(s || '') FROM t), max(s) = (SELECT max(s || '') FROM t), min(v), max(x) FROM t;
+EXPLAIN (COSTS OFF) SELECT s FROM t WHERE s > '/usr/share/doc/8' ORDER BY s LIMIT 3;
+SELECT s FROM t WHERE s > '/usr/share/doc/8' ORDER BY s LIMIT 3;
+SELECT s FROM t WHERE s < '/usr/share/doc/8' ORDER BY s DESC LIMIT 3;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SELECT same('SELECT s, count(*) FROM t GROUP BY s ORDER BY s', 't_s', true), same('SELECT DISTINCT v FROM t ORDER BY v', 't_v', true);
+SELECT same('SELECT s, rank() OVER (ORDER BY s) FROM t WHERE s IS NOT NULL', 't_s', true), same('SELECT DISTINCT ON (n) n, s FROM t ORDER BY n, s DESC NULLS LAST', 't_n', true);
+SELECT same('SELECT s, v FROM t WHERE s > ''/usr'' ORDER BY s, v', 't_s', false);
+
+-- nodes of ours: those that take codes for values leave texts to core, the others look at values
+SET gpuds.enable_aggregate = on;
+SET gpuds.enable_scan = on;
+SET gpuds.enable_join = on;
+CREATE FUNCTION same_node(query text) RETURNS text LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+DECLARE
+	plan text := plan_of(query);
+	answer text := digest_of(query, query LIKE '%ORDER BY%');
+BEGIN
+	RETURN CASE WHEN answer = right_digest_of(query, query LIKE '%ORDER BY%') THEN coalesce((regexp_match(plan, 'Gpuds[A-Z][a-z]+'))[1], 'core') || ' agrees' ELSE 'wrong: ' || plan END;
+END $$;
+SELECT query, same_node(query) FROM unnest(ARRAY['SELECT count(*) FROM t', 'SELECT count(s) FROM t', 'SELECT count(*) FROM t WHERE s > ''/usr/share/doc/8''', 'SELECT count(*) FROM t WHERE s IS NULL',
+	'SELECT min(s), max(s), count(n) FROM t', 'SELECT s, count(*) FROM t GROUP BY s', 'SELECT n, count(*) FROM t GROUP BY n', 'SELECT n, max(s) FROM t GROUP BY n', 'SELECT count(DISTINCT s) FROM t',
+	'SELECT count(*) FILTER (WHERE s > ''/usr/share/doc/8''), count(*) FILTER (WHERE x IS NULL) FROM t', 'SELECT count(*) FROM t WHERE n = 2 AND x IS NULL', 'SELECT s FROM t ORDER BY s OFFSET 3000 LIMIT 20',
+	'SELECT n, s FROM t ORDER BY n, s DESC NULLS LAST OFFSET 3000 LIMIT 20', 'SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY s) FROM t', 'SELECT count(*) FROM t JOIN o USING (s)',
+	'SELECT count(*) FROM t WHERE EXISTS (SELECT FROM o WHERE o.s = t.s)', 'SELECT s FROM o EXCEPT SELECT v FROM t', 'SELECT v FROM o INTERSECT SELECT v FROM t',
+	'SELECT id FROM t WHERE s = ANY (SELECT ''/usr/share/doc/'' || md5(i::text) FROM generate_series(1, 900) i)', 'SELECT count(*) FROM t WHERE s = ANY (ARRAY[''/usr/share/doc/'' || md5(''8''), ''e4'', NULL])',
+	'SELECT t.id, k.i FROM generate_series(1, 2000) k (i) JOIN t ON t.s = ''/usr/share/doc/'' || md5(k.i::text)', 'SELECT k.i FROM generate_series(1, 2000) k (i) WHERE NOT EXISTS (SELECT FROM t WHERE t.s = ''/usr/share/doc/'' || md5(k.i::text))']) query;
+RESET gpuds.enable_aggregate;
+RESET gpuds.enable_scan;
+RESET gpuds.enable_join;
+
+-- functions
+CREATE TABLE keys AS SELECT array_agg(CASE i % 500 WHEN 0 THEN NULL WHEN 1 THEN left(md5(i::text), 3) ELSE '/usr/share/doc/' || md5(i::text) END ORDER BY i) AS k FROM generate_series(1, 2500) i;
+SELECT count(*), sum(ordinality), (SELECT (count(*), sum(i)) FROM keys, unnest(k) WITH ORDINALITY u (e, i) JOIN t ON t.s = u.e) FROM keys, gpuds_lookup('t_s', k);
+SELECT count(*) FILTER (WHERE c), (SELECT count(*) FROM keys, unnest(k) e WHERE EXISTS (SELECT FROM t WHERE t.s = e)) FROM keys, unnest(gpuds_contains('t_s', k)) c;
+SELECT gpuds_count('t_s', NULL, NULL::text) = count(s) FROM t;
+SELECT gpuds_count('t_s', 'a'::text, 'b');
+SELECT gpuds_lookup('t_s', '{1}'::int[]);
+SELECT entries FROM gpuds_index_estimate('t', '{s}') e;
+
+-- who compares rows by dirty snapshots: an exclusion constraint
+CREATE TABLE e (s text COLLATE "C", n int, EXCLUDE USING gpu_btree (s WITH =, n WITH =));
+INSERT INTO e SELECT 'the same beginning ' || i, 1 FROM generate_series(1, 50) i;
+INSERT INTO e VALUES ('the same beginning 51', 1), ('the same beginning 50', 2), ('short', 1), ('short', 2), (NULL, 1), (NULL, 1);
+INSERT INTO e VALUES ('the same beginning 49', 1);
+INSERT INTO e VALUES ('short', 2);
+INSERT INTO e VALUES ('the same beginning 49', 1) ON CONFLICT DO NOTHING;
+
+-- long values: in line and compressed, or elsewhere
+CREATE TABLE l (s text COLLATE "C", b bytea) WITH (autovacuum_enabled = off);
+INSERT INTO l SELECT repeat('long value ', i % 3 * 900) || i, NULL FROM generate_series(1, 60) i;
+INSERT INTO l SELECT (SELECT string_agg(md5((j % 70 + i % 4)::text), '') FROM generate_series(1, 300) j) || i, decode(repeat('ab', 3000) || lpad(to_hex(i % 5), 2, '0'), 'hex') FROM generate_series(1, 60) i;
+CREATE INDEX l_s ON l USING gpu_btree (s);
+CREATE INDEX l_b ON l USING gpu_btree (b, s DESC);
+SELECT same('SELECT s FROM l ORDER BY s', 'l_s', true), same('SELECT b, s FROM l ORDER BY b, s DESC', 'l_b', true), same('SELECT s FROM l WHERE s = (SELECT max(s) FROM l)', 'l_s', false);
+SELECT gpuds_index_check('l_s', true), gpuds_index_check('l_b', true);
+
+-- expressions are those of the table's owner, whoever reads
+CREATE FUNCTION whose(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE NOTICE '%', current_user; RETURN repeat('x', 20); END $$;
+CREATE TABLE w (a int, s text COLLATE "C");
+INSERT INTO w VALUES (1, 'one');
+CREATE ROLE test_text_owner;
+ALTER TABLE w OWNER TO test_text_owner;
+SET client_min_messages = warning;
+CREATE INDEX w_s ON w USING gpu_btree (a, whose(s) COLLATE "C");
+INSERT INTO w VALUES (1, 'two');
+RESET client_min_messages;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+GRANT USAGE ON SCHEMA :test TO test_text_owner;
+SELECT s FROM w WHERE a = 1 ORDER BY a, s;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE w;
+REVOKE ALL ON SCHEMA :test FROM test_text_owner;
+DROP ROLE test_text_owner;
+
+-- collations that do not compare bytes, and classes of other orders
+CREATE COLLATION other (provider = icu, locale = 'und');
+CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false);
+CREATE TABLE f (s text, c char(5));
+CREATE INDEX f_s ON f USING gpu_btree (s COLLATE other);
+CREATE INDEX f_s ON f USING gpu_skiplist (s COLLATE loose);
+CREATE INDEX f_c ON f USING gpu_avl (c COLLATE other);
+CREATE INDEX f_s ON f USING gpu_btree (s COLLATE "POSIX");
+CREATE INDEX f_h ON f USING gpu_hash (s COLLATE other);
+CREATE INDEX f_p ON f USING gpu_btree (s text_pattern_ops);
+SELECT opcname, amvalidate(c.oid) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'gpu_btree' AND opcname IN ('text_ops', 'name_ops', 'bpchar_ops', 'bytea_ops') ORDER BY 1;
+-- a length that changes keeps the file
+CREATE TABLE v (s varchar(20) COLLATE "C");
+INSERT INTO v SELECT 'varchar of length ' || i FROM generate_series(1, 30) i;
+CREATE INDEX v_s ON v USING gpu_btree (s);
+SELECT pg_relation_filenode('v_s') AS file \gset
+ALTER TABLE v ALTER s TYPE varchar(40) COLLATE "C";
+ALTER TABLE v ALTER s TYPE text COLLATE "C";
+SELECT pg_relation_filenode('v_s') = :file, same('SELECT s FROM v ORDER BY s', 'v_s', true);
+ALTER TABLE v ALTER s TYPE text COLLATE other;
+
+SET client_min_messages = warning;
+DROP SCHEMA :test CASCADE;

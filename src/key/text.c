@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * text.c
+ *	  Codes of texts (text.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "gpuds.h"
+
+#include "common/hashfn.h"
+#include "utils/builtins.h"
+#include "utils/pg_locale.h"
+
+#include "key/text.h"
+
+/* Bytes of a text that its hash is of, at most.  Part of the format of an index, as the seed is. */
+#define HASHED_BYTES 1024
+#define TEXT_SEED UINT64CONST(0x67707564735f7431)
+
+/* The first bytes of a value. */
+typedef struct Bytes
+{
+	const uint8 *data;
+	int n;
+} Bytes;
+
+/* Does a collation compare strings byte by byte? */
+bool
+gpuds_text_collates(Oid collation)
+{
+	return OidIsValid(collation) && GpudsCollatesBytes(collation);
+}
+
+/*
+ * The first bytes of a value, as many as are hashed if there are as many; blanks at the end of character(n)
+ * are left out, wherever they begin.
+ */
+static Bytes
+bytes_of(GpudsKeyKind kind, Datum value)
+{
+	struct varlena *data = (struct varlena *) DatumGetPointer(value);
+	Bytes bytes;
+
+	if (kind == GPUDS_KIND_NAME)
+		return (Bytes){ (const uint8 *) NameStr(*DatumGetName(value)),
+						(int) strlen(NameStr(*DatumGetName(value))) };
+	if (kind == GPUDS_KIND_BPCHAR)
+		data = PG_DETOAST_DATUM_PACKED(value);
+	else if (VARATT_IS_EXTERNAL(data) || VARATT_IS_COMPRESSED(data))
+		data = PG_DETOAST_DATUM_SLICE(value, 0, HASHED_BYTES);
+	bytes.data = (const uint8 *) VARDATA_ANY(data);
+	bytes.n = (int) VARSIZE_ANY_EXHDR(data);
+	if (kind == GPUDS_KIND_BPCHAR)
+		bytes.n = bpchartruelen((char *) bytes.data, bytes.n);
+	bytes.n = Min(bytes.n, HASHED_BYTES);
+	return bytes;
+}
+
+/* The tail of a text that is longer than its code. */
+static uint32
+tail_of_hash(const Bytes *bytes, int leading)
+{
+	const uint32 tails = (1 << GPUDS_TEXT_TAIL_BITS) - (leading + 1);
+
+	return leading + 1 + (uint32) (hash_bytes_extended(bytes->data, bytes->n, TEXT_SEED) % tails);
+}
+
+/* The code of a value of a kind in a column, ascending, whether the column is or not. */
+static GpudsCode
+code_of(const GpudsKeyColumn *column, GpudsKeyKind kind, Datum value)
+{
+	const Bytes bytes = bytes_of(kind, value);
+	const int leading = gpuds_text_leading_bytes(column);
+	GpudsCode code = 0;
+
+	for (int i = 0; i < leading; i++)
+		code = code << 8 | (i < bytes.n ? bytes.data[i] : 0);
+	return code << GPUDS_TEXT_TAIL_BITS |
+		   (bytes.n <= leading ? (uint32) bytes.n : tail_of_hash(&bytes, leading));
+}
+
+/* The code of a column's value.  What is fetched or decompressed is left in the current memory context. */
+GpudsCode
+gpuds_text_code(const GpudsKeyColumn *column, Datum value)
+{
+	return code_of(column, (GpudsKeyKind) column->kind, value);
+}
+
+/* Where a constant falls among a column's codes.  Leaves the same. */
+void
+gpuds_text_cut(const GpudsKeyColumn *column, GpudsKeyKind constant, Datum value, GpudsCut *cut)
+{
+	const GpudsCode tails = gpuds_ones(GPUDS_TEXT_TAIL_BITS);
+	const GpudsCode code = code_of(column, constant, value);
+
+	memset(cut, 0, sizeof(*cut));
+	cut->code = code;
+	cut->exact = gpuds_text_is_whole(column, code);
+	if (cut->exact)
+		return;
+	cut->fuzzy = cut->hashed = true;
+	cut->equal = code;
+	cut->code = (code & ~tails) + gpuds_text_leading_bytes(column) + 1;
+	cut->last = code | tails;
+}
