@@ -168,7 +168,8 @@ CREATE TABLE keys AS SELECT array_agg(CASE i % 500 WHEN 0 THEN NULL WHEN 1 THEN 
 SELECT count(*), sum(ordinality), (SELECT (count(*), sum(i)) FROM keys, unnest(k) WITH ORDINALITY u (e, i) JOIN t ON t.s = u.e) FROM keys, gpuds_lookup('t_s', k);
 SELECT count(*) FILTER (WHERE c), (SELECT count(*) FROM keys, unnest(k) e WHERE EXISTS (SELECT FROM t WHERE t.s = e)) FROM keys, unnest(gpuds_contains('t_s', k)) c;
 SELECT gpuds_count('t_s', NULL, NULL::text) = count(s) FROM t;
-SELECT gpuds_count('t_s', 'a'::text, 'b');
+SELECT count(*), count(*) FILTER (WHERE gpuds_count('t_s', lo, hi) = (SELECT count(*) FROM t WHERE (s >= lo OR lo IS NULL) AND (s <= hi OR hi IS NULL) AND s IS NOT NULL))
+FROM (VALUES ('a', 'b'), ('/usr/share/doc/4', '/usr/share/doc/8'), ('/usr/share/doc/' || md5('7'), '/usr/share/doc/' || md5('7')), (NULL, '/usr/share/doc/8'), ('/usr/share/doc/8', NULL), ('b', 'a')) v (lo, hi);
 SELECT gpuds_lookup('t_s', '{1}'::int[]);
 SELECT entries FROM gpuds_index_estimate('t', '{s}') e;
 

@@ -11,7 +11,6 @@
 #include "access/skey.h"
 #include "fmgr.h"
 #include "storage/bufmgr.h"
-#include "utils/builtins.h"
 
 #include "functions/functions.h"
 #include "index/index.h"
@@ -22,12 +21,14 @@ PG_FUNCTION_INFO_V1(gpuds_count);
 /* Entries of a page of an index at most. */
 #define PAGE_ENTRIES ((int64) (BLCKSZ / (2 * sizeof(uint64))))
 
-/* A condition on the index's first column.  Nobody calls its function: the index compares codes. */
+/* A condition on the index's first column.  Its function is called only where codes do not decide. */
 static ScanKeyData
-make_key(StrategyNumber strategy, Oid type, Datum bound)
+make_key(const GpudsTarget *target, StrategyNumber strategy, Oid type, Datum bound)
 {
 	ScanKeyData key;
 
+	if (target->layout.column[0].hash)
+		return gpuds_search_key(target, strategy, type, 0, bound);
 	memset(&key, 0, sizeof(key));
 	key.sk_attno = 1;
 	key.sk_strategy = strategy;
@@ -45,15 +46,15 @@ make_keys(const GpudsTarget *target, FunctionCallInfo fcinfo, ScanKey keys)
 
 	if (PG_ARGISNULL(1) && PG_ARGISNULL(2))
 	{
-		keys[0] = make_key(InvalidStrategy, InvalidOid, (Datum) 0);
+		keys[0] = (ScanKeyData){ .sk_attno = 1 };
 		keys[0].sk_flags = SK_ISNULL | SK_SEARCHNOTNULL;
 		return 1;
 	}
 	type = gpuds_target_key_type(target, get_fn_expr_argtype(fcinfo->flinfo, 1));
 	if (!PG_ARGISNULL(1))
-		keys[n++] = make_key(BTGreaterEqualStrategyNumber, type, PG_GETARG_DATUM(1));
+		keys[n++] = make_key(target, BTGreaterEqualStrategyNumber, type, PG_GETARG_DATUM(1));
 	if (!PG_ARGISNULL(2))
-		keys[n++] = make_key(BTLessEqualStrategyNumber, type, PG_GETARG_DATUM(2));
+		keys[n++] = make_key(target, BTLessEqualStrategyNumber, type, PG_GETARG_DATUM(2));
 	return n;
 }
 
@@ -81,14 +82,6 @@ gpuds_count(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("index \"%s\" does not order its keys", RelationGetRelationName(target.index)),
 						errhint("Name an index of gpu_btree.")));
-	if (target.layout.column[0].hash && !(PG_ARGISNULL(1) && PG_ARGISNULL(2)))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("keys of index \"%s\" cannot be counted between bounds",
-						RelationGetRelationName(target.index)),
-				 errdetail("Its first column is of type %s, of which entries have the first bytes only.",
-						   format_type_be(target.layout.column[0].type)),
-				 errhint("Count the rows by a query.")));
 	n = make_keys(&target, fcinfo, keys);
 	scan = gpuds_begin_scan(target.heap, target.index, target.snapshot, n, true);
 	index_rescan(scan, keys, n, NULL, 0);
@@ -97,7 +90,10 @@ gpuds_count(PG_FUNCTION_ARGS)
 	 * batch.
 	 */
 	most = RelationGetNumberOfBlocks(target.index) * PAGE_ENTRIES;
-	rows = gpuds_scan_count(scan, (double) most, &fetches);
+	if (gpuds_scan_is_exact(scan))
+		rows = gpuds_scan_count(scan, (double) most, &fetches);
+	else
+		rows = gpuds_count_candidates(&target, scan, keys, n);
 	index_endscan(scan);
 	gpuds_target_close(&target);
 	PG_RETURN_INT64(rows);

@@ -107,6 +107,10 @@ extern void gpuds_search(const GpudsTarget *target, Oid type, ArrayType *array, 
 extern void gpuds_search_any(const GpudsTarget *target, Oid type, ArrayType *array, bool *answers);
 
 /* search_hashes.c */
+extern ScanKeyData gpuds_search_key(const GpudsTarget *target, StrategyNumber strategy, Oid type, int flags,
+									Datum argument);
+extern int64 gpuds_count_candidates(const GpudsTarget *target, IndexScanDesc scan, const ScanKeyData *keys,
+									int nkeys);
 extern void gpuds_search_hashes(const GpudsTarget *target, Oid type, ArrayType *array, bool once,
 								GpudsFound found, void *to);
 
